@@ -1,7 +1,8 @@
-/* What a header made by `vyre bind` costs: saxpy over 16 Mi elements through examples/saxpy.h, beside the calls that `vyre run --repeat N --time` measures
- * (vyre_pipeline_dispatch_into with kept outputs) on the same backend, and beside hand-written C on one thread and on all.
+/* What a header made by `vyre bind` costs: saxpy over 16 Mi elements through examples/saxpy.h, next to what `vyre run --repeat 10 --time` prints
+ * on the same backend, to the call that it times (vyre_pipeline_dispatch_into with kept outputs), and to hand-written C on one thread and on all.
  *
- * usage: bind [--json] [BACKEND]. Forms alternate within one run; every number is the median of the repetitions. Goal: bind at most 1.05 of vyre run. */
+ * usage: bind [--json] [BACKEND]. Forms alternate within one run, the command three times; every number is a
+ * median. VYRE_COMMAND and VYRE_SOURCE_DIR replace the command and the repository of the build. Goal: bind at most 1.05 of vyre run. */
 #include "../examples/saxpy.h"
 
 #include "base/thread.h"
@@ -11,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { ELEMENTS = 1 << 24, REPETITIONS = 15, FORMS = 4 };
+enum { ELEMENTS = 1 << 24, REPETITIONS = 15, FORMS = 4, COMMANDS = 3 };
 
 typedef struct bench {
     float *x, *y;
@@ -74,11 +75,36 @@ static const struct {
     const char *name;
     vyre_status (*run)(bench *b, vyre_error *error);
 } forms[FORMS] = {
-    {"bind", bound}, {"vyre run", as_vyre_run}, {"C, one thread", by_hand}, {"C, all threads", by_hand_on_all}};
+    {"bind", bound}, {"dispatch_into", as_vyre_run}, {"C, one thread", by_hand}, {"C, all threads", by_hand_on_all}};
+
+/* The median that the command prints, in ms; 0 if it cannot be run. */
+static double run_command(const char *backend) {
+    const char *command = getenv("VYRE_COMMAND"), *source = getenv("VYRE_SOURCE_DIR");
+    char line[4096], unit[8] = "";
+    double median = 0;
+    snprintf(line, sizeof line,
+             "'%s' run '%s/examples/saxpy.vyre' a=2.0 x=iota:%d y=ones:%d --backend %s --repeat 10 --time -q --limit 1",
+             command ? command : VYRE_COMMAND, source ? source : VYRE_SOURCE_DIR, ELEMENTS, ELEMENTS, backend);
+    FILE *pipe = popen(line, "r");
+    while (pipe && fgets(line, sizeof line, pipe))
+        (void)sscanf(line, "time: shortest %*f %*s median %lf %7s", &median, unit);
+    if (!pipe || pclose(pipe) != 0)
+        return 0;
+    return strcmp(unit, "us") == 0 ? median * 1e-3 : strcmp(unit, "s") == 0 ? median * 1e3 : median;
+}
+
+/* of: the time that this one is compared with; 0: not known */
+static void print_row(const char *name, double ms, double of, int json, int is_first) {
+    if (json)
+        printf("%s{\"name\":\"%s\",\"ms\":%.3f,\"of_vyre_run\":%.3f}", is_first ? "" : ",", name, ms,
+               of > 0 ? ms / of : 0);
+    else if (ms > 0)
+        printf("%-28s %8.3f  %5.2f of vyre run\n", name, ms, of > 0 ? ms / of : 0);
+}
 
 int main(int argc, char **argv) {
     bench b = {.outputs = VYRE_OUTPUTS_INIT};
-    double times[FORMS][REPETITIONS];
+    double times[FORMS][REPETITIONS], commands[COMMANDS] = {0};
     vyre_error error;
     char text[1200];
     int json = argc > 1 && strcmp(argv[1], "--json") == 0;
@@ -90,13 +116,16 @@ int main(int argc, char **argv) {
     b.y = malloc(ELEMENTS * sizeof *b.y);
     for (size_t i = 0; b.x && b.y && i < ELEMENTS; i++)
         b.x[i] = (float)(i % 1000), b.y[i] = 1.0f;
-    for (int r = -2; r < REPETITIONS && status == VYRE_OK; r++) /* two to warm up */
+    for (int r = -2; r < REPETITIONS && status == VYRE_OK; r++) { /* two to warm up */
+        if (r >= 0 && r % (REPETITIONS / COMMANDS) == 0)
+            commands[r / (REPETITIONS / COMMANDS)] = run_command(saxpy_backend_id(&b.kernel));
         for (int f = 0; f < FORMS && status == VYRE_OK; f++) {
             double start = now_ms();
             status = forms[f].run(&b, &error);
             if (r >= 0)
                 times[f][r] = now_ms() - start;
         }
+    }
     if (status != VYRE_OK) {
         vyre_error_format(&error, text, sizeof text);
         fputs(text, stderr);
@@ -104,15 +133,15 @@ int main(int argc, char **argv) {
     }
     for (int f = 0; f < FORMS; f++)
         qsort(times[f], REPETITIONS, sizeof times[f][0], by_value);
+    qsort(commands, COMMANDS, sizeof commands[0], by_value);
+    double run = commands[COMMANDS / 2];
     if (!json)
-        printf("saxpy, %d elements, backend %s, ms per dispatch (median of %d)\n", ELEMENTS,
-               saxpy_backend_id(&b.kernel), REPETITIONS);
+        printf("saxpy, %d elements, backend %s, ms per dispatch\n", ELEMENTS, saxpy_backend_id(&b.kernel));
     else
         printf("{\"backend\":\"%s\",\"elements\":%d,\"rows\":[", saxpy_backend_id(&b.kernel), ELEMENTS);
+    print_row("vyre run --repeat 10 --time", run, run, json, 1);
     for (int f = 0; f < FORMS; f++)
-        printf(json ? "%s{\"name\":\"%s\",\"ms\":%.3f,\"of_vyre_run\":%.3f}" : "%s%-16s %8.3f  %5.2f of vyre run\n",
-               json && f ? "," : "", forms[f].name, times[f][REPETITIONS / 2],
-               times[f][REPETITIONS / 2] / times[1][REPETITIONS / 2]);
+        print_row(forms[f].name, times[f][REPETITIONS / 2], run, json, 0);
     if (json)
         puts("]}");
     vyre_outputs_free(&b.outputs);

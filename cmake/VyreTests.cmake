@@ -22,7 +22,7 @@ endif()
 
 # A test is compiled more often than it is run: what it calls is optimised, it itself hardly. Under sanitizers clang takes as long for a test as for the room that it
 # tests; those that compute little are not optimised at all.
-set(vyre_light_tests "/tests/(backends|build|builder|campaign|compilers|driver|emit|examples|text|tool|transform|validate|wire)/")
+set(vyre_light_tests "/tests/(backends|build|builder|campaign|compilers|driver|emit|examples|targets|text|tool|analysis|opt|lower|split|validate|wire)/")
 function(vyre_set_test_options target source)
     if(VYRE_SANITIZE AND source MATCHES "${vyre_light_tests}")
         target_compile_options(${target} PRIVATE -O0 -g1)

@@ -6,16 +6,19 @@
 int main(void) {
     float x[] = {1, 2, 3}, y[] = {10, 20, 30};
     saxpy_arguments arguments = {.a = 2.0f, .x = x, .x_count = 3, .y = y, .y_count = 3};
+    saxpy_kernel kernel = {NULL};
     vyre_error error;
     char text[1200];
-    saxpy_kernel kernel;
 
-    if (saxpy_open(&kernel, NULL, &error) != VYRE_OK || saxpy_run(&kernel, &arguments, NULL, NULL, &error) != VYRE_OK) {
+    vyre_status status = saxpy_open(&kernel, NULL, &error);
+    if (status == VYRE_OK)
+        status = saxpy_run(&kernel, &arguments, NULL, NULL, &error);
+    if (status == VYRE_OK) {
+        printf("%g %g %g on %s\n", y[0], y[1], y[2], saxpy_backend_id(&kernel));
+    } else {
         vyre_error_format(&error, text, sizeof text);
         fputs(text, stderr);
-        return 1;
     }
-    printf("%g %g %g\n", y[0], y[1], y[2]);
     saxpy_close(&kernel);
-    return 0;
+    return status != VYRE_OK;
 }

@@ -15,7 +15,8 @@ static const char text[] = "program scale {\n"
                            "  workgroup 64\n"
                            "  grid over x\n"
                            "\n"
-                           "  x[global_id.x] *= a\n"
+                           "  let i = global_id.x\n"
+                           "  x[i] = int.multiply_saturate_u32(x[i], a)\n" /* of the standard library */
                            "}\n";
 
 /* Starts one dispatch; the queue announces it by its tag when it is done. */

@@ -59,6 +59,8 @@ static uint64_t echo_capability(void *self, vyre_capability capability) {
         return UINT32_MAX;
     case VYRE_CAPABILITY_SUBGROUP_OPS:
         return 1;
+    case VYRE_CAPABILITY_SUBGROUP_SIZE: /* the interpreter runs a subgroup of any width up to that as one */
+        return 64;
     default:
         return 0;
     }

@@ -1,7 +1,7 @@
 /* The backend contract: what a backend author implements, and nothing else.
  *
- * A backend is one constant vtable and one constructor, announced by a constant record (VYRE_REGISTER_BACKEND). Only `id` and `dispatch` are
- * required; every other entry may be NULL and then behaves as its comment says under "default". The library never calls a backend except
+ * A backend is one constant vtable and one constructor, announced by a constant record (VYRE_REGISTER_BACKEND). Only `id`, and `dispatch` or
+ * `compile`, are required; every other entry may be NULL and then behaves as its comment says under "default". The library never calls a backend except
  * through its boundary, which has already validated the program, resolved sizes and geometry, checked bindings and limits; a backend need
  * not check them again. What a backend returns is checked too: wrong counts, wrong sizes and unknown handles are contained.
  *
@@ -82,8 +82,9 @@ typedef struct vyre_launch {
     uint32_t grid_buffer, grid_offset;
 } vyre_launch;
 
-/* Facts of a device. 0 = unknown. Fields as the planner of any frontend needs them; capability flags are promises: the emitter emits it and
- * the device was seen to do it. */
+/* Facts of a device, for the planner of any frontend. A flag is 1 only if the code that the backend runs uses the feature. A number is 0 unless the
+ * backend measured it, the driver or the operating system reports it, or it is a limit of the backend itself: typical values and guesses are not
+ * facts. */
 typedef struct vyre_device_profile {
     uint32_t struct_size;
     const char *backend; /* id */
@@ -111,9 +112,9 @@ typedef struct vyre_device_profile {
 
 /* Capabilities: one query, conservative defaults. X(ID, name, default, doc) */
 #define VYRE_CAPABILITY_LIST(X)                                                                                        \
-    X(SUBGROUP_OPS, "subgroup_ops", 0, "subgroup intrinsics are emitted and the device has them")                      \
-    X(F16, "f16", 0, "f16 runs natively")                                                                              \
-    X(BF16, "bf16", 0, "bf16 runs natively")                                                                           \
+    X(SUBGROUP_OPS, "subgroup_ops", 0, "subgroup collectives run without a way through workgroup memory")              \
+    X(F16, "f16", 0, "f16 arithmetic is emitted as instructions of the device")                                        \
+    X(BF16, "bf16", 0, "bf16 arithmetic is emitted as instructions of the device")                                     \
     X(TENSOR_CORES, "tensor_cores", 0, "matrix engines are used")                                                      \
     X(ASYNC_COMPUTE, "async_compute", 0, "copies and compute overlap")                                                 \
     X(INDIRECT_DISPATCH, "indirect_dispatch", 0, "a grid in a resident buffer is read by the device, of any size")     \
@@ -126,7 +127,7 @@ typedef struct vyre_device_profile {
     X(MAX_WORKGROUP_SIZE_Z, "max_workgroup_size.z", 1, "")                                                             \
     X(MAX_WORKGROUPS, "max_compute_workgroups_per_dimension", 1, "a larger grid runs as several launches")             \
     X(MAX_INVOCATIONS, "max_compute_invocations_per_workgroup", 0, "0 = the product of the sizes, clamped to 32 bits") \
-    X(SUBGROUP_SIZE, "subgroup_size", 0, "0 = unknown")                                                                \
+    X(SUBGROUP_SIZE, "subgroup_size", 0, "lanes of a native subgroup; 0 = unknown, and whenever subgroup_ops is 0")    \
     X(MAX_STORAGE_BYTES, "max_storage_buffer_bytes", 0, "0 = not reported, which is not unlimited")                    \
     X(CANCEL, "cancel", 0, "a running kernel ends at its deadline or when cancelled")
 typedef enum vyre_capability {
@@ -178,8 +179,8 @@ typedef enum vyre_numeric {
 } vyre_numeric;
 typedef struct vyre_numerics_profile {
     uint32_t struct_size;
-    uint64_t exact; /* bit 1 << VYRE_NUMERIC_… */
-    uint64_t cases; /* operands the probe tried for each operation; 0 = nothing was measured */
+    uint64_t exact; /* bit 1 << VYRE_NUMERIC_…; the library reports 0 where `cases` is 0 */
+    uint64_t cases; /* operands the probe tried for each operation; 0 = nothing was measured, and nothing is claimed */
 } vyre_numerics_profile;
 
 /* ---- what a backend may call: the host ---- */
@@ -203,7 +204,8 @@ typedef struct vyre_host {
     void (*program_workgroup)(const vyre_program *program, uint32_t size[3]);
     /* The program as bytes (vyre/wire.h), for backends with a compiler of their own. */
     vyre_status (*program_encode)(const vyre_program *program, unsigned options, vyre_bytes *out, vyre_error *error);
-    /* Runs the launch on the oracle: what an example, a test or a fallback for one op may use. inputs and outputs as in `dispatch`. */
+    /* Runs the launch on the oracle: what an example, a test or a fallback for one op may use. inputs and outputs as in `dispatch`. It ends at
+     * launch->deadline_ns (VYRE_TIMEOUT) and when launch->cancel becomes non-zero (VYRE_CANCELLED). */
     vyre_status (*reference_dispatch)(const vyre_launch *launch, const vyre_span *inputs, size_t input_count,
                                       vyre_outputs *outputs, vyre_error *error);
     /* One line for the log sink of the process; level 0 error … 3 debug. */
@@ -314,7 +316,7 @@ typedef struct vyre_readback {
     void *host;
 } vyre_readback;
 
-/* Counters of a backend's own pipeline cache. */
+/* Counters of a pipeline cache: requests that it answered and that it did not; pipelines that there are now, and the bytes of their code. */
 typedef struct vyre_cache_snapshot {
     uint64_t hits, misses, entries, bytes;
 } vyre_cache_snapshot;
@@ -348,7 +350,9 @@ typedef struct vyre_backend_vtable {
 
     /* Required. Stable, unique in the process, lower case ("cuda"). */
     const char *(*id)(void *self);
-    /* Required. Inputs are the read, uniform and read_write buffers in declaration order. outputs has one slot per write and
+    /* Required, unless there is `compile`. NULL: every program is compiled, and a dispatch without a pipeline runs through one that the library
+     * keeps; `compile` must then make a pipeline of every program, and the dispatch entries below are not called. Inputs are the read, uniform
+     * and read_write buffers in declaration order. outputs has one slot per write and
      * read_write buffer, in declaration order, with size 0: resize each through the host and fill it; change nothing else. Blocks until
      * done. */
     vyre_status (*dispatch)(void *self, const vyre_launch *launch, const vyre_bytes *inputs, size_t input_count,
@@ -356,7 +360,8 @@ typedef struct vyre_backend_vtable {
 
     /* Default: "unspecified". */
     const char *(*version)(void *self);
-    /* Names of the language's constructs the backend runs without further lowering. Default: the core set. */
+    /* Names of the language's constructs the backend runs without further lowering ("add", "load", "global_id"): `vyre explain FILE` prints those of a
+     * program, vyre_core_supported_ops all. A program that uses another is refused. Default: the core set. */
     const char *const *(*supported_ops)(void *self, size_t *count);
 
     /* Default: as for pipelines above. */
@@ -397,7 +402,7 @@ typedef struct vyre_backend_vtable {
                         vyre_native_pipeline *out, vyre_error *error);
     /* What, beside program, options and library build, decides the binary: device and driver identity, target. Default: id and version. */
     vyre_status (*cache_identity)(void *self, vyre_bytes *out, vyre_error *error);
-    /* Returns 0 unless real counters exist. Default: 0. */
+    /* Returns 0 unless real counters exist. Of a backend without `dispatch` the library fills hits and misses: they are its own cache's. Default: 0. */
     int (*cache_snapshot)(void *self, vyre_cache_snapshot *out);
     /* Steps run in order, each seeing the memory of those before; one submit, one wait, then the readbacks, whose resident.id is the native
      * value. A step that fails or traps is the last; *failed arrives as step_count and names it, if the backend knows it. timing may be NULL.
@@ -480,7 +485,7 @@ typedef struct vyre_backend_registration {
     const char *id;
     /* Makes an instance for device `ordinal` ("cuda#1"). */
     vyre_status (*create)(const vyre_host *host, uint32_t ordinal, vyre_backend_instance *out, vyre_error *error);
-    /* NULL = the core set. */
+    /* The same list as the table's, for selection, which does not construct the backend. NULL = the core set. */
     const char *const *(*supported_ops)(size_t *count);
     /* Creates no context and touches no device memory. NULL = unknown: the constructor decides. */
     void (*probe)(const vyre_host *host, vyre_probe *out);
@@ -502,6 +507,8 @@ typedef struct vyre_capability_registration {
  *   VYRE_REGISTER_PRECEDENCE(mine, .id = "mine", .rank = 50);
  *   VYRE_REGISTER_CAPABILITY(mine, .id = "mine", .dispatches = 1);
  *   VYRE_MODULE("mine");      // once per module, in any of its files; VYRE_PLUGIN("mine") in a plug-in
+ *
+ * C++ from C++11 on accepts them, too; there the fields are named in the order of the struct.
  *
  * Ids are 1 … 63 lower-case letters, digits, '_', '-' and '.'. */
 #define VYRE_REGISTER_BACKEND(name, ...)                                                                               \
@@ -536,9 +543,18 @@ typedef struct vyre_capability_registration {
 #ifndef VYRE_STREAM_ATTRIBUTES
 #define VYRE_STREAM_ATTRIBUTES(section_name) __attribute__((section(section_name), used))
 #endif
+/* C++ from C++11 on: designators before C++20 are an extension of the compilers, and a field that is left out is no mistake. */
+#ifdef __cplusplus
+#define VYRE_RECORD_BEGIN                                                                                              \
+    _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wmissing-field-initializers\"") __extension__
+#define VYRE_RECORD_END _Pragma("GCC diagnostic pop")
+#else
+#define VYRE_RECORD_BEGIN
+#define VYRE_RECORD_END
+#endif
 #define VYRE_STREAM_RECORD(type, stream, record, ...)                                                                  \
-    static const type record = {.struct_size = sizeof(type), __VA_ARGS__};                                             \
-    static const type *const record##_entry VYRE_STREAM_ATTRIBUTES(VYRE_STREAM_NAME(stream)) = &record
+    VYRE_RECORD_BEGIN static const type record = {.struct_size = sizeof(type), __VA_ARGS__};                           \
+    VYRE_RECORD_END static const type *const record##_entry VYRE_STREAM_ATTRIBUTES(VYRE_STREAM_NAME(stream)) = &record
 
 /* Records of dialects (vyre/dialect.h). */
 typedef struct vyre_op_definition vyre_op_definition;
@@ -554,8 +570,8 @@ typedef struct vyre_module_descriptor {
     const vyre_backend_registration *const *backends, *const *backends_end;
     const vyre_precedence_registration *const *precedences, *const *precedences_end;
     const vyre_capability_registration *const *capabilities, *const *capabilities_end;
-    /* Called before the records are added; a failure adds none of them. It may be called again, also by several threads at once that load
-     * the same file. NULL = nothing to do. */
+    /* Called before the records are added; a failure adds none of them. A module without records is initialised too, each time it is loaded. It may be
+     * called again, also by several threads at once that load the same file. NULL = nothing to do. */
     vyre_status (*init)(const vyre_host *host, vyre_error *error);
     const vyre_op_definition *const *ops, *const *ops_end;
     const vyre_extern_dialect *const *extern_dialects, *const *extern_dialects_end;

@@ -76,15 +76,28 @@ VYRE_API const char *vyre_status_doc(vyre_status status);
 
 /* One error, in storage the caller owns (usually on the stack): filling it allocates nothing, so it works when memory
  * is gone. Texts that do not fit end in "...". Initialise with VYRE_ERROR_INIT or leave uninitialised: it is only read
- * after a failure. */
+ * after a failure.
+ *
+ * subject, first and second are the parts of the message, for programs; "" if the error does not have the part:
+ *
+ *   error                                   subject       first                    second
+ *   DUPLICATE, an op id is taken twice      the op id     its owner                the owner that was refused
+ *   DUPLICATE, CONFLICT, about a dialect    the dialect   its provider             the provider that was refused
+ *   DUPLICATE, about a record of a module   its id        its owner                the owner that was refused
+ *   UNSUPPORTED, by a backend               the feature   the backend              the program
+ *                                           or op
+ *   INVALID_PROGRAM, CHECK_FAILED           the code of   the file                 "line:column"
+ *                                           the first
+ *                                           diagnostic */
 typedef struct vyre_error {
     vyre_status code;
     char message[512]; /* a sentence: what was given, what is allowed */
     char fix[256];     /* what to do; never empty after a failure */
     char where[256];   /* "file:line:column", an object's name, or "" */
+    char subject[160], first[256], second[256];
 } vyre_error;
 #define VYRE_ERROR_INIT                                                                                                \
-    { VYRE_OK, "", "", "" }
+    { VYRE_OK, "", "", "", "", "", "" }
 
 /* Writes "NAME: message (where)\nFix: fix\n" into buffer, always terminated if size > 0. buffer may be NULL, to
  * measure; error NULL means VYRE_ERROR_INIT. Returns the length of the whole text, which may be more than fits. */

@@ -267,7 +267,7 @@ static inline vyre_operand vyre_operand_memory(vyre_memory memory) {
  * receives as many values. */
 VYRE_API void vyre_builder_call(vyre_builder *builder, vyre_function function, const vyre_operand *arguments,
                                 size_t argument_count, const char *const *names, vyre_value *results);
-/* Calls an op of a dialect by its id ("math.exp"), which is looked up when the program is compiled; so the types of the
+/* Calls an op of a dialect by its id ("int.isqrt_u32"), which is looked up when the program is compiled; so the types of the
  * results are given. results is optional. */
 VYRE_API void vyre_builder_call_op(vyre_builder *builder, const char *id, const vyre_operand *arguments,
                                    size_t argument_count, const char *const *names, const vyre_type *types,

@@ -39,7 +39,7 @@ VYRE_API void vyre_cache_set_disk_limit(uint64_t bytes);
 VYRE_API void vyre_cache_set_memory_limit(uint32_t entries);
 
 /* 1 forbids compiling: what is in no cache is VYRE_UNSUPPORTED then, which proves a hit. 0 allows it, and -1, as at the start, leaves
- * it to the environment: VYRE_FORBID_COMPILE set to anything but "" and "0" forbids. */
+ * it to the environment, which is asked at each compile: VYRE_FORBID_COMPILE set to anything but "" and "0" forbids. */
 VYRE_API void vyre_cache_forbid_compile(int forbid);
 
 /* ---- figures ---- */

@@ -1,6 +1,6 @@
 /* Dialects: ops that are not part of the language, and the registry that holds them.
  *
- * An op has an id of the form dialect.name, a signature, a body (a function of the language), laws, and code for some targets. The registry is a
+ * An op has an id of the form dialect.name or dialect::name, a signature, a body (a function of the language), laws, and code for some targets. The registry is a
  * sequence of snapshots: each immutable, complete and checked before it is installed with one atomic store. A reader takes a guard, which
  * keeps one snapshot alive for as long as the guard is held, and nothing else; installing never waits for a reader, nor a reader for a
  * writer. docs/dialects.md says how.
@@ -21,8 +21,9 @@ extern "C" {
 /* An op id as a small number, the same for the life of the process; 0 is no id. */
 typedef uint32_t vyre_op_id;
 
-/* The number of an op id such as "math.exp": identifiers joined by dots, at least two of them, at most 128 bytes. Any thread. Finding a known
- * name takes no lock and allocates nothing; a new one is added and stays for ever.
+/* The number of an op id such as "bits.parity_u32" or "my-dialect::op-name": two or more parts joined by `.` or `::`, at most 128 bytes. A part is a
+ * letter or `_`, then letters, digits, `_` and `-`; the first part is not a keyword of the language. Programs call an id of identifiers and dots as it
+ * is, any other in quotes. Any thread. Finding a known name takes no lock and allocates nothing; a new one is added and stays for ever.
  *
  * VYRE_INVALID_ARGUMENT  not an op id
  * VYRE_LIMIT             more than 2^20 names
@@ -35,13 +36,13 @@ VYRE_API const char *vyre_op_text(vyre_op_id id);
 
 /* ---- targets ---- */
 
-/* X(ID, id, alias or "", file extension, name `vyre emit` takes or NULL, doc line). The id is what is written; id and alias are read. */
+/* X(ID, id, alias or "", file extension, name `vyre emit` accepts or NULL, doc line). The id is written; id and alias are read. */
 #define VYRE_TARGET_LIST(X)                                                                                            \
-    X(PTX, "ptx", "secondary_text", "ptx", "ptx", "PTX, the assembly of NVIDIA's virtual machine")                     \
-    X(SPIRV, "spv", "spirv", "spv", "spirv", "SPIR-V modules")                                                         \
-    X(PRIMARY_TEXT, "primary_text", "", "cl", "opencl", "portable source text: OpenCL C")                              \
-    X(PRIMARY_BINARY, "primary_binary", "", "bin", NULL, "a portable binary; no emitter makes one yet")                \
-    X(NATIVE_MODULE, "native_module", "", "ll", "llvm", "a module for the host's processor, as LLVM IR")               \
+    X(PTX, "secondary_text", "ptx", "ptx", "ptx", "PTX, the assembly of NVIDIA's virtual machine")                     \
+    X(SPIRV, "spv", "spirv", "spv", NULL, "SPIR-V modules; no emitter makes them")                                     \
+    X(PRIMARY_TEXT, "primary_text", "", "cl", NULL, "portable source text, OpenCL C; no emitter makes it")             \
+    X(PRIMARY_BINARY, "primary_binary", "", "bin", NULL, "a portable binary; no emitter makes one")                    \
+    X(NATIVE_MODULE, "native_module", "", "ll", "llvm-ir", "a module for the host's processor, as LLVM IR")            \
     X(REFERENCE, "reference_backend", "", "vyre", NULL, "the body itself, run by the oracle: always available")
 
 /* One of the list, or a target only its owner knows (above VYRE_TARGET_COUNT, as vyre_target_parse gives them). */
@@ -73,7 +74,7 @@ VYRE_API vyre_target vyre_target_from_emit_name(const char *name);
 /* X(ID, name, doc line) */
 #define VYRE_CATEGORY_LIST(X)                                                                                          \
     X(COMPOSITE, "composite", "written in the language: its body is all there is to know")                             \
-    X(INTRINSIC, "intrinsic", "has a body, and better code for some targets")                                          \
+    X(INTRINSIC, "intrinsic", "has a body, and may have code for the targets of plug-ins")                             \
     X(EXTENSION, "extension", "brought by somebody else; may have no body, and then no program that calls it runs")
 typedef enum vyre_op_category {
 #define X(ID, name, doc) VYRE_CATEGORY_##ID,
@@ -119,7 +120,7 @@ VYRE_API const char *vyre_law_arguments(vyre_law_kind law);            /* the le
 VYRE_API unsigned vyre_law_inputs(vyre_law_kind law);                  /* 0 = any number */
 VYRE_API vyre_law_kind vyre_law_find(const char *name, size_t length); /* VYRE_LAW_COUNT if there is none */
 
-/* An argument as written ("0", "math.neg") and, for a value, its bits. */
+/* An argument as written ("0", "sets.complement") and, for a value, its bits. */
 typedef struct vyre_law_argument {
     const char *text;
     vyre_scalar value; /* only where the law's letter is v */
@@ -157,7 +158,8 @@ typedef struct vyre_attribute {
     uint32_t value_count;   /* 0: any */
 } vyre_attribute;
 
-/* Code for one target: bytes (text or binary), or a function its owner understands. */
+/* Code for one target: bytes (text or binary), or a function its owner understands. The target is an extension: the id of a plug-in that reads
+ * the code with vyre_dialects_lowering. A lowering for a target of VYRE_TARGET_LIST is refused with VYRE_UNSUPPORTED, since no emitter reads it. */
 typedef struct vyre_lowering {
     const char *target; /* as vyre_target_parse reads it */
     const void *data;
@@ -171,8 +173,8 @@ typedef struct vyre_lowering {
 typedef struct vyre_op_definition {
     uint32_t struct_size;
     vyre_op_category category;
-    const char *id;      /* "math.exp" */
-    const char *dialect; /* the id up to a dot; NULL = up to its last one */
+    const char *id;      /* "bits.parity_u32" */
+    const char *dialect; /* the id up to a `.` or `::`; NULL = up to the last one */
     const char *version; /* "1.2.0"; NULL = the dialect's */
     const char *doc;
     const vyre_op_operand *inputs;
@@ -194,7 +196,7 @@ typedef struct vyre_op_definition {
 /* A dialect: a name its ops begin with, and one provider. */
 typedef struct vyre_dialect {
     uint32_t struct_size;
-    const char *name;    /* "math"; identifiers joined by dots */
+    const char *name;    /* "bits"; the parts of an op id, one or more */
     const char *version; /* "1.2.0"; NULL = "0.0.0" */
     const char *doc;
     const char *owner; /* required: who provides it */
@@ -290,6 +292,7 @@ VYRE_API void vyre_dialect_builder_free(vyre_dialect_builder *builder);
  * VYRE_CONFLICT          another owner provides this dialect: names both
  * VYRE_DUPLICATE         an op is there already, or given twice, or the dialect is (the same owner's: replace it): names both owners
  * VYRE_INVALID_ARGUMENT  an id, name, type, law, attribute or lowering that is not one; a body that does not fit the signature
+ * VYRE_UNSUPPORTED       a lowering for a built-in target
  * VYRE_INVALID_PROGRAM   the source has errors
  * VYRE_ABI_MISMATCH      a struct is shorter than the first version of this header
  * VYRE_LIMIT, VYRE_NO_MEMORY */

@@ -42,7 +42,8 @@ typedef struct vyre_policy {
     /* This "id" or "id#ordinal" and no other; the two flags are ignored. NULL: the environment variable VYRE_BACKEND if it is set (set-user-id
      * programs ignore it), else any. */
     const char *only;
-    /* Optional, borrowed for the call: a backend that does not run an op of this program, or whose limits are below its workgroup, is not chosen. */
+    /* Optional, borrowed for the call: a backend that does not run an op of this program, or whose limits are below its workgroup, is not chosen.
+     * Calls of ops of dialects are resolved as vyre_compile does; one that cannot be is the error of vyre_select. */
     vyre_program *program;
     /* 1: also probe the backends whose answer cannot change the choice, for a complete report. A probe of a plug-in may crash the process. */
     int probe_all;
@@ -120,8 +121,8 @@ VYRE_API const char *const *vyre_backend_supported_ops(vyre_backend *backend, si
 /* One query for all of VYRE_CAPABILITY_LIST; the conservative default where the backend says nothing; 0 outside the list. The backend is asked
  * when it is acquired and after recovery. */
 VYRE_API uint64_t vyre_backend_capability(const vyre_backend *backend, vyre_capability capability);
-/* What the device computes exactly as the language asks (VYRE_NUMERIC_LIST), measured by the backend; what is not there is computed in other ways,
- * with the same bits. Set profile->struct_size first. */
+/* What the device computes exactly as the language asks (VYRE_NUMERIC_LIST), as the backend measured it with profile->cases operands for each operation;
+ * without a measurement both are 0. What is not there is computed in other ways, with the same bits. Set profile->struct_size first. */
 VYRE_API void vyre_backend_numerics(const vyre_backend *backend, vyre_numerics_profile *profile);
 VYRE_API const char *vyre_numeric_name(vyre_numeric numeric); /* "unknown" outside the list */
 /* Set profile->struct_size first; what is not known is 0 or "". A device that is lost or shut down is not asked. */
@@ -134,14 +135,21 @@ typedef struct vyre_dispatch_config {
     uint64_t timeout_ns;       /* for the whole dispatch, compiling too (vyre/pipeline.h); 0 = none */
     uint64_t max_output_bytes; /* 0 = unbounded; more is VYRE_LIMIT, before anything runs */
     const char *label;         /* shown in errors; may be NULL */
+    /* NULL, or a word that is 0: another thread sets it (atomically) to cancel the dispatch, which then ends with VYRE_CANCELLED. It is read
+     * until the call returns. A backend that cannot stop a kernel (capability `cancel`) looks at it before it starts, and between the launches
+     * of a dispatch that takes several. An asynchronous dispatch ignores it: vyre_pending_cancel. */
+    const uint32_t *cancel;
 } vyre_dispatch_config;
 
 /* What the calls below share. Arguments are those of vyre/dispatch.h; config NULL means zeros. A call blocks until done; any
  * thread. On success `outputs` holds one entry per output buffer in declaration order: slots are refilled in place where their capacity suffices.
  * On failure it is untouched. trap (optional) is filled with VYRE_TRAPPED. An empty grid reaches no backend: outputs are the inputs, and zeros.
  *
- * A backend that cannot stop a kernel (capability `cancel`) runs a dispatch with a timeout on a thread of its own. If it has not come back by then,
- * the thread is abandoned, nothing is delivered, and the backend is lost.
+ * Calls of ops of dialects are resolved against the newest snapshot (vyre_program_resolve), in every call anew: a pipeline resolves them once.
+ *
+ * A dispatch with a timeout returns when that is over, whatever the backend does. `cpu`, `cuda` and the reference stop the kernel themselves. Any other
+ * backend is called on a thread of the library with copies of the inputs. If it has not come back by then, the thread is abandoned, nothing is
+ * delivered, and the backend is lost; one that claims to stop kernels (capability `cancel`) gets half a second more.
  *
  * VYRE_INVALID_ARGUMENT  the arguments do not fit the program
  * VYRE_LIMIT             a size is over a limit of the language, the device or the config
@@ -207,7 +215,10 @@ VYRE_API vyre_status vyre_backend_dispatch_resident(vyre_backend *backend, vyre_
 
 /* ---- lifecycle ---- */
 
-/* Lets the backend warm up for a program, as the first dispatch of it would. Once per program is enough. */
+/* Does what the first dispatch of a program without a timeout does before it runs: `cpu` and `cuda` compile it, or find it in the caches, and the
+ * reference translates it. Blocks meanwhile. Once per program is enough; a backend keeps the 32 programs used last.
+ *
+ * What vyre_compile returns (vyre/pipeline.h). */
 VYRE_API vyre_status vyre_backend_prepare(vyre_backend *backend, vyre_program *program, vyre_error *error);
 /* Waits for everything submitted before. */
 VYRE_API vyre_status vyre_backend_flush(vyre_backend *backend, vyre_error *error);
@@ -215,7 +226,10 @@ VYRE_API vyre_status vyre_backend_flush(vyre_backend *backend, vyre_error *error
  * after the compile, when nothing else is compiled; otherwise nothing waits. Shutdown and the last release wait as well: this is for
  * those who end without them, or measure. Does nothing on a lost device. */
 VYRE_API void vyre_backend_store(vyre_backend *backend);
-/* Refuses new work, waits for what is in flight and for what is to be stored, releases the device. Later calls on the backend: VYRE_DEVICE_LOST. Twice is fine. */
+/* Refuses new work, waits for what is in flight and for what is to be stored, and releases the device. Asynchronous dispatches that have not ended after
+ * two seconds are cancelled. Later calls on the backend: VYRE_DEVICE_LOST. Twice is fine.
+ *
+ * VYRE_TIMEOUT  a call did not end within three seconds. The backend is shut down; the device is released with the last reference to the backend. */
 VYRE_API vyre_status vyre_backend_shutdown(vyre_backend *backend, vyre_error *error);
 /* Sticky: once 1, every dispatch ends with VYRE_DEVICE_LOST until recovery. Asks the device. */
 VYRE_API int vyre_backend_device_lost(vyre_backend *backend);

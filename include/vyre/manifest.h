@@ -29,7 +29,7 @@ VYRE_API vyre_status vyre_dialects_load_file(const char *path, vyre_diagnostics 
 /* Every *.toml in the folder itself whose name does not begin with a dot. */
 VYRE_API vyre_status vyre_dialects_load_folder(const char *path, vyre_diagnostics *list, vyre_error *error);
 /* Every folder that the environment variable VYRE_DIALECT_PATH names, separated by colons; nothing if it is not set, or if the process runs with
- * rights its user has not. A folder that is not there is passed over. */
+ * rights its user has not. A folder that does not exist is a warning in the list (D126), and the others are loaded. */
 VYRE_API vyre_status vyre_dialects_load_path(vyre_diagnostics *list, vyre_error *error);
 /* From memory. The owner is also the name shown in findings. Bodies are inline: a manifest that names a file is refused. */
 VYRE_API vyre_status vyre_dialects_load_text(const char *owner, const char *text, size_t size, vyre_diagnostics *list,

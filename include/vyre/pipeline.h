@@ -24,7 +24,11 @@ typedef struct vyre_pipeline vyre_pipeline;
  * options->deadline_ns bounds the compile on backend `cpu`: passes, LLVM, and the wait for an equal compile. On `cuda` it bounds all but the
  * driver's compiler, which is not started after it and cannot be stopped.
  *
- * VYRE_INVALID_ARGUMENT  a library, which has nothing to run, or a program whose ops are not resolved (vyre_program_resolve)
+ * Calls of ops of dialects are resolved against the newest snapshot; for another snapshot, pass the result of vyre_program_resolve. The pipeline
+ * keeps the bodies that were compiled: a later change of the dialects does not affect it.
+ *
+ * VYRE_INVALID_ARGUMENT  a library, which has nothing to run
+ * VYRE_NOT_FOUND, VYRE_INVALID_PROGRAM  an op is unknown, or its call does not fit it: see vyre_program_resolve
  * VYRE_LIMIT             the workgroup is over a limit of the device; or the compiler needs more memory or time than its limits (docs/cpu.md)
  * VYRE_TIMEOUT           the deadline passed; nothing is kept of the compile
  * VYRE_UNSUPPORTED       the backend cannot run this program; or compiling is forbidden (vyre_cache_forbid_compile) and nothing was found
@@ -37,7 +41,8 @@ VYRE_API vyre_pipeline *vyre_pipeline_retain(vyre_pipeline *pipeline);
 VYRE_API void vyre_pipeline_release(vyre_pipeline *pipeline);
 /* "<backend>:<fingerprint>"; borrowed. */
 VYRE_API const char *vyre_pipeline_id(const vyre_pipeline *pipeline);
-VYRE_API vyre_program *vyre_pipeline_program(const vyre_pipeline *pipeline); /* borrowed */
+/* The program that was compiled, its calls of ops resolved; borrowed. */
+VYRE_API vyre_program *vyre_pipeline_program(const vyre_pipeline *pipeline);
 /* 1 if the backend compiled it, 0 if every dispatch is handed to the backend. */
 VYRE_API int vyre_pipeline_is_native(const vyre_pipeline *pipeline);
 
@@ -130,7 +135,7 @@ VYRE_API vyre_status vyre_sequence_run(vyre_backend *backend, const vyre_step *s
                                        const vyre_dispatch_config *config, vyre_timing *timing, size_t *failed,
                                        vyre_trap *trap, vyre_error *error);
 
-/* The backend's own counters of its pipeline cache; 0, and zeros, if it keeps none. */
+/* The counters of the backend's pipeline cache, since it was acquired; 0, and zeros, if it keeps none. `cpu` and `cuda` do. */
 VYRE_API int vyre_backend_cache_snapshot(vyre_backend *backend, vyre_cache_snapshot *out);
 
 #ifdef __cplusplus

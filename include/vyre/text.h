@@ -34,19 +34,21 @@ typedef struct vyre_parse_options {
     const char *file; /* shown in diagnostics; NULL means "<text>" */
     const vyre_define *defines;
     size_t define_count;
-    /* Optional. With it, a call of a known op gives its types: `let e = math.exp(x)`, and calls inside expressions. Without, or for an op it does
-     * not know, types are written. vyre_dialects_teller (vyre/dialect.h) is one. */
+    /* Returns the signatures of ops of dialects, so that the types of their results need not be written: `let p = bits.parity_u32(x)`, also inside
+     * expressions. NULL: the ops of the newest snapshot (vyre_dialects_global), the standard library among them. For a snapshot of the caller's:
+     * vyre_dialects_teller (vyre/dialect.h). The results of an op that it does not know have their types written. */
     vyre_op_teller *teller;
     void *teller_user;
 } vyre_parse_options;
 
 /* Parses and validates a file. Any bytes are accepted as input; what is wrong is in `diagnostics` (optional), several findings in
  * one run, and summed up in `error`. A program whose text has errors is not in the module, and then the call fails.
- * options NULL means zeros.
+ * options NULL means zeros. Programs keep their calls of ops by id: vyre_compile resolves them, or vyre_program_resolve does with a
+ * snapshot of the caller's. The first text of a process that calls an op makes the first snapshot of the dialects (milliseconds).
  *
  * VYRE_INVALID_PROGRAM  the text has errors
  * VYRE_LIMIT            the text is larger than 256 MiB
- * VYRE_NO_MEMORY */
+ * VYRE_NO_MEMORY, and what vyre_dialects_global returns */
 VYRE_API vyre_status vyre_text_parse(const char *text, size_t size, const vyre_parse_options *options,
                                      vyre_diagnostics *diagnostics, vyre_module **out, vyre_error *error);
 VYRE_API void vyre_module_free(vyre_module *module);

@@ -12,6 +12,7 @@
 #include "vyre/dispatch.h"
 #include "vyre/dlpack.h"
 #include "vyre/driver.h"
+#include "vyre/emit.h"
 #include "vyre/generate.h"
 #include "vyre/interop.h"
 #include "vyre/kernel.h"

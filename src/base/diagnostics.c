@@ -181,6 +181,7 @@ vyre_status vy_diagnostics_fail(const vyre_diagnostics *list, vyre_status status
     if (more)
         snprintf(tail, sizeof tail, " (and %zu more error%s)", more, more == 1 ? "" : "s");
     vy_fail(error, status, first->fix, "%s%s%s%s", first->code, *first->code ? " " : "", first->message, tail);
+    vy_fail_parts_at(error, first->code, first->file, first->line, first->column);
     if (first->line)
         vy_fail_where(error, "%s:%u:%u", *first->file ? first->file : "line", first->line, first->column);
     else

@@ -4,6 +4,7 @@
 
 #include "base/source.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "vyre/diagnostic.h"
 
 /* Adds one finding. Never fails: what memory does not hold is counted. list and source may be NULL; every string is
@@ -19,5 +20,19 @@ void vy_diagnostic_add(vyre_diagnostics *list, const vy_source *source, const ch
  * the list (it is NULL or memory ran out), the message is `otherwise`. */
 vyre_status vy_diagnostics_fail(const vyre_diagnostics *list, vyre_status status, const char *otherwise,
                                 vyre_error *error);
+
+/* What is written before and after the parts of a finding that a terminal can set off. */
+typedef struct vy_render_style {
+    const char *location;    /* file:line:column: */
+    const char *severity[3]; /* `error T033:` and the caret, by vyre_severity */
+    const char *fix;         /* `Fix:` */
+    const char *end;         /* after each of them */
+} vy_render_style;
+
+/* The line of source of a finding that has one, and a caret under the place. style NULL: plain. */
+void vy_render_excerpt(vy_string *out, const vyre_diagnostic *finding, const vy_render_style *style);
+/* As vyre_diagnostics_render. style NULL: the same. */
+vyre_status vy_diagnostics_render_styled(const vyre_diagnostics *list, const vy_render_style *style, vyre_bytes *out,
+                                         vyre_error *error);
 
 #endif

@@ -25,10 +25,39 @@ static const char *reason(int number) {
 #endif
 }
 
+/* What the user can do about a refusal; NULL for those that leave only the default of VYRE_IO. */
+static const char *fix_of(int number) {
+    switch (number) {
+    case ENOENT:
+        return "check the spelling of the path, and that its folder exists";
+    case ENOSPC:
+    case EDQUOT:
+        return "free space on the file system, or name a path on another one";
+    case EFBIG:
+        return "raise the limit on the size of files (ulimit -f), or name a path on another file system";
+    case EACCES:
+    case EPERM:
+        return "change the permissions of the path, or name another one";
+    case EROFS:
+        return "name a path on a file system that can be written";
+    case EISDIR:
+        return "name a file; this is a folder";
+    case ENOTDIR:
+        return "name a path whose parts before the last are folders";
+    case ENAMETOOLONG:
+        return "use a shorter path";
+    case ELOOP:
+        return "remove the symbolic link that leads back to itself, or name another path";
+    case EMFILE:
+        return "raise the limit on open files (ulimit -n), or close some";
+    default:
+        return NULL;
+    }
+}
+
 static vyre_status fail_io(vyre_error *error, const char *doing, const char *path, int number) {
     vyre_status code = number == ENOENT ? VYRE_NOT_FOUND : number == ENOMEM ? VYRE_NO_MEMORY : VYRE_IO;
-    const char *fix = number == ENOENT ? "check the spelling of the path, and that its folder exists" : NULL;
-    code = vy_fail(error, code, fix, "cannot %s `%s`: %s", doing, path, reason(number));
+    code = vy_fail(error, code, fix_of(number), "cannot %s `%s`: %s", doing, path, reason(number));
     vy_fail_where(error, "%s", path);
     return code;
 }
@@ -198,8 +227,9 @@ static int open_temporary(const char *path, char *name, size_t size) {
     return -1;
 }
 
-/* mode is that of the file replaced, or 0. */
-static vyre_status replace(const char *path, mode_t mode, const void *data, size_t size, vyre_error *error) {
+/* mode is that of the file replaced, or 0. A trial only creates the temporary file, and removes it. */
+static vyre_status replace(const char *path, mode_t mode, int is_trial, const void *data, size_t size,
+                           vyre_error *error) {
     size_t room = strlen(path) + 40; /* a process id and a try, with their signs and dots */
     char *name = vy_allocate(room);
     if (!name)
@@ -208,6 +238,10 @@ static vyre_status replace(const char *path, mode_t mode, const void *data, size
     int file = open_temporary(path, name, room);
     if (file < 0) {
         status = fail_io(error, "create a file beside", path, errno);
+    } else if (is_trial) {
+        close(file);
+        unlink(name);
+        status = VYRE_OK;
     } else {
         /* Not being allowed to keep the mode is no reason to refuse. */
         if (mode && fchmod(file, mode & 07777) != 0)
@@ -224,17 +258,27 @@ static vyre_status replace(const char *path, mode_t mode, const void *data, size
     return status;
 }
 
-vyre_status vy_file_write(const char *path, const void *data, size_t size, vyre_error *error) {
-    if (strcmp(path, "-") == 0)
-        return write_all(STDOUT_FILENO, "standard output", data, size, error);
+static vyre_status write_or_try(const char *path, int is_trial, const void *data, size_t size, vyre_error *error) {
     struct stat about;
     if (stat(path, &about) != 0)
-        return replace(path, 0, data, size, error);
+        return replace(path, 0, is_trial, data, size, error);
     if (S_ISDIR(about.st_mode))
         return fail_io(error, "write", path, EISDIR);
+    if (!S_ISREG(about.st_mode) && is_trial)
+        return access(path, W_OK) == 0 ? VYRE_OK : fail_io(error, "open", path, errno);
     if (!S_ISREG(about.st_mode))
         return write_in_place(path, data, size, error);
     /* Through a symbolic link, what it names is replaced, not the link. */
     char resolved[PATH_MAX];
-    return replace(realpath(path, resolved) ? resolved : path, about.st_mode, data, size, error);
+    return replace(realpath(path, resolved) ? resolved : path, about.st_mode, is_trial, data, size, error);
+}
+
+vyre_status vy_file_write(const char *path, const void *data, size_t size, vyre_error *error) {
+    if (strcmp(path, "-") == 0)
+        return write_all(STDOUT_FILENO, "standard output", data, size, error);
+    return write_or_try(path, 0, data, size, error);
+}
+
+vyre_status vy_file_check_write(const char *path, vyre_error *error) {
+    return strcmp(path, "-") == 0 ? VYRE_OK : write_or_try(path, 1, NULL, 0, error);
 }

@@ -18,5 +18,8 @@ vyre_status vy_file_read_beneath(const char *folder, const char *name, const cha
                                  vyre_error *error);
 /* Writes to a temporary name beside the path, then renames; "-" is standard output. */
 vyre_status vy_file_write(const char *path, const void *data, size_t size, vyre_error *error);
+/* Checks that vy_file_write can write there now, without changing the file: creates the temporary file and removes it. Fails as vy_file_write does. A
+ * device or pipe is not opened. */
+vyre_status vy_file_check_write(const char *path, vyre_error *error);
 
 #endif

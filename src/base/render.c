@@ -15,9 +15,15 @@
 #define DECODED 2048u
 #define JSON_LINE 4096u /* bytes of a line that JSON still repeats for each finding */
 
+static const vy_render_style plain = {"", {"", "", ""}, "", ""};
+
 static const char *severity_name(vyre_severity severity) {
     static const char *const names[] = {"error", "warning", "note"};
     return (unsigned)severity < 3 ? names[severity] : "error";
+}
+
+static const char *severity_style(vyre_severity severity, const vy_render_style *style) {
+    return style->severity[(unsigned)severity < 3 ? severity : VYRE_SEVERITY_ERROR];
 }
 
 /* One character as it is shown: its bytes in the text and its columns on the screen. */
@@ -91,7 +97,10 @@ static size_t character_start(const char *line, size_t at) {
     return at;
 }
 
-static void append_excerpt(vy_string *out, const vyre_diagnostic *finding) {
+void vy_render_excerpt(vy_string *out, const vyre_diagnostic *finding, const vy_render_style *style) {
+    if (!finding->source_line)
+        return;
+    style = style ? style : &plain;
     const char *line = finding->source_line;
     size_t from = finding->column ? finding->column - 1 : 0, size = strnlen(line, from + DECODED + 1);
     size_t skipped = from > size ? size : from, left_out = 0;
@@ -119,9 +128,10 @@ static void append_excerpt(vy_string *out, const vyre_diagnostic *finding) {
     append_window(out, line, size, first, last);
     vy_string_format(out, "%s\n      | ", last < total || left_out ? "..." : "");
     repeat(out, ' ', caret.start - first + (is_cut ? 3 : 0));
+    vy_string_add(out, severity_style(finding->severity, style));
     vy_string_char(out, '^');
     repeat(out, '~', width - 1);
-    vy_string_char(out, '\n');
+    vy_string_format(out, "%s\n", style->end);
 }
 
 /* A message or fix, which may quote the program. */
@@ -136,33 +146,41 @@ static void append_safe(vy_string *out, const char *text) {
     }
 }
 
-static void append_finding(vy_string *out, const vyre_diagnostic *finding) {
+static void append_finding(vy_string *out, const vyre_diagnostic *finding, const vy_render_style *style) {
+    int has_location = *finding->file || finding->line;
+    if (has_location)
+        vy_string_add(out, style->location);
     if (*finding->file)
         vy_string_format(out, "%s:", finding->file);
     if (finding->line)
         vy_string_format(out, "%u:%u:", finding->line, finding->column);
-    if (*finding->file || finding->line)
-        vy_string_char(out, ' ');
-    vy_string_format(out, "%s%s%s: ", severity_name(finding->severity), *finding->code ? " " : "", finding->code);
+    if (has_location)
+        vy_string_format(out, "%s ", style->end);
+    vy_string_format(out, "%s%s%s%s:%s ", severity_style(finding->severity, style), severity_name(finding->severity),
+                     *finding->code ? " " : "", finding->code, style->end);
     append_safe(out, finding->message);
     vy_string_char(out, '\n');
-    if (finding->source_line)
-        append_excerpt(out, finding);
-    vy_string_add(out, "Fix: ");
+    vy_render_excerpt(out, finding, style);
+    vy_string_format(out, "%sFix:%s ", style->fix, style->end);
     append_safe(out, finding->fix);
     vy_string_char(out, '\n');
 }
 
-vyre_status vyre_diagnostics_render(const vyre_diagnostics *list, vyre_bytes *out, vyre_error *error) {
-    VY_REQUIRE(error, out);
+vyre_status vy_diagnostics_render_styled(const vyre_diagnostics *list, const vy_render_style *style, vyre_bytes *out,
+                                         vyre_error *error) {
     vy_string text = {0};
     size_t count = vyre_diagnostics_count(list);
     for (size_t i = 0; i < count; i++) {
         if (i)
             vy_string_char(&text, '\n');
-        append_finding(&text, vyre_diagnostics_get(list, i));
+        append_finding(&text, vyre_diagnostics_get(list, i), style ? style : &plain);
     }
     return vy_string_take(&text, out, error);
+}
+
+vyre_status vyre_diagnostics_render(const vyre_diagnostics *list, vyre_bytes *out, vyre_error *error) {
+    VY_REQUIRE(error, out);
+    return vy_diagnostics_render_styled(list, NULL, out, error);
 }
 
 static void append_json(vy_string *out, const vyre_diagnostic *finding) {

@@ -1,6 +1,7 @@
 /* Statuses and errors. Nothing here allocates: an error must be possible when memory is gone. */
 #include "base/status.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -84,6 +85,13 @@ vyre_status vy_fail(vyre_error *error, vyre_status code, const char *fix, const 
     return code;
 }
 
+void vy_fail_parts_at(vyre_error *error, const char *code, const char *file, uint32_t line, uint32_t column) {
+    char place[32] = "";
+    if (line)
+        snprintf(place, sizeof place, "%" PRIu32 ":%" PRIu32, line, column);
+    (void)vy_fail_parts(error, code, file, place);
+}
+
 vyre_status vy_fail_memory(vyre_error *error, const char *what) {
     return vy_fail(error, VYRE_NO_MEMORY, NULL, "no host memory for %s", what);
 }
@@ -93,6 +101,15 @@ vyre_status vy_fail_null(vyre_error *error, const char *argument, const char *fu
         error, VYRE_INVALID_ARGUMENT,
         VY_FIX("pass a pointer as `%s`; the header of %s says which arguments may be NULL", argument, function),
         "the argument `%s` of %s is NULL", argument, function);
+}
+
+vyre_status vy_fail_parts(vyre_error *error, const char *subject, const char *first, const char *second) {
+    if (!error)
+        return VYRE_OK;
+    copy_text(error->subject, sizeof error->subject, subject);
+    copy_text(error->first, sizeof error->first, first);
+    copy_text(error->second, sizeof error->second, second);
+    return error->code;
 }
 
 vyre_status vy_fail_where(vyre_error *error, const char *format, ...) {

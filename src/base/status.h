@@ -36,6 +36,10 @@ vyre_status vy_fail_null(vyre_error *error, const char *argument, const char *fu
         if (!(argument) && (count))                                                                                    \
             return vy_fail_null(error, #argument, __func__);                                                           \
     } while (0)
+/* Sets the parts of the message (vyre/base.h); returns error->code. */
+vyre_status vy_fail_parts(vyre_error *error, const char *subject, const char *first, const char *second);
+/* The same for a diagnostic: its code, its file and its place (line 0: none). */
+void vy_fail_parts_at(vyre_error *error, const char *code, const char *file, uint32_t line, uint32_t column);
 /* Sets error->where; returns error->code. */
 vyre_status vy_fail_where(vyre_error *error, const char *format, ...) VY_PRINTF(2, 3);
 

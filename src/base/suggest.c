@@ -1,5 +1,9 @@
 /* Spelling suggestions: the optimal string alignment distance (insert, delete, replace, swap neighbours), letters
- * compared without their case. */
+ * compared without their case.
+ *
+ * A suggestion is a fix, so a word that means something else must not be near: `sin` is not a typo of `min`, `gpu` not of `cpu`, and
+ * `atomic_inc` not of `atomic_and`. Hence in words of up to three letters no letter is replaced, and words with the same number of parts
+ * between underscores are compared part by part, each with the tolerance of its own length. */
 #include "base/text.h"
 
 #define LONGEST (sizeof((vy_suggestion *)0)->best - 1)
@@ -19,7 +23,8 @@ static unsigned smallest(unsigned a, unsigned b, unsigned c) {
     return least < c ? least : c;
 }
 
-static unsigned edit_distance(const char *a, size_t a_length, const char *b, size_t b_length) {
+/* In letters; `replace` is the cost of a replaced one. */
+static unsigned edit_distance(const char *a, size_t a_length, const char *b, size_t b_length, unsigned replace) {
     unsigned rows[3][LONGEST + 1];
     unsigned *before = rows[0], *above = rows[1], *row = rows[2];
     for (unsigned j = 0; j <= b_length; j++)
@@ -28,7 +33,7 @@ static unsigned edit_distance(const char *a, size_t a_length, const char *b, siz
         row[0] = i;
         for (unsigned j = 1; j <= b_length; j++) {
             char x = fold(a[i - 1]), y = fold(b[j - 1]);
-            row[j] = smallest(above[j] + 1, row[j - 1] + 1, above[j - 1] + (x != y));
+            row[j] = smallest(above[j] + 1, row[j - 1] + 1, above[j - 1] + (x != y ? replace : 0));
             if (i > 1 && j > 1 && x == fold(b[j - 2]) && fold(a[i - 2]) == y && before[j - 2] + 1 < row[j])
                 row[j] = before[j - 2] + 1;
         }
@@ -40,19 +45,56 @@ static unsigned edit_distance(const char *a, size_t a_length, const char *b, siz
     return above[b_length];
 }
 
+/* The distance of two words without regard to their parts; UINT32_MAX if that is over the tolerance. */
+static unsigned word_distance(const char *given, size_t given_length, const char *word, size_t length) {
+    unsigned limit = tolerance(given_length);
+    if (length == 0 || given_length == 0 || length > given_length + limit || given_length > length + limit)
+        return length == given_length ? 0 : UINT32_MAX;
+    unsigned distance = edit_distance(given, given_length, word, length, given_length < 4 ? 2 : 1);
+    return distance <= limit && distance < length ? distance : UINT32_MAX;
+}
+
+static size_t part_count(const char *word, size_t length) {
+    size_t count = 1;
+    for (size_t i = 0; i < length; i++)
+        count += word[i] == '_';
+    return count;
+}
+
+static size_t part_length(const char *part, size_t length) {
+    const char *end = memchr(part, '_', length);
+    return end ? (size_t)(end - part) : length;
+}
+
+/* The same part by part, for words that have equally many. */
+static unsigned part_distance(const char *given, size_t given_length, const char *word, size_t length) {
+    unsigned sum = 0;
+    for (size_t left = part_count(given, given_length); left > 0; left--) {
+        size_t a = part_length(given, given_length), b = part_length(word, length);
+        unsigned distance = word_distance(given, a, word, b);
+        if (distance == UINT32_MAX)
+            return distance;
+        sum += distance;
+        given += a + (left > 1);
+        given_length -= a + (left > 1);
+        word += b + (left > 1);
+        length -= b + (left > 1);
+    }
+    return sum;
+}
+
 void vy_suggestion_start(vy_suggestion *suggestion, const char *given, size_t length) {
     *suggestion = (vy_suggestion){.given = given, .given_length = length, .distance = UINT32_MAX};
 }
 
 void vy_suggestion_offer(vy_suggestion *suggestion, const char *candidate) {
     size_t length = strlen(candidate), given = suggestion->given_length;
-    unsigned limit = tolerance(given);
     if (length == 0 || length > LONGEST || given == 0 || given > LONGEST)
         return;
-    if (length > given + limit || given > length + limit)
-        return;
-    unsigned distance = edit_distance(suggestion->given, given, candidate, length);
-    if (distance > limit || distance >= length)
+    unsigned distance = part_count(suggestion->given, given) == part_count(candidate, length)
+                            ? part_distance(suggestion->given, given, candidate, length)
+                            : word_distance(suggestion->given, given, candidate, length);
+    if (distance == UINT32_MAX)
         return;
     /* Doubled, so that case alone counts as half a mistake. */
     int same = length == given && memcmp(suggestion->given, candidate, length) == 0;

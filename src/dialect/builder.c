@@ -91,9 +91,11 @@ vyre_status vy_builder_put_op(vyre_dialect_builder *builder, vy_op *op, vyre_err
 }
 
 vyre_status vy_fail_provider(const char *name, const char *first, const char *second, vyre_error *error) {
-    return vy_fail(error, VYRE_CONFLICT, VY_FIX("remove one of the two, or give one of the dialects another name"),
-                   "the dialect `%.128s` has a provider (`%.128s`), so `%.128s` cannot provide it too", name, first,
-                   second);
+    (void)vy_fail(error, VYRE_CONFLICT, VY_FIX("remove one of the two, or give one of the dialects another name"),
+                  "the dialect `%.128s` has a provider (`%.128s`), so `%.128s` cannot provide it too", name, first,
+                  second);
+    (void)vy_fail_parts(error, name, first, second);
+    return VYRE_CONFLICT;
 }
 
 /* ---- a dialect with its ops ---- */
@@ -149,11 +151,13 @@ static vyre_status check_provider(const vyre_dialect_builder *builder, const vyr
         return VYRE_OK;
     if (strcmp(there->dialect.owner, dialect->owner) != 0)
         return vy_fail_provider(dialect->name, there->dialect.owner, dialect->owner, error);
-    if (!replace)
-        return vy_fail(error, VYRE_DUPLICATE, VY_FIX("replace the dialect, or add what is new to it there"),
-                       "the dialect `%.128s` is there already (from `%.128s` and again from `%.128s`)", dialect->name,
-                       there->dialect.owner, dialect->owner);
-    return VYRE_OK;
+    if (replace)
+        return VYRE_OK;
+    (void)vy_fail(error, VYRE_DUPLICATE, VY_FIX("replace the dialect, or add what is new to it there"),
+                  "the dialect `%.128s` is there already (from `%.128s` and again from `%.128s`)", dialect->name,
+                  there->dialect.owner, dialect->owner);
+    (void)vy_fail_parts(error, dialect->name, there->dialect.owner, dialect->owner);
+    return VYRE_DUPLICATE;
 }
 
 /* Nothing can fail here: room was made. */
@@ -195,7 +199,14 @@ vyre_status vyre_dialect_builder_add(vyre_dialect_builder *builder, const vyre_d
     VY_REQUIRE(error, builder);
     VY_REQUIRE(error, dialect);
     VY_REQUIRE_ARRAY(error, ops, op_count);
-    return put(builder, dialect, ops, op_count, 0, error);
+    vyre_error own;
+    error = error ? error : &own;
+    return vy_dialects_log_conflict(put(builder, dialect, ops, op_count, 0, error), error);
+}
+
+vyre_status vy_builder_replace(vyre_dialect_builder *builder, const vyre_dialect *dialect,
+                               const vyre_op_definition *const *ops, size_t op_count, vyre_error *error) {
+    return put(builder, dialect, ops, op_count, 1, error);
 }
 
 vyre_status vyre_dialect_builder_replace(vyre_dialect_builder *builder, const vyre_dialect *dialect,
@@ -203,22 +214,33 @@ vyre_status vyre_dialect_builder_replace(vyre_dialect_builder *builder, const vy
     VY_REQUIRE(error, builder);
     VY_REQUIRE(error, dialect);
     VY_REQUIRE_ARRAY(error, ops, op_count);
-    return put(builder, dialect, ops, op_count, 1, error);
+    vyre_error own;
+    error = error ? error : &own;
+    return vy_dialects_log_conflict(put(builder, dialect, ops, op_count, 1, error), error);
 }
 
 vyre_status vyre_dialect_builder_remove(vyre_dialect_builder *builder, const char *name, const char *owner,
                                         vyre_error *error) {
     VY_REQUIRE(error, builder);
     VY_REQUIRE(error, name);
+    vyre_error own;
+    error = error ? error : &own;
+    return vy_dialects_log_conflict(vy_builder_remove(builder, name, owner, error), error);
+}
+
+vyre_status vy_builder_remove(vyre_dialect_builder *builder, const char *name, const char *owner, vyre_error *error) {
     uint32_t place = find_dialect(builder, name), kept = 0;
     if (place == builder->dialects.count)
         return vy_fail(error, VYRE_NOT_FOUND, VY_FIX("name a dialect that is there"), "there is no dialect `%.128s`",
                        name);
     vy_dialect *dialect = builder->dialects.items[place];
-    if (owner && strcmp(owner, dialect->dialect.owner) != 0)
-        return vy_fail(error, VYRE_CONFLICT, VY_FIX("let its provider remove it"),
-                       "the dialect `%.128s` is provided by `%.128s`, not by `%.128s`", name, dialect->dialect.owner,
-                       owner);
+    if (owner && strcmp(owner, dialect->dialect.owner) != 0) {
+        (void)vy_fail(error, VYRE_CONFLICT, VY_FIX("let its provider remove it"),
+                      "the dialect `%.128s` is provided by `%.128s`, not by `%.128s`", name, dialect->dialect.owner,
+                      owner);
+        (void)vy_fail_parts(error, name, dialect->dialect.owner, owner);
+        return VYRE_CONFLICT;
+    }
     for (uint32_t i = 0; i < builder->ops.count; i++) {
         vy_op *op = builder->ops.items[i];
         if (strcmp(op->definition.dialect, dialect->dialect.name) == 0)

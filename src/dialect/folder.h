@@ -58,6 +58,8 @@ typedef struct vy_folders {
 vyre_status vy_folders_add(vy_folders *folders, const char *path, vyre_error *error);
 /* Those of VYRE_DIALECT_PATH. */
 vyre_status vy_folders_add_path(vy_folders *folders, vyre_error *error);
+/* Adds a warning for each folder that does not exist, or is not a folder. */
+void vy_folders_warn_missing(const vy_folders *folders, vyre_diagnostics *list);
 /* Adds one manifest, in whatever folder. */
 vyre_status vy_folders_add_file(vy_folders *folders, const char *path, vyre_error *error);
 void vy_folders_free(vy_folders *folders);

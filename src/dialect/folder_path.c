@@ -1,4 +1,5 @@
 /* Paths of folders and manifests: absolute, so that they mean the same whatever the process does with its working folder. */
+#include "base/diagnostics.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "dialect/folder.h"
@@ -6,6 +7,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 void vy_path_free(char *path) {
@@ -112,6 +114,21 @@ vyre_status vy_folders_add_path(vy_folders *folders, vyre_error *error) {
         at += length + (at[length] == ':');
     }
     return status;
+}
+
+void vy_folders_warn_missing(const vy_folders *folders, vyre_diagnostics *list) {
+    for (uint32_t i = 0; i < folders->roots.count; i++) {
+        const vy_root *root = &folders->roots.items[i];
+        struct stat about;
+        int is_there = stat(root->path, &about) == 0;
+        if (is_there && S_ISDIR(about.st_mode))
+            continue;
+        vy_source *source = vy_source_new("VYRE_DIALECT_PATH", "", 0);
+        vy_diagnostic_add(list, source, vy_code_name(VY_D126), VYRE_SEVERITY_WARNING, (vy_position){0},
+                          vy_code_fix(VY_D126),
+                          is_there ? "`%.200s` is not a folder" : "folder `%.200s` does not exist", root->shown);
+        vy_source_release(source);
+    }
 }
 
 static void free_entry(vy_entry *entry) {

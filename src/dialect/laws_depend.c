@@ -3,13 +3,13 @@
 #include "dialect/laws.h"
 #include "ir/model.h"
 #include "ir/text/attributes.h"
+#include "ir/text/lexer.h"
 
 /* ---- what an op depends on ---- */
 
 typedef struct reach {
     vyre_dialects_guard guard;
     const char *dialect;
-    size_t length;
     VY_VECTOR(const vyre_op_definition *) seen; /* ops on the way, each once; those up to `done` were looked at */
     uint32_t done;
     int found, failed;
@@ -17,7 +17,7 @@ typedef struct reach {
 
 static void visit(reach *r, const char *id, size_t length) {
     const vyre_op_definition *op = vyre_dialects_find(r->guard, id, length);
-    if (length > r->length && id[r->length] == '.' && memcmp(id, r->dialect, r->length) == 0)
+    if (vy_op_id_after(id, length, r->dialect))
         r->found = 1;
     for (uint32_t i = 0; i < r->seen.count; i++)
         if (r->seen.items[i] == op)
@@ -48,7 +48,7 @@ static void visit_laws(reach *r, const vyre_op_definition *op) {
 
 /* Whether laws of an op of another dialect depend on this one: 1, 0, or -1 without memory. */
 static int depends(vyre_dialects_guard guard, const vyre_op_definition *op, const char *dialect) {
-    reach r = {.guard = guard, .dialect = dialect, .length = strlen(dialect)};
+    reach r = {.guard = guard, .dialect = dialect};
     visit_laws(&r, op);
     visit_calls(&r, op->body);
     for (; r.done < r.seen.count && !r.found && !r.failed; r.done++)

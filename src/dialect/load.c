@@ -13,6 +13,8 @@
 #include "dialect/semver.h"
 #include "dialect/standard.h"
 #include "ir/model.h"
+#include "ir/text/attributes.h"
+#include "ir/text/lexer.h"
 #include "ir/text/report.h"
 
 typedef struct batch {
@@ -21,6 +23,7 @@ typedef struct batch {
     vy_report report;   /* all that was found, in all tries */
     size_t refused;     /* in this try */
     vyre_status status; /* of the first thing found */
+    vyre_error first;   /* its parts */
     int is_lenient;
 } batch;
 
@@ -28,10 +31,20 @@ typedef struct batch {
 
 /* Reports at a place of a manifest. */
 static void found(batch *batch, const vy_manifest *manifest, vy_code code, vy_position at, const vyre_error *error) {
-    if (batch->status == VYRE_OK)
+    if (batch->status == VYRE_OK) {
         batch->status = error->code;
+        batch->first = *error;
+    }
     batch->report.source = manifest->source;
     vy_report_error(&batch->report, code, at, error->fix, "%s", error->message);
+}
+
+/* The error of the batch: the first thing found, with its place. */
+static void fill(const batch *batch, vyre_error *error) {
+    (void)vy_report_status(&batch->report, error);
+    if (error)
+        error->code = batch->status;
+    (void)vy_fail_parts(error, batch->first.subject, batch->first.first, batch->first.second);
 }
 
 static void refuse(batch *batch, vy_load_item *item) {
@@ -68,7 +81,7 @@ vyre_status vy_load_put(vyre_dialect_builder *builder, const vy_manifest *manife
     for (uint32_t i = 0; i < manifest->op_count; i++)
         ops[i] = &manifest->ops[i].definition;
     dialect.owner = owner;
-    vyre_status status = vyre_dialect_builder_replace(builder, &dialect, ops, manifest->op_count, error);
+    vyre_status status = vy_builder_replace(builder, &dialect, ops, manifest->op_count, error);
     vy_release(ops, vy_array_size(manifest->op_count, sizeof *ops));
     return status;
 }
@@ -81,7 +94,7 @@ static vyre_status take_out(vyre_dialect_builder *builder, const char *owner, co
         if (strcmp(dialect->owner, owner) != 0 || (but && strcmp(dialect->name, but) == 0))
             i++;
         else /* another takes its place */
-            status = vyre_dialect_builder_remove(builder, dialect->name, owner, error);
+            status = vy_builder_remove(builder, dialect->name, owner, error);
     }
     return status;
 }
@@ -230,9 +243,8 @@ static size_t refuse_changes(batch *batch, const char *id, int is_serious) {
     for (size_t i = 0; i < batch->count; i++) {
         vy_load_item *item = &batch->items[i];
         const char *dialect = item->before ? item->before->dialect.name : "";
-        size_t length = strlen(dialect);
-        if (item->change == VY_LOAD_KEEP || item->is_refused || !length || strncmp(id, dialect, length) != 0 ||
-            id[length] != '.')
+        if (item->change == VY_LOAD_KEEP || item->is_refused || !*dialect ||
+            !vy_op_id_after(id, vy_call_id_length(id), dialect))
             continue;
         count++;
         if (is_serious)
@@ -350,9 +362,7 @@ static vyre_status apply(vyre_dialect_builder *builder, void *user, vyre_error *
         status = check_together(batch, builder, error);
     if (status != VYRE_OK || batch->refused == 0)
         return status;
-    (void)vy_report_status(&batch->report, error);
-    if (error)
-        error->code = batch->status;
+    fill(batch, error);
     return batch->status;
 }
 
@@ -365,7 +375,11 @@ static size_t count_changes(const vy_load_item *items, size_t count) {
 
 vyre_status vy_load_strict(vy_load_item *items, size_t count, vyre_diagnostics *list, vyre_error *error) {
     batch batch = {.items = items, .count = count, .report = {.list = list}};
-    return count_changes(items, count) ? vyre_dialects_update(apply, &batch, error) : VYRE_OK;
+    vyre_error own;
+    error = error ? error : &own;
+    vyre_status status = count_changes(items, count) ? vyre_dialects_update(apply, &batch, error) : VYRE_OK;
+    vy_dialects_log_refusal(status, error);
+    return status;
 }
 
 vyre_status vy_load_lenient(vy_load_item *items, size_t count, vyre_diagnostics *list, size_t *made,
@@ -382,7 +396,8 @@ vyre_status vy_load_lenient(vy_load_item *items, size_t count, vyre_diagnostics 
     else if (batch.status == VYRE_OK)
         error->code = VYRE_OK;
     else
-        (void)vy_report_status(&batch.report, error), error->code = batch.status;
+        fill(&batch, error);
+    vy_dialects_log_refusal(status != VYRE_OK ? status : batch.status, error);
     return status;
 }
 
@@ -394,7 +409,7 @@ static vyre_status make_room(vyre_dialect_builder *builder, const vy_load_item *
         const char *name = items[i].change == VY_LOAD_PUT ? items[i].next->dialect.name : "";
         const vy_dialect *there = vy_builder_dialect(builder, name);
         if (there && strcmp(there->dialect.owner, VY_STANDARD_OWNER) == 0)
-            status = vyre_dialect_builder_remove(builder, name, VY_STANDARD_OWNER, error);
+            status = vy_builder_remove(builder, name, VY_STANDARD_OWNER, error);
     }
     return status;
 }

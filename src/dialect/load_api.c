@@ -68,6 +68,7 @@ vyre_status vyre_dialects_load_path(vyre_diagnostics *list, vyre_error *error) {
     VY_HOLD_CANCELLATION();
     vy_folders folders = {0};
     vyre_status status = vy_folders_add_path(&folders, error);
+    vy_folders_warn_missing(&folders, list);
     if (status == VYRE_OK && folders.roots.count)
         status = load_folders(&folders, list, error);
     vy_folders_free(&folders);

@@ -111,34 +111,48 @@ static void read_category(vy_manifest_work *work) {
         vy_report_error(&work->reader->report, VY_D106, value->at, NULL, "`%.64s` is no category", value->string.text);
 }
 
-/* The full id, and the name of the function: that of the op unless another is named. */
+/* The function is called as the op is, unless `function` names another. */
+static void read_function(vy_manifest_work *work, const vy_toml_value *id, size_t skip) {
+    const vy_toml_value *named = vy_manifest_get(work->table, "function", VY_MANIFEST_STRING);
+    const vy_toml_value *value = named ? named : id;
+    vy_report *report = &work->reader->report;
+    if (!value)
+        return;
+    const char *name = value->string.text + (named ? 0 : skip);
+    size_t size = value->string.size - (named ? 0 : skip);
+    if (vy_text_is_function_name(name, size) && !vy_text_is_op_id(name, size))
+        work->op->definition.function = name;
+    else if (vy_text_is_identifier(name, size))
+        vy_report_error(report, VY_D104, value->at,
+                        "add `function = …` with another name, and use it in the body and the signature",
+                        "`%.64s` is a word of the language: no function is called so", name);
+    else if (named)
+        vy_report_error(report, VY_D104, value->at, NULL, "`%.64s` is no name of a function", name);
+    else if (vy_text_is_op_part(name, size))
+        vy_report_error(report, VY_D104, value->at,
+                        "add `function = …` with an identifier, and use it in the body and the signature",
+                        "no function can be called `%.64s`", name);
+}
+
+/* `id` is the name of the op in the dialect, or its full id. */
 static void read_names(vy_manifest_work *work) {
     vy_manifest_reader *reader = work->reader;
     vyre_op_definition *op = &work->op->definition;
     const vy_toml_value *id = vy_manifest_get(work->table, "id", VY_MANIFEST_STRING);
-    const vy_toml_value *function = vy_manifest_get(work->table, "function", VY_MANIFEST_STRING);
     vy_string full = {0};
+    size_t skip = 0;
     op->dialect = reader->manifest->dialect.name;
     if (id && op->dialect) {
-        vy_string_format(&full, "%s.%s", op->dialect, id->string.text);
+        skip = vy_op_id_after(id->string.text, id->string.size, op->dialect);
+        vy_string_format(&full, "%s%s%s", skip ? "" : op->dialect, skip ? "" : ".", id->string.text);
         op->id = full.failed ? NULL : vy_arena_copy(reader->arena, full.text, full.length);
         reader->report.out_of_memory |= !op->id;
     }
-    if (id && (!vy_text_is_identifier(id->string.text, id->string.size) ||
+    if (id && (!vy_text_is_op_part(id->string.text + skip, id->string.size - skip) ||
                (op->id && !vy_text_is_op_id(op->id, full.length))))
         vy_report_error(&reader->report, VY_D104, id->at, NULL, "`%.64s` is no name of an op", id->string.text);
     vy_string_free(&full);
-    const vy_toml_value *name = function ? function : id;
-    if (name && vy_text_is_function_name(name->string.text, name->string.size) &&
-        !vy_text_is_op_id(name->string.text, name->string.size))
-        op->function = name->string.text;
-    else if (name && vy_text_is_identifier(name->string.text, name->string.size))
-        vy_report_error(&reader->report, VY_D104, name->at,
-                        "add `function = …` with another name, and use it in the body and the signature",
-                        "`%.64s` is a word of the language: no function is called so", name->string.text);
-    else if (function)
-        vy_report_error(&reader->report, VY_D104, function->at, NULL, "`%.64s` is no name of a function",
-                        function->string.text);
+    read_function(work, id, skip);
 }
 
 static void read_op(vy_manifest_reader *reader, const vy_toml_value *table, vy_manifest_op *out) {

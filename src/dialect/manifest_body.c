@@ -7,6 +7,7 @@
 #include "dialect/registry.h"
 #include "dialect/standard.h"
 #include "ir/text/lexer.h"
+#include "ir/text/trusted.h"
 #include "vyre/text.h"
 
 #include <limits.h>
@@ -94,7 +95,7 @@ static vyre_program *parse(vy_source *source, vyre_diagnostics *found, vyre_erro
     vyre_parse_options options = {.file = vy_source_name(source), .teller = tell};
     vyre_module *module = NULL;
     *error = (vyre_error)VYRE_ERROR_INIT;
-    error->code = vyre_text_parse(text, size, &options, found, &module, error);
+    error->code = vy_text_parse(text, size, &options, found, &module, error);
     vyre_program *library = module ? vyre_module_library(module) : NULL;
     library = library ? vyre_program_retain(library) : NULL;
     vyre_module_free(module);

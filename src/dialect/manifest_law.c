@@ -55,7 +55,7 @@ static void read_op(law_work *w, const vy_toml_value *value, vyre_law_argument *
     vy_string id = {0};
     if (!vy_manifest_expect(reader, value, "an op", VY_MANIFEST_STRING))
         return;
-    if (!memchr(value->string.text, '.', value->string.size) && reader->manifest->dialect.name)
+    if (vy_text_is_op_part(value->string.text, value->string.size) && reader->manifest->dialect.name)
         vy_string_format(&id, "%s.", reader->manifest->dialect.name);
     vy_string_add(&id, value->string.text);
     if (!id.failed && !vy_text_is_op_id(id.text, id.length))
@@ -180,6 +180,11 @@ static void read_lowering(vy_manifest_work *work, const vy_toml_entry *entry, vy
     if (seen[count] == VYRE_TARGET_REFERENCE)
         vy_report_error(report, VY_D117, entry->at, "leave it out: the reference runs the body",
                         "`%.64s` is the reference, which has no code of its own", entry->key);
+    else if (!vy_target_has_consumer(seen[count]))
+        vy_report_error(report, VY_D125, entry->at,
+                        VY_FIX("remove it, or use the id of the plug-in that reads it, such as `my-%s`", entry->key),
+                        "no backend reads the code of `%.128s` for the built-in target `%s`", work->op->definition.id,
+                        entry->key);
     if (!vy_manifest_expect(work->reader, &entry->value, "the code for a target", VY_MANIFEST_STRING))
         return;
     if (entry->value.string.size == 0)
@@ -195,7 +200,8 @@ void vy_manifest_read_lowerings(vy_manifest_work *work) {
     if (!table || !vy_manifest_fits(work, table, table->table.count, "lowerings", VY_OP_LIMIT_LOWERINGS))
         return;
     if (work->op->definition.category == VYRE_CATEGORY_COMPOSITE && table->table.count)
-        vy_report_error(&work->reader->report, VY_D117, table->at, "write `category = \"intrinsic\"`",
+        vy_report_error(&work->reader->report, VY_D117, table->at,
+                        "remove `lowering`, or write `category = \"intrinsic\"`",
                         "a composite op has no code for targets: its body is all there is to know");
     vyre_lowering *lowerings = vy_manifest_new(work->reader, table->table.count, sizeof *lowerings);
     work->op->definition.lowerings = lowerings;

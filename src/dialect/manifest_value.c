@@ -5,6 +5,7 @@
 #include "dialect/manifest_reader.h"
 #include "dialect/opdef.h"
 #include "ir/text/lexer.h"
+#include "ir/text/trusted.h"
 #include "vyre/text.h"
 
 #include <stdio.h>
@@ -51,7 +52,7 @@ static vyre_status read_literal(const char *literal, vyre_type type, uint64_t *b
     vyre_module *module = NULL;
     int size = snprintf(text, sizeof text, "const value : %s = %s\nfn get() -> %s { return value }", name,
                         type == VYRE_TYPE_BOOL ? "false" : "0", name);
-    vyre_status status = vyre_text_parse(text, (size_t)size, &options, NULL, &module, error);
+    vyre_status status = vy_text_parse(text, (size_t)size, &options, NULL, &module, error);
     if (status == VYRE_OK)
         *bits = vyre_module_library(module)->exprs.items[0].bits; /* the one expression: the literal that is returned */
     vyre_module_free(module);

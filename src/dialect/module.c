@@ -156,9 +156,12 @@ static vyre_status add_extern_op(join *join, const vyre_extern_op *record) {
 static vyre_status check_said_once(const vy_dialect_streams *streams, const char *owner, vyre_error *error) {
     for (const vyre_extern_dialect *const *a = streams->dialects; a != streams->dialects_end; a++)
         for (const vyre_extern_dialect *const *b = streams->dialects; b != a; b++)
-            if ((*a)->name && (*b)->name && strcmp((*a)->name, (*b)->name) == 0)
-                return vy_fail(error, VYRE_DUPLICATE, NULL, "the dialect `%.128s` is registered twice (both by `%s`)",
-                               (*a)->name, owner);
+            if ((*a)->name && (*b)->name && strcmp((*a)->name, (*b)->name) == 0) {
+                (void)vy_fail(error, VYRE_DUPLICATE, NULL, "the dialect `%.128s` is registered twice (both by `%s`)",
+                              (*a)->name, owner);
+                (void)vy_fail_parts(error, (*a)->name, owner, owner);
+                return VYRE_DUPLICATE;
+            }
     return VYRE_OK;
 }
 
@@ -184,7 +187,7 @@ static int is_empty(const vy_dialect_streams *streams) {
 }
 
 static vyre_status join_once(const vy_dialect_streams *streams, const char *owner, const void *origin, int *moved,
-                             vyre_error *error) {
+                             vy_dialects_swap *swap, vyre_error *error) {
     vyre_dialect_builder *builder;
     int added = 0;
     *moved = 0;
@@ -192,19 +195,20 @@ static vyre_status join_once(const vy_dialect_streams *streams, const char *owne
     if (status == VYRE_OK)
         status = vy_dialect_streams_add(streams, owner, origin, builder, &added, error);
     if (status == VYRE_OK && added)
-        status = vy_dialects_install(builder, moved, error);
+        status = vy_dialects_install(builder, moved, swap, error);
     vyre_dialect_builder_free(builder);
     return status;
 }
 
-vyre_status vy_dialects_add_module(const vyre_module_descriptor *module, const char *owner, vyre_error *error) {
+vyre_status vy_dialects_add_module(const vyre_module_descriptor *module, const char *owner, vy_dialects_swap *swap,
+                                   vyre_error *error) {
     vy_dialect_streams streams;
     int moved = 0;
     vyre_status status = vy_dialect_streams_read(module, owner, &streams, error);
     if (status != VYRE_OK || is_empty(&streams))
         return status;
     do
-        status = join_once(&streams, owner, module, &moved, error);
+        status = join_once(&streams, owner, module, &moved, swap, error);
     while (moved);
     return status;
 }

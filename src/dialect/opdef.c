@@ -3,7 +3,8 @@
 
 #include "base/hash.h"
 #include "base/status.h"
-#include "vyre/text.h"
+#include "ir/text/lexer.h"
+#include "ir/text/trusted.h"
 
 /* ---- tables of names ---- */
 
@@ -165,10 +166,10 @@ static vyre_status widen(const vyre_op_definition *given, const char *owner, vyr
     return VYRE_OK;
 }
 
-/* Where the id is cut: after the dialect if that is known, else at the last dot. */
+/* The id behind the dialect if that is known, else behind the last separator. */
 static const char *name_of(const vyre_op_definition *op) {
-    const char *dot = op->dialect ? op->id + strlen(op->dialect) : strrchr(op->id, '.');
-    return dot + 1;
+    size_t length = strlen(op->id);
+    return op->id + (op->dialect ? vy_op_id_after(op->id, length, op->dialect) : vy_op_id_last(op->id, length));
 }
 
 /* The body as a program, with a reference of our own. */
@@ -181,7 +182,7 @@ static vyre_status take_body(vyre_op_definition *op, vyre_error *error) {
         return VYRE_OK;
     vyre_module *module = NULL;
     vyre_parse_options options = {.file = op->id};
-    vyre_status status = vyre_text_parse(source, strlen(source), &options, NULL, &module, error);
+    vyre_status status = vy_text_parse(source, strlen(source), &options, NULL, &module, error);
     if (status != VYRE_OK)
         return status;
     vyre_program *library = vyre_module_library(module);
@@ -207,7 +208,8 @@ static vyre_status fill(vy_op *op, const vyre_dialect *dialect, const char *owne
     if (!to->function)
         to->function = name_of(to);
     if (!to->dialect) {
-        size_t length = (size_t)(strrchr(to->id, '.') - to->id); /* at most VY_LIMIT_NAME */
+        size_t length = vy_op_id_last(to->id, strlen(to->id)); /* at most VY_LIMIT_NAME */
+        length -= to->id[length - 1] == '.' ? 1 : 2;
         memcpy(buffer, to->id, length);
         buffer[length] = 0;
         to->dialect = buffer;
@@ -294,9 +296,11 @@ static vyre_status check_dialect(const vyre_dialect *dialect, vyre_error *error)
         return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("set .owner: who provides the dialect"),
                        "a dialect has no owner (`%.128s`)", dialect->name ? dialect->name : "NULL");
     if (!dialect->name || !vy_is_dialect_name(dialect->name, strlen(dialect->name)))
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("use identifiers joined by dots, such as `math`"),
-                       "the name of a dialect of `%s` is not one (`%.160s`)", dialect->owner,
-                       dialect->name ? dialect->name : "NULL");
+        return vy_fail(
+            error, VYRE_INVALID_ARGUMENT,
+            VY_FIX("use letters, digits, `_` and `-`, in parts joined by `.` or `::`, such as `image-filter`"),
+            "the name of a dialect of `%s` is not one (`%.160s`)", dialect->owner,
+            dialect->name ? dialect->name : "NULL");
     return vy_version_check(dialect->version, "dialect", dialect->name, error);
 }
 

@@ -66,7 +66,10 @@ uint64_t vy_checksum_mix(uint64_t sum, const void *data, size_t size);
 vyre_status vy_op_check(const vyre_op_definition *op, const char *owner, vyre_error *error);
 /* Whether the body has the function, and the function the op's signature. */
 vyre_status vy_op_check_body(const vyre_op_definition *op, vyre_error *error);
-/* Identifiers joined by dots; one is enough. */
+/* Whether anything reads the code of an op for this target: true for extensions, whose plug-ins call vyre_dialects_lowering, and false for the
+ * built-in targets, whose emitters compile the op's body. */
+int vy_target_has_consumer(vyre_target target);
+/* The parts of an op id, one or more. */
 int vy_is_dialect_name(const char *text, size_t length);
 vyre_status vy_version_check(const char *version, const char *what, const char *name, vyre_error *error);
 

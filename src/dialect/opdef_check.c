@@ -17,7 +17,7 @@ typedef struct check {
     vyre_error *error;
 } check;
 
-/* "op `math.exp` of `libvyre` …" */
+/* "op `int.isqrt_u32` of `libvyre` …" */
 VY_PRINTF(4, 5)
 static vyre_status fail(const check *check, vyre_status code, const char *fix, const char *format, ...) {
     char what[320];
@@ -32,7 +32,7 @@ static vyre_status fail(const check *check, vyre_status code, const char *fix, c
 /* ---- names and versions ---- */
 
 int vy_is_dialect_name(const char *text, size_t length) {
-    return vy_text_is_op_id(text, length) || (length <= VY_LIMIT_NAME && vy_text_is_name(text, length));
+    return vy_text_is_dialect_name(text, length);
 }
 
 vyre_status vy_version_check(const char *version, const char *what, const char *name, vyre_error *error) {
@@ -46,14 +46,12 @@ vyre_status vy_version_check(const char *version, const char *what, const char *
 static vyre_status check_names(const check *check) {
     const vyre_op_definition *op = check->op;
     if (!op->id || !vy_text_is_op_id(op->id, strnlen(op->id, VY_LIMIT_NAME + 1)))
-        return vy_fail(check->error, VYRE_INVALID_ARGUMENT,
-                       VY_FIX("write dialect.name: identifiers joined by dots, at most %d bytes", VY_LIMIT_NAME),
+        return vy_fail(check->error, VYRE_INVALID_ARGUMENT, VY_FIX(VY_OP_ID_FIX, VY_LIMIT_NAME),
                        "an op of `%.128s` has an id that is not one (`%.160s`)", check->owner,
                        op->id ? op->id : "NULL");
-    size_t length = op->dialect ? strlen(op->dialect) : 0;
-    if (op->dialect && (strncmp(op->id, op->dialect, length) != 0 || op->id[length] != '.'))
-        return REFUSE(check, VY_FIX("begin the id with `%.128s.`", op->dialect), "is not in its dialect (`%.128s`)",
-                      op->dialect);
+    if (op->dialect && !vy_op_id_after(op->id, strlen(op->id), op->dialect))
+        return REFUSE(check, VY_FIX("begin the id with `%.128s.` or `%.128s::`", op->dialect, op->dialect),
+                      "is not in its dialect (`%.128s`)", op->dialect);
     if ((unsigned)op->category >= VYRE_CATEGORY_COUNT)
         return REFUSE(check, NULL, "has a category there is not (%d)", (int)op->category);
     if (op->function && !vy_text_is_function_name(op->function, strlen(op->function)))
@@ -236,6 +234,10 @@ static vyre_status check_laws(const check *check) {
     return VYRE_OK;
 }
 
+int vy_target_has_consumer(vyre_target target) {
+    return target > VYRE_TARGET_COUNT;
+}
+
 static vyre_status check_lowerings(const check *check) {
     const vyre_op_definition *op = check->op;
     vyre_target seen[VY_OP_LIMIT_LOWERINGS];
@@ -251,6 +253,11 @@ static vyre_status check_lowerings(const check *check) {
         if (seen[i] == VYRE_TARGET_REFERENCE)
             return REFUSE(check, VY_FIX("leave it out: the reference runs the body"),
                           "has code for the reference (`%s`)", text);
+        if (!vy_target_has_consumer(seen[i]))
+            return fail(
+                check, VYRE_UNSUPPORTED,
+                VY_FIX("remove the lowering, or use the id of the plug-in that reads it, such as `my-%s`", text),
+                "has code for the built-in target `%s`, which no backend reads", text);
         if (!lowering->function && !(lowering->data && lowering->size))
             return REFUSE(check, NULL, "has no code for the target `%s` (neither bytes nor a function)", text);
         if (lowering->size > VY_OP_LIMIT_CODE)
@@ -340,7 +347,10 @@ vyre_status vy_op_check_body(const vyre_op_definition *op, vyre_error *error) {
     }
     const vy_function *function = find_function(op->body, op->function);
     if (!function)
-        return REFUSE(&check, VY_FIX("define `fn %.128s` in the body, or name another function", op->function),
+        return REFUSE(&check,
+                      vy_text_is_function_name(op->function, strlen(op->function))
+                          ? VY_FIX("define `fn %.128s` in the body, or name another function", op->function)
+                          : VY_FIX("set .function to the name of a function in the body"),
                       "has a body without its function (`%.128s`)", op->function);
     vyre_status status = check_params(&check, function);
     return status == VYRE_OK ? check_results(&check, function) : status;

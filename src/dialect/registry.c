@@ -170,7 +170,7 @@ vyre_status vyre_dialects_verify(vyre_dialects_guard guard, vyre_error *error) {
 
 /* ---- changing ---- */
 
-vyre_status vy_dialects_install(vyre_dialect_builder *builder, int *moved, vyre_error *error) {
+vyre_status vy_dialects_install(vyre_dialect_builder *builder, int *moved, vy_dialects_swap *swap, vyre_error *error) {
     *moved = 0;
     const vyre_snapshot *base = builder->base.snapshot;
     vyre_snapshot *next;
@@ -185,22 +185,29 @@ vyre_status vy_dialects_install(vyre_dialect_builder *builder, int *moved, vyre_
                        "another snapshot was installed since the builder began (at generation %llu)",
                        (unsigned long long)base->generation);
     }
-    vyre_dialects_release(&builder->base);
+    swap->before = builder->base;
     builder->base = (vyre_dialects_guard){next, (void *)VY_COUNTED}; /* the one pin it was built with */
+    swap->after = vyre_dialects_hold(builder->base);
     return VYRE_OK;
 }
 
 vyre_status vyre_dialects_install(vyre_dialect_builder *builder, vyre_error *error) {
     VY_HOLD_CANCELLATION();
     int moved;
+    vy_dialects_swap swap = {0};
+    vyre_error own;
     VY_REQUIRE(error, builder);
-    return vy_dialects_install(builder, &moved, error);
+    error = error ? error : &own;
+    vyre_status status = vy_dialects_install(builder, &moved, &swap, error);
+    vy_dialects_log_swap(&swap);
+    return vy_dialects_log_conflict(status, error);
 }
 
 vyre_status vyre_dialects_update(vyre_dialects_change *change, void *user, vyre_error *error) {
     VY_HOLD_CANCELLATION();
     VY_REQUIRE(error, change);
     int moved;
+    vy_dialects_swap swap = {0};
     vyre_status status;
     do {
         vyre_dialect_builder *builder;
@@ -209,9 +216,10 @@ vyre_status vyre_dialects_update(vyre_dialects_change *change, void *user, vyre_
         if (status == VYRE_OK)
             status = change(builder, user, error);
         if (status == VYRE_OK)
-            status = vy_dialects_install(builder, &moved, error);
+            status = vy_dialects_install(builder, &moved, &swap, error);
         vyre_dialect_builder_free(builder);
     } while (moved);
+    vy_dialects_log_swap(&swap);
     return status;
 }
 

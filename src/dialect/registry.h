@@ -13,8 +13,22 @@ vyre_dialects_guard vy_dialects_peek(void);
 void vy_dialects_lock_first(void);
 void vy_dialects_unlock_first(void);
 
-/* vyre_dialects_install; *moved says that it failed because somebody else was faster. */
-vyre_status vy_dialects_install(vyre_dialect_builder *builder, int *moved, vyre_error *error);
+/* Two snapshots, the second installed in place of the first. The guards are released by vy_dialects_log_swap. */
+typedef struct vy_dialects_swap {
+    vyre_dialects_guard before, after;
+} vy_dialects_swap;
+
+/* vyre_dialects_install; *moved says that it failed because somebody else was faster. `swap` is filled on success, and stays as it is otherwise. */
+vyre_status vy_dialects_install(vyre_dialect_builder *builder, int *moved, vy_dialects_swap *swap, vyre_error *error);
+
+/* ---- log.c: lines for the log sink. None of our locks is held: the sink is other people's code ---- */
+
+/* A line at level 2 for each dialect that was added, replaced or removed. Nothing for an empty swap. */
+void vy_dialects_log_swap(vy_dialects_swap *swap);
+/* A line at level 1 if the status is CONFLICT or DUPLICATE. Returns the status. */
+vyre_status vy_dialects_log_conflict(vyre_status status, const vyre_error *error);
+/* A line at level 1 if manifests were not loaded. */
+void vy_dialects_log_refusal(vyre_status status, const vyre_error *error);
 
 /* ---- builder.c ---- */
 
@@ -24,6 +38,10 @@ struct vyre_dialect_builder {
     VY_VECTOR(vy_dialect *) dialects;
 };
 
+/* What vyre_dialect_builder_replace and vyre_dialect_builder_remove do, without a line in the log. */
+vyre_status vy_builder_replace(vyre_dialect_builder *builder, const vyre_dialect *dialect,
+                               const vyre_op_definition *const *ops, size_t op_count, vyre_error *error);
+vyre_status vy_builder_remove(vyre_dialect_builder *builder, const char *name, const char *owner, vyre_error *error);
 /* What is there under a name; NULL if nothing is. */
 const vy_dialect *vy_builder_dialect(const vyre_dialect_builder *builder, const char *name);
 /* Appends, and takes the caller's reference in any case. */
@@ -49,7 +67,8 @@ vyre_status vy_dialect_streams_read(const vyre_module_descriptor *module, const 
 vyre_status vy_dialect_streams_add(const vy_dialect_streams *streams, const char *owner, const void *origin,
                                    vyre_dialect_builder *builder, int *added, vyre_error *error);
 /* Checks and installs a module's dialects; nothing happens if it has none that are new. All or nothing. */
-vyre_status vy_dialects_add_module(const vyre_module_descriptor *module, const char *owner, vyre_error *error);
+vyre_status vy_dialects_add_module(const vyre_module_descriptor *module, const char *owner, vy_dialects_swap *swap,
+                                   vyre_error *error);
 /* Whether anything of the module is not there yet. */
 int vy_dialects_lack_module(const vyre_module_descriptor *module, const char *owner);
 /* libvyre's own. */

@@ -1,15 +1,18 @@
 /* Resolving: a program that calls ops becomes one that carries their bodies as functions of its own.
  *
- *   let e : f32 = math.exp(x)      →     fn math.exp(x: f32) -> f32 { … }     and a call of that
+ *   let r : u32 = int.isqrt_u32(x) →     fn int.isqrt_u32(n: u32) -> u32 { … }     and a call of that
  *
- * The function of an op is called after the op, and the functions its body calls after the op and themselves: `math.exp.scale`; so inlining leaves
+ * The function of an op is called after the op, and the functions its body calls after the op and themselves: `int.isqrt_u32.step`; so inlining leaves
  * regions that say where code came from. Attributes become the last arguments, as literals. Ops called by bodies are resolved too, and
  * recursion is what the validator finds. The result is validated as a whole. */
+#include "dialect/resolve.h"
+#include "base/diagnostics.h"
 #include "base/status.h"
 #include "dialect/opdef.h"
 #include "dialect/pin.h"
 #include "ir/draft.h"
 #include "ir/text/attributes.h"
+#include "ir/text/lexer.h"
 #include "vyre/dialect.h"
 
 #include <stdio.h>
@@ -261,18 +264,17 @@ static void name_piece(linker *l, uint32_t index) {
     piece *p = &l->pieces.items[index];
     vy_name own = p->from->functions.items[p->function].name;
     char text[2 * VY_LIMIT_NAME + 16], tried[VY_LIMIT_NAME + 1], suffix[16] = "";
-    const char *last = strrchr(vy_name_text(p->from, own), '.');
+    const char *last = vy_name_text(p->from, own);
+    last += vy_op_id_last(last, strlen(last));
     if (!p->op) {
         p->name = copy_name(l, p->from, own);
         return;
     }
-    snprintf(text, sizeof text, "%s%s%s", p->op->id, is_body(p) ? "" : ".",
-             is_body(p) ? ""
-             : last     ? last + 1
-                        : vy_name_text(p->from, own));
+    snprintf(text, sizeof text, "%s%s%s", p->op->id, is_body(p) ? "" : ".", is_body(p) ? "" : last);
     for (;;) { /* so far the draft has no names but those of functions, and the program's, which has no dot */
         size_t length = strnlen(text, VY_LIMIT_NAME - strlen(suffix));
-        length -= text[length - 1] == '.'; /* cut behind a dot it would be no name */
+        while (text[length - 1] == '.' || text[length - 1] == ':') /* cut behind a separator it would be no name */
+            length--;
         snprintf(tried, sizeof tried, "%.*s%s", (int)length, text, suffix);
         if (vy_names_find(&l->draft.program->names, tried, strlen(tried)) == VY_NAME_FAILED)
             break;
@@ -441,6 +443,20 @@ static void copy_piece(linker *l, uint32_t index) {
     vy_release(l->map_memory, memories);
 }
 
+/* Adds the errors of the result. Its warnings were reported when the program and the bodies were read. */
+static vyre_status finish(linker *l, vyre_diagnostics *diagnostics, vyre_program **out) {
+    vyre_diagnostics *found = diagnostics ? vyre_diagnostics_new() : NULL;
+    vyre_status status = vy_draft_finish(&l->draft, l->program->source, found, out, l->error);
+    const vyre_diagnostic *finding;
+    for (size_t i = 0; found && (finding = vyre_diagnostics_get(found, i)); i++)
+        if (finding->severity == VYRE_SEVERITY_ERROR)
+            vy_diagnostic_add(diagnostics, l->program->source, finding->code, VYRE_SEVERITY_ERROR,
+                              (vy_position){finding->line, finding->column, finding->length}, finding->fix, "%s",
+                              finding->message);
+    vyre_diagnostics_free(found);
+    return status;
+}
+
 static vyre_status build(linker *l, vyre_diagnostics *diagnostics, vyre_program **out) {
     const vyre_program *p = l->program;
     vyre_status status = vy_draft_start(&l->draft, vy_name_text(p, p->name), l->error);
@@ -458,7 +474,7 @@ static vyre_status build(linker *l, vyre_diagnostics *diagnostics, vyre_program 
             copy_piece(l, i);
     if (entry != VY_NONE)
         copy_piece(l, entry);
-    return vy_draft_finish(&l->draft, p->source, diagnostics, out, l->error);
+    return finish(l, diagnostics, out);
 }
 
 vyre_status vyre_program_resolve(vyre_program *program, vyre_dialects_guard guard, vyre_diagnostics *diagnostics,
@@ -485,6 +501,16 @@ vyre_status vyre_program_resolve(vyre_program *program, vyre_dialects_guard guar
     vy_draft_discard(&l.draft);
     VY_VECTOR_FREE(&l.pieces);
     VY_VECTOR_FREE(&l.args);
+    return status;
+}
+
+vyre_status vy_program_resolve_newest(vyre_program *program, vyre_program **out, vyre_error *error) {
+    vyre_dialects_guard guard = {NULL, NULL};
+    *out = NULL;
+    vyre_status status = program->facts & VY_FACT_OP_CALL ? vyre_dialects_global(&guard, error) : VYRE_OK;
+    if (status == VYRE_OK)
+        status = vyre_program_resolve(program, guard, NULL, out, error);
+    vyre_dialects_release(&guard);
     return status;
 }
 

@@ -9,8 +9,10 @@
 /* ---- the index ---- */
 
 vyre_status vy_fail_duplicate(const char *id, const char *first, const char *second, vyre_error *error) {
-    return vy_fail(error, VYRE_DUPLICATE, VY_FIX("keep one owner of the id; rename or remove the other op"),
-                   "the op id `%.128s` is taken twice (by `%.128s` and by `%.128s`)", id, first, second);
+    (void)vy_fail(error, VYRE_DUPLICATE, VY_FIX("keep one owner of the id; rename or remove the other op"),
+                  "the op id `%.128s` is taken twice (by `%.128s` and by `%.128s`)", id, first, second);
+    (void)vy_fail_parts(error, id, first, second);
+    return VYRE_DUPLICATE;
 }
 
 /* A table in the making: 2^bits slots, empty before. */

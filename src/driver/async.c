@@ -3,9 +3,12 @@
 
 #include "base/status.h"
 #include "base/thread.h"
+#include "dialect/resolve.h"
 #include "driver/copies.h"
 #include "driver/pipeline.h"
 #include "driver/trace.h"
+
+#include <stdio.h>
 
 /* ---- the backend's side ---- */
 
@@ -82,7 +85,7 @@ static void copy_dispatch(vy_dispatch *to, const vy_dispatch *from) {
     memcpy(to->launch.groups, launch->groups, sizeof *launch - offsetof(vy_launch, groups));
 }
 
-static vyre_pending *pending_new(const vy_dispatch *asked, void *kept, void (*release)(void *)) {
+static vyre_pending *pending_new(const vy_dispatch *asked, vyre_pipeline *kept) {
     vyre_pending *p = vy_async_take(&asked->backend->async);
     if (!p)
         return NULL;
@@ -91,7 +94,8 @@ static vyre_pending *pending_new(const vy_dispatch *asked, void *kept, void (*re
     copy_dispatch(&p->dispatch, asked);
     vy_slots_start(&p->slots, vyre_program_output_count(asked->program));
     p->kept = kept;
-    p->release = release;
+    if (asked->config->label)
+        snprintf(p->label, sizeof p->label, "%s", asked->config->label);
     atomic_init(&p->references, 1);
     pthread_mutex_init(&p->lock, NULL);
     vy_cond_start_monotonic(&p->changed);
@@ -147,7 +151,7 @@ static vyre_status run_now(vyre_pending *p) {
     if (atomic_load(&backend->is_lost))
         return vy_fail(&p->error, VYRE_DEVICE_LOST, NULL, "the device of backend `%s` was lost before `%s` could start",
                        backend->id, vyre_program_name(p->dispatch.program));
-    vyre_status status = vy_boundary_check_deadline(p->dispatch.program, p->dispatch.deadline_ns, &p->error);
+    vyre_status status = vy_boundary_check_end(p->dispatch.program, p->dispatch.deadline_ns, NULL, &p->error);
     return status == VYRE_OK ? vy_dispatch_inside(&p->dispatch, &p->error) : status;
 }
 
@@ -250,7 +254,7 @@ static vyre_status start_natively(vyre_pending *p, const vy_dispatch *asked, vyr
 static int runs_natively(const vy_dispatch *asked) {
     int with_base;
     return (asked->target->dispatch_async || asked->target->dispatch_borrowed_async) && asked->launch.group_count &&
-           (!asked->deadline_ns || vyre_backend_capability(asked->backend, VYRE_CAPABILITY_CANCEL)) &&
+           (!asked->deadline_ns || vy_backend_keeps_deadlines(asked->backend)) &&
            !vy_stages_needed(asked->backend, asked->program, &asked->launch, &with_base);
 }
 
@@ -267,8 +271,7 @@ static vyre_status start(vy_dispatch *asked, vyre_pending *p, vyre_error *error)
     return status;
 }
 
-vyre_status vy_pending_start(vy_dispatch *asked, void *kept, void (*release)(void *), vyre_pending **out,
-                             vyre_error *error) {
+vyre_status vy_pending_start(vy_dispatch *asked, vyre_pipeline *kept, vyre_pending **out, vyre_error *error) {
     vyre_error own;
     vyre_error *e = error ? error : &own;
     vyre_pending *p = NULL;
@@ -278,15 +281,31 @@ vyre_status vy_pending_start(vy_dispatch *asked, void *kept, void (*release)(voi
         status = vy_dispatch_resolve(asked, e);
     if (status == VYRE_OK) {
         asked->deadline_ns = vy_boundary_deadline(asked->config);
-        p = pending_new(asked, kept, release);
+        p = pending_new(asked, kept);
         status = p ? start(asked, p, e) : vy_fail_memory(e, "starting an asynchronous dispatch");
     }
     if (status == VYRE_OK)
         *out = p;
     else if (p)
         vy_pending_unreference(p);
-    else if (release)
-        release(kept);
+    else
+        vyre_pipeline_release(kept);
+    return vy_boundary_label(status, asked->config, e);
+}
+
+/* Through the program's implicit pipeline, where the backend only compiles. Ops of dialects are resolved for this dispatch alone. */
+static vyre_status start_program(vy_dispatch *asked, vyre_pending **out, vyre_error *error) {
+    vyre_program *resolved;
+    vyre_status status = vy_backend_check_process(asked->backend, error);
+    if (status != VYRE_OK)
+        return status;
+    status = vy_program_resolve_newest(asked->program, &resolved, error);
+    asked->program = resolved;
+    if (status == VYRE_OK)
+        status = vy_pipeline_implicit(asked->backend, resolved, &asked->pipeline, error);
+    if (status == VYRE_OK)
+        status = vy_pending_start(asked, asked->pipeline, out, error);
+    vyre_program_release(resolved); /* the pending dispatch has retained it */
     return status;
 }
 
@@ -299,7 +318,7 @@ vyre_status vyre_backend_dispatch_async(vyre_backend *backend, vyre_program *pro
     VY_REQUIRE(error, program);
     vy_dispatch asked;
     vy_dispatch_describe(&asked, backend, program, arguments, config, NULL, NULL);
-    return vy_pending_start(&asked, NULL, NULL, out, error);
+    return start_program(&asked, out, error);
 }
 
 vyre_status vyre_backend_dispatch_owned_async(vyre_backend *backend, vyre_program *program, const vyre_bytes *inputs,
@@ -317,5 +336,5 @@ vyre_status vyre_backend_dispatch_owned_async(vyre_backend *backend, vyre_progra
     vy_dispatch asked;
     vy_dispatch_describe(&asked, backend, program, &given, config, NULL, NULL);
     asked.owned = inputs;
-    return vy_pending_start(&asked, NULL, NULL, out, error);
+    return start_program(&asked, out, error);
 }

@@ -29,7 +29,10 @@ struct vyre_pending *vy_async_take(vy_async *async);
 void vy_async_spare(vy_async *async, struct vyre_pending *pending);
 /* The pool, or NULL when memory is out. */
 vy_pool *vy_async_pool(vy_async *async);
-/* Waits until everything started before this call has finished, collecting native handles nobody waits for. */
-void vy_async_settle(struct vyre_backend *backend);
+/* Waits until everything started before this call has finished, collecting native handles nobody waits for; at most until `until_ns` (CLOCK_MONOTONIC; 0:
+ * for ever). With a limit a thread of the pool collects, since a backend may not come back. */
+void vy_async_settle(struct vyre_backend *backend, uint64_t until_ns);
+/* Cancels everything in flight, as vyre_pending_cancel does. */
+void vy_async_cancel(struct vyre_backend *backend);
 
 #endif

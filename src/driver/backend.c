@@ -5,6 +5,7 @@
 #include "base/thread.h"
 #include "driver/boundary.h"
 #include "driver/host.h"
+#include "driver/pipeline.h"
 #include "driver/registry.h"
 
 #include <stdarg.h>
@@ -16,6 +17,9 @@ static void terminate(vyre_error *error) {
     error->message[sizeof error->message - 1] = '\0';
     error->fix[sizeof error->fix - 1] = '\0';
     error->where[sizeof error->where - 1] = '\0';
+    error->subject[sizeof error->subject - 1] = '\0';
+    error->first[sizeof error->first - 1] = '\0';
+    error->second[sizeof error->second - 1] = '\0';
 }
 
 static int is_listed(vyre_status status) {
@@ -41,8 +45,10 @@ vyre_status vy_backend_violation(vyre_backend *backend, vyre_error *error, const
 }
 
 vyre_status vy_backend_unsupported(const vyre_backend *backend, const char *feature, vyre_error *error) {
-    return vy_fail(error, VYRE_UNSUPPORTED, VY_FIX("choose a backend that has %s, or do without it", feature),
-                   "backend `%s` does not support %s", backend->id, feature);
+    vy_fail(error, VYRE_UNSUPPORTED, VY_FIX("choose a backend that has %s, or do without it", feature),
+            "backend `%s` does not support %s", backend->id, feature);
+    (void)vy_fail_parts(error, feature, backend->id, "");
+    return VYRE_UNSUPPORTED;
 }
 
 vyre_status vy_backend_judge_run(vyre_backend *backend, vyre_status status, vyre_error *error) {
@@ -107,6 +113,8 @@ void vy_backend_take_capabilities(vyre_backend *backend) {
                 product = UINT64_MAX;
         values[VYRE_CAPABILITY_MAX_INVOCATIONS] = product < UINT32_MAX ? product : UINT32_MAX;
     }
+    if (!values[VYRE_CAPABILITY_SUBGROUP_OPS])
+        values[VYRE_CAPABILITY_SUBGROUP_SIZE] = 0;
     for (int i = 0; i < VYRE_CAPABILITY_COUNT; i++)
         atomic_store_explicit(&backend->capabilities[i], values[i], memory_order_relaxed);
     take_ops(backend);
@@ -145,9 +153,10 @@ static vyre_status complete(const vyre_backend_vtable *given, vyre_backend_vtabl
                        VYRE_BACKEND_ABI);
     memset(calls, 0, sizeof *calls);
     memcpy(calls, given, size < sizeof *calls ? size : sizeof *calls);
-    if (!calls->id || !calls->dispatch)
-        return vy_fail(error, VYRE_ABI_MISMATCH, "fill in `id` and `dispatch`: all other entries may be left out",
-                       "the table of a backend lacks %s", calls->id ? "`dispatch`" : "`id`");
+    if (!calls->id || (!calls->dispatch && !calls->compile))
+        return vy_fail(error, VYRE_ABI_MISMATCH,
+                       "fill in `id`, and `dispatch` or `compile`: all other entries may be left out",
+                       "the table of a backend lacks %s", calls->id ? "`dispatch` and `compile`" : "`id`");
     return VYRE_OK;
 }
 
@@ -156,6 +165,14 @@ static void inherit(vy_process_bound *bound) {
     vyre_backend *backend = (vyre_backend *)((char *)bound - offsetof(vyre_backend, bound));
     atomic_store(&backend->is_closing, 1);
     atomic_store(&backend->is_lost, 1);
+}
+
+static void *retain_pipeline(void *pipeline) {
+    return vyre_pipeline_retain(pipeline);
+}
+
+static void release_pipeline(void *pipeline) {
+    vyre_pipeline_release(pipeline);
 }
 
 static vyre_status initialise(const vyre_backend_instance *instance, vyre_backend *backend, vyre_error *error) {
@@ -185,8 +202,11 @@ static vyre_status initialise(const vyre_backend_instance *instance, vyre_backen
     backend->owner = next_owner();
     vy_backend_take_capabilities(backend);
     pthread_mutex_init(&backend->lock, NULL);
-    pthread_cond_init(&backend->idle, NULL);
+    vy_cond_start_monotonic(&backend->idle);
     vy_prepared_start(&backend->prepared);
+    pthread_mutex_init(&backend->programs_lock, NULL);
+    backend->programs =
+        (vy_programs){.lock = &backend->programs_lock, .retain = retain_pipeline, .release = release_pipeline};
     vy_residents_start(&backend->residents);
     vy_stages_cache_start(&backend->stages);
     vy_grid_sync_start(&backend->grid_sync);
@@ -219,6 +239,13 @@ static void name_as_registered(vyre_backend *backend, const char *id) {
     snprintf(backend->id, sizeof backend->id, "%s", id);
 }
 
+static int is_built_in(const vyre_backend_registration *registration) {
+    for (size_t i = 0; i < vy_module_count(&vy_builtin_module, VY_STREAM_BACKEND); i++)
+        if (vy_module_record(&vy_builtin_module, VY_STREAM_BACKEND, i) == registration)
+            return 1;
+    return 0;
+}
+
 vyre_status vy_backend_construct(const vyre_backend_registration *registration, uint32_t ordinal, vyre_backend **out,
                                  vyre_error *error) {
     vyre_error own;
@@ -233,8 +260,10 @@ vyre_status vy_backend_construct(const vyre_backend_registration *registration, 
     vyre_status status = registration->create(&vy_host, ordinal, &instance, e);
     if (status == VYRE_OK) {
         status = vy_backend_wrap(&instance, out, error);
-        if (status == VYRE_OK)
+        if (status == VYRE_OK) {
             name_as_registered(*out, registration->id);
+            (*out)->is_built_in = is_built_in(registration);
+        }
         return status;
     }
     memset(&named, 0, sizeof named);
@@ -258,10 +287,16 @@ void vyre_backend_release(vyre_backend *backend) {
     if (vy_backend_is_inherited(backend))
         return; /* the device and the threads are the parent's, and so is the memory that they use */
     vyre_backend_shutdown(backend, &ignored);
+    if (!vy_backend_is_idle(
+            backend)) { /* a caller released what another thread is using: it is leaked, not freed under that thread */
+        vy_log(0, backend->id, "the backend was released during a call that does not end: it is not freed");
+        return;
+    }
     vy_async_end(&backend->async);
     if (!backend->is_device_closed)
         vy_backend_close_device(backend, &ignored);
     vy_stores_end(&backend->stores);
+    vy_programs_forget(&backend->programs);
     if (backend->calls.destroy)
         backend->calls.destroy(backend->self);
     vy_process_unbind(&backend->bound);
@@ -270,6 +305,7 @@ void vyre_backend_release(vyre_backend *backend) {
     vy_grid_sync_end(&backend->grid_sync);
     vy_residents_end(&backend->residents);
     vy_prepared_end(&backend->prepared);
+    pthread_mutex_destroy(&backend->programs_lock);
     pthread_cond_destroy(&backend->idle);
     pthread_mutex_destroy(&backend->lock);
     vy_release(backend, sizeof *backend);
@@ -322,6 +358,8 @@ void vyre_backend_numerics(const vyre_backend *backend, vyre_numerics_profile *p
     if (backend) {
         full.exact = atomic_load_explicit(&backend->numerics, memory_order_relaxed);
         full.cases = atomic_load_explicit(&backend->numerics_cases, memory_order_relaxed);
+        if (!full.cases)
+            full.exact = 0; /* a promise that nothing has confirmed; it is still part of keys */
     }
     memcpy(profile, &full, room < sizeof full ? room : sizeof full);
 }

@@ -12,6 +12,7 @@
 #include "driver/pipeline_code.h"
 #include "driver/pipeline_store.h"
 #include "driver/prepared.h"
+#include "driver/programs.h"
 #include "driver/resident.h"
 #include "driver/seat.h"
 #include "driver/stages.h"
@@ -42,9 +43,13 @@ struct vyre_backend {
     pthread_mutex_t lock;       /* guards is_closed, is_recovering and the wait for idle */
     pthread_cond_t idle;
     int is_closed, is_recovering;
-    int is_device_closed; /* written by the one shutdown, read by the last release */
+    int is_built_in;         /* it is the library's own, and what it says about itself is tested here */
+    _Atomic int is_stopping; /* a shutdown has lost patience: what is in flight and can be cancelled is */
+    int is_device_closed;    /* written by the one shutdown, read by the last release */
 
     vy_prepared prepared;
+    vy_programs programs; /* of implicit pipelines (pipeline.h) */
+    pthread_mutex_t programs_lock;
     vy_residents residents;
     vy_seats seats;
     vy_codes codes;
@@ -104,12 +109,18 @@ static inline int vy_backend_sit(vyre_backend *backend, vy_seat *seat, const vyr
     vy_backend_rise(backend, seat);
     return 0;
 }
+/* Whether no call is inside, but for abandoned ones. */
+int vy_backend_is_idle(const vyre_backend *backend);
 /* Frees resident buffers and shuts the device down: by shutdown or, if calls were abandoned then, by the last release. */
 vyre_status vy_backend_close_device(vyre_backend *backend, vyre_error *error);
 /* Asks the backend for its capabilities: when it is made and after recovery, while nobody is inside. */
 void vy_backend_take_capabilities(vyre_backend *backend);
 /* Loss is sticky; counted once. What an abandoned call says is not believed: it may speak of the device that was there before recovery. */
 void vy_backend_lose(vyre_backend *backend);
+/* Whether the backend ends a call at its deadline by itself. What a plug-in claims is not relied on: it may be wrong, and hang. */
+static inline int vy_backend_keeps_deadlines(const vyre_backend *backend) {
+    return backend->is_built_in && vy_backend_limit(backend, VYRE_CAPABILITY_CANCEL);
+}
 /* Whether this thread runs a call whose caller has given it up (boundary_deadline.c). */
 int vy_call_is_abandoned(void);
 
@@ -122,7 +133,7 @@ vyre_status vy_backend_judge_run(vyre_backend *backend, vyre_status status, vyre
 vyre_status vy_backend_judge_bytes(vyre_backend *backend, vyre_status status, vyre_bytes *bytes, vyre_error *error);
 static inline void vy_error_clear(vyre_error *error) {
     error->code = VYRE_OK;
-    error->message[0] = error->fix[0] = error->where[0] = '\0';
+    error->message[0] = error->fix[0] = error->where[0] = error->subject[0] = error->first[0] = error->second[0] = '\0';
 }
 /* The backend broke its contract: counts and logs it, and fails with VYRE_CORRUPT. */
 vyre_status vy_backend_violation(vyre_backend *backend, vyre_error *error, const char *format, ...)

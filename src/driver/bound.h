@@ -49,6 +49,13 @@ static inline void vy_bound_start_clock(vy_bound *b) {
         b->deadline_ns = vy_boundary_deadline(b->config);
 }
 
+static inline int vy_bound_are_resident(const vyre_resource *bindings, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (bindings[i].kind != VYRE_RESOURCE_RESIDENT)
+            return 0;
+    return 1;
+}
+
 /* Pins what is bound, checks ranges, overlaps, counts and limits, and resolves the launch. Inside the backend. On failure nothing is
  * pinned. error is never NULL here and below. */
 vyre_status vy_bound_resolve(vy_bound *bound, const vyre_resource *bindings, size_t count, vyre_error *error);

@@ -2,6 +2,7 @@
 #include "base/status.h"
 
 #include "base/thread.h"
+#include "dialect/resolve.h"
 #include "driver/bound.h"
 #include "driver/trace.h"
 
@@ -68,13 +69,13 @@ static uint64_t host_bytes(const vy_bound *b) {
 static vyre_status aim(vy_bound *b, int may_meet, vy_call *call, vyre_error *error) {
     vy_staged staged[2] = {{NULL, NULL}, {NULL, NULL}};
     vyre_status status = VYRE_OK;
-    vy_stop stop = {b->deadline_ns != 0, b->deadline_ns};
+    vy_stop stop = {b->deadline_ns || b->config->cancel, b->deadline_ns};
     if (may_meet)
         vy_call_meet(call, b->pipeline, b->program, &b->launch, stop);
     if (b->pipeline && !call->whole)
         status = vy_pipeline_choose(b->pipeline, &b->launch, stop, call, staged, error);
     if (status == VYRE_OK)
-        status = vy_boundary_check_deadline(b->program, b->deadline_ns, error);
+        status = vy_boundary_check_end(b->program, b->deadline_ns, b->config->cancel, error);
     if (status == VYRE_OK)
         status = vy_call_stage(call, b->program, &b->launch, staged, error);
     if (status != VYRE_OK)
@@ -95,7 +96,7 @@ static vyre_status try_to_run(vy_bound *b, int may_meet, int *is_refused, vyre_e
     if (status != VYRE_OK)
         return status;
     vy_boundary_describe(b->program, b->arguments, &b->launch, b->config, params, elements, &trap, &call.launch);
-    call.launch.deadline_ns = b->deadline_ns;
+    call.launch.deadline_ns = b->deadline_ns, call.launch.cancel = b->config->cancel;
     uint64_t bytes = b->use_count < b->program->buffer_count ? host_bytes(b) : 0;
     if (bytes && may_meet) /* once */
         vy_count(VY_COUNTER_input_bytes, bytes);
@@ -149,6 +150,26 @@ vyre_status vy_bound_dispatch(vy_bound *b, const vyre_resource *bindings, size_t
     return status;
 }
 
+/* On the backend itself; where it only compiles, through the program's implicit pipeline. */
+static vyre_status dispatch_program(vy_bound *b, const vyre_resource *bindings, size_t count, vyre_error *error) {
+    vy_slots slots; /* large: not cleared */
+    vyre_status status = vy_pipeline_implicit(b->backend, b->program, &b->pipeline, error);
+    if (status == VYRE_OK && !b->pipeline && !b->backend->calls.dispatch_resident)
+        status = vy_backend_unsupported(b->backend, "resident timed dispatch", error);
+    if (status != VYRE_OK)
+        return status;
+    int is_persistent = b->pipeline && vy_bound_are_resident(bindings, count);
+    if (is_persistent) { /* pipelines have a fast path for it; all outputs stay on the device, so the slots stay empty */
+        vy_slots_start(&slots, vyre_program_output_count(b->program));
+        b->form = VY_FORM_PERSISTENT, b->outputs = &slots.outputs;
+    }
+    status = vy_bound_dispatch(b, bindings, count, error);
+    if (is_persistent)
+        vy_slots_end(&slots);
+    vyre_pipeline_release(b->pipeline);
+    return vy_boundary_label(status, b->config, error);
+}
+
 vyre_status vyre_backend_dispatch_resident(vyre_backend *backend, vyre_program *program, const vyre_resource *bindings,
                                            size_t binding_count, const vyre_arguments *arguments,
                                            const vyre_dispatch_config *config, vyre_timing *timing, vyre_trap *trap,
@@ -158,13 +179,17 @@ vyre_status vyre_backend_dispatch_resident(vyre_backend *backend, vyre_program *
     VY_REQUIRE(error, program);
     VY_REQUIRE_ARRAY(error, bindings, binding_count);
     vyre_error own;
+    vyre_error *e = error ? error : &own;
     vyre_timing measured;
     vy_bound b;
-    if (!backend->calls.dispatch_resident)
-        return vy_backend_unsupported(backend, "resident timed dispatch", error);
-    vy_bound_describe(&b, backend, program, arguments, config);
-    b.timing = timing ? &measured : NULL, b.trap = trap;
-    vyre_status status = vy_bound_dispatch(&b, bindings, binding_count, error ? error : &own);
+    vyre_program *resolved;
+    vyre_status status = vy_program_resolve_newest(program, &resolved, e);
+    if (status == VYRE_OK) {
+        vy_bound_describe(&b, backend, resolved, arguments, config);
+        b.timing = timing ? &measured : NULL, b.trap = trap;
+        status = dispatch_program(&b, bindings, binding_count, e);
+    }
+    vyre_program_release(resolved);
     if (status == VYRE_OK && timing)
         *timing = measured;
     return status;

@@ -13,8 +13,9 @@
 
 static inline int is_plain(const vy_bound *b, const vyre_resource *bindings, size_t count) {
     const vyre_dispatch_config *config = b->config;
-    return !config->timeout_ns && !b->deadline_ns && !config->max_output_bytes && bindings && count &&
-           count <= VY_SEAT_BUFFERS && count == b->program->buffer_count && b->program->param_count <= VY_SEAT_PARAMS &&
+    return !config->timeout_ns && !config->cancel && !b->deadline_ns && !config->max_output_bytes && bindings &&
+           count && count <= VY_SEAT_BUFFERS && count == b->program->buffer_count &&
+           b->program->param_count <= VY_SEAT_PARAMS &&
            atomic_load_explicit(&vy_trace_state, memory_order_relaxed) == VY_TRACE_OFF;
 }
 
@@ -232,17 +233,10 @@ static int prepare(const vy_bound *b, const vy_target *target, vy_seat *seat, co
     return 1;
 }
 
-static inline int are_resident(const vyre_resource *bindings, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        if (bindings[i].kind != VYRE_RESOURCE_RESIDENT)
-            return 0;
-    return 1;
-}
-
 int vy_bound_run_seated(const vy_bound *b, const vyre_resource *bindings, size_t count, vyre_status *status,
                         vyre_error *error) {
     vyre_backend *backend = b->backend;
-    if (!is_plain(b, bindings, count) || !are_resident(bindings, count))
+    if (!is_plain(b, bindings, count) || !vy_bound_are_resident(bindings, count))
         return 0;
     vy_seat *seat = vy_seat_own(&backend->seats);
     if (!seat || !vy_backend_sit(backend, seat, bindings, count))

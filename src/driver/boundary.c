@@ -3,11 +3,13 @@
 
 #include "base/status.h"
 #include "base/thread.h"
+#include "dialect/resolve.h"
 #include "driver/pipeline.h"
 #include "driver/trace.h"
 #include "ir/eval.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 /* ---- limits ---- */
 
@@ -30,12 +32,15 @@ vyre_status vy_boundary_check_program(const vyre_backend *backend, const vyre_pr
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "dispatch the program of level source it was made from",
                        "`%s` is at level legal, which the library makes for itself", vyre_program_name(program));
     const char *missing = vy_backend_missing_op(backend, program);
-    if (missing)
-        return vy_fail(
+    if (missing) {
+        vy_fail(
             error, VYRE_UNSUPPORTED,
             VY_FIX("choose a backend that lists `%s` in its supported ops, or write the program without it", missing),
             "backend `%s` does not run `%s`, which program `%s` uses", backend->id, missing,
             vyre_program_name(program));
+        (void)vy_fail_parts(error, missing, backend->id, vyre_program_name(program));
+        return VYRE_UNSUPPORTED;
+    }
     for (int d = 0; d < 3; d++) {
         uint64_t most = vy_backend_limit(backend, (vyre_capability)(VYRE_CAPABILITY_MAX_WORKGROUP_SIZE_X + d));
         if (size[d] > most)
@@ -104,15 +109,31 @@ uint64_t vy_boundary_deadline(const vyre_dispatch_config *config) {
     return deadline;
 }
 
-vyre_status vy_boundary_check_deadline(const vyre_program *program, uint64_t deadline_ns, vyre_error *error) {
+vyre_status vy_boundary_check_end(const vyre_program *program, uint64_t deadline_ns, const uint32_t *cancel,
+                                  vyre_error *error) {
+    if (cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED))
+        return vy_fail(error, VYRE_CANCELLED, NULL, "`%s` was cancelled before it could start",
+                       vyre_program_name(program));
     if (!deadline_ns || vy_clock_now() < deadline_ns)
         return VYRE_OK;
     vy_count(VY_COUNTER_timeouts, 1);
     return vy_fail(error, VYRE_TIMEOUT, NULL, "`%s` could not start before its deadline", vyre_program_name(program));
 }
 
+vyre_status vy_boundary_fail_labelled(vyre_status status, const char *label, vyre_error *error) {
+    char tag[sizeof error->where], before[sizeof error->where];
+    if (!label || !*label || !error || status == VYRE_OK)
+        return status;
+    snprintf(tag, sizeof tag, "dispatch `%.200s`", label);
+    if (strstr(error->where, tag))
+        return status;
+    memcpy(before, error->where, sizeof before);
+    vy_fail_where(error, "%s%s%s", before, before[0] ? ", " : "", tag);
+    return status;
+}
+
 int vy_boundary_guards(const vyre_backend *backend, const vyre_launch *launch) {
-    return launch->deadline_ns && !vy_backend_limit(backend, VYRE_CAPABILITY_CANCEL);
+    return launch->deadline_ns && !vy_backend_keeps_deadlines(backend);
 }
 
 vyre_status vy_boundary_finish_failed(vyre_backend *backend, vyre_status status, const vy_launch *launch,
@@ -202,7 +223,7 @@ static vyre_status try_to_run(vy_dispatch *d, int may_meet, int *is_refused, vyr
     if (d->pipeline && !call.whole)
         status = vy_pipeline_choose(d->pipeline, &d->launch, stop, &call, staged, error);
     if (status == VYRE_OK)
-        status = vy_boundary_check_deadline(d->program, d->deadline_ns, error);
+        status = vy_boundary_check_end(d->program, d->deadline_ns, d->cancel, error);
     if (status == VYRE_OK)
         status = vy_call_stage(&call, d->program, &d->launch, staged, error);
     if (status != VYRE_OK) {
@@ -276,7 +297,7 @@ vyre_status vy_dispatch_host(vy_dispatch *d, vyre_error *error) {
     }
     vy_span_end(span, dispatch, .label = d->config->label, .program = vyre_program_name(d->program),
                 .backend = d->backend->id, .status = status);
-    return status;
+    return vy_boundary_label(status, d->config, e);
 }
 
 /* ---- the family ---- */
@@ -284,8 +305,27 @@ vyre_status vy_dispatch_host(vy_dispatch *d, vyre_error *error) {
 void vy_dispatch_describe(vy_dispatch *d, vyre_backend *backend, vyre_program *program, const vyre_arguments *arguments,
                           const vyre_dispatch_config *config, vyre_outputs *outputs, vyre_trap *trap) {
     d->backend = backend, d->target = &backend->target, d->pipeline = NULL, d->program = program;
-    d->arguments = arguments, d->config = config, d->cancel = NULL, d->deadline_ns = 0, d->is_held = 0;
+    d->arguments = arguments, d->config = config, d->deadline_ns = 0, d->is_held = 0;
+    d->cancel = config ? config->cancel : NULL;
     d->form = VY_FORM_BORROWED, d->owned = NULL, d->outputs = outputs, d->timing = NULL, d->trap = trap;
+}
+
+/* On the backend itself; where it only compiles, through the program's implicit pipeline. Ops of dialects are resolved for this dispatch alone. */
+static vyre_status dispatch_program(vy_dispatch *d, vyre_error *error) {
+    vyre_program *given = d->program, *resolved = NULL;
+    vyre_status status = VYRE_OK;
+    if (given->facts & VY_FACT_OP_CALL) {
+        status = vy_program_resolve_newest(given, &resolved, error);
+        d->program = resolved;
+    }
+    if (status == VYRE_OK)
+        status = vy_pipeline_implicit(d->backend, d->program, &d->pipeline, error);
+    if (status == VYRE_OK)
+        status = vy_dispatch_host(d, error);
+    vyre_pipeline_release(d->pipeline);
+    d->program = given;
+    vyre_program_release(resolved);
+    return vy_boundary_label(status, d->config, error);
 }
 
 vyre_status vyre_backend_dispatch(vyre_backend *backend, vyre_program *program, const vyre_arguments *arguments,
@@ -297,7 +337,7 @@ vyre_status vyre_backend_dispatch(vyre_backend *backend, vyre_program *program, 
     VY_REQUIRE(error, outputs);
     vy_dispatch d;
     vy_dispatch_describe(&d, backend, program, arguments, config, outputs, trap);
-    return vy_dispatch_host(&d, error);
+    return dispatch_program(&d, error);
 }
 
 vyre_status vyre_backend_dispatch_timed(vyre_backend *backend, vyre_program *program, const vyre_arguments *arguments,
@@ -312,7 +352,7 @@ vyre_status vyre_backend_dispatch_timed(vyre_backend *backend, vyre_program *pro
     vy_dispatch_describe(&d, backend, program, arguments, config, outputs, trap);
     d.form = VY_FORM_TIMED;
     d.timing = &measured;
-    vyre_status status = vy_dispatch_host(&d, error);
+    vyre_status status = dispatch_program(&d, error);
     if (status == VYRE_OK && timing)
         *timing = measured;
     return status;
@@ -328,7 +368,7 @@ vyre_status vyre_backend_dispatch_into(vyre_backend *backend, vyre_program *prog
     vy_dispatch d;
     vy_dispatch_describe(&d, backend, program, arguments, config, outputs, trap);
     d.form = VY_FORM_INTO;
-    return vy_dispatch_host(&d, error);
+    return dispatch_program(&d, error);
 }
 
 vyre_arguments vy_arguments_of_owned(const vyre_bytes *inputs, size_t count, const vyre_arguments *arguments,
@@ -358,7 +398,7 @@ vyre_status vyre_backend_dispatch_owned(vyre_backend *backend, vyre_program *pro
     vy_dispatch_describe(&d, backend, program, &given, config, outputs, trap);
     d.form = VY_FORM_OWNED;
     d.owned = inputs;
-    return vy_dispatch_host(&d, error);
+    return dispatch_program(&d, error);
 }
 
 vyre_status vyre_backend_prepare(vyre_backend *backend, vyre_program *program, vyre_error *error) {
@@ -366,10 +406,17 @@ vyre_status vyre_backend_prepare(vyre_backend *backend, vyre_program *program, v
     VY_REQUIRE(error, backend);
     VY_REQUIRE(error, program);
     vyre_error own;
-    vyre_status status = vy_backend_enter(backend, error);
-    if (status != VYRE_OK)
-        return status;
-    status = vy_prepare(backend, program, error ? error : &own);
-    vy_backend_leave(backend);
+    vyre_error *e = error ? error : &own;
+    vyre_program *resolved;
+    vyre_status status = vy_program_resolve_newest(program, &resolved, e);
+    if (status == VYRE_OK)
+        status = vy_backend_enter(backend, e);
+    if (status == VYRE_OK) {
+        status = vy_prepare(backend, resolved, e);
+        if (status == VYRE_OK)
+            status = vy_pipeline_prepare(backend, resolved, e);
+        vy_backend_leave(backend);
+    }
+    vyre_program_release(resolved);
     return status;
 }

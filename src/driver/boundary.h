@@ -58,7 +58,7 @@ static inline void vy_call_describe(vy_call *call, vyre_backend *backend, const 
 
 /* Calls the entry of the form, or what stands for a missing one; judges its status (backend.h). error is never NULL. */
 vyre_status vy_call_run(const vy_call *call, vyre_error *error);
-/* The same on a worker thread that is abandoned at launch.deadline_ns; the backend is lost then. Outputs are checked against `launch`
+/* The same on a worker thread that is abandoned at launch.deadline_ns, or half a second later if the backend claims `cancel`; the backend is lost then. Outputs are checked against `launch`
  * and moved into call->outputs. `uses` are unpinned when the work has ended, which may be after the return. */
 vyre_status vy_call_run_guarded(const vy_call *call, const vy_launch *launch, const vy_resident_use *uses,
                                 size_t use_count, vyre_error *error);
@@ -189,8 +189,14 @@ void vy_boundary_describe(vyre_program *program, const vyre_arguments *arguments
                           vyre_launch *out);
 /* When a dispatch with this config that starts now has to be done; 0: no deadline. */
 uint64_t vy_boundary_deadline(const vyre_dispatch_config *config);
-/* VYRE_TIMEOUT if the deadline has passed: what has not started need not start, and no backend is lost for it. */
-vyre_status vy_boundary_check_deadline(const vyre_program *program, uint64_t deadline_ns, vyre_error *error);
+/* VYRE_TIMEOUT if the deadline has passed, VYRE_CANCELLED if the word (may be NULL) is set: what has not started need not start, and no backend is lost for it. */
+vyre_status vy_boundary_check_end(const vyre_program *program, uint64_t deadline_ns, const uint32_t *cancel,
+                                  vyre_error *error);
+/* Adds the label of a dispatch that failed to where its error says it failed, once; returns the status. label and error may be NULL. */
+vyre_status vy_boundary_fail_labelled(vyre_status status, const char *label, vyre_error *error);
+static inline vyre_status vy_boundary_label(vyre_status status, const vyre_dispatch_config *config, vyre_error *error) {
+    return status == VYRE_OK || !config ? status : vy_boundary_fail_labelled(status, config->label, error);
+}
 /* Whether a call with this deadline needs a thread of its own. */
 int vy_boundary_guards(const vyre_backend *backend, const vyre_launch *launch);
 /* Counts the end of a dispatch that reached the backend and checks what it says about a trap. */

@@ -1,8 +1,11 @@
-/* Deadlines on backends that cannot stop a kernel (boundary.h).
+/* Deadlines on backends that cannot stop a kernel, and on plug-ins that claim to (boundary.h).
  *
  * The call runs on a worker thread with copies of all it may look at, since the caller's memory is gone once the caller has been told. If
  * the worker is not done by the deadline it is abandoned: the backend is lost, and the worker drops its results whenever it comes
- * back. It holds a reference, so the backend outlives it. Job and worker are freed by whoever comes last. */
+ * back. It holds a reference, so the backend outlives it. Job and worker are freed by whoever comes last.
+ *
+ * A plug-in with the capability `cancel` gets GRACE_NS more to stop the kernel by itself: after the deadline, or after it was cancelled. It sees a word
+ * of the job, which the waiting thread sets when the caller's word is set or the backend is shut down. */
 #include "driver/boundary.h"
 
 #include "base/status.h"
@@ -11,13 +14,18 @@
 #include "driver/pipeline_code.h"
 
 #include <errno.h>
+#include <inttypes.h>
+
+#define GRACE_NS UINT64_C(500000000)
+#define LOOK_NS UINT64_C(10000000) /* between two looks at the caller's word */
 
 typedef struct job {
     pthread_mutex_t lock;
     pthread_cond_t ended;
     int is_ended;
     _Atomic int is_abandoned;
-    vy_call call; /* points into this struct and into `copies` */
+    _Atomic uint32_t cancel; /* what the backend looks at */
+    vy_call call;            /* points into this struct and into `copies` */
     vyre_trap trap;
     vyre_timing timing;
     vyre_status status;
@@ -38,8 +46,7 @@ static void copy_call(job *j, const vy_call *from, const vy_resident_use *uses, 
     to->launch.elements = vy_cut(c, from->launch.elements, from->launch.buffer_count * sizeof *from->launch.elements);
     to->launch.label = vy_cut(c, from->launch.label, strlen(from->launch.label) + 1);
     to->launch.trap = &j->trap;
-    to->launch.cancel =
-        NULL; /* the caller's word is gone when the call is abandoned, and this backend does not look at it */
+    to->launch.cancel = (const uint32_t *)&j->cancel; /* the caller's word is gone when the call is abandoned */
     to->resolved = vy_cut(c, from->resolved, sizeof *from->resolved);
     to->timing = from->timing ? &j->timing : NULL;
     to->outputs = &j->slots.outputs;
@@ -132,20 +139,60 @@ static void *work(void *user) {
     return NULL;
 }
 
-/* Returns 0 if the deadline came first. */
-static int await(job *j) {
-    uint64_t deadline = j->call.launch.deadline_ns;
-    struct timespec until = vy_clock_timespec(deadline);
+static uint64_t later(uint64_t time_ns, uint64_t by_ns) {
+    return __builtin_add_overflow(time_ns, by_ns, &time_ns) ? UINT64_MAX : time_ns;
+}
+
+/* Asks the backend to stop if the caller or a shutdown wants that. Returns when it has to have stopped. */
+static uint64_t ask_to_stop(job *j, const uint32_t *cancel, int can_cancel, uint64_t now, uint64_t end) {
+    int is_stopping = atomic_load(&j->call.backend->is_stopping);
+    if (atomic_load(&j->cancel) || !(is_stopping || (cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED))))
+        return end;
+    atomic_store(&j->cancel, 1);
+    /* What cannot be stopped runs on unobserved, but a shutdown does not wait for it. */
+    uint64_t stopped = is_stopping || can_cancel ? later(now, GRACE_NS) : end;
+    return stopped < end ? stopped : end;
+}
+
+/* Returns 0 if the time was over first. */
+static int await(job *j, const uint32_t *cancel) {
+    vyre_backend *backend = j->call.backend;
+    int can_cancel = vy_backend_limit(backend, VYRE_CAPABILITY_CANCEL) != 0;
+    uint64_t end = can_cancel ? later(j->call.launch.deadline_ns, GRACE_NS) : j->call.launch.deadline_ns, now;
     pthread_mutex_lock(&j->lock);
-    while (!j->is_ended && pthread_cond_timedwait(&j->ended, &j->lock, &until) != ETIMEDOUT)
-        ;
+    while (!j->is_ended && (now = vy_clock_now()) < end) {
+        end = ask_to_stop(j, cancel, can_cancel, now, end);
+        uint64_t next = later(now, LOOK_NS);
+        struct timespec until = vy_clock_timespec(next < end ? next : end);
+        pthread_cond_timedwait(&j->ended, &j->lock, &until);
+    }
     int is_ended = j->is_ended;
     if (!is_ended) {
-        atomic_fetch_add(&j->call.backend->abandoned, 1);
+        atomic_fetch_add(&backend->abandoned, 1);
         atomic_store(&j->is_abandoned, 1);
+        atomic_store(&j->cancel, 1);
     }
     pthread_mutex_unlock(&j->lock);
     return is_ended;
+}
+
+/* Why it was given up. The backend is lost. */
+static vyre_status fail_abandoned(const vy_call *call, int was_cancelled, vyre_error *error) {
+    const vyre_backend *backend = call->backend;
+    const char *name = vyre_program_name(call->launch.program);
+    if (was_cancelled)
+        return vy_fail(error, VYRE_CANCELLED, "acquire the backend again",
+                       "`%s` on backend `%s` was cancelled and did not stop within %" PRIu64 " ms: the backend is lost",
+                       name, backend->id, GRACE_NS / 1000000);
+    if (vy_backend_limit(backend, VYRE_CAPABILITY_CANCEL))
+        return vy_fail(error, VYRE_TIMEOUT, "report this to the author of the backend, and acquire it again",
+                       "`%s` on backend `%s` was not done %" PRIu64
+                       " ms after its deadline, although the backend claims to stop it (`cancel`): it is lost",
+                       name, backend->id, GRACE_NS / 1000000);
+    return vy_fail(error, VYRE_TIMEOUT,
+                   "raise the timeout or give the dispatch less work; then acquire the backend again",
+                   "`%s` on backend `%s` was not done at its deadline, and this backend cannot stop it: it is lost",
+                   name, backend->id);
 }
 
 static vyre_status take_results(job *j, const vy_call *call, const vy_launch *launch, vyre_error *error) {
@@ -183,13 +230,11 @@ vyre_status vy_call_run_guarded(const vy_call *call, const vy_launch *launch, co
         return vy_fail(error, VYRE_NO_MEMORY, "free threads, or dispatch without a timeout",
                        "a thread for a dispatch with a deadline cannot be started");
     }
-    if (!await(j)) {
+    if (!await(j, call->launch.cancel)) {
         pthread_detach(thread);
         vy_backend_lose(backend);
-        return vy_fail(error, VYRE_TIMEOUT,
-                       "raise the timeout or give the dispatch less work; then acquire the backend again",
-                       "`%s` on backend `%s` was not done at its deadline, and this backend cannot stop it: it is lost",
-                       vyre_program_name(call->launch.program), backend->id);
+        int was_cancelled = call->launch.deadline_ns > vy_clock_now();
+        return fail_abandoned(call, was_cancelled, error);
     }
     pthread_join(thread, NULL);
     vyre_status status = take_results(j, call, launch, error);

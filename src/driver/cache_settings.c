@@ -43,21 +43,15 @@ uint32_t vy_cache_memory_limit(void) {
 
 /* ---- the ban ---- */
 
-enum { ALLOWED, FORBIDDEN, NOT_ASKED };
-static atomic_int ban = NOT_ASKED;
+enum { ALLOWED, FORBIDDEN, BY_ENVIRONMENT };
+static atomic_int ban = BY_ENVIRONMENT;
 
 void vyre_cache_forbid_compile(int forbid) {
     VY_HOLD_CANCELLATION();
-    atomic_store(&ban, forbid < 0 ? NOT_ASKED : forbid ? FORBIDDEN : ALLOWED);
+    atomic_store(&ban, forbid < 0 ? BY_ENVIRONMENT : forbid ? FORBIDDEN : ALLOWED);
 }
 
 int vy_compile_forbidden(void) {
     int now = atomic_load(&ban);
-    if (now == NOT_ASKED) {
-        int asked = vy_setting_switch("VYRE_FORBID_COMPILE", 0) ? FORBIDDEN : ALLOWED;
-        /* Unless somebody has decided meanwhile. */
-        if (atomic_compare_exchange_strong(&ban, &now, asked))
-            now = asked;
-    }
-    return now == FORBIDDEN;
+    return now == BY_ENVIRONMENT ? vy_setting_switch("VYRE_FORBID_COMPILE", 0) : now == FORBIDDEN;
 }

@@ -74,6 +74,7 @@ vyre_status vyre_counters_prometheus(vyre_bytes *out, vyre_error *error) {
 static pthread_mutex_t sink_lock = PTHREAD_MUTEX_INITIALIZER;
 static vyre_log_sink *sink;
 static void *sink_user;
+static _Atomic int has_sink; /* without one, nothing takes the lock */
 
 void vy_log_before_fork(void) {
     pthread_mutex_lock(&sink_lock);
@@ -84,13 +85,21 @@ void vy_log_after_fork(void) {
 }
 
 void vyre_log_set_sink(vyre_log_sink *given, void *user) {
+    (void)vy_fork_watch();
     pthread_mutex_lock(&sink_lock);
+    atomic_store(&has_sink, given != NULL);
     sink = given;
     sink_user = user;
     pthread_mutex_unlock(&sink_lock);
 }
 
+int vy_log_is_on(void) {
+    return atomic_load_explicit(&has_sink, memory_order_relaxed);
+}
+
 void vy_log(int level, const char *source, const char *message) {
+    if (!vy_log_is_on())
+        return;
     pthread_mutex_lock(&sink_lock);
     vyre_log_sink *to = sink;
     void *user = sink_user;

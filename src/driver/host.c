@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "driver/counters.h"
-#include "oracle/launch.h"
+#include "oracle/run.h"
 #include "vyre/wire.h"
 
 static vyre_status fail(vyre_error *error, vyre_status code, const char *fix, const char *message) {
@@ -42,7 +42,8 @@ vyre_status vy_host_run_oracle(const vyre_oracle *oracle, const vyre_launch *lau
     for (size_t i = 0; before && i < launch->buffer_count; i++)
         if (resolved.buffers[i].input == VY_NONE && resolved.buffers[i].bytes)
             resolved.buffers[i].data = before[i];
-    status = vy_oracle_launch(oracle, &resolved, NULL, outputs, &report, NULL, error);
+    status = vy_oracle_launch(oracle, &resolved, NULL, (vy_run_end){launch->deadline_ns, launch->cancel}, outputs,
+                              &report, NULL, error);
     if (status == VYRE_TRAPPED && launch->trap)
         *launch->trap = report.trap;
     return status;

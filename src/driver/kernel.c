@@ -6,13 +6,14 @@
  * second path. */
 #include "vyre/kernel.h"
 
+#include "analysis/full_write.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/thread.h"
+#include "dialect/resolve.h"
 #include "driver/pipeline.h"
 #include "ir/launch.h"
 #include "ir/rows.h"
-#include "transform/cover.h"
 #include "vyre/interop.h"
 #include "vyre/wire.h"
 
@@ -25,18 +26,22 @@ struct vyre_kernel {
     _Atomic int cannot_wrap;         /* the backend refused memory of the process */
     _Atomic(vyre_outputs *) outputs; /* storage of the path by copy, while no run uses it */
     uint32_t buffer_count;
-    vy_cover covers[]; /* by buffer: when a `write` buffer need not be cleared */
+    vy_full_write covers[]; /* by buffer: when a `write` buffer need not be cleared */
 };
 
 /* ---- opening ---- */
 
 static size_t kernel_size(const vyre_program *program) {
-    return sizeof(vyre_kernel) + program->buffer_count * sizeof(vy_cover);
+    return sizeof(vyre_kernel) + program->buffer_count * sizeof(vy_full_write);
 }
 
 static vyre_status decode(const void *wire, size_t size, vyre_kernel **out, vyre_error *error) {
-    vyre_program *program;
-    vyre_status status = vyre_wire_decode(wire, size, NULL, &program, error);
+    vyre_program *decoded, *program;
+    vyre_status status = vyre_wire_decode(wire, size, NULL, &decoded, error);
+    if (status != VYRE_OK)
+        return status;
+    status = vy_program_resolve_newest(decoded, &program, error);
+    vyre_program_release(decoded);
     if (status != VYRE_OK)
         return status;
     vyre_kernel *kernel = vy_allocate_zero(kernel_size(program));
@@ -47,7 +52,7 @@ static vyre_status decode(const void *wire, size_t size, vyre_kernel **out, vyre
     kernel->program = program;
     kernel->buffer_count = program->buffer_count;
     *out = kernel;
-    return vy_program_has_entry(program) ? vy_covers_find(program, kernel->covers, error) : VYRE_OK;
+    return vy_program_has_entry(program) ? vy_full_write_find(program, kernel->covers, error) : VYRE_OK;
 }
 
 static vyre_status compile(vyre_kernel *kernel, vyre_error *error) {
@@ -226,7 +231,7 @@ static void clear(const run *r, uint32_t index) {
         return;
     for (uint32_t i = 0; i < r->kernel->buffer_count; i++)
         counts[i] = r->launch.buffers[i].count;
-    if (!vy_cover_holds(&r->kernel->covers[index], index, counts, r->arguments.params, r->launch.groups))
+    if (!vy_full_write_holds(&r->kernel->covers[index], index, counts, r->arguments.params, r->launch.groups))
         memset(r->buffers[index].data, 0, r->launch.buffers[index].bytes);
 }
 

@@ -4,8 +4,12 @@
  * and looks at the count afterwards. One of the two sees the other. */
 #include "driver/backend.h"
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "base/thread.h"
+
+#include <errno.h>
+#include <inttypes.h>
 
 vyre_status vy_backend_check_process(const vyre_backend *backend, vyre_error *error) {
     if (!vy_backend_is_inherited(backend))
@@ -52,13 +56,35 @@ void vy_backend_lose(vyre_backend *backend) {
     }
 }
 
-/* With the lock held, which is given up meanwhile. Native handles end because somebody collects them. */
-static void settle_and_wait(vyre_backend *backend) {
+int vy_backend_is_idle(const vyre_backend *backend) {
+    return atomic_load(&backend->in_flight) == 0 && vy_seats_are_free(&backend->seats);
+}
+
+/* With the lock held, which is given up meanwhile. Native handles end because somebody collects them. Returns 0 if something is still in flight
+ * at `until_ns` (0: it waits for ever). */
+static int settle_and_wait(vyre_backend *backend, uint64_t until_ns) {
+    const struct timespec until = vy_clock_timespec(until_ns);
+    int result = 0;
     pthread_mutex_unlock(&backend->lock);
-    vy_async_settle(backend);
+    vy_async_settle(backend, until_ns);
     pthread_mutex_lock(&backend->lock);
-    while (atomic_load(&backend->in_flight) != 0 || !vy_seats_are_free(&backend->seats))
-        pthread_cond_wait(&backend->idle, &backend->lock);
+    while (!vy_backend_is_idle(backend) && result != ETIMEDOUT)
+        result = until_ns ? pthread_cond_timedwait(&backend->idle, &backend->lock, &until)
+                          : pthread_cond_wait(&backend->idle, &backend->lock);
+    return vy_backend_is_idle(backend);
+}
+
+/* What is in flight gets FINISH_NS to end by itself, and after it was cancelled another STOP_NS. The lock as above. */
+#define FINISH_NS UINT64_C(2000000000)
+#define STOP_NS UINT64_C(1000000000)
+static int end_all(vyre_backend *backend) {
+    if (settle_and_wait(backend, vy_clock_now() + FINISH_NS))
+        return 1;
+    atomic_store(&backend->is_stopping, 1);
+    pthread_mutex_unlock(&backend->lock);
+    vy_async_cancel(backend);
+    pthread_mutex_lock(&backend->lock);
+    return settle_and_wait(backend, vy_clock_now() + STOP_NS);
 }
 
 vyre_status vyre_backend_flush(vyre_backend *backend, vyre_error *error) {
@@ -69,7 +95,7 @@ vyre_status vyre_backend_flush(vyre_backend *backend, vyre_error *error) {
     vyre_status status = vy_backend_enter(backend, e);
     if (status != VYRE_OK)
         return status;
-    vy_async_settle(backend);
+    vy_async_settle(backend, 0);
     vy_error_clear(e);
     if (backend->calls.flush)
         status = vy_backend_judge(backend, backend->calls.flush(backend->self, e), e);
@@ -98,8 +124,7 @@ vyre_status vyre_backend_shutdown(vyre_backend *backend, vyre_error *error) {
     pthread_mutex_lock(&backend->lock);
     while (backend->is_recovering)
         pthread_cond_wait(&backend->idle, &backend->lock);
-    int first = !atomic_exchange(&backend->is_closing, 1);
-    settle_and_wait(backend);
+    int first = !atomic_exchange(&backend->is_closing, 1), has_ended = end_all(backend);
     while (!first && !backend->is_closed)
         pthread_cond_wait(&backend->idle, &backend->lock);
     pthread_mutex_unlock(&backend->lock);
@@ -107,7 +132,14 @@ vyre_status vyre_backend_shutdown(vyre_backend *backend, vyre_error *error) {
         return VYRE_OK;
     vy_stores_finish(&backend->stores); /* what came meanwhile is dropped: nobody enters any more */
     /* A call that never came back may still use the device: the device is left alone until it does. */
-    if (atomic_load(&backend->abandoned) == 0)
+    if (!has_ended)
+        status = vy_fail(
+            e, VYRE_TIMEOUT,
+            "give dispatches a timeout or a word to cancel them; the last release of the backend frees the device",
+            "backend `%s` is shut down, but a call on it has not ended within %" PRIu64
+            " s and cannot be stopped: the device stays in use until it ends",
+            backend->id, (FINISH_NS + STOP_NS) / 1000000000u);
+    else if (atomic_load(&backend->abandoned) == 0)
         status = vy_backend_close_device(backend, e);
     pthread_mutex_lock(&backend->lock);
     backend->is_closed = 1;
@@ -156,7 +188,7 @@ vyre_status vyre_backend_try_recover(vyre_backend *backend, vyre_error *error) {
         return atomic_load(&backend->is_closing) ? refuse(backend, error) : VYRE_OK;
     }
     backend->is_recovering = 1;
-    settle_and_wait(backend);
+    settle_and_wait(backend, 0);
     pthread_mutex_unlock(&backend->lock);
 
     vyre_status status = recover(backend, e);

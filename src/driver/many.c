@@ -42,7 +42,7 @@ static size_t add(vy_many *many, vyre_program *program, const vyre_arguments *ar
     many->traps[at] = (vyre_trap){UINT64_MAX, 0};
     vy_boundary_describe(program, arguments, launch, config, many->params + many->param_count,
                          many->elements + many->resource_count, &many->traps[at], &many->launches[at]);
-    many->launches[at].deadline_ns = deadline_ns;
+    many->launches[at].deadline_ns = deadline_ns, many->launches[at].cancel = config->cancel;
     many->invocations[at] = launch->invocations;
     many->bindings[at] = NULL;
     many->param_count += program->param_count;

@@ -3,6 +3,7 @@
 
 #include "base/status.h"
 #include "base/thread.h"
+#include "driver/pipeline.h"
 #include "driver/trace.h"
 
 #include <errno.h>
@@ -39,8 +40,7 @@ void vy_pending_unreference(vyre_pending *p) {
     give_memory(p);
     vy_slots_end(&p->slots);
     vyre_program_release(p->dispatch.program);
-    if (p->release)
-        p->release(p->kept);
+    vyre_pipeline_release(p->kept);
     pthread_cond_destroy(&p->changed);
     pthread_mutex_destroy(&p->lock);
     vy_release(p->copies, p->copies_size);
@@ -197,20 +197,34 @@ void vy_pending_watch(vyre_pending *p) {
     pthread_cond_broadcast(&p->changed);
 }
 
-void vy_async_settle(vyre_backend *backend) {
+/* With the lock held. */
+static void await_finished(vyre_pending *p, uint64_t until_ns) {
+    const struct timespec until = vy_clock_timespec(until_ns);
+    int result = 0;
+    while (!p->is_finished && result != ETIMEDOUT) {
+        if (until_ns)
+            collect_elsewhere(p);
+        if (p->is_finished)
+            break;
+        if (!until_ns && is_open(p))
+            collect(p, 0);
+        else
+            result = until_ns ? pthread_cond_timedwait(&p->changed, &p->lock, &until)
+                              : pthread_cond_wait(&p->changed, &p->lock);
+    }
+}
+
+void vy_async_settle(vyre_backend *backend, uint64_t until_ns) {
     vy_async *async = &backend->async;
+    int is_late = 0;
     pthread_mutex_lock(&async->lock);
     uint64_t last = async->started;
-    while (async->first && async->first->serial <= last) {
+    while (!is_late && async->first && async->first->serial <= last) {
         vyre_pending *p = reference(async->first);
         pthread_mutex_unlock(&async->lock);
         pthread_mutex_lock(&p->lock);
-        while (!p->is_finished) {
-            if (is_open(p))
-                collect(p, 0);
-            else
-                pthread_cond_wait(&p->changed, &p->lock);
-        }
+        await_finished(p, until_ns);
+        is_late = !p->is_finished;
         pthread_mutex_unlock(&p->lock);
         vy_pending_unreference(p);
         pthread_mutex_lock(&async->lock);
@@ -295,7 +309,7 @@ vyre_status vyre_pending_wait(vyre_pending *pending, uint64_t timeout_ns, vyre_o
         deadline = 0;
     vy_span span = vy_span_begin();
     pthread_mutex_lock(&p->lock);
-    status = await_done(p, deadline) ? take(p, outputs, trap, error)
+    status = await_done(p, deadline) ? vy_boundary_fail_labelled(take(p, outputs, trap, error), p->label, error)
                                      : vy_fail(error, VYRE_NOT_READY, "wait again, longer, or cancel it",
                                                "`%s` is not done yet", vyre_program_name(p->dispatch.program));
     pthread_mutex_unlock(&p->lock);
@@ -321,6 +335,28 @@ static void cancel(vyre_pending *p) {
         pthread_cond_broadcast(&p->changed);
     }
     collect_elsewhere(p);
+}
+
+void vy_async_cancel(vyre_backend *backend) {
+    vy_async *async = &backend->async;
+    uint64_t serial = 0;
+    pthread_mutex_lock(&async->lock);
+    for (vyre_pending *p = async->first; p;) {
+        if (p->serial <= serial) {
+            p = p->next;
+            continue;
+        }
+        serial = p->serial;
+        reference(p);
+        pthread_mutex_unlock(&async->lock);
+        pthread_mutex_lock(&p->lock);
+        cancel(p);
+        pthread_mutex_unlock(&p->lock);
+        vy_pending_unreference(p);
+        pthread_mutex_lock(&async->lock);
+        p = async->first; /* the list may have changed */
+    }
+    pthread_mutex_unlock(&async->lock);
 }
 
 void vyre_pending_cancel(vyre_pending *p) {

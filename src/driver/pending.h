@@ -16,8 +16,8 @@ struct vyre_pending {
     vy_job job;
     _Atomic uint32_t references; /* the caller's, the work's, one for a job in line, one for a notification */
     _Atomic uint32_t cancel;     /* what the backend looks at */
-    void *kept;                  /* released with the handle: a pipeline */
-    void (*release)(void *kept);
+    char label[64];              /* as much as fits of the config's */
+    vyre_pipeline *kept;         /* released with the handle; may be NULL */
 
     /* In the list of the backend, under its lock. */
     uint64_t serial;
@@ -53,10 +53,9 @@ struct vyre_pending {
     vy_slots slots;
 };
 
-/* Starts what is asked (described, not resolved). `kept` is retained by the caller for the handle, which releases it; also on failure.
+/* Starts what is asked (described, not resolved). `kept` (may be NULL) is retained by the caller for the handle, which releases it; also on failure.
  * The family of vyre/async.h and pipelines end here. error may be NULL. */
-vyre_status vy_pending_start(vy_dispatch *asked, void *kept, void (*release)(void *kept), vyre_pending **out,
-                             vyre_error *error);
+vyre_status vy_pending_start(vy_dispatch *asked, vyre_pipeline *kept, vyre_pending **out, vyre_error *error);
 void vy_pending_unreference(vyre_pending *pending);
 /* Gives up the lock, which is held, and a reference. While the caller has its handle, that reference goes under the lock: a caller that sees
  * the end and frees all it has is then the last, and the backend's threads are joined when it returns. */

@@ -3,6 +3,7 @@
 
 #include "base/status.h"
 #include "base/thread.h"
+#include "dialect/resolve.h"
 #include "driver/pending.h"
 
 #include <inttypes.h>
@@ -123,25 +124,31 @@ static vyre_status check(vyre_backend *backend, vyre_program *program, vyre_erro
     if (!vy_program_has_entry(program))
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "pass a `program`, not a file of functions",
                        "a library has nothing to compile");
-    if (program->facts & VY_FACT_OP_CALL) /* what an op means is no part of its fingerprint, and so of no key */
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, "resolve it first: vyre_program_resolve (vyre/dialect.h)",
-                       "`%s` calls ops of dialects that are not resolved", vyre_program_name(program));
     return vy_boundary_check_program(backend, program, error);
 }
 
-static vyre_status pipeline_new(vyre_backend *backend, vyre_program *program, unsigned variant, uint64_t deadline_ns,
-                                vyre_pipeline **out, vyre_error *error) {
+/* Without code. NULL when memory is out. */
+static vyre_pipeline *pipeline_new(vyre_backend *backend, vyre_program *program, unsigned variant) {
     vyre_pipeline *pipeline = vy_allocate_zero(sizeof *pipeline);
-    vy_code *code;
     if (!pipeline)
-        return vy_fail_memory(error, "compiling a pipeline");
+        return NULL;
     atomic_init(&pipeline->references, 1);
     pthread_mutex_init(&pipeline->lock, NULL);
-    pipeline->backend = vyre_backend_retain(backend);
+    pipeline->backend = backend;
     pipeline->program = vyre_program_retain(program);
     pipeline->variant = variant;
     pipeline->number = atomic_fetch_add_explicit(&backend->pipelines, 1, memory_order_relaxed) + 1;
     vy_pipeline_name(backend, program, pipeline->id);
+    return pipeline;
+}
+
+static vyre_status compile(vyre_backend *backend, vyre_program *program, unsigned variant, uint64_t deadline_ns,
+                           vyre_pipeline **out, vyre_error *error) {
+    vyre_pipeline *pipeline = pipeline_new(backend, program, variant);
+    vy_code *code;
+    if (!pipeline)
+        return vy_fail_memory(error, "compiling a pipeline");
+    vyre_backend_retain(backend);
     vyre_status status = vy_pipeline_code(pipeline, (vy_stop){0, deadline_ns}, VY_CODE_PLAIN, &code, error);
     if (status != VYRE_OK) {
         vyre_pipeline_release(pipeline);
@@ -163,15 +170,20 @@ vyre_status vyre_compile(vyre_backend *backend, vyre_program *program, const vyr
     vyre_error *e = error ? error : &own;
     unsigned variant;
     uint64_t deadline_ns;
+    vyre_program *resolved =
+        NULL; /* the body of an op is not part of the fingerprint of its callers, and so of no key */
     vyre_status status = read_options(options, &variant, &deadline_ns, e);
     if (status == VYRE_OK)
-        status = check(backend, program, e);
+        status = vy_program_resolve_newest(program, &resolved, e);
+    if (status == VYRE_OK)
+        status = check(backend, resolved, e);
     if (status == VYRE_OK)
         status = vy_backend_enter(backend, e);
-    if (status != VYRE_OK)
-        return status;
-    status = pipeline_new(backend, program, variant, deadline_ns, out, e);
-    vy_backend_leave(backend);
+    if (status == VYRE_OK) {
+        status = compile(backend, resolved, variant, deadline_ns, out, e);
+        vy_backend_leave(backend);
+    }
+    vyre_program_release(resolved);
     return status;
 }
 
@@ -194,7 +206,7 @@ void vyre_pipeline_release(vyre_pipeline *pipeline) {
     VY_VECTOR_FREE(&pipeline->old);
     pthread_mutex_destroy(&pipeline->lock);
     vyre_program_release(pipeline->program);
-    vyre_backend *backend = pipeline->backend;
+    vyre_backend *backend = pipeline->is_implicit ? NULL : pipeline->backend;
     vy_release(pipeline, sizeof *pipeline);
     vyre_backend_release(backend);
 }
@@ -220,9 +232,46 @@ int vyre_backend_cache_snapshot(vyre_backend *backend, vyre_cache_snapshot *out)
         return 0;
     int has = backend->calls.cache_snapshot(backend->self, out) != 0;
     vy_backend_leave(backend);
+    if (!backend->calls.dispatch) { /* all its programs pass the library's cache */
+        out->hits = atomic_load_explicit(&backend->codes.hits, memory_order_relaxed);
+        out->misses = atomic_load_explicit(&backend->codes.misses, memory_order_relaxed);
+    }
     if (!has)
         memset(out, 0, sizeof *out);
     return has;
+}
+
+/* ---- programs that are dispatched without a pipeline ---- */
+
+vyre_status vy_pipeline_implicit(vyre_backend *backend, vyre_program *program, vyre_pipeline **out, vyre_error *error) {
+    *out = NULL;
+    if (backend->calls.dispatch)
+        return VYRE_OK;
+    vyre_status status = vy_backend_check_process(backend, error);
+    if (status != VYRE_OK)
+        return status;
+    *out = vy_programs_find(&backend->programs, program);
+    if (*out)
+        return VYRE_OK;
+    status = check(backend, program, error);
+    if (status != VYRE_OK)
+        return status;
+    vyre_pipeline *made = pipeline_new(backend, program, 0);
+    if (!made)
+        return vy_fail_memory(error, "dispatching a program");
+    made->is_implicit = 1;
+    *out = vy_programs_keep(&backend->programs, program, made);
+    return VYRE_OK;
+}
+
+vyre_status vy_pipeline_prepare(vyre_backend *backend, vyre_program *program, vyre_error *error) {
+    vyre_pipeline *pipeline;
+    vy_code *code;
+    vyre_status status = vy_pipeline_implicit(backend, program, &pipeline, error);
+    if (status == VYRE_OK && pipeline)
+        status = vy_pipeline_code(pipeline, (vy_stop){0, 0}, VY_CODE_PLAIN, &code, error);
+    vyre_pipeline_release(pipeline);
+    return status;
 }
 
 /* ---- dispatch from host bytes ---- */
@@ -289,10 +338,6 @@ vyre_status vyre_pipeline_dispatch_owned(vyre_pipeline *pipeline, const vyre_byt
     return vy_dispatch_host(&d, error);
 }
 
-static void release(void *pipeline) {
-    vyre_pipeline_release(pipeline);
-}
-
 vyre_status vyre_pipeline_dispatch_async(vyre_pipeline *pipeline, const vyre_arguments *arguments,
                                          const vyre_dispatch_config *config, vyre_pending **out, vyre_error *error) {
     VY_HOLD_CANCELLATION();
@@ -301,5 +346,5 @@ vyre_status vyre_pipeline_dispatch_async(vyre_pipeline *pipeline, const vyre_arg
     VY_REQUIRE(error, pipeline);
     vy_dispatch asked;
     vy_pipeline_describe(&asked, pipeline, arguments, config, NULL, NULL);
-    return vy_pending_start(&asked, vyre_pipeline_retain(pipeline), release, out, error);
+    return vy_pending_start(&asked, vyre_pipeline_retain(pipeline), out, error);
 }

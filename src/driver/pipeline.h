@@ -17,6 +17,7 @@ enum { VY_VARIANT_CANCELLABLE = 1, VY_VARIANT_FORM = 2, VY_VARIANT_COUNT = (VY_C
 struct vyre_pipeline {
     _Atomic uint32_t references;
     unsigned variant; /* what it was compiled for */
+    int is_implicit;  /* of the backend's table (vy_pipeline_implicit): it does not keep the backend */
     uint64_t number;  /* from 1 on, never given twice in its backend */
     vyre_backend *backend;
     vyre_program *program;
@@ -26,6 +27,13 @@ struct vyre_pipeline {
     VY_VECTOR(vy_code *) old;                   /* retired; somebody may just be looking at one */
     char id[VY_PIPELINE_ID];
 };
+
+/* The pipeline of a program that is dispatched without one, on a backend that only compiles (its table has no `dispatch`); *out is NULL on any other backend.
+ * The backend keeps the VY_PROGRAMS used last. Nothing is compiled here: the first dispatch does that. vyre_pipeline_release follows, before the
+ * caller gives up the backend. */
+vyre_status vy_pipeline_implicit(vyre_backend *backend, vyre_program *program, vyre_pipeline **out, vyre_error *error);
+/* Compiles that pipeline, or finds its code in the caches: what the first dispatch without a deadline would do. */
+vyre_status vy_pipeline_prepare(vyre_backend *backend, vyre_program *program, vyre_error *error);
 
 /* "<backend>:<fingerprint>" */
 void vy_pipeline_name(const vyre_backend *backend, const vyre_program *program, char id[VY_PIPELINE_ID]);

@@ -51,7 +51,7 @@ static vyre_status run_each(batch *b, vyre_error *error) {
     for (size_t i = 0; i < b->count && status == VYRE_OK; i++) {
         describe(b, i, &d);
         *b->failed = i;
-        status = vy_boundary_check_deadline(b->pipeline->program, b->deadline_ns, error);
+        status = vy_boundary_check_end(b->pipeline->program, b->deadline_ns, b->config->cancel, error);
         if (status == VYRE_OK)
             status = vy_dispatch_host(&d, error);
     }
@@ -150,8 +150,8 @@ static vyre_status try_natively(batch *b, int *is_done, vyre_error *error) {
     *is_done = 0;
     if (!b->is_plain || vy_boundary_guards(b->pipeline->backend, &only_deadline))
         return VYRE_OK;
-    vyre_status status =
-        vy_pipeline_code(b->pipeline, (vy_stop){b->deadline_ns != 0, b->deadline_ns}, VY_CODE_PLAIN, &code, error);
+    vyre_status status = vy_pipeline_code(b->pipeline, (vy_stop){b->deadline_ns || b->config->cancel, b->deadline_ns},
+                                          VY_CODE_PLAIN, &code, error);
     if (status != VYRE_OK || !code->parts->calls.dispatch_batched_into)
         return status;
     *is_done = 1;
@@ -195,5 +195,5 @@ vyre_status vyre_pipeline_dispatch_batch(vyre_pipeline *pipeline, const vyre_arg
         status = run(&b, e);
     if (status != VYRE_OK && failed)
         *failed = at;
-    return status;
+    return vy_boundary_label(status, b.config, e);
 }

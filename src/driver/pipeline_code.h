@@ -60,7 +60,8 @@ typedef struct vy_codes {
     uint32_t destroying; /* codes whose native pipelines are being destroyed now */
     vy_recent memory;    /* of vy_code, each a reference */
     vy_flight *flights;
-    vyre_bytes identity; /* what cache_identity said; empty: not asked yet */
+    _Atomic uint64_t hits, misses; /* in memory and on disk */
+    vyre_bytes identity;           /* what cache_identity said; empty: not asked yet */
 } vy_codes;
 
 void vy_codes_start(vy_codes *codes);

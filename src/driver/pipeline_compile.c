@@ -41,14 +41,6 @@ static vyre_status ask_identity(vyre_backend *backend, vyre_bytes *out, vyre_err
     return status;
 }
 
-static int is_our_own(const vyre_backend *backend) {
-    for (size_t i = 0; i < vy_module_count(&vy_builtin_module, VY_STREAM_BACKEND); i++)
-        if (strcmp(vy_record_id(vy_module_record(&vy_builtin_module, VY_STREAM_BACKEND, i), VY_STREAM_BACKEND),
-                   backend->id) == 0)
-            return 1;
-    return 0;
-}
-
 static vyre_status append(vyre_bytes *identity, const void *data, size_t size, vyre_error *error) {
     size_t before = identity->size;
     vyre_status status = vyre_bytes_resize(identity, before + size, error);
@@ -63,9 +55,9 @@ static vyre_status complete_identity(const vyre_backend *backend, vyre_bytes *id
     vyre_digest build;
     uint64_t exact = atomic_load_explicit(&backend->numerics, memory_order_relaxed);
     vyre_status status = append(identity, &exact, sizeof exact, error);
-    if (status != VYRE_OK || is_our_own(backend))
+    if (status != VYRE_OK || backend->is_built_in)
         return status;
-    vy_cache_module_build((const void *)(uintptr_t)backend->calls.dispatch, &build);
+    vy_cache_module_build((const void *)(uintptr_t)backend->calls.id, &build);
     return append(identity, &build, sizeof build, error);
 }
 
@@ -132,11 +124,13 @@ static int is_late(uint64_t deadline_ns) {
 }
 
 static vyre_status refuse_compile(const compile *c, vyre_error *error) {
-    return vy_fail(error, VYRE_UNSUPPORTED,
-                   "compile it once with compiling allowed, or allow it: vyre_cache_forbid_compile(0), "
-                   "and no VYRE_FORBID_COMPILE in the environment",
-                   "compiling is forbidden, and `%s` for backend `%s` is in no cache", vyre_program_name(c->program),
-                   c->backend->id);
+    vy_fail(error, VYRE_UNSUPPORTED,
+            "compile it once with compiling allowed, or allow it: vyre_cache_forbid_compile(0), "
+            "and no VYRE_FORBID_COMPILE in the environment",
+            "compiling is forbidden, and `%s` for backend `%s` is in no cache", vyre_program_name(c->program),
+            c->backend->id);
+    (void)vy_fail_parts(error, "compiling", c->backend->id, vyre_program_name(c->program));
+    return VYRE_UNSUPPORTED;
 }
 
 /* VYRE_NOT_FOUND is a miss, and VYRE_DEVICE_LOST no reason to go on. */
@@ -183,6 +177,9 @@ static vyre_status compile_part(compile *c, vy_code *code, uint32_t index, vyre_
         status = vy_code_take(code, index, &native, error);
         vy_count(VY_COUNTER_compiles, 1);
         vy_cache_count(VY_CACHE_compiles, 1);
+    } else if (status == VYRE_OK && !backend->calls.dispatch) {
+        status = vy_backend_violation(backend, error, "it has no `dispatch`, and did not compile `%s`",
+                                      vyre_program_name(program));
     }
     vy_span_end(span, compile, .backend = backend->id, .program = vyre_program_name(program), .status = status);
     return status;
@@ -238,9 +235,12 @@ static vyre_status build(compile *c, vy_code **out, vyre_error *error) {
 
 /* ---- flights ---- */
 
-static void count_found(vy_cache_figure figure, vy_counter counter) {
+/* figure: memory_hits, disk_hits or misses. */
+static void count_found(vy_codes *codes, vy_cache_figure figure) {
+    int is_hit = figure != VY_CACHE_misses;
     vy_cache_count(figure, 1);
-    vy_count(counter, 1);
+    vy_count(is_hit ? VY_COUNTER_cache_hits : VY_COUNTER_cache_misses, 1);
+    atomic_fetch_add_explicit(is_hit ? &codes->hits : &codes->misses, 1, memory_order_relaxed);
 }
 
 static vy_flight *find_flight(vy_codes *codes, const vy_cache_key *key) {
@@ -355,12 +355,11 @@ static vyre_status find_or_build(compile *c, vy_code **out, vyre_error *error) {
     }
     if (*out) {
         vy_release(own, sizeof *own);
-        count_found(VY_CACHE_memory_hits, VY_COUNTER_cache_hits);
+        count_found(codes, VY_CACHE_memory_hits);
         return VYRE_OK;
     }
     vyre_status status = build(c, out, error);
-    count_found(status == VYRE_OK && c->is_found ? VY_CACHE_disk_hits : VY_CACHE_misses,
-                status == VYRE_OK && c->is_found ? VY_COUNTER_cache_hits : VY_COUNTER_cache_misses);
+    count_found(codes, status == VYRE_OK && c->is_found ? VY_CACHE_disk_hits : VY_CACHE_misses);
     land(codes, own, *out);
     return status;
 }

@@ -70,7 +70,7 @@ vyre_status vyre_pipeline_dispatch_persistent(vyre_pipeline *pipeline, const vyr
         status = enter_and_dispatch(&b, bindings, binding_count, "persistent handle dispatch", e);
     if (status == VYRE_OK && timing)
         *timing = measured;
-    return status;
+    return vy_boundary_label(status, b.config, e);
 }
 
 vyre_status vyre_pipeline_dispatch_resident_outputs(vyre_pipeline *pipeline, const vyre_resource *bindings,
@@ -97,7 +97,7 @@ vyre_status vyre_pipeline_dispatch_resident_outputs(vyre_pipeline *pipeline, con
             outputs[made] = bindings[i];
             outputs[made++].size = b.native[i].size;
         }
-    return status;
+    return vy_boundary_label(status, b.config, error);
 }
 
 /* ---- many ---- */
@@ -160,7 +160,7 @@ static vyre_status run_each(batch *b, vyre_error *error) {
     for (size_t i = 0; i < b->count && status == VYRE_OK; i++) {
         b->failed = i;
         describe(b, i, &bound);
-        status = vy_boundary_check_deadline(bound.program, b->deadline_ns, error);
+        status = vy_boundary_check_end(bound.program, b->deadline_ns, b->config->cancel, error);
         if (status == VYRE_OK)
             status = vy_bound_resolve(&bound, bindings_of(b, i), b->binding_count, error);
         if (status == VYRE_OK)
@@ -256,8 +256,8 @@ static vyre_status run(batch *b, vyre_error *error) {
     vy_many many;
     vy_code *code;
     int is_plain;
-    vyre_status status =
-        vy_pipeline_code(b->pipeline, (vy_stop){b->deadline_ns != 0, b->deadline_ns}, VY_CODE_PLAIN, &code, error);
+    vyre_status status = vy_pipeline_code(b->pipeline, (vy_stop){b->deadline_ns || b->config->cancel, b->deadline_ns},
+                                          VY_CODE_PLAIN, &code, error);
     if (status != VYRE_OK)
         return status;
     int is_many = is_native(b, code);
@@ -297,7 +297,7 @@ static vyre_status enter_and_run(batch *b, size_t *failed, vyre_error *error) {
     }
     if (status != VYRE_OK && failed)
         *failed = b->failed;
-    return status;
+    return vy_boundary_label(status, b->config, e);
 }
 
 vyre_status vyre_pipeline_dispatch_persistent_batch(vyre_pipeline *pipeline, const vyre_resource *const *bindings,

@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "base/thread.h"
 #include "dialect/registry.h"
+#include "driver/counters.h"
 #include "driver/host.h"
 
 #include <stdatomic.h>
@@ -91,10 +92,13 @@ static vyre_status add_record(vy_registry *list, const void *record, vy_stream s
     vy_registry_entry *entry = find_or_add(list, vy_record_id(record, stream));
     if (entry->records[stream] == record)
         return VYRE_OK;
-    if (entry->records[stream])
-        return vy_fail(error, VYRE_DUPLICATE, VY_FIX("remove one of the two, or give one of them another id"),
-                       "the %s `%s` is registered twice (by `%s` and by `%s`)", vy_stream_name(stream), entry->id,
-                       entry->owners[stream], owner);
+    if (entry->records[stream]) {
+        vy_fail(error, VYRE_DUPLICATE, "remove one of the two, or give one of them another id",
+                "the %s `%s` is registered twice (by `%s` and by `%s`)", vy_stream_name(stream), entry->id,
+                entry->owners[stream], owner);
+        (void)vy_fail_parts(error, entry->id, entry->owners[stream], owner);
+        return VYRE_DUPLICATE;
+    }
     entry->records[stream] = record;
     entry->owners[stream] = owner;
     if (stream == VY_STREAM_BACKEND)
@@ -204,7 +208,8 @@ static vyre_status initialise(const vyre_module_descriptor *module, const char *
 
 /* Backends and dialects of a module appear together or not at all: nothing fails after the dialects are installed, since nobody else adds meanwhile.
  * Other people's code does not run here. */
-static vyre_status join(const vyre_module_descriptor *module, const char *owner, vyre_error *error) {
+static vyre_status join(const vyre_module_descriptor *module, const char *owner, vy_dialects_swap *swap,
+                        vyre_error *error) {
     const vy_registry *base = atomic_load_explicit(&newest.list, memory_order_acquire);
     size_t added = count_new(base, module);
     vy_registry *list = NULL;
@@ -212,7 +217,7 @@ static vyre_status join(const vyre_module_descriptor *module, const char *owner,
     if (added)
         list = build_list(base, module, added, owner, &status, error);
     if (status == VYRE_OK)
-        status = vy_dialects_add_module(module, owner, error);
+        status = vy_dialects_add_module(module, owner, swap, error);
     if (status == VYRE_OK && list)
         (void)publish(base, list);
     else if (list)
@@ -220,19 +225,39 @@ static vyre_status join(const vyre_module_descriptor *module, const char *owner,
     return status;
 }
 
+/* Whether there is a record of any stream. A module without one may do all its work in `init`. */
+static int has_records(const vyre_module_descriptor *module, const char *owner) {
+    vy_dialect_streams dialects;
+    for (vy_stream stream = 0; stream < VY_STREAM_COUNT; stream++)
+        if (vy_module_count(module, stream))
+            return 1;
+    return vy_dialect_streams_read(module, owner, &dialects, NULL) == VYRE_OK &&
+           (dialects.ops != dialects.ops_end || dialects.dialects != dialects.dialects_end ||
+            dialects.extern_ops != dialects.extern_ops_end);
+}
+
 vyre_status vy_registry_add(const vyre_module_descriptor *module, const char *owner, vyre_error *error) {
     const vy_registry *base;
     vyre_status status = vy_module_check(module, owner, error);
     if (status == VYRE_OK)
         status = vy_registry_get(&base, error);
-    if (status != VYRE_OK || (count_new(base, module) == 0 && !vy_dialects_lack_module(module, owner)))
+    if (status != VYRE_OK)
         return status;
+    int has_new = count_new(base, module) || vy_dialects_lack_module(module, owner);
+    if (!has_new && has_records(module, owner)) /* it was added before */
+        return VYRE_OK;
     status = initialise(module, owner, error);
     if (status != VYRE_OK)
         return status;
+    vy_dialects_swap swap = {0};
+    vyre_error own;
+    error = error ? error : &own;
     vy_modules_lock();
-    status = join(module, owner, error);
+    status = join(module, owner, &swap, error);
     vy_modules_unlock();
+    vy_dialects_log_swap(&swap);
+    if (status == VYRE_CONFLICT || status == VYRE_DUPLICATE)
+        vy_log(1, "registry", error->message);
     return status;
 }
 

@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "base/thread.h"
+#include "dialect/resolve.h"
 #include "driver/boundary.h"
 #include "driver/counters.h"
 #include "driver/probe.h"
@@ -41,8 +42,8 @@ static vyre_status read_name(const char *text, device_name *name, vyre_error *er
     for (; *digit && ordinal <= UINT32_MAX; digit++)
         ordinal = *digit >= '0' && *digit <= '9' ? ordinal * 10 + (uint64_t)(*digit - '0') : UINT64_MAX;
     if (ordinal > UINT32_MAX)
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, "write the number of a device, as in `cuda#1`",
-                       "`%.80s` does not name a device: after the # stands no number below 2^32", text);
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "use a device number, as in `cuda#1`",
+                       "the device number in `%.80s` is not an integer from 0 to 4294967295", text);
     snprintf(name->id, sizeof name->id, "%.*s", length < sizeof name->id ? (int)length : 0, text);
     name->ordinal = (uint32_t)ordinal;
     return VYRE_OK;
@@ -60,9 +61,12 @@ static vyre_status not_registered(const char *id, vyre_error *error) {
         used = added > 0 && used + (size_t)added < sizeof list ? used + (size_t)added : sizeof list - 1;
     }
     const char *near = vy_suggestion_get(&suggestion);
+    int is_gpu = strcmp(id, "gpu") == 0 && vyre_backend_find("cuda");
     return vy_fail(error, VYRE_NOT_FOUND,
-                   near ? VY_FIX("did you mean `%s`?", near)
-                        : "use one of these, or install the plug-in that registers it",
+                   near     ? VY_FIX("did you mean `%s`?", near)
+                   : is_gpu ? "use `cuda`, the backend for NVIDIA GPUs"
+                            : "use one of these, or install the plug-in that registers it; `vyre doctor` reports "
+                              "plug-ins that do not load",
                    "backend `%.80s` is not registered; there is: %s", id, count ? list : "none");
 }
 
@@ -94,6 +98,7 @@ typedef struct choice {
     device_name only;
     vyre_selection *selection;
     vyre_backend *chosen;
+    vyre_program *resolved; /* of policy.program */
     int is_out_of_memory;
 } choice;
 
@@ -300,7 +305,13 @@ static vyre_status start(const vyre_policy *policy, choice *c, vyre_error *error
     c->asked = only && *only ? only : NULL;
     vyre_status status = c->asked ? read_name(c->asked, &c->only, error) : VYRE_OK;
     load_plugins_once();
-    return status == VYRE_OK ? vy_registry_get(&registry, error) : status;
+    if (status == VYRE_OK)
+        status = vy_registry_get(&registry, error);
+    if (status == VYRE_OK && policy && policy->program) {
+        status = vy_program_resolve_newest(policy->program, &c->resolved, error);
+        c->policy.program = c->resolved;
+    }
+    return status;
 }
 
 vyre_status vyre_select(const vyre_policy *policy, vyre_backend **out, vyre_selection **report, vyre_error *error) {
@@ -319,6 +330,7 @@ vyre_status vyre_select(const vyre_policy *policy, vyre_backend **out, vyre_sele
         *out = c.chosen;
     else
         vyre_backend_release(c.chosen);
+    vyre_program_release(c.resolved);
     if (report && status != VYRE_NO_MEMORY)
         *report = c.selection;
     else

@@ -120,8 +120,9 @@ static vyre_status check_all(sequence *s, vy_many *many, vy_code **codes, int *a
             *code = codes[s->failed - 1];
             continue;
         }
-        vyre_status status = vy_pipeline_code(
-            s->steps[s->failed].pipeline, (vy_stop){s->deadline_ns != 0, s->deadline_ns}, VY_CODE_PLAIN, code, error);
+        vyre_status status = vy_pipeline_code(s->steps[s->failed].pipeline,
+                                              (vy_stop){s->deadline_ns || s->config->cancel, s->deadline_ns},
+                                              VY_CODE_PLAIN, code, error);
         if (status == VYRE_OK)
             status = resolve_step(s, s->failed, &b, error);
         if (status != VYRE_OK)
@@ -195,7 +196,7 @@ static vyre_status run_each(sequence *s, vyre_error *error) {
     for (size_t i = 0; i < s->step_count; i++) {
         describe(s, i, &b);
         s->failed = i;
-        vyre_status status = vy_boundary_check_deadline(b.program, s->deadline_ns, error);
+        vyre_status status = vy_boundary_check_end(b.program, s->deadline_ns, s->config->cancel, error);
         if (status == VYRE_OK)
             status = vy_bound_resolve(&b, s->steps[i].bindings, s->steps[i].binding_count, error);
         if (status == VYRE_OK)
@@ -284,5 +285,5 @@ vyre_status vyre_sequence_run(vyre_backend *backend, const vyre_step *steps, siz
         *failed = s.failed;
     if (status != VYRE_OK && s.failed < step_count && !e->where[0])
         vy_fail_where(e, "step %zu", s.failed);
-    return status;
+    return vy_boundary_label(status, s.config, e);
 }

@@ -36,7 +36,7 @@ static vyre_status fill(vy_stages *stages, const vyre_program *program, vyre_err
     for (uint32_t i = 0; i < count && status == VYRE_OK; i++) {
         const vyre_program *part = stages->split ? stages->split->segments[i] : program;
         if (stages->with_base)
-            status = vy_grid_base(part, &stages->programs[i], error);
+            status = vy_grid_tile(part, &stages->programs[i], error);
         else
             stages->programs[i] = vyre_program_retain(stages->split->segments[i]);
     }

@@ -1,7 +1,7 @@
 /* Stages: a dispatch that one launch cannot do on this backend runs as several, one after the other, and nobody above sees it.
  *
- * Two causes: the program has a grid barrier and the backend has none (transform/grid_split.h) or none for so large a grid (grid_sync.h), or the grid is over the device's
- * limit in a dimension (transform/grid_base.h). The stages stand below vy_call_run, so every path (host bytes, resident, deadline thread,
+ * Two causes: the program has a grid barrier and the backend has none (split/grid_split.h) or none for so large a grid (grid_sync.h), or the grid is over the device's
+ * limit in a dimension (split/grid_tile.h). The stages stand below vy_call_run, so every path (host bytes, resident, deadline thread,
  * async, batch, pipeline) passes them alike: who makes a vy_call hands it to vy_call_stage first and, after it ran, to vy_call_unstage.
  *
  * stages.c makes the programs and keeps them, stages_run.c launches them, stages_resident.c and stages_host.c have the two ways in which

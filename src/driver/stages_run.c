@@ -6,6 +6,7 @@
 #include "driver/stages_state.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 vyre_span vy_stage_input(const vy_stage_run *run, uint32_t buffer) {
     const vy_call *call = run->call;
@@ -42,21 +43,25 @@ static void add_time(vyre_timing *sum, const vyre_timing *one) {
     sum->wait_ns += one->wait_ns;
 }
 
-static vyre_status note_trap(vy_stage_run *run, const vy_pieces *piece, const vyre_trap *trap, vyre_error *error) {
+static vyre_status note_trap(vy_stage_run *run, const vy_grid_tiles *piece, const vyre_trap *trap, vyre_error *error) {
     uint32_t size = run->call->resolved->group_size;
     uint64_t invocations = (uint64_t)piece->size[0] * piece->size[1] * piece->size[2] * size;
     if (trap->invocation >= invocations)
         return vy_backend_violation(run->call->backend, error,
                                     "invocation %" PRIu64 " of %" PRIu64 " is said to have trapped", trap->invocation,
                                     invocations);
-    vyre_trap whole = {vy_piece_invocation(piece, size, trap->invocation), trap->code};
-    if (!run->is_trapped || whole.invocation < run->trap.invocation)
+    vyre_trap whole = {vy_grid_tile_invocation(piece, size, trap->invocation), trap->code};
+    if (!run->is_trapped || whole.invocation < run->trap.invocation) {
         run->trap = whole;
+        run->trapped_at[0] = '\0';
+        if (error && error->code == VYRE_TRAPPED)
+            snprintf(run->trapped_at, sizeof run->trapped_at, "%.*s", (int)sizeof error->where, error->where);
+    }
     run->is_trapped = 1;
     return VYRE_OK;
 }
 
-static vyre_status launch_piece(vy_stage_run *run, uint32_t stage, const vy_pieces *piece, uint32_t param_count,
+static vyre_status launch_piece(vy_stage_run *run, uint32_t stage, const vy_grid_tiles *piece, uint32_t param_count,
                                 vyre_error *error) {
     const vy_call *whole = run->call;
     vyre_program *program = whole->stages->programs[stage];
@@ -79,6 +84,10 @@ static vyre_status launch_piece(vy_stage_run *run, uint32_t stage, const vy_piec
     if (status != VYRE_OK)
         return status;
     vy_count(VY_COUNTER_split_launches, 1);
+    if (error) { /* a backend may report a trap and fill in nothing */
+        error->code = VYRE_OK;
+        error->where[0] = '\0';
+    }
     status = run->way->launch(run, &call, error);
     add_time(&run->timing, &timing);
     return status == VYRE_TRAPPED ? note_trap(run, piece, &trap, error) : status;
@@ -90,18 +99,20 @@ static vyre_status launch_grid(vy_stage_run *run, uint32_t stage, uint32_t param
     const vy_call *call = run->call;
     int with_base = call->stages->with_base;
     uint64_t most = with_base ? vyre_backend_capability(call->backend, VYRE_CAPABILITY_MAX_WORKGROUPS) : UINT32_MAX;
-    vy_pieces piece = vy_pieces_start(call->resolved->groups, most ? most : 1);
+    vy_grid_tiles piece = vy_grid_tiles_start(call->resolved->groups, most ? most : 1);
     vyre_status status;
     do {
         if (with_base)
-            vy_piece_params(&piece, run->params + param_count);
-        status = launch_piece(run, stage, &piece, param_count + (with_base ? VY_BASE_PARAMS : 0), error);
-    } while (status == VYRE_OK && vy_pieces_next(&piece));
+            vy_grid_tile_params(&piece, run->params + param_count);
+        status = launch_piece(run, stage, &piece, param_count + (with_base ? VY_GRID_TILE_PARAMS : 0), error);
+    } while (status == VYRE_OK && vy_grid_tiles_next(&piece));
     if (status != VYRE_OK || !run->is_trapped)
         return status;
     *call->launch.trap = run->trap;
-    return vy_fail(error, VYRE_TRAPPED, NULL, "invocation %" PRIu64 " trapped with code %" PRIu32, run->trap.invocation,
-                   run->trap.code);
+    status = vy_fail(error, VYRE_TRAPPED, NULL, "invocation %" PRIu64 " trapped with code %" PRIu32,
+                     run->trap.invocation, run->trap.code);
+    vy_fail_where(error, "%s", run->trapped_at);
+    return status;
 }
 
 static vyre_status launch_split(vy_stage_run *run, vyre_error *error) {

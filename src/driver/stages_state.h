@@ -3,8 +3,8 @@
 #define VY_DRIVER_STAGES_STATE_H
 
 #include "driver/boundary.h"
-#include "transform/grid_base.h"
-#include "transform/grid_split.h"
+#include "split/grid_split.h"
+#include "split/grid_tile.h"
 
 struct vy_stages {
     _Atomic uint32_t references;
@@ -41,8 +41,9 @@ struct vy_stage_run {
     uint32_t declared, count; /* buffers of the program; with the hidden ones */
     uint64_t elements[VY_LIMIT_BUFFERS], bytes[VY_LIMIT_BUFFERS];
     vyre_scalar params[VY_LIMIT_PARAMS];
-    vyre_timing timing; /* sums of the launches; present: what every one had */
-    vyre_trap trap;     /* of the launches of a stage, in the whole grid */
+    vyre_timing timing;                              /* sums of the launches; present: what every one had */
+    vyre_trap trap;                                  /* of the launches of a stage, in the whole grid */
+    char trapped_at[sizeof((vyre_error *)0)->where]; /* where that trap is; "" if the backend does not report it */
     int is_trapped;
     /* resident */
     vyre_resource bindings[VY_LIMIT_BUFFERS];

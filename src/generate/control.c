@@ -1,5 +1,5 @@
 /* Structured statements and the ways out of them. All of it ends: a `for` makes few trips by its bounds, a `while` burns fuel or counts to an end that is near. */
-#include "generate/gen.h"
+#include "generate/generator.h"
 #include "ir/eval.h"
 
 /* ---- blocks ---- */
@@ -17,13 +17,13 @@ static int may_nest(const vy_gen *g) {
 
 /* A nested block: `uniform` says whether the whole workgroup goes in together. The phases are brought back at the end. */
 static void write_block(vy_gen *g, int uniform, unsigned count) {
-    vy_gen_place place = g->place;
-    vy_hold holds[VY_GEN_MEMORIES];
-    memcpy(holds, g->holds, sizeof holds);
+    vy_gen_context place = g->place;
+    vy_gen_ownership ownership[VY_GEN_MEMORIES];
+    memcpy(ownership, g->ownership, sizeof ownership);
     g->place.uniform = (uint8_t)(place.uniform && uniform);
     g->place.nesting++;
     vy_gen_block(g, count);
-    vy_gen_settle(g, holds);
+    vy_gen_restore_phases(g, ownership);
     g->place = place;
 }
 
@@ -33,7 +33,7 @@ static uint32_t condition(vy_gen *g, int *uniform) {
     unsigned depth = g->depth > 2 ? g->depth - 1 : g->depth;
     if (*uniform)
         return vy_gen_uniform_expr(g, VYRE_TYPE_BOOL, depth);
-    return vy_gen_takes_idiom(g, VY_GEN_EDGES) ? vy_gen_lane_condition(g) : vy_gen_expr(g, VYRE_TYPE_BOOL, depth);
+    return vy_gen_draws_idiom(g, VY_GEN_EDGES) ? vy_gen_lane_condition(g) : vy_gen_expr(g, VYRE_TYPE_BOOL, depth);
 }
 
 int vy_gen_if(vy_gen *g) {
@@ -74,11 +74,11 @@ static int may_loop(const vy_gen *g) {
 }
 
 static void write_loop_body(vy_gen *g, int uniform, unsigned trips) {
-    vy_gen_place place = g->place;
+    vy_gen_context place = g->place;
     g->place.in_loop = 1;
     g->place.loop_uniform = (uint8_t)(place.uniform && uniform);
     g->place.times *= trips ? trips : 1;
-    memcpy(g->place.loop_holds, g->holds, sizeof g->holds);
+    memcpy(g->place.loop_ownership, g->ownership, sizeof g->ownership);
     write_block(g, uniform, 1 + block_size(g));
     g->place = place;
 }
@@ -137,10 +137,10 @@ static for_bounds literal_bounds(vy_gen *g, vyre_type type) {
 /* Computed bounds, masked to be small; the step too, and it may be zero. */
 static for_bounds masked_bounds(vy_gen *g, vyre_type type, int uniform) {
     for_bounds made = {.step = VY_NONE, .trips = 4};
-    made.from = vy_gen_with(g, VYRE_OP_AND, type, bound(g, type, uniform, 2), 3);
-    made.to = vy_gen_with(g, VYRE_OP_AND, type, bound(g, type, uniform, 2), 7);
+    made.from = vy_gen_with_literal(g, VYRE_OP_AND, type, bound(g, type, uniform, 2), 3);
+    made.to = vy_gen_with_literal(g, VYRE_OP_AND, type, bound(g, type, uniform, 2), 7);
     if (vy_gen_chance(g, 1, 2))
-        made.step = vy_gen_with(g, VYRE_OP_AND, type, bound(g, type, uniform, 1), 3);
+        made.step = vy_gen_with_literal(g, VYRE_OP_AND, type, bound(g, type, uniform, 1), 3);
     return made;
 }
 
@@ -160,7 +160,7 @@ static for_bounds wide_bounds(vy_gen *g, vyre_type type, int uniform) {
 /* Lets the number of trips and what they count be seen in a variable from outside. */
 static void count_trip(vy_gen *g, uint32_t counter, vyre_type type, uint32_t variable) {
     uint32_t sum = vy_draft_variable(&g->draft, counter), now;
-    sum = vy_gen_with(g, VYRE_OP_ROTL, type, sum, 5);
+    sum = vy_gen_with_literal(g, VYRE_OP_ROTL, type, sum, 5);
     now = vy_draft_variable(&g->draft, variable);
     sum = vy_draft_op(&g->draft, VYRE_OP_XOR, type, sum, now, VY_NONE);
     vy_draft_assign(&g->draft, counter, sum);
@@ -209,7 +209,7 @@ static for_bounds local_bounds(vy_gen *g, vyre_type type) {
     } else if (draw == 2) {
         made.from = local_id(g, type, axis);
         made.to = local_id(g, type, axis);
-        uint32_t length = vy_gen_with(g, VYRE_OP_AND, type, vy_gen_expr(g, type, 1), 3);
+        uint32_t length = vy_gen_with_literal(g, VYRE_OP_AND, type, vy_gen_expr(g, type, 1), 3);
         made.to = vy_draft_op(&g->draft, VYRE_OP_ADD, type, made.to, length, VY_NONE);
     } else {
         made.from = local_id(g, type, axis);
@@ -224,7 +224,7 @@ static uint32_t local_condition(vy_gen *g) {
     if (vy_gen_chance(g, 1, 2))
         return vy_gen_expr(g, VYRE_TYPE_BOOL, 2);
     vyre_type type = vy_gen_integer_type(g);
-    uint32_t bit = vy_gen_with(g, VYRE_OP_AND, type, vy_gen_expr(g, type, 1), 1), zero;
+    uint32_t bit = vy_gen_with_literal(g, VYRE_OP_AND, type, vy_gen_expr(g, type, 1), 1), zero;
     zero = vy_draft_literal(&g->draft, type, 0);
     return vy_draft_op(&g->draft, VYRE_OP_EQ, VYRE_TYPE_BOOL, bit, zero, VY_NONE);
 }
@@ -236,7 +236,7 @@ static void write_for_locals(vy_gen *g) {
         type = VYRE_TYPE_U32;
     uint32_t counter = vy_draft_var(&g->draft, vy_gen_name(g, 'v'), type, vy_gen_expr(g, type, 1));
     vy_gen_declare(g, counter, type, 1, 0);
-    vy_gen_place place = g->place;
+    vy_gen_context place = g->place;
     int is_open = vy_gen_chance(g, 2, 3);
     g->left -= 2u + (unsigned)is_open;
     if (is_open) {
@@ -298,9 +298,10 @@ static void name_end(vy_gen *g, counting *c, uint32_t value, int uniform) {
 
 /* Some steps away from a number: a few by a literal, or as many as a value of the invocation says. */
 static uint32_t steps_before(vy_gen *g, const counting *c, uint32_t number, int uniform) {
-    uint32_t steps = vy_gen_chance(g, 1, 3) ? vy_draft_literal(&g->draft, c->type, vy_gen_below(g, 6))
-                                            : vy_gen_with(g, VYRE_OP_AND, c->type, bound(g, c->type, uniform, 1), 3);
-    steps = vy_gen_with(g, VYRE_OP_MUL, c->type, steps, c->step);
+    uint32_t steps = vy_gen_chance(g, 1, 3)
+                         ? vy_draft_literal(&g->draft, c->type, vy_gen_below(g, 6))
+                         : vy_gen_with_literal(g, VYRE_OP_AND, c->type, bound(g, c->type, uniform, 1), 3);
+    steps = vy_gen_with_literal(g, VYRE_OP_MUL, c->type, steps, c->step);
     return vy_draft_op(&g->draft, VYRE_OP_SUB, c->type, number, steps, VY_NONE);
 }
 
@@ -326,9 +327,9 @@ static void count_far(vy_gen *g, counting *c, int uniform) {
     c->end = vy_gen_below(g, 3);
     c->end = is_up ? highest_of(c->type) - step - c->end : lowest_of(c->type) + step + c->end;
     if (vy_gen_chance(g, 1, 2)) {
-        uint32_t end = vy_gen_with(g, VYRE_OP_SHR, c->type, bound(g, c->type, uniform, 2), 1);
+        uint32_t end = vy_gen_with_literal(g, VYRE_OP_SHR, c->type, bound(g, c->type, uniform, 2), 1);
         if (!is_up && !is_signed_type(c->type))
-            end = vy_gen_with(g, VYRE_OP_OR, c->type, end, quarter);
+            end = vy_gen_with_literal(g, VYRE_OP_OR, c->type, end, quarter);
         name_end(g, c, end, uniform);
     }
     c->from = vy_gen_chance(g, 1, 3)
@@ -355,7 +356,7 @@ static uint32_t goes_on(vy_gen *g, const counting *c, uint32_t variable) {
 static void step_on(vy_gen *g, const counting *c, uint32_t variable) {
     uint32_t now = vy_draft_variable(&g->draft, variable);
     int is_taken = vy_gen_chance(g, 1, 2);
-    now = vy_gen_with(g, is_taken ? VYRE_OP_SUB : VYRE_OP_ADD, c->type, now, is_taken ? 0 - c->step : c->step);
+    now = vy_gen_with_literal(g, is_taken ? VYRE_OP_SUB : VYRE_OP_ADD, c->type, now, is_taken ? 0 - c->step : c->step);
     vy_draft_assign(&g->draft, variable, now);
 }
 
@@ -427,7 +428,7 @@ int vy_gen_while(vy_gen *g) {
         test = vy_draft_op(&g->draft, VYRE_OP_LAND, VYRE_TYPE_BOOL, test, more, VY_NONE);
     }
     vy_draft_while(&g->draft, test);
-    uint32_t burned = vy_gen_with(g, VYRE_OP_SUB, type, vy_draft_variable(&g->draft, fuel), 1);
+    uint32_t burned = vy_gen_with_literal(g, VYRE_OP_SUB, type, vy_draft_variable(&g->draft, fuel), 1);
     vy_draft_assign(&g->draft, fuel, burned);
     write_loop_body(g, uniform, trips);
     vy_draft_end(&g->draft);
@@ -441,7 +442,7 @@ static void open_exit(vy_gen *g, int uniform) {
     uint32_t test = condition(g, &uniform);
     vy_draft_if(&g->draft, test);
     if (g->left && vy_gen_chance(g, 1, 3)) {
-        vy_gen_place place = g->place;
+        vy_gen_context place = g->place;
         g->place.uniform = 0; /* no barrier between here and the way out: phases stay */
         g->place.nesting++;
         vy_gen_block(g, 1);
@@ -452,8 +453,8 @@ static void open_exit(vy_gen *g, int uniform) {
 int vy_gen_leave_loop(vy_gen *g, vy_stmt_kind kind) {
     if (!g->place.in_loop || !may_nest(g))
         return 0;
-    if (g->place.loop_uniform &&
-        (!g->place.uniform || memcmp(g->holds, g->place.loop_holds, g->memory_count * sizeof *g->holds) != 0))
+    if (g->place.loop_uniform && (!g->place.uniform || memcmp(g->ownership, g->place.loop_ownership,
+                                                              g->memory_count * sizeof *g->ownership) != 0))
         return 0;
     open_exit(g, g->place.loop_uniform);
     vy_draft_simple(&g->draft, kind);

@@ -1,6 +1,6 @@
 /* The entry: declares the plan with size expressions that give the planned numbers, writes the body, and makes the arguments. */
-#include "generate/gen.h"
-#include "generate/values.h"
+#include "generate/generator.h"
+#include "generate/interesting_values.h"
 #include "ir/eval.h"
 
 /* ---- size expressions ----
@@ -86,7 +86,7 @@ static void declare_memories(vy_gen *g) {
     for (unsigned m = 0; m < g->plan_count; m++) {
         vy_gen_memory *memory = &g->memories[m];
         *memory = g->plan[m];
-        g->holds[m] = g->plan_holds[m];
+        g->ownership[m] = g->planned_ownership[m];
         vyre_type type = (vyre_type)memory->type;
         if (memory->space == VY_SPACE_BUFFER) {
             uint32_t size = memory->is_open ? VY_NONE : size_expr(g, memory->count, vy_gen_below(g, 3));
@@ -159,7 +159,7 @@ static uint32_t grid_size(vy_gen *g) {
 static void write_indices(vy_gen *g) {
     g->local = let_u32(g, vy_draft_builtin(&g->draft, VYRE_BUILTIN_LOCAL_INDEX, 0), 0);
     uint32_t group = linear_index(g, VYRE_BUILTIN_GROUP_ID, VYRE_BUILTIN_GROUP_COUNT);
-    uint32_t chunk = vy_gen_with(g, VYRE_OP_MUL, VYRE_TYPE_U32, group, g->size);
+    uint32_t chunk = vy_gen_with_literal(g, VYRE_OP_MUL, VYRE_TYPE_U32, group, g->size);
     g->chunk = let_u32(g, chunk, 1);
     g->span = let_u32(g, grid_size(g), 1);
     int flat = g->workgroup[1] * g->workgroup[2] == 1 && g->groups[1] == 1 && g->groups[2] == 1;
@@ -177,12 +177,12 @@ static void write_indices(vy_gen *g) {
 
 /* From here on no invocation meets another, so that some may leave early. Buffers go back to what they were planned as. */
 static void start_tail(vy_gen *g) {
-    vy_hold holds[VY_GEN_MEMORIES];
-    memcpy(holds, g->holds, sizeof holds);
+    vy_gen_ownership ownership[VY_GEN_MEMORIES];
+    memcpy(ownership, g->ownership, sizeof ownership);
     for (unsigned m = 0; m < g->memory_count; m++)
         if (g->memories[m].space == VY_SPACE_BUFFER)
-            holds[m] = g->plan_holds[m];
-    vy_gen_settle(g, holds);
+            ownership[m] = g->planned_ownership[m];
+    vy_gen_restore_phases(g, ownership);
     vy_gen_call_rest(g);
     g->place.sync = g->place.uniform = 0;
 }
@@ -200,7 +200,7 @@ static void write_body(vy_gen *g) {
     vy_gen_statements(g, g->left);
     /* What was computed must be seen: every output gets a last value. */
     for (unsigned m = 0; m < g->memory_count; m++) {
-        vy_gen_allow(g);
+        vy_gen_start_statement(g);
         if (g->memories[m].space == VY_SPACE_BUFFER)
             vy_gen_store_to(g, m, 1);
     }
@@ -215,8 +215,8 @@ static int is_input(const vy_gen_memory *memory) {
 static void fill_params(vy_gen *g) {
     for (unsigned i = 0; i < g->param_count; i++)
         if (!g->params[i].is_set)
-            g->params[i].bits =
-                vy_value_clean((vyre_type)g->params[i].type, vy_value_random(&g->rng, (vyre_type)g->params[i].type));
+            g->params[i].bits = vy_value_clean((vyre_type)g->params[i].type,
+                                               vy_interesting_value(&g->rng, (vyre_type)g->params[i].type));
 }
 
 static vyre_status fill_data(vy_gen *g, vyre_error *error) {
@@ -233,7 +233,7 @@ static vyre_status fill_data(vy_gen *g, vyre_error *error) {
         const vy_gen_memory *memory = &g->memories[m];
         if (!is_input(memory) || !memory->count)
             continue;
-        vy_value_fill(&g->rng, (vyre_type)memory->type, g->data + memory->data_offset, memory->count);
+        vy_interesting_fill(&g->rng, (vyre_type)memory->type, g->data + memory->data_offset, memory->count);
         if (g->grid_kind == VYRE_GRID_INDIRECT && m == g->grid_memory)
             memcpy(g->data + memory->data_offset + g->grid_offset * sizeof *g->groups, g->groups, sizeof g->groups);
     }

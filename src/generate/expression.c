@@ -1,7 +1,7 @@
 /* Random expressions: any row of the op table over literals, variables, loads and ids. */
 #include "base/text.h"
-#include "generate/gen.h"
-#include "generate/values.h"
+#include "generate/generator.h"
+#include "generate/interesting_values.h"
 #include "ir/eval.h"
 #include "ir/rows.h"
 
@@ -74,7 +74,7 @@ const vy_gen_variable *vy_gen_find_variable(vy_gen *g, vyre_type type, int assig
 }
 
 uint32_t vy_gen_literal(vy_gen *g, vyre_type type) {
-    return vy_draft_literal(&g->draft, type, vy_value_random(&g->rng, type));
+    return vy_draft_literal(&g->draft, type, vy_interesting_value(&g->rng, type));
 }
 
 static uint32_t builtin(vy_gen *g) {
@@ -127,8 +127,8 @@ uint32_t vy_gen_leaf(vy_gen *g, vyre_type type, unsigned depth) {
 uint32_t vy_gen_digest(vy_gen *g, vyre_type type) {
     uint32_t sum = vy_gen_leaf(g, type, 1);
     for (unsigned i = 2 + vy_gen_below(g, 5); i > 0; i--) {
-        sum = vy_gen_with(g, VYRE_OP_ROTL, type, sum, 5);
-        uint32_t more = vy_gen_takes_idiom(g, VY_GEN_EDGES) ? vy_gen_guarded_load(g, &type) : VY_NONE;
+        sum = vy_gen_with_literal(g, VYRE_OP_ROTL, type, sum, 5);
+        uint32_t more = vy_gen_draws_idiom(g, VY_GEN_EDGES) ? vy_gen_guarded_load(g, &type) : VY_NONE;
         if (more == VY_NONE)
             more = vy_gen_expr(g, type, 1);
         sum = vy_draft_op(&g->draft, VYRE_OP_XOR, type, sum, more, VY_NONE);
@@ -169,7 +169,7 @@ static uint32_t operation(vy_gen *g, vyre_type type, unsigned depth) {
         uint32_t operands[3] = {VY_NONE, VY_NONE, VY_NONE};
         for (unsigned j = 0; j < row->arity; j++) {
             int is_test = row->rule == VYRE_RULE_SELECT && j == 0;
-            operands[j] = is_test && !g->only_uniform && vy_gen_takes_idiom(g, VY_GEN_EDGES)
+            operands[j] = is_test && !g->only_uniform && vy_gen_draws_idiom(g, VY_GEN_EDGES)
                               ? vy_gen_lane_condition(g)
                               : vy_gen_expr(g, is_test ? VYRE_TYPE_BOOL : operand, depth - 1);
         }
@@ -178,7 +178,7 @@ static uint32_t operation(vy_gen *g, vyre_type type, unsigned depth) {
     return vy_gen_leaf(g, type, depth);
 }
 
-void vy_gen_allow(vy_gen *g) {
+void vy_gen_start_statement(vy_gen *g) {
     unsigned wanted = 12 * g->depth < 240 ? 12 * g->depth : 240;
     g->operations = g->draft.program->exprs.count < VY_GEN_SIZE ? wanted : 2;
 }
@@ -189,7 +189,7 @@ uint32_t vy_gen_expr(vy_gen *g, vyre_type type, unsigned depth) {
         return vy_gen_leaf(g, type, g->operations ? depth : 0);
     g->operations--;
     uint32_t narrowed =
-        depth > 1 && vy_gen_takes_idiom(g, VY_GEN_CONVERSIONS) ? vy_gen_narrowed(g, type, depth) : VY_NONE;
+        depth > 1 && vy_gen_draws_idiom(g, VY_GEN_CONVERSIONS) ? vy_gen_narrowed(g, type, depth) : VY_NONE;
     return narrowed != VY_NONE ? narrowed : operation(g, type, depth);
 }
 
@@ -201,7 +201,7 @@ uint32_t vy_gen_uniform_expr(vy_gen *g, vyre_type type, unsigned depth) {
     return expr;
 }
 
-uint32_t vy_gen_with(vy_gen *g, vyre_op op, vyre_type type, uint32_t a, uint64_t literal) {
+uint32_t vy_gen_with_literal(vy_gen *g, vyre_op op, vyre_type type, uint32_t a, uint64_t literal) {
     uint32_t b = vy_draft_literal(&g->draft, type, literal);
     return vy_draft_op(&g->draft, op, type, a, b, VY_NONE);
 }

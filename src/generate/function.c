@@ -2,7 +2,7 @@
  *
  * A function is written before its callers and may call those written before it. What it may do to a memory it is given is fixed by the
  * phase of the parameter: the caller passes only a memory that is in that phase, and with an OWN parameter the element it owns. */
-#include "generate/gen.h"
+#include "generate/generator.h"
 
 /* ---- signatures ---- */
 
@@ -17,12 +17,12 @@ static void add_scalar_param(vy_gen *g, vy_gen_function *function) {
 }
 
 /* The phase in which a function gets a memory like this one of the plan. */
-static vy_phase draw_phase(vy_gen *g, const vy_gen_memory *memory, const vy_hold *hold) {
+static vy_gen_phase draw_phase(vy_gen *g, const vy_gen_memory *memory, const vy_gen_ownership *hold) {
     if (memory->space != VY_SPACE_WORKGROUP || !(g->features & VY_GEN_SYNC)) /* without barriers phases stay */
-        return (vy_phase)hold->phase;
+        return (vy_gen_phase)hold->phase;
     if (memory->atomic != VYRE_ATOMIC_COUNT && vy_gen_chance(g, 1, 3))
-        return VY_PHASE_ATOMIC;
-    return vy_gen_chance(g, 1, 2) ? VY_PHASE_OWN : VY_PHASE_SHARED;
+        return VY_GEN_PHASE_ATOMIC;
+    return vy_gen_chance(g, 1, 2) ? VY_GEN_PHASE_OWN : VY_GEN_PHASE_SHARED;
 }
 
 static int has_plan(const vy_gen_function *function, unsigned m) {
@@ -38,10 +38,10 @@ static void add_memory_param(vy_gen *g, vy_gen_function *function) {
         return;
     unsigned m = vy_gen_below(g, g->plan_count);
     const vy_gen_memory *memory = &g->plan[m];
-    vy_phase phase = draw_phase(g, memory, &g->plan_holds[m]);
+    vy_gen_phase phase = draw_phase(g, memory, &g->planned_ownership[m]);
     /* The function does not know the chunk of its workgroup. */
-    if (memory->space == VY_SPACE_PRIVATE || (phase != VY_PHASE_READ && has_plan(function, m)) ||
-        (phase == VY_PHASE_ATOMIC && g->plan_holds[m].base == VY_BASE_CHUNK))
+    if (memory->space == VY_SPACE_PRIVATE || (phase != VY_GEN_PHASE_READ && has_plan(function, m)) ||
+        (phase == VY_GEN_PHASE_ATOMIC && g->planned_ownership[m].base == VY_GEN_BASE_CHUNK))
         return;
     unsigned at = function->param_count;
     *add_param(function) = (vy_gen_function_param){.is_memory = 1,
@@ -51,7 +51,7 @@ static void add_memory_param(vy_gen *g, vy_gen_function *function) {
                                                    .phase = (uint8_t)phase,
                                                    .atomic = memory->atomic,
                                                    .plan = (uint8_t)m};
-    if (phase == VY_PHASE_OWN)
+    if (phase == VY_GEN_PHASE_OWN)
         *add_param(function) = (vy_gen_function_param){
             .type = slot_types[vy_gen_below(g, sizeof slot_types)], .is_slot = 1, .slot_of = (uint8_t)at};
 }
@@ -81,7 +81,7 @@ void vy_gen_start_function(vy_gen *g, const vy_gen_function *function, unsigned 
     g->function = function;
     g->variables.count = 0;
     g->memory_count = 0;
-    g->place = (vy_gen_place){.times = 1};
+    g->place = (vy_gen_context){.times = 1};
     g->work = 0;
     g->inlined = 0;
     g->left = statements;
@@ -98,7 +98,7 @@ static void declare_params(vy_gen *g, const vy_gen_function *function) {
             if (param->is_slot) {
                 unsigned m = memory_of[param->slot_of];
                 g->memories[m].slot = variable;
-                g->holds[m].k = variable;
+                g->ownership[m].k = variable;
             }
             continue;
         }
@@ -112,9 +112,9 @@ static void declare_params(vy_gen *g, const vy_gen_function *function) {
                                          .slot = VY_NONE};
         g->memories[m].memory = vy_draft_memory_param(&g->draft, vy_gen_name(g, 'm'), (vy_space)param->space,
                                                       (vyre_type)param->type, (vyre_access)param->access, VY_NONE);
-        g->holds[m] = param->phase == VY_PHASE_OWN
-                          ? (vy_hold){.phase = VY_PHASE_OWN, .base = VY_BASE_PARAM, .stride = 1}
-                          : (vy_hold){.phase = param->phase};
+        g->ownership[m] = param->phase == VY_GEN_PHASE_OWN
+                              ? (vy_gen_ownership){.phase = VY_GEN_PHASE_OWN, .base = VY_GEN_BASE_PARAM, .stride = 1}
+                              : (vy_gen_ownership){.phase = param->phase};
     }
 }
 
@@ -128,7 +128,7 @@ static void declare_private_array(vy_gen *g) {
                                      .atomic = VYRE_ATOMIC_COUNT,
                                      .count = count,
                                      .slot = VY_NONE};
-    g->holds[m] = (vy_hold){.phase = VY_PHASE_PRIVATE};
+    g->ownership[m] = (vy_gen_ownership){.phase = VY_GEN_PHASE_PRIVATE};
     g->memories[m].memory = vy_draft_array(&g->draft, vy_gen_name(g, 's'), VY_SPACE_PRIVATE, type, count);
 }
 
@@ -152,11 +152,11 @@ static void write_function(vy_gen *g, vy_gen_function *function, unsigned statem
     if ((g->features & VY_GEN_PRIVATE) && vy_gen_chance(g, 1, 2))
         declare_private_array(g);
     if (function->has_sync) {
-        vy_hold holds[VY_GEN_MEMORIES];
-        memcpy(holds, g->holds, sizeof holds);
+        vy_gen_ownership ownership[VY_GEN_MEMORIES];
+        memcpy(ownership, g->ownership, sizeof ownership);
         g->place.uniform = g->place.sync = 1;
         vy_gen_statements(g, statements * 2 / 3);
-        vy_gen_settle(g, holds);
+        vy_gen_restore_phases(g, ownership);
         g->place.sync = g->place.uniform = 0; /* some may leave now, and what they miss is no longer uniform */
     }
     vy_gen_statements(g, statements);
@@ -186,14 +186,14 @@ void vy_gen_functions(vy_gen *g) {
 
 static int fits(const vy_gen *g, const vy_gen_function_param *param, unsigned m) {
     const vy_gen_memory *memory = &g->memories[m];
-    if (memory->space != param->space || memory->type != param->type || g->holds[m].phase != param->phase)
+    if (memory->space != param->space || memory->type != param->type || g->ownership[m].phase != param->phase)
         return 0;
-    if (param->phase == VY_PHASE_READ) /* read and uniform are both never written */
+    if (param->phase == VY_GEN_PHASE_READ) /* read and uniform are both never written */
         return 1;
     if (memory->access != param->access)
         return 0;
-    if (param->phase == VY_PHASE_ATOMIC)
-        return memory->atomic == param->atomic && g->holds[m].base != VY_BASE_CHUNK;
+    if (param->phase == VY_GEN_PHASE_ATOMIC)
+        return memory->atomic == param->atomic && g->ownership[m].base != VY_GEN_BASE_CHUNK;
     return 1;
 }
 
@@ -208,7 +208,7 @@ static int choose_memories(vy_gen *g, const vy_gen_function *function, uint8_t *
             unsigned m = (start + tried) % g->memory_count;
             if (!(used >> m & 1) && fits(g, &function->params[i], m)) {
                 chosen[i] = (uint8_t)m;
-                used |= (uint32_t)(function->params[i].phase != VY_PHASE_READ) << m;
+                used |= (uint32_t)(function->params[i].phase != VY_GEN_PHASE_READ) << m;
                 break;
             }
         }
@@ -279,24 +279,25 @@ int vy_gen_call(vy_gen *g) {
 /* The memories of the plan, brought into the phases the function wants. */
 static void call_planned(vy_gen *g, vy_gen_function *function) {
     uint8_t chosen[VY_GEN_FUNCTION_PARAMS] = {0};
-    vy_hold holds[VY_GEN_MEMORIES];
-    memcpy(holds, g->holds, sizeof holds);
+    vy_gen_ownership ownership[VY_GEN_MEMORIES];
+    memcpy(ownership, g->ownership, sizeof ownership);
     for (unsigned i = 0; i < function->param_count; i++) {
         const vy_gen_function_param *param = &function->params[i];
         if (!param->is_memory)
             continue;
         chosen[i] = param->plan;
-        if (holds[param->plan].phase == param->phase)
+        if (ownership[param->plan].phase == param->phase)
             continue;
-        holds[param->plan] = param->phase == VY_PHASE_OWN ? vy_gen_draw_own(g, &g->memories[param->plan], VY_BASE_LOCAL)
-                                                          : (vy_hold){.phase = param->phase};
+        ownership[param->plan] = param->phase == VY_GEN_PHASE_OWN
+                                     ? vy_gen_draw_ownership(g, &g->memories[param->plan], VY_GEN_BASE_LOCAL)
+                                     : (vy_gen_ownership){.phase = param->phase};
     }
-    vy_gen_settle(g, holds);
+    vy_gen_restore_phases(g, ownership);
     write_call(g, function, chosen);
 }
 
 void vy_gen_call_rest(vy_gen *g) {
-    vy_gen_allow(g);
+    vy_gen_start_statement(g);
     for (unsigned i = g->function_count; i-- > 0;)
         if (!g->functions[i].is_called)
             call_planned(g, &g->functions[i]);

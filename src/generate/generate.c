@@ -1,6 +1,6 @@
 /* vyre_generate: options in, a case out (vyre/generate.h). */
 #include "base/status.h"
-#include "generate/gen.h"
+#include "generate/generator.h"
 #include "ir/eval.h"
 
 /* A knob: 0 means the default; beyond the most it is the most, as the header says "about". */
@@ -53,7 +53,7 @@ vyre_status vyre_generate(const vyre_generate_options *options, vyre_case **out,
     vyre_status status = vy_draft_start(&g.draft, "random", error);
     if (status != VYRE_OK)
         return status;
-    vy_gen_plan(&g, options->types);
+    vy_gen_shape(&g, options->types);
     vy_gen_functions(&g);
     status = vy_gen_entry(&g, error);
     if (status == VYRE_OK)

@@ -10,8 +10,8 @@
  * Edges: numbers around multiples of vector widths and around the size of the workgroup, for these conditions, for
  * counts of elements and for offsets of indices.
  *
- * One draw to an expression, as in plan.c. */
-#include "generate/gen.h"
+ * One draw to an expression, as in shape.c. */
+#include "generate/generator.h"
 #include "ir/eval.h"
 
 static uint32_t cast(vy_gen *g, vyre_type type, uint32_t value) {
@@ -19,7 +19,7 @@ static uint32_t cast(vy_gen *g, vyre_type type, uint32_t value) {
     return is_same ? value : vy_draft_op(&g->draft, VYRE_OP_CAST, type, value, VY_NONE, VY_NONE);
 }
 
-int vy_gen_takes_idiom(vy_gen *g, unsigned feature) {
+int vy_gen_draws_idiom(vy_gen *g, unsigned feature) {
     return g->features & feature ? vy_gen_chance(g, 1, 2) : vy_gen_chance(g, 1, 24);
 }
 
@@ -72,21 +72,21 @@ static uint32_t field(vy_gen *g, vyre_type type, unsigned count, unsigned at) {
     vyre_type narrow = draw_allowed(g, VYRE_CLASS_INTEGER | VYRE_CLASS_BOOL, 16);
     uint32_t draw = vy_gen_below(g, 6), value;
     if (draw == 0)
-        return vy_gen_with(g, VYRE_OP_AND, type, unknown(g, type), mask << at);
+        return vy_gen_with_literal(g, VYRE_OP_AND, type, unknown(g, type), mask << at);
     if (draw == 1) {
         uint64_t factor = 1 + 2 * (uint64_t)vy_gen_below(g, 4);
-        value = vy_gen_with(g, VYRE_OP_AND, type, unknown(g, type), mask);
-        return vy_gen_with(g, VYRE_OP_MUL, type, value, factor << at);
+        value = vy_gen_with_literal(g, VYRE_OP_AND, type, unknown(g, type), mask);
+        return vy_gen_with_literal(g, VYRE_OP_MUL, type, value, factor << at);
     }
     if (draw == 2)
-        value = vy_gen_with(g, VYRE_OP_SHR, type, unknown(g, type), vy_type_layouts[type].bits - count);
+        value = vy_gen_with_literal(g, VYRE_OP_SHR, type, unknown(g, type), vy_type_layouts[type].bits - count);
     else if (draw == 3 && narrow != VYRE_TYPE_COUNT)
         value = cast(g, type, narrow == VYRE_TYPE_BOOL ? vy_gen_expr(g, narrow, 1) : unknown(g, narrow));
     else if (draw == 4 && !g->only_uniform)
         value = cast(g, type, vy_gen_local_id(g, 3));
     else
-        value = vy_gen_with(g, VYRE_OP_AND, type, unknown(g, type), mask);
-    return at ? vy_gen_with(g, VYRE_OP_SHL, type, value, at) : value;
+        value = vy_gen_with_literal(g, VYRE_OP_AND, type, unknown(g, type), mask);
+    return at ? vy_gen_with_literal(g, VYRE_OP_SHL, type, value, at) : value;
 }
 
 /* Something small to a value of which few bits are known. */
@@ -96,11 +96,11 @@ static uint32_t adjusted(vy_gen *g, vyre_type type, uint32_t value) {
     static const double factors[] = {0.5, 2, 1, -1, 0.25, 4096};
     uint32_t draw = vy_gen_below(g, 4), number = vy_gen_below(g, 6);
     if (!(vy_type_layouts[type].classes & VYRE_CLASS_FLOAT))
-        return vy_gen_with(g, (vyre_op)integer_ops[draw], type, value, number);
+        return vy_gen_with_literal(g, (vyre_op)integer_ops[draw], type, value, number);
     uint64_t bits;
     memcpy(&bits, &factors[number], sizeof bits);
     bits = vyre_op_evaluate(VYRE_OP_CAST, type, VYRE_TYPE_F64, bits, 0, 0);
-    return vy_gen_with(g, (vyre_op)float_ops[draw], type, value, bits);
+    return vy_gen_with_literal(g, (vyre_op)float_ops[draw], type, value, bits);
 }
 
 /* The first conversion is mostly to a float of 16 bits, and the highest bit of the field near 2^16, where f16 ends. */
@@ -152,15 +152,15 @@ uint32_t vy_gen_lane_condition(vy_gen *g) {
     uint32_t edge = vy_gen_edge(g, is_axis ? g->workgroup[axis] : g->size), other;
     vyre_op compare = (vyre_op)comparisons[vy_gen_below(g, sizeof comparisons)];
     if (draw == 0) { /* (id & k) == 0 */
-        id = vy_gen_with(g, VYRE_OP_AND, VYRE_TYPE_U32, id, UINT64_C(1) << vy_gen_below(g, 6));
+        id = vy_gen_with_literal(g, VYRE_OP_AND, VYRE_TYPE_U32, id, UINT64_C(1) << vy_gen_below(g, 6));
         compare = compare == VYRE_OP_LT ? VYRE_OP_EQ : VYRE_OP_NE;
         edge = 0;
     } else if (draw == 1) {
         uint32_t period = 2 + vy_gen_below(g, 15);
-        id = vy_gen_with(g, VYRE_OP_REM, VYRE_TYPE_U32, id, period);
+        id = vy_gen_with_literal(g, VYRE_OP_REM, VYRE_TYPE_U32, id, period);
         edge = vy_gen_below(g, period);
     } else if (draw == 2 && g->memory_count) { /* id + k < len(x) */
-        id = vy_gen_with(g, VYRE_OP_ADD, VYRE_TYPE_U32, id, edge);
+        id = vy_gen_with_literal(g, VYRE_OP_ADD, VYRE_TYPE_U32, id, edge);
         other = vy_draft_len(&g->draft, g->memories[vy_gen_below(g, g->memory_count)].memory);
         return vy_draft_op(&g->draft, VYRE_OP_LT, VYRE_TYPE_BOOL, id, other, VY_NONE);
     }
@@ -177,10 +177,10 @@ uint32_t vy_gen_edge_index(vy_gen *g, unsigned m) {
     }
     id = lane_index(g);
     if (draw == 1)
-        id = vy_gen_with(g, VYRE_OP_MUL, VYRE_TYPE_U32, id, 2 + vy_gen_below(g, 3));
+        id = vy_gen_with_literal(g, VYRE_OP_MUL, VYRE_TYPE_U32, id, 2 + vy_gen_below(g, 3));
     if (draw == 2) /* so that the last lanes are behind the end */
         edge = count > edge ? count - edge : 0;
     if (draw == 3)
-        return vy_gen_with(g, VYRE_OP_SUB, VYRE_TYPE_U32, id, edge);
-    return vy_gen_chance(g, 1, 2) ? id : vy_gen_with(g, VYRE_OP_ADD, VYRE_TYPE_U32, id, edge);
+        return vy_gen_with_literal(g, VYRE_OP_SUB, VYRE_TYPE_U32, id, edge);
+    return vy_gen_chance(g, 1, 2) ? id : vy_gen_with_literal(g, VYRE_OP_ADD, VYRE_TYPE_U32, id, edge);
 }

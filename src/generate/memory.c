@@ -1,5 +1,5 @@
-/* Loads, stores, atomics and barriers under the phases of gen.h. */
-#include "generate/gen.h"
+/* Loads, stores, atomics and barriers under the phases of generator.h. */
+#include "generate/generator.h"
 #include "ir/eval.h"
 #include "ir/rows.h"
 
@@ -20,38 +20,39 @@ static uint32_t plain_index(vy_gen *g) {
 /* ---- indices ---- */
 
 /* The number of invocations the base counts: of the workgroup, or of the grid. */
-static uint32_t base_size(vy_gen *g, vy_base base) {
-    return base == VY_BASE_GLOBAL ? vy_draft_variable(&g->draft, g->span) : u32(g, g->size);
+static uint32_t base_size(vy_gen *g, vy_gen_base base) {
+    return base == VY_GEN_BASE_GLOBAL ? vy_draft_variable(&g->draft, g->span) : u32(g, g->size);
 }
 
-static uint32_t mapped(vy_gen *g, const vy_hold *hold) {
-    vy_base base = (vy_base)hold->base;
-    uint32_t start = base == VY_BASE_GLOBAL ? g->linear : g->local;
+static uint32_t mapped(vy_gen *g, const vy_gen_ownership *hold) {
+    vy_gen_base base = (vy_gen_base)hold->base;
+    uint32_t start = base == VY_GEN_BASE_GLOBAL ? g->linear : g->local;
     uint32_t a;
-    switch ((vy_map)hold->map) {
-    case VY_MAP_REVERSE:
-        a = vy_gen_with(g, VYRE_OP_SUB, VYRE_TYPE_U32, base_size(g, base), 1);
+    switch ((vy_gen_map)hold->map) {
+    case VY_GEN_MAP_REVERSE:
+        a = vy_gen_with_literal(g, VYRE_OP_SUB, VYRE_TYPE_U32, base_size(g, base), 1);
         return op2(g, VYRE_OP_SUB, a, vy_draft_variable(&g->draft, start));
-    case VY_MAP_ROTATE:
-        a = vy_gen_with(g, VYRE_OP_ADD, VYRE_TYPE_U32, vy_draft_variable(&g->draft, start), hold->k);
+    case VY_GEN_MAP_ROTATE:
+        a = vy_gen_with_literal(g, VYRE_OP_ADD, VYRE_TYPE_U32, vy_draft_variable(&g->draft, start), hold->k);
         return op2(g, VYRE_OP_REM, a, base_size(g, base));
-    case VY_MAP_XOR:
-        return vy_gen_with(g, VYRE_OP_XOR, VYRE_TYPE_U32, vy_draft_variable(&g->draft, start), hold->k);
-    case VY_MAP_OFFSET:
-        return vy_gen_with(g, VYRE_OP_ADD, VYRE_TYPE_U32, vy_draft_variable(&g->draft, start), hold->k);
-    case VY_MAP_SCATTER:
-        return vy_gen_with(g, VYRE_OP_MUL, VYRE_TYPE_U32, vy_draft_variable(&g->draft, start), hold->k);
-    case VY_MAP_IDENTITY:
+    case VY_GEN_MAP_XOR:
+        return vy_gen_with_literal(g, VYRE_OP_XOR, VYRE_TYPE_U32, vy_draft_variable(&g->draft, start), hold->k);
+    case VY_GEN_MAP_OFFSET:
+        return vy_gen_with_literal(g, VYRE_OP_ADD, VYRE_TYPE_U32, vy_draft_variable(&g->draft, start), hold->k);
+    case VY_GEN_MAP_SCATTER:
+        return vy_gen_with_literal(g, VYRE_OP_MUL, VYRE_TYPE_U32, vy_draft_variable(&g->draft, start), hold->k);
+    case VY_GEN_MAP_IDENTITY:
         break;
     }
-    return base == VY_BASE_LOCAL && vy_gen_chance(g, 1, 4) ? vy_draft_builtin(&g->draft, VYRE_BUILTIN_LOCAL_INDEX, 0)
-                                                           : vy_draft_variable(&g->draft, start);
+    return base == VY_GEN_BASE_LOCAL && vy_gen_chance(g, 1, 4)
+               ? vy_draft_builtin(&g->draft, VYRE_BUILTIN_LOCAL_INDEX, 0)
+               : vy_draft_variable(&g->draft, start);
 }
 
 /* An upper bound of the owned indices, so that a narrower type is known to hold them. */
-static uint64_t index_bound(const vy_gen *g, const vy_hold *hold) {
-    uint64_t bound = hold->base == VY_BASE_LOCAL ? g->size : g->total;
-    if (hold->map == VY_MAP_SCATTER)
+static uint64_t index_bound(const vy_gen *g, const vy_gen_ownership *hold) {
+    uint64_t bound = hold->base == VY_GEN_BASE_LOCAL ? g->size : g->total;
+    if (hold->map == VY_GEN_MAP_SCATTER)
         return UINT32_MAX;
     return (bound + hold->k + 1) * 2 * hold->stride;
 }
@@ -64,22 +65,22 @@ static uint32_t in_other_type(vy_gen *g, uint32_t index, uint64_t bound) {
 }
 
 uint32_t vy_gen_own_index(vy_gen *g, unsigned m, int any_type) {
-    const vy_hold *hold = &g->holds[m];
-    if (hold->base == VY_BASE_PARAM)
+    const vy_gen_ownership *hold = &g->ownership[m];
+    if (hold->base == VY_GEN_BASE_PARAM)
         return vy_draft_variable(&g->draft, hold->k);
     uint32_t index;
-    if (hold->base == VY_BASE_CHUNK) {
+    if (hold->base == VY_GEN_BASE_CHUNK) {
         uint32_t chunk = vy_draft_variable(&g->draft, g->chunk);
         index = op2(g, VYRE_OP_ADD, chunk, mapped(g, hold));
     } else {
         index = mapped(g, hold);
     }
     if (hold->stride > 1) {
-        index = vy_gen_with(g, VYRE_OP_MUL, VYRE_TYPE_U32, index, hold->stride);
+        index = vy_gen_with_literal(g, VYRE_OP_MUL, VYRE_TYPE_U32, index, hold->stride);
         if (vy_gen_chance(g, 1, 2)) {
-            index = vy_gen_with(g, VYRE_OP_ADD, VYRE_TYPE_U32, index, vy_gen_below(g, hold->stride));
+            index = vy_gen_with_literal(g, VYRE_OP_ADD, VYRE_TYPE_U32, index, vy_gen_below(g, hold->stride));
         } else {
-            uint32_t which = vy_gen_with(g, VYRE_OP_REM, VYRE_TYPE_U32, plain_index(g), hold->stride);
+            uint32_t which = vy_gen_with_literal(g, VYRE_OP_REM, VYRE_TYPE_U32, plain_index(g), hold->stride);
             index = op2(g, VYRE_OP_ADD, index, which);
         }
     }
@@ -87,7 +88,7 @@ uint32_t vy_gen_own_index(vy_gen *g, unsigned m, int any_type) {
 }
 
 static uint32_t any_index(vy_gen *g, unsigned m, unsigned depth) {
-    if (!g->only_uniform && vy_gen_takes_idiom(g, VY_GEN_EDGES))
+    if (!g->only_uniform && vy_gen_draws_idiom(g, VY_GEN_EDGES))
         return vy_gen_edge_index(g, m);
     switch (vy_gen_below(g, 8)) {
     case 0:
@@ -109,26 +110,26 @@ static uint32_t any_index(vy_gen *g, unsigned m, unsigned depth) {
 
 /* Any element of the workgroup's chunk. */
 static uint32_t chunk_index(vy_gen *g, unsigned m) {
-    uint32_t stride = g->holds[m].stride;
-    uint32_t first = vy_gen_with(g, VYRE_OP_MUL, VYRE_TYPE_U32, vy_draft_variable(&g->draft, g->chunk), stride);
-    uint32_t inside = vy_gen_with(g, VYRE_OP_REM, VYRE_TYPE_U32, plain_index(g), (uint64_t)g->size * stride);
+    uint32_t stride = g->ownership[m].stride;
+    uint32_t first = vy_gen_with_literal(g, VYRE_OP_MUL, VYRE_TYPE_U32, vy_draft_variable(&g->draft, g->chunk), stride);
+    uint32_t inside = vy_gen_with_literal(g, VYRE_OP_REM, VYRE_TYPE_U32, plain_index(g), (uint64_t)g->size * stride);
     return op2(g, VYRE_OP_ADD, first, inside);
 }
 
 /* ---- loads ---- */
 
 static int may_load(const vy_gen *g, unsigned m) {
-    vy_phase phase = (vy_phase)g->holds[m].phase;
-    if (!vy_accesses[g->memories[m].access].loads || phase == VY_PHASE_ATOMIC)
+    vy_gen_phase phase = (vy_gen_phase)g->ownership[m].phase;
+    if (!vy_accesses[g->memories[m].access].loads || phase == VY_GEN_PHASE_ATOMIC)
         return 0;
-    return !g->only_uniform || (phase == VY_PHASE_READ && g->memories[m].space == VY_SPACE_BUFFER);
+    return !g->only_uniform || (phase == VY_GEN_PHASE_READ && g->memories[m].space == VY_SPACE_BUFFER);
 }
 
 static uint32_t load_from(vy_gen *g, unsigned m, unsigned depth) {
     uint32_t index;
-    if (g->holds[m].phase == VY_PHASE_OWN)
+    if (g->ownership[m].phase == VY_GEN_PHASE_OWN)
         index = vy_gen_own_index(g, m, 1);
-    else if (g->holds[m].phase == VY_PHASE_SHARED && g->holds[m].base == VY_BASE_CHUNK)
+    else if (g->ownership[m].phase == VY_GEN_PHASE_SHARED && g->ownership[m].base == VY_GEN_BASE_CHUNK)
         index = chunk_index(g, m);
     else
         index = any_index(g, m, depth);
@@ -138,7 +139,7 @@ static uint32_t load_from(vy_gen *g, unsigned m, unsigned depth) {
 /* CONDITION ? load : 0, or another literal; 0 is also what a load that leaves the memory gives. */
 static uint32_t guarded_load(vy_gen *g, unsigned m, unsigned depth) {
     vyre_type type = (vyre_type)g->memories[m].type;
-    int is_free = g->holds[m].phase == VY_PHASE_READ && vy_gen_chance(g, 3, 4); /* any element may be loaded */
+    int is_free = g->ownership[m].phase == VY_GEN_PHASE_READ && vy_gen_chance(g, 3, 4); /* any element may be loaded */
     uint32_t guard = vy_gen_lane_condition(g), load, other;
     load = is_free ? vy_draft_load(&g->draft, g->memories[m].memory, vy_gen_edge_index(g, m)) : load_from(g, m, depth);
     other = vy_gen_chance(g, 2, 3) ? vy_draft_literal(&g->draft, type, 0) : vy_gen_literal(g, type);
@@ -151,7 +152,7 @@ uint32_t vy_gen_load(vy_gen *g, vyre_type type, unsigned depth) {
         unsigned m = (start + i) % g->memory_count;
         if (g->memories[m].type != type || !may_load(g, m))
             continue;
-        return depth == 0 || g->only_uniform || !vy_gen_takes_idiom(g, VY_GEN_EDGES) ? load_from(g, m, depth)
+        return depth == 0 || g->only_uniform || !vy_gen_draws_idiom(g, VY_GEN_EDGES) ? load_from(g, m, depth)
                                                                                      : guarded_load(g, m, depth - 1);
     }
     return VY_NONE;
@@ -173,23 +174,24 @@ uint32_t vy_gen_guarded_load(vy_gen *g, vyre_type *type) {
 
 /* An owned index moved out of bounds, still different for every invocation: below zero, or beyond any buffer the generator makes. */
 static uint32_t out_of_bounds(vy_gen *g, unsigned m) {
-    if (vy_gen_chance(g, 1, 2) && g->holds[m].base != VY_BASE_PARAM && g->holds[m].map != VY_MAP_SCATTER)
-        return vy_gen_with(g, VYRE_OP_ADD, VYRE_TYPE_U32, vy_gen_own_index(g, m, 0), UINT32_C(1) << 31);
+    if (vy_gen_chance(g, 1, 2) && g->ownership[m].base != VY_GEN_BASE_PARAM &&
+        g->ownership[m].map != VY_GEN_MAP_SCATTER)
+        return vy_gen_with_literal(g, VYRE_OP_ADD, VYRE_TYPE_U32, vy_gen_own_index(g, m, 0), UINT32_C(1) << 31);
     uint32_t minus_one = vy_draft_literal(&g->draft, VYRE_TYPE_I64, UINT64_MAX);
     uint32_t index = vy_draft_op(&g->draft, VYRE_OP_CAST, VYRE_TYPE_I64, vy_gen_own_index(g, m, 0), VY_NONE, VY_NONE);
     return vy_draft_op(&g->draft, VYRE_OP_SUB, VYRE_TYPE_I64, minus_one, index, VY_NONE);
 }
 
 static int may_store(const vy_gen *g, unsigned m) {
-    vy_phase phase = (vy_phase)g->holds[m].phase;
-    return vy_accesses[g->memories[m].access].stores && (phase == VY_PHASE_PRIVATE || phase == VY_PHASE_OWN);
+    vy_gen_phase phase = (vy_gen_phase)g->ownership[m].phase;
+    return vy_accesses[g->memories[m].access].stores && (phase == VY_GEN_PHASE_PRIVATE || phase == VY_GEN_PHASE_OWN);
 }
 
 int vy_gen_store_to(vy_gen *g, unsigned m, int digest) {
     if (!may_store(g, m))
         return 0;
     uint32_t index;
-    if (g->holds[m].phase == VY_PHASE_PRIVATE)
+    if (g->ownership[m].phase == VY_GEN_PHASE_PRIVATE)
         index = any_index(g, m, g->depth / 2);
     else
         index = vy_gen_chance(g, 1, 16) ? out_of_bounds(g, m) : vy_gen_own_index(g, m, 1);
@@ -198,7 +200,7 @@ int vy_gen_store_to(vy_gen *g, unsigned m, int digest) {
     uint32_t value = VY_NONE;
     if (digest && is_integer)
         value = vy_gen_digest(g, type);
-    else if (vy_gen_takes_idiom(g, VY_GEN_EDGES))
+    else if (vy_gen_draws_idiom(g, VY_GEN_EDGES))
         value = vy_gen_guarded_load(g, &type);
     if (value == VY_NONE)
         value = vy_gen_expr(g, type, g->depth);
@@ -208,7 +210,7 @@ int vy_gen_store_to(vy_gen *g, unsigned m, int digest) {
 
 /* Opens an `if` around an access that some lanes do not make; says whether it did. */
 static int open_guard(vy_gen *g) {
-    int is_open = vy_gen_takes_idiom(g, VY_GEN_EDGES);
+    int is_open = vy_gen_draws_idiom(g, VY_GEN_EDGES);
     if (is_open)
         vy_draft_if(&g->draft, vy_gen_lane_condition(g));
     return is_open;
@@ -237,10 +239,10 @@ static void write_atomic(vy_gen *g, unsigned m) {
     stmt.op = memory->atomic;
     stmt.memory = memory->memory;
     /* Between workgroups only device scope orders; a chunk is one workgroup's alone. */
-    int own_group = memory->space == VY_SPACE_WORKGROUP || g->holds[m].base == VY_BASE_CHUNK;
+    int own_group = memory->space == VY_SPACE_WORKGROUP || g->ownership[m].base == VY_GEN_BASE_CHUNK;
     stmt.scope = own_group && vy_gen_chance(g, 1, 2) ? VYRE_SCOPE_WORKGROUP : VYRE_SCOPE_DEVICE;
     stmt.order = (uint8_t)vy_gen_below(g, stmt.op == VYRE_ATOMIC_LOAD ? VYRE_ORDER_RELEASE : VYRE_ORDER_COUNT);
-    stmt.a = g->holds[m].base == VY_BASE_CHUNK ? chunk_index(g, m) : any_index(g, m, g->depth / 2);
+    stmt.a = g->ownership[m].base == VY_GEN_BASE_CHUNK ? chunk_index(g, m) : any_index(g, m, g->depth / 2);
     if (stmt.op != VYRE_ATOMIC_LOAD)
         stmt.b = vy_gen_expr(g, (vyre_type)memory->type, g->depth);
     vy_draft_stmt(&g->draft, &stmt, NULL, 0, NULL, NULL);
@@ -250,7 +252,7 @@ int vy_gen_atomic(vy_gen *g) {
     uint32_t start = g->memory_count ? vy_gen_below(g, g->memory_count) : 0;
     for (uint32_t i = 0; i < g->memory_count; i++) {
         unsigned m = (start + i) % g->memory_count;
-        if (g->holds[m].phase != VY_PHASE_ATOMIC)
+        if (g->ownership[m].phase != VY_GEN_PHASE_ATOMIC)
             continue;
         int is_open = open_guard(g);
         write_atomic(g, m);
@@ -263,22 +265,22 @@ int vy_gen_atomic(vy_gen *g) {
 
 /* ---- barriers ---- */
 
-vy_hold vy_gen_draw_own(vy_gen *g, const vy_gen_memory *memory, vy_base base) {
-    vy_hold hold = {.phase = VY_PHASE_OWN, .base = (uint8_t)base, .stride = 1};
-    uint32_t size = base == VY_BASE_GLOBAL ? g->total : g->size;
-    hold.map = (uint8_t)vy_gen_below(g, base == VY_BASE_CHUNK ? VY_MAP_OFFSET : VY_MAP_SCATTER + 1);
+vy_gen_ownership vy_gen_draw_ownership(vy_gen *g, const vy_gen_memory *memory, vy_gen_base base) {
+    vy_gen_ownership hold = {.phase = VY_GEN_PHASE_OWN, .base = (uint8_t)base, .stride = 1};
+    uint32_t size = base == VY_GEN_BASE_GLOBAL ? g->total : g->size;
+    hold.map = (uint8_t)vy_gen_below(g, base == VY_GEN_BASE_CHUNK ? VY_GEN_MAP_OFFSET : VY_GEN_MAP_SCATTER + 1);
     /* Mostly identity: owned elements that exist. A chunk may not be left, so xor needs a whole power of two there. */
-    if (vy_gen_chance(g, 2, 5) || (base == VY_BASE_CHUNK && hold.map == VY_MAP_XOR && (size & (size - 1))))
-        hold.map = VY_MAP_IDENTITY;
-    if (hold.map == VY_MAP_SCATTER && vy_gen_chance(g, 3, 4))
-        hold.map = VY_MAP_ROTATE;
-    if (hold.map == VY_MAP_ROTATE || hold.map == VY_MAP_XOR || hold.map == VY_MAP_OFFSET)
+    if (vy_gen_chance(g, 2, 5) || (base == VY_GEN_BASE_CHUNK && hold.map == VY_GEN_MAP_XOR && (size & (size - 1))))
+        hold.map = VY_GEN_MAP_IDENTITY;
+    if (hold.map == VY_GEN_MAP_SCATTER && vy_gen_chance(g, 3, 4))
+        hold.map = VY_GEN_MAP_ROTATE;
+    if (hold.map == VY_GEN_MAP_ROTATE || hold.map == VY_GEN_MAP_XOR || hold.map == VY_GEN_MAP_OFFSET)
         hold.k = vy_gen_below(g, size + 1);
-    if (hold.map == VY_MAP_XOR)
-        hold.k &= base == VY_BASE_CHUNK ? size - 1 : 63;
-    if (hold.map == VY_MAP_SCATTER)
+    if (hold.map == VY_GEN_MAP_XOR)
+        hold.k &= base == VY_GEN_BASE_CHUNK ? size - 1 : 63;
+    if (hold.map == VY_GEN_MAP_SCATTER)
         hold.k = (uint32_t)vy_rng_next(&g->rng) | 1; /* odd: a bijection of u32 */
-    if (hold.map != VY_MAP_SCATTER && memory->count > 2 * size && vy_gen_chance(g, 1, 2))
+    if (hold.map != VY_GEN_MAP_SCATTER && memory->count > 2 * size && vy_gen_chance(g, 1, 2))
         hold.stride = (uint8_t)vy_gen_below(g, 3) + 1;
     return hold;
 }
@@ -289,29 +291,32 @@ static int may_change(const vy_gen *g, unsigned m, vyre_scope scope) {
         return 1;
     if (memory->space != VY_SPACE_BUFFER || memory->access != VYRE_ACCESS_READ_WRITE || g->function)
         return 0;
-    if (g->holds[m].phase != VY_PHASE_OWN && g->holds[m].phase != VY_PHASE_SHARED)
+    if (g->ownership[m].phase != VY_GEN_PHASE_OWN && g->ownership[m].phase != VY_GEN_PHASE_SHARED)
         return 0;
-    return g->holds[m].base == VY_BASE_CHUNK || scope == VYRE_SCOPE_DEVICE;
+    return g->ownership[m].base == VY_GEN_BASE_CHUNK || scope == VYRE_SCOPE_DEVICE;
 }
 
 /* What a memory may become behind a barrier. */
-static vy_hold draw_hold(vy_gen *g, unsigned m) {
+static vy_gen_ownership draw_hold(vy_gen *g, unsigned m) {
     const vy_gen_memory *memory = &g->memories[m];
-    vy_hold now = g->holds[m];
-    vy_hold shared = {.phase = VY_PHASE_SHARED, .base = now.base, .stride = now.stride};
+    vy_gen_ownership now = g->ownership[m];
+    vy_gen_ownership shared = {.phase = VY_GEN_PHASE_SHARED, .base = now.base, .stride = now.stride};
     if (memory->space == VY_SPACE_BUFFER) {
-        vy_hold own = vy_gen_draw_own(g, memory, (vy_base)now.base);
-        if (now.base == VY_BASE_CHUNK)
+        vy_gen_ownership own = vy_gen_draw_ownership(g, memory, (vy_gen_base)now.base);
+        if (now.base == VY_GEN_BASE_CHUNK)
             own.stride = now.stride; /* another stride is another chunk: other workgroups' elements */
         return vy_gen_chance(g, 1, 2) ? own : shared;
     }
     if (memory->atomic != VYRE_ATOMIC_COUNT && vy_gen_chance(g, 1, 3))
-        return (vy_hold){.phase = VY_PHASE_ATOMIC};
+        return (vy_gen_ownership){.phase = VY_GEN_PHASE_ATOMIC};
     if (g->function) /* only the caller's slot is known to be owned */
-        return memory->slot != VY_NONE && vy_gen_chance(g, 1, 2)
-                   ? (vy_hold){.phase = VY_PHASE_OWN, .base = VY_BASE_PARAM, .stride = 1, .k = memory->slot}
-                   : (vy_hold){.phase = VY_PHASE_SHARED};
-    return vy_gen_chance(g, 1, 2) ? vy_gen_draw_own(g, memory, VY_BASE_LOCAL) : (vy_hold){.phase = VY_PHASE_SHARED};
+        return memory->slot != VY_NONE && vy_gen_chance(g, 1, 2) ? (vy_gen_ownership){.phase = VY_GEN_PHASE_OWN,
+                                                                                      .base = VY_GEN_BASE_PARAM,
+                                                                                      .stride = 1,
+                                                                                      .k = memory->slot}
+                                                                 : (vy_gen_ownership){.phase = VY_GEN_PHASE_SHARED};
+    return vy_gen_chance(g, 1, 2) ? vy_gen_draw_ownership(g, memory, VY_GEN_BASE_LOCAL)
+                                  : (vy_gen_ownership){.phase = VY_GEN_PHASE_SHARED};
 }
 
 static void write_barrier(vy_gen *g, vyre_scope scope) {
@@ -341,11 +346,11 @@ int vy_gen_barrier(vy_gen *g) {
     uint32_t fresh =
         0; /* memories that are shared now; loaded only when all phases are settled, as an index may load too */
     for (unsigned m = 0; m < g->memory_count; m++) {
-        vy_phase before = (vy_phase)g->holds[m].phase;
+        vy_gen_phase before = (vy_gen_phase)g->ownership[m].phase;
         if (!may_change(g, m, scope) || vy_gen_chance(g, 1, 3))
             continue;
-        g->holds[m] = draw_hold(g, m);
-        fresh |= (uint32_t)(g->holds[m].phase == VY_PHASE_SHARED && before != VY_PHASE_SHARED) << m;
+        g->ownership[m] = draw_hold(g, m);
+        fresh |= (uint32_t)(g->ownership[m].phase == VY_GEN_PHASE_SHARED && before != VY_GEN_PHASE_SHARED) << m;
     }
     for (unsigned m = 0; m < g->memory_count; m++)
         if ((fresh >> m & 1) && vy_gen_chance(g, 2, 3))
@@ -353,13 +358,13 @@ int vy_gen_barrier(vy_gen *g) {
     return 1;
 }
 
-void vy_gen_settle(vy_gen *g, const vy_hold *holds) {
-    if (memcmp(g->holds, holds, g->memory_count * sizeof *holds) == 0)
+void vy_gen_restore_phases(vy_gen *g, const vy_gen_ownership *ownership) {
+    if (memcmp(g->ownership, ownership, g->memory_count * sizeof *ownership) == 0)
         return;
     int grid = 0;
     for (unsigned m = 0; m < g->memory_count; m++)
-        grid |= g->memories[m].space == VY_SPACE_BUFFER && holds[m].base == VY_BASE_GLOBAL &&
-                memcmp(&g->holds[m], &holds[m], sizeof *holds) != 0;
+        grid |= g->memories[m].space == VY_SPACE_BUFFER && ownership[m].base == VY_GEN_BASE_GLOBAL &&
+                memcmp(&g->ownership[m], &ownership[m], sizeof *ownership) != 0;
     write_barrier(g, grid ? VYRE_SCOPE_DEVICE : VYRE_SCOPE_WORKGROUP);
-    memcpy(g->holds, holds, g->memory_count * sizeof *holds);
+    memcpy(g->ownership, ownership, g->memory_count * sizeof *ownership);
 }

@@ -3,15 +3,15 @@
  * Passes go from coarse to fine, each trying edits of the current case until none helps, and all again until a round changes nothing or
  * the tries are used up. A candidate is offered only if it is valid and can be dispatched. Every accepted candidate has fewer
  * or simpler parts, except after inlining, which happens at most once; so there is an end even without the bound on tries. */
-#include "generate/rewrite.h"
+#include "generate/shrink_edit.h"
 #include "ir/draft.h"
 #include "ir/eval.h"
 #include "ir/validate/check.h"
 
 typedef struct shrinker {
     vyre_case *current;
-    vy_launch launch; /* of current */
-    vy_edits edits;   /* of current */
+    vy_launch launch;      /* of current */
+    vy_shrink_edits edits; /* of current */
     vyre_still_fails *fails;
     void *user;
     unsigned tries;
@@ -29,8 +29,8 @@ static int stopped(const shrinker *s) {
 static void clear_edits(shrinker *s) {
     if (s->status != VYRE_OK)
         return;
-    vy_edits_free(&s->edits);
-    s->status = vy_edits_start(&s->edits, s->current->program, &s->launch, s->error);
+    vy_shrink_edits_free(&s->edits);
+    s->status = vy_shrink_edits_init(&s->edits, s->current->program, &s->launch, s->error);
 }
 
 /* Takes over `candidate`, and keeps it if it still fails. */
@@ -54,7 +54,7 @@ static int try_edits(shrinker *s) {
     vyre_case *candidate;
     if (stopped(s))
         return 0;
-    vyre_status status = vy_rewrite(s->current, &s->launch, &s->edits, &candidate, s->error);
+    vyre_status status = vy_shrink_apply(s->current, &s->launch, &s->edits, &candidate, s->error);
     if (status == VYRE_NO_MEMORY)
         s->status = status;
     int accepted = status == VYRE_OK && offer(s, candidate);
@@ -66,7 +66,7 @@ static int try_edits(shrinker *s) {
 
 static void delete_range(shrinker *s, uint32_t first, uint32_t end) {
     for (uint32_t i = first; i < end; i++)
-        s->edits.stmts[i] = s->current->program->stmts.items[i].end <= end ? VY_EDIT_DELETE : VY_EDIT_KEEP;
+        s->edits.stmts[i] = s->current->program->stmts.items[i].end <= end ? VY_SHRINK_DELETE : VY_SHRINK_KEEP;
 }
 
 /* From the end, as what comes late is used by less; halves, quarters, … single statements. */
@@ -80,13 +80,13 @@ static void delete_statements(shrinker *s) {
         }
 }
 
-/* Bodies in place of what holds them; branches away. */
+/* Bodies in place of what ownership them; branches away. */
 static void unwrap_statements(shrinker *s) {
-    static const uint8_t edits[] = {VY_EDIT_BODY, VY_EDIT_OTHER, VY_EDIT_NO_ELSE};
+    static const uint8_t edits[] = {VY_SHRINK_BODY, VY_SHRINK_ELSE_BODY, VY_SHRINK_NO_ELSE};
     for (uint32_t i = s->current->program->stmts.count; i-- > 0 && !stopped(s);) {
         for (unsigned e = 0; e < sizeof edits && i < s->current->program->stmts.count; e++) {
             const vy_stmt *stmt = &s->current->program->stmts.items[i];
-            if (!vy_stmt_is_structured(stmt->kind) || (edits[e] != VY_EDIT_BODY && stmt->middle == stmt->end))
+            if (!vy_stmt_is_structured(stmt->kind) || (edits[e] != VY_SHRINK_BODY && stmt->middle == stmt->end))
                 break;
             /* Names that were in blocks of their own may meet now. */
             for (int rename = 0; rename < 2; rename++) {
@@ -198,15 +198,15 @@ static void inline_functions(shrinker *s) {
 }
 
 /* One thing of a kind at a time, the last first: its uses become literals or go. A count or grid that used it becomes a number. */
-typedef uint8_t *edit_array(vy_edits *edits);
+typedef uint8_t *edit_array(vy_shrink_edits *edits);
 
-static uint8_t *variable_edits(vy_edits *edits) {
+static uint8_t *variable_edits(vy_shrink_edits *edits) {
     return edits->variables;
 }
-static uint8_t *memory_edits(vy_edits *edits) {
+static uint8_t *memory_edits(vy_shrink_edits *edits) {
     return edits->memories;
 }
-static uint8_t *result_edits(vy_edits *edits) {
+static uint8_t *result_edits(vy_shrink_edits *edits) {
     return edits->results;
 }
 
@@ -242,15 +242,15 @@ static void drop_declarations(shrinker *s) {
 /* ---- geometry and data ---- */
 
 /* A number that may become smaller, in the edits as they are now. */
-typedef uint32_t *edit_number(vy_edits *edits, uint32_t index);
+typedef uint32_t *edit_number(vy_shrink_edits *edits, uint32_t index);
 
-static uint32_t *group_edit(vy_edits *edits, uint32_t index) {
+static uint32_t *group_edit(vy_shrink_edits *edits, uint32_t index) {
     return &edits->groups[index];
 }
-static uint32_t *workgroup_edit(vy_edits *edits, uint32_t index) {
+static uint32_t *workgroup_edit(vy_shrink_edits *edits, uint32_t index) {
     return &edits->workgroup[index];
 }
-static uint32_t *count_edit(vy_edits *edits, uint32_t index) {
+static uint32_t *count_edit(vy_shrink_edits *edits, uint32_t index) {
     return &edits->counts[index];
 }
 
@@ -409,7 +409,7 @@ vyre_status vyre_shrink(const vyre_case *start, vyre_still_fails *fails, void *u
     s.status = vy_launch_resolve(s.current->program, &s.current->arguments, &s.launch, s.error);
     clear_edits(&s);
     shrink(&s);
-    vy_edits_free(&s.edits);
+    vy_shrink_edits_free(&s.edits);
     if (s.status != VYRE_OK) {
         vyre_case_free(s.current);
         return s.status;

@@ -1,5 +1,5 @@
 /* Blocks of random statements: which kind comes next, and the simple kinds. */
-#include "generate/gen.h"
+#include "generate/generator.h"
 #include "ir/eval.h"
 #include "ir/rows.h"
 
@@ -14,7 +14,7 @@ static uint32_t value(vy_gen *g, vyre_type type, int *is_uniform) {
 static int write_declaration(vy_gen *g, int is_mutable) {
     vyre_type type = VYRE_TYPE_COUNT;
     int is_uniform = 0;
-    uint32_t a = vy_gen_takes_idiom(g, VY_GEN_EDGES) ? vy_gen_guarded_load(g, &type) : VY_NONE;
+    uint32_t a = vy_gen_draws_idiom(g, VY_GEN_EDGES) ? vy_gen_guarded_load(g, &type) : VY_NONE;
     if (a == VY_NONE) {
         type = vy_gen_type(g);
         a = value(g, type, &is_uniform);
@@ -76,9 +76,10 @@ static int write_collective(vy_gen *g) {
     if (row->operands > 1) {
         int uniform = op == VYRE_COLLECTIVE_BROADCAST;
         if (vy_gen_chance(g, 3, 4)) /* a lane that may exist */
-            stmt.b = vy_gen_with(g, VYRE_OP_REM, VYRE_TYPE_U32,
-                                 uniform ? vy_gen_uniform_expr(g, VYRE_TYPE_U32, 1) : vy_gen_expr(g, VYRE_TYPE_U32, 1),
-                                 stmt.width ? stmt.width : g->size);
+            stmt.b = vy_gen_with_literal(g, VYRE_OP_REM, VYRE_TYPE_U32,
+                                         uniform ? vy_gen_uniform_expr(g, VYRE_TYPE_U32, 1)
+                                                 : vy_gen_expr(g, VYRE_TYPE_U32, 1),
+                                         stmt.width ? stmt.width : g->size);
         else
             stmt.b = uniform ? vy_gen_uniform_expr(g, VYRE_TYPE_U32, 2) : vy_gen_expr(g, VYRE_TYPE_U32, 2);
     }
@@ -130,7 +131,7 @@ static const kind_row kinds[VY_STMT_KIND_COUNT] = {
     [VY_STMT_REGION] = {vy_gen_region, 2, 0, 0},
 };
 
-void vy_gen_weigh(vy_gen *g) {
+void vy_gen_set_weights(vy_gen *g) {
     g->weight_sum = 0;
     for (int kind = 0; kind < VY_STMT_KIND_COUNT; kind++) {
         const kind_row *row = &kinds[kind];
@@ -143,7 +144,7 @@ void vy_gen_weigh(vy_gen *g) {
 static void write_statement(vy_gen *g) {
     g->left--;
     g->work += g->place.times;
-    vy_gen_allow(g);
+    vy_gen_start_statement(g);
     for (int i = 0; i < 6; i++) {
         uint32_t draw = vy_gen_below(g, g->weight_sum);
         int kind = 0;

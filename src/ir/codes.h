@@ -2,7 +2,9 @@
  *
  * Each room keeps its rows in a file of its own beside this one; codes.c joins them. X(CODE, title, text, fix): the code is
  * a letter and three digits, stable for ever. T = text form, V = validator, W = wire form,
- * B = builder, D = dialect files (TOML and manifests), R = found while running. */
+ * B = builder, D = dialect files (TOML and manifests), R = found while running.
+ *
+ * A row with a fix has a case in tests/tool/fixes, which applies it. */
 #ifndef VY_IR_CODES_H
 #define VY_IR_CODES_H
 

@@ -70,8 +70,8 @@ static void declare_arrays(vy_inliner *in, const vy_function *root, uint32_t fir
             char text[2 * VY_LIMIT_NAME + 2];
             snprintf(text, sizeof text, "%s_%s", vy_name_text(p, f->name),
                      vy_name_text(p, p->memories.items[f->first_memory + i].name));
-            for (char *dot = strchr(text, '.'); dot; dot = strchr(dot, '.'))
-                *dot = '_'; /* a function that stands for an op */
+            for (char *at = text + strcspn(text, ".:-"); *at; at += strcspn(at, ".:-"))
+                *at = '_'; /* a function that stands for an op */
             declare_array(in, f->first_memory + i, vy_inline_free_name(in, text, &p->names));
         }
     }

@@ -546,3 +546,15 @@ int vy_launch_fit_counts(const vyre_program *program, const vyre_arguments *argu
 int vy_launch_fit(const vyre_program *program, const vyre_arguments *arguments, vy_launch *launch) {
     return (!program->buffer_count || bytes_fit(program, launch)) && vy_launch_fit_counts(program, arguments, launch);
 }
+
+/* ---- ends ---- */
+
+vyre_status vy_launch_fail_trapped(const vyre_program *program, uint32_t stmt, const vyre_trap *trap,
+                                   vyre_error *error) {
+    vy_position at = vy_stmt_position(program, stmt);
+    vyre_status status = vy_fail(error, VYRE_TRAPPED, NULL, "invocation %" PRIu64 " trapped with code %" PRIu32,
+                                 trap->invocation, trap->code);
+    if (at.line)
+        vy_fail_where(error, "%s:%" PRIu32 ":%" PRIu32, vy_source_name(program->source), at.line, at.column);
+    return status;
+}

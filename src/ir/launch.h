@@ -47,6 +47,10 @@ int vy_launch_fit_counts(const vyre_program *program, const vyre_arguments *argu
  * VYRE_LIMIT  as above */
 vyre_status vy_launch_check_groups(const vyre_program *program, const uint32_t groups[3], vyre_error *error);
 
+/* VYRE_TRAPPED, with the source position of statement `stmt`, which executed the trap, if the program has it. */
+vyre_status vy_launch_fail_trapped(const vyre_program *program, uint32_t stmt, const vyre_trap *trap,
+                                   vyre_error *error);
+
 /* Notes in a program that is complete what dispatches ask again and again. */
 void vy_launch_describe(vyre_program *program);
 

@@ -44,8 +44,8 @@ typedef enum vy_instruction_code {
     VY_CODE_BARRIER,     /* stops until the workgroup is there */
     VY_CODE_COLLECTIVE,  /* the same, then r = of a, b */
     VY_CODE_PRINT,       /* `site`, arguments: registers lists[a …] */
-    /* Of level legal alone (legal.h). */
-    VY_CODE_INSIDE,     /* r elements of memory b from a on are there, and aligned if r > 1: else a breach */
+    /* Of level legal alone (lowered_env.h). */
+    VY_CODE_INSIDE,     /* r elements of memory b from a on are there, and aligned if r > 1: else a violation */
     VY_CODE_LOAD_WIDE,  /* registers lists[r …] = c elements of memory b from a on */
     VY_CODE_STORE_WIDE, /* the other way */
     VY_CODE_REPORT,     /* as TRAP, but control goes on */
@@ -142,7 +142,7 @@ struct vyre_oracle {
     uint8_t is_legal;  /* of level legal: arrays start with garbage */
     uint8_t orders;    /* has an atomic that acquires or releases */
     uint8_t serial;    /* results depend on the schedule: one thread, ascending order */
-    uint8_t is_device; /* ops are computed as a device with the profile `exact` does (device.h) */
+    uint8_t is_device; /* ops are computed as a device with the profile `exact` does (adversarial_device.h) */
     uint64_t exact;
 };
 

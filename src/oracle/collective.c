@@ -6,7 +6,7 @@
  * holds every tree of size 2^k that any prefix of any subgroup needs. A prefix is then folded from its smallest tree to its largest; all
  * prefixes advance together, one level at a time, so that the kernel runs over many lanes. */
 #include "ir/codes.h"
-#include "oracle/breach.h"
+#include "oracle/violation.h"
 
 /* A group of lanes that exchange values: [first, first + count). */
 typedef struct segment {
@@ -174,18 +174,18 @@ static void check_native(const vy_worker *worker, const vy_group *group, const v
         segment s = segment_of(i, width, n);
         if (lanes[i] < s.count)
             continue;
-        vy_breach_keep(worker->run, &(vy_breach){.code = VY_R009,
-                                                 .site = in->site,
-                                                 .invocation = group->index * n + i,
-                                                 .index = lanes[i],
-                                                 .bound = s.count});
+        vy_violation_keep(worker->run, &(vy_violation){.code = VY_R009,
+                                                       .site = in->site,
+                                                       .invocation = group->index * n + i,
+                                                       .index = lanes[i],
+                                                       .bound = s.count});
     }
 }
 
-void vy_collective_meet(vy_worker *worker, vy_group *group, const vy_instruction *in) {
+void vy_collective_run(vy_worker *worker, vy_group *group, const vy_instruction *in) {
     const vy_stmt *stmt = &worker->run->program->stmts.items[in->site];
     uint32_t n = worker->run->layout.unit;
-    uint64_t *values = worker->meeting, *operands = values + n, *results = operands + n, *room = results + n;
+    uint64_t *values = worker->sync_rows, *operands = values + n, *results = operands + n, *room = results + n;
     for (uint32_t w = 0; w < group->warp_count; w++) {
         const vy_warp *warp = &group->warps[w];
         const uint64_t *a = vy_register(worker, warp, in->a), *b = vy_register(worker, warp, in->b);

@@ -1,10 +1,10 @@
-/* Program to bytecode (bytecode.h): one walk over the statements, after analyse.c has found how long each variable lives. */
+/* Program to bytecode (bytecode.h): one walk over the statements, after liveness.c has found how long each variable lives. */
 #include "oracle/compile.h"
 
 #include "base/status.h"
 
 /* Statements of a straight run are counted by one instruction at its start; whatever may change the mask ends the run. */
-static void count_step(vy_compiler *c, uint32_t statements, uint32_t nodes) {
+static void count_step(vy_oracle_compiler *c, uint32_t statements, uint32_t nodes) {
     if (c->step == VY_NONE) {
         vy_emit(c, VY_CODE_STEP);
         if (c->failed)
@@ -15,12 +15,12 @@ static void count_step(vy_compiler *c, uint32_t statements, uint32_t nodes) {
     c->oracle->code.items[c->step].a += nodes;
 }
 
-void vy_emit_end_run(vy_compiler *c) {
+void vy_emit_end_run(vy_oracle_compiler *c) {
     c->step = VY_NONE;
 }
 
 /* Registers of variables whose last use lies in the statement (or loop) that just ended. */
-static void free_expired(vy_compiler *c, uint32_t stmt) {
+static void free_expired(vy_oracle_compiler *c, uint32_t stmt) {
     for (uint32_t v = c->expires[stmt - c->entry->first_stmt]; v != VY_NONE; v = c->lives[v].next) {
         const vy_variable *variable = &c->program->variables.items[c->entry->first_variable + v];
         if (!(c->lives[v].r & VY_SHARED) && !c->lives[v].is_borrowed)
@@ -28,15 +28,15 @@ static void free_expired(vy_compiler *c, uint32_t stmt) {
     }
 }
 
-uint32_t vy_emit_declare(vy_compiler *c, uint32_t variable) {
-    vy_life *life = &c->lives[variable - c->entry->first_variable];
+uint32_t vy_emit_declare(vy_oracle_compiler *c, uint32_t variable) {
+    vy_live_interval *life = &c->lives[variable - c->entry->first_variable];
     return life->r = vy_register_new(c, c->program->variables.items[variable].type);
 }
 
-static void emit_block(vy_compiler *c, uint32_t first, uint32_t end, uint32_t *join);
+static void emit_block(vy_oracle_compiler *c, uint32_t first, uint32_t end, uint32_t *join);
 
-static void emit_let(vy_compiler *c, const vy_stmt *stmt) {
-    vy_life *life = &c->lives[stmt->variable - c->entry->first_variable];
+static void emit_let(vy_oracle_compiler *c, const vy_stmt *stmt) {
+    vy_live_interval *life = &c->lives[stmt->variable - c->entry->first_variable];
     const vy_expr *value = &c->program->exprs.items[stmt->a];
     if (life->root != stmt->variable - c->entry->first_variable)
         return; /* another name for a value that does not change */
@@ -56,7 +56,7 @@ static void emit_let(vy_compiler *c, const vy_stmt *stmt) {
 
 /* ---- control ---- */
 
-static void emit_if(vy_compiler *c, uint32_t s, uint32_t *join) {
+static void emit_if(vy_oracle_compiler *c, uint32_t s, uint32_t *join) {
     const vy_stmt *stmt = &c->program->stmts.items[s];
     uint32_t condition = vy_emit_value(c, stmt->a), slot = vy_slots_new(c, 1), chain = VY_NONE;
     vy_emit_jump(c, VY_CODE_IF, slot, &chain)->a = condition;
@@ -78,8 +78,8 @@ static void emit_if(vy_compiler *c, uint32_t s, uint32_t *join) {
 }
 
 /* The body of a loop, the way back to `head`, and the exit, which `leave` waits for. `next` is the last instruction of the body. */
-static void emit_loop(vy_compiler *c, uint32_t s, uint32_t slot, uint32_t head, uint32_t leave, vy_instruction next,
-                      uint32_t *join) {
+static void emit_loop(vy_oracle_compiler *c, uint32_t s, uint32_t slot, uint32_t head, uint32_t leave,
+                      vy_instruction next, uint32_t *join) {
     uint32_t outer = c->loop_slot, chain = VY_NONE;
     c->loop_slot = slot;
     vy_emit_end_run(c);
@@ -97,7 +97,7 @@ static void emit_loop(vy_compiler *c, uint32_t s, uint32_t slot, uint32_t head, 
     free_expired(c, s);
 }
 
-static void emit_while(vy_compiler *c, uint32_t s, uint32_t *join) {
+static void emit_while(vy_oracle_compiler *c, uint32_t s, uint32_t *join) {
     const vy_stmt *stmt = &c->program->stmts.items[s];
     uint32_t slot = vy_slots_new(c, 2), leave = VY_NONE;
     vy_emit(c, VY_CODE_LOOP)->slot = slot;
@@ -111,7 +111,7 @@ static void emit_while(vy_compiler *c, uint32_t s, uint32_t *join) {
 }
 
 /* The step must keep its value while the body may assign to what it was computed from. */
-static uint32_t emit_step(vy_compiler *c, const vy_stmt *stmt, int *owned) {
+static uint32_t emit_step(vy_oracle_compiler *c, const vy_stmt *stmt, int *owned) {
     const vy_expr *step = &c->program->exprs.items[stmt->c];
     uint32_t r = vy_emit_value(c, stmt->c);
     *owned = vy_value_is_temporary(step, r);
@@ -124,7 +124,7 @@ static uint32_t emit_step(vy_compiler *c, const vy_stmt *stmt, int *owned) {
     return move->r;
 }
 
-static void emit_for(vy_compiler *c, uint32_t s, uint32_t *join) {
+static void emit_for(vy_oracle_compiler *c, uint32_t s, uint32_t *join) {
     const vy_stmt *stmt = &c->program->stmts.items[s];
     uint8_t type = c->program->exprs.items[stmt->a].type;
     int owned = 0;
@@ -153,19 +153,19 @@ static void emit_for(vy_compiler *c, uint32_t s, uint32_t *join) {
         vy_register_free(c, type, step);
 }
 
-static void emit_trap(vy_compiler *c, const vy_stmt *stmt, uint32_t *join) {
+static void emit_trap(vy_oracle_compiler *c, const vy_stmt *stmt, uint32_t *join) {
     uint32_t code = vy_emit_value(c, stmt->a);
     vy_emit_jump(c, VY_CODE_TRAP, 0, join)->a = code;
     vy_value_free(c, stmt->a, code);
     vy_emit_end_run(c);
 }
 
-static void emit_assign(vy_compiler *c, const vy_stmt *stmt) {
+static void emit_assign(vy_oracle_compiler *c, const vy_stmt *stmt) {
     vy_emit_expr(c, stmt->a, vy_register_variable(c, stmt->variable), 1);
 }
 
 /* Statements after which the next one follows. */
-static void (*const writers[VY_STMT_KIND_COUNT])(vy_compiler *c, const vy_stmt *stmt) = {
+static void (*const writers[VY_STMT_KIND_COUNT])(vy_oracle_compiler *c, const vy_stmt *stmt) = {
     [VY_STMT_LET] = emit_let,
     [VY_STMT_VAR] = emit_let,
     [VY_STMT_ASSIGN] = emit_assign,
@@ -181,7 +181,7 @@ static void (*const writers[VY_STMT_KIND_COUNT])(vy_compiler *c, const vy_stmt *
 };
 
 /* The others. */
-static void emit_control(vy_compiler *c, uint32_t s, uint32_t *join) {
+static void emit_control(vy_oracle_compiler *c, uint32_t s, uint32_t *join) {
     const vy_stmt *stmt = &c->program->stmts.items[s];
     switch ((vy_stmt_kind)stmt->kind) {
     case VY_STMT_IF:
@@ -212,7 +212,7 @@ static void emit_control(vy_compiler *c, uint32_t s, uint32_t *join) {
     free_expired(c, s);
 }
 
-static void emit_stmt(vy_compiler *c, uint32_t s, uint32_t *join) {
+static void emit_stmt(vy_oracle_compiler *c, uint32_t s, uint32_t *join) {
     const vy_stmt *stmt = &c->program->stmts.items[s];
     c->stmt = s;
     c->nodes = c->node_counts[s - c->entry->first_stmt];
@@ -227,14 +227,14 @@ static void emit_stmt(vy_compiler *c, uint32_t s, uint32_t *join) {
 }
 
 /* `join` collects the instructions that wait for the end of the construct around the block. */
-static void emit_block(vy_compiler *c, uint32_t first, uint32_t end, uint32_t *join) {
+static void emit_block(vy_oracle_compiler *c, uint32_t first, uint32_t end, uint32_t *join) {
     for (uint32_t s = first; s < end && !c->failed; s = c->program->stmts.items[s].end)
         emit_stmt(c, s, join);
 }
 
 /* ---- declarations ---- */
 
-static void lay_out_memories(vy_compiler *c) {
+static void lay_out_memories(vy_oracle_compiler *c) {
     vyre_oracle *oracle = c->oracle;
     for (uint32_t i = 0; i < c->entry->memory_count; i++) {
         const vy_memory *memory = &c->program->memories.items[c->entry->first_memory + i];
@@ -252,12 +252,12 @@ static void lay_out_memories(vy_compiler *c) {
     }
 }
 
-static void declare_params(vy_compiler *c) {
+static void declare_params(vy_oracle_compiler *c) {
     for (uint32_t i = 0; i < c->program->param_count; i++)
         c->lives[i].r = vy_register_shared(c, &(vy_shared_value){.kind = VY_SHARED_PARAM, .index = i});
 }
 
-static void compiler_start(vy_compiler *c, vyre_oracle *oracle) {
+static void compiler_start(vy_oracle_compiler *c, vyre_oracle *oracle) {
     memset(c, 0, sizeof *c);
     c->oracle = oracle;
     c->program = oracle->program;
@@ -271,11 +271,11 @@ static void compiler_start(vy_compiler *c, vyre_oracle *oracle) {
 }
 
 vyre_status vy_oracle_compile(vyre_oracle *oracle, vyre_error *error) {
-    vy_compiler compiler, *c = &compiler;
+    vy_oracle_compiler compiler, *c = &compiler;
     compiler_start(c, oracle);
     oracle->is_legal = oracle->program->level == VYRE_LEVEL_LEGAL;
     oracle->polls = VY_NONE;
-    if (vy_compiler_analyse(c)) {
+    if (vy_oracle_compiler_liveness(c)) {
         lay_out_memories(c);
         declare_params(c);
         uint32_t join = VY_NONE;
@@ -291,9 +291,9 @@ vyre_status vy_oracle_compile(vyre_oracle *oracle, vyre_error *error) {
     int failed = c->failed;
     const char *refused = c->refused;
     vyre_type type = c->refused_type;
-    vy_compiler_free(c);
+    vy_oracle_compiler_free(c);
     if (refused && !failed)
-        return vy_fail(error, VYRE_UNSUPPORTED, "legalise the program for this device (vy_legalise)",
+        return vy_fail(error, VYRE_UNSUPPORTED, "legalise the program for this device (vy_legalize)",
                        "the device has no %s of %s", refused, vyre_type_name(type));
     return failed ? vy_fail_memory(error, "the oracle's form of a program") : VYRE_OK;
 }

@@ -1,9 +1,9 @@
 /* The compiler's state, and what its files share:
  *
- *   analyse.c          how long variables live
- *   compile_code.c     instructions and registers
+ *   liveness.c          how long variables live
+ *   compile_emit.c     instructions and registers
  *   compile_expr.c     expressions
- *   compile_effect.c   statements with an effect
+ *   compile_memory.c   statements with an effect
  *   compile.c          control, declarations, the program */
 #ifndef VY_ORACLE_COMPILE_H
 #define VY_ORACLE_COMPILE_H
@@ -13,16 +13,16 @@
 #define VY_LITERAL_SLOTS 256
 
 /* The life of a variable of the entry, by its place in the entry's range. */
-typedef struct vy_life {
+typedef struct vy_live_interval {
     uint32_t root;       /* the variable whose register it uses: itself, or the one it is another name for */
     uint32_t next;       /* next variable that expires at the same statement */
     uint32_t stmt;       /* the declaring statement; 0 for params */
     uint32_t last;       /* of a root: the statement, or loop, after which no name of it is used; VY_NONE for params */
     uint32_t r;          /* register */
     uint8_t is_borrowed; /* `r` belongs to a literal, a len or an id, not to the variable */
-} vy_life;
+} vy_live_interval;
 
-typedef struct vy_compiler {
+typedef struct vy_oracle_compiler {
     vyre_oracle *oracle;
     const vyre_program *program;
     const vy_function *entry;
@@ -30,10 +30,10 @@ typedef struct vy_compiler {
     const char *refused; /* an op that the device has not; NULL if none */
     vyre_type refused_type;
     vy_instruction sink;
-    /* From analyse.c: one block of memory. */
+    /* From liveness.c: one block of memory. */
     void *block;
     size_t block_size;
-    vy_life *lives;
+    vy_live_interval *lives;
     uint32_t *expires;     /* per statement of the entry: first variable whose life ends there */
     uint32_t *node_counts; /* per statement of the entry: its expression nodes */
     uint8_t *has_load;     /* per expression of the entry */
@@ -49,66 +49,66 @@ typedef struct vy_compiler {
     uint32_t step;      /* the open STEP instruction */
     uint32_t stmt;
     uint32_t nodes;
-} vy_compiler;
+} vy_oracle_compiler;
 
-/* Fills the part from analyse.c. Returns 0 when memory is out. */
-int vy_compiler_analyse(vy_compiler *compiler);
-void vy_compiler_free(vy_compiler *compiler);
+/* Fills the part from liveness.c. Returns 0 when memory is out. */
+int vy_oracle_compiler_liveness(vy_oracle_compiler *compiler);
+void vy_oracle_compiler_free(vy_oracle_compiler *compiler);
 
-/* ---- compile_code.c. When memory is out, c->failed is set and what is given is harmless. ---- */
+/* ---- compile_emit.c. When memory is out, c->failed is set and what is given is harmless. ---- */
 
 /* Appends an instruction of the current statement. The pointer is valid until the next one. */
-vy_instruction *vy_emit(vy_compiler *c, vy_instruction_code code);
-uint32_t vy_emit_here(const vy_compiler *c); /* where the next one will stand */
+vy_instruction *vy_emit(vy_oracle_compiler *c, vy_instruction_code code);
+uint32_t vy_emit_here(const vy_oracle_compiler *c); /* where the next one will stand */
 /* Instructions that wait for the same target are chained, from VY_NONE on, until vy_emit_patch says that it is here. */
-vy_instruction *vy_emit_jump(vy_compiler *c, vy_instruction_code code, uint32_t slot, uint32_t *chain);
-void vy_emit_patch(vy_compiler *c, uint32_t chain);
+vy_instruction *vy_emit_jump(vy_oracle_compiler *c, vy_instruction_code code, uint32_t slot, uint32_t *chain);
+void vy_emit_patch(vy_oracle_compiler *c, uint32_t chain);
 
-uint32_t vy_register_new(vy_compiler *c, uint8_t type);
-void vy_register_free(vy_compiler *c, uint8_t type, uint32_t r);
-uint32_t vy_slots_new(vy_compiler *c, uint32_t count); /* given back by c->slots -= count */
+uint32_t vy_register_new(vy_oracle_compiler *c, uint8_t type);
+void vy_register_free(vy_oracle_compiler *c, uint8_t type, uint32_t r);
+uint32_t vy_slots_new(vy_oracle_compiler *c, uint32_t count); /* given back by c->slots -= count */
 /* Registers that hold what never changes; VY_NONE for a literal, or what is as constant, when there are too many. */
-uint32_t vy_register_shared(vy_compiler *c, const vy_shared_value *value);
-uint32_t vy_register_literal(vy_compiler *c, uint64_t bits);
-uint32_t vy_register_variable(const vy_compiler *c, uint32_t variable);
-uint32_t vy_register_len(vy_compiler *c, uint32_t memory);
-uint32_t vy_register_misalignment(vy_compiler *c, uint32_t memory);
-uint32_t vy_register_garbage(vy_compiler *c);
-uint32_t vy_register_builtin(vy_compiler *c, uint8_t builtin, uint8_t axis);
+uint32_t vy_register_shared(vy_oracle_compiler *c, const vy_shared_value *value);
+uint32_t vy_register_literal(vy_oracle_compiler *c, uint64_t bits);
+uint32_t vy_register_variable(const vy_oracle_compiler *c, uint32_t variable);
+uint32_t vy_register_len(vy_oracle_compiler *c, uint32_t memory);
+uint32_t vy_register_misalignment(vy_oracle_compiler *c, uint32_t memory);
+uint32_t vy_register_garbage(vy_oracle_compiler *c);
+uint32_t vy_register_builtin(vy_oracle_compiler *c, uint8_t builtin, uint8_t axis);
 
 /* ---- compile_expr.c ---- */
 
 /* Emits an expression and returns the register that holds it. `into` asks for that register (VY_NONE: any); masked then writes active
  * lanes only. The caller gives the register back with vy_value_free. */
-uint32_t vy_emit_expr(vy_compiler *c, uint32_t e, uint32_t into, int masked);
-uint32_t vy_emit_value(vy_compiler *c, uint32_t e); /* into any register */
-void vy_value_free(vy_compiler *c, uint32_t e, uint32_t r);
+uint32_t vy_emit_expr(vy_oracle_compiler *c, uint32_t e, uint32_t into, int masked);
+uint32_t vy_emit_value(vy_oracle_compiler *c, uint32_t e); /* into any register */
+void vy_value_free(vy_oracle_compiler *c, uint32_t e, uint32_t r);
 /* Whether the register of an expression was taken for it alone. */
 int vy_value_is_temporary(const vy_expr *expr, uint32_t r);
 /* How the lanes of a load are read. */
-uint8_t vy_loaded_type(vy_compiler *c, vyre_type type);
+uint8_t vy_loaded_type(vy_oracle_compiler *c, vyre_type type);
 /* Before an access without a guard: `elements` of them are inside. */
-vy_instruction *vy_emit_inside(vy_compiler *c, uint32_t memory, uint32_t index, uint32_t elements);
+vy_instruction *vy_emit_inside(vy_oracle_compiler *c, uint32_t memory, uint32_t index, uint32_t elements);
 /* The device has not what the program needs. */
-void vy_compiler_refuse(vy_compiler *c, const char *what, vyre_type type);
+void vy_oracle_compiler_refuse(vy_oracle_compiler *c, const char *what, vyre_type type);
 
-/* ---- compile_effect.c ---- */
+/* ---- compile_memory.c ---- */
 
-void vy_emit_store(vy_compiler *c, const vy_stmt *stmt);
-void vy_emit_atomic(vy_compiler *c, const vy_stmt *stmt);
-void vy_emit_collective(vy_compiler *c, const vy_stmt *stmt);
-void vy_emit_barrier(vy_compiler *c, const vy_stmt *stmt);
-void vy_emit_print(vy_compiler *c, const vy_stmt *stmt);
-void vy_emit_load_wide(vy_compiler *c, const vy_stmt *stmt);
-void vy_emit_store_wide(vy_compiler *c, const vy_stmt *stmt);
-void vy_emit_report(vy_compiler *c, const vy_stmt *stmt);
-void vy_emit_poll(vy_compiler *c, const vy_stmt *stmt);
+void vy_emit_store(vy_oracle_compiler *c, const vy_stmt *stmt);
+void vy_emit_atomic(vy_oracle_compiler *c, const vy_stmt *stmt);
+void vy_emit_collective(vy_oracle_compiler *c, const vy_stmt *stmt);
+void vy_emit_barrier(vy_oracle_compiler *c, const vy_stmt *stmt);
+void vy_emit_print(vy_oracle_compiler *c, const vy_stmt *stmt);
+void vy_emit_load_wide(vy_oracle_compiler *c, const vy_stmt *stmt);
+void vy_emit_store_wide(vy_oracle_compiler *c, const vy_stmt *stmt);
+void vy_emit_report(vy_oracle_compiler *c, const vy_stmt *stmt);
+void vy_emit_poll(vy_oracle_compiler *c, const vy_stmt *stmt);
 
 /* ---- compile.c ---- */
 
 /* The register of a variable that the current statement declares. */
-uint32_t vy_emit_declare(vy_compiler *c, uint32_t variable);
+uint32_t vy_emit_declare(vy_oracle_compiler *c, uint32_t variable);
 /* A straight run of statements ends: the mask may change. */
-void vy_emit_end_run(vy_compiler *c);
+void vy_emit_end_run(vy_oracle_compiler *c);
 
 #endif

@@ -1,29 +1,29 @@
 /* Expressions to bytecode. */
+#include "oracle/adversarial_device.h"
 #include "oracle/compile.h"
-#include "oracle/device.h"
 
 int vy_value_is_temporary(const vy_expr *expr, uint32_t r) {
     return expr->kind == VY_EXPR_OP || expr->kind == VY_EXPR_LOAD ||
            (expr->kind == VY_EXPR_LITERAL && !(r & VY_SHARED));
 }
 
-void vy_value_free(vy_compiler *c, uint32_t e, uint32_t r) {
+void vy_value_free(vy_oracle_compiler *c, uint32_t e, uint32_t r) {
     const vy_expr *expr = &c->program->exprs.items[e];
     if (vy_value_is_temporary(expr, r))
         vy_register_free(c, expr->type, r);
 }
 
-uint32_t vy_emit_value(vy_compiler *c, uint32_t e) {
+uint32_t vy_emit_value(vy_oracle_compiler *c, uint32_t e) {
     return vy_emit_expr(c, e, VY_NONE, 0);
 }
 
-void vy_compiler_refuse(vy_compiler *c, const char *what, vyre_type type) {
+void vy_oracle_compiler_refuse(vy_oracle_compiler *c, const char *what, vyre_type type) {
     c->refused = what;
     c->refused_type = type;
 }
 
 /* A device takes what it finds, also a NaN that is not the canonical one. */
-uint8_t vy_loaded_type(vy_compiler *c, vyre_type type) {
+uint8_t vy_loaded_type(vy_oracle_compiler *c, vyre_type type) {
     static const uint8_t raw[VYRE_TYPE_COUNT] = {[VYRE_TYPE_F16] = VYRE_TYPE_U16,
                                                  [VYRE_TYPE_BF16] = VYRE_TYPE_U16,
                                                  [VYRE_TYPE_F32] = VYRE_TYPE_U32,
@@ -31,20 +31,20 @@ uint8_t vy_loaded_type(vy_compiler *c, vyre_type type) {
     if (!c->oracle->is_device)
         return (uint8_t)type;
     if (!vy_device_has(c->oracle->exact, type))
-        vy_compiler_refuse(c, "a load", type);
+        vy_oracle_compiler_refuse(c, "a load", type);
     return raw[type] ? raw[type] : (uint8_t)type;
 }
 
-static vy_kernel *kernel_of(vy_compiler *c, vyre_op op, vyre_type result, vyre_type operand) {
+static vy_kernel *kernel_of(vy_oracle_compiler *c, vyre_op op, vyre_type result, vyre_type operand) {
     if (!c->oracle->is_device)
         return vy_op_is_approximate(op) ? vy_approximate_kernel(op, operand) : vy_eval_kernel(op, result, operand);
     vy_kernel *kernel = vy_device_kernel(c->oracle->exact, op, result, operand);
     if (!kernel)
-        vy_compiler_refuse(c, vyre_op_get(op)->name, vyre_type_bits(result) == 64 ? result : operand);
+        vy_oracle_compiler_refuse(c, vyre_op_get(op)->name, vyre_type_bits(result) == 64 ? result : operand);
     return kernel;
 }
 
-vy_instruction *vy_emit_inside(vy_compiler *c, uint32_t memory, uint32_t index, uint32_t elements) {
+vy_instruction *vy_emit_inside(vy_oracle_compiler *c, uint32_t memory, uint32_t index, uint32_t elements) {
     vy_instruction *inside = vy_emit(c, VY_CODE_INSIDE);
     inside->a = index;
     inside->b = memory - c->entry->first_memory;
@@ -52,7 +52,7 @@ vy_instruction *vy_emit_inside(vy_compiler *c, uint32_t memory, uint32_t index, 
     return inside;
 }
 
-static void emit_load_at(vy_compiler *c, uint32_t e, uint32_t index, uint32_t r) {
+static void emit_load_at(vy_oracle_compiler *c, uint32_t e, uint32_t index, uint32_t r) {
     const vy_expr *expr = &c->program->exprs.items[e];
     if (expr->op == VY_UNGUARDED) {
         vy_instruction *inside = vy_emit_inside(c, expr->a, index, 1);
@@ -71,7 +71,7 @@ static void emit_load_at(vy_compiler *c, uint32_t e, uint32_t index, uint32_t r)
 }
 
 /* A load with a condition runs under a mask: it gives zero to the lanes that are not active. Where no lane is, it is jumped over. */
-static uint32_t emit_predicated_load(vy_compiler *c, uint32_t e, uint32_t into) {
+static uint32_t emit_predicated_load(vy_oracle_compiler *c, uint32_t e, uint32_t into) {
     const vy_expr *expr = &c->program->exprs.items[e];
     uint32_t index = vy_emit_value(c, expr->b), condition = vy_emit_value(c, expr->c);
     /* Taken before the operands are given back: it is filled while they are still needed. */
@@ -91,7 +91,7 @@ static uint32_t emit_predicated_load(vy_compiler *c, uint32_t e, uint32_t into) 
     return r;
 }
 
-static uint32_t emit_load(vy_compiler *c, uint32_t e, uint32_t into) {
+static uint32_t emit_load(vy_oracle_compiler *c, uint32_t e, uint32_t into) {
     const vy_expr *expr = &c->program->exprs.items[e];
     if (expr->c != VY_NONE)
         return emit_predicated_load(c, e, into);
@@ -104,7 +104,7 @@ static uint32_t emit_load(vy_compiler *c, uint32_t e, uint32_t into) {
 
 /* Both arms are pure, so they are computed for every lane; but a load in an arm that the lane does not take is not meant by the program, and the
  * checkers must not see it (`i < len(x) ? x[i] : 0`). So arms with loads run under a mask. */
-static uint32_t emit_arm(vy_compiler *c, uint32_t e, uint32_t condition, int when) {
+static uint32_t emit_arm(vy_oracle_compiler *c, uint32_t e, uint32_t condition, int when) {
     if (!c->has_load[e - c->first_expr])
         return vy_emit_value(c, e);
     uint32_t slot = vy_slots_new(c, 1), chain = VY_NONE;
@@ -123,7 +123,7 @@ static uint32_t emit_arm(vy_compiler *c, uint32_t e, uint32_t condition, int whe
     return r;
 }
 
-static uint32_t emit_op(vy_compiler *c, uint32_t e, uint32_t into, int masked) {
+static uint32_t emit_op(vy_oracle_compiler *c, uint32_t e, uint32_t into, int masked) {
     const vy_expr *expr = &c->program->exprs.items[e];
     const uint32_t operands[3] = {expr->a, expr->b, expr->c};
     unsigned arity = vyre_op_get((vyre_op)expr->op)->arity;
@@ -151,7 +151,7 @@ static uint32_t emit_op(vy_compiler *c, uint32_t e, uint32_t into, int masked) {
     return result;
 }
 
-uint32_t vy_emit_expr(vy_compiler *c, uint32_t e, uint32_t into, int masked) {
+uint32_t vy_emit_expr(vy_oracle_compiler *c, uint32_t e, uint32_t into, int masked) {
     const vy_expr *expr = &c->program->exprs.items[e];
     uint32_t r = VY_NONE;
     switch ((vy_expr_kind)expr->kind) {

@@ -8,19 +8,20 @@
 #include "base/thread.h"
 #include "ir/launch.h"
 #include "oracle/bytecode.h"
+#include "oracle/run.h"
 
 typedef struct vy_run vy_run;
 typedef struct vy_worker vy_worker;
 typedef struct vy_group vy_group;
-typedef struct vy_check vy_check;             /* check.h */
-typedef struct vy_group_check vy_group_check; /* check.h */
+typedef struct vy_shadow_memory vy_shadow_memory; /* shadow_memory.h */
+typedef struct vy_group_shadow vy_group_shadow;   /* shadow_memory.h */
 
 /* Sees every finding of races (R001, R002), bounds (R003) and unwritten memory (R004); the list of diagnostics has one
  * for each place. memory: of the entry. */
 typedef void vy_finding_observer(void *user, uint32_t code, uint32_t memory, uint64_t element);
 
-/* What a device does as it pleases to programs of level legal (legal.h), and what else only tests ask for. */
-typedef struct vy_oracle_conditions {
+/* What a device does as it pleases to programs of level legal (lowered_env.h), and what else only tests ask for. */
+typedef struct vy_lowered_env {
     uint64_t garbage;      /* seed of what arrays start with, and of approximate results */
     uint64_t misalignment; /* seed of where buffers start; 0: on 16-byte boundaries */
     uint64_t poll;         /* an invocation's poll is true from its poll-th on, counted from 1; 0 = never */
@@ -29,7 +30,7 @@ typedef struct vy_oracle_conditions {
     uint8_t zeroes_arrays;         /* they start as zero, as at level source */
     vy_finding_observer *observer; /* NULL: none */
     void *observer_user;
-} vy_oracle_conditions;
+} vy_lowered_env;
 
 /* A set of lanes: ~0 or 0 per lane. With count 0 the words are unspecified, so emptying and testing cost nothing. */
 typedef struct vy_lanes {
@@ -39,7 +40,7 @@ typedef struct vy_lanes {
 
 typedef enum vy_stop {
     VY_STOP_RUNNABLE,
-    VY_STOP_MEET,  /* at a barrier or collective */
+    VY_STOP_SYNC,  /* at a barrier or collective */
     VY_STOP_YIELD, /* its quantum is used up */
     VY_STOP_END,
     VY_STOP_ABORT /* the run is over: budget, or a checker could go no further */
@@ -71,12 +72,12 @@ struct vy_group {
     uint64_t index; /* linear; of the first one if several run as one */
     vy_warp *warps;
     uint32_t warp_count;
-    uint8_t *memory;       /* workgroup arrays */
-    uint32_t epoch;        /* barriers passed */
-    uint8_t trapped;       /* an invocation did */
-    uint8_t is_ending;     /* at level legal: one reported, or a poll was true. The grid ends at its next barrier */
-    uint8_t state;         /* vy_group_state */
-    vy_group_check *check; /* NULL without checks */
+    uint8_t *memory;        /* workgroup arrays */
+    uint32_t epoch;         /* barriers passed */
+    uint8_t trapped;        /* an invocation did */
+    uint8_t is_ending;      /* at level legal: one reported, or a poll was true. The grid ends at its next barrier */
+    uint8_t state;          /* vy_group_state */
+    vy_group_shadow *check; /* NULL without checks */
 };
 
 /* How the lanes of a unit of work are cut into warps; fixed for a run. */
@@ -92,46 +93,47 @@ typedef struct vy_layout {
 
 struct vy_worker {
     vy_run *run;
-    uint64_t *shared;  /* shared registers */
-    uint64_t *scratch; /* VY_SCRATCH_ROWS rows of `stride` lanes */
-    uint64_t *meeting; /* VY_MEETING_ROWS rows of `unit` lanes, for collectives */
-    vy_group *group;   /* the one it runs, unless groups outlive a worker's turn */
+    uint64_t *shared;    /* shared registers */
+    uint64_t *scratch;   /* VY_SCRATCH_ROWS rows of `stride` lanes */
+    uint64_t *sync_rows; /* VY_SYNC_ROWS rows of `unit` lanes, for collectives */
+    vy_group *group;     /* the one it runs, unless groups outlive a worker's turn */
     uint64_t steps, evaluations, prints;
-    uint64_t checkpoint; /* steps at which to look at the budget */
+    uint64_t checkpoint; /* steps at which to look at the budget and at the end of the run */
     uint64_t reported;   /* steps already added to the run's total */
     vyre_trap trap;
     uint32_t trap_stmt; /* where it trapped */
     int trapped;
     int is_over; /* a poll was true */
 };
-enum { VY_SCRATCH_ROWS = 3, VY_MEETING_ROWS = 8 };
+enum { VY_SCRATCH_ROWS = 3, VY_SYNC_ROWS = 8 };
 
-/* What breach.h looks for, at one place of the program. */
-typedef struct vy_breach {
+/* What violation.h looks for, at one place of the program. */
+typedef struct vy_violation {
     uint32_t code;       /* vy_code */
-    uint32_t site;       /* as in check.h */
+    uint32_t site;       /* as in shadow_memory.h */
     uint32_t memory;     /* accesses */
     uint64_t invocation; /* who did it, or waits */
     uint64_t missing;    /* divergence: who does not come; wide access: elements past the boundary */
     uint64_t index;      /* the element or lane asked for */
     uint64_t bound;      /* how many there are; wide access: how many are accessed */
-} vy_breach;
-enum { VY_MAX_BREACHES = 32 };
+} vy_violation;
+enum { VY_MAX_VIOLATIONS = 32 };
 
 struct vy_run {
     const vyre_oracle *oracle;
     const vyre_program *program;
     const vy_launch *launch;
     const vyre_oracle_options *options;
-    vy_oracle_conditions conditions;
+    vy_lowered_env conditions;
+    vy_run_end end;
     vy_layout layout;
-    uint8_t **buffers; /* base of each */
-    int is_shared;     /* several threads may touch the buffers: atomics must be the host's */
-    vy_check *check;   /* NULL without checks; always there when one thread runs */
+    uint8_t **buffers;       /* base of each */
+    int is_shared;           /* several threads may touch the buffers: atomics must be the host's */
+    vy_shadow_memory *check; /* NULL without checks; always there when one thread runs */
     vyre_diagnostics *diagnostics;
-    pthread_mutex_t lock; /* print sink, breaches */
-    vy_breach breaches[VY_MAX_BREACHES];
-    uint32_t breach_count;
+    pthread_mutex_t lock; /* print sink, violations */
+    vy_violation violations[VY_MAX_VIOLATIONS];
+    uint32_t violation_count;
     uint64_t memory; /* allocated so far */
     /* Work. */
     atomic_uint_fast64_t next; /* unit not yet taken */
@@ -152,11 +154,11 @@ static inline uint64_t vy_lane_invocation(const vy_warp *warp, uint32_t lane) {
 }
 
 /* A memory as the lanes of a warp see it. */
-typedef struct vy_span_of_lanes {
+typedef struct vy_lane_memory {
     uint8_t *base;
     uint64_t count;
     size_t lane_stride; /* bytes from one lane's array to the next; 0 if the lanes share it */
-} vy_span_of_lanes;
+} vy_lane_memory;
 
 /* ---- warp.c ---- */
 
@@ -166,7 +168,7 @@ vy_stop vy_warp_run(vy_worker *worker, vy_warp *warp);
 void vy_warp_start(vy_worker *worker, vy_warp *warp);
 
 /* Where an instruction of the warp finds a memory of the entry. */
-vy_span_of_lanes vy_warp_memory(const vy_worker *worker, const vy_warp *warp, uint32_t memory);
+vy_lane_memory vy_warp_memory(const vy_worker *worker, const vy_warp *warp, uint32_t memory);
 
 /* ---- memory.c: the lanes of a load, store or atomic; `mask` NULL = all ---- */
 
@@ -174,11 +176,11 @@ vy_span_of_lanes vy_warp_memory(const vy_worker *worker, const vy_warp *warp, ui
 const uint64_t *vy_memory_indices(vyre_type type, const uint64_t *index, const uint64_t *mask, uint32_t lanes,
                                   uint64_t *scratch);
 
-void vy_memory_load(vyre_type type, vy_span_of_lanes memory, const uint64_t *index, uint64_t *result, uint32_t lanes);
-void vy_memory_store(vyre_type type, vy_span_of_lanes memory, const uint64_t *index, const uint64_t *value,
+void vy_memory_load(vyre_type type, vy_lane_memory memory, const uint64_t *index, uint64_t *result, uint32_t lanes);
+void vy_memory_store(vyre_type type, vy_lane_memory memory, const uint64_t *index, const uint64_t *value,
                      uint32_t lanes);
 /* result receives the old values, 0 out of bounds. is_shared: other threads may touch the memory. */
-void vy_memory_atomic(vyre_atomic op, vyre_type type, vy_span_of_lanes memory, const uint64_t *index, const uint64_t *b,
+void vy_memory_atomic(vyre_atomic op, vyre_type type, vy_lane_memory memory, const uint64_t *index, const uint64_t *b,
                       const uint64_t *c, uint64_t *result, uint32_t lanes, int is_shared);
 
 /* ---- collective.c ---- */
@@ -187,8 +189,8 @@ void vy_memory_atomic(vyre_atomic op, vyre_type type, vy_span_of_lanes memory, c
 void vy_collective(const vy_stmt *stmt, vyre_type type, const uint64_t *values, const uint64_t *operands,
                    uint64_t *results, uint32_t n, uint64_t *room);
 enum { VY_COLLECTIVE_ROWS = 5 };
-/* The meeting of a whole workgroup at a COLLECTIVE instruction. */
-void vy_collective_meet(vy_worker *worker, vy_group *group, const vy_instruction *instruction);
+/* The sync_rows of a whole workgroup at a COLLECTIVE instruction. */
+void vy_collective_run(vy_worker *worker, vy_group *group, const vy_instruction *instruction);
 
 /* ---- print.c ---- */
 
@@ -206,20 +208,22 @@ void vy_group_start(vy_worker *worker, vy_group *group, uint64_t unit);
 /* Runs it until it is done or at a grid barrier. Returns 0 if the run is over. */
 int vy_group_run(vy_worker *worker, vy_group *group);
 /* When every warp has stopped: what they met at. Sets group->state; warps are runnable again if it is RUNNING. */
-void vy_group_meet(vy_worker *worker, vy_group *group);
+void vy_group_sync(vy_worker *worker, vy_group *group);
 /* When every group has stopped: lets those at a grid barrier go on, unless an invocation has trapped or reported, or reports that some
  * missed it. Returns how many may run. */
-uint32_t vy_grid_meet(vy_run *run, vy_group *groups, uint32_t count);
+uint32_t vy_grid_barrier_release(vy_run *run, vy_group *groups, uint32_t count);
 /* Unit of work without meetings: one warp after the other in the same state. */
 int vy_unit_run(vy_worker *worker, uint64_t unit);
 /* Adds the worker's steps to the run's; returns 0 if the run is over. */
 int vy_worker_report(vy_worker *worker);
+/* Ends the run if it was cancelled or its deadline has passed; returns 0 if it is over, for whatever reason. */
+int vy_run_goes_on(vy_run *run);
 
-/* ---- perturb.c ---- */
+/* ---- schedule_fuzz.c ---- */
 
 /* Runs the whole grid on the calling thread in an order drawn from options->seed. groups: `window` placed groups. */
-int vy_perturbed_run(vy_worker *worker, vy_group *groups, uint32_t window);
+int vy_schedule_fuzz_run(vy_worker *worker, vy_group *groups, uint32_t window);
 /* The number of groups that are under way at once. */
-uint64_t vy_perturbed_window(const vy_run *run);
+uint64_t vy_schedule_fuzz_window(const vy_run *run);
 
 #endif

@@ -24,11 +24,11 @@ const uint64_t *vy_memory_indices(vyre_type type, const uint64_t *index, const u
 
 /* ---- loads ---- */
 
-typedef void load_loop(vy_span_of_lanes memory, const uint64_t *index, uint64_t *result, uint32_t lanes);
+typedef void load_loop(vy_lane_memory memory, const uint64_t *index, uint64_t *result, uint32_t lanes);
 
 /* CLEAN turns the bits into the proper value; the infinity and NaN patterns are those of vy_type_layouts. */
 #define LOAD_LOOP(name, T, CLEAN)                                                                                      \
-    static void name(vy_span_of_lanes memory, const uint64_t *index, uint64_t *result, uint32_t lanes) {               \
+    static void name(vy_lane_memory memory, const uint64_t *index, uint64_t *result, uint32_t lanes) {                 \
         for (uint32_t i = 0; i < lanes; i++) {                                                                         \
             uint64_t at = index[i];                                                                                    \
             T bits = 0;                                                                                                \
@@ -55,14 +55,14 @@ static load_loop *const load_loops[VYRE_TYPE_COUNT] = {
     [VYRE_TYPE_F16] = load_f16, [VYRE_TYPE_BF16] = load_bf16, [VYRE_TYPE_F32] = load_f32, [VYRE_TYPE_F64] = load_f64,
 };
 
-void vy_memory_load(vyre_type type, vy_span_of_lanes memory, const uint64_t *index, uint64_t *result, uint32_t lanes) {
+void vy_memory_load(vyre_type type, vy_lane_memory memory, const uint64_t *index, uint64_t *result, uint32_t lanes) {
     load_loops[type](memory, index, result, lanes);
 }
 
 /* ---- stores: lane by lane in ascending order ---- */
 
 #define STORE_LOOP(name, T)                                                                                            \
-    static void name(vy_span_of_lanes memory, const uint64_t *index, const uint64_t *value, uint32_t lanes) {          \
+    static void name(vy_lane_memory memory, const uint64_t *index, const uint64_t *value, uint32_t lanes) {            \
         for (uint32_t i = 0; i < lanes; i++) {                                                                         \
             T bits = (T)value[i];                                                                                      \
             if (index[i] < memory.count)                                                                               \
@@ -74,7 +74,7 @@ STORE_LOOP(store_16, uint16_t)
 STORE_LOOP(store_32, uint32_t)
 STORE_LOOP(store_64, uint64_t)
 
-void vy_memory_store(vyre_type type, vy_span_of_lanes memory, const uint64_t *index, const uint64_t *value,
+void vy_memory_store(vyre_type type, vy_lane_memory memory, const uint64_t *index, const uint64_t *value,
                      uint32_t lanes) {
     switch (vy_type_layouts[type].size) {
     case 1:
@@ -152,7 +152,7 @@ static uint64_t atomic_alone(vyre_atomic op, vy_kernel *kernel, vyre_type type, 
     return old;
 }
 
-void vy_memory_atomic(vyre_atomic op, vyre_type type, vy_span_of_lanes memory, const uint64_t *index, const uint64_t *b,
+void vy_memory_atomic(vyre_atomic op, vyre_type type, vy_lane_memory memory, const uint64_t *index, const uint64_t *b,
                       const uint64_t *c, uint64_t *result, uint32_t lanes, int is_shared) {
     size_t size = vy_type_layouts[type].size;
     vy_kernel *kernel = combines[op] == VYRE_OP_COUNT ? NULL : vy_eval_kernel(combines[op], type, type);

@@ -1,7 +1,7 @@
 /* Making and freeing oracles (vyre/oracle.h). */
 #include "base/status.h"
+#include "oracle/adversarial_device.h"
 #include "oracle/bytecode.h"
-#include "oracle/device.h"
 
 static vyre_status refuse_op_calls(const vyre_program *program, vyre_error *error) {
     const vy_function *entry = vy_program_entry(program);

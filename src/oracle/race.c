@@ -21,7 +21,7 @@
  *    workgroups and a and b are of two.
  *
  * A set has at most one record for each invocation, and is counted against the memory limit of the run. */
-#include "oracle/check.h"
+#include "oracle/shadow_memory.h"
 
 #include "ir/codes.h"
 
@@ -79,8 +79,8 @@ static int is_ordered(const present *now, const vy_access *before) {
     if (before->epoch < access->epoch && is_here(now, before))
         return 1;
     return run->oracle->orders &&
-           vy_clocks_knows(&run->check->clocks, access->invocation - 1, now->group, before->invocation - 1,
-                           (before->invocation - 1) / run->launch->group_size, before->time, before->epoch);
+           vy_vector_clocks_knows(&run->check->clocks, access->invocation - 1, now->group, before->invocation - 1,
+                                  (before->invocation - 1) / run->launch->group_size, before->time, before->epoch);
 }
 
 /* ---- reporting ---- */
@@ -98,7 +98,7 @@ static void report(const present *now, const vy_access *before) {
     const vy_run *run = now->run;
     const vyre_program *program = run->program;
     vy_code code = is_here(now, before) ? VY_R001 : VY_R002;
-    if (!vy_check_is_new(run, (uint32_t)code, before->site, now->access->site, now->memory, now->element))
+    if (!vy_shadow_is_new(run, (uint32_t)code, before->site, now->access->site, now->memory, now->element))
         return;
     char first[128], second[128], line[32] = "";
     vy_position at = vy_site_position(program, before->site);
@@ -158,7 +158,7 @@ static vy_access *find_slot(vy_access_set *set, uint64_t invocation) {
     return &set->slots[at];
 }
 
-static void free_set(vy_clocks *clocks, vy_access_set **set) {
+static void free_set(vy_vector_clocks *clocks, vy_access_set **set) {
     if (!*set)
         return;
     clocks->allowance.left += set_bytes((*set)->capacity);
@@ -167,7 +167,7 @@ static void free_set(vy_clocks *clocks, vy_access_set **set) {
 }
 
 /* Makes room for one more. Returns 0, and sets the status of the allowance, if there is none. */
-static int grow_set(vy_clocks *clocks, vy_access_set **set) {
+static int grow_set(vy_vector_clocks *clocks, vy_access_set **set) {
     vy_access_set *old = *set;
     if (old && old->count < old->capacity / 4 * 3)
         return 1;
@@ -205,7 +205,7 @@ static int is_after_barrier(const present *now, const vy_access_history *history
 }
 
 static void remember(const present *now, vy_access_history *history, vy_access_kind kind) {
-    vy_clocks *clocks = &now->run->check->clocks;
+    vy_vector_clocks *clocks = &now->run->check->clocks;
     vy_access *latest = &history->latest;
     int is_beside = is_here(now, latest), keeps = latest->invocation != now->access->invocation;
     if (is_after_barrier(now, history)) {
@@ -229,7 +229,7 @@ static int compare_history(const present *now, const vy_access_history *history,
     return others && !is_after_barrier(now, history) && compare(now, others->slots, others->capacity, only_elsewhere);
 }
 
-static void forget(const present *now, vy_shadow *shadow) {
+static void forget(const present *now, vy_memory_shadow *shadow) {
     for (unsigned left = shadow->kinds & ~BIT(WRITE); left; left &= left - 1) {
         vy_access_history *history = &shadow->kept[__builtin_ctz(left)].histories[now->element];
         free_set(&now->run->check->clocks, &history->others);
@@ -245,14 +245,14 @@ size_t vy_race_bytes(const vyre_oracle *oracle, vy_access_kind kind) {
     return oracle->orders ? sizeof(vy_access_history) : VY_KEPT_COUNT * sizeof(vy_access);
 }
 
-void vy_race_free(const vy_run *run, vy_shadow *shadow, uint64_t count) {
+void vy_race_free(const vy_run *run, vy_memory_shadow *shadow, uint64_t count) {
     for (unsigned left = run->oracle->orders ? shadow->kinds & ~BIT(WRITE) : 0; left; left &= left - 1)
         for (uint64_t i = 0; i < count; i++)
             free_set(&run->check->clocks, &shadow->kept[__builtin_ctz(left)].histories[i].others);
 }
 
-void vy_race_access(vy_run *run, const vy_group *group, vy_shadow *shadow, const vy_access *access, uint32_t memory,
-                    uint64_t element, vy_access_kind kind) {
+void vy_race_access(vy_run *run, const vy_group *group, vy_memory_shadow *shadow, const vy_access *access,
+                    uint32_t memory, uint64_t element, vy_access_kind kind) {
     const present now = {run, access, group->index, group->index * run->launch->group_size + 1, memory, element};
     int has_histories = run->oracle->orders;
     unsigned anywhere = conflicts[kind].anywhere & shadow->kinds, elsewhere = conflicts[kind].elsewhere & shadow->kinds;

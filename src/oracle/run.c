@@ -5,11 +5,11 @@
 #include "base/status.h"
 
 #include "base/thread.h"
-#include "oracle/breach.h"
-#include "oracle/check.h"
-#include "oracle/launch.h"
-#include "oracle/legal.h"
+#include "oracle/lowered_env.h"
 #include "oracle/machine.h"
+#include "oracle/run.h"
+#include "oracle/shadow_memory.h"
+#include "oracle/violation.h"
 
 #include <inttypes.h>
 
@@ -44,7 +44,7 @@ static int is_written(const vy_run *run, uint32_t buffer) {
 static plan make_plan(const vy_run *run) {
     const vyre_program *program = run->program;
     plan p = {0};
-    p.group_count = run->options->seed          ? vy_perturbed_window(run)
+    p.group_count = run->options->seed          ? vy_schedule_fuzz_window(run)
                     : run->oracle->grid_barrier ? run->launch->group_count
                                                 : 1;
     /* Groups that are kept are counted in 32 bits. */
@@ -55,8 +55,8 @@ static plan make_plan(const vy_run *run) {
     p.groups = plan_add(&p, p.group_count, sizeof(vy_group));
     p.group_blocks = plan_add(&p, p.group_count, run->layout.group_bytes);
     if (run->options->checks) {
-        p.check = plan_add(&p, 1, vy_check_bytes(run));
-        p.group_checks = plan_add(&p, p.group_count, vy_check_group_bytes(run));
+        p.check = plan_add(&p, 1, vy_shadow_bytes(run));
+        p.group_checks = plan_add(&p, p.group_count, vy_shadow_group_bytes(run));
     }
     p.buffers = p.size;
     for (uint32_t i = 0; i < program->buffer_count; i++)
@@ -100,7 +100,7 @@ static void place_groups(vy_run *run, uint8_t *block, const plan *p, vy_group *g
     for (uint64_t g = 0; g < p->group_count; g++) {
         vy_group_place(&groups[g], run, block + p->group_blocks + g * run->layout.group_bytes);
         if (run->check)
-            groups[g].check = vy_check_group_place(run, block + p->group_checks + g * run->check->group_bytes);
+            groups[g].check = vy_shadow_group_place(run, block + p->group_checks + g * run->check->group_bytes);
     }
 }
 
@@ -129,7 +129,7 @@ static void work(void *user, unsigned index) {
     vy_worker *worker = &c->workers[index];
     vy_fenv saved;
     vy_fenv_enter(&saved);
-    while (worker->steps < c->trial && atomic_load_explicit(&run->stop, memory_order_relaxed) == 0) {
+    while (worker->steps < c->trial && vy_run_goes_on(run)) {
         uint64_t unit = atomic_fetch_add_explicit(&run->next, run->chunk, memory_order_relaxed);
         if (unit >= run->units)
             break;
@@ -231,7 +231,7 @@ static void run_phases(vy_run *run, vy_worker *worker, vy_group *groups) {
         atomic_store(&run->next, 0);
         run_crew(&c, threads);
         c.is_first_phase = 0;
-    } while (atomic_load(&run->stop) == 0 && vy_grid_meet(run, groups, (uint32_t)run->units));
+    } while (atomic_load(&run->stop) == 0 && vy_grid_barrier_release(run, groups, (uint32_t)run->units));
 }
 
 static void run_grid(vy_run *run, vy_worker *worker, vy_group *groups, uint64_t group_count) {
@@ -246,7 +246,7 @@ static void run_grid(vy_run *run, vy_worker *worker, vy_group *groups, uint64_t 
     vy_fenv saved;
     vy_fenv_enter(&saved);
     if (run->options->seed)
-        vy_perturbed_run(worker, groups, (uint32_t)group_count);
+        vy_schedule_fuzz_run(worker, groups, (uint32_t)group_count);
     else if (run->oracle->grid_barrier)
         run_phases(run, worker, groups);
     else
@@ -280,36 +280,32 @@ static vyre_status deliver(const vy_run *run, vyre_bytes *outputs, vyre_error *e
     return VYRE_OK;
 }
 
-static vyre_status fail_trapped(const vy_run *run, const vy_worker *worker, vyre_error *error) {
-    vy_position at = vy_stmt_position(run->program, worker->trap_stmt);
-    vyre_status status = vy_fail(error, VYRE_TRAPPED, NULL, "invocation %" PRIu64 " trapped with code %" PRIu32,
-                                 worker->trap.invocation, worker->trap.code);
-    if (at.line)
-        vy_fail_where(error, "%s:%" PRIu32 ":%" PRIu32, vy_source_name(run->program->source), at.line, at.column);
-    return status;
-}
-
 static vyre_status finish(vy_run *run, const vy_worker *worker, vyre_bytes *outputs, vyre_error *error) {
     const vyre_oracle_options *options = run->options;
     vyre_status stop = (vyre_status)atomic_load(&run->stop);
     /* First: a run that does not end may have gone astray there. */
-    vy_breach_deliver(run);
+    vy_violation_deliver(run);
     if (stop == VYRE_LIMIT)
         return vy_fail(error, VYRE_LIMIT, "raise max_memory, or run with fewer workgroups, or without the race checker",
                        "what the race checker remembers of accesses, acquires and releases takes over %" PRIu64
                        " bytes, what the rest of the run (%" PRIu64 ") leaves of the limit (%" PRIu64 ")",
                        memory_limit(run) - run->memory, run->memory, memory_limit(run));
+    if (stop == VYRE_TIMEOUT)
+        return vy_fail(error, VYRE_TIMEOUT, NULL, "`%s` was still running at its deadline, and was stopped",
+                       vyre_program_name(run->program));
+    if (stop == VYRE_CANCELLED)
+        return vy_fail(error, VYRE_CANCELLED, NULL, "`%s` was cancelled while it ran", vyre_program_name(run->program));
     if (stop == VYRE_NO_MEMORY)
         return vy_fail_memory(error, "prints or the race checker");
     if (stop == VYRE_BUDGET || (options->budget && worker->steps > options->budget))
         return vy_fail(error, VYRE_BUDGET, NULL, "the run executes over %" PRIu64 " statements, its step budget",
                        options->budget);
-    int found = run->breach_count || (run->check && run->check->finding_count);
+    int found = run->violation_count || (run->check && run->check->finding_count);
     /* A legal program goes on after a report or the deadline: what is found then is wrong with it. */
     if (worker->is_over && !found)
         return vy_fail(error, VYRE_TIMEOUT, NULL, "a poll ended the dispatch");
     if (worker->trapped && !(found && run->oracle->is_legal))
-        return fail_trapped(run, worker, error);
+        return vy_launch_fail_trapped(run->program, worker->trap_stmt, &worker->trap, error);
     vyre_status status = worker->is_over || worker->trapped ? VYRE_OK : deliver(run, outputs, error);
     if (status == VYRE_OK && found)
         status = vy_diagnostics_fail(run->diagnostics, VYRE_CHECK_FAILED,
@@ -333,7 +329,7 @@ static vyre_status run_in_block(vy_run *run, const plan *p, uint8_t *block, vyre
     vy_worker worker;
     vy_group *groups = (vy_group *)(block + p->groups);
     if (run->options->checks)
-        run->check = vy_check_place(run, block + p->check, memory_limit(run) - run->memory);
+        run->check = vy_shadow_place(run, block + p->check, memory_limit(run) - run->memory);
     place_buffers(run, block, p);
     vy_worker_place(&worker, run, block + p->worker);
     place_groups(run, block, p, groups);
@@ -343,21 +339,22 @@ static vyre_status run_in_block(vy_run *run, const plan *p, uint8_t *block, vyre
         fill_report(run, &worker, report);
     vyre_status status = finish(run, &worker, outputs, error);
     for (uint64_t g = 0; run->check && g < p->group_count; g++)
-        vy_check_group_free(run, groups[g].check);
+        vy_shadow_group_free(run, groups[g].check);
     if (run->check)
-        vy_check_free(run);
+        vy_shadow_free(run);
     return status;
 }
 
 static vyre_status launch_under(const vyre_oracle *oracle, const vy_launch *launch, const vyre_oracle_options *options,
-                                const vy_oracle_conditions *conditions, vyre_bytes *outputs, vyre_oracle_report *report,
-                                vyre_diagnostics *diagnostics, vyre_error *error) {
+                                const vy_lowered_env *conditions, vy_run_end end, vyre_bytes *outputs,
+                                vyre_oracle_report *report, vyre_diagnostics *diagnostics, vyre_error *error) {
     static const vyre_oracle_options defaults = {0};
     vy_run run = {.oracle = oracle,
                   .program = oracle->program,
                   .launch = launch,
                   .options = options ? options : &defaults,
-                  .conditions = *conditions};
+                  .conditions = *conditions,
+                  .end = end};
     if (report)
         memset(report, 0, sizeof *report);
     vy_layout_choose(oracle, launch, run.options, &run.layout);
@@ -381,20 +378,20 @@ static vyre_status launch_under(const vyre_oracle *oracle, const vy_launch *laun
 }
 
 /* Whoever perturbs the schedule gets other garbage too. */
-static vy_oracle_conditions usual_conditions(const vyre_oracle_options *options) {
+static vy_lowered_env usual_conditions(const vyre_oracle_options *options) {
     uint64_t seed = options ? options->seed : 0;
-    return (vy_oracle_conditions){.garbage = seed, .misalignment = seed};
+    return (vy_lowered_env){.garbage = seed, .misalignment = seed};
 }
 
 vyre_status vy_oracle_launch(const vyre_oracle *oracle, const vy_launch *launch, const vyre_oracle_options *options,
-                             vyre_bytes *outputs, vyre_oracle_report *report, vyre_diagnostics *diagnostics,
-                             vyre_error *error) {
-    const vy_oracle_conditions conditions = usual_conditions(options);
-    return launch_under(oracle, launch, options, &conditions, outputs, report, diagnostics, error);
+                             vy_run_end end, vyre_bytes *outputs, vyre_oracle_report *report,
+                             vyre_diagnostics *diagnostics, vyre_error *error) {
+    const vy_lowered_env conditions = usual_conditions(options);
+    return launch_under(oracle, launch, options, &conditions, end, outputs, report, diagnostics, error);
 }
 
 vyre_status vy_oracle_run_under(const vyre_oracle *oracle, const vyre_arguments *arguments,
-                                const vyre_oracle_options *options, const vy_oracle_conditions *conditions,
+                                const vyre_oracle_options *options, const vy_lowered_env *conditions,
                                 vyre_bytes *outputs, vyre_oracle_report *report, vyre_diagnostics *diagnostics,
                                 vyre_error *error) {
     vy_launch launch;
@@ -403,7 +400,8 @@ vyre_status vy_oracle_run_under(const vyre_oracle *oracle, const vyre_arguments 
     vyre_status status = vy_launch_resolve(oracle->program, arguments, &launch, error);
     if (status != VYRE_OK)
         return status;
-    return launch_under(oracle, &launch, options, conditions, outputs, report, diagnostics, error);
+    return launch_under(oracle, &launch, options, conditions, (vy_run_end){0, NULL}, outputs, report, diagnostics,
+                        error);
 }
 
 vyre_status vyre_oracle_run(const vyre_oracle *oracle, const vyre_arguments *arguments,
@@ -413,7 +411,7 @@ vyre_status vyre_oracle_run(const vyre_oracle *oracle, const vyre_arguments *arg
     static const vyre_arguments nothing;
     VY_REQUIRE(error, oracle);
     VY_REQUIRE_ARRAY(error, outputs, vyre_program_output_count(oracle->program));
-    const vy_oracle_conditions conditions = usual_conditions(options);
+    const vy_lowered_env conditions = usual_conditions(options);
     return vy_oracle_run_under(oracle, arguments ? arguments : &nothing, options, &conditions, outputs, report,
                                diagnostics, error);
 }

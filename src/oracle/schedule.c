@@ -1,10 +1,11 @@
 /* Running a workgroup: cutting it into warps, letting them run in turn, and what happens when they meet.
  *
  * The natural schedule, which every unchecked run uses: warps in ascending order of their invocations, each as far as it can. */
-#include "oracle/breach.h"
-#include "oracle/check.h"
-#include "oracle/legal.h"
+#include "base/clock.h"
+#include "oracle/lowered_env.h"
 #include "oracle/machine.h"
+#include "oracle/shadow_memory.h"
+#include "oracle/violation.h"
 
 enum {
     MAX_LANES =
@@ -53,7 +54,7 @@ void vy_layout_choose(const vyre_oracle *oracle, const vy_launch *launch, const 
     layout->group_bytes =
         round_up(layout->warps * (sizeof(vy_warp) + layout->warp_bytes) + oracle->workgroup_bytes, 64);
     layout->worker_bytes = round_up((oracle->shared.count + VY_SCRATCH_ROWS) * row +
-                                        (oracle->meets ? VY_MEETING_ROWS * layout->unit * sizeof(uint64_t) : 0),
+                                        (oracle->meets ? VY_SYNC_ROWS * layout->unit * sizeof(uint64_t) : 0),
                                     64);
 }
 
@@ -80,6 +81,10 @@ static uint64_t shared_value(const vy_run *run, const vy_shared_value *value) {
     return value->index == VYRE_BUILTIN_GROUP_COUNT ? groups[value->axis] : groups[value->axis] * size[value->axis];
 }
 
+static int can_end(const vy_run *run) {
+    return run->end.deadline_ns || run->end.cancel;
+}
+
 void vy_worker_place(vy_worker *worker, vy_run *run, uint8_t *block) {
     const vyre_oracle *oracle = run->oracle;
     uint32_t stride = run->layout.stride;
@@ -87,8 +92,8 @@ void vy_worker_place(vy_worker *worker, vy_run *run, uint8_t *block) {
     worker->run = run;
     worker->shared = (uint64_t *)block;
     worker->scratch = worker->shared + (size_t)oracle->shared.count * stride;
-    worker->meeting = worker->scratch + (size_t)VY_SCRATCH_ROWS * stride;
-    worker->checkpoint = run->options->budget ? 0 : UINT64_MAX;
+    worker->sync_rows = worker->scratch + (size_t)VY_SCRATCH_ROWS * stride;
+    worker->checkpoint = run->options->budget || can_end(run) ? 0 : UINT64_MAX;
     for (uint32_t k = 0; k < oracle->shared.count; k++) {
         uint64_t bits = shared_value(run, &oracle->shared.items[k]), *r = worker->shared + (size_t)k * stride;
         for (uint32_t i = 0; i < stride; i++)
@@ -126,19 +131,28 @@ void vy_group_place(vy_group *group, const vy_run *run, uint8_t *block) {
 
 /* ---- running ---- */
 
+int vy_run_goes_on(vy_run *run) {
+    int nothing = 0;
+    if (run->end.cancel && __atomic_load_n(run->end.cancel, __ATOMIC_RELAXED))
+        atomic_compare_exchange_strong(&run->stop, &nothing, VYRE_CANCELLED);
+    else if (run->end.deadline_ns && vy_clock_now() >= run->end.deadline_ns)
+        atomic_compare_exchange_strong(&run->stop, &nothing, VYRE_TIMEOUT);
+    return atomic_load_explicit(&run->stop, memory_order_relaxed) == 0;
+}
+
 int vy_worker_report(vy_worker *worker) {
     vy_run *run = worker->run;
     uint64_t budget = run->options->budget, fresh = worker->steps - worker->reported;
     worker->reported = worker->steps;
     uint64_t total = atomic_fetch_add_explicit(&run->steps, fresh, memory_order_relaxed) + fresh;
-    if (budget) {
+    if (budget || can_end(run)) {
         /* Small enough that all threads together overshoot by little, large enough that the counter is no bottleneck. */
-        uint64_t left = total > budget ? 0 : budget - total, batch = left / 64 + 1;
+        uint64_t left = !budget ? UINT64_MAX : total > budget ? 0 : budget - total, batch = left / 64 + 1;
         worker->checkpoint = worker->steps + (batch > 65536 ? 65536 : batch);
-        if (total > budget)
-            atomic_store_explicit(&run->stop, VYRE_BUDGET, memory_order_relaxed);
     }
-    return atomic_load_explicit(&run->stop, memory_order_relaxed) == 0;
+    if (budget && total > budget)
+        atomic_store_explicit(&run->stop, VYRE_BUDGET, memory_order_relaxed);
+    return vy_run_goes_on(run);
 }
 
 static void begin_group(vy_worker *worker, vy_group *group, uint64_t unit) {
@@ -152,7 +166,7 @@ static void begin_group(vy_worker *worker, vy_group *group, uint64_t unit) {
     else
         memset(group->memory, 0, worker->run->oracle->workgroup_bytes);
     if (group->check)
-        vy_check_group_start(worker->run, group);
+        vy_shadow_group_start(worker->run, group);
 }
 
 static void begin_warp(vy_worker *worker, vy_warp *warp, uint32_t offset, uint32_t invocations) {
@@ -193,7 +207,7 @@ int vy_unit_run(vy_worker *worker, uint64_t unit) {
 static int all_arrived(const vy_group *group) {
     for (uint32_t w = 0; w < group->warp_count; w++) {
         const vy_warp *warp = &group->warps[w];
-        if (warp->stop != VY_STOP_MEET || warp->pc != group->warps[0].pc || warp->mask.count != warp->lanes)
+        if (warp->stop != VY_STOP_SYNC || warp->pc != group->warps[0].pc || warp->mask.count != warp->lanes)
             return 0;
     }
     return 1;
@@ -213,24 +227,24 @@ static void pass(vy_group *group) {
     }
 }
 
-void vy_group_meet(vy_worker *worker, vy_group *group) {
+void vy_group_sync(vy_worker *worker, vy_group *group) {
     const vy_run *run = worker->run;
     if (group->trapped || all_ended(group)) {
         group->state = group->trapped ? VY_GROUP_BROKEN : VY_GROUP_DONE;
         return;
     }
     if (!all_arrived(group)) {
-        vy_breach_divergence(worker, group);
+        vy_violation_divergence(worker, group);
         group->state = VY_GROUP_BROKEN;
         return;
     }
     const vy_instruction *in = &run->oracle->code.items[group->warps[0].pc];
     if (in->code == VY_CODE_COLLECTIVE) {
-        vy_collective_meet(worker, group, in);
+        vy_collective_run(worker, group, in);
     } else {
         group->epoch++;
         if (run->check)
-            vy_check_barrier(run, group);
+            vy_shadow_barrier(run, group);
         if (run->program->stmts.items[in->site].scope == VYRE_SCOPE_DEVICE)
             group->state = VY_GROUP_AT_GRID_BARRIER;
     }
@@ -244,7 +258,7 @@ int vy_group_run(vy_worker *worker, vy_group *group) {
             if (warp->stop != VY_STOP_END && vy_warp_run(worker, warp) == VY_STOP_ABORT)
                 return 0;
         }
-        vy_group_meet(worker, group);
+        vy_group_sync(worker, group);
     }
     return 1;
 }
@@ -277,7 +291,7 @@ static const vy_group *find_missing(const vy_group *groups, uint32_t count, cons
     return NULL;
 }
 
-uint32_t vy_grid_meet(vy_run *run, vy_group *groups, uint32_t count) {
+uint32_t vy_grid_barrier_release(vy_run *run, vy_group *groups, uint32_t count) {
     uint32_t first = 0, running = 0;
     while (first < count && groups[first].state != VY_GROUP_AT_GRID_BARRIER)
         first++;
@@ -285,7 +299,7 @@ uint32_t vy_grid_meet(vy_run *run, vy_group *groups, uint32_t count) {
         return 0;
     const vy_group *missing = find_missing(groups, count, &groups[first]);
     if (missing) {
-        vy_breach_grid_divergence(run, &groups[first], missing);
+        vy_violation_grid_divergence(run, &groups[first], missing);
         return 0;
     }
     if (has_trap(groups, count))
@@ -296,6 +310,6 @@ uint32_t vy_grid_meet(vy_run *run, vy_group *groups, uint32_t count) {
             running++;
         }
     }
-    vy_check_grid_barrier(run);
+    vy_shadow_grid_barrier(run);
     return running;
 }

@@ -1,7 +1,7 @@
 /* The interpreter loop: one warp, from its pc to the next place where it must wait (bytecode.h says what each instruction does). */
-#include "oracle/check.h"
-#include "oracle/legal.h"
+#include "oracle/lowered_env.h"
 #include "oracle/machine.h"
+#include "oracle/shadow_memory.h"
 
 /* ---- sets of lanes ---- */
 
@@ -114,14 +114,14 @@ static void test_for(const vy_worker *worker, vy_warp *warp, const vy_instructio
 
 /* ---- memory ---- */
 
-vy_span_of_lanes vy_warp_memory(const vy_worker *worker, const vy_warp *warp, uint32_t index) {
+vy_lane_memory vy_warp_memory(const vy_worker *worker, const vy_warp *warp, uint32_t index) {
     const vy_run *run = worker->run;
     const vy_oracle_memory *memory = &run->oracle->memories.items[index];
     if (memory->space == VY_SPACE_BUFFER)
-        return (vy_span_of_lanes){run->buffers[index], run->launch->buffers[index].count, 0};
+        return (vy_lane_memory){run->buffers[index], run->launch->buffers[index].count, 0};
     if (memory->space == VY_SPACE_WORKGROUP)
-        return (vy_span_of_lanes){warp->group->memory + memory->offset, memory->elements, 0};
-    return (vy_span_of_lanes){warp->private_memory + memory->offset, memory->elements, run->oracle->private_bytes};
+        return (vy_lane_memory){warp->group->memory + memory->offset, memory->elements, 0};
+    return (vy_lane_memory){warp->private_memory + memory->offset, memory->elements, run->oracle->private_bytes};
 }
 
 /* The indices of the active lanes; those of the others become out of bounds, so that nothing is accessed for them. */
@@ -134,7 +134,7 @@ static const uint64_t *indices_of(const vy_worker *worker, const vy_warp *warp, 
 static void run_load(vy_worker *worker, vy_warp *warp, const vy_instruction *in) {
     const uint64_t *index = indices_of(worker, warp, in);
     if (worker->run->check)
-        vy_check_access(worker, warp, in, in->b, index, VY_ACCESS_READ, NULL);
+        vy_shadow_access(worker, warp, in, in->b, index, VY_ACCESS_READ, NULL);
     vy_memory_load((vyre_type)in->type, vy_warp_memory(worker, warp, in->b), index, vy_register(worker, warp, in->r),
                    warp->lanes);
 }
@@ -142,7 +142,7 @@ static void run_load(vy_worker *worker, vy_warp *warp, const vy_instruction *in)
 static void run_store(vy_worker *worker, vy_warp *warp, const vy_instruction *in) {
     const uint64_t *index = indices_of(worker, warp, in);
     if (worker->run->check)
-        vy_check_access(worker, warp, in, in->c, index, VY_ACCESS_WRITE, NULL);
+        vy_shadow_access(worker, warp, in, in->c, index, VY_ACCESS_WRITE, NULL);
     vy_memory_store((vyre_type)in->type, vy_warp_memory(worker, warp, in->c), index, vy_register(worker, warp, in->b),
                     warp->lanes);
 }
@@ -157,8 +157,8 @@ static void run_atomic(vy_worker *worker, vy_warp *warp, const vy_instruction *i
     vy_memory_atomic((vyre_atomic)stmt->op, (vyre_type)in->type, vy_warp_memory(worker, warp, memory), index,
                      vy_register(worker, warp, in->b), vy_register(worker, warp, in->c), old, warp->lanes, is_shared);
     if (run->check)
-        vy_check_access(worker, warp, in, memory, index,
-                        vy_atomic_access(stmt, (vy_space)run->oracle->memories.items[memory].space), old);
+        vy_shadow_access(worker, warp, in, memory, index,
+                         vy_atomic_access(stmt, (vy_space)run->oracle->memories.items[memory].space), old);
     if (in->r != VY_NONE)
         memcpy(vy_register(worker, warp, in->r), old, warp->lanes * sizeof *old);
 }
@@ -332,7 +332,7 @@ vy_stop vy_warp_run(vy_worker *worker, vy_warp *warp) {
         case VY_CODE_BARRIER:
         case VY_CODE_COLLECTIVE:
             pc--;
-            stop = VY_STOP_MEET;
+            stop = VY_STOP_SYNC;
             goto stopped;
         default:
             pc--;

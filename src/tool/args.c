@@ -3,8 +3,14 @@
 #include "tool/args.h"
 
 #include "base/file.h"
+#include "tool/terminal.h"
 
 enum { ARGUMENT_FILE_LIMIT = 1 << 24 };
+
+const tool_option tool_option_color = {
+    "color", 0, "WHEN", TOOL_COLOR, 0, "colour: auto (on a terminal, unless NO_COLOR is set), always or never"};
+
+static const char color_fix[] = "write `--color=auto`, `--color=always` or `--color=never`";
 
 typedef struct parser {
     const tool_command *command;
@@ -73,6 +79,35 @@ static int read_size(const char *text, uint64_t *out) {
     return 1;
 }
 
+/* Decimal seconds to nanoseconds; digits after the ninth are dropped. Returns 0 if the text is not a number. */
+static int read_seconds(const char *text, uint64_t *out) {
+    size_t whole = strspn(text, "0123456789"), digits = text[whole] == '.' ? strspn(text + whole + 1, "0123456789") : 0;
+    uint64_t seconds = 0, unit = TOOL_SECOND_NS / 10;
+
+    if (whole + digits == 0 || text[whole + (text[whole] == '.') + digits])
+        return 0;
+    for (size_t i = 0; i < whole && seconds <= TOOL_MOST_SECONDS; i++)
+        seconds = seconds * 10 + (uint64_t)(text[i] - '0');
+    *out = (seconds > TOOL_MOST_SECONDS ? TOOL_MOST_SECONDS + 1 : seconds) * TOOL_SECOND_NS;
+    for (size_t i = 0; i < digits; i++, unit /= 10)
+        *out += (uint64_t)(text[whole + 1 + i] - '0') * unit;
+    return 1;
+}
+
+static int store_seconds(parser *p, const tool_option *option, const char *value, uint64_t *out) {
+    if (!read_seconds(value, out))
+        return tool_usage(p->command,
+                          VY_FIX("write seconds, as in `--%s 10` or `--%s 0.5`", option->name, option->name),
+                          "--%s takes a number of seconds, not `%.100s`", option->name, value);
+    if (*out == 0)
+        return tool_usage(p->command, VY_FIX("write more than 0, or leave --%s out", option->name),
+                          "--%s %.100s leaves no time", option->name, value);
+    if (*out > TOOL_MOST_SECONDS * TOOL_SECOND_NS)
+        return tool_usage(p->command, VY_FIX("use at most --%s %d, or leave it out", option->name, TOOL_MOST_SECONDS),
+                          "--%s %.100s is over its limit (%d)", option->name, value, TOOL_MOST_SECONDS);
+    return -1;
+}
+
 static int store(parser *p, const tool_option *option, const char *value) {
     char *at = p->options + option->offset;
 
@@ -100,41 +135,91 @@ static int store(parser *p, const tool_option *option, const char *value) {
                 "--%s takes a number of bytes from 1 to 2^64-1, with K, M or G behind it or not, not `%s`",
                 option->name, value);
         return -1;
+    case TOOL_SECONDS:
+        return store_seconds(p, option, value, (uint64_t *)at);
+    case TOOL_COLOR:
+        return tool_color_set(value)
+                   ? -1
+                   : tool_usage(p->command, color_fix, "--color is auto, always or never, not `%.100s`", value);
     case TOOL_LIST:
         return push((tool_list *)at, value);
     }
     return -1;
 }
 
-static int unknown_option(parser *p, const char *name, size_t length) {
+static const tool_option *find_long(const tool_command *command, const char *name, size_t length) {
+    for (const tool_option *option = command->options; option && option->name; option++)
+        if (strlen(option->name) == length && strncmp(option->name, name, length) == 0)
+            return option;
+    return length == 5 && memcmp(name, "color", 5) == 0 ? &tool_option_color : NULL;
+}
+
+/* An option that begins with the word, or that the word begins with, if it is the only one: `--back`, `--output`. */
+static const char *find_by_start(const tool_command *command, const char *name, size_t length) {
+    const char *found = NULL;
+
+    for (const tool_option *option = command->options; option && option->name; option++) {
+        size_t size = strlen(option->name), shorter = size < length ? size : length;
+        if (shorter < 3 || memcmp(option->name, name, shorter) != 0)
+            continue;
+        if (found)
+            return NULL;
+        found = option->name;
+    }
+    return found;
+}
+
+/* The commands that have the option, three of them by name; "" if none has. */
+static void list_owners(const char *name, size_t length, char out[100]) {
+    size_t used = 0, count = 0;
+
+    out[0] = '\0';
+    for (size_t i = 0; tool_command_at(i) && count < 4; i++) {
+        if (!find_long(tool_command_at(i), name, length))
+            continue;
+        if (++count < 4)
+            used +=
+                (size_t)snprintf(out + used, 100 - used, "%s`vyre %.12s`", used ? ", " : "", tool_command_at(i)->name);
+        else
+            snprintf(out + used, 100 - used, " and others");
+    }
+}
+
+/* `dashes` is what stood before the name. */
+static int unknown_option(parser *p, const char *dashes, const char *name, size_t length) {
+    const char *fix, *near;
+    char owners[100];
     vy_suggestion suggestion;
-    const char *near;
 
     vy_suggestion_start(&suggestion, name, length);
     for (const tool_option *option = p->command->options; option && option->name; option++)
         vy_suggestion_offer(&suggestion, option->name);
     vy_suggestion_offer(&suggestion, "help");
+    vy_suggestion_offer(&suggestion, tool_option_color.name);
     near = vy_suggestion_get(&suggestion);
-    return tool_usage(p->command, near ? VY_FIX("did you mean `--%s`?", near) : NULL, "there is no option `--%.*s`",
-                      (int)(length < 100 ? length : 100), name);
+    if (!near)
+        near = find_by_start(p->command, name, length);
+    list_owners(name, length, owners);
+    fix = near      ? VY_FIX("did you mean `--%s`?", near)
+          : *owners ? VY_FIX("leave it out; it is an option of %s", owners)
+                    : NULL;
+    return tool_usage(p->command, fix, "there is no option `%s%.*s`", dashes, (int)(length < 100 ? length : 100), name);
 }
 
 static int parse_long(parser *p, const char *word) {
     size_t length = strcspn(word, "=");
     const char *value = word[length] ? word + length + 1 : NULL;
+    const tool_option *option = find_long(p->command, word, length);
 
-    for (const tool_option *option = p->command->options; option && option->name; option++) {
-        if (strlen(option->name) != length || strncmp(option->name, word, length) != 0)
-            continue;
-        if (option->kind == TOOL_FLAG && value)
-            return tool_usage(p->command, VY_FIX("write `--%s` alone", option->name), "--%s takes no value (`%s`)",
-                              option->name, value);
-        if (option->kind == TOOL_FLAG || value)
-            return store(p, option, value);
-        p->pending = option;
-        return -1;
-    }
-    return unknown_option(p, word, length);
+    if (!option)
+        return unknown_option(p, "--", word, length);
+    if (option->kind == TOOL_FLAG && value)
+        return tool_usage(p->command, VY_FIX("write `--%s` alone", option->name), "--%s takes no value (`%s`)",
+                          option->name, value);
+    if (option->kind == TOOL_FLAG || value)
+        return store(p, option, value);
+    p->pending = option;
+    return -1;
 }
 
 /* -o FILE, -oFILE, and flags one by one: they are few, so they do not combine. */
@@ -144,6 +229,9 @@ static int parse_short(parser *p, const char *word) {
             continue;
         if (option->kind == TOOL_FLAG && word[1] == '\0')
             return store(p, option, NULL);
+        if (option->kind == TOOL_FLAG && word[1] == '=')
+            return tool_usage(p->command, VY_FIX("write `-%c` alone", option->letter), "-%c takes no value (`%.100s`)",
+                              option->letter, word + 2);
         if (option->kind == TOOL_FLAG)
             break;
         if (word[1])
@@ -151,7 +239,8 @@ static int parse_short(parser *p, const char *word) {
         p->pending = option;
         return -1;
     }
-    return tool_usage(p->command, NULL, "there is no option `-%s`", word);
+    /* `-json` and `-j` for `--json` */
+    return unknown_option(p, "-", word, strcspn(word, "="));
 }
 
 /* In an argument file paths are relative to the file, so that a case can be moved as a whole: `x=case.x.npy`, `x=@case.x.bin`. */
@@ -163,7 +252,7 @@ static const char *localise(parser *p, const char *word) {
 
     if (!p->directory || !tool_args_split(word, &name_length, &value))
         return word;
-    npy = word_length > 4 && strcmp(word + word_length - 4, ".npy") == 0;
+    npy = tool_ends_with(word, ".npy");
     raw = value[0] == '@';
     if ((!raw && !npy) || value[raw] == '/')
         return word;
@@ -251,8 +340,10 @@ static int parse_all(const tool_command *command, int argc, char **argv, void *o
     for (int i = 0; i < argc && code == -1; i++)
         code = parse_word(&p, argv[i]);
     if (code == -1 && p.pending)
-        return tool_usage(command, VY_FIX("write `--%s %s`", p.pending->name, p.pending->value), "--%s needs a value",
-                          p.pending->name);
+        return tool_usage(
+            command,
+            p.pending == &tool_option_color ? color_fix : VY_FIX("write `--%s %s`", p.pending->name, p.pending->value),
+            "--%s needs a value", p.pending->name);
     return code;
 }
 

@@ -102,6 +102,10 @@ static void print_interface(const tool_command *command, const vyre_program *pro
         else
             vy_string_format(&line, "--count %s=%s", buffer.name, value);
     }
+    if (request->grid)
+        vy_string_format(&line, " --grid %s", request->grid);
+    if (request->elements)
+        vy_string_format(&line, " --elements %s", request->elements);
     if (table.text)
         fputs(table.text, stderr);
     if (line.text)
@@ -146,7 +150,9 @@ static int check_word(const tool_command *command, const vyre_program *program, 
     return TOOL_OK;
 }
 
-static int check_count_word(const tool_command *command, const vyre_program *program, const char *word) {
+static int check_count_word(const tool_command *command, const vyre_program *program, const tool_list *counts,
+                            uint32_t at) {
+    const char *word = counts->items[at];
     size_t length = 0;
     const char *value;
     uint64_t count;
@@ -154,6 +160,9 @@ static int check_count_word(const tool_command *command, const vyre_program *pro
 
     if (!tool_args_split(word, &length, &value) || !tool_number(value, strlen(value), &count))
         return tool_problem(command, "--count takes NAME=N, not `%s`", word);
+    for (uint32_t i = 0; i < at; i++)
+        if (strncmp(counts->items[i], word, length + 1) == 0)
+            return tool_problem(command, "--count names `%.*s` twice", (int)length, word);
     for (size_t i = 0; vyre_program_buffer(program, i, &buffer); i++)
         if (name_is(word, length, buffer.name)) {
             if (tool_buffer_needs_count(&buffer))
@@ -195,7 +204,7 @@ static int check_words(const tool_command *command, const vyre_program *program,
         if (check_word(command, program, request, i) != TOOL_OK)
             code = TOOL_USAGE;
     for (uint32_t i = 0; i < request->counts->count; i++)
-        if (check_count_word(command, program, request->counts->items[i]) != TOOL_OK)
+        if (check_count_word(command, program, request->counts, i) != TOOL_OK)
             code = TOOL_USAGE;
     if (check_missing(command, program, request) != TOOL_OK)
         code = TOOL_USAGE;

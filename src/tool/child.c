@@ -62,14 +62,14 @@ static rlim_t half_of_memory(void) {
     return half > LEAST_MEMORY ? half : LEAST_MEMORY;
 }
 
-static void become(const char *const *words, const char *plugins, uint64_t seconds, int output, int answer) {
+static void become(const char *const *words, const char *plugins, uint64_t timeout_ns, int output, int answer) {
     char *argv[MAX_WORDS + 2] = {"vyre"};
     int nothing = open("/dev/null", O_RDONLY);
     for (int i = 0; i < MAX_WORDS && words[i]; i++)
         argv[i + 1] = (char *)words[i];
     setpgid(0, 0); /* so that what it starts ends with it */
     lower(RLIMIT_CORE, 0);
-    lower(RLIMIT_CPU, (rlim_t)seconds + 1);
+    lower(RLIMIT_CPU, (rlim_t)(timeout_ns / 1000000000u) + 2);
     if (LIMITS_MEMORY)
         lower(RLIMIT_DATA, half_of_memory());
     unsetenv("VYRE_TRACE");
@@ -123,9 +123,9 @@ static int kill_and_wait(pid_t child, int *status) {
     return 1;
 }
 
-static void watch(pid_t child, int output, int answer, uint64_t seconds, tool_child *out) {
+static void watch(pid_t child, int output, int answer, uint64_t timeout_ns, tool_child *out) {
     struct pollfd pipes[2] = {{.fd = output, .events = POLLIN}, {.fd = answer, .events = POLLIN}};
-    uint64_t until = vy_clock_now() + seconds * 1000000000u;
+    uint64_t until = vy_clock_now() + timeout_ns;
     int status = 0, timed_out = 0, ended = 0;
     while (!ended && !timed_out) {
         poll(pipes, 2, pipes[0].fd < 0 && pipes[1].fd < 0 ? 1 : TICK_MS);
@@ -171,20 +171,20 @@ static void close_pipe(const int ends[2]) {
             close(ends[i]);
 }
 
-void tool_child_run(const char *const *words, const char *plugins, uint64_t seconds, tool_child *out) {
+void tool_child_run(const char *const *words, const char *plugins, uint64_t timeout_ns, tool_child *out) {
     int output[2] = {-1, -1}, answer[2] = {-1, -1};
     *out = (tool_child){.end = TOOL_CHILD_NOT_STARTED};
     fflush(NULL);
     pid_t child = make_pipe(output) && make_pipe(answer) ? fork() : -1;
     if (child == 0)
-        become(words, plugins, seconds, output[1], answer[1]);
+        become(words, plugins, timeout_ns, output[1], answer[1]);
     out->code = errno;
     if (child > 0) {
         setpgid(child, child); /* here too: whichever comes first */
         close(output[1]);
         close(answer[1]);
         output[1] = answer[1] = -1;
-        watch(child, output[0], answer[0], seconds, out);
+        watch(child, output[0], answer[0], timeout_ns, out);
     }
     close_pipe(output);
     close_pipe(answer);

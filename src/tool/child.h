@@ -27,9 +27,9 @@ typedef struct tool_child {
     vy_string answer, output; /* `failed` if memory ran out */
 } tool_child;
 
-/* Runs it and waits, at most so many seconds. words ends with NULL and begins with the subcommand. `plugins` is what VYRE_PLUGINS is for the
+/* Runs it and waits, at most timeout_ns. words ends with NULL and begins with the subcommand. `plugins` is what VYRE_PLUGINS is for the
  * child (NULL: not set); VYRE_TRACE is not set. Release with tool_child_free. */
-void tool_child_run(const char *const *words, const char *plugins, uint64_t seconds, tool_child *out);
+void tool_child_run(const char *const *words, const char *plugins, uint64_t timeout_ns, tool_child *out);
 void tool_child_free(tool_child *child);
 
 /* "SIGSEGV (Segmentation fault)" in a buffer of 80 bytes. */

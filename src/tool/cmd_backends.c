@@ -65,13 +65,12 @@ static int show(const vyre_selection *report, const vyre_backend *chosen, broken
     if (!json)
         vy_string_format(&out, id ? "chosen: %s\n" : "chosen: none; name one with --backend\n", id);
     vyre_bytes_free(&list);
-    return tool_print(&out);
+    return json ? tool_print(&out) : tool_print_lines(&out);
 }
 
 static int run_command(const tool_command *self, void *given, const tool_args *args) {
     const backends_options *options = given;
-    vyre_policy policy = {
-        .allow_software = options->software, .allow_cpu = 1, .only = options->backend, .probe_all = 1};
+    vyre_policy policy = VYRE_POLICY_DEFAULT;
     vyre_selection *report = NULL;
     vyre_backend *chosen = NULL;
     broken plugins = {.json = options->json};
@@ -81,6 +80,9 @@ static int run_command(const tool_command *self, void *given, const tool_args *a
     if (args->words.count)
         return tool_usage(self, "say --backend NAME to ask about one", "`%.100s` is not expected",
                           args->words.items[0]);
+    policy.allow_software = options->software;
+    policy.only = options->backend;
+    policy.probe_all = 1;
     vyre_plugins_load_all(on_plugin, &plugins);
     /* That nothing is usable is an answer here, as long as there is a list to show. */
     vyre_status status = vyre_select(&policy, &chosen, &report, &error);

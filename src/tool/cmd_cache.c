@@ -2,6 +2,7 @@
 #include "tool/args.h"
 #include "tool/commands.h"
 #include "tool/json.h"
+#include "tool/terminal.h"
 #include "vyre/cache.h"
 #include "vyre/telemetry.h"
 
@@ -207,7 +208,7 @@ static int set_folder(const char *path) {
 /* Why there is no folder, where nobody chose that. */
 static void print_line(void *user, int level, const char *source, const char *message) {
     (void)user, (void)level;
-    fprintf(stderr, "vyre: %s: %s\n", source, message);
+    tool_write(stderr, "vyre: %s: %s\n", source, message);
 }
 
 static int run_command(const tool_command *self, void *given, const tool_args *args) {

@@ -62,6 +62,7 @@ static void add_json(vy_string *out, const tool_file *file, const vyre_diagnosti
     for (size_t i = 0; i < tool_file_program_count(file); i++) {
         tool_json_name(out, "");
         tool_facts_json(out, tool_file_program(file, i));
+        vy_string_char(out, '}');
     }
     vy_string_add(out, "]}");
 }

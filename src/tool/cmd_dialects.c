@@ -55,6 +55,20 @@ static void print_findings(void *user, const vyre_dialects_event *event) {
     tool_diagnostics(event->findings);
 }
 
+/* A folder that does not exist is probably a typing mistake, and its ops are not found. */
+static int warn_missing_folders(void) {
+    vyre_diagnostics *list = vyre_diagnostics_new();
+    vy_folders folders = {0};
+    vyre_error error;
+    int code = vy_folders_add_path(&folders, &error) == VYRE_OK ? TOOL_OK : tool_error(&error);
+
+    vy_folders_warn_missing(&folders, list);
+    tool_diagnostics(list);
+    vy_folders_free(&folders);
+    vyre_diagnostics_free(list);
+    return code;
+}
+
 /* A manifest with a mistake does not keep the others out: a watcher that looks once. */
 int tool_dialects_load(void) {
     static int is_loaded;
@@ -66,6 +80,7 @@ int tool_dialects_load(void) {
     if (is_loaded || !secure_getenv("VYRE_DIALECT_PATH"))
         return TOOL_OK;
     is_loaded = 1;
+    code = warn_missing_folders();
     options.is_manual = 1;
     options.report = print_findings;
     if (vyre_dialects_watch(&options, &watcher, &error) != VYRE_OK && error.code != VYRE_INVALID_ARGUMENT)
@@ -208,7 +223,13 @@ static int no_op(vyre_dialects_guard guard, const char *word) {
     vy_suggestion_start(&near, word, strlen(word));
     for (size_t i = 0; i < vyre_dialects_count(guard); i++)
         vy_suggestion_offer(&near, vyre_dialects_at(guard, i)->id);
-    return is_not_there(word, &near, "op", "`vyre dialects list DIALECT` lists the ops of one");
+    /* The dialect itself, or the part before the last dot. */
+    const char *dot = strrchr(word, '.');
+    size_t length = dot ? (size_t)(dot - word) : strlen(word);
+    return is_not_there(word, &near, "op",
+                        length < 128 && vyre_dialects_dialect(guard, word, length)
+                            ? VY_FIX("`vyre dialects list %.*s` lists its ops", (int)length, word)
+                            : "`vyre dialects list` names the dialects, `vyre dialects list DIALECT` the ops of one");
 }
 
 static int run_show(const void *given) {

@@ -12,16 +12,14 @@ typedef struct doctor_options {
     int json;
 } doctor_options;
 
-static const doctor_options defaults = {.timeout = 10};
+static const doctor_options defaults = {.timeout = 10 * TOOL_SECOND_NS};
 
 static const tool_option options_table[] = {
-    {"timeout", 0, "SECONDS", TOOL_AMOUNT, offsetof(doctor_options, timeout),
+    {"timeout", 0, "SECONDS", TOOL_SECONDS, offsetof(doctor_options, timeout),
      "how long a plug-in or driver may take (10)"},
     {"json", 0, NULL, TOOL_FLAG, offsetof(doctor_options, json), "one JSON object on standard output"},
     TOOL_OPTION_END,
 };
-
-enum { MOST_SECONDS = 3600 };
 
 /* ---- the report ---- */
 
@@ -78,7 +76,7 @@ void doctor_free(doctor *d) {
 /* ---- the command ---- */
 
 static int examine(const doctor_options *options) {
-    doctor d = {.seconds = options->timeout < MOST_SECONDS ? options->timeout : MOST_SECONDS};
+    doctor d = {.timeout_ns = options->timeout};
     vy_string out = {0};
     int code;
 
@@ -95,7 +93,7 @@ static int examine(const doctor_options *options) {
         code = tool_error(&error);
     } else {
         (options->json ? doctor_show_json : doctor_show_text)(&d, &out);
-        code = tool_print(&out);
+        code = options->json ? tool_print(&out) : tool_print_lines(&out);
         if (code == TOOL_OK && doctor_problem_count(&d))
             code = TOOL_FAILED;
     }

@@ -1,9 +1,10 @@
 /* vyre explain: a diagnostic code, a status, or the shape of a program. */
 #include "ir/model.h"
 #include "ir/rows.h"
+#include "targets/ptx.h"
 #include "tool/bindings.h"
 #include "tool/commands.h"
-#include "tool/emit_ptx.h"
+#include "tool/explain_ptx.h"
 #include "tool/facts.h"
 #include "tool/json.h"
 #include "tool/load.h"
@@ -14,7 +15,7 @@
 typedef struct explain_options {
     const char *program, *target, *architecture;
     tool_list defines;
-    int all, json, markdown;
+    int all, json, markdown, names;
 } explain_options;
 
 static const tool_option options_table[] = {
@@ -26,6 +27,8 @@ static const tool_option options_table[] = {
     {"target", 't', "NAME", TOOL_TEXT, offsetof(explain_options, target),
      "of a file: ptx, and also what it becomes on an NVIDIA device"},
     {"arch", 0, "sm_N", TOOL_TEXT, offsetof(explain_options, architecture), "of that device (sm_90)"},
+    {"names", 0, NULL, TOOL_FLAG, offsetof(explain_options, names),
+     "only names, one per line: of a file NAME= for each value that `vyre run` needs, else all codes and statuses"},
     {"json", 0, NULL, TOOL_FLAG, offsetof(explain_options, json), "JSON on standard output"},
     TOOL_OPTION_END,
 };
@@ -48,6 +51,19 @@ static void add_code(vy_string *out, const vyre_explanation *e, int json) {
     vy_string_char(out, '}');
 }
 
+/* Blocks open with their language. Examples of codes are parts of programs, which no command runs. */
+static void add_markdown(vy_string *out, const char *text) {
+    int is_open = 0;
+
+    for (const char *mark; (mark = strstr(text, "```")); text = mark + 3) {
+        vy_string_append(out, text, (size_t)(mark - text) + 3);
+        if (!is_open)
+            vy_string_add(out, "vyre fragment");
+        is_open = !is_open;
+    }
+    vy_string_add(out, text);
+}
+
 /* docs/errors.md: a section per code, then the statuses as a table. */
 static int explain_markdown(void) {
     vy_string out = {0};
@@ -61,7 +77,9 @@ static int explain_markdown(void) {
                         "B: builder, D: dialect files (TOML and manifests), R: found while running.\n");
     for (size_t i = 0; vyre_explain_at(i, &e); i++) {
         if (strcmp(e.title, e.text) != 0) {
-            vy_string_format(&out, "\n## %s: %s\n\n%s\n\nFix: %s\n", e.code, e.title, e.text, e.fix);
+            vy_string_format(&out, "\n## %s: %s\n\n", e.code, e.title);
+            add_markdown(&out, e.text);
+            vy_string_format(&out, "\n\nFix: %s\n", e.fix);
             continue;
         }
         if (!in_table++)
@@ -180,8 +198,22 @@ static void add_inlined(vy_string *out, tool_file *file, vyre_program *program) 
     vyre_program_release(resolved);
 }
 
+/* The ops and capabilities that a backend must have. */
+static void add_needs(vy_string *out, tool_file *file, vyre_program *program, int json) {
+    vyre_program *resolved = NULL;
+    vyre_error error;
+    vyre_status status = tool_file_resolve(file, program, NULL, &resolved, &error);
+    if (json)
+        tool_needs_json(out, resolved);
+    else if (status == VYRE_OK)
+        tool_needs(out, resolved);
+    else
+        vy_string_format(out, "  ops        not known: %s\n", error.message);
+    vyre_program_release(resolved);
+}
+
 /* What it becomes on a device, and what that takes there. */
-static void add_target(vy_string *out, tool_file *file, vyre_program *program, const tool_ptx_options *target) {
+static void add_target(vy_string *out, tool_file *file, vyre_program *program, const vyre_emit_options *target) {
     vyre_program *resolved = NULL;
     vyre_error error;
     if (tool_file_resolve(file, program, NULL, &resolved, &error) == VYRE_OK)
@@ -210,6 +242,7 @@ static void add_program(vy_string *out, tool_file *file, vyre_program *program) 
     start = out->length;
     tool_facts_uses(out, program);
     vy_string_add(out, out->length == start ? "nothing special\n" : "\n");
+    add_needs(out, file, program, 0);
     vy_string_format(out, "  bits       %s\n",
                      vyre_program_schedule_dependent(program) ? "schedule-dependent: outside the same-bits promise"
                      : vyre_program_numerics(program) == VYRE_NUMERICS_RELAXED
@@ -219,21 +252,25 @@ static void add_program(vy_string *out, tool_file *file, vyre_program *program) 
     add_inlined(out, file, program);
 }
 
-static int check_target(const tool_command *self, const explain_options *options, uint32_t *architecture) {
+static int check_target(const tool_command *self, const explain_options *options) {
+    uint32_t architecture;
+    vyre_error error;
     if (options->target && strcmp(options->target, "ptx") != 0)
         return tool_usage(self, "give ptx", "nothing is known of target `%s`", options->target);
     if (options->target && options->json)
         return tool_usage(self, "leave out one of them", "--json and --target do not go together");
-    return tool_ptx_architecture(self, options->architecture, architecture);
+    if (vy_target_ptx_arch(options->architecture, &architecture, &error) != VYRE_OK)
+        return tool_usage(self, error.fix, "%s", error.message);
+    return TOOL_OK;
 }
 
 static int explain_file(const tool_command *self, const explain_options *options, const char *path) {
     tool_file file = {0};
     vyre_program *only = NULL;
     vy_string out = {0};
-    tool_ptx_options target = {0};
+    const vyre_emit_options target = {.struct_size = sizeof target, .arch = options->architecture};
     size_t shown = 0;
-    int code = check_target(self, options, &target.architecture);
+    int code = check_target(self, options);
 
     if (code == TOOL_OK)
         code = tool_file_load(self, path, &options->defines, NULL, &file);
@@ -248,6 +285,8 @@ static int explain_file(const tool_command *self, const explain_options *options
         if (options->json) {
             vy_string_add(&out, shown == 1 ? "[" : "");
             tool_facts_json(&out, program);
+            add_needs(&out, &file, program, 1);
+            vy_string_char(&out, '}');
         } else {
             add_program(&out, &file, program);
             if (options->target)
@@ -266,6 +305,57 @@ static int explain_file(const tool_command *self, const explain_options *options
     return tool_print(&out);
 }
 
+/* ---- names, for completion in a shell ---- */
+
+static int print_codes(void) {
+    vy_string out = {0};
+    vyre_explanation e;
+
+    for (size_t i = 0; vyre_explain_at(i, &e); i++)
+        vy_string_format(&out, "%s\n", e.code);
+    return tool_print(&out);
+}
+
+/* Unless it is there: programs of a file may share names. */
+static void add_value(vy_string *out, const char *name) {
+    size_t length = strlen(name);
+
+    for (const char *line = out->text; line && *line; line = strchr(line, '\n') + 1)
+        if (strncmp(line, name, length) == 0 && line[length] == '=')
+            return;
+    vy_string_format(out, "%s=\n", name);
+}
+
+static void add_values(vy_string *out, const vyre_program *program) {
+    vyre_param_info param;
+    vyre_buffer_info buffer;
+
+    for (size_t i = 0; vyre_program_param(program, i, &param); i++)
+        add_value(out, param.name);
+    for (size_t i = 0; vyre_program_buffer(program, i, &buffer); i++)
+        if (vy_accesses[buffer.access].is_input)
+            add_value(out, buffer.name);
+}
+
+/* Of all programs, unless one is selected: the line that is being completed need not name it yet. */
+static int print_values(const tool_command *self, const explain_options *options, const char *path) {
+    tool_file file = {0};
+    vyre_program *only = NULL;
+    vy_string out = {0};
+    int code = tool_file_load(self, path, &options->defines, NULL, &file);
+
+    if (code == TOOL_OK && options->program)
+        code = tool_file_select(self, &file, options->program, &only);
+    for (size_t i = 0; code == TOOL_OK && i < tool_file_program_count(&file); i++)
+        if (!only || tool_file_program(&file, i) == only)
+            add_values(&out, tool_file_program(&file, i));
+    tool_file_free(&file);
+    if (code == TOOL_OK)
+        return tool_print(&out);
+    vy_string_free(&out);
+    return code;
+}
+
 /* A code never has a dot or a slash; a file nearly always has. */
 static int is_file(const char *word) {
     return strpbrk(word, "./") != NULL || strcmp(word, "-") == 0 || access(word, F_OK) == 0;
@@ -276,6 +366,10 @@ static int run_command(const tool_command *self, void *given, const tool_args *a
 
     if (options->all)
         return options->markdown ? explain_markdown() : explain_all(options->json);
+    if (options->names && args->words.count == 0)
+        return print_codes();
+    if (options->names && args->words.count == 1)
+        return print_values(self, options, args->words.items[0]);
     if (args->words.count != 1)
         return tool_usage(self, "name a code, as in `vyre explain V001`, or a file", "%u words are given",
                           args->words.count);
@@ -291,8 +385,9 @@ const tool_command tool_cmd_explain = {
     .usage = "CODE | FILE [OPTIONS]",
     .details =
         "CODE is the letter and number in a finding, or the name of a status. For a FILE: buffers with their counts,\n"
-        "arrays, what it uses, its fingerprint, its size before and after inlining, and the ops that code comes "
-        "from.\n"
+        "arrays, what it uses, the ops and capabilities it needs from a backend, its fingerprint, its size before and "
+        "after\n"
+        "inlining, and the dialect ops that the code comes from.\n"
         "With --target ptx also what is launched on an NVIDIA device, with registers and spills if ptxas or a device "
         "is there.\n",
     .examples = "  vyre explain V001\n"

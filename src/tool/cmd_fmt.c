@@ -1,6 +1,7 @@
 /* vyre fmt: canonical spacing and indentation; comments stay. */
 #include "tool/commands.h"
 #include "tool/load.h"
+#include "tool/terminal.h"
 
 typedef struct fmt_options {
     int write, check;
@@ -34,7 +35,7 @@ static int check_form(const tool_command *self, const char *path, const vyre_byt
     const char *name = tool_path_name(path);
 
     if (bytes->size == 0) {
-        fprintf(stderr, "note: `%s` is empty\n", name);
+        tool_write(stderr, "note: `%s` is empty\n", name);
         return TOOL_OK;
     }
     if (!tool_file_is_wire(bytes))

@@ -43,6 +43,7 @@ void tool_command_help(const tool_command *command) {
     printf("\noptions:\n");
     for (const tool_option *option = command->options; option && option->name; option++)
         print_option(option);
+    print_option(&tool_option_color);
     print_option(&(tool_option){"help", 'h', NULL, TOOL_FLAG, 0, "this text"});
     if (command->examples[0])
         printf("\nexamples:\n%s", command->examples);

@@ -12,27 +12,28 @@
 #include "tool/place.h"
 #include "tool/progress.h"
 #include "tool/show.h"
+#include "tool/terminal.h"
 #include "vyre/oracle.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-enum { DEFAULT_ROWS = 8, MOST_REPEATS = 1000000, MOST_THREADS = 4096, MOST_SECONDS = 1000000 };
-
-#define SECOND_NS UINT64_C(1000000000)
+enum { DEFAULT_ROWS = 8, MOST_REPEATS = 1000000, MOST_THREADS = 4096 };
 
 typedef struct run_options {
     const char *program, *grid, *elements, *check, *backend;
     tool_list defines, outs, shapes, counts;
-    uint64_t seed, threads, budget, memory, timeout, repeat, limit;
-    int time, json, hex, quiet;
+    uint64_t seed, threads, budget, memory, repeat, limit;
+    uint64_t timeout; /* nanoseconds */
+    int time, json, hex, quiet, verbose;
 } run_options;
 
 static const tool_option options_table[] = {
     TOOL_OPTION_PROGRAM(run_options),
     TOOL_OPTION_DEFINE(run_options),
     {"out", 'o', "NAME=FILE", TOOL_LIST, offsetof(run_options, outs),
-     "write an output to FILE (.npy, .png, .ppm, .pgm; anything else: raw bytes) instead of showing it"},
+     "write an output to FILE (.npy, .png, .ppm, .pgm; .bin, .raw or no ending: raw bytes) instead of showing it; "
+     "an output may have several files"},
     {"shape", 0, "NAME=N,N", TOOL_LIST, offsetof(run_options, shapes),
      "shape of that .npy or picture: rows, columns, samples"},
     {"grid", 0, "X,Y,Z", TOOL_TEXT, offsetof(run_options, grid),
@@ -40,15 +41,18 @@ static const tool_option options_table[] = {
     {"elements", 0, "X,Y,Z", TOOL_TEXT, offsetof(run_options, elements), "invocations, rounded up to whole workgroups"},
     {"count", 0, "NAME=N", TOOL_LIST, offsetof(run_options, counts), "elements of a write buffer whose count is open"},
     {"check", 0, "WHAT", TOOL_TEXT, offsetof(run_options, check),
-     "find program errors: races, bounds, unwritten, divergence, or all; several with commas"},
-    {"seed", 0, "N", TOOL_NUMBER, offsetof(run_options, seed), "perturb the schedule by this seed"},
-    {"threads", 0, "N", TOOL_NUMBER, offsetof(run_options, threads), "worker threads (0 = all cores)"},
-    {"budget", 0, "N", TOOL_NUMBER, offsetof(run_options, budget), "stop after N statements (0 = never)"},
+     "find program errors: races, bounds, unwritten, divergence, or all; several with commas; runs on `reference`"},
+    {"seed", 0, "N", TOOL_NUMBER, offsetof(run_options, seed),
+     "perturb the schedule by this seed; runs on `reference`"},
+    {"threads", 0, "N", TOOL_NUMBER, offsetof(run_options, threads),
+     "worker threads of `cpu` or `reference` (0 = all cores)"},
+    {"budget", 0, "N", TOOL_NUMBER, offsetof(run_options, budget),
+     "stop after N statements (0 = never); runs on `reference`"},
     {"memory", 0, "BYTES", TOOL_SIZE, offsetof(run_options, memory),
-     "memory the run may take, beside its inputs; K, M and G may follow the number (4G)"},
+     "memory that a run on `reference` may allocate in addition to its inputs; K, M and G may follow the number (4G)"},
     {"backend", 0, "NAME", TOOL_TEXT, offsetof(run_options, backend),
-     "where to run, as NAME or NAME#DEVICE (a GPU, else the native CPU, else `reference`)"},
-    {"timeout", 0, "SECONDS", TOOL_AMOUNT, offsetof(run_options, timeout),
+     "where to run, as NAME or NAME#DEVICE (a GPU if one is usable, otherwise `cpu`)"},
+    {"timeout", 0, "SECONDS", TOOL_SECONDS, offsetof(run_options, timeout),
      "end if compiling and a run take longer; the reference has --budget instead"},
     {"repeat", 0, "N", TOOL_AMOUNT, offsetof(run_options, repeat), "run N times from the same inputs (1)"},
     {"time", 0, NULL, TOOL_FLAG, offsetof(run_options, time), "print the shortest and the median run"},
@@ -56,6 +60,8 @@ static const tool_option options_table[] = {
     {"hex", 0, NULL, TOOL_FLAG, offsetof(run_options, hex), "add a hex dump; with --json, values as bits"},
     {"limit", 0, "ROWS", TOOL_NUMBER, offsetof(run_options, limit), "show at most ROWS rows of a buffer (8; 0 = all)"},
     {"quiet", 'q', NULL, TOOL_FLAG, offsetof(run_options, quiet), "no note about what ran where"},
+    {"verbose", 'v', NULL, TOOL_FLAG, offsetof(run_options, verbose),
+     "show every backend that was considered, and why it was chosen or not"},
     TOOL_OPTION_END,
 };
 
@@ -91,7 +97,8 @@ static void on_print(void *user, uint64_t invocation, const char *text) {
     prints *p = user;
 
     if (!p->collect) {
-        printf("[%" PRIu64 "] %s\n", invocation, text);
+        size_t length = strlen(text);
+        printf("[%" PRIu64 "] %s%s", invocation, text, length > 0 && text[length - 1] == '\n' ? "" : "\n");
         return;
     }
     tool_json_open(&p->json, "", '{');
@@ -126,23 +133,14 @@ static int read_checks(const tool_command *command, const char *text, unsigned *
     return TOOL_OK;
 }
 
-/* What only the reference can do, if it is asked for. */
-static const char *needs_reference(const run_options *options) {
-    return options->check     ? "--check"
-           : options->seed    ? "--seed"
-           : options->threads ? "--threads"
-           : options->budget  ? "--budget"
-           : options->memory  ? "--memory"
-                              : NULL;
-}
-
-static int check_backend(const tool_command *command, const run_options *options) {
-    const char *needs = needs_reference(options);
-
-    if (!needs || !options->backend || strcmp(options->backend, "reference") == 0)
-        return TOOL_OK;
-    return tool_usage(command, VY_FIX("leave %s out, or write `--backend reference`", needs),
-                      "%s is for the reference, not for `%.60s`", needs, options->backend);
+/* The option or statement that only the reference has; NULL: there is none. */
+static const char *needs_reference(const run *r) {
+    const run_options *options = r->options;
+    return options->check                        ? "--check"
+           : options->seed                       ? "--seed"
+           : options->budget                     ? "--budget"
+           : (r->program->facts & VY_FACT_PRINT) ? "print"
+                                                 : NULL;
 }
 
 /* ---- running ---- */
@@ -154,7 +152,7 @@ static int compare_doubles(const void *a, const void *b) {
 
 /* The first run has what compiling left; 1 is over before it begins. */
 static uint64_t timeout_of_run(run *r) {
-    uint64_t timeout = r->options->timeout * SECOND_NS, now = timeout ? vy_clock_now() : 0;
+    uint64_t timeout = r->options->timeout, now = timeout ? vy_clock_now() : 0;
     if (timeout && r->deadline_ns)
         timeout = r->deadline_ns > now ? r->deadline_ns - now : 1;
     r->deadline_ns = 0;
@@ -178,14 +176,16 @@ static int run_all(run *r, const vyre_oracle_options *given) {
     uint64_t repeat = r->options->repeat;
     vyre_oracle_options options = *given;
     double *times = vy_allocate(vy_array_size((size_t)repeat, sizeof *times));
-    tool_progress progress;
+    tool_progress progress = {0};
     uint64_t done = 0;
+    int prints = !r->options->json && (r->program->facts & VY_FACT_PRINT); /* they would mix with the progress */
 
     if (!times) {
         vy_fail_memory(&r->error, "timing the runs");
         return tool_error(&r->error);
     }
-    tool_progress_start(&progress, "running", repeat > 1 ? repeat : 0);
+    if (!r->options->quiet && !prints)
+        tool_progress_start(&progress, "running", repeat > 1 ? repeat : 0);
     while (done < repeat) {
         uint64_t start = vy_clock_now();
         r->status = run_once(r, &options);
@@ -256,7 +256,7 @@ static void note(const run *r) {
     vy_string_char(&text, '\n');
     fflush(stdout);
     if (!text.failed)
-        fputs(text.text, stderr);
+        tool_write_lines(stderr, text.text, text.length);
     vy_string_free(&text);
 }
 
@@ -293,6 +293,8 @@ static void add_json_error(vy_string *out, const run *r) {
                          r->report.trap.code);
     if (r->status != VYRE_OK) {
         tool_json_text(out, "message", r->error.message);
+        if (r->status == VYRE_TRAPPED && *r->error.where)
+            tool_json_text(out, "where", r->error.where);
         tool_json_text(out, "fix", r->error.fix);
     }
 }
@@ -310,6 +312,8 @@ static int show_json(run *r) {
     tool_json_text(&out, "program", vyre_program_name(r->program));
     tool_json_text(&out, "fingerprint", digest);
     tool_json_text(&out, "backend", r->place.id);
+    if (r->place.cause)
+        tool_json_text(&out, "backend_cause", r->place.cause);
     tool_json_text(&out, "status", vyre_status_name(r->status));
     add_json_error(&out, r);
     vy_string_format(&out,
@@ -347,6 +351,24 @@ static int report_json(run *r) {
     return r->status != VYRE_OK ? tool_exit_of_run(r->status) : code;
 }
 
+/* The error of the run; with the line of source if a `trap` of the program is where it is. */
+static void show_error(const run *r) {
+    const vyre_program *program = r->program;
+    vyre_diagnostics *place = r->status == VYRE_TRAPPED ? vyre_diagnostics_new() : NULL;
+    char where[sizeof r->error.where];
+
+    for (uint32_t i = 0; place && i < program->stmts.count && !vyre_diagnostics_count(place); i++) {
+        vy_position at = vy_stmt_position(program, i);
+        if (program->stmts.items[i].kind != VY_STMT_TRAP && program->stmts.items[i].kind != VY_STMT_REPORT)
+            continue;
+        snprintf(where, sizeof where, "%s:%u:%u", vy_source_name(program->source), at.line, at.column);
+        if (at.line && strcmp(where, r->error.where) == 0)
+            vy_diagnostic_add(place, program->source, "", VYRE_SEVERITY_ERROR, at, NULL, "%s", r->error.message);
+    }
+    tool_error_at(&r->error, vyre_diagnostics_count(place) ? vyre_diagnostics_get(place, 0) : NULL);
+    vyre_diagnostics_free(place);
+}
+
 /* The findings come before the outputs, which are delivered even then. */
 static int report_text(run *r) {
     int shown;
@@ -354,7 +376,7 @@ static int report_text(run *r) {
     if (r->status != VYRE_OK) {
         tool_diagnostics(r->findings);
         if (vyre_diagnostics_errors(r->findings) == 0) /* otherwise it would repeat the first finding */
-            tool_error(&r->error);
+            show_error(r);
     }
     shown = show_text(r);
     note(r);
@@ -385,6 +407,8 @@ static int prepare(run *r, const char *file, const tool_args *args) {
         code = tool_bindings_make(r->command, r->program, file, &request, &r->bindings);
     if (code == TOOL_OK)
         code = tool_outputs_compare(r->command, r->program, &r->options->shapes, &r->bindings.arguments);
+    if (code == TOOL_OK)
+        code = tool_outputs_check_write(&r->options->outs);
     if (code != TOOL_OK)
         return code;
     r->findings = vyre_diagnostics_new();
@@ -395,9 +419,15 @@ static int prepare(run *r, const char *file, const tool_args *args) {
         return tool_error(&r->error);
     }
     if (r->options->timeout)
-        r->deadline_ns = vy_clock_now() + r->options->timeout * SECOND_NS;
-    code = tool_place_find(r->options->backend, needs_reference(r->options) || (r->program->facts & VY_FACT_PRINT),
-                           r->program, r->deadline_ns, &r->place);
+        r->deadline_ns = vy_clock_now() + r->options->timeout;
+    const tool_place_request place = {.name = r->options->backend,
+                                      .needs_reference = needs_reference(r),
+                                      .limits_memory = r->options->memory != 0,
+                                      .threads = (unsigned)r->options->threads,
+                                      .quiet = r->options->quiet,
+                                      .verbose = r->options->verbose,
+                                      .deadline_ns = r->deadline_ns};
+    code = tool_place_find(r->command, &place, r->program, &r->place);
     if (code != TOOL_OK)
         return code;
     if (r->place.backend)
@@ -449,10 +479,7 @@ static int check_usage(const tool_command *self, const run_options *options, con
     if (options->threads > MOST_THREADS)
         return tool_usage(self, VY_FIX("use at most --threads %d", MOST_THREADS),
                           "--threads %" PRIu64 " is over its limit (%d)", options->threads, MOST_THREADS);
-    if (options->timeout > MOST_SECONDS)
-        return tool_usage(self, VY_FIX("use at most --timeout %d, or leave it out", MOST_SECONDS),
-                          "--timeout %" PRIu64 " is over its limit (%d)", options->timeout, MOST_SECONDS);
-    return check_backend(self, options);
+    return TOOL_OK;
 }
 
 static int run_command(const tool_command *self, void *given, const tool_args *args) {

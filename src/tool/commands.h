@@ -10,6 +10,7 @@
     X(fmt)                                                                                                             \
     X(explain)                                                                                                         \
     X(backends)                                                                                                        \
+    X(info)                                                                                                            \
     X(cache)                                                                                                           \
     X(doctor)                                                                                                          \
     X(dialects)                                                                                                        \

@@ -73,7 +73,7 @@ typedef struct doctor_finding {
 
 typedef struct doctor {
     vy_arena texts;
-    uint64_t seconds; /* a child may take */
+    uint64_t timeout_ns; /* of a child */
     int is_out_of_memory, cannot_start;
     const char *folder; /* of installed plug-ins */
     int has_folder;

@@ -35,7 +35,7 @@ static void ask(doctor *d, const char *task, const char *argument, const char *p
     const char *words[] = {"doctor", DOCTOR_CHILD, task, argument, NULL};
     const char *fields[MAX_FIELDS], *at;
     *out = (answer){.stage = "it is started"};
-    tool_child_run(words, plugins, d->seconds, &out->child);
+    tool_child_run(words, plugins, d->timeout_ns, &out->child);
     if (out->child.end == TOOL_CHILD_NOT_STARTED && !d->cannot_start) {
         const char *reason = strerrordesc_np(out->child.code);
         d->cannot_start = 1;
@@ -70,12 +70,11 @@ static const char *describe_end(doctor *d, const answer *a, doctor_plugin *plugi
         return doctor_format(d, "ends the process with %s while %s", tool_signal_name(a->child.code, text), a->stage);
     case TOOL_CHILD_TIMED_OUT:
         plugin->state = DOCTOR_HUNG;
-        return doctor_format(d, "does not come back within %llu s while %s", (unsigned long long)d->seconds, a->stage);
+        return doctor_format(d, "does not come back within %g s while %s", (double)d->timeout_ns * 1e-9, a->stage);
     case TOOL_CHILD_STUCK:
         plugin->state = DOCTOR_HUNG;
-        return doctor_format(d,
-                             "does not come back within %llu s while %s, and cannot be killed: it waits in the kernel",
-                             (unsigned long long)d->seconds, a->stage);
+        return doctor_format(d, "does not come back within %g s while %s, and cannot be killed: it waits in the kernel",
+                             (double)d->timeout_ns * 1e-9, a->stage);
     case TOOL_CHILD_NOT_STARTED:
         plugin->state = DOCTOR_UNKNOWN;
         return "is not tried: the child process cannot be started";
@@ -310,11 +309,9 @@ void doctor_ask_backends(doctor *d) {
 
 /* ---- driver libraries ---- */
 
-/* X(file, what it is for, what to install) */
+/* X(file, what it is for, what to install): the libraries that backends of this version load. */
 #define LIBRARY_LIST(X)                                                                                                \
-    X("libcuda.so.1", "CUDA", "for an NVIDIA GPU, install its driver (nvidia-driver, or libcuda1 in a container)")     \
-    X("libvulkan.so.1", "Vulkan", "install the loader (libvulkan1) and a driver for the GPU (mesa-vulkan-drivers)")    \
-    X("libOpenCL.so.1", "OpenCL", "install the loader (ocl-icd-libopencl1) and a driver (pocl-opencl-icd for the CPU)")
+    X("libcuda.so.1", "CUDA", "for an NVIDIA GPU, install its driver (nvidia-driver, or libcuda1 in a container)")
 
 /* A library nobody installed is no mistake; one that is there and does not load is. */
 static void ask_library(doctor *d, const char *name, const char *what, const char *fix) {

@@ -101,7 +101,8 @@ static void report_refused(void *unused, const char *path, vyre_status status, c
 }
 
 static void task_choose(const char *unused) {
-    vyre_policy policy = {.allow_cpu = 1, .probe_all = 1}; /* as `vyre backends` */
+    vyre_policy policy = VYRE_POLICY_DEFAULT;
+    policy.probe_all = 1; /* as `vyre backends` */
     vyre_selection *report = NULL;
     vyre_backend *chosen = NULL;
     vyre_error error = VYRE_ERROR_INIT;

@@ -2,6 +2,7 @@
 #include "tool/doctor.h"
 
 #include "base/thread.h"
+#include "dialect/folder.h"
 #include "vyre/cache.h"
 
 #include <errno.h>
@@ -139,6 +140,21 @@ static void check_name(doctor *d, const char *name) {
                        doctor_format(d, "did you mean %s?", near));
 }
 
+static void check_dialect_path(doctor *d) {
+    vyre_diagnostics *list = vyre_diagnostics_new();
+    vy_folders folders = {0};
+    const vyre_diagnostic *finding;
+
+    if (vy_folders_add_path(&folders, NULL) != VYRE_OK)
+        d->is_out_of_memory = 1;
+    vy_folders_warn_missing(&folders, list);
+    for (size_t i = 0; (finding = vyre_diagnostics_get(list, i)); i++)
+        doctor_warning(d, doctor_format(d, "VYRE_DIALECT_PATH: %s", finding->message),
+                       doctor_keep(d, finding->fix, strlen(finding->fix)));
+    vy_folders_free(&folders);
+    vyre_diagnostics_free(list);
+}
+
 static int compare_variables(const void *a, const void *b) {
     return strcmp(((const doctor_variable *)a)->name, ((const doctor_variable *)b)->name);
 }
@@ -157,6 +173,7 @@ void doctor_look_at_environment(doctor *d) {
         variable->value = doctor_keep(d, equals + 1, strlen(equals + 1));
         check_name(d, variable->name);
     }
+    check_dialect_path(d);
     if (d->variables.count)
         qsort(d->variables.items, d->variables.count, sizeof *d->variables.items, compare_variables);
 }

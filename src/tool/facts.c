@@ -2,9 +2,11 @@
 #include "tool/facts.h"
 
 #include "ir/model.h"
+#include "ir/op_set.h"
 #include "ir/rows.h"
 #include "tool/bindings.h"
 #include "tool/json.h"
+#include "vyre/backend.h"
 
 #include <inttypes.h>
 
@@ -190,6 +192,84 @@ void tool_facts_json(vy_string *out, const vyre_program *program) {
     }
     vy_string_add(out, "],\"buffers\":[");
     add_json_buffers(out, program);
-    vy_string_format(out, "],\"functions\":%u,\"statements\":%u,\"expressions\":%u,\"variables\":%u}", stats.functions,
+    vy_string_format(out, "],\"functions\":%u,\"statements\":%u,\"expressions\":%u,\"variables\":%u", stats.functions,
                      stats.statements, stats.expressions, stats.variables);
+}
+
+/* ---- requirements ---- */
+
+static int has_op(const vy_op_set *set, unsigned member) {
+    return vy_op_set_name(member) && (set->words[member / 64] >> member % 64 & 1);
+}
+
+/* The least value of a capability that the program needs. */
+static uint64_t needed(const vyre_program *program, const vy_op_set *ops, vyre_capability capability) {
+    const uint32_t *size = program->workgroup;
+    switch (capability) {
+    case VYRE_CAPABILITY_SUBGROUP_OPS:
+        for (unsigned i = VY_OP_SET_SUBGROUP; i < VY_OP_SET_LOAD; i++)
+            if (has_op(ops, i))
+                return 1;
+        return 0;
+    case VYRE_CAPABILITY_MAX_WORKGROUP_SIZE_X:
+    case VYRE_CAPABILITY_MAX_WORKGROUP_SIZE_Y:
+    case VYRE_CAPABILITY_MAX_WORKGROUP_SIZE_Z:
+        return size[capability - VYRE_CAPABILITY_MAX_WORKGROUP_SIZE_X];
+    case VYRE_CAPABILITY_MAX_INVOCATIONS:
+        return (uint64_t)size[0] * size[1] * size[2];
+    default:
+        return 0;
+    }
+}
+
+/* Capabilities that some backend may lack: every workgroup holds one invocation. */
+static const struct {
+    vyre_capability capability;
+    const char *name;
+    uint64_t always;
+} capabilities[] = {
+#define X(ID, name, fallback, doc)                                                                                     \
+    {VYRE_CAPABILITY_##ID, name, VYRE_CAPABILITY_##ID == VYRE_CAPABILITY_MAX_INVOCATIONS ? 1 : fallback},
+    VYRE_CAPABILITY_LIST(X)
+#undef X
+};
+
+void tool_needs(vy_string *out, vyre_program *program) {
+    vy_op_set ops = vy_program_ops(program);
+    const char *separator = "  ops        ";
+    for (unsigned i = 0; i < VY_OP_SET_COUNT; i++)
+        if (has_op(&ops, i)) {
+            vy_string_format(out, "%s%s", separator, vy_op_set_name(i));
+            separator = ", ";
+        }
+    vy_string_add(out, separator[0] == ' ' ? "  ops        none\n" : "\n");
+    separator = "  needs      ";
+    for (size_t i = 0; i < sizeof capabilities / sizeof *capabilities; i++) {
+        uint64_t least = needed(program, &ops, capabilities[i].capability);
+        if (least > capabilities[i].always) {
+            vy_string_format(out, "%s%s %" PRIu64, separator, capabilities[i].name, least);
+            separator = ", ";
+        }
+    }
+    vy_string_add(out, separator[0] == ' ' ? "  needs      no capability\n" : "\n");
+}
+
+void tool_needs_json(vy_string *out, vyre_program *program) {
+    if (!program) {
+        vy_string_add(out, ",\"ops\":null,\"capabilities\":null");
+        return;
+    }
+    vy_op_set ops = vy_program_ops(program);
+    tool_json_open(out, "ops", '[');
+    for (unsigned i = 0; i < VY_OP_SET_COUNT; i++)
+        if (has_op(&ops, i))
+            tool_json_text(out, "", vy_op_set_name(i));
+    vy_string_char(out, ']');
+    tool_json_open(out, "capabilities", '{');
+    for (size_t i = 0; i < sizeof capabilities / sizeof *capabilities; i++) {
+        uint64_t least = needed(program, &ops, capabilities[i].capability);
+        if (least > capabilities[i].always)
+            tool_json_number(out, capabilities[i].name, least);
+    }
+    vy_string_char(out, '}');
 }

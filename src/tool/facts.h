@@ -13,7 +13,12 @@ void tool_facts_uses(vy_string *out, const vyre_program *program);
 void tool_facts_grid(vy_string *out, const vyre_program *program);
 /* The element count of a buffer: "256", "n * n", "len(x)", or "" if it is open. */
 void tool_facts_count(vy_string *out, const vyre_program *program, size_t buffer);
-/* One JSON object with all of it. */
+/* One JSON object with all of it; the caller closes it. */
 void tool_facts_json(vy_string *out, const vyre_program *program);
+/* The requirements on a backend, of a resolved program: the ops that it must list, and the capabilities that it must have, with their least
+ * values. A grid barrier is listed as an op, but refused by no backend: without it the program runs as several launches. */
+void tool_needs(vy_string *out, vyre_program *program);
+/* The same as JSON members `ops` and `capabilities`; both are null if program is NULL. */
+void tool_needs_json(vy_string *out, vyre_program *program);
 
 #endif

@@ -6,21 +6,14 @@
 
 enum { STORED_BLOCK = 65535 };
 
-static const char *ending(const char *path) {
-    const char *dot = strrchr(path, '.');
-    return dot && !strchr(dot, '/') ? dot : "";
-}
-
 int tool_image_is(const char *path) {
-    const char *end = ending(path);
-    return strcmp(end, ".png") == 0 || strcmp(end, ".pgm") == 0 || strcmp(end, ".ppm") == 0;
+    return tool_ends_with(path, ".png") || tool_ends_with(path, ".pgm") || tool_ends_with(path, ".ppm");
 }
 
 int tool_image_takes(const char *path, unsigned channels) {
-    const char *end = ending(path);
-    return strcmp(end, ".pgm") == 0   ? channels == 1
-           : strcmp(end, ".ppm") == 0 ? channels == 3
-                                      : channels >= 1 && channels <= 4;
+    return tool_ends_with(path, ".pgm")   ? channels == 1
+           : tool_ends_with(path, ".ppm") ? channels == 3
+                                          : channels >= 1 && channels <= 4;
 }
 
 static uint32_t crc32_of(const unsigned char *data, size_t size) {
@@ -103,7 +96,6 @@ static void write_png(vy_string *out, uint32_t width, uint32_t height, unsigned 
 
 vyre_status tool_image_write(const char *path, uint32_t width, uint32_t height, unsigned channels, const void *samples,
                              vyre_error *error) {
-    const char *end = ending(path);
     size_t size = (size_t)width * height * channels;
     vyre_bytes file = VYRE_BYTES_INIT;
     vy_string out = {0};
@@ -115,7 +107,7 @@ vyre_status tool_image_write(const char *path, uint32_t width, uint32_t height, 
     if (!tool_image_takes(path, channels))
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "write it as .png, which takes 1 to 4 samples a pixel",
                        "`%s` cannot have %u samples a pixel", path, channels);
-    if (strcmp(end, ".png") == 0) {
+    if (tool_ends_with(path, ".png")) {
         write_png(&out, width, height, channels, samples);
     } else {
         vy_string_format(&out, "P%d\n%u %u\n255\n", channels == 1 ? 5 : 6, width, height);

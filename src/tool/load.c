@@ -59,7 +59,7 @@ static int make_defines(const tool_command *command, const tool_list *words, vy_
     return tool_error(&error);
 }
 
-/* Most files call no op, and then nobody looks at the dialects. */
+/* The newest snapshot with VYRE_DIALECT_PATH in it, which is not read for a file that calls no op. */
 static vyre_dialects_guard dialects_of(tool_file *file) {
     if (!file->dialects.snapshot) {
         (void)tool_dialects_load(); /* an op that is missing because of that is named later */
@@ -108,6 +108,17 @@ static int load_wire(const tool_command *command, const tool_list *words, vyre_d
     return TOOL_OK;
 }
 
+/* Whether all errors are those of -D (T049, T050), which are mistakes of the command line and not of the file. */
+static int are_of_defines(const vyre_diagnostics *list) {
+    const vyre_diagnostic *finding;
+
+    for (size_t i = 0; (finding = vyre_diagnostics_get(list, i)); i++)
+        if (finding->severity == VYRE_SEVERITY_ERROR && strcmp(finding->code, "T049") != 0 &&
+            strcmp(finding->code, "T050") != 0)
+            return 0;
+    return 1;
+}
+
 /* Findings with a place say more than their summary. Without a place (damaged wire forms) or without findings the summary, which names the
  * file, is all there is. Returns the exit code. */
 static int report_failure(const vyre_diagnostics *list, size_t before, int is_kept, const vyre_error *error) {
@@ -119,7 +130,7 @@ static int report_failure(const vyre_diagnostics *list, size_t before, int is_ke
     tool_failure_note(error);
     if (!is_kept)
         tool_diagnostics(list);
-    return tool_exit_of(error->code);
+    return are_of_defines(list) ? TOOL_USAGE : tool_exit_of(error->code);
 }
 
 int tool_file_load(const tool_command *command, const char *path, const tool_list *defines,

@@ -1,6 +1,7 @@
 /* The vyre command: finds the subcommand, runs it, and makes sure that what it printed has arrived. */
 #include "tool/args.h"
 #include "tool/commands.h"
+#include "tool/terminal.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -24,7 +25,7 @@ const tool_command *tool_command_find(const char *name) {
 }
 
 static void list_commands(void) {
-    fprintf(stderr, "Fix: use one of");
+    tool_write(stderr, "Fix: use one of");
     for (size_t i = 0; tool_command_at(i); i++)
         fprintf(stderr, "%s %s", i ? "," : "", commands[i]->name);
     fprintf(stderr, "; `vyre help` says what they do\n");
@@ -39,9 +40,9 @@ static int unknown_command(const char *name) {
     for (size_t i = 0; tool_command_at(i); i++)
         vy_suggestion_offer(&suggestion, commands[i]->name);
     near = vy_suggestion_get(&suggestion);
-    fprintf(stderr, "vyre: there is no command `%.100s`\n", name);
+    tool_write(stderr, "vyre: there is no command `%.100s`\n", name);
     if (near)
-        fprintf(stderr, "Fix: did you mean `vyre %s`?\n", near);
+        tool_write(stderr, "Fix: did you mean `vyre %s`?\n", near);
     else
         list_commands();
     return TOOL_USAGE;
@@ -71,8 +72,8 @@ static int finish_output(int code) {
         return code;
     if (reader_left())
         return code;
-    fprintf(stderr,
-            "vyre: IO: standard output cannot be written\nFix: free space there, or send the output elsewhere\n");
+    tool_write(stderr,
+               "vyre: IO: standard output cannot be written\nFix: free space there, or send the output elsewhere\n");
     return code == TOOL_OK ? TOOL_SYSTEM : code;
 }
 

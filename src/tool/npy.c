@@ -155,7 +155,10 @@ vyre_status tool_npy_read(const char *path, vyre_type type, vyre_bytes *out, vyr
     if (wrong)
         return corrupt(path, wrong, error);
     if (!matches(type, h.description))
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("convert it: x.astype('%s')", descriptions[type]),
+        return vy_fail(error, VYRE_INVALID_ARGUMENT,
+                       type == VYRE_TYPE_BF16
+                           ? "give the bits of each bf16, of f32 toward zero: (x.view('<u4') >> 16).astype('<u2')"
+                           : VY_FIX("convert it: x.astype('%s')", descriptions[type]),
                        "`%s` holds elements of type '%s', and the program takes %s ('%s')", path, h.description,
                        vyre_type_name(type), descriptions[type]);
     if (h.fortran && h.count > 1)

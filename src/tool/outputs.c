@@ -1,6 +1,7 @@
 /* Where the outputs of a run go. */
 #include "tool/outputs.h"
 
+#include "base/file.h"
 #include "ir/launch.h"
 #include "ir/rows.h"
 #include "tool/bindings.h"
@@ -9,6 +10,7 @@
 #include "tool/npy.h"
 
 #include <inttypes.h>
+#include <sys/stat.h>
 
 enum { MOST_DIMENSIONS = 8 };
 
@@ -17,24 +19,24 @@ typedef struct shape {
     size_t count;
 } shape;
 
+/* The value of a word NAME=VALUE if that is its name; otherwise NULL. */
+static const char *value_for(const char *word, const char *name) {
+    size_t length;
+    const char *value;
+    int is_it = tool_args_split(word, &length, &value) && strlen(name) == length && memcmp(word, name, length) == 0;
+    return is_it ? value : NULL;
+}
+
 static const char *find(const tool_list *list, const char *name) {
-    for (uint32_t i = 0; i < list->count; i++) {
-        size_t length;
-        const char *value;
-        if (tool_args_split(list->items[i], &length, &value) && strlen(name) == length &&
-            memcmp(list->items[i], name, length) == 0)
-            return value;
-    }
-    return NULL;
+    const char *value = NULL;
+
+    for (uint32_t i = 0; !value && i < list->count; i++)
+        value = value_for(list->items[i], name);
+    return value;
 }
 
 const char *tool_outputs_file(const tool_list *outs, const char *name) {
     return find(outs, name);
-}
-
-static int ends_with(const char *text, const char *end) {
-    size_t length = strlen(text), end_length = strlen(end);
-    return length >= end_length && strcmp(text + length - end_length, end) == 0;
 }
 
 static int read_shape(const char *text, shape *out) {
@@ -78,6 +80,40 @@ static int check_names(const tool_command *command, const vyre_program *program,
                               list->items[i], vyre_program_name(program));
     }
     return TOOL_OK;
+}
+
+/* Two words of --shape for one output, or two of --out for one file: the first would have no effect. */
+static int check_twice(const tool_command *command, const tool_list *outs, const tool_list *shapes) {
+    for (uint32_t i = 0; i < shapes->count; i++)
+        for (uint32_t j = 0; j < i; j++) {
+            size_t length = strcspn(shapes->items[i], "=");
+            if (strncmp(shapes->items[i], shapes->items[j], length + 1) == 0)
+                return tool_usage(command, "give one --shape for each output; all its files have that shape",
+                                  "--shape names `%.*s` twice", (int)length, shapes->items[i]);
+        }
+    for (uint32_t i = 0; i < outs->count; i++)
+        for (uint32_t j = 0; j < i; j++) {
+            const char *file = strchr(outs->items[i], '=') + 1;
+            struct stat about;
+            if (strcmp(file, strchr(outs->items[j], '=') + 1) == 0 && strcmp(file, "-") != 0 &&
+                (stat(file, &about) != 0 || S_ISREG(about.st_mode)))
+                return tool_usage(command, "give each --out another file", "--out writes `%s` twice", file);
+        }
+    return TOOL_OK;
+}
+
+/* The ending decides the format, so one without a format is probably a mistake. Raw bytes: .bin, .raw, and names without an ending. */
+static int check_ending(const tool_command *command, const char *word) {
+    const char *file = strchr(word, '=') + 1, *slash = strrchr(file, '/'), *name = slash ? slash + 1 : file;
+    const char *dot = strrchr(name, '.');
+
+    if (!dot || dot == name || tool_image_is(file) || tool_ends_with(file, ".npy") || tool_ends_with(file, ".bin") ||
+        tool_ends_with(file, ".raw"))
+        return TOOL_OK;
+    return tool_usage(
+        command,
+        VY_FIX("use .npy, .png, .ppm, .pgm, or .bin for raw bytes, as in `--out %.*s.bin`", (int)(dot - word), word),
+        "`%s` ends in `%s`, which is not a format that --out writes", file, dot);
 }
 
 /* A picture needs bytes and its size; --shape gives it as NumPy would: rows, columns, samples of a pixel. */
@@ -129,12 +165,28 @@ int tool_outputs_check(const tool_command *command, const vyre_program *program,
         code = check_names(command, program, "shape", shapes);
     for (uint32_t i = 0; code == TOOL_OK && i < shapes->count; i++)
         code = check_shape(command, outs, shapes->items[i]);
-    for (size_t i = 0; code == TOOL_OK && vyre_program_buffer(program, i, &buffer); i++) {
-        const char *file = find(outs, buffer.name);
-        if (file)
-            code = check_picture(command, &buffer, file, shapes);
-    }
+    for (uint32_t i = 0; code == TOOL_OK && i < outs->count; i++)
+        code = check_ending(command, outs->items[i]);
+    if (code == TOOL_OK)
+        code = check_twice(command, outs, shapes);
+    for (size_t i = 0; code == TOOL_OK && vyre_program_buffer(program, i, &buffer); i++)
+        for (uint32_t j = 0; code == TOOL_OK && j < outs->count; j++) {
+            const char *file = value_for(outs->items[j], buffer.name);
+            if (file)
+                code = check_picture(command, &buffer, file, shapes);
+        }
     return code;
+}
+
+int tool_outputs_check_write(const tool_list *outs) {
+    vyre_error error;
+
+    for (uint32_t i = 0; i < outs->count; i++)
+        if (vy_file_check_write(strchr(outs->items[i], '=') + 1, &error) != VYRE_OK) {
+            (void)tool_error(&error);
+            return TOOL_SYSTEM;
+        }
+    return TOOL_OK;
 }
 
 static int compare_shape(const tool_command *command, const char *name, const char *text, uint64_t count) {
@@ -180,7 +232,7 @@ static int write_one(const vyre_buffer_info *buffer, const char *file, const cha
     if (tool_image_is(file))
         tool_image_write(file, (uint32_t)s.sizes[1], (uint32_t)s.sizes[0], s.count == 3 ? (unsigned)s.sizes[2] : 1,
                          bytes->data, &error);
-    else if (ends_with(file, ".npy"))
+    else if (tool_ends_with(file, ".npy"))
         tool_npy_write(file, buffer->type, s.sizes, s.count, bytes->data, bytes->size, &error);
     else
         return tool_file_write(file, bytes->data, bytes->size);
@@ -195,12 +247,13 @@ int tool_outputs_write(const vyre_program *program, const tool_list *outs, const
     int code = TOOL_OK;
 
     for (size_t i = 0; code == TOOL_OK && vyre_program_buffer(program, i, &buffer); i++) {
-        const char *file;
         if (!vy_accesses[buffer.access].is_output)
             continue;
-        file = find(outs, buffer.name);
-        if (file)
-            code = write_one(&buffer, file, find(shapes, buffer.name), &outputs[output]);
+        for (uint32_t j = 0; code == TOOL_OK && j < outs->count; j++) {
+            const char *file = value_for(outs->items[j], buffer.name);
+            if (file)
+                code = write_one(&buffer, file, find(shapes, buffer.name), &outputs[output]);
+        }
         output++;
     }
     return code;

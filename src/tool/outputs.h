@@ -11,10 +11,13 @@ int tool_outputs_check(const tool_command *command, const vyre_program *program,
 /* Checks that the shapes hold as many elements as the outputs will have, again before the run. */
 int tool_outputs_compare(const tool_command *command, const vyre_program *program, const tool_list *shapes,
                          const vyre_arguments *arguments);
-/* Writes every output that --out names. The ending of the file decides: .npy, .png, .ppm, .pgm, anything else the raw bytes. */
+/* Checks that the files of --out can be written, without changing them. */
+int tool_outputs_check_write(const tool_list *outs);
+/* Writes every output that --out names, to all its files. The ending of the file decides: .npy, .png, .ppm, .pgm; .bin, .raw and no ending: the raw
+ * bytes. */
 int tool_outputs_write(const vyre_program *program, const tool_list *outs, const tool_list *shapes,
                        const vyre_bytes *outputs);
-/* The file --out names for a buffer, or NULL. */
+/* The first file that --out names for a buffer, or NULL. */
 const char *tool_outputs_file(const tool_list *outs, const char *name);
 
 #endif

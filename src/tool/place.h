@@ -1,4 +1,4 @@
-/* Where a command runs a program: the reference, which is the oracle with its checks and prints, or a backend through the driver. */
+/* Where a command runs a program: on the reference interpreter, with its checks and prints, or on a backend through the driver. */
 #ifndef TOOL_PLACE_H
 #define TOOL_PLACE_H
 
@@ -8,14 +8,26 @@
 /* Start from zeros, end with tool_place_free. */
 typedef struct tool_place {
     const char *id;
-    vyre_backend *backend; /* NULL: the oracle */
+    const char *cause; /* the option or statement for which the reference runs without being named; otherwise NULL */
+    vyre_backend *backend; /* NULL: the reference interpreter */
     vyre_pipeline *pipeline;
 } tool_place;
 
-/* Finds the place and compiles the program there. name NULL: a GPU, else the native CPU, else the oracle; the oracle at once if only it can
- * do what is asked. deadline_ns: of the compile (CLOCK_MONOTONIC); the program is compiled so that it can be stopped. 0: there is none. An
- * error of the library is printed. */
-int tool_place_find(const char *name, int only_oracle, vyre_program *program, uint64_t deadline_ns, tool_place *out);
+typedef struct tool_place_request {
+    const char *name;            /* --backend; NULL: VYRE_BACKEND */
+    const char *needs_reference; /* the option or statement that only the reference has; NULL: there is none */
+    int limits_memory;           /* --memory is given, which only the reference has; it does not select the reference */
+    unsigned threads;            /* of the backend `cpu`; 0: it decides */
+    int quiet;                   /* no note and no progress */
+    int verbose;                 /* print the report of the selection */
+    uint64_t deadline_ns;        /* of the compile (CLOCK_MONOTONIC), and the program can be stopped; 0: none */
+} tool_place_request;
+
+/* Selects a backend and compiles the program on it. A backend that is named runs the program, or the error gives the reason why it does not. If
+ * none is named, needs_reference selects the reference, with a note; otherwise VYRE_POLICY_DEFAULT selects, which never chooses the reference.
+ * Prints the error. */
+int tool_place_find(const tool_command *command, const tool_place_request *request, vyre_program *program,
+                    tool_place *out);
 void tool_place_free(tool_place *place);
 
 #endif

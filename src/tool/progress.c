@@ -3,9 +3,9 @@
 
 #include "base/clock.h"
 #include "base/thread.h"
+#include "tool/terminal.h"
 
 #include <stdio.h>
-#include <unistd.h>
 
 static void *body(void *user) {
     tool_progress *progress = user;
@@ -38,7 +38,7 @@ void tool_progress_start(tool_progress *progress, const char *what, unsigned lon
     progress->total = total;
     progress->running = progress->stop = 0;
     atomic_init(&progress->done, 0);
-    if (!isatty(STDERR_FILENO))
+    if (!tool_can_erase(stderr))
         return;
     pthread_mutex_init(&progress->mutex, NULL);
     vy_cond_start_monotonic(&progress->changed);

@@ -44,7 +44,7 @@ static void add_below(vy_string *out, const tree *t, uint32_t parent, unsigned d
         const origin *o = &t->origins.items[i];
         if (o->parent != parent)
             continue;
-        vy_string_format(out, "  %-10s %*s%s %s (%s): %u call%s, %u statement%s\n", i ? "" : "ops", (int)depth, "",
+        vy_string_format(out, "  %-10s %*s%s %s (%s): %u call%s, %u statement%s\n", i ? "" : "dialects", (int)depth, "",
                          o->op->id, o->op->version, o->op->owner, o->calls, o->calls == 1 ? "" : "s", o->statements,
                          o->statements == 1 ? "" : "s");
         add_below(out, t, i, depth + 2); /* calls are at most VY_LIMIT_CALL_DEPTH deep */

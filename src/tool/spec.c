@@ -39,7 +39,8 @@ static vyre_status make_room(const request *r, const char *field, size_t length,
 
     if (!field && r->fixed == UINT64_MAX)
         return vy_fail(error, VYRE_INVALID_ARGUMENT,
-                       VY_FIX("write how many elements, as in `%.*s:256`", (int)strcspn(r->spec, ":"), r->spec),
+                       VY_FIX("write how many elements, as in `%.100s%s256`", r->spec,
+                              r->spec[strlen(r->spec) - 1] == ':' ? "" : ":"),
                        "`%.80s` does not say how many elements to make", r->spec);
     /* Digits alone, yet no number: it is over 2^64 - 1. */
     if (field && !tool_number(field, length, &count) && strspn(field, "0123456789") < length)
@@ -178,7 +179,8 @@ static vyre_status make_text(const request *r, vyre_bytes *out, vyre_error *erro
     vyre_status status;
 
     if (vyre_type_size(r->type) != 1)
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, "use text: with elements of type u8 or i8",
+        return vy_fail(error, VYRE_INVALID_ARGUMENT,
+                       "write numbers, as in `1,2,3`, or declare the buffer with u8 elements",
                        "text: gives bytes, and the elements are of type %s", vyre_type_name(r->type));
     status = vyre_bytes_resize(out, length, error);
     if (status == VYRE_OK && length > 0)
@@ -234,11 +236,6 @@ static vyre_status make_raw(const request *r, vyre_bytes *out, vyre_error *error
                                              : "which is all that a buffer can hold");
 }
 
-static int ends_with(const char *text, const char *end) {
-    size_t length = strlen(text), end_length = strlen(end);
-    return length > end_length && strcmp(text + length - end_length, end) == 0;
-}
-
 vyre_status tool_spec_read(const char *spec, vyre_type type, uint64_t fixed, vyre_bytes *out, vyre_error *error) {
     static const struct {
         const char *name;
@@ -257,7 +254,7 @@ vyre_status tool_spec_read(const char *spec, vyre_type type, uint64_t fixed, vyr
         r.rest = spec[length] ? spec + length + 1 : "";
         return kinds[i].make(&r, out, error);
     }
-    if (ends_with(spec, ".npy"))
+    if (tool_ends_with(spec, ".npy"))
         return tool_npy_read(spec, type, out, error);
     return make_literals(&r, out, error);
 }

@@ -1,7 +1,10 @@
 /* Errors on standard error, and how statuses of the library become exit codes. */
 #include "tool/tool.h"
 
+#include "tool/terminal.h"
+
 #include <stdarg.h>
+#include <strings.h>
 
 int tool_exit_of(vyre_status status) {
     static const unsigned char exits[] = {
@@ -33,14 +36,27 @@ int tool_exit_of_run(vyre_status status) {
     return status == VYRE_NOT_FOUND || status == VYRE_CORRUPT ? TOOL_SYSTEM : tool_exit_of(status);
 }
 
-int tool_error(const vyre_error *error) {
+int tool_error_at(const vyre_error *error, const vyre_diagnostic *place) {
     char text[sizeof *error + 64];
+    vy_string excerpt = {0};
 
     vyre_error_format(error, text, sizeof text);
+    const char *fix = strstr(text, "\nFix: ");
+    size_t length = fix ? (size_t)(fix + 1 - text) : strlen(text);
+    if (place)
+        vy_render_excerpt(&excerpt, place, tool_render_style(stderr));
     fflush(stdout); /* what came before is seen before */
-    fprintf(stderr, "vyre: %s", text);
+    tool_write(stderr, "vyre: %.*s", (int)length, text);
+    if (excerpt.text && !excerpt.failed)
+        fputs(excerpt.text, stderr);
+    tool_write(stderr, "%s", text + length);
+    vy_string_free(&excerpt);
     tool_failure_note(error);
     return tool_exit_of(error->code);
+}
+
+int tool_error(const vyre_error *error) {
+    return tool_error_at(error, NULL);
 }
 
 static void problem(const tool_command *command, const char *format, va_list arguments) {
@@ -48,7 +64,7 @@ static void problem(const tool_command *command, const char *format, va_list arg
 
     vsnprintf(message, sizeof message, format, arguments);
     fflush(stdout);
-    fprintf(stderr, "vyre %s: %s\n", command->name, message);
+    tool_write(stderr, "vyre %s: %s\n", command->name, message);
     tool_failure_add(VYRE_INVALID_ARGUMENT, message, "", NULL);
 }
 
@@ -62,7 +78,7 @@ int tool_problem(const tool_command *command, const char *format, ...) {
 }
 
 void tool_fix(const char *fix) {
-    fprintf(stderr, "Fix: %s\n", fix);
+    tool_write(stderr, "Fix: %s\n", fix);
     tool_failure_fix(fix);
 }
 
@@ -83,7 +99,7 @@ void tool_diagnostics(const vyre_diagnostics *list) {
     if (vyre_diagnostics_count(list) == 0)
         return;
     fflush(stdout);
-    if (vyre_diagnostics_render(list, &text, &error) == VYRE_OK)
+    if (vy_diagnostics_render_styled(list, tool_render_style(stderr), &text, &error) == VYRE_OK)
         fwrite(text.data, 1, text.size, stderr);
     else
         tool_error(&error);
@@ -91,7 +107,12 @@ void tool_diagnostics(const vyre_diagnostics *list) {
     vyre_bytes_free(&text);
 }
 
-int tool_print(vy_string *string) {
+int tool_ends_with(const char *path, const char *ending) {
+    size_t length = strlen(path), ending_length = strlen(ending);
+    return length > ending_length && strcasecmp(path + length - ending_length, ending) == 0;
+}
+
+static int print(vy_string *string, int is_for_people) {
     int code = TOOL_OK;
 
     if (string->failed) {
@@ -99,9 +120,20 @@ int tool_print(vy_string *string) {
         vy_fail_memory(&error, "making the output");
         code = tool_error(&error);
     } else if (string->length > 0) {
-        fwrite(string->text, 1, string->length, stdout);
+        if (is_for_people)
+            tool_write_lines(stdout, string->text, string->length);
+        else
+            fwrite(string->text, 1, string->length, stdout);
         tool_failure_answered();
     }
     vy_string_free(string);
     return code;
+}
+
+int tool_print(vy_string *string) {
+    return print(string, 0);
+}
+
+int tool_print_lines(vy_string *string) {
+    return print(string, 1);
 }

@@ -55,6 +55,8 @@ int tool_exit_of(vyre_status status);
 int tool_exit_of_run(vyre_status status);
 /* Prints an error of the library to standard error ("vyre: NAME: message (where)", "Fix: …") and returns its exit code. */
 int tool_error(const vyre_error *error);
+/* The same with the line of source of a finding. place may be NULL. */
+int tool_error_at(const vyre_error *error, const vyre_diagnostic *place);
 /* Prints "vyre NAME: message" and "Fix: fix" and returns TOOL_USAGE. fix NULL points to the help. */
 int tool_usage(const tool_command *command, const char *fix, const char *format, ...) VY_PRINTF(3, 4);
 /* The same in two steps, for several problems with one fix. */
@@ -63,7 +65,12 @@ void tool_fix(const char *fix);
 /* Prints what a list holds to standard error, if anything. */
 void tool_diagnostics(const vyre_diagnostics *list);
 
+/* Whether a path ends in that, a dot and letters, in capitals or not. */
+int tool_ends_with(const char *path, const char *ending);
+
 /* Prints a string to standard output and frees it; TOOL_SYSTEM if memory ran out while it was made. */
 int tool_print(vy_string *string);
+/* The same for lines that may be coloured (terminal.h). */
+int tool_print_lines(vy_string *string);
 
 #endif

@@ -44,6 +44,22 @@ static vyre_status out_of_range(const char *text, size_t length, vyre_type type,
                    vyre_type_name(type), low, high);
 }
 
+/* A number that rounds to infinity. Infinity itself is written `inf`. */
+static vyre_status over_largest(const char *text, size_t length, vyre_type type, vyre_error *error) {
+    char high[TOOL_VALUE_TEXT];
+    uint64_t largest = (((UINT64_C(1) << formats[type].exponent) - 1) << formats[type].fraction) - 1;
+    int is_short =
+        vyre_type_size(type) == 2; /* the shortest text of the largest f16 is 65500.0, of which 65504.0 is more */
+
+    if (is_short)
+        largest = vyre_op_evaluate(VYRE_OP_CAST, VYRE_TYPE_F64, type, largest, 0, 0);
+    tool_value_write(is_short ? VYRE_TYPE_F64 : type, largest, high);
+    return vy_fail(error, VYRE_INVALID_ARGUMENT,
+                   VY_FIX("write a value from -%s to %s, or %sinf for infinity", high, high, text[0] == '-' ? "-" : ""),
+                   "%.*s is out of range for %s (-%s to %s)", (int)(length < 60 ? length : 60), text,
+                   vyre_type_name(type), high, high);
+}
+
 static vyre_status read_integer(const char *text, size_t length, vyre_type type, uint64_t *bits, vyre_error *error) {
     int negative = length > 0 && text[0] == '-';
     const char *digits = text + negative;
@@ -77,10 +93,13 @@ static vyre_status read_float(const char *text, size_t length, vyre_type type, u
         *bits = vyre_scalar_bits(type, type_mask(type)).bits;
         return VYRE_OK;
     }
+    const uint64_t infinity = ((UINT64_C(1) << exponent) - 1) << fraction;
     if (is(digits, count, "inf"))
-        *bits = ((UINT64_C(1) << exponent) - 1) << fraction;
+        *bits = infinity;
     else if (!vy_number_to_bits(digits, count, exponent, fraction, bits))
         return not_a_value(text, length, type, error);
+    else if (*bits == infinity)
+        return over_largest(text, length, type, error);
     if (negative)
         *bits |= UINT64_C(1) << (exponent + fraction);
     return VYRE_OK;

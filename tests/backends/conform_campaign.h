@@ -22,7 +22,7 @@
 
 #include "base/thread.h"
 #include "campaign/case_file.h"
-#include "transform/put_traps.h"
+#include "lower/put_traps.h"
 
 #include <inttypes.h>
 #include <signal.h>

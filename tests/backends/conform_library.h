@@ -5,7 +5,7 @@
 #include "backends/conform.h"
 
 #include "base/file.h"
-#include "transform/call_library.h"
+#include "opt/call_library.h"
 
 #include <dirent.h>
 

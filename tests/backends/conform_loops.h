@@ -161,6 +161,22 @@ static const char *const conform_loop_bodies[] = {
     "s = t[i] + 3 * t[i + 1]\n k = t[2 * i] + 5 * t[2 * i + 1] + 7 * t[3 * i] + 9 * t[3 * i + 1]",
     "s = t[k] + 3 * t[k + 1] + 5 * t[k + 2] + 7 * t[k + 3]\n k = t[begin] + 3 * t[begin + 1] + u32(d[begin]) + 5 * "
     "u32(d[begin + 1])",
+    /* `for` with step 0 makes no trip, also if only some lanes have it, and ends at the limit of its type */
+    "let z = t[i] % 4\n for n in i .. i + 9 step z { s = s * 3 + n }\n for n in i + 9 .. i step z { s = s * 5 }\n"
+    "for n in 0u32 .. 5 step 0 { k = k + 1 }\n for n in 5i32 .. 0 step i32(a - a) { k = k + 2 }\n"
+    "for n in i32(z) .. -7 step -i32(z) { k = k * 3 + u32(n) }",
+    "let z = t[i] % 4\n for n in u8(t[i]) .. 255 step u8(z * 67) { s = s * 3 + u32(n) }\n"
+    "for n in i8(t[i]) .. 127 step i8(z * 40) { k = k * 3 + u32(n) }\n"
+    "for n in i8(t[i]) .. -128 step -i8(z * 40) { s = s * 5 + u32(n) }\n"
+    "for n in u8(t[i]) | 240 .. 255 { k = k * 5 + u32(n) }\n for n in i8(t[i]) | -16 .. -128 step -128 { s = s + 9 }",
+    "let z = t[i] % 4\n for n in u16(t[i]) | 0xfff0 .. 65535 step u16(z) { s = s * 3 + u32(n) }\n"
+    "for n in i16(t[i]) .. 32767 step i16(z * 9000) { k = k * 3 + u32(n) }\n"
+    "for n in t[i] | 0xfffffff0 .. 0xffffffff step z { s = s * 5 + n }\n"
+    "for n in i32(t[i]) .. -2147483648 step -i32(z * 700000000) { k = k * 5 + u32(n) }",
+    "let z = u64(t[i] % 4)\n for n in u64(t[i]) << 32 .. 0xffffffffffffffff step z << 61 { s = s * 3 + u32(n >> 32) }\n"
+    "for n in u64(t[i]) | 0xfffffffffffffff0 .. 0xffffffffffffffff step z { s = s * 5 + u32(n) }\n"
+    "for n in i64(i32(t[i])) << 32 .. 9223372036854775807 step i64(z << 61) { k = k * 3 + u32(n >> 32) }\n"
+    "for n in i64(i32(t[i])) << 32 .. -9223372036854775808 step -i64(z << 61) { k = k * 5 + u32(n >> 32) }",
 };
 
 static inline void conform_loops(conform *c, size_t first, size_t step) {

@@ -3,7 +3,7 @@
 #ifndef VY_TESTS_CONFORM_TREES_H
 #define VY_TESTS_CONFORM_TREES_H
 
-#include "generate/values.h"
+#include "generate/interesting_values.h"
 #include "ir/eval.h"
 #include "ir/rows.h"
 #include "vyre/builder.h"
@@ -33,7 +33,7 @@ typedef struct forest {
 /* One of a few, half of the time: two ops with the same literal are worth more than two with any. */
 static inline uint64_t tree_bits(forest *f, vyre_type type) {
     static const double special[] = {0, 1, -1, 0.5, 2, -2, 1.0 / 0.0, -1.0 / 0.0};
-    uint64_t bits = vy_value_random(&f->rng, type);
+    uint64_t bits = vy_interesting_value(&f->rng, type);
     uint32_t draw = vy_rng_below(&f->rng, 24);
     uint64_t sign = UINT64_C(1) << (vy_type_layouts[type].bits - 1);
     if (vyre_type_class(type) != VYRE_CLASS_FLOAT || draw >= 11)

@@ -283,6 +283,22 @@ static void a_device_is_written_to_and_not_replaced(void **state) {
     assert_true(S_ISCHR(about.st_mode));
 }
 
+static void a_check_of_a_write_changes_nothing(void **state) {
+    (void)state;
+    vyre_error error;
+    vy_file_write(path_of("kept"), "old", 3, NULL);
+    assert_int_equal(vy_file_check_write(path_of("kept"), &error), VYRE_OK);
+    assert_int_equal(vy_file_check_write(path_of("new"), &error), VYRE_OK);
+    assert_int_equal(vy_file_check_write("/dev/null", &error), VYRE_OK);
+    assert_int_equal(vy_file_check_write("-", &error), VYRE_OK);
+    expect_contents(path_of("kept"), "old");
+    assert_int_equal(files_in_folder(), 1);
+    assert_int_equal(vy_file_check_write(path_of("none/new"), &error), VYRE_NOT_FOUND);
+    assert_int_equal(vy_file_check_write(path_of("kept/new"), &error), VYRE_IO);
+    assert_int_equal(vy_file_check_write(folder, &error), VYRE_IO);
+    assert_string_equal(error.where, folder);
+}
+
 static void a_dash_is_standard_input_and_output(void **state) {
     (void)state;
     int pipe_ends[2], old_in = dup(0), old_out = dup(1);
@@ -338,6 +354,7 @@ int main(void) {
         IN_FOLDER(nothing_outside_is_read_while_links_change),
         IN_FOLDER(a_write_keeps_the_mode_and_follows_a_link),
         IN_FOLDER(a_device_is_written_to_and_not_replaced),
+        IN_FOLDER(a_check_of_a_write_changes_nothing),
         IN_FOLDER(a_dash_is_standard_input_and_output),
         IN_FOLDER(without_memory_nothing_is_left_behind),
     };

@@ -162,6 +162,22 @@ static void what_is_not_near_is_not_suggested(void **state) {
     assert_null(nearest("www", long_words));
 }
 
+/* A suggestion is a fix: words that mean something else are not typos. */
+static void a_short_word_with_another_letter_is_another_word(void **state) {
+    (void)state;
+    static const char *const words[] = {"min", "max", "cpu", "atomic_and", "atomic_add", "atomic_min", "x_1", NULL};
+    assert_null(nearest("sin", words));
+    assert_null(nearest("mix", words));
+    assert_null(nearest("gpu", words));
+    assert_null(nearest("atomic_inc", words));
+    assert_null(nearest("atomic_sub", words));
+    assert_null(nearest("x_2", words));
+    assert_string_equal(nearest("mi", words), "min");
+    assert_string_equal(nearest("fmin", words), "min");
+    assert_string_equal(nearest("atmic_add", words), "atomic_add");
+    assert_string_equal(nearest("atomc_mni", words), "atomic_min");
+}
+
 static void the_nearest_wins_and_the_first_of_equals(void **state) {
     (void)state;
     static const char *const words[] = {"colours", "colour", "Color", "color", NULL};
@@ -181,6 +197,7 @@ int main(void) {
         cmocka_unit_test(a_failed_addition_leaves_the_table_whole),
         cmocka_unit_test(a_typo_finds_its_word),
         cmocka_unit_test(what_is_not_near_is_not_suggested),
+        cmocka_unit_test(a_short_word_with_another_letter_is_another_word),
         cmocka_unit_test(the_nearest_wins_and_the_first_of_equals),
     };
     return cmocka_run_group_tests_name("names", tests, NULL, NULL);

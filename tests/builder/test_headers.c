@@ -1,4 +1,4 @@
-/* Every public header compiles by itself, as C17 and as C++17, without a warning. */
+/* Every public header compiles by itself, as C17, C++11 and C++17, without a warning. */
 #include "support/test.h"
 
 #include <dirent.h>
@@ -56,6 +56,11 @@ static void every_header_compiles_as_cpp(void **state) {
     compile_all("c++", "c++17", ".cc");
 }
 
+static void every_header_compiles_as_cpp11(void **state) {
+    (void)state;
+    compile_all("c++", "c++11", ".cc");
+}
+
 static void the_umbrella_names_every_header(void **state) {
     (void)state;
     FILE *file = fopen(vy_test_path("include/vyre/vyre.h"), "r");
@@ -78,6 +83,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_header_compiles_as_c),
         cmocka_unit_test(every_header_compiles_as_cpp),
+        cmocka_unit_test(every_header_compiles_as_cpp11),
         cmocka_unit_test(the_umbrella_names_every_header),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,7 +2,7 @@
 #include "support/test.h"
 
 #include "campaign/judge.h"
-#include "generate/rewrite.h"
+#include "generate/shrink_edit.h"
 
 static judge j;
 
@@ -23,18 +23,18 @@ static vyre_case *without_barriers(const vyre_case *given) {
     static vy_launch launch;
     const vyre_program *program = vyre_case_program(given);
     vyre_case *made = NULL;
-    vy_edits edits;
+    vy_shrink_edits edits;
     unsigned barriers = 0;
     assert_int_equal(vy_launch_resolve(program, vyre_case_arguments(given), &launch, NULL), VYRE_OK);
-    assert_int_equal(vy_edits_start(&edits, program, &launch, NULL), VYRE_OK);
+    assert_int_equal(vy_shrink_edits_init(&edits, program, &launch, NULL), VYRE_OK);
     for (uint32_t i = 0; i < program->stmts.count; i++)
         if (program->stmts.items[i].kind == VY_STMT_BARRIER) {
-            edits.stmts[i] = VY_EDIT_DELETE;
+            edits.stmts[i] = VY_SHRINK_DELETE;
             barriers++;
         }
     if (barriers && launch.group_size > 1 && launch.invocations)
-        vy_rewrite(given, &launch, &edits, &made, NULL);
-    vy_edits_free(&edits);
+        vy_shrink_apply(given, &launch, &edits, &made, NULL);
+    vy_shrink_edits_free(&edits);
     return made;
 }
 

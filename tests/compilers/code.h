@@ -7,9 +7,9 @@
 #include "backends/cpu/object.h"
 #include "backends/cpu/stack.h"
 #include "compilers/llvm/compile.h"
-#include "emit/llvm/emit.h"
+#include "emit/llvm/kernel.h"
 #include "ir/launch.h"
-#include "transform/legal.h"
+#include "lower/legalize.h"
 #include "vyre/oracle.h"
 #include "vyre/text.h"
 #include "vyre/wire.h"
@@ -85,13 +85,13 @@ static inline vy_compiler_request code_request(const code *code, const processor
 
 /* Legalises a program unless it is legal, and encodes it. */
 static inline vyre_status code_lower(vyre_program *program, const processor *p, code *out, vyre_error *error) {
-    const vy_legal_target target = {
+    const vy_target_desc target = {
         .exact = vy_cpu_numerics(vy_cpu_features() & p->features), .native_collectives = 1, .cancellable = 1};
     vyre_status status = VYRE_OK;
     if (vyre_program_level(program) == VYRE_LEVEL_LEGAL)
         out->legal = vyre_program_retain(program);
     else
-        status = vy_legalise(program, &target, &out->legal, error);
+        status = vy_legalize(program, &target, &out->legal, error);
     return status == VYRE_OK ? vyre_wire_encode(out->legal, 0, &out->wire, error) : status;
 }
 

@@ -2,8 +2,8 @@
 #ifndef VY_TESTS_COMPILERS_IR_H
 #define VY_TESTS_COMPILERS_IR_H
 
-#include "backends/cpu/features.h"
-#include "compilers/llvm/flat.h"
+#include "base/cpu_features.h"
+#include "compilers/llvm/blob_link.h"
 #include "emit/llvm/errata.h"
 
 #include <llvm-c/IRReader.h>
@@ -55,7 +55,7 @@ static inline void ir_optimise(LLVMModuleRef module, LLVMTargetMachineRef machin
     LLVMDisposePassBuilderOptions(options);
 }
 
-static inline ir_code ir_load(const vy_flat *flat) {
+static inline ir_code ir_load(const vy_linked_blob *flat) {
     ir_code code = {.size = (flat->code.size + VY_FLAT_PLACEMENT - 1) / VY_FLAT_PLACEMENT * VY_FLAT_PLACEMENT};
     code.memory = mmap(NULL, code.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     ir_stop_if(code.memory == MAP_FAILED, "memory", NULL);
@@ -72,7 +72,7 @@ static inline ir_code ir_compile(const char *text, const char *entry, uint64_t f
     LLVMModuleRef module = NULL;
     LLVMMemoryBufferRef object = NULL;
     char *words = NULL;
-    vy_flat flat = {0};
+    vy_linked_blob flat = {0};
     vyre_error error = VYRE_ERROR_INIT;
     LLVMMemoryBufferRef source = LLVMCreateMemoryBufferWithMemoryRangeCopy(text, strlen(text), "ir");
     ir_stop_if(LLVMParseIRInContext(context, source, &module, &words), "reading", words);
@@ -85,10 +85,10 @@ static inline ir_code ir_compile(const char *text, const char *entry, uint64_t f
     if (avoids)
         vy_llvm_errata_rewrite(module, features);
     ir_stop_if(LLVMTargetMachineEmitToMemoryBuffer(machine, module, LLVMObjectFile, &words, &object), "code", words);
-    vyre_status status = vy_flat_make(LLVMGetBufferStart(object), LLVMGetBufferSize(object), entry, 0, &flat, &error);
+    vyre_status status = vy_blob_link(LLVMGetBufferStart(object), LLVMGetBufferSize(object), entry, 0, &flat, &error);
     ir_stop_if(status != VYRE_OK, "object", error.message);
     ir_code code = ir_load(&flat);
-    vy_flat_free(&flat);
+    vy_linked_blob_free(&flat);
     LLVMDisposeMemoryBuffer(object);
     LLVMDisposeTargetMachine(machine);
     LLVMDisposeModule(module);

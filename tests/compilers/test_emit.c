@@ -145,7 +145,7 @@ static void a_width_nobody_makes_is_refused(void **state) {
     int code;
     (void)state;
     snprintf(words, sizeof words, "%s --width 5", vy_test_path("examples/saxpy.vyre"));
-    assert_non_null(strstr(output_of(words, &code), "does not make code with 5 lanes"));
+    assert_non_null(strstr(output_of(words, &code), "the number of lanes is 5, not a power of two"));
     assert_int_not_equal(code, 0);
 }
 

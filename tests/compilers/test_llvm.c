@@ -2,13 +2,15 @@
 #include "compilers/code.h"
 
 #include "base/text.h"
-#include "compilers/llvm/job.h"
-#include "compilers/llvm/machine.h"
+#include "compilers/llvm/bound.h"
+#include "compilers/llvm/llvm_session.h"
+#include "compilers/llvm/target_machine.h"
 #include "support/fault.h"
 #include "vyre/builder.h"
 
 #include <dlfcn.h>
 #include <llvm-c/Core.h>
+#include <llvm-c/IRReader.h>
 #include <pthread.h>
 
 /* ---- programs ---- */
@@ -216,6 +218,124 @@ static void large_programs_are_compiled_quickly(void **state) {
     compare(&(sample){"large", text}, processor_at(5));
 }
 
+/* ---- bounds of what LLVM is given at once ---- */
+
+/* A program with lines made of a number, behind `head`. */
+static char *long_text(const char *head, const char *before, unsigned lines, const char *between, const char *after) {
+    vy_string text = {0};
+    vy_string_add(&text, "program sample {\nparam a : f32\nbuffer x : u32 read\nbuffer y : u32 read_write\n"
+                         "workgroup 64\ngrid over y\n" INDEX "var v = y[i]\n");
+    vy_string_add(&text, head);
+    for (unsigned k = 0; k < lines; k++)
+        vy_string_format(&text, "%s%u%s%u%s\n", before, k, between, k, after);
+    vy_string_add(&text, "y[i] = v\n}\n");
+    assert_false(text.failed);
+    return text.text;
+}
+
+static char *ir_of(const char *text) {
+    code code = lowered(text);
+    vy_compiler_request r = code_request(&code, processor_at(5));
+    vyre_error error = VYRE_ERROR_INIT;
+    if (vy_llvm_emit_text(&r, VY_COMPILER_TEXT_LLVM_IR, &code.bytes, &error) != VYRE_OK)
+        fail_msg("%s", error.message);
+    char *ir = strndup(code.bytes.data, code.bytes.size);
+    code_free(&code);
+    return ir;
+}
+
+/* Instructions of the longest block: lines that are indented, between those that are not. */
+static unsigned longest_block(const char *ir) {
+    unsigned longest = 0, count = 0;
+    for (const char *line = ir; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        count = line[0] == ' ' ? count + 1 : 0;
+        longest = count > longest ? count : longest;
+    }
+    return longest;
+}
+
+static void blocks_that_are_not_long_stay_whole(void **state) {
+    (void)state;
+    char *text = long_text("", "v = v * 5 + (v >> 7 ^ ", 80, ") ^ ", ""), *ir = ir_of(text);
+    assert_null(strstr(ir, "never:"));
+    assert_in_range(longest_block(ir), 300, VY_LLVM_BLOCK_LIMIT);
+    free(ir);
+    free(text);
+}
+
+/* Time of the code generator grows with the square of what a block has: blocks of any program are short. */
+static void long_blocks_are_split(void **state) {
+    (void)state;
+    for (unsigned lines = 200; lines <= 3200; lines *= 4) {
+        char *text = long_text("", "v = v * 5 + (v >> 7 ^ ", lines, ") ^ ", ""), *ir = ir_of(text);
+        assert_non_null(strstr(ir, "never:"));
+        assert_in_range(longest_block(ir), VY_LLVM_BLOCK_PART, 2 * VY_LLVM_BLOCK_PART + 2);
+        if (lines == 200)
+            compare(&(sample){"long block", text}, processor_at(5));
+        free(ir);
+        free(text);
+    }
+}
+
+/* Blocks of loops, with phis, and the first block, with variables. */
+static void split_blocks_of_loops_give_the_bits_of_the_oracle(void **state) {
+    (void)state;
+    vy_string text = {0};
+    vy_string_add(&text, "program sample {\nparam a : f32\nbuffer x : u32 read\nbuffer y : u32 read_write\n"
+                         "workgroup 64\ngrid over y\narray s : u32 [64] private\n" INDEX
+                         "var v = y[i]\nfor k in 0u32 .. (x[i] & 3) {\nif v == 5 { break }\n");
+    for (unsigned k = 0; k < 400; k++)
+        vy_string_format(&text, "v = (v ^ k) * %u + s[v & 63]\ns[v >> 26] = v\n", 2 * k + 3);
+    vy_string_add(&text, "}\ny[i] = v\n}\n");
+    assert_false(text.failed);
+    for (unsigned k = 0; processor_at(k); k += 3)
+        if (processor_is_here(processor_at(k)))
+            compare(&(sample){"long loop", text.text}, processor_at(k));
+    vy_string_free(&text);
+}
+
+/* Variables of which values are copied from block to block, blocks: 2 of 3, and those of another function. */
+static void the_work_of_promotion_is_variables_times_blocks(void **state) {
+    (void)state;
+    static const char ir[] =
+        "define void @f(ptr %p, i1 %c) {\n  %a = alloca i32\n  %b = alloca i32\n  %once = alloca i32\n"
+        "  %near = alloca i32\n  store i32 1, ptr %a\n  store i32 2, ptr %b\n  store i32 3, ptr %once\n"
+        "  store i32 4, ptr %near\n  store i32 5, ptr %near\n  br i1 %c, label %x, label %y\nx:\n"
+        "  store i32 6, ptr %a\n  store i32 7, ptr %b\n  br label %y\ny:\n  %r = load i32, ptr %a\n"
+        "  %s = load i32, ptr %b\n  %t = load i32, ptr %once\n  ret void\n}\n"
+        "declare void @g()\n"
+        "define void @h(ptr %p, i1 %c) {\n  %a = alloca i32\n  store i32 1, ptr %a\n  br label %x\nx:\n"
+        "  store i32 2, ptr %a\n  ret void\n}\n";
+    LLVMContextRef context = LLVMContextCreate();
+    LLVMModuleRef module = NULL;
+    char *words = NULL;
+    LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(ir, sizeof ir - 1, "work");
+    assert_false(LLVMParseIRInContext(context, buffer, &module, &words));
+    assert_int_equal(vy_llvm_promotion_work(module), 2 * 3 + 1 * 2);
+    LLVMDisposeModule(module);
+    LLVMContextDispose(context);
+}
+
+/* sroa takes variables times blocks: where that is too much they stay in memory, and the bits are the same. */
+static void variables_of_many_loops_stay_in_memory(void **state) {
+    (void)state;
+    enum { MANY = 2000 };
+    char *few = long_text("if i > 9 { return }\n", "for k_", 20, " in 0u32 .. (v & 3) { v = v * 3 + k_", " }"),
+         *ir = ir_of(few);
+    assert_null(strstr(ir, "= alloca"));
+    free(ir);
+    free(few);
+    char *many = long_text("if i > 9 { return }\n", "for k_", MANY, " in 0u32 .. (v & 3) { v = v * 3 + k_", " }");
+    ir = ir_of(many);
+    unsigned variables = 0;
+    for (const char *at = ir; (at = strstr(at, " = alloca ")); at++)
+        variables++;
+    assert_true(variables > MANY);
+    compare(&(sample){"many loops", many}, processor_at(5));
+    free(ir);
+    free(many);
+}
+
 /* ---- failures ---- */
 
 /* An object, or a text. */
@@ -285,7 +405,7 @@ static void memory_may_run_out(void **state) {
 }
 
 /* A module that no code can be made of: the intrinsic is of another processor. */
-static vyre_status work_that_is_fatal(vy_llvm_job *job, void *user) {
+static vyre_status work_that_is_fatal(vy_llvm_session *job, void *user) {
     (void)user;
     vyre_status status = vy_llvm_machine_make(job);
     if (status != VYRE_OK)
@@ -311,10 +431,10 @@ static void fatal_errors_of_llvm_are_errors(void **state) {
     code code = lowered(samples[0].text);
     vy_compiler_request r = code_request(&code, processor_at(0));
     vyre_error error = VYRE_ERROR_INIT;
-    vy_llvm_job job = {.request = &r, .program = code.legal, .error = &error};
+    vy_llvm_session job = {.request = &r, .program = code.legal, .error = &error};
     if (__lsan_disable)
         __lsan_disable();
-    vyre_status status = vy_llvm_job_run(&job, work_that_is_fatal, NULL);
+    vyre_status status = vy_llvm_session_run(&job, work_that_is_fatal, NULL);
     if (__lsan_enable)
         __lsan_enable();
     assert_int_equal(status, VYRE_UNSUPPORTED);
@@ -499,6 +619,11 @@ int main(void) {
         cmocka_unit_test(programs_that_are_too_large_are_refused_before_llvm),
         cmocka_unit_test(programs_that_become_too_large_are_refused),
         cmocka_unit_test(large_programs_are_compiled_quickly),
+        cmocka_unit_test(blocks_that_are_not_long_stay_whole),
+        cmocka_unit_test(long_blocks_are_split),
+        cmocka_unit_test(split_blocks_of_loops_give_the_bits_of_the_oracle),
+        cmocka_unit_test(the_work_of_promotion_is_variables_times_blocks),
+        cmocka_unit_test(variables_of_many_loops_stay_in_memory),
         cmocka_unit_test(every_call_of_llvm_may_fail),
         cmocka_unit_test(memory_may_run_out),
         cmocka_unit_test(fatal_errors_of_llvm_are_errors),

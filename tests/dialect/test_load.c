@@ -350,6 +350,14 @@ static void the_path_variable_names_folders(void **state) {
     manifests_write(folder, "y/b.toml", "dialect = \"b\"\nversion = \"2.0.0\"\n");
     snprintf(value, sizeof value, ":%s/x::%s/absent:%s/y/", folder, folder, folder);
     setenv("VYRE_DIALECT_PATH", value, 1);
+    vyre_diagnostics *list = vyre_diagnostics_new();
+    assert_int_equal(vyre_dialects_load_path(list, NULL), VYRE_OK);
+    assert_int_equal(vyre_diagnostics_count(list), 1);
+    const vyre_diagnostic *missing = vyre_diagnostics_get(list, 0);
+    assert_int_equal(missing->severity, VYRE_SEVERITY_WARNING);
+    assert_string_equal(missing->code, "D126");
+    assert_non_null(strstr(missing->message, "/absent` does not exist"));
+    vyre_diagnostics_free(list);
     assert_int_equal(vyre_dialects_load_path(NULL, NULL), VYRE_OK);
     assert_non_null(manifests_version("a"));
     assert_non_null(manifests_version("b"));

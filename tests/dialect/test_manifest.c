@@ -22,7 +22,7 @@ static const char rich[] =
     "doc = \"Joins.\"\n"
     "signature = \"fn join(a: u32, b: u32) -> u32\"\n"
     "laws = [\"commutative\", { law = \"identity\", value = 0 }, { law = \"absorption\", op = \"meet\" }]\n"
-    "lowering = { ptx = \"or.b32\", mine = \"or\" }\n"
+    "lowering = { mine = \"or\" }\n"
     "body = '''\n"
     "fn join(a: u32, b: u32) -> u32 {\n"
     "  return a | b\n"

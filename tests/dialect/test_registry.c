@@ -31,7 +31,7 @@ static const vyre_attribute shift[] = {{.name = "shift", .type = VYRE_TYPE_U32, 
 static const vyre_law_argument zero[] = {{"0", {VYRE_TYPE_U32, 0}}};
 static const vyre_law laws[] = {{VYRE_LAW_COMMUTATIVE, 0, NULL}, {VYRE_LAW_IDENTITY, 1, zero}};
 static void lower(void) {}
-static const vyre_lowering lowerings[] = {{.target = "secondary_text", .data = "add.u32", .size = 7},
+static const vyre_lowering lowerings[] = {{.target = "my-ptx", .data = "add.u32", .size = 7},
                                           {.target = "photonic", .function = lower}};
 
 static vyre_op_definition full_op(void) {
@@ -98,23 +98,66 @@ static void a_definition_comes_back_as_it_was_given(void **state) {
 static void code_is_found_by_op_and_target_and_the_reference_always(void **state) {
     (void)state;
     vyre_op_definition given = full_op();
-    vyre_target photonic, other;
+    vyre_target photonic, other, mine;
     assert_int_equal(vyre_target_parse("photonic", 8, &photonic, NULL), VYRE_OK);
+    assert_int_equal(vyre_target_parse("my-ptx", 6, &mine, NULL), VYRE_OK);
     assert_int_equal(vyre_target_parse("other", 5, &other, NULL), VYRE_OK);
     assert_int_equal(vyre_dialects_update(add_full, &given, NULL), VYRE_OK);
     vyre_dialects_guard guard = vyre_dialects_acquire();
     vyre_op_id id = fixture_id("full.plus");
-    const vyre_lowering *ptx = vyre_dialects_lowering(guard, id, VYRE_TARGET_PTX);
-    assert_non_null(ptx);
-    assert_string_equal(ptx->target, "ptx");
-    assert_int_equal(ptx->size, 7);
-    assert_memory_equal(ptx->data, "add.u32", 7);
+    const vyre_lowering *text = vyre_dialects_lowering(guard, id, mine);
+    assert_non_null(text);
+    assert_string_equal(text->target, "my-ptx");
+    assert_int_equal(text->size, 7);
+    assert_memory_equal(text->data, "add.u32", 7);
+    assert_null(vyre_dialects_lowering(guard, id, VYRE_TARGET_PTX));
     assert_true(vyre_dialects_lowering(guard, id, photonic)->function == lower);
     assert_null(vyre_dialects_lowering(guard, id, VYRE_TARGET_SPIRV));
     assert_null(vyre_dialects_lowering(guard, id, other));
     const vyre_lowering *reference = vyre_dialects_lowering(guard, id, VYRE_TARGET_REFERENCE);
     assert_ptr_equal(reference->body, vyre_dialects_lookup(guard, id)->body);
     assert_null(vyre_dialects_lowering(guard, fixture_id("full.missing"), VYRE_TARGET_REFERENCE));
+    vyre_dialects_release(&guard);
+}
+
+/* Emitters of built-in targets compile the body: code for them would have no effect. */
+static void code_for_a_built_in_target_is_refused(void **state) {
+    (void)state;
+    static const char *const ids[] = {"ptx",          "secondary_text", "spv",          "spirv",
+                                      "primary_text", "primary_binary", "native_module"};
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+        vyre_op_definition op = full_op();
+        vyre_lowering lowering = {.target = ids[i], .data = "THIS IS NOT PTX", .size = 15};
+        op.lowerings = &lowering;
+        op.lowering_count = 1;
+        vyre_error error = VYRE_ERROR_INIT;
+        char part[64];
+        assert_int_equal(vyre_dialects_update(add_full, &op, &error), VYRE_UNSUPPORTED);
+        snprintf(part, sizeof part, "the built-in target `%s`", ids[i]);
+        assert_non_null(strstr(error.message, "`full.plus`"));
+        assert_non_null(strstr(error.message, part));
+        /* The fix works: the id that it ends with is accepted. */
+        char *id = strrchr(error.fix, '`');
+        assert_non_null(id);
+        *id = 0;
+        lowering.target = strrchr(error.fix, '`') + 1;
+        assert_int_equal(vyre_dialects_update(add_full, &op, &error), VYRE_OK);
+    }
+}
+
+/* The last part of the id is no name of a function, so the op says which one it is. */
+static void an_op_with_a_hyphen_names_its_function(void **state) {
+    (void)state;
+    vyre_op_definition op = full_op();
+    vyre_error error = VYRE_ERROR_INIT;
+    op.id = "full::plus-one";
+    assert_int_equal(vyre_dialects_update(add_full, &op, &error), VYRE_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.message, "`plus-one`"));
+    assert_non_null(strstr(error.fix, "set .function"));
+    op.function = "plus";
+    assert_int_equal(vyre_dialects_update(add_full, &op, &error), VYRE_OK);
+    vyre_dialects_guard guard = vyre_dialects_acquire();
+    assert_string_equal(fixture_find(guard, "full::plus-one")->dialect, "full");
     vyre_dialects_release(&guard);
 }
 
@@ -163,8 +206,8 @@ static void definitions_that_are_none_are_refused(void **state) {
     const vyre_law of_one[] = {{VYRE_LAW_INVOLUTION, 0, NULL}};
     const vyre_law_argument not_an_op[] = {{"negate", {VYRE_TYPE_BOOL, 0}}};
     const vyre_law over_nothing[] = {{VYRE_LAW_DISTRIBUTIVE_OVER, 1, not_an_op}};
-    const vyre_lowering twice[] = {lowerings[0], {.target = "ptx", .data = "x", .size = 1}};
-    const vyre_lowering nothing[] = {{.target = "ptx"}}, no_target[] = {{.target = "a b", .data = "x", .size = 1}};
+    const vyre_lowering twice[] = {lowerings[0], {.target = "my-ptx", .data = "x", .size = 1}};
+    const vyre_lowering nothing[] = {{.target = "photonic"}}, no_target[] = {{.target = "a b", .data = "x", .size = 1}};
     const vyre_lowering reference[] = {{.target = "reference_backend", .data = "x", .size = 1}};
 #define REFUSED(change, expected, word)                                                                                \
     do {                                                                                                               \
@@ -255,6 +298,9 @@ static void a_duplicate_names_both_owners(void **state) {
     assert_int_equal(vyre_dialect_builder_add(builder, &dialect.dialect, dialect.list, 2, &error), VYRE_DUPLICATE);
     assert_non_null(strstr(error.message, "`test.op0`"));
     assert_non_null(strstr(error.message, "`one.toml`"));
+    assert_string_equal(error.subject, "test.op0");
+    assert_string_equal(error.first, "one.toml");
+    assert_string_equal(error.second, "one.toml");
     vyre_dialect_builder_free(builder);
 
     vyre_op_definition first = {.struct_size = sizeof first, .id = "a.b", .owner = "first.toml"};
@@ -265,6 +311,14 @@ static void a_duplicate_names_both_owners(void **state) {
     assert_int_equal(vyre_dialects_validate_no_duplicates(both, 0, NULL), VYRE_OK);
     assert_int_equal(vyre_dialects_validate_no_duplicates(both, 3, &error), VYRE_DUPLICATE);
     assert_non_null(strstr(error.message, "by `first.toml` and by `a`"));
+    assert_string_equal(error.subject, "a.b");
+    assert_string_equal(error.first, "first.toml");
+    assert_string_equal(error.second, "a");
+    /* Another error has no parts left over from this one. */
+    assert_int_equal(vyre_dialects_validate_no_duplicates(NULL, 1, &error), VYRE_INVALID_ARGUMENT);
+    assert_string_equal(error.subject, "");
+    assert_string_equal(error.first, "");
+    assert_string_equal(error.second, "");
 }
 
 static void two_providers_of_a_dialect_are_a_conflict(void **state) {
@@ -279,6 +333,9 @@ static void two_providers_of_a_dialect_are_a_conflict(void **state) {
     assert_int_equal(vyre_dialect_builder_add(builder, &theirs.dialect, theirs.list, 2, &error), VYRE_CONFLICT);
     assert_non_null(strstr(error.message, "ours.toml"));
     assert_non_null(strstr(error.message, "theirs.toml"));
+    assert_string_equal(error.subject, "test");
+    assert_string_equal(error.first, "ours.toml");
+    assert_string_equal(error.second, "theirs.toml");
     assert_int_equal(vyre_dialect_builder_replace(builder, &theirs.dialect, theirs.list, 2, NULL), VYRE_CONFLICT);
     assert_int_equal(vyre_dialect_builder_remove(builder, "test", "theirs.toml", &error), VYRE_CONFLICT);
     assert_int_equal(vyre_dialect_builder_remove(builder, "nothing", NULL, NULL), VYRE_NOT_FOUND);
@@ -637,6 +694,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_definition_comes_back_as_it_was_given, empty_registry),
         cmocka_unit_test_setup(code_is_found_by_op_and_target_and_the_reference_always, empty_registry),
+        cmocka_unit_test_setup(code_for_a_built_in_target_is_refused, empty_registry),
+        cmocka_unit_test_setup(an_op_with_a_hyphen_names_its_function, empty_registry),
         cmocka_unit_test_setup(a_definition_from_an_older_header_is_taken, empty_registry),
         cmocka_unit_test_setup(definitions_that_are_none_are_refused, empty_registry),
         cmocka_unit_test_setup(memory_operands_must_fit_the_body, empty_registry),

@@ -10,10 +10,10 @@ static const vyre_op_operand in[] = {{"x", VYRE_OPERAND_VALUE, VYRE_TYPE_U32, VY
 static const vyre_op_operand out[] = {{"", VYRE_OPERAND_VALUE, VYRE_TYPE_U32, VYRE_ACCESS_READ}};
 VYRE_REGISTER_OP(thrice, .id = "linked.thrice", .inputs = in, .outputs = out, .input_count = 1, .output_count = 1,
                  .source = "fn thrice(x: u32) -> u32 { return 3 * x }\n");
-VYRE_REGISTER_EXTERN_DIALECT(test, .name = "vyre_libs.driver_registry_test", .version = "0.4.1-test",
+VYRE_REGISTER_EXTERN_DIALECT(test, .name = "vyre-libs-driver-registry-test", .version = "0.4.1-test",
                              .url = "https://example.invalid/vyre-libs-driver-registry-test");
-VYRE_REGISTER_EXTERN_OP(dummy, .dialect = "vyre_libs.driver_registry_test",
-                        .id = "vyre_libs.driver_registry_test.dummy");
+VYRE_REGISTER_EXTERN_OP(dummy, .dialect = "vyre-libs-driver-registry-test",
+                        .id = "vyre-libs-driver-registry-test::dummy");
 VYRE_MODULE("this test");
 
 static void extern_ops_are_ingested(void **state) {
@@ -22,9 +22,9 @@ static void extern_ops_are_ingested(void **state) {
     if (vyre_module_register(&vyre_this_module, &error) != VYRE_OK)
         fail_msg("%s", error.message);
     vyre_dialects_guard guard = vyre_dialects_acquire();
-    const vyre_op_definition *op = fixture_find(guard, "vyre_libs.driver_registry_test.dummy");
+    const vyre_op_definition *op = fixture_find(guard, "vyre-libs-driver-registry-test::dummy");
     assert_non_null(op);
-    assert_string_equal(op->dialect, "vyre_libs.driver_registry_test");
+    assert_string_equal(op->dialect, "vyre-libs-driver-registry-test");
     assert_string_equal(op->version, "0.4.1-test");
     assert_string_equal(op->owner, "this test");
     assert_int_equal(op->category, VYRE_CATEGORY_EXTENSION);
@@ -177,12 +177,16 @@ static void an_extern_op_joins_a_dialect_of_another_module(void **state) {
 
 /* ---- a plug-in ---- */
 
+static int find_plugin(char path[1024], const char *name) {
+    const char *folder = getenv("VYRE_BINARY_DIR");
+    snprintf(path, 1024, "%s/plugins/%s.so", folder ? folder : VYRE_BINARY_DIR, name);
+    return access(path, R_OK) == 0;
+}
+
 static void a_plugin_brings_its_dialects(void **state) {
     (void)state;
-    const char *folder = getenv("VYRE_BINARY_DIR");
     char path[1024];
-    snprintf(path, sizeof path, "%s/plugins/dialect.so", folder ? folder : VYRE_BINARY_DIR);
-    if (access(path, R_OK) != 0)
+    if (!find_plugin(path, "dialect"))
         VY_SKIP("a_plugin_brings_its_dialects: no plug-in at %s", path);
     vyre_error error = VYRE_ERROR_INIT;
     for (int again = 0; again < 2; again++)
@@ -193,7 +197,29 @@ static void a_plugin_brings_its_dialects(void **state) {
     assert_non_null(fixture_find(guard, "plugged.twice")->body);
     assert_string_equal(fixture_find(guard, "foreign.dummy")->doc, "Nothing yet.");
     assert_string_equal(vyre_dialects_dialect(guard, "foreign", 7)->doc, "https://example.invalid/foreign");
+    vyre_target target;
+    assert_int_equal(vyre_target_parse("photonic:v2", 11, &target, NULL), VYRE_OK);
+    const vyre_lowering *code = vyre_dialects_lowering(guard, fixture_find(guard, "plugged.doubled")->number, target);
+    assert_non_null(code);
+    assert_memory_equal(code->data, "dbl", 3);
     vyre_dialects_release(&guard);
+}
+
+static void a_plugin_with_code_for_a_built_in_target_is_refused(void **state) {
+    (void)state;
+    char path[1024];
+    if (!find_plugin(path, "lowering"))
+        VY_SKIP("a_plugin_with_code_for_a_built_in_target_is_refused: no plug-in at %s", path);
+    vyre_error error = VYRE_ERROR_INIT;
+    vyre_dialects_guard before = vyre_dialects_acquire();
+    assert_int_equal(vyre_plugin_load(path, &error), VYRE_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "op `lowered.twice` of "));
+    assert_non_null(strstr(error.message, "the built-in target `ptx`"));
+    assert_non_null(strstr(error.fix, "remove the lowering"));
+    vyre_dialects_guard after = vyre_dialects_acquire();
+    assert_ptr_equal(before.snapshot, after.snapshot);
+    vyre_dialects_release(&before);
+    vyre_dialects_release(&after);
 }
 
 /* ---- memory, in children that nobody has touched ---- */
@@ -273,6 +299,7 @@ int main(void) {
         cmocka_unit_test(a_descriptor_made_before_there_were_dialects_has_none),
         cmocka_unit_test(an_extern_op_joins_a_dialect_of_another_module),
         cmocka_unit_test(a_plugin_brings_its_dialects),
+        cmocka_unit_test(a_plugin_with_code_for_a_built_in_target_is_refused),
     };
     return cmocka_run_group_tests_name("dialects of modules", tests, NULL, NULL);
 }

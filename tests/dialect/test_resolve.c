@@ -3,8 +3,9 @@
 #include "support/test.h"
 
 #include "ir/model.h"
-#include "vyre/dialect.h"
+#include "vyre/manifest.h"
 #include "vyre/oracle.h"
+#include "vyre/wire.h"
 
 static const vyre_op_operand u32_in[] = {{"x", VYRE_OPERAND_VALUE, VYRE_TYPE_U32, VYRE_ACCESS_READ},
                                          {"y", VYRE_OPERAND_VALUE, VYRE_TYPE_U32, VYRE_ACCESS_READ}};
@@ -281,7 +282,12 @@ static void what_does_not_fit_is_refused_where_it_stands(void **state) {
     refused("let a : u32 = t.twice(y)", VYRE_INVALID_PROGRAM, "does not fit", "a value");
 }
 
-/* Without the teller, types are as written, and only resolving can find out. */
+static int knows_nothing(void *user, const char *id, size_t length, vyre_op_signature *out) {
+    (void)user, (void)id, (void)length, (void)out;
+    return 0;
+}
+
+/* Where the parser knows no op, types are as written, and only resolving can find out. */
 static void types_written_by_hand_are_checked_when_resolving(void **state) {
     (void)state;
     static const char *const bodies[] = {"let a : i32 = t.twice(1u32)", "let a : u32 = t.twice(1i32)",
@@ -293,7 +299,8 @@ static void types_written_by_hand_are_checked_when_resolving(void **state) {
         vyre_program *resolved;
         vyre_dialects_guard guard = vyre_dialects_acquire();
         int length = snprintf(text, sizeof text, "program p {\n workgroup 1\n %s\n}", bodies[i]);
-        assert_int_equal(vyre_text_parse(text, (size_t)length, NULL, NULL, &module, &error), VYRE_OK);
+        vyre_parse_options options = {.teller = knows_nothing};
+        assert_int_equal(vyre_text_parse(text, (size_t)length, &options, NULL, &module, &error), VYRE_OK);
         assert_int_equal(vyre_program_resolve(vyre_module_program(module, 0), guard, NULL, &resolved, &error),
                          VYRE_INVALID_PROGRAM);
         assert_non_null(strstr(error.where, ":3:"));
@@ -383,6 +390,63 @@ static void any_allocation_may_fail(void **state) {
     VY_FAULT_LOOP_LENIENT(resolve_and_inline, NULL);
 }
 
+/* Ids with `::` and `-` are called in quotes, and the text and wire forms keep them. */
+static void an_op_with_a_quoted_id_is_called(void **state) {
+    (void)state;
+    static const char manifest[] =
+        "dialect = \"my-dialect\"\nversion = \"1.0.0\"\n"
+        "[[op]]\nid = \"my-dialect::op-name\"\nfunction = \"scaled\"\nsignature = \"fn scaled(x: u32) -> u32\"\n"
+        "attributes = [{ name = \"by\", type = \"u32\", default = 2 }]\n"
+        "body = '''\nfn scaled(x: u32, by: u32) -> u32 { return through(x) * by }\n"
+        "fn through(x: u32) -> u32 {\n array t : u32 [2] private\n t[0] = x\n return t[0]\n}\n'''\n"
+        "[[op]]\nid = \"via-it\"\nfunction = \"via\"\nsignature = \"fn via(x: u32) -> u32\"\n"
+        "body = '''\nfn via(x: u32) -> u32 {\n let y : u32 = \"my-dialect::op-name\"<by = 5>(x)\n return y\n}\n'''\n"
+        "[[op]]\nid = \"touch\"\nsignature = \"fn touch(b: buffer [u32] read_write)\"\n"
+        "body = 'fn touch(b: buffer [u32] read_write) { b[0] = 7 }'\n";
+    static const char text[] = "program p {\n  buffer y : u32 read_write\n  workgroup 1\n  grid 1\n\n"
+                               "  let a : u32 = \"my-dialect::op-name\"<by = 3>(y[3])\n"
+                               "  let b : u32 = \"my-dialect.via-it\"(a)\n"
+                               "  let t0 : u32 = \"my-dialect::op-name\"(1u32)\n"
+                               "  y[1] = b + t0\n"
+                               "  \"my-dialect.touch\"(y)\n}\n";
+    vyre_error error = VYRE_ERROR_INIT;
+    if (vyre_dialects_load_text("quoted", manifest, strlen(manifest), NULL, &error) != VYRE_OK)
+        fail_msg("%s", error.message);
+    vyre_dialects_guard guard = vyre_dialects_acquire();
+    assert_string_equal(vyre_dialects_find(guard, "my-dialect::op-name", 19)->dialect, "my-dialect");
+    assert_string_equal(vyre_dialects_find(guard, "my-dialect.via-it", 17)->dialect, "my-dialect");
+    vyre_program *program = vy_test_parse(text), *decoded = NULL, *resolved = NULL;
+    vyre_bytes printed = VYRE_BYTES_INIT, wire = VYRE_BYTES_INIT;
+    assert_int_equal(vyre_text_print(program, &printed, &error), VYRE_OK);
+    assert_string_equal(printed.data, text);
+    assert_int_equal(vyre_wire_encode(program, 0, &wire, &error), VYRE_OK);
+    assert_int_equal(vyre_wire_decode(wire.data, wire.size, NULL, &decoded, &error), VYRE_OK);
+    assert_int_equal(vyre_text_print(decoded, &printed, &error), VYRE_OK);
+    assert_string_equal(printed.data, text);
+    if (vyre_program_resolve(decoded, guard, NULL, &resolved, &error) != VYRE_OK)
+        fail_msg("%s", error.message);
+    /* The functions that stand for the ops come back, too. */
+    assert_int_equal(vyre_text_print(resolved, &printed, &error), VYRE_OK);
+    assert_non_null(strstr(printed.data, "fn \"my-dialect::op-name\"("));
+    vyre_program *again = vy_test_parse(printed.data);
+    vyre_digest one, other;
+    vyre_program_fingerprint(resolved, &one);
+    vyre_program_fingerprint(again, &other);
+    assert_memory_equal(&one, &other, sizeof one);
+    uint32_t y[4];
+    run(resolved, y);
+    assert_int_equal(y[0], 7);
+    assert_int_equal(y[1], 3 * 3 * 5 + 2);
+    vyre_bytes_free(&printed);
+    vyre_bytes_free(&wire);
+    vyre_program_release(again);
+    vyre_program_release(resolved);
+    vyre_program_release(decoded);
+    vyre_program_release(program);
+    vyre_dialects_release(&guard);
+    assert_int_equal(vyre_dialects_unload("quoted", &error), VYRE_OK);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ops_compute_what_their_bodies_say),
@@ -397,6 +461,7 @@ int main(void) {
         cmocka_unit_test(recursion_through_ops_is_refused),
         cmocka_unit_test(a_program_keeps_the_snapshot_it_was_resolved_against),
         cmocka_unit_test(a_program_without_ops_is_given_back),
+        cmocka_unit_test(an_op_with_a_quoted_id_is_called),
         cmocka_unit_test(any_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);

@@ -109,6 +109,7 @@ typedef struct fake {
     fake_sin sin;
     _Atomic int is_lost;
     _Atomic unsigned hang_ms;
+    int hangs_after;
     uint64_t can_cancel;
     uint64_t no_grid_sync;
     uint64_t reads_grids;                    /* that lie in resident buffers: the capability */
@@ -184,8 +185,9 @@ static inline vyre_status fake_sinning(fake *f, const vyre_launch *launch, vyre_
     return status;
 }
 
-static inline void fake_hang(fake *f) {
-    if (f->hang_ms)
+/* Before the work, or after it. */
+static inline void fake_hang(fake *f, int is_after) {
+    if (f->hang_ms && f->hangs_after == is_after)
         usleep(f->hang_ms * 1000);
 }
 
@@ -204,9 +206,10 @@ static vyre_status fake_dispatch(void *self, const vyre_launch *launch, const vy
         f->seen.first_input_size = count ? inputs[0].size : 0;
     }
     vyre_status status = fake_enter(f, FAKE_dispatch, error);
-    fake_hang(f);
+    fake_hang(f, 0);
     if (status == VYRE_OK)
         status = f->real.vtable->dispatch(f->real.self, launch, inputs, count, outputs, error);
+    fake_hang(f, 1);
     return status == VYRE_OK ? fake_sinning(f, launch, outputs, status, error) : status;
 }
 
@@ -219,9 +222,10 @@ static inline vyre_status fake_spans(fake *f, fake_entry entry, const vyre_launc
         f->seen.first_input_size = count ? inputs[0].size : 0;
     }
     vyre_status status = fake_enter(f, entry, error);
-    fake_hang(f);
+    fake_hang(f, 0);
     if (status == VYRE_OK)
         status = f->real.vtable->dispatch_borrowed(f->real.self, launch, inputs, count, outputs, error);
+    fake_hang(f, 1);
     return status == VYRE_OK ? fake_sinning(f, launch, outputs, status, error) : status;
 }
 
@@ -335,9 +339,11 @@ static vyre_status fake_dispatch_resident(void *self, const vyre_launch *launch,
         f->seen.first_size = count ? bindings[0].size : 0;
     }
     vyre_status status = fake_enter(f, FAKE_dispatch_resident, error);
-    fake_hang(f);
-    return status == VYRE_OK ? f->real.vtable->dispatch_resident(f->real.self, launch, bindings, count, timing, error)
-                             : status;
+    fake_hang(f, 0);
+    if (status == VYRE_OK)
+        status = f->real.vtable->dispatch_resident(f->real.self, launch, bindings, count, timing, error);
+    fake_hang(f, 1);
+    return status;
 }
 
 static uint64_t fake_capability(void *self, vyre_capability capability) {

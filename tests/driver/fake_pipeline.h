@@ -24,7 +24,7 @@ static inline vyre_status fake_pipeline_run(fake_pipeline *p, fake_entry entry, 
     assert_true(vyre_program_equal(launch->program, p->program));
     fake_see_spans(f, launch, inputs, count);
     vyre_status status = fake_enter(f, entry, error);
-    fake_hang(f);
+    fake_hang(f, 0);
     if (status == VYRE_OK)
         status = f->real.vtable->dispatch_borrowed(f->real.self, launch, inputs, count, outputs, error);
     return status == VYRE_OK ? fake_sinning(f, launch, outputs, status, error) : status;
@@ -141,7 +141,7 @@ static vyre_status fake_pipeline_dispatch_persistent_into(void *self, const vyre
     if (timing)
         *timing = (vyre_timing){.wall_ns = 71, .present = VYRE_TIMED_DEVICE, .device_ns = 51};
     vyre_status status = fake_enter(f, FAKE_PIPELINE_dispatch_persistent_into, error);
-    fake_hang(f);
+    fake_hang(f, 0);
     if (status == VYRE_OK)
         status = fake_pipeline_mixed(f, launch, bindings, count, outputs, error);
     return status == VYRE_OK ? fake_sinning(f, launch, outputs, status, error) : status;

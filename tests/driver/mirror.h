@@ -413,6 +413,7 @@ static void backend_numerics(void *self, vyre_numerics_profile *profile) {
     m.calls[FAULT_BACKEND_numerics]++;
     assert_int_equal(profile->exact, 0);
     profile->exact = 1;
+    profile->cases = 1;
 }
 
 static vyre_status backend_resident_wrap(void *self, const vyre_place *place, uint64_t size, uint64_t *native,

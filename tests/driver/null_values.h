@@ -190,6 +190,13 @@ static inline vyre_policy *policy(void) {
     return &policy;
 }
 
+static inline vyre_emit_options *emit_options(void) {
+    static vyre_emit_options options;
+    options = (vyre_emit_options)VYRE_EMIT_OPTIONS_INIT;
+    options.arch = "sm_80";
+    return &options;
+}
+
 static inline vyre_compile_options *compile_options(void) {
     static vyre_compile_options options;
     options = (vyre_compile_options){.struct_size = sizeof options};
@@ -504,7 +511,7 @@ static inline vyre_op_definition *op_definition(void) {
     input = (vyre_op_operand){.name = "x", .type = VYRE_TYPE_U32};
     output = (vyre_op_operand){.name = "", .type = VYRE_TYPE_U32};
     attribute = (vyre_attribute){.name = "n", .type = VYRE_TYPE_U32, .has_default = 1, .value = 1};
-    lowering = (vyre_lowering){.target = "ptx", .data = "mov", .size = 3};
+    lowering = (vyre_lowering){.target = "tests-device", .data = "mov", .size = 3};
     law = (vyre_law){.kind = VYRE_LAW_MONOTONE};
     op = (vyre_op_definition){.struct_size = sizeof op,
                               .id = "tests.same",

@@ -1,6 +1,7 @@
 /* The boundary: what it refuses before a backend is called, and what it contains when a backend misbehaves. */
 #include "driver/fake.h"
 
+#include "vyre/pipeline.h"
 #include "vyre/telemetry.h"
 
 #include <time.h>
@@ -411,6 +412,7 @@ static void a_backend_that_can_cancel_keeps_deadlines_itself(void **state) {
     fake *f = fake_new();
     f->can_cancel = 1;
     vyre_backend *backend = fake_open(f);
+    backend->is_built_in = 1; /* of a plug-in it is not believed (driver.thread_deadline) */
     fake_case c;
     fake_case_open(&c);
     vyre_outputs outputs = VYRE_OUTPUTS_INIT;
@@ -426,6 +428,87 @@ static void a_backend_that_can_cancel_keeps_deadlines_itself(void **state) {
     vyre_outputs_free(&outputs);
     fake_case_close(&c);
     vyre_backend_release(backend);
+}
+
+/* ---- labels ---- */
+
+static void a_label_is_in_the_errors_of_every_form(void **state) {
+    (void)state;
+    static const vyre_status statuses[] = {VYRE_TRAPPED, VYRE_TIMEOUT, VYRE_NO_DEVICE_MEMORY};
+    for (int form = 0; form < FAKE_FORMS; form++) {
+        bench b;
+        vyre_error error;
+        bench_open(&b);
+        vyre_dispatch_config config = {.label = "frame 7", .max_output_bytes = 1};
+        assert_int_equal(fake_run(form, b.backend, b.c.program, &b.c.arguments, &config, &b.outputs, NULL, &error),
+                         VYRE_LIMIT);
+        assert_string_equal(error.where, "dispatch `frame 7`");
+        config.max_output_bytes = 0;
+        for (int i = 0; i < 3; i++) {
+            static const fake_entry entries[] = {FAKE_dispatch_borrowed, FAKE_dispatch_borrowed_timed,
+                                                 FAKE_dispatch_borrowed_into, FAKE_dispatch};
+            b.f->fail_entry = entries[form], b.f->fail_with = statuses[i];
+            b.f->fail_at = atomic_load(&b.f->calls[entries[form]]) + 1;
+            assert_int_equal(fake_run(form, b.backend, b.c.program, &b.c.arguments, &config, &b.outputs, NULL, &error),
+                             statuses[i]);
+            assert_string_equal(error.where, "backend fake, dispatch `frame 7`");
+        }
+        config.label = "";
+        config.max_output_bytes = 1;
+        assert_int_equal(fake_run(form, b.backend, b.c.program, &b.c.arguments, &config, &b.outputs, NULL, &error),
+                         VYRE_LIMIT);
+        assert_string_equal(error.where, "");
+        bench_close(&b);
+    }
+}
+
+static void a_label_is_in_the_errors_on_buffers_and_in_flight(void **state) {
+    (void)state;
+    bench b;
+    vyre_error error;
+    vyre_pending *pending;
+    vyre_pipeline *pipeline;
+    bench_open(&b);
+    vyre_dispatch_config config = {.label = "frame 7"};
+    vyre_resource none[2] = {{.kind = VYRE_RESOURCE_RESIDENT}, {.kind = VYRE_RESOURCE_RESIDENT}};
+    assert_int_equal(
+        vyre_backend_dispatch_resident(b.backend, b.c.program, none, 2, &b.c.arguments, &config, NULL, NULL, &error),
+        VYRE_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.where, "dispatch `frame 7`"));
+    b.f->fail_entry = FAKE_dispatch_borrowed, b.f->fail_with = VYRE_IO, b.f->fail_at = 1;
+    assert_int_equal(vyre_backend_dispatch_async(b.backend, b.c.program, &b.c.arguments, &config, &pending, &error),
+                     VYRE_OK);
+    assert_int_equal(vyre_pending_wait(pending, UINT64_MAX, &b.outputs, NULL, &error), VYRE_IO);
+    assert_string_equal(error.where, "backend fake, dispatch `frame 7`");
+    vyre_pending_free(pending);
+    assert_int_equal(vyre_compile(b.backend, b.c.program, NULL, &pipeline, NULL), VYRE_OK);
+    config.max_output_bytes = 1;
+    assert_int_equal(vyre_pipeline_dispatch_batch(pipeline, &b.c.arguments, 1, &config, &b.outputs, NULL, NULL, &error),
+                     VYRE_LIMIT);
+    assert_string_equal(error.where, "dispatch `frame 7`");
+    vyre_step step = {.pipeline = pipeline, .bindings = none, .binding_count = 2, .arguments = &b.c.arguments};
+    assert_int_equal(vyre_sequence_run(b.backend, &step, 1, NULL, 0, &config, NULL, NULL, NULL, &error),
+                     VYRE_INVALID_ARGUMENT);
+    assert_string_equal(error.where, "buffer `x`, dispatch `frame 7`");
+    vyre_pipeline_release(pipeline);
+    bench_close(&b);
+}
+
+static void an_unsupported_feature_is_a_part_of_its_error(void **state) {
+    (void)state;
+    bench b;
+    vyre_error error;
+    bench_open(&b);
+    assert_int_equal(vy_backend_unsupported(b.backend, "time travel", &error), VYRE_UNSUPPORTED);
+    assert_string_equal(error.subject, "time travel");
+    assert_string_equal(error.first, "fake");
+    assert_string_equal(error.second, "");
+    /* What a backend leaves in them is not read. */
+    memset(&error, 'x', sizeof error);
+    b.f->fail_entry = FAKE_dispatch_borrowed, b.f->fail_with = VYRE_IO, b.f->fail_at = 1, b.f->fail_silently = 1;
+    assert_int_equal(fake_run(0, b.backend, b.c.program, &b.c.arguments, NULL, &b.outputs, NULL, &error), VYRE_IO);
+    assert_int_equal(error.subject[0] | error.first[0] | error.second[0], 0);
+    bench_close(&b);
 }
 
 /* ---- slots and counters ---- */
@@ -546,6 +629,9 @@ int main(void) {
         cmocka_unit_test(a_device_that_is_shut_down_is_asked_nothing_more),
         cmocka_unit_test(outputs_that_are_nowhere_are_refused),
         cmocka_unit_test(a_call_that_does_not_come_back_is_abandoned),
+        cmocka_unit_test(a_label_is_in_the_errors_of_every_form),
+        cmocka_unit_test(a_label_is_in_the_errors_on_buffers_and_in_flight),
+        cmocka_unit_test(an_unsupported_feature_is_a_part_of_its_error),
         cmocka_unit_test(a_call_within_its_deadline_is_delivered),
         cmocka_unit_test(a_backend_that_can_cancel_keeps_deadlines_itself),
         cmocka_unit_test(slots_are_refilled_in_place),

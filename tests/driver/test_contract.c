@@ -250,6 +250,34 @@ static void a_minimal_backend_has_conservative_defaults(void **state) {
     assert_int_equal(profile.max_invocations_per_workgroup, 1);
     assert_int_equal(profile.compute_units, 0);
     assert_int_equal(profile.has_subgroup_shuffle, 0);
+    const uint8_t flags[] = {profile.supports_subgroup_ops,
+                             profile.supports_indirect_dispatch,
+                             profile.supports_specialization_constants,
+                             profile.supports_f16,
+                             profile.supports_bf16,
+                             profile.supports_trap_propagation,
+                             profile.supports_tensor_cores,
+                             profile.has_mul_high,
+                             profile.has_dual_issue_fp32_int32,
+                             profile.has_shared_memory};
+    for (size_t i = 0; i < sizeof flags; i++)
+        assert_int_equal(flags[i], 0);
+    const uint64_t unknown[] = {profile.max_shared_memory_bytes,
+                                profile.max_storage_buffer_binding_size,
+                                profile.subgroup_size,
+                                profile.regs_per_thread_max,
+                                profile.l1_cache_bytes,
+                                profile.l2_cache_bytes,
+                                profile.mem_bw_gbps,
+                                profile.ideal_unroll_depth,
+                                profile.ideal_vector_pack_bits,
+                                profile.ideal_workgroup_tile[0],
+                                profile.ideal_workgroup_tile[1],
+                                profile.ideal_workgroup_tile[2],
+                                profile.shared_memory_bank_count,
+                                profile.shared_memory_bank_width_bytes};
+    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
+        assert_int_equal(unknown[i], 0);
     assert_int_equal(vyre_backend_prepare(m.backend, m.program, &error), VYRE_OK);
     assert_int_equal(vyre_backend_flush(m.backend, &error), VYRE_OK);
     assert_false(vyre_backend_device_lost(m.backend));
@@ -317,7 +345,7 @@ static void short_tables_and_wrong_versions_are_refused(void **state) {
     (void)state;
     static const struct {
         uint32_t size, abi;
-        int id, dispatch;
+        int id, dispatch; /* or `compile` */
     } rows[] = {{0, 1, 1, 1},
                 {8, 1, 1, 1},
                 {16, 1, 1, 1},
@@ -331,6 +359,7 @@ static void short_tables_and_wrong_versions_are_refused(void **state) {
         f->table.abi = rows[i].abi;
         f->table.id = rows[i].id ? fake_id : NULL;
         f->table.dispatch = rows[i].dispatch ? fake_dispatch : NULL;
+        f->table.compile = rows[i].dispatch ? fake_compile : NULL;
         f->table.destroy = NULL;
         vyre_backend_instance instance = {&f->table, f};
         vyre_backend *backend;

@@ -1,4 +1,4 @@
-/* docs/contract.md and docs/security.md: no function of the original and no section is missing, and every test that a row
+/* docs/contract.md and docs/security.md: no item of the original and no section is missing, and every test that a row
  * names exists. */
 #include "support/test.h"
 
@@ -18,8 +18,8 @@ static char *read_all(const char *path) {
     return text;
 }
 
-/* Registry, selection, a backend, its pipelines: every function of the four documents that describe them. */
-static const char *const functions[] = {
+/* Every function, type, field, text and test of the five documents. */
+static const char *const items[] = {
     "registered_backends",
     "backend_dispatches",
     "backend_precedence",
@@ -74,21 +74,154 @@ static const char *const functions[] = {
     "dispatch_persistent_handles_batched",
     "dispatch_persistent_handles_batched_into",
     "dispatch_persistent_handle_rows_into",
+    "VyreBackend",
+    "private::Sealed",
+    "Program",
+    "BackendError",
+    "BackendError::UnsupportedFeature {name, backend}",
+    "BackendError::InvalidProgram {fix}",
+    "DispatchConfig",
+    "OutputBuffers",
+    "TimedDispatchResult {outputs, wall_ns, device_ns, enqueue_ns, wait_ns}",
+    "Resource",
+    "PendingDispatch",
+    "ReadyPending",
+    "is_ready",
+    "await_result",
+    "CompiledPipeline",
+    "PipelineCacheSnapshot",
+    "DeviceProfile",
+    "backend",
+    "supports_specialization_constants",
+    "supports_trap_propagation",
+    "has_mul_high",
+    "has_dual_issue_fp32_int32",
+    "has_subgroup_shuffle",
+    "has_shared_memory",
+    "max_native_int_width",
+    "max_invocations_per_workgroup",
+    "max_shared_memory_bytes",
+    "max_storage_buffer_binding_size",
+    "compute_units",
+    "regs_per_thread_max",
+    "l1_cache_bytes",
+    "l2_cache_bytes",
+    "mem_bw_gbps",
+    "ideal_unroll_depth",
+    "ideal_vector_pack_bits",
+    "ideal_workgroup_tile",
+    "shared_memory_bank_count",
+    "shared_memory_bank_width_bytes",
+    "OpId",
+    "BackendRegistration {id, factory, supported_ops}",
+    "BackendRegistration::supported_ops",
+    "BackendRegistration::acquire",
+    "wrap_grid_sync_split",
+    "BackendPrecedence {id, rank}",
+    "BackendCapability {id, dispatches}",
+    "inventory::collect!",
+    "CacheState",
+    "cache_or_error",
+    "cache_reservation_failed",
+    "backend_dispatches_result",
+    "backend_precedence_result",
+    "registered_backends_by_precedence_slice_result",
+    "is_reference_oracle_backend",
+    "default_supported_ops",
+    "missing_backend_registry_queries_return_absent_without_panicking",
+    "clone_borrowed_inputs_for_dispatch",
+    "checked_elapsed_wall_ns",
+    "replace_output_buffers_preserving_slots_with_memory_stats",
+    "reserved_batch_output_slots",
+    "resize_batch_output_slots",
+    "borrowed_resource_rows",
+    "record_dispatch_io",
+    "record_output_replacement_stats",
+    "pipeline::compile",
+    "DialectRegistry::global",
+    "try_global",
+    "from_inventory",
+    "from_validated_defs",
+    "from_defs",
+    "extern_defs",
+    "extern_registry::verify",
+    "OpDef",
+    "OpDefRegistration",
+    "ExternDialect",
+    "ExternOp",
+    "Category::Extension",
+    "validate_no_duplicates",
+    "DuplicateOpIdError",
+    "op_id",
+    "first_registrant",
+    "second_registrant",
+    "registrant_for",
+    "<unknown dialect>",
+    "install",
+    "registry_swap",
+    "install_dialect_lookup",
+    "DialectLookup",
+    "provider_id",
+    "intern_op",
+    "intern_string",
+    "InternedOpId",
+    "lookup",
+    "FrozenIndex",
+    "get_lowering",
+    "ReferenceKind",
+    "cpu_ref",
+    "LoweringTable",
+    "with_extension",
+    "iter",
+    "Target",
+    "Ptx",
+    "SpirV",
+    "PrimaryText",
+    "PrimaryBinary",
+    "SecondaryText",
+    "NativeModule",
+    "ReferenceBackend",
+    "Extension",
+    "aot_target_id",
+    "extension",
+    "Serialize",
+    "Deserialize",
+    "from_inventory_ingests_extern_ops",
+    "concurrent_readers_see_consistent_index",
+    "hot_swap_preserves_old_snapshot_readers",
+    "new_readers_after_swap_see_new_data",
 };
 
-static void no_function_is_missing(void **state) {
-    (void)state;
-    char *page = read_all(vy_test_path("docs/contract.md"));
+/* Defaults that are errors name the feature by these words. */
+static const char *const features[] = {
+    "resident buffer allocation",
+    "resident buffer upload",
+    "resident buffer free",
+    "resident timed dispatch",
+    "device recovery",
+    "persistent handle dispatch",
+    "persistent resident output dispatch",
+};
+
+static int count_missing(const char *page, const char *const *list, size_t count, char quote) {
     int missing = 0;
-    assert_non_null(page);
-    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
-        char needle[80];
-        snprintf(needle, sizeof needle, "`%s`", functions[i]);
+    for (size_t i = 0; i < count; i++) {
+        char needle[128];
+        snprintf(needle, sizeof needle, "%c%s%c", quote, list[i], quote);
         if (!strstr(page, needle)) {
-            print_message("no row for `%s`\n", functions[i]);
+            print_message("no row for %s\n", needle);
             missing++;
         }
     }
+    return missing;
+}
+
+static void no_item_is_missing(void **state) {
+    (void)state;
+    char *page = read_all(vy_test_path("docs/contract.md"));
+    assert_non_null(page);
+    int missing = count_missing(page, items, sizeof items / sizeof *items, '`') +
+                  count_missing(page, features, sizeof features / sizeof *features, '"');
     free(page);
     assert_int_equal(missing, 0);
 }
@@ -178,6 +311,19 @@ static int check_page(const char *name, int each_has_table, int *rows) {
     return wrong;
 }
 
+/* The check itself. */
+static void a_row_that_names_no_test_is_found(void **state) {
+    (void)state;
+    char good[] = " `driver.select`: `a_candidate_that_fails_is_logged`; `driver.stages` ";
+    char no_claim[] = " `driver.select`: `a_claim_that_does_not_exist` ";
+    char no_program[] = " `driver.a_program_that_does_not_exist` ";
+    char no_order[] = " `a_candidate_that_fails_is_logged` ";
+    assert_int_equal(check_cell(good), 0);
+    assert_int_equal(check_cell(no_claim), 1);
+    assert_int_equal(check_cell(no_program), 1);
+    assert_int_equal(check_cell(no_order), 1);
+}
+
 static void every_test_a_row_names_exists(void **state) {
     (void)state;
     int rows;
@@ -205,7 +351,8 @@ static void every_test_of_the_security_page_exists(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_function_is_missing),
+        cmocka_unit_test(no_item_is_missing),
+        cmocka_unit_test(a_row_that_names_no_test_is_found),
         cmocka_unit_test(every_test_a_row_names_exists),
         cmocka_unit_test(every_test_of_the_security_page_exists),
     };

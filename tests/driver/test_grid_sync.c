@@ -2,8 +2,8 @@
 #include "driver/boundary.h"
 #include "driver/fake.h"
 #include "driver/pipeline.h"
+#include "split/put_barriers.h"
 #include "support/fault.h"
-#include "transform/put_barriers.h"
 
 #include "vyre/async.h"
 #include "vyre/cache.h"

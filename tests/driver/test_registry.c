@@ -178,6 +178,45 @@ static void an_id_taken_twice_names_both_owners(void **state) {
     assert_refused(&made.module, VYRE_DUPLICATE, "`the test`");
     assert_refused(&made.module, VYRE_DUPLICATE, "`the thief`");
     assert_string_equal(vyre_backend_owner("test-alpha"), "the test");
+    vyre_error error;
+    assert_int_equal(vyre_module_register(&made.module, &error), VYRE_DUPLICATE);
+    assert_string_equal(error.subject, "test-alpha");
+    assert_string_equal(error.first, "the test");
+    assert_string_equal(error.second, "the thief");
+}
+
+/* ---- modules without records ---- */
+
+static unsigned initialised;
+
+static vyre_status count_init(const vyre_host *host, vyre_error *error) {
+    (void)host, (void)error;
+    initialised++;
+    return VYRE_OK;
+}
+
+static vyre_status refuse_init(const vyre_host *host, vyre_error *error) {
+    return (host->fail)(error, VYRE_CONFLICT, "do not", "init says no");
+}
+
+static void a_module_without_records_is_initialised(void **state) {
+    (void)state;
+    vyre_error error;
+    vyre_module_descriptor module = {
+        .struct_size = sizeof module, .abi = VYRE_BACKEND_ABI, .name = "no records", .init = count_init};
+    assert_int_equal(vyre_module_register(&module, &error), VYRE_OK);
+    assert_int_equal(initialised, 1);
+    module.init = refuse_init;
+    assert_int_equal(vyre_module_register(&module, &error), VYRE_CONFLICT);
+    assert_non_null(strstr(error.message, "init says no"));
+    assert_string_equal(error.fix, "do not");
+    /* One with records is initialised until they are added. */
+    static hand_made made;
+    make(&made, "with a record", "test-initialised");
+    made.module.init = count_init;
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(vyre_module_register(&made.module, &error), VYRE_OK);
+    assert_int_equal(initialised, 2);
 }
 
 static void a_second_rank_or_capability_is_a_duplicate_too(void **state) {
@@ -365,6 +404,7 @@ int main(void) {
         cmocka_unit_test(a_module_with_one_duplicate_adds_nothing),
         cmocka_unit_test(broken_descriptors_are_diagnosed),
         cmocka_unit_test(an_initialiser_that_fails_adds_nothing),
+        cmocka_unit_test(a_module_without_records_is_initialised),
         cmocka_unit_test(a_module_may_rank_another_modules_backend),
         cmocka_unit_test(the_core_set_names_each_construct_once),
     };

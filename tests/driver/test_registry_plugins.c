@@ -2,6 +2,7 @@
 #include "driver/plugin.h"
 #include "driver/registry/child.h"
 #include "support/fault.h"
+#include "vyre/dialect.h"
 #include "vyre/registry.h"
 
 #include <elf.h>
@@ -341,6 +342,30 @@ static void any_allocation_may_fail_while_plugins_load(void **state) {
         run_in_child(load_without_the_kth, k);
 }
 
+/* ---- another language ---- */
+
+static void a_plugin_in_cpp11_is_loaded(void **state) {
+    (void)state;
+    char command[4096], include[1024];
+    if (system("c++ --version >/dev/null 2>&1") != 0)
+        VY_SKIP("a_plugin_in_cpp11_is_loaded: no c++ here");
+    snprintf(include, sizeof include, "%s", vy_test_path("include"));
+    snprintf(command, sizeof command,
+             "c++ -std=c++11 -Wall -Wextra -Werror -pedantic-errors -fPIC -shared -I'%s' '%s' -o '%s'", include,
+             vy_test_path("tests/driver/registry/cpp11.cc"), in_folder("cpp11.so"));
+    assert_int_equal(system(command), 0);
+    vyre_error error = VYRE_ERROR_INIT;
+    if (vyre_plugin_load(in_folder("cpp11.so"), &error) != VYRE_OK)
+        fail_msg("%s", error.message);
+    assert_non_null(vyre_backend_find("cpp11"));
+    assert_int_equal(vyre_backend_precedence("cpp11"), 77);
+    assert_true(vyre_backend_dispatches("cpp11"));
+    vyre_dialects_guard guard = vyre_dialects_acquire();
+    assert_non_null(vyre_dialects_find(guard, "cpp11.twice", 11)->body);
+    assert_string_equal(vyre_dialects_find(guard, "cpp11-extern::sum", 17)->version, "0.4.1");
+    vyre_dialects_release(&guard);
+}
+
 int main(void) {
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
     const struct CMUnitTest tests[] = {
@@ -360,6 +385,7 @@ int main(void) {
         IN_FOLDER(a_folder_is_loaded_in_order_of_name),
         cmocka_unit_test(a_folder_that_is_not_there_has_no_plugins),
         cmocka_unit_test(without_a_list_only_the_installed_ones_are_loaded),
+        IN_FOLDER(a_plugin_in_cpp11_is_loaded),
     };
     return cmocka_run_group_tests_name("plug-ins", tests, NULL, NULL);
 }

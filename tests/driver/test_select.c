@@ -2,6 +2,8 @@
  * test wants. */
 #include "driver/fake.h"
 
+#include "vyre/telemetry.h"
+
 static unsigned created[8];
 static int busy = 1, broken = 1;
 
@@ -197,6 +199,23 @@ static void nothing_usable_says_what_was_refused(void **state) {
 }
 
 /* A name that cannot be one is not the same as none: nothing else is chosen instead. */
+static unsigned failures;
+static void count_failures(void *user, int level, const char *source, const char *message) {
+    (void)user;
+    failures += level == 1 && strcmp(source, "broken") == 0 && strstr(message, "the device has no memory left");
+}
+
+static void a_candidate_that_fails_is_logged(void **state) {
+    (void)state;
+    vyre_backend *backend;
+    vyre_policy policy = {.only = "broken"};
+    failures = 0;
+    vyre_log_set_sink(count_failures, NULL);
+    assert_int_equal(vyre_select(&policy, &backend, NULL, NULL), VYRE_NOT_FOUND);
+    vyre_log_set_sink(NULL, NULL);
+    assert_int_equal(failures, 1);
+}
+
 static void who_asks_for_a_name_that_is_none_gets_nothing(void **state) {
     static const char *const names[] = {"#0", "#1",
                                         "an-id-that-is-longer-than-an-id-may-be-so-that-no-backend-can-have-it"};
@@ -280,6 +299,7 @@ int main(void) {
         cmocka_unit_test_setup(software_and_cpu_are_chosen_when_allowed, setup),
         cmocka_unit_test_setup(who_is_named_is_chosen_whatever_it_runs_on, setup),
         cmocka_unit_test_setup(nothing_usable_says_what_was_refused, setup),
+        cmocka_unit_test_setup(a_candidate_that_fails_is_logged, setup),
         cmocka_unit_test_setup(who_asks_for_a_name_that_is_none_gets_nothing, setup),
         cmocka_unit_test_setup(a_missing_id_names_what_there_is, setup),
         cmocka_unit_test_setup(a_device_is_named_by_number, setup),

@@ -71,6 +71,32 @@ static vyre_status create_empty(const vyre_host *host, uint32_t ordinal, vyre_ba
     return status;
 }
 
+/* A backend whose instance lists what a test gives. */
+static struct {
+    const char *const *ops;
+    size_t count;
+    int is_left_out, has_subgroups;
+} given;
+
+static const char *const *instance_given(void *self, size_t *count) {
+    (void)self;
+    *count = given.count;
+    return given.ops;
+}
+
+static uint64_t given_capability(void *self, vyre_capability capability) {
+    return capability == VYRE_CAPABILITY_SUBGROUP_OPS ? (uint64_t)given.has_subgroups
+                                                      : reference_table.capability(self, capability);
+}
+
+static vyre_status create_listing(const vyre_host *host, uint32_t ordinal, vyre_backend_instance *out,
+                                  vyre_error *error) {
+    vyre_status status = create_narrow(host, ordinal, out, error);
+    narrow_table.supported_ops = given.is_left_out ? NULL : instance_given;
+    narrow_table.capability = given_capability;
+    return status;
+}
+
 static void probe_gpu(const vyre_host *host, vyre_probe *out) {
     (void)host;
     out->device_class = VYRE_DEVICE_GPU;
@@ -101,6 +127,7 @@ BACKEND(narrow, 2, create_narrow, NULL, probe_gpu);
 BACKEND(empty, 3, create_empty, NULL, probe_gpu);
 BACKEND(nonsense, 4, vy_reference_create, NULL, probe_nonsense);
 BACKEND(wide, 5, vy_reference_create, NULL, probe_gpu);
+BACKEND(listing, 1500, create_listing, NULL, probe_gpu);
 BACKEND(last, 2000, vy_reference_create, NULL, probe_last);
 VYRE_MODULE_AS(test_module, "tests");
 
@@ -212,6 +239,68 @@ static void an_op_that_the_instance_does_not_list_is_refused(void **state) {
     vyre_outputs_free(&outputs);
     vyre_program_release(program);
     vyre_backend_release(backend);
+}
+
+/* The list counts as it is: unknown names and NULL entries are skipped, a list of none runs nothing, and only a list that is NULL is replaced by the
+ * default. */
+static void the_list_of_an_instance_is_read_as_it_is(void **state) {
+    (void)state;
+    size_t core_count;
+    const char *const *core = vyre_core_supported_ops(&core_count);
+    static const char *const few[] = {"add", "load", "store", "len"}, *const unknown[] = {"warp_teleport", "mul",
+                                                                                          "add",           "load",
+                                                                                          "store",         "global_id"};
+    static const char *const with_null[] = {"add", NULL, "mul", "load", "store", "global_id"};
+    vyre_program *arithmetic =
+        vy_test_parse("program p {\n buffer x : u32 read\n buffer y : u32 write count len(x)\n workgroup 4\n"
+                      " grid over x\n let i = global_id.x\n y[i] = x[i] * 3 + 1\n}\n");
+    vyre_program *subgroups =
+        vy_test_parse("program q {\n buffer y : u32 read_write\n workgroup 32\n grid over y\n let i = global_id.x\n"
+                      " let s = subgroup_reduce_add<32>(y[i])\n y[i] = s\n}\n");
+    const struct {
+        const char *const *ops;
+        size_t count;
+        int is_left_out, has_subgroups;
+        vyre_program *program;
+        const char *missing;
+    } rows[] = {
+        {core, core_count, 0, 0, arithmetic, NULL},
+        {few, 0, 0, 0, arithmetic, "add"},
+        {NULL, 5, 0, 0, arithmetic, NULL},
+        {few, 4, 0, 0, arithmetic, "mul"},
+        {unknown, 6, 0, 0, arithmetic, NULL},
+        {with_null, 6, 0, 0, arithmetic, NULL},
+        {core, core_count, 0, 1, subgroups, "subgroup_reduce"},
+        {NULL, 0, 1, 0, subgroups, "subgroup_reduce"},
+        {NULL, 0, 1, 1, subgroups, NULL},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        uint32_t data[32] = {0};
+        vyre_span input = {data, sizeof data};
+        vyre_arguments arguments = {.inputs = &input, .input_count = 1};
+        vyre_outputs outputs = VYRE_OUTPUTS_INIT;
+        vyre_pipeline *pipeline = NULL;
+        vyre_backend *backend;
+        vyre_error error = VYRE_ERROR_INIT;
+        given.ops = rows[i].ops;
+        given.count = rows[i].count;
+        given.is_left_out = rows[i].is_left_out;
+        given.has_subgroups = rows[i].has_subgroups;
+        assert_int_equal(vyre_acquire("listing", &backend, &error), VYRE_OK);
+        vyre_status expected = rows[i].missing ? VYRE_UNSUPPORTED : VYRE_OK;
+        vyre_status dispatched =
+            vyre_backend_dispatch(backend, rows[i].program, &arguments, NULL, &outputs, NULL, &error);
+        vyre_status compiled = vyre_compile(backend, rows[i].program, NULL, &pipeline, &error);
+        char wanted[64];
+        snprintf(wanted, sizeof wanted, "does not run `%s`", rows[i].missing ? rows[i].missing : "");
+        if (dispatched != expected || compiled != expected || (expected != VYRE_OK && !strstr(error.message, wanted)))
+            fail_msg("row %zu: %s, %s: %s", i, vyre_status_name(dispatched), vyre_status_name(compiled), error.message);
+        vyre_pipeline_release(pipeline);
+        vyre_outputs_free(&outputs);
+        vyre_backend_release(backend);
+    }
+    vyre_program_release(arithmetic);
+    vyre_program_release(subgroups);
 }
 
 /* What a backend that lists nothing runs depends on its capabilities. */
@@ -342,6 +431,7 @@ int main(void) {
         cmocka_unit_test_setup(a_backend_that_lists_every_op_of_the_program_is_chosen, setup),
         cmocka_unit_test_setup(limits_of_the_device_rule_a_backend_out, setup),
         cmocka_unit_test_setup(an_op_that_the_instance_does_not_list_is_refused, setup),
+        cmocka_unit_test_setup(the_list_of_an_instance_is_read_as_it_is, setup),
         cmocka_unit_test_setup(subgroup_ops_need_the_capability, setup),
         cmocka_unit_test_setup(built_in_backends_list_what_their_capabilities_say, setup),
         cmocka_unit_test_setup(backends_that_cannot_change_the_choice_are_not_probed, setup),

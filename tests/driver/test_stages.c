@@ -1,11 +1,11 @@
 /* A dispatch that one launch cannot do runs as several, and nobody sees it: the bits are the oracle's on every path. */
 #include "driver/boundary.h"
 #include "driver/fake.h"
+#include "split/put_barriers.h"
 #include "support/fault.h"
-#include "transform/put_barriers.h"
 
 #include "base/file.h"
-#include "transform/grid_base.h"
+#include "split/grid_tile.h"
 #include "vyre/async.h"
 #include "vyre/generate.h"
 #include "vyre/oracle.h"
@@ -534,7 +534,7 @@ static void the_backend_keeps_few_stages_and_finds_them_again(void **state) {
         assert_ptr_not_equal(stages, other);
         assert_int_equal(vy_stages_count(stages), 2);
         assert_int_equal(vyre_program_param_count(vy_stages_program(other, 0)),
-                         vyre_program_param_count(vy_stages_program(stages, 0)) + VY_BASE_PARAMS);
+                         vyre_program_param_count(vy_stages_program(stages, 0)) + VY_GRID_TILE_PARAMS);
         vy_stages_release(same);
         vy_stages_release(other);
         if (i == 0)
@@ -718,7 +718,8 @@ static void a_deadline_between_launches_costs_no_device(void **state) {
         vyre_error error;
         given_open(&g, kept, 1);
         fake *made = fake_new();
-        made->no_grid_sync = 1, made->most_groups = 2, made->can_cancel = 1; /* so the caller's thread runs it */
+        made->no_grid_sync = 1, made->most_groups = 2, made->can_cancel = 1;
+        made->hangs_after = 1; /* each launch is over in time by itself */
         vyre_backend *backend = fake_open(f = made);
         f->hang_ms = 10;
         vyre_dispatch_config config = {.timeout_ns = 25000000};

@@ -150,6 +150,10 @@ static void step_zero_makes_no_trip(void **state) {
 static void nothing_wraps_at_the_edge_of_the_type(void **state) {
     (void)state;
     trips("u8", "250u8 .. 255u8", 5, 254);
+    trips("u8", "255u8 .. 255u8", 0, 0);
+    trips("u8", "254u8 .. 255u8 step 255u8", 1, 254);
+    trips("i8", "-127i8 .. -128i8 step -1i8", 1, -127);
+    trips("i8", "127i8 .. -128i8 step -1i8", 255, -127);
     trips("u8", "250u8 .. 255u8 step 4u8", 2, 254);
     trips("u8", "0u8 .. 255u8 step 200u8", 2, 200);
     trips("i8", "-128i8 .. 127i8 step 100i8", 3, 72);

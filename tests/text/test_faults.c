@@ -2,6 +2,8 @@
 #include "support/fault.h"
 #include "text/text_support.h"
 
+#include "vyre/dialect.h"
+
 static const char text[] = "const N = 4u32\n"
                            "fn f(a: u32, t: workgroup [u32]) -> (r: u32, ok: bool) {\n"
                            "  array s : u32 [N] private\n"
@@ -109,6 +111,8 @@ static void formatting(void **state) {
 
 static int install(void **state) {
     (void)state;
+    vyre_dialects_guard guard = vyre_dialects_acquire(); /* made once for the process: the text calls an op */
+    vyre_dialects_release(&guard);
     vy_fault_install();
     return 0;
 }

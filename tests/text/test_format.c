@@ -41,6 +41,9 @@ static void spaces_become_canonical(void **state) {
     check("f(c?a:b)\nlet(a:u32,b:f32)=m.g(x)", "f(c ? a : b)\nlet (a: u32, b: f32) = m.g(x)\n");
     check("atomic_add < relaxed ,device > ( m[ 0 ],1 )\nlet v=a<b\nlet w=bitcast < f32 >(a)>b",
           "atomic_add<relaxed, device>(m[0], 1)\nlet v = a < b\nlet w = bitcast<f32>(a) > b\n");
+    check("let a:u32=\"d-e::f\" < by=3 > ( x )+\"d-e::f\"( 1 )\nlet(a:u32,b:u32)=\"d-e::g\" (x)\n\"d-e::h\"(y)",
+          "let a : u32 = \"d-e::f\"<by = 3>(x) + \"d-e::f\"(1)\nlet (a: u32, b: u32) = \"d-e::g\"(x)\n\"d-e::h\"(y)\n");
+    check("fn  \"d-e::f\" (x:u32){}", "fn \"d-e::f\"(x: u32) {}\n");
     check("for i in 0u32..n step -1{}\nfor i in a..b step(c){ }",
           "for i in 0u32 .. n step -1 {}\nfor i in a .. b step (c) {}\n");
     check("print\"{} {}\",a,b\nlet x=global_id . x\nlet y=f32 . inf",

@@ -33,6 +33,17 @@ static void read_defines(golden *g) {
     }
 }
 
+/* Whether all findings are about declarations that nothing uses. Most cases declare values only to show how they are read and printed, so such
+ * findings are shown in the case about them alone. */
+static int are_unused(const vyre_diagnostics *found) {
+    const vyre_diagnostic *finding;
+    for (size_t i = 0; (finding = vyre_diagnostics_get(found, i)); i++)
+        if (strcmp(finding->code, "V105") != 0 && strcmp(finding->code, "V106") != 0 &&
+            strcmp(finding->code, "V107") != 0)
+            return 0;
+    return 1;
+}
+
 /* What the library says about the case, as one text. */
 static void describe(const golden *g, const char *name, vyre_bytes *out) {
     vyre_diagnostics *found = vyre_diagnostics_new();
@@ -41,7 +52,8 @@ static void describe(const golden *g, const char *name, vyre_bytes *out) {
     vyre_bytes part = VYRE_BYTES_INIT;
     vyre_error error;
     vyre_status status = vyre_text_parse(g->text, g->size, &options, found, &module, &error);
-    assert_int_equal(vyre_diagnostics_render(found, out, &error), VYRE_OK);
+    if (!are_unused(found) || strcmp(name, "V105_unused.vyre") == 0)
+        assert_int_equal(vyre_diagnostics_render(found, out, &error), VYRE_OK);
     if (status == VYRE_OK) {
         for (size_t i = 0; i < vyre_module_program_count(module); i++) {
             assert_int_equal(vyre_text_print(vyre_module_program(module, i), &part, &error), VYRE_OK);

@@ -7,8 +7,8 @@ static void every_example_parses(void **state) {
     size_t size;
     char *text = text_read_file(vy_test_path("docs/language.md"), &size);
     unsigned examples = 0;
-    for (char *at = text; (at = strstr(at, "```vyre\n"));) {
-        char *start = at + 8, *end = strstr(start, "```");
+    for (char *at = text; (at = strstr(at, "```vyre"));) {
+        char *start = strchr(at, '\n') + 1, *end = strstr(start, "```");
         assert_non_null(end);
         vyre_module *module = text_parse(start, (size_t)(end - start));
         for (size_t i = 0; i < vyre_module_program_count(module); i++)
@@ -42,7 +42,7 @@ static void every_keyword_is_listed(void **state) {
     (void)state;
     size_t size;
     char *text = text_read_file(vy_test_path("docs/language.md"), &size), word[VY_WORD_ROOM],
-         *list = strstr(text, "```\nprogram fn");
+         *list = strstr(text, "```text\nprogram fn");
     assert_non_null(list);
     char *end = strstr(list + 3, "```");
     *end = 0;

@@ -78,6 +78,9 @@ static void an_error_sums_up_without_a_list(void **state) {
     assert_string_equal(error.message, "T025 `b` is not declared (and 2 more errors)");
     assert_string_equal(error.fix, "declare it first");
     assert_string_equal(error.where, "wrong.vyre:2:11");
+    assert_string_equal(error.subject, "T025");
+    assert_string_equal(error.first, "wrong.vyre");
+    assert_string_equal(error.second, "2:11");
     assert_int_equal(vyre_text_parse(wrong, strlen(wrong), NULL, NULL, &module, NULL), VYRE_INVALID_PROGRAM);
 }
 
@@ -163,6 +166,17 @@ static void names_follow_their_rules(void **state) {
         {"math.while", 0, 0, 0, 1, 1},
         {"min.x", 0, 0, 0, 1, 1},
         {"let.x", 0, 0, 0, 0, 0},
+        {"my-dialect::op-name", 0, 0, 0, 1, 1},
+        {"my-dialect.op", 0, 0, 0, 1, 1},
+        {"a::b.c", 0, 0, 0, 1, 1},
+        {"a-b", 0, 0, 0, 0, 0},
+        {"a:b", 0, 0, 0, 0, 0},
+        {"a:::b", 0, 0, 0, 0, 0},
+        {"a::", 0, 0, 0, 0, 0},
+        {"::a", 0, 0, 0, 0, 0},
+        {"a::-b", 0, 0, 0, 0, 0},
+        {"a::9", 0, 0, 0, 0, 0},
+        {"let::x", 0, 0, 0, 0, 0},
     };
     for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
         size_t length = strlen(rows[i].text);

@@ -978,6 +978,51 @@ static void load_of_a_counter(int bad) {
     end_function();
 }
 
+/* ---- declarations that nothing uses: those with a position ---- */
+
+static void place_variable(uint32_t variable) {
+    d.program->variables.items[variable].position = (vy_position){1, 1, 1};
+}
+static void place_memory(uint32_t memory) {
+    d.program->memories.items[memory].position = (vy_position){1, 1, 1};
+}
+static void param_that_nothing_reads(int bad) {
+    start_entry();
+    uint32_t a = vy_draft_scalar_param(&d, N("a"), VYRE_TYPE_U32);
+    place_variable(a);
+    let("v", VYRE_TYPE_U32, bad ? U32(1) : VAR(a));
+    end_function();
+}
+static void buffer_that_nothing_reads(int bad) {
+    start_entry();
+    uint32_t x = buffer("x", VYRE_TYPE_U32, bad ? VYRE_ACCESS_READ : VYRE_ACCESS_READ_WRITE);
+    place_memory(x);
+    end_function();
+}
+static void variable_that_is_only_assigned(int bad) {
+    start_entry();
+    uint32_t v = var("v", VYRE_TYPE_U32, U32(1));
+    place_variable(v);
+    vy_draft_assign(&d, v, bad ? U32(2) : ADD(VAR(v), U32(2)));
+    end_function();
+}
+static void variable_without_a_position(int bad) {
+    start_entry();
+    uint32_t v = let("v", VYRE_TYPE_U32, U32(1));
+    if (bad)
+        place_variable(v);
+    end_function();
+}
+static void array_that_is_only_stored_to(int bad) {
+    start_entry();
+    uint32_t t = array("t", VY_SPACE_PRIVATE, VYRE_TYPE_U32, 4);
+    place_memory(t);
+    STORE(t, U32(0), U32(1));
+    if (!bad)
+        let("n", VYRE_TYPE_U32, LOAD(t, U32(0)));
+    end_function();
+}
+
 /* ---- the table ---- */
 
 typedef struct code_case {
@@ -1115,6 +1160,11 @@ static const code_case cases[] = {
     CASE(V102, store_to_one_element),
     CASE(V103, load_of_the_neighbour),
     CASE(V104, load_of_a_counter),
+    {"V105", "param_that_nothing_reads", param_that_nothing_reads, 1},
+    {"V105", "buffer_that_nothing_reads", buffer_that_nothing_reads, 1},
+    {"V106", "variable_that_is_only_assigned", variable_that_is_only_assigned, 1},
+    {"V106", "variable_without_a_position", variable_without_a_position, 1},
+    {"V107", "array_that_is_only_stored_to", array_that_is_only_stored_to, 1},
 };
 enum { CASES = sizeof cases / sizeof *cases };
 

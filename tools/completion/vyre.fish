@@ -1,9 +1,24 @@
 # fish completion for vyre. A test compares the lists with `vyre help`.
+
+# The names of the values that the program of this line needs, as NAME=: those of the first word that is a file.
+function __vyre_values
+    set -l words (commandline -opc)
+    for word in $words[3..-1]
+        if test -f $word
+            $words[1] explain --names $word 2>/dev/null
+            return
+        end
+    end
+end
+
+complete -c vyre -n '__fish_seen_subcommand_from run shrink' -a '(__vyre_values)' -d 'value'
+complete -c vyre -n '__fish_seen_subcommand_from explain' -a '(vyre explain --names 2>/dev/null)' -d 'code'
 complete -c vyre -n __fish_use_subcommand -f -a run -d 'run a program and show its outputs'
 complete -c vyre -n __fish_use_subcommand -f -a check -d 'find every mistake in programs, and say what they are'
 complete -c vyre -n __fish_use_subcommand -f -a fmt -d 'lay out .vyre files'
 complete -c vyre -n __fish_use_subcommand -f -a explain -d 'explain a diagnostic code, or what a program is made of'
 complete -c vyre -n __fish_use_subcommand -f -a backends -d 'list the backends, which one would be chosen, and why not the others'
+complete -c vyre -n __fish_use_subcommand -f -a info -d 'show capabilities, limits, device profile and numerics of backends'
 complete -c vyre -n __fish_use_subcommand -f -a cache -d 'list, measure, verify or clear the compiled pipelines kept on disk'
 complete -c vyre -n __fish_use_subcommand -f -a doctor -d 'examine plug-ins, backends, drivers, the cache and limits, and say what to do'
 complete -c vyre -n __fish_use_subcommand -f -a dialects -d 'list, show, check or watch dialects: ops that are not part of the language'
@@ -20,11 +35,13 @@ complete -c vyre -n __fish_use_subcommand -f -a version -d 'print the version an
 complete -c vyre -n __fish_use_subcommand -f -a help -d 'show what the command and its subcommands take'
 
 complete -c vyre -l help -s h -d 'what the subcommand takes'
+complete -c vyre -l color -x -a 'auto always never' -d 'colour'
 complete -c vyre -n '__fish_seen_subcommand_from run inline opt emit encode decode bind explain shrink' -l program -s p -x -d 'which program'
 complete -c vyre -n '__fish_seen_subcommand_from run check inline opt emit encode decode bind explain shrink' -l define -s D -x -d 'override a const'
-complete -c vyre -n '__fish_seen_subcommand_from run check explain backends cache doctor dialects ops opt gen' -l json -d 'JSON on standard output'
+complete -c vyre -n '__fish_seen_subcommand_from run check explain backends info cache doctor dialects ops opt gen' -l json -d 'JSON on standard output'
 complete -c vyre -n '__fish_seen_subcommand_from explain ops' -l markdown -d 'the reference page'
 complete -c vyre -n '__fish_seen_subcommand_from backends' -l software -d 'allow GPU APIs that run on the CPU'
+complete -c vyre -n '__fish_seen_subcommand_from info' -f -a 'cuda cpu reference'
 complete -c vyre -n '__fish_seen_subcommand_from cache' -f -a 'list size verify clear'
 complete -c vyre -n '__fish_seen_subcommand_from dialects' -a 'list show check watch'
 complete -c vyre -n '__fish_seen_subcommand_from dialects' -l folder -r -d 'load the manifests in it first'
@@ -47,10 +64,12 @@ complete -c vyre -n '__fish_seen_subcommand_from run' -l backend -x -a 'cuda cpu
 complete -c vyre -n '__fish_seen_subcommand_from run' -l timeout -x -d 'end if compiling and a run take longer'
 complete -c vyre -n '__fish_seen_subcommand_from run' -l repeat -x -d 'run N times'
 complete -c vyre -n '__fish_seen_subcommand_from run' -l time -d 'print times'
+complete -c vyre -n '__fish_seen_subcommand_from run' -l verbose -s v -d 'show every backend that was considered'
 complete -c vyre -n '__fish_seen_subcommand_from run' -l hex -d 'add a hex dump'
 complete -c vyre -n '__fish_seen_subcommand_from run' -l limit -x -d 'rows to show'
 complete -c vyre -n '__fish_seen_subcommand_from fmt' -l write -s w -d 'write files back'
 complete -c vyre -n '__fish_seen_subcommand_from fmt' -l check -d 'list files that would change'
+complete -c vyre -n '__fish_seen_subcommand_from explain' -l names -d 'only names'
 complete -c vyre -n '__fish_seen_subcommand_from explain' -l all -d 'every code and status'
 complete -c vyre -n '__fish_seen_subcommand_from inline opt emit encode decode bind gen shrink' -l output -s o -r -d 'where to write'
 complete -c vyre -n '__fish_seen_subcommand_from emit' -l target -s t -x -a 'llvm-ir asm ptx cubin sass legal' -d 'what to print'

@@ -124,8 +124,8 @@ static vyre_status make_room(const binder *b, vyre_bytes *slot, size_t size) {
 
 /* What the program stores to from its first element to its last need not start as zero. */
 static int is_covered(const binder *b, size_t index) {
-    return vy_cover_holds(&b->code->covers[index], (uint32_t)index, b->launch->elements, b->launch->params,
-                          b->launch->groups);
+    return vy_full_write_holds(&b->code->covers[index], (uint32_t)index, b->launch->elements, b->launch->params,
+                               b->launch->groups);
 }
 
 static vyre_status bind_output(const binder *b, size_t index, vyre_bytes *slot) {

@@ -17,7 +17,7 @@ static vyre_status find_covers(const vyre_program *program, vy_cpu_code *code, v
     if (count && !code->covers)
         return vy_fail_memory(error, "loading compiled code");
     code->buffer_count = (uint32_t)count;
-    return vy_covers_find(program, code->covers, error);
+    return vy_full_write_find(program, code->covers, error);
 }
 
 vyre_status vy_cpu_code_new(const vyre_program *program, vyre_span object, uint64_t features, vy_cpu_code **out,

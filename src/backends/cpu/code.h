@@ -2,10 +2,10 @@
 #ifndef VY_BACKENDS_CPU_CODE_H
 #define VY_BACKENDS_CPU_CODE_H
 
+#include "analysis/full_write.h"
 #include "backends/cpu/cost.h"
 #include "backends/cpu/object.h"
 #include "ir/limits.h"
-#include "transform/cover.h"
 #include "vyre/backend.h"
 
 #include <stdatomic.h>
@@ -21,7 +21,7 @@ typedef struct vy_cpu_code {
     vy_cpu_cost cost; /* of a workgroup */
     uint32_t buffer_count;
     vy_cpu_code_buffer buffers[VY_LIMIT_BUFFERS];
-    vy_cover *covers; /* by buffer */
+    vy_full_write *covers; /* by buffer */
     char name[VY_LIMIT_NAME + 1];
 } vy_cpu_code;
 

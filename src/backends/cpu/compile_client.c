@@ -108,10 +108,13 @@ static int is_past_deadline(const call *c) {
     return c->request->deadline_ns && vy_clock_now() >= c->request->deadline_ns;
 }
 
-/* The lanes of the next attempt; 0: there is none. A server that failed before it chose the lanes is asked for those of a register. */
+/* The lanes of the next attempt; 0: there is none. A server that failed before it chose the lanes is asked for those of a register. The last attempt always asks for
+ * the fewest lanes: it has all the time that is left. */
 static uint32_t narrow(const call *c) {
     uint32_t width = c->outcome.width ? c->outcome.width : c->message.width;
     uint32_t next = width ? width / 2 : vy_cpu_width(c->request->features);
+    if (next < VY_CPU_WIDTH_LEAST && c->message.width != VY_CPU_WIDTH_LEAST)
+        next = VY_CPU_WIDTH_LEAST;
     return c->request->keeps_width || next < VY_CPU_WIDTH_LEAST ? 0 : next;
 }
 

@@ -478,6 +478,8 @@ static vyre_status check_reply(const vy_compile_pool *pool, const vy_compile_req
 /* The server's error; *is_sound 0 if it is none. */
 static vyre_status take_error(const vy_compile_pool *pool, vyre_error *told, int *is_sound, vyre_error *error) {
     told->message[sizeof told->message - 1] = told->fix[sizeof told->fix - 1] = told->where[sizeof told->where - 1] = 0;
+    told->subject[sizeof told->subject - 1] = told->first[sizeof told->first - 1] = 0;
+    told->second[sizeof told->second - 1] = 0;
     *is_sound = told->code != VYRE_OK && strcmp(vyre_status_name(told->code), "UNKNOWN") != 0 && told->message[0];
     if (!*is_sound)
         return vy_fail(error, VYRE_CORRUPT, "install the compiler again, or report this with the program",

@@ -78,6 +78,8 @@ static vyre_status check_file(const char *path, vyre_error *error) {
     if (IS_IN_PROCESS)
         return vy_plugin_check_file(path, error);
     vyre_status status = vy_trusted_path_check(path, "compiler", error);
+    if (status == VYRE_NOT_FOUND && error) /* only a path that was named is not there */
+        snprintf(error->fix, sizeof error->fix, "correct the path in VYRE_COMPILER, or unset it");
     if (status == VYRE_OK && access(path, X_OK) != 0)
         status = vy_fail(error, VYRE_CORRUPT,
                          "name the executable `" COMPILER_FILE "` in VYRE_COMPILER, or make it executable",

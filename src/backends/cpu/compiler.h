@@ -7,8 +7,8 @@
 #ifndef VY_BACKENDS_CPU_COMPILER_H
 #define VY_BACKENDS_CPU_COMPILER_H
 
-#include "backends/cpu/features.h"
-#include "backends/cpu/kernel.h"
+#include "base/cpu_features.h"
+#include "emit/llvm/kernel_abi.h"
 #include "vyre/backend.h"
 
 #define VY_COMPILER_ABI 4u
@@ -44,7 +44,7 @@ typedef struct vy_compiler_request {
     uint32_t keeps_width; /* 1: where LLVM fails, the compile fails. 0: it is tried again with fewer lanes */
     uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none. LLVM in this process cannot be stopped and does not look at it */
     uint32_t memory_mib, seconds; /* limits of a compile server; 0: as above */
-    uint64_t *times;              /* by step: nanoseconds that it took, of a program that was compiled; may be NULL */
+    uint64_t *times; /* by step: nanoseconds of processor time, of a program that was compiled; may be NULL */
     void (*begin)(void *user, vy_compiler_step step,
                   uint32_t width); /* a step begins; width 0: not chosen yet. May be NULL */
     void *begin_user;
@@ -68,7 +68,7 @@ struct vy_compiler {
     uint32_t struct_size;
     uint32_t abi;        /* VY_COMPILER_ABI of the build */
     const char *version; /* "LLVM 14.0.6"; "" if it is not known in this process */
-    /* Replaces the contents of out by an object: a vy_cpu_header and its code (kernel.h).
+    /* Replaces the contents of out by an object: a vy_cpu_header and its code (kernel_abi.h).
      *
      * VYRE_UNSUPPORTED  this compiler does not do the width, a feature or something in the program, or LLVM failed
      * VYRE_LIMIT        the program is too large, or needs more memory or time than the limits allow, or more stack than

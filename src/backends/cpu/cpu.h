@@ -1,13 +1,13 @@
 /* The `cpu` backend: programs compiled to machine code, vectorised, on all cores, with the oracle's bits (docs/cpu.md).
  *
  *   device.c    constructor, identity, capabilities, what the machine is
- *   features.c  what the processor can do, and what follows from it
+ *   cpu_features.c  what the processor can do, and what follows from it
  *   compile.c   from a program to an object; compiler.c finds the compiler, compile_client.c asks it, compile_server.c runs its processes
  *   object.c    objects: checked, loaded; tell.c: what profilers and debuggers hear of them
- *   code.c      loaded objects, shared by who runs them; programs.c keeps those of programs that are dispatched without a pipeline
+ *   code.c      loaded objects, shared by the pipelines that run them
  *   run.c       one dispatch over the threads: frames, traps, deadlines; cost.c: what it will take
  *   bind.c      where the bytes of buffers are: in place wherever they can be
- *   dispatch.c  the entries of the backend's table, pipeline.c those of a pipeline's, pending.c dispatches in flight
+ *   dispatch.c  binding and running put together; pipeline.c the entries of a pipeline's table, pending.c dispatches in flight
  *   memory.c    resident buffers: plain memory
  *   pool*.c, alarm.c, scratch.c, stack.c   threads, deadlines, memory of frames, native stacks */
 #ifndef VY_BACKENDS_CPU_H
@@ -18,7 +18,6 @@
 #include "backends/cpu/compiler.h"
 #include "backends/cpu/pool.h"
 #include "backends/cpu/scratch.h"
-#include "backends/programs.h"
 #include "vyre/backend.h"
 
 /* A buffer's elements are fewer than 2^32 by so many: vectors of indices look a little beyond the end. */
@@ -34,12 +33,12 @@ typedef struct vy_cpu {
     vy_cpu_pool *pool;
     vy_cpu_alarms alarms;
     vy_cpu_scratch scratch;
+    _Atomic uint64_t pipelines, code_bytes;  /* that there are, and what their code takes */
     pthread_mutex_t trap_lock;               /* guards the traps of dispatches that run: few do */
     pthread_mutex_t lock;                    /* guards all that follows */
     const vy_compiler *compiler;             /* NULL: not opened yet */
     uint32_t compiler_mib, compiler_seconds; /* limits of a compile */
     int keeps_width;                         /* no fewer lanes where LLVM fails */
-    vy_programs programs;                    /* of vy_cpu_code */
     char device[128], driver[256];
     uint32_t l1_bytes, l2_bytes, l3_bytes;
 } vy_cpu;
@@ -47,10 +46,5 @@ typedef struct vy_cpu {
 /* For builtin.c. */
 vyre_status vy_cpu_create(const vyre_host *host, uint32_t ordinal, vyre_backend_instance *out, vyre_error *error);
 void vy_cpu_probe(const vyre_host *host, vyre_probe *out);
-
-/* The code of a program that is dispatched without a pipeline, compiled now or found; vy_cpu_code_release follows. */
-vyre_status vy_cpu_program_code(vy_cpu *cpu, vyre_program *program, int cancellable, uint64_t deadline_ns,
-                                vy_cpu_code **out, vyre_error *error);
-void vy_cpu_programs_start(vy_cpu *cpu);
 
 #endif

@@ -2,7 +2,6 @@
 #include "backends/cpu/cpu.h"
 
 #include "backends/cpu/compile.h"
-#include "backends/cpu/dispatch.h"
 #include "backends/cpu/machine.h"
 #include "backends/cpu/memory.h"
 #include "backends/cpu/pipeline.h"
@@ -12,6 +11,7 @@
 #include "base/status.h"
 #include "base/thread.h"
 #include "ir/limits.h"
+#include "vyre/cache.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -34,10 +34,12 @@ static const char *version(void *self) {
     return vyre_version();
 }
 
-/* Grid barriers are cut by the boundary; subgroups are lanes of any width, made by legalisation. A grid of any size is one launch. */
+/* Grid barriers are cut by the boundary; subgroup collectives are shuffles of vector lanes. A grid of any size is one launch. f16 and bf16 are computed in
+ * f32. */
 static uint64_t capability(void *self, vyre_capability capability) {
-    static const uint64_t values[VYRE_CAPABILITY_COUNT] = {
+    const uint64_t values[VYRE_CAPABILITY_COUNT] = {
         [VYRE_CAPABILITY_SUBGROUP_OPS] = 1,
+        [VYRE_CAPABILITY_SUBGROUP_SIZE] = ((const vy_cpu *)self)->lanes,
         [VYRE_CAPABILITY_MAX_WORKGROUP_SIZE_X] = VY_LIMIT_WORKGROUP,
         [VYRE_CAPABILITY_MAX_WORKGROUP_SIZE_Y] = VY_LIMIT_WORKGROUP,
         [VYRE_CAPABILITY_MAX_WORKGROUP_SIZE_Z] = VY_LIMIT_WORKGROUP,
@@ -46,7 +48,6 @@ static uint64_t capability(void *self, vyre_capability capability) {
         [VYRE_CAPABILITY_MAX_STORAGE_BYTES] = (uint64_t)VY_CPU_ELEMENTS_MAX * 8, /* of the largest type */
         [VYRE_CAPABILITY_CANCEL] = 1,
     };
-    (void)self;
     return (unsigned)capability < VYRE_CAPABILITY_COUNT ? values[capability] : 0;
 }
 
@@ -66,11 +67,6 @@ static void device_profile(void *self, vyre_device_profile *profile) {
     profile->ideal_vector_pack_bits = cpu->lanes * 32;
 }
 
-/* Nothing is measured here: a compiler would have to be opened. tests/backends/cpu holds compiled code to it. */
-static void numerics(void *self, vyre_numerics_profile *profile) {
-    profile->exact = ((vy_cpu *)self)->exact;
-}
-
 /* Code for debuggers is nowhere kept: it has lines, and two programs that differ in lines alone have one key. */
 static vyre_status cache_identity(void *self, vyre_bytes *out, vyre_error *error) {
     const vy_cpu *cpu = self;
@@ -85,6 +81,14 @@ static vyre_status cache_identity(void *self, vyre_bytes *out, vyre_error *error
     return status;
 }
 
+/* Hits and misses are the library's to count: it has the cache (vyre/backend.h). */
+static int cache_snapshot(void *self, vyre_cache_snapshot *out) {
+    vy_cpu *cpu = self;
+    out->entries = atomic_load_explicit(&cpu->pipelines, memory_order_relaxed);
+    out->bytes = atomic_load_explicit(&cpu->code_bytes, memory_order_relaxed);
+    return 1;
+}
+
 static vyre_status flush(void *self, vyre_error *error) {
     (void)error;
     vy_cpu_pool_wait(((vy_cpu *)self)->pool);
@@ -95,7 +99,6 @@ static vyre_status shutdown(void *self, vyre_error *error) {
     vy_cpu *cpu = self;
     (void)error;
     vy_cpu_pool_wait(cpu->pool);
-    vy_programs_forget(&cpu->programs);
     vy_cpu_scratch_trim(&cpu->scratch);
     return VYRE_OK;
 }
@@ -104,7 +107,6 @@ static void destroy(void *self) {
     vy_cpu *cpu = self;
     vy_cpu_pool_close(cpu->pool);
     vy_cpu_alarms_end(&cpu->alarms);
-    vy_programs_forget(&cpu->programs);
     vy_cpu_scratch_trim(&cpu->scratch);
     vy_cpu_compiler_close(cpu->compiler);
     pthread_mutex_destroy(&cpu->trap_lock);
@@ -116,29 +118,23 @@ static const vyre_backend_vtable table = {
     .struct_size = sizeof(vyre_backend_vtable),
     .abi = VYRE_BACKEND_ABI,
     .id = id,
-    .dispatch = vy_cpu_dispatch,
     .version = version,
-    .dispatch_borrowed = vy_cpu_dispatch_borrowed,
-    .dispatch_borrowed_timed = vy_cpu_dispatch_timed,
-    .dispatch_borrowed_into = vy_cpu_dispatch_borrowed, /* it writes into the storage it is given */
-    .dispatch_borrowed_async = vy_cpu_dispatch_async,
     .resident_allocate = vy_cpu_resident_allocate,
     .resident_free = vy_cpu_resident_free,
     .resident_wrap = vy_cpu_resident_wrap,
     .resident_place = vy_cpu_resident_place,
     .resident_upload = vy_cpu_resident_upload,
     .resident_download = vy_cpu_resident_download,
-    .dispatch_resident = vy_cpu_dispatch_resident,
     .compile = vy_cpu_pipeline_compile,
     .load = vy_cpu_pipeline_load,
     .cache_identity = cache_identity,
+    .cache_snapshot = cache_snapshot,
     .sequence = vy_cpu_pipeline_sequence,
     .capability = capability,
     .device_profile = device_profile,
     .flush = flush,
     .shutdown = shutdown,
     .destroy = destroy,
-    .numerics = numerics,
 };
 
 /* ---- making ---- */
@@ -186,7 +182,6 @@ static vyre_status start(vy_cpu *cpu, vyre_error *error) {
     vy_cpu_alarms_start(&cpu->alarms);
     pthread_mutex_init(&cpu->trap_lock, NULL);
     pthread_mutex_init(&cpu->lock, NULL);
-    vy_cpu_programs_start(cpu);
     return VYRE_OK;
 }
 
@@ -207,6 +202,20 @@ vyre_status vy_cpu_create(const vyre_host *host, uint32_t ordinal, vyre_backend_
     return VYRE_OK;
 }
 
+static int visit(void *user, const vyre_cache_entry *entry) {
+    int *found = user;
+    *found = entry->valid && strncmp(entry->pipeline, "cpu:", 4) == 0;
+    return *found;
+}
+
+/* Whether the cache on disk has an entry for this backend. Entries of other processors and builds count too: which of them load is seen when
+ * a program is compiled. */
+static int has_cached_code(void) {
+    vyre_error ignored;
+    int found = 0;
+    return vyre_cache_walk(VYRE_CACHE_LOOK_HEADS, visit, &found, &ignored) == VYRE_OK && found;
+}
+
 /* Without its compiler it still runs what the cache has. */
 void vy_cpu_probe(const vyre_host *host, vyre_probe *out) {
     vyre_error error;
@@ -220,8 +229,10 @@ void vy_cpu_probe(const vyre_host *host, vyre_probe *out) {
         snprintf(out->reason, sizeof out->reason, "there is no code for this architecture");
         snprintf(out->fix, sizeof out->fix, "use `--backend reference`");
     } else if (vy_cpu_compiler_check(&error) != VYRE_OK) {
-        out->answer = VYRE_PROBE_FOR_NOW;
-        snprintf(out->reason, sizeof out->reason, "only what the cache has runs: %.220s", error.message);
+        int is_cached = has_cached_code();
+        out->answer = is_cached ? VYRE_PROBE_FOR_NOW : VYRE_PROBE_NOT_NOW;
+        snprintf(out->reason, sizeof out->reason, "%s%.200s",
+                 is_cached ? "only what the cache has runs: " : "the cache has no program, and ", error.message);
         snprintf(out->fix, sizeof out->fix, "%s", error.fix);
     }
 }

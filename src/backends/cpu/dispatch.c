@@ -1,7 +1,6 @@
-/* The dispatch family of the backend (dispatch.h). */
+/* One dispatch (dispatch.h). */
 #include "backends/cpu/dispatch.h"
 
-#include "backends/cpu/pending.h"
 #include "backends/cpu/run.h"
 #include "driver/boundary.h"
 
@@ -35,61 +34,5 @@ vyre_status vy_cpu_call_run(const vy_cpu_call *call, vyre_error *error) {
     vy_cpu_unbind(&bound);
     if (call->timing)
         call->timing->wall_ns = vy_clock_now() - start;
-    return status;
-}
-
-/* ---- entries ---- */
-
-static vyre_status find_code(vy_cpu *cpu, const vyre_launch *launch, vy_cpu_code **out, vyre_error *error) {
-    return vy_cpu_program_code(cpu, launch->program, launch->deadline_ns || launch->cancel, launch->deadline_ns, out,
-                               error);
-}
-
-static vyre_status dispatch(vy_cpu *cpu, const vyre_launch *launch, vy_cpu_bytes bytes, vyre_timing *timing,
-                            vyre_error *error) {
-    vy_cpu_code *code;
-    vyre_status status = find_code(cpu, launch, &code, error);
-    if (status != VYRE_OK)
-        return status;
-    vy_cpu_call call = vy_cpu_call_of(cpu, code, launch, bytes);
-    call.timing = timing;
-    status = vy_cpu_call_run(&call, error);
-    vy_cpu_code_release(code);
-    return status;
-}
-
-vyre_status vy_cpu_dispatch_timed(void *self, const vyre_launch *launch, const vyre_span *inputs, size_t input_count,
-                                  vyre_outputs *outputs, vyre_timing *timing, vyre_error *error) {
-    (void)input_count;
-    return dispatch(self, launch, (vy_cpu_bytes){.inputs = inputs, .outputs = outputs}, timing, error);
-}
-
-vyre_status vy_cpu_dispatch_borrowed(void *self, const vyre_launch *launch, const vyre_span *inputs, size_t input_count,
-                                     vyre_outputs *outputs, vyre_error *error) {
-    return vy_cpu_dispatch_timed(self, launch, inputs, input_count, outputs, NULL, error);
-}
-
-vyre_status vy_cpu_dispatch(void *self, const vyre_launch *launch, const vyre_bytes *inputs, size_t input_count,
-                            vyre_outputs *outputs, vyre_error *error) {
-    vyre_span spans[VY_LIMIT_BUFFERS];
-    for (size_t i = 0; i < input_count; i++)
-        spans[i] = (vyre_span){inputs[i].data, inputs[i].size};
-    return vy_cpu_dispatch_timed(self, launch, spans, input_count, outputs, NULL, error);
-}
-
-vyre_status vy_cpu_dispatch_resident(void *self, const vyre_launch *launch, const vyre_resource *bindings,
-                                     size_t binding_count, vyre_timing *timing, vyre_error *error) {
-    (void)binding_count;
-    return dispatch(self, launch, (vy_cpu_bytes){.bindings = bindings}, timing, error);
-}
-
-vyre_status vy_cpu_dispatch_async(void *self, const vyre_launch *launch, const vyre_span *inputs, size_t input_count,
-                                  vyre_native_pending *out, vyre_error *error) {
-    vy_cpu_code *code;
-    vyre_status status = find_code(self, launch, &code, error);
-    if (status != VYRE_OK)
-        return status;
-    status = vy_cpu_pending_start(self, code, launch, inputs, input_count, out, error);
-    vy_cpu_code_release(code);
     return status;
 }

@@ -1,4 +1,4 @@
-/* Dispatches: binding and running put together, for the backend's table, for pipelines and for work in flight. */
+/* Dispatches: binding and running put together, for pipelines and for work in flight. */
 #ifndef VY_BACKENDS_CPU_DISPATCH_H
 #define VY_BACKENDS_CPU_DISPATCH_H
 
@@ -20,17 +20,5 @@ typedef struct vy_cpu_call {
 vy_cpu_call vy_cpu_call_of(vy_cpu *cpu, vy_cpu_code *code, const vyre_launch *launch, vy_cpu_bytes bytes);
 /* Binds, runs, and gives back what was made for it. */
 vyre_status vy_cpu_call_run(const vy_cpu_call *call, vyre_error *error);
-
-/* Entries of the backend's table. */
-vyre_status vy_cpu_dispatch(void *self, const vyre_launch *launch, const vyre_bytes *inputs, size_t input_count,
-                            vyre_outputs *outputs, vyre_error *error);
-vyre_status vy_cpu_dispatch_borrowed(void *self, const vyre_launch *launch, const vyre_span *inputs, size_t input_count,
-                                     vyre_outputs *outputs, vyre_error *error);
-vyre_status vy_cpu_dispatch_timed(void *self, const vyre_launch *launch, const vyre_span *inputs, size_t input_count,
-                                  vyre_outputs *outputs, vyre_timing *timing, vyre_error *error);
-vyre_status vy_cpu_dispatch_resident(void *self, const vyre_launch *launch, const vyre_resource *bindings,
-                                     size_t binding_count, vyre_timing *timing, vyre_error *error);
-vyre_status vy_cpu_dispatch_async(void *self, const vyre_launch *launch, const vyre_span *inputs, size_t input_count,
-                                  vyre_native_pending *out, vyre_error *error);
 
 #endif

@@ -1,8 +1,8 @@
 /* Loading objects (object.h). */
 #include "backends/cpu/object.h"
 
-#include "backends/cpu/features.h"
 #include "backends/cpu/tell.h"
+#include "base/cpu_features.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "ir/limits.h"

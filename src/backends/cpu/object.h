@@ -5,7 +5,7 @@
 #ifndef VY_BACKENDS_CPU_OBJECT_H
 #define VY_BACKENDS_CPU_OBJECT_H
 
-#include "backends/cpu/kernel.h"
+#include "emit/llvm/kernel_abi.h"
 #include "vyre/base.h"
 
 enum { VY_CPU_CODE_LIMIT = 1 << 30 };

@@ -43,6 +43,7 @@ static void disown(pending *p) {
     for (size_t i = 0; i < p->outputs.count; i++)
         vyre_bytes_free(&p->outputs.items[i]);
     vy_cpu_code_release(p->code);
+    vyre_program_release(p->launch.program);
     pthread_cond_destroy(&p->changed);
     pthread_mutex_destroy(&p->lock);
     vy_release(p, p->size);
@@ -192,6 +193,7 @@ vyre_status vy_cpu_pending_start(vy_cpu *cpu, vy_cpu_code *code, const vyre_laun
                    .size = size,
                    .outputs = {.count = measured.outputs.count, .capacity = measured.outputs.count},
                    .owners = 2};
+    vyre_program_retain(launch->program);
     lay_out(p, &cutter, launch, inputs, input_count);
     for (size_t i = 0; i < p->outputs.count; i++)
         p->outputs.items[i] = (vyre_bytes)VYRE_BYTES_INIT;

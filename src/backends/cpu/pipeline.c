@@ -131,6 +131,8 @@ static vyre_status serialize(void *self, vyre_bytes *out, vyre_error *error) {
 
 static void destroy(void *self) {
     pipeline *p = self;
+    atomic_fetch_sub_explicit(&p->cpu->pipelines, 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&p->cpu->code_bytes, p->code->object.map_size, memory_order_relaxed);
     vy_cpu_code_release(p->code);
     vy_release(p, sizeof *p);
 }
@@ -158,6 +160,8 @@ static vyre_status make(vy_cpu *cpu, vy_cpu_code *code, vyre_native_pipeline *ou
         return vy_fail_memory(error, "compiling a pipeline");
     }
     *p = (pipeline){cpu, code};
+    atomic_fetch_add_explicit(&cpu->pipelines, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&cpu->code_bytes, code->object.map_size, memory_order_relaxed);
     *out = (vyre_native_pipeline){&table, p};
     return VYRE_OK;
 }

@@ -1,4 +1,4 @@
-/* Buffers of a thread's own: where a program does nothing but combine into a buffer (kernel.h), every thread that takes part may do that in memory of its own and add it to the
+/* Buffers of a thread's own: where a program does nothing but combine into a buffer (kernel_abi.h), every thread that takes part may do that in memory of its own and add it to the
  * buffer when it leaves, by real atomics: other dispatches may be at the same buffer. Until then nobody sees what it did, which nobody may ask for. */
 #ifndef VY_BACKENDS_CPU_PRIVATE_H
 #define VY_BACKENDS_CPU_PRIVATE_H

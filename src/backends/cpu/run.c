@@ -23,6 +23,7 @@ enum { RANGES_PER_THREAD = 8, LOOK = 32 };
 void vy_cpu_run_describe(vy_cpu_run *run, vy_cpu *cpu, vy_cpu_code *code, const vyre_launch *launch) {
     run->cpu = cpu;
     run->code = code;
+    run->program = launch->program;
     memcpy(run->groups, launch->groups, sizeof run->groups);
     run->cancel = launch->cancel;
     run->deadline_ns = launch->deadline_ns;
@@ -136,8 +137,10 @@ static void merge(vy_cpu_run *run, const vy_cpu_frame *frame, int was_stopped) {
     if (frame->trap_invocation == UINT64_MAX)
         return;
     pthread_mutex_lock(&run->cpu->trap_lock);
-    if (frame->trap_invocation < run->trap.invocation)
+    if (frame->trap_invocation < run->trap.invocation) {
         run->trap = (vyre_trap){frame->trap_invocation, frame->trap_code};
+        run->trap_site = frame->trap_site;
+    }
     pthread_mutex_unlock(&run->cpu->trap_lock);
 }
 
@@ -264,8 +267,7 @@ static vyre_status judge(const vy_cpu_run *run, vyre_trap *trap, vyre_error *err
         return VYRE_OK;
     if (trap)
         *trap = run->trap;
-    return vy_fail(error, VYRE_TRAPPED, NULL, "invocation %" PRIu64 " trapped with code %" PRIu32, run->trap.invocation,
-                   run->trap.code);
+    return vy_launch_fail_trapped(run->program, run->trap_site - 1, &run->trap, error);
 }
 
 vyre_status vy_cpu_run_now(vy_cpu_run *run, vyre_trap *trap, vyre_error *error) {

@@ -11,6 +11,7 @@ typedef struct vy_cpu_run {
     vy_cpu_job job;
     vy_cpu *cpu;
     vy_cpu_code *code;
+    const vyre_program *program; /* of the launch: equal to the one that was compiled, but its source may be another */
     const vy_cpu_buffer *buffers;
     const uint64_t *params;
     uint32_t groups[3];
@@ -26,7 +27,8 @@ typedef struct vy_cpu_run {
     int looks;                   /* at the clock after the first range, and asks for help if it took long */
     uint64_t start_ns, expected; /* how long it takes on one thread, in picoseconds */
     /* Results, of all threads. How long each was busy is noted in its share of the job. */
-    vyre_trap trap; /* invocation UINT64_MAX: none; guarded by the backend's trap_lock while it runs */
+    vyre_trap trap; /* invocation UINT64_MAX: none; guarded by the backend's trap_lock while it runs, as is the next */
+    uint32_t trap_site; /* as in the frame */
     _Atomic int was_stopped, is_out_of_memory;
     uint64_t nanoseconds; /* of the whole */
 } vy_cpu_run;

@@ -90,7 +90,7 @@ __asm__(".pushsection .text\n"
         ".size vy_cpu_stack_switch, . - vy_cpu_stack_switch\n"
         ".popsection\n");
 #else
-/* No object is loaded on other architectures (features.h). */
+/* No object is loaded on other architectures (cpu_features.h). */
 void vy_cpu_stack_switch(vy_cpu_frame *frame, uint64_t first, uint64_t end, vy_cpu_entry *entry, void *top) {
     (void)top;
     entry(frame, first, end);

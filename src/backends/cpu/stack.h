@@ -1,13 +1,13 @@
 /* Native stacks for kernels with large frames.
  *
  * A kernel's frame may take megabytes, and the stack of the thread that dispatches may have only some kilobytes left. Code that
- * needs more than VY_CPU_STACK_SMALL (kernel.h) therefore runs on a stack that the backend maps. Such a stack has a guard region
+ * needs more than VY_CPU_STACK_SMALL (kernel_abi.h) therefore runs on a stack that the backend maps. Such a stack has a guard region
  * at its low end, and room for the host's signal handlers beside what the code needs. Generated code calls nothing outside of
  * itself, so that no code of the library and none of a sanitizer runs on it. */
 #ifndef VY_BACKENDS_CPU_STACK_H
 #define VY_BACKENDS_CPU_STACK_H
 
-#include "backends/cpu/kernel.h"
+#include "emit/llvm/kernel_abi.h"
 
 /* Starts zeroed. One thread at a time. */
 typedef struct vy_cpu_stack {

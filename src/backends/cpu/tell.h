@@ -10,7 +10,7 @@ void vy_cpu_tell_profiler(const void *code, size_t size, const char *name);
 
 /* Whether GDB is to be told: code is compiled with lines then. */
 int vy_cpu_is_debugged(void);
-/* Tells GDB of code at an address, by the file for debuggers that its object carries (kernel.h); the bytes are borrowed for the call. NULL if nobody asks, the file is
+/* Tells GDB of code at an address, by the file for debuggers that its object carries (kernel_abi.h); the bytes are borrowed for the call. NULL if nobody asks, the file is
  * none, or memory is out; else vy_cpu_tell_gone follows before the code goes. */
 typedef struct vy_cpu_told vy_cpu_told;
 vy_cpu_told *vy_cpu_tell_debugger(const void *code, vyre_span file);

@@ -1,4 +1,4 @@
-/* Kernels that no pipeline stores: for pieces of a grid, for many rows, for grids in device memory, of programs without a pipeline, and that which tells the device's time.
+/* Kernels that no pipeline stores: for pieces of a grid, for many rows, for grids in device memory, and that which tells the device's time.
  *
  * The disk cache has their cubins by the digest of their text. What is not found there is compiled from its text, which is kept until the device is shut down: then cubins are made and stored. */
 #ifndef VY_BACKENDS_CUDA_ASIDE_H

@@ -185,10 +185,10 @@ static vyre_status describe(vyre_program *program, vy_cuda_code *code, vyre_erro
     code->covers = vy_allocate(code->buffer_count * sizeof *code->covers);
     if (code->buffer_count && !code->covers)
         return vy_fail_memory(error, "loading compiled code");
-    return vy_covers_find(program, code->covers, error);
+    return vy_full_write_find(program, code->covers, error);
 }
 
-vyre_status vy_cuda_code_new(vy_cuda *cuda, vyre_program *program, int cancellable, int is_aside, vyre_bytes *object,
+vyre_status vy_cuda_code_new(vy_cuda *cuda, vyre_program *program, int cancellable, vyre_bytes *object,
                              vy_cuda_code **out, vyre_error *error) {
     const vyre_span bytes = {object->data, object->size};
     vy_cuda_header header;
@@ -206,7 +206,7 @@ vyre_status vy_cuda_code_new(vy_cuda *cuda, vyre_program *program, int cancellab
         return vy_fail_memory(error, "loading compiled code");
     status = describe(program, code, error);
     if (status == VYRE_OK)
-        status = vy_cuda_kernel_load(cuda, program, bytes, is_aside, header.factor > 1, &code->kernel, error);
+        status = vy_cuda_kernel_load(cuda, program, bytes, 0, header.factor > 1, &code->kernel, error);
     if (status == VYRE_OK && header.meets) {
         status = vy_cuda_together_count(cuda, &code->kernel, &together, error);
         if (status != VYRE_OK)
@@ -219,11 +219,10 @@ vyre_status vy_cuda_code_new(vy_cuda *cuda, vyre_program *program, int cancellab
     atomic_init(&code->references, 1);
     atomic_init(&code->together, together);
     atomic_init(&code->based, NULL);
-    atomic_init(&code->by_rows, NULL);
+    atomic_init(&code->batched, NULL);
     atomic_init(&code->indirect, NULL);
     code->cuda = cuda;
     code->cancellable = cancellable;
-    code->is_aside = is_aside;
     code->object = *object;
     *object = (vyre_bytes)VYRE_BYTES_INIT;
     *out = code;
@@ -241,7 +240,7 @@ void vy_cuda_code_release(vy_cuda_code *code) {
     if (!code || atomic_fetch_sub_explicit(&code->references, 1, memory_order_acq_rel) != 1)
         return;
     vy_cuda *cuda = code->cuda;
-    vy_cuda_kernel *others[] = {atomic_load(&code->based), atomic_load(&code->by_rows), atomic_load(&code->indirect)};
+    vy_cuda_kernel *others[] = {atomic_load(&code->based), atomic_load(&code->batched), atomic_load(&code->indirect)};
     vy_cuda_enter_anyway(cuda, &was_pushed);
     vy_cuda_graphs_drop(cuda, code);
     vy_cuda_kernel_unload(cuda, &code->kernel);
@@ -284,7 +283,7 @@ vyre_status vy_cuda_code_based(vy_cuda_code *code, const vy_cuda_kernel **out, v
 }
 
 vyre_status vy_cuda_code_by_rows(vy_cuda_code *code, const vy_cuda_kernel **out, vyre_error *error) {
-    return find_other(code, &code->by_rows, vy_cuda_compile_rows, out, error);
+    return find_other(code, &code->batched, vy_cuda_compile_rows, out, error);
 }
 
 vyre_status vy_cuda_code_indirect(vy_cuda_code *code, const vy_cuda_kernel **out, vyre_error *error) {

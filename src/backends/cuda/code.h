@@ -5,10 +5,10 @@
 #ifndef VY_BACKENDS_CUDA_CODE_H
 #define VY_BACKENDS_CUDA_CODE_H
 
+#include "analysis/full_write.h"
 #include "backends/cuda/cuda.h"
 #include "emit/ptx/ptx.h"
-#include "transform/cover.h"
-#include "transform/grid_base.h"
+#include "split/grid_tile.h"
 
 #define VY_CUDA_MAGIC "vyrecuda"
 enum { VY_CUDA_FORMAT = 4 };
@@ -20,7 +20,7 @@ typedef struct vy_cuda_header {
     uint32_t version; /* of PTX, times ten */
     uint32_t block[3];
     uint32_t static_bytes, dynamic_bytes; /* shared memory */
-    uint32_t factor;                      /* transform/widen.h; 1: as it was */
+    uint32_t factor;                      /* opt/coarsen.h; 1: as it was */
     uint8_t reports, polls; /* it has traps; it asks whether it is to end. Neither: it needs no control block */
     uint8_t meets;    /* it has grid barriers: launched only where all its blocks run at the same time (together.h) */
     uint8_t indirect; /* its grid lies in device memory (indirect.h) */
@@ -30,7 +30,7 @@ typedef struct vy_cuda_header {
     uint64_t other_bytes; /* behind the image: 0, or another object, of the kernel whose grid lies in device memory */
 } vy_cuda_header;
 
-enum { VY_CUDA_PARAMS = VY_LIMIT_PARAMS + VY_BASE_PARAMS };
+enum { VY_CUDA_PARAMS = VY_LIMIT_PARAMS + VY_GRID_TILE_PARAMS };
 /* Of all params of a kernel: addresses, counts, scalars, hidden ones, control, where the grid is and a ticket. */
 enum { VY_CUDA_PARAM_BYTES = 12 * VY_LIMIT_BUFFERS + 4 + 8 * VY_CUDA_PARAMS + 8 + 16 };
 
@@ -58,18 +58,17 @@ struct vy_cuda_code {
     _Atomic uint32_t references;
     uint32_t buffer_count, output_count;
     int cancellable;
-    int is_aside; /* no pipeline stores it (aside.h) */
     vy_cuda *cuda;
     vyre_program *program; /* retained */
     vy_cuda_kernel kernel;
     vy_cuda_kernel *_Atomic based;    /* NULL: not needed yet */
-    vy_cuda_kernel *_Atomic by_rows;  /* NULL: not worth it yet (table.h) */
+    vy_cuda_kernel *_Atomic batched;  /* NULL: not worth it yet (table.h) */
     vy_cuda_kernel *_Atomic indirect; /* NULL: not needed yet */
     _Atomic uint64_t rows;            /* that would have been run by it */
     _Atomic uint32_t together;        /* blocks that run at the same time, if it has grid barriers */
     vyre_bytes object;
     vy_cuda_code_buffer buffers[VY_LIMIT_BUFFERS];
-    vy_cover *covers; /* by buffer: what is written whole is not cleared before */
+    vy_full_write *covers; /* by buffer: what is written whole is not cleared before */
     _Atomic int slicing;
     uint8_t roles[VY_LIMIT_BUFFERS]; /* if it can: vy_cuda_role */
     _Atomic int is_direct_known;
@@ -94,8 +93,8 @@ vyre_status vy_cuda_object_check(const vy_cuda *cuda, vyre_span object, int indi
 vyre_status vy_cuda_image_load(vy_cuda *cuda, const vy_cuda_header *header, const void *image, vy_cu_module *out,
                                vyre_error *error);
 
-/* Checks an object and loads it, as a text aside.h looks after if is_aside. Takes its bytes over, if it succeeds. Inside. Errors as those of vy_cuda_object_check. */
-vyre_status vy_cuda_code_new(vy_cuda *cuda, vyre_program *program, int cancellable, int is_aside, vyre_bytes *object,
+/* Checks an object and loads it. Takes its bytes over, if it succeeds. Inside. Errors as those of vy_cuda_object_check. */
+vyre_status vy_cuda_code_new(vy_cuda *cuda, vyre_program *program, int cancellable, vyre_bytes *object,
                              vy_cuda_code **out, vyre_error *error);
 vy_cuda_code *vy_cuda_code_retain(vy_cuda_code *code);
 /* Unloads it with the last reference; inside or not. */
@@ -105,7 +104,7 @@ void vy_cuda_code_release(vy_cuda_code *code);
 vyre_status vy_cuda_kernel_load(vy_cuda *cuda, const vyre_program *program, vyre_span object, int is_aside,
                                 uint32_t hidden, vy_cuda_kernel *out, vyre_error *error);
 void vy_cuda_kernel_unload(vy_cuda *cuda, vy_cuda_kernel *kernel);
-/* The kernel for pieces of a grid (transform/grid_base.h), compiled now or found. Inside. */
+/* The kernel for pieces of a grid (split/grid_tile.h), compiled now or found. Inside. */
 vyre_status vy_cuda_code_based(vy_cuda_code *code, const vy_cuda_kernel **out, vyre_error *error);
 /* The same for the one by rows (emit/ptx/ptx.h). */
 vyre_status vy_cuda_code_by_rows(vy_cuda_code *code, const vy_cuda_kernel **out, vyre_error *error);

@@ -114,7 +114,7 @@ static vyre_status compile_indirect(vy_cuda *cuda, vyre_program *program, int ca
     return status == VYRE_OK ? finish(cuda, program, &lowered, object, error) : status;
 }
 
-vyre_status vy_cuda_compile(vy_cuda *cuda, vyre_program *program, int cancellable, int is_aside, vy_cuda_code **out,
+vyre_status vy_cuda_compile(vy_cuda *cuda, vyre_program *program, int cancellable, vy_cuda_code **out,
                             vyre_error *error) {
     vy_cuda_lowered lowered;
     vyre_bytes object = VYRE_BYTES_INIT;
@@ -126,7 +126,7 @@ vyre_status vy_cuda_compile(vy_cuda *cuda, vyre_program *program, int cancellabl
     if (status == VYRE_OK) /* the driver's compiler cannot be stopped */
         status = vy_deadline_check(vyre_program_name(program), "compile by the driver", error);
     if (status == VYRE_OK)
-        status = vy_cuda_code_new(cuda, program, cancellable, is_aside, &object, out, error);
+        status = vy_cuda_code_new(cuda, program, cancellable, &object, out, error);
     vyre_bytes_free(&object);
     return status;
 }
@@ -207,15 +207,15 @@ vyre_status vy_cuda_compile_based(vy_cuda_code *code, vy_cuda_kernel *out, vyre_
     vy_cuda_lowered lowered;
     vyre_program *based;
     vyre_bytes object = VYRE_BYTES_INIT;
-    vyre_status status = vy_grid_base(code->program, &based, error);
+    vyre_status status = vy_grid_tile(code->program, &based, error);
     if (status != VYRE_OK)
         return status;
     status = lower_here(cuda, based, (vy_ptx_options){0}, code->cancellable, 0, &lowered, error);
     if (status == VYRE_OK)
         status = finish(cuda, based, &lowered, &object, error);
     if (status == VYRE_OK)
-        status = vy_cuda_kernel_load(cuda, code->program, (vyre_span){object.data, object.size}, 1, VY_BASE_PARAMS, out,
-                                     error);
+        status = vy_cuda_kernel_load(cuda, code->program, (vyre_span){object.data, object.size}, 1, VY_GRID_TILE_PARAMS,
+                                     out, error);
     vyre_bytes_free(&object);
     vyre_program_release(based);
     return status;
@@ -226,7 +226,7 @@ vyre_status vy_cuda_compile_rows(vy_cuda_code *code, vy_cuda_kernel *out, vyre_e
     vy_cuda_lowered lowered;
     vyre_bytes object = VYRE_BYTES_INIT;
     vyre_status status =
-        lower_here(cuda, code->program, (vy_ptx_options){.by_rows = 1}, code->cancellable, 1, &lowered, error);
+        lower_here(cuda, code->program, (vy_ptx_options){.batched = 1}, code->cancellable, 1, &lowered, error);
     if (status == VYRE_OK)
         status = finish(cuda, code->program, &lowered, &object, error);
     if (status == VYRE_OK)
@@ -246,7 +246,7 @@ vyre_status vy_cuda_compile_indirect(vy_cuda_code *code, vy_cuda_kernel *out, vy
         object = (vyre_span){made.data, made.size};
     }
     if (status == VYRE_OK)
-        status = vy_cuda_kernel_load(cuda, code->program, object, code->is_aside, 0, out, error);
+        status = vy_cuda_kernel_load(cuda, code->program, object, 0, 0, out, error);
     vyre_bytes_free(&made);
     if (status != VYRE_OK)
         return status;

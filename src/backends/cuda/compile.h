@@ -14,11 +14,11 @@ typedef struct vy_cuda_lowered {
 vyre_status vy_cuda_lower(vyre_program *program, uint32_t architecture, uint64_t exact, int cancellable, int may_widen,
                           vy_cuda_lowered *out, vyre_error *error);
 
-/* is_aside: no pipeline stores it (aside.h). Inside, as all that follow.
+/* Inside, as all that follow.
  *
  * VYRE_LIMIT        its arrays are over the device's shared memory
  * VYRE_UNSUPPORTED  the driver refuses it: the error has what its compiler says */
-vyre_status vy_cuda_compile(vy_cuda *cuda, vyre_program *program, int cancellable, int is_aside, vy_cuda_code **out,
+vyre_status vy_cuda_compile(vy_cuda *cuda, vyre_program *program, int cancellable, vy_cuda_code **out,
                             vyre_error *error);
 /* The object with what the driver's linker makes of its text; a driver without a linker leaves it as it is. */
 vyre_status vy_cuda_compile_link(vy_cuda *cuda, const vyre_bytes *object, vyre_bytes *out, vyre_error *error);

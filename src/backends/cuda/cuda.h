@@ -5,13 +5,12 @@
  *               after it
  *   memory.c    device memory: the pool, resident buffers and their transfers
  *   lane.c      lanes: a stream and all that one dispatch in flight needs; staging.c pinned memory between host bytes and the device
- *   compile.c   from a program to its kernel, and to a cubin; code.c kernels, shared by who runs them; programs.c keeps those of programs that are dispatched
- *               without a pipeline; aside.c those that no pipeline stores
+ *   compile.c   from a program to its kernel, and to a cubin; code.c kernels, shared by the pipelines that run them; aside.c those that no pipeline stores
  *   interop.c   memory and streams of others; nvtx.c ranges for profilers, injection.c how they get them
  *   launch.c    params, control blocks, grids; together.c launches with grid barriers; clock.c the device's clock against ours
  *   flight.c    one dispatch: bound, uploaded, launched, awaited, judged, read back; direct.c a small one without copies; slices.c a large one in pieces that overlap; move.c large copies by several
  *               threads
- *   dispatch.c  the entries of the backend's table, pipeline.c those of a pipeline's, pending.c dispatches in flight, ahead.c their large outputs and watch.c who waits for them, sequence.c several launches and one wait, graph.c the
+ *   pipeline.c  the entries of a pipeline's table, pending.c dispatches in flight, ahead.c their large outputs and watch.c who waits for them, sequence.c several launches and one wait, graph.c the
  *               same as graphs that are kept, table.c many rows as one launch
  *
  * Every entry starts with vy_cuda_enter, which makes the context that of the thread, and ends with vy_cuda_leave. No lock is held while the driver is called, but
@@ -23,7 +22,6 @@
 #include "backends/cuda/nvtx.h"
 #include "backends/cuda/status.h"
 #include "backends/cuda/watch.h"
-#include "backends/programs.h"
 #include "base/hoard.h"
 #include "vyre/backend.h"
 
@@ -53,7 +51,7 @@ typedef struct vy_cuda_facts {
     char name[128], driver[64];
     int driver_version;    /* 13000 is 13.0 */
     uint32_t architecture; /* 90 is sm_90 */
-    uint32_t block[3], grid[3], threads, warp, multiprocessors, shared_bytes, shared_per_multiprocessor, l2_bytes;
+    uint32_t block[3], grid[3], threads, warp, multiprocessors, shared_bytes, l2_bytes;
     uint32_t bandwidth_gbps, copy_engines;
     uint64_t memory_bytes;
     uint32_t threads_per_multiprocessor; /* at most, if it is not known */
@@ -90,12 +88,12 @@ typedef struct vy_cuda {
     vy_cu_pool pool;                 /* NULL: plain allocations */
     vy_cu_stream signal;             /* what reaches running kernels */
     vy_cuda_watch watch;
-    vy_hoard hoard;       /* host memory of large outputs */
-    pthread_mutex_t lock; /* guards all that follows */
+    _Atomic uint64_t pipelines, code_bytes; /* that there are, and what their objects take */
+    vy_hoard hoard;                         /* host memory of large outputs */
+    pthread_mutex_t lock;                   /* guards all that follows */
     vy_cuda_lane *idle;
     unsigned idle_count;
     vy_cuda_block *blocks; /* resident buffers */
-    vy_programs programs;  /* of vy_cuda_code */
     vy_cuda_graphs graphs;
     vy_cuda_text *texts; /* of kernels that are to be stored (aside.h) */
     unsigned text_count;
@@ -136,10 +134,5 @@ static inline void vy_cuda_leave(vy_cuda *cuda, int was_pushed) {
     if (was_pushed)
         cuda->api.context_pop(&ignored);
 }
-
-/* The code of a program that is dispatched without a pipeline, compiled now or found; vy_cuda_code_release follows. Inside. */
-vyre_status vy_cuda_program_code(vy_cuda *cuda, vyre_program *program, int cancellable, uint64_t deadline_ns,
-                                 vy_cuda_code **out, vyre_error *error);
-void vy_cuda_programs_start(vy_cuda *cuda);
 
 #endif

@@ -2,7 +2,6 @@
 #include "backends/cuda/device.h"
 
 #include "backends/cuda/aside.h"
-#include "backends/cuda/dispatch.h"
 #include "backends/cuda/facts.h"
 #include "backends/cuda/interop.h"
 #include "backends/cuda/memory.h"
@@ -25,6 +24,10 @@ static const char *id(void *self) {
 static const char *version(void *self) {
     (void)self;
     return vyre_version();
+}
+
+static const char *const *supported_ops(void *self, size_t *count) {
+    return vy_cuda_facts_ops(&((vy_cuda *)self)->facts, count);
 }
 
 static uint64_t capability(void *self, vyre_capability capability) {
@@ -71,16 +74,20 @@ static void destroy(void *self) {
     vy_release(cuda, sizeof *cuda);
 }
 
+/* Hits and misses are the library's to count: it has the cache (vyre/backend.h). */
+static int cache_snapshot(void *self, vyre_cache_snapshot *out) {
+    vy_cuda *cuda = self;
+    out->entries = atomic_load_explicit(&cuda->pipelines, memory_order_relaxed);
+    out->bytes = atomic_load_explicit(&cuda->code_bytes, memory_order_relaxed);
+    return 1;
+}
+
 static const vyre_backend_vtable table = {
     .struct_size = sizeof(vyre_backend_vtable),
     .abi = VYRE_BACKEND_ABI,
     .id = id,
-    .dispatch = vy_cuda_dispatch,
     .version = version,
-    .dispatch_borrowed = vy_cuda_dispatch_borrowed,
-    .dispatch_borrowed_timed = vy_cuda_dispatch_timed,
-    .dispatch_borrowed_into = vy_cuda_dispatch_borrowed, /* it writes into the storage it is given */
-    .dispatch_borrowed_async = vy_cuda_dispatch_async,
+    .supported_ops = supported_ops,
     .resident_allocate = vy_cuda_resident_allocate,
     .resident_free = vy_cuda_resident_free,
     .resident_wrap = vy_cuda_resident_wrap,
@@ -90,10 +97,10 @@ static const vyre_backend_vtable table = {
     .resident_download = vy_cuda_resident_download,
     .resident_upload_batch = vy_cuda_resident_upload_batch,
     .resident_download_batch = vy_cuda_resident_download_batch,
-    .dispatch_resident = vy_cuda_dispatch_resident,
     .compile = vy_cuda_pipeline_compile,
     .load = vy_cuda_pipeline_load,
     .cache_identity = cache_identity,
+    .cache_snapshot = cache_snapshot,
     .sequence = vy_cuda_sequence,
     .capability = capability,
     .device_profile = device_profile,
@@ -114,7 +121,6 @@ vyre_status vy_cuda_create(const vyre_host *host, uint32_t ordinal, vyre_backend
         return vy_fail_memory(error, "making the cuda backend");
     cuda->ordinal = ordinal;
     pthread_mutex_init(&cuda->lock, NULL);
-    vy_cuda_programs_start(cuda);
     pthread_mutex_init(&cuda->probing, NULL);
     vy_cuda_watch_start(&cuda->watch);
     vy_cuda_join_start(&cuda->join);

@@ -1,9 +1,9 @@
 /* Small host bytes without copies (direct.h). */
 #include "backends/cuda/direct.h"
 
+#include "analysis/uniformity.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "transform/uniform.h"
 #include "vyre/transform.h"
 
 /* ---- which programs ---- */

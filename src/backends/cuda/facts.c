@@ -6,8 +6,10 @@
 #include "base/status.h"
 #include "emit/ptx/ptx.h"
 #include "ir/limits.h"
+#include "ir/op_set.h"
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +24,6 @@ enum { MOST_THREADS = 2048 }; /* of a multiprocessor, of any kind so far */
     X(WARP, warp)                                                                                                      \
     X(MULTIPROCESSORS, multiprocessors)                                                                                \
     X(SHARED_BYTES, shared_bytes)                                                                                      \
-    X(SHARED_PER_MULTIPROCESSOR, shared_per_multiprocessor)                                                            \
     X(L2_BYTES, l2_bytes)                                                                                              \
     X(COPY_ENGINES, copy_engines)
 
@@ -168,6 +169,33 @@ vyre_status vy_cuda_facts_set(vy_cuda_facts *facts, vyre_error *error) {
     return status;
 }
 
+/* ---- ops ---- */
+
+enum { ORDERED_ATOMICS = 70 }; /* sm_70: atomic loads and stores (docs/ptx.md) */
+
+/* Before sm_70 at index 0, from sm_70 on at index 1. */
+static const char *ops[2][VY_OP_SET_COUNT];
+static size_t op_counts[2];
+
+static void list_ops(void) {
+    for (unsigned i = 0; i < VY_OP_SET_COUNT; i++) {
+        const char *name = vy_op_set_name(i);
+        if (!name || i == VY_OP_SET_GRID_BARRIER)
+            continue;
+        ops[1][op_counts[1]++] = name;
+        if (i != VY_OP_SET_ATOMIC + VYRE_ATOMIC_LOAD && i != VY_OP_SET_ATOMIC + VYRE_ATOMIC_STORE)
+            ops[0][op_counts[0]++] = name;
+    }
+}
+
+const char *const *vy_cuda_facts_ops(const vy_cuda_facts *facts, size_t *count) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, list_ops);
+    int has_ordered = facts->architecture >= ORDERED_ATOMICS;
+    *count = op_counts[has_ordered];
+    return ops[has_ordered];
+}
+
 /* ---- capabilities ---- */
 
 static uint64_t least(uint64_t a, uint64_t b) {
@@ -203,23 +231,16 @@ uint64_t vy_cuda_facts_capability(const vy_cuda_facts *facts, vyre_capability ca
     }
 }
 
+/* What the emitter uses and what the driver reports. The size of L1, registers of a thread, banks and the like are in NVIDIA's documents, but no driver
+ * reports them: 0. */
 void vy_cuda_facts_profile(const vy_cuda_facts *facts, vyre_device_profile *profile) {
     profile->device = facts->name;
     profile->driver = facts->driver;
     profile->supports_f64 = profile->supports_int64_atomics = profile->supports_trap_propagation = 1;
     profile->has_mul_high = profile->has_shared_memory = profile->has_subgroup_shuffle = 1;
-    profile->has_dual_issue_fp32_int32 = facts->architecture >= 70;
     profile->max_native_int_width = 64;
     profile->max_shared_memory_bytes = (uint32_t)least(facts->shared_bytes, VY_LIMIT_WORKGROUP_BYTES);
     profile->compute_units = facts->multiprocessors;
-    profile->regs_per_thread_max = 255;
-    profile->l1_cache_bytes = facts->shared_per_multiprocessor; /* one memory for both */
     profile->l2_cache_bytes = facts->l2_bytes;
     profile->mem_bw_gbps = facts->bandwidth_gbps;
-    profile->ideal_unroll_depth = 4;
-    profile->ideal_vector_pack_bits = 128;
-    profile->ideal_workgroup_tile[0] = 256;
-    profile->ideal_workgroup_tile[1] = profile->ideal_workgroup_tile[2] = 1;
-    profile->shared_memory_bank_count = 32;
-    profile->shared_memory_bank_width_bytes = 4;
 }

@@ -15,6 +15,8 @@ vyre_status vy_cuda_facts_set(vy_cuda_facts *facts, vyre_error *error);
 /* Whether one of the devices at least is served, and how many there are; else what is wrong with the first. */
 vyre_status vy_cuda_facts_any(const vy_cuda_api *api, uint32_t *count, vyre_error *error);
 void vy_cuda_facts_profile(const vy_cuda_facts *facts, vyre_device_profile *profile);
+/* The ops that the emitter writes for this architecture. */
+const char *const *vy_cuda_facts_ops(const vy_cuda_facts *facts, size_t *count);
 uint64_t vy_cuda_facts_capability(const vy_cuda_facts *facts, vyre_capability capability);
 
 #endif

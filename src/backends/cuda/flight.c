@@ -58,7 +58,7 @@ static int rank_of(const vy_cuda_code *code, uint32_t buffer, int is_cleared, in
 static int is_cleared(const vy_cuda_code *code, const vyre_launch *launch, uint32_t buffer) {
     return !vy_cuda_is_input(code, buffer) &&
            (launch->grid_buffer || /* nobody knows what is written */
-            !vy_cover_holds(&code->covers[buffer], buffer, launch->elements, launch->params, launch->groups));
+            !vy_full_write_holds(&code->covers[buffer], buffer, launch->elements, launch->params, launch->groups));
 }
 
 static void lay_out(vy_cuda_flight *f, const vyre_launch *launch) {

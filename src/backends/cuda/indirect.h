@@ -1,4 +1,4 @@
-/* Launches whose grid lies in device memory: nobody on the host knows it (emit/ptx/indirect.c).
+/* Launches whose grid lies in device memory: nobody on the host knows it (emit/ptx/indirect_grid.c).
  *
  * The kernel is one of its own, part of a pipeline's object or compiled when it is first needed, and launched with as many blocks as run at the same time, which take the workgroups by turns. It reads the grid where it lies, if the
  * program only reads that buffer; else from a copy in the lane's control block, made in the stream before it.

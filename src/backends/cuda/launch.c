@@ -180,8 +180,8 @@ vyre_status vy_cuda_launch_piece(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cud
     return status == VYRE_OK ? vy_cuda_await(cuda, lane, kernel, launch->deadline_ns, launch->cancel, error) : status;
 }
 
-/* As vy_pieces_next, but x stays whole: `most` bounds y and z alone. 0: that was the last. */
-static int next_piece(vy_pieces *piece) {
+/* As vy_grid_tiles_next, but x stays whole: `most` bounds y and z alone. 0: that was the last. */
+static int next_piece(vy_grid_tiles *piece) {
     for (int d = 1; d < 3; d++) {
         piece->base[d] += piece->size[d];
         uint32_t left = piece->whole[d] - piece->base[d];
@@ -202,7 +202,7 @@ vyre_status vy_cuda_launch_pieces(vy_cuda_lane *lane, vy_cuda_code *code, const 
     vyre_launch part = *launch;
     vy_ptx_control whole = clean, *taken = &lane->mirror->taken;
     uint32_t most = cuda->facts.grid[1] < cuda->facts.grid[2] ? cuda->facts.grid[1] : cuda->facts.grid[2];
-    vy_pieces piece = vy_pieces_start(launch->groups, most);
+    vy_grid_tiles piece = vy_grid_tiles_start(launch->groups, most);
     uint32_t size[3];
     piece.size[0] = launch->groups[0];
     vyre_program_workgroup(code->program, size);
@@ -210,12 +210,12 @@ vyre_status vy_cuda_launch_pieces(vy_cuda_lane *lane, vy_cuda_code *code, const 
     *out = kernel;
     memcpy(params, launch->params, launch->param_count * sizeof *params);
     part.params = params;
-    part.param_count += VY_BASE_PARAMS;
+    part.param_count += VY_GRID_TILE_PARAMS;
     *taken = clean;
     do {
         if (status != VYRE_OK)
             return status;
-        vy_piece_params(&piece, params + launch->param_count);
+        vy_grid_tile_params(&piece, params + launch->param_count);
         memcpy(part.groups, piece.size, sizeof part.groups);
         status = vy_cuda_launch_piece(cuda, lane, kernel, &part, addresses, error);
         if (status != VYRE_OK || !vy_cuda_tells(kernel))
@@ -224,7 +224,7 @@ vyre_status vy_cuda_launch_pieces(vy_cuda_lane *lane, vy_cuda_code *code, const 
         if (taken->trap_invocation == UINT64_MAX)
             continue;
         lane->is_control_clean = 0;
-        uint64_t id = vy_piece_invocation(&piece, size[0] * size[1] * size[2], taken->trap_invocation);
+        uint64_t id = vy_grid_tile_invocation(&piece, size[0] * size[1] * size[2], taken->trap_invocation);
         if (id < whole.trap_invocation)
             whole.trap_invocation = id, whole.trap_code = taken->trap_code;
     } while (!whole.stopped && next_piece(&piece));

@@ -162,7 +162,7 @@ static vyre_status ask_device(probe *p, vyre_error *error) {
                                 .buffer_count = p->output_count + 3,
                                 .groups = {OPERANDS / 128, 1, 1},
                                 .label = ""};
-    vyre_status status = vy_cuda_compile(p->cuda, p->program, 0, 0, &code, error);
+    vyre_status status = vy_cuda_compile(p->cuda, p->program, 0, &code, error);
     if (status != VYRE_OK)
         return status;
     status = vy_cuda_flight_run(code, &launch, p->inputs, NULL, &outputs, NULL, error);

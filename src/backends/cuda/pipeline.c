@@ -108,6 +108,8 @@ static vyre_status serialize_later(void *self, vyre_bytes *out, vyre_error *erro
 
 static void destroy(void *self) {
     vy_cuda_pipeline *p = self;
+    atomic_fetch_sub_explicit(&p->cuda->pipelines, 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&p->cuda->code_bytes, p->code->object.size, memory_order_relaxed);
     vy_cuda_code_release(p->code);
     vy_release(p, sizeof *p);
 }
@@ -135,6 +137,8 @@ static vyre_status make(vy_cuda *cuda, vy_cuda_code *code, vyre_native_pipeline 
         return vy_fail_memory(error, "compiling a pipeline");
     }
     *p = (vy_cuda_pipeline){cuda, code};
+    atomic_fetch_add_explicit(&cuda->pipelines, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&cuda->code_bytes, code->object.size, memory_order_relaxed);
     *out = (vyre_native_pipeline){&table, p};
     return VYRE_OK;
 }
@@ -150,7 +154,7 @@ vyre_status vy_cuda_pipeline_compile(void *self, vyre_program *program, const vy
     if (status != VYRE_OK)
         return status;
     vy_deadline_scope before = vy_deadline_begin(options->deadline_ns);
-    status = vy_cuda_compile(cuda, program, options->cancellable, 0, &code, error);
+    status = vy_cuda_compile(cuda, program, options->cancellable, &code, error);
     vy_deadline_end(before);
     vy_cuda_leave(cuda, was_pushed);
     return status == VYRE_OK ? make(cuda, code, out, error) : status;
@@ -168,7 +172,7 @@ vyre_status vy_cuda_pipeline_load(void *self, vyre_program *program, const vyre_
     memcpy(object.data, binary.data, binary.size);
     status = vy_cuda_enter(cuda, &was_pushed, error);
     if (status == VYRE_OK) {
-        status = vy_cuda_code_new(cuda, program, options->cancellable, 0, &object, &code, error);
+        status = vy_cuda_code_new(cuda, program, options->cancellable, &object, &code, error);
         vy_cuda_leave(cuda, was_pushed);
     }
     vyre_bytes_free(&object);

@@ -74,7 +74,6 @@ static void leave_device(vy_cuda *cuda) {
     if (!cuda->context)
         return;
     vy_cuda_enter_anyway(cuda, &was_pushed);
-    vy_programs_forget(&cuda->programs);
     vy_cuda_clock_end(cuda);
     vy_cuda_graphs_drop(cuda, NULL);
     vy_cuda_lanes_end(cuda);

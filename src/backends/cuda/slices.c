@@ -157,7 +157,7 @@ static vyre_status upload_piece(const cut *c, vy_cuda_lane *lane, uint32_t piece
 /* A piece that is under way on a lane of its own. */
 typedef struct part {
     vy_cuda_lane *lane;
-    vy_pieces place;
+    vy_grid_tiles place;
     int is_open;
     vy_cuda_outward out;
     vy_cuda_copy copies[VY_LIMIT_BUFFERS];
@@ -183,10 +183,10 @@ static vyre_status launch_part(const cut *c, part *p, vyre_error *error) {
     vyre_scalar params[VY_CUDA_PARAMS];
     vyre_launch launch = *c->launch;
     memcpy(params, launch.params, launch.param_count * sizeof *params);
-    vy_piece_params(&p->place, params + launch.param_count);
+    vy_grid_tile_params(&p->place, params + launch.param_count);
     memcpy(launch.groups, p->place.size, sizeof launch.groups);
     launch.params = params;
-    launch.param_count += VY_BASE_PARAMS;
+    launch.param_count += VY_GRID_TILE_PARAMS;
     vyre_status status = vy_cuda_control_prepare(f->cuda, p->lane, c->kernel, &launch, error);
     if (status == VYRE_OK)
         status = vy_cuda_launch(f->cuda, p->lane, c->kernel, &launch, f->addresses, error);
@@ -197,9 +197,9 @@ static vyre_status launch_part(const cut *c, part *p, vyre_error *error) {
 static vyre_status begin_part(const cut *c, part *p, uint32_t piece, vyre_error *error) {
     uint32_t first = piece * c->piece_groups, left = c->launch->groups[0] - first;
     p->is_open = 1;
-    p->place = (vy_pieces){.whole = {c->launch->groups[0], 1, 1},
-                           .base = {first, 0, 0},
-                           .size = {left < c->piece_groups ? left : c->piece_groups, 1, 1}};
+    p->place = (vy_grid_tiles){.whole = {c->launch->groups[0], 1, 1},
+                               .base = {first, 0, 0},
+                               .size = {left < c->piece_groups ? left : c->piece_groups, 1, 1}};
     vyre_status status = upload_piece(c, p->lane, piece, error);
     if (status == VYRE_OK)
         status = launch_part(c, p, error);
@@ -214,7 +214,7 @@ static vyre_status end_part(const cut *c, part *p, vyre_trap *trap, vyre_error *
         int was_cancelled = cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED);
         status = vy_cuda_judge(p->lane, c->kernel, f->code, was_cancelled, trap, error);
         if (status == VYRE_TRAPPED)
-            trap->invocation = vy_piece_invocation(&p->place, c->group_size, trap->invocation);
+            trap->invocation = vy_grid_tile_invocation(&p->place, c->group_size, trap->invocation);
     }
     if (status == VYRE_OK)
         status = vy_cuda_stage_out_end(f->cuda, &p->lane->staging, p->lane->stream, &p->out, error);

@@ -120,7 +120,7 @@ static int fill(const vy_cuda *cuda, table *t, const vy_cuda_list *list, size_t 
 static vyre_status find_kernel(table *t, const vy_cuda_kernel **out, vyre_error *error) {
     vy_cuda_code *code = t->code;
     vyre_error own;
-    *out = atomic_load_explicit(&code->by_rows, memory_order_acquire);
+    *out = atomic_load_explicit(&code->batched, memory_order_acquire);
     if (*out || atomic_fetch_add_explicit(&code->rows, t->count, memory_order_relaxed) < VY_CUDA_TABLE_WORTH)
         return VYRE_OK;
     atomic_store_explicit(&code->rows, 0, memory_order_relaxed);

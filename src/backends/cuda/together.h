@@ -1,4 +1,4 @@
-/* Launches whose blocks all run at the same time, so that a program's grid barriers run inside them (emit/ptx/grid.c): cooperative launches.
+/* Launches whose blocks all run at the same time, so that a program's grid barriers run inside them (emit/ptx/grid_barrier.c): cooperative launches.
  *
  * How many blocks that can be the driver says of each kernel, when it is loaded: registers, shared memory and threads decide. The boundary asks at each dispatch, and runs
  * what has more workgroups as several launches. Should the driver still refuse a launch, because others have a part of the device, nothing ran: the dispatch runs as several,

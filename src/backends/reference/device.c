@@ -15,18 +15,19 @@ static const char *version(void *self) {
     return vyre_version();
 }
 
-/* The oracle's limits are those of the language. It has grid barriers; subgroups are of whatever width a program asks for. */
+/* The limits are those of the language. Grid barriers run in one launch, and a subgroup of any width of the language is one; f16 and bf16 are computed in
+ * software. */
 static uint64_t capability(void *self, vyre_capability capability) {
     static const uint64_t values[VYRE_CAPABILITY_COUNT] = {
         [VYRE_CAPABILITY_SUBGROUP_OPS] = 1,
-        [VYRE_CAPABILITY_F16] = 1,
-        [VYRE_CAPABILITY_BF16] = 1,
         [VYRE_CAPABILITY_GRID_SYNC] = 1,
         [VYRE_CAPABILITY_MAX_WORKGROUP_SIZE_X] = VY_LIMIT_WORKGROUP,
         [VYRE_CAPABILITY_MAX_WORKGROUP_SIZE_Y] = VY_LIMIT_WORKGROUP,
         [VYRE_CAPABILITY_MAX_WORKGROUP_SIZE_Z] = VY_LIMIT_WORKGROUP,
         [VYRE_CAPABILITY_MAX_WORKGROUPS] = UINT32_MAX,
         [VYRE_CAPABILITY_MAX_INVOCATIONS] = VY_LIMIT_WORKGROUP,
+        [VYRE_CAPABILITY_SUBGROUP_SIZE] = 64,
+        [VYRE_CAPABILITY_CANCEL] = 1,
     };
     (void)self;
     return (unsigned)capability < VYRE_CAPABILITY_COUNT ? values[capability] : 0;
@@ -37,15 +38,9 @@ static void device_profile(void *self, vyre_device_profile *profile) {
     profile->device = "oracle";
     profile->supports_f64 = profile->supports_int64_atomics = 1;
     profile->supports_trap_propagation = 1;
-    profile->has_shared_memory = 1;
+    profile->has_mul_high = profile->has_shared_memory = 1;
     profile->max_shared_memory_bytes = VY_LIMIT_WORKGROUP_BYTES;
     profile->max_native_int_width = 64;
-}
-
-/* The oracle computes by the rules themselves. */
-static void numerics(void *self, vyre_numerics_profile *profile) {
-    (void)self;
-    profile->exact = (UINT64_C(1) << VYRE_NUMERIC_COUNT) - 1;
 }
 
 static vyre_status shutdown(void *self, vyre_error *error) {
@@ -83,7 +78,6 @@ static const vyre_backend_vtable table = {
     .prepare = vy_reference_prepare,
     .shutdown = shutdown,
     .destroy = destroy,
-    .numerics = numerics,
 };
 
 static vyre_status create(const char *name, uint32_t ordinal, vyre_backend_instance *out, vyre_error *error) {

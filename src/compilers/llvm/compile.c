@@ -1,12 +1,12 @@
 /* Decode, bound, emit, optimise, generate, lay flat. */
 #include "compilers/llvm/compile.h"
 
-#include "base/clock.h"
 #include "base/status.h"
-#include "compilers/llvm/flat.h"
-#include "compilers/llvm/job.h"
-#include "compilers/llvm/listing.h"
-#include "compilers/llvm/machine.h"
+#include "compilers/llvm/asm_listing.h"
+#include "compilers/llvm/blob_link.h"
+#include "compilers/llvm/bound.h"
+#include "compilers/llvm/llvm_session.h"
+#include "compilers/llvm/target_machine.h"
 #include "emit/llvm/errata.h"
 #include "ir/model.h"
 #include "vyre/wire.h"
@@ -15,6 +15,8 @@
 #include <llvm-c/Core.h>
 #include <llvm-c/Transforms/PassBuilder.h>
 
+#include <time.h>
+
 /* Short, since programs come optimised: variables into registers, what is the same computed once and outside of loops, dead code away. No pass that makes
  * calls of a library (loop-idiom makes memset and memcpy), none that vectorises: the emitter has. Stores that others overwrite are found by early-cse: dse
  * would find no more, and takes long. instcombine would end the process where one round of it leaves something to do. */
@@ -22,7 +24,11 @@
 #define PASSES                                                                                                         \
     "function(sroa,early-cse<memssa>,simplifycfg," COMBINE ",loop-mssa(loop-rotate,licm),gvn," COMBINE ",simplifycfg)"
 
-#define LARGE_PASSES "function(sroa)"
+/* First early-cse, so that sroa has few variables left that are stored to and read in one block: it passes the block for each. */
+#define LARGE_PASSES "function(early-cse,sroa)"
+
+/* Variables stay in memory. */
+#define HUGE_PASSES "function(early-cse)"
 
 /* What is made of a program. */
 typedef struct product {
@@ -33,11 +39,18 @@ typedef struct product {
 
 /* ---- time ---- */
 
+/* Processor time of this thread, of which nobody else takes a share. */
+static uint64_t clock_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 /* Writes down how long a step took that began at *since; the next one begins now. */
 static void end_step(const vy_compiler_request *request, vy_compiler_step step, uint64_t *since) {
     if (!request->times)
         return;
-    uint64_t end = vy_clock_now();
+    uint64_t end = clock_now();
     request->times[step] = end - *since;
     *since = end;
 }
@@ -97,55 +110,59 @@ static uint64_t count_instructions(LLVMModuleRef module) {
 }
 
 /* What is wrong with a module is a mistake of ours; better said than executed. */
-static vyre_status verify(vy_llvm_job *job) {
+static vyre_status verify(vy_llvm_session *session) {
     char *words = NULL;
-    int failed = LLVMVerifyModule(job->module, LLVMReturnStatusAction, &words);
-    vyre_status status = vy_llvm_check(job, !failed, "take the code of the program, which is malformed", words);
+    int failed = LLVMVerifyModule(session->module, LLVMReturnStatusAction, &words);
+    vyre_status status = vy_llvm_check(session, !failed, "take the code of the program, which is malformed", words);
     LLVMDisposeMessage(words);
     return status;
 }
 
-static vyre_status write_module(vy_llvm_job *job) {
-    vy_llvm_options options = {.width = job->width,
-                               .narrow = job->narrow,
-                               .register_lanes = vy_cpu_width(job->request->features),
-                               .name = job->request->name,
-                               .gathers = (job->request->features & VY_CPU_FEATURE_AVX2) != 0,
-                               .lines = job->request->lines != 0};
-    vyre_status status = vy_llvm_machine_make(job);
+static vyre_status write_module(vy_llvm_session *session) {
+    vy_llvm_options options = {.width = session->width,
+                               .narrow = session->narrow,
+                               .register_lanes = vy_cpu_width(session->request->features),
+                               .name = session->request->name,
+                               .gathers = (session->request->features & VY_CPU_FEATURE_AVX2) != 0,
+                               .lines = session->request->lines != 0};
+    vyre_status status = vy_llvm_machine_make(session);
     if (status == VYRE_OK)
-        status = vy_llvm_emit(job->program, &options, job->module, &job->sizes, job->error);
+        status = vy_llvm_emit(session->program, &options, session->module, &session->sizes, session->error);
     if (status == VYRE_OK)
-        status = verify(job);
+        status = verify(session);
     if (status != VYRE_OK)
         return status;
-    uint64_t count = count_instructions(job->module);
-    status = check_size(count, VY_LLVM_INSTRUCTION_LIMIT, "instructions", job->error);
-    job->is_large = count > VY_LLVM_LARGE;
-    if (status == VYRE_OK && job->is_large)
-        status = vy_llvm_machine_make(job);
+    uint64_t count = count_instructions(session->module);
+    status = check_size(count, VY_LLVM_INSTRUCTION_LIMIT, "instructions", session->error);
+    session->is_huge = vy_llvm_promotion_work(session->module) > VY_LLVM_HUGE;
+    session->is_large = session->is_huge || count > VY_LLVM_LARGE;
+    if (status == VYRE_OK && session->is_large)
+        status = vy_llvm_machine_make(session);
     if (status == VYRE_OK)
-        vy_llvm_machine_mark(job);
+        vy_llvm_machine_mark(session);
     return status;
 }
 
-static vyre_status optimise(vy_llvm_job *job) {
+static vyre_status optimise(vy_llvm_session *session) {
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
-    LLVMErrorRef failure = LLVMRunPasses(job->module, job->is_large ? LARGE_PASSES : PASSES, job->machine, options);
+    const char *passes = session->is_huge ? HUGE_PASSES : session->is_large ? LARGE_PASSES : PASSES;
+    LLVMErrorRef failure = LLVMRunPasses(session->module, passes, session->machine, options);
     LLVMDisposePassBuilderOptions(options);
     char *words = failure ? LLVMGetErrorMessage(failure) : NULL;
-    vyre_status status = vy_llvm_check(job, !failure, "optimise the program", words);
+    vyre_status status = vy_llvm_check(session, !failure, "optimise the program", words);
     if (words)
         LLVMDisposeErrorMessage(words);
-    if (status == VYRE_OK)
-        vy_llvm_errata_rewrite(job->module, job->request->features);
+    if (status == VYRE_OK) {
+        vy_llvm_errata_rewrite(session->module, session->request->features);
+        vy_llvm_split_blocks(session->module);
+    }
     return status;
 }
 
-static vyre_status generate(vy_llvm_job *job, LLVMCodeGenFileType file) {
+static vyre_status generate(vy_llvm_session *session, LLVMCodeGenFileType file) {
     char *words = NULL;
-    int failed = LLVMTargetMachineEmitToMemoryBuffer(job->machine, job->module, file, &words, &job->made);
-    vyre_status status = vy_llvm_check(job, !failed, "generate code for the program", words);
+    int failed = LLVMTargetMachineEmitToMemoryBuffer(session->machine, session->module, file, &words, &session->made);
+    vyre_status status = vy_llvm_check(session, !failed, "generate code for the program", words);
     if (words)
         LLVMDisposeMessage(words);
     return status;
@@ -160,20 +177,20 @@ static vyre_status copy_out(const void *data, size_t size, vyre_bytes *out, vyre
     return status;
 }
 
-static vyre_status give_ir(vy_llvm_job *job, vyre_bytes *out) {
-    char *text = LLVMPrintModuleToString(job->module);
-    vyre_status status = vy_llvm_check(job, text != NULL, "print the program", NULL);
+static vyre_status give_ir(vy_llvm_session *session, vyre_bytes *out) {
+    char *text = LLVMPrintModuleToString(session->module);
+    vyre_status status = vy_llvm_check(session, text != NULL, "print the program", NULL);
     if (status == VYRE_OK)
-        status = copy_out(text, strlen(text), out, job->error);
+        status = copy_out(text, strlen(text), out, session->error);
     LLVMDisposeMessage(text);
     return status;
 }
 
-static vyre_status give_assembly(vy_llvm_job *job, vyre_bytes *out) {
-    const char *text = LLVMGetBufferStart(job->made);
-    size_t size = LLVMGetBufferSize(job->made);
-    return job->request->lines ? vy_llvm_listing(text, size, job->program->source, out, job->error)
-                               : copy_out(text, size, out, job->error);
+static vyre_status give_assembly(vy_llvm_session *session, vyre_bytes *out) {
+    const char *text = LLVMGetBufferStart(session->made);
+    size_t size = LLVMGetBufferSize(session->made);
+    return session->request->lines ? vy_llvm_listing(text, size, session->program->source, out, session->error)
+                                   : copy_out(text, size, out, session->error);
 }
 
 /* Beside the frames that LLVM reports: return addresses, what aligns a frame, and arguments that the entry pushes (one word for
@@ -188,40 +205,41 @@ void vy_llvm_limit_stack(uint64_t bytes) {
 }
 
 /* An upper bound: the entry calls one of the other functions, and no function calls itself. */
-static vyre_status find_stack_need(const vy_llvm_job *job, uint64_t *out) {
+static vyre_status find_stack_need(const vy_llvm_session *session, uint64_t *out) {
     uint64_t limit = stack_limit ? stack_limit : VY_CPU_STACK_LIMIT;
-    *out = job->stack_bytes + STACK_BESIDE_FRAMES;
+    *out = session->stack_bytes + STACK_BESIDE_FRAMES;
     if (*out <= limit)
         return VYRE_OK;
     vy_llvm_blame_width();
-    return vy_fail(job->error, VYRE_LIMIT,
+    return vy_fail(session->error, VYRE_LIMIT,
                    "set VYRE_CPU_WIDTH to fewer lanes, or split the program so that fewer values are alive at once",
                    "the code of `%s` with %u lanes needs more stack (%llu bytes) than the limit (%llu)",
-                   job->request->name, (unsigned)job->width, (unsigned long long)*out, (unsigned long long)limit);
+                   session->request->name, (unsigned)session->width, (unsigned long long)*out,
+                   (unsigned long long)limit);
 }
 
-static vyre_status give_object(const vy_llvm_job *job, const vy_flat *flat, vyre_bytes *out) {
-    const uint32_t *size = job->program->workgroup;
+static vyre_status give_object(const vy_llvm_session *session, const vy_linked_blob *flat, vyre_bytes *out) {
+    const uint32_t *size = session->program->workgroup;
     uint64_t stack_bytes;
-    vyre_status status = find_stack_need(job, &stack_bytes);
+    vyre_status status = find_stack_need(session, &stack_bytes);
     if (status != VYRE_OK)
         return status;
     vy_cpu_header header = {.format = VY_CPU_FORMAT,
-                            .width = job->width,
-                            .features = job->request->features,
+                            .width = session->width,
+                            .features = session->request->features,
                             .entry = flat->entry,
                             .code_bytes = flat->code.size,
                             .file_bytes = flat->file.size,
-                            .workgroup_bytes = job->sizes.workgroup_bytes,
-                            .spill_bytes = job->sizes.spill_bytes,
+                            .workgroup_bytes = session->sizes.workgroup_bytes,
+                            .spill_bytes = session->sizes.spill_bytes,
                             .stack_bytes = stack_bytes,
                             .invocations = size[0] * size[1] * size[2],
-                            .parts = job->sizes.parts,
-                            .narrow_parts = job->sizes.narrow_parts,
-                            .private_count = job->sizes.private_count};
-    memcpy(header.privates, job->sizes.privates, sizeof header.privates);
+                            .parts = session->sizes.parts,
+                            .narrow_parts = session->sizes.narrow_parts,
+                            .private_count = session->sizes.private_count};
+    memcpy(header.privates, session->sizes.privates, sizeof header.privates);
     memcpy(header.magic, VY_CPU_MAGIC, sizeof header.magic);
-    status = vyre_bytes_resize(out, sizeof header + flat->code.size + flat->file.size, job->error);
+    status = vyre_bytes_resize(out, sizeof header + flat->code.size + flat->file.size, session->error);
     if (status == VYRE_OK) {
         memcpy(out->data, &header, sizeof header);
         memcpy((uint8_t *)out->data + sizeof header, flat->code.data, flat->code.size);
@@ -231,35 +249,36 @@ static vyre_status give_object(const vy_llvm_job *job, const vy_flat *flat, vyre
     return status;
 }
 
-static vyre_status give_flat(vy_llvm_job *job, vyre_bytes *out) {
-    vy_flat flat = {0};
-    vyre_status status = vy_flat_make(LLVMGetBufferStart(job->made), LLVMGetBufferSize(job->made), job->request->name,
-                                      job->request->lines != 0, &flat, job->error);
+static vyre_status give_flat(vy_llvm_session *session, vyre_bytes *out) {
+    vy_linked_blob flat = {0};
+    vyre_status status = vy_blob_link(LLVMGetBufferStart(session->made), LLVMGetBufferSize(session->made),
+                                      session->request->name, session->request->lines != 0, &flat, session->error);
     if (status == VYRE_OK)
-        status = give_object(job, &flat, out);
-    vy_flat_free(&flat);
+        status = give_object(session, &flat, out);
+    vy_linked_blob_free(&flat);
     return status;
 }
 
-static vyre_status make_product(vy_llvm_job *job, void *user) {
+static vyre_status make_product(vy_llvm_session *session, void *user) {
     const product *product = user;
-    uint64_t since = vy_clock_now();
-    begin_step(job->request, VY_COMPILER_STEP_EMIT, job->width);
-    vyre_status status = write_module(job);
-    end_step(job->request, VY_COMPILER_STEP_EMIT, &since);
-    begin_step(job->request, VY_COMPILER_STEP_OPTIMISE, job->width);
+    uint64_t since = clock_now();
+    begin_step(session->request, VY_COMPILER_STEP_EMIT, session->width);
+    vyre_status status = write_module(session);
+    end_step(session->request, VY_COMPILER_STEP_EMIT, &since);
+    begin_step(session->request, VY_COMPILER_STEP_OPTIMISE, session->width);
     if (status == VYRE_OK)
-        status = optimise(job);
-    end_step(job->request, VY_COMPILER_STEP_OPTIMISE, &since);
+        status = optimise(session);
+    end_step(session->request, VY_COMPILER_STEP_OPTIMISE, &since);
     if (status == VYRE_OK && product->is_ir)
-        return give_ir(job, product->out);
-    begin_step(job->request, VY_COMPILER_STEP_GENERATE, job->width);
+        return give_ir(session, product->out);
+    begin_step(session->request, VY_COMPILER_STEP_GENERATE, session->width);
     if (status == VYRE_OK)
-        status = generate(job, product->file);
-    end_step(job->request, VY_COMPILER_STEP_GENERATE, &since);
+        status = generate(session, product->file);
+    end_step(session->request, VY_COMPILER_STEP_GENERATE, &since);
     if (status == VYRE_OK)
-        status = product->file == LLVMObjectFile ? give_flat(job, product->out) : give_assembly(job, product->out);
-    end_step(job->request, VY_COMPILER_STEP_FLATTEN, &since);
+        status =
+            product->file == LLVMObjectFile ? give_flat(session, product->out) : give_assembly(session, product->out);
+    end_step(session->request, VY_COMPILER_STEP_FLATTEN, &since);
     return status;
 }
 
@@ -269,19 +288,19 @@ static vyre_status make(const vy_compiler_request *request, product *product, vy
     vyre_program *program = NULL;
     product->out->size = 0;
     vyre_status status = check_request(request, error);
-    uint64_t since = vy_clock_now();
+    uint64_t since = clock_now();
     begin_step(request, VY_COMPILER_STEP_DECODE, request->width);
     if (status == VYRE_OK)
         status = vyre_wire_decode(request->wire.data, request->wire.size, NULL, &program, error);
     if (status == VYRE_OK)
         status = check_program(program, error);
     if (status == VYRE_OK) {
-        vy_llvm_job job = {.request = request, .program = program, .width = request->width, .error = error};
-        if (!job.width)
-            status = vy_llvm_choose_width(program, request->features, &job.width, &job.narrow, error);
+        vy_llvm_session session = {.request = request, .program = program, .width = request->width, .error = error};
+        if (!session.width)
+            status = vy_llvm_choose_width(program, request->features, &session.width, &session.narrow, error);
         end_step(request, VY_COMPILER_STEP_DECODE, &since);
         if (status == VYRE_OK)
-            status = vy_llvm_job_run(&job, make_product, product);
+            status = vy_llvm_session_run(&session, make_product, product);
     }
     vyre_program_release(program);
     return status;

@@ -10,6 +10,9 @@ enum { VY_LLVM_STATEMENT_LIMIT = 1 << 16, VY_LLVM_EXPRESSION_LIMIT = 1 << 18, VY
 /* More instructions than this are compiled quickly rather than well: at its default level LLVM takes time with the square of the size. */
 enum { VY_LLVM_LARGE = 1 << 15 };
 
+/* Above this work of promotion (bound.h) variables are not promoted to registers. A step of it takes 25 ns. */
+enum { VY_LLVM_HUGE = 1 << 24 };
+
 /* As the entries of the same names in vy_compiler. Any thread. */
 vyre_status vy_llvm_compile(const vy_compiler_request *request, vyre_bytes *out, vyre_error *error);
 vyre_status vy_llvm_emit_text(const vy_compiler_request *request, vy_compiler_text text, vyre_bytes *out,

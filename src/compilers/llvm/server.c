@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "compilers/llvm/compile.h"
-#include "compilers/llvm/job.h"
+#include "compilers/llvm/llvm_session.h"
 #include "driver/cache_key.h"
 
 #include <llvm/Config/llvm-config.h>

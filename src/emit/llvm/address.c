@@ -20,16 +20,15 @@ LLVMValueRef vy_llvm_base(vy_emitter *e, uint32_t memory) {
         return e->data[memory - e->body->first_memory];
     LLVMValueRef offset = vy_llvm_number(e, 64, e->array_offsets[memory]);
     if (m->space == VY_SPACE_WORKGROUP)
-        return vy_llvm_at(e, e->workgroup, offset);
-    if (!e->has_meetings)
-        return vy_llvm_at(e, e->spill, offset);
-    /* A private array of each chunk: it may live across meetings. */
+        return vy_llvm_offset_pointer(e, e->workgroup, offset);
+    if (!e->has_sync)
+        return vy_llvm_offset_pointer(e, e->spill, offset);
+    /* A private array of each gang: it may live across meetings. */
     uint64_t bytes = (uint64_t)m->elements * e->width * vy_llvm_size((vyre_type)m->type);
-    /* Between stretches any invocation will do: there all have the same. */
-    LLVMValueRef chunk =
-        e->chunk ? LLVMBuildZExt(e->builder, e->chunk, vy_llvm_int(e, 64), "") : vy_llvm_number(e, 64, 0);
-    LLVMValueRef at = LLVMBuildMul(e->builder, chunk, vy_llvm_number(e, 64, bytes), "");
-    return vy_llvm_at(e, e->spill, LLVMBuildAdd(e->builder, at, offset, ""));
+    /* Between regions any invocation will do: there all have the same. */
+    LLVMValueRef gang = e->gang ? LLVMBuildZExt(e->builder, e->gang, vy_llvm_int(e, 64), "") : vy_llvm_number(e, 64, 0);
+    LLVMValueRef at = LLVMBuildMul(e->builder, gang, vy_llvm_number(e, 64, bytes), "");
+    return vy_llvm_offset_pointer(e, e->spill, LLVMBuildAdd(e->builder, at, offset, ""));
 }
 
 static LLVMValueRef wide(vy_emitter *e, LLVMValueRef index) {
@@ -45,7 +44,7 @@ LLVMValueRef vy_llvm_lane_addresses(vy_emitter *e, LLVMValueRef base, LLVMValueR
                                     int may_be_long) {
     LLVMTypeRef element = vy_llvm_int(e, (unsigned)size * 8), i64 = vy_llvm_int(e, 64);
     if (may_be_long) {
-        base = vy_llvm_at(e, base, vy_llvm_number(e, 64, size << 31));
+        base = vy_llvm_offset_pointer(e, base, vy_llvm_number(e, 64, size << 31));
         index = LLVMBuildXor(e->builder, index, vy_llvm_splat(e, vy_llvm_number(e, 32, UINT32_C(1) << 31)), "");
     }
     index = LLVMBuildSExt(e->builder, index, vy_llvm_lanes(e, i64), "");
@@ -78,7 +77,7 @@ static LLVMValueRef row_address(vy_emitter *e, uint32_t memory, LLVMValueRef fir
     } else {
         first = wide(e, first);
     }
-    return vy_llvm_at(e, vy_llvm_base(e, memory), scaled(e, first, size));
+    return vy_llvm_offset_pointer(e, vy_llvm_base(e, memory), scaled(e, first, size));
 }
 
 unsigned vy_llvm_alignment(const vy_emitter *e, uint32_t memory) {
@@ -87,7 +86,7 @@ unsigned vy_llvm_alignment(const vy_emitter *e, uint32_t memory) {
 
 void vy_llvm_first_indices(vy_emitter *e, uint32_t expr, LLVMValueRef *first) {
     for (uint32_t k = 0; k < e->row_count; k++)
-        first[k] = vy_llvm_row(e, expr, k);
+        first[k] = vy_llvm_row_base(e, expr, k);
 }
 
 void vy_llvm_row_addresses(vy_emitter *e, uint32_t memory, const LLVMValueRef *first, LLVMValueRef mask,

@@ -1,8 +1,8 @@
 /* Atomics.
  *
- * What only one thread sees needs no lock: arrays of the workgroup, and buffers of which every thread has its own for the time of a dispatch (kernel.h). There lanes side by
+ * What only one thread sees needs no lock: arrays of the workgroup, and buffers of which every thread has its own for the time of a dispatch (kernel_abi.h). There lanes side by
  * side are one vector, and the others follow each other. Elsewhere it is lane by lane, real atomics. */
-#include "backends/cpu/features.h"
+#include "base/cpu_features.h"
 #include "emit/llvm/emitter.h"
 #include "ir/eval.h"
 
@@ -69,7 +69,7 @@ void vy_llvm_plan_atomics(vy_emitter *e) {
         any |= p->stmts.items[i].kind == VY_STMT_ATOMIC;
     if (!any)
         return;
-    e->lanes_offset = vy_llvm_take(e, 3 * 8 * (uint64_t)e->width);
+    e->lanes_offset = vy_llvm_alloc_spill(e, 3 * 8 * (uint64_t)e->width);
     find_uses(e, uses);
     for (uint32_t i = 0; i < p->buffer_count && e->sizes.private_count < VY_CPU_PRIVATES; i++)
         if (uses[i] != UNTOUCHED && uses[i] != OTHERWISE)
@@ -172,8 +172,8 @@ static LLVMValueRef swap_floats(vy_emitter *e, const atomic *a, LLVMValueRef at,
     LLVMValueRef start = LLVMBuildLoad2(B, word, at, "");
     LLVMSetAlignment(start, (unsigned)vy_llvm_size(a->type));
     LLVMSetOrdering(start, LLVMAtomicOrderingMonotonic);
-    vy_llvm_go(e, loop);
-    vy_llvm_start(e, loop);
+    vy_llvm_branch_to(e, loop);
+    vy_llvm_position_at(e, loop);
     LLVMValueRef bits = LLVMBuildPhi(B, word, "");
     LLVMValueRef old = LLVMBuildBitCast(B, bits, type, "");
     LLVMValueRef new = LLVMBuildBitCast(B, combine_floats(e, a, old, b), word, "");
@@ -181,7 +181,7 @@ static LLVMValueRef swap_floats(vy_emitter *e, const atomic *a, LLVMValueRef at,
     LLVMValueRef found = LLVMBuildExtractValue(B, both, 0, "");
     LLVMAddIncoming(bits, (LLVMValueRef[]){start, found}, (LLVMBasicBlockRef[]){before, loop}, 2);
     LLVMBuildCondBr(B, LLVMBuildExtractValue(B, both, 1, ""), end, loop);
-    vy_llvm_start(e, end);
+    vy_llvm_position_at(e, end);
     return old;
 }
 
@@ -238,10 +238,10 @@ static void combined_atomic(vy_emitter *e, const atomic *a) {
 static void row_atomic(vy_emitter *e, const atomic *a) {
     LLVMValueRef old = NULL;
     if (a->s->op != VYRE_ATOMIC_STORE)
-        old = vy_llvm_load_first(e, a->s->memory, a->s->a);
+        old = vy_llvm_load_contiguous(e, a->s->memory, a->s->a);
     LLVMValueRef new = new_value(e, a, old, a->b ? vy_llvm_splat(e, a->b) : NULL, a->c ? vy_llvm_splat(e, a->c) : NULL);
     if (new)
-        vy_llvm_store_first(e, a->s->memory, new, a->s->a);
+        vy_llvm_store_contiguous(e, a->s->memory, new, a->s->a);
     if (a->s->result_count)
         vy_llvm_declare(e, a->s->variable, old);
 }
@@ -313,7 +313,8 @@ static void every_lane(vy_emitter *e, const atomic *a) {
 
 /* Lanes that are laid down, to be read one by one; what is no vector stays. */
 static LLVMValueRef lay_down(vy_emitter *e, LLVMValueRef value, unsigned which) {
-    LLVMValueRef at = vy_llvm_at(e, e->spill, vy_llvm_number(e, 64, e->lanes_offset + 8 * (uint64_t)e->width * which));
+    LLVMValueRef at =
+        vy_llvm_offset_pointer(e, e->spill, vy_llvm_number(e, 64, e->lanes_offset + 8 * (uint64_t)e->width * which));
     if (value && vy_llvm_is_lanes(value))
         LLVMSetAlignment(LLVMBuildStore(B, value, at), 8);
     return at;
@@ -334,16 +335,16 @@ static void each_lane(vy_emitter *e, const atomic *a) {
     LLVMValueRef all = LLVMConstAllOnes(vy_llvm_lanes(e, vy_llvm_int(e, 1)));
     LLVMValueRef start = vy_llvm_bits(e, e->mask ? e->mask : all);
     LLVMTypeRef word = LLVMTypeOf(start), lanes = vy_llvm_lanes(e, vy_llvm_type(e, a->type));
-    LLVMValueRef left = vy_llvm_place(e, word, "left"), result = NULL;
+    LLVMValueRef left = vy_llvm_alloca(e, word, "left"), result = NULL;
     LLVMValueRef index = lay_down(e, a->index, 0), b = lay_down(e, a->b, 1), c = lay_down(e, a->c, 2);
     LLVMBuildStore(B, start, left);
     if (a->s->result_count) {
-        result = vy_llvm_place(e, lanes, "old");
+        result = vy_llvm_alloca(e, lanes, "old");
         LLVMBuildStore(B, LLVMConstNull(lanes), result);
     }
     LLVMBasicBlockRef loop = vy_llvm_block(e, "lane"), end = vy_llvm_block(e, "lanes_end");
-    vy_llvm_go(e, loop); /* at least one lane executes */
-    vy_llvm_start(e, loop);
+    vy_llvm_branch_to(e, loop); /* at least one lane executes */
+    vy_llvm_position_at(e, loop);
     LLVMValueRef bits = LLVMBuildLoad2(B, word, left, "");
     LLVMValueRef lane = vy_llvm_intrinsic(e, "llvm.cttz", &word, 1, (LLVMValueRef[]){bits, vy_llvm_number(e, 1, 1)}, 2);
     LLVMValueRef at = vy_llvm_address(e, a->s->memory, lane_of(e, a->index, index, lane));
@@ -355,7 +356,7 @@ static void each_lane(vy_emitter *e, const atomic *a) {
     LLVMValueRef rest = LLVMBuildAnd(B, bits, LLVMBuildSub(B, bits, LLVMConstInt(word, 1, 0), ""), "");
     LLVMBuildStore(B, rest, left);
     LLVMBuildCondBr(B, LLVMBuildICmp(B, LLVMIntNE, rest, LLVMConstNull(word), ""), loop, end);
-    vy_llvm_start(e, end);
+    vy_llvm_position_at(e, end);
     if (result)
         vy_llvm_declare(e, a->s->variable, LLVMBuildLoad2(B, lanes, result, ""));
 }
@@ -409,12 +410,12 @@ void vy_llvm_atomic(vy_emitter *e, uint32_t stmt) {
                       end = vy_llvm_block(e, "added");
     LLVMValueRef set = LLVMBuildAnd(B, e->private_set, vy_llvm_number(e, 32, 1u << bit), "");
     LLVMBuildCondBr(B, LLVMBuildICmp(B, LLVMIntNE, set, vy_llvm_number(e, 32, 0), ""), own, shared);
-    vy_llvm_start(e, shared);
+    vy_llvm_position_at(e, shared);
     write_atomic(e, &a);
-    vy_llvm_go(e, end);
+    vy_llvm_branch_to(e, end);
     a.is_own = 1;
-    vy_llvm_start(e, own);
+    vy_llvm_position_at(e, own);
     write_atomic(e, &a);
-    vy_llvm_go(e, end);
-    vy_llvm_start(e, end);
+    vy_llvm_branch_to(e, end);
+    vy_llvm_position_at(e, end);
 }

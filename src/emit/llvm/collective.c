@@ -1,6 +1,6 @@
 /* Collectives over the workgroup and over subgroups.
  *
- * The operands of all invocations are laid down side by side in the frame's memory, in the order of their local index; then every chunk takes what it needs. What
+ * The operands of all invocations are laid down side by side in the frame's memory, in the order of their local index; then every gang takes what it needs. What
  * combines is done by one loop in the canonical order: the values up to here are blocks of powers of two, as in a binary counter, and their combination,
  * from the shortest block to the longest, is the prefix. Integers do not care about the order and are done faster. */
 #include "emit/llvm/collective.h"
@@ -19,38 +19,39 @@ static LLVMValueRef spill_at(vy_emitter *e, uint64_t offset, LLVMValueRef index,
         by = vy_llvm_splat(e, by);
         from = vy_llvm_splat(e, from);
     }
-    return vy_llvm_at(e, e->spill, LLVMBuildAdd(B, LLVMBuildMul(B, wide, by, ""), from, ""));
+    return vy_llvm_offset_pointer(e, e->spill, LLVMBuildAdd(B, LLVMBuildMul(B, wide, by, ""), from, ""));
 }
 
 /* Bools are bytes in memory. */
-static LLVMValueRef to_memory(vy_emitter *e, const vy_meeting *m, LLVMValueRef value) {
+static LLVMValueRef to_memory(vy_emitter *e, const vy_llvm_collective_site *m, LLVMValueRef value) {
     LLVMTypeRef type = vy_llvm_is_lanes(value) ? vy_llvm_lanes(e, m->element) : m->element;
     return m->type == VYRE_TYPE_BOOL ? LLVMBuildZExt(B, value, type, "") : value;
 }
 
-static LLVMValueRef from_memory(vy_emitter *e, const vy_meeting *m, LLVMValueRef value) {
+static LLVMValueRef from_memory(vy_emitter *e, const vy_llvm_collective_site *m, LLVMValueRef value) {
     (void)e;
     return m->type == VYRE_TYPE_BOOL ? LLVMBuildICmp(B, LLVMIntNE, value, LLVMConstNull(LLVMTypeOf(value)), "") : value;
 }
 
 static LLVMValueRef first_of_chunk(vy_emitter *e) {
-    return LLVMBuildMul(B, e->chunk, vy_llvm_number(e, 32, e->width), "");
+    return LLVMBuildMul(B, e->gang, vy_llvm_number(e, 32, e->width), "");
 }
 
 static void lay_down(vy_emitter *e, const void *user) {
-    const vy_meeting *m = user;
+    const vy_llvm_collective_site *m = user;
     LLVMValueRef value = to_memory(e, m, vy_llvm_expr_lanes(e, m->s->a));
     LLVMSetAlignment(LLVMBuildStore(B, value, spill_at(e, m->operands, first_of_chunk(e), m->size)), 1);
 }
 
-static LLVMValueRef element_at(vy_emitter *e, const vy_meeting *m, uint64_t place, LLVMValueRef index) {
+static LLVMValueRef element_at(vy_emitter *e, const vy_llvm_collective_site *m, uint64_t place, LLVMValueRef index) {
     LLVMValueRef load = LLVMBuildLoad2(B, m->element, spill_at(e, place, index, m->size), "");
     LLVMSetAlignment(load, (unsigned)m->size);
     return load;
 }
 
 /* Lanes from any indices; zero where `valid` is not. */
-static LLVMValueRef take(vy_emitter *e, const vy_meeting *m, uint64_t place, LLVMValueRef index, LLVMValueRef valid) {
+static LLVMValueRef take(vy_emitter *e, const vy_llvm_collective_site *m, uint64_t place, LLVMValueRef index,
+                         LLVMValueRef valid) {
     LLVMTypeRef lanes = vy_llvm_lanes(e, m->element);
     LLVMValueRef at = spill_at(e, place, index, m->size);
     LLVMTypeRef types[2] = {lanes, LLVMTypeOf(at)};
@@ -68,8 +69,8 @@ typedef struct counter {
 static counter count_from(vy_emitter *e, LLVMValueRef from) {
     counter c = {vy_llvm_block(e, "each"), vy_llvm_block(e, "each_end"), NULL};
     LLVMBasicBlockRef before = LLVMGetInsertBlock(B);
-    vy_llvm_go(e, c.head);
-    vy_llvm_start(e, c.head);
+    vy_llvm_branch_to(e, c.head);
+    vy_llvm_position_at(e, c.head);
     c.index = LLVMBuildPhi(B, vy_llvm_int(e, 32), "at");
     LLVMAddIncoming(c.index, &from, &before, 1);
     return c;
@@ -79,7 +80,7 @@ static void count_to(vy_emitter *e, counter *c, LLVMValueRef next, LLVMValueRef 
     LLVMBasicBlockRef here = LLVMGetInsertBlock(B);
     LLVMAddIncoming(c->index, &next, &here, 1);
     LLVMBuildCondBr(B, goes_on, c->head, c->exit);
-    vy_llvm_start(e, c->exit);
+    vy_llvm_position_at(e, c->exit);
 }
 
 /* ---- combining ---- */
@@ -93,19 +94,19 @@ static LLVMValueRef block_at(vy_emitter *e, LLVMTypeRef type, LLVMValueRef block
 }
 
 /* Adds a value to the blocks: as long as there is a block of its length they become one of twice that. `count` values were there. */
-static void add_value(vy_emitter *e, const vy_meeting *m, LLVMTypeRef type, LLVMValueRef blocks, LLVMValueRef count,
-                      LLVMValueRef value) {
-    LLVMValueRef carried = vy_llvm_place(e, type, "carried");
+static void add_value(vy_emitter *e, const vy_llvm_collective_site *m, LLVMTypeRef type, LLVMValueRef blocks,
+                      LLVMValueRef count, LLVMValueRef value) {
+    LLVMValueRef carried = vy_llvm_alloca(e, type, "carried");
     LLVMBuildStore(B, value, carried);
     LLVMBasicBlockRef body = vy_llvm_block(e, "merge");
     counter c = count_from(e, vy_llvm_number(e, 32, 0));
     LLVMValueRef bit = LLVMBuildAnd(B, LLVMBuildLShr(B, count, c.index, ""), vy_llvm_number(e, 32, 1), "");
     LLVMBasicBlockRef merged = vy_llvm_block(e, "merged");
     LLVMBuildCondBr(B, LLVMBuildICmp(B, LLVMIntNE, bit, vy_llvm_number(e, 32, 0), ""), body, merged);
-    vy_llvm_start(e, merged);
+    vy_llvm_position_at(e, merged);
     LLVMBuildStore(B, LLVMBuildLoad2(B, type, carried, ""), block_at(e, type, blocks, c.index));
     LLVMBuildBr(B, c.exit);
-    vy_llvm_start(e, body);
+    vy_llvm_position_at(e, body);
     LLVMValueRef left = LLVMBuildLoad2(B, type, block_at(e, type, blocks, c.index), "");
     LLVMValueRef both = vy_llvm_combine(e, (vyre_op)m->s->combine, m->type, left, LLVMBuildLoad2(B, type, carried, ""));
     LLVMBuildStore(B, both, carried);
@@ -113,10 +114,10 @@ static void add_value(vy_emitter *e, const vy_meeting *m, LLVMTypeRef type, LLVM
 }
 
 /* All blocks of `count` values combined, the shortest on the right. count is not 0. */
-static LLVMValueRef all_values(vy_emitter *e, const vy_meeting *m, LLVMTypeRef type, LLVMValueRef blocks,
+static LLVMValueRef all_values(vy_emitter *e, const vy_llvm_collective_site *m, LLVMTypeRef type, LLVMValueRef blocks,
                                LLVMValueRef count) {
     LLVMTypeRef i32 = vy_llvm_int(e, 32);
-    LLVMValueRef result = vy_llvm_place(e, type, "prefix"), left = vy_llvm_place(e, i32, "left"),
+    LLVMValueRef result = vy_llvm_alloca(e, type, "prefix"), left = vy_llvm_alloca(e, i32, "left"),
                  one = vy_llvm_number(e, 32, 1);
     LLVMValueRef lowest =
         vy_llvm_intrinsic(e, "llvm.cttz", &i32, 1, (LLVMValueRef[]){count, vy_llvm_number(e, 1, 1)}, 2);
@@ -124,25 +125,25 @@ static LLVMValueRef all_values(vy_emitter *e, const vy_meeting *m, LLVMTypeRef t
     LLVMBuildStore(B, LLVMBuildAnd(B, count, LLVMBuildSub(B, count, one, ""), ""), left);
     LLVMBasicBlockRef head = vy_llvm_block(e, "fold"), body = vy_llvm_block(e, "fold_one"),
                       end = vy_llvm_block(e, "folded");
-    vy_llvm_go(e, head);
-    vy_llvm_start(e, head);
+    vy_llvm_branch_to(e, head);
+    vy_llvm_position_at(e, head);
     LLVMValueRef bits = LLVMBuildLoad2(B, i32, left, "");
     LLVMBuildCondBr(B, LLVMBuildICmp(B, LLVMIntNE, bits, vy_llvm_number(e, 32, 0), ""), body, end);
-    vy_llvm_start(e, body);
+    vy_llvm_position_at(e, body);
     LLVMValueRef k = vy_llvm_intrinsic(e, "llvm.cttz", &i32, 1, (LLVMValueRef[]){bits, vy_llvm_number(e, 1, 1)}, 2);
     LLVMValueRef longer = LLVMBuildLoad2(B, type, block_at(e, type, blocks, k), "");
     LLVMBuildStore(B, vy_llvm_combine(e, (vyre_op)m->s->combine, m->type, longer, LLVMBuildLoad2(B, type, result, "")),
                    result);
     LLVMBuildStore(B, LLVMBuildAnd(B, bits, LLVMBuildSub(B, bits, one, ""), ""), left);
     LLVMBuildBr(B, head);
-    vy_llvm_start(e, end);
+    vy_llvm_position_at(e, end);
     return LLVMBuildLoad2(B, type, result, "");
 }
 
 /* The value of the prefix that ends with invocation i is put at its place among the results. */
-static void combine_floats(vy_emitter *e, const vy_meeting *m) {
+static void combine_floats(vy_emitter *e, const vy_llvm_collective_site *m) {
     LLVMTypeRef type = m->element;
-    LLVMValueRef blocks = vy_llvm_place(e, LLVMArrayType2(type, BLOCKS), "blocks");
+    LLVMValueRef blocks = vy_llvm_alloca(e, LLVMArrayType2(type, BLOCKS), "blocks");
     int only_last = m->s->op == VYRE_COLLECTIVE_REDUCE && m->width >= e->group_size;
     counter c = count_from(e, vy_llvm_number(e, 32, 0));
     LLVMValueRef next = LLVMBuildAdd(B, c.index, vy_llvm_number(e, 32, 1), "");
@@ -160,9 +161,9 @@ static void combine_floats(vy_emitter *e, const vy_meeting *m) {
 }
 
 /* Of integers: one running value. */
-static void combine_integers(vy_emitter *e, const vy_meeting *m) {
+static void combine_integers(vy_emitter *e, const vy_llvm_collective_site *m) {
     LLVMTypeRef type = m->element;
-    LLVMValueRef sum = vy_llvm_place(e, type, "sum");
+    LLVMValueRef sum = vy_llvm_alloca(e, type, "sum");
     LLVMValueRef identity = LLVMConstInt(type, vyre_combine_identity((vyre_op)m->s->combine, m->type), 0);
     counter c = count_from(e, vy_llvm_number(e, 32, 0));
     LLVMValueRef next = LLVMBuildAdd(B, c.index, vy_llvm_number(e, 32, 1), "");
@@ -178,14 +179,14 @@ static void combine_integers(vy_emitter *e, const vy_meeting *m) {
 /* ---- reductions over the workgroup, by lanes ---- */
 
 /* What changes nothing: for floats not the identity of the language, but what keeps a zero's sign. */
-static LLVMValueRef neutral(vy_emitter *e, const vy_meeting *m) {
+static LLVMValueRef neutral(vy_emitter *e, const vy_llvm_collective_site *m) {
     LLVMValueRef one = vyre_type_class(m->type) != VYRE_CLASS_FLOAT
                            ? LLVMConstInt(m->element, vyre_combine_identity((vyre_op)m->s->combine, m->type), 0)
                            : LLVMConstReal(m->element, m->s->combine == VYRE_OP_MUL ? 1.0 : -0.0);
     return vy_llvm_splat(e, one);
 }
 
-LLVMValueRef vy_llvm_operand_or_neutral(vy_emitter *e, const vy_meeting *m) {
+LLVMValueRef vy_llvm_operand_or_neutral(vy_emitter *e, const vy_llvm_collective_site *m) {
     LLVMValueRef value = vy_llvm_expr_lanes(e, m->s->a);
     return e->mask ? LLVMBuildSelect(B, e->mask, value, neutral(e, m), "") : value;
 }
@@ -198,27 +199,27 @@ static LLVMValueRef every_second(vy_emitter *e, LLVMValueRef low, LLVMValueRef h
     return LLVMBuildShuffleVector(B, low, high, LLVMConstVector(places, count), "");
 }
 
-static LLVMValueRef neighbours(vy_emitter *e, const vy_meeting *m, LLVMValueRef low, LLVMValueRef high,
+static LLVMValueRef neighbours(vy_emitter *e, const vy_llvm_collective_site *m, LLVMValueRef low, LLVMValueRef high,
                                uint32_t count) {
     return vy_llvm_combine(e, (vyre_op)m->s->combine, m->type, every_second(e, low, high, count, 0),
                            every_second(e, low, high, count, 1));
 }
 
 /* The lanes of one vector, neighbours first. */
-static LLVMValueRef within(vy_emitter *e, const vy_meeting *m, LLVMValueRef lanes) {
+static LLVMValueRef within(vy_emitter *e, const vy_llvm_collective_site *m, LLVMValueRef lanes) {
     for (uint32_t count = e->width / 2; count; count /= 2)
         lanes = neighbours(e, m, lanes, LLVMGetPoison(LLVMTypeOf(lanes)), count);
     return vy_llvm_lane(e, lanes, 0);
 }
 
-static LLVMValueRef lanes_at(vy_emitter *e, const vy_meeting *m, LLVMValueRef index) {
+static LLVMValueRef lanes_at(vy_emitter *e, const vy_llvm_collective_site *m, LLVMValueRef index) {
     LLVMTypeRef lanes = vy_llvm_lanes(e, m->element);
     LLVMValueRef load = LLVMBuildLoad2(B, lanes, spill_at(e, m->operands, index, m->size), "");
     LLVMSetAlignment(load, (unsigned)m->size);
     return load;
 }
 
-static void put_lanes(vy_emitter *e, const vy_meeting *m, LLVMValueRef index, LLVMValueRef value) {
+static void put_lanes(vy_emitter *e, const vy_llvm_collective_site *m, LLVMValueRef index, LLVMValueRef value) {
     LLVMSetAlignment(LLVMBuildStore(B, value, spill_at(e, m->operands, index, m->size)), (unsigned)m->size);
 }
 
@@ -227,7 +228,7 @@ static void lay_down_or_neutral(vy_emitter *e, const void *user) {
 }
 
 /* Vectors from element `from` on are made of two of the others each, or of what is neutral. */
-static void each_vector(vy_emitter *e, const vy_meeting *m, uint32_t from, uint32_t end, int is_pad) {
+static void each_vector(vy_emitter *e, const vy_llvm_collective_site *m, uint32_t from, uint32_t end, int is_pad) {
     counter c = count_from(e, vy_llvm_number(e, 32, from));
     LLVMValueRef by = vy_llvm_number(e, 32, e->width), value = neutral(e, m);
     if (!is_pad) {
@@ -241,11 +242,11 @@ static void each_vector(vy_emitter *e, const vy_meeting *m, uint32_t from, uint3
 }
 
 /* The canonical order is a tree of neighbours; a workgroup that is no power of two is filled up with what is neutral. */
-static LLVMValueRef reduce_floats(vy_emitter *e, const vy_meeting *m) {
-    uint32_t size = e->width, padded = e->chunks * e->width;
+static LLVMValueRef reduce_floats(vy_emitter *e, const vy_llvm_collective_site *m) {
+    uint32_t size = e->width, padded = e->gangs * e->width;
     while (size < e->group_size)
         size *= 2;
-    vy_llvm_chunks(e, lay_down_or_neutral, m);
+    vy_llvm_gangs(e, lay_down_or_neutral, m);
     if (padded < size)
         each_vector(e, m, padded, size, 1);
     for (size /= 2; size >= e->width; size /= 2)
@@ -253,38 +254,38 @@ static LLVMValueRef reduce_floats(vy_emitter *e, const vy_meeting *m) {
     return within(e, m, lanes_at(e, m, vy_llvm_number(e, 32, 0)));
 }
 
-/* ---- few chunks: all in registers ---- */
+/* ---- few gangs: all in registers ---- */
 
 enum { FEW = 16 };
 
-/* What the chunks give, each at its place. Of chunks that are written out LLVM makes registers of it. */
+/* What the gangs give, each at its place. Of gangs that are written out LLVM makes registers of it. */
 typedef struct handful {
-    const vy_meeting *m;
-    LLVMValueRef place; /* an alloca: vectors, by chunk */
+    const vy_llvm_collective_site *m;
+    LLVMValueRef place; /* an alloca: vectors, by gang */
 } handful;
 
-static LLVMValueRef vector_of(vy_emitter *e, const handful *h, LLVMValueRef chunk) {
+static LLVMValueRef vector_of(vy_emitter *e, const handful *h, LLVMValueRef gang) {
     LLVMTypeRef lanes = vy_llvm_lanes(e, h->m->element);
-    LLVMValueRef at[2] = {vy_llvm_number(e, 32, 0), chunk};
-    return LLVMBuildGEP2(B, LLVMArrayType2(lanes, e->chunks), h->place, at, 2, "");
+    LLVMValueRef at[2] = {vy_llvm_number(e, 32, 0), gang};
+    return LLVMBuildGEP2(B, LLVMArrayType2(lanes, e->gangs), h->place, at, 2, "");
 }
 
 static void give_vector(vy_emitter *e, const void *user) {
     const handful *h = user;
-    LLVMBuildStore(B, vy_llvm_operand_or_neutral(e, h->m), vector_of(e, h, e->chunk));
+    LLVMBuildStore(B, vy_llvm_operand_or_neutral(e, h->m), vector_of(e, h, e->gang));
 }
 
-static LLVMValueRef reduce_few(vy_emitter *e, const vy_meeting *m) {
+static LLVMValueRef reduce_few(vy_emitter *e, const vy_llvm_collective_site *m) {
     LLVMTypeRef lanes = vy_llvm_lanes(e, m->element);
-    handful h = {m, vy_llvm_place(e, LLVMArrayType2(lanes, e->chunks), "given")};
+    handful h = {m, vy_llvm_alloca(e, LLVMArrayType2(lanes, e->gangs), "given")};
     LLVMValueRef vectors[FEW];
     uint32_t count = 1;
-    vy_llvm_chunks(e, give_vector, &h);
-    while (count < e->chunks)
+    vy_llvm_gangs(e, give_vector, &h);
+    while (count < e->gangs)
         count *= 2;
     for (uint32_t i = 0; i < count; i++)
         vectors[i] =
-            i < e->chunks ? LLVMBuildLoad2(B, lanes, vector_of(e, &h, vy_llvm_number(e, 32, i)), "") : neutral(e, m);
+            i < e->gangs ? LLVMBuildLoad2(B, lanes, vector_of(e, &h, vy_llvm_number(e, 32, i)), "") : neutral(e, m);
     for (count /= 2; count; count /= 2)
         for (uint32_t i = 0; i < count; i++)
             vectors[i] = neighbours(e, m, vectors[2 * i], vectors[2 * i + 1], e->width);
@@ -294,7 +295,7 @@ static LLVMValueRef reduce_few(vy_emitter *e, const vy_meeting *m) {
 /* ---- integers ---- */
 
 typedef struct running {
-    const vy_meeting *m;
+    const vy_llvm_collective_site *m;
     LLVMValueRef place;
 } running;
 
@@ -304,11 +305,11 @@ static void run_on(vy_emitter *e, const void *user) {
     LLVMBuildStore(B, vy_llvm_combine(e, (vyre_op)r->m->s->combine, r->m->type, old, value), r->place);
 }
 
-static LLVMValueRef reduce_integers(vy_emitter *e, const vy_meeting *m) {
+static LLVMValueRef reduce_integers(vy_emitter *e, const vy_llvm_collective_site *m) {
     LLVMTypeRef lanes = vy_llvm_lanes(e, m->element);
-    running r = {m, vy_llvm_place(e, lanes, "running")};
+    running r = {m, vy_llvm_alloca(e, lanes, "running")};
     LLVMBuildStore(B, neutral(e, m), r.place);
-    vy_llvm_chunks(e, run_on, &r);
+    vy_llvm_gangs(e, run_on, &r);
     return within(e, m, LLVMBuildLoad2(B, lanes, r.place, ""));
 }
 
@@ -323,12 +324,12 @@ static LLVMValueRef below(vy_emitter *e, LLVMValueRef index, uint32_t end) {
 }
 
 /* The first invocation of a lane's subgroup. */
-static LLVMValueRef start_of(vy_emitter *e, const vy_meeting *m) {
+static LLVMValueRef start_of(vy_emitter *e, const vy_llvm_collective_site *m) {
     return LLVMBuildSub(B, e->local_index, LLVMBuildURem(B, e->local_index, lanes_number(e, m->width), ""), "");
 }
 
 static void give_combined(vy_emitter *e, const void *user) {
-    const vy_meeting *m = user;
+    const vy_llvm_collective_site *m = user;
     LLVMValueRef index = e->local_index, start = start_of(e, m), value;
     LLVMValueRef exists = below(e, index, e->group_size);
     if (m->s->op == VYRE_COLLECTIVE_REDUCE) {
@@ -349,29 +350,29 @@ static void give_combined(vy_emitter *e, const void *user) {
     vy_llvm_declare(e, m->s->variable, value);
 }
 
-static void combine(vy_emitter *e, const vy_meeting *m) {
+static void combine(vy_emitter *e, const vy_llvm_collective_site *m) {
     int is_float = vyre_type_class(m->type) == VYRE_CLASS_FLOAT;
-    if (e->slots[m->s->variable].home == VY_HOME_SCALAR) { /* a reduction over the workgroup */
+    if (e->slots[m->s->variable].storage == VY_STORAGE_SCALAR) { /* a reduction over the workgroup */
         vy_llvm_declare(e, m->s->variable,
-                        !is_float          ? reduce_integers(e, m)
-                        : e->chunks <= FEW ? reduce_few(e, m)
-                                           : reduce_floats(e, m));
+                        !is_float         ? reduce_integers(e, m)
+                        : e->gangs <= FEW ? reduce_few(e, m)
+                                          : reduce_floats(e, m));
         return;
     }
-    vy_llvm_chunks(e, lay_down, m);
+    vy_llvm_gangs(e, lay_down, m);
     if (is_float)
         combine_floats(e, m);
     else
         combine_integers(e, m);
-    vy_llvm_chunks(e, give_combined, m);
+    vy_llvm_gangs(e, give_combined, m);
 }
 
 /* ---- votes ---- */
 
 /* Bits of the lanes of a subgroup, as i64, by the index of their first invocation. */
-static void count_votes(vy_emitter *e, const vy_meeting *m) {
+static void count_votes(vy_emitter *e, const vy_llvm_collective_site *m) {
     LLVMTypeRef i64 = vy_llvm_int(e, 64);
-    LLVMValueRef votes = vy_llvm_place(e, i64, "votes");
+    LLVMValueRef votes = vy_llvm_alloca(e, i64, "votes");
     counter c = count_from(e, vy_llvm_number(e, 32, 0));
     LLVMValueRef next = LLVMBuildAdd(B, c.index, vy_llvm_number(e, 32, 1), "");
     LLVMValueRef lane = LLVMBuildURem(B, c.index, vy_llvm_number(e, 32, m->width), "");
@@ -385,8 +386,8 @@ static void count_votes(vy_emitter *e, const vy_meeting *m) {
 }
 
 static void give_votes(vy_emitter *e, const void *user) {
-    const vy_meeting *m = user;
-    vy_meeting words = {.element = vy_llvm_int(e, 64), .size = 8, .type = VYRE_TYPE_U64};
+    const vy_llvm_collective_site *m = user;
+    vy_llvm_collective_site words = {.element = vy_llvm_int(e, 64), .size = 8, .type = VYRE_TYPE_U64};
     LLVMValueRef start = start_of(e, m), i64_zero = LLVMConstNull(vy_llvm_lanes(e, words.element));
     LLVMValueRef votes = take(e, &words, m->results, start, below(e, e->local_index, e->group_size)), value = votes;
     if (m->s->op == VYRE_COLLECTIVE_ANY)
@@ -421,16 +422,16 @@ static void vote_chunk(vy_emitter *e, const void *user) {
 }
 
 static void vote_all(vy_emitter *e, const vy_stmt *s) {
-    vote v = {s, vy_llvm_place(e, vy_llvm_int(e, 1), "vote")};
+    vote v = {s, vy_llvm_alloca(e, vy_llvm_int(e, 1), "vote")};
     LLVMBuildStore(B, vy_llvm_number(e, 1, s->op == VYRE_COLLECTIVE_ALL), v.result);
-    vy_llvm_chunks(e, vote_chunk, &v);
+    vy_llvm_gangs(e, vote_chunk, &v);
     vy_llvm_declare(e, s->variable, LLVMBuildLoad2(B, vy_llvm_int(e, 1), v.result, ""));
 }
 
 /* ---- moving ---- */
 
 static void move(vy_emitter *e, const void *user) {
-    const vy_meeting *m = user;
+    const vy_llvm_collective_site *m = user;
     LLVMValueRef start = start_of(e, m), lane = LLVMBuildSub(B, e->local_index, start, "");
     LLVMValueRef given = vy_llvm_expr_lanes(e, m->s->b), from = given, valid = NULL;
     if (m->s->op == VYRE_COLLECTIVE_SHUFFLE_XOR)
@@ -449,16 +450,16 @@ static void move(vy_emitter *e, const void *user) {
     vy_llvm_declare(e, m->s->variable, from_memory(e, m, take(e, m, m->operands, index, inside)));
 }
 
-static void broadcast_all(vy_emitter *e, const vy_meeting *m) {
-    LLVMValueRef lane = vy_llvm_agreed(e, m->s->b), place = vy_llvm_place(e, m->element, "broadcast");
+static void broadcast_all(vy_emitter *e, const vy_llvm_collective_site *m) {
+    LLVMValueRef lane = vy_llvm_uniform_across_group(e, m->s->b), place = vy_llvm_alloca(e, m->element, "broadcast");
     LLVMBasicBlockRef yes = vy_llvm_block(e, "there"), end = vy_llvm_block(e, "broadcast_end");
-    vy_llvm_chunks(e, lay_down, m);
+    vy_llvm_gangs(e, lay_down, m);
     LLVMBuildStore(B, LLVMConstNull(m->element), place);
     LLVMBuildCondBr(B, LLVMBuildICmp(B, LLVMIntULT, lane, vy_llvm_number(e, 32, e->group_size), ""), yes, end);
-    vy_llvm_start(e, yes);
+    vy_llvm_position_at(e, yes);
     LLVMBuildStore(B, element_at(e, m, m->operands, lane), place);
-    vy_llvm_go(e, end);
-    vy_llvm_start(e, end);
+    vy_llvm_branch_to(e, end);
+    vy_llvm_position_at(e, end);
     vy_llvm_declare(e, m->s->variable, from_memory(e, m, LLVMBuildLoad2(B, m->element, place, "")));
 }
 
@@ -467,30 +468,30 @@ static void broadcast_all(vy_emitter *e, const vy_meeting *m) {
 void vy_llvm_collective(vy_emitter *e, uint32_t stmt) {
     const vy_stmt *s = &e->program->stmts.items[stmt];
     vyre_type type = (vyre_type)e->program->exprs.items[s->a].type;
-    uint64_t padded = (uint64_t)e->chunks * e->width;
-    vy_meeting m = {.s = s,
-                    .type = type,
-                    .element = type == VYRE_TYPE_BOOL ? vy_llvm_int(e, 8) : vy_llvm_type(e, type),
-                    .size = vy_llvm_size(type),
-                    .width = s->width ? s->width : e->group_size,
-                    .operands = e->meeting_offset,
-                    .results = e->meeting_offset + padded * 8};
+    uint64_t padded = (uint64_t)e->gangs * e->width;
+    vy_llvm_collective_site m = {.s = s,
+                                 .type = type,
+                                 .element = type == VYRE_TYPE_BOOL ? vy_llvm_int(e, 8) : vy_llvm_type(e, type),
+                                 .size = vy_llvm_size(type),
+                                 .width = s->width ? s->width : e->group_size,
+                                 .operands = e->collective_offset,
+                                 .results = e->collective_offset + padded * 8};
     int is_vote = s->op == VYRE_COLLECTIVE_ANY || s->op == VYRE_COLLECTIVE_ALL || s->op == VYRE_COLLECTIVE_BALLOT;
-    if (vy_llvm_settle(e, &m))
+    if (vy_llvm_collective_in_register(e, &m))
         return;
     if (vy_collectives[s->op].combines)
         combine(e, &m);
     else if (is_vote && !s->width)
         vote_all(e, s);
     else if (is_vote) {
-        vy_llvm_chunks(e, lay_down, &m);
+        vy_llvm_gangs(e, lay_down, &m);
         count_votes(e, &m);
-        vy_llvm_chunks(e, give_votes, &m);
+        vy_llvm_gangs(e, give_votes, &m);
     } else if (s->op == VYRE_COLLECTIVE_BROADCAST && !s->width)
         broadcast_all(e, &m);
     else {
-        vy_llvm_chunks(e, lay_down, &m);
-        vy_llvm_chunks(e, move, &m);
+        vy_llvm_gangs(e, lay_down, &m);
+        vy_llvm_gangs(e, move, &m);
     }
 }
 

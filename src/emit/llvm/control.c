@@ -1,12 +1,12 @@
-/* Statements of a chunk: masks where lanes part, branches where they do not.
+/* Statements of a gang: masks where lanes part, branches where they do not.
  *
- * A loop that lanes leave one by one goes on while any is left. A lane that jumps is noted in a mask of the loop (or of the chunk, for a return); behind a statement
+ * A loop that lanes leave one by one goes on while any is left. A lane that jumps is noted in a mask of the loop (or of the gang, for a return); behind a statement
  * that may have taken lanes away the mask is made anew, and what follows is skipped when none is left. */
 #include "emit/llvm/emitter.h"
 
 #include <stddef.h>
 
-#include "backends/cpu/kernel.h"
+#include "emit/llvm/kernel_abi.h"
 
 /* A body is written twice, with a mask and without, if it is not larger than this. */
 enum { SMALL = 300, COPIES = 4 };
@@ -37,15 +37,15 @@ static void leave(vy_emitter *e, LLVMValueRef place) {
     LLVMBuildStore(e->builder, LLVMBuildOr(e->builder, read_mask(e, place), mask_of(e), ""), place);
 }
 
-/* All lanes of all chunks return. */
+/* All lanes of all gangs return. */
 static void return_all(vy_emitter *e) {
     if (e->group_done)
         LLVMBuildStore(e->builder, vy_llvm_number(e, 1, 1), e->group_done);
-    vy_llvm_go(e, e->chunk_end);
+    vy_llvm_branch_to(e, e->gang_end);
 }
 
 static void jump(vy_emitter *e, uint32_t index, const vy_stmt *s) {
-    const vy_lane_loop *loop = e->loops.count ? &e->loops.items[e->loops.count - 1] : NULL;
+    const vy_masked_loop *loop = e->loops.count ? &e->loops.items[e->loops.count - 1] : NULL;
     if (s->kind == VY_STMT_RETURN) {
         if (e->jumps[index])
             leave(e, e->returned);
@@ -54,13 +54,13 @@ static void jump(vy_emitter *e, uint32_t index, const vy_stmt *s) {
     } else if (e->jumps[index]) {
         leave(e, s->kind == VY_STMT_BREAK ? loop->broke : loop->continued);
     } else {
-        vy_llvm_go(e, s->kind == VY_STMT_BREAK ? loop->exit : loop->next);
+        vy_llvm_branch_to(e, s->kind == VY_STMT_BREAK ? loop->exit : loop->next);
     }
 }
 
 /* The mask without the lanes that have jumped. */
 static void take_away(vy_emitter *e, uint8_t jumps) {
-    const vy_lane_loop *loop = e->loops.count ? &e->loops.items[e->loops.count - 1] : NULL;
+    const vy_masked_loop *loop = e->loops.count ? &e->loops.items[e->loops.count - 1] : NULL;
     LLVMValueRef places[3] = {jumps & VY_JUMP_BREAK ? loop->broke : NULL,
                               jumps & VY_JUMP_CONTINUE ? loop->continued : NULL,
                               jumps & VY_JUMP_RETURN ? e->returned : NULL};
@@ -96,16 +96,16 @@ static void branch_with(vy_emitter *e, LLVMValueRef mask, uint32_t first, uint32
 static void uniform_if(vy_emitter *e, uint32_t index, const vy_stmt *s, LLVMValueRef condition) {
     LLVMBasicBlockRef yes = vy_llvm_block(e, "then"), no = vy_llvm_block(e, "else"), end = vy_llvm_block(e, "endif");
     LLVMBuildCondBr(e->builder, condition, yes, no);
-    vy_llvm_start(e, yes);
+    vy_llvm_position_at(e, yes);
     LLVMValueRef before = e->mask;
     vy_llvm_statements(e, index + 1, s->middle);
-    vy_llvm_go(e, end);
+    vy_llvm_branch_to(e, end);
     e->mask = before;
-    vy_llvm_start(e, no);
+    vy_llvm_position_at(e, no);
     vy_llvm_statements(e, s->middle, s->end);
-    vy_llvm_go(e, end);
+    vy_llvm_branch_to(e, end);
     e->mask = before;
-    vy_llvm_start(e, end);
+    vy_llvm_position_at(e, end);
 }
 
 /* A jump that some take, and nothing else, notes its lanes: none of them is noted as well as skipped, and LLVM 19 does not come to an end with some code that
@@ -126,10 +126,10 @@ static void masked_branch(vy_emitter *e, LLVMValueRef mask, uint32_t first, uint
     }
     LLVMBasicBlockRef some = vy_llvm_block(e, "some"), end = vy_llvm_block(e, "none");
     LLVMBuildCondBr(e->builder, vy_llvm_any(e, mask), some, end);
-    vy_llvm_start(e, some);
+    vy_llvm_position_at(e, some);
     branch_with(e, mask, first, last);
-    vy_llvm_go(e, end);
-    vy_llvm_start(e, end);
+    vy_llvm_branch_to(e, end);
+    vy_llvm_position_at(e, end);
 }
 
 /* The branches for lanes that do not agree. `is_part`: nor are all of them in the first one. */
@@ -145,7 +145,7 @@ static void mixed_if(vy_emitter *e, uint32_t index, const vy_stmt *s, LLVMValueR
 
 /* All lanes execute here, or those of a mask that is known: if they agree, so do they in the branch. */
 static void agreed_if(vy_emitter *e, uint32_t index, const vy_stmt *s) {
-    LLVMValueRef holds = vy_llvm_holds(e, s->a), condition = vy_llvm_expr_lanes(e, s->a);
+    LLVMValueRef holds = vy_llvm_all_true(e, s->a), condition = vy_llvm_expr_lanes(e, s->a);
     if (!holds && e->mask) {
         mixed_if(e, index, s, condition, 0);
         return;
@@ -153,18 +153,18 @@ static void agreed_if(vy_emitter *e, uint32_t index, const vy_stmt *s) {
     LLVMBasicBlockRef all = vy_llvm_block(e, "all"), mixed = vy_llvm_block(e, "mixed"), end = vy_llvm_block(e, "endif");
     e->copies *= 2;
     LLVMBuildCondBr(e->builder, holds ? holds : vy_llvm_all(e, condition), all, mixed);
-    vy_llvm_start(e, all);
+    vy_llvm_position_at(e, all);
     branch_with(e, e->mask, index + 1, s->middle);
-    vy_llvm_go(e, end);
-    vy_llvm_start(e, mixed);
-    mixed_if(e, index, s, condition, !holds || vy_llvm_holds_exactly(e, s->a));
-    vy_llvm_go(e, end);
-    vy_llvm_start(e, end);
+    vy_llvm_branch_to(e, end);
+    vy_llvm_position_at(e, mixed);
+    mixed_if(e, index, s, condition, !holds || vy_llvm_all_true_is_exact(e, s->a));
+    vy_llvm_branch_to(e, end);
+    vy_llvm_position_at(e, end);
     e->copies /= 2;
 }
 
 static void varied_if(vy_emitter *e, uint32_t index, const vy_stmt *s) {
-    if (vy_llvm_mask_is_known(e) && e->copies < COPIES && size_of(e, index + 1, s->middle) <= SMALL)
+    if (vy_llvm_mask_is_constant(e) && e->copies < COPIES && size_of(e, index + 1, s->middle) <= SMALL)
         agreed_if(e, index, s);
     else
         mixed_if(e, index, s, vy_llvm_expr_lanes(e, s->a), 0);
@@ -220,24 +220,24 @@ static LLVMValueRef shaped(vy_emitter *e, LLVMValueRef value, int lanes) {
 
 /* The rows of a variable with a stride count on beside its lanes. */
 static void begin_rows(vy_emitter *e, const vy_stmt *s) {
-    vy_slot *slot = &e->slots[s->variable];
+    vy_value_slot *slot = &e->slots[s->variable];
     uint64_t stride;
-    if (!e->row || slot->home != VY_HOME_LANES || !vy_variable_stride(e->uniform, s->variable, &stride))
+    if (!e->row || slot->storage != VY_STORAGE_LANES || !vy_variable_stride(e->uniform, s->variable, &stride))
         return;
     for (uint32_t k = 0; k < e->row_count; k++) {
-        LLVMValueRef from = vy_llvm_row(e, s->a, k);
+        LLVMValueRef from = vy_llvm_row_base(e, s->a, k);
         if (!slot->rows[k])
-            slot->rows[k] = vy_llvm_place(e, LLVMTypeOf(from), "row");
+            slot->rows[k] = vy_llvm_alloca(e, LLVMTypeOf(from), "row");
         LLVMBuildStore(e->builder, from, slot->rows[k]);
     }
     slot->rows_are_places = 1;
 }
 
 static void step_rows(vy_emitter *e, const vy_stmt *s) {
-    const vy_slot *slot = &e->slots[s->variable];
+    const vy_value_slot *slot = &e->slots[s->variable];
     LLVMTypeRef type = vy_llvm_type(e, (vyre_type)e->program->variables.items[s->variable].type);
     for (uint32_t k = 0; k < e->row_count && slot->rows[k]; k++) {
-        LLVMValueRef step = s->c == VY_NONE ? LLVMConstInt(type, 1, 0) : vy_llvm_row(e, s->c, k);
+        LLVMValueRef step = s->c == VY_NONE ? LLVMConstInt(type, 1, 0) : vy_llvm_row_base(e, s->c, k);
         LLVMValueRef now = LLVMBuildLoad2(e->builder, type, slot->rows[k], "");
         LLVMBuildStore(e->builder, LLVMBuildAdd(e->builder, now, step, ""), slot->rows[k]);
     }
@@ -245,7 +245,7 @@ static void step_rows(vy_emitter *e, const vy_stmt *s) {
 
 /* Declares the variable of a `for`; whether it enters. */
 static LLVMValueRef begin_for(vy_emitter *e, const vy_stmt *s, bounds *b) {
-    int lanes = e->slots[s->variable].home != VY_HOME_SCALAR;
+    int lanes = e->slots[s->variable].storage != VY_STORAGE_SCALAR;
     LLVMValueRef from = shaped(e, vy_llvm_expr(e, s->a), lanes);
     b->to = shaped(e, vy_llvm_expr(e, s->b), lanes);
     b->step = s->c != VY_NONE
@@ -265,8 +265,8 @@ static LLVMValueRef step_for(vy_emitter *e, const vy_stmt *s, const bounds *b) {
     return goes_on;
 }
 
-static int push_loop(vy_emitter *e, vy_lane_loop loop) {
-    vy_lane_loop *slot = VY_PUSH(&e->loops);
+static int push_loop(vy_emitter *e, vy_masked_loop loop) {
+    vy_masked_loop *slot = VY_PUSH(&e->loops);
     if (!slot) {
         e->status = VYRE_NO_MEMORY;
         return 0;
@@ -284,24 +284,24 @@ static void uniform_loop(vy_emitter *e, uint32_t index, const vy_stmt *s) {
         LLVMBuildCondBr(e->builder, vy_llvm_lane(e, begin_for(e, s, &b), 0), body, exit);
         LLVMDeleteBasicBlock(head);
     } else {
-        vy_llvm_go(e, head);
-        vy_llvm_start(e, head);
+        vy_llvm_branch_to(e, head);
+        vy_llvm_position_at(e, head);
         LLVMBuildCondBr(e->builder, vy_llvm_condition(e, s->a), body, exit);
     }
-    vy_llvm_start(e, body);
-    if (!push_loop(e, (vy_lane_loop){.next = next, .exit = exit}))
+    vy_llvm_position_at(e, body);
+    if (!push_loop(e, (vy_masked_loop){.next = next, .exit = exit}))
         return;
     LLVMValueRef before = e->mask;
     vy_llvm_statements(e, index + 1, s->end);
     e->mask = before;
     e->loops.count--;
-    vy_llvm_go(e, next);
-    vy_llvm_start(e, next);
+    vy_llvm_branch_to(e, next);
+    vy_llvm_position_at(e, next);
     if (s->kind == VY_STMT_FOR)
         LLVMBuildCondBr(e->builder, vy_llvm_lane(e, step_for(e, s, &b), 0), body, exit);
     else
-        vy_llvm_go(e, head);
-    vy_llvm_start(e, exit);
+        vy_llvm_branch_to(e, head);
+    vy_llvm_position_at(e, exit);
 }
 
 /* Goes on with the lanes of `mask`, which becomes `live`, if any are left. */
@@ -314,11 +314,11 @@ static void go_on_with(vy_emitter *e, LLVMValueRef mask, LLVMValueRef live, LLVM
 static void varied_loop(vy_emitter *e, uint32_t index, const vy_stmt *s) {
     LLVMBasicBlockRef head = vy_llvm_block(e, "head"), body = vy_llvm_block(e, "body"), next = vy_llvm_block(e, "next"),
                       exit = vy_llvm_block(e, "exit");
-    LLVMValueRef live = vy_llvm_place(e, mask_type(e), "live"), before = e->mask;
-    vy_lane_loop loop = {.broke = vy_llvm_place(e, mask_type(e), "broke"),
-                         .continued = vy_llvm_place(e, mask_type(e), "continued"),
-                         .next = next,
-                         .exit = exit};
+    LLVMValueRef live = vy_llvm_alloca(e, mask_type(e), "live"), before = e->mask;
+    vy_masked_loop loop = {.broke = vy_llvm_alloca(e, mask_type(e), "broke"),
+                           .continued = vy_llvm_alloca(e, mask_type(e), "continued"),
+                           .next = next,
+                           .exit = exit};
     bounds b;
     uint32_t depth = e->depth++;
     clear(e, loop.broke);
@@ -328,20 +328,20 @@ static void varied_loop(vy_emitter *e, uint32_t index, const vy_stmt *s) {
         go_on_with(e, vy_llvm_both(e, before, enters), live, body, exit);
         LLVMDeleteBasicBlock(head);
     } else {
-        vy_llvm_go(e, head);
-        vy_llvm_start(e, head);
+        vy_llvm_branch_to(e, head);
+        vy_llvm_position_at(e, head);
         e->mask = read_mask(e, live);
         LLVMValueRef condition = vy_llvm_expr_lanes(e, s->a);
         go_on_with(e, LLVMBuildAnd(e->builder, e->mask, condition, ""), live, body, exit);
     }
-    vy_llvm_start(e, body);
+    vy_llvm_position_at(e, body);
     e->mask = read_mask(e, live);
     clear(e, loop.continued);
     if (!push_loop(e, loop))
         return;
     vy_llvm_statements(e, index + 1, s->end);
-    vy_llvm_go(e, next);
-    vy_llvm_start(e, next);
+    vy_llvm_branch_to(e, next);
+    vy_llvm_position_at(e, next);
     e->mask = read_mask(e, live);
     take_away(e, VY_JUMP_BREAK | VY_JUMP_RETURN);
     e->loops.count--;
@@ -349,14 +349,14 @@ static void varied_loop(vy_emitter *e, uint32_t index, const vy_stmt *s) {
     if (s->kind == VY_STMT_FOR)
         left = LLVMBuildAnd(e->builder, left, vy_llvm_splat(e, step_for(e, s, &b)), "");
     go_on_with(e, left, live, s->kind == VY_STMT_FOR ? body : head, exit);
-    vy_llvm_start(e, exit);
+    vy_llvm_position_at(e, exit);
     e->mask = before;
     e->depth = depth;
 }
 
 /* Whether some lanes may leave the loop before others. */
 static int parts(const vy_emitter *e, uint32_t index, const vy_stmt *s) {
-    if (vy_llvm_parts(e, s->a) || vy_llvm_parts(e, s->b) || vy_llvm_parts(e, s->c))
+    if (vy_llvm_is_divergent(e, s->a) || vy_llvm_is_divergent(e, s->b) || vy_llvm_is_divergent(e, s->c))
         return 1;
     for (uint32_t i = index + 1; i < s->end; i = e->program->stmts.items[i].end)
         if (e->jumps[i])
@@ -367,7 +367,7 @@ static int parts(const vy_emitter *e, uint32_t index, const vy_stmt *s) {
 /* ---- ends ---- */
 
 static LLVMValueRef field(vy_emitter *e, size_t offset) {
-    return vy_llvm_at(e, e->frame, vy_llvm_number(e, 64, offset));
+    return vy_llvm_offset_pointer(e, e->frame, vy_llvm_number(e, 64, offset));
 }
 
 static LLVMValueRef word(vy_emitter *e, size_t offset) {
@@ -384,16 +384,17 @@ static void poll(vy_emitter *e, const vy_stmt *s) {
         LLVMBuildOr(e->builder, word(e, offsetof(vy_cpu_frame, cancel)), word(e, offsetof(vy_cpu_frame, stop)), "");
     LLVMValueRef stop = compare(e, LLVMIntNE, words, vy_llvm_number(e, 32, 0));
     LLVMBuildCondBr(e->builder, stop, yes, end);
-    vy_llvm_start(e, yes);
+    vy_llvm_position_at(e, yes);
     LLVMBuildStore(e->builder, vy_llvm_number(e, 32, 1), field(e, offsetof(vy_cpu_frame, stopped)));
-    vy_llvm_go(e, end);
-    vy_llvm_start(e, end);
+    vy_llvm_branch_to(e, end);
+    vy_llvm_position_at(e, end);
     vy_llvm_declare(e, s->variable, stop);
     e->poll = stop;
 }
 
-/* The first lane is the smallest invocation of the chunk; chunks and groups come in order, but a worker's ranges need not. */
-static void report(vy_emitter *e, const vy_stmt *s) {
+/* The first lane is the smallest invocation of the gang; gangs and groups come in order, but a worker's ranges need not. */
+static void report(vy_emitter *e, uint32_t index) {
+    const vy_stmt *s = &e->program->stmts.items[index];
     LLVMTypeRef i64 = vy_llvm_int(e, 64);
     LLVMValueRef code = vy_llvm_expr_lanes(e, s->a);
     LLVMValueRef lane = vy_llvm_first(e, e->mask);
@@ -405,12 +406,14 @@ static void report(vy_emitter *e, const vy_stmt *s) {
     LLVMValueRef smallest = field(e, offsetof(vy_cpu_frame, trap_invocation));
     LLVMBasicBlockRef yes = vy_llvm_block(e, "first"), end = vy_llvm_block(e, "reported");
     LLVMBuildCondBr(e->builder, compare(e, LLVMIntULT, id, LLVMBuildLoad2(e->builder, i64, smallest, "")), yes, end);
-    vy_llvm_start(e, yes);
+    vy_llvm_position_at(e, yes);
     LLVMBuildStore(e->builder, id, smallest);
     LLVMBuildStore(e->builder, LLVMBuildExtractElement(e->builder, code, lane, ""),
                    field(e, offsetof(vy_cpu_frame, trap_code)));
-    vy_llvm_go(e, end);
-    vy_llvm_start(e, end);
+    LLVMBuildStore(e->builder, vy_llvm_number(e, 32, vy_stmt_position(e->program, index).length),
+                   field(e, offsetof(vy_cpu_frame, trap_site)));
+    vy_llvm_branch_to(e, end);
+    vy_llvm_position_at(e, end);
 }
 
 /* ---- statements ---- */
@@ -434,14 +437,14 @@ static void statement(vy_emitter *e, uint32_t index) {
     case VY_STMT_IF:
         if (vy_llvm_is_polled(e, index))
             uniform_if(e, index, s, e->poll);
-        else if (vy_llvm_parts(e, s->a))
+        else if (vy_llvm_is_divergent(e, s->a))
             varied_if(e, index, s);
         else
             uniform_if(e, index, s, vy_llvm_condition(e, s->a));
         break;
     case VY_STMT_FOR:
     case VY_STMT_WHILE:
-        if (vy_llvm_trips(e, index))
+        if (vy_llvm_unroll_loop(e, index))
             break;
         if (parts(e, index, s))
             varied_loop(e, index, s);
@@ -457,7 +460,7 @@ static void statement(vy_emitter *e, uint32_t index) {
         jump(e, index, s);
         break;
     case VY_STMT_REPORT:
-        report(e, s);
+        report(e, index);
         break;
     case VY_STMT_POLL:
         poll(e, s);
@@ -491,11 +494,11 @@ void vy_llvm_statements(vy_emitter *e, uint32_t first, uint32_t end) {
         LLVMBasicBlockRef rest = vy_llvm_block(e, "rest");
         done = done ? done : vy_llvm_block(e, "done");
         LLVMBuildCondBr(e->builder, vy_llvm_any(e, e->mask), rest, done);
-        vy_llvm_start(e, rest);
+        vy_llvm_position_at(e, rest);
     }
     if (done) {
-        vy_llvm_go(e, done);
-        vy_llvm_start(e, done);
+        vy_llvm_branch_to(e, done);
+        vy_llvm_position_at(e, done);
     }
     vy_llvm_line_set(e, line);
     e->mask = before; /* whoever goes on takes away the lanes that jumped */

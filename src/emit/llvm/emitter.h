@@ -1,88 +1,88 @@
 /* The state of an emission, and what its parts offer each other.
  *
- *   emit.c        the function: frame, loop over workgroups, declarations
- *   jump.c        who jumps where, and who meets
- *   phase.c       meetings: stretches of code between them, each a loop over chunks
+ *   kernel.c        the function: frame, loop over workgroups, declarations
+ *   divergent_jumps.c        who jumps where, and who meets
+ *   barrier_regions.c       meetings: regions of code between them, each a loop over gangs
  *   control.c     statements, masks
  *   address.c     where accesses go, in what shape
  *   load.c        loads
  *   store.c       stores
- *   runs.c        accesses that turn out to be side by side
- *   apart.c       stores of narrow elements, lane by lane
+ *   contiguous_check.c        accesses that turn out to be side by side
+ *   scatter_narrow.c       stores of narrow elements, lane by lane
  *   atomic.c      atomics
  *   collective.c  collectives in memory
- *   settle.c      collectives among lanes
+ *   collective_shuffle.c      collectives among lanes
  *   value.c       expressions
- *   maybe.c       what is found out of rows at run time
- *   known.c       lanes that differ by numbers
- *   words.c       words that are put together of bytes
- *   again.c       values that are computed again
- *   width.c       how many lanes
- *   rows.c        what is known of a chunk without its lanes
+ *   speculative_stride.c       what is found out of rows at run time
+ *   lane_constants.c       lanes that differ by numbers
+ *   load_combine.c       words that are put together of bytes
+ *   rematerialize.c       values that are computed again
+ *   simd_width.c       how many lanes
+ *   affine_values.c        what is known of a gang without its lanes
  *   op.c          rows of the op table, conversions
- *   lines.c       lines of the source
+ *   debug_info.c       lines of the source
  *   errata.c      rewriting of the optimised module against LLVM errata (errata.h)
  *
- * A value is a scalar where the program says that it is the same for the workgroup (transform/uniform.h), a vector of `width` lanes elsewhere. The mask
+ * A value is a scalar where the program says that it is the same for the workgroup (analysis/uniformity.h), a vector of `width` lanes elsewhere. The mask
  * says which lanes execute; NULL stands for all of them, and then nothing is masked. A lane that does not execute computes whatever it likes,
  * but touches no memory: where no lane executes, no code does. */
 #ifndef VY_EMIT_LLVM_EMITTER_H
 #define VY_EMIT_LLVM_EMITTER_H
 
+#include "analysis/uniformity.h"
 #include "base/memory.h"
-#include "emit/llvm/emit.h"
+#include "emit/llvm/kernel.h"
 #include "ir/model.h"
-#include "transform/uniform.h"
 
-/* Lanes of a chunk, and rows of the workgroup in one. */
+/* Lanes of a gang, and rows of the workgroup in one. */
 enum { VY_LLVM_LANES = 64, VY_LLVM_ROWS = 4 };
 
 /* Where a variable lives. */
-typedef enum vy_home {
-    VY_HOME_SCALAR, /* the same for the workgroup */
-    VY_HOME_LANES,  /* of one stretch: a vector */
-    VY_HOME_SPILL,  /* of several stretches: a vector for each chunk, in the frame's memory; in a stretch as lanes */
-    VY_HOME_AGAIN   /* of several stretches: computed where it is used */
-} vy_home;
+typedef enum vy_storage_class {
+    VY_STORAGE_SCALAR, /* the same for the workgroup */
+    VY_STORAGE_LANES,  /* of one region: a vector */
+    VY_STORAGE_SPILL,  /* of several regions: a vector for each gang, in the frame's memory; in a region as lanes */
+    VY_STORAGE_REMAT   /* of several regions: computed where it is used */
+} vy_storage_class;
 
 /* Lanes that differ by numbers: base + factor * times + offset, of 32 bits. NULL: zero, and times are. */
-typedef struct vy_known {
+typedef struct vy_lane_affine {
     LLVMValueRef base, factor;
     uint32_t offset[VY_LLVM_LANES], times[VY_LLVM_LANES];
-} vy_known;
+} vy_lane_affine;
 
-typedef struct vy_slot {
-    uint8_t home;        /* vy_home */
+typedef struct vy_value_slot {
+    uint8_t storage;     /* vy_storage_class */
     uint8_t cost;        /* of computing it again */
     uint32_t made_of;    /* a `let` of lanes: the expression; else VY_NONE */
     LLVMValueRef place;  /* scalar, lanes: an alloca; made when it is first needed */
     uint64_t offset;     /* spill: into the frame's memory */
     uint32_t depth;      /* masks that were in force where it was declared */
-    LLVMValueRef before; /* scalar, while a stretch that assigns it is written: what it was before; else NULL */
+    LLVMValueRef before; /* scalar, while a region that assigns it is written: what it was before; else NULL */
     uint8_t is_computed; /* of ids and what is the same, not loaded */
     uint8_t is_whole;    /* lanes that did not execute have their value, too */
-    uint8_t is_here;     /* spill: brought from memory for the current chunk … */
+    uint8_t is_here;     /* spill: brought from memory for the current gang … */
     uint8_t is_changed;  /* … and to be put back */
     LLVMValueRef memory; /* … there */
     uint8_t is_on_stack; /* spill: not in the frame's memory, but … */
     LLVMValueRef stack;  /* … in this alloca; made when it is first needed */
-    LLVMValueRef rows[VY_LLVM_ROWS]; /* lanes, with a stride: the value of each row's first lane; else NULL */
-    uint8_t rows_are_places;         /* … allocas: of a loop */
-    LLVMValueRef fits;               /* i1: rows are right if it is true; NULL: they are, or there are none */
-    uint64_t may_stride;             /* … and their stride then */
-    LLVMValueRef holds;              /* lanes of bools: i1, whether all are true; NULL if nobody knows */
-    vy_known *known, *known_room;    /* lanes: what is known of them; NULL: nothing. And where that is kept */
-} vy_slot;
+    LLVMValueRef rows[VY_LLVM_ROWS];    /* lanes, with a stride: the value of each row's first lane; else NULL */
+    uint8_t rows_are_places;            /* … allocas: of a loop */
+    LLVMValueRef stride_guard;          /* i1: rows are right if it is true; NULL: they are, or there are none */
+    uint64_t guarded_stride;            /* … and their stride then */
+    LLVMValueRef holds;                 /* lanes of bools: i1, whether all are true; NULL if nobody knows */
+    vy_lane_affine *known, *known_room; /* lanes: what is known of them; NULL: nothing. And where that is kept */
+} vy_value_slot;
 
 /* A loop that lanes leave one by one: those that have left for good and those that wait for the next trip. */
-typedef struct vy_lane_loop {
+typedef struct vy_masked_loop {
     LLVMValueRef broke, continued; /* allocas of masks; NULL: nobody does */
     LLVMBasicBlockRef next, exit;  /* where a jump that all take goes */
-    /* Of one around stretches, where broke and continued are one: */
-    int keeps_left;       /* a later stretch of the trip needs the mask: it is kept for every chunk … */
-    uint64_t left_offset; /* … in the spill, 8 bytes a chunk */
-    int some_left;        /* lanes may have left in a stretch before this one */
-} vy_lane_loop;
+    /* Of one around regions, where broke and continued are one: */
+    int keeps_left;       /* a later region of the trip needs the mask: it is kept for every gang … */
+    uint64_t left_offset; /* … in the spill, 8 bytes a gang */
+    int some_left;        /* lanes may have left in a region before this one */
+} vy_masked_loop;
 
 typedef struct vy_emitter {
     LLVMContextRef context;
@@ -94,11 +94,11 @@ typedef struct vy_emitter {
     const vy_function *body;
     LLVMMetadataRef lines, line; /* what lines belong to, and the current one; NULL: nobody asked */
     vy_uniform *uniform;
-    uint32_t width, group_size, chunks;
-    uint32_t row, row_count; /* a chunk is so many rows of so many lanes, in which strides hold; 0: it lies anyhow */
+    uint32_t width, group_size, gangs;
+    uint32_t row, row_count; /* a gang is so many rows of so many lanes, in which strides hold; 0: it lies anyhow */
     int by_rows;             /* what has a stride is computed once for a row, not for its lanes */
-    int is_straight;         /* neither loops nor atomics: chunks may be written out */
-    int has_meetings, gathers;
+    int is_unrollable;       /* neither loops nor atomics: gangs may be written out */
+    int has_sync, gathers;
     int makes_halves; /* the program converts to f16 */
     /* The same for the call. */
     LLVMValueRef frame, spill, workgroup;
@@ -107,40 +107,40 @@ typedef struct vy_emitter {
     LLVMValueRef groups[3];
     /* The same for the workgroup: allocas. */
     LLVMValueRef group, group_id[3];
-    LLVMValueRef first_chunk, end_chunk; /* those of it that this call runs: i32, no allocas; NULL: all */
-    /* Of the current chunk. */
-    LLVMValueRef chunk;                                            /* i32 */
+    LLVMValueRef first_gang, end_gang; /* those of it that this call runs: i32, no allocas; NULL: all */
+    /* Of the current gang. */
+    LLVMValueRef gang;                                             /* i32 */
     LLVMValueRef local_index;                                      /* lanes */
     LLVMValueRef local_id[3];                                      /* lanes */
     LLVMValueRef row_index[VY_LLVM_ROWS], row_id[3][VY_LLVM_ROWS]; /* of the first lane of a row */
     LLVMValueRef mask;                                             /* lanes of i1; NULL: all */
     int is_part;                                                   /* the mask is not full: nobody asks whether it is */
     LLVMValueRef returned;                                         /* alloca of a mask; NULL: nobody returns alone */
-    int keeps_returned;            /* a later stretch needs the mask: it is kept for every chunk */
-    int some_gone;                 /* lanes may have returned in a stretch before this one */
-    LLVMBasicBlockRef chunk_start; /* what the chunk brings from memory, before its code */
-    VY_VECTOR(uint32_t) here;      /* variables that are */
-    LLVMBasicBlockRef chunk_end;   /* where a lane that has nothing left to do goes */
-    LLVMBasicBlockRef group_end;   /* where a workgroup ends */
-    LLVMValueRef group_done;       /* alloca of i1: all have returned in a stretch; NULL without meetings */
-    uint32_t depth;                /* of masks */
-    uint32_t group_depth;          /* where a chunk starts: loops around it that lanes leave */
-    LLVMValueRef poll;             /* what the last poll said: i1 */
-    uint32_t written;              /* statements that were written for each chunk */
-    uint32_t copies;               /* how often the current code is written */
-    VY_VECTOR(vy_lane_loop) loops;
-    vy_slot *slots;          /* by variable */
-    uint64_t *array_offsets; /* by memory: into the frame's memory */
-    uint8_t *jumps;          /* by statement: VY_JUMP_* inside it */
-    uint8_t *meets;          /* by statement: invocations meet inside */
+    int keeps_returned;           /* a later region needs the mask: it is kept for every gang */
+    int some_gone;                /* lanes may have returned in a region before this one */
+    LLVMBasicBlockRef gang_start; /* what the gang brings from memory, before its code */
+    VY_VECTOR(uint32_t) here;     /* variables that are */
+    LLVMBasicBlockRef gang_end;   /* where a lane that has nothing left to do goes */
+    LLVMBasicBlockRef group_end;  /* where a workgroup ends */
+    LLVMValueRef group_done;      /* alloca of i1: all have returned in a region; NULL without meetings */
+    uint32_t depth;               /* of masks */
+    uint32_t group_depth;         /* where a gang starts: loops around it that lanes leave */
+    LLVMValueRef poll;            /* what the last poll said: i1 */
+    uint32_t written;             /* statements that were written for each gang */
+    uint32_t copies;              /* how often the current code is written */
+    VY_VECTOR(vy_masked_loop) loops;
+    vy_value_slot *slots;     /* by variable */
+    uint64_t *array_offsets;  /* by memory: into the frame's memory */
+    uint8_t *jumps;           /* by statement: VY_JUMP_* inside it */
+    uint8_t *has_sync_inside; /* by statement: invocations meet inside */
     uint64_t spill_bytes, workgroup_bytes;
-    uint64_t returned_offset; /* spill: who has returned, 8 bytes a chunk */
-    uint64_t meeting_offset;  /* spill: where collectives keep their operands */
-    uint64_t lanes_offset;    /* spill: where atomics take lanes apart */
-    vy_llvm_sizes sizes;      /* what the frame has to bring; of it the list of private buffers */
-    LLVMValueRef apart[3];    /* allocas of lanes that are stored one by one: indices, bytes, halves; NULL: not yet */
-    LLVMValueRef private_set; /* which of them the thread has its own of; i32 */
-    LLVMValueRef cached;      /* i1: no store may go past the caches; NULL: there is nothing to store so */
+    uint64_t returned_offset;   /* spill: who has returned, 8 bytes a gang */
+    uint64_t collective_offset; /* spill: where collectives keep their operands */
+    uint64_t lanes_offset;      /* spill: where atomics take lanes apart */
+    vy_llvm_sizes sizes;        /* what the frame has to bring; of it the list of private buffers */
+    LLVMValueRef apart[3];      /* allocas of lanes that are stored one by one: indices, bytes, halves; NULL: not yet */
+    LLVMValueRef private_set;   /* which of them the thread has its own of; i32 */
+    LLVMValueRef cached;        /* i1: no store may go past the caches; NULL: there is nothing to store so */
     vy_arena *arena;
     vyre_error *error;
     vyre_status status;
@@ -167,18 +167,18 @@ LLVMValueRef vy_llvm_intrinsic(vy_emitter *e, const char *name, LLVMTypeRef *typ
 /* The same floats, of which LLVM knows nothing: llvm.arithmetic.fence, which is no instruction. */
 LLVMValueRef vy_llvm_fence(vy_emitter *e, LLVMValueRef value);
 /* An alloca in the entry block. */
-LLVMValueRef vy_llvm_place(vy_emitter *e, LLVMTypeRef type, const char *name);
-LLVMValueRef vy_llvm_at(vy_emitter *e, LLVMValueRef base, LLVMValueRef bytes); /* base + bytes (i64) */
+LLVMValueRef vy_llvm_alloca(vy_emitter *e, LLVMTypeRef type, const char *name);
+LLVMValueRef vy_llvm_offset_pointer(vy_emitter *e, LLVMValueRef base, LLVMValueRef bytes); /* base + bytes (i64) */
 LLVMBasicBlockRef vy_llvm_block(vy_emitter *e, const char *name);
-void vy_llvm_go(vy_emitter *e, LLVMBasicBlockRef to);       /* unless the block has ended */
-void vy_llvm_start(vy_emitter *e, LLVMBasicBlockRef block); /* goes on at its end, in the current line */
+void vy_llvm_branch_to(vy_emitter *e, LLVMBasicBlockRef to);      /* unless the block has ended */
+void vy_llvm_position_at(vy_emitter *e, LLVMBasicBlockRef block); /* goes on at its end, in the current line */
 
 void vy_llvm_refuse(vy_emitter *e, const char *what);
 
 /* ---- lines ---- */
 
 /* From here on what is written belongs to the program; the function is begun. */
-void vy_llvm_lines_start(vy_emitter *e);
+void vy_llvm_debug_start(vy_emitter *e);
 /* … to a statement, if it has a place in the source and lines are asked for … */
 void vy_llvm_line(vy_emitter *e, uint32_t stmt);
 /* … to what it belonged to before (e->line). */
@@ -187,8 +187,8 @@ void vy_llvm_line_set(vy_emitter *e, LLVMMetadataRef line);
 /* ---- what is known ---- */
 
 /* Whether lanes part by it: it differs between them, and there is more than one. */
-int vy_llvm_parts(const vy_emitter *e, uint32_t expr);
-/* Whether a statement is `if stop { … }` right behind its poll, which all lanes of a chunk make at once: they do not part there. */
+int vy_llvm_is_divergent(const vy_emitter *e, uint32_t expr);
+/* Whether a statement is `if stop { … }` right behind its poll, which all lanes of a gang make at once: they do not part there. */
 int vy_llvm_is_polled(const vy_emitter *e, uint32_t stmt);
 /* Whether every lane has the value that its place demands, also those that do not execute: nothing in it was loaded under a mask. Of values with a
  * stride only. */
@@ -218,56 +218,56 @@ void vy_llvm_assign(vy_emitter *e, uint32_t variable, LLVMValueRef value);
 void vy_llvm_define(vy_emitter *e, const vy_stmt *s);
 
 /* What is cheap to compute again, and its home then: 1, or 0 if it is not. */
-void vy_llvm_find_cheap(vy_emitter *e);
-int vy_llvm_make_again(vy_emitter *e, uint32_t variable);
+void vy_llvm_find_rematerializable(vy_emitter *e);
+int vy_llvm_rematerialize(vy_emitter *e, uint32_t variable);
 
-/* At the end of a chunk: what it changed of what outlives it. */
-void vy_llvm_put_back(vy_emitter *e);
+/* At the end of a gang: what it changed of what outlives it. */
+void vy_llvm_writeback(vy_emitter *e);
 
 /* ---- rows ---- */
 
-/* Lanes of a chunk that lie in one row of such a workgroup; 0 if rows are too short. */
+/* Lanes of a gang that lie in one row of such a workgroup; 0 if rows are too short. */
 uint32_t vy_llvm_row_of(const uint32_t *size, uint32_t width);
-/* The ids of the chunk's lanes, and the mask of those there are. */
+/* The ids of the gang's lanes, and the mask of those there are. */
 void vy_llvm_find_ids(vy_emitter *e);
 /* Whether it has a stride, and rows to have it in. */
 int vy_llvm_has_rows(const vy_emitter *e, uint32_t expr);
 /* The value of the first lane of row k, if any lane of the row executes. Of what has rows. */
-LLVMValueRef vy_llvm_row(vy_emitter *e, uint32_t expr, uint32_t k);
+LLVMValueRef vy_llvm_row_base(vy_emitter *e, uint32_t expr, uint32_t k);
 /* The same from the lanes of the value. */
 LLVMValueRef vy_llvm_row_of_lanes(vy_emitter *e, uint32_t expr, LLVMValueRef value, uint32_t k);
 /* Lanes of one scalar for each row, that grow by a stride; of vectors for each row, which are overwritten; and those of a row. */
 LLVMValueRef vy_llvm_lanes_of(vy_emitter *e, const LLVMValueRef *rows, uint64_t stride);
 LLVMValueRef vy_llvm_join(vy_emitter *e, LLVMValueRef *rows);
-LLVMValueRef vy_llvm_part(vy_emitter *e, LLVMValueRef lanes, uint32_t k);
+LLVMValueRef vy_llvm_row_lanes(vy_emitter *e, LLVMValueRef lanes, uint32_t k);
 /* i1: whether a lane of row k executes; NULL: at least one does. */
 LLVMValueRef vy_llvm_row_executes(vy_emitter *e, uint32_t k);
 /* What division takes, also in a row of which no lane executes: there a divisor may be anything. */
 LLVMValueRef vy_llvm_safe_divisor(vy_emitter *e, LLVMValueRef divisor, uint32_t k);
 /* Whether it has a stride, perhaps, and the value of the first lane of a row under the condition that becomes a part of *fits (NULL: none). */
-int vy_llvm_may_stride(const vy_emitter *e, uint32_t expr, uint64_t *stride);
-LLVMValueRef vy_llvm_may_row(vy_emitter *e, uint32_t expr, uint32_t k, LLVMValueRef *fits);
+int vy_llvm_guarded_stride(const vy_emitter *e, uint32_t expr, uint64_t *stride);
+LLVMValueRef vy_llvm_guarded_row_base(vy_emitter *e, uint32_t expr, uint32_t k, LLVMValueRef *stride_guard);
 /* i1: a condition that is true in all lanes, told without them. It may say no where all are. NULL: lanes have to be asked. */
-LLVMValueRef vy_llvm_holds(vy_emitter *e, uint32_t condition);
+LLVMValueRef vy_llvm_all_true(vy_emitter *e, uint32_t condition);
 /* Whether what it says no to is not true in all lanes, but for numbers that wrap. */
-int vy_llvm_holds_exactly(const vy_emitter *e, uint32_t condition);
+int vy_llvm_all_true_is_exact(const vy_emitter *e, uint32_t condition);
 
 /* ---- known lanes ---- */
 
 /* Whether lanes of an expression differ by numbers, and how. */
-int vy_llvm_know(vy_emitter *e, uint32_t expr, vy_known *out);
+int vy_llvm_lane_affine_of(vy_emitter *e, uint32_t expr, vy_lane_affine *out);
 /* Notes it of a variable that is declared. */
-void vy_llvm_remember(vy_emitter *e, const vy_stmt *s);
-/* As vy_llvm_holds, of a comparison. */
-LLVMValueRef vy_llvm_known_holds(vy_emitter *e, const vy_expr *x);
+void vy_llvm_note_lane_affine(vy_emitter *e, const vy_stmt *s);
+/* As vy_llvm_all_true, of a comparison. */
+LLVMValueRef vy_llvm_constants_all_true(vy_emitter *e, const vy_expr *x);
 /* Whether the compiler knows which lanes execute. */
-int vy_llvm_mask_is_known(const vy_emitter *e);
+int vy_llvm_mask_is_constant(const vy_emitter *e);
 /* Whether an index consists of pieces that are loaded faster than lane by lane; zeros where the mask (NULL: all) says no. */
-int vy_llvm_has_pieces(vy_emitter *e, uint32_t memory, uint32_t index, LLVMValueRef mask, vy_known *k);
-LLVMValueRef vy_llvm_load_pieces(vy_emitter *e, uint32_t memory, const vy_known *k, LLVMValueRef mask);
-/* Whether a loop makes few trips, all known where the chunk is; and writes it trip by trip, or gives 0. */
-int vy_llvm_may_be_trips(const vy_emitter *e, uint32_t loop);
-int vy_llvm_trips(vy_emitter *e, uint32_t loop);
+int vy_llvm_has_pieces(vy_emitter *e, uint32_t memory, uint32_t index, LLVMValueRef mask, vy_lane_affine *k);
+LLVMValueRef vy_llvm_load_pieces(vy_emitter *e, uint32_t memory, const vy_lane_affine *k, LLVMValueRef mask);
+/* Whether a loop makes few trips, all known where the gang is; and writes it trip by trip, or gives 0. */
+int vy_llvm_is_unrollable_loop(const vy_emitter *e, uint32_t loop);
+int vy_llvm_unroll_loop(vy_emitter *e, uint32_t loop);
 
 /* ---- masks ---- */
 
@@ -287,63 +287,65 @@ LLVMValueRef vy_llvm_load_row(vy_emitter *e, uint32_t expr, uint32_t k); /* one 
 void vy_llvm_store(vy_emitter *e, uint32_t stmt);
 uint64_t vy_llvm_size(vyre_type type); /* bytes of an element */
 /* Whether lanes of a value are best stored one by one, and that: those that execute, in their order. The memory is none of a lane's own. */
-int vy_llvm_is_apart(const vy_emitter *e, LLVMValueRef value);
-void vy_llvm_store_apart(vy_emitter *e, uint32_t memory, LLVMValueRef index, LLVMValueRef value);
+int vy_llvm_is_narrow_scatter(const vy_emitter *e, LLVMValueRef value);
+void vy_llvm_scatter_narrow(vy_emitter *e, uint32_t memory, LLVMValueRef index, LLVMValueRef value);
 /* Whether lanes lie side by side; then load_first and store_first access them, as far as the mask allows. */
 int vy_llvm_is_contiguous(const vy_emitter *e, uint32_t memory, uint32_t index);
-LLVMValueRef vy_llvm_load_first(vy_emitter *e, uint32_t memory, uint32_t index);
-void vy_llvm_store_first(vy_emitter *e, uint32_t memory, LLVMValueRef value, uint32_t index);
+LLVMValueRef vy_llvm_load_contiguous(vy_emitter *e, uint32_t memory, uint32_t index);
+void vy_llvm_store_contiguous(vy_emitter *e, uint32_t memory, LLVMValueRef value, uint32_t index);
 LLVMValueRef vy_llvm_base(vy_emitter *e, uint32_t memory);                        /* of the first element */
 LLVMValueRef vy_llvm_address(vy_emitter *e, uint32_t memory, LLVMValueRef index); /* of an element, or of each lane's */
 
 /* ---- words ---- */
 
 /* An `or` of four bytes that is a word of memory, or NULL: then, and where the word cannot be loaded as one, it is `otherwise`. */
-LLVMValueRef vy_llvm_word(vy_emitter *e, const vy_expr *x, LLVMValueRef (*otherwise)(vy_emitter *e, const vy_expr *x));
+LLVMValueRef vy_llvm_combine_loads(vy_emitter *e, const vy_expr *x,
+                                   LLVMValueRef (*otherwise)(vy_emitter *e, const vy_expr *x));
 /* Words of 32 bits from anywhere, for the lanes that execute. */
 LLVMValueRef vy_llvm_gather_words(vy_emitter *e, LLVMValueRef at);
 
 /* ---- runs ---- */
 
-void vy_llvm_plan_runs(vy_emitter *e);
+void vy_llvm_plan_contiguous_checks(vy_emitter *e);
 /* Whether it is worth to ask. */
-int vy_llvm_may_run(const vy_emitter *e, uint32_t memory, uint32_t index);
+int vy_llvm_may_be_contiguous(const vy_emitter *e, uint32_t memory, uint32_t index);
 /* i1: the lanes, also those that do not execute, lie side by side as far as the next two care. mask: of the access, NULL for all. */
-LLVMValueRef vy_llvm_is_run(vy_emitter *e, LLVMValueRef index, LLVMValueRef mask);
-LLVMValueRef vy_llvm_load_run(vy_emitter *e, uint32_t memory, LLVMValueRef index, LLVMValueRef mask);
-void vy_llvm_store_run(vy_emitter *e, uint32_t memory, LLVMValueRef index, LLVMValueRef value, LLVMValueRef mask);
+LLVMValueRef vy_llvm_is_contiguous_dyn(vy_emitter *e, LLVMValueRef index, LLVMValueRef mask);
+LLVMValueRef vy_llvm_load_contiguous_dyn(vy_emitter *e, uint32_t memory, LLVMValueRef index, LLVMValueRef mask);
+void vy_llvm_store_contiguous_dyn(vy_emitter *e, uint32_t memory, LLVMValueRef index, LLVMValueRef value,
+                                  LLVMValueRef mask);
 
 /* ---- atomics ---- */
 
 void vy_llvm_atomic(vy_emitter *e, uint32_t stmt);
 /* Before the code is written: memory to take lanes apart in, and the buffers of which a thread may have its own. */
 void vy_llvm_plan_atomics(vy_emitter *e);
-uint64_t vy_llvm_take(vy_emitter *e, uint64_t bytes); /* of the frame's memory: where it lies */
+uint64_t vy_llvm_alloc_spill(vy_emitter *e, uint64_t bytes); /* of the frame's memory: where it lies */
 
 /* ---- statements ---- */
 
-/* [first, end), in the current chunk. */
+/* [first, end), in the current gang. */
 void vy_llvm_statements(vy_emitter *e, uint32_t first, uint32_t end);
 /* The whole body, whatever meets in it. */
-void vy_llvm_phases(vy_emitter *e);
-void vy_llvm_plan_phases(vy_emitter *e);
+void vy_llvm_emit_regions(vy_emitter *e);
+void vy_llvm_plan_regions(vy_emitter *e);
 /* Finds jumps and meetings; whether some return before others. */
 int vy_llvm_plan_jumps(vy_emitter *e);
-/* Whether a statement of a block with meetings is for the workgroup, and ends a stretch. */
-int vy_llvm_separates(const vy_emitter *e, uint32_t index);
-/* Of a loop with meetings: whether some leave a trip before others, and whether a later stretch of the trip must know who. */
-int vy_llvm_some_leave(const vy_emitter *e, uint32_t loop);
+/* Whether a statement of a block with meetings is for the workgroup, and ends a region. */
+int vy_llvm_ends_region(const vy_emitter *e, uint32_t index);
+/* Of a loop with meetings: whether some leave a trip before others, and whether a later region of the trip must know who. */
+int vy_llvm_has_divergent_exit(const vy_emitter *e, uint32_t loop);
 int vy_llvm_keeps_left(const vy_emitter *e, uint32_t loop);
-/* A loop over the chunks of the workgroup around what `inside` writes. */
-void vy_llvm_chunks(vy_emitter *e, void (*inside)(vy_emitter *e, const void *user), const void *user);
-/* Around stretches: what all invocations agree on, a scalar. */
-LLVMValueRef vy_llvm_agreed(vy_emitter *e, uint32_t expr);
+/* A loop over the gangs of the workgroup around what `inside` writes. */
+void vy_llvm_gangs(vy_emitter *e, void (*inside)(vy_emitter *e, const void *user), const void *user);
+/* Around regions: what all invocations agree on, a scalar. */
+LLVMValueRef vy_llvm_uniform_across_group(vy_emitter *e, uint32_t expr);
 /* The steps of a `for`: whether there is a first trip, and after a trip whether there is another; the variable is advanced. Scalars or lanes. */
 LLVMValueRef vy_llvm_for_enters(vy_emitter *e, const vy_stmt *s, LLVMValueRef from, LLVMValueRef to, LLVMValueRef step);
 LLVMValueRef vy_llvm_for_next(vy_emitter *e, const vy_stmt *s, LLVMValueRef now, LLVMValueRef to, LLVMValueRef step,
                               LLVMValueRef *next);
 void vy_llvm_collective(vy_emitter *e, uint32_t stmt);
-/* Of a workgroup of one invocation, in the current chunk. */
+/* Of a workgroup of one invocation, in the current gang. */
 void vy_llvm_collective_alone(vy_emitter *e, uint32_t stmt);
 
 #endif

@@ -15,7 +15,7 @@
  * (mask-sum-loop). A choice between y + 1 and y is not turned into any of these. */
 #include "emit/llvm/errata.h"
 
-#include "backends/cpu/features.h"
+#include "base/cpu_features.h"
 #include "emit/llvm/emitter.h"
 
 #include <string.h>
@@ -96,7 +96,7 @@ static LLVMValueRef load_part(vy_emitter *e, const masked_load *load, unsigned f
     if (!set)
         return otherwise;
     if (first)
-        at = vy_llvm_at(e, at, vy_llvm_number(e, 64, (uint64_t)first * load->bits / 8));
+        at = vy_llvm_offset_pointer(e, at, vy_llvm_number(e, 64, (uint64_t)first * load->bits / 8));
     LLVMValueRef mask = LLVMConstVector(lanes, count), value;
     if (LLVMConstIntGetZExtValue(lanes[0]) && LLVMConstIntGetZExtValue(lanes[count - 1])) {
         value = LLVMBuildLoad2(e->builder, type, at, "");

@@ -1,6 +1,6 @@
 /* Loads.
  *
- * The index decides: the same for all, or for all lanes of a chunk, is a scalar access; a stride of one a vector access at the index of the first lane; anything else
+ * The index decides: the same for all, or for all lanes of a gang, is a scalar access; a stride of one a vector access at the index of the first lane; anything else
  * a gather. Where lanes are masked a vector access is tried with all of them first: masks are mostly full. */
 #include "emit/llvm/address.h"
 
@@ -23,10 +23,10 @@ static LLVMValueRef scalar_load_if(vy_emitter *e, LLVMTypeRef type, uint32_t mem
     LLVMBasicBlockRef before = LLVMGetInsertBlock(e->builder), yes = vy_llvm_block(e, "load"),
                       end = vy_llvm_block(e, "loaded");
     LLVMBuildCondBr(e->builder, condition, yes, end);
-    vy_llvm_start(e, yes);
+    vy_llvm_position_at(e, yes);
     LLVMValueRef loaded = vy_llvm_plain_load(e, type, vy_llvm_address(e, memory, index), vy_llvm_alignment(e, memory));
-    vy_llvm_go(e, end);
-    vy_llvm_start(e, end);
+    vy_llvm_branch_to(e, end);
+    vy_llvm_position_at(e, end);
     LLVMValueRef phi = LLVMBuildPhi(e->builder, type, "");
     LLVMAddIncoming(phi, (LLVMValueRef[]){LLVMConstNull(type), loaded}, (LLVMBasicBlockRef[]){before, yes}, 2);
     return phi;
@@ -40,7 +40,7 @@ static LLVMValueRef load_rows(vy_emitter *e, LLVMTypeRef type, const LLVMValueRe
                               unsigned alignment) {
     LLVMValueRef rows[VY_LLVM_ROWS];
     for (uint32_t k = 0; k < e->row_count; k++)
-        rows[k] = mask ? masked_load(e, row_type(e, type), at[k], vy_llvm_part(e, mask, k), alignment)
+        rows[k] = mask ? masked_load(e, row_type(e, type), at[k], vy_llvm_row_lanes(e, mask, k), alignment)
                        : vy_llvm_plain_load(e, row_type(e, type), at[k], alignment);
     return vy_llvm_join(e, rows);
 }
@@ -59,18 +59,18 @@ static LLVMValueRef contiguous_load(vy_emitter *e, uint32_t memory, const LLVMVa
     }
     if (mask) {
         b = vy_llvm_branch(e, all ? all : vy_llvm_all(e, mask));
-        vy_llvm_start(e, b.yes);
+        vy_llvm_position_at(e, b.yes);
     }
     vy_llvm_row_addresses(e, memory, first, NULL, at);
     LLVMValueRef whole = load_rows(e, type, at, NULL, alignment);
     if (!mask)
         return whole;
-    vy_llvm_go(e, b.end);
-    vy_llvm_start(e, b.no);
+    vy_llvm_branch_to(e, b.end);
+    vy_llvm_position_at(e, b.no);
     vy_llvm_row_addresses(e, memory, first, mask, at);
     LLVMValueRef part = load_rows(e, type, at, mask, alignment);
-    vy_llvm_go(e, b.end);
-    vy_llvm_start(e, b.end);
+    vy_llvm_branch_to(e, b.end);
+    vy_llvm_position_at(e, b.end);
     LLVMValueRef phi = LLVMBuildPhi(e->builder, LLVMTypeOf(whole), "");
     LLVMAddIncoming(phi, (LLVMValueRef[]){whole, part}, (LLVMBasicBlockRef[]){b.yes, b.no}, 2);
     return phi;
@@ -85,15 +85,15 @@ static LLVMValueRef aligned_lanes(vy_emitter *e, uint32_t memory, int64_t first)
     if (first + e->width > m->elements)
         return NULL;
     uint64_t at = (uint64_t)first * vy_llvm_size((vyre_type)m->type);
-    return vy_llvm_plain_load(e, lanes, vy_llvm_at(e, vy_llvm_base(e, memory), vy_llvm_number(e, 64, at)),
+    return vy_llvm_plain_load(e, lanes, vy_llvm_offset_pointer(e, vy_llvm_base(e, memory), vy_llvm_number(e, 64, at)),
                               vy_llvm_alignment(e, memory));
 }
 
-/* Lanes of such an array from a place that is known: pieces of what chunks stored there, so that LLVM sees the values and not the memory. NULL: another way. */
+/* Lanes of such an array from a place that is known: pieces of what gangs stored there, so that LLVM sees the values and not the memory. NULL: another way. */
 static LLVMValueRef known_load(vy_emitter *e, uint32_t memory, uint32_t index, LLVMValueRef mask) {
     if (e->program->memories.items[memory].space != VY_SPACE_WORKGROUP || e->row != e->width)
         return NULL;
-    LLVMValueRef start = vy_llvm_row(e, index, 0), places[VY_LLVM_LANES];
+    LLVMValueRef start = vy_llvm_row_base(e, index, 0), places[VY_LLVM_LANES];
     if (!LLVMIsAConstantInt(start))
         return NULL;
     int64_t first = LLVMConstIntGetSExtValue(start), ahead = first & (e->width - 1);
@@ -166,7 +166,8 @@ LLVMValueRef vy_llvm_load_row(vy_emitter *e, uint32_t expr, uint32_t k) {
     LLVMTypeRef type = vy_llvm_type(e, (vyre_type)x->type);
     if (vy_llvm_is_private(e, x->a))
         return vy_llvm_row_of_lanes(e, expr, vy_llvm_load(e, expr), k);
-    LLVMValueRef index = vy_llvm_row(e, x->b, k), condition = x->c == VY_NONE ? NULL : vy_llvm_row(e, x->c, k);
+    LLVMValueRef index = vy_llvm_row_base(e, x->b, k),
+                 condition = x->c == VY_NONE ? NULL : vy_llvm_row_base(e, x->c, k);
     condition = vy_llvm_both(e, condition, vy_llvm_row_executes(e, k));
     return condition ? scalar_load_if(e, type, x->a, index, condition)
                      : vy_llvm_plain_load(e, type, vy_llvm_address(e, x->a, index), vy_llvm_alignment(e, x->a));
@@ -189,14 +190,14 @@ static LLVMValueRef scattered_load(vy_emitter *e, LLVMTypeRef lanes, uint32_t me
 
 /* From places that may lie side by side. */
 static LLVMValueRef run_load(vy_emitter *e, LLVMTypeRef lanes, uint32_t memory, LLVMValueRef index, LLVMValueRef mask) {
-    vy_llvm_branches b = vy_llvm_branch(e, vy_llvm_is_run(e, index, mask));
-    vy_llvm_start(e, b.yes);
-    LLVMValueRef run = vy_llvm_load_run(e, memory, index, mask);
-    vy_llvm_go(e, b.end);
-    vy_llvm_start(e, b.no);
+    vy_llvm_branches b = vy_llvm_branch(e, vy_llvm_is_contiguous_dyn(e, index, mask));
+    vy_llvm_position_at(e, b.yes);
+    LLVMValueRef run = vy_llvm_load_contiguous_dyn(e, memory, index, mask);
+    vy_llvm_branch_to(e, b.end);
+    vy_llvm_position_at(e, b.no);
     LLVMValueRef scattered = scattered_load(e, lanes, memory, index, mask);
-    vy_llvm_go(e, b.end);
-    vy_llvm_start(e, b.end);
+    vy_llvm_branch_to(e, b.end);
+    vy_llvm_position_at(e, b.end);
     LLVMValueRef phi = LLVMBuildPhi(e->builder, lanes, "");
     LLVMAddIncoming(phi, (LLVMValueRef[]){run, scattered}, (LLVMBasicBlockRef[]){b.yes, b.no}, 2);
     return phi;
@@ -206,7 +207,7 @@ static LLVMValueRef run_load(vy_emitter *e, LLVMTypeRef lanes, uint32_t memory, 
 static LLVMValueRef anywhere_load(vy_emitter *e, const vy_expr *x, LLVMValueRef mask) {
     LLVMTypeRef lanes = vy_llvm_lanes(e, vy_llvm_type(e, (vyre_type)x->type));
     LLVMValueRef index = vy_llvm_expr(e, x->b);
-    if (vy_llvm_is_lanes(index) && !vy_llvm_has_stride(e, x->b) && vy_llvm_may_run(e, x->a, x->b))
+    if (vy_llvm_is_lanes(index) && !vy_llvm_has_stride(e, x->b) && vy_llvm_may_be_contiguous(e, x->a, x->b))
         return run_load(e, lanes, x->a, index, mask);
     return scattered_load(e, lanes, x->a, vy_llvm_splat(e, index), mask);
 }
@@ -217,11 +218,11 @@ static LLVMValueRef lucky_load(vy_emitter *e, const vy_expr *x, LLVMValueRef mas
     unsigned alignment = vy_llvm_alignment(e, x->a);
     if (e->is_part)
         return scattered_load(e, vy_llvm_lanes(e, type), x->a, vy_llvm_expr_lanes(e, x->b), mask);
-    LLVMValueRef at[VY_LLVM_ROWS], fits = !mask ? NULL : all ? all : vy_llvm_all(e, mask), lucky;
+    LLVMValueRef at[VY_LLVM_ROWS], stride_guard = !mask ? NULL : all ? all : vy_llvm_all(e, mask), lucky;
     for (uint32_t k = 0; k < e->row_count; k++)
-        at[k] = vy_llvm_address(e, x->a, vy_llvm_may_row(e, x->b, k, &fits));
-    vy_llvm_branches b = vy_llvm_branch(e, fits);
-    vy_llvm_start(e, b.yes);
+        at[k] = vy_llvm_address(e, x->a, vy_llvm_guarded_row_base(e, x->b, k, &stride_guard));
+    vy_llvm_branches b = vy_llvm_branch(e, stride_guard);
+    vy_llvm_position_at(e, b.yes);
     if (stride) {
         lucky = load_rows(e, type, at, NULL, alignment);
     } else {
@@ -229,13 +230,13 @@ static LLVMValueRef lucky_load(vy_emitter *e, const vy_expr *x, LLVMValueRef mas
             at[k] = vy_llvm_plain_load(e, type, at[k], alignment);
         lucky = vy_llvm_lanes_of(e, at, 0);
     }
-    vy_llvm_go(e, b.end);
-    vy_llvm_start(e, b.no);
+    vy_llvm_branch_to(e, b.end);
+    vy_llvm_position_at(e, b.no);
     /* Nothing else is asked: what lanes are computed of is only needed here then, and only computed here. */
     LLVMValueRef other = scattered_load(e, LLVMTypeOf(lucky), x->a, vy_llvm_expr_lanes(e, x->b), mask);
     LLVMBasicBlockRef from = LLVMGetInsertBlock(e->builder);
-    vy_llvm_go(e, b.end);
-    vy_llvm_start(e, b.end);
+    vy_llvm_branch_to(e, b.end);
+    vy_llvm_position_at(e, b.end);
     LLVMValueRef phi = LLVMBuildPhi(e->builder, LLVMTypeOf(lucky), "");
     LLVMAddIncoming(phi, (LLVMValueRef[]){lucky, other}, (LLVMBasicBlockRef[]){b.yes, from}, 2);
     return phi;
@@ -255,7 +256,7 @@ static int are_inside(const vy_emitter *e, uint32_t memory, const LLVMValueRef *
 static LLVMValueRef load_lanes(vy_emitter *e, const vy_expr *x, LLVMValueRef condition, LLVMValueRef all) {
     LLVMValueRef mask = condition ? vy_llvm_both(e, e->mask, vy_llvm_splat(e, condition)) : e->mask;
     uint64_t stride;
-    vy_known k;
+    vy_lane_affine k;
     all = e->mask ? NULL : all;
     if (vy_llvm_is_private(e, x->a))
         return anywhere_load(e, x, mask);
@@ -268,7 +269,7 @@ static LLVMValueRef load_lanes(vy_emitter *e, const vy_expr *x, LLVMValueRef con
     }
     if (vy_llvm_has_pieces(e, x->a, x->b, mask, &k))
         return vy_llvm_load_pieces(e, x->a, &k, mask);
-    if (!vy_stride_of(e->uniform, x->b, &stride) && vy_llvm_may_stride(e, x->b, &stride) && stride <= 1)
+    if (!vy_stride_of(e->uniform, x->b, &stride) && vy_llvm_guarded_stride(e, x->b, &stride) && stride <= 1)
         return lucky_load(e, x, mask, all, stride);
     return anywhere_load(e, x, mask);
 }
@@ -290,7 +291,7 @@ LLVMValueRef vy_llvm_load(vy_emitter *e, uint32_t expr) {
     }
     if (is_one_load(e, x))
         return load_by_rows(e, expr);
-    return load_lanes(e, x, condition, condition ? vy_llvm_holds(e, x->c) : NULL);
+    return load_lanes(e, x, condition, condition ? vy_llvm_all_true(e, x->c) : NULL);
 }
 
 /* Where a load gives zeros, so does a choice between it and zero: one condition more. */
@@ -300,9 +301,9 @@ LLVMValueRef vy_llvm_load_or_zero(vy_emitter *e, const vy_expr *select) {
         vy_expr_sameness(e->uniform, select->a) != VY_SAME_NOWHERE || is_one_load(e, x) ||
         vy_llvm_shape_of(e, x->b) == VY_LLVM_SCALAR || vy_llvm_is_private(e, x->a))
         return NULL;
-    LLVMValueRef condition = vy_llvm_expr_lanes(e, select->a), all = vy_llvm_holds(e, select->a);
+    LLVMValueRef condition = vy_llvm_expr_lanes(e, select->a), all = vy_llvm_all_true(e, select->a);
     if (x->c != VY_NONE) {
-        LLVMValueRef also = all ? vy_llvm_holds(e, x->c) : NULL;
+        LLVMValueRef also = all ? vy_llvm_all_true(e, x->c) : NULL;
         condition = vy_llvm_both(e, condition, vy_llvm_expr_lanes(e, x->c));
         all = also ? LLVMBuildAnd(e->builder, all, also, "") : NULL;
     }
@@ -313,7 +314,7 @@ LLVMValueRef vy_llvm_gather_words(vy_emitter *e, LLVMValueRef at) {
     return gather(e, vy_llvm_lanes(e, vy_llvm_int(e, 32)), at, e->mask, 1);
 }
 
-LLVMValueRef vy_llvm_load_first(vy_emitter *e, uint32_t memory, uint32_t index) {
-    LLVMValueRef first = vy_llvm_row(e, index, 0);
+LLVMValueRef vy_llvm_load_contiguous(vy_emitter *e, uint32_t memory, uint32_t index) {
+    LLVMValueRef first = vy_llvm_row_base(e, index, 0);
     return contiguous_load(e, memory, &first, e->mask, NULL);
 }

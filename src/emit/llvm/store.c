@@ -15,15 +15,15 @@ static void store_rows(vy_emitter *e, LLVMValueRef value, const LLVMValueRef *at
                        unsigned alignment) {
     for (uint32_t k = 0; k < e->row_count; k++)
         if (mask)
-            masked_store(e, vy_llvm_part(e, value, k), at[k], vy_llvm_part(e, mask, k), alignment);
+            masked_store(e, vy_llvm_row_lanes(e, value, k), at[k], vy_llvm_row_lanes(e, mask, k), alignment);
         else
-            plain_store(e, vy_llvm_part(e, value, k), at[k], alignment);
+            plain_store(e, vy_llvm_row_lanes(e, value, k), at[k], alignment);
 }
 
 /* Bytes of a line, which is written whole or read before; of the least store that goes past the caches. Allocators align to the latter. */
 enum { LINE = 64, STREAM_LEAST = 16 };
 
-/* Whether a line that one chunk begins is ended by the next one, before there is no place for it any more where lines wait to be whole. */
+/* Whether a line that one gang begins is ended by the next one, before there is no place for it any more where lines wait to be whole. */
 static int goes_on(const vy_emitter *e) {
     return e->program->workgroup[1] * e->program->workgroup[2] == 1;
 }
@@ -44,7 +44,7 @@ static void stream_rows(vy_emitter *e, LLVMValueRef value, const LLVMValueRef *a
     LLVMMetadataRef one = LLVMValueAsMetadata(vy_llvm_number(e, 32, 1));
     LLVMValueRef node = LLVMMetadataAsValue(e->context, LLVMMDNodeInContext2(e->context, &one, 1));
     for (uint32_t k = 0; k < e->row_count; k++) {
-        LLVMValueRef store = LLVMBuildStore(e->builder, vy_llvm_part(e, value, k), at[k]);
+        LLVMValueRef store = LLVMBuildStore(e->builder, vy_llvm_row_lanes(e, value, k), at[k]);
         LLVMSetAlignment(store, alignment);
         LLVMSetMetadata(store, LLVMGetMDKindIDInContext(e->context, kind, sizeof kind - 1), node);
     }
@@ -56,10 +56,10 @@ static void stream_if_aligned(vy_emitter *e, LLVMValueRef value, const LLVMValue
     LLVMBasicBlockRef yes = vy_llvm_block(e, "aligned"), no = vy_llvm_block(e, "not_aligned");
     LLVMValueRef below = LLVMBuildAnd(e->builder, low, vy_llvm_number(e, 64, alignment - 1), "");
     LLVMBuildCondBr(e->builder, LLVMBuildICmp(e->builder, LLVMIntEQ, below, vy_llvm_number(e, 64, 0), ""), yes, no);
-    vy_llvm_start(e, yes);
+    vy_llvm_position_at(e, yes);
     stream_rows(e, value, at, alignment);
-    vy_llvm_go(e, end);
-    vy_llvm_start(e, no);
+    vy_llvm_branch_to(e, end);
+    vy_llvm_position_at(e, no);
 }
 
 /* All lanes store. */
@@ -72,18 +72,18 @@ static void whole_store(vy_emitter *e, uint32_t memory, LLVMValueRef value, cons
     LLVMBasicBlockRef streams = vy_llvm_block(e, "streams"), plain = vy_llvm_block(e, "plain"),
                       end = vy_llvm_block(e, "stored");
     LLVMBuildCondBr(e->builder, e->cached, plain, streams);
-    vy_llvm_start(e, streams);
+    vy_llvm_position_at(e, streams);
     LLVMValueRef low = vy_llvm_number(e, 64, 0);
     for (uint32_t k = 0; k < e->row_count; k++)
         low = LLVMBuildOr(e->builder, low, LLVMBuildPtrToInt(e->builder, at[k], vy_llvm_int(e, 64), ""), "");
     stream_if_aligned(e, value, at, low, stream, end);
     if (stream > STREAM_LEAST && goes_on(e))
         stream_if_aligned(e, value, at, low, STREAM_LEAST, end);
-    vy_llvm_go(e, plain);
-    vy_llvm_start(e, plain);
+    vy_llvm_branch_to(e, plain);
+    vy_llvm_position_at(e, plain);
     store_rows(e, value, at, NULL, alignment);
-    vy_llvm_go(e, end);
-    vy_llvm_start(e, end);
+    vy_llvm_branch_to(e, end);
+    vy_llvm_position_at(e, end);
 }
 
 static void contiguous_store(vy_emitter *e, uint32_t memory, LLVMValueRef value, const LLVMValueRef *first) {
@@ -96,23 +96,23 @@ static void contiguous_store(vy_emitter *e, uint32_t memory, LLVMValueRef value,
     }
     if (e->mask) {
         b = vy_llvm_branch(e, vy_llvm_all(e, e->mask));
-        vy_llvm_start(e, b.yes);
+        vy_llvm_position_at(e, b.yes);
     }
     vy_llvm_row_addresses(e, memory, first, NULL, at);
     whole_store(e, memory, value, at);
     if (!e->mask)
         return;
-    vy_llvm_go(e, b.end);
-    vy_llvm_start(e, b.no);
+    vy_llvm_branch_to(e, b.end);
+    vy_llvm_position_at(e, b.no);
     vy_llvm_row_addresses(e, memory, first, e->mask, at);
     store_rows(e, value, at, e->mask, vy_llvm_alignment(e, memory));
-    vy_llvm_go(e, b.end);
-    vy_llvm_start(e, b.end);
+    vy_llvm_branch_to(e, b.end);
+    vy_llvm_position_at(e, b.end);
 }
 
 static void scatter(vy_emitter *e, uint32_t memory, LLVMValueRef index, LLVMValueRef value) {
-    if (!vy_llvm_is_private(e, memory) && vy_llvm_is_apart(e, value)) {
-        vy_llvm_store_apart(e, memory, index, value);
+    if (!vy_llvm_is_private(e, memory) && vy_llvm_is_narrow_scatter(e, value)) {
+        vy_llvm_scatter_narrow(e, memory, index, value);
         return;
     }
     LLVMValueRef at = vy_llvm_address(e, memory, index), all = LLVMConstAllOnes(vy_llvm_lanes(e, vy_llvm_int(e, 1)));
@@ -123,14 +123,14 @@ static void scatter(vy_emitter *e, uint32_t memory, LLVMValueRef index, LLVMValu
 
 /* To places that may lie side by side. */
 static void run_store(vy_emitter *e, uint32_t memory, LLVMValueRef index, LLVMValueRef value) {
-    vy_llvm_branches b = vy_llvm_branch(e, vy_llvm_is_run(e, index, e->mask));
-    vy_llvm_start(e, b.yes);
-    vy_llvm_store_run(e, memory, index, value, e->mask);
-    vy_llvm_go(e, b.end);
-    vy_llvm_start(e, b.no);
+    vy_llvm_branches b = vy_llvm_branch(e, vy_llvm_is_contiguous_dyn(e, index, e->mask));
+    vy_llvm_position_at(e, b.yes);
+    vy_llvm_store_contiguous_dyn(e, memory, index, value, e->mask);
+    vy_llvm_branch_to(e, b.end);
+    vy_llvm_position_at(e, b.no);
     scatter(e, memory, index, value);
-    vy_llvm_go(e, b.end);
-    vy_llvm_start(e, b.end);
+    vy_llvm_branch_to(e, b.end);
+    vy_llvm_position_at(e, b.end);
 }
 
 void vy_llvm_store(vy_emitter *e, uint32_t stmt) {
@@ -157,13 +157,13 @@ void vy_llvm_store(vy_emitter *e, uint32_t stmt) {
         LLVMValueRef first[VY_LLVM_ROWS];
         vy_llvm_first_indices(e, s->a, first);
         contiguous_store(e, s->memory, value, first);
-    } else if (vy_llvm_is_lanes(index) && !vy_llvm_has_stride(e, s->a) && vy_llvm_may_run(e, s->memory, s->a))
+    } else if (vy_llvm_is_lanes(index) && !vy_llvm_has_stride(e, s->a) && vy_llvm_may_be_contiguous(e, s->memory, s->a))
         run_store(e, s->memory, index, value);
     else
         scatter(e, s->memory, vy_llvm_splat(e, index), value);
 }
 
-void vy_llvm_store_first(vy_emitter *e, uint32_t memory, LLVMValueRef value, uint32_t index) {
-    LLVMValueRef first = vy_llvm_row(e, index, 0);
+void vy_llvm_store_contiguous(vy_emitter *e, uint32_t memory, LLVMValueRef value, uint32_t index) {
+    LLVMValueRef first = vy_llvm_row_base(e, index, 0);
     contiguous_store(e, memory, value, &first);
 }

@@ -1,13 +1,13 @@
 /* Expressions and variables. */
-#include "backends/cpu/kernel.h"
 #include "emit/llvm/emitter.h"
+#include "emit/llvm/kernel_abi.h"
 #include "ir/eval.h"
 
 #include <string.h>
 
 /* ---- what is known ---- */
 
-int vy_llvm_parts(const vy_emitter *e, uint32_t expr) {
+int vy_llvm_is_divergent(const vy_emitter *e, uint32_t expr) {
     return expr != VY_NONE && e->group_size > 1 && vy_expr_sameness(e->uniform, expr) == VY_SAME_NOWHERE;
 }
 
@@ -25,7 +25,7 @@ int vy_llvm_is_whole(const vy_emitter *e, uint32_t expr) {
         return 1;
     const vy_expr *x = &e->program->exprs.items[expr];
     if (x->kind == VY_EXPR_VARIABLE)
-        return e->slots[x->a].is_whole || e->slots[x->a].home == VY_HOME_AGAIN;
+        return e->slots[x->a].is_whole || e->slots[x->a].storage == VY_STORAGE_REMAT;
     if (x->kind == VY_EXPR_LOAD)
         return !e->mask && vy_llvm_is_whole(e, x->b) && vy_llvm_is_whole(e, x->c);
     return x->kind != VY_EXPR_OP ||
@@ -38,16 +38,16 @@ static vyre_type type_of(const vy_emitter *e, uint32_t variable) {
     return (vyre_type)e->program->variables.items[variable].type;
 }
 
-/* One vector for each chunk. On the stack LLVM knows that nobody reads it later, and of chunks that are written out it makes registers. */
+/* One vector for each gang. On the stack LLVM knows that nobody reads it later, and of gangs that are written out it makes registers. */
 static LLVMValueRef spilled_at(vy_emitter *e, uint32_t variable) {
-    vy_slot *slot = &e->slots[variable];
+    vy_value_slot *slot = &e->slots[variable];
     uint64_t bytes = e->width * vy_llvm_size(type_of(e, variable));
-    LLVMValueRef chunk = LLVMBuildZExt(e->builder, e->chunk, vy_llvm_int(e, 64), "");
-    LLVMValueRef offset = LLVMBuildMul(e->builder, chunk, vy_llvm_number(e, 64, bytes), "");
+    LLVMValueRef gang = LLVMBuildZExt(e->builder, e->gang, vy_llvm_int(e, 64), "");
+    LLVMValueRef offset = LLVMBuildMul(e->builder, gang, vy_llvm_number(e, 64, bytes), "");
     if (slot->is_on_stack)
-        return vy_llvm_at(e, slot->stack, offset);
+        return vy_llvm_offset_pointer(e, slot->stack, offset);
     LLVMValueRef start = vy_llvm_number(e, 64, e->slots[variable].offset);
-    return vy_llvm_at(e, e->spill, LLVMBuildAdd(e->builder, offset, start, ""));
+    return vy_llvm_offset_pointer(e, e->spill, LLVMBuildAdd(e->builder, offset, start, ""));
 }
 
 /* Vectors of many lanes would be thought aligned to their size, which the frame's memory is not. */
@@ -57,14 +57,14 @@ static unsigned spill_alignment(const vy_emitter *e, uint32_t variable) {
 }
 
 static void make_stack(vy_emitter *e, uint32_t variable) {
-    uint64_t bytes = (uint64_t)e->chunks * e->width * vy_llvm_size(type_of(e, variable));
-    e->slots[variable].stack = vy_llvm_place(e, LLVMArrayType2(vy_llvm_int(e, 8), bytes), "kept");
+    uint64_t bytes = (uint64_t)e->gangs * e->width * vy_llvm_size(type_of(e, variable));
+    e->slots[variable].stack = vy_llvm_alloca(e, LLVMArrayType2(vy_llvm_int(e, 8), bytes), "kept");
     LLVMSetAlignment(e->slots[variable].stack, VY_CPU_ALIGNMENT);
 }
 
-/* The code of a chunk computes with a copy, which LLVM keeps in registers. Bools are bytes in memory. */
+/* The code of a gang computes with a copy, which LLVM keeps in registers. Bools are bytes in memory. */
 static void bring(vy_emitter *e, uint32_t variable) {
-    vy_slot *slot = &e->slots[variable];
+    vy_value_slot *slot = &e->slots[variable];
     uint32_t *here = VY_PUSH(&e->here);
     int is_bool = type_of(e, variable) == VYRE_TYPE_BOOL;
     if (!here) {
@@ -74,7 +74,7 @@ static void bring(vy_emitter *e, uint32_t variable) {
     if (slot->is_on_stack && !slot->stack)
         make_stack(e, variable);
     LLVMBasicBlockRef now = LLVMGetInsertBlock(e->builder);
-    LLVMPositionBuilderBefore(e->builder, LLVMGetBasicBlockTerminator(e->chunk_start));
+    LLVMPositionBuilderBefore(e->builder, LLVMGetBasicBlockTerminator(e->gang_start));
     *here = variable;
     slot->is_here = 1;
     slot->memory = spilled_at(e, variable);
@@ -86,13 +86,13 @@ static void bring(vy_emitter *e, uint32_t variable) {
     if (is_bool)
         value = LLVMBuildICmp(e->builder, LLVMIntNE, value, LLVMConstNull(LLVMTypeOf(value)), "");
     LLVMBuildStore(e->builder, value, slot->place);
-    vy_llvm_start(e, now);
+    vy_llvm_position_at(e, now);
 }
 
-void vy_llvm_put_back(vy_emitter *e) {
+void vy_llvm_writeback(vy_emitter *e) {
     for (size_t i = 0; i < e->here.count; i++) {
         uint32_t variable = e->here.items[i];
-        vy_slot *slot = &e->slots[variable];
+        vy_value_slot *slot = &e->slots[variable];
         if (slot->is_changed) {
             LLVMTypeRef lanes = vy_llvm_lanes(e, vy_llvm_type(e, type_of(e, variable)));
             LLVMValueRef value = LLVMBuildLoad2(e->builder, lanes, slot->place, "");
@@ -107,15 +107,15 @@ void vy_llvm_put_back(vy_emitter *e) {
 
 static LLVMTypeRef place_type(vy_emitter *e, uint32_t variable) {
     LLVMTypeRef type = vy_llvm_type(e, type_of(e, variable));
-    return e->slots[variable].home == VY_HOME_SCALAR ? type : vy_llvm_lanes(e, type);
+    return e->slots[variable].storage == VY_STORAGE_SCALAR ? type : vy_llvm_lanes(e, type);
 }
 
 static LLVMValueRef place_of(vy_emitter *e, uint32_t variable) {
-    vy_slot *slot = &e->slots[variable];
+    vy_value_slot *slot = &e->slots[variable];
     if (!slot->place)
-        slot->place = vy_llvm_place(e, place_type(e, variable),
-                                    vy_name_text(e->program, e->program->variables.items[variable].name));
-    if (slot->home == VY_HOME_SPILL && !slot->is_here)
+        slot->place = vy_llvm_alloca(e, place_type(e, variable),
+                                     vy_name_text(e->program, e->program->variables.items[variable].name));
+    if (slot->storage == VY_STORAGE_SPILL && !slot->is_here)
         bring(e, variable);
     return slot->place;
 }
@@ -124,7 +124,7 @@ LLVMValueRef vy_llvm_variable(vy_emitter *e, uint32_t variable) {
     uint32_t param = variable - e->body->first_variable;
     if (param < e->program->param_count)
         return e->params[param];
-    if (e->slots[variable].home == VY_HOME_AGAIN)
+    if (e->slots[variable].storage == VY_STORAGE_REMAT)
         return vy_llvm_expr(e, e->slots[variable].made_of);
     return LLVMBuildLoad2(e->builder, place_type(e, variable), place_of(e, variable), "");
 }
@@ -136,12 +136,12 @@ static void put(vy_emitter *e, uint32_t variable, LLVMValueRef value) {
 
 void vy_llvm_declare(vy_emitter *e, uint32_t variable, LLVMValueRef value) {
     e->slots[variable].depth = e->depth;
-    put(e, variable, e->slots[variable].home == VY_HOME_SCALAR ? value : vy_llvm_splat(e, value));
+    put(e, variable, e->slots[variable].storage == VY_STORAGE_SCALAR ? value : vy_llvm_splat(e, value));
 }
 
 void vy_llvm_assign(vy_emitter *e, uint32_t variable, LLVMValueRef value) {
-    const vy_slot *slot = &e->slots[variable];
-    if (slot->home == VY_HOME_SCALAR) {
+    const vy_value_slot *slot = &e->slots[variable];
+    if (slot->storage == VY_STORAGE_SCALAR) {
         put(e, variable, value);
         return;
     }
@@ -160,26 +160,26 @@ static int is_by_rows(const vy_emitter *e, uint32_t expr) {
 
 /* A `let` is what it was declared as wherever it is seen, so its rows are, too. */
 void vy_llvm_define(vy_emitter *e, const vy_stmt *s) {
-    vy_slot *slot = &e->slots[s->variable];
+    vy_value_slot *slot = &e->slots[s->variable];
     uint64_t stride = 0;
-    if (slot->home == VY_HOME_AGAIN)
+    if (slot->storage == VY_STORAGE_REMAT)
         return;
-    int has_rows = e->row && slot->home == VY_HOME_LANES && vy_variable_stride(e->uniform, s->variable, &stride);
-    int may_have = !has_rows && s->kind == VY_STMT_LET && slot->home == VY_HOME_LANES &&
-                   type_of(e, s->variable) == VYRE_TYPE_U32 && vy_llvm_may_stride(e, s->a, &stride);
-    LLVMValueRef rows[VY_LLVM_ROWS] = {NULL}, holds = NULL, fits = NULL;
+    int has_rows = e->row && slot->storage == VY_STORAGE_LANES && vy_variable_stride(e->uniform, s->variable, &stride);
+    int may_have = !has_rows && s->kind == VY_STMT_LET && slot->storage == VY_STORAGE_LANES &&
+                   type_of(e, s->variable) == VYRE_TYPE_U32 && vy_llvm_guarded_stride(e, s->a, &stride);
+    LLVMValueRef rows[VY_LLVM_ROWS] = {NULL}, holds = NULL, stride_guard = NULL;
     for (uint32_t k = 0; (has_rows || may_have) && k < e->row_count; k++)
-        rows[k] = has_rows ? vy_llvm_row(e, s->a, k) : vy_llvm_may_row(e, s->a, k, &fits);
-    if (s->kind == VY_STMT_LET && slot->home == VY_HOME_LANES && type_of(e, s->variable) == VYRE_TYPE_BOOL)
-        holds = vy_llvm_holds(e, s->a);
+        rows[k] = has_rows ? vy_llvm_row_base(e, s->a, k) : vy_llvm_guarded_row_base(e, s->a, k, &stride_guard);
+    if (s->kind == VY_STMT_LET && slot->storage == VY_STORAGE_LANES && type_of(e, s->variable) == VYRE_TYPE_BOOL)
+        holds = vy_llvm_all_true(e, s->a);
     vy_llvm_declare(e, s->variable,
                     has_rows && is_by_rows(e, s->a) ? vy_llvm_lanes_of(e, rows, stride) : vy_llvm_expr(e, s->a));
     slot->is_whole = (uint8_t)vy_llvm_is_whole(e, s->a);
     memcpy(slot->rows, rows, sizeof rows);
-    slot->fits = fits;
-    slot->may_stride = stride;
+    slot->stride_guard = stride_guard;
+    slot->guarded_stride = stride;
     slot->holds = holds;
-    vy_llvm_remember(e, s);
+    vy_llvm_note_lane_affine(e, s);
 }
 
 /* ---- expressions ---- */
@@ -264,7 +264,7 @@ static LLVMValueRef is_nan(vy_emitter *e, const vy_expr *x) {
 /* What is more than its operands. */
 static LLVMValueRef op(vy_emitter *e, const vy_expr *x) {
     LLVMValueRef whole = x->op == VYRE_OP_SELECT ? vy_llvm_load_or_zero(e, x)
-                         : x->op == VYRE_OP_OR   ? vy_llvm_word(e, x, plain_op)
+                         : x->op == VYRE_OP_OR   ? vy_llvm_combine_loads(e, x, plain_op)
                          : x->op == VYRE_OP_GT   ? is_nan(e, x)
                                                  : NULL;
     return whole ? whole : plain_op(e, x);
@@ -276,7 +276,7 @@ static LLVMValueRef lanes_by_rows(vy_emitter *e, uint32_t expr) {
     uint64_t stride;
     (void)vy_stride_of(e->uniform, expr, &stride);
     for (uint32_t k = 0; k < e->row_count; k++)
-        rows[k] = vy_llvm_row(e, expr, k);
+        rows[k] = vy_llvm_row_base(e, expr, k);
     return vy_llvm_lanes_of(e, rows, stride);
 }
 

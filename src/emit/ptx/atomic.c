@@ -49,7 +49,7 @@ static void load_nothing(vy_ptx *e, const vy_stmt *s, vyre_type type) {
 
 static void load_or_store(vy_ptx *e, const vy_stmt *s, vyre_type type) {
     char how[48];
-    if (s->op == VYRE_ATOMIC_LOAD && (!s->result_count || vy_ptx_is_lost(e, s->variable))) {
+    if (s->op == VYRE_ATOMIC_LOAD && (!s->result_count || vy_ptx_is_dead_copy(e, s->variable))) {
         load_nothing(e, s, type);
         return;
     }
@@ -98,7 +98,7 @@ static void keep_float(vy_ptx *e, const vy_stmt *s, vyre_type type) {
     const char *bits = vy_ptx_bits(type);
     qualify(e, s, 0, how, sizeof how);
     vy_ptx_write(e, "ld.volatile.%s.%s %s, %s", vy_ptx_space(e, s->memory), bits, vy_ptx_name(e, old), at.text);
-    vy_ptx_place(e, again);
+    vy_ptx_bind_label(e, again);
     vy_ptx_move(e, seen, old);
     vy_ptx_write(e, "%s.%s %s, %s, %s", rows[s->op].name, vy_ptx_type(type), vy_ptx_name(e, kept), vy_ptx_name(e, seen),
                  vy_ptx_name(e, b));

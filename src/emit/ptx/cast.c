@@ -40,11 +40,11 @@ static vy_ptx_value cut(vy_ptx *e, vyre_type to, vy_ptx_value a) {
                         vy_ptx_literal(VYRE_TYPE_U32, bits));
     else
         VY_PTX_INSTRUCT(e, "and", "b32", d, from, vy_ptx_literal(VYRE_TYPE_U32, (1u << bits) - 1));
-    vy_ptx_part part = vy_ptx_part_of(e, a);
+    vy_ptx_subword part = vy_ptx_subword_of(e, a);
     if (part.bytes * 8u == bits) {
         part.is_all = !is_signed(to);
         part.places = 0;
-        d.part = vy_ptx_new_part(e, part);
+        d.part = vy_ptx_new_subword(e, part);
     }
     return d;
 }

@@ -27,13 +27,13 @@ static int ends_in_jump(const vy_ptx *e, uint32_t first, uint32_t end) {
 }
 
 static void write_if(vy_ptx *e, uint32_t index, const vy_stmt *s) {
-    if (e->alignment != VY_PTX_ASKED && e->asks[index - e->body->first_stmt]) {
+    if (e->alignment != VY_PTX_ALIGNMENT_UNKNOWN && e->asks[index - e->body->first_stmt]) {
         e->one_by_one = e->alignment == VY_PTX_NOT_ALIGNED;
         vy_ptx_statements(e, index + 1, s->middle);
         e->one_by_one = 0;
         return;
     }
-    if (vy_ptx_if_guarded(e, index, s))
+    if (vy_ptx_if_convert(e, index, s))
         return;
     vy_ptx_value condition = vy_ptx_expr(e, s->a);
     if (condition.is_literal) {
@@ -46,10 +46,10 @@ static void write_if(vy_ptx *e, uint32_t index, const vy_stmt *s) {
     if (s->middle != s->end) {
         if (!ends_in_jump(e, index + 1, s->middle))
             vy_ptx_jump(e, end);
-        vy_ptx_place(e, otherwise);
+        vy_ptx_bind_label(e, otherwise);
         vy_ptx_statements(e, s->middle, s->end);
     }
-    vy_ptx_place(e, end);
+    vy_ptx_bind_label(e, end);
 }
 
 /* ---- meetings ---- */
@@ -94,7 +94,7 @@ static void assign(vy_ptx *e, const vy_stmt *s) {
     vy_ptx_value guard = vy_ptx_assigns_itself_outside(e, s) ? always : e->guard;
     vy_ptx_move_if(e, guard, e->variables[s->variable], vy_ptx_assigned(e, value));
     vy_ptx_note_shift(e, s);
-    vy_ptx_note_part(e, s->variable, value);
+    vy_ptx_note_subword(e, s->variable, value);
 }
 
 static void statement(vy_ptx *e, uint32_t index, const vy_stmt *s) {
@@ -148,7 +148,7 @@ static void statement(vy_ptx *e, uint32_t index, const vy_stmt *s) {
         vy_ptx_store_wide(e, s);
         break;
     case VY_STMT_REPORT:
-        vy_ptx_report(e, s);
+        vy_ptx_record_trap(e, s);
         break;
     case VY_STMT_POLL:
         vy_ptx_poll(e, s);

@@ -1,27 +1,27 @@
 /* The state of an emission, and what its parts offer each other.
  *
- *   ptx.c      the module: declarations, the entry
- *   line.c     lines of code
- *   start.c    what is known at the start of the entry
+ *   module.c      the module: declarations, the entry
+ *   text_writer.c     lines of code
+ *   prologue.c    what is known at the start of the entry
  *   register.c registers and literals
- *   value.c    variables, expressions, ops of two words
+ *   expr.c    variables, expressions, ops of two words
  *   op.c       rows of the op table
  *   cast.c     conversions
- *   part.c     elements of words
+ *   subword.c     elements of words
  *   memory.c   loads and stores
  *   atomic.c   atomics
  *   control.c  statements
  *   for.c      loops that count by themselves
  *   while.c    and all others
- *   counted.c  which loops the driver's compiler may count
- *   aligned.c  tests of alignment
- *   guard.c    short branches
- *   index.c    where things are in the program
- *   ahead.c    loads for the next trip
- *   near.c     bytes near each other in a loop
- *   end.c      report and poll
- *   grid.c     grid barriers
- *   indirect.c grids that lie in memory: the loop around everything
+ *   loop_errata.c  which loops the driver's compiler may count
+ *   alignment_versions.c  tests of alignment
+ *   if_conversion.c    short branches
+ *   def_use.c    where things are in the program
+ *   load_pipelining.c    loads for the next trip
+ *   byte_load_combine.c     bytes near each other in a loop
+ *   trap_poll.c      report and poll
+ *   grid_barrier.c     grid barriers
+ *   indirect_grid.c grids that lie in memory: the loop around everything
  *
  * A value is a register or a literal. Registers are typed by size alone, which PTX lets every instruction of that size use: so bitcasts between f32 and u32 are
  * nothing. 8- and 16-bit integers are held in 32 bits, extended by their sign; f16 and bf16 in 16 bits; bools in predicates. Registers of temporaries
@@ -29,35 +29,35 @@
 #ifndef VY_EMIT_PTX_EMITTER_H
 #define VY_EMIT_PTX_EMITTER_H
 
+#include "analysis/interval.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "emit/ptx/ptx.h"
 #include "ir/model.h"
-#include "transform/optimize_interval.h"
 
 /* Kinds of registers: %p0 …, %h0 …, %r0 …, %d0 … */
 typedef enum vy_ptx_class { VY_PTX_PRED, VY_PTX_B16, VY_PTX_B32, VY_PTX_B64, VY_PTX_CLASS_COUNT } vy_ptx_class;
 
 /* What is known of the low bits of a value: they are an element of a word of several, or of one that an op makes of two such words. Elements that are stored together again need not be taken apart then. */
-typedef struct vy_ptx_part {
+typedef struct vy_ptx_subword {
     uint8_t bytes;     /* of the element; 0: nothing is known */
     uint8_t element;   /* which */
     uint8_t op;        /* VYRE_OP_XOR, …; VYRE_OP_COUNT: the first word itself */
     uint8_t is_all;    /* the other bits are zero */
     uint8_t places;    /* or: the value is these bytes of the first word, at their places, and zeros */
     uint64_t words[2]; /* registers, by name */
-} vy_ptx_part;
+} vy_ptx_subword;
 
 /* Of 16 bytes, which functions give and take in registers. */
 typedef struct vy_ptx_value {
-    uint8_t type;            /* vyre_type */
-    uint8_t is_literal;      /* `bits`, else the register `name` */
-    uint8_t is_variable;     /* the register of a variable that is assigned: it may change */
-    uint8_t is_opposite : 1; /* the driver's compiler may find out that it is the opposite of a number */
-    uint8_t is_above : 1;    /* a number, not below 0 */
-    uint8_t is_flag : 1;     /* an integer that may be 1 where a comparison holds, else 0; if the program has_flags */
-    uint8_t is_given : 1;    /* only the run knows it: no number that the driver's compiler could find out */
-    uint32_t part;           /* of what it is one (part.c); 0: nothing is known */
+    uint8_t type;               /* vyre_type */
+    uint8_t is_literal;         /* `bits`, else the register `name` */
+    uint8_t is_variable;        /* the register of a variable that is assigned: it may change */
+    uint8_t maybe_negated : 1;  /* the driver's compiler may find out that it is the opposite of a number */
+    uint8_t never_negative : 1; /* a number, not below 0 */
+    uint8_t maybe_bool : 1; /* an integer that may be 1 where a comparison holds, else 0; if the program has_flags */
+    uint8_t is_opaque : 1;  /* only the run knows it: no number that the driver's compiler could find out */
+    uint32_t part;          /* of what it is one (subword.c); 0: nothing is known */
     union {
         uint64_t bits;
         uint64_t name; /* "%r123" as bytes of a word, the first lowest; its number << 8 where that is too long */
@@ -75,13 +75,13 @@ typedef struct vy_ptx_registers {
 } vy_ptx_registers;
 
 /* What is computed once, at the start, when somebody asks for it. */
-typedef struct vy_ptx_known {
-    int is_known;
+typedef struct vy_ptx_cached {
+    int is_cached;
     vy_ptx_value value;
-} vy_ptx_known;
+} vy_ptx_cached;
 
 /* What is known of the buffers that an `if` asks whether they start at multiples of 16. */
-typedef enum vy_ptx_alignment { VY_PTX_ASKED, VY_PTX_ALIGNED, VY_PTX_NOT_ALIGNED } vy_ptx_alignment;
+typedef enum vy_ptx_alignment { VY_PTX_ALIGNMENT_UNKNOWN, VY_PTX_ALIGNED, VY_PTX_NOT_ALIGNED } vy_ptx_alignment;
 
 typedef struct vy_ptx_loop {
     uint32_t next, exit; /* labels */
@@ -93,23 +93,23 @@ typedef struct vy_ptx_groups {
     vy_ptx_value linear, total; /* the number of the workgroup, and of all: 64 bits */
 } vy_ptx_groups;
 
-/* Loads of bytes near each other (near.c). */
-enum { VY_PTX_NEAR = 64 };
-typedef struct vy_ptx_near {
+/* Loads of bytes near each other (byte_load_combine.c). */
+enum { VY_PTX_BYTE_LOADS = 64 };
+typedef struct vy_ptx_byte_loads {
     uint32_t variable, memory; /* of element variable + offset */
     uint32_t reach;            /* the largest offset and one */
-    uint32_t count, loads[VY_PTX_NEAR], offsets[VY_PTX_NEAR];
+    uint32_t count, loads[VY_PTX_BYTE_LOADS], offsets[VY_PTX_BYTE_LOADS];
     vy_ptx_value limit, is_usual; /* the last the variable may be, if the buffer is so long and starts with a word */
-    vy_ptx_value words[VY_PTX_NEAR / 4]; /* from offset 0 on */
-} vy_ptx_near;
+    vy_ptx_value words[VY_PTX_BYTE_LOADS / 4]; /* from offset 0 on */
+} vy_ptx_byte_loads;
 
-/* Where things are in the program (index.c); NULL until somebody asks. */
-typedef struct vy_ptx_index {
+/* Where things are in the program (def_use.c); NULL until somebody asks. */
+typedef struct vy_ptx_def_use {
     uint32_t *starts, *sets; /* statements that set variables; by variable: where its own begin, and of one more */
     uint32_t *parents;       /* by statement: the one around it; VY_NONE */
     uint32_t *reads,
         *givers; /* by variable: how many expressions read it; 1 + the first statement that assigns it to another, or 0 */
-} vy_ptx_index;
+} vy_ptx_def_use;
 
 enum { VY_PTX_NAMES = 16, VY_PTX_NAME = 24, VY_PTX_LINE = 256, VY_PTX_ROOM = VY_PTX_LINE + 32 };
 
@@ -118,7 +118,7 @@ typedef struct vy_ptx {
     const vy_expr *exprs; /* of the program */
     const vy_function *body;
     vy_arena *arena;
-    vy_ptx_index index;
+    vy_ptx_def_use index;
     vy_string before, start, code,
         behind; /* of the entry: what is known at its start, and the rest; of one for an indirect grid: what stands around them */
     vy_string *out; /* the one that is written to; it knows its length once it is settled */
@@ -129,9 +129,9 @@ typedef struct vy_ptx {
     uint32_t version, architecture;
     uint32_t reserved;                             /* bytes before the text */
     int is_flat;                                   /* blocks are given as one row */
-    int by_rows;                                   /* what the entry is given lies in a table */
+    int batched;                                   /* what the entry is given lies in a table */
     int is_indirect;                               /* the grid lies in memory */
-    int is_early;                                  /* it waits for what it depends on */
+    int dependent_launch;                          /* it waits for what it depends on */
     int has_reports, has_polls, has_grid_barriers; /* of the program */
     int has_differences;                           /* the same: of 64 bits, or what may become one */
     int has_signs;                                 /* of min, max and abs of floats there are two, or more */
@@ -140,33 +140,34 @@ typedef struct vy_ptx {
     int has_flags;                                 /* floats are compared, and integers made of bools */
     int has_orders;                                /* f32 are compared with what need not be above 0 */
     uint32_t
-        plain_types; /* from i32 on, that have ops of a line and no more (value.c): none, if there are extremes or flags */
+        plain_types; /* from i32 on, that have ops of a line and no more (expr.c): none, if there are extremes or flags */
     int meets;       /* its invocations meet: barriers, shuffles */
     vy_ptx_alignment alignment; /* of buffers, where what is written runs */
-    uint8_t *asks;  /* by statement of the body, whether it asks a buffer for that (aligned.c); NULL: not known */
+    uint8_t
+        *asks; /* by statement of the body, whether it asks a buffer for that (alignment_versions.c); NULL: not known */
     int one_by_one; /* wide accesses are written as accesses of their elements */
     int has_positions;
     uint32_t line; /* of the last .loc */
     /* Known at the start. */
-    vy_ptx_known builtins[VYRE_BUILTIN_COUNT][3];
-    vy_ptx_known *address, *count, *misalignment; /* by buffer */
-    vy_ptx_known *params;
-    vy_ptx_known control, zero, shared, local, row;
+    vy_ptx_cached builtins[VYRE_BUILTIN_COUNT][3];
+    vy_ptx_cached *address, *count, *misalignment; /* by buffer */
+    vy_ptx_cached *params;
+    vy_ptx_cached control, zero, shared, local, row;
     vy_ptx_value polls, stopping;             /* if the program polls */
     vy_ptx_value group_id[3], group_count[3]; /* of an indirect grid */
     vy_ptx_groups groups;
     vy_ptx_value guard; /* a bool: what is written has no effect unless it is true */
     vy_ptx_value *variables;
-    uint32_t *noted;              /* by variable: how many labels there were when it became a part of something */
-    VY_VECTOR(vy_ptx_part) parts; /* that values name */
-    uint32_t *array_offsets;      /* by memory of the entry */
+    uint32_t *noted;                 /* by variable: how many labels there were when it became a part of something */
+    VY_VECTOR(vy_ptx_subword) parts; /* that values name */
+    uint32_t *array_offsets;         /* by memory of the entry */
     uint32_t shared_bytes, local_bytes;
     VY_VECTOR(vy_ptx_loop) loops;
     uint32_t shifted; /* a variable shifted left by `room` bits, and not assigned to since; VY_NONE */
     uint32_t room;
     uint32_t ahead;                        /* a load that was made in the trip before; VY_NONE */
     vy_ptx_value given;                    /* what it gave */
-    const vy_ptx_near *near;               /* loads that are known to be inside; NULL */
+    const vy_ptx_byte_loads *near;         /* loads that are known to be inside; NULL */
     char names[VY_PTX_NAMES][VY_PTX_NAME]; /* a ring: what vy_ptx_name gave last */
     uint32_t next_name;
     char lost[VY_PTX_ROOM]; /* where lines go for which there is no memory */
@@ -177,8 +178,8 @@ typedef struct vy_ptx {
 /* ---- text ---- */
 
 /* Writes to that string from now on, and gives the one before. */
-vy_string *vy_ptx_turn_to(vy_ptx *e, vy_string *out);
-void vy_ptx_settle(vy_ptx *e); /* the string that is written to knows its length then */
+vy_string *vy_ptx_set_output(vy_ptx *e, vy_string *out);
+void vy_ptx_flush(vy_ptx *e); /* the string that is written to knows its length then */
 /* A line of code, without its tab and semicolon: %s, %d, %u and %c. */
 void vy_ptx_write(vy_ptx *e, const char *format, ...) VY_PRINTF(2, 3);
 /* The same by hand (base/text.h): where it goes, with room for VY_PTX_LINE bytes; and the rest of it, once all is put. No other line is written meanwhile. */
@@ -189,7 +190,7 @@ static inline char *vy_ptx_room(vy_ptx *e) {
 static inline char *vy_ptx_line(vy_ptx *e) {
     return vy_put_text(vy_ptx_room(e), "\t");
 }
-char *vy_ptx_line_if(vy_ptx *e, vy_ptx_value guard); /* "@%p1 ": what vy_ptx_guarded gave */
+char *vy_ptx_line_predicated(vy_ptx *e, vy_ptx_value guard); /* "@%p1 ": what vy_ptx_predicate gave */
 static inline void vy_ptx_end_line(vy_ptx *e, char *at) {
     e->at = vy_put_text(at, ";\n");
 }
@@ -201,7 +202,7 @@ void vy_ptx_instruct(vy_ptx *e, uint64_t name, const char *suffix, const vy_ptx_
 /* … by hand: " %r1, %r2" of a line that is begun. */
 void vy_ptx_end_with(vy_ptx *e, char *at, const vy_ptx_value *operands, unsigned count);
 uint32_t vy_ptx_label(vy_ptx *e);
-void vy_ptx_place(vy_ptx *e, uint32_t label);
+void vy_ptx_bind_label(vy_ptx *e, uint32_t label);
 void vy_ptx_jump(vy_ptx *e, uint32_t label);
 void vy_ptx_jump_if(vy_ptx *e, vy_ptx_value condition, int wanted, uint32_t label);
 /* Says where a statement comes from, if that is another line. */
@@ -277,22 +278,22 @@ vy_ptx_value vy_ptx_variable(vy_ptx *e, uint32_t variable);
 vy_ptx_value vy_ptx_expr(vy_ptx *e, uint32_t expr);
 /* The same for a value that is used later: nobody changes it. */
 vy_ptx_value vy_ptx_expr_kept(vy_ptx *e, uint32_t expr);
-/* What a value is a part of (part.c). */
-vy_ptx_part vy_ptx_part_of(const vy_ptx *e, vy_ptx_value value);
-uint32_t vy_ptx_new_part(vy_ptx *e, vy_ptx_part part);
+/* What a value is a part of (subword.c). */
+vy_ptx_subword vy_ptx_subword_of(const vy_ptx *e, vy_ptx_value value);
+uint32_t vy_ptx_new_subword(vy_ptx *e, vy_ptx_subword part);
 /* … of what an op makes of such a value; or the word that parts are of, where it puts them together again. */
-vy_ptx_value vy_ptx_combined(vy_ptx *e, const vy_expr *expr, const vy_ptx_value *args, vy_ptx_value made);
-/* What a variable is given, also where ptxas takes it for the smaller of something and 1 (mistakes.c). */
+vy_ptx_value vy_ptx_track_subword(vy_ptx *e, const vy_expr *expr, const vy_ptx_value *args, vy_ptx_value made);
+/* What a variable is given, also where ptxas takes it for the smaller of something and 1 (ptxas_errata.c). */
 vy_ptx_value vy_ptx_assigned(vy_ptx *e, vy_ptx_value value);
 /* After an assignment: what part of a word the variable is now. */
-void vy_ptx_note_part(vy_ptx *e, uint32_t variable, vy_ptx_value value);
+void vy_ptx_note_subword(vy_ptx *e, uint32_t variable, vy_ptx_value value);
 /* After an assignment: whether the variable has room for a byte now. */
 void vy_ptx_note_shift(vy_ptx *e, const vy_stmt *s);
 vy_ptx_value vy_ptx_op(vy_ptx *e, const vy_expr *expr, vyre_type operand, const vy_ptx_value *args);
 vy_ptx_value vy_ptx_cast(vy_ptx *e, vyre_type to, vy_ptx_value a);
 vy_ptx_value vy_ptx_bitcast(vy_ptx *e, vyre_type to, vy_ptx_value a);
 
-/* What is known at the start (start.c): ids, and what the entry is given. */
+/* What is known at the start (prologue.c): ids, and what the entry is given. */
 vy_ptx_value vy_ptx_builtin(vy_ptx *e, vyre_builtin builtin, unsigned axis);
 vy_ptx_value vy_ptx_param(vy_ptx *e, uint32_t param);
 vy_ptx_value vy_ptx_buffer(vy_ptx *e, uint32_t buffer); /* its address in the global space */
@@ -318,15 +319,15 @@ vy_ptx_value vy_ptx_load(vy_ptx *e, uint32_t expr);
 /* The same if the condition holds, which is all that is asked for; else 0. */
 vy_ptx_value vy_ptx_load_if(vy_ptx *e, uint32_t expr, vy_ptx_value condition);
 /* A load that the body [first, end) of a loop begins with and that can be made in the trip before, from statement `settled` on; VY_NONE. */
-uint32_t vy_ptx_find_ahead(vy_ptx *e, uint32_t first, uint32_t settled, uint32_t end);
+uint32_t vy_ptx_find_pipelined_load(vy_ptx *e, uint32_t first, uint32_t settled, uint32_t end);
 /* Makes it, if the condition holds. */
-vy_ptx_value vy_ptx_load_ahead(vy_ptx *e, uint32_t load, vy_ptx_value condition);
+vy_ptx_value vy_ptx_load_next_iteration(vy_ptx *e, uint32_t load, vy_ptx_value condition);
 /* Whether the body of a loop has enough loads near each other; the limit is written before the loop, the body in it. */
-int vy_ptx_find_near(const vy_ptx *e, uint32_t first, uint32_t end, vy_ptx_near *near);
-void vy_ptx_near_limit(vy_ptx *e, vy_ptx_near *near);
+int vy_ptx_find_byte_loads(const vy_ptx *e, uint32_t first, uint32_t end, vy_ptx_byte_loads *near);
+void vy_ptx_byte_loads_limit(vy_ptx *e, vy_ptx_byte_loads *near);
 /* A byte of a trip that knows its words. */
-vy_ptx_value vy_ptx_near_byte(vy_ptx *e, uint32_t offset);
-void vy_ptx_write_near(vy_ptx *e, vy_ptx_near *near, uint32_t first, uint32_t end);
+vy_ptx_value vy_ptx_combined_byte(vy_ptx *e, uint32_t offset);
+void vy_ptx_write_combined_body(vy_ptx *e, vy_ptx_byte_loads *near, uint32_t first, uint32_t end);
 /* Bytes of two words. */
 void vy_ptx_permute(vy_ptx *e, vy_ptx_value guard, vy_ptx_value d, vy_ptx_value low, vy_ptx_value high,
                     unsigned selectors);
@@ -345,12 +346,12 @@ static inline unsigned vy_ptx_arity(const vy_expr *x) {
  * Without memory for it, VY_NONE or 0, and the status says so. */
 
 /* The first statement from `stmt` on that declares a variable or assigns to it; the last before `stmt`. VY_NONE: none does. */
-uint32_t vy_ptx_next_set(vy_ptx *e, uint32_t variable, uint32_t stmt);
-uint32_t vy_ptx_last_set(vy_ptx *e, uint32_t variable, uint32_t stmt);
+uint32_t vy_ptx_next_def(vy_ptx *e, uint32_t variable, uint32_t stmt);
+uint32_t vy_ptx_last_def(vy_ptx *e, uint32_t variable, uint32_t stmt);
 /* The statement around one; VY_NONE. */
 uint32_t vy_ptx_parent(vy_ptx *e, uint32_t stmt);
 /* Whether all that is done with a variable is to give it to one that nobody reads, as legalisation does with values of guarded statements. */
-int vy_ptx_is_lost(vy_ptx *e, uint32_t variable);
+int vy_ptx_is_dead_copy(vy_ptx *e, uint32_t variable);
 
 /* ---- statements ---- */
 
@@ -358,20 +359,20 @@ void vy_ptx_declare(vy_ptx *e, uint32_t variable, vy_ptx_value value);
 /* [first, end). */
 void vy_ptx_statements(vy_ptx *e, uint32_t first, uint32_t end);
 /* The buffer of an `if misalignment(x) & 3 == 0` with an access of several elements and, behind `else`, the same one by one; VY_NONE if the statement is not that. */
-uint32_t vy_ptx_asked_buffer(const vy_ptx *e, uint32_t stmt);
+uint32_t vy_ptx_alignment_test_buffer(const vy_ptx *e, uint32_t stmt);
 /* The invocation is done. */
 void vy_ptx_leave(vy_ptx *e);
 static inline int vy_ptx_is_known(vy_ptx_value condition, uint64_t bits) {
     return condition.is_literal && condition.bits == bits;
 }
 /* An `if` without branches: its effects are guarded by predicates. 0 if it is not short enough for that, and nothing is written. */
-int vy_ptx_if_guarded(vy_ptx *e, uint32_t index, const vy_stmt *s);
+int vy_ptx_if_convert(vy_ptx *e, uint32_t index, const vy_stmt *s);
 /* The same of a `for` that is gone through once or twice, from a local id. */
-int vy_ptx_for_twice(vy_ptx *e, uint32_t index, const vy_stmt *s);
+int vy_ptx_for_convert(vy_ptx *e, uint32_t index, const vy_stmt *s);
 /* Whether an assignment gives the variable the value that it has wherever the guard does not hold, so that nothing need guard it. */
 int vy_ptx_assigns_itself_outside(const vy_ptx *e, const vy_stmt *s);
 /* What an instruction with an effect is guarded by: a register, or a literal, where it is always executed. */
-static inline vy_ptx_value vy_ptx_guarded(vy_ptx *e, vy_ptx_value condition) {
+static inline vy_ptx_value vy_ptx_predicate(vy_ptx *e, vy_ptx_value condition) {
     return vy_ptx_is_known(condition, 1) ? condition : vy_ptx_in_register(e, condition);
 }
 vy_ptx_value vy_ptx_both(vy_ptx *e, vy_ptx_value a, vy_ptx_value b); /* of bools */
@@ -381,33 +382,33 @@ void vy_ptx_for(vy_ptx *e, uint32_t index, const vy_stmt *s);
 void vy_ptx_while(vy_ptx *e, uint32_t index, const vy_stmt *s);
 /* Gives a loop its labels; 0 if there is no memory. It ends by `loops.count--`. */
 int vy_ptx_loop_begin(vy_ptx *e, vy_ptx_loop *out);
-/* How a loop counts (counted.c): another trip is made while a number of the type, which starts in `from`, compares so with one in `to`. */
-typedef struct vy_ptx_counting {
+/* How a loop counts (loop_errata.c): another trip is made while a number of the type, which starts in `from`, compares so with one in `to`. */
+typedef struct vy_ptx_trip_count {
     uint8_t type;
     vyre_op goes_on; /* LT, LE, GT, GE, NE */
     vy_wide step;
     vy_interval from, to;
-} vy_ptx_counting;
+} vy_ptx_trip_count;
 /* Whether the driver's compiler finds out rightly how many trips that are. */
-int vy_ptx_counting_is_right(const vy_ptx_counting *counting);
+int vy_ptx_trip_count_is_safe(const vy_ptx_trip_count *counting);
 /* … whatever it finds out by the condition of a `while` and by the ways out of the body of any loop. */
-int vy_ptx_exits_are_right(vy_ptx *e, uint32_t loop);
+int vy_ptx_exits_are_safe(vy_ptx *e, uint32_t loop);
 /* Before a loop for which that is not so: what it counts starts from what nobody knows. */
-void vy_ptx_hide_starts(vy_ptx *e, uint32_t loop);
+void vy_ptx_hide_constants(vy_ptx *e, uint32_t loop);
 /* Places the label where the body of a loop begins; one that would not be counted rightly is not to be counted at all. */
-void vy_ptx_place_body(vy_ptx *e, uint32_t label, int is_right);
+void vy_ptx_bind_body_label(vy_ptx *e, uint32_t label, int is_right);
 
 /* ---- ends ---- */
 
-void vy_ptx_report(vy_ptx *e, const vy_stmt *s);
+void vy_ptx_record_trap(vy_ptx *e, const vy_stmt *s);
 void vy_ptx_poll(vy_ptx *e, const vy_stmt *s);
 /* Ors to `stop` whether the dispatch is to end; who finds out says so to all. */
-void vy_ptx_ask(vy_ptx *e, vy_ptx_value stop);
+void vy_ptx_check_cancel(vy_ptx *e, vy_ptx_value stop);
 /* "[%d1+8]": of the control block. */
 vy_ptx_address vy_ptx_field(vy_ptx *e, size_t offset);
 #define VY_PTX_FIELD(name) vy_ptx_field(e, offsetof(vy_ptx_control, name)).text
 void vy_ptx_grid_barrier(vy_ptx *e);
-/* Around the statements of an entry for an indirect grid (indirect.c): fills `before`, and `behind` once all of them are written. */
+/* Around the statements of an entry for an indirect grid (indirect_grid.c): fills `before`, and `behind` once all of them are written. */
 void vy_ptx_indirect_begin(vy_ptx *e);
 void vy_ptx_indirect_end(vy_ptx *e);
 

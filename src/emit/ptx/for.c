@@ -63,12 +63,12 @@ static int may_pass_the_end(const bounds *b) {
 static int is_counted_rightly(const bounds *b) {
     if (!may_pass_the_end(b))
         return 1;
-    const vy_ptx_counting counting = {.type = (uint8_t)b->type,
-                                      .goes_on = goes_back(b) ? VYRE_OP_GT : VYRE_OP_LT,
-                                      .step = number_of(b, b->step),
-                                      .from = interval_of(b, b->from),
-                                      .to = interval_of(b, b->to)};
-    return vy_ptx_counting_is_right(&counting);
+    const vy_ptx_trip_count counting = {.type = (uint8_t)b->type,
+                                        .goes_on = goes_back(b) ? VYRE_OP_GT : VYRE_OP_LT,
+                                        .step = number_of(b, b->step),
+                                        .from = interval_of(b, b->from),
+                                        .to = interval_of(b, b->to)};
+    return vy_ptx_trip_count_is_safe(&counting);
 }
 
 /* Whether there is a first trip: the end lies in the direction of the step. */
@@ -168,7 +168,7 @@ static void write_fours(vy_ptx *e, uint32_t index, const vy_stmt *s, const bound
     uint32_t rest = vy_ptx_label(e), fours = vy_ptx_label(e);
     vy_ptx_value left = calculate(e, b, "sub", b->to, b->now), four = vy_ptx_literal(b->type, FOUR);
     vy_ptx_jump_if(e, compare(e, "setp.ge", type, left, four), 0, rest);
-    vy_ptx_place(e, fours);
+    vy_ptx_bind_label(e, fours);
     for (int i = 0; i < FOUR; i++) {
         vy_ptx_statements(e, index + 1, s->end);
         vy_ptx_write(e, "add.%s %s, %s, 1", b->name, vy_ptx_name(e, b->now), vy_ptx_name(e, b->now));
@@ -176,11 +176,11 @@ static void write_fours(vy_ptx *e, uint32_t index, const vy_stmt *s, const bound
     vy_ptx_write(e, "sub.%s %s, %s, %d", type, vy_ptx_name(e, left), vy_ptx_name(e, left), FOUR);
     vy_ptx_jump_if(e, compare(e, "setp.ge", type, left, four), 1, fours);
     vy_ptx_jump_if(e, compare(e, "setp.eq", type, left, zero_of(b)), 1, exit);
-    vy_ptx_place(e, rest);
+    vy_ptx_bind_label(e, rest);
 }
 
 void vy_ptx_for(vy_ptx *e, uint32_t index, const vy_stmt *s) {
-    if (vy_ptx_for_twice(e, index, s))
+    if (vy_ptx_for_convert(e, index, s))
         return;
     vyre_type type = (vyre_type)e->program->variables.items[s->variable].type;
     bounds b = {.type = type,
@@ -192,7 +192,7 @@ void vy_ptx_for(vy_ptx *e, uint32_t index, const vy_stmt *s) {
     b.step = s->c == VY_NONE ? vy_ptx_literal(type, 1) : vy_ptx_expr_kept(e, s->c);
     b.from = from;
     b.now = vy_ptx_new(e, type);
-    b.now.is_opposite = 1; /* as what it starts from may be */
+    b.now.maybe_negated = 1; /* as what it starts from may be */
     vy_ptx_move(e, b.now, from);
     vy_ptx_value is_entered = enters(e, &b, from);
     if (vy_ptx_is_known(is_entered, 0))
@@ -202,16 +202,16 @@ void vy_ptx_for(vy_ptx *e, uint32_t index, const vy_stmt *s) {
     if (!vy_ptx_loop_begin(e, &loop))
         return;
     uint32_t body = vy_ptx_label(e);
-    int exits_are_right = vy_ptx_exits_are_right(e, index);
+    int exits_are_right = vy_ptx_exits_are_safe(e, index);
     if (!exits_are_right)
-        vy_ptx_hide_starts(e, index);
+        vy_ptx_hide_constants(e, index);
     if (!vy_ptx_is_known(is_entered, 1))
         vy_ptx_jump_if(e, is_entered, 0, loop.exit);
     write_fours(e, index, s, &b, loop.exit);
-    vy_ptx_place_body(e, body, is_counted_rightly(&b) && exits_are_right);
+    vy_ptx_bind_body_label(e, body, is_counted_rightly(&b) && exits_are_right);
     vy_ptx_statements(e, index + 1, s->end);
-    vy_ptx_place(e, loop.next);
+    vy_ptx_bind_label(e, loop.next);
     vy_ptx_jump_if(e, next_trip(e, &b), 1, body);
-    vy_ptx_place(e, loop.exit);
+    vy_ptx_bind_label(e, loop.exit);
     e->loops.count--;
 }

@@ -107,14 +107,14 @@ static char *put_store(const vy_ptx *e, char *at, uint32_t memory, uint64_t elem
 static vy_ptx_value load_from(vy_ptx *e, const vy_expr *x, place at, vy_ptx_value condition) {
     vyre_type type = (vyre_type)x->type;
     vy_ptx_value d = vy_ptx_new(e, type);
-    vy_ptx_value guard = vy_ptx_guarded(e, vy_ptx_both(e, e->guard, condition));
+    vy_ptx_value guard = vy_ptx_predicate(e, vy_ptx_both(e, e->guard, condition));
     if (!guard.is_literal)
         VY_PTX_INSTRUCT(e, "mov", vy_ptx_bits(type), d, vy_ptx_literal(VYRE_TYPE_U32, 0));
-    char *text = put_load(e, vy_ptx_line_if(e, guard), x->a, element_of(type));
+    char *text = put_load(e, vy_ptx_line_predicated(e, guard), x->a, element_of(type));
     text = vy_put_text(vy_ptx_put(text, d), ", ");
     vy_ptx_end_line(e, put_place(text, at));
-    d.is_given = is_constant(e, x->a);
-    d.is_opposite = memory_of(e, x->a)->space == VY_SPACE_PRIVATE; /* which it may keep in registers */
+    d.is_opaque = is_constant(e, x->a);
+    d.maybe_negated = memory_of(e, x->a)->space == VY_SPACE_PRIVATE; /* which it may keep in registers */
     return d;
 }
 
@@ -129,7 +129,7 @@ vy_ptx_value vy_ptx_load(vy_ptx *e, uint32_t expr) {
         return e->given;
     for (uint32_t i = 0; e->near && i < e->near->count; i++)
         if (e->near->loads[i] == expr)
-            return vy_ptx_near_byte(e, e->near->offsets[i]);
+            return vy_ptx_combined_byte(e, e->near->offsets[i]);
     return vy_ptx_load_if(e, expr, x->c == VY_NONE ? vy_ptx_literal(VYRE_TYPE_BOOL, 1) : vy_ptx_expr(e, x->c));
 }
 
@@ -146,7 +146,7 @@ void vy_ptx_store(vy_ptx *e, const vy_stmt *s) {
     }
     place at = place_of(e, s->memory, s->a);
     vy_ptx_value value = vy_ptx_in_register(e, vy_ptx_expr(e, s->b));
-    char *text = put_store(e, vy_ptx_line_if(e, vy_ptx_guarded(e, e->guard)), s->memory, element_of(type));
+    char *text = put_store(e, vy_ptx_line_predicated(e, vy_ptx_predicate(e, e->guard)), s->memory, element_of(type));
     text = vy_put_text(put_place(text, at), ", ");
     vy_ptx_end_line(e, vy_ptx_put(text, value));
 }
@@ -196,7 +196,7 @@ static unsigned selectors(vyre_type type, uint32_t k) {
 
 void vy_ptx_permute(vy_ptx *e, vy_ptx_value guard, vy_ptx_value d, vy_ptx_value low, vy_ptx_value high,
                     unsigned selectors) {
-    char *at = vy_put_text(vy_ptx_line_if(e, guard), "prmt.b32 ");
+    char *at = vy_put_text(vy_ptx_line_predicated(e, guard), "prmt.b32 ");
     at = vy_put_text(vy_ptx_put(at, d), ", ");
     at = vy_put_text(vy_ptx_put(at, low), ", ");
     at = vy_put_text(vy_ptx_put(at, high), ", 0x");
@@ -214,19 +214,19 @@ static void take_apart(vy_ptx *e, vyre_type type, vy_ptx_value word, uint32_t n,
     }
     for (uint32_t k = 0; k < n; k++) {
         vy_ptx_permute(e, always, out[k], word, zero, selectors(type, k));
-        out[k].part = vy_ptx_new_part(e, (vy_ptx_part){.bytes = (uint8_t)size_of(type),
-                                                       .element = (uint8_t)k,
-                                                       .op = VYRE_OP_COUNT,
-                                                       .is_all = vyre_type_class(type) == VYRE_CLASS_UNSIGNED,
-                                                       .words = {word.name, 0}});
+        out[k].part = vy_ptx_new_subword(e, (vy_ptx_subword){.bytes = (uint8_t)size_of(type),
+                                                             .element = (uint8_t)k,
+                                                             .op = VYRE_OP_COUNT,
+                                                             .is_all = vyre_type_class(type) == VYRE_CLASS_UNSIGNED,
+                                                             .words = {word.name, 0}});
     }
 }
 
 /* Whether elements are those of a word in their order. */
 static int are_whole(const vy_ptx *e, const vy_ptx_value *from, uint32_t n) {
-    vy_ptx_part first = vy_ptx_part_of(e, from[0]);
+    vy_ptx_subword first = vy_ptx_subword_of(e, from[0]);
     for (uint32_t k = 0; k < n; k++) {
-        vy_ptx_part p = vy_ptx_part_of(e, from[k]);
+        vy_ptx_subword p = vy_ptx_subword_of(e, from[k]);
         if (p.bytes * n != 4 || p.element != k || p.op != first.op || p.words[0] != first.words[0] ||
             p.words[1] != first.words[1])
             return 0;
@@ -235,7 +235,7 @@ static int are_whole(const vy_ptx *e, const vy_ptx_value *from, uint32_t n) {
 }
 
 /* That word: what took it apart and computed with the parts is for nobody then, and the driver's compiler leaves it out. */
-static vy_ptx_value whole(vy_ptx *e, vy_ptx_part p) {
+static vy_ptx_value whole(vy_ptx *e, vy_ptx_subword p) {
     static const char *const names[VYRE_OP_COUNT] = {[VYRE_OP_XOR] = "xor", [VYRE_OP_AND] = "and", [VYRE_OP_OR] = "or"};
     vy_ptx_value a = vy_ptx_named(VYRE_TYPE_U32, p.words[0]), b = vy_ptx_named(VYRE_TYPE_U32, p.words[1]);
     if (p.op == VYRE_OP_COUNT)
@@ -311,7 +311,7 @@ void vy_ptx_load_wide(vy_ptx *e, const vy_stmt *s) {
     else
         load_together(e, s, type, out);
     for (uint32_t i = 0; i < s->result_count; i++) {
-        out[i].is_given = is_constant(e, s->memory);
+        out[i].is_opaque = is_constant(e, s->memory);
         vy_ptx_declare(e, s->variable + i, out[i]);
     }
 }
@@ -330,7 +330,7 @@ void vy_ptx_store_wide(vy_ptx *e, const vy_stmt *s) {
         from[i] = vy_ptx_in_register(e, vy_ptx_expr(e, e->program->args.items[s->args + i].index));
     for (uint32_t i = 0; i < u.count; i++)
         u.values[i] = each == 1                             ? from[i]
-                      : are_whole(e, from + i * each, each) ? whole(e, vy_ptx_part_of(e, from[i * each]))
+                      : are_whole(e, from + i * each, each) ? whole(e, vy_ptx_subword_of(e, from[i * each]))
                                                             : put_together(e, type, from + i * each, each);
     char *text = put_store(e, vy_ptx_line(e), s->memory, u.name);
     text = vy_put_text(put_place(text, at), ", ");

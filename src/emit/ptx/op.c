@@ -326,7 +326,7 @@ static vy_ptx_value make(vy_ptx *e, const vy_expr *x, vyre_type operand, const v
     if (is_native(op, operand)) {
         if (vy_ptx_is_half(operand))
             vy_ptx_need(e, operand == VYRE_TYPE_F16 ? 60 : 70, operand == VYRE_TYPE_F16 ? 60 : 80);
-        if (vy_ptx_may_be_wrong[op] && vy_ptx_instead(e, op, operand, args, &out))
+        if (vy_ptx_has_errata[op] && vy_ptx_errata_replace(e, op, operand, args, &out))
             return out;
         if (w->form != NONE)
             out = by_row(e, w, x, operand, args);
@@ -340,12 +340,12 @@ static vy_ptx_value make(vy_ptx *e, const vy_expr *x, vyre_type operand, const v
 vy_ptx_value vy_ptx_op(vy_ptx *e, const vy_expr *x, vyre_type operand, const vy_ptx_value *args) {
     vy_ptx_value out = make(e, x, operand, args);
     if (e->has_extremes)
-        out.is_opposite = !out.is_literal && vy_ptx_may_be_opposite(x, operand, args);
+        out.maybe_negated = !out.is_literal && vy_ptx_may_be_opposite(x, operand, args);
     if (e->has_flags)
-        out.is_flag = !out.is_literal && vy_ptx_may_be_flag(x, args);
-    out.is_given = vy_ptx_is_float(operand) && vy_ptx_keeps_given((vyre_op)x->op) &&
-                   (args[0].is_given || args[1].is_given || args[2].is_given);
+        out.maybe_bool = !out.is_literal && vy_ptx_may_be_flag(x, args);
+    out.is_opaque = vy_ptx_is_float(operand) && vy_ptx_keeps_given((vyre_op)x->op) &&
+                    (args[0].is_opaque || args[1].is_opaque || args[2].is_opaque);
     int may_be_part =
         args[0].part && !out.is_literal && !vy_ptx_is_float(operand) && vy_type_layouts[operand].bits == 32;
-    return may_be_part ? vy_ptx_combined(e, x, args, out) : out;
+    return may_be_part ? vy_ptx_track_subword(e, x, args, out) : out;
 }

@@ -1,4 +1,4 @@
-/* Ops, and what is written instead of some (mistakes.c). */
+/* Ops, and what is written instead of some (ptxas_errata.c). */
 #ifndef VY_EMIT_PTX_OP_H
 #define VY_EMIT_PTX_OP_H
 
@@ -35,16 +35,16 @@ vy_ptx_value vy_ptx_masked(vy_ptx *e, vyre_type type, vy_ptx_value a, uint64_t m
 /* vy_ptx_choose, also where ptxas takes it for the smaller of something and 1. */
 vy_ptx_value vy_ptx_selection(vy_ptx *e, vyre_type type, const vy_ptx_value *args);
 /* Writes an op otherwise than the table says, for the sake of the driver's compiler; 0 if the table is right, as it is of most. */
-extern const uint8_t vy_ptx_may_be_wrong[VYRE_OP_COUNT];
-int vy_ptx_instead(vy_ptx *e, vyre_op op, vyre_type operand, const vy_ptx_value *args, vy_ptx_value *out);
-/* Whether what an op gives is_opposite, which is asked where there are extremes. */
+extern const uint8_t vy_ptx_has_errata[VYRE_OP_COUNT];
+int vy_ptx_errata_replace(vy_ptx *e, vyre_op op, vyre_type operand, const vy_ptx_value *args, vy_ptx_value *out);
+/* Whether what an op gives maybe_negated, which is asked where there are extremes. */
 int vy_ptx_may_be_opposite(const vy_expr *x, vyre_type operand, const vy_ptx_value *args);
-/* Whether what an op gives is_flag, which is asked where there are such; and an integer that is taken for the bits of another type, not to be taken for one. */
+/* Whether what an op gives maybe_bool, which is asked where there are such; and an integer that is taken for the bits of another type, not to be taken for one. */
 int vy_ptx_may_be_flag(const vy_expr *x, const vy_ptx_value *args);
 vy_ptx_value vy_ptx_without_flag(vy_ptx *e, vyre_type to, vy_ptx_value value);
-/* Whether an op of floats one of which is_given gives such a value. */
+/* Whether an op of floats one of which is_opaque gives such a value. */
 int vy_ptx_keeps_given(vyre_op op);
 /* Notes what the program has of what mistakes are made about. */
-void vy_ptx_look_for_mistakes(vy_ptx *e);
+void vy_ptx_scan_errata(vy_ptx *e);
 
 #endif

@@ -3,18 +3,18 @@
 
 #include "emit/ptx/ptx.h"
 #include "ir/draft.h"
-#include "transform/optimize.h"
-#include "transform/widen.h"
-#include "transform/write_out.h"
+#include "opt/coarsen.h"
+#include "opt/pass_manager.h"
+#include "opt/unroll_arrays.h"
 
 /* Statements and expressions from which on passes over all trips cost more than what they find. */
 enum { LARGE = 6000 };
 
 static vyre_status widen(vyre_program *program, const vy_ptx_prepare_options *options, vy_widened *out,
                          vyre_error *error) {
-    const vy_widen_options widest = {.access_bytes = vy_ptx_target(options->architecture, 0).access_bytes};
+    const vy_coarsen_options widest = {.access_bytes = vy_ptx_target(options->architecture, 0).access_bytes};
     if (!options->keeps_grid)
-        return vy_widen_step(program, &widest, out, error);
+        return vy_coarsen_step(program, &widest, out, error);
     *out = (vy_widened){vyre_program_retain(program), 1, "its grid is kept as it is"};
     return VYRE_OK;
 }
@@ -26,15 +26,15 @@ static const vyre_pass behind[] = {PASS(UNROLL), PASS(SIMPLIFY), PASS(BRANCH),  
 #undef PASS
 
 /* A pass and passes, on trust (optimize.h) or not. */
-static vyre_status unroll_far(const vyre_program *program, const vy_rules *rules, int trusts, vyre_program **out,
+static vyre_status unroll_far(const vyre_program *program, const vy_opt_policy *rules, int trusts, vyre_program **out,
                               uint64_t *changes, vyre_error *error) {
     int was_refused;
     return trusts ? vy_pass_step(VYRE_PASS_UNROLL, program, rules, out, changes, error)
                   : vy_pass_run(VYRE_PASS_UNROLL, program, rules, out, changes, &was_refused, error);
 }
 
-static vyre_status run_passes(const vyre_program *program, const vyre_optimize_options *options, const vy_rules *rules,
-                              int trusts, vyre_program **out, vyre_error *error) {
+static vyre_status run_passes(const vyre_program *program, const vyre_optimize_options *options,
+                              const vy_opt_policy *rules, int trusts, vyre_program **out, vyre_error *error) {
     return trusts ? vy_optimize_step(program, options, rules, out, error)
                   : vy_optimize_by(program, options, rules, out, NULL, error);
 }
@@ -46,8 +46,8 @@ static vyre_status unroll(vyre_program *program, int trusts, vyre_program **out,
     vyre_program *unrolled = NULL;
     uint64_t changes, nodes;
     *out = NULL;
-    vyre_status status = vy_write_out_size(program, &nodes, error);
-    vy_rules rules = nodes > LARGE ? vy_rules_count : vy_rules_far;
+    vyre_status status = vy_unroll_arrays_size(program, &nodes, error);
+    vy_opt_policy rules = nodes > LARGE ? vy_opt_defer_array_loops : vy_opt_unroll_aggressive;
     rules.unroll.folds = VY_FOLDS_UNROLLED;
     if (status == VYRE_OK)
         status = unroll_far(program, &rules, trusts, &unrolled, &changes, error);
@@ -66,7 +66,7 @@ static vyre_status optimise(vyre_program *program, int trusts, vyre_program **ou
     const vyre_optimize_options everything = {.level = VYRE_OPTIMIZE_LEVEL_MAX};
     vyre_program *optimised;
     *out = NULL;
-    vyre_status status = run_passes(program, &everything, &vy_rules_sound, trusts, &optimised, error);
+    vyre_status status = run_passes(program, &everything, &vy_opt_default, trusts, &optimised, error);
     if (status != VYRE_OK)
         return status;
     status = unroll(optimised, trusts, out, error);
@@ -76,7 +76,7 @@ static vyre_status optimise(vyre_program *program, int trusts, vyre_program **ou
 
 static vyre_status lower_by(vyre_program *program, const vy_ptx_prepare_options *options, int trusts,
                             vyre_program **legal, vyre_error *error) {
-    vy_legal_target target = vy_ptx_target(options->architecture, options->cancellable);
+    vy_target_desc target = vy_ptx_target(options->architecture, options->cancellable);
     vyre_program *optimised;
     vyre_status status = optimise(program, trusts, &optimised, error);
     if (status != VYRE_OK)
@@ -84,7 +84,7 @@ static vyre_status lower_by(vyre_program *program, const vy_ptx_prepare_options 
     target.exact &= ~options->inexact;
     target.aligned_buffers = options->aligned;
     target.writes_out = 1;
-    return vy_legalise_step(optimised, &target, legal, error);
+    return vy_legalize_unverified(optimised, &target, legal, error);
 }
 
 /* The validator sees the result alone. Where it does not like that, it looks at every pass, so that one that shows an error or goes over a

@@ -25,7 +25,7 @@ typedef struct vy_ptx_prepared {
 
 /* Prepares a program; one of level legal is taken as it is. Any thread.
  *
- * As optimising and legalising fail (vyre/transform.h, transform/legal.h); out->program is NULL then */
+ * As optimising and legalising fail (vyre/transform.h, lower/legalize.h); out->program is NULL then */
 vyre_status vy_ptx_prepare(vyre_program *program, const vy_ptx_prepare_options *options, vy_ptx_prepared *out,
                            vyre_error *error);
 

@@ -16,7 +16,7 @@
 #define VY_EMIT_PTX_PTX_H
 
 #include "ir/limits.h"
-#include "transform/legal.h"
+#include "lower/legalize.h"
 #include "vyre/base.h"
 #include "vyre/program.h"
 
@@ -54,11 +54,11 @@ uint64_t vy_ptx_exact(uint32_t architecture);
 
 /* What programs are legalised for. Collectives are written out with shuffles of 32 consecutive invocations: that a warp is that is what CUDA promises of the
  * linear order of threads. */
-vy_legal_target vy_ptx_target(uint32_t architecture, int cancellable);
+vy_target_desc vy_ptx_target(uint32_t architecture, int cancellable);
 
 typedef struct vy_ptx_options {
     uint32_t architecture; /* of the device; 0: any. What needs more is refused */
-    uint8_t by_rows;       /* the entry takes its params from a table */
+    uint8_t batched;       /* the entry takes its params from a table */
     uint8_t indirect;      /* the entry takes its grid from memory; not both */
     uint8_t
         early; /* the entry may begin before what it depends on has ended, and waits for that first; see VY_PTX_EARLY */

@@ -82,7 +82,7 @@ void vy_ptx_move(vy_ptx *e, vy_ptx_value to, vy_ptx_value from) {
 }
 
 void vy_ptx_move_if(vy_ptx *e, vy_ptx_value condition, vy_ptx_value to, vy_ptx_value from) {
-    move(e, vy_ptx_line_if(e, vy_ptx_guarded(e, condition)), to, from);
+    move(e, vy_ptx_line_predicated(e, vy_ptx_predicate(e, condition)), to, from);
 }
 
 vy_ptx_value vy_ptx_in_register(vy_ptx *e, vy_ptx_value v) {

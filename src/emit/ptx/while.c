@@ -93,17 +93,17 @@ static vy_ptx_value write_settled(vy_ptx *e, const question *q, uint32_t end, ui
                                   int is_right) {
     uint32_t next = e->loops.items[e->loops.count - 1].next, before = e->ahead;
     vy_ptx_value given = e->given, later = given;
-    uint32_t ahead = q->wanted ? vy_ptx_find_ahead(e, q->body, settled, end) : VY_NONE;
+    uint32_t ahead = q->wanted ? vy_ptx_find_pipelined_load(e, q->body, settled, end) : VY_NONE;
     e->ahead = ahead;
     if (ahead != VY_NONE)
-        e->given = vy_ptx_load_ahead(e, ahead, vy_ptx_literal(VYRE_TYPE_BOOL, 1));
-    vy_ptx_place_body(e, body, is_right);
+        e->given = vy_ptx_load_next_iteration(e, ahead, vy_ptx_literal(VYRE_TYPE_BOOL, 1));
+    vy_ptx_bind_body_label(e, body, is_right);
     vy_ptx_statements(e, q->body, settled);
     vy_ptx_value condition = vy_ptx_expr_kept(e, q->condition);
     if (ahead != VY_NONE)
-        later = vy_ptx_load_ahead(e, ahead, condition);
+        later = vy_ptx_load_next_iteration(e, ahead, condition);
     vy_ptx_statements(e, settled, end);
-    vy_ptx_place(e, next);
+    vy_ptx_bind_label(e, next);
     if (ahead != VY_NONE)
         vy_ptx_move(e, e->given, later);
     e->ahead = before;
@@ -115,9 +115,9 @@ static vy_ptx_value write_settled(vy_ptx *e, const question *q, uint32_t end, ui
  * those that begin with it (docs/ptx.md). */
 void vy_ptx_while(vy_ptx *e, uint32_t index, const vy_stmt *s) {
     question q = question_of(e->program, index, s);
-    int is_right = vy_ptx_exits_are_right(e, index);
+    int is_right = vy_ptx_exits_are_safe(e, index);
     if (!is_right)
-        vy_ptx_hide_starts(e, index);
+        vy_ptx_hide_constants(e, index);
     vy_ptx_statements(e, q.first, q.end);
     for (uint32_t i = q.first; i < q.end; i++) /* they are set again */
         e->variables[e->program->stmts.items[i].variable].part = 0;
@@ -128,28 +128,28 @@ void vy_ptx_while(vy_ptx *e, uint32_t index, const vy_stmt *s) {
     if (!vy_ptx_loop_begin(e, &loop))
         return;
     uint32_t body = vy_ptx_label(e);
-    vy_ptx_near near;
+    vy_ptx_byte_loads near;
     if (!condition.is_literal)
         vy_ptx_jump_if(e, condition, !q.wanted, loop.exit);
     uint32_t settled = where_settled(e->program, &q, s->end);
     if (settled < s->end) {
         condition = write_settled(e, &q, s->end, settled, body, is_right);
     } else {
-        int is_near = vy_ptx_find_near(e, q.body, s->end, &near);
+        int is_near = vy_ptx_find_byte_loads(e, q.body, s->end, &near);
         if (is_near)
-            vy_ptx_near_limit(e, &near);
-        vy_ptx_place_body(e, body, is_right);
+            vy_ptx_byte_loads_limit(e, &near);
+        vy_ptx_bind_body_label(e, body, is_right);
         if (is_near)
-            vy_ptx_write_near(e, &near, q.body, s->end);
+            vy_ptx_write_combined_body(e, &near, q.body, s->end);
         else
             vy_ptx_statements(e, q.body, s->end);
-        vy_ptx_place(e, loop.next);
+        vy_ptx_bind_label(e, loop.next);
         condition = ask_again(e, &q);
     }
     if (condition.is_literal)
         vy_ptx_jump(e, body);
     else
         vy_ptx_jump_if(e, condition, q.wanted, body);
-    vy_ptx_place(e, loop.exit);
+    vy_ptx_bind_label(e, loop.exit);
     e->loops.count--;
 }

@@ -121,6 +121,14 @@ size_t vy_call_attributes(const char *name, vy_attribute *out) {
     return strcmp(cursor, ">") == 0 ? count : SIZE_MAX;
 }
 
+const char *vy_call_spelling(const char *name, char room[VY_CALL_ROOM]) {
+    size_t length = vy_call_id_length(name);
+    if (!vy_text_is_op_id(name, length) || vy_text_is_bare_op_id(name, length))
+        return name;
+    snprintf(room, VY_CALL_ROOM, "\"%.*s\"%s", (int)length, name, name + length);
+    return room;
+}
+
 int vy_text_is_op_call(const char *name) {
     vy_attribute attributes[VY_ATTRIBUTES_LIMIT];
     return vy_text_is_op_id(name, vy_call_id_length(name)) && vy_call_attributes(name, attributes) != SIZE_MAX;

@@ -1,4 +1,4 @@
-/* Attributes: compile-time parameters in the call of an op, `pack.int4<signed = true, width = 4>(x)`.
+/* Attributes: compile-time parameters in the call of an op, `sound.gain<shift = 3>(x)`.
  *
  * A program keeps a call's op id and attributes as one name in canonical form: attributes in order of their names, one blank around `=` and after
  * commas, values spelled one way. So equal calls are equal programs, and printing is copying. What the attributes mean is for the dialect to
@@ -6,6 +6,7 @@
 #ifndef VY_IR_TEXT_ATTRIBUTES_H
 #define VY_IR_TEXT_ATTRIBUTES_H
 
+#include "ir/limits.h"
 #include "ir/text/number.h"
 
 enum { VY_ATTRIBUTES_LIMIT = 16, VY_ATTRIBUTE_ROOM = 48 /* bytes of a value, with its NUL */ };
@@ -27,6 +28,10 @@ int vy_attribute_bits(const char *value, vyre_type type, uint64_t *bits);
 size_t vy_call_id_length(const char *name);
 /* The attributes of a call's name, at most VY_ATTRIBUTES_LIMIT; VY_NONE-like SIZE_MAX if the name is not canonical. Names point into `name`. */
 size_t vy_call_attributes(const char *name, vy_attribute *out);
+/* The name of a call or function as the text form writes it: an op id that is not bare is in quotes, with its attributes behind them. `room` is used
+ * where it is. */
+enum { VY_CALL_ROOM = VY_LIMIT_NAME + 3 };
+const char *vy_call_spelling(const char *name, char room[VY_CALL_ROOM]);
 /* Whether this is an op id, or one with attributes, in canonical form. */
 int vy_text_is_op_call(const char *name);
 

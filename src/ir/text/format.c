@@ -126,8 +126,9 @@ static int takes_angle(const vy_token *token) {
 
 /* `<` after an atomic, a collective or `bitcast`, or before the first attribute of an op. */
 static int opens_angle(const formatter *f, const vy_token *before, const vy_token *token) {
-    int is_op = before && before->kind == VY_TOKEN_NAME && f->before_last && f->before_last->kind == VY_TOKEN_DOT &&
-                token[1].kind == VY_TOKEN_NAME && token[2].kind == VY_TOKEN_ASSIGN;
+    int is_id = before && (before->kind == VY_TOKEN_STRING ||
+                           (before->kind == VY_TOKEN_NAME && f->before_last && f->before_last->kind == VY_TOKEN_DOT));
+    int is_op = is_id && token[1].kind == VY_TOKEN_NAME && token[2].kind == VY_TOKEN_ASSIGN;
     return is_op || (before && takes_angle(before));
 }
 
@@ -161,7 +162,7 @@ static int opens_length(const vy_token *before, const vy_token *token) {
 
 static int space_before_open(const formatter *f, const vy_token *last) {
     if (last->kind != VY_TOKEN_NAME)
-        return !(last->kind == VY_TOKEN_GT && f->in_angle);
+        return last->kind != VY_TOKEN_STRING && !(last->kind == VY_TOKEN_GT && f->in_angle);
     return is_keyword(last) || is_separator_word(f, f->before_last, last);
 }
 

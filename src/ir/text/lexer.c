@@ -58,20 +58,62 @@ int vy_text_is_function_name(const char *text, size_t length) {
            vy_text_is_op_id(text, length);
 }
 
-int vy_text_is_op_id(const char *text, size_t length) {
-    size_t start = 0, parts = 0;
+/* The bytes of a separator of op ids at the start of the text: `.` or `::`; 0 if there is none. */
+static size_t separator_length(const char *text, size_t length) {
+    if (length >= 1 && text[0] == '.')
+        return 1;
+    return length >= 2 && text[0] == ':' && text[1] == ':' ? 2 : 0;
+}
+
+/* Parts joined by separators; returns how many, and 0 if the text is something else. */
+static size_t count_parts(const char *text, size_t length) {
+    size_t parts = 0, i = 0;
     if (length > VY_LIMIT_NAME)
         return 0;
-    for (size_t i = 0; i <= length; i++) {
-        if (i < length && text[i] != '.')
-            continue;
-        if (!vy_text_is_identifier(text + start, i - start))
+    for (;;) {
+        size_t start = i;
+        while (i < length && (is(text[i], NAME_START) || (i > start && (is(text[i], DIGIT) || text[i] == '-'))))
+            i++;
+        if (i == start || (parts == 0 && vy_text_is_keyword(text, i)))
             return 0;
-        if (parts++ == 0 && vy_text_is_keyword(text, i))
+        parts++;
+        if (i == length)
+            return parts;
+        size_t separator = separator_length(text + i, length - i);
+        if (!separator)
             return 0;
-        start = i + 1;
+        i += separator;
     }
-    return parts > 1;
+}
+
+int vy_text_is_op_id(const char *text, size_t length) {
+    return count_parts(text, length) > 1;
+}
+
+int vy_text_is_dialect_name(const char *text, size_t length) {
+    return count_parts(text, length) > 0;
+}
+
+int vy_text_is_op_part(const char *text, size_t length) {
+    return count_parts(text, length) == 1 || vy_text_is_identifier(text, length);
+}
+
+int vy_text_is_bare_op_id(const char *text, size_t length) {
+    return !memchr(text, '-', length) && !memchr(text, ':', length) && vy_text_is_op_id(text, length);
+}
+
+size_t vy_op_id_after(const char *id, size_t length, const char *dialect) {
+    size_t prefix = strlen(dialect);
+    size_t separator =
+        length > prefix && memcmp(id, dialect, prefix) == 0 ? separator_length(id + prefix, length - prefix) : 0;
+    return separator ? prefix + separator : 0;
+}
+
+size_t vy_op_id_last(const char *id, size_t length) {
+    size_t i = length;
+    while (i > 0 && id[i - 1] != '.' && id[i - 1] != ':')
+        i--;
+    return i;
 }
 
 /* ---- symbols ---- */

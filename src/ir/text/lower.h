@@ -96,6 +96,8 @@ uint8_t vy_lower_closed(vy_lowering *l, vy_node *node, uint8_t hint);
 uint8_t vy_lower_bound(vy_lowering *l, vy_node *node, const char *keyword, uint32_t name);
 /* Reports that a literal has no type; keyword and name: what it is bound to, where a written type would help, or NULL. */
 void vy_lower_untyped(vy_lowering *l, const vy_node *node, const char *keyword, const char *name);
+/* The same for the bounds of a `for`, none of which has a type. */
+void vy_lower_untyped_range(vy_lowering *l, vy_node *const bounds[3]);
 /* All nodes (up to three; NULLs are skipped) must have one type, because `what` asks for it; those open take it from the others.
  * Gives it, or OPEN or BAD. */
 uint8_t vy_lower_unify(vy_lowering *l, vy_node *const nodes[3], uint8_t hint, vy_position at, const char *what);
@@ -128,6 +130,8 @@ int vy_lower_unconditional(vy_lowering *l, const vy_node *index);
 /* Appends it with these results; gives the first variable. */
 uint32_t vy_lower_effect_emit(vy_lowering *l, const vy_node *node, uint32_t count, const vy_name *names,
                               const vyre_type *types);
+/* Reports that the dialects of the parse do not have the op that a node calls. */
+void vy_lower_unknown_op(vy_lowering *l, const vy_node *node);
 /* The effect as part of an expression: appends it, bound to a new name. Gives its type. */
 uint8_t vy_lower_hoist(vy_lowering *l, vy_node *node, uint8_t hint);
 

@@ -1,7 +1,10 @@
 /* Effects: atomics, collectives and calls, as statements or hoisted out of an expression. */
 #include "ir/rows.h"
 #include "ir/text/attributes.h"
+#include "ir/text/foreign.h"
 #include "ir/text/lower.h"
+
+#include <stdio.h>
 
 static int give(vy_signature *out, uint8_t type) {
     out->count = 1;
@@ -120,6 +123,9 @@ static __attribute__((noinline)) void report_unknown(vy_lowering *l, const vy_no
         const vyre_op_info *row = vyre_op_get(op);
         const char *fix = op == VYRE_OP_CAST     ? "write `u32(x)`, `f32(x)`, …"
                           : op == VYRE_OP_SELECT ? "write `c ? a : b`"
+                          : op == VYRE_OP_NOT    ? "write `!x` for a bool, `~x` for the bits of an integer"
+                          : op == VYRE_OP_AND    ? "write `a && b` for bools, `a & b` for the bits of integers"
+                          : op == VYRE_OP_OR     ? "write `a || b` for bools, `a | b` for the bits of integers"
                           : row->arity == 1      ? VY_REPORT_FIX(l->report, "write `%sx`", row->symbol)
                                                  : VY_REPORT_FIX(l->report, "write `a %s b`", row->symbol);
         vy_lower_error(l, VY_T053, node->at, fix, "`%s` is not written as a call", name);
@@ -129,19 +135,25 @@ static __attribute__((noinline)) void report_unknown(vy_lowering *l, const vy_no
     char word[VY_WORD_ROOM];
     char synonym[VY_WORD_ROOM];
     vy_suggestion_start(&near, name, strlen(name));
+    const char *fix = NULL;
     if (vy_word_synonym(name, strlen(name), synonym)) {
         best = synonym;
     } else if (l->report->errors < 100) {
         unsigned offered = 0;
         for (const vy_unit *f = l->parser->file.functions; f && offered < 2000; f = f->next, offered++)
             vy_suggestion_offer(&near, vy_lower_text(l, f->name));
+        if (!vy_suggestion_get(&near))
+            fix = vy_foreign_function(name, strlen(name));
+        if (!fix && !vy_suggestion_get(&near))
+            fix = vy_foreign_statement(name, strlen(name));
         for (unsigned cls = VY_WORD_OP; cls < VY_WORD_CLASS_COUNT; cls++)
             for (unsigned i = 0; cls != VY_WORD_KEYWORD && cls != VY_WORD_BUILTIN && vy_word_at(cls, i, word); i++)
                 vy_suggestion_offer(&near, word);
         best = vy_suggestion_get(&near);
     }
-    vy_lower_error(l, VY_T026, node->at, best ? VY_REPORT_FIX(l->report, "did you mean `%s`?", best) : NULL,
-                   "no function is called `%s`", name);
+    if (best && !fix)
+        fix = VY_REPORT_FIX(l->report, "did you mean `%s`?", best);
+    vy_lower_error(l, VY_T026, node->at, fix, "unknown function `%s`", name);
 }
 
 /* The arguments of a function whose head has errors: only what is wrong with themselves is said. */
@@ -339,6 +351,19 @@ static void report_guard(vy_lowering *l, const vy_node *node) {
                        "a call, atomic or collective stands %s", guard_names[l->guard]);
 }
 
+void vy_lower_unknown_op(vy_lowering *l, const vy_node *node) {
+    const char *name = vy_lower_text(l, node->name);
+    char id[VY_LIMIT_NAME + 1], room[VY_CALL_ROOM];
+    snprintf(id, sizeof id, "%.*s", (int)vy_call_id_length(name), name);
+    vy_lower_error(
+        l, VY_T040, node->at,
+        VY_REPORT_FIX(
+            l->report,
+            "check its spelling, load the dialect that provides it (VYRE_DIALECT_PATH), or define `fn %.100s`",
+            vy_call_spelling(id, room)),
+        "no dialect provides the op `%s`, so the type of its result is not known", name);
+}
+
 uint8_t vy_lower_hoist(vy_lowering *l, vy_node *node, uint8_t hint) {
     vy_signature signature;
     if (l->guard) {
@@ -348,10 +373,13 @@ uint8_t vy_lower_hoist(vy_lowering *l, vy_node *node, uint8_t hint) {
     if (!vy_lower_effect(l, node, hint, &signature))
         return VY_TYPE_BAD;
     if (!signature.is_known) {
-        vy_lower_error(
-            l, VY_T040, node->at,
-            VY_REPORT_FIX(l->report, "bind it first: `let x : f32 = %.100s(…)`", vy_lower_text(l, node->name)),
-            "the type that %s gives is not known here", vy_lower_text(l, node->name));
+        if (l->teller)
+            vy_lower_unknown_op(l, node);
+        else
+            vy_lower_error(l, VY_T040, node->at,
+                           VY_REPORT_FIX(l->report, "bind it first: `let x : f32 = %.100s(…)`",
+                                         vy_call_spelling(vy_lower_text(l, node->name), (char[VY_CALL_ROOM]){0})),
+                           "the type that %s gives is not known here", vy_lower_text(l, node->name));
         return VY_TYPE_BAD;
     }
     if (signature.count == VY_RESULTS_BOUND) {

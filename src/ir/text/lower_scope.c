@@ -1,4 +1,5 @@
 /* Names: what is visible, by one table lookup per use. */
+#include "ir/text/foreign.h"
 #include "ir/text/lower.h"
 
 #include <stdarg.h>
@@ -134,7 +135,8 @@ void vy_lower_unknown(vy_lowering *l, uint32_t name, vy_position at) {
         offer_visible(l, &near);
         best = vy_suggestion_get(&near);
     }
-    vy_lower_error(l, VY_T025, at, best ? VY_FIX("did you mean `%s`?", best) : NULL, "`%s` is not declared", text);
+    vy_lower_error(l, VY_T025, at, best ? VY_FIX("did you mean `%s`?", best) : vy_foreign_value(text, strlen(text)),
+                   "`%s` is not declared", text);
 }
 
 const vy_binding *vy_lower_memory(vy_lowering *l, uint32_t name, vy_position at) {

@@ -68,10 +68,14 @@ static int bind_results(vy_lowering *l, const vy_statement *s, const vy_signatur
                        : signature->count == VY_RESULTS_BOUND ? signature->types[0]
                                                               : signature->types[i];
         if (type == VYRE_TYPE_COUNT) {
-            vy_lower_error(l, VY_T040, declared->at,
-                           VY_REPORT_FIX(l->report, "write its type: `%.60s : f32`", vy_lower_text(l, declared->name)),
-                           "the type of `%s` is not known: %s is an op of a dialect", vy_lower_text(l, declared->name),
-                           vy_lower_text(l, s->a->name));
+            const char *op = vy_lower_text(l, s->a->name);
+            if (l->teller)
+                vy_lower_unknown_op(l, s->a);
+            else
+                vy_lower_error(
+                    l, VY_T040, declared->at,
+                    VY_REPORT_FIX(l->report, "write its type: `%.60s : f32`", vy_lower_text(l, declared->name)),
+                    "the type of `%s` is not known: %s is an op of a dialect", vy_lower_text(l, declared->name), op);
             is_good = 0;
             type = VY_TYPE_BAD;
         }
@@ -103,7 +107,7 @@ static void lower_let_effect(vy_lowering *l, const vy_statement *s) {
         declare(l, s, declared, is_good ? (uint8_t)results.types[i] : VY_TYPE_BAD, variable + i);
 }
 
-/* `var x : T = math.exp(t)`: the written type says what the op gives, so the call can be hoisted. */
+/* `var x : T = dialect.op(t)`: the written type says what the op gives, so the call can be hoisted. */
 static uint8_t hoist_op_call(vy_lowering *l, const vy_statement *s) {
     vy_signature signature;
     vyre_type type = s->names->type;
@@ -374,7 +378,7 @@ static void lower_for(vy_lowering *l, const vy_statement *s) {
     vy_node *const bounds[3] = {s->a, s->b, s->c};
     uint8_t type = vy_lower_unify(l, bounds, VY_TYPE_OPEN, s->at, "for");
     if (type == VY_TYPE_OPEN) {
-        vy_lower_untyped(l, s->a, NULL, NULL);
+        vy_lower_untyped_range(l, bounds);
         type = VY_TYPE_BAD;
     }
     if (type < VYRE_TYPE_COUNT && !(vyre_type_class(type) & VYRE_CLASS_INTEGER)) {

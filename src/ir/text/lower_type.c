@@ -2,6 +2,7 @@
  * is settled once. */
 #include "ir/text/lower.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 static int is_closed(uint8_t type) {
@@ -15,15 +16,30 @@ static const char *spelling(const vy_lowering *l, const vy_node *node) {
     return node->kind == VY_NODE_NAME ? vy_lower_text(l, node->name) : "…";
 }
 
-static const char *conversion(const vy_lowering *l, const vy_node *node, uint8_t to) {
-    int is_number =
-        node->kind == VY_NODE_NUMBER && (!node->number->is_float || vyre_type_class(to) == VYRE_CLASS_FLOAT);
+/* Whether a literal is exact in the type; nothing is reported. Like the other reports here, not in the frames of functions that recurse. */
+static __attribute__((noinline)) int literal_fits(const vy_node *node, vyre_type type) {
+    vy_report ignored = {0};
+    uint64_t bits;
+    return type != VYRE_TYPE_BOOL && vy_number_bits(&ignored, node->number, node->negative, type, node->at, &bits);
+}
+
+/* A literal that fits the type, with the type as its suffix. An integer as a float is written in decimal: in `0x2f32` the suffix would be digits. */
+static const char *literal_spelling(const vy_node *node, vyre_type type, char text[96]) {
+    const char *sign = node->negative ? "-" : "", *suffix = vyre_type_name(type);
+    if (vyre_type_class(type) == VYRE_CLASS_FLOAT && !node->number->is_float)
+        snprintf(text, 96, "%s%" PRIu64 ".0%s", sign, node->number->value, suffix);
+    else
+        snprintf(text, 96, "%s%.*s%s", sign, node->number->length < 60 ? node->number->length : 60, node->number->text,
+                 suffix);
+    return text;
+}
+
+static __attribute__((noinline)) const char *conversion(const vy_lowering *l, const vy_node *node, uint8_t to) {
+    char text[96];
     if (to == VYRE_TYPE_BOOL)
         return VY_REPORT_FIX(l->report, "write a comparison: `%.60s != 0`", spelling(l, node));
-    if (is_number)
-        return VY_REPORT_FIX(l->report, "write `%s%.*s%s`", node->negative ? "-" : "",
-                             node->number->length < 60 ? node->number->length : 60, node->number->text,
-                             vyre_type_name(to));
+    if (node->kind == VY_NODE_NUMBER && literal_fits(node, to))
+        return VY_REPORT_FIX(l->report, "write `%s`", literal_spelling(node, to, text));
     return VY_REPORT_FIX(l->report, "convert it: `%s(%.60s)`", vyre_type_name(to), spelling(l, node));
 }
 
@@ -42,27 +58,70 @@ static const vy_node *first_open(const vy_node *node) {
     }
 }
 
-void vy_lower_untyped(vy_lowering *l, const vy_node *node, const char *keyword, const char *name) {
+/* Whether every op of an open tree accepts the type and every literal of it is exact in it. */
+static int tree_fits(const vy_node *node, vyre_type type) {
+    const vy_node *operands[3] = {node->a, node->b, node->c};
+    if (node->kind == VY_NODE_NUMBER)
+        return literal_fits(node, type);
+    if (node->kind != VY_NODE_OP)
+        return 0;
+    for (unsigned i = 0; i < 3; i++)
+        if (operands[i] && operands[i]->type == VY_TYPE_OPEN && !tree_fits(operands[i], type))
+            return 0;
+    return node->op == VYRE_OP_SELECT || (vyre_op_get(node->op)->classes & vyre_type_class(type));
+}
+
+/* The type that a fix gives to open trees: the first of these that all of them accept; VYRE_TYPE_COUNT if none does. */
+static vyre_type type_for_open(const vy_node *const trees[3]) {
+    static const uint8_t usual[] = {VYRE_TYPE_U32, VYRE_TYPE_U64, VYRE_TYPE_I32,
+                                    VYRE_TYPE_I64, VYRE_TYPE_F32, VYRE_TYPE_F64};
+    for (unsigned i = 0; i < sizeof usual; i++) {
+        int fits = 1;
+        for (unsigned k = 0; k < 3; k++)
+            fits &= !trees[k] || tree_fits(trees[k], usual[i]);
+        if (fits)
+            return usual[i];
+    }
+    return VYRE_TYPE_COUNT;
+}
+
+static __attribute__((noinline)) void report_untyped(vy_lowering *l, const vy_node *node, vyre_type type,
+                                                     const char *keyword, const char *name) {
     int is_whole = node->kind == VY_NODE_NUMBER;
-    node = first_open(node);
-    if (node->kind != VY_NODE_NUMBER) {
-        vy_lower_error(l, VY_T030, node->at, NULL, "this expression has no type");
+    const vy_node *literal = first_open(node);
+    char text[96];
+    const char *fix = NULL;
+    if (literal->kind != VY_NODE_NUMBER) {
+        vy_lower_error(l, VY_T030, literal->at, NULL, "this expression has no type");
         return;
     }
-    const char *sign = node->negative ? "-" : "", *type = node->number->is_float ? "f32"
-                                                          : node->negative       ? "i32"
-                                                                                 : "u32";
-    int length = node->number->length < 60 ? node->number->length : 60;
-    const char *fix;
-    if (!keyword)
-        fix = VY_REPORT_FIX(l->report, "write `%s%.*s%s`", sign, length, node->number->text, type);
-    else if (is_whole)
-        fix = VY_REPORT_FIX(l->report, "write `%s%.*s%s`, or `%s %.60s : %s = %s%.*s`", sign, length,
-                            node->number->text, type, keyword, name, type, sign, length, node->number->text);
+    if (type < VYRE_TYPE_COUNT)
+        literal_spelling(literal, type, text);
+    if (type < VYRE_TYPE_COUNT && !keyword)
+        fix = VY_REPORT_FIX(l->report, "write `%s`", text);
+    else if (type < VYRE_TYPE_COUNT && is_whole)
+        fix = VY_REPORT_FIX(l->report, "write `%s`, or `%s %.60s : %s = %s%.*s`", text, keyword, name,
+                            vyre_type_name(type), literal->negative ? "-" : "",
+                            literal->number->length < 60 ? literal->number->length : 60, literal->number->text);
+    else if (type < VYRE_TYPE_COUNT)
+        fix = VY_REPORT_FIX(l->report, "write `%s`, or `%s %.60s : %s = …`", text, keyword, name, vyre_type_name(type));
     else
-        fix = VY_REPORT_FIX(l->report, "write `%s%.*s%s`, or `%s %.60s : %s = …`", sign, length, node->number->text,
-                            type, keyword, name, type);
-    vy_lower_error(l, VY_T030, node->at, fix, "the literal %s%.*s has no type here", sign, length, node->number->text);
+        fix = "convert a part of the expression: no type has all its literals and is accepted by all its ops";
+    vy_lower_error(l, VY_T030, literal->at, fix, "the literal %s%.*s has no type here", literal->negative ? "-" : "",
+                   literal->number->length < 60 ? literal->number->length : 60, literal->number->text);
+}
+
+void vy_lower_untyped(vy_lowering *l, const vy_node *node, const char *keyword, const char *name) {
+    report_untyped(l, node, type_for_open((const vy_node *const[3]){node, NULL, NULL}), keyword, name);
+}
+
+void vy_lower_untyped_range(vy_lowering *l, vy_node *const bounds[3]) {
+    vyre_type type = type_for_open((const vy_node *const[3]){bounds[0], bounds[1], bounds[2]});
+    if (type < VYRE_TYPE_COUNT && vyre_type_class(type) == VYRE_CLASS_FLOAT)
+        vy_lower_error(l, VY_T035, bounds[0]->at, "count with an integer and convert it inside the loop",
+                       "the range of `for` is of integers, but a bound has a fraction");
+    else
+        report_untyped(l, bounds[0], type, NULL, NULL);
 }
 
 /* ---- settling ---- */
@@ -116,6 +175,10 @@ static int check_class(vy_lowering *l, vy_node *node, uint8_t type) {
         fix = VY_REPORT_FIX(l->report, "write `%s%s`", row->symbol, row->symbol);
     else if (type == VYRE_TYPE_BOOL && node->op == VYRE_OP_XOR)
         fix = "write `!=`";
+    else if (row->classes == VYRE_CLASS_FLOAT && type != VYRE_TYPE_BOOL)
+        fix = VY_REPORT_FIX(l->report, "convert the operand: `f32(%.60s)`", value);
+    else if (row->classes == VYRE_CLASS_INTEGER && vyre_type_class(type) == VYRE_CLASS_FLOAT)
+        fix = VY_REPORT_FIX(l->report, "convert the operand: `i32(%.60s)`, or `bitcast` for its bits", value);
     vy_lower_error(l, VY_T034, node->at, fix, "`%s` takes %s, not %s", written, class_name(row->classes),
                    vyre_type_name(type));
     return 0;
@@ -147,7 +210,7 @@ static void mismatch(vy_lowering *l, vy_position at, const char *what, const vy_
     const char *fix;
     if (left->type == VYRE_TYPE_BOOL || right->type == VYRE_TYPE_BOOL) {
         const vy_node *number = left->type == VYRE_TYPE_BOOL ? right : left;
-        fix = VY_REPORT_FIX(l->report, "write a comparison: `%.60s != 0`", spelling(l, number));
+        fix = VY_REPORT_FIX(l->report, "write a comparison: `(%.60s != 0)`", spelling(l, number));
     } else {
         fix = VY_REPORT_FIX(l->report, "convert one of them: `%s(%.60s)` or `%s(%.60s)`", vyre_type_name(right->type),
                             spelling(l, left), vyre_type_name(left->type), spelling(l, right));
@@ -225,7 +288,7 @@ static uint8_t type_op(vy_lowering *l, vy_node *node, uint8_t hint) {
     if (type == VY_TYPE_OPEN && is_same)
         return type;
     if (type == VY_TYPE_OPEN) {
-        vy_lower_untyped(l, node->a, NULL, NULL);
+        vy_lower_untyped(l, node, NULL, NULL);
         return VY_TYPE_BAD;
     }
     if (type == VY_TYPE_BAD || !check_class(l, node, type))
@@ -237,7 +300,7 @@ static uint8_t type_cast(vy_lowering *l, vy_node *node) {
     uint8_t from = vy_lower_type(l, node->a, node->type_name);
     node->axis = 0;
     if (node->type_name == VYRE_TYPE_BOOL) {
-        vy_lower_error(l, VY_T036, node->at, VY_REPORT_FIX(l->report, "write `%.60s != 0`", spelling(l, node->a)),
+        vy_lower_error(l, VY_T036, node->at, VY_REPORT_FIX(l->report, "write `(%.60s != 0)`", spelling(l, node->a)),
                        "nothing converts to bool");
         return VY_TYPE_BAD;
     }

@@ -184,13 +184,8 @@ static vyre_status parse(const char *text, size_t size, const vyre_parse_options
     return status;
 }
 
-vyre_status vyre_text_parse(const char *text, size_t size, const vyre_parse_options *options,
-                            vyre_diagnostics *diagnostics, vyre_module **out, vyre_error *error) {
-    VY_REQUIRE(error, out);
-    *out = NULL;
-    VY_REQUIRE_ARRAY(error, text, size);
-    if (options)
-        VY_REQUIRE_ARRAY(error, options->defines, options->define_count);
+vyre_status vy_text_parse(const char *text, size_t size, const vyre_parse_options *options,
+                          vyre_diagnostics *diagnostics, vyre_module **out, vyre_error *error) {
     return parse(text, size, options, 0, diagnostics, out, error);
 }
 

@@ -1,6 +1,7 @@
 #include "ir/text/number.h"
 
 #include "ir/eval.h"
+#include "ir/text/foreign.h"
 #include "vyre/op.h"
 
 #include <inttypes.h>
@@ -84,7 +85,10 @@ static int read_suffix(vy_report *report, vy_number *out, uint32_t end, vy_posit
         vy_suggestion_start(&near, suffix, length);
         for (unsigned i = VYRE_TYPE_I8; i < VYRE_TYPE_COUNT; i++)
             vy_suggestion_offer(&near, vyre_type_name(i));
-        const char *best = vy_suggestion_get(&near);
+        const char *best = vy_foreign_suffix(suffix, length);
+        best = best ? best : vy_suggestion_get(&near);
+        if (best && out->is_float && best[0] != 'f' && best[0] != 'b')
+            best = "f64"; /* `1.5L` */
         vy_report_error(report, VY_T008, at,
                         best ? VY_FIX("did you mean `%.*s%s`?", (int)out->length, out->text, best) : NULL,
                         "`%.*s` is no number type", (int)(length < 40 ? length : 40), suffix);

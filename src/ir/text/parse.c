@@ -1,5 +1,6 @@
 /* The parser's tools, and the outermost level: consts, functions, programs. */
 #include "ir/limits.h"
+#include "ir/text/foreign.h"
 #include "ir/text/parser.h"
 
 #include <stdarg.h>
@@ -190,17 +191,6 @@ int vy_parse_name(vy_parser *parser, const char *what, uint32_t *name, vy_positi
     return 1;
 }
 
-const char *vy_parse_foreign_type(const char *text, size_t length) {
-    static const char *const pairs[][2] = {{"int", "i32"},    {"uint", "u32"},     {"float", "f32"},
-                                           {"double", "f64"}, {"half", "f16"},     {"char", "i8"},
-                                           {"byte", "u8"},    {"short", "i16"},    {"long", "i64"},
-                                           {"size_t", "u64"}, {"unsigned", "u32"}, {"bfloat16", "bf16"}};
-    for (unsigned i = 0; i < sizeof pairs / sizeof *pairs; i++)
-        if (strlen(pairs[i][0]) == length && memcmp(pairs[i][0], text, length) == 0)
-            return pairs[i][1];
-    return NULL;
-}
-
 uint8_t vy_parse_type(vy_parser *parser) {
     const vy_token *token = &parser->token;
     if (token->kind != VY_TOKEN_NAME || vy_parse_at_end(parser)) {
@@ -212,7 +202,7 @@ uint8_t vy_parse_type(vy_parser *parser) {
         vy_suggestion_start(&near, vy_token_text(&parser->lexer, token), token->at.length);
         for (unsigned i = 0; i < VYRE_TYPE_COUNT; i++)
             vy_suggestion_offer(&near, vyre_type_name(i));
-        const char *best = vy_parse_foreign_type(vy_token_text(&parser->lexer, token), token->at.length);
+        const char *best = vy_foreign_type(vy_token_text(&parser->lexer, token), token->at.length);
         best = best ? best : vy_suggestion_get(&near);
         vy_parse_error(parser, VY_T027, token->at, best ? VY_FIX("did you mean `%s`?", best) : NULL,
                        "`%.*s` is no type", (int)token->at.length, vy_token_text(&parser->lexer, token));
@@ -301,8 +291,15 @@ static void parse_top(vy_parser *parser) {
                        "this `}` closes nothing");
         vy_parse_advance(parser);
     } else {
+        const char *given = vy_token_text(&parser->lexer, &parser->token);
+        size_t length = parser->token.kind == VY_TOKEN_NAME ? parser->token.at.length : 0;
+        const char *fix = vy_foreign_statement(given, length);
         parser->token.newline = 0; /* the message is about this token, not about a line end before it */
-        vy_parse_one_of(parser, "declaration of a file", words, 3);
+        if (fix)
+            vy_parse_error(parser, VY_T020, parser->token.at, fix, "`%.*s` is not a declaration of this language",
+                           (int)length, given);
+        else
+            vy_parse_one_of(parser, "declaration of a file", words, 3);
         vy_parse_advance(parser);
     }
 }

@@ -1,5 +1,6 @@
 /* What is written like a call: ops, casts, atomics, collectives, `len`, functions and op ids. */
 #include "ir/text/attributes.h"
+#include "ir/text/foreign.h"
 #include "ir/text/parse_expr.h"
 
 #include <stdio.h>
@@ -215,12 +216,17 @@ static void report_member(vy_parser *parser, const char *first, const char *id, 
     vy_suggestion near;
     vy_suggestion_start(&near, first, strlen(first));
     for (unsigned i = 0; i < VYRE_BUILTIN_COUNT; i++)
-        vy_suggestion_offer(&near, vyre_builtin_name(i));
-    const char *best = vy_suggestion_get(&near);
-    vy_parse_error(parser, VY_T012, at,
-                   best ? VY_REPORT_FIX(parser->report, "did you mean `%s%.100s`?", best, id + strlen(first))
-                        : VY_REPORT_FIX(parser->report, "call the op: `%.100s(…)`", id),
-                   "only builtins have members; `%s` can only be an op that is called", id);
+        if (vy_builtins[i].has_axes)
+            vy_suggestion_offer(&near, vyre_builtin_name(i));
+    const char *best = vy_foreign_builtin(first, strlen(first)), *member = id + strlen(first) + 1;
+    best = best ? best : vy_suggestion_get(&near);
+    int is_length = strcmp(member, "length") == 0 || strcmp(member, "size") == 0 || strcmp(member, "len") == 0;
+    vy_parse_error(
+        parser, VY_T012, at,
+        is_length ? VY_REPORT_FIX(parser->report, "write `len(%.100s)`", first)
+        : best    ? VY_REPORT_FIX(parser->report, "did you mean `%s%.100s`?", best, id + strlen(first))
+               : VY_REPORT_FIX(parser->report, "use one variable for each member, or call the op: `%.100s(…)`", id),
+        "only builtins have members; `%s` can only be an op that is called", id);
 }
 
 int vy_parse_op_id(vy_parser *parser, uint32_t first, vy_position *at, char id[VY_LIMIT_NAME + 1]) {
@@ -243,6 +249,21 @@ int vy_parse_op_id(vy_parser *parser, uint32_t first, vy_position *at, char id[V
         vy_parse_advance(parser);
     }
     id[length] = 0;
+    return 1;
+}
+
+int vy_parse_quoted_id(vy_parser *parser, char id[VY_LIMIT_NAME + 1]) {
+    const vy_token *token = &parser->token;
+    const char *text = vy_token_text(&parser->lexer, token) + 1;
+    size_t length = token->at.length < 2 ? 0 : token->at.length - 2; /* not closed: the lexer has reported it */
+    if (!vy_text_is_op_id(text, length)) {
+        vy_parse_error(parser, VY_T055, token->at, NULL, "\"%.*s\" is not an op id", (int)(length < 100 ? length : 100),
+                       text);
+        return 0;
+    }
+    memcpy(id, text, length);
+    id[length] = 0;
+    vy_parse_advance(parser);
     return 1;
 }
 
@@ -351,6 +372,33 @@ static __attribute__((noinline)) int parse_op_name(vy_parser *parser, uint32_t f
 vy_node *vy_parse_dotted(vy_parser *parser, vy_position at, uint32_t first) {
     uint32_t name;
     if (!parse_op_name(parser, first, &at, &name))
+        return vy_parse_bad(parser);
+    return name == VY_NAME_FAILED ? NULL : vy_parse_call(parser, VY_NODE_OP_CALL, name, at);
+}
+
+/* As parse_op_name. */
+static __attribute__((noinline)) int parse_quoted_name(vy_parser *parser, vy_position at, uint32_t *name) {
+    char id[VY_LIMIT_NAME + 1];
+    if (!vy_parse_quoted_id(parser, id) || (vy_parse_accept(parser, VY_TOKEN_LT) && !parse_attributes(parser, id, at)))
+        return 0;
+    if (!vy_parse_follows(parser, VY_TOKEN_OPEN)) {
+        vy_parse_expected(parser, "`(` after the op id");
+        return 0;
+    }
+    *name = vy_parse_add_name(parser, id);
+    return 1;
+}
+
+vy_node *vy_parse_quoted(vy_parser *parser) {
+    vy_position at = parser->token.at;
+    char next = vy_parse_peek(parser);
+    uint32_t name;
+    if (next != '(' && next != '<') {
+        vy_parse_error(parser, VY_T012, at, "strings stand after `print` and `region`, and as op ids in calls",
+                       "a string is not a value");
+        return vy_parse_bad(parser);
+    }
+    if (!parse_quoted_name(parser, at, &name))
         return vy_parse_bad(parser);
     return name == VY_NAME_FAILED ? NULL : vy_parse_call(parser, VY_NODE_OP_CALL, name, at);
 }

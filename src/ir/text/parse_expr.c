@@ -1,8 +1,11 @@
 /* Expressions: names, literals and operators. Precedence climbing: the strength of each infix symbol is a column of the op table. */
 #include "ir/text/parse_expr.h"
 
+#include "ir/eval.h"
 #include "ir/limits.h"
 #include "ir/rows.h"
+
+#include <inttypes.h>
 
 vy_node *vy_parse_node(vy_parser *parser, vy_node_kind kind, vy_position at) {
     vy_parse_count(parser, &parser->nodes, VY_LIMIT_EXPRESSIONS, "expression nodes", at);
@@ -74,8 +77,14 @@ static vy_node *bits_node(vy_parser *parser, vyre_type type, uint64_t bits, vy_p
 static vy_node *parse_special(vy_parser *parser, uint8_t type, int negative, vy_position at) {
     static const char *const words[] = {"inf", "nan"};
     if (vyre_type_class(type) != VYRE_CLASS_FLOAT) {
-        vy_parse_error(parser, VY_T012, at, "only f16, bf16, f32 and f64 have `.inf` and `.nan`", "%s has no members",
-                       vyre_type_name(type));
+        const vy_type_layout *layout = &vy_type_layouts[type];
+        uint64_t largest = layout->classes == VYRE_CLASS_SIGNED ? layout->mask >> 1 : layout->mask;
+        vy_parse_error(parser, VY_T012, at,
+                       type == VYRE_TYPE_BOOL
+                           ? "write `true` or `false`"
+                           : VY_REPORT_FIX(parser->report, "write the value; the largest is `%" PRIu64 "%s`", largest,
+                                           vyre_type_name(type)),
+                       "%s has no members", vyre_type_name(type));
         return vy_parse_bad(parser);
     }
     int is_nan = vy_parse_is_word(parser, "nan");
@@ -168,7 +177,7 @@ static __attribute__((noinline)) int report_synonym(vy_parser *parser, vy_positi
     if (!vy_word_synonym(text, strlen(text), meant))
         return 0;
     vy_parse_error(parser, VY_T026, at, VY_REPORT_FIX(parser->report, "did you mean `%s`?", meant),
-                   "no function is called `%s`", text);
+                   "unknown function `%s`", text);
     return 1;
 }
 
@@ -235,10 +244,6 @@ static __attribute__((noinline)) vy_node *report_no_value(vy_parser *parser) {
     case VY_TOKEN_SEMICOLON:
     case VY_TOKEN_CLOSE_BLOCK:
         return missing_value(parser);
-    case VY_TOKEN_STRING:
-        vy_parse_error(parser, VY_T012, parser->token.at, "strings stand only after `print` and `region`",
-                       "a string is no value");
-        return vy_parse_bad(parser);
     default:
         vy_parse_error(parser, VY_T012, parser->token.at,
                        vy_parse_is(parser, VY_TOKEN_PLUS) ? "remove the `+`; to count up, write `i += 1`" : NULL,
@@ -321,6 +326,8 @@ static vy_node *parse_unary(vy_parser *parser) {
         return vy_parse_number(parser, 0, parser->token.at);
     case VY_TOKEN_OPEN:
         return parse_group(parser);
+    case VY_TOKEN_STRING:
+        return vy_parse_quoted(parser);
     default:
         return report_no_value(parser);
     }

@@ -1,5 +1,6 @@
 /* Statements and blocks. */
 #include "ir/limits.h"
+#include "ir/text/foreign.h"
 #include "ir/text/parse_expr.h"
 
 #include <stdio.h>
@@ -181,15 +182,17 @@ static vy_statement *report_two_words(vy_parser *parser, vy_position at, uint32_
     return next == '=' || next == ':' ? declare_broken(parser, at) : NULL;
 }
 
+static int is_letter(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
 /* `int i = 5`, `u32 i = 5`: our type of the word that stands before a name, or NULL. */
 static const char *type_before_name(const vy_parser *parser) {
-    char next = vy_parse_peek(parser);
-    if (parser->token.kind != VY_TOKEN_NAME ||
-        !((next >= 'a' && next <= 'z') || (next >= 'A' && next <= 'Z') || next == '_'))
+    if (parser->token.kind != VY_TOKEN_NAME || !is_letter(vy_parse_peek(parser)))
         return NULL;
     if (parser->token.word.cls == VY_WORD_TYPE)
         return vyre_type_name(parser->token.word.index);
-    return vy_parse_foreign_type(vy_token_text(&parser->lexer, &parser->token), parser->token.at.length);
+    return vy_foreign_type(vy_token_text(&parser->lexer, &parser->token), parser->token.at.length);
 }
 
 /* What the line says after the next token and `=`, without spaces around it; its length in *length, 0 if that is nothing short. */
@@ -236,6 +239,20 @@ static void report_unused(vy_parser *parser, const vy_node *node) {
         vy_parse_error(parser, VY_T021, node->at, NULL, "the value of this expression is not used");
 }
 
+/* A word that starts a statement in another language, where no expression goes on after it: `loop {`, `do {`, `discard`. */
+static const char *foreign_statement(const vy_parser *parser) {
+    if (parser->token.kind != VY_TOKEN_NAME || parser->token.word.cls != VY_WORD_PLAIN)
+        return NULL;
+    char next = vy_parse_peek(parser);
+    if (next && !strchr("{};:\"/\r\n0123456789", next) && !is_letter(next))
+        return NULL;
+    return vy_foreign_statement(vy_token_text(&parser->lexer, &parser->token), parser->token.at.length);
+}
+
+static void report_foreign(vy_parser *parser, vy_position at, const char *word, const char *fix) {
+    vy_parse_error(parser, VY_T011, at, fix, "`%.*s` is not a statement of this language", (int)at.length, word);
+}
+
 static vy_statement *parse_expression_statement(vy_parser *parser) {
     vy_position at = parser->token.at;
     vy_node *node = vy_parse_expression(parser);
@@ -255,6 +272,13 @@ static vy_statement *parse_expression_statement(vy_parser *parser) {
         statement->target = node;
         statement->a = vy_parse_expression(parser);
         return statement;
+    }
+    if (node->kind == VY_NODE_CALL && vy_parse_follows(parser, VY_TOKEN_OPEN_BLOCK)) { /* `switch (x) {` */
+        const char *name = vy_parse_name_text(parser, node->name), *fix = vy_foreign_statement(name, strlen(name));
+        if (fix) {
+            report_foreign(parser, node->at, name, fix);
+            return NULL;
+        }
     }
     if (vy_node_is_effect(node)) {
         vy_statement *statement = new_statement(parser, VY_SYNTAX_CALL, at);
@@ -314,6 +338,12 @@ static vy_statement *parse_for(vy_parser *parser) {
     if (!statement->names)
         return NULL;
     statement->names->type = VYRE_TYPE_COUNT;
+    if (vy_parse_follows(parser, VY_TOKEN_OPEN)) {
+        vy_parse_error(parser, VY_T011, parser->token.at,
+                       "write `for i in 0 .. n { … }`, with `step` after the end if needed",
+                       "a `for` counts through a range and has no parentheses");
+        return NULL;
+    }
     vy_parse_name(parser, "the name of the loop variable", &statement->names->name, &statement->names->at);
     if (!parser->panic && vy_token_is_keyword(&parser->token, VY_KEYWORD_IN) && !parser->token.newline)
         vy_parse_advance(parser);
@@ -358,6 +388,11 @@ static vy_statement *parse_print(vy_parser *parser) {
     vy_statement *statement = take_keyword(parser, VY_SYNTAX_PRINT);
     if (!statement)
         return NULL;
+    if (parser->token.kind != VY_TOKEN_STRING && !vy_parse_at_end(parser)) {
+        vy_parse_error(parser, VY_T011, parser->token.at, "write the format first: `print \"{}\", x`",
+                       "`print` needs a string first");
+        return NULL;
+    }
     statement->text = parse_string(parser, &statement->length);
     if (!parser->panic && vy_parse_accept(parser, VY_TOKEN_COMMA))
         statement->a = parse_list(parser, &statement->count);
@@ -477,6 +512,11 @@ static vy_statement *parse_statement(vy_parser *parser) {
         return parse_keyword_statement(parser);
     if (is_report(parser))
         return parse_report(parser);
+    const char *foreign = foreign_statement(parser);
+    if (foreign) {
+        report_foreign(parser, parser->token.at, vy_token_text(&parser->lexer, &parser->token), foreign);
+        return NULL;
+    }
     const char *type = type_before_name(parser);
     return type ? report_type_first(parser, type) : parse_expression_statement(parser);
 }
@@ -485,11 +525,20 @@ static vy_statement *parse_statement(vy_parser *parser) {
 void vy_parse_end_statement(vy_parser *parser) {
     if (vy_parse_is(parser, VY_TOKEN_SEMICOLON))
         vy_parse_advance(parser);
-    else if (!vy_parse_at_end(parser) && parser->last_kind != VY_TOKEN_CLOSE_BLOCK)
-        vy_parse_error(parser, VY_T011, parser->token.at, "end the statement with a new line or `;`",
+    else if (!vy_parse_at_end(parser) && parser->last_kind != VY_TOKEN_CLOSE_BLOCK) {
+        const char *foreign =
+            parser->token.kind == VY_TOKEN_NAME
+                ? vy_foreign_statement(vy_token_text(&parser->lexer, &parser->token), parser->token.at.length)
+                : NULL;
+        if (vy_parse_is(parser, VY_TOKEN_DOT))
+            foreign = parser->last_kind == VY_TOKEN_NUMBER ? "write digits on both sides of the point, as in `1.0f32`"
+                                                           : "remove it: values are scalars and have no members";
+        vy_parse_error(parser, VY_T011, parser->token.at,
+                       foreign ? foreign : "end the statement with a new line or `;`",
                        "the statement should end before `%.*s`",
                        (int)(parser->token.at.length < 60 ? parser->token.at.length : 60),
                        vy_token_text(&parser->lexer, &parser->token));
+    }
 }
 
 /* A block ends at its brace; where that is missing, at the end of the text or at a line that belongs to the file: by its

@@ -402,12 +402,29 @@ static void skip_to_body(vy_parser *parser) {
     parser->panic = !vy_parse_is(parser, VY_TOKEN_OPEN_BLOCK);
 }
 
-vy_unit *vy_parse_function(vy_parser *parser) {
-    vy_word word = parser->token.word;
-    vy_unit *unit = new_unit(parser, "the name of the function");
+/* A function that stands for an op with a quoted id. */
+static vy_unit *new_quoted_unit(vy_parser *parser) {
+    char id[VY_LIMIT_NAME + 1];
+    vy_unit *unit = vy_parse_new(parser, sizeof *unit);
     if (!unit)
         return NULL;
-    if (vy_parse_is(parser, VY_TOKEN_DOT)) {
+    unit->at = parser->token.at;
+    if (!vy_parse_quoted_id(parser, id))
+        return NULL;
+    unit->name = vy_parse_add_name(parser, id);
+    parser->calls = &unit->calls;
+    return unit->name == VY_NAME_FAILED ? NULL : unit;
+}
+
+vy_unit *vy_parse_function(vy_parser *parser) {
+    vy_word word = parser->token.word;
+    const int is_quoted = parser->token.kind == VY_TOKEN_STRING && !parser->token.newline;
+    vy_unit *unit = is_quoted ? new_quoted_unit(parser) : new_unit(parser, "the name of the function");
+    if (!unit)
+        return NULL;
+    if (is_quoted) {
+        /* A name of its own: neither members nor a word of the language. */
+    } else if (vy_parse_is(parser, VY_TOKEN_DOT)) {
         char id[VY_LIMIT_NAME + 1];
         if (!vy_parse_op_id(parser, unit->name, &unit->at, id))
             return NULL;

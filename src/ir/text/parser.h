@@ -66,8 +66,6 @@ const char *vy_parse_name_text(const vy_parser *parser, uint32_t name);
 int vy_parse_name(vy_parser *parser, const char *what, uint32_t *name, vy_position *at);
 /* A type; VY_TYPE_BAD and an error if it is none. */
 uint8_t vy_parse_type(vy_parser *parser);
-/* Our name for a type of other languages, as in `int`; NULL if it is none. */
-const char *vy_parse_foreign_type(const char *text, size_t length);
 /* The first byte after the next token that is no space, on its line. */
 char vy_parse_peek(const vy_parser *parser);
 /* `expected one of …` with a suggestion for the word that stands there. Returns 0. */

@@ -4,6 +4,7 @@
 
 #include "base/status.h"
 #include "ir/rows.h"
+#include "ir/text/attributes.h"
 #include "ir/text/words.h"
 #include "vyre/text.h"
 
@@ -16,6 +17,12 @@ static void add(vy_printer *p, const char *text) {
 }
 static void add_name(vy_printer *p, vy_name name) {
     add(p, vy_name_text(p->program, name));
+}
+
+/* Of a function or an op. */
+static void add_callee(vy_printer *p, vy_name name) {
+    char room[VY_CALL_ROOM];
+    add(p, vy_call_spelling(vy_name_text(p->program, name), room));
 }
 
 static void start_line(vy_printer *p) {
@@ -114,7 +121,7 @@ static void add_arguments(vy_printer *p, const vy_stmt *stmt, int is_typed) {
 static void print_call(vy_printer *p, const vy_stmt *stmt) {
     int is_local = stmt->callee != VY_NONE;
     add_results(p, stmt, !is_local);
-    add_name(p, is_local ? p->program->functions.items[stmt->callee].name : stmt->name);
+    add_callee(p, is_local ? p->program->functions.items[stmt->callee].name : stmt->name);
     add(p, "(");
     add_arguments(p, stmt, is_local);
     add(p, ")");
@@ -356,7 +363,7 @@ static void print_result_types(vy_printer *p, const vy_function *function) {
 
 static void print_function(vy_printer *p, const vy_function *function) {
     add(p, "fn ");
-    add_name(p, function->name);
+    add_callee(p, function->name);
     add(p, "(");
     uint32_t memories = print_params(p, function);
     add(p, ")");

@@ -5,6 +5,7 @@
 
 static void keep_first(vy_report *report, const char *code, const char *message, const char *fix, vy_position at) {
     vy_fail(&report->first, VYRE_INVALID_PROGRAM, fix, "%s %s", code, message);
+    vy_fail_parts_at(&report->first, code, vy_source_name(report->source), at.line, at.column);
     if (at.line)
         vy_fail_where(&report->first, "%s:%u:%u", vy_source_name(report->source), at.line, at.column);
     else

@@ -20,6 +20,7 @@ static void add(vy_check *check, vy_code code, vyre_severity severity, vy_positi
     if (severity != VYRE_SEVERITY_ERROR || check->errors++ > 0)
         return;
     vy_fail(check->error, VYRE_INVALID_PROGRAM, fix, "%s %s", vy_code_name(code), message);
+    vy_fail_parts_at(check->error, vy_code_name(code), source ? vy_source_name(source) : "", at.line, at.column);
     if (!check->error)
         return;
     if (at.line)

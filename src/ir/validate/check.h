@@ -9,6 +9,7 @@
  *   facts.c         what the program does
  *   uniform.c       barriers and collectives stand in uniform control    (of level source)
  *   races.c         races that happen in every run                       (likewise)
+ *   unused.c        warnings about declarations that nothing uses        (likewise)
  *
  * Time is linear in the program, memory a small multiple of it. */
 #ifndef VY_IR_VALIDATE_CHECK_H
@@ -75,6 +76,7 @@ static inline int vy_stmt_may_loop(const vy_stmt *stmt) {
 }
 void vy_check_uniform(vy_check *check);
 void vy_check_races(vy_check *check);
+void vy_check_unused(vy_check *check);
 
 /* ---- small questions several parts ask ---- */
 

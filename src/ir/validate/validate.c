@@ -14,7 +14,8 @@ static void run_parts(vy_check *check) {
     if (!check->out_of_memory)
         vy_check_bodies(check);
     /* The rest speaks about programs that mean something. */
-    void (*const parts[])(vy_check *) = {vy_check_calls, vy_check_facts, vy_check_uniform, vy_check_races};
+    void (*const parts[])(vy_check *) = {vy_check_calls, vy_check_facts, vy_check_uniform, vy_check_races,
+                                         vy_check_unused};
     /* Legalisation gives values to others through memory, which no rule proves uniform; a run in the oracle tells. */
     size_t count = check->program->level == VYRE_LEVEL_LEGAL ? 2 : sizeof parts / sizeof *parts;
     for (size_t i = 0; i < count && vy_check_clean(check); i++)

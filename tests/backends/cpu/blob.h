@@ -20,7 +20,7 @@ typedef struct blob {
     uint32_t parts, narrow_parts; /* of a workgroup */
 } blob;
 
-/* The frame (backends/cpu/kernel.h): buffers 0, params 8, workgroup 16, spill 24, cancel 32, stop 40, trap_invocation 48, trap_code 56, stopped 60, is_narrow 80; a buffer:
+/* The frame (emit/llvm/kernel_abi.h): buffers 0, params 8, workgroup 16, spill 24, cancel 32, stop 40, trap_invocation 48, trap_code 56, stopped 60, is_narrow 80; a buffer:
  * data 0, count 8, next one at 16. */
 #if defined(__x86_64__)
 #include "backends/cpu/blob_x86_64.h"

@@ -8,7 +8,7 @@
 
 #include "backends/conform.h"
 
-#include "backends/cpu/features.h"
+#include "base/cpu_features.h"
 
 #include <stdlib.h>
 

@@ -78,6 +78,14 @@ static void do_sleep(void) {
     pause();
 }
 
+/* It has chosen the fewest lanes, and goes no further. */
+static void do_low(void) {
+    vy_compile_reply reply = reply_of(VY_COMPILE_STEP);
+    reply.width = 4;
+    send_bytes(&reply, sizeof reply);
+    pause();
+}
+
 static void do_exit(void) {
     _exit(3);
 }
@@ -91,7 +99,7 @@ static void do_time(void) {
 }
 
 static void do_llvm(void) {
-    vyre_error error = {VYRE_UNSUPPORTED, "LLVM gives up: as a test asked for", "none", ""};
+    vyre_error error = {.code = VYRE_UNSUPPORTED, .message = "LLVM gives up: as a test asked for", .fix = "none"};
     tell(VY_COMPILE_WIDTH, 0, sizeof error);
     send_bytes(&error, sizeof error);
 }
@@ -138,7 +146,7 @@ static void do_error(void) {
 }
 
 static void do_success(void) {
-    vyre_error error = {VYRE_OK, "", "", ""};
+    vyre_error error = VYRE_ERROR_INIT;
     tell(VY_COMPILE_ERROR, 0, sizeof error);
     send_bytes(&error, sizeof error);
     pause();
@@ -161,10 +169,11 @@ static const struct {
     int tells;
     void (*run)(void);
 } behaviours[] = {
-    {"crash", 1, do_crash},   {"spin", 1, do_spin},       {"sleep", 1, do_sleep},     {"exit", 1, do_exit},
-    {"memory", 1, do_memory}, {"time", 1, do_time},       {"llvm", 1, do_llvm},       {"garbage", 0, do_garbage},
-    {"build", 0, do_build},   {"unknown", 1, do_unknown}, {"huge", 1, do_huge},       {"cut", 1, do_cut},
-    {"object", 1, do_object}, {"error", 1, do_error},     {"success", 1, do_success}, {"hold", 1, do_hold},
+    {"crash", 1, do_crash},   {"spin", 1, do_spin},       {"sleep", 1, do_sleep}, {"exit", 1, do_exit},
+    {"memory", 1, do_memory}, {"time", 1, do_time},       {"llvm", 1, do_llvm},   {"garbage", 0, do_garbage},
+    {"build", 0, do_build},   {"unknown", 1, do_unknown}, {"huge", 1, do_huge},   {"cut", 1, do_cut},
+    {"low", 0, do_low},       {"object", 1, do_object},   {"error", 1, do_error}, {"success", 1, do_success},
+    {"hold", 1, do_hold},
 };
 
 int main(void) {

@@ -60,11 +60,27 @@ static void the_reference_has_a_budget_instead(void **state) {
     assert_int_equal(run("--backend cpu --timeout 0 stop=8 x=0", out, sizeof out), 2);
 }
 
+/* --threads replaces a setting with which the backend does not start, so the run shows that it reached the backend. */
+static void threads_are_those_of_the_backend(void **state) {
+    (void)state;
+    char out[4096];
+    vyre_error error;
+    setenv("VYRE_CPU_THREADS", "none", 1);
+    assert_int_equal(run("--backend cpu stop=8 x=0,0,0", out, sizeof out), 2);
+    assert_non_null(strstr(out, "VYRE_CPU_THREADS"));
+    if (vy_cpu_compiler_check(&error) == VYRE_OK) {
+        assert_int_equal(run("--backend cpu --threads 2 stop=8 x=0,0,0", out, sizeof out), 0);
+        assert_non_null(strstr(out, "ran on cpu"));
+    }
+    unsetenv("VYRE_CPU_THREADS");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_kernel_that_does_not_end_is_ended),
         cmocka_unit_test(a_compile_that_does_not_end_is_ended),
         cmocka_unit_test(the_reference_has_a_budget_instead),
+        cmocka_unit_test(threads_are_those_of_the_backend),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -161,6 +161,8 @@ static void a_deadline_ends_the_compile_and_the_server(void **state) {
     expect_text(error.message, "`sleep_4` was not compiled at its deadline: LLVM was at step `generate` with 16 lanes");
     assert_int_equal(ask("spin_4", 16, 0, vy_clock_now() + SECOND_NS / 10, &error), 0);
     assert_int_equal(error.code, VYRE_TIMEOUT);
+    assert_int_equal(ask("low_4", 0, 0, vy_clock_now() + SECOND_NS / 2, &error), 0); /* with half of the time first */
+    assert_int_equal(error.code, VYRE_TIMEOUT);
     assert_int_equal(ask("sleep_4", 16, 0, vy_clock_now() - 1, &error), 0); /* it starts nothing */
     assert_int_equal(error.code, VYRE_TIMEOUT);
     assert_int_equal(count_children(NULL), 0);

@@ -43,8 +43,6 @@ static int run_all(int forbid) {
     if (vyre_acquire("cpu", &c.backend, NULL) != VYRE_OK)
         return IS_MISSING;
     for (unsigned form = 0; form < CONFORM_FORM_COUNT; form++) {
-        if (forbid && (form == CONFORM_DIRECT || form == CONFORM_RESIDENT))
-            continue; /* no pipeline, no cache */
         if (conform_agree(&c, program, &arguments, (conform_form)form))
             continue;
         if (!forbid && c.status == VYRE_UNSUPPORTED)

@@ -4,8 +4,10 @@
 #include "base/thread.h"
 #include "driver/boundary.h"
 #include "vyre/async.h"
+#include "vyre/cache.h"
 
 #include <sched.h>
+#include <unistd.h>
 
 enum { COUNT = 5000 };
 
@@ -331,6 +333,35 @@ static void a_deadline_ends_what_runs(void **state) {
             assert_int_equal(s.outputs.count, 0);
             assert_true(error.fix[0] != 0);
         }
+        assert_int_equal(vyre_backend_device_lost(s.rig.backend), 0);
+        spinning_close(&s);
+    }
+}
+
+static void *set_soon(void *word) {
+    usleep(20000);
+    __atomic_store_n((uint32_t *)word, 1, __ATOMIC_RELAXED);
+    return NULL;
+}
+
+static void a_word_cancels_a_resident_dispatch_without_a_deadline(void **state) {
+    (void)state;
+    BLOB_NEEDS_CODE();
+    for (unsigned threads = 1; threads < 4; threads++) {
+        spinning s;
+        vyre_error error;
+        vyre_resource binding = {.kind = VYRE_RESOURCE_RESIDENT};
+        uint32_t word = 0;
+        vyre_dispatch_config config = {.cancel = &word};
+        pthread_t thread;
+        spinning_open(&s, threads);
+        assert_int_equal(vyre_resident_allocate(s.rig.backend, sizeof s.x, NULL, &binding.resident, NULL), VYRE_OK);
+        assert_int_equal(pthread_create(&thread, NULL, set_soon, &word), 0);
+        assert_int_equal(
+            vyre_pipeline_dispatch_persistent(s.pipeline, &binding, 1, NULL, &config, &s.outputs, NULL, NULL, &error),
+            VYRE_CANCELLED);
+        pthread_join(thread, NULL);
+        assert_int_equal(vyre_resident_free(s.rig.backend, binding.resident, NULL), VYRE_OK);
         assert_int_equal(vyre_backend_device_lost(s.rig.backend), 0);
         spinning_close(&s);
     }
@@ -676,6 +707,41 @@ static void a_compiler_that_is_not_there_is_named_when_it_is_needed(void **state
     vyre_backend_release(backend);
 }
 
+static void prepare_compiles_and_the_snapshot_counts_it(void **state) {
+    (void)state;
+    vyre_backend *backend;
+    vyre_outputs outputs = VYRE_OUTPUTS_INIT;
+    vyre_cache_snapshot none, one, two;
+    vyre_error error;
+    uint32_t x[4] = {1, 2, 3, 4};
+    vyre_span input = {x, sizeof x};
+    vyre_scalar p = vyre_scalar_u32(7);
+    vyre_arguments arguments = {.params = &p, .param_count = 1, .inputs = &input, .input_count = 1};
+    vyre_program *program = vy_test_parse(BLOB_ADD);
+    assert_int_equal(vyre_acquire("cpu", &backend, &error), VYRE_OK);
+    assert_true(vyre_backend_cache_snapshot(backend, &none));
+    assert_int_equal(none.hits + none.misses + none.entries + none.bytes, 0);
+    if (vyre_backend_prepare(backend, program, &error) == VYRE_NOT_FOUND)
+        VY_SKIP("backend cpu has no compiler here: %s", error.message);
+    assert_true(vyre_backend_cache_snapshot(backend, &one));
+    assert_int_equal(one.misses, 1);
+    assert_int_equal(one.entries, 1);
+    assert_true(one.bytes > 0);
+    vyre_cache_forbid_compile(1);
+    assert_int_equal(vyre_backend_dispatch(backend, program, &arguments, NULL, &outputs, NULL, &error), VYRE_OK);
+    assert_int_equal(((uint32_t *)outputs.items[0].data)[3], 11);
+    vyre_pipeline *pipeline;
+    assert_int_equal(vyre_compile(backend, program, NULL, &pipeline, &error), VYRE_OK);
+    vyre_cache_forbid_compile(-1);
+    assert_true(vyre_backend_cache_snapshot(backend, &two));
+    assert_int_equal(two.hits, 1);
+    assert_int_equal(two.misses, 1);
+    vyre_pipeline_release(pipeline);
+    vyre_outputs_free(&outputs);
+    vyre_program_release(program);
+    vyre_backend_release(backend);
+}
+
 int main(void) {
     setenv("VYRE_CACHE_DIR", "", 1);
     const struct CMUnitTest tests[] = {
@@ -689,6 +755,7 @@ int main(void) {
         cmocka_unit_test(the_smallest_invocation_that_traps_is_named),
         cmocka_unit_test(a_batch_names_its_first_item_that_traps),
         cmocka_unit_test(a_deadline_ends_what_runs),
+        cmocka_unit_test(a_word_cancels_a_resident_dispatch_without_a_deadline),
         cmocka_unit_test(a_deadline_that_is_kept_changes_nothing),
         cmocka_unit_test(what_is_in_flight_can_be_cancelled),
         cmocka_unit_test(what_is_in_flight_has_a_deadline),
@@ -702,6 +769,7 @@ int main(void) {
         cmocka_unit_test(every_isa_level_has_its_own_identity),
         cmocka_unit_test(threads_are_as_many_as_the_process_has_cores_and_look_for_work_if_it_does),
         cmocka_unit_test(a_compiler_that_is_not_there_is_named_when_it_is_needed),
+        cmocka_unit_test(prepare_compiles_and_the_snapshot_counts_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,8 +2,8 @@
 #include "support/test.h"
 
 #include "backends/cpu/compile.h"
+#include "lower/legalize.h"
 #include "support/fault.h"
-#include "transform/legal.h"
 #include "vyre/text.h"
 #include "vyre/wire.h"
 
@@ -25,13 +25,13 @@ typedef struct job {
 
 /* The wire form of a program as the backend makes it, in memory that no hook knows. */
 static job prepare(const char *text) {
-    const vy_legal_target target = {.exact = vy_cpu_numerics(vy_cpu_features()), .native_collectives = 1};
+    const vy_target_desc target = {.exact = vy_cpu_numerics(vy_cpu_features()), .native_collectives = 1};
     vyre_module *module;
     vyre_program *legal;
     vyre_bytes wire = VYRE_BYTES_INIT;
     job j = {.text = -1};
     assert_int_equal(vyre_text_parse(text, strlen(text), NULL, NULL, &module, NULL), VYRE_OK);
-    assert_int_equal(vy_legalise(vyre_module_program(module, 0), &target, &legal, NULL), VYRE_OK);
+    assert_int_equal(vy_legalize(vyre_module_program(module, 0), &target, &legal, NULL), VYRE_OK);
     assert_int_equal(vyre_wire_encode(legal, 0, &wire, NULL), VYRE_OK);
     j.size = wire.size;
     j.wire = malloc(wire.size);

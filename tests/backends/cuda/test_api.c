@@ -478,7 +478,7 @@ static void damaged_objects_are_refused_before_the_driver_sees_them(void **state
             object.header.other_bytes = sizeof object.image;
             break;
         }
-        vyre_status status = vy_cuda_code_new(&cuda, program, 0, 0, &bytes, &code, &error);
+        vyre_status status = vy_cuda_code_new(&cuda, program, 0, &bytes, &code, &error);
         assert_int_equal(status, what == 2 || what == 3 ? VYRE_UNSUPPORTED : VYRE_CORRUPT);
         assert_true(error.fix[0] != 0);
         assert_null(code);
@@ -507,7 +507,7 @@ static void the_driver_is_given_the_text_of_the_program(void **state) {
     cuda.api.error_name = cuda.api.error_string = no_name;
     atomic_init(&cuda.exact, vy_ptx_exact(90));
     assert_int_equal(vy_cuda_lower(program, 90, vy_ptx_exact(90), 0, 1, &lowered, &error), VYRE_OK);
-    assert_int_not_equal(vy_cuda_compile(&cuda, program, 0, 0, &code, &error), VYRE_OK);
+    assert_int_not_equal(vy_cuda_compile(&cuda, program, 0, &code, &error), VYRE_OK);
     assert_null(code);
     assert_string_equal(seen, lowered.code.text.data);
     free(seen);

@@ -2,7 +2,7 @@
  *
  * What can be stopped comes first: a loop over workgroups that does not end fails a test and hangs nothing. */
 #include "backends/conform_control.h"
-#include "transform/put_traps.h"
+#include "lower/put_traps.h"
 
 #include "backends/cuda/cuda.h"
 #include "ir/model.h"

@@ -2,8 +2,8 @@
  *
  * What can be stopped comes first, and everything has a deadline there: a barrier that does not open fails a test and hangs nothing. */
 #include "backends/conform_control.h"
-#include "transform/put_barriers.h"
-#include "transform/put_traps.h"
+#include "lower/put_traps.h"
+#include "split/put_barriers.h"
 
 #include "backends/cuda/cuda.h"
 #include "backends/cuda/pipeline.h"

@@ -4,9 +4,9 @@
 
 #include "compilers/code.h"
 
-#include "compilers/llvm/machine.h"
+#include "compilers/llvm/target_machine.h"
+#include "opt/pass_manager.h"
 #include "support/guarded.h"
-#include "transform/optimize.h"
 #include "vyre/transform.h"
 
 #include <llvm-c/Analysis.h>
@@ -82,17 +82,17 @@ typedef struct manner {
 } manner;
 
 static inline vyre_status manner_lower(vyre_program *program, const manner *m, code *out, vyre_error *error) {
-    const vy_legal_target target = {.exact = vy_cpu_numerics(vy_cpu_features() & m->processor->features),
-                                    .native_collectives = 1,
-                                    .cancellable = m->cancellable};
+    const vy_target_desc target = {.exact = vy_cpu_numerics(vy_cpu_features() & m->processor->features),
+                                   .native_collectives = 1,
+                                   .cancellable = m->cancellable};
     vyre_program *better = NULL;
     vyre_status status = VYRE_OK;
     if (m->optimised)
-        status = vy_optimize_by(program, &(vyre_optimize_options){.level = 2}, &vy_rules_meet, &better, NULL, error);
+        status = vy_optimize_by(program, &(vyre_optimize_options){.level = 2}, &vy_opt_spmd_cpu, &better, NULL, error);
     else
         better = vyre_program_retain(program);
     if (status == VYRE_OK)
-        status = vy_legalise(better, &target, &out->legal, error);
+        status = vy_legalize(better, &target, &out->legal, error);
     vyre_program_release(better);
     return status == VYRE_OK ? vyre_wire_encode(out->legal, 0, &out->wire, error) : status;
 }
@@ -110,7 +110,7 @@ static inline vyre_status manner_compile(vyre_program *program, const manner *m,
 
 typedef enum verdict { SAME, UNJUDGED, DIFFERENT } verdict;
 
-static inline vyre_status write_module(vy_llvm_job *job, void *user) {
+static inline vyre_status write_module(vy_llvm_session *job, void *user) {
     const vy_llvm_options options = {.width = job->width,
                                      .register_lanes = vy_cpu_width(job->request->features),
                                      .name = job->request->name,
@@ -133,11 +133,11 @@ static inline verdict judge_module(vyre_program *program, const manner *m, char 
     vyre_error error = VYRE_ERROR_INIT;
     vyre_status status = manner_lower(program, m, &code, &error);
     const vy_compiler_request request = code_request(&code, m->processor);
-    vy_llvm_job job = {.request = &request, .program = code.legal, .width = request.width, .error = &error};
+    vy_llvm_session job = {.request = &request, .program = code.legal, .width = request.width, .error = &error};
     if (status == VYRE_OK && !job.width)
         status = vy_llvm_choose_width(code.legal, request.features, &job.width, &job.narrow, &error);
     if (status == VYRE_OK)
-        status = vy_llvm_job_run(&job, write_module, NULL);
+        status = vy_llvm_session_run(&job, write_module, NULL);
     if (status != VYRE_OK)
         snprintf(why, size, "refused: %.400s", error.message);
     code_free(&code);

@@ -21,7 +21,7 @@ typedef struct batch_job {
     vyre_case *made;
     vyre_program *legal;
     vyre_arguments given;
-    vyre_scalar params[VY_LIMIT_PARAMS + VY_WIDEN_PARAMS];
+    vyre_scalar params[VY_LIMIT_PARAMS + VY_COARSEN_PARAMS];
     vy_launch launch;
     vy_ptx_code code;
     image image;

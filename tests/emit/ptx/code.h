@@ -39,14 +39,14 @@ static inline vyre_status ptx_make(vyre_program *program, int cancellable, vyre_
                                    vyre_error *error) {
     const vy_ptx_options options = {.architecture = PTX_ARCHITECTURE,
                                     .indirect = program->grid.kind == VYRE_GRID_INDIRECT};
-    const vy_legal_target target = vy_ptx_target(PTX_ARCHITECTURE, cancellable);
+    const vy_target_desc target = vy_ptx_target(PTX_ARCHITECTURE, cancellable);
     vyre_status status = VYRE_OK;
     *legal = NULL;
     memset(code, 0, sizeof *code);
     if (vyre_program_level(program) == VYRE_LEVEL_LEGAL)
         *legal = vyre_program_retain(program);
     else
-        status = vy_legalise(program, &target, legal, error);
+        status = vy_legalize(program, &target, legal, error);
     return status == VYRE_OK ? vy_ptx_emit(*legal, &options, code, error) : status;
 }
 

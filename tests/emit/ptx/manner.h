@@ -5,7 +5,7 @@
 #include "emit/ptx/prepare.h"
 #include "emit/ptx/ptx.h"
 #include "ir/launch.h"
-#include "transform/widen.h"
+#include "opt/coarsen.h"
 #include "vyre/transform.h"
 
 #include <string.h>
@@ -22,19 +22,19 @@ static inline void widen_arguments(const vyre_arguments *arguments, uint32_t fac
         memcpy(params, arguments->params, arguments->param_count * sizeof *params);
     params[arguments->param_count] = (vyre_scalar){VYRE_TYPE_U32, groups[0]};
     given->params = params;
-    given->param_count = arguments->param_count + VY_WIDEN_PARAMS;
+    given->param_count = arguments->param_count + VY_COARSEN_PARAMS;
     given->geometry =
         (vyre_geometry){VYRE_GEOMETRY_GROUPS, {vy_ptx_launch_groups(factor, groups[0]), groups[1], groups[2]}};
 }
 
-/* The program as a backend would prepare it, and the arguments for that: params has room for VY_LIMIT_PARAMS + VY_WIDEN_PARAMS. */
+/* The program as a backend would prepare it, and the arguments for that: params has room for VY_LIMIT_PARAMS + VY_COARSEN_PARAMS. */
 static inline vyre_status prepare_in_manner(vyre_program *program, const vyre_arguments *arguments,
                                             uint32_t architecture, unsigned manner, vyre_arguments *given,
                                             vyre_scalar *params, vyre_program **legal, vyre_error *error) {
     static vy_launch launch;
-    const vy_widen_options widen = {.access_bytes = manner & WIDENED ? 16 : 0, .even_if_slow = 1};
+    const vy_coarsen_options widen = {.access_bytes = manner & WIDENED ? 16 : 0, .even_if_slow = 1};
     const vyre_optimize_options optimise = {.level = 2};
-    const vy_legal_target target = vy_ptx_target(architecture, manner & CANCELLABLE);
+    const vy_target_desc target = vy_ptx_target(architecture, manner & CANCELLABLE);
     vy_widened widened = {0};
     vyre_program *made = NULL;
     *given = *arguments;
@@ -51,7 +51,7 @@ static inline vyre_status prepare_in_manner(vyre_program *program, const vyre_ar
         return status;
     }
     if (status == VYRE_OK)
-        status = vy_widen(program, &widen, &widened, error);
+        status = vy_coarsen(program, &widen, &widened, error);
     if (status != VYRE_OK)
         return status;
     widen_arguments(arguments, widened.factor, launch.groups, given, params);
@@ -60,7 +60,7 @@ static inline vyre_status prepare_in_manner(vyre_program *program, const vyre_ar
     else
         made = vyre_program_retain(widened.program);
     if (status == VYRE_OK)
-        status = vy_legalise(made, &target, legal, error);
+        status = vy_legalize(made, &target, legal, error);
     vyre_program_release(made);
     vyre_program_release(widened.program);
     return status;

@@ -9,9 +9,9 @@
 #include "emit/ptx/manner.h"
 
 #include "ir/eval.h"
-#include "transform/legal_operands.h"
-#include "transform/legal_runner.h"
-#include "transform/put_traps.h"
+#include "lower/operands.h"
+#include "lower/put_traps.h"
+#include "lower/runner.h"
 #include "vyre/generate.h"
 
 #include <signal.h>
@@ -301,11 +301,11 @@ static void stops(const vy_ptx_control *control, int is_to_stop) {
     static uint32_t values[1000];
     const vyre_span input = {values, sizeof values};
     const vyre_arguments arguments = {.inputs = &input, .input_count = 1};
-    const vy_legal_target target = vy_ptx_target(gpu.architecture, 1);
+    const vy_target_desc target = vy_ptx_target(gpu.architecture, 1);
     vyre_program *program = vy_test_parse(FOREVER), *legal = NULL;
     outcome got;
     memset(values, is_to_stop ? 1 : 0, sizeof values);
-    assert_int_equal(vy_legalise(program, &target, &legal, NULL), VYRE_OK);
+    assert_int_equal(vy_legalize(program, &target, &legal, NULL), VYRE_OK);
     outcome_of_device(&gpu, legal, &arguments, 0, control, &got);
     if (got.status != VYRE_OK || got.stopped != is_to_stop)
         give_up("stopped is %d, must be %d: %s", got.stopped, is_to_stop, got.message);
@@ -336,13 +336,13 @@ static void try_many_traps(uint64_t first, uint64_t end) {
     uint32_t *values = calloc(COUNT, sizeof *values);
     const vyre_span input = {values, COUNT * sizeof *values};
     const vyre_arguments arguments = {.inputs = &input, .input_count = 1};
-    const vy_legal_target target = vy_ptx_target(gpu.architecture, 0);
+    const vy_target_desc target = vy_ptx_target(gpu.architecture, 0);
     vyre_program *legal = NULL;
     outcome got;
     assert_non_null(values);
     for (uint32_t i = FIRST; i < COUNT; i++)
         values[i] = i * 3 + 1;
-    assert_int_equal(vy_legalise(program, &target, &legal, NULL), VYRE_OK);
+    assert_int_equal(vy_legalize(program, &target, &legal, NULL), VYRE_OK);
     outcome_of_device(&gpu, legal, &arguments, 0, fresh_control(), &got);
     if (got.status != VYRE_TRAPPED || got.trap.invocation != FIRST || got.trap.code != FIRST * 3 + 1)
         give_up("trap %" PRIu32 " of %" PRIu64 ": %s", got.trap.code, got.trap.invocation, got.message);

@@ -1,8 +1,8 @@
 /* Programs with grid barriers: as they are prepared for a cooperative launch they deliver what the source delivers, also where somebody traps or is told to end; and they have a text. */
 #include "emit/ptx/code.h"
-#include "transform/end_runner.h"
-#include "transform/put_barriers.h"
-#include "transform/put_traps.h"
+#include "lower/put_traps.h"
+#include "lower/traps_runner.h"
+#include "split/put_barriers.h"
 
 #include "emit/ptx/prepare.h"
 
@@ -46,8 +46,8 @@ static vyre_program *random_program(vyre_case *made, uint64_t seed, int has_trap
 /* Returns whether it trapped. */
 static int try_bits(vyre_program *program, vyre_program *legal, const vyre_arguments *arguments, uint64_t seed) {
     static outcome want, got;
-    const vy_oracle_conditions conditions = {.garbage = seed};
-    outcome_of(program, arguments, (vyre_oracle_options){.budget = STEPS}, &(vy_oracle_conditions){0}, &want);
+    const vy_lowered_env conditions = {.garbage = seed};
+    outcome_of(program, arguments, (vyre_oracle_options){.budget = STEPS}, &(vy_lowered_env){0}, &want);
     int is_judged = want.status == VYRE_OK || want.status == VYRE_TRAPPED, is_trapped = want.status == VYRE_TRAPPED;
     if (is_judged) {
         outcome_of(legal, arguments, (vyre_oracle_options){.budget = MORE * (uint64_t)STEPS}, &conditions, &got);
@@ -66,7 +66,7 @@ static int try_bits(vyre_program *program, vyre_program *legal, const vyre_argum
 /* Told to end at some poll, it ends, and nobody is found waiting for others. */
 static void try_polls(vyre_program *legal, const vyre_arguments *arguments, uint64_t seed) {
     static outcome got;
-    const vy_oracle_conditions conditions = {
+    const vy_lowered_env conditions = {
         .garbage = seed, .poll = 1 + (uint32_t)(seed % 3), .poll_spread = (uint32_t)(seed % 5)};
     outcome_of(legal, arguments, (vyre_oracle_options){.budget = MORE * (uint64_t)STEPS}, &conditions, &got);
     if (got.status != VYRE_OK && got.status != VYRE_TRAPPED && got.status != VYRE_TIMEOUT &&
@@ -142,8 +142,7 @@ static void trap_is(const char *text, uint64_t invocation, uint32_t code) {
     vyre_program *program = vy_test_parse(text), *legal;
     prepare(program, 0, &legal);
     for (int i = 0; i < 2; i++) {
-        outcome_of(i ? legal : program, &arguments, (vyre_oracle_options){.budget = STEPS}, &(vy_oracle_conditions){0},
-                   &got);
+        outcome_of(i ? legal : program, &arguments, (vyre_oracle_options){.budget = STEPS}, &(vy_lowered_env){0}, &got);
         assert_int_equal(got.status, VYRE_TRAPPED);
         assert_int_equal(got.trap.invocation, invocation);
         assert_int_equal(got.trap.code, code);
@@ -170,7 +169,7 @@ static void older_devices_and_rows_have_no_grid_barriers(void **state) {
     (void)state;
     assert_int_equal(vy_ptx_emit(program, &(vy_ptx_options){.architecture = 60}, &code, &error), VYRE_UNSUPPORTED);
     assert_non_null(strstr(error.message, "sm_70"));
-    assert_int_equal(vy_ptx_emit(program, &(vy_ptx_options){.architecture = 90, .by_rows = 1}, &code, &error),
+    assert_int_equal(vy_ptx_emit(program, &(vy_ptx_options){.architecture = 90, .batched = 1}, &code, &error),
                      VYRE_UNSUPPORTED);
     assert_non_null(strstr(error.message, "grid barrier"));
     vyre_program_release(program);

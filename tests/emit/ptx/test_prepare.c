@@ -4,9 +4,9 @@
 #include "emit/ptx/prepare.h"
 #include "ir/draft.h"
 #include "ir/launch.h"
+#include "lower/traps_runner.h"
+#include "opt/campaign.h"
 #include "support/fault.h"
-#include "transform/end_runner.h"
-#include "transform/opt_campaign.h"
 
 static const vy_ptx_prepare_options device = {.architecture = PTX_ARCHITECTURE};
 
@@ -145,7 +145,7 @@ static vyre_program *loops_without_room(void) {
 }
 
 static vyre_program *unrolled(const vyre_program *program, vy_unroll_folds folds) {
-    vy_rules rules = vy_rules_far;
+    vy_opt_policy rules = vy_opt_unroll_aggressive;
     vyre_program *made;
     uint64_t changes;
     rules.unroll.folds = folds;
@@ -172,7 +172,7 @@ static void a_loop_that_stays_for_want_of_room_keeps_its_variable(void **state) 
 static vyre_program *after(vyre_pass pass, uint64_t least, vyre_program *program) {
     vyre_program *made;
     uint64_t changes;
-    assert_int_equal(vy_pass_step(pass, program, &vy_rules_far, &made, &changes, NULL), VYRE_OK);
+    assert_int_equal(vy_pass_step(pass, program, &vy_opt_unroll_aggressive, &made, &changes, NULL), VYRE_OK);
     assert_true(changes > least);
     vyre_program_release(program);
     return made;
@@ -238,7 +238,7 @@ static const char *prepared_differs(vyre_program *program, const vyre_arguments 
     static vyre_scalar params[VY_LIMIT_PARAMS + 1];
     static char why[1200];
     const vyre_oracle_options options = {.budget = STEPS};
-    const vy_oracle_conditions conditions = {0};
+    const vy_lowered_env conditions = {0};
     vy_ptx_prepare_options how = device;
     vy_ptx_prepared made = {0};
     vyre_arguments given = *arguments;
@@ -324,7 +324,7 @@ static void random_programs_keep_their_bits(void **state) {
 }
 
 static void passes_by_the_far_rules_keep_the_bits(void **state) {
-    opt_campaign c = {.rules = &vy_rules_far,
+    opt_campaign c = {.rules = &vy_opt_unroll_aggressive,
                       .generate = {.statements = 20, .depth = 4, .invocations = 16},
                       .sequences = 4,
                       .one_in = 12,

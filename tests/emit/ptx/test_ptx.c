@@ -1,9 +1,9 @@
 /* Whatever legalisation makes for this target has a text, which holds together: each op on each type, the examples, the library, random programs. */
 #include "emit/ptx/code.h"
 
+#include "lower/runner.h"
+#include "opt/call_library.h"
 #include "support/fault.h"
-#include "transform/call_library.h"
-#include "transform/legal_runner.h"
 #include "vyre/generate.h"
 
 #include <dirent.h>
@@ -266,7 +266,7 @@ static void an_entry_that_begins_early_waits_first(void **state) {
     early_entry(plain, (vy_ptx_options){.architecture = 100}, 1);
     early_entry(plain, (vy_ptx_options){.architecture = 80}, 0);
     early_entry(plain, (vy_ptx_options){0}, 0);
-    early_entry(plain, (vy_ptx_options){.architecture = 90, .by_rows = 1}, 0);
+    early_entry(plain, (vy_ptx_options){.architecture = 90, .batched = 1}, 0);
     early_entry(plain, (vy_ptx_options){.architecture = 90, .indirect = 1}, 0);
 }
 
@@ -408,8 +408,8 @@ static void every_allocation_may_fail(void **state) {
     (void)state;
     vyre_case *made = random_case(11);
     vyre_program *legal = NULL;
-    const vy_legal_target target = vy_ptx_target(PTX_ARCHITECTURE, 1);
-    assert_int_equal(vy_legalise(vyre_case_program(made), &target, &legal, NULL), VYRE_OK);
+    const vy_target_desc target = vy_ptx_target(PTX_ARCHITECTURE, 1);
+    assert_int_equal(vy_legalize(vyre_case_program(made), &target, &legal, NULL), VYRE_OK);
     assert_true(VY_FAULT_LOOP(emit, legal) > 5);
     vyre_program_release(legal);
     vyre_case_free(made);

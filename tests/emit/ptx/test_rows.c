@@ -8,12 +8,12 @@ static const char three_axes[] =
     " var s = group_id.z + group_count.z + global_size.z + u32(a) + u32(w)\n"
     " if b { s = s + u32(f) + u32(d) }\n if i < len(y) { y[i] = x[i] + s }\n if i < len(z) { z[i] = u8(s) }\n}\n";
 
-static void make(const char *text, int by_rows, vy_ptx_code *code) {
-    const vy_legal_target target = vy_ptx_target(PTX_ARCHITECTURE, 0);
-    const vy_ptx_options options = {.architecture = PTX_ARCHITECTURE, .by_rows = (uint8_t)by_rows};
+static void make(const char *text, int batched, vy_ptx_code *code) {
+    const vy_target_desc target = vy_ptx_target(PTX_ARCHITECTURE, 0);
+    const vy_ptx_options options = {.architecture = PTX_ARCHITECTURE, .batched = (uint8_t)batched};
     vyre_program *program = vy_test_parse(text), *legal = NULL;
     vyre_error error = VYRE_ERROR_INIT;
-    vyre_status status = vy_legalise(program, &target, &legal, &error);
+    vyre_status status = vy_legalize(program, &target, &legal, &error);
     if (status == VYRE_OK)
         status = vy_ptx_emit(legal, &options, code, &error);
     if (status != VYRE_OK)

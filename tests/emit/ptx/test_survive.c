@@ -4,8 +4,8 @@
  * VYRE_SEED is the first seed, VYRE_EFFORT how many times twenty there are. Skipped, and said so, where there is no ptxas. */
 #include "emit/ptx/code.h"
 
-#include "transform/put_traps.h"
-#include "transform/widen.h"
+#include "lower/put_traps.h"
+#include "opt/coarsen.h"
 #include "vyre/generate.h"
 
 #include <inttypes.h>
@@ -68,13 +68,13 @@ static void add(texts *t, uint64_t seed, const vy_ptx_code *code) {
 /* ---- programs ---- */
 
 static void try_program(texts *t, uint64_t seed, vyre_program *program) {
-    const vy_widen_options widen = {.access_bytes = seed & WIDENED ? 16 : 0, .even_if_slow = 1};
+    const vy_coarsen_options widen = {.access_bytes = seed & WIDENED ? 16 : 0, .even_if_slow = 1};
     const vyre_optimize_options optimise = {.level = 2};
     vyre_program *made = NULL, *legal = NULL;
     vy_widened widened = {0};
     vy_ptx_code code;
     vyre_error error = VYRE_ERROR_INIT;
-    assert_int_equal(vy_widen(program, &widen, &widened, NULL), VYRE_OK);
+    assert_int_equal(vy_coarsen(program, &widen, &widened, NULL), VYRE_OK);
     if (seed & OPTIMISED)
         assert_int_equal(vyre_program_optimize(widened.program, &optimise, &made, NULL, NULL), VYRE_OK);
     if (ptx_make(made ? made : widened.program, (seed & CANCELLABLE) != 0, &legal, &code, &error) != VYRE_OK)

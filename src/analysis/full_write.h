@@ -1,0 +1,46 @@
+/* Cover: buffers that a program writes whole, so that nobody need clear them before.
+ *
+ * The host's outputs start as zero. Where every element is certainly stored to, that cannot be seen: a dispatch that does not run to its end delivers
+ * nothing. Proven is the form most programs have, a store at `global_id.x`, or at `global_id.y * width + global_id.x`, that every invocation comes to whose
+ * element is inside: around and before it are only conditions that ids below some bound fulfil, or that keep them from leaving. What the bounds are is known at the
+ * dispatch: counts, params, literals.
+ *
+ * Sound, not complete. */
+#ifndef VY_ANALYSIS_FULL_WRITE_H
+#define VY_ANALYSIS_FULL_WRITE_H
+
+#include "ir/model.h"
+#include "vyre/type.h"
+
+enum { VY_FULL_WRITE_BOUNDS = 6 };
+
+typedef enum vy_full_write_kind { VY_FULL_WRITE_LITERAL, VY_FULL_WRITE_PARAM, VY_FULL_WRITE_LEN } vy_full_write_kind;
+
+/* A number that a dispatch knows. */
+typedef struct vy_full_write_value {
+    uint8_t kind;   /* vy_full_write_kind */
+    uint8_t axis;   /* 0 or 1: which id it bounds */
+    uint32_t index; /* of the param or buffer */
+    uint64_t bits;  /* of the literal */
+} vy_full_write_value;
+
+/* How a buffer is covered. Plain data, which may be copied and kept without the program. */
+typedef struct vy_full_write {
+    uint8_t is_covered; /* 0: nothing is known, and the rest is not set */
+    uint8_t is_rows;    /* 1: element y * width + x is stored by the invocation at (x, y); 0: element x by that at x */
+    uint8_t bound_count;
+    uint32_t group[2]; /* size of a workgroup */
+    vy_full_write_value width;
+    vy_full_write_value bounds[VY_FULL_WRITE_BOUNDS];
+} vy_full_write;
+
+/* covers[i] for every buffer of an entry, in declaration order: `write` ones, the others are not covered. Any level; calls are not looked into.
+ *
+ * VYRE_NO_MEMORY */
+vyre_status vy_full_write_find(const vyre_program *program, vy_full_write *covers, vyre_error *error);
+
+/* Whether a dispatch with these counts (of all buffers), params and workgroups stores to all elements of buffer `index`. */
+int vy_full_write_holds(const vy_full_write *cover, uint32_t index, const uint64_t *counts, const vyre_scalar *params,
+                        const uint32_t groups[3]);
+
+#endif

@@ -1,0 +1,78 @@
+/* Intervals of integers: what an op gives for operands that lie between two values each.
+ *
+ * Computed in 128 bits; the whole type wherever the exact result might wrap. Every rule gives an interval that holds for all operands in theirs. */
+#ifndef VY_ANALYSIS_INTERVAL_H
+#define VY_ANALYSIS_INTERVAL_H
+
+#include "opt/pass_manager.h"
+
+/* Both ends belong to it. */
+typedef struct vy_interval {
+    vy_wide low, high;
+} vy_interval;
+
+/* The same in 64 bits, in the order of a type: of signed ones read them as int64_t. */
+typedef struct vy_range {
+    uint64_t low, high;
+} vy_range;
+
+static inline vy_wide vy_least(vy_wide a, vy_wide b) {
+    return a < b ? a : b;
+}
+static inline vy_wide vy_most(vy_wide a, vy_wide b) {
+    return a > b ? a : b;
+}
+
+static inline int vy_is_integer(uint8_t type) {
+    return (vy_type_layouts[type].classes & VYRE_CLASS_INTEGER) != 0;
+}
+static inline int vy_is_signed(uint8_t type) {
+    return vy_type_layouts[type].classes == VYRE_CLASS_SIGNED;
+}
+
+static inline vy_interval vy_interval_of(uint8_t type, vy_range r) {
+    return vy_is_signed(type) ? (vy_interval){(int64_t)r.low, (int64_t)r.high} : (vy_interval){r.low, r.high};
+}
+static inline vy_range vy_interval_pack(vy_interval i) {
+    return (vy_range){(uint64_t)i.low, (uint64_t)i.high};
+}
+
+/* All values of a type: 0 and 1 for bool and, since nobody asks, for floats. */
+static inline vy_interval vy_interval_whole(uint8_t type) {
+    uint64_t mask = vy_type_layouts[type].mask;
+    if (!vy_is_integer(type))
+        return (vy_interval){0, 1};
+    if (vy_is_signed(type))
+        return (vy_interval){-(vy_wide)(mask >> 1) - 1, mask >> 1};
+    return (vy_interval){0, mask};
+}
+/* From low to high if the type holds all of it, else the whole type. */
+vy_interval vy_interval_fit(uint8_t type, vy_wide low, vy_wide high);
+/* All of both, and what lies between. */
+vy_interval vy_interval_hull(vy_interval a, vy_interval b);
+/* What an op of that result type gives. `operand` is the type of its first operand; operands it does not have may be anything. */
+vy_interval vy_interval_op(vyre_op op, uint8_t type, uint8_t operand, vy_interval a, vy_interval b, vy_interval c);
+
+/* The same comparison with its sides exchanged. */
+vyre_op vy_op_mirrored(vyre_op op);
+/* The comparison that holds when `op` does not, for integers; VYRE_OP_COUNT for what is none. */
+static inline vyre_op vy_op_opposite(vyre_op op) {
+    switch (op) {
+    case VYRE_OP_EQ:
+        return VYRE_OP_NE;
+    case VYRE_OP_NE:
+        return VYRE_OP_EQ;
+    case VYRE_OP_LT:
+        return VYRE_OP_GE;
+    case VYRE_OP_LE:
+        return VYRE_OP_GT;
+    case VYRE_OP_GT:
+        return VYRE_OP_LE;
+    case VYRE_OP_GE:
+        return VYRE_OP_LT;
+    default:
+        return VYRE_OP_COUNT;
+    }
+}
+
+#endif

@@ -1,0 +1,348 @@
+/* Uniformity, for emitters (uniformity.h).
+ *
+ * The validator's flow graph is built once more for each function, and what differs is spread along its edges. Variables, memories and control are its nodes;
+ * an expression is as uniform as the worst of its leaves. Strides follow in one walk, in order: ids have stride 1 along x, sums and multiples by literals
+ * keep one, a variable that is never assigned has that of its value, and a loop variable that of its start. */
+#include "analysis/uniformity.h"
+
+#include "base/status.h"
+#include "ir/eval.h"
+#include "ir/validate/flow.h"
+
+enum { IN_GROUP = 1 << VY_VARIES_IN_GROUP, IN_GRID = 1 << VY_VARIES_IN_GRID, VARIES = IN_GROUP | IN_GRID };
+
+/* A stride; unknown ones are like no number. */
+typedef struct step {
+    uint64_t by;
+    int is_known;
+} step;
+
+struct vy_uniform {
+    const vyre_program *program;
+    uint64_t *strides;       /* by expression */
+    uint64_t *steps;         /* by variable: the stride of its value */
+    uint32_t *control_nodes; /* by statement, while one function is looked at */
+    /* Which of VARIES it does: */
+    uint8_t *exprs, *variables, *memories, *stmts;
+    uint8_t *has_stride; /* by expression */
+    uint8_t *has_step;   /* by variable */
+    uint8_t *is_assigned;
+    size_t size; /* of the block, which starts at strides */
+};
+
+/* ---- what differs: variables, memories, control ---- */
+
+/* A function does not know what it is given, nor whether all come to call it. */
+static uint8_t seed_of(const vy_flow_node *node) {
+    return node->has_param || node->seed >> VY_VARIES_CONTROL ? VARIES : node->seed & VARIES;
+}
+
+/* What an op does that nobody has resolved is not known. */
+static void seed_calls(vy_flow *flow) {
+    const vyre_program *p = flow->program;
+    const vy_function *f = flow->function;
+    for (uint32_t i = f->first_stmt; i < f->end_stmt; i++) {
+        const vy_stmt *s = &p->stmts.items[i];
+        for (uint32_t v = 0; s->kind == VY_STMT_CALL && v < s->result_count; v++)
+            flow->nodes.items[s->variable + v - f->first_variable].seed |= VARIES;
+        for (uint32_t a = 0; s->kind == VY_STMT_CALL && a < s->arg_count; a++) {
+            const vy_arg *arg = &p->args.items[s->args + a];
+            if (arg->is_memory)
+                flow->nodes.items[f->variable_count + arg->index - f->first_memory].seed |= VARIES;
+        }
+    }
+}
+
+/* Seeds become what the nodes depend on. stack has room for every node. */
+static void spread(vy_flow *flow, uint32_t *stack) {
+    vy_flow_node *nodes = flow->nodes.items;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < flow->nodes.count; i++) {
+        nodes[i].seed = seed_of(&nodes[i]);
+        nodes[i].queued = nodes[i].seed != 0;
+        if (nodes[i].queued)
+            stack[count++] = i;
+    }
+    while (count) {
+        uint32_t from = stack[--count];
+        nodes[from].queued = 0;
+        for (uint32_t edge = nodes[from].edges; edge; edge = flow->edges.items[edge - 1].next) {
+            vy_flow_node *to = &nodes[flow->edges.items[edge - 1].to];
+            if ((nodes[from].seed | to->seed) == to->seed)
+                continue;
+            to->seed |= nodes[from].seed;
+            if (!to->queued)
+                stack[count++] = flow->edges.items[edge - 1].to;
+            to->queued = 1;
+        }
+    }
+}
+
+/* The first nodes are the variables, then the memories (flow.h). */
+static void keep(vy_uniform *u, const vy_flow *flow) {
+    const vy_function *f = flow->function;
+    const vy_flow_node *nodes = flow->nodes.items;
+    for (uint32_t i = 0; i < f->variable_count; i++)
+        u->variables[f->first_variable + i] = nodes[i].seed;
+    for (uint32_t i = 0; i < f->memory_count; i++)
+        u->memories[f->first_memory + i] = nodes[f->variable_count + i].seed;
+    for (uint32_t i = f->first_stmt; i < f->end_stmt; i++)
+        u->stmts[i] = nodes[u->control_nodes[i]].seed;
+}
+
+static int follow(vy_uniform *u, vy_flow *flow, uint32_t function) {
+    vy_flow_build(flow, function);
+    if (flow->check->out_of_memory)
+        return 0;
+    size_t size = vy_array_size(flow->nodes.count, sizeof(uint32_t));
+    uint32_t *stack = vy_allocate(size);
+    if (!stack)
+        return 0;
+    seed_calls(flow);
+    spread(flow, stack);
+    keep(u, flow);
+    vy_release(stack, size);
+    return 1;
+}
+
+static int follow_all(vy_uniform *u, int polls_agree) {
+    const vyre_program *p = u->program;
+    size_t size = vy_array_size(p->functions.count + 1u, sizeof(uint32_t));
+    uint32_t *first_expr = vy_allocate_zero(size), expr = 0;
+    if (!first_expr)
+        return 0;
+    vy_check check = {.program = (vyre_program *)p, .first_expr = first_expr};
+    vy_flow flow = {.check = &check, .program = p, .control = u->control_nodes, .polls_agree = polls_agree};
+    int ok = 1;
+    for (uint32_t i = 0; i < p->functions.count && ok; i++) {
+        const vy_function *f = &p->functions.items[i];
+        first_expr[i] = expr;
+        for (uint32_t s = f->first_stmt; s < f->end_stmt; s++)
+            expr = vy_stmt_exprs_end(p, &p->stmts.items[s], expr);
+        ok = follow(u, &flow, i);
+    }
+    VY_VECTOR_FREE(&flow.nodes);
+    VY_VECTOR_FREE(&flow.edges);
+    VY_VECTOR_FREE(&flow.meetings);
+    vy_release(first_expr, size);
+    return ok;
+}
+
+/* ---- expressions ---- */
+
+static uint8_t operand_varies(const vy_uniform *u, uint32_t expr) {
+    return expr == VY_NONE ? 0 : u->exprs[expr];
+}
+
+static uint8_t varies(const vy_uniform *u, const vy_expr *e) {
+    switch ((vy_expr_kind)e->kind) {
+    case VY_EXPR_VARIABLE:
+        return u->variables[e->a];
+    case VY_EXPR_LOAD:
+        return u->memories[e->a] | operand_varies(u, e->b) | operand_varies(u, e->c);
+    case VY_EXPR_BUILTIN:
+        return (uint8_t)vy_builtin_varies(e);
+    case VY_EXPR_OP:
+        return operand_varies(u, e->a) | operand_varies(u, e->b) | operand_varies(u, e->c);
+    case VY_EXPR_LITERAL:
+    case VY_EXPR_LEN:
+    case VY_EXPR_MISALIGNMENT:
+    case VY_EXPR_KIND_COUNT:
+        break;
+    }
+    return 0;
+}
+
+/* ---- strides ---- */
+
+static const step unknown = {0, 0}, none = {0, 1};
+
+static step step_at(const vy_uniform *u, uint32_t expr) {
+    return expr == VY_NONE ? none : (step){u->strides[expr], u->has_stride[expr]};
+}
+
+static int is_none(step s) {
+    return s.is_known && s.by == 0;
+}
+
+static int is_integer(uint8_t type) {
+    return (vy_type_layouts[type].classes & VYRE_CLASS_INTEGER) != 0;
+}
+
+static step step_of_builtin(const vy_expr *e) {
+    int counts = e->op == VYRE_BUILTIN_LOCAL_INDEX ||
+                 ((e->op == VYRE_BUILTIN_LOCAL_ID || e->op == VYRE_BUILTIN_GLOBAL_ID) && e->axis == 0);
+    int is_along_y_or_z = (e->op == VYRE_BUILTIN_LOCAL_ID || e->op == VYRE_BUILTIN_GLOBAL_ID) && e->axis != 0;
+    return counts ? (step){1, 1} : is_along_y_or_z ? none : unknown;
+}
+
+/* Modulo 2^64 at first: what is exact there is exact modulo every smaller power. Operands that are the same in a row give the same. */
+static step step_of_op(const vy_uniform *u, const vy_expr *e) {
+    const vy_expr *exprs = u->program->exprs.items;
+    step a = step_at(u, e->a), b = step_at(u, e->b), c = step_at(u, e->c);
+    if (is_none(a) && is_none(b) && is_none(c))
+        return none;
+    if (!is_integer(e->type) || !b.is_known || !c.is_known || (!a.is_known))
+        return unknown;
+    const vy_expr *right = e->b == VY_NONE ? NULL : &exprs[e->b];
+    int bits = vy_type_layouts[e->type].bits, from = vy_type_layouts[exprs[e->a].type].bits;
+    switch ((vyre_op)e->op) {
+    case VYRE_OP_ADD:
+        return (step){a.by + b.by, 1};
+    case VYRE_OP_SUB:
+        return (step){a.by - b.by, 1};
+    case VYRE_OP_NEG:
+    case VYRE_OP_NOT: /* -1 - x */
+        return (step){0 - a.by, 1};
+    case VYRE_OP_MUL:
+        if (right->kind == VY_EXPR_LITERAL)
+            return (step){a.by * right->bits, 1};
+        return exprs[e->a].kind == VY_EXPR_LITERAL ? (step){b.by * exprs[e->a].bits, 1} : unknown;
+    case VYRE_OP_SHL:
+        return right->kind == VY_EXPR_LITERAL ? (step){a.by << right->bits % (unsigned)bits, 1} : unknown;
+    case VYRE_OP_SELECT: /* all in a row take the same side */
+        return is_none(a) && b.by == c.by ? b : unknown;
+    case VYRE_OP_CAST:
+    case VYRE_OP_BITCAST:
+        return is_integer(exprs[e->a].type) && bits <= from ? a : unknown;
+    default:
+        return unknown;
+    }
+}
+
+static step step_of(const vy_uniform *u, uint32_t index) {
+    const vy_expr *e = &u->program->exprs.items[index];
+    if (!(u->exprs[index] & IN_GROUP))
+        return none;
+    switch ((vy_expr_kind)e->kind) {
+    case VY_EXPR_VARIABLE:
+        return (step){u->steps[e->a], u->has_step[e->a]};
+    case VY_EXPR_LOAD:
+        return !(u->memories[e->a] & IN_GROUP) && is_none(step_at(u, e->b)) && is_none(step_at(u, e->c)) ? none
+                                                                                                         : unknown;
+    case VY_EXPR_BUILTIN:
+        return step_of_builtin(e);
+    case VY_EXPR_OP:
+        return step_of_op(u, e);
+    default:
+        return unknown;
+    }
+}
+
+/* A loop variable is its start and so many steps as trips were made, which are as many for all who are in the same trip. */
+static void give_step(vy_uniform *u, const vy_stmt *s) {
+    step given = unknown;
+    if (s->kind == VY_STMT_LET || (s->kind == VY_STMT_VAR && !u->is_assigned[s->variable]))
+        given = step_at(u, s->a);
+    else if (s->kind == VY_STMT_FOR && is_none(step_at(u, s->c)))
+        given = step_at(u, s->a);
+    if (s->result_count == 1) {
+        u->steps[s->variable] = given.by;
+        u->has_step[s->variable] = (uint8_t)given.is_known;
+    }
+}
+
+static void walk(vy_uniform *u) {
+    const vyre_program *p = u->program;
+    uint32_t expr = 0;
+    for (uint32_t i = 0; i < p->stmts.count; i++)
+        if (p->stmts.items[i].kind == VY_STMT_ASSIGN)
+            u->is_assigned[p->stmts.items[i].variable] = 1;
+    for (uint32_t i = 0; i < p->stmts.count; i++) {
+        const vy_stmt *s = &p->stmts.items[i];
+        uint32_t end = vy_stmt_exprs_end(p, s, expr);
+        for (; expr < end; expr++) {
+            u->exprs[expr] = varies(u, &p->exprs.items[expr]);
+            step found = step_of(u, expr);
+            u->strides[expr] = found.by & vy_type_layouts[p->exprs.items[expr].type].mask;
+            u->has_stride[expr] = (uint8_t)found.is_known;
+        }
+        give_step(u, s);
+    }
+}
+
+/* ---- making ---- */
+
+static int prepare(vy_uniform *u) {
+    const vyre_program *p = u->program;
+    size_t exprs = p->exprs.count, variables = p->variables.count, memories = p->memories.count, stmts = p->stmts.count;
+    u->size = vy_array_size((exprs + variables) * 8 + stmts * 4 + exprs * 2 + variables * 3 + memories + stmts + 1, 1);
+    u->strides = vy_allocate_zero(u->size);
+    if (!u->strides)
+        return 0;
+    u->steps = u->strides + exprs;
+    u->control_nodes = (uint32_t *)(u->steps + variables);
+    u->exprs = (uint8_t *)(u->control_nodes + stmts);
+    u->has_stride = u->exprs + exprs;
+    u->variables = u->has_stride + exprs;
+    u->has_step = u->variables + variables;
+    u->is_assigned = u->has_step + variables;
+    u->memories = u->is_assigned + variables;
+    u->stmts = u->memories + memories;
+    return 1;
+}
+
+static vyre_status make(const vyre_program *program, int polls_agree, vy_uniform **out, vyre_error *error) {
+    *out = NULL;
+    if (program->facts & VY_FACT_CALL)
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "inline the program first (vyre_program_inline)",
+                       "uniformity is asked of a program that calls its own functions");
+    vy_uniform *u = vy_allocate_zero(sizeof *u);
+    if (!u)
+        return vy_fail_memory(error, "uniformity");
+    u->program = program;
+    if (!prepare(u) || !follow_all(u, polls_agree)) {
+        vy_uniform_free(u);
+        return vy_fail_memory(error, "uniformity");
+    }
+    walk(u);
+    *out = u;
+    return VYRE_OK;
+}
+
+vyre_status vy_uniform_make(const vyre_program *program, vy_uniform **out, vyre_error *error) {
+    return make(program, 0, out, error);
+}
+
+vyre_status vy_uniform_make_where_polls_agree(const vyre_program *program, vy_uniform **out, vyre_error *error) {
+    return make(program, 1, out, error);
+}
+
+void vy_uniform_free(vy_uniform *u) {
+    if (!u)
+        return;
+    vy_release(u->strides, u->size);
+    vy_release(u, sizeof *u);
+}
+
+/* ---- answers ---- */
+
+static vy_uniformity sameness(uint8_t varies) {
+    return varies & IN_GROUP ? VY_SAME_NOWHERE : varies & IN_GRID ? VY_SAME_IN_GROUP : VY_SAME_IN_GRID;
+}
+
+vy_uniformity vy_expr_sameness(const vy_uniform *u, uint32_t expr) {
+    return sameness(u->exprs[expr]);
+}
+
+vy_uniformity vy_variable_sameness(const vy_uniform *u, uint32_t variable) {
+    return sameness(u->variables[variable]);
+}
+
+vy_uniformity vy_memory_sameness(const vy_uniform *u, uint32_t memory) {
+    return sameness(u->memories[memory]);
+}
+
+vy_uniformity vy_control_sameness(const vy_uniform *u, uint32_t stmt) {
+    return sameness(u->stmts[stmt]);
+}
+
+int vy_stride_of(const vy_uniform *u, uint32_t expr, uint64_t *stride) {
+    *stride = u->strides[expr];
+    return u->has_stride[expr];
+}
+
+int vy_variable_stride(const vy_uniform *u, uint32_t variable, uint64_t *stride) {
+    *stride = u->steps[variable] & vy_type_layouts[u->program->variables.items[variable].type].mask;
+    return u->has_step[variable];
+}

@@ -1,0 +1,270 @@
+/* Reads an ELF object, lays out what is loaded, resolves what refers to it.
+ *
+ * The object is LLVM's, but nothing in it is believed: every offset, index and count is checked before it is used, so that a damaged one is an error. */
+#include "compilers/llvm/blob_link.h"
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "compilers/llvm/relocation.h"
+
+#include <elf.h>
+
+enum { CODE_LIMIT = 1 << 30 };
+
+#define NOT_PLACED UINT64_MAX
+#define REPORT_FIX "report this with the program, and choose another backend until then"
+
+typedef struct reader {
+    const uint8_t *data;
+    size_t size;
+    Elf64_Ehdr header;
+    uint64_t *places; /* by section: from the start of the blob, or NOT_PLACED */
+    uint64_t end;     /* of the blob */
+    vyre_error *error;
+} reader;
+
+static vyre_status corrupt(const reader *reader, const char *what) {
+    return vy_fail(reader->error, VYRE_CORRUPT, REPORT_FIX, "the compiled object is damaged: %s", what);
+}
+
+static int is_inside(const reader *reader, uint64_t offset, uint64_t size) {
+    return offset <= reader->size && size <= reader->size - offset;
+}
+
+/* ---- parts of the object ---- */
+
+static vyre_status read_header(reader *reader) {
+    const unsigned char *ident = reader->header.e_ident;
+    if (!is_inside(reader, 0, sizeof reader->header))
+        return corrupt(reader, "it is shorter than its header");
+    memcpy(&reader->header, reader->data, sizeof reader->header);
+    if (memcmp(ident, ELFMAG, SELFMAG) != 0 || ident[EI_CLASS] != ELFCLASS64 || ident[EI_DATA] != ELFDATA2LSB ||
+        reader->header.e_type != ET_REL)
+        return corrupt(reader, "it is not a relocatable ELF64 object, little endian");
+    if (reader->header.e_machine != EM_X86_64 && reader->header.e_machine != EM_AARCH64)
+        return vy_fail(reader->error, VYRE_UNSUPPORTED, "compile for x86-64 or AArch64",
+                       "the compiled object is for another machine (%u)", (unsigned)reader->header.e_machine);
+    if (reader->header.e_shentsize != sizeof(Elf64_Shdr) || !reader->header.e_shnum ||
+        !is_inside(reader, reader->header.e_shoff, (uint64_t)reader->header.e_shnum * sizeof(Elf64_Shdr)))
+        return corrupt(reader, "its sections are outside of it");
+    return VYRE_OK;
+}
+
+/* The index is below e_shnum. */
+static Elf64_Shdr section_at(const reader *reader, uint32_t index) {
+    Elf64_Shdr section;
+    memcpy(&section, reader->data + reader->header.e_shoff + (uint64_t)index * sizeof section, sizeof section);
+    return section;
+}
+
+/* A text of a string table, or NULL if it is none. */
+static const char *text_at(const reader *reader, uint32_t table, uint64_t offset) {
+    if (table >= reader->header.e_shnum)
+        return NULL;
+    Elf64_Shdr section = section_at(reader, table);
+    if (section.sh_type != SHT_STRTAB || !is_inside(reader, section.sh_offset, section.sh_size) ||
+        offset >= section.sh_size)
+        return NULL;
+    const char *text = (const char *)reader->data + section.sh_offset + offset;
+    return memchr(text, 0, section.sh_size - offset) ? text : NULL;
+}
+
+/* How many records a section has; 0 if it does not hold whole ones of this size. */
+static uint64_t record_count(const reader *reader, const Elf64_Shdr *section, uint64_t size) {
+    if (section->sh_entsize != size || section->sh_size % size != 0 ||
+        !is_inside(reader, section->sh_offset, section->sh_size))
+        return 0;
+    return section->sh_size / size;
+}
+
+static int read_symbol(const reader *reader, uint32_t table, uint64_t index, Elf64_Sym *out, const char **name) {
+    if (table >= reader->header.e_shnum)
+        return 0;
+    Elf64_Shdr section = section_at(reader, table);
+    if (section.sh_type != SHT_SYMTAB || index >= record_count(reader, &section, sizeof *out))
+        return 0;
+    memcpy(out, reader->data + section.sh_offset + index * sizeof *out, sizeof *out);
+    *name = text_at(reader, section.sh_link, out->st_name);
+    return *name != NULL;
+}
+
+/* ---- layout ---- */
+
+/* Tables for unwinding are for those who load objects with a linker. */
+static int is_loaded(const reader *reader, const Elf64_Shdr *section) {
+    const char *name = text_at(reader, reader->header.e_shstrndx, section->sh_name);
+    return section->sh_flags & SHF_ALLOC && section->sh_size && !(name && strncmp(name, ".eh_frame", 9) == 0);
+}
+
+static vyre_status place_section(reader *reader, uint32_t index, const Elf64_Shdr *section) {
+    const char *name = text_at(reader, reader->header.e_shstrndx, section->sh_name);
+    uint64_t alignment = section->sh_addralign ? section->sh_addralign : 1;
+    if (section->sh_flags & (SHF_WRITE | SHF_TLS) || section->sh_type == SHT_NOBITS)
+        return vy_fail(reader->error, VYRE_UNSUPPORTED, REPORT_FIX,
+                       "the compiled code has data that can be written (section `%s`)", name ? name : "?");
+    if (!is_inside(reader, section->sh_offset, section->sh_size))
+        return corrupt(reader, "a section is outside of it");
+    if (alignment & (alignment - 1) || alignment > VY_FLAT_PLACEMENT)
+        return corrupt(reader, "a section has an alignment that is not a small power of two");
+    reader->places[index] = (reader->end + alignment - 1) & ~(alignment - 1);
+    reader->end = reader->places[index] + section->sh_size;
+    if (reader->end > CODE_LIMIT)
+        return vy_fail(reader->error, VYRE_LIMIT, "make the program smaller", "the compiled code is over %d bytes",
+                       CODE_LIMIT);
+    return VYRE_OK;
+}
+
+/* Instructions first, so that constants do not share their cache lines. */
+static vyre_status place_sections(reader *reader) {
+    vyre_status status = VYRE_OK;
+    for (int executable = 1; executable >= 0; executable--)
+        for (uint32_t i = 0; i < reader->header.e_shnum && status == VYRE_OK; i++) {
+            Elf64_Shdr section = section_at(reader, i);
+            if (is_loaded(reader, &section) && !(section.sh_flags & SHF_EXECINSTR) == !executable)
+                status = place_section(reader, i, &section);
+        }
+    return status;
+}
+
+static void copy_sections(const reader *reader, uint8_t *blob) {
+    for (uint32_t i = 0; i < reader->header.e_shnum; i++)
+        if (reader->places[i] != NOT_PLACED) {
+            Elf64_Shdr section = section_at(reader, i);
+            memcpy(blob + reader->places[i], reader->data + section.sh_offset, section.sh_size);
+        }
+}
+
+/* ---- references ---- */
+
+static vyre_status locate_symbol(const reader *reader, const Elf64_Sym *symbol, const char *name, uint64_t *out) {
+    if (symbol->st_shndx == SHN_UNDEF)
+        return vy_fail(reader->error, VYRE_UNSUPPORTED, REPORT_FIX, "the compiled code needs `%s`, which is not in it",
+                       name);
+    if (symbol->st_shndx >= reader->header.e_shnum || reader->places[symbol->st_shndx] == NOT_PLACED)
+        return vy_fail(reader->error, VYRE_UNSUPPORTED, REPORT_FIX,
+                       "the compiled code refers to `%s`, which is neither code nor a constant", name);
+    Elf64_Shdr section = section_at(reader, symbol->st_shndx);
+    if (symbol->st_value > section.sh_size || symbol->st_size > section.sh_size - symbol->st_value)
+        return corrupt(reader, "a symbol is outside of its section");
+    *out = reader->places[symbol->st_shndx] + symbol->st_value;
+    return VYRE_OK;
+}
+
+static vyre_status resolve_one(const reader *reader, const Elf64_Shdr *section, uint64_t index, uint8_t *blob) {
+    Elf64_Rela record;
+    Elf64_Sym symbol;
+    const char *name;
+    uint64_t target;
+    memcpy(&record, reader->data + section->sh_offset + index * sizeof record, sizeof record);
+    if (ELF64_R_TYPE(record.r_info) == 0) /* R_…_NONE of either machine */
+        return VYRE_OK;
+    if (!read_symbol(reader, section->sh_link, ELF64_R_SYM(record.r_info), &symbol, &name))
+        return corrupt(reader, "a relocation names no symbol");
+    Elf64_Shdr patched = section_at(reader, section->sh_info);
+    if (record.r_offset > patched.sh_size || record.r_addend > CODE_LIMIT || record.r_addend < -CODE_LIMIT)
+        return corrupt(reader, "a relocation is outside of its section");
+    vyre_status status = locate_symbol(reader, &symbol, name, &target);
+    if (status != VYRE_OK)
+        return status;
+    return vy_relocate(&(vy_relocation){.machine = reader->header.e_machine,
+                                        .type = ELF64_R_TYPE(record.r_info),
+                                        .place = reader->places[section->sh_info] + record.r_offset,
+                                        .target = (int64_t)target + record.r_addend},
+                       blob, reader->end, reader->error);
+}
+
+static vyre_status resolve_section(const reader *reader, const Elf64_Shdr *section, uint8_t *blob) {
+    if ((section->sh_type != SHT_RELA && section->sh_type != SHT_REL) || section->sh_info >= reader->header.e_shnum ||
+        reader->places[section->sh_info] == NOT_PLACED)
+        return VYRE_OK;
+    uint64_t count = record_count(reader, section, sizeof(Elf64_Rela));
+    if (section->sh_type == SHT_REL || (section->sh_size && !count))
+        return corrupt(reader, "relocations have another form");
+    for (uint64_t i = 0; i < count; i++) {
+        vyre_status status = resolve_one(reader, section, i, blob);
+        if (status != VYRE_OK)
+            return status;
+    }
+    return VYRE_OK;
+}
+
+static vyre_status resolve(const reader *reader, uint8_t *blob) {
+    vyre_status status = VYRE_OK;
+    for (uint32_t i = 0; i < reader->header.e_shnum && status == VYRE_OK; i++) {
+        Elf64_Shdr section = section_at(reader, i);
+        status = resolve_section(reader, &section, blob);
+    }
+    return status;
+}
+
+/* ---- the file for debuggers ---- */
+
+/* They resolve what refers to sections themselves, by the addresses that sections have. One that is not in the code has none. */
+static vyre_status copy_file(const reader *reader, vyre_bytes *out) {
+    vyre_status status = vyre_bytes_resize(out, reader->size, reader->error);
+    if (status != VYRE_OK)
+        return status;
+    memcpy(out->data, reader->data, reader->size);
+    for (uint32_t i = 0; i < reader->header.e_shnum; i++) {
+        Elf64_Shdr section = section_at(reader, i);
+        if (reader->places[i] != NOT_PLACED)
+            section.sh_addr = reader->places[i];
+        else
+            section.sh_flags &= ~(Elf64_Xword)SHF_ALLOC;
+        memcpy((uint8_t *)out->data + reader->header.e_shoff + (uint64_t)i * sizeof section, &section, sizeof section);
+    }
+    return VYRE_OK;
+}
+
+/* ---- the function ---- */
+
+static vyre_status find_function(const reader *reader, const char *function, vy_linked_blob *out) {
+    for (uint32_t i = 0; i < reader->header.e_shnum; i++) {
+        Elf64_Shdr section = section_at(reader, i);
+        Elf64_Sym symbol;
+        const char *name;
+        for (uint64_t k = 0; section.sh_type == SHT_SYMTAB && read_symbol(reader, i, k, &symbol, &name); k++)
+            if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && symbol.st_shndx != SHN_UNDEF &&
+                strcmp(name, function) == 0) {
+                out->entry_size = symbol.st_size;
+                return locate_symbol(reader, &symbol, name, &out->entry);
+            }
+    }
+    return vy_fail(reader->error, VYRE_NOT_FOUND, REPORT_FIX, "the compiled object does not define `%s`", function);
+}
+
+static vyre_status make(reader *reader, const char *function, int with_file, vy_linked_blob *out) {
+    vyre_status status = place_sections(reader);
+    if (status == VYRE_OK)
+        status = find_function(reader, function, out);
+    if (status == VYRE_OK)
+        status = vyre_bytes_resize(&out->code, reader->end, reader->error);
+    if (status == VYRE_OK && with_file)
+        status = copy_file(reader, &out->file);
+    if (status != VYRE_OK)
+        return status;
+    copy_sections(reader, out->code.data);
+    return resolve(reader, out->code.data);
+}
+
+vyre_status vy_blob_link(const void *object, size_t size, const char *function, int with_file, vy_linked_blob *out,
+                         vyre_error *error) {
+    reader reader = {.data = object, .size = size, .error = error};
+    vyre_status status = read_header(&reader);
+    if (status != VYRE_OK)
+        return status;
+    size_t bytes = vy_array_size(reader.header.e_shnum, sizeof *reader.places);
+    reader.places = vy_allocate(bytes);
+    if (!reader.places)
+        return vy_fail_memory(error, "the sections of a compiled object");
+    memset(reader.places, 0xff, bytes);
+    status = make(&reader, function, with_file, out);
+    vy_release(reader.places, bytes);
+    return status;
+}
+
+void vy_linked_blob_free(vy_linked_blob *flat) {
+    vyre_bytes_free(&flat->code);
+    vyre_bytes_free(&flat->file);
+    *flat = (vy_linked_blob){0};
+}

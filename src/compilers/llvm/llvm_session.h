@@ -1,0 +1,55 @@
+/* One use of LLVM: a context of its own, and whatever goes wrong in it as an error of ours.
+ *
+ * LLVM tells of trouble in three ways: calls that fail, diagnostics, and fatal errors, after which it ends the process. All three end here. After a fatal
+ * error what LLVM held is left as it is, since nobody knows in which state that is: the memory is lost, the process goes on.
+ *
+ * A job belongs to one thread; jobs of several threads have nothing in common. */
+#ifndef VY_COMPILERS_LLVM_LLVM_SESSION_H
+#define VY_COMPILERS_LLVM_LLVM_SESSION_H
+
+#include "backends/cpu/compiler.h"
+#include "emit/llvm/kernel.h"
+
+#include <llvm-c/TargetMachine.h>
+
+#include <setjmp.h>
+
+typedef struct vy_llvm_session {
+    const vy_compiler_request *request;
+    const vyre_program *program;
+    uint32_t width, narrow; /* lanes, and those of the second code */
+    LLVMContextRef context;
+    LLVMModuleRef module;
+    LLVMTargetMachineRef machine;
+    int is_large; /* code is made quickly */
+    int is_huge;  /* and variables stay in memory */
+    vy_llvm_sizes sizes;
+    uint64_t stack_bytes;     /* frames of all functions, as LLVM reports them while it generates code */
+    LLVMMemoryBufferRef made; /* an object or text; NULL before */
+    char told[256];           /* the first error LLVM told of; "" if there is none */
+    jmp_buf escape;
+    vyre_error *error;
+} vy_llvm_session;
+
+/* Starts LLVM if nobody has, makes the context, does `work`, and takes everything down again. The job has its request, program, width and error. Blocks nobody.
+ *
+ * VYRE_UNSUPPORTED  LLVM failed; the error has its words
+ * and what `work` returns */
+typedef vyre_status vy_llvm_work(vy_llvm_session *session, void *user);
+vyre_status vy_llvm_session_run(vy_llvm_session *session, vy_llvm_work *work, void *user);
+
+/* Starts LLVM if it has not started: the first job need not. Any thread. */
+void vy_llvm_initialise(void);
+/* Why the latest job of this thread failed, as far as fewer lanes may help: LLVM failed, or what it made is too large. */
+typedef enum vy_llvm_failure { VY_LLVM_FINE, VY_LLVM_FAILED, VY_LLVM_TOO_WIDE } vy_llvm_failure;
+vy_llvm_failure vy_llvm_latest_failure(void);
+/* Makes it VY_LLVM_TOO_WIDE. */
+void vy_llvm_blame_width(void);
+
+/* Ends a call of LLVM: VYRE_OK if it has worked and told of no error. `what` completes "LLVM does not …"; words are the call's own, or NULL. */
+vyre_status vy_llvm_check(vy_llvm_session *session, int worked, const char *what, const char *words);
+
+/* For tests: the k-th check of this thread from now on fails, counted from 1; 0 fails none. Returns how many there were since the last call. */
+unsigned vy_llvm_fail_check(unsigned k);
+
+#endif

@@ -1,0 +1,275 @@
+/* Rows: what is known of a gang without looking at its lanes.
+ *
+ * The invocations of a row of the workgroup follow each other, and a gang is one row or a few: `row_count` times `row` lanes. A value with a stride
+ * (analysis/uniformity.h) is given by one scalar for each row, that of the row's first lane; lanes are made of it where somebody wants them. So indices are
+ * computed by scalars, and whether a comparison holds in all lanes is told by two numbers.
+ *
+ * A row's scalar is right if any lane of the row executes. Where none does it is some number, and whatever touches memory asks before. */
+#include "emit/llvm/emitter.h"
+
+#include <stddef.h>
+
+uint32_t vy_llvm_row_of(const uint32_t *size, uint32_t width) {
+    uint32_t row = size[0] & (0 - size[0]);
+    if (row > width || (size[1] == 1 && size[2] == 1))
+        row = width;
+    return row * VY_LLVM_ROWS >= width ? row : 0;
+}
+
+/* ---- lanes of rows ---- */
+
+static LLVMValueRef numbers(vy_emitter *e, uint32_t from, uint32_t count) {
+    LLVMValueRef all[2 * VY_LLVM_LANES];
+    for (uint32_t i = 0; i < count; i++)
+        all[i] = vy_llvm_number(e, 32, from + i);
+    return LLVMConstVector(all, count);
+}
+
+static LLVMValueRef splat_row(vy_emitter *e, LLVMValueRef value) {
+    LLVMValueRef none = LLVMGetPoison(LLVMVectorType(LLVMTypeOf(value), e->row));
+    LLVMValueRef first = LLVMBuildInsertElement(e->builder, none, value, vy_llvm_number(e, 32, 0), "");
+    return LLVMBuildShuffleVector(e->builder, first, none, LLVMConstNull(LLVMVectorType(vy_llvm_int(e, 32), e->row)),
+                                  "");
+}
+
+LLVMValueRef vy_llvm_join(vy_emitter *e, LLVMValueRef *rows) {
+    for (uint32_t lanes = e->row; lanes < e->width; lanes *= 2)
+        for (uint32_t i = 0; 2 * i * lanes < e->width; i++)
+            rows[i] = LLVMBuildShuffleVector(e->builder, rows[2 * i], rows[2 * i + 1], numbers(e, 0, 2 * lanes), "");
+    return rows[0];
+}
+
+LLVMValueRef vy_llvm_row_lanes(vy_emitter *e, LLVMValueRef lanes, uint32_t k) {
+    if (e->row_count == 1)
+        return lanes;
+    return LLVMBuildShuffleVector(e->builder, lanes, LLVMGetPoison(LLVMTypeOf(lanes)), numbers(e, k * e->row, e->row),
+                                  "");
+}
+
+LLVMValueRef vy_llvm_lanes_of(vy_emitter *e, const LLVMValueRef *rows, uint64_t stride) {
+    LLVMValueRef parts[VY_LLVM_ROWS], steps[VY_LLVM_LANES];
+    for (uint32_t i = 0; i < e->row && stride; i++)
+        steps[i] = LLVMConstInt(LLVMTypeOf(rows[0]), stride * i, 0);
+    for (uint32_t k = 0; k < e->row_count; k++) {
+        parts[k] = splat_row(e, rows[k]);
+        if (stride)
+            parts[k] = LLVMBuildAdd(e->builder, parts[k], LLVMConstVector(steps, e->row), "");
+    }
+    return vy_llvm_join(e, parts);
+}
+
+LLVMValueRef vy_llvm_row_executes(vy_emitter *e, uint32_t k) {
+    if (!e->mask || e->row_count == 1)
+        return NULL;
+    LLVMTypeRef bits = vy_llvm_int(e, e->row);
+    LLVMValueRef mask = LLVMBuildBitCast(e->builder, vy_llvm_row_lanes(e, e->mask, k), bits, "");
+    return LLVMBuildICmp(e->builder, LLVMIntNE, mask, LLVMConstNull(bits), "");
+}
+
+/* ---- ids ---- */
+
+static LLVMValueRef remainder_of(vy_emitter *e, LLVMValueRef value, uint32_t by) {
+    LLVMValueRef divisor = vy_llvm_number(e, 32, by);
+    return LLVMBuildURem(e->builder, value, vy_llvm_is_lanes(value) ? vy_llvm_splat(e, divisor) : divisor, "");
+}
+
+static LLVMValueRef quotient_of(vy_emitter *e, LLVMValueRef value, uint32_t by) {
+    LLVMValueRef divisor = vy_llvm_number(e, 32, by);
+    return LLVMBuildUDiv(e->builder, value, vy_llvm_is_lanes(value) ? vy_llvm_splat(e, divisor) : divisor, "");
+}
+
+/* Of one invocation, or of lanes. */
+static void split_index(vy_emitter *e, LLVMValueRef index, LLVMValueRef *ids) {
+    const uint32_t *size = e->program->workgroup;
+    for (int axis = 0; axis < 3; axis++) {
+        int is_last = axis == 2 || (size[axis + 1] == 1 && (axis || size[2] == 1));
+        ids[axis] = size[axis] == 1 ? LLVMConstNull(LLVMTypeOf(index))
+                    : is_last       ? index
+                                    : remainder_of(e, index, size[axis]);
+        if (size[axis] > 1)
+            index = quotient_of(e, index, size[axis]);
+    }
+}
+
+void vy_llvm_find_ids(vy_emitter *e) {
+    LLVMValueRef first = LLVMBuildMul(e->builder, e->gang, vy_llvm_number(e, 32, e->width), "");
+    e->local_index = LLVMBuildAdd(e->builder, vy_llvm_splat(e, first), vy_llvm_iota(e, 32), "local_index");
+    for (uint32_t k = 0; k < e->row_count; k++) {
+        LLVMValueRef ids[3];
+        e->row_index[k] = LLVMBuildAdd(e->builder, first, vy_llvm_number(e, 32, k * e->row), "");
+        split_index(e, e->row_index[k], ids);
+        for (int axis = 0; axis < 3; axis++)
+            e->row_id[axis][k] = ids[axis];
+    }
+    if (!e->row)
+        split_index(e, e->local_index, e->local_id);
+    for (int axis = 0; axis < 3 && e->row; axis++)
+        e->local_id[axis] = vy_llvm_lanes_of(e, e->row_id[axis], axis == 0 && e->program->workgroup[0] > 1);
+    e->mask = NULL;
+    if (e->group_size % e->width)
+        e->mask = LLVMBuildICmp(e->builder, LLVMIntULT, e->local_index,
+                                vy_llvm_splat(e, vy_llvm_number(e, 32, e->group_size)), "mask");
+}
+
+static LLVMValueRef builtin_of_row(vy_emitter *e, const vy_expr *x, uint32_t k) {
+    if (x->op == VYRE_BUILTIN_LOCAL_INDEX)
+        return e->row_index[k];
+    if (x->op == VYRE_BUILTIN_LOCAL_ID)
+        return e->row_id[x->axis][k];
+    LLVMValueRef group = LLVMBuildLoad2(e->builder, vy_llvm_int(e, 32), e->group_id[x->axis], "");
+    LLVMValueRef first = LLVMBuildMul(e->builder, group, vy_llvm_number(e, 32, e->program->workgroup[x->axis]), "");
+    return LLVMBuildAdd(e->builder, first, e->row_id[x->axis][k], "");
+}
+
+/* ---- values ---- */
+
+int vy_llvm_has_rows(const vy_emitter *e, uint32_t expr) {
+    uint64_t stride;
+    return e->row && vy_stride_of(e->uniform, expr, &stride);
+}
+
+LLVMValueRef vy_llvm_row_of_lanes(vy_emitter *e, uint32_t expr, LLVMValueRef value, uint32_t k) {
+    LLVMTypeRef i32 = vy_llvm_int(e, 32), bits = vy_llvm_int(e, e->row);
+    LLVMValueRef lane = vy_llvm_number(e, 32, k * e->row);
+    uint64_t stride = 0;
+    if (!vy_llvm_is_lanes(value))
+        return value;
+    if (!e->mask || vy_llvm_is_whole(e, expr))
+        return LLVMBuildExtractElement(e->builder, value, lane, "");
+    LLVMValueRef args[2] = {LLVMBuildBitCast(e->builder, vy_llvm_row_lanes(e, e->mask, k), bits, ""),
+                            vy_llvm_number(e, 1, 0)};
+    LLVMValueRef ahead = vy_llvm_intrinsic(e, "llvm.cttz", &bits, 1, args, 2);
+    ahead = e->row < 32 ? LLVMBuildZExt(e->builder, ahead, i32, "") : LLVMBuildTrunc(e->builder, ahead, i32, "");
+    ahead = LLVMBuildAnd(e->builder, ahead, vy_llvm_number(e, 32, e->row - 1), ""); /* none: any */
+    value = LLVMBuildExtractElement(e->builder, value, LLVMBuildAdd(e->builder, lane, ahead, ""), "");
+    if (!vy_stride_of(e->uniform, expr, &stride) || !stride)
+        return value;
+    LLVMTypeRef type = LLVMTypeOf(value);
+    LLVMValueRef by = LLVMBuildIntCast2(e->builder, ahead, type, 0, "");
+    return LLVMBuildSub(e->builder, value, LLVMBuildMul(e->builder, by, LLVMConstInt(type, stride, 0), ""), "");
+}
+
+LLVMValueRef vy_llvm_safe_divisor(vy_emitter *e, LLVMValueRef divisor, uint32_t k) {
+    LLVMValueRef executes = LLVMIsConstant(divisor) ? NULL : vy_llvm_row_executes(e, k);
+    return executes ? LLVMBuildSelect(e->builder, executes, divisor, LLVMConstInt(LLVMTypeOf(divisor), 1, 0), "")
+                    : divisor;
+}
+
+/* Operands of what has a stride have one, too. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
+LLVMValueRef vy_llvm_row_base(vy_emitter *e, uint32_t expr, uint32_t k) {
+    const vy_expr *x = &e->program->exprs.items[expr];
+    const vy_value_slot *slot = x->kind == VY_EXPR_VARIABLE ? &e->slots[x->a] : NULL;
+    if (vy_expr_sameness(e->uniform, expr) != VY_SAME_NOWHERE)
+        return vy_llvm_expr(e, expr);
+    if (slot && slot->storage == VY_STORAGE_REMAT)
+        return vy_llvm_row_base(e, slot->made_of, k);
+    if (slot && slot->rows[k] && !slot->stride_guard)
+        return slot->rows_are_places
+                   ? LLVMBuildLoad2(e->builder, vy_llvm_type(e, (vyre_type)x->type), slot->rows[k], "")
+                   : slot->rows[k];
+    if (x->kind == VY_EXPR_BUILTIN)
+        return builtin_of_row(e, x, k);
+    if (x->kind == VY_EXPR_LOAD)
+        return vy_llvm_load_row(e, expr, k);
+    if (x->kind != VY_EXPR_OP)
+        return vy_llvm_row_of_lanes(e, expr, vy_llvm_expr(e, expr), k);
+    unsigned arity = vyre_op_get((vyre_op)x->op)->arity;
+    const uint32_t from[3] = {x->a, x->b, x->c};
+    LLVMValueRef values[3] = {NULL, NULL, NULL};
+    for (unsigned i = 0; i < arity; i++)
+        values[i] = vy_llvm_row_base(e, from[i], k);
+    vyre_type type = (vyre_type)e->program->exprs.items[x->op == VYRE_OP_SELECT ? x->b : x->a].type;
+    if ((x->op == VYRE_OP_DIV || x->op == VYRE_OP_REM) && vyre_type_class(type) != VYRE_CLASS_FLOAT)
+        values[1] = vy_llvm_safe_divisor(e, values[1], k);
+    return vy_llvm_op(e, x, type, values[0], values[1], values[2]);
+}
+
+/* ---- what holds in all lanes ---- */
+
+/* A number of 32 bits or less, so that lanes can be counted on without an overflow. */
+static LLVMValueRef wide_row(vy_emitter *e, uint32_t expr, uint32_t k, int is_signed, LLVMValueRef *stride_guard) {
+    LLVMTypeRef i64 = vy_llvm_int(e, 64);
+    LLVMValueRef row = vy_llvm_guarded_row_base(e, expr, k, stride_guard);
+    return is_signed ? LLVMBuildSExt(e->builder, row, i64, "") : LLVMBuildZExt(e->builder, row, i64, "");
+}
+
+/* One side counts on, the other is the same in a row: `side` is which lane decides. Where numbers wrap in a row the answer is no: one lane has the largest
+ * number, and the lane that decides is beyond it. */
+static LLVMValueRef counting_holds(vy_emitter *e, const vy_expr *x, uint64_t a_stride, uint32_t k,
+                                   LLVMValueRef *stride_guard) {
+    vyre_type type = (vyre_type)e->program->exprs.items[x->a].type;
+    int is_signed = vyre_type_class(type) == VYRE_CLASS_SIGNED, is_below = x->op == VYRE_OP_LT || x->op == VYRE_OP_LE;
+    int has_equal = x->op == VYRE_OP_LE || x->op == VYRE_OP_GE;
+    LLVMValueRef ahead = vy_llvm_number(e, 64, e->row - 1);
+    LLVMValueRef a = wide_row(e, x->a, k, is_signed, stride_guard), b = wide_row(e, x->b, k, is_signed, stride_guard);
+    if ((a_stride == 1) == is_below) /* the last lane decides */
+        return LLVMBuildICmp(e->builder,
+                             is_below ? (has_equal ? LLVMIntSLE : LLVMIntSLT) : (has_equal ? LLVMIntSGE : LLVMIntSGT),
+                             is_below ? LLVMBuildAdd(e->builder, a, ahead, "") : a,
+                             is_below ? b : LLVMBuildAdd(e->builder, b, ahead, ""), "");
+    /* The first does, if the last has not wrapped. */
+    unsigned bits = vyre_type_bits(type);
+    LLVMValueRef most = vy_llvm_number(e, 64, (UINT64_C(1) << (bits - (unsigned)is_signed)) - e->row);
+    LLVMValueRef goes_on = LLVMBuildICmp(e->builder, LLVMIntSLE, a_stride == 1 ? a : b, most, "");
+    LLVMValueRef first = LLVMBuildICmp(
+        e->builder, is_below ? (has_equal ? LLVMIntSLE : LLVMIntSLT) : (has_equal ? LLVMIntSGE : LLVMIntSGT), a, b, "");
+    return LLVMBuildAnd(e->builder, first, goes_on, "");
+}
+
+/* Whether it compares what counts on by one with what is the same in a row. */
+static int is_counting(const vy_emitter *e, const vy_expr *x, uint64_t *a_stride) {
+    uint64_t b_stride;
+    if (x->kind != VY_EXPR_OP || x->op < VYRE_OP_LT || x->op > VYRE_OP_GE)
+        return 0;
+    vyre_type type = (vyre_type)e->program->exprs.items[x->a].type;
+    return vyre_type_class(type) != VYRE_CLASS_FLOAT && vyre_type_bits(type) <= 32 &&
+           (UINT64_C(1) << (vyre_type_bits(type) - 1)) > e->row && vy_llvm_guarded_stride(e, x->a, a_stride) &&
+           vy_llvm_guarded_stride(e, x->b, &b_stride) && *a_stride + b_stride == 1;
+}
+
+static LLVMValueRef holds_in_rows(vy_emitter *e, uint32_t expr, int counts, uint64_t a_stride) {
+    LLVMValueRef all = NULL, stride_guard = NULL;
+    for (uint32_t k = 0; k < e->row_count; k++)
+        all = vy_llvm_both(e, all,
+                           counts ? counting_holds(e, &e->program->exprs.items[expr], a_stride, k, &stride_guard)
+                                  : vy_llvm_row_base(e, expr, k));
+    return vy_llvm_both(e, all, stride_guard);
+}
+
+/* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
+LLVMValueRef vy_llvm_all_true(vy_emitter *e, uint32_t expr) {
+    const vy_expr *x = &e->program->exprs.items[expr];
+    uint64_t stride;
+    if (vy_expr_sameness(e->uniform, expr) != VY_SAME_NOWHERE)
+        return vy_llvm_expr(e, expr);
+    if (x->kind == VY_EXPR_VARIABLE && e->slots[x->a].holds)
+        return e->slots[x->a].holds;
+    if (x->kind == VY_EXPR_VARIABLE && e->slots[x->a].storage == VY_STORAGE_REMAT)
+        return vy_llvm_all_true(e, e->slots[x->a].made_of);
+    if (x->kind == VY_EXPR_OP && x->op == VYRE_OP_LAND) {
+        LLVMValueRef a = vy_llvm_all_true(e, x->a), b = a ? vy_llvm_all_true(e, x->b) : NULL;
+        return b ? LLVMBuildAnd(e->builder, a, b, "") : NULL;
+    }
+    LLVMValueRef known = vy_llvm_constants_all_true(e, x);
+    if (known || !e->row)
+        return known;
+    int counts = is_counting(e, x, &stride);
+    if (!counts && !vy_stride_of(e->uniform, expr, &stride))
+        return NULL;
+    return holds_in_rows(e, expr, counts, stride);
+}
+
+/* What may have a stride fails where it has none, too. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
+int vy_llvm_all_true_is_exact(const vy_emitter *e, uint32_t expr) {
+    const vy_expr *x = &e->program->exprs.items[expr];
+    uint64_t stride;
+    if (vy_expr_sameness(e->uniform, expr) != VY_SAME_NOWHERE)
+        return 1;
+    if (x->kind == VY_EXPR_VARIABLE && e->slots[x->a].made_of != VY_NONE)
+        return vy_llvm_all_true_is_exact(e, e->slots[x->a].made_of);
+    if (x->kind == VY_EXPR_OP && x->op == VYRE_OP_LAND)
+        return vy_llvm_all_true_is_exact(e, x->a) && vy_llvm_all_true_is_exact(e, x->b);
+    if (is_counting(e, x, &stride))
+        return vy_stride_of(e->uniform, x->a, &stride) && vy_stride_of(e->uniform, x->b, &stride);
+    return vy_stride_of(e->uniform, expr, &stride);
+}

@@ -1,0 +1,510 @@
+/* Meetings: code between two of them is a region, which runs for all gangs before the next begins. What stands around meetings (uniform ifs and loops) runs once for the
+ * workgroup. A variable that is used in several regions is kept in the frame's memory, a vector for each gang. */
+#include "emit/llvm/emitter.h"
+#include "ir/validate/check.h"
+
+enum { CHUNKS_WRITTEN_OUT = 4, SMALL_COST = 4, STRETCH_COST = 16, ALL_COST = 320 }; /* in statements */
+/* Of the program. Chunks, trips and pieces of loads (lane_constants.c) together may make fifty times the code of what is written out. */
+enum { EXPRESSIONS_WRITTEN_OUT = 400 };
+enum { STACK_BYTES = 16384 };
+
+/* ---- what is for the workgroup ---- */
+
+static int is_same(const vy_emitter *e, uint32_t expr) {
+    return expr == VY_NONE || vy_expr_sameness(e->uniform, expr) != VY_SAME_NOWHERE;
+}
+
+/* ---- the plan ---- */
+
+typedef struct planner {
+    vy_emitter *e;
+    uint32_t *region; /* by variable: the one it was seen in, plus 1 */
+    uint32_t now;
+    uint32_t next_expr;
+} planner;
+
+static void see_variable(planner *p, uint32_t variable) {
+    vy_value_slot *slot = &p->e->slots[variable];
+    if (slot->storage == VY_STORAGE_SCALAR || slot->storage == VY_STORAGE_REMAT)
+        return;
+    if (p->region[variable] && p->region[variable] != p->now + 1 && !vy_llvm_rematerialize(p->e, variable))
+        slot->storage = VY_STORAGE_SPILL;
+    p->region[variable] = p->now + 1;
+}
+
+static void see_statement(planner *p, const vy_stmt *s) {
+    const vyre_program *program = p->e->program;
+    uint32_t end = vy_stmt_exprs_end(program, s, p->next_expr);
+    for (; p->next_expr < end; p->next_expr++)
+        if (program->exprs.items[p->next_expr].kind == VY_EXPR_VARIABLE)
+            see_variable(p, program->exprs.items[p->next_expr].a);
+    for (uint32_t i = 0; i < s->result_count; i++)
+        see_variable(p, s->variable + i);
+    if (s->kind == VY_STMT_ASSIGN)
+        see_variable(p, s->variable);
+}
+
+/* Recursion is bounded by VY_LIMIT_NESTING. */
+static void see_block(planner *p, uint32_t first, uint32_t end) {
+    const vy_stmt *stmts = p->e->program->stmts.items;
+    for (uint32_t i = first; i < end; i = stmts[i].end) {
+        if (!vy_llvm_ends_region(p->e, i)) {
+            for (uint32_t k = i; k < stmts[i].end; k++)
+                see_statement(p, &stmts[k]);
+            continue;
+        }
+        p->now++;
+        see_statement(p, &stmts[i]); /* a collective has a region of its own; conditions are scalars */
+        p->now++;
+        see_block(p, i + 1, stmts[i].middle);
+        p->now++;
+        see_block(p, stmts[i].middle, stmts[i].end);
+        p->now++;
+    }
+}
+
+uint64_t vy_llvm_alloc_spill(vy_emitter *e, uint64_t bytes) {
+    uint64_t at = e->spill_bytes;
+    e->spill_bytes += (bytes + 63) / 64 * 64;
+    return at;
+}
+
+/* What keeps values from being handed on, or is long by itself: then nothing is gained by writing out the rest. */
+static int is_unrollable(const vy_emitter *e) {
+    if (e->program->exprs.count > EXPRESSIONS_WRITTEN_OUT)
+        return 0;
+    for (uint32_t i = e->body->first_stmt; i < e->body->end_stmt; i++)
+        if ((vy_stmt_is_loop(e->program->stmts.items[i].kind) && !vy_llvm_is_unrollable_loop(e, i)) ||
+            e->program->stmts.items[i].kind == VY_STMT_ATOMIC)
+            return 0;
+    return 1;
+}
+
+/* Where a variable of several regions is kept: on the stack if gangs are few and there is room. */
+static void keep_variable(vy_emitter *e, uint32_t variable, uint64_t bytes, uint64_t *on_stack) {
+    vy_value_slot *slot = &e->slots[variable];
+    slot->is_on_stack = e->gangs <= CHUNKS_WRITTEN_OUT && *on_stack + bytes <= STACK_BYTES;
+    if (slot->is_on_stack)
+        *on_stack += bytes;
+    else
+        slot->offset = vy_llvm_alloc_spill(e, bytes);
+}
+
+void vy_llvm_plan_regions(vy_emitter *e) {
+    uint32_t variables = e->program->variables.count;
+    planner p = {.e = e, .region = vy_allocate_zero(vy_array_size(variables + 1u, sizeof(uint32_t)))};
+    uint64_t padded = (uint64_t)e->gangs * e->width, on_stack = 0;
+    if (!p.region) {
+        e->status = VYRE_NO_MEMORY;
+        return;
+    }
+    vy_llvm_find_rematerializable(e);
+    e->is_unrollable = is_unrollable(e);
+    if (e->has_sync)
+        see_block(&p, e->body->first_stmt, e->body->end_stmt);
+    vy_release(p.region, vy_array_size(variables + 1u, sizeof(uint32_t)));
+    for (uint32_t i = 0; i < variables; i++)
+        if (e->slots[i].storage == VY_STORAGE_SPILL)
+            keep_variable(e, i, padded * vy_llvm_size((vyre_type)e->program->variables.items[i].type), &on_stack);
+    for (uint32_t i = 0; i < e->program->memories.count; i++) {
+        const vy_memory *m = &e->program->memories.items[i];
+        uint64_t bytes = (uint64_t)m->elements * vy_llvm_size((vyre_type)m->type);
+        if (m->space == VY_SPACE_PRIVATE)
+            e->array_offsets[i] = vy_llvm_alloc_spill(e, bytes * e->width * (e->has_sync ? e->gangs : 1));
+        else if (m->space == VY_SPACE_WORKGROUP) {
+            e->array_offsets[i] = e->workgroup_bytes;
+            e->workgroup_bytes += (bytes + 63) / 64 * 64;
+        }
+    }
+    if (e->has_sync)
+        e->collective_offset = vy_llvm_alloc_spill(e, padded * 8 * 2);
+    if (e->keeps_returned)
+        e->returned_offset = vy_llvm_alloc_spill(e, (uint64_t)e->gangs * 8);
+    vy_llvm_plan_atomics(e);
+}
+
+/* ---- gangs ---- */
+
+typedef struct region {
+    uint32_t first, end;
+} region;
+
+static void write_region(vy_emitter *e, const void *user);
+
+static uint32_t region_cost(const vy_emitter *e, const region *s) {
+    return e->is_unrollable ? s->end - s->first : UINT16_MAX;
+}
+
+/* Where the gang keeps a mask. */
+static LLVMValueRef kept_mask(vy_emitter *e, uint64_t start) {
+    LLVMValueRef gang = LLVMBuildZExt(e->builder, e->gang, vy_llvm_int(e, 64), "");
+    LLVMValueRef offset = LLVMBuildMul(e->builder, gang, vy_llvm_number(e, 64, 8), "");
+    return vy_llvm_offset_pointer(e, e->spill, LLVMBuildAdd(e->builder, offset, vy_llvm_number(e, 64, start), ""));
+}
+
+static LLVMTypeRef mask_type(vy_emitter *e) {
+    return vy_llvm_lanes(e, vy_llvm_int(e, 1));
+}
+
+static void forget_kept(vy_emitter *e, const void *offset) {
+    LLVMBuildStore(e->builder, LLVMConstNull(mask_type(e)), kept_mask(e, *(const uint64_t *)offset));
+}
+
+static void keep(vy_emitter *e, LLVMValueRef place, uint64_t offset) {
+    LLVMBuildStore(e->builder, LLVMBuildLoad2(e->builder, mask_type(e), place, ""), kept_mask(e, offset));
+}
+
+/* The loop around the regions that are written. */
+static vy_masked_loop *group_loop_around(vy_emitter *e) {
+    return e->loops.count ? &e->loops.items[e->loops.count - 1] : NULL;
+}
+
+/* Takes away the lanes that went before, or starts with none. */
+static void start_without(vy_emitter *e, LLVMValueRef place, int some, uint64_t offset) {
+    LLVMValueRef gone =
+        some ? LLVMBuildLoad2(e->builder, mask_type(e), kept_mask(e, offset), "") : LLVMConstNull(mask_type(e));
+    LLVMBuildStore(e->builder, gone, place);
+    if (some)
+        e->mask = vy_llvm_both(e, e->mask, LLVMBuildNot(e->builder, gone, ""));
+}
+
+/* The lanes of the gang that are left; if there are none, it is skipped. */
+static void start_lanes(vy_emitter *e, LLVMBasicBlockRef skip) {
+    const vy_masked_loop *loop = group_loop_around(e);
+    int some_left = loop && loop->some_left;
+    if (e->returned)
+        start_without(e, e->returned, e->some_gone, e->returned_offset);
+    if (loop && loop->broke)
+        start_without(e, loop->broke, some_left, loop->left_offset);
+    if (!e->some_gone && !some_left)
+        return;
+    LLVMBasicBlockRef left = vy_llvm_block(e, "left");
+    LLVMBuildCondBr(e->builder, vy_llvm_any(e, e->mask), left, skip);
+    vy_llvm_position_at(e, left);
+}
+
+/* Remembers who went in this region. */
+static void keep_lanes(vy_emitter *e) {
+    const vy_masked_loop *loop = group_loop_around(e);
+    if (e->keeps_returned)
+        keep(e, e->returned, e->returned_offset);
+    if (loop && loop->keeps_left)
+        keep(e, loop->broke, loop->left_offset);
+}
+
+typedef void inside_gang(vy_emitter *e, const void *user);
+
+/* What is done for the gang that e->gang says; goes on behind it. */
+static void write_gang(vy_emitter *e, inside_gang *inside, const void *user) {
+    LLVMBasicBlockRef next = vy_llvm_block(e, "gang_next"), step = vy_llvm_block(e, "gang_step"), code;
+    e->gang_end = next;
+    e->depth = e->group_depth;
+    vy_llvm_find_ids(e);
+    start_lanes(e, step);
+    code = vy_llvm_block(e, "code");
+    e->gang_start = LLVMGetInsertBlock(e->builder);
+    vy_llvm_branch_to(e, code);
+    vy_llvm_position_at(e, code);
+    inside(e, user);
+    vy_llvm_branch_to(e, next);
+    vy_llvm_position_at(e, next);
+    vy_llvm_writeback(e);
+    if (inside == write_region)
+        keep_lanes(e);
+    vy_llvm_branch_to(e, step);
+    vy_llvm_position_at(e, step);
+}
+
+/* Whether gangs are written one by one: where they are few and the code is short, LLVM sees what one meeting hands to the next, and it stays in registers. */
+static int is_unrolled(vy_emitter *e, inside_gang *inside, const void *user) {
+    uint32_t cost = e->gangs * (inside == write_region ? region_cost(e, user) : SMALL_COST);
+    if (!e->has_sync || e->gangs > CHUNKS_WRITTEN_OUT || cost > e->gangs * STRETCH_COST || e->written + cost > ALL_COST)
+        return 0;
+    e->written += cost;
+    return 1;
+}
+
+void vy_llvm_gangs(vy_emitter *e, inside_gang *inside, const void *user) {
+    LLVMTypeRef i32 = vy_llvm_int(e, 32);
+    if (is_unrolled(e, inside, user)) {
+        for (uint32_t i = 0; i < e->gangs; i++) {
+            e->gang = vy_llvm_number(e, 32, i);
+            write_gang(e, inside, user);
+        }
+    } else {
+        LLVMBasicBlockRef loop = vy_llvm_block(e, "gang"), end = vy_llvm_block(e, "gangs_end"),
+                          before = LLVMGetInsertBlock(e->builder);
+        vy_llvm_branch_to(e, loop);
+        vy_llvm_position_at(e, loop);
+        LLVMValueRef gang = LLVMBuildPhi(e->builder, i32, "gang");
+        LLVMValueRef first = e->first_gang ? e->first_gang : vy_llvm_number(e, 32, 0);
+        LLVMValueRef behind = e->end_gang ? e->end_gang : vy_llvm_number(e, 32, e->gangs);
+        e->gang = gang;
+        write_gang(e, inside, user);
+        LLVMBasicBlockRef last = LLVMGetInsertBlock(e->builder);
+        LLVMValueRef more = LLVMBuildAdd(e->builder, gang, vy_llvm_number(e, 32, 1), "");
+        LLVMAddIncoming(gang, (LLVMValueRef[]){first, more}, (LLVMBasicBlockRef[]){before, last}, 2);
+        LLVMBuildCondBr(e->builder, LLVMBuildICmp(e->builder, LLVMIntULT, more, behind, ""), loop, end);
+        vy_llvm_position_at(e, end);
+    }
+    e->mask = NULL;
+    e->gang = e->local_index = NULL;
+}
+
+/* ---- the workgroup ---- */
+
+/* What is the same for the workgroup is assigned by every gang, and each has to start from what it was before the first did: calls `each` for the
+ * variables from outside that a region assigns. */
+static void each_assigned(vy_emitter *e, const region *s, void (*each)(vy_emitter *e, uint32_t variable)) {
+    const vy_stmt *stmts = e->program->stmts.items;
+    uint32_t own = VY_NONE, own_end = 0; /* declared in it: variables are numbered in order */
+    for (uint32_t i = s->first; i < s->end; i++)
+        if (stmts[i].result_count) {
+            own = own == VY_NONE ? stmts[i].variable : own;
+            own_end = stmts[i].variable + stmts[i].result_count;
+        }
+    for (uint32_t i = s->first; i < s->end && e->gangs > 1; i++) {
+        uint32_t v = stmts[i].variable;
+        if (stmts[i].kind == VY_STMT_ASSIGN && e->slots[v].storage == VY_STORAGE_SCALAR && (v < own || v >= own_end))
+            each(e, v);
+    }
+}
+
+static void keep_before(vy_emitter *e, uint32_t variable) {
+    if (!e->slots[variable].before)
+        e->slots[variable].before = vy_llvm_variable(e, variable);
+}
+
+static void put_before(vy_emitter *e, uint32_t variable) {
+    vy_llvm_declare(e, variable, e->slots[variable].before);
+}
+
+static void forget_before(vy_emitter *e, uint32_t variable) {
+    e->slots[variable].before = NULL;
+}
+
+static void write_region(vy_emitter *e, const void *user) {
+    const region *s = user;
+    each_assigned(e, s, put_before);
+    vy_llvm_statements(e, s->first, s->end);
+}
+
+static int returns(const vy_emitter *e, uint32_t first, uint32_t end) {
+    for (uint32_t i = first; i < end; i++)
+        if (e->program->stmts.items[i].kind == VY_STMT_RETURN && !e->jumps[i])
+            return 1;
+    return 0;
+}
+
+/* A return that all take in a region ends the workgroup behind it. */
+static void run_region(vy_emitter *e, uint32_t first, uint32_t end) {
+    const region s = {first, end};
+    each_assigned(e, &s, keep_before);
+    vy_llvm_gangs(e, write_region, &s);
+    each_assigned(e, &s, forget_before);
+    vy_masked_loop *loop = group_loop_around(e);
+    for (uint32_t i = first; i < end; i = e->program->stmts.items[i].end) {
+        e->some_gone |= e->keeps_returned && e->jumps[i] & VY_JUMP_RETURN;
+        if (loop)
+            loop->some_left |= loop->keeps_left && e->jumps[i] & (VY_JUMP_BREAK | VY_JUMP_CONTINUE);
+    }
+    if (!e->has_sync || !returns(e, first, end))
+        return;
+    LLVMBasicBlockRef on = vy_llvm_block(e, "on");
+    LLVMBuildCondBr(e->builder, LLVMBuildLoad2(e->builder, vy_llvm_int(e, 1), e->group_done, ""), e->group_end, on);
+    vy_llvm_position_at(e, on);
+}
+
+static void group_block(vy_emitter *e, uint32_t first, uint32_t end);
+
+/* The first invocation is asked where it is not seen that all agree. */
+LLVMValueRef vy_llvm_uniform_across_group(vy_emitter *e, uint32_t expr) {
+    if (is_same(e, expr))
+        return vy_llvm_expr(e, expr);
+    LLVMBasicBlockRef code = vy_llvm_block(e, "ask");
+    e->gang = vy_llvm_number(e, 32, 0);
+    e->depth = e->group_depth;
+    vy_llvm_find_ids(e);
+    e->gang_start = LLVMGetInsertBlock(e->builder);
+    vy_llvm_branch_to(e, code);
+    vy_llvm_position_at(e, code);
+    LLVMValueRef first = vy_llvm_lane(e, vy_llvm_expr_lanes(e, expr), 0);
+    vy_llvm_writeback(e);
+    e->mask = NULL;
+    e->gang = e->local_index = NULL;
+    return first;
+}
+
+static void group_if(vy_emitter *e, uint32_t index, const vy_stmt *s) {
+    LLVMBasicBlockRef yes = vy_llvm_block(e, "then"), no = vy_llvm_block(e, "else"), end = vy_llvm_block(e, "endif");
+    LLVMBuildCondBr(e->builder, vy_llvm_uniform_across_group(e, s->a), yes, no);
+    uint32_t around = e->loops.count;
+    int gone = e->some_gone, left = around && e->loops.items[around - 1].some_left;
+    vy_llvm_position_at(e, yes);
+    group_block(e, index + 1, s->middle);
+    vy_llvm_branch_to(e, end);
+    int then_gone = e->some_gone, then_left = around && e->loops.items[around - 1].some_left;
+    e->some_gone = gone;
+    if (around)
+        e->loops.items[around - 1].some_left = left;
+    vy_llvm_position_at(e, no);
+    group_block(e, s->middle, s->end);
+    vy_llvm_branch_to(e, end);
+    vy_llvm_position_at(e, end);
+    e->some_gone |= then_gone;
+    if (around)
+        e->loops.items[around - 1].some_left |= then_left;
+}
+
+/* ---- loops of the workgroup ---- */
+
+/* The variable of a `for`. */
+typedef struct counted {
+    const vy_stmt *s;
+    LLVMValueRef place, to, step; /* all agree on them: scalars */
+} counted;
+
+static void count_gang(vy_emitter *e, const void *user) {
+    const counted *c = user;
+    vy_llvm_declare(e, c->s->variable, LLVMBuildLoad2(e->builder, LLVMTypeOf(c->to), c->place, ""));
+}
+
+/* Gives the variable a number. Where it is not seen that all agree on it, every lane has it. */
+static void count(vy_emitter *e, const counted *c, LLVMValueRef number) {
+    LLVMBuildStore(e->builder, number, c->place);
+    if (e->slots[c->s->variable].storage == VY_STORAGE_SCALAR)
+        vy_llvm_declare(e, c->s->variable, number);
+    else
+        vy_llvm_gangs(e, count_gang, c);
+    e->slots[c->s->variable].is_whole = 1;
+}
+
+static void enter_for(vy_emitter *e, const vy_stmt *s, counted *c, LLVMBasicBlockRef body, LLVMBasicBlockRef exit) {
+    LLVMValueRef from = vy_llvm_uniform_across_group(e, s->a);
+    *c = (counted){s, vy_llvm_alloca(e, LLVMTypeOf(from), "count"), vy_llvm_uniform_across_group(e, s->b), NULL};
+    c->step = s->c != VY_NONE ? vy_llvm_uniform_across_group(e, s->c) : LLVMConstInt(LLVMTypeOf(from), 1, 0);
+    count(e, c, from);
+    LLVMBuildCondBr(e->builder, vy_llvm_for_enters(e, s, from, c->to, c->step), body, exit);
+}
+
+static void step_for(vy_emitter *e, const counted *c, LLVMBasicBlockRef body, LLVMBasicBlockRef exit) {
+    LLVMValueRef now = LLVMBuildLoad2(e->builder, LLVMTypeOf(c->to), c->place, ""), then;
+    LLVMValueRef goes_on = vy_llvm_for_next(e, c->s, now, c->to, c->step, &then);
+    count(e, c, then);
+    LLVMBuildCondBr(e->builder, goes_on, body, exit);
+}
+
+/* What jumps in it. Those that leave a trip early wait for its end. */
+static int push_group_loop(vy_emitter *e, uint32_t index, LLVMBasicBlockRef next, LLVMBasicBlockRef exit) {
+    vy_masked_loop loop = {.next = next, .exit = exit};
+    if (vy_llvm_has_divergent_exit(e, index)) {
+        loop.broke = loop.continued = vy_llvm_alloca(e, mask_type(e), "left");
+        loop.keeps_left = vy_llvm_keeps_left(e, index);
+        loop.left_offset = loop.keeps_left ? vy_llvm_alloc_spill(e, (uint64_t)e->gangs * 8) : 0;
+    }
+    vy_masked_loop *slot = VY_PUSH(&e->loops);
+    if (!slot) {
+        e->status = VYRE_NO_MEMORY;
+        return 0;
+    }
+    *slot = loop;
+    e->group_depth += loop.broke != NULL;
+    return 1;
+}
+
+static void pop_group_loop(vy_emitter *e) {
+    e->group_depth -= e->loops.items[--e->loops.count].broke != NULL;
+}
+
+static void group_trip(vy_emitter *e, uint32_t index, const vy_stmt *s) {
+    vy_masked_loop *loop = group_loop_around(e);
+    uint64_t offset = loop->left_offset;
+    loop->some_left = 0;
+    if (loop->keeps_left)
+        vy_llvm_gangs(e, forget_kept, &offset);
+    group_block(e, index + 1, s->end);
+}
+
+static void group_loop(vy_emitter *e, uint32_t index, const vy_stmt *s) {
+    LLVMBasicBlockRef head = vy_llvm_block(e, "head"), body = vy_llvm_block(e, "body"), next = vy_llvm_block(e, "next"),
+                      exit = vy_llvm_block(e, "exit");
+    counted c;
+    if (s->kind == VY_STMT_FOR) {
+        enter_for(e, s, &c, body, exit);
+        LLVMDeleteBasicBlock(head);
+    } else {
+        vy_llvm_branch_to(e, head);
+        vy_llvm_position_at(e, head);
+        LLVMBuildCondBr(e->builder, vy_llvm_uniform_across_group(e, s->a), body, exit);
+    }
+    if (!push_group_loop(e, index, next, exit))
+        return;
+    vy_llvm_position_at(e, body);
+    group_trip(e, index, s);
+    pop_group_loop(e);
+    vy_llvm_branch_to(e, vy_loop_makes_one_trip(e->program, index) ? exit : next); /* all have left, one by one */
+    vy_llvm_position_at(e, next);
+    vy_llvm_line(e, index);
+    if (s->kind == VY_STMT_FOR)
+        step_for(e, &c, body, exit);
+    else
+        vy_llvm_branch_to(e, head);
+    vy_llvm_position_at(e, exit);
+}
+
+static void group_statement(vy_emitter *e, uint32_t index) {
+    const vy_stmt *s = &e->program->stmts.items[index];
+    if (s->kind == VY_STMT_COLLECTIVE)
+        vy_llvm_collective(e, index);
+    else if (s->kind == VY_STMT_IF)
+        group_if(e, index, s);
+    else if (vy_stmt_is_loop(s->kind))
+        group_loop(e, index, s);
+    else if (s->kind == VY_STMT_REGION)
+        group_block(e, index + 1, s->end);
+}
+
+/* What jumps out of a block of the workgroup is a region of its own, or rather none: all do it. */
+static int group_jump(vy_emitter *e, const vy_stmt *s) {
+    const vy_masked_loop *loop = e->loops.count ? &e->loops.items[e->loops.count - 1] : NULL;
+    if (s->kind == VY_STMT_RETURN)
+        vy_llvm_branch_to(e, e->group_end);
+    else if (s->kind == VY_STMT_BREAK && loop)
+        vy_llvm_branch_to(e, loop->exit);
+    else if (s->kind == VY_STMT_CONTINUE && loop)
+        vy_llvm_branch_to(e, loop->next);
+    else
+        return 0;
+    return 1;
+}
+
+/* Recursion is bounded by VY_LIMIT_NESTING. */
+static void group_block(vy_emitter *e, uint32_t first, uint32_t end) {
+    const vy_stmt *stmts = e->program->stmts.items;
+    for (uint32_t i = first; i < end && e->status == VYRE_OK;) {
+        uint32_t last = i;
+        while (last < end && !vy_llvm_ends_region(e, last))
+            last = stmts[last].end;
+        if (last > i)
+            run_region(e, i, last);
+        if (last < end) {
+            vy_llvm_line(e, last);
+            if (group_jump(e, &stmts[last]))
+                return;
+            group_statement(e, last);
+            if (LLVMGetBasicBlockTerminator(LLVMGetInsertBlock(e->builder))) /* a region that all leave */
+                return;
+            last = stmts[last].end;
+        }
+        i = last;
+    }
+}
+
+void vy_llvm_emit_regions(vy_emitter *e) {
+    if (e->keeps_returned)
+        vy_llvm_gangs(e, forget_kept, &e->returned_offset);
+    if (e->has_sync)
+        group_block(e, e->body->first_stmt, e->body->end_stmt);
+    else
+        run_region(e, e->body->first_stmt, e->body->end_stmt);
+}

@@ -1,0 +1,149 @@
+/* How many lanes a program gets (kernel_abi.h).
+ *
+ * More lanes than a register has are several registers for each value: what waits for memory or for a sum waits less, what is computed once for a gang is
+ * computed less often, and narrow values fill their registers. It pays as long as what is alive at once fits the registers, so that is counted: a variable lives
+ * from its declaration to its last use, and as long as a loop that it was declared before. */
+#include "base/cpu_features.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "emit/llvm/emitter.h"
+#include "ir/validate/check.h"
+
+enum {
+    MOST = 4,           /* registers for one value of 32 bits */
+    MOST_ONCE = 2,      /* the same where nothing is computed more than once, and so nobody waits long */
+    TEMPORARIES = 4,    /* what an expression needs beside variables */
+    LARGE_EXPRS = 1500, /* so large a program is not made larger */
+};
+
+typedef struct life {
+    uint32_t first, last;
+} life;
+
+/* Lanes hold it: it differs, and not by a stride. */
+static int has_lanes(const vyre_program *p, const vy_uniform *uniform, uint32_t variable) {
+    uint64_t stride;
+    return p->variables.items[variable].type != VYRE_TYPE_BOOL &&
+           vy_variable_sameness(uniform, variable) == VY_SAME_NOWHERE &&
+           !vy_variable_stride(uniform, variable, &stride);
+}
+
+static void live_at(const vyre_program *p, life *lives, uint32_t variable, uint32_t stmt) {
+    life *l = &lives[variable];
+    if (l->first == VY_NONE)
+        l->first = stmt;
+    uint32_t last = stmt;
+    for (uint32_t i = l->first; i < stmt; i++) /* loops that began since */
+        if (vy_stmt_is_loop(p->stmts.items[i].kind) && p->stmts.items[i].end > stmt && i > l->first)
+            last = last > p->stmts.items[i].end ? last : p->stmts.items[i].end;
+    l->last = l->last > last ? l->last : last;
+}
+
+static void find_lives(const vyre_program *p, life *lives) {
+    const vy_function *body = vy_program_entry(p);
+    uint32_t expr = 0;
+    for (uint32_t i = 0; i < p->variables.count; i++)
+        lives[i] = (life){VY_NONE, 0};
+    for (uint32_t i = body->first_stmt; i < body->end_stmt; i++) {
+        const vy_stmt *s = &p->stmts.items[i];
+        for (uint32_t end = vy_stmt_exprs_end(p, s, expr); expr < end; expr++)
+            if (p->exprs.items[expr].kind == VY_EXPR_VARIABLE)
+                live_at(p, lives, p->exprs.items[expr].a, i);
+        for (uint32_t v = 0; v < s->result_count; v++)
+            live_at(p, lives, s->variable + v, i);
+        if (s->kind == VY_STMT_ASSIGN)
+            live_at(p, lives, s->variable, i);
+    }
+}
+
+/* Registers of so many lanes. */
+static uint32_t registers_of(uint32_t bytes, uint32_t width, uint32_t register_lanes) {
+    return (bytes * width + register_lanes * 4 - 1) / (register_lanes * 4);
+}
+
+/* Registers that are in use at once, at the worst place. */
+static uint32_t pressure(const vyre_program *p, const vy_uniform *uniform, const life *lives, uint32_t width,
+                         uint32_t register_lanes) {
+    const vy_function *body = vy_program_entry(p);
+    uint32_t most = 0, bytes_most = 4;
+    for (uint32_t i = body->first_stmt; i < body->end_stmt; i++) {
+        uint32_t now = 0;
+        for (uint32_t v = 0; v < p->variables.count; v++)
+            if (lives[v].first <= i && i < lives[v].last && has_lanes(p, uniform, v)) {
+                uint32_t bytes = (uint32_t)vy_llvm_size((vyre_type)p->variables.items[v].type);
+                now += registers_of(bytes, width, register_lanes);
+                bytes_most = bytes > bytes_most ? bytes : bytes_most;
+            }
+        most = now > most ? now : most;
+    }
+    return most + TEMPORARIES * registers_of(bytes_most, width, register_lanes);
+}
+
+/* Whether a workgroup is whole gangs, or so many that the last one does not count, and rows stay rows. */
+static int divides(const uint32_t *size, uint32_t width, uint32_t register_lanes) {
+    uint32_t group = size[0] * size[1] * size[2];
+    uint32_t row = vy_llvm_row_of(size, width), before = vy_llvm_row_of(size, register_lanes);
+    return (group % width == 0 || group / width >= 8) && (row >= register_lanes || row == before);
+}
+
+static int loops(const vyre_program *p) {
+    const vy_function *body = vy_program_entry(p);
+    for (uint32_t i = body->first_stmt; i < body->end_stmt; i++)
+        if (vy_stmt_is_loop(p->stmts.items[i].kind))
+            return 1;
+    return 0;
+}
+
+static int has_sync_inside(const vyre_program *p) {
+    const vy_function *body = vy_program_entry(p);
+    for (uint32_t i = body->first_stmt; i < body->end_stmt; i++)
+        if (p->stmts.items[i].kind == VY_STMT_BARRIER || p->stmts.items[i].kind == VY_STMT_COLLECTIVE)
+            return 1;
+    return 0;
+}
+
+static int has_arrays(const vyre_program *p) {
+    for (uint32_t i = 0; i < p->memories.count; i++)
+        if (p->memories.items[i].space == VY_SPACE_WORKGROUP)
+            return 1;
+    return 0;
+}
+
+/* Registers for one value of 32 bits that may be of use: narrow elements fill theirs only then, and few gangs hand on values in registers. */
+static uint32_t most_of(const vyre_program *p) {
+    if (loops(p) || has_sync_inside(p))
+        return MOST;
+    for (uint32_t i = 0; i < p->memories.count; i++)
+        if (vy_llvm_size((vyre_type)p->memories.items[i].type) < 4)
+            return MOST;
+    return MOST_ONCE;
+}
+
+vyre_status vy_llvm_choose_width(const vyre_program *program, uint64_t features, uint32_t *width, uint32_t *narrow,
+                                 vyre_error *error) {
+    const uint32_t *size = program->workgroup, group = size[0] * size[1] * size[2];
+    uint32_t lanes = vy_cpu_width(features);
+    uint32_t registers = features & (VY_CPU_FEATURE_AVX512F | VY_CPU_FEATURE_AARCH64) ? 32 : 16;
+    *width = lanes;
+    *narrow = 0;
+    while (*width > 4 && *width / 2 >= group) /* lanes that nobody would be in */
+        *width /= 2;
+    if (program->exprs.count > LARGE_EXPRS || group <= lanes)
+        return VYRE_OK;
+    size_t bytes = vy_array_size(program->variables.count + 1u, sizeof(life));
+    life *lives = vy_allocate(bytes);
+    vy_uniform *uniform = NULL;
+    vyre_status status =
+        lives ? vy_uniform_make_where_polls_agree(program, &uniform, error) : vy_fail_memory(error, "lanes");
+    if (status == VYRE_OK)
+        find_lives(program, lives);
+    for (uint32_t more = most_of(program) * lanes; status == VYRE_OK && more > lanes && *width == lanes; more /= 2)
+        if (more <= VY_LLVM_LANES && divides(size, more, lanes) &&
+            pressure(program, uniform, lives, more, lanes) <= registers)
+            *width = more;
+    if (*width > lanes && *width >= group && loops(program) && !has_sync_inside(program) && !has_arrays(program))
+        *narrow = *width / 2;
+    vy_uniform_free(uniform);
+    vy_release(lives, bytes);
+    return status;
+}

@@ -1,0 +1,224 @@
+/* Bytes near each other: `data[at]`, `data[at + 1]` and so on in the body of a loop, each with a test of its own. Whether all of them are inside is asked once, and then they are loaded as words: where neighbours read from places
+ * that are far apart, every load takes its time for each of them. Words are where words start, so that there is one more of them, and two are shifted into one.
+ *
+ *   at <= len(data) - 20, where len(data) >= 20: so at + 19 does not wrap, and all that is loaded is inside; but for what is before `at`, up to three bytes, which is inside if the buffer starts with a word.
+ *
+ * Where it is not so, the body is written as it is. Nobody can tell: nobody writes the buffer in the dispatch. */
+#include "emit/ptx/emitter.h"
+
+#include <inttypes.h>
+
+enum { LEAST = 4, REACH = 60, MOST_STATEMENTS = 96 };
+
+/* The body of a loop. */
+typedef struct body {
+    const vyre_program *program;
+    uint32_t first, end;
+    vy_ptx_byte_loads *near;
+} body;
+
+/* A variable as it is where the body begins, and what is added to it. */
+typedef struct sum {
+    uint32_t root, offset;
+} sum;
+
+static const vy_expr *expr_at(const body *b, uint32_t expr) {
+    return &b->program->exprs.items[expr];
+}
+
+static const vy_stmt *stmt_at(const body *b, uint32_t stmt) {
+    return &b->program->stmts.items[stmt];
+}
+
+/* The statement of the body that declares a variable; VY_NONE. */
+static uint32_t declaration_of(const body *b, uint32_t variable) {
+    for (uint32_t i = b->first; i < b->end; i++) {
+        const vy_stmt *s = stmt_at(b, i);
+        if ((s->kind == VY_STMT_LET || s->kind == VY_STMT_VAR) && s->variable == variable)
+            return i;
+    }
+    return VY_NONE;
+}
+
+static int is_assigned_before(const body *b, uint32_t variable, uint32_t at) {
+    for (uint32_t i = b->first; i < at; i++)
+        if (stmt_at(b, i)->kind == VY_STMT_ASSIGN && stmt_at(b, i)->variable == variable)
+            return 1;
+    return 0;
+}
+
+/* What an expression of statement `at` is as a sum; 0 if it is none. Every step goes back to an earlier statement, or down the tree. */
+static int sum_of(const body *b, uint32_t expr, uint32_t at, sum *out) {
+    out->offset = 0;
+    for (;;) {
+        const vy_expr *x = expr_at(b, expr);
+        if (x->type != VYRE_TYPE_U32 || out->offset >= REACH)
+            return 0;
+        if (x->kind == VY_EXPR_OP && x->op == VYRE_OP_ADD) {
+            int is_second = expr_at(b, x->b)->kind == VY_EXPR_LITERAL;
+            const vy_expr *literal = expr_at(b, is_second ? x->b : x->a);
+            if (literal->kind != VY_EXPR_LITERAL || literal->bits >= REACH)
+                return 0;
+            out->offset += (uint32_t)literal->bits;
+            expr = is_second ? x->a : x->b;
+            continue;
+        }
+        if (x->kind != VY_EXPR_VARIABLE)
+            return 0;
+        uint32_t declared = declaration_of(b, x->a);
+        if (declared == VY_NONE) {
+            out->root = x->a;
+            return !is_assigned_before(b, x->a, at);
+        }
+        if (declared >= at || stmt_at(b, declared)->kind != VY_STMT_LET)
+            return 0;
+        expr = stmt_at(b, declared)->a;
+        at = declared;
+    }
+}
+
+/* Whether a condition of statement `at` is that the sum is below the length of the memory. */
+static int is_about(const body *b, uint32_t condition, uint32_t at, uint32_t memory, const sum *index) {
+    const vy_expr *x = expr_at(b, condition);
+    sum tested;
+    if (x->kind == VY_EXPR_VARIABLE) {
+        uint32_t declared = declaration_of(b, x->a);
+        if (declared == VY_NONE || declared >= at || stmt_at(b, declared)->kind != VY_STMT_LET)
+            return 0;
+        x = expr_at(b, stmt_at(b, declared)->a);
+        at = declared;
+    }
+    if (x->kind != VY_EXPR_OP || x->op != VYRE_OP_LT)
+        return 0;
+    const vy_expr *length = expr_at(b, x->b);
+    return length->kind == VY_EXPR_LEN && length->a == memory && sum_of(b, x->a, at, &tested) &&
+           tested.root == index->root && tested.offset == index->offset;
+}
+
+/* The first load that is tested says which are looked for. */
+static void look_at_load(const body *b, uint32_t expr, uint32_t at) {
+    const vy_expr *x = expr_at(b, expr);
+    vy_ptx_byte_loads *near = b->near;
+    sum index;
+    const vy_memory *m = &b->program->memories.items[x->a];
+    int is_constant = m->access == VYRE_ACCESS_READ || m->access == VYRE_ACCESS_UNIFORM;
+    if (x->op != VY_UNGUARDED || x->c == VY_NONE || m->space != VY_SPACE_BUFFER || !is_constant ||
+        x->type != VYRE_TYPE_U8 || near->count == VY_PTX_BYTE_LOADS || !sum_of(b, x->b, at, &index) ||
+        index.offset >= REACH)
+        return;
+    if (near->count && (near->variable != index.root || near->memory != x->a))
+        return;
+    if (!is_about(b, x->c, at, x->a, &index))
+        return;
+    near->variable = index.root;
+    near->memory = x->a;
+    near->reach = near->reach > index.offset + 1 ? near->reach : index.offset + 1;
+    near->loads[near->count] = expr;
+    near->offsets[near->count++] = index.offset;
+}
+
+/* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
+static void look_at(const body *b, uint32_t expr, uint32_t at) {
+    const vy_expr *x = expr == VY_NONE ? NULL : expr_at(b, expr);
+    if (!x)
+        return;
+    if (x->kind == VY_EXPR_LOAD) {
+        look_at(b, x->b, at);
+        look_at_load(b, expr, at);
+    } else if (x->kind == VY_EXPR_OP) {
+        const uint32_t operands[3] = {x->a, x->b, x->c};
+        for (unsigned i = 0; i < vy_ptx_arity(x); i++)
+            look_at(b, operands[i], at);
+    }
+}
+
+static int is_plain(uint8_t kind) {
+    return kind == VY_STMT_LET || kind == VY_STMT_VAR || kind == VY_STMT_ASSIGN || kind == VY_STMT_STORE ||
+           kind == VY_STMT_IF || kind == VY_STMT_REGION || kind == VY_STMT_BREAK || kind == VY_STMT_CONTINUE;
+}
+
+int vy_ptx_find_byte_loads(const vy_ptx *e, uint32_t first, uint32_t end, vy_ptx_byte_loads *near) {
+    body b = {e->program, first, end, near};
+    near->count = near->reach = 0;
+    if (end - first > MOST_STATEMENTS)
+        return 0;
+    for (uint32_t i = first; i < end; i++) {
+        const vy_stmt *s = stmt_at(&b, i);
+        if (!is_plain(s->kind))
+            return 0;
+        for (int k = 0; k < 3; k++)
+            look_at(&b, VY_STMT_OPERANDS(s)[k], i);
+    }
+    return near->count >= LEAST;
+}
+
+/* How many words are loaded: those of the reach, and one that the last may go on in. */
+static uint32_t word_count(const vy_ptx_byte_loads *near) {
+    return (near->reach + 3) / 4 + 1;
+}
+
+void vy_ptx_byte_loads_limit(vy_ptx *e, vy_ptx_byte_loads *near) {
+    uint32_t buffer = near->memory - e->body->first_memory, bytes = 4 * word_count(near);
+    vy_ptx_value count = vy_ptx_count(e, buffer), low = vy_ptx_cast(e, VYRE_TYPE_U32, vy_ptx_buffer(e, buffer));
+    vy_ptx_value behind = vy_ptx_new(e, VYRE_TYPE_U32), starts = vy_ptx_new(e, VYRE_TYPE_BOOL);
+    vy_ptx_value is_long = vy_ptx_new(e, VYRE_TYPE_BOOL);
+    near->limit = vy_ptx_new(e, VYRE_TYPE_U32);
+    vy_ptx_write(e, "sub.u32 %s, %s, %" PRIu32, vy_ptx_name(e, near->limit), vy_ptx_name(e, count), bytes);
+    vy_ptx_write(e, "setp.ge.u32 %s, %s, %" PRIu32, vy_ptx_name(e, is_long), vy_ptx_name(e, count), bytes);
+    vy_ptx_write(e, "and.b32 %s, %s, 3", vy_ptx_name(e, behind), vy_ptx_name(e, low));
+    vy_ptx_write(e, "setp.eq.u32 %s, %s, 0", vy_ptx_name(e, starts), vy_ptx_name(e, behind));
+    near->is_usual = vy_ptx_both(e, is_long, starts);
+}
+
+/* The words from the variable's byte on. */
+static void load_words(vy_ptx *e, vy_ptx_byte_loads *near, vy_ptx_value root) {
+    vy_ptx_value start = vy_ptx_buffer(e, near->memory - e->body->first_memory), at = vy_ptx_new(e, VYRE_TYPE_U64);
+    vy_ptx_value first = vy_ptx_new(e, VYRE_TYPE_U64), bits = vy_ptx_new(e, VYRE_TYPE_U32),
+                 words[VY_PTX_BYTE_LOADS / 4 + 1];
+    vy_ptx_write(e, "mad.wide.u32 %s, %s, 1, %s", vy_ptx_name(e, at), vy_ptx_register(e, root), vy_ptx_name(e, start));
+    vy_ptx_write(e, "and.b64 %s, %s, -4", vy_ptx_name(e, first), vy_ptx_name(e, at));
+    vy_ptx_write(e, "cvt.u32.u64 %s, %s", vy_ptx_name(e, bits), vy_ptx_name(e, at));
+    vy_ptx_write(e, "shl.b32 %s, %s, 3", vy_ptx_name(e, bits), vy_ptx_name(e, bits)); /* modulo 32 */
+    for (uint32_t i = 0; i < word_count(near); i++) {
+        words[i] = vy_ptx_new(e, VYRE_TYPE_U32);
+        vy_ptx_write(e, "ld.global.nc.b32 %s, [%s+%" PRIu32 "]", vy_ptx_name(e, words[i]), vy_ptx_name(e, first),
+                     4 * i);
+    }
+    for (uint32_t i = 0; i + 1 < word_count(near); i++) {
+        near->words[i] = vy_ptx_new(e, VYRE_TYPE_U32);
+        vy_ptx_write(e, "shf.r.wrap.b32 %s, %s, %s, %s", vy_ptx_name(e, near->words[i]), vy_ptx_name(e, words[i]),
+                     vy_ptx_name(e, words[i + 1]), vy_ptx_name(e, bits));
+    }
+}
+
+vy_ptx_value vy_ptx_combined_byte(vy_ptx *e, uint32_t offset) {
+    vy_ptx_value word = e->near->words[offset / 4], d = vy_ptx_new(e, VYRE_TYPE_U8);
+    vy_ptx_value guard = vy_ptx_predicate(e, e->guard);
+    if (!guard.is_literal)
+        vy_ptx_write(e, "mov.b32 %s, 0", vy_ptx_name(e, d));
+    vy_ptx_permute(e, guard, d, word, vy_ptx_literal(VYRE_TYPE_U32, 0), 0x4440 + offset % 4);
+    if (guard.is_literal)
+        d.part = vy_ptx_new_subword(e, (vy_ptx_subword){.bytes = 1,
+                                                        .element = (uint8_t)(offset % 4),
+                                                        .op = VYRE_OP_COUNT,
+                                                        .is_all = 1,
+                                                        .words = {word.name, 0}});
+    return d;
+}
+
+void vy_ptx_write_combined_body(vy_ptx *e, vy_ptx_byte_loads *near, uint32_t first, uint32_t end) {
+    uint32_t apart = vy_ptx_label(e), behind = vy_ptx_label(e);
+    vy_ptx_value root = vy_ptx_variable(e, near->variable), inside = vy_ptx_new(e, VYRE_TYPE_BOOL);
+    const char *at = vy_ptx_register(e, root);
+    vy_ptx_write(e, "setp.le.u32 %s, %s, %s", vy_ptx_name(e, inside), at, vy_ptx_name(e, near->limit));
+    vy_ptx_jump_if(e, vy_ptx_both(e, inside, near->is_usual), 0, apart);
+    load_words(e, near, root);
+    const vy_ptx_byte_loads *before = e->near;
+    e->near = near;
+    vy_ptx_statements(e, first, end);
+    e->near = before;
+    vy_ptx_write(e, "bra $L%" PRIu32, behind);
+    vy_ptx_bind_label(e, apart);
+    vy_ptx_statements(e, first, end);
+    vy_ptx_bind_label(e, behind);
+}

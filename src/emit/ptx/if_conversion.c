@@ -1,0 +1,232 @@
+/* Short branches: an `if` that only assigns and stores a few simple things is written without a jump. Whatever it computes is computed anyway; what others see (variables,
+ * stores) and what may not be touched (loads) is guarded by predicates. Loads of several such branches are then under way together, which jumps prevent. */
+#include "emit/ptx/emitter.h"
+#include "ir/eval.h"
+
+#include <inttypes.h>
+
+/* Ops and accesses of both branches together, and how many of them are accesses; and of a trip that is made anyway. */
+enum { MOST_OPS = 12, MOST_ACCESSES = 4, MOST_OPS_OF_TRIP = 24 };
+
+typedef struct length {
+    unsigned ops, accesses, most_ops;
+    int is_long; /* there is something else in it */
+} length;
+
+static int is_simple(const vy_expr *x, const length *l) {
+    int is_trip = l->most_ops == MOST_OPS_OF_TRIP;
+    return x->op != VYRE_OP_DIV && x->op != VYRE_OP_REM && x->op != VYRE_OP_SQRT && x->op != VYRE_OP_APPROX_DIV &&
+           x->op != VYRE_OP_APPROX_SQRT && (x->op != VYRE_OP_MUL_HIGH || (is_trip && x->type == VYRE_TYPE_U32)) &&
+           x->type != VYRE_TYPE_F64;
+}
+
+static int is_enough(const length *l) {
+    return l->is_long || l->ops > l->most_ops || l->accesses > MOST_ACCESSES;
+}
+
+/* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH, and by the length. */
+static void add_expr(const vyre_program *p, uint32_t expr, length *l) {
+    const vy_expr *x = expr == VY_NONE ? NULL : &p->exprs.items[expr];
+    if (!x || is_enough(l))
+        return;
+    if (x->kind == VY_EXPR_LOAD) {
+        l->accesses++;
+        add_expr(p, x->b, l);
+        add_expr(p, x->c, l);
+    } else if (x->kind == VY_EXPR_OP) {
+        const uint32_t operands[3] = {x->a, x->b, x->c};
+        l->ops++;
+        l->is_long |= !is_simple(x, l);
+        for (unsigned i = 0; i < vy_ptx_arity(x); i++)
+            add_expr(p, operands[i], l);
+    }
+}
+
+/* Recursion is bounded by VY_LIMIT_NESTING. */
+static void add_statements(const vyre_program *p, uint32_t first, uint32_t end, length *l) {
+    for (uint32_t i = first; i < end && !is_enough(l); i = p->stmts.items[i].end) {
+        const vy_stmt *s = &p->stmts.items[i];
+        switch ((vy_stmt_kind)s->kind) {
+        case VY_STMT_LET:
+        case VY_STMT_VAR:
+        case VY_STMT_ASSIGN:
+            add_expr(p, s->a, l);
+            break;
+        case VY_STMT_STORE:
+            l->accesses++;
+            add_expr(p, s->a, l);
+            add_expr(p, s->b, l);
+            break;
+        case VY_STMT_IF:
+            l->ops++;
+            add_expr(p, s->a, l);
+            add_statements(p, i + 1, s->end, l);
+            break;
+        case VY_STMT_REGION:
+            add_statements(p, i + 1, s->end, l);
+            break;
+        default:
+            l->is_long = 1;
+        }
+    }
+}
+
+/* ---- predicates ---- */
+
+vy_ptx_value vy_ptx_both(vy_ptx *e, vy_ptx_value a, vy_ptx_value b) {
+    if (a.is_literal)
+        return a.bits ? b : a;
+    if (b.is_literal)
+        return b.bits ? a : b;
+    vy_ptx_value both = vy_ptx_new(e, VYRE_TYPE_BOOL);
+    VY_PTX_INSTRUCT(e, "and", "pred", both, a, b);
+    return both;
+}
+
+static vy_ptx_value opposite(vy_ptx *e, vy_ptx_value a) {
+    if (a.is_literal)
+        return vy_ptx_literal(VYRE_TYPE_BOOL, !a.bits);
+    vy_ptx_value d = vy_ptx_new(e, VYRE_TYPE_BOOL);
+    VY_PTX_INSTRUCT(e, "not", "pred", d, a);
+    return d;
+}
+
+/* The statements, as long as the condition and what guards us holds. */
+static void write_guarded(vy_ptx *e, vy_ptx_value condition, uint32_t first, uint32_t end) {
+    vy_ptx_value before = e->guard;
+    e->guard = vy_ptx_both(e, before, condition);
+    if (!e->guard.is_literal || e->guard.bits)
+        vy_ptx_statements(e, first, end);
+    e->guard = before;
+}
+
+/* ---- less to guard ----
+ *
+ * There are seven predicates. One that must be kept until a load has come is not there for the next. */
+
+/* Whether an integer is zero where the guard does not hold: what is loaded there is, and so is much of what is made of it. Recursion is bounded by
+ * VY_LIMIT_EXPRESSION_DEPTH. */
+static int is_zero_outside(const vyre_program *p, uint32_t expr) {
+    const vy_expr *x = &p->exprs.items[expr];
+    if (!(vy_type_layouts[x->type].classes & VYRE_CLASS_INTEGER))
+        return 0;
+    if (x->kind == VY_EXPR_LOAD)
+        return 1;
+    if (x->kind != VY_EXPR_OP)
+        return x->kind == VY_EXPR_LITERAL && x->bits == 0;
+    switch ((vyre_op)x->op) {
+    case VYRE_OP_CAST:
+    case VYRE_OP_SHL:
+    case VYRE_OP_SHR:
+        return is_zero_outside(p, x->a);
+    case VYRE_OP_AND:
+    case VYRE_OP_MUL:
+        return is_zero_outside(p, x->a) || is_zero_outside(p, x->b);
+    case VYRE_OP_OR:
+    case VYRE_OP_XOR:
+    case VYRE_OP_ADD:
+        return is_zero_outside(p, x->a) && is_zero_outside(p, x->b);
+    default:
+        return 0;
+    }
+}
+
+/* `v = v | data[i]` and the like: where the guard does not hold, that is v as it was. */
+int vy_ptx_assigns_itself_outside(const vy_ptx *e, const vy_stmt *s) {
+    const vyre_program *p = e->program;
+    const vy_expr *x = &p->exprs.items[s->a];
+    int is_sum = x->op == VYRE_OP_OR || x->op == VYRE_OP_XOR || x->op == VYRE_OP_ADD;
+    if (x->kind != VY_EXPR_OP || (!is_sum && x->op != VYRE_OP_SUB) ||
+        !(vy_type_layouts[x->type].classes & VYRE_CLASS_INTEGER))
+        return 0;
+    const vy_expr *a = &p->exprs.items[x->a], *b = &p->exprs.items[x->b];
+    if (a->kind == VY_EXPR_VARIABLE && a->a == s->variable)
+        return is_zero_outside(p, x->b);
+    return is_sum && b->kind == VY_EXPR_VARIABLE && b->a == s->variable && is_zero_outside(p, x->a);
+}
+
+static int is_order(const vy_expr *x) {
+    return x->kind == VY_EXPR_OP && (x->op == VYRE_OP_LT || x->op == VYRE_OP_GT);
+}
+
+static int is_equality(const vy_expr *x) {
+    return x->kind == VY_EXPR_OP && x->op == VYRE_OP_EQ;
+}
+
+/* Whether a branch behind `else` is an `if` alone whose condition never holds where the first does: `a < b`, else `a == b`. The first need not be asked about then. */
+static int excludes(const vyre_program *p, const vy_stmt *s) {
+    const vy_stmt *inner = &p->stmts.items[s->middle];
+    if (inner->kind != VY_STMT_IF || inner->end != s->end || inner->middle != inner->end)
+        return 0;
+    const vy_expr *first = &p->exprs.items[s->a], *second = &p->exprs.items[inner->a];
+    if (!(is_order(first) && is_equality(second)) && !(is_equality(first) && is_order(second)))
+        return 0;
+    int is_about_the_same = (vy_expr_is_alike(p, first->a, second->a) && vy_expr_is_alike(p, first->b, second->b)) ||
+                            (vy_expr_is_alike(p, first->a, second->b) && vy_expr_is_alike(p, first->b, second->a));
+    return is_about_the_same && vy_expr_is_fixed(p, s->a); /* the first branch changes nothing of it */
+}
+
+int vy_ptx_if_convert(vy_ptx *e, uint32_t index, const vy_stmt *s) {
+    length l = {.most_ops = MOST_OPS};
+    add_statements(e->program, index + 1, s->end, &l);
+    if (is_enough(&l))
+        return 0;
+    vy_ptx_value condition = vy_ptx_expr_kept(e, s->a);
+    write_guarded(e, condition, index + 1, s->middle);
+    if (s->middle == s->end)
+        return 1;
+    if (excludes(e->program, s))
+        vy_ptx_statements(e, s->middle, s->end);
+    else
+        write_guarded(e, opposite(e, condition), s->middle, s->end);
+    return 1;
+}
+
+/* ---- loops of one trip or two ----
+ *
+ * `for cell in local_index .. 324 step 256`: a workgroup of 256 brings a tile and its border, each invocation one element or two. The second trip is written behind the first, guarded, so that what both load is under way
+ * together; of a loop the driver's compiler makes four trips at a time, two, and one, and asks which of them there are. */
+
+/* How many values a local id has; 0: it is something else, also behind the `let` that names it. */
+static uint64_t local_values(vy_ptx *e, uint32_t expr) {
+    const vyre_program *p = e->program;
+    const vy_expr *x = &p->exprs.items[expr];
+    const uint32_t *size = p->workgroup;
+    uint32_t declared = x->kind == VY_EXPR_VARIABLE ? vy_ptx_next_def(e, x->a, 0) : VY_NONE;
+    if (declared != VY_NONE && p->stmts.items[declared].kind == VY_STMT_LET)
+        x = &p->exprs.items[p->stmts.items[declared].a];
+    if (x->kind != VY_EXPR_BUILTIN)
+        return 0;
+    return x->op == VYRE_BUILTIN_LOCAL_INDEX ? (uint64_t)size[0] * size[1] * size[2]
+           : x->op == VYRE_BUILTIN_LOCAL_ID  ? size[x->axis]
+                                             : 0;
+}
+
+/* A literal that is far from wrapping, else 0. */
+static uint64_t small_literal(const vyre_program *p, uint32_t expr) {
+    const vy_expr *x = expr == VY_NONE ? NULL : &p->exprs.items[expr];
+    return x && x->kind == VY_EXPR_LITERAL && x->type == VYRE_TYPE_U32 && x->bits < UINT64_C(1) << 30 ? x->bits : 0;
+}
+
+int vy_ptx_for_convert(vy_ptx *e, uint32_t index, const vy_stmt *s) {
+    const vyre_program *p = e->program;
+    uint64_t to = small_literal(p, s->b), step = small_literal(p, s->c);
+    length l = {.most_ops = MOST_OPS_OF_TRIP};
+    if (!to || to <= step || to > 2 * step)
+        return 0;
+    uint64_t values = local_values(e, s->a);
+    if (!values || values > to)
+        return 0;
+    add_statements(p, index + 1, s->end, &l);
+    if (is_enough(&l))
+        return 0;
+    vy_ptx_value first = vy_ptx_expr(e, s->a), second = vy_ptx_new(e, VYRE_TYPE_U32), again;
+    e->variables[s->variable] = first;
+    vy_ptx_statements(e, index + 1, s->end);
+    vy_ptx_write(e, "add.u32 %s, %s, %" PRIu32, vy_ptx_name(e, second), vy_ptx_register(e, first), (uint32_t)step);
+    again = vy_ptx_new(e, VYRE_TYPE_BOOL);
+    vy_ptx_write(e, "setp.lt.u32 %s, %s, %" PRIu32, vy_ptx_name(e, again), vy_ptx_name(e, second), (uint32_t)to);
+    e->variables[s->variable] = second;
+    write_guarded(e, again, index + 1, s->end);
+    return 1;
+}

@@ -1,0 +1,199 @@
+/* Entries for grids that lie in memory: nobody knows when they are launched how many workgroups there are. Some number of blocks is launched, and each of them takes workgroups by turns, counted by x,
+ * then y, then z: its own number, and from there on in steps of as many as there are blocks.
+ *
+ *   before   the words, what their product is, whether it is a grid at all; the first workgroup of the block
+ *   $body:   its ids (before), what is known at the start (start), the statements (code), in which `return` is a jump to the end
+ *   $next:   (behind) the next one, if there is one
+ *
+ * Workgroup arrays are one block's, so nobody of a program that has some, or whose invocations meet, starts with the next workgroup before all are done with this one. Where programs poll, too, they leave
+ * together: somebody who has heard that it is over may be the one that asks for all.
+ *
+ * What is refused is said by one thread of all; the words are what the host needs for its error. */
+#include "emit/ptx/emitter.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+
+#define NAME(value) vy_ptx_name(e, value)
+
+typedef vy_ptx_value value;
+
+static value new32(vy_ptx *e) {
+    return vy_ptx_new(e, VYRE_TYPE_U32);
+}
+
+static value new64(vy_ptx *e) {
+    return vy_ptx_new(e, VYRE_TYPE_U64);
+}
+
+static value new_bool(vy_ptx *e) {
+    return vy_ptx_new(e, VYRE_TYPE_BOOL);
+}
+
+static value widened(vy_ptx *e, value a) {
+    value d = new64(e);
+    vy_ptx_write(e, "cvt.u64.u32 %s, %s", NAME(d), NAME(a));
+    return d;
+}
+
+static value address_of(vy_ptx *e, const char *param) {
+    value given = new64(e), d = new64(e);
+    vy_ptx_write(e, "ld.param.u64 %s, [%s]", NAME(given), param);
+    vy_ptx_write(e, "cvta.to.global.u64 %s, %s", NAME(d), NAME(given));
+    return d;
+}
+
+static void or_to(vy_ptx *e, value to, value also) {
+    vy_ptx_write(e, "or.pred %s, %s, %s", NAME(to), NAME(to), NAME(also));
+}
+
+/* ---- the grid ---- */
+
+static void load_words(vy_ptx *e) {
+    value words = address_of(e, "grid");
+    for (unsigned axis = 0; axis < 3; axis++) {
+        e->group_count[axis] = new32(e);
+        vy_ptx_write(e, "ld.global.u32 %s, [%s+%u]", NAME(e->group_count[axis]), NAME(words), 4 * axis);
+    }
+}
+
+/* Ors to `wrong` whether a product of 64 bits has more. */
+static void check_product(vy_ptx *e, value wrong, value a, const char *b) {
+    value high = new64(e), p = new_bool(e);
+    vy_ptx_write(e, "mul.hi.u64 %s, %s, %s", NAME(high), NAME(a), b);
+    vy_ptx_write(e, "setp.ne.u64 %s, %s, 0", NAME(p), NAME(high));
+    or_to(e, wrong, p);
+}
+
+/* What vy_launch_check_groups refuses: a dimension of more than 32 bits of invocations, more than 64 bits of them in all. Gives the number of workgroups. */
+static value check_grid(vy_ptx *e, value wrong) {
+    const uint32_t *size = e->program->workgroup;
+    uint32_t all = size[0] * size[1] * size[2];
+    vy_ptx_move(e, wrong, vy_ptx_literal(VYRE_TYPE_BOOL, 0));
+    for (unsigned axis = 0; axis < 3; axis++) {
+        if (size[axis] == 1)
+            continue;
+        value p = new_bool(e);
+        vy_ptx_write(e, "setp.gt.u32 %s, %s, %" PRIu32, NAME(p), NAME(e->group_count[axis]), UINT32_MAX / size[axis]);
+        or_to(e, wrong, p);
+    }
+    value layer = new64(e), total = new64(e), depth = widened(e, e->group_count[2]);
+    vy_ptx_write(e, "mul.wide.u32 %s, %s, %s", NAME(layer), NAME(e->group_count[0]), NAME(e->group_count[1]));
+    check_product(e, wrong, layer, NAME(depth));
+    vy_ptx_write(e, "mul.lo.u64 %s, %s, %s", NAME(total), NAME(layer), NAME(depth));
+    if (all > 1)
+        check_product(e, wrong, total, NAME(vy_ptx_literal(VYRE_TYPE_U64, all)));
+    return total;
+}
+
+#define FIELD(name) (unsigned)offsetof(vy_ptx_control, name)
+
+/* Leaves if the grid is wrong, and tells; or if one before it was. */
+static void leave_if_refused(vy_ptx *e, value wrong, value control, uint32_t done) {
+    value place = new32(e), part = new32(e), word = new32(e), p = new_bool(e);
+    uint32_t right = vy_ptx_label(e);
+    vy_ptx_write(e, "@!%s bra $L%" PRIu32, NAME(wrong), right);
+    vy_ptx_write(e, "mov.u32 %s, %%ctaid.x", NAME(place));
+    for (unsigned axis = 0; axis < 3; axis++) {
+        vy_ptx_write(e, "mov.u32 %s, %%tid.%c", NAME(part), "xyz"[axis]);
+        vy_ptx_write(e, "or.b32 %s, %s, %s", NAME(place), NAME(place), NAME(part));
+    }
+    vy_ptx_write(e, "setp.ne.u32 %s, %s, 0", NAME(p), NAME(place));
+    vy_ptx_write(e, "@%s bra $L%" PRIu32, NAME(p), done);
+    vy_ptx_write(e, "ld.param.u32 %s, [ticket]", NAME(word));
+    vy_ptx_write(e, "atom.global.cas.b32 %s, [%s+%u], 0, %s", NAME(part), NAME(control), FIELD(refused), NAME(word));
+    vy_ptx_write(e, "setp.ne.u32 %s, %s, 0", NAME(p), NAME(part));
+    vy_ptx_write(e, "@%s bra $L%" PRIu32, NAME(p), done);
+    for (unsigned axis = 0; axis < 3; axis++)
+        vy_ptx_write(e, "st.global.u32 [%s+%u], %s", NAME(control), FIELD(refused_grid) + 4 * axis,
+                     NAME(e->group_count[axis]));
+    vy_ptx_write(e, "bra $L%" PRIu32, done);
+    vy_ptx_bind_label(e, right);
+    value before = new32(e);
+    vy_ptx_write(e, "ld.volatile.global.u32 %s, [%s+%u]", NAME(before), NAME(control), FIELD(refused));
+    vy_ptx_write(e, "setp.ne.u32 %s, %s, 0", NAME(p), NAME(before));
+    vy_ptx_write(e, "@%s bra $L%" PRIu32, NAME(p), done);
+}
+
+/* ---- the loop ---- */
+
+/* d = a / b, rest = a - d * b */
+static void divide(vy_ptx *e, const char *type, value d, value rest, value a, value b) {
+    vy_ptx_write(e, "div.%s %s, %s, %s", type, NAME(d), NAME(a), NAME(b));
+    vy_ptx_write(e, "mul.lo.%s %s, %s, %s", type, NAME(rest), NAME(d), NAME(b));
+    vy_ptx_write(e, "sub.%s %s, %s, %s", type, NAME(rest), NAME(a), NAME(rest));
+}
+
+/* The ids of the workgroup: most grids are one line, and most of the others have less than 32 bits of workgroups. */
+static void find_ids(vy_ptx *e, value is_line, value is_large, value linear) {
+    uint32_t large = vy_ptx_label(e), found = vy_ptx_label(e);
+    value *id = e->group_id, *count = e->group_count, layer = new32(e);
+    vy_ptx_write(e, "cvt.u32.u64 %s, %s", NAME(id[0]), NAME(linear));
+    vy_ptx_move(e, id[1], vy_ptx_literal(VYRE_TYPE_U32, 0));
+    vy_ptx_move(e, id[2], vy_ptx_literal(VYRE_TYPE_U32, 0));
+    vy_ptx_write(e, "@%s bra $L%" PRIu32, NAME(is_line), found);
+    vy_ptx_write(e, "@%s bra $L%" PRIu32, NAME(is_large), large);
+    value low = new32(e);
+    vy_ptx_write(e, "mov.b32 %s, %s", NAME(low), NAME(id[0]));
+    divide(e, "u32", layer, id[0], low, count[0]);
+    divide(e, "u32", id[2], id[1], layer, count[1]);
+    vy_ptx_write(e, "bra $L%" PRIu32, found);
+    vy_ptx_bind_label(e, large);
+    value wide_layer = new64(e), x = new64(e), y = new64(e), z = new64(e);
+    divide(e, "u64", wide_layer, x, linear, widened(e, count[0]));
+    divide(e, "u64", z, y, wide_layer, widened(e, count[1]));
+    vy_ptx_write(e, "cvt.u32.u64 %s, %s", NAME(id[0]), NAME(x));
+    vy_ptx_write(e, "cvt.u32.u64 %s, %s", NAME(id[1]), NAME(y));
+    vy_ptx_write(e, "cvt.u32.u64 %s, %s", NAME(id[2]), NAME(z));
+    vy_ptx_bind_label(e, found);
+}
+
+void vy_ptx_indirect_begin(vy_ptx *e) {
+    vy_ptx_groups *g = &e->groups;
+    value wrong = new_bool(e), is_line = new_bool(e), is_large = new_bool(e), p = new_bool(e), number = new32(e);
+    vy_string *out = vy_ptx_set_output(e, &e->before);
+    g->body = vy_ptx_label(e), g->next = vy_ptx_label(e), g->done = vy_ptx_label(e);
+    load_words(e);
+    value control = address_of(e, "control");
+    g->total = check_grid(e, wrong);
+    leave_if_refused(e, wrong, control, g->done);
+    vy_ptx_write(e, "setp.eq.u64 %s, %s, %s", NAME(is_line), NAME(g->total), NAME(widened(e, e->group_count[0])));
+    vy_ptx_write(e, "setp.gt.u64 %s, %s, 0xffffffff", NAME(is_large), NAME(g->total));
+    vy_ptx_write(e, "mov.u32 %s, %%ctaid.x", NAME(number));
+    g->linear = widened(e, number);
+    for (unsigned axis = 0; axis < 3; axis++)
+        e->group_id[axis] = new32(e);
+    /* The question stands before the loop and at its end, as everywhere (while.c). */
+    vy_ptx_write(e, "setp.ge.u64 %s, %s, %s", NAME(p), NAME(g->linear), NAME(g->total));
+    vy_ptx_write(e, "@%s bra $L%" PRIu32, NAME(p), g->done);
+    vy_ptx_bind_label(e, g->body);
+    find_ids(e, is_line, is_large, g->linear);
+    vy_ptx_set_output(e, out);
+}
+
+void vy_ptx_indirect_end(vy_ptx *e) {
+    const vy_ptx_groups *g = &e->groups;
+    const uint32_t *size = e->program->workgroup;
+    int is_alone = size[0] * size[1] * size[2] == 1;
+    int waits = !is_alone && (e->shared_bytes || e->meets);
+    value p = new_bool(e), left = new64(e), blocks = new32(e), is_over = e->stopping;
+    vy_string *out = vy_ptx_set_output(e, &e->behind);
+    vy_ptx_bind_label(e, g->next);
+    if (waits && e->has_polls) {
+        is_over = new_bool(e);
+        vy_ptx_write(e, "bar.red.or.pred %s, 0, %s", NAME(is_over), NAME(e->stopping));
+    } else if (waits) {
+        vy_ptx_write(e, "bar.sync 0");
+    }
+    vy_ptx_write(e, "mov.u32 %s, %%nctaid.x", NAME(blocks));
+    value step = widened(e, blocks);
+    vy_ptx_write(e, "sub.u64 %s, %s, %s", NAME(left), NAME(g->total), NAME(g->linear));
+    vy_ptx_write(e, "add.u64 %s, %s, %s", NAME(g->linear), NAME(g->linear), NAME(step));
+    if (e->has_polls)
+        vy_ptx_write(e, "setp.gt.and.u64 %s, %s, %s, !%s", NAME(p), NAME(left), NAME(step), NAME(is_over));
+    else
+        vy_ptx_write(e, "setp.gt.u64 %s, %s, %s", NAME(p), NAME(left), NAME(step));
+    vy_ptx_write(e, "@%s bra $L%" PRIu32, NAME(p), g->body);
+    vy_ptx_bind_label(e, g->done);
+    vy_ptx_set_output(e, out);
+}

@@ -1,0 +1,368 @@
+/* The module (ptx.h): declarations, the entry, and what the target needs to have. */
+#include "emit/ptx/ptx.h"
+
+#include "base/status.h"
+#include "emit/ptx/op.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* Kernel params beyond the first take PTX 8.1 and sm_70. */
+enum { PARAM_BYTES = 4096 };
+/* The most threads of a block in z. */
+enum { LONGEST_Z = 64 };
+/* What everything needs: shfl.sync is of PTX 6.0, atomics on f64 of sm_60. */
+enum { VERSION = 60, ARCHITECTURE = 60 };
+/* About as much text as there is for each, and before all of them. */
+enum { STATEMENT_BYTES = 32, EXPRESSION_BYTES = 16, HEAD_BYTES = 1024 };
+
+/* ---- the device ---- */
+
+#define EXACT(ID) (UINT64_C(1) << VYRE_NUMERIC_##ID)
+
+uint64_t vy_ptx_exact(uint32_t architecture) {
+    uint64_t exact = EXACT(INT64) | EXACT(F32_ADD) | EXACT(F32_MUL) | EXACT(F32_DIV) | EXACT(F32_SQRT) |
+                     EXACT(F32_FMA) | EXACT(F32_SUBNORMAL) | EXACT(F32_MIN_MAX) | EXACT(F32_ROUND) |
+                     EXACT(F32_CONVERT) | EXACT(F64_ADD) | EXACT(F64_MUL) | EXACT(F64_DIV) | EXACT(F64_SQRT) |
+                     EXACT(F64_FMA) | EXACT(F64_SUBNORMAL) | EXACT(F64_MIN_MAX) | EXACT(F64_ROUND) |
+                     EXACT(F64_CONVERT) | EXACT(F16_ADD) | EXACT(F16_MUL) | EXACT(F16_FMA) | EXACT(F16_CONVERT);
+    return architecture >= 80 ? exact | EXACT(BF16_FMA) | EXACT(BF16_CONVERT) : exact;
+}
+
+vy_target_desc vy_ptx_target(uint32_t architecture, int cancellable) {
+    return (vy_target_desc){.exact = vy_ptx_exact(architecture),
+                            .subgroup_width = 32,
+                            .access_bytes = 16,
+                            .cancellable = (uint8_t)(cancellable != 0),
+                            .ends_at_grid_barriers = architecture >= VY_PTX_GRID_BARRIERS};
+}
+
+/* ---- what the code needs ---- */
+
+void vy_ptx_need(vy_ptx *e, uint32_t version, uint32_t architecture) {
+    e->version = version > e->version ? version : e->version;
+    e->architecture = architecture > e->architecture ? architecture : e->architecture;
+}
+
+void vy_ptx_refuse(vy_ptx *e, const char *what) {
+    if (e->status == VYRE_OK)
+        e->status = vy_fail(e->error, VYRE_UNSUPPORTED, "legalise the program for this target first",
+                            "PTX for `%s` cannot be written: it has %s, which only exists before legalisation",
+                            vyre_program_name(e->program), what);
+}
+
+/* ---- declarations ---- */
+
+static const vy_memory *memory_at(const vy_ptx *e, uint32_t index) {
+    return &e->program->memories.items[e->body->first_memory + index];
+}
+
+static const vy_variable *param_at(const vy_ptx *e, uint32_t index) {
+    return &e->program->variables.items[e->body->first_variable + index];
+}
+
+/* Where each array lies among those of its space. */
+static void lay_out_arrays(vy_ptx *e) {
+    for (uint32_t i = e->program->buffer_count; i < e->body->memory_count; i++) {
+        const vy_memory *m = memory_at(e, i);
+        uint32_t *bytes = m->space == VY_SPACE_WORKGROUP ? &e->shared_bytes : &e->local_bytes;
+        e->array_offsets[i] = *bytes;
+        *bytes += (m->elements * (vyre_type_bits((vyre_type)m->type) / 8) + 15) / 16 * 16;
+    }
+}
+
+static uint32_t param_bytes(const vy_ptx *e) {
+    uint32_t bytes = 8 + 12 * e->program->buffer_count + (e->is_indirect ? 12 : 0);
+    for (uint32_t i = 0; i < e->program->param_count; i++) /* each at a multiple of 8: more than they take */
+        bytes += 8;
+    return bytes;
+}
+
+static void write_params(vy_ptx *e, vy_string *out) {
+    if (e->batched) {
+        vy_string_format(out, "\t.param .u64 .ptr .global .align 16 rows // of %" PRIu32 " bytes\n",
+                         vy_ptx_row_bytes(e));
+        return;
+    }
+    for (uint32_t i = 0; i < e->program->buffer_count; i++) {
+        const vy_memory *m = memory_at(e, i);
+        unsigned bytes = vyre_type_bits((vyre_type)m->type) / 8;
+        vy_string_format(out, "\t.param .u64 .ptr .global .align %u buffer_%" PRIu32 ", // %s : %s\n", bytes, i,
+                         vy_name_text(e->program, m->name), vyre_type_name((vyre_type)m->type));
+    }
+    for (uint32_t i = 0; i < e->program->buffer_count; i++)
+        vy_string_format(out, "\t.param .u32 count_%" PRIu32 ",\n", i);
+    for (uint32_t i = 0; i < e->program->param_count; i++) {
+        const vy_variable *v = param_at(e, i);
+        vy_string_format(out, "\t.param .%s param_%" PRIu32 ", // %s : %s\n",
+                         vyre_type_bits((vyre_type)v->type) == 64 ? "u64" : "u32", i, vy_name_text(e->program, v->name),
+                         vyre_type_name((vyre_type)v->type));
+    }
+    vy_string_format(out, "\t.param .u64 .ptr .global .align 8 control%s\n", e->is_indirect ? "," : "");
+    if (e->is_indirect)
+        vy_string_add(out, "\t.param .u64 .ptr .global .align 4 grid,\n\t.param .u32 ticket\n");
+}
+
+static void write_registers(vy_ptx *e, vy_string *out) {
+    static const char *const types[VY_PTX_CLASS_COUNT] = {"pred", "b16", "b32", "b64"};
+    for (int i = 0; i < VY_PTX_CLASS_COUNT; i++)
+        if (vy_ptx_register_count(&e->registers[i]))
+            vy_string_format(out, "\t.reg .%s %s<%" PRIu32 ">;\n", types[i], e->registers[i].start,
+                             vy_ptx_register_count(&e->registers[i]));
+}
+
+/* Letters, digits and _: what is left of a name, for PTX takes no other. */
+static void write_name(char *out, size_t size, const char *name) {
+    size_t length = (size_t)snprintf(out, size, "vyre_%s", name);
+    for (size_t i = 0; i < length && i + 1 < size; i++) {
+        char c = out[i];
+        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')))
+            out[i] = '_';
+    }
+}
+
+static void write_file(const vy_ptx *e, vy_string *out) {
+    vy_string_add(out, ".file 1 \"");
+    for (const char *c = vy_source_name(e->program->source); *c; c++)
+        vy_string_char(out, *c == '"' || *c == '\\' || (unsigned char)*c < ' ' ? '_' : *c);
+    vy_string_add(out, "\"\n");
+}
+
+/* ---- the module ---- */
+
+/* What stands before the code, whose registers are known when it is written. */
+static void write_head(vy_ptx *e, const vy_ptx_code *code, vy_string *out) {
+    vy_string_format(out, ".version %" PRIu32 ".%" PRIu32 "\n.target sm_%" PRIu32 "\n.address_size 64\n",
+                     code->version / 10, code->version % 10, code->architecture);
+    if (e->has_positions)
+        write_file(e, out);
+    if (code->dynamic_bytes)
+        vy_string_add(out, ".extern .shared .align 16 .b8 workgroup_arrays[];\n");
+    vy_string_format(out, "\n.visible .entry %s(\n", code->entry);
+    write_params(e, out);
+    vy_string_format(out, ")\n.reqntid %" PRIu32 ", %" PRIu32 ", %" PRIu32 "\n{\n", code->block[0], code->block[1],
+                     code->block[2]);
+    write_registers(e, out);
+    if (code->static_bytes)
+        vy_string_format(out, "\t.shared .align 16 .b8 workgroup_arrays[%" PRIu32 "];\n", code->static_bytes);
+    if (code->local_bytes)
+        vy_string_format(out, "\t.local .align 16 .b8 private_arrays[%" PRIu32 "];\n", code->local_bytes);
+    vy_string_append(out, e->before.text, e->before.length);
+    vy_string_append(out, e->start.text, e->start.length);
+}
+
+/* The code, which is most of it, is moved once: nobody knows before how long the head is. */
+static vyre_status write_module(vy_ptx *e, vy_ptx_code *code) {
+    vy_string head = {0}, *text = &e->code;
+    char *at = vy_string_room(&head, e->reserved + HEAD_BYTES + e->before.length + e->start.length);
+    if (at)
+        vy_string_wrote(&head, (char *)memset(at, 0, e->reserved) + e->reserved);
+    write_head(e, code, &head);
+    vy_string_prepend(text, head.text, head.length);
+    vy_string_append(text, e->behind.text, e->behind.length);
+    vy_string_add(text, "\tret;\n}\n");
+    text->failed |= head.failed | e->before.failed | e->start.failed | e->behind.failed;
+    vy_string_free(&head);
+    return vy_string_take(text, &code->text, e->error);
+}
+
+static void describe(const vy_ptx *e, vy_ptx_code *code) {
+    const uint32_t *size = e->program->workgroup;
+    uint32_t all = size[0] * size[1] * size[2];
+    write_name(code->entry, sizeof code->entry, vyre_program_name(e->program));
+    code->version = e->version;
+    code->architecture = e->architecture;
+    for (int i = 0; i < 3; i++)
+        code->block[i] = !e->is_flat ? size[i] : i ? 1 : all;
+    code->param_count = e->batched ? 1 : 2 * e->program->buffer_count + e->program->param_count + 1;
+    code->param_count += e->is_indirect ? 2 : 0;
+    code->row_bytes = e->batched ? vy_ptx_row_bytes(e) : 0;
+    code->local_bytes = e->local_bytes;
+    code->meets = (uint8_t)e->has_grid_barriers;
+    code->indirect = (uint8_t)e->is_indirect;
+    code->early = (uint8_t)e->dependent_launch;
+    if (e->shared_bytes <= VY_PTX_STATIC_BYTES)
+        code->static_bytes = e->shared_bytes;
+    else
+        code->dynamic_bytes = e->shared_bytes;
+}
+
+static void look_at(vy_ptx *e) {
+    static const uint8_t looked_at[VY_STMT_KIND_COUNT] = {
+        [VY_STMT_REPORT] = 1, [VY_STMT_POLL] = 1, [VY_STMT_BARRIER] = 1, [VY_STMT_COLLECTIVE] = 1};
+    for (uint32_t i = 0; i < e->program->stmts.count; i++) {
+        const vy_stmt *s = &e->program->stmts.items[i];
+        if (!looked_at[s->kind])
+            continue;
+        e->has_reports |= s->kind == VY_STMT_REPORT;
+        e->has_polls |= s->kind == VY_STMT_POLL;
+        e->has_grid_barriers |= s->kind == VY_STMT_BARRIER && s->scope == VYRE_SCOPE_DEVICE;
+        e->meets |= s->kind == VY_STMT_BARRIER || s->kind == VY_STMT_COLLECTIVE;
+    }
+    vy_ptx_scan_errata(e);
+}
+
+/* ---- the body, once or twice ----
+ *
+ * Where nothing proves that buffers start at multiples of 16, every wide access stands behind a test of its own. The driver's compiler makes predicates of such tests: then
+ * the accesses one by one, which nobody makes, wait for the wide one, whose registers they would write. So the buffers are asked once, before a body with wide accesses;
+ * behind it is one with none. */
+
+enum { MOST_TWICE = 512 }; /* statements; beyond that compiling takes longer than waiting */
+
+/* Not 0 if a buffer that wide accesses ask does not start at a multiple of 16; a literal if none is asked. Notes who asks. */
+static vy_ptx_value misalignments(vy_ptx *e) {
+    vy_ptx_value all = vy_ptx_literal(VYRE_TYPE_U32, 0);
+    uint32_t first = e->body->first_stmt, end = e->body->end_stmt;
+    e->asks = vy_arena_allocate(e->arena, end - first);
+    if (!e->asks)
+        e->status = VYRE_NO_MEMORY;
+    for (uint32_t i = first; i < end && e->asks; i++) {
+        int may_ask = e->program->stmts.items[i].kind == VY_STMT_IF;
+        uint32_t buffer = may_ask ? vy_ptx_alignment_test_buffer(e, i) : VY_NONE;
+        e->asks[i - first] = buffer != VY_NONE;
+        if (buffer == VY_NONE || e->misalignment[buffer].is_cached)
+            continue;
+        vy_ptx_value one = vy_ptx_misalignment(e, buffer);
+        if (all.is_literal) {
+            all = one;
+            continue;
+        }
+        vy_ptx_value both = vy_ptx_new(e, VYRE_TYPE_U32);
+        vy_ptx_write(e, "or.b32 %s, %s, %s", vy_ptx_name(e, both), vy_ptx_name(e, all), vy_ptx_name(e, one));
+        all = both;
+    }
+    return all;
+}
+
+static void write_statements(vy_ptx *e) {
+    vy_ptx_statements(e, e->body->first_stmt, e->body->end_stmt);
+}
+
+static void write_bodies(vy_ptx *e) {
+    vy_ptx_value all =
+        e->body->end_stmt - e->body->first_stmt <= MOST_TWICE ? misalignments(e) : vy_ptx_literal(VYRE_TYPE_U32, 0);
+    if (!all.is_literal) {
+        vy_ptx_value is_not = vy_ptx_new(e, VYRE_TYPE_BOOL);
+        uint32_t otherwise = vy_ptx_label(e);
+        vy_ptx_write(e, "setp.ne.u32 %s, %s, 0", vy_ptx_name(e, is_not), vy_ptx_name(e, all));
+        vy_ptx_jump_if(e, is_not, 1, otherwise);
+        e->alignment = VY_PTX_ALIGNED;
+        write_statements(e);
+        e->alignment = VY_PTX_NOT_ALIGNED;
+        vy_ptx_leave(e);
+        vy_ptx_bind_label(e, otherwise);
+    }
+    write_statements(e);
+}
+
+/* The first instruction: nothing that another launch writes is read before, and no thread ends without it. */
+static void wait_for_others(vy_ptx *e) {
+    e->dependent_launch = 1;
+    vy_ptx_need(e, 78, VY_PTX_EARLY);
+    vy_ptx_set_output(e, &e->before);
+    vy_ptx_write(e, "griddepcontrol.wait");
+}
+
+static void write_body(vy_ptx *e, const vy_ptx_options *options) {
+    look_at(e);
+    if (options && options->early && options->architecture >= VY_PTX_EARLY && !e->batched && !e->is_indirect &&
+        !e->has_grid_barriers)
+        wait_for_others(e);
+    if (e->is_indirect) /* how often it has asked, and what it heard, is of all workgroups */
+        vy_ptx_set_output(e, &e->before);
+    if (e->has_polls) {
+        e->polls = vy_ptx_in_register(e, vy_ptx_literal(VYRE_TYPE_U32, 0));
+        e->stopping = vy_ptx_in_register(e, vy_ptx_literal(VYRE_TYPE_BOOL, 0));
+    }
+    vy_ptx_set_output(e, &e->code);
+    if (e->is_indirect)
+        vy_ptx_indirect_begin(e);
+    write_bodies(e);
+    if (e->is_indirect)
+        vy_ptx_indirect_end(e);
+    vy_ptx_flush(e);
+}
+
+static vyre_status prepare(vy_ptx *e) {
+    vy_arena *arena = e->arena;
+    const vyre_program *p = e->program;
+    size_t buffers = vy_array_size(p->buffer_count + 1, sizeof(vy_ptx_cached));
+    e->address = vy_arena_allocate(arena, buffers);
+    e->count = vy_arena_allocate(arena, buffers);
+    e->misalignment = vy_arena_allocate(arena, buffers);
+    e->params = vy_arena_allocate(arena, vy_array_size(p->param_count + 1, sizeof *e->params));
+    e->variables = vy_arena_allocate(arena, vy_array_size(p->variables.count + 1, sizeof *e->variables));
+    e->noted = vy_arena_allocate(arena, vy_array_size(p->variables.count + 1, sizeof *e->noted));
+    e->array_offsets = vy_arena_allocate(arena, vy_array_size(e->body->memory_count + 1, sizeof *e->array_offsets));
+    if (!e->address || !e->count || !e->misalignment || !e->params || !e->variables || !e->noted || !e->array_offsets)
+        return VYRE_NO_MEMORY;
+    vy_string_room(&e->code, (size_t)p->stmts.count * STATEMENT_BYTES + (size_t)p->exprs.count * EXPRESSION_BYTES +
+                                 HEAD_BYTES + e->reserved);
+    vy_ptx_set_output(e, &e->code);
+    for (int i = 0; i < VY_PTX_CLASS_COUNT; i++)
+        vy_ptx_next_ten(&e->registers[i]);
+    for (uint32_t i = 0; i < p->param_count; i++)
+        e->variables[e->body->first_variable + i].is_variable = 1;
+    lay_out_arrays(e);
+    if (!e->batched && param_bytes(e) > PARAM_BYTES)
+        vy_ptx_need(e, 81, 70);
+    return VYRE_OK;
+}
+
+static vyre_status check_architecture(const vy_ptx *e, const vy_ptx_options *options) {
+    if (!options || !options->architecture || e->architecture <= options->architecture)
+        return VYRE_OK;
+    return vy_fail(e->error, VYRE_UNSUPPORTED, "legalise the program for that architecture, or choose another device",
+                   "`%s` needs more than the device has (sm_%" PRIu32 ", sm_%" PRIu32 ")",
+                   vyre_program_name(e->program), e->architecture, options->architecture);
+}
+
+vyre_status vy_ptx_emit(const vyre_program *program, const vy_ptx_options *options, vy_ptx_code *out,
+                        vyre_error *error) {
+    vy_arena arena = {0};
+    memset(out, 0, sizeof *out);
+    if (!vy_program_has_entry(program))
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "give a program, or write one that calls the functions",
+                       "`%s` is a library: there is nothing to launch", vyre_program_name(program));
+    vy_ptx e = {.program = program,
+                .exprs = program->exprs.items,
+                .body = vy_program_entry(program),
+                .arena = &arena,
+                .version = VERSION,
+                .architecture = ARCHITECTURE,
+                .is_flat = program->workgroup[2] > LONGEST_Z,
+                .batched = options && options->batched,
+                .reserved = options ? options->reserved : 0,
+                .is_indirect = options && options->indirect,
+                .has_positions = program->stmt_positions.count && *vy_source_name(program->source),
+                .registers = {{.start = "%p"}, {.start = "%h"}, {.start = "%r"}, {.start = "%d"}},
+                .guard = vy_ptx_literal(VYRE_TYPE_BOOL, 1),
+                .ahead = VY_NONE,
+                .shifted = VY_NONE,
+                .error = error};
+    e.status = prepare(&e);
+    if (e.batched && e.is_indirect)
+        vy_ptx_refuse(&e, "rows beside an indirect grid");
+    if (e.status == VYRE_OK)
+        write_body(&e, options);
+    if (e.status == VYRE_OK)
+        e.status = check_architecture(&e, options);
+    if (e.status == VYRE_OK) {
+        describe(&e, out);
+        e.status = write_module(&e, out);
+    }
+    if (e.status == VYRE_NO_MEMORY)
+        vy_fail_memory(error, "PTX");
+    VY_VECTOR_FREE(&e.loops);
+    VY_VECTOR_FREE(&e.parts);
+    vy_string *const parts[] = {&e.before, &e.start, &e.code, &e.behind};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        vy_string_free(parts[i]);
+    vy_arena_free(&arena);
+    return e.status;
+}
+
+void vy_ptx_free(vy_ptx_code *code) {
+    vyre_bytes_free(&code->text);
+}

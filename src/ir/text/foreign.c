@@ -1,0 +1,149 @@
+/* Words of other languages (foreign.h). Every fix here is applied by a case of tests/tool/fixes. */
+#include "ir/text/foreign.h"
+
+#include <string.h>
+
+typedef struct foreign {
+    const char *words; /* separated by spaces */
+    const char *meant;
+} foreign;
+
+static const foreign types[] = {
+    {"int", "i32"},   {"uint unsigned", "u32"}, {"float", "f32"}, {"double", "f64"},    {"half", "f16"},
+    {"char", "i8"},   {"byte uchar", "u8"},     {"short", "i16"}, {"ushort", "u16"},    {"long", "i64"},
+    {"ulong", "u64"}, {"size_t usize", "u64"},  {"isize", "i64"}, {"bfloat16", "bf16"},
+};
+
+static const foreign builtins[] = {
+    {"threadIdx LocalInvocationID gl_LocalInvocationID local_invocation_id", "local_id"},
+    {"blockIdx WorkGroupID gl_WorkGroupID workgroup_id", "group_id"},
+    {"blockDim gl_WorkGroupSize", "workgroup_size"},
+    {"gridDim gl_NumWorkGroups num_workgroups", "group_count"},
+    {"gl_GlobalInvocationID global_invocation_id", "global_id"},
+};
+
+static const foreign suffixes[] = {
+    {"f F", "f32"},
+    {"h H", "f16"},
+    {"d D", "f64"},
+    {"u U", "u32"},
+    {"i", "i32"},
+    {"l L ll LL", "i64"},
+    {"ul UL uL ull ULL lu LU llu", "u64"},
+};
+
+static const foreign values[] = {
+    {"nan NAN NaN", "write `f32.nan`, or that of the type needed; test for it with `is_nan(x)`"},
+    {"inf INF INFINITY infinity HUGE_VAL", "write `f32.inf`, or that of the type needed"},
+    {"PI M_PI pi", "write the number: `3.14159265358979`"},
+    {"null NULL nullptr None nil", "remove it; there are no pointers, and an index out of bounds loads zero"},
+};
+
+#define SCALARS "write one variable for each component; there are only scalar types"
+
+static const foreign statements[] = {
+    {"float2 float3 float4 int2 int3 int4 uint2 uint3 uint4 half2 half4 double2 vec2 vec3 vec4", SCALARS},
+    {"import include use using require module", "copy the functions into this file; a file stands alone, and ops of "
+                                                "dialects are called by their id without an import"},
+    {"loop forever repeat", "write `while true { … }`"},
+    {"do", "write `while true { … if !condition { break } }`"},
+    {"until unless", "write `while` or `if` with the opposite condition"},
+    {"foreach", "write `for i in 0 .. n { … }`"},
+    {"elif elsif elseif", "write `else if`"},
+    {"switch match select case when default", "write `if … { … } else if … { … } else { … }`"},
+    {"discard exit", "write `return`, which ends the invocation"},
+    {"goto", "use a loop with `break` and `continue`"},
+    {"assert panic throw raise abort", "write `if !condition { trap 1 }`"},
+    {"pass", "leave it out; a block may be empty"},
+    {"end endif endfor endwhile done fi", "end the block with `}`"},
+    {"mut auto", "write `var name = value`"},
+    {"def func function proc sub inline", "write `fn name(x: f32) -> f32 { … }` outside the program"},
+    {"kernel void __global__ entry", "write `program name { … }`, outside every body"},
+    {"shared __shared__ groupshared threadgroup local", "write `array name : f32 [64] workgroup`"},
+    {"struct class enum union typedef type", "write one variable or buffer for each member; there are only scalar "
+                                             "types"},
+};
+
+#define UNDEFINED "define it with `fn` in this file; `vyre ops` lists the ops of the language"
+
+static const foreign functions[] = {
+    {"sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh sincos sinpi cospi", UNDEFINED},
+    {"sinf cosf tanf expf logf powf exp exp2 exp10 expm1 log ln log2 log10 log1p pow powr ldexp frexp", UNDEFINED},
+    {"erf erfc tgamma lgamma hypot cbrt sigmoid gelu fmod modf", UNDEFINED},
+    {"vec2 vec3 vec4 make_float2 make_float3 make_float4 float2 float3 float4 int2 int4 uint2 uint4", SCALARS},
+    {"get_global_id", "write `global_id.x`, `global_id.y` or `global_id.z`"},
+    {"get_local_id", "write `local_id.x`, `local_id.y` or `local_id.z`"},
+    {"get_group_id", "write `group_id.x`, `group_id.y` or `group_id.z`"},
+    {"dot cross length distance normalize reflect mix lerp smoothstep rand random", UNDEFINED},
+    {"rsqrt inversesqrt", "write `1.0 / sqrt(x)`"},
+    {"recip rcp", "write `1.0 / x`"},
+    {"fabs fabsf", "write `abs(x)`"},
+    {"fmin fminf minimum", "write `min(a, b)`"},
+    {"fmax fmaxf maximum", "write `max(a, b)`"},
+    {"sqrtf", "write `sqrt(x)`"},
+    {"floorf", "write `floor(x)`"},
+    {"ceilf ceiling", "write `ceil(x)`"},
+    {"truncf", "write `trunc(x)`"},
+    {"rint nearbyint roundeven roundf", "write `round(x)`"},
+    {"fmaf mad", "write `fma(a, b, c)`"},
+    {"isnan isnanf", "write `is_nan(x)`"},
+    {"isinf", "write `is_inf(x)`"},
+    {"isfinite", "write `is_finite(x)`"},
+    {"clamp", "write `min(max(x, low), high)`"},
+    {"saturate", "write `min(max(x, 0.0), 1.0)`"},
+    {"frac fract", "write `x - floor(x)`"},
+    {"sign signum", "write `x > 0 ? 1 : x < 0 ? -1 : 0`, with literals of its type"},
+    {"mod", "write `a % b`"},
+    {"popcnt popc bitcount countOneBits", "write `popcount(x)`"},
+    {"countLeadingZeros", "write `clz(x)`"},
+    {"countTrailingZeros", "write `ctz(x)`"},
+    {"bswap byteswap", "write `reverse_bytes(x)`"},
+    {"rotate", "write `rotl(x, n)`"},
+    {"sizeof", "write the number of bytes, or `len(m)` for the number of elements"},
+    {"syncthreads __syncthreads workgroupBarrier", "write `barrier`"},
+    {"printf println", "write `print \"x = {}\", x`"},
+    {"atomic_inc atomicInc atomic_increment", "write `atomic_add(m[i], 1)`"},
+    {"atomic_dec atomicDec atomic_decrement", "write `atomic_add(m[i], -1)`, or for an unsigned element the largest "
+                                              "value of its type"},
+    {"atomic_sub atomicSub", "write `atomic_add(m[i], -x)`, or for an unsigned element `0 - x`"},
+    {"atomicAdd", "write `atomic_add(m[i], x)`"},
+    {"atomicMin", "write `atomic_min(m[i], x)`"},
+    {"atomicMax", "write `atomic_max(m[i], x)`"},
+    {"atomic_swap atomic_exch atomicExch", "write `atomic_exchange(m[i], x)`"},
+    {"atomic_cas atomicCAS atomic_cmpxchg", "write `atomic_compare_exchange(m[i], expected, new)`"},
+};
+
+static const char *find(const foreign *rows, size_t count, const char *text, size_t length) {
+    for (size_t i = 0; i < count; i++)
+        for (const char *word = rows[i].words; length && *word; word += strspn(word, " ")) {
+            size_t size = strcspn(word, " ");
+            if (size == length && memcmp(word, text, length) == 0)
+                return rows[i].meant;
+            word += size;
+        }
+    return NULL;
+}
+
+const char *vy_foreign_type(const char *text, size_t length) {
+    return find(types, sizeof types / sizeof *types, text, length);
+}
+
+const char *vy_foreign_builtin(const char *text, size_t length) {
+    return find(builtins, sizeof builtins / sizeof *builtins, text, length);
+}
+
+const char *vy_foreign_suffix(const char *text, size_t length) {
+    return find(suffixes, sizeof suffixes / sizeof *suffixes, text, length);
+}
+
+const char *vy_foreign_value(const char *text, size_t length) {
+    return find(values, sizeof values / sizeof *values, text, length);
+}
+
+const char *vy_foreign_statement(const char *text, size_t length) {
+    return find(statements, sizeof statements / sizeof *statements, text, length);
+}
+
+const char *vy_foreign_function(const char *text, size_t length) {
+    return find(functions, sizeof functions / sizeof *functions, text, length);
+}

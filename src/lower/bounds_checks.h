@@ -1,0 +1,48 @@
+/* Guards: every access of a program keeps inside its memory by proof or by a test that is written out.
+ *
+ * The language lets an index be anything: outside, a load gives 0, a store or atomic does nothing. Devices do not. This phase makes every access an
+ * unguarded one (ir/model.h, vy_guard): as it is where ranges prove the index inside (range.h), with a condition else. What is always
+ * outside goes. Indices are integers, not bits: of a signed one the negative half is outside, one of 64 bits is compared before it is cut. */
+#ifndef VY_LOWER_BOUNDS_CHECKS_H
+#define VY_LOWER_BOUNDS_CHECKS_H
+
+#include "analysis/range.h"
+#include "ir/model.h"
+
+/* An access that keeps its test, in the program given. */
+typedef struct vy_residual_check {
+    vy_position position;
+    uint32_t memory;
+    uint8_t kind;   /* VY_STMT_LOAD for a load, VY_STMT_STORE, VY_STMT_ATOMIC */
+    uint8_t type;   /* of the index */
+    vy_range range; /* of the index, in the order of its type */
+} vy_residual_check;
+
+/* What became of the accesses: accesses = proven + outside + guarded. Zero it before; free with vy_bounds_check_report_free. */
+typedef struct vy_bounds_check_report {
+    uint32_t accesses, proven, outside, guarded;
+    VY_VECTOR(vy_residual_check) left; /* one for each that is guarded, in the order of the program */
+} vy_bounds_check_report;
+
+void vy_bounds_check_report_free(vy_bounds_check_report *guards);
+/* Why a test was left, as `index u32 0 … 4294967295, length of x known at dispatch`. */
+void vy_residual_check_text(const vyre_program *program, const vy_residual_check *left, char *text, size_t size);
+
+/* How indices are tested. Tests hand in a wrong one and see that it is found. */
+typedef struct vy_bounds_check_policy {
+    vyre_op below;         /* index op length */
+    uint8_t check_sign;    /* a negative index is outside */
+    uint8_t compare_first; /* 64 bits are compared before they are cut to 32 */
+    uint8_t
+        trust_ranges; /* 0: nothing is proven; 1: what ranges prove; 2 (wrong): ranges that end at the length, too */
+} vy_bounds_check_policy;
+extern const vy_bounds_check_policy vy_bounds_check_default;
+
+/* *out: the program at level legal, without guarded accesses. `program` has no calls. guards (optional) receives what was done. Any thread.
+ *
+ * VYRE_LIMIT  a test would stand deeper than blocks may
+ * VYRE_NO_MEMORY */
+vyre_status vy_legalize_bounds_checks(const vyre_program *program, const vy_bounds_check_policy *rules,
+                                      vy_bounds_check_report *guards, vyre_program **out, vyre_error *error);
+
+#endif

@@ -1,0 +1,148 @@
+/* The machine behind the phases of legalisation: walks the entry of a program, lowers every expression into a tree of its own, and writes a new
+ * program.
+ *
+ * Sequences that replace an operation are functions of a library in the language itself (softlib.h). `vy_legalizer_call` puts the body of such a
+ * function where it is needed: a function that is one `return` becomes an expression, any other one statements before the current one. That is
+ * sound because trees are pure: the statement's effect comes after all of them, and the library writes nothing but its own variables.
+ *
+ * What must stay true: a tree is used once. Only leaves (literals, variables) may be used again, through vy_legalizer_reuse. */
+#ifndef VY_LOWER_LEGALIZER_H
+#define VY_LOWER_LEGALIZER_H
+
+#include "lower/softlib.h"
+#include "opt/clone.h"
+#include "vyre/backend.h"
+
+typedef struct vy_legalizer vy_legalizer;
+
+/* What a phase decides. Trees in, trees out. */
+typedef struct vy_legalizer_phase {
+    /* Looks at the program first (NULL: has nothing to look for). */
+    void (*start)(vy_legalizer *rw);
+    /* The type that holds values of a type between loads and stores. */
+    vyre_type (*carrier)(const vy_legalizer *rw, vyre_type type);
+    /* An element of `type` as it lies in memory, or a param → a value of the carrier; and back. */
+    uint32_t (*widen)(vy_legalizer *rw, vyre_type type, uint32_t tree);
+    uint32_t (*narrow)(vy_legalizer *rw, vyre_type type, uint32_t tree, vy_space space);
+    /* An op on lowered operands; `operand` is their original type (for select: of the arms). */
+    uint32_t (*op)(vy_legalizer *rw, const vy_expr *e, vyre_type operand, const uint32_t *trees);
+    /* Whether op() would give the same op on the same operands. */
+    int (*keeps)(const vy_legalizer *rw, const vy_expr *e, vyre_type operand);
+    /* What is narrower than 32 bits and its own carrier is loaded and stored as it is. */
+    uint8_t keeps_narrow;
+
+    /* For phases that change what is declared (f64_as_bits.c), or make two values of one (split_int64.c); NULL in others. */
+    /* Declares params, buffers, arrays and the grid. */
+    void (*declare)(vy_legalizer *rw);
+    /* Lowers an expression that is no op; returns 0 if it has nothing to say about it. */
+    int (*leaf)(vy_legalizer *rw, const vy_expr *e, uint32_t *tree);
+    /* What an index became → a tree that is put as one. */
+    uint32_t (*index)(vy_legalizer *rw, uint32_t tree);
+    /* Writes a statement and its body; returns 0 if it has nothing to say about it. */
+    int (*statement)(vy_legalizer *rw, uint32_t stmt);
+} vy_legalizer_phase;
+
+/* A tree that has grown this deep is bound to a variable, so that no expression of the result is deeper than the language allows, whatever the
+ * library adds to it. */
+enum { VY_LEGALIZER_DEEPEST = 64 };
+
+/* A tree that stands for two (a = the low half, b = the high one) and is never put itself. */
+enum { VY_LEGALIZER_PAIR = VY_EXPR_KIND_COUNT };
+
+struct vy_legalizer {
+    const vyre_program *from;
+    const vy_legalizer_phase *phase;
+    vy_softlib *library;
+    uint64_t exact;
+    uint32_t native; /* the narrow floats that are held as they are: bits 1 << vyre_type */
+    uint32_t plain;  /* the types that are (legalizer_unchanged.c): bits 1 << vyre_type */
+    vy_cloner copy;
+    VY_VECTOR(vy_expr) trees;   /* operands are trees; variables and memories are the draft's */
+    VY_VECTOR(uint8_t) depths;  /* of trees */
+    VY_VECTOR(uint32_t) others; /* the statements that are not copied as they are, in order */
+    uint32_t next_other;
+    const vy_softlib_unit *called; /* the part of the library whose function is put somewhere */
+    uint32_t fresh;                /* numbers of new names */
+    vyre_status status;            /* the first refusal; memory is noted in the draft */
+    vyre_error *error;
+};
+
+/* Runs a phase over `program`, which is inlined. */
+vyre_status vy_legalizer_run(const vyre_program *program, const vy_legalizer_phase *phase, vy_softlib *library,
+                             uint64_t exact, vyre_program **out, vyre_error *error);
+
+static inline int vy_legalizer_has(const vy_legalizer *rw, vyre_numeric numeric) {
+    return rw->exact >> numeric & 1;
+}
+
+/* The original type of the operands of an op (for select: of the arms). */
+static inline vyre_type vy_legalizer_operand_type(const vyre_program *p, const vy_expr *e) {
+    return (vyre_type)p->exprs.items[e->op == VYRE_OP_SELECT ? e->b : e->a].type;
+}
+
+/* ---- trees ---- */
+
+vyre_type vy_legalizer_type(const vy_legalizer *rw, uint32_t tree);
+uint32_t vy_legalizer_literal(vy_legalizer *rw, vyre_type type, uint64_t bits);
+uint32_t vy_legalizer_op(vy_legalizer *rw, vyre_op op, vyre_type type, uint32_t a, uint32_t b, uint32_t c);
+static inline uint32_t vy_legalizer_op1(vy_legalizer *rw, vyre_op op, vyre_type type, uint32_t a) {
+    return vy_legalizer_op(rw, op, type, a, VY_NONE, VY_NONE);
+}
+/* What the op gives if that is known, a literal or one of the operands; else VY_NONE (legalizer_fold.c). vy_legalizer_op asks it. */
+uint32_t vy_legalizer_fold(vy_legalizer *rw, vyre_op op, vyre_type type, uint32_t a, uint32_t b, uint32_t c);
+/* The same of operands that are literals (their bits) or not (NULL), by the type of the first. The literal is *bits. */
+typedef enum vy_legal_folded {
+    VY_FOLDED_NOT,
+    VY_FOLDED_LITERAL,
+    VY_FOLDED_A,
+    VY_FOLDED_B,
+    VY_FOLDED_C
+} vy_legal_folded;
+vy_legal_folded vy_legal_fold(vyre_op op, vyre_type type, vyre_type operand, const uint64_t *a, const uint64_t *b,
+                              uint64_t *bits);
+/* The tree itself if it has that type, else a cast. */
+uint32_t vy_legalizer_cast(vy_legalizer *rw, vyre_type type, uint32_t tree);
+/* A node over trees; variables and memories are the draft's. */
+uint32_t vy_legalizer_node(vy_legalizer *rw, vy_expr e);
+/* A variable of the draft, a leaf. */
+uint32_t vy_legalizer_variable(vy_legalizer *rw, uint32_t variable);
+/* An expression of the program. */
+uint32_t vy_legalizer_lower(vy_legalizer *rw, uint32_t expr);
+/* Calls a function of the library. There is room for VY_LIMIT_RESULTS. */
+void vy_legalizer_call_all(vy_legalizer *rw, uint32_t function, const uint32_t *trees, uint32_t count,
+                           uint32_t *results);
+/* The same for one with one result. */
+uint32_t vy_legalizer_call(vy_legalizer *rw, uint32_t function, const uint32_t *trees, uint32_t count);
+/* The same by name; the name must be there. */
+uint32_t vy_legalizer_named(vy_legalizer *rw, const char *name, uint32_t tree);
+/* Whether a tree is this literal. */
+int vy_legalizer_is_literal(const vy_legalizer *rw, uint32_t tree, uint64_t *bits);
+
+uint32_t vy_legalizer_local_index(vy_legalizer *rw);
+/* A leaf once more. */
+uint32_t vy_legalizer_reuse(vy_legalizer *rw, uint32_t leaf);
+
+/* ---- statements before the current one ---- */
+
+/* A name nobody else has: neither the original, whose names may still come, nor the library. */
+vy_name vy_legalizer_name(vy_legalizer *rw, const char *text);
+/* Binds a tree to a new variable (kind VY_STMT_LET or VY_STMT_VAR); gives it as a leaf. */
+uint32_t vy_legalizer_bind(vy_legalizer *rw, uint8_t kind, const char *name, uint32_t tree);
+/* The tree itself if it is a leaf, else a let of it. */
+uint32_t vy_legalizer_materialize(vy_legalizer *rw, uint32_t tree, const char *name);
+/* Appends a tree to the draft, for a statement that follows directly. */
+uint32_t vy_legalizer_append(vy_legalizer *rw, uint32_t tree);
+
+/* The statements [first, end) of the program as the body of an open block, whose scope was opened at `mark` (vy_cloner_open). */
+void vy_legalizer_body(vy_legalizer *rw, uint32_t first, uint32_t end, uint32_t mark);
+
+/* For phases that declare all as it is (legalizer_unchanged.c): notes the statements of the entry that may not stay as they are. 0: memory is
+ * out. */
+int vy_legalizer_find_others(vy_legalizer *rw);
+/* Copies the statements from `first` on that are not noted. Returns where it stopped, `end` at most. */
+uint32_t vy_legalizer_copy_run(vy_legalizer *rw, uint32_t first, uint32_t end);
+
+/* Notes that the program cannot be rewritten; returns VY_NONE. */
+uint32_t vy_legalizer_refuse(vy_legalizer *rw, const char *what, vyre_type type);
+
+#endif

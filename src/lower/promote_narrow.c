@@ -1,0 +1,271 @@
+/* The first phase: 8- and 16-bit types are held in 32 bits.
+ *
+ * A narrow integer is held as the i32 or u32 of the same value, an f16 or bf16 as the f32 of the same value (every one of theirs is one). Then most ops
+ * need nothing: comparison, min, max, bitwise ops, remainders, floor, … of held values are the held results. What can leave the range (+, -, *,
+ * <<, ÷) is brought back by the library: integers wrap, floats are rounded to the format. One rounding in f32 and one to the format is one
+ * rounding to the format for + - * ÷ √, because f32 has at least 2p + 2 bits (src/ir/softfloat.h); fma and wide integers go through round-to-odd.
+ *
+ * A device may have f16 and bf16 of its own. Where it computes all of + - * ÷ √ fma that a program does with one of them, values stay in that format, and go to f32
+ * and back for any other op: profiles promise no more. */
+#include "lower/numeric_passes.h"
+
+#include <stdio.h>
+
+static int is_narrow_integer(vyre_type type) {
+    return type >= VYRE_TYPE_I8 && type <= VYRE_TYPE_U16;
+}
+
+static int is_narrow_float(vyre_type type) {
+    return type == VYRE_TYPE_F16 || type == VYRE_TYPE_BF16;
+}
+
+static int is_float(vyre_type type) {
+    return vyre_type_class(type) == VYRE_CLASS_FLOAT;
+}
+
+static int is_integer(vyre_type type) {
+    return (vyre_type_class(type) & VYRE_CLASS_INTEGER) != 0;
+}
+
+/* ---- native floats ---- */
+
+#define NEVER (~UINT64_C(0))
+
+/* What arithmetic on a narrow float needs to be native: 0 for ops that never are. bf16 has fma alone, which + - * can be made from. */
+static uint64_t arithmetic(vyre_op op, vyre_type type) {
+    static const struct {
+        uint8_t op;
+        uint64_t f16, bf16;
+    } rows[] = {
+        {VYRE_OP_ADD, VY_NUMERIC(F16_ADD), VY_NUMERIC(BF16_FMA)},
+        {VYRE_OP_SUB, VY_NUMERIC(F16_ADD), VY_NUMERIC(BF16_FMA)},
+        {VYRE_OP_MUL, VY_NUMERIC(F16_MUL), VY_NUMERIC(BF16_FMA)},
+        {VYRE_OP_FMA, VY_NUMERIC(F16_FMA), VY_NUMERIC(BF16_FMA)},
+        {VYRE_OP_DIV, VY_NUMERIC(F16_DIV), NEVER},
+        {VYRE_OP_SQRT, VY_NUMERIC(F16_SQRT), NEVER},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].op == op)
+            return type == VYRE_TYPE_F16 ? rows[i].f16 : type == VYRE_TYPE_BF16 ? rows[i].bf16 : 0;
+    return 0;
+}
+
+/* What conversions between a narrow float and f32 need. Those of bf16 have f32's subnormals. */
+static uint64_t conversion(vyre_type type) {
+    return type == VYRE_TYPE_F16 ? VY_NUMERIC(F16_CONVERT) : VY_NUMERIC(BF16_CONVERT) | VY_NUMERIC(F32_SUBNORMAL);
+}
+
+static int converts(const vy_legalizer *rw, vyre_type type) {
+    return !(conversion(type) & ~rw->exact);
+}
+
+static vyre_type operand_of(const vyre_program *p, const vy_expr *e) {
+    return (vyre_type)p->exprs.items[e->op == VYRE_OP_SELECT ? e->b : e->a].type;
+}
+
+/* Whether the program computes with values of a type, and the device does all of that. Collectives know nothing of native narrow floats. */
+static int is_all_native(const vy_legalizer *rw, vyre_type type) {
+    const vyre_program *p = rw->from;
+    int computes = 0;
+    if (!converts(rw, type) || !(rw->library->uses.types >> type & 1))
+        return 0;
+    for (uint32_t i = 0; i < p->exprs.count; i++) {
+        const vy_expr *e = &p->exprs.items[i];
+        uint64_t bits = e->kind == VY_EXPR_OP && operand_of(p, e) == type ? arithmetic((vyre_op)e->op, type) : 0;
+        if (bits & ~rw->exact)
+            return 0;
+        computes |= bits != 0;
+    }
+    for (uint32_t i = 0; i < p->stmts.count; i++)
+        if (p->stmts.items[i].kind == VY_STMT_COLLECTIVE && p->exprs.items[p->stmts.items[i].a].type == type)
+            return 0;
+    return computes;
+}
+
+static void start(vy_legalizer *rw) {
+    rw->native =
+        (is_all_native(rw, VYRE_TYPE_F16) ? VY_TYPE(F16) : 0) | (is_all_native(rw, VYRE_TYPE_BF16) ? VY_TYPE(BF16) : 0);
+}
+
+static int is_native(const vy_legalizer *rw, vyre_type type) {
+    return rw->native >> type & 1;
+}
+
+static vyre_type carrier(const vy_legalizer *rw, vyre_type type) {
+    if (is_narrow_float(type))
+        return is_native(rw, type) ? type : VYRE_TYPE_F32;
+    if (!is_narrow_integer(type) ||
+        vy_legalizer_has(rw, vyre_type_bits(type) == 8 ? VYRE_NUMERIC_INT8 : VYRE_NUMERIC_INT16))
+        return type;
+    return vyre_type_class(type) == VYRE_CLASS_SIGNED ? VYRE_TYPE_I32 : VYRE_TYPE_U32;
+}
+
+/* The 32-bit type of an integer's sign. */
+static vyre_type wide(vyre_type type) {
+    return vyre_type_class(type) == VYRE_CLASS_SIGNED ? VYRE_TYPE_I32 : VYRE_TYPE_U32;
+}
+
+static uint32_t named(vy_legalizer *rw, const char *what, vyre_type type, uint32_t tree) {
+    char name[32];
+    snprintf(name, sizeof name, "%s_%s", what, vyre_type_name(type));
+    return vy_legalizer_named(rw, name, tree);
+}
+
+/* A float's pattern as u32, its NaN canonical; and back. */
+static uint32_t pack(vy_legalizer *rw, vyre_type type, uint32_t tree) {
+    if (!is_native(rw, type))
+        return named(rw, "pack", type, tree);
+    tree = vy_legalizer_op1(rw, VYRE_OP_BITCAST, VYRE_TYPE_U16, tree);
+    return named(rw, "canonical", type, vy_legalizer_cast(rw, VYRE_TYPE_U32, tree));
+}
+
+static uint32_t unpack(vy_legalizer *rw, vyre_type type, uint32_t tree) {
+    return named(rw, "unpack", type, tree);
+}
+
+static uint32_t widen(vy_legalizer *rw, vyre_type type, uint32_t tree) {
+    if (is_narrow_float(type) && !is_native(rw, type) && !converts(rw, type)) {
+        tree = vy_legalizer_op1(rw, VYRE_OP_BITCAST, VYRE_TYPE_U16, tree);
+        return unpack(rw, type, vy_legalizer_cast(rw, VYRE_TYPE_U32, tree));
+    }
+    return vy_legalizer_cast(rw, carrier(rw, type), tree);
+}
+
+/* Arrays are not looked at from outside. */
+static uint32_t narrow(vy_legalizer *rw, vyre_type type, uint32_t tree, vy_space space) {
+    if (is_native(rw, type) && space != VY_SPACE_BUFFER)
+        return tree;
+    if (is_narrow_float(type)) {
+        tree = vy_legalizer_cast(rw, VYRE_TYPE_U16, pack(rw, type, tree));
+        return vy_legalizer_op1(rw, VYRE_OP_BITCAST, type, tree);
+    }
+    return vy_legalizer_cast(rw, type, tree);
+}
+
+/* ---- casts ---- */
+
+/* A held 32-bit integer cut to the width of a narrow type, as it is held. */
+static uint32_t wrap(vy_legalizer *rw, vyre_type type, uint32_t tree) {
+    unsigned bits = vyre_type_bits(type);
+    vyre_type held = carrier(rw, type);
+    if (held == type)
+        return vy_legalizer_cast(rw, type, tree);
+    if (held == VYRE_TYPE_U32)
+        return vy_legalizer_op(rw, VYRE_OP_AND, held, tree, vy_legalizer_literal(rw, held, (1u << bits) - 1), VY_NONE);
+    tree = vy_legalizer_op(rw, VYRE_OP_SHL, held, tree, vy_legalizer_literal(rw, held, 32 - bits), VY_NONE);
+    return vy_legalizer_op(rw, VYRE_OP_SHR, held, tree, vy_legalizer_literal(rw, held, 32 - bits), VY_NONE);
+}
+
+static uint32_t to_narrow_integer(vy_legalizer *rw, vyre_type to, vyre_type from, uint32_t tree) {
+    if (!is_float(from) && carrier(rw, to) == to)
+        return vy_legalizer_cast(rw, to, tree);
+    tree = vy_legalizer_cast(rw, wide(to), tree);
+    if (!is_float(from))
+        return wrap(rw, to, tree);
+    return vy_legalizer_cast(rw, carrier(rw, to), named(rw, "clamp", to, tree));
+}
+
+static uint32_t to_narrow_float(vy_legalizer *rw, vyre_type to, vyre_type from, uint32_t tree) {
+    int is_wide =
+        vyre_type_bits(from) == 64 || (vyre_type_bits(from) == 32 && is_integer(from) && to == VYRE_TYPE_BF16);
+    if (is_narrow_integer(from) && carrier(rw, from) == from)
+        tree = vy_legalizer_cast(rw, wide(from), tree);
+    tree = is_wide ? named(rw, "odd", from, tree) : vy_legalizer_cast(rw, VYRE_TYPE_F32, tree);
+    return is_native(rw, to) ? vy_legalizer_cast(rw, to, tree) : named(rw, "round_to", to, tree);
+}
+
+static uint32_t cast(vy_legalizer *rw, vyre_type to, vyre_type from, uint32_t tree) {
+    if (to == from)
+        return tree;
+    if (is_native(rw, from))
+        tree = vy_legalizer_cast(rw, VYRE_TYPE_F32, tree);
+    if (is_narrow_integer(to))
+        return to_narrow_integer(rw, to, from, tree);
+    if (is_narrow_float(to))
+        return to_narrow_float(rw, to, from, tree);
+    if (is_narrow_integer(from) && is_float(to))
+        tree = vy_legalizer_cast(rw, wide(from), tree);
+    return vy_legalizer_cast(rw, to, tree);
+}
+
+static uint32_t bitcast(vy_legalizer *rw, vyre_type to, vyre_type from, uint32_t tree) {
+    if (to == from)
+        return tree;
+    if (is_narrow_float(from))
+        tree = pack(rw, from, tree);
+    else if (!is_narrow_integer(from))
+        return vy_legalizer_op1(rw, VYRE_OP_BITCAST, to, tree);
+    if (is_narrow_integer(to))
+        return wrap(rw, to, vy_legalizer_cast(rw, wide(to), tree));
+    /* The pattern of a narrow integer in the low bits, whatever its sign. */
+    tree = vy_legalizer_cast(rw, VYRE_TYPE_U32, tree);
+    if (vyre_type_class(from) == VYRE_CLASS_SIGNED)
+        tree = vy_legalizer_op(rw, VYRE_OP_AND, VYRE_TYPE_U32, tree, vy_legalizer_literal(rw, VYRE_TYPE_U32, 0xffff),
+                               VY_NONE);
+    if (is_native(rw, to))
+        return vy_legalizer_op1(rw, VYRE_OP_BITCAST, to, vy_legalizer_cast(rw, VYRE_TYPE_U16, tree));
+    return unpack(rw, to, tree);
+}
+
+/* ---- ops ---- */
+
+static int is_touched(const vy_legalizer *rw, vyre_type type) {
+    return carrier(rw, type) != type;
+}
+
+static int keeps(const vy_legalizer *rw, const vy_expr *e, vyre_type operand) {
+    vyre_type type = (vyre_type)e->type;
+    if (is_native(rw, type) || is_native(rw, operand))
+        return e->op == VYRE_OP_SELECT ||
+               (arithmetic((vyre_op)e->op, operand) && (operand == VYRE_TYPE_F16 || e->op == VYRE_OP_FMA));
+    if (e->op == VYRE_OP_CAST && (is_narrow_integer(type) || is_narrow_integer(operand)) &&
+        (is_float(type) || is_float(operand)))
+        return 0;
+    return !is_touched(rw, operand) && !is_touched(rw, type);
+}
+
+/* x + y = fma(x, 1, y), x - y = fma(y, -1, x), x * y = fma(x, y, -0): the product is exact or all there is, and a sum of zeros has the sign that it has
+ * without the product by 1. */
+static uint32_t by_fma(vy_legalizer *rw, vyre_op op, const uint32_t *trees) {
+    enum { ONE = 0x3f80, MINUS_ONE = 0xbf80, MINUS_ZERO = 0x8000 };
+    uint32_t constant = vy_legalizer_literal(rw, VYRE_TYPE_BF16,
+                                             op == VYRE_OP_ADD   ? ONE
+                                             : op == VYRE_OP_SUB ? MINUS_ONE
+                                                                 : MINUS_ZERO);
+    if (op == VYRE_OP_MUL)
+        return vy_legalizer_op(rw, VYRE_OP_FMA, VYRE_TYPE_BF16, trees[0], trees[1], constant);
+    return vy_legalizer_op(rw, VYRE_OP_FMA, VYRE_TYPE_BF16, trees[op == VYRE_OP_SUB], constant,
+                           trees[op == VYRE_OP_ADD]);
+}
+
+/* An op on native narrow floats that the device may not have: in f32, and back. */
+static uint32_t in_f32(vy_legalizer *rw, vyre_op op, vyre_type type, vyre_type operand, const uint32_t *trees) {
+    uint32_t wide[3] = {VY_NONE, VY_NONE, VY_NONE};
+    if (arithmetic(op, operand))
+        return by_fma(rw, op, trees);
+    for (unsigned i = 0; i < vyre_op_get(op)->arity; i++)
+        wide[i] = vy_legalizer_cast(rw, VYRE_TYPE_F32, trees[i]);
+    if (type != operand)
+        return vy_legalizer_op(rw, op, type, wide[0], wide[1], wide[2]);
+    return vy_legalizer_cast(rw, type, vy_legalizer_op(rw, op, VYRE_TYPE_F32, wide[0], wide[1], wide[2]));
+}
+
+static uint32_t lower_op(vy_legalizer *rw, const vy_expr *e, vyre_type operand, const uint32_t *trees) {
+    vyre_op op = (vyre_op)e->op;
+    vyre_type type = (vyre_type)e->type;
+    if (!keeps(rw, e, operand)) {
+        if (op == VYRE_OP_CAST)
+            return cast(rw, type, operand, trees[0]);
+        if (op == VYRE_OP_BITCAST)
+            return bitcast(rw, type, operand, trees[0]);
+        if (is_native(rw, operand))
+            return in_f32(rw, op, type, operand, trees);
+        uint32_t function = vy_softlib_replacement(rw->library, op, type, operand);
+        if (function != VY_NONE)
+            return vy_legalizer_call(rw, function, trees, vyre_op_get(op)->arity);
+    }
+    return vy_legalizer_op(rw, op, carrier(rw, type), trees[0], trees[1], trees[2]);
+}
+
+const vy_legalizer_phase vy_legalize_promote_narrow = {
+    .start = start, .carrier = carrier, .widen = widen, .narrow = narrow, .op = lower_op, .keeps = keeps};

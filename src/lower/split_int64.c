@@ -1,0 +1,436 @@
+/* The third phase, for targets without 64-bit integers: an i64 or u64 is a pair of u32 (split_int64.h).
+ *
+ * A pair is one tree to the rewriter, of a kind of its own; here it is taken apart again. The statements that hold pairs are written here, half by half. What must
+ * stay true: the high half of a value is computed before the low half of what it is assigned or stored to changes. */
+#include "lower/split_int64.h"
+
+#include "base/status.h"
+#include "ir/rows.h"
+#include "lower/numeric_passes.h"
+
+#define U32 VYRE_TYPE_U32
+#define BOOL VYRE_TYPE_BOOL
+
+typedef struct halves {
+    uint32_t low, high; /* trees */
+} halves;
+
+static int is_pair_tree(const vy_legalizer *rw, uint32_t tree) {
+    return tree != VY_NONE && rw->trees.items[tree].kind == VY_LEGALIZER_PAIR;
+}
+
+static halves apart(const vy_legalizer *rw, uint32_t tree) {
+    return is_pair_tree(rw, tree) ? (halves){rw->trees.items[tree].a, rw->trees.items[tree].b}
+                                  : (halves){VY_NONE, VY_NONE};
+}
+
+static uint32_t join(vy_legalizer *rw, vyre_type type, uint32_t low, uint32_t high) {
+    if (low == VY_NONE || high == VY_NONE)
+        return VY_NONE;
+    return vy_legalizer_node(
+        rw, (vy_expr){.kind = VY_LEGALIZER_PAIR, .type = (uint8_t)type, .a = low, .b = high, .c = VY_NONE});
+}
+
+static uint32_t number(vy_legalizer *rw, uint32_t value) {
+    return vy_legalizer_literal(rw, U32, value);
+}
+
+static uint32_t u32_op(vy_legalizer *rw, vyre_op op, uint32_t a, uint32_t b) {
+    return vy_legalizer_op(rw, op, U32, a, b, VY_NONE);
+}
+
+static vyre_type variable_type(const vy_legalizer *rw, uint32_t variable) {
+    return (vyre_type)rw->from->variables.items[variable].type;
+}
+
+static vyre_type memory_type(const vy_legalizer *rw, uint32_t memory) {
+    return (vyre_type)rw->from->memories.items[memory].type;
+}
+
+static uint32_t refuse(vy_legalizer *rw, const char *what, vyre_type type) {
+    if (rw->status == VYRE_OK)
+        rw->status =
+            vy_fail(rw->error, VYRE_UNSUPPORTED, "choose a device with 64-bit integers, or use 32-bit types",
+                    "the program uses %s of %s, and the device has no 64-bit integers", what, vyre_type_name(type));
+    return VY_NONE;
+}
+
+/* ---- indices ---- */
+
+/* An index as u32, `most` for all that are larger or negative. No memory has 2^32 - 1 elements of 32 bits, nor 2^31 - 1 pairs, so `most` is outside like them. */
+static uint32_t index_up_to(vy_legalizer *rw, uint32_t tree, uint32_t most) {
+    uint32_t low = tree;
+    if (is_pair_tree(rw, tree)) {
+        halves index = apart(rw, tree);
+        uint32_t beyond = vy_legalizer_op(rw, VYRE_OP_NE, BOOL, index.high, number(rw, 0), VY_NONE);
+        low = vy_legalizer_op(rw, VYRE_OP_SELECT, U32, beyond, number(rw, UINT32_MAX), index.low);
+    }
+    low = vy_legalizer_cast(rw, U32, low);
+    return most == UINT32_MAX ? low : u32_op(rw, VYRE_OP_MIN, low, number(rw, most));
+}
+
+static uint32_t plain_index(vy_legalizer *rw, uint32_t tree) {
+    return is_pair_tree(rw, tree) ? index_up_to(rw, tree, UINT32_MAX) : tree;
+}
+
+/* Where the low half of an element lies, as a leaf. An unguarded index is inside, so that twice it does not wrap. */
+static uint32_t low_index(vy_legalizer *rw, uint32_t expr, uint8_t guard) {
+    uint32_t index = vy_legalizer_lower(rw, expr);
+    if (index == VY_NONE)
+        return VY_NONE;
+    if (guard == VY_GUARDED)
+        index = index_up_to(rw, index, INT32_MAX);
+    return vy_legalizer_materialize(rw, u32_op(rw, VYRE_OP_SHL, index, number(rw, 1)), "at");
+}
+
+static uint32_t high_index(vy_legalizer *rw, uint32_t low) {
+    return u32_op(rw, VYRE_OP_ADD, vy_legalizer_reuse(rw, low), number(rw, 1));
+}
+
+/* ---- expressions ---- */
+
+static uint32_t load(vy_legalizer *rw, const vy_expr *e) {
+    uint32_t at = low_index(rw, e->b, e->op);
+    uint32_t inside = vy_legalizer_materialize(rw, vy_legalizer_lower(rw, e->c), "inside");
+    vy_expr low = *e;
+    if (at == VY_NONE || (e->c != VY_NONE && inside == VY_NONE))
+        return VY_NONE;
+    low.type = U32;
+    low.a = rw->copy.memories[e->a];
+    low.b = at;
+    low.c = inside;
+    vy_expr high = low;
+    high.b = high_index(rw, at);
+    high.c = vy_legalizer_reuse(rw, inside);
+    uint32_t loaded = vy_legalizer_node(rw, low);
+    return join(rw, (vyre_type)e->type, loaded, high.b == VY_NONE ? VY_NONE : vy_legalizer_node(rw, high));
+}
+
+/* What counts elements of a pair's memory counts their halves. */
+static uint32_t half_of(vy_legalizer *rw, vy_expr e) {
+    e.a = rw->copy.memories[e.a];
+    return u32_op(rw, VYRE_OP_SHR, vy_legalizer_node(rw, e), number(rw, 1));
+}
+
+static uint32_t variable(vy_legalizer *rw, vyre_type type, uint32_t first) {
+    if (first == VY_NONE)
+        return VY_NONE;
+    uint32_t low = vy_legalizer_variable(rw, first);
+    return join(rw, type, low, vy_legalizer_variable(rw, first + 1));
+}
+
+static uint32_t literal(vy_legalizer *rw, vyre_type type, uint64_t bits) {
+    uint32_t low = number(rw, (uint32_t)bits);
+    return join(rw, type, low, number(rw, (uint32_t)(bits >> 32)));
+}
+
+static int leaf(vy_legalizer *rw, const vy_expr *e, uint32_t *tree) {
+    vyre_type type = (vyre_type)e->type;
+    int counts = e->kind == VY_EXPR_LEN || e->kind == VY_EXPR_MISALIGNMENT;
+    if (!vy_is_pair(counts ? memory_type(rw, e->a) : type))
+        return 0;
+    if (counts)
+        *tree = half_of(rw, *e);
+    else if (e->kind == VY_EXPR_LITERAL)
+        *tree = literal(rw, type, e->bits);
+    else if (e->kind == VY_EXPR_VARIABLE)
+        *tree = variable(rw, type, rw->copy.variables[e->a]);
+    else if (e->kind == VY_EXPR_LOAD)
+        *tree = load(rw, e);
+    else
+        return 0;
+    return 1;
+}
+
+/* Calls a function of the library on trees, pairs given as two. */
+static void call(vy_legalizer *rw, uint32_t function, const uint32_t *trees, uint32_t count, uint32_t *results) {
+    uint32_t args[VY_LIMIT_RESULTS], given = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        halves value = apart(rw, trees[i]);
+        args[given++] = value.low == VY_NONE ? trees[i] : value.low;
+        if (value.high != VY_NONE)
+            args[given++] = value.high;
+    }
+    vy_legalizer_call_all(rw, function, args, given, results);
+}
+
+static void call_named(vy_legalizer *rw, const char *name, const uint32_t *trees, uint32_t count, uint32_t *results) {
+    call(rw, vy_softlib_find(rw->library, name), trees, count, results);
+}
+
+/* The exact phase has replaced conversions from and to floats. */
+static uint32_t to_pair(vy_legalizer *rw, vyre_type to, vyre_type from, uint32_t tree) {
+    if (vyre_type_class(from) == VYRE_CLASS_FLOAT)
+        return refuse(rw, "conversions", from);
+    if (vyre_type_class(from) != VYRE_CLASS_SIGNED)
+        return join(rw, to, vy_legalizer_cast(rw, U32, tree), number(rw, 0));
+    uint32_t value = vy_legalizer_materialize(rw, vy_legalizer_cast(rw, VYRE_TYPE_I32, tree), "value");
+    uint32_t sign = vy_legalizer_op(rw, VYRE_OP_SHR, VYRE_TYPE_I32, vy_legalizer_reuse(rw, value),
+                                    vy_legalizer_literal(rw, VYRE_TYPE_I32, 31), VY_NONE);
+    return join(rw, to, vy_legalizer_cast(rw, U32, value), vy_legalizer_cast(rw, U32, sign));
+}
+
+static uint32_t from_pair(vy_legalizer *rw, vyre_type to, halves value) {
+    if (vyre_type_class(to) == VYRE_CLASS_FLOAT)
+        return refuse(rw, "conversions", to);
+    if (to == BOOL)
+        return vy_legalizer_op(rw, VYRE_OP_NE, BOOL, u32_op(rw, VYRE_OP_OR, value.low, value.high), number(rw, 0),
+                               VY_NONE);
+    return vy_legalizer_cast(rw, to, value.low);
+}
+
+static uint32_t lower_op(vy_legalizer *rw, const vy_expr *e, vyre_type operand, const uint32_t *trees) {
+    vyre_op op = (vyre_op)e->op;
+    vyre_type type = (vyre_type)e->type;
+    if (!vy_is_pair(operand) && !vy_is_pair(type))
+        return vy_legalizer_op(rw, op, type, trees[0], trees[1], trees[2]);
+    if (op == VYRE_OP_CAST || op == VYRE_OP_BITCAST) {
+        halves value = apart(rw, trees[0]);
+        if (!vy_is_pair(operand))
+            return to_pair(rw, type, operand, trees[0]);
+        return vy_is_pair(type) ? join(rw, type, value.low, value.high) : from_pair(rw, type, value);
+    }
+    uint32_t function = vy_softlib_replacement(rw->library, op, type, operand), results[VY_LIMIT_RESULTS];
+    if (function == VY_NONE)
+        return refuse(rw, vyre_op_get(op)->name, operand);
+    call(rw, function, trees, vyre_op_get(op)->arity, results);
+    return vy_is_pair(type) ? join(rw, type, results[0], results[1]) : results[0];
+}
+
+static int keeps(const vy_legalizer *rw, const vy_expr *e, vyre_type operand) {
+    (void)rw;
+    return !vy_is_pair((vyre_type)e->type) && !vy_is_pair(operand);
+}
+
+/* ---- statements ---- */
+
+static int has_failed(const vy_legalizer *rw) {
+    return rw->copy.draft.failed || rw->status != VYRE_OK;
+}
+
+/* Declares the halves; gives the first. Nothing else may be declared between them. */
+static uint32_t declare_as(vy_legalizer *rw, uint8_t kind, const vy_name names[2], halves value) {
+    vy_draft *draft = &rw->copy.draft;
+    uint32_t trees[2] = {value.low, value.high}, made[2];
+    for (int k = 0; k < 2; k++) {
+        uint32_t put = vy_legalizer_append(rw, trees[k]);
+        made[k] =
+            kind == VY_STMT_VAR ? vy_draft_var(draft, names[k], U32, put) : vy_draft_let(draft, names[k], U32, put);
+    }
+    return made[0];
+}
+
+static void declare(vy_legalizer *rw, const vy_stmt *s) {
+    vy_name names[2];
+    halves value = apart(rw, vy_legalizer_lower(rw, s->a));
+    vy_split_int64_names(rw, s->variable, names);
+    if (!has_failed(rw))
+        rw->copy.variables[s->variable] = declare_as(rw, s->kind, names, value);
+}
+
+static void assign(vy_legalizer *rw, uint32_t first, halves value) {
+    uint64_t bits;
+    uint32_t high = vy_legalizer_is_literal(rw, value.high, &bits)
+                        ? value.high
+                        : vy_legalizer_bind(rw, VY_STMT_LET, "high", value.high);
+    vy_draft_assign(&rw->copy.draft, first, vy_legalizer_append(rw, value.low));
+    vy_draft_assign(&rw->copy.draft, first + 1, vy_legalizer_append(rw, high));
+}
+
+static void store(vy_legalizer *rw, const vy_stmt *s) {
+    uint32_t at = low_index(rw, s->a, s->guard);
+    halves value = apart(rw, vy_legalizer_lower(rw, s->b));
+    uint32_t high = vy_legalizer_materialize(rw, value.high, "high");
+    const uint32_t indices[2] = {at, high_index(rw, at)}, values[2] = {value.low, high};
+    vy_stmt stmt = *s;
+    stmt.name = 0;
+    stmt.memory = rw->copy.memories[s->memory];
+    for (int k = 0; k < 2 && !has_failed(rw); k++) {
+        stmt.a = vy_legalizer_append(rw, indices[k]);
+        stmt.b = vy_legalizer_append(rw, values[k]);
+        vy_draft_stmt(&rw->copy.draft, &stmt, NULL, 0, NULL, NULL);
+    }
+}
+
+/* ---- collectives ---- */
+
+/* The same collective of u32. */
+static uint32_t meet(vy_legalizer *rw, const vy_stmt *s, vy_name name, uint32_t a, uint32_t b) {
+    const vyre_type type = U32;
+    vy_stmt stmt = *s;
+    stmt.a = vy_legalizer_append(rw, a);
+    stmt.b = vy_legalizer_append(rw, b);
+    stmt.name = 0;
+    if (has_failed(rw))
+        return VY_NONE;
+    uint32_t made = vy_draft_stmt(&rw->copy.draft, &stmt, NULL, 0, &name, &type);
+    return made == VY_NONE ? VY_NONE : rw->copy.draft.program->stmts.items[made].variable;
+}
+
+/* Values move half by half. Those that combine have been written out (collectives.h). */
+static void collective(vy_legalizer *rw, const vy_stmt *s) {
+    vy_name names[2];
+    halves value = apart(rw, vy_legalizer_lower(rw, s->a));
+    uint32_t high = vy_legalizer_materialize(rw, value.high, "high");
+    uint32_t lane = vy_legalizer_materialize(rw, vy_legalizer_lower(rw, s->b), "lane");
+    vy_split_int64_names(rw, s->variable, names);
+    rw->copy.variables[s->variable] = meet(rw, s, names[0], value.low, lane);
+    meet(rw, s, names[1], high, vy_legalizer_reuse(rw, lane));
+}
+
+/* Each lane gives its bit, and the bits of a half meet by `or`. A subgroup of 32 lanes has no high half. */
+static void ballot(vy_legalizer *rw, const vy_stmt *s) {
+    uint32_t value = vy_legalizer_materialize(rw, vy_legalizer_lower(rw, s->a), "value");
+    uint32_t index = vy_legalizer_local_index(rw);
+    uint32_t lane = vy_legalizer_materialize(rw, u32_op(rw, VYRE_OP_AND, index, number(rw, s->width - 1u)), "lane");
+    const uint32_t low[2] = {value, lane}, high[2] = {vy_legalizer_reuse(rw, value), vy_legalizer_reuse(rw, lane)};
+    uint32_t bits[2] = {VY_NONE, number(rw, 0)};
+    vy_name names[2];
+    vy_stmt any = *s;
+    any.op = VYRE_COLLECTIVE_REDUCE;
+    any.combine = VYRE_OP_OR;
+    call_named(rw, "ballot_low", low, 2, &bits[0]);
+    if (s->width > 32) {
+        call_named(rw, "ballot_high", high, 2, &bits[1]);
+        bits[1] = vy_legalizer_materialize(rw, bits[1], "high");
+    }
+    vy_split_int64_names(rw, s->variable, names);
+    rw->copy.variables[s->variable] = meet(rw, &any, names[0], bits[0], VY_NONE);
+    if (s->width > 32)
+        meet(rw, &any, names[1], bits[1], VY_NONE);
+    else
+        vy_draft_let(&rw->copy.draft, names[1], U32, vy_legalizer_append(rw, bits[1]));
+}
+
+/* ---- loops ---- */
+
+typedef struct counter {
+    vyre_type type;
+    uint32_t next,
+        left; /* variables of the draft, the low halves: the value of the next trip; what lies between it and the end */
+    halves step, stride; /* leaves that nothing changes; stride is step without its sign */
+} counter;
+
+/* Literals, or lets: the body may change what a value is made of. */
+static halves freeze(vy_legalizer *rw, const char *name, halves value) {
+    uint32_t trees[2] = {value.low, value.high};
+    uint64_t bits;
+    for (int k = 0; k < 2; k++)
+        if (!vy_legalizer_is_literal(rw, trees[k], &bits))
+            trees[k] = vy_legalizer_bind(rw, VY_STMT_LET, name, trees[k]);
+    return (halves){trees[0], trees[1]};
+}
+
+/* Two new variables, one right after the other; gives the first. */
+static uint32_t new_pair(vy_legalizer *rw, const char *name, halves value) {
+    uint32_t low = vy_legalizer_bind(rw, VY_STMT_VAR, name, value.low);
+    vy_legalizer_bind(rw, VY_STMT_VAR, name, value.high);
+    return low == VY_NONE ? VY_NONE : rw->trees.items[low].a;
+}
+
+static uint32_t again(vy_legalizer *rw, vyre_type type, halves leaves) {
+    uint32_t low = vy_legalizer_reuse(rw, leaves.low);
+    return join(rw, type, low, vy_legalizer_reuse(rw, leaves.high));
+}
+
+static void start(vy_legalizer *rw, const vy_stmt *s, counter *c) {
+    uint32_t from = vy_legalizer_lower(rw, s->a), to = vy_legalizer_lower(rw, s->b), results[VY_LIMIT_RESULTS];
+    uint32_t step = s->c == VY_NONE ? literal(rw, c->type, 1) : vy_legalizer_lower(rw, s->c);
+    halves first = freeze(rw, "first", apart(rw, from));
+    c->step = freeze(rw, "step", apart(rw, step));
+    const uint32_t args[3] = {again(rw, c->type, first), to, again(rw, c->type, c->step)};
+    if (has_failed(rw))
+        return;
+    call_named(rw, c->type == VYRE_TYPE_I64 ? "trips_i64" : "trips_u64", args, 3, results);
+    c->stride = freeze(rw, "stride", (halves){results[2], results[3]});
+    c->next = new_pair(rw, "next", first);
+    c->left = new_pair(rw, "left", (halves){results[0], results[1]});
+}
+
+static void update(vy_legalizer *rw, const counter *c, const char *name, uint32_t first, halves by) {
+    const uint32_t args[2] = {variable(rw, c->type, first), again(rw, c->type, by)};
+    uint32_t results[VY_LIMIT_RESULTS];
+    call_named(rw, name, args, 2, results);
+    assign(rw, first, (halves){results[0], results[1]});
+}
+
+/* The next trip is prepared at the start of one: `continue` skips what follows. */
+static void loop(vy_legalizer *rw, uint32_t index) {
+    const vy_stmt *s = &rw->from->stmts.items[index];
+    counter c = {.type = variable_type(rw, s->variable)};
+    vy_name names[2];
+    start(rw, s, &c);
+    if (has_failed(rw))
+        return;
+    uint32_t goes_on = from_pair(rw, BOOL, apart(rw, variable(rw, c.type, c.left)));
+    uint32_t mark = vy_cloner_open(&rw->copy);
+    vy_draft_while(&rw->copy.draft, vy_legalizer_append(rw, goes_on));
+    vy_split_int64_names(rw, s->variable, names);
+    rw->copy.variables[s->variable] = declare_as(rw, VY_STMT_LET, names, apart(rw, variable(rw, c.type, c.next)));
+    update(rw, &c, "add_u64", c.next, c.step);
+    update(rw, &c, "shorten", c.left, c.stride);
+    vy_legalizer_body(rw, index + 1, s->end, mark);
+    vy_draft_end(&rw->copy.draft);
+}
+
+static int statement(vy_legalizer *rw, uint32_t index) {
+    const vy_stmt *s = &rw->from->stmts.items[index];
+    int is_access = s->kind == VY_STMT_STORE || s->kind == VY_STMT_ATOMIC;
+    uint32_t named = is_access ? s->memory : s->variable;
+    if (named == VY_NONE || !vy_is_pair(is_access ? memory_type(rw, named) : variable_type(rw, named)))
+        return 0;
+    switch ((vy_stmt_kind)s->kind) {
+    case VY_STMT_LET:
+    case VY_STMT_VAR:
+        declare(rw, s);
+        return 1;
+    case VY_STMT_ASSIGN:
+        assign(rw, rw->copy.variables[s->variable], apart(rw, vy_legalizer_lower(rw, s->a)));
+        return 1;
+    case VY_STMT_STORE:
+        store(rw, s);
+        return 1;
+    case VY_STMT_ATOMIC:
+        refuse(rw, vy_atomics[s->op].name, memory_type(rw, s->memory));
+        return 1;
+    case VY_STMT_COLLECTIVE:
+        if (s->op == VYRE_COLLECTIVE_BALLOT)
+            ballot(rw, s);
+        else
+            collective(rw, s);
+        return 1;
+    case VY_STMT_FOR:
+        loop(rw, index);
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+/* ---- the phase ---- */
+
+/* That a pair is held in something else is all that is asked. */
+static vyre_type carrier(const vy_legalizer *rw, vyre_type type) {
+    (void)rw;
+    return vy_is_pair(type) ? U32 : type;
+}
+
+static uint32_t widen(vy_legalizer *rw, vyre_type type, uint32_t tree) {
+    (void)rw, (void)type;
+    return tree;
+}
+
+static uint32_t narrow(vy_legalizer *rw, vyre_type type, uint32_t tree, vy_space space) {
+    (void)rw, (void)type, (void)space;
+    return tree;
+}
+
+const vy_legalizer_phase vy_legalize_split_int64 = {.carrier = carrier,
+                                                    .widen = widen,
+                                                    .narrow = narrow,
+                                                    .op = lower_op,
+                                                    .keeps = keeps,
+                                                    .declare = vy_split_int64_declare,
+                                                    .leaf = leaf,
+                                                    .index = plain_index,
+                                                    .statement = statement};

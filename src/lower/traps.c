@@ -1,0 +1,434 @@
+/* Writing ends (traps.h); traps_plan.c says what is where.
+ *
+ * Where no barrier or collective can follow, an end is `report` and `return`; and so it is where all invocations of the workgroup trap together. Elsewhere control
+ * has to come to the next meeting, for the others wait there: a flag `ended` is set, and from there to the next meeting
+ *   - stores and atomics that others could see are made only by those that have not ended;
+ *   - what computes values goes on, so that whatever is uniform stays so and all come to the same meeting. Nobody leaves earlier: who traps until the next
+ *     meeting counts, and the smallest of them is reported;
+ *   - a loop that is not uniform stops: it may wait for an effect that does not happen any more. A uniform one makes the trips the others make. But if
+ *     all have ended nobody is left who would end a `while`: then all leave.
+ * At the meeting those that ended say so in an array of the workgroup, and after it all read that and leave, or none does. The array has two cells, used in
+ * turn: one that is read after a meeting is written again only before the next but one, and between them all meet. A target with collectives of its own
+ * asks with one of them instead.
+ *
+ * A poll that is true sets another flag, `stopped`. In a uniform loop all leave together: at the next meeting if each trip has one, at a meeting of its own at
+ * the start of the trip if something in the loop meets or returns, and else behind the loop. Whoever leaves a loop that is not uniform has wrong values:
+ * it has ended, too.
+ *
+ * Whether somebody may have ended since the last meeting is followed through the program; where nobody can have, nothing is added. */
+#include "lower/traps.h"
+
+#include "base/status.h"
+#include "lower/traps_plan.h"
+#include "opt/clone.h"
+
+typedef struct ender {
+    vy_cloner copy;
+    vy_traps_plan plan;
+    const vyre_program *from;
+    int asks;                             /* whether anybody has ended is a collective */
+    uint32_t open_meeting;                /* loops around, with a meeting in them */
+    uint8_t state;                        /* VY_ENDED, VY_STOPPED: what somebody may be since the last meeting */
+    uint32_t ended, stopped, phase, gone; /* three variables and the array; of the draft */
+} ender;
+
+static int meets_later(const ender *e, uint32_t i) {
+    return vy_traps_meets_later(&e->plan, i, e->open_meeting != 0);
+}
+
+static uint8_t inside(const ender *e, uint32_t i) {
+    return e->plan.inside[i];
+}
+
+/* ---- pieces of code ---- */
+
+static vy_draft *draft_of(ender *e) {
+    return &e->copy.draft;
+}
+
+static uint32_t number(ender *e, uint32_t value) {
+    return vy_draft_literal(draft_of(e), VYRE_TYPE_U32, value);
+}
+
+static uint32_t has_not_ended(ender *e) {
+    uint32_t ended = vy_draft_variable(draft_of(e), e->ended);
+    return vy_draft_op(draft_of(e), VYRE_OP_LNOT, VYRE_TYPE_BOOL, ended, VY_NONE, VY_NONE);
+}
+
+static void add_barrier(ender *e) {
+    vy_stmt barrier = vy_draft_blank(VY_STMT_BARRIER);
+    barrier.scope = VYRE_SCOPE_WORKGROUP;
+    vy_draft_stmt(draft_of(e), &barrier, NULL, 0, NULL, NULL);
+}
+
+static void add_return(ender *e) {
+    vy_stmt leave = vy_draft_blank(VY_STMT_RETURN);
+    vy_draft_stmt(draft_of(e), &leave, NULL, 0, NULL, NULL);
+}
+
+static uint32_t add_poll(ender *e) {
+    vy_stmt poll = vy_draft_blank(VY_STMT_POLL);
+    vy_name name = vy_cloner_new_name(&e->copy, "stop");
+    uint32_t made = vy_draft_stmt(draft_of(e), &poll, NULL, 0, &name, (vyre_type[]){VYRE_TYPE_BOOL});
+    return made == VY_NONE ? VY_NONE : draft_of(e)->program->stmts.items[made].variable;
+}
+
+static void set_flag(ender *e, uint32_t flag) {
+    vy_draft_assign(draft_of(e), flag, vy_draft_literal(draft_of(e), VYRE_TYPE_BOOL, 1));
+}
+
+/* Whether this invocation is in one of the states; at least one is given. */
+static uint32_t is_in(ender *e, uint8_t states) {
+    vy_draft *draft = draft_of(e);
+    uint32_t ended = states & VY_ENDED ? vy_draft_variable(draft, e->ended) : VY_NONE;
+    uint32_t stopped = states & VY_STOPPED ? vy_draft_variable(draft, e->stopped) : VY_NONE;
+    if (ended == VY_NONE || stopped == VY_NONE)
+        return ended == VY_NONE ? stopped : ended;
+    return vy_draft_op(draft, VYRE_OP_LOR, VYRE_TYPE_BOOL, ended, stopped, VY_NONE);
+}
+
+static void leave_if(ender *e, uint32_t condition) {
+    vy_draft_if(draft_of(e), condition);
+    add_return(e);
+    vy_draft_end(draft_of(e));
+}
+
+static void set_gone(ender *e, uint32_t cell, uint32_t value) {
+    vy_stmt store = vy_draft_blank(VY_STMT_STORE);
+    store.memory = e->gone;
+    store.guard = VY_UNGUARDED;
+    store.a = cell;
+    store.b = value;
+    vy_draft_stmt(draft_of(e), &store, NULL, 0, NULL, NULL);
+}
+
+/* All leave if the cell that `cell` names says so. */
+static void leave_if_gone(ender *e, uint32_t cell) {
+    uint32_t gone = vy_draft_load_unguarded(draft_of(e), e->gone, cell, VY_NONE);
+    leave_if(e, vy_draft_op(draft_of(e), VYRE_OP_NE, VYRE_TYPE_BOOL, gone, number(e, 0), VY_NONE));
+}
+
+/* All leave if `value`, of the draft, is true for any or for all. */
+static void leave_together(ender *e, vyre_collective whom, const char *name, uint32_t value) {
+    vy_draft *draft = draft_of(e);
+    vy_stmt ask = vy_draft_blank(VY_STMT_COLLECTIVE);
+    vy_name result = vy_cloner_new_name(&e->copy, name);
+    ask.op = (uint8_t)whom;
+    ask.a = value;
+    ask.result_count = 1;
+    uint32_t made = vy_draft_stmt(draft, &ask, NULL, 0, &result, (vyre_type[]){VYRE_TYPE_BOOL});
+    if (made != VY_NONE)
+        leave_if(e, vy_draft_variable(draft, draft->program->stmts.items[made].variable));
+}
+
+/* A meeting after which all go on, or none because somebody is in one of the states. */
+static void meet(ender *e, uint8_t states) {
+    vy_draft *draft = draft_of(e);
+    e->state &= (uint8_t)~states;
+    if (e->asks) {
+        leave_together(e, VYRE_COLLECTIVE_ANY, "gone", is_in(e, states));
+        return;
+    }
+    vy_stmt tell = vy_draft_blank(VY_STMT_ATOMIC);
+    vy_draft_if(draft, is_in(e, states));
+    tell.op = VYRE_ATOMIC_OR;
+    tell.memory = e->gone;
+    tell.guard = VY_UNGUARDED;
+    tell.a = vy_draft_variable(draft, e->phase);
+    tell.b = number(e, 1);
+    vy_draft_stmt(draft, &tell, NULL, 0, NULL, NULL);
+    vy_draft_end(draft);
+    add_barrier(e);
+    leave_if_gone(e, vy_draft_variable(draft, e->phase));
+    uint32_t phase = vy_draft_variable(draft, e->phase);
+    uint32_t other = vy_draft_op(draft, VYRE_OP_XOR, VYRE_TYPE_U32, phase, number(e, 1), VY_NONE);
+    vy_draft_assign(draft, e->phase, other);
+}
+
+/* ---- the start ---- */
+
+/* The flags; the first invocation clears the cells, and asks for all of them whether to begin. */
+static void begin_together(ender *e) {
+    vy_draft *draft = draft_of(e);
+    uint32_t stop = VY_NONE;
+    uint8_t possible = e->plan.possible;
+    if (possible & VY_ENDED)
+        e->ended = vy_draft_var(draft, vy_cloner_new_name(&e->copy, "ended"), VYRE_TYPE_BOOL,
+                                vy_draft_literal(draft, VYRE_TYPE_BOOL, 0));
+    if (possible & VY_STOPPED)
+        e->stopped = vy_draft_var(draft, vy_cloner_new_name(&e->copy, "stopped"), VYRE_TYPE_BOOL,
+                                  vy_draft_literal(draft, VYRE_TYPE_BOOL, 0));
+    if (possible && !e->asks)
+        e->phase = vy_draft_var(draft, vy_cloner_new_name(&e->copy, "phase"), VYRE_TYPE_U32, number(e, 1));
+    if (e->asks) {
+        if (e->plan.cancellable) {
+            stop = add_poll(e);
+            leave_together(e, VYRE_COLLECTIVE_ANY, "gone", vy_draft_variable(draft, stop));
+        }
+        return;
+    }
+    uint32_t index = vy_draft_builtin(draft, VYRE_BUILTIN_LOCAL_INDEX, 0);
+    vy_draft_if(draft, vy_draft_op(draft, VYRE_OP_EQ, VYRE_TYPE_BOOL, index, number(e, 0), VY_NONE));
+    if (e->plan.cancellable)
+        stop = add_poll(e);
+    uint32_t cell = number(e, 0);
+    set_gone(e, cell,
+             stop == VY_NONE
+                 ? number(e, 0)
+                 : vy_draft_op(draft, VYRE_OP_CAST, VYRE_TYPE_U32, vy_draft_variable(draft, stop), VY_NONE, VY_NONE));
+    cell = number(e, 1);
+    set_gone(e, cell, number(e, 0));
+    vy_draft_end(draft);
+    add_barrier(e);
+    if (e->plan.cancellable)
+        leave_if_gone(e, number(e, 0));
+}
+
+static void leave_on_poll(ender *e) {
+    uint32_t stop = add_poll(e);
+    leave_if(e, vy_draft_variable(draft_of(e), stop));
+}
+
+/* ---- statements ---- */
+
+static void block(ender *e, uint32_t first, uint32_t end);
+
+/* Returns whether nothing follows it: no meeting comes, or all trap here. */
+static int trap(ender *e, uint32_t index, const vy_stmt *s) {
+    vy_stmt report = vy_draft_blank(VY_STMT_REPORT);
+    int is_last = !meets_later(e, index) || vy_control_sameness(e->plan.uniform, index) != VY_SAME_NOWHERE;
+    int is_guarded = (e->state & VY_ENDED) != 0;
+    if (is_guarded)
+        vy_draft_if(draft_of(e), has_not_ended(e));
+    report.a = vy_cloner_expr(&e->copy, s->a);
+    vy_draft_stmt(draft_of(e), &report, NULL, 0, NULL, NULL);
+    if (!is_last)
+        set_flag(e, e->ended);
+    if (is_guarded)
+        vy_draft_end(draft_of(e));
+    if (is_last)
+        add_return(e);
+    else
+        e->state |= VY_ENDED;
+    return is_last;
+}
+
+static int is_seen(const ender *e, const vy_stmt *s) {
+    return (s->kind == VY_STMT_STORE || s->kind == VY_STMT_ATOMIC) &&
+           e->from->memories.items[s->memory].space != VY_SPACE_PRIVATE;
+}
+
+/* An atomic's result is zero for those that have ended. */
+static void effect(ender *e, uint32_t index, const vy_stmt *s) {
+    vy_draft *draft = draft_of(e);
+    uint32_t result = VY_NONE, mark;
+    if (s->result_count) {
+        const vy_variable *v = &e->from->variables.items[s->variable];
+        uint32_t zero = vy_draft_literal(draft, (vyre_type)v->type, 0);
+        result =
+            vy_draft_var(draft, vy_cloner_name(&e->copy, vy_name_text(e->from, v->name)), (vyre_type)v->type, zero);
+    }
+    vy_draft_if(draft, has_not_ended(e));
+    mark = vy_cloner_open(&e->copy);
+    vy_cloner_stmt(&e->copy, index);
+    if (result != VY_NONE && !draft->failed) {
+        vy_draft_assign(draft, result, vy_draft_variable(draft, e->copy.variables[s->variable]));
+        e->copy.variables[s->variable] = result;
+    }
+    vy_cloner_close(&e->copy, mark);
+    vy_draft_end(draft);
+}
+
+static void conditional(ender *e, uint32_t index, const vy_stmt *s) {
+    uint32_t mark = vy_cloner_open(&e->copy);
+    uint8_t before = e->state, after;
+    vy_cloner_stmt(&e->copy, index);
+    block(e, index + 1, s->middle);
+    vy_cloner_close(&e->copy, mark);
+    after = e->state;
+    e->state = before;
+    if (s->middle != s->end) {
+        vy_draft_else(draft_of(e));
+        block(e, s->middle, s->end);
+        vy_cloner_close(&e->copy, mark);
+    }
+    e->state |= after;
+    vy_draft_end(draft_of(e));
+}
+
+static void region(ender *e, uint32_t index, const vy_stmt *s) {
+    uint32_t mark = vy_cloner_open(&e->copy);
+    vy_cloner_stmt(&e->copy, index);
+    block(e, index + 1, s->end);
+    vy_cloner_close(&e->copy, mark);
+    vy_draft_end(draft_of(e));
+}
+
+/* ---- loops ---- */
+
+/* Asks at the start of a trip. */
+static void poll_trip(ender *e, uint32_t loop, int is_varied) {
+    vy_draft *draft = draft_of(e);
+    uint32_t stop = add_poll(e);
+    if (!meets_later(e, loop)) {
+        leave_if(e, vy_draft_variable(draft, stop));
+        return;
+    }
+    int has_meeting = inside(e, loop) & VY_HAS_MEETING;
+    vy_draft_if(draft, vy_draft_variable(draft, stop));
+    set_flag(e, e->stopped);
+    if (is_varied)
+        set_flag(e, e->ended);
+    if (!has_meeting)
+        vy_draft_simple(draft, VY_STMT_BREAK);
+    vy_draft_end(draft);
+    if (has_meeting)
+        e->state |= VY_STOPPED;
+    if (has_meeting && !vy_traps_meets_every_trip(&e->plan, loop))
+        meet(e, VY_STOPPED);
+}
+
+static void open_loop(ender *e, uint32_t index, const vy_stmt *s, int stops) {
+    vy_draft *draft = draft_of(e);
+    if (s->kind == VY_STMT_FOR) {
+        uint32_t a = vy_cloner_expr(&e->copy, s->a), b = vy_cloner_expr(&e->copy, s->b),
+                 c = vy_cloner_expr(&e->copy, s->c);
+        vy_cloner_for(&e->copy, index, a, b, c);
+        if (stops) {
+            vy_draft_if(draft, vy_draft_variable(draft, e->ended));
+            vy_draft_simple(draft, VY_STMT_BREAK);
+            vy_draft_end(draft);
+        }
+        return;
+    }
+    uint32_t goes_on = stops ? has_not_ended(e) : VY_NONE;
+    uint32_t condition = vy_cloner_expr(&e->copy, s->a);
+    if (stops)
+        condition = vy_draft_op(draft, VYRE_OP_LAND, VYRE_TYPE_BOOL, goes_on, condition, VY_NONE);
+    draft->position = vy_stmt_position(e->from, index);
+    vy_draft_while(draft, condition);
+}
+
+static void loop(ender *e, uint32_t index, const vy_stmt *s) {
+    int later = meets_later(e, index), is_varied = vy_traps_is_varied(&e->plan, index);
+    uint8_t has = inside(e, index), behind = e->state;
+    uint32_t mark = vy_cloner_open(&e->copy);
+    if (later || (has & VY_HAS_MEETING)) {
+        behind = vy_traps_state_behind(&e->plan, index, e->state);
+        e->state = vy_traps_state_at_head(&e->plan, index, e->state);
+    }
+    open_loop(e, index, s, (e->state & VY_ENDED) && is_varied);
+    e->open_meeting += (has & VY_HAS_MEETING) != 0;
+    if (has & VY_POLLS)
+        poll_trip(e, index, is_varied);
+    if ((has & VY_CHECKS) && (e->state & VY_ENDED))
+        leave_together(e, VYRE_COLLECTIVE_ALL, "all_ended", vy_draft_variable(draft_of(e), e->ended));
+    block(e, index + 1, s->end);
+    e->open_meeting -= (has & VY_HAS_MEETING) != 0;
+    vy_cloner_close(&e->copy, mark);
+    vy_draft_end(draft_of(e));
+    e->state = behind;
+    /* Whoever left a uniform loop before the others knows less than they do: nobody goes on from there. */
+    if ((has & VY_POLLS) && later && !(has & VY_HAS_MEETING) && !is_varied)
+        meet(e, VY_STOPPED);
+}
+
+/* Where no meeting comes any more those that ended are done; only before statements for which that matters. */
+static void leave_at_last(ender *e, uint32_t index, const vy_stmt *s) {
+    if (!e->state || meets_later(e, index))
+        return;
+    if (!vy_stmt_is_structured(s->kind) && s->kind != VY_STMT_TRAP && !is_seen(e, s))
+        return;
+    leave_if(e, is_in(e, e->state));
+    e->state = 0;
+}
+
+/* A meeting of the program to which not all may come alive. A collective orders no memory: where one asks, a barrier stays. To a grid barrier come whole workgroups: one of which
+ * somebody ended leaves before it. */
+static void meet_as(ender *e, uint32_t index, const vy_stmt *s) {
+    int is_grid = s->kind == VY_STMT_BARRIER && s->scope == VYRE_SCOPE_DEVICE;
+    if (s->kind == VY_STMT_BARRIER && e->asks && !is_grid)
+        vy_cloner_stmt(&e->copy, index);
+    meet(e, e->state);
+    if (s->kind == VY_STMT_COLLECTIVE || is_grid)
+        vy_cloner_stmt(&e->copy, index);
+}
+
+/* Returns whether nothing follows in the block. */
+static int statement(ender *e, uint32_t index) {
+    const vy_stmt *s = &e->from->stmts.items[index];
+    draft_of(e)->position = vy_stmt_position(e->from, index);
+    leave_at_last(e, index, s);
+    if (s->kind == VY_STMT_TRAP)
+        return trap(e, index, s);
+    if (s->kind == VY_STMT_IF)
+        conditional(e, index, s);
+    else if (s->kind == VY_STMT_REGION)
+        region(e, index, s);
+    else if (vy_stmt_is_loop(s->kind))
+        loop(e, index, s);
+    else if (vy_traps_is_meeting(s) && e->state) {
+        meet_as(e, index, s);
+    } else if ((e->state & VY_ENDED) && is_seen(e, s))
+        effect(e, index, s);
+    else
+        vy_cloner_stmt(&e->copy, index);
+    return 0;
+}
+
+/* What stands behind a trap in its block is never executed by those that have not ended; but the others may need its jumps. */
+static void block(ender *e, uint32_t first, uint32_t end) {
+    for (uint32_t i = first; i < end && !draft_of(e)->failed; i = e->from->stmts.items[i].end)
+        if (statement(e, i))
+            return;
+}
+
+/* ---- the phase ---- */
+
+static vyre_status write_program(ender *e, vyre_program **out, vyre_error *error) {
+    const vy_function *entry = vy_program_entry(e->from);
+    vyre_status status = vy_cloner_start(&e->copy, e->from, vyre_program_name(e->from), error);
+    if (status != VYRE_OK)
+        return status;
+    draft_of(e)->program->level = VYRE_LEVEL_LEGAL;
+    draft_of(e)->is_step = 1;
+    vy_cloner_params(&e->copy);
+    vy_cloner_buffers(&e->copy, 0);
+    vy_cloner_arrays(&e->copy);
+    int begins_together = e->plan.last_meeting != VY_NONE && (e->plan.possible || e->plan.cancellable);
+    if (begins_together && !e->asks)
+        e->gone =
+            vy_draft_array(draft_of(e), vy_cloner_new_name(&e->copy, "gone"), VY_SPACE_WORKGROUP, VYRE_TYPE_U32, 2);
+    vy_cloner_grid(&e->copy);
+    if (begins_together)
+        begin_together(e);
+    else if (e->plan.cancellable)
+        leave_on_poll(e);
+    block(e, entry->first_stmt, entry->end_stmt);
+    return vy_cloner_finish(&e->copy, out, error);
+}
+
+static vyre_status refuse(vyre_error *error) {
+    return vy_fail(error, VYRE_UNSUPPORTED, "split the program at its grid barriers first",
+                   "an invocation may end before a grid barrier, where the other workgroups would wait for it");
+}
+
+vyre_status vy_legalize_traps(const vyre_program *program, const vy_target_desc *target, vyre_program **out,
+                              vyre_error *error) {
+    ender e = {.from = program, .asks = target->native_collectives};
+    *out = NULL;
+    if ((program->facts & VY_FACT_GRID_BARRIER) && ((program->facts & VY_FACT_TRAP) || target->cancellable) &&
+        !target->ends_at_grid_barriers)
+        return refuse(error);
+    vyre_status status = vy_traps_plan_make(&e.plan, program, target, error);
+    vy_arena *arena = &e.plan.arena;
+    e.copy.variables = vy_arena_allocate(arena, vy_array_size(program->variables.count + 1u, sizeof(uint32_t)));
+    e.copy.memories = vy_arena_allocate(arena, vy_array_size(program->memories.count + 1u, sizeof(uint32_t)));
+    if (status == VYRE_OK && (!e.copy.variables || !e.copy.memories))
+        status = vy_fail_memory(error, "the ends of a program");
+    if (status == VYRE_OK)
+        status = write_program(&e, out, error);
+    vy_cloner_discard(&e.copy);
+    vy_traps_plan_free(&e.plan);
+    return status;
+}

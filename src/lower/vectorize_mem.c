@@ -1,0 +1,285 @@
+/* Writing fused accesses (vectorize_mem.h); vectorize_mem_plan.c finds them.
+ *
+ * A group of loads stands before the statement of its first load; in their places its variables are read. A group of stores stands where its last store was; the
+ * values of the others are kept in variables from where they were stored. Where nothing proves the address aligned, it is tested, and the elements are accessed
+ * one by one if it is not. */
+#include "lower/vectorize_mem.h"
+
+#include "base/status.h"
+#include "lower/vectorize_mem_plan.h"
+#include "opt/rewriter.h"
+
+static vyre_type type_of(const vy_rewrite *rw, const vy_vectorize_mem_group *g) {
+    return (vyre_type)rw->from->memories.items[g->memory].type;
+}
+
+static uint32_t number(vy_rewrite *rw, uint32_t value) {
+    return vy_pool_literal(rw, VYRE_TYPE_U32, value);
+}
+
+static uint32_t u32(vy_rewrite *rw, vyre_op op, uint32_t a, uint32_t b) {
+    return vy_pool_op(rw, op, VYRE_TYPE_U32, a, b, VY_NONE);
+}
+
+/* ---- values ---- */
+
+/* A node as something that keeps its value: itself if it is a literal or a variable that never changes, else a `let`. */
+static vy_vectorize_mem_value keep(vy_rewrite *rw, uint32_t node) {
+    if (node == VY_NONE)
+        return (vy_vectorize_mem_value){VY_NONE, 0};
+    const vy_expr *e = vy_pool_get(rw, node);
+    if (e->kind == VY_EXPR_LITERAL)
+        return (vy_vectorize_mem_value){VY_NONE, e->bits};
+    if (e->kind == VY_EXPR_VARIABLE && !rw->draft.program->variables.items[e->a].is_mutable)
+        return (vy_vectorize_mem_value){e->a, 0};
+    return (vy_vectorize_mem_value){vy_rewrite_let(rw, node), 0};
+}
+
+static uint32_t use(vy_rewrite *rw, vyre_type type, vy_vectorize_mem_value value) {
+    return value.variable == VY_NONE ? vy_pool_literal(rw, type, value.bits) : vy_pool_variable(rw, value.variable);
+}
+
+/* The same in the draft, for a statement that follows directly. */
+static uint32_t write_value(vy_rewrite *rw, vyre_type type, vy_vectorize_mem_value value) {
+    return value.variable == VY_NONE ? vy_draft_literal(&rw->draft, type, value.bits)
+                                     : vy_draft_variable(&rw->draft, value.variable);
+}
+
+/* ---- indices ---- */
+
+static uint32_t add(vy_rewrite *rw, uint32_t node, uint32_t offset) {
+    if (vy_pool_is_literal(rw, node))
+        return number(rw, (uint32_t)vy_pool_get(rw, node)->bits + offset);
+    if (offset == 0)
+        return node;
+    int is_negative = offset > UINT32_MAX / 2;
+    return u32(rw, is_negative ? VYRE_OP_SUB : VYRE_OP_ADD, node, number(rw, is_negative ? 0u - offset : offset));
+}
+
+static uint32_t first_index(vy_rewrite *rw, const vy_vectorize_mem_group *g) {
+    return add(rw, g->index == VY_NONE ? number(rw, 0) : vy_rewrite_read(rw, g->index), g->offset);
+}
+
+static uint32_t element(vy_rewrite *rw, vy_vectorize_mem_value index, uint32_t k) {
+    return add(rw, use(rw, VYRE_TYPE_U32, index), k);
+}
+
+/* Whether the address of the first element is aligned, as a condition of the draft. */
+static uint32_t alignment(vy_rewrite *rw, const vy_vectorize_mem_group *g, vy_vectorize_mem_value index) {
+    uint32_t start = VY_NONE;
+    if (!g->starts_aligned)
+        start = vy_pool_expr(rw, &(vy_expr){.kind = VY_EXPR_MISALIGNMENT,
+                                            .type = VYRE_TYPE_U32,
+                                            .a = rw->memories[g->memory],
+                                            .b = VY_NONE,
+                                            .c = VY_NONE});
+    uint32_t place = g->index_is_aligned ? start : element(rw, index, 0);
+    if (!g->index_is_aligned && start != VY_NONE)
+        place = u32(rw, VYRE_OP_ADD, place, start);
+    uint32_t rest = u32(rw, VYRE_OP_AND, place, number(rw, g->count - 1u));
+    return vy_rewrite_write(rw, vy_pool_op(rw, VYRE_OP_EQ, VYRE_TYPE_BOOL, rest, number(rw, 0), VY_NONE));
+}
+
+static int is_proven(const vy_vectorize_mem_group *g) {
+    return g->index_is_aligned && g->starts_aligned;
+}
+
+/* ---- loads ---- */
+
+/* The index is one of the draft. Returns the first of its variables. */
+static uint32_t write_load(vy_rewrite *rw, const vy_vectorize_mem_group *g, uint32_t index) {
+    vy_stmt load = vy_draft_blank(VY_STMT_LOAD);
+    vy_name names[VY_LIMIT_WIDE];
+    vyre_type types[VY_LIMIT_WIDE];
+    for (uint32_t k = 0; k < g->count; k++) {
+        names[k] = vy_rewrite_new_name(rw);
+        types[k] = type_of(rw, g);
+    }
+    load.memory = rw->memories[g->memory];
+    load.result_count = g->count;
+    load.a = index;
+    if (rw->draft.failed)
+        return VY_NONE;
+    uint32_t made = vy_draft_stmt(&rw->draft, &load, NULL, 0, names, types);
+    return made == VY_NONE ? VY_NONE : rw->draft.program->stmts.items[made].variable;
+}
+
+static uint32_t write_element(vy_rewrite *rw, const vy_vectorize_mem_group *g, vy_vectorize_mem_value index,
+                              uint32_t k) {
+    uint32_t at = element(rw, index, k);
+    return vy_rewrite_write(rw, vy_pool_expr(rw, &(vy_expr){.kind = VY_EXPR_LOAD,
+                                                            .type = (uint8_t)type_of(rw, g),
+                                                            .op = VY_UNGUARDED,
+                                                            .a = rw->memories[g->memory],
+                                                            .b = at,
+                                                            .c = VY_NONE}));
+}
+
+static void write_loads(vy_rewrite *rw, vy_vectorize_mem_group *g) {
+    vy_draft *draft = &rw->draft;
+    uint32_t node = first_index(rw, g), first;
+    rw->changes++;
+    if (is_proven(g)) {
+        first = write_load(rw, g, vy_rewrite_write(rw, node));
+        for (uint32_t k = 0; k < g->count; k++)
+            g->values[k] = (vy_vectorize_mem_value){first == VY_NONE ? VY_NONE : first + k, 0};
+        return;
+    }
+    vy_vectorize_mem_value index = keep(rw, node);
+    for (uint32_t k = 0; k < g->count; k++) {
+        uint32_t zero = vy_draft_literal(draft, type_of(rw, g), 0);
+        g->values[k] = (vy_vectorize_mem_value){vy_draft_var(draft, vy_rewrite_new_name(rw), type_of(rw, g), zero), 0};
+    }
+    vy_draft_if(draft, alignment(rw, g, index));
+    first = write_load(rw, g, write_value(rw, VYRE_TYPE_U32, index));
+    for (uint32_t k = 0; k < g->count && first != VY_NONE; k++)
+        vy_draft_assign(draft, g->values[k].variable, vy_draft_variable(draft, first + k));
+    vy_draft_else(draft);
+    for (uint32_t k = 0; k < g->count && !draft->failed; k++)
+        vy_draft_assign(draft, g->values[k].variable, write_element(rw, g, index, k));
+    vy_draft_end(draft);
+}
+
+/* ---- stores ---- */
+
+static void write_store(vy_rewrite *rw, const vy_vectorize_mem_group *g, uint32_t index) {
+    vy_stmt store = vy_draft_blank(VY_STMT_STORE_WIDE);
+    vy_arg args[VY_LIMIT_WIDE];
+    store.memory = rw->memories[g->memory];
+    store.a = index;
+    for (uint32_t k = 0; k < g->count; k++)
+        args[k] = (vy_arg){0, write_value(rw, type_of(rw, g), g->values[k])};
+    if (!rw->draft.failed)
+        vy_draft_stmt(&rw->draft, &store, args, g->count, NULL, NULL);
+}
+
+static void write_stores(vy_rewrite *rw, const vy_vectorize_mem_group *g) {
+    vy_draft *draft = &rw->draft;
+    uint32_t node = first_index(rw, g);
+    rw->changes++;
+    if (is_proven(g)) {
+        write_store(rw, g, vy_rewrite_write(rw, node));
+        return;
+    }
+    vy_vectorize_mem_value index = keep(rw, node);
+    vy_draft_if(draft, alignment(rw, g, index));
+    write_store(rw, g, write_value(rw, VYRE_TYPE_U32, index));
+    vy_draft_else(draft);
+    for (uint32_t k = 0; k < g->count && !draft->failed; k++) {
+        vy_stmt store = vy_draft_blank(VY_STMT_STORE);
+        store.memory = rw->memories[g->memory];
+        store.guard = VY_UNGUARDED;
+        store.a = vy_rewrite_write(rw, element(rw, index, k));
+        store.b = write_value(rw, type_of(rw, g), g->values[k]);
+        vy_draft_stmt(draft, &store, NULL, 0, NULL, NULL);
+    }
+    vy_draft_end(draft);
+}
+
+/* ---- the walk ---- */
+
+/* The first access from an expression on; NULL: none. */
+static const vy_vectorize_mem_access *find_access(const vy_vectorize_mem_plan *plan, uint32_t expr) {
+    uint32_t first = 0, end = plan->accesses.count;
+    while (first < end) {
+        uint32_t middle = first + (end - first) / 2;
+        if (plan->accesses.items[middle].expr < expr)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    return first < plan->accesses.count ? &plan->accesses.items[first] : NULL;
+}
+
+/* The variable that holds what a load of a group gives; VY_NONE if it is in none. */
+static uint32_t fused_variable(const vy_rewrite *rw, uint32_t expr) {
+    const vy_vectorize_mem_plan *plan = rw->user;
+    const vy_vectorize_mem_access *access = find_access(plan, expr);
+    int is_fused = access && access->expr == expr && !access->is_store && access->group;
+    return is_fused ? plan->groups.items[access->group - 1].values[access->element].variable : VY_NONE;
+}
+
+/* The store of a statement, if it is in a group; else NULL. It is asked for what stands behind the loads of its value. */
+static const vy_vectorize_mem_access *fused_store(const vy_rewrite *rw, uint32_t stmt) {
+    const vy_vectorize_mem_plan *plan = rw->user;
+    const vy_stmt *s = &rw->from->stmts.items[stmt];
+    const vy_vectorize_mem_access *access = s->kind == VY_STMT_STORE ? find_access(plan, s->b) : NULL;
+    if (access && access->expr == s->b && !access->is_store && access + 1 < plan->accesses.items + plan->accesses.count)
+        access++;
+    return access && access->stmt == stmt && access->is_store && access->group ? access : NULL;
+}
+
+/* A `let` of nothing but a load that is fused is another name for its variable. */
+static int is_renamed(vy_rewrite *rw, const vy_stmt *s) {
+    uint32_t variable = s->kind == VY_STMT_LET ? fused_variable(rw, s->a) : VY_NONE;
+    if (variable == VY_NONE)
+        return 0;
+    rw->variables[s->variable] = variable;
+    return 1;
+}
+
+static int statement(vy_rewrite *rw, uint32_t stmt) {
+    vy_vectorize_mem_plan *plan = rw->user;
+    const vy_stmt *s = &rw->from->stmts.items[stmt];
+    for (uint32_t g = plan->at_stmt[stmt]; g; g = plan->groups.items[g - 1].next)
+        write_loads(rw, &plan->groups.items[g - 1]);
+    const vy_vectorize_mem_access *store = fused_store(rw, stmt);
+    if (!store)
+        return is_renamed(rw, s);
+    vy_vectorize_mem_group *g = &plan->groups.items[store->group - 1];
+    g->values[store->element] = keep(rw, vy_rewrite_read(rw, s->b));
+    if (g->at == stmt)
+        write_stores(rw, g);
+    return 1;
+}
+
+/* The next statement with accesses in groups: where one is made there are such, too. */
+static uint32_t next_planned(vy_rewrite *rw, uint32_t stmt, uint32_t *cursor) {
+    const vy_vectorize_mem_plan *plan = rw->user;
+    for (; *cursor < plan->accesses.count; ++*cursor)
+        if (plan->accesses.items[*cursor].group && plan->accesses.items[*cursor].stmt >= stmt)
+            return plan->accesses.items[*cursor].stmt;
+    return VY_NONE;
+}
+
+static uint32_t fused_load(vy_rewrite *rw, uint32_t expr) {
+    return vy_pool_variable(rw, fused_variable(rw, expr));
+}
+
+static void ahead(vy_rewrite *rw, vy_ahead *most) {
+    vy_vectorize_mem_growth(rw->user, most);
+}
+
+static vyre_status fuse(const vyre_program *program, const vy_target_desc *target, vyre_program **out,
+                        vyre_error *error) {
+    static const vy_rewriter hooks = {.stmt = statement,
+                                      .next = next_planned,
+                                      .keeps_names = 1,
+                                      .keeps_blocks = 1,
+                                      .tree = fused_load,
+                                      .tree_kinds = 1 << VY_EXPR_LOAD,
+                                      .ahead = ahead};
+    vy_vectorize_mem_plan plan = {0};
+    uint64_t changes;
+    vyre_status status = vy_vectorize_mem_plan_make(&plan, program, target, error);
+    if (status == VYRE_OK && program->is_scratch && !vy_vectorize_mem_keep_indices(&plan, (vyre_program *)program))
+        status = vy_fail_memory(error, "wide accesses");
+    if (status == VYRE_OK)
+        status = vy_rewrite_run(program, &hooks, &plan, NULL, out, &changes, error);
+    vy_vectorize_mem_plan_free(&plan);
+    return status;
+}
+
+/* The last step: nobody changes what it gives. */
+vyre_status vy_vectorize_mem(const vyre_program *program, const vy_target_desc *target, vyre_program **out,
+                             vyre_error *error) {
+    vyre_status status = VYRE_OK;
+    *out = NULL;
+    if (target->access_bytes < 2)
+        *out = vyre_program_retain((vyre_program *)program);
+    else
+        status = fuse(program, target, out, error);
+    if (*out && (*out)->is_scratch)
+        (*out)->is_scratch = 0;
+    return status;
+}

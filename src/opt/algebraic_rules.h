@@ -1,0 +1,144 @@
+/* Algebraic identities as data: op(a, b) is something simpler, for operands of these classes of types.
+ *
+ * Requirements on a row. It holds for every proper value of every type of its classes: integers wrap, x / 0 is all ones, shifts count
+ * modulo the width, NaN is one value unequal to itself, −0 is not +0 (docs/bits.md). The result is smaller than the left side, so that
+ * applying rows ends. A literal stands on the right of an op that commutes: the simplifier puts it there first, so such an op needs one row and
+ * not two. A test tries every row on all values of the 8-bit and 16-bit types of its classes. */
+#ifndef VY_OPT_ALGEBRAIC_RULES_H
+#define VY_OPT_ALGEBRAIC_RULES_H
+
+#include "vyre/op.h"
+
+/* What an operand must be. */
+typedef enum vy_operand_is {
+    VY_IS_ANY,
+    VY_IS_SAME, /* the second: an equal tree as the first */
+    VY_IS_ZERO, /* +0 of floats */
+    VY_IS_MINUS_ZERO,
+    VY_IS_ONE,
+    VY_IS_MINUS_ONE, /* all ones of integers, -1 of floats */
+    VY_IS_NAN
+} vy_operand_is;
+
+/* What takes the place of the op. Literals are of the type of the result. */
+typedef enum vy_becomes {
+    VY_BECOMES_A,
+    VY_BECOMES_B,
+    VY_BECOMES_ZERO, /* also: false */
+    VY_BECOMES_ONE,  /* also: true */
+    VY_BECOMES_ALL_ONES,
+    VY_BECOMES_NAN,
+    VY_BECOMES_NEG_A,
+    VY_BECOMES_NEG_B,
+    VY_BECOMES_NOT_A,
+    VY_BECOMES_LNOT_A
+} vy_becomes;
+
+typedef struct vy_identity {
+    uint8_t op;
+    uint8_t classes; /* VYRE_CLASS_* of the operands */
+    uint8_t a, b;    /* vy_operand_is */
+    uint8_t becomes; /* vy_becomes */
+} vy_identity;
+
+/* X(op, classes of the operands, a is, b is, becomes) */
+#define VY_IDENTITY_LIST(X)                                                                                            \
+    X(ADD, INTEGER, ANY, ZERO, A)                                                                                      \
+    X(ADD, FLOAT, ANY, MINUS_ZERO, A) /* -0 + +0 is +0, so adding +0 is not nothing */                                 \
+    X(ADD, FLOAT, ANY, NAN, NAN)                                                                                       \
+    X(SUB, NUMBER, ANY, ZERO, A)                                                                                       \
+    X(SUB, INTEGER, ANY, SAME, ZERO) /* not floats: inf - inf */                                                       \
+    X(SUB, INTEGER, ZERO, ANY, NEG_B)                                                                                  \
+    X(SUB, FLOAT, MINUS_ZERO, ANY, NEG_B)                                                                              \
+    X(SUB, FLOAT, ANY, NAN, NAN)                                                                                       \
+    X(SUB, FLOAT, NAN, ANY, NAN)                                                                                       \
+    X(MUL, INTEGER, ANY, ZERO, ZERO)                                                                                   \
+    X(MUL, NUMBER, ANY, ONE, A)                                                                                        \
+    X(MUL, NUMBER, ANY, MINUS_ONE, NEG_A)                                                                              \
+    X(MUL, FLOAT, ANY, NAN, NAN)                                                                                       \
+    X(MUL_HIGH, INTEGER, ANY, ZERO, ZERO)                                                                              \
+    X(MUL_HIGH, UNSIGNED, ANY, ONE, ZERO)                                                                              \
+    X(DIV, INTEGER, ANY, ZERO, ALL_ONES)                                                                               \
+    X(DIV, NUMBER, ANY, ONE, A)                                                                                        \
+    X(DIV, SIGNED, ANY, MINUS_ONE, NEG_A)                                                                              \
+    X(DIV, FLOAT, ANY, MINUS_ONE, NEG_A)                                                                               \
+    X(DIV, FLOAT, ANY, NAN, NAN)                                                                                       \
+    X(DIV, FLOAT, NAN, ANY, NAN)                                                                                       \
+    X(REM, INTEGER, ANY, ZERO, A)                                                                                      \
+    X(REM, INTEGER, ANY, ONE, ZERO)                                                                                    \
+    X(REM, INTEGER, ANY, SAME, ZERO)                                                                                   \
+    X(REM, INTEGER, ZERO, ANY, ZERO)                                                                                   \
+    X(REM, SIGNED, ANY, MINUS_ONE, ZERO)                                                                               \
+    X(AND, INTEGER, ANY, ZERO, ZERO)                                                                                   \
+    X(AND, INTEGER, ANY, MINUS_ONE, A)                                                                                 \
+    X(AND, INTEGER, ANY, SAME, A)                                                                                      \
+    X(OR, INTEGER, ANY, ZERO, A)                                                                                       \
+    X(OR, INTEGER, ANY, MINUS_ONE, ALL_ONES)                                                                           \
+    X(OR, INTEGER, ANY, SAME, A)                                                                                       \
+    X(XOR, INTEGER, ANY, ZERO, A)                                                                                      \
+    X(XOR, INTEGER, ANY, SAME, ZERO)                                                                                   \
+    X(XOR, INTEGER, ANY, MINUS_ONE, NOT_A)                                                                             \
+    X(LAND, BOOL, ANY, ZERO, ZERO)                                                                                     \
+    X(LAND, BOOL, ANY, ONE, A)                                                                                         \
+    X(LAND, BOOL, ANY, SAME, A)                                                                                        \
+    X(LOR, BOOL, ANY, ZERO, A)                                                                                         \
+    X(LOR, BOOL, ANY, ONE, ONE)                                                                                        \
+    X(LOR, BOOL, ANY, SAME, A)                                                                                         \
+    X(SHL, INTEGER, ANY, ZERO, A)                                                                                      \
+    X(SHL, INTEGER, ZERO, ANY, ZERO)                                                                                   \
+    X(SHR, INTEGER, ANY, ZERO, A)                                                                                      \
+    X(SHR, INTEGER, ZERO, ANY, ZERO)                                                                                   \
+    X(SHR, SIGNED, MINUS_ONE, ANY, ALL_ONES)                                                                           \
+    X(ROTL, INTEGER, ANY, ZERO, A)                                                                                     \
+    X(ROTL, INTEGER, ZERO, ANY, ZERO)                                                                                  \
+    X(ROTL, INTEGER, MINUS_ONE, ANY, ALL_ONES)                                                                         \
+    X(ROTR, INTEGER, ANY, ZERO, A)                                                                                     \
+    X(ROTR, INTEGER, ZERO, ANY, ZERO)                                                                                  \
+    X(ROTR, INTEGER, MINUS_ONE, ANY, ALL_ONES)                                                                         \
+    X(MIN, NUMBER, ANY, SAME, A)                                                                                       \
+    X(MIN, UNSIGNED, ANY, ZERO, ZERO)                                                                                  \
+    X(MIN, UNSIGNED, ANY, MINUS_ONE, A)                                                                                \
+    X(MIN, FLOAT, ANY, NAN, A)                                                                                         \
+    X(MAX, NUMBER, ANY, SAME, A)                                                                                       \
+    X(MAX, UNSIGNED, ANY, ZERO, A)                                                                                     \
+    X(MAX, UNSIGNED, ANY, MINUS_ONE, ALL_ONES)                                                                         \
+    X(MAX, FLOAT, ANY, NAN, A)                                                                                         \
+    X(COPYSIGN, FLOAT, ANY, SAME, A)                                                                                   \
+    X(COPYSIGN, FLOAT, NAN, ANY, NAN)                                                                                  \
+    X(EQ, INTEGER, ANY, SAME, ONE) /* not floats: NaN */                                                               \
+    X(EQ, BOOL, ANY, SAME, ONE)                                                                                        \
+    X(EQ, BOOL, ANY, ONE, A)                                                                                           \
+    X(EQ, BOOL, ANY, ZERO, LNOT_A)                                                                                     \
+    X(EQ, FLOAT, ANY, NAN, ZERO)                                                                                       \
+    X(NE, INTEGER, ANY, SAME, ZERO)                                                                                    \
+    X(NE, BOOL, ANY, SAME, ZERO)                                                                                       \
+    X(NE, BOOL, ANY, ZERO, A)                                                                                          \
+    X(NE, BOOL, ANY, ONE, LNOT_A)                                                                                      \
+    X(NE, FLOAT, ANY, NAN, ONE)                                                                                        \
+    X(LT, NUMBER, ANY, SAME, ZERO)                                                                                     \
+    X(LT, UNSIGNED, ANY, ZERO, ZERO)                                                                                   \
+    X(LT, UNSIGNED, MINUS_ONE, ANY, ZERO)                                                                              \
+    X(LE, INTEGER, ANY, SAME, ONE)                                                                                     \
+    X(LE, UNSIGNED, ANY, MINUS_ONE, ONE)                                                                               \
+    X(LE, UNSIGNED, ZERO, ANY, ONE)                                                                                    \
+    X(GT, NUMBER, ANY, SAME, ZERO)                                                                                     \
+    X(GT, UNSIGNED, ZERO, ANY, ZERO)                                                                                   \
+    X(GT, UNSIGNED, ANY, MINUS_ONE, ZERO)                                                                              \
+    X(GE, INTEGER, ANY, SAME, ONE)                                                                                     \
+    X(GE, UNSIGNED, ANY, ZERO, ONE)                                                                                    \
+    X(GE, UNSIGNED, MINUS_ONE, ANY, ONE)
+
+#define X(OP, CLASSES, A, B, BECOMES) +1
+enum { VY_IDENTITY_COUNT = 0 VY_IDENTITY_LIST(X) };
+#undef X
+extern const vy_identity vy_identities[VY_IDENTITY_COUNT];
+
+/* The bits of ZERO … NAN as a value of a type; 0 if the type has no such value (and for ANY, SAME), else 1. */
+int vy_operand_bits(vy_operand_is is, vyre_type type, uint64_t *bits);
+
+/* (x op c) op d = x op' e for literals c, d: the op and literal that do both, for integers. Returns what is left of it. */
+typedef enum vy_chain { VY_CHAIN_NONE, VY_CHAIN_OP, VY_CHAIN_LITERAL } vy_chain;
+/* OP: x op *bits takes the place of both; LITERAL: *bits does. */
+vy_chain vy_chain_of(vyre_op op, vyre_type type, uint64_t c, uint64_t d, uint64_t *bits);
+
+#endif

@@ -1,0 +1,59 @@
+/* Copying the entry of a program into a draft, statement by statement: what the grid split, the base, widening and most phases of
+ * legalisation write programs with.
+ *
+ * Names are kept where they are free and get a suffix where they are not (`i_2`), because a copy may hold a block
+ * twice or outside the block it stood in. A failed allocation is noted in the draft; vy_cloner_finish reports it. */
+#ifndef VY_OPT_CLONE_H
+#define VY_OPT_CLONE_H
+
+#include "ir/draft.h"
+
+/* What a copy does with a variable or memory of the original. */
+enum { VY_USE_READ = 1, VY_USE_WRITE = 2 };
+
+typedef struct vy_cloner {
+    const vyre_program *from;
+    const vy_function *entry; /* of from */
+    vy_draft draft;
+    uint32_t *variables, *memories;       /* from indices of `from` to those of the draft; VY_NONE: not there */
+    uint8_t *variable_uses, *memory_uses; /* VY_USE_*; NULL: nobody asks */
+    uint8_t *is_fresh;                    /* by variable: declared by a copied statement; NULL: nobody asks */
+    int keeps_names;                      /* all names of `from` are those of the copy (set before vy_cloner_start) */
+    int meets;                            /* a workgroup barrier or a collective was copied */
+    VY_VECTOR(vy_arg) args;               /* of the statement being copied */
+    VY_VECTOR(uint8_t) visible;           /* by name of the draft */
+    VY_VECTOR(vy_name) declared;          /* visible names, innermost last */
+} vy_cloner;
+
+/* Starts a program of that name with the kind, level, numerics and workgroup size of `from`, and its entry. Zero the
+ * copy before, and set maps (as large as the arrays of `from`) and notes. The end is vy_cloner_finish or
+ * vy_cloner_discard. */
+vyre_status vy_cloner_start(vy_cloner *copy, const vyre_program *from, const char *name, vyre_error *error);
+vyre_status vy_cloner_finish(vy_cloner *copy, vyre_program **out, vyre_error *error);
+void vy_cloner_discard(vy_cloner *copy);
+
+/* The declarations of the entry; in this order, with one's own between them. */
+void vy_cloner_params(vy_cloner *copy);
+void vy_cloner_buffers(vy_cloner *copy, int writes_become_read_write);
+void vy_cloner_arrays(vy_cloner *copy);
+void vy_cloner_grid(vy_cloner *copy);
+
+/* Scopes: what is declared after vy_cloner_open is forgotten by vy_cloner_close with its result. */
+uint32_t vy_cloner_open(const vy_cloner *copy);
+void vy_cloner_close(vy_cloner *copy, uint32_t mark);
+/* A name for something new: the text, or the text with a suffix; free here and, of a name that `from` does not have,
+ * everywhere. */
+vy_name vy_cloner_name(vy_cloner *copy, const char *text);
+vy_name vy_cloner_new_name(vy_cloner *copy, const char *text);
+
+uint32_t vy_cloner_expr(vy_cloner *copy, uint32_t root);
+/* A statement without its body: structured ones are left open. Not for `for`. An assignment to a variable that is not
+ * there is left out. */
+void vy_cloner_stmt(vy_cloner *copy, uint32_t stmt);
+/* The `for` at stmt with these operands (of the draft) instead of its own, left open. Its variable belongs to the
+ * body: open a scope before. */
+void vy_cloner_for(vy_cloner *copy, uint32_t stmt, uint32_t from, uint32_t to, uint32_t step);
+/* A statement with its body. Recursion is bounded by VY_LIMIT_NESTING. */
+void vy_cloner_tree(vy_cloner *copy, uint32_t stmt);
+
+#endif

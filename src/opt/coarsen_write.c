@@ -1,0 +1,524 @@
+/* Writing a body for lanes (coarsen_write.h): statement by statement for all lanes in lockstep where they agree on control, lane by lane where
+ * they do not. Lanes are invocations of a program without races, so any order between them is right.
+ *
+ * In lockstep a statement first loads what all lanes need of consecutive elements, then follows once for each lane: accesses of neighbours stand
+ * beside each other. What is the same for all lanes is written once.
+ *
+ * What must stay true: expressions are appended right before the statement that uses them, a, b, c. There is no `return` in what is
+ * written: what follows an `if` that returns goes into its other branch. */
+#include "opt/coarsen_write.h"
+
+#include "opt/unique_name.h"
+
+/* Lanes [first, first + count). */
+typedef struct group {
+    uint32_t first, count;
+} group;
+
+/* What follows the block being written, from the inside out. */
+typedef struct rest {
+    uint32_t first, end;
+    const struct rest *next;
+} rest;
+
+static const vy_stmt *stmt_at(const vy_coarsen_writer *w, uint32_t index) {
+    return &w->copy.from->stmts.items[index];
+}
+
+static uint32_t u32(vy_coarsen_writer *w, uint64_t value) {
+    return vy_draft_literal(&w->copy.draft, VYRE_TYPE_U32, value);
+}
+
+static uint32_t binary(vy_coarsen_writer *w, vyre_op op, uint32_t left, uint32_t right) {
+    return vy_draft_op(&w->copy.draft, op, VYRE_TYPE_U32, left, right, VY_NONE);
+}
+
+/* ---- names ---- */
+
+/* What vy_cloner_name gives for one lane after the other of a statement: *tried names, 0 at first, were not free for those before, and no block ends meanwhile. */
+static vy_name next_name(vy_coarsen_writer *w, const char *text, uint32_t *tried) {
+    char candidate[VY_LIMIT_NAME + 1];
+    while (++*tried > 1 && !w->copy.draft.failed) {
+        size_t length = vy_name_suffixed(candidate, text, VY_LIMIT_NAME, *tried);
+        vy_name name = vy_draft_name(&w->copy.draft, candidate, length);
+        candidate[length] = 0;
+        if (name >= w->copy.visible.count || !w->copy.visible.items[name])
+            return vy_cloner_name(&w->copy, candidate);
+    }
+    return vy_cloner_name(&w->copy, text);
+}
+
+static const char *text_of(const vy_coarsen_writer *w, uint32_t variable) {
+    return vy_name_text(w->copy.from, w->copy.from->variables.items[variable].name);
+}
+
+/* ---- expressions ---- */
+
+/* A variable plus so much. */
+static uint32_t beside(vy_coarsen_writer *w, uint32_t variable, int64_t distance) {
+    uint32_t at = vy_draft_variable(&w->copy.draft, variable);
+    if (distance == 0)
+        return at;
+    return binary(w, distance > 0 ? VYRE_OP_ADD : VYRE_OP_SUB, at,
+                  u32(w, (uint64_t)(distance < 0 ? -distance : distance)));
+}
+
+static uint32_t write_id(vy_coarsen_writer *w, uint32_t lane) {
+    return w->element != VY_NONE ? vy_draft_variable(&w->copy.draft, w->element) : beside(w, w->base, lane);
+}
+
+static uint32_t write_local_id(vy_coarsen_writer *w, uint32_t lane) {
+    uint32_t id = write_id(w, lane);
+    return binary(w, VYRE_OP_REM, id, u32(w, w->copy.from->workgroup[0]));
+}
+
+/* x + sx * (y + sy * z) */
+static uint32_t write_local_index(vy_coarsen_writer *w, uint32_t lane) {
+    const uint32_t *size = w->copy.from->workgroup;
+    uint32_t x = write_local_id(w, lane);
+    if (size[1] * size[2] == 1)
+        return x;
+    uint32_t width = u32(w, size[0]), y = vy_draft_builtin(&w->copy.draft, VYRE_BUILTIN_LOCAL_ID, 1);
+    uint32_t height = u32(w, size[1]), z = vy_draft_builtin(&w->copy.draft, VYRE_BUILTIN_LOCAL_ID, 2);
+    uint32_t row = binary(w, VYRE_OP_ADD, y, binary(w, VYRE_OP_MUL, height, z));
+    return binary(w, VYRE_OP_ADD, x, binary(w, VYRE_OP_MUL, width, row));
+}
+
+static uint32_t write_builtin(vy_coarsen_writer *w, uint32_t lane, const vy_expr *e) {
+    if (e->op == VYRE_BUILTIN_LOCAL_INDEX)
+        return write_local_index(w, lane);
+    if (e->axis != 0)
+        return vy_draft_expr(&w->copy.draft, e);
+    uint32_t id;
+    switch ((vyre_builtin)e->op) {
+    case VYRE_BUILTIN_GLOBAL_ID:
+        return write_id(w, lane);
+    case VYRE_BUILTIN_LOCAL_ID:
+        return write_local_id(w, lane);
+    case VYRE_BUILTIN_GROUP_ID:
+        id = write_id(w, vy_coarsen_stays_in_group(w->copy.from) ? 0 : lane);
+        return binary(w, VYRE_OP_DIV, id, u32(w, w->copy.from->workgroup[0]));
+    case VYRE_BUILTIN_GROUP_COUNT:
+        return vy_draft_variable(&w->copy.draft, w->groups);
+    case VYRE_BUILTIN_GLOBAL_SIZE:
+        return vy_draft_variable(&w->copy.draft, w->size);
+    default:
+        return vy_draft_expr(&w->copy.draft, e);
+    }
+}
+
+static uint32_t write_expr(vy_coarsen_writer *w, uint32_t lane, uint32_t root);
+
+/* Where the index is proven, in the form that tells: a start and a literal. */
+static uint32_t write_index(vy_coarsen_writer *w, uint32_t lane, uint32_t memory, uint32_t index) {
+    uint32_t start;
+    int32_t offset;
+    if (w->element == VY_NONE && vy_coarsen_index(w->plan, memory, index, &start, &offset))
+        return beside(w, w->starts[start], (int64_t)offset + lane);
+    return write_expr(w, lane, index);
+}
+
+/* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH, or by the size of early values. */
+static uint32_t write_expr(vy_coarsen_writer *w, uint32_t lane, uint32_t root) {
+    if (root == VY_NONE)
+        return VY_NONE;
+    vy_draft *d = &w->copy.draft;
+    vy_expr e = w->copy.from->exprs.items[root];
+    switch ((vy_expr_kind)e.kind) {
+    case VY_EXPR_VARIABLE:
+        if (w->is_early && w->plan->definition[e.a] != VY_NONE)
+            return write_expr(w, lane, w->plan->definition[e.a]);
+        e.a = w->lanes[lane][e.a];
+        break;
+    case VY_EXPR_BUILTIN:
+        return write_builtin(w, lane, &e);
+    case VY_EXPR_LEN:
+        e.a = w->copy.memories[e.a];
+        break;
+    case VY_EXPR_LOAD:
+        if (w->hoisted[root] != VY_NONE)
+            return vy_draft_variable(d, w->hoisted[root] + lane);
+        e.b = write_index(w, lane, e.a, e.b);
+        e.a = w->copy.memories[e.a];
+        break;
+    case VY_EXPR_OP:
+        if (root == w->row)
+            return beside(w, w->row_first, lane);
+        if (w->hoisted[root] != VY_NONE)
+            return vy_draft_variable(d, w->hoisted[root] + lane);
+        e.a = write_expr(w, lane, e.a);
+        e.b = write_expr(w, lane, e.b);
+        e.c = write_expr(w, lane, e.c);
+        break;
+    default:
+        break;
+    }
+    vy_position at = vy_expr_position(w->copy.from, root);
+    if (at.line)
+        d->position = at;
+    return vy_draft_expr(d, &e);
+}
+
+uint32_t vy_coarsen_write_early(vy_coarsen_writer *w, uint32_t expr) {
+    w->is_early = 1;
+    uint32_t made = write_expr(w, 0, expr);
+    w->is_early = 0;
+    return made;
+}
+
+/* A condition without what is known of it. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
+static uint32_t write_condition(vy_coarsen_writer *w, uint32_t lane, uint32_t root) {
+    const vy_expr *e = &w->copy.from->exprs.items[root];
+    if (w->element != VY_NONE || e->kind != VY_EXPR_OP || (e->op != VYRE_OP_LAND && e->op != VYRE_OP_LOR))
+        return write_expr(w, lane, root);
+    if (vy_coarsen_truth(w->plan, e->a) >= 0) /* it does not decide, or the whole would be known */
+        return write_condition(w, lane, e->b);
+    if (vy_coarsen_truth(w->plan, e->b) >= 0)
+        return write_condition(w, lane, e->a);
+    uint32_t a = write_condition(w, lane, e->a), b = write_condition(w, lane, e->b);
+    return vy_draft_op(&w->copy.draft, (vyre_op)e->op, VYRE_TYPE_BOOL, a, b, VY_NONE);
+}
+
+/* ---- loads of consecutive elements and remainders, before the statement ---- */
+
+static void hoist_load(vy_coarsen_writer *w, group lanes, uint32_t load) {
+    const vyre_program *from = w->copy.from;
+    const vy_expr *e = &from->exprs.items[load];
+    const char *memory = vy_name_text(from, from->memories.items[e->a].name);
+    char text[VY_LIMIT_NAME + 1];
+    uint32_t start, first = VY_NONE, tried = 0;
+    int32_t offset;
+    if (!vy_coarsen_index(w->plan, e->a, e->b, &start, &offset))
+        return;
+    size_t kept = strnlen(memory, VY_LIMIT_NAME - 3);
+    memcpy(text, memory, kept);
+    memcpy(text + kept, "_at", sizeof "_at");
+    for (uint32_t lane = 0; lane < lanes.count && !w->copy.draft.failed; lane++) {
+        vy_name name = next_name(w, text, &tried);
+        uint32_t index = beside(w, w->starts[start], (int64_t)offset + lane);
+        uint32_t value = vy_draft_load(&w->copy.draft, w->copy.memories[e->a], index);
+        uint32_t variable = vy_draft_let(&w->copy.draft, name, (vyre_type)e->type, value);
+        first = lane ? first : variable;
+    }
+    w->hoisted[load] = first;
+}
+
+static uint32_t write_remainder(vy_coarsen_writer *w, uint32_t root, uint32_t lane) {
+    uint32_t start, divisor = w->copy.from->exprs.items[root].b;
+    int32_t offset;
+    vy_coarsen_remainder(w->plan, root, &start, &offset);
+    uint32_t value = beside(w, w->starts[start], (int64_t)offset + lane);
+    return binary(w, VYRE_OP_REM, value, write_expr(w, 0, divisor));
+}
+
+/* Of neighbours x and x + 1: the remainder r of the one is followed by r + 1, or by 0 where that is the divisor d: min(r + 1, r + 1 - d), because what is less than 0 wraps and is large. If d is 0, it is r + 1
+ * both times, and that is x + 1. */
+static void hoist_remainder(vy_coarsen_writer *w, group lanes, uint32_t root) {
+    enum { CHAIN = 8 }; /* longer ones take longer than another remainder */
+    vy_draft *d = &w->copy.draft;
+    uint32_t divisor = w->copy.from->exprs.items[root].b, start, before = VY_NONE, first = VY_NONE, value, tried = 0;
+    int32_t offset;
+    if (root == w->row || !vy_coarsen_remainder(w->plan, root, &start, &offset))
+        return;
+    for (uint32_t lane = 0; lane < lanes.count && !d->failed; lane++) {
+        if (lane % CHAIN == 0) {
+            value = write_remainder(w, root, lane);
+        } else {
+            uint32_t next = beside(w, before, 1), wrapped = beside(w, before, 1);
+            value = binary(w, VYRE_OP_MIN, next, binary(w, VYRE_OP_SUB, wrapped, write_expr(w, 0, divisor)));
+        }
+        before = vy_draft_let(d, next_name(w, "remainder", &tried), VYRE_TYPE_U32, value);
+        first = lane ? first : before;
+    }
+    w->hoisted[root] = first;
+}
+
+/* Those that are needed whatever the values are: one that is not costs more than it gives. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
+static void hoist_loads(vy_coarsen_writer *w, group lanes, uint32_t root) {
+    if (root == VY_NONE)
+        return;
+    const vy_expr *e = &w->copy.from->exprs.items[root];
+    if (e->kind == VY_EXPR_LOAD) {
+        hoist_loads(w, lanes, e->b);
+        hoist_load(w, lanes, root);
+    } else if (e->kind == VY_EXPR_OP) {
+        int may_skip = e->op == VYRE_OP_SELECT || e->op == VYRE_OP_LAND || e->op == VYRE_OP_LOR;
+        hoist_loads(w, lanes, e->a);
+        hoist_loads(w, lanes, may_skip ? VY_NONE : e->b);
+        hoist_loads(w, lanes, may_skip ? VY_NONE : e->c);
+        hoist_remainder(w, lanes, root);
+    }
+}
+
+/* Behind the statement: what is written once more, in another place, loads again. */
+static void forget_loads(vy_coarsen_writer *w, uint32_t root) {
+    if (root == VY_NONE)
+        return;
+    const vy_expr *e = &w->copy.from->exprs.items[root];
+    w->hoisted[root] = VY_NONE;
+    if (e->kind == VY_EXPR_LOAD || e->kind == VY_EXPR_OP)
+        forget_loads(w, e->b);
+    if (e->kind == VY_EXPR_OP) {
+        forget_loads(w, e->a);
+        forget_loads(w, e->c);
+    }
+}
+
+/* ---- simple statements ---- */
+
+static void set_variable(vy_coarsen_writer *w, group lanes, uint32_t variable, uint32_t made) {
+    for (uint32_t lane = lanes.first; lane < lanes.first + lanes.count; lane++)
+        w->lanes[lane][variable] = made;
+}
+
+/* A statement for one lane of those for which it is written in a row (next_name). */
+static void write_lane(vy_coarsen_writer *w, uint32_t lane, uint32_t index, uint32_t *tried) {
+    const vy_stmt *s = stmt_at(w, index);
+    vy_stmt stmt = *s;
+    int declares = s->kind == VY_STMT_LET || s->kind == VY_STMT_VAR, has_index = s->memory != VY_NONE;
+    vy_name name = declares ? next_name(w, text_of(w, s->variable), tried) : 0;
+    vyre_type type = declares ? (vyre_type)w->copy.from->variables.items[s->variable].type : VYRE_TYPE_U32;
+    stmt.a = has_index ? write_index(w, lane, s->memory, s->a) : write_expr(w, lane, s->a);
+    stmt.b = write_expr(w, lane, s->b);
+    stmt.c = write_expr(w, lane, s->c);
+    stmt.name = 0;
+    if (has_index)
+        stmt.memory = w->copy.memories[s->memory];
+    else if (s->kind == VY_STMT_ASSIGN)
+        stmt.variable = w->lanes[lane][s->variable];
+    w->copy.draft.position = vy_stmt_position(w->copy.from, index);
+    uint32_t made = w->copy.draft.failed ? VY_NONE : vy_draft_stmt(&w->copy.draft, &stmt, NULL, 0, &name, &type);
+    if (declares && made != VY_NONE)
+        w->lanes[lane][s->variable] = w->copy.draft.program->stmts.items[made].variable;
+    w->ended |= s->kind == VY_STMT_BREAK || s->kind == VY_STMT_CONTINUE;
+}
+
+static void write_lanes(vy_coarsen_writer *w, group lanes, uint32_t index) {
+    const vy_stmt *s = stmt_at(w, index);
+    if (lanes.count > 1) {
+        int is_load = s->kind == VY_STMT_LET && w->copy.from->exprs.items[s->a].kind == VY_EXPR_LOAD;
+        hoist_loads(w, lanes, is_load ? w->copy.from->exprs.items[s->a].b : s->a);
+        hoist_loads(w, lanes, s->b);
+        hoist_loads(w, lanes, s->c);
+    }
+    for (uint32_t lane = lanes.first, tried = 0; lane < lanes.first + lanes.count; lane++)
+        write_lane(w, lane, index, &tried);
+    for (int i = 0; i < 3; i++)
+        forget_loads(w, VY_STMT_OPERANDS(s)[i]);
+}
+
+/* ---- remainders in a row ----
+ *
+ * `key[i % len(key)]`: keys are often as long as a multiple of what is accessed at once. Where the first remainder is one, and all of them are below the length, they stand in a row, and can be loaded as one:
+ *
+ *   let row = remainder & 0xfffffff0
+ *   if row == remainder && row < len(key) && len(key) - row >= 16 { … key[row + lane] … } else { … } */
+
+/* A remainder by a length that is needed whatever the values are; VY_NONE. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
+static uint32_t find_row(vy_coarsen_writer *w, uint32_t root) {
+    const vy_expr *exprs = w->copy.from->exprs.items, *e = root == VY_NONE ? NULL : &exprs[root];
+    uint32_t start, found;
+    int32_t offset;
+    if (!e)
+        return VY_NONE;
+    if (e->kind == VY_EXPR_LOAD)
+        return find_row(w, e->b);
+    if (e->kind != VY_EXPR_OP)
+        return VY_NONE;
+    if (vy_coarsen_remainder(w->plan, root, &start, &offset) && exprs[e->b].kind == VY_EXPR_LEN)
+        return root;
+    if (e->op == VYRE_OP_SELECT || e->op == VYRE_OP_LAND || e->op == VYRE_OP_LOR)
+        return find_row(w, e->a);
+    found = find_row(w, e->a);
+    found = found == VY_NONE ? find_row(w, e->b) : found;
+    return found == VY_NONE ? find_row(w, e->c) : found;
+}
+
+static void write_test_of_row(vy_coarsen_writer *w, uint32_t lanes, uint32_t root, uint32_t remainder) {
+    vy_draft *d = &w->copy.draft;
+    uint32_t divisor = w->copy.from->exprs.items[root].b, row = beside(w, w->row_first, 0);
+    uint32_t all = vy_draft_op(d, VYRE_OP_EQ, VYRE_TYPE_BOOL, row, beside(w, remainder, 0), VY_NONE);
+    row = beside(w, w->row_first, 0);
+    uint32_t test = vy_draft_op(d, VYRE_OP_LT, VYRE_TYPE_BOOL, row, write_expr(w, 0, divisor), VY_NONE);
+    all = vy_draft_op(d, VYRE_OP_LAND, VYRE_TYPE_BOOL, all, test, VY_NONE);
+    uint32_t end = write_expr(w, 0, divisor), room = binary(w, VYRE_OP_SUB, end, beside(w, w->row_first, 0));
+    test = vy_draft_op(d, VYRE_OP_GE, VYRE_TYPE_BOOL, room, u32(w, lanes), VY_NONE);
+    vy_draft_if(d, vy_draft_op(d, VYRE_OP_LAND, VYRE_TYPE_BOOL, all, test, VY_NONE));
+}
+
+static void write_rows(vy_coarsen_writer *w, group lanes, uint32_t index, uint32_t root) {
+    vy_draft *d = &w->copy.draft;
+    uint32_t value = write_remainder(w, root, 0);
+    uint32_t remainder = vy_draft_let(d, vy_cloner_name(&w->copy, "remainder"), VYRE_TYPE_U32, value);
+    value = beside(w, remainder, 0);
+    value = binary(w, VYRE_OP_AND, value, u32(w, UINT32_MAX - (lanes.count - 1)));
+    w->row_first = vy_draft_let(d, vy_cloner_name(&w->copy, "row"), VYRE_TYPE_U32, value);
+    write_test_of_row(w, lanes.count, root, remainder);
+    uint32_t mark = vy_cloner_open(&w->copy);
+    w->row = root;
+    write_lanes(w, lanes, index);
+    w->row = VY_NONE;
+    vy_cloner_close(&w->copy, mark);
+    vy_draft_else(d);
+    mark = vy_cloner_open(&w->copy);
+    write_lanes(w, lanes, index);
+    vy_cloner_close(&w->copy, mark);
+    vy_draft_end(d);
+}
+
+static void write_simple(vy_coarsen_writer *w, group lanes, uint32_t index) {
+    const vy_stmt *s = stmt_at(w, index);
+    uint32_t row = VY_NONE;
+    if (s->kind == VY_STMT_LET && w->plan->is_shared[s->a]) {
+        write_lane(w, lanes.first, index, &(uint32_t){0});
+        set_variable(w, lanes, s->variable, w->lanes[lanes.first][s->variable]);
+        return;
+    }
+    if (lanes.count > 1 && s->kind == VY_STMT_STORE)
+        row = find_row(w, s->b);
+    if (row != VY_NONE)
+        write_rows(w, lanes, index, row);
+    else
+        write_lanes(w, lanes, index);
+}
+
+/* ---- control ---- */
+
+static void write_block(vy_coarsen_writer *w, group lanes, uint32_t first, uint32_t end, const rest *then);
+
+/* In a block of its own. */
+static void write_branch(vy_coarsen_writer *w, group lanes, uint32_t first, uint32_t end, const rest *then) {
+    uint32_t mark = vy_cloner_open(&w->copy);
+    write_block(w, lanes, first, end, then);
+    vy_cloner_close(&w->copy, mark);
+    w->ended = 0;
+}
+
+/* Of what it decides by, too, all lanes load first: an `if` or `for` that they do not go through together. A condition of `while` stays where it is. */
+static void each_lane(vy_coarsen_writer *w, group lanes, uint32_t index, const rest *then,
+                      void (*write)(vy_coarsen_writer *, group, uint32_t, const rest *)) {
+    const vy_stmt *s = stmt_at(w, index);
+    for (int i = 0; i < 3 && s->kind != VY_STMT_WHILE; i++)
+        hoist_loads(w, lanes, VY_STMT_OPERANDS(s)[i]);
+    for (uint32_t lane = 0; lane < lanes.count; lane++)
+        write(w, (group){lanes.first + lane, 1}, index, then);
+    for (int i = 0; i < 3; i++)
+        forget_loads(w, VY_STMT_OPERANDS(s)[i]);
+}
+
+/* `if !c { … }` for `if c { return } …` */
+static void write_instead(vy_coarsen_writer *w, group lanes, const vy_stmt *s, uint32_t condition, const rest *then) {
+    vy_draft_if(&w->copy.draft, vy_draft_op(&w->copy.draft, VYRE_OP_LNOT, VYRE_TYPE_BOOL, condition, VY_NONE, VY_NONE));
+    write_branch(w, lanes, s->middle, s->end, then);
+    vy_draft_end(&w->copy.draft);
+}
+
+static void write_branches(vy_coarsen_writer *w, group lanes, uint32_t index, uint32_t condition, const rest *then) {
+    const vy_stmt *s = stmt_at(w, index);
+    vy_draft_if(&w->copy.draft, condition);
+    write_branch(w, lanes, index + 1, s->middle, then);
+    if (s->middle != s->end || then) {
+        vy_draft_else(&w->copy.draft);
+        write_branch(w, lanes, s->middle, s->end, then);
+    }
+    vy_draft_end(&w->copy.draft);
+}
+
+static void write_if(vy_coarsen_writer *w, group lanes, uint32_t index, const rest *then) {
+    const vy_stmt *s = stmt_at(w, index);
+    int truth = w->element == VY_NONE ? vy_coarsen_truth(w->plan, s->a) : -1;
+    if (truth >= 0) {
+        write_block(w, lanes, truth ? index + 1 : s->middle, truth ? s->middle : s->end, then);
+        return;
+    }
+    if (lanes.count > 1 && !vy_coarsen_agrees(w->plan, s->a)) {
+        each_lane(w, lanes, index, then, write_if);
+        return;
+    }
+    uint32_t condition = write_condition(w, lanes.first, s->a);
+    w->copy.draft.position = vy_stmt_position(w->copy.from, index);
+    if (s->middle != index + 1 && stmt_at(w, index + 1)->kind == VY_STMT_RETURN)
+        write_instead(w, lanes, s, condition, then);
+    else
+        write_branches(w, lanes, index, condition, then);
+}
+
+static void write_loop(vy_coarsen_writer *w, group lanes, uint32_t index, const rest *then) {
+    const vy_stmt *s = stmt_at(w, index);
+    vy_draft *d = &w->copy.draft;
+    if (lanes.count > 1 && !vy_coarsen_loop_agrees(w->plan, index)) {
+        each_lane(w, lanes, index, then, write_loop);
+        return;
+    }
+    uint32_t mark = vy_cloner_open(&w->copy);
+    uint32_t a = write_expr(w, lanes.first, s->a), b = write_expr(w, lanes.first, s->b),
+             c = write_expr(w, lanes.first, s->c);
+    d->position = vy_stmt_position(w->copy.from, index);
+    if (s->kind == VY_STMT_FOR) {
+        vyre_type type = (vyre_type)w->copy.from->variables.items[s->variable].type;
+        vy_name name = vy_cloner_name(&w->copy, text_of(w, s->variable));
+        set_variable(w, lanes, s->variable, vy_draft_for(d, name, type, a, b, c));
+    } else {
+        vy_draft_while(d, a);
+    }
+    write_branch(w, lanes, index + 1, s->end, NULL);
+    vy_cloner_close(&w->copy, mark);
+    vy_draft_end(d);
+}
+
+static void write_region(vy_coarsen_writer *w, group lanes, uint32_t index) {
+    const vy_stmt *s = stmt_at(w, index);
+    const char *text = vy_name_text(w->copy.from, s->name);
+    vy_stmt region = vy_draft_blank(VY_STMT_REGION);
+    region.name = vy_draft_name(&w->copy.draft, text, strlen(text));
+    w->copy.draft.position = vy_stmt_position(w->copy.from, index);
+    vy_draft_stmt(&w->copy.draft, &region, NULL, 0, NULL, NULL);
+    uint32_t mark = vy_cloner_open(&w->copy);
+    write_block(w, lanes, index + 1, s->end, NULL);
+    vy_cloner_close(&w->copy, mark);
+    vy_draft_end(&w->copy.draft);
+}
+
+static void write_stmt(vy_coarsen_writer *w, group lanes, uint32_t index) {
+    switch (stmt_at(w, index)->kind) {
+    case VY_STMT_IF:
+        write_if(w, lanes, index, NULL);
+        break;
+    case VY_STMT_FOR:
+    case VY_STMT_WHILE:
+        write_loop(w, lanes, index, NULL);
+        break;
+    case VY_STMT_REGION:
+        write_region(w, lanes, index);
+        break;
+    default:
+        write_simple(w, lanes, index);
+        break;
+    }
+}
+
+/* A block and what follows it. Recursion is bounded by VY_LIMIT_NESTING and by the returns a plan allows. */
+static void write_block(vy_coarsen_writer *w, group lanes, uint32_t first, uint32_t end, const rest *then) {
+    for (uint32_t i = first; i < end && !w->copy.draft.failed && !w->ended; i = stmt_at(w, i)->end) {
+        const vy_stmt *s = stmt_at(w, i);
+        rest after = {s->end, end, then};
+        if (s->kind == VY_STMT_RETURN)
+            return;
+        if (!vy_stmt_is_structured(s->kind) || !vy_coarsen_returns(w->copy.from, i, s->end)) {
+            write_stmt(w, lanes, i);
+            continue;
+        }
+        if (s->kind == VY_STMT_IF)
+            write_if(w, lanes, i, &after);
+        else /* a region */
+            write_block(w, lanes, i + 1, s->end, &after);
+        return;
+    }
+    if (then && !w->ended)
+        write_block(w, lanes, then->first, then->end, then->next);
+}
+
+void vy_coarsen_write_body(vy_coarsen_writer *w, uint32_t lanes) {
+    w->ended = 0;
+    write_block(w, (group){0, lanes}, w->copy.entry->first_stmt, w->copy.entry->end_stmt, NULL);
+}

@@ -1,0 +1,155 @@
+/* Folding rows (constant_fold.h). */
+#include "opt/constant_fold.h"
+
+#include "ir/validate/check.h"
+#include "opt/pass_manager.h"
+
+/* ---- what becomes a literal ---- */
+
+int vy_fold_op(const vyre_program *p, const vy_expr *e, uint64_t *bits) {
+    const uint32_t operands[3] = {e->a, e->b, e->c};
+    uint64_t args[3] = {0};
+    for (int i = 0; i < 3 && operands[i] != VY_NONE; i++) {
+        const vy_expr *operand = &p->exprs.items[operands[i]];
+        if (operand->kind != VY_EXPR_LITERAL)
+            return 0;
+        args[i] = operand->bits;
+    }
+    *bits = vy_eval_proper((vyre_op)e->op, (vyre_type)e->type, (vyre_type)p->exprs.items[e->a].type, args);
+    return 1;
+}
+
+/* Along an axis of one invocation every position is 0. Functions of a library do not know their workgroup. */
+static int fold_builtin(const vyre_program *from, const vy_expr *e, uint64_t *bits) {
+    const uint32_t *size = from->workgroup;
+    if (!vy_program_has_entry(from))
+        return 0;
+    *bits = e->op == VYRE_BUILTIN_WORKGROUP_SIZE ? size[e->axis] : 0;
+    return e->op == VYRE_BUILTIN_WORKGROUP_SIZE || (e->op == VYRE_BUILTIN_LOCAL_ID && size[e->axis] == 1) ||
+           (e->op == VYRE_BUILTIN_LOCAL_INDEX && size[0] * size[1] * size[2] == 1);
+}
+
+/* Whether a literal index is outside `length` elements: compared as a mathematical integer, so a negative one is. */
+static int is_outside(const vy_expr *index, uint64_t length) {
+    vy_wide at = vy_integer_of(index->type, index->bits);
+    return at < 0 || at >= (vy_wide)length;
+}
+
+static int fold_load(const vyre_program *p, const vy_expr *e, uint64_t *bits) {
+    const vy_expr *index = &p->exprs.items[e->b];
+    uint64_t length = index->kind == VY_EXPR_LITERAL ? vy_memory_known_length(p, e->a) : 0;
+    *bits = 0;
+    return length && is_outside(index, length);
+}
+
+/* Whether an expression of `p`, the source or what is made of it, becomes a literal. Of selections see below. */
+static int fold_expr(const vy_rewrite *rw, const vyre_program *p, const vy_expr *e, uint64_t *bits) {
+    switch (e->kind) {
+    case VY_EXPR_OP:
+        return p->exprs.items[e->a].kind == VY_EXPR_LITERAL && vy_fold_op(p, e, bits);
+    case VY_EXPR_BUILTIN:
+        return fold_builtin(rw->from, e, bits);
+    case VY_EXPR_LEN:
+        *bits = vy_memory_known_length(p, e->a);
+        return *bits != 0;
+    case VY_EXPR_LOAD:
+        return fold_load(p, e, bits);
+    default:
+        return 0;
+    }
+}
+
+static int is_settled(const vyre_program *p, const vy_expr *e) {
+    return e->kind == VY_EXPR_OP && e->op == VYRE_OP_SELECT && p->exprs.items[e->a].kind == VY_EXPR_LITERAL;
+}
+
+int vy_folds(const vy_rewrite *rw, uint32_t expr) {
+    const vy_expr *e = &rw->from->exprs.items[expr];
+    uint64_t bits;
+    return is_settled(rw->from, e) || fold_expr(rw, rw->from, e, &bits);
+}
+
+/* ---- writing: what is folded takes the place of its operands, which end what is written ---- */
+
+void vy_fold_slide(vyre_program *p, uint32_t first, uint32_t end, uint32_t to) {
+    uint32_t by = first - to;
+    for (vy_expr *e = p->exprs.items + first, *last = p->exprs.items + end, *at = p->exprs.items + to; e < last;
+         e++, at++) {
+        *at = *e;
+        if (at->kind != VY_EXPR_OP && at->kind != VY_EXPR_LOAD)
+            continue;
+        at->a -= at->kind == VY_EXPR_OP ? by : 0;
+        at->b -= at->b == VY_NONE ? 0 : by;
+        at->c -= at->c == VY_NONE ? 0 : by;
+    }
+    if (p->expr_positions.items)
+        memmove(p->expr_positions.items + to, p->expr_positions.items + first,
+                (end - first) * sizeof *p->expr_positions.items);
+}
+
+uint32_t vy_fold_select(vyre_program *p, const vy_expr *e) {
+    uint32_t first = p->exprs.items[e->a].bits ? e->a + 1 : e->b + 1, end = p->exprs.items[e->a].bits ? e->b : e->c;
+    vy_fold_slide(p, first, end + 1, e->a);
+    return e->a + (end + 1 - first);
+}
+
+/* The first of the operands; what has none begins where it is written itself. */
+static uint32_t first_operand(const vy_expr *e, uint32_t here) {
+    return e->kind == VY_EXPR_OP ? e->a : e->kind == VY_EXPR_LOAD ? e->b : here;
+}
+
+/* Writes an expression of the source, which is no leaf that is copied, at `to`, behind its operands. Returns one past it. */
+static uint32_t fold_one(vy_rewrite *rw, uint32_t first, uint32_t expr, uint32_t to) {
+    vyre_program *p = rw->draft.program;
+    uint64_t bits;
+    vy_expr e = vy_row_expr(rw, first, rw->from->exprs.items[expr]);
+    if (e.kind != VY_EXPR_OP || p->exprs.items[e.a].kind == VY_EXPR_LITERAL) {
+        /* Most ops have something unknown on the left, and are neither folded nor settled. */
+        if (is_settled(p, &e)) {
+            rw->changes++;
+            return vy_fold_select(p, &e);
+        }
+        if (fold_expr(rw, p, &e, &bits)) {
+            rw->changes++;
+            to = first_operand(&e, to);
+            e = vy_literal_expr((vyre_type)e.type, bits);
+        }
+    }
+    p->exprs.items[to] = e;
+    if (vy_draft_places_exprs(&rw->draft))
+        p->expr_positions.items[to] = vy_expr_position(rw->from, expr);
+    return to + 1;
+}
+
+/* Writes a literal or a variable of the source, or what that is. */
+static void put_leaf(vy_rewrite *rw, const vy_literals *literals, uint32_t expr, uint32_t to) {
+    vyre_program *p = rw->draft.program;
+    vy_expr *e = &p->exprs.items[to];
+    *e = rw->from->exprs.items[expr];
+    if (e->kind == VY_EXPR_VARIABLE && literals->is_known[e->a]) {
+        rw->changes++;
+        *e = vy_literal_expr((vyre_type)e->type, literals->bits[e->a]);
+    } else if (e->kind == VY_EXPR_VARIABLE) {
+        e->a = rw->variables[e->a];
+    }
+    if (vy_draft_places_exprs(&rw->draft))
+        p->expr_positions.items[to] = vy_expr_position(rw->from, expr);
+}
+
+void vy_fold_row(vy_rewrite *rw, const vy_literals *literals, uint32_t first, uint32_t end) {
+    vyre_program *p = rw->draft.program;
+    uint32_t to = vy_rewrite_start_row(rw, end - first), *row = rw->row.items;
+    if (to == VY_NONE)
+        return;
+    for (uint32_t i = first; i < end; i++) {
+        uint8_t kind = rw->from->exprs.items[i].kind;
+        if (kind == VY_EXPR_LITERAL || kind == VY_EXPR_VARIABLE)
+            put_leaf(rw, literals, i, to++);
+        else
+            to = fold_one(rw, first, i, to);
+        *row++ = to - 1;
+    }
+    p->exprs.count = to;
+    if (vy_draft_places_exprs(&rw->draft))
+        p->expr_positions.count = to;
+}

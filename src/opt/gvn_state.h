@@ -1,0 +1,62 @@
+/* State: what is known at the current statement of variables, of memories and of who has a value; and how it was before. Internal to pass_values*.c.
+ *
+ * What must stay true: whatever is set in a block that not everybody passes is logged, and taken back where that ends; what the block changed is unknown then, not as
+ * it was. Holders and leaders go with their block, always. */
+#ifndef VY_OPT_GVN_STATE_H
+#define VY_OPT_GVN_STATE_H
+
+#include "opt/pass_gvn.h"
+
+/* ---- inline, since every declaration and most trees set something ---- */
+
+static inline uint32_t *vy_values_place(vy_numbering *n, vy_value_place place, uint32_t index) {
+    switch (place) {
+    case VY_PLACE_VARIABLE:
+        return &n->of_variable[index];
+    case VY_PLACE_MEMORY:
+        return &n->of_memory[index];
+    case VY_PLACE_SHARED:
+        return &n->shared;
+    case VY_PLACE_HOLDER:
+        return &n->values.items[index].holder;
+    case VY_PLACE_LEADER:
+        break;
+    }
+    return &n->values.items[index].leader;
+}
+
+static inline void vy_values_set(vy_numbering *n, vy_value_place place, uint32_t index, uint32_t to) {
+    if (n->failed)
+        return;
+    uint32_t *at = vy_values_place(n, place, index);
+    if (n->undoes) {
+        if (!VY_RESERVE(&n->log, 1)) {
+            n->failed = 1;
+            return;
+        }
+        n->log.items[n->log.count++] = (vy_value_undo){place, index, *at};
+    }
+    *at = to;
+}
+
+static inline void vy_values_forget_memory(vy_numbering *n, uint32_t memory) {
+    vy_values_set(n, VY_PLACE_MEMORY, memory, n->next_state++);
+}
+
+static inline void vy_values_forget_shared(vy_numbering *n) {
+    vy_values_set(n, VY_PLACE_SHARED, 0, n->next_state++);
+}
+
+/* ---- blocks; `mark` is how long the log was where one began ---- */
+
+void vy_values_forget_variable(vy_numbering *n, uint32_t variable);
+/* Back to how it was; what the block changed stays in the log, for vy_values_forget. */
+void vy_values_leave(vy_numbering *n, uint32_t mark);
+/* The same, and it goes from the log. */
+void vy_values_undo_to(vy_numbering *n, uint32_t mark);
+/* Behind blocks that were left: nothing is known any more of what they changed, and they go from the log. */
+void vy_values_forget(vy_numbering *n, uint32_t mark);
+/* At the end of a block that everybody passes: what it changed stays, what it declares is out of scope. */
+void vy_values_end_scope(vy_numbering *n, uint32_t mark);
+
+#endif

@@ -1,0 +1,301 @@
+/* The driver of the passes: levels as data, rounds until nothing changes, times and counts.
+ *
+ * A pass whose result is not a valid program is not believed: its result is dropped, the program stays as it was, and the report says
+ * so. That happens to programs with an error the validator could not see before (a race at an index that turns out to be constant) and at
+ * the limits of the language. It is rare, and validating costs as much as a pass: so the passes trust each other, the validator sees what
+ * comes out at the end, and only if it refuses that they run again, each under its eyes. Somebody who observes sees valid programs alone.
+ * Out of memory is an error of the whole. */
+#include "opt/pass_manager.h"
+
+#include "base/clock.h"
+#include "base/deadline.h"
+#include "base/status.h"
+#include "ir/draft.h"
+
+/* ---- the passes ---- */
+
+_Static_assert((int)VYRE_PASS_COUNT <= (int)VYRE_PASS_LIMIT, "the report has a place for every pass");
+
+typedef struct pass_row {
+    const char *name, *doc;
+    vy_pass_function *run;
+} pass_row;
+
+static const pass_row passes[VYRE_PASS_COUNT] = {
+#define X(ID, name, doc) {#name, doc, vy_pass_##name},
+    VYRE_PASS_LIST(X)
+#undef X
+};
+
+const char *vyre_pass_name(vyre_pass pass) {
+    return (unsigned)pass < VYRE_PASS_COUNT ? passes[pass].name : NULL;
+}
+
+const char *vyre_pass_doc(vyre_pass pass) {
+    return (unsigned)pass < VYRE_PASS_COUNT ? passes[pass].doc : NULL;
+}
+
+vyre_pass vyre_pass_find(const char *name, size_t length) {
+    for (unsigned i = 0; name && i < VYRE_PASS_COUNT; i++)
+        if (strlen(passes[i].name) == length && memcmp(passes[i].name, name, length) == 0)
+            return (vyre_pass)i;
+    return VYRE_PASS_COUNT;
+}
+
+/* ---- the pipelines ---- */
+
+#define PASS(ID) VYRE_PASS_##ID
+static const vyre_pass level_1[] = {PASS(FOLD), PASS(SIMPLIFY), PASS(BRANCH), PASS(VALUES), PASS(DEAD)};
+static const vyre_pass level_2[] = {PASS(FOLD),  PASS(SIMPLIFY), PASS(BRANCH), PASS(UNROLL), PASS(VALUES),
+                                    PASS(RANGE), PASS(STRENGTH), PASS(HOIST),  PASS(VALUES), PASS(DEAD)};
+#undef PASS
+
+typedef struct pipeline {
+    const vyre_pass *passes;
+    size_t count;
+    unsigned rounds; /* at most */
+} pipeline;
+
+#define PIPELINE(level, rounds)                                                                                        \
+    { level, sizeof level / sizeof *level, rounds }
+static const pipeline levels[VYRE_OPTIMIZE_LEVEL_MAX + 1] = {
+    PIPELINE(level_1, 3),
+    PIPELINE(level_1, 3),
+    PIPELINE(level_2, 6),
+};
+
+/* ---- runs ---- */
+
+/* Who looks at the result of a pass. */
+typedef enum trust { TRUSTED, CHECKED, SEALED } trust;
+
+static vyre_status look_at(vyre_program *program, trust trust, vyre_error *error) {
+    return trust == SEALED    ? vy_program_seal(program, error)
+           : trust == CHECKED ? vy_program_check(program, error)
+                              : VYRE_OK;
+}
+
+/* As vy_pass_run, with a result that is as good as `trust` says. */
+static vyre_status run_step(vyre_pass pass, const vyre_program *from, const vy_opt_policy *rules, trust trust,
+                            vyre_program **out, uint64_t *changes, int *was_refused, vyre_error *error) {
+    vyre_status status = vy_deadline_check(vyre_program_name(from), passes[pass].name, error);
+    if (status == VYRE_OK)
+        status = passes[pass].run(from, rules, out, changes, error);
+    if (status == VYRE_OK)
+        status = look_at(*out, trust, error);
+    *was_refused = status == VYRE_INVALID_PROGRAM || status == VYRE_LIMIT;
+    if (status == VYRE_OK)
+        return VYRE_OK;
+    vyre_program_release(*out);
+    *out = NULL;
+    if (!*was_refused)
+        return status;
+    *changes = 0;
+    *out = vyre_program_retain((vyre_program *)from);
+    return VYRE_OK;
+}
+
+vyre_status vy_pass_step(vyre_pass pass, const vyre_program *from, const vy_opt_policy *rules, vyre_program **out,
+                         uint64_t *changes, vyre_error *error) {
+    int was_refused;
+    return run_step(pass, from, rules, TRUSTED, out, changes, &was_refused, error);
+}
+
+vyre_status vy_pass_run(vyre_pass pass, const vyre_program *from, const vy_opt_policy *rules, vyre_program **out,
+                        uint64_t *changes, int *was_refused, vyre_error *error) {
+    return run_step(pass, from, rules, SEALED, out, changes, was_refused, error);
+}
+
+typedef struct optimizer {
+    const vyre_optimize_options *options;
+    const vy_opt_policy *rules;
+    trust trust, result; /* of each pass; of the last */
+    vyre_optimize_report report;
+    vyre_program *program;             /* so far */
+    uint32_t version;                  /* of it, from 1 on */
+    int goes_on;                       /* another round may follow */
+    uint32_t idle_at[VYRE_PASS_COUNT]; /* the version in which a pass found nothing to do: it need not look again */
+} optimizer;
+
+/* What a program consists of, as far as it matters for whether only `let`s have gone. */
+typedef struct census {
+    uint32_t stmts, others; /* others: those that are no `let` */
+    uint32_t reads;         /* expressions that read what may be written */
+    uint32_t facts;
+} census;
+
+static census take_census(const vyre_program *p) {
+    census all = {.stmts = p->stmts.count, .facts = p->facts};
+    for (uint32_t i = 0; i < p->stmts.count; i++)
+        all.others += p->stmts.items[i].kind != VY_STMT_LET;
+    for (uint32_t i = 0; i < p->exprs.count; i++) {
+        const vy_expr *e = &p->exprs.items[i];
+        all.reads += e->kind == VY_EXPR_LOAD || (e->kind == VY_EXPR_VARIABLE && p->variables.items[e->a].is_mutable);
+    }
+    return all;
+}
+
+/* The pass `dead` made a new version: where nothing went but `let`s that nobody reads, who found nothing before finds nothing now, since all else is what it was. But a loop may be small enough to
+ * be unrolled now; and what a `let` read may be overwritten now, so that `dead` itself has nothing more to do only if they read nothing that is written. */
+static void keep_idle(optimizer *o, const census *before, uint64_t changes) {
+    census now = take_census(o->program);
+    if (now.others != before->others || before->stmts - now.stmts != changes)
+        return;
+    for (unsigned i = 0; i < VYRE_PASS_COUNT; i++)
+        if (o->idle_at[i] == o->version - 1 && i != VYRE_PASS_UNROLL)
+            o->idle_at[i] = o->version;
+    o->idle_at[VYRE_PASS_DEAD] = now.reads == before->reads && now.facts == before->facts ? o->version : 0;
+}
+
+/* Whether `hoist` only moved trees: each becomes a `let` and the variable in its place. Else it has put conditions
+ * before loops too, of which passes may know something. */
+static int only_moved(const vyre_program *made, uint32_t exprs, uint64_t changes) {
+    return made->exprs.count == exprs + changes;
+}
+
+/* Where `range` found nothing it finds nothing now if `hoist` moved trees to where less is known, or `strength` put one op in the place of another: both give the same, between the same bounds. What takes
+ * several ops has parts of which something may be known. */
+static void keep_range_idle(optimizer *o, vyre_pass pass, uint32_t exprs, uint64_t changes) {
+    int may_keep = (pass == VYRE_PASS_HOIST && only_moved(o->program, exprs, changes)) ||
+                   (pass == VYRE_PASS_STRENGTH && o->program->exprs.count == exprs);
+    if (may_keep && o->idle_at[VYRE_PASS_RANGE] == o->version - 1)
+        o->idle_at[VYRE_PASS_RANGE] = o->version;
+}
+
+static vyre_status run_pass(optimizer *o, vyre_pass pass, uint64_t *changes, vyre_error *error) {
+    vyre_program *made = NULL;
+    vyre_pass_run run = {.pass = pass};
+    uint64_t start = vy_clock_now();
+    uint32_t exprs = o->program->exprs.count;
+    int is_idle = o->idle_at[pass] == o->version, counts = pass == VYRE_PASS_DEAD && o->goes_on && !is_idle;
+    census before = counts ? take_census(o->program) : (census){0};
+    vyre_status status = VYRE_OK;
+    if (is_idle)
+        made = vyre_program_retain(o->program);
+    else
+        status = run_step(pass, o->program, o->rules, o->trust, &made, &run.changes, &run.was_refused, error);
+    if (status != VYRE_OK)
+        return status;
+    run.nanoseconds = vy_clock_now() - start;
+    if (made != o->program && o->trust == TRUSTED)
+        made->is_scratch = 1; /* made here, for the next pass */
+    vyre_program_release(o->program);
+    o->program = made;
+    o->version += run.changes != 0;
+    if (counts && run.changes)
+        keep_idle(o, &before, run.changes);
+    if (run.changes)
+        keep_range_idle(o, pass, exprs, run.changes);
+    int leaves_nothing = pass == VYRE_PASS_HOIST && only_moved(made, exprs, run.changes); /* for itself to do */
+    if ((!run.changes || leaves_nothing) && !run.was_refused)
+        o->idle_at[pass] = o->version;
+    run.statements = made->stmts.count;
+    run.expressions = made->exprs.count;
+    o->report.passes[pass].runs++;
+    o->report.passes[pass].refused += (uint32_t)run.was_refused;
+    o->report.passes[pass].changes += run.changes;
+    o->report.passes[pass].nanoseconds += run.nanoseconds;
+    *changes += run.changes;
+    if (o->options->observer)
+        o->options->observer(o->options->observer_user, &run, made);
+    return VYRE_OK;
+}
+
+static vyre_status run_pipeline(optimizer *o, const pipeline *pipeline, vyre_error *error) {
+    vyre_status status = VYRE_OK;
+    uint64_t changes = 1;
+    for (unsigned round = 0; round < pipeline->rounds && changes && status == VYRE_OK; round++) {
+        changes = 0;
+        o->goes_on = round + 1 < pipeline->rounds;
+        o->report.rounds++;
+        for (size_t i = 0; i < pipeline->count && status == VYRE_OK; i++)
+            status = run_pass(o, pipeline->passes[i], &changes, error);
+    }
+    return status;
+}
+
+static vyre_status check_options(const vyre_optimize_options *options, vyre_error *error) {
+    if (options->level > VYRE_OPTIMIZE_LEVEL_MAX)
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("give a level from 0 to %d", VYRE_OPTIMIZE_LEVEL_MAX),
+                       "the level of optimisation (%u) is over the highest (%d)", options->level,
+                       VYRE_OPTIMIZE_LEVEL_MAX);
+    for (size_t i = 0; options->passes && i < options->pass_count; i++)
+        if ((unsigned)options->passes[i] >= VYRE_PASS_COUNT)
+            return vy_fail(error, VYRE_INVALID_ARGUMENT, "take the passes from VYRE_PASS_LIST (vyre/transform.h)",
+                           "pass %zu of the list (%d) does not exist", i, (int)options->passes[i]);
+    return VYRE_OK;
+}
+
+/* Inlines, runs the passes and looks at what they have made. */
+static vyre_status run_all(optimizer *o, const vyre_program *program, vyre_error *error) {
+    const pipeline given = {o->options->passes, o->options->pass_count, 1};
+    o->report = (vyre_optimize_report){0};
+    o->version++; /* none found nothing in this one */
+    vyre_status status = vy_program_inline_step(program, &o->program, error);
+    if (status != VYRE_OK)
+        return status;
+    o->report.statements_before = o->program->stmts.count;
+    o->report.expressions_before = o->program->exprs.count;
+    status = look_at(o->program, o->trust, error);
+    if (status == VYRE_OK)
+        status = run_pipeline(o, o->options->passes ? &given : &levels[o->options->level], error);
+    if (status == VYRE_OK)
+        status = look_at(o->program, o->result, error);
+    if (o->program->is_scratch) /* else somebody else may have it */
+        o->program->is_scratch = 0;
+    o->report.statements_after = o->program->stmts.count;
+    o->report.expressions_after = o->program->exprs.count;
+    if (status != VYRE_OK) {
+        vyre_program_release(o->program);
+        o->program = NULL;
+    }
+    return status;
+}
+
+/* The result is as good as `result` says. */
+static vyre_status optimize(const vyre_program *program, const vyre_optimize_options *options,
+                            const vy_opt_policy *rules, trust result, vyre_program **out, vyre_optimize_report *report,
+                            vyre_error *error) {
+    static const vyre_optimize_options defaults = {0};
+    optimizer o = {.options = options ? options : &defaults, .rules = rules, .result = result};
+    *out = NULL;
+    if (report)
+        *report = o.report;
+    if (program->level == VYRE_LEVEL_LEGAL)
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "optimise the program it was made from",
+                       "the program is at level legal, which is optimised before and not after");
+    vyre_status status = check_options(o.options, error);
+    if (status != VYRE_OK)
+        return status;
+    o.trust = o.options->observer ? SEALED : TRUSTED;
+    status = run_all(&o, program, error);
+    if (status == VYRE_INVALID_PROGRAM && o.trust == TRUSTED) {
+        o.trust = CHECKED;
+        status = run_all(&o, program, error);
+    }
+    if (status == VYRE_OK && report)
+        *report = o.report;
+    *out = o.program;
+    return status;
+}
+
+vyre_status vyre_program_optimize(const vyre_program *program, const vyre_optimize_options *options, vyre_program **out,
+                                  vyre_optimize_report *report, vyre_error *error) {
+    VY_REQUIRE(error, out);
+    *out = NULL;
+    if (report)
+        memset(report, 0, sizeof *report);
+    VY_REQUIRE(error, program);
+    return optimize(program, options, &vy_opt_default, SEALED, out, report, error);
+}
+
+vyre_status vy_optimize_by(const vyre_program *program, const vyre_optimize_options *options,
+                           const vy_opt_policy *rules, vyre_program **out, vyre_optimize_report *report,
+                           vyre_error *error) {
+    return optimize(program, options, rules, SEALED, out, report, error);
+}
+
+vyre_status vy_optimize_step(const vyre_program *program, const vyre_optimize_options *options,
+                             const vy_opt_policy *rules, vyre_program **out, vyre_error *error) {
+    return optimize(program, options, rules, TRUSTED, out, NULL, error);
+}

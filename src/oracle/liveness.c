@@ -1,0 +1,145 @@
+/* Before emission: how long variables live, which expressions load, how many nodes a statement has. One pass, no recursion: statements are in
+ * pre-order, and the expressions of a statement are a contiguous range in post-order (ir/model.h).
+ *
+ * A variable is dead after the last statement that uses it, or after the outermost loop that contains such a use but not its declaration, as
+ * the next trip may use it again. */
+#include "oracle/compile.h"
+
+typedef struct walk {
+    vy_oracle_compiler *c;
+    uint32_t expr;                        /* the next expression that no statement has claimed */
+    uint32_t loops[VY_LIMIT_NESTING + 2]; /* open loops, outermost first */
+    uint32_t depth;
+} walk;
+
+/* The last expression a statement owns, or VY_NONE. Its trees come in the order a, b, c, args. */
+static uint32_t last_root(const vyre_program *program, const vy_stmt *stmt) {
+    for (uint32_t i = stmt->arg_count; i-- > 0;)
+        if (!program->args.items[stmt->args + i].is_memory)
+            return program->args.items[stmt->args + i].index;
+    return stmt->c != VY_NONE ? stmt->c : stmt->b != VY_NONE ? stmt->b : stmt->a;
+}
+
+static void use(walk *w, uint32_t s, uint32_t variable) {
+    vy_oracle_compiler *c = w->c;
+    vy_live_interval *life = &c->lives[c->lives[variable - c->entry->first_variable].root];
+    if (life->stmt == VY_NONE)
+        return; /* a param */
+    for (uint32_t i = 0; i < w->depth; i++) {
+        if (w->loops[i] > life->stmt) {
+            s = w->loops[i];
+            break;
+        }
+    }
+    life->last = s;
+}
+
+/* `let x = y` with an immutable y, or a literal, a len or an id: x needs no register of its own. */
+static void find_alias(walk *w, const vy_stmt *stmt, vy_live_interval *life) {
+    vy_oracle_compiler *c = w->c;
+    const vy_expr *value = &c->program->exprs.items[stmt->a];
+    if (stmt->kind != VY_STMT_LET)
+        return;
+    if (value->kind == VY_EXPR_VARIABLE && !c->program->variables.items[value->a].is_mutable)
+        life->root = c->lives[value->a - c->entry->first_variable].root;
+    else
+        life->is_borrowed = value->kind == VY_EXPR_LITERAL || value->kind == VY_EXPR_LEN ||
+                            value->kind == VY_EXPR_BUILTIN || value->kind == VY_EXPR_MISALIGNMENT;
+}
+
+static void walk_expressions(walk *w, uint32_t s) {
+    vy_oracle_compiler *c = w->c;
+    const vy_stmt *stmt = &c->program->stmts.items[s];
+    uint32_t last = last_root(c->program, stmt), first = w->expr;
+    if (last == VY_NONE)
+        return;
+    for (uint32_t e = first; e <= last; e++) {
+        const vy_expr *expr = &c->program->exprs.items[e];
+        uint8_t *has_load = &c->has_load[e - c->first_expr];
+        if (expr->kind == VY_EXPR_VARIABLE) {
+            use(w, s, expr->a);
+        } else if (expr->kind == VY_EXPR_LOAD) {
+            *has_load = 1;
+        } else if (expr->kind == VY_EXPR_OP) {
+            const uint32_t operands[3] = {expr->a, expr->b, expr->c};
+            for (int i = 0; i < 3 && operands[i] != VY_NONE; i++)
+                *has_load |= c->has_load[operands[i] - c->first_expr];
+        }
+    }
+    c->node_counts[s - c->entry->first_stmt] = last + 1 - first;
+    w->expr = last + 1;
+}
+
+static void walk_statement(walk *w, uint32_t s) {
+    vy_oracle_compiler *c = w->c;
+    const vy_stmt *stmt = &c->program->stmts.items[s];
+    int is_while = stmt->kind == VY_STMT_WHILE, is_for = stmt->kind == VY_STMT_FOR;
+    while (w->depth && c->program->stmts.items[w->loops[w->depth - 1]].end <= s)
+        w->depth--;
+    /* The condition of a while belongs to its trips, the bounds of a for do not. */
+    if (is_while)
+        w->loops[w->depth++] = s;
+    walk_expressions(w, s);
+    if (is_for)
+        w->loops[w->depth++] = s;
+    if (stmt->kind == VY_STMT_ASSIGN)
+        use(w, s, stmt->variable);
+    else if (stmt->variable != VY_NONE)
+        for (uint32_t i = 0; i < stmt->result_count; i++) {
+            uint32_t v = stmt->variable - c->entry->first_variable + i;
+            c->lives[v] = (vy_live_interval){.root = v, .next = VY_NONE, .stmt = s, .last = s};
+            if (stmt->kind == VY_STMT_LET)
+                find_alias(w, stmt, &c->lives[v]);
+        }
+}
+
+/* Chains every variable that owns a register to the statement after which it is free. */
+static void chain_expired(vy_oracle_compiler *c) {
+    memset(c->expires, 0xff, (c->entry->end_stmt - c->entry->first_stmt) * sizeof *c->expires);
+    for (uint32_t v = c->program->param_count; v < c->entry->variable_count; v++) {
+        vy_live_interval *life = &c->lives[v];
+        if (life->root != v)
+            continue;
+        /* A loop variable lives as long as its loop, whatever the body does with it. */
+        if (c->program->stmts.items[life->stmt].kind == VY_STMT_FOR)
+            life->last = life->stmt;
+        uint32_t *head = &c->expires[life->last - c->entry->first_stmt];
+        life->next = *head;
+        *head = v;
+    }
+}
+
+int vy_oracle_compiler_liveness(vy_oracle_compiler *c) {
+    const vyre_program *program = c->program;
+    walk w = {.c = c};
+    /* Functions that were inlined may still be there; their expressions come before the entry's. */
+    for (uint32_t s = 0; s < c->entry->first_stmt; s++) {
+        uint32_t last = last_root(program, &program->stmts.items[s]);
+        if (last != VY_NONE)
+            w.expr = last + 1;
+    }
+    c->first_expr = w.expr;
+    size_t variables = c->entry->variable_count, statements = c->entry->end_stmt - c->entry->first_stmt;
+    size_t expressions = program->exprs.count - w.expr;
+    /* One more byte: an empty program has a block too, since the parts are found by arithmetic on its address. */
+    c->block_size = variables * sizeof(vy_live_interval) + statements * 2 * sizeof(uint32_t) + expressions + 1;
+    c->block = vy_allocate_zero(c->block_size);
+    if (!c->block)
+        return 0;
+    c->lives = c->block;
+    c->expires = (uint32_t *)(c->lives + variables);
+    c->node_counts = c->expires + statements;
+    c->has_load = (uint8_t *)(c->node_counts + statements);
+    for (uint32_t v = 0; v < program->param_count; v++)
+        c->lives[v] = (vy_live_interval){.root = v, .next = VY_NONE, .stmt = VY_NONE, .last = VY_NONE};
+    for (uint32_t s = c->entry->first_stmt; s < c->entry->end_stmt; s++)
+        walk_statement(&w, s);
+    chain_expired(c);
+    return 1;
+}
+
+void vy_oracle_compiler_free(vy_oracle_compiler *c) {
+    vy_release(c->block, c->block_size);
+    for (int type = 0; type < VYRE_TYPE_COUNT; type++)
+        VY_VECTOR_FREE(&c->free[type]);
+}

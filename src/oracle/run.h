@@ -1,0 +1,24 @@
+/* The oracle on a launch that is resolved already: for the reference backend, whose resident `write` buffers keep their old bytes, and whose runs end
+ * at a deadline or when they are cancelled. */
+#ifndef VY_ORACLE_RUN_H
+#define VY_ORACLE_RUN_H
+
+#include "ir/launch.h"
+#include "vyre/oracle.h"
+
+/* When a run ends early. */
+typedef struct vy_run_end {
+    uint64_t deadline_ns;   /* CLOCK_MONOTONIC; 0 = none */
+    const uint32_t *cancel; /* becomes non-zero (atomically) to cancel the run; NULL = it cannot be cancelled */
+} vy_run_end;
+
+/* As vyre_oracle_run. The launch was resolved against the oracle's program; the `data` of a `write` buffer, which the resolver leaves NULL, may be
+ * set to what the buffer holds before the run, `bytes` long. `end` is checked
+ * about every half millisecond.
+ *
+ * VYRE_TIMEOUT, VYRE_CANCELLED  the run was ended early; nothing is delivered */
+vyre_status vy_oracle_launch(const vyre_oracle *oracle, const vy_launch *launch, const vyre_oracle_options *options,
+                             vy_run_end end, vyre_bytes *outputs, vyre_oracle_report *report,
+                             vyre_diagnostics *diagnostics, vyre_error *error);
+
+#endif

@@ -1,0 +1,133 @@
+/* The plan of a split: everything the parts of the split know about the program, made once by vy_plan_make, then
+ * constant.
+ *
+ * Parts, each in a file of its own: the normal form (grid_split_canonical.c), what is live and uniform
+ * (grid_split_liveness.c, grid_split_uniformity.c), what the host computes (grid_split_slice.c), where values are kept between
+ * launches (grid_split_slots.c), the segments (grid_split_segment.c, grid_split_spill.c), and the launches of a
+ * dispatch (grid_split_host_interp.c). */
+#ifndef VY_SPLIT_GRID_SPLIT_PLAN_H
+#define VY_SPLIT_GRID_SPLIT_PLAN_H
+
+#include "base/status.h"
+#include "split/grid_split.h"
+
+/* What is known about a statement, or-ed. */
+enum {
+    VY_MARK_SPLIT = 1,   /* a grid barrier is in it */
+    VY_MARK_HOST = 2,    /* the host follows it to know which segment comes next */
+    VY_MARK_ONE_TRIP = 4 /* a loop that makes at most one trip, as the validator sees it (ir/validate/flow.c) */
+};
+
+/* Where a variable or array is kept between launches. */
+typedef enum vy_spill_slot_kind {
+    VY_HOME_NONE,       /* nowhere: it is live at no grid barrier */
+    VY_HOME_AGAIN,      /* nowhere: a `let` of a few ops on what never changes, computed again */
+    VY_HOME_PARAM,      /* the host knows it: a hidden param */
+    VY_HOME_INVOCATION, /* once for each invocation, element (slot + i) · invocations + invocation */
+    VY_HOME_GROUP /* once for each workgroup, which all agree on: behind the former, element group · per_group + slot + i */
+} vy_spill_slot_kind;
+
+enum {
+    VY_WIDTHS = 4, /* of elements: 8, 16, 32, 64 bits */
+    VY_MOST_BARRIERS =
+        1024 /* grid barriers of a program, inlined: each is a program to compile, and bounds the time a split takes */
+};
+
+typedef struct vy_spill_slot {
+    uint8_t kind;  /* vy_spill_slot_kind */
+    uint8_t width; /* log2 of the bytes of an element */
+    uint32_t slot; /* the first one; PARAM: which hidden param */
+} vy_spill_slot;
+
+/* The grid barriers, by ordinal, at which an array is live: [first, end). */
+typedef struct vy_live_range {
+    uint32_t first, end;
+} vy_live_range;
+
+typedef struct vy_split_plan {
+    vyre_program
+        *program;   /* normal form: an entry and nothing else, so variables, memories and statements count from 0 */
+    vy_arena arena; /* holds all that follows */
+
+    uint32_t barrier_count;
+    uint32_t *barriers; /* their statements, ascending */
+    uint32_t *parents;  /* by statement: the block it stands in, or VY_NONE */
+    uint8_t *marks;     /* by statement: VY_MARK_* */
+
+    uint32_t *declarations; /* by variable: the statement that declares it; params: 0 */
+    vy_live_range *variable_live, *memory_live;
+    uint32_t *live_first; /* by barrier, one more at the end: its part of live_variables */
+    uint32_t *live_variables;
+    uint8_t *varies_variable, *varies_memory; /* whether it may differ between the invocations of a workgroup */
+
+    int is_host_driven;   /* the host finds the next segment by itself; else it reads a decision back */
+    uint32_t *host_slots; /* by variable: where the cursor keeps its value; VY_NONE if the host does not know it */
+    uint32_t host_count;
+    uint32_t *host_params; /* by hidden param: the variable */
+    uint32_t host_param_count;
+
+    vy_spill_slot *variable_homes, *memory_homes;
+    uint32_t per_invocation[VY_WIDTHS], per_group[VY_WIDTHS]; /* elements */
+} vy_split_plan;
+
+/* ---- small questions ---- */
+
+static inline int vy_is_grid_barrier(const vy_stmt *s) {
+    return s->kind == VY_STMT_BARRIER && s->scope == VYRE_SCOPE_DEVICE;
+}
+
+/* Whether an op may give something else in another place: on floats, under relaxed numerics, that is up to the
+ * compiler. */
+static inline int vy_is_relaxed(const vyre_program *program, const vy_expr *e) {
+    return program->numerics == VYRE_NUMERICS_RELAXED &&
+           ((vyre_type_class((vyre_type)e->type) | vyre_type_class((vyre_type)program->exprs.items[e->a].type)) &
+            VYRE_CLASS_FLOAT);
+}
+
+/* The end of the block a statement stands in. */
+static inline uint32_t vy_plan_block_end(const vy_split_plan *plan, uint32_t stmt) {
+    uint32_t parent = plan->parents[stmt];
+    if (parent == VY_NONE)
+        return plan->program->stmts.count;
+    const vy_stmt *s = &plan->program->stmts.items[parent];
+    return stmt < s->middle ? s->middle : s->end;
+}
+
+static inline int vy_live_at(vy_live_range range, uint32_t barrier) {
+    return range.first <= barrier && barrier < range.end;
+}
+
+/* The ordinal of the grid barrier at that statement. */
+static inline uint32_t vy_plan_ordinal(const vy_split_plan *plan, uint32_t stmt) {
+    uint32_t low = 0, high = plan->barrier_count;
+    while (high - low > 1) {
+        uint32_t middle = low + (high - low) / 2;
+        if (plan->barriers[middle] <= stmt)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Zeroed, for the life of the plan; fails as NO_MEMORY. */
+vyre_status vy_plan_array(vy_split_plan *plan, size_t count, size_t size, void *array, vyre_error *error);
+
+/* ---- the parts, in order ---- */
+
+/* The program with calls inlined, without functions, and with the end and step of each `for` around a grid barrier
+ * made of literals, lengths, sizes and immutable variables, so that evaluating them again gives what they were. */
+vyre_status vy_plan_canonical(const vyre_program *program, vyre_program **out, vyre_error *error);
+/* barriers, parents, marks (but HOST), declarations, live ranges and lists. */
+vyre_status vy_plan_liveness(vy_split_plan *plan, vyre_error *error);
+/* varies_*. */
+vyre_status vy_plan_uniform(vy_split_plan *plan, vyre_error *error);
+/* is_host_driven, host_slots, marks HOST. */
+vyre_status vy_plan_slice(vy_split_plan *plan, vyre_error *error);
+/* Homes, counts, hidden params. */
+vyre_status vy_plan_spill_slots(vy_split_plan *plan, vyre_error *error);
+
+/* The segment that starts behind grid barrier `start`, or with the program if VY_NONE. */
+vyre_status vy_segment_make(const vy_split *split, uint32_t start, vyre_program **out, vyre_error *error);
+
+#endif

@@ -1,0 +1,107 @@
+/* Every claim that ranges make about a program, put into it as a check that traps. */
+#ifndef VY_TESTS_ANALYSIS_RANGE_CHECKS_H
+#define VY_TESTS_ANALYSIS_RANGE_CHECKS_H
+
+#include "support/test.h"
+
+#include "analysis/range.h"
+#include "ir/validate/check.h"
+#include "opt/pass_manager.h"
+#include "opt/rewriter.h"
+
+enum { FALSE_CLAIM = 0xbad };
+
+typedef struct checking {
+    const vy_ranges *ranges;
+    uint32_t *first_expr;
+    uint64_t accesses, values;
+} checking;
+
+static inline void trap_if(vy_rewrite *rw, uint32_t condition) {
+    vy_stmt trap = vy_draft_blank(VY_STMT_TRAP);
+    vy_draft_if(&rw->draft, condition);
+    trap.a = vy_draft_literal(&rw->draft, VYRE_TYPE_U32, FALSE_CLAIM);
+    vy_draft_stmt(&rw->draft, &trap, NULL, 0, NULL, NULL);
+    vy_draft_end(&rw->draft);
+}
+
+static inline uint32_t value_before(vy_rewrite *rw, uint32_t expr) {
+    return vy_rewrite_let(rw, vy_rewrite_read_below(rw, expr));
+}
+
+/* A negative index becomes a large one. */
+static inline void check_access(vy_rewrite *rw, uint32_t index, uint32_t memory) {
+    checking *c = rw->user;
+    vy_draft *d = &rw->draft;
+    uint32_t variable = value_before(rw, index);
+    uint32_t i = vy_draft_op(d, VYRE_OP_CAST, VYRE_TYPE_U64, vy_draft_variable(d, variable), VY_NONE, VY_NONE);
+    uint32_t n = vy_draft_op(d, VYRE_OP_CAST, VYRE_TYPE_U64, vy_draft_len(d, rw->memories[memory]), VY_NONE, VY_NONE);
+    trap_if(rw, vy_draft_op(d, VYRE_OP_GE, VYRE_TYPE_BOOL, i, n, VY_NONE));
+    c->accesses++;
+}
+
+static inline void check_value(vy_rewrite *rw, uint32_t expr, vy_range range) {
+    checking *c = rw->user;
+    vy_draft *d = &rw->draft;
+    vyre_type type = (vyre_type)rw->from->exprs.items[expr].type;
+    uint32_t variable = value_before(rw, expr), v = vy_draft_variable(d, variable);
+    uint32_t low = vy_draft_op(d, VYRE_OP_LT, VYRE_TYPE_BOOL, v, vy_draft_literal(d, type, range.low), VY_NONE);
+    v = vy_draft_variable(d, variable);
+    uint32_t high = vy_draft_op(d, VYRE_OP_GT, VYRE_TYPE_BOOL, v, vy_draft_literal(d, type, range.high), VY_NONE);
+    trap_if(rw, vy_draft_op(d, VYRE_OP_LOR, VYRE_TYPE_BOOL, low, high, VY_NONE));
+    c->values++;
+}
+
+/* Whether a range says more than the type. */
+static inline int says_something(vyre_type type, vy_range range) {
+    uint64_t mask = vy_type_layouts[type].mask;
+    if (!(vy_type_layouts[type].classes & VYRE_CLASS_INTEGER))
+        return 0;
+    if (vy_type_layouts[type].classes == VYRE_CLASS_UNSIGNED)
+        return range.low != 0 || range.high != mask;
+    return (range.low & mask) != mask / 2 + 1 || (range.high & mask) != mask / 2;
+}
+
+static inline int check_stmt(vy_rewrite *rw, uint32_t index) {
+    checking *c = rw->user;
+    const vyre_program *p = rw->from;
+    const vy_stmt *s = &p->stmts.items[index];
+    uint32_t end = vy_stmt_exprs_end(p, s, c->first_expr[index]);
+    if (s->kind == VY_STMT_WHILE)
+        return 0;
+    for (uint32_t i = c->first_expr[index]; i < end; i++) {
+        const vy_expr *e = &p->exprs.items[i];
+        vy_range range = vy_range_of(c->ranges, i);
+        if (e->kind == VY_EXPR_LOAD && vy_load_is_inside(c->ranges, i))
+            check_access(rw, e->b, e->a);
+        if (e->kind != VY_EXPR_LITERAL && says_something((vyre_type)e->type, range))
+            check_value(rw, i, range);
+    }
+    if ((s->kind == VY_STMT_STORE || s->kind == VY_STMT_ATOMIC) && vy_stmt_is_inside(c->ranges, index))
+        check_access(rw, s->a, s->memory);
+    rw->changes++;
+    return 0;
+}
+
+static inline vyre_program *with_checks(vyre_program *program, checking *c) {
+    static const vy_rewriter hooks = {.stmt = check_stmt};
+    vyre_program *out;
+    vyre_error error;
+    vy_ranges *ranges;
+    uint64_t changes;
+    uint32_t expr = 0;
+    c->first_expr = malloc((program->stmts.count + 1u) * sizeof *c->first_expr);
+    for (uint32_t i = 0; i < program->stmts.count; i++) {
+        c->first_expr[i] = expr;
+        expr = vy_stmt_exprs_end(program, &program->stmts.items[i], expr);
+    }
+    assert_int_equal(vy_ranges_make(program, &ranges, &error), VYRE_OK);
+    c->ranges = ranges;
+    if (vy_rewrite_run(program, &hooks, c, NULL, &out, &changes, &error) != VYRE_OK)
+        fail_msg("%s", error.message);
+    vy_ranges_free(ranges);
+    free(c->first_expr);
+    return out;
+}
+
+#endif
