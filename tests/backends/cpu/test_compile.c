@@ -125,7 +125,7 @@ static void what_the_cache_has_needs_no_compiler(void **state) {
     vyre_pipeline *pipeline;
     vyre_error error;
     assert_non_null(mkdtemp(folder));
-    setenv("VYRE_CACHE_DIR", folder, 1);
+    assert_int_equal(vyre_cache_set_folder(folder, &error), VYRE_OK); /* the variable has been read */
     rig_open(&r);
     assert_int_equal(vyre_compile(r.backend, r.program, NULL, &pipeline, &error), VYRE_OK);
     assert_true(vyre_pipeline_is_native(pipeline));
@@ -143,7 +143,7 @@ static void what_the_cache_has_needs_no_compiler(void **state) {
     unsetenv("VYRE_COMPILER");
     vyre_backend_release(narrow);
     rig_close(&r);
-    setenv("VYRE_CACHE_DIR", "", 1);
+    assert_int_equal(vyre_cache_set_folder(NULL, &error), VYRE_OK);
     snprintf(line, sizeof line, "rm -rf '%s'", folder);
     assert_int_equal(system(line), 0);
 }
