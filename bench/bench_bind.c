@@ -61,13 +61,13 @@ static vyre_status by_hand(bench *b, vyre_error *error) {
 
 static void share(void *user, unsigned worker) {
     bench *b = user;
-    size_t part = ELEMENTS / vy_cores(), first = worker * part;
-    saxpy_range(2.0f, b->x + first, b->y + first, worker + 1 == vy_cores() ? ELEMENTS - first : part);
+    size_t part = ELEMENTS / vy_cpu_count(), first = worker * part;
+    saxpy_range(2.0f, b->x + first, b->y + first, worker + 1 == vy_cpu_count() ? ELEMENTS - first : part);
 }
 
 static vyre_status by_hand_on_all(bench *b, vyre_error *error) {
     (void)error;
-    vy_parallel(vy_cores(), share, b);
+    vy_parallel(vy_cpu_count(), share, b);
     return VYRE_OK;
 }
 

@@ -245,7 +245,7 @@ int main(int count, char **arguments) {
     }
     locked = copy_snapshot();
     atomic_store(&word, (uint64_t)(uintptr_t)copy_snapshot());
-    const unsigned cores = vy_cores() < MAX_THREADS ? vy_cores() : MAX_THREADS, sets[] = {1, 2, cores};
+    const unsigned cores = vy_cpu_count() < MAX_THREADS ? vy_cpu_count() : MAX_THREADS, sets[] = {1, 2, cores};
     const unsigned set_count = cores > 2 ? 3 : 2;
     printf(json ? "{\"unit\": \"nanoseconds per guard, lookup and release\", \"ops\": %d, \"cores\": %u, \"rows\": [\n"
                 : "%d ops, %u cores; ns per guard, lookup and release\n",

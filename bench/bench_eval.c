@@ -43,7 +43,7 @@ static void fill(const struct bench_row *row) {
     for (int operand = 0; operand < 3; operand++)
         for (int lane = 0; lane < LANES; lane++) {
             state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-            operands[operand][lane] = vy_value_clean(row->operand, state >> 32 | state << 32);
+            operands[operand][lane] = vy_value_canonicalize(row->operand, state >> 32 | state << 32);
         }
     if (row->op == VYRE_OP_SELECT)
         for (int lane = 0; lane < LANES; lane++)

@@ -118,7 +118,7 @@ static result run_kernel(const kernel *k, const vyre_oracle *oracle, const vyre_
 }
 
 static void bench_kernel(const kernel *k, int json) {
-    unsigned cores = vy_cores();
+    unsigned cores = vy_cpu_count();
     vyre_module *module = parse(k->text);
     vyre_oracle *oracle;
     vyre_error error;

@@ -76,7 +76,7 @@ static void give(vy_ranges *r, const vy_stmt *s) {
         below = vy_bounds_of(r, s->a);
     if (s->kind == VY_STMT_LET) {
         r->lengths[s->variable] = vy_length_in(r, s->a);
-        r->values[s->variable] = vy_expr_is_fixed(r->program, s->a) ? s->a : VY_NONE;
+        r->values[s->variable] = vy_expr_is_invariant(r->program, s->a) ? s->a : VY_NONE;
         r->given[s->variable] = (vy_given){learned, r->effort ? VY_RANGE_EFFORT - r->effort : VY_RANGE_EFFORT + 1u};
     }
     if (below.count)

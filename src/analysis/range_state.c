@@ -8,7 +8,7 @@ typedef vy_interval interval;
 
 /* ---- before the first statement ---- */
 
-/* A dispatch has at most 2^32 - 1 invocations along a dimension (ir/launch.c). */
+/* A dispatch has at most 2^32 - 1 invocations along a dimension (ir/dispatch_resolve.c). */
 static interval range_builtin(const vyre_program *p, uint32_t builtin, uint32_t axis) {
     const uint32_t *size = p->workgroup;
     wide most_groups = size[axis] ? UINT32_MAX / size[axis] : UINT32_MAX;

@@ -146,7 +146,7 @@ static uint8_t varies(const vy_uniform *u, const vy_expr *e) {
         return operand_varies(u, e->a) | operand_varies(u, e->b) | operand_varies(u, e->c);
     case VY_EXPR_LITERAL:
     case VY_EXPR_LEN:
-    case VY_EXPR_MISALIGNMENT:
+    case VY_EXPR_ALIGN_OFFSET:
     case VY_EXPR_KIND_COUNT:
         break;
     }
@@ -284,7 +284,7 @@ static int prepare(vy_uniform *u) {
 
 static vyre_status make(const vyre_program *program, int polls_agree, vy_uniform **out, vyre_error *error) {
     *out = NULL;
-    if (program->facts & VY_FACT_CALL)
+    if (program->facts & VY_PROGRAM_HAS_CALL)
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "inline the program first (vyre_program_inline)",
                        "uniformity is asked of a program that calls its own functions");
     vy_uniform *u = vy_allocate_zero(sizeof *u);

@@ -19,7 +19,7 @@ static inline int64_t vy_clock_wall(void) {
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* The same time as what pthread_cond_timedwait() takes (vy_cond_start_monotonic() in base/thread.h). */
+/* The same time as what pthread_cond_timedwait() takes (vy_cond_init_monotonic() in base/thread.h). */
 static inline struct timespec vy_clock_timespec(uint64_t ns) {
     return (struct timespec){.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
 }

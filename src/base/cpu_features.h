@@ -33,7 +33,7 @@
 VY_CPU_FEATURE_LIST(X)
 #undef X
 
-enum { VY_CPU_WIDTH_LEAST = 4, VY_CPU_WIDTH_MAX = 64 };
+enum { VY_CPU_WIDTH_MIN = 4, VY_CPU_WIDTH_MAX = 64 };
 
 /* X(name, added): the ISA levels of the x86-64 psABI, as far as compiled code uses them. A level has its own features and those of the levels before it.
  * On x86-64 the backend never uses a set of features that is not one of these, so that tests of every level cover every set. */

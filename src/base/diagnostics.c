@@ -54,7 +54,7 @@ static const vyre_diagnostic *find_shared(const vyre_diagnostics *list, const ch
     return NULL;
 }
 
-static int fill_place(vyre_diagnostics *list, vyre_diagnostic *finding, const vy_source *source, vy_position at) {
+static int fill_location(vyre_diagnostics *list, vyre_diagnostic *finding, const vy_source *source, vy_position at) {
     const char *file = vy_source_name(source);
     size_t length;
     const char *text = vy_source_line(source, at.line, &length);
@@ -87,7 +87,7 @@ static char *copy_formatted(vy_arena *arena, const char *format, va_list argumen
 }
 
 /* Counts the finding and says whether there is room for it. */
-static int admit(vyre_diagnostics *list, vyre_severity severity) {
+static int count_and_check_capacity(vyre_diagnostics *list, vyre_severity severity) {
     if (severity == VYRE_SEVERITY_NOTE)
         return !list->skip_notes && list->findings.count < FINDINGS_KEPT;
     if (severity == VYRE_SEVERITY_ERROR)
@@ -126,7 +126,7 @@ void vy_diagnostic_add(vyre_diagnostics *list, const vy_source *source, const ch
                        vy_position at, const char *fix, const char *format, ...) {
     if (!list)
         return;
-    if (!admit(list, severity)) {
+    if (!count_and_check_capacity(list, severity)) {
         update_ends(list);
         return;
     }
@@ -139,7 +139,7 @@ void vy_diagnostic_add(vyre_diagnostics *list, const vy_source *source, const ch
     code = code ? code : "";
     finding.fix = vy_arena_copy(&list->arena, fix, strlen(fix));
     finding.code = vy_arena_copy(&list->arena, code, strlen(code));
-    int complete = finding.message && finding.fix && finding.code && fill_place(list, &finding, source, at);
+    int complete = finding.message && finding.fix && finding.code && fill_location(list, &finding, source, at);
     vyre_diagnostic *slot = complete ? VY_PUSH(&list->findings) : NULL;
     if (!slot) {
         list->lost++;

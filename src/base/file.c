@@ -146,9 +146,9 @@ vyre_status vy_file_read_plain(const char *path, size_t limit, vyre_bytes *out, 
 /* ---- files below a folder ---- */
 
 /* Whether the walk may look at `name`: a component on the way to the folder, or below it. */
-static int is_on_way(const vy_path_walk *walk, const char *folder) {
+static int is_within_folder(const vy_path_walk *walk, const char *folder) {
     char next[2 * PATH_MAX];
-    size_t length = (size_t)snprintf(next, sizeof next, "%s/%s", walk->here, walk->name), base = strlen(folder);
+    size_t length = (size_t)snprintf(next, sizeof next, "%s/%s", walk->current_path, walk->name), base = strlen(folder);
     size_t common = length < base ? length : base;
     const char *longer = length < base ? folder : next;
     return strcmp(walk->name, "..") == 0 ||
@@ -162,12 +162,12 @@ static int open_beneath(vy_path_walk *walk, const char *folder, const char *name
     if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, name) >= sizeof path)
         return ENAMETOOLONG;
     number = vy_path_walk_begin(walk, path);
-    while (!number && walk->parent < 0 && vy_path_walk_take(walk)) {
-        number = is_on_way(walk, folder) ? vy_path_walk_open(walk, &opened) : EXDEV;
+    while (!number && walk->parent < 0 && vy_path_walk_next(walk)) {
+        number = is_within_folder(walk, folder) ? vy_path_walk_open(walk, &opened) : EXDEV;
         if (!number)
             number = vy_path_walk_enter(walk, opened);
     }
-    if (!number && strlen(walk->here) <= strlen(folder))
+    if (!number && strlen(walk->current_path) <= strlen(folder))
         number = EXDEV;
     return number ? number : vy_path_walk_read(walk, file);
 }
@@ -181,7 +181,7 @@ vyre_status vy_file_read_beneath(const char *folder, const char *name, const cha
     if (!realpath(folder, real))
         return fail_io(error, "find the folder of", shown, errno);
     int number = open_beneath(&walk, strcmp(real, "/") == 0 ? "" : real, name, &file);
-    int is_plain = S_ISREG(walk.facts.st_mode);
+    int is_plain = S_ISREG(walk.metadata.st_mode);
     vy_path_walk_end(&walk);
     if (number == EXDEV)
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "put the file itself into the folder",
@@ -258,7 +258,7 @@ static vyre_status replace(const char *path, mode_t mode, int is_trial, const vo
     return status;
 }
 
-static vyre_status write_or_try(const char *path, int is_trial, const void *data, size_t size, vyre_error *error) {
+static vyre_status write_file(const char *path, int is_trial, const void *data, size_t size, vyre_error *error) {
     struct stat about;
     if (stat(path, &about) != 0)
         return replace(path, 0, is_trial, data, size, error);
@@ -276,9 +276,9 @@ static vyre_status write_or_try(const char *path, int is_trial, const void *data
 vyre_status vy_file_write(const char *path, const void *data, size_t size, vyre_error *error) {
     if (strcmp(path, "-") == 0)
         return write_all(STDOUT_FILENO, "standard output", data, size, error);
-    return write_or_try(path, 0, data, size, error);
+    return write_file(path, 0, data, size, error);
 }
 
 vyre_status vy_file_check_write(const char *path, vyre_error *error) {
-    return strcmp(path, "-") == 0 ? VYRE_OK : write_or_try(path, 1, NULL, 0, error);
+    return strcmp(path, "-") == 0 ? VYRE_OK : write_file(path, 1, NULL, 0, error);
 }

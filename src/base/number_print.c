@@ -7,7 +7,7 @@
 #include "base/bignum.h"
 #include "base/text.h"
 
-#define MOST_DIGITS 17 /* of an f64 */
+#define MAX_DIGITS 17 /* of an f64 */
 
 typedef struct state {
     vy_big r, s, high, low;
@@ -81,7 +81,7 @@ static int round_up(state *x, unsigned digit) {
 /* The digits; the first may round up to ten, which raises the point. Later ones cannot: the digit before would have
  * ended it. */
 static int generate(state *x, char *digits, int *point) {
-    for (int count = 0; count < MOST_DIGITS;) {
+    for (int count = 0; count < MAX_DIGITS;) {
         unsigned digit = next_digit(x);
         int order = vy_big_compare(&x->r, &x->low);
         int down = x->even ? order <= 0 : order < 0;
@@ -96,11 +96,11 @@ static int generate(state *x, char *digits, int *point) {
         if (down || up)
             return count;
     }
-    return MOST_DIGITS;
+    return MAX_DIGITS;
 }
 
 /* 0.d1d2d3… × 10^point in the notation people expect: plain from 1e-5 to below 1e16, else with an exponent. */
-static void lay_out(const char *digits, int count, int point, char *buffer) {
+static void format_digits(const char *digits, int count, int point, char *buffer) {
     char *out = buffer;
     if (point > 16 || point < -4) {
         *out++ = digits[0];
@@ -155,7 +155,7 @@ void vy_number_from_bits(uint64_t bits, unsigned exponent_bits, unsigned fractio
     /* The neighbour below a power of two is half as far, unless it is in the same binade or subnormal. */
     start(&x, significand, exponent, field > 1 && fraction == 0);
     int point = scale(&x, significand, exponent);
-    char digits[MOST_DIGITS];
+    char digits[MAX_DIGITS];
     int count = generate(&x, digits, &point);
-    lay_out(digits, count, point, buffer);
+    format_digits(digits, count, point, buffer);
 }

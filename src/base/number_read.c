@@ -99,21 +99,21 @@ static scaled divide(vy_big *a, vy_big *b) {
     return result;
 }
 
-/* Significant digits, gathered nine at a time. */
-typedef struct gathered {
+/* Significant digits, digit_accumulator nine at a time. */
+typedef struct digit_accumulator {
     vy_big value;
     uint32_t chunk, chunk_scale;
     int count;
     int sticky;
-} gathered;
+} digit_accumulator;
 
-static void flush(gathered *digits) {
+static void flush(digit_accumulator *digits) {
     vy_big_multiply_add(&digits->value, digits->chunk_scale, digits->chunk);
     digits->chunk = 0;
     digits->chunk_scale = 1;
 }
 
-static void gather(gathered *digits, int digit) {
+static void append_digit(digit_accumulator *digits, int digit) {
     digits->chunk = digits->chunk * 10 + (uint32_t)digit;
     digits->chunk_scale *= 10;
     digits->count++;
@@ -122,7 +122,7 @@ static void gather(gathered *digits, int digit) {
 }
 
 static int read_decimal(reader text, unsigned exponent_bits, unsigned fraction_bits, uint64_t *bits) {
-    gathered digits = {.chunk_scale = 1};
+    digit_accumulator digits = {.chunk_scale = 1};
     int64_t power = 0, exponent = 0;
     int seen = 0, fraction = 0;
     for (; text.at < text.end; text.at++) {
@@ -139,7 +139,7 @@ static int read_decimal(reader text, unsigned exponent_bits, unsigned fraction_b
         if (digits.count == 0 && digit == 0)
             continue;
         if (digits.count < DIGITS_KEPT) {
-            gather(&digits, digit);
+            append_digit(&digits, digit);
         } else {
             digits.sticky |= digit != 0;
             power++;
@@ -156,7 +156,7 @@ static int read_decimal(reader text, unsigned exponent_bits, unsigned fraction_b
         return 0;
     power += exponent;
     if (digits.sticky) {
-        gather(&digits, 1);
+        append_digit(&digits, 1);
         power--;
     }
     flush(&digits);

@@ -46,7 +46,7 @@ const char *vyre_status_doc(vyre_status status) {
 }
 
 /* After a text of `length` bytes was cut to fit size bytes: ends it in "..." without leaving half a UTF-8 character. */
-static void mark_cut(char *buffer, size_t size, size_t length) {
+static void mark_truncated(char *buffer, size_t size, size_t length) {
     if (length < size || size < 4)
         return;
     size_t end = size - 4;
@@ -60,14 +60,14 @@ static void format_text(char *buffer, size_t size, const char *format, va_list a
     if (length < 0)
         snprintf(buffer, size, "%s", format);
     else
-        mark_cut(buffer, size, (size_t)length);
+        mark_truncated(buffer, size, (size_t)length);
 }
 
 static void copy_text(char *buffer, size_t size, const char *text) {
     size_t length = strlen(text);
     memmove(buffer, text, length < size ? length : size - 1);
     buffer[length < size ? length : size - 1] = 0;
-    mark_cut(buffer, size, length);
+    mark_truncated(buffer, size, length);
 }
 
 vyre_status vy_fail(vyre_error *error, vyre_status code, const char *fix, const char *format, ...) {
@@ -86,10 +86,10 @@ vyre_status vy_fail(vyre_error *error, vyre_status code, const char *fix, const 
 }
 
 void vy_fail_parts_at(vyre_error *error, const char *code, const char *file, uint32_t line, uint32_t column) {
-    char place[32] = "";
+    char location[32] = "";
     if (line)
-        snprintf(place, sizeof place, "%" PRIu32 ":%" PRIu32, line, column);
-    (void)vy_fail_parts(error, code, file, place);
+        snprintf(location, sizeof location, "%" PRIu32 ":%" PRIu32, line, column);
+    (void)vy_fail_parts(error, code, file, location);
 }
 
 vyre_status vy_fail_memory(vyre_error *error, const char *what) {
@@ -136,9 +136,9 @@ size_t vyre_error_format(const vyre_error *error, char *buffer, size_t size) {
     static const vyre_error none = VYRE_ERROR_INIT;
     if (!error)
         error = &none;
-    int placed = error->where[0] != 0;
+    int has_location = error->where[0] != 0;
     int length = snprintf(buffer, buffer ? size : 0, "%s: %s%s%s%s\nFix: %s\n", vyre_status_name(error->code),
-                          error->message, placed ? " (" : "", error->where, placed ? ")" : "",
+                          error->message, has_location ? " (" : "", error->where, has_location ? ")" : "",
                           error->fix[0] ? error->fix : vyre_status_fix(error->code));
     return length < 0 ? 0 : (size_t)length;
 }

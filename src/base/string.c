@@ -93,7 +93,7 @@ void vy_string_free(vy_string *string) {
     *string = (vy_string){0};
 }
 
-vyre_status vy_string_take(vy_string *string, vyre_bytes *out, vyre_error *error) {
+vyre_status vy_string_to_bytes(vy_string *string, vyre_bytes *out, vyre_error *error) {
     if (string->failed) {
         vy_string_free(string);
         out->size = 0;

@@ -27,23 +27,23 @@ void vy_string_json(vy_string *string, const char *text);
 void vy_string_free(vy_string *string);
 /* Hands the contents over as bytes (replacing what out held) and resets the string; NO_MEMORY if an append had failed.
  * Unless they are empty, a NUL follows the bytes. */
-vyre_status vy_string_take(vy_string *string, vyre_bytes *out, vyre_error *error);
+vyre_status vy_string_to_bytes(vy_string *string, vyre_bytes *out, vyre_error *error);
 
 /* Text by hand, for who writes thousands of short pieces: room is asked for once, then each piece is put at a place, without a NUL, and gives the place
  * behind it. */
 
 /* Where `size` more bytes and a NUL have room; NULL when memory is out. */
 char *vy_string_grow(vy_string *string, size_t size);
-static inline char *vy_string_room(vy_string *string, size_t size) {
+static inline char *vy_string_reserve(vy_string *string, size_t size) {
     int is_there = size < string->capacity - string->length && !string->failed;
     return is_there ? string->text + string->length : vy_string_grow(string, size);
 }
 /* What was put there, up to `end`, is part of the string. */
-static inline void vy_string_wrote(vy_string *string, char *end) {
+static inline void vy_string_commit(vy_string *string, char *end) {
     string->length = (size_t)(end - string->text);
     *end = 0;
 }
-static inline char *vy_put_text(char *at, const char *text) {
+static inline char *vy_write_text(char *at, const char *text) {
     if (__builtin_constant_p(strlen(text))) { /* a few stores */
         memcpy(at, text, strlen(text));
         return at + strlen(text);
@@ -53,11 +53,11 @@ static inline char *vy_put_text(char *at, const char *text) {
     return at;
 }
 /* How long a text is whose bytes are those of a word, the first lowest, and zeros behind it; not of an empty one. */
-static inline unsigned vy_text_length(uint64_t word) {
+static inline unsigned vy_packed_length(uint64_t word) {
     return ((unsigned)__builtin_clzll(word) ^ 63) / 8 + 1; /* the place of the highest bit is in the last byte */
 }
 /* A text of 1 to 8 bytes as such a word; of a literal, a constant. */
-static inline uint64_t vy_word_of(const char *text) {
+static inline uint64_t vy_pack_text(const char *text) {
     uint64_t word = 0;
     if (__builtin_constant_p(strlen(text)))
         memcpy(&word, text, strlen(text));
@@ -67,52 +67,57 @@ static inline uint64_t vy_word_of(const char *text) {
     return word;
 }
 /* Writes eight bytes. Hosts are little-endian (ir/eval.h). */
-static inline char *vy_put_word(char *at, uint64_t word) {
+static inline char *vy_write_packed(char *at, uint64_t word) {
     memcpy(at, &word, sizeof word);
-    return at + vy_text_length(word);
+    return at + vy_packed_length(word);
 }
-extern const char vy_digit_pairs[];            /* of every number below 100 */
-char *vy_put_large(char *at, uint64_t number); /* 100 and more */
+extern const char vy_digit_pairs[];                      /* of every number below 100 */
+char *vy_write_decimal_large(char *at, uint64_t number); /* 100 and more */
 /* 20 bytes at most; 2 or 4 are written at least. */
-static inline char *vy_put_decimal(char *at, uint64_t number) {
+static inline char *vy_write_decimal(char *at, uint64_t number) {
     unsigned zeros = number < 10; /* before the last digit */
     if (number >= 100)
-        return vy_put_large(at, number);
+        return vy_write_decimal_large(at, number);
     memcpy(at, vy_digit_pairs + 2 * number + zeros, 2);
     return at + 2 - zeros;
 }
 /* By a format of %s, %d, %u, %c and %% alone; NULL if there is anything else in it, or no room for that and a number before `end`. */
-char *vy_put_format(char *at, const char *end, const char *format, va_list arguments) VY_PRINTF(3, 0);
+char *vy_write_format(char *at, const char *end, const char *format, va_list arguments) VY_PRINTF(3, 0);
 /* At least so many digits, 16 at most. */
-char *vy_put_hex(char *at, uint64_t number, unsigned digits);
-char *vy_put_hex_capital(char *at, uint64_t number, unsigned digits);
+char *vy_write_hex(char *at, uint64_t number, unsigned digits);
+char *vy_write_hex_upper(char *at, uint64_t number, unsigned digits);
 
 /* Digits of base 10 or 16 and nothing else, no sign and no prefix, → the number. 0: it is none; -1: it is over `most`; *out is unset then. */
-int vy_digits_read(const char *text, size_t length, unsigned base, uint64_t most, uint64_t *out);
+int vy_parse_digits(const char *text, size_t length, unsigned base, uint64_t most, uint64_t *out);
 
 /* Names: a pool of distinct NUL-terminated strings; a name is its offset in the pool, 0 is "". Equal strings have equal
  * names. */
-typedef uint32_t vy_name;
-#define VY_NAME_FAILED UINT32_MAX
-typedef struct vy_name_slot {
-    vy_name name;  /* empty = UINT32_MAX */
-    uint32_t hash; /* of its text: a larger table is filled without a look at the pool */
-} vy_name_slot;
-typedef struct vy_names {
+typedef uint32_t vy_symbol;
+#define VY_SYMBOL_INVALID UINT32_MAX
+typedef struct vy_intern_slot {
+    vy_symbol name; /* empty = UINT32_MAX */
+    uint32_t hash;  /* of its text: a larger table is filled without a look at the pool */
+} vy_intern_slot;
+typedef struct vy_intern_pool {
     char *pool;
     uint32_t size, capacity;
-    vy_name_slot *slots; /* open addressing */
+    vy_intern_slot *slots; /* open addressing */
     uint32_t slot_count, used;
-} vy_names;
+} vy_intern_pool;
 /* A text ends at its first NUL or at `length`. */
-vy_name vy_names_add(vy_names *names, const char *text, size_t length);        /* VY_NAME_FAILED when memory is out */
-vy_name vy_names_add_numbered(vy_names *names, char letter, uint32_t number);  /* the same of a text as v123 */
-vy_name vy_names_find(const vy_names *names, const char *text, size_t length); /* VY_NAME_FAILED if absent */
-int vy_names_reserve(vy_names *names, const vy_names *like); /* room for as many; 0 when memory is out */
-int vy_names_reserve_more(vy_names *names, uint32_t count, uint32_t length); /* so many more, of that length */
-int vy_names_copy(vy_names *to,
-                  const vy_names *from); /* to an empty pool, with the same offsets; 0 when memory is out */
-void vy_names_free(vy_names *names);
+vy_symbol vy_intern_pool_add(vy_intern_pool *names, const char *text,
+                             size_t length); /* VY_SYMBOL_INVALID when memory is out */
+vy_symbol vy_intern_pool_add_numbered(vy_intern_pool *names, char letter,
+                                      uint32_t number); /* the same of a text as v123 */
+vy_symbol vy_intern_pool_find(const vy_intern_pool *names, const char *text,
+                              size_t length); /* VY_SYMBOL_INVALID if absent */
+int vy_intern_pool_reserve(vy_intern_pool *names,
+                           const vy_intern_pool *like); /* room for as many; 0 when memory is out */
+int vy_intern_pool_reserve_more(vy_intern_pool *names, uint32_t count,
+                                uint32_t length); /* so many more, of that length */
+int vy_intern_pool_copy(vy_intern_pool *to,
+                        const vy_intern_pool *from); /* to an empty pool, with the same offsets; 0 when memory is out */
+void vy_intern_pool_free(vy_intern_pool *names);
 
 /* The candidate nearest to `given` in edit distance, if near enough to be a plausible typo; else NULL. Feed candidates
  * one by one. */

@@ -6,12 +6,12 @@
 #include <signal.h>
 #include <time.h>
 
-_Thread_local uint64_t vy_thread_own;
+_Thread_local uint64_t vy_thread_number_cached;
 
-uint64_t vy_thread_count(void) {
+uint64_t vy_thread_number_assign(void) {
     static _Atomic uint64_t next; /* never comes round */
-    vy_thread_own = atomic_fetch_add_explicit(&next, 1, memory_order_relaxed) + 1;
-    return vy_thread_own - 1;
+    vy_thread_number_cached = atomic_fetch_add_explicit(&next, 1, memory_order_relaxed) + 1;
+    return vy_thread_number_cached - 1;
 }
 
 typedef struct work {
@@ -35,7 +35,7 @@ int vy_thread_start(pthread_t *thread, void *(*body)(void *user), void *user) {
     return result == 0;
 }
 
-void vy_cond_start_monotonic(pthread_cond_t *cond) {
+void vy_cond_init_monotonic(pthread_cond_t *cond) {
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);

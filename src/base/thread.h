@@ -8,16 +8,16 @@
 #include <stdatomic.h>
 
 /* Cores this process may run on (affinity mask, cgroup quota), at least 1. */
-unsigned vy_cores(void);
+unsigned vy_cpu_count(void);
 /* The part of it that control groups allow, UINT32_MAX for no limit, from a file such as /proc/self/cgroup and the
  * folder where the hierarchies are mounted. */
-unsigned vy_cgroup_cores(const char *membership, const char *mount);
+unsigned vy_cgroup_cpu_count(const char *membership, const char *mount);
 
 /* The number of the calling thread: they are counted from 0 on as they first ask, and no number is given twice. */
-extern _Thread_local uint64_t vy_thread_own; /* the number + 1; 0: it has not asked yet */
-uint64_t vy_thread_count(void);              /* by way of the next only */
+extern _Thread_local uint64_t vy_thread_number_cached; /* the number + 1; 0: it has not asked yet */
+uint64_t vy_thread_number_assign(void);                /* by way of the next only */
 static inline uint64_t vy_thread_number(void) {
-    return __builtin_expect(vy_thread_own != 0, 1) ? vy_thread_own - 1 : vy_thread_count();
+    return __builtin_expect(vy_thread_number_cached != 0, 1) ? vy_thread_number_cached - 1 : vy_thread_number_assign();
 }
 
 /* Starts a thread that takes no signals: the application's handlers run on the application's threads. 0: it cannot be started, and errno says
@@ -45,13 +45,13 @@ static inline void vy_cancellation_restore(const vy_cancellation *before) {
     if (before->type != PTHREAD_CANCEL_DEFERRED)
         (void)pthread_setcanceltype(before->type, NULL);
 }
-#define VY_HOLD_CANCELLATION()                                                                                         \
+#define VY_SCOPED_CANCELLATION_DISABLE()                                                                               \
     const vy_cancellation cancellation_before __attribute__((cleanup(vy_cancellation_restore), unused)) =              \
         vy_cancellation_disable()
 
 /* Makes a condition whose timed waits are by the clock of base/clock.h: setting the time of day neither ends nor prolongs
  * them. End it with pthread_cond_destroy(). */
-void vy_cond_start_monotonic(pthread_cond_t *cond);
+void vy_cond_init_monotonic(pthread_cond_t *cond);
 
 /* Runs body(user, worker) for worker = 0 … workers-1, worker 0 on the calling thread, and returns when all are done. If
  * threads cannot be started, fewer run: bodies take work from a shared counter, so all work is done in any case. */

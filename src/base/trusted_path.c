@@ -25,8 +25,8 @@ typedef struct check {
 
 /* ---- refusals ---- */
 
-static const char *here(const check *check) {
-    return check->walk.here[0] ? check->walk.here : "/";
+static const char *current_path(const check *check) {
+    return check->walk.current_path[0] ? check->walk.current_path : "/";
 }
 
 static vyre_status fail_system(const check *check, int number) {
@@ -44,27 +44,27 @@ static vyre_status refuse(const check *check, const char *fix, const char *why) 
 
 /* The component in a sentence: "it" if it is the path itself. */
 static const char *component(const check *check, char text[MESSAGE]) {
-    const char *kind = S_ISDIR(check->walk.facts.st_mode)   ? "the folder "
-                       : S_ISLNK(check->walk.facts.st_mode) ? "the link "
-                                                            : "";
-    snprintf(text, MESSAGE, "%s`%.*s`", kind, SHOWN_PATH, here(check));
-    return strcmp(here(check), check->path) == 0 ? "it" : text;
+    const char *kind = S_ISDIR(check->walk.metadata.st_mode)   ? "the folder "
+                       : S_ISLNK(check->walk.metadata.st_mode) ? "the link "
+                                                               : "";
+    snprintf(text, MESSAGE, "%s`%.*s`", kind, SHOWN_PATH, current_path(check));
+    return strcmp(current_path(check), check->path) == 0 ? "it" : text;
 }
 
 static vyre_status refuse_owner(const check *check) {
     char text[MESSAGE], why[MESSAGE];
     snprintf(why, sizeof why, "%s belongs to user %lu (this process is user %lu)", component(check, text),
-             (unsigned long)check->walk.facts.st_uid, (unsigned long)geteuid());
+             (unsigned long)check->walk.metadata.st_uid, (unsigned long)geteuid());
     return refuse(check, check->elsewhere, why);
 }
 
 static vyre_status refuse_mode(const check *check) {
     char text[MESSAGE], why[MESSAGE];
     snprintf(why, sizeof why, "others may write to %s (mode %03o, owner %lu)", component(check, text),
-             (unsigned)check->walk.facts.st_mode & 07777, (unsigned long)check->walk.facts.st_uid);
+             (unsigned)check->walk.metadata.st_mode & 07777, (unsigned long)check->walk.metadata.st_uid);
     return refuse(check,
-                  strlen(here(check)) <= FIX_PATH
-                      ? VY_FIX("check what is in it, then run `chmod go-w '%s'`", here(check))
+                  strlen(current_path(check)) <= FIX_PATH
+                      ? VY_FIX("check what is in it, then run `chmod go-w '%s'`", current_path(check))
                       : "check what is in it, then take that right away with `chmod go-w`",
                   why);
 }
@@ -72,7 +72,7 @@ static vyre_status refuse_mode(const check *check) {
 static vyre_status refuse_creation(const check *check) {
     char text[MESSAGE], why[MESSAGE];
     snprintf(why, sizeof why, "it does not exist, and %s belongs to user %lu (this process is user %lu)",
-             component(check, text), (unsigned long)check->walk.facts.st_uid, (unsigned long)geteuid());
+             component(check, text), (unsigned long)check->walk.metadata.st_uid, (unsigned long)geteuid());
     return refuse(check, check->elsewhere, why);
 }
 
@@ -86,13 +86,13 @@ static vyre_status refuse_kind(const check *check) {
 /* ---- the rule ---- */
 
 static vyre_status check_owner(const check *check) {
-    return check->walk.facts.st_uid == geteuid() || check->walk.facts.st_uid == 0 ? VYRE_OK : refuse_owner(check);
+    return check->walk.metadata.st_uid == geteuid() || check->walk.metadata.st_uid == 0 ? VYRE_OK : refuse_owner(check);
 }
 
 /* The sticky bit protects entries, not the folder's contents as a whole: it does not count for the last component. */
 static vyre_status check_mode(const check *check, int is_last) {
-    int is_shared = (check->walk.facts.st_mode & (S_IWGRP | S_IWOTH)) != 0;
-    int is_sticky = S_ISDIR(check->walk.facts.st_mode) && (check->walk.facts.st_mode & S_ISVTX);
+    int is_shared = (check->walk.metadata.st_mode & (S_IWGRP | S_IWOTH)) != 0;
+    int is_sticky = S_ISDIR(check->walk.metadata.st_mode) && (check->walk.metadata.st_mode & S_ISVTX);
     return is_shared && (is_last || !is_sticky) ? refuse_mode(check) : VYRE_OK;
 }
 
@@ -103,13 +103,13 @@ static vyre_status check_component(const check *check) {
     vyre_status status = check_owner(check);
     if (status != VYRE_OK)
         return status;
-    if (S_ISDIR(walk->facts.st_mode))
+    if (S_ISDIR(walk->metadata.st_mode))
         return check_mode(check, check->is_folder && is_last);
     if (check->is_folder)
-        return is_last || !S_ISLNK(walk->facts.st_mode) ? refuse_kind(check) : VYRE_OK;
-    return !is_last || S_ISLNK(walk->facts.st_mode) ? VYRE_OK
-           : S_ISREG(walk->facts.st_mode)           ? check_mode(check, 1)
-                                                    : refuse_kind(check);
+        return is_last || !S_ISLNK(walk->metadata.st_mode) ? refuse_kind(check) : VYRE_OK;
+    return !is_last || S_ISLNK(walk->metadata.st_mode) ? VYRE_OK
+           : S_ISREG(walk->metadata.st_mode)           ? check_mode(check, 1)
+                                                       : refuse_kind(check);
 }
 
 /* Opens the component that was taken. With `create`, a folder that is missing is made first, but not in a folder of
@@ -118,14 +118,14 @@ static vyre_status open_component(check *check, int *opened) {
     vy_path_walk *walk = &check->walk;
     int number = vy_path_walk_open(walk, opened);
     if (number == ENOENT && check->create) {
-        if (walk->facts.st_uid != geteuid() && !(walk->facts.st_mode & S_ISVTX))
+        if (walk->metadata.st_uid != geteuid() && !(walk->metadata.st_mode & S_ISVTX))
             return refuse_creation(check);
         number = mkdirat(walk->at, walk->name, 0700) != 0 && errno != EEXIST ? errno : vy_path_walk_open(walk, opened);
     }
     return number ? fail_system(check, number) : VYRE_OK;
 }
 
-static vyre_status step(check *check) {
+static vyre_status check_next_component(check *check) {
     int opened;
     vyre_status status = open_component(check, &opened);
     if (status != VYRE_OK)
@@ -144,8 +144,8 @@ static vyre_status step(check *check) {
 static vyre_status go(check *check, int *out) {
     int number = vy_path_walk_begin(&check->walk, check->path);
     vyre_status status = number ? fail_system(check, number) : check_component(check);
-    while (status == VYRE_OK && check->walk.parent < 0 && vy_path_walk_take(&check->walk))
-        status = step(check);
+    while (status == VYRE_OK && check->walk.parent < 0 && vy_path_walk_next(&check->walk))
+        status = check_next_component(check);
     if (status == VYRE_OK && check->is_folder != (check->walk.parent < 0))
         status = refuse_kind(check);
     number = status == VYRE_OK && out ? vy_path_walk_read(&check->walk, out) : 0;
@@ -162,10 +162,10 @@ static vyre_status run(check *check, int *out) {
     return status;
 }
 
-static const char move[] = "put it where it and every folder above it belong to you or to root";
+static const char relocate_fix[] = "put it where it and every folder above it belong to you or to root";
 
 vyre_status vy_trusted_path_check(const char *path, const char *what, vyre_error *error) {
-    check check = {.path = path, .what = what, .elsewhere = move, .error = error};
+    check check = {.path = path, .what = what, .elsewhere = relocate_fix, .error = error};
     return run(&check, NULL);
 }
 
@@ -175,7 +175,7 @@ vyre_status vy_trusted_library_check(const char *name, const char *what, vyre_er
 }
 
 vyre_status vy_trusted_file_open(const char *path, const char *what, int *file, vyre_error *error) {
-    check check = {.path = path, .what = what, .elsewhere = move, .error = error};
+    check check = {.path = path, .what = what, .elsewhere = relocate_fix, .error = error};
     *file = -1;
     return run(&check, file);
 }

@@ -100,7 +100,7 @@ static void note(vy_folders *folders, const vyre_error *error) {
         folders->first = *error;
 }
 
-void vy_folders_report(vy_folders *folders, const char *shown, vy_code code, const vyre_error *error,
+void vy_folders_report(vy_folders *folders, const char *shown, vy_diag_code code, const vyre_error *error,
                        vyre_diagnostics *list) {
     vy_source *source = vy_source_new(shown, "", 0);
     vy_report report = {.source = source, .list = list};

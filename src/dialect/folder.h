@@ -4,7 +4,7 @@
 
 #include "base/memory.h"
 #include "dialect/load.h"
-#include "ir/codes.h"
+#include "ir/diagnostic_codes.h"
 
 #include <limits.h>
 
@@ -78,7 +78,7 @@ int vy_entry_input_path(const vy_entry *entry, uint32_t index, char path[PATH_MA
 int vy_entry_resolve(const vy_entry *entry, const char *path, char real[PATH_MAX]);
 
 /* Something is wrong with a manifest, but not at a place in its text. */
-void vy_folders_report(vy_folders *folders, const char *shown, vy_code code, const vyre_error *error,
+void vy_folders_report(vy_folders *folders, const char *shown, vy_diag_code code, const vyre_error *error,
                        vyre_diagnostics *list);
 
 /* Looks into every folder and reads what is new or different, but for what is held. What is wrong with a manifest is in the list and in `first`, not in the status. *changed counts entries that

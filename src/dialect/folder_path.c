@@ -124,8 +124,8 @@ void vy_folders_warn_missing(const vy_folders *folders, vyre_diagnostics *list) 
         if (is_there && S_ISDIR(about.st_mode))
             continue;
         vy_source *source = vy_source_new("VYRE_DIALECT_PATH", "", 0);
-        vy_diagnostic_add(list, source, vy_code_name(VY_D126), VYRE_SEVERITY_WARNING, (vy_position){0},
-                          vy_code_fix(VY_D126),
+        vy_diagnostic_add(list, source, vy_diag_code_name(VY_D126), VYRE_SEVERITY_WARNING, (vy_position){0},
+                          vy_diag_code_fix(VY_D126),
                           is_there ? "`%.200s` is not a folder" : "folder `%.200s` does not exist", root->shown);
         vy_source_release(source);
     }

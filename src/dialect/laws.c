@@ -66,7 +66,7 @@ static vyre_status run(trial *t, uint64_t first, uint64_t count, uint32_t show, 
 
 static void tuple_at(const trial *t, uint64_t index, uint64_t tuple[VY_LAW_LIMIT_OPERANDS]) {
     for (uint32_t k = 0; k < t->question->operand_count; k++)
-        tuple[k] = vy_value_clean(t->question->operands[k].type, vy_law_tuples_at(t->tuples, k, index));
+        tuple[k] = vy_value_canonicalize(t->question->operands[k].type, vy_law_tuples_at(t->tuples, k, index));
 }
 
 /* ---- what goes wrong ---- */
@@ -282,7 +282,7 @@ vyre_status vy_law_check(vyre_dialects_guard guard, const vyre_op_definition *op
 }
 
 vyre_status vyre_dialects_check_laws(vyre_dialects_guard guard, vyre_op_id id, vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     const vyre_op_definition *op = vyre_dialects_lookup(guard, id);
     vyre_status status = VYRE_OK;
     if (!op)

@@ -30,10 +30,10 @@ static void visit(reach *r, const char *id, size_t length) {
 }
 
 static void visit_calls(reach *r, const vyre_program *body) {
-    for (uint32_t i = 0; body && (body->facts & VY_FACT_OP_CALL) && i < body->stmts.count; i++) {
+    for (uint32_t i = 0; body && (body->facts & VY_PROGRAM_HAS_OP_CALL) && i < body->stmts.count; i++) {
         const vy_stmt *s = &body->stmts.items[i];
         if (s->kind == VY_STMT_CALL && s->callee == VY_NONE) {
-            const char *name = vy_name_text(body, s->name);
+            const char *name = vy_symbol_name(body, s->name);
             visit(r, name, vy_call_id_length(name));
         }
     }

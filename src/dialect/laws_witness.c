@@ -31,7 +31,7 @@ static uint64_t successor(vyre_type type, uint64_t bits) {
 }
 
 static void add(edges *e, uint64_t bits) {
-    bits = vy_value_clean(e->type, bits);
+    bits = vy_value_canonicalize(e->type, bits);
     for (uint32_t i = 0; i < e->values.count; i++)
         if (e->values.items[i] == bits)
             return;
@@ -180,12 +180,12 @@ static uint64_t next_random(uint64_t *state) {
 static uint64_t random_value(vyre_type type, uint64_t *state) {
     uint64_t bits = next_random(state), choice = next_random(state);
     if (choice % 2 == 0)
-        return vy_value_clean(type, bits);
+        return vy_value_canonicalize(type, bits);
     if (vyre_type_class(type) == VYRE_CLASS_FLOAT)
         return make_float(type, (int)(choice / 2 % 9) - 4, bits, (int)(choice / 32 % 2));
     bits = vy_type_layouts[type].mask & bits;
     bits >>= choice / 2 % vy_type_layouts[type].bits;
-    return vy_value_clean(type, choice / 1024 % 2 ? bits : 0 - bits);
+    return vy_value_canonicalize(type, choice / 1024 % 2 ? bits : 0 - bits);
 }
 
 /* Operand k of a row: an edge value, a random one, or one near the operand before it. */
@@ -195,9 +195,9 @@ static uint64_t row_value(const edges *e, const uint64_t *before, int is_ordered
         return successor(e->type, *before);
     uint64_t edge = e->values.items[next_random(state) % e->values.count];
     if (before && choice / 2 % 8 == 0) /* equal, opposite, or an edge away */
-        return vy_value_clean(e->type, choice / 16 % 3 == 0   ? *before
-                                       : choice / 16 % 3 == 1 ? 0 - *before
-                                                              : edge - *before);
+        return vy_value_canonicalize(e->type, choice / 16 % 3 == 0   ? *before
+                                              : choice / 16 % 3 == 1 ? 0 - *before
+                                                                     : edge - *before);
     if (choice / 2 % 8 < 3)
         return edge;
     return random_value(e->type, state);
@@ -274,7 +274,7 @@ static int rows(const vy_law_question *q, const edges *lists, vy_law_tuples *set
             const int is_same = k && q->operands[k].type == q->operands[k - 1].type;
             const uint64_t *before = is_same ? &set->columns[k - 1].values[i] : NULL;
             set->columns[k].values[i] = !all_pairs ? row_value(&lists[k], before, is_ordered, &state)
-                                        : k == 0   ? vy_value_clean(q->operands[0].type, i)
+                                        : k == 0   ? vy_value_canonicalize(q->operands[0].type, i)
                                                    : successor(q->operands[0].type, *before);
         }
     return 1;

@@ -30,7 +30,8 @@ typedef struct batch {
 /* ---- what goes wrong ---- */
 
 /* Reports at a place of a manifest. */
-static void found(batch *batch, const vy_manifest *manifest, vy_code code, vy_position at, const vyre_error *error) {
+static void found(batch *batch, const vy_manifest *manifest, vy_diag_code code, vy_position at,
+                  const vyre_error *error) {
     if (batch->status == VYRE_OK) {
         batch->status = error->code;
         batch->first = *error;
@@ -195,7 +196,7 @@ static vyre_status check_body(batch *batch, vyre_dialects_guard candidate, vy_lo
     const vy_manifest_op *op = &item->next->ops[index];
     vyre_program *body = op->definition.body;
     vyre_error why;
-    if (!body || !(body->facts & VY_FACT_OP_CALL) || !is_first_with_body(item->next, index))
+    if (!body || !(body->facts & VY_PROGRAM_HAS_OP_CALL) || !is_first_with_body(item->next, index))
         return VYRE_OK;
     vyre_status status = try_body(body, candidate, &why);
     if (status == VYRE_OK || status == VYRE_NO_MEMORY)
@@ -258,7 +259,7 @@ static size_t refuse_called(batch *batch, const vyre_program *body, int is_serio
     size_t count = 0;
     for (uint32_t i = 0; i < body->stmts.count; i++)
         if (body->stmts.items[i].kind == VY_STMT_CALL && body->stmts.items[i].callee == VY_NONE)
-            count += refuse_changes(batch, vy_name_text(body, body->stmts.items[i].name), is_serious);
+            count += refuse_changes(batch, vy_symbol_name(body, body->stmts.items[i].name), is_serious);
     return count;
 }
 
@@ -266,7 +267,7 @@ static vyre_status check_kept_body(batch *batch, vyre_dialects_guard candidate, 
                                    const vy_manifest_op *op) {
     vyre_program *body = op->definition.body;
     vyre_error why;
-    if (!body || !(body->facts & VY_FACT_OP_CALL) || !refuse_called(batch, body, 0))
+    if (!body || !(body->facts & VY_PROGRAM_HAS_OP_CALL) || !refuse_called(batch, body, 0))
         return VYRE_OK;
     vyre_status status = try_body(body, candidate, &why);
     if (status == VYRE_OK || status == VYRE_NO_MEMORY)

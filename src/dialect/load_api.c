@@ -28,7 +28,7 @@ static vyre_status install(vy_folders *folders, vyre_diagnostics *list, vyre_err
 }
 
 vyre_status vyre_dialects_load_file(const char *path, vyre_diagnostics *list, vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     VY_REQUIRE(error, path);
     vy_folders folders = {0};
     size_t changed;
@@ -48,7 +48,7 @@ static vyre_status load_folders(vy_folders *folders, vyre_diagnostics *list, vyr
 }
 
 vyre_status vyre_dialects_load_folder(const char *path, vyre_diagnostics *list, vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     VY_REQUIRE(error, path);
     vy_folders folders = {0};
     struct stat about;
@@ -65,7 +65,7 @@ vyre_status vyre_dialects_load_folder(const char *path, vyre_diagnostics *list, 
 }
 
 vyre_status vyre_dialects_load_path(vyre_diagnostics *list, vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     vy_folders folders = {0};
     vyre_status status = vy_folders_add_path(&folders, error);
     vy_folders_warn_missing(&folders, list);
@@ -85,7 +85,7 @@ static vyre_status refuse_file(void *user, const char *name, vyre_bytes *out, vy
 
 vyre_status vyre_dialects_load_text(const char *owner, const char *text, size_t size, vyre_diagnostics *list,
                                     vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     VY_REQUIRE(error, owner);
     VY_REQUIRE_ARRAY(error, text, size);
     vy_manifest *manifest;
@@ -111,7 +111,7 @@ static int provides(const char *owner) {
 }
 
 vyre_status vyre_dialects_unload(const char *owner, vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     VY_REQUIRE(error, owner);
     char *path = NULL;
     if (!*owner)

@@ -180,7 +180,7 @@ static void report(const origin *o, vy_position at, const char *message) {
         vyre_diagnostics *found = vyre_diagnostics_new();
         vyre_error error = VYRE_ERROR_INIT;
         vy_fail(&error, VYRE_INVALID_PROGRAM, fix, "%s", message);
-        vy_diagnostic_add(found, own, vy_code_name(VY_D112), VYRE_SEVERITY_ERROR, at, fix, "%s", message);
+        vy_diagnostic_add(found, own, vy_diag_code_name(VY_D112), VYRE_SEVERITY_ERROR, at, fix, "%s", message);
         vy_manifest_take_over(reader, o->string, found, &error);
         vyre_diagnostics_free(found);
         return;
@@ -196,12 +196,12 @@ static vyre_op_operand operand_of(const vyre_program *library, const vy_param *p
                                                                [VY_SPACE_PRIVATE] = VYRE_OPERAND_PRIVATE};
     if (!param->is_memory) {
         const vy_variable *variable = &library->variables.items[param->index];
-        return (vyre_op_operand){vy_name_text(library, variable->name), VYRE_OPERAND_VALUE, variable->type,
+        return (vyre_op_operand){vy_symbol_name(library, variable->name), VYRE_OPERAND_VALUE, variable->type,
                                  VYRE_ACCESS_READ};
     }
     const vy_memory *memory = &library->memories.items[param->index];
     int is_buffer = memory->space == VY_SPACE_BUFFER;
-    return (vyre_op_operand){vy_name_text(library, memory->name), kinds[memory->space], memory->type,
+    return (vyre_op_operand){vy_symbol_name(library, memory->name), kinds[memory->space], memory->type,
                              is_buffer ? memory->access : VYRE_ACCESS_READ};
 }
 
@@ -270,12 +270,12 @@ static const vy_function *find_function(const origin *o) {
     const char *wanted = o->work->op->definition.function;
     const vyre_program *library = o->library;
     for (uint32_t i = 0; library && i < library->functions.count; i++)
-        if (strcmp(vy_name_text(library, library->functions.items[i].name), wanted) == 0)
+        if (strcmp(vy_symbol_name(library, library->functions.items[i].name), wanted) == 0)
             return &library->functions.items[i];
     vy_suggestion near;
     vy_suggestion_start(&near, wanted, strlen(wanted));
     for (uint32_t i = 0; library && i < library->functions.count; i++)
-        vy_suggestion_offer(&near, vy_name_text(library, library->functions.items[i].name));
+        vy_suggestion_offer(&near, vy_symbol_name(library, library->functions.items[i].name));
     const char *best = vy_suggestion_get(&near);
     const vy_toml_value *named = vy_manifest_get(o->work->table, "function", VY_MANIFEST_STRING);
     if (!named)

@@ -282,7 +282,7 @@ vyre_status vy_op_check(const vyre_op_definition *op, const char *owner, vyre_er
 static const vy_function *find_function(const vyre_program *program, const char *name) {
     for (uint32_t i = 0; i < program->functions.count; i++) {
         const vy_function *function = &program->functions.items[i];
-        if (!vy_is_entry(program, function) && strcmp(vy_name_text(program, function->name), name) == 0)
+        if (!vy_is_entry(program, function) && strcmp(vy_symbol_name(program, function->name), name) == 0)
             return function;
     }
     return NULL;

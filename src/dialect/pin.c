@@ -5,11 +5,11 @@
 #include "ir/model.h"
 
 typedef struct dialect_pin {
-    vy_pin base;
+    vy_keepalive base;
     vyre_dialects_guard guard;
 } dialect_pin;
 
-static void release(vy_pin *base) {
+static void release(vy_keepalive *base) {
     dialect_pin *pin = (dialect_pin *)base;
     vyre_dialects_release(&pin->guard);
     vy_release(pin, sizeof *pin);
@@ -22,10 +22,11 @@ vyre_status vy_pin_dialects(vyre_program *program, vyre_dialects_guard guard, vy
     atomic_init(&pin->base.references, 1);
     pin->base.release = release;
     pin->guard = vyre_dialects_hold(guard);
-    program->pin = &pin->base;
+    program->keepalive = &pin->base;
     return VYRE_OK;
 }
 
 vyre_dialects_guard vyre_program_dialects(const vyre_program *program) {
-    return program && program->pin ? ((const dialect_pin *)program->pin)->guard : (vyre_dialects_guard){NULL, NULL};
+    return program && program->keepalive ? ((const dialect_pin *)program->keepalive)->guard
+                                         : (vyre_dialects_guard){NULL, NULL};
 }

@@ -192,7 +192,7 @@ vyre_status vy_dialects_install(vyre_dialect_builder *builder, int *moved, vy_di
 }
 
 vyre_status vyre_dialects_install(vyre_dialect_builder *builder, vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     int moved;
     vy_dialects_swap swap = {0};
     vyre_error own;
@@ -204,7 +204,7 @@ vyre_status vyre_dialects_install(vyre_dialect_builder *builder, vyre_error *err
 }
 
 vyre_status vyre_dialects_update(vyre_dialects_change *change, void *user, vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     VY_REQUIRE(error, change);
     int moved;
     vy_dialects_swap swap = {0};

@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "dialect/opdef.h"
 #include "dialect/pin.h"
-#include "ir/draft.h"
+#include "ir/irbuilder.h"
 #include "ir/text/attributes.h"
 #include "ir/text/lexer.h"
 #include "vyre/dialect.h"
@@ -23,7 +23,7 @@ typedef struct piece {
     uint32_t function;
     const vyre_op_definition *op; /* whose body it is, or belongs to; NULL: of the program itself */
     vy_position at;               /* of imported code: the first call that wants it */
-    vy_name name;                 /* in the draft */
+    vy_symbol name;               /* in the draft */
 } piece;
 
 typedef struct linker {
@@ -31,7 +31,7 @@ typedef struct linker {
     vyre_dialects_guard guard;
     VY_VECTOR(piece)
     pieces; /* in the order of the result's functions; the program's own first, then the entry's place is last */
-    vy_draft draft;
+    vy_irb draft;
     unsigned last_number;                /* that was given to a function whose name was taken */
     uint32_t *map_variable, *map_memory; /* of the function being copied */
     VY_VECTOR(vy_arg) args;
@@ -76,7 +76,7 @@ static const char *kind_name(const vyre_op_operand *operand) {
 
 static uint32_t find_function(const vyre_program *body, const char *name) {
     for (uint32_t i = 0; i < vyre_program_function_count(body); i++)
-        if (strcmp(vy_name_text(body, body->functions.items[i].name), name) == 0)
+        if (strcmp(vy_symbol_name(body, body->functions.items[i].name), name) == 0)
             return i;
     return VY_NONE;
 }
@@ -150,7 +150,7 @@ static vyre_status attribute_bits(linker *l, const piece *p, uint32_t stmt, cons
 
 static vyre_status check_attributes(linker *l, const piece *p, uint32_t stmt, const vyre_op_definition *op) {
     vy_attribute given[VY_ATTRIBUTES_LIMIT];
-    const char *name = vy_name_text(p->from, p->from->stmts.items[stmt].name);
+    const char *name = vy_symbol_name(p->from, p->from->stmts.items[stmt].name);
     size_t count = vy_call_attributes(name, given);
     uint64_t bits;
     for (size_t i = 0; i < count && count != SIZE_MAX; i++) {
@@ -198,7 +198,7 @@ static vyre_status add_piece(linker *l, const piece *new) {
 }
 
 static vyre_status collect_op(linker *l, const piece *p, uint32_t stmt) {
-    const char *name = vy_name_text(p->from, p->from->stmts.items[stmt].name);
+    const char *name = vy_symbol_name(p->from, p->from->stmts.items[stmt].name);
     size_t length = vy_call_id_length(name);
     const vyre_op_definition *op = vyre_dialects_find(l->guard, name, length);
     if (!op)
@@ -253,18 +253,18 @@ static int is_body(const piece *p) {
     return p->op && p->op->body == p->from && find_function(p->from, p->op->function) == p->function;
 }
 
-static vy_name copy_name(linker *l, const vyre_program *from, vy_name name) {
-    const char *text = vy_name_text(from, name);
-    return vy_draft_name(&l->draft, text, strlen(text));
+static vy_symbol copy_name(linker *l, const vyre_program *from, vy_symbol name) {
+    const char *text = vy_symbol_name(from, name);
+    return vy_irb_intern(&l->draft, text, strlen(text));
 }
 
 /* The program's own functions keep their names. A body is called after its op, what it calls after the op and itself, with a number if
  * somebody has that name. */
 static void name_piece(linker *l, uint32_t index) {
     piece *p = &l->pieces.items[index];
-    vy_name own = p->from->functions.items[p->function].name;
+    vy_symbol own = p->from->functions.items[p->function].name;
     char text[2 * VY_LIMIT_NAME + 16], tried[VY_LIMIT_NAME + 1], suffix[16] = "";
-    const char *last = vy_name_text(p->from, own);
+    const char *last = vy_symbol_name(p->from, own);
     last += vy_op_id_last(last, strlen(last));
     if (!p->op) {
         p->name = copy_name(l, p->from, own);
@@ -276,31 +276,31 @@ static void name_piece(linker *l, uint32_t index) {
         while (text[length - 1] == '.' || text[length - 1] == ':') /* cut behind a separator it would be no name */
             length--;
         snprintf(tried, sizeof tried, "%.*s%s", (int)length, text, suffix);
-        if (vy_names_find(&l->draft.program->names, tried, strlen(tried)) == VY_NAME_FAILED)
+        if (vy_intern_pool_find(&l->draft.program->names, tried, strlen(tried)) == VY_SYMBOL_INVALID)
             break;
         snprintf(suffix, sizeof suffix, "_%u", ++l->last_number);
     }
-    p->name = vy_draft_name(&l->draft, tried, strlen(tried));
+    p->name = vy_irb_intern(&l->draft, tried, strlen(tried));
 }
 
 /* ---- copying a function ---- */
 
 static void copy_scalar(linker *l, const vyre_program *from, uint32_t variable) {
     const vy_variable *v = &from->variables.items[variable];
-    l->map_variable[variable] = vy_draft_scalar_param(&l->draft, copy_name(l, from, v->name), (vyre_type)v->type);
+    l->map_variable[variable] = vy_irb_scalar_param(&l->draft, copy_name(l, from, v->name), (vyre_type)v->type);
 }
 
 static void copy_memory(linker *l, const vyre_program *from, uint32_t memory, int is_array) {
     const vy_memory *m = &from->memories.items[memory];
-    vy_name name = copy_name(l, from, m->name);
+    vy_symbol name = copy_name(l, from, m->name);
     l->map_memory[memory] = is_array
-                                ? vy_draft_array(&l->draft, name, (vy_space)m->space, (vyre_type)m->type, m->elements)
-                                : vy_draft_memory_param(&l->draft, name, (vy_space)m->space, (vyre_type)m->type,
-                                                        (vyre_access)m->access, m->size);
+                                ? vy_irb_array(&l->draft, name, (vy_space)m->space, (vyre_type)m->type, m->elements)
+                                : vy_irb_memory_param(&l->draft, name, (vy_space)m->space, (vyre_type)m->type,
+                                                      (vyre_access)m->access, m->size);
 }
 
 static void copy_entry_head(linker *l, const vyre_program *from, const vy_function *entry) {
-    vy_draft_copy_entry(&l->draft, from);
+    vy_irb_clone_entry(&l->draft, from);
     for (uint32_t i = 0; i < from->param_count; i++)
         copy_scalar(l, from, entry->first_variable + i);
     for (uint32_t i = 0; i < entry->memory_count; i++)
@@ -310,7 +310,7 @@ static void copy_entry_head(linker *l, const vyre_program *from, const vy_functi
 static void copy_function_head(linker *l, const piece *p, const vy_function *f) {
     const vyre_program *from = p->from;
     uint32_t memories = 0;
-    vy_draft_begin_function(&l->draft, p->name);
+    vy_irb_begin_function(&l->draft, p->name);
     for (uint32_t i = 0; i < f->param_count; i++) {
         const vy_param *param = &from->params.items[f->first_param + i];
         memories += param->is_memory;
@@ -321,14 +321,14 @@ static void copy_function_head(linker *l, const piece *p, const vy_function *f) 
     }
     for (uint32_t i = 0; i < f->result_count; i++) {
         const vy_result *result = &from->results.items[f->first_result + i];
-        vy_draft_result(&l->draft, copy_name(l, from, result->name), (vyre_type)result->type);
+        vy_irb_result(&l->draft, copy_name(l, from, result->name), (vyre_type)result->type);
     }
     for (uint32_t i = memories; i < f->memory_count; i++)
         copy_memory(l, from, f->first_memory + i, 1);
 }
 
 static uint32_t copy_expr(linker *l, const vyre_program *from, uint32_t root) {
-    return vy_draft_copy_expr(&l->draft, from, root, l->map_variable, l->map_memory);
+    return vy_irb_clone_expr(&l->draft, from, root, l->map_variable, l->map_memory);
 }
 
 static void push_arg(linker *l, vy_arg arg) {
@@ -341,13 +341,13 @@ static void push_arg(linker *l, vy_arg arg) {
 /* The attributes of a call, as literals behind its arguments, if the body takes them; they were checked when the op was collected. */
 static void push_attributes(linker *l, const piece *p, uint32_t stmt, const vyre_op_definition *op) {
     vy_attribute given[VY_ATTRIBUTES_LIMIT];
-    size_t count = vy_call_attributes(vy_name_text(p->from, p->from->stmts.items[stmt].name), given);
+    size_t count = vy_call_attributes(vy_symbol_name(p->from, p->from->stmts.items[stmt].name), given);
     const vy_function *body = &op->body->functions.items[find_function(op->body, op->function)];
     uint32_t taken = body->param_count == op->input_count ? 0 : op->attribute_count;
     for (uint32_t k = 0; k < taken; k++) {
         uint64_t bits = 0;
         attribute_bits(l, p, stmt, op, &op->attributes[k], given, count, &bits);
-        push_arg(l, (vy_arg){0, vy_draft_literal(&l->draft, op->attributes[k].type, bits)});
+        push_arg(l, (vy_arg){0, vy_irb_literal(&l->draft, op->attributes[k].type, bits)});
     }
 }
 
@@ -355,7 +355,7 @@ static uint32_t callee_of(linker *l, const piece *p, const vy_stmt *s, const vyr
     *op = NULL;
     if (s->callee != VY_NONE)
         return place_of(l, find_piece(l, p->from, s->callee));
-    const char *name = vy_name_text(p->from, s->name);
+    const char *name = vy_symbol_name(p->from, s->name);
     *op = vyre_dialects_find(l->guard, name, vy_call_id_length(name));
     return place_of(l, find_piece(l, (*op)->body, find_function((*op)->body, (*op)->function)));
 }
@@ -364,7 +364,7 @@ static void copy_stmt(linker *l, const piece *p, const vyre_program *from, uint3
     const vy_stmt *s = &from->stmts.items[index];
     const vyre_op_definition *op = NULL;
     vy_stmt copy = *s;
-    vy_name names[VY_LIMIT_RESULTS];
+    vy_symbol names[VY_LIMIT_RESULTS];
     vyre_type types[VY_LIMIT_RESULTS];
     l->draft.position = p->op ? p->at : vy_stmt_position(from, index);
     copy.a = copy_expr(l, from, s->a);
@@ -392,7 +392,7 @@ static void copy_stmt(linker *l, const piece *p, const vyre_program *from, uint3
     l->draft.position = p->op ? p->at : vy_stmt_position(from, index);
     if (l->draft.failed)
         return;
-    uint32_t made = vy_draft_stmt(&l->draft, &copy, l->args.items, l->args.count, names, types);
+    uint32_t made = vy_irb_stmt(&l->draft, &copy, l->args.items, l->args.count, names, types);
     for (uint32_t i = 0; i < s->result_count && made != VY_NONE; i++)
         l->map_variable[s->variable + i] = l->draft.program->stmts.items[made].variable + i;
 }
@@ -406,10 +406,10 @@ static void copy_block(linker *l, const piece *p, const vyre_program *from, uint
             continue;
         copy_block(l, p, from, i + 1, s->middle);
         if (s->middle != s->end) {
-            vy_draft_else(&l->draft);
+            vy_irb_else(&l->draft);
             copy_block(l, p, from, s->middle, s->end);
         }
-        vy_draft_end(&l->draft);
+        vy_irb_end_block(&l->draft);
     }
 }
 
@@ -435,7 +435,7 @@ static void copy_piece(linker *l, uint32_t index) {
         else
             copy_function_head(l, p, f);
         copy_block(l, p, from, f->first_stmt, f->end_stmt);
-        vy_draft_end_function(&l->draft);
+        vy_irb_end_function(&l->draft);
     } else {
         l->draft.failed = 1;
     }
@@ -446,7 +446,7 @@ static void copy_piece(linker *l, uint32_t index) {
 /* Adds the errors of the result. Its warnings were reported when the program and the bodies were read. */
 static vyre_status finish(linker *l, vyre_diagnostics *diagnostics, vyre_program **out) {
     vyre_diagnostics *found = diagnostics ? vyre_diagnostics_new() : NULL;
-    vyre_status status = vy_draft_finish(&l->draft, l->program->source, found, out, l->error);
+    vyre_status status = vy_irb_finish(&l->draft, l->program->source, found, out, l->error);
     const vyre_diagnostic *finding;
     for (size_t i = 0; found && (finding = vyre_diagnostics_get(found, i)); i++)
         if (finding->severity == VYRE_SEVERITY_ERROR)
@@ -459,7 +459,7 @@ static vyre_status finish(linker *l, vyre_diagnostics *diagnostics, vyre_program
 
 static vyre_status build(linker *l, vyre_diagnostics *diagnostics, vyre_program **out) {
     const vyre_program *p = l->program;
-    vyre_status status = vy_draft_start(&l->draft, vy_name_text(p, p->name), l->error);
+    vyre_status status = vy_irb_start(&l->draft, vy_symbol_name(p, p->name), l->error);
     if (status != VYRE_OK)
         return status;
     l->draft.program->kind = p->kind;
@@ -484,7 +484,7 @@ vyre_status vyre_program_resolve(vyre_program *program, vyre_dialects_guard guar
     VY_REQUIRE(error, program);
     vyre_error own;
     linker l = {.program = program, .guard = guard, .last_number = 1, .error = error ? error : &own};
-    if (!(program->facts & VY_FACT_OP_CALL)) {
+    if (!(program->facts & VY_PROGRAM_HAS_OP_CALL)) {
         *out = vyre_program_retain(program);
         return VYRE_OK;
     }
@@ -498,7 +498,7 @@ vyre_status vyre_program_resolve(vyre_program *program, vyre_dialects_guard guar
             *out = NULL;
         }
     }
-    vy_draft_discard(&l.draft);
+    vy_irb_discard(&l.draft);
     VY_VECTOR_FREE(&l.pieces);
     VY_VECTOR_FREE(&l.args);
     return status;
@@ -507,7 +507,7 @@ vyre_status vyre_program_resolve(vyre_program *program, vyre_dialects_guard guar
 vyre_status vy_program_resolve_newest(vyre_program *program, vyre_program **out, vyre_error *error) {
     vyre_dialects_guard guard = {NULL, NULL};
     *out = NULL;
-    vyre_status status = program->facts & VY_FACT_OP_CALL ? vyre_dialects_global(&guard, error) : VYRE_OK;
+    vyre_status status = program->facts & VY_PROGRAM_HAS_OP_CALL ? vyre_dialects_global(&guard, error) : VYRE_OK;
     if (status == VYRE_OK)
         status = vyre_program_resolve(program, guard, NULL, out, error);
     vyre_dialects_release(&guard);

@@ -65,7 +65,7 @@ static const char *shown(const vy_toml_parser *p, char *buffer) {
     return vy_fix_format(buffer, 16, "`%.*s`", (int)character(p), p->at);
 }
 
-static int fail_here(vy_toml_parser *p, vy_code code, const char *fix, const char *expected) {
+static int fail_here(vy_toml_parser *p, vy_diag_code code, const char *fix, const char *expected) {
     char buffer[16];
     vy_report_error(&p->report, code, vy_toml_position(p, p->at, p->at + character(p)), fix, "%s instead of %s",
                     shown(p, buffer), expected);

@@ -30,7 +30,7 @@ static size_t span_digits(const char *at, const char *end, unsigned base) {
     return (size_t)(at - start);
 }
 
-static int fail_number(vy_toml_parser *p, vy_code code, const char *text, size_t size, const char *fix,
+static int fail_number(vy_toml_parser *p, vy_diag_code code, const char *text, size_t size, const char *fix,
                        const char *what) {
     vy_report_error(&p->report, code, vy_toml_position(p, text, text + size), fix, "`%.*s` %s",
                     size > 64 ? 64 : (int)size, text, what);

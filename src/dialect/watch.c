@@ -184,7 +184,7 @@ static vyre_status look_first(vyre_dialects_watcher *watcher, vyre_error *error)
 }
 
 vyre_status vyre_dialects_rescan(vyre_dialects_watcher *watcher, vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     VY_REQUIRE(error, watcher);
     if (watcher->process != getpid())
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "make a watcher in the child itself",
@@ -294,7 +294,7 @@ static vyre_status set_up(vyre_dialects_watcher *watcher, const vyre_dialects_wa
 
 vyre_status vyre_dialects_watch(const vyre_dialects_watch_options *options, vyre_dialects_watcher **out,
                                 vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     VY_REQUIRE(error, out);
     *out = NULL;
     if (options && options->struct_size < offsetof(vyre_dialects_watch_options, quiet_milliseconds) + sizeof(uint32_t))
@@ -326,7 +326,7 @@ vyre_status vyre_dialects_watch(const vyre_dialects_watch_options *options, vyre
 }
 
 void vyre_dialects_watcher_stop(vyre_dialects_watcher *watcher) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     if (!watcher)
         return;
     if (watcher->process != getpid()) /* what the thread and the lock were doing nobody knows: it all stays */

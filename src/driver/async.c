@@ -14,7 +14,7 @@
 
 void vy_async_start(vy_async *async) {
     pthread_mutex_init(&async->lock, NULL);
-    vy_hoard_start(&async->hoard);
+    vy_buffer_recycler_init(&async->hoard);
 }
 
 void vy_async_end(vy_async *async) {
@@ -24,7 +24,7 @@ void vy_async_end(vy_async *async) {
         async->spare = p->next;
         vy_release(p, sizeof *p);
     }
-    vy_hoard_end(&async->hoard);
+    vy_buffer_recycler_destroy(&async->hoard);
     pthread_mutex_destroy(&async->lock);
 }
 
@@ -78,11 +78,11 @@ static void link_in(vy_async *async, vyre_pending *p) {
 
 /* Of the launch only what the program uses: the rest is large, and was never filled. */
 static void copy_dispatch(vy_dispatch *to, const vy_dispatch *from) {
-    const vy_launch *launch = &from->launch;
+    const vy_resolved_dispatch *launch = &from->launch;
     memcpy(to, from, offsetof(vy_dispatch, launch));
     memcpy(to->launch.params, launch->params, from->program->param_count * sizeof *launch->params);
     memcpy(to->launch.buffers, launch->buffers, from->program->buffer_count * sizeof *launch->buffers);
-    memcpy(to->launch.groups, launch->groups, sizeof *launch - offsetof(vy_launch, groups));
+    memcpy(to->launch.groups, launch->groups, sizeof *launch - offsetof(vy_resolved_dispatch, groups));
 }
 
 static vyre_pending *pending_new(const vy_dispatch *asked, vyre_pipeline *kept) {
@@ -98,7 +98,7 @@ static vyre_pending *pending_new(const vy_dispatch *asked, vyre_pipeline *kept) 
         snprintf(p->label, sizeof p->label, "%s", asked->config->label);
     atomic_init(&p->references, 1);
     pthread_mutex_init(&p->lock, NULL);
-    vy_cond_start_monotonic(&p->changed);
+    vy_cond_init_monotonic(&p->changed);
     vyre_program_retain(asked->program);
     vyre_backend_retain(asked->backend);
     return p;
@@ -311,7 +311,7 @@ static vyre_status start_program(vy_dispatch *asked, vyre_pending **out, vyre_er
 
 vyre_status vyre_backend_dispatch_async(vyre_backend *backend, vyre_program *program, const vyre_arguments *arguments,
                                         const vyre_dispatch_config *config, vyre_pending **out, vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     VY_REQUIRE(error, out);
     *out = NULL;
     VY_REQUIRE(error, backend);
@@ -325,7 +325,7 @@ vyre_status vyre_backend_dispatch_owned_async(vyre_backend *backend, vyre_progra
                                               size_t input_count, const vyre_arguments *arguments,
                                               const vyre_dispatch_config *config, vyre_pending **out,
                                               vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     VY_REQUIRE(error, out);
     *out = NULL;
     VY_REQUIRE(error, backend);

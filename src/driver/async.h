@@ -2,7 +2,7 @@
 #ifndef VY_DRIVER_ASYNC_H
 #define VY_DRIVER_ASYNC_H
 
-#include "base/hoard.h"
+#include "base/buffer_recycler.h"
 #include "driver/pool.h"
 #include "vyre/base.h"
 
@@ -18,7 +18,7 @@ typedef struct vy_async {
     vy_pool *pool;              /* made when it is first needed */
     struct vyre_pending *spare; /* handles that were freed, to be used again: they are large */
     unsigned spare_count;
-    vy_hoard hoard; /* of outputs: guards itself */
+    vy_buffer_recycler hoard; /* of outputs: guards itself */
 } vy_async;
 
 void vy_async_start(vy_async *async);

@@ -202,7 +202,7 @@ static vyre_status initialise(const vyre_backend_instance *instance, vyre_backen
     backend->owner = next_owner();
     vy_backend_take_capabilities(backend);
     pthread_mutex_init(&backend->lock, NULL);
-    vy_cond_start_monotonic(&backend->idle);
+    vy_cond_init_monotonic(&backend->idle);
     vy_prepared_start(&backend->prepared);
     pthread_mutex_init(&backend->programs_lock, NULL);
     backend->programs =
@@ -280,7 +280,7 @@ vyre_backend *vyre_backend_retain(vyre_backend *backend) {
 }
 
 void vyre_backend_release(vyre_backend *backend) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     vyre_error ignored;
     if (!backend || atomic_fetch_sub_explicit(&backend->references, 1, memory_order_acq_rel) != 1)
         return;
@@ -318,7 +318,7 @@ const char *vyre_backend_id(const vyre_backend *backend) {
 }
 
 const char *vyre_backend_version(vyre_backend *backend) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     if (!backend)
         return NULL;
     const char *version = backend->calls.version ? backend->calls.version(backend->self) : NULL;
@@ -326,7 +326,7 @@ const char *vyre_backend_version(vyre_backend *backend) {
 }
 
 const char *const *vyre_backend_supported_ops(vyre_backend *backend, size_t *count) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     const char *const *ops = NULL;
     size_t ignored;
     count = count ? count : &ignored;
@@ -378,7 +378,7 @@ static uint32_t clamp32(uint64_t value) {
 }
 
 void vyre_backend_profile(vyre_backend *backend, vyre_device_profile *profile) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     if (!profile)
         return;
     uint64_t has[VYRE_CAPABILITY_COUNT];

@@ -69,12 +69,12 @@ static inline uint64_t vy_backend_limit(const vyre_backend *backend, vyre_capabi
 const char *vy_backend_missing_op(const vyre_backend *backend, const vyre_program *program);
 
 /* Whether a dispatch needs stages here (stages.h), unless vy_call_meet finds that it fits, and whether its programs need a base (the grid is over the limit). */
-static inline int vy_stages_needed(const vyre_backend *backend, const vyre_program *program, const vy_launch *launch,
-                                   int *with_base) {
+static inline int vy_stages_needed(const vyre_backend *backend, const vyre_program *program,
+                                   const vy_resolved_dispatch *launch, int *with_base) {
     uint64_t most = vy_backend_limit(backend, VYRE_CAPABILITY_MAX_WORKGROUPS);
     *with_base = launch->groups[0] > most || launch->groups[1] > most || launch->groups[2] > most;
     return *with_base ||
-           ((program->facts & VY_FACT_GRID_BARRIER) && !vy_backend_limit(backend, VYRE_CAPABILITY_GRID_SYNC));
+           ((program->facts & VY_PROGRAM_HAS_GRID_BARRIER) && !vy_backend_limit(backend, VYRE_CAPABILITY_GRID_SYNC));
 }
 
 /* Makes a handle of what a registration constructs. */

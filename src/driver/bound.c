@@ -17,7 +17,7 @@ static const vy_memory *buffer_at(const vy_bound *b, size_t index) {
 
 /* For messages. */
 static const char *name_of(const vy_bound *b, const vy_memory *buffer) {
-    return vy_name_text(b->program, buffer->name);
+    return vy_symbol_name(b->program, buffer->name);
 }
 
 static uint64_t element_size(const vy_memory *buffer) {
@@ -165,7 +165,8 @@ int vy_bound_is_indirect(const vyre_program *program, const vyre_arguments *argu
 
 /* What runs in stages has a grid that the host knows. */
 int vy_bound_leaves_grid(const vyre_backend *backend, const vyre_program *program) {
-    return vy_backend_limit(backend, VYRE_CAPABILITY_INDIRECT_DISPATCH) && !(program->facts & VY_FACT_GRID_BARRIER);
+    return vy_backend_limit(backend, VYRE_CAPABILITY_INDIRECT_DISPATCH) &&
+           !(program->facts & VY_PROGRAM_HAS_GRID_BARRIER);
 }
 
 static uint64_t grid_end(const vyre_program *program) {
@@ -246,7 +247,7 @@ static vyre_status resolve(vy_bound *b, vyre_bytes *image, vyre_error *error) {
     if (is_left) /* one that is never wrong, for what does not depend on it */
         arguments.geometry = (vyre_geometry){VYRE_GEOMETRY_GROUPS, {1, 1, 1}};
     if (status == VYRE_OK)
-        status = vy_launch_resolve(b->program, &arguments, &b->launch, error);
+        status = vy_resolve_dispatch(b->program, &arguments, &b->launch, error);
     if (status == VYRE_OK && is_left)
         b->launch.grid_buffer = grid + 1, b->launch.invocations = UINT64_MAX;
     return status;
@@ -274,7 +275,7 @@ static vyre_status resolve_slowly(vy_bound *b, vyre_error *error) {
 
 static vyre_status resolve_and_check(vy_bound *b, size_t count, vyre_error *error) {
     vyre_status status = VYRE_OK;
-    if (b->use_count != count || !vy_launch_fit(b->program, b->arguments, &b->launch))
+    if (b->use_count != count || !vy_resolve_dispatch_fast(b->program, b->arguments, &b->launch))
         status = resolve_slowly(b, error);
     return status == VYRE_OK ? vy_boundary_check(b->backend, b->program, &b->launch, b->config, error) : status;
 }

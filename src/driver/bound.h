@@ -24,7 +24,7 @@ typedef struct vy_bound {
     vy_resident_use uses[VY_LIMIT_BUFFERS]; /* pinned, one for each resident binding */
     size_t use_count;
     uint64_t known; /* not 0: others know where some of the ranges lie, which may then be the same memory */
-    vy_launch launch;
+    vy_resolved_dispatch launch;
 } vy_bound;
 
 /* All that has no other default: form RESIDENT, no outputs, no timing, no trap. arguments and config may be NULL. */

@@ -16,7 +16,7 @@ static vyre_status deliver_empty(vy_bound *b, vyre_error *error) {
         return VYRE_OK;
     vy_slots_start(&slots, vyre_program_output_count(b->program));
     for (uint32_t i = 0; i < b->program->buffer_count && status == VYRE_OK; i++) {
-        const vy_launch_buffer *buffer = &b->launch.buffers[i];
+        const vy_resolved_buffer *buffer = &b->launch.buffers[i];
         if (buffer->output == VY_NONE || b->native[i].kind == VYRE_RESOURCE_RESIDENT)
             continue;
         status = vyre_bytes_resize(&slots.items[buffer->output], (size_t)buffer->bytes, error);
@@ -174,7 +174,7 @@ vyre_status vyre_backend_dispatch_resident(vyre_backend *backend, vyre_program *
                                            size_t binding_count, const vyre_arguments *arguments,
                                            const vyre_dispatch_config *config, vyre_timing *timing, vyre_trap *trap,
                                            vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     VY_REQUIRE(error, backend);
     VY_REQUIRE(error, program);
     VY_REQUIRE_ARRAY(error, bindings, binding_count);

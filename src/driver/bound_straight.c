@@ -100,20 +100,20 @@ static inline int are_apart(const vy_resident_use *uses, size_t count) {
 }
 
 /* What was bound as the resolver wants it, and what that finds. 0: it does not fit. */
-static int resolve(const vy_bound *b, const vy_seat_work *work, vy_launch *resolved) {
+static int resolve(const vy_bound *b, const vy_seat_work *work, vy_resolved_dispatch *resolved) {
     uint32_t outputs = 0;
     for (uint32_t i = 0; i < b->program->buffer_count; i++) {
-        vy_launch_buffer *buffer = &resolved->buffers[i];
+        vy_resolved_buffer *buffer = &resolved->buffers[i];
         buffer->bytes = work->native[i].size, buffer->count = work->elements[i];
         buffer->output = work->writes[i] ? outputs++ : VY_NONE;
     }
-    return vy_launch_fit_counts(b->program, b->arguments, resolved);
+    return vy_resolve_dispatch_fast_sized(b->program, b->arguments, resolved);
 }
 
 /* Makes the launch of what was bound. 0: it is not one launch here. A pipeline's code is prepared only after its program was seen to fit the device, and is made again with another device. */
 static int make_launch(const vy_bound *b, vy_seat_work *work) {
     vyre_program *program = b->program;
-    vy_launch resolved; /* large, and not cleared */
+    vy_resolved_dispatch resolved; /* large, and not cleared */
     int with_base;
     if (!resolve(b, work, &resolved) || !resolved.group_count ||
         vy_stages_needed(b->backend, program, &resolved, &with_base) ||
@@ -130,7 +130,7 @@ static int make_launch(const vy_bound *b, vy_seat_work *work) {
 /* Something is not as it should be: what was resolved is asked for again, to judge it. */
 static vyre_status judge(const vy_bound *b, const vy_seat_work *work, vyre_status status, const vyre_outputs *view,
                          vyre_trap *trap, vyre_error *error) {
-    vy_launch resolved;
+    vy_resolved_dispatch resolved;
     resolve(b, work, &resolved);
     status = status == VYRE_OK ? vy_outputs_check_bound(b->backend, view, b->outputs->items, b->program->output_count,
                                                         b->program, &resolved, work->native, error)

@@ -58,13 +58,13 @@ vyre_status vy_boundary_check_program(const vyre_backend *backend, const vyre_pr
     return VYRE_OK;
 }
 
-static vyre_status check_bytes(vyre_backend *backend, const vyre_program *program, const vy_launch *launch,
+static vyre_status check_bytes(vyre_backend *backend, const vyre_program *program, const vy_resolved_dispatch *launch,
                                const vyre_dispatch_config *config, vyre_error *error) {
     uint64_t most = vy_backend_limit(backend, VYRE_CAPABILITY_MAX_STORAGE_BYTES), outputs = 0;
     if (!most)
         most = UINT64_MAX;
     for (uint32_t i = 0; i < program->buffer_count; i++) {
-        const vy_launch_buffer *buffer = &launch->buffers[i];
+        const vy_resolved_buffer *buffer = &launch->buffers[i];
         vyre_buffer_info info;
         if (buffer->bytes > most && vyre_program_buffer(program, i, &info))
             return vy_fail(error, VYRE_LIMIT, "bind smaller ranges, or split the work into several dispatches",
@@ -80,7 +80,7 @@ static vyre_status check_bytes(vyre_backend *backend, const vyre_program *progra
     return VYRE_OK;
 }
 
-vyre_status vy_boundary_check(vyre_backend *backend, const vyre_program *program, const vy_launch *launch,
+vyre_status vy_boundary_check(vyre_backend *backend, const vyre_program *program, const vy_resolved_dispatch *launch,
                               const vyre_dispatch_config *config, vyre_error *error) {
     vyre_status status = vy_boundary_check_program(backend, program, error);
     return status == VYRE_OK ? check_bytes(backend, program, launch, config, error) : status;
@@ -88,7 +88,7 @@ vyre_status vy_boundary_check(vyre_backend *backend, const vyre_program *program
 
 /* ---- the launch ---- */
 
-void vy_boundary_describe(vyre_program *program, const vyre_arguments *arguments, const vy_launch *launch,
+void vy_boundary_describe(vyre_program *program, const vyre_arguments *arguments, const vy_resolved_dispatch *launch,
                           const vyre_dispatch_config *config, vyre_scalar *params, uint64_t *elements, vyre_trap *trap,
                           vyre_launch *out) {
     for (uint32_t i = 0; i < program->param_count; i++)
@@ -136,7 +136,7 @@ int vy_boundary_guards(const vyre_backend *backend, const vyre_launch *launch) {
     return launch->deadline_ns && !vy_backend_keeps_deadlines(backend);
 }
 
-vyre_status vy_boundary_finish_failed(vyre_backend *backend, vyre_status status, const vy_launch *launch,
+vyre_status vy_boundary_finish_failed(vyre_backend *backend, vyre_status status, const vy_resolved_dispatch *launch,
                                       vyre_trap *trap, vyre_error *error) {
     if (status == VYRE_TRAPPED && trap->invocation >= launch->invocations)
         status = vy_backend_violation(backend, error, "invocation %" PRIu64 " of %" PRIu64 " is said to have trapped",
@@ -157,7 +157,7 @@ static vyre_status deliver_empty(vy_dispatch *d, vyre_error *error) {
     vyre_status status = VYRE_OK;
     vy_slots_start(&slots, d->output_count);
     for (uint32_t i = 0; i < d->program->buffer_count && status == VYRE_OK; i++) {
-        const vy_launch_buffer *buffer = &d->launch.buffers[i];
+        const vy_resolved_buffer *buffer = &d->launch.buffers[i];
         if (buffer->output == VY_NONE)
             continue;
         status = vyre_bytes_resize(&slots.items[buffer->output], (size_t)buffer->bytes, error);
@@ -267,7 +267,7 @@ vyre_status vy_dispatch_resolve(vy_dispatch *d, vyre_error *error) {
     if (!d->arguments)
         d->arguments = &nothing;
     vy_span span = vy_span_begin();
-    vyre_status status = vy_launch_resolve(d->program, d->arguments, &d->launch, error);
+    vyre_status status = vy_resolve_dispatch(d->program, d->arguments, &d->launch, error);
     if (status == VYRE_OK)
         status = vy_boundary_check(d->backend, d->program, &d->launch, d->config, error);
     vy_span_end(span, resolve, .program = vyre_program_name(d->program), .status = status);
@@ -314,7 +314,7 @@ void vy_dispatch_describe(vy_dispatch *d, vyre_backend *backend, vyre_program *p
 static vyre_status dispatch_program(vy_dispatch *d, vyre_error *error) {
     vyre_program *given = d->program, *resolved = NULL;
     vyre_status status = VYRE_OK;
-    if (given->facts & VY_FACT_OP_CALL) {
+    if (given->facts & VY_PROGRAM_HAS_OP_CALL) {
         status = vy_program_resolve_newest(given, &resolved, error);
         d->program = resolved;
     }
@@ -331,7 +331,7 @@ static vyre_status dispatch_program(vy_dispatch *d, vyre_error *error) {
 vyre_status vyre_backend_dispatch(vyre_backend *backend, vyre_program *program, const vyre_arguments *arguments,
                                   const vyre_dispatch_config *config, vyre_outputs *outputs, vyre_trap *trap,
                                   vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     VY_REQUIRE(error, backend);
     VY_REQUIRE(error, program);
     VY_REQUIRE(error, outputs);
@@ -343,7 +343,7 @@ vyre_status vyre_backend_dispatch(vyre_backend *backend, vyre_program *program, 
 vyre_status vyre_backend_dispatch_timed(vyre_backend *backend, vyre_program *program, const vyre_arguments *arguments,
                                         const vyre_dispatch_config *config, vyre_outputs *outputs, vyre_timing *timing,
                                         vyre_trap *trap, vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     VY_REQUIRE(error, backend);
     VY_REQUIRE(error, program);
     VY_REQUIRE(error, outputs);
@@ -361,7 +361,7 @@ vyre_status vyre_backend_dispatch_timed(vyre_backend *backend, vyre_program *pro
 vyre_status vyre_backend_dispatch_into(vyre_backend *backend, vyre_program *program, const vyre_arguments *arguments,
                                        const vyre_dispatch_config *config, vyre_outputs *outputs, vyre_trap *trap,
                                        vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     VY_REQUIRE(error, backend);
     VY_REQUIRE(error, program);
     VY_REQUIRE(error, outputs);
@@ -387,7 +387,7 @@ vyre_status vyre_backend_dispatch_owned(vyre_backend *backend, vyre_program *pro
                                         size_t input_count, const vyre_arguments *arguments,
                                         const vyre_dispatch_config *config, vyre_outputs *outputs, vyre_trap *trap,
                                         vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     VY_REQUIRE(error, backend);
     VY_REQUIRE(error, program);
     VY_REQUIRE_ARRAY(error, inputs, input_count);
@@ -402,7 +402,7 @@ vyre_status vyre_backend_dispatch_owned(vyre_backend *backend, vyre_program *pro
 }
 
 vyre_status vyre_backend_prepare(vyre_backend *backend, vyre_program *program, vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     VY_REQUIRE(error, backend);
     VY_REQUIRE(error, program);
     vyre_error own;

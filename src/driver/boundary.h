@@ -1,6 +1,6 @@
 /* The boundary: the one place every dispatch on every backend passes.
  *
- * In this order: resolve the arguments against the program (ir/launch.h), compare sizes with the device's limits and the config, answer an
+ * In this order: resolve the arguments against the program (ir/dispatch_resolve.h), compare sizes with the device's limits and the config, answer an
  * empty grid here, cut what one launch cannot do into stages, prepare the backend for a program it has not seen, call it (on a thread of its
  * own if there is a deadline it cannot keep), check what came back, deliver, count. What it does not change it forwards: params, element
  * counts, grid, label, bindings, bytes.
@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "driver/backend.h"
 #include "driver/stages.h"
-#include "ir/launch.h"
+#include "ir/dispatch_resolve.h"
 
 typedef struct vyre_pipeline vyre_pipeline;
 
@@ -41,9 +41,9 @@ typedef struct vy_call {
     size_t binding_count;
     vyre_timing *timing; /* may be NULL */
     /* Set by vy_call_stage (stages.h). */
-    vy_stages *stages;              /* NULL: one launch does it; else a reference */
-    const vy_target *stage_targets; /* by stage; NULL: target, for all */
-    const vy_launch *resolved;      /* what `launch` was made from */
+    vy_stages *stages;                    /* NULL: one launch does it; else a reference */
+    const vy_target *stage_targets;       /* by stage; NULL: target, for all */
+    const vy_resolved_dispatch *resolved; /* what `launch` was made from */
     struct vy_code
         *whole; /* of vy_call_meet (grid_sync.h): grid barriers run inside the launch; a reference, or NULL */
 } vy_call;
@@ -60,7 +60,7 @@ static inline void vy_call_describe(vy_call *call, vyre_backend *backend, const 
 vyre_status vy_call_run(const vy_call *call, vyre_error *error);
 /* The same on a worker thread that is abandoned at launch.deadline_ns, or half a second later if the backend claims `cancel`; the backend is lost then. Outputs are checked against `launch`
  * and moved into call->outputs. `uses` are unpinned when the work has ended, which may be after the return. */
-vyre_status vy_call_run_guarded(const vy_call *call, const vy_launch *launch, const vy_resident_use *uses,
+vyre_status vy_call_run_guarded(const vy_call *call, const vy_resolved_dispatch *launch, const vy_resident_use *uses,
                                 size_t use_count, vyre_error *error);
 /* Owned copies of lent inputs; on failure there are none. */
 vyre_status vy_inputs_own(const vyre_span *inputs, size_t count, vyre_bytes *owned, vyre_error *error);
@@ -79,10 +79,11 @@ void vy_slots_start(vy_slots *slots, size_t count);
 void vy_slots_end(vy_slots *slots);
 /* VYRE_CORRUPT unless there are as many slots as expected, each of the right size, in the storage that was given (`items`). */
 vyre_status vy_outputs_check(vyre_backend *backend, const vyre_outputs *outputs, const vyre_bytes *items,
-                             size_t expected, const vyre_program *program, const vy_launch *launch, vyre_error *error);
+                             size_t expected, const vyre_program *program, const vy_resolved_dispatch *launch,
+                             vyre_error *error);
 /* The same where outputs bound to resident buffers stay there: their slots are empty. */
 vyre_status vy_outputs_check_bound(vyre_backend *backend, const vyre_outputs *outputs, const vyre_bytes *items,
-                                   size_t expected, const vyre_program *program, const vy_launch *launch,
+                                   size_t expected, const vyre_program *program, const vy_resolved_dispatch *launch,
                                    const vyre_resource *bindings, vyre_error *error);
 /* Makes room for `count` slots; those beyond the old count are as they were. */
 vyre_status vy_outputs_reserve(vyre_outputs *outputs, size_t count, vyre_error *error);
@@ -147,7 +148,7 @@ typedef struct vy_dispatch {
     vyre_timing *timing; /* TIMED */
     vyre_trap *trap;     /* may be NULL */
     size_t output_count;
-    vy_launch launch; /* large, and filled late: never cleared as a whole */
+    vy_resolved_dispatch launch; /* large, and filled late: never cleared as a whole */
 } vy_dispatch;
 /* The road from the arguments to the outputs. */
 vyre_status vy_dispatch_host(vy_dispatch *dispatch, vyre_error *error);
@@ -167,7 +168,7 @@ void vy_dispatch_describe(vy_dispatch *dispatch, vyre_backend *backend, vyre_pro
 int vy_boundary_program_fits(const vyre_backend *backend, const vyre_program *program);
 vyre_status vy_boundary_check_program(const vyre_backend *backend, const vyre_program *program, vyre_error *error);
 /* Those, and the limits of this dispatch and the config. */
-vyre_status vy_boundary_check(vyre_backend *backend, const vyre_program *program, const vy_launch *launch,
+vyre_status vy_boundary_check(vyre_backend *backend, const vyre_program *program, const vy_resolved_dispatch *launch,
                               const vyre_dispatch_config *config, vyre_error *error);
 /* The launch as a backend sees it, where the grid is known and nothing ends it early. Field by field, all of them: clearing the struct first would take longer than all of this. */
 static inline void vy_boundary_fill(vyre_launch *out, vyre_program *program, const vyre_scalar *params,
@@ -184,7 +185,7 @@ static inline void vy_boundary_fill(vyre_launch *out, vyre_program *program, con
     out->trap = trap;
 }
 /* The same from what was resolved; `params` and `elements` are storage for it. */
-void vy_boundary_describe(vyre_program *program, const vyre_arguments *arguments, const vy_launch *launch,
+void vy_boundary_describe(vyre_program *program, const vyre_arguments *arguments, const vy_resolved_dispatch *launch,
                           const vyre_dispatch_config *config, vyre_scalar *params, uint64_t *elements, vyre_trap *trap,
                           vyre_launch *out);
 /* When a dispatch with this config that starts now has to be done; 0: no deadline. */
@@ -200,10 +201,10 @@ static inline vyre_status vy_boundary_label(vyre_status status, const vyre_dispa
 /* Whether a call with this deadline needs a thread of its own. */
 int vy_boundary_guards(const vyre_backend *backend, const vyre_launch *launch);
 /* Counts the end of a dispatch that reached the backend and checks what it says about a trap. */
-vyre_status vy_boundary_finish_failed(vyre_backend *backend, vyre_status status, const vy_launch *launch,
+vyre_status vy_boundary_finish_failed(vyre_backend *backend, vyre_status status, const vy_resolved_dispatch *launch,
                                       vyre_trap *trap, vyre_error *error);
-static inline vyre_status vy_boundary_finish(vyre_backend *backend, vyre_status status, const vy_launch *launch,
-                                             vyre_trap *trap, vyre_error *error) {
+static inline vyre_status vy_boundary_finish(vyre_backend *backend, vyre_status status,
+                                             const vy_resolved_dispatch *launch, vyre_trap *trap, vyre_error *error) {
     vy_count(VY_COUNTER_dispatches, 1);
     return status == VYRE_OK ? VYRE_OK : vy_boundary_finish_failed(backend, status, launch, trap, error);
 }

@@ -91,7 +91,7 @@ static job *job_new(const vy_call *call, const vy_resident_use *uses, size_t use
     copy_call(j, call, uses, use_count, &copy);
     vy_slots_start(&j->slots, call->outputs ? vyre_program_output_count(call->launch.program) : 0);
     pthread_mutex_init(&j->lock, NULL);
-    vy_cond_start_monotonic(&j->ended);
+    vy_cond_init_monotonic(&j->ended);
     vy_code_hold(call->code);
     vyre_program_retain(call->launch.program);
     vy_stages_retain(call->stages);
@@ -195,7 +195,7 @@ static vyre_status fail_abandoned(const vy_call *call, int was_cancelled, vyre_e
                    name, backend->id);
 }
 
-static vyre_status take_results(job *j, const vy_call *call, const vy_launch *launch, vyre_error *error) {
+static vyre_status take_results(job *j, const vy_call *call, const vy_resolved_dispatch *launch, vyre_error *error) {
     vyre_status status = j->status;
     if (status == VYRE_TRAPPED)
         *call->launch.trap = j->trap;
@@ -216,7 +216,7 @@ static vyre_status take_results(job *j, const vy_call *call, const vy_launch *la
     return VYRE_OK;
 }
 
-vyre_status vy_call_run_guarded(const vy_call *call, const vy_launch *launch, const vy_resident_use *uses,
+vyre_status vy_call_run_guarded(const vy_call *call, const vy_resolved_dispatch *launch, const vy_resident_use *uses,
                                 size_t use_count, vyre_error *error) {
     vyre_backend *backend = call->backend;
     pthread_t thread;

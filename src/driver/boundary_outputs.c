@@ -4,7 +4,7 @@
  * ours and known, so it can be freed whatever the struct says afterwards. */
 #include "driver/boundary.h"
 
-#include "base/hoard.h"
+#include "base/buffer_recycler.h"
 #include "base/status.h"
 #include "driver/trace.h"
 
@@ -33,7 +33,7 @@ void vy_outputs_contain(vyre_outputs *outputs) {
 }
 
 vyre_status vy_outputs_check_bound(vyre_backend *backend, const vyre_outputs *outputs, const vyre_bytes *items,
-                                   size_t expected, const vyre_program *program, const vy_launch *launch,
+                                   size_t expected, const vyre_program *program, const vy_resolved_dispatch *launch,
                                    const vyre_resource *bindings, vyre_error *error) {
     if (outputs->count != expected)
         return vy_backend_violation(backend, error, "it returned %zu outputs for a program with %zu", outputs->count,
@@ -41,7 +41,7 @@ vyre_status vy_outputs_check_bound(vyre_backend *backend, const vyre_outputs *ou
     if (outputs->items != items)
         return vy_backend_violation(backend, error, "it replaced the list of outputs");
     for (uint32_t i = 0; i < program->buffer_count; i++) {
-        const vy_launch_buffer *buffer = &launch->buffers[i];
+        const vy_resolved_buffer *buffer = &launch->buffers[i];
         uint64_t bytes = bindings && bindings[i].kind == VYRE_RESOURCE_RESIDENT ? 0 : buffer->bytes;
         if (buffer->output == VY_NONE)
             continue;
@@ -56,7 +56,8 @@ vyre_status vy_outputs_check_bound(vyre_backend *backend, const vyre_outputs *ou
 }
 
 vyre_status vy_outputs_check(vyre_backend *backend, const vyre_outputs *outputs, const vyre_bytes *items,
-                             size_t expected, const vyre_program *program, const vy_launch *launch, vyre_error *error) {
+                             size_t expected, const vyre_program *program, const vy_resolved_dispatch *launch,
+                             vyre_error *error) {
     return vy_outputs_check_bound(backend, outputs, items, expected, program, launch, NULL, error);
 }
 
@@ -83,7 +84,7 @@ vyre_status vy_outputs_reserve(vyre_outputs *outputs, size_t count, vyre_error *
 
 /* Returns the counter of what was done. */
 static vy_counter deliver_slot(vyre_bytes *slot, vyre_bytes *fresh, int is_new, int may_exchange) {
-    int is_better = may_exchange && fresh->size >= VY_HOARD_LEAST && fresh->capacity >= slot->capacity;
+    int is_better = may_exchange && fresh->size >= VY_BUFFER_RECYCLER_MIN_BYTES && fresh->capacity >= slot->capacity;
     if (fresh->size <= slot->capacity && !is_better) {
         if (fresh->size)
             memcpy(slot->data, fresh->data, fresh->size);

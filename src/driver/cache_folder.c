@@ -97,7 +97,7 @@ static void current_path(char out[PATH_MAX]) {
 }
 
 vyre_status vyre_cache_set_folder(const char *path, vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     char here[PATH_MAX] = "", whole[PATH_MAX] = "";
     if (path && *path && *path != '/' && !getcwd(here, sizeof here - 1))
         return vy_fail(error, VYRE_IO, "give an absolute path",
@@ -114,7 +114,7 @@ vyre_status vyre_cache_set_folder(const char *path, vyre_error *error) {
 }
 
 size_t vyre_cache_folder(char *buffer, size_t size) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     char path[PATH_MAX];
     current_path(path);
     if (buffer && size > 0)

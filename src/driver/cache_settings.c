@@ -1,7 +1,7 @@
 /* Figures and limits of the caches, and the ban on compiling: words of the process, each atomic on its own. */
 #include "driver/cache_disk.h"
 
-#include "base/setting.h"
+#include "base/env.h"
 #include "base/thread.h"
 
 #include <stdatomic.h>
@@ -15,7 +15,7 @@ void vy_cache_count(vy_cache_figure figure, uint64_t amount) {
 }
 
 void vyre_cache_get_stats(vyre_cache_stats *out) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     if (!out)
         return;
 #define X(name, doc) out->name = atomic_load_explicit(&figures[VY_CACHE_##name], memory_order_relaxed);
@@ -24,7 +24,7 @@ void vyre_cache_get_stats(vyre_cache_stats *out) {
 }
 
 void vyre_cache_set_disk_limit(uint64_t bytes) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     atomic_store(&disk_limit, bytes);
 }
 
@@ -33,7 +33,7 @@ uint64_t vy_cache_disk_limit(void) {
 }
 
 void vyre_cache_set_memory_limit(uint32_t entries) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     atomic_store(&memory_limit, entries);
 }
 
@@ -47,11 +47,11 @@ enum { ALLOWED, FORBIDDEN, BY_ENVIRONMENT };
 static atomic_int ban = BY_ENVIRONMENT;
 
 void vyre_cache_forbid_compile(int forbid) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     atomic_store(&ban, forbid < 0 ? BY_ENVIRONMENT : forbid ? FORBIDDEN : ALLOWED);
 }
 
 int vy_compile_forbidden(void) {
     int now = atomic_load(&ban);
-    return now == BY_ENVIRONMENT ? vy_setting_switch("VYRE_FORBID_COMPILE", 0) : now == FORBIDDEN;
+    return now == BY_ENVIRONMENT ? vy_env_flag("VYRE_FORBID_COMPILE", 0) : now == FORBIDDEN;
 }

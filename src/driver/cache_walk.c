@@ -46,7 +46,7 @@ static int show(const vy_listed *listed, vy_verdict verdict, const vy_found *fou
 }
 
 vyre_status vyre_cache_walk(vyre_cache_look look, vyre_cache_visitor *visit, void *user, vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     VY_REQUIRE(error, visit);
     int folder, stop = 0;
     vy_listing listing;
@@ -113,7 +113,7 @@ static vyre_status clear_listed(int folder, const vy_listing *listing, const vyr
 }
 
 vyre_status vyre_cache_clear(const vyre_cache_filter *filter, uint64_t *removed, uint64_t *bytes, vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     int folder;
     vy_listing listing;
     count gone = {0, 0};

@@ -40,7 +40,7 @@ static void unreference(vyre_completions *queue) {
 }
 
 vyre_status vyre_completions_new(vyre_completions **out, vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     VY_REQUIRE(error, out);
     vyre_completions *queue = vy_allocate_zero(sizeof *queue);
     *out = NULL;
@@ -61,7 +61,7 @@ vyre_status vyre_completions_new(vyre_completions **out, vyre_error *error) {
     }
     atomic_init(&queue->references, 1);
     pthread_mutex_init(&queue->lock, NULL);
-    vy_cond_start_monotonic(&queue->filled);
+    vy_cond_init_monotonic(&queue->filled);
     *out = queue;
     return VYRE_OK;
 }
@@ -122,7 +122,7 @@ void vy_completions_leave(vyre_pending *p) {
 /* ---- the caller's side ---- */
 
 void vyre_completions_free(vyre_completions *queue) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     if (!queue)
         return;
     if (vy_process_is_other(&queue->bound)) {
@@ -151,7 +151,7 @@ static int is_attached(vyre_pending *p) {
 }
 
 vyre_status vyre_completions_attach(vyre_completions *queue, vyre_pending *pending, uint64_t tag, vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     VY_REQUIRE(error, queue);
     VY_REQUIRE(error, pending);
     vyre_pending *p = pending;
@@ -188,7 +188,7 @@ vyre_status vyre_completions_attach(vyre_completions *queue, vyre_pending *pendi
 
 vyre_status vyre_completions_next(vyre_completions *queue, uint64_t timeout_ns, vyre_pending **out, uint64_t *tag,
                                   vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     VY_REQUIRE(error, out);
     *out = NULL;
     VY_REQUIRE(error, queue);

@@ -64,7 +64,7 @@ vyre_status vyre_counters_prometheus(vyre_bytes *out, vyre_error *error) {
         vy_string_format(&text, "# HELP vyre_%s%s %s\n# TYPE vyre_%s%s %s\nvyre_%s%s %" PRIu64 "\n", rows[i].name,
                          rows[i].suffix, rows[i].doc, rows[i].name, rows[i].suffix, rows[i].kind, rows[i].name,
                          rows[i].suffix, total((vy_counter)i));
-    return vy_string_take(&text, out, error);
+    return vy_string_to_bytes(&text, out, error);
 }
 
 /* ---- the log sink ---- */

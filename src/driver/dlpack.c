@@ -140,7 +140,7 @@ static vyre_status arrive(vyre_backend *backend, const arrival *a, vyre_resident
 
 vyre_status vyre_resident_from_dlpack(vyre_backend *backend, vyre_dl_managed *tensor, vyre_resident *out,
                                       vyre_dl_view *view, vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     if (out)
         *out = (vyre_resident){0, 0};
     VY_REQUIRE(error, tensor);
@@ -149,7 +149,7 @@ vyre_status vyre_resident_from_dlpack(vyre_backend *backend, vyre_dl_managed *te
 
 vyre_status vyre_resident_from_dlpack_versioned(vyre_backend *backend, vyre_dl_versioned *tensor, vyre_resident *out,
                                                 vyre_dl_view *view, vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     if (out)
         *out = (vyre_resident){0, 0};
     VY_REQUIRE(error, tensor);
@@ -277,7 +277,7 @@ static vyre_status depart(vyre_backend *backend, vyre_resident resident, vyre_ty
 
 vyre_status vyre_resident_to_dlpack(vyre_backend *backend, vyre_resident resident, vyre_type type, const int64_t *shape,
                                     int32_t ndim, vyre_dl_managed **out, vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     VY_REQUIRE(error, out);
     *out = NULL;
     VY_REQUIRE(error, backend);
@@ -291,7 +291,7 @@ vyre_status vyre_resident_to_dlpack(vyre_backend *backend, vyre_resident residen
 vyre_status vyre_resident_to_dlpack_versioned(vyre_backend *backend, vyre_resident resident, vyre_type type,
                                               const int64_t *shape, int32_t ndim, vyre_dl_versioned **out,
                                               vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     VY_REQUIRE(error, out);
     *out = NULL;
     VY_REQUIRE(error, backend);

@@ -79,12 +79,12 @@ static uint64_t ask(const vyre_backend *backend, const vyre_program *program, vo
 }
 
 vy_grid_sync_reason vy_call_meet(vy_call *call, vyre_pipeline *pipeline, vyre_program *program,
-                                 const vy_launch *resolved, vy_stop stop) {
+                                 const vy_resolved_dispatch *resolved, vy_stop stop) {
     vyre_backend *backend = call->backend;
     vyre_digest fingerprint;
     vyre_status status;
     int with_base;
-    if (!(program->facts & VY_FACT_GRID_BARRIER))
+    if (!(program->facts & VY_PROGRAM_HAS_GRID_BARRIER))
         return VY_GRID_SYNC_NONE;
     if (!vy_stages_needed(backend, program, resolved, &with_base))
         return VY_GRID_SYNC_ALWAYS;
@@ -114,7 +114,7 @@ vy_grid_sync_reason vy_call_meet(vy_call *call, vyre_pipeline *pipeline, vyre_pr
     return VY_GRID_SYNC_FITS;
 }
 
-vy_grid_sync_reason vy_pipeline_meets(vyre_pipeline *pipeline, const vy_launch *resolved) {
+vy_grid_sync_reason vy_pipeline_meets(vyre_pipeline *pipeline, const vy_resolved_dispatch *resolved) {
     vyre_backend *backend = pipeline->backend;
     vyre_error error;
     vy_call call;

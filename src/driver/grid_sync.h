@@ -6,7 +6,7 @@
 #ifndef VY_DRIVER_GRID_SYNC_H
 #define VY_DRIVER_GRID_SYNC_H
 
-#include "ir/launch.h"
+#include "ir/dispatch_resolve.h"
 #include "vyre/pipeline.h"
 
 #include <pthread.h>
@@ -49,9 +49,9 @@ const char *vy_grid_sync_sentence(vy_grid_sync_reason reason);
 /* Decides, for a call that has its form and is not staged yet. FITS: the call has the code and target that run it; vy_call_unstage follows. pipeline may be NULL. Inside the
  * backend. */
 vy_grid_sync_reason vy_call_meet(struct vy_call *call, vyre_pipeline *pipeline, vyre_program *program,
-                                 const vy_launch *resolved, vy_stop stop);
+                                 const vy_resolved_dispatch *resolved, vy_stop stop);
 
 /* What would be decided now for a dispatch of the pipeline on host bytes. From outside the backend. */
-vy_grid_sync_reason vy_pipeline_meets(vyre_pipeline *pipeline, const vy_launch *resolved);
+vy_grid_sync_reason vy_pipeline_meets(vyre_pipeline *pipeline, const vy_resolved_dispatch *resolved);
 
 #endif

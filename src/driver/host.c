@@ -35,8 +35,8 @@ vyre_status vy_host_run_oracle(const vyre_oracle *oracle, const vyre_launch *lau
                                 .geometry = {is_indirect ? VYRE_GEOMETRY_PROGRAM : VYRE_GEOMETRY_GROUPS,
                                              {launch->groups[0], launch->groups[1], launch->groups[2]}}};
     vyre_oracle_report report;
-    vy_launch resolved;
-    vyre_status status = vy_launch_resolve(launch->program, &arguments, &resolved, error);
+    vy_resolved_dispatch resolved;
+    vyre_status status = vy_resolve_dispatch(launch->program, &arguments, &resolved, error);
     if (status != VYRE_OK)
         return status;
     for (size_t i = 0; before && i < launch->buffer_count; i++)

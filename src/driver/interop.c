@@ -83,7 +83,7 @@ static vyre_status wrap(vyre_backend *backend, const vyre_foreign *foreign, vyre
 
 vyre_status vyre_resident_wrap(vyre_backend *backend, const vyre_foreign *foreign, vyre_resident *out,
                                vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     VY_REQUIRE(error, out);
     *out = (vyre_resident){0, 0};
     VY_REQUIRE(error, backend);
@@ -133,7 +133,7 @@ vyre_status vy_resident_export(vyre_backend *backend, vyre_resident resident, vy
 }
 
 vyre_status vyre_resident_export(vyre_backend *backend, vyre_resident resident, vyre_place *out, vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     VY_REQUIRE(error, out);
     *out = (vyre_place){0};
     VY_REQUIRE(error, backend);
@@ -142,7 +142,7 @@ vyre_status vyre_resident_export(vyre_backend *backend, vyre_resident resident, 
 }
 
 vyre_status vyre_resident_unexport(vyre_backend *backend, vyre_resident resident, vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     VY_REQUIRE(error, backend);
     return vy_resident_take_back(backend, resident, error);
 }
@@ -150,7 +150,7 @@ vyre_status vyre_resident_unexport(vyre_backend *backend, vyre_resident resident
 /* ---- streams ---- */
 
 vyre_status vyre_stream_join(vyre_backend *backend, void *stream, vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     VY_REQUIRE(error, backend);
     vyre_error own;
     vyre_error *e = error ? error : &own;

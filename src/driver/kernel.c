@@ -12,8 +12,8 @@
 #include "base/thread.h"
 #include "dialect/resolve.h"
 #include "driver/pipeline.h"
-#include "ir/launch.h"
-#include "ir/rows.h"
+#include "ir/dispatch_resolve.h"
+#include "ir/op_tables.h"
 #include "vyre/interop.h"
 #include "vyre/wire.h"
 
@@ -68,7 +68,7 @@ static vyre_status finish(vyre_status status, vyre_kernel *kernel, vyre_kernel *
 
 vyre_status vyre_kernel_open(const void *wire, size_t size, const vyre_policy *policy, vyre_kernel **out,
                              vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     static const vyre_policy standard = VYRE_POLICY_DEFAULT;
     vyre_kernel *kernel = NULL;
     VY_REQUIRE(error, out);
@@ -87,7 +87,7 @@ vyre_status vyre_kernel_open(const void *wire, size_t size, const vyre_policy *p
 
 vyre_status vyre_kernel_open_on(vyre_backend *backend, const void *wire, size_t size, vyre_kernel **out,
                                 vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     vyre_kernel *kernel = NULL;
     VY_REQUIRE(error, out);
     *out = NULL;
@@ -109,7 +109,7 @@ static void free_outputs(vyre_outputs *outputs) {
 }
 
 void vyre_kernel_close(vyre_kernel *kernel) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     if (!kernel)
         return;
     free_outputs(atomic_load(&kernel->outputs));
@@ -143,7 +143,7 @@ typedef struct run {
     vyre_span inputs[VY_LIMIT_BUFFERS];
     uint64_t counts[VY_LIMIT_BUFFERS];
     vyre_resource bindings[VY_LIMIT_BUFFERS];
-    vy_launch launch;
+    vy_resolved_dispatch launch;
 } run;
 
 static int is_resident(const vyre_kernel_buffer *buffer) {
@@ -167,18 +167,18 @@ static vyre_status resolve(run *r, const vyre_scalar *params, size_t param_count
         size_t bytes;
         if (__builtin_mul_overflow(buffer->count, vyre_type_size((vyre_type)memory->type), &bytes))
             return vy_fail(error, VYRE_LIMIT, NULL, "buffer `%s` has %zu elements, more than memory can have",
-                           vy_name_text(r->kernel->program, memory->name), buffer->count);
+                           vy_symbol_name(r->kernel->program, memory->name), buffer->count);
         if (buffer->count && !buffer->data && !is_resident(buffer))
             return vy_fail(error, VYRE_INVALID_ARGUMENT, "give it `data`, or a resident buffer",
-                           "buffer `%s` has %zu elements and no memory", vy_name_text(r->kernel->program, memory->name),
-                           buffer->count);
+                           "buffer `%s` has %zu elements and no memory",
+                           vy_symbol_name(r->kernel->program, memory->name), buffer->count);
         if (vy_accesses[memory->access].is_input)
             r->inputs[r->arguments.input_count++] =
                 (vyre_span){is_resident(buffer) ? r : buffer->data, bytes}; /* a resident one has no bytes here */
         else if (memory->size == VY_NONE)
             r->counts[r->arguments.count_count++] = buffer->count;
     }
-    return vy_launch_resolve(r->kernel->program, &r->arguments, &r->launch, error);
+    return vy_resolve_dispatch(r->kernel->program, &r->arguments, &r->launch, error);
 }
 
 static vyre_status check_room(const run *r, vyre_error *error) {
@@ -187,7 +187,8 @@ static vyre_status check_room(const run *r, vyre_error *error) {
         if (made > r->buffers[i].count)
             return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("make room for %" PRIu64 " elements", made),
                            "buffer `%s` gets %" PRIu64 " elements, and there is room for %zu",
-                           vy_name_text(r->kernel->program, memory_of(r->kernel, i)->name), made, r->buffers[i].count);
+                           vy_symbol_name(r->kernel->program, memory_of(r->kernel, i)->name), made,
+                           r->buffers[i].count);
     }
     return VYRE_OK;
 }
@@ -321,7 +322,7 @@ static vyre_status run_by_copy(run *r, vyre_error *error) {
 vyre_status vyre_kernel_run(vyre_kernel *kernel, const vyre_scalar *params, size_t param_count,
                             vyre_kernel_buffer *buffers, size_t buffer_count, const vyre_geometry *geometry,
                             const vyre_dispatch_config *config, vyre_trap *trap, vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     int refused = 1;
     VY_REQUIRE(error, kernel);
     VY_REQUIRE_ARRAY(error, params, param_count);

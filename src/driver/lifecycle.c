@@ -88,7 +88,7 @@ static int end_all(vyre_backend *backend) {
 }
 
 vyre_status vyre_backend_flush(vyre_backend *backend, vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     VY_REQUIRE(error, backend);
     vyre_error own;
     vyre_error *e = error ? error : &own;
@@ -113,7 +113,7 @@ vyre_status vy_backend_close_device(vyre_backend *backend, vyre_error *error) {
 }
 
 vyre_status vyre_backend_shutdown(vyre_backend *backend, vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     VY_REQUIRE(error, backend);
     vyre_error own;
     vyre_error *e = error ? error : &own;
@@ -149,7 +149,7 @@ vyre_status vyre_backend_shutdown(vyre_backend *backend, vyre_error *error) {
 }
 
 int vyre_backend_device_lost(vyre_backend *backend) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     if (!backend)
         return 0;
     if (backend->calls.device_lost && vy_backend_enter(backend, NULL) == VYRE_OK) {
@@ -172,7 +172,7 @@ static vyre_status recover(vyre_backend *backend, vyre_error *error) {
 }
 
 vyre_status vyre_backend_try_recover(vyre_backend *backend, vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     VY_REQUIRE(error, backend);
     vyre_error own;
     vyre_error *e = error ? error : &own;

@@ -36,8 +36,8 @@ vyre_status vy_many_start(vy_many *many, vyre_backend *backend, size_t count, si
 }
 
 /* The item's launch; what is bound to it follows. */
-static size_t add(vy_many *many, vyre_program *program, const vyre_arguments *arguments, const vy_launch *launch,
-                  const vyre_dispatch_config *config, uint64_t deadline_ns) {
+static size_t add(vy_many *many, vyre_program *program, const vyre_arguments *arguments,
+                  const vy_resolved_dispatch *launch, const vyre_dispatch_config *config, uint64_t deadline_ns) {
     size_t at = many->count++;
     many->traps[at] = (vyre_trap){UINT64_MAX, 0};
     vy_boundary_describe(program, arguments, launch, config, many->params + many->param_count,
@@ -169,7 +169,7 @@ static size_t trapped(const vy_many *many) {
 vyre_status vy_many_finish(vy_many *many, vyre_status status, size_t failed_by_backend, size_t *failed, vyre_trap *trap,
                            vyre_error *error) {
     vyre_trap nowhere = {UINT64_MAX, 0};
-    vy_launch size; /* only the number of invocations is looked at */
+    vy_resolved_dispatch size; /* only the number of invocations is looked at */
     if (status == VYRE_OK) {
         vy_count(VY_COUNTER_dispatches, many->count);
         return VYRE_OK;
@@ -189,7 +189,7 @@ vyre_status vy_many_finish(vy_many *many, vyre_status status, size_t failed_by_b
 vyre_status vy_many_check(const vy_many *many, size_t index, const vyre_outputs *view, const vyre_bytes *items,
                           vyre_error *error) {
     const vyre_launch *launch = &many->launches[index];
-    vy_launch sizes; /* as far as outputs are concerned */
+    vy_resolved_dispatch sizes; /* as far as outputs are concerned */
     vyre_buffer_info buffer;
     uint32_t output = 0;
     for (uint32_t i = 0; vyre_program_buffer(launch->program, i, &buffer); i++) {

@@ -13,9 +13,10 @@
 /* What is filled next was used before, where there is such memory. */
 static void take_memory(vyre_pending *p) {
     for (uint32_t i = 0; i < p->dispatch.program->buffer_count; i++) {
-        const vy_launch_buffer *buffer = &p->dispatch.launch.buffers[i];
+        const vy_resolved_buffer *buffer = &p->dispatch.launch.buffers[i];
         if (buffer->output != VY_NONE)
-            vy_hoard_take(&p->dispatch.backend->async.hoard, buffer->bytes, &p->slots.items[buffer->output]);
+            vy_buffer_recycler_acquire(&p->dispatch.backend->async.hoard, buffer->bytes,
+                                       &p->slots.items[buffer->output]);
     }
 }
 
@@ -23,7 +24,7 @@ static void take_memory(vyre_pending *p) {
 static void give_memory(vyre_pending *p) {
     for (size_t i = 0; i < p->slots.count && p->calls.wait; i++)
         if (vy_bytes_are_sound(&p->slots.items[i]))
-            vy_hoard_give(&p->dispatch.backend->async.hoard, &p->slots.items[i]);
+            vy_buffer_recycler_release(&p->dispatch.backend->async.hoard, &p->slots.items[i]);
 }
 
 /* ---- references ---- */
@@ -235,7 +236,7 @@ void vy_async_settle(vyre_backend *backend, uint64_t until_ns) {
 /* ---- the caller's side ---- */
 
 int vyre_pending_is_ready(vyre_pending *p) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     if (!p)
         return 0;
     if (vy_backend_is_inherited(p->dispatch.backend))
@@ -297,7 +298,7 @@ static vyre_status take(vyre_pending *p, vyre_outputs *outputs, vyre_trap *trap,
 
 vyre_status vyre_pending_wait(vyre_pending *pending, uint64_t timeout_ns, vyre_outputs *outputs, vyre_trap *trap,
                               vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     VY_REQUIRE(error, pending);
     VY_REQUIRE(error, outputs);
     vyre_pending *p = pending;
@@ -360,7 +361,7 @@ void vy_async_cancel(vyre_backend *backend) {
 }
 
 void vyre_pending_cancel(vyre_pending *p) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     if (!p || vy_backend_is_inherited(p->dispatch.backend))
         return;
     pthread_mutex_lock(&p->lock);
@@ -369,7 +370,7 @@ void vyre_pending_cancel(vyre_pending *p) {
 }
 
 void vyre_pending_free(vyre_pending *p) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     if (!p || vy_backend_is_inherited(p->dispatch.backend))
         return;
     pthread_mutex_lock(&p->lock);

@@ -64,7 +64,7 @@ static int can_run(const vy_code *code, vy_form form) {
     return form == VY_FORM_RESIDENT || form == VY_FORM_PERSISTENT ? code->is_resident : code->has_native;
 }
 
-vyre_status vy_pipeline_choose(vyre_pipeline *pipeline, const vy_launch *launch, vy_stop stop, vy_call *call,
+vyre_status vy_pipeline_choose(vyre_pipeline *pipeline, const vy_resolved_dispatch *launch, vy_stop stop, vy_call *call,
                                vy_staged staged[2], vyre_error *error) {
     int with_base, has_stages = vy_stages_needed(pipeline->backend, pipeline->program, launch, &with_base);
     vy_code *code;
@@ -161,7 +161,7 @@ static vyre_status compile(vyre_backend *backend, vyre_program *program, unsigne
 
 vyre_status vyre_compile(vyre_backend *backend, vyre_program *program, const vyre_compile_options *options,
                          vyre_pipeline **out, vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     VY_REQUIRE(error, out);
     *out = NULL;
     VY_REQUIRE(error, backend);
@@ -194,7 +194,7 @@ vyre_pipeline *vyre_pipeline_retain(vyre_pipeline *pipeline) {
 }
 
 void vyre_pipeline_release(vyre_pipeline *pipeline) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     if (!pipeline || atomic_fetch_sub_explicit(&pipeline->references, 1, memory_order_acq_rel) != 1)
         return;
     if (vy_backend_is_inherited(pipeline->backend))
@@ -224,7 +224,7 @@ int vyre_pipeline_is_native(const vyre_pipeline *pipeline) {
 }
 
 int vyre_backend_cache_snapshot(vyre_backend *backend, vyre_cache_snapshot *out) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     if (!out)
         return 0;
     memset(out, 0, sizeof *out);
@@ -285,7 +285,7 @@ void vy_pipeline_describe(vy_dispatch *dispatch, vyre_pipeline *pipeline, const 
 vyre_status vyre_pipeline_dispatch(vyre_pipeline *pipeline, const vyre_arguments *arguments,
                                    const vyre_dispatch_config *config, vyre_outputs *outputs, vyre_trap *trap,
                                    vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     VY_REQUIRE(error, pipeline);
     VY_REQUIRE(error, outputs);
     vy_dispatch d;
@@ -296,7 +296,7 @@ vyre_status vyre_pipeline_dispatch(vyre_pipeline *pipeline, const vyre_arguments
 vyre_status vyre_pipeline_dispatch_timed(vyre_pipeline *pipeline, const vyre_arguments *arguments,
                                          const vyre_dispatch_config *config, vyre_outputs *outputs, vyre_timing *timing,
                                          vyre_trap *trap, vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     VY_REQUIRE(error, pipeline);
     VY_REQUIRE(error, outputs);
     vyre_timing measured;
@@ -313,7 +313,7 @@ vyre_status vyre_pipeline_dispatch_timed(vyre_pipeline *pipeline, const vyre_arg
 vyre_status vyre_pipeline_dispatch_into(vyre_pipeline *pipeline, const vyre_arguments *arguments,
                                         const vyre_dispatch_config *config, vyre_outputs *outputs, vyre_trap *trap,
                                         vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     VY_REQUIRE(error, pipeline);
     VY_REQUIRE(error, outputs);
     vy_dispatch d;
@@ -325,7 +325,7 @@ vyre_status vyre_pipeline_dispatch_into(vyre_pipeline *pipeline, const vyre_argu
 vyre_status vyre_pipeline_dispatch_owned(vyre_pipeline *pipeline, const vyre_bytes *inputs, size_t input_count,
                                          const vyre_arguments *arguments, const vyre_dispatch_config *config,
                                          vyre_outputs *outputs, vyre_trap *trap, vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     VY_REQUIRE(error, pipeline);
     VY_REQUIRE_ARRAY(error, inputs, input_count);
     VY_REQUIRE(error, outputs);
@@ -340,7 +340,7 @@ vyre_status vyre_pipeline_dispatch_owned(vyre_pipeline *pipeline, const vyre_byt
 
 vyre_status vyre_pipeline_dispatch_async(vyre_pipeline *pipeline, const vyre_arguments *arguments,
                                          const vyre_dispatch_config *config, vyre_pending **out, vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     VY_REQUIRE(error, out);
     *out = NULL;
     VY_REQUIRE(error, pipeline);

@@ -43,7 +43,7 @@ void vy_pipeline_name(const vyre_backend *backend, const vyre_program *program, 
 vyre_status vy_pipeline_code(vyre_pipeline *pipeline, vy_stop stop, vy_code_form form, vy_code **out,
                              vyre_error *error);
 /* The same for a call that is about to be staged (stages.h): its code, and the target or the targets of its stages. The form is set. */
-vyre_status vy_pipeline_choose(vyre_pipeline *pipeline, const vy_launch *launch, vy_stop stop, vy_call *call,
+vyre_status vy_pipeline_choose(vyre_pipeline *pipeline, const vy_resolved_dispatch *launch, vy_stop stop, vy_call *call,
                                vy_staged staged[2], vyre_error *error);
 
 /* The target of a dispatch that was resolved and can be cancelled: for those who do not take the road of boundary.c. Stages have none: they

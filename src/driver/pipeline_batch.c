@@ -173,7 +173,7 @@ static vyre_status run(batch *b, vyre_error *error) {
 vyre_status vyre_pipeline_dispatch_batch(vyre_pipeline *pipeline, const vyre_arguments *arguments, size_t count,
                                          const vyre_dispatch_config *config, vyre_outputs *outputs, size_t *failed,
                                          vyre_trap *trap, vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     if (failed && (!pipeline || (count && !outputs)))
         *failed = count;
     VY_REQUIRE(error, pipeline);

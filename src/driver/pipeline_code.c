@@ -176,7 +176,7 @@ void vy_code_unhold(vy_code *code) {
 
 void vy_codes_start(vy_codes *codes) {
     pthread_mutex_init(&codes->lock, NULL);
-    vy_cond_start_monotonic(&codes->changed);
+    vy_cond_init_monotonic(&codes->changed);
 }
 
 void vy_codes_end(vy_codes *codes) {

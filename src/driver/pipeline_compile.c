@@ -208,7 +208,7 @@ static vyre_status build_part(compile *c, vy_code *code, uint32_t index, vyre_pr
 
 /* A program that one launch cannot do here has a part for each stage. */
 static vyre_status build(compile *c, vy_code **out, vyre_error *error) {
-    int has_barriers = (c->program->facts & VY_FACT_GRID_BARRIER) &&
+    int has_barriers = (c->program->facts & VY_PROGRAM_HAS_GRID_BARRIER) &&
                        !vyre_backend_capability(c->backend, VYRE_CAPABILITY_GRID_SYNC) && c->form != VY_CODE_WHOLE,
         with_base = c->form == VY_CODE_BASED;
     vy_stages *stages = NULL;

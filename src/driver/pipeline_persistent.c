@@ -56,7 +56,7 @@ vyre_status vyre_pipeline_dispatch_persistent(vyre_pipeline *pipeline, const vyr
                                               size_t binding_count, const vyre_arguments *arguments,
                                               const vyre_dispatch_config *config, vyre_outputs *outputs,
                                               vyre_timing *timing, vyre_trap *trap, vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     VY_REQUIRE(error, pipeline);
     VY_REQUIRE_ARRAY(error, bindings, binding_count);
     VY_REQUIRE(error, outputs);
@@ -77,7 +77,7 @@ vyre_status vyre_pipeline_dispatch_resident_outputs(vyre_pipeline *pipeline, con
                                                     size_t binding_count, const vyre_arguments *arguments,
                                                     const vyre_dispatch_config *config, vyre_resource *outputs,
                                                     size_t output_count, vyre_trap *trap, vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     VY_REQUIRE(error, pipeline);
     VY_REQUIRE_ARRAY(error, bindings, binding_count);
     VY_REQUIRE_ARRAY(error, outputs, output_count);
@@ -304,7 +304,7 @@ vyre_status vyre_pipeline_dispatch_persistent_batch(vyre_pipeline *pipeline, con
                                                     size_t binding_count, size_t count, const vyre_arguments *arguments,
                                                     const vyre_dispatch_config *config, vyre_outputs *outputs,
                                                     size_t *failed, vyre_trap *trap, vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     if (failed && (!pipeline || (count && (!bindings || !outputs))))
         *failed = count;
     VY_REQUIRE(error, pipeline);
@@ -324,7 +324,7 @@ vyre_status vyre_pipeline_dispatch_persistent_batch(vyre_pipeline *pipeline, con
 vyre_status vyre_pipeline_dispatch_rows(vyre_pipeline *pipeline, const vyre_resource (*rows)[4], size_t count,
                                         const vyre_arguments *arguments, const vyre_dispatch_config *config,
                                         vyre_outputs *outputs, size_t *failed, vyre_trap *trap, vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     if (failed && (!pipeline || (count && (!rows || !outputs)) || pipeline->program->buffer_count != 4))
         *failed = count;
     VY_REQUIRE(error, pipeline);

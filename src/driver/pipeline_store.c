@@ -243,7 +243,7 @@ void vy_stores_finish(vy_stores *stores) {
 }
 
 void vyre_backend_store(vyre_backend *backend) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     if (backend)
         vy_stores_finish(&backend->stores);
 }
@@ -267,7 +267,7 @@ void vy_stores_end_compile(vy_stores *stores) {
 
 void vy_stores_start(vy_stores *stores, vyre_backend *backend) {
     pthread_mutex_init(&stores->lock, NULL);
-    vy_cond_start_monotonic(&stores->changed);
+    vy_cond_init_monotonic(&stores->changed);
     stores->backend = backend;
 }
 

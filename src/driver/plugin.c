@@ -39,7 +39,7 @@ static vyre_status open_plugin(const char *path, const vyre_module_descriptor **
 }
 
 vyre_status vyre_plugin_load(const char *path, vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     const vyre_module_descriptor *module = NULL;
     VY_REQUIRE(error, path);
     if (path[0] != '/')
@@ -154,6 +154,6 @@ const char *vy_plugin_folder(void) {
 }
 
 size_t vyre_plugins_load_all(vyre_plugin_report *report_to, void *user) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     return vy_plugins_load_from(VYRE_PLUGIN_FOLDER "/", secure_getenv("VYRE_PLUGINS"), report_to, user);
 }

@@ -50,7 +50,7 @@ static void *run(void *user) {
 }
 
 static void start_condition(void) {
-    vy_cond_start_monotonic(&done);
+    vy_cond_init_monotonic(&done);
 }
 
 static int is_late(const vyre_backend_registration *registration) {
@@ -93,7 +93,7 @@ void vy_probe_before_fork(void) {
 void vy_probe_after_fork(int is_child) {
     if (is_child) {
         abandoned = NULL;
-        vy_cond_start_monotonic(&done);
+        vy_cond_init_monotonic(&done);
     }
     pthread_mutex_unlock(&lock);
 }

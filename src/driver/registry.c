@@ -304,7 +304,7 @@ const char *vyre_backend_owner(const char *id) {
 }
 
 vyre_status vyre_module_register(const vyre_module_descriptor *module, vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     VY_REQUIRE(error, module);
     const char *name = VY_STRUCT_GET(module, vyre_module_descriptor, name);
     return vy_registry_add(module, name && *name ? name : "the application", error);

@@ -227,7 +227,7 @@ static vyre_status allocate(vyre_backend *backend, uint64_t size, const void *so
 
 vyre_status vyre_resident_allocate(vyre_backend *backend, uint64_t size, const void *host_source, vyre_resident *out,
                                    vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     VY_REQUIRE(error, out);
     *out = (vyre_resident){0, 0};
     VY_REQUIRE(error, backend);
@@ -269,7 +269,7 @@ static vyre_status remove_entry(vyre_backend *backend, vyre_resident handle, vy_
 }
 
 vyre_status vyre_resident_free(vyre_backend *backend, vyre_resident resident, vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     VY_REQUIRE(error, backend);
     vyre_error own;
     vy_resident_entry taken;
@@ -290,7 +290,7 @@ vyre_status vyre_resident_free(vyre_backend *backend, vyre_resident resident, vy
 }
 
 vyre_status vyre_resident_size(vyre_backend *backend, vyre_resident resident, uint64_t *size, vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     VY_REQUIRE(error, size);
     *size = 0;
     VY_REQUIRE(error, backend);

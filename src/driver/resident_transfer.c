@@ -34,7 +34,7 @@ static vyre_status transfer(vyre_backend *backend, vyre_resident resident, uint6
 
 vyre_status vyre_resident_upload_at(vyre_backend *backend, vyre_resident resident, uint64_t offset, const void *data,
                                     uint64_t size, vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     VY_REQUIRE(error, backend);
     VY_REQUIRE_ARRAY(error, data, size);
     return transfer(backend, resident, offset, (void *)data, size, 1, error);
@@ -42,7 +42,7 @@ vyre_status vyre_resident_upload_at(vyre_backend *backend, vyre_resident residen
 
 vyre_status vyre_resident_download_at(vyre_backend *backend, vyre_resident resident, uint64_t offset, void *data,
                                       uint64_t size, vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     VY_REQUIRE(error, backend);
     VY_REQUIRE_ARRAY(error, data, size);
     return transfer(backend, resident, offset, data, size, 0, error);
@@ -50,7 +50,7 @@ vyre_status vyre_resident_download_at(vyre_backend *backend, vyre_resident resid
 
 vyre_status vyre_resident_upload(vyre_backend *backend, vyre_resident resident, const void *data, uint64_t size,
                                  vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     VY_REQUIRE(error, backend);
     VY_REQUIRE_ARRAY(error, data, size);
     uint64_t whole;
@@ -66,7 +66,7 @@ vyre_status vyre_resident_upload(vyre_backend *backend, vyre_resident resident, 
 }
 
 vyre_status vyre_resident_download(vyre_backend *backend, vyre_resident resident, vyre_bytes *out, vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     VY_REQUIRE(error, backend);
     VY_REQUIRE(error, out);
     uint64_t whole;
@@ -156,7 +156,7 @@ static vyre_status transfer_all(vyre_backend *backend, const vyre_transfer *tran
 
 vyre_status vyre_resident_upload_batch(vyre_backend *backend, const vyre_transfer *transfers, size_t count,
                                        vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     VY_REQUIRE(error, backend);
     VY_REQUIRE_ARRAY(error, transfers, count);
     return transfer_all(backend, transfers, count, 1, error);
@@ -164,7 +164,7 @@ vyre_status vyre_resident_upload_batch(vyre_backend *backend, const vyre_transfe
 
 vyre_status vyre_resident_download_batch(vyre_backend *backend, const vyre_transfer *transfers, size_t count,
                                          vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     VY_REQUIRE(error, backend);
     VY_REQUIRE_ARRAY(error, transfers, count);
     return transfer_all(backend, transfers, count, 0, error);

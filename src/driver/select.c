@@ -71,7 +71,7 @@ static vyre_status not_registered(const char *id, vyre_error *error) {
 }
 
 vyre_status vyre_acquire(const char *id, vyre_backend **out, vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     VY_REQUIRE(error, out);
     *out = NULL;
     VY_REQUIRE(error, id);
@@ -315,7 +315,7 @@ static vyre_status start(const vyre_policy *policy, choice *c, vyre_error *error
 }
 
 vyre_status vyre_select(const vyre_policy *policy, vyre_backend **out, vyre_selection **report, vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     if (report)
         *report = NULL;
     VY_REQUIRE(error, out);

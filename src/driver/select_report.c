@@ -83,5 +83,5 @@ vyre_status vyre_selection_render(const vyre_selection *selection, int json, vyr
     }
     if (json)
         vy_string_char(&text, ']');
-    return vy_string_take(&text, out, error);
+    return vy_string_to_bytes(&text, out, error);
 }

@@ -259,7 +259,7 @@ static vyre_status enter_and_run(sequence *s, vyre_error *error) {
 vyre_status vyre_sequence_run(vyre_backend *backend, const vyre_step *steps, size_t step_count,
                               const vyre_readback *readbacks, size_t readback_count, const vyre_dispatch_config *config,
                               vyre_timing *timing, size_t *failed, vyre_trap *trap, vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     if (failed && (!backend || (step_count && !steps) || (readback_count && !readbacks)))
         *failed = step_count;
     VY_REQUIRE(error, backend);

@@ -16,7 +16,7 @@ static void free_stages(vy_stages *stages) {
 }
 
 static vyre_status split(vy_stages *stages, const vyre_program *program, vyre_error *error) {
-    if (!(program->facts & VY_FACT_GRID_BARRIER))
+    if (!(program->facts & VY_PROGRAM_HAS_GRID_BARRIER))
         return VYRE_OK;
     vyre_status status = vy_grid_split(program, &stages->split, error);
     if (status == VYRE_OK)
@@ -144,7 +144,7 @@ vyre_status vy_stages_get(vyre_backend *backend, const vyre_program *program, in
 
 /* Hidden buffers are buffers of the device like others. */
 static vyre_status check_hidden(const vyre_backend *backend, const vy_stages *stages, const vyre_program *program,
-                                const vy_launch *launch, vyre_error *error) {
+                                const vy_resolved_dispatch *launch, vyre_error *error) {
     uint64_t most = vyre_backend_capability(backend, VYRE_CAPABILITY_MAX_STORAGE_BYTES);
     uint64_t elements[VY_SPLIT_BUFFERS];
     if (!stages->split)
@@ -163,8 +163,8 @@ static vyre_status check_hidden(const vyre_backend *backend, const vy_stages *st
     return status;
 }
 
-vyre_status vy_call_stage(vy_call *call, vyre_program *program, const vy_launch *resolved, const vy_staged staged[2],
-                          vyre_error *error) {
+vyre_status vy_call_stage(vy_call *call, vyre_program *program, const vy_resolved_dispatch *resolved,
+                          const vy_staged staged[2], vyre_error *error) {
     int with_base;
     vyre_status status = VYRE_OK;
     call->stages = NULL;

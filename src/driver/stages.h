@@ -10,7 +10,7 @@
 #define VY_DRIVER_STAGES_H
 
 #include "driver/target.h"
-#include "ir/launch.h"
+#include "ir/dispatch_resolve.h"
 
 #include <pthread.h>
 
@@ -39,7 +39,7 @@ typedef struct vy_staged {
  * the call has run; staged (may be NULL) are two, by with_base.
  *
  * VYRE_LIMIT  what lives across a grid barrier is over a limit of the language or of the device */
-vyre_status vy_call_stage(struct vy_call *call, vyre_program *program, const vy_launch *resolved,
+vyre_status vy_call_stage(struct vy_call *call, vyre_program *program, const vy_resolved_dispatch *resolved,
                           const vy_staged staged[2], vyre_error *error);
 void vy_call_unstage(struct vy_call *call);
 

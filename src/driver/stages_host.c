@@ -13,10 +13,10 @@ static vyre_status start(vy_stage_run *run, vyre_error *error) {
     uint32_t outputs = 0;
     memset(run->contents, 0, run->count * sizeof *run->contents);
     for (uint32_t i = 0; i < run->count; i++)
-        run->check.buffers[i] = (vy_launch_buffer){.count = run->elements[i],
-                                                   .bytes = run->bytes[i],
-                                                   .input = i,
-                                                   .output = is_written(run, i) ? outputs++ : VY_NONE};
+        run->check.buffers[i] = (vy_resolved_buffer){.count = run->elements[i],
+                                                     .bytes = run->bytes[i],
+                                                     .input = i,
+                                                     .output = is_written(run, i) ? outputs++ : VY_NONE};
     vy_slots_start(&run->slots, outputs);
     for (uint32_t i = 0; i < run->count && status == VYRE_OK; i++) {
         int is_input = i < run->declared && run->call->resolved->buffers[i].input != VY_NONE;

@@ -53,7 +53,7 @@ struct vy_stage_run {
     vyre_span inputs[VY_LIMIT_BUFFERS];
     vyre_bytes contents[VY_LIMIT_BUFFERS]; /* of buffers the stages write, once one did */
     vy_slots slots;                        /* for those of the next launch; memory goes round between the two */
-    vy_launch check;                       /* what the outputs of a launch must be */
+    vy_resolved_dispatch check;            /* what the outputs of a launch must be */
 };
 
 /* The bytes a host call gives for a buffer of the program; empty for a `write` one. */

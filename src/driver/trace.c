@@ -333,7 +333,7 @@ static vyre_status start(const char *path, vyre_error *error) {
 }
 
 vyre_status vyre_trace_start(const char *path, vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     VY_REQUIRE(error, path);
     if (!*path)
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "name the file to write", "the path of a trace file is empty");
@@ -344,7 +344,7 @@ vyre_status vyre_trace_start(const char *path, vyre_error *error) {
 }
 
 vyre_status vyre_trace_stop(vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     vyre_status status = VYRE_OK;
     pthread_mutex_lock(&trace.lock);
     set_state(VY_TRACE_OFF);

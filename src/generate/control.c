@@ -41,13 +41,13 @@ int vy_gen_if(vy_gen *g) {
         return 0;
     int uniform = 0;
     uint32_t test = condition(g, &uniform);
-    vy_draft_if(&g->draft, test);
+    vy_irb_if(&g->draft, test);
     write_block(g, uniform, block_size(g));
     if (g->left && vy_gen_chance(g, 2, 5)) {
-        vy_draft_else(&g->draft);
+        vy_irb_else(&g->draft);
         write_block(g, uniform, block_size(g));
     }
-    vy_draft_end(&g->draft);
+    vy_irb_end_block(&g->draft);
     return 1;
 }
 
@@ -56,14 +56,14 @@ int vy_gen_region(vy_gen *g) {
     if (!may_nest(g))
         return 0;
     const char *name = names[vy_gen_below(g, sizeof names / sizeof *names)];
-    vy_stmt stmt = vy_draft_blank(VY_STMT_REGION);
-    stmt.name = vy_draft_name(&g->draft, name, strlen(name));
-    vy_draft_stmt(&g->draft, &stmt, NULL, 0, NULL, NULL);
+    vy_stmt stmt = vy_irb_blank_stmt(VY_STMT_REGION);
+    stmt.name = vy_irb_intern(&g->draft, name, strlen(name));
+    vy_irb_stmt(&g->draft, &stmt, NULL, 0, NULL, NULL);
     /* Straight on: phases need no way back. */
     g->place.nesting++;
     vy_gen_block(g, block_size(g));
     g->place.nesting--;
-    vy_draft_end(&g->draft);
+    vy_irb_end_block(&g->draft);
     return 1;
 }
 
@@ -127,10 +127,10 @@ static for_bounds literal_bounds(vy_gen *g, vyre_type type) {
     }
     if (vy_gen_chance(g, 1, 16))
         step = 0;
-    made.from = vy_draft_literal(&g->draft, type, from);
-    made.to = vy_draft_literal(&g->draft, type, to);
+    made.from = vy_irb_literal(&g->draft, type, from);
+    made.to = vy_irb_literal(&g->draft, type, to);
     if (step != 1 || vy_gen_chance(g, 1, 2))
-        made.step = vy_draft_literal(&g->draft, type, step);
+        made.step = vy_irb_literal(&g->draft, type, step);
     return made;
 }
 
@@ -153,28 +153,28 @@ static for_bounds wide_bounds(vy_gen *g, vyre_type type, int uniform) {
     for_bounds made = {.trips = 4};
     made.from = bound(g, type, uniform, 2);
     made.to = bound(g, type, uniform, 2);
-    made.step = vy_draft_literal(&g->draft, type, step);
+    made.step = vy_irb_literal(&g->draft, type, step);
     return made;
 }
 
 /* Lets the number of trips and what they count be seen in a variable from outside. */
 static void count_trip(vy_gen *g, uint32_t counter, vyre_type type, uint32_t variable) {
-    uint32_t sum = vy_draft_variable(&g->draft, counter), now;
+    uint32_t sum = vy_irb_variable(&g->draft, counter), now;
     sum = vy_gen_with_literal(g, VYRE_OP_ROTL, type, sum, 5);
-    now = vy_draft_variable(&g->draft, variable);
-    sum = vy_draft_op(&g->draft, VYRE_OP_XOR, type, sum, now, VY_NONE);
-    vy_draft_assign(&g->draft, counter, sum);
+    now = vy_irb_variable(&g->draft, variable);
+    sum = vy_irb_op(&g->draft, VYRE_OP_XOR, type, sum, now, VY_NONE);
+    vy_irb_assign(&g->draft, counter, sum);
 }
 
 static void write_for(vy_gen *g, vyre_type type, const for_bounds *bounds, int uniform, uint32_t counter) {
-    uint32_t variable = vy_draft_for(&g->draft, vy_gen_name(g, 'k'), type, bounds->from, bounds->to, bounds->step);
+    uint32_t variable = vy_irb_for(&g->draft, vy_gen_name(g, 'k'), type, bounds->from, bounds->to, bounds->step);
     uint32_t scope = g->variables.count;
     vy_gen_declare(g, variable, type, 0, uniform);
     if (counter != VY_NONE)
         count_trip(g, counter, type, variable);
     write_loop_body(g, uniform, bounds->trips);
     g->variables.count = scope;
-    vy_draft_end(&g->draft);
+    vy_irb_end_block(&g->draft);
 }
 
 /* ---- loops along local ids ----
@@ -186,7 +186,7 @@ static void write_for(vy_gen *g, vyre_type type, const for_bounds *bounds, int u
 
 static uint32_t local_id(vy_gen *g, vyre_type type, uint32_t axis) {
     uint32_t id = vy_gen_local_id(g, axis);
-    return type == VYRE_TYPE_U32 ? id : vy_draft_op(&g->draft, VYRE_OP_CAST, type, id, VY_NONE, VY_NONE);
+    return type == VYRE_TYPE_U32 ? id : vy_irb_op(&g->draft, VYRE_OP_CAST, type, id, VY_NONE, VY_NONE);
 }
 
 /* Down from the id; up to it; a few elements from it on; or from it in strides, mostly of all ids. Never more than four trips. */
@@ -200,21 +200,21 @@ static for_bounds local_bounds(vy_gen *g, vyre_type type) {
     for_bounds made = {.step = VY_NONE, .trips = TRIPS};
     if (draw == 0 && vy_type_layouts[type].classes == VYRE_CLASS_SIGNED) {
         made.from = local_id(g, type, axis);
-        made.to = vy_draft_literal(&g->draft, type, count - 1 - (uint64_t)reach);
-        made.step = vy_draft_literal(&g->draft, type, 0 - (uint64_t)stride);
+        made.to = vy_irb_literal(&g->draft, type, count - 1 - (uint64_t)reach);
+        made.step = vy_irb_literal(&g->draft, type, 0 - (uint64_t)stride);
     } else if (draw == 1) {
-        made.from = vy_draft_literal(&g->draft, type, vy_gen_below(g, 3));
+        made.from = vy_irb_literal(&g->draft, type, vy_gen_below(g, 3));
         made.to = local_id(g, type, axis);
-        made.step = vy_draft_literal(&g->draft, type, (count + TRIPS - 1) / TRIPS);
+        made.step = vy_irb_literal(&g->draft, type, (count + TRIPS - 1) / TRIPS);
     } else if (draw == 2) {
         made.from = local_id(g, type, axis);
         made.to = local_id(g, type, axis);
         uint32_t length = vy_gen_with_literal(g, VYRE_OP_AND, type, vy_gen_expr(g, type, 1), 3);
-        made.to = vy_draft_op(&g->draft, VYRE_OP_ADD, type, made.to, length, VY_NONE);
+        made.to = vy_irb_op(&g->draft, VYRE_OP_ADD, type, made.to, length, VY_NONE);
     } else {
         made.from = local_id(g, type, axis);
-        made.to = vy_draft_literal(&g->draft, type, reach - vy_gen_below(g, stride));
-        made.step = vy_draft_literal(&g->draft, type, stride);
+        made.to = vy_irb_literal(&g->draft, type, reach - vy_gen_below(g, stride));
+        made.step = vy_irb_literal(&g->draft, type, stride);
     }
     return made;
 }
@@ -225,8 +225,8 @@ static uint32_t local_condition(vy_gen *g) {
         return vy_gen_expr(g, VYRE_TYPE_BOOL, 2);
     vyre_type type = vy_gen_integer_type(g);
     uint32_t bit = vy_gen_with_literal(g, VYRE_OP_AND, type, vy_gen_expr(g, type, 1), 1), zero;
-    zero = vy_draft_literal(&g->draft, type, 0);
-    return vy_draft_op(&g->draft, VYRE_OP_EQ, VYRE_TYPE_BOOL, bit, zero, VY_NONE);
+    zero = vy_irb_literal(&g->draft, type, 0);
+    return vy_irb_op(&g->draft, VYRE_OP_EQ, VYRE_TYPE_BOOL, bit, zero, VY_NONE);
 }
 
 /* The counter, and the loop: in two of three cases under a condition. */
@@ -234,20 +234,20 @@ static void write_for_locals(vy_gen *g) {
     vyre_type type = vy_gen_integer_type(g);
     if (vy_type_layouts[type].bits < 16) /* ids and strides do not fit */
         type = VYRE_TYPE_U32;
-    uint32_t counter = vy_draft_var(&g->draft, vy_gen_name(g, 'v'), type, vy_gen_expr(g, type, 1));
+    uint32_t counter = vy_irb_var(&g->draft, vy_gen_name(g, 'v'), type, vy_gen_expr(g, type, 1));
     vy_gen_declare(g, counter, type, 1, 0);
     vy_gen_context place = g->place;
     int is_open = vy_gen_chance(g, 2, 3);
     g->left -= 2u + (unsigned)is_open;
     if (is_open) {
-        vy_draft_if(&g->draft, local_condition(g));
+        vy_irb_if(&g->draft, local_condition(g));
         g->place.uniform = 0;
         g->place.nesting++;
     }
     for_bounds bounds = local_bounds(g, type);
     write_for(g, type, &bounds, 0, counter);
     if (is_open)
-        vy_draft_end(&g->draft);
+        vy_irb_end_block(&g->draft);
     g->place = place;
 }
 
@@ -287,22 +287,22 @@ typedef struct counting {
 } counting;
 
 static uint32_t end_of(vy_gen *g, const counting *c) {
-    return c->variable == VY_NONE ? vy_draft_literal(&g->draft, c->type, c->end)
-                                  : vy_draft_variable(&g->draft, c->variable);
+    return c->variable == VY_NONE ? vy_irb_literal(&g->draft, c->type, c->end)
+                                  : vy_irb_variable(&g->draft, c->variable);
 }
 
 static void name_end(vy_gen *g, counting *c, uint32_t value, int uniform) {
-    c->variable = vy_draft_let(&g->draft, vy_gen_name(g, 'e'), c->type, value);
+    c->variable = vy_irb_let(&g->draft, vy_gen_name(g, 'e'), c->type, value);
     vy_gen_declare(g, c->variable, c->type, 0, uniform);
 }
 
 /* Some steps away from a number: a few by a literal, or as many as a value of the invocation says. */
 static uint32_t steps_before(vy_gen *g, const counting *c, uint32_t number, int uniform) {
     uint32_t steps = vy_gen_chance(g, 1, 3)
-                         ? vy_draft_literal(&g->draft, c->type, vy_gen_below(g, 6))
+                         ? vy_irb_literal(&g->draft, c->type, vy_gen_below(g, 6))
                          : vy_gen_with_literal(g, VYRE_OP_AND, c->type, bound(g, c->type, uniform, 1), 3);
     steps = vy_gen_with_literal(g, VYRE_OP_MUL, c->type, steps, c->step);
-    return vy_draft_op(&g->draft, VYRE_OP_SUB, c->type, number, steps, VY_NONE);
+    return vy_irb_op(&g->draft, VYRE_OP_SUB, c->type, number, steps, VY_NONE);
 }
 
 /* To a number that is met, however often the way there wraps. */
@@ -333,7 +333,7 @@ static void count_far(vy_gen *g, counting *c, int uniform) {
         name_end(g, c, end, uniform);
     }
     c->from = vy_gen_chance(g, 1, 3)
-                  ? vy_draft_literal(&g->draft, c->type, is_up ? lowest_of(c->type) : highest_of(c->type))
+                  ? vy_irb_literal(&g->draft, c->type, is_up ? lowest_of(c->type) : highest_of(c->type))
                   : bound(g, c->type, uniform, 2);
 }
 
@@ -345,32 +345,32 @@ static void count_to_wrap(vy_gen *g, counting *c, int uniform) {
     c->goes_on = is_up ? (is_strict ? VYRE_OP_GT : VYRE_OP_GE) : (is_strict ? VYRE_OP_LT : VYRE_OP_LE);
     c->step = is_up ? step : 0 - step;
     c->end = last - 8 * c->step;
-    c->from = steps_before(g, c, vy_draft_literal(&g->draft, c->type, last), uniform);
+    c->from = steps_before(g, c, vy_irb_literal(&g->draft, c->type, last), uniform);
 }
 
 static uint32_t goes_on(vy_gen *g, const counting *c, uint32_t variable) {
-    uint32_t now = vy_draft_variable(&g->draft, variable), end = end_of(g, c);
-    return vy_draft_op(&g->draft, c->goes_on, VYRE_TYPE_BOOL, now, end, VY_NONE);
+    uint32_t now = vy_irb_variable(&g->draft, variable), end = end_of(g, c);
+    return vy_irb_op(&g->draft, c->goes_on, VYRE_TYPE_BOOL, now, end, VY_NONE);
 }
 
 static void step_on(vy_gen *g, const counting *c, uint32_t variable) {
-    uint32_t now = vy_draft_variable(&g->draft, variable);
+    uint32_t now = vy_irb_variable(&g->draft, variable);
     int is_taken = vy_gen_chance(g, 1, 2);
     now = vy_gen_with_literal(g, is_taken ? VYRE_OP_SUB : VYRE_OP_ADD, c->type, now, is_taken ? 0 - c->step : c->step);
-    vy_draft_assign(&g->draft, variable, now);
+    vy_irb_assign(&g->draft, variable, now);
 }
 
 static void break_unless(vy_gen *g, uint32_t test) {
-    vy_draft_if(&g->draft, vy_draft_op(&g->draft, VYRE_OP_LNOT, VYRE_TYPE_BOOL, test, VY_NONE, VY_NONE));
-    vy_draft_simple(&g->draft, VY_STMT_BREAK);
-    vy_draft_end(&g->draft);
+    vy_irb_if(&g->draft, vy_irb_op(&g->draft, VYRE_OP_LNOT, VYRE_TYPE_BOOL, test, VY_NONE, VY_NONE));
+    vy_irb_simple(&g->draft, VY_STMT_BREAK);
+    vy_irb_end_block(&g->draft);
 }
 
 static void write_counted(vy_gen *g, int uniform) {
     counting c = {.type = vy_gen_integer_type(g), .variable = VY_NONE};
     uint32_t form = vy_gen_below(g, 3), way = vy_gen_below(g, uniform ? 3 : 5), old;
     g->left -= 3;
-    uint32_t counter = vy_draft_var(&g->draft, vy_gen_name(g, 'v'), c.type, vy_gen_expr(g, c.type, 1));
+    uint32_t counter = vy_irb_var(&g->draft, vy_gen_name(g, 'v'), c.type, vy_gen_expr(g, c.type, 1));
     vy_gen_declare(g, counter, c.type, 1, 0);
     if (form == 0)
         count_to_meet(g, &c, uniform);
@@ -378,9 +378,9 @@ static void write_counted(vy_gen *g, int uniform) {
         count_far(g, &c, uniform);
     else
         count_to_wrap(g, &c, uniform);
-    uint32_t n = vy_draft_var(&g->draft, vy_gen_name(g, 'n'), c.type, c.from);
+    uint32_t n = vy_irb_var(&g->draft, vy_gen_name(g, 'n'), c.type, c.from);
     vy_gen_declare(g, n, c.type, 0, uniform);
-    vy_draft_while(&g->draft, way < 3 ? goes_on(g, &c, n) : vy_draft_literal(&g->draft, VYRE_TYPE_BOOL, 1));
+    vy_irb_while(&g->draft, way < 3 ? goes_on(g, &c, n) : vy_irb_literal(&g->draft, VYRE_TYPE_BOOL, 1));
     switch (way) {
     case 0: /* nothing in the body can leave out the step */
         step_on(g, &c, n);
@@ -393,7 +393,7 @@ static void write_counted(vy_gen *g, int uniform) {
         step_on(g, &c, n);
         break;
     case 4:
-        old = vy_draft_let(&g->draft, vy_gen_name(g, 'o'), c.type, vy_draft_variable(&g->draft, n));
+        old = vy_irb_let(&g->draft, vy_gen_name(g, 'o'), c.type, vy_irb_variable(&g->draft, n));
         step_on(g, &c, n);
         count_trip(g, counter, c.type, n);
         break_unless(g, goes_on(g, &c, old));
@@ -402,7 +402,7 @@ static void write_counted(vy_gen *g, int uniform) {
         count_trip(g, counter, c.type, n);
         step_on(g, &c, n);
     }
-    vy_draft_end(&g->draft);
+    vy_irb_end_block(&g->draft);
 }
 
 /* Fuel is a variable of its own that nothing else assigns, burned first thing in the body, so that `continue` cannot skip it. */
@@ -417,21 +417,21 @@ int vy_gen_while(vy_gen *g) {
     g->left--; /* the fuel is a statement too */
     vyre_type type = vy_gen_integer_type(g);
     unsigned trips = 1 + vy_gen_below(g, 4);
-    uint32_t fuel = vy_draft_var(&g->draft, vy_gen_name(g, 'w'), type, vy_draft_literal(&g->draft, type, trips));
+    uint32_t fuel = vy_irb_var(&g->draft, vy_gen_name(g, 'w'), type, vy_irb_literal(&g->draft, type, trips));
     vy_gen_declare(g, fuel, type, 0, uniform);
     uint32_t zero, test;
-    test = vy_draft_variable(&g->draft, fuel);
-    zero = vy_draft_literal(&g->draft, type, 0);
-    test = vy_draft_op(&g->draft, VYRE_OP_NE, VYRE_TYPE_BOOL, test, zero, VY_NONE);
+    test = vy_irb_variable(&g->draft, fuel);
+    zero = vy_irb_literal(&g->draft, type, 0);
+    test = vy_irb_op(&g->draft, VYRE_OP_NE, VYRE_TYPE_BOOL, test, zero, VY_NONE);
     if (vy_gen_chance(g, 1, 2)) {
         uint32_t more = bound(g, VYRE_TYPE_BOOL, uniform, 2);
-        test = vy_draft_op(&g->draft, VYRE_OP_LAND, VYRE_TYPE_BOOL, test, more, VY_NONE);
+        test = vy_irb_op(&g->draft, VYRE_OP_LAND, VYRE_TYPE_BOOL, test, more, VY_NONE);
     }
-    vy_draft_while(&g->draft, test);
-    uint32_t burned = vy_gen_with_literal(g, VYRE_OP_SUB, type, vy_draft_variable(&g->draft, fuel), 1);
-    vy_draft_assign(&g->draft, fuel, burned);
+    vy_irb_while(&g->draft, test);
+    uint32_t burned = vy_gen_with_literal(g, VYRE_OP_SUB, type, vy_irb_variable(&g->draft, fuel), 1);
+    vy_irb_assign(&g->draft, fuel, burned);
     write_loop_body(g, uniform, trips);
-    vy_draft_end(&g->draft);
+    vy_irb_end_block(&g->draft);
     return 1;
 }
 
@@ -440,7 +440,7 @@ int vy_gen_while(vy_gen *g) {
 /* if CONDITION { one statement or none, then the way out } */
 static void open_exit(vy_gen *g, int uniform) {
     uint32_t test = condition(g, &uniform);
-    vy_draft_if(&g->draft, test);
+    vy_irb_if(&g->draft, test);
     if (g->left && vy_gen_chance(g, 1, 3)) {
         vy_gen_context place = g->place;
         g->place.uniform = 0; /* no barrier between here and the way out: phases stay */
@@ -457,8 +457,8 @@ int vy_gen_leave_loop(vy_gen *g, vy_stmt_kind kind) {
                                                               g->memory_count * sizeof *g->ownership) != 0))
         return 0;
     open_exit(g, g->place.loop_uniform);
-    vy_draft_simple(&g->draft, kind);
-    vy_draft_end(&g->draft);
+    vy_irb_simple(&g->draft, kind);
+    vy_irb_end_block(&g->draft);
     return 1;
 }
 
@@ -470,7 +470,7 @@ int vy_gen_return(vy_gen *g) {
         return 0;
     open_exit(g, g->place.sync);
     vy_gen_return_values(g);
-    vy_draft_end(&g->draft);
+    vy_irb_end_block(&g->draft);
     return 1;
 }
 
@@ -480,18 +480,18 @@ int vy_gen_trap(vy_gen *g) {
         return 0;
     uint32_t test, value;
     if (vy_gen_chance(g, 1, 2)) {
-        test = vy_draft_builtin(&g->draft, VYRE_BUILTIN_GLOBAL_ID, 0);
-        value = vy_draft_literal(&g->draft, VYRE_TYPE_U32, vy_gen_below(g, g->total + 1));
+        test = vy_irb_builtin(&g->draft, VYRE_BUILTIN_GLOBAL_ID, 0);
+        value = vy_irb_literal(&g->draft, VYRE_TYPE_U32, vy_gen_below(g, g->total + 1));
     } else {
         vyre_type type = vy_gen_integer_type(g);
         test = vy_gen_leaf(g, type, 1);
         value = vy_gen_literal(g, type);
     }
-    test = vy_draft_op(&g->draft, VYRE_OP_EQ, VYRE_TYPE_BOOL, test, value, VY_NONE);
-    vy_draft_if(&g->draft, test);
-    vy_stmt stmt = vy_draft_blank(VY_STMT_TRAP);
+    test = vy_irb_op(&g->draft, VYRE_OP_EQ, VYRE_TYPE_BOOL, test, value, VY_NONE);
+    vy_irb_if(&g->draft, test);
+    vy_stmt stmt = vy_irb_blank_stmt(VY_STMT_TRAP);
     stmt.a = vy_gen_expr(g, VYRE_TYPE_U32, 1);
-    vy_draft_stmt(&g->draft, &stmt, NULL, 0, NULL, NULL);
-    vy_draft_end(&g->draft);
+    vy_irb_stmt(&g->draft, &stmt, NULL, 0, NULL, NULL);
+    vy_irb_end_block(&g->draft);
     return 1;
 }

@@ -18,12 +18,12 @@ static uint32_t size_leaf(vy_gen *g, uint64_t value) {
             continue;
         param->is_set = 1;
         param->bits = value;
-        return vy_draft_size(&g->draft, VY_SIZE_PARAM, param->variable, VY_NONE, 0);
+        return vy_irb_size(&g->draft, VY_SIZE_PARAM, param->variable, VY_NONE, 0);
     }
     for (unsigned m = 0; draw == 1 && m < g->memory_count; m++)
         if (g->memories[m].space == VY_SPACE_BUFFER && g->memories[m].count == value)
-            return vy_draft_size(&g->draft, VY_SIZE_LEN, g->memories[m].memory, VY_NONE, 0);
-    return vy_draft_size(&g->draft, VY_SIZE_LITERAL, VY_NONE, VY_NONE, value);
+            return vy_irb_size(&g->draft, VY_SIZE_LEN, g->memories[m].memory, VY_NONE, 0);
+    return vy_irb_size(&g->draft, VY_SIZE_LITERAL, VY_NONE, VY_NONE, value);
 }
 
 static uint32_t size_expr(vy_gen *g, uint64_t value, unsigned depth) {
@@ -69,7 +69,7 @@ static uint32_t size_expr(vy_gen *g, uint64_t value, unsigned depth) {
     }
     uint32_t a = size_expr(g, left, depth - 1);
     uint32_t b = size_expr(g, right, depth - 1);
-    return vy_draft_size(&g->draft, kind, a, b, 0);
+    return vy_irb_size(&g->draft, kind, a, b, 0);
 }
 
 /* ---- declarations ---- */
@@ -77,7 +77,7 @@ static uint32_t size_expr(vy_gen *g, uint64_t value, unsigned depth) {
 static void declare_params(vy_gen *g) {
     for (unsigned i = 0; i < g->param_count; i++) {
         vy_gen_param *param = &g->params[i];
-        param->variable = vy_draft_scalar_param(&g->draft, vy_gen_name(g, 'p'), (vyre_type)param->type);
+        param->variable = vy_irb_scalar_param(&g->draft, vy_gen_name(g, 'p'), (vyre_type)param->type);
         vy_gen_declare(g, param->variable, (vyre_type)param->type, 0, 1);
     }
 }
@@ -90,11 +90,10 @@ static void declare_memories(vy_gen *g) {
         vyre_type type = (vyre_type)memory->type;
         if (memory->space == VY_SPACE_BUFFER) {
             uint32_t size = memory->is_open ? VY_NONE : size_expr(g, memory->count, vy_gen_below(g, 3));
-            memory->memory = vy_draft_memory_param(&g->draft, vy_gen_name(g, 'b'), VY_SPACE_BUFFER, type,
-                                                   (vyre_access)memory->access, size);
+            memory->memory = vy_irb_memory_param(&g->draft, vy_gen_name(g, 'b'), VY_SPACE_BUFFER, type,
+                                                 (vyre_access)memory->access, size);
         } else {
-            memory->memory =
-                vy_draft_array(&g->draft, vy_gen_name(g, 's'), (vy_space)memory->space, type, memory->count);
+            memory->memory = vy_irb_array(&g->draft, vy_gen_name(g, 's'), (vy_space)memory->space, type, memory->count);
         }
         g->memory_count++;
     }
@@ -127,22 +126,22 @@ static void declare_grid(vy_gen *g) {
 /* ---- the indices everything owned is computed from ---- */
 
 static uint32_t let_u32(vy_gen *g, uint32_t value, int is_uniform) {
-    uint32_t variable = vy_draft_let(&g->draft, vy_gen_name(g, 'v'), VYRE_TYPE_U32, value);
+    uint32_t variable = vy_irb_let(&g->draft, vy_gen_name(g, 'v'), VYRE_TYPE_U32, value);
     vy_gen_declare(g, variable, VYRE_TYPE_U32, 0, is_uniform);
     return variable;
 }
 
 static uint32_t op2(vy_gen *g, vyre_op op, uint32_t a, uint32_t b) {
-    return vy_draft_op(&g->draft, op, VYRE_TYPE_U32, a, b, VY_NONE);
+    return vy_irb_op(&g->draft, op, VYRE_TYPE_U32, a, b, VY_NONE);
 }
 
 /* id.x + count.x * (id.y + count.y * id.z), for groups (group_id, group_count) or invocations (global_id, global_size). */
 static uint32_t linear_index(vy_gen *g, vyre_builtin id, vyre_builtin count) {
-    uint32_t x = vy_draft_builtin(&g->draft, id, 0);
-    uint32_t columns = vy_draft_builtin(&g->draft, count, 0);
-    uint32_t y = vy_draft_builtin(&g->draft, id, 1);
-    uint32_t rows = vy_draft_builtin(&g->draft, count, 1);
-    uint32_t z = vy_draft_builtin(&g->draft, id, 2);
+    uint32_t x = vy_irb_builtin(&g->draft, id, 0);
+    uint32_t columns = vy_irb_builtin(&g->draft, count, 0);
+    uint32_t y = vy_irb_builtin(&g->draft, id, 1);
+    uint32_t rows = vy_irb_builtin(&g->draft, count, 1);
+    uint32_t z = vy_irb_builtin(&g->draft, id, 2);
     z = op2(g, VYRE_OP_MUL, rows, z);
     y = op2(g, VYRE_OP_ADD, y, z);
     y = op2(g, VYRE_OP_MUL, columns, y);
@@ -150,26 +149,26 @@ static uint32_t linear_index(vy_gen *g, vyre_builtin id, vyre_builtin count) {
 }
 
 static uint32_t grid_size(vy_gen *g) {
-    uint32_t x = vy_draft_builtin(&g->draft, VYRE_BUILTIN_GLOBAL_SIZE, 0);
-    uint32_t y = vy_draft_builtin(&g->draft, VYRE_BUILTIN_GLOBAL_SIZE, 1);
+    uint32_t x = vy_irb_builtin(&g->draft, VYRE_BUILTIN_GLOBAL_SIZE, 0);
+    uint32_t y = vy_irb_builtin(&g->draft, VYRE_BUILTIN_GLOBAL_SIZE, 1);
     x = op2(g, VYRE_OP_MUL, x, y);
-    return op2(g, VYRE_OP_MUL, x, vy_draft_builtin(&g->draft, VYRE_BUILTIN_GLOBAL_SIZE, 2));
+    return op2(g, VYRE_OP_MUL, x, vy_irb_builtin(&g->draft, VYRE_BUILTIN_GLOBAL_SIZE, 2));
 }
 
 static void write_indices(vy_gen *g) {
-    g->local = let_u32(g, vy_draft_builtin(&g->draft, VYRE_BUILTIN_LOCAL_INDEX, 0), 0);
+    g->local = let_u32(g, vy_irb_builtin(&g->draft, VYRE_BUILTIN_LOCAL_INDEX, 0), 0);
     uint32_t group = linear_index(g, VYRE_BUILTIN_GROUP_ID, VYRE_BUILTIN_GROUP_COUNT);
     uint32_t chunk = vy_gen_with_literal(g, VYRE_OP_MUL, VYRE_TYPE_U32, group, g->size);
     g->chunk = let_u32(g, chunk, 1);
     g->span = let_u32(g, grid_size(g), 1);
     int flat = g->workgroup[1] * g->workgroup[2] == 1 && g->groups[1] == 1 && g->groups[2] == 1;
     if (flat && vy_gen_chance(g, 1, 2)) {
-        g->linear = let_u32(g, vy_draft_builtin(&g->draft, VYRE_BUILTIN_GLOBAL_ID, 0), 0);
+        g->linear = let_u32(g, vy_irb_builtin(&g->draft, VYRE_BUILTIN_GLOBAL_ID, 0), 0);
     } else if (vy_gen_chance(g, 1, 2)) {
         g->linear = let_u32(g, linear_index(g, VYRE_BUILTIN_GLOBAL_ID, VYRE_BUILTIN_GLOBAL_SIZE), 0);
     } else {
-        uint32_t linear = vy_draft_variable(&g->draft, g->chunk);
-        g->linear = let_u32(g, op2(g, VYRE_OP_ADD, linear, vy_draft_variable(&g->draft, g->local)), 0);
+        uint32_t linear = vy_irb_variable(&g->draft, g->chunk);
+        g->linear = let_u32(g, op2(g, VYRE_OP_ADD, linear, vy_irb_variable(&g->draft, g->local)), 0);
     }
 }
 
@@ -215,8 +214,8 @@ static int is_input(const vy_gen_memory *memory) {
 static void fill_params(vy_gen *g) {
     for (unsigned i = 0; i < g->param_count; i++)
         if (!g->params[i].is_set)
-            g->params[i].bits = vy_value_clean((vyre_type)g->params[i].type,
-                                               vy_interesting_value(&g->rng, (vyre_type)g->params[i].type));
+            g->params[i].bits = vy_value_canonicalize((vyre_type)g->params[i].type,
+                                                      vy_interesting_value(&g->rng, (vyre_type)g->params[i].type));
 }
 
 static vyre_status fill_data(vy_gen *g, vyre_error *error) {
@@ -242,14 +241,14 @@ static vyre_status fill_data(vy_gen *g, vyre_error *error) {
 
 vyre_status vy_gen_entry(vy_gen *g, vyre_error *error) {
     uint32_t written = g->draft.program->stmts.count; /* by the functions, from the same number */
-    vy_draft_begin_entry(&g->draft);
+    vy_irb_begin_entry(&g->draft);
     vy_gen_start_function(g, NULL, g->statements > 2 * written ? g->statements - written : g->statements / 2 + 1);
     g->work_limit = g->statements * 6;
     declare_params(g);
     declare_memories(g);
     declare_grid(g);
     write_body(g);
-    vy_draft_end_function(&g->draft);
+    vy_irb_end_function(&g->draft);
     fill_params(g);
     return fill_data(g, error);
 }

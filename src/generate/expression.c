@@ -3,10 +3,10 @@
 #include "generate/generator.h"
 #include "generate/interesting_values.h"
 #include "ir/eval.h"
-#include "ir/rows.h"
+#include "ir/op_tables.h"
 
-vy_name vy_gen_name(vy_gen *g, char prefix) {
-    return vy_draft_numbered(&g->draft, prefix, g->name_count++);
+vy_symbol vy_gen_name(vy_gen *g, char prefix) {
+    return vy_irb_intern_numbered(&g->draft, prefix, g->name_count++);
 }
 
 /* ---- types ---- */
@@ -74,7 +74,7 @@ const vy_gen_variable *vy_gen_find_variable(vy_gen *g, vyre_type type, int assig
 }
 
 uint32_t vy_gen_literal(vy_gen *g, vyre_type type) {
-    return vy_draft_literal(&g->draft, type, vy_interesting_value(&g->rng, type));
+    return vy_irb_literal(&g->draft, type, vy_interesting_value(&g->rng, type));
 }
 
 static uint32_t builtin(vy_gen *g) {
@@ -82,7 +82,7 @@ static uint32_t builtin(vy_gen *g) {
     do
         which = (vyre_builtin)vy_gen_below(g, VYRE_BUILTIN_COUNT);
     while (g->only_uniform && !vy_builtins[which].is_uniform);
-    return vy_draft_builtin(&g->draft, which, vy_builtins[which].has_axes ? vy_gen_below(g, 3) : 0);
+    return vy_irb_builtin(&g->draft, which, vy_builtins[which].has_axes ? vy_gen_below(g, 3) : 0);
 }
 
 /* A variable of whatever type, brought to this one: what is computed stays connected. VY_NONE if there is none. */
@@ -91,13 +91,13 @@ static uint32_t converted_variable(vy_gen *g, vyre_type type) {
         const vy_gen_variable *found = &g->variables.items[vy_gen_below(g, g->variables.count)];
         if (g->only_uniform && !found->is_uniform)
             continue;
-        uint32_t value = vy_draft_variable(&g->draft, found->variable);
+        uint32_t value = vy_irb_variable(&g->draft, found->variable);
         if (type == found->type)
             return value;
         if (type != VYRE_TYPE_BOOL)
-            return vy_draft_op(&g->draft, VYRE_OP_CAST, type, value, VY_NONE, VY_NONE);
+            return vy_irb_op(&g->draft, VYRE_OP_CAST, type, value, VY_NONE, VY_NONE);
         uint32_t other = vy_gen_literal(g, (vyre_type)found->type);
-        return vy_draft_op(&g->draft, VYRE_OP_NE, VYRE_TYPE_BOOL, value, other, VY_NONE);
+        return vy_irb_op(&g->draft, VYRE_OP_NE, VYRE_TYPE_BOOL, value, other, VY_NONE);
     }
     return VY_NONE;
 }
@@ -106,7 +106,7 @@ uint32_t vy_gen_leaf(vy_gen *g, vyre_type type, unsigned depth) {
     uint32_t draw = vy_gen_below(g, 10);
     if (type == VYRE_TYPE_U32 && draw == 9)
         return g->memory_count && vy_gen_chance(g, 1, 3)
-                   ? vy_draft_len(&g->draft, g->memories[vy_gen_below(g, g->memory_count)].memory)
+                   ? vy_irb_len(&g->draft, g->memories[vy_gen_below(g, g->memory_count)].memory)
                    : builtin(g);
     if (draw >= 7) {
         uint32_t load = vy_gen_load(g, type, depth);
@@ -116,7 +116,7 @@ uint32_t vy_gen_leaf(vy_gen *g, vyre_type type, unsigned depth) {
     if (draw >= 2) {
         const vy_gen_variable *variable = vy_gen_find_variable(g, type, 0);
         if (variable)
-            return vy_draft_variable(&g->draft, variable->variable);
+            return vy_irb_variable(&g->draft, variable->variable);
         uint32_t converted = draw >= 4 ? converted_variable(g, type) : VY_NONE;
         if (converted != VY_NONE)
             return converted;
@@ -131,7 +131,7 @@ uint32_t vy_gen_digest(vy_gen *g, vyre_type type) {
         uint32_t more = vy_gen_draws_idiom(g, VY_GEN_EDGES) ? vy_gen_guarded_load(g, &type) : VY_NONE;
         if (more == VY_NONE)
             more = vy_gen_expr(g, type, 1);
-        sum = vy_draft_op(&g->draft, VYRE_OP_XOR, type, sum, more, VY_NONE);
+        sum = vy_irb_op(&g->draft, VYRE_OP_XOR, type, sum, more, VY_NONE);
     }
     return sum;
 }
@@ -173,7 +173,7 @@ static uint32_t operation(vy_gen *g, vyre_type type, unsigned depth) {
                               ? vy_gen_lane_condition(g)
                               : vy_gen_expr(g, is_test ? VYRE_TYPE_BOOL : operand, depth - 1);
         }
-        return vy_draft_op(&g->draft, op, type, operands[0], operands[1], operands[2]);
+        return vy_irb_op(&g->draft, op, type, operands[0], operands[1], operands[2]);
     }
     return vy_gen_leaf(g, type, depth);
 }
@@ -202,6 +202,6 @@ uint32_t vy_gen_uniform_expr(vy_gen *g, vyre_type type, unsigned depth) {
 }
 
 uint32_t vy_gen_with_literal(vy_gen *g, vyre_op op, vyre_type type, uint32_t a, uint64_t literal) {
-    uint32_t b = vy_draft_literal(&g->draft, type, literal);
-    return vy_draft_op(&g->draft, op, type, a, b, VY_NONE);
+    uint32_t b = vy_irb_literal(&g->draft, type, literal);
+    return vy_irb_op(&g->draft, op, type, a, b, VY_NONE);
 }

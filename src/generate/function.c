@@ -93,7 +93,7 @@ static void declare_params(vy_gen *g, const vy_gen_function *function) {
     for (unsigned i = 0; i < function->param_count; i++) {
         const vy_gen_function_param *param = &function->params[i];
         if (!param->is_memory) {
-            uint32_t variable = vy_draft_scalar_param(&g->draft, vy_gen_name(g, 'a'), (vyre_type)param->type);
+            uint32_t variable = vy_irb_scalar_param(&g->draft, vy_gen_name(g, 'a'), (vyre_type)param->type);
             vy_gen_declare(g, variable, (vyre_type)param->type, 0, 0);
             if (param->is_slot) {
                 unsigned m = memory_of[param->slot_of];
@@ -110,8 +110,8 @@ static void declare_params(vy_gen *g, const vy_gen_function *function) {
                                          .atomic = param->atomic,
                                          .count = 8,
                                          .slot = VY_NONE};
-        g->memories[m].memory = vy_draft_memory_param(&g->draft, vy_gen_name(g, 'm'), (vy_space)param->space,
-                                                      (vyre_type)param->type, (vyre_access)param->access, VY_NONE);
+        g->memories[m].memory = vy_irb_memory_param(&g->draft, vy_gen_name(g, 'm'), (vy_space)param->space,
+                                                    (vyre_type)param->type, (vyre_access)param->access, VY_NONE);
         g->ownership[m] = param->phase == VY_GEN_PHASE_OWN
                               ? (vy_gen_ownership){.phase = VY_GEN_PHASE_OWN, .base = VY_GEN_BASE_PARAM, .stride = 1}
                               : (vy_gen_ownership){.phase = param->phase};
@@ -129,7 +129,7 @@ static void declare_private_array(vy_gen *g) {
                                      .count = count,
                                      .slot = VY_NONE};
     g->ownership[m] = (vy_gen_ownership){.phase = VY_GEN_PHASE_PRIVATE};
-    g->memories[m].memory = vy_draft_array(&g->draft, vy_gen_name(g, 's'), VY_SPACE_PRIVATE, type, count);
+    g->memories[m].memory = vy_irb_array(&g->draft, vy_gen_name(g, 's'), VY_SPACE_PRIVATE, type, count);
 }
 
 void vy_gen_return_values(vy_gen *g) {
@@ -137,18 +137,18 @@ void vy_gen_return_values(vy_gen *g) {
     unsigned count = g->function ? g->function->result_count : 0;
     for (unsigned i = 0; i < count; i++)
         args[i] = (vy_arg){0, vy_gen_expr(g, (vyre_type)g->function->results[i], g->depth)};
-    vy_stmt stmt = vy_draft_blank(VY_STMT_RETURN);
-    vy_draft_stmt(&g->draft, &stmt, args, count, NULL, NULL);
+    vy_stmt stmt = vy_irb_blank_stmt(VY_STMT_RETURN);
+    vy_irb_stmt(&g->draft, &stmt, args, count, NULL, NULL);
 }
 
 static void write_function(vy_gen *g, vy_gen_function *function, unsigned statements) {
     uint32_t before = g->draft.program->exprs.count;
-    function->index = vy_draft_begin_function(&g->draft, vy_gen_name(g, 'g'));
+    function->index = vy_irb_begin_function(&g->draft, vy_gen_name(g, 'g'));
     vy_gen_start_function(g, function, statements);
     declare_params(g, function);
     for (unsigned i = 0; i < function->result_count; i++)
-        vy_draft_result(&g->draft, function->result_count > 1 || vy_gen_chance(g, 1, 2) ? vy_gen_name(g, 'r') : 0,
-                        (vyre_type)function->results[i]);
+        vy_irb_result(&g->draft, function->result_count > 1 || vy_gen_chance(g, 1, 2) ? vy_gen_name(g, 'r') : 0,
+                      (vyre_type)function->results[i]);
     if ((g->features & VY_GEN_PRIVATE) && vy_gen_chance(g, 1, 2))
         declare_private_array(g);
     if (function->has_sync) {
@@ -162,7 +162,7 @@ static void write_function(vy_gen *g, vy_gen_function *function, unsigned statem
     vy_gen_statements(g, statements);
     if (function->result_count)
         vy_gen_return_values(g);
-    vy_draft_end_function(&g->draft);
+    vy_irb_end_function(&g->draft);
     function->work = g->work + 1;
     function->size = g->inlined + g->draft.program->exprs.count - before;
 }
@@ -222,13 +222,13 @@ static uint32_t slot_argument(vy_gen *g, unsigned m, vyre_type type) {
     uint32_t index = vy_gen_own_index(g, m, 0);
     if (index == VY_NONE || g->draft.program->exprs.items[index].type == type)
         return index;
-    return vy_draft_op(&g->draft, VYRE_OP_CAST, type, index, VY_NONE, VY_NONE);
+    return vy_irb_op(&g->draft, VYRE_OP_CAST, type, index, VY_NONE, VY_NONE);
 }
 
 static void write_call(vy_gen *g, vy_gen_function *function, const uint8_t *chosen) {
-    vy_stmt stmt = vy_draft_blank(VY_STMT_CALL);
+    vy_stmt stmt = vy_irb_blank_stmt(VY_STMT_CALL);
     vy_arg args[VY_GEN_FUNCTION_PARAMS];
-    vy_name names[VY_GEN_RESULTS];
+    vy_symbol names[VY_GEN_RESULTS];
     vyre_type types[VY_GEN_RESULTS];
     for (unsigned i = 0; i < function->param_count; i++) {
         const vy_gen_function_param *param = &function->params[i];
@@ -247,7 +247,7 @@ static void write_call(vy_gen *g, vy_gen_function *function, const uint8_t *chos
     }
     stmt.callee = function->index;
     function->is_called = 1;
-    uint32_t index = vy_draft_stmt(&g->draft, &stmt, args, function->param_count, names, types);
+    uint32_t index = vy_irb_stmt(&g->draft, &stmt, args, function->param_count, names, types);
     if (index == VY_NONE)
         return;
     for (unsigned i = 0; i < stmt.result_count; i++)

@@ -13,7 +13,7 @@ enum { MOST_STATEMENTS = 100000, MOST_DEPTH = 64, MOST_INVOCATIONS = 1 << 20 };
 
 static vyre_status finish(vy_gen *g, vyre_case **out, vyre_error *error) {
     vyre_program *program;
-    vyre_status status = vy_draft_finish(&g->draft, NULL, NULL, &program, error);
+    vyre_status status = vy_irb_finish(&g->draft, NULL, NULL, &program, error);
     if (status != VYRE_OK)
         return status;
     vyre_scalar params[VY_GEN_PARAMS];
@@ -50,7 +50,7 @@ vyre_status vyre_generate(const vyre_generate_options *options, vyre_case **out,
                 .depth = knob(options->depth, 4, MOST_DEPTH),
                 .invocations = knob(options->invocations, 256, MOST_INVOCATIONS),
                 .stress = options->stress};
-    vyre_status status = vy_draft_start(&g.draft, "random", error);
+    vyre_status status = vy_irb_start(&g.draft, "random", error);
     if (status != VYRE_OK)
         return status;
     vy_gen_shape(&g, options->types);
@@ -59,7 +59,7 @@ vyre_status vyre_generate(const vyre_generate_options *options, vyre_case **out,
     if (status == VYRE_OK)
         status = finish(&g, out, error);
     else
-        vy_draft_discard(&g.draft);
+        vy_irb_discard(&g.draft);
     VY_VECTOR_FREE(&g.variables);
     vy_release(g.data, g.data_size);
     return status;

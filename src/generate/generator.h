@@ -18,7 +18,7 @@
 #define VY_GENERATE_GENERATOR_H
 
 #include "generate/random.h"
-#include "ir/draft.h"
+#include "ir/irbuilder.h"
 #include "vyre/generate.h"
 
 enum {
@@ -135,7 +135,7 @@ typedef struct vy_gen_context {
 } vy_gen_context;
 
 typedef struct vy_gen {
-    vy_draft draft;
+    vy_irb draft;
     vy_rng rng;
     unsigned statements, depth, invocations, stress;
     unsigned features;
@@ -192,7 +192,7 @@ static inline uint32_t vy_gen_below(vy_gen *g, uint32_t bound) {
 }
 
 /* A name that no other thing of the program has: the prefix and a number. Prefixes are chosen so that no name is a type (u8). */
-vy_name vy_gen_name(vy_gen *g, char prefix);
+vy_symbol vy_gen_name(vy_gen *g, char prefix);
 /* Any allowed type; one that fits memory; an integer type (u32 if none is allowed). */
 vyre_type vy_gen_type(vy_gen *g);
 vyre_type vy_gen_data_type(vy_gen *g);

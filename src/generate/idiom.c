@@ -16,7 +16,7 @@
 
 static uint32_t cast(vy_gen *g, vyre_type type, uint32_t value) {
     int is_same = value != VY_NONE && g->draft.program->exprs.items[value].type == type;
-    return is_same ? value : vy_draft_op(&g->draft, VYRE_OP_CAST, type, value, VY_NONE, VY_NONE);
+    return is_same ? value : vy_irb_op(&g->draft, VYRE_OP_CAST, type, value, VY_NONE, VY_NONE);
 }
 
 int vy_gen_draws_idiom(vy_gen *g, unsigned feature) {
@@ -60,7 +60,7 @@ static uint32_t unknown(vy_gen *g, vyre_type type) {
         return load;
     const vy_gen_variable *variable = vy_gen_chance(g, 3, 4) ? vy_gen_find_variable(g, type, 0) : NULL;
     if (variable)
-        return vy_draft_variable(&g->draft, variable->variable);
+        return vy_irb_variable(&g->draft, variable->variable);
     if (g->only_uniform)
         return vy_gen_leaf(g, type, 0);
     return cast(g, type, vy_gen_local_id(g, 3));
@@ -130,8 +130,8 @@ uint32_t vy_gen_narrowed(vy_gen *g, vyre_type type, unsigned depth) {
 /* ---- lane conditions ---- */
 
 uint32_t vy_gen_local_id(vy_gen *g, uint32_t axis) {
-    return axis == 3 ? vy_draft_builtin(&g->draft, VYRE_BUILTIN_LOCAL_INDEX, 0)
-                     : vy_draft_builtin(&g->draft, VYRE_BUILTIN_LOCAL_ID, axis);
+    return axis == 3 ? vy_irb_builtin(&g->draft, VYRE_BUILTIN_LOCAL_INDEX, 0)
+                     : vy_irb_builtin(&g->draft, VYRE_BUILTIN_LOCAL_ID, axis);
 }
 
 /* An index that counts lanes: in the workgroup, or in the grid. */
@@ -139,8 +139,8 @@ static uint32_t lane_index(vy_gen *g) {
     uint32_t draw = vy_gen_below(g, 5);
     if (draw < 3)
         return vy_gen_local_id(g, 3);
-    return draw == 3 || g->function ? vy_draft_builtin(&g->draft, VYRE_BUILTIN_GLOBAL_ID, 0)
-                                    : vy_draft_variable(&g->draft, g->linear);
+    return draw == 3 || g->function ? vy_irb_builtin(&g->draft, VYRE_BUILTIN_GLOBAL_ID, 0)
+                                    : vy_irb_variable(&g->draft, g->linear);
 }
 
 uint32_t vy_gen_lane_condition(vy_gen *g) {
@@ -161,19 +161,19 @@ uint32_t vy_gen_lane_condition(vy_gen *g) {
         edge = vy_gen_below(g, period);
     } else if (draw == 2 && g->memory_count) { /* id + k < len(x) */
         id = vy_gen_with_literal(g, VYRE_OP_ADD, VYRE_TYPE_U32, id, edge);
-        other = vy_draft_len(&g->draft, g->memories[vy_gen_below(g, g->memory_count)].memory);
-        return vy_draft_op(&g->draft, VYRE_OP_LT, VYRE_TYPE_BOOL, id, other, VY_NONE);
+        other = vy_irb_len(&g->draft, g->memories[vy_gen_below(g, g->memory_count)].memory);
+        return vy_irb_op(&g->draft, VYRE_OP_LT, VYRE_TYPE_BOOL, id, other, VY_NONE);
     }
-    other = vy_draft_literal(&g->draft, VYRE_TYPE_U32, edge);
-    return vy_draft_op(&g->draft, compare, VYRE_TYPE_BOOL, id, other, VY_NONE);
+    other = vy_irb_literal(&g->draft, VYRE_TYPE_U32, edge);
+    return vy_irb_op(&g->draft, compare, VYRE_TYPE_BOOL, id, other, VY_NONE);
 }
 
 uint32_t vy_gen_edge_index(vy_gen *g, unsigned m) {
     uint32_t count = g->memories[m].count, draw = vy_gen_below(g, 8), edge = vy_gen_edge(g, count + 2), id;
     if (draw == 0) { /* from the end, backwards */
-        uint32_t end = vy_draft_len(&g->draft, g->memories[m].memory);
+        uint32_t end = vy_irb_len(&g->draft, g->memories[m].memory);
         id = lane_index(g);
-        return vy_draft_op(&g->draft, VYRE_OP_SUB, VYRE_TYPE_U32, end, id, VY_NONE);
+        return vy_irb_op(&g->draft, VYRE_OP_SUB, VYRE_TYPE_U32, end, id, VY_NONE);
     }
     id = lane_index(g);
     if (draw == 1)

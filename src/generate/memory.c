@@ -1,27 +1,27 @@
 /* Loads, stores, atomics and barriers under the phases of generator.h. */
 #include "generate/generator.h"
 #include "ir/eval.h"
-#include "ir/rows.h"
+#include "ir/op_tables.h"
 
 static uint32_t u32(vy_gen *g, uint32_t value) {
-    return vy_draft_literal(&g->draft, VYRE_TYPE_U32, value);
+    return vy_irb_literal(&g->draft, VYRE_TYPE_U32, value);
 }
 
 static uint32_t op2(vy_gen *g, vyre_op op, uint32_t a, uint32_t b) {
-    return vy_draft_op(&g->draft, op, VYRE_TYPE_U32, a, b, VY_NONE);
+    return vy_irb_op(&g->draft, op, VYRE_TYPE_U32, a, b, VY_NONE);
 }
 
 /* A u32 without a load in it, so that an index of an index ends. */
 static uint32_t plain_index(vy_gen *g) {
     const vy_gen_variable *variable = vy_gen_chance(g, 3, 4) ? vy_gen_find_variable(g, VYRE_TYPE_U32, 0) : NULL;
-    return variable ? vy_draft_variable(&g->draft, variable->variable) : u32(g, vy_gen_below(g, 12));
+    return variable ? vy_irb_variable(&g->draft, variable->variable) : u32(g, vy_gen_below(g, 12));
 }
 
 /* ---- indices ---- */
 
 /* The number of invocations the base counts: of the workgroup, or of the grid. */
 static uint32_t base_size(vy_gen *g, vy_gen_base base) {
-    return base == VY_GEN_BASE_GLOBAL ? vy_draft_variable(&g->draft, g->span) : u32(g, g->size);
+    return base == VY_GEN_BASE_GLOBAL ? vy_irb_variable(&g->draft, g->span) : u32(g, g->size);
 }
 
 static uint32_t mapped(vy_gen *g, const vy_gen_ownership *hold) {
@@ -31,22 +31,21 @@ static uint32_t mapped(vy_gen *g, const vy_gen_ownership *hold) {
     switch ((vy_gen_map)hold->map) {
     case VY_GEN_MAP_REVERSE:
         a = vy_gen_with_literal(g, VYRE_OP_SUB, VYRE_TYPE_U32, base_size(g, base), 1);
-        return op2(g, VYRE_OP_SUB, a, vy_draft_variable(&g->draft, start));
+        return op2(g, VYRE_OP_SUB, a, vy_irb_variable(&g->draft, start));
     case VY_GEN_MAP_ROTATE:
-        a = vy_gen_with_literal(g, VYRE_OP_ADD, VYRE_TYPE_U32, vy_draft_variable(&g->draft, start), hold->k);
+        a = vy_gen_with_literal(g, VYRE_OP_ADD, VYRE_TYPE_U32, vy_irb_variable(&g->draft, start), hold->k);
         return op2(g, VYRE_OP_REM, a, base_size(g, base));
     case VY_GEN_MAP_XOR:
-        return vy_gen_with_literal(g, VYRE_OP_XOR, VYRE_TYPE_U32, vy_draft_variable(&g->draft, start), hold->k);
+        return vy_gen_with_literal(g, VYRE_OP_XOR, VYRE_TYPE_U32, vy_irb_variable(&g->draft, start), hold->k);
     case VY_GEN_MAP_OFFSET:
-        return vy_gen_with_literal(g, VYRE_OP_ADD, VYRE_TYPE_U32, vy_draft_variable(&g->draft, start), hold->k);
+        return vy_gen_with_literal(g, VYRE_OP_ADD, VYRE_TYPE_U32, vy_irb_variable(&g->draft, start), hold->k);
     case VY_GEN_MAP_SCATTER:
-        return vy_gen_with_literal(g, VYRE_OP_MUL, VYRE_TYPE_U32, vy_draft_variable(&g->draft, start), hold->k);
+        return vy_gen_with_literal(g, VYRE_OP_MUL, VYRE_TYPE_U32, vy_irb_variable(&g->draft, start), hold->k);
     case VY_GEN_MAP_IDENTITY:
         break;
     }
-    return base == VY_GEN_BASE_LOCAL && vy_gen_chance(g, 1, 4)
-               ? vy_draft_builtin(&g->draft, VYRE_BUILTIN_LOCAL_INDEX, 0)
-               : vy_draft_variable(&g->draft, start);
+    return base == VY_GEN_BASE_LOCAL && vy_gen_chance(g, 1, 4) ? vy_irb_builtin(&g->draft, VYRE_BUILTIN_LOCAL_INDEX, 0)
+                                                               : vy_irb_variable(&g->draft, start);
 }
 
 /* An upper bound of the owned indices, so that a narrower type is known to hold them. */
@@ -61,16 +60,16 @@ static uint32_t in_other_type(vy_gen *g, uint32_t index, uint64_t bound) {
     vyre_type type = vy_gen_integer_type(g);
     if (type == VYRE_TYPE_U32 || bound >> (vy_type_layouts[type].bits - 1))
         return index;
-    return vy_draft_op(&g->draft, VYRE_OP_CAST, type, index, VY_NONE, VY_NONE);
+    return vy_irb_op(&g->draft, VYRE_OP_CAST, type, index, VY_NONE, VY_NONE);
 }
 
 uint32_t vy_gen_own_index(vy_gen *g, unsigned m, int any_type) {
     const vy_gen_ownership *hold = &g->ownership[m];
     if (hold->base == VY_GEN_BASE_PARAM)
-        return vy_draft_variable(&g->draft, hold->k);
+        return vy_irb_variable(&g->draft, hold->k);
     uint32_t index;
     if (hold->base == VY_GEN_BASE_CHUNK) {
-        uint32_t chunk = vy_draft_variable(&g->draft, g->chunk);
+        uint32_t chunk = vy_irb_variable(&g->draft, g->chunk);
         index = op2(g, VYRE_OP_ADD, chunk, mapped(g, hold));
     } else {
         index = mapped(g, hold);
@@ -99,7 +98,7 @@ static uint32_t any_index(vy_gen *g, unsigned m, unsigned depth) {
     case 4:
     case 5: {
         uint32_t index = depth ? vy_gen_expr(g, VYRE_TYPE_U32, depth - 1) : plain_index(g);
-        return op2(g, VYRE_OP_REM, index, vy_draft_len(&g->draft, g->memories[m].memory));
+        return op2(g, VYRE_OP_REM, index, vy_irb_len(&g->draft, g->memories[m].memory));
     }
     case 6:
         return u32(g, vy_gen_below(g, g->memories[m].count + 2));
@@ -111,7 +110,7 @@ static uint32_t any_index(vy_gen *g, unsigned m, unsigned depth) {
 /* Any element of the workgroup's chunk. */
 static uint32_t chunk_index(vy_gen *g, unsigned m) {
     uint32_t stride = g->ownership[m].stride;
-    uint32_t first = vy_gen_with_literal(g, VYRE_OP_MUL, VYRE_TYPE_U32, vy_draft_variable(&g->draft, g->chunk), stride);
+    uint32_t first = vy_gen_with_literal(g, VYRE_OP_MUL, VYRE_TYPE_U32, vy_irb_variable(&g->draft, g->chunk), stride);
     uint32_t inside = vy_gen_with_literal(g, VYRE_OP_REM, VYRE_TYPE_U32, plain_index(g), (uint64_t)g->size * stride);
     return op2(g, VYRE_OP_ADD, first, inside);
 }
@@ -133,7 +132,7 @@ static uint32_t load_from(vy_gen *g, unsigned m, unsigned depth) {
         index = chunk_index(g, m);
     else
         index = any_index(g, m, depth);
-    return vy_draft_load(&g->draft, g->memories[m].memory, index);
+    return vy_irb_load(&g->draft, g->memories[m].memory, index);
 }
 
 /* CONDITION ? load : 0, or another literal; 0 is also what a load that leaves the memory gives. */
@@ -141,9 +140,9 @@ static uint32_t guarded_load(vy_gen *g, unsigned m, unsigned depth) {
     vyre_type type = (vyre_type)g->memories[m].type;
     int is_free = g->ownership[m].phase == VY_GEN_PHASE_READ && vy_gen_chance(g, 3, 4); /* any element may be loaded */
     uint32_t guard = vy_gen_lane_condition(g), load, other;
-    load = is_free ? vy_draft_load(&g->draft, g->memories[m].memory, vy_gen_edge_index(g, m)) : load_from(g, m, depth);
-    other = vy_gen_chance(g, 2, 3) ? vy_draft_literal(&g->draft, type, 0) : vy_gen_literal(g, type);
-    return vy_draft_op(&g->draft, VYRE_OP_SELECT, type, guard, load, other);
+    load = is_free ? vy_irb_load(&g->draft, g->memories[m].memory, vy_gen_edge_index(g, m)) : load_from(g, m, depth);
+    other = vy_gen_chance(g, 2, 3) ? vy_irb_literal(&g->draft, type, 0) : vy_gen_literal(g, type);
+    return vy_irb_op(&g->draft, VYRE_OP_SELECT, type, guard, load, other);
 }
 
 uint32_t vy_gen_load(vy_gen *g, vyre_type type, unsigned depth) {
@@ -177,9 +176,9 @@ static uint32_t out_of_bounds(vy_gen *g, unsigned m) {
     if (vy_gen_chance(g, 1, 2) && g->ownership[m].base != VY_GEN_BASE_PARAM &&
         g->ownership[m].map != VY_GEN_MAP_SCATTER)
         return vy_gen_with_literal(g, VYRE_OP_ADD, VYRE_TYPE_U32, vy_gen_own_index(g, m, 0), UINT32_C(1) << 31);
-    uint32_t minus_one = vy_draft_literal(&g->draft, VYRE_TYPE_I64, UINT64_MAX);
-    uint32_t index = vy_draft_op(&g->draft, VYRE_OP_CAST, VYRE_TYPE_I64, vy_gen_own_index(g, m, 0), VY_NONE, VY_NONE);
-    return vy_draft_op(&g->draft, VYRE_OP_SUB, VYRE_TYPE_I64, minus_one, index, VY_NONE);
+    uint32_t minus_one = vy_irb_literal(&g->draft, VYRE_TYPE_I64, UINT64_MAX);
+    uint32_t index = vy_irb_op(&g->draft, VYRE_OP_CAST, VYRE_TYPE_I64, vy_gen_own_index(g, m, 0), VY_NONE, VY_NONE);
+    return vy_irb_op(&g->draft, VYRE_OP_SUB, VYRE_TYPE_I64, minus_one, index, VY_NONE);
 }
 
 static int may_store(const vy_gen *g, unsigned m) {
@@ -204,7 +203,7 @@ int vy_gen_store_to(vy_gen *g, unsigned m, int digest) {
         value = vy_gen_guarded_load(g, &type);
     if (value == VY_NONE)
         value = vy_gen_expr(g, type, g->depth);
-    vy_draft_store(&g->draft, g->memories[m].memory, index, value);
+    vy_irb_store(&g->draft, g->memories[m].memory, index, value);
     return 1;
 }
 
@@ -212,7 +211,7 @@ int vy_gen_store_to(vy_gen *g, unsigned m, int digest) {
 static int open_guard(vy_gen *g) {
     int is_open = vy_gen_draws_idiom(g, VY_GEN_EDGES);
     if (is_open)
-        vy_draft_if(&g->draft, vy_gen_lane_condition(g));
+        vy_irb_if(&g->draft, vy_gen_lane_condition(g));
     return is_open;
 }
 
@@ -225,7 +224,7 @@ int vy_gen_store(vy_gen *g) {
         int is_open = open_guard(g);
         vy_gen_store_to(g, m, 0);
         if (is_open)
-            vy_draft_end(&g->draft);
+            vy_irb_end_block(&g->draft);
         return 1;
     }
     return 0;
@@ -235,7 +234,7 @@ int vy_gen_store(vy_gen *g) {
 
 static void write_atomic(vy_gen *g, unsigned m) {
     const vy_gen_memory *memory = &g->memories[m];
-    vy_stmt stmt = vy_draft_blank(VY_STMT_ATOMIC);
+    vy_stmt stmt = vy_irb_blank_stmt(VY_STMT_ATOMIC);
     stmt.op = memory->atomic;
     stmt.memory = memory->memory;
     /* Between workgroups only device scope orders; a chunk is one workgroup's alone. */
@@ -245,7 +244,7 @@ static void write_atomic(vy_gen *g, unsigned m) {
     stmt.a = g->ownership[m].base == VY_GEN_BASE_CHUNK ? chunk_index(g, m) : any_index(g, m, g->depth / 2);
     if (stmt.op != VYRE_ATOMIC_LOAD)
         stmt.b = vy_gen_expr(g, (vyre_type)memory->type, g->depth);
-    vy_draft_stmt(&g->draft, &stmt, NULL, 0, NULL, NULL);
+    vy_irb_stmt(&g->draft, &stmt, NULL, 0, NULL, NULL);
 }
 
 int vy_gen_atomic(vy_gen *g) {
@@ -257,7 +256,7 @@ int vy_gen_atomic(vy_gen *g) {
         int is_open = open_guard(g);
         write_atomic(g, m);
         if (is_open)
-            vy_draft_end(&g->draft);
+            vy_irb_end_block(&g->draft);
         return 1;
     }
     return 0;
@@ -320,15 +319,15 @@ static vy_gen_ownership draw_hold(vy_gen *g, unsigned m) {
 }
 
 static void write_barrier(vy_gen *g, vyre_scope scope) {
-    vy_stmt stmt = vy_draft_blank(VY_STMT_BARRIER);
+    vy_stmt stmt = vy_irb_blank_stmt(VY_STMT_BARRIER);
     stmt.scope = (uint8_t)scope;
-    vy_draft_stmt(&g->draft, &stmt, NULL, 0, NULL, NULL);
+    vy_irb_stmt(&g->draft, &stmt, NULL, 0, NULL, NULL);
 }
 
 static void let_loaded(vy_gen *g, unsigned m) {
     vyre_type type = (vyre_type)g->memories[m].type;
     uint32_t value = load_from(g, m, 1);
-    uint32_t variable = vy_draft_let(&g->draft, vy_gen_name(g, 'v'), type, value);
+    uint32_t variable = vy_irb_let(&g->draft, vy_gen_name(g, 'v'), type, value);
     vy_gen_declare(g, variable, type, 0, 0);
 }
 

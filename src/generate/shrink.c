@@ -4,14 +4,14 @@
  * the tries are used up. A candidate is offered only if it is valid and can be dispatched. Every accepted candidate has fewer
  * or simpler parts, except after inlining, which happens at most once; so there is an end even without the bound on tries. */
 #include "generate/shrink_edit.h"
-#include "ir/draft.h"
 #include "ir/eval.h"
+#include "ir/irbuilder.h"
 #include "ir/validate/check.h"
 
 typedef struct shrinker {
     vyre_case *current;
-    vy_launch launch;      /* of current */
-    vy_shrink_edits edits; /* of current */
+    vy_resolved_dispatch launch; /* of current */
+    vy_shrink_edits edits;       /* of current */
     vyre_still_fails *fails;
     void *user;
     unsigned tries;
@@ -35,9 +35,9 @@ static void clear_edits(shrinker *s) {
 
 /* Takes over `candidate`, and keeps it if it still fails. */
 static int offer(shrinker *s, vyre_case *candidate) {
-    vy_launch launch;
+    vy_resolved_dispatch launch;
     s->tries--;
-    if (vy_launch_resolve(candidate->program, &candidate->arguments, &launch, NULL) != VYRE_OK ||
+    if (vy_resolve_dispatch(candidate->program, &candidate->arguments, &launch, NULL) != VYRE_OK ||
         !s->fails(s->user, candidate)) {
         vyre_case_free(candidate);
         return 0;
@@ -400,13 +400,13 @@ vyre_status vyre_shrink(const vyre_case *start, vyre_still_fails *fails, void *u
     if (!vy_program_entry(start->program))
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "shrink a program that can be dispatched",
                        "a library has no entry to run");
-    vyre_status status = vy_launch_resolve(start->program, &start->arguments, &s.launch, error);
+    vyre_status status = vy_resolve_dispatch(start->program, &start->arguments, &s.launch, error);
     if (status == VYRE_OK)
         status = vyre_case_new(start->program, &start->arguments, &s.current, error);
     if (status != VYRE_OK)
         return status;
     /* The data of the launch must be the copy's: the original is not ours to keep. */
-    s.status = vy_launch_resolve(s.current->program, &s.current->arguments, &s.launch, s.error);
+    s.status = vy_resolve_dispatch(s.current->program, &s.current->arguments, &s.launch, s.error);
     clear_edits(&s);
     shrink(&s);
     vy_shrink_edits_free(&s.edits);

@@ -1,15 +1,15 @@
 /* The rewriting copy (shrink_edit.h). Recursion follows blocks and expressions of a valid program, so the limits of the language bound it. */
 #include "generate/shrink_edit.h"
 
-#include "ir/draft.h"
 #include "ir/eval.h"
+#include "ir/irbuilder.h"
 
 #include <stdio.h>
 
 /* ---- edits ---- */
 
-vyre_status vy_shrink_edits_init(vy_shrink_edits *edits, const vyre_program *program, const vy_launch *launch,
-                                 vyre_error *error) {
+vyre_status vy_shrink_edits_init(vy_shrink_edits *edits, const vyre_program *program,
+                                 const vy_resolved_dispatch *launch, vyre_error *error) {
     *edits = (vy_shrink_edits){0};
     size_t exprs = program->exprs.count, buffers = program->buffer_count;
     size_t flags = (size_t)program->stmts.count + exprs + program->functions.count + program->variables.count +
@@ -46,26 +46,26 @@ void vy_shrink_edits_free(vy_shrink_edits *edits) {
 
 typedef struct rewrite {
     const vyre_program *program;
-    const vy_launch *launch;
+    const vy_resolved_dispatch *launch;
     const vy_shrink_edits *edits;
-    vy_draft draft;
+    vy_irb draft;
     uint32_t *variables, *memories, *functions; /* old index → new, VY_NONE = left out */
     const vy_function *function;                /* being copied */
     uint32_t name_count;
 } rewrite;
 
-static vy_name copy_name(rewrite *r, vy_name name) {
-    const char *text = vy_name_text(r->program, name);
-    return vy_draft_name(&r->draft, text, strlen(text));
+static vy_symbol copy_name(rewrite *r, vy_symbol name) {
+    const char *text = vy_symbol_name(r->program, name);
+    return vy_irb_intern(&r->draft, text, strlen(text));
 }
 
 /* The name of a variable ('v') or memory ('m'). */
-static vy_name local_name(rewrite *r, vy_name name, char prefix) {
+static vy_symbol local_name(rewrite *r, vy_symbol name, char prefix) {
     char text[16];
     if (!r->edits->rename)
         return copy_name(r, name);
     int length = snprintf(text, sizeof text, "%c%u", prefix, (unsigned)r->name_count++);
-    return vy_draft_name(&r->draft, text, (size_t)length);
+    return vy_irb_intern(&r->draft, text, (size_t)length);
 }
 
 static int is_entry(const rewrite *r) {
@@ -77,13 +77,13 @@ static int is_entry(const rewrite *r) {
 static uint32_t missing_variable(rewrite *r, const vy_expr *expr) {
     uint32_t param = expr->a - r->function->first_variable;
     int is_param = is_entry(r) && param < r->program->param_count;
-    return vy_draft_literal(&r->draft, (vyre_type)expr->type, is_param ? r->launch->params[param] : 0);
+    return vy_irb_literal(&r->draft, (vyre_type)expr->type, is_param ? r->launch->params[param] : 0);
 }
 
 static uint32_t missing_length(rewrite *r, const vy_expr *expr) {
     uint32_t buffer = expr->a - r->function->first_memory;
     int is_buffer = is_entry(r) && buffer < r->program->buffer_count;
-    return vy_draft_literal(&r->draft, VYRE_TYPE_U32, is_buffer ? r->launch->buffers[buffer].count : 0);
+    return vy_irb_literal(&r->draft, VYRE_TYPE_U32, is_buffer ? r->launch->buffers[buffer].count : 0);
 }
 
 static uint32_t copy_expr(rewrite *r, uint32_t root) {
@@ -91,7 +91,7 @@ static uint32_t copy_expr(rewrite *r, uint32_t root) {
         return VY_NONE;
     vy_expr expr = r->program->exprs.items[root];
     if (r->edits->is_literal[root])
-        return vy_draft_literal(&r->draft, (vyre_type)expr.type, r->edits->bits[root]);
+        return vy_irb_literal(&r->draft, (vyre_type)expr.type, r->edits->bits[root]);
     if (r->edits->exprs[root] != VY_NONE)
         return copy_expr(r, r->edits->exprs[root]);
     switch (expr.kind) {
@@ -107,7 +107,7 @@ static uint32_t copy_expr(rewrite *r, uint32_t root) {
         break;
     case VY_EXPR_LOAD:
         if (r->memories[expr.a] == VY_NONE)
-            return vy_draft_literal(&r->draft, (vyre_type)expr.type, 0);
+            return vy_irb_literal(&r->draft, (vyre_type)expr.type, 0);
         expr.a = r->memories[expr.a];
         expr.b = copy_expr(r, expr.b);
         break;
@@ -119,7 +119,7 @@ static uint32_t copy_expr(rewrite *r, uint32_t root) {
     default:
         break;
     }
-    return vy_draft_expr(&r->draft, &expr);
+    return vy_irb_expr(&r->draft, &expr);
 }
 
 /* ---- statements ---- */
@@ -163,7 +163,7 @@ static void copy_statement(rewrite *r, uint32_t index) {
     const vy_stmt *from = &r->program->stmts.items[index];
     vy_stmt stmt = *from;
     vy_arg args[VY_LIMIT_PARAMS];
-    vy_name names[VY_LIMIT_RESULTS];
+    vy_symbol names[VY_LIMIT_RESULTS];
     vyre_type types[VY_LIMIT_RESULTS];
     uint32_t arg_count = 0, kept[VY_LIMIT_RESULTS];
     stmt.a = copy_expr(r, from->a);
@@ -190,7 +190,7 @@ static void copy_statement(rewrite *r, uint32_t index) {
         stmt.callee = r->functions[stmt.callee];
     stmt.variable = from->kind == VY_STMT_ASSIGN ? r->variables[from->variable] : VY_NONE;
     stmt.name = from->name ? copy_name(r, from->name) : 0;
-    uint32_t made = vy_draft_stmt(&r->draft, &stmt, args, arg_count, names, types);
+    uint32_t made = vy_irb_stmt(&r->draft, &stmt, args, arg_count, names, types);
     for (uint32_t i = 0; made != VY_NONE && i < stmt.result_count; i++)
         r->variables[kept[i]] = r->draft.program->stmts.items[made].variable + i;
 }
@@ -216,10 +216,10 @@ static int copy_block(rewrite *r, uint32_t first, uint32_t end) {
         if (vy_stmt_is_structured(stmt->kind)) {
             copy_block(r, i + 1, stmt->middle);
             if (stmt->middle != stmt->end && edit != VY_SHRINK_NO_ELSE) {
-                vy_draft_else(&r->draft);
+                vy_irb_else(&r->draft);
                 copy_block(r, stmt->middle, stmt->end);
             }
-            vy_draft_end(&r->draft);
+            vy_irb_end_block(&r->draft);
         } else if (is_jump(stmt->kind)) {
             return 1;
         }
@@ -230,7 +230,7 @@ static int copy_block(rewrite *r, uint32_t first, uint32_t end) {
 /* ---- declarations ---- */
 
 static uint32_t literal_size(rewrite *r, uint64_t value) {
-    return vy_draft_size(&r->draft, VY_SIZE_LITERAL, VY_NONE, VY_NONE, value);
+    return vy_irb_size(&r->draft, VY_SIZE_LITERAL, VY_NONE, VY_NONE, value);
 }
 
 /* Params and buffers are declared before, and every one is there unless sizes are frozen. */
@@ -248,7 +248,7 @@ static uint32_t copy_size(rewrite *r, uint32_t root) {
         size.a = copy_size(r, size.a);
         size.b = copy_size(r, size.b);
     }
-    return vy_draft_size(&r->draft, (vy_size_kind)size.kind, size.a, size.b, size.value);
+    return vy_irb_size(&r->draft, (vy_size_kind)size.kind, size.a, size.b, size.value);
 }
 
 static void copy_memory_param(rewrite *r, uint32_t index) {
@@ -259,23 +259,23 @@ static void copy_memory_param(rewrite *r, uint32_t index) {
     if (memory->size != VY_NONE)
         size = r->edits->freeze ? literal_size(r, r->edits->counts[index - r->function->first_memory])
                                 : copy_size(r, memory->size);
-    r->memories[index] = vy_draft_memory_param(&r->draft, local_name(r, memory->name, 'm'), (vy_space)memory->space,
-                                               (vyre_type)memory->type, (vyre_access)memory->access, size);
+    r->memories[index] = vy_irb_memory_param(&r->draft, local_name(r, memory->name, 'm'), (vy_space)memory->space,
+                                             (vyre_type)memory->type, (vyre_access)memory->access, size);
 }
 
 static void copy_scalar_param(rewrite *r, uint32_t index) {
     const vy_variable *variable = &r->program->variables.items[index];
     if (!r->edits->variables[index])
         r->variables[index] =
-            vy_draft_scalar_param(&r->draft, local_name(r, variable->name, 'v'), (vyre_type)variable->type);
+            vy_irb_scalar_param(&r->draft, local_name(r, variable->name, 'v'), (vyre_type)variable->type);
 }
 
 static void copy_arrays(rewrite *r, uint32_t first) {
     for (uint32_t i = first; i < r->function->first_memory + r->function->memory_count; i++) {
         const vy_memory *memory = &r->program->memories.items[i];
         if (!r->edits->memories[i])
-            r->memories[i] = vy_draft_array(&r->draft, local_name(r, memory->name, 'm'), (vy_space)memory->space,
-                                            (vyre_type)memory->type, memory->elements);
+            r->memories[i] = vy_irb_array(&r->draft, local_name(r, memory->name, 'm'), (vy_space)memory->space,
+                                          (vyre_type)memory->type, memory->elements);
     }
 }
 
@@ -283,7 +283,7 @@ static void copy_function(rewrite *r, uint32_t index) {
     const vyre_program *program = r->program;
     const vy_function *function = r->function = &program->functions.items[index];
     uint32_t memory = function->first_memory;
-    r->functions[index] = vy_draft_begin_function(&r->draft, copy_name(r, function->name));
+    r->functions[index] = vy_irb_begin_function(&r->draft, copy_name(r, function->name));
     for (uint32_t i = 0; i < function->param_count; i++) {
         const vy_param *param = &program->params.items[function->first_param + i];
         if (param->is_memory) {
@@ -295,11 +295,11 @@ static void copy_function(rewrite *r, uint32_t index) {
     }
     for (uint32_t i = function->first_result; i < function->first_result + function->result_count; i++)
         if (!r->edits->results[i])
-            vy_draft_result(&r->draft, copy_name(r, program->results.items[i].name),
-                            (vyre_type)program->results.items[i].type);
+            vy_irb_result(&r->draft, copy_name(r, program->results.items[i].name),
+                          (vyre_type)program->results.items[i].type);
     copy_arrays(r, memory);
     copy_block(r, function->first_stmt, function->end_stmt);
-    vy_draft_end_function(&r->draft);
+    vy_irb_end_function(&r->draft);
 }
 
 static void copy_grid(rewrite *r) {
@@ -322,7 +322,7 @@ static void copy_grid(rewrite *r) {
 static void copy_entry(rewrite *r, const vy_function *entry) {
     const vyre_program *program = r->program;
     r->function = entry;
-    vy_draft_begin_entry(&r->draft);
+    vy_irb_begin_entry(&r->draft);
     for (uint32_t i = 0; i < program->param_count; i++)
         copy_scalar_param(r, entry->first_variable + i);
     for (uint32_t i = 0; i < program->buffer_count; i++)
@@ -330,7 +330,7 @@ static void copy_entry(rewrite *r, const vy_function *entry) {
     copy_grid(r);
     copy_arrays(r, entry->first_memory + program->buffer_count);
     copy_block(r, entry->first_stmt, entry->end_stmt);
-    vy_draft_end_function(&r->draft);
+    vy_irb_end_function(&r->draft);
 }
 
 /* Callees may come after their callers, so every function's new index is known first. */
@@ -346,7 +346,7 @@ static vyre_status copy_program(rewrite *r, vyre_program **out, vyre_error *erro
     if (!entry)
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "rewrite a program that can be dispatched",
                        "a library has no entry");
-    vyre_status status = vy_draft_start(&r->draft, vyre_program_name(r->program), error);
+    vyre_status status = vy_irb_start(&r->draft, vyre_program_name(r->program), error);
     if (status != VYRE_OK)
         return status;
     r->draft.program->numerics = r->program->numerics;
@@ -356,7 +356,7 @@ static vyre_status copy_program(rewrite *r, vyre_program **out, vyre_error *erro
         if (!r->edits->functions[i])
             copy_function(r, i);
     copy_entry(r, entry);
-    return vy_draft_finish(&r->draft, NULL, NULL, out, error);
+    return vy_irb_finish(&r->draft, NULL, NULL, out, error);
 }
 
 /* ---- arguments ---- */
@@ -365,7 +365,7 @@ static int drops_buffer(const vyre_program *program, const vy_shrink_edits *edit
     return edits->memories[vy_program_entry(program)->first_memory + i];
 }
 
-static vyre_status copy_case(const vyre_case *from, const vy_launch *launch, const vy_shrink_edits *edits,
+static vyre_status copy_case(const vyre_case *from, const vy_resolved_dispatch *launch, const vy_shrink_edits *edits,
                              vyre_program *program, vyre_case **out, vyre_error *error) {
     const vyre_program *old = from->program;
     const vy_function *entry = vy_program_entry(old);
@@ -380,7 +380,7 @@ static vyre_status copy_case(const vyre_case *from, const vy_launch *launch, con
             params[arguments.param_count++] = from->arguments.params[i];
     for (uint32_t i = 0; i < old->buffer_count; i++) {
         const vy_memory *memory = &old->memories.items[entry->first_memory + i];
-        const vy_launch_buffer *buffer = &launch->buffers[i];
+        const vy_resolved_buffer *buffer = &launch->buffers[i];
         if (drops_buffer(old, edits, i))
             continue;
         if (buffer->input != VY_NONE)
@@ -392,7 +392,7 @@ static vyre_status copy_case(const vyre_case *from, const vy_launch *launch, con
     return vyre_case_new(program, &arguments, out, error);
 }
 
-vyre_status vy_shrink_apply(const vyre_case *from, const vy_launch *launch, const vy_shrink_edits *edits,
+vyre_status vy_shrink_apply(const vyre_case *from, const vy_resolved_dispatch *launch, const vy_shrink_edits *edits,
                             vyre_case **out, vyre_error *error) {
     const vyre_program *program = from->program;
     size_t count = (size_t)program->variables.count + program->memories.count + program->functions.count;

@@ -6,7 +6,7 @@
 #define VY_GENERATE_SHRINK_EDIT_H
 
 #include "generate/test_case.h"
-#include "ir/launch.h"
+#include "ir/dispatch_resolve.h"
 
 typedef enum vy_shrink_stmt_edit {
     VY_SHRINK_KEEP,
@@ -32,12 +32,12 @@ typedef struct vy_shrink_edits {
 } vy_shrink_edits;
 
 /* No edits yet. NO_MEMORY is the only failure; free with vy_shrink_edits_free in any case. */
-vyre_status vy_shrink_edits_init(vy_shrink_edits *edits, const vyre_program *program, const vy_launch *launch,
-                                 vyre_error *error);
+vyre_status vy_shrink_edits_init(vy_shrink_edits *edits, const vyre_program *program,
+                                 const vy_resolved_dispatch *launch, vyre_error *error);
 void vy_shrink_edits_free(vy_shrink_edits *edits);
 
 /* The copy. INVALID_PROGRAM, INVALID_ARGUMENT or LIMIT: the edits do not give a case that can be dispatched. launch is that of `from`. */
-vyre_status vy_shrink_apply(const vyre_case *from, const vy_launch *launch, const vy_shrink_edits *edits,
+vyre_status vy_shrink_apply(const vyre_case *from, const vy_resolved_dispatch *launch, const vy_shrink_edits *edits,
                             vyre_case **out, vyre_error *error);
 
 #endif

@@ -1,7 +1,7 @@
 /* Blocks of random statements: which kind comes next, and the simple kinds. */
 #include "generate/generator.h"
 #include "ir/eval.h"
-#include "ir/rows.h"
+#include "ir/op_tables.h"
 
 /* ---- let, var, assign ---- */
 
@@ -19,8 +19,8 @@ static int write_declaration(vy_gen *g, int is_mutable) {
         type = vy_gen_type(g);
         a = value(g, type, &is_uniform);
     }
-    vy_name name = vy_gen_name(g, 'v');
-    uint32_t variable = is_mutable ? vy_draft_var(&g->draft, name, type, a) : vy_draft_let(&g->draft, name, type, a);
+    vy_symbol name = vy_gen_name(g, 'v');
+    uint32_t variable = is_mutable ? vy_irb_var(&g->draft, name, type, a) : vy_irb_let(&g->draft, name, type, a);
     vy_gen_declare(g, variable, type, is_mutable, is_uniform);
     return 1;
 }
@@ -42,7 +42,7 @@ static int write_assign(vy_gen *g) {
         uint32_t variable = found->variable;
         vyre_type type = (vyre_type)found->type;
         uint32_t a = found->is_uniform ? vy_gen_uniform_expr(g, type, g->depth) : vy_gen_expr(g, type, g->depth);
-        vy_draft_assign(&g->draft, variable, a);
+        vy_irb_assign(&g->draft, variable, a);
         return 1;
     }
     return 0;
@@ -61,7 +61,7 @@ static vyre_op draw_combine(vy_gen *g, vyre_type type) {
 static int write_collective(vy_gen *g) {
     if (!g->place.uniform || !g->place.sync)
         return 0;
-    vy_stmt stmt = vy_draft_blank(VY_STMT_COLLECTIVE);
+    vy_stmt stmt = vy_irb_blank_stmt(VY_STMT_COLLECTIVE);
     /* Those that combine have many variants: half of the draws. */
     int combines = vy_gen_chance(g, 1, 2);
     vyre_collective op = (vyre_collective)vy_gen_below(g, combines ? VYRE_COLLECTIVE_ANY : VY_SOURCE_COLLECTIVES);
@@ -85,8 +85,8 @@ static int write_collective(vy_gen *g) {
     }
     vyre_type result = op == VYRE_COLLECTIVE_BALLOT ? VYRE_TYPE_U64 : type;
     stmt.result_count = 1;
-    vy_name name = vy_gen_name(g, 'c');
-    uint32_t index = vy_draft_stmt(&g->draft, &stmt, NULL, 0, &name, &result);
+    vy_symbol name = vy_gen_name(g, 'c');
+    uint32_t index = vy_irb_stmt(&g->draft, &stmt, NULL, 0, &name, &result);
     if (index == VY_NONE)
         return 1;
     int scan = op == VYRE_COLLECTIVE_SCAN_INCLUSIVE || op == VYRE_COLLECTIVE_SCAN_EXCLUSIVE;

@@ -1,9 +1,9 @@
-/* The builder's statements and blocks (vyre/builder.h, builder_state.h).
+/* The builder's statements and blocks (vyre/builder.h, builder_internal.h).
  *
  * Every statement goes the same way: open_stmt says whether it may stand here, its operands are taken and checked in the order of model.h, and
  * close_stmt writes their trees and the statement to the draft, unless a mistake was made before. */
-#include "ir/builder_state.h"
-#include "ir/rows.h"
+#include "ir/builder_internal.h"
+#include "ir/op_tables.h"
 
 /* A statement under way. */
 typedef struct statement {
@@ -18,38 +18,38 @@ static vyre_value poison(const vyre_builder *b) {
 }
 
 static statement open_stmt(vyre_builder *b, vy_stmt_kind kind, const char *name) {
-    statement s = {.b = b, .name = name, .stmt = vy_draft_blank(kind), .is_good = 1};
+    statement s = {.b = b, .name = name, .stmt = vy_irb_blank_stmt(kind), .is_good = 1};
     b->stmt_count++;
     if (b->scope == VY_SCOPE_ENTRY && b->draft.program->kind == VYRE_PROGRAM_LIBRARY) {
-        vy_builder_note(b, VY_B009, "begin a function first: a library has no statements of its own",
-                        "%s (statement %u) stands outside a function", name, b->stmt_count);
+        vy_builder_error(b, VY_B009, "begin a function first: a library has no statements of its own",
+                         "%s (statement %u) stands outside a function", name, b->stmt_count);
         s.is_good = 0;
         return s;
     }
-    vy_builder_seal(b);
+    vy_builder_flush_declarations(b);
     return s;
 }
 
-static uint32_t take(statement *s, vyre_value value, const char *role) {
-    uint32_t node = vy_builder_take(s->b, value, s->name, role);
+static uint32_t use_value(statement *s, vyre_value value, const char *role) {
+    uint32_t node = vy_builder_use_value(s->b, value, s->name, role);
     s->is_good &= node != VY_POISON;
     return node;
 }
 
-static uint32_t take_typed(statement *s, vyre_value value, vyre_type type, const char *role) {
-    uint32_t node = take(s, value, role);
+static uint32_t use_typed(statement *s, vyre_value value, vyre_type type, const char *role) {
+    uint32_t node = use_value(s, value, role);
     s->is_good &= vy_builder_expect(s->b, node, type, s->name, role);
     return node;
 }
 
-static uint32_t take_integer(statement *s, vyre_value value, const char *role) {
-    uint32_t node = take(s, value, role);
+static uint32_t use_integer(statement *s, vyre_value value, const char *role) {
+    uint32_t node = use_value(s, value, role);
     s->is_good &= vy_builder_expect_integer(s->b, node, s->name, role);
     return node;
 }
 
-static uint32_t take_memory(statement *s, vyre_memory memory) {
-    uint32_t index = vy_builder_memory(s->b, memory, s->name);
+static uint32_t use_memory(statement *s, vyre_memory memory) {
+    uint32_t index = vy_builder_use_memory(s->b, memory, s->name);
     s->is_good &= index != VY_POISON;
     return index;
 }
@@ -59,7 +59,7 @@ static vyre_type type_of(const vyre_builder *b, uint32_t node) {
 }
 
 /* Writes the statement; args are nodes, or memories of the builder. Gives the first variable it declares. */
-static uint32_t close_stmt(statement *s, vy_arg *args, uint32_t arg_count, const vy_name *names,
+static uint32_t close_stmt(statement *s, vy_arg *args, uint32_t arg_count, const vy_symbol *names,
                            const vyre_type *types) {
     vyre_builder *b = s->b;
     if (vy_stmt_is_structured(s->stmt.kind)) {
@@ -69,7 +69,7 @@ static uint32_t close_stmt(statement *s, vy_arg *args, uint32_t arg_count, const
         else
             vy_builder_no_memory(b);
     }
-    if (!s->is_good || !vy_builder_is_live(b))
+    if (!s->is_good || !vy_builder_is_valid(b))
         return VY_NONE;
     s->stmt.a = vy_builder_emit(b, s->stmt.a);
     s->stmt.b = vy_builder_emit(b, s->stmt.b);
@@ -78,17 +78,18 @@ static uint32_t close_stmt(statement *s, vy_arg *args, uint32_t arg_count, const
         args[i].index = args[i].is_memory ? b->memories.items[args[i].index].index : vy_builder_emit(b, args[i].index);
     if (s->stmt.memory != VY_NONE)
         s->stmt.memory = b->memories.items[s->stmt.memory].index;
-    uint32_t index = vy_draft_stmt(&b->draft, &s->stmt, args, arg_count, names, types);
+    uint32_t index = vy_irb_stmt(&b->draft, &s->stmt, args, arg_count, names, types);
     return index == VY_NONE ? VY_NONE : b->draft.program->stmts.items[index].variable;
 }
 
 /* Writes a statement that declares one variable, and gives it. */
 static vyre_value close_declaring(statement *s, const char *name, const char *what, vyre_type type) {
     vyre_builder *b = s->b;
-    vy_name interned = vy_builder_name(b, name, what, 0);
+    vy_symbol interned = vy_builder_intern(b, name, what, 0);
     s->stmt.result_count = 1;
     uint32_t variable = close_stmt(s, NULL, 0, &interned, &type);
-    return s->is_good ? vy_builder_variable(b, interned, type, s->stmt.kind == VY_STMT_VAR, 0, variable) : poison(b);
+    return s->is_good ? vy_builder_add_variable(b, interned, type, s->stmt.kind == VY_STMT_VAR, 0, variable)
+                      : poison(b);
 }
 
 /* ---- variables and memory ---- */
@@ -97,7 +98,7 @@ static vyre_value declare(vyre_builder *b, vy_stmt_kind kind, const char *what, 
     if (!b)
         return vyre_no_value();
     statement s = open_stmt(b, kind, what);
-    s.stmt.a = take(&s, value, "value");
+    s.stmt.a = use_value(&s, value, "value");
     return close_declaring(&s, name, "a variable", s.is_good ? type_of(b, s.stmt.a) : VYRE_TYPE_BOOL);
 }
 
@@ -113,16 +114,16 @@ void vyre_builder_assign(vyre_builder *b, vyre_value var, vyre_value value) {
     if (!b)
         return;
     statement s = open_stmt(b, VY_STMT_ASSIGN, "assign");
-    uint32_t target = take(&s, var, "variable");
-    const vy_node *node = target == VY_POISON ? NULL : &b->nodes.items[target];
+    uint32_t target = use_value(&s, var, "variable");
+    const vy_builder_node *node = target == VY_POISON ? NULL : &b->nodes.items[target];
     if (node && (node->kind != VY_EXPR_VARIABLE || !b->variables.items[node->a].is_mutable)) {
         char text[96];
-        vy_builder_note(b, VY_B006, "make it with vyre_var",
-                        "assign (statement %u) is given %s, which is not a variable made by vyre_var", b->stmt_count,
-                        vy_builder_describe(b, target, text));
+        vy_builder_error(b, VY_B006, "make it with vyre_var",
+                         "assign (statement %u) is given %s, which is not a variable made by vyre_var", b->stmt_count,
+                         vy_builder_describe(b, target, text));
         s.is_good = 0;
     }
-    s.stmt.a = node && s.is_good ? take_typed(&s, value, (vyre_type)node->type, "value") : take(&s, value, "value");
+    s.stmt.a = node && s.is_good ? use_typed(&s, value, (vyre_type)node->type, "value") : use_value(&s, value, "value");
     if (s.is_good)
         s.stmt.variable = b->variables.items[b->nodes.items[target].a].index;
     close_stmt(&s, NULL, 0, NULL, NULL);
@@ -132,25 +133,25 @@ void vyre_builder_store(vyre_builder *b, vyre_memory memory, vyre_value index, v
     if (!b)
         return;
     statement s = open_stmt(b, VY_STMT_STORE, "store");
-    s.stmt.memory = take_memory(&s, memory);
-    s.stmt.a = take_integer(&s, index, "index");
+    s.stmt.memory = use_memory(&s, memory);
+    s.stmt.a = use_integer(&s, index, "index");
     s.stmt.b = s.stmt.memory == VY_POISON
-                   ? take(&s, value, "value")
-                   : take_typed(&s, value, (vyre_type)b->memories.items[s.stmt.memory].type, "value");
+                   ? use_value(&s, value, "value")
+                   : use_typed(&s, value, (vyre_type)b->memories.items[s.stmt.memory].type, "value");
     close_stmt(&s, NULL, 0, NULL, NULL);
 }
 
 /* Takes as many of x and y as there are operands; the rest must be none. */
-static void take_operands(statement *s, unsigned count, const vyre_value values[2], const vyre_type types[2],
-                          uint32_t *const to[2]) {
+static void use_operands(statement *s, unsigned count, const vyre_value values[2], const vyre_type types[2],
+                         uint32_t *const to[2]) {
     static const char *const roles[2] = {"first operand", "second operand"};
     for (unsigned i = 0; i < 2; i++) {
         if (i < count)
-            *to[i] = types[i] < VYRE_TYPE_COUNT ? take_typed(s, values[i], types[i], roles[i])
-                                                : take(s, values[i], roles[i]);
+            *to[i] = types[i] < VYRE_TYPE_COUNT ? use_typed(s, values[i], types[i], roles[i])
+                                                : use_value(s, values[i], roles[i]);
         else if (values[i].builder) {
-            vy_builder_note(s->b, VY_B008, NULL, "%s (statement %u) is given more operands than it takes (%u)", s->name,
-                            s->b->stmt_count, count);
+            vy_builder_error(s->b, VY_B008, NULL, "%s (statement %u) is given more operands than it takes (%u)",
+                             s->name, s->b->stmt_count, count);
             s->is_good = 0;
         }
     }
@@ -160,18 +161,18 @@ vyre_value vyre_builder_atomic(vyre_builder *b, const char *name, vyre_atomic at
                                vyre_value index, vyre_value x, vyre_value y, vyre_order order, vyre_scope scope) {
     if (!b)
         return vyre_no_value();
-    int is_known = vy_builder_choice(b, atomic, VYRE_ATOMIC_COUNT, "the atomic");
+    int is_known = vy_builder_check_enum(b, atomic, VYRE_ATOMIC_COUNT, "the atomic");
     statement s = open_stmt(b, VY_STMT_ATOMIC, is_known ? vyre_atomic_name(atomic) : "atomic");
     s.is_good &= is_known;
-    s.is_good &= vy_builder_choice(b, order, VYRE_ORDER_COUNT, "the order");
-    s.is_good &= vy_builder_choice(b, scope, VYRE_SCOPE_COUNT, "the scope");
-    s.stmt.memory = take_memory(&s, memory);
-    s.stmt.a = take_integer(&s, index, "index");
+    s.is_good &= vy_builder_check_enum(b, order, VYRE_ORDER_COUNT, "the order");
+    s.is_good &= vy_builder_check_enum(b, scope, VYRE_SCOPE_COUNT, "the scope");
+    s.stmt.memory = use_memory(&s, memory);
+    s.stmt.a = use_integer(&s, index, "index");
     if (!s.is_good)
         return poison(b);
     vyre_type type = (vyre_type)b->memories.items[s.stmt.memory].type;
-    take_operands(&s, vy_atomics[atomic].operands, (const vyre_value[2]){x, y}, (const vyre_type[2]){type, type},
-                  (uint32_t *const[2]){&s.stmt.b, &s.stmt.c});
+    use_operands(&s, vy_atomics[atomic].operands, (const vyre_value[2]){x, y}, (const vyre_type[2]){type, type},
+                 (uint32_t *const[2]){&s.stmt.b, &s.stmt.c});
     s.stmt.op = (uint8_t)atomic;
     s.stmt.order = (uint8_t)order;
     s.stmt.scope = (uint8_t)scope;
@@ -185,21 +186,21 @@ vyre_value vyre_builder_collective(vyre_builder *b, const char *name, vyre_colle
                                    unsigned width, vyre_value x, vyre_value y) {
     if (!b)
         return vyre_no_value();
-    int is_known = vy_builder_choice(b, collective, VYRE_COLLECTIVE_COUNT, "the collective") &&
-                   vy_builder_source(b, vy_collectives[collective].level, vy_collectives[collective].name);
+    int is_known = vy_builder_check_enum(b, collective, VYRE_COLLECTIVE_COUNT, "the collective") &&
+                   vy_builder_check_level(b, vy_collectives[collective].level, vy_collectives[collective].name);
     statement s = open_stmt(b, VY_STMT_COLLECTIVE, is_known ? vyre_collective_name(collective) : "collective");
-    s.is_good &= is_known && vy_builder_choice(b, width, 65, "the width");
+    s.is_good &= is_known && vy_builder_check_enum(b, width, 65, "the width");
     if (s.is_good && vy_collectives[collective].combines) {
-        s.is_good = vy_builder_choice(b, combine, VYRE_OP_COUNT, "the op that combines");
+        s.is_good = vy_builder_check_enum(b, combine, VYRE_OP_COUNT, "the op that combines");
         s.stmt.combine = (uint8_t)combine;
     }
     if (!s.is_good)
         return poison(b);
     int is_bool =
         collective == VYRE_COLLECTIVE_ANY || collective == VYRE_COLLECTIVE_ALL || collective == VYRE_COLLECTIVE_BALLOT;
-    take_operands(&s, vy_collectives[collective].operands, (const vyre_value[2]){x, y},
-                  (const vyre_type[2]){is_bool ? VYRE_TYPE_BOOL : VYRE_TYPE_COUNT, VYRE_TYPE_U32},
-                  (uint32_t *const[2]){&s.stmt.a, &s.stmt.b});
+    use_operands(&s, vy_collectives[collective].operands, (const vyre_value[2]){x, y},
+                 (const vyre_type[2]){is_bool ? VYRE_TYPE_BOOL : VYRE_TYPE_COUNT, VYRE_TYPE_U32},
+                 (uint32_t *const[2]){&s.stmt.a, &s.stmt.b});
     s.stmt.op = (uint8_t)collective;
     s.stmt.width = (uint8_t)width;
     vyre_type type = collective == VYRE_COLLECTIVE_BALLOT ? VYRE_TYPE_U64
@@ -211,10 +212,10 @@ vyre_value vyre_builder_collective(vyre_builder *b, const char *name, vyre_colle
 /* ---- calls ---- */
 
 /* The arguments as nodes and memories; NULL when memory is out or a count is over its limit. The caller releases `count` of them. */
-static vy_arg *take_arguments(statement *s, const vyre_operand *arguments, size_t count) {
+static vy_arg *use_arguments(statement *s, const vyre_operand *arguments, size_t count) {
     if (count > VY_LIMIT_PARAMS || (count && !arguments)) {
-        vy_builder_note(s->b, VY_B008, NULL, "%s (statement %u) is given %zu arguments (at most %d, and not NULL)",
-                        s->name, s->b->stmt_count, count, VY_LIMIT_PARAMS);
+        vy_builder_error(s->b, VY_B008, NULL, "%s (statement %u) is given %zu arguments (at most %d, and not NULL)",
+                         s->name, s->b->stmt_count, count, VY_LIMIT_PARAMS);
         s->is_good = 0;
         return NULL;
     }
@@ -227,7 +228,7 @@ static vy_arg *take_arguments(statement *s, const vyre_operand *arguments, size_
     for (size_t i = 0; i < count; i++) {
         args[i].is_memory = arguments[i].memory.builder != NULL;
         args[i].index =
-            args[i].is_memory ? take_memory(s, arguments[i].memory) : take(s, arguments[i].value, "argument");
+            args[i].is_memory ? use_memory(s, arguments[i].memory) : use_value(s, arguments[i].value, "argument");
     }
     return args;
 }
@@ -235,20 +236,20 @@ static vy_arg *take_arguments(statement *s, const vyre_operand *arguments, size_
 /* Arguments against the parameters of a function of the builder. */
 static void check_arguments(statement *s, const vy_built_function *function, const vy_arg *args, size_t count) {
     vyre_builder *b = s->b;
-    const char *name = vy_builder_text(b, function->name);
+    const char *name = vy_builder_symbol_name(b, function->name);
     if (count != function->param_count) {
-        vy_builder_note(b, VY_B008, NULL, "call (statement %u) gives `%s` %zu arguments (%u expected)", b->stmt_count,
-                        name, count, function->param_count);
+        vy_builder_error(b, VY_B008, NULL, "call (statement %u) gives `%s` %zu arguments (%u expected)", b->stmt_count,
+                         name, count, function->param_count);
         s->is_good = 0;
         return;
     }
     for (uint32_t i = 0; i < function->param_count; i++) {
         vy_built_param param = b->params.items[function->first_param + i];
         if (param.is_memory != args[i].is_memory) {
-            vy_builder_note(b, VY_B003,
-                            param.is_memory ? "pass it with vyre_operand_memory" : "pass it with vyre_operand_value",
-                            "argument %u of `%s` (statement %u) is a %s (a %s is expected)", i + 1, name, b->stmt_count,
-                            param.is_memory ? "value" : "memory", param.is_memory ? "memory" : "value");
+            vy_builder_error(b, VY_B003,
+                             param.is_memory ? "pass it with vyre_operand_memory" : "pass it with vyre_operand_value",
+                             "argument %u of `%s` (statement %u) is a %s (a %s is expected)", i + 1, name,
+                             b->stmt_count, param.is_memory ? "value" : "memory", param.is_memory ? "memory" : "value");
             s->is_good = 0;
         } else if (!param.is_memory)
             s->is_good &=
@@ -260,17 +261,17 @@ static void check_arguments(statement *s, const vy_built_function *function, con
 static void close_call(statement *s, vy_arg *args, size_t arg_count, const char *const *names, const vyre_type *types,
                        size_t count, vyre_value *results) {
     vyre_builder *b = s->b;
-    vy_name interned[VY_LIMIT_RESULTS];
+    vy_symbol interned[VY_LIMIT_RESULTS];
     uint32_t first = VY_NONE;
     if (names)
         s->stmt.result_count = (uint8_t)count;
     for (size_t i = 0; names && i < count; i++)
-        interned[i] = vy_builder_name(b, names[i], "a result", 0);
+        interned[i] = vy_builder_intern(b, names[i], "a result", 0);
     if (s->is_good)
         first = close_stmt(s, args, (uint32_t)arg_count, interned, types);
     for (size_t i = 0; names && results && i < count; i++)
-        results[i] = s->is_good ? vy_builder_variable(b, interned[i], types[i], 0, 0,
-                                                      first == VY_NONE ? VY_NONE : first + (uint32_t)i)
+        results[i] = s->is_good ? vy_builder_add_variable(b, interned[i], types[i], 0, 0,
+                                                          first == VY_NONE ? VY_NONE : first + (uint32_t)i)
                                 : poison(b);
     vy_release(args, arg_count * sizeof *args);
 }
@@ -282,23 +283,23 @@ void vyre_builder_call(vyre_builder *b, vyre_function function, const vyre_opera
     statement s = open_stmt(b, VY_STMT_CALL, "call");
     vyre_type types[VY_LIMIT_RESULTS] = {0};
     uint32_t count = 0;
-    if (!vy_builder_is_excused(b, function.builder, function.index) &&
+    if (!vy_builder_is_poisoned(b, function.builder, function.index) &&
         (function.builder != b || function.index >= b->functions.count)) {
-        vy_builder_note(b, VY_B001, NULL, "the function of call (statement %u) %s", b->stmt_count,
-                        vy_builder_stranger(b, function.builder));
+        vy_builder_error(b, VY_B001, NULL, "the function of call (statement %u) %s", b->stmt_count,
+                         vy_builder_handle_problem(b, function.builder));
         function.index = VY_POISON;
     }
     s.is_good &= function.index != VY_POISON;
-    vy_arg *args = take_arguments(&s, arguments, argument_count);
+    vy_arg *args = use_arguments(&s, arguments, argument_count);
     if (function.index != VY_POISON) {
         const vy_built_function *callee = &b->functions.items[function.index];
         count = callee->result_count;
         if (s.is_good)
             check_arguments(&s, callee, args, argument_count);
         if (count > VY_LIMIT_RESULTS) {
-            vy_builder_note(b, VY_B008, "return fewer values, or write them to a memory parameter",
-                            "function `%s` has %u results (at most %d)", vy_builder_text(b, callee->name), count,
-                            VY_LIMIT_RESULTS);
+            vy_builder_error(b, VY_B008, "return fewer values, or write them to a memory parameter",
+                             "function `%s` has %u results (at most %d)", vy_builder_symbol_name(b, callee->name),
+                             count, VY_LIMIT_RESULTS);
             s.is_good = 0;
             count = 0;
         }
@@ -314,17 +315,17 @@ void vyre_builder_call_op(vyre_builder *b, const char *id, const vyre_operand *a
     if (!b)
         return;
     statement s = open_stmt(b, VY_STMT_CALL, "call");
-    vy_arg *args = take_arguments(&s, arguments, argument_count);
+    vy_arg *args = use_arguments(&s, arguments, argument_count);
     if (result_count > VY_LIMIT_RESULTS || (result_count && (!types || !names))) {
-        vy_builder_note(b, VY_B008, "give names and types for at most 16 results",
-                        "call (statement %u) binds %zu results (at most %d, with names and types)", b->stmt_count,
-                        result_count, VY_LIMIT_RESULTS);
+        vy_builder_error(b, VY_B008, "give names and types for at most 16 results",
+                         "call (statement %u) binds %zu results (at most %d, with names and types)", b->stmt_count,
+                         result_count, VY_LIMIT_RESULTS);
         s.is_good = 0;
         result_count = 0;
     }
     for (size_t i = 0; i < result_count; i++)
-        s.is_good &= vy_builder_choice(b, types[i], VYRE_TYPE_COUNT, "the type of a result");
-    s.stmt.name = vy_builder_name(b, id, "an op", 0);
+        s.is_good &= vy_builder_check_enum(b, types[i], VYRE_TYPE_COUNT, "the type of a result");
+    s.stmt.name = vy_builder_intern(b, id, "an op", 0);
     close_call(&s, args, args ? argument_count : 0, names, types, result_count, results);
 }
 
@@ -334,7 +335,7 @@ void vyre_builder_barrier(vyre_builder *b, vyre_scope scope) {
     if (!b)
         return;
     statement s = open_stmt(b, VY_STMT_BARRIER, "barrier");
-    s.is_good &= vy_builder_choice(b, scope, VYRE_SCOPE_COUNT, "the scope");
+    s.is_good &= vy_builder_check_enum(b, scope, VYRE_SCOPE_COUNT, "the scope");
     s.stmt.scope = (uint8_t)scope;
     close_stmt(&s, NULL, 0, NULL, NULL);
 }
@@ -343,21 +344,21 @@ void vyre_builder_trap(vyre_builder *b, vyre_value code) {
     if (!b)
         return;
     statement s = open_stmt(b, VY_STMT_TRAP, "trap");
-    s.stmt.a = take_typed(&s, code, VYRE_TYPE_U32, "code");
+    s.stmt.a = use_typed(&s, code, VYRE_TYPE_U32, "code");
     close_stmt(&s, NULL, 0, NULL, NULL);
 }
 
 /* The values of a print or return. */
 static void close_with_values(statement *s, const vyre_value *values, size_t count, const vy_result *results) {
     if (count > VY_LIMIT_PARAMS || (count && !values)) {
-        vy_builder_note(s->b, VY_B008, NULL, "%s (statement %u) is given %zu values (at most %d, and not NULL)",
-                        s->name, s->b->stmt_count, count, VY_LIMIT_PARAMS);
+        vy_builder_error(s->b, VY_B008, NULL, "%s (statement %u) is given %zu values (at most %d, and not NULL)",
+                         s->name, s->b->stmt_count, count, VY_LIMIT_PARAMS);
         return;
     }
     vy_arg args[VY_LIMIT_PARAMS] = {{0, 0}};
     for (size_t i = 0; i < count; i++)
         args[i].index =
-            results ? take_typed(s, values[i], (vyre_type)results[i].type, "value") : take(s, values[i], "value");
+            results ? use_typed(s, values[i], (vyre_type)results[i].type, "value") : use_value(s, values[i], "value");
     close_stmt(s, args, (uint32_t)count, NULL, NULL);
 }
 
@@ -365,10 +366,10 @@ void vyre_builder_print(vyre_builder *b, const char *format, const vyre_value *v
     if (!b)
         return;
     statement s = open_stmt(b, VY_STMT_PRINT, "print");
-    s.stmt.name = format ? vy_draft_name(&b->draft, format, strlen(format)) : 0;
+    s.stmt.name = format ? vy_irb_intern(&b->draft, format, strlen(format)) : 0;
     if (!format)
-        vy_builder_note(b, VY_B007, "pass a text with one {} per value", "the format of print (statement %u) is NULL",
-                        b->stmt_count);
+        vy_builder_error(b, VY_B007, "pass a text with one {} per value", "the format of print (statement %u) is NULL",
+                         b->stmt_count);
     close_with_values(&s, values, count, NULL);
 }
 
@@ -379,9 +380,9 @@ void vyre_builder_return(vyre_builder *b, const vyre_value *values, size_t count
     const vy_built_function *function = b->scope == VY_SCOPE_ENTRY ? NULL : &b->functions.items[b->scope];
     uint32_t expected = function ? function->result_count : 0;
     if (count != expected) {
-        vy_builder_note(b, VY_B008,
-                        function ? "return one value per result" : "write what the program computes to a buffer",
-                        "return (statement %u) gives %zu values (%u expected)", b->stmt_count, count, expected);
+        vy_builder_error(b, VY_B008,
+                         function ? "return one value per result" : "write what the program computes to a buffer",
+                         "return (statement %u) gives %zu values (%u expected)", b->stmt_count, count, expected);
         return;
     }
     close_with_values(&s, values, count, function && expected ? &b->results.items[function->first_result] : NULL);
@@ -408,7 +409,7 @@ static void begin_conditional(vyre_builder *b, vy_stmt_kind kind, const char *na
     if (!b)
         return;
     statement s = open_stmt(b, kind, name);
-    s.stmt.a = take_typed(&s, condition, VYRE_TYPE_BOOL, "condition");
+    s.stmt.a = use_typed(&s, condition, VYRE_TYPE_BOOL, "condition");
     close_stmt(&s, NULL, 0, NULL, NULL);
 }
 
@@ -424,11 +425,11 @@ vyre_value vyre_builder_begin_for(vyre_builder *b, const char *name, vyre_value 
     if (!b)
         return vyre_no_value();
     statement s = open_stmt(b, VY_STMT_FOR, "for");
-    s.stmt.a = take_integer(&s, from, "start");
+    s.stmt.a = use_integer(&s, from, "start");
     vyre_type type = s.stmt.a == VY_POISON ? VYRE_TYPE_COUNT : type_of(b, s.stmt.a);
-    s.stmt.b = type < VYRE_TYPE_COUNT ? take_typed(&s, to, type, "end") : take(&s, to, "end");
+    s.stmt.b = type < VYRE_TYPE_COUNT ? use_typed(&s, to, type, "end") : use_value(&s, to, "end");
     if (step.builder)
-        s.stmt.c = type < VYRE_TYPE_COUNT ? take_typed(&s, step, type, "step") : take(&s, step, "step");
+        s.stmt.c = type < VYRE_TYPE_COUNT ? use_typed(&s, step, type, "step") : use_value(&s, step, "step");
     return close_declaring(&s, name, "a loop variable", type);
 }
 
@@ -436,7 +437,7 @@ void vyre_builder_begin_region(vyre_builder *b, const char *name) {
     if (!b)
         return;
     statement s = open_stmt(b, VY_STMT_REGION, "region");
-    s.stmt.name = vy_builder_name(b, name, "a region", 0);
+    s.stmt.name = vy_builder_intern(b, name, "a region", 0);
     close_stmt(&s, NULL, 0, NULL, NULL);
 }
 
@@ -445,25 +446,25 @@ void vyre_builder_else(vyre_builder *b) {
         return;
     vy_open_block *block = b->blocks.count ? &b->blocks.items[b->blocks.count - 1] : NULL;
     if (!block || block->kind != VY_STMT_IF || block->has_else) {
-        vy_builder_note(b, VY_B005, NULL, "else after statement %u belongs to no if: %s", b->stmt_count,
-                        !block            ? "no block is open"
-                        : block->has_else ? "the innermost one has an else"
-                                          : "the innermost block is another");
+        vy_builder_error(b, VY_B005, NULL, "else after statement %u belongs to no if: %s", b->stmt_count,
+                         !block            ? "no block is open"
+                         : block->has_else ? "the innermost one has an else"
+                                           : "the innermost block is another");
         return;
     }
     block->has_else = 1;
-    if (vy_builder_is_live(b))
-        vy_draft_else(&b->draft);
+    if (vy_builder_is_valid(b))
+        vy_irb_else(&b->draft);
 }
 
 void vyre_builder_end(vyre_builder *b) {
     if (!b)
         return;
     if (!b->blocks.count) {
-        vy_builder_note(b, VY_B005, NULL, "an end after statement %u closes nothing: no block is open", b->stmt_count);
+        vy_builder_error(b, VY_B005, NULL, "an end after statement %u closes nothing: no block is open", b->stmt_count);
         return;
     }
     b->blocks.count--;
-    if (vy_builder_is_live(b))
-        vy_draft_end(&b->draft);
+    if (vy_builder_is_valid(b))
+        vy_irb_end_block(&b->draft);
 }

@@ -10,7 +10,7 @@ static vy_kernel *const *const rows[VYRE_TYPE_COUNT] = {
 #undef X
 };
 
-vy_kernel *vy_eval_kernel_of(vyre_op op, vyre_type result, vyre_type operand) {
+vy_kernel *vy_eval_kernel_unchecked(vyre_op op, vyre_type result, vyre_type operand) {
     switch (op) {
     case VYRE_OP_CAST:
         return vy_casts[result][operand];
@@ -22,11 +22,11 @@ vy_kernel *vy_eval_kernel_of(vyre_op op, vyre_type result, vyre_type operand) {
 }
 
 vy_kernel *vy_eval_kernel(vyre_op op, vyre_type result, vyre_type operand) {
-    return vyre_op_accepts(op, operand, result) ? vy_eval_kernel_of(op, result, operand) : NULL;
+    return vyre_op_accepts(op, operand, result) ? vy_eval_kernel_unchecked(op, result, operand) : NULL;
 }
 
-uint64_t vy_eval_proper(vyre_op op, vyre_type result, vyre_type operand, const uint64_t values[3]) {
-    vy_kernel *kernel = vy_eval_kernel_of(op, result, operand);
+uint64_t vy_eval_canonical(vyre_op op, vyre_type result, vyre_type operand, const uint64_t values[3]) {
+    vy_kernel *kernel = vy_eval_kernel_unchecked(op, result, operand);
     vy_fenv saved;
     uint64_t out;
     int is_float = (vy_type_layouts[operand].classes | vy_type_layouts[result].classes) & VYRE_CLASS_FLOAT;
@@ -45,9 +45,9 @@ uint64_t vyre_op_evaluate(vyre_op op, vyre_type result, vyre_type operand, uint6
 
     if (!kernel)
         return 0;
-    a = vy_value_clean(op == VYRE_OP_SELECT ? VYRE_TYPE_BOOL : operand, a);
-    b = vy_value_clean(operand, b);
-    c = vy_value_clean(operand, c);
+    a = vy_value_canonicalize(op == VYRE_OP_SELECT ? VYRE_TYPE_BOOL : operand, a);
+    b = vy_value_canonicalize(operand, b);
+    c = vy_value_canonicalize(operand, c);
     if (is_float)
         vy_fenv_enter(&saved);
     kernel(&a, &a, &b, &c, 1);

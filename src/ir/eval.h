@@ -4,7 +4,7 @@
  * runs them with one lane (through vyre_op_evaluate), so there is no second opinion anywhere.
  *
  * A proper value of type T is a uint64_t whose bits above T's width are zero and which, if T is a float and the value a NaN, is the
- * canonical NaN of T. Kernels take proper values and give proper values; vy_value_clean makes any bits proper. */
+ * canonical NaN of T. Kernels take proper values and give proper values; vy_value_canonicalize makes any bits proper. */
 #ifndef VY_IR_EVAL_H
 #define VY_IR_EVAL_H
 
@@ -23,9 +23,9 @@ typedef void vy_kernel(uint64_t *r, const uint64_t *a, const uint64_t *b, const 
  * values outside the lists. Constant time, constant data, any thread. */
 vy_kernel *vy_eval_kernel(vyre_op op, vyre_type result, vyre_type operand);
 /* The same of an op of a valid program, whose types fit: nothing is asked. */
-vy_kernel *vy_eval_kernel_of(vyre_op op, vyre_type result, vyre_type operand);
+vy_kernel *vy_eval_kernel_unchecked(vyre_op op, vyre_type result, vyre_type operand);
 /* vyre_op_evaluate of such an op, with proper values. Operands beyond the arity are not read. */
-uint64_t vy_eval_proper(vyre_op op, vyre_type result, vyre_type operand, const uint64_t values[3]);
+uint64_t vy_eval_canonical(vyre_op op, vyre_type result, vyre_type operand, const uint64_t values[3]);
 
 /* What the bits of a type look like; one row per vyre_type. */
 typedef struct vy_type_layout {
@@ -39,7 +39,7 @@ typedef struct vy_type_layout {
 extern const vy_type_layout vy_type_layouts[VYRE_TYPE_COUNT];
 
 /* The proper value with these bits: excess bits dropped, a NaN made canonical. type must be in the list. */
-static inline uint64_t vy_value_clean(vyre_type type, uint64_t bits) {
+static inline uint64_t vy_value_canonicalize(vyre_type type, uint64_t bits) {
     const vy_type_layout *layout = &vy_type_layouts[type];
 
     bits &= layout->mask;
@@ -70,7 +70,7 @@ static inline uint64_t vy_value_load(vyre_type type, const void *element) {
         memcpy(&bits, element, 8);
         break;
     }
-    return vy_value_clean(type, bits);
+    return vy_value_canonicalize(type, bits);
 }
 
 /* Writes a proper value as an element in memory (any alignment). Nothing for bool. */

@@ -24,25 +24,25 @@
 
 static void declare_scalar(vy_inliner *in, uint32_t variable) {
     const vy_variable *v = &in->from->variables.items[variable];
-    vy_name name = vy_inline_name(in, v->name);
+    vy_symbol name = vy_inline_intern(in, v->name);
     in->draft.position = v->position;
-    in->map_variable[variable] = vy_draft_scalar_param(&in->draft, name, (vyre_type)v->type);
+    in->map_variable[variable] = vy_irb_scalar_param(&in->draft, name, (vyre_type)v->type);
     vy_inline_declare(in, name);
 }
 
 static void declare_memory(vy_inliner *in, uint32_t memory) {
     const vy_memory *m = &in->from->memories.items[memory];
-    vy_name name = vy_inline_name(in, m->name);
+    vy_symbol name = vy_inline_intern(in, m->name);
     in->draft.position = m->position;
-    in->map_memory[memory] = vy_draft_memory_param(&in->draft, name, (vy_space)m->space, (vyre_type)m->type,
-                                                   (vyre_access)m->access, m->size);
+    in->map_memory[memory] =
+        vy_irb_memory_param(&in->draft, name, (vy_space)m->space, (vyre_type)m->type, (vyre_access)m->access, m->size);
     vy_inline_declare(in, name);
 }
 
-static void declare_array(vy_inliner *in, uint32_t memory, vy_name name) {
+static void declare_array(vy_inliner *in, uint32_t memory, vy_symbol name) {
     const vy_memory *m = &in->from->memories.items[memory];
     in->draft.position = m->position;
-    in->map_memory[memory] = vy_draft_array(&in->draft, name, (vy_space)m->space, (vyre_type)m->type, m->elements);
+    in->map_memory[memory] = vy_irb_array(&in->draft, name, (vy_space)m->space, (vyre_type)m->type, m->elements);
     vy_inline_declare(in, name);
 }
 
@@ -61,18 +61,18 @@ static void mark_needed(vy_inliner *in, const vy_function *f) {
 static void declare_arrays(vy_inliner *in, const vy_function *root, uint32_t first) {
     const vyre_program *p = in->from;
     for (uint32_t i = first; i < root->memory_count; i++)
-        declare_array(in, root->first_memory + i, vy_inline_name(in, p->memories.items[root->first_memory + i].name));
+        declare_array(in, root->first_memory + i, vy_inline_intern(in, p->memories.items[root->first_memory + i].name));
     memset(in->needed, 0, p->functions.count);
     mark_needed(in, root);
     for (uint32_t k = 0; k < p->functions.count; k++) {
         const vy_function *f = &p->functions.items[k];
         for (uint32_t i = vy_inline_memory_params(p, f); in->needed[k] && i < f->memory_count; i++) {
             char text[2 * VY_LIMIT_NAME + 2];
-            snprintf(text, sizeof text, "%s_%s", vy_name_text(p, f->name),
-                     vy_name_text(p, p->memories.items[f->first_memory + i].name));
+            snprintf(text, sizeof text, "%s_%s", vy_symbol_name(p, f->name),
+                     vy_symbol_name(p, p->memories.items[f->first_memory + i].name));
             for (char *at = text + strcspn(text, ".:-"); *at; at += strcspn(at, ".:-"))
                 *at = '_'; /* a function that stands for an op */
-            declare_array(in, f->first_memory + i, vy_inline_free_name(in, text, &p->names));
+            declare_array(in, f->first_memory + i, vy_inline_unique_name(in, text, &p->names));
         }
     }
 }
@@ -80,7 +80,7 @@ static void declare_arrays(vy_inliner *in, const vy_function *root, uint32_t fir
 static void copy_entry(vy_inliner *in, const vy_function *entry) {
     const vyre_program *p = in->from;
     in->draft.position = entry->position;
-    vy_draft_copy_entry(&in->draft, p);
+    vy_irb_clone_entry(&in->draft, p);
     for (uint32_t i = 0; i < p->param_count; i++)
         declare_scalar(in, entry->first_variable + i);
     for (uint32_t i = 0; i < p->buffer_count; i++)
@@ -91,7 +91,7 @@ static void copy_entry(vy_inliner *in, const vy_function *entry) {
 static void copy_signature(vy_inliner *in, const vy_function *f) {
     const vyre_program *p = in->from;
     in->draft.position = f->position;
-    vy_draft_begin_function(&in->draft, vy_inline_name(in, f->name));
+    vy_irb_begin_function(&in->draft, vy_inline_intern(in, f->name));
     for (uint32_t i = 0; i < f->param_count; i++) {
         const vy_param *param = &p->params.items[f->first_param + i];
         if (param->is_memory)
@@ -101,7 +101,7 @@ static void copy_signature(vy_inliner *in, const vy_function *f) {
     }
     for (uint32_t i = 0; i < f->result_count; i++) {
         const vy_result *result = &p->results.items[f->first_result + i];
-        vy_draft_result(&in->draft, vy_inline_name(in, result->name), (vyre_type)result->type);
+        vy_irb_result(&in->draft, vy_inline_intern(in, result->name), (vyre_type)result->type);
     }
     declare_arrays(in, f, vy_inline_memory_params(p, f));
 }
@@ -110,7 +110,8 @@ static void copy_signature(vy_inliner *in, const vy_function *f) {
 static void copy_roots(vy_inliner *in) {
     const vyre_program *p = in->from;
     int has_entry = vy_program_has_entry(p);
-    for (uint32_t i = has_entry ? p->functions.count - 1 : 0; i < p->functions.count && !vy_inline_is_over(in); i++) {
+    for (uint32_t i = has_entry ? p->functions.count - 1 : 0; i < p->functions.count && !vy_inline_is_over_limit(in);
+         i++) {
         const vy_function *root = &p->functions.items[i];
         vy_inline_frame f = {.function = root, .results = VY_NONE, .flag = VY_NONE};
         if (has_entry)
@@ -118,14 +119,14 @@ static void copy_roots(vy_inliner *in) {
         else
             copy_signature(in, root);
         vy_inline_block(in, &f, root->first_stmt, root->end_stmt);
-        vy_draft_end_function(&in->draft);
-        vy_inline_close(in, 0);
+        vy_irb_end_function(&in->draft);
+        vy_inline_end_scope(in, 0);
     }
 }
 
 static vyre_status start(vy_inliner *in, vyre_error *error) {
     const vyre_program *p = in->from;
-    vyre_status status = vy_draft_start(&in->draft, vy_name_text(p, p->name), error);
+    vyre_status status = vy_irb_start(&in->draft, vy_symbol_name(p, p->name), error);
     if (status != VYRE_OK)
         return status;
     in->map_variable = vy_allocate(vy_array_size(p->variables.count + 1u, sizeof *in->map_variable));
@@ -134,13 +135,13 @@ static vyre_status start(vy_inliner *in, vyre_error *error) {
     if (!in->map_variable || !in->map_memory || !in->needed)
         return vy_fail_memory(error, "the inlined program");
     vyre_program *made = in->draft.program;
-    made->pin = vy_pin_retain(p->pin);
+    made->keepalive = vy_keepalive_retain(p->keepalive);
     made->kind = p->kind;
     made->level = p->level;
     made->numerics = p->numerics;
     in->draft.keep_positions = p->stmt_positions.count != 0;
-    in->draft.is_step = in->is_step;
-    vy_draft_reserve(&in->draft, p);
+    in->draft.skip_verify = in->skip_verify;
+    vy_irb_reserve(&in->draft, p);
     return VYRE_OK;
 }
 
@@ -150,7 +151,7 @@ static vyre_status finish(vy_inliner *in, vyre_program **out, vyre_error *error)
         return vy_fail(error, VYRE_LIMIT, fix,
                        "the inlined program has more statements or expressions than the limit (%d, %d)",
                        VY_LIMIT_STATEMENTS, VY_LIMIT_EXPRESSIONS);
-    vyre_status status = vy_draft_finish(&in->draft, in->from->source, NULL, out, error);
+    vyre_status status = vy_irb_finish(&in->draft, in->from->source, NULL, out, error);
     if (status != VYRE_INVALID_PROGRAM || vy_program_entry(in->from))
         return status;
     /* The functions of a library are valid one by one; only what calls add up to can be too much. */
@@ -159,19 +160,19 @@ static vyre_status finish(vy_inliner *in, vyre_program **out, vyre_error *error)
                    VY_LIMIT_ARRAYS, VY_LIMIT_PRIVATE_BYTES);
 }
 
-static vyre_status inline_calls(const vyre_program *program, int is_step, vyre_program **out, vyre_error *error) {
+static vyre_status inline_calls(const vyre_program *program, int skip_verify, vyre_program **out, vyre_error *error) {
     *out = NULL;
-    if (!(program->facts & VY_FACT_CALL)) {
+    if (!(program->facts & VY_PROGRAM_HAS_CALL)) {
         *out = vyre_program_retain((vyre_program *)program);
         return VYRE_OK;
     }
-    vy_inliner in = {.from = program, .is_step = is_step && vy_program_has_entry(program)};
+    vy_inliner in = {.from = program, .skip_verify = skip_verify && vy_program_has_entry(program)};
     vyre_status status = start(&in, error);
     if (status == VYRE_OK) {
         copy_roots(&in);
         status = finish(&in, out, error);
     }
-    vy_draft_discard(&in.draft);
+    vy_irb_discard(&in.draft);
     vy_release(in.map_variable, vy_array_size(program->variables.count + 1u, sizeof *in.map_variable));
     vy_release(in.map_memory, vy_array_size(program->memories.count + 1u, sizeof *in.map_memory));
     vy_release(in.needed, program->functions.count);
@@ -188,6 +189,6 @@ vyre_status vyre_program_inline(const vyre_program *program, vyre_program **out,
     return inline_calls(program, 0, out, error);
 }
 
-vyre_status vy_program_inline_step(const vyre_program *program, vyre_program **out, vyre_error *error) {
+vyre_status vy_program_inline_unverified(const vyre_program *program, vyre_program **out, vyre_error *error) {
     return inline_calls(program, 1, out, error);
 }

@@ -5,16 +5,16 @@
 
 /* ---- names ---- */
 
-vy_name vy_inline_name(vy_inliner *in, vy_name name) {
-    const char *text = vy_name_text(in->from, name);
-    return vy_draft_name(&in->draft, text, strlen(text));
+vy_symbol vy_inline_intern(vy_inliner *in, vy_symbol name) {
+    const char *text = vy_symbol_name(in->from, name);
+    return vy_irb_intern(&in->draft, text, strlen(text));
 }
 
-static int is_visible(const vy_inliner *in, vy_name name) {
+static int is_visible(const vy_inliner *in, vy_symbol name) {
     return name < in->visible.count && in->visible.items[name];
 }
 
-void vy_inline_declare(vy_inliner *in, vy_name name) {
+void vy_inline_declare(vy_inliner *in, vy_symbol name) {
     uint32_t visible = in->visible.count;
     if (!in->draft.failed && name >= visible && VY_RESERVE(&in->visible, name + 1 - visible)) {
         in->visible.count = name + 1;
@@ -23,7 +23,7 @@ void vy_inline_declare(vy_inliner *in, vy_name name) {
     in->draft.failed |= name >= in->visible.count;
     if (in->draft.failed)
         return; /* every declared name has its place in visible */
-    vy_name *slot = VY_PUSH(&in->declared);
+    vy_symbol *slot = VY_PUSH(&in->declared);
     in->draft.failed |= !slot;
     if (!slot)
         return;
@@ -31,18 +31,18 @@ void vy_inline_declare(vy_inliner *in, vy_name name) {
     *slot = name;
 }
 
-void vy_inline_close(vy_inliner *in, uint32_t mark) {
+void vy_inline_end_scope(vy_inliner *in, uint32_t mark) {
     while (in->declared.count > mark)
         in->visible.items[in->declared.items[--in->declared.count]] = 0;
 }
 
-vy_name vy_inline_free_name(vy_inliner *in, const char *text, const vy_names *avoid) {
+vy_symbol vy_inline_unique_name(vy_inliner *in, const char *text, const vy_intern_pool *avoid) {
     char candidate[VY_LIMIT_NAME + 1];
     const char *wanted = text;
     for (uint32_t n = 2; !in->draft.failed; n++) {
         size_t size = strnlen(wanted, VY_LIMIT_NAME);
-        vy_name name = vy_draft_name(&in->draft, wanted, size);
-        if (!is_visible(in, name) && !(avoid && vy_names_find(avoid, wanted, size) != VY_NAME_FAILED))
+        vy_symbol name = vy_irb_intern(&in->draft, wanted, size);
+        if (!is_visible(in, name) && !(avoid && vy_intern_pool_find(avoid, wanted, size) != VY_SYMBOL_INVALID))
             return name;
         char suffix[16];
         int length = snprintf(suffix, sizeof suffix, "_%u", n);
@@ -52,21 +52,21 @@ vy_name vy_inline_free_name(vy_inliner *in, const char *text, const vy_names *av
     return 0;
 }
 
-static vy_name variable_name(vy_inliner *in, uint32_t variable) {
-    return vy_inline_free_name(in, vy_name_text(in->from, in->from->variables.items[variable].name), NULL);
+static vy_symbol variable_name(vy_inliner *in, uint32_t variable) {
+    return vy_inline_unique_name(in, vy_symbol_name(in->from, in->from->variables.items[variable].name), NULL);
 }
 
 /* ---- small statements ---- */
 
 static uint32_t copy_expr(vy_inliner *in, uint32_t root) {
-    return vy_draft_copy_expr(&in->draft, in->from, root, in->map_variable, in->map_memory);
+    return vy_irb_clone_expr(&in->draft, in->from, root, in->map_variable, in->map_memory);
 }
 
 static uint32_t literal(vy_inliner *in, vyre_type type, uint64_t bits) {
-    return vy_draft_literal(&in->draft, type, bits);
+    return vy_irb_literal(&in->draft, type, bits);
 }
 
-int vy_inline_is_over(vy_inliner *in) {
+int vy_inline_is_over_limit(vy_inliner *in) {
     const vyre_program *made = in->draft.program;
     in->over_limit |= made->stmts.count > VY_LIMIT_STATEMENTS || made->exprs.count > VY_LIMIT_EXPRESSIONS;
     return in->over_limit || in->draft.failed;
@@ -102,33 +102,33 @@ static void emit_return(vy_inliner *in, const vy_inline_frame *f, uint32_t index
     for (uint32_t i = 0; i < s->arg_count && f->results != VY_NONE; i++) {
         uint32_t value = copy_expr(in, in->from->args.items[s->args + i].index);
         in->draft.position = at;
-        vy_draft_assign(&in->draft, f->results + i, value);
+        vy_irb_assign(&in->draft, f->results + i, value);
     }
     if (!f->in_loop)
         return;
     in->draft.position = at;
     if (f->loops)
-        vy_draft_assign(&in->draft, f->flag, literal(in, VYRE_TYPE_BOOL, 1));
-    vy_draft_simple(&in->draft, VY_STMT_BREAK);
+        vy_irb_assign(&in->draft, f->flag, literal(in, VYRE_TYPE_BOOL, 1));
+    vy_irb_simple(&in->draft, VY_STMT_BREAK);
 }
 
 /* Before a loop of the body that a return may leave. Each has a flag of its own: with one for several, a divergent return in one loop would
  * make what follows another look divergent, because uniformity of variables does not follow the flow. */
 static void emit_flag(vy_inliner *in, vy_inline_frame *f) {
-    vy_name name = vy_inline_free_name(in, "returned", NULL);
+    vy_symbol name = vy_inline_unique_name(in, "returned", NULL);
     in->draft.position = f->call;
     vy_inline_declare(in, name);
-    f->flag = vy_draft_var(&in->draft, name, VYRE_TYPE_BOOL, literal(in, VYRE_TYPE_BOOL, 0));
+    f->flag = vy_irb_var(&in->draft, name, VYRE_TYPE_BOOL, literal(in, VYRE_TYPE_BOOL, 0));
 }
 
 /* After that loop: on to the next one around it. */
-static void emit_leave(vy_inliner *in, const vy_inline_frame *f, uint32_t flag) {
+static void emit_return_check(vy_inliner *in, const vy_inline_frame *f, uint32_t flag) {
     in->draft.position = f->call;
-    vy_draft_if(&in->draft, vy_draft_variable(&in->draft, flag));
+    vy_irb_if(&in->draft, vy_irb_variable(&in->draft, flag));
     if (f->loops)
-        vy_draft_assign(&in->draft, f->flag, literal(in, VYRE_TYPE_BOOL, 1));
-    vy_draft_simple(&in->draft, VY_STMT_BREAK);
-    vy_draft_end(&in->draft);
+        vy_irb_assign(&in->draft, f->flag, literal(in, VYRE_TYPE_BOOL, 1));
+    vy_irb_simple(&in->draft, VY_STMT_BREAK);
+    vy_irb_end_block(&in->draft);
 }
 
 /* ---- statements ---- */
@@ -138,7 +138,7 @@ static void emit_copy(vy_inliner *in, uint32_t index) {
     const vyre_program *p = in->from;
     const vy_stmt *s = &p->stmts.items[index];
     vy_stmt copy = *s;
-    vy_name names[VY_LIMIT_RESULTS];
+    vy_symbol names[VY_LIMIT_RESULTS];
     vyre_type types[VY_LIMIT_RESULTS];
     copy.a = copy_expr(in, s->a);
     copy.b = copy_expr(in, s->b);
@@ -154,7 +154,7 @@ static void emit_copy(vy_inliner *in, uint32_t index) {
     }
     copy.memory = s->memory == VY_NONE ? VY_NONE : in->map_memory[s->memory];
     copy.variable = s->kind == VY_STMT_ASSIGN ? in->map_variable[s->variable] : VY_NONE;
-    copy.name = vy_inline_name(in, s->name);
+    copy.name = vy_inline_intern(in, s->name);
     for (uint32_t i = 0; i < s->result_count; i++) {
         names[i] = variable_name(in, s->variable + i);
         types[i] = (vyre_type)p->variables.items[s->variable + i].type;
@@ -164,7 +164,7 @@ static void emit_copy(vy_inliner *in, uint32_t index) {
     in->draft.position = vy_stmt_position(p, index);
     if (in->draft.failed)
         return;
-    uint32_t made = vy_draft_stmt(&in->draft, &copy, in->args.items, in->args.count, names, types);
+    uint32_t made = vy_irb_stmt(&in->draft, &copy, in->args.items, in->args.count, names, types);
     for (uint32_t i = 0; i < s->result_count && made != VY_NONE; i++)
         in->map_variable[s->variable + i] = in->draft.program->stmts.items[made].variable + i;
 }
@@ -182,18 +182,18 @@ static void emit_structured(vy_inliner *in, vy_inline_frame *f, uint32_t index) 
         vy_inline_declare(in, in->draft.program->variables.items[in->map_variable[s->variable]].name);
     f->loops += (uint32_t)is_loop;
     vy_inline_block(in, f, index + 1, s->middle);
-    vy_inline_close(in, mark);
+    vy_inline_end_scope(in, mark);
     if (s->middle != s->end) {
-        vy_draft_else(&in->draft);
+        vy_irb_else(&in->draft);
         vy_inline_block(in, f, s->middle, s->end);
-        vy_inline_close(in, mark);
+        vy_inline_end_scope(in, mark);
     }
     f->loops -= (uint32_t)is_loop;
-    vy_draft_end(&in->draft);
+    vy_irb_end_block(&in->draft);
     uint32_t flag = f->flag;
     f->flag = outer;
     if (has_returns)
-        emit_leave(in, f, flag);
+        emit_return_check(in, f, flag);
 }
 
 /* ---- calls ---- */
@@ -202,9 +202,9 @@ static uint32_t declare_results(vy_inliner *in, const vy_stmt *s) {
     uint32_t first = VY_NONE;
     for (uint32_t i = 0; i < s->result_count; i++) {
         vyre_type type = (vyre_type)in->from->variables.items[s->variable + i].type;
-        vy_name name = variable_name(in, s->variable + i);
+        vy_symbol name = variable_name(in, s->variable + i);
         vy_inline_declare(in, name);
-        uint32_t variable = vy_draft_var(&in->draft, name, type, literal(in, type, 0));
+        uint32_t variable = vy_irb_var(&in->draft, name, type, literal(in, type, 0));
         in->map_variable[s->variable + i] = variable;
         first = i == 0 ? variable : first;
     }
@@ -221,11 +221,11 @@ static void bind_arguments(vy_inliner *in, const vy_stmt *s, const vy_function *
             continue;
         }
         uint32_t value = copy_expr(in, arg->index);
-        vy_name name = variable_name(in, param->index);
+        vy_symbol name = variable_name(in, param->index);
         in->draft.position = at;
         vy_inline_declare(in, name);
         in->map_variable[param->index] =
-            vy_draft_let(&in->draft, name, (vyre_type)p->variables.items[param->index].type, value);
+            vy_irb_let(&in->draft, name, (vyre_type)p->variables.items[param->index].type, value);
     }
 }
 
@@ -240,10 +240,10 @@ static void clear_arrays(vy_inliner *in, const vy_function *callee) {
     for (uint32_t i = vy_inline_memory_params(in->from, callee); i < callee->memory_count; i++) {
         const vy_memory *m = &in->from->memories.items[callee->first_memory + i];
         uint32_t from = literal(in, VYRE_TYPE_U32, 0), to = literal(in, VYRE_TYPE_U32, m->elements);
-        uint32_t at = vy_draft_for(&in->draft, vy_inline_free_name(in, "i", NULL), VYRE_TYPE_U32, from, to, VY_NONE);
-        uint32_t index = vy_draft_variable(&in->draft, at);
-        vy_draft_store(&in->draft, in->map_memory[callee->first_memory + i], index, literal(in, (vyre_type)m->type, 0));
-        vy_draft_end(&in->draft);
+        uint32_t at = vy_irb_for(&in->draft, vy_inline_unique_name(in, "i", NULL), VYRE_TYPE_U32, from, to, VY_NONE);
+        uint32_t index = vy_irb_variable(&in->draft, at);
+        vy_irb_store(&in->draft, in->map_memory[callee->first_memory + i], index, literal(in, (vyre_type)m->type, 0));
+        vy_irb_end_block(&in->draft);
     }
 }
 
@@ -256,18 +256,18 @@ static void emit_body(vy_inliner *in, vy_inline_frame *f) {
         vy_inline_block(in, f, callee->first_stmt, callee->end_stmt);
         return;
     }
-    vy_draft_while(&in->draft, literal(in, VYRE_TYPE_BOOL, 1));
+    vy_irb_while(&in->draft, literal(in, VYRE_TYPE_BOOL, 1));
     uint32_t mark = in->declared.count;
     vy_inline_block(in, f, callee->first_stmt, callee->end_stmt);
-    vy_inline_close(in, mark);
+    vy_inline_end_scope(in, mark);
     /* A return that stands directly at the end has left a break there. */
     int ends_in_break = 0;
     for (uint32_t i = callee->first_stmt; i < callee->end_stmt; i = p->stmts.items[i].end)
         ends_in_break = p->stmts.items[i].kind == VY_STMT_RETURN;
     in->draft.position = f->call;
     if (!ends_in_break)
-        vy_draft_simple(&in->draft, VY_STMT_BREAK);
-    vy_draft_end(&in->draft);
+        vy_irb_simple(&in->draft, VY_STMT_BREAK);
+    vy_irb_end_block(&in->draft);
 }
 
 static void emit_call(vy_inliner *in, uint32_t index) {
@@ -278,16 +278,16 @@ static void emit_call(vy_inliner *in, uint32_t index) {
     vy_inline_frame f = {.function = callee, .is_call = 1, .flag = VY_NONE, .call = at};
     in->draft.position = at;
     f.results = declare_results(in, s);
-    vy_stmt region = vy_draft_blank(VY_STMT_REGION);
-    region.name = vy_inline_name(in, callee->name);
-    vy_draft_stmt(&in->draft, &region, NULL, 0, NULL, NULL);
+    vy_stmt region = vy_irb_blank_stmt(VY_STMT_REGION);
+    region.name = vy_inline_intern(in, callee->name);
+    vy_irb_stmt(&in->draft, &region, NULL, 0, NULL, NULL);
     uint32_t mark = in->declared.count;
     bind_arguments(in, s, callee, at);
     in->draft.position = at;
     clear_arrays(in, callee);
     emit_body(in, &f);
-    vy_inline_close(in, mark);
-    vy_draft_end(&in->draft);
+    vy_inline_end_scope(in, mark);
+    vy_irb_end_block(&in->draft);
 }
 
 /* Whether a statement stays as it is in the body, and neither declares nor names anything nor has arguments. */
@@ -306,10 +306,10 @@ static uint32_t plain_end(const vy_inliner *in, const vy_inline_frame *f, uint32
 }
 
 void vy_inline_block(vy_inliner *in, vy_inline_frame *f, uint32_t first, uint32_t end) {
-    for (uint32_t i = first; i < end && !vy_inline_is_over(in); i = in->from->stmts.items[i].end) {
+    for (uint32_t i = first; i < end && !vy_inline_is_over_limit(in); i = in->from->stmts.items[i].end) {
         uint32_t plain = plain_end(in, f, i, end);
         if (plain > i)
-            vy_draft_copy_stmts(&in->draft, in->from, i, plain, in->map_variable, in->map_memory, NULL);
+            vy_irb_clone_stmts(&in->draft, in->from, i, plain, in->map_variable, in->map_memory, NULL);
         if (plain == end)
             return;
         i = plain;

@@ -5,19 +5,19 @@
 #ifndef VY_IR_INLINE_BODY_H
 #define VY_IR_INLINE_BODY_H
 
-#include "ir/draft.h"
+#include "ir/irbuilder.h"
 
 typedef struct vy_inliner {
     const vyre_program *from;
-    vy_draft draft;
+    vy_irb draft;
     uint32_t *map_variable,
-        *map_memory;             /* from indices of `from` to those of the draft; a function's change with each call */
-    uint8_t *needed;             /* functions that the current root calls, directly or not */
-    VY_VECTOR(vy_arg) args;      /* of the statement being copied */
-    VY_VECTOR(uint8_t) visible;  /* by name of the draft */
-    VY_VECTOR(vy_name) declared; /* visible names of the current function, innermost last */
+        *map_memory;            /* from indices of `from` to those of the draft; a function's change with each call */
+    uint8_t *needed;            /* functions that the current root calls, directly or not */
+    VY_VECTOR(vy_arg) args;     /* of the statement being copied */
+    VY_VECTOR(uint8_t) visible; /* by name of the draft */
+    VY_VECTOR(vy_symbol) declared; /* visible names of the current function, innermost last */
     int over_limit;
-    int is_step; /* of the draft */
+    int skip_verify; /* of the draft */
 } vy_inliner;
 
 /* How the body being copied came here. */
@@ -32,17 +32,17 @@ typedef struct vy_inline_frame {
 } vy_inline_frame;
 
 /* A name of the source, in the draft. */
-vy_name vy_inline_name(vy_inliner *in, vy_name name);
+vy_symbol vy_inline_intern(vy_inliner *in, vy_symbol name);
 /* The text, or the text with the first suffix that makes a free name. avoid (optional) lists more names that are not free. */
-vy_name vy_inline_free_name(vy_inliner *in, const char *text, const vy_names *avoid);
-void vy_inline_declare(vy_inliner *in, vy_name name);
+vy_symbol vy_inline_unique_name(vy_inliner *in, const char *text, const vy_intern_pool *avoid);
+void vy_inline_declare(vy_inliner *in, vy_symbol name);
 /* What was declared since so many were is visible no longer. */
-void vy_inline_close(vy_inliner *in, uint32_t mark);
+void vy_inline_end_scope(vy_inliner *in, uint32_t mark);
 
 /* How many memories of a function are parameters: its first. */
 uint32_t vy_inline_memory_params(const vyre_program *p, const vy_function *f);
 /* Whether the draft has grown past what a program may have, or has failed. */
-int vy_inline_is_over(vy_inliner *in);
+int vy_inline_is_over_limit(vy_inliner *in);
 
 /* The statements [first, end) of the source, with their calls replaced. Recursion is bounded by VY_LIMIT_NESTING and VY_LIMIT_CALL_DEPTH. */
 void vy_inline_block(vy_inliner *in, vy_inline_frame *frame, uint32_t first, uint32_t end);

@@ -8,8 +8,8 @@
  * of programs is equality of their wire form.
  *
  * A vyre_program that a caller holds is always valid: parser, builder and decoder run the validator before they hand one out
- * (vy_draft_finish). Code that gets a program relies on that and does not check again. Between the steps of a transform a program is trusted to be
- * valid, and checked after the last (vy_program_check).
+ * (vy_irb_finish). Code that gets a program relies on that and does not check again. Between the steps of a transform a program is trusted to be
+ * valid, and checked after the last (vy_program_verify).
  *
  * Positions are a side table and no part of identity. */
 #ifndef VY_IR_MODEL_H
@@ -32,11 +32,11 @@
 typedef enum vy_expr_kind {
     VY_EXPR_LITERAL,      /* type, bits (proper value: canonical NaN, excess bits zero) */
     VY_EXPR_VARIABLE,     /* a = variable: a let, var, loop variable, result, function parameter or program param */
-    VY_EXPR_LOAD,         /* memory = a, index = b (any integer type), op = vy_access_guard; out of bounds gives zero */
+    VY_EXPR_LOAD,         /* memory = a, index = b (any integer type), op = vy_bounds_check; out of bounds gives zero */
     VY_EXPR_LEN,          /* memory = a; u32 */
     VY_EXPR_BUILTIN,      /* op = vyre_builtin, axis 0..2 (0 where it has no axes); u32 */
     VY_EXPR_OP,           /* op = vyre_op, operands a, b, c (VY_NONE beyond the arity) */
-    VY_EXPR_MISALIGNMENT, /* legal: memory = a; u32: elements between the last 16-byte boundary and its start */
+    VY_EXPR_ALIGN_OFFSET, /* legal: memory = a; u32: elements between the last 16-byte boundary and its start */
     VY_EXPR_KIND_COUNT
 } vy_expr_kind;
 
@@ -51,7 +51,7 @@ typedef struct vy_expr {
 
 /* How an access keeps inside its memory. Unguarded ones are of level legal: the index is a u32 that is inside, by proof. An unguarded load may
  * have a condition c (bool): where it is false nothing is accessed, and the load gives zero. */
-typedef enum vy_access_guard { VY_GUARDED, VY_UNGUARDED, VY_GUARD_COUNT } vy_access_guard;
+typedef enum vy_bounds_check { VY_BOUNDS_CHECKED, VY_BOUNDS_UNCHECKED, VY_BOUNDS_CHECK_COUNT } vy_bounds_check;
 
 /* ---- statements ---- */
 
@@ -74,10 +74,10 @@ typedef enum vy_stmt_kind {
     VY_STMT_RETURN, /* args: one value per result of the function */
     VY_STMT_REGION, /* name = where the code came from (an op id or function name); body [this+1, end), a scope of its own */
     /* Of level legal alone. */
-    VY_STMT_LOAD, /* results = memory[a], memory[a + 1], …: 2 to 16 of them, at most 16 bytes, aligned to their size */
-    VY_STMT_STORE_WIDE, /* memory[a], memory[a + 1], … = args, likewise */
-    VY_STMT_REPORT,     /* the dispatch has trapped here with code a (u32); control goes on */
-    VY_STMT_POLL,       /* 1 result, bool: whether the dispatch is to end (deadline, cancelled) */
+    VY_STMT_LOAD_WIDE, /* results = memory[a], memory[a + 1], …: 2 to 16 of them, at most 16 bytes, aligned to their size */
+    VY_STMT_STORE_WIDE,  /* memory[a], memory[a + 1], … = args, likewise */
+    VY_STMT_RECORD_TRAP, /* the dispatch has trapped here with code a (u32); control goes on */
+    VY_STMT_POLL,        /* 1 result, bool: whether the dispatch is to end (deadline, cancelled) */
     VY_STMT_KIND_COUNT
 } vy_stmt_kind;
 
@@ -92,7 +92,7 @@ typedef struct vy_stmt {
     uint8_t scope;
     uint8_t width;
     uint8_t result_count; /* variables declared here, `variable` the first (let, var and for: 1) */
-    uint8_t guard;        /* store, atomic: vy_access_guard */
+    uint8_t bounds_check; /* store, atomic: vy_bounds_check */
     uint32_t end;         /* next sibling; this + 1 for simple statements */
     uint32_t middle;      /* if: first statement of the else branch; otherwise == end */
     uint32_t variable;    /* first variable declared, or the one assigned; VY_NONE */
@@ -100,7 +100,7 @@ typedef struct vy_stmt {
     uint32_t a, b, c;     /* expressions; VY_NONE */
     uint32_t args, arg_count;
     uint32_t callee;
-    vy_name name;
+    vy_symbol name;
 } vy_stmt;
 
 /* An argument of a call, print or return: an expression, or (call only) a memory. */
@@ -115,7 +115,7 @@ typedef enum vy_space { VY_SPACE_BUFFER, VY_SPACE_WORKGROUP, VY_SPACE_PRIVATE, V
 
 /* A buffer, array or memory parameter. */
 typedef struct vy_memory {
-    vy_name name;
+    vy_symbol name;
     uint8_t space;     /* vy_space */
     uint8_t type;      /* element type, not bool */
     uint8_t access;    /* vyre_access; arrays are read_write */
@@ -125,14 +125,14 @@ typedef struct vy_memory {
 } vy_memory;
 
 typedef struct vy_variable {
-    vy_name name;
+    vy_symbol name;
     uint8_t type;
     uint8_t is_mutable;
     vy_position position;
 } vy_variable;
 
 typedef struct vy_result {
-    vy_name name; /* may be "" if it is the only one */
+    vy_symbol name; /* may be "" if it is the only one */
     uint8_t type;
 } vy_result;
 
@@ -145,7 +145,7 @@ typedef struct vy_result {
  * Entry: its first `param_count` variables are the program's scalar params (immutable, uniform); its memories are the buffers, in
  * declaration order, then the arrays. No entry of `params` is used, and there are no results. */
 typedef struct vy_function {
-    vy_name name;
+    vy_symbol name;
     uint32_t first_param, param_count;
     uint32_t first_result, result_count;
     uint32_t first_variable, variable_count;
@@ -194,27 +194,27 @@ typedef struct vy_grid {
 
 /* Facts the validator derives; no part of identity. */
 enum {
-    VY_FACT_SCHEDULE_DEPENDENT = 1, /* outside the same-bits promise (docs/bits.md) */
-    VY_FACT_BARRIER = 2,            /* has a workgroup barrier or collective */
-    VY_FACT_GRID_BARRIER = 4,
-    VY_FACT_ATOMIC = 8,
-    VY_FACT_TRAP = 16,
-    VY_FACT_PRINT = 32,
-    VY_FACT_OP_CALL = 64, /* calls an op id: must be resolved before it runs */
-    VY_FACT_CALL = 128    /* calls a local function */
+    VY_PROGRAM_IS_SCHEDULE_DEPENDENT = 1, /* outside the same-bits promise (docs/bits.md) */
+    VY_PROGRAM_HAS_BARRIER = 2,           /* has a workgroup barrier or collective */
+    VY_PROGRAM_HAS_GRID_BARRIER = 4,
+    VY_PROGRAM_HAS_ATOMIC = 8,
+    VY_PROGRAM_HAS_TRAP = 16,
+    VY_PROGRAM_HAS_PRINT = 32,
+    VY_PROGRAM_HAS_OP_CALL = 64, /* calls an op id: must be resolved before it runs */
+    VY_PROGRAM_HAS_CALL = 128    /* calls a local function */
 };
 
 /* What a program keeps alive without knowing it: what its ops came from (dialect/pin.h). No part of identity. */
-typedef struct vy_pin {
+typedef struct vy_keepalive {
     atomic_uint references;
-    void (*release)(struct vy_pin *pin); /* the last reference is gone */
-} vy_pin;
-vy_pin *vy_pin_retain(vy_pin *pin); /* NULL is passed through by both */
-void vy_pin_release(vy_pin *pin);
+    void (*release)(struct vy_keepalive *pin); /* the last reference is gone */
+} vy_keepalive;
+vy_keepalive *vy_keepalive_retain(vy_keepalive *pin); /* NULL is passed through by both */
+void vy_keepalive_release(vy_keepalive *pin);
 
 struct vyre_program {
     atomic_uint references;
-    vy_name name;
+    vy_symbol name;
     uint8_t kind;     /* vyre_program_kind */
     uint8_t level;    /* vyre_level */
     uint8_t numerics; /* vyre_numerics */
@@ -223,11 +223,11 @@ struct vyre_program {
     vy_grid grid;
     uint32_t param_count;  /* of the entry */
     uint32_t buffer_count; /* of the entry: its first memories */
-    /* Set by vy_launch_describe, when the program is finished. */
+    /* Set by vy_program_cache_dispatch_info, when the program is finished. */
     uint32_t input_count, output_count; /* buffers of the entry that a dispatch takes and gives */
     uint8_t is_ordered;                 /* no count of a `write` buffer uses its own or a later one */
     uint8_t has_counts;                 /* the program states a count of any buffer */
-    vy_names names;
+    vy_intern_pool names;
     VY_VECTOR(vy_function) functions; /* the entry is the last one, unless kind is library (no entry) */
     VY_VECTOR(vy_param) params;
     VY_VECTOR(vy_result) results;
@@ -240,19 +240,20 @@ struct vyre_program {
     /* Positions, parallel to stmts and exprs, each complete or empty; of expressions only where there are those of statements. */
     VY_VECTOR(vy_position) stmt_positions;
     VY_VECTOR(vy_position) expr_positions;
-    vy_source *source; /* may be NULL */
-    vy_pin *pin;       /* may be NULL */
+    vy_source *source;       /* may be NULL */
+    vy_keepalive *keepalive; /* may be NULL */
     vyre_digest fingerprint;
     /* The ops it uses, once a caller of vy_program_ops needed them; no part of identity. */
     _Atomic uint64_t ops[VY_OP_SET_WORDS];
     atomic_uchar has_ops;
-    uint8_t is_checked, has_fingerprint; /* not so between the steps of a transform (draft.h) */
+    uint8_t is_verified, has_fingerprint; /* not so between the steps of a transform (irbuilder.h) */
     uint8_t
-        is_scratch; /* between such steps: nobody else has it, and the next step may change it instead of making another */
-    uint32_t left_out; /* between such steps: what unrolling did not write, and counts all the same (pass_unroll.c) */
+        is_unique; /* between such steps: nobody else has it, and the next step may change it instead of making another */
+    uint32_t
+        uncounted_nodes; /* between such steps: what unrolling did not write, and counts all the same (pass_unroll.c) */
 };
 
-static inline const char *vy_name_text(const vyre_program *program, vy_name name) {
+static inline const char *vy_symbol_name(const vyre_program *program, vy_symbol name) {
     return name < program->names.size ? program->names.pool + name : "";
 }
 
@@ -291,12 +292,12 @@ static inline int vy_stmt_is_loop(uint8_t kind) {
 
 /* Whether a loop makes at most one trip: its body ends in a jump out of it, and nothing jumps back. The inliner makes such loops out of
  * functions with several returns. */
-int vy_loop_makes_one_trip(const vyre_program *program, uint32_t loop);
+int vy_loop_runs_once(const vyre_program *program, uint32_t loop);
 
 /* Whether two expressions without loads are written alike: evaluated at the same place they are the same. Either may be VY_NONE. */
-int vy_expr_is_alike(const vyre_program *program, uint32_t one, uint32_t other);
+int vy_expr_equal(const vyre_program *program, uint32_t one, uint32_t other);
 /* Whether an expression has the same value wherever it is evaluated in its scope: no loads, no variables that change. VY_NONE is one. */
-int vy_expr_is_fixed(const vyre_program *program, uint32_t expr);
+int vy_expr_is_invariant(const vyre_program *program, uint32_t expr);
 
 /* How many of a, b, c a statement of this kind may use is fixed by the kind; this visits those present, in canonical order. */
 #define VY_STMT_OPERANDS(stmt) ((const uint32_t[3]){(stmt)->a, (stmt)->b, (stmt)->c})

@@ -50,7 +50,7 @@ static void add_stmt(vy_op_set *set, const vy_stmt *stmt) {
     case VY_STMT_STORE_WIDE:
         vy_op_set_add(set, VY_OP_SET_STORE);
         break;
-    case VY_STMT_LOAD:
+    case VY_STMT_LOAD_WIDE:
         vy_op_set_add(set, VY_OP_SET_LOAD);
         break;
     case VY_STMT_ATOMIC:

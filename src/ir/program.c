@@ -7,13 +7,13 @@ vyre_program *vyre_program_retain(vyre_program *program) {
     return program;
 }
 
-vy_pin *vy_pin_retain(vy_pin *pin) {
+vy_keepalive *vy_keepalive_retain(vy_keepalive *pin) {
     if (pin)
         atomic_fetch_add_explicit(&pin->references, 1, memory_order_relaxed);
     return pin;
 }
 
-void vy_pin_release(vy_pin *pin) {
+void vy_keepalive_release(vy_keepalive *pin) {
     if (pin && atomic_fetch_sub_explicit(&pin->references, 1, memory_order_acq_rel) == 1)
         pin->release(pin);
 }
@@ -21,7 +21,7 @@ void vy_pin_release(vy_pin *pin) {
 void vyre_program_release(vyre_program *program) {
     if (!program || atomic_fetch_sub_explicit(&program->references, 1, memory_order_acq_rel) != 1)
         return;
-    vy_names_free(&program->names);
+    vy_intern_pool_free(&program->names);
     VY_VECTOR_FREE(&program->functions);
     VY_VECTOR_FREE(&program->params);
     VY_VECTOR_FREE(&program->results);
@@ -34,12 +34,12 @@ void vyre_program_release(vyre_program *program) {
     VY_VECTOR_FREE(&program->stmt_positions);
     VY_VECTOR_FREE(&program->expr_positions);
     vy_source_release(program->source);
-    vy_pin_release(program->pin);
+    vy_keepalive_release(program->keepalive);
     vy_release(program, sizeof *program);
 }
 
 const char *vyre_program_name(const vyre_program *program) {
-    return program ? vy_name_text(program, program->name) : NULL;
+    return program ? vy_symbol_name(program, program->name) : NULL;
 }
 
 vyre_program_kind vyre_program_get_kind(const vyre_program *program) {
@@ -73,7 +73,7 @@ vyre_grid_kind vyre_program_grid(const vyre_program *program) {
 }
 
 int vyre_program_schedule_dependent(const vyre_program *program) {
-    return program && (program->facts & VY_FACT_SCHEDULE_DEPENDENT) != 0;
+    return program && (program->facts & VY_PROGRAM_IS_SCHEDULE_DEPENDENT) != 0;
 }
 
 size_t vyre_program_param_count(const vyre_program *program) {
@@ -85,7 +85,7 @@ int vyre_program_param(const vyre_program *program, size_t index, vyre_param_inf
     if (!entry || index >= program->param_count)
         return 0;
     const vy_variable *variable = &program->variables.items[entry->first_variable + index];
-    *out = (vyre_param_info){vy_name_text(program, variable->name), (vyre_type)variable->type};
+    *out = (vyre_param_info){vy_symbol_name(program, variable->name), (vyre_type)variable->type};
     return 1;
 }
 
@@ -98,7 +98,7 @@ int vyre_program_buffer(const vyre_program *program, size_t index, vyre_buffer_i
     if (!entry || index >= program->buffer_count)
         return 0;
     const vy_memory *memory = &program->memories.items[entry->first_memory + index];
-    *out = (vyre_buffer_info){.name = vy_name_text(program, memory->name),
+    *out = (vyre_buffer_info){.name = vy_symbol_name(program, memory->name),
                               .type = (vyre_type)memory->type,
                               .access = (vyre_access)memory->access,
                               .has_count = memory->size != VY_NONE};
@@ -114,7 +114,7 @@ size_t vyre_program_function_count(const vyre_program *program) {
 }
 
 const char *vyre_program_function_name(const vyre_program *program, size_t index) {
-    return index < vyre_program_function_count(program) ? vy_name_text(program, program->functions.items[index].name)
+    return index < vyre_program_function_count(program) ? vy_symbol_name(program, program->functions.items[index].name)
                                                         : NULL;
 }
 
@@ -125,7 +125,7 @@ void vyre_program_get_stats(const vyre_program *program, vyre_program_stats *out
                        : (vyre_program_stats){0};
 }
 
-int vy_loop_makes_one_trip(const vyre_program *program, uint32_t loop) {
+int vy_loop_runs_once(const vyre_program *program, uint32_t loop) {
     const vy_stmt *stmts = program->stmts.items;
     uint32_t last = VY_NONE;
     for (uint32_t i = loop + 1; i < stmts[loop].end; i = stmts[i].end)
@@ -141,7 +141,7 @@ int vy_loop_makes_one_trip(const vyre_program *program, uint32_t loop) {
 }
 
 /* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH, here and below. */
-int vy_expr_is_alike(const vyre_program *program, uint32_t one, uint32_t other) {
+int vy_expr_equal(const vyre_program *program, uint32_t one, uint32_t other) {
     if (one == VY_NONE || other == VY_NONE)
         return one == other;
     const vy_expr *a = &program->exprs.items[one], *b = &program->exprs.items[other];
@@ -152,23 +152,24 @@ int vy_expr_is_alike(const vyre_program *program, uint32_t one, uint32_t other) 
         return a->bits == b->bits;
     case VY_EXPR_VARIABLE:
     case VY_EXPR_LEN:
-    case VY_EXPR_MISALIGNMENT:
+    case VY_EXPR_ALIGN_OFFSET:
         return a->a == b->a;
     case VY_EXPR_BUILTIN:
         return 1;
     case VY_EXPR_OP:
-        return vy_expr_is_alike(program, a->a, b->a) && vy_expr_is_alike(program, a->b, b->b) &&
-               vy_expr_is_alike(program, a->c, b->c);
+        return vy_expr_equal(program, a->a, b->a) && vy_expr_equal(program, a->b, b->b) &&
+               vy_expr_equal(program, a->c, b->c);
     default:
         return 0;
     }
 }
 
-int vy_expr_is_fixed(const vyre_program *program, uint32_t expr) {
+int vy_expr_is_invariant(const vyre_program *program, uint32_t expr) {
     if (expr == VY_NONE)
         return 1;
     const vy_expr *e = &program->exprs.items[expr];
     if (e->kind == VY_EXPR_OP)
-        return vy_expr_is_fixed(program, e->a) && vy_expr_is_fixed(program, e->b) && vy_expr_is_fixed(program, e->c);
+        return vy_expr_is_invariant(program, e->a) && vy_expr_is_invariant(program, e->b) &&
+               vy_expr_is_invariant(program, e->c);
     return e->kind != VY_EXPR_LOAD && (e->kind != VY_EXPR_VARIABLE || !program->variables.items[e->a].is_mutable);
 }

@@ -26,24 +26,24 @@ enum {
 #undef X
 }; /* no name is longer */
 
-static int known(vyre_type type) {
+static int is_valid_type(vyre_type type) {
     return (unsigned)type < VYRE_TYPE_COUNT;
 }
 
 const char *vyre_type_name(vyre_type type) {
-    return known(type) ? names[type] : "?";
+    return is_valid_type(type) ? names[type] : "?";
 }
 
 unsigned vyre_type_bits(vyre_type type) {
-    return known(type) ? vy_type_layouts[type].bits : 0;
+    return is_valid_type(type) ? vy_type_layouts[type].bits : 0;
 }
 
 unsigned vyre_type_size(vyre_type type) {
-    return known(type) ? vy_type_layouts[type].size : 0;
+    return is_valid_type(type) ? vy_type_layouts[type].size : 0;
 }
 
 unsigned vyre_type_class(vyre_type type) {
-    return known(type) ? vy_type_layouts[type].classes : 0;
+    return is_valid_type(type) ? vy_type_layouts[type].classes : 0;
 }
 
 vyre_type vyre_type_find(const char *name, size_t length) {
@@ -58,7 +58,7 @@ vyre_type vyre_type_find(const char *name, size_t length) {
 }
 
 vyre_scalar vyre_scalar_bits(vyre_type type, uint64_t bits) {
-    return (vyre_scalar){type, known(type) ? vy_value_clean(type, bits) : 0};
+    return (vyre_scalar){type, is_valid_type(type) ? vy_value_canonicalize(type, bits) : 0};
 }
 
 vyre_scalar vyre_scalar_bool(int value) {

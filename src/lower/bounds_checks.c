@@ -171,10 +171,10 @@ static uint32_t cut_index(vy_rewrite *rw, uint32_t index) {
 static uint32_t guard_load(vy_rewrite *rw, uint32_t expr) {
     const guarding *g = rw->user;
     const vy_expr *e = &rw->from->exprs.items[expr];
-    if (e->kind != VY_EXPR_LOAD || e->op != VY_GUARDED)
+    if (e->kind != VY_EXPR_LOAD || e->op != VY_BOUNDS_CHECKED)
         return VY_NONE;
     place where = place_of(rw, e->a, e->b, vy_load_is_inside(g->ranges, expr));
-    count(rw, where, VY_STMT_LOAD, e->a, e->b, vy_expr_position(rw->from, expr));
+    count(rw, where, VY_STMT_LOAD_WIDE, e->a, e->b, vy_expr_position(rw->from, expr));
     if (where == OUTSIDE)
         return vy_pool_literal(rw, (vyre_type)e->type, 0);
     uint32_t index = vy_rewrite_read(rw, e->b), holds = VY_NONE;
@@ -184,7 +184,7 @@ static uint32_t guard_load(vy_rewrite *rw, uint32_t expr) {
         index = cut_index(rw, index);
     vy_expr load = *e;
     load.a = rw->memories[e->a];
-    load.op = VY_UNGUARDED;
+    load.op = VY_BOUNDS_UNCHECKED;
     load.b = index;
     load.c = vy_pool_variable(rw, holds);
     return rw->draft.failed ? VY_NONE : vy_pool_expr(rw, &load);
@@ -196,7 +196,7 @@ static int needs_statements(const vy_rewrite *rw, uint32_t root) {
     if (root == VY_NONE)
         return 0;
     const vy_expr *e = &rw->from->exprs.items[root];
-    if (e->kind == VY_EXPR_LOAD && e->op == VY_GUARDED) {
+    if (e->kind == VY_EXPR_LOAD && e->op == VY_BOUNDS_CHECKED) {
         place where = place_of(rw, e->a, e->b, vy_load_is_inside(g->ranges, root));
         int is_plain = rw->from->exprs.items[e->b].type == VYRE_TYPE_U32;
         return where == TESTED || (where == INSIDE && (!is_plain || needs_statements(rw, e->b)));
@@ -212,28 +212,28 @@ static int needs_statements(const vy_rewrite *rw, uint32_t root) {
 /* `while c { … }` becomes `while true { … if !c { break } … }`, so that what c needs is computed where c was. */
 static int guard_while(vy_rewrite *rw, uint32_t index) {
     const vy_stmt *s = &rw->from->stmts.items[index];
-    vy_draft *d = &rw->draft;
+    vy_irb *d = &rw->draft;
     if (!needs_statements(rw, s->a))
         return 0;
     d->position = vy_stmt_position(rw->from, index);
-    vy_draft_while(d, vy_draft_literal(d, VYRE_TYPE_BOOL, 1));
+    vy_irb_while(d, vy_irb_literal(d, VYRE_TYPE_BOOL, 1));
     uint32_t mark = vy_rewrite_open(rw);
     rw->may_bind = 1;
     uint32_t goes_on = vy_pool_leaf(rw, vy_rewrite_read(rw, s->a));
     d->position = vy_stmt_position(rw->from, index);
-    vy_draft_if(d, vy_rewrite_write(rw, vy_pool_op(rw, VYRE_OP_LNOT, VYRE_TYPE_BOOL, goes_on, VY_NONE, VY_NONE)));
-    vy_draft_simple(d, VY_STMT_BREAK);
-    vy_draft_end(d);
+    vy_irb_if(d, vy_rewrite_write(rw, vy_pool_op(rw, VYRE_OP_LNOT, VYRE_TYPE_BOOL, goes_on, VY_NONE, VY_NONE)));
+    vy_irb_simple(d, VY_STMT_BREAK);
+    vy_irb_end_block(d);
     vy_rewrite_block(rw, index + 1, s->end);
     vy_rewrite_close(rw, mark);
-    vy_draft_end(d);
+    vy_irb_end_block(d);
     rw->ended = 0;
     rw->changes++;
     return 1;
 }
 
 /* The unguarded store or atomic, with operands of the pool. Gives the variable of its result; `name` is the result's. */
-static uint32_t write_access(vy_rewrite *rw, const vy_stmt *s, const uint32_t *nodes, vy_name name) {
+static uint32_t write_access(vy_rewrite *rw, const vy_stmt *s, const uint32_t *nodes, vy_symbol name) {
     vy_stmt stmt = *s;
     vyre_type type = VYRE_TYPE_U32;
     if (s->result_count)
@@ -242,31 +242,31 @@ static uint32_t write_access(vy_rewrite *rw, const vy_stmt *s, const uint32_t *n
     stmt.b = vy_rewrite_write(rw, nodes[1]);
     stmt.c = vy_rewrite_write(rw, nodes[2]);
     stmt.memory = rw->memories[s->memory];
-    stmt.guard = VY_UNGUARDED;
+    stmt.bounds_check = VY_BOUNDS_UNCHECKED;
     stmt.name = 0;
     if (rw->draft.failed)
         return VY_NONE;
-    uint32_t made = vy_draft_stmt(&rw->draft, &stmt, NULL, 0, &name, &type);
+    uint32_t made = vy_irb_stmt(&rw->draft, &stmt, NULL, 0, &name, &type);
     return made == VY_NONE ? VY_NONE : rw->draft.program->stmts.items[made].variable;
 }
 
 /* An atomic whose result is zero where it is outside. `holds`: whether it is inside; VY_NONE: never. */
 static void guard_result(vy_rewrite *rw, const vy_stmt *s, const uint32_t *nodes, uint32_t holds) {
-    vy_draft *d = &rw->draft;
+    vy_irb *d = &rw->draft;
     vyre_type type = (vyre_type)rw->from->variables.items[s->variable].type;
-    uint32_t zero = vy_draft_literal(d, type, 0);
-    vy_name name = vy_rewrite_declare(rw, s->variable);
+    uint32_t zero = vy_irb_literal(d, type, 0);
+    vy_symbol name = vy_rewrite_declare(rw, s->variable);
     if (holds == VY_NONE) {
-        rw->variables[s->variable] = vy_draft_let(d, name, type, zero);
+        rw->variables[s->variable] = vy_irb_let(d, name, type, zero);
         return;
     }
-    uint32_t result = vy_draft_var(d, name, type, zero);
+    uint32_t result = vy_irb_var(d, name, type, zero);
     rw->variables[s->variable] = result;
-    vy_draft_if(d, vy_draft_variable(d, holds));
+    vy_irb_if(d, vy_irb_variable(d, holds));
     uint32_t old = write_access(rw, s, nodes, vy_rewrite_new_name(rw));
     if (!d->failed)
-        vy_draft_assign(d, result, vy_draft_variable(d, old));
-    vy_draft_end(d);
+        vy_irb_assign(d, result, vy_irb_variable(d, old));
+    vy_irb_end_block(d);
 }
 
 /* A store or atomic. */
@@ -275,7 +275,7 @@ static int guard_access(vy_rewrite *rw, uint32_t index) {
     const vy_stmt *s = &rw->from->stmts.items[index];
     vy_position position = vy_stmt_position(rw->from, index);
     uint32_t holds = VY_NONE;
-    if (s->guard != VY_GUARDED)
+    if (s->bounds_check != VY_BOUNDS_CHECKED)
         return 0;
     place where = place_of(rw, s->memory, s->a, vy_stmt_is_inside(g->ranges, index));
     count(rw, where, s->kind, s->memory, s->a, position);
@@ -299,9 +299,9 @@ static int guard_access(vy_rewrite *rw, uint32_t index) {
     } else if (s->result_count) {
         guard_result(rw, s, nodes, holds);
     } else if (where == TESTED) {
-        vy_draft_if(&rw->draft, vy_draft_variable(&rw->draft, holds));
+        vy_irb_if(&rw->draft, vy_irb_variable(&rw->draft, holds));
         write_access(rw, s, nodes, 0);
-        vy_draft_end(&rw->draft);
+        vy_irb_end_block(&rw->draft);
     }
     return 1;
 }
@@ -322,12 +322,12 @@ static int is_plain(const vy_rewrite *rw, uint32_t memory, uint32_t index, int i
 static int has_others(vy_rewrite *rw, uint32_t index, uint32_t first, uint32_t end) {
     const guarding *g = rw->user;
     const vy_stmt *s = &rw->from->stmts.items[index];
-    if ((s->kind == VY_STMT_STORE || s->kind == VY_STMT_ATOMIC) && s->guard == VY_GUARDED &&
+    if ((s->kind == VY_STMT_STORE || s->kind == VY_STMT_ATOMIC) && s->bounds_check == VY_BOUNDS_CHECKED &&
         !is_plain(rw, s->memory, s->a, vy_stmt_is_inside(g->ranges, index)))
         return 1;
     for (uint32_t i = first; i < end; i++) {
         const vy_expr *e = &rw->from->exprs.items[i];
-        if (e->kind == VY_EXPR_LOAD && e->op == VY_GUARDED &&
+        if (e->kind == VY_EXPR_LOAD && e->op == VY_BOUNDS_CHECKED &&
             !is_plain(rw, e->a, e->b, vy_load_is_inside(g->ranges, i)))
             return 1;
     }
@@ -337,7 +337,7 @@ static int has_others(vy_rewrite *rw, uint32_t index, uint32_t first, uint32_t e
 /* Where an expression is, as the pool has it: a load that was guarded is where its index is. */
 static vy_position position_of(const vyre_program *made, uint32_t expr) {
     const vy_expr *exprs = made->exprs.items;
-    while (exprs[expr].kind == VY_EXPR_LOAD && exprs[expr].op == VY_GUARDED)
+    while (exprs[expr].kind == VY_EXPR_LOAD && exprs[expr].op == VY_BOUNDS_CHECKED)
         expr = exprs[expr].b;
     return vy_expr_position(made, expr);
 }
@@ -347,9 +347,9 @@ static uint32_t mark_stmts(vyre_program *made) {
     uint32_t marked = 0;
     for (uint32_t i = 0; i < made->stmts.count; i++) {
         vy_stmt *s = &made->stmts.items[i];
-        if ((s->kind != VY_STMT_STORE && s->kind != VY_STMT_ATOMIC) || s->guard != VY_GUARDED)
+        if ((s->kind != VY_STMT_STORE && s->kind != VY_STMT_ATOMIC) || s->bounds_check != VY_BOUNDS_CHECKED)
             continue;
-        s->guard = VY_UNGUARDED;
+        s->bounds_check = VY_BOUNDS_UNCHECKED;
         marked++;
         if (!made->stmt_positions.count)
             continue;
@@ -376,8 +376,8 @@ static void mark(vy_rewrite *rw) {
     uint32_t marked = mark_stmts(made);
     for (uint32_t i = 0; i < made->exprs.count; i++) {
         vy_expr *e = &made->exprs.items[i];
-        if (e->kind == VY_EXPR_LOAD && e->op == VY_GUARDED) {
-            e->op = VY_UNGUARDED;
+        if (e->kind == VY_EXPR_LOAD && e->op == VY_BOUNDS_CHECKED) {
+            e->op = VY_BOUNDS_UNCHECKED;
             marked++;
         }
     }
@@ -418,7 +418,7 @@ void vy_bounds_check_report_free(vy_bounds_check_report *guards) {
 }
 
 void vy_residual_check_text(const vyre_program *program, const vy_residual_check *left, char *text, size_t size) {
-    const char *name = vy_name_text(program, program->memories.items[left->memory].name);
+    const char *name = vy_symbol_name(program, program->memories.items[left->memory].name);
     uint64_t length = vy_memory_known_length(program, left->memory);
     int n = vy_is_signed(left->type)
                 ? snprintf(text, size, "index %s %" PRId64 " … %" PRId64 ", ", vyre_type_name((vyre_type)left->type),

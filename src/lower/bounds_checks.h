@@ -13,7 +13,7 @@
 typedef struct vy_residual_check {
     vy_position position;
     uint32_t memory;
-    uint8_t kind;   /* VY_STMT_LOAD for a load, VY_STMT_STORE, VY_STMT_ATOMIC */
+    uint8_t kind;   /* VY_STMT_LOAD_WIDE for a load, VY_STMT_STORE, VY_STMT_ATOMIC */
     uint8_t type;   /* of the index */
     vy_range range; /* of the index, in the order of its type */
 } vy_residual_check;

@@ -2,7 +2,7 @@
 #include "lower/collectives.h"
 
 #include "base/status.h"
-#include "ir/rows.h"
+#include "ir/op_tables.h"
 #include "lower/numeric_passes.h"
 
 /* ---- trees ---- */
@@ -52,7 +52,7 @@ uint32_t vy_collective_load(vy_collective_lowering *m, uint32_t array, vyre_type
         return VY_NONE;
     return vy_legalizer_node(&m->rw, (vy_expr){.kind = VY_EXPR_LOAD,
                                                .type = (uint8_t)element,
-                                               .op = VY_UNGUARDED,
+                                               .op = VY_BOUNDS_UNCHECKED,
                                                .a = m->arrays[array],
                                                .b = at,
                                                .c = VY_NONE});
@@ -73,30 +73,30 @@ uint32_t vy_collective_unpack(vy_collective_lowering *m, vyre_type type, uint32_
 void vy_collective_assign(vy_collective_lowering *m, uint32_t variable, uint32_t tree) {
     uint32_t value = vy_legalizer_append(&m->rw, take(m, tree));
     if (variable != VY_NONE)
-        vy_draft_assign(&m->rw.copy.draft, m->rw.trees.items[variable].a, value);
+        vy_irb_assign(&m->rw.copy.draft, m->rw.trees.items[variable].a, value);
 }
 
 void vy_collective_if(vy_collective_lowering *m, uint32_t condition) {
-    vy_draft_if(&m->rw.copy.draft, vy_legalizer_append(&m->rw, take(m, condition)));
+    vy_irb_if(&m->rw.copy.draft, vy_legalizer_append(&m->rw, take(m, condition)));
 }
 
 void vy_collective_end(vy_collective_lowering *m) {
-    vy_draft_end(&m->rw.copy.draft);
+    vy_irb_end_block(&m->rw.copy.draft);
 }
 
 void vy_collective_store(vy_collective_lowering *m, uint32_t array, uint32_t index, uint32_t value) {
-    vy_stmt stmt = vy_draft_blank(VY_STMT_STORE);
-    stmt.guard = VY_UNGUARDED;
+    vy_stmt stmt = vy_irb_blank_stmt(VY_STMT_STORE);
+    stmt.bounds_check = VY_BOUNDS_UNCHECKED;
     stmt.memory = m->arrays[array];
     stmt.a = vy_legalizer_append(&m->rw, take(m, index));
     stmt.b = vy_legalizer_append(&m->rw, take(m, value));
-    vy_draft_stmt(&m->rw.copy.draft, &stmt, NULL, 0, NULL, NULL);
+    vy_irb_stmt(&m->rw.copy.draft, &stmt, NULL, 0, NULL, NULL);
 }
 
 void vy_collective_barrier(vy_collective_lowering *m) {
-    vy_stmt stmt = vy_draft_blank(VY_STMT_BARRIER);
+    vy_stmt stmt = vy_irb_blank_stmt(VY_STMT_BARRIER);
     stmt.scope = VYRE_SCOPE_WORKGROUP;
-    vy_draft_stmt(&m->rw.copy.draft, &stmt, NULL, 0, NULL, NULL);
+    vy_irb_stmt(&m->rw.copy.draft, &stmt, NULL, 0, NULL, NULL);
     m->unfree = 0;
 }
 
@@ -216,8 +216,8 @@ static void add_arrays(vy_collective_lowering *m) {
         const char *name = array == VY_COLLECTIVE_LOWER_VOTES ? "votes" : "exchange";
         m->arrays[i] = VY_NONE;
         if (uses[array] >= least && (least == 1 || elements[array] <= VY_COLLECTIVE_LOWER_SHORT))
-            m->arrays[i] = vy_draft_array(&m->rw.copy.draft, vy_cloner_new_name(&m->rw.copy, name), VY_SPACE_WORKGROUP,
-                                          type, elements[array]);
+            m->arrays[i] = vy_irb_array(&m->rw.copy.draft, vy_cloner_new_name(&m->rw.copy, name), VY_SPACE_WORKGROUP,
+                                        type, elements[array]);
     }
 }
 
@@ -248,8 +248,8 @@ static uint32_t operand(vy_collective_lowering *m, const char *name, uint32_t ro
     if (e->kind == VY_EXPR_VARIABLE && !m->rw.from->variables.items[e->a].is_mutable)
         return vy_legalizer_variable(&m->rw, copy->variables[e->a]);
     uint32_t value = vy_cloner_expr(copy, root);
-    vy_name named = vy_legalizer_name(&m->rw, name);
-    return vy_legalizer_variable(&m->rw, vy_draft_let(&copy->draft, named, (vyre_type)e->type, value));
+    vy_symbol named = vy_legalizer_name(&m->rw, name);
+    return vy_legalizer_variable(&m->rw, vy_irb_let(&copy->draft, named, (vyre_type)e->type, value));
 }
 
 /* A result that is the same for the workgroup came through memory, which does not show that it is: where there is a native broadcast, it does. */
@@ -257,21 +257,21 @@ static int shows_sameness(const vy_collective_lowering *m, const vy_stmt *s) {
     return m->target->native_collectives && s->width == 0 && s->op == VYRE_COLLECTIVE_REDUCE;
 }
 
-static uint32_t bind_broadcast(vy_collective_lowering *m, vy_name name, vyre_type type, uint32_t value) {
-    vy_draft *draft = &m->rw.copy.draft;
-    vy_stmt all = vy_draft_blank(VY_STMT_COLLECTIVE);
+static uint32_t bind_broadcast(vy_collective_lowering *m, vy_symbol name, vyre_type type, uint32_t value) {
+    vy_irb *draft = &m->rw.copy.draft;
+    vy_stmt all = vy_irb_blank_stmt(VY_STMT_COLLECTIVE);
     all.op = VYRE_COLLECTIVE_BROADCAST;
     all.a = value;
-    all.b = vy_draft_literal(draft, VYRE_TYPE_U32, 0);
+    all.b = vy_irb_literal(draft, VYRE_TYPE_U32, 0);
     all.result_count = 1;
-    uint32_t made = vy_draft_stmt(draft, &all, NULL, 0, &name, &type);
+    uint32_t made = vy_irb_stmt(draft, &all, NULL, 0, &name, &type);
     return made == VY_NONE ? 0 : draft->program->stmts.items[made].variable;
 }
 
 static void write_out(vy_collective_lowering *m, uint32_t index) {
     const vy_stmt *s = &m->rw.from->stmts.items[index];
     const vy_variable *result = &m->rw.from->variables.items[s->variable];
-    vy_draft *draft = &m->rw.copy.draft;
+    vy_irb *draft = &m->rw.copy.draft;
     uint32_t tree;
     m->rw.trees.count = m->rw.depths.count = 0;
     draft->position = vy_stmt_position(m->rw.from, index);
@@ -289,11 +289,10 @@ static void write_out(vy_collective_lowering *m, uint32_t index) {
         tree = vy_collective_vote(&meeting);
     else
         tree = vy_collective_move(&meeting);
-    vy_name name = vy_cloner_name(&m->rw.copy, vy_name_text(m->rw.from, result->name));
+    vy_symbol name = vy_cloner_name(&m->rw.copy, vy_symbol_name(m->rw.from, result->name));
     uint32_t value = vy_legalizer_append(&m->rw, take(m, tree));
-    m->rw.copy.variables[s->variable] = shows_sameness(m, s)
-                                            ? bind_broadcast(m, name, (vyre_type)result->type, value)
-                                            : vy_draft_let(draft, name, (vyre_type)result->type, value);
+    m->rw.copy.variables[s->variable] = shows_sameness(m, s) ? bind_broadcast(m, name, (vyre_type)result->type, value)
+                                                             : vy_irb_let(draft, name, (vyre_type)result->type, value);
 }
 
 static void walk(vy_collective_lowering *m, uint32_t first, uint32_t end);
@@ -316,7 +315,7 @@ static void walk_structured(vy_collective_lowering *m, uint32_t index) {
     vy_cloner_close(copy, mark);
     if (s->middle != s->end) {
         uint32_t after = m->unfree;
-        vy_draft_else(&copy->draft);
+        vy_irb_else(&copy->draft);
         m->unfree = before;
         walk(m, s->middle, s->end);
         vy_cloner_close(copy, mark);
@@ -324,7 +323,7 @@ static void walk_structured(vy_collective_lowering *m, uint32_t index) {
     } else if (s->kind != VY_STMT_REGION) {
         m->unfree |= before;
     }
-    vy_draft_end(&copy->draft);
+    vy_irb_end_block(&copy->draft);
 }
 
 static void walk(vy_collective_lowering *m, uint32_t first, uint32_t end) {
@@ -343,11 +342,11 @@ static void walk(vy_collective_lowering *m, uint32_t first, uint32_t end) {
 
 static vyre_status write_program(vy_collective_lowering *m, vyre_program **out, vyre_error *error) {
     vy_cloner *copy = &m->rw.copy;
-    vyre_status status = vy_cloner_start(copy, m->rw.from, vy_name_text(m->rw.from, m->rw.from->name), error);
+    vyre_status status = vy_cloner_start(copy, m->rw.from, vy_symbol_name(m->rw.from, m->rw.from->name), error);
     if (status != VYRE_OK)
         return status;
     copy->draft.program->level = VYRE_LEVEL_LEGAL;
-    copy->draft.is_step = 1;
+    copy->draft.skip_verify = 1;
     vy_cloner_params(copy);
     vy_cloner_buffers(copy, 0);
     vy_cloner_arrays(copy);

@@ -13,10 +13,10 @@ uint32_t vy_collective_lane(vy_collective_site *meeting) {
 
 /* 32 bits. */
 static uint32_t native_shuffle(vy_collective_lowering *m, uint32_t value, uint32_t lane) {
-    vy_stmt stmt = vy_draft_blank(VY_STMT_COLLECTIVE);
+    vy_stmt stmt = vy_irb_blank_stmt(VY_STMT_COLLECTIVE);
     vyre_type type = vy_legalizer_type(&m->rw, value);
-    vy_draft *draft = &m->rw.copy.draft;
-    vy_name name = vy_legalizer_name(&m->rw, "moved");
+    vy_irb *draft = &m->rw.copy.draft;
+    vy_symbol name = vy_legalizer_name(&m->rw, "moved");
     stmt.op = VYRE_COLLECTIVE_NATIVE_SHUFFLE;
     stmt.width = (uint8_t)m->block;
     stmt.result_count = 1;
@@ -24,7 +24,7 @@ static uint32_t native_shuffle(vy_collective_lowering *m, uint32_t value, uint32
     stmt.b = vy_legalizer_append(&m->rw, lane);
     if (draft->failed)
         return VY_NONE;
-    uint32_t made = vy_draft_stmt(draft, &stmt, NULL, 0, &name, &type);
+    uint32_t made = vy_irb_stmt(draft, &stmt, NULL, 0, &name, &type);
     return made == VY_NONE ? VY_NONE : vy_legalizer_variable(&m->rw, draft->program->stmts.items[made].variable);
 }
 
@@ -249,15 +249,15 @@ static uint32_t ballot_in_block(vy_collective_site *meeting) {
 }
 
 static void atomic_or(vy_collective_lowering *m, uint32_t array, uint32_t index, uint32_t value) {
-    vy_stmt stmt = vy_draft_blank(VY_STMT_ATOMIC);
+    vy_stmt stmt = vy_irb_blank_stmt(VY_STMT_ATOMIC);
     stmt.op = VYRE_ATOMIC_OR;
     stmt.order = VYRE_ORDER_RELAXED;
     stmt.scope = VYRE_SCOPE_WORKGROUP;
-    stmt.guard = VY_UNGUARDED;
+    stmt.bounds_check = VY_BOUNDS_UNCHECKED;
     stmt.memory = m->arrays[array];
     stmt.a = vy_legalizer_append(&m->rw, index);
     stmt.b = vy_legalizer_append(&m->rw, value);
-    vy_draft_stmt(&m->rw.copy.draft, &stmt, NULL, 0, NULL, NULL);
+    vy_irb_stmt(&m->rw.copy.draft, &stmt, NULL, 0, NULL, NULL);
 }
 
 /* Whether one vote for all is enough. */

@@ -50,7 +50,7 @@ static int compute_op(vy_definite_init *f, const vy_expr *e, uint32_t invocation
         else if (!compute(f, operands[i], invocation, depth + 1, &v[i]))
             return 0;
     vyre_type operand = (vyre_type)exprs[e->op == VYRE_OP_SELECT ? e->b : e->a].type;
-    vy_eval_kernel_of((vyre_op)e->op, (vyre_type)e->type, operand)(out, &v[0], &v[1], &v[2], 1);
+    vy_eval_kernel_unchecked((vyre_op)e->op, (vyre_type)e->type, operand)(out, &v[0], &v[1], &v[2], 1);
     return 1;
 }
 
@@ -103,7 +103,7 @@ static uint64_t *compute_all(vy_definite_init *f, vy_arena *arena, uint32_t expr
             if (operands[i] != VY_NONE && !(v[i] = compute_all(f, arena, operands[i])))
                 return NULL;
         vyre_type operand = (vyre_type)f->p->exprs.items[e->op == VYRE_OP_SELECT ? e->b : e->a].type;
-        vy_eval_kernel_of((vyre_op)e->op, (vyre_type)e->type, operand)(v[0], v[0], v[1], v[2], f->size);
+        vy_eval_kernel_unchecked((vyre_op)e->op, (vyre_type)e->type, operand)(v[0], v[0], v[1], v[2], f->size);
         return v[0];
     }
     uint64_t *out = vy_arena_allocate(arena, f->size * sizeof *out);

@@ -3,7 +3,7 @@
 
 #include "base/deadline.h"
 #include "base/status.h"
-#include "ir/draft.h"
+#include "ir/irbuilder.h"
 #include "lower/bounds_checks.h"
 #include "lower/collectives.h"
 #include "lower/numeric_passes.h"
@@ -42,14 +42,14 @@ static vyre_status run_fill(const vyre_program *program, const vy_target_desc *t
 /* Nobody ends before the others, so there is nothing to write. The phases that follow make the program legal. */
 static vyre_status run_end(const vyre_program *program, const vy_target_desc *target, vyre_program **out,
                            vyre_error *error) {
-    int may_end = target->cancellable || (program->facts & VY_FACT_TRAP);
+    int may_end = target->cancellable || (program->facts & VY_PROGRAM_HAS_TRAP);
     return may_end ? vy_legalize_traps(program, target, out, error) : unchanged(program, out);
 }
 
 /* Collectives are written out, what is for the oracle alone is left out. */
 static vyre_status run_meet(const vyre_program *program, const vy_target_desc *target, vyre_program **out,
                             vyre_error *error) {
-    int changes = (program->facts & VY_FACT_PRINT) != 0;
+    int changes = (program->facts & VY_PROGRAM_HAS_PRINT) != 0;
     for (uint32_t i = 0; i < program->stmts.count && !changes; i++)
         changes = program->stmts.items[i].kind == VY_STMT_COLLECTIVE;
     return changes ? vy_legalize_collectives(program, target, out, error) : unchanged(program, out);
@@ -100,7 +100,7 @@ static vyre_status run_pairs(const vyre_program *program, const vy_target_desc *
 /* What is written out is so large that it is checked before, as loops: they are valid, and so are their trips. */
 static vyre_status run_write_out(const vyre_program *program, const vy_target_desc *target, vyre_program **out,
                                  vyre_error *error) {
-    vyre_status status = target->writes_out ? vy_program_check_step((vyre_program *)program, error) : VYRE_OK;
+    vyre_status status = target->writes_out ? vy_program_verify_for_codegen((vyre_program *)program, error) : VYRE_OK;
     if (status != VYRE_OK)
         return status;
     return target->writes_out ? vy_unroll_arrays(program, out, error) : unchanged(program, out);
@@ -131,10 +131,10 @@ static vyre_status begin(const vyre_program *program, vyre_program **made, vyre_
     if (!vy_program_has_entry(program))
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "pass a `program`, not a file of functions",
                        "a library has no entry to legalise");
-    if (program->facts & VY_FACT_OP_CALL)
+    if (program->facts & VY_PROGRAM_HAS_OP_CALL)
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "resolve it first: vyre_program_resolve (vyre/dialect.h)",
                        "the program calls ops that are not resolved");
-    return vy_program_inline_step(program, made, error);
+    return vy_program_inline_unverified(program, made, error);
 }
 
 vyre_status vy_legalize_unverified(vyre_program *program, const vy_target_desc *target, vyre_program **out,
@@ -157,7 +157,7 @@ vyre_status vy_legalize_unverified(vyre_program *program, const vy_target_desc *
         vyre_program_release(before);
     }
     if (status == VYRE_OK && !usable.writes_out)
-        status = vy_program_check(made, error);
+        status = vy_program_verify(made, error);
     if (status == VYRE_OK)
         *out = made;
     else
@@ -168,7 +168,7 @@ vyre_status vy_legalize_unverified(vyre_program *program, const vy_target_desc *
 vyre_status vy_legalize(vyre_program *program, const vy_target_desc *target, vyre_program **out, vyre_error *error) {
     vyre_status status = vy_legalize_unverified(vyre_program_retain(program), target, out, error);
     if (status == VYRE_OK)
-        status = vy_program_seal(*out, error);
+        status = vy_program_finalize(*out, error);
     if (status != VYRE_OK) {
         vyre_program_release(*out);
         *out = NULL;

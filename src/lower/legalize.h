@@ -43,7 +43,7 @@ typedef struct vy_target_desc {
  * VYRE_LIMIT             the rewritten program is too large or too deep
  * VYRE_NO_MEMORY */
 vyre_status vy_legalize(vyre_program *program, const vy_target_desc *target, vyre_program **out, vyre_error *error);
-/* The same for one who makes code of it at once: the result is valid (what is written out by trust), but has no fingerprint (vy_program_seal), and `program` may be a step (ir/draft.h).
+/* The same for one who makes code of it at once: the result is valid (what is written out by trust), but has no fingerprint (vy_program_finalize), and `program` may be a step (ir/irbuilder.h).
  * It is released, always: its memory serves the phases behind the first that makes another. */
 vyre_status vy_legalize_unverified(vyre_program *program, const vy_target_desc *target, vyre_program **out,
                                    vyre_error *error);

@@ -16,10 +16,10 @@ uint32_t vy_legalizer_refuse(vy_legalizer *rw, const char *what, vyre_type type)
 
 static vyre_status write_program(vy_legalizer *rw, vyre_program **out) {
     rw->copy.keeps_names = !rw->phase->declare;
-    vyre_status status = vy_cloner_start(&rw->copy, rw->from, vy_name_text(rw->from, rw->from->name), rw->error);
+    vyre_status status = vy_cloner_start(&rw->copy, rw->from, vy_symbol_name(rw->from, rw->from->name), rw->error);
     if (status != VYRE_OK)
         return status;
-    rw->copy.draft.is_step = 1;
+    rw->copy.draft.skip_verify = 1;
     if (rw->phase->declare) {
         rw->phase->declare(rw);
     } else {

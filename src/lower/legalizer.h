@@ -125,7 +125,7 @@ uint32_t vy_legalizer_reuse(vy_legalizer *rw, uint32_t leaf);
 /* ---- statements before the current one ---- */
 
 /* A name nobody else has: neither the original, whose names may still come, nor the library. */
-vy_name vy_legalizer_name(vy_legalizer *rw, const char *text);
+vy_symbol vy_legalizer_name(vy_legalizer *rw, const char *text);
 /* Binds a tree to a new variable (kind VY_STMT_LET or VY_STMT_VAR); gives it as a leaf. */
 uint32_t vy_legalizer_bind(vy_legalizer *rw, uint8_t kind, const char *name, uint32_t tree);
 /* The tree itself if it is a leaf, else a let of it. */

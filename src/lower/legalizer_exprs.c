@@ -37,7 +37,7 @@ uint32_t vy_legalizer_lower(vy_legalizer *rw, uint32_t root) {
         e.c = vy_legalizer_lower(rw, e.c);
         return e.b == VY_NONE ? VY_NONE : rw->phase->widen(rw, type, vy_legalizer_node(rw, e));
     case VY_EXPR_LEN:
-    case VY_EXPR_MISALIGNMENT:
+    case VY_EXPR_ALIGN_OFFSET:
         e.a = rw->copy.memories[e.a];
         return vy_legalizer_add(rw, &e, 0);
     case VY_EXPR_OP: {

@@ -45,7 +45,7 @@ static void bind_parameters(vy_legalizer *rw, const vy_function *f, const uint32
         rw->called->bound[variable] =
             once ? trees[i]
                  : vy_legalizer_materialize(rw, trees[i],
-                                            vy_name_text(library, library->variables.items[variable].name));
+                                            vy_symbol_name(library, library->variables.items[variable].name));
     }
 }
 
@@ -60,7 +60,7 @@ static void library_call(vy_legalizer *rw, const vy_stmt *s) {
     put_function(rw, &library->functions.items[s->callee], trees, s->arg_count, results);
     for (uint32_t i = 0; i < s->result_count; i++)
         rw->called->bound[s->variable + i] = vy_legalizer_materialize(
-            rw, results[i], vy_name_text(library, library->variables.items[s->variable + i].name));
+            rw, results[i], vy_symbol_name(library, library->variables.items[s->variable + i].name));
 }
 
 static void library_block(vy_legalizer *rw, uint32_t first, uint32_t end, uint32_t *results);
@@ -68,29 +68,29 @@ static void library_block(vy_legalizer *rw, uint32_t first, uint32_t end, uint32
 /* Of a condition that is known one branch is left. */
 static void library_if(vy_legalizer *rw, uint32_t index, uint32_t *results) {
     const vy_stmt *s = &rw->called->program->stmts.items[index];
-    vy_draft *draft = &rw->copy.draft;
+    vy_irb *draft = &rw->copy.draft;
     uint32_t condition = library_tree(rw, s->a);
     uint64_t holds;
     if (vy_legalizer_is_literal(rw, condition, &holds)) {
         library_block(rw, holds ? index + 1 : s->middle, holds ? s->middle : s->end, results);
         return;
     }
-    vy_draft_if(draft, vy_legalizer_append(rw, condition));
+    vy_irb_if(draft, vy_legalizer_append(rw, condition));
     library_block(rw, index + 1, s->middle, results);
     if (s->middle != s->end) {
-        vy_draft_else(draft);
+        vy_irb_else(draft);
         library_block(rw, s->middle, s->end, results);
     }
-    vy_draft_end(draft);
+    vy_irb_end_block(draft);
 }
 
 /* The statements of a function; the values of its return. Recursion is bounded by the nesting of the library. */
 static void library_block(vy_legalizer *rw, uint32_t first, uint32_t end, uint32_t *results) {
     const vyre_program *library = rw->called->program;
-    vy_draft *draft = &rw->copy.draft;
+    vy_irb *draft = &rw->copy.draft;
     for (uint32_t i = first; i < end && !draft->failed && rw->status == VYRE_OK; i = library->stmts.items[i].end) {
         const vy_stmt *s = &library->stmts.items[i];
-        const char *name = s->result_count ? vy_name_text(library, library->variables.items[s->variable].name) : "";
+        const char *name = s->result_count ? vy_symbol_name(library, library->variables.items[s->variable].name) : "";
         switch ((vy_stmt_kind)s->kind) {
         case VY_STMT_LET:
         case VY_STMT_VAR: {
@@ -103,7 +103,7 @@ static void library_block(vy_legalizer *rw, uint32_t first, uint32_t end, uint32
         case VY_STMT_ASSIGN: {
             uint32_t value = vy_legalizer_append(rw, library_tree(rw, s->a));
             if (rw->called->bound[s->variable] != VY_NONE)
-                vy_draft_assign(draft, rw->trees.items[rw->called->bound[s->variable]].a, value);
+                vy_irb_assign(draft, rw->trees.items[rw->called->bound[s->variable]].a, value);
             break;
         }
         case VY_STMT_CALL:
@@ -114,15 +114,15 @@ static void library_block(vy_legalizer *rw, uint32_t first, uint32_t end, uint32
                 results[k] = library_tree(rw, library->args.items[s->args + k].index);
             break;
         case VY_STMT_BREAK:
-            vy_draft_simple(draft, VY_STMT_BREAK);
+            vy_irb_simple(draft, VY_STMT_BREAK);
             break;
         case VY_STMT_IF:
             library_if(rw, i, results);
             break;
         case VY_STMT_WHILE:
-            vy_draft_while(draft, vy_legalizer_append(rw, library_tree(rw, s->a)));
+            vy_irb_while(draft, vy_legalizer_append(rw, library_tree(rw, s->a)));
             library_block(rw, i + 1, s->end, results);
-            vy_draft_end(draft);
+            vy_irb_end_block(draft);
             break;
         default:
             vy_legalizer_refuse(rw, "a statement the library may not have", VYRE_TYPE_BOOL);

@@ -77,17 +77,17 @@ uint32_t vy_legalizer_append(vy_legalizer *rw, uint32_t tree) {
         e.b = vy_legalizer_append(rw, e.b);
         e.c = vy_legalizer_append(rw, e.c);
     }
-    return vy_draft_expr(&rw->copy.draft, &e);
+    return vy_irb_expr(&rw->copy.draft, &e);
 }
 
-vy_name vy_legalizer_name(vy_legalizer *rw, const char *text) {
+vy_symbol vy_legalizer_name(vy_legalizer *rw, const char *text) {
     enum { KEPT = 100 }; /* of the text */
     char name[VY_LIMIT_NAME + 1];
     size_t length;
     do
         length = vy_name_suffixed(name, text, KEPT, ++rw->fresh);
-    while (vy_names_find(&rw->from->names, name, length) != VY_NAME_FAILED);
-    return vy_draft_name(&rw->copy.draft, name, length);
+    while (vy_intern_pool_find(&rw->from->names, name, length) != VY_SYMBOL_INVALID);
+    return vy_irb_intern(&rw->copy.draft, name, length);
 }
 
 uint32_t vy_legalizer_bind(vy_legalizer *rw, uint8_t kind, const char *name, uint32_t tree) {
@@ -95,9 +95,9 @@ uint32_t vy_legalizer_bind(vy_legalizer *rw, uint8_t kind, const char *name, uin
     if (tree == VY_NONE)
         return VY_NONE;
     uint32_t value = vy_legalizer_append(rw, tree);
-    vy_name named = vy_legalizer_name(rw, name);
-    uint32_t variable = kind == VY_STMT_VAR ? vy_draft_var(&rw->copy.draft, named, type, value)
-                                            : vy_draft_let(&rw->copy.draft, named, type, value);
+    vy_symbol named = vy_legalizer_name(rw, name);
+    uint32_t variable = kind == VY_STMT_VAR ? vy_irb_var(&rw->copy.draft, named, type, value)
+                                            : vy_irb_let(&rw->copy.draft, named, type, value);
     return vy_legalizer_variable(rw, variable);
 }
 

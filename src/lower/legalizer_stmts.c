@@ -3,16 +3,16 @@
 
 #include "lower/legalizer_exprs.h"
 
-static vy_name variable_name(vy_legalizer *rw, uint32_t variable) {
-    return vy_cloner_name(&rw->copy, vy_name_text(rw->from, rw->from->variables.items[variable].name));
+static vy_symbol variable_name(vy_legalizer *rw, uint32_t variable) {
+    return vy_cloner_name(&rw->copy, vy_symbol_name(rw->from, rw->from->variables.items[variable].name));
 }
 
 static void declare(vy_legalizer *rw, const vy_stmt *s) {
     vyre_type type = rw->phase->carrier(rw, (vyre_type)rw->from->variables.items[s->variable].type);
     uint32_t value = vy_legalizer_append(rw, vy_legalizer_lower(rw, s->a));
-    vy_name name = variable_name(rw, s->variable);
-    rw->copy.variables[s->variable] = s->kind == VY_STMT_VAR ? vy_draft_var(&rw->copy.draft, name, type, value)
-                                                             : vy_draft_let(&rw->copy.draft, name, type, value);
+    vy_symbol name = variable_name(rw, s->variable);
+    rw->copy.variables[s->variable] = s->kind == VY_STMT_VAR ? vy_irb_var(&rw->copy.draft, name, type, value)
+                                                             : vy_irb_let(&rw->copy.draft, name, type, value);
 }
 
 static void store(vy_legalizer *rw, const vy_stmt *s) {
@@ -27,11 +27,11 @@ static void store(vy_legalizer *rw, const vy_stmt *s) {
     stmt.a = index;
     stmt.b = value;
     stmt.memory = rw->copy.memories[s->memory];
-    vy_draft_stmt(&rw->copy.draft, &stmt, NULL, 0, NULL, NULL);
+    vy_irb_stmt(&rw->copy.draft, &stmt, NULL, 0, NULL, NULL);
 }
 
 /* An atomic or a collective; its result, if it has one, is a variable of type `carrier`. */
-static uint32_t with_operands(vy_legalizer *rw, const vy_stmt *s, vy_name name, vyre_type carrier) {
+static uint32_t with_operands(vy_legalizer *rw, const vy_stmt *s, vy_symbol name, vyre_type carrier) {
     vy_stmt stmt = *s;
     uint32_t a = s->memory == VY_NONE ? vy_legalizer_lower(rw, s->a) : vy_legalizer_lower_index(rw, s->a);
     uint32_t b = vy_legalizer_lower(rw, s->b), c = vy_legalizer_lower(rw, s->c);
@@ -42,13 +42,13 @@ static uint32_t with_operands(vy_legalizer *rw, const vy_stmt *s, vy_name name, 
     stmt.name = 0;
     if (rw->copy.draft.failed || rw->status != VYRE_OK)
         return VY_NONE;
-    uint32_t made = vy_draft_stmt(&rw->copy.draft, &stmt, NULL, 0, &name, &carrier);
+    uint32_t made = vy_irb_stmt(&rw->copy.draft, &stmt, NULL, 0, &name, &carrier);
     return made == VY_NONE || !s->result_count ? VY_NONE : rw->copy.draft.program->stmts.items[made].variable;
 }
 
 static void atomic(vy_legalizer *rw, const vy_stmt *s) {
     vyre_type type = VYRE_TYPE_U32;
-    vy_name name = 0;
+    vy_symbol name = 0;
     if (s->result_count) {
         type = (vyre_type)rw->from->variables.items[s->variable].type;
         name = variable_name(rw, s->variable);
@@ -61,7 +61,7 @@ static void atomic(vy_legalizer *rw, const vy_stmt *s) {
 /* What is left to the target is exact in the carrier: the others have been written out (collectives.h). */
 static void collective(vy_legalizer *rw, const vy_stmt *s) {
     vyre_type carrier = rw->phase->carrier(rw, (vyre_type)rw->from->variables.items[s->variable].type);
-    vy_name name = variable_name(rw, s->variable);
+    vy_symbol name = variable_name(rw, s->variable);
     rw->copy.variables[s->variable] = with_operands(rw, s, name, carrier);
 }
 
@@ -73,31 +73,31 @@ void vy_legalizer_body(vy_legalizer *rw, uint32_t first, uint32_t end, uint32_t 
 static void conditional(vy_legalizer *rw, uint32_t index) {
     const vy_stmt *s = &rw->from->stmts.items[index];
     uint32_t mark = vy_cloner_open(&rw->copy);
-    vy_draft_if(&rw->copy.draft, vy_legalizer_append(rw, vy_legalizer_lower(rw, s->a)));
+    vy_irb_if(&rw->copy.draft, vy_legalizer_append(rw, vy_legalizer_lower(rw, s->a)));
     vy_legalizer_body(rw, index + 1, s->middle, mark);
     if (s->middle != s->end) {
-        vy_draft_else(&rw->copy.draft);
+        vy_irb_else(&rw->copy.draft);
         vy_legalizer_body(rw, s->middle, s->end, mark);
     }
-    vy_draft_end(&rw->copy.draft);
+    vy_irb_end_block(&rw->copy.draft);
 }
 
 /* A condition that needs statements is computed at the start of each trip. */
 static void loop_while(vy_legalizer *rw, uint32_t index) {
     const vy_stmt *s = &rw->from->stmts.items[index];
-    vy_draft *draft = &rw->copy.draft;
+    vy_irb *draft = &rw->copy.draft;
     uint32_t mark = vy_cloner_open(&rw->copy);
     if (vy_legalizer_is_kept(rw, s->a, 0)) {
-        vy_draft_while(draft, vy_legalizer_append(rw, vy_legalizer_lower(rw, s->a)));
+        vy_irb_while(draft, vy_legalizer_append(rw, vy_legalizer_lower(rw, s->a)));
     } else {
-        vy_draft_while(draft, vy_draft_literal(draft, VYRE_TYPE_BOOL, 1));
+        vy_irb_while(draft, vy_irb_literal(draft, VYRE_TYPE_BOOL, 1));
         uint32_t leaves = vy_legalizer_op1(rw, VYRE_OP_LNOT, VYRE_TYPE_BOOL, vy_legalizer_lower(rw, s->a));
-        vy_draft_if(draft, vy_legalizer_append(rw, leaves));
-        vy_draft_simple(draft, VY_STMT_BREAK);
-        vy_draft_end(draft);
+        vy_irb_if(draft, vy_legalizer_append(rw, leaves));
+        vy_irb_simple(draft, VY_STMT_BREAK);
+        vy_irb_end_block(draft);
     }
     vy_legalizer_body(rw, index + 1, s->end, mark);
-    vy_draft_end(draft);
+    vy_irb_end_block(draft);
 }
 
 static void loop_for(vy_legalizer *rw, uint32_t index) {
@@ -109,26 +109,26 @@ static void loop_for(vy_legalizer *rw, uint32_t index) {
     from = vy_legalizer_append(rw, from);
     to = vy_legalizer_append(rw, to);
     step = vy_legalizer_append(rw, step);
-    vy_name name = variable_name(rw, s->variable);
-    rw->copy.variables[s->variable] = vy_draft_for(&rw->copy.draft, name, type, from, to, step);
+    vy_symbol name = variable_name(rw, s->variable);
+    rw->copy.variables[s->variable] = vy_irb_for(&rw->copy.draft, name, type, from, to, step);
     vy_legalizer_body(rw, index + 1, s->end, mark);
-    vy_draft_end(&rw->copy.draft);
+    vy_irb_end_block(&rw->copy.draft);
 }
 
 static void region(vy_legalizer *rw, uint32_t index) {
     const vy_stmt *s = &rw->from->stmts.items[index];
-    const char *name = vy_name_text(rw->from, s->name);
-    vy_stmt stmt = vy_draft_blank(VY_STMT_REGION);
+    const char *name = vy_symbol_name(rw->from, s->name);
+    vy_stmt stmt = vy_irb_blank_stmt(VY_STMT_REGION);
     uint32_t mark = vy_cloner_open(&rw->copy);
-    stmt.name = vy_draft_name(&rw->copy.draft, name, strlen(name));
-    vy_draft_stmt(&rw->copy.draft, &stmt, NULL, 0, NULL, NULL);
+    stmt.name = vy_irb_intern(&rw->copy.draft, name, strlen(name));
+    vy_irb_stmt(&rw->copy.draft, &stmt, NULL, 0, NULL, NULL);
     vy_legalizer_body(rw, index + 1, s->end, mark);
-    vy_draft_end(&rw->copy.draft);
+    vy_irb_end_block(&rw->copy.draft);
 }
 
 static void statement(vy_legalizer *rw, uint32_t index) {
     const vy_stmt *s = &rw->from->stmts.items[index];
-    vy_draft *draft = &rw->copy.draft;
+    vy_irb *draft = &rw->copy.draft;
     vy_stmt plain = *s;
     rw->trees.count = rw->depths.count = 0;
     draft->position = vy_stmt_position(rw->from, index);
@@ -140,7 +140,7 @@ static void statement(vy_legalizer *rw, uint32_t index) {
         declare(rw, s);
         break;
     case VY_STMT_ASSIGN:
-        vy_draft_assign(draft, rw->copy.variables[s->variable], vy_legalizer_append(rw, vy_legalizer_lower(rw, s->a)));
+        vy_irb_assign(draft, rw->copy.variables[s->variable], vy_legalizer_append(rw, vy_legalizer_lower(rw, s->a)));
         break;
     case VY_STMT_STORE:
         store(rw, s);
@@ -171,7 +171,7 @@ static void statement(vy_legalizer *rw, uint32_t index) {
     default: /* trap, barrier, break, continue, return */
         plain.a = vy_legalizer_append(rw, vy_legalizer_lower(rw, s->a));
         plain.name = 0;
-        vy_draft_stmt(draft, &plain, NULL, 0, NULL, NULL);
+        vy_irb_stmt(draft, &plain, NULL, 0, NULL, NULL);
     }
 }
 

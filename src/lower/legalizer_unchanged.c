@@ -105,6 +105,6 @@ uint32_t vy_legalizer_copy_run(vy_legalizer *rw, uint32_t first, uint32_t end) {
         next = stmts[next].end;
     if (next == first)
         return first;
-    vy_draft_copy_stmts(&rw->copy.draft, rw->from, first, next, rw->copy.variables, rw->copy.memories, NULL);
+    vy_irb_clone_stmts(&rw->copy.draft, rw->from, first, next, rw->copy.variables, rw->copy.memories, NULL);
     return next;
 }

@@ -5,7 +5,7 @@
 #include "lower/split_int64.h"
 
 #include "base/status.h"
-#include "ir/rows.h"
+#include "ir/op_tables.h"
 #include "lower/numeric_passes.h"
 
 #define U32 VYRE_TYPE_U32
@@ -78,7 +78,7 @@ static uint32_t low_index(vy_legalizer *rw, uint32_t expr, uint8_t guard) {
     uint32_t index = vy_legalizer_lower(rw, expr);
     if (index == VY_NONE)
         return VY_NONE;
-    if (guard == VY_GUARDED)
+    if (guard == VY_BOUNDS_CHECKED)
         index = index_up_to(rw, index, INT32_MAX);
     return vy_legalizer_materialize(rw, u32_op(rw, VYRE_OP_SHL, index, number(rw, 1)), "at");
 }
@@ -126,7 +126,7 @@ static uint32_t literal(vy_legalizer *rw, vyre_type type, uint64_t bits) {
 
 static int leaf(vy_legalizer *rw, const vy_expr *e, uint32_t *tree) {
     vyre_type type = (vyre_type)e->type;
-    int counts = e->kind == VY_EXPR_LEN || e->kind == VY_EXPR_MISALIGNMENT;
+    int counts = e->kind == VY_EXPR_LEN || e->kind == VY_EXPR_ALIGN_OFFSET;
     if (!vy_is_pair(counts ? memory_type(rw, e->a) : type))
         return 0;
     if (counts)
@@ -209,19 +209,18 @@ static int has_failed(const vy_legalizer *rw) {
 }
 
 /* Declares the halves; gives the first. Nothing else may be declared between them. */
-static uint32_t declare_as(vy_legalizer *rw, uint8_t kind, const vy_name names[2], halves value) {
-    vy_draft *draft = &rw->copy.draft;
+static uint32_t declare_as(vy_legalizer *rw, uint8_t kind, const vy_symbol names[2], halves value) {
+    vy_irb *draft = &rw->copy.draft;
     uint32_t trees[2] = {value.low, value.high}, made[2];
     for (int k = 0; k < 2; k++) {
         uint32_t put = vy_legalizer_append(rw, trees[k]);
-        made[k] =
-            kind == VY_STMT_VAR ? vy_draft_var(draft, names[k], U32, put) : vy_draft_let(draft, names[k], U32, put);
+        made[k] = kind == VY_STMT_VAR ? vy_irb_var(draft, names[k], U32, put) : vy_irb_let(draft, names[k], U32, put);
     }
     return made[0];
 }
 
 static void declare(vy_legalizer *rw, const vy_stmt *s) {
-    vy_name names[2];
+    vy_symbol names[2];
     halves value = apart(rw, vy_legalizer_lower(rw, s->a));
     vy_split_int64_names(rw, s->variable, names);
     if (!has_failed(rw))
@@ -233,12 +232,12 @@ static void assign(vy_legalizer *rw, uint32_t first, halves value) {
     uint32_t high = vy_legalizer_is_literal(rw, value.high, &bits)
                         ? value.high
                         : vy_legalizer_bind(rw, VY_STMT_LET, "high", value.high);
-    vy_draft_assign(&rw->copy.draft, first, vy_legalizer_append(rw, value.low));
-    vy_draft_assign(&rw->copy.draft, first + 1, vy_legalizer_append(rw, high));
+    vy_irb_assign(&rw->copy.draft, first, vy_legalizer_append(rw, value.low));
+    vy_irb_assign(&rw->copy.draft, first + 1, vy_legalizer_append(rw, high));
 }
 
 static void store(vy_legalizer *rw, const vy_stmt *s) {
-    uint32_t at = low_index(rw, s->a, s->guard);
+    uint32_t at = low_index(rw, s->a, s->bounds_check);
     halves value = apart(rw, vy_legalizer_lower(rw, s->b));
     uint32_t high = vy_legalizer_materialize(rw, value.high, "high");
     const uint32_t indices[2] = {at, high_index(rw, at)}, values[2] = {value.low, high};
@@ -248,14 +247,14 @@ static void store(vy_legalizer *rw, const vy_stmt *s) {
     for (int k = 0; k < 2 && !has_failed(rw); k++) {
         stmt.a = vy_legalizer_append(rw, indices[k]);
         stmt.b = vy_legalizer_append(rw, values[k]);
-        vy_draft_stmt(&rw->copy.draft, &stmt, NULL, 0, NULL, NULL);
+        vy_irb_stmt(&rw->copy.draft, &stmt, NULL, 0, NULL, NULL);
     }
 }
 
 /* ---- collectives ---- */
 
 /* The same collective of u32. */
-static uint32_t meet(vy_legalizer *rw, const vy_stmt *s, vy_name name, uint32_t a, uint32_t b) {
+static uint32_t meet(vy_legalizer *rw, const vy_stmt *s, vy_symbol name, uint32_t a, uint32_t b) {
     const vyre_type type = U32;
     vy_stmt stmt = *s;
     stmt.a = vy_legalizer_append(rw, a);
@@ -263,13 +262,13 @@ static uint32_t meet(vy_legalizer *rw, const vy_stmt *s, vy_name name, uint32_t 
     stmt.name = 0;
     if (has_failed(rw))
         return VY_NONE;
-    uint32_t made = vy_draft_stmt(&rw->copy.draft, &stmt, NULL, 0, &name, &type);
+    uint32_t made = vy_irb_stmt(&rw->copy.draft, &stmt, NULL, 0, &name, &type);
     return made == VY_NONE ? VY_NONE : rw->copy.draft.program->stmts.items[made].variable;
 }
 
 /* Values move half by half. Those that combine have been written out (collectives.h). */
 static void collective(vy_legalizer *rw, const vy_stmt *s) {
-    vy_name names[2];
+    vy_symbol names[2];
     halves value = apart(rw, vy_legalizer_lower(rw, s->a));
     uint32_t high = vy_legalizer_materialize(rw, value.high, "high");
     uint32_t lane = vy_legalizer_materialize(rw, vy_legalizer_lower(rw, s->b), "lane");
@@ -285,7 +284,7 @@ static void ballot(vy_legalizer *rw, const vy_stmt *s) {
     uint32_t lane = vy_legalizer_materialize(rw, u32_op(rw, VYRE_OP_AND, index, number(rw, s->width - 1u)), "lane");
     const uint32_t low[2] = {value, lane}, high[2] = {vy_legalizer_reuse(rw, value), vy_legalizer_reuse(rw, lane)};
     uint32_t bits[2] = {VY_NONE, number(rw, 0)};
-    vy_name names[2];
+    vy_symbol names[2];
     vy_stmt any = *s;
     any.op = VYRE_COLLECTIVE_REDUCE;
     any.combine = VYRE_OP_OR;
@@ -299,7 +298,7 @@ static void ballot(vy_legalizer *rw, const vy_stmt *s) {
     if (s->width > 32)
         meet(rw, &any, names[1], bits[1], VY_NONE);
     else
-        vy_draft_let(&rw->copy.draft, names[1], U32, vy_legalizer_append(rw, bits[1]));
+        vy_irb_let(&rw->copy.draft, names[1], U32, vy_legalizer_append(rw, bits[1]));
 }
 
 /* ---- loops ---- */
@@ -358,19 +357,19 @@ static void update(vy_legalizer *rw, const counter *c, const char *name, uint32_
 static void loop(vy_legalizer *rw, uint32_t index) {
     const vy_stmt *s = &rw->from->stmts.items[index];
     counter c = {.type = variable_type(rw, s->variable)};
-    vy_name names[2];
+    vy_symbol names[2];
     start(rw, s, &c);
     if (has_failed(rw))
         return;
     uint32_t goes_on = from_pair(rw, BOOL, apart(rw, variable(rw, c.type, c.left)));
     uint32_t mark = vy_cloner_open(&rw->copy);
-    vy_draft_while(&rw->copy.draft, vy_legalizer_append(rw, goes_on));
+    vy_irb_while(&rw->copy.draft, vy_legalizer_append(rw, goes_on));
     vy_split_int64_names(rw, s->variable, names);
     rw->copy.variables[s->variable] = declare_as(rw, VY_STMT_LET, names, apart(rw, variable(rw, c.type, c.next)));
     update(rw, &c, "add_u64", c.next, c.step);
     update(rw, &c, "shorten", c.left, c.stride);
     vy_legalizer_body(rw, index + 1, s->end, mark);
-    vy_draft_end(&rw->copy.draft);
+    vy_irb_end_block(&rw->copy.draft);
 }
 
 static int statement(vy_legalizer *rw, uint32_t index) {

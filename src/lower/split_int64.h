@@ -11,7 +11,7 @@ static inline int vy_is_pair(vyre_type type) {
 }
 
 /* Names of the halves of a variable of the program. */
-void vy_split_int64_names(vy_legalizer *rw, uint32_t variable, vy_name names[2]);
+void vy_split_int64_names(vy_legalizer *rw, uint32_t variable, vy_symbol names[2]);
 /* Params, buffers, arrays and the grid (split_int64_decls.c). */
 void vy_split_int64_declare(vy_legalizer *rw);
 

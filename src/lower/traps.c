@@ -42,143 +42,143 @@ static uint8_t inside(const ender *e, uint32_t i) {
 
 /* ---- pieces of code ---- */
 
-static vy_draft *draft_of(ender *e) {
+static vy_irb *draft_of(ender *e) {
     return &e->copy.draft;
 }
 
 static uint32_t number(ender *e, uint32_t value) {
-    return vy_draft_literal(draft_of(e), VYRE_TYPE_U32, value);
+    return vy_irb_literal(draft_of(e), VYRE_TYPE_U32, value);
 }
 
 static uint32_t has_not_ended(ender *e) {
-    uint32_t ended = vy_draft_variable(draft_of(e), e->ended);
-    return vy_draft_op(draft_of(e), VYRE_OP_LNOT, VYRE_TYPE_BOOL, ended, VY_NONE, VY_NONE);
+    uint32_t ended = vy_irb_variable(draft_of(e), e->ended);
+    return vy_irb_op(draft_of(e), VYRE_OP_LNOT, VYRE_TYPE_BOOL, ended, VY_NONE, VY_NONE);
 }
 
 static void add_barrier(ender *e) {
-    vy_stmt barrier = vy_draft_blank(VY_STMT_BARRIER);
+    vy_stmt barrier = vy_irb_blank_stmt(VY_STMT_BARRIER);
     barrier.scope = VYRE_SCOPE_WORKGROUP;
-    vy_draft_stmt(draft_of(e), &barrier, NULL, 0, NULL, NULL);
+    vy_irb_stmt(draft_of(e), &barrier, NULL, 0, NULL, NULL);
 }
 
 static void add_return(ender *e) {
-    vy_stmt leave = vy_draft_blank(VY_STMT_RETURN);
-    vy_draft_stmt(draft_of(e), &leave, NULL, 0, NULL, NULL);
+    vy_stmt leave = vy_irb_blank_stmt(VY_STMT_RETURN);
+    vy_irb_stmt(draft_of(e), &leave, NULL, 0, NULL, NULL);
 }
 
 static uint32_t add_poll(ender *e) {
-    vy_stmt poll = vy_draft_blank(VY_STMT_POLL);
-    vy_name name = vy_cloner_new_name(&e->copy, "stop");
-    uint32_t made = vy_draft_stmt(draft_of(e), &poll, NULL, 0, &name, (vyre_type[]){VYRE_TYPE_BOOL});
+    vy_stmt poll = vy_irb_blank_stmt(VY_STMT_POLL);
+    vy_symbol name = vy_cloner_new_name(&e->copy, "stop");
+    uint32_t made = vy_irb_stmt(draft_of(e), &poll, NULL, 0, &name, (vyre_type[]){VYRE_TYPE_BOOL});
     return made == VY_NONE ? VY_NONE : draft_of(e)->program->stmts.items[made].variable;
 }
 
 static void set_flag(ender *e, uint32_t flag) {
-    vy_draft_assign(draft_of(e), flag, vy_draft_literal(draft_of(e), VYRE_TYPE_BOOL, 1));
+    vy_irb_assign(draft_of(e), flag, vy_irb_literal(draft_of(e), VYRE_TYPE_BOOL, 1));
 }
 
 /* Whether this invocation is in one of the states; at least one is given. */
 static uint32_t is_in(ender *e, uint8_t states) {
-    vy_draft *draft = draft_of(e);
-    uint32_t ended = states & VY_ENDED ? vy_draft_variable(draft, e->ended) : VY_NONE;
-    uint32_t stopped = states & VY_STOPPED ? vy_draft_variable(draft, e->stopped) : VY_NONE;
+    vy_irb *draft = draft_of(e);
+    uint32_t ended = states & VY_ENDED ? vy_irb_variable(draft, e->ended) : VY_NONE;
+    uint32_t stopped = states & VY_STOPPED ? vy_irb_variable(draft, e->stopped) : VY_NONE;
     if (ended == VY_NONE || stopped == VY_NONE)
         return ended == VY_NONE ? stopped : ended;
-    return vy_draft_op(draft, VYRE_OP_LOR, VYRE_TYPE_BOOL, ended, stopped, VY_NONE);
+    return vy_irb_op(draft, VYRE_OP_LOR, VYRE_TYPE_BOOL, ended, stopped, VY_NONE);
 }
 
 static void leave_if(ender *e, uint32_t condition) {
-    vy_draft_if(draft_of(e), condition);
+    vy_irb_if(draft_of(e), condition);
     add_return(e);
-    vy_draft_end(draft_of(e));
+    vy_irb_end_block(draft_of(e));
 }
 
 static void set_gone(ender *e, uint32_t cell, uint32_t value) {
-    vy_stmt store = vy_draft_blank(VY_STMT_STORE);
+    vy_stmt store = vy_irb_blank_stmt(VY_STMT_STORE);
     store.memory = e->gone;
-    store.guard = VY_UNGUARDED;
+    store.bounds_check = VY_BOUNDS_UNCHECKED;
     store.a = cell;
     store.b = value;
-    vy_draft_stmt(draft_of(e), &store, NULL, 0, NULL, NULL);
+    vy_irb_stmt(draft_of(e), &store, NULL, 0, NULL, NULL);
 }
 
 /* All leave if the cell that `cell` names says so. */
 static void leave_if_gone(ender *e, uint32_t cell) {
-    uint32_t gone = vy_draft_load_unguarded(draft_of(e), e->gone, cell, VY_NONE);
-    leave_if(e, vy_draft_op(draft_of(e), VYRE_OP_NE, VYRE_TYPE_BOOL, gone, number(e, 0), VY_NONE));
+    uint32_t gone = vy_irb_load_unchecked(draft_of(e), e->gone, cell, VY_NONE);
+    leave_if(e, vy_irb_op(draft_of(e), VYRE_OP_NE, VYRE_TYPE_BOOL, gone, number(e, 0), VY_NONE));
 }
 
 /* All leave if `value`, of the draft, is true for any or for all. */
 static void leave_together(ender *e, vyre_collective whom, const char *name, uint32_t value) {
-    vy_draft *draft = draft_of(e);
-    vy_stmt ask = vy_draft_blank(VY_STMT_COLLECTIVE);
-    vy_name result = vy_cloner_new_name(&e->copy, name);
+    vy_irb *draft = draft_of(e);
+    vy_stmt ask = vy_irb_blank_stmt(VY_STMT_COLLECTIVE);
+    vy_symbol result = vy_cloner_new_name(&e->copy, name);
     ask.op = (uint8_t)whom;
     ask.a = value;
     ask.result_count = 1;
-    uint32_t made = vy_draft_stmt(draft, &ask, NULL, 0, &result, (vyre_type[]){VYRE_TYPE_BOOL});
+    uint32_t made = vy_irb_stmt(draft, &ask, NULL, 0, &result, (vyre_type[]){VYRE_TYPE_BOOL});
     if (made != VY_NONE)
-        leave_if(e, vy_draft_variable(draft, draft->program->stmts.items[made].variable));
+        leave_if(e, vy_irb_variable(draft, draft->program->stmts.items[made].variable));
 }
 
 /* A meeting after which all go on, or none because somebody is in one of the states. */
 static void meet(ender *e, uint8_t states) {
-    vy_draft *draft = draft_of(e);
+    vy_irb *draft = draft_of(e);
     e->state &= (uint8_t)~states;
     if (e->asks) {
         leave_together(e, VYRE_COLLECTIVE_ANY, "gone", is_in(e, states));
         return;
     }
-    vy_stmt tell = vy_draft_blank(VY_STMT_ATOMIC);
-    vy_draft_if(draft, is_in(e, states));
+    vy_stmt tell = vy_irb_blank_stmt(VY_STMT_ATOMIC);
+    vy_irb_if(draft, is_in(e, states));
     tell.op = VYRE_ATOMIC_OR;
     tell.memory = e->gone;
-    tell.guard = VY_UNGUARDED;
-    tell.a = vy_draft_variable(draft, e->phase);
+    tell.bounds_check = VY_BOUNDS_UNCHECKED;
+    tell.a = vy_irb_variable(draft, e->phase);
     tell.b = number(e, 1);
-    vy_draft_stmt(draft, &tell, NULL, 0, NULL, NULL);
-    vy_draft_end(draft);
+    vy_irb_stmt(draft, &tell, NULL, 0, NULL, NULL);
+    vy_irb_end_block(draft);
     add_barrier(e);
-    leave_if_gone(e, vy_draft_variable(draft, e->phase));
-    uint32_t phase = vy_draft_variable(draft, e->phase);
-    uint32_t other = vy_draft_op(draft, VYRE_OP_XOR, VYRE_TYPE_U32, phase, number(e, 1), VY_NONE);
-    vy_draft_assign(draft, e->phase, other);
+    leave_if_gone(e, vy_irb_variable(draft, e->phase));
+    uint32_t phase = vy_irb_variable(draft, e->phase);
+    uint32_t other = vy_irb_op(draft, VYRE_OP_XOR, VYRE_TYPE_U32, phase, number(e, 1), VY_NONE);
+    vy_irb_assign(draft, e->phase, other);
 }
 
 /* ---- the start ---- */
 
 /* The flags; the first invocation clears the cells, and asks for all of them whether to begin. */
 static void begin_together(ender *e) {
-    vy_draft *draft = draft_of(e);
+    vy_irb *draft = draft_of(e);
     uint32_t stop = VY_NONE;
     uint8_t possible = e->plan.possible;
     if (possible & VY_ENDED)
-        e->ended = vy_draft_var(draft, vy_cloner_new_name(&e->copy, "ended"), VYRE_TYPE_BOOL,
-                                vy_draft_literal(draft, VYRE_TYPE_BOOL, 0));
+        e->ended = vy_irb_var(draft, vy_cloner_new_name(&e->copy, "ended"), VYRE_TYPE_BOOL,
+                              vy_irb_literal(draft, VYRE_TYPE_BOOL, 0));
     if (possible & VY_STOPPED)
-        e->stopped = vy_draft_var(draft, vy_cloner_new_name(&e->copy, "stopped"), VYRE_TYPE_BOOL,
-                                  vy_draft_literal(draft, VYRE_TYPE_BOOL, 0));
+        e->stopped = vy_irb_var(draft, vy_cloner_new_name(&e->copy, "stopped"), VYRE_TYPE_BOOL,
+                                vy_irb_literal(draft, VYRE_TYPE_BOOL, 0));
     if (possible && !e->asks)
-        e->phase = vy_draft_var(draft, vy_cloner_new_name(&e->copy, "phase"), VYRE_TYPE_U32, number(e, 1));
+        e->phase = vy_irb_var(draft, vy_cloner_new_name(&e->copy, "phase"), VYRE_TYPE_U32, number(e, 1));
     if (e->asks) {
         if (e->plan.cancellable) {
             stop = add_poll(e);
-            leave_together(e, VYRE_COLLECTIVE_ANY, "gone", vy_draft_variable(draft, stop));
+            leave_together(e, VYRE_COLLECTIVE_ANY, "gone", vy_irb_variable(draft, stop));
         }
         return;
     }
-    uint32_t index = vy_draft_builtin(draft, VYRE_BUILTIN_LOCAL_INDEX, 0);
-    vy_draft_if(draft, vy_draft_op(draft, VYRE_OP_EQ, VYRE_TYPE_BOOL, index, number(e, 0), VY_NONE));
+    uint32_t index = vy_irb_builtin(draft, VYRE_BUILTIN_LOCAL_INDEX, 0);
+    vy_irb_if(draft, vy_irb_op(draft, VYRE_OP_EQ, VYRE_TYPE_BOOL, index, number(e, 0), VY_NONE));
     if (e->plan.cancellable)
         stop = add_poll(e);
     uint32_t cell = number(e, 0);
     set_gone(e, cell,
              stop == VY_NONE
                  ? number(e, 0)
-                 : vy_draft_op(draft, VYRE_OP_CAST, VYRE_TYPE_U32, vy_draft_variable(draft, stop), VY_NONE, VY_NONE));
+                 : vy_irb_op(draft, VYRE_OP_CAST, VYRE_TYPE_U32, vy_irb_variable(draft, stop), VY_NONE, VY_NONE));
     cell = number(e, 1);
     set_gone(e, cell, number(e, 0));
-    vy_draft_end(draft);
+    vy_irb_end_block(draft);
     add_barrier(e);
     if (e->plan.cancellable)
         leave_if_gone(e, number(e, 0));
@@ -186,7 +186,7 @@ static void begin_together(ender *e) {
 
 static void leave_on_poll(ender *e) {
     uint32_t stop = add_poll(e);
-    leave_if(e, vy_draft_variable(draft_of(e), stop));
+    leave_if(e, vy_irb_variable(draft_of(e), stop));
 }
 
 /* ---- statements ---- */
@@ -195,17 +195,17 @@ static void block(ender *e, uint32_t first, uint32_t end);
 
 /* Returns whether nothing follows it: no meeting comes, or all trap here. */
 static int trap(ender *e, uint32_t index, const vy_stmt *s) {
-    vy_stmt report = vy_draft_blank(VY_STMT_REPORT);
+    vy_stmt report = vy_irb_blank_stmt(VY_STMT_RECORD_TRAP);
     int is_last = !meets_later(e, index) || vy_control_sameness(e->plan.uniform, index) != VY_SAME_NOWHERE;
     int is_guarded = (e->state & VY_ENDED) != 0;
     if (is_guarded)
-        vy_draft_if(draft_of(e), has_not_ended(e));
+        vy_irb_if(draft_of(e), has_not_ended(e));
     report.a = vy_cloner_expr(&e->copy, s->a);
-    vy_draft_stmt(draft_of(e), &report, NULL, 0, NULL, NULL);
+    vy_irb_stmt(draft_of(e), &report, NULL, 0, NULL, NULL);
     if (!is_last)
         set_flag(e, e->ended);
     if (is_guarded)
-        vy_draft_end(draft_of(e));
+        vy_irb_end_block(draft_of(e));
     if (is_last)
         add_return(e);
     else
@@ -220,23 +220,23 @@ static int is_seen(const ender *e, const vy_stmt *s) {
 
 /* An atomic's result is zero for those that have ended. */
 static void effect(ender *e, uint32_t index, const vy_stmt *s) {
-    vy_draft *draft = draft_of(e);
+    vy_irb *draft = draft_of(e);
     uint32_t result = VY_NONE, mark;
     if (s->result_count) {
         const vy_variable *v = &e->from->variables.items[s->variable];
-        uint32_t zero = vy_draft_literal(draft, (vyre_type)v->type, 0);
+        uint32_t zero = vy_irb_literal(draft, (vyre_type)v->type, 0);
         result =
-            vy_draft_var(draft, vy_cloner_name(&e->copy, vy_name_text(e->from, v->name)), (vyre_type)v->type, zero);
+            vy_irb_var(draft, vy_cloner_name(&e->copy, vy_symbol_name(e->from, v->name)), (vyre_type)v->type, zero);
     }
-    vy_draft_if(draft, has_not_ended(e));
+    vy_irb_if(draft, has_not_ended(e));
     mark = vy_cloner_open(&e->copy);
     vy_cloner_stmt(&e->copy, index);
     if (result != VY_NONE && !draft->failed) {
-        vy_draft_assign(draft, result, vy_draft_variable(draft, e->copy.variables[s->variable]));
+        vy_irb_assign(draft, result, vy_irb_variable(draft, e->copy.variables[s->variable]));
         e->copy.variables[s->variable] = result;
     }
     vy_cloner_close(&e->copy, mark);
-    vy_draft_end(draft);
+    vy_irb_end_block(draft);
 }
 
 static void conditional(ender *e, uint32_t index, const vy_stmt *s) {
@@ -248,12 +248,12 @@ static void conditional(ender *e, uint32_t index, const vy_stmt *s) {
     after = e->state;
     e->state = before;
     if (s->middle != s->end) {
-        vy_draft_else(draft_of(e));
+        vy_irb_else(draft_of(e));
         block(e, s->middle, s->end);
         vy_cloner_close(&e->copy, mark);
     }
     e->state |= after;
-    vy_draft_end(draft_of(e));
+    vy_irb_end_block(draft_of(e));
 }
 
 static void region(ender *e, uint32_t index, const vy_stmt *s) {
@@ -261,27 +261,27 @@ static void region(ender *e, uint32_t index, const vy_stmt *s) {
     vy_cloner_stmt(&e->copy, index);
     block(e, index + 1, s->end);
     vy_cloner_close(&e->copy, mark);
-    vy_draft_end(draft_of(e));
+    vy_irb_end_block(draft_of(e));
 }
 
 /* ---- loops ---- */
 
 /* Asks at the start of a trip. */
 static void poll_trip(ender *e, uint32_t loop, int is_varied) {
-    vy_draft *draft = draft_of(e);
+    vy_irb *draft = draft_of(e);
     uint32_t stop = add_poll(e);
     if (!meets_later(e, loop)) {
-        leave_if(e, vy_draft_variable(draft, stop));
+        leave_if(e, vy_irb_variable(draft, stop));
         return;
     }
     int has_meeting = inside(e, loop) & VY_HAS_MEETING;
-    vy_draft_if(draft, vy_draft_variable(draft, stop));
+    vy_irb_if(draft, vy_irb_variable(draft, stop));
     set_flag(e, e->stopped);
     if (is_varied)
         set_flag(e, e->ended);
     if (!has_meeting)
-        vy_draft_simple(draft, VY_STMT_BREAK);
-    vy_draft_end(draft);
+        vy_irb_simple(draft, VY_STMT_BREAK);
+    vy_irb_end_block(draft);
     if (has_meeting)
         e->state |= VY_STOPPED;
     if (has_meeting && !vy_traps_meets_every_trip(&e->plan, loop))
@@ -289,24 +289,24 @@ static void poll_trip(ender *e, uint32_t loop, int is_varied) {
 }
 
 static void open_loop(ender *e, uint32_t index, const vy_stmt *s, int stops) {
-    vy_draft *draft = draft_of(e);
+    vy_irb *draft = draft_of(e);
     if (s->kind == VY_STMT_FOR) {
         uint32_t a = vy_cloner_expr(&e->copy, s->a), b = vy_cloner_expr(&e->copy, s->b),
                  c = vy_cloner_expr(&e->copy, s->c);
         vy_cloner_for(&e->copy, index, a, b, c);
         if (stops) {
-            vy_draft_if(draft, vy_draft_variable(draft, e->ended));
-            vy_draft_simple(draft, VY_STMT_BREAK);
-            vy_draft_end(draft);
+            vy_irb_if(draft, vy_irb_variable(draft, e->ended));
+            vy_irb_simple(draft, VY_STMT_BREAK);
+            vy_irb_end_block(draft);
         }
         return;
     }
     uint32_t goes_on = stops ? has_not_ended(e) : VY_NONE;
     uint32_t condition = vy_cloner_expr(&e->copy, s->a);
     if (stops)
-        condition = vy_draft_op(draft, VYRE_OP_LAND, VYRE_TYPE_BOOL, goes_on, condition, VY_NONE);
+        condition = vy_irb_op(draft, VYRE_OP_LAND, VYRE_TYPE_BOOL, goes_on, condition, VY_NONE);
     draft->position = vy_stmt_position(e->from, index);
-    vy_draft_while(draft, condition);
+    vy_irb_while(draft, condition);
 }
 
 static void loop(ender *e, uint32_t index, const vy_stmt *s) {
@@ -322,11 +322,11 @@ static void loop(ender *e, uint32_t index, const vy_stmt *s) {
     if (has & VY_POLLS)
         poll_trip(e, index, is_varied);
     if ((has & VY_CHECKS) && (e->state & VY_ENDED))
-        leave_together(e, VYRE_COLLECTIVE_ALL, "all_ended", vy_draft_variable(draft_of(e), e->ended));
+        leave_together(e, VYRE_COLLECTIVE_ALL, "all_ended", vy_irb_variable(draft_of(e), e->ended));
     block(e, index + 1, s->end);
     e->open_meeting -= (has & VY_HAS_MEETING) != 0;
     vy_cloner_close(&e->copy, mark);
-    vy_draft_end(draft_of(e));
+    vy_irb_end_block(draft_of(e));
     e->state = behind;
     /* Whoever left a uniform loop before the others knows less than they do: nobody goes on from there. */
     if ((has & VY_POLLS) && later && !(has & VY_HAS_MEETING) && !is_varied)
@@ -391,14 +391,13 @@ static vyre_status write_program(ender *e, vyre_program **out, vyre_error *error
     if (status != VYRE_OK)
         return status;
     draft_of(e)->program->level = VYRE_LEVEL_LEGAL;
-    draft_of(e)->is_step = 1;
+    draft_of(e)->skip_verify = 1;
     vy_cloner_params(&e->copy);
     vy_cloner_buffers(&e->copy, 0);
     vy_cloner_arrays(&e->copy);
     int begins_together = e->plan.last_meeting != VY_NONE && (e->plan.possible || e->plan.cancellable);
     if (begins_together && !e->asks)
-        e->gone =
-            vy_draft_array(draft_of(e), vy_cloner_new_name(&e->copy, "gone"), VY_SPACE_WORKGROUP, VYRE_TYPE_U32, 2);
+        e->gone = vy_irb_array(draft_of(e), vy_cloner_new_name(&e->copy, "gone"), VY_SPACE_WORKGROUP, VYRE_TYPE_U32, 2);
     vy_cloner_grid(&e->copy);
     if (begins_together)
         begin_together(e);
@@ -417,8 +416,8 @@ vyre_status vy_legalize_traps(const vyre_program *program, const vy_target_desc 
                               vyre_error *error) {
     ender e = {.from = program, .asks = target->native_collectives};
     *out = NULL;
-    if ((program->facts & VY_FACT_GRID_BARRIER) && ((program->facts & VY_FACT_TRAP) || target->cancellable) &&
-        !target->ends_at_grid_barriers)
+    if ((program->facts & VY_PROGRAM_HAS_GRID_BARRIER) &&
+        ((program->facts & VY_PROGRAM_HAS_TRAP) || target->cancellable) && !target->ends_at_grid_barriers)
         return refuse(error);
     vyre_status status = vy_traps_plan_make(&e.plan, program, target, error);
     vy_arena *arena = &e.plan.arena;

@@ -37,7 +37,7 @@ static uint64_t capped(uint64_t work) {
 }
 
 static int is_loop_of_many(const vy_traps_plan *plan, uint32_t i) {
-    return vy_stmt_is_loop(stmt_at(plan, i)->kind) && !vy_loop_makes_one_trip(plan->program, i);
+    return vy_stmt_is_loop(stmt_at(plan, i)->kind) && !vy_loop_runs_once(plan->program, i);
 }
 
 /* Notes what is inside each statement of the block, and returns how many statements it may execute without a poll. Recursion is bounded by

@@ -41,8 +41,8 @@ static uint32_t use(vy_rewrite *rw, vyre_type type, vy_vectorize_mem_value value
 
 /* The same in the draft, for a statement that follows directly. */
 static uint32_t write_value(vy_rewrite *rw, vyre_type type, vy_vectorize_mem_value value) {
-    return value.variable == VY_NONE ? vy_draft_literal(&rw->draft, type, value.bits)
-                                     : vy_draft_variable(&rw->draft, value.variable);
+    return value.variable == VY_NONE ? vy_irb_literal(&rw->draft, type, value.bits)
+                                     : vy_irb_variable(&rw->draft, value.variable);
 }
 
 /* ---- indices ---- */
@@ -68,7 +68,7 @@ static uint32_t element(vy_rewrite *rw, vy_vectorize_mem_value index, uint32_t k
 static uint32_t alignment(vy_rewrite *rw, const vy_vectorize_mem_group *g, vy_vectorize_mem_value index) {
     uint32_t start = VY_NONE;
     if (!g->starts_aligned)
-        start = vy_pool_expr(rw, &(vy_expr){.kind = VY_EXPR_MISALIGNMENT,
+        start = vy_pool_expr(rw, &(vy_expr){.kind = VY_EXPR_ALIGN_OFFSET,
                                             .type = VYRE_TYPE_U32,
                                             .a = rw->memories[g->memory],
                                             .b = VY_NONE,
@@ -88,8 +88,8 @@ static int is_proven(const vy_vectorize_mem_group *g) {
 
 /* The index is one of the draft. Returns the first of its variables. */
 static uint32_t write_load(vy_rewrite *rw, const vy_vectorize_mem_group *g, uint32_t index) {
-    vy_stmt load = vy_draft_blank(VY_STMT_LOAD);
-    vy_name names[VY_LIMIT_WIDE];
+    vy_stmt load = vy_irb_blank_stmt(VY_STMT_LOAD_WIDE);
+    vy_symbol names[VY_LIMIT_WIDE];
     vyre_type types[VY_LIMIT_WIDE];
     for (uint32_t k = 0; k < g->count; k++) {
         names[k] = vy_rewrite_new_name(rw);
@@ -100,7 +100,7 @@ static uint32_t write_load(vy_rewrite *rw, const vy_vectorize_mem_group *g, uint
     load.a = index;
     if (rw->draft.failed)
         return VY_NONE;
-    uint32_t made = vy_draft_stmt(&rw->draft, &load, NULL, 0, names, types);
+    uint32_t made = vy_irb_stmt(&rw->draft, &load, NULL, 0, names, types);
     return made == VY_NONE ? VY_NONE : rw->draft.program->stmts.items[made].variable;
 }
 
@@ -109,14 +109,14 @@ static uint32_t write_element(vy_rewrite *rw, const vy_vectorize_mem_group *g, v
     uint32_t at = element(rw, index, k);
     return vy_rewrite_write(rw, vy_pool_expr(rw, &(vy_expr){.kind = VY_EXPR_LOAD,
                                                             .type = (uint8_t)type_of(rw, g),
-                                                            .op = VY_UNGUARDED,
+                                                            .op = VY_BOUNDS_UNCHECKED,
                                                             .a = rw->memories[g->memory],
                                                             .b = at,
                                                             .c = VY_NONE}));
 }
 
 static void write_loads(vy_rewrite *rw, vy_vectorize_mem_group *g) {
-    vy_draft *draft = &rw->draft;
+    vy_irb *draft = &rw->draft;
     uint32_t node = first_index(rw, g), first;
     rw->changes++;
     if (is_proven(g)) {
@@ -127,34 +127,34 @@ static void write_loads(vy_rewrite *rw, vy_vectorize_mem_group *g) {
     }
     vy_vectorize_mem_value index = keep(rw, node);
     for (uint32_t k = 0; k < g->count; k++) {
-        uint32_t zero = vy_draft_literal(draft, type_of(rw, g), 0);
-        g->values[k] = (vy_vectorize_mem_value){vy_draft_var(draft, vy_rewrite_new_name(rw), type_of(rw, g), zero), 0};
+        uint32_t zero = vy_irb_literal(draft, type_of(rw, g), 0);
+        g->values[k] = (vy_vectorize_mem_value){vy_irb_var(draft, vy_rewrite_new_name(rw), type_of(rw, g), zero), 0};
     }
-    vy_draft_if(draft, alignment(rw, g, index));
+    vy_irb_if(draft, alignment(rw, g, index));
     first = write_load(rw, g, write_value(rw, VYRE_TYPE_U32, index));
     for (uint32_t k = 0; k < g->count && first != VY_NONE; k++)
-        vy_draft_assign(draft, g->values[k].variable, vy_draft_variable(draft, first + k));
-    vy_draft_else(draft);
+        vy_irb_assign(draft, g->values[k].variable, vy_irb_variable(draft, first + k));
+    vy_irb_else(draft);
     for (uint32_t k = 0; k < g->count && !draft->failed; k++)
-        vy_draft_assign(draft, g->values[k].variable, write_element(rw, g, index, k));
-    vy_draft_end(draft);
+        vy_irb_assign(draft, g->values[k].variable, write_element(rw, g, index, k));
+    vy_irb_end_block(draft);
 }
 
 /* ---- stores ---- */
 
 static void write_store(vy_rewrite *rw, const vy_vectorize_mem_group *g, uint32_t index) {
-    vy_stmt store = vy_draft_blank(VY_STMT_STORE_WIDE);
+    vy_stmt store = vy_irb_blank_stmt(VY_STMT_STORE_WIDE);
     vy_arg args[VY_LIMIT_WIDE];
     store.memory = rw->memories[g->memory];
     store.a = index;
     for (uint32_t k = 0; k < g->count; k++)
         args[k] = (vy_arg){0, write_value(rw, type_of(rw, g), g->values[k])};
     if (!rw->draft.failed)
-        vy_draft_stmt(&rw->draft, &store, args, g->count, NULL, NULL);
+        vy_irb_stmt(&rw->draft, &store, args, g->count, NULL, NULL);
 }
 
 static void write_stores(vy_rewrite *rw, const vy_vectorize_mem_group *g) {
-    vy_draft *draft = &rw->draft;
+    vy_irb *draft = &rw->draft;
     uint32_t node = first_index(rw, g);
     rw->changes++;
     if (is_proven(g)) {
@@ -162,18 +162,18 @@ static void write_stores(vy_rewrite *rw, const vy_vectorize_mem_group *g) {
         return;
     }
     vy_vectorize_mem_value index = keep(rw, node);
-    vy_draft_if(draft, alignment(rw, g, index));
+    vy_irb_if(draft, alignment(rw, g, index));
     write_store(rw, g, write_value(rw, VYRE_TYPE_U32, index));
-    vy_draft_else(draft);
+    vy_irb_else(draft);
     for (uint32_t k = 0; k < g->count && !draft->failed; k++) {
-        vy_stmt store = vy_draft_blank(VY_STMT_STORE);
+        vy_stmt store = vy_irb_blank_stmt(VY_STMT_STORE);
         store.memory = rw->memories[g->memory];
-        store.guard = VY_UNGUARDED;
+        store.bounds_check = VY_BOUNDS_UNCHECKED;
         store.a = vy_rewrite_write(rw, element(rw, index, k));
         store.b = write_value(rw, type_of(rw, g), g->values[k]);
-        vy_draft_stmt(draft, &store, NULL, 0, NULL, NULL);
+        vy_irb_stmt(draft, &store, NULL, 0, NULL, NULL);
     }
-    vy_draft_end(draft);
+    vy_irb_end_block(draft);
 }
 
 /* ---- the walk ---- */
@@ -262,7 +262,7 @@ static vyre_status fuse(const vyre_program *program, const vy_target_desc *targe
     vy_vectorize_mem_plan plan = {0};
     uint64_t changes;
     vyre_status status = vy_vectorize_mem_plan_make(&plan, program, target, error);
-    if (status == VYRE_OK && program->is_scratch && !vy_vectorize_mem_keep_indices(&plan, (vyre_program *)program))
+    if (status == VYRE_OK && program->is_unique && !vy_vectorize_mem_keep_indices(&plan, (vyre_program *)program))
         status = vy_fail_memory(error, "wide accesses");
     if (status == VYRE_OK)
         status = vy_rewrite_run(program, &hooks, &plan, NULL, out, &changes, error);
@@ -279,7 +279,7 @@ vyre_status vy_vectorize_mem(const vyre_program *program, const vy_target_desc *
         *out = vyre_program_retain((vyre_program *)program);
     else
         status = fuse(program, target, out, error);
-    if (*out && (*out)->is_scratch)
-        (*out)->is_scratch = 0;
+    if (*out && (*out)->is_unique)
+        (*out)->is_unique = 0;
     return status;
 }

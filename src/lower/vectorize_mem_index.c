@@ -48,7 +48,7 @@ vy_vectorize_mem_offset vy_vectorize_mem_offset_of(const vy_vectorize_mem_planne
             while (take_literal(p, &inner))
                 ;
             if (!is_literal(p, inner.base) && !vy_vectorize_mem_is_fixed_variable(p, inner.base))
-                return inner.base == p->definition[e->a] || !vy_expr_is_fixed(p->program, inner.base) ? at : inner;
+                return inner.base == p->definition[e->a] || !vy_expr_is_invariant(p->program, inner.base) ? at : inner;
             at = inner;
         } else if (!take_literal(p, &at)) {
             return at;
@@ -64,7 +64,7 @@ int vy_vectorize_mem_is_same(const vy_vectorize_mem_planner *p, uint32_t one, ui
         return vy_vectorize_mem_is_fixed_variable(p, one) &&
                vy_vectorize_mem_expr(p, other)->kind == VY_EXPR_VARIABLE &&
                vy_vectorize_mem_expr(p, one)->a == vy_vectorize_mem_expr(p, other)->a;
-    return vy_expr_is_alike(p->program, one, other) && vy_expr_is_fixed(p->program, one);
+    return vy_expr_equal(p->program, one, other) && vy_expr_is_invariant(p->program, one);
 }
 
 /* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */

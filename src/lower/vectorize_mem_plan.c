@@ -107,7 +107,7 @@ static void see_load(vy_vectorize_mem_planner *p, uint32_t stmt, uint32_t expr, 
         close_sets(p, e->a, NULL);
     /* Where others write, a load in an arm is made for those that take it only: another could race. */
     int is_for_some = vy_memory_is_shared(p->program, e->a) && vy_expr_is_in_arm(p->program, expr, end);
-    if (e->op == VY_UNGUARDED && e->c == VY_NONE && !is_for_some && may_fuse(p, e->a))
+    if (e->op == VY_BOUNDS_UNCHECKED && e->c == VY_NONE && !is_for_some && may_fuse(p, e->a))
         add_member(p, e->a, at, 0, stmt, expr);
 }
 
@@ -117,7 +117,7 @@ static void see_store(vy_vectorize_mem_planner *p, uint32_t stmt, const vy_stmt 
     close_sets(p, s->memory, &at);
     if (has_offset(find_set(p, s->memory, at.base, 1), at.offset))
         close_sets(p, s->memory, NULL);
-    if (s->guard == VY_UNGUARDED && may_fuse(p, s->memory))
+    if (s->bounds_check == VY_BOUNDS_UNCHECKED && may_fuse(p, s->memory))
         add_member(p, s->memory, at, 1, stmt, s->b);
 }
 

@@ -14,24 +14,24 @@ typedef struct filling {
 } filling;
 
 static uint32_t number(vy_rewrite *rw, uint32_t value) {
-    return vy_draft_literal(&rw->draft, VYRE_TYPE_U32, value);
+    return vy_irb_literal(&rw->draft, VYRE_TYPE_U32, value);
 }
 
 /* array[index] = 0, with an index that was just appended. */
 static void store_zero(vy_rewrite *rw, uint32_t memory, uint32_t index) {
-    uint32_t zero = vy_draft_literal(&rw->draft, (vyre_type)rw->from->memories.items[memory].type, 0);
-    vy_draft_store(&rw->draft, rw->memories[memory], index, zero);
+    uint32_t zero = vy_irb_literal(&rw->draft, (vyre_type)rw->from->memories.items[memory].type, 0);
+    vy_irb_store(&rw->draft, rw->memories[memory], index, zero);
 }
 
 /* for t in from .. elements step … { array[t] = 0 }; step VY_NONE is 1. */
 static void store_zeros(vy_rewrite *rw, uint32_t memory, uint32_t from, uint32_t step) {
-    vy_draft *d = &rw->draft;
-    uint32_t first = from == VY_NONE ? number(rw, 0) : vy_draft_variable(d, from);
+    vy_irb *d = &rw->draft;
+    uint32_t first = from == VY_NONE ? number(rw, 0) : vy_irb_variable(d, from);
     uint32_t end = number(rw, rw->from->memories.items[memory].elements);
     uint32_t by = step == VY_NONE ? VY_NONE : number(rw, step);
-    uint32_t t = vy_draft_for(d, vy_rewrite_new_name(rw), VYRE_TYPE_U32, first, end, by);
-    store_zero(rw, memory, vy_draft_variable(d, t));
-    vy_draft_end(d);
+    uint32_t t = vy_irb_for(d, vy_rewrite_new_name(rw), VYRE_TYPE_U32, first, end, by);
+    store_zero(rw, memory, vy_irb_variable(d, t));
+    vy_irb_end_block(d);
 }
 
 static void fill_private(vy_rewrite *rw, uint32_t memory) {
@@ -46,17 +46,17 @@ static void fill_private(vy_rewrite *rw, uint32_t memory) {
 
 static void fill_together(vy_rewrite *rw, uint32_t memory) {
     const filling *f = rw->user;
-    vy_draft *d = &rw->draft;
+    vy_irb *d = &rw->draft;
     uint32_t elements = rw->from->memories.items[memory].elements;
     if (elements > f->size) {
         store_zeros(rw, memory, f->index, f->size);
     } else if (elements == f->size) {
-        store_zero(rw, memory, vy_draft_variable(d, f->index));
+        store_zero(rw, memory, vy_irb_variable(d, f->index));
     } else {
-        uint32_t index = vy_draft_variable(d, f->index), end = number(rw, elements);
-        vy_draft_if(d, vy_draft_op(d, VYRE_OP_LT, VYRE_TYPE_BOOL, index, end, VY_NONE));
-        store_zero(rw, memory, vy_draft_variable(d, f->index));
-        vy_draft_end(d);
+        uint32_t index = vy_irb_variable(d, f->index), end = number(rw, elements);
+        vy_irb_if(d, vy_irb_op(d, VYRE_OP_LT, VYRE_TYPE_BOOL, index, end, VY_NONE));
+        store_zero(rw, memory, vy_irb_variable(d, f->index));
+        vy_irb_end_block(d);
     }
 }
 
@@ -68,9 +68,9 @@ static int needs_space(const vyre_program *p, const uint8_t *needs, vy_space spa
 }
 
 static void meet(vy_rewrite *rw) {
-    vy_stmt barrier = vy_draft_blank(VY_STMT_BARRIER);
+    vy_stmt barrier = vy_irb_blank_stmt(VY_STMT_BARRIER);
     barrier.scope = VYRE_SCOPE_WORKGROUP;
-    vy_draft_stmt(&rw->draft, &barrier, NULL, 0, NULL, NULL);
+    vy_irb_stmt(&rw->draft, &barrier, NULL, 0, NULL, NULL);
 }
 
 static int is_first(vy_rewrite *rw, uint32_t stmt, uint32_t first, uint32_t end) {

@@ -6,23 +6,23 @@
 
 /* ---- names ---- */
 
-static vy_name same_name(vy_cloner *copy, vy_name name) {
-    const char *text = vy_name_text(copy->from, name);
-    return vy_draft_name(&copy->draft, text, strlen(text));
+static vy_symbol same_name(vy_cloner *copy, vy_symbol name) {
+    const char *text = vy_symbol_name(copy->from, name);
+    return vy_irb_intern(&copy->draft, text, strlen(text));
 }
 
-static int is_visible(const vy_cloner *copy, vy_name name) {
+static int is_visible(const vy_cloner *copy, vy_symbol name) {
     return name < copy->visible.count && copy->visible.items[name];
 }
 
-static void declare(vy_cloner *copy, vy_name name) {
+static void declare(vy_cloner *copy, vy_symbol name) {
     uint32_t missing = name < copy->visible.count ? 0 : name + 1 - copy->visible.count;
     copy->draft.failed |= missing && !VY_RESERVE(&copy->visible, missing);
     if (missing && !copy->draft.failed) {
         memset(copy->visible.items + copy->visible.count, 0, missing);
         copy->visible.count += missing;
     }
-    vy_name *slot = VY_PUSH(&copy->declared);
+    vy_symbol *slot = VY_PUSH(&copy->declared);
     copy->draft.failed |= !slot;
     if (copy->draft.failed)
         return;
@@ -32,13 +32,13 @@ static void declare(vy_cloner *copy, vy_name name) {
 
 /* The text, or the text with the first suffix that makes a free name, which is declared. avoid (optional) lists more
  * names that are not free. */
-static vy_name free_name(vy_cloner *copy, const char *text, const vy_names *avoid) {
+static vy_symbol free_name(vy_cloner *copy, const char *text, const vy_intern_pool *avoid) {
     char candidate[VY_LIMIT_NAME + 1];
     const char *wanted = text;
     size_t size = strnlen(text, VY_LIMIT_NAME);
     for (uint32_t n = 2; !copy->draft.failed; n++) {
-        vy_name name = vy_draft_name(&copy->draft, wanted, size);
-        if (!is_visible(copy, name) && !(avoid && vy_names_find(avoid, wanted, size) != VY_NAME_FAILED)) {
+        vy_symbol name = vy_irb_intern(&copy->draft, wanted, size);
+        if (!is_visible(copy, name) && !(avoid && vy_intern_pool_find(avoid, wanted, size) != VY_SYMBOL_INVALID)) {
             declare(copy, name);
             return name;
         }
@@ -48,16 +48,16 @@ static vy_name free_name(vy_cloner *copy, const char *text, const vy_names *avoi
     return 0;
 }
 
-vy_name vy_cloner_name(vy_cloner *copy, const char *text) {
+vy_symbol vy_cloner_name(vy_cloner *copy, const char *text) {
     return free_name(copy, text, NULL);
 }
 
-vy_name vy_cloner_new_name(vy_cloner *copy, const char *text) {
+vy_symbol vy_cloner_new_name(vy_cloner *copy, const char *text) {
     return free_name(copy, text, &copy->from->names);
 }
 
-static vy_name variable_name(vy_cloner *copy, uint32_t variable) {
-    return vy_cloner_name(copy, vy_name_text(copy->from, copy->from->variables.items[variable].name));
+static vy_symbol variable_name(vy_cloner *copy, uint32_t variable) {
+    return vy_cloner_name(copy, vy_symbol_name(copy->from, copy->from->variables.items[variable].name));
 }
 
 uint32_t vy_cloner_open(const vy_cloner *copy) {
@@ -74,31 +74,31 @@ void vy_cloner_close(vy_cloner *copy, uint32_t mark) {
 vyre_status vy_cloner_start(vy_cloner *copy, const vyre_program *from, const char *name, vyre_error *error) {
     copy->from = from;
     copy->entry = vy_program_entry(from);
-    vyre_status status = vy_draft_start(&copy->draft, name, error);
+    vyre_status status = vy_irb_start(&copy->draft, name, error);
     if (status != VYRE_OK)
         return status;
     if (copy->keeps_names)
-        vy_draft_copy_names(&copy->draft, from);
+        vy_irb_clone_symbols(&copy->draft, from);
     vyre_program *made = copy->draft.program;
-    made->pin = vy_pin_retain(from->pin);
+    made->keepalive = vy_keepalive_retain(from->keepalive);
     made->level = from->level;
     made->numerics = from->numerics;
     memcpy(made->workgroup, from->workgroup, sizeof made->workgroup);
     copy->draft.keep_positions = from->stmt_positions.count != 0;
-    copy->draft.stops_at_limit = 1;
-    vy_draft_reserve(&copy->draft, from);
+    copy->draft.fail_at_limit = 1;
+    vy_irb_reserve(&copy->draft, from);
     copy->draft.position = copy->entry->position;
-    vy_draft_begin_entry(&copy->draft);
+    vy_irb_begin_entry(&copy->draft);
     return VYRE_OK;
 }
 
 vyre_status vy_cloner_finish(vy_cloner *copy, vyre_program **out, vyre_error *error) {
-    vy_draft_end_function(&copy->draft);
-    return vy_draft_finish(&copy->draft, copy->from->source, NULL, out, error);
+    vy_irb_end_function(&copy->draft);
+    return vy_irb_finish(&copy->draft, copy->from->source, NULL, out, error);
 }
 
 void vy_cloner_discard(vy_cloner *copy) {
-    vy_draft_discard(&copy->draft);
+    vy_irb_discard(&copy->draft);
     VY_VECTOR_FREE(&copy->args);
     VY_VECTOR_FREE(&copy->visible);
     VY_VECTOR_FREE(&copy->declared);
@@ -109,9 +109,9 @@ void vy_cloner_discard(vy_cloner *copy) {
 void vy_cloner_params(vy_cloner *copy) {
     for (uint32_t i = copy->entry->first_variable; i < copy->entry->first_variable + copy->from->param_count; i++) {
         const vy_variable *v = &copy->from->variables.items[i];
-        vy_name name = variable_name(copy, i);
+        vy_symbol name = variable_name(copy, i);
         copy->draft.position = v->position;
-        copy->variables[i] = vy_draft_scalar_param(&copy->draft, name, (vyre_type)v->type);
+        copy->variables[i] = vy_irb_scalar_param(&copy->draft, name, (vyre_type)v->type);
     }
 }
 
@@ -128,7 +128,7 @@ static uint32_t copy_size(vy_cloner *copy, uint32_t root) {
         size.a = copy_size(copy, size.a);
         size.b = copy_size(copy, size.b);
     }
-    return vy_draft_size(&copy->draft, (vy_size_kind)size.kind, size.a, size.b, size.value);
+    return vy_irb_size(&copy->draft, (vy_size_kind)size.kind, size.a, size.b, size.value);
 }
 
 void vy_cloner_buffers(vy_cloner *copy, int writes_become_read_write) {
@@ -136,20 +136,20 @@ void vy_cloner_buffers(vy_cloner *copy, int writes_become_read_write) {
         const vy_memory *m = &copy->from->memories.items[i];
         uint8_t access =
             m->access == VYRE_ACCESS_WRITE && writes_become_read_write ? VYRE_ACCESS_READ_WRITE : m->access;
-        vy_name name = vy_cloner_name(copy, vy_name_text(copy->from, m->name));
+        vy_symbol name = vy_cloner_name(copy, vy_symbol_name(copy->from, m->name));
         copy->draft.position = m->position;
-        copy->memories[i] = vy_draft_memory_param(&copy->draft, name, VY_SPACE_BUFFER, (vyre_type)m->type,
-                                                  (vyre_access)access, copy_size(copy, m->size));
+        copy->memories[i] = vy_irb_memory_param(&copy->draft, name, VY_SPACE_BUFFER, (vyre_type)m->type,
+                                                (vyre_access)access, copy_size(copy, m->size));
     }
 }
 
 void vy_cloner_arrays(vy_cloner *copy) {
     for (uint32_t i = copy->from->buffer_count; i < copy->entry->memory_count; i++) {
         const vy_memory *m = &copy->from->memories.items[copy->entry->first_memory + i];
-        vy_name name = vy_cloner_name(copy, vy_name_text(copy->from, m->name));
+        vy_symbol name = vy_cloner_name(copy, vy_symbol_name(copy->from, m->name));
         copy->draft.position = m->position;
         copy->memories[copy->entry->first_memory + i] =
-            vy_draft_array(&copy->draft, name, (vy_space)m->space, (vyre_type)m->type, m->elements);
+            vy_irb_array(&copy->draft, name, (vy_space)m->space, (vyre_type)m->type, m->elements);
     }
 }
 
@@ -189,7 +189,7 @@ static void note_expr(vy_cloner *copy, uint32_t root) {
 
 uint32_t vy_cloner_expr(vy_cloner *copy, uint32_t root) {
     note_expr(copy, root);
-    return vy_draft_copy_expr(&copy->draft, copy->from, root, copy->variables, copy->memories);
+    return vy_irb_clone_expr(&copy->draft, copy->from, root, copy->variables, copy->memories);
 }
 
 /* ---- statements ---- */
@@ -214,7 +214,7 @@ static void copy_args(vy_cloner *copy, const vy_stmt *s) {
 static void append(vy_cloner *copy, uint32_t index, vy_stmt stmt) {
     const vyre_program *from = copy->from;
     const vy_stmt *s = &from->stmts.items[index];
-    vy_name names[VY_LIMIT_RESULTS];
+    vy_symbol names[VY_LIMIT_RESULTS];
     vyre_type types[VY_LIMIT_RESULTS];
     for (uint32_t i = 0; i < s->result_count; i++) {
         names[i] = variable_name(copy, s->variable + i);
@@ -223,7 +223,7 @@ static void append(vy_cloner *copy, uint32_t index, vy_stmt stmt) {
     copy->draft.position = vy_stmt_position(from, index);
     if (copy->draft.failed)
         return;
-    uint32_t made = vy_draft_stmt(&copy->draft, &stmt, copy->args.items, copy->args.count, names, types);
+    uint32_t made = vy_irb_stmt(&copy->draft, &stmt, copy->args.items, copy->args.count, names, types);
     for (uint32_t i = 0; i < s->result_count && made != VY_NONE; i++) {
         copy->variables[s->variable + i] = copy->draft.program->stmts.items[made].variable + i;
         if (copy->is_fresh)
@@ -292,9 +292,9 @@ void vy_cloner_tree(vy_cloner *copy, uint32_t index) {
     copy_block(copy, index + 1, s->middle);
     vy_cloner_close(copy, mark);
     if (s->middle != s->end) {
-        vy_draft_else(&copy->draft);
+        vy_irb_else(&copy->draft);
         copy_block(copy, s->middle, s->end);
         vy_cloner_close(copy, mark);
     }
-    vy_draft_end(&copy->draft);
+    vy_irb_end_block(&copy->draft);
 }

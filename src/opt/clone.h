@@ -6,7 +6,7 @@
 #ifndef VY_OPT_CLONE_H
 #define VY_OPT_CLONE_H
 
-#include "ir/draft.h"
+#include "ir/irbuilder.h"
 
 /* What a copy does with a variable or memory of the original. */
 enum { VY_USE_READ = 1, VY_USE_WRITE = 2 };
@@ -14,7 +14,7 @@ enum { VY_USE_READ = 1, VY_USE_WRITE = 2 };
 typedef struct vy_cloner {
     const vyre_program *from;
     const vy_function *entry; /* of from */
-    vy_draft draft;
+    vy_irb draft;
     uint32_t *variables, *memories;       /* from indices of `from` to those of the draft; VY_NONE: not there */
     uint8_t *variable_uses, *memory_uses; /* VY_USE_*; NULL: nobody asks */
     uint8_t *is_fresh;                    /* by variable: declared by a copied statement; NULL: nobody asks */
@@ -22,7 +22,7 @@ typedef struct vy_cloner {
     int meets;                            /* a workgroup barrier or a collective was copied */
     VY_VECTOR(vy_arg) args;               /* of the statement being copied */
     VY_VECTOR(uint8_t) visible;           /* by name of the draft */
-    VY_VECTOR(vy_name) declared;          /* visible names, innermost last */
+    VY_VECTOR(vy_symbol) declared;        /* visible names, innermost last */
 } vy_cloner;
 
 /* Starts a program of that name with the kind, level, numerics and workgroup size of `from`, and its entry. Zero the
@@ -43,8 +43,8 @@ uint32_t vy_cloner_open(const vy_cloner *copy);
 void vy_cloner_close(vy_cloner *copy, uint32_t mark);
 /* A name for something new: the text, or the text with a suffix; free here and, of a name that `from` does not have,
  * everywhere. */
-vy_name vy_cloner_name(vy_cloner *copy, const char *text);
-vy_name vy_cloner_new_name(vy_cloner *copy, const char *text);
+vy_symbol vy_cloner_name(vy_cloner *copy, const char *text);
+vy_symbol vy_cloner_new_name(vy_cloner *copy, const char *text);
 
 uint32_t vy_cloner_expr(vy_cloner *copy, uint32_t root);
 /* A statement without its body: structured ones are left open. Not for `for`. An assignment to a variable that is not

@@ -20,28 +20,28 @@
 /* ---- the frame ---- */
 
 static uint32_t read(vy_coarsen_writer *w, uint32_t variable) {
-    return vy_draft_variable(&w->copy.draft, variable);
+    return vy_irb_variable(&w->copy.draft, variable);
 }
 
 static uint32_t u32(vy_coarsen_writer *w, uint64_t value) {
-    return vy_draft_literal(&w->copy.draft, VYRE_TYPE_U32, value);
+    return vy_irb_literal(&w->copy.draft, VYRE_TYPE_U32, value);
 }
 
 static uint32_t op(vy_coarsen_writer *w, vyre_op op, uint32_t left, uint32_t right) {
-    return vy_draft_op(&w->copy.draft, op, VYRE_TYPE_U32, left, right, VY_NONE);
+    return vy_irb_op(&w->copy.draft, op, VYRE_TYPE_U32, left, right, VY_NONE);
 }
 
 static uint32_t test(vy_coarsen_writer *w, vyre_op op, uint32_t left, uint32_t right) {
-    return vy_draft_op(&w->copy.draft, op, VYRE_TYPE_BOOL, left, right, VY_NONE);
+    return vy_irb_op(&w->copy.draft, op, VYRE_TYPE_BOOL, left, right, VY_NONE);
 }
 
 static uint32_t let(vy_coarsen_writer *w, const char *text, uint32_t value) {
-    return vy_draft_let(&w->copy.draft, vy_cloner_new_name(&w->copy, text), VYRE_TYPE_U32, value);
+    return vy_irb_let(&w->copy.draft, vy_cloner_new_name(&w->copy, text), VYRE_TYPE_U32, value);
 }
 
 /* `global_id.x op size / factor` */
 static uint32_t test_grid(vy_coarsen_writer *w, vyre_op comparison) {
-    uint32_t id = vy_draft_builtin(&w->copy.draft, VYRE_BUILTIN_GLOBAL_ID, 0), size = read(w, w->size);
+    uint32_t id = vy_irb_builtin(&w->copy.draft, VYRE_BUILTIN_GLOBAL_ID, 0), size = read(w, w->size);
     return test(w, comparison, id, op(w, VYRE_OP_DIV, size, u32(w, w->plan->factor)));
 }
 
@@ -66,7 +66,7 @@ static uint32_t write_limit(vy_coarsen_writer *w, const vy_coarsen_limit *limit)
     if (limit->value)
         return u32(w, limit->value);
     if (limit->memory != VY_NONE)
-        return vy_draft_len(&w->copy.draft, w->copy.memories[limit->memory]);
+        return vy_irb_len(&w->copy.draft, w->copy.memories[limit->memory]);
     return vy_coarsen_write_early(w, limit->expr);
 }
 
@@ -94,35 +94,35 @@ static uint32_t write_tests(vy_coarsen_writer *w) {
 }
 
 static void write_slow_path(vy_coarsen_writer *w) {
-    vy_draft *d = &w->copy.draft;
-    vy_draft_if(d, test_grid(w, VYRE_OP_LE));
+    vy_irb *d = &w->copy.draft;
+    vy_irb_if(d, test_grid(w, VYRE_OP_LE));
     uint32_t mark = vy_cloner_open(&w->copy);
     uint32_t none = u32(w, 0), size = read(w, w->size), left = op(w, VYRE_OP_SUB, size, read(w, w->base));
     uint32_t trips = op(w, VYRE_OP_MIN, left, u32(w, w->plan->factor));
-    uint32_t lane = vy_draft_for(d, vy_cloner_new_name(&w->copy, "lane"), VYRE_TYPE_U32, none, trips, VY_NONE);
+    uint32_t lane = vy_irb_for(d, vy_cloner_new_name(&w->copy, "lane"), VYRE_TYPE_U32, none, trips, VY_NONE);
     uint32_t base = read(w, w->base);
     w->element = let(w, "id", op(w, VYRE_OP_ADD, base, read(w, lane)));
     vy_coarsen_write_body(w, 1);
-    vy_draft_end(d);
+    vy_irb_end_block(d);
     vy_cloner_close(&w->copy, mark);
-    vy_draft_end(d);
+    vy_irb_end_block(d);
 }
 
 static void write_frame(vy_coarsen_writer *w) {
-    vy_draft *d = &w->copy.draft;
+    vy_irb *d = &w->copy.draft;
     uint32_t groups = read(w, w->groups);
     w->size = let(w, "size", op(w, VYRE_OP_MUL, groups, u32(w, w->copy.from->workgroup[0])));
-    uint32_t id = vy_draft_builtin(d, VYRE_BUILTIN_GLOBAL_ID, 0);
+    uint32_t id = vy_irb_builtin(d, VYRE_BUILTIN_GLOBAL_ID, 0);
     w->base = let(w, "base", op(w, VYRE_OP_MUL, id, u32(w, w->plan->factor)));
     declare_starts(w);
-    vy_draft_if(d, write_tests(w));
+    vy_irb_if(d, write_tests(w));
     uint32_t mark = vy_cloner_open(&w->copy);
     vy_coarsen_write_body(w, w->plan->factor);
     vy_cloner_close(&w->copy, mark);
-    vy_draft_else(d);
+    vy_irb_else(d);
     d->position = w->copy.entry->position;
     write_slow_path(w);
-    vy_draft_end(d);
+    vy_irb_end_block(d);
 }
 
 /* ---- the program ---- */
@@ -146,10 +146,10 @@ static vyre_status write_program(vy_coarsen_writer *w, vyre_program **out, vyre_
     vyre_status status = vy_cloner_start(&w->copy, from, vyre_program_name(from), error);
     if (status != VYRE_OK)
         return status;
-    w->copy.draft.is_step = 1;
+    w->copy.draft.skip_verify = 1;
     vy_cloner_params(&w->copy);
     w->copy.draft.position = w->copy.entry->position;
-    w->groups = vy_draft_scalar_param(&w->copy.draft, vy_cloner_new_name(&w->copy, "groups_x"), VYRE_TYPE_U32);
+    w->groups = vy_irb_scalar_param(&w->copy.draft, vy_cloner_new_name(&w->copy, "groups_x"), VYRE_TYPE_U32);
     vy_cloner_buffers(&w->copy, 0);
     for (uint32_t lane = 1; lane < w->plan->factor; lane++)
         memcpy(w->lanes[lane], w->lanes[0], from->variables.count * sizeof(uint32_t));
@@ -204,7 +204,7 @@ vyre_status vy_coarsen(vyre_program *program, const vy_coarsen_options *options,
         status = vy_coarsen_step(inlined, options, out, error);
         vyre_program_release(inlined);
         if (status == VYRE_OK)
-            status = vy_program_seal(out->program, error);
+            status = vy_program_finalize(out->program, error);
     }
     if (status == VYRE_OK && out->factor > 1)
         return VYRE_OK;

@@ -26,7 +26,7 @@ typedef struct vy_widened {
  *
  * VYRE_NO_MEMORY  out->program is NULL */
 vyre_status vy_coarsen(vyre_program *program, const vy_coarsen_options *options, vy_widened *out, vyre_error *error);
-/* The same of an inlined program, for who makes another program of it at once: the result is trusted to be valid and has no fingerprint (ir/draft.h). */
+/* The same of an inlined program, for who makes another program of it at once: the result is trusted to be valid and has no fingerprint (ir/irbuilder.h). */
 vyre_status vy_coarsen_step(vyre_program *inlined, const vy_coarsen_options *options, vy_widened *out,
                             vyre_error *error);
 

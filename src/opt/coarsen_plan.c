@@ -20,12 +20,12 @@ static const struct {
     uint32_t fact;
     const char *reason;
 } apart[] = {
-    {VY_FACT_OP_CALL, "it calls ops that are not resolved"},
-    {VY_FACT_GRID_BARRIER, "it has grid barriers: split it first"},
-    {VY_FACT_BARRIER, "its workgroups meet at barriers or collectives"},
-    {VY_FACT_TRAP, "it may trap, and the invocation that does is named"},
-    {VY_FACT_PRINT, "it prints, and prints name their invocation"},
-    {VY_FACT_SCHEDULE_DEPENDENT, "what it delivers depends on the schedule"},
+    {VY_PROGRAM_HAS_OP_CALL, "it calls ops that are not resolved"},
+    {VY_PROGRAM_HAS_GRID_BARRIER, "it has grid barriers: split it first"},
+    {VY_PROGRAM_HAS_BARRIER, "its workgroups meet at barriers or collectives"},
+    {VY_PROGRAM_HAS_TRAP, "it may trap, and the invocation that does is named"},
+    {VY_PROGRAM_HAS_PRINT, "it prints, and prints name their invocation"},
+    {VY_PROGRAM_IS_SCHEDULE_DEPENDENT, "what it delivers depends on the schedule"},
 };
 
 static const char *reason_of_facts(const vyre_program *p) {
@@ -171,7 +171,7 @@ static void walk_loop(walk *w, uint32_t index, uint64_t weight) {
     const vyre_program *p = w->plan->program;
     const vy_stmt *s = &p->stmts.items[index];
     uint64_t trips = s->kind == VY_STMT_FOR ? trips_of(p, s) : 0;
-    if (vy_loop_makes_one_trip(p, index))
+    if (vy_loop_runs_once(p, index))
         trips = 1;
     if (trips == 0 || trips > MOST_TRIPS)
         w->slow = "it loops as often as only the data or the dispatch knows, or very often";

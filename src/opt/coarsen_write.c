@@ -26,21 +26,21 @@ static const vy_stmt *stmt_at(const vy_coarsen_writer *w, uint32_t index) {
 }
 
 static uint32_t u32(vy_coarsen_writer *w, uint64_t value) {
-    return vy_draft_literal(&w->copy.draft, VYRE_TYPE_U32, value);
+    return vy_irb_literal(&w->copy.draft, VYRE_TYPE_U32, value);
 }
 
 static uint32_t binary(vy_coarsen_writer *w, vyre_op op, uint32_t left, uint32_t right) {
-    return vy_draft_op(&w->copy.draft, op, VYRE_TYPE_U32, left, right, VY_NONE);
+    return vy_irb_op(&w->copy.draft, op, VYRE_TYPE_U32, left, right, VY_NONE);
 }
 
 /* ---- names ---- */
 
 /* What vy_cloner_name gives for one lane after the other of a statement: *tried names, 0 at first, were not free for those before, and no block ends meanwhile. */
-static vy_name next_name(vy_coarsen_writer *w, const char *text, uint32_t *tried) {
+static vy_symbol next_name(vy_coarsen_writer *w, const char *text, uint32_t *tried) {
     char candidate[VY_LIMIT_NAME + 1];
     while (++*tried > 1 && !w->copy.draft.failed) {
         size_t length = vy_name_suffixed(candidate, text, VY_LIMIT_NAME, *tried);
-        vy_name name = vy_draft_name(&w->copy.draft, candidate, length);
+        vy_symbol name = vy_irb_intern(&w->copy.draft, candidate, length);
         candidate[length] = 0;
         if (name >= w->copy.visible.count || !w->copy.visible.items[name])
             return vy_cloner_name(&w->copy, candidate);
@@ -49,14 +49,14 @@ static vy_name next_name(vy_coarsen_writer *w, const char *text, uint32_t *tried
 }
 
 static const char *text_of(const vy_coarsen_writer *w, uint32_t variable) {
-    return vy_name_text(w->copy.from, w->copy.from->variables.items[variable].name);
+    return vy_symbol_name(w->copy.from, w->copy.from->variables.items[variable].name);
 }
 
 /* ---- expressions ---- */
 
 /* A variable plus so much. */
 static uint32_t beside(vy_coarsen_writer *w, uint32_t variable, int64_t distance) {
-    uint32_t at = vy_draft_variable(&w->copy.draft, variable);
+    uint32_t at = vy_irb_variable(&w->copy.draft, variable);
     if (distance == 0)
         return at;
     return binary(w, distance > 0 ? VYRE_OP_ADD : VYRE_OP_SUB, at,
@@ -64,7 +64,7 @@ static uint32_t beside(vy_coarsen_writer *w, uint32_t variable, int64_t distance
 }
 
 static uint32_t write_id(vy_coarsen_writer *w, uint32_t lane) {
-    return w->element != VY_NONE ? vy_draft_variable(&w->copy.draft, w->element) : beside(w, w->base, lane);
+    return w->element != VY_NONE ? vy_irb_variable(&w->copy.draft, w->element) : beside(w, w->base, lane);
 }
 
 static uint32_t write_local_id(vy_coarsen_writer *w, uint32_t lane) {
@@ -78,8 +78,8 @@ static uint32_t write_local_index(vy_coarsen_writer *w, uint32_t lane) {
     uint32_t x = write_local_id(w, lane);
     if (size[1] * size[2] == 1)
         return x;
-    uint32_t width = u32(w, size[0]), y = vy_draft_builtin(&w->copy.draft, VYRE_BUILTIN_LOCAL_ID, 1);
-    uint32_t height = u32(w, size[1]), z = vy_draft_builtin(&w->copy.draft, VYRE_BUILTIN_LOCAL_ID, 2);
+    uint32_t width = u32(w, size[0]), y = vy_irb_builtin(&w->copy.draft, VYRE_BUILTIN_LOCAL_ID, 1);
+    uint32_t height = u32(w, size[1]), z = vy_irb_builtin(&w->copy.draft, VYRE_BUILTIN_LOCAL_ID, 2);
     uint32_t row = binary(w, VYRE_OP_ADD, y, binary(w, VYRE_OP_MUL, height, z));
     return binary(w, VYRE_OP_ADD, x, binary(w, VYRE_OP_MUL, width, row));
 }
@@ -88,7 +88,7 @@ static uint32_t write_builtin(vy_coarsen_writer *w, uint32_t lane, const vy_expr
     if (e->op == VYRE_BUILTIN_LOCAL_INDEX)
         return write_local_index(w, lane);
     if (e->axis != 0)
-        return vy_draft_expr(&w->copy.draft, e);
+        return vy_irb_expr(&w->copy.draft, e);
     uint32_t id;
     switch ((vyre_builtin)e->op) {
     case VYRE_BUILTIN_GLOBAL_ID:
@@ -99,11 +99,11 @@ static uint32_t write_builtin(vy_coarsen_writer *w, uint32_t lane, const vy_expr
         id = write_id(w, vy_coarsen_stays_in_group(w->copy.from) ? 0 : lane);
         return binary(w, VYRE_OP_DIV, id, u32(w, w->copy.from->workgroup[0]));
     case VYRE_BUILTIN_GROUP_COUNT:
-        return vy_draft_variable(&w->copy.draft, w->groups);
+        return vy_irb_variable(&w->copy.draft, w->groups);
     case VYRE_BUILTIN_GLOBAL_SIZE:
-        return vy_draft_variable(&w->copy.draft, w->size);
+        return vy_irb_variable(&w->copy.draft, w->size);
     default:
-        return vy_draft_expr(&w->copy.draft, e);
+        return vy_irb_expr(&w->copy.draft, e);
     }
 }
 
@@ -122,7 +122,7 @@ static uint32_t write_index(vy_coarsen_writer *w, uint32_t lane, uint32_t memory
 static uint32_t write_expr(vy_coarsen_writer *w, uint32_t lane, uint32_t root) {
     if (root == VY_NONE)
         return VY_NONE;
-    vy_draft *d = &w->copy.draft;
+    vy_irb *d = &w->copy.draft;
     vy_expr e = w->copy.from->exprs.items[root];
     switch ((vy_expr_kind)e.kind) {
     case VY_EXPR_VARIABLE:
@@ -137,7 +137,7 @@ static uint32_t write_expr(vy_coarsen_writer *w, uint32_t lane, uint32_t root) {
         break;
     case VY_EXPR_LOAD:
         if (w->hoisted[root] != VY_NONE)
-            return vy_draft_variable(d, w->hoisted[root] + lane);
+            return vy_irb_variable(d, w->hoisted[root] + lane);
         e.b = write_index(w, lane, e.a, e.b);
         e.a = w->copy.memories[e.a];
         break;
@@ -145,7 +145,7 @@ static uint32_t write_expr(vy_coarsen_writer *w, uint32_t lane, uint32_t root) {
         if (root == w->row)
             return beside(w, w->row_first, lane);
         if (w->hoisted[root] != VY_NONE)
-            return vy_draft_variable(d, w->hoisted[root] + lane);
+            return vy_irb_variable(d, w->hoisted[root] + lane);
         e.a = write_expr(w, lane, e.a);
         e.b = write_expr(w, lane, e.b);
         e.c = write_expr(w, lane, e.c);
@@ -156,7 +156,7 @@ static uint32_t write_expr(vy_coarsen_writer *w, uint32_t lane, uint32_t root) {
     vy_position at = vy_expr_position(w->copy.from, root);
     if (at.line)
         d->position = at;
-    return vy_draft_expr(d, &e);
+    return vy_irb_expr(d, &e);
 }
 
 uint32_t vy_coarsen_write_early(vy_coarsen_writer *w, uint32_t expr) {
@@ -176,7 +176,7 @@ static uint32_t write_condition(vy_coarsen_writer *w, uint32_t lane, uint32_t ro
     if (vy_coarsen_truth(w->plan, e->b) >= 0)
         return write_condition(w, lane, e->a);
     uint32_t a = write_condition(w, lane, e->a), b = write_condition(w, lane, e->b);
-    return vy_draft_op(&w->copy.draft, (vyre_op)e->op, VYRE_TYPE_BOOL, a, b, VY_NONE);
+    return vy_irb_op(&w->copy.draft, (vyre_op)e->op, VYRE_TYPE_BOOL, a, b, VY_NONE);
 }
 
 /* ---- loads of consecutive elements and remainders, before the statement ---- */
@@ -184,7 +184,7 @@ static uint32_t write_condition(vy_coarsen_writer *w, uint32_t lane, uint32_t ro
 static void hoist_load(vy_coarsen_writer *w, group lanes, uint32_t load) {
     const vyre_program *from = w->copy.from;
     const vy_expr *e = &from->exprs.items[load];
-    const char *memory = vy_name_text(from, from->memories.items[e->a].name);
+    const char *memory = vy_symbol_name(from, from->memories.items[e->a].name);
     char text[VY_LIMIT_NAME + 1];
     uint32_t start, first = VY_NONE, tried = 0;
     int32_t offset;
@@ -194,10 +194,10 @@ static void hoist_load(vy_coarsen_writer *w, group lanes, uint32_t load) {
     memcpy(text, memory, kept);
     memcpy(text + kept, "_at", sizeof "_at");
     for (uint32_t lane = 0; lane < lanes.count && !w->copy.draft.failed; lane++) {
-        vy_name name = next_name(w, text, &tried);
+        vy_symbol name = next_name(w, text, &tried);
         uint32_t index = beside(w, w->starts[start], (int64_t)offset + lane);
-        uint32_t value = vy_draft_load(&w->copy.draft, w->copy.memories[e->a], index);
-        uint32_t variable = vy_draft_let(&w->copy.draft, name, (vyre_type)e->type, value);
+        uint32_t value = vy_irb_load(&w->copy.draft, w->copy.memories[e->a], index);
+        uint32_t variable = vy_irb_let(&w->copy.draft, name, (vyre_type)e->type, value);
         first = lane ? first : variable;
     }
     w->hoisted[load] = first;
@@ -215,7 +215,7 @@ static uint32_t write_remainder(vy_coarsen_writer *w, uint32_t root, uint32_t la
  * both times, and that is x + 1. */
 static void hoist_remainder(vy_coarsen_writer *w, group lanes, uint32_t root) {
     enum { CHAIN = 8 }; /* longer ones take longer than another remainder */
-    vy_draft *d = &w->copy.draft;
+    vy_irb *d = &w->copy.draft;
     uint32_t divisor = w->copy.from->exprs.items[root].b, start, before = VY_NONE, first = VY_NONE, value, tried = 0;
     int32_t offset;
     if (root == w->row || !vy_coarsen_remainder(w->plan, root, &start, &offset))
@@ -227,7 +227,7 @@ static void hoist_remainder(vy_coarsen_writer *w, group lanes, uint32_t root) {
             uint32_t next = beside(w, before, 1), wrapped = beside(w, before, 1);
             value = binary(w, VYRE_OP_MIN, next, binary(w, VYRE_OP_SUB, wrapped, write_expr(w, 0, divisor)));
         }
-        before = vy_draft_let(d, next_name(w, "remainder", &tried), VYRE_TYPE_U32, value);
+        before = vy_irb_let(d, next_name(w, "remainder", &tried), VYRE_TYPE_U32, value);
         first = lane ? first : before;
     }
     w->hoisted[root] = first;
@@ -276,7 +276,7 @@ static void write_lane(vy_coarsen_writer *w, uint32_t lane, uint32_t index, uint
     const vy_stmt *s = stmt_at(w, index);
     vy_stmt stmt = *s;
     int declares = s->kind == VY_STMT_LET || s->kind == VY_STMT_VAR, has_index = s->memory != VY_NONE;
-    vy_name name = declares ? next_name(w, text_of(w, s->variable), tried) : 0;
+    vy_symbol name = declares ? next_name(w, text_of(w, s->variable), tried) : 0;
     vyre_type type = declares ? (vyre_type)w->copy.from->variables.items[s->variable].type : VYRE_TYPE_U32;
     stmt.a = has_index ? write_index(w, lane, s->memory, s->a) : write_expr(w, lane, s->a);
     stmt.b = write_expr(w, lane, s->b);
@@ -287,7 +287,7 @@ static void write_lane(vy_coarsen_writer *w, uint32_t lane, uint32_t index, uint
     else if (s->kind == VY_STMT_ASSIGN)
         stmt.variable = w->lanes[lane][s->variable];
     w->copy.draft.position = vy_stmt_position(w->copy.from, index);
-    uint32_t made = w->copy.draft.failed ? VY_NONE : vy_draft_stmt(&w->copy.draft, &stmt, NULL, 0, &name, &type);
+    uint32_t made = w->copy.draft.failed ? VY_NONE : vy_irb_stmt(&w->copy.draft, &stmt, NULL, 0, &name, &type);
     if (declares && made != VY_NONE)
         w->lanes[lane][s->variable] = w->copy.draft.program->stmts.items[made].variable;
     w->ended |= s->kind == VY_STMT_BREAK || s->kind == VY_STMT_CONTINUE;
@@ -335,35 +335,35 @@ static uint32_t find_row(vy_coarsen_writer *w, uint32_t root) {
 }
 
 static void write_test_of_row(vy_coarsen_writer *w, uint32_t lanes, uint32_t root, uint32_t remainder) {
-    vy_draft *d = &w->copy.draft;
+    vy_irb *d = &w->copy.draft;
     uint32_t divisor = w->copy.from->exprs.items[root].b, row = beside(w, w->row_first, 0);
-    uint32_t all = vy_draft_op(d, VYRE_OP_EQ, VYRE_TYPE_BOOL, row, beside(w, remainder, 0), VY_NONE);
+    uint32_t all = vy_irb_op(d, VYRE_OP_EQ, VYRE_TYPE_BOOL, row, beside(w, remainder, 0), VY_NONE);
     row = beside(w, w->row_first, 0);
-    uint32_t test = vy_draft_op(d, VYRE_OP_LT, VYRE_TYPE_BOOL, row, write_expr(w, 0, divisor), VY_NONE);
-    all = vy_draft_op(d, VYRE_OP_LAND, VYRE_TYPE_BOOL, all, test, VY_NONE);
+    uint32_t test = vy_irb_op(d, VYRE_OP_LT, VYRE_TYPE_BOOL, row, write_expr(w, 0, divisor), VY_NONE);
+    all = vy_irb_op(d, VYRE_OP_LAND, VYRE_TYPE_BOOL, all, test, VY_NONE);
     uint32_t end = write_expr(w, 0, divisor), room = binary(w, VYRE_OP_SUB, end, beside(w, w->row_first, 0));
-    test = vy_draft_op(d, VYRE_OP_GE, VYRE_TYPE_BOOL, room, u32(w, lanes), VY_NONE);
-    vy_draft_if(d, vy_draft_op(d, VYRE_OP_LAND, VYRE_TYPE_BOOL, all, test, VY_NONE));
+    test = vy_irb_op(d, VYRE_OP_GE, VYRE_TYPE_BOOL, room, u32(w, lanes), VY_NONE);
+    vy_irb_if(d, vy_irb_op(d, VYRE_OP_LAND, VYRE_TYPE_BOOL, all, test, VY_NONE));
 }
 
 static void write_rows(vy_coarsen_writer *w, group lanes, uint32_t index, uint32_t root) {
-    vy_draft *d = &w->copy.draft;
+    vy_irb *d = &w->copy.draft;
     uint32_t value = write_remainder(w, root, 0);
-    uint32_t remainder = vy_draft_let(d, vy_cloner_name(&w->copy, "remainder"), VYRE_TYPE_U32, value);
+    uint32_t remainder = vy_irb_let(d, vy_cloner_name(&w->copy, "remainder"), VYRE_TYPE_U32, value);
     value = beside(w, remainder, 0);
     value = binary(w, VYRE_OP_AND, value, u32(w, UINT32_MAX - (lanes.count - 1)));
-    w->row_first = vy_draft_let(d, vy_cloner_name(&w->copy, "row"), VYRE_TYPE_U32, value);
+    w->row_first = vy_irb_let(d, vy_cloner_name(&w->copy, "row"), VYRE_TYPE_U32, value);
     write_test_of_row(w, lanes.count, root, remainder);
     uint32_t mark = vy_cloner_open(&w->copy);
     w->row = root;
     write_lanes(w, lanes, index);
     w->row = VY_NONE;
     vy_cloner_close(&w->copy, mark);
-    vy_draft_else(d);
+    vy_irb_else(d);
     mark = vy_cloner_open(&w->copy);
     write_lanes(w, lanes, index);
     vy_cloner_close(&w->copy, mark);
-    vy_draft_end(d);
+    vy_irb_end_block(d);
 }
 
 static void write_simple(vy_coarsen_writer *w, group lanes, uint32_t index) {
@@ -408,20 +408,20 @@ static void each_lane(vy_coarsen_writer *w, group lanes, uint32_t index, const r
 
 /* `if !c { … }` for `if c { return } …` */
 static void write_instead(vy_coarsen_writer *w, group lanes, const vy_stmt *s, uint32_t condition, const rest *then) {
-    vy_draft_if(&w->copy.draft, vy_draft_op(&w->copy.draft, VYRE_OP_LNOT, VYRE_TYPE_BOOL, condition, VY_NONE, VY_NONE));
+    vy_irb_if(&w->copy.draft, vy_irb_op(&w->copy.draft, VYRE_OP_LNOT, VYRE_TYPE_BOOL, condition, VY_NONE, VY_NONE));
     write_branch(w, lanes, s->middle, s->end, then);
-    vy_draft_end(&w->copy.draft);
+    vy_irb_end_block(&w->copy.draft);
 }
 
 static void write_branches(vy_coarsen_writer *w, group lanes, uint32_t index, uint32_t condition, const rest *then) {
     const vy_stmt *s = stmt_at(w, index);
-    vy_draft_if(&w->copy.draft, condition);
+    vy_irb_if(&w->copy.draft, condition);
     write_branch(w, lanes, index + 1, s->middle, then);
     if (s->middle != s->end || then) {
-        vy_draft_else(&w->copy.draft);
+        vy_irb_else(&w->copy.draft);
         write_branch(w, lanes, s->middle, s->end, then);
     }
-    vy_draft_end(&w->copy.draft);
+    vy_irb_end_block(&w->copy.draft);
 }
 
 static void write_if(vy_coarsen_writer *w, group lanes, uint32_t index, const rest *then) {
@@ -445,7 +445,7 @@ static void write_if(vy_coarsen_writer *w, group lanes, uint32_t index, const re
 
 static void write_loop(vy_coarsen_writer *w, group lanes, uint32_t index, const rest *then) {
     const vy_stmt *s = stmt_at(w, index);
-    vy_draft *d = &w->copy.draft;
+    vy_irb *d = &w->copy.draft;
     if (lanes.count > 1 && !vy_coarsen_loop_agrees(w->plan, index)) {
         each_lane(w, lanes, index, then, write_loop);
         return;
@@ -456,27 +456,27 @@ static void write_loop(vy_coarsen_writer *w, group lanes, uint32_t index, const 
     d->position = vy_stmt_position(w->copy.from, index);
     if (s->kind == VY_STMT_FOR) {
         vyre_type type = (vyre_type)w->copy.from->variables.items[s->variable].type;
-        vy_name name = vy_cloner_name(&w->copy, text_of(w, s->variable));
-        set_variable(w, lanes, s->variable, vy_draft_for(d, name, type, a, b, c));
+        vy_symbol name = vy_cloner_name(&w->copy, text_of(w, s->variable));
+        set_variable(w, lanes, s->variable, vy_irb_for(d, name, type, a, b, c));
     } else {
-        vy_draft_while(d, a);
+        vy_irb_while(d, a);
     }
     write_branch(w, lanes, index + 1, s->end, NULL);
     vy_cloner_close(&w->copy, mark);
-    vy_draft_end(d);
+    vy_irb_end_block(d);
 }
 
 static void write_region(vy_coarsen_writer *w, group lanes, uint32_t index) {
     const vy_stmt *s = stmt_at(w, index);
-    const char *text = vy_name_text(w->copy.from, s->name);
-    vy_stmt region = vy_draft_blank(VY_STMT_REGION);
-    region.name = vy_draft_name(&w->copy.draft, text, strlen(text));
+    const char *text = vy_symbol_name(w->copy.from, s->name);
+    vy_stmt region = vy_irb_blank_stmt(VY_STMT_REGION);
+    region.name = vy_irb_intern(&w->copy.draft, text, strlen(text));
     w->copy.draft.position = vy_stmt_position(w->copy.from, index);
-    vy_draft_stmt(&w->copy.draft, &region, NULL, 0, NULL, NULL);
+    vy_irb_stmt(&w->copy.draft, &region, NULL, 0, NULL, NULL);
     uint32_t mark = vy_cloner_open(&w->copy);
     write_block(w, lanes, index + 1, s->end, NULL);
     vy_cloner_close(&w->copy, mark);
-    vy_draft_end(&w->copy.draft);
+    vy_irb_end_block(&w->copy.draft);
 }
 
 static void write_stmt(vy_coarsen_writer *w, group lanes, uint32_t index) {

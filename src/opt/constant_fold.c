@@ -15,7 +15,7 @@ int vy_fold_op(const vyre_program *p, const vy_expr *e, uint64_t *bits) {
             return 0;
         args[i] = operand->bits;
     }
-    *bits = vy_eval_proper((vyre_op)e->op, (vyre_type)e->type, (vyre_type)p->exprs.items[e->a].type, args);
+    *bits = vy_eval_canonical((vyre_op)e->op, (vyre_type)e->type, (vyre_type)p->exprs.items[e->a].type, args);
     return 1;
 }
 
@@ -116,7 +116,7 @@ static uint32_t fold_one(vy_rewrite *rw, uint32_t first, uint32_t expr, uint32_t
         }
     }
     p->exprs.items[to] = e;
-    if (vy_draft_places_exprs(&rw->draft))
+    if (vy_irb_keeps_expr_positions(&rw->draft))
         p->expr_positions.items[to] = vy_expr_position(rw->from, expr);
     return to + 1;
 }
@@ -132,7 +132,7 @@ static void put_leaf(vy_rewrite *rw, const vy_literals *literals, uint32_t expr,
     } else if (e->kind == VY_EXPR_VARIABLE) {
         e->a = rw->variables[e->a];
     }
-    if (vy_draft_places_exprs(&rw->draft))
+    if (vy_irb_keeps_expr_positions(&rw->draft))
         p->expr_positions.items[to] = vy_expr_position(rw->from, expr);
 }
 
@@ -150,6 +150,6 @@ void vy_fold_row(vy_rewrite *rw, const vy_literals *literals, uint32_t first, ui
         *row++ = to - 1;
     }
     p->exprs.count = to;
-    if (vy_draft_places_exprs(&rw->draft))
+    if (vy_irb_keeps_expr_positions(&rw->draft))
         p->expr_positions.count = to;
 }

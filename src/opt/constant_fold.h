@@ -24,7 +24,7 @@ static inline vy_expr vy_row_expr(const vy_rewrite *rewrite, uint32_t first, vy_
         e.a = e.kind == VY_EXPR_OP ? row[e.a - first] : rewrite->memories[e.a];
         e.b = e.b == VY_NONE ? VY_NONE : row[e.b - first];
         e.c = e.c == VY_NONE ? VY_NONE : row[e.c - first];
-    } else if (e.kind == VY_EXPR_LEN || e.kind == VY_EXPR_MISALIGNMENT) {
+    } else if (e.kind == VY_EXPR_LEN || e.kind == VY_EXPR_ALIGN_OFFSET) {
         e.a = rewrite->memories[e.a];
     }
     return e;

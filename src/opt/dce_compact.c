@@ -2,7 +2,7 @@
 #include "opt/dce_compact.h"
 
 #include "base/status.h"
-#include "ir/draft.h"
+#include "ir/irbuilder.h"
 #include "ir/validate/check.h"
 #include "ir/validate/validate.h"
 
@@ -12,8 +12,8 @@ typedef struct closing {
     uint32_t *stmts;     /* by statement, and for the end: where it goes, or what follows it */
     uint32_t *variables; /* by variable: likewise */
     uint32_t *memories;  /* by memory: likewise */
-    vy_name *names;      /* by name: in `kept`; 0: not there */
-    vy_names kept;
+    vy_symbol *names;    /* by name: in `kept`; 0: not there */
+    vy_intern_pool kept;
     uint64_t changes;
     int failed;
 } closing;
@@ -22,12 +22,12 @@ static int goes_memory(const closing *c, uint32_t memory) {
     return memory >= c->program->buffer_count && c->dead->unused[memory];
 }
 
-static void keep_name(closing *c, vy_name name) {
+static void keep_name(closing *c, vy_symbol name) {
     if (name == 0 || c->names[name])
         return;
-    const char *text = vy_name_text(c->program, name);
-    c->names[name] = vy_names_add(&c->kept, text, strlen(text));
-    c->failed |= c->names[name] == VY_NAME_FAILED;
+    const char *text = vy_symbol_name(c->program, name);
+    c->names[name] = vy_intern_pool_add(&c->kept, text, strlen(text));
+    c->failed |= c->names[name] == VY_SYMBOL_INVALID;
 }
 
 /* ---- where everything goes ---- */
@@ -35,7 +35,7 @@ static void keep_name(closing *c, vy_name name) {
 static void place_declarations(closing *c) {
     const vyre_program *p = c->program;
     uint32_t memories = 0;
-    c->failed |= vy_names_add(&c->kept, "", 0) != 0;
+    c->failed |= vy_intern_pool_add(&c->kept, "", 0) != 0;
     keep_name(c, p->name);
     for (uint32_t i = 0; i < p->param_count; i++) {
         keep_name(c, p->variables.items[i].name);
@@ -104,7 +104,7 @@ static uint32_t move_exprs(const closing *c, uint32_t first, uint32_t end, uint3
             e.a = e.kind == VY_EXPR_OP ? e.a - by : c->memories[e.a];
             e.b -= e.b == VY_NONE ? 0 : by;
             e.c -= e.c == VY_NONE ? 0 : by;
-        } else if (e.kind == VY_EXPR_LEN || e.kind == VY_EXPR_MISALIGNMENT) {
+        } else if (e.kind == VY_EXPR_LEN || e.kind == VY_EXPR_ALIGN_OFFSET) {
             e.a = c->memories[e.a];
         }
         exprs[i - by] = e;
@@ -200,7 +200,7 @@ static void move_all(closing *c) {
         p->stmt_positions.count = p->stmts.count;
     if (p->expr_positions.count)
         p->expr_positions.count = p->exprs.count;
-    vy_names_free(&p->names);
+    vy_intern_pool_free(&p->names);
     p->names = c->kept;
 }
 
@@ -214,13 +214,13 @@ vyre_status vy_dead_edit(vyre_program *p, const vy_dead *dead, uint64_t *changes
     c.variables = c.stmts + stmts;
     c.memories = c.variables + variables;
     c.names = c.memories + memories;
-    c.failed = !vy_names_reserve(&c.kept, &p->names);
+    c.failed = !vy_intern_pool_reserve(&c.kept, &p->names);
     if (!c.failed)
         place_declarations(&c);
     if (!c.failed)
         place_stmts(&c);
     if (c.failed)
-        vy_names_free(&c.kept);
+        vy_intern_pool_free(&c.kept);
     else
         move_all(&c);
     vy_release(c.stmts, size);

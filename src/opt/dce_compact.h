@@ -1,4 +1,4 @@
-/* Dead code in a program that is nobody else's (vyre_program.is_scratch): what stays closes up, and no other program is made. Internal to pass_dead*.c.
+/* Dead code in a program that is nobody else's (vyre_program.is_unique): what stays closes up, and no other program is made. Internal to pass_dead*.c.
  *
  * What must stay true: the program is the one that the rewriter would make, with its names, positions and changes (tests/opt/test_rewriter_inplace.c). Names of what goes go too: passes
  * that follow may use them. */
@@ -16,7 +16,7 @@ typedef struct vy_dead {
 
 /* Whether it can be done: the entry is all there is. */
 static inline int vy_dead_may_edit(const vyre_program *program) {
-    return program->is_scratch && program->functions.count == 1 && vy_program_has_entry(program);
+    return program->is_unique && program->functions.count == 1 && vy_program_has_entry(program);
 }
 /* Counts what went. VYRE_NO_MEMORY: the program is good for nothing. */
 vyre_status vy_dead_edit(vyre_program *program, const vy_dead *dead, uint64_t *changes, vyre_error *error);

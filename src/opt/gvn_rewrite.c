@@ -89,7 +89,7 @@ static void put_row(vy_rewrite *rw, uint32_t first, uint32_t end) {
         to = at + 1;
     }
     made->exprs.count = to;
-    if (vy_draft_places_exprs(&rw->draft))
+    if (vy_irb_keeps_expr_positions(&rw->draft))
         place_row(rw, first, end);
 }
 

@@ -109,7 +109,7 @@ static int compute(const vy_numbering *n, const vy_expr *e, const uint32_t numbe
         args[i] = literal->bits;
     }
     uint8_t operand = n->program->exprs.items[e->op == VYRE_OP_SELECT ? e->b : e->a].type;
-    *bits = vy_eval_proper((vyre_op)e->op, (vyre_type)e->type, (vyre_type)operand, args);
+    *bits = vy_eval_canonical((vyre_op)e->op, (vyre_type)e->type, (vyre_type)operand, args);
     return 1;
 }
 
@@ -134,7 +134,7 @@ static uint32_t number_expr(vy_numbering *n, const vy_expr *e) {
     case VY_EXPR_LOAD:
         return number_load(n, e);
     case VY_EXPR_LEN:
-    case VY_EXPR_MISALIGNMENT:
+    case VY_EXPR_ALIGN_OFFSET:
         return number_of(n, &(vy_expr){.kind = e->kind, .type = e->type, .a = e->a});
     case VY_EXPR_BUILTIN:
         return number_of(n, &(vy_expr){.kind = e->kind, .type = e->type, .op = e->op, .axis = e->axis});

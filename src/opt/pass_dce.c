@@ -71,8 +71,8 @@ static int is_root(const marking *m, uint32_t index, const vy_stmt *s) {
         return !m->is_overwritten[index] &&
                (p->memories.items[s->memory].space == VY_SPACE_BUFFER || !p->memories.items[s->memory].elements);
     if (s->kind == VY_STMT_COLLECTIVE)
-        return m->rules->is_kept[s->kind] && (p->facts & (VY_FACT_TRAP | VY_FACT_OP_CALL)) != 0;
-    if (s->kind == VY_STMT_WHILE && vy_loop_makes_one_trip(p, index))
+        return m->rules->is_kept[s->kind] && (p->facts & (VY_PROGRAM_HAS_TRAP | VY_PROGRAM_HAS_OP_CALL)) != 0;
+    if (s->kind == VY_STMT_WHILE && vy_loop_runs_once(p, index))
         return 0;
     return m->rules->is_kept[s->kind];
 }

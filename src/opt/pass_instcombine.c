@@ -42,7 +42,7 @@ static int is_same(const vy_rewrite *rw, uint32_t one, uint32_t other) {
         return x->bits == y->bits;
     case VY_EXPR_VARIABLE:
     case VY_EXPR_LEN:
-    case VY_EXPR_MISALIGNMENT:
+    case VY_EXPR_ALIGN_OFFSET:
         return x->a == y->a;
     case VY_EXPR_BUILTIN:
         return x->op == y->op && x->axis == y->axis;

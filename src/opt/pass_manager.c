@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/deadline.h"
 #include "base/status.h"
-#include "ir/draft.h"
+#include "ir/irbuilder.h"
 
 /* ---- the passes ---- */
 
@@ -70,8 +70,8 @@ static const pipeline levels[VYRE_OPTIMIZE_LEVEL_MAX + 1] = {
 typedef enum trust { TRUSTED, CHECKED, SEALED } trust;
 
 static vyre_status look_at(vyre_program *program, trust trust, vyre_error *error) {
-    return trust == SEALED    ? vy_program_seal(program, error)
-           : trust == CHECKED ? vy_program_check(program, error)
+    return trust == SEALED    ? vy_program_finalize(program, error)
+           : trust == CHECKED ? vy_program_verify(program, error)
                               : VYRE_OK;
 }
 
@@ -178,7 +178,7 @@ static vyre_status run_pass(optimizer *o, vyre_pass pass, uint64_t *changes, vyr
         return status;
     run.nanoseconds = vy_clock_now() - start;
     if (made != o->program && o->trust == TRUSTED)
-        made->is_scratch = 1; /* made here, for the next pass */
+        made->is_unique = 1; /* made here, for the next pass */
     vyre_program_release(o->program);
     o->program = made;
     o->version += run.changes != 0;
@@ -231,7 +231,7 @@ static vyre_status run_all(optimizer *o, const vyre_program *program, vyre_error
     const pipeline given = {o->options->passes, o->options->pass_count, 1};
     o->report = (vyre_optimize_report){0};
     o->version++; /* none found nothing in this one */
-    vyre_status status = vy_program_inline_step(program, &o->program, error);
+    vyre_status status = vy_program_inline_unverified(program, &o->program, error);
     if (status != VYRE_OK)
         return status;
     o->report.statements_before = o->program->stmts.count;
@@ -241,8 +241,8 @@ static vyre_status run_all(optimizer *o, const vyre_program *program, vyre_error
         status = run_pipeline(o, o->options->passes ? &given : &levels[o->options->level], error);
     if (status == VYRE_OK)
         status = look_at(o->program, o->result, error);
-    if (o->program->is_scratch) /* else somebody else may have it */
-        o->program->is_scratch = 0;
+    if (o->program->is_unique) /* else somebody else may have it */
+        o->program->is_unique = 0;
     o->report.statements_after = o->program->stmts.count;
     o->report.expressions_after = o->program->exprs.count;
     if (status != VYRE_OK) {

@@ -67,7 +67,7 @@ vyre_status vy_optimize_by(const vyre_program *program, const vyre_optimize_opti
                            const vy_opt_policy *rules, vyre_program **out, vyre_optimize_report *report,
                            vyre_error *error);
 
-/* The same as a step of something larger: what it makes is trusted to be valid and has no fingerprint (vy_program_seal), as may be with `program`. */
+/* The same as a step of something larger: what it makes is trusted to be valid and has no fingerprint (vy_program_finalize), as may be with `program`. */
 vyre_status vy_optimize_step(const vyre_program *program, const vyre_optimize_options *options,
                              const vy_opt_policy *rules, vyre_program **out, vyre_error *error);
 

@@ -26,8 +26,8 @@ typedef struct unrolling {
     uint32_t *first_expr; /* by statement; of the end of the program, too */
     vy_literals literals; /* is_known: one of these */
     size_t size;
-    uint64_t room;     /* left */
-    uint32_t left_out; /* nodes */
+    uint64_t room;            /* left */
+    uint32_t uncounted_nodes; /* nodes */
 } unrolling;
 
 unsigned vy_count_trips(const vy_opt_policy *rules, const vy_expr *from, const vy_expr *to, const vy_expr *by,
@@ -97,7 +97,7 @@ static uint64_t evaluate(const vyre_program *p, uint32_t loop, uint32_t expr, ui
     for (unsigned i = 0; i < vyre_op_get((vyre_op)e->op)->arity; i++)
         args[i] = evaluate(p, loop, operands[i], variable, value);
     vyre_type operand = (vyre_type)p->exprs.items[e->op == VYRE_OP_SELECT ? e->b : e->a].type;
-    return vy_eval_proper((vyre_op)e->op, (vyre_type)e->type, operand, args);
+    return vy_eval_canonical((vyre_op)e->op, (vyre_type)e->type, operand, args);
 }
 
 static int sets(const vy_stmt *s, uint32_t variable) {
@@ -257,10 +257,11 @@ static void reserve(vy_rewrite *rw, uint32_t loop, unsigned trips) {
         !RESERVE(&made->stmts, stmts) || !RESERVE(&made->exprs, exprs) || !RESERVE(&made->variables, stmts);
     if (rw->draft.keep_positions)
         rw->draft.failed |= !RESERVE(&made->stmt_positions, stmts);
-    if (vy_draft_places_exprs(&rw->draft))
+    if (vy_irb_keeps_expr_positions(&rw->draft))
         rw->draft.failed |= !RESERVE(&made->expr_positions, exprs);
     if (made->names.slot_count / 2 < made->names.used + names)
-        rw->draft.failed |= !vy_names_reserve_more(&made->names, ample(made->names.slot_count / 2, names), NAME_LENGTH);
+        rw->draft.failed |=
+            !vy_intern_pool_reserve_more(&made->names, ample(made->names.slot_count / 2, names), NAME_LENGTH);
 }
 
 /* Whether a loop is unrolled, and what it becomes. */
@@ -298,7 +299,7 @@ static void note_let(unrolling *u, const vyre_program *p, const vy_stmt *s) {
     u->literals.bits[s->variable] = is_literal ? e->bits : counts ? u->literals.bits[e->a] : 0;
 }
 
-static int is_in_loop(const vy_draft *draft) {
+static int is_in_loop(const vy_irb *draft) {
     for (uint32_t i = 0; i < draft->depth; i++)
         if (draft->depth > VY_LIMIT_NESTING || vy_stmt_is_loop(draft->program->stmts.items[draft->open[i]].kind))
             return 1;
@@ -312,7 +313,7 @@ static int leave_out(vy_rewrite *rw, const vy_stmt *s) {
         return 0;
     if (s->kind == VY_STMT_LET)
         vy_rewrite_declare(rw, s->variable);
-    u->left_out += LEFT_OUT;
+    u->uncounted_nodes += LEFT_OUT;
     rw->changes++;
     return 1;
 }
@@ -374,7 +375,7 @@ static int has_unrolled(const unrolling *u, const vyre_program *p) {
 vyre_status vy_pass_unroll(const vyre_program *from, const vy_opt_policy *rules, vyre_program **out, uint64_t *changes,
                            vyre_error *error) {
     static const vy_rewriter hooks = {.stmt = write_stmt, .row = put_literals};
-    uint64_t size = (uint64_t)from->stmts.count + from->exprs.count + from->left_out;
+    uint64_t size = (uint64_t)from->stmts.count + from->exprs.count + from->uncounted_nodes;
     unrolling u = {.rules = rules, .room = rules->unroll.room > size ? rules->unroll.room - size : 0};
     *out = NULL;
     *changes = 0;
@@ -386,8 +387,8 @@ vyre_status vy_pass_unroll(const vyre_program *from, const vy_opt_policy *rules,
     else
         *out = vyre_program_retain((vyre_program *)from);
     vy_release(u.literals.bits, u.size);
-    if (u.left_out && *out)
-        (*out)->left_out = from->left_out + u.left_out;
+    if (u.uncounted_nodes && *out)
+        (*out)->uncounted_nodes = from->uncounted_nodes + u.uncounted_nodes;
     if (status != VYRE_OK || *changes || rules->unroll.folds != VY_FOLDS_ALL)
         return status;
     vyre_program_release(*out);

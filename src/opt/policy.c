@@ -1,7 +1,7 @@
 /* The rules that passes go by (pass_manager.h), and the identities as rows. */
 #include "opt/pass_manager.h"
 
-#include "ir/rows.h"
+#include "ir/op_tables.h"
 
 const vy_identity vy_identities[VY_IDENTITY_COUNT] = {
 #define X(OP, CLASSES, A, B, BECOMES) {VYRE_OP_##OP, VYRE_CLASS_##CLASSES, VY_IS_##A, VY_IS_##B, VY_BECOMES_##BECOMES},

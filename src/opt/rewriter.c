@@ -12,18 +12,18 @@
 
 static void copy_scalar_param(vy_rewrite *rw, uint32_t variable) {
     const vy_variable *v = &rw->from->variables.items[variable];
-    vy_name name = vy_rewrite_copy_name(rw, v->name);
+    vy_symbol name = vy_rewrite_copy_name(rw, v->name);
     rw->draft.position = v->position;
-    rw->variables[variable] = vy_draft_scalar_param(&rw->draft, name, (vyre_type)v->type);
+    rw->variables[variable] = vy_irb_scalar_param(&rw->draft, name, (vyre_type)v->type);
     vy_rewrite_show_copied(rw, name);
 }
 
 static void copy_memory_param(vy_rewrite *rw, uint32_t memory) {
     const vy_memory *m = &rw->from->memories.items[memory];
-    vy_name name = vy_rewrite_copy_name(rw, m->name);
+    vy_symbol name = vy_rewrite_copy_name(rw, m->name);
     rw->draft.position = m->position;
-    rw->memories[memory] = vy_draft_memory_param(&rw->draft, name, (vy_space)m->space, (vyre_type)m->type,
-                                                 (vyre_access)m->access, m->size);
+    rw->memories[memory] =
+        vy_irb_memory_param(&rw->draft, name, (vy_space)m->space, (vyre_type)m->type, (vyre_access)m->access, m->size);
     vy_rewrite_show_copied(rw, name);
 }
 
@@ -35,9 +35,9 @@ static void copy_arrays(vy_rewrite *rw, uint32_t first) {
             rw->changes++;
             continue;
         }
-        vy_name name = vy_rewrite_copy_name(rw, m->name);
+        vy_symbol name = vy_rewrite_copy_name(rw, m->name);
         rw->draft.position = m->position;
-        rw->memories[memory] = vy_draft_array(&rw->draft, name, (vy_space)m->space, (vyre_type)m->type, m->elements);
+        rw->memories[memory] = vy_irb_array(&rw->draft, name, (vy_space)m->space, (vyre_type)m->type, m->elements);
         vy_rewrite_show_copied(rw, name);
     }
 }
@@ -47,7 +47,7 @@ static void copy_entry(vy_rewrite *rw) {
     const vyre_program *p = rw->from;
     const vy_function *entry = rw->function;
     rw->draft.position = entry->position;
-    vy_draft_copy_entry(&rw->draft, p);
+    vy_irb_clone_entry(&rw->draft, p);
     for (uint32_t i = 0; i < p->param_count; i++)
         copy_scalar_param(rw, entry->first_variable + i);
     for (uint32_t i = 0; i < p->buffer_count; i++)
@@ -60,7 +60,7 @@ static void copy_signature(vy_rewrite *rw) {
     const vy_function *f = rw->function;
     uint32_t memories = 0;
     rw->draft.position = f->position;
-    vy_draft_begin_function(&rw->draft, vy_rewrite_copy_name(rw, f->name));
+    vy_irb_begin_function(&rw->draft, vy_rewrite_copy_name(rw, f->name));
     for (uint32_t i = 0; i < f->param_count; i++) {
         const vy_param *param = &p->params.items[f->first_param + i];
         if (param->is_memory)
@@ -71,7 +71,7 @@ static void copy_signature(vy_rewrite *rw) {
     }
     for (uint32_t i = 0; i < f->result_count; i++) {
         const vy_result *result = &p->results.items[f->first_result + i];
-        vy_draft_result(&rw->draft, vy_rewrite_copy_name(rw, result->name), (vyre_type)result->type);
+        vy_irb_result(&rw->draft, vy_rewrite_copy_name(rw, result->name), (vyre_type)result->type);
     }
     copy_arrays(rw, memories);
 }
@@ -87,27 +87,27 @@ static void copy_functions(vy_rewrite *rw) {
         else
             copy_signature(rw);
         vy_rewrite_block(rw, rw->function->first_stmt, rw->function->end_stmt);
-        vy_draft_end_function(&rw->draft);
+        vy_irb_end_function(&rw->draft);
         vy_rewrite_close(rw, 0);
     }
 }
 
 static vyre_status start_draft(vy_rewrite *rw, vyre_error *error) {
     const vyre_program *p = rw->from;
-    vyre_status status = vy_draft_start(&rw->draft, vy_name_text(p, p->name), error);
+    vyre_status status = vy_irb_start(&rw->draft, vy_symbol_name(p, p->name), error);
     if (status != VYRE_OK)
         return status;
     vyre_program *made = rw->draft.program;
-    made->pin = vy_pin_retain(p->pin);
+    made->keepalive = vy_keepalive_retain(p->keepalive);
     made->kind = p->kind;
     made->level = rw->hooks->makes_legal ? VYRE_LEVEL_LEGAL : p->level;
     rw->changes = made->level != p->level;
     made->numerics = p->numerics;
-    made->left_out = p->left_out;
+    made->uncounted_nodes = p->uncounted_nodes;
     rw->draft.keep_positions = p->stmt_positions.count != 0;
-    rw->draft.forgets_exprs = p->expr_positions.count == 0;
-    rw->draft.stops_at_limit = 1;
-    rw->draft.is_step = 1;
+    rw->draft.drop_expr_positions = p->expr_positions.count == 0;
+    rw->draft.fail_at_limit = 1;
+    rw->draft.skip_verify = 1;
     return VYRE_OK;
 }
 
@@ -136,14 +136,14 @@ static void reserve(vy_rewrite *rw) {
     if (rw->hooks->ahead)
         reserve_ahead(rw);
     else
-        vy_draft_reserve(&rw->draft, rw->from);
+        vy_irb_reserve(&rw->draft, rw->from);
     if (rw->hooks->keeps_names) {
-        vy_draft_copy_names(&rw->draft, rw->from);
+        vy_irb_clone_symbols(&rw->draft, rw->from);
         return;
     }
     rw->names = vy_allocate_zero(tables_size(rw));
     rw->suffixes = rw->names ? rw->names + names + 1u : NULL;
-    rw->draft.failed |= !rw->names || !vy_names_reserve(&rw->draft.program->names, &rw->from->names) ||
+    rw->draft.failed |= !rw->names || !vy_intern_pool_reserve(&rw->draft.program->names, &rw->from->names) ||
                         !VY_RESERVE(&rw->visible, names);
 }
 
@@ -164,7 +164,7 @@ static vyre_status write_program(vy_rewrite *rw, vyre_program **out, vyre_error 
     if (rw->hooks->finish && !rw->draft.failed)
         rw->hooks->finish(rw);
     if (rw->draft.failed || rw->changes)
-        return vy_draft_finish(&rw->draft, rw->from->source, NULL, out, error);
+        return vy_irb_finish(&rw->draft, rw->from->source, NULL, out, error);
     *out = vyre_program_retain((vyre_program *)rw->from);
     return VYRE_OK;
 }
@@ -194,7 +194,7 @@ vyre_status vy_rewrite_run(const vyre_program *from, const vy_rewriter *hooks, v
                                                     : write_program(&rw, out, error);
         *changes = rw.changes;
     }
-    vy_draft_discard(&rw.draft);
+    vy_irb_discard(&rw.draft);
     vy_release(rw.variables, map_size);
     vy_release(rw.names, tables_size(&rw));
     VY_VECTOR_FREE(&rw.pool);

@@ -11,7 +11,7 @@
 #ifndef VY_OPT_REWRITER_H
 #define VY_OPT_REWRITER_H
 
-#include "ir/draft.h"
+#include "ir/irbuilder.h"
 
 typedef struct vy_rewrite vy_rewrite;
 
@@ -51,7 +51,7 @@ typedef struct vy_rewriter {
      * statement is read through the pool then, but what the stmt hook reads, and the other two are asked for that and while looking alone. With `shrinks` they may be the trees of all statements, and be written where they
      * are: of the source only what is written next may be looked at, and what comes after it. NULL: by the pool. */
     void (*row)(vy_rewrite *rewrite, uint32_t first, uint32_t end);
-    /* With find, and without the stmt hook: trees become no larger, and nothing else changes. So a program that is nobody else's (vyre_program.is_scratch) is changed itself. */
+    /* With find, and without the stmt hook: trees become no larger, and nothing else changes. So a program that is nobody else's (vyre_program.is_unique) is changed itself. */
     uint8_t shrinks;
     /* With keeps_names, and touches or next: says how far it is ahead, at most. So a program that is nobody else's may be written in its own arrays (rewriter_overlap.h), and another has
      * room for all of it. NULL: that is not known. */
@@ -83,16 +83,16 @@ struct vy_rewrite {
     const vy_function *function; /* of from, being copied */
     const vy_rewriter *hooks;
     void *user;
-    vy_draft draft;
+    vy_irb draft;
     uint32_t *variables, *memories; /* from indices of `from` to those of the draft */
-    vy_name *names;                 /* from names of `from` to those of the draft; 0: not there yet */
+    vy_symbol *names;               /* from names of `from` to those of the draft; 0: not there yet */
     uint32_t *suffixes;             /* by name of `from`: the last one tried */
     const uint8_t *drop_memories;   /* by memory of from: arrays to leave out; NULL: none */
     VY_VECTOR(vy_pool_node) pool;
     VY_VECTOR(uint32_t) row; /* by expression of the statement that a row is written of: where it is in the draft */
     VY_VECTOR(vy_arg) args;
     VY_VECTOR(uint8_t) visible;    /* by name of the draft */
-    VY_VECTOR(vy_name) declared;   /* visible names, innermost last */
+    VY_VECTOR(vy_symbol) declared; /* visible names, innermost last */
     uint32_t made;                 /* `let`s of the pass so far: names */
     uint64_t changes;              /* counted by the pass; 0 at the end: the program itself is the result */
     VY_VECTOR(vy_touched) touched; /* with keeps_blocks: the statements of which the hooks say something, in order */
@@ -104,7 +104,7 @@ struct vy_rewrite {
 };
 
 /* Makes *out, one reference: the rewritten program, or `from` itself if the pass changed nothing, or changed that (shrinks). *changes receives the count. What is made has no fingerprint: whoever
- * runs the last pass seals it (vy_program_seal). */
+ * runs the last pass seals it (vy_program_finalize). */
 vyre_status vy_rewrite_run(const vyre_program *from, const vy_rewriter *hooks, void *user, const uint8_t *drop_memories,
                            vyre_program **out, uint64_t *changes, vyre_error *error);
 
@@ -118,9 +118,9 @@ void vy_rewrite_close(vy_rewrite *rewrite, uint32_t mark);
 /* Writes `let t = …` for a node of the pool before the statement being written and returns the variable of the draft. */
 uint32_t vy_rewrite_let(vy_rewrite *rewrite, uint32_t node);
 /* A name that the source has nowhere; not declared. */
-vy_name vy_rewrite_new_name(vy_rewrite *rewrite);
+vy_symbol vy_rewrite_new_name(vy_rewrite *rewrite);
 /* The name for what takes the place of a variable of the source, declared here. The pass sets rewrite->variables[variable]. */
-vy_name vy_rewrite_declare(vy_rewrite *rewrite, uint32_t variable);
+vy_symbol vy_rewrite_declare(vy_rewrite *rewrite, uint32_t variable);
 /* For the row hook: makes room for `count` expressions in the draft and in rewrite->row, where the hook notes where each went. Returns where the first goes, VY_NONE if that failed. */
 uint32_t vy_rewrite_start_row(vy_rewrite *rewrite, uint32_t count);
 /* The same, and appends the expressions as they are. Returns where the first is, VY_NONE if that failed. */

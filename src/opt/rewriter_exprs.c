@@ -107,7 +107,7 @@ uint32_t vy_rewrite_read_below(vy_rewrite *rw, uint32_t root) {
         expr.a = rw->variables[expr.a];
         break;
     case VY_EXPR_LEN:
-    case VY_EXPR_MISALIGNMENT:
+    case VY_EXPR_ALIGN_OFFSET:
         expr.a = rw->memories[expr.a];
         break;
     case VY_EXPR_LOAD:
@@ -158,13 +158,13 @@ uint32_t vy_rewrite_write(vy_rewrite *rw, uint32_t node) {
         at.expr.c = vy_rewrite_write(rw, at.expr.c);
     }
     rw->draft.position = at.position;
-    return at.expr.kind == VY_EXPR_LITERAL ? vy_draft_literal(&rw->draft, (vyre_type)at.expr.type, at.expr.bits)
-                                           : vy_draft_expr(&rw->draft, &at.expr);
+    return at.expr.kind == VY_EXPR_LITERAL ? vy_irb_literal(&rw->draft, (vyre_type)at.expr.type, at.expr.bits)
+                                           : vy_irb_expr(&rw->draft, &at.expr);
 }
 
 uint32_t vy_rewrite_write_tree(vy_rewrite *rw, uint32_t root, uint32_t node) {
     if (node != VY_NONE && rw->pool.items[node].depth > VY_LIMIT_EXPRESSION_DEPTH)
-        return vy_draft_copy_expr(&rw->draft, rw->from, root, rw->variables, rw->memories);
+        return vy_irb_clone_expr(&rw->draft, rw->from, root, rw->variables, rw->memories);
     return vy_rewrite_write(rw, node);
 }
 
@@ -173,11 +173,11 @@ uint32_t vy_rewrite_let(vy_rewrite *rw, uint32_t node) {
         return VY_NONE;
     if (rw->is_looking)
         return note_change(rw);
-    vy_name name = vy_rewrite_new_name(rw);
+    vy_symbol name = vy_rewrite_new_name(rw);
     vyre_type type = (vyre_type)rw->pool.items[node].expr.type;
     vy_position position = rw->pool.items[node].position;
     uint32_t value = vy_rewrite_write(rw, node);
     rw->draft.position = position;
     vy_rewrite_show_name(rw, name);
-    return rw->draft.failed ? VY_NONE : vy_draft_let(&rw->draft, name, type, value);
+    return rw->draft.failed ? VY_NONE : vy_irb_let(&rw->draft, name, type, value);
 }

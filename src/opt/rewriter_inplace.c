@@ -50,7 +50,7 @@ static void write_stmt(vy_rewrite *rw, edit *e, uint32_t index) {
     *s = made;
     move_operands(p, s, at - e->to);
     p->exprs.count = at;
-    if (vy_draft_places_exprs(&rw->draft))
+    if (vy_irb_keeps_expr_positions(&rw->draft))
         p->expr_positions.count = at;
     e->to += written;
     e->next = end;
@@ -107,8 +107,9 @@ void vy_rewrite_edit(vy_rewrite *rw) {
     for (uint32_t i = 0; i < p->memories.count; i++)
         rw->memories[i] = i;
     rw->changes = 0;
-    rw->draft = (vy_draft){
-        .program = p, .keep_positions = p->stmt_positions.count != 0, .forgets_exprs = p->expr_positions.count == 0};
+    rw->draft = (vy_irb){.program = p,
+                         .keep_positions = p->stmt_positions.count != 0,
+                         .drop_expr_positions = p->expr_positions.count == 0};
     if (rw->hooks->row)
         edit_row(rw);
     else

@@ -8,16 +8,16 @@
 #include "opt/rewriter.h"
 
 /* A name of the source that the draft does not have yet: into the draft. */
-vy_name vy_rewrite_enter_name(vy_rewrite *rewrite, vy_name name);
+vy_symbol vy_rewrite_enter_name(vy_rewrite *rewrite, vy_symbol name);
 /* The name itself where it is free, else with a suffix: passes put blocks where they did not stand, and write them twice. */
-vy_name vy_rewrite_suffix_name(vy_rewrite *rewrite, vy_name wanted);
+vy_symbol vy_rewrite_suffix_name(vy_rewrite *rewrite, vy_symbol wanted);
 /* Makes a name of the draft visible, up to the end of the block. */
-void vy_rewrite_show_name(vy_rewrite *rewrite, vy_name name);
+void vy_rewrite_show_name(vy_rewrite *rewrite, vy_symbol name);
 
 /* Inline from here on: most passes keep names, and every statement asks. */
 
 /* A name of the source in the draft; each is looked up once. */
-static inline vy_name vy_rewrite_copy_name(vy_rewrite *rw, vy_name name) {
+static inline vy_symbol vy_rewrite_copy_name(vy_rewrite *rw, vy_symbol name) {
     if (rw->hooks->keeps_names)
         return name;
     return name && !rw->names[name] ? vy_rewrite_enter_name(rw, name) : rw->names[name];
@@ -29,12 +29,12 @@ static inline int vy_rewrite_keeps_scopes(const vy_rewrite *rw) {
 }
 
 /* For a declaration of the source. */
-static inline vy_name vy_rewrite_free_name(vy_rewrite *rw, vy_name wanted) {
+static inline vy_symbol vy_rewrite_free_name(vy_rewrite *rw, vy_symbol wanted) {
     return vy_rewrite_keeps_scopes(rw) ? vy_rewrite_copy_name(rw, wanted) : vy_rewrite_suffix_name(rw, wanted);
 }
 
 /* A name of the source: where no two can meet, nobody asks who is visible. */
-static inline void vy_rewrite_show_copied(vy_rewrite *rw, vy_name name) {
+static inline void vy_rewrite_show_copied(vy_rewrite *rw, vy_symbol name) {
     if (!vy_rewrite_keeps_scopes(rw))
         vy_rewrite_show_name(rw, name);
 }

@@ -45,7 +45,7 @@ static void write_entry(vy_rewrite *rw, const vyre_program *source, vyre_program
     for (uint32_t i = 0; i < p->memories.count; i++)
         rw->memories[i] = i;
     vy_rewrite_block(rw, entry.first_stmt, entry.end_stmt);
-    vy_draft_end_function(&rw->draft);
+    vy_irb_end_function(&rw->draft);
 }
 
 vyre_status vy_rewrite_in_place(vy_rewrite *rw, vyre_program **out, vyre_error *error) {
@@ -55,17 +55,17 @@ vyre_status vy_rewrite_in_place(vy_rewrite *rw, vyre_program **out, vyre_error *
     int has_positions = p->stmt_positions.count != 0;
     if (!move_up(p, &by, &source))
         return vy_fail_memory(error, "a pass");
-    rw->draft = (vy_draft){.program = vyre_program_retain(p),
-                           .in_entry = 1,
-                           .keep_positions = has_positions,
-                           .position = last_declared(p),
-                           .forgets_exprs = 1,
-                           .stops_at_limit = 1,
-                           .is_step = 1};
+    rw->draft = (vy_irb){.program = vyre_program_retain(p),
+                         .in_entry = 1,
+                         .keep_positions = has_positions,
+                         .position = last_declared(p),
+                         .drop_expr_positions = 1,
+                         .fail_at_limit = 1,
+                         .skip_verify = 1};
     write_entry(rw, &source, p);
     rw->from = p;
-    p->is_checked = p->has_fingerprint = 0;
-    vyre_status status = vy_draft_finish(&rw->draft, source.source, NULL, out, error); /* which retains it again */
+    p->is_verified = p->has_fingerprint = 0;
+    vyre_status status = vy_irb_finish(&rw->draft, source.source, NULL, out, error); /* which retains it again */
     vy_source_release(source.source);
     return status;
 }

@@ -11,7 +11,7 @@
 /* The trees as they are. */
 static void copy_trees(vy_rewrite *rw, const vy_stmt *s, uint32_t first, uint32_t end, vy_stmt *copy) {
     const vy_arg *args = s->arg_count ? rw->from->args.items + s->args : NULL;
-    uint32_t at = vy_draft_copy_exprs(&rw->draft, rw->from, first, end, rw->variables, rw->memories), by = at - first;
+    uint32_t at = vy_irb_clone_exprs(&rw->draft, rw->from, first, end, rw->variables, rw->memories), by = at - first;
     if (rw->draft.failed)
         return;
     copy->a = s->a == VY_NONE ? VY_NONE : s->a + by;
@@ -34,17 +34,17 @@ uint32_t vy_rewrite_start_row(vy_rewrite *rw, uint32_t count) {
         rw->draft.failed = !VY_RESERVE(&rw->row, count);
         return rw->draft.failed ? VY_NONE : 0;
     }
-    if (rw->draft.failed || vy_draft_is_full(&rw->draft, made->exprs.count + count - 1, VY_LIMIT_EXPRESSIONS))
+    if (rw->draft.failed || vy_irb_is_full(&rw->draft, made->exprs.count + count - 1, VY_LIMIT_EXPRESSIONS))
         return VY_NONE;
     rw->draft.failed = !VY_RESERVE(&rw->row, count) || !VY_RESERVE(&made->exprs, count) ||
-                       (vy_draft_places_exprs(&rw->draft) && !VY_RESERVE(&made->expr_positions, count));
+                       (vy_irb_keeps_expr_positions(&rw->draft) && !VY_RESERVE(&made->expr_positions, count));
     return rw->draft.failed ? VY_NONE : made->exprs.count;
 }
 
 uint32_t vy_rewrite_copy_row(vy_rewrite *rw, uint32_t first, uint32_t end) {
     if (vy_rewrite_start_row(rw, end - first) == VY_NONE)
         return VY_NONE;
-    uint32_t at = vy_draft_copy_exprs(&rw->draft, rw->from, first, end, rw->variables, rw->memories);
+    uint32_t at = vy_irb_clone_exprs(&rw->draft, rw->from, first, end, rw->variables, rw->memories);
     for (uint32_t i = 0; i < end - first; i++)
         rw->row.items[i] = at + i;
     return at;
@@ -110,7 +110,7 @@ static void copy_head(vy_rewrite *rw, uint32_t index) {
     const vy_stmt *s = &p->stmts.items[index];
     vy_stmt copy = *s;
     uint32_t variable = s->variable, result_count = s->result_count;
-    vy_name names[VY_LIMIT_RESULTS];
+    vy_symbol names[VY_LIMIT_RESULTS];
     vyre_type types[VY_LIMIT_RESULTS];
     uint32_t first, end;
     rw->may_bind = s->kind != VY_STMT_WHILE;
@@ -130,7 +130,7 @@ static void copy_head(vy_rewrite *rw, uint32_t index) {
     rw->draft.position = vy_stmt_position(p, index);
     if (rw->draft.failed)
         return;
-    uint32_t made = vy_draft_stmt(&rw->draft, &copy, rw->args.items, rw->args.count, names, types);
+    uint32_t made = vy_irb_stmt(&rw->draft, &copy, rw->args.items, rw->args.count, names, types);
     for (uint32_t i = 0; i < result_count && made != VY_NONE; i++)
         rw->variables[variable + i] = rw->draft.program->stmts.items[made].variable + i;
 }
@@ -144,11 +144,11 @@ static void copy_structured(vy_rewrite *rw, uint32_t index) {
     vy_rewrite_block(rw, index + 1, s.middle);
     vy_rewrite_close(rw, mark);
     if (s.middle != s.end) {
-        vy_draft_else(&rw->draft);
+        vy_irb_else(&rw->draft);
         vy_rewrite_block(rw, s.middle, s.end);
         vy_rewrite_close(rw, mark);
     }
-    vy_draft_end(&rw->draft);
+    vy_irb_end_block(&rw->draft);
     rw->ended = 0;
 }
 
@@ -171,7 +171,7 @@ static uint32_t copy_run(vy_rewrite *rw, uint32_t first, uint32_t end) {
             vy_rewrite_copy_name(rw, p->variables.items[stmts[i].variable + k].name);
     }
     if (!rw->draft.failed)
-        vy_draft_copy_stmts(&rw->draft, p, first, next, rw->variables, rw->memories, rw->names);
+        vy_irb_clone_stmts(&rw->draft, p, first, next, rw->variables, rw->memories, rw->names);
     return next;
 }
 

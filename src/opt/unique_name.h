@@ -8,7 +8,7 @@
 /* The text, `most` bytes of it or as many as leave room, and _number. Returns its length; there is no NUL. */
 static inline size_t vy_name_suffixed(char name[VY_LIMIT_NAME + 1], const char *text, size_t most, uint32_t number) {
     char suffix[12] = "_"; /* ten digits at most */
-    size_t more = (size_t)(vy_put_decimal(suffix + 1, number) - suffix);
+    size_t more = (size_t)(vy_write_decimal(suffix + 1, number) - suffix);
     size_t kept = strnlen(text, most < VY_LIMIT_NAME - more ? most : VY_LIMIT_NAME - more);
     memcpy(name, text, kept);
     memcpy(name + kept, suffix, more);

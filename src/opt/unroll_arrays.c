@@ -17,7 +17,7 @@ static uint32_t tree(const vy_writer *w, uint32_t expr) {
 
 /* ---- names ---- */
 
-static vy_name name_of(vy_writer *w, uint32_t variable) {
+static vy_symbol name_of(vy_writer *w, uint32_t variable) {
     return w->moved ? vy_writer_name(w) : w->p->variables.items[variable].name;
 }
 
@@ -35,7 +35,7 @@ static void write_moved(vy_writer *w, uint32_t first, uint32_t end) {
 static uint32_t write_head(vy_writer *w, const vy_stmt *s, vy_stmt_kind kind) {
     vy_stmt made = *s;
     vy_arg args[VY_LIMIT_PARAMS];
-    vy_name names[VY_LIMIT_RESULTS];
+    vy_symbol names[VY_LIMIT_RESULTS];
     vyre_type types[VY_LIMIT_RESULTS];
     made.kind = (uint8_t)kind;
     made.a = tree(w, s->a);
@@ -53,7 +53,7 @@ static uint32_t write_head(vy_writer *w, const vy_stmt *s, vy_stmt_kind kind) {
         args[i] = (vy_arg){0, tree(w, w->p->args.items[s->args + i].index)};
     if (w->draft.failed)
         return VY_NONE;
-    uint32_t index = vy_draft_stmt(&w->draft, &made, args, s->arg_count, names, types);
+    uint32_t index = vy_irb_stmt(&w->draft, &made, args, s->arg_count, names, types);
     for (uint32_t i = 0; i < made.result_count && index != VY_NONE; i++)
         w->variables[s->variable + i] = w->draft.program->stmts.items[index].variable + i;
     return index;
@@ -65,7 +65,7 @@ static void write_let(vy_writer *w, const vy_stmt *s) {
     int is_name = value->kind == VY_EXPR_VARIABLE && !w->draft.program->variables.items[value->a].is_mutable;
     if (value->kind != VY_EXPR_LITERAL && !is_name) {
         vyre_type type = (vyre_type)w->p->variables.items[s->variable].type;
-        w->variables[s->variable] = vy_draft_let(&w->draft, name_of(w, s->variable), type, w->at[s->a]);
+        w->variables[s->variable] = vy_irb_let(&w->draft, name_of(w, s->variable), type, w->at[s->a]);
         w->is_replaced[s->variable] = 0;
         return;
     }
@@ -93,8 +93,8 @@ static void let_go(vy_writer *w) {
         if (real == VY_NONE || !vy_writer_reserve(w, 1))
             continue;
         uint32_t value = w->is_replaced[variable] ? vy_writer_literal(w, type, w->bits[variable])
-                                                  : vy_draft_variable(&w->draft, w->variables[variable]);
-        vy_draft_assign(&w->draft, real, value);
+                                                  : vy_irb_variable(&w->draft, w->variables[variable]);
+        vy_irb_assign(&w->draft, real, value);
         w->variables[variable] = real;
         w->is_replaced[variable] = 0;
     }
@@ -131,7 +131,7 @@ static void write_element(vy_writer *w, uint32_t stmt) {
     if (element == VY_NONE)
         return;
     write_tree(w, stmt, s->a + 1, s->b + 1);
-    vy_draft_assign(&w->draft, (uint32_t)w->plan.elements[element], w->at[s->b]);
+    vy_irb_assign(&w->draft, (uint32_t)w->plan.elements[element], w->at[s->b]);
 }
 
 static void write_if(vy_writer *w, uint32_t index) {
@@ -147,10 +147,10 @@ static void write_if(vy_writer *w, uint32_t index) {
     uint32_t head = write_head(w, s, VY_STMT_IF);
     write_block(w, index + 1, s->middle);
     if (s->middle != s->end) {
-        vy_draft_else(&w->draft);
+        vy_irb_else(&w->draft);
         write_block(w, s->middle, s->end);
     }
-    vy_draft_end(&w->draft);
+    vy_irb_end_block(&w->draft);
     w->has_ended = 0;
     if (w->draft.failed || made->stmts.count != head + 1)
         return;
@@ -204,7 +204,7 @@ static void write_loop(vy_writer *w, uint32_t index) {
     }
     write_head(w, s, (vy_stmt_kind)s->kind);
     write_block(w, index + 1, s->end);
-    vy_draft_end(&w->draft);
+    vy_irb_end_block(&w->draft);
     w->has_ended = 0;
 }
 
@@ -276,29 +276,29 @@ static void write_block(vy_writer *w, uint32_t first, uint32_t end) {
 static void declare(vy_writer *w) {
     const vyre_program *p = w->p;
     const vy_function *entry = vy_program_entry(p);
-    vy_draft *d = &w->draft;
+    vy_irb *d = &w->draft;
     d->position = entry->position;
-    vy_draft_copy_entry(d, p);
+    vy_irb_clone_entry(d, p);
     for (uint32_t i = 0; i < p->param_count; i++) {
         const vy_variable *v = &p->variables.items[i];
         d->position = v->position;
-        w->variables[i] = vy_draft_scalar_param(d, v->name, (vyre_type)v->type);
+        w->variables[i] = vy_irb_scalar_param(d, v->name, (vyre_type)v->type);
     }
     for (uint32_t i = 0; i < p->memories.count; i++) {
         const vy_memory *m = &p->memories.items[i];
         d->position = m->position;
         if (i < p->buffer_count)
-            w->memories[i] = vy_draft_memory_param(d, m->name, (vy_space)m->space, (vyre_type)m->type,
-                                                   (vyre_access)m->access, m->size);
+            w->memories[i] = vy_irb_memory_param(d, m->name, (vy_space)m->space, (vyre_type)m->type,
+                                                 (vyre_access)m->access, m->size);
         else if (w->plan.array[i] == VY_ARRAY_STAYS)
-            w->memories[i] = vy_draft_array(d, m->name, (vy_space)m->space, (vyre_type)m->type, m->elements);
+            w->memories[i] = vy_irb_array(d, m->name, (vy_space)m->space, (vyre_type)m->type, m->elements);
     }
 }
 
 /* Variables of elements start as arrays do: as zeros. */
 static void declare_elements(vy_writer *w) {
     const vyre_program *p = w->p;
-    vy_draft *d = &w->draft;
+    vy_irb *d = &w->draft;
     d->position = vy_program_entry(p)->position;
     for (uint32_t i = 0; i < p->memories.count; i++) {
         vyre_type type = (vyre_type)p->memories.items[i].type;
@@ -307,7 +307,7 @@ static void declare_elements(vy_writer *w) {
         for (uint32_t k = 0; k < p->memories.items[i].elements && !d->failed; k++) {
             if (vy_writer_reserve(w, 1))
                 w->plan.elements[w->plan.first_element[i] + k] =
-                    vy_draft_var(d, vy_writer_name(w), type, vy_writer_literal(w, (uint8_t)type, 0));
+                    vy_irb_var(d, vy_writer_name(w), type, vy_writer_literal(w, (uint8_t)type, 0));
         }
     }
 }
@@ -336,24 +336,24 @@ static int prepare(vy_writer *w) {
 
 static vyre_status start(vy_writer *w, vyre_error *error) {
     const vyre_program *p = w->p;
-    vyre_status status = vy_draft_start(&w->draft, vy_name_text(p, p->name), error);
+    vyre_status status = vy_irb_start(&w->draft, vy_symbol_name(p, p->name), error);
     if (status != VYRE_OK)
         return status;
     vyre_program *made = w->draft.program;
-    made->pin = vy_pin_retain(p->pin);
+    made->keepalive = vy_keepalive_retain(p->keepalive);
     made->kind = p->kind;
     made->level = p->level;
     made->numerics = p->numerics;
     w->draft.keep_positions = p->stmt_positions.count != 0;
-    w->draft.forgets_exprs = 1; /* the program is legal */
-    w->draft.stops_at_limit = 1;
-    w->draft.is_step = 1;
-    vy_draft_copy_names(&w->draft, p);
+    w->draft.drop_expr_positions = 1; /* the program is legal */
+    w->draft.fail_at_limit = 1;
+    w->draft.skip_verify = 1;
+    vy_irb_clone_symbols(&w->draft, p);
     uint32_t stmts = w->plan.nodes / 4, names = w->plan.nodes / NODES_A_NAME;
     w->draft.failed |= !VY_RESERVE(&made->exprs, w->plan.nodes) || !VY_RESERVE(&made->stmts, stmts) ||
                        (w->draft.keep_positions && !VY_RESERVE(&made->stmt_positions, stmts)) ||
                        !VY_RESERVE(&made->variables, p->variables.count + names) ||
-                       !vy_names_reserve_more(&made->names, names, NAME_LENGTH);
+                       !vy_intern_pool_reserve_more(&made->names, names, NAME_LENGTH);
     return VYRE_OK;
 }
 
@@ -365,11 +365,11 @@ static vyre_status write_program(vy_writer *w, vyre_program **out, vyre_error *e
     declare(w);
     declare_elements(w);
     write_block(w, entry->first_stmt, entry->end_stmt);
-    vy_draft_end_function(&w->draft);
-    status = vy_draft_finish(&w->draft, w->p->source, NULL, out, error);
-    vy_draft_discard(&w->draft);
+    vy_irb_end_function(&w->draft);
+    status = vy_irb_finish(&w->draft, w->p->source, NULL, out, error);
+    vy_irb_discard(&w->draft);
     if (status == VYRE_OK)
-        (*out)->is_scratch = 1;
+        (*out)->is_unique = 1;
     return status;
 }
 

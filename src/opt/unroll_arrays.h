@@ -10,7 +10,7 @@
 #include "vyre/program.h"
 
 /* Rewrites a program of level legal. *out receives one reference: the same object if it has no private arrays, or if the result is over a limit of the language. It is
- * valid if `program` is, and has no fingerprint; what was made is nobody else's (vyre_program.is_scratch), and whoever hands it on says so.
+ * valid if `program` is, and has no fingerprint; what was made is nobody else's (vyre_program.is_unique), and whoever hands it on says so.
  *
  * VYRE_NO_MEMORY  *out is NULL */
 vyre_status vy_unroll_arrays(const vyre_program *program, vyre_program **out, vyre_error *error);

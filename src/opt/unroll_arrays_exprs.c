@@ -45,7 +45,7 @@ uint64_t vy_writer_value(const vy_writer *w, uint32_t expr) {
     }
     uint64_t values[3] = {vy_writer_value(w, e->a), e->b == VY_NONE ? 0 : vy_writer_value(w, e->b),
                           e->c == VY_NONE ? 0 : vy_writer_value(w, e->c)};
-    return vy_eval_proper((vyre_op)e->op, (vyre_type)e->type, (vyre_type)w->p->exprs.items[e->a].type, values);
+    return vy_eval_canonical((vyre_op)e->op, (vyre_type)e->type, (vyre_type)w->p->exprs.items[e->a].type, values);
 }
 
 uint32_t vy_writer_element(const vy_writer *w, uint32_t memory, uint32_t index) {
@@ -149,7 +149,7 @@ static __attribute__((noinline)) uint32_t put(vy_writer *w, uint32_t expr) {
         known = put_known(w, to);
     else
         *to = *e;
-    if (e->kind == VY_EXPR_LEN || e->kind == VY_EXPR_MISALIGNMENT)
+    if (e->kind == VY_EXPR_LEN || e->kind == VY_EXPR_ALIGN_OFFSET)
         to->a = w->memories[e->a];
     w->at[expr] = known == VY_NONE ? made->exprs.count++ : known;
     return expr;
@@ -157,7 +157,7 @@ static __attribute__((noinline)) uint32_t put(vy_writer *w, uint32_t expr) {
 
 int vy_writer_make_room(vy_writer *w, uint32_t count) {
     vyre_program *made = w->draft.program;
-    if (w->draft.failed || vy_draft_is_full(&w->draft, made->exprs.count + count, VY_LIMIT_EXPRESSIONS))
+    if (w->draft.failed || vy_irb_is_full(&w->draft, made->exprs.count + count, VY_LIMIT_EXPRESSIONS))
         return 0;
     w->draft.failed = !VY_RESERVE(&made->exprs, count);
     return !w->draft.failed;
@@ -203,10 +203,10 @@ void vy_writer_range(vy_writer *w, uint32_t first, uint32_t end) {
     program->exprs.count = count;
 }
 
-vy_name vy_writer_name(vy_writer *w) {
-    vy_name name = 0;
+vy_symbol vy_writer_name(vy_writer *w) {
+    vy_symbol name = 0;
     do {
-        name = vy_draft_numbered(&w->draft, 'v', ++w->made);
+        name = vy_irb_intern_numbered(&w->draft, 'v', ++w->made);
     } while (!w->draft.failed && name < w->p->names.size); /* the original has it */
     return name;
 }
@@ -226,6 +226,6 @@ void vy_writer_loads(vy_writer *w, uint32_t stmt) {
             continue;
         w->loaded[i] = 0;
         vy_writer_range(w, vy_expr_first(p, i), i + 1);
-        w->loaded[i] = 1 + vy_draft_let(&w->draft, vy_writer_name(w), (vyre_type)e->type, w->at[i]);
+        w->loaded[i] = 1 + vy_irb_let(&w->draft, vy_writer_name(w), (vyre_type)e->type, w->at[i]);
     }
 }

@@ -5,7 +5,7 @@
 #ifndef VY_OPT_UNROLL_ARRAYS_EXPRS_H
 #define VY_OPT_UNROLL_ARRAYS_EXPRS_H
 
-#include "ir/draft.h"
+#include "ir/irbuilder.h"
 #include "opt/unroll_arrays_plan.h"
 
 /* A tree as it is written (unroll_arrays_template.c). */
@@ -17,7 +17,7 @@ typedef struct vy_pattern {
 typedef struct vy_writer {
     const vyre_program *p;
     vy_unroll_arrays_plan plan;
-    vy_draft draft;
+    vy_irb draft;
     /* By variable: what it is in the draft, or a literal here, or a tree (plan.there). */
     uint32_t *variables;
     uint64_t *bits;
@@ -57,7 +57,7 @@ uint32_t vy_writer_move_back(vy_writer *w, uint32_t start, uint32_t expr, uint32
 /* There must be room. */
 uint32_t vy_writer_literal(vy_writer *w, uint8_t type, uint64_t bits);
 /* A name that the original does not have. */
-vy_name vy_writer_name(vy_writer *w);
+vy_symbol vy_writer_name(vy_writer *w);
 /* Where the tree of an expression starts, which was written last. */
 uint32_t vy_writer_start(const vy_writer *w, uint32_t expr);
 /* Room for so many expressions more; 0 if there is none. Asked for every statement, and most find it. */

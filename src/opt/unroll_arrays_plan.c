@@ -238,13 +238,13 @@ static void see_exprs(planner *r, uint32_t stmt) {
     for (uint32_t i = r->plan->first_expr[stmt]; i < r->plan->first_expr[stmt + 1]; i++) {
         const vy_expr *e = &p->exprs.items[i];
         r->plan->is_known[i] = (uint8_t)literal_after(r, e);
-        if (e->kind == VY_EXPR_LEN || e->kind == VY_EXPR_MISALIGNMENT)
+        if (e->kind == VY_EXPR_LEN || e->kind == VY_EXPR_ALIGN_OFFSET)
             refuse(r, e->a);
         if (e->kind != VY_EXPR_LOAD)
             continue;
         if (r->first_load[e->a] == VY_NONE)
             r->first_load[e->a] = stmt;
-        if (!r->plan->is_known[e->b] || (e->c != VY_NONE && !r->plan->is_known[e->c]) || e->op != VY_UNGUARDED)
+        if (!r->plan->is_known[e->b] || (e->c != VY_NONE && !r->plan->is_known[e->c]) || e->op != VY_BOUNDS_UNCHECKED)
             refuse(r, e->a);
     }
 }
@@ -258,7 +258,7 @@ static int stores_literal(const planner *r, uint32_t stmt, const vy_stmt *s) {
 static void see_store(planner *r, uint32_t stmt, const vy_stmt *s) {
     if (!is_private(r->p, s->memory))
         return;
-    if (!r->plan->is_known[s->a] || s->guard != VY_UNGUARDED)
+    if (!r->plan->is_known[s->a] || s->bounds_check != VY_BOUNDS_UNCHECKED)
         refuse(r, s->memory);
     else if (!stores_literal(r, stmt, s) && r->plan->array[s->memory] == VY_ARRAY_LITERALS)
         r->plan->array[s->memory] = VY_ARRAY_VARIABLES;

@@ -70,7 +70,7 @@ static int add_range(vy_writer *w, vy_pattern *pattern, uint32_t first, uint32_t
         } else if (made.kind == VY_EXPR_OP) {
             is_added = add_op(w, pattern, i);
         } else {
-            made.a = made.kind == VY_EXPR_LEN || made.kind == VY_EXPR_MISALIGNMENT ? w->memories[made.a] : made.a;
+            made.a = made.kind == VY_EXPR_LEN || made.kind == VY_EXPR_ALIGN_OFFSET ? w->memories[made.a] : made.a;
             is_added = add(w, pattern, i, made);
         }
         if (!is_added)

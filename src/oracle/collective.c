@@ -5,7 +5,7 @@
  * Each starts at a multiple of its size, so level k of one pyramid over all values (level[k][j] = level[k-1][2j] ⊕ level[k-1][2j+1])
  * holds every tree of size 2^k that any prefix of any subgroup needs. A prefix is then folded from its smallest tree to its largest; all
  * prefixes advance together, one level at a time, so that the kernel runs over many lanes. */
-#include "ir/codes.h"
+#include "ir/diagnostic_codes.h"
 #include "oracle/violation.h"
 
 /* A group of lanes that exchange values: [first, first + count). */

@@ -174,9 +174,9 @@ static void (*const writers[VY_STMT_KIND_COUNT])(vy_oracle_compiler *c, const vy
     [VY_STMT_COLLECTIVE] = vy_emit_collective,
     [VY_STMT_BARRIER] = vy_emit_barrier,
     [VY_STMT_PRINT] = vy_emit_print,
-    [VY_STMT_LOAD] = vy_emit_load_wide,
+    [VY_STMT_LOAD_WIDE] = vy_emit_load_wide,
     [VY_STMT_STORE_WIDE] = vy_emit_store_wide,
-    [VY_STMT_REPORT] = vy_emit_report,
+    [VY_STMT_RECORD_TRAP] = vy_emit_report,
     [VY_STMT_POLL] = vy_emit_poll,
 };
 
@@ -286,8 +286,8 @@ vyre_status vy_oracle_compile(vyre_oracle *oracle, vyre_error *error) {
         c->failed = 1;
     }
     const vyre_program *program = oracle->program;
-    oracle->serial = (program->facts & VY_FACT_SCHEDULE_DEPENDENT) ||
-                     (program->numerics == VYRE_NUMERICS_RELAXED && (program->facts & VY_FACT_ATOMIC));
+    oracle->serial = (program->facts & VY_PROGRAM_IS_SCHEDULE_DEPENDENT) ||
+                     (program->numerics == VYRE_NUMERICS_RELAXED && (program->facts & VY_PROGRAM_HAS_ATOMIC));
     int failed = c->failed;
     const char *refused = c->refused;
     vyre_type type = c->refused_type;

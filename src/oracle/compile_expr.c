@@ -54,7 +54,7 @@ vy_instruction *vy_emit_inside(vy_oracle_compiler *c, uint32_t memory, uint32_t 
 
 static void emit_load_at(vy_oracle_compiler *c, uint32_t e, uint32_t index, uint32_t r) {
     const vy_expr *expr = &c->program->exprs.items[e];
-    if (expr->op == VY_UNGUARDED) {
+    if (expr->op == VY_BOUNDS_UNCHECKED) {
         vy_instruction *inside = vy_emit_inside(c, expr->a, index, 1);
         inside->site = e;
         inside->site_is_expression = 1;
@@ -164,7 +164,7 @@ uint32_t vy_emit_expr(vy_oracle_compiler *c, uint32_t e, uint32_t into, int mask
     case VY_EXPR_LEN:
         r = vy_register_len(c, expr->a);
         break;
-    case VY_EXPR_MISALIGNMENT:
+    case VY_EXPR_ALIGN_OFFSET:
         r = vy_register_misalignment(c, expr->a);
         break;
     case VY_EXPR_BUILTIN:
@@ -183,7 +183,7 @@ uint32_t vy_emit_expr(vy_oracle_compiler *c, uint32_t e, uint32_t into, int mask
         vy_instruction *fill = vy_emit(c, VY_CODE_FILL);
         fill->r = r;
         fill->value = expr->kind == VY_EXPR_LITERAL ? expr->bits
-                      : expr->kind == VY_EXPR_MISALIGNMENT
+                      : expr->kind == VY_EXPR_ALIGN_OFFSET
                           ? 0
                           : c->oracle->memories.items[expr->a - c->entry->first_memory].elements;
     }

@@ -2,11 +2,11 @@
 #include "oracle/adversarial_device.h"
 #include "oracle/compile.h"
 
-#include "ir/rows.h"
+#include "ir/op_tables.h"
 
 void vy_emit_store(vy_oracle_compiler *c, const vy_stmt *stmt) {
     uint32_t index = vy_emit_value(c, stmt->a), value = vy_emit_value(c, stmt->b);
-    if (stmt->guard == VY_UNGUARDED)
+    if (stmt->bounds_check == VY_BOUNDS_UNCHECKED)
         vy_emit_inside(c, stmt->memory, index, 1);
     vy_instruction *store = vy_emit(c, VY_CODE_STORE);
     store->type = c->program->memories.items[stmt->memory].type;
@@ -25,7 +25,7 @@ void vy_emit_atomic(vy_oracle_compiler *c, const vy_stmt *stmt) {
     for (int i = 0; i < 3; i++)
         if (roots[i] != VY_NONE)
             r[i] = vy_emit_value(c, roots[i]);
-    if (stmt->guard == VY_UNGUARDED)
+    if (stmt->bounds_check == VY_BOUNDS_UNCHECKED)
         vy_emit_inside(c, stmt->memory, r[0], 1);
     for (int i = 0; i < 3; i++)
         if (roots[i] != VY_NONE)

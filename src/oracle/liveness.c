@@ -44,7 +44,7 @@ static void find_alias(walk *w, const vy_stmt *stmt, vy_live_interval *life) {
         life->root = c->lives[value->a - c->entry->first_variable].root;
     else
         life->is_borrowed = value->kind == VY_EXPR_LITERAL || value->kind == VY_EXPR_LEN ||
-                            value->kind == VY_EXPR_BUILTIN || value->kind == VY_EXPR_MISALIGNMENT;
+                            value->kind == VY_EXPR_BUILTIN || value->kind == VY_EXPR_ALIGN_OFFSET;
 }
 
 static void walk_expressions(walk *w, uint32_t s) {

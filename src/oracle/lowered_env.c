@@ -1,7 +1,7 @@
 /* What only programs of level legal do (lowered_env.h). */
 #include "oracle/lowered_env.h"
 
-#include "ir/codes.h"
+#include "ir/diagnostic_codes.h"
 #include "oracle/hash_mix.h"
 #include "oracle/shadow_memory.h"
 #include "oracle/violation.h"

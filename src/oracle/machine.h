@@ -6,7 +6,7 @@
 #define VY_ORACLE_MACHINE_H
 
 #include "base/thread.h"
-#include "ir/launch.h"
+#include "ir/dispatch_resolve.h"
 #include "oracle/bytecode.h"
 #include "oracle/run.h"
 
@@ -109,7 +109,7 @@ enum { VY_SCRATCH_ROWS = 3, VY_SYNC_ROWS = 8 };
 
 /* What violation.h looks for, at one place of the program. */
 typedef struct vy_violation {
-    uint32_t code;       /* vy_code */
+    uint32_t code;       /* vy_diag_code */
     uint32_t site;       /* as in shadow_memory.h */
     uint32_t memory;     /* accesses */
     uint64_t invocation; /* who did it, or waits */
@@ -122,7 +122,7 @@ enum { VY_MAX_VIOLATIONS = 32 };
 struct vy_run {
     const vyre_oracle *oracle;
     const vyre_program *program;
-    const vy_launch *launch;
+    const vy_resolved_dispatch *launch;
     const vyre_oracle_options *options;
     vy_lowered_env conditions;
     vy_run_end end;
@@ -198,7 +198,7 @@ void vy_print(vy_worker *worker, vy_warp *warp, const vy_instruction *instructio
 
 /* ---- schedule.c ---- */
 
-void vy_layout_choose(const vyre_oracle *oracle, const vy_launch *launch, const vyre_oracle_options *options,
+void vy_layout_choose(const vyre_oracle *oracle, const vy_resolved_dispatch *launch, const vyre_oracle_options *options,
                       vy_layout *layout);
 /* Places the parts of a worker or group in its block of memory. */
 void vy_worker_place(vy_worker *worker, vy_run *run, uint8_t *block);

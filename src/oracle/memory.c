@@ -139,7 +139,7 @@ static uint64_t atomic_shared(vyre_atomic op, vy_kernel *kernel, vyre_type type,
                          : __atomic_fetch_add((uint64_t *)element, b, __ATOMIC_RELAXED);
     uint64_t seen = load_shared(element, size), old, next;
     do {
-        old = vy_value_clean(type, seen);
+        old = vy_value_canonicalize(type, seen);
         next = combined(op, kernel, old, b, c);
     } while (next != seen && !replace_shared(element, size, &seen, next));
     return old;

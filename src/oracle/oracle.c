@@ -12,7 +12,7 @@ static vyre_status refuse_op_calls(const vyre_program *program, vyre_error *erro
         vy_position at = vy_stmt_position(program, s);
         vy_fail(error, VYRE_NOT_FOUND,
                 "resolve the program first (vyre_program_resolve), or define the function in the file",
-                "the program calls op `%s`, which is not resolved", vy_name_text(program, stmt->name));
+                "the program calls op `%s`, which is not resolved", vy_symbol_name(program, stmt->name));
         if (error && at.line)
             vy_fail_where(error, "%s:%u:%u", vy_source_name(program->source), at.line, at.column);
         return VYRE_NOT_FOUND;
@@ -31,7 +31,7 @@ static vyre_status make(vyre_program *program, const uint64_t *exact, vyre_oracl
     oracle->is_device = exact != NULL;
     oracle->exact = exact ? *exact : 0;
     vyre_status status = VYRE_OK;
-    if (program->facts & VY_FACT_CALL)
+    if (program->facts & VY_PROGRAM_HAS_CALL)
         status = vyre_program_inline(program, &oracle->program, error);
     else
         oracle->program = vyre_program_retain(program);

@@ -43,7 +43,7 @@ static void add_value(vy_string *text, vyre_type type, uint64_t bits) {
 static void add_lane(vy_string *text, vy_worker *worker, vy_warp *warp, const vy_instruction *in, uint32_t lane) {
     const vyre_program *program = worker->run->program;
     const vy_stmt *stmt = &program->stmts.items[in->site];
-    const char *format = vy_name_text(program, stmt->name), *hole;
+    const char *format = vy_symbol_name(program, stmt->name), *hole;
     uint32_t arg = 0;
     for (; (hole = strstr(format, "{}")) && arg < stmt->arg_count; format = hole + 2, arg++) {
         uint32_t r = worker->run->oracle->lists.items[in->a + arg];

@@ -23,7 +23,7 @@
  * A set has at most one record for each invocation, and is counted against the memory limit of the run. */
 #include "oracle/shadow_memory.h"
 
-#include "ir/codes.h"
+#include "ir/diagnostic_codes.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -89,7 +89,7 @@ static const char *verb(const vy_run *run, uint32_t site) {
     if (site & VY_SITE_EXPRESSION)
         return "read";
     const vy_stmt *stmt = &run->program->stmts.items[site];
-    if (stmt->kind == VY_STMT_LOAD)
+    if (stmt->kind == VY_STMT_LOAD_WIDE)
         return "read";
     return stmt->kind == VY_STMT_ATOMIC ? vyre_atomic_name((vyre_atomic)stmt->op) : "write";
 }
@@ -97,7 +97,7 @@ static const char *verb(const vy_run *run, uint32_t site) {
 static void report(const present *now, const vy_access *before) {
     const vy_run *run = now->run;
     const vyre_program *program = run->program;
-    vy_code code = is_here(now, before) ? VY_R001 : VY_R002;
+    vy_diag_code code = is_here(now, before) ? VY_R001 : VY_R002;
     if (!vy_shadow_is_new(run, (uint32_t)code, before->site, now->access->site, now->memory, now->element))
         return;
     char first[128], second[128], line[32] = "";
@@ -106,8 +106,8 @@ static void report(const present *now, const vy_access *before) {
         snprintf(line, sizeof line, " at line %" PRIu32, at.line);
     const char *name = vy_memory_name(program, now->memory);
     vy_diagnostic_add(
-        run->diagnostics, program->source, vy_code_name(code), VYRE_SEVERITY_ERROR,
-        vy_site_position(program, now->access->site), vy_code_fix(code),
+        run->diagnostics, program->source, vy_diag_code_name(code), VYRE_SEVERITY_ERROR,
+        vy_site_position(program, now->access->site), vy_diag_code_fix(code),
         "`%s[%" PRIu64 "]`: the %s by %s races with the %s%s by %s: nothing orders the two", name, now->element,
         verb(run, now->access->site), vy_invocation_text(run, now->access->invocation - 1, first, sizeof first),
         verb(run, before->site), line, vy_invocation_text(run, before->invocation - 1, second, sizeof second));

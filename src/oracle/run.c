@@ -84,7 +84,7 @@ static void place_buffers(vy_run *run, uint8_t *block, const plan *p) {
     uint8_t *next = block + p->buffers;
     run->buffers = (uint8_t **)(block + p->pointers);
     for (uint32_t i = 0; i < run->program->buffer_count; i++) {
-        const vy_launch_buffer *buffer = &run->launch->buffers[i];
+        const vy_resolved_buffer *buffer = &run->launch->buffers[i];
         if (!is_written(run, i)) {
             run->buffers[i] = (uint8_t *)buffer->data; /* never written: no statement may */
             continue;
@@ -158,7 +158,7 @@ static void merge(vy_worker *into, const vy_worker *from) {
 static unsigned thread_count(const vy_run *run) {
     if (run->options->threads == 1 || run->options->checks || run->options->seed || run->oracle->serial)
         return 1;
-    unsigned threads = run->options->threads ? run->options->threads : vy_cores();
+    unsigned threads = run->options->threads ? run->options->threads : vy_cpu_count();
     return threads > MAX_THREADS ? MAX_THREADS : threads;
 }
 
@@ -259,7 +259,7 @@ static void run_grid(vy_run *run, vy_worker *worker, vy_group *groups, uint64_t 
 /* Room for every output first, so that either all are replaced or none is. */
 static vyre_status deliver(const vy_run *run, vyre_bytes *outputs, vyre_error *error) {
     for (uint32_t i = 0; i < run->program->buffer_count; i++) {
-        const vy_launch_buffer *buffer = &run->launch->buffers[i];
+        const vy_resolved_buffer *buffer = &run->launch->buffers[i];
         if (buffer->output == VY_NONE || outputs[buffer->output].capacity >= buffer->bytes)
             continue;
         vyre_bytes *output = &outputs[buffer->output];
@@ -270,7 +270,7 @@ static vyre_status deliver(const vy_run *run, vyre_bytes *outputs, vyre_error *e
         output->size = before;
     }
     for (uint32_t i = 0; i < run->program->buffer_count; i++) {
-        const vy_launch_buffer *buffer = &run->launch->buffers[i];
+        const vy_resolved_buffer *buffer = &run->launch->buffers[i];
         if (buffer->output == VY_NONE)
             continue;
         outputs[buffer->output].size = buffer->bytes;
@@ -305,7 +305,7 @@ static vyre_status finish(vy_run *run, const vy_worker *worker, vyre_bytes *outp
     if (worker->is_over && !found)
         return vy_fail(error, VYRE_TIMEOUT, NULL, "a poll ended the dispatch");
     if (worker->trapped && !(found && run->oracle->is_legal))
-        return vy_launch_fail_trapped(run->program, worker->trap_stmt, &worker->trap, error);
+        return vy_fail_trapped(run->program, worker->trap_stmt, &worker->trap, error);
     vyre_status status = worker->is_over || worker->trapped ? VYRE_OK : deliver(run, outputs, error);
     if (status == VYRE_OK && found)
         status = vy_diagnostics_fail(run->diagnostics, VYRE_CHECK_FAILED,
@@ -345,9 +345,10 @@ static vyre_status run_in_block(vy_run *run, const plan *p, uint8_t *block, vyre
     return status;
 }
 
-static vyre_status launch_under(const vyre_oracle *oracle, const vy_launch *launch, const vyre_oracle_options *options,
-                                const vy_lowered_env *conditions, vy_run_end end, vyre_bytes *outputs,
-                                vyre_oracle_report *report, vyre_diagnostics *diagnostics, vyre_error *error) {
+static vyre_status launch_under(const vyre_oracle *oracle, const vy_resolved_dispatch *launch,
+                                const vyre_oracle_options *options, const vy_lowered_env *conditions, vy_run_end end,
+                                vyre_bytes *outputs, vyre_oracle_report *report, vyre_diagnostics *diagnostics,
+                                vyre_error *error) {
     static const vyre_oracle_options defaults = {0};
     vy_run run = {.oracle = oracle,
                   .program = oracle->program,
@@ -383,9 +384,9 @@ static vy_lowered_env usual_conditions(const vyre_oracle_options *options) {
     return (vy_lowered_env){.garbage = seed, .misalignment = seed};
 }
 
-vyre_status vy_oracle_launch(const vyre_oracle *oracle, const vy_launch *launch, const vyre_oracle_options *options,
-                             vy_run_end end, vyre_bytes *outputs, vyre_oracle_report *report,
-                             vyre_diagnostics *diagnostics, vyre_error *error) {
+vyre_status vy_oracle_launch(const vyre_oracle *oracle, const vy_resolved_dispatch *launch,
+                             const vyre_oracle_options *options, vy_run_end end, vyre_bytes *outputs,
+                             vyre_oracle_report *report, vyre_diagnostics *diagnostics, vyre_error *error) {
     const vy_lowered_env conditions = usual_conditions(options);
     return launch_under(oracle, launch, options, &conditions, end, outputs, report, diagnostics, error);
 }
@@ -394,10 +395,10 @@ vyre_status vy_oracle_run_under(const vyre_oracle *oracle, const vyre_arguments 
                                 const vyre_oracle_options *options, const vy_lowered_env *conditions,
                                 vyre_bytes *outputs, vyre_oracle_report *report, vyre_diagnostics *diagnostics,
                                 vyre_error *error) {
-    vy_launch launch;
+    vy_resolved_dispatch launch;
     if (report)
         memset(report, 0, sizeof *report);
-    vyre_status status = vy_launch_resolve(oracle->program, arguments, &launch, error);
+    vyre_status status = vy_resolve_dispatch(oracle->program, arguments, &launch, error);
     if (status != VYRE_OK)
         return status;
     return launch_under(oracle, &launch, options, conditions, (vy_run_end){0, NULL}, outputs, report, diagnostics,
@@ -407,7 +408,7 @@ vyre_status vy_oracle_run_under(const vyre_oracle *oracle, const vyre_arguments 
 vyre_status vyre_oracle_run(const vyre_oracle *oracle, const vyre_arguments *arguments,
                             const vyre_oracle_options *options, vyre_bytes *outputs, vyre_oracle_report *report,
                             vyre_diagnostics *diagnostics, vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     static const vyre_arguments nothing;
     VY_REQUIRE(error, oracle);
     VY_REQUIRE_ARRAY(error, outputs, vyre_program_output_count(oracle->program));

@@ -3,7 +3,7 @@
 #ifndef VY_ORACLE_RUN_H
 #define VY_ORACLE_RUN_H
 
-#include "ir/launch.h"
+#include "ir/dispatch_resolve.h"
 #include "vyre/oracle.h"
 
 /* When a run ends early. */
@@ -17,8 +17,8 @@ typedef struct vy_run_end {
  * about every half millisecond.
  *
  * VYRE_TIMEOUT, VYRE_CANCELLED  the run was ended early; nothing is delivered */
-vyre_status vy_oracle_launch(const vyre_oracle *oracle, const vy_launch *launch, const vyre_oracle_options *options,
-                             vy_run_end end, vyre_bytes *outputs, vyre_oracle_report *report,
-                             vyre_diagnostics *diagnostics, vyre_error *error);
+vyre_status vy_oracle_launch(const vyre_oracle *oracle, const vy_resolved_dispatch *launch,
+                             const vyre_oracle_options *options, vy_run_end end, vyre_bytes *outputs,
+                             vyre_oracle_report *report, vyre_diagnostics *diagnostics, vyre_error *error);
 
 #endif

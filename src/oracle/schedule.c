@@ -21,7 +21,8 @@ static size_t round_up(size_t size, size_t multiple) {
 /* ---- layout ---- */
 
 /* Small workgroups that never meet and share nothing run as one: their lanes fill a warp. */
-static uint32_t choose_fused(const vyre_oracle *oracle, const vy_launch *launch, const vyre_oracle_options *options) {
+static uint32_t choose_fused(const vyre_oracle *oracle, const vy_resolved_dispatch *launch,
+                             const vyre_oracle_options *options) {
     if (oracle->meets || oracle->workgroup_bytes || oracle->serial || options->checks || options->seed)
         return 1;
     uint64_t fit = MAX_LANES / launch->group_size;
@@ -40,7 +41,7 @@ static uint32_t choose_stride(const vyre_oracle *oracle, uint32_t unit, const vy
     return (unit + warps - 1) / warps;
 }
 
-void vy_layout_choose(const vyre_oracle *oracle, const vy_launch *launch, const vyre_oracle_options *options,
+void vy_layout_choose(const vyre_oracle *oracle, const vy_resolved_dispatch *launch, const vyre_oracle_options *options,
                       vy_layout *layout) {
     layout->fused = choose_fused(oracle, launch, options);
     layout->unit = launch->group_size * layout->fused;

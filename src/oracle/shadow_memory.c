@@ -1,7 +1,7 @@
 /* Shadow memory, bounds, unwritten memory, and the list of findings (shadow_memory.h). */
 #include "oracle/shadow_memory.h"
 
-#include "ir/codes.h"
+#include "ir/diagnostic_codes.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -130,7 +130,7 @@ const char *vy_invocation_text(const vy_run *run, uint64_t invocation, char *buf
 }
 
 const char *vy_memory_name(const vyre_program *program, uint32_t memory) {
-    return vy_name_text(program, program->memories.items[vy_program_entry(program)->first_memory + memory].name);
+    return vy_symbol_name(program, program->memories.items[vy_program_entry(program)->first_memory + memory].name);
 }
 
 int vy_shadow_is_new(const vy_run *run, uint32_t code, uint32_t first, uint32_t second, uint32_t memory,
@@ -161,9 +161,10 @@ typedef struct lane_access {
 /* An access without a guard that is outside is a violation, and found as such. */
 static int is_guarded(const vyre_program *program, uint32_t site) {
     if (site & VY_SITE_EXPRESSION)
-        return program->exprs.items[site & ~VY_SITE_EXPRESSION].op == VY_GUARDED;
+        return program->exprs.items[site & ~VY_SITE_EXPRESSION].op == VY_BOUNDS_CHECKED;
     const vy_stmt *stmt = &program->stmts.items[site];
-    return stmt->kind != VY_STMT_LOAD && stmt->kind != VY_STMT_STORE_WIDE && stmt->guard == VY_GUARDED;
+    return stmt->kind != VY_STMT_LOAD_WIDE && stmt->kind != VY_STMT_STORE_WIDE &&
+           stmt->bounds_check == VY_BOUNDS_CHECKED;
 }
 
 static void report_bounds(vy_run *run, const lane_access *lane) {
@@ -173,8 +174,8 @@ static void report_bounds(vy_run *run, const lane_access *lane) {
     char who[128], index[32];
     int is_signed = vy_type_layouts[lane->index_type].classes == VYRE_CLASS_SIGNED;
     snprintf(index, sizeof index, is_signed ? "%" PRId64 : "%" PRIu64, lane->element);
-    vy_diagnostic_add(run->diagnostics, run->program->source, vy_code_name(VY_R003), VYRE_SEVERITY_ERROR,
-                      vy_site_position(run->program, site), vy_code_fix(VY_R003),
+    vy_diagnostic_add(run->diagnostics, run->program->source, vy_diag_code_name(VY_R003), VYRE_SEVERITY_ERROR,
+                      vy_site_position(run->program, site), vy_diag_code_fix(VY_R003),
                       "%s accesses `%s[%s]`, out of bounds (%" PRIu64 " elements)",
                       vy_invocation_text(run, lane->access.invocation - 1, who, sizeof who),
                       vy_memory_name(run->program, lane->memory), index, lane->count);
@@ -199,8 +200,8 @@ static void check_written(vy_run *run, vy_memory_shadow *shadow, const lane_acce
     if (!was_written && needs_value(run, lane) &&
         vy_shadow_is_new(run, VY_R004, site, site, lane->memory, lane->element)) {
         char who[128];
-        vy_diagnostic_add(run->diagnostics, run->program->source, vy_code_name(VY_R004), VYRE_SEVERITY_ERROR,
-                          vy_site_position(run->program, site), vy_code_fix(VY_R004),
+        vy_diagnostic_add(run->diagnostics, run->program->source, vy_diag_code_name(VY_R004), VYRE_SEVERITY_ERROR,
+                          vy_site_position(run->program, site), vy_diag_code_fix(VY_R004),
                           "%s reads `%s[%" PRIu64 "]`, which no invocation of its workgroup has written",
                           vy_invocation_text(run, lane->access.invocation - 1, who, sizeof who),
                           vy_memory_name(run->program, lane->memory), lane->element);

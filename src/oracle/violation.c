@@ -1,7 +1,7 @@
 /* The list of violations, and divergence (violation.h). */
 #include "oracle/violation.h"
 
-#include "ir/codes.h"
+#include "ir/diagnostic_codes.h"
 #include "oracle/shadow_memory.h"
 
 #include <inttypes.h>
@@ -73,7 +73,7 @@ static void describe(const vy_run *run, const vy_violation *found, char *text, s
     const char *memory =
         found->code == VY_R007 || found->code == VY_R008 ? vy_memory_name(run->program, found->memory) : "";
     vy_invocation_text(run, found->invocation, who, sizeof who);
-    switch ((vy_code)found->code) {
+    switch ((vy_diag_code)found->code) {
     case VY_R007:
         snprintf(text, size, "%s accesses `%s![%" PRIu64 "]` without a guard, out of bounds (%" PRIu64 " elements)",
                  who, memory, found->index, found->bound);
@@ -113,7 +113,7 @@ void vy_violation_deliver(vy_run *run) {
         if (!at.line && run->oracle->is_legal)
             snprintf(line, sizeof line, " (%s %" PRIu32 ")",
                      found.site & VY_SITE_EXPRESSION ? "expression" : "statement", found.site & ~VY_SITE_EXPRESSION);
-        vy_diagnostic_add(run->diagnostics, program->source, vy_code_name((vy_code)found.code), VYRE_SEVERITY_ERROR, at,
-                          vy_code_fix((vy_code)found.code), "%s%s", text, line);
+        vy_diagnostic_add(run->diagnostics, program->source, vy_diag_code_name((vy_diag_code)found.code),
+                          VYRE_SEVERITY_ERROR, at, vy_diag_code_fix((vy_diag_code)found.code), "%s%s", text, line);
     }
 }

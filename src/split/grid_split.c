@@ -112,8 +112,8 @@ void vy_split_free(vy_split *split) {
     vy_release(split, sizeof *split);
 }
 
-vyre_status vy_split_elements(const vy_split *split, const vy_launch *launch, uint64_t elements[VY_SPLIT_BUFFERS],
-                              vyre_error *error) {
+vyre_status vy_split_elements(const vy_split *split, const vy_resolved_dispatch *launch,
+                              uint64_t elements[VY_SPLIT_BUFFERS], vyre_error *error) {
     for (uint32_t i = 0; i < split->buffer_count; i++) {
         const vy_split_buffer *buffer = &split->buffers[i];
         uint64_t invocations, groups;

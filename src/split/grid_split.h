@@ -12,7 +12,7 @@
 #ifndef VY_SPLIT_GRID_SPLIT_H
 #define VY_SPLIT_GRID_SPLIT_H
 
-#include "ir/launch.h"
+#include "ir/dispatch_resolve.h"
 
 enum { VY_SPLIT_BUFFERS = 5 }; /* at most: 8-, 16-, 32- and 64-bit elements, and the decision */
 
@@ -48,8 +48,8 @@ vyre_status vy_grid_split(const vyre_program *program, vy_split **out, vyre_erro
 void vy_split_free(vy_split *split);
 
 /* Elements of each hidden buffer for a launch. VYRE_LIMIT if one has over 2^32 - 1. */
-vyre_status vy_split_elements(const vy_split *split, const vy_launch *launch, uint64_t elements[VY_SPLIT_BUFFERS],
-                              vyre_error *error);
+vyre_status vy_split_elements(const vy_split *split, const vy_resolved_dispatch *launch,
+                              uint64_t elements[VY_SPLIT_BUFFERS], vyre_error *error);
 
 /* A cursor over the launches of one dispatch. One thread at a time; the split must live as long.
  *
@@ -73,7 +73,8 @@ typedef struct vy_split_step {
 } vy_split_step;
 
 /* launch: the dispatch resolved against the program that was split; copied. */
-vyre_status vy_split_start(const vy_split *split, const vy_launch *launch, vy_split_cursor **out, vyre_error *error);
+vyre_status vy_split_start(const vy_split *split, const vy_resolved_dispatch *launch, vy_split_cursor **out,
+                           vyre_error *error);
 /* The next launch. decision: what the last one left in the buffer `split->decision`; ignored without such a buffer and
  * the first time.
  *

@@ -37,15 +37,15 @@ static uint32_t hoist(normaliser *n, uint32_t loop, uint32_t bound, const char *
         return VY_NONE;
     const vy_variable *v = &from->variables.items[from->stmts.items[loop].variable];
     char text[VY_LIMIT_NAME + 1];
-    snprintf(text, sizeof text, "%.*s_%s", VY_LIMIT_NAME - 8, vy_name_text(from, v->name), what);
+    snprintf(text, sizeof text, "%.*s_%s", VY_LIMIT_NAME - 8, vy_symbol_name(from, v->name), what);
     uint32_t value = vy_cloner_expr(&n->copy, bound);
-    vy_name name = vy_cloner_new_name(&n->copy, text);
+    vy_symbol name = vy_cloner_new_name(&n->copy, text);
     n->copy.draft.position = vy_stmt_position(from, loop);
-    return vy_draft_let(&n->copy.draft, name, (vyre_type)v->type, value);
+    return vy_irb_let(&n->copy.draft, name, (vyre_type)v->type, value);
 }
 
 static uint32_t bound_of(normaliser *n, uint32_t bound, uint32_t hoisted) {
-    return hoisted == VY_NONE ? vy_cloner_expr(&n->copy, bound) : vy_draft_variable(&n->copy.draft, hoisted);
+    return hoisted == VY_NONE ? vy_cloner_expr(&n->copy, bound) : vy_irb_variable(&n->copy.draft, hoisted);
 }
 
 static void copy_block(normaliser *n, uint32_t first, uint32_t end);
@@ -54,11 +54,11 @@ static void copy_body(normaliser *n, const vy_stmt *s, uint32_t first, uint32_t 
     copy_block(n, first, s->middle);
     vy_cloner_close(&n->copy, mark);
     if (s->middle != s->end) {
-        vy_draft_else(&n->copy.draft);
+        vy_irb_else(&n->copy.draft);
         copy_block(n, s->middle, s->end);
         vy_cloner_close(&n->copy, mark);
     }
-    vy_draft_end(&n->copy.draft);
+    vy_irb_end_block(&n->copy.draft);
 }
 
 static void copy_for(normaliser *n, uint32_t loop) {

@@ -18,7 +18,7 @@ typedef struct frame {
 struct vy_split_cursor {
     const vy_split *split;
     const vyre_program *program;
-    vy_launch launch;
+    vy_resolved_dispatch launch;
     int has_started, is_done;
     uint32_t at;      /* the next statement */
     uint64_t *values; /* by host slot */
@@ -212,7 +212,8 @@ static vyre_status find_next(vy_split_cursor *c, uint32_t *segment, vyre_error *
 
 /* ---- the cursor ---- */
 
-vyre_status vy_split_start(const vy_split *split, const vy_launch *launch, vy_split_cursor **out, vyre_error *error) {
+vyre_status vy_split_start(const vy_split *split, const vy_resolved_dispatch *launch, vy_split_cursor **out,
+                           vyre_error *error) {
     size_t values_size = vy_array_size((size_t)split->plan->host_count + 1, sizeof(uint64_t));
     vy_split_cursor *c = vy_allocate_zero(sizeof *c);
     uint64_t *values = vy_allocate_zero(values_size);

@@ -42,7 +42,7 @@ static void find_barriers(walk *w) {
     for (uint32_t i = 0; i < w->program->stmts.count; i++) {
         if (w->before[stmts[i].end] != w->before[i])
             plan->marks[i] |= VY_MARK_SPLIT;
-        if (vy_stmt_is_loop(stmts[i].kind) && vy_loop_makes_one_trip(w->program, i))
+        if (vy_stmt_is_loop(stmts[i].kind) && vy_loop_runs_once(w->program, i))
             plan->marks[i] |= VY_MARK_ONE_TRIP;
     }
 }

@@ -47,11 +47,11 @@ static void write_split(vy_segment *s, uint32_t index) {
     write_block(s, index + 1, stmt->middle);
     vy_cloner_close(&s->copy, mark);
     if (stmt->middle != stmt->end) {
-        vy_draft_else(&s->copy.draft);
+        vy_irb_else(&s->copy.draft);
         write_block(s, stmt->middle, stmt->end);
         vy_cloner_close(&s->copy, mark);
     }
-    vy_draft_end(&s->copy.draft);
+    vy_irb_end_block(&s->copy.draft);
 }
 
 /* Returns whether the block was cut at a barrier or ends in a jump, so that nothing may follow in it. Recursion is
@@ -81,26 +81,26 @@ static int resume(vy_segment *s, uint32_t depth);
 static void reopen_for(vy_segment *s, uint32_t index) {
     const vy_stmt *stmt = stmt_at(s, index);
     s->copy.variable_uses[stmt->variable] |= VY_USE_READ;
-    uint32_t a = vy_draft_variable(&s->copy.draft, s->copy.variables[stmt->variable]);
+    uint32_t a = vy_irb_variable(&s->copy.draft, s->copy.variables[stmt->variable]);
     uint32_t b = vy_cloner_expr(&s->copy, stmt->b), c = vy_cloner_expr(&s->copy, stmt->c);
     vy_cloner_for(&s->copy, index, a, b, c);
 }
 
 static void reopen_while(vy_segment *s, uint32_t index) {
-    vy_draft *draft = &s->copy.draft;
+    vy_irb *draft = &s->copy.draft;
     if (s->plan->marks[index] & VY_MARK_ONE_TRIP) {
-        vy_draft_while(draft, vy_draft_literal(draft, VYRE_TYPE_BOOL, 1));
+        vy_irb_while(draft, vy_irb_literal(draft, VYRE_TYPE_BOOL, 1));
         return;
     }
-    uint32_t resumes = vy_draft_variable(draft, s->resumes), condition = vy_cloner_expr(&s->copy, stmt_at(s, index)->a);
+    uint32_t resumes = vy_irb_variable(draft, s->resumes), condition = vy_cloner_expr(&s->copy, stmt_at(s, index)->a);
     draft->position = vy_stmt_position(s->plan->program, index);
-    vy_draft_while(draft, vy_draft_op(draft, VYRE_OP_LOR, VYRE_TYPE_BOOL, resumes, condition, VY_NONE));
+    vy_irb_while(draft, vy_irb_op(draft, VYRE_OP_LOR, VYRE_TYPE_BOOL, resumes, condition, VY_NONE));
 }
 
 static void resume_loop(vy_segment *s, uint32_t depth) {
     uint32_t index = s->path[depth], mark = vy_cloner_open(&s->copy);
     const vy_stmt *stmt = stmt_at(s, index);
-    vy_draft *draft = &s->copy.draft;
+    vy_irb *draft = &s->copy.draft;
     if (stmt->kind == VY_STMT_FOR)
         reopen_for(s, index);
     else
@@ -109,14 +109,14 @@ static void resume_loop(vy_segment *s, uint32_t depth) {
         resume(s, depth + 1);
     } else {
         uint32_t inner = vy_cloner_open(&s->copy);
-        vy_draft_if(draft, vy_draft_variable(draft, s->resumes));
+        vy_irb_if(draft, vy_irb_variable(draft, s->resumes));
         resume(s, depth + 1);
         vy_cloner_close(&s->copy, inner);
-        vy_draft_else(draft);
+        vy_irb_else(draft);
         write_block(s, index + 1, stmt->end);
-        vy_draft_end(draft);
+        vy_irb_end_block(draft);
     }
-    vy_draft_end(draft);
+    vy_irb_end_block(draft);
     vy_cloner_close(&s->copy, mark);
 }
 
@@ -124,7 +124,7 @@ static int resume_region(vy_segment *s, uint32_t depth) {
     uint32_t mark = vy_cloner_open(&s->copy);
     vy_cloner_stmt(&s->copy, s->path[depth]);
     int ends = resume(s, depth + 1);
-    vy_draft_end(&s->copy.draft);
+    vy_irb_end_block(&s->copy.draft);
     vy_cloner_close(&s->copy, mark);
     return ends && s->is_straight; /* else it is only the region that ends */
 }
@@ -133,11 +133,11 @@ static int resume_region(vy_segment *s, uint32_t depth) {
 static int resume(vy_segment *s, uint32_t depth) {
     uint32_t index = s->path[depth];
     const vy_stmt *stmt = stmt_at(s, index);
-    vy_draft *draft = &s->copy.draft;
+    vy_irb *draft = &s->copy.draft;
     switch (stmt->kind) {
     case VY_STMT_BARRIER:
         if (s->resumes != VY_NONE)
-            vy_draft_assign(draft, s->resumes, vy_draft_literal(draft, VYRE_TYPE_BOOL, 0));
+            vy_irb_assign(draft, s->resumes, vy_irb_literal(draft, VYRE_TYPE_BOOL, 0));
         break;
     case VY_STMT_IF:
         if (resume(s, depth + 1))
@@ -202,21 +202,21 @@ static int comes_round(const vy_segment *s) {
 
 static void write_body(vy_segment *s) {
     const vyre_program *program = s->plan->program;
-    vy_draft *draft = &s->copy.draft;
+    vy_irb *draft = &s->copy.draft;
     if (s->is_measured)
         vy_segment_restore(s);
     if (s->start != VY_NONE && comes_round(s)) {
-        vy_name name = vy_cloner_new_name(&s->copy, "resumes");
-        s->resumes = vy_draft_var(draft, name, VYRE_TYPE_BOOL, vy_draft_literal(draft, VYRE_TYPE_BOOL, 1));
+        vy_symbol name = vy_cloner_new_name(&s->copy, "resumes");
+        s->resumes = vy_irb_var(draft, name, VYRE_TYPE_BOOL, vy_irb_literal(draft, VYRE_TYPE_BOOL, 1));
     }
-    vy_stmt region = vy_draft_blank(VY_STMT_REGION);
-    region.name = vy_draft_name(draft, vyre_program_name(program), strlen(vyre_program_name(program)));
-    vy_draft_stmt(draft, &region, NULL, 0, NULL, NULL);
+    vy_stmt region = vy_irb_blank_stmt(VY_STMT_REGION);
+    region.name = vy_irb_intern(draft, vyre_program_name(program), strlen(vyre_program_name(program)));
+    vy_irb_stmt(draft, &region, NULL, 0, NULL, NULL);
     if (s->start == VY_NONE)
         write_block(s, 0, program->stmts.count);
     else
         resume(s, 0);
-    vy_draft_end(draft);
+    vy_irb_end_block(draft);
 }
 
 static vyre_status write_segment(vy_segment *s, vyre_error *error) {

@@ -15,42 +15,42 @@ static const vyre_type stored_types[VY_WIDTHS] = {VYRE_TYPE_U8, VYRE_TYPE_U16, V
 
 /* ---- shorthands ---- */
 
-static vy_draft *draft_of(vy_segment *s) {
+static vy_irb *draft_of(vy_segment *s) {
     return &s->copy.draft;
 }
 
 static uint32_t number(vy_segment *s, uint32_t value) {
-    return vy_draft_literal(draft_of(s), VYRE_TYPE_U32, value);
+    return vy_irb_literal(draft_of(s), VYRE_TYPE_U32, value);
 }
 
 static uint32_t use(vy_segment *s, uint32_t variable) {
-    return vy_draft_variable(draft_of(s), variable);
+    return vy_irb_variable(draft_of(s), variable);
 }
 
 static uint32_t builtin(vy_segment *s, vyre_builtin which, unsigned axis) {
-    return vy_draft_builtin(draft_of(s), which, axis);
+    return vy_irb_builtin(draft_of(s), which, axis);
 }
 
 /* Expressions grow to the right, one operand at a time: operands must be appended in their order, and C evaluates
  * arguments in any. */
 static uint32_t with_number(vy_segment *s, uint32_t a, vyre_op op, uint32_t value) {
-    return vy_draft_op(draft_of(s), op, VYRE_TYPE_U32, a, number(s, value), VY_NONE);
+    return vy_irb_op(draft_of(s), op, VYRE_TYPE_U32, a, number(s, value), VY_NONE);
 }
 
 static uint32_t with_variable(vy_segment *s, uint32_t a, vyre_op op, uint32_t variable) {
-    return vy_draft_op(draft_of(s), op, VYRE_TYPE_U32, a, use(s, variable), VY_NONE);
+    return vy_irb_op(draft_of(s), op, VYRE_TYPE_U32, a, use(s, variable), VY_NONE);
 }
 
 static uint32_t with_builtin(vy_segment *s, uint32_t a, vyre_op op, vyre_builtin which, unsigned axis) {
-    return vy_draft_op(draft_of(s), op, VYRE_TYPE_U32, a, builtin(s, which, axis), VY_NONE);
+    return vy_irb_op(draft_of(s), op, VYRE_TYPE_U32, a, builtin(s, which, axis), VY_NONE);
 }
 
 static void open_if_zero(vy_segment *s, uint32_t a) {
-    vy_draft_if(draft_of(s), vy_draft_op(draft_of(s), VYRE_OP_EQ, VYRE_TYPE_BOOL, a, number(s, 0), VY_NONE));
+    vy_irb_if(draft_of(s), vy_irb_op(draft_of(s), VYRE_OP_EQ, VYRE_TYPE_BOOL, a, number(s, 0), VY_NONE));
 }
 
 static uint32_t let(vy_segment *s, const char *name, uint32_t value) {
-    return vy_draft_let(draft_of(s), vy_cloner_new_name(&s->copy, name), VYRE_TYPE_U32, value);
+    return vy_irb_let(draft_of(s), vy_cloner_new_name(&s->copy, name), VYRE_TYPE_U32, value);
 }
 
 static uint32_t buffer_of(const vy_segment *s, vy_spill_slot home) {
@@ -68,7 +68,7 @@ static uint32_t encode(vy_segment *s, uint8_t type, uint8_t width, uint32_t valu
     if (type == (uint8_t)stored_types[width])
         return value;
     vyre_op op = type == VYRE_TYPE_BOOL ? VYRE_OP_CAST : VYRE_OP_BITCAST;
-    return vy_draft_op(draft_of(s), op, stored_types[width], value, VY_NONE, VY_NONE);
+    return vy_irb_op(draft_of(s), op, stored_types[width], value, VY_NONE, VY_NONE);
 }
 
 static uint32_t decode(vy_segment *s, uint8_t type, uint8_t width, uint32_t stored) {
@@ -76,9 +76,9 @@ static uint32_t decode(vy_segment *s, uint8_t type, uint8_t width, uint32_t stor
     if (type == (uint8_t)given)
         return stored;
     if (type == VYRE_TYPE_BOOL)
-        return vy_draft_op(draft_of(s), VYRE_OP_NE, VYRE_TYPE_BOOL, stored, vy_draft_literal(draft_of(s), given, 0),
-                           VY_NONE);
-    return vy_draft_op(draft_of(s), VYRE_OP_BITCAST, (vyre_type)type, stored, VY_NONE, VY_NONE);
+        return vy_irb_op(draft_of(s), VYRE_OP_NE, VYRE_TYPE_BOOL, stored, vy_irb_literal(draft_of(s), given, 0),
+                         VY_NONE);
+    return vy_irb_op(draft_of(s), VYRE_OP_BITCAST, (vyre_type)type, stored, VY_NONE, VY_NONE);
 }
 
 /* The element of a home; of an array the one that the variable `at` counts to (VY_NONE: the first). */
@@ -97,16 +97,16 @@ static uint32_t element(vy_segment *s, vy_spill_slot home, uint32_t at) {
 
 /* The stored form of an element, loaded; the same expression everywhere in the workgroup if it must be. */
 static uint32_t load_element(vy_segment *s, vy_spill_slot home, uint32_t at) {
-    uint32_t value = vy_draft_load(draft_of(s), buffer_of(s, home), element(s, home, at));
+    uint32_t value = vy_irb_load(draft_of(s), buffer_of(s, home), element(s, home, at));
     if (home.kind != VY_HOME_GROUP || !s->meets)
         return value;
-    vy_stmt broadcast = vy_draft_blank(VY_STMT_COLLECTIVE);
+    vy_stmt broadcast = vy_irb_blank_stmt(VY_STMT_COLLECTIVE);
     broadcast.op = VYRE_COLLECTIVE_BROADCAST;
     broadcast.a = value;
     broadcast.b = number(s, 0);
     broadcast.result_count = 1;
-    vy_name name = vy_cloner_new_name(&s->copy, "shared");
-    uint32_t made = vy_draft_stmt(draft_of(s), &broadcast, NULL, 0, &name, &stored_types[home.width]);
+    vy_symbol name = vy_cloner_new_name(&s->copy, "shared");
+    uint32_t made = vy_irb_stmt(draft_of(s), &broadcast, NULL, 0, &name, &stored_types[home.width]);
     return made == VY_NONE ? VY_NONE : use(s, draft_of(s)->program->stmts.items[made].variable);
 }
 
@@ -114,22 +114,22 @@ static uint32_t load_element(vy_segment *s, vy_spill_slot home, uint32_t at) {
 
 /* Opens `for at in …` over the elements: all of them, or of a workgroup array every group_size-th. */
 static uint32_t open_loop(vy_segment *s, const vy_memory *m) {
-    vy_name name = vy_cloner_new_name(&s->copy, "at");
+    vy_symbol name = vy_cloner_new_name(&s->copy, "at");
     if (m->space != VY_SPACE_WORKGROUP) {
         uint32_t from = number(s, 0), to = number(s, m->elements);
-        return vy_draft_for(draft_of(s), name, VYRE_TYPE_U32, from, to, VY_NONE);
+        return vy_irb_for(draft_of(s), name, VYRE_TYPE_U32, from, to, VY_NONE);
     }
     uint32_t from = builtin(s, VYRE_BUILTIN_LOCAL_INDEX, 0), to = number(s, m->elements),
              step = number(s, group_size(s));
-    return vy_draft_for(draft_of(s), name, VYRE_TYPE_U32, from, to, step);
+    return vy_irb_for(draft_of(s), name, VYRE_TYPE_U32, from, to, step);
 }
 
 static void barrier(vy_segment *s) {
     if (group_size(s) == 1)
         return;
-    vy_stmt stmt = vy_draft_blank(VY_STMT_BARRIER);
+    vy_stmt stmt = vy_irb_blank_stmt(VY_STMT_BARRIER);
     stmt.scope = VYRE_SCOPE_WORKGROUP;
-    vy_draft_stmt(draft_of(s), &stmt, NULL, 0, NULL, NULL);
+    vy_irb_stmt(draft_of(s), &stmt, NULL, 0, NULL, NULL);
 }
 
 /* ---- the decision ---- */
@@ -143,8 +143,8 @@ static void decide(vy_segment *s, uint32_t segment) {
         id = with_builtin(s, id, VYRE_OP_OR, VYRE_BUILTIN_GROUP_ID, axis);
     open_if_zero(s, id);
     uint32_t at = number(s, 0);
-    vy_draft_store(draft_of(s), s->buffers[VY_WIDTHS], at, number(s, segment));
-    vy_draft_end(draft_of(s));
+    vy_irb_store(draft_of(s), s->buffers[VY_WIDTHS], at, number(s, segment));
+    vy_irb_end_block(draft_of(s));
 }
 
 /* ---- declarations ---- */
@@ -153,14 +153,14 @@ void vy_segment_declare_params(vy_segment *s) {
     for (uint32_t i = 0; i < s->plan->host_param_count; i++) {
         const vy_variable *v = &s->plan->program->variables.items[s->plan->host_params[i]];
         char text[VY_LIMIT_NAME + 8];
-        snprintf(text, sizeof text, "host_%s", vy_name_text(s->plan->program, v->name));
-        s->params[i] = vy_draft_scalar_param(draft_of(s), vy_cloner_new_name(&s->copy, text), (vyre_type)v->type);
+        snprintf(text, sizeof text, "host_%s", vy_symbol_name(s->plan->program, v->name));
+        s->params[i] = vy_irb_scalar_param(draft_of(s), vy_cloner_new_name(&s->copy, text), (vyre_type)v->type);
     }
 }
 
 static uint32_t declare_buffer(vy_segment *s, const char *name, vyre_type type) {
-    return vy_draft_memory_param(draft_of(s), vy_cloner_new_name(&s->copy, name), VY_SPACE_BUFFER, type,
-                                 VYRE_ACCESS_READ_WRITE, VY_NONE);
+    return vy_irb_memory_param(draft_of(s), vy_cloner_new_name(&s->copy, name), VY_SPACE_BUFFER, type,
+                               VYRE_ACCESS_READ_WRITE, VY_NONE);
 }
 
 /* In the order of split->buffers. */
@@ -220,7 +220,7 @@ static uint32_t first_of_group(vy_segment *s, int width) {
     if (s->plan->per_invocation[width] == 0)
         return mine;
     uint32_t before = with_number(s, use(s, s->invocations), VYRE_OP_MUL, s->plan->per_invocation[width]);
-    return vy_draft_op(draft_of(s), VYRE_OP_ADD, VYRE_TYPE_U32, mine, before, VY_NONE);
+    return vy_irb_op(draft_of(s), VYRE_OP_ADD, VYRE_TYPE_U32, mine, before, VY_NONE);
 }
 
 static void write_indices(vy_segment *s) {
@@ -271,8 +271,8 @@ static void compute_again(vy_segment *s, uint32_t variable) {
     uint32_t root = s->plan->program->stmts.items[s->plan->declarations[variable]].a;
     compute_operands(s, root);
     uint32_t value = vy_cloner_expr(&s->copy, root);
-    vy_name name = vy_cloner_name(&s->copy, vy_name_text(s->plan->program, v->name));
-    s->copy.variables[variable] = vy_draft_let(draft_of(s), name, (vyre_type)v->type, value);
+    vy_symbol name = vy_cloner_name(&s->copy, vy_symbol_name(s->plan->program, v->name));
+    s->copy.variables[variable] = vy_irb_let(draft_of(s), name, (vyre_type)v->type, value);
 }
 
 static void restore_variable(vy_segment *s, uint32_t variable) {
@@ -285,9 +285,9 @@ static void restore_variable(vy_segment *s, uint32_t variable) {
     }
     uint32_t value = home.kind == VY_HOME_PARAM ? use(s, s->params[home.slot])
                                                 : decode(s, v->type, home.width, load_element(s, home, VY_NONE));
-    vy_name name = vy_cloner_name(&s->copy, vy_name_text(s->plan->program, v->name));
-    s->copy.variables[variable] = changes ? vy_draft_var(draft_of(s), name, (vyre_type)v->type, value)
-                                          : vy_draft_let(draft_of(s), name, (vyre_type)v->type, value);
+    vy_symbol name = vy_cloner_name(&s->copy, vy_symbol_name(s->plan->program, v->name));
+    s->copy.variables[variable] = changes ? vy_irb_var(draft_of(s), name, (vyre_type)v->type, value)
+                                          : vy_irb_let(draft_of(s), name, (vyre_type)v->type, value);
 }
 
 /* Returns whether an element was loaded that the whole workgroup shares. */
@@ -313,16 +313,16 @@ static void restore_array(vy_segment *s, uint32_t memory) {
     vy_spill_slot home = s->plan->memory_homes[memory];
     uint32_t value, index;
     if (m->space == VY_SPACE_PRIVATE && home.kind == VY_HOME_GROUP && s->meets) {
-        uint32_t shared = vy_draft_let(draft_of(s), vy_cloner_new_name(&s->copy, "value"), (vyre_type)m->type,
-                                       decode(s, m->type, home.width, load_element(s, home, at)));
+        uint32_t shared = vy_irb_let(draft_of(s), vy_cloner_new_name(&s->copy, "value"), (vyre_type)m->type,
+                                     decode(s, m->type, home.width, load_element(s, home, at)));
         index = use(s, at);
         value = use(s, shared);
     } else {
         index = use(s, at);
-        value = decode(s, m->type, home.width, vy_draft_load(draft_of(s), buffer_of(s, home), element(s, home, at)));
+        value = decode(s, m->type, home.width, vy_irb_load(draft_of(s), buffer_of(s, home), element(s, home, at)));
     }
-    vy_draft_store(draft_of(s), s->copy.memories[memory], index, value);
-    vy_draft_end(draft_of(s));
+    vy_irb_store(draft_of(s), s->copy.memories[memory], index, value);
+    vy_irb_end_block(draft_of(s));
     vy_cloner_close(&s->copy, mark);
 }
 
@@ -364,7 +364,7 @@ static void store_variable(vy_segment *s, uint32_t variable) {
     uint32_t at = element(s, home, VY_NONE);
     uint32_t value =
         encode(s, s->plan->program->variables.items[variable].type, home.width, use(s, s->copy.variables[variable]));
-    vy_draft_store(draft_of(s), buffer_of(s, home), at, value);
+    vy_irb_store(draft_of(s), buffer_of(s, home), at, value);
 }
 
 static void store_array(vy_segment *s, uint32_t memory) {
@@ -372,9 +372,9 @@ static void store_array(vy_segment *s, uint32_t memory) {
     vy_spill_slot home = s->plan->memory_homes[memory];
     uint32_t mark = vy_cloner_open(&s->copy), at = open_loop(s, m);
     uint32_t to = element(s, home, at);
-    uint32_t value = encode(s, m->type, home.width, vy_draft_load(draft_of(s), s->copy.memories[memory], use(s, at)));
-    vy_draft_store(draft_of(s), buffer_of(s, home), to, value);
-    vy_draft_end(draft_of(s));
+    uint32_t value = encode(s, m->type, home.width, vy_irb_load(draft_of(s), s->copy.memories[memory], use(s, at)));
+    vy_irb_store(draft_of(s), buffer_of(s, home), to, value);
+    vy_irb_end_block(draft_of(s));
     vy_cloner_close(&s->copy, mark);
 }
 
@@ -407,7 +407,7 @@ static void store_all(vy_segment *s, uint32_t at) {
     if (store_kind(s, at, VY_HOME_GROUP, VY_SPACE_PRIVATE, 0)) {
         open_if_zero(s, builtin(s, VYRE_BUILTIN_LOCAL_INDEX, 0));
         store_kind(s, at, VY_HOME_GROUP, VY_SPACE_PRIVATE, 1);
-        vy_draft_end(draft_of(s));
+        vy_irb_end_block(draft_of(s));
     }
     if (store_kind(s, at, VY_HOME_GROUP, VY_SPACE_WORKGROUP, 0)) {
         barrier(s); /* what others wrote is in the array */
@@ -427,5 +427,5 @@ void vy_segment_end(vy_segment *s, uint32_t at) {
         else
             s->copy.draft.failed = 1;
     }
-    vy_draft_simple(draft_of(s), VY_STMT_RETURN);
+    vy_irb_simple(draft_of(s), VY_STMT_RETURN);
 }

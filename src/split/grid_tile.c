@@ -25,28 +25,27 @@ static void declare_params(baser *b) {
     for (int kind = BASE; kind <= GROUPS; kind++)
         for (int axis = 0; axis < 3; axis++)
             b->params[kind][axis] =
-                vy_draft_scalar_param(&b->copy.draft, vy_cloner_new_name(&b->copy, names[kind][axis]), VYRE_TYPE_U32);
+                vy_irb_scalar_param(&b->copy.draft, vy_cloner_new_name(&b->copy, names[kind][axis]), VYRE_TYPE_U32);
 }
 
 static uint32_t binary(baser *b, vyre_op op, uint32_t left, uint32_t right) {
-    return vy_draft_op(&b->copy.draft, op, VYRE_TYPE_U32, left, right, VY_NONE);
+    return vy_irb_op(&b->copy.draft, op, VYRE_TYPE_U32, left, right, VY_NONE);
 }
 
 /* A hidden param in invocations. */
 static uint32_t in_invocations(baser *b, int kind, unsigned axis) {
-    uint32_t groups = vy_draft_variable(&b->copy.draft, b->params[kind][axis]);
-    return binary(b, VYRE_OP_MUL, groups,
-                  vy_draft_literal(&b->copy.draft, VYRE_TYPE_U32, b->copy.from->workgroup[axis]));
+    uint32_t groups = vy_irb_variable(&b->copy.draft, b->params[kind][axis]);
+    return binary(b, VYRE_OP_MUL, groups, vy_irb_literal(&b->copy.draft, VYRE_TYPE_U32, b->copy.from->workgroup[axis]));
 }
 
 static uint32_t group_id(baser *b, unsigned axis) {
-    uint32_t base = vy_draft_variable(&b->copy.draft, b->params[BASE][axis]);
-    return binary(b, VYRE_OP_ADD, base, vy_draft_builtin(&b->copy.draft, VYRE_BUILTIN_GROUP_ID, axis));
+    uint32_t base = vy_irb_variable(&b->copy.draft, b->params[BASE][axis]);
+    return binary(b, VYRE_OP_ADD, base, vy_irb_builtin(&b->copy.draft, VYRE_BUILTIN_GROUP_ID, axis));
 }
 
 static uint32_t global_id(baser *b, unsigned axis) {
     uint32_t base = in_invocations(b, BASE, axis);
-    return binary(b, VYRE_OP_ADD, base, vy_draft_builtin(&b->copy.draft, VYRE_BUILTIN_GLOBAL_ID, axis));
+    return binary(b, VYRE_OP_ADD, base, vy_irb_builtin(&b->copy.draft, VYRE_BUILTIN_GLOBAL_ID, axis));
 }
 
 static uint32_t global_size(baser *b, unsigned axis) {
@@ -67,8 +66,8 @@ static void declare_variables(baser *b) {
             if (!values[i] || !b->is_used[i][axis])
                 continue;
             snprintf(text, sizeof text, "%s_%c", vyre_builtin_name((vyre_builtin)i), "xyz"[axis]);
-            vy_name name = vy_cloner_new_name(&b->copy, text);
-            b->variables[i][axis] = vy_draft_let(&b->copy.draft, name, VYRE_TYPE_U32, values[i](b, axis));
+            vy_symbol name = vy_cloner_new_name(&b->copy, text);
+            b->variables[i][axis] = vy_irb_let(&b->copy.draft, name, VYRE_TYPE_U32, values[i](b, axis));
         }
 }
 
@@ -143,7 +142,7 @@ vyre_status vy_grid_tile(const vyre_program *program, vyre_program **out, vyre_e
     if (!vy_program_entry(program))
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "give a `program`, not a file of functions",
                        "a library has no entry to launch");
-    if (program->facts & VY_FACT_GRID_BARRIER)
+    if (program->facts & VY_PROGRAM_HAS_GRID_BARRIER)
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "split the program at its grid barriers first",
                        "`%s` has a grid barrier, where a piece of the grid cannot wait for the others",
                        vyre_program_name(program));

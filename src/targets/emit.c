@@ -155,7 +155,7 @@ static vyre_status take_stage(uint32_t stage, vyre_program **program, vyre_error
 
 vyre_status vyre_emit(vyre_program *program, const char *target, const vyre_emit_options *options, vyre_bytes *out,
                       vyre_error *error) {
-    VY_HOLD_CANCELLATION();
+    VY_SCOPED_CANCELLATION_DISABLE();
     VY_REQUIRE(error, program);
     VY_REQUIRE(error, target);
     VY_REQUIRE(error, out);

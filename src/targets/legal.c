@@ -75,7 +75,7 @@ static vyre_status read_target(const vyre_emit_options *options, vy_target_desc 
 
 static void add_guards(vy_string *out, const vyre_program *program, const vy_bounds_check_report *guards) {
     static const char *const kinds[VY_STMT_KIND_COUNT] = {
-        [VY_STMT_LOAD] = "load of", [VY_STMT_STORE] = "store to", [VY_STMT_ATOMIC] = "atomic on"};
+        [VY_STMT_LOAD_WIDE] = "load of", [VY_STMT_STORE] = "store to", [VY_STMT_ATOMIC] = "atomic on"};
     vy_string_format(out,
                      "// %" PRIu32 " accesses: %" PRIu32 " proven inside, %" PRIu32 " outside, %" PRIu32 " tested\n",
                      guards->accesses, guards->proven, guards->outside, guards->guarded);
@@ -84,7 +84,7 @@ static void add_guards(vy_string *out, const vyre_program *program, const vy_bou
         char why[320];
         vy_residual_check_text(program, left, why, sizeof why);
         vy_string_format(out, "//   line %" PRIu32 ", %s `%s`: %s\n", left->position.line, kinds[left->kind],
-                         vy_name_text(program, program->memories.items[left->memory].name), why);
+                         vy_symbol_name(program, program->memories.items[left->memory].name), why);
     }
 }
 
@@ -108,7 +108,8 @@ static vyre_status find_guards(vyre_program *program, vy_string *out, vyre_error
 /* The one thing that not legalisation but its callers see to: a backend launches such a program in stages
  * (driver/stages.h). */
 static vyre_status check_stages(const vyre_program *program, const vy_target_desc *target, vyre_error *error) {
-    if (!(program->facts & VY_FACT_GRID_BARRIER) || (!(program->facts & VY_FACT_TRAP) && !target->cancellable))
+    if (!(program->facts & VY_PROGRAM_HAS_GRID_BARRIER) ||
+        (!(program->facts & VY_PROGRAM_HAS_TRAP) && !target->cancellable))
         return VYRE_OK;
     return vy_fail(error, VYRE_UNSUPPORTED,
                    "emit its stages separately, the launches that a backend makes of it: set `stage` to 1, then 2, …",
@@ -147,7 +148,7 @@ vyre_status vy_target_legal(vyre_program *program, const vyre_emit_options *opti
     if (status == VYRE_OK)
         status = write_text(program, &target, &text, error);
     if (status == VYRE_OK)
-        status = vy_string_take(&text, out, error);
+        status = vy_string_to_bytes(&text, out, error);
     vy_string_free(&text);
     return status;
 }

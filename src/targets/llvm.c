@@ -1,6 +1,6 @@
 /* Targets llvm-ir and asm: the texts of the compiler of backend `cpu`. */
 #include "backends/cpu/compile.h"
-#include "base/setting.h"
+#include "base/env.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "ir/model.h"
@@ -22,7 +22,7 @@ static vyre_status emit_launch(const vy_cpu *cpu, vyre_program *program, int can
                                vyre_bytes *out, vyre_error *error) {
     const vy_compiler *compiler = NULL;
     vyre_bytes wire = VYRE_BYTES_INIT;
-    vyre_status status = vy_cpu_compiler_open(vy_setting("VYRE_COMPILER"), &compiler, error);
+    vyre_status status = vy_cpu_compiler_open(vy_env_get("VYRE_COMPILER"), &compiler, error);
     if (status == VYRE_OK)
         status = lower(cpu, program, cancellable, &wire, error);
     if (status == VYRE_OK) {
@@ -58,7 +58,7 @@ static vyre_status emit_stages(const vy_cpu *cpu, vyre_program *program, int can
     }
     vy_split_free(split);
     if (status == VYRE_OK)
-        status = vy_string_take(&all, out, error);
+        status = vy_string_to_bytes(&all, out, error);
     vy_string_free(&all);
     return status;
 }
@@ -76,7 +76,7 @@ static vyre_status emit(vyre_program *program, const vyre_emit_options *options,
     if (status != VYRE_OK)
         return status;
     cpu.exact = vy_cpu_numerics(cpu.features);
-    int has_stages = (program->facts & VY_FACT_GRID_BARRIER) && vyre_program_level(program) != VYRE_LEVEL_LEGAL;
+    int has_stages = (program->facts & VY_PROGRAM_HAS_GRID_BARRIER) && vyre_program_level(program) != VYRE_LEVEL_LEGAL;
     return (has_stages ? emit_stages : emit_launch)(&cpu, program, options->cancellable != 0, text, out, error);
 }
 

@@ -13,7 +13,7 @@ enum { MOST_BYTES = 1 << 30 };
 
 vyre_status vy_target_ptx_arch(const char *name, uint32_t *out, vyre_error *error) {
     uint64_t number = 0;
-    if (strncmp(name, "sm_", 3) == 0 && vy_digits_read(name + 3, strlen(name + 3), 10, 999, &number) > 0 &&
+    if (strncmp(name, "sm_", 3) == 0 && vy_parse_digits(name + 3, strlen(name + 3), 10, 999, &number) > 0 &&
         number >= 60) {
         *out = (uint32_t)number;
         return VYRE_OK;
@@ -28,7 +28,7 @@ vyre_status vy_target_ptx_arch(const char *name, uint32_t *out, vyre_error *erro
 static vyre_status check_stages(const vyre_program *program, const vyre_emit_options *options, uint32_t architecture,
                                 vyre_error *error) {
     int is_old = architecture < VY_PTX_GRID_BARRIERS;
-    if (!(program->facts & VY_FACT_GRID_BARRIER) || (!is_old && !options->indirect))
+    if (!(program->facts & VY_PROGRAM_HAS_GRID_BARRIER) || (!is_old && !options->indirect))
         return VYRE_OK;
     return vy_fail(
         error, VYRE_UNSUPPORTED,
@@ -130,7 +130,7 @@ static vyre_status disassemble(const vy_ptx_assembly *a, vyre_bytes *out, vyre_e
     int ended = vy_toolchain_run(words, &text);
     vyre_status status;
     if (ended == 0 || text.failed)
-        status = vy_string_take(&text, out, error);
+        status = vy_string_to_bytes(&text, out, error);
     else if (ended < 0)
         status = vy_fail(error, VYRE_IO, "check that it can be executed", "`%.400s` could not be run", path);
     else

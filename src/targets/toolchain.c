@@ -1,7 +1,7 @@
 /* Programs of the CUDA toolkit (toolchain.h). */
 #include "targets/toolchain.h"
 
-#include "base/setting.h"
+#include "base/env.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -26,7 +26,7 @@ static int is_in(const char *folder, size_t length, const char *name, char path[
 }
 
 int vy_toolchain_find(const char *name, char path[VY_TOOLCHAIN_PATH]) {
-    const char *home = vy_setting("CUDA_HOME"), *place = vy_setting("PATH");
+    const char *home = vy_env_get("CUDA_HOME"), *place = vy_env_get("PATH");
     if (home) {
         char folder[VY_TOOLCHAIN_PATH];
         int length = snprintf(folder, sizeof folder, "%s/bin", home);
@@ -91,7 +91,7 @@ int vy_toolchain_run(const char *const *words, vy_string *output) {
 /* ---- files ---- */
 
 int vy_toolchain_open(vy_toolchain_folder *folder) {
-    const char *place = vy_setting("TMPDIR");
+    const char *place = vy_env_get("TMPDIR");
     int length = snprintf(folder->path, sizeof folder->path, "%s/vyre-XXXXXX", place ? place : "/tmp");
     if (length <= 0 || length >= (int)sizeof folder->path || !mkdtemp(folder->path)) {
         folder->path[0] = '\0';

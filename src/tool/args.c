@@ -23,7 +23,7 @@ typedef struct parser {
 
 int tool_number(const char *text, size_t length, uint64_t *out) {
     int is_hex = length > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
-    return vy_digits_read(text + 2 * is_hex, length - 2 * (size_t)is_hex, is_hex ? 16 : 10, UINT64_MAX, out) > 0;
+    return vy_parse_digits(text + 2 * is_hex, length - 2 * (size_t)is_hex, is_hex ? 16 : 10, UINT64_MAX, out) > 0;
 }
 
 int tool_numbers3(const char *text, uint32_t out[3]) {

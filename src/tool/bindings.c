@@ -2,7 +2,7 @@
  * empty are reported together, with the whole interface of the program, so that one look is enough to write the line right. */
 #include "tool/bindings.h"
 
-#include "ir/rows.h"
+#include "ir/op_tables.h"
 #include "tool/value.h"
 
 #include <inttypes.h>

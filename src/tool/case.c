@@ -3,7 +3,7 @@
 
 #include "base/file.h"
 #include "ir/eval.h"
-#include "ir/rows.h"
+#include "ir/op_tables.h"
 #include "tool/bindings.h"
 #include "tool/npy.h"
 #include "tool/value.h"
@@ -109,7 +109,7 @@ vyre_status tool_case_write(const vyre_case *given, const char *base, vyre_error
         status = write_inputs(given, base, &path, error);
     if (status == VYRE_OK) {
         tool_case_arguments(&arguments, given, base);
-        status = vy_string_take(&arguments, &bytes, error);
+        status = vy_string_to_bytes(&arguments, &bytes, error);
     }
     if (status == VYRE_OK)
         status = write_string(&path, base, "args", &bytes, error);

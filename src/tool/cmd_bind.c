@@ -2,7 +2,7 @@
  *
  * For each program the header holds its wire form as bytes, a struct with one field per param and buffer, and thin calls of vyre/kernel.h: open, run,
  * close. It is C11 and C++ and needs libvyre alone. The logic is in the library, so that a header does not change with its version. */
-#include "ir/rows.h"
+#include "ir/op_tables.h"
 #include "tool/bindings.h"
 #include "tool/commands.h"
 #include "tool/load.h"
@@ -370,7 +370,7 @@ static vyre_status make_header(tool_file *file, vyre_program *program, const cha
     }
     vy_string_add(&text, "\n#endif\n");
     if (status == VYRE_OK)
-        status = vy_string_take(&text, out, error);
+        status = vy_string_to_bytes(&text, out, error);
     vy_string_free(&text);
     return status;
 }

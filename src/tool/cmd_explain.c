@@ -1,6 +1,6 @@
 /* vyre explain: a diagnostic code, a status, or the shape of a program. */
 #include "ir/model.h"
-#include "ir/rows.h"
+#include "ir/op_tables.h"
 #include "targets/ptx.h"
 #include "tool/bindings.h"
 #include "tool/commands.h"
@@ -161,7 +161,7 @@ static void add_arrays(vy_string *out, const vyre_program *program) {
 
     for (uint32_t i = program->buffer_count; entry && i < entry->memory_count; i++) {
         const vy_memory *memory = &program->memories.items[entry->first_memory + i];
-        vy_string_format(out, "  array      %s : %s [%u] %s, %zu bytes\n", vy_name_text(program, memory->name),
+        vy_string_format(out, "  array      %s : %s [%u] %s, %zu bytes\n", vy_symbol_name(program, memory->name),
                          vyre_type_name((vyre_type)memory->type), memory->elements,
                          memory->space == VY_SPACE_WORKGROUP ? "workgroup" : "private",
                          (size_t)memory->elements * vyre_type_size((vyre_type)memory->type));
@@ -185,7 +185,7 @@ static void add_inlined(vy_string *out, tool_file *file, vyre_program *program) 
         vy_string_format(out, "%s%s", i ? ", " : "  functions  ", vyre_program_function_name(program, i));
     if (vyre_program_function_count(program))
         vy_string_char(out, '\n');
-    else if (!(program->facts & VY_FACT_OP_CALL))
+    else if (!(program->facts & VY_PROGRAM_HAS_OP_CALL))
         return;
     if (tool_file_resolve(file, program, NULL, &resolved, &error) == VYRE_OK &&
         vyre_program_inline(resolved, &flat, &error) == VYRE_OK) {

@@ -2,8 +2,8 @@
 #include "base/clock.h"
 #include "base/thread.h"
 #include "driver/grid_sync.h"
-#include "ir/launch.h"
-#include "ir/rows.h"
+#include "ir/dispatch_resolve.h"
+#include "ir/op_tables.h"
 #include "tool/bindings.h"
 #include "tool/commands.h"
 #include "tool/json.h"
@@ -136,11 +136,11 @@ static int read_checks(const tool_command *command, const char *text, unsigned *
 /* The option or statement that only the reference has; NULL: there is none. */
 static const char *needs_reference(const run *r) {
     const run_options *options = r->options;
-    return options->check                        ? "--check"
-           : options->seed                       ? "--seed"
-           : options->budget                     ? "--budget"
-           : (r->program->facts & VY_FACT_PRINT) ? "print"
-                                                 : NULL;
+    return options->check                               ? "--check"
+           : options->seed                              ? "--seed"
+           : options->budget                            ? "--budget"
+           : (r->program->facts & VY_PROGRAM_HAS_PRINT) ? "print"
+                                                        : NULL;
 }
 
 /* ---- running ---- */
@@ -178,7 +178,7 @@ static int run_all(run *r, const vyre_oracle_options *given) {
     double *times = vy_allocate(vy_array_size((size_t)repeat, sizeof *times));
     tool_progress progress = {0};
     uint64_t done = 0;
-    int prints = !r->options->json && (r->program->facts & VY_FACT_PRINT); /* they would mix with the progress */
+    int prints = !r->options->json && (r->program->facts & VY_PROGRAM_HAS_PRINT); /* they would mix with the progress */
 
     if (!times) {
         vy_fail_memory(&r->error, "timing the runs");
@@ -229,9 +229,9 @@ static void add_extent(vy_string *out, const uint32_t size[3]) {
 
 /* How grid barriers ran on a backend, and why; NULL: there are none. */
 static const char *barriers(const run *r) {
-    vy_launch launch;
+    vy_resolved_dispatch launch;
     vy_grid_sync_reason reason = VY_GRID_SYNC_NONE;
-    if (r->place.pipeline && vy_launch_resolve(r->program, &r->bindings.arguments, &launch, NULL) == VYRE_OK)
+    if (r->place.pipeline && vy_resolve_dispatch(r->program, &r->bindings.arguments, &launch, NULL) == VYRE_OK)
         reason = vy_pipeline_meets(r->place.pipeline, &launch);
     return reason == VY_GRID_SYNC_NONE ? NULL : vy_grid_sync_sentence(reason);
 }
@@ -359,7 +359,7 @@ static void show_error(const run *r) {
 
     for (uint32_t i = 0; place && i < program->stmts.count && !vyre_diagnostics_count(place); i++) {
         vy_position at = vy_stmt_position(program, i);
-        if (program->stmts.items[i].kind != VY_STMT_TRAP && program->stmts.items[i].kind != VY_STMT_REPORT)
+        if (program->stmts.items[i].kind != VY_STMT_TRAP && program->stmts.items[i].kind != VY_STMT_RECORD_TRAP)
             continue;
         snprintf(where, sizeof where, "%s:%u:%u", vy_source_name(program->source), at.line, at.column);
         if (at.line && strcmp(where, r->error.where) == 0)
@@ -389,9 +389,9 @@ static int report_text(run *r) {
 
 /* What the oracle would report of the grid. */
 static int describe_grid(run *r) {
-    vy_launch launch;
+    vy_resolved_dispatch launch;
 
-    if (vy_launch_resolve(r->program, &r->bindings.arguments, &launch, &r->error) != VYRE_OK)
+    if (vy_resolve_dispatch(r->program, &r->bindings.arguments, &launch, &r->error) != VYRE_OK)
         return tool_error(&r->error);
     memcpy(r->report.groups, launch.groups, sizeof r->report.groups);
     r->report.invocations = launch.invocations;
@@ -451,7 +451,7 @@ static int execute(run *r) {
     options.print = on_print;
     options.print_user = &r->prints;
     /* Prints of several workgroups come in a fixed order only from one thread. */
-    if (options.threads == 0 && (r->program->facts & VY_FACT_PRINT))
+    if (options.threads == 0 && (r->program->facts & VY_PROGRAM_HAS_PRINT))
         options.threads = 1;
     code = run_all(r, &options);
     if (code != TOOL_OK)

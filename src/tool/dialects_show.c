@@ -1,5 +1,5 @@
 #include "dialect/manifest_reader.h"
-#include "ir/rows.h"
+#include "ir/op_tables.h"
 #include "tool/dialects.h"
 #include "tool/json.h"
 #include "tool/value.h"

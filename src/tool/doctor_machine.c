@@ -78,7 +78,7 @@ static void note_limit(doctor *d, const char *name, const char *title, const cha
 
 void doctor_look_at_limits(doctor *d) {
     long online = sysconf(_SC_NPROCESSORS_ONLN);
-    unsigned cores = vy_cores();
+    unsigned cores = vy_cpu_count();
     note_limit(d, "cores", "cores", doctor_format(d, " of the machine's %ld", online), cores, 0, "");
 #define X(resource, name, title, unit, least, fix)                                                                     \
     {                                                                                                                  \

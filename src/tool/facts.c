@@ -3,7 +3,7 @@
 
 #include "ir/model.h"
 #include "ir/op_set.h"
-#include "ir/rows.h"
+#include "ir/op_tables.h"
 #include "tool/bindings.h"
 #include "tool/json.h"
 #include "vyre/backend.h"
@@ -14,13 +14,13 @@ static const struct {
     uint32_t bit;
     const char *name;
 } fact_names[] = {
-    {VY_FACT_BARRIER, "barriers or collectives"},
-    {VY_FACT_GRID_BARRIER, "grid barrier"},
-    {VY_FACT_ATOMIC, "atomics"},
-    {VY_FACT_TRAP, "traps"},
-    {VY_FACT_PRINT, "prints"},
-    {VY_FACT_OP_CALL, "ops of dialects"},
-    {VY_FACT_CALL, "functions"},
+    {VY_PROGRAM_HAS_BARRIER, "barriers or collectives"},
+    {VY_PROGRAM_HAS_GRID_BARRIER, "grid barrier"},
+    {VY_PROGRAM_HAS_ATOMIC, "atomics"},
+    {VY_PROGRAM_HAS_TRAP, "traps"},
+    {VY_PROGRAM_HAS_PRINT, "prints"},
+    {VY_PROGRAM_HAS_OP_CALL, "ops of dialects"},
+    {VY_PROGRAM_HAS_CALL, "functions"},
 };
 
 void tool_facts_uses(vy_string *out, const vyre_program *program) {
@@ -50,10 +50,10 @@ static void add_size(vy_string *out, const vyre_program *program, uint32_t index
         vy_string_format(out, "%" PRIu64, size->value);
         return;
     case VY_SIZE_PARAM:
-        vy_string_add(out, vy_name_text(program, program->variables.items[size->a].name));
+        vy_string_add(out, vy_symbol_name(program, program->variables.items[size->a].name));
         return;
     case VY_SIZE_LEN:
-        vy_string_format(out, "len(%s)", vy_name_text(program, program->memories.items[size->a].name));
+        vy_string_format(out, "len(%s)", vy_symbol_name(program, program->memories.items[size->a].name));
         return;
     default:
         break;
@@ -85,7 +85,7 @@ void tool_facts_grid(vy_string *out, const vyre_program *program) {
 
     switch (grid->kind) {
     case VYRE_GRID_OVER:
-        vy_string_format(out, "over %s", vy_name_text(program, program->memories.items[grid->memory].name));
+        vy_string_format(out, "over %s", vy_symbol_name(program, program->memories.items[grid->memory].name));
         return;
     case VYRE_GRID_GROUPS:
         add_sizes(out, program);
@@ -95,7 +95,7 @@ void tool_facts_grid(vy_string *out, const vyre_program *program) {
         add_sizes(out, program);
         return;
     case VYRE_GRID_INDIRECT:
-        vy_string_format(out, "indirect %s[%u]", vy_name_text(program, program->memories.items[grid->memory].name),
+        vy_string_format(out, "indirect %s[%u]", vy_symbol_name(program, program->memories.items[grid->memory].name),
                          grid->offset);
         return;
     default:

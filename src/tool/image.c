@@ -113,7 +113,7 @@ vyre_status tool_image_write(const char *path, uint32_t width, uint32_t height, 
         vy_string_format(&out, "P%d\n%u %u\n255\n", channels == 1 ? 5 : 6, width, height);
         vy_string_append(&out, samples, size);
     }
-    status = vy_string_take(&out, &file, error);
+    status = vy_string_to_bytes(&out, &file, error);
     if (status == VYRE_OK)
         status = vy_file_write(path, file.data, file.size, error);
     vyre_bytes_free(&file);

@@ -237,7 +237,7 @@ int tool_load_program(const tool_command *command, const char *path, const char 
 
 vyre_status tool_file_resolve(tool_file *file, vyre_program *program, vyre_diagnostics *diagnostics, vyre_program **out,
                               vyre_error *error) {
-    if (program->facts & VY_FACT_OP_CALL)
+    if (program->facts & VY_PROGRAM_HAS_OP_CALL)
         return vyre_program_resolve(program, dialects_of(file), diagnostics, out, error);
     *out = vyre_program_retain(program);
     return VYRE_OK;

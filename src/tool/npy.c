@@ -190,7 +190,7 @@ vyre_status tool_npy_write(const char *path, vyre_type type, const uint64_t *sha
         vy_string_char(&text, ' ');
     vy_string_char(&text, '\n');
     total = text.length - MAGIC_SIZE - 4;
-    status = vy_string_take(&text, &file, error);
+    status = vy_string_to_bytes(&text, &file, error);
     if (status == VYRE_OK) {
         size_t header_size = file.size;
         ((unsigned char *)file.data)[8] = total & 0xff;

@@ -2,8 +2,8 @@
 #include "tool/outputs.h"
 
 #include "base/file.h"
-#include "ir/launch.h"
-#include "ir/rows.h"
+#include "ir/dispatch_resolve.h"
+#include "ir/op_tables.h"
 #include "tool/bindings.h"
 #include "tool/image.h"
 #include "tool/load.h"
@@ -205,12 +205,12 @@ static int compare_shape(const tool_command *command, const char *name, const ch
 
 int tool_outputs_compare(const tool_command *command, const vyre_program *program, const tool_list *shapes,
                          const vyre_arguments *arguments) {
-    vy_launch *launch = vy_allocate(sizeof *launch);
+    vy_resolved_dispatch *launch = vy_allocate(sizeof *launch);
     vyre_buffer_info buffer;
     int code = TOOL_OK;
 
     /* A dispatch that does not resolve is refused, with the reason, by the run. */
-    if (launch && vy_launch_resolve(program, arguments, launch, NULL) == VYRE_OK)
+    if (launch && vy_resolve_dispatch(program, arguments, launch, NULL) == VYRE_OK)
         for (size_t i = 0; code == TOOL_OK && vyre_program_buffer(program, i, &buffer); i++) {
             const char *text = find(shapes, buffer.name);
             if (text)

@@ -1,7 +1,7 @@
 /* Selecting where a program runs (place.h). */
 #include "tool/place.h"
 
-#include "base/setting.h"
+#include "base/env.h"
 #include "tool/progress.h"
 #include "tool/terminal.h"
 #include "vyre/registry.h"
@@ -140,7 +140,7 @@ static int find(const tool_command *command, const char *named, const tool_place
 int tool_place_find(const tool_command *command, const tool_place_request *request, vyre_program *program,
                     tool_place *out) {
     const char *needs = request->needs_reference;
-    const char *named = request->name && *request->name ? request->name : vy_setting("VYRE_BACKEND");
+    const char *named = request->name && *request->name ? request->name : vy_env_get("VYRE_BACKEND");
 
     *out = (tool_place){.id = reference};
     if (named && request->verbose)

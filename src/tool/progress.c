@@ -41,7 +41,7 @@ void tool_progress_start(tool_progress *progress, const char *what, unsigned lon
     if (!tool_can_erase(stderr))
         return;
     pthread_mutex_init(&progress->mutex, NULL);
-    vy_cond_start_monotonic(&progress->changed);
+    vy_cond_init_monotonic(&progress->changed);
     progress->running = vy_thread_start(&progress->thread, body, progress);
 }
 

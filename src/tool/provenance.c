@@ -58,7 +58,7 @@ void tool_provenance(vy_string *out, const vyre_program *flat, vyre_dialects_gua
         const vy_stmt *s = &flat->stmts.items[i];
         while (t.open.count && t.open.items[t.open.count - 1].end <= i)
             t.open.count--;
-        const char *name = s->kind == VY_STMT_REGION ? vy_name_text(flat, s->name) : "";
+        const char *name = s->kind == VY_STMT_REGION ? vy_symbol_name(flat, s->name) : "";
         const vyre_op_definition *op = *name ? vyre_dialects_find(guard, name, strlen(name)) : NULL;
         if (op)
             count_call(&t, op, s->end - i - 1, s->end, out);

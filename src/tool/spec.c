@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <sys/stat.h>
 
-/* Elements of any buffer, as vy_launch_resolve has it. */
+/* Elements of any buffer, as vy_resolve_dispatch has it. */
 #define MAX_COUNT UINT32_MAX
 /* Bytes read from a device where the program leaves the count open: a device may have no end. */
 #define MAX_DEVICE_BYTES (UINT64_C(1) << 28)

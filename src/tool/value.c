@@ -76,7 +76,7 @@ static vyre_status read_integer(const char *text, size_t length, vyre_type type,
     limit = vyre_type_class(type) == VYRE_CLASS_UNSIGNED ? (negative ? 0 : mask)
             : negative                                   ? mask / 2 + 1
                                                          : (base == 16 ? mask : mask / 2);
-    int result = vy_digits_read(digits, count, base, limit, &value);
+    int result = vy_parse_digits(digits, count, base, limit, &value);
     if (result <= 0)
         return (result == 0 ? not_a_value : out_of_range)(text, length, type, error);
     *bits = (negative ? 0 - value : value) & mask;

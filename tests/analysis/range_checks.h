@@ -18,11 +18,11 @@ typedef struct checking {
 } checking;
 
 static inline void trap_if(vy_rewrite *rw, uint32_t condition) {
-    vy_stmt trap = vy_draft_blank(VY_STMT_TRAP);
-    vy_draft_if(&rw->draft, condition);
-    trap.a = vy_draft_literal(&rw->draft, VYRE_TYPE_U32, FALSE_CLAIM);
-    vy_draft_stmt(&rw->draft, &trap, NULL, 0, NULL, NULL);
-    vy_draft_end(&rw->draft);
+    vy_stmt trap = vy_irb_blank_stmt(VY_STMT_TRAP);
+    vy_irb_if(&rw->draft, condition);
+    trap.a = vy_irb_literal(&rw->draft, VYRE_TYPE_U32, FALSE_CLAIM);
+    vy_irb_stmt(&rw->draft, &trap, NULL, 0, NULL, NULL);
+    vy_irb_end_block(&rw->draft);
 }
 
 static inline uint32_t value_before(vy_rewrite *rw, uint32_t expr) {
@@ -32,23 +32,23 @@ static inline uint32_t value_before(vy_rewrite *rw, uint32_t expr) {
 /* A negative index becomes a large one. */
 static inline void check_access(vy_rewrite *rw, uint32_t index, uint32_t memory) {
     checking *c = rw->user;
-    vy_draft *d = &rw->draft;
+    vy_irb *d = &rw->draft;
     uint32_t variable = value_before(rw, index);
-    uint32_t i = vy_draft_op(d, VYRE_OP_CAST, VYRE_TYPE_U64, vy_draft_variable(d, variable), VY_NONE, VY_NONE);
-    uint32_t n = vy_draft_op(d, VYRE_OP_CAST, VYRE_TYPE_U64, vy_draft_len(d, rw->memories[memory]), VY_NONE, VY_NONE);
-    trap_if(rw, vy_draft_op(d, VYRE_OP_GE, VYRE_TYPE_BOOL, i, n, VY_NONE));
+    uint32_t i = vy_irb_op(d, VYRE_OP_CAST, VYRE_TYPE_U64, vy_irb_variable(d, variable), VY_NONE, VY_NONE);
+    uint32_t n = vy_irb_op(d, VYRE_OP_CAST, VYRE_TYPE_U64, vy_irb_len(d, rw->memories[memory]), VY_NONE, VY_NONE);
+    trap_if(rw, vy_irb_op(d, VYRE_OP_GE, VYRE_TYPE_BOOL, i, n, VY_NONE));
     c->accesses++;
 }
 
 static inline void check_value(vy_rewrite *rw, uint32_t expr, vy_range range) {
     checking *c = rw->user;
-    vy_draft *d = &rw->draft;
+    vy_irb *d = &rw->draft;
     vyre_type type = (vyre_type)rw->from->exprs.items[expr].type;
-    uint32_t variable = value_before(rw, expr), v = vy_draft_variable(d, variable);
-    uint32_t low = vy_draft_op(d, VYRE_OP_LT, VYRE_TYPE_BOOL, v, vy_draft_literal(d, type, range.low), VY_NONE);
-    v = vy_draft_variable(d, variable);
-    uint32_t high = vy_draft_op(d, VYRE_OP_GT, VYRE_TYPE_BOOL, v, vy_draft_literal(d, type, range.high), VY_NONE);
-    trap_if(rw, vy_draft_op(d, VYRE_OP_LOR, VYRE_TYPE_BOOL, low, high, VY_NONE));
+    uint32_t variable = value_before(rw, expr), v = vy_irb_variable(d, variable);
+    uint32_t low = vy_irb_op(d, VYRE_OP_LT, VYRE_TYPE_BOOL, v, vy_irb_literal(d, type, range.low), VY_NONE);
+    v = vy_irb_variable(d, variable);
+    uint32_t high = vy_irb_op(d, VYRE_OP_GT, VYRE_TYPE_BOOL, v, vy_irb_literal(d, type, range.high), VY_NONE);
+    trap_if(rw, vy_irb_op(d, VYRE_OP_LOR, VYRE_TYPE_BOOL, low, high, VY_NONE));
     c->values++;
 }
 

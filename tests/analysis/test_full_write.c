@@ -3,16 +3,16 @@
 #include "oracle/trial.h"
 
 #include "analysis/full_write.h"
-#include "ir/launch.h"
+#include "ir/dispatch_resolve.h"
 
 /* Whether the first `write` buffer is covered by a dispatch with these arguments. */
 static int is_covered(const vyre_program *program, const vyre_arguments *arguments) {
     vy_full_write covers[VY_LIMIT_BUFFERS];
-    vy_launch launch;
+    vy_resolved_dispatch launch;
     uint64_t counts[VY_LIMIT_BUFFERS];
     vyre_error error = VYRE_ERROR_INIT;
     assert_int_equal(vy_full_write_find(program, covers, &error), VYRE_OK);
-    if (vy_launch_resolve(program, arguments, &launch, &error) != VYRE_OK)
+    if (vy_resolve_dispatch(program, arguments, &launch, &error) != VYRE_OK)
         fail_msg("%s", error.message);
     vyre_buffer_info info;
     uint32_t which = VY_NONE;

@@ -155,41 +155,41 @@ typedef struct reporting {
     uint64_t claims[2], in_grid[2], strides; /* by is_stmt */
 } reporting;
 
-static uint32_t as_bits(vy_draft *d, uint32_t variable) {
+static uint32_t as_bits(vy_irb *d, uint32_t variable) {
     static const vyre_type of_width[] = {
         [8] = VYRE_TYPE_U8, [16] = VYRE_TYPE_U16, [32] = VYRE_TYPE_U32, [64] = VYRE_TYPE_U64};
     vyre_type type = (vyre_type)d->program->variables.items[variable].type;
-    uint32_t value = vy_draft_variable(d, variable);
+    uint32_t value = vy_irb_variable(d, variable);
     if (type == VYRE_TYPE_BOOL)
-        return vy_draft_op(d, VYRE_OP_CAST, VYRE_TYPE_U32, value, VY_NONE, VY_NONE);
-    return vy_draft_op(d, VYRE_OP_BITCAST, of_width[vy_type_layouts[type].bits], value, VY_NONE, VY_NONE);
+        return vy_irb_op(d, VYRE_OP_CAST, VYRE_TYPE_U32, value, VY_NONE, VY_NONE);
+    return vy_irb_op(d, VYRE_OP_BITCAST, of_width[vy_type_layouts[type].bits], value, VY_NONE, VY_NONE);
 }
 
 /* print "kind id {local} {group} {value} {trips}…" */
 static void print_claim(vy_rewrite *rw, uint32_t stmt, int is_stmt, uint32_t id, uint32_t variable) {
     reporting *r = rw->user;
-    vy_draft *d = &rw->draft;
+    vy_irb *d = &rw->draft;
     char format[512];
     vy_arg args[80];
     uint32_t count = 0;
     size_t length = (size_t)snprintf(format, sizeof format, "%d %u {} {} {}", is_stmt, id);
-    args[count++] = (vy_arg){0, vy_draft_builtin(d, VYRE_BUILTIN_LOCAL_INDEX, 0)};
-    uint32_t group = vy_draft_builtin(d, VYRE_BUILTIN_GROUP_ID, 2);
+    args[count++] = (vy_arg){0, vy_irb_builtin(d, VYRE_BUILTIN_LOCAL_INDEX, 0)};
+    uint32_t group = vy_irb_builtin(d, VYRE_BUILTIN_GROUP_ID, 2);
     for (unsigned axis = 2; axis-- > 0;) {
-        uint32_t size = vy_draft_builtin(d, VYRE_BUILTIN_GROUP_COUNT, axis);
-        group = vy_draft_op(d, VYRE_OP_MUL, VYRE_TYPE_U32, group, size, VY_NONE);
-        uint32_t at = vy_draft_builtin(d, VYRE_BUILTIN_GROUP_ID, axis);
-        group = vy_draft_op(d, VYRE_OP_ADD, VYRE_TYPE_U32, group, at, VY_NONE);
+        uint32_t size = vy_irb_builtin(d, VYRE_BUILTIN_GROUP_COUNT, axis);
+        group = vy_irb_op(d, VYRE_OP_MUL, VYRE_TYPE_U32, group, size, VY_NONE);
+        uint32_t at = vy_irb_builtin(d, VYRE_BUILTIN_GROUP_ID, axis);
+        group = vy_irb_op(d, VYRE_OP_ADD, VYRE_TYPE_U32, group, at, VY_NONE);
     }
     args[count++] = (vy_arg){0, group};
-    args[count++] = (vy_arg){0, is_stmt ? vy_draft_literal(d, VYRE_TYPE_U32, 0) : as_bits(d, variable)};
+    args[count++] = (vy_arg){0, is_stmt ? vy_irb_literal(d, VYRE_TYPE_U32, 0) : as_bits(d, variable)};
     for (uint32_t loop = r->parent[stmt]; loop != VY_NONE; loop = r->parent[loop]) {
-        args[count++] = (vy_arg){0, vy_draft_variable(d, r->counters[loop])};
+        args[count++] = (vy_arg){0, vy_irb_variable(d, r->counters[loop])};
         length += (size_t)snprintf(format + length, sizeof format - length, " {}");
     }
-    vy_stmt print = vy_draft_blank(VY_STMT_PRINT);
-    print.name = vy_draft_name(d, format, length);
-    vy_draft_stmt(d, &print, args, count, NULL, NULL);
+    vy_stmt print = vy_irb_blank_stmt(VY_STMT_PRINT);
+    print.name = vy_irb_intern(d, format, length);
+    vy_irb_stmt(d, &print, args, count, NULL, NULL);
     r->claims[is_stmt]++;
 }
 
@@ -210,12 +210,12 @@ static void print_exprs(vy_rewrite *rw, uint32_t stmt) {
 
 static int report_stmt(vy_rewrite *rw, uint32_t index) {
     reporting *r = rw->user;
-    vy_draft *d = &rw->draft;
+    vy_irb *d = &rw->draft;
     const vy_stmt *s = &rw->from->stmts.items[index];
     uint32_t loop = r->parent[index];
     if (loop != VY_NONE && index == loop + 1) { /* a trip begins */
-        uint32_t now = vy_draft_variable(d, r->counters[loop]), one = vy_draft_literal(d, VYRE_TYPE_U32, 1);
-        vy_draft_assign(d, r->counters[loop], vy_draft_op(d, VYRE_OP_ADD, VYRE_TYPE_U32, now, one, VY_NONE));
+        uint32_t now = vy_irb_variable(d, r->counters[loop]), one = vy_irb_literal(d, VYRE_TYPE_U32, 1);
+        vy_irb_assign(d, r->counters[loop], vy_irb_op(d, VYRE_OP_ADD, VYRE_TYPE_U32, now, one, VY_NONE));
     }
     if (vy_control_sameness(r->uniform, index) != VY_SAME_NOWHERE || r->claim_all) {
         r->in_grid[1] += vy_control_sameness(r->uniform, index) == VY_SAME_IN_GRID;
@@ -225,8 +225,8 @@ static int report_stmt(vy_rewrite *rw, uint32_t index) {
         print_exprs(rw, index);
     if (vy_stmt_is_loop(s->kind)) {
         char text[24];
-        vy_name name = vy_draft_name(d, text, (size_t)snprintf(text, sizeof text, "trips_%u", index));
-        r->counters[index] = vy_draft_var(d, name, VYRE_TYPE_U32, vy_draft_literal(d, VYRE_TYPE_U32, 0));
+        vy_symbol name = vy_irb_intern(d, text, (size_t)snprintf(text, sizeof text, "trips_%u", index));
+        r->counters[index] = vy_irb_var(d, name, VYRE_TYPE_U32, vy_irb_literal(d, VYRE_TYPE_U32, 0));
     }
     rw->changes++;
     return 0;

@@ -452,7 +452,7 @@ static inline uint64_t conform_campaign_run(const char *id, const conform_varian
         .variant_count = conform_choose(variants, variant_count, chosen),
         .count = conform_setting("VYRE_CAMPAIGN_COUNT", (VY_SANITIZED ? 20 : 120) * (uint64_t)vy_test_effort()),
         .seed = conform_setting("VYRE_CAMPAIGN_SEED", conform_setting("VYRE_SEED", 1)),
-        .workers = (unsigned)conform_setting("VYRE_CAMPAIGN_WORKERS", vy_cores())};
+        .workers = (unsigned)conform_setting("VYRE_CAMPAIGN_WORKERS", vy_cpu_count())};
     const char *folder = getenv("VYRE_CAMPAIGN_FOLDER"), *json = getenv("VYRE_CAMPAIGN_JSON");
     conform probe;
     m.folder = folder && *folder ? folder : "campaign-failures";

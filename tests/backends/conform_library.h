@@ -70,7 +70,7 @@ static inline void conform_call_as_team(vy_string *out, const vyre_program *p, c
     const char *before = f->result_count > 1 ? "let (" : "let ", *after = f->result_count > 1 ? ") = " : " = ";
     for (uint32_t i = 0; i < f->result_count; i++)
         vy_string_format(out, "%sr%u%s", i ? ", " : before, i, i + 1 == f->result_count ? after : "");
-    vy_string_format(out, "%s(", vy_name_text(p, f->name));
+    vy_string_format(out, "%s(", vy_symbol_name(p, f->name));
     for (uint32_t i = 0; i < f->param_count; i++) {
         int is_bool = !params[i].is_memory && p->variables.items[params[i].index].type == VYRE_TYPE_BOOL;
         vy_string_format(out, params[i].is_memory ? "%sin%u%s" : "%sfill%u[group_id.x * 3 + 6]%s", i ? ", " : "", i,
@@ -156,7 +156,7 @@ static inline int conform_call(conform_library *l, const char *name, vyre_progra
 
 static inline void conform_function(conform_library *l, const vyre_program *library, const vy_function *f,
                                     const char *source) {
-    const char *name = vy_name_text(library, f->name);
+    const char *name = vy_symbol_name(library, f->name);
     if (l->functions++ % l->step)
         return;
     vyre_program *team = conform_team(library, f, source), *alone = program_that_calls(library, f, source);

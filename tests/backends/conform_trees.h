@@ -5,7 +5,7 @@
 
 #include "generate/interesting_values.h"
 #include "ir/eval.h"
-#include "ir/rows.h"
+#include "ir/op_tables.h"
 #include "vyre/builder.h"
 #include "vyre/generate.h"
 

@@ -69,11 +69,11 @@ static void what_was_put_where_there_is_room_is_part_of_the_text(void **state) {
     (void)state;
     vy_string string = {0};
     for (int i = 0; i < 100; i++) {
-        char *at = vy_string_room(&string, 24);
+        char *at = vy_string_reserve(&string, 24);
         assert_non_null(at);
-        at = vy_put_text(at, "v");
-        at = vy_put_text(vy_put_decimal(at, (uint64_t)i), " ");
-        vy_string_wrote(&string, at);
+        at = vy_write_text(at, "v");
+        at = vy_write_text(vy_write_decimal(at, (uint64_t)i), " ");
+        vy_string_commit(&string, at);
     }
     vy_string_add(&string, "end");
     assert_memory_equal(string.text, "v0 v1 v2 ", 9);
@@ -86,7 +86,7 @@ static void an_impossible_length_fails_without_harm(void **state) {
     vy_string string = {0};
     vy_string_add(&string, "kept");
     vy_string_append(&string, "x", SIZE_MAX - 2);
-    assert_null(vy_string_room(&string, 1));
+    assert_null(vy_string_reserve(&string, 1));
     assert_true(string.failed);
     assert_string_equal(string.text, "kept");
     vy_string_free(&string);
@@ -115,12 +115,12 @@ static void taking_hands_the_memory_over(void **state) {
     vyre_bytes bytes = VYRE_BYTES_INIT;
     assert_int_equal(vyre_bytes_resize(&bytes, 10, NULL), VYRE_OK);
     vy_string_add(&string, "text");
-    assert_int_equal(vy_string_take(&string, &bytes, NULL), VYRE_OK);
+    assert_int_equal(vy_string_to_bytes(&string, &bytes, NULL), VYRE_OK);
     assert_null(string.text);
     assert_int_equal(bytes.size, 4);
     assert_string_equal(bytes.data, "text"); /* the NUL is there, outside the size */
     vy_string empty = {0};
-    assert_int_equal(vy_string_take(&empty, &bytes, NULL), VYRE_OK);
+    assert_int_equal(vy_string_to_bytes(&empty, &bytes, NULL), VYRE_OK);
     assert_int_equal(bytes.size, 0);
     vyre_bytes_free(&bytes);
     assert_int_equal(vy_fault_live_blocks(), 0);
@@ -135,13 +135,13 @@ static vyre_status build_a_text(void *user) {
     for (int i = 0; i < 200; i++) {
         vy_string_format(&string, "%d, ", i);
         vy_string_json(&string, "quoted \"text\" \xff");
-        char *at = vy_string_room(&string, 20);
+        char *at = vy_string_reserve(&string, 20);
         if (at)
-            vy_string_wrote(&string, vy_put_decimal(at, UINT64_MAX));
+            vy_string_commit(&string, vy_write_decimal(at, UINT64_MAX));
     }
     vy_string_prepend(&string, "before", 6);
     vyre_error error;
-    vyre_status status = vy_string_take(&string, &bytes, &error);
+    vyre_status status = vy_string_to_bytes(&string, &bytes, &error);
     assert_null(string.text);
     assert_true(status == VYRE_OK || (error.code == status && bytes.size == 0));
     vyre_bytes_free(&bytes);

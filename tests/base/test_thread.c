@@ -114,7 +114,7 @@ static void a_condition_waits_by_our_clock(void **state) {
     bell b = {.lock = PTHREAD_MUTEX_INITIALIZER};
     pthread_t ringer;
     int result = 0;
-    vy_cond_start_monotonic(&b.rung);
+    vy_cond_init_monotonic(&b.rung);
     pthread_mutex_lock(&b.lock);
     struct timespec past = vy_clock_timespec(vy_clock_now()),
                     later = vy_clock_timespec(vy_clock_now() + 3600000000000u);
@@ -130,7 +130,7 @@ static void a_condition_waits_by_our_clock(void **state) {
 
 static void cores_follow_the_affinity_mask(void **state) {
     (void)state;
-    unsigned before = vy_cores();
+    unsigned before = vy_cpu_count();
     assert_true(before >= 1);
     cpu_set_t old, one;
     assert_int_equal(sched_getaffinity(0, sizeof old, &old), 0);
@@ -142,10 +142,10 @@ static void cores_follow_the_affinity_mask(void **state) {
         }
     }
     assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
-    unsigned now = vy_cores();
+    unsigned now = vy_cpu_count();
     sched_setaffinity(0, sizeof old, &old);
     assert_int_equal(now, 1);
-    assert_int_equal(vy_cores(), before);
+    assert_int_equal(vy_cpu_count(), before);
 }
 
 /* A folder that looks like /sys/fs/cgroup. */
@@ -169,7 +169,7 @@ static unsigned cores_of(const char *membership) {
     write_file("self", membership);
     char self[128];
     snprintf(self, sizeof self, "%s/self", root);
-    return vy_cgroup_cores(self, root);
+    return vy_cgroup_cpu_count(self, root);
 }
 
 static void quotas_of_control_groups_count(void **state) {
@@ -197,7 +197,7 @@ static void quotas_of_control_groups_count(void **state) {
     assert_int_equal(cores_of("0::/\n"), 1);
     write_file("cpu.max", "100000 0\n");
     assert_int_equal(cores_of("0::/\n"), UINT32_MAX);
-    assert_int_equal(vy_cgroup_cores("/nonexistent", root), UINT32_MAX);
+    assert_int_equal(vy_cgroup_cpu_count("/nonexistent", root), UINT32_MAX);
     char command[128];
     snprintf(command, sizeof command, "rm -rf '%s'", root);
     assert_int_equal(system(command), 0);

@@ -1,6 +1,6 @@
 /* The builder makes the programs that text makes, and reports mistakes instead of making them. */
-#include "ir/draft.h"
-#include "ir/rows.h"
+#include "ir/irbuilder.h"
+#include "ir/op_tables.h"
 #include "support/test.h"
 #include "vyre/vyre.h"
 #include "wire/compare.h"

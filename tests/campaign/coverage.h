@@ -5,7 +5,7 @@
 #define VY_CAMPAIGN_COVERAGE_H
 
 #include "ir/model.h"
-#include "ir/rows.h"
+#include "ir/op_tables.h"
 
 #include <stdio.h>
 
@@ -175,10 +175,10 @@ static inline void coverage_check_shapes(const coverage *c, coverage_report *rep
     static const char *const sizes[] = {"literal", "param", "len", "add", "sub",     "mul",
                                         "div",     "rem",   "min", "max", "div_ceil"};
     static const char *const grids[] = {"dispatch", "over", "groups", "elements", "indirect"};
-    for (int kind = 0; kind < VY_STMT_LOAD; kind++)
+    for (int kind = 0; kind < VY_STMT_LOAD_WIDE; kind++)
         if (kind != VY_STMT_PRINT)
             coverage_cell(report, c->stmts[kind], "statement", stmts[kind], "");
-    for (int kind = 0; kind < VY_EXPR_MISALIGNMENT; kind++)
+    for (int kind = 0; kind < VY_EXPR_ALIGN_OFFSET; kind++)
         coverage_cell(report, c->exprs[kind], "expression", exprs[kind], "");
     for (int kind = 0; kind < VYRE_BUILTIN_COUNT; kind++)
         coverage_cell(report, c->builtins[kind], "builtin", vyre_builtin_name((vyre_builtin)kind), "");

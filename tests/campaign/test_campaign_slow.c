@@ -104,8 +104,8 @@ static void count_program(worker *w, const vyre_program *program) {
     w->statements += stats.statements;
     w->expressions += stats.expressions;
     w->functions += stats.functions != 0;
-    w->atomics += (program->facts & VY_FACT_ATOMIC) != 0;
-    w->grid_barriers += (program->facts & VY_FACT_GRID_BARRIER) != 0;
+    w->atomics += (program->facts & VY_PROGRAM_HAS_ATOMIC) != 0;
+    w->grid_barriers += (program->facts & VY_PROGRAM_HAS_GRID_BARRIER) != 0;
     int barrier = 0, collective = 0;
     for (uint32_t i = 0; i < program->stmts.count; i++) {
         barrier |= program->stmts.items[i].kind == VY_STMT_BARRIER;
@@ -261,7 +261,7 @@ static void random_programs_keep_every_promise(void **state) {
     struct timespec start, end;
     campaign c = {.count = setting("VYRE_CAMPAIGN_COUNT", 4000 * (uint64_t)vy_test_effort()),
                   .seed = setting("VYRE_CAMPAIGN_SEED", 1),
-                  .workers = (unsigned)setting("VYRE_CAMPAIGN_WORKERS", vy_cores())};
+                  .workers = (unsigned)setting("VYRE_CAMPAIGN_WORKERS", vy_cpu_count())};
     const char *folder = getenv("VYRE_CAMPAIGN_FOLDER");
     c.folder = folder && *folder ? folder : "campaign-failures";
     c.workers = c.workers < 1 ? 1 : c.workers > MAX_WORKERS ? MAX_WORKERS : c.workers;

@@ -20,12 +20,12 @@ static vyre_oracle *compile(const vyre_case *given) {
 
 /* The case with all its barriers gone; NULL if it has none that could matter. */
 static vyre_case *without_barriers(const vyre_case *given) {
-    static vy_launch launch;
+    static vy_resolved_dispatch launch;
     const vyre_program *program = vyre_case_program(given);
     vyre_case *made = NULL;
     vy_shrink_edits edits;
     unsigned barriers = 0;
-    assert_int_equal(vy_launch_resolve(program, vyre_case_arguments(given), &launch, NULL), VYRE_OK);
+    assert_int_equal(vy_resolve_dispatch(program, vyre_case_arguments(given), &launch, NULL), VYRE_OK);
     assert_int_equal(vy_shrink_edits_init(&edits, program, &launch, NULL), VYRE_OK);
     for (uint32_t i = 0; i < program->stmts.count; i++)
         if (program->stmts.items[i].kind == VY_STMT_BARRIER) {

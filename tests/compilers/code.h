@@ -8,7 +8,7 @@
 #include "backends/cpu/stack.h"
 #include "compilers/llvm/compile.h"
 #include "emit/llvm/kernel.h"
-#include "ir/launch.h"
+#include "ir/dispatch_resolve.h"
 #include "lower/legalize.h"
 #include "vyre/oracle.h"
 #include "vyre/text.h"
@@ -174,12 +174,12 @@ static inline void code_call(const code *code, vy_cpu_frame *frame, uint64_t gro
 
 /* Calls the code for the whole grid, in two halves as two workers would. */
 static inline void outcome_of_code(const code *code, const vyre_arguments *arguments, outcome *out) {
-    static vy_launch launch;
+    static vy_resolved_dispatch launch;
     vy_cpu_buffer buffers[VY_LIMIT_BUFFERS];
     const uint32_t never = 0;
     const vyre_program *program = code->legal;
     memset(out, 0, sizeof *out);
-    out->status = vy_launch_resolve(program, arguments, &launch, &out->error);
+    out->status = vy_resolve_dispatch(program, arguments, &launch, &out->error);
     if (out->status != VYRE_OK)
         return;
     for (uint32_t i = 0; i < program->buffer_count; i++) {

@@ -84,7 +84,7 @@ static void compare(const row *row, vyre_program *program, const processor *p) {
 }
 
 static void compare_widths(const row *row, vyre_program *program, const char *name, uint64_t features) {
-    for (uint32_t width = VY_CPU_WIDTH_LEAST; width <= VY_CPU_WIDTH_MAX; width *= 2)
+    for (uint32_t width = VY_CPU_WIDTH_MIN; width <= VY_CPU_WIDTH_MAX; width *= 2)
         compare(row, program, &(processor){name, width, features, features});
 }
 
@@ -172,12 +172,12 @@ static void reproducers_are_reported_that_llvm_compiles_correctly(void **state) 
 static void every_row_is_documented(void **state) {
     (void)state;
     vyre_bytes text = VYRE_BYTES_INIT;
-    assert_int_equal(vy_file_read(vy_test_path("docs/cpu.md"), UINT64_MAX, &text, NULL), VYRE_OK);
+    assert_int_equal(vy_file_read(vy_test_path("docs/internals/cpu.md"), UINT64_MAX, &text, NULL), VYRE_OK);
     for (unsigned i = 0; i < ROWS; i++) {
         char start[128];
         int length = snprintf(start, sizeof start, "\n| `%s` | %s |", rows[i].name, rows[i].versions);
         if (!memmem(text.data, text.size, start, (size_t)length))
-            fail_msg("docs/cpu.md has no row that begins with%s", start);
+            fail_msg("docs/internals/cpu.md has no row that begins with%s", start);
     }
     vyre_bytes_free(&text);
 }

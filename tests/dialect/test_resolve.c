@@ -140,7 +140,7 @@ static void run(vyre_program *program, uint32_t y[4]) {
 static void check(const char *body, uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
     uint32_t y[4], expected[4] = {a, b, c, d};
     vyre_program *program = resolve(body);
-    assert_false(program->facts & VY_FACT_OP_CALL);
+    assert_false(program->facts & VY_PROGRAM_HAS_OP_CALL);
     run(program, y);
     assert_memory_equal(y, expected, sizeof y);
     vyre_program_release(program);

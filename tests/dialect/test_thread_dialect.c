@@ -242,7 +242,7 @@ static void readers_on_all_cores_against_a_writer(void **state) {
     (void)state;
     const char *given = getenv("VYRE_SOAK_SECONDS");
     double seconds = given ? atof(given) : 1.0 * vy_test_effort();
-    unsigned readers = vy_cores() < 64 ? vy_cores() : 64;
+    unsigned readers = vy_cpu_count() < 64 ? vy_cpu_count() : 64;
     size_t blocks = 0;
     for (int round = 0; round < 2; round++) {
         soak(seconds / 2, readers < 2 ? 2 : readers);

@@ -376,9 +376,9 @@ static void a_device_that_comes_back_gets_its_code_again(void **state) {
 static void the_reasons_are_told(void **state) {
     (void)state;
     bench b;
-    vy_launch launch;
+    vy_resolved_dispatch launch;
     bench_open(&b, text, GROUPS);
-    assert_int_equal(vy_launch_resolve(b.program, &b.arguments, &launch, &b.error), VYRE_OK);
+    assert_int_equal(vy_resolve_dispatch(b.program, &b.arguments, &launch, &b.error), VYRE_OK);
     vy_call call;
 #define REASON_IS(reason, may_stop)                                                                                    \
     do {                                                                                                               \

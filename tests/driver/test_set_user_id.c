@@ -4,7 +4,7 @@
  * user is not, and the kernel sets AT_SECURE as for the opposite direction. */
 #include "backends/cpu/compile.h"
 #include "backends/cuda/api.h"
-#include "base/setting.h"
+#include "base/env.h"
 #include "driver/registry/child.h"
 #include "driver/trace.h"
 #include "vyre/cache.h"
@@ -27,7 +27,7 @@ static int raised(void) {
     if (!getauxval(AT_SECURE))
         return NOT_RAISED;
     CHILD_CLAIM(getenv("VYRE_BACKEND") && geteuid() == STRANGER);
-    CHILD_CLAIM(!vy_setting("VYRE_BACKEND"));
+    CHILD_CLAIM(!vy_env_get("VYRE_BACKEND"));
     CHILD_CLAIM(vyre_cache_folder(NULL, 0) == 0); /* VYRE_CACHE_DIR, XDG_CACHE_HOME, HOME */
     CHILD_CLAIM(vyre_select(&policy, &backend, NULL, &error) == VYRE_OK || !strstr(error.message, "no-such-backend"));
     vyre_backend_release(backend);
@@ -112,7 +112,7 @@ static void a_set_user_id_process_ignores_its_environment(void **state) {
 /* secure_getenv() everywhere: a call of getenv() in the library would not be seen by the test above. */
 static void the_library_reads_no_variable_by_getenv(void **state) {
     (void)state;
-    if (access(vy_test_path("src/base/setting.c"), R_OK) != 0)
+    if (access(vy_test_path("src/base/env.c"), R_OK) != 0)
         VY_SKIP("there is no source tree here");
     char command[2048], found[4096];
     snprintf(command, sizeof command,

@@ -98,14 +98,14 @@ static void check(const truth *t, vyre_status status, const vyre_outputs *output
 
 static void run_resident(vyre_backend *backend, vyre_program *program, const vyre_arguments *arguments,
                          const vyre_dispatch_config *config, const truth *t, const char *what) {
-    static vy_launch launch;
+    static vy_resolved_dispatch launch;
     vyre_resource bindings[VY_LIMIT_BUFFERS] = {0};
     vyre_outputs outputs = VYRE_OUTPUTS_INIT;
     vyre_arguments given = *arguments;
     vyre_trap trap = {0, 0};
     vyre_timing timing = {0};
     vyre_error error = VYRE_ERROR_INIT;
-    assert_int_equal(vy_launch_resolve(program, arguments, &launch, &error), VYRE_OK);
+    assert_int_equal(vy_resolve_dispatch(program, arguments, &launch, &error), VYRE_OK);
     for (uint32_t i = 0; i < program->buffer_count; i++) {
         bindings[i].kind = VYRE_RESOURCE_RESIDENT;
         assert_int_equal(vyre_resident_allocate(backend, launch.buffers[i].bytes, NULL, &bindings[i].resident, &error),
@@ -282,7 +282,7 @@ static int is_quick(vyre_program *program, const vyre_arguments *arguments) {
  * whose counts do not fit, or that takes long, is left out. */
 static int check_example(const char *file, vyre_program *program) {
     static unsigned char bytes[1 << 16];
-    static vy_launch launch;
+    static vy_resolved_dispatch launch;
     vyre_scalar params[16];
     vyre_span inputs[16];
     uint64_t counts[16];
@@ -305,7 +305,7 @@ static int check_example(const char *file, vyre_program *program) {
     }
     if (vyre_program_grid(program) == VYRE_GRID_DISPATCH)
         arguments.geometry = (vyre_geometry){VYRE_GEOMETRY_ELEMENTS, {1000, 1, 1}};
-    if (vy_launch_resolve(program, &arguments, &launch, &error) != VYRE_OK || launch.group_count < 2 ||
+    if (vy_resolve_dispatch(program, &arguments, &launch, &error) != VYRE_OK || launch.group_count < 2 ||
         !is_quick(program, &arguments))
         return 0;
     check_everywhere(program, &arguments, 1, 1u | 1u << 8, file);

@@ -201,7 +201,7 @@ static inline uint64_t random_value(vy_random *random, vyre_type type) {
     const format *f = format_of(type);
 
     if (f)
-        return vy_value_clean(type, random_pattern(random, f));
+        return vy_value_canonicalize(type, random_pattern(random, f));
     return type == VYRE_TYPE_BOOL ? vy_random_next(random) & 1 : random_integer(random, vyre_type_bits(type));
 }
 

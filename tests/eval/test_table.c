@@ -1,7 +1,7 @@
 /* The op table and the type table as data, and that the evaluator covers exactly what they accept. */
 #include "base/thread.h"
 #include "eval/cases.h"
-#include "ir/rows.h"
+#include "ir/op_tables.h"
 
 static void every_accepted_combination_has_a_kernel_and_no_other(void **state) {
     unsigned accepted = 0;
@@ -153,7 +153,7 @@ static void check_lanes(vyre_op op, vyre_type result, vyre_type operand, size_t 
         for (int k = 0; k < 3; k++)
             operands[k][lane] = random_value(random, k == 0 && op == VYRE_OP_SELECT ? VYRE_TYPE_BOOL : operand);
         expected[lane] = vyre_op_evaluate(op, result, operand, operands[0][lane], operands[1][lane], operands[2][lane]);
-        assert_int_equal(expected[lane], vy_value_clean(result, expected[lane]));
+        assert_int_equal(expected[lane], vy_value_canonicalize(result, expected[lane]));
     }
     for (int target = 0; target < 4; target++) {
         uint64_t apart[MOST_LANES + 1], *r = target < 3 ? copies[target] : apart;
@@ -220,7 +220,7 @@ static void proper_values_are_computed_without_being_asked(void **state) {
         for (unsigned result = 0; result < VYRE_TYPE_COUNT; result++)
             for (unsigned operand = 0; operand < VYRE_TYPE_COUNT; operand++)
                 if (vyre_op_accepts((vyre_op)op, (vyre_type)operand, (vyre_type)result))
-                    assert_int_equal(vy_eval_proper((vyre_op)op, (vyre_type)result, (vyre_type)operand, values),
+                    assert_int_equal(vy_eval_canonical((vyre_op)op, (vyre_type)result, (vyre_type)operand, values),
                                      vyre_op_evaluate((vyre_op)op, (vyre_type)result, (vyre_type)operand, 1, 1, 1));
 }
 

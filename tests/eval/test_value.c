@@ -40,8 +40,9 @@ static void cleaning_drops_excess_bits_and_nothing_else(void **state) {
             const uint64_t value = random_value(&random, (vyre_type)type), noise = vy_random_next(&random);
             const unsigned width = vyre_type_bits((vyre_type)type);
 
-            assert_int_equal(vy_value_clean((vyre_type)type, value), value);
-            assert_int_equal(vy_value_clean((vyre_type)type, width < 64 ? value | noise << width : value), value);
+            assert_int_equal(vy_value_canonicalize((vyre_type)type, value), value);
+            assert_int_equal(vy_value_canonicalize((vyre_type)type, width < 64 ? value | noise << width : value),
+                             value);
         }
 }
 

@@ -3,8 +3,8 @@
 #include "support/test.h"
 
 #include "campaign/coverage.h"
+#include "ir/dispatch_resolve.h"
 #include "ir/eval.h"
-#include "ir/launch.h"
 #include "vyre/generate.h"
 
 static vyre_case *generate(vyre_generate_options options) {
@@ -36,11 +36,11 @@ static int same_arguments(const vyre_arguments *a, const vyre_arguments *b) {
 
 static void every_case_is_valid_and_can_be_dispatched(void **state) {
     (void)state;
-    static vy_launch launch;
+    static vy_resolved_dispatch launch;
     for (uint64_t seed = 0; seed < rounds(3000); seed++) {
         vyre_case *made = generate((vyre_generate_options){.seed = seed});
         vyre_error error;
-        if (vy_launch_resolve(vyre_case_program(made), vyre_case_arguments(made), &launch, &error) != VYRE_OK)
+        if (vy_resolve_dispatch(vyre_case_program(made), vyre_case_arguments(made), &launch, &error) != VYRE_OK)
             fail_msg("seed %llu: %s", (unsigned long long)seed, error.message);
         assert_false(vyre_program_schedule_dependent(vyre_case_program(made)));
         assert_int_equal(vyre_program_numerics(vyre_case_program(made)), VYRE_NUMERICS_STRICT);
@@ -293,13 +293,13 @@ static void depth_bounds_expressions(void **state) {
 
 static void invocations_bounds_the_grid(void **state) {
     (void)state;
-    static vy_launch launch;
+    static vy_resolved_dispatch launch;
     static const unsigned knobs[] = {1, 7, 64, 5000};
     for (unsigned k = 0; k < sizeof knobs / sizeof *knobs; k++) {
         uint64_t largest = 0;
         for (uint64_t seed = 0; seed < 300; seed++) {
             vyre_case *made = generate((vyre_generate_options){.seed = seed, .invocations = knobs[k], .statements = 4});
-            assert_int_equal(vy_launch_resolve(vyre_case_program(made), vyre_case_arguments(made), &launch, NULL),
+            assert_int_equal(vy_resolve_dispatch(vyre_case_program(made), vyre_case_arguments(made), &launch, NULL),
                              VYRE_OK);
             largest = launch.invocations > largest ? launch.invocations : largest;
             vyre_case_free(made);

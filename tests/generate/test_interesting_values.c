@@ -55,7 +55,7 @@ static void floats_include_odd_nans(void **state) {
     unsigned odd = 0;
     for (int i = 0; i < DRAWS; i++) {
         uint64_t bits = vy_interesting_value(&rng, VYRE_TYPE_F32);
-        odd += vy_value_clean(VYRE_TYPE_F32, bits) != bits;
+        odd += vy_value_canonicalize(VYRE_TYPE_F32, bits) != bits;
     }
     assert_true(odd > DRAWS / 40);
 }

@@ -2,7 +2,7 @@
 #include "support/fault.h"
 #include "support/test.h"
 
-#include "ir/launch.h"
+#include "ir/dispatch_resolve.h"
 #include "ir/model.h"
 #include "ir/validate/validate.h"
 #include "vyre/generate.h"
@@ -23,10 +23,10 @@ typedef struct question {
 
 /* A candidate is a program like any other: it passes the validator, and its arguments fit it. */
 static void check_candidate(const vyre_case *candidate) {
-    static vy_launch launch;
+    static vy_resolved_dispatch launch;
     vyre_error error;
     if (vy_validate(vyre_case_program(candidate), NULL, &error) != VYRE_OK ||
-        vy_launch_resolve(vyre_case_program(candidate), vyre_case_arguments(candidate), &launch, &error) != VYRE_OK)
+        vy_resolve_dispatch(vyre_case_program(candidate), vyre_case_arguments(candidate), &launch, &error) != VYRE_OK)
         fail_msg("a candidate is not valid: %s", error.message);
 }
 
@@ -93,8 +93,9 @@ static int has_ff(const vyre_case *candidate) {
 }
 
 static int has_nine_invocations(const vyre_case *candidate) {
-    static vy_launch launch;
-    return vy_launch_resolve(vyre_case_program(candidate), vyre_case_arguments(candidate), &launch, NULL) == VYRE_OK &&
+    static vy_resolved_dispatch launch;
+    return vy_resolve_dispatch(vyre_case_program(candidate), vyre_case_arguments(candidate), &launch, NULL) ==
+               VYRE_OK &&
            launch.invocations >= 9;
 }
 
@@ -210,11 +211,11 @@ static void inputs_shrink_toward_zero(void **state) {
 
 static void geometry_shrinks_to_what_is_needed(void **state) {
     (void)state;
-    static vy_launch launch;
+    static vy_resolved_dispatch launch;
     vyre_case *start = find(has_nine_invocations, (vyre_generate_options){.seed = 40, .stress = VYRE_STRESS_GEOMETRY});
     question q = {has_nine_invocations, 0, 1};
     vyre_case *small = shrink(start, &q, 0);
-    assert_int_equal(vy_launch_resolve(vyre_case_program(small), vyre_case_arguments(small), &launch, NULL), VYRE_OK);
+    assert_int_equal(vy_resolve_dispatch(vyre_case_program(small), vyre_case_arguments(small), &launch, NULL), VYRE_OK);
     assert_true(launch.invocations >= 9 && launch.invocations <= 16);
     vyre_case_free(small);
     vyre_case_free(start);

@@ -21,16 +21,16 @@ static inline const char *legal_stmt_fault(const vyre_program *legal, const vy_s
     switch ((vy_stmt_kind)s->kind) {
     case VY_STMT_STORE:
     case VY_STMT_ATOMIC:
-        return s->guard == VY_GUARDED ? "a store or atomic has to look where its memory ends" : NULL;
+        return s->bounds_check == VY_BOUNDS_CHECKED ? "a store or atomic has to look where its memory ends" : NULL;
     case VY_STMT_TRAP:
     case VY_STMT_PRINT:
     case VY_STMT_CALL:
         return "a trap, print or call is left";
     case VY_STMT_COLLECTIVE:
         return legal_collective_fault(legal, s, target);
-    case VY_STMT_LOAD:
+    case VY_STMT_LOAD_WIDE:
     case VY_STMT_STORE_WIDE: {
-        uint32_t count = s->kind == VY_STMT_LOAD ? s->result_count : s->arg_count;
+        uint32_t count = s->kind == VY_STMT_LOAD_WIDE ? s->result_count : s->arg_count;
         uint32_t bytes = count * (uint32_t)vyre_type_size((vyre_type)legal->memories.items[s->memory].type);
         return bytes > target->access_bytes ? "an access is wider than the target's" : NULL;
     }
@@ -47,9 +47,9 @@ static inline const char *legal_fault(const vyre_program *legal, const vy_target
         return "it is not of level legal";
     for (uint32_t i = 0; i < legal->exprs.count; i++) {
         const vy_expr *e = &legal->exprs.items[i];
-        if (e->kind == VY_EXPR_LOAD && e->op == VY_GUARDED)
+        if (e->kind == VY_EXPR_LOAD && e->op == VY_BOUNDS_CHECKED)
             return "a load has to look where its memory ends";
-        if (e->kind == VY_EXPR_MISALIGNMENT && (!target->access_bytes || target->aligned_buffers))
+        if (e->kind == VY_EXPR_ALIGN_OFFSET && (!target->access_bytes || target->aligned_buffers))
             return "it asks where a buffer starts, for nothing";
     }
     for (uint32_t i = 0; i < legal->stmts.count; i++) {

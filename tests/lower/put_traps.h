@@ -21,25 +21,25 @@ typedef struct trapper {
 } trapper;
 
 static inline uint32_t put_number(trapper *t, uint64_t bound) {
-    return vy_draft_literal(&t->copy.draft, VYRE_TYPE_U32, vy_random_below(t->random, bound));
+    return vy_irb_literal(&t->copy.draft, VYRE_TYPE_U32, vy_random_below(t->random, bound));
 }
 
 static inline uint32_t put_u32(trapper *t, vyre_op op, uint32_t a, uint32_t b) {
-    return vy_draft_op(&t->copy.draft, op, VYRE_TYPE_U32, a, b, VY_NONE);
+    return vy_irb_op(&t->copy.draft, op, VYRE_TYPE_U32, a, b, VY_NONE);
 }
 
 /* Something to compare: of the invocation, of its group, or a variable that is in scope. */
 static inline uint32_t put_value(trapper *t) {
-    vy_draft *draft = &t->copy.draft;
+    vy_irb *draft = &t->copy.draft;
     uint64_t kind = vy_random_below(t->random, 8);
     if (kind < 4 && t->count) {
         uint32_t v = t->visible[t->count - 1 - vy_random_below(t->random, t->count < 6 ? t->count : 6)];
-        uint32_t value = vy_draft_variable(draft, t->copy.variables[v]);
+        uint32_t value = vy_irb_variable(draft, t->copy.variables[v]);
         if (t->copy.from->variables.items[v].type == VYRE_TYPE_I32)
-            value = vy_draft_op(draft, VYRE_OP_CAST, VYRE_TYPE_U32, value, VY_NONE, VY_NONE);
+            value = vy_irb_op(draft, VYRE_OP_CAST, VYRE_TYPE_U32, value, VY_NONE, VY_NONE);
         return value;
     }
-    return vy_draft_builtin(draft, kind == 7 ? VYRE_BUILTIN_GROUP_ID : VYRE_BUILTIN_LOCAL_INDEX, 0);
+    return vy_irb_builtin(draft, kind == 7 ? VYRE_BUILTIN_GROUP_ID : VYRE_BUILTIN_LOCAL_INDEX, 0);
 }
 
 /* The same for the same choice: it can be written twice. */
@@ -53,43 +53,43 @@ static inline uint32_t put_condition(trapper *t, uint64_t choice) {
         value = put_u32(t, VYRE_OP_AND, value, put_number(t, 64));
     uint32_t limit = put_number(t, vy_random_below(t->random, 2) ? 5 : 64);
     t->random = random;
-    return vy_draft_op(&t->copy.draft, op, VYRE_TYPE_BOOL, value, limit, VY_NONE);
+    return vy_irb_op(&t->copy.draft, op, VYRE_TYPE_BOOL, value, limit, VY_NONE);
 }
 
 /* True for all, which nobody can know. */
 static inline uint32_t put_always(trapper *t) {
-    uint32_t index = vy_draft_builtin(&t->copy.draft, VYRE_BUILTIN_LOCAL_INDEX, 0);
-    uint32_t many = vy_draft_literal(&t->copy.draft, VYRE_TYPE_U32, 4096);
-    return vy_draft_op(&t->copy.draft, VYRE_OP_LT, VYRE_TYPE_BOOL, index, many, VY_NONE);
+    uint32_t index = vy_irb_builtin(&t->copy.draft, VYRE_BUILTIN_LOCAL_INDEX, 0);
+    uint32_t many = vy_irb_literal(&t->copy.draft, VYRE_TYPE_U32, 4096);
+    return vy_irb_op(&t->copy.draft, VYRE_OP_LT, VYRE_TYPE_BOOL, index, many, VY_NONE);
 }
 
 static inline void put_harm(trapper *t, uint64_t choice) {
-    vy_draft *draft = &t->copy.draft;
+    vy_irb *draft = &t->copy.draft;
     if (vy_random_below(t->random, 2)) {
-        vy_draft_while(draft, put_condition(t, choice));
-        vy_draft_end(draft);
+        vy_irb_while(draft, put_condition(t, choice));
+        vy_irb_end_block(draft);
         return;
     }
-    vy_draft_if(draft, put_condition(t, choice));
-    uint32_t index = vy_draft_literal(draft, VYRE_TYPE_U32, 0);
-    vy_draft_store(draft, t->harm, index, vy_draft_builtin(draft, VYRE_BUILTIN_LOCAL_INDEX, 0));
-    vy_draft_end(draft);
+    vy_irb_if(draft, put_condition(t, choice));
+    uint32_t index = vy_irb_literal(draft, VYRE_TYPE_U32, 0);
+    vy_irb_store(draft, t->harm, index, vy_irb_builtin(draft, VYRE_BUILTIN_LOCAL_INDEX, 0));
+    vy_irb_end_block(draft);
 }
 
 static inline void put_trap(trapper *t) {
-    vy_draft *draft = &t->copy.draft;
-    vy_stmt trap = vy_draft_blank(VY_STMT_TRAP);
+    vy_irb *draft = &t->copy.draft;
+    vy_stmt trap = vy_irb_blank_stmt(VY_STMT_TRAP);
     uint64_t choice = vy_random_next(t->random);
     int is_always = vy_random_below(t->random, 16) == 0;
-    vy_draft_if(draft, is_always ? put_always(t) : put_condition(t, choice));
-    uint32_t index = vy_draft_builtin(draft, VYRE_BUILTIN_LOCAL_INDEX, 0);
-    uint32_t scaled = put_u32(t, VYRE_OP_MUL, index, vy_draft_literal(draft, VYRE_TYPE_U32, 1000));
-    trap.a = put_u32(t, VYRE_OP_ADD, scaled, vy_draft_literal(draft, VYRE_TYPE_U32, t->traps++));
-    vy_draft_stmt(draft, &trap, NULL, 0, NULL, NULL);
-    vy_draft_end(draft);
+    vy_irb_if(draft, is_always ? put_always(t) : put_condition(t, choice));
+    uint32_t index = vy_irb_builtin(draft, VYRE_BUILTIN_LOCAL_INDEX, 0);
+    uint32_t scaled = put_u32(t, VYRE_OP_MUL, index, vy_irb_literal(draft, VYRE_TYPE_U32, 1000));
+    trap.a = put_u32(t, VYRE_OP_ADD, scaled, vy_irb_literal(draft, VYRE_TYPE_U32, t->traps++));
+    vy_irb_stmt(draft, &trap, NULL, 0, NULL, NULL);
+    vy_irb_end_block(draft);
     if (is_always) {
-        vy_draft_while(draft, vy_draft_literal(draft, VYRE_TYPE_BOOL, 1));
-        vy_draft_end(draft);
+        vy_irb_while(draft, vy_irb_literal(draft, VYRE_TYPE_BOOL, 1));
+        vy_irb_end_block(draft);
     } else if (vy_random_below(t->random, 2)) {
         put_harm(t, choice);
     }
@@ -97,58 +97,58 @@ static inline void put_trap(trapper *t) {
 
 /* A barrier that a variable decides about, before statement i of the source. */
 static inline void put_meeting(trapper *t, uint32_t i) {
-    vy_draft *draft = &t->copy.draft;
-    vy_stmt barrier = vy_draft_blank(VY_STMT_BARRIER);
+    vy_irb *draft = &t->copy.draft;
+    vy_stmt barrier = vy_irb_blank_stmt(VY_STMT_BARRIER);
     if (!t->count || vy_control_sameness(t->uniform, i) == VY_SAME_NOWHERE)
         return;
     uint32_t v = t->visible[t->count - 1 - vy_random_below(t->random, t->count < 4 ? t->count : 4)];
     if (vy_variable_sameness(t->uniform, v) == VY_SAME_NOWHERE)
         return;
-    uint32_t value = vy_draft_variable(draft, t->copy.variables[v]);
+    uint32_t value = vy_irb_variable(draft, t->copy.variables[v]);
     uint32_t limit =
-        vy_draft_literal(draft, (vyre_type)t->copy.from->variables.items[v].type, vy_random_below(t->random, 6));
-    vy_draft_if(draft, vy_draft_op(draft, VYRE_OP_LT, VYRE_TYPE_BOOL, value, limit, VY_NONE));
+        vy_irb_literal(draft, (vyre_type)t->copy.from->variables.items[v].type, vy_random_below(t->random, 6));
+    vy_irb_if(draft, vy_irb_op(draft, VYRE_OP_LT, VYRE_TYPE_BOOL, value, limit, VY_NONE));
     barrier.scope = VYRE_SCOPE_WORKGROUP;
-    vy_draft_stmt(draft, &barrier, NULL, 0, NULL, NULL);
-    vy_draft_end(draft);
+    vy_irb_stmt(draft, &barrier, NULL, 0, NULL, NULL);
+    vy_irb_end_block(draft);
 }
 
 static inline void put_barrier_if(trapper *t, uint32_t variable, uint32_t is) {
-    vy_draft *draft = &t->copy.draft;
-    vy_stmt barrier = vy_draft_blank(VY_STMT_BARRIER);
-    uint32_t value = vy_draft_variable(draft, variable);
-    vy_draft_if(draft, vy_draft_op(draft, VYRE_OP_EQ, VYRE_TYPE_BOOL, value, vy_draft_literal(draft, VYRE_TYPE_U32, is),
-                                   VY_NONE));
+    vy_irb *draft = &t->copy.draft;
+    vy_stmt barrier = vy_irb_blank_stmt(VY_STMT_BARRIER);
+    uint32_t value = vy_irb_variable(draft, variable);
+    vy_irb_if(draft,
+              vy_irb_op(draft, VYRE_OP_EQ, VYRE_TYPE_BOOL, value, vy_irb_literal(draft, VYRE_TYPE_U32, is), VY_NONE));
     barrier.scope = VYRE_SCOPE_WORKGROUP;
-    vy_draft_stmt(draft, &barrier, NULL, 0, NULL, NULL);
-    vy_draft_end(draft);
+    vy_irb_stmt(draft, &barrier, NULL, 0, NULL, NULL);
+    vy_irb_end_block(draft);
 }
 
 /* A loop of a few trips, which nobody can know, and a barrier that hangs on what it counted. Stands in uniform control. */
 static inline void put_loop(trapper *t, int depth) {
-    vy_draft *draft = &t->copy.draft;
+    vy_irb *draft = &t->copy.draft;
     uint32_t trips = 1 + (uint32_t)vy_random_below(t->random, 4), from;
-    uint32_t limit = vy_draft_literal(draft, VYRE_TYPE_U32, trips);
-    limit = vy_draft_let(draft, vy_cloner_new_name(&t->copy, "limit"), VYRE_TYPE_U32, limit);
-    from = vy_draft_literal(draft, VYRE_TYPE_U32, 0);
-    uint32_t count = vy_draft_var(draft, vy_cloner_new_name(&t->copy, "count"), VYRE_TYPE_U32, from);
+    uint32_t limit = vy_irb_literal(draft, VYRE_TYPE_U32, trips);
+    limit = vy_irb_let(draft, vy_cloner_new_name(&t->copy, "limit"), VYRE_TYPE_U32, limit);
+    from = vy_irb_literal(draft, VYRE_TYPE_U32, 0);
+    uint32_t count = vy_irb_var(draft, vy_cloner_new_name(&t->copy, "count"), VYRE_TYPE_U32, from);
     if (vy_random_below(t->random, 2)) {
-        uint32_t value = vy_draft_variable(draft, count), end = vy_draft_variable(draft, limit);
-        vy_draft_while(draft, vy_draft_op(draft, VYRE_OP_LT, VYRE_TYPE_BOOL, value, end, VY_NONE));
+        uint32_t value = vy_irb_variable(draft, count), end = vy_irb_variable(draft, limit);
+        vy_irb_while(draft, vy_irb_op(draft, VYRE_OP_LT, VYRE_TYPE_BOOL, value, end, VY_NONE));
     } else {
-        from = vy_draft_literal(draft, VYRE_TYPE_U32, 0);
-        uint32_t end = vy_draft_variable(draft, limit);
-        vy_draft_for(draft, vy_cloner_new_name(&t->copy, "trip"), VYRE_TYPE_U32, from, end, VY_NONE);
+        from = vy_irb_literal(draft, VYRE_TYPE_U32, 0);
+        uint32_t end = vy_irb_variable(draft, limit);
+        vy_irb_for(draft, vy_cloner_new_name(&t->copy, "trip"), VYRE_TYPE_U32, from, end, VY_NONE);
     }
-    uint32_t value = vy_draft_variable(draft, count), one = vy_draft_literal(draft, VYRE_TYPE_U32, 1);
-    vy_draft_assign(draft, count, put_u32(t, VYRE_OP_ADD, value, one));
+    uint32_t value = vy_irb_variable(draft, count), one = vy_irb_literal(draft, VYRE_TYPE_U32, 1);
+    vy_irb_assign(draft, count, put_u32(t, VYRE_OP_ADD, value, one));
     if (!vy_random_below(t->random, 3))
         put_trap(t);
     if (!vy_random_below(t->random, 3))
         put_barrier_if(t, count, (uint32_t)vy_random_below(t->random, 5));
     if (depth < 2 && !vy_random_below(t->random, 3))
         put_loop(t, depth + 1);
-    vy_draft_end(draft);
+    vy_irb_end_block(draft);
     put_barrier_if(t, count, vy_random_below(t->random, 2) ? trips : trips - 1);
 }
 
@@ -189,11 +189,11 @@ static inline void put_in_block(trapper *t, uint32_t first, uint32_t end) {
         t->count = outside;
         vy_cloner_close(&t->copy, mark);
         if (s->middle != s->end) {
-            vy_draft_else(&t->copy.draft);
+            vy_irb_else(&t->copy.draft);
             put_in_block(t, s->middle, s->end);
             vy_cloner_close(&t->copy, mark);
         }
-        vy_draft_end(&t->copy.draft);
+        vy_irb_end_block(&t->copy.draft);
     }
     t->count = around;
 }
@@ -211,7 +211,7 @@ static inline vyre_program *with_traps(const vyre_program *from, vy_random *rand
     vy_cloner_params(&t.copy);
     vy_cloner_buffers(&t.copy, 0);
     vy_cloner_arrays(&t.copy);
-    t.harm = vy_draft_array(&t.copy.draft, vy_cloner_new_name(&t.copy, "harm"), VY_SPACE_WORKGROUP, VYRE_TYPE_U32, 1);
+    t.harm = vy_irb_array(&t.copy.draft, vy_cloner_new_name(&t.copy, "harm"), VY_SPACE_WORKGROUP, VYRE_TYPE_U32, 1);
     vy_cloner_grid(&t.copy);
     put_in_block(&t, t.copy.entry->first_stmt, t.copy.entry->end_stmt);
     vyre_status status = vy_cloner_finish(&t.copy, &made, &error);

@@ -234,7 +234,7 @@ static example measure(const example *row, const vyre_program *program, char *fi
     for (uint32_t i = program->buffer_count; i < program->memories.count; i++)
         if (needs[i])
             snprintf(filled_arrays + strlen(filled_arrays), size - strlen(filled_arrays), "%s%s",
-                     filled_arrays[0] ? " " : "", vy_name_text(program, program->memories.items[i].name));
+                     filled_arrays[0] ? " " : "", vy_symbol_name(program, program->memories.items[i].name));
     assert_int_equal(vy_legalize_zero_init(program, &filled, &error), VYRE_OK);
     vyre_program_release(filled);
     assert_int_equal(vy_legalize_bounds_checks(program, &vy_bounds_check_default, &guards, &legal, &error), VYRE_OK);
@@ -247,7 +247,7 @@ static example measure(const example *row, const vyre_program *program, char *fi
 
 static void the_table_of_examples_is_right(void **state) {
     (void)state;
-    char *docs = read_text(vy_test_path("docs/transform.md")), path[256], line[256], arrays[128];
+    char *docs = read_text(vy_test_path("docs/internals/transform.md")), path[256], line[256], arrays[128];
     int wrong = 0;
     for (size_t i = 0; i < sizeof examples / sizeof *examples; i++) {
         const example *row = &examples[i];
@@ -259,7 +259,7 @@ static void the_table_of_examples_is_right(void **state) {
         assert_int_equal(vyre_text_parse(text, strlen(text), NULL, NULL, &module, &error), VYRE_OK);
         for (size_t k = 0; k < vyre_module_program_count(module); k++) {
             vyre_program *program = vyre_module_program(module, k);
-            if (strcmp(vy_name_text(program, program->name), row->program) != 0)
+            if (strcmp(vy_symbol_name(program, program->name), row->program) != 0)
                 continue;
             assert_int_equal(
                 vyre_program_optimize(program, &(vyre_optimize_options){.level = 2}, &optimized, NULL, &error),

@@ -9,7 +9,7 @@
 #include "lower/put_traps.h"
 #include "lower/traps_runner.h"
 
-#include "ir/launch.h"
+#include "ir/dispatch_resolve.h"
 #include "opt/coarsen.h"
 
 /* All that happens to a program. */
@@ -83,12 +83,12 @@ static vyre_program *passed(way *w, vyre_program *program, const opt_sequence *s
 /* The grid of the program, in groups, and for a widened one its hidden param. */
 static int arguments_of_way(const vyre_program *program, const vy_widened *widened, const vyre_arguments *arguments,
                             vyre_scalar *params, vyre_arguments *out) {
-    static vy_launch launch;
+    static vy_resolved_dispatch launch;
     vyre_error error;
     *out = *arguments;
     if (widened->factor == 1)
         return 1;
-    if (vy_launch_resolve(program, arguments, &launch, &error) != VYRE_OK)
+    if (vy_resolve_dispatch(program, arguments, &launch, &error) != VYRE_OK)
         return 0;
     memcpy(params, arguments->params, arguments->param_count * sizeof *params);
     params[arguments->param_count] = (vyre_scalar){VYRE_TYPE_U32, launch.groups[0]};

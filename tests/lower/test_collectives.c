@@ -2,8 +2,8 @@
  * of any width, without races and without reading what nobody wrote. */
 #include "lower/runner.h"
 
-#include "ir/draft.h"
-#include "ir/rows.h"
+#include "ir/irbuilder.h"
+#include "ir/op_tables.h"
 #include "lower/collectives.h"
 #include "support/fault.h"
 
@@ -261,7 +261,7 @@ static void written_out_programs_have_a_text(void **state) {
         ((char *)text.data)[text.size - 1] = 0;
         again = vy_test_parse((const char *)text.data);
         vyre_digest a, b;
-        assert_int_equal(vy_program_seal(met, NULL), VYRE_OK);
+        assert_int_equal(vy_program_finalize(met, NULL), VYRE_OK);
         vyre_program_fingerprint(met, &a);
         vyre_program_fingerprint(again, &b);
         assert_memory_equal(&a, &b, sizeof a);
@@ -338,7 +338,7 @@ typedef struct price {
     unsigned barriers, shuffles;
 } price;
 
-/* The table of docs/transform.md, for 256 invocations. */
+/* The table of docs/internals/transform.md, for 256 invocations. */
 static const price prices[] = {
     {"workgroup_reduce_add(v)", 0, 8, 0},
     {"workgroup_scan_inclusive_add(v)", 0, 8, 0},

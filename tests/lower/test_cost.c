@@ -1,4 +1,4 @@
-/* What legalisation costs: the operations it makes out of one, as the table in docs/transform.md says. */
+/* What legalisation costs: the operations it makes out of one, as the table in docs/internals/transform.md says. */
 #include "lower/runner.h"
 
 #include "ir/model.h"

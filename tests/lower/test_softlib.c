@@ -22,7 +22,7 @@ static const vy_function *read_function(vy_softlib *library, uint32_t function, 
         fail_msg("%.*s\n%s", (int)library->functions.items[function].length, library->functions.items[function].text,
                  error.message);
     const vy_softlib_function *in_text = &library->functions.items[function];
-    const char *name = vy_name_text((*unit)->program, f->name);
+    const char *name = vy_symbol_name((*unit)->program, f->name);
     assert_int_equal(strlen(name), in_text->name_length);
     assert_memory_equal(name, in_text->text, in_text->name_length);
     return f;

@@ -317,7 +317,7 @@ static access_counts counts_in(const vyre_program *program, uint32_t first, uint
         if (i < first)
             continue;
         counts.stores += kind == VY_STMT_STORE;
-        counts.wide_loads += kind == VY_STMT_LOAD;
+        counts.wide_loads += kind == VY_STMT_LOAD_WIDE;
         counts.wide_stores += kind == VY_STMT_STORE_WIDE;
     }
     return counts;

@@ -32,7 +32,7 @@ static void check(const char *body, const char *expected) {
     assert_int_equal(vy_zero_init_needs(program, needs, &error), VYRE_OK);
     for (uint32_t i = program->buffer_count, n = 0; i < program->memories.count; i++)
         if (needs[i])
-            found[n++] = vy_name_text(program, program->memories.items[i].name)[0];
+            found[n++] = vy_symbol_name(program, program->memories.items[i].name)[0];
     if (strcmp(found, expected) != 0)
         fail_msg("needs `%s`, must be `%s`:\n%s", found, expected, body);
     vyre_span input = {values, sizeof values};
@@ -161,7 +161,7 @@ static void a_target_that_zeroes_arrays_is_left_alone(void **state) {
         const vy_target_desc target = {.exact = (UINT64_C(1) << VYRE_NUMERIC_COUNT) - 1, .zeroes_arrays = i};
         assert_int_equal(vy_legalize(program, &target, &legal[i], &error), VYRE_OK);
     }
-    assert_true((legal[0]->facts & VY_FACT_BARRIER) && !(legal[1]->facts & VY_FACT_BARRIER));
+    assert_true((legal[0]->facts & VY_PROGRAM_HAS_BARRIER) && !(legal[1]->facts & VY_PROGRAM_HAS_BARRIER));
     vyre_program_release(legal[0]);
     vyre_program_release(legal[1]);
     vyre_program_release(program);

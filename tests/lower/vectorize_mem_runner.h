@@ -2,7 +2,7 @@
 #ifndef VY_TESTS_LOWER_VECTORIZE_MEM_RUNNER_H
 #define VY_TESTS_LOWER_VECTORIZE_MEM_RUNNER_H
 
-#include "ir/draft.h"
+#include "ir/irbuilder.h"
 #include "lower/traps_runner.h"
 #include "lower/vectorize_mem.h"
 
@@ -19,7 +19,7 @@ static inline access_counts counts_of(const vyre_program *program) {
     for (uint32_t i = 0; i < program->stmts.count; i++) {
         uint8_t kind = program->stmts.items[i].kind;
         counts.stores += kind == VY_STMT_STORE;
-        counts.wide_loads += kind == VY_STMT_LOAD;
+        counts.wide_loads += kind == VY_STMT_LOAD_WIDE;
         counts.wide_stores += kind == VY_STMT_STORE_WIDE;
         counts.ifs += kind == VY_STMT_IF;
     }
@@ -33,7 +33,7 @@ static inline vyre_program *scratch_of(const vyre_program *program) {
     vyre_program *copy = vy_test_parse((const char *)text.data);
     vyre_bytes_free(&text);
     VY_VECTOR_FREE(&copy->expr_positions);
-    copy->is_scratch = 1;
+    copy->is_unique = 1;
     return copy;
 }
 
@@ -42,10 +42,10 @@ static inline void check_scratch(const vyre_program *program, const vy_target_de
     vyre_program *scratch = scratch_of(program), *made = NULL;
     vyre_bytes texts[2] = {VYRE_BYTES_INIT, VYRE_BYTES_INIT};
     vyre_error error = {0};
-    if (vy_vectorize_mem(scratch, target, &made, &error) != VYRE_OK || vy_program_check(made, &error) != VYRE_OK)
+    if (vy_vectorize_mem(scratch, target, &made, &error) != VYRE_OK || vy_program_verify(made, &error) != VYRE_OK)
         fail_msg("not fused in place: %s", error.message);
     assert_ptr_equal(made, scratch);
-    assert_int_equal(made->is_scratch, 0);
+    assert_int_equal(made->is_unique, 0);
     assert_int_equal(vyre_text_print(want, &texts[0], NULL), VYRE_OK);
     assert_int_equal(vyre_text_print(made, &texts[1], NULL), VYRE_OK);
     assert_string_equal((const char *)texts[0].data, (const char *)texts[1].data);

@@ -64,7 +64,7 @@ static inline void add_call(vy_string *out, const vyre_program *p, const vy_func
     const char *before = f->result_count > 1 ? "let (" : "let ", *after = f->result_count > 1 ? ") = " : " = ";
     for (uint32_t i = 0; i < f->result_count; i++)
         vy_string_format(out, "%sr%u%s", i ? ", " : before, i, i + 1 == f->result_count ? after : "");
-    vy_string_format(out, "%s(", vy_name_text(p, f->name));
+    vy_string_format(out, "%s(", vy_symbol_name(p, f->name));
     for (uint32_t i = 0; i < f->param_count; i++) {
         const vy_param *param = &p->params.items[f->first_param + i];
         const char *test = !param->is_memory && p->variables.items[param->index].type == VYRE_TYPE_BOOL ? " > 100" : "";
@@ -89,7 +89,7 @@ static inline vyre_program *program_that_calls(const vyre_program *library, cons
     vy_string_add(&text, "}\n");
     assert_false(text.failed);
     if (vyre_text_parse(text.text, text.length, NULL, NULL, &module, &error) != VYRE_OK)
-        fail_msg("%s: %s (%s)", vy_name_text(library, f->name), error.message, error.where);
+        fail_msg("%s: %s (%s)", vy_symbol_name(library, f->name), error.message, error.where);
     vyre_program *program = vyre_program_retain(vyre_module_program(module, 0));
     vyre_module_free(module);
     vy_string_free(&text);

@@ -264,67 +264,67 @@ static inline uint32_t opt_season_node(vy_rewrite *rw, uint32_t node) {
 }
 
 /* How often something is printed is compared, so a print shows who came by and changes nothing else. */
-static inline void opt_print_if(vy_draft *d, vyre_op op, uint32_t a, uint32_t b) {
-    vy_draft_if(d, vy_draft_op(d, op, VYRE_TYPE_BOOL, a, b, VY_NONE));
-    vy_stmt print = vy_draft_blank(VY_STMT_PRINT);
-    print.name = vy_draft_name(d, "here", 4);
-    vy_draft_stmt(d, &print, NULL, 0, NULL, NULL);
+static inline void opt_print_if(vy_irb *d, vyre_op op, uint32_t a, uint32_t b) {
+    vy_irb_if(d, vy_irb_op(d, op, VYRE_TYPE_BOOL, a, b, VY_NONE));
+    vy_stmt print = vy_irb_blank_stmt(VY_STMT_PRINT);
+    print.name = vy_irb_intern(d, "here", 4);
+    vy_irb_stmt(d, &print, NULL, 0, NULL, NULL);
 }
 
 static inline uint32_t opt_limit(vy_rewrite *rw, uint64_t choice) {
     uint32_t buffers = rw->from->buffer_count;
-    return choice % 2 && buffers ? vy_draft_len(&rw->draft, rw->memories[choice / 2 % buffers])
-                                 : vy_draft_literal(&rw->draft, VYRE_TYPE_U32, choice / 2 % 9);
+    return choice % 2 && buffers ? vy_irb_len(&rw->draft, rw->memories[choice / 2 % buffers])
+                                 : vy_irb_literal(&rw->draft, VYRE_TYPE_U32, choice / 2 % 9);
 }
 
 /* let t = min(global_id.x, n); if t <= n { if t < n { print } } else { if t > n { print } }, and the same with t < n. */
 static inline void opt_season_condition(vy_rewrite *rw, uint64_t choice) {
     opt_season *season = rw->user;
-    vy_draft *d = &rw->draft;
+    vy_irb *d = &rw->draft;
     char text[24];
-    vy_name name = vy_draft_name(d, text, (size_t)snprintf(text, sizeof text, "season_%u", ++season->made));
-    uint32_t id = vy_draft_builtin(d, VYRE_BUILTIN_GLOBAL_ID, 0);
-    uint32_t least = vy_draft_op(d, VYRE_OP_MIN, VYRE_TYPE_U32, id, opt_limit(rw, choice / 4), VY_NONE);
-    uint32_t t = vy_draft_let(d, name, VYRE_TYPE_U32, least);
-    uint32_t left = vy_draft_variable(d, t), right = opt_limit(rw, choice / 4);
-    vy_draft_if(d, vy_draft_op(d, choice % 2 ? VYRE_OP_LE : VYRE_OP_LT, VYRE_TYPE_BOOL, left, right, VY_NONE));
-    left = vy_draft_variable(d, t);
+    vy_symbol name = vy_irb_intern(d, text, (size_t)snprintf(text, sizeof text, "season_%u", ++season->made));
+    uint32_t id = vy_irb_builtin(d, VYRE_BUILTIN_GLOBAL_ID, 0);
+    uint32_t least = vy_irb_op(d, VYRE_OP_MIN, VYRE_TYPE_U32, id, opt_limit(rw, choice / 4), VY_NONE);
+    uint32_t t = vy_irb_let(d, name, VYRE_TYPE_U32, least);
+    uint32_t left = vy_irb_variable(d, t), right = opt_limit(rw, choice / 4);
+    vy_irb_if(d, vy_irb_op(d, choice % 2 ? VYRE_OP_LE : VYRE_OP_LT, VYRE_TYPE_BOOL, left, right, VY_NONE));
+    left = vy_irb_variable(d, t);
     opt_print_if(d, VYRE_OP_LT, left, opt_limit(rw, choice / 4));
-    vy_draft_end(d);
-    vy_draft_else(d);
-    left = vy_draft_variable(d, t);
+    vy_irb_end_block(d);
+    vy_irb_else(d);
+    left = vy_irb_variable(d, t);
     opt_print_if(d, VYRE_OP_GE, left, opt_limit(rw, choice / 4));
-    vy_draft_end(d);
-    vy_draft_end(d);
+    vy_irb_end_block(d);
+    vy_irb_end_block(d);
 }
 
 /* for q in a .. b step c { if q > m { print } }: few trips, often near the end of the type. Some start at local_index, or step by that and one. */
 static inline void opt_season_loop(vy_rewrite *rw, uint64_t choice) {
     static const vyre_type types[] = {VYRE_TYPE_U8, VYRE_TYPE_I8, VYRE_TYPE_U32, VYRE_TYPE_I32};
     opt_season *season = rw->user;
-    vy_draft *d = &rw->draft;
+    vy_irb *d = &rw->draft;
     vyre_type type = types[choice % 4];
     uint64_t high = vy_type_layouts[type].mask >> (choice % 4 % 2), length = choice / 8 % 24;
     uint64_t to = choice / 4 % 2 ? high - choice / 192 % 9 : length + choice / 192 % 99;
     char text[24];
-    vy_name name = vy_draft_name(d, text, (size_t)snprintf(text, sizeof text, "season_%u", ++season->made));
+    vy_symbol name = vy_irb_intern(d, text, (size_t)snprintf(text, sizeof text, "season_%u", ++season->made));
     int varies = type == VYRE_TYPE_U32 && choice / 4 % 2 == 0 ? (int)(choice / 640000000 % 4) : 0;
-    uint32_t a = varies & 1 ? vy_draft_builtin(d, VYRE_BUILTIN_LOCAL_INDEX, 0) : vy_draft_literal(d, type, to - length);
-    uint32_t b = vy_draft_literal(d, type, to);
-    uint32_t c = vy_draft_literal(d, type, 1 + choice / 20000 % (choice / 20000000 % 2 ? 5 : 120));
+    uint32_t a = varies & 1 ? vy_irb_builtin(d, VYRE_BUILTIN_LOCAL_INDEX, 0) : vy_irb_literal(d, type, to - length);
+    uint32_t b = vy_irb_literal(d, type, to);
+    uint32_t c = vy_irb_literal(d, type, 1 + choice / 20000 % (choice / 20000000 % 2 ? 5 : 120));
     if (varies & 2)
-        c = vy_draft_op(d, VYRE_OP_ADD, type, c, vy_draft_builtin(d, VYRE_BUILTIN_LOCAL_INDEX, 0), VY_NONE);
-    uint32_t q = vy_draft_for(d, name, type, a, b, c), left = vy_draft_variable(d, q);
+        c = vy_irb_op(d, VYRE_OP_ADD, type, c, vy_irb_builtin(d, VYRE_BUILTIN_LOCAL_INDEX, 0), VY_NONE);
+    uint32_t q = vy_irb_for(d, name, type, a, b, c), left = vy_irb_variable(d, q);
     uint64_t middle = choice / 160000000 % 2 ? to - 1 : to - length + choice / 320000000 % (length + 1);
-    opt_print_if(d, choice / 80000000 % 2 ? VYRE_OP_GE : VYRE_OP_LT, left, vy_draft_literal(d, type, middle));
-    vy_draft_end(d);
-    vy_draft_end(d);
+    opt_print_if(d, choice / 80000000 % 2 ? VYRE_OP_GE : VYRE_OP_LT, left, vy_irb_literal(d, type, middle));
+    vy_irb_end_block(d);
+    vy_irb_end_block(d);
 }
 
 /* `if global_id.x % n == m { trap code }`: the oracle tells which invocation came first, so that passes cannot lose one or add one. */
 static inline int opt_season_stmt(vy_rewrite *rw, uint32_t stmt) {
     opt_season *season = rw->user;
-    vy_draft *d = &rw->draft;
+    vy_irb *d = &rw->draft;
     (void)stmt;
     if (season->bounds_in && !vy_random_below(&season->random, season->bounds_in)) {
         uint64_t choice = vy_random_next(&season->random) >> 8;
@@ -334,14 +334,14 @@ static inline int opt_season_stmt(vy_rewrite *rw, uint32_t stmt) {
     if (!season->traps_in || vy_random_below(&season->random, season->traps_in))
         return 0;
     uint64_t n = 2 + vy_random_below(&season->random, 9);
-    uint32_t id = vy_draft_builtin(d, VYRE_BUILTIN_GLOBAL_ID, 0), modulus = vy_draft_literal(d, VYRE_TYPE_U32, n);
-    uint32_t rest = vy_draft_op(d, VYRE_OP_REM, VYRE_TYPE_U32, id, modulus, VY_NONE);
-    uint32_t wanted = vy_draft_literal(d, VYRE_TYPE_U32, vy_random_below(&season->random, n));
-    vy_draft_if(d, vy_draft_op(d, VYRE_OP_EQ, VYRE_TYPE_BOOL, rest, wanted, VY_NONE));
-    vy_stmt trap = vy_draft_blank(VY_STMT_TRAP);
-    trap.a = vy_draft_literal(d, VYRE_TYPE_U32, vy_random_below(&season->random, 1000));
-    vy_draft_stmt(d, &trap, NULL, 0, NULL, NULL);
-    vy_draft_end(d);
+    uint32_t id = vy_irb_builtin(d, VYRE_BUILTIN_GLOBAL_ID, 0), modulus = vy_irb_literal(d, VYRE_TYPE_U32, n);
+    uint32_t rest = vy_irb_op(d, VYRE_OP_REM, VYRE_TYPE_U32, id, modulus, VY_NONE);
+    uint32_t wanted = vy_irb_literal(d, VYRE_TYPE_U32, vy_random_below(&season->random, n));
+    vy_irb_if(d, vy_irb_op(d, VYRE_OP_EQ, VYRE_TYPE_BOOL, rest, wanted, VY_NONE));
+    vy_stmt trap = vy_irb_blank_stmt(VY_STMT_TRAP);
+    trap.a = vy_irb_literal(d, VYRE_TYPE_U32, vy_random_below(&season->random, 1000));
+    vy_irb_stmt(d, &trap, NULL, 0, NULL, NULL);
+    vy_irb_end_block(d);
     rw->changes++;
     return 0;
 }

@@ -15,11 +15,11 @@ static inline void widen_show(const vyre_program *program, const vyre_program *w
 /* The widened program over the grid that the arguments give the original. */
 static inline void widen_run(const vyre_program *program, const vy_widened *widened, vyre_program *made,
                              const vyre_arguments *arguments, vyre_oracle_options options, runner_result *result) {
-    static vy_launch launch;
+    static vy_resolved_dispatch launch;
     vyre_scalar params[VY_LIMIT_PARAMS + 1];
     vyre_arguments given = *arguments;
     memset(result, 0, sizeof *result);
-    result->status = vy_launch_resolve(program, arguments, &launch, &result->error);
+    result->status = vy_resolve_dispatch(program, arguments, &launch, &result->error);
     if (result->status != VYRE_OK)
         return;
     if (program->param_count)

@@ -4,7 +4,7 @@
  * Programs are those of access_programs.h. VYRE_SEED starts elsewhere, VYRE_EFFORT makes it that many times longer. */
 #include "opt/access_programs.h"
 
-#include "ir/codes.h"
+#include "ir/diagnostic_codes.h"
 #include "lower/legalize.h"
 #include "opt/coarsen.h"
 #include "opt/pass_manager.h"
@@ -45,7 +45,7 @@ static void observe(void *user, uint32_t code, uint32_t memory, uint64_t element
     const vy_function *entry = vy_program_entry(all->program);
     finding f = {.kind = code == VY_R003 ? 'B' : code == VY_R004 ? 'U' : 'R', .element = element};
     snprintf(f.memory, sizeof f.memory, "%s",
-             vy_name_text(all->program, all->program->memories.items[entry->first_memory + memory].name));
+             vy_symbol_name(all->program, all->program->memories.items[entry->first_memory + memory].name));
     if (has(all, f.kind, &f))
         return;
     if (all->count < MOST_FINDINGS)

@@ -34,7 +34,7 @@ static uint64_t value_at(vyre_type type, uint64_t i, vy_random *random) {
         }
         value ^= (value >> 40 & 1) << (bits - 1);
     }
-    return vy_value_clean(type, value);
+    return vy_value_canonicalize(type, value);
 }
 
 static void show(vyre_op op, vyre_type type, uint64_t a, uint64_t b, uint64_t expected, uint64_t given) {
@@ -189,7 +189,7 @@ static void two_ops_with_literals_are_one(void **state) {
                 int is_byte = vyre_type_bits(type) == 8;
                 uint64_t c = is_byte ? k / 256 : k % 2 ? vy_random_below(&random, 70) : value_at(type, k, &random);
                 uint64_t d = is_byte ? k % 256 : k % 2 ? vy_random_below(&random, 70) : value_at(type, k + 1, &random);
-                try_chain(ops[o], type, vy_value_clean(type, c), vy_value_clean(type, d), x, 256);
+                try_chain(ops[o], type, vy_value_canonicalize(type, c), vy_value_canonicalize(type, d), x, 256);
             }
         }
 }
@@ -212,7 +212,7 @@ static void fma_of_one_adds_and_fma_of_minus_zero_multiplies(void **state) {
             uint64_t one = 0, minus_zero = 0, a = value_at(type, i % value_count(type), &random);
             uint64_t b = value_at(type, vy_random_next(&random), &random);
             assert_true(vy_operand_bits(VY_IS_ONE, type, &one) && vy_operand_bits(VY_IS_MINUS_ZERO, type, &minus_zero));
-            b = i % 5 == 0 ? minus_zero : i % 5 == 1 ? 0 : vy_value_clean(type, b);
+            b = i % 5 == 0 ? minus_zero : i % 5 == 1 ? 0 : vy_value_canonicalize(type, b);
             assert_int_equal(vyre_op_evaluate(VYRE_OP_FMA, type, type, a, one, b), eval(VYRE_OP_ADD, type, type, a, b));
             assert_int_equal(vyre_op_evaluate(VYRE_OP_FMA, type, type, a, b, minus_zero),
                              eval(VYRE_OP_MUL, type, type, a, b));

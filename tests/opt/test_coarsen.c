@@ -347,7 +347,7 @@ static unsigned wide_accesses(const char *text) {
     if (vy_legalize(optimized, &target, &legal, &error) != VYRE_OK)
         fail_msg("%s", error.message);
     for (uint32_t i = 0; i < legal->stmts.count; i++)
-        wide += legal->stmts.items[i].kind == VY_STMT_LOAD || legal->stmts.items[i].kind == VY_STMT_STORE_WIDE;
+        wide += legal->stmts.items[i].kind == VY_STMT_LOAD_WIDE || legal->stmts.items[i].kind == VY_STMT_STORE_WIDE;
     if (getenv("VYRE_SHOW"))
         runner_show("legal", legal);
     vyre_program_release(legal);

@@ -41,12 +41,12 @@ static void show(const tally *t) {
 static int mark_stmt(vy_rewrite *rw, uint32_t stmt) {
     uint32_t *fast = rw->user;
     if (stmt && *fast == VY_NONE && rw->from->stmts.items[stmt - 1].kind == VY_STMT_IF) {
-        vy_stmt trap = vy_draft_blank(VY_STMT_TRAP);
+        vy_stmt trap = vy_irb_blank_stmt(VY_STMT_TRAP);
         *fast = stmt;
-        vy_draft_if(&rw->draft, vy_draft_literal(&rw->draft, VYRE_TYPE_BOOL, 1));
-        trap.a = vy_draft_literal(&rw->draft, VYRE_TYPE_U32, 1);
-        vy_draft_stmt(&rw->draft, &trap, NULL, 0, NULL, NULL);
-        vy_draft_end(&rw->draft);
+        vy_irb_if(&rw->draft, vy_irb_literal(&rw->draft, VYRE_TYPE_BOOL, 1));
+        trap.a = vy_irb_literal(&rw->draft, VYRE_TYPE_U32, 1);
+        vy_irb_stmt(&rw->draft, &trap, NULL, 0, NULL, NULL);
+        vy_irb_end_block(&rw->draft);
         rw->changes++;
     }
     return 0;
@@ -104,7 +104,7 @@ static void check_legal(vyre_program *program, const vy_widened *made, const vyr
     if (vy_legalize(optimized, &target, &legal, &error) != VYRE_OK)
         fail_msg("%s: %s", what, error.message);
     for (uint32_t i = 0; i < legal->stmts.count; i++)
-        t->wide += legal->stmts.items[i].kind == VY_STMT_LOAD || legal->stmts.items[i].kind == VY_STMT_STORE_WIDE;
+        t->wide += legal->stmts.items[i].kind == VY_STMT_LOAD_WIDE || legal->stmts.items[i].kind == VY_STMT_STORE_WIDE;
     runner_direct(program, arguments, (vyre_oracle_options){0}, &direct);
     widen_run(program, made, legal, arguments, (vyre_oracle_options){0}, &wide);
     const char *text = runner_compare(program, &direct, &wide);

@@ -126,10 +126,10 @@ static void floats_by_powers_of_two(void **state) {
         for (unsigned k = 0; k < 160; k++) {
             uint64_t exponent = k < 80 ? k % exponents : exponents - (k - 80) % exponents;
             uint64_t by = exponent * (layout->infinity & (0 - layout->infinity));
-            by = vy_value_clean((vyre_type)t, k % 3 == 0 ? by | (layout->mask / 2 + 1) : by + (k % 7 == 0));
+            by = vy_value_canonicalize((vyre_type)t, k % 3 == 0 ? by | (layout->mask / 2 + 1) : by + (k % 7 == 0));
             size_t n = layout->bits == 16 && k % 16 == 0 ? 65536 : 512;
             for (size_t i = 0; i < n; i++)
-                dividends[i] = vy_value_clean((vyre_type)t, n == 65536 ? i : vy_random_next(&random));
+                dividends[i] = vy_value_canonicalize((vyre_type)t, n == 65536 ? i : vy_random_next(&random));
             run(VYRE_OP_DIV, (vyre_type)t, by, n, 0);
         }
     }

@@ -24,7 +24,7 @@ static vyre_arguments arguments_of(const vyre_program *program, vyre_span *input
         for (size_t n = 0; n < VALUES; n++) {
             uint64_t value = vy_random_next(&random);
             value = n % 3 == 0 ? value % 67 : n % 3 == 1 ? value : (UINT64_C(1) << value % 64) - value / 64 % 2;
-            vy_value_store((vyre_type)m->type, bytes[k] + n * size, vy_value_clean((vyre_type)m->type, value));
+            vy_value_store((vyre_type)m->type, bytes[k] + n * size, vy_value_canonicalize((vyre_type)m->type, value));
         }
         inputs[k] = (vyre_span){bytes[k], VALUES * size};
         arguments.input_count++;
@@ -36,7 +36,7 @@ static void compare(const vyre_program *library, const vy_function *f, vyre_prog
                     const vyre_arguments *arguments, const char *how) {
     opt_run(made, arguments, &campaign.given);
     if (opt_differs(&campaign, flat))
-        fail_msg("%s, %s: %s", vy_name_text(library, f->name), how, campaign.message);
+        fail_msg("%s, %s: %s", vy_symbol_name(library, f->name), how, campaign.message);
     vyre_program_release(made);
 }
 
@@ -49,7 +49,7 @@ static void try_legal(const vyre_program *library, const vy_function *f, vyre_pr
     assert_int_equal(vyre_program_optimize(flat, &(vyre_optimize_options){.level = 2}, &optimized, NULL, &error),
                      VYRE_OK);
     if (vy_legalize(optimized, &target, &legal, &error) != VYRE_OK)
-        fail_msg("%s: %s", vy_name_text(library, f->name), error.message);
+        fail_msg("%s: %s", vy_symbol_name(library, f->name), error.message);
     vyre_program_release(optimized);
     compare(library, f, flat, legal, arguments, "legalised");
 }

@@ -52,8 +52,8 @@ static void check_same(uint64_t seed, vyre_pass pass, const vyre_program *made, 
 
 /* Nobody else has it, and nobody has seen it yet. */
 static void make_scratch(vyre_program *program) {
-    program->is_scratch = 1;
-    program->is_checked = program->has_fingerprint = 0;
+    program->is_unique = 1;
+    program->is_verified = program->has_fingerprint = 0;
 }
 
 /* One pass after the other on both; how many changed the one that is nobody else's itself. */
@@ -73,7 +73,7 @@ static uint32_t run_both(uint64_t seed, vyre_program *made, vyre_program *edited
         made = made_next;
         edited = edited_next;
         if (changes[0] != changes[1]) { /* only if somebody has looked at what was made, and does not like it */
-            assert_true(changes[0] == 0 && vy_program_check(edited, &error) != VYRE_OK);
+            assert_true(changes[0] == 0 && vy_program_verify(edited, &error) != VYRE_OK);
             break;
         }
         make_scratch(edited);
@@ -110,7 +110,7 @@ static void a_program_that_somebody_has_is_left_alone(void **state) {
     const vyre_optimize_options options = {.level = VYRE_OPTIMIZE_LEVEL_MAX};
     assert_int_equal(vyre_program_optimize(source, &options, &made, NULL, NULL), VYRE_OK);
     assert_int_equal(source->exprs.count, exprs);
-    assert_true(made != source && made->exprs.count < exprs && !made->is_scratch);
+    assert_true(made != source && made->exprs.count < exprs && !made->is_unique);
     vyre_program_release(made);
     vyre_program_release(source);
 }

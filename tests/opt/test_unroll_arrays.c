@@ -1,7 +1,7 @@
 /* Loops over private arrays are written trip by trip, their arrays become variables, and nothing else changes: case by case, random texts, and random programs. */
 #include "lower/traps_runner.h"
 
-#include "ir/draft.h"
+#include "ir/irbuilder.h"
 #include "opt/unroll_arrays.h"
 #include "support/fault.h"
 #include "vyre/wire.h"
@@ -39,7 +39,7 @@ static vyre_program *program_of(const char *body) {
 static vyre_program *written(const vyre_program *program) {
     vyre_program *made = NULL;
     vyre_error error = {0};
-    if (vy_unroll_arrays(program, &made, &error) != VYRE_OK || vy_program_check(made, &error) != VYRE_OK) {
+    if (vy_unroll_arrays(program, &made, &error) != VYRE_OK || vy_program_verify(made, &error) != VYRE_OK) {
         print_program(program);
         fail_msg("%s", error.message);
     }
@@ -566,7 +566,7 @@ static void statements_keep_their_lines(void **state) {
     vyre_bytes bytes = VYRE_BYTES_INIT;
     assert_int_equal(made->stmt_positions.count, made->stmts.count);
     assert_int_equal(made->expr_positions.count, 0);
-    assert_int_equal(vy_program_seal(made, NULL), VYRE_OK);
+    assert_int_equal(vy_program_finalize(made, NULL), VYRE_OK);
     assert_int_equal(vyre_wire_encode(made, VYRE_WIRE_DEBUG, &bytes, NULL), VYRE_OK);
     assert_int_equal(vyre_wire_decode(bytes.data, bytes.size, NULL, &back, NULL), VYRE_OK);
     assert_true(vyre_program_equal(made, back));
@@ -591,7 +591,7 @@ static void legal_programs_keep_their_bits(void **state) {
         q.target = (vy_target_desc){.exact = ALL_BITS, .access_bytes = 16, .writes_out = 1};
         q.options = (vyre_oracle_options){.budget = (uint64_t)MORE * STEPS};
         q.conditions = (vy_lowered_env){.garbage = seed};
-        if (!(program->facts & VY_FACT_GRID_BARRIER) && want_outcome(&q, program, vyre_case_arguments(made)) &&
+        if (!(program->facts & VY_PROGRAM_HAS_GRID_BARRIER) && want_outcome(&q, program, vyre_case_arguments(made)) &&
             misbehaves(&q, program, vyre_case_arguments(made)))
             fail_small(&q, program, vyre_case_arguments(made), "written out");
         vyre_case_free(made);

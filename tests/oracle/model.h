@@ -6,8 +6,8 @@
 
 #include "support/test.h"
 
+#include "ir/dispatch_resolve.h"
 #include "ir/eval.h"
-#include "ir/launch.h"
 
 #include <ucontext.h>
 
@@ -38,7 +38,7 @@ struct model_invocation {
 struct model {
     const vyre_program *program;
     const vy_function *entry;
-    vy_launch launch;
+    vy_resolved_dispatch launch;
     uint8_t **memories; /* buffers and workgroup arrays, by memory of the entry */
     uint32_t group[3];
     uint64_t group_index;
@@ -385,7 +385,7 @@ static inline vyre_status model_run_observed(vyre_program *program, const vyre_a
         fail_msg("%s", error.message);
     m.program = inlined;
     m.entry = vy_program_entry(inlined);
-    if (vy_launch_resolve(inlined, arguments, &m.launch, &error) != VYRE_OK)
+    if (vy_resolve_dispatch(inlined, arguments, &m.launch, &error) != VYRE_OK)
         fail_msg("%s", error.message);
     uint32_t memories = m.entry->memory_count, n = m.launch.group_size;
     m.memories = calloc(memories + 1, sizeof *m.memories);

@@ -27,7 +27,7 @@ static uint64_t values[MOST], operands[MOST], results[MOST], room[VY_COLLECTIVE_
 
 static void fill(vy_random *random, vyre_type type, uint32_t n) {
     for (uint32_t i = 0; i < n; i++)
-        values[i] = vy_value_clean(type, vy_random_next(random));
+        values[i] = vy_value_canonicalize(type, vy_random_next(random));
 }
 
 static void compare(const vy_stmt *stmt, vyre_type type, uint32_t n) {

@@ -2,42 +2,42 @@
  * the oracle must not hang, and must say who waits and who is missing. */
 #include "support/test.h"
 
-#include "ir/draft.h"
+#include "ir/irbuilder.h"
 #include "vyre/oracle.h"
 
 enum { SIZE = 300 }; /* three warps */
 
 /* A program over one buffer `out`, one workgroup of SIZE; body fills the entry. */
-typedef void body_writer(vy_draft *draft, uint32_t out);
+typedef void body_writer(vy_irb *draft, uint32_t out);
 
 static vyre_program *draft_program(body_writer *body) {
-    vy_draft draft;
-    assert_int_equal(vy_draft_start(&draft, "p", NULL), VYRE_OK);
+    vy_irb draft;
+    assert_int_equal(vy_irb_start(&draft, "p", NULL), VYRE_OK);
     draft.program->workgroup[0] = SIZE;
-    vy_draft_begin_entry(&draft);
-    uint32_t size = vy_draft_size(&draft, VY_SIZE_LITERAL, VY_NONE, VY_NONE, SIZE);
-    uint32_t out = vy_draft_memory_param(&draft, vy_draft_name(&draft, "out", 3), VY_SPACE_BUFFER, VYRE_TYPE_U32,
-                                         VYRE_ACCESS_WRITE, size);
+    vy_irb_begin_entry(&draft);
+    uint32_t size = vy_irb_size(&draft, VY_SIZE_LITERAL, VY_NONE, VY_NONE, SIZE);
+    uint32_t out = vy_irb_memory_param(&draft, vy_irb_intern(&draft, "out", 3), VY_SPACE_BUFFER, VYRE_TYPE_U32,
+                                       VYRE_ACCESS_WRITE, size);
     body(&draft, out);
-    vy_draft_end_function(&draft);
+    vy_irb_end_function(&draft);
     assert_false(draft.failed);
     return draft.program;
 }
 
-static uint32_t local_index(vy_draft *draft) {
-    return vy_draft_builtin(draft, VYRE_BUILTIN_LOCAL_INDEX, 0);
+static uint32_t local_index(vy_irb *draft) {
+    return vy_irb_builtin(draft, VYRE_BUILTIN_LOCAL_INDEX, 0);
 }
 
-static uint32_t number(vy_draft *draft, uint32_t value) {
-    return vy_draft_literal(draft, VYRE_TYPE_U32, value);
+static uint32_t number(vy_irb *draft, uint32_t value) {
+    return vy_irb_literal(draft, VYRE_TYPE_U32, value);
 }
 
-static void begin_if_below(vy_draft *draft, uint32_t bound) {
+static void begin_if_below(vy_irb *draft, uint32_t bound) {
     uint32_t i = local_index(draft), b = number(draft, bound);
-    vy_draft_if(draft, vy_draft_op(draft, VYRE_OP_LT, VYRE_TYPE_BOOL, i, b, VY_NONE));
+    vy_irb_if(draft, vy_irb_op(draft, VYRE_OP_LT, VYRE_TYPE_BOOL, i, b, VY_NONE));
 }
 
-static void barrier(vy_draft *draft, vyre_scope scope) {
+static void barrier(vy_irb *draft, vyre_scope scope) {
     vy_stmt stmt = {.kind = VY_STMT_BARRIER,
                     .scope = (uint8_t)scope,
                     .variable = VY_NONE,
@@ -46,11 +46,11 @@ static void barrier(vy_draft *draft, vyre_scope scope) {
                     .b = VY_NONE,
                     .c = VY_NONE,
                     .callee = VY_NONE};
-    vy_draft_stmt(draft, &stmt, NULL, 0, NULL, NULL);
+    vy_irb_stmt(draft, &stmt, NULL, 0, NULL, NULL);
 }
 
-static void collective(vy_draft *draft) {
-    vy_name name = vy_draft_name(draft, "s", 1);
+static void collective(vy_irb *draft) {
+    vy_symbol name = vy_irb_intern(draft, "s", 1);
     vyre_type type = VYRE_TYPE_U32;
     vy_stmt stmt = {.kind = VY_STMT_COLLECTIVE,
                     .op = VYRE_COLLECTIVE_REDUCE,
@@ -62,12 +62,12 @@ static void collective(vy_draft *draft) {
                     .c = VY_NONE,
                     .callee = VY_NONE};
     stmt.a = number(draft, 1);
-    vy_draft_stmt(draft, &stmt, NULL, 0, &name, &type);
+    vy_irb_stmt(draft, &stmt, NULL, 0, &name, &type);
 }
 
-static void store_one(vy_draft *draft, uint32_t out) {
+static void store_one(vy_irb *draft, uint32_t out) {
     uint32_t i = local_index(draft);
-    vy_draft_store(draft, out, i, number(draft, 1));
+    vy_irb_store(draft, out, i, number(draft, 1));
 }
 
 /* Runs it under several schedules; expects `code`, or silence for NULL. */
@@ -97,10 +97,10 @@ static void expect(body_writer *body, uint32_t groups, const char *code, const c
     vyre_program_release(program);
 }
 
-static void in_a_branch(vy_draft *draft, uint32_t out) {
+static void in_a_branch(vy_irb *draft, uint32_t out) {
     begin_if_below(draft, 200);
     barrier(draft, VYRE_SCOPE_WORKGROUP);
-    vy_draft_end(draft);
+    vy_irb_end_block(draft);
     store_one(draft, out);
 }
 
@@ -111,10 +111,10 @@ static void a_barrier_that_part_of_the_workgroup_skips_is_found(void **state) {
            "reach it");
 }
 
-static void in_a_branch_all_take(vy_draft *draft, uint32_t out) {
+static void in_a_branch_all_take(vy_irb *draft, uint32_t out) {
     begin_if_below(draft, SIZE);
     barrier(draft, VYRE_SCOPE_WORKGROUP);
-    vy_draft_end(draft);
+    vy_irb_end_block(draft);
     store_one(draft, out);
 }
 
@@ -123,12 +123,12 @@ static void a_barrier_in_a_branch_that_all_take_is_fine(void **state) {
     expect(in_a_branch_all_take, 3, NULL, NULL);
 }
 
-static void in_both_branches(vy_draft *draft, uint32_t out) {
+static void in_both_branches(vy_irb *draft, uint32_t out) {
     begin_if_below(draft, 100);
     barrier(draft, VYRE_SCOPE_WORKGROUP);
-    vy_draft_else(draft);
+    vy_irb_else(draft);
     barrier(draft, VYRE_SCOPE_WORKGROUP);
-    vy_draft_end(draft);
+    vy_irb_end_block(draft);
     store_one(draft, out);
 }
 
@@ -137,10 +137,10 @@ static void two_barriers_are_not_one(void **state) {
     expect(in_both_branches, 1, "R005", NULL);
 }
 
-static void after_a_return(vy_draft *draft, uint32_t out) {
+static void after_a_return(vy_irb *draft, uint32_t out) {
     begin_if_below(draft, 7);
-    vy_draft_simple(draft, VY_STMT_RETURN);
-    vy_draft_end(draft);
+    vy_irb_simple(draft, VY_STMT_RETURN);
+    vy_irb_end_block(draft);
     store_one(draft, out);
     collective(draft);
 }
@@ -152,11 +152,11 @@ static void a_collective_after_a_divergent_return_is_found(void **state) {
            "reach it");
 }
 
-static void in_a_loop(vy_draft *draft, uint32_t out) {
+static void in_a_loop(vy_irb *draft, uint32_t out) {
     uint32_t from = number(draft, 0), to = local_index(draft);
-    vy_draft_for(draft, vy_draft_name(draft, "k", 1), VYRE_TYPE_U32, from, to, VY_NONE);
+    vy_irb_for(draft, vy_irb_intern(draft, "k", 1), VYRE_TYPE_U32, from, to, VY_NONE);
     barrier(draft, VYRE_SCOPE_WORKGROUP);
-    vy_draft_end(draft);
+    vy_irb_end_block(draft);
     store_one(draft, out);
 }
 
@@ -165,11 +165,11 @@ static void a_barrier_in_a_loop_of_different_length_is_found(void **state) {
     expect(in_a_loop, 1, "R005", NULL);
 }
 
-static void all_return_together(vy_draft *draft, uint32_t out) {
+static void all_return_together(vy_irb *draft, uint32_t out) {
     store_one(draft, out);
     begin_if_below(draft, SIZE);
-    vy_draft_simple(draft, VY_STMT_RETURN);
-    vy_draft_end(draft);
+    vy_irb_simple(draft, VY_STMT_RETURN);
+    vy_irb_end_block(draft);
     barrier(draft, VYRE_SCOPE_WORKGROUP);
 }
 
@@ -178,14 +178,14 @@ static void a_barrier_that_nobody_reaches_is_fine(void **state) {
     expect(all_return_together, 2, NULL, NULL);
 }
 
-static void by_group(vy_draft *draft, uint32_t out) {
-    uint32_t g = vy_draft_builtin(draft, VYRE_BUILTIN_GROUP_ID, 0), one = number(draft, 1);
-    vy_draft_if(draft, vy_draft_op(draft, VYRE_OP_NE, VYRE_TYPE_BOOL, g, one, VY_NONE));
+static void by_group(vy_irb *draft, uint32_t out) {
+    uint32_t g = vy_irb_builtin(draft, VYRE_BUILTIN_GROUP_ID, 0), one = number(draft, 1);
+    vy_irb_if(draft, vy_irb_op(draft, VYRE_OP_NE, VYRE_TYPE_BOOL, g, one, VY_NONE));
     barrier(draft, VYRE_SCOPE_DEVICE);
-    vy_draft_end(draft);
+    vy_irb_end_block(draft);
     begin_if_below(draft, SIZE);
-    vy_draft_simple(draft, VY_STMT_RETURN);
-    vy_draft_end(draft);
+    vy_irb_simple(draft, VY_STMT_RETURN);
+    vy_irb_end_block(draft);
     store_one(draft, out);
 }
 

@@ -23,7 +23,7 @@ static void compare(const vyre_case *generated, uint64_t seed) {
     vyre_error error;
     vyre_trap trap;
     vyre_oracle_report report;
-    if (program->facts & VY_FACT_GRID_BARRIER)
+    if (program->facts & VY_PROGRAM_HAS_GRID_BARRIER)
         return;
     vyre_status want = model_run(program, arguments, wanted, &trap);
     if (vyre_oracle_new(program, &oracle, &error) != VYRE_OK)

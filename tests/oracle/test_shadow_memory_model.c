@@ -4,7 +4,7 @@
  * without acquires and releases: what is ordered is what barriers order. */
 #include "oracle/model.h"
 
-#include "ir/codes.h"
+#include "ir/diagnostic_codes.h"
 #include "opt/access_programs.h"
 #include "oracle/lowered_env.h"
 #include "vyre/oracle.h"
@@ -163,7 +163,7 @@ static void expect_all(const findings *of, const findings *in, const char *what,
         const vy_memory *memory = &program->memories.items[vy_program_entry(program)->first_memory + f->memory];
         printf("%s", text);
         fail_msg("schedule %llu: %c at %s[%lld] is %s", (unsigned long long)seed, f->kind,
-                 vy_name_text(program, memory->name), (long long)f->element, what);
+                 vy_symbol_name(program, memory->name), (long long)f->element, what);
     }
 }
 

@@ -13,9 +13,9 @@ typedef struct editor {
 } editor;
 
 static inline void add_barrier(editor *e) {
-    vy_stmt stmt = vy_draft_blank(VY_STMT_BARRIER);
+    vy_stmt stmt = vy_irb_blank_stmt(VY_STMT_BARRIER);
     stmt.scope = VYRE_SCOPE_DEVICE;
-    vy_draft_stmt(&e->copy.draft, &stmt, NULL, 0, NULL, NULL);
+    vy_irb_stmt(&e->copy.draft, &stmt, NULL, 0, NULL, NULL);
 }
 
 static inline void edit_block(editor *e, uint32_t first, uint32_t end) {
@@ -39,11 +39,11 @@ static inline void edit_block(editor *e, uint32_t first, uint32_t end) {
         edit_block(e, i + 1, s->middle);
         vy_cloner_close(&e->copy, mark);
         if (s->middle != s->end) {
-            vy_draft_else(&e->copy.draft);
+            vy_irb_else(&e->copy.draft);
             edit_block(e, s->middle, s->end);
             vy_cloner_close(&e->copy, mark);
         }
-        vy_draft_end(&e->copy.draft);
+        vy_irb_end_block(&e->copy.draft);
     }
 }
 

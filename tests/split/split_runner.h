@@ -5,7 +5,7 @@
 
 #include "support/test.h"
 
-#include "ir/launch.h"
+#include "ir/dispatch_resolve.h"
 #include "split/grid_split.h"
 #include "vyre/oracle.h"
 #include "vyre/text.h"
@@ -58,7 +58,7 @@ static inline void runner_direct(vyre_program *program, const vyre_arguments *ar
 
 typedef struct runner_state {
     const vy_split *split;
-    vy_launch launch;
+    vy_resolved_dispatch launch;
     vyre_bytes buffers[RUNNER_BUFFERS]; /* of the program, then the hidden ones */
     uint32_t buffer_count;
     vyre_scalar params[VY_LIMIT_PARAMS];
@@ -69,7 +69,7 @@ static inline vyre_status runner_bind(runner_state *state, vyre_program *program
     uint64_t elements[VY_SPLIT_BUFFERS];
     vyre_status status = vy_split_elements(state->split, &state->launch, elements, error);
     for (uint32_t i = 0; i < program->buffer_count && status == VYRE_OK; i++) {
-        const vy_launch_buffer *buffer = &state->launch.buffers[i];
+        const vy_resolved_buffer *buffer = &state->launch.buffers[i];
         status = vyre_bytes_resize(&state->buffers[i], buffer->bytes, error);
         if (status == VYRE_OK && buffer->data)
             memcpy(state->buffers[i].data, buffer->data, buffer->bytes);
@@ -149,7 +149,7 @@ static inline void runner_split(vyre_program *program, const vy_split *split, co
     if (program->param_count)
         memcpy(state.params, arguments->params, program->param_count * sizeof *state.params);
     options = runner_options(options, result);
-    result->status = vy_launch_resolve(program, arguments, &state.launch, &result->error);
+    result->status = vy_resolve_dispatch(program, arguments, &state.launch, &result->error);
     if (result->status == VYRE_OK)
         result->status = runner_bind(&state, program, &result->error);
     if (result->status == VYRE_OK)

@@ -652,7 +652,7 @@ static void too_deep_a_nesting_is_refused(void **state) {
 
 static void a_hidden_buffer_over_the_limit_is_refused(void **state) {
     (void)state;
-    static vy_launch launch;
+    static vy_resolved_dispatch launch;
     uint64_t elements[VY_SPLIT_BUFFERS];
     vyre_error error;
     vy_split *split;
@@ -662,14 +662,14 @@ static void a_hidden_buffer_over_the_limit_is_refused(void **state) {
     vyre_span input = {NULL, 0};
     vyre_arguments arguments = {
         .inputs = &input, .input_count = 1, .geometry = {VYRE_GEOMETRY_GROUPS, {(1u << 25) - 1, 1, 1}}};
-    assert_int_equal(vy_launch_resolve(vyre_module_program(module, 0), &arguments, &launch, &error), VYRE_OK);
+    assert_int_equal(vy_resolve_dispatch(vyre_module_program(module, 0), &arguments, &launch, &error), VYRE_OK);
     assert_int_equal(vy_split_elements(split, &launch, elements, &error), VYRE_OK);
     assert_int_equal(elements[0], 2 * 64 * ((UINT64_C(1) << 25) - 1));
     arguments.geometry.size[0]++;
-    assert_int_equal(vy_launch_resolve(vyre_module_program(module, 0), &arguments, &launch, &error), VYRE_OK);
+    assert_int_equal(vy_resolve_dispatch(vyre_module_program(module, 0), &arguments, &launch, &error), VYRE_OK);
     assert_int_equal(vy_split_elements(split, &launch, elements, &error), VYRE_LIMIT);
     arguments.geometry = (vyre_geometry){VYRE_GEOMETRY_GROUPS, {1u << 25, 1u << 30, 1}};
-    assert_int_equal(vy_launch_resolve(vyre_module_program(module, 0), &arguments, &launch, &error), VYRE_OK);
+    assert_int_equal(vy_resolve_dispatch(vyre_module_program(module, 0), &arguments, &launch, &error), VYRE_OK);
     assert_int_equal(vy_split_elements(split, &launch, elements, &error), VYRE_LIMIT);
     vy_split_free(split);
     vyre_module_free(module);
@@ -680,14 +680,14 @@ static vyre_status second_step(const char *text, uint32_t k, vy_split_step *step
     claim c = with_words(text, 0);
     vyre_module *module = parse(c.text);
     vyre_program *program = vyre_module_program(module, 0);
-    static vy_launch launch;
+    static vy_resolved_dispatch launch;
     vy_split_cursor *cursor;
     vy_split *split;
     vyre_scalar param = vyre_scalar_u32(k);
     vyre_span input = {c.words, sizeof c.words};
     vyre_arguments arguments = {.params = &param, .param_count = 1, .inputs = &input, .input_count = 1};
     assert_int_equal(vy_grid_split(program, &split, error), VYRE_OK);
-    assert_int_equal(vy_launch_resolve(program, &arguments, &launch, error), VYRE_OK);
+    assert_int_equal(vy_resolve_dispatch(program, &arguments, &launch, error), VYRE_OK);
     assert_int_equal(vy_split_start(split, &launch, &cursor, error), VYRE_OK);
     assert_int_equal(vy_split_next(cursor, 0, step, error), VYRE_OK);
     assert_int_equal(step->segment, 0);
@@ -717,7 +717,7 @@ static void a_host_that_never_finds_the_next_launch_says_so(void **state) {
 
 static void a_decision_that_names_no_segment_is_refused(void **state) {
     (void)state;
-    static vy_launch launch;
+    static vy_resolved_dispatch launch;
     vyre_module *module =
         parse("program p {\n buffer b : u32 read\n workgroup 8\n grid 1\n if b[0] == 1 { grid_barrier } }");
     vyre_span input = {"\1\0\0", 4};
@@ -727,7 +727,7 @@ static void a_decision_that_names_no_segment_is_refused(void **state) {
     vy_split *split;
     vyre_error error;
     assert_int_equal(vy_grid_split(vyre_module_program(module, 0), &split, &error), VYRE_OK);
-    assert_int_equal(vy_launch_resolve(vyre_module_program(module, 0), &arguments, &launch, &error), VYRE_OK);
+    assert_int_equal(vy_resolve_dispatch(vyre_module_program(module, 0), &arguments, &launch, &error), VYRE_OK);
     assert_int_equal(vy_split_start(split, &launch, &cursor, &error), VYRE_OK);
     assert_int_equal(vy_split_next(cursor, 77, &step, &error), VYRE_OK);
     assert_int_equal(vy_split_next(cursor, 2, &step, &error), VYRE_INVALID_ARGUMENT);

@@ -119,7 +119,7 @@ static const char everything[] = "fn step(x: buffer [u32] read_write, i: u32, m:
                                  "y[i] = s + t[3 - local_index] + u32(a[1])\n }";
 
 static vyre_status split_and_walk(void *user) {
-    static vy_launch launch;
+    static vy_resolved_dispatch launch;
     vyre_program *program = user;
     vyre_scalar k = vyre_scalar_u32(3);
     uint32_t words[8] = {3};
@@ -131,7 +131,7 @@ static vyre_status split_and_walk(void *user) {
     vyre_error error;
     vyre_status status = vy_grid_split(program, &split, &error);
     if (status == VYRE_OK)
-        status = vy_launch_resolve(program, &arguments, &launch, &error);
+        status = vy_resolve_dispatch(program, &arguments, &launch, &error);
     if (status == VYRE_OK)
         status = vy_split_start(split, &launch, &cursor, &error);
     for (uint32_t decision = 1; status == VYRE_OK; decision = 0) {

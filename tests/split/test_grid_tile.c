@@ -14,7 +14,7 @@ typedef struct pieces_run {
     vy_split *split; /* NULL: the program has no grid barrier */
     vyre_program *programs[MOST_PROGRAMS];
     uint32_t program_count;
-    vy_launch launch;
+    vy_resolved_dispatch launch;
     vyre_bytes buffers[RUNNER_BUFFERS];
     uint32_t buffer_count, param_count;
     vyre_scalar params[VY_LIMIT_PARAMS];
@@ -23,7 +23,7 @@ typedef struct pieces_run {
 
 static void make_programs(pieces_run *run, vyre_program *program, runner_result *result) {
     vyre_error *error = &result->error;
-    if (program->facts & VY_FACT_GRID_BARRIER) {
+    if (program->facts & VY_PROGRAM_HAS_GRID_BARRIER) {
         result->status = vy_grid_split(program, &run->split, error);
         for (uint32_t i = 0; result->status == VYRE_OK && i < run->split->segment_count; i++) {
             assert_true(i < MOST_PROGRAMS);
@@ -37,7 +37,7 @@ static void make_programs(pieces_run *run, vyre_program *program, runner_result 
 static void bind(pieces_run *run, vyre_program *program, runner_result *result) {
     uint64_t elements[VY_SPLIT_BUFFERS];
     for (uint32_t i = 0; i < program->buffer_count; i++) {
-        const vy_launch_buffer *buffer = &run->launch.buffers[i];
+        const vy_resolved_buffer *buffer = &run->launch.buffers[i];
         assert_int_equal(vyre_bytes_resize(&run->buffers[i], buffer->bytes, NULL), VYRE_OK);
         if (buffer->data)
             memcpy(run->buffers[i].data, buffer->data, buffer->bytes);
@@ -144,7 +144,7 @@ static void run_in_pieces(vyre_program *program, const vyre_arguments *arguments
         memcpy(run.params, arguments->params, program->param_count * sizeof *run.params);
     make_programs(&run, program, result);
     if (result->status == VYRE_OK)
-        result->status = vy_launch_resolve(program, arguments, &run.launch, &result->error);
+        result->status = vy_resolve_dispatch(program, arguments, &run.launch, &result->error);
     if (result->status == VYRE_OK) {
         bind(&run, program, result);
         if (run.launch.group_count)

@@ -1,7 +1,7 @@
 /* Parse after print is the identity: on files, on generated programs, on every kind of literal and on random trees of
  * every op. */
-#include "ir/draft.h"
-#include "ir/rows.h"
+#include "ir/irbuilder.h"
+#include "ir/op_tables.h"
 #include "text/text_support.h"
 #include "vyre/generate.h"
 
@@ -63,26 +63,26 @@ static void generated_programs_come_back(void **state) {
 
 /* ---- built programs ---- */
 
-static vy_draft start_program(void) {
-    vy_draft draft;
-    assert_int_equal(vy_draft_start(&draft, "built", NULL), VYRE_OK);
-    vy_draft_begin_entry(&draft);
+static vy_irb start_program(void) {
+    vy_irb draft;
+    assert_int_equal(vy_irb_start(&draft, "built", NULL), VYRE_OK);
+    vy_irb_begin_entry(&draft);
     return draft;
 }
 
-static void finish_program(vy_draft *draft) {
+static void finish_program(vy_irb *draft) {
     vyre_program *program = NULL;
     vyre_error error;
-    vy_draft_end_function(draft);
-    if (vy_draft_finish(draft, NULL, NULL, &program, &error) != VYRE_OK)
+    vy_irb_end_function(draft);
+    if (vy_irb_finish(draft, NULL, NULL, &program, &error) != VYRE_OK)
         fail_msg("%s", error.message);
     text_check_round_trip(program);
     vyre_program_release(program);
 }
 
-static vy_name numbered(vy_draft *draft, unsigned number) {
+static vy_symbol numbered(vy_irb *draft, unsigned number) {
     char name[16];
-    return vy_draft_name(draft, name, (size_t)snprintf(name, sizeof name, "v%u", number));
+    return vy_irb_intern(draft, name, (size_t)snprintf(name, sizeof name, "v%u", number));
 }
 
 /* Patterns where something changes: zeros, ones, the ends of ranges, infinities, NaN, subnormals, and around them. */
@@ -99,9 +99,9 @@ static void literals_of_every_type_keep_their_bits(void **state) {
     (void)state;
     vy_random random = vy_random_start(11);
     for (unsigned type = 0; type < VYRE_TYPE_COUNT; type++) {
-        vy_draft draft = start_program();
+        vy_irb draft = start_program();
         for (unsigned i = 0; i < 2000; i++)
-            vy_draft_let(&draft, numbered(&draft, i), type, vy_draft_literal(&draft, type, odd_bits(&random, type)));
+            vy_irb_let(&draft, numbered(&draft, i), type, vy_irb_literal(&draft, type, odd_bits(&random, type)));
         finish_program(&draft);
     }
 }
@@ -110,33 +110,33 @@ static void every_f16_and_bf16_keeps_its_bits(void **state) {
     (void)state;
     const vyre_type types[] = {VYRE_TYPE_F16, VYRE_TYPE_BF16};
     for (unsigned t = 0; t < 2; t++) {
-        vy_draft draft = start_program();
+        vy_irb draft = start_program();
         for (unsigned i = 0; i < 65536; i++)
-            vy_draft_let(&draft, numbered(&draft, i), types[t], vy_draft_literal(&draft, types[t], i));
+            vy_irb_let(&draft, numbered(&draft, i), types[t], vy_irb_literal(&draft, types[t], i));
         finish_program(&draft);
     }
 }
 
 /* A random tree whose root has that type: any op of the table, casts between any types, loads with any index, many
  * literals. */
-static uint32_t random_tree(vy_draft *draft, vy_random *random, vyre_type type, unsigned depth) {
+static uint32_t random_tree(vy_irb *draft, vy_random *random, vyre_type type, unsigned depth) {
     int is_legal = draft->program->level == VYRE_LEVEL_LEGAL;
     if (depth == 0 || vy_random_below(random, 6) == 0) {
         if (type == VYRE_TYPE_U32 && vy_random_below(random, 3) == 0)
-            return vy_draft_builtin(draft, vy_random_below(random, 6), (unsigned)vy_random_below(random, 3));
+            return vy_irb_builtin(draft, vy_random_below(random, 6), (unsigned)vy_random_below(random, 3));
         if (type == VYRE_TYPE_U32 && vy_random_below(random, 5) == 0)
-            return is_legal && vy_random_below(random, 2) ? vy_draft_misalignment(draft, 0) : vy_draft_len(draft, 0);
-        return vy_draft_literal(draft, type, odd_bits(random, type));
+            return is_legal && vy_random_below(random, 2) ? vy_irb_align_offset(draft, 0) : vy_irb_len(draft, 0);
+        return vy_irb_literal(draft, type, odd_bits(random, type));
     }
     if (is_legal && type == VYRE_TYPE_F32 && vy_random_below(random, 4) == 0) {
         uint32_t index = random_tree(draft, random, VYRE_TYPE_U32, depth - 1);
         int is_sure = vy_random_below(random, 2) == 0;
         uint32_t condition = is_sure ? VY_NONE : random_tree(draft, random, VYRE_TYPE_BOOL, depth - 1);
-        return vy_draft_load_unguarded(draft, 0, index, condition);
+        return vy_irb_load_unchecked(draft, 0, index, condition);
     }
     if (type == VYRE_TYPE_F32 && vy_random_below(random, 5) == 0) {
         vyre_type index = VYRE_TYPE_I8 + vy_random_below(random, 8);
-        return vy_draft_load(draft, 0, random_tree(draft, random, index, depth - 1));
+        return vy_irb_load(draft, 0, random_tree(draft, random, index, depth - 1));
     }
     for (;;) {
         vyre_op op = vy_random_below(random, is_legal ? VYRE_OP_COUNT : VY_SOURCE_OPS);
@@ -149,7 +149,7 @@ static uint32_t random_tree(vy_draft *draft, vy_random *random, vyre_type type, 
         for (unsigned i = 0; i < vyre_op_get(op)->arity; i++)
             operands[i] =
                 random_tree(draft, random, op == VYRE_OP_SELECT && i == 0 ? VYRE_TYPE_BOOL : operand, depth - 1);
-        return vy_draft_op(draft, op, type, operands[0], operands[1], operands[2]);
+        return vy_irb_op(draft, op, type, operands[0], operands[1], operands[2]);
     }
 }
 
@@ -157,17 +157,17 @@ static void random_trees_come_back(void **state) {
     (void)state;
     vy_random random = vy_random_start(12);
     for (unsigned round = 0; round < 60 * vy_test_effort(); round++) {
-        vy_draft draft = start_program();
-        vy_draft_memory_param(&draft, vy_draft_name(&draft, "m", 1), VY_SPACE_BUFFER, VYRE_TYPE_F32,
-                              VYRE_ACCESS_READ_WRITE, VY_NONE);
+        vy_irb draft = start_program();
+        vy_irb_memory_param(&draft, vy_irb_intern(&draft, "m", 1), VY_SPACE_BUFFER, VYRE_TYPE_F32,
+                            VYRE_ACCESS_READ_WRITE, VY_NONE);
         for (unsigned i = 0; i < 100; i++) {
             vyre_type type = vy_random_below(&random, VYRE_TYPE_COUNT);
             uint32_t tree = random_tree(&draft, &random, type, (unsigned)vy_random_below(&random, 7));
             if (i % 2 == 0) {
-                vy_draft_let(&draft, numbered(&draft, i), type, tree);
+                vy_irb_let(&draft, numbered(&draft, i), type, tree);
             } else {
-                uint32_t variable = vy_draft_var(&draft, numbered(&draft, i), type, tree);
-                vy_draft_assign(&draft, variable, random_tree(&draft, &random, type, 4));
+                uint32_t variable = vy_irb_var(&draft, numbered(&draft, i), type, tree);
+                vy_irb_assign(&draft, variable, random_tree(&draft, &random, type, 4));
             }
         }
         finish_program(&draft);
@@ -175,20 +175,21 @@ static void random_trees_come_back(void **state) {
 }
 
 /* A statement of level legal with random operands. `number`: of its names. */
-static void random_legal_statement(vy_draft *draft, vy_random *random, unsigned number) {
-    static const uint8_t kinds[] = {VY_STMT_STORE, VY_STMT_LOAD, VY_STMT_STORE_WIDE, VY_STMT_REPORT, VY_STMT_POLL};
-    vy_stmt stmt = vy_draft_blank(kinds[vy_random_below(random, sizeof kinds)]);
+static void random_legal_statement(vy_irb *draft, vy_random *random, unsigned number) {
+    static const uint8_t kinds[] = {VY_STMT_STORE, VY_STMT_LOAD_WIDE, VY_STMT_STORE_WIDE, VY_STMT_RECORD_TRAP,
+                                    VY_STMT_POLL};
+    vy_stmt stmt = vy_irb_blank_stmt(kinds[vy_random_below(random, sizeof kinds)]);
     uint32_t count = 2u << vy_random_below(random, 2);
-    vy_name names[4];
+    vy_symbol names[4];
     vyre_type types[4];
     vy_arg args[4] = {{0, 0}};
-    stmt.memory = stmt.kind == VY_STMT_REPORT || stmt.kind == VY_STMT_POLL ? VY_NONE : 0;
-    stmt.guard = stmt.kind == VY_STMT_STORE;
+    stmt.memory = stmt.kind == VY_STMT_RECORD_TRAP || stmt.kind == VY_STMT_POLL ? VY_NONE : 0;
+    stmt.bounds_check = stmt.kind == VY_STMT_STORE;
     if (stmt.kind != VY_STMT_POLL)
         stmt.a = random_tree(draft, random, VYRE_TYPE_U32, 4);
     if (stmt.kind == VY_STMT_STORE)
         stmt.b = random_tree(draft, random, VYRE_TYPE_F32, 4);
-    stmt.result_count = stmt.kind == VY_STMT_LOAD ? (uint8_t)count : stmt.kind == VY_STMT_POLL;
+    stmt.result_count = stmt.kind == VY_STMT_LOAD_WIDE ? (uint8_t)count : stmt.kind == VY_STMT_POLL;
     for (unsigned i = 0; i < stmt.result_count; i++) {
         names[i] = numbered(draft, 1000 + 4 * number + i);
         types[i] = stmt.kind == VY_STMT_POLL ? VYRE_TYPE_BOOL : VYRE_TYPE_F32;
@@ -196,21 +197,21 @@ static void random_legal_statement(vy_draft *draft, vy_random *random, unsigned 
     uint32_t given = stmt.kind == VY_STMT_STORE_WIDE ? count : 0;
     for (unsigned i = 0; i < given; i++)
         args[i].index = random_tree(draft, random, VYRE_TYPE_F32, 3);
-    vy_draft_stmt(draft, &stmt, args, given, names, types);
+    vy_irb_stmt(draft, &stmt, args, given, names, types);
 }
 
 static void random_programs_of_level_legal_come_back(void **state) {
     (void)state;
     vy_random random = vy_random_start(13);
     for (unsigned round = 0; round < 60 * vy_test_effort(); round++) {
-        vy_draft draft = start_program();
+        vy_irb draft = start_program();
         draft.program->level = VYRE_LEVEL_LEGAL;
-        vy_draft_memory_param(&draft, vy_draft_name(&draft, "m", 1), VY_SPACE_BUFFER, VYRE_TYPE_F32,
-                              VYRE_ACCESS_READ_WRITE, VY_NONE);
+        vy_irb_memory_param(&draft, vy_irb_intern(&draft, "m", 1), VY_SPACE_BUFFER, VYRE_TYPE_F32,
+                            VYRE_ACCESS_READ_WRITE, VY_NONE);
         for (unsigned i = 0; i < 100; i++) {
             vyre_type type = vy_random_below(&random, VYRE_TYPE_COUNT);
-            vy_draft_let(&draft, numbered(&draft, i), type,
-                         random_tree(&draft, &random, type, (unsigned)vy_random_below(&random, 7)));
+            vy_irb_let(&draft, numbered(&draft, i), type,
+                       random_tree(&draft, &random, type, (unsigned)vy_random_below(&random, 7)));
             random_legal_statement(&draft, &random, i);
         }
         finish_program(&draft);
@@ -221,44 +222,44 @@ static void an_expression_at_the_limit_of_depth_comes_back(void **state) {
     (void)state;
     /* Left, right and unary chains, and one in which every operator needs parentheses. */
     for (unsigned kind = 0; kind < 4; kind++) {
-        vy_draft draft = start_program();
+        vy_irb draft = start_program();
         vyre_op ops[2] = {kind == 2 ? VYRE_OP_NOT : VYRE_OP_SUB, kind == 3   ? VYRE_OP_MUL
                                                                  : kind == 2 ? VYRE_OP_NEG
                                                                              : VYRE_OP_SUB};
         uint32_t tree = VY_NONE;
         if (kind == 1 || kind == 3)
             for (unsigned i = 0; i < VY_LIMIT_EXPRESSION_DEPTH; i++)
-                vy_draft_builtin(&draft, VYRE_BUILTIN_LOCAL_INDEX, 0);
-        tree = vy_draft_builtin(&draft, VYRE_BUILTIN_LOCAL_INDEX, 0);
+                vy_irb_builtin(&draft, VYRE_BUILTIN_LOCAL_INDEX, 0);
+        tree = vy_irb_builtin(&draft, VYRE_BUILTIN_LOCAL_INDEX, 0);
         for (unsigned i = 0; i < VY_LIMIT_EXPRESSION_DEPTH; i++) {
             if (kind == 0)
-                tree = vy_draft_op(&draft, ops[0], VYRE_TYPE_U32, tree,
-                                   vy_draft_builtin(&draft, VYRE_BUILTIN_LOCAL_INDEX, 0), VY_NONE);
+                tree = vy_irb_op(&draft, ops[0], VYRE_TYPE_U32, tree,
+                                 vy_irb_builtin(&draft, VYRE_BUILTIN_LOCAL_INDEX, 0), VY_NONE);
             else if (kind == 2)
-                tree = vy_draft_op(&draft, ops[i % 2], VYRE_TYPE_U32, tree, VY_NONE, VY_NONE);
+                tree = vy_irb_op(&draft, ops[i % 2], VYRE_TYPE_U32, tree, VY_NONE, VY_NONE);
             else
-                tree = vy_draft_op(&draft, ops[i % 2], VYRE_TYPE_U32, VY_LIMIT_EXPRESSION_DEPTH - 1 - i, tree, VY_NONE);
+                tree = vy_irb_op(&draft, ops[i % 2], VYRE_TYPE_U32, VY_LIMIT_EXPRESSION_DEPTH - 1 - i, tree, VY_NONE);
         }
-        vy_draft_let(&draft, numbered(&draft, 0), VYRE_TYPE_U32, tree);
+        vy_irb_let(&draft, numbered(&draft, 0), VYRE_TYPE_U32, tree);
         finish_program(&draft);
     }
 }
 
 static void print_formats_keep_every_byte(void **state) {
     (void)state;
-    vy_draft draft = start_program();
+    vy_irb draft = start_program();
     for (unsigned byte = 1; byte < 0x80; byte++) {
         char format[8] = {'a', (char)byte, 'b', 0};
-        vy_stmt stmt = vy_draft_blank(VY_STMT_PRINT);
+        vy_stmt stmt = vy_irb_blank_stmt(VY_STMT_PRINT);
         if (byte == '{' || byte == '}')
             continue;
-        stmt.name = vy_draft_name(&draft, format, 3);
-        vy_draft_stmt(&draft, &stmt, NULL, 0, NULL, NULL);
+        stmt.name = vy_irb_intern(&draft, format, 3);
+        vy_irb_stmt(&draft, &stmt, NULL, 0, NULL, NULL);
     }
-    vy_stmt stmt = vy_draft_blank(VY_STMT_PRINT);
+    vy_stmt stmt = vy_irb_blank_stmt(VY_STMT_PRINT);
     const char *wide = "käse \xe2\x82\xac \xf0\x9f\x8d\xb0";
-    stmt.name = vy_draft_name(&draft, wide, strlen(wide));
-    vy_draft_stmt(&draft, &stmt, NULL, 0, NULL, NULL);
+    stmt.name = vy_irb_intern(&draft, wide, strlen(wide));
+    vy_irb_stmt(&draft, &stmt, NULL, 0, NULL, NULL);
     finish_program(&draft);
 }
 

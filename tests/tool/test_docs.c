@@ -1,7 +1,10 @@
-/* Pages and lists that repeat what the command knows must agree with it. */
+/* Tests of the documentation: pages that the command generates are current, lists of commands and options are complete,
+ * links lead to files, and every code block is checked or run. test_readme.c runs the commands of README.md and docs/;
+ * this test runs those of the folders below docs/, and all that need a C compiler. */
 #include "tool/transcript.h"
 
 #include <glob.h>
+#include <sys/stat.h>
 
 #include "compilers/llvm/compile.h"
 
@@ -65,12 +68,12 @@ static void bound_header_is_what_the_command_makes(void **state) {
 }
 
 static void readme_shows_the_c_example_as_it_is(void **state) {
-    const char *code = strstr(file_text("examples/bound.c"), "#include \"saxpy.h\"");
+    const char *code = strstr(file_text("examples/dispatch.c"), "#include");
 
     (void)state;
     assert_non_null(code);
     if (!strstr(file_text("README.md"), code))
-        fail_msg("the C program in README.md is not that of examples/bound.c");
+        fail_msg("the C program in README.md is not that of examples/dispatch.c");
 }
 
 static void readme_shows_saxpy_as_it_is(void **state) {
@@ -82,18 +85,76 @@ static void readme_shows_saxpy_as_it_is(void **state) {
         fail_msg("the program in README.md is not that of examples/saxpy.vyre");
 }
 
-/* Every page the README links to exists. */
-static void readme_links_lead_somewhere(void **state) {
-    const char *at = file_text("README.md");
+/* Every page below docs/ and README.md, relative to the repository. */
+static glob_t pages;
+
+static void add_pages(const char *folder) {
+    char pattern[512];
+    glob_t folders = {0};
+
+    snprintf(pattern, sizeof pattern, "%s/*.md", folder);
+    glob(pattern, pages.gl_pathc ? GLOB_APPEND : 0, NULL, &pages);
+    snprintf(pattern, sizeof pattern, "%s/*/", folder);
+    if (glob(pattern, 0, NULL, &folders) == 0)
+        for (size_t i = 0; i < folders.gl_pathc; i++) {
+            folders.gl_pathv[i][strlen(folders.gl_pathv[i]) - 1] = '\0';
+            add_pages(folders.gl_pathv[i]);
+        }
+    globfree(&folders);
+}
+
+static void find_pages(void) {
+    if (glob(vy_test_path("README.md"), 0, NULL, &pages) == 0)
+        add_pages(vy_test_path("docs"));
+    for (size_t i = 0; i < pages.gl_pathc; i++) {
+        char *path = pages.gl_pathv[i], *name = path + strlen(vy_test_source_dir()) + 1;
+        memmove(path, name, strlen(name) + 1);
+    }
+}
+
+/* The text of all pages with this name: a backend has one for users and one about its internals. */
+static char *texts_of_pages(const char *name) {
+    vy_string all = {0};
+    char *kept;
+
+    for (size_t i = 0; i < pages.gl_pathc; i++) {
+        const char *slash = strrchr(pages.gl_pathv[i], '/');
+        if (slash && strcmp(slash + 1, name) == 0)
+            vy_string_format(&all, "%s\n", file_text(pages.gl_pathv[i]));
+    }
+    assert_non_null(all.text);
+    kept = keep(all.text, all.length);
+    vy_string_free(&all);
+    return kept;
+}
+
+/* The file that a link leads to, relative to the page; 0 for an address on the network or an anchor of the page. */
+static int link_path(const char *page, const char *link, char *out, size_t size) {
+    size_t length = strcspn(link, ")#");
+    const char *slash = strrchr(page, '/');
+
+    if (length == 0 || strncmp(link, "http:", 5) == 0 || strncmp(link, "https:", 6) == 0)
+        return 0;
+    snprintf(out, size, "%.*s%.*s", slash ? (int)(slash + 1 - page) : 0, page, (int)length, link);
+    return 1;
+}
+
+static void links_lead_to_files(void **state) {
+    size_t wrong = 0;
 
     (void)state;
-    while ((at = strstr(at, "]("))) {
-        char path[256];
-        size_t length = strcspn(at += 2, ")");
-        snprintf(path, sizeof path, "%.*s", (int)length, at);
-        if (access(vy_test_path(path), R_OK) != 0)
-            fail_msg("README.md links to %s, which does not exist", path);
+    for (size_t i = 0; i < pages.gl_pathc; i++) {
+        const char *page = pages.gl_pathv[i];
+        for (const char *at = file_text(page); (at = strstr(at, "]("));) {
+            char path[512];
+            at += 2;
+            if (link_path(page, at, path, sizeof path) && access(vy_test_path(path), R_OK) != 0) {
+                print_message("%s links to %s, which does not exist\n", page, path);
+                wrong++;
+            }
+        }
     }
+    assert_int_equal(wrong, 0);
 }
 
 /* The part of a completion or page about one command is not separated here: that an option is named at all catches what is forgotten. */
@@ -113,7 +174,7 @@ static void spell(const char *path, const char *name, char *out, size_t size) {
 }
 
 static void pages_and_completions_name_every_command_and_option(void **state) {
-    static const char *const pages[] = {"docs/man/vyre.1", "tools/completion/vyre.bash", "tools/completion/_vyre",
+    static const char *const lists[] = {"docs/man/vyre.1", "tools/completion/vyre.bash", "tools/completion/_vyre",
                                         "tools/completion/vyre.fish"};
     char *names = output_of("vyre help | sed -n '/^commands:/,/^$/s/^  \\([a-z]*\\) .*/\\1/p'");
 
@@ -123,14 +184,14 @@ static void pages_and_completions_name_every_command_and_option(void **state) {
         snprintf(command, sizeof command,
                  "vyre help %s | sed -n 's/^  .. *--\\([a-z]*\\).*/\\1/p;s/^  -.,* --\\([a-z]*\\).*/\\1/p'", name);
         options = output_of(command);
-        for (size_t i = 0; i < sizeof pages / sizeof *pages; i++)
-            expect_named(pages[i], file_text(pages[i]), name);
-        expect_named("docs/tool.md", file_text("docs/tool.md"),
+        for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+            expect_named(lists[i], file_text(lists[i]), name);
+        expect_named("docs/command.md", file_text("docs/command.md"),
                      strcmp(name, "version") && strcmp(name, "help") ? name : "vyre");
         for (char *option = strtok_r(options, "\n", &rest); option; option = strtok_r(NULL, "\n", &rest))
-            for (size_t i = 0; i < sizeof pages / sizeof *pages; i++) {
-                spell(pages[i], option, word, sizeof word);
-                expect_named(pages[i], file_text(pages[i]), word);
+            for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+                spell(lists[i], option, word, sizeof word);
+                expect_named(lists[i], file_text(lists[i]), word);
             }
     }
 }
@@ -168,19 +229,15 @@ static void bash_completes_values_codes_and_targets(void **state) {
 }
 
 static void pages_name_every_exit_code(void **state) {
-    static const char *const lines[] = {
-        "the program has errors, a check found something, or what was compared differs",
-        "the command line is wrong: unknown command or option, missing or unfit binding or variable",
-        "an invocation executed `trap`; no output was delivered",
-        "a file, memory, a limit, the step budget or the device got in the way"};
-    const char *help = output_of("vyre help");
+    char *lines = output_of("vyre help | sed -n '/^exit codes:/,/^$/s/^  [0-9]  //p'");
+    size_t count = 0;
 
     (void)state;
-    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
-        expect_named("vyre help", help, lines[i]);
-        expect_named("docs/man/vyre.1", file_text("docs/man/vyre.1"), lines[i]);
-        expect_named("docs/tool.md", file_text("docs/tool.md"), lines[i]);
+    for (char *line = strtok(lines, "\n"); line; line = strtok(NULL, "\n"), count++) {
+        expect_named("docs/man/vyre.1", file_text("docs/man/vyre.1"), line);
+        expect_named("docs/command.md", file_text("docs/command.md"), line);
     }
+    assert_int_equal(count, 5);
 }
 
 static void readme_names_what_the_build_requires(void **state) {
@@ -204,29 +261,31 @@ static void cpu_page_names_the_limits_of_programs(void **state) {
     } limits[] = {{VY_LLVM_STATEMENT_LIMIT, "%u,%03u statements"},
                   {VY_LLVM_EXPRESSION_LIMIT, "%u,%03u expressions"},
                   {VY_LLVM_INSTRUCTION_LIMIT, "%u,%03u instructions"}};
-    const char *page = file_text("docs/cpu.md");
+    const char *page = texts_of_pages("cpu.md");
 
     (void)state;
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
         char words[64];
         snprintf(words, sizeof words, limits[i].what, limits[i].limit / 1000, limits[i].limit % 1000);
-        expect_named("docs/cpu.md", page, words);
+        expect_named("cpu.md", page, words);
     }
-    expect_named("docs/cpu.md", page, "Every valid program within these limits runs");
+    expect_named("cpu.md", page, "Every valid program within these limits runs");
 }
 
 /* ---- the blocks of pages ---- */
 
-/* What the first line of a block says of it. Blocks that are not run are counted: a page gets one more only on purpose. */
-enum { CHECKED, RUN, MANIFEST, PLAYED, FRAGMENT, NOT_RUN, OTHER, KIND_COUNT };
+/* The kind of a block, from its first line. Blocks that are not run are counted: a page gets one more only on purpose. */
+enum { CHECKED, RUN, MANIFEST, PLAYED, FILE_OF_PAGE, EXCERPT, FRAGMENT, NOT_RUN, OTHER, KIND_COUNT };
 
+/* Words after the first one that name a file, and lists of arguments, are recognised by kind_of. */
 static const struct {
     const char *info;
     int kind;
 } infos[] = {
     {"vyre", CHECKED},           /* a file: `vyre check` accepts it */
     {"toml", MANIFEST},          /* a manifest: `vyre dialects check` accepts it */
-    {"sh", PLAYED},              /* commands and their output: test_readme.c */
+    {"sh", PLAYED},              /* commands and their output: test_readme.c, and the_commands_of_a_page_run */
+    {"sh cc", PLAYED},           /* the same, where a C compiler can link against the library */
     {"vyre fragment", FRAGMENT}, /* part of a program; for codes, tests/tool/fixes has whole programs */
     {"sh no-run", NOT_RUN},      /* commands that need a GPU, hours or another program */
     {"text", OTHER},
@@ -238,12 +297,20 @@ static const struct {
 
 enum { FRAGMENTS = 59, COMMANDS_NOT_RUN = 5 };
 
-/* A block `vyre run ARGUMENTS` is run with them. */
+/* `vyre run ARGUMENTS` is run with them. `c examples/NAME.c` is part of that file. `vyre NAME.vyre`, `toml NAME.toml` and
+ * `c NAME.c` are files for the commands of the page. */
 static int kind_of(const char *info) {
+    const char *file = strrchr(info, ' '), *ending = strrchr(info, '.');
+
     for (size_t i = 0; i < sizeof infos / sizeof *infos; i++)
         if (strcmp(infos[i].info, info) == 0)
             return infos[i].kind;
-    return strncmp(info, "vyre run ", 9) == 0 ? RUN : KIND_COUNT;
+    if (strncmp(info, "vyre run ", 9) == 0)
+        return RUN;
+    if (!file || !ending || (size_t)(file - info) != strlen(ending + 1) ||
+        strncmp(info, ending + 1, strlen(ending + 1)) != 0)
+        return KIND_COUNT;
+    return strncmp(file, " examples/", 10) == 0 ? EXCERPT : FILE_OF_PAGE;
 }
 
 static void run_block(const char *page, int line, int kind, const char *info, const char *text, size_t size) {
@@ -265,62 +332,175 @@ static void run_block(const char *page, int line, int kind, const char *info, co
     vy_string_free(&out);
 }
 
-/* A block ends with a line of three backticks that is indented as its first line. */
-static void walk_page(const char *path, size_t counts[KIND_COUNT]) {
-    char *text = file_text(path);
+/* One block: `info` is what follows the backticks, `text` its lines. */
+typedef void block_visitor(void *user, const char *page, int line, const char *info, const char *text, size_t size);
+
+/* A block ends with a line of three backticks. */
+static void visit_blocks(const char *page, block_visitor *visit, void *user) {
     int line = 1;
 
-    for (char *at = text; *at; at += transcript_line(at) + (at[transcript_line(at)] != 0), line++) {
-        char info[256], *start = at, *end;
-        int kind;
+    for (const char *at = file_text(page); *at; at += transcript_line(at) + (at[transcript_line(at)] != 0), line++) {
+        char info[256];
+        const char *start = at, *end;
         if (strncmp(at, "```", 3) != 0)
             continue;
         snprintf(info, sizeof info, "%.*s", (int)transcript_line(at + 3), at + 3);
-        kind = kind_of(info);
-        if (kind == KIND_COUNT)
-            fail_msg("%s:%d: a block opens with `%s`. Fix: open it with one of the words of tests/tool/test_docs.c",
-                     path, line, info);
         start += transcript_line(start) + 1;
-        end = strstr(start, "\n```");
+        end = strstr(start - 1, "\n```");
         assert_non_null(end);
-        if (kind <= MANIFEST)
-            run_block(path, line, kind, info, start, (size_t)(end + 1 - start));
-        if (kind == PLAYED && strncmp(start, "$ ", 2) != 0)
-            fail_msg("%s:%d: a block of commands starts with none. Fix: write `$ ` before each command", path, line);
-        if (kind == OTHER && strncmp(start, "$ vyre", 6) == 0)
-            fail_msg("%s:%d: a command is not run. Fix: open the block with `sh`, or with `sh no-run`", path, line);
-        counts[kind]++;
+        visit(user, page, line, info, start, (size_t)(end + 1 - start));
         for (; at < end + 1; at += transcript_line(at) + 1)
             line++;
     }
 }
 
+static void check_block(void *user, const char *page, int line, const char *info, const char *text, size_t size) {
+    size_t *counts = user;
+    int kind = kind_of(info);
+
+    if (kind == KIND_COUNT)
+        fail_msg("%s:%d: a block opens with `%s`. Fix: open it with one of the words of tests/tool/test_docs.c", page,
+                 line, info);
+    if (kind <= MANIFEST)
+        run_block(page, line, kind, info, text, size);
+    if (kind == PLAYED && strncmp(text, "$ ", 2) != 0)
+        fail_msg("%s:%d: a block of commands starts with none. Fix: write `$ ` before each command", page, line);
+    if (kind == FILE_OF_PAGE && !strstr(text + size, strrchr(info, ' ') + 1))
+        fail_msg("%s:%d: no command below uses `%s`", page, line, strrchr(info, ' ') + 1);
+    if (kind == EXCERPT && !strstr(file_text(strrchr(info, ' ') + 1), keep(text, size)))
+        fail_msg("%s:%d: the block is not part of `%s`", page, line, strrchr(info, ' ') + 1);
+    if (kind == OTHER && strncmp(text, "$ vyre", 6) == 0)
+        fail_msg("%s:%d: a command is not run. Fix: open the block with `sh`, or with `sh no-run`", page, line);
+    counts[kind]++;
+}
+
 static void every_block_of_every_page_is_run_or_marked(void **state) {
     size_t counts[KIND_COUNT] = {0};
-    glob_t files = {0};
 
     (void)state;
-    assert_int_equal(glob(vy_test_path("docs/*.md"), 0, NULL, &files), 0);
-    for (size_t i = 0; i < files.gl_pathc; i++)
-        walk_page(files.gl_pathv[i] + strlen(vy_test_source_dir()) + 1, counts);
-    globfree(&files);
-    walk_page("README.md", counts);
-    print_message("%zu programs checked, %zu run, %zu manifests, %zu transcripts; not run: %zu fragments, %zu of "
-                  "commands, %zu of other languages\n",
-                  counts[CHECKED], counts[RUN], counts[MANIFEST], counts[PLAYED], counts[FRAGMENT], counts[NOT_RUN],
-                  counts[OTHER]);
-    assert_int_equal(counts[FRAGMENT], FRAGMENTS);
-    assert_int_equal(counts[NOT_RUN], COMMANDS_NOT_RUN);
+    for (size_t i = 0; i < pages.gl_pathc; i++)
+        visit_blocks(pages.gl_pathv[i], check_block, counts);
+    print_message(
+        "%zu programs checked, %zu run, %zu manifests, %zu transcripts, %zu files, %zu excerpts; not run: %zu "
+        "fragments, %zu of commands, %zu of other languages\n",
+        counts[CHECKED], counts[RUN], counts[MANIFEST], counts[PLAYED], counts[FILE_OF_PAGE], counts[EXCERPT],
+        counts[FRAGMENT], counts[NOT_RUN], counts[OTHER]);
+    assert_in_range(counts[FRAGMENT], 0, FRAGMENTS);
+    assert_in_range(counts[NOT_RUN], 0, COMMANDS_NOT_RUN);
+}
+
+/* ---- the commands of pages ---- */
+
+static const char *build_folder(void) {
+    const char *value = getenv("VYRE_BINARY_DIR");
+
+    return value ? value : VYRE_BINARY_DIR;
+}
+
+/* Whether a program can be compiled here and linked against the shared library: not with a sanitizer, and not away from
+ * the build. */
+static int can_link(void) {
+    char library[1024];
+
+#if defined(__has_feature)
+#if __has_feature(undefined_behavior_sanitizer)
+    return 0;
+#endif
+#endif
+    snprintf(library, sizeof library, "%s/libvyre.so", build_folder());
+    return !VY_SANITIZED && access(library, R_OK) == 0 && access(vy_test_path("include/vyre/vyre.h"), R_OK) == 0 &&
+           system("command -v cc pkg-config >/dev/null") == 0;
+}
+
+/* Writes the files that a page shows. */
+static void write_block(void *user, const char *page, int line, const char *info, const char *text, size_t size) {
+    char path[512], *slash;
+
+    (void)page, (void)line;
+    if (kind_of(info) != FILE_OF_PAGE)
+        return;
+    snprintf(path, sizeof path, "%s/%s", (const char *)user, strrchr(info, ' ') + 1);
+    slash = strrchr(path, '/'); /* of a folder that the page names: one level */
+    *slash = '\0';
+    mkdir(path, 0777);
+    *slash = '/';
+    assert_int_equal(vy_file_write(path, text, size, NULL), VYRE_OK);
+}
+
+/* The files of the page; include/ and build/, as in the repository; vyre.pc, as if the library were installed. */
+static void write_files(const char *page, const char *folder) {
+    char path[1024];
+    vy_string text = {0};
+
+    visit_blocks(page, write_block, (void *)folder);
+    snprintf(path, sizeof path, "%s/include", folder);
+    assert_int_equal(symlink(vy_test_path("include"), path), 0);
+    snprintf(path, sizeof path, "%s/build", folder);
+    assert_int_equal(symlink(build_folder(), path), 0);
+    vy_string_format(&text,
+                     "Name: vyre\nDescription: the build tree\nVersion: 0\nCflags: -I%s\n"
+                     "Libs: -L%s -lvyre -Wl,-rpath,%s\n",
+                     vy_test_path("include"), build_folder(), build_folder());
+    snprintf(path, sizeof path, "%s/vyre.pc", folder);
+    assert_int_equal(vy_file_write(path, text.text, text.length, NULL), VYRE_OK);
+    vy_string_free(&text);
+}
+
+static void replace_all(vy_string *out, const char *text, const char *from, const char *to) {
+    for (const char *hit; (hit = strstr(text, from)); text = hit + strlen(from)) {
+        vy_string_append(out, text, (size_t)(hit - text));
+        vy_string_append(out, to, strlen(to));
+    }
+    vy_string_append(out, text, strlen(text));
+}
+
+/* Plays a copy of the page as a transcript. The copy begins with a command that fetches the files of the page, and its
+ * blocks `sh cc` are blocks `sh` if they can be run. An update is taken over into the page itself. */
+static void the_commands_of_a_page_run(void **state) {
+    static const char compiled[] = "```sh cc\n", played[] = "```cc\n```sh\n";
+    const char *page = *state;
+    int is_guide = strncmp(page, "docs/guides/", 12) == 0 || strcmp(page, "README.md") == 0;
+    char folder[64] = "/tmp/vyre-page-XXXXXX", cache[64] = "/tmp/vyre-pages-XXXXXX", first[128], path[512];
+    vy_string copy = {0}, updated = {0};
+    vyre_bytes bytes = VYRE_BYTES_INIT;
+
+    assert_non_null(mkdtemp(folder));
+    assert_non_null(mkdtemp(cache));
+    write_files(page, folder);
+    snprintf(first, sizeof first, "```sh\n$ cp -RP %s/. .\n```\n", folder);
+    vy_string_append(&copy, first, strlen(first));
+    replace_all(&copy, file_text(page), compiled, can_link() ? played : compiled);
+    snprintf(path, sizeof path, "%s/%s", cache, strrchr(page, '/') ? strrchr(page, '/') + 1 : page);
+    assert_int_equal(vy_file_write(path, copy.text, copy.length, NULL), VYRE_OK);
+    /* Guides show the output of a machine without a GPU, as README does in test_readme.c. */
+    setenv("PKG_CONFIG_PATH", folder, 1);
+    setenv("VYRE_CACHE_DIR", cache, 1);
+    setenv("TRANSCRIPT_BACKEND", is_guide ? "" : "reference", 1);
+    if (is_guide)
+        setenv("VYRE_CUDA_LIBRARY", "no-driver.so", 1);
+    else
+        unsetenv("VYRE_CUDA_LIBRARY");
+    transcript_play(path, 1);
+    assert_int_equal(vy_file_read(path, SIZE_MAX, &bytes, NULL), VYRE_OK);
+    if (bytes.size != copy.length || memcmp(bytes.data, copy.text, copy.length) != 0) {
+        replace_all(&updated, keep(bytes.data, bytes.size) + strlen(first), played, compiled);
+        assert_int_equal(vy_file_write(vy_test_path(page), updated.text, updated.length, NULL), VYRE_OK);
+    }
+    vyre_bytes_free(&bytes);
+    vy_string_free(&updated);
+    vy_string_free(&copy);
+    transcript_leave(folder);
+    transcript_leave(cache);
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
+    struct CMUnitTest tests[128] = {
         cmocka_unit_test(ops_page_is_what_the_command_prints),
         cmocka_unit_test(errors_page_is_what_the_command_prints),
         cmocka_unit_test(bound_header_is_what_the_command_makes),
         cmocka_unit_test(readme_shows_the_c_example_as_it_is),
         cmocka_unit_test(readme_shows_saxpy_as_it_is),
-        cmocka_unit_test(readme_links_lead_somewhere),
+        cmocka_unit_test(links_lead_to_files),
         cmocka_unit_test(pages_and_completions_name_every_command_and_option),
         cmocka_unit_test(bash_completes_values_codes_and_targets),
         cmocka_unit_test(pages_name_every_exit_code),
@@ -328,8 +508,22 @@ int main(void) {
         cmocka_unit_test(readme_names_what_the_build_requires),
         cmocka_unit_test(cpu_page_names_the_limits_of_programs),
     };
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    size_t count = 0;
+    int failed;
 
+    find_pages();
+    while (tests[count].test_func)
+        count++;
+    for (size_t i = 0; i < pages.gl_pathc && count < sizeof tests / sizeof *tests; i++) {
+        char *page = pages.gl_pathv[i];
+        if (strcmp(page, "README.md") != 0 && !strchr(page + strlen("docs/"), '/'))
+            continue; /* test_readme.c */
+        tests[count++] = (struct CMUnitTest){page, the_commands_of_a_page_run, NULL, NULL, page};
+    }
+    if (!can_link())
+        print_message("the blocks `sh cc` are not run: no C compiler, or no library to link against\n");
+    failed = _cmocka_run_group_tests("pages", tests, count, NULL, NULL);
+    globfree(&pages);
     vy_arena_free(&texts);
     return failed;
 }

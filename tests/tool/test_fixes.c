@@ -21,7 +21,7 @@
  * With VYRE_UPDATE set in the environment, the lines `fix:` are rewritten with what came out: read the difference before you keep it. */
 #include "tool/transcript.h"
 
-#include "ir/codes.h"
+#include "ir/diagnostic_codes.h"
 #include "vyre/diagnostic.h"
 
 #include <ctype.h>
@@ -44,7 +44,7 @@ typedef struct fix_case {
     vy_string before, after;
 } fix_case;
 
-static unsigned char covered[VY_CODE_COUNT];
+static unsigned char covered[VY_DIAG_CODE_COUNT];
 
 static int has_option(const fix_case *c, const char *option) {
     return strstr(c->options, option) != NULL;
@@ -201,8 +201,8 @@ static int play_case(const char *name, char **at, unsigned *line, vy_string *cop
     for (char *next = start + transcript_line(start) + 1; next < *at; next += transcript_line(next) + 1)
         if (!printed[0] || strncmp(next, "fix: ", 5) != 0)
             vy_string_append(copy, next, transcript_line(next) + 1);
-    for (unsigned code = 0; code < VY_CODE_COUNT; code++)
-        covered[code] |= strcmp(vy_code_name(code), c.code) == 0;
+    for (unsigned code = 0; code < VY_DIAG_CODE_COUNT; code++)
+        covered[code] |= strcmp(vy_diag_code_name(code), c.code) == 0;
     vy_string_free(&c.before);
     vy_string_free(&c.after);
     return is_good;
@@ -240,10 +240,10 @@ static void every_code_has_a_case(void **state) {
     unsigned missing = 0;
 
     (void)state;
-    for (unsigned code = 0; code < VY_CODE_COUNT; code++)
-        if (*vy_code_fix(code) && !covered[code]) {
-            print_message("no case of tests/tool/fixes applies the fix of %s: %s\n", vy_code_name(code),
-                          vy_code_fix(code));
+    for (unsigned code = 0; code < VY_DIAG_CODE_COUNT; code++)
+        if (*vy_diag_code_fix(code) && !covered[code]) {
+            print_message("no case of tests/tool/fixes applies the fix of %s: %s\n", vy_diag_code_name(code),
+                          vy_diag_code_fix(code));
             missing++;
         }
     assert_int_equal(missing, 0);

@@ -8,14 +8,14 @@ static void sample(void) {
     start("p");
     d.program->workgroup[0] = 64;
     uint32_t f = identity_function("f");
-    uint32_t size = vy_draft_size(&d, VY_SIZE_LITERAL, VY_NONE, VY_NONE, 64);
-    vy_draft_begin_entry(&d);
-    uint32_t y = vy_draft_memory_param(&d, N("y"), VY_SPACE_BUFFER, VYRE_TYPE_U32, VYRE_ACCESS_READ_WRITE, size);
+    uint32_t size = vy_irb_size(&d, VY_SIZE_LITERAL, VY_NONE, VY_NONE, 64);
+    vy_irb_begin_entry(&d);
+    uint32_t y = vy_irb_memory_param(&d, N("y"), VY_SPACE_BUFFER, VYRE_TYPE_U32, VYRE_ACCESS_READ_WRITE, size);
     uint32_t v = var("v", VYRE_TYPE_U32, ADD(ID(), U32(1)));
-    vy_draft_if(&d, LT(VAR(v), U32(4)));
-    vy_draft_assign(&d, v, U32(2));
-    vy_draft_else(&d);
-    vy_draft_assign(&d, v, U32(3));
+    vy_irb_if(&d, LT(VAR(v), U32(4)));
+    vy_irb_assign(&d, v, U32(2));
+    vy_irb_else(&d);
+    vy_irb_assign(&d, v, U32(3));
     end();
     CALL(f, "r", value(VAR(v)));
     STORE(y, ID(), VAR(v));
@@ -47,7 +47,7 @@ static void name_outside_the_pool(int bad) {
 }
 static void name_inside_another(int bad) {
     sample();
-    vy_name name = N("longname");
+    vy_symbol name = N("longname");
     if (bad)
         d.program->variables.items[1].name = name + 2;
 }
@@ -86,11 +86,11 @@ static void expression_cycle(int bad) {
 }
 static void shared_size(int bad) {
     start("p");
-    uint32_t size = vy_draft_size(&d, VY_SIZE_LITERAL, VY_NONE, VY_NONE, 64);
-    uint32_t other = bad ? size : vy_draft_size(&d, VY_SIZE_LITERAL, VY_NONE, VY_NONE, 64);
-    vy_draft_begin_entry(&d);
-    vy_draft_memory_param(&d, N("x"), VY_SPACE_BUFFER, VYRE_TYPE_U32, VYRE_ACCESS_READ, size);
-    vy_draft_memory_param(&d, N("y"), VY_SPACE_BUFFER, VYRE_TYPE_U32, VYRE_ACCESS_READ, other);
+    uint32_t size = vy_irb_size(&d, VY_SIZE_LITERAL, VY_NONE, VY_NONE, 64);
+    uint32_t other = bad ? size : vy_irb_size(&d, VY_SIZE_LITERAL, VY_NONE, VY_NONE, 64);
+    vy_irb_begin_entry(&d);
+    vy_irb_memory_param(&d, N("x"), VY_SPACE_BUFFER, VYRE_TYPE_U32, VYRE_ACCESS_READ, size);
+    vy_irb_memory_param(&d, N("y"), VY_SPACE_BUFFER, VYRE_TYPE_U32, VYRE_ACCESS_READ, other);
     end_function();
 }
 static void variables_swapped(int bad) {
@@ -131,14 +131,14 @@ static void keyword_as_name(int bad) {
 static void function_called_like_an_op(int bad) {
     start("p");
     uint32_t f = empty_function(bad ? "sqrt" : "root");
-    vy_draft_begin_entry(&d);
+    vy_irb_begin_entry(&d);
     call(f, NULL, 0, NULL);
     end_function();
 }
 static void shadowing(int bad) {
     start_entry();
     let("n", VYRE_TYPE_U32, U32(1));
-    vy_draft_if(&d, BOOL(1));
+    vy_irb_if(&d, BOOL(1));
     let(bad ? "n" : "m", VYRE_TYPE_U32, U32(2));
     end();
     end_function();
@@ -146,7 +146,7 @@ static void shadowing(int bad) {
 static void two_functions_of_one_name(int bad) {
     start("p");
     uint32_t f = empty_function("f"), g = empty_function(bad ? "f" : "g");
-    vy_draft_begin_entry(&d);
+    vy_irb_begin_entry(&d);
     call(f, NULL, 0, NULL);
     call(g, NULL, 0, NULL);
     end_function();
@@ -154,7 +154,7 @@ static void two_functions_of_one_name(int bad) {
 static void unreachable_function(int bad) {
     start("p");
     uint32_t f = empty_function("f");
-    vy_draft_begin_entry(&d);
+    vy_irb_begin_entry(&d);
     if (!bad)
         call(f, NULL, 0, NULL);
     end_function();
@@ -174,7 +174,7 @@ static void workgroup_array_in_a_function(int bad) {
     uint32_t f = function("f");
     array("t", bad ? VY_SPACE_WORKGROUP : VY_SPACE_PRIVATE, VYRE_TYPE_U32, 4);
     end_function();
-    vy_draft_begin_entry(&d);
+    vy_irb_begin_entry(&d);
     call(f, NULL, 0, NULL);
     end_function();
 }
@@ -211,78 +211,78 @@ static void start_legal(int bad) {
 }
 static void unguarded_load(int bad) {
     start_legal(bad);
-    uint32_t y = buffer("y", VYRE_TYPE_U32, VYRE_ACCESS_READ_WRITE), index = vy_draft_literal(&d, VYRE_TYPE_U32, 0);
-    vy_draft_let(&d, N("v"), VYRE_TYPE_U32, vy_draft_load_unguarded(&d, y, index, VY_NONE));
+    uint32_t y = buffer("y", VYRE_TYPE_U32, VYRE_ACCESS_READ_WRITE), index = vy_irb_literal(&d, VYRE_TYPE_U32, 0);
+    vy_irb_let(&d, N("v"), VYRE_TYPE_U32, vy_irb_load_unchecked(&d, y, index, VY_NONE));
     end_function();
 }
 static void unguarded_store(int bad) {
     start_legal(bad);
-    vy_stmt s = vy_draft_blank(VY_STMT_STORE);
+    vy_stmt s = vy_irb_blank_stmt(VY_STMT_STORE);
     s.memory = buffer("y", VYRE_TYPE_U32, VYRE_ACCESS_READ_WRITE);
-    s.guard = VY_UNGUARDED;
-    s.a = vy_draft_literal(&d, VYRE_TYPE_U32, 0);
-    s.b = vy_draft_literal(&d, VYRE_TYPE_U32, 0);
-    vy_draft_stmt(&d, &s, NULL, 0, NULL, NULL);
+    s.bounds_check = VY_BOUNDS_UNCHECKED;
+    s.a = vy_irb_literal(&d, VYRE_TYPE_U32, 0);
+    s.b = vy_irb_literal(&d, VYRE_TYPE_U32, 0);
+    vy_irb_stmt(&d, &s, NULL, 0, NULL, NULL);
     end_function();
 }
 static void unguarded_atomic(int bad) {
     start_legal(bad);
-    vy_stmt s = vy_draft_blank(VY_STMT_ATOMIC);
+    vy_stmt s = vy_irb_blank_stmt(VY_STMT_ATOMIC);
     s.memory = buffer("y", VYRE_TYPE_U32, VYRE_ACCESS_READ_WRITE);
-    s.guard = VY_UNGUARDED;
+    s.bounds_check = VY_BOUNDS_UNCHECKED;
     s.op = VYRE_ATOMIC_ADD;
     s.scope = VYRE_SCOPE_DEVICE;
-    s.a = vy_draft_literal(&d, VYRE_TYPE_U32, 0);
-    s.b = vy_draft_literal(&d, VYRE_TYPE_U32, 1);
-    vy_draft_stmt(&d, &s, NULL, 0, NULL, NULL);
+    s.a = vy_irb_literal(&d, VYRE_TYPE_U32, 0);
+    s.b = vy_irb_literal(&d, VYRE_TYPE_U32, 1);
+    vy_irb_stmt(&d, &s, NULL, 0, NULL, NULL);
     end_function();
 }
 static void misalignment_in_source(int bad) {
     start_legal(bad);
     uint32_t y = buffer("y", VYRE_TYPE_U32, VYRE_ACCESS_READ_WRITE);
-    vy_draft_let(&d, N("v"), VYRE_TYPE_U32, vy_draft_misalignment(&d, y));
+    vy_irb_let(&d, N("v"), VYRE_TYPE_U32, vy_irb_align_offset(&d, y));
     end_function();
 }
 static void approximate_op(int bad) {
     start_legal(bad);
-    uint32_t two = vy_draft_literal(&d, VYRE_TYPE_F32, 0x40000000);
-    vy_draft_let(&d, N("v"), VYRE_TYPE_F32, vy_draft_op(&d, VYRE_OP_APPROX_SQRT, VYRE_TYPE_F32, two, VY_NONE, VY_NONE));
+    uint32_t two = vy_irb_literal(&d, VYRE_TYPE_F32, 0x40000000);
+    vy_irb_let(&d, N("v"), VYRE_TYPE_F32, vy_irb_op(&d, VYRE_OP_APPROX_SQRT, VYRE_TYPE_F32, two, VY_NONE, VY_NONE));
     end_function();
 }
 static void report_in_source(int bad) {
     start_legal(bad);
-    vy_stmt s = vy_draft_blank(VY_STMT_REPORT);
-    s.a = vy_draft_literal(&d, VYRE_TYPE_U32, 7);
-    vy_draft_stmt(&d, &s, NULL, 0, NULL, NULL);
+    vy_stmt s = vy_irb_blank_stmt(VY_STMT_RECORD_TRAP);
+    s.a = vy_irb_literal(&d, VYRE_TYPE_U32, 7);
+    vy_irb_stmt(&d, &s, NULL, 0, NULL, NULL);
     end_function();
 }
 static void poll_in_source(int bad) {
     start_legal(bad);
-    vy_stmt s = vy_draft_blank(VY_STMT_POLL);
-    vy_name stop = N("stop");
+    vy_stmt s = vy_irb_blank_stmt(VY_STMT_POLL);
+    vy_symbol stop = N("stop");
     vyre_type type = VYRE_TYPE_BOOL;
-    vy_draft_stmt(&d, &s, NULL, 0, &stop, &type);
+    vy_irb_stmt(&d, &s, NULL, 0, &stop, &type);
     end_function();
 }
 static void native_shuffle_in_source(int bad) {
     start_legal(bad);
-    vy_stmt s = vy_draft_blank(VY_STMT_COLLECTIVE);
-    vy_name shuffled = N("v");
+    vy_stmt s = vy_irb_blank_stmt(VY_STMT_COLLECTIVE);
+    vy_symbol shuffled = N("v");
     vyre_type type = VYRE_TYPE_U32;
     s.op = VYRE_COLLECTIVE_NATIVE_SHUFFLE;
     s.width = 32;
     s.result_count = 1;
-    s.a = vy_draft_literal(&d, VYRE_TYPE_U32, 7);
-    s.b = vy_draft_literal(&d, VYRE_TYPE_U32, 0);
-    vy_draft_stmt(&d, &s, NULL, 0, &shuffled, &type);
+    s.a = vy_irb_literal(&d, VYRE_TYPE_U32, 7);
+    s.b = vy_irb_literal(&d, VYRE_TYPE_U32, 0);
+    vy_irb_stmt(&d, &s, NULL, 0, &shuffled, &type);
     end_function();
 }
 /* Loads so many elements of that type at once. */
 static void load_wide(uint32_t count, vyre_type type) {
     static const char *const texts[VY_LIMIT_WIDE] = {"a", "b", "c", "e", "f", "g", "h", "i",
                                                      "j", "k", "l", "m", "n", "o", "p", "q"};
-    vy_stmt s = vy_draft_blank(VY_STMT_LOAD);
-    vy_name names[VY_LIMIT_WIDE];
+    vy_stmt s = vy_irb_blank_stmt(VY_STMT_LOAD_WIDE);
+    vy_symbol names[VY_LIMIT_WIDE];
     vyre_type types[VY_LIMIT_WIDE];
     for (uint32_t i = 0; i < count; i++) {
         names[i] = N(texts[i]);
@@ -290,8 +290,8 @@ static void load_wide(uint32_t count, vyre_type type) {
     }
     s.memory = buffer("y", type, VYRE_ACCESS_READ_WRITE);
     s.result_count = (uint8_t)count;
-    s.a = vy_draft_literal(&d, VYRE_TYPE_U32, 0);
-    vy_draft_stmt(&d, &s, NULL, 0, names, types);
+    s.a = vy_irb_literal(&d, VYRE_TYPE_U32, 0);
+    vy_irb_stmt(&d, &s, NULL, 0, names, types);
     end_function();
 }
 static void wide_load_in_source(int bad) {
@@ -308,14 +308,14 @@ static void wide_load_of_32_bytes(int bad) {
 }
 static void wide_store_of_32_bytes(int bad) {
     start_legal(0);
-    vy_stmt s = vy_draft_blank(VY_STMT_STORE_WIDE);
+    vy_stmt s = vy_irb_blank_stmt(VY_STMT_STORE_WIDE);
     vyre_type type = bad ? VYRE_TYPE_U64 : VYRE_TYPE_U32;
     vy_arg args[4] = {{0, 0}};
     s.memory = buffer("y", type, VYRE_ACCESS_READ_WRITE);
-    s.a = vy_draft_literal(&d, VYRE_TYPE_U32, 0);
+    s.a = vy_irb_literal(&d, VYRE_TYPE_U32, 0);
     for (uint32_t i = 0; i < 4; i++)
-        args[i].index = vy_draft_literal(&d, type, i);
-    vy_draft_stmt(&d, &s, args, 4, NULL, NULL);
+        args[i].index = vy_irb_literal(&d, type, i);
+    vy_irb_stmt(&d, &s, args, 4, NULL, NULL);
     end_function();
 }
 static void function_of_a_legal_word(int bad) {
@@ -340,16 +340,16 @@ static void library_with_numerics(int bad) {
 static void count_from_a_float(int bad) {
     start_entry();
     uint32_t n = param("n", bad ? VYRE_TYPE_F32 : VYRE_TYPE_U32);
-    uint32_t size = vy_draft_size(&d, VY_SIZE_PARAM, n, VY_NONE, 0);
-    vy_draft_memory_param(&d, N("y"), VY_SPACE_BUFFER, VYRE_TYPE_U32, VYRE_ACCESS_WRITE, size);
+    uint32_t size = vy_irb_size(&d, VY_SIZE_PARAM, n, VY_NONE, 0);
+    vy_irb_memory_param(&d, N("y"), VY_SPACE_BUFFER, VYRE_TYPE_U32, VYRE_ACCESS_WRITE, size);
     end_function();
 }
 static void counts_in_a_circle(int bad) {
     start_entry();
-    uint32_t of_b = vy_draft_size(&d, VY_SIZE_LEN, 1, VY_NONE, 0);
-    uint32_t of_a = bad ? vy_draft_size(&d, VY_SIZE_LEN, 0, VY_NONE, 0) : VY_NONE;
-    vy_draft_memory_param(&d, N("a"), VY_SPACE_BUFFER, VYRE_TYPE_U32, VYRE_ACCESS_WRITE, of_b);
-    vy_draft_memory_param(&d, N("b"), VY_SPACE_BUFFER, VYRE_TYPE_U32, VYRE_ACCESS_WRITE, of_a);
+    uint32_t of_b = vy_irb_size(&d, VY_SIZE_LEN, 1, VY_NONE, 0);
+    uint32_t of_a = bad ? vy_irb_size(&d, VY_SIZE_LEN, 0, VY_NONE, 0) : VY_NONE;
+    vy_irb_memory_param(&d, N("a"), VY_SPACE_BUFFER, VYRE_TYPE_U32, VYRE_ACCESS_WRITE, of_b);
+    vy_irb_memory_param(&d, N("b"), VY_SPACE_BUFFER, VYRE_TYPE_U32, VYRE_ACCESS_WRITE, of_a);
     end_function();
 }
 
@@ -371,7 +371,7 @@ static void long_format(int bad) {
     memset(text, 'n', sizeof text);
     text[VY_LIMIT_STRING + bad] = 0;
     start_entry();
-    vy_stmt s = vy_draft_blank(VY_STMT_PRINT);
+    vy_stmt s = vy_irb_blank_stmt(VY_STMT_PRINT);
     s.name = N(text);
     plain(s);
     end_function();
@@ -380,22 +380,22 @@ static void deep_expression(int bad) {
     start_entry();
     uint32_t e = U32(1);
     for (int i = 0; i < VY_LIMIT_EXPRESSION_DEPTH + bad; i++)
-        e = vy_draft_op(&d, VYRE_OP_NOT, VYRE_TYPE_U32, e, VY_NONE, VY_NONE);
+        e = vy_irb_op(&d, VYRE_OP_NOT, VYRE_TYPE_U32, e, VY_NONE, VY_NONE);
     let("a", VYRE_TYPE_U32, e);
     end_function();
 }
 static void deep_size(int bad) {
     start_entry();
-    uint32_t e = vy_draft_size(&d, VY_SIZE_LITERAL, VY_NONE, VY_NONE, 1);
+    uint32_t e = vy_irb_size(&d, VY_SIZE_LITERAL, VY_NONE, VY_NONE, 1);
     for (int i = 0; i < VY_LIMIT_EXPRESSION_DEPTH + bad; i++)
-        e = vy_draft_size(&d, VY_SIZE_ADD, e, vy_draft_size(&d, VY_SIZE_LITERAL, VY_NONE, VY_NONE, 1), 0);
-    vy_draft_memory_param(&d, N("y"), VY_SPACE_BUFFER, VYRE_TYPE_U32, VYRE_ACCESS_WRITE, e);
+        e = vy_irb_size(&d, VY_SIZE_ADD, e, vy_irb_size(&d, VY_SIZE_LITERAL, VY_NONE, VY_NONE, 1), 0);
+    vy_irb_memory_param(&d, N("y"), VY_SPACE_BUFFER, VYRE_TYPE_U32, VYRE_ACCESS_WRITE, e);
     end_function();
 }
 static void deep_blocks(int bad) {
     start_entry();
     for (int i = 0; i < VY_LIMIT_NESTING + bad; i++)
-        vy_draft_if(&d, BOOL(1));
+        vy_irb_if(&d, BOOL(1));
     for (int i = 0; i < VY_LIMIT_NESTING + bad; i++)
         end();
     end_function();
@@ -406,7 +406,7 @@ static void deep_blocks_over_a_call(int bad) {
     for (int i = 0; i < 100; i++)
         region("r");
     end_function();
-    vy_draft_begin_entry(&d);
+    vy_irb_begin_entry(&d);
     for (int i = 0; i < (bad ? 27 : 26); i++)
         region("r");
     call(f, NULL, 0, NULL);
@@ -423,7 +423,7 @@ static void deep_calls(int bad) {
         end_function();
         f = g;
     }
-    vy_draft_begin_entry(&d);
+    vy_irb_begin_entry(&d);
     call(f, NULL, 0, NULL);
     end_function();
 }
@@ -458,7 +458,7 @@ static void many_arrays_over_calls(int bad) {
     for (int i = 0; i < 200; i++)
         numbered("a%d", i, name), array(name, VY_SPACE_PRIVATE, VYRE_TYPE_U8, 1);
     end_function();
-    vy_draft_begin_entry(&d);
+    vy_irb_begin_entry(&d);
     for (int i = 0; i < 55 + bad; i++)
         numbered("a%d", i, name), array(name, VY_SPACE_PRIVATE, VYRE_TYPE_U8, 1);
     call(f, NULL, 0, NULL);
@@ -469,10 +469,10 @@ static void many_results(int bad) {
     uint32_t f = function("f");
     char name[16];
     for (int i = 0; i < VY_LIMIT_RESULTS + bad; i++)
-        numbered("r%d", i, name), vy_draft_result(&d, N(name), VYRE_TYPE_U32);
+        numbered("r%d", i, name), vy_irb_result(&d, N(name), VYRE_TYPE_U32);
     trap(U32(1));
     end_function();
-    vy_draft_begin_entry(&d);
+    vy_irb_begin_entry(&d);
     call(f, NULL, 0, NULL);
     end_function();
 }
@@ -509,7 +509,7 @@ static void large_private_arrays_over_calls(int bad) {
     uint32_t f = function("f");
     array("s", VY_SPACE_PRIVATE, VYRE_TYPE_U8, VY_LIMIT_PRIVATE_BYTES - 8);
     end_function();
-    vy_draft_begin_entry(&d);
+    vy_irb_begin_entry(&d);
     array("t", VY_SPACE_PRIVATE, VYRE_TYPE_U8, 8 + (uint32_t)bad);
     call(f, NULL, 0, NULL);
     end_function();
@@ -527,7 +527,7 @@ static void exploding_calls(int bad) {
         end_function();
         f = g;
     }
-    vy_draft_begin_entry(&d);
+    vy_irb_begin_entry(&d);
     call(f, NULL, 0, NULL);
     end_function();
 }
@@ -539,8 +539,8 @@ static void large_workgroup(int bad) {
 }
 static void large_count(int bad) {
     start_entry();
-    uint32_t size = vy_draft_size(&d, VY_SIZE_LITERAL, VY_NONE, VY_NONE, UINT64_C(0xffffffff) + (uint64_t)bad);
-    vy_draft_memory_param(&d, N("y"), VY_SPACE_BUFFER, VYRE_TYPE_U8, VYRE_ACCESS_WRITE, size);
+    uint32_t size = vy_irb_size(&d, VY_SIZE_LITERAL, VY_NONE, VY_NONE, UINT64_C(0xffffffff) + (uint64_t)bad);
+    vy_irb_memory_param(&d, N("y"), VY_SPACE_BUFFER, VYRE_TYPE_U8, VYRE_ACCESS_WRITE, size);
     end_function();
 }
 
@@ -554,7 +554,7 @@ static void mixed_operands(int bad) {
 static void bitcast_of_another_width(int bad) {
     start_entry();
     let("a", VYRE_TYPE_F32,
-        vy_draft_op(&d, VYRE_OP_BITCAST, VYRE_TYPE_F32, bad ? LIT(VYRE_TYPE_U64, 1) : U32(1), VY_NONE, VY_NONE));
+        vy_irb_op(&d, VYRE_OP_BITCAST, VYRE_TYPE_F32, bad ? LIT(VYRE_TYPE_U64, 1) : U32(1), VY_NONE, VY_NONE));
     end_function();
 }
 static void float_remainder(int bad) {
@@ -571,7 +571,7 @@ static void wrong_result_type(int bad) {
 static void used_after_its_block(int bad) {
     start_entry();
     uint32_t outer = let("m", VYRE_TYPE_U32, U32(1));
-    vy_draft_if(&d, BOOL(1));
+    vy_irb_if(&d, BOOL(1));
     uint32_t inner = let("n", VYRE_TYPE_U32, U32(2));
     end();
     let("a", VYRE_TYPE_U32, VAR(bad ? inner : outer));
@@ -619,7 +619,7 @@ static void literal_of_another_nan(int bad) {
 }
 static void axis_of_the_linear_index(int bad) {
     start_entry();
-    let("a", VYRE_TYPE_U32, vy_draft_builtin(&d, VYRE_BUILTIN_LOCAL_INDEX, (unsigned)bad));
+    let("a", VYRE_TYPE_U32, vy_irb_builtin(&d, VYRE_BUILTIN_LOCAL_INDEX, (unsigned)bad));
     end_function();
 }
 static void constant_index_out_of_bounds(int bad) {
@@ -640,7 +640,7 @@ static void let_of_another_type(int bad) {
 static void assignment_to_a_let(int bad) {
     start_entry();
     uint32_t a = bad ? let("a", VYRE_TYPE_U32, U32(1)) : var("a", VYRE_TYPE_U32, U32(1));
-    vy_draft_assign(&d, a, U32(2));
+    vy_irb_assign(&d, a, U32(2));
     end_function();
 }
 static void store_of_another_type(int bad) {
@@ -651,7 +651,7 @@ static void store_of_another_type(int bad) {
 }
 static void integer_condition(int bad) {
     start_entry();
-    vy_draft_while(&d, bad ? U32(0) : BOOL(0));
+    vy_irb_while(&d, bad ? U32(0) : BOOL(0));
     end();
     end_function();
 }
@@ -676,8 +676,8 @@ static void float_range(int bad) {
 static void break_outside(int bad) {
     start_entry();
     if (!bad)
-        vy_draft_while(&d, BOOL(1));
-    vy_draft_simple(&d, VY_STMT_BREAK);
+        vy_irb_while(&d, BOOL(1));
+    vy_irb_simple(&d, VY_STMT_BREAK);
     if (!bad)
         end();
     end_function();
@@ -685,14 +685,14 @@ static void break_outside(int bad) {
 static void function_giving(int bad_return, int bad_path) {
     start("p");
     uint32_t f = function("f"), x = param("x", VYRE_TYPE_U32);
-    vy_draft_result(&d, 0, VYRE_TYPE_U32);
-    vy_draft_if(&d, LT(VAR(x), U32(4)));
+    vy_irb_result(&d, 0, VYRE_TYPE_U32);
+    vy_irb_if(&d, LT(VAR(x), U32(4)));
     ret(bad_return ? VY_NONE : VAR(x));
     end();
     if (!bad_path)
         ret(U32(1));
     end_function();
-    vy_draft_begin_entry(&d);
+    vy_irb_begin_entry(&d);
     CALL(f, "r", value(U32(1)));
     end_function();
 }
@@ -721,12 +721,12 @@ static void trap_with_a_float(int bad) {
 }
 static void print(const char *format, uint32_t arg_count) {
     start_entry();
-    vy_stmt s = vy_draft_blank(VY_STMT_PRINT);
+    vy_stmt s = vy_irb_blank_stmt(VY_STMT_PRINT);
     s.name = N(format);
     vy_arg args[2];
     for (uint32_t i = 0; i < arg_count; i++)
         args[i] = value(U32(i));
-    vy_draft_stmt(&d, &s, args, arg_count, NULL, NULL);
+    vy_irb_stmt(&d, &s, args, arg_count, NULL, NULL);
     end_function();
 }
 static void places_without_values(int bad) {
@@ -827,17 +827,17 @@ static void signed_lane(int bad) {
 
 static void call_of_an_op(int bad) {
     start_entry();
-    vy_stmt s = vy_draft_blank(VY_STMT_CALL);
+    vy_stmt s = vy_irb_blank_stmt(VY_STMT_CALL);
     s.name = N(bad ? "exp" : "math.exp");
     s.result_count = 1;
     vy_arg arg = value(F32());
-    vy_draft_stmt(&d, &s, &arg, 1, &(vy_name){N("e")}, &(vyre_type){VYRE_TYPE_F32});
+    vy_irb_stmt(&d, &s, &arg, 1, &(vy_symbol){N("e")}, &(vyre_type){VYRE_TYPE_F32});
     end_function();
 }
 static void argument_too_many(int bad) {
     start("p");
     uint32_t f = identity_function("f");
-    vy_draft_begin_entry(&d);
+    vy_irb_begin_entry(&d);
     vy_arg args[2] = {value(U32(1))};
     if (bad)
         args[1] = value(U32(2));
@@ -846,25 +846,25 @@ static void argument_too_many(int bad) {
 }
 static void op_with_many_arguments(int bad) {
     start_entry();
-    vy_stmt s = vy_draft_blank(VY_STMT_CALL);
+    vy_stmt s = vy_irb_blank_stmt(VY_STMT_CALL);
     s.name = N("my.op");
     vy_arg args[VY_LIMIT_PARAMS + 1];
     for (int i = 0; i < VY_LIMIT_PARAMS + bad; i++)
         args[i] = value(U32(1));
-    vy_draft_stmt(&d, &s, args, VY_LIMIT_PARAMS + (uint32_t)bad, NULL, NULL);
+    vy_irb_stmt(&d, &s, args, VY_LIMIT_PARAMS + (uint32_t)bad, NULL, NULL);
     end_function();
 }
 static void argument_of_another_type(int bad) {
     start("p");
     uint32_t f = identity_function("f");
-    vy_draft_begin_entry(&d);
+    vy_irb_begin_entry(&d);
     CALL(f, "r", value(bad ? F32() : U32(1)));
     end_function();
 }
 static void memory_for_a_value(int bad) {
     start("p");
     uint32_t f = identity_function("f");
-    vy_draft_begin_entry(&d);
+    vy_irb_begin_entry(&d);
     uint32_t y = buffer("y", VYRE_TYPE_U32, VYRE_ACCESS_READ);
     CALL(f, "r", bad ? memory(y) : value(U32(1)));
     end_function();
@@ -880,7 +880,7 @@ static uint32_t storing_function(void) {
 static void input_for_an_output(int bad) {
     start("p");
     uint32_t f = storing_function();
-    vy_draft_begin_entry(&d);
+    vy_irb_begin_entry(&d);
     uint32_t y = buffer("y", VYRE_TYPE_U32, bad ? VYRE_ACCESS_READ : VYRE_ACCESS_READ_WRITE);
     CALL(f, NULL, memory(y));
     end_function();
@@ -888,7 +888,7 @@ static void input_for_an_output(int bad) {
 static void array_for_a_buffer(int bad) {
     start("p");
     uint32_t f = storing_function();
-    vy_draft_begin_entry(&d);
+    vy_irb_begin_entry(&d);
     uint32_t y = buffer("y", VYRE_TYPE_U32, VYRE_ACCESS_WRITE);
     uint32_t t = array("t", VY_SPACE_WORKGROUP, VYRE_TYPE_U32, 64);
     CALL(f, NULL, memory(bad ? t : y));
@@ -904,7 +904,7 @@ static void one_memory_twice(int bad) {
     let("v", VYRE_TYPE_U32, LOAD(a, U32(0)));
     CALL(inner, NULL, memory(b));
     end_function();
-    vy_draft_begin_entry(&d);
+    vy_irb_begin_entry(&d);
     uint32_t x = buffer("x", VYRE_TYPE_U32, VYRE_ACCESS_READ);
     uint32_t y = buffer("y", VYRE_TYPE_U32, VYRE_ACCESS_READ_WRITE);
     CALL(f, NULL, memory(bad ? y : x), memory(y));
@@ -919,14 +919,14 @@ static void recursion(int bad) {
     uint32_t g = function("g");
     call(0, NULL, 0, NULL);
     end_function();
-    vy_draft_begin_entry(&d);
+    vy_irb_begin_entry(&d);
     call(g, NULL, 0, NULL);
     end_function();
 }
 static void result_too_many(int bad) {
     start("p");
     uint32_t f = bad ? empty_function("f") : identity_function("f");
-    vy_draft_begin_entry(&d);
+    vy_irb_begin_entry(&d);
     if (bad)
         call(f, NULL, 0, "r");
     else
@@ -938,7 +938,7 @@ static void result_too_many(int bad) {
 
 static void barrier_under_an_id(int bad) {
     start_entry();
-    vy_draft_if(&d, LT(ID(), U32(3)));
+    vy_irb_if(&d, LT(ID(), U32(3)));
     if (bad)
         barrier(VYRE_SCOPE_WORKGROUP);
     end();
@@ -955,7 +955,7 @@ static void store_to_one_element(int bad) {
     start_entry();
     uint32_t t = array("t", VY_SPACE_WORKGROUP, VYRE_TYPE_U32, 4);
     if (!bad)
-        vy_draft_if(&d, LT(ID(), U32(1)));
+        vy_irb_if(&d, LT(ID(), U32(1)));
     STORE(t, U32(0), U32(7));
     end_function();
 }
@@ -988,7 +988,7 @@ static void place_memory(uint32_t memory) {
 }
 static void param_that_nothing_reads(int bad) {
     start_entry();
-    uint32_t a = vy_draft_scalar_param(&d, N("a"), VYRE_TYPE_U32);
+    uint32_t a = vy_irb_scalar_param(&d, N("a"), VYRE_TYPE_U32);
     place_variable(a);
     let("v", VYRE_TYPE_U32, bad ? U32(1) : VAR(a));
     end_function();
@@ -1003,7 +1003,7 @@ static void variable_that_is_only_assigned(int bad) {
     start_entry();
     uint32_t v = var("v", VYRE_TYPE_U32, U32(1));
     place_variable(v);
-    vy_draft_assign(&d, v, bad ? U32(2) : ADD(VAR(v), U32(2)));
+    vy_irb_assign(&d, v, bad ? U32(2) : ADD(VAR(v), U32(2)));
     end_function();
 }
 static void variable_without_a_position(int bad) {
@@ -1194,7 +1194,7 @@ static void judge(const code_case *c, int bad) {
         d.program->stmts.count = 0;
     if (d.program->exprs.count > d.program->exprs.capacity)
         d.program->exprs.count = 0;
-    vy_draft_discard(&d);
+    vy_irb_discard(&d);
 }
 
 static void each_mistake_has_its_code(void **state) {

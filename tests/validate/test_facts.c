@@ -19,18 +19,18 @@ static void a_plain_program_has_none(void **state) {
 
 static void statements_leave_their_mark(void **state) {
     (void)state;
-    assert_int_equal(facts_of(HEAD "barrier }"), VY_FACT_BARRIER);
-    assert_int_equal(facts_of(HEAD "let v = workgroup_reduce_add(l) }"), VY_FACT_BARRIER);
-    assert_int_equal(facts_of(HEAD "grid_barrier }"), VY_FACT_GRID_BARRIER);
-    assert_int_equal(facts_of(HEAD "trap 1 }"), VY_FACT_TRAP);
-    assert_int_equal(facts_of(HEAD "print \"{}\", l }"), VY_FACT_PRINT);
-    assert_int_equal(facts_of(HEAD "my.op(l) }"), VY_FACT_OP_CALL);
-    assert_int_equal(facts_of("fn f() { barrier }\n" HEAD "f() }"), VY_FACT_BARRIER | VY_FACT_CALL);
-    assert_int_equal(facts_of(HEAD "atomic_add(y[0], 1) }"), VY_FACT_ATOMIC);
+    assert_int_equal(facts_of(HEAD "barrier }"), VY_PROGRAM_HAS_BARRIER);
+    assert_int_equal(facts_of(HEAD "let v = workgroup_reduce_add(l) }"), VY_PROGRAM_HAS_BARRIER);
+    assert_int_equal(facts_of(HEAD "grid_barrier }"), VY_PROGRAM_HAS_GRID_BARRIER);
+    assert_int_equal(facts_of(HEAD "trap 1 }"), VY_PROGRAM_HAS_TRAP);
+    assert_int_equal(facts_of(HEAD "print \"{}\", l }"), VY_PROGRAM_HAS_PRINT);
+    assert_int_equal(facts_of(HEAD "my.op(l) }"), VY_PROGRAM_HAS_OP_CALL);
+    assert_int_equal(facts_of("fn f() { barrier }\n" HEAD "f() }"), VY_PROGRAM_HAS_BARRIER | VY_PROGRAM_HAS_CALL);
+    assert_int_equal(facts_of(HEAD "atomic_add(y[0], 1) }"), VY_PROGRAM_HAS_ATOMIC);
 }
 
 static int depends(const char *text) {
-    return (facts_of(text) & VY_FACT_SCHEDULE_DEPENDENT) != 0;
+    return (facts_of(text) & VY_PROGRAM_IS_SCHEDULE_DEPENDENT) != 0;
 }
 
 static void one_kind_of_atomic_without_its_value_does_not_show_the_schedule(void **state) {

@@ -206,7 +206,7 @@ static void regions_say_where_code_comes_from(void **state) {
     int seen_f = 0, seen_g = 0;
     for (uint32_t i = 0; i < program->stmts.count; i++)
         if (program->stmts.items[i].kind == VY_STMT_REGION) {
-            const char *name = vy_name_text(program, program->stmts.items[i].name);
+            const char *name = vy_symbol_name(program, program->stmts.items[i].name);
             seen_f += strcmp(name, "f") == 0;
             seen_g += strcmp(name, "g") == 0 && seen_f; /* inside */
         }

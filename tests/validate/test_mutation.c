@@ -115,7 +115,7 @@ static unsigned mutate(vyre_program *p, vy_random *random, unsigned rounds) {
             made++;
         }
         uint32_t facts = p->facts;
-        /* That names are distinct is what vy_names promises; only the validator has to bear a pool where they are not. */
+        /* That names are distinct is what vy_intern_pool promises; only the validator has to bear a pool where they are not. */
         int pool_is_whole = 1;
         for (unsigned k = 0; k < made; k++)
             pool_is_whole &= (char *)undo[k].at < p->names.pool || (char *)undo[k].at >= p->names.pool + p->names.size;
@@ -189,12 +189,12 @@ static size_t peak_of_validation(uint32_t statements) {
     start_entry();
     uint32_t v = var("v", VYRE_TYPE_U32, U32(1));
     for (uint32_t i = 0; i < statements / 4; i++) {
-        vy_draft_if(&d, LT(VAR(v), U32(i)));
-        vy_draft_assign(&d, v, ADD(VAR(v), U32(1)));
+        vy_irb_if(&d, LT(VAR(v), U32(i)));
+        vy_irb_assign(&d, v, ADD(VAR(v), U32(1)));
         end();
         barrier(VYRE_SCOPE_WORKGROUP);
-        vy_draft_while(&d, BOOL(0));
-        vy_draft_simple(&d, VY_STMT_CONTINUE);
+        vy_irb_while(&d, BOOL(0));
+        vy_irb_simple(&d, VY_STMT_CONTINUE);
         end();
     }
     end_function();
@@ -202,7 +202,7 @@ static size_t peak_of_validation(uint32_t statements) {
     assert_int_equal(vy_validate(d.program, NULL, NULL), VYRE_OK);
     size_t peak = vy_fault_peak_bytes();
     assert_int_equal(vy_fault_live_bytes(), before);
-    vy_draft_discard(&d);
+    vy_irb_discard(&d);
     vy_fault_remove();
     return peak > before ? peak - before : 0;
 }
@@ -229,14 +229,14 @@ static void a_long_chain_of_dependences_is_followed(void **state) {
     FOR("i", VYRE_TYPE_U32, U32(0), U32(9));
     barrier(VYRE_SCOPE_WORKGROUP);
     for (uint32_t i = 0; i + 1 < LINKS; i++)
-        vy_draft_assign(&d, first + i, VAR(first + i + 1));
-    vy_draft_assign(&d, first + LINKS - 1, ID());
-    vy_draft_if(&d, LT(VAR(first), U32(3)));
+        vy_irb_assign(&d, first + i, VAR(first + i + 1));
+    vy_irb_assign(&d, first + LINKS - 1, ID());
+    vy_irb_if(&d, LT(VAR(first), U32(3)));
     end();
     end();
     end_function();
     assert_int_equal(vy_validate(d.program, NULL, NULL), VYRE_OK);
-    vy_draft_discard(&d);
+    vy_irb_discard(&d);
 }
 
 /* 2^40 calls once inlined, described by forty functions: refused at once. */
@@ -248,20 +248,20 @@ static void exploding_calls_are_counted_not_made(void **state) {
         char name[16];
         snprintf(name, sizeof name, "g%d", i);
         uint32_t g = function(name), x = param("x", VYRE_TYPE_U32);
-        vy_draft_result(&d, 0, VYRE_TYPE_U32);
+        vy_irb_result(&d, 0, VYRE_TYPE_U32);
         uint32_t a = CALL(f, "a", value(VAR(x)));
         uint32_t b = CALL(f, "b", value(VAR(a)));
         ret(VAR(b));
         end_function();
         f = g;
     }
-    vy_draft_begin_entry(&d);
+    vy_irb_begin_entry(&d);
     CALL(f, "r", value(U32(1)));
     end_function();
     vyre_error error;
     assert_int_equal(vy_validate(d.program, NULL, &error), VYRE_INVALID_PROGRAM);
     assert_non_null(strstr(error.message, "V044"));
-    vy_draft_discard(&d);
+    vy_irb_discard(&d);
 }
 
 int main(void) {

@@ -5,8 +5,8 @@
 #include "ir/model.h"
 #include "support/test.h"
 
-static void assert_same_name(const vyre_program *a, vy_name x, const vyre_program *b, vy_name y) {
-    assert_string_equal(vy_name_text(a, x), vy_name_text(b, y));
+static void assert_same_name(const vyre_program *a, vy_symbol x, const vyre_program *b, vy_symbol y) {
+    assert_string_equal(vy_symbol_name(a, x), vy_symbol_name(b, y));
 }
 
 static void assert_same_position(vy_position x, vy_position y) {

@@ -3,7 +3,7 @@
 #ifndef VY_TESTS_WIRE_CORPUS_H
 #define VY_TESTS_WIRE_CORPUS_H
 
-#include "ir/rows.h"
+#include "ir/op_tables.h"
 #include "vyre/vyre.h"
 
 #include <float.h>

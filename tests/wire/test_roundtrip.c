@@ -1,5 +1,5 @@
 /* Encoding and decoding give back the same program and the same bytes, today's and those of every version since 1.0. */
-#include "ir/draft.h"
+#include "ir/irbuilder.h"
 #include "ir/wire/encode.h"
 #include "ir/wire/format.h"
 #include "vyre/wire.h"
@@ -144,29 +144,29 @@ static const char text[] = "program p {\n  buffer y : u32 write\n  let i = globa
 
 /* With positions of code and declarations, and lines that go down as well as up. */
 static vyre_program *with_positions(vy_source *source, int keep) {
-    vy_draft draft;
+    vy_irb draft;
     vyre_program *program;
-    assert_int_equal(vy_draft_start(&draft, "p", NULL), VYRE_OK);
+    assert_int_equal(vy_irb_start(&draft, "p", NULL), VYRE_OK);
     draft.keep_positions = keep;
 #define AT(l, c, n) (draft.position = keep ? (vy_position){l, c, n} : (vy_position){0, 0, 0})
     AT(1, 9, 1);
-    vy_draft_begin_entry(&draft);
+    vy_irb_begin_entry(&draft);
     AT(2, 10, 1);
-    uint32_t y = vy_draft_memory_param(&draft, vy_draft_name(&draft, "y", 1), VY_SPACE_BUFFER, VYRE_TYPE_U32,
-                                       VYRE_ACCESS_WRITE, VY_NONE);
+    uint32_t y = vy_irb_memory_param(&draft, vy_irb_intern(&draft, "y", 1), VY_SPACE_BUFFER, VYRE_TYPE_U32,
+                                     VYRE_ACCESS_WRITE, VY_NONE);
     AT(3, 11, 11);
-    uint32_t id = vy_draft_builtin(&draft, VYRE_BUILTIN_GLOBAL_ID, 0);
+    uint32_t id = vy_irb_builtin(&draft, VYRE_BUILTIN_GLOBAL_ID, 0);
     AT(3, 3, 19);
-    uint32_t i = vy_draft_let(&draft, vy_draft_name(&draft, "i", 1), VYRE_TYPE_U32, id);
+    uint32_t i = vy_irb_let(&draft, vy_irb_intern(&draft, "i", 1), VYRE_TYPE_U32, id);
     AT(4000000000u, 5, 1);
-    uint32_t index = vy_draft_variable(&draft, i);
+    uint32_t index = vy_irb_variable(&draft, i);
     AT(4, 10, 1);
-    uint32_t x = vy_draft_variable(&draft, i), one = vy_draft_literal(&draft, VYRE_TYPE_U32, 1);
-    uint32_t sum = vy_draft_op(&draft, VYRE_OP_ADD, VYRE_TYPE_U32, x, one, VY_NONE);
-    vy_draft_store(&draft, y, index, sum);
-    vy_draft_end_function(&draft);
+    uint32_t x = vy_irb_variable(&draft, i), one = vy_irb_literal(&draft, VYRE_TYPE_U32, 1);
+    uint32_t sum = vy_irb_op(&draft, VYRE_OP_ADD, VYRE_TYPE_U32, x, one, VY_NONE);
+    vy_irb_store(&draft, y, index, sum);
+    vy_irb_end_function(&draft);
 #undef AT
-    assert_int_equal(vy_draft_finish(&draft, source, NULL, &program, NULL), VYRE_OK);
+    assert_int_equal(vy_irb_finish(&draft, source, NULL, &program, NULL), VYRE_OK);
     return program;
 }
 
@@ -248,22 +248,22 @@ static void golden_debug_section_decodes_and_encodes_as_it_always_did(void **sta
 /* A function that calls one declared after it: the builder cannot make that, text can. */
 static void calls_of_later_functions_come_back(void **state) {
     (void)state;
-    vy_draft draft;
+    vy_irb draft;
     vyre_program *program;
-    assert_int_equal(vy_draft_start(&draft, "p", NULL), VYRE_OK);
+    assert_int_equal(vy_irb_start(&draft, "p", NULL), VYRE_OK);
     for (uint32_t i = 0; i < 3; i++) {
         if (i == 2)
-            vy_draft_begin_entry(&draft);
+            vy_irb_begin_entry(&draft);
         else
-            vy_draft_begin_function(&draft, i ? vy_draft_name(&draft, "later", 5) : vy_draft_name(&draft, "first", 5));
+            vy_irb_begin_function(&draft, i ? vy_irb_intern(&draft, "later", 5) : vy_irb_intern(&draft, "first", 5));
         if (i != 1) {
-            vy_stmt call = vy_draft_blank(VY_STMT_CALL);
+            vy_stmt call = vy_irb_blank_stmt(VY_STMT_CALL);
             call.callee = i == 0 ? 1 : 0;
-            vy_draft_stmt(&draft, &call, NULL, 0, NULL, NULL);
+            vy_irb_stmt(&draft, &call, NULL, 0, NULL, NULL);
         }
-        vy_draft_end_function(&draft);
+        vy_irb_end_function(&draft);
     }
-    assert_int_equal(vy_draft_finish(&draft, NULL, NULL, &program, NULL), VYRE_OK);
+    assert_int_equal(vy_irb_finish(&draft, NULL, NULL, &program, NULL), VYRE_OK);
     vyre_bytes bytes = VYRE_BYTES_INIT;
     assert_int_equal(vyre_wire_encode(program, 0, &bytes, NULL), VYRE_OK);
     vyre_program *back = decode(&bytes);

@@ -7,7 +7,7 @@
 
 void vy_cpu_alarms_start(vy_cpu_alarms *alarms) {
     pthread_mutex_init(&alarms->lock, NULL);
-    vy_cond_start_monotonic(&alarms->changed);
+    vy_cond_init_monotonic(&alarms->changed);
 }
 
 /* Rings what is due, and says when the next one is: UINT64_MAX for never. With the lock held. */

@@ -45,7 +45,7 @@ vyre_status vy_cpu_lower(const vy_cpu *cpu, vyre_program *program, int cancellab
     const vy_target_desc target = {.exact = cpu->exact, .native_collectives = 1, .cancellable = cancellable != 0};
     vyre_program *numbered = NULL, *optimised, *legal;
     vyre_status status = VYRE_OK;
-    if (program->facts & VY_FACT_TRAP) {
+    if (program->facts & VY_PROGRAM_HAS_TRAP) {
         status = number_traps(program, options, &numbered, error);
         options |= VYRE_WIRE_DEBUG;
     }

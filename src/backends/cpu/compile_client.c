@@ -1,7 +1,7 @@
 /* Client of the compile servers, with fewer lanes where LLVM fails (compile_client.h).
  *
  * If LLVM crashes, or needs more memory or processor time than its limits, the request is sent again with half the lanes, down to
- * VY_CPU_WIDTH_LEAST: most of LLVM's failures are in code for wide vectors. An attempt that is not the last gets half of the time
+ * VY_CPU_WIDTH_MIN: most of LLVM's failures are in code for wide vectors. An attempt that is not the last gets half of the time
  * that is left until the deadline. What the program computes does not depend on the width, so the object that is made in the end
  * is what the caches keep. The width is remembered too, for compiles that no cache answers. */
 #include "backends/cpu/compile_client.h"
@@ -113,9 +113,9 @@ static int is_past_deadline(const call *c) {
 static uint32_t narrow(const call *c) {
     uint32_t width = c->outcome.width ? c->outcome.width : c->message.width;
     uint32_t next = width ? width / 2 : vy_cpu_width(c->request->features);
-    if (next < VY_CPU_WIDTH_LEAST && c->message.width != VY_CPU_WIDTH_LEAST)
-        next = VY_CPU_WIDTH_LEAST;
-    return c->request->keeps_width || next < VY_CPU_WIDTH_LEAST ? 0 : next;
+    if (next < VY_CPU_WIDTH_MIN && c->message.width != VY_CPU_WIDTH_MIN)
+        next = VY_CPU_WIDTH_MIN;
+    return c->request->keeps_width || next < VY_CPU_WIDTH_MIN ? 0 : next;
 }
 
 static void tell_narrowed(uint32_t width, const vyre_error *why) {
@@ -126,7 +126,7 @@ static void tell_narrowed(uint32_t width, const vyre_error *why) {
 
 static vyre_status attempt(call *c, vyre_error *error) {
     const vy_compiler_request *r = c->request;
-    int is_last = c->message.width == VY_CPU_WIDTH_LEAST || r->keeps_width;
+    int is_last = c->message.width == VY_CPU_WIDTH_MIN || r->keeps_width;
     c->attempt_ns = vy_clock_now();
     vyre_status status = vy_compile_pool_request(c->client->pool, &c->message, r->name, r->wire,
                                                  end_of_attempt(c, is_last), c->out, r->times, &c->outcome, error);

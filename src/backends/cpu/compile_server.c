@@ -129,7 +129,7 @@ static void after_fork_in_child(void) {
     for (vy_compile_pool *pool = pools; pool; pool = pool->next) {
         for (unsigned i = 0; i < SERVERS_MAX; i++)
             forget(&pool->servers[i]);
-        vy_cond_start_monotonic(&pool->changed);
+        vy_cond_init_monotonic(&pool->changed);
     }
     pthread_mutex_unlock(&lock);
 }
@@ -341,14 +341,14 @@ vyre_status vy_compile_pool_open(const char *path, vy_compile_pool **out, vyre_e
     *out = NULL;
     if (!fresh)
         return vy_fail_memory(error, "opening the compiler");
-    unsigned cores = vy_cores();
+    unsigned cores = vy_cpu_count();
     fresh->references = 1;
     fresh->most = cores < SERVERS_MAX ? cores : SERVERS_MAX;
     fresh->size = size;
     memcpy(fresh->path, path, strlen(path) + 1);
     for (unsigned i = 0; i < SERVERS_MAX; i++)
         fresh->servers[i].socket = fresh->servers[i].theirs = fresh->servers[i].pidfd = -1;
-    vy_cond_start_monotonic(&fresh->changed);
+    vy_cond_init_monotonic(&fresh->changed);
     pthread_mutex_lock(&lock);
     vy_compile_pool *pool = pools;
     while (pool && strcmp(pool->path, path) != 0)

@@ -5,8 +5,8 @@
 #include "backends/cpu/compile.h"
 
 #include "backends/cpu/compile_client.h"
+#include "base/env.h"
 #include "base/memory.h"
-#include "base/setting.h"
 #include "base/status.h"
 #include "base/trusted_path.h"
 #include "driver/host.h"
@@ -106,7 +106,7 @@ static vyre_status locate(const char *path, char *found, const char **out, vyre_
 vyre_status vy_cpu_compiler_check(vyre_error *error) {
     char found[PATH_MAX];
     const char *path;
-    return locate(vy_setting("VYRE_COMPILER"), found, &path, error);
+    return locate(vy_env_get("VYRE_COMPILER"), found, &path, error);
 }
 
 /* ---- open and close ---- */
@@ -132,7 +132,7 @@ vyre_status vy_cpu_compiler(vy_cpu *cpu, const vy_compiler **out, vyre_error *er
     pthread_mutex_unlock(&cpu->lock);
     if (*out)
         return VYRE_OK;
-    vyre_status status = vy_cpu_compiler_open(vy_setting("VYRE_COMPILER"), out, error);
+    vyre_status status = vy_cpu_compiler_open(vy_env_get("VYRE_COMPILER"), out, error);
     if (status != VYRE_OK)
         return status;
     pthread_mutex_lock(&cpu->lock);
@@ -147,11 +147,11 @@ vyre_status vy_cpu_compiler(vy_cpu *cpu, const vy_compiler **out, vyre_error *er
 }
 
 vyre_status vy_cpu_compiler_limits(vy_cpu *cpu, vyre_error *error) {
-    vyre_status status = vy_setting_number("VYRE_COMPILER_MEMORY", MEMORY_LEAST_MIB, MEMORY_MOST_MIB,
-                                           VY_COMPILER_MEMORY_MIB, &cpu->compiler_mib, error);
+    vyre_status status = vy_env_number("VYRE_COMPILER_MEMORY", MEMORY_LEAST_MIB, MEMORY_MOST_MIB,
+                                       VY_COMPILER_MEMORY_MIB, &cpu->compiler_mib, error);
     if (status == VYRE_OK)
-        status = vy_setting_number("VYRE_COMPILER_SECONDS", 1, SECONDS_MOST, VY_COMPILER_SECONDS,
-                                   &cpu->compiler_seconds, error);
-    cpu->keeps_width = !vy_setting_switch("VYRE_COMPILER_FALLBACK", 1);
+        status =
+            vy_env_number("VYRE_COMPILER_SECONDS", 1, SECONDS_MOST, VY_COMPILER_SECONDS, &cpu->compiler_seconds, error);
+    cpu->keeps_width = !vy_env_flag("VYRE_COMPILER_FALLBACK", 1);
     return status;
 }

@@ -13,7 +13,7 @@ static uint64_t trips_of(const vyre_program *p, uint32_t index) {
     const vy_stmt *s = &p->stmts.items[index];
     const uint32_t bounds[3] = {s->a, s->b, s->c};
     uint64_t bits[3] = {0, 0, 1};
-    if (vy_loop_makes_one_trip(p, index))
+    if (vy_loop_runs_once(p, index))
         return 1;
     if (s->kind != VY_STMT_FOR)
         return 0;

@@ -6,8 +6,8 @@
 #include "backends/cpu/memory.h"
 #include "backends/cpu/pipeline.h"
 #include "backends/cpu/tell.h"
+#include "base/env.h"
 #include "base/memory.h"
-#include "base/setting.h"
 #include "base/status.h"
 #include "base/thread.h"
 #include "ir/limits.h"
@@ -140,22 +140,21 @@ static const vyre_backend_vtable table = {
 /* ---- making ---- */
 
 static vyre_status configure(vy_cpu *cpu, vyre_error *error) {
-    vyre_status status = vy_cpu_isa_restrict(vy_setting("VYRE_CPU_ISA"), vy_cpu_features(), &cpu->features, error);
+    vyre_status status = vy_cpu_isa_restrict(vy_env_get("VYRE_CPU_ISA"), vy_cpu_features(), &cpu->features, error);
     if (status != VYRE_OK)
         return status;
     if (!cpu->features)
         return vy_fail(error, VYRE_UNSUPPORTED, "use `--backend reference`",
                        "backend `cpu` has no code for this architecture");
     cpu->exact = vy_cpu_numerics(cpu->features);
-    unsigned cores = vy_cores();
-    status = vy_setting_number("VYRE_CPU_THREADS", 1, THREADS_MAX, cores, &cpu->threads, error);
+    unsigned cores = vy_cpu_count();
+    status = vy_env_number("VYRE_CPU_THREADS", 1, THREADS_MAX, cores, &cpu->threads, error);
     if (status ==
         VYRE_OK) /* threads that look for work take processors from those that have some, if there are too few */
-        status =
-            vy_setting_number("VYRE_CPU_SPIN", 0, SPIN_MAX, cpu->threads > cores ? 0 : SPIN_US, &cpu->spin_us, error);
+        status = vy_env_number("VYRE_CPU_SPIN", 0, SPIN_MAX, cpu->threads > cores ? 0 : SPIN_US, &cpu->spin_us, error);
     if (status == VYRE_OK)
-        status = vy_setting_number("VYRE_CPU_WIDTH", 0, VY_CPU_WIDTH_MAX, 0, &cpu->width, error);
-    if (status == VYRE_OK && cpu->width && (cpu->width < VY_CPU_WIDTH_LEAST || (cpu->width & (cpu->width - 1))))
+        status = vy_env_number("VYRE_CPU_WIDTH", 0, VY_CPU_WIDTH_MAX, 0, &cpu->width, error);
+    if (status == VYRE_OK && cpu->width && (cpu->width < VY_CPU_WIDTH_MIN || (cpu->width & (cpu->width - 1))))
         status = vy_fail(error, VYRE_INVALID_ARGUMENT, "give VYRE_CPU_WIDTH one of these numbers, or leave it out",
                          "VYRE_CPU_WIDTH is not 4, 8, 16, 32 or 64 (%" PRIu32 ")", cpu->width);
     cpu->lanes = cpu->width ? cpu->width : vy_cpu_width(cpu->features);
@@ -167,7 +166,7 @@ static vyre_status configure(vy_cpu *cpu, vyre_error *error) {
     unsigned kib = cpu->l3_bytes ? cpu->l3_bytes / 1024 : CACHE_KIB;
     if (kib > CACHE_MOST_KIB)
         kib = CACHE_MOST_KIB;
-    status = vy_setting_number("VYRE_CPU_STREAM", 0, UINT32_MAX, kib / 2, &kib, error);
+    status = vy_env_number("VYRE_CPU_STREAM", 0, UINT32_MAX, kib / 2, &kib, error);
     cpu->stream_bytes = (uint64_t)kib * 1024;
     return status;
 }

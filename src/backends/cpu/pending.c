@@ -198,7 +198,7 @@ vyre_status vy_cpu_pending_start(vy_cpu *cpu, vy_cpu_code *code, const vyre_laun
     for (size_t i = 0; i < p->outputs.count; i++)
         p->outputs.items[i] = (vyre_bytes)VYRE_BYTES_INIT;
     pthread_mutex_init(&p->lock, NULL);
-    vy_cond_start_monotonic(&p->changed);
+    vy_cond_init_monotonic(&p->changed);
     *out = (vyre_native_pending){&table, p};
     if (!vy_cpu_pool_start(cpu->pool, &p->task))
         run(&p->task);

@@ -267,7 +267,7 @@ static vyre_status judge(const vy_cpu_run *run, vyre_trap *trap, vyre_error *err
         return VYRE_OK;
     if (trap)
         *trap = run->trap;
-    return vy_launch_fail_trapped(run->program, run->trap_site - 1, &run->trap, error);
+    return vy_fail_trapped(run->program, run->trap_site - 1, &run->trap, error);
 }
 
 vyre_status vy_cpu_run_now(vy_cpu_run *run, vyre_trap *trap, vyre_error *error) {

@@ -1,8 +1,8 @@
 /* The map of `perf`, and GDB's interface for code that was made at run time (tell.h). */
 #include "backends/cpu/tell.h"
 
+#include "base/env.h"
 #include "base/memory.h"
-#include "base/setting.h"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 
 void vy_cpu_tell_profiler(const void *code, size_t size, const char *name) {
     char path[64], line[256];
-    if (!vy_setting_switch("VYRE_PERF_MAP", 0))
+    if (!vy_env_flag("VYRE_PERF_MAP", 0))
         return;
     snprintf(path, sizeof path, "/tmp/perf-%ld.map", (long)getpid());
     int length = snprintf(line, sizeof line, "%" PRIxPTR " %zx vyre:%.128s\n", (uintptr_t)code, size, name);
@@ -103,7 +103,7 @@ static int place(uint8_t *file, size_t size, uintptr_t code) {
 }
 
 int vy_cpu_is_debugged(void) {
-    return vy_setting_switch("VYRE_GDB", 0);
+    return vy_env_flag("VYRE_GDB", 0);
 }
 
 vy_cpu_told *vy_cpu_tell_debugger(const void *code, vyre_span file) {

@@ -2,7 +2,7 @@
 #include "backends/cuda/ahead.h"
 
 #include "backends/cuda/move.h"
-#include "base/hoard.h"
+#include "base/buffer_recycler.h"
 #include "base/thread.h"
 
 #include <time.h>
@@ -56,7 +56,7 @@ static uint64_t size_of(const vy_cuda_flight *f) {
 
 static void give_memory(vy_cuda_ahead *a) {
     for (size_t i = 0; i < a->output_count; i++) {
-        vy_hoard_give(&a->flight->cuda->hoard, &a->memory[i]);
+        vy_buffer_recycler_release(&a->flight->cuda->hoard, &a->memory[i]);
         vyre_bytes_free(&a->memory[i]);
     }
     a->output_count = 0;
@@ -70,7 +70,7 @@ static int take_memory(vy_cuda_ahead *a) {
             continue;
         vyre_bytes *slot = &a->memory[a->output_count++];
         *slot = (vyre_bytes)VYRE_BYTES_INIT;
-        vy_hoard_take(&f->cuda->hoard, f->sizes[i], slot);
+        vy_buffer_recycler_acquire(&f->cuda->hoard, f->sizes[i], slot);
         if (vy_cuda_make_room(slot, f->sizes[i], &ignored) != VYRE_OK)
             return 0;
     }

@@ -16,7 +16,7 @@
 static void look_for_control(const vyre_program *legal, vy_cuda_lowered *out) {
     out->reports = out->polls = 0;
     for (uint32_t i = 0; i < legal->stmts.count; i++) {
-        out->reports |= legal->stmts.items[i].kind == VY_STMT_REPORT;
+        out->reports |= legal->stmts.items[i].kind == VY_STMT_RECORD_TRAP;
         out->polls |= legal->stmts.items[i].kind == VY_STMT_POLL;
     }
 }
@@ -175,7 +175,7 @@ static vyre_status append(vyre_bytes *object, const vyre_bytes *other, vyre_erro
 /* Grids of programs with grid barriers are read by the host. */
 static int is_indirect(const vy_cuda *cuda, const vyre_program *program) {
     return cuda->facts.has_indirect && program->grid.kind == VYRE_GRID_INDIRECT &&
-           !(program->facts & VY_FACT_GRID_BARRIER);
+           !(program->facts & VY_PROGRAM_HAS_GRID_BARRIER);
 }
 
 vyre_status vy_cuda_compile_binary(vy_cuda_code *code, vyre_bytes *out, vyre_error *error) {

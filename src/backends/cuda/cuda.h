@@ -22,7 +22,7 @@
 #include "backends/cuda/nvtx.h"
 #include "backends/cuda/status.h"
 #include "backends/cuda/watch.h"
-#include "base/hoard.h"
+#include "base/buffer_recycler.h"
 #include "vyre/backend.h"
 
 #include <pthread.h>
@@ -89,7 +89,7 @@ typedef struct vy_cuda {
     vy_cu_stream signal;             /* what reaches running kernels */
     vy_cuda_watch watch;
     _Atomic uint64_t pipelines, code_bytes; /* that there are, and what their objects take */
-    vy_hoard hoard;                         /* host memory of large outputs */
+    vy_buffer_recycler hoard;               /* host memory of large outputs */
     pthread_mutex_t lock;                   /* guards all that follows */
     vy_cuda_lane *idle;
     unsigned idle_count;

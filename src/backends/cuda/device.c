@@ -67,7 +67,7 @@ static void destroy(void *self) {
     vy_cuda_watch_end(&cuda->watch);
     vy_cuda_device_end(cuda);
     vy_cuda_aside_drop(cuda);
-    vy_hoard_end(&cuda->hoard);
+    vy_buffer_recycler_destroy(&cuda->hoard);
     pthread_mutex_destroy(&cuda->probing);
     vy_cuda_join_destroy(&cuda->join);
     pthread_mutex_destroy(&cuda->lock);
@@ -124,7 +124,7 @@ vyre_status vy_cuda_create(const vyre_host *host, uint32_t ordinal, vyre_backend
     pthread_mutex_init(&cuda->probing, NULL);
     vy_cuda_watch_start(&cuda->watch);
     vy_cuda_join_start(&cuda->join);
-    vy_hoard_start(&cuda->hoard);
+    vy_buffer_recycler_init(&cuda->hoard);
     vyre_status status = vy_cuda_api_open(vy_cuda_api_file(), &cuda->api, error);
     if (status == VYRE_OK)
         status = vy_cuda_facts_ask(&cuda->api, ordinal, &cuda->device, &cuda->facts, error);

@@ -120,7 +120,7 @@ static void walk(finder *f, uint32_t first, uint32_t end, level control);
 
 static void walk_structured(finder *f, uint32_t index, level control) {
     const vy_stmt *s = &f->program->stmts.items[index];
-    unsigned repeats = vy_stmt_is_loop(s->kind) && !vy_loop_makes_one_trip(f->program, index);
+    unsigned repeats = vy_stmt_is_loop(s->kind) && !vy_loop_runs_once(f->program, index);
     unsigned asks_again = repeats && s->kind == VY_STMT_WHILE; /* its condition, in each trip */
     f->loops += asks_again;
     level inside = look_at_operands(f, s, control);
@@ -166,7 +166,7 @@ static void walk(finder *f, uint32_t first, uint32_t end, level control) {
 }
 
 static int has_calls(const vyre_program *program) {
-    return (program->facts & (VY_FACT_CALL | VY_FACT_OP_CALL)) != 0;
+    return (program->facts & (VY_PROGRAM_HAS_CALL | VY_PROGRAM_HAS_OP_CALL)) != 0;
 }
 
 vyre_status vy_cuda_direct_find(const vyre_program *program, uint8_t *costs, vyre_error *error) {

@@ -2,7 +2,7 @@
 #include "backends/cuda/facts.h"
 
 #include "backends/cuda/staging.h"
-#include "base/setting.h"
+#include "base/env.h"
 #include "base/status.h"
 #include "emit/ptx/ptx.h"
 #include "ir/limits.h"
@@ -36,7 +36,7 @@ static uint32_t ask(const vy_cuda_api *api, int device, int attribute, int *resu
 
 /* For who wants to see, or to do without. */
 static int may(const char *variable) {
-    return vy_setting_switch(variable, 1);
+    return vy_env_flag(variable, 1);
 }
 
 /* One address for pinned memory on both sides, and that much of it for one dispatch. */
@@ -163,7 +163,7 @@ vyre_status vy_cuda_facts_any(const vy_cuda_api *api, uint32_t *count, vyre_erro
 
 vyre_status vy_cuda_facts_set(vy_cuda_facts *facts, vyre_error *error) {
     uint32_t direct;
-    vyre_status status = vy_setting_number("VYRE_CUDA_DIRECT", 0, VY_CUDA_SMALL, facts->direct_bytes, &direct, error);
+    vyre_status status = vy_env_number("VYRE_CUDA_DIRECT", 0, VY_CUDA_SMALL, facts->direct_bytes, &direct, error);
     if (status == VYRE_OK && facts->direct_bytes) /* 0: the device has none of it */
         facts->direct_bytes = direct;
     return status;

@@ -3,7 +3,7 @@
 
 #include "backends/cuda/together.h"
 #include "base/status.h"
-#include "ir/launch.h"
+#include "ir/dispatch_resolve.h"
 
 /* More do not hurt: they find nothing left. */
 vyre_status vy_cuda_indirect_count(vy_cuda *cuda, vy_cuda_kernel *kernel, vyre_error *error) {
@@ -55,7 +55,7 @@ vyre_status vy_cuda_indirect_launch(vy_cuda_lane *lane, const vy_cuda_code *code
 
 vyre_status vy_cuda_indirect_refused(const vy_cuda_lane *lane, const vy_cuda_code *code, vyre_error *error) {
     const uint32_t *grid = lane->mirror->taken.refused_grid;
-    vyre_status status = vy_launch_check_groups(code->program, grid, error);
+    vyre_status status = vy_program_check_grid(code->program, grid, error);
     return status != VYRE_OK ? status
                              : vy_fail(error, VYRE_CORRUPT, NULL,
                                        "the device refuses a grid that is within all limits (%u x %u x %u workgroups)",

@@ -18,7 +18,7 @@ typedef struct move {
 } move;
 
 unsigned vy_cuda_movers(uint64_t pieces) {
-    unsigned cores = vy_cores(), most = cores < MOVERS ? cores : MOVERS;
+    unsigned cores = vy_cpu_count(), most = cores < MOVERS ? cores : MOVERS;
     return pieces < most ? (unsigned)pieces : most;
 }
 

@@ -7,8 +7,8 @@
 
 #include "backends/cuda/compile.h"
 #include "backends/cuda/flight.h"
+#include "base/env.h"
 #include "base/memory.h"
-#include "base/setting.h"
 #include "base/status.h"
 #include "driver/cache_disk.h"
 #include "vyre/oracle.h"
@@ -288,7 +288,7 @@ static vyre_status run_all(vy_cuda *cuda, vyre_error *error) {
 }
 
 static int is_trusted(void) {
-    return !vy_setting_switch("VYRE_CUDA_PROBE", 1);
+    return !vy_env_flag("VYRE_CUDA_PROBE", 1);
 }
 
 vyre_status vy_cuda_numerics_confirm(vy_cuda *cuda, vyre_error *error) {

@@ -86,10 +86,10 @@ static vyre_status check_size(uint64_t count, uint64_t limit, const char *what, 
 
 static vyre_status check_program(const vyre_program *program, vyre_error *error) {
     if (program->level != VYRE_LEVEL_LEGAL || !vy_program_has_entry(program) ||
-        program->facts & (VY_FACT_CALL | VY_FACT_OP_CALL))
+        program->facts & (VY_PROGRAM_HAS_CALL | VY_PROGRAM_HAS_OP_CALL))
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "legalise it for the target first",
                        "the program `%s` is not of level legal, or calls functions", vyre_program_name(program));
-    if (program->facts & VY_FACT_GRID_BARRIER)
+    if (program->facts & VY_PROGRAM_HAS_GRID_BARRIER)
         return vy_fail(error, VYRE_UNSUPPORTED, "split it at its grid barriers, and legalise what that gives",
                        "the program `%s` has grid barriers, where workgroups of one call cannot wait for each other",
                        vyre_program_name(program));

@@ -50,7 +50,7 @@ static void find_uses(const vy_emitter *e, uint8_t *uses) {
     uint32_t first = e->body->first_memory;
     for (uint32_t i = 0; i < p->exprs.count; i++) {
         const vy_expr *x = &p->exprs.items[i];
-        if ((x->kind == VY_EXPR_LOAD || x->kind == VY_EXPR_MISALIGNMENT) && x->a - first < p->buffer_count)
+        if ((x->kind == VY_EXPR_LOAD || x->kind == VY_EXPR_ALIGN_OFFSET) && x->a - first < p->buffer_count)
             touch(&uses[x->a - first], OTHERWISE);
     }
     for (uint32_t i = e->body->first_stmt; i < e->body->end_stmt; i++) {
@@ -389,7 +389,7 @@ static uint32_t private_bit(const vy_emitter *e, uint32_t memory) {
 void vy_llvm_atomic(vy_emitter *e, uint32_t stmt) {
     const vy_stmt *s = &e->program->stmts.items[stmt];
     const vy_memory *m = &e->program->memories.items[s->memory];
-    if (s->guard != VY_UNGUARDED) {
+    if (s->bounds_check != VY_BOUNDS_UNCHECKED) {
         vy_llvm_refuse(e, "a guarded atomic");
         return;
     }

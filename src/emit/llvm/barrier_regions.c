@@ -442,7 +442,7 @@ static void group_loop(vy_emitter *e, uint32_t index, const vy_stmt *s) {
     vy_llvm_position_at(e, body);
     group_trip(e, index, s);
     pop_group_loop(e);
-    vy_llvm_branch_to(e, vy_loop_makes_one_trip(e->program, index) ? exit : next); /* all have left, one by one */
+    vy_llvm_branch_to(e, vy_loop_runs_once(e->program, index) ? exit : next); /* all have left, one by one */
     vy_llvm_position_at(e, next);
     vy_llvm_line(e, index);
     if (s->kind == VY_STMT_FOR)

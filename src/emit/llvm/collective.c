@@ -5,7 +5,7 @@
  * from the shortest block to the longest, is the prefix. Integers do not care about the order and are done faster. */
 #include "emit/llvm/collective.h"
 #include "emit/llvm/emitter.h"
-#include "ir/rows.h"
+#include "ir/op_tables.h"
 
 #define B e->builder
 

@@ -2,7 +2,7 @@
  * ones before it came to. */
 #include "emit/llvm/collective.h"
 #include "emit/llvm/emitter.h"
-#include "ir/rows.h"
+#include "ir/op_tables.h"
 
 #define B e->builder
 

@@ -459,7 +459,7 @@ static void statement(vy_emitter *e, uint32_t index) {
     case VY_STMT_RETURN:
         jump(e, index, s);
         break;
-    case VY_STMT_REPORT:
+    case VY_STMT_RECORD_TRAP:
         report(e, index);
         break;
     case VY_STMT_POLL:

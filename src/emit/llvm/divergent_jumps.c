@@ -157,7 +157,7 @@ static ahead ahead_of(uint32_t index, uint32_t last, ahead outside) {
 
 /* In the trips of a loop. */
 static ahead ahead_in_loop(const vy_emitter *e, uint32_t loop, ahead behind) {
-    int repeats = e->has_sync_inside[loop] && !vy_loop_makes_one_trip(e->program, loop);
+    int repeats = e->has_sync_inside[loop] && !vy_loop_runs_once(e->program, loop);
     return (ahead){behind.ever || repeats, 0, repeats};
 }
 

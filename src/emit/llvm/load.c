@@ -277,7 +277,7 @@ static LLVMValueRef load_lanes(vy_emitter *e, const vy_expr *x, LLVMValueRef con
 LLVMValueRef vy_llvm_load(vy_emitter *e, uint32_t expr) {
     const vy_expr *x = &e->program->exprs.items[expr];
     LLVMTypeRef type = vy_llvm_type(e, (vyre_type)x->type);
-    if (x->op != VY_UNGUARDED) {
+    if (x->op != VY_BOUNDS_UNCHECKED) {
         vy_llvm_refuse(e, "a guarded load");
         return LLVMGetPoison(type);
     }
@@ -297,7 +297,7 @@ LLVMValueRef vy_llvm_load(vy_emitter *e, uint32_t expr) {
 /* Where a load gives zeros, so does a choice between it and zero: one condition more. */
 LLVMValueRef vy_llvm_load_or_zero(vy_emitter *e, const vy_expr *select) {
     const vy_expr *x = &e->program->exprs.items[select->b], *other = &e->program->exprs.items[select->c];
-    if (x->kind != VY_EXPR_LOAD || x->op != VY_UNGUARDED || other->kind != VY_EXPR_LITERAL || other->bits ||
+    if (x->kind != VY_EXPR_LOAD || x->op != VY_BOUNDS_UNCHECKED || other->kind != VY_EXPR_LITERAL || other->bits ||
         vy_expr_sameness(e->uniform, select->a) != VY_SAME_NOWHERE || is_one_load(e, x) ||
         vy_llvm_shape_of(e, x->b) == VY_LLVM_SCALAR || vy_llvm_is_private(e, x->a))
         return NULL;

@@ -43,7 +43,7 @@ static int note_byte(const vy_emitter *e, uint32_t expr, word *w) {
     if (x->kind != VY_EXPR_OP || x->op != VYRE_OP_CAST || x->type != VYRE_TYPE_U32)
         return 0;
     const vy_expr *load = &exprs[x->a];
-    if (load->kind != VY_EXPR_LOAD || load->op != VY_UNGUARDED || load->type != VYRE_TYPE_U8 ||
+    if (load->kind != VY_EXPR_LOAD || load->op != VY_BOUNDS_UNCHECKED || load->type != VYRE_TYPE_U8 ||
         e->program->memories.items[load->a].space == VY_SPACE_PRIVATE || w->count == BYTES)
         return 0;
     w->memory = load->a;

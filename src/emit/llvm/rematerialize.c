@@ -17,7 +17,7 @@ static uint32_t cost_of(const vy_emitter *e, uint32_t expr) {
     switch ((vy_expr_kind)x->kind) {
     case VY_EXPR_LITERAL:
     case VY_EXPR_LEN:
-    case VY_EXPR_MISALIGNMENT:
+    case VY_EXPR_ALIGN_OFFSET:
     case VY_EXPR_BUILTIN:
         return 0;
     case VY_EXPR_VARIABLE:

@@ -136,7 +136,7 @@ static void run_store(vy_emitter *e, uint32_t memory, LLVMValueRef index, LLVMVa
 void vy_llvm_store(vy_emitter *e, uint32_t stmt) {
     const vy_stmt *s = &e->program->stmts.items[stmt];
     unsigned alignment = vy_llvm_alignment(e, s->memory);
-    if (s->guard != VY_UNGUARDED) {
+    if (s->bounds_check != VY_BOUNDS_UNCHECKED) {
         vy_llvm_refuse(e, "a guarded store");
         return;
     }

@@ -114,7 +114,7 @@ static LLVMValueRef place_of(vy_emitter *e, uint32_t variable) {
     vy_value_slot *slot = &e->slots[variable];
     if (!slot->place)
         slot->place = vy_llvm_alloca(e, place_type(e, variable),
-                                     vy_name_text(e->program, e->program->variables.items[variable].name));
+                                     vy_symbol_name(e->program, e->program->variables.items[variable].name));
     if (slot->storage == VY_STORAGE_SPILL && !slot->is_here)
         bring(e, variable);
     return slot->place;
@@ -293,7 +293,7 @@ LLVMValueRef vy_llvm_expr(vy_emitter *e, uint32_t expr) {
     case VY_EXPR_LOAD:
         return vy_llvm_load(e, expr);
     case VY_EXPR_LEN:
-    case VY_EXPR_MISALIGNMENT:
+    case VY_EXPR_ALIGN_OFFSET:
         return length(e, x);
     case VY_EXPR_BUILTIN:
         return builtin(e, x);

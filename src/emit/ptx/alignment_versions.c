@@ -45,7 +45,7 @@ static int is_load(const vy_ptx *e, uint32_t wide, const vy_stmt *s) {
             return 0;
         const vy_expr *given = expr_at(e, together->a), *loaded = expr_at(e, alone->a);
         if (given->kind != VY_EXPR_VARIABLE || given->a != load->variable + k || loaded->kind != VY_EXPR_LOAD ||
-            loaded->op != VY_UNGUARDED || loaded->a != load->memory || loaded->c != VY_NONE ||
+            loaded->op != VY_BOUNDS_UNCHECKED || loaded->a != load->memory || loaded->c != VY_NONE ||
             !is_element(e, loaded->b, load->a, k))
             return 0;
     }
@@ -59,8 +59,8 @@ static int is_store(const vy_ptx *e, uint32_t wide, const vy_stmt *s) {
         return 0;
     for (uint32_t k = 0; k < store->arg_count; k++) {
         const vy_stmt *alone = stmt_at(e, s->middle + k);
-        if (alone->kind != VY_STMT_STORE || alone->guard != VY_UNGUARDED || alone->memory != store->memory ||
-            !is_element(e, alone->a, store->a, k) ||
+        if (alone->kind != VY_STMT_STORE || alone->bounds_check != VY_BOUNDS_UNCHECKED ||
+            alone->memory != store->memory || !is_element(e, alone->a, store->a, k) ||
             !is_same(e, e->program->args.items[store->args + k].index, alone->b))
             return 0;
     }
@@ -74,7 +74,7 @@ static uint32_t buffer_of(const vy_ptx *e, uint32_t condition) {
         expr_at(e, x->b)->bits)
         return VY_NONE;
     x = expr_at(e, x->a);
-    if (x->kind != VY_EXPR_OP || x->op != VYRE_OP_AND || expr_at(e, x->a)->kind != VY_EXPR_MISALIGNMENT)
+    if (x->kind != VY_EXPR_OP || x->op != VYRE_OP_AND || expr_at(e, x->a)->kind != VY_EXPR_ALIGN_OFFSET)
         return VY_NONE;
     uint32_t buffer = expr_at(e, x->a)->a - e->body->first_memory;
     return buffer < e->program->buffer_count ? buffer : VY_NONE;
@@ -87,6 +87,6 @@ uint32_t vy_ptx_alignment_test_buffer(const vy_ptx *e, uint32_t index) {
         return VY_NONE;
     uint8_t kind = stmt_at(e, index + 1)->kind;
     int is_access =
-        kind == VY_STMT_LOAD ? is_load(e, index + 1, s) : kind == VY_STMT_STORE_WIDE && is_store(e, index + 1, s);
+        kind == VY_STMT_LOAD_WIDE ? is_load(e, index + 1, s) : kind == VY_STMT_STORE_WIDE && is_store(e, index + 1, s);
     return is_access ? buffer : VY_NONE;
 }

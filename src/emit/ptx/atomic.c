@@ -113,7 +113,7 @@ static void keep_float(vy_ptx *e, const vy_stmt *s, vyre_type type) {
 void vy_ptx_atomic(vy_ptx *e, const vy_stmt *s) {
     vyre_type type = (vyre_type)e->program->memories.items[s->memory].type;
     int is_float = vyre_type_class(type) == VYRE_CLASS_FLOAT;
-    if (s->guard != VY_UNGUARDED)
+    if (s->bounds_check != VY_BOUNDS_UNCHECKED)
         vy_ptx_refuse(e, "a guarded atomic");
     else if (is_float && (s->op == VYRE_ATOMIC_MIN || s->op == VYRE_ATOMIC_MAX))
         keep_float(e, s, type);

@@ -102,7 +102,7 @@ static void look_at_load(const body *b, uint32_t expr, uint32_t at) {
     sum index;
     const vy_memory *m = &b->program->memories.items[x->a];
     int is_constant = m->access == VYRE_ACCESS_READ || m->access == VYRE_ACCESS_UNIFORM;
-    if (x->op != VY_UNGUARDED || x->c == VY_NONE || m->space != VY_SPACE_BUFFER || !is_constant ||
+    if (x->op != VY_BOUNDS_UNCHECKED || x->c == VY_NONE || m->space != VY_SPACE_BUFFER || !is_constant ||
         x->type != VYRE_TYPE_U8 || near->count == VY_PTX_BYTE_LOADS || !sum_of(b, x->b, at, &index) ||
         index.offset >= REACH)
         return;

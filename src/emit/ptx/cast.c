@@ -13,9 +13,9 @@ static int is_signed(vyre_type type) {
 
 static vy_ptx_value convert(vy_ptx *e, const char *how, vyre_type to, vy_ptx_value a) {
     vy_ptx_value from = vy_ptx_in_register(e, a), d = vy_ptx_new(e, to);
-    char *at = vy_put_text(vy_put_text(vy_put_text(vy_ptx_line(e), "cvt"), how), ".");
-    at = vy_put_text(vy_put_word(at, vy_ptx_letters(vy_ptx_type(to))), ".");
-    at = vy_put_word(at, vy_ptx_letters(vy_ptx_type((vyre_type)a.type)));
+    char *at = vy_write_text(vy_write_text(vy_write_text(vy_ptx_line(e), "cvt"), how), ".");
+    at = vy_write_text(vy_write_packed(at, vy_ptx_letters(vy_ptx_type(to))), ".");
+    at = vy_write_packed(at, vy_ptx_letters(vy_ptx_type((vyre_type)a.type)));
     vy_ptx_end_with(e, at, (const vy_ptx_value[]){d, from}, 2);
     return d;
 }

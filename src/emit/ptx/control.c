@@ -56,7 +56,7 @@ static void write_if(vy_ptx *e, uint32_t index, const vy_stmt *s) {
 
 static void barrier(vy_ptx *e, const vy_stmt *s) {
     if (s->scope == VYRE_SCOPE_WORKGROUP)
-        vy_ptx_end_line(e, vy_put_text(vy_ptx_line(e), "bar.sync 0"));
+        vy_ptx_end_line(e, vy_write_text(vy_ptx_line(e), "bar.sync 0"));
     else
         vy_ptx_grid_barrier(e);
 }
@@ -77,15 +77,15 @@ static void shuffle(vy_ptx *e, const vy_stmt *s) {
 /* ---- any statement ---- */
 
 static void region(vy_ptx *e, uint32_t index, const vy_stmt *s) {
-    char *at = vy_put_text(vy_ptx_room(e), "\t// ");
-    for (const char *name = vy_name_text(e->program, s->name); *name; name++) { /* which may be of any length */
+    char *at = vy_write_text(vy_ptx_room(e), "\t// ");
+    for (const char *name = vy_symbol_name(e->program, s->name); *name; name++) { /* which may be of any length */
         *at++ = (unsigned char)*name < ' ' ? ' ' : *name;
         if (at - e->at >= VY_PTX_LINE) {
             e->at = at;
             at = vy_ptx_room(e);
         }
     }
-    e->at = vy_put_text(at, "\n");
+    e->at = vy_write_text(at, "\n");
     vy_ptx_statements(e, index + 1, s->end);
 }
 
@@ -141,13 +141,13 @@ static void statement(vy_ptx *e, uint32_t index, const vy_stmt *s) {
     case VY_STMT_REGION:
         region(e, index, s);
         break;
-    case VY_STMT_LOAD:
+    case VY_STMT_LOAD_WIDE:
         vy_ptx_load_wide(e, s);
         break;
     case VY_STMT_STORE_WIDE:
         vy_ptx_store_wide(e, s);
         break;
-    case VY_STMT_REPORT:
+    case VY_STMT_RECORD_TRAP:
         vy_ptx_record_trap(e, s);
         break;
     case VY_STMT_POLL:

@@ -188,16 +188,16 @@ static inline char *vy_ptx_room(vy_ptx *e) {
     return e->at <= e->last ? e->at : vy_ptx_more_room(e);
 }
 static inline char *vy_ptx_line(vy_ptx *e) {
-    return vy_put_text(vy_ptx_room(e), "\t");
+    return vy_write_text(vy_ptx_room(e), "\t");
 }
 char *vy_ptx_line_predicated(vy_ptx *e, vy_ptx_value guard); /* "@%p1 ": what vy_ptx_predicate gave */
 static inline void vy_ptx_end_line(vy_ptx *e, char *at) {
-    e->at = vy_put_text(at, ";\n");
+    e->at = vy_write_text(at, ";\n");
 }
 /* "name.suffix %r1, %r2": what most lines are. A name is a word (base/text.h), a suffix has three letters or four. */
 void vy_ptx_instruct(vy_ptx *e, uint64_t name, const char *suffix, const vy_ptx_value *operands, unsigned count);
 #define VY_PTX_INSTRUCT(e, name, suffix, ...)                                                                          \
-    vy_ptx_instruct(e, vy_word_of(name), suffix, (const vy_ptx_value[]){__VA_ARGS__},                                  \
+    vy_ptx_instruct(e, vy_pack_text(name), suffix, (const vy_ptx_value[]){__VA_ARGS__},                                \
                     sizeof(vy_ptx_value[]){__VA_ARGS__} / sizeof(vy_ptx_value))
 /* … by hand: " %r1, %r2" of a line that is begun. */
 void vy_ptx_end_with(vy_ptx *e, char *at, const vy_ptx_value *operands, unsigned count);
@@ -264,7 +264,7 @@ char *vy_ptx_put_other(char *at, vy_ptx_value value); /* what is no register of 
 static inline char *vy_ptx_put(char *at, vy_ptx_value value) {
     if (value.is_literal || (value.name & 0xff) != '%')
         return vy_ptx_put_other(at, value);
-    return vy_put_word(at, value.name);
+    return vy_write_packed(at, value.name);
 }
 /* The same as a text, good until a few more have been asked for. */
 const char *vy_ptx_name(vy_ptx *e, vy_ptx_value value);

@@ -125,7 +125,7 @@ _Static_assert(VYRE_TYPE_U32 == VYRE_TYPE_I32 + 1, "the types of the table");
 
 /* Most literals are amounts. */
 static inline char *put_operand(char *at, const vy_ptx_value *v) {
-    return v->is_literal && v->bits < 100 ? vy_put_decimal(at, v->bits) : vy_ptx_put(at, *v);
+    return v->is_literal && v->bits < 100 ? vy_write_decimal(at, v->bits) : vy_ptx_put(at, *v);
 }
 
 /* Nothing is known of what such an op gives beside its type. */
@@ -134,10 +134,10 @@ static vy_ptx_value write_plain(vy_ptx *e, const plain *p, vyre_type type, const
     vy_ptx_value d = vy_ptx_new_of(e, VY_PTX_B32, type);
     char *at = vy_ptx_room(e);
     memcpy(at, p->word, sizeof p->word);
-    at = vy_put_text(vy_ptx_put(at + p->length, d), ", ");
-    at = vy_put_text(vy_ptx_put(at, *a), ", ");
+    at = vy_write_text(vy_ptx_put(at + p->length, d), ", ");
+    at = vy_write_text(vy_ptx_put(at, *a), ", ");
     if (p->is_rotation)
-        at = vy_put_text(vy_ptx_put(at, *a), ", ");
+        at = vy_write_text(vy_ptx_put(at, *a), ", ");
     vy_ptx_end_line(e, put_operand(at, b));
     return d;
 }

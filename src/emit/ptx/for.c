@@ -153,7 +153,7 @@ static int is_for_fours(const vyre_program *p, uint32_t first, uint32_t end) {
     for (uint32_t i = first; i < end; i++) {
         const vy_stmt *s = &p->stmts.items[i];
         int is_value = s->kind == VY_STMT_LET || s->kind == VY_STMT_VAR || s->kind == VY_STMT_ASSIGN;
-        if (!is_value && s->kind != VY_STMT_STORE && s->kind != VY_STMT_LOAD && s->kind != VY_STMT_REGION)
+        if (!is_value && s->kind != VY_STMT_STORE && s->kind != VY_STMT_LOAD_WIDE && s->kind != VY_STMT_REGION)
             return 0;
         calls |= (is_value && has_call(p, s->a)) || (s->kind == VY_STMT_STORE && has_call(p, s->b));
     }

@@ -161,9 +161,9 @@ static int excludes(const vyre_program *p, const vy_stmt *s) {
     const vy_expr *first = &p->exprs.items[s->a], *second = &p->exprs.items[inner->a];
     if (!(is_order(first) && is_equality(second)) && !(is_equality(first) && is_order(second)))
         return 0;
-    int is_about_the_same = (vy_expr_is_alike(p, first->a, second->a) && vy_expr_is_alike(p, first->b, second->b)) ||
-                            (vy_expr_is_alike(p, first->a, second->b) && vy_expr_is_alike(p, first->b, second->a));
-    return is_about_the_same && vy_expr_is_fixed(p, s->a); /* the first branch changes nothing of it */
+    int is_about_the_same = (vy_expr_equal(p, first->a, second->a) && vy_expr_equal(p, first->b, second->b)) ||
+                            (vy_expr_equal(p, first->a, second->b) && vy_expr_equal(p, first->b, second->a));
+    return is_about_the_same && vy_expr_is_invariant(p, s->a); /* the first branch changes nothing of it */
 }
 
 int vy_ptx_if_convert(vy_ptx *e, uint32_t index, const vy_stmt *s) {

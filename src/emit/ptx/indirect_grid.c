@@ -65,7 +65,7 @@ static void check_product(vy_ptx *e, value wrong, value a, const char *b) {
     or_to(e, wrong, p);
 }
 
-/* What vy_launch_check_groups refuses: a dimension of more than 32 bits of invocations, more than 64 bits of them in all. Gives the number of workgroups. */
+/* What vy_program_check_grid refuses: a dimension of more than 32 bits of invocations, more than 64 bits of them in all. Gives the number of workgroups. */
 static value check_grid(vy_ptx *e, value wrong) {
     const uint32_t *size = e->program->workgroup;
     uint32_t all = size[0] * size[1] * size[2];

@@ -56,13 +56,13 @@ static int is_about(const body *b, const vy_expr *condition, const vy_expr *load
     if (!condition || condition->kind != VY_EXPR_OP || condition->op != VYRE_OP_LT)
         return 0;
     const vy_expr *length = expr_at(b, condition->b);
-    return length->kind == VY_EXPR_LEN && length->a == load->a && vy_expr_is_alike(b->program, condition->a, load->b);
+    return length->kind == VY_EXPR_LEN && length->a == load->a && vy_expr_equal(b->program, condition->a, load->b);
 }
 
 static int can_be_ahead(body *b, const vy_expr *load) {
     const vy_memory *m = &b->program->memories.items[load->a];
     int is_constant = m->access == VYRE_ACCESS_READ || m->access == VYRE_ACCESS_UNIFORM;
-    return m->space == VY_SPACE_BUFFER && is_constant && load->op == VY_UNGUARDED && b->tries++ < TRIES &&
+    return m->space == VY_SPACE_BUFFER && is_constant && load->op == VY_BOUNDS_UNCHECKED && b->tries++ < TRIES &&
            is_about(b, condition_of(b, load), load) && is_settled(b, load->b);
 }
 

@@ -44,10 +44,10 @@ typedef struct place {
 } place;
 
 static char *put_place(char *at, place p) {
-    at = vy_ptx_put(vy_put_text(at, "["), p.base);
+    at = vy_ptx_put(vy_write_text(at, "["), p.base);
     if (p.offset)
-        at = vy_put_decimal(vy_put_text(at, "+"), p.offset);
-    return vy_put_text(at, "]");
+        at = vy_write_decimal(vy_write_text(at, "+"), p.offset);
+    return vy_write_text(at, "]");
 }
 
 static place place_of(vy_ptx *e, uint32_t memory, uint32_t index) {
@@ -63,7 +63,7 @@ static place place_of(vy_ptx *e, uint32_t memory, uint32_t index) {
     } else {
         i = vy_ptx_in_register(e, i);
         vy_ptx_value sum = vy_ptx_new(e, is_shared ? VYRE_TYPE_U32 : VYRE_TYPE_U64);
-        vy_ptx_instruct(e, is_shared ? vy_word_of("mad.lo") : vy_word_of("mad.wide"), "u32",
+        vy_ptx_instruct(e, is_shared ? vy_pack_text("mad.lo") : vy_pack_text("mad.wide"), "u32",
                         (const vy_ptx_value[]){sum, i, vy_ptx_literal(VYRE_TYPE_U32, size), base}, 4);
         base = sum;
     }
@@ -89,7 +89,7 @@ typedef struct start {
 /* "ld.global.b32 ": of one element, or of units. */
 static char *put_access(char *at, const start *name, uint64_t element) {
     memcpy(at, name, sizeof *name);
-    return vy_put_text(vy_put_word(at + name->length, element), " ");
+    return vy_write_text(vy_write_packed(at + name->length, element), " ");
 }
 
 /* Read-only buffers have a cache of their own. */
@@ -111,7 +111,7 @@ static vy_ptx_value load_from(vy_ptx *e, const vy_expr *x, place at, vy_ptx_valu
     if (!guard.is_literal)
         VY_PTX_INSTRUCT(e, "mov", vy_ptx_bits(type), d, vy_ptx_literal(VYRE_TYPE_U32, 0));
     char *text = put_load(e, vy_ptx_line_predicated(e, guard), x->a, element_of(type));
-    text = vy_put_text(vy_ptx_put(text, d), ", ");
+    text = vy_write_text(vy_ptx_put(text, d), ", ");
     vy_ptx_end_line(e, put_place(text, at));
     d.is_opaque = is_constant(e, x->a);
     d.maybe_negated = memory_of(e, x->a)->space == VY_SPACE_PRIVATE; /* which it may keep in registers */
@@ -121,7 +121,7 @@ static vy_ptx_value load_from(vy_ptx *e, const vy_expr *x, place at, vy_ptx_valu
 vy_ptx_value vy_ptx_load(vy_ptx *e, uint32_t expr) {
     const vy_expr *x = &e->program->exprs.items[expr];
     vyre_type type = (vyre_type)x->type;
-    if (x->op != VY_UNGUARDED) {
+    if (x->op != VY_BOUNDS_UNCHECKED) {
         vy_ptx_refuse(e, "a guarded load");
         return vy_ptx_literal(type, 0);
     }
@@ -140,14 +140,14 @@ vy_ptx_value vy_ptx_load_if(vy_ptx *e, uint32_t expr, vy_ptx_value condition) {
 
 void vy_ptx_store(vy_ptx *e, const vy_stmt *s) {
     vyre_type type = (vyre_type)memory_of(e, s->memory)->type;
-    if (s->guard != VY_UNGUARDED) {
+    if (s->bounds_check != VY_BOUNDS_UNCHECKED) {
         vy_ptx_refuse(e, "a guarded store");
         return;
     }
     place at = place_of(e, s->memory, s->a);
     vy_ptx_value value = vy_ptx_in_register(e, vy_ptx_expr(e, s->b));
     char *text = put_store(e, vy_ptx_line_predicated(e, vy_ptx_predicate(e, e->guard)), s->memory, element_of(type));
-    text = vy_put_text(put_place(text, at), ", ");
+    text = vy_write_text(put_place(text, at), ", ");
     vy_ptx_end_line(e, vy_ptx_put(text, value));
 }
 
@@ -165,13 +165,13 @@ typedef struct units {
 static units units_of(vyre_type type, uint32_t n) {
     uint32_t size = size_of(type), bytes = n * size;
     if (size == 8)
-        return (units){.count = n, .name = vy_word_of("v2.b64"), .type = type};
+        return (units){.count = n, .name = vy_pack_text("v2.b64"), .type = type};
     if (bytes == 2)
-        return (units){.count = 1, .name = vy_word_of("u16"), .type = VYRE_TYPE_U32};
+        return (units){.count = 1, .name = vy_pack_text("u16"), .type = VYRE_TYPE_U32};
     return (units){.count = bytes / 4,
-                   .name = bytes == 4   ? vy_word_of("b32")
-                           : bytes == 8 ? vy_word_of("v2.b32")
-                                        : vy_word_of("v4.b32"),
+                   .name = bytes == 4   ? vy_pack_text("b32")
+                           : bytes == 8 ? vy_pack_text("v2.b32")
+                                        : vy_pack_text("v4.b32"),
                    .type = size == 4 ? type : VYRE_TYPE_U32};
 }
 
@@ -180,7 +180,7 @@ static char *put_units(char *at, const units *u) {
     if (u->count == 1)
         return vy_ptx_put(at, u->values[0]);
     for (uint32_t i = 0; i < u->count; i++)
-        at = vy_ptx_put(vy_put_text(at, i ? ", " : "{"), u->values[i]);
+        at = vy_ptx_put(vy_write_text(at, i ? ", " : "{"), u->values[i]);
     *at = '}';
     return at + 1;
 }
@@ -196,11 +196,11 @@ static unsigned selectors(vyre_type type, uint32_t k) {
 
 void vy_ptx_permute(vy_ptx *e, vy_ptx_value guard, vy_ptx_value d, vy_ptx_value low, vy_ptx_value high,
                     unsigned selectors) {
-    char *at = vy_put_text(vy_ptx_line_predicated(e, guard), "prmt.b32 ");
-    at = vy_put_text(vy_ptx_put(at, d), ", ");
-    at = vy_put_text(vy_ptx_put(at, low), ", ");
-    at = vy_put_text(vy_ptx_put(at, high), ", 0x");
-    vy_ptx_end_line(e, vy_put_hex(at, selectors, 4));
+    char *at = vy_write_text(vy_ptx_line_predicated(e, guard), "prmt.b32 ");
+    at = vy_write_text(vy_ptx_put(at, d), ", ");
+    at = vy_write_text(vy_ptx_put(at, low), ", ");
+    at = vy_write_text(vy_ptx_put(at, high), ", 0x");
+    vy_ptx_end_line(e, vy_write_hex(at, selectors, 4));
 }
 
 /* The elements of a word. */
@@ -271,7 +271,7 @@ static void load_each(vy_ptx *e, const vy_stmt *s, vyre_type type, vy_ptx_value 
     for (uint32_t k = 0; k < s->result_count; k++, at.offset += size_of(type)) {
         out[k] = vy_ptx_new(e, type);
         char *text = put_load(e, vy_ptx_line(e), s->memory, element_of(type));
-        text = vy_put_text(vy_ptx_put(text, out[k]), ", ");
+        text = vy_write_text(vy_ptx_put(text, out[k]), ", ");
         vy_ptx_end_line(e, put_place(text, at));
     }
 }
@@ -281,7 +281,7 @@ static void store_each(vy_ptx *e, const vy_stmt *s, vyre_type type) {
     for (uint32_t k = 0; k < s->arg_count; k++, at.offset += size_of(type)) {
         vy_ptx_value from = vy_ptx_in_register(e, vy_ptx_expr(e, e->program->args.items[s->args + k].index));
         char *text = put_store(e, vy_ptx_line(e), s->memory, element_of(type));
-        text = vy_put_text(put_place(text, at), ", ");
+        text = vy_write_text(put_place(text, at), ", ");
         vy_ptx_end_line(e, vy_ptx_put(text, from));
     }
 }
@@ -293,7 +293,7 @@ static void load_together(vy_ptx *e, const vy_stmt *s, vyre_type type, vy_ptx_va
     for (uint32_t i = 0; i < u.count; i++)
         u.values[i] = vy_ptx_new(e, u.type);
     char *text = put_load(e, vy_ptx_line(e), s->memory, u.name);
-    text = vy_put_text(put_units(text, &u), ", ");
+    text = vy_write_text(put_units(text, &u), ", ");
     vy_ptx_end_line(e, put_place(text, at));
     for (uint32_t i = 0; i < u.count; i++) {
         if (each == 1)
@@ -333,6 +333,6 @@ void vy_ptx_store_wide(vy_ptx *e, const vy_stmt *s) {
                       : are_whole(e, from + i * each, each) ? whole(e, vy_ptx_subword_of(e, from[i * each]))
                                                             : put_together(e, type, from + i * each, each);
     char *text = put_store(e, vy_ptx_line(e), s->memory, u.name);
-    text = vy_put_text(put_place(text, at), ", ");
+    text = vy_write_text(put_place(text, at), ", ");
     vy_ptx_end_line(e, put_units(text, &u));
 }

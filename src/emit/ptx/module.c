@@ -88,15 +88,15 @@ static void write_params(vy_ptx *e, vy_string *out) {
         const vy_memory *m = memory_at(e, i);
         unsigned bytes = vyre_type_bits((vyre_type)m->type) / 8;
         vy_string_format(out, "\t.param .u64 .ptr .global .align %u buffer_%" PRIu32 ", // %s : %s\n", bytes, i,
-                         vy_name_text(e->program, m->name), vyre_type_name((vyre_type)m->type));
+                         vy_symbol_name(e->program, m->name), vyre_type_name((vyre_type)m->type));
     }
     for (uint32_t i = 0; i < e->program->buffer_count; i++)
         vy_string_format(out, "\t.param .u32 count_%" PRIu32 ",\n", i);
     for (uint32_t i = 0; i < e->program->param_count; i++) {
         const vy_variable *v = param_at(e, i);
         vy_string_format(out, "\t.param .%s param_%" PRIu32 ", // %s : %s\n",
-                         vyre_type_bits((vyre_type)v->type) == 64 ? "u64" : "u32", i, vy_name_text(e->program, v->name),
-                         vyre_type_name((vyre_type)v->type));
+                         vyre_type_bits((vyre_type)v->type) == 64 ? "u64" : "u32", i,
+                         vy_symbol_name(e->program, v->name), vyre_type_name((vyre_type)v->type));
     }
     vy_string_format(out, "\t.param .u64 .ptr .global .align 8 control%s\n", e->is_indirect ? "," : "");
     if (e->is_indirect)
@@ -154,16 +154,16 @@ static void write_head(vy_ptx *e, const vy_ptx_code *code, vy_string *out) {
 /* The code, which is most of it, is moved once: nobody knows before how long the head is. */
 static vyre_status write_module(vy_ptx *e, vy_ptx_code *code) {
     vy_string head = {0}, *text = &e->code;
-    char *at = vy_string_room(&head, e->reserved + HEAD_BYTES + e->before.length + e->start.length);
+    char *at = vy_string_reserve(&head, e->reserved + HEAD_BYTES + e->before.length + e->start.length);
     if (at)
-        vy_string_wrote(&head, (char *)memset(at, 0, e->reserved) + e->reserved);
+        vy_string_commit(&head, (char *)memset(at, 0, e->reserved) + e->reserved);
     write_head(e, code, &head);
     vy_string_prepend(text, head.text, head.length);
     vy_string_append(text, e->behind.text, e->behind.length);
     vy_string_add(text, "\tret;\n}\n");
     text->failed |= head.failed | e->before.failed | e->start.failed | e->behind.failed;
     vy_string_free(&head);
-    return vy_string_take(text, &code->text, e->error);
+    return vy_string_to_bytes(text, &code->text, e->error);
 }
 
 static void describe(const vy_ptx *e, vy_ptx_code *code) {
@@ -189,12 +189,12 @@ static void describe(const vy_ptx *e, vy_ptx_code *code) {
 
 static void look_at(vy_ptx *e) {
     static const uint8_t looked_at[VY_STMT_KIND_COUNT] = {
-        [VY_STMT_REPORT] = 1, [VY_STMT_POLL] = 1, [VY_STMT_BARRIER] = 1, [VY_STMT_COLLECTIVE] = 1};
+        [VY_STMT_RECORD_TRAP] = 1, [VY_STMT_POLL] = 1, [VY_STMT_BARRIER] = 1, [VY_STMT_COLLECTIVE] = 1};
     for (uint32_t i = 0; i < e->program->stmts.count; i++) {
         const vy_stmt *s = &e->program->stmts.items[i];
         if (!looked_at[s->kind])
             continue;
-        e->has_reports |= s->kind == VY_STMT_REPORT;
+        e->has_reports |= s->kind == VY_STMT_RECORD_TRAP;
         e->has_polls |= s->kind == VY_STMT_POLL;
         e->has_grid_barriers |= s->kind == VY_STMT_BARRIER && s->scope == VYRE_SCOPE_DEVICE;
         e->meets |= s->kind == VY_STMT_BARRIER || s->kind == VY_STMT_COLLECTIVE;
@@ -297,8 +297,8 @@ static vyre_status prepare(vy_ptx *e) {
     e->array_offsets = vy_arena_allocate(arena, vy_array_size(e->body->memory_count + 1, sizeof *e->array_offsets));
     if (!e->address || !e->count || !e->misalignment || !e->params || !e->variables || !e->noted || !e->array_offsets)
         return VYRE_NO_MEMORY;
-    vy_string_room(&e->code, (size_t)p->stmts.count * STATEMENT_BYTES + (size_t)p->exprs.count * EXPRESSION_BYTES +
-                                 HEAD_BYTES + e->reserved);
+    vy_string_reserve(&e->code, (size_t)p->stmts.count * STATEMENT_BYTES + (size_t)p->exprs.count * EXPRESSION_BYTES +
+                                    HEAD_BYTES + e->reserved);
     vy_ptx_set_output(e, &e->code);
     for (int i = 0; i < VY_PTX_CLASS_COUNT; i++)
         vy_ptx_next_ten(&e->registers[i]);

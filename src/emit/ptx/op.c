@@ -79,7 +79,7 @@ static vy_ptx_value one_by(vy_ptx *e, uint64_t name, const char *suffix, vyre_ty
 }
 
 static inline vy_ptx_value one(vy_ptx *e, const char *name, const char *suffix, vyre_type type, vy_ptx_value a) {
-    return one_by(e, vy_word_of(name), suffix, type, a);
+    return one_by(e, vy_pack_text(name), suffix, type, a);
 }
 
 vy_ptx_value vy_ptx_two_by(vy_ptx *e, uint64_t name, const char *suffix, vyre_type type, vy_ptx_value a,
@@ -146,7 +146,7 @@ static vy_ptx_value exclusive(vy_ptx *e, vyre_type type, vy_ptx_value a, vy_ptx_
 }
 
 static vy_ptx_value trailing_zeros(vy_ptx *e, vyre_type type, vy_ptx_value a) {
-    return counted(e, vy_word_of("clz"), type, one(e, "brev", vy_ptx_bits(type), type, a));
+    return counted(e, vy_pack_text("clz"), type, one(e, "brev", vy_ptx_bits(type), type, a));
 }
 
 static vy_ptx_value reverse_word(vy_ptx *e, vyre_type type, vy_ptx_value a) {
@@ -189,7 +189,7 @@ static vy_ptx_value rotate(vy_ptx *e, vyre_op op, vyre_type type, vy_ptx_value a
     b = amount(e, b);
     if (vy_ptx_class_of(type) == VY_PTX_B32) {
         vy_ptx_value d = vy_ptx_new(e, type);
-        char *at = vy_put_text(vy_ptx_line(e), is_left ? "shf.l.wrap.b32" : "shf.r.wrap.b32");
+        char *at = vy_write_text(vy_ptx_line(e), is_left ? "shf.l.wrap.b32" : "shf.r.wrap.b32");
         vy_ptx_end_with(e, at, (const vy_ptx_value[]){d, a, a, b}, 4);
         return d;
     }

@@ -27,7 +27,7 @@ vy_ptx_value vy_ptx_two_by(vy_ptx *e, uint64_t name, const char *suffix, vyre_ty
                            vy_ptx_value b);
 static inline vy_ptx_value vy_ptx_two(vy_ptx *e, const char *name, const char *suffix, vyre_type type, vy_ptx_value a,
                                       vy_ptx_value b) {
-    return vy_ptx_two_by(e, vy_word_of(name), suffix, type, a, b);
+    return vy_ptx_two_by(e, vy_pack_text(name), suffix, type, a, b);
 }
 vy_ptx_value vy_ptx_choose(vy_ptx *e, vyre_type type, const vy_ptx_value *args);
 vy_ptx_value vy_ptx_masked(vy_ptx *e, vyre_type type, vy_ptx_value a, uint64_t mask);

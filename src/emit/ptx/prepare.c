@@ -2,7 +2,7 @@
 #include "emit/ptx/prepare.h"
 
 #include "emit/ptx/ptx.h"
-#include "ir/draft.h"
+#include "ir/irbuilder.h"
 #include "opt/coarsen.h"
 #include "opt/pass_manager.h"
 #include "opt/unroll_arrays.h"
@@ -121,7 +121,7 @@ vyre_status vy_ptx_prepare(vyre_program *program, const vy_ptx_prepare_options *
         out->reason = "it is legal already";
         return VYRE_OK;
     }
-    vyre_status status = vy_program_inline_step(program, &inlined, error);
+    vyre_status status = vy_program_inline_unverified(program, &inlined, error);
     if (status != VYRE_OK)
         return status;
     status = widen_and_lower(inlined, options, out, error);

@@ -19,8 +19,8 @@ static vy_ptx_value known(vy_ptx *e, vy_ptx_cached *slot, compute *how, uint32_t
 
 static vy_ptx_value special(vy_ptx *e, const char *name, unsigned axis) {
     vy_ptx_value d = vy_ptx_new(e, VYRE_TYPE_U32);
-    char *at = vy_put_text(vy_ptx_put(vy_put_text(vy_ptx_line(e), "mov.u32 "), d), ", %");
-    at = vy_put_text(vy_put_text(at, name), ".");
+    char *at = vy_write_text(vy_ptx_put(vy_write_text(vy_ptx_line(e), "mov.u32 "), d), ", %");
+    at = vy_write_text(vy_write_text(at, name), ".");
     *at = "xyz"[axis];
     vy_ptx_end_line(e, at + 1);
     return d;
@@ -126,7 +126,7 @@ uint32_t vy_ptx_row_bytes(const vy_ptx *e) {
 /* A pointer of ours is one into the global space. */
 static vy_ptx_value to_global(vy_ptx *e, vy_ptx_value given) {
     vy_ptx_value d = vy_ptx_new(e, VYRE_TYPE_U64);
-    vy_ptx_end_with(e, vy_put_text(vy_ptx_line(e), "cvta.to.global.u64"), (vy_ptx_value[]){d, given}, 2);
+    vy_ptx_end_with(e, vy_write_text(vy_ptx_line(e), "cvta.to.global.u64"), (vy_ptx_value[]){d, given}, 2);
     return d;
 }
 
@@ -150,15 +150,15 @@ static vy_ptx_value take(vy_ptx *e, vyre_type type, const char *name, uint32_t o
         vy_ptx_write(e, "ld.global.nc.%s %s, [%s+%" PRIu32 "]", size, vy_ptx_name(e, d), vy_ptx_name(e, from), offset);
         return d;
     }
-    char *at = vy_put_word(vy_put_text(vy_ptx_line(e), "ld.param."), vy_ptx_letters(size));
-    at = vy_put_text(vy_ptx_put(vy_put_text(at, " "), d), ", [");
-    vy_ptx_end_line(e, vy_put_text(vy_put_text(at, name), "]"));
+    char *at = vy_write_packed(vy_write_text(vy_ptx_line(e), "ld.param."), vy_ptx_letters(size));
+    at = vy_write_text(vy_ptx_put(vy_write_text(at, " "), d), ", [");
+    vy_ptx_end_line(e, vy_write_text(vy_write_text(at, name), "]"));
     return d;
 }
 
 static vy_ptx_value take_at(vy_ptx *e, vyre_type type, const char *name, uint32_t index, uint32_t offset) {
     char text[VY_PTX_NAME];
-    *vy_put_decimal(vy_put_text(vy_put_text(text, name), "_"), index) = 0;
+    *vy_write_decimal(vy_write_text(vy_write_text(text, name), "_"), index) = 0;
     return take(e, type, text, offset);
 }
 

@@ -19,9 +19,9 @@ void vy_ptx_next_ten(vy_ptx_registers *r) {
     enum { LONGEST = 1000000 }; /* %r999999 has 8 bytes */
     char text[2 * sizeof r->next] = {0};
     memcpy(text, r->start, 2);
-    *vy_put_decimal(text + 2, r->ten) = 0;
+    *vy_write_decimal(text + 2, r->ten) = 0;
     memcpy(&r->next, text, sizeof r->next);
-    r->one = UINT64_C(1) << 8 * (vy_text_length(r->next) - 1);
+    r->one = UINT64_C(1) << 8 * (vy_packed_length(r->next) - 1);
     if (r->ten >= LONGEST) {
         r->next = (uint64_t)r->ten << 8;
         r->one = 1 << 8;
@@ -41,23 +41,24 @@ static __attribute__((noinline)) char *put_literal(char *at, vy_ptx_value v) {
     int is_signed = vy_type_layouts[type].classes == VYRE_CLASS_SIGNED;
     int64_t number = is_signed ? extended(type, v.bits) : 0;
     if (type == VYRE_TYPE_BOOL)
-        return vy_put_text(at, v.bits ? "-1" : "0");
+        return vy_write_text(at, v.bits ? "-1" : "0");
     if (type == VYRE_TYPE_F32)
-        return vy_put_hex_capital(vy_put_text(at, "0f"), v.bits, 8);
+        return vy_write_hex_upper(vy_write_text(at, "0f"), v.bits, 8);
     if (type == VYRE_TYPE_F64)
-        return vy_put_hex_capital(vy_put_text(at, "0d"), v.bits, 16);
+        return vy_write_hex_upper(vy_write_text(at, "0d"), v.bits, 16);
     if (number < 0 && number != INT64_MIN)
-        return vy_put_decimal(vy_put_text(at, "-"), (uint64_t)-number);
+        return vy_write_decimal(vy_write_text(at, "-"), (uint64_t)-number);
     if (v.bits < 1 << 20 || (is_signed && number >= 0))
-        return vy_put_decimal(at, v.bits);
-    return vy_put_hex(vy_put_text(at, "0x"), v.bits, 1);
+        return vy_write_decimal(at, v.bits);
+    return vy_write_hex(vy_write_text(at, "0x"), v.bits, 1);
 }
 
 /* Most literals are small, and positive in all types of integers. */
 char *vy_ptx_put_other(char *at, vy_ptx_value v) {
     if (v.is_literal && v.bits <= INT8_MAX && vy_type_layouts[v.type].classes & VYRE_CLASS_INTEGER)
-        return vy_put_decimal(at, v.bits);
-    return v.is_literal ? put_literal(at, v) : vy_put_decimal(vy_put_text(at, vy_ptx_types[v.type].start), v.name >> 8);
+        return vy_write_decimal(at, v.bits);
+    return v.is_literal ? put_literal(at, v)
+                        : vy_write_decimal(vy_write_text(at, vy_ptx_types[v.type].start), v.name >> 8);
 }
 
 const char *vy_ptx_name(vy_ptx *e, vy_ptx_value v) {
@@ -71,9 +72,9 @@ static void move(vy_ptx *e, char *at, vy_ptx_value to, vy_ptx_value from) {
     static const uint8_t integers[VY_PTX_CLASS_COUNT] = {VYRE_TYPE_BOOL, VYRE_TYPE_U16, VYRE_TYPE_U32, VYRE_TYPE_U64};
     if (from.is_literal && vy_ptx_is_float((vyre_type)from.type))
         from.type = integers[vy_ptx_class_of((vyre_type)from.type)];
-    at = vy_put_text(at, "mov.");
-    at = vy_put_text(vy_put_word(at, vy_ptx_letters(vy_ptx_bits((vyre_type)to.type))), " ");
-    at = vy_put_text(vy_ptx_put(at, to), ", ");
+    at = vy_write_text(at, "mov.");
+    at = vy_write_text(vy_write_packed(at, vy_ptx_letters(vy_ptx_bits((vyre_type)to.type))), " ");
+    at = vy_write_text(vy_ptx_put(at, to), ", ");
     vy_ptx_end_line(e, vy_ptx_put(at, from));
 }
 

@@ -4,14 +4,14 @@
 /* ---- where they go ---- */
 
 static void begin(vy_ptx *e) {
-    char *at = vy_string_room(e->out, VY_PTX_ROOM);
+    char *at = vy_string_reserve(e->out, VY_PTX_ROOM);
     e->at = at ? at : e->lost;
     e->last = at ? e->out->text + e->out->capacity - VY_PTX_ROOM : e->lost;
 }
 
 void vy_ptx_flush(vy_ptx *e) {
     if (e->out && !e->out->failed)
-        vy_string_wrote(e->out, e->at);
+        vy_string_commit(e->out, e->at);
 }
 
 vy_string *vy_ptx_set_output(vy_ptx *e, vy_string *out) {
@@ -40,22 +40,22 @@ char *vy_ptx_line_predicated(vy_ptx *e, vy_ptx_value guard) {
 }
 
 void vy_ptx_end_with(vy_ptx *e, char *at, const vy_ptx_value *operands, unsigned count) {
-    at = vy_ptx_put(vy_put_text(at, " "), operands[0]);
+    at = vy_ptx_put(vy_write_text(at, " "), operands[0]);
     for (unsigned i = 1; i < count; i++)
-        at = vy_ptx_put(vy_put_text(at, ", "), operands[i]);
+        at = vy_ptx_put(vy_write_text(at, ", "), operands[i]);
     vy_ptx_end_line(e, at);
 }
 
 void vy_ptx_instruct(vy_ptx *e, uint64_t name, const char *suffix, const vy_ptx_value *operands, unsigned count) {
-    char *at = vy_put_text(vy_put_word(vy_ptx_line(e), name), ".");
-    vy_ptx_end_with(e, vy_put_word(at, vy_ptx_letters(suffix)), operands, count);
+    char *at = vy_write_text(vy_write_packed(vy_ptx_line(e), name), ".");
+    vy_ptx_end_with(e, vy_write_packed(at, vy_ptx_letters(suffix)), operands, count);
 }
 
 void vy_ptx_write(vy_ptx *e, const char *format, ...) {
     char *at = vy_ptx_line(e), *end;
     va_list args;
     va_start(args, format);
-    end = vy_put_format(at, at + VY_PTX_LINE, format, args);
+    end = vy_write_format(at, at + VY_PTX_LINE, format, args);
     va_end(args);
     if (end)
         vy_ptx_end_line(e, end);
@@ -70,23 +70,23 @@ uint32_t vy_ptx_label(vy_ptx *e) {
 }
 
 static char *put_label(char *at, uint32_t label) {
-    return vy_put_decimal(vy_put_text(at, "$L"), label);
+    return vy_write_decimal(vy_write_text(at, "$L"), label);
 }
 
 void vy_ptx_bind_label(vy_ptx *e, uint32_t label) {
-    e->at = vy_put_text(put_label(vy_ptx_room(e), label), ":\n");
+    e->at = vy_write_text(put_label(vy_ptx_room(e), label), ":\n");
     e->shifted = VY_NONE;
     e->places++;
 }
 
 void vy_ptx_jump(vy_ptx *e, uint32_t label) {
-    vy_ptx_end_line(e, put_label(vy_put_text(vy_ptx_line(e), "bra "), label));
+    vy_ptx_end_line(e, put_label(vy_write_text(vy_ptx_line(e), "bra "), label));
 }
 
 void vy_ptx_jump_if(vy_ptx *e, vy_ptx_value condition, int wanted, uint32_t label) {
     condition = vy_ptx_in_register(e, condition);
-    char *at = vy_put_text(vy_ptx_line(e), wanted ? "@" : "@!");
-    at = vy_put_text(vy_ptx_put(at, condition), " bra ");
+    char *at = vy_write_text(vy_ptx_line(e), wanted ? "@" : "@!");
+    at = vy_write_text(vy_ptx_put(at, condition), " bra ");
     vy_ptx_end_line(e, put_label(at, label));
 }
 
@@ -94,8 +94,8 @@ void vy_ptx_jump_if(vy_ptx *e, vy_ptx_value condition, int wanted, uint32_t labe
 
 static void locate(vy_ptx *e, const vy_position *position) {
     e->line = position->line;
-    char *at = vy_put_decimal(vy_put_text(vy_ptx_room(e), "\t.loc 1 "), position->line);
-    e->at = vy_put_text(vy_put_decimal(vy_put_text(at, " "), position->column), "\n");
+    char *at = vy_write_decimal(vy_write_text(vy_ptx_room(e), "\t.loc 1 "), position->line);
+    e->at = vy_write_text(vy_write_decimal(vy_write_text(at, " "), position->column), "\n");
 }
 
 void vy_ptx_locate(vy_ptx *e, uint32_t stmt) {

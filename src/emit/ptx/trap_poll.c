@@ -6,9 +6,9 @@
 
 vy_ptx_address vy_ptx_field(vy_ptx *e, size_t offset) {
     vy_ptx_address at;
-    char *text = vy_put_text(at.text, "[");
-    text = vy_put_text(vy_ptx_put(text, vy_ptx_control_address(e)), "+");
-    memcpy(vy_put_decimal(text, offset), "]", 2);
+    char *text = vy_write_text(at.text, "[");
+    text = vy_write_text(vy_ptx_put(text, vy_ptx_control_address(e)), "+");
+    memcpy(vy_write_decimal(text, offset), "]", 2);
     return at;
 }
 

@@ -1,4 +1,4 @@
-/* The syntax tree of a file. Everything lies in one arena; names are vy_names of the lexer.
+/* The syntax tree of a file. Everything lies in one arena; names are vy_intern_pool of the lexer.
  *
  * The parser fills it in once. Lowering writes only the fields marked so, and writes them anew each time a tree is
  * lowered: a function is lowered once for the library and once for each program that reaches it. */
@@ -21,7 +21,7 @@ typedef enum vy_node_kind {
     VY_NODE_NUMBER,       /* number, negative */
     VY_NODE_BITS,         /* type_name and value: true, false, inf, nan */
     VY_NODE_NAME,         /* name: variable, param, const, or (as an argument) a memory */
-    VY_NODE_INDEX,        /* name[a]; op = VY_UNGUARDED: name![a], or name![a if b] */
+    VY_NODE_INDEX,        /* name[a]; op = VY_BOUNDS_UNCHECKED: name![a], or name![a if b] */
     VY_NODE_LEN,          /* len(name) */
     VY_NODE_BUILTIN,      /* op = vyre_builtin, axis */
     VY_NODE_OP,           /* op = vyre_op of a, b, c */

@@ -355,7 +355,7 @@ vyre_status vyre_text_format(const char *text, size_t size, const vyre_parse_opt
         write_tokens(&f);
     vyre_status status = vy_report_status(&f.report, error);
     if (status == VYRE_OK)
-        status = vy_string_take(&f.out, out, error);
+        status = vy_string_to_bytes(&f.out, out, error);
     vy_string_free(&f.out);
     vy_lexer_free(&f.lexer);
     VY_VECTOR_FREE(&f.tokens);

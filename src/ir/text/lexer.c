@@ -208,7 +208,7 @@ void vy_lexer_start(vy_lexer *lexer, const char *text, uint32_t size, vy_report 
 }
 
 void vy_lexer_free(vy_lexer *lexer) {
-    vy_names_free(&lexer->names);
+    vy_intern_pool_free(&lexer->names);
     VY_VECTOR_FREE(&lexer->words);
 }
 
@@ -365,8 +365,8 @@ static void lex_name(vy_lexer *lexer, vy_token *token) {
         length = VY_LIMIT_NAME;
     }
     uint32_t known = lexer->names.size;
-    token->name = vy_names_add(&lexer->names, text + token->offset, length);
-    if (token->name == VY_NAME_FAILED) {
+    token->name = vy_intern_pool_add(&lexer->names, text + token->offset, length);
+    if (token->name == VY_SYMBOL_INVALID) {
         lexer->report->out_of_memory = 1;
         token->name = 0;
         return;

@@ -69,7 +69,7 @@ typedef struct vy_token {
     uint8_t kind;    /* vy_token_kind */
     uint8_t newline; /* a line ends between the token before and this one */
     vy_word word;    /* names */
-    uint32_t name;   /* names: vy_name in lexer.names */
+    uint32_t name;   /* names: vy_symbol in lexer.names */
     uint32_t offset; /* first byte in the text */
     vy_position at;  /* at.length is the length of the token; a comment over several lines keeps its whole length */
 } vy_token;
@@ -80,8 +80,8 @@ typedef struct vy_lexer {
     uint32_t line, line_start;
     int keep_comments;
     vy_report *report;
-    vy_names names;
-    VY_VECTOR(vy_word) words; /* by vy_name: what each name means */
+    vy_intern_pool names;
+    VY_VECTOR(vy_word) words; /* by vy_symbol: what each name means */
 } vy_lexer;
 
 /* Reports the first carriage return that no line feed follows, and returns 0: such a file has lines that are not seen, and what a

@@ -10,7 +10,7 @@
 #ifndef VY_IR_TEXT_LOWER_H
 #define VY_IR_TEXT_LOWER_H
 
-#include "ir/draft.h"
+#include "ir/irbuilder.h"
 #include "ir/text/parser.h"
 #include "vyre/text.h"
 
@@ -41,9 +41,9 @@ typedef enum vy_guard { VY_GUARD_NONE, VY_GUARD_WHILE, VY_GUARD_ARM, VY_GUARD_LO
 typedef struct vy_lowering {
     vy_parser *parser;
     vy_report *report;
-    vy_draft draft;
-    int live;    /* the draft is being filled */
-    int is_step; /* of drafts */
+    vy_irb draft;
+    int live;        /* the draft is being filled */
+    int skip_verify; /* of drafts */
     vy_guard guard;
     vy_unit *unit;
     vyre_op_teller *teller; /* knows ops of dialects; may be NULL */
@@ -63,13 +63,13 @@ typedef struct vy_lowering {
 
 int vy_lower_start(vy_lowering *l, vy_parser *parser); /* 0 when memory is out */
 void vy_lower_free(vy_lowering *l);
-void vy_lower_error(vy_lowering *l, vy_code code, vy_position at, const char *fix, const char *format, ...)
+void vy_lower_error(vy_lowering *l, vy_diag_code code, vy_position at, const char *fix, const char *format, ...)
     VY_PRINTF(5, 6);
 static inline const char *vy_lower_text(const vy_lowering *l, uint32_t name) {
     return vy_parse_name_text(l->parser, name);
 }
-vy_name vy_lower_name(vy_lowering *l, uint32_t name); /* the same name in the draft */
-vy_name vy_lower_temporary(vy_lowering *l);           /* a name that the file does not use */
+vy_symbol vy_lower_name(vy_lowering *l, uint32_t name); /* the same name in the draft */
+vy_symbol vy_lower_temporary(vy_lowering *l);           /* a name that the file does not use */
 
 vy_global *vy_lower_global(vy_lowering *l, uint32_t name); /* NULL if the file declares no such name */
 vy_global *vy_lower_make_global(vy_lowering *l, uint32_t name);
@@ -128,7 +128,7 @@ void vy_lower_arguments(vy_lowering *l, const vy_node *first);
 /* A store or atomic has no condition in its index: reports one and returns 0. */
 int vy_lower_unconditional(vy_lowering *l, const vy_node *index);
 /* Appends it with these results; gives the first variable. */
-uint32_t vy_lower_effect_emit(vy_lowering *l, const vy_node *node, uint32_t count, const vy_name *names,
+uint32_t vy_lower_effect_emit(vy_lowering *l, const vy_node *node, uint32_t count, const vy_symbol *names,
                               const vyre_type *types);
 /* Reports that the dialects of the parse do not have the op that a node calls. */
 void vy_lower_unknown_op(vy_lowering *l, const vy_node *node);

@@ -74,8 +74,8 @@ static void attach_defines(vy_lowering *l, const vyre_define *defines, size_t co
     vy_position nowhere = {0, 0, 0};
     for (size_t i = 0; i < count; i++) {
         const char *given = defines[i].name ? defines[i].name : "";
-        vy_name name = vy_names_find(&l->parser->lexer.names, given, strlen(given));
-        vy_global *global = name == VY_NAME_FAILED ? NULL : vy_lower_global(l, name);
+        vy_symbol name = vy_intern_pool_find(&l->parser->lexer.names, given, strlen(given));
+        vy_global *global = name == VY_SYMBOL_INVALID ? NULL : vy_lower_global(l, name);
         if (global && global->constant) {
             global->constant->define = defines[i].value ? defines[i].value : "";
             continue;

@@ -1,5 +1,5 @@
 /* Effects: atomics, collectives and calls, as statements or hoisted out of an expression. */
-#include "ir/rows.h"
+#include "ir/op_tables.h"
 #include "ir/text/attributes.h"
 #include "ir/text/foreign.h"
 #include "ir/text/lower.h"
@@ -285,10 +285,10 @@ void vy_lower_arguments(vy_lowering *l, const vy_node *first) {
 }
 
 static vy_stmt atomic_stmt(vy_lowering *l, const vy_node *node) {
-    vy_stmt stmt = vy_draft_blank(VY_STMT_ATOMIC);
+    vy_stmt stmt = vy_irb_blank_stmt(VY_STMT_ATOMIC);
     stmt.op = node->op;
     stmt.memory = node->a->variable;
-    stmt.guard = node->a->op;
+    stmt.bounds_check = node->a->op;
     stmt.order = node->order == VYRE_ORDER_COUNT ? VYRE_ORDER_RELAXED : node->order;
     stmt.scope = node->scope == VYRE_SCOPE_COUNT ? node->axis : node->scope;
     stmt.a = vy_lower_emit(l, node->a->a);
@@ -298,7 +298,7 @@ static vy_stmt atomic_stmt(vy_lowering *l, const vy_node *node) {
 }
 
 static vy_stmt collective_stmt(vy_lowering *l, const vy_node *node) {
-    vy_stmt stmt = vy_draft_blank(VY_STMT_COLLECTIVE);
+    vy_stmt stmt = vy_irb_blank_stmt(VY_STMT_COLLECTIVE);
     stmt.op = node->op;
     stmt.combine = vy_collectives[node->op].combines ? node->combine : 0;
     stmt.width = node->axis;
@@ -308,7 +308,7 @@ static vy_stmt collective_stmt(vy_lowering *l, const vy_node *node) {
 }
 
 static vy_stmt call_stmt(vy_lowering *l, const vy_node *node) {
-    vy_stmt stmt = vy_draft_blank(VY_STMT_CALL);
+    vy_stmt stmt = vy_irb_blank_stmt(VY_STMT_CALL);
     if (node->kind == VY_NODE_CALL)
         stmt.callee = node->variable;
     else
@@ -317,7 +317,7 @@ static vy_stmt call_stmt(vy_lowering *l, const vy_node *node) {
     return stmt;
 }
 
-uint32_t vy_lower_effect_emit(vy_lowering *l, const vy_node *node, uint32_t count, const vy_name *names,
+uint32_t vy_lower_effect_emit(vy_lowering *l, const vy_node *node, uint32_t count, const vy_symbol *names,
                               const vyre_type *types) {
     if (!l->live)
         return VY_NONE;
@@ -330,7 +330,7 @@ uint32_t vy_lower_effect_emit(vy_lowering *l, const vy_node *node, uint32_t coun
         return VY_NONE;
     stmt.result_count = (uint8_t)count;
     l->draft.position = node->at;
-    uint32_t index = vy_draft_stmt(&l->draft, &stmt, l->args.items, l->args.count, names, types);
+    uint32_t index = vy_irb_stmt(&l->draft, &stmt, l->args.items, l->args.count, names, types);
     return index == VY_NONE ? VY_NONE : l->draft.program->stmts.items[index].variable;
 }
 
@@ -393,7 +393,7 @@ uint8_t vy_lower_hoist(vy_lowering *l, vy_node *node, uint8_t hint) {
                        "%s gives %u values, but one is needed here", name, signature.count);
         return VY_TYPE_BAD;
     }
-    vy_name name = vy_lower_temporary(l);
+    vy_symbol name = vy_lower_temporary(l);
     vyre_type type = signature.types[0];
     node->variable = vy_lower_effect_emit(l, node, 1, &name, &type);
     return signature.types[0];

@@ -4,7 +4,7 @@
 
 uint32_t vy_lower_emit(vy_lowering *l, const vy_node *node) {
     uint32_t a = VY_NONE, b = VY_NONE, c = VY_NONE;
-    vy_draft *draft = &l->draft;
+    vy_irb *draft = &l->draft;
     if (!l->live || !node)
         return VY_NONE;
     if (node->kind == VY_NODE_CAST && node->axis)
@@ -17,24 +17,24 @@ uint32_t vy_lower_emit(vy_lowering *l, const vy_node *node) {
     }
     draft->position = node->at;
     if (node->is_literal)
-        return vy_draft_literal(draft, node->type, node->bits);
+        return vy_irb_literal(draft, node->type, node->bits);
     switch (node->kind) {
     case VY_NODE_INDEX:
-        return node->op == VY_GUARDED ? vy_draft_load(draft, node->variable, a)
-                                      : vy_draft_load_unguarded(draft, node->variable, a, b);
+        return node->op == VY_BOUNDS_CHECKED ? vy_irb_load(draft, node->variable, a)
+                                             : vy_irb_load_unchecked(draft, node->variable, a, b);
     case VY_NODE_MISALIGNMENT:
-        return vy_draft_misalignment(draft, node->variable);
+        return vy_irb_align_offset(draft, node->variable);
     case VY_NODE_LEN:
-        return vy_draft_len(draft, node->variable);
+        return vy_irb_len(draft, node->variable);
     case VY_NODE_BUILTIN:
-        return vy_draft_builtin(draft, node->op, node->axis);
+        return vy_irb_builtin(draft, node->op, node->axis);
     case VY_NODE_OP:
-        return vy_draft_op(draft, node->op, node->type, a, b, c);
+        return vy_irb_op(draft, node->op, node->type, a, b, c);
     case VY_NODE_CAST:
-        return vy_draft_op(draft, VYRE_OP_CAST, node->type, a, VY_NONE, VY_NONE);
+        return vy_irb_op(draft, VYRE_OP_CAST, node->type, a, VY_NONE, VY_NONE);
     case VY_NODE_BITCAST:
-        return vy_draft_op(draft, VYRE_OP_BITCAST, node->type, a, VY_NONE, VY_NONE);
+        return vy_irb_op(draft, VYRE_OP_BITCAST, node->type, a, VY_NONE, VY_NONE);
     default:
-        return vy_draft_variable(draft, node->variable); /* a name, or an effect that was hoisted */
+        return vy_irb_variable(draft, node->variable); /* a name, or an effect that was hoisted */
     }
 }

@@ -120,10 +120,10 @@ int vy_lower_legal_effect(vy_lowering *l, vy_node *node, vy_signature *out) {
 }
 
 vy_stmt vy_lower_legal_stmt(vy_lowering *l, const vy_node *node) {
-    vy_stmt stmt = vy_draft_blank(node->kind == VY_NODE_LOAD_WIDE    ? VY_STMT_LOAD
-                                  : node->kind == VY_NODE_STORE_WIDE ? VY_STMT_STORE_WIDE
-                                  : node->kind == VY_NODE_REPORT     ? VY_STMT_REPORT
-                                                                     : VY_STMT_POLL);
+    vy_stmt stmt = vy_irb_blank_stmt(node->kind == VY_NODE_LOAD_WIDE    ? VY_STMT_LOAD_WIDE
+                                     : node->kind == VY_NODE_STORE_WIDE ? VY_STMT_STORE_WIDE
+                                     : node->kind == VY_NODE_REPORT     ? VY_STMT_RECORD_TRAP
+                                                                        : VY_STMT_POLL);
     if (node->kind == VY_NODE_REPORT)
         stmt.a = vy_lower_emit(l, node->a);
     if (node->kind != VY_NODE_LOAD_WIDE && node->kind != VY_NODE_STORE_WIDE)

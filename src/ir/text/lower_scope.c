@@ -28,7 +28,7 @@ void vy_lower_free(vy_lowering *l) {
     VY_VECTOR_FREE(&l->reached);
 }
 
-void vy_lower_error(vy_lowering *l, vy_code code, vy_position at, const char *fix, const char *format, ...) {
+void vy_lower_error(vy_lowering *l, vy_diag_code code, vy_position at, const char *fix, const char *format, ...) {
     char message[512];
     va_list arguments;
     va_start(arguments, format);
@@ -38,18 +38,18 @@ void vy_lower_error(vy_lowering *l, vy_code code, vy_position at, const char *fi
     l->live = 0;
 }
 
-vy_name vy_lower_name(vy_lowering *l, uint32_t name) {
+vy_symbol vy_lower_name(vy_lowering *l, uint32_t name) {
     const char *text = vy_lower_text(l, name);
-    return l->live ? vy_draft_name(&l->draft, text, strlen(text)) : 0;
+    return l->live ? vy_irb_intern(&l->draft, text, strlen(text)) : 0;
 }
 
-vy_name vy_lower_temporary(vy_lowering *l) {
+vy_symbol vy_lower_temporary(vy_lowering *l) {
     char text[16];
     int length;
     do
         length = snprintf(text, sizeof text, "t%u", l->next_temporary++);
-    while (vy_names_find(&l->parser->lexer.names, text, (size_t)length) != VY_NAME_FAILED);
-    return l->live ? vy_draft_name(&l->draft, text, (size_t)length) : 0;
+    while (vy_intern_pool_find(&l->parser->lexer.names, text, (size_t)length) != VY_SYMBOL_INVALID);
+    return l->live ? vy_irb_intern(&l->draft, text, (size_t)length) : 0;
 }
 
 /* ---- the file ---- */

@@ -163,7 +163,7 @@ static int walk(size_walk *w, const vy_node *node, uint64_t *value, uint32_t *in
         if (kind == VY_SIZE_KIND_COUNT)
             return 0;
         if (!w->is_constant && w->l->live)
-            *index = vy_draft_size(&w->l->draft, kind, of, 0, *value);
+            *index = vy_irb_size(&w->l->draft, kind, of, 0, *value);
         return 1;
     }
     uint64_t a, b;
@@ -175,7 +175,7 @@ static int walk(size_walk *w, const vy_node *node, uint64_t *value, uint32_t *in
     if (w->is_constant)
         return combine(w, node, kind, a, b, value);
     if (w->l->live)
-        *index = vy_draft_size(&w->l->draft, kind, x, y, 0);
+        *index = vy_irb_size(&w->l->draft, kind, x, y, 0);
     return 1;
 }
 

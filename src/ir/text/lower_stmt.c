@@ -34,7 +34,7 @@ static int check_declared(vy_lowering *l, const vy_declared *declared, uint8_t t
 /* What the results of a call are called and typed; VY_TYPE_BAD where that is not known. */
 typedef struct bound_results {
     uint32_t count;
-    vy_name names[VY_LIMIT_RESULTS];
+    vy_symbol names[VY_LIMIT_RESULTS];
     vyre_type types[VY_LIMIT_RESULTS];
 } bound_results;
 
@@ -115,7 +115,7 @@ static uint8_t hoist_op_call(vy_lowering *l, const vy_statement *s) {
     s->a->is_literal = 0;
     if (!vy_lower_effect(l, s->a, VY_TYPE_OPEN, &signature))
         return VY_TYPE_BAD;
-    vy_name name = vy_lower_temporary(l);
+    vy_symbol name = vy_lower_temporary(l);
     s->a->variable = vy_lower_effect_emit(l, s->a, 1, &name, &type);
     return s->a->type = s->names->type;
 }
@@ -147,9 +147,9 @@ static void lower_let(vy_lowering *l, const vy_statement *s) {
     uint32_t variable = VY_NONE;
     if (l->live) {
         uint32_t value = vy_lower_emit(l, s->a);
-        vy_name name = vy_lower_name(l, declared->name);
+        vy_symbol name = vy_lower_name(l, declared->name);
         l->draft.position = declared->at;
-        variable = is_var ? vy_draft_var(&l->draft, name, type, value) : vy_draft_let(&l->draft, name, type, value);
+        variable = is_var ? vy_irb_var(&l->draft, name, type, value) : vy_irb_let(&l->draft, name, type, value);
     }
     declare(l, s, declared, type == VYRE_TYPE_COUNT ? VY_TYPE_BAD : type, variable);
 }
@@ -223,18 +223,18 @@ static void lower_assign(vy_lowering *l, const vy_statement *s) {
     } else {
         uint32_t old = vy_lower_emit(l, s->target), operand = vy_lower_emit(l, s->a);
         set_position(l, s);
-        value = vy_draft_op(&l->draft, s->op, type, old, operand, VY_NONE);
+        value = vy_irb_op(&l->draft, s->op, type, old, operand, VY_NONE);
     }
     set_position(l, s);
     if (is_element) {
-        vy_stmt stmt = vy_draft_blank(VY_STMT_STORE);
+        vy_stmt stmt = vy_irb_blank_stmt(VY_STMT_STORE);
         stmt.memory = s->target->variable;
-        stmt.guard = s->target->op;
+        stmt.bounds_check = s->target->op;
         stmt.a = index;
         stmt.b = value;
-        vy_draft_stmt(&l->draft, &stmt, NULL, 0, NULL, NULL);
+        vy_irb_stmt(&l->draft, &stmt, NULL, 0, NULL, NULL);
     } else {
-        vy_draft_assign(&l->draft, s->target->variable, value);
+        vy_irb_assign(&l->draft, s->target->variable, value);
     }
 }
 
@@ -266,8 +266,8 @@ static void lower_call(vy_lowering *l, const vy_statement *s) {
 }
 
 /* Appends a statement whose operands are the list `first`. */
-static void emit_with_arguments(vy_lowering *l, const vy_statement *s, vy_stmt_kind kind, vy_name name) {
-    vy_stmt stmt = vy_draft_blank(kind);
+static void emit_with_arguments(vy_lowering *l, const vy_statement *s, vy_stmt_kind kind, vy_symbol name) {
+    vy_stmt stmt = vy_irb_blank_stmt(kind);
     stmt.name = name;
     l->args.count = 0;
     for (const vy_node *value = s->a; value && l->live; value = value->next) {
@@ -282,7 +282,7 @@ static void emit_with_arguments(vy_lowering *l, const vy_statement *s, vy_stmt_k
     }
     set_position(l, s);
     if (l->live)
-        vy_draft_stmt(&l->draft, &stmt, l->args.items, l->args.count, NULL, NULL);
+        vy_irb_stmt(&l->draft, &stmt, l->args.items, l->args.count, NULL, NULL);
 }
 
 static void lower_print(vy_lowering *l, const vy_statement *s) {
@@ -291,7 +291,7 @@ static void lower_print(vy_lowering *l, const vy_statement *s) {
     if (!s->text)
         l->live = 0;
     if (l->live)
-        emit_with_arguments(l, s, VY_STMT_PRINT, vy_draft_name(&l->draft, s->text, s->length));
+        emit_with_arguments(l, s, VY_STMT_PRINT, vy_irb_intern(&l->draft, s->text, s->length));
 }
 
 static void lower_return(vy_lowering *l, const vy_statement *s) {
@@ -320,18 +320,18 @@ static void lower_trap(vy_lowering *l, const vy_statement *s) {
     vy_lower_expect(l, s->a, VYRE_TYPE_U32, "the code of a trap", NULL);
     if (!l->live)
         return;
-    vy_stmt stmt = vy_draft_blank(VY_STMT_TRAP);
+    vy_stmt stmt = vy_irb_blank_stmt(VY_STMT_TRAP);
     stmt.a = vy_lower_emit(l, s->a);
     set_position(l, s);
-    vy_draft_stmt(&l->draft, &stmt, NULL, 0, NULL, NULL);
+    vy_irb_stmt(&l->draft, &stmt, NULL, 0, NULL, NULL);
 }
 
 static void lower_barrier(vy_lowering *l, const vy_statement *s) {
-    vy_stmt stmt = vy_draft_blank(VY_STMT_BARRIER);
+    vy_stmt stmt = vy_irb_blank_stmt(VY_STMT_BARRIER);
     stmt.scope = s->kind == VY_SYNTAX_GRID_BARRIER ? VYRE_SCOPE_DEVICE : VYRE_SCOPE_WORKGROUP;
     set_position(l, s);
     if (l->live)
-        vy_draft_stmt(&l->draft, &stmt, NULL, 0, NULL, NULL);
+        vy_irb_stmt(&l->draft, &stmt, NULL, 0, NULL, NULL);
 }
 
 /* ---- blocks ---- */
@@ -344,7 +344,7 @@ static void lower_block(vy_lowering *l, const vy_statement *first) {
 
 static void close_block(vy_lowering *l) {
     if (l->live)
-        vy_draft_end(&l->draft);
+        vy_irb_end_block(&l->draft);
 }
 
 static void lower_if(vy_lowering *l, const vy_statement *s) {
@@ -352,11 +352,11 @@ static void lower_if(vy_lowering *l, const vy_statement *s) {
     uint32_t condition = vy_lower_emit(l, s->a);
     set_position(l, s);
     if (l->live)
-        vy_draft_if(&l->draft, condition);
+        vy_irb_if(&l->draft, condition);
     lower_block(l, s->body);
     if (s->other) {
         if (l->live)
-            vy_draft_else(&l->draft);
+            vy_irb_else(&l->draft);
         lower_block(l, s->other);
     }
     close_block(l);
@@ -369,7 +369,7 @@ static void lower_while(vy_lowering *l, const vy_statement *s) {
     uint32_t condition = vy_lower_emit(l, s->a);
     set_position(l, s);
     if (l->live)
-        vy_draft_while(&l->draft, condition);
+        vy_irb_while(&l->draft, condition);
     lower_block(l, s->body);
     close_block(l);
 }
@@ -389,9 +389,9 @@ static void lower_for(vy_lowering *l, const vy_statement *s) {
     uint32_t mark = l->scope.count, variable = VY_NONE;
     if (l->live) {
         uint32_t from = vy_lower_emit(l, s->a), to = vy_lower_emit(l, s->b), step = vy_lower_emit(l, s->c);
-        vy_name name = vy_lower_name(l, s->names->name);
+        vy_symbol name = vy_lower_name(l, s->names->name);
         set_position(l, s);
-        variable = vy_draft_for(&l->draft, name, type, from, to, step);
+        variable = vy_irb_for(&l->draft, name, type, from, to, step);
     }
     declare(l, s, s->names, type, variable);
     vy_lower_statements(l, s->body);
@@ -400,13 +400,13 @@ static void lower_for(vy_lowering *l, const vy_statement *s) {
 }
 
 static void lower_region(vy_lowering *l, const vy_statement *s) {
-    vy_stmt stmt = vy_draft_blank(VY_STMT_REGION);
+    vy_stmt stmt = vy_irb_blank_stmt(VY_STMT_REGION);
     set_position(l, s);
     if (!s->text)
         l->live = 0;
     if (l->live) {
-        stmt.name = vy_draft_name(&l->draft, s->text, s->length);
-        vy_draft_stmt(&l->draft, &stmt, NULL, 0, NULL, NULL);
+        stmt.name = vy_irb_intern(&l->draft, s->text, s->length);
+        vy_irb_stmt(&l->draft, &stmt, NULL, 0, NULL, NULL);
     }
     lower_block(l, s->body);
     close_block(l);
@@ -415,7 +415,7 @@ static void lower_region(vy_lowering *l, const vy_statement *s) {
 static void lower_jump(vy_lowering *l, const vy_statement *s) {
     set_position(l, s);
     if (l->live)
-        vy_draft_simple(&l->draft, s->kind == VY_SYNTAX_BREAK ? VY_STMT_BREAK : VY_STMT_CONTINUE);
+        vy_irb_simple(&l->draft, s->kind == VY_SYNTAX_BREAK ? VY_STMT_BREAK : VY_STMT_CONTINUE);
 }
 
 /* ---- any statement ---- */

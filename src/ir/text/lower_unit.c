@@ -28,11 +28,11 @@ static void declare_broken(vy_lowering *l, const vy_unit *unit) {
 static void add_param(vy_lowering *l, vy_item *item) {
     item->index = VY_NONE;
     if (l->live) {
-        vy_name name = vy_lower_name(l, item->name);
+        vy_symbol name = vy_lower_name(l, item->name);
         l->draft.position = item->at;
         item->index = item->is_memory
-                          ? vy_draft_memory_param(&l->draft, name, item->space, item->type, item->access, VY_NONE)
-                          : vy_draft_scalar_param(&l->draft, name, item->type);
+                          ? vy_irb_memory_param(&l->draft, name, item->space, item->type, item->access, VY_NONE)
+                          : vy_irb_scalar_param(&l->draft, name, item->type);
     }
     declare_item(l, item);
 }
@@ -43,9 +43,9 @@ static void add_arrays(vy_lowering *l, vy_unit *unit) {
         item->index = VY_NONE;
         vy_lower_constant(l, item->size, UINT32_MAX, "the length of an array", &elements);
         if (l->live) {
-            vy_name name = vy_lower_name(l, item->name);
+            vy_symbol name = vy_lower_name(l, item->name);
             l->draft.position = item->at;
-            item->index = vy_draft_array(&l->draft, name, item->space, item->type, (uint32_t)elements);
+            item->index = vy_irb_array(&l->draft, name, item->space, item->type, (uint32_t)elements);
         }
         declare_item(l, item);
     }
@@ -58,29 +58,29 @@ static void lower_function(vy_lowering *l, vy_unit *unit) {
     l->next_temporary = 0;
     l->draft.position = unit->at;
     if (l->live)
-        vy_draft_begin_function(&l->draft, vy_lower_name(l, unit->name));
+        vy_irb_begin_function(&l->draft, vy_lower_name(l, unit->name));
     for (vy_item *item = unit->params.first; item; item = item->next)
         add_param(l, item);
     declare_broken(l, unit);
     for (const vy_declared *result = unit->results; result && l->live; result = result->next)
-        vy_draft_result(&l->draft, vy_lower_name(l, result->name), result->type);
+        vy_irb_result(&l->draft, vy_lower_name(l, result->name), result->type);
     add_arrays(l, unit);
     vy_lower_statements(l, unit->body);
     vy_lower_leave(l, 0);
     if (l->live)
-        vy_draft_end_function(&l->draft);
+        vy_irb_end_function(&l->draft);
 }
 
 /* ---- finishing ---- */
 
 static int start(vy_lowering *l, const char *name) {
     vyre_error error;
-    if (vy_draft_start(&l->draft, name, &error) != VYRE_OK) {
+    if (vy_irb_start(&l->draft, name, &error) != VYRE_OK) {
         l->report->out_of_memory = 1;
         return 0;
     }
     l->draft.keep_positions = 1;
-    l->draft.is_step = l->is_step;
+    l->draft.skip_verify = l->skip_verify;
     l->live = 1;
     return 1;
 }
@@ -88,12 +88,12 @@ static int start(vy_lowering *l, const char *name) {
 /* Validates what was built, and takes over what the validator finds. */
 static void finish(vy_lowering *l, size_t known, vy_source *source, vyre_program **out) {
     if (!l->live || l->report->out_of_memory) {
-        vy_draft_discard(&l->draft);
+        vy_irb_discard(&l->draft);
         return;
     }
     vyre_error error = VYRE_ERROR_INIT;
     vyre_diagnostics *found = vyre_diagnostics_new();
-    vyre_status status = vy_draft_finish(&l->draft, source, found, out, &error);
+    vyre_status status = vy_irb_finish(&l->draft, source, found, out, &error);
     error.code = status;
     vy_report_merge(l->report, found, known, &error);
     vyre_diagnostics_free(found);
@@ -166,10 +166,10 @@ static void add_bindings(vy_lowering *l, vy_unit *program) {
     }
     for (vy_item *item = program->buffers.first; item; item = item->next) {
         uint32_t size = item->size ? vy_lower_size(l, item->size) : VY_NONE;
-        vy_name name = vy_lower_name(l, item->name);
+        vy_symbol name = vy_lower_name(l, item->name);
         l->draft.position = item->at;
         if (l->live)
-            vy_draft_memory_param(&l->draft, name, VY_SPACE_BUFFER, item->type, item->access, size);
+            vy_irb_memory_param(&l->draft, name, VY_SPACE_BUFFER, item->type, item->access, size);
     }
 }
 
@@ -206,7 +206,7 @@ static void lower_entry(vy_lowering *l, vy_unit *program) {
     l->next_temporary = 0;
     l->draft.position = program->at;
     if (l->live)
-        vy_draft_begin_entry(&l->draft);
+        vy_irb_begin_entry(&l->draft);
     add_bindings(l, program);
     declare_broken(l, program);
     set_workgroup(l, program);
@@ -215,7 +215,7 @@ static void lower_entry(vy_lowering *l, vy_unit *program) {
     vy_lower_statements(l, program->body);
     vy_lower_leave(l, 0);
     if (l->live)
-        vy_draft_end_function(&l->draft);
+        vy_irb_end_function(&l->draft);
 }
 
 void vy_lower_program(vy_lowering *l, vy_unit *program, size_t known, vy_source *source, vyre_program **out) {

@@ -125,7 +125,7 @@ static void make_programs(vy_lowering *l, vyre_module *module, size_t known, vy_
     }
 }
 
-static void parse_source(vy_source *source, const vyre_parse_options *options, int is_step, vy_report *report,
+static void parse_source(vy_source *source, const vyre_parse_options *options, int skip_verify, vy_report *report,
                          vyre_module *module) {
     size_t size, known = report->list ? vyre_diagnostics_count(report->list) : 0;
     const char *text = vy_source_text(source, &size);
@@ -143,7 +143,7 @@ static void parse_source(vy_source *source, const vyre_parse_options *options, i
     vy_parser_run(&parser, text, (uint32_t)size, &arena, report);
     memset(&l, 0, sizeof l);
     if (!parser.is_over_limit && vy_lower_start(&l, &parser)) {
-        l.is_step = is_step;
+        l.skip_verify = skip_verify;
         l.teller = options ? options->teller : NULL;
         l.teller_user = options ? options->teller_user : NULL;
         collect(&l);
@@ -157,7 +157,7 @@ static void parse_source(vy_source *source, const vyre_parse_options *options, i
     vy_arena_free(&arena);
 }
 
-static vyre_status parse(const char *text, size_t size, const vyre_parse_options *options, int is_step,
+static vyre_status parse(const char *text, size_t size, const vyre_parse_options *options, int skip_verify,
                          vyre_diagnostics *diagnostics, vyre_module **out, vyre_error *error) {
     *out = NULL;
     if (size > VY_LIMIT_SOURCE_BYTES)
@@ -172,7 +172,7 @@ static vyre_status parse(const char *text, size_t size, const vyre_parse_options
         /* A caller without a list gets the same error: what is found twice is recognised by a list. */
         vyre_diagnostics *own = diagnostics ? NULL : vyre_diagnostics_new();
         vy_report report = {.source = source, .list = diagnostics ? diagnostics : own};
-        parse_source(source, options, is_step, &report, module);
+        parse_source(source, options, skip_verify, &report, module);
         status = vy_report_status(&report, error);
         vyre_diagnostics_free(own);
     }

@@ -8,7 +8,7 @@
 
 /* ---- errors ---- */
 
-void vy_parse_error(vy_parser *parser, vy_code code, vy_position at, const char *fix, const char *format, ...) {
+void vy_parse_error(vy_parser *parser, vy_diag_code code, vy_position at, const char *fix, const char *format, ...) {
     char message[512];
     va_list arguments;
     if (parser->panic)

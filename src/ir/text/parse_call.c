@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "ir/limits.h"
-#include "ir/rows.h"
+#include "ir/op_tables.h"
 
 /* Arguments up to `)`; the `(` is consumed. Returns the list, its length in *count. */
 static vy_node *parse_arguments(vy_parser *parser, uint32_t *count) {
@@ -268,8 +268,8 @@ int vy_parse_quoted_id(vy_parser *parser, char id[VY_LIMIT_NAME + 1]) {
 }
 
 uint32_t vy_parse_add_name(vy_parser *parser, const char *text) {
-    vy_name name = vy_names_add(&parser->lexer.names, text, strlen(text));
-    parser->report->out_of_memory |= name == VY_NAME_FAILED;
+    vy_symbol name = vy_intern_pool_add(&parser->lexer.names, text, strlen(text));
+    parser->report->out_of_memory |= name == VY_SYMBOL_INVALID;
     return name;
 }
 
@@ -373,7 +373,7 @@ vy_node *vy_parse_dotted(vy_parser *parser, vy_position at, uint32_t first) {
     uint32_t name;
     if (!parse_op_name(parser, first, &at, &name))
         return vy_parse_bad(parser);
-    return name == VY_NAME_FAILED ? NULL : vy_parse_call(parser, VY_NODE_OP_CALL, name, at);
+    return name == VY_SYMBOL_INVALID ? NULL : vy_parse_call(parser, VY_NODE_OP_CALL, name, at);
 }
 
 /* As parse_op_name. */
@@ -400,5 +400,5 @@ vy_node *vy_parse_quoted(vy_parser *parser) {
     }
     if (!parse_quoted_name(parser, at, &name))
         return vy_parse_bad(parser);
-    return name == VY_NAME_FAILED ? NULL : vy_parse_call(parser, VY_NODE_OP_CALL, name, at);
+    return name == VY_SYMBOL_INVALID ? NULL : vy_parse_call(parser, VY_NODE_OP_CALL, name, at);
 }

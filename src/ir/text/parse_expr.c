@@ -3,7 +3,7 @@
 
 #include "ir/eval.h"
 #include "ir/limits.h"
-#include "ir/rows.h"
+#include "ir/op_tables.h"
 
 #include <inttypes.h>
 
@@ -132,7 +132,7 @@ static vy_node *parse_builtin(vy_parser *parser, vy_word word, vy_position at) {
 }
 
 /* `[i]`, or after `!` also `[i if c]`; the parser stands at the bracket. */
-static vy_node *parse_index(vy_parser *parser, uint32_t name, vy_position at, vy_access_guard guard) {
+static vy_node *parse_index(vy_parser *parser, uint32_t name, vy_position at, vy_bounds_check guard) {
     vy_node *node = vy_parse_node(parser, VY_NODE_INDEX, at);
     if (!node)
         return NULL;
@@ -142,7 +142,7 @@ static vy_node *parse_index(vy_parser *parser, uint32_t name, vy_position at, vy
     parser->brackets++;
     parser->depth++; /* see too_deep */
     node->a = vy_parse_expression(parser);
-    if (guard == VY_UNGUARDED && !parser->panic && vy_token_is_keyword(&parser->token, VY_KEYWORD_IF)) {
+    if (guard == VY_BOUNDS_UNCHECKED && !parser->panic && vy_token_is_keyword(&parser->token, VY_KEYWORD_IF)) {
         vy_parse_advance(parser);
         node->b = vy_parse_expression(parser);
         vy_parse_deepen(parser, node, node->b);
@@ -210,10 +210,10 @@ static __attribute__((noinline)) vy_node *parse_word(vy_parser *parser) {
         break;
     }
     if (vy_parse_follows(parser, VY_TOKEN_OPEN_INDEX))
-        return parse_index(parser, name, at, VY_GUARDED);
+        return parse_index(parser, name, at, VY_BOUNDS_CHECKED);
     if (vy_parse_follows(parser, VY_TOKEN_BANG) && vy_parse_peek(parser) == '[') {
         vy_parse_advance(parser);
-        return parse_index(parser, name, at, VY_UNGUARDED);
+        return parse_index(parser, name, at, VY_BOUNDS_UNCHECKED);
     }
     if (vy_parse_follows(parser, VY_TOKEN_LT) && report_synonym(parser, at, vy_parse_name_text(parser, name)))
         return vy_parse_bad(parser);

@@ -29,7 +29,7 @@ vy_node *vy_parse_call(vy_parser *parser, vy_node_kind kind, uint32_t name, vy_p
 int vy_parse_op_id(vy_parser *parser, uint32_t first, vy_position *at, char id[VY_LIMIT_NAME + 1]);
 /* The op id in the string that comes next, which is consumed. Returns 0 after an error. */
 int vy_parse_quoted_id(vy_parser *parser, char id[VY_LIMIT_NAME + 1]);
-/* A name of the parser's own; VY_NAME_FAILED when memory is out, which is noted. */
+/* A name of the parser's own; VY_SYMBOL_INVALID when memory is out, which is noted. */
 uint32_t vy_parse_add_name(vy_parser *parser, const char *text);
 /* `first` with members: an op id, which is called. */
 vy_node *vy_parse_dotted(vy_parser *parser, vy_position at, uint32_t first);

@@ -413,7 +413,7 @@ static vy_unit *new_quoted_unit(vy_parser *parser) {
         return NULL;
     unit->name = vy_parse_add_name(parser, id);
     parser->calls = &unit->calls;
-    return unit->name == VY_NAME_FAILED ? NULL : unit;
+    return unit->name == VY_SYMBOL_INVALID ? NULL : unit;
 }
 
 vy_unit *vy_parse_function(vy_parser *parser) {
@@ -429,7 +429,7 @@ vy_unit *vy_parse_function(vy_parser *parser) {
         if (!vy_parse_op_id(parser, unit->name, &unit->at, id))
             return NULL;
         unit->name = vy_parse_add_name(parser, id);
-        if (unit->name == VY_NAME_FAILED)
+        if (unit->name == VY_SYMBOL_INVALID)
             return NULL;
     } else if (word.cls == VY_WORD_OP || word.cls == VY_WORD_LEN) {
         vy_parse_error(parser, VY_T023, unit->at, NULL, "`%s` is an op of the language",

@@ -39,7 +39,7 @@ void vy_parser_free(vy_parser *parser);
 
 /* ---- shared by the parser's files ---- */
 
-void vy_parse_error(vy_parser *parser, vy_code code, vy_position at, const char *fix, const char *format, ...)
+void vy_parse_error(vy_parser *parser, vy_diag_code code, vy_position at, const char *fix, const char *format, ...)
     VY_PRINTF(5, 6);
 /* Reports that `what` is needed where the parser stands. Returns 0. */
 int vy_parse_expected(vy_parser *parser, const char *what);

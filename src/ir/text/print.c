@@ -3,7 +3,7 @@
 #include "ir/text/print.h"
 
 #include "base/status.h"
-#include "ir/rows.h"
+#include "ir/op_tables.h"
 #include "ir/text/attributes.h"
 #include "ir/text/words.h"
 #include "vyre/text.h"
@@ -15,14 +15,14 @@ static const char *const space_names[VY_SPACE_COUNT] = {"buffer", "workgroup", "
 static void add(vy_printer *p, const char *text) {
     vy_string_add(&p->out, text);
 }
-static void add_name(vy_printer *p, vy_name name) {
-    add(p, vy_name_text(p->program, name));
+static void add_name(vy_printer *p, vy_symbol name) {
+    add(p, vy_symbol_name(p->program, name));
 }
 
 /* Of a function or an op. */
-static void add_callee(vy_printer *p, vy_name name) {
+static void add_callee(vy_printer *p, vy_symbol name) {
     char room[VY_CALL_ROOM];
-    add(p, vy_call_spelling(vy_name_text(p->program, name), room));
+    add(p, vy_call_spelling(vy_symbol_name(p->program, name), room));
 }
 
 static void start_line(vy_printer *p) {
@@ -46,7 +46,7 @@ static int is_u32(const vy_printer *p, uint32_t root) {
 
 static void add_element(vy_printer *p, const vy_stmt *stmt) {
     add_name(p, memory_at(p, stmt->memory)->name);
-    add(p, stmt->guard == VY_UNGUARDED ? "![" : "[");
+    add(p, stmt->bounds_check == VY_BOUNDS_UNCHECKED ? "![" : "[");
     add_value(p, stmt->a, is_u32(p, stmt->a));
     add(p, "]");
 }
@@ -131,13 +131,13 @@ static void print_call(vy_printer *p, const vy_stmt *stmt) {
 
 static void print_load_wide(vy_printer *p, const vy_stmt *stmt) {
     add_results(p, stmt, 0);
-    vy_string_format(&p->out, "load_wide(%s, ", vy_name_text(p->program, memory_at(p, stmt->memory)->name));
+    vy_string_format(&p->out, "load_wide(%s, ", vy_symbol_name(p->program, memory_at(p, stmt->memory)->name));
     add_value(p, stmt->a, 1);
     add(p, ")");
 }
 
 static void print_store_wide(vy_printer *p, const vy_stmt *stmt) {
-    vy_string_format(&p->out, "store_wide(%s, ", vy_name_text(p->program, memory_at(p, stmt->memory)->name));
+    vy_string_format(&p->out, "store_wide(%s, ", vy_symbol_name(p->program, memory_at(p, stmt->memory)->name));
     add_value(p, stmt->a, 1);
     add(p, ", ");
     add_arguments(p, stmt, 1);
@@ -216,7 +216,7 @@ static void print_binding(vy_printer *p, const vy_stmt *stmt) {
 
 static void print_print(vy_printer *p, const vy_stmt *stmt) {
     add(p, "print ");
-    vy_print_string(p, vy_name_text(p->program, stmt->name));
+    vy_print_string(p, vy_symbol_name(p->program, stmt->name));
     add(p, stmt->arg_count ? ", " : "");
     add_arguments(p, stmt, 0);
 }
@@ -276,16 +276,16 @@ static void print_stmt(vy_printer *p, uint32_t index) {
         break;
     case VY_STMT_REGION:
         add(p, "region ");
-        vy_print_string(p, vy_name_text(p->program, stmt->name));
+        vy_print_string(p, vy_symbol_name(p->program, stmt->name));
         add_body(p, index);
         break;
-    case VY_STMT_LOAD:
+    case VY_STMT_LOAD_WIDE:
         print_load_wide(p, stmt);
         break;
     case VY_STMT_STORE_WIDE:
         print_store_wide(p, stmt);
         break;
-    case VY_STMT_REPORT:
+    case VY_STMT_RECORD_TRAP:
         print_report(p, stmt);
         break;
     case VY_STMT_POLL:
@@ -348,7 +348,7 @@ static void print_result_types(vy_printer *p, const vy_function *function) {
     if (function->result_count == 0)
         return;
     const vy_result *results = p->program->results.items + function->first_result;
-    if (function->result_count == 1 && *vy_name_text(p->program, results[0].name) == 0) {
+    if (function->result_count == 1 && *vy_symbol_name(p->program, results[0].name) == 0) {
         vy_string_format(&p->out, " -> %s", vyre_type_name(results[0].type));
         return;
     }
@@ -454,7 +454,7 @@ vyre_status vyre_text_print(const vyre_program *program, vyre_bytes *out, vyre_e
         else
             print_function(&printer, function);
     }
-    vyre_status status = vy_string_take(&printer.out, out, error);
+    vyre_status status = vy_string_to_bytes(&printer.out, out, error);
     vy_string_free(&printer.out);
     return status;
 }

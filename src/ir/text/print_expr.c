@@ -22,7 +22,7 @@ unsigned vy_print_anchor(const vy_printer *printer, const uint32_t roots[3]) {
 }
 
 static void print_memory(vy_printer *printer, uint32_t memory) {
-    vy_string_add(&printer->out, vy_name_text(printer->program, printer->program->memories.items[memory].name));
+    vy_string_add(&printer->out, vy_symbol_name(printer->program, printer->program->memories.items[memory].name));
 }
 
 static void print_call(vy_printer *printer, const vy_expr *expr, const char *name, int is_typed) {
@@ -105,11 +105,11 @@ void vy_print_expr(vy_printer *printer, uint32_t root, int is_typed, unsigned le
         vy_number_print(&printer->out, expr->type, expr->bits, !is_typed);
         break;
     case VY_EXPR_VARIABLE:
-        vy_string_add(&printer->out, vy_name_text(program, program->variables.items[expr->a].name));
+        vy_string_add(&printer->out, vy_symbol_name(program, program->variables.items[expr->a].name));
         break;
     case VY_EXPR_LOAD:
         print_memory(printer, expr->a);
-        vy_string_add(&printer->out, expr->op == VY_UNGUARDED ? "![" : "[");
+        vy_string_add(&printer->out, expr->op == VY_BOUNDS_UNCHECKED ? "![" : "[");
         vy_print_expr(printer, expr->b, expr_at(printer, expr->b)->type == VYRE_TYPE_U32, VYRE_PRECEDENCE_SELECT);
         if (expr->c != VY_NONE) {
             vy_string_add(&printer->out, " if ");
@@ -118,7 +118,7 @@ void vy_print_expr(vy_printer *printer, uint32_t root, int is_typed, unsigned le
         vy_string_char(&printer->out, ']');
         break;
     case VY_EXPR_LEN:
-    case VY_EXPR_MISALIGNMENT:
+    case VY_EXPR_ALIGN_OFFSET:
         vy_string_add(&printer->out, expr->kind == VY_EXPR_LEN ? "len(" : "misalignment(");
         print_memory(printer, expr->a);
         vy_string_char(&printer->out, ')');
@@ -165,7 +165,7 @@ void vy_print_size(vy_printer *printer, uint32_t root, unsigned least) {
         vy_string_format(&printer->out, "%" PRIu64, size->value);
         break;
     case VY_SIZE_PARAM:
-        vy_string_add(&printer->out, vy_name_text(program, program->variables.items[size->a].name));
+        vy_string_add(&printer->out, vy_symbol_name(program, program->variables.items[size->a].name));
         break;
     case VY_SIZE_LEN:
         vy_string_add(&printer->out, "len(");

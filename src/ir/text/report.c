@@ -12,17 +12,18 @@ static void keep_first(vy_report *report, const char *code, const char *message,
         vy_fail_where(&report->first, "%s", vy_source_name(report->source));
 }
 
-void vy_report_error(vy_report *report, vy_code code, vy_position at, const char *fix, const char *format, ...) {
+void vy_report_error(vy_report *report, vy_diag_code code, vy_position at, const char *fix, const char *format, ...) {
     char message[512];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    fix = fix && *fix ? fix : vy_code_fix(code);
+    fix = fix && *fix ? fix : vy_diag_code_fix(code);
 
     if (report->errors++ == 0)
-        keep_first(report, vy_code_name(code), message, fix, at);
-    vy_diagnostic_add(report->list, report->source, vy_code_name(code), VYRE_SEVERITY_ERROR, at, fix, "%s", message);
+        keep_first(report, vy_diag_code_name(code), message, fix, at);
+    vy_diagnostic_add(report->list, report->source, vy_diag_code_name(code), VYRE_SEVERITY_ERROR, at, fix, "%s",
+                      message);
 }
 
 static int same_finding(const vyre_diagnostic *a, const vyre_diagnostic *b) {

@@ -3,7 +3,7 @@
 #define VY_IR_TEXT_REPORT_H
 
 #include "base/diagnostics.h"
-#include "ir/codes.h"
+#include "ir/diagnostic_codes.h"
 
 typedef struct vy_report {
     const vy_source *source;
@@ -19,7 +19,7 @@ typedef struct vy_report {
 #define VY_REPORT_FIX(report, ...) vy_fix_format((report)->fix, sizeof(report)->fix, __VA_ARGS__)
 
 /* Adds an error. fix NULL means the default fix of the code. */
-void vy_report_error(vy_report *report, vy_code code, vy_position at, const char *fix, const char *format, ...)
+void vy_report_error(vy_report *report, vy_diag_code code, vy_position at, const char *fix, const char *format, ...)
     VY_PRINTF(5, 6);
 /* Takes over findings that the validator made for a part of this text, leaving out those already in the list from
  * index `from` on (a function is validated once in the library and once in each program that reaches it). error: what

@@ -10,7 +10,7 @@ vyre_status vy_text_parse(const char *text, size_t size, const vyre_parse_option
                           vyre_diagnostics *diagnostics, vyre_module **out, vyre_error *error);
 
 /* The same, of text that is valid for certain and from which another program is made at once: the validator does not
- * look at it, and it gets no fingerprint (is_step, ir/draft.h). */
+ * look at it, and it gets no fingerprint (skip_verify, ir/irbuilder.h). */
 vyre_status vy_text_parse_step(const char *text, size_t size, const char *file, vyre_module **out, vyre_error *error);
 
 #endif

@@ -1,7 +1,7 @@
 /* Words: the tables of the language turned into one lookup by spelling. */
 #include "ir/text/words.h"
 
-#include "ir/rows.h"
+#include "ir/op_tables.h"
 
 #include <stdio.h>
 #include <string.h>

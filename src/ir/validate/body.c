@@ -38,7 +38,7 @@ static vy_position holder_position(const vy_body *b, uint32_t holder) {
     return holder % 2 ? b->program->memories.items[index].position : b->program->variables.items[index].position;
 }
 
-static void declare(vy_body *b, vy_name name, vy_position at, uint32_t holder) {
+static void declare(vy_body *b, vy_symbol name, vy_position at, uint32_t holder) {
     uint32_t *slot = &b->holders[name];
     const char *text = vy_check_name(b->check, name);
     size_t length = *slot ? 0 : strlen(text); /* what has been declared before has been looked at */
@@ -165,15 +165,24 @@ static void check_region(vy_body *b, const vy_stmt *s) {
 }
 
 static void (*const checks[VY_STMT_KIND_COUNT])(vy_body *, const vy_stmt *) = {
-    [VY_STMT_LET] = check_value,       [VY_STMT_VAR] = check_value,
-    [VY_STMT_ASSIGN] = check_assign,   [VY_STMT_STORE] = vy_body_store,
-    [VY_STMT_ATOMIC] = vy_body_atomic, [VY_STMT_COLLECTIVE] = vy_body_collective,
-    [VY_STMT_CALL] = vy_body_call,     [VY_STMT_TRAP] = check_trap,
-    [VY_STMT_PRINT] = check_print,     [VY_STMT_IF] = check_condition,
-    [VY_STMT_FOR] = check_for,         [VY_STMT_WHILE] = check_condition,
-    [VY_STMT_RETURN] = check_return,   [VY_STMT_REGION] = check_region,
-    [VY_STMT_LOAD] = vy_body_load,     [VY_STMT_STORE_WIDE] = vy_body_store_wide,
-    [VY_STMT_REPORT] = check_report,   [VY_STMT_POLL] = vy_body_poll,
+    [VY_STMT_LET] = check_value,
+    [VY_STMT_VAR] = check_value,
+    [VY_STMT_ASSIGN] = check_assign,
+    [VY_STMT_STORE] = vy_body_store,
+    [VY_STMT_ATOMIC] = vy_body_atomic,
+    [VY_STMT_COLLECTIVE] = vy_body_collective,
+    [VY_STMT_CALL] = vy_body_call,
+    [VY_STMT_TRAP] = check_trap,
+    [VY_STMT_PRINT] = check_print,
+    [VY_STMT_IF] = check_condition,
+    [VY_STMT_FOR] = check_for,
+    [VY_STMT_WHILE] = check_condition,
+    [VY_STMT_RETURN] = check_return,
+    [VY_STMT_REGION] = check_region,
+    [VY_STMT_LOAD_WIDE] = vy_body_load,
+    [VY_STMT_STORE_WIDE] = vy_body_store_wide,
+    [VY_STMT_RECORD_TRAP] = check_report,
+    [VY_STMT_POLL] = vy_body_poll,
 };
 
 /* ---- control ---- */

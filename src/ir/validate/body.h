@@ -48,6 +48,7 @@ void vy_body_store_wide(vy_body *body, const vy_stmt *stmt);
 void vy_body_poll(vy_body *body, const vy_stmt *stmt);
 
 /* Reports that something of type `given` stands where `wanted` belongs. */
-void vy_body_mismatch(vy_body *body, vy_code code, vy_position at, const char *what, uint8_t given, uint8_t wanted);
+void vy_body_mismatch(vy_body *body, vy_diag_code code, vy_position at, const char *what, uint8_t given,
+                      uint8_t wanted);
 
 #endif

@@ -1,7 +1,7 @@
 /* Reporting, scratch memory and the small questions of check.h. */
 #include "ir/validate/check.h"
 
-#include "ir/rows.h"
+#include "ir/op_tables.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,18 +9,18 @@
 /* A list keeps fewer than this; the rest is only counted, so their words are not made. */
 enum { WORDS_MADE = 2000 };
 
-static void add(vy_check *check, vy_code code, vyre_severity severity, vy_position at, const char *fix,
+static void add(vy_check *check, vy_diag_code code, vyre_severity severity, vy_position at, const char *fix,
                 const char *format, va_list arguments) {
     char message[512] = "";
     if (check->findings++ < WORDS_MADE)
         vsnprintf(message, sizeof message, format, arguments);
     const vy_source *source = check->program->source;
-    fix = fix ? fix : vy_code_fix(code);
-    vy_diagnostic_add(check->diagnostics, source, vy_code_name(code), severity, at, fix, "%s", message);
+    fix = fix ? fix : vy_diag_code_fix(code);
+    vy_diagnostic_add(check->diagnostics, source, vy_diag_code_name(code), severity, at, fix, "%s", message);
     if (severity != VYRE_SEVERITY_ERROR || check->errors++ > 0)
         return;
-    vy_fail(check->error, VYRE_INVALID_PROGRAM, fix, "%s %s", vy_code_name(code), message);
-    vy_fail_parts_at(check->error, vy_code_name(code), source ? vy_source_name(source) : "", at.line, at.column);
+    vy_fail(check->error, VYRE_INVALID_PROGRAM, fix, "%s %s", vy_diag_code_name(code), message);
+    vy_fail_parts_at(check->error, vy_diag_code_name(code), source ? vy_source_name(source) : "", at.line, at.column);
     if (!check->error)
         return;
     if (at.line)
@@ -29,14 +29,14 @@ static void add(vy_check *check, vy_code code, vyre_severity severity, vy_positi
         vy_fail_where(check->error, "%s", vy_check_name(check, check->program->name));
 }
 
-void vy_check_error(vy_check *check, vy_code code, vy_position at, const char *fix, const char *format, ...) {
+void vy_check_error(vy_check *check, vy_diag_code code, vy_position at, const char *fix, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     add(check, code, VYRE_SEVERITY_ERROR, at, fix, format, arguments);
     va_end(arguments);
 }
 
-void vy_check_warning(vy_check *check, vy_code code, vy_position at, const char *fix, const char *format, ...) {
+void vy_check_warning(vy_check *check, vy_diag_code code, vy_position at, const char *fix, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     add(check, code, VYRE_SEVERITY_WARNING, at, fix, format, arguments);

@@ -16,7 +16,7 @@
 #define VY_IR_VALIDATE_CHECK_H
 
 #include "base/diagnostics.h"
-#include "ir/codes.h"
+#include "ir/diagnostic_codes.h"
 #include "ir/model.h"
 
 typedef struct vy_check {
@@ -37,7 +37,7 @@ typedef struct vy_callee {
     uint64_t stmts, exprs; /* after inlining, at most; capped above the limits */
     uint32_t nesting;      /* deepest block after inlining */
     uint32_t depth;        /* calls below it */
-    uint32_t facts;        /* VY_FACT_*, of itself and what it calls */
+    uint32_t facts;        /* VY_PROGRAM_HAS_*, of itself and what it calls */
     uint32_t orders;       /* whether it may order memory: vy_stmt_orders of some statement */
     uint32_t may_loop;     /* whether it may never end: vy_stmt_may_loop of some statement */
     uint32_t calls_over;   /* whether something it calls is over a limit, which was said there */
@@ -45,10 +45,10 @@ typedef struct vy_callee {
 } vy_callee;
 
 /* Adds an error; fix NULL means the default fix of the code. */
-void vy_check_error(vy_check *check, vy_code code, vy_position at, const char *fix, const char *format, ...)
+void vy_check_error(vy_check *check, vy_diag_code code, vy_position at, const char *fix, const char *format, ...)
     VY_PRINTF(5, 6);
 /* Adds a finding that does not make the program invalid. */
-void vy_check_warning(vy_check *check, vy_code code, vy_position at, const char *fix, const char *format, ...)
+void vy_check_warning(vy_check *check, vy_diag_code code, vy_position at, const char *fix, const char *format, ...)
     VY_PRINTF(5, 6);
 /* Zeroed memory that lives as long as the check; NULL (and out_of_memory set) if there is none. */
 void *vy_check_scratch(vy_check *check, size_t count, size_t size);
@@ -80,8 +80,8 @@ void vy_check_unused(vy_check *check);
 
 /* ---- small questions several parts ask ---- */
 
-static inline const char *vy_check_name(const vy_check *check, vy_name name) {
-    return vy_name_text(check->program, name);
+static inline const char *vy_check_name(const vy_check *check, vy_symbol name) {
+    return vy_symbol_name(check->program, name);
 }
 
 /* The end of the block of `function` that begins after `open` (VY_NONE = the body itself) and holds `stmt`. */

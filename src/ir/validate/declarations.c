@@ -49,7 +49,7 @@ static void check_results(vy_check *check, const vy_function *f) {
         return;
     }
     for (uint32_t i = 0; i < f->result_count; i++) {
-        vy_name id = p->results.items[f->first_result + i].name;
+        vy_symbol id = p->results.items[f->first_result + i].name;
         const char *name = vy_check_name(check, id);
         if (*name == 0 && f->result_count == 1)
             continue;

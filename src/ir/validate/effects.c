@@ -1,5 +1,5 @@
 /* Statements with an effect beyond variables: stores, atomics, collectives, calls. */
-#include "ir/rows.h"
+#include "ir/op_tables.h"
 #include "ir/text/attributes.h"
 #include "ir/text/words.h"
 #include "ir/validate/body.h"
@@ -28,7 +28,7 @@ void vy_body_store(vy_body *body, const vy_stmt *s) {
     if (!vy_access_stores(m->access))
         vy_check_error(body->check, VY_V055, vy_body_at(body), NULL, "`%s` is stored to, but its access is `%s`",
                        memory_name(body, s->memory), vy_access_name(m->access));
-    vy_body_index(body, vy_body_at(body), s->memory, s->a, s->guard);
+    vy_body_index(body, vy_body_at(body), s->memory, s->a, s->bounds_check);
     if (vy_body_type(body, s->b) != m->type)
         vy_body_mismatch(body, VY_V062, vy_body_expr_at(body, s->b), "the stored value", vy_body_type(body, s->b),
                          m->type);
@@ -44,7 +44,7 @@ static void check_wide(vy_body *body, const vy_stmt *s, uint32_t count) {
                       "a wide access");
         return;
     }
-    vy_body_index(body, vy_body_at(body), s->memory, s->a, VY_UNGUARDED);
+    vy_body_index(body, vy_body_at(body), s->memory, s->a, VY_BOUNDS_UNCHECKED);
     if (count < 2 || (count & (count - 1)) != 0 || count * vyre_type_bits((vyre_type)m->type) > 8 * VY_LIMIT_WIDE)
         vy_check_error(body->check, VY_V024, vy_body_at(body), NULL, "%u elements of type %s are accessed at once",
                        count, type_name(m->type));
@@ -120,7 +120,7 @@ void vy_body_atomic(vy_body *body, const vy_stmt *s) {
     const vy_memory *m = &body->program->memories.items[s->memory];
     const char *name = vyre_atomic_name((vyre_atomic)s->op);
     vy_position at = vy_body_at(body);
-    vy_body_index(body, vy_body_at(body), s->memory, s->a, s->guard);
+    vy_body_index(body, vy_body_at(body), s->memory, s->a, s->bounds_check);
     if (m->space == VY_SPACE_PRIVATE || m->access != VYRE_ACCESS_READ_WRITE)
         vy_check_error(body->check, VY_V071, at, NULL, "`%s` works on `%s`, which is a %s%s%s", name,
                        memory_name(body, s->memory), vy_space_name(m->space),

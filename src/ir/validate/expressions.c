@@ -1,6 +1,6 @@
 /* Expressions: every node has the type its row of the op table gives it, and reads only what may be read here. */
 #include "ir/eval.h"
-#include "ir/rows.h"
+#include "ir/op_tables.h"
 #include "ir/text/words.h"
 #include "ir/validate/body.h"
 
@@ -12,7 +12,8 @@ static int is_integer(uint8_t type) {
     return (vyre_type_class((vyre_type)type) & VYRE_CLASS_INTEGER) != 0;
 }
 
-void vy_body_mismatch(vy_body *body, vy_code code, vy_position at, const char *what, uint8_t given, uint8_t wanted) {
+void vy_body_mismatch(vy_body *body, vy_diag_code code, vy_position at, const char *what, uint8_t given,
+                      uint8_t wanted) {
     const char *fix = given == VYRE_TYPE_BOOL || wanted == VYRE_TYPE_BOOL
                           ? VY_FIX("give a value of type %s", type_name(wanted))
                           : VY_FIX("convert it: %s(...)", type_name(wanted));
@@ -55,7 +56,7 @@ void vy_body_legal(vy_body *body, vy_position at, const char *fix, const char *w
 void vy_body_index(vy_body *body, vy_position at, uint32_t memory, uint32_t index, uint8_t guard) {
     const vy_expr *e = &body->program->exprs.items[index];
     const char *name = vy_check_name(body->check, body->program->memories.items[memory].name);
-    if (guard == VY_UNGUARDED) {
+    if (guard == VY_BOUNDS_UNCHECKED) {
         vy_body_legal(body, at, "leave the `!` out: a load out of bounds gives zero, a store does nothing",
                       "an unguarded access");
         if (e->type != VYRE_TYPE_U32)
@@ -163,7 +164,7 @@ static void check_op(vy_body *body, uint32_t index, const vy_expr *e) {
 }
 
 static void check_literal(vy_body *body, uint32_t index, const vy_expr *e) {
-    if (vy_value_clean((vyre_type)e->type, e->bits) != e->bits)
+    if (vy_value_canonicalize((vyre_type)e->type, e->bits) != e->bits)
         vy_check_error(body->check, VY_V056, vy_body_expr_at(body, index), NULL,
                        "the bits 0x%llx are no value of type %s", (unsigned long long)e->bits, type_name(e->type));
 }
@@ -180,7 +181,7 @@ void vy_body_expression(vy_body *body, uint32_t index) {
     case VY_EXPR_LOAD:
         check_load(body, index, e);
         break;
-    case VY_EXPR_MISALIGNMENT:
+    case VY_EXPR_ALIGN_OFFSET:
         vy_body_legal(body, vy_body_expr_at(body, index), "leave it out: how memory lies is the library's concern",
                       "`misalignment`"); /* fall through */
     case VY_EXPR_LEN:

@@ -1,21 +1,21 @@
-/* Facts: what the statements of a program say about it as a whole (VY_FACT_*). */
+/* Facts: what the statements of a program say about it as a whole (VY_PROGRAM_HAS_*). */
 #include "ir/validate/check.h"
 
 uint32_t vy_stmt_facts(const vy_stmt *stmt) {
     switch (stmt->kind) {
     case VY_STMT_BARRIER:
-        return stmt->scope == VYRE_SCOPE_DEVICE ? VY_FACT_GRID_BARRIER : VY_FACT_BARRIER;
+        return stmt->scope == VYRE_SCOPE_DEVICE ? VY_PROGRAM_HAS_GRID_BARRIER : VY_PROGRAM_HAS_BARRIER;
     case VY_STMT_COLLECTIVE:
-        return VY_FACT_BARRIER;
+        return VY_PROGRAM_HAS_BARRIER;
     case VY_STMT_ATOMIC:
-        return VY_FACT_ATOMIC;
+        return VY_PROGRAM_HAS_ATOMIC;
     case VY_STMT_TRAP:
-    case VY_STMT_REPORT:
-        return VY_FACT_TRAP;
+    case VY_STMT_RECORD_TRAP:
+        return VY_PROGRAM_HAS_TRAP;
     case VY_STMT_PRINT:
-        return VY_FACT_PRINT;
+        return VY_PROGRAM_HAS_PRINT;
     case VY_STMT_CALL:
-        return stmt->callee == VY_NONE ? VY_FACT_OP_CALL : VY_FACT_CALL;
+        return stmt->callee == VY_NONE ? VY_PROGRAM_HAS_OP_CALL : VY_PROGRAM_HAS_CALL;
     default:
         return 0;
     }
@@ -63,7 +63,7 @@ void vy_check_facts(vy_check *check) {
     uint32_t facts = 0;
     for (uint32_t i = 0; i < p->stmts.count; i++)
         facts |= vy_stmt_facts(&p->stmts.items[i]);
-    if ((facts & VY_FACT_ATOMIC) && depends_on_schedule(check))
-        facts |= VY_FACT_SCHEDULE_DEPENDENT;
+    if ((facts & VY_PROGRAM_HAS_ATOMIC) && depends_on_schedule(check))
+        facts |= VY_PROGRAM_IS_SCHEDULE_DEPENDENT;
     p->facts = facts;
 }

@@ -1,7 +1,7 @@
 /* Building the flow graph: one walk over the statements of a function. flow.h has the rules. */
 #include "ir/validate/flow.h"
 
-#include "ir/rows.h"
+#include "ir/op_tables.h"
 
 #define IN_GROUP (1u << VY_VARIES_IN_GROUP | 1u << VY_VARIES_IN_GRID)
 #define IN_GRID (1u << VY_VARIES_IN_GRID)
@@ -196,7 +196,7 @@ static void open_block(builder *b, uint32_t index, const vy_stmt *s) {
     *k = (block){.stmt = index, .end = s->end, .around = b->control, .outer_jumps = b->jumps, .returns = b->returns};
     k->is_loop = vy_stmt_is_loop(s->kind);
     if (k->is_loop) {
-        k->one_trip = (uint8_t)vy_loop_makes_one_trip(b->program, index);
+        k->one_trip = (uint8_t)vy_loop_runs_once(b->program, index);
         b->jumps = VY_NONE;
     }
     k->jumps = k->then_jumps = b->jumps;
@@ -331,7 +331,7 @@ static void flow_stmt(builder *b, uint32_t index, const vy_stmt *s) {
     case VY_STMT_RETURN:
         flow_return(b, s);
         break;
-    case VY_STMT_LOAD:
+    case VY_STMT_LOAD_WIDE:
         for (uint32_t i = 0; i < s->result_count; i++)
             add_edge(b, memory_node(b, s->memory), variable_node(b, s->variable + i));
         flow_tree(b, s->a, variable_node(b, s->variable));
@@ -348,7 +348,7 @@ static void flow_stmt(builder *b, uint32_t index, const vy_stmt *s) {
         break;
     case VY_STMT_TRAP:
     case VY_STMT_PRINT:
-    case VY_STMT_REPORT:
+    case VY_STMT_RECORD_TRAP:
     case VY_STMT_KIND_COUNT:
         skip_exprs(b, s);
         break;

@@ -8,8 +8,8 @@
 /* ---- names ---- */
 
 /* A name is the start of a text in the pool. */
-static int name_fits(const vy_check *check, vy_name name) {
-    const vy_names *names = &check->program->names;
+static int name_fits(const vy_check *check, vy_symbol name) {
+    const vy_intern_pool *names = &check->program->names;
     return name == 0 || (name < names->size && names->pool[name - 1] == 0);
 }
 

@@ -1,6 +1,6 @@
 /* Layout of code: expressions are postfix trees directly before the statement that takes them, blocks lie inside blocks, variables and
  * arguments are numbered in order. See layout.c. */
-#include "ir/rows.h"
+#include "ir/op_tables.h"
 #include "ir/text/words.h"
 #include "ir/validate/layout.h"
 
@@ -62,10 +62,10 @@ static int check_op(layout *l, tree *t, uint32_t index, const vy_expr *e) {
 
 /* An unguarded load may have a condition. */
 static int check_load(layout *l, tree *t, uint32_t index, const vy_expr *e) {
-    if (e->op >= VY_GUARD_COUNT)
+    if (e->op >= VY_BOUNDS_CHECK_COUNT)
         return VY_BROKEN(l->check, V001, "guard %u is unknown", e->op);
-    return (e->op == VY_GUARDED ? check_absent(l, VY_NONE, VY_NONE, e->c)
-                                : e->c == VY_NONE || take_operand(l, t, index, e->c)) &&
+    return (e->op == VY_BOUNDS_CHECKED ? check_absent(l, VY_NONE, VY_NONE, e->c)
+                                       : e->c == VY_NONE || take_operand(l, t, index, e->c)) &&
            take_operand(l, t, index, e->b);
 }
 
@@ -82,7 +82,7 @@ static int check_node(layout *l, tree *t, uint32_t index, const vy_expr *e) {
             return VY_BROKEN(l->check, V002, "an expression refers to a variable (%u) of another function", e->a);
         return check_absent(l, VY_NONE, e->b, e->c);
     case VY_EXPR_LEN:
-    case VY_EXPR_MISALIGNMENT:
+    case VY_EXPR_ALIGN_OFFSET:
     case VY_EXPR_LOAD:
         if (!has_memory(l, e->a))
             return VY_BROKEN(l->check, V002, "an expression refers to a memory (%u) of another function", e->a);
@@ -154,9 +154,9 @@ static const shape shapes[VY_STMT_KIND_COUNT] = {
     [VY_STMT_CONTINUE] = {0, 0, 0, 0, 0, 0},
     [VY_STMT_RETURN] = {0, 0, 0, 0, 0, 1},
     [VY_STMT_REGION] = {0, 0, 0, 0, 0, 0},
-    [VY_STMT_LOAD] = {1, 1, 2, VY_LIMIT_WIDE, 1, 0},
+    [VY_STMT_LOAD_WIDE] = {1, 1, 2, VY_LIMIT_WIDE, 1, 0},
     [VY_STMT_STORE_WIDE] = {1, 1, 0, 0, 1, 1},
-    [VY_STMT_REPORT] = {1, 1, 0, 0, 0, 0},
+    [VY_STMT_RECORD_TRAP] = {1, 1, 0, 0, 0, 0},
     [VY_STMT_POLL] = {0, 0, 1, 1, 0, 0},
 };
 
@@ -167,8 +167,9 @@ static int check_tags(layout *l, uint32_t index, const vy_stmt *s) {
         return VY_BROKEN(l->check, V001, "atomic %u or order %u is unknown", s->op, s->order);
     if ((s->kind == VY_STMT_ATOMIC || s->kind == VY_STMT_BARRIER) && s->scope >= VYRE_SCOPE_COUNT)
         return VY_BROKEN(l->check, V001, "scope %u is unknown", s->scope);
-    if (s->guard && (s->guard >= VY_GUARD_COUNT || (s->kind != VY_STMT_STORE && s->kind != VY_STMT_ATOMIC)))
-        return VY_BROKEN(l->check, V001, "guard %u of statement %u is unknown", s->guard, index);
+    if (s->bounds_check &&
+        (s->bounds_check >= VY_BOUNDS_CHECK_COUNT || (s->kind != VY_STMT_STORE && s->kind != VY_STMT_ATOMIC)))
+        return VY_BROKEN(l->check, V001, "guard %u of statement %u is unknown", s->bounds_check, index);
     if (s->kind == VY_STMT_COLLECTIVE && s->op >= VYRE_COLLECTIVE_COUNT)
         return VY_BROKEN(l->check, V001, "collective %u is unknown", s->op);
     return 1;

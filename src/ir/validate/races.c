@@ -166,7 +166,7 @@ static effect effect_of(const races *r, const vy_stmt *s) {
     const vy_callee *callee = s->kind == VY_STMT_CALL && s->callee != VY_NONE ? &r->check->callees[s->callee] : NULL;
     uint32_t facts = callee ? callee->facts : vy_stmt_facts(s);
     int may_loop = callee ? (int)callee->may_loop : vy_stmt_may_loop(s);
-    if (s->kind == VY_STMT_RETURN || may_loop || (facts & (VY_FACT_TRAP | VY_FACT_OP_CALL)))
+    if (s->kind == VY_STMT_RETURN || may_loop || (facts & (VY_PROGRAM_HAS_TRAP | VY_PROGRAM_HAS_OP_CALL)))
         return MAY_END;
     return (callee ? (int)callee->orders : vy_stmt_orders(s)) ? ORDERS : NOTHING;
 }

@@ -101,7 +101,7 @@ static const char *line_text(vy_position at, char text[32]) {
 static void describe_variable(const solver *s, uint32_t node, char *text, size_t size) {
     const vyre_program *p = s->flow.program;
     const vy_stmt *stmt = &p->stmts.items[s->flow.nodes.items[node].origin];
-    const char *name = vy_name_text(p, p->variables.items[s->flow.function->first_variable + node].name);
+    const char *name = vy_symbol_name(p, p->variables.items[s->flow.function->first_variable + node].name);
     char line[32], word[VY_WORD_ROOM], named[VY_LIMIT_NAME + 8] = "";
     line_text(vy_stmt_position(p, s->flow.nodes.items[node].origin), line);
     if (!*line) /* the text gives results names of its own, which mean nothing to whoever reads the line */
@@ -109,7 +109,7 @@ static void describe_variable(const solver *s, uint32_t node, char *text, size_t
     if (stmt->kind == VY_STMT_COLLECTIVE)
         vy_word_collective((vyre_collective)stmt->op, (vyre_op)stmt->combine, stmt->width != 0, word);
     if (stmt->kind == VY_STMT_CALL)
-        snprintf(text, size, "%sa result of `%s`%s", named, vy_name_text(p, p->functions.items[stmt->callee].name),
+        snprintf(text, size, "%sa result of `%s`%s", named, vy_symbol_name(p, p->functions.items[stmt->callee].name),
                  line);
     else
         snprintf(text, size, "%sthe value of `%s`%s", named,
@@ -126,7 +126,7 @@ static void describe_root(const solver *s, uint32_t node, char *text, size_t siz
                  line_text(vy_expr_position(p, n->origin), line));
     else if (n->kind == VY_FLOW_MEMORY)
         snprintf(text, size, "what is loaded from `%s`, which invocations write",
-                 vy_name_text(p, p->memories.items[n->origin].name));
+                 vy_symbol_name(p, p->memories.items[n->origin].name));
     else
         describe_variable(s, node, text, size);
 }
@@ -173,7 +173,7 @@ static void report(solver *s, const vy_flow_meeting *m) {
     describe_meeting(p, m->where, what);
     if (m->where != m->stmt)
         snprintf(inside, sizeof inside, "the call of `%s`, which reaches ",
-                 vy_name_text(p, p->functions.items[p->stmts.items[m->stmt].callee].name));
+                 vy_symbol_name(p, p->functions.items[p->stmts.items[m->stmt].callee].name));
     line_text(m->where != m->stmt ? vy_stmt_position(p, m->where) : (vy_position){0, 0, 0}, line);
     vy_position at = vy_stmt_position(p, m->stmt);
     if (m->is_lane)
@@ -234,7 +234,7 @@ static void analyse(solver *s, vy_flow_summary *summaries, uint32_t function) {
 
 void vy_check_uniform(vy_check *check) {
     const vyre_program *p = check->program;
-    if (!(p->facts & (VY_FACT_BARRIER | VY_FACT_GRID_BARRIER)))
+    if (!(p->facts & (VY_PROGRAM_HAS_BARRIER | VY_PROGRAM_HAS_GRID_BARRIER)))
         return; /* nobody meets */
     vy_flow_summary *summaries = vy_check_scratch(check, p->functions.count, sizeof *summaries);
     solver s = {.flow = {.check = check, .program = p, .summaries = summaries}};

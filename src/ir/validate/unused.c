@@ -16,7 +16,7 @@ static void use_expressions(const vyre_program *program, const uses *u) {
         const vy_expr *expr = &program->exprs.items[i];
         if (expr->kind == VY_EXPR_VARIABLE)
             u->variables[expr->a] |= READ;
-        else if (expr->kind == VY_EXPR_LOAD || expr->kind == VY_EXPR_LEN || expr->kind == VY_EXPR_MISALIGNMENT)
+        else if (expr->kind == VY_EXPR_LOAD || expr->kind == VY_EXPR_LEN || expr->kind == VY_EXPR_ALIGN_OFFSET)
             u->memories[expr->a] |= READ;
     }
 }
@@ -59,7 +59,7 @@ static void use_statements(const vyre_program *program, const uses *u) {
     }
 }
 
-static int is_reported(const vy_check *check, vy_name name, vy_position at) {
+static int is_reported(const vy_check *check, vy_symbol name, vy_position at) {
     const char *text = vy_check_name(check, name);
     return at.line != 0 && *text && *text != '_';
 }

@@ -25,7 +25,7 @@ vyre_type vy_decode_type(vy_decoder *d) {
     return (vyre_type)vy_reader_choice(&d->reader, VYRE_TYPE_COUNT, "the type");
 }
 
-static vy_name decode_new_string(vy_decoder *d, size_t at, size_t length, const char *what) {
+static vy_symbol decode_new_string(vy_decoder *d, size_t at, size_t length, const char *what) {
     const char *text = (const char *)vy_reader_bytes(&d->reader, length, what);
     if (!text)
         return 0;
@@ -34,12 +34,12 @@ static vy_name decode_new_string(vy_decoder *d, size_t at, size_t length, const 
         return 0;
     }
     uint32_t before = d->draft.program->names.size;
-    vy_name name = vy_draft_name(&d->draft, text, length);
+    vy_symbol name = vy_irb_intern(&d->draft, text, length);
     if (d->draft.failed)
         vy_reader_no_memory(&d->reader);
     else if (name < before)
         vy_reader_reject(&d->reader, VYRE_CORRUPT, VY_W009, at, "%s is spelled out though it occurred before", what);
-    vy_name *string = VY_PUSH(&d->strings);
+    vy_symbol *string = VY_PUSH(&d->strings);
     if (string)
         *string = name;
     else
@@ -47,7 +47,7 @@ static vy_name decode_new_string(vy_decoder *d, size_t at, size_t length, const 
     return name;
 }
 
-vy_name vy_decode_string(vy_decoder *d, const char *what) {
+vy_symbol vy_decode_string(vy_decoder *d, const char *what) {
     size_t at = d->reader.at;
     uint64_t n = vy_reader_number(&d->reader, UINT64_MAX, what);
     if (n == 0)
@@ -79,43 +79,43 @@ static void begin(vy_decoder *d) {
 static void decode_arrays(vy_decoder *d) {
     uint32_t count = vy_reader_count(&d->reader, VY_LIMIT_ARRAYS, "the number of arrays");
     for (uint32_t i = 0; i < count && decoding(d); i++) {
-        vy_name name = vy_decode_string(d, "the name of an array");
+        vy_symbol name = vy_decode_string(d, "the name of an array");
         vy_space space = (vy_space)vy_reader_choice(&d->reader, VY_SPACE_COUNT, "the space");
         vyre_type type = vy_decode_type(d);
         uint32_t elements = (uint32_t)vy_reader_number(&d->reader, UINT32_MAX, "the length of an array");
-        vy_draft_array(&d->draft, name, space, type, elements);
+        vy_irb_array(&d->draft, name, space, type, elements);
     }
     d->memory_count = d->draft.program->memories.count - d->first_memory;
 }
 
 static void decode_param(vy_decoder *d) {
     uint8_t is_memory = vy_reader_choice(&d->reader, 2, "the kind of a parameter");
-    vy_name name = vy_decode_string(d, "the name of a parameter");
+    vy_symbol name = vy_decode_string(d, "the name of a parameter");
     vyre_type type = vy_decode_type(d);
     if (is_memory == VY_WIRE_PARAM_SCALAR) {
-        vy_draft_scalar_param(&d->draft, name, type);
+        vy_irb_scalar_param(&d->draft, name, type);
         return;
     }
     vy_space space = (vy_space)vy_reader_choice(&d->reader, VY_SPACE_COUNT, "the space");
     vyre_access access = (vyre_access)vy_reader_choice(&d->reader, VYRE_ACCESS_COUNT, "the access");
-    vy_draft_memory_param(&d->draft, name, space, type, access, VY_NONE);
+    vy_irb_memory_param(&d->draft, name, space, type, access, VY_NONE);
 }
 
 static void decode_function(vy_decoder *d) {
     begin(d);
-    vy_draft_begin_function(&d->draft, vy_decode_string(d, "the name of a function"));
+    vy_irb_begin_function(&d->draft, vy_decode_string(d, "the name of a function"));
     uint32_t count = vy_reader_count(&d->reader, VY_LIMIT_PARAMS, "the number of parameters");
     for (uint32_t i = 0; i < count && decoding(d); i++)
         decode_param(d);
     count = vy_reader_count(&d->reader, VY_LIMIT_RESULTS, "the number of results");
     for (uint32_t i = 0; i < count && decoding(d); i++) {
-        vy_name name = vy_decode_string(d, "the name of a result");
-        vy_draft_result(&d->draft, name, vy_decode_type(d));
+        vy_symbol name = vy_decode_string(d, "the name of a result");
+        vy_irb_result(&d->draft, name, vy_decode_type(d));
     }
     decode_arrays(d);
     if (decoding(d))
         vy_decode_body(d);
-    vy_draft_end_function(&d->draft);
+    vy_irb_end_function(&d->draft);
 }
 
 /* Kind of size node by tag, plus 1. */
@@ -149,7 +149,7 @@ static void decode_size_node(vy_decoder *d, uint8_t tag, uint32_t params, uint32
         b = d->stack.items[--d->stack.count];
         a = d->stack.items[--d->stack.count];
     }
-    vy_decode_push(d, vy_draft_size(&d->draft, kind, a, b, value));
+    vy_decode_push(d, vy_irb_size(&d->draft, kind, a, b, value));
 }
 
 static uint32_t decode_size(vy_decoder *d, uint32_t params, uint32_t buffers) {
@@ -184,19 +184,19 @@ static void decode_grid(vy_decoder *d, uint32_t params, uint32_t buffers) {
 
 static void decode_entry(vy_decoder *d) {
     begin(d);
-    vy_draft_begin_entry(&d->draft);
+    vy_irb_begin_entry(&d->draft);
     uint32_t params = vy_reader_count(&d->reader, VY_LIMIT_PARAMS, "the number of params");
     uint32_t buffers = vy_reader_count(&d->reader, VY_LIMIT_BUFFERS, "the number of buffers");
     for (uint32_t i = 0; i < params && decoding(d); i++) {
-        vy_name name = vy_decode_string(d, "the name of a param");
-        vy_draft_scalar_param(&d->draft, name, vy_decode_type(d));
+        vy_symbol name = vy_decode_string(d, "the name of a param");
+        vy_irb_scalar_param(&d->draft, name, vy_decode_type(d));
     }
     for (uint32_t i = 0; i < buffers && decoding(d); i++) {
-        vy_name name = vy_decode_string(d, "the name of a buffer");
+        vy_symbol name = vy_decode_string(d, "the name of a buffer");
         vyre_type type = vy_decode_type(d);
         vyre_access access = (vyre_access)vy_reader_choice(&d->reader, VYRE_ACCESS_COUNT, "the access");
         uint32_t size = decode_size(d, params, buffers);
-        vy_draft_memory_param(&d->draft, name, VY_SPACE_BUFFER, type, access, size);
+        vy_irb_memory_param(&d->draft, name, VY_SPACE_BUFFER, type, access, size);
     }
     for (int i = 0; i < 3; i++)
         d->draft.program->workgroup[i] = (uint32_t)vy_reader_number(&d->reader, UINT32_MAX, "the workgroup size");
@@ -204,7 +204,7 @@ static void decode_entry(vy_decoder *d) {
     decode_arrays(d);
     if (decoding(d))
         vy_decode_body(d);
-    vy_draft_end_function(&d->draft);
+    vy_irb_end_function(&d->draft);
 }
 
 /* ---- the whole ---- */
@@ -281,11 +281,11 @@ static vyre_status decode_checked(vy_decoder *d, size_t length, vyre_program **o
     if (reader->status == VYRE_OK && length < reader->end)
         source = vy_decode_debug(d, length - VY_WIRE_DIGEST);
     if (reader->status != VYRE_OK) {
-        vy_draft_discard(&d->draft);
+        vy_irb_discard(&d->draft);
         vy_source_release(source);
         return reader->status;
     }
-    vyre_status status = vy_draft_finish(&d->draft, source, reader->diagnostics, out, reader->error);
+    vyre_status status = vy_irb_finish(&d->draft, source, reader->diagnostics, out, reader->error);
     vy_source_release(source);
     if (status == VYRE_OK &&
         memcmp((*out)->fingerprint.bytes, reader->data + length - VY_WIRE_DIGEST, VY_WIRE_DIGEST) != 0) {
@@ -307,7 +307,7 @@ vyre_status vyre_wire_decode(const void *data, size_t size, vyre_diagnostics *di
     size_t length = decode_frame(&d.reader);
     if (d.reader.status != VYRE_OK)
         return d.reader.status;
-    vyre_status status = vy_draft_start(&d.draft, "", error);
+    vyre_status status = vy_irb_start(&d.draft, "", error);
     if (status == VYRE_OK)
         status = decode_checked(&d, length, out);
     VY_VECTOR_FREE(&d.strings);

@@ -2,20 +2,20 @@
 #ifndef VY_IR_WIRE_DECODE_H
 #define VY_IR_WIRE_DECODE_H
 
-#include "ir/draft.h"
+#include "ir/irbuilder.h"
 #include "ir/wire/reader.h"
 
 typedef struct vy_decoder {
     vy_reader reader;
-    vy_draft draft;
-    uint32_t function_count;    /* without the entry */
-    VY_VECTOR(vy_name) strings; /* in order of first occurrence */
-    VY_VECTOR(uint32_t) stack;  /* expressions no statement has taken yet; size nodes while a size is read */
-    VY_VECTOR(vy_arg) args;     /* of the statement being read */
+    vy_irb draft;
+    uint32_t function_count;      /* without the entry */
+    VY_VECTOR(vy_symbol) strings; /* in order of first occurrence */
+    VY_VECTOR(uint32_t) stack;    /* expressions no statement has taken yet; size nodes while a size is read */
+    VY_VECTOR(vy_arg) args;       /* of the statement being read */
     uint32_t first_variable, first_memory, memory_count; /* of the function being read */
 } vy_decoder;
 
-vy_name vy_decode_string(vy_decoder *decoder, const char *what);
+vy_symbol vy_decode_string(vy_decoder *decoder, const char *what);
 vyre_type vy_decode_type(vy_decoder *decoder);
 /* Pushes on the stack what a draft function returned; VY_NONE means that memory is out. */
 void vy_decode_push(vy_decoder *decoder, uint32_t index);

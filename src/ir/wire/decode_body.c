@@ -3,7 +3,7 @@
  * Expressions push, statements take everything on the stack. Nothing recurses; the draft's nesting is bounded here before it is reached. Only
  * what the wire form itself promises is checked; what a program may mean is the validator's work. */
 #include "ir/eval.h"
-#include "ir/rows.h"
+#include "ir/op_tables.h"
 #include "ir/wire/decode.h"
 #include "ir/wire/format.h"
 
@@ -46,17 +46,17 @@ static uint32_t decode_literal(vy_decoder *d, uint8_t tag) {
         return VY_NONE;
     }
     uint64_t bits = vy_reader_fixed(&d->reader, vy_wire_literal_bytes((vyre_type)type), "a literal");
-    if (vy_value_clean((vyre_type)type, bits) != bits)
+    if (vy_value_canonicalize((vyre_type)type, bits) != bits)
         vy_reader_reject(&d->reader, VYRE_CORRUPT, VY_W008, at,
                          "the bits of the literal (0x%llx) are not those of a value of type %s",
                          (unsigned long long)bits, vyre_type_name((vyre_type)type));
-    return vy_draft_literal(&d->draft, (vyre_type)type, bits);
+    return vy_irb_literal(&d->draft, (vyre_type)type, bits);
 }
 
 static uint32_t decode_builtin(vy_decoder *d) {
     vyre_builtin builtin = (vyre_builtin)vy_reader_choice(&d->reader, VYRE_BUILTIN_COUNT, "the builtin");
     unsigned axis = vy_builtins[builtin].has_axes ? vy_reader_choice(&d->reader, 3, "the axis") : 0;
-    return vy_draft_builtin(&d->draft, builtin, axis);
+    return vy_irb_builtin(&d->draft, builtin, axis);
 }
 
 static vyre_type op_type(vy_decoder *d, const vyre_op_info *info, const uint32_t *operands) {
@@ -91,7 +91,7 @@ static uint32_t decode_op(vy_decoder *d, uint8_t tag) {
     uint32_t operands[3] = {VY_NONE, VY_NONE, VY_NONE};
     memcpy(operands, d->stack.items + d->stack.count, info->arity * sizeof *operands);
     vyre_type type = op_type(d, info, operands);
-    return vy_draft_op(&d->draft, op, type, operands[0], operands[1], operands[2]);
+    return vy_irb_op(&d->draft, op, type, operands[0], operands[1], operands[2]);
 }
 
 static uint32_t decode_load(vy_decoder *d, uint8_t tag) {
@@ -106,8 +106,8 @@ static uint32_t decode_load(vy_decoder *d, uint8_t tag) {
     uint32_t memory = decode_memory(d);
     if (d->reader.status != VYRE_OK)
         return VY_NONE;
-    return tag == VY_WIRE_LOAD ? vy_draft_load(&d->draft, memory, index)
-                               : vy_draft_load_unguarded(&d->draft, memory, index, condition);
+    return tag == VY_WIRE_LOAD ? vy_irb_load(&d->draft, memory, index)
+                               : vy_irb_load_unchecked(&d->draft, memory, index, condition);
 }
 
 static void decode_expr(vy_decoder *d, uint8_t tag) {
@@ -118,12 +118,12 @@ static void decode_expr(vy_decoder *d, uint8_t tag) {
         expr = decode_literal(d, tag);
     else if (tag == VY_WIRE_VARIABLE) {
         uint32_t variable = decode_variable(d);
-        expr = d->reader.status == VYRE_OK ? vy_draft_variable(&d->draft, variable) : VY_NONE;
+        expr = d->reader.status == VYRE_OK ? vy_irb_variable(&d->draft, variable) : VY_NONE;
     } else if (tag == VY_WIRE_LOAD || tag == VY_WIRE_LOAD_UNGUARDED || tag == VY_WIRE_LOAD_IF)
         expr = decode_load(d, tag);
     else if (tag == VY_WIRE_LEN || tag == VY_WIRE_MISALIGNMENT) {
         uint32_t memory = decode_memory(d);
-        expr = tag == VY_WIRE_LEN ? vy_draft_len(&d->draft, memory) : vy_draft_misalignment(&d->draft, memory);
+        expr = tag == VY_WIRE_LEN ? vy_irb_len(&d->draft, memory) : vy_irb_align_offset(&d->draft, memory);
     } else if (tag == VY_WIRE_BUILTIN)
         expr = decode_builtin(d);
     else
@@ -136,7 +136,7 @@ static void decode_expr(vy_decoder *d, uint8_t tag) {
 /* What the fields of a statement say, beside the statement itself. */
 typedef struct fields {
     vy_stmt stmt;
-    vy_name names[VY_LIMIT_RESULTS];
+    vy_symbol names[VY_LIMIT_RESULTS];
     vyre_type types[VY_LIMIT_RESULTS];
     int has_args; /* d->args is filled, the stack is in it */
 } fields;
@@ -237,7 +237,7 @@ static void decode_field(vy_decoder *d, fields *f, char field) {
         break;
     case 'u':
         if (d->draft.program->level == VYRE_LEVEL_LEGAL)
-            stmt->guard = vy_reader_choice(&d->reader, VY_GUARD_COUNT, "the guard");
+            stmt->bounds_check = vy_reader_choice(&d->reader, VY_BOUNDS_CHECK_COUNT, "the guard");
         break;
     case 'w':
         decode_elements(d, f);
@@ -284,7 +284,7 @@ static void operand_range(const vy_stmt *stmt, uint32_t *fewest, uint32_t *most)
 static void decode_stmt(vy_decoder *d, vy_stmt_kind kind) {
     const vy_wire_stmt *row = &vy_wire_stmts[kind];
     size_t at = d->reader.at - 1;
-    fields f = {.stmt = vy_draft_blank(kind)};
+    fields f = {.stmt = vy_irb_blank_stmt(kind)};
     d->args.count = 0;
     for (const char *field = row->fields; *field; field++)
         decode_field(d, &f, *field);
@@ -301,7 +301,7 @@ static void decode_stmt(vy_decoder *d, vy_stmt_kind kind) {
         return;
     if (strpbrk(row->fields, "nr") && (f.stmt.result_count || strchr(row->fields, 'n')))
         f.types[0] = declared_type(d, &f.stmt);
-    if (vy_draft_stmt(&d->draft, &f.stmt, d->args.items, d->args.count, f.names, f.types) == VY_NONE || d->draft.failed)
+    if (vy_irb_stmt(&d->draft, &f.stmt, d->args.items, d->args.count, f.names, f.types) == VY_NONE || d->draft.failed)
         vy_reader_no_memory(&d->reader);
     if (d->draft.depth > VY_LIMIT_NESTING + 1)
         vy_reader_reject(&d->reader, VYRE_CORRUPT, VY_W012, at, "blocks nest deeper than the limit (%d)",
@@ -322,7 +322,7 @@ static void decode_else(vy_decoder *d) {
         vy_reader_reject(&d->reader, VYRE_CORRUPT, VY_W012, d->reader.at - 1,
                          "an else stands where no if is open without one");
     else
-        vy_draft_else(&d->draft);
+        vy_irb_else(&d->draft);
 }
 
 static void decode_end(vy_decoder *d) {
@@ -332,7 +332,7 @@ static void decode_end(vy_decoder *d) {
     else if (stmt && stmt->kind == VY_STMT_IF && stmt->middle == d->draft.program->stmts.count)
         vy_reader_reject(&d->reader, VYRE_CORRUPT, VY_W012, d->reader.at - 1, "an else has no statement");
     else
-        vy_draft_end(&d->draft);
+        vy_irb_end_block(&d->draft);
 }
 
 /* Kind of statement by tag, plus 1. */

@@ -5,7 +5,7 @@
 #include "ir/wire/encode.h"
 
 #include "base/status.h"
-#include "ir/rows.h"
+#include "ir/op_tables.h"
 #include "ir/wire/format.h"
 
 enum { NAMES_ON_STACK = 1024 };
@@ -19,7 +19,7 @@ typedef struct encoder {
     uint32_t strings;
 } encoder;
 
-static void write_string(encoder *e, vy_name name) {
+static void write_string(encoder *e, vy_symbol name) {
     if (name == 0 || name >= e->program->names.size) {
         vy_writer_byte(e->writer, 0);
         return;
@@ -41,7 +41,7 @@ static void write_string(encoder *e, vy_name name) {
 static uint8_t memory_tag(const vy_expr *expr) {
     if (expr->kind != VY_EXPR_LOAD)
         return expr->kind == VY_EXPR_LEN ? VY_WIRE_LEN : VY_WIRE_MISALIGNMENT;
-    return expr->op == VY_GUARDED ? VY_WIRE_LOAD : expr->c == VY_NONE ? VY_WIRE_LOAD_UNGUARDED : VY_WIRE_LOAD_IF;
+    return expr->op == VY_BOUNDS_CHECKED ? VY_WIRE_LOAD : expr->c == VY_NONE ? VY_WIRE_LOAD_UNGUARDED : VY_WIRE_LOAD_IF;
 }
 
 static void write_expr(encoder *e, const vy_expr *expr) {
@@ -57,7 +57,7 @@ static void write_expr(encoder *e, const vy_expr *expr) {
         break;
     case VY_EXPR_LOAD:
     case VY_EXPR_LEN:
-    case VY_EXPR_MISALIGNMENT:
+    case VY_EXPR_ALIGN_OFFSET:
         vy_writer_byte(writer, memory_tag(expr));
         vy_writer_number(writer, expr->a - e->function->first_memory);
         break;
@@ -161,7 +161,7 @@ static void write_field(encoder *e, const vy_stmt *stmt, char field) {
         break;
     case 'u':
         if (program->level == VYRE_LEVEL_LEGAL)
-            vy_writer_byte(e->writer, stmt->guard);
+            vy_writer_byte(e->writer, stmt->bounds_check);
         break;
     case 'w':
         vy_writer_number(e->writer, stmt->result_count);

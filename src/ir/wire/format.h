@@ -81,9 +81,9 @@ enum {
     X(CONTINUE, 0x10, 0, 0, "")                                                                                        \
     X(RETURN, 0x11, 0, VY_WIRE_MANY, "")                                                                               \
     X(REGION, 0x12, 0, 0, "x")                                                                                         \
-    X(LOAD, 0x13, 1, 1, "mw")                                                                                          \
+    X(LOAD_WIDE, 0x13, 1, 1, "mw")                                                                                     \
     X(STORE_WIDE, 0x14, 3, VY_WIRE_MANY, "m")                                                                          \
-    X(REPORT, 0x15, 1, 1, "")                                                                                          \
+    X(RECORD_TRAP, 0x15, 1, 1, "")                                                                                     \
     X(POLL, 0x16, 0, 0, "n")
 #define VY_WIRE_MANY UINT32_MAX
 

@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-void vy_reader_reject(vy_reader *reader, vyre_status status, vy_code code, size_t at, const char *format, ...) {
+void vy_reader_reject(vy_reader *reader, vyre_status status, vy_diag_code code, size_t at, const char *format, ...) {
     if (reader->status != VYRE_OK)
         return;
     reader->status = status;
@@ -13,9 +13,9 @@ void vy_reader_reject(vy_reader *reader, vyre_status status, vy_code code, size_
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    vy_diagnostic_add(reader->diagnostics, NULL, vy_code_name(code), VYRE_SEVERITY_ERROR, (vy_position){0, 0, 0},
-                      vy_code_fix(code), "%s (byte %zu)", message, at);
-    vy_fail(reader->error, status, vy_code_fix(code), "%s %s (byte %zu)", vy_code_name(code), message, at);
+    vy_diagnostic_add(reader->diagnostics, NULL, vy_diag_code_name(code), VYRE_SEVERITY_ERROR, (vy_position){0, 0, 0},
+                      vy_diag_code_fix(code), "%s (byte %zu)", message, at);
+    vy_fail(reader->error, status, vy_diag_code_fix(code), "%s %s (byte %zu)", vy_diag_code_name(code), message, at);
     if (reader->error)
         vy_fail_where(reader->error, "byte %zu", at);
 }

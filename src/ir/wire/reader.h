@@ -4,7 +4,7 @@
 #define VY_IR_WIRE_READER_H
 
 #include "base/diagnostics.h"
-#include "ir/codes.h"
+#include "ir/diagnostic_codes.h"
 
 typedef struct vy_reader {
     const uint8_t *data;
@@ -15,7 +15,7 @@ typedef struct vy_reader {
 } vy_reader;
 
 /* Reports a finding at a byte, unless there was one before. The fix is that of the code's row. */
-void vy_reader_reject(vy_reader *reader, vyre_status status, vy_code code, size_t at, const char *format, ...)
+void vy_reader_reject(vy_reader *reader, vyre_status status, vy_diag_code code, size_t at, const char *format, ...)
     VY_PRINTF(5, 6);
 /* Notes that memory is out. */
 void vy_reader_no_memory(vy_reader *reader);

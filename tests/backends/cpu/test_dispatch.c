@@ -662,7 +662,7 @@ static void every_isa_level_has_its_own_identity(void **state) {
 static void threads_are_as_many_as_the_process_has_cores_and_look_for_work_if_it_does(void **state) {
     (void)state;
     cpu_set_t before, one;
-    unsigned cores = vy_cores();
+    unsigned cores = vy_cpu_count();
     char text[16];
     assert_int_equal(settings_of().threads, cores);
     assert_true(settings_of().spin_us > 0);

@@ -92,7 +92,7 @@ static void *hold_server(void *user) {
 }
 
 static void a_request_waits_for_a_server_until_its_deadline(void **state) {
-    unsigned servers = vy_cores() < 64 ? vy_cores() : 64;
+    unsigned servers = vy_cpu_count() < 64 ? vy_cpu_count() : 64;
     pthread_t threads[64];
     vyre_error error;
     (void)state;

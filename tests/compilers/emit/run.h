@@ -25,13 +25,13 @@ static int run_stops_itself;
 
 /* Calls the code for the whole grid, in two halves, the later one first. */
 static inline void outcome_guarded(const code *code, const vyre_arguments *arguments, int at_end, outcome *out) {
-    static vy_launch launch;
+    static vy_resolved_dispatch launch;
     static guarded memory[VY_LIMIT_BUFFERS];
     vy_cpu_buffer buffers[VY_LIMIT_BUFFERS];
     const uint32_t never = 0, *stop = &never;
     const vyre_program *program = code->legal;
     memset(out, 0, sizeof *out);
-    out->status = vy_launch_resolve(program, arguments, &launch, &out->error);
+    out->status = vy_resolve_dispatch(program, arguments, &launch, &out->error);
     if (out->status != VYRE_OK)
         return;
     for (uint32_t i = 0; i < program->buffer_count; i++) {
@@ -151,7 +151,7 @@ static inline verdict judge(vyre_program *program, const vyre_arguments *argumen
     code code = {0};
     vyre_error error = VYRE_ERROR_INIT;
     verdict v = SAME;
-    if (program->facts & VY_FACT_GRID_BARRIER) { /* is split before it is compiled */
+    if (program->facts & VY_PROGRAM_HAS_GRID_BARRIER) { /* is split before it is compiled */
         snprintf(why, size, "it has a barrier of the grid");
         return UNJUDGED;
     }
@@ -184,7 +184,7 @@ static inline verdict judge(vyre_program *program, const vyre_arguments *argumen
 static inline verdict judge_next(vyre_program *program, const vyre_arguments *arguments, const manner *m, char *why,
                                  size_t size) {
     static unsigned turn;
-    if (VY_SANITIZED && turn++ % 8 && !(program->facts & VY_FACT_GRID_BARRIER))
+    if (VY_SANITIZED && turn++ % 8 && !(program->facts & VY_PROGRAM_HAS_GRID_BARRIER))
         return judge_module(program, m, why, size);
     return judge(program, arguments, m, why, size);
 }

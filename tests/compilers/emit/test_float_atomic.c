@@ -47,7 +47,7 @@ static void fill(double *out, int is_double, int is_exact, int is_clean, vy_rand
         else if (any >> 60 & 1)
             bits = any >> (is_double ? 1 : 33);
         if (is_clean)
-            bits = vy_value_clean(is_double ? VYRE_TYPE_F64 : VYRE_TYPE_F32, bits);
+            bits = vy_value_canonicalize(is_double ? VYRE_TYPE_F64 : VYRE_TYPE_F32, bits);
         if (is_double)
             memcpy(&out[i], &bits, 8);
         else

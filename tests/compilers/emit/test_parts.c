@@ -62,10 +62,10 @@ static void call_by(const code *code, vy_cpu_frame *frame, uint64_t groups, cons
 
 static void run_by(const code *code, const vyre_arguments *arguments, const way *w, const outcome *want,
                    const char *name) {
-    static vy_launch launch;
+    static vy_resolved_dispatch launch;
     vy_cpu_buffer buffers[3];
     const uint32_t never = 0;
-    assert_int_equal(vy_launch_resolve(code->legal, arguments, &launch, NULL), VYRE_OK);
+    assert_int_equal(vy_resolve_dispatch(code->legal, arguments, &launch, NULL), VYRE_OK);
     for (uint32_t i = 0; i < 3; i++) {
         buffers[i] = (vy_cpu_buffer){code_memory(launch.buffers[i].bytes), (uint32_t)launch.buffers[i].count, 0};
         if (launch.buffers[i].data)

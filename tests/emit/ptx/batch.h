@@ -22,7 +22,7 @@ typedef struct batch_job {
     vyre_program *legal;
     vyre_arguments given;
     vyre_scalar params[VY_LIMIT_PARAMS + VY_COARSEN_PARAMS];
-    vy_launch launch;
+    vy_resolved_dispatch launch;
     vy_ptx_code code;
     image image;
     size_t base; /* of its image in the batch's */
@@ -92,7 +92,7 @@ static inline vyre_status batch_prepare(batch *b, batch_job *job, vyre_error *er
         status =
             vy_ptx_emit(job->legal, &(vy_ptx_options){.architecture = d->architecture, .early = 1}, &job->code, error);
     if (status == VYRE_OK)
-        status = vy_launch_resolve(job->legal, &job->given, &job->launch, error);
+        status = vy_resolve_dispatch(job->legal, &job->given, &job->launch, error);
     if (status != VYRE_OK)
         return status;
     snprintf(job->entry, sizeof job->entry, "seed_%" PRIu64, job->seed);
@@ -120,7 +120,7 @@ static inline void batch_add(batch *b, uint64_t seed, uint64_t digest) {
         return;
     }
     b->jobs[b->count++] = job;
-    if (vyre_case_program(job->made)->facts & VY_FACT_GRID_BARRIER) { /* the boundary of the driver splits it */
+    if (vyre_case_program(job->made)->facts & VY_PROGRAM_HAS_GRID_BARRIER) { /* the boundary of the driver splits it */
         b->counts->grid_barriers++;
     } else if (batch_prepare(b, job, &error) != VYRE_OK) {
         printf("REFUSED seed %" PRIu64 ": %s\n", seed, error.message);

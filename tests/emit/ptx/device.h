@@ -7,7 +7,7 @@
 
 #include "emit/ptx/code.h"
 
-#include "ir/launch.h"
+#include "ir/dispatch_resolve.h"
 #include "vyre/oracle.h"
 
 #include <dlfcn.h>
@@ -122,13 +122,13 @@ typedef struct image {
 static const uint32_t DEVICE_ALIGNED = UINT32_MAX;
 
 /* Puts everything in its place; 0 if it does not fit. */
-static inline int image_fill(device *d, const vyre_program *program, const vy_launch *launch, uint32_t misalignment,
-                             const vy_ptx_control *control, image *image) {
+static inline int image_fill(device *d, const vyre_program *program, const vy_resolved_dispatch *launch,
+                             uint32_t misalignment, const vy_ptx_control *control, image *image) {
     size_t at = DEVICE_GUARD;
     memcpy(d->image, control, sizeof *control);
     memset(d->image + sizeof *control, 0xa5, at - sizeof *control);
     for (uint32_t i = 0; i < program->buffer_count; i++) {
-        const vy_launch_buffer *buffer = &launch->buffers[i];
+        const vy_resolved_buffer *buffer = &launch->buffers[i];
         unsigned size = vyre_type_size((vyre_type)program->memories.items[i].type);
         size_t behind = misalignment == DEVICE_ALIGNED ? 0 : (misalignment + i) * size % 16;
         size_t end = at + DEVICE_GUARD + behind + buffer->bytes;
@@ -148,7 +148,7 @@ static inline int image_fill(device *d, const vyre_program *program, const vy_la
 }
 
 /* Whether nobody wrote between the buffers. */
-static inline int image_is_sound(const device *d, const vyre_program *program, const vy_launch *launch,
+static inline int image_is_sound(const device *d, const vyre_program *program, const vy_resolved_dispatch *launch,
                                  const image *image) {
     size_t at = sizeof(vy_ptx_control);
     for (uint32_t i = 0; i <= program->buffer_count; i++) {
@@ -181,8 +181,8 @@ static inline void *device_load(device *d, const vy_ptx_code *code, void **funct
 }
 
 /* Starts it: what it is given is copied before this returns. */
-static inline int device_start(device *d, const vyre_program *program, const vy_launch *launch, const image *image,
-                               const vy_ptx_code *code, void *function) {
+static inline int device_start(device *d, const vyre_program *program, const vy_resolved_dispatch *launch,
+                               const image *image, const vy_ptx_code *code, void *function) {
     static uint64_t addresses[VY_LIMIT_BUFFERS + 1];
     static uint32_t counts[VY_LIMIT_BUFFERS];
     static void *params[2 * VY_LIMIT_BUFFERS + VY_LIMIT_PARAMS + 1];
@@ -204,8 +204,8 @@ static inline int device_start(device *d, const vyre_program *program, const vy_
                      code->block[2], code->dynamic_bytes, NULL, params, NULL);
 }
 
-static inline int device_launch(device *d, const vyre_program *program, const vy_launch *launch, const image *image,
-                                const vy_ptx_code *code, void *function) {
+static inline int device_launch(device *d, const vyre_program *program, const vy_resolved_dispatch *launch,
+                                const image *image, const vy_ptx_code *code, void *function) {
     int error = d->to_device(d->memory, d->image, image->size);
     if (!error)
         error = device_start(d, program, launch, image, code, function);
@@ -214,8 +214,8 @@ static inline int device_launch(device *d, const vyre_program *program, const vy
     return error ? error : d->from_device(d->image, d->memory, image->size);
 }
 
-static inline void take_outcome(device *d, const vyre_program *program, const vy_launch *launch, const image *image,
-                                outcome *out) {
+static inline void take_outcome(device *d, const vyre_program *program, const vy_resolved_dispatch *launch,
+                                const image *image, outcome *out) {
     vy_ptx_control control;
     memcpy(&control, d->image, sizeof control);
     out->status = control.trap_invocation != UINT64_MAX ? VYRE_TRAPPED : VYRE_OK;
@@ -238,7 +238,7 @@ static inline void take_outcome(device *d, const vyre_program *program, const vy
 /* Runs a legal program. An error of the device ends what this process can do with it. */
 static inline void outcome_of_device(device *d, const vyre_program *legal, const vyre_arguments *arguments,
                                      uint32_t misalignment, const vy_ptx_control *control, outcome *out) {
-    static vy_launch launch;
+    static vy_resolved_dispatch launch;
     vyre_error error = VYRE_ERROR_INIT;
     vy_ptx_code code;
     image image = {0};
@@ -246,7 +246,7 @@ static inline void outcome_of_device(device *d, const vyre_program *legal, const
     memset(out, 0, sizeof *out);
     out->status = vy_ptx_emit(legal, &(vy_ptx_options){.architecture = d->architecture}, &code, &error);
     if (out->status == VYRE_OK)
-        out->status = vy_launch_resolve(legal, arguments, &launch, &error);
+        out->status = vy_resolve_dispatch(legal, arguments, &launch, &error);
     if (out->status != VYRE_OK) {
         snprintf(out->message, sizeof out->message, "%s", error.message);
         vy_ptx_free(&code);

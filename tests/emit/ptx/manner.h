@@ -4,7 +4,7 @@
 
 #include "emit/ptx/prepare.h"
 #include "emit/ptx/ptx.h"
-#include "ir/launch.h"
+#include "ir/dispatch_resolve.h"
 #include "opt/coarsen.h"
 #include "vyre/transform.h"
 
@@ -31,14 +31,14 @@ static inline void widen_arguments(const vyre_arguments *arguments, uint32_t fac
 static inline vyre_status prepare_in_manner(vyre_program *program, const vyre_arguments *arguments,
                                             uint32_t architecture, unsigned manner, vyre_arguments *given,
                                             vyre_scalar *params, vyre_program **legal, vyre_error *error) {
-    static vy_launch launch;
+    static vy_resolved_dispatch launch;
     const vy_coarsen_options widen = {.access_bytes = manner & WIDENED ? 16 : 0, .even_if_slow = 1};
     const vyre_optimize_options optimise = {.level = 2};
     const vy_target_desc target = vy_ptx_target(architecture, manner & CANCELLABLE);
     vy_widened widened = {0};
     vyre_program *made = NULL;
     *given = *arguments;
-    vyre_status status = vy_launch_resolve(program, arguments, &launch, error);
+    vyre_status status = vy_resolve_dispatch(program, arguments, &launch, error);
     if (status == VYRE_OK && (manner & AS_BACKEND)) {
         const vy_ptx_prepare_options options = {.architecture = architecture,
                                                 .cancellable = (manner & CANCELLABLE) != 0,

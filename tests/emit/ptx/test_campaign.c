@@ -11,7 +11,7 @@
  *   VYRE_CAMPAIGN_FOLDER   where failing cases go (campaign-failures)
  *   VYRE_CAMPAIGN_JSON     a file for the figures
  *
- * Programs of a batch are one module. A process that dies over one (the driver's compiler may, docs/ptx.md) is followed by another that takes its programs one by one; the one
+ * Programs of a batch are one module. A process that dies over one (the driver's compiler may, docs/internals/ptx.md) is followed by another that takes its programs one by one; the one
  * that kills it is counted, named and kept. */
 #include "emit/ptx/batch.h"
 
@@ -216,7 +216,7 @@ static void start_campaign(campaign *m) {
     uint64_t seconds = conform_setting("VYRE_CAMPAIGN_SECONDS", 0);
     const char *folder = getenv("VYRE_CAMPAIGN_FOLDER");
     m->folder = folder && *folder ? folder : "campaign-failures";
-    m->workers = (unsigned)conform_setting("VYRE_CAMPAIGN_WORKERS", vy_cores());
+    m->workers = (unsigned)conform_setting("VYRE_CAMPAIGN_WORKERS", vy_cpu_count());
     m->workers = m->workers < 1 ? 1 : m->workers > CAMPAIGN_WORKERS ? CAMPAIGN_WORKERS : m->workers;
     m->stop_ns = seconds ? conform_clock() + seconds * 1000000000 : 0;
     m->shared = mmap(NULL, sizeof *m->shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -4,7 +4,7 @@
  * VYRE_SEED is the first seed of random programs, VYRE_EFFORT how many hundreds there are: several processes with ranges of their own compile faster than one. A
  * mismatch shrinks itself; an error of the device cannot, for it ends what the process can do.
  *
- * The driver is used in child processes: its compiler may end one (docs/ptx.md). A few of those are counted; the rest of the seeds goes on in another. */
+ * The driver is used in child processes: its compiler may end one (docs/internals/ptx.md). A few of those are counted; the rest of the seeds goes on in another. */
 #include "emit/ptx/device.h"
 #include "emit/ptx/manner.h"
 
@@ -188,7 +188,7 @@ static void try_random(uint64_t first, uint64_t end) {
         told->seed = seed;
         if (vyre_generate(&options, &made, NULL) != VYRE_OK)
             give_up("seed %" PRIu64 " has no program", seed);
-        if (!(vyre_case_program(made)->facts & VY_FACT_GRID_BARRIER)) {
+        if (!(vyre_case_program(made)->facts & VY_PROGRAM_HAS_GRID_BARRIER)) {
             snprintf(what, sizeof what, "seed %" PRIu64, seed);
             told->run++;
             if (differs(&q, vyre_case_program(made), vyre_case_arguments(made)))
@@ -218,7 +218,7 @@ static void try_traps(uint64_t first, uint64_t end) {
             vyre_program_inline(vyre_case_program(made), &flat, NULL) != VYRE_OK)
             give_up("seed %" PRIu64 " has no program", seed);
         vyre_program *program = with_traps(flat, &random, 5);
-        if (program && !(program->facts & VY_FACT_GRID_BARRIER)) {
+        if (program && !(program->facts & VY_PROGRAM_HAS_GRID_BARRIER)) {
             snprintf(what, sizeof what, "traps, seed %" PRIu64, seed);
             told->run++;
             if (differs(&q, program, vyre_case_arguments(made)))

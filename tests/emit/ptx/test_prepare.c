@@ -2,8 +2,8 @@
 #include "emit/ptx/code.h"
 
 #include "emit/ptx/prepare.h"
-#include "ir/draft.h"
-#include "ir/launch.h"
+#include "ir/dispatch_resolve.h"
+#include "ir/irbuilder.h"
 #include "lower/traps_runner.h"
 #include "opt/campaign.h"
 #include "support/fault.h"
@@ -14,7 +14,8 @@ static vyre_program *prepared(const char *text, uint32_t factor) {
     vyre_program *program = vy_test_parse(text);
     vy_ptx_prepared made;
     vyre_error error = VYRE_ERROR_INIT;
-    if (vy_ptx_prepare(program, &device, &made, &error) != VYRE_OK || vy_program_check(made.program, &error) != VYRE_OK)
+    if (vy_ptx_prepare(program, &device, &made, &error) != VYRE_OK ||
+        vy_program_verify(made.program, &error) != VYRE_OK)
         fail_msg("%s", error.message);
     assert_int_equal(made.factor, factor);
     assert_true((made.reason == NULL) == (factor > 1));
@@ -45,7 +46,7 @@ static void streams_are_widened_to_sixteen_bytes(void **state) {
                  cases[i].type, cases[i].type, cases[i].type, cases[i].type[0] == 'f' ? "a[i] + b[i]" : "a[i] ^ b[i]");
         vyre_program *made = prepared(text, cases[i].factor);
         assert_int_equal(made->param_count, 1);
-        assert_true(count_kind(made, VY_STMT_LOAD) >= 2 && count_kind(made, VY_STMT_STORE_WIDE) >= 1);
+        assert_true(count_kind(made, VY_STMT_LOAD_WIDE) >= 2 && count_kind(made, VY_STMT_STORE_WIDE) >= 1);
         vyre_program_release(made);
     }
     assert_int_equal(vy_ptx_launch_groups(4, 9), 3);
@@ -184,9 +185,9 @@ static void unrolling_that_folds_is_unrolling_and_folding(void **state) {
     vyre_program *both = after(VYRE_PASS_FOLD, 100, unrolled(program, VY_FOLDS_NOTHING));
     vyre_bytes one = VYRE_BYTES_INIT, other = VYRE_BYTES_INIT;
     /* But for what is left out, which is counted. */
-    assert_true(at_once->left_out > 0);
-    assert_int_equal(at_once->stmts.count + at_once->left_out / 2, both->stmts.count);
-    assert_int_equal(at_once->exprs.count + at_once->left_out / 2, both->exprs.count);
+    assert_true(at_once->uncounted_nodes > 0);
+    assert_int_equal(at_once->stmts.count + at_once->uncounted_nodes / 2, both->stmts.count);
+    assert_int_equal(at_once->exprs.count + at_once->uncounted_nodes / 2, both->exprs.count);
     both = after(VYRE_PASS_DEAD, 10, both);
     at_once = after(VYRE_PASS_DEAD, 0, at_once);
     assert_int_equal(vyre_text_print(both, &one, NULL), VYRE_OK);
@@ -209,7 +210,7 @@ static void what_a_counter_was_before_its_last_value_is_left_out(void **state) {
     vyre_program *made = unrolled(program, VY_FOLDS_UNROLLED);
     assert_int_equal(count_kind(made, VY_STMT_ASSIGN), 1);
     assert_int_equal(count_kind(made, VY_STMT_LET), 1);
-    assert_int_equal(made->left_out, 2 * 5);
+    assert_int_equal(made->uncounted_nodes, 2 * 5);
     vyre_program_release(made);
     vyre_program_release(program);
 }
@@ -234,7 +235,7 @@ static void private_arrays_become_variables(void **state) {
 
 static const char *prepared_differs(vyre_program *program, const vyre_arguments *arguments, int cancellable) {
     static outcome want, got;
-    static vy_launch launch;
+    static vy_resolved_dispatch launch;
     static vyre_scalar params[VY_LIMIT_PARAMS + 1];
     static char why[1200];
     const vyre_oracle_options options = {.budget = STEPS};
@@ -250,7 +251,7 @@ static const char *prepared_differs(vyre_program *program, const vyre_arguments 
         outcome_free(&want);
         return NULL;
     }
-    if (vy_launch_resolve(program, arguments, &launch, &error) != VYRE_OK ||
+    if (vy_resolve_dispatch(program, arguments, &launch, &error) != VYRE_OK ||
         vy_ptx_prepare(program, &how, &made, &error) != VYRE_OK) {
         snprintf(why, sizeof why, "%s", error.message);
         outcome_free(&want);
@@ -312,7 +313,7 @@ static void random_programs_keep_their_bits(void **state) {
         vyre_case *made = NULL;
         assert_int_equal(vyre_generate(&options, &made, NULL), VYRE_OK);
         vyre_program *program = vyre_case_program(made);
-        const char *what = program->facts & VY_FACT_GRID_BARRIER
+        const char *what = program->facts & VY_PROGRAM_HAS_GRID_BARRIER
                                ? NULL
                                : prepared_differs(program, vyre_case_arguments(made), (int)(seed & 1));
         if (what) {

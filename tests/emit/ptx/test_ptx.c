@@ -128,7 +128,7 @@ static void try_functions(const vyre_module *module, const char *text) {
     const vyre_program *library = vyre_module_library(module);
     for (uint32_t i = 0; i < library->functions.count; i++, functions++) {
         vyre_program *program = program_that_calls(library, &library->functions.items[i], text);
-        try_optimised(program, 0, vy_name_text(library, library->functions.items[i].name));
+        try_optimised(program, 0, vy_symbol_name(library, library->functions.items[i].name));
         vyre_program_release(program);
     }
 }
@@ -148,7 +148,7 @@ static vyre_case *random_case(uint64_t seed) {
     for (;; options.seed += 1 << 20) {
         vyre_case *made = NULL;
         assert_int_equal(vyre_generate(&options, &made, NULL), VYRE_OK);
-        if (!(vyre_case_program(made)->facts & VY_FACT_GRID_BARRIER))
+        if (!(vyre_case_program(made)->facts & VY_PROGRAM_HAS_GRID_BARRIER))
             return made;
         vyre_case_free(made);
     }

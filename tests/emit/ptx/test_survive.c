@@ -94,7 +94,7 @@ static void try_seed(texts *t, uint64_t seed, int has_traps) {
     assert_int_equal(vyre_generate(&options, &made, NULL), VYRE_OK);
     assert_int_equal(vyre_program_inline(vyre_case_program(made), &flat, NULL), VYRE_OK);
     program = has_traps ? with_traps(flat, &random, 5) : vyre_program_retain(flat);
-    if (program && !(program->facts & VY_FACT_GRID_BARRIER))
+    if (program && !(program->facts & VY_PROGRAM_HAS_GRID_BARRIER))
         try_program(t, seed, program);
     vyre_program_release(program);
     vyre_program_release(flat);

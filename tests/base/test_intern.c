@@ -2,68 +2,68 @@
 #include "support/fault.h"
 #include "support/test.h"
 
-static vy_name add(vy_names *names, const char *text) {
-    return vy_names_add(names, text, strlen(text));
+static vy_symbol add(vy_intern_pool *names, const char *text) {
+    return vy_intern_pool_add(names, text, strlen(text));
 }
 
 static void equal_texts_have_equal_names(void **state) {
     (void)state;
-    vy_names names = {0};
-    vy_name a = add(&names, "alpha"), b = add(&names, "beta"), prefix = add(&names, "alph");
+    vy_intern_pool names = {0};
+    vy_symbol a = add(&names, "alpha"), b = add(&names, "beta"), prefix = add(&names, "alph");
     assert_int_equal(add(&names, "alpha"), a);
-    assert_int_equal(vy_names_add(&names, "alphabet", 5), a);
+    assert_int_equal(vy_intern_pool_add(&names, "alphabet", 5), a);
     assert_true(a != b && a != prefix && b != prefix);
     assert_string_equal(names.pool + a, "alpha");
     assert_string_equal(names.pool + prefix, "alph");
-    assert_int_equal(vy_names_find(&names, "beta", 4), b);
-    assert_int_equal(vy_names_find(&names, "bet", 3), VY_NAME_FAILED);
-    assert_int_equal(vy_names_find(&names, "pha", 3), VY_NAME_FAILED); /* a tail is no name */
-    vy_names_free(&names);
+    assert_int_equal(vy_intern_pool_find(&names, "beta", 4), b);
+    assert_int_equal(vy_intern_pool_find(&names, "bet", 3), VY_SYMBOL_INVALID);
+    assert_int_equal(vy_intern_pool_find(&names, "pha", 3), VY_SYMBOL_INVALID); /* a tail is no name */
+    vy_intern_pool_free(&names);
 }
 
 static void the_empty_text_is_name_zero(void **state) {
     (void)state;
-    vy_names names = {0};
-    assert_int_equal(vy_names_find(&names, "", 0), VY_NAME_FAILED);
-    assert_int_equal(vy_names_find(&names, "x", 1), VY_NAME_FAILED);
-    assert_int_equal(vy_names_add(&names, NULL, 0), 0);
+    vy_intern_pool names = {0};
+    assert_int_equal(vy_intern_pool_find(&names, "", 0), VY_SYMBOL_INVALID);
+    assert_int_equal(vy_intern_pool_find(&names, "x", 1), VY_SYMBOL_INVALID);
+    assert_int_equal(vy_intern_pool_add(&names, NULL, 0), 0);
     assert_string_equal(names.pool, "");
-    assert_int_equal(vy_names_find(&names, "", 0), 0);
+    assert_int_equal(vy_intern_pool_find(&names, "", 0), 0);
     assert_true(add(&names, "x") > 0);
     assert_int_equal(add(&names, ""), 0);
-    vy_names_free(&names);
+    vy_intern_pool_free(&names);
     add(&names, "y");
     assert_string_equal(names.pool, "");
-    vy_names_free(&names);
+    vy_intern_pool_free(&names);
 }
 
 static void a_text_ends_at_its_nul(void **state) {
     (void)state;
-    vy_names names = {0};
-    assert_int_equal(vy_names_add(&names, "a\0b", 3), vy_names_add(&names, "a", 1));
-    assert_int_equal(vy_names_add(&names, "\0b", 2), 0);
-    vy_names_free(&names);
+    vy_intern_pool names = {0};
+    assert_int_equal(vy_intern_pool_add(&names, "a\0b", 3), vy_intern_pool_add(&names, "a", 1));
+    assert_int_equal(vy_intern_pool_add(&names, "\0b", 2), 0);
+    vy_intern_pool_free(&names);
 }
 
 static void a_letter_and_a_number_are_the_name_of_that_text(void **state) {
     (void)state;
-    vy_names names = {0};
-    vy_name first = vy_names_add_numbered(&names, 'v', 7), seen = add(&names, "v12");
+    vy_intern_pool names = {0};
+    vy_symbol first = vy_intern_pool_add_numbered(&names, 'v', 7), seen = add(&names, "v12");
     assert_string_equal(names.pool, "");
     assert_string_equal(names.pool + first, "v7");
     assert_int_equal(add(&names, "v7"), first);
-    assert_int_equal(vy_names_add_numbered(&names, 'v', 12), seen);
-    vy_name longest = vy_names_add_numbered(&names, 'w', UINT32_MAX), behind = add(&names, "behind");
+    assert_int_equal(vy_intern_pool_add_numbered(&names, 'v', 12), seen);
+    vy_symbol longest = vy_intern_pool_add_numbered(&names, 'w', UINT32_MAX), behind = add(&names, "behind");
     assert_string_equal(names.pool + longest, "w4294967295");
     assert_string_equal(names.pool + behind, "behind");
-    vy_names_free(&names);
+    vy_intern_pool_free(&names);
 }
 
 static void many_names_stay_distinct(void **state) {
     (void)state;
     enum { COUNT = 50000 };
-    vy_names names = {0};
-    vy_name *given = malloc(COUNT * sizeof *given);
+    vy_intern_pool names = {0};
+    vy_symbol *given = malloc(COUNT * sizeof *given);
     char text[32];
     for (int i = 0; i < COUNT; i++) {
         snprintf(text, sizeof text, "n%d", i * 7919);
@@ -71,23 +71,23 @@ static void many_names_stay_distinct(void **state) {
     }
     for (int i = 0; i < COUNT; i++) {
         snprintf(text, sizeof text, "n%d", i * 7919);
-        assert_int_equal(vy_names_find(&names, text, strlen(text)), given[i]);
+        assert_int_equal(vy_intern_pool_find(&names, text, strlen(text)), given[i]);
         assert_string_equal(names.pool + given[i], text);
     }
     assert_int_equal(names.used, COUNT);
     free(given);
-    vy_names_free(&names);
+    vy_intern_pool_free(&names);
 }
 
 static void names_that_there_is_room_for_move_nothing(void **state) {
     (void)state;
     enum { COUNT = 700 };
-    vy_names names = {0};
+    vy_intern_pool names = {0};
     char text[8];
-    vy_name first = add(&names, "first");
-    assert_true(vy_names_reserve_more(&names, COUNT, 4));
+    vy_symbol first = add(&names, "first");
+    assert_true(vy_intern_pool_reserve_more(&names, COUNT, 4));
     const char *pool = names.pool;
-    const vy_name_slot *slots = names.slots;
+    const vy_intern_slot *slots = names.slots;
     for (int i = 0; i < COUNT; i++) {
         snprintf(text, sizeof text, "v%d", i);
         add(&names, text);
@@ -95,28 +95,28 @@ static void names_that_there_is_room_for_move_nothing(void **state) {
     assert_ptr_equal(names.pool, pool);
     assert_ptr_equal(names.slots, slots);
     assert_int_equal(names.used, COUNT + 1);
-    assert_int_equal(vy_names_find(&names, "first", 5), first);
-    vy_names_free(&names);
+    assert_int_equal(vy_intern_pool_find(&names, "first", 5), first);
+    vy_intern_pool_free(&names);
 }
 
 static vyre_status add_some(void *user) {
     int is_numbered = *(const int *)user;
-    vy_names names = {0};
+    vy_intern_pool names = {0};
     vyre_status status = VYRE_OK;
     char text[16];
     for (int i = 0; i < 100 && status == VYRE_OK; i++) {
         snprintf(text, sizeof text, "v%d", i);
-        vy_name name = is_numbered ? vy_names_add_numbered(&names, 'v', (uint32_t)i) : add(&names, text);
-        if (name == VY_NAME_FAILED) {
+        vy_symbol name = is_numbered ? vy_intern_pool_add_numbered(&names, 'v', (uint32_t)i) : add(&names, text);
+        if (name == VY_SYMBOL_INVALID) {
             status = VYRE_NO_MEMORY;
             /* What was there before is still found. */
             for (int j = 0; j < i; j++) {
                 snprintf(text, sizeof text, "v%d", j);
-                assert_true(vy_names_find(&names, text, strlen(text)) != VY_NAME_FAILED);
+                assert_true(vy_intern_pool_find(&names, text, strlen(text)) != VY_SYMBOL_INVALID);
             }
         }
     }
-    vy_names_free(&names);
+    vy_intern_pool_free(&names);
     return status;
 }
 
@@ -200,5 +200,5 @@ int main(void) {
         cmocka_unit_test(a_short_word_with_another_letter_is_another_word),
         cmocka_unit_test(the_nearest_wins_and_the_first_of_equals),
     };
-    return cmocka_run_group_tests_name("names", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("intern", tests, NULL, NULL);
 }

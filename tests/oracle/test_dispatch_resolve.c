@@ -1,13 +1,13 @@
 /* What a dispatch must give, and how it is told what is missing. */
 #include "oracle/trial.h"
 
-#include "ir/launch.h"
+#include "ir/dispatch_resolve.h"
 
 typedef struct launch_case {
     vyre_module *module;
     vyre_program *program;
     vyre_arguments arguments;
-    vy_launch launch;
+    vy_resolved_dispatch launch;
     vyre_error error;
 } launch_case;
 
@@ -23,7 +23,7 @@ static void open_case(launch_case *c, const char *text) {
 }
 
 static vyre_status resolve(launch_case *c) {
-    return vy_launch_resolve(c->program, &c->arguments, &c->launch, &c->error);
+    return vy_resolve_dispatch(c->program, &c->arguments, &c->launch, &c->error);
 }
 
 static void expect_refusal(launch_case *c, vyre_status status, const char *words) {

@@ -175,7 +175,7 @@ vyre_status vy_diagnostics_render_styled(const vyre_diagnostics *list, const vy_
             vy_string_char(&text, '\n');
         append_finding(&text, vyre_diagnostics_get(list, i), style ? style : &plain);
     }
-    return vy_string_take(&text, out, error);
+    return vy_string_to_bytes(&text, out, error);
 }
 
 vyre_status vyre_diagnostics_render(const vyre_diagnostics *list, vyre_bytes *out, vyre_error *error) {
@@ -215,5 +215,5 @@ vyre_status vyre_diagnostics_render_json(const vyre_diagnostics *list, vyre_byte
         append_json(&text, vyre_diagnostics_get(list, i));
     }
     vy_string_add(&text, count ? "\n]\n" : "]\n");
-    return vy_string_take(&text, out, error);
+    return vy_string_to_bytes(&text, out, error);
 }

@@ -5,14 +5,14 @@
 
 enum { INT_BYTES = 11 }; /* digits and a sign */
 
-static char *put_int(char *at, int number) {
+static char *write_int(char *at, int number) {
     if (number < 0)
         *at++ = '-';
-    return vy_put_decimal(at, number < 0 ? -(uint64_t)number : (uint64_t)number);
+    return vy_write_decimal(at, number < 0 ? -(uint64_t)number : (uint64_t)number);
 }
 
 /* NULL if that and a NUL have no room before `end`. */
-static char *put_bounded(char *at, const char *end, const char *text) {
+static char *write_bounded(char *at, const char *end, const char *text) {
     size_t length = text ? strlen(text) : SIZE_MAX;
     if (length >= (size_t)(end - at))
         return NULL;
@@ -20,7 +20,7 @@ static char *put_bounded(char *at, const char *end, const char *text) {
     return at + length;
 }
 
-char *vy_put_format(char *at, const char *end, const char *format, va_list arguments) {
+char *vy_write_format(char *at, const char *end, const char *format, va_list arguments) {
     for (; at; format++) {
         size_t plain = strcspn(format, "%");
         if (plain + INT_BYTES >= (size_t)(end - at))
@@ -32,13 +32,13 @@ char *vy_put_format(char *at, const char *end, const char *format, va_list argum
             return at;
         switch (*++format) {
         case 's':
-            at = put_bounded(at, end, va_arg(arguments, const char *));
+            at = write_bounded(at, end, va_arg(arguments, const char *));
             break;
         case 'd':
-            at = put_int(at, va_arg(arguments, int));
+            at = write_int(at, va_arg(arguments, int));
             break;
         case 'u':
-            at = vy_put_decimal(at, va_arg(arguments, unsigned));
+            at = vy_write_decimal(at, va_arg(arguments, unsigned));
             break;
         case 'c':
             *at++ = (char)va_arg(arguments, int);
@@ -53,14 +53,14 @@ char *vy_put_format(char *at, const char *end, const char *format, va_list argum
     return NULL;
 }
 
-static void print(vy_string *string, const char *format, va_list arguments) {
-    va_list again;
-    va_copy(again, arguments);
+static void append_printf(vy_string *string, const char *format, va_list arguments) {
+    va_list retry_arguments;
+    va_copy(retry_arguments, arguments);
     size_t room = string->capacity - string->length;
     int length = vsnprintf(string->text + string->length, room, format, arguments);
-    if (length >= 0 && (size_t)length >= room && vy_string_room(string, (size_t)length))
-        length = vsnprintf(string->text + string->length, string->capacity - string->length, format, again);
-    va_end(again);
+    if (length >= 0 && (size_t)length >= room && vy_string_reserve(string, (size_t)length))
+        length = vsnprintf(string->text + string->length, string->capacity - string->length, format, retry_arguments);
+    va_end(retry_arguments);
     if (length < 0)
         string->failed = 1;
     if (string->failed)
@@ -70,17 +70,17 @@ static void print(vy_string *string, const char *format, va_list arguments) {
 }
 
 void vy_string_format_list(vy_string *string, const char *format, va_list arguments) {
-    char *start = vy_string_room(string, 0);
+    char *start = vy_string_reserve(string, 0);
     if (!start)
         return;
     va_list copy;
     va_copy(copy, arguments);
-    char *end = vy_put_format(start, string->text + string->capacity, format, copy);
+    char *end = vy_write_format(start, string->text + string->capacity, format, copy);
     va_end(copy);
     if (end)
-        vy_string_wrote(string, end);
+        vy_string_commit(string, end);
     else
-        print(string, format, arguments);
+        append_printf(string, format, arguments);
 }
 
 void vy_string_format(vy_string *string, const char *format, ...) {

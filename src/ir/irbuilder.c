@@ -1,15 +1,15 @@
-/* Drafts: appending to the arrays of a program in its canonical order (draft.h, model.h).
+/* Drafts: appending to the arrays of a program in its canonical order (irbuilder.h, model.h).
  *
  * What must stay true: an append either happens whole or leaves the arrays as they were and sets `failed`; indices handed out
  * are those of model.h's layout; nothing here looks at meaning, except to give variables and loads their types. */
-#include "ir/draft.h"
+#include "ir/irbuilder.h"
 
+#include "ir/dispatch_resolve.h"
 #include "ir/eval.h"
-#include "ir/launch.h"
 #include "ir/validate/validate.h"
 #include "ir/wire/fingerprint.h"
 
-vyre_status vy_draft_start(vy_draft *draft, const char *name, vyre_error *error) {
+vyre_status vy_irb_start(vy_irb *draft, const char *name, vyre_error *error) {
     memset(draft, 0, sizeof *draft);
     vyre_program *program = vy_allocate_zero(sizeof *program);
     if (!program)
@@ -21,15 +21,15 @@ vyre_status vy_draft_start(vy_draft *draft, const char *name, vyre_error *error)
         program->grid.sizes[i] = VY_NONE;
     }
     program->grid.memory = VY_NONE;
-    if (vy_draft_name(draft, "", 0) != 0) {
-        vy_draft_discard(draft);
+    if (vy_irb_intern(draft, "", 0) != 0) {
+        vy_irb_discard(draft);
         return vy_fail_memory(error, "the names of a program");
     }
-    program->name = vy_draft_name(draft, name, strlen(name));
+    program->name = vy_irb_intern(draft, name, strlen(name));
     return VYRE_OK;
 }
 
-void vy_draft_discard(vy_draft *draft) {
+void vy_irb_discard(vy_irb *draft) {
     vyre_program_release(draft->program);
     draft->program = NULL;
 }
@@ -39,31 +39,31 @@ void vy_draft_discard(vy_draft *draft) {
     ((draft)->failed |= !VY_RESERVE(&(draft)->program->vector,                                                         \
                                     (like)->vector.count + (like)->vector.count / 8 + ((like)->vector.count != 0)))
 
-void vy_draft_reserve(vy_draft *draft, const vyre_program *like) {
+void vy_irb_reserve(vy_irb *draft, const vyre_program *like) {
     RESERVE(draft, variables, like);
     RESERVE(draft, stmts, like);
     RESERVE(draft, exprs, like);
     RESERVE(draft, args, like);
     if (draft->keep_positions)
         RESERVE(draft, stmt_positions, like);
-    if (vy_draft_places_exprs(draft))
+    if (vy_irb_keeps_expr_positions(draft))
         RESERVE(draft, expr_positions, like);
 }
 
-static vy_name added(vy_draft *draft, vy_name name) {
-    if (name == VY_NAME_FAILED) {
+static vy_symbol check_interned(vy_irb *draft, vy_symbol name) {
+    if (name == VY_SYMBOL_INVALID) {
         draft->failed = 1;
         return 0;
     }
     return name;
 }
 
-vy_name vy_draft_name(vy_draft *draft, const char *text, size_t length) {
-    return added(draft, vy_names_add(&draft->program->names, text, length));
+vy_symbol vy_irb_intern(vy_irb *draft, const char *text, size_t length) {
+    return check_interned(draft, vy_intern_pool_add(&draft->program->names, text, length));
 }
 
-vy_name vy_draft_numbered(vy_draft *draft, char letter, uint32_t number) {
-    return added(draft, vy_names_add_numbered(&draft->program->names, letter, number));
+vy_symbol vy_irb_intern_numbered(vy_irb *draft, char letter, uint32_t number) {
+    return check_interned(draft, vy_intern_pool_add_numbered(&draft->program->names, letter, number));
 }
 
 /* The common shape of an append: one item, all of which the caller sets, or failure noted. */
@@ -76,7 +76,7 @@ vy_name vy_draft_numbered(vy_draft *draft, char letter, uint32_t number) {
         (item) = &(draft)->program->vector.items[(draft)->program->vector.count++];                                    \
     } while (0)
 
-uint32_t vy_draft_size(vy_draft *draft, vy_size_kind kind, uint32_t a, uint32_t b, uint64_t value) {
+uint32_t vy_irb_size(vy_irb *draft, vy_size_kind kind, uint32_t a, uint32_t b, uint64_t value) {
     vy_size *size;
     APPEND(draft, sizes, size);
     *size = (vy_size){.kind = (uint8_t)kind, .a = a, .b = b, .value = value};
@@ -85,12 +85,12 @@ uint32_t vy_draft_size(vy_draft *draft, vy_size_kind kind, uint32_t a, uint32_t 
 
 /* ---- functions ---- */
 
-static vy_function *current_function(vy_draft *draft) {
+static vy_function *current_function(vy_irb *draft) {
     vyre_program *program = draft->program;
     return program->functions.count ? &program->functions.items[program->functions.count - 1] : NULL;
 }
 
-uint32_t vy_draft_begin_function(vy_draft *draft, vy_name name) {
+uint32_t vy_irb_begin_function(vy_irb *draft, vy_symbol name) {
     vyre_program *program = draft->program;
     vy_function *function;
     APPEND(draft, functions, function);
@@ -106,12 +106,12 @@ uint32_t vy_draft_begin_function(vy_draft *draft, vy_name name) {
     return program->functions.count - 1;
 }
 
-uint32_t vy_draft_begin_entry(vy_draft *draft) {
+uint32_t vy_irb_begin_entry(vy_irb *draft) {
     draft->in_entry = 1;
-    return vy_draft_begin_function(draft, draft->program->name);
+    return vy_irb_begin_function(draft, draft->program->name);
 }
 
-uint32_t vy_draft_copy_entry(vy_draft *draft, const vyre_program *from) {
+uint32_t vy_irb_clone_entry(vy_irb *draft, const vyre_program *from) {
     const vy_function *entry = vy_program_entry(from);
     vyre_program *made = draft->program;
     uint32_t variables = made->variables.count - entry->first_variable;
@@ -119,22 +119,22 @@ uint32_t vy_draft_copy_entry(vy_draft *draft, const vyre_program *from) {
     for (uint32_t i = 0; i < from->sizes.count; i++) {
         vy_size size = from->sizes.items[i];
         size.a += size.kind == VY_SIZE_PARAM ? variables : size.kind == VY_SIZE_LEN ? memories : 0;
-        vy_draft_size(draft, (vy_size_kind)size.kind, size.a, size.b, size.value);
+        vy_irb_size(draft, (vy_size_kind)size.kind, size.a, size.b, size.value);
     }
     memcpy(made->workgroup, from->workgroup, sizeof made->workgroup);
     made->grid = from->grid;
     if (made->grid.memory != VY_NONE)
         made->grid.memory += memories;
-    return vy_draft_begin_entry(draft);
+    return vy_irb_begin_entry(draft);
 }
 
-void vy_draft_end_function(vy_draft *draft) {
+void vy_irb_end_function(vy_irb *draft) {
     vyre_program *program = draft->program;
     vy_function *function = current_function(draft);
     if (!function)
         return;
     while (draft->depth)
-        vy_draft_end(draft);
+        vy_irb_end_block(draft);
     function->end_stmt = program->stmts.count;
     function->param_count = program->params.count - function->first_param;
     function->result_count = program->results.count - function->first_result;
@@ -142,7 +142,7 @@ void vy_draft_end_function(vy_draft *draft) {
     function->memory_count = program->memories.count - function->first_memory;
 }
 
-static uint32_t add_variable(vy_draft *draft, vy_name name, vyre_type type, int is_mutable) {
+static uint32_t add_variable(vy_irb *draft, vy_symbol name, vyre_type type, int is_mutable) {
     vy_variable *variable;
     APPEND(draft, variables, variable);
     *variable = (vy_variable){
@@ -151,7 +151,7 @@ static uint32_t add_variable(vy_draft *draft, vy_name name, vyre_type type, int 
 }
 
 /* Parameters of the entry need no list: they are its first variables and memories. */
-static uint32_t note_param(vy_draft *draft, int is_memory, uint32_t index) {
+static uint32_t record_param(vy_irb *draft, int is_memory, uint32_t index) {
     vyre_program *program = draft->program;
     if (draft->in_entry) {
         if (is_memory)
@@ -166,12 +166,12 @@ static uint32_t note_param(vy_draft *draft, int is_memory, uint32_t index) {
     return index;
 }
 
-uint32_t vy_draft_scalar_param(vy_draft *draft, vy_name name, vyre_type type) {
+uint32_t vy_irb_scalar_param(vy_irb *draft, vy_symbol name, vyre_type type) {
     uint32_t variable = add_variable(draft, name, type, 0);
-    return variable == VY_NONE ? VY_NONE : note_param(draft, 0, variable);
+    return variable == VY_NONE ? VY_NONE : record_param(draft, 0, variable);
 }
 
-static uint32_t add_memory(vy_draft *draft, const vy_memory *from) {
+static uint32_t add_memory(vy_irb *draft, const vy_memory *from) {
     vy_memory *memory;
     APPEND(draft, memories, memory);
     *memory = *from;
@@ -179,16 +179,16 @@ static uint32_t add_memory(vy_draft *draft, const vy_memory *from) {
     return draft->program->memories.count - 1;
 }
 
-uint32_t vy_draft_memory_param(vy_draft *draft, vy_name name, vy_space space, vyre_type type, vyre_access access,
-                               uint32_t size) {
+uint32_t vy_irb_memory_param(vy_irb *draft, vy_symbol name, vy_space space, vyre_type type, vyre_access access,
+                             uint32_t size) {
     uint32_t memory = add_memory(
         draft,
         &(vy_memory){
             .name = name, .space = (uint8_t)space, .type = (uint8_t)type, .access = (uint8_t)access, .size = size});
-    return memory == VY_NONE ? VY_NONE : note_param(draft, 1, memory);
+    return memory == VY_NONE ? VY_NONE : record_param(draft, 1, memory);
 }
 
-void vy_draft_result(vy_draft *draft, vy_name name, vyre_type type) {
+void vy_irb_result(vy_irb *draft, vy_symbol name, vyre_type type) {
     vy_result *result = VY_PUSH(&draft->program->results);
     if (result)
         *result = (vy_result){name, (uint8_t)type};
@@ -196,7 +196,7 @@ void vy_draft_result(vy_draft *draft, vy_name name, vyre_type type) {
         draft->failed = 1;
 }
 
-uint32_t vy_draft_array(vy_draft *draft, vy_name name, vy_space space, vyre_type type, uint32_t elements) {
+uint32_t vy_irb_array(vy_irb *draft, vy_symbol name, vy_space space, vyre_type type, uint32_t elements) {
     return add_memory(draft, &(vy_memory){.name = name,
                                           .space = (uint8_t)space,
                                           .type = (uint8_t)type,
@@ -208,18 +208,18 @@ uint32_t vy_draft_array(vy_draft *draft, vy_name name, vy_space space, vyre_type
 /* ---- expressions ---- */
 
 /* A transform that makes much of little must not fill the memory before the validator sees it. */
-int vy_draft_is_full(vy_draft *draft, uint32_t count, uint32_t limit) {
-    if (!draft->stops_at_limit || count < limit)
+int vy_irb_is_full(vy_irb *draft, uint32_t count, uint32_t limit) {
+    if (!draft->fail_at_limit || count < limit)
         return 0;
     draft->failed = draft->too_large = 1;
     return 1;
 }
 
-uint32_t vy_draft_expr(vy_draft *draft, const vy_expr *from) {
+uint32_t vy_irb_expr(vy_irb *draft, const vy_expr *from) {
     vyre_program *program = draft->program;
     uint32_t index = program->exprs.count;
-    int places = vy_draft_places_exprs(draft);
-    if (index >= VY_LIMIT_EXPRESSIONS && vy_draft_is_full(draft, index, VY_LIMIT_EXPRESSIONS))
+    int places = vy_irb_keeps_expr_positions(draft);
+    if (index >= VY_LIMIT_EXPRESSIONS && vy_irb_is_full(draft, index, VY_LIMIT_EXPRESSIONS))
         return VY_NONE;
     if (!VY_RESERVE(&program->exprs, 1) || (places && !VY_RESERVE(&program->expr_positions, 1))) {
         draft->failed = 1;
@@ -238,82 +238,82 @@ vy_expr vy_literal_expr(vyre_type type, uint64_t bits) {
                      .a = VY_NONE,
                      .b = VY_NONE,
                      .c = VY_NONE,
-                     .bits = vy_value_clean(type, bits)};
+                     .bits = vy_value_canonicalize(type, bits)};
 }
 
-uint32_t vy_draft_literal(vy_draft *draft, vyre_type type, uint64_t bits) {
+uint32_t vy_irb_literal(vy_irb *draft, vyre_type type, uint64_t bits) {
     vy_expr literal = vy_literal_expr(type, bits);
-    return vy_draft_expr(draft, &literal);
+    return vy_irb_expr(draft, &literal);
 }
 
-uint32_t vy_draft_variable(vy_draft *draft, uint32_t variable) {
+uint32_t vy_irb_variable(vy_irb *draft, uint32_t variable) {
     if (variable >= draft->program->variables.count)
         return VY_NONE;
-    return vy_draft_expr(draft, &(vy_expr){.kind = VY_EXPR_VARIABLE,
-                                           .type = draft->program->variables.items[variable].type,
-                                           .a = variable,
-                                           .b = VY_NONE,
-                                           .c = VY_NONE});
+    return vy_irb_expr(draft, &(vy_expr){.kind = VY_EXPR_VARIABLE,
+                                         .type = draft->program->variables.items[variable].type,
+                                         .a = variable,
+                                         .b = VY_NONE,
+                                         .c = VY_NONE});
 }
 
-uint32_t vy_draft_load(vy_draft *draft, uint32_t memory, uint32_t index) {
+uint32_t vy_irb_load(vy_irb *draft, uint32_t memory, uint32_t index) {
     if (memory >= draft->program->memories.count || index == VY_NONE)
         return VY_NONE;
-    return vy_draft_expr(draft, &(vy_expr){.kind = VY_EXPR_LOAD,
-                                           .type = draft->program->memories.items[memory].type,
-                                           .a = memory,
-                                           .b = index,
-                                           .c = VY_NONE});
+    return vy_irb_expr(draft, &(vy_expr){.kind = VY_EXPR_LOAD,
+                                         .type = draft->program->memories.items[memory].type,
+                                         .a = memory,
+                                         .b = index,
+                                         .c = VY_NONE});
 }
 
-uint32_t vy_draft_load_unguarded(vy_draft *draft, uint32_t memory, uint32_t index, uint32_t condition) {
-    uint32_t load = vy_draft_load(draft, memory, index);
+uint32_t vy_irb_load_unchecked(vy_irb *draft, uint32_t memory, uint32_t index, uint32_t condition) {
+    uint32_t load = vy_irb_load(draft, memory, index);
     if (load == VY_NONE)
         return VY_NONE;
-    draft->program->exprs.items[load].op = VY_UNGUARDED;
+    draft->program->exprs.items[load].op = VY_BOUNDS_UNCHECKED;
     draft->program->exprs.items[load].c = condition;
     return load;
 }
 
-uint32_t vy_draft_misalignment(vy_draft *draft, uint32_t memory) {
-    uint32_t expr = vy_draft_len(draft, memory);
+uint32_t vy_irb_align_offset(vy_irb *draft, uint32_t memory) {
+    uint32_t expr = vy_irb_len(draft, memory);
     if (expr != VY_NONE)
-        draft->program->exprs.items[expr].kind = VY_EXPR_MISALIGNMENT;
+        draft->program->exprs.items[expr].kind = VY_EXPR_ALIGN_OFFSET;
     return expr;
 }
 
-uint32_t vy_draft_len(vy_draft *draft, uint32_t memory) {
+uint32_t vy_irb_len(vy_irb *draft, uint32_t memory) {
     if (memory == VY_NONE)
         return VY_NONE;
-    return vy_draft_expr(
-        draft, &(vy_expr){.kind = VY_EXPR_LEN, .type = VYRE_TYPE_U32, .a = memory, .b = VY_NONE, .c = VY_NONE});
+    return vy_irb_expr(draft,
+                       &(vy_expr){.kind = VY_EXPR_LEN, .type = VYRE_TYPE_U32, .a = memory, .b = VY_NONE, .c = VY_NONE});
 }
 
-uint32_t vy_draft_builtin(vy_draft *draft, vyre_builtin builtin, unsigned axis) {
-    return vy_draft_expr(draft, &(vy_expr){.kind = VY_EXPR_BUILTIN,
-                                           .type = VYRE_TYPE_U32,
-                                           .op = (uint8_t)builtin,
-                                           .axis = (uint8_t)axis,
-                                           .a = VY_NONE,
-                                           .b = VY_NONE,
-                                           .c = VY_NONE});
+uint32_t vy_irb_builtin(vy_irb *draft, vyre_builtin builtin, unsigned axis) {
+    return vy_irb_expr(draft, &(vy_expr){.kind = VY_EXPR_BUILTIN,
+                                         .type = VYRE_TYPE_U32,
+                                         .op = (uint8_t)builtin,
+                                         .axis = (uint8_t)axis,
+                                         .a = VY_NONE,
+                                         .b = VY_NONE,
+                                         .c = VY_NONE});
 }
 
-uint32_t vy_draft_op(vy_draft *draft, vyre_op op, vyre_type type, uint32_t a, uint32_t b, uint32_t c) {
+uint32_t vy_irb_op(vy_irb *draft, vyre_op op, vyre_type type, uint32_t a, uint32_t b, uint32_t c) {
     const vyre_op_info *info = vyre_op_get(op);
     if (!info || a == VY_NONE || (info->arity > 1 && b == VY_NONE) || (info->arity > 2 && c == VY_NONE))
         return VY_NONE;
-    return vy_draft_expr(draft, &(vy_expr){.kind = VY_EXPR_OP,
-                                           .type = (uint8_t)type,
-                                           .op = (uint8_t)op,
-                                           .a = a,
-                                           .b = info->arity > 1 ? b : VY_NONE,
-                                           .c = info->arity > 2 ? c : VY_NONE});
+    return vy_irb_expr(draft, &(vy_expr){.kind = VY_EXPR_OP,
+                                         .type = (uint8_t)type,
+                                         .op = (uint8_t)op,
+                                         .a = a,
+                                         .b = info->arity > 1 ? b : VY_NONE,
+                                         .c = info->arity > 2 ? c : VY_NONE});
 }
 
 /* ---- statements ---- */
 
-static uint32_t declare_results(vy_draft *draft, const vy_stmt *stmt, const vy_name *names, const vyre_type *types) {
+static uint32_t declare_results(vy_irb *draft, const vy_stmt *stmt, const vy_symbol *names, const vyre_type *types) {
     uint32_t first = draft->program->variables.count;
     for (uint32_t i = 0; i < stmt->result_count; i++)
         if (add_variable(draft, names[i], types[i], stmt->kind == VY_STMT_VAR) == VY_NONE)
@@ -321,7 +321,7 @@ static uint32_t declare_results(vy_draft *draft, const vy_stmt *stmt, const vy_n
     return first;
 }
 
-static uint32_t append_args(vy_draft *draft, const vy_arg *args, uint32_t count) {
+static uint32_t append_args(vy_irb *draft, const vy_arg *args, uint32_t count) {
     vyre_program *program = draft->program;
     uint32_t first = program->args.count;
     if (count && !VY_RESERVE(&program->args, count)) {
@@ -334,29 +334,29 @@ static uint32_t append_args(vy_draft *draft, const vy_arg *args, uint32_t count)
 }
 
 /* What has no more nodes than a path may have operators is not deeper. */
-static void note_depth(vy_draft *draft) {
+static void track_depth(vy_irb *draft) {
     uint32_t count = draft->program->exprs.count;
-    draft->is_doubtful |= count - draft->written_exprs > VY_LIMIT_EXPRESSION_DEPTH;
+    draft->needs_verify |= count - draft->written_exprs > VY_LIMIT_EXPRESSION_DEPTH;
     draft->written_exprs = count;
 }
 
-static void open_block(vy_draft *draft, uint32_t index) {
+static void open_block(vy_irb *draft, uint32_t index) {
     if (draft->depth < sizeof draft->open / sizeof *draft->open)
         draft->open[draft->depth] = index;
     else
         draft->too_deep = 1;
     draft->program->stmts.items[index].middle = VY_NONE; /* no else yet */
     draft->depth++;
-    draft->is_doubtful |= draft->depth > VY_LIMIT_NESTING;
+    draft->needs_verify |= draft->depth > VY_LIMIT_NESTING;
 }
 
-uint32_t vy_draft_stmt(vy_draft *draft, const vy_stmt *from, const vy_arg *args, uint32_t arg_count,
-                       const vy_name *names, const vyre_type *types) {
+uint32_t vy_irb_stmt(vy_irb *draft, const vy_stmt *from, const vy_arg *args, uint32_t arg_count, const vy_symbol *names,
+                     const vyre_type *types) {
     vyre_program *program = draft->program;
     uint32_t index = program->stmts.count;
-    if (vy_draft_is_full(draft, index, VY_LIMIT_STATEMENTS))
+    if (vy_irb_is_full(draft, index, VY_LIMIT_STATEMENTS))
         return VY_NONE;
-    note_depth(draft);
+    track_depth(draft);
     if (draft->keep_positions) {
         vy_position *position;
         APPEND(draft, stmt_positions, position);
@@ -378,20 +378,20 @@ uint32_t vy_draft_stmt(vy_draft *draft, const vy_stmt *from, const vy_arg *args,
     return index;
 }
 
-static vy_stmt *innermost(vy_draft *draft) {
+static vy_stmt *innermost_block(vy_irb *draft) {
     if (draft->depth == 0 || draft->depth > sizeof draft->open / sizeof *draft->open)
         return NULL;
     return &draft->program->stmts.items[draft->open[draft->depth - 1]];
 }
 
-void vy_draft_else(vy_draft *draft) {
-    vy_stmt *stmt = innermost(draft);
+void vy_irb_else(vy_irb *draft) {
+    vy_stmt *stmt = innermost_block(draft);
     if (stmt && stmt->kind == VY_STMT_IF && stmt->middle == VY_NONE)
         stmt->middle = draft->program->stmts.count;
 }
 
-void vy_draft_end(vy_draft *draft) {
-    vy_stmt *stmt = innermost(draft);
+void vy_irb_end_block(vy_irb *draft) {
+    vy_stmt *stmt = innermost_block(draft);
     if (stmt) {
         stmt->end = draft->program->stmts.count;
         if (stmt->middle == VY_NONE)
@@ -404,25 +404,25 @@ void vy_draft_end(vy_draft *draft) {
 static const vy_stmt blank = {
     .variable = VY_NONE, .memory = VY_NONE, .a = VY_NONE, .b = VY_NONE, .c = VY_NONE, .callee = VY_NONE};
 
-vy_stmt vy_draft_blank(vy_stmt_kind kind) {
+vy_stmt vy_irb_blank_stmt(vy_stmt_kind kind) {
     vy_stmt stmt = blank;
     stmt.kind = (uint8_t)kind;
     return stmt;
 }
 
 /* One that declares one variable, which it returns: most statements do. */
-static uint32_t declare_one(vy_draft *draft, vy_stmt_kind kind, vy_name name, vyre_type type, uint32_t a, uint32_t b,
+static uint32_t declare_one(vy_irb *draft, vy_stmt_kind kind, vy_symbol name, vyre_type type, uint32_t a, uint32_t b,
                             uint32_t c) {
     vyre_program *program = draft->program;
     uint32_t index = program->stmts.count, variable = program->variables.count;
-    if (vy_draft_is_full(draft, index, VY_LIMIT_STATEMENTS))
+    if (vy_irb_is_full(draft, index, VY_LIMIT_STATEMENTS))
         return VY_NONE;
     if (!VY_RESERVE(&program->stmts, 1) || !VY_RESERVE(&program->variables, 1) ||
         (draft->keep_positions && !VY_RESERVE(&program->stmt_positions, 1))) {
         draft->failed = 1;
         return VY_NONE;
     }
-    note_depth(draft);
+    track_depth(draft);
     if (draft->keep_positions)
         program->stmt_positions.items[program->stmt_positions.count++] = draft->position;
     program->variables.items[program->variables.count++] = (vy_variable){
@@ -443,78 +443,78 @@ static uint32_t declare_one(vy_draft *draft, vy_stmt_kind kind, vy_name name, vy
     return variable;
 }
 
-uint32_t vy_draft_let(vy_draft *draft, vy_name name, vyre_type type, uint32_t value) {
+uint32_t vy_irb_let(vy_irb *draft, vy_symbol name, vyre_type type, uint32_t value) {
     return declare_one(draft, VY_STMT_LET, name, type, value, VY_NONE, VY_NONE);
 }
 
-uint32_t vy_draft_var(vy_draft *draft, vy_name name, vyre_type type, uint32_t value) {
+uint32_t vy_irb_var(vy_irb *draft, vy_symbol name, vyre_type type, uint32_t value) {
     return declare_one(draft, VY_STMT_VAR, name, type, value, VY_NONE, VY_NONE);
 }
 
-uint32_t vy_draft_for(vy_draft *draft, vy_name name, vyre_type type, uint32_t from, uint32_t to, uint32_t step) {
+uint32_t vy_irb_for(vy_irb *draft, vy_symbol name, vyre_type type, uint32_t from, uint32_t to, uint32_t step) {
     return declare_one(draft, VY_STMT_FOR, name, type, from, to, step);
 }
 
-void vy_draft_assign(vy_draft *draft, uint32_t variable, uint32_t value) {
-    vy_stmt stmt = vy_draft_blank(VY_STMT_ASSIGN);
+void vy_irb_assign(vy_irb *draft, uint32_t variable, uint32_t value) {
+    vy_stmt stmt = vy_irb_blank_stmt(VY_STMT_ASSIGN);
     stmt.variable = variable;
     stmt.a = value;
-    vy_draft_stmt(draft, &stmt, NULL, 0, NULL, NULL);
+    vy_irb_stmt(draft, &stmt, NULL, 0, NULL, NULL);
 }
 
-void vy_draft_store(vy_draft *draft, uint32_t memory, uint32_t index, uint32_t value) {
-    vy_stmt stmt = vy_draft_blank(VY_STMT_STORE);
+void vy_irb_store(vy_irb *draft, uint32_t memory, uint32_t index, uint32_t value) {
+    vy_stmt stmt = vy_irb_blank_stmt(VY_STMT_STORE);
     stmt.memory = memory;
     stmt.a = index;
     stmt.b = value;
-    vy_draft_stmt(draft, &stmt, NULL, 0, NULL, NULL);
+    vy_irb_stmt(draft, &stmt, NULL, 0, NULL, NULL);
 }
 
-uint32_t vy_draft_if(vy_draft *draft, uint32_t condition) {
-    vy_stmt stmt = vy_draft_blank(VY_STMT_IF);
+uint32_t vy_irb_if(vy_irb *draft, uint32_t condition) {
+    vy_stmt stmt = vy_irb_blank_stmt(VY_STMT_IF);
     stmt.a = condition;
-    return vy_draft_stmt(draft, &stmt, NULL, 0, NULL, NULL);
+    return vy_irb_stmt(draft, &stmt, NULL, 0, NULL, NULL);
 }
 
-uint32_t vy_draft_while(vy_draft *draft, uint32_t condition) {
-    vy_stmt stmt = vy_draft_blank(VY_STMT_WHILE);
+uint32_t vy_irb_while(vy_irb *draft, uint32_t condition) {
+    vy_stmt stmt = vy_irb_blank_stmt(VY_STMT_WHILE);
     stmt.a = condition;
-    return vy_draft_stmt(draft, &stmt, NULL, 0, NULL, NULL);
+    return vy_irb_stmt(draft, &stmt, NULL, 0, NULL, NULL);
 }
 
-void vy_draft_simple(vy_draft *draft, vy_stmt_kind kind) {
-    vy_stmt stmt = vy_draft_blank(kind);
-    vy_draft_stmt(draft, &stmt, NULL, 0, NULL, NULL);
+void vy_irb_simple(vy_irb *draft, vy_stmt_kind kind) {
+    vy_stmt stmt = vy_irb_blank_stmt(kind);
+    vy_irb_stmt(draft, &stmt, NULL, 0, NULL, NULL);
 }
 
 /* ---- the end ---- */
 
 /* Builds that are to find errors trust no step. */
 #if defined(__SANITIZE_ADDRESS__) || !defined(NDEBUG)
-enum { TRUSTS_STEPS = 0 };
+enum { MAY_SKIP_VERIFY = 0 };
 #elif defined(__has_feature)
-enum { TRUSTS_STEPS = !__has_feature(address_sanitizer) };
+enum { MAY_SKIP_VERIFY = !__has_feature(address_sanitizer) };
 #else
-enum { TRUSTS_STEPS = 1 };
+enum { MAY_SKIP_VERIFY = 1 };
 #endif
 
 /* One that was checked may be used by other threads: it is not written to, here and below. */
-vyre_status vy_program_check(vyre_program *program, vyre_error *error) {
-    if (program->is_checked)
+vyre_status vy_program_verify(vyre_program *program, vyre_error *error) {
+    if (program->is_verified)
         return VYRE_OK;
     vyre_status status = vy_validate(program, NULL, error);
-    program->is_checked = status == VYRE_OK;
+    program->is_verified = status == VYRE_OK;
     return status;
 }
 
-vyre_status vy_program_check_step(vyre_program *program, vyre_error *error) {
-    return !TRUSTS_STEPS         ? vy_program_check(program, error)
-           : program->is_checked ? VYRE_OK
-                                 : vy_validate_declarations(program, error);
+vyre_status vy_program_verify_for_codegen(vyre_program *program, vyre_error *error) {
+    return !MAY_SKIP_VERIFY       ? vy_program_verify(program, error)
+           : program->is_verified ? VYRE_OK
+                                  : vy_validate_declarations(program, error);
 }
 
-vyre_status vy_program_seal(vyre_program *program, vyre_error *error) {
-    vyre_status status = vy_program_check(program, error);
+vyre_status vy_program_finalize(vyre_program *program, vyre_error *error) {
+    vyre_status status = vy_program_verify(program, error);
     if (status != VYRE_OK || program->has_fingerprint)
         return status;
     status = vy_fingerprint(program, error);
@@ -523,18 +523,18 @@ vyre_status vy_program_seal(vyre_program *program, vyre_error *error) {
 }
 
 /* A step that may be over a limit on which all code relies is validated at once. */
-static vyre_status finish_body(vy_draft *draft, vyre_diagnostics *diagnostics, vyre_error *error) {
+static vyre_status finish_body(vy_irb *draft, vyre_diagnostics *diagnostics, vyre_error *error) {
     vyre_program *program = draft->program;
     int is_large = program->stmts.count > VY_LIMIT_STATEMENTS || program->exprs.count > VY_LIMIT_EXPRESSIONS;
-    if (TRUSTS_STEPS && draft->is_step && !draft->is_doubtful && !is_large)
+    if (MAY_SKIP_VERIFY && draft->skip_verify && !draft->needs_verify && !is_large)
         return vy_derive_facts(program, error);
     vyre_status status = vy_validate(program, diagnostics, error);
-    program->is_checked = status == VYRE_OK;
-    return status == VYRE_OK && !draft->is_step ? vy_program_seal(program, error) : status;
+    program->is_verified = status == VYRE_OK;
+    return status == VYRE_OK && !draft->skip_verify ? vy_program_finalize(program, error) : status;
 }
 
-vyre_status vy_draft_finish(vy_draft *draft, vy_source *source, vyre_diagnostics *diagnostics, vyre_program **out,
-                            vyre_error *error) {
+vyre_status vy_irb_finish(vy_irb *draft, vy_source *source, vyre_diagnostics *diagnostics, vyre_program **out,
+                          vyre_error *error) {
     *out = NULL;
     vyre_program *program = draft->program;
     if (!program)
@@ -553,10 +553,10 @@ vyre_status vy_draft_finish(vy_draft *draft, vy_source *source, vyre_diagnostics
     if (status == VYRE_OK)
         status = finish_body(draft, diagnostics, error);
     if (status != VYRE_OK) {
-        vy_draft_discard(draft);
+        vy_irb_discard(draft);
         return status;
     }
-    vy_launch_describe(program);
+    vy_program_cache_dispatch_info(program);
     draft->program = NULL;
     *out = program;
     return VYRE_OK;

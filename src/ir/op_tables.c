@@ -1,5 +1,5 @@
-/* The rows of rows.h, and the public names taken from them. */
-#include "ir/rows.h"
+/* The rows of op_tables.h, and the public names taken from them. */
+#include "ir/op_tables.h"
 
 const vy_collective_row vy_collectives[VYRE_COLLECTIVE_COUNT] = {
 #define X(ID, name, operands, combines, workgroup, subgroup, level, doc)                                               \

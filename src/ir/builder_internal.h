@@ -4,16 +4,16 @@
  * Declarations wait until the first statement, so that they may come in any order, and are then written to the draft in the order of
  * model.h. Expressions wait in a pool of their own until a statement takes them, since the draft wants them directly before it. After the first
  * mistake nothing more goes to the draft, for it is never finished; types are tracked here, so checking goes on. */
-#ifndef VY_IR_BUILDER_STATE_H
-#define VY_IR_BUILDER_STATE_H
+#ifndef VY_IR_BUILDER_INTERNAL_H
+#define VY_IR_BUILDER_INTERNAL_H
 
-#include "ir/codes.h"
-#include "ir/draft.h"
+#include "ir/diagnostic_codes.h"
+#include "ir/irbuilder.h"
 #include "vyre/builder.h"
 
 #define VY_POISON VY_NONE /* index of a handle that came out of a mistake: accepted silently */
 
-typedef struct vy_node {
+typedef struct vy_builder_node {
     uint8_t kind; /* vy_expr_kind; a of a variable or memory is an index into the builder's tables */
     uint8_t type;
     uint8_t op, axis;
@@ -22,17 +22,17 @@ typedef struct vy_node {
     uint32_t scope; /* where it may be used; VY_NONE = anywhere (literals, ids) */
     uint32_t a, b, c;
     uint64_t bits;
-} vy_node;
+} vy_builder_node;
 
 typedef struct vy_built_variable {
-    vy_name name;
+    vy_symbol name;
     uint8_t type, is_mutable, is_param;
     uint32_t scope;
     uint32_t index; /* in the draft; VY_NONE before its declaration is written */
 } vy_built_variable;
 
 typedef struct vy_built_memory {
-    vy_name name;
+    vy_symbol name;
     uint8_t space, type, access, is_param;
     uint32_t scope;
     uint32_t elements;
@@ -57,7 +57,7 @@ typedef struct vy_built_param {
  * function is open at a time and the entry's params stand in no list, so they are contiguous. */
 #define VY_SCOPE_ENTRY (VY_NONE - 1)
 typedef struct vy_built_function {
-    vy_name name;
+    vy_symbol name;
     uint32_t first_param, param_count;
     uint32_t first_result, result_count;
 } vy_built_function;
@@ -69,19 +69,19 @@ typedef struct vy_open_block {
 } vy_open_block;
 
 struct vyre_builder {
-    vy_draft draft;
+    vy_irb draft;
     vyre_diagnostics *findings; /* made when the first one comes */
     size_t errors;
     int no_memory;
-    uint32_t scope;        /* the function open, or VY_SCOPE_ENTRY */
-    int is_sealed;         /* the declarations of the scope are written */
-    uint32_t stmt_count;   /* for messages */
-    uint32_t first_memory; /* of the function open, in memories */
+    uint32_t scope;           /* the function open, or VY_SCOPE_ENTRY */
+    int declarations_flushed; /* the declarations of the scope are written */
+    uint32_t stmt_count;      /* for messages */
+    uint32_t first_memory;    /* of the function open, in memories */
     struct {
         uint8_t kind;
         uint32_t memory, offset, sizes[3];
     } grid;
-    VY_VECTOR(vy_node) nodes;
+    VY_VECTOR(vy_builder_node) nodes;
     VY_VECTOR(vy_built_variable) variables;
     VY_VECTOR(vy_built_memory) memories;
     VY_VECTOR(vy_built_size) sizes;
@@ -92,36 +92,36 @@ struct vyre_builder {
 };
 
 /* Notes a mistake. */
-void vy_builder_note(vyre_builder *b, vy_code code, const char *fix, const char *format, ...) VY_PRINTF(4, 5);
+void vy_builder_error(vyre_builder *b, vy_diag_code code, const char *fix, const char *format, ...) VY_PRINTF(4, 5);
 /* Notes that memory is out. */
 void vy_builder_no_memory(vyre_builder *b);
 /* Whether what is written to the draft can still become a program. */
-static inline int vy_builder_is_live(const vyre_builder *b) {
+static inline int vy_builder_is_valid(const vyre_builder *b) {
     return b->errors == 0 && !b->no_memory;
 }
 /* Whether a handle came out of a mistake that was noted, and so is accepted silently. Before the first mistake there is no such handle:
  * it is made up. */
-static inline int vy_builder_is_excused(const vyre_builder *b, const vyre_builder *owner, uint32_t index) {
-    return owner == b && index == VY_POISON && !vy_builder_is_live(b);
+static inline int vy_builder_is_poisoned(const vyre_builder *b, const vyre_builder *owner, uint32_t index) {
+    return owner == b && index == VY_POISON && !vy_builder_is_valid(b);
 }
 /* What is wrong with a handle that stands for nothing here. */
-static inline const char *vy_builder_stranger(const vyre_builder *b, const vyre_builder *owner) {
+static inline const char *vy_builder_handle_problem(const vyre_builder *b, const vyre_builder *owner) {
     return owner == b ? "was not given by this builder" : owner ? "belongs to another builder" : "is missing";
 }
 /* A name in the draft; NULL is a mistake unless may_be_empty, `what` names the thing. */
-vy_name vy_builder_name(vyre_builder *b, const char *name, const char *what, int may_be_empty);
-static inline const char *vy_builder_text(const vyre_builder *b, vy_name name) {
-    return vy_name_text(b->draft.program, name);
+vy_symbol vy_builder_intern(vyre_builder *b, const char *name, const char *what, int may_be_empty);
+static inline const char *vy_builder_symbol_name(const vyre_builder *b, vy_symbol name) {
+    return vy_symbol_name(b->draft.program, name);
 }
 /* Whether a value lies in its list; notes it if not. */
-int vy_builder_choice(vyre_builder *b, unsigned value, unsigned count, const char *what);
+int vy_builder_check_enum(vyre_builder *b, unsigned value, unsigned count, const char *what);
 /* Whether a row may stand in a program of level source; notes it if not. */
-int vy_builder_source(vyre_builder *b, unsigned level, const char *name);
+int vy_builder_check_level(vyre_builder *b, unsigned level, const char *name);
 
 /* The table index behind a handle, or VY_POISON: silently if it came out of a mistake, else with a note. `user` is what uses it. */
-uint32_t vy_builder_memory(vyre_builder *b, vyre_memory memory, const char *user);
+uint32_t vy_builder_use_memory(vyre_builder *b, vyre_memory memory, const char *user);
 /* The same for a value that is going to be used: a computed one is marked. */
-uint32_t vy_builder_take(vyre_builder *b, vyre_value value, const char *user, const char *role);
+uint32_t vy_builder_use_value(vyre_builder *b, vyre_value value, const char *user, const char *role);
 /* "`i` (u32)" or "value 12 (add, f32)", in the caller's buffer. */
 const char *vy_builder_describe(const vyre_builder *b, uint32_t node, char buffer[96]);
 /* Whether a taken value has the type; notes it if not. True for VY_POISON. */
@@ -129,13 +129,13 @@ int vy_builder_expect(vyre_builder *b, uint32_t node, vyre_type type, const char
 int vy_builder_expect_integer(vyre_builder *b, uint32_t node, const char *user, const char *role);
 
 /* A leaf that reads the variable. */
-vyre_value vy_builder_variable(vyre_builder *b, vy_name name, vyre_type type, int is_mutable, int is_param,
-                               uint32_t index);
+vyre_value vy_builder_add_variable(vyre_builder *b, vy_symbol name, vyre_type type, int is_mutable, int is_param,
+                                   uint32_t index);
 /* Copies the tree into the draft. */
 uint32_t vy_builder_emit(vyre_builder *b, uint32_t node);
 
 /* Writes the declarations of the scope, once: before its first statement and at its end. */
-void vy_builder_seal(vyre_builder *b);
+void vy_builder_flush_declarations(vyre_builder *b);
 /* Writes the grid; the entry is sealed. */
 void vy_builder_emit_grid(vyre_builder *b);
 

@@ -1,16 +1,16 @@
-/* Memory that is kept (hoard.h). */
-#include "base/hoard.h"
+/* Memory that is kept (buffer_recycler.h). */
+#include "base/buffer_recycler.h"
 
 #include <unistd.h>
 
-void vy_hoard_start(vy_hoard *hoard) {
+void vy_buffer_recycler_init(vy_buffer_recycler *hoard) {
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    *hoard = (vy_hoard){.most = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page / 16 : 0};
+    *hoard = (vy_buffer_recycler){.max_bytes = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page / 16 : 0};
     pthread_mutex_init(&hoard->lock, NULL);
 }
 
-void vy_hoard_end(vy_hoard *hoard) {
-    for (int i = 0; i < VY_HOARD_PLACES; i++)
+void vy_buffer_recycler_destroy(vy_buffer_recycler *hoard) {
+    for (int i = 0; i < VY_BUFFER_RECYCLER_SLOTS; i++)
         vyre_bytes_free(&hoard->items[i]);
     pthread_mutex_destroy(&hoard->lock);
 }
@@ -20,12 +20,12 @@ static int fits(const vyre_bytes *item, uint64_t size) {
     return item->capacity >= size && item->capacity / 2 <= size;
 }
 
-void vy_hoard_take(vy_hoard *hoard, uint64_t size, vyre_bytes *slot) {
+void vy_buffer_recycler_acquire(vy_buffer_recycler *hoard, uint64_t size, vyre_bytes *slot) {
     vyre_bytes *best = NULL;
-    if (size < VY_HOARD_LEAST || slot->capacity)
+    if (size < VY_BUFFER_RECYCLER_MIN_BYTES || slot->capacity)
         return;
     pthread_mutex_lock(&hoard->lock);
-    for (int i = 0; i < VY_HOARD_PLACES; i++)
+    for (int i = 0; i < VY_BUFFER_RECYCLER_SLOTS; i++)
         if (fits(&hoard->items[i], size) && (!best || hoard->items[i].capacity < best->capacity))
             best = &hoard->items[i];
     if (best) {
@@ -37,11 +37,12 @@ void vy_hoard_take(vy_hoard *hoard, uint64_t size, vyre_bytes *slot) {
     pthread_mutex_unlock(&hoard->lock);
 }
 
-void vy_hoard_give(vy_hoard *hoard, vyre_bytes *slot) {
-    if (slot->capacity < VY_HOARD_LEAST)
+void vy_buffer_recycler_release(vy_buffer_recycler *hoard, vyre_bytes *slot) {
+    if (slot->capacity < VY_BUFFER_RECYCLER_MIN_BYTES)
         return;
     pthread_mutex_lock(&hoard->lock);
-    for (int i = 0; i < VY_HOARD_PLACES && slot->capacity <= hoard->most - hoard->bytes && slot->capacity; i++)
+    for (int i = 0; i < VY_BUFFER_RECYCLER_SLOTS && slot->capacity <= hoard->max_bytes - hoard->bytes && slot->capacity;
+         i++)
         if (!hoard->items[i].capacity) {
             hoard->bytes += slot->capacity;
             hoard->items[i] = *slot;

@@ -1,5 +1,5 @@
 /* The joined list of codes, and explanations of codes and statuses. */
-#include "ir/codes.h"
+#include "ir/diagnostic_codes.h"
 
 #include "vyre/diagnostic.h"
 
@@ -7,12 +7,12 @@
 
 static const vyre_explanation codes[] = {
 #define X(CODE, title, text, fix) {#CODE, title, text, fix},
-#include "ir/codes_builder.def"
-#include "ir/codes_dialect.def"
-#include "ir/codes_oracle.def"
-#include "ir/codes_text.def"
-#include "ir/codes_validate.def"
-#include "ir/codes_wire.def"
+#include "ir/diagnostic_codes_builder.def"
+#include "ir/diagnostic_codes_dialect.def"
+#include "ir/diagnostic_codes_oracle.def"
+#include "ir/diagnostic_codes_text.def"
+#include "ir/diagnostic_codes_validate.def"
+#include "ir/diagnostic_codes_wire.def"
 #undef X
 /* A status explains itself with its doc line. */
 #define X(ID, code, fix, doc) {#ID, doc, doc, fix},
@@ -20,12 +20,12 @@ static const vyre_explanation codes[] = {
 #undef X
 };
 
-const char *vy_code_name(vy_code code) {
-    return code < VY_CODE_COUNT ? codes[code].code : "?";
+const char *vy_diag_code_name(vy_diag_code code) {
+    return code < VY_DIAG_CODE_COUNT ? codes[code].code : "?";
 }
 
-const char *vy_code_fix(vy_code code) {
-    return code < VY_CODE_COUNT ? codes[code].fix : "";
+const char *vy_diag_code_fix(vy_diag_code code) {
+    return code < VY_DIAG_CODE_COUNT ? codes[code].fix : "";
 }
 
 int vyre_explain_at(size_t index, vyre_explanation *out) {

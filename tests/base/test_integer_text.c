@@ -12,12 +12,12 @@ static void expect(const char *want, const char *start, const char *end) {
 static void check(uint64_t number) {
     char want[32], given[32];
     snprintf(want, sizeof want, "%" PRIu64, number);
-    expect(want, given, vy_put_decimal(given, number));
+    expect(want, given, vy_write_decimal(given, number));
     for (unsigned digits = 1; digits <= 16; digits += 5) {
         snprintf(want, sizeof want, "%0*" PRIx64, (int)digits, number);
-        expect(want, given, vy_put_hex(given, number, digits));
+        expect(want, given, vy_write_hex(given, number, digits));
         snprintf(want, sizeof want, "%0*" PRIX64, (int)digits, number);
-        expect(want, given, vy_put_hex_capital(given, number, digits));
+        expect(want, given, vy_write_hex_upper(given, number, digits));
     }
 }
 
@@ -42,12 +42,12 @@ static void small_numbers_have_their_digits(void **state) {
 static void nothing_behind_a_text_and_four_bytes_of_a_number_is_touched(void **state) {
     (void)state;
     char given[16] = "..............";
-    assert_ptr_equal(vy_put_text(given, "ab"), given + 2);
-    assert_ptr_equal(vy_put_text(given + 2, ""), given + 2);
+    assert_ptr_equal(vy_write_text(given, "ab"), given + 2);
+    assert_ptr_equal(vy_write_text(given + 2, ""), given + 2);
     assert_string_equal(given, "ab............");
-    assert_ptr_equal(vy_put_decimal(given + 2, 7), given + 3);
+    assert_ptr_equal(vy_write_decimal(given + 2, 7), given + 3);
     assert_string_equal(given + 6, "........");
-    assert_ptr_equal(vy_put_decimal(given + 3, 65536), given + 8);
+    assert_ptr_equal(vy_write_decimal(given + 3, 65536), given + 8);
     assert_memory_equal(given, "ab765536......", 15);
 }
 
@@ -85,12 +85,12 @@ static void numbers_are_read_from_digits_and_nothing_else(void **state) {
                 {"0x2", 16, 9, 0, 0}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         uint64_t value = 77;
-        assert_int_equal(vy_digits_read(rows[i].text, strlen(rows[i].text), rows[i].base, rows[i].most, &value),
+        assert_int_equal(vy_parse_digits(rows[i].text, strlen(rows[i].text), rows[i].base, rows[i].most, &value),
                          rows[i].result);
         assert_int_equal(value, rows[i].result > 0 ? rows[i].value : 77);
     }
     uint64_t value;
-    assert_int_equal(vy_digits_read("123", 2, 10, 99, &value), 1); /* no further than it is told */
+    assert_int_equal(vy_parse_digits("123", 2, 10, 99, &value), 1); /* no further than it is told */
     assert_int_equal(value, 12);
 }
 
@@ -101,5 +101,5 @@ int main(void) {
         cmocka_unit_test(nothing_behind_a_text_and_four_bytes_of_a_number_is_touched),
         cmocka_unit_test(numbers_are_read_from_digits_and_nothing_else),
     };
-    return cmocka_run_group_tests_name("digits", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("integer_text", tests, NULL, NULL);
 }

@@ -13,7 +13,7 @@ const char vy_digit_pairs[] = "00010203040506070809"
                               "90919293949596979899";
 
 /* Below 10,000, as most are: both pairs of digits at once. */
-static char *put_four(char *at, uint32_t number) {
+static char *write_four_digits(char *at, uint32_t number) {
     uint32_t hundreds = number * 5243 >> 19; /* number / 100 */
     uint32_t halves = hundreds | (number - hundreds * 100) << 16;
     uint32_t tens = (halves * 103 >> 10) & 0x000f000f; /* of both, / 10 */
@@ -24,33 +24,33 @@ static char *put_four(char *at, uint32_t number) {
     return at + sizeof digits - zeros;
 }
 
-static char *put_pair(char *at, unsigned number) {
+static char *write_digit_pair(char *at, unsigned number) {
     memcpy(at, vy_digit_pairs + 2 * number, 2);
     return at + 2;
 }
 
 /* Recursion is bounded by the twenty digits that there are. */
-char *vy_put_large(char *at, uint64_t number) {
+char *vy_write_decimal_large(char *at, uint64_t number) {
     if (number < 10000)
-        return put_four(at, (uint32_t)number);
+        return write_four_digits(at, (uint32_t)number);
     unsigned last = (unsigned)(number % 10000);
-    return put_pair(put_pair(vy_put_decimal(at, number / 10000), last / 100), last % 100);
+    return write_digit_pair(write_digit_pair(vy_write_decimal(at, number / 10000), last / 100), last % 100);
 }
 
-static char *put_hex(char *at, uint64_t number, unsigned digits, const char *letters) {
+static char *write_hex(char *at, uint64_t number, unsigned digits, const char *letters) {
     unsigned needed = number ? (67 - (unsigned)__builtin_clzll(number)) / 4 : 1;
     char *end = at + (digits > needed ? digits : needed);
-    for (char *place = end; place > at; number >>= 4)
-        *--place = letters[number & 15];
+    for (char *cursor = end; cursor > at; number >>= 4)
+        *--cursor = letters[number & 15];
     return end;
 }
 
-char *vy_put_hex(char *at, uint64_t number, unsigned digits) {
-    return put_hex(at, number, digits, "0123456789abcdef");
+char *vy_write_hex(char *at, uint64_t number, unsigned digits) {
+    return write_hex(at, number, digits, "0123456789abcdef");
 }
 
-char *vy_put_hex_capital(char *at, uint64_t number, unsigned digits) {
-    return put_hex(at, number, digits, "0123456789ABCDEF");
+char *vy_write_hex_upper(char *at, uint64_t number, unsigned digits) {
+    return write_hex(at, number, digits, "0123456789ABCDEF");
 }
 
 static unsigned digit_of(char c) {
@@ -60,7 +60,7 @@ static unsigned digit_of(char c) {
                                   : 99;
 }
 
-int vy_digits_read(const char *text, size_t length, unsigned base, uint64_t most, uint64_t *out) {
+int vy_parse_digits(const char *text, size_t length, unsigned base, uint64_t most, uint64_t *out) {
     uint64_t value = 0;
     int is_over = 0;
     for (size_t i = 0; i < length; i++) {

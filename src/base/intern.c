@@ -7,7 +7,7 @@
 #define FIRST_SLOTS 16u
 
 /* The slot of the text, or the empty one where it belongs. */
-static vy_name_slot *find_slot(const vy_names *names, const char *text, size_t length, uint32_t hash) {
+static vy_intern_slot *find_slot(const vy_intern_pool *names, const char *text, size_t length, uint32_t hash) {
     uint32_t mask = names->slot_count - 1, slot = hash & mask;
     for (; names->slots[slot].name != EMPTY; slot = (slot + 1) & mask) {
         uint32_t at = names->slots[slot].name;
@@ -18,8 +18,8 @@ static vy_name_slot *find_slot(const vy_names *names, const char *text, size_t l
     return &names->slots[slot];
 }
 
-static int set_slots(vy_names *names, uint32_t count) {
-    vy_name_slot *slots = vy_allocate(vy_array_size(count, sizeof *slots));
+static int rehash(vy_intern_pool *names, uint32_t count) {
+    vy_intern_slot *slots = vy_allocate(vy_array_size(count, sizeof *slots));
     if (!slots)
         return 0;
     memset(slots, 0xff, count * sizeof *slots);
@@ -37,29 +37,29 @@ static int set_slots(vy_names *names, uint32_t count) {
     return 1;
 }
 
-static int grow_slots(vy_names *names) {
+static int grow_slots(vy_intern_pool *names) {
     if (names->slot_count && names->used < names->slot_count / 2)
         return 1;
     if (names->slot_count > UINT32_MAX / 4)
         return 0;
-    return set_slots(names, names->slot_count ? names->slot_count * 2 : FIRST_SLOTS);
+    return rehash(names, names->slot_count ? names->slot_count * 2 : FIRST_SLOTS);
 }
 
-int vy_names_reserve(vy_names *names, const vy_names *like) {
-    return (like->slot_count <= names->slot_count || set_slots(names, like->slot_count)) &&
+int vy_intern_pool_reserve(vy_intern_pool *names, const vy_intern_pool *like) {
+    return (like->slot_count <= names->slot_count || rehash(names, like->slot_count)) &&
            vy_grow((void **)&names->pool, &names->capacity, names->size, like->size, 1);
 }
 
-int vy_names_reserve_more(vy_names *names, uint32_t count, uint32_t length) {
+int vy_intern_pool_reserve_more(vy_intern_pool *names, uint32_t count, uint32_t length) {
     uint32_t slots = names->slot_count ? names->slot_count : FIRST_SLOTS;
     while (slots / 2 < names->used + count && slots <= UINT32_MAX / 4)
         slots *= 2;
-    return (slots == names->slot_count || set_slots(names, slots)) &&
+    return (slots == names->slot_count || rehash(names, slots)) &&
            vy_grow((void **)&names->pool, &names->capacity, names->size, count * (length + 1), 1);
 }
 
 /* The end of the pool, with room for a text of that length; NULL when memory is out. Offset 0 is "", which is never in the table. */
-static char *room_for(vy_names *names, size_t length) {
+static char *reserve_text(vy_intern_pool *names, size_t length) {
     uint32_t first = names->size == 0 ? 1 : 0;
     if (length > UINT32_MAX - 2 - first - names->size)
         return NULL;
@@ -72,71 +72,71 @@ static char *room_for(vy_names *names, size_t length) {
 }
 
 /* What is at the end of the pool is a name, which has this slot. */
-static vy_name enter(vy_names *names, vy_name_slot *slot, uint32_t hash, size_t length) {
-    vy_name name = names->size;
+static vy_symbol insert_symbol(vy_intern_pool *names, vy_intern_slot *slot, uint32_t hash, size_t length) {
+    vy_symbol name = names->size;
     names->pool[name + length] = 0;
     names->size += (uint32_t)length + 1;
     names->used++;
-    *slot = (vy_name_slot){name, hash};
+    *slot = (vy_intern_slot){name, hash};
     return name;
 }
 
-vy_name vy_names_add(vy_names *names, const char *text, size_t length) {
+vy_symbol vy_intern_pool_add(vy_intern_pool *names, const char *text, size_t length) {
     length = length ? strnlen(text, length) : 0;
     if (length == 0) {
         if (names->size == 0) {
             if (!vy_grow((void **)&names->pool, &names->capacity, 0, 1, 1))
-                return VY_NAME_FAILED;
+                return VY_SYMBOL_INVALID;
             names->pool[names->size++] = 0;
         }
         return 0;
     }
     if (!grow_slots(names))
-        return VY_NAME_FAILED;
+        return VY_SYMBOL_INVALID;
     uint32_t hash = (uint32_t)vy_hash(text, length);
-    vy_name_slot *slot = find_slot(names, text, length, hash);
+    vy_intern_slot *slot = find_slot(names, text, length, hash);
     if (slot->name != EMPTY)
         return slot->name;
-    char *end = room_for(names, length);
+    char *end = reserve_text(names, length);
     if (!end)
-        return VY_NAME_FAILED;
+        return VY_SYMBOL_INVALID;
     memcpy(end, text, length);
-    return enter(names, slot, hash, length);
+    return insert_symbol(names, slot, hash, length);
 }
 
 /* Made where it stays, if it is new. */
-vy_name vy_names_add_numbered(vy_names *names, char letter, uint32_t number) {
-    enum { MOST = 11 }; /* ten digits */
-    int has_room = names->size && names->capacity - names->size > MOST && names->used < names->slot_count / 2;
-    char *text = has_room ? names->pool + names->size : grow_slots(names) ? room_for(names, MOST) : NULL;
+vy_symbol vy_intern_pool_add_numbered(vy_intern_pool *names, char letter, uint32_t number) {
+    enum { MAX_LENGTH = 11 }; /* ten digits */
+    int has_room = names->size && names->capacity - names->size > MAX_LENGTH && names->used < names->slot_count / 2;
+    char *text = has_room ? names->pool + names->size : grow_slots(names) ? reserve_text(names, MAX_LENGTH) : NULL;
     if (!text)
-        return VY_NAME_FAILED;
+        return VY_SYMBOL_INVALID;
     *text = letter;
-    size_t length = (size_t)(vy_put_decimal(text + 1, number) - text);
+    size_t length = (size_t)(vy_write_decimal(text + 1, number) - text);
     uint32_t hash = (uint32_t)vy_hash(text, length);
-    vy_name_slot *slot = find_slot(names, text, length, hash);
-    return slot->name != EMPTY ? slot->name : enter(names, slot, hash, length);
+    vy_intern_slot *slot = find_slot(names, text, length, hash);
+    return slot->name != EMPTY ? slot->name : insert_symbol(names, slot, hash, length);
 }
 
-vy_name vy_names_find(const vy_names *names, const char *text, size_t length) {
+vy_symbol vy_intern_pool_find(const vy_intern_pool *names, const char *text, size_t length) {
     length = length ? strnlen(text, length) : 0;
     if (length == 0)
-        return names->size ? 0 : VY_NAME_FAILED;
+        return names->size ? 0 : VY_SYMBOL_INVALID;
     if (!names->slot_count)
-        return VY_NAME_FAILED;
-    /* EMPTY is VY_NAME_FAILED. */
+        return VY_SYMBOL_INVALID;
+    /* EMPTY is VY_SYMBOL_INVALID. */
     return find_slot(names, text, length, (uint32_t)vy_hash(text, length))->name;
 }
 
-int vy_names_copy(vy_names *to, const vy_names *from) {
-    *to = (vy_names){.pool = vy_allocate(from->size),
-                     .size = from->size,
-                     .capacity = from->size,
-                     .slots = vy_allocate(from->slot_count * sizeof *to->slots),
-                     .slot_count = from->slot_count,
-                     .used = from->used};
+int vy_intern_pool_copy(vy_intern_pool *to, const vy_intern_pool *from) {
+    *to = (vy_intern_pool){.pool = vy_allocate(from->size),
+                           .size = from->size,
+                           .capacity = from->size,
+                           .slots = vy_allocate(from->slot_count * sizeof *to->slots),
+                           .slot_count = from->slot_count,
+                           .used = from->used};
     if ((from->size && !to->pool) || (from->slot_count && !to->slots)) {
-        vy_names_free(to);
+        vy_intern_pool_free(to);
         return 0;
     }
     memcpy(to->pool, from->pool, from->size);
@@ -144,8 +144,8 @@ int vy_names_copy(vy_names *to, const vy_names *from) {
     return 1;
 }
 
-void vy_names_free(vy_names *names) {
+void vy_intern_pool_free(vy_intern_pool *names) {
     vy_release(names->pool, names->capacity);
     vy_release(names->slots, names->slot_count * sizeof *names->slots);
-    *names = (vy_names){0};
+    *names = (vy_intern_pool){0};
 }

@@ -1,7 +1,7 @@
 /* The lists of the language (vyre/op.h, vyre/program.h) as rows that code can index: collectives, atomics, builtins, accesses. Every room asks
  * here; nobody expands the lists again for a column. Constant data, any thread. Indices must be in range. */
-#ifndef VY_IR_ROWS_H
-#define VY_IR_ROWS_H
+#ifndef VY_IR_OP_TABLES_H
+#define VY_IR_OP_TABLES_H
 
 #include "vyre/op.h"
 #include "vyre/program.h"

@@ -1,20 +1,20 @@
-/* Copying into a draft (draft.h): names, expressions, statements of another program. What stays as it is is copied in a row: its indices move by the same. */
-#include "ir/draft.h"
+/* Copying into a draft (irbuilder.h): names, expressions, statements of another program. What stays as it is is copied in a row: its indices move by the same. */
+#include "ir/irbuilder.h"
 #include "ir/validate/check.h"
 
 /* ---- names ---- */
 
-void vy_draft_copy_names(vy_draft *draft, const vyre_program *from) {
-    vy_names_free(&draft->program->names);
-    draft->failed |= !vy_names_copy(&draft->program->names, &from->names);
+void vy_irb_clone_symbols(vy_irb *draft, const vyre_program *from) {
+    vy_intern_pool_free(&draft->program->names);
+    draft->failed |= !vy_intern_pool_copy(&draft->program->names, &from->names);
     draft->program->name = from->name;
 }
 
 /* ---- expressions ---- */
 
 /* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH: `from` is a valid program. */
-uint32_t vy_draft_copy_expr(vy_draft *draft, const vyre_program *from, uint32_t root, const uint32_t *map_variable,
-                            const uint32_t *map_memory) {
+uint32_t vy_irb_clone_expr(vy_irb *draft, const vyre_program *from, uint32_t root, const uint32_t *map_variable,
+                           const uint32_t *map_memory) {
     if (root == VY_NONE)
         return VY_NONE;
     vy_expr expr = from->exprs.items[root];
@@ -24,20 +24,20 @@ uint32_t vy_draft_copy_expr(vy_draft *draft, const vyre_program *from, uint32_t 
             expr.a = map_variable[expr.a];
         break;
     case VY_EXPR_LEN:
-    case VY_EXPR_MISALIGNMENT:
+    case VY_EXPR_ALIGN_OFFSET:
         if (map_memory)
             expr.a = map_memory[expr.a];
         break;
     case VY_EXPR_LOAD:
         if (map_memory)
             expr.a = map_memory[expr.a];
-        expr.b = vy_draft_copy_expr(draft, from, expr.b, map_variable, map_memory);
-        expr.c = vy_draft_copy_expr(draft, from, expr.c, map_variable, map_memory);
+        expr.b = vy_irb_clone_expr(draft, from, expr.b, map_variable, map_memory);
+        expr.c = vy_irb_clone_expr(draft, from, expr.c, map_variable, map_memory);
         break;
     case VY_EXPR_OP:
-        expr.a = vy_draft_copy_expr(draft, from, expr.a, map_variable, map_memory);
-        expr.b = vy_draft_copy_expr(draft, from, expr.b, map_variable, map_memory);
-        expr.c = vy_draft_copy_expr(draft, from, expr.c, map_variable, map_memory);
+        expr.a = vy_irb_clone_expr(draft, from, expr.a, map_variable, map_memory);
+        expr.b = vy_irb_clone_expr(draft, from, expr.b, map_variable, map_memory);
+        expr.c = vy_irb_clone_expr(draft, from, expr.c, map_variable, map_memory);
         break;
     default:
         break;
@@ -45,17 +45,17 @@ uint32_t vy_draft_copy_expr(vy_draft *draft, const vyre_program *from, uint32_t 
     vy_position at = vy_expr_position(from, root);
     if (at.line)
         draft->position = at;
-    return vy_draft_expr(draft, &expr);
+    return vy_irb_expr(draft, &expr);
 }
 
 /* `by` further on; VY_NONE stays. */
-static uint32_t moved(uint32_t index, uint32_t by) {
+static uint32_t relocate_index(uint32_t index, uint32_t by) {
     return index == VY_NONE ? VY_NONE : index + by;
 }
 
 /* Copies expressions, which refer to what is in the draft then; operands are `by` further on. Asked in the order of how many there are. */
-static void move_exprs(vy_expr *to, const vy_expr *from, uint32_t count, uint32_t by, const uint32_t *map_variable,
-                       const uint32_t *map_memory) {
+static void relocate_exprs(vy_expr *to, const vy_expr *from, uint32_t count, uint32_t by, const uint32_t *map_variable,
+                           const uint32_t *map_memory) {
     for (const vy_expr *end = from + count; from < end; from++, to++) {
         *to = *from; /* which may be further down in the same array: from here on only `to` is looked at */
         if (to->kind == VY_EXPR_VARIABLE) {
@@ -66,7 +66,7 @@ static void move_exprs(vy_expr *to, const vy_expr *from, uint32_t count, uint32_
                 to->b += by;
             if (to->c != VY_NONE)
                 to->c += by;
-        } else if (to->kind == VY_EXPR_LEN || to->kind == VY_EXPR_MISALIGNMENT) {
+        } else if (to->kind == VY_EXPR_LEN || to->kind == VY_EXPR_ALIGN_OFFSET) {
             to->a = map_memory[to->a];
         }
     }
@@ -81,22 +81,22 @@ static void append_positions(vy_position *to, uint32_t *count, const vy_position
     *count += added;
 }
 
-uint32_t vy_draft_copy_exprs(vy_draft *draft, const vyre_program *from, uint32_t first, uint32_t end,
-                             const uint32_t *map_variable, const uint32_t *map_memory) {
+uint32_t vy_irb_clone_exprs(vy_irb *draft, const vyre_program *from, uint32_t first, uint32_t end,
+                            const uint32_t *map_variable, const uint32_t *map_memory) {
     vyre_program *program = draft->program;
     uint32_t at = program->exprs.count, count = end - first;
     if (count == 0)
         return at;
-    if (vy_draft_is_full(draft, at + count - 1, VY_LIMIT_EXPRESSIONS))
+    if (vy_irb_is_full(draft, at + count - 1, VY_LIMIT_EXPRESSIONS))
         return VY_NONE;
     if (!VY_RESERVE(&program->exprs, count) ||
-        (vy_draft_places_exprs(draft) && !VY_RESERVE(&program->expr_positions, count))) {
+        (vy_irb_keeps_expr_positions(draft) && !VY_RESERVE(&program->expr_positions, count))) {
         draft->failed = 1;
         return VY_NONE;
     }
-    move_exprs(program->exprs.items + at, from->exprs.items + first, count, at - first, map_variable, map_memory);
+    relocate_exprs(program->exprs.items + at, from->exprs.items + first, count, at - first, map_variable, map_memory);
     program->exprs.count += count;
-    if (vy_draft_places_exprs(draft))
+    if (vy_irb_keeps_expr_positions(draft))
         append_positions(program->expr_positions.items, &program->expr_positions.count,
                          from->expr_positions.count ? from->expr_positions.items + first : NULL, count);
     return at;
@@ -120,15 +120,15 @@ typedef struct origin {
     uint32_t stmt, expr;
 } origin;
 
-static void move_stmt(vy_stmt *to, const vy_stmt *from, const origin *source, const origin *here,
-                      const uint32_t *map_memory, const vy_name *map_name) {
+static void relocate_stmt(vy_stmt *to, const vy_stmt *from, const origin *source, const origin *here,
+                          const uint32_t *map_memory, const vy_symbol *map_name) {
     uint32_t by = here->expr - source->expr;
     *to = *from;
     to->end += here->stmt - source->stmt;
     to->middle += here->stmt - source->stmt;
-    to->a = moved(to->a, by);
-    to->b = moved(to->b, by);
-    to->c = moved(to->c, by);
+    to->a = relocate_index(to->a, by);
+    to->b = relocate_index(to->b, by);
+    to->c = relocate_index(to->c, by);
     if (to->memory != VY_NONE)
         to->memory = map_memory[to->memory];
     if (map_name)
@@ -150,7 +150,7 @@ static int copy_args(vyre_program *program, const vyre_program *from, const vy_s
 
 /* The variables that a statement declares; 0 when memory is out. */
 static int copy_results(vyre_program *program, const vyre_program *from, const vy_stmt *s, vy_position position,
-                        uint32_t *map_variable, const vy_name *map_name) {
+                        uint32_t *map_variable, const vy_symbol *map_name) {
     uint32_t declared = s->variable, end = declared + s->result_count, to = program->variables.count;
     if (!VY_RESERVE(&program->variables, s->result_count))
         return 0;
@@ -172,21 +172,21 @@ typedef struct nesting {
 } nesting;
 
 /* The statements may nest deeper here than they did. */
-static void note_nesting(vy_draft *draft, nesting *open, uint32_t index, uint32_t end) {
+static void track_nesting(vy_irb *draft, nesting *open, uint32_t index, uint32_t end) {
     while (open->depth && open->end[open->depth - 1] <= index)
         open->depth--;
     if (open->depth < VY_LIMIT_NESTING)
         open->end[open->depth++] = end;
-    draft->is_doubtful |= draft->depth + open->depth > VY_LIMIT_NESTING;
+    draft->needs_verify |= draft->depth + open->depth > VY_LIMIT_NESTING;
 }
 
-void vy_draft_copy_stmts(vy_draft *draft, const vyre_program *from, uint32_t first, uint32_t end,
-                         uint32_t *map_variable, const uint32_t *map_memory, const vy_name *map_name) {
+void vy_irb_clone_stmts(vy_irb *draft, const vyre_program *from, uint32_t first, uint32_t end, uint32_t *map_variable,
+                        const uint32_t *map_memory, const vy_symbol *map_name) {
     vyre_program *program = draft->program;
     const vy_stmt *stmts = from->stmts.items;
     uint32_t end_expr;
     origin source = {first, 0}, here = {program->stmts.count, program->exprs.count};
-    if (vy_draft_is_full(draft, here.stmt + (end - first) - 1, VY_LIMIT_STATEMENTS))
+    if (vy_irb_is_full(draft, here.stmt + (end - first) - 1, VY_LIMIT_STATEMENTS))
         return;
     find_exprs(from, first, end, &source.expr, &end_expr);
     if (!VY_RESERVE(&program->stmts, end - first) ||
@@ -211,8 +211,8 @@ void vy_draft_copy_stmts(vy_draft *draft, const vyre_program *from, uint32_t fir
             variable = map_variable[variable];
         }
         if (vy_stmt_is_structured(s->kind))
-            note_nesting(draft, &open, i, s->end);
-        move_stmt(to, s, &source, &here, map_memory, map_name);
+            track_nesting(draft, &open, i, s->end);
+        relocate_stmt(to, s, &source, &here, map_memory, map_name);
         to->args = args;
         to->variable = variable;
     }
@@ -223,6 +223,6 @@ void vy_draft_copy_stmts(vy_draft *draft, const vyre_program *from, uint32_t fir
     if (draft->keep_positions)
         append_positions(program->stmt_positions.items, &program->stmt_positions.count,
                          from->stmt_positions.count ? from->stmt_positions.items + first : NULL, end - first);
-    vy_draft_copy_exprs(draft, from, source.expr, end_expr, map_variable, map_memory);
+    vy_irb_clone_exprs(draft, from, source.expr, end_expr, map_variable, map_memory);
     draft->written_exprs = program->exprs.count;
 }

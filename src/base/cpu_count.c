@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PATH_ROOM 4096
+#define PATH_CAPACITY 4096
 
 /* Reads the head of a small file as text; returns 0 if there is none. */
 static int read_text(const char *path, char *text, size_t size) {
@@ -25,7 +25,7 @@ static int read_text(const char *path, char *text, size_t size) {
 }
 
 /* Cores that a quota of `quota` time units in each `period` allows, rounded up; UINT32_MAX if it is no limit. */
-static unsigned cores_of(long long quota, long long period) {
+static unsigned cpus_of_quota(long long quota, long long period) {
     if (quota <= 0 || period <= 0)
         return UINT32_MAX;
     long long cores = quota / period + (quota % period != 0);
@@ -33,8 +33,8 @@ static unsigned cores_of(long long quota, long long period) {
 }
 
 /* The quota of one group folder, in the form of either version. */
-static unsigned quota_of(const char *folder, int version) {
-    char path[PATH_ROOM + 32], text[128];
+static unsigned read_quota(const char *folder, int version) {
+    char path[PATH_CAPACITY + 32], text[128];
     long long quota = 0, period = 0;
     if (version == 2) {
         snprintf(path, sizeof path, "%s/cpu.max", folder);
@@ -43,7 +43,7 @@ static unsigned quota_of(const char *folder, int version) {
             return UINT32_MAX;
         quota = strtoll(text, &rest, 10); /* "max" is 0: no limit */
         period = strtoll(rest, NULL, 10);
-        return cores_of(quota, period);
+        return cpus_of_quota(quota, period);
     }
     snprintf(path, sizeof path, "%s/cpu.cfs_quota_us", folder);
     if (read_text(path, text, sizeof text))
@@ -51,19 +51,19 @@ static unsigned quota_of(const char *folder, int version) {
     snprintf(path, sizeof path, "%s/cpu.cfs_period_us", folder);
     if (read_text(path, text, sizeof text))
         period = strtoll(text, NULL, 10);
-    return cores_of(quota, period);
+    return cpus_of_quota(quota, period);
 }
 
 /* The least quota of mount/group and its ancestors up to the mount. */
-static unsigned least_quota(const char *mount, const char *group, int version) {
-    char folder[PATH_ROOM];
+static unsigned min_quota(const char *mount, const char *group, int version) {
+    char folder[PATH_CAPACITY];
     int length = snprintf(folder, sizeof folder, "%s%s", mount, group);
     if (length < 0 || (size_t)length >= sizeof folder)
         return UINT32_MAX;
     unsigned least = UINT32_MAX;
     size_t root = strlen(mount);
     for (;;) {
-        unsigned quota = quota_of(folder, version);
+        unsigned quota = read_quota(folder, version);
         if (quota < least)
             least = quota;
         char *slash = strrchr(folder, '/');
@@ -74,7 +74,7 @@ static unsigned least_quota(const char *mount, const char *group, int version) {
 }
 
 /* Whether "cpu" is one of the comma-separated controllers. */
-static int has_cpu(const char *controllers) {
+static int has_cpu_controller(const char *controllers) {
     for (const char *at = controllers; at; at = strchr(at, ',')) {
         at += *at == ',';
         size_t length = strcspn(at, ",");
@@ -84,8 +84,8 @@ static int has_cpu(const char *controllers) {
     return 0;
 }
 
-unsigned vy_cgroup_cores(const char *membership, const char *mount) {
-    char text[PATH_ROOM], folder[PATH_ROOM];
+unsigned vy_cgroup_cpu_count(const char *membership, const char *mount) {
+    char text[PATH_CAPACITY], folder[PATH_CAPACITY];
     unsigned least = UINT32_MAX;
     if (!read_text(membership, text, sizeof text))
         return least;
@@ -100,11 +100,11 @@ unsigned vy_cgroup_cores(const char *membership, const char *mount) {
         *group++ = 0;
         unsigned quota = UINT32_MAX;
         if (*controllers == 0) {
-            quota = least_quota(mount, group, 2);
-        } else if (has_cpu(controllers)) {
+            quota = min_quota(mount, group, 2);
+        } else if (has_cpu_controller(controllers)) {
             int length = snprintf(folder, sizeof folder, "%s/%s", mount, controllers);
             if (length > 0 && (size_t)length < sizeof folder)
-                quota = least_quota(folder, group, 1);
+                quota = min_quota(folder, group, 1);
         }
         if (quota < least)
             least = quota;
@@ -112,12 +112,12 @@ unsigned vy_cgroup_cores(const char *membership, const char *mount) {
     return least;
 }
 
-unsigned vy_cores(void) {
+unsigned vy_cpu_count(void) {
     cpu_set_t sets[8]; /* 8192 processors; a kernel with more of them refuses, and then one is the safe answer */
     unsigned cores = 1;
     if (sched_getaffinity(0, sizeof sets, sets) == 0)
         cores = (unsigned)CPU_COUNT_S(sizeof sets, sets);
-    unsigned quota = vy_cgroup_cores("/proc/self/cgroup", "/sys/fs/cgroup");
+    unsigned quota = vy_cgroup_cpu_count("/proc/self/cgroup", "/sys/fs/cgroup");
     if (quota < cores)
         cores = quota;
     return cores ? cores : 1;

@@ -1,4 +1,4 @@
-#include "base/setting.h"
+#include "base/env.h"
 #include "support/test.h"
 
 #include <stdlib.h>
@@ -15,14 +15,14 @@ static void a_number_is_within_its_bounds_or_refused_by_name(void **state) {
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         char message[128];
         setenv(NAME, refused[i], 1);
-        assert_int_equal(vy_setting_number(NAME, 2, 8, 5, &value, &error), VYRE_INVALID_ARGUMENT);
+        assert_int_equal(vy_env_number(NAME, 2, 8, 5, &value, &error), VYRE_INVALID_ARGUMENT);
         snprintf(message, sizeof message, NAME " is not a number from 2 to 8 (`%s`)", refused[i]);
         assert_string_equal(error.message, message);
         assert_string_equal(error.fix, "give " NAME " a number from 2 to 8, or leave it out");
     }
     for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) {
         setenv(NAME, taken[i], 1);
-        assert_int_equal(vy_setting_number(NAME, 2, 8, 5, &value, &error), VYRE_OK);
+        assert_int_equal(vy_env_number(NAME, 2, 8, 5, &value, &error), VYRE_OK);
         assert_int_equal(value, values[i]);
     }
     unsetenv(NAME);
@@ -35,10 +35,10 @@ static void what_is_empty_is_not_there(void **state) {
         uint32_t value = 0;
         if (is_set)
             setenv(NAME, "", 1);
-        assert_null(vy_setting(NAME));
-        assert_int_equal(vy_setting_switch(NAME, 0), 0);
-        assert_int_equal(vy_setting_switch(NAME, 1), 1);
-        assert_int_equal(vy_setting_number(NAME, 2, 8, 99, &value, &error), VYRE_OK); /* the default is the caller's */
+        assert_null(vy_env_get(NAME));
+        assert_int_equal(vy_env_flag(NAME, 0), 0);
+        assert_int_equal(vy_env_flag(NAME, 1), 1);
+        assert_int_equal(vy_env_number(NAME, 2, 8, 99, &value, &error), VYRE_OK); /* the default is the caller's */
         assert_int_equal(value, 99);
     }
     unsetenv(NAME);
@@ -49,10 +49,10 @@ static void a_switch_is_off_for_zero_alone(void **state) {
     static const char *const on[] = {"1", "yes", "00", " 0"};
     for (int otherwise = 0; otherwise < 2; otherwise++) {
         setenv(NAME, "0", 1);
-        assert_int_equal(vy_setting_switch(NAME, otherwise), 0);
+        assert_int_equal(vy_env_flag(NAME, otherwise), 0);
         for (size_t i = 0; i < sizeof on / sizeof *on; i++) {
             setenv(NAME, on[i], 1);
-            assert_int_equal(vy_setting_switch(NAME, otherwise), 1);
+            assert_int_equal(vy_env_flag(NAME, otherwise), 1);
         }
     }
     unsetenv(NAME);
@@ -64,5 +64,5 @@ int main(void) {
         cmocka_unit_test(what_is_empty_is_not_there),
         cmocka_unit_test(a_switch_is_off_for_zero_alone),
     };
-    return cmocka_run_group_tests_name("setting", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("env", tests, NULL, NULL);
 }

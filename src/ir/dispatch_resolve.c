@@ -1,12 +1,12 @@
-/* Resolving a dispatch (launch.h).
+/* Resolving a dispatch (dispatch_resolve.h).
  *
  * Order matters: params first, as sizes may use them; then the inputs, whose counts are given by their bytes; then the `write` buffers,
  * whose sizes may use any count known so far; then the counts the program fixes for inputs are compared; last the grid. */
-#include "ir/launch.h"
+#include "ir/dispatch_resolve.h"
 
 #include "base/status.h"
 #include "ir/eval.h"
-#include "ir/rows.h"
+#include "ir/op_tables.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ static const vy_memory *buffer_at(const vyre_program *program, uint32_t index) {
 }
 
 static const char *buffer_name(const vyre_program *program, uint32_t index) {
-    return vy_name_text(program, buffer_at(program, index)->name);
+    return vy_symbol_name(program, buffer_at(program, index)->name);
 }
 
 /* ---- what the program alone says ---- */
@@ -49,7 +49,7 @@ static int is_ordered(const vyre_program *program, uint32_t root, uint32_t index
     return is_ordered(program, size->a, index) && is_ordered(program, size->b, index);
 }
 
-void vy_launch_describe(vyre_program *program) {
+void vy_program_cache_dispatch_info(vyre_program *program) {
     program->input_count = program->output_count = 0;
     program->is_ordered = 1, program->has_counts = 0;
     if (!vy_program_entry(program))
@@ -70,7 +70,7 @@ typedef enum size_result { SIZE_OK, SIZE_UNRESOLVED, SIZE_ERROR } size_result;
 
 typedef struct size_context {
     const vyre_program *program;
-    const vy_launch *launch;
+    const vy_resolved_dispatch *launch;
     uint32_t buffer; /* whose count it is, or VY_NONE: the grid's */
     int axis;
     vyre_error *error;
@@ -81,7 +81,7 @@ typedef struct size_name {
     char text[VY_LIMIT_NAME + 16];
 } size_name;
 
-static size_name name_of(const size_context *context) {
+static size_name describe_size(const size_context *context) {
     size_name name;
     if (context->buffer == VY_NONE)
         snprintf(name.text, sizeof name.text, "grid (%c)", "xyz"[context->axis]);
@@ -92,7 +92,7 @@ static size_name name_of(const size_context *context) {
 
 static size_result size_fail(const size_context *context, const char *problem, uint64_t a, const char *symbol,
                              uint64_t b) {
-    size_name name = name_of(context);
+    size_name name = describe_size(context);
     vy_fail(context->error, VYRE_INVALID_ARGUMENT,
             VY_FIX("give params and inputs for which the %s is a number from 0 to 2^64 - 1", name.text),
             "the %s has %s: %" PRIu64 " %s %" PRIu64, name.text, problem, a, symbol, b);
@@ -107,11 +107,11 @@ static size_result size_param(const size_context *context, uint32_t variable, ui
     const vy_type_layout *layout = &vy_type_layouts[declared->type];
     if (layout->classes == VYRE_CLASS_SIGNED && bits >> (layout->bits - 1)) {
         int64_t value = (int64_t)(bits | ~layout->mask);
-        size_name name = name_of(context);
+        size_name name = describe_size(context);
         vy_fail(context->error, VYRE_INVALID_ARGUMENT,
-                VY_FIX("pass a value of at least 0 for `%s`", vy_name_text(program, declared->name)),
+                VY_FIX("pass a value of at least 0 for `%s`", vy_symbol_name(program, declared->name)),
                 "the %s uses param `%s`, which is negative (%" PRId64 ")", name.text,
-                vy_name_text(program, declared->name), value);
+                vy_symbol_name(program, declared->name), value);
         return SIZE_ERROR;
     }
     *out = bits;
@@ -166,7 +166,8 @@ static size_result size_evaluate(const size_context *context, uint32_t root, uin
 
 /* ---- params ---- */
 
-static inline int params_fit(const vyre_program *program, const vyre_arguments *arguments, vy_launch *launch) {
+static inline int resolve_params_fast(const vyre_program *program, const vyre_arguments *arguments,
+                                      vy_resolved_dispatch *launch) {
     if (arguments->param_count != program->param_count || (program->param_count && !arguments->params))
         return 0;
     if (program->param_count == 0)
@@ -176,14 +177,14 @@ static inline int params_fit(const vyre_program *program, const vyre_arguments *
         const vyre_scalar *given = &arguments->params[i];
         if (given->type != (vyre_type)variables[i].type)
             return 0;
-        launch->params[i] = vy_value_clean(given->type, given->bits);
+        launch->params[i] = vy_value_canonicalize(given->type, given->bits);
     }
     return 1;
 }
 
-static vyre_status resolve_params(const vyre_program *program, const vyre_arguments *arguments, vy_launch *launch,
-                                  vyre_error *error) {
-    if (params_fit(program, arguments, launch))
+static vyre_status resolve_params(const vyre_program *program, const vyre_arguments *arguments,
+                                  vy_resolved_dispatch *launch, vyre_error *error) {
+    if (resolve_params_fast(program, arguments, launch))
         return VYRE_OK;
     if (arguments->param_count != program->param_count || !arguments->params)
         return vy_fail(error, VYRE_INVALID_ARGUMENT,
@@ -194,24 +195,24 @@ static vyre_status resolve_params(const vyre_program *program, const vyre_argume
     const vyre_scalar *given = arguments->params, *last = given + program->param_count - 1;
     while (given < last && given->type == (vyre_type)declared->type)
         given++, declared++;
-    const char *name = vy_name_text(program, declared->name), *type = vyre_type_name((vyre_type)declared->type);
+    const char *name = vy_symbol_name(program, declared->name), *type = vyre_type_name((vyre_type)declared->type);
     return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("pass `%s` as %s", name, type),
                    "param `%s` is given as %s, the program declares %s", name, vyre_type_name(given->type), type);
 }
 
 /* ---- buffers ---- */
 
-static vyre_status over_count(const char *name, uint64_t count, vyre_error *error) {
+static vyre_status fail_count_limit(const char *name, uint64_t count, vyre_error *error) {
     return vy_fail(error, VYRE_LIMIT, "bind smaller ranges, or split the work into several dispatches",
                    "buffer `%s` has %" PRIu64 " elements, over the limit (%" PRIu32 ")", name, count, MAX_COUNT);
 }
 
-static vyre_status resolve_input(const vyre_program *program, uint32_t index, const vyre_span *span, vy_launch *launch,
-                                 vyre_error *error) {
+static vyre_status resolve_input(const vyre_program *program, uint32_t index, const vyre_span *span,
+                                 vy_resolved_dispatch *launch, vyre_error *error) {
     const vy_memory *memory = buffer_at(program, index);
     const char *name = buffer_name(program, index);
     unsigned size = vy_type_layouts[memory->type].size; /* a power of two, so nothing is divided */
-    vy_launch_buffer *buffer = &launch->buffers[index];
+    vy_resolved_buffer *buffer = &launch->buffers[index];
     if (span->size && !span->data)
         return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("point the span of `%s` at its bytes", name),
                        "input `%s` has %zu bytes at a NULL pointer", name, span->size);
@@ -222,11 +223,11 @@ static vyre_status resolve_input(const vyre_program *program, uint32_t index, co
     buffer->data = span->size ? span->data : NULL;
     buffer->count = span->size >> __builtin_ctz(size);
     buffer->bytes = span->size;
-    return buffer->count > MAX_COUNT ? over_count(name, buffer->count, error) : VYRE_OK;
+    return buffer->count > MAX_COUNT ? fail_count_limit(name, buffer->count, error) : VYRE_OK;
 }
 
-static vyre_status resolve_inputs(const vyre_program *program, const vyre_arguments *arguments, vy_launch *launch,
-                                  vyre_error *error) {
+static vyre_status resolve_inputs(const vyre_program *program, const vyre_arguments *arguments,
+                                  vy_resolved_dispatch *launch, vyre_error *error) {
     size_t expected = vyre_program_input_count(program);
     if (arguments->input_count != expected || (expected && !arguments->inputs))
         return vy_fail(error, VYRE_INVALID_ARGUMENT,
@@ -237,10 +238,10 @@ static vyre_status resolve_inputs(const vyre_program *program, const vyre_argume
     uint32_t inputs = 0, outputs = 0;
     for (uint32_t i = 0; i < program->buffer_count; i++) {
         uint8_t access = buffer_at(program, i)->access;
-        vy_launch_buffer *buffer = &launch->buffers[i];
-        *buffer = (vy_launch_buffer){.count = UNKNOWN,
-                                     .input = vy_accesses[access].is_input ? inputs++ : VY_NONE,
-                                     .output = vy_accesses[access].is_output ? outputs++ : VY_NONE};
+        vy_resolved_buffer *buffer = &launch->buffers[i];
+        *buffer = (vy_resolved_buffer){.count = UNKNOWN,
+                                       .input = vy_accesses[access].is_input ? inputs++ : VY_NONE,
+                                       .output = vy_accesses[access].is_output ? outputs++ : VY_NONE};
         if (buffer->input == VY_NONE)
             continue;
         vyre_status status = resolve_input(program, i, &arguments->inputs[buffer->input], launch, error);
@@ -250,18 +251,18 @@ static vyre_status resolve_inputs(const vyre_program *program, const vyre_argume
     return VYRE_OK;
 }
 
-static vyre_status set_count(const vyre_program *program, uint32_t index, uint64_t count, vy_launch *launch,
+static vyre_status set_count(const vyre_program *program, uint32_t index, uint64_t count, vy_resolved_dispatch *launch,
                              vyre_error *error) {
     if (count > MAX_COUNT)
-        return over_count(buffer_name(program, index), count, error);
+        return fail_count_limit(buffer_name(program, index), count, error);
     launch->buffers[index].count = count;
     launch->buffers[index].bytes = count * vy_type_layouts[buffer_at(program, index)->type].size;
     return VYRE_OK;
 }
 
 /* The `write` buffers whose count the dispatch gives. */
-static vyre_status resolve_open_counts(const vyre_program *program, const vyre_arguments *arguments, vy_launch *launch,
-                                       vyre_error *error) {
+static vyre_status resolve_open_counts(const vyre_program *program, const vyre_arguments *arguments,
+                                       vy_resolved_dispatch *launch, vyre_error *error) {
     size_t open = 0, given = arguments->counts ? arguments->count_count : 0;
     for (uint32_t i = 0; i < program->buffer_count; i++) {
         if (launch->buffers[i].input != VY_NONE || buffer_at(program, i)->size != VY_NONE)
@@ -285,14 +286,14 @@ static vyre_status resolve_open_counts(const vyre_program *program, const vyre_a
 }
 
 /* The count the program states for a buffer; SIZE_UNRESOLVED if it uses one that is not known yet. */
-static size_result stated_count(const vyre_program *program, uint32_t index, const vy_launch *launch, uint64_t *out,
-                                vyre_error *error) {
+static size_result stated_count(const vyre_program *program, uint32_t index, const vy_resolved_dispatch *launch,
+                                uint64_t *out, vyre_error *error) {
     size_context context = {program, launch, index, 0, error};
     return size_evaluate(&context, buffer_at(program, index)->size, out);
 }
 
 /* The `write` buffers whose count is an expression: counts may build on each other in any order, so passes run until nothing changes. */
-static vyre_status resolve_stated_counts(const vyre_program *program, vy_launch *launch, vyre_error *error) {
+static vyre_status resolve_stated_counts(const vyre_program *program, vy_resolved_dispatch *launch, vyre_error *error) {
     uint32_t stuck = VY_NONE;
     int changed;
     do {
@@ -321,9 +322,10 @@ static vyre_status resolve_stated_counts(const vyre_program *program, vy_launch 
     return VYRE_OK;
 }
 
-static vyre_status check_stated_inputs(const vyre_program *program, const vy_launch *launch, vyre_error *error) {
+static vyre_status check_stated_inputs(const vyre_program *program, const vy_resolved_dispatch *launch,
+                                       vyre_error *error) {
     for (uint32_t i = 0; i < program->buffer_count; i++) {
-        const vy_launch_buffer *buffer = &launch->buffers[i];
+        const vy_resolved_buffer *buffer = &launch->buffers[i];
         uint64_t count;
         if (buffer->input == VY_NONE || buffer_at(program, i)->size == VY_NONE)
             continue;
@@ -340,7 +342,7 @@ static vyre_status check_stated_inputs(const vyre_program *program, const vy_lau
 
 /* ---- the grid ---- */
 
-static vyre_status grid_sizes(const vyre_program *program, const vy_launch *launch, uint64_t size[3],
+static vyre_status grid_sizes(const vyre_program *program, const vy_resolved_dispatch *launch, uint64_t size[3],
                               vyre_error *error) {
     for (int d = 0; d < 3; d++) {
         size[d] = 1;
@@ -353,10 +355,10 @@ static vyre_status grid_sizes(const vyre_program *program, const vy_launch *laun
     return VYRE_OK;
 }
 
-static vyre_status grid_indirect(const vyre_program *program, const vy_launch *launch, uint64_t size[3],
+static vyre_status grid_indirect(const vyre_program *program, const vy_resolved_dispatch *launch, uint64_t size[3],
                                  vyre_error *error) {
     uint32_t index = program->grid.memory - vy_program_entry(program)->first_memory;
-    const vy_launch_buffer *buffer = &launch->buffers[index];
+    const vy_resolved_buffer *buffer = &launch->buffers[index];
     uint64_t end = (uint64_t)program->grid.offset + 3;
     if (!buffer->data || buffer->count < end)
         return vy_fail(error, VYRE_INVALID_ARGUMENT,
@@ -369,8 +371,8 @@ static vyre_status grid_indirect(const vyre_program *program, const vy_launch *l
 }
 
 /* The grid as the program states it: workgroups, or invocations if *elements. */
-static vyre_status program_grid(const vyre_program *program, const vy_launch *launch, uint64_t size[3], int *elements,
-                                vyre_error *error) {
+static vyre_status program_grid(const vyre_program *program, const vy_resolved_dispatch *launch, uint64_t size[3],
+                                int *elements, vyre_error *error) {
     switch ((vyre_grid_kind)program->grid.kind) {
     case VYRE_GRID_OVER:
         *elements = 1;
@@ -390,8 +392,8 @@ static vyre_status program_grid(const vyre_program *program, const vy_launch *la
     }
 }
 
-static vyre_status set_grid(const vyre_program *program, const uint64_t size[3], int elements, vy_launch *launch,
-                            vyre_error *error) {
+static vyre_status set_grid(const vyre_program *program, const uint64_t size[3], int elements,
+                            vy_resolved_dispatch *launch, vyre_error *error) {
     static const char axis[] = "xyz";
     launch->group_size = program->workgroup[0] * program->workgroup[1] * program->workgroup[2];
     launch->group_count = 1;
@@ -425,7 +427,7 @@ static vyre_status set_grid(const vyre_program *program, const uint64_t size[3],
 }
 
 /* The groups of one dimension where they are so often asked for: `grid over`, and a number. 0: none, or it is something else. */
-static inline uint64_t line_of(const vyre_program *program, const vy_launch *launch) {
+static inline uint64_t linear_grid_groups(const vyre_program *program, const vy_resolved_dispatch *launch) {
     const vy_grid *grid = &program->grid;
     uint32_t wide = program->workgroup[0];
     if (grid->kind == VYRE_GRID_OVER) {
@@ -440,10 +442,11 @@ static inline uint64_t line_of(const vyre_program *program, const vy_launch *lau
 }
 
 /* 0: it is not one of these, or resolve_grid has to say what is wrong. */
-static inline int set_line(const vyre_program *program, const vyre_geometry *geometry, vy_launch *launch) {
+static inline int set_linear_grid(const vyre_program *program, const vyre_geometry *geometry,
+                                  vy_resolved_dispatch *launch) {
     if (geometry->kind != VYRE_GEOMETRY_PROGRAM)
         return 0;
-    uint64_t groups = line_of(program, launch);
+    uint64_t groups = linear_grid_groups(program, launch);
     uint32_t wide = program->workgroup[0];
     if (groups == 0 || groups * wide > MAX_DIMENSION)
         return 0;
@@ -456,8 +459,8 @@ static inline int set_line(const vyre_program *program, const vyre_geometry *geo
     return 1;
 }
 
-static vyre_status resolve_grid(const vyre_program *program, const vyre_geometry *geometry, vy_launch *launch,
-                                vyre_error *error) {
+static vyre_status resolve_grid(const vyre_program *program, const vyre_geometry *geometry,
+                                vy_resolved_dispatch *launch, vyre_error *error) {
     uint64_t size[3] = {0, 0, 0};
     int elements = 0;
     if (geometry->kind == VYRE_GEOMETRY_PROGRAM) {
@@ -475,14 +478,14 @@ static vyre_status resolve_grid(const vyre_program *program, const vyre_geometry
     return set_grid(program, size, elements, launch, error);
 }
 
-vyre_status vy_launch_check_groups(const vyre_program *program, const uint32_t groups[3], vyre_error *error) {
+vyre_status vy_program_check_grid(const vyre_program *program, const uint32_t groups[3], vyre_error *error) {
     const uint64_t size[3] = {groups[0], groups[1], groups[2]};
-    vy_launch launch; /* only what is about the grid is looked at */
+    vy_resolved_dispatch launch; /* only what is about the grid is looked at */
     return set_grid(program, size, 0, &launch, error);
 }
 
-vyre_status vy_launch_resolve(const vyre_program *program, const vyre_arguments *arguments, vy_launch *launch,
-                              vyre_error *error) {
+vyre_status vy_resolve_dispatch(const vyre_program *program, const vyre_arguments *arguments,
+                                vy_resolved_dispatch *launch, vyre_error *error) {
     if (!vy_program_entry(program))
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "dispatch a `program`, not a file of functions",
                        "a library has no entry to dispatch");
@@ -496,7 +499,7 @@ vyre_status vy_launch_resolve(const vyre_program *program, const vyre_arguments 
     if (status == VYRE_OK)
         status = check_stated_inputs(program, launch, error);
     if (status == VYRE_OK)
-        status = set_line(program, &arguments->geometry, launch)
+        status = set_linear_grid(program, &arguments->geometry, launch)
                      ? (vyre_status)VYRE_OK
                      : resolve_grid(program, &arguments->geometry, launch, error);
     return status;
@@ -504,18 +507,18 @@ vyre_status vy_launch_resolve(const vyre_program *program, const vyre_arguments 
 
 /* ---- quickly ---- */
 
-static int bytes_fit(const vyre_program *program, vy_launch *launch) {
-    static const unsigned char somewhere;
+static int resolve_bytes_fast(const vyre_program *program, vy_resolved_dispatch *launch) {
+    static const unsigned char nonnull_placeholder;
     const vy_memory *buffers = buffer_at(program, 0);
     uint32_t inputs = 0, outputs = 0;
     for (uint32_t i = 0; i < program->buffer_count; i++) {
         const vy_access_row *access = &vy_accesses[buffers[i].access];
-        vy_launch_buffer *buffer = &launch->buffers[i];
+        vy_resolved_buffer *buffer = &launch->buffers[i];
         unsigned size = vy_type_layouts[buffers[i].type].size; /* a power of two */
         buffer->count = buffer->bytes >> __builtin_ctz(size);
         if ((buffer->bytes & (size - 1)) || buffer->count > MAX_COUNT)
             return 0;
-        buffer->data = access->is_input && buffer->bytes ? &somewhere : NULL;
+        buffer->data = access->is_input && buffer->bytes ? &nonnull_placeholder : NULL;
         buffer->input = access->is_input ? inputs++ : VY_NONE;
         buffer->output = access->is_output ? outputs++ : VY_NONE;
     }
@@ -523,7 +526,7 @@ static int bytes_fit(const vyre_program *program, vy_launch *launch) {
 }
 
 /* All counts are known, so each that is stated is compared with its expression. That has one solution where none builds on itself. */
-static int counts_fit(const vyre_program *program, const vy_launch *launch) {
+static int counts_match(const vyre_program *program, const vy_resolved_dispatch *launch) {
     const vy_memory *buffers = buffer_at(program, 0);
     for (uint32_t i = 0; i < program->buffer_count; i++) {
         uint64_t count;
@@ -534,23 +537,25 @@ static int counts_fit(const vyre_program *program, const vy_launch *launch) {
     return 1;
 }
 
-int vy_launch_fit_counts(const vyre_program *program, const vyre_arguments *arguments, vy_launch *launch) {
+int vy_resolve_dispatch_fast_sized(const vyre_program *program, const vyre_arguments *arguments,
+                                   vy_resolved_dispatch *launch) {
     int is_indirect = arguments->geometry.kind == VYRE_GEOMETRY_PROGRAM && program->grid.kind == VYRE_GRID_INDIRECT;
     if (!vy_program_has_entry(program) || !program->is_ordered || is_indirect ||
-        !params_fit(program, arguments, launch) || (program->has_counts && !counts_fit(program, launch)))
+        !resolve_params_fast(program, arguments, launch) || (program->has_counts && !counts_match(program, launch)))
         return 0;
-    return set_line(program, &arguments->geometry, launch) ||
+    return set_linear_grid(program, &arguments->geometry, launch) ||
            resolve_grid(program, &arguments->geometry, launch, NULL) == VYRE_OK;
 }
 
-int vy_launch_fit(const vyre_program *program, const vyre_arguments *arguments, vy_launch *launch) {
-    return (!program->buffer_count || bytes_fit(program, launch)) && vy_launch_fit_counts(program, arguments, launch);
+int vy_resolve_dispatch_fast(const vyre_program *program, const vyre_arguments *arguments,
+                             vy_resolved_dispatch *launch) {
+    return (!program->buffer_count || resolve_bytes_fast(program, launch)) &&
+           vy_resolve_dispatch_fast_sized(program, arguments, launch);
 }
 
 /* ---- ends ---- */
 
-vyre_status vy_launch_fail_trapped(const vyre_program *program, uint32_t stmt, const vyre_trap *trap,
-                                   vyre_error *error) {
+vyre_status vy_fail_trapped(const vyre_program *program, uint32_t stmt, const vyre_trap *trap, vyre_error *error) {
     vy_position at = vy_stmt_position(program, stmt);
     vyre_status status = vy_fail(error, VYRE_TRAPPED, NULL, "invocation %" PRIu64 " trapped with code %" PRIu32,
                                  trap->invocation, trap->code);
