@@ -44,7 +44,7 @@ static double now(void) {
 }
 
 static void lex(const vy_source *source) {
-    vy_report report = {0};
+    vy_diag_sink report = {0};
     vy_lexer lexer;
     vy_token token;
     size_t size;

@@ -107,7 +107,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         return 0;
     if (size)
         memcpy(copy, data, size);
-    if (vy_wire_seal(copy, size))
+    if (vy_wire_fix_header(copy, size))
         try_bytes(copy, size);
     free(copy);
     return 0;

@@ -344,7 +344,7 @@ VYRE_API vyre_status vyre_program_resolve(vyre_program *program, vyre_dialects_g
                                           vyre_diagnostics *diagnostics, vyre_program **out, vyre_error *error);
 /* The snapshot a program was resolved against: lives as long as the program, not to be released. Empty for other programs. */
 VYRE_API vyre_dialects_guard vyre_program_dialects(const vyre_program *program);
-/* A vyre_op_teller (vyre/text.h) that knows the ops of a snapshot; user points to the guard. */
+/* A vyre_op_signature_fn (vyre/text.h) that knows the ops of a snapshot; user points to the guard. */
 VYRE_API int vyre_dialects_teller(void *guard, const char *id, size_t length, vyre_op_signature *out);
 
 #ifdef __cplusplus

@@ -28,7 +28,7 @@ typedef struct vyre_op_signature {
     vyre_type outputs[VYRE_OP_OUTPUTS];
 } vyre_op_signature;
 /* Tells the signature of an op (`length` bytes, without attributes); 0 if it is not known. Called while parsing, on the same thread. */
-typedef int vyre_op_teller(void *user, const char *id, size_t length, vyre_op_signature *out);
+typedef int vyre_op_signature_fn(void *user, const char *id, size_t length, vyre_op_signature *out);
 
 typedef struct vyre_parse_options {
     const char *file; /* shown in diagnostics; NULL means "<text>" */
@@ -37,8 +37,8 @@ typedef struct vyre_parse_options {
     /* Returns the signatures of ops of dialects, so that the types of their results need not be written: `let p = bits.parity_u32(x)`, also inside
      * expressions. NULL: the ops of the newest snapshot (vyre_dialects_global), the standard library among them. For a snapshot of the caller's:
      * vyre_dialects_teller (vyre/dialect.h). The results of an op that it does not know have their types written. */
-    vyre_op_teller *teller;
-    void *teller_user;
+    vyre_op_signature_fn *op_signature;
+    void *op_signature_user;
 } vyre_parse_options;
 
 /* Parses and validates a file. Any bytes are accepted as input; what is wrong is in `diagnostics` (optional), several findings in

@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 #include "ir/eval.h"
-#include "ir/validate/flow.h"
+#include "ir/validate/divergence_graph.h"
 
 enum { IN_GROUP = 1 << VY_VARIES_IN_GROUP, IN_GRID = 1 << VY_VARIES_IN_GRID, VARIES = IN_GROUP | IN_GRID };
 
@@ -33,12 +33,12 @@ struct vy_uniform {
 /* ---- what differs: variables, memories, control ---- */
 
 /* A function does not know what it is given, nor whether all come to call it. */
-static uint8_t seed_of(const vy_flow_node *node) {
+static uint8_t seed_of(const vy_divergence_node *node) {
     return node->has_param || node->seed >> VY_VARIES_CONTROL ? VARIES : node->seed & VARIES;
 }
 
 /* What an op does that nobody has resolved is not known. */
-static void seed_calls(vy_flow *flow) {
+static void seed_calls(vy_divergence_graph *flow) {
     const vyre_program *p = flow->program;
     const vy_function *f = flow->function;
     for (uint32_t i = f->first_stmt; i < f->end_stmt; i++) {
@@ -54,8 +54,8 @@ static void seed_calls(vy_flow *flow) {
 }
 
 /* Seeds become what the nodes depend on. stack has room for every node. */
-static void spread(vy_flow *flow, uint32_t *stack) {
-    vy_flow_node *nodes = flow->nodes.items;
+static void spread(vy_divergence_graph *flow, uint32_t *stack) {
+    vy_divergence_node *nodes = flow->nodes.items;
     uint32_t count = 0;
     for (uint32_t i = 0; i < flow->nodes.count; i++) {
         nodes[i].seed = seed_of(&nodes[i]);
@@ -67,7 +67,7 @@ static void spread(vy_flow *flow, uint32_t *stack) {
         uint32_t from = stack[--count];
         nodes[from].queued = 0;
         for (uint32_t edge = nodes[from].edges; edge; edge = flow->edges.items[edge - 1].next) {
-            vy_flow_node *to = &nodes[flow->edges.items[edge - 1].to];
+            vy_divergence_node *to = &nodes[flow->edges.items[edge - 1].to];
             if ((nodes[from].seed | to->seed) == to->seed)
                 continue;
             to->seed |= nodes[from].seed;
@@ -79,9 +79,9 @@ static void spread(vy_flow *flow, uint32_t *stack) {
 }
 
 /* The first nodes are the variables, then the memories (flow.h). */
-static void keep(vy_uniform *u, const vy_flow *flow) {
+static void keep(vy_uniform *u, const vy_divergence_graph *flow) {
     const vy_function *f = flow->function;
-    const vy_flow_node *nodes = flow->nodes.items;
+    const vy_divergence_node *nodes = flow->nodes.items;
     for (uint32_t i = 0; i < f->variable_count; i++)
         u->variables[f->first_variable + i] = nodes[i].seed;
     for (uint32_t i = 0; i < f->memory_count; i++)
@@ -90,9 +90,9 @@ static void keep(vy_uniform *u, const vy_flow *flow) {
         u->stmts[i] = nodes[u->control_nodes[i]].seed;
 }
 
-static int follow(vy_uniform *u, vy_flow *flow, uint32_t function) {
-    vy_flow_build(flow, function);
-    if (flow->check->out_of_memory)
+static int follow(vy_uniform *u, vy_divergence_graph *flow, uint32_t function) {
+    vy_divergence_graph_build(flow, function);
+    if (flow->verifier->out_of_memory)
         return 0;
     size_t size = vy_array_size(flow->nodes.count, sizeof(uint32_t));
     uint32_t *stack = vy_allocate(size);
@@ -105,14 +105,15 @@ static int follow(vy_uniform *u, vy_flow *flow, uint32_t function) {
     return 1;
 }
 
-static int follow_all(vy_uniform *u, int polls_agree) {
+static int follow_all(vy_uniform *u, int poll_is_uniform) {
     const vyre_program *p = u->program;
     size_t size = vy_array_size(p->functions.count + 1u, sizeof(uint32_t));
     uint32_t *first_expr = vy_allocate_zero(size), expr = 0;
     if (!first_expr)
         return 0;
-    vy_check check = {.program = (vyre_program *)p, .first_expr = first_expr};
-    vy_flow flow = {.check = &check, .program = p, .control = u->control_nodes, .polls_agree = polls_agree};
+    vy_verifier verifier = {.program = (vyre_program *)p, .first_expr = first_expr};
+    vy_divergence_graph flow = {
+        .verifier = &verifier, .program = p, .control = u->control_nodes, .poll_is_uniform = poll_is_uniform};
     int ok = 1;
     for (uint32_t i = 0; i < p->functions.count && ok; i++) {
         const vy_function *f = &p->functions.items[i];
@@ -123,7 +124,7 @@ static int follow_all(vy_uniform *u, int polls_agree) {
     }
     VY_VECTOR_FREE(&flow.nodes);
     VY_VECTOR_FREE(&flow.edges);
-    VY_VECTOR_FREE(&flow.meetings);
+    VY_VECTOR_FREE(&flow.sync_points);
     vy_release(first_expr, size);
     return ok;
 }
@@ -282,7 +283,7 @@ static int prepare(vy_uniform *u) {
     return 1;
 }
 
-static vyre_status make(const vyre_program *program, int polls_agree, vy_uniform **out, vyre_error *error) {
+static vyre_status make(const vyre_program *program, int poll_is_uniform, vy_uniform **out, vyre_error *error) {
     *out = NULL;
     if (program->facts & VY_PROGRAM_HAS_CALL)
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "inline the program first (vyre_program_inline)",
@@ -291,7 +292,7 @@ static vyre_status make(const vyre_program *program, int polls_agree, vy_uniform
     if (!u)
         return vy_fail_memory(error, "uniformity");
     u->program = program;
-    if (!prepare(u) || !follow_all(u, polls_agree)) {
+    if (!prepare(u) || !follow_all(u, poll_is_uniform)) {
         vy_uniform_free(u);
         return vy_fail_memory(error, "uniformity");
     }

@@ -1,7 +1,7 @@
 /* Uniformity, for emitters: what is the same for all invocations, and what grows by a fixed step from one to the next.
  *
  * A value that is the same for a workgroup needs no lane of its own; control that is needs no mask; an index whose stride is 1 is one wide access. The
- * rules are the validator's (ir/validate/flow.h): what it takes for uniform is so here, and nothing else.
+ * rules are the validator's (ir/validate/divergence_graph.h): what it takes for uniform is so here, and nothing else.
  *
  * "The same" is said of invocations that execute a statement together: in the same trips of all loops around it. Those that do not come to it, and those
  * that have trapped, have no part in it.

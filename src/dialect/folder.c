@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "dialect/toml.h"
-#include "ir/text/report.h"
+#include "ir/text/diagnostic_sink.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -103,8 +103,8 @@ static void note(vy_folders *folders, const vyre_error *error) {
 void vy_folders_report(vy_folders *folders, const char *shown, vy_diag_code code, const vyre_error *error,
                        vyre_diagnostics *list) {
     vy_source *source = vy_source_new(shown, "", 0);
-    vy_report report = {.source = source, .list = list};
-    vy_report_error(&report, code, (vy_position){0}, error->fix, "%s", error->message);
+    vy_diag_sink report = {.source = source, .list = list};
+    vy_diag_sink_error(&report, code, (vy_position){0}, error->fix, "%s", error->message);
     vy_source_release(source);
     note(folders, error);
 }

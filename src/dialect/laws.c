@@ -213,7 +213,7 @@ static vyre_status run_sets(const vy_law_question *q, vyre_program *resolved, vy
 static vyre_status make_program(vy_law_question *q, vyre_dialects_guard guard, vyre_program **out, vyre_error *error) {
     vy_string text = {0};
     vyre_module *module = NULL;
-    vyre_parse_options options = {.file = "<law>", .teller = vyre_dialects_teller, .teller_user = &guard};
+    vyre_parse_options options = {.file = "<law>", .op_signature = vyre_dialects_teller, .op_signature_user = &guard};
     vyre_error why;
     vyre_status status = vy_law_program(q, &text, error);
     *out = NULL;

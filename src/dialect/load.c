@@ -14,16 +14,16 @@
 #include "dialect/standard.h"
 #include "ir/model.h"
 #include "ir/text/attributes.h"
+#include "ir/text/diagnostic_sink.h"
 #include "ir/text/lexer.h"
-#include "ir/text/report.h"
 
 typedef struct batch {
     vy_load_item *items;
     size_t count;
-    vy_report report;   /* all that was found, in all tries */
-    size_t refused;     /* in this try */
-    vyre_status status; /* of the first thing found */
-    vyre_error first;   /* its parts */
+    vy_diag_sink report; /* all that was found, in all tries */
+    size_t refused;      /* in this try */
+    vyre_status status;  /* of the first thing found */
+    vyre_error first;    /* its parts */
     int is_lenient;
 } batch;
 
@@ -37,12 +37,12 @@ static void found(batch *batch, const vy_manifest *manifest, vy_diag_code code, 
         batch->first = *error;
     }
     batch->report.source = manifest->source;
-    vy_report_error(&batch->report, code, at, error->fix, "%s", error->message);
+    vy_diag_sink_error(&batch->report, code, at, error->fix, "%s", error->message);
 }
 
 /* The error of the batch: the first thing found, with its place. */
 static void fill(const batch *batch, vyre_error *error) {
-    (void)vy_report_status(&batch->report, error);
+    (void)vy_diag_sink_status(&batch->report, error);
     if (error)
         error->code = batch->status;
     (void)vy_fail_parts(error, batch->first.subject, batch->first.first, batch->first.second);

@@ -34,9 +34,9 @@ int vy_manifest_expect(vy_manifest_reader *reader, const vy_toml_value *value, c
                          : kinds & VY_MANIFEST_STRING                        ? "a string"
                          : kinds & VY_MANIFEST_ARRAY                         ? "an array"
                                                                              : "a table";
-    vy_report_error(&reader->report, VY_D103, value->at, has_nul ? "remove `\\u0000`" : VY_FIX("write %s", wanted),
-                    "%s is %s, not %s", what, has_nul ? "a string with a NUL in it" : vy_toml_kind_name(value->kind),
-                    has_nul ? "a text" : wanted);
+    vy_diag_sink_error(&reader->report, VY_D103, value->at, has_nul ? "remove `\\u0000`" : VY_FIX("write %s", wanted),
+                       "%s is %s, not %s", what, has_nul ? "a string with a NUL in it" : vy_toml_kind_name(value->kind),
+                       has_nul ? "a text" : wanted);
     return 0;
 }
 
@@ -51,9 +51,9 @@ static void report_unknown(vy_manifest_reader *reader, const vy_toml_entry *entr
         used += added > 0 && used + (size_t)added < sizeof list ? (size_t)added : 0;
     }
     const char *best = vy_suggestion_get(&near);
-    vy_report_error(&reader->report, VY_D101, entry->at,
-                    best ? VY_FIX("did you mean `%s`?", best) : VY_FIX("remove it; the keys are %s", list),
-                    "%s has no key `%.64s`", what, entry->key);
+    vy_diag_sink_error(&reader->report, VY_D101, entry->at,
+                       best ? VY_FIX("did you mean `%s`?", best) : VY_FIX("remove it; the keys are %s", list),
+                       "%s has no key `%.64s`", what, entry->key);
 }
 
 void vy_manifest_check_keys(vy_manifest_reader *reader, const vy_toml_value *table, const char *what,
@@ -70,8 +70,8 @@ void vy_manifest_check_keys(vy_manifest_reader *reader, const vy_toml_value *tab
     }
     for (size_t i = 0; i < count; i++)
         if (keys[i].required && !vy_toml_find(table, keys[i].name, strlen(keys[i].name)))
-            vy_report_error(&reader->report, VY_D102, table->at, VY_FIX("add `%s = …`", keys[i].name),
-                            "%s needs the key `%s`", what, keys[i].name);
+            vy_diag_sink_error(&reader->report, VY_D102, table->at, VY_FIX("add `%s = …`", keys[i].name),
+                               "%s needs the key `%s`", what, keys[i].name);
 }
 
 const vy_toml_value *vy_manifest_get(const vy_toml_value *table, const char *key, unsigned kinds) {
@@ -87,8 +87,8 @@ const char *vy_manifest_text(const vy_toml_value *table, const char *key) {
 int vy_manifest_fits(vy_manifest_work *work, const vy_toml_value *at, uint32_t count, const char *what,
                      uint32_t limit) {
     if (count > limit)
-        vy_report_error(&work->reader->report, VY_D118, at->at, NULL, "the op has %u %s (limit %u)", count, what,
-                        limit);
+        vy_diag_sink_error(&work->reader->report, VY_D118, at->at, NULL, "the op has %u %s (limit %u)", count, what,
+                           limit);
     return count <= limit;
 }
 
@@ -108,14 +108,15 @@ static void read_category(vy_manifest_work *work) {
         return; /* composite, the first of the list */
     op->category = vyre_op_category_find(value->string.text, value->string.size);
     if (op->category == VYRE_CATEGORY_COUNT)
-        vy_report_error(&work->reader->report, VY_D106, value->at, NULL, "`%.64s` is no category", value->string.text);
+        vy_diag_sink_error(&work->reader->report, VY_D106, value->at, NULL, "`%.64s` is no category",
+                           value->string.text);
 }
 
 /* The function is called as the op is, unless `function` names another. */
 static void read_function(vy_manifest_work *work, const vy_toml_value *id, size_t skip) {
     const vy_toml_value *named = vy_manifest_get(work->table, "function", VY_MANIFEST_STRING);
     const vy_toml_value *value = named ? named : id;
-    vy_report *report = &work->reader->report;
+    vy_diag_sink *report = &work->reader->report;
     if (!value)
         return;
     const char *name = value->string.text + (named ? 0 : skip);
@@ -123,15 +124,15 @@ static void read_function(vy_manifest_work *work, const vy_toml_value *id, size_
     if (vy_text_is_function_name(name, size) && !vy_text_is_op_id(name, size))
         work->op->definition.function = name;
     else if (vy_text_is_identifier(name, size))
-        vy_report_error(report, VY_D104, value->at,
-                        "add `function = …` with another name, and use it in the body and the signature",
-                        "`%.64s` is a word of the language: no function is called so", name);
+        vy_diag_sink_error(report, VY_D104, value->at,
+                           "add `function = …` with another name, and use it in the body and the signature",
+                           "`%.64s` is a word of the language: no function is called so", name);
     else if (named)
-        vy_report_error(report, VY_D104, value->at, NULL, "`%.64s` is no name of a function", name);
+        vy_diag_sink_error(report, VY_D104, value->at, NULL, "`%.64s` is no name of a function", name);
     else if (vy_text_is_op_part(name, size))
-        vy_report_error(report, VY_D104, value->at,
-                        "add `function = …` with an identifier, and use it in the body and the signature",
-                        "no function can be called `%.64s`", name);
+        vy_diag_sink_error(report, VY_D104, value->at,
+                           "add `function = …` with an identifier, and use it in the body and the signature",
+                           "no function can be called `%.64s`", name);
 }
 
 /* `id` is the name of the op in the dialect, or its full id. */
@@ -150,7 +151,7 @@ static void read_names(vy_manifest_work *work) {
     }
     if (id && (!vy_text_is_op_part(id->string.text + skip, id->string.size - skip) ||
                (op->id && !vy_text_is_op_id(op->id, full.length))))
-        vy_report_error(&reader->report, VY_D104, id->at, NULL, "`%.64s` is no name of an op", id->string.text);
+        vy_diag_sink_error(&reader->report, VY_D104, id->at, NULL, "`%.64s` is no name of an op", id->string.text);
     vy_string_free(&full);
     read_function(work, id, skip);
 }
@@ -185,7 +186,7 @@ static void read_op(vy_manifest_reader *reader, const vy_toml_value *table, vy_m
         if (error.code == VYRE_NO_MEMORY)
             reader->report.out_of_memory = 1;
         else
-            vy_report_error(&reader->report, VY_D118, table->at, error.fix, "%s", error.message);
+            vy_diag_sink_error(&reader->report, VY_D118, table->at, error.fix, "%s", error.message);
     }
 }
 
@@ -209,8 +210,9 @@ static void find_twice(vy_manifest_reader *reader) {
     qsort(sorted, count, sizeof *sorted, by_id);
     for (uint32_t i = 1; i < count; i++)
         if (strcmp(sorted[i]->definition.id, sorted[i - 1]->definition.id) == 0)
-            vy_report_error(&reader->report, VY_D107, sorted[i]->at, NULL, "op `%.128s` is already defined in line %u",
-                            sorted[i]->definition.id, sorted[i - 1]->at.line);
+            vy_diag_sink_error(&reader->report, VY_D107, sorted[i]->at, NULL,
+                               "op `%.128s` is already defined in line %u", sorted[i]->definition.id,
+                               sorted[i - 1]->at.line);
     vy_release(sorted, vy_array_size(manifest->op_count, sizeof *sorted));
 }
 
@@ -233,8 +235,8 @@ static int check_version(vy_manifest_reader *reader, const vy_toml_value *value)
     int is_valid =
         value->string.size <= VY_OP_LIMIT_VERSION && vy_semver_is_valid(value->string.text, value->string.size);
     if (!is_valid)
-        vy_report_error(&reader->report, VY_D105, value->at, NULL, "`%.64s` is no semantic version",
-                        value->string.text);
+        vy_diag_sink_error(&reader->report, VY_D105, value->at, NULL, "`%.64s` is no semantic version",
+                           value->string.text);
     return is_valid;
 }
 
@@ -242,10 +244,10 @@ static void read_requirement(vy_manifest_reader *reader, const vy_toml_entry *en
     const char *own = reader->manifest->dialect.name;
     *out = (vy_manifest_requirement){entry->key, NULL, entry->at};
     if (strlen(entry->key) != entry->length || !vy_is_dialect_name(entry->key, entry->length))
-        vy_report_error(&reader->report, VY_D104, entry->at, NULL, "`%.64s` is no name of a dialect", entry->key);
+        vy_diag_sink_error(&reader->report, VY_D104, entry->at, NULL, "`%.64s` is no name of a dialect", entry->key);
     else if (own && strcmp(own, entry->key) == 0)
-        vy_report_error(&reader->report, VY_D104, entry->at, "remove the line", "the dialect `%.64s` requires itself",
-                        own);
+        vy_diag_sink_error(&reader->report, VY_D104, entry->at, "remove the line",
+                           "the dialect `%.64s` requires itself", own);
     if (vy_manifest_expect(reader, &entry->value, "the version required", VY_MANIFEST_STRING) &&
         check_version(reader, &entry->value))
         out->version = entry->value.string.text;
@@ -263,7 +265,8 @@ static void read_dialect(vy_manifest_reader *reader, const vy_toml_value *root) 
     if (name && vy_is_dialect_name(name->string.text, name->string.size))
         manifest->dialect.name = name->string.text;
     else if (name)
-        vy_report_error(&reader->report, VY_D104, name->at, NULL, "`%.64s` is no name of a dialect", name->string.text);
+        vy_diag_sink_error(&reader->report, VY_D104, name->at, NULL, "`%.64s` is no name of a dialect",
+                           name->string.text);
     if (version && check_version(reader, version))
         manifest->dialect.version = version->string.text;
     if (!table || table->table.count == 0)
@@ -316,7 +319,7 @@ vyre_status vy_manifest_parse(const char *file, const char *text, size_t size, v
                                      .user = user,
                                      .report = {.source = all->manifest.source, .list = list}};
         read_root(&reader);
-        status = vy_report_status(&reader.report, error);
+        status = vy_diag_sink_status(&reader.report, error);
     }
     if (status == VYRE_OK)
         *out = &all->manifest;

@@ -7,7 +7,7 @@
 #include "dialect/registry.h"
 #include "dialect/standard.h"
 #include "ir/text/lexer.h"
-#include "ir/text/trusted.h"
+#include "ir/text/module.h"
 #include "vyre/text.h"
 
 #include <limits.h>
@@ -92,10 +92,10 @@ static int tell(void *user, const char *id, size_t length, vyre_op_signature *ou
 static vyre_program *parse(vy_source *source, vyre_diagnostics *found, vyre_error *error) {
     size_t size;
     const char *text = vy_source_text(source, &size);
-    vyre_parse_options options = {.file = vy_source_name(source), .teller = tell};
+    vyre_parse_options options = {.file = vy_source_name(source), .op_signature = tell};
     vyre_module *module = NULL;
     *error = (vyre_error)VYRE_ERROR_INIT;
-    error->code = vy_text_parse(text, size, &options, found, &module, error);
+    error->code = vy_text_parse_without_dialects(text, size, &options, found, &module, error);
     vyre_program *library = module ? vyre_module_library(module) : NULL;
     library = library ? vyre_program_retain(library) : NULL;
     vyre_module_free(module);
@@ -109,7 +109,7 @@ static void parse_file(vy_manifest_reader *reader, vy_manifest_body *body) {
     body->library = parse(body->source, found, &error);
     body->is_bad = error.code != VYRE_OK;
     reader->report.source = body->source; /* what is found belongs to the file */
-    vy_report_merge(&reader->report, found, vyre_diagnostics_count(reader->report.list), &error);
+    vy_diag_sink_merge(&reader->report, found, vyre_diagnostics_count(reader->report.list), &error);
     reader->report.source = own;
     vyre_diagnostics_free(found);
 }
@@ -127,7 +127,7 @@ static void load_file(vy_manifest_reader *reader, const vy_toml_value *named, vy
     } else if (status == VYRE_NO_MEMORY) {
         reader->report.out_of_memory = 1;
     } else {
-        vy_report_error(&reader->report, VY_D110, named->at, error.fix, "%s", error.message);
+        vy_diag_sink_error(&reader->report, VY_D110, named->at, error.fix, "%s", error.message);
     }
     vyre_bytes_free(&text);
 }
@@ -138,8 +138,8 @@ static const vy_manifest_body *open_file(vy_manifest_reader *reader, const vy_to
         if (strcmp(reader->bodies.items[i].name, named->string.text) == 0)
             return &reader->bodies.items[i];
     if (reader->bodies.count >= VY_MANIFEST_LIMIT_FILES) {
-        vy_report_error(&reader->report, VY_D110, named->at, "put several functions into one file",
-                        "the manifest names more files than the limit (%d)", VY_MANIFEST_LIMIT_FILES);
+        vy_diag_sink_error(&reader->report, VY_D110, named->at, "put several functions into one file",
+                           "the manifest names more files than the limit (%d)", VY_MANIFEST_LIMIT_FILES);
         return NULL;
     }
     vy_manifest_body *body = VY_PUSH(&reader->bodies);
@@ -186,7 +186,7 @@ static void report(const origin *o, vy_position at, const char *message) {
         return;
     }
     reader->report.source = o->file->source;
-    vy_report_error(&reader->report, VY_D112, at, fix, "%s", message);
+    vy_diag_sink_error(&reader->report, VY_D112, at, fix, "%s", message);
     reader->report.source = own;
 }
 
@@ -280,9 +280,9 @@ static const vy_function *find_function(const origin *o) {
     const vy_toml_value *named = vy_manifest_get(o->work->table, "function", VY_MANIFEST_STRING);
     if (!named)
         named = o->string ? o->string : o->named;
-    vy_report_error(&o->work->reader->report, VY_D111, named->at,
-                    best ? VY_FIX("did you mean `%s`?", best) : VY_FIX("define `fn %.64s` there", wanted),
-                    "the body has no function `%.64s`", wanted);
+    vy_diag_sink_error(&o->work->reader->report, VY_D111, named->at,
+                       best ? VY_FIX("did you mean `%s`?", best) : VY_FIX("define `fn %.64s` there", wanted),
+                       "the body has no function `%.64s`", wanted);
     return NULL;
 }
 
@@ -294,15 +294,15 @@ static void find_origin(vy_manifest_work *work, origin *o) {
     const vy_toml_value *file = vy_manifest_get(work->table, "file", VY_MANIFEST_STRING);
     o->string = vy_manifest_get(work->table, "body", VY_MANIFEST_STRING);
     if (o->string && file)
-        vy_report_error(&work->reader->report, VY_D109, file->at, "keep one of the two",
-                        "the op has a body here and in a file");
+        vy_diag_sink_error(&work->reader->report, VY_D109, file->at, "keep one of the two",
+                           "the op has a body here and in a file");
     if (!o->string && !file && op->category != VYRE_CATEGORY_EXTENSION)
         file = work->reader->file;
     o->named = o->string ? NULL : file;
     int is_there = vy_toml_find(work->table, "body", 4) || vy_toml_find(work->table, "file", 4);
     if (!o->string && !o->named && !is_there && op->category != VYRE_CATEGORY_EXTENSION)
-        vy_report_error(&work->reader->report, VY_D109, work->table->at, NULL, "the op is %s and has no body",
-                        vyre_op_category_name(op->category));
+        vy_diag_sink_error(&work->reader->report, VY_D109, work->table->at, NULL, "the op is %s and has no body",
+                           vyre_op_category_name(op->category));
 }
 
 void vy_manifest_read_body(vy_manifest_work *work) {

@@ -16,7 +16,7 @@ typedef struct law_work {
     vyre_law *law;
 } law_work;
 
-#define REFUSE(work, code, at, fix, ...) vy_report_error(&(work)->op->reader->report, code, at, fix, __VA_ARGS__)
+#define REFUSE(work, code, at, fix, ...) vy_diag_sink_error(&(work)->op->reader->report, code, at, fix, __VA_ARGS__)
 
 static vyre_law_kind find_law(law_work *w, const vy_toml_value *name) {
     vyre_law_kind kind = vyre_law_find(name->string.text, name->string.size);
@@ -162,7 +162,7 @@ void vy_manifest_read_laws(vy_manifest_work *work) {
 
 static void read_lowering(vy_manifest_work *work, const vy_toml_entry *entry, vyre_lowering *lowering,
                           vyre_target *seen, uint32_t count) {
-    vy_report *report = &work->reader->report;
+    vy_diag_sink *report = &work->reader->report;
     vyre_error error;
     vyre_status status = vyre_target_parse(entry->key, entry->length, &seen[count], &error);
     if (status == VYRE_NO_MEMORY) {
@@ -170,26 +170,26 @@ static void read_lowering(vy_manifest_work *work, const vy_toml_entry *entry, vy
         return;
     }
     if (status != VYRE_OK) {
-        vy_report_error(report, VY_D117, entry->at, error.fix, "%s", error.message);
+        vy_diag_sink_error(report, VY_D117, entry->at, error.fix, "%s", error.message);
         return;
     }
     for (uint32_t i = 0; i < count; i++)
         if (seen[i] == seen[count])
-            vy_report_error(report, VY_D117, entry->at, "keep one of the two", "there is code for `%s` twice",
-                            vyre_target_text(seen[i]));
+            vy_diag_sink_error(report, VY_D117, entry->at, "keep one of the two", "there is code for `%s` twice",
+                               vyre_target_text(seen[i]));
     if (seen[count] == VYRE_TARGET_REFERENCE)
-        vy_report_error(report, VY_D117, entry->at, "leave it out: the reference runs the body",
-                        "`%.64s` is the reference, which has no code of its own", entry->key);
+        vy_diag_sink_error(report, VY_D117, entry->at, "leave it out: the reference runs the body",
+                           "`%.64s` is the reference, which has no code of its own", entry->key);
     else if (!vy_target_has_consumer(seen[count]))
-        vy_report_error(report, VY_D125, entry->at,
-                        VY_FIX("remove it, or use the id of the plug-in that reads it, such as `my-%s`", entry->key),
-                        "no backend reads the code of `%.128s` for the built-in target `%s`", work->op->definition.id,
-                        entry->key);
+        vy_diag_sink_error(report, VY_D125, entry->at,
+                           VY_FIX("remove it, or use the id of the plug-in that reads it, such as `my-%s`", entry->key),
+                           "no backend reads the code of `%.128s` for the built-in target `%s`",
+                           work->op->definition.id, entry->key);
     if (!vy_manifest_expect(work->reader, &entry->value, "the code for a target", VY_MANIFEST_STRING))
         return;
     if (entry->value.string.size == 0)
-        vy_report_error(report, VY_D117, entry->value.at, "write the code, or leave the target out",
-                        "the code for `%.64s` is empty", entry->key);
+        vy_diag_sink_error(report, VY_D117, entry->value.at, "write the code, or leave the target out",
+                           "the code for `%.64s` is empty", entry->key);
     *lowering = (vyre_lowering){
         .target = vyre_target_text(seen[count]), .data = entry->value.string.text, .size = entry->value.string.size};
 }
@@ -200,9 +200,9 @@ void vy_manifest_read_lowerings(vy_manifest_work *work) {
     if (!table || !vy_manifest_fits(work, table, table->table.count, "lowerings", VY_OP_LIMIT_LOWERINGS))
         return;
     if (work->op->definition.category == VYRE_CATEGORY_COMPOSITE && table->table.count)
-        vy_report_error(&work->reader->report, VY_D117, table->at,
-                        "remove `lowering`, or write `category = \"intrinsic\"`",
-                        "a composite op has no code for targets: its body is all there is to know");
+        vy_diag_sink_error(&work->reader->report, VY_D117, table->at,
+                           "remove `lowering`, or write `category = \"intrinsic\"`",
+                           "a composite op has no code for targets: its body is all there is to know");
     vyre_lowering *lowerings = vy_manifest_new(work->reader, table->table.count, sizeof *lowerings);
     work->op->definition.lowerings = lowerings;
     for (const vy_toml_entry *entry = table->table.first; entry && lowerings; entry = entry->next) {

@@ -9,7 +9,7 @@
 #include "dialect/manifest.h"
 #include "dialect/toml.h"
 #include "ir/model.h"
-#include "ir/text/report.h"
+#include "ir/text/diagnostic_sink.h"
 
 /* A file with bodies, read once. */
 typedef struct vy_manifest_body {
@@ -27,7 +27,7 @@ typedef struct vy_manifest_reader {
     vy_manifest_read_file *read;
     void *user;
     VY_VECTOR(vy_manifest_body) bodies;
-    vy_report report;
+    vy_diag_sink report;
 } vy_manifest_reader;
 
 /* One op on its way. */

@@ -36,7 +36,7 @@ void vy_manifest_take_over(vy_manifest_reader *reader, const vy_toml_value *stri
             vy_diagnostic_add(moved, reader->report.source, finding->code, finding->severity, at, finding->fix, "%s",
                               finding->message);
     }
-    vy_report_merge(&reader->report, moved, vyre_diagnostics_count(reader->report.list), error);
+    vy_diag_sink_merge(&reader->report, moved, vyre_diagnostics_count(reader->report.list), error);
     vyre_diagnostics_free(moved);
 }
 
@@ -63,14 +63,14 @@ typedef struct head {
     vy_manifest_work *work;
     const vy_toml_value *value; /* the string */
     vy_parser parser;
-    const vy_unit *unit;
+    const vy_ast_function *unit;
 } head;
 
 static void report(head *h, vy_position at, const char *fix, const char *message, const char *name) {
     size_t offset = offset_of(&h->value->string, at.line, at.column);
-    vy_report_error(&h->work->reader->report, VY_D108,
-                    at.line ? vy_toml_locate(h->work->reader->document, h->value, offset, at.length) : h->value->at,
-                    fix, message, name);
+    vy_diag_sink_error(&h->work->reader->report, VY_D108,
+                       at.line ? vy_toml_locate(h->work->reader->document, h->value, offset, at.length) : h->value->at,
+                       fix, message, name);
 }
 
 static const char *copy_name(head *h, uint32_t name) {
@@ -93,7 +93,7 @@ static void take_inputs(head *h) {
     vyre_op_definition *op = &h->work->op->definition;
     vyre_op_operand *inputs = vy_manifest_new(h->work->reader, h->unit->params.count, sizeof *inputs);
     op->inputs = inputs;
-    for (const vy_item *item = h->unit->params.first; item && inputs; item = item->next) {
+    for (const vy_ast_decl *item = h->unit->params.first; item && inputs; item = item->next) {
         vyre_op_operand *input = &inputs[op->input_count];
         input->name = copy_name(h, item->name);
         if (!input->name)
@@ -114,7 +114,7 @@ static void take_outputs(head *h) {
     vyre_op_definition *op = &h->work->op->definition;
     vyre_op_operand *outputs = vy_manifest_new(h->work->reader, h->unit->result_count, sizeof *outputs);
     op->outputs = outputs;
-    for (const vy_declared *result = h->unit->results; result && outputs; result = result->next) {
+    for (const vy_ast_declarator *result = h->unit->results; result && outputs; result = result->next) {
         outputs[op->output_count].name = copy_name(h, result->name);
         outputs[op->output_count].type = result->type;
         if (!outputs[op->output_count++].name)
@@ -124,7 +124,7 @@ static void take_outputs(head *h) {
 
 /* One function and nothing beside it, inside the limits. */
 static int is_one_head(head *h) {
-    const vy_file *file = &h->parser.file;
+    const vy_ast_file *file = &h->parser.file;
     h->unit = file->functions;
     if (!h->unit || h->unit->next || file->programs || file->consts) {
         report(h, (vy_position){0, 0, 0}, NULL, "the signature is not the head of one function%s", "");
@@ -161,10 +161,10 @@ static int looks_like_head(head *h, const char *text) {
     const char *start = text + strspn(text, " \t\r\n");
     size_t brace = strcspn(text, "{}");
     if (text[brace]) {
-        vy_report_error(&h->work->reader->report, VY_D108,
-                        vy_toml_locate(h->work->reader->document, h->value, brace, 1),
-                        "end the signature before it, and write the function into `body`",
-                        "a signature has no body, so no `%c`", text[brace]);
+        vy_diag_sink_error(&h->work->reader->report, VY_D108,
+                           vy_toml_locate(h->work->reader->document, h->value, brace, 1),
+                           "end the signature before it, and write the function into `body`",
+                           "a signature has no body, so no `%c`", text[brace]);
         return 0;
     }
     if (strncmp(start, "fn", 2) == 0 && strchr(" \t\r\n", start[2]))
@@ -186,13 +186,13 @@ void vy_manifest_read_signature(vy_manifest_work *work) {
     vy_string_append(&text, h.value->string.text, h.value->string.size);
     vy_string_append(&text, no_body, sizeof no_body - 1);
     vy_source *source = text.failed ? NULL : vy_source_new("", text.text, text.length);
-    vy_report inner = {.source = source, .list = found, .out_of_memory = !source};
+    vy_diag_sink inner = {.source = source, .list = found, .out_of_memory = !source};
     if (source) {
         /* Line ends are checked first, as for a file: an escape may have brought a carriage return. */
         if (!vy_lexer_check_lines(text.text, (uint32_t)text.length, &inner))
             text.length = 0;
         vy_parser_run(&h.parser, text.text, (uint32_t)text.length, &arena, &inner);
-        error.code = vy_report_status(&inner, &error);
+        error.code = vy_diag_sink_status(&inner, &error);
         if (error.code == VYRE_OK)
             take_head(&h);
         else

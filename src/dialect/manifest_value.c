@@ -5,7 +5,7 @@
 #include "dialect/manifest_reader.h"
 #include "dialect/opdef.h"
 #include "ir/text/lexer.h"
-#include "ir/text/trusted.h"
+#include "ir/text/module.h"
 #include "vyre/text.h"
 
 #include <stdio.h>
@@ -52,7 +52,7 @@ static vyre_status read_literal(const char *literal, vyre_type type, uint64_t *b
     vyre_module *module = NULL;
     int size = snprintf(text, sizeof text, "const value : %s = %s\nfn get() -> %s { return value }", name,
                         type == VYRE_TYPE_BOOL ? "false" : "0", name);
-    vyre_status status = vy_text_parse(text, (size_t)size, &options, NULL, &module, error);
+    vyre_status status = vy_text_parse_without_dialects(text, (size_t)size, &options, NULL, &module, error);
     if (status == VYRE_OK)
         *bits = vyre_module_library(module)->exprs.items[0].bits; /* the one expression: the literal that is returned */
     vyre_module_free(module);
@@ -70,11 +70,11 @@ int vy_manifest_value(vy_manifest_reader *reader, const vy_toml_value *value, vy
     if (status == VYRE_NO_MEMORY || (status == VYRE_OK && text && !*text))
         reader->report.out_of_memory = 1;
     else if (status != VYRE_OK)
-        vy_report_error(&reader->report, VY_D116, value->at,
-                        VY_FIX("write a literal of type %s: %s", vyre_type_name(type),
-                               type == VYRE_TYPE_BOOL ? "true or false" : "a number that fits it"),
-                        "`%.60s` is no value of type %s", is_spelt ? literal : vy_toml_kind_name(value->kind),
-                        vyre_type_name(type));
+        vy_diag_sink_error(&reader->report, VY_D116, value->at,
+                           VY_FIX("write a literal of type %s: %s", vyre_type_name(type),
+                                  type == VYRE_TYPE_BOOL ? "true or false" : "a number that fits it"),
+                           "`%.60s` is no value of type %s", is_spelt ? literal : vy_toml_kind_name(value->kind),
+                           vyre_type_name(type));
     return status == VYRE_OK && !reader->report.out_of_memory;
 }
 
@@ -87,7 +87,7 @@ typedef struct attribute_work {
     vy_position *place;
 } attribute_work;
 
-#define REFUSE(work, at, fix, ...) vy_report_error(&(work)->op->reader->report, VY_D113, at, fix, __VA_ARGS__)
+#define REFUSE(work, at, fix, ...) vy_diag_sink_error(&(work)->op->reader->report, VY_D113, at, fix, __VA_ARGS__)
 
 static int read_name_and_type(attribute_work *w) {
     vy_manifest_reader *reader = w->op->reader;
@@ -99,7 +99,7 @@ static int read_name_and_type(attribute_work *w) {
         return 0; /* reported with the keys */
     vy_position at = vy_manifest_get(w->table, "name", VY_MANIFEST_STRING)->at;
     if (!vy_text_is_name(w->attribute->name, strlen(w->attribute->name)))
-        vy_report_error(&reader->report, VY_D104, at, NULL, "`%.64s` is no name", w->attribute->name);
+        vy_diag_sink_error(&reader->report, VY_D104, at, NULL, "`%.64s` is no name", w->attribute->name);
     for (uint32_t i = 0; i < op->input_count; i++)
         if (strcmp(op->inputs[i].name, w->attribute->name) == 0)
             REFUSE(w, at, "choose another name", "`%.64s` is an input of the op, too", w->attribute->name);

@@ -4,7 +4,7 @@
 #include "base/hash.h"
 #include "base/status.h"
 #include "ir/text/lexer.h"
-#include "ir/text/trusted.h"
+#include "ir/text/module.h"
 
 /* ---- tables of names ---- */
 
@@ -182,7 +182,7 @@ static vyre_status take_body(vyre_op_definition *op, vyre_error *error) {
         return VYRE_OK;
     vyre_module *module = NULL;
     vyre_parse_options options = {.file = op->id};
-    vyre_status status = vy_text_parse(source, strlen(source), &options, NULL, &module, error);
+    vyre_status status = vy_text_parse_without_dialects(source, strlen(source), &options, NULL, &module, error);
     if (status != VYRE_OK)
         return status;
     vyre_program *library = vyre_module_library(module);

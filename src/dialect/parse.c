@@ -1,6 +1,6 @@
 /* Parsing with the dialects known: the public parser (vyre/text.h) around the one of ir/text, which has no dialects. */
 #include "base/status.h"
-#include "ir/text/trusted.h"
+#include "ir/text/module.h"
 #include "vyre/dialect.h"
 
 /* The newest snapshot, pinned at the first call of an op: most texts have none. */
@@ -28,9 +28,9 @@ vyre_status vyre_text_parse(const char *text, size_t size, const vyre_parse_opti
     vyre_parse_options own = {0};
     if (options)
         own = *options;
-    if (!own.teller)
-        own.teller = tell, own.teller_user = &n;
-    vyre_status status = vy_text_parse(text, size, &own, diagnostics, out, error);
+    if (!own.op_signature)
+        own.op_signature = tell, own.op_signature_user = &n;
+    vyre_status status = vy_text_parse_without_dialects(text, size, &own, diagnostics, out, error);
     vyre_dialects_release(&n.guard);
     if (n.status == VYRE_OK)
         return status;

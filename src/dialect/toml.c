@@ -32,8 +32,8 @@ static void skip_comment(vy_toml_parser *p) {
         return;
     for (; p->at < p->end && !vy_toml_newline(p->at, p->end); p->at++)
         if (vy_toml_is_control((unsigned char)*p->at))
-            vy_report_error(&p->report, VY_D003, vy_toml_position(p, p->at, p->at + 1), NULL,
-                            "a control character (0x%02x) stands in a comment", (unsigned char)*p->at);
+            vy_diag_sink_error(&p->report, VY_D003, vy_toml_position(p, p->at, p->at + 1), NULL,
+                               "a control character (0x%02x) stands in a comment", (unsigned char)*p->at);
 }
 
 /* Space, comments and line ends, as between the values of an array. */
@@ -67,8 +67,8 @@ static const char *shown(const vy_toml_parser *p, char *buffer) {
 
 static int fail_here(vy_toml_parser *p, vy_diag_code code, const char *fix, const char *expected) {
     char buffer[16];
-    vy_report_error(&p->report, code, vy_toml_position(p, p->at, p->at + character(p)), fix, "%s instead of %s",
-                    shown(p, buffer), expected);
+    vy_diag_sink_error(&p->report, code, vy_toml_position(p, p->at, p->at + character(p)), fix, "%s instead of %s",
+                       shown(p, buffer), expected);
     return 0;
 }
 
@@ -130,8 +130,8 @@ static int quoted(const vy_toml_part *part) {
 }
 
 static int fail_twice(vy_toml_parser *p, const vy_toml_part *part, const vy_toml_entry *before) {
-    vy_report_error(&p->report, VY_D015, part->at, NULL, "`%.*s` is already defined in line %u", quoted(part),
-                    part->key, before->at.line);
+    vy_diag_sink_error(&p->report, VY_D015, part->at, NULL, "`%.*s` is already defined in line %u", quoted(part),
+                       part->key, before->at.line);
     return 0;
 }
 
@@ -143,20 +143,20 @@ static int fail_closed(vy_toml_parser *p, const vy_toml_part *part, const vy_tom
     else if (value->kind == VY_TOML_ARRAY)
         what = value->form == VY_TOML_HEADER ? "an array of tables" : "an array written as a value";
     int is_container = value->kind == VY_TOML_TABLE || value->kind == VY_TOML_ARRAY;
-    vy_report_error(&p->report, VY_D016, part->at,
-                    is_container ? VY_FIX("write everything about `%.*s` in line %u, where it is defined", quoted(part),
-                                          part->key, before->at.line)
-                                 : "choose another name, or remove the value",
-                    "`%.*s` is %s (line %u) and cannot be extended here", quoted(part), part->key, what,
-                    before->at.line);
+    vy_diag_sink_error(&p->report, VY_D016, part->at,
+                       is_container ? VY_FIX("write everything about `%.*s` in line %u, where it is defined",
+                                             quoted(part), part->key, before->at.line)
+                                    : "choose another name, or remove the value",
+                       "`%.*s` is %s (line %u) and cannot be extended here", quoted(part), part->key, what,
+                       before->at.line);
     return 0;
 }
 
 /* What lies inside `parent`: refused beyond the limit of nesting. */
 static int nest(vy_toml_parser *p, const vy_toml_value *parent, vy_toml_value *child, vy_position at) {
     if (parent->depth >= VY_TOML_LIMIT_DEPTH) {
-        vy_report_error(&p->report, VY_D002, at, NULL, "tables and arrays are nested deeper than the limit (%d)",
-                        VY_TOML_LIMIT_DEPTH);
+        vy_diag_sink_error(&p->report, VY_D002, at, NULL, "tables and arrays are nested deeper than the limit (%d)",
+                           VY_TOML_LIMIT_DEPTH);
         return 0;
     }
     child->depth = (uint8_t)(parent->depth + 1);
@@ -226,8 +226,8 @@ static int parse_array(vy_toml_parser *p, vy_toml_value *out) {
         if (vy_toml_peek(p, 0) == ']')
             break;
         if (p->at == p->end) {
-            vy_report_error(&p->report, VY_D013, vy_toml_position(p, start, start + 1), NULL,
-                            "an array is not closed before the end of the file");
+            vy_diag_sink_error(&p->report, VY_D013, vy_toml_position(p, start, start + 1), NULL,
+                               "an array is not closed before the end of the file");
             return 0;
         }
         vy_toml_value *item = append(p, out);
@@ -422,8 +422,8 @@ static void resume(vy_toml_parser *p) {
 static void parse_document(vy_toml_parser *p) {
     size_t size = (size_t)(p->end - p->text), valid = vy_utf8_valid(p->text, size);
     if (valid < size) {
-        vy_report_error(&p->report, VY_D001, vy_source_position(p->document->source, valid, 1), NULL,
-                        "the text is not UTF-8 (byte 0x%02x at offset %zu)", (unsigned char)p->text[valid], valid);
+        vy_diag_sink_error(&p->report, VY_D001, vy_source_position(p->document->source, valid, 1), NULL,
+                           "the text is not UTF-8 (byte 0x%02x at offset %zu)", (unsigned char)p->text[valid], valid);
         return;
     }
     if (size >= 3 && memcmp(p->text, "\xef\xbb\xbf", 3) == 0)
@@ -458,7 +458,7 @@ vyre_status vy_toml_parse(const char *file, const char *text, size_t size, vyre_
     parse_document(&p);
     VY_VECTOR_FREE(&p.path);
     vy_string_free(&p.scratch);
-    vyre_status status = vy_report_status(&p.report, error);
+    vyre_status status = vy_diag_sink_status(&p.report, error);
     if (status == VYRE_OK)
         *out = document;
     else

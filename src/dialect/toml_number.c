@@ -32,8 +32,8 @@ static size_t span_digits(const char *at, const char *end, unsigned base) {
 
 static int fail_number(vy_toml_parser *p, vy_diag_code code, const char *text, size_t size, const char *fix,
                        const char *what) {
-    vy_report_error(&p->report, code, vy_toml_position(p, text, text + size), fix, "`%.*s` %s",
-                    size > 64 ? 64 : (int)size, text, what);
+    vy_diag_sink_error(&p->report, code, vy_toml_position(p, text, text + size), fix, "`%.*s` %s",
+                       size > 64 ? 64 : (int)size, text, what);
     return 1;
 }
 
@@ -142,8 +142,8 @@ int vy_toml_read_scalar(vy_toml_parser *p, vy_toml_value *out) {
     if (vy_toml_starts_time(text, (size_t)(p->end - text)))
         return vy_toml_read_time(p, text, size, out);
     if (size == 0) {
-        vy_report_error(&p->report, VY_D005, vy_toml_position(p, text, text + (text < p->end)), NULL,
-                        "a value is missing");
+        vy_diag_sink_error(&p->report, VY_D005, vy_toml_position(p, text, text + (text < p->end)), NULL,
+                           "a value is missing");
         return 0;
     }
     const char *end = p->at, *digits = text + (*text == '+' || *text == '-');

@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 #include "dialect/toml.h"
-#include "ir/text/report.h"
+#include "ir/text/diagnostic_sink.h"
 
 struct vy_toml {
     vy_arena arena;
@@ -30,7 +30,7 @@ typedef struct vy_toml_parser {
     uint32_t open_arrays;   /* around this place, in this line */
     vy_string scratch;
     VY_VECTOR(vy_toml_part) path; /* of the key just read */
-    vy_report report;
+    vy_diag_sink report;
 } vy_toml_parser;
 
 /* The character `ahead` of here, or -1 beyond the end. */

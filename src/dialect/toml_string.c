@@ -83,9 +83,9 @@ static size_t step(const char *at, const char *end, unsigned quotes, char out[4]
 
 static void report_step(vy_toml_parser *p) {
     if (*p->at != '\\') {
-        vy_report_error(&p->report, VY_D003, vy_toml_position(p, p->at, p->at + 1),
-                        VY_FIX("write `\\u%04X` in a string with double quotes", (unsigned char)*p->at),
-                        "a control character (0x%02x) stands in a string", (unsigned char)*p->at);
+        vy_diag_sink_error(&p->report, VY_D003, vy_toml_position(p, p->at, p->at + 1),
+                           VY_FIX("write `\\u%04X` in a string with double quotes", (unsigned char)*p->at),
+                           "a control character (0x%02x) stands in a string", (unsigned char)*p->at);
         return;
     }
     int kind = vy_toml_peek(p, 1);
@@ -99,8 +99,8 @@ static void report_step(vy_toml_parser *p) {
         fix = "give `\\u` four hexadecimal digits and `\\U` eight";
     else if (kind == 'x')
         fix = "write `\\u00` and the two digits";
-    vy_report_error(&p->report, VY_D008, vy_toml_position(p, p->at, p->at + size), fix, "`%.*s` is no escape",
-                    kind >= 0 && (vy_toml_is_control(kind) || kind >= 0x80) ? 1 : (int)size, p->at);
+    vy_diag_sink_error(&p->report, VY_D008, vy_toml_position(p, p->at, p->at + size), fix, "`%.*s` is no escape",
+                       kind >= 0 && (vy_toml_is_control(kind) || kind >= 0x80) ? 1 : (int)size, p->at);
 }
 
 /* Whether the string ends here, and how many quotes before the end belong to its text: a multi-line string may end in up to two quotes of
@@ -119,10 +119,10 @@ static int closes(const vy_toml_parser *p, char quote, unsigned quotes, size_t *
 static int fail_open(vy_toml_parser *p, const char *start, unsigned quotes) {
     size_t width = quotes & LINES ? 3 : 1;
     const char *marks = quotes & LITERAL ? "'''" : "\"\"\"";
-    vy_report_error(&p->report, VY_D007, vy_toml_position(p, start, start + width),
-                    VY_FIX("add `%.*s` where the string ends%s", (int)width, marks,
-                           quotes & LINES ? "" : ", or open it with three quotes if it has several lines"),
-                    "a string is not closed before the end of the %s", quotes & LINES ? "file" : "line");
+    vy_diag_sink_error(&p->report, VY_D007, vy_toml_position(p, start, start + width),
+                       VY_FIX("add `%.*s` where the string ends%s", (int)width, marks,
+                              quotes & LINES ? "" : ", or open it with three quotes if it has several lines"),
+                       "a string is not closed before the end of the %s", quotes & LINES ? "file" : "line");
     return 0;
 }
 

@@ -67,10 +67,10 @@ typedef struct range {
 static int report_range(vy_toml_parser *p, const char *text, const char *end, const range *ranges, size_t count) {
     for (size_t i = 0; i < count; i++)
         if (ranges[i].value < ranges[i].least || ranges[i].value > ranges[i].most) {
-            vy_report_error(&p->report, VY_D011, vy_toml_position(p, text, end),
-                            VY_FIX("the %s goes from %u to %u", ranges[i].name, ranges[i].least, ranges[i].most),
-                            "the %s (%u) is outside its range (%u to %u)", ranges[i].name, ranges[i].value,
-                            ranges[i].least, ranges[i].most);
+            vy_diag_sink_error(&p->report, VY_D011, vy_toml_position(p, text, end),
+                               VY_FIX("the %s goes from %u to %u", ranges[i].name, ranges[i].least, ranges[i].most),
+                               "the %s (%u) is outside its range (%u to %u)", ranges[i].name, ranges[i].value,
+                               ranges[i].least, ranges[i].most);
             return 1;
         }
     return 0;
@@ -107,8 +107,8 @@ int vy_toml_read_time(vy_toml_parser *p, const char *text, size_t size, vy_toml_
     if (fits && has_date && has_clock && c.at < c.end)
         fits = has_offset = read_offset(&c, offset);
     if (!fits || c.at != c.end) {
-        vy_report_error(&p->report, VY_D011, vy_toml_position(p, text, c.end), NULL, "`%.*s` is no date or time",
-                        c.end - text > 64 ? 64 : (int)(c.end - text), text);
+        vy_diag_sink_error(&p->report, VY_D011, vy_toml_position(p, text, c.end), NULL, "`%.*s` is no date or time",
+                           c.end - text > 64 ? 64 : (int)(c.end - text), text);
         return 1;
     }
     const range ranges[] = {{"month", date[1], 1, 12},

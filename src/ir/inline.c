@@ -14,7 +14,7 @@
  * them. Names are kept where they are free, else they get a suffix: `a_2`.
  *
  * What must stay true: the result is valid whenever the program is. src/ir/validate/calls.c counts what is made here, and
- * src/ir/validate/flow.h sees the same control in both. */
+ * src/ir/validate/divergence_graph.h sees the same control in both. */
 #include "base/status.h"
 #include "ir/inline_body.h"
 

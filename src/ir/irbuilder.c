@@ -527,7 +527,7 @@ static vyre_status finish_body(vy_irb *draft, vyre_diagnostics *diagnostics, vyr
     vyre_program *program = draft->program;
     int is_large = program->stmts.count > VY_LIMIT_STATEMENTS || program->exprs.count > VY_LIMIT_EXPRESSIONS;
     if (MAY_SKIP_VERIFY && draft->skip_verify && !draft->needs_verify && !is_large)
-        return vy_derive_facts(program, error);
+        return vy_derive_program_flags(program, error);
     vyre_status status = vy_validate(program, diagnostics, error);
     program->is_verified = status == VYRE_OK;
     return status == VYRE_OK && !draft->skip_verify ? vy_program_finalize(program, error) : status;

@@ -9,7 +9,7 @@
 #include "lower/bounds_checks.h"
 
 #include "base/status.h"
-#include "ir/validate/check.h"
+#include "ir/validate/verifier.h"
 #include "opt/pass_manager.h"
 #include "opt/rewriter.h"
 

@@ -1,7 +1,7 @@
 /* Accesses (definite_init_access.h). */
 #include "lower/definite_init_access.h"
 
-#include "ir/validate/check.h"
+#include "ir/validate/verifier.h"
 #include "lower/definite_init_bitset.h"
 #include "lower/definite_init_eval.h"
 

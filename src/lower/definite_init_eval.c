@@ -2,7 +2,7 @@
 #include "lower/definite_init_eval.h"
 
 #include "ir/eval.h"
-#include "ir/validate/check.h"
+#include "ir/validate/verifier.h"
 
 enum { LANES = 1 << 16 }; /* nodes that are computed for all invocations together */
 

@@ -3,8 +3,8 @@
 
 #include "base/status.h"
 #include "ir/irbuilder.h"
-#include "ir/validate/check.h"
 #include "ir/validate/validate.h"
+#include "ir/validate/verifier.h"
 
 typedef struct closing {
     vyre_program *program;
@@ -225,5 +225,5 @@ vyre_status vy_dead_edit(vyre_program *p, const vy_dead *dead, uint64_t *changes
         move_all(&c);
     vy_release(c.stmts, size);
     *changes = c.changes;
-    return c.failed ? vy_fail_memory(error, "a pass") : vy_derive_facts(p, error);
+    return c.failed ? vy_fail_memory(error, "a pass") : vy_derive_program_flags(p, error);
 }

@@ -1,7 +1,7 @@
 /* Numbers (gvn_table.h). */
 #include "opt/gvn_table.h"
 
-#include "ir/validate/check.h"
+#include "ir/validate/verifier.h"
 
 /* ---- the table ---- */
 

@@ -13,9 +13,10 @@
 
 /* What is known about a statement, or-ed. */
 enum {
-    VY_MARK_SPLIT = 1,   /* a grid barrier is in it */
-    VY_MARK_HOST = 2,    /* the host follows it to know which segment comes next */
-    VY_MARK_ONE_TRIP = 4 /* a loop that makes at most one trip, as the validator sees it (ir/validate/flow.c) */
+    VY_MARK_SPLIT = 1, /* a grid barrier is in it */
+    VY_MARK_HOST = 2,  /* the host follows it to know which segment comes next */
+    VY_MARK_ONE_TRIP =
+        4 /* a loop that makes at most one trip, as the validator sees it (ir/validate/divergence_graph.c) */
 };
 
 /* Where a variable or array is kept between launches. */

@@ -85,8 +85,8 @@ static int load_text(const tool_command *command, const tool_list *words, vyre_d
         vyre_parse_options options = {.file = tool_path_name(file->path),
                                       .defines = defines,
                                       .define_count = words ? words->count : 0,
-                                      .teller = tell,
-                                      .teller_user = file};
+                                      .op_signature = tell,
+                                      .op_signature_user = file};
         vyre_text_parse(file->bytes.data, file->bytes.size, &options, list, &file->module, error);
     }
     vy_arena_free(&arena);

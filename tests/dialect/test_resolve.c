@@ -1,4 +1,4 @@
-/* Calls of ops: typed by the teller, resolved into functions, inlined with their provenance, pinned to their snapshot. */
+/* Calls of ops: typed by the op_signature, resolved into functions, inlined with their provenance, pinned to their snapshot. */
 #include "support/fault.h"
 #include "support/test.h"
 
@@ -94,7 +94,8 @@ static vyre_status parse(parsed *p, const char *body, vyre_error *error) {
         body);
     memset(p, 0, sizeof *p);
     p->guard = vyre_dialects_acquire();
-    vyre_parse_options options = {.file = "p.vyre", .teller = vyre_dialects_teller, .teller_user = &p->guard};
+    vyre_parse_options options = {
+        .file = "p.vyre", .op_signature = vyre_dialects_teller, .op_signature_user = &p->guard};
     vyre_status status = vyre_text_parse(text, (size_t)length, &options, NULL, &p->module, error);
     p->program = status == VYRE_OK ? vyre_module_program(p->module, 0) : NULL;
     return status;
@@ -299,7 +300,7 @@ static void types_written_by_hand_are_checked_when_resolving(void **state) {
         vyre_program *resolved;
         vyre_dialects_guard guard = vyre_dialects_acquire();
         int length = snprintf(text, sizeof text, "program p {\n workgroup 1\n %s\n}", bodies[i]);
-        vyre_parse_options options = {.teller = knows_nothing};
+        vyre_parse_options options = {.op_signature = knows_nothing};
         assert_int_equal(vyre_text_parse(text, (size_t)length, &options, NULL, &module, &error), VYRE_OK);
         assert_int_equal(vyre_program_resolve(vyre_module_program(module, 0), guard, NULL, &resolved, &error),
                          VYRE_INVALID_PROGRAM);

@@ -89,7 +89,7 @@ static vyre_program *resolve(uint64_t seed, const vy_string *text) {
     vyre_program *resolved = NULL;
     vyre_error error;
     vyre_dialects_guard guard = vyre_dialects_acquire();
-    vyre_parse_options options = {.teller = vyre_dialects_teller, .teller_user = &guard};
+    vyre_parse_options options = {.op_signature = vyre_dialects_teller, .op_signature_user = &guard};
     if (vyre_text_parse(text->text, text->length, &options, NULL, &module, &error) != VYRE_OK ||
         vyre_program_resolve(vyre_module_program(module, 0), guard, NULL, &resolved, &error) != VYRE_OK)
         fail_msg("seed %llu: %s (%s)\n%s", (unsigned long long)seed, error.message, error.where, text->text);

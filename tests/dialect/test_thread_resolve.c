@@ -35,7 +35,7 @@ static vyre_status make_flat(vyre_program **out, vyre_error *error) {
     vyre_module *module = NULL;
     vyre_program *resolved = NULL;
     vyre_dialects_guard guard = vyre_dialects_acquire();
-    vyre_parse_options options = {.teller = vyre_dialects_teller, .teller_user = &guard};
+    vyre_parse_options options = {.op_signature = vyre_dialects_teller, .op_signature_user = &guard};
     vyre_status status = vyre_text_parse(text, sizeof text - 1, &options, NULL, &module, error);
     if (status == VYRE_OK)
         status = vyre_program_resolve(vyre_module_program(module, 0), guard, NULL, &resolved, error);

@@ -208,7 +208,7 @@ static int knows_nothing(void *user, const char *id, size_t length, vyre_op_sign
 
 static void a_teller_of_the_caller_is_the_only_one(void **state) {
     (void)state;
-    const vyre_parse_options options = {.teller = knows_nothing};
+    const vyre_parse_options options = {.op_signature = knows_nothing};
     vyre_module *module;
     vyre_error error;
     assert_int_equal(vyre_text_parse(text, strlen(text), &options, NULL, &module, &error), VYRE_INVALID_PROGRAM);

@@ -217,7 +217,7 @@ static int tell_op(void *user, const char *id, size_t length, vyre_op_signature 
 /* Of any text, with ops that somebody knows. */
 static vyre_status step_parse_any(const subject *s, vyre_error *error) {
     vyre_module *module = NULL;
-    vyre_parse_options options = {.teller = tell_op};
+    vyre_parse_options options = {.op_signature = tell_op};
     vyre_bytes out = VYRE_BYTES_INIT;
     (void)vyre_text_format(s->text.data, s->text.size, NULL, NULL, &out, error);
     vyre_bytes_free(&out);

@@ -161,7 +161,7 @@ static void files_mean_the_same_afterwards(void **state) {
 
 /* Any tokens in any order, on any lines: what is not refused keeps its tokens and is stable. */
 static size_t token_kinds(const char *text, size_t size, uint8_t *kinds, size_t room) {
-    vy_report report = {0};
+    vy_diag_sink report = {0};
     vy_lexer lexer;
     vy_token token;
     size_t count = 0;

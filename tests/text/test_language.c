@@ -1,5 +1,5 @@
 /* docs/language.md: its examples are right, its list of keywords is complete. */
-#include "ir/text/words.h"
+#include "ir/text/keywords.h"
 #include "text/text_support.h"
 
 static void every_example_parses(void **state) {
@@ -41,12 +41,12 @@ static void what_hoisting_means_is_what_it_prints(void **state) {
 static void every_keyword_is_listed(void **state) {
     (void)state;
     size_t size;
-    char *text = text_read_file(vy_test_path("docs/language.md"), &size), word[VY_WORD_ROOM],
+    char *text = text_read_file(vy_test_path("docs/language.md"), &size), word[VY_KEYWORD_CAPACITY],
          *list = strstr(text, "```text\nprogram fn");
     assert_non_null(list);
     char *end = strstr(list + 3, "```");
     *end = 0;
-    for (unsigned i = 0; vy_word_at(VY_WORD_KEYWORD, i, word); i++) {
+    for (unsigned i = 0; vy_keyword_at(VY_IDENTIFIER_KEYWORD, i, word); i++) {
         char *found = strstr(list, word);
         if (!found)
             fail_msg("docs/language.md does not list the keyword %s", word);

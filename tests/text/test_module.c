@@ -201,12 +201,12 @@ static void names_follow_their_rules(void **state) {
  * back. */
 static void every_word_of_the_language_is_found(void **state) {
     (void)state;
-    char word[VY_WORD_ROOM];
+    char word[VY_KEYWORD_CAPACITY];
     unsigned words = 0;
-    for (unsigned cls = VY_WORD_OP; cls < VY_WORD_CLASS_COUNT; cls++)
-        for (unsigned i = 0; vy_word_at(cls, i, word); i++, words++) {
-            assert_int_equal(vy_word_find(word, strlen(word)).cls, cls);
-            assert_int_equal(vy_word_is_reserved(word, strlen(word)), cls >= VY_WORD_KEYWORD);
+    for (unsigned cls = VY_IDENTIFIER_OP; cls < VY_IDENTIFIER_CLASS_COUNT; cls++)
+        for (unsigned i = 0; vy_keyword_at(cls, i, word); i++, words++) {
+            assert_int_equal(vy_identifier_find(word, strlen(word)).cls, cls);
+            assert_int_equal(vy_identifier_is_reserved(word, strlen(word)), cls >= VY_IDENTIFIER_KEYWORD);
         }
     assert_true(words > 150);
 }

@@ -1,5 +1,5 @@
 /* Every code of the validator: a program that triggers it, and beside it the nearest one that is fine. */
-#include "validate/bench.h"
+#include "validate/program_fixture.h"
 
 /* ---- layout: a valid program with one thing broken ---- */
 
@@ -1168,7 +1168,7 @@ static const code_case cases[] = {
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
-static void judge(const code_case *c, int bad) {
+static void check_case(const code_case *c, int bad) {
     vyre_diagnostics *list = vyre_diagnostics_new();
     vyre_error error = VYRE_ERROR_INIT;
     c->build(bad);
@@ -1200,13 +1200,13 @@ static void judge(const code_case *c, int bad) {
 static void each_mistake_has_its_code(void **state) {
     (void)state;
     for (size_t i = 0; i < CASES; i++)
-        judge(&cases[i], 1);
+        check_case(&cases[i], 1);
 }
 
 static void the_nearest_good_program_is_accepted(void **state) {
     (void)state;
     for (size_t i = 0; i < CASES; i++)
-        judge(&cases[i], 0);
+        check_case(&cases[i], 0);
 }
 
 static void every_code_has_a_case(void **state) {

@@ -1,5 +1,5 @@
 /* Inlining: what a program computes stays the same, and the result is a program of its own. */
-#include "validate/text.h"
+#include "validate/text_fixture.h"
 
 #include "support/fault.h"
 #include "vyre/generate.h"

@@ -4,7 +4,7 @@
 #include "support/fault.h"
 #include "support/test.h"
 #include "text/text_support.h"
-#include "validate/bench.h"
+#include "validate/program_fixture.h"
 #include "vyre/generate.h"
 #include "vyre/text.h"
 #include "vyre/wire.h"

@@ -1,5 +1,5 @@
 /* Races that are certain are refused; everything else is left to the oracle. */
-#include "validate/text.h"
+#include "validate/text_fixture.h"
 
 static void all_invocations_storing_to_one_element_race(void **state) {
     (void)state;

@@ -1,6 +1,6 @@
 /* What the validator accepts never diverges at a barrier: random programs full of barriers, jumps and functions, run by the oracle. And
  * what it accepts, it accepts once inlined. */
-#include "validate/text.h"
+#include "validate/text_fixture.h"
 
 #include "vyre/oracle.h"
 
@@ -16,7 +16,7 @@ typedef struct writer {
     int in_function;
 } writer;
 
-static void say(writer *w, const char *format, ...) {
+static void emit(writer *w, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     w->length += (size_t)vsnprintf(w->text + w->length, sizeof w->text - w->length, format, arguments);
@@ -29,147 +29,148 @@ static unsigned dice(writer *w, unsigned sides) {
 }
 
 /* Mostly uniform values, so that many programs are accepted. */
-static void say_value(writer *w, int depth) {
+static void emit_value(writer *w, int depth) {
     switch (dice(w, depth ? 14 : 10)) {
     case 0:
-        say(w, "l");
+        emit(w, "l");
         break;
     case 1:
-        say(w, "group_id.x");
+        emit(w, "group_id.x");
         break;
     case 2:
     case 3:
-        say(w, "n");
+        emit(w, "n");
         break;
     case 4:
-        say(w, "%uu32", dice(w, 5));
+        emit(w, "%uu32", dice(w, 5));
         break;
     case 5:
     case 6:
     case 7:
-        say(w, "v%u", dice(w, 4));
+        emit(w, "v%u", dice(w, 4));
         break;
     case 8:
     case 9:
-        say(w, w->in_function ? "a" : "n");
+        emit(w, w->in_function ? "a" : "n");
         break;
     case 10:
-        say(w, "s["), say_value(w, depth - 1), say(w, "]");
+        emit(w, "s["), emit_value(w, depth - 1), emit(w, "]");
         break;
     case 11:
-        say(w, "x["), say_value(w, depth - 1), say(w, "]");
+        emit(w, "x["), emit_value(w, depth - 1), emit(w, "]");
         break;
     default:
-        say(w, "("), say_value(w, depth - 1), say(w, dice(w, 2) ? " + " : " & "), say_value(w, depth - 1), say(w, ")");
+        emit(w, "("), emit_value(w, depth - 1), emit(w, dice(w, 2) ? " + " : " & "), emit_value(w, depth - 1),
+            emit(w, ")");
         break;
     }
 }
 
-static void say_condition(writer *w) {
-    say_value(w, 2);
-    say(w, dice(w, 2) ? " %% 3 == " : " %% 4 > ");
-    say(w, "%u", dice(w, 3));
+static void emit_condition(writer *w) {
+    emit_value(w, 2);
+    emit(w, dice(w, 2) ? " %% 3 == " : " %% 4 > ");
+    emit(w, "%u", dice(w, 3));
 }
 
-static void say_block(writer *w, int depth);
+static void emit_block(writer *w, int depth);
 
-static void say_jump(writer *w) {
+static void emit_jump(writer *w) {
     if (w->loops && dice(w, 3))
-        say(w, dice(w, 2) ? "break" : "continue");
+        emit(w, dice(w, 2) ? "break" : "continue");
     else
-        say(w, w->in_function ? "return v0" : "return");
+        emit(w, w->in_function ? "return v0" : "return");
 }
 
-static void say_loop(writer *w, int depth) {
+static void emit_loop(writer *w, int depth) {
     int counter = w->counters++;
     switch (dice(w, 3)) {
     case 0:
-        say(w, "for k%d in 0u32 .. (", counter), say_value(w, 1), say(w, ") & 3 {\n");
+        emit(w, "for k%d in 0u32 .. (", counter), emit_value(w, 1), emit(w, ") & 3 {\n");
         break;
     case 1:
-        say(w, "for k%d in 0u32 .. 2 {\n", counter);
+        emit(w, "for k%d in 0u32 .. 2 {\n", counter);
         break;
     default:
-        say(w, "for k%d in 0u32 .. 3 { if ", counter), say_condition(w), say(w, " { break }\n");
+        emit(w, "for k%d in 0u32 .. 3 { if ", counter), emit_condition(w), emit(w, " { break }\n");
         break;
     }
     w->loops++;
-    say_block(w, depth - 1);
+    emit_block(w, depth - 1);
     if (dice(w, 4) == 0)
-        say(w, "break\n");
+        emit(w, "break\n");
     w->loops--;
-    say(w, "}\n");
+    emit(w, "}\n");
 }
 
-static void say_statement(writer *w, int depth) {
+static void emit_statement(writer *w, int depth) {
     w->budget--;
     switch (dice(w, depth > 0 ? 15 : 8)) {
     case 0:
     case 1:
-        say(w, "v%u = ", dice(w, 4)), say_value(w, 2), say(w, "\n");
+        emit(w, "v%u = ", dice(w, 4)), emit_value(w, 2), emit(w, "\n");
         break;
     case 2:
-        say(w, "s["), say_value(w, 1), say(w, "] = "), say_value(w, 1), say(w, "\n");
+        emit(w, "s["), emit_value(w, 1), emit(w, "] = "), emit_value(w, 1), emit(w, "\n");
         break;
     case 3:
-        say(w, "v%u = workgroup_reduce_add(", dice(w, 4)), say_value(w, 1), say(w, ")\n");
+        emit(w, "v%u = workgroup_reduce_add(", dice(w, 4)), emit_value(w, 1), emit(w, ")\n");
         break;
     case 4:
-        say(w, "v%u = subgroup_reduce_max<4>(", dice(w, 4)), say_value(w, 1), say(w, ")\n");
+        emit(w, "v%u = subgroup_reduce_max<4>(", dice(w, 4)), emit_value(w, 1), emit(w, ")\n");
         break;
     case 5:
         if (!w->in_function)
-            say(w, "v%u = f(b, ", dice(w, 4)), say_value(w, 1), say(w, ")\n");
+            emit(w, "v%u = f(b, ", dice(w, 4)), emit_value(w, 1), emit(w, ")\n");
         break;
     case 6:
-        say(w, dice(w, 3) ? "barrier\n" : "grid_barrier\n");
+        emit(w, dice(w, 3) ? "barrier\n" : "grid_barrier\n");
         break;
     case 7:
-        say(w, "barrier\n");
+        emit(w, "barrier\n");
         break;
     case 8:
     case 9:
     case 10:
-        say(w, "if "), say_condition(w), say(w, " {\n"), say_block(w, depth - 1);
+        emit(w, "if "), emit_condition(w), emit(w, " {\n"), emit_block(w, depth - 1);
         if (dice(w, 3) == 0)
-            say_jump(w), say(w, "\n");
+            emit_jump(w), emit(w, "\n");
         if (dice(w, 2))
-            say(w, "} else {\n"), say_block(w, depth - 1);
-        say(w, "}\n");
+            emit(w, "} else {\n"), emit_block(w, depth - 1);
+        emit(w, "}\n");
         break;
     case 11:
-        say(w, "if "), say_condition(w), say(w, " { "), say_jump(w), say(w, " }\n");
+        emit(w, "if "), emit_condition(w), emit(w, " { "), emit_jump(w), emit(w, " }\n");
         break;
     default:
-        say_loop(w, depth);
+        emit_loop(w, depth);
         break;
     }
 }
 
-static void say_block(writer *w, int depth) {
+static void emit_block(writer *w, int depth) {
     for (unsigned n = 1 + dice(w, 3); n > 0 && w->budget > 0; n--)
-        say_statement(w, depth);
+        emit_statement(w, depth);
 }
 
-static void say_program(writer *w) {
+static void emit_program(writer *w) {
     w->in_function = 1;
     w->budget = 6 + (int)dice(w, 8);
-    say(w, "fn f(x: buffer [u32] read, a: u32) -> u32 {\narray s : u32 [4] private\nlet l = local_id.x\nlet n = a\n");
-    say(w, "var v0 = a\nvar v1 = 0u32\nvar v2 = 1u32\nvar v3 = a\n");
-    say_block(w, 3);
-    say(w, "return v1\n}\n");
+    emit(w, "fn f(x: buffer [u32] read, a: u32) -> u32 {\narray s : u32 [4] private\nlet l = local_id.x\nlet n = a\n");
+    emit(w, "var v0 = a\nvar v1 = 0u32\nvar v2 = 1u32\nvar v3 = a\n");
+    emit_block(w, 3);
+    emit(w, "return v1\n}\n");
     w->in_function = 0;
     w->budget = 14;
-    say(w, "program p {\nparam n : u32\nbuffer b : u32 read count 4\nbuffer out : u32 write count 24\nworkgroup "
-           "8\narray s : u32 [4] private\n");
-    say(w, "let l = local_id.x\nvar v0 = 0u32\nvar v1 = n\nvar v2 = 1u32\nvar v3 = 2u32\n");
+    emit(w, "program p {\nparam n : u32\nbuffer b : u32 read count 4\nbuffer out : u32 write count 24\nworkgroup "
+            "8\narray s : u32 [4] private\n");
+    emit(w, "let l = local_id.x\nvar v0 = 0u32\nvar v1 = n\nvar v2 = 1u32\nvar v3 = 2u32\n");
     size_t body = w->length;
     while (w->budget > 0)
-        say_block(w, 3);
+        emit_block(w, 3);
     /* The buffer is called x in the function and b here. */
     for (char *at = w->text + body; (at = strstr(at, "x[")) != NULL; at++)
         *at = 'b';
-    say(w, "v0 = f(b, n)\nout[global_id.x] = v0 + v1 + v2 + v3\n}\n");
+    emit(w, "v0 = f(b, n)\nout[global_id.x] = v0 + v1 + v2 + v3\n}\n");
 }
 
 static void run(const char *text, vyre_program *program, uint32_t n) {
@@ -198,7 +199,7 @@ static void accepted_programs_never_diverge(void **state) {
     unsigned accepted_count = 0, refused_count = 0, rounds = 3000 * vy_test_effort();
     for (unsigned i = 0; i < rounds; i++) {
         writer w = {.random = vy_random_start(i + 1)};
-        say_program(&w);
+        emit_program(&w);
         vyre_diagnostics *list = vyre_diagnostics_new();
         vyre_module *module = NULL;
         vyre_error error;

@@ -30,10 +30,10 @@ static void expect_refused(const void *data, size_t size, vyre_status status, co
 }
 
 /* A program of kind entry with this body, right in all other respects. */
-static size_t seal(uint8_t *bytes, const uint8_t *body, size_t size) {
+static size_t finish_wire(uint8_t *bytes, const uint8_t *body, size_t size) {
     memset(bytes, 0, VY_WIRE_HEADER);
     memcpy(bytes + VY_WIRE_HEADER, body, size);
-    assert_true(vy_wire_seal(bytes, VY_WIRE_HEADER + size + VY_WIRE_DIGEST));
+    assert_true(vy_wire_fix_header(bytes, VY_WIRE_HEADER + size + VY_WIRE_DIGEST));
     return VY_WIRE_HEADER + size + VY_WIRE_DIGEST;
 }
 
@@ -107,7 +107,7 @@ static void every_way_to_be_wrong_has_its_code(void **state) {
     (void)state;
     uint8_t bytes[512];
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        size_t size = seal(bytes, cases[i].body, cases[i].size);
+        size_t size = finish_wire(bytes, cases[i].body, cases[i].size);
         print_message("%s\n", cases[i].claim);
         expect_refused(bytes, size, VYRE_CORRUPT, cases[i].code);
     }
@@ -115,10 +115,10 @@ static void every_way_to_be_wrong_has_its_code(void **state) {
 
 /* ---- level legal ---- */
 
-static size_t seal_legal(uint8_t *bytes, const uint8_t *body, size_t size) {
-    size_t whole = seal(bytes, body, size);
+static size_t finish_legal_wire(uint8_t *bytes, const uint8_t *body, size_t size) {
+    size_t whole = finish_wire(bytes, body, size);
     bytes[VY_WIRE_AT_KIND + 1] = VYRE_LEVEL_LEGAL;
-    assert_true(vy_wire_seal(bytes, whole));
+    assert_true(vy_wire_fix_header(bytes, whole));
     return whole;
 }
 
@@ -140,7 +140,7 @@ static void every_way_to_be_wrong_at_level_legal_has_its_code(void **state) {
     (void)state;
     uint8_t bytes[512];
     for (size_t i = 0; i < sizeof legal_cases / sizeof *legal_cases; i++) {
-        size_t size = seal_legal(bytes, legal_cases[i].body, legal_cases[i].size);
+        size_t size = finish_legal_wire(bytes, legal_cases[i].body, legal_cases[i].size);
         print_message("%s\n", legal_cases[i].claim);
         expect_refused(bytes, size, VYRE_CORRUPT, legal_cases[i].code);
     }
@@ -151,7 +151,7 @@ static void the_minor_version_is_that_of_the_level(void **state) {
     uint8_t bytes[512];
     const uint8_t body[] = {HEAD, 0x00};
     for (uint8_t level = 0; level < 2; level++) {
-        size_t size = level ? seal_legal(bytes, body, sizeof body) : seal(bytes, body, sizeof body);
+        size_t size = level ? finish_legal_wire(bytes, body, sizeof body) : finish_wire(bytes, body, sizeof body);
         assert_int_equal(bytes[VY_WIRE_AT_VERSION + 1], level);
         vyre_program *program;
         assert_int_equal(vyre_wire_decode(bytes, size, NULL, &program, NULL), VYRE_OK);
@@ -170,7 +170,7 @@ static void the_head_the_cases_share_is_right(void **state) {
     uint8_t bytes[512];
     const uint8_t body[] = {HEAD, 0x00};
     vyre_program *program;
-    assert_int_equal(vyre_wire_decode(bytes, seal(bytes, body, sizeof body), NULL, &program, NULL), VYRE_OK);
+    assert_int_equal(vyre_wire_decode(bytes, finish_wire(bytes, body, sizeof body), NULL, &program, NULL), VYRE_OK);
     assert_string_equal(vyre_program_name(program), "p");
     vyre_program_release(program);
 }
@@ -242,7 +242,7 @@ static void unknown_kinds_in_the_header_are_refused(void **state) {
     for (int i = 0; i < 3; i++) {
         size_t size = saxpy(bytes);
         bytes[VY_WIRE_AT_KIND + i] = 2;
-        assert_true(vy_wire_seal(bytes, size));
+        assert_true(vy_wire_fix_header(bytes, size));
         expect_refused(bytes, size, VYRE_CORRUPT, "W007");
     }
 }
@@ -256,7 +256,7 @@ static void nesting_is_bounded_before_the_draft_is(void **state) {
         size += 3;
     }
     memset(body + size, 0, 201);
-    expect_refused(bytes, seal(bytes, body, size + 201), VYRE_CORRUPT, "W012");
+    expect_refused(bytes, finish_wire(bytes, body, size + 201), VYRE_CORRUPT, "W012");
 }
 
 static void well_formed_bytes_of_an_invalid_program_are_an_invalid_program(void **state) {
@@ -266,7 +266,7 @@ static void well_formed_bytes_of_an_invalid_program_are_an_invalid_program(void 
     vyre_program *program;
     vyre_error error = VYRE_ERROR_INIT;
     vyre_diagnostics *diagnostics = vyre_diagnostics_new();
-    assert_int_equal(vyre_wire_decode(bytes, seal(bytes, body, sizeof body), diagnostics, &program, &error),
+    assert_int_equal(vyre_wire_decode(bytes, finish_wire(bytes, body, sizeof body), diagnostics, &program, &error),
                      VYRE_INVALID_PROGRAM);
     assert_null(program);
     assert_string_equal(vyre_diagnostics_get(diagnostics, 0)->code, "V065");
@@ -421,12 +421,12 @@ static void flips_and_truncations_behind_the_digest_are_refused_or_canonical(voi
                 bytes[at] ^= rounds >= 255                ? (uint8_t)round
                              : rounds >= 24 && round <= 8 ? (uint8_t)(1u << (round - 1))
                                                           : (uint8_t)(1 + vy_random_below(&random, 255));
-                assert_true(vy_wire_seal(bytes, size));
+                assert_true(vy_wire_fix_header(bytes, size));
                 canonical += (size_t)refused_or_canonical(bytes, size, 0);
                 tried++;
             }
             memcpy(bytes, golden.data, at);
-            if (vy_wire_seal(bytes, at + VY_WIRE_DIGEST))
+            if (vy_wire_fix_header(bytes, at + VY_WIRE_DIGEST))
                 assert_false(refused_or_canonical(bytes, at + VY_WIRE_DIGEST, 0));
         }
         free(bytes);

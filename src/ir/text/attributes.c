@@ -8,27 +8,27 @@
 
 /* ---- values ---- */
 
-int vy_attribute_spell(vy_report *report, const vy_number *number, int negative, uint64_t bits, vy_position at,
-                       char value[VY_ATTRIBUTE_ROOM]) {
+int vy_attribute_spell(vy_diag_sink *report, const vy_number *number, int negative, uint64_t bits, vy_position at,
+                       char value[VY_ATTRIBUTE_CAPACITY]) {
     if (!number) {
-        snprintf(value, VY_ATTRIBUTE_ROOM, "%s", bits ? "true" : "false");
+        snprintf(value, VY_ATTRIBUTE_CAPACITY, "%s", bits ? "true" : "false");
         return 1;
     }
     if (number->type == VYRE_TYPE_COUNT && (number->is_float || number->too_large)) {
-        vy_report_error(
+        vy_diag_sink_error(
             report, VY_T054, at, number->is_float ? "write its type: `1.5f32`" : "write a number below 2^64",
             "the value of an attribute is %s", number->is_float ? "a float without a type" : "too large for any type");
         return 0;
     }
     if (number->type == VYRE_TYPE_COUNT) {
-        snprintf(value, VY_ATTRIBUTE_ROOM, "%s%" PRIu64, negative && number->value ? "-" : "", number->value);
+        snprintf(value, VY_ATTRIBUTE_CAPACITY, "%s%" PRIu64, negative && number->value ? "-" : "", number->value);
         return 1;
     }
     if (!vy_number_bits(report, number, negative, (vyre_type)number->type, at, &bits))
         return 0;
     vy_string text = {0};
     vy_number_print(&text, (vyre_type)number->type, bits, 1);
-    int fits = !text.failed && text.length < VY_ATTRIBUTE_ROOM;
+    int fits = !text.failed && text.length < VY_ATTRIBUTE_CAPACITY;
     if (fits)
         memcpy(value, text.text, text.length + 1);
     report->out_of_memory |= text.failed;
@@ -42,7 +42,7 @@ static int is_bool(const char *value) {
 
 /* The number of a canonical value, without its sign. */
 static int read_number(const char *value, vy_number *number, int *negative) {
-    vy_report ignored = {0};
+    vy_diag_sink ignored = {0};
     *negative = value[0] == '-';
     const char *digits = value + *negative;
     vy_position at = {1, 1, (uint32_t)strlen(digits)};
@@ -50,7 +50,7 @@ static int read_number(const char *value, vy_number *number, int *negative) {
 }
 
 int vy_attribute_bits(const char *value, vyre_type type, uint64_t *bits) {
-    vy_report ignored = {0};
+    vy_diag_sink ignored = {0};
     vy_number number;
     int negative;
     if (is_bool(value)) {
@@ -79,7 +79,7 @@ static int read_attribute(const char **cursor, vy_attribute *out) {
         return 0;
     text += 3;
     size_t length = strcspn(text, ",>");
-    if (length == 0 || length >= VY_ATTRIBUTE_ROOM)
+    if (length == 0 || length >= VY_ATTRIBUTE_CAPACITY)
         return 0;
     memcpy(out->value, text, length);
     out->value[length] = 0;
@@ -89,15 +89,15 @@ static int read_attribute(const char **cursor, vy_attribute *out) {
 
 /* Spelled the one way there is. */
 static int is_canonical(const vy_attribute *attribute) {
-    vy_report ignored = {0};
+    vy_diag_sink ignored = {0};
     vy_number number;
-    char again[VY_ATTRIBUTE_ROOM];
+    char respelled[VY_ATTRIBUTE_CAPACITY];
     int negative;
     if (is_bool(attribute->value))
         return 1;
     return read_number(attribute->value, &number, &negative) &&
-           vy_attribute_spell(&ignored, &number, negative, 0, (vy_position){0}, again) &&
-           strcmp(again, attribute->value) == 0;
+           vy_attribute_spell(&ignored, &number, negative, 0, (vy_position){0}, respelled) &&
+           strcmp(respelled, attribute->value) == 0;
 }
 
 static int is_before(const vy_attribute *a, const vy_attribute *b) {
@@ -121,12 +121,12 @@ size_t vy_call_attributes(const char *name, vy_attribute *out) {
     return strcmp(cursor, ">") == 0 ? count : SIZE_MAX;
 }
 
-const char *vy_call_spelling(const char *name, char room[VY_CALL_ROOM]) {
+const char *vy_call_spelling(const char *name, char storage[VY_CALL_SPELLING_CAPACITY]) {
     size_t length = vy_call_id_length(name);
     if (!vy_text_is_op_id(name, length) || vy_text_is_bare_op_id(name, length))
         return name;
-    snprintf(room, VY_CALL_ROOM, "\"%.*s\"%s", (int)length, name, name + length);
-    return room;
+    snprintf(storage, VY_CALL_SPELLING_CAPACITY, "\"%.*s\"%s", (int)length, name, name + length);
+    return storage;
 }
 
 int vy_text_is_op_call(const char *name) {

@@ -11,7 +11,7 @@
 
 typedef struct formatter {
     vy_lexer lexer;
-    vy_report report;
+    vy_diag_sink report;
     VY_VECTOR(vy_token) tokens;    /* comments too; ends with VY_TOKEN_END */
     VY_VECTOR(uint32_t) questions; /* open `?` in each open ( or [; the first is for none */
     VY_VECTOR(uint8_t) open;       /* open brackets of all kinds, while they are matched */
@@ -45,8 +45,8 @@ static void match_bracket(formatter *f, const vy_token *token) {
         if (f->open.count && f->open.items[f->open.count - 1] == token->kind)
             f->open.count--;
         else
-            vy_report_error(&f->report, VY_T017, token->at, NULL, "this `%s` closes nothing",
-                            vy_symbol_text(token->kind));
+            vy_diag_sink_error(&f->report, VY_T017, token->at, NULL, "this `%s` closes nothing",
+                               vy_punctuator_text(token->kind));
     }
 }
 
@@ -66,8 +66,8 @@ static void read_tokens(formatter *f) {
             return;
     } while (token->kind != VY_TOKEN_END && !f->report.out_of_memory);
     if (f->open.count && !f->report.out_of_memory)
-        vy_report_error(&f->report, VY_T017, token->at, NULL, "the text ends before its last `%s`",
-                        vy_symbol_text(f->open.items[f->open.count - 1]));
+        vy_diag_sink_error(&f->report, VY_T017, token->at, NULL, "the text ends before its last `%s`",
+                           vy_punctuator_text(f->open.items[f->open.count - 1]));
 }
 
 /* ---- what tokens are ---- */
@@ -76,7 +76,7 @@ static int is_name(const vy_token *token, unsigned cls) {
     return token && token->kind == VY_TOKEN_NAME && token->word.cls == cls;
 }
 static int is_keyword(const vy_token *token) {
-    return is_name(token, VY_WORD_KEYWORD);
+    return is_name(token, VY_IDENTIFIER_KEYWORD);
 }
 static int is_line_comment(const formatter *f, const vy_token *token) {
     return token && token->kind == VY_TOKEN_COMMENT && f->lexer.text[token->offset + 1] == '/';
@@ -113,7 +113,7 @@ static int is_word(const formatter *f, const vy_token *token, const char *word) 
 
 /* `step` or `count` between two values, or `elements` after `grid`: words that no call starts with. */
 static int is_separator_word(const formatter *f, const vy_token *before, const vy_token *token) {
-    if (!token || token->newline || !is_name(token, VY_WORD_PLAIN))
+    if (!token || token->newline || !is_name(token, VY_IDENTIFIER_PLAIN))
         return 0;
     if (ends_value(before))
         return is_word(f, token, "step") || is_word(f, token, "count");
@@ -121,7 +121,8 @@ static int is_separator_word(const formatter *f, const vy_token *before, const v
 }
 
 static int takes_angle(const vy_token *token) {
-    return is_name(token, VY_WORD_ATOMIC) || is_name(token, VY_WORD_COLLECTIVE) || is_name(token, VY_WORD_BITCAST);
+    return is_name(token, VY_IDENTIFIER_ATOMIC) || is_name(token, VY_IDENTIFIER_COLLECTIVE) ||
+           is_name(token, VY_IDENTIFIER_BITCAST);
 }
 
 /* `<` after an atomic, a collective or `bitcast`, or before the first attribute of an op. */
@@ -150,14 +151,14 @@ static int would_merge(const formatter *f, const vy_token *a, const vy_token *b)
     unsigned length;
     memcpy(joined, text + a->offset, a->at.length);
     memcpy(joined + a->at.length, text + b->offset, b->at.length);
-    vy_symbol_find(joined, &length);
+    vy_punctuator_find(joined, &length);
     return length != a->at.length || (joined[0] == '/' && (joined[1] == '/' || joined[1] == '*'));
 }
 
 /* `[` after the type of an array, or before the element type of a memory parameter. */
 static int opens_length(const vy_token *before, const vy_token *token) {
-    int is_element = is_name(token + 1, VY_WORD_TYPE) && token[2].kind == VY_TOKEN_CLOSE_INDEX;
-    return is_name(before, VY_WORD_TYPE) || is_element;
+    int is_element = is_name(token + 1, VY_IDENTIFIER_TYPE) && token[2].kind == VY_TOKEN_CLOSE_INDEX;
+    return is_name(before, VY_IDENTIFIER_TYPE) || is_element;
 }
 
 static int space_before_open(const formatter *f, const vy_token *last) {
@@ -252,7 +253,7 @@ static int is_idle_semicolon(const formatter *f, const vy_token *token) {
 }
 
 /* Keeps count of what is open, after the token is written. */
-static void follow(formatter *f, const vy_token *token) {
+static void update_nesting(formatter *f, const vy_token *token) {
     uint32_t *questions = &f->questions.items[depth(f)];
     switch (token->kind) {
     case VY_TOKEN_OPEN:
@@ -310,7 +311,7 @@ static void write_token(formatter *f, const vy_token *token, int newline) {
     vy_string_append(&f->out, f->lexer.text + token->offset, token->at.length);
     f->last = token;
     if (token->kind != VY_TOKEN_COMMENT)
-        follow(f, token);
+        update_nesting(f, token);
 }
 
 static void write_tokens(formatter *f) {
@@ -347,13 +348,13 @@ vyre_status vyre_text_format(const char *text, size_t size, const vyre_parse_opt
     vy_lexer_start(&f.lexer, copy, (uint32_t)size, &f.report);
     f.lexer.keep_comments = 1;
     if (valid < size)
-        vy_report_error(&f.report, VY_T001, vy_source_position(source, valid, 1), NULL,
-                        "the text is not UTF-8 (byte 0x%02x at offset %zu)", (unsigned char)copy[valid], valid);
+        vy_diag_sink_error(&f.report, VY_T001, vy_source_position(source, valid, 1), NULL,
+                           "the text is not UTF-8 (byte 0x%02x at offset %zu)", (unsigned char)copy[valid], valid);
     else if (vy_lexer_check_lines(copy, (uint32_t)size, &f.report))
         read_tokens(&f);
-    if (vy_report_clean(&f.report))
+    if (vy_diag_sink_is_clean(&f.report))
         write_tokens(&f);
-    vyre_status status = vy_report_status(&f.report, error);
+    vyre_status status = vy_diag_sink_status(&f.report, error);
     if (status == VYRE_OK)
         status = vy_string_to_bytes(&f.out, out, error);
     vy_string_free(&f.out);

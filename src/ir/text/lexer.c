@@ -46,7 +46,7 @@ int vy_text_is_identifier(const char *text, size_t length) {
 }
 
 int vy_text_is_keyword(const char *text, size_t length) {
-    return vy_word_is_reserved(text, length);
+    return vy_identifier_is_reserved(text, length);
 }
 
 int vy_text_is_name(const char *text, size_t length) {
@@ -54,7 +54,7 @@ int vy_text_is_name(const char *text, size_t length) {
 }
 
 int vy_text_is_function_name(const char *text, size_t length) {
-    return (vy_text_is_identifier(text, length) && vy_word_find(text, length).cls == VY_WORD_PLAIN) ||
+    return (vy_text_is_identifier(text, length) && vy_identifier_find(text, length).cls == VY_IDENTIFIER_PLAIN) ||
            vy_text_is_op_id(text, length);
 }
 
@@ -116,29 +116,29 @@ size_t vy_op_id_last(const char *id, size_t length) {
     return i;
 }
 
-/* ---- symbols ---- */
+/* ---- punctuators ---- */
 
-static const char *const symbols[VY_TOKEN_KIND_COUNT] = {
+static const char *const punctuators[VY_TOKEN_KIND_COUNT] = {
 #define X(ID, spelling) [VY_TOKEN_##ID] = spelling,
-    VY_SYMBOL_LIST(X)
+    VY_PUNCTUATOR_LIST(X)
 #undef X
 };
 
-const char *vy_symbol_text(vy_token_kind kind) {
-    return symbols[kind] ? symbols[kind] : "";
+const char *vy_punctuator_text(vy_token_kind kind) {
+    return punctuators[kind] ? punctuators[kind] : "";
 }
 
 /* One row per first byte: the symbol of one byte, and what it becomes before another byte. */
-typedef struct symbol_row {
+typedef struct punctuator_row {
     uint8_t alone;
     struct {
         char byte;
         uint8_t kind, equals; /* equals: the kind if `=` follows, or 0 */
     } next;                   /* byte 0: there is none */
     uint8_t equals;
-} symbol_row;
+} punctuator_row;
 
-static const symbol_row symbol_rows[128] = {
+static const punctuator_row punctuator_rows[128] = {
     ['('] = {.alone = VY_TOKEN_OPEN},
     [')'] = {.alone = VY_TOKEN_CLOSE},
     ['['] = {.alone = VY_TOKEN_OPEN_INDEX},
@@ -165,9 +165,9 @@ static const symbol_row symbol_rows[128] = {
     ['>'] = {.alone = VY_TOKEN_GT, .next = {'>', VY_TOKEN_SHR, VY_TOKEN_SHR_ASSIGN}, .equals = VY_TOKEN_GE},
 };
 
-vy_token_kind vy_symbol_find(const char *text, unsigned *length) {
+vy_token_kind vy_punctuator_find(const char *text, unsigned *length) {
     unsigned char first = (unsigned char)text[0];
-    const symbol_row *row = &symbol_rows[first < 128 ? first : 0];
+    const punctuator_row *row = &punctuator_rows[first < 128 ? first : 0];
     *length = row->alone != VY_TOKEN_END;
     if (row->alone == VY_TOKEN_END)
         return VY_TOKEN_END;
@@ -185,19 +185,19 @@ vy_token_kind vy_symbol_find(const char *text, unsigned *length) {
 
 /* ---- the stream ---- */
 
-int vy_lexer_check_lines(const char *text, uint32_t size, vy_report *report) {
+int vy_lexer_check_lines(const char *text, uint32_t size, vy_diag_sink *report) {
     const char *end = text + size, *at = text;
     while (at < end && (at = memchr(at, '\r', (size_t)(end - at))) && at[1] == '\n')
         at++;
     if (!at || at >= end)
         return 1;
-    vy_report_error(report, VY_T002, vy_source_position(report->source, (size_t)(at - text), 1),
-                    "save the file with line feeds (LF, or CR LF) at the ends of its lines",
-                    "a carriage return stands without a line feed after it");
+    vy_diag_sink_error(report, VY_T002, vy_source_position(report->source, (size_t)(at - text), 1),
+                       "save the file with line feeds (LF, or CR LF) at the ends of its lines",
+                       "a carriage return stands without a line feed after it");
     return 0;
 }
 
-void vy_lexer_start(vy_lexer *lexer, const char *text, uint32_t size, vy_report *report) {
+void vy_lexer_start(vy_lexer *lexer, const char *text, uint32_t size, vy_diag_sink *report) {
     memset(lexer, 0, sizeof *lexer);
     lexer->text = text;
     lexer->size = size;
@@ -212,7 +212,7 @@ void vy_lexer_free(vy_lexer *lexer) {
     VY_VECTOR_FREE(&lexer->words);
 }
 
-static vy_position place(const vy_lexer *lexer, uint32_t offset, uint32_t length) {
+static vy_position position_at(const vy_lexer *lexer, uint32_t offset, uint32_t length) {
     return (vy_position){lexer->line, offset - lexer->line_start + 1, length};
 }
 
@@ -230,7 +230,7 @@ static void finish(vy_lexer *lexer, vy_token *token, vy_token_kind kind, uint32_
 /* Returns the offset after a block comment that starts at `start`; counts its lines. */
 static uint32_t skip_block_comment(vy_lexer *lexer, uint32_t start, int *newline) {
     const char *text = lexer->text;
-    vy_position opened = place(lexer, start, 2);
+    vy_position opened = position_at(lexer, start, 2);
     uint32_t i = start + 2;
     int nested = 0;
     while (i < lexer->size && !(text[i] == '*' && text[i + 1] == '/')) {
@@ -239,13 +239,13 @@ static uint32_t skip_block_comment(vy_lexer *lexer, uint32_t start, int *newline
             *newline = 1;
         } else if (text[i] == '/' && text[i + 1] == '*' && !nested) {
             nested = 1;
-            vy_report_error(lexer->report, VY_T004, place(lexer, i, 2), NULL,
-                            "a comment opens inside the comment of line %u", opened.line);
+            vy_diag_sink_error(lexer->report, VY_T004, position_at(lexer, i, 2), NULL,
+                               "a comment opens inside the comment of line %u", opened.line);
         }
         i++;
     }
     if (i >= lexer->size) {
-        vy_report_error(lexer->report, VY_T003, opened, NULL, "the comment opened here is never closed");
+        vy_diag_sink_error(lexer->report, VY_T003, opened, NULL, "the comment opened here is never closed");
         return lexer->size;
     }
     return i + 2;
@@ -274,7 +274,7 @@ static int skip_space(vy_lexer *lexer, vy_token *token) {
             token->newline = (uint8_t)newline;
             return 0;
         }
-        token->at = place(lexer, start, 0);
+        token->at = position_at(lexer, start, 0);
         token->offset = start;
         token->newline = (uint8_t)newline;
         uint32_t end = text[start + 1] == '/' ? line_end(lexer, start) : skip_block_comment(lexer, start, &newline);
@@ -291,7 +291,7 @@ static int skip_space(vy_lexer *lexer, vy_token *token) {
 }
 
 /* What word processors and other keyboards write for a symbol of the language; NULL if nothing looks like one. */
-static const char *ascii_twin(uint32_t point, char one[2]) {
+static const char *ascii_confusable(uint32_t point, char one[2]) {
     static const struct {
         uint32_t point;
         const char *twin;
@@ -317,37 +317,37 @@ static int is_blank(uint32_t point) {
            point == 0x202f || point == 0x205f || point == 0x2060 || point == 0x3000 || point == 0xfeff;
 }
 
-static void report_beyond_ascii(vy_lexer *lexer, uint32_t start, vy_position at) {
+static void report_non_ascii(vy_lexer *lexer, uint32_t start, vy_position at) {
     uint32_t point = 0;
     char one[2], fix[80];
     int bytes = (int)vy_utf8_decode(lexer->text + start, lexer->size - start, &point);
-    const char *twin = ascii_twin(point, one);
+    const char *twin = ascii_confusable(point, one);
     if (is_blank(point)) {
-        vy_report_error(lexer->report, VY_T002, at, "replace it by a space, or remove it",
-                        "an invisible character (U+%04X) stands between tokens", point);
+        vy_diag_sink_error(lexer->report, VY_T002, at, "replace it by a space, or remove it",
+                           "an invisible character (U+%04X) stands between tokens", point);
         return;
     }
     snprintf(fix, sizeof fix, "write `%s`", twin ? twin : "");
-    vy_report_error(lexer->report, VY_T002, at,
-                    twin ? fix : "write names in ASCII; other letters may stand in comments and strings",
-                    "the character `%.*s` (U+%04X) is outside ASCII and starts nothing", bytes, lexer->text + start,
-                    point);
+    vy_diag_sink_error(lexer->report, VY_T002, at,
+                       twin ? fix : "write names in ASCII; other letters may stand in comments and strings",
+                       "the character `%.*s` (U+%04X) is outside ASCII and starts nothing", bytes, lexer->text + start,
+                       point);
 }
 
 /* Letters outside ASCII that go on a name: reported, and taken with it, so that it is no other name. Gives the end of the whole. */
-static uint32_t skip_foreign_letters(vy_lexer *lexer, uint32_t end) {
+static uint32_t skip_non_ascii_letters(vy_lexer *lexer, uint32_t end) {
     uint32_t point = 0, start = end;
     char one[2];
     while (end < lexer->size && (unsigned char)lexer->text[end] >= 128) {
         size_t bytes = vy_utf8_decode(lexer->text + end, lexer->size - end, &point);
-        if (bytes == 0 || is_blank(point) || ascii_twin(point, one))
+        if (bytes == 0 || is_blank(point) || ascii_confusable(point, one))
             break;
         end += (uint32_t)bytes;
         while (is(lexer->text[end], NAME_START | DIGIT))
             end++;
     }
     if (end > start)
-        report_beyond_ascii(lexer, start, place(lexer, start, end - start));
+        report_non_ascii(lexer, start, position_at(lexer, start, end - start));
     return end;
 }
 
@@ -356,12 +356,12 @@ static void lex_name(vy_lexer *lexer, vy_token *token) {
     uint32_t end = token->offset + 1;
     while (is(text[end], NAME_START | DIGIT))
         end++;
-    end = skip_foreign_letters(lexer, end);
+    end = skip_non_ascii_letters(lexer, end);
     uint32_t length = end - token->offset;
     finish(lexer, token, VY_TOKEN_NAME, end);
     if (length > VY_LIMIT_NAME) {
-        vy_report_error(lexer->report, VY_T009, token->at, NULL, "a name has %u bytes (limit %d)", length,
-                        VY_LIMIT_NAME);
+        vy_diag_sink_error(lexer->report, VY_T009, token->at, NULL, "a name has %u bytes (limit %d)", length,
+                           VY_LIMIT_NAME);
         length = VY_LIMIT_NAME;
     }
     uint32_t known = lexer->names.size;
@@ -379,7 +379,7 @@ static void lex_name(vy_lexer *lexer, vy_token *token) {
         }
         memset(lexer->words.items + lexer->words.count, 0, extra * sizeof *lexer->words.items);
         lexer->words.count += extra;
-        lexer->words.items[token->name] = vy_word_find(text + token->offset, length);
+        lexer->words.items[token->name] = vy_identifier_find(text + token->offset, length);
     }
     token->word = lexer->words.items[token->name];
 }
@@ -415,7 +415,7 @@ static void lex_string(vy_lexer *lexer, vy_token *token) {
     finish(lexer, token, VY_TOKEN_STRING, closed ? i + 1 : i);
     if (!closed) {
         token->at.length = 1;
-        vy_report_error(lexer->report, VY_T005, token->at, NULL, "the string opened here is not closed on its line");
+        vy_diag_sink_error(lexer->report, VY_T005, token->at, NULL, "the string opened here is not closed on its line");
     }
 }
 
@@ -426,13 +426,14 @@ static void skip_unknown(vy_lexer *lexer, vy_token *token) {
     while (end < lexer->size && text[end] != '"' && !is(text[end], NAME_START | DIGIT | SPACE | SYMBOL))
         end++;
     unsigned char byte = (unsigned char)text[start];
-    vy_position at = place(lexer, start, end - start);
+    vy_position at = position_at(lexer, start, end - start);
     if (byte > ' ' && byte < 127)
-        vy_report_error(lexer->report, VY_T002, at, NULL, "the character `%c` starts nothing in this language", byte);
+        vy_diag_sink_error(lexer->report, VY_T002, at, NULL, "the character `%c` starts nothing in this language",
+                           byte);
     else if (byte >= 128)
-        report_beyond_ascii(lexer, start, at);
+        report_non_ascii(lexer, start, at);
     else
-        vy_report_error(lexer->report, VY_T002, at, NULL, "a control byte (0x%02x) stands in the text", byte);
+        vy_diag_sink_error(lexer->report, VY_T002, at, NULL, "a control byte (0x%02x) stands in the text", byte);
     lexer->offset = end;
     token->newline = 0;
 }
@@ -448,7 +449,7 @@ void vy_lexer_next(vy_lexer *lexer, vy_token *token) {
         }
         newline |= token->newline;
         token->offset = lexer->offset;
-        token->at = place(lexer, lexer->offset, 0);
+        token->at = position_at(lexer, lexer->offset, 0);
         char c = text[lexer->offset];
         if (lexer->offset >= lexer->size) {
             finish(lexer, token, VY_TOKEN_END, lexer->size);
@@ -460,7 +461,7 @@ void vy_lexer_next(vy_lexer *lexer, vy_token *token) {
             lex_string(lexer, token);
         } else if (is(c, SYMBOL)) {
             unsigned length;
-            vy_token_kind kind = vy_symbol_find(text + lexer->offset, &length);
+            vy_token_kind kind = vy_punctuator_find(text + lexer->offset, &length);
             finish(lexer, token, kind, lexer->offset + length);
         } else {
             skip_unknown(lexer, token);

@@ -7,8 +7,8 @@
 #define VY_IR_TEXT_LEXER_H
 
 #include "base/text.h"
-#include "ir/text/report.h"
-#include "ir/text/words.h"
+#include "ir/text/diagnostic_sink.h"
+#include "ir/text/keywords.h"
 
 /* ---- names: shared with the validator, so that every program can be printed and read back ---- */
 
@@ -43,7 +43,7 @@ size_t vy_op_id_last(const char *id, size_t length);
 
 /* X(ID, spelling) */
 /* clang-format off */
-#define VY_SYMBOL_LIST(X)                                                                                              \
+#define VY_PUNCTUATOR_LIST(X)                                                                                              \
     X(OPEN, "(") X(CLOSE, ")") X(OPEN_INDEX, "[") X(CLOSE_INDEX, "]") X(OPEN_BLOCK, "{") X(CLOSE_BLOCK, "}")           \
     X(COMMA, ",") X(SEMICOLON, ";") X(COLON, ":") X(QUESTION, "?") X(DOT, ".") X(RANGE, "..") X(ARROW, "->")           \
     X(ASSIGN, "=") X(PLUS, "+") X(MINUS, "-") X(STAR, "*") X(SLASH, "/") X(PERCENT, "%") X(AND, "&") X(OR, "|")        \
@@ -60,18 +60,18 @@ typedef enum vy_token_kind {
     VY_TOKEN_STRING,  /* with its quotes and escapes */
     VY_TOKEN_COMMENT, /* only with keep_comments */
 #define X(ID, spelling) VY_TOKEN_##ID,
-    VY_SYMBOL_LIST(X)
+    VY_PUNCTUATOR_LIST(X)
 #undef X
         VY_TOKEN_KIND_COUNT
 } vy_token_kind;
 
 typedef struct vy_token {
-    uint8_t kind;    /* vy_token_kind */
-    uint8_t newline; /* a line ends between the token before and this one */
-    vy_word word;    /* names */
-    uint32_t name;   /* names: vy_symbol in lexer.names */
-    uint32_t offset; /* first byte in the text */
-    vy_position at;  /* at.length is the length of the token; a comment over several lines keeps its whole length */
+    uint8_t kind;            /* vy_token_kind */
+    uint8_t newline;         /* a line ends between the token before and this one */
+    vy_identifier_info word; /* names */
+    uint32_t name;           /* names: vy_symbol in lexer.names */
+    uint32_t offset;         /* first byte in the text */
+    vy_position at; /* at.length is the length of the token; a comment over several lines keeps its whole length */
 } vy_token;
 
 typedef struct vy_lexer {
@@ -79,31 +79,31 @@ typedef struct vy_lexer {
     uint32_t size, offset;
     uint32_t line, line_start;
     int keep_comments;
-    vy_report *report;
+    vy_diag_sink *report;
     vy_intern_pool names;
-    VY_VECTOR(vy_word) words; /* by vy_symbol: what each name means */
+    VY_VECTOR(vy_identifier_info) words; /* by vy_symbol: what each name means */
 } vy_lexer;
 
 /* Reports the first carriage return that no line feed follows, and returns 0: such a file has lines that are not seen, and what a
  * comment hides would be the rest of it. */
-int vy_lexer_check_lines(const char *text, uint32_t size, vy_report *report);
+int vy_lexer_check_lines(const char *text, uint32_t size, vy_diag_sink *report);
 /* The text must outlive the lexer and be followed by a NUL byte (vy_source_text is). A byte order mark at its start is
  * skipped. */
-void vy_lexer_start(vy_lexer *lexer, const char *text, uint32_t size, vy_report *report);
+void vy_lexer_start(vy_lexer *lexer, const char *text, uint32_t size, vy_diag_sink *report);
 void vy_lexer_free(vy_lexer *lexer);
 /* The next token; VY_TOKEN_END for ever at the end of the text. */
 void vy_lexer_next(vy_lexer *lexer, vy_token *token);
 
 /* The symbol at the start of NUL-terminated text and its length; VY_TOKEN_END if there is none. */
-vy_token_kind vy_symbol_find(const char *text, unsigned *length);
+vy_token_kind vy_punctuator_find(const char *text, unsigned *length);
 /* The spelling of a symbol; "" for other kinds. */
-const char *vy_symbol_text(vy_token_kind kind);
+const char *vy_punctuator_text(vy_token_kind kind);
 
 static inline const char *vy_token_text(const vy_lexer *lexer, const vy_token *token) {
     return lexer->text + token->offset;
 }
 static inline int vy_token_is_keyword(const vy_token *token, vy_keyword keyword) {
-    return token->kind == VY_TOKEN_NAME && token->word.cls == VY_WORD_KEYWORD && token->word.index == keyword;
+    return token->kind == VY_TOKEN_NAME && token->word.cls == VY_IDENTIFIER_KEYWORD && token->word.index == keyword;
 }
 
 #endif

@@ -2,10 +2,10 @@
  *
  * Each expression is walked twice. First vy_lower_type finds names and types, and runs what has an effect: a call,
  * atomic or collective inside an expression becomes a statement of its own, in the order of the text, and its node
- * stands for the variable that holds the result. Then vy_lower_emit appends what is left, which is pure, directly
+ * stands for the variable that holds the result. Then vy_lower_append appends what is left, which is pure, directly
  * before the statement that uses it, as the draft demands.
  *
- * After the first error of a unit nothing more is appended (live is 0), but types and names are still checked, so that
+ * After the first error of a func nothing more is appended (live is 0), but types and names are still checked, so that
  * one run shows every mistake. VY_TYPE_BAD fits everything, so one mistake is told once. */
 #ifndef VY_IR_TEXT_LOWER_H
 #define VY_IR_TEXT_LOWER_H
@@ -15,7 +15,7 @@
 #include "vyre/text.h"
 
 /* BROKEN: of a declaration that went wrong, so nothing is said about its uses. */
-typedef enum vy_binding_kind { VY_BOUND_VARIABLE, VY_BOUND_MEMORY, VY_BOUND_BROKEN } vy_binding_kind;
+typedef enum vy_binding_kind { VY_BINDING_VARIABLE, VY_BINDING_MEMORY, VY_BINDING_BROKEN } vy_binding_kind;
 
 /* A name that is visible now. */
 typedef struct vy_binding {
@@ -31,23 +31,29 @@ typedef struct vy_binding {
 
 /* What a name means at the level of the file. */
 typedef struct vy_global {
-    vy_const *constant;
-    vy_unit *function, *program;
+    vy_ast_const *constant;
+    vy_ast_function *function, *program;
 } vy_global;
 
 /* Why effects are refused at a place. */
-typedef enum vy_guard { VY_GUARD_NONE, VY_GUARD_WHILE, VY_GUARD_ARM, VY_GUARD_LOGIC, VY_GUARD_CONST } vy_guard;
+typedef enum vy_effect_ban {
+    VY_EFFECT_BAN_NONE,
+    VY_EFFECT_BAN_WHILE,
+    VY_EFFECT_BAN_ARM,
+    VY_EFFECT_BAN_LOGIC,
+    VY_EFFECT_BAN_CONST
+} vy_effect_ban;
 
 typedef struct vy_lowering {
     vy_parser *parser;
-    vy_report *report;
+    vy_diag_sink *report;
     vy_irb draft;
     int live;        /* the draft is being filled */
     int skip_verify; /* of drafts */
-    vy_guard guard;
-    vy_unit *unit;
-    vyre_op_teller *teller; /* knows ops of dialects; may be NULL */
-    void *teller_user;
+    vy_effect_ban effect_ban;
+    vy_ast_function *func;
+    vyre_op_signature_fn *op_signature; /* knows ops of dialects; may be NULL */
+    void *op_signature_user;
     uint32_t next_temporary;
     uint32_t stamp; /* of the program being made */
     /* By name: 1 + index of the binding or global, 0 if there is none. */
@@ -56,7 +62,7 @@ typedef struct vy_lowering {
     VY_VECTOR(vy_binding) scope;
     VY_VECTOR(vy_global) globals;
     VY_VECTOR(vy_arg) args; /* scratch of the statement being appended */
-    VY_VECTOR(vy_unit *) reached;
+    VY_VECTOR(vy_ast_function *) reached;
 } vy_lowering;
 
 /* ---- lower_scope.c: names ---- */
@@ -77,84 +83,85 @@ const vy_binding *vy_lower_find(const vy_lowering *l, uint32_t name);
 /* Makes a name visible; an error if it is already, or if a const has it. */
 void vy_lower_declare(vy_lowering *l, const vy_binding *binding);
 /* Scopes: remember scope.count on entry, give it back on leaving. */
-void vy_lower_leave(vy_lowering *l, uint32_t mark);
+void vy_lower_leave_scope(vy_lowering *l, uint32_t mark);
 /* The memory of that name; NULL and an error if it is none. */
 const vy_binding *vy_lower_memory(vy_lowering *l, uint32_t name, vy_position at);
 void vy_lower_unknown(vy_lowering *l, uint32_t name, vy_position at);
 
 /* ---- lower_type.c: types ---- */
 
-/* Finds the type of a tree and hoists its effects. hint: the type the context would like, or VY_TYPE_OPEN. Gives a
- * type, VY_TYPE_OPEN or VY_TYPE_BAD. */
-uint8_t vy_lower_type(vy_lowering *l, vy_node *node, uint8_t hint);
+/* Finds the type of a tree and hoists its effects. hint: the type the context would like, or VY_TYPE_UNTYPED. Gives a
+ * type, VY_TYPE_UNTYPED or VY_TYPE_BAD. */
+uint8_t vy_lower_type(vy_lowering *l, vy_ast_node *node, uint8_t hint);
 /* The value must have that type. The message says "<what> `<name>` is …"; either may be NULL. Returns 0 after an
  * error. */
-int vy_lower_expect(vy_lowering *l, vy_node *node, uint8_t type, const char *what, const char *name);
+int vy_lower_expect(vy_lowering *l, vy_ast_node *node, uint8_t type, const char *what, const char *name);
 /* The value must have a type of its own. Returns it, or VY_TYPE_BAD after an error. */
-uint8_t vy_lower_closed(vy_lowering *l, vy_node *node, uint8_t hint);
+uint8_t vy_lower_require_typed(vy_lowering *l, vy_ast_node *node, uint8_t hint);
 /* The value that `keyword name = …` binds without a written type. Returns its type, or VY_TYPE_BAD after an error. */
-uint8_t vy_lower_bound(vy_lowering *l, vy_node *node, const char *keyword, uint32_t name);
+uint8_t vy_lower_initializer(vy_lowering *l, vy_ast_node *node, const char *keyword, uint32_t name);
 /* Reports that a literal has no type; keyword and name: what it is bound to, where a written type would help, or NULL. */
-void vy_lower_untyped(vy_lowering *l, const vy_node *node, const char *keyword, const char *name);
+void vy_lower_untyped(vy_lowering *l, const vy_ast_node *node, const char *keyword, const char *name);
 /* The same for the bounds of a `for`, none of which has a type. */
-void vy_lower_untyped_range(vy_lowering *l, vy_node *const bounds[3]);
+void vy_lower_untyped_range(vy_lowering *l, vy_ast_node *const bounds[3]);
 /* All nodes (up to three; NULLs are skipped) must have one type, because `what` asks for it; those open take it from the others.
  * Gives it, or OPEN or BAD. */
-uint8_t vy_lower_unify(vy_lowering *l, vy_node *const nodes[3], uint8_t hint, vy_position at, const char *what);
+uint8_t vy_lower_unify(vy_lowering *l, vy_ast_node *const nodes[3], uint8_t hint, vy_position at, const char *what);
 
-/* ---- lower_effect.c: calls, atomics, collectives ---- */
+/* ---- lower_calls.c: calls, atomics, collectives ---- */
 
 /* A call by op id is a call of the function of that name, if the file has one; a call by a word of level legal is what the word
  * means there, if the file has none. */
-void vy_lower_settle_call(vy_lowering *l, vy_node *node);
+void vy_lower_resolve_callee(vy_lowering *l, vy_ast_node *node);
 /* The signature of the op a node calls, if somebody knows it. */
-int vy_lower_op_signature(vy_lowering *l, const vy_node *node, vyre_op_signature *out);
+int vy_lower_op_signature(vy_lowering *l, const vy_ast_node *node, vyre_op_signature *out);
 
 enum { VY_RESULTS_BOUND = UINT32_MAX }; /* count: as many as there are names, all of types[0] */
-typedef struct vy_signature {
+typedef struct vy_effect_signature {
     uint32_t count;
     int is_known; /* 0: an op id, whose results only the text can tell */
     uint8_t types[VY_LIMIT_RESULTS];
-} vy_signature;
+} vy_effect_signature;
 
 /* Checks the operands of an effect and says what it gives. Returns 0 after an error. */
-int vy_lower_effect(vy_lowering *l, vy_node *node, uint8_t hint, vy_signature *out);
-/* Of level legal, in lower_legal.c: turns a call into the construct; checks one; makes its statement. */
-void vy_lower_legal_settle(vy_lowering *l, vy_node *node);
-int vy_lower_legal_effect(vy_lowering *l, vy_node *node, vy_signature *out);
-vy_stmt vy_lower_legal_stmt(vy_lowering *l, const vy_node *node);
+int vy_lower_effect(vy_lowering *l, vy_ast_node *node, uint8_t hint, vy_effect_signature *out);
+/* Of level legal, in lower_intrinsics.c: turns a call into the construct; checks one; makes its statement. */
+void vy_lower_intrinsic_resolve(vy_lowering *l, vy_ast_node *node);
+int vy_lower_intrinsic_check(vy_lowering *l, vy_ast_node *node, vy_effect_signature *out);
+vy_stmt vy_lower_intrinsic_stmt(vy_lowering *l, const vy_ast_node *node);
 /* The arguments of a call or the elements of a wide store, into l->args. */
-void vy_lower_arguments(vy_lowering *l, const vy_node *first);
+void vy_lower_arguments(vy_lowering *l, const vy_ast_node *first);
 /* A store or atomic has no condition in its index: reports one and returns 0. */
-int vy_lower_unconditional(vy_lowering *l, const vy_node *index);
+int vy_lower_unconditional(vy_lowering *l, const vy_ast_node *index);
 /* Appends it with these results; gives the first variable. */
-uint32_t vy_lower_effect_emit(vy_lowering *l, const vy_node *node, uint32_t count, const vy_symbol *names,
-                              const vyre_type *types);
+uint32_t vy_lower_effect_append(vy_lowering *l, const vy_ast_node *node, uint32_t count, const vy_symbol *names,
+                                const vyre_type *types);
 /* Reports that the dialects of the parse do not have the op that a node calls. */
-void vy_lower_unknown_op(vy_lowering *l, const vy_node *node);
+void vy_lower_unknown_op(vy_lowering *l, const vy_ast_node *node);
 /* The effect as part of an expression: appends it, bound to a new name. Gives its type. */
-uint8_t vy_lower_hoist(vy_lowering *l, vy_node *node, uint8_t hint);
+uint8_t vy_lower_hoist(vy_lowering *l, vy_ast_node *node, uint8_t hint);
 
-/* ---- lower_emit.c: appending pure trees ---- */
+/* ---- lower_expr.c: appending pure trees ---- */
 
-uint32_t vy_lower_emit(vy_lowering *l, const vy_node *node);
+uint32_t vy_lower_append(vy_lowering *l, const vy_ast_node *node);
 
 /* ---- lower_size.c: counts, grids, lengths ---- */
 
-uint32_t vy_lower_size(vy_lowering *l, const vy_node *node);
+uint32_t vy_lower_size(vy_lowering *l, const vy_ast_node *node);
 /* A constant from 0 to `limit`; `what` names it. Returns 0 after an error. */
-int vy_lower_constant(vy_lowering *l, const vy_node *node, uint64_t limit, const char *what, uint64_t *value);
+int vy_lower_constant(vy_lowering *l, const vy_ast_node *node, uint64_t limit, const char *what, uint64_t *value);
 
 /* ---- lower_const.c: consts and -D ---- */
 
 void vy_lower_consts(vy_lowering *l, const vyre_define *defines, size_t count);
 
-/* ---- lower_stmt.c, lower_unit.c ---- */
+/* ---- lower_stmt.c, lower_decl.c ---- */
 
-void vy_lower_statements(vy_lowering *l, const vy_statement *first);
+void vy_lower_statements(vy_lowering *l, const vy_ast_stmt *first);
 /* All functions of the file as a library of that level (which finds the errors in them), and one program with what it reaches. *out
  * stays NULL after an error or if there is nothing. */
 void vy_lower_library(vy_lowering *l, vyre_level level, size_t known_findings, vy_source *source, vyre_program **out);
-void vy_lower_program(vy_lowering *l, vy_unit *program, size_t known_findings, vy_source *source, vyre_program **out);
+void vy_lower_program(vy_lowering *l, vy_ast_function *program, size_t known_findings, vy_source *source,
+                      vyre_program **out);
 
 #endif

@@ -1,6 +1,6 @@
 /* Names: what is visible, by one table lookup per use. */
-#include "ir/text/foreign.h"
 #include "ir/text/lower.h"
+#include "ir/text/porting_hint.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ void vy_lower_error(vy_lowering *l, vy_diag_code code, vy_position at, const cha
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    vy_report_error(l->report, code, at, fix, "%s", message);
+    vy_diag_sink_error(l->report, code, at, fix, "%s", message);
     l->live = 0;
 }
 
@@ -100,7 +100,7 @@ void vy_lower_declare(vy_lowering *l, const vy_binding *binding) {
     l->bound[binding->name] = l->scope.count;
 }
 
-void vy_lower_leave(vy_lowering *l, uint32_t mark) {
+void vy_lower_leave_scope(vy_lowering *l, uint32_t mark) {
     while (l->scope.count > mark)
         l->bound[l->scope.items[--l->scope.count].name] = 0;
 }
@@ -110,42 +110,43 @@ void vy_lower_leave(vy_lowering *l, uint32_t mark) {
 /* Suggestions are for readers: beyond the errors a list keeps, and beyond the nearest names, they only cost time. */
 enum { SUGGEST_ERRORS = 100, SUGGEST_NAMES = 2000 };
 
-static void offer_visible(vy_lowering *l, vy_suggestion *near) {
+static void offer_visible(vy_lowering *l, vy_suggestion *suggestion) {
     uint32_t offered = 0;
     for (uint32_t i = l->scope.count; i-- > 0 && offered < SUGGEST_NAMES; offered++)
-        vy_suggestion_offer(near, vy_lower_text(l, l->scope.items[i].name));
+        vy_suggestion_offer(suggestion, vy_lower_text(l, l->scope.items[i].name));
     offered = 0;
-    for (const vy_const *c = l->parser->file.consts; c && offered < SUGGEST_NAMES; c = c->next, offered++)
-        vy_suggestion_offer(near, vy_lower_text(l, c->name));
-    char word[VY_WORD_ROOM];
-    for (unsigned i = 0; vy_word_at(VY_WORD_BUILTIN, i, word); i++)
-        vy_suggestion_offer(near, word);
+    for (const vy_ast_const *c = l->parser->file.consts; c && offered < SUGGEST_NAMES; c = c->next, offered++)
+        vy_suggestion_offer(suggestion, vy_lower_text(l, c->name));
+    char word[VY_KEYWORD_CAPACITY];
+    for (unsigned i = 0; vy_keyword_at(VY_IDENTIFIER_BUILTIN, i, word); i++)
+        vy_suggestion_offer(suggestion, word);
 }
 
 void vy_lower_unknown(vy_lowering *l, uint32_t name, vy_position at) {
     const char *text = vy_lower_text(l, name), *best = NULL;
     const vy_global *global = vy_lower_global(l, name);
-    vy_suggestion near;
+    vy_suggestion suggestion;
     if (global && global->function) {
         vy_lower_error(l, VY_T028, at, VY_FIX("call it: `%s(…)`", text), "`%s` is a function, not a value", text);
         return;
     }
-    vy_suggestion_start(&near, text, strlen(text));
+    vy_suggestion_start(&suggestion, text, strlen(text));
     if (l->report->errors < SUGGEST_ERRORS) {
-        offer_visible(l, &near);
-        best = vy_suggestion_get(&near);
+        offer_visible(l, &suggestion);
+        best = vy_suggestion_get(&suggestion);
     }
-    vy_lower_error(l, VY_T025, at, best ? VY_FIX("did you mean `%s`?", best) : vy_foreign_value(text, strlen(text)),
+    vy_lower_error(l, VY_T025, at,
+                   best ? VY_FIX("did you mean `%s`?", best) : vy_porting_hint_value(text, strlen(text)),
                    "`%s` is not declared", text);
 }
 
 const vy_binding *vy_lower_memory(vy_lowering *l, uint32_t name, vy_position at) {
     const vy_binding *binding = vy_lower_find(l, name);
     const char *text = vy_lower_text(l, name);
-    if (binding && binding->kind == VY_BOUND_MEMORY)
+    if (binding && binding->kind == VY_BINDING_MEMORY)
         return binding;
     const vy_global *global = vy_lower_global(l, name);
-    if (binding && (binding->kind == VY_BOUND_BROKEN || binding->type == VY_TYPE_BAD))
+    if (binding && (binding->kind == VY_BINDING_BROKEN || binding->type == VY_TYPE_BAD))
         l->live = 0; /* it was said where it is declared */
     else if (binding || (global && global->constant))
         vy_lower_error(l, VY_T028, at, VY_FIX("use `%s` without an index, or name a buffer or array", text),

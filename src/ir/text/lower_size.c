@@ -13,14 +13,14 @@ typedef struct size_walk {
     const char *what;
 } size_walk;
 
-static int refuse(size_walk *w, const vy_node *node, const char *why) {
-    if (node->kind != VY_NODE_BAD)
+static int refuse(size_walk *w, const vy_ast_node *node, const char *why) {
+    if (node->kind != VY_AST_BAD)
         vy_lower_error(w->l, VY_T051, node->at, NULL, "%s %s", w->what, why);
     w->l->live = 0;
     return 0;
 }
 
-static int out_of_range(size_walk *w, const vy_node *node, const char *why) {
+static int out_of_range(size_walk *w, const vy_ast_node *node, const char *why) {
     vy_lower_error(w->l, VY_T052, node->at, NULL, "%s %s", w->what, why);
     return 0;
 }
@@ -33,19 +33,19 @@ static const struct {
 };
 
 /* The kind of an inner node and its operands; VY_SIZE_KIND_COUNT if it is none. */
-static vy_size_kind inner_kind(const size_walk *w, const vy_node *node, const vy_node *operands[2]) {
+static vy_size_kind inner_kind(const size_walk *w, const vy_ast_node *node, const vy_ast_node *operands[2]) {
     operands[0] = node->a;
     operands[1] = node->b;
-    for (unsigned i = 0; node->kind == VY_NODE_OP && i < sizeof size_ops / sizeof *size_ops; i++)
+    for (unsigned i = 0; node->kind == VY_AST_OP && i < sizeof size_ops / sizeof *size_ops; i++)
         if (size_ops[i].op == node->op)
             return size_ops[i].kind;
-    if (node->kind != VY_NODE_CALL || node->count != 2 || strcmp(vy_lower_text(w->l, node->name), "div_ceil") != 0)
+    if (node->kind != VY_AST_CALL || node->count != 2 || strcmp(vy_lower_text(w->l, node->name), "div_ceil") != 0)
         return VY_SIZE_KIND_COUNT;
     operands[1] = node->a->next;
     return VY_SIZE_DIV_CEIL;
 }
 
-static int combine(size_walk *w, const vy_node *node, vy_size_kind kind, uint64_t a, uint64_t b, uint64_t *value) {
+static int combine(size_walk *w, const vy_ast_node *node, vy_size_kind kind, uint64_t a, uint64_t b, uint64_t *value) {
     switch (kind) {
     case VY_SIZE_ADD:
         return !__builtin_add_overflow(a, b, value) || out_of_range(w, node, "is above 2^64-1");
@@ -68,7 +68,7 @@ static int combine(size_walk *w, const vy_node *node, vy_size_kind kind, uint64_
     return 1;
 }
 
-static int number_value(size_walk *w, const vy_node *node, uint64_t *value) {
+static int number_value(size_walk *w, const vy_ast_node *node, uint64_t *value) {
     const vy_number *number = node->number;
     int is_integer = number->type == VYRE_TYPE_COUNT || (vyre_type_class(number->type) & VYRE_CLASS_INTEGER);
     if (number->is_float || !is_integer)
@@ -87,7 +87,7 @@ static int number_value(size_walk *w, const vy_node *node, uint64_t *value) {
     return 0;
 }
 
-static int const_value(size_walk *w, const vy_node *node, const vy_const *constant, uint64_t *value) {
+static int const_value(size_walk *w, const vy_ast_node *node, const vy_ast_const *constant, uint64_t *value) {
     unsigned cls = constant->is_known ? vyre_type_class(constant->type) : 0;
     if (cls == 0) { /* a const with errors of its own */
         w->l->live = 0;
@@ -104,22 +104,22 @@ static int const_value(size_walk *w, const vy_node *node, const vy_const *consta
 
 /* Literals and consts give *value and return VY_SIZE_LITERAL; params and lengths give their index; VY_SIZE_KIND_COUNT
  * after an error. */
-static vy_size_kind leaf(size_walk *w, const vy_node *node, uint64_t *value, uint32_t *index) {
+static vy_size_kind leaf(size_walk *w, const vy_ast_node *node, uint64_t *value, uint32_t *index) {
     const vy_binding *binding = NULL;
     const vy_global *global = NULL;
     switch (node->kind) {
-    case VY_NODE_NUMBER:
+    case VY_AST_NUMBER:
         return number_value(w, node, value) ? VY_SIZE_LITERAL : VY_SIZE_KIND_COUNT;
-    case VY_NODE_NAME:
+    case VY_AST_NAME:
         global = vy_lower_global(w->l, node->name);
         binding = vy_lower_find(w->l, node->name);
         if (global && global->constant)
             return const_value(w, node, global->constant, value) ? VY_SIZE_LITERAL : VY_SIZE_KIND_COUNT;
         if (!binding)
             vy_lower_unknown(w->l, node->name, node->at);
-        else if (binding->kind == VY_BOUND_BROKEN)
+        else if (binding->kind == VY_BINDING_BROKEN)
             w->l->live = 0;
-        else if (binding->kind == VY_BOUND_MEMORY)
+        else if (binding->kind == VY_BINDING_MEMORY)
             refuse(w, node, "is made of values; the length of a buffer is `len(…)`");
         else if (w->is_constant)
             refuse(w, node, "must be constant, but a param is known only at dispatch");
@@ -128,7 +128,7 @@ static vy_size_kind leaf(size_walk *w, const vy_node *node, uint64_t *value, uin
             return VY_SIZE_PARAM;
         }
         return VY_SIZE_KIND_COUNT;
-    case VY_NODE_LEN:
+    case VY_AST_LEN:
         binding = vy_lower_memory(w->l, node->name, node->at);
         if (!binding)
             return VY_SIZE_KIND_COUNT;
@@ -148,8 +148,8 @@ static vy_size_kind leaf(size_walk *w, const vy_node *node, uint64_t *value, uin
 
 /* Returns 0 after an error; else *value (constant walks) or *index (a node of the draft). Recursion is bounded by the
  * parser. */
-static int walk(size_walk *w, const vy_node *node, uint64_t *value, uint32_t *index) {
-    const vy_node *operands[2];
+static int walk(size_walk *w, const vy_ast_node *node, uint64_t *value, uint32_t *index) {
+    const vy_ast_node *operands[2];
     *value = 0;
     *index = VY_NONE;
     if (!node) {
@@ -179,14 +179,14 @@ static int walk(size_walk *w, const vy_node *node, uint64_t *value, uint32_t *in
     return 1;
 }
 
-uint32_t vy_lower_size(vy_lowering *l, const vy_node *node) {
+uint32_t vy_lower_size(vy_lowering *l, const vy_ast_node *node) {
     size_walk w = {l, 0, "a size"};
     uint64_t value;
     uint32_t index;
     return walk(&w, node, &value, &index) ? index : VY_NONE;
 }
 
-int vy_lower_constant(vy_lowering *l, const vy_node *node, uint64_t limit, const char *what, uint64_t *value) {
+int vy_lower_constant(vy_lowering *l, const vy_ast_node *node, uint64_t limit, const char *what, uint64_t *value) {
     size_walk w = {l, 1, what};
     uint32_t index;
     if (!walk(&w, node, value, &index))

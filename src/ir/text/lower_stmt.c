@@ -1,17 +1,17 @@
 /* Statements. Recursion over blocks is bounded by VY_LIMIT_NESTING, which the parser keeps. */
 #include "ir/text/lower.h"
 
-static void set_position(vy_lowering *l, const vy_statement *s) {
+static void set_position(vy_lowering *l, const vy_ast_stmt *s) {
     l->draft.position = s->at;
 }
 
-static void declare(vy_lowering *l, const vy_statement *s, const vy_declared *declared, uint8_t type,
+static void declare(vy_lowering *l, const vy_ast_stmt *s, const vy_ast_declarator *declared, uint8_t type,
                     uint32_t variable) {
     vy_binding binding = {.name = declared->name,
-                          .kind = VY_BOUND_VARIABLE,
+                          .kind = VY_BINDING_VARIABLE,
                           .type = type,
-                          .is_mutable = s->kind == VY_SYNTAX_VAR,
-                          .is_let = s->kind == VY_SYNTAX_LET && !s->grouped,
+                          .is_mutable = s->kind == VY_AST_STMT_VAR,
+                          .is_let = s->kind == VY_AST_STMT_LET && !s->grouped,
                           .index = variable,
                           .at = declared->at};
     vy_lower_declare(l, &binding);
@@ -20,12 +20,12 @@ static void declare(vy_lowering *l, const vy_statement *s, const vy_declared *de
 /* ---- let and var ---- */
 
 /* Checks the type written beside a name, if there is one. */
-static int check_declared(vy_lowering *l, const vy_declared *declared, uint8_t type) {
+static int check_declared(vy_lowering *l, const vy_ast_declarator *declared, uint8_t type) {
     if (declared->type == VYRE_TYPE_COUNT || declared->type == type || declared->type == VY_TYPE_BAD ||
         type == VY_TYPE_BAD)
         return 1;
     vy_lower_error(l, VY_T035, declared->at,
-                   VY_REPORT_FIX(l->report, "write `: %s`, or convert the value afterwards", vyre_type_name(type)),
+                   VY_DIAG_SINK_FIX(l->report, "write `: %s`, or convert the value afterwards", vyre_type_name(type)),
                    "`%s` is declared %s, but the value is %s", vy_lower_text(l, declared->name),
                    vyre_type_name(declared->type), vyre_type_name(type));
     return 0;
@@ -38,19 +38,20 @@ typedef struct bound_results {
     vyre_type types[VY_LIMIT_RESULTS];
 } bound_results;
 
-static void report_count(vy_lowering *l, const vy_statement *s, const vy_signature *signature) {
-    const char *name = s->a->kind == VY_NODE_ATOMIC ? vyre_atomic_name(s->a->op) : vy_lower_text(l, s->a->name);
+static void report_count(vy_lowering *l, const vy_ast_stmt *s, const vy_effect_signature *signature) {
+    const char *name = s->a->kind == VY_AST_ATOMIC ? vyre_atomic_name(s->a->op) : vy_lower_text(l, s->a->name);
     if (signature->count == 0)
         vy_lower_error(l, VY_T041, s->a->at, "call it as a statement of its own", "%s gives no value to bind", name);
     else
         vy_lower_error(l, VY_T042, s->at,
-                       VY_REPORT_FIX(l->report, "write %u name%s", signature->count,
-                                     signature->count == 1 ? "" : "s in parentheses"),
+                       VY_DIAG_SINK_FIX(l->report, "write %u name%s", signature->count,
+                                        signature->count == 1 ? "" : "s in parentheses"),
                        "%s gives %u value%s, but %u name%s given", name, signature->count,
                        signature->count == 1 ? "" : "s", s->count, s->count == 1 ? " is" : "s are");
 }
 
-static int bind_results(vy_lowering *l, const vy_statement *s, const vy_signature *signature, bound_results *out) {
+static int bind_results(vy_lowering *l, const vy_ast_stmt *s, const vy_effect_signature *signature,
+                        bound_results *out) {
     int is_good = 1;
     out->count = s->count;
     if (signature->is_known && signature->count != s->count && signature->count != VY_RESULTS_BOUND) {
@@ -63,18 +64,18 @@ static int bind_results(vy_lowering *l, const vy_statement *s, const vy_signatur
         return 0;
     }
     uint32_t i = 0;
-    for (const vy_declared *declared = s->names; declared; declared = declared->next, i++) {
+    for (const vy_ast_declarator *declared = s->names; declared; declared = declared->next, i++) {
         uint8_t type = !signature->is_known                   ? declared->type
                        : signature->count == VY_RESULTS_BOUND ? signature->types[0]
                                                               : signature->types[i];
         if (type == VYRE_TYPE_COUNT) {
             const char *op = vy_lower_text(l, s->a->name);
-            if (l->teller)
+            if (l->op_signature)
                 vy_lower_unknown_op(l, s->a);
             else
                 vy_lower_error(
                     l, VY_T040, declared->at,
-                    VY_REPORT_FIX(l->report, "write its type: `%.60s : f32`", vy_lower_text(l, declared->name)),
+                    VY_DIAG_SINK_FIX(l->report, "write its type: `%.60s : f32`", vy_lower_text(l, declared->name)),
                     "the type of `%s` is not known: %s is an op of a dialect", vy_lower_text(l, declared->name), op);
             is_good = 0;
             type = VY_TYPE_BAD;
@@ -87,11 +88,11 @@ static int bind_results(vy_lowering *l, const vy_statement *s, const vy_signatur
 }
 
 /* `let` of a single effect: its results are the names themselves. */
-static void lower_let_effect(vy_lowering *l, const vy_statement *s) {
-    vy_signature signature;
+static void lower_let_effect(vy_lowering *l, const vy_ast_stmt *s) {
+    vy_effect_signature signature;
     bound_results results = {0};
     uint32_t variable = VY_NONE;
-    uint8_t hint = s->count == 1 && s->names->type < VYRE_TYPE_COUNT ? s->names->type : VY_TYPE_OPEN;
+    uint8_t hint = s->count == 1 && s->names->type < VYRE_TYPE_COUNT ? s->names->type : VY_TYPE_UNTYPED;
     if (s->count > VY_LIMIT_RESULTS) {
         vy_lower_error(l, VY_T042, s->at, NULL, "a call gives at most %d values (%u names given)", VY_LIMIT_RESULTS,
                        s->count);
@@ -99,33 +100,33 @@ static void lower_let_effect(vy_lowering *l, const vy_statement *s) {
     }
     int is_good = vy_lower_effect(l, s->a, hint, &signature) && bind_results(l, s, &signature, &results);
     if (is_good)
-        variable = vy_lower_effect_emit(l, s->a, results.count, results.names, results.types);
+        variable = vy_lower_effect_append(l, s->a, results.count, results.names, results.types);
     else
         l->live = 0;
     uint32_t i = 0;
-    for (const vy_declared *declared = s->names; declared; declared = declared->next, i++)
+    for (const vy_ast_declarator *declared = s->names; declared; declared = declared->next, i++)
         declare(l, s, declared, is_good ? (uint8_t)results.types[i] : VY_TYPE_BAD, variable + i);
 }
 
 /* `var x : T = dialect.op(t)`: the written type says what the op gives, so the call can be hoisted. */
-static uint8_t hoist_op_call(vy_lowering *l, const vy_statement *s) {
-    vy_signature signature;
+static uint8_t hoist_op_call(vy_lowering *l, const vy_ast_stmt *s) {
+    vy_effect_signature signature;
     vyre_type type = s->names->type;
     s->a->type = VY_TYPE_BAD;
     s->a->is_literal = 0;
-    if (!vy_lower_effect(l, s->a, VY_TYPE_OPEN, &signature))
+    if (!vy_lower_effect(l, s->a, VY_TYPE_UNTYPED, &signature))
         return VY_TYPE_BAD;
     vy_symbol name = vy_lower_temporary(l);
-    s->a->variable = vy_lower_effect_emit(l, s->a, 1, &name, &type);
+    s->a->variable = vy_lower_effect_append(l, s->a, 1, &name, &type);
     return s->a->type = s->names->type;
 }
 
-static void lower_let(vy_lowering *l, const vy_statement *s) {
-    const vy_declared *declared = s->names;
-    int is_var = s->kind == VY_SYNTAX_VAR;
+static void lower_let(vy_lowering *l, const vy_ast_stmt *s) {
+    const vy_ast_declarator *declared = s->names;
+    int is_var = s->kind == VY_AST_STMT_VAR;
     if (s->a)
-        vy_lower_settle_call(l, s->a);
-    if (s->a && vy_node_is_effect(s->a) && !is_var) {
+        vy_lower_resolve_callee(l, s->a);
+    if (s->a && vy_ast_node_is_effect(s->a) && !is_var) {
         lower_let_effect(l, s);
         return;
     }
@@ -135,18 +136,18 @@ static void lower_let(vy_lowering *l, const vy_statement *s) {
     }
     uint8_t type = declared->type;
     vyre_op_signature known;
-    if (is_var && s->a && s->a->kind == VY_NODE_OP_CALL && type < VYRE_TYPE_COUNT &&
+    if (is_var && s->a && s->a->kind == VY_AST_OP_CALL && type < VYRE_TYPE_COUNT &&
         !vy_lower_op_signature(l, s->a, &known)) {
         type = hoist_op_call(l, s);
     } else if (type < VYRE_TYPE_COUNT) {
         /* The name keeps its declared type even if the value is wrong: that is what its uses mean. */
         vy_lower_expect(l, s->a, type, NULL, vy_lower_text(l, declared->name));
     } else {
-        type = vy_lower_bound(l, s->a, is_var ? "var" : "let", declared->name);
+        type = vy_lower_initializer(l, s->a, is_var ? "var" : "let", declared->name);
     }
     uint32_t variable = VY_NONE;
     if (l->live) {
-        uint32_t value = vy_lower_emit(l, s->a);
+        uint32_t value = vy_lower_append(l, s->a);
         vy_symbol name = vy_lower_name(l, declared->name);
         l->draft.position = declared->at;
         variable = is_var ? vy_irb_var(&l->draft, name, type, value) : vy_irb_let(&l->draft, name, type, value);
@@ -156,15 +157,15 @@ static void lower_let(vy_lowering *l, const vy_statement *s) {
 
 /* ---- assignments ---- */
 
-static void report_immutable(vy_lowering *l, const vy_node *target, const vy_binding *binding) {
+static void report_immutable(vy_lowering *l, const vy_ast_node *target, const vy_binding *binding) {
     const char *name = vy_lower_text(l, target->name);
-    if (binding && binding->kind == VY_BOUND_MEMORY)
-        vy_lower_error(l, VY_T028, target->at, VY_REPORT_FIX(l->report, "write `%s[i] = …`", name),
+    if (binding && binding->kind == VY_BINDING_MEMORY)
+        vy_lower_error(l, VY_T028, target->at, VY_DIAG_SINK_FIX(l->report, "write `%s[i] = …`", name),
                        "`%s` is a buffer or array: only its elements are assigned", name);
     else if (binding)
         vy_lower_error(l, VY_T043, target->at,
                        binding->is_let
-                           ? VY_REPORT_FIX(l->report, "declare it with `var %s` in line %u", name, binding->at.line)
+                           ? VY_DIAG_SINK_FIX(l->report, "declare it with `var %s` in line %u", name, binding->at.line)
                            : "copy it into a `var` first",
                        "`%s` cannot be assigned: it is immutable", name);
     else
@@ -173,18 +174,18 @@ static void report_immutable(vy_lowering *l, const vy_node *target, const vy_bin
 }
 
 /* The type of what is assigned, and where it lies; VY_TYPE_BAD after an error. */
-static uint8_t lower_target(vy_lowering *l, vy_node *target) {
-    if (target->kind != VY_NODE_NAME)
-        return vy_lower_type(l, target, VY_TYPE_OPEN); /* an element */
+static uint8_t lower_target(vy_lowering *l, vy_ast_node *target) {
+    if (target->kind != VY_AST_NAME)
+        return vy_lower_type(l, target, VY_TYPE_UNTYPED); /* an element */
     const vy_binding *binding = vy_lower_find(l, target->name);
     const vy_global *global = vy_lower_global(l, target->name);
     if (!binding && !(global && global->constant)) {
         vy_lower_unknown(l, target->name, target->at);
         return VY_TYPE_BAD;
     }
-    if (binding && binding->kind == VY_BOUND_BROKEN)
+    if (binding && binding->kind == VY_BINDING_BROKEN)
         return VY_TYPE_BAD;
-    if (!binding || binding->kind == VY_BOUND_MEMORY || !binding->is_mutable) {
+    if (!binding || binding->kind == VY_BINDING_MEMORY || !binding->is_mutable) {
         report_immutable(l, target, binding);
         return VY_TYPE_BAD;
     }
@@ -194,7 +195,7 @@ static uint8_t lower_target(vy_lowering *l, vy_node *target) {
 }
 
 /* The op of `op=` must take the type, as in `x = x op e`. */
-static int check_assign_op(vy_lowering *l, const vy_statement *s, uint8_t type) {
+static int check_assign_op(vy_lowering *l, const vy_ast_stmt *s, uint8_t type) {
     const vyre_op_info *row = vyre_op_get(s->op);
     if (type >= VYRE_TYPE_COUNT || vyre_op_accepts(s->op, type, type))
         return 1;
@@ -204,12 +205,12 @@ static int check_assign_op(vy_lowering *l, const vy_statement *s, uint8_t type) 
     return 0;
 }
 
-static void lower_assign(vy_lowering *l, const vy_statement *s) {
-    int is_element = s->target->kind == VY_NODE_INDEX;
+static void lower_assign(vy_lowering *l, const vy_ast_stmt *s) {
+    int is_element = s->target->kind == VY_AST_INDEX;
     uint8_t type = lower_target(l, s->target);
     int is_good = s->op == VYRE_OP_COUNT || check_assign_op(l, s, type);
     if (type == VY_TYPE_BAD)
-        is_good = (vy_lower_type(l, s->a, VY_TYPE_OPEN), 0);
+        is_good = (vy_lower_type(l, s->a, VY_TYPE_UNTYPED), 0);
     else
         is_good &=
             vy_lower_expect(l, s->a, type, is_element ? "an element of" : NULL, vy_lower_text(l, s->target->name));
@@ -217,11 +218,11 @@ static void lower_assign(vy_lowering *l, const vy_statement *s) {
         is_good &= vy_lower_unconditional(l, s->target);
     if (!is_good || !l->live)
         return;
-    uint32_t index = is_element ? vy_lower_emit(l, s->target->a) : VY_NONE, value;
+    uint32_t index = is_element ? vy_lower_append(l, s->target->a) : VY_NONE, value;
     if (s->op == VYRE_OP_COUNT) {
-        value = vy_lower_emit(l, s->a);
+        value = vy_lower_append(l, s->a);
     } else {
-        uint32_t old = vy_lower_emit(l, s->target), operand = vy_lower_emit(l, s->a);
+        uint32_t old = vy_lower_append(l, s->target), operand = vy_lower_append(l, s->a);
         set_position(l, s);
         value = vy_irb_op(&l->draft, s->op, type, old, operand, VY_NONE);
     }
@@ -240,38 +241,38 @@ static void lower_assign(vy_lowering *l, const vy_statement *s) {
 
 /* ---- calls, print, trap, return ---- */
 
-static void lower_call(vy_lowering *l, const vy_statement *s) {
-    vy_signature signature;
-    vy_lower_settle_call(l, s->a);
-    if (!vy_node_is_effect(s->a)) { /* a pure word of level legal, or one that was reported */
-        if (vy_lower_type(l, s->a, VY_TYPE_OPEN) != VY_TYPE_BAD)
+static void lower_call(vy_lowering *l, const vy_ast_stmt *s) {
+    vy_effect_signature signature;
+    vy_lower_resolve_callee(l, s->a);
+    if (!vy_ast_node_is_effect(s->a)) { /* a pure word of level legal, or one that was reported */
+        if (vy_lower_type(l, s->a, VY_TYPE_UNTYPED) != VY_TYPE_BAD)
             vy_lower_error(l, VY_T021, s->a->at, NULL, "the value of this expression is not used");
         return;
     }
-    if (s->a->kind == VY_NODE_LOAD_WIDE || s->a->kind == VY_NODE_POLL) {
+    if (s->a->kind == VY_AST_LOAD_WIDE || s->a->kind == VY_AST_POLL) {
         vy_lower_error(l, VY_T044, s->a->at, NULL, "the result of %s is not used", vy_lower_text(l, s->a->name));
         return;
     }
-    if (s->a->kind == VY_NODE_COLLECTIVE) {
-        char name[VY_WORD_ROOM];
-        vy_word_collective(s->a->op, s->a->combine, s->a->scope, name);
-        vy_lower_error(l, VY_T044, s->a->at, VY_REPORT_FIX(l->report, "write `let x = %s…`", name),
+    if (s->a->kind == VY_AST_COLLECTIVE) {
+        char name[VY_KEYWORD_CAPACITY];
+        vy_keyword_collective(s->a->op, s->a->combine, s->a->scope, name);
+        vy_lower_error(l, VY_T044, s->a->at, VY_DIAG_SINK_FIX(l->report, "write `let x = %s…`", name),
                        "the result of %s is not used", name);
         return;
     }
-    if (vy_lower_effect(l, s->a, VY_TYPE_OPEN, &signature))
-        vy_lower_effect_emit(l, s->a, 0, NULL, NULL);
+    if (vy_lower_effect(l, s->a, VY_TYPE_UNTYPED, &signature))
+        vy_lower_effect_append(l, s->a, 0, NULL, NULL);
     else
         l->live = 0;
 }
 
 /* Appends a statement whose operands are the list `first`. */
-static void emit_with_arguments(vy_lowering *l, const vy_statement *s, vy_stmt_kind kind, vy_symbol name) {
+static void emit_with_arguments(vy_lowering *l, const vy_ast_stmt *s, vy_stmt_kind kind, vy_symbol name) {
     vy_stmt stmt = vy_irb_blank_stmt(kind);
     stmt.name = name;
     l->args.count = 0;
-    for (const vy_node *value = s->a; value && l->live; value = value->next) {
-        uint32_t index = vy_lower_emit(l, value);
+    for (const vy_ast_node *value = s->a; value && l->live; value = value->next) {
+        uint32_t index = vy_lower_append(l, value);
         vy_arg *arg = VY_PUSH(&l->args);
         if (!arg) {
             l->report->out_of_memory = 1;
@@ -285,50 +286,50 @@ static void emit_with_arguments(vy_lowering *l, const vy_statement *s, vy_stmt_k
         vy_irb_stmt(&l->draft, &stmt, l->args.items, l->args.count, NULL, NULL);
 }
 
-static void lower_print(vy_lowering *l, const vy_statement *s) {
-    for (vy_node *value = s->a; value; value = value->next)
-        vy_lower_closed(l, value, VY_TYPE_OPEN);
+static void lower_print(vy_lowering *l, const vy_ast_stmt *s) {
+    for (vy_ast_node *value = s->a; value; value = value->next)
+        vy_lower_require_typed(l, value, VY_TYPE_UNTYPED);
     if (!s->text)
         l->live = 0;
     if (l->live)
         emit_with_arguments(l, s, VY_STMT_PRINT, vy_irb_intern(&l->draft, s->text, s->length));
 }
 
-static void lower_return(vy_lowering *l, const vy_statement *s) {
-    uint32_t needed = l->unit->result_count;
-    if (l->unit->is_broken) { /* who knows how many, and of which types */
-        for (vy_node *value = s->a; value; value = value->next)
-            vy_lower_type(l, value, VY_TYPE_OPEN);
+static void lower_return(vy_lowering *l, const vy_ast_stmt *s) {
+    uint32_t needed = l->func->result_count;
+    if (l->func->is_broken) { /* who knows how many, and of which types */
+        for (vy_ast_node *value = s->a; value; value = value->next)
+            vy_lower_type(l, value, VY_TYPE_UNTYPED);
         return;
     }
     if (s->count != needed) {
         vy_lower_error(l, VY_T046, s->at,
-                       needed ? VY_REPORT_FIX(l->report, "return %u value%s", needed, needed == 1 ? "" : "s")
+                       needed ? VY_DIAG_SINK_FIX(l->report, "return %u value%s", needed, needed == 1 ? "" : "s")
                               : "write `return` alone",
-                       "%s `%s` returns %u value%s (%u given)", l->unit->is_program ? "program" : "function",
-                       vy_lower_text(l, l->unit->name), needed, needed == 1 ? "" : "s", s->count);
+                       "%s `%s` returns %u value%s (%u given)", l->func->is_program ? "program" : "function",
+                       vy_lower_text(l, l->func->name), needed, needed == 1 ? "" : "s", s->count);
         return;
     }
-    const vy_declared *result = l->unit->results;
-    for (vy_node *value = s->a; value; value = value->next, result = result->next)
+    const vy_ast_declarator *result = l->func->results;
+    for (vy_ast_node *value = s->a; value; value = value->next, result = result->next)
         vy_lower_expect(l, value, result->type, "the result", NULL);
     if (l->live)
         emit_with_arguments(l, s, VY_STMT_RETURN, 0);
 }
 
-static void lower_trap(vy_lowering *l, const vy_statement *s) {
+static void lower_trap(vy_lowering *l, const vy_ast_stmt *s) {
     vy_lower_expect(l, s->a, VYRE_TYPE_U32, "the code of a trap", NULL);
     if (!l->live)
         return;
     vy_stmt stmt = vy_irb_blank_stmt(VY_STMT_TRAP);
-    stmt.a = vy_lower_emit(l, s->a);
+    stmt.a = vy_lower_append(l, s->a);
     set_position(l, s);
     vy_irb_stmt(&l->draft, &stmt, NULL, 0, NULL, NULL);
 }
 
-static void lower_barrier(vy_lowering *l, const vy_statement *s) {
+static void lower_barrier(vy_lowering *l, const vy_ast_stmt *s) {
     vy_stmt stmt = vy_irb_blank_stmt(VY_STMT_BARRIER);
-    stmt.scope = s->kind == VY_SYNTAX_GRID_BARRIER ? VYRE_SCOPE_DEVICE : VYRE_SCOPE_WORKGROUP;
+    stmt.scope = s->kind == VY_AST_STMT_GRID_BARRIER ? VYRE_SCOPE_DEVICE : VYRE_SCOPE_WORKGROUP;
     set_position(l, s);
     if (l->live)
         vy_irb_stmt(&l->draft, &stmt, NULL, 0, NULL, NULL);
@@ -336,10 +337,10 @@ static void lower_barrier(vy_lowering *l, const vy_statement *s) {
 
 /* ---- blocks ---- */
 
-static void lower_block(vy_lowering *l, const vy_statement *first) {
+static void lower_block(vy_lowering *l, const vy_ast_stmt *first) {
     uint32_t mark = l->scope.count;
     vy_lower_statements(l, first);
-    vy_lower_leave(l, mark);
+    vy_lower_leave_scope(l, mark);
 }
 
 static void close_block(vy_lowering *l) {
@@ -347,9 +348,9 @@ static void close_block(vy_lowering *l) {
         vy_irb_end_block(&l->draft);
 }
 
-static void lower_if(vy_lowering *l, const vy_statement *s) {
+static void lower_if(vy_lowering *l, const vy_ast_stmt *s) {
     vy_lower_expect(l, s->a, VYRE_TYPE_BOOL, "the condition of", "if");
-    uint32_t condition = vy_lower_emit(l, s->a);
+    uint32_t condition = vy_lower_append(l, s->a);
     set_position(l, s);
     if (l->live)
         vy_irb_if(&l->draft, condition);
@@ -362,11 +363,11 @@ static void lower_if(vy_lowering *l, const vy_statement *s) {
     close_block(l);
 }
 
-static void lower_while(vy_lowering *l, const vy_statement *s) {
-    l->guard = VY_GUARD_WHILE;
+static void lower_while(vy_lowering *l, const vy_ast_stmt *s) {
+    l->effect_ban = VY_EFFECT_BAN_WHILE;
     vy_lower_expect(l, s->a, VYRE_TYPE_BOOL, "the condition of", "while");
-    l->guard = VY_GUARD_NONE;
-    uint32_t condition = vy_lower_emit(l, s->a);
+    l->effect_ban = VY_EFFECT_BAN_NONE;
+    uint32_t condition = vy_lower_append(l, s->a);
     set_position(l, s);
     if (l->live)
         vy_irb_while(&l->draft, condition);
@@ -374,10 +375,10 @@ static void lower_while(vy_lowering *l, const vy_statement *s) {
     close_block(l);
 }
 
-static void lower_for(vy_lowering *l, const vy_statement *s) {
-    vy_node *const bounds[3] = {s->a, s->b, s->c};
-    uint8_t type = vy_lower_unify(l, bounds, VY_TYPE_OPEN, s->at, "for");
-    if (type == VY_TYPE_OPEN) {
+static void lower_for(vy_lowering *l, const vy_ast_stmt *s) {
+    vy_ast_node *const bounds[3] = {s->a, s->b, s->c};
+    uint8_t type = vy_lower_unify(l, bounds, VY_TYPE_UNTYPED, s->at, "for");
+    if (type == VY_TYPE_UNTYPED) {
         vy_lower_untyped_range(l, bounds);
         type = VY_TYPE_BAD;
     }
@@ -388,18 +389,18 @@ static void lower_for(vy_lowering *l, const vy_statement *s) {
     }
     uint32_t mark = l->scope.count, variable = VY_NONE;
     if (l->live) {
-        uint32_t from = vy_lower_emit(l, s->a), to = vy_lower_emit(l, s->b), step = vy_lower_emit(l, s->c);
+        uint32_t from = vy_lower_append(l, s->a), to = vy_lower_append(l, s->b), step = vy_lower_append(l, s->c);
         vy_symbol name = vy_lower_name(l, s->names->name);
         set_position(l, s);
         variable = vy_irb_for(&l->draft, name, type, from, to, step);
     }
     declare(l, s, s->names, type, variable);
     vy_lower_statements(l, s->body);
-    vy_lower_leave(l, mark);
+    vy_lower_leave_scope(l, mark);
     close_block(l);
 }
 
-static void lower_region(vy_lowering *l, const vy_statement *s) {
+static void lower_region(vy_lowering *l, const vy_ast_stmt *s) {
     vy_stmt stmt = vy_irb_blank_stmt(VY_STMT_REGION);
     set_position(l, s);
     if (!s->text)
@@ -412,25 +413,28 @@ static void lower_region(vy_lowering *l, const vy_statement *s) {
     close_block(l);
 }
 
-static void lower_jump(vy_lowering *l, const vy_statement *s) {
+static void lower_jump(vy_lowering *l, const vy_ast_stmt *s) {
     set_position(l, s);
     if (l->live)
-        vy_irb_simple(&l->draft, s->kind == VY_SYNTAX_BREAK ? VY_STMT_BREAK : VY_STMT_CONTINUE);
+        vy_irb_simple(&l->draft, s->kind == VY_AST_STMT_BREAK ? VY_STMT_BREAK : VY_STMT_CONTINUE);
 }
 
 /* ---- any statement ---- */
 
-typedef void lower_one(vy_lowering *l, const vy_statement *s);
+typedef void lower_one(vy_lowering *l, const vy_ast_stmt *s);
 static lower_one *const lowerings[] = {
-    [VY_SYNTAX_LET] = lower_let,       [VY_SYNTAX_VAR] = lower_let,         [VY_SYNTAX_ASSIGN] = lower_assign,
-    [VY_SYNTAX_CALL] = lower_call,     [VY_SYNTAX_BARRIER] = lower_barrier, [VY_SYNTAX_GRID_BARRIER] = lower_barrier,
-    [VY_SYNTAX_TRAP] = lower_trap,     [VY_SYNTAX_PRINT] = lower_print,     [VY_SYNTAX_IF] = lower_if,
-    [VY_SYNTAX_FOR] = lower_for,       [VY_SYNTAX_WHILE] = lower_while,     [VY_SYNTAX_BREAK] = lower_jump,
-    [VY_SYNTAX_CONTINUE] = lower_jump, [VY_SYNTAX_RETURN] = lower_return,   [VY_SYNTAX_REGION] = lower_region,
+    [VY_AST_STMT_LET] = lower_let,         [VY_AST_STMT_VAR] = lower_let,
+    [VY_AST_STMT_ASSIGN] = lower_assign,   [VY_AST_STMT_CALL] = lower_call,
+    [VY_AST_STMT_BARRIER] = lower_barrier, [VY_AST_STMT_GRID_BARRIER] = lower_barrier,
+    [VY_AST_STMT_TRAP] = lower_trap,       [VY_AST_STMT_PRINT] = lower_print,
+    [VY_AST_STMT_IF] = lower_if,           [VY_AST_STMT_FOR] = lower_for,
+    [VY_AST_STMT_WHILE] = lower_while,     [VY_AST_STMT_BREAK] = lower_jump,
+    [VY_AST_STMT_CONTINUE] = lower_jump,   [VY_AST_STMT_RETURN] = lower_return,
+    [VY_AST_STMT_REGION] = lower_region,
 };
 
-void vy_lower_statements(vy_lowering *l, const vy_statement *first) {
-    for (const vy_statement *s = first; s && !l->report->out_of_memory; s = s->next) {
+void vy_lower_statements(vy_lowering *l, const vy_ast_stmt *first) {
+    for (const vy_ast_stmt *s = first; s && !l->report->out_of_memory; s = s->next) {
         lowerings[s->kind](l, s);
         l->report->out_of_memory |= l->draft.failed;
     }

@@ -1,7 +1,7 @@
 /* Modules: a file from its bytes to its programs. */
+#include "ir/text/module.h"
 #include "base/status.h"
 #include "ir/text/lower.h"
-#include "ir/text/trusted.h"
 #include "vyre/text.h"
 
 struct vyre_module {
@@ -40,65 +40,65 @@ vyre_program *vyre_module_library(const vyre_module *module) {
 
 /* ---- the names of the file ---- */
 
-static void report_twice(vy_lowering *l, uint32_t name, vy_position at, const char *kind, uint32_t line) {
+static void report_duplicate(vy_lowering *l, uint32_t name, vy_position at, const char *kind, uint32_t line) {
     vy_lower_error(l, VY_T024, at, VY_FIX("choose another name than `%s`", vy_lower_text(l, name)),
                    "%s `%s` is already declared in line %u", kind, vy_lower_text(l, name), line);
 }
 
-static void collect_unit(vy_lowering *l, vy_unit *unit, uint32_t ordinal) {
-    vy_global *global = vy_lower_make_global(l, unit->name);
-    unit->ordinal = ordinal;
+static void collect_function(vy_lowering *l, vy_ast_function *func, uint32_t ordinal) {
+    vy_global *global = vy_lower_make_global(l, func->name);
+    func->ordinal = ordinal;
     if (!global)
         return;
-    vy_unit **slot = unit->is_program ? &global->program : &global->function;
+    vy_ast_function **slot = func->is_program ? &global->program : &global->function;
     if (*slot) {
-        unit->is_bad = 1;
-        report_twice(l, unit->name, unit->at, unit->is_program ? "program" : "function", (*slot)->at.line);
+        func->is_bad = 1;
+        report_duplicate(l, func->name, func->at, func->is_program ? "program" : "function", (*slot)->at.line);
         return;
     }
-    *slot = unit;
-    if (unit->result_count > VY_LIMIT_RESULTS)
-        vy_lower_error(l, VY_V038, unit->at, NULL, "function `%s` has %u results (limit %d)",
-                       vy_lower_text(l, unit->name), unit->result_count, VY_LIMIT_RESULTS);
-    unit->is_bad |= unit->result_count > VY_LIMIT_RESULTS;
+    *slot = func;
+    if (func->result_count > VY_LIMIT_RESULTS)
+        vy_lower_error(l, VY_V038, func->at, NULL, "function `%s` has %u results (limit %d)",
+                       vy_lower_text(l, func->name), func->result_count, VY_LIMIT_RESULTS);
+    func->is_bad |= func->result_count > VY_LIMIT_RESULTS;
 }
 
 static void collect(vy_lowering *l) {
     uint32_t ordinal = 0;
-    for (vy_const *constant = l->parser->file.consts; constant; constant = constant->next) {
+    for (vy_ast_const *constant = l->parser->file.consts; constant; constant = constant->next) {
         vy_global *global = vy_lower_make_global(l, constant->name);
         if (!global)
             return;
         if (global->constant)
-            report_twice(l, constant->name, constant->at, "const", global->constant->at.line);
+            report_duplicate(l, constant->name, constant->at, "const", global->constant->at.line);
         else
             global->constant = constant;
     }
-    for (vy_unit *unit = l->parser->file.functions; unit; unit = unit->next)
-        collect_unit(l, unit, ordinal++);
-    for (vy_unit *unit = l->parser->file.programs; unit; unit = unit->next)
-        collect_unit(l, unit, ordinal++);
+    for (vy_ast_function *func = l->parser->file.functions; func; func = func->next)
+        collect_function(l, func, ordinal++);
+    for (vy_ast_function *func = l->parser->file.programs; func; func = func->next)
+        collect_function(l, func, ordinal++);
 }
 
 /* ---- parsing ---- */
 
 /* Functions may do what any program of their file may; the file can say so itself, where it has no program. */
-static vyre_level library_level(const vy_file *file) {
+static vyre_level library_level(const vy_ast_file *file) {
     int level = file->level;
-    for (const vy_unit *unit = file->programs; unit; unit = unit->next)
-        level = unit->level > level ? unit->level : level;
+    for (const vy_ast_function *func = file->programs; func; func = func->next)
+        level = func->level > level ? func->level : level;
     return (vyre_level)level;
 }
 
 /* Each program has a copy of the functions it reaches, so a short text with many programs could make as many long ones: all of them together keep the limits of
  * one. */
-static int check_sum(vy_lowering *l, const vy_unit *unit, uint64_t stmts, uint64_t exprs) {
+static int check_sum(vy_lowering *l, const vy_ast_function *func, uint64_t stmts, uint64_t exprs) {
     if (stmts <= VY_LIMIT_STATEMENTS && exprs <= VY_LIMIT_EXPRESSIONS)
         return 1;
-    vy_lower_error(l, VY_T016, unit->at, "split the file",
+    vy_lower_error(l, VY_T016, func->at, "split the file",
                    "the programs up to `%s`, with the functions they call, have more statements (%llu, limit %d) or "
                    "expression nodes (%llu, limit %d) than a text may make",
-                   vy_lower_text(l, unit->name), (unsigned long long)stmts, VY_LIMIT_STATEMENTS,
+                   vy_lower_text(l, func->name), (unsigned long long)stmts, VY_LIMIT_STATEMENTS,
                    (unsigned long long)exprs, VY_LIMIT_EXPRESSIONS);
     return 0;
 }
@@ -106,12 +106,12 @@ static int check_sum(vy_lowering *l, const vy_unit *unit, uint64_t stmts, uint64
 static void make_programs(vy_lowering *l, vyre_module *module, size_t known, vy_source *source) {
     uint64_t stmts = 0, exprs = 0;
     vy_lower_library(l, library_level(&l->parser->file), known, source, &module->library);
-    for (vy_unit *unit = l->parser->file.programs; unit && !l->report->out_of_memory; unit = unit->next) {
+    for (vy_ast_function *func = l->parser->file.programs; func && !l->report->out_of_memory; func = func->next) {
         vyre_program *program = NULL;
-        vy_lower_program(l, unit, known, source, &program);
+        vy_lower_program(l, func, known, source, &program);
         stmts += program ? program->stmts.count : 0;
         exprs += program ? program->exprs.count : 0;
-        if (!check_sum(l, unit, stmts, exprs)) {
+        if (!check_sum(l, func, stmts, exprs)) {
             vyre_program_release(program);
             return;
         }
@@ -125,14 +125,14 @@ static void make_programs(vy_lowering *l, vyre_module *module, size_t known, vy_
     }
 }
 
-static void parse_source(vy_source *source, const vyre_parse_options *options, int skip_verify, vy_report *report,
+static void parse_source(vy_source *source, const vyre_parse_options *options, int skip_verify, vy_diag_sink *report,
                          vyre_module *module) {
     size_t size, known = report->list ? vyre_diagnostics_count(report->list) : 0;
     const char *text = vy_source_text(source, &size);
     size_t valid = vy_utf8_valid(text, size);
     if (valid < size) {
-        vy_report_error(report, VY_T001, vy_source_position(source, valid, 1), NULL,
-                        "the text is not UTF-8 (byte 0x%02x at offset %zu)", (unsigned char)text[valid], valid);
+        vy_diag_sink_error(report, VY_T001, vy_source_position(source, valid, 1), NULL,
+                           "the text is not UTF-8 (byte 0x%02x at offset %zu)", (unsigned char)text[valid], valid);
         return;
     }
     if (!vy_lexer_check_lines(text, (uint32_t)size, report))
@@ -144,8 +144,8 @@ static void parse_source(vy_source *source, const vyre_parse_options *options, i
     memset(&l, 0, sizeof l);
     if (!parser.is_over_limit && vy_lower_start(&l, &parser)) {
         l.skip_verify = skip_verify;
-        l.teller = options ? options->teller : NULL;
-        l.teller_user = options ? options->teller_user : NULL;
+        l.op_signature = options ? options->op_signature : NULL;
+        l.op_signature_user = options ? options->op_signature_user : NULL;
         collect(&l);
         if (!report->out_of_memory)
             vy_lower_consts(&l, options ? options->defines : NULL, options ? options->define_count : 0);
@@ -171,9 +171,9 @@ static vyre_status parse(const char *text, size_t size, const vyre_parse_options
     } else {
         /* A caller without a list gets the same error: what is found twice is recognised by a list. */
         vyre_diagnostics *own = diagnostics ? NULL : vyre_diagnostics_new();
-        vy_report report = {.source = source, .list = diagnostics ? diagnostics : own};
+        vy_diag_sink report = {.source = source, .list = diagnostics ? diagnostics : own};
         parse_source(source, options, skip_verify, &report, module);
-        status = vy_report_status(&report, error);
+        status = vy_diag_sink_status(&report, error);
         vyre_diagnostics_free(own);
     }
     vy_source_release(source);
@@ -184,11 +184,12 @@ static vyre_status parse(const char *text, size_t size, const vyre_parse_options
     return status;
 }
 
-vyre_status vy_text_parse(const char *text, size_t size, const vyre_parse_options *options,
-                          vyre_diagnostics *diagnostics, vyre_module **out, vyre_error *error) {
+vyre_status vy_text_parse_without_dialects(const char *text, size_t size, const vyre_parse_options *options,
+                                           vyre_diagnostics *diagnostics, vyre_module **out, vyre_error *error) {
     return parse(text, size, options, 0, diagnostics, out, error);
 }
 
-vyre_status vy_text_parse_step(const char *text, size_t size, const char *file, vyre_module **out, vyre_error *error) {
+vyre_status vy_text_parse_unverified(const char *text, size_t size, const char *file, vyre_module **out,
+                                     vyre_error *error) {
     return parse(text, size, &(vyre_parse_options){.file = file}, 1, NULL, out, error);
 }

@@ -1,7 +1,7 @@
 #include "ir/text/number.h"
 
 #include "ir/eval.h"
-#include "ir/text/foreign.h"
+#include "ir/text/porting_hint.h"
 #include "vyre/op.h"
 
 #include <inttypes.h>
@@ -65,13 +65,13 @@ static uint32_t read_fraction(vy_number *out, uint32_t i, uint32_t end, int base
     return base == 16 && out->is_float ? 0 : i; /* a hexadecimal fraction needs its exponent: 0x1.8p0 */
 }
 
-static int malformed(vy_report *report, const char *text, vy_position at) {
+static int malformed(vy_diag_sink *report, const char *text, vy_position at) {
     int shown = at.length < 40 ? (int)at.length : 40;
-    vy_report_error(report, VY_T007, at, NULL, "`%.*s%s` is no number", shown, text, at.length > 40 ? "…" : "");
+    vy_diag_sink_error(report, VY_T007, at, NULL, "`%.*s%s` is no number", shown, text, at.length > 40 ? "…" : "");
     return 0;
 }
 
-static int read_suffix(vy_report *report, vy_number *out, uint32_t end, vy_position at) {
+static int read_suffix(vy_diag_sink *report, vy_number *out, uint32_t end, vy_position at) {
     const char *suffix = out->text + out->length;
     size_t length = end - out->length;
     if (length == 0)
@@ -81,36 +81,36 @@ static int read_suffix(vy_report *report, vy_number *out, uint32_t end, vy_posit
     at.column += out->length;
     at.length -= out->length;
     if (!(cls & VYRE_CLASS_NUMBER)) {
-        vy_suggestion near;
-        vy_suggestion_start(&near, suffix, length);
+        vy_suggestion suggestion;
+        vy_suggestion_start(&suggestion, suffix, length);
         for (unsigned i = VYRE_TYPE_I8; i < VYRE_TYPE_COUNT; i++)
-            vy_suggestion_offer(&near, vyre_type_name(i));
-        const char *best = vy_foreign_suffix(suffix, length);
-        best = best ? best : vy_suggestion_get(&near);
+            vy_suggestion_offer(&suggestion, vyre_type_name(i));
+        const char *best = vy_porting_hint_suffix(suffix, length);
+        best = best ? best : vy_suggestion_get(&suggestion);
         if (best && out->is_float && best[0] != 'f' && best[0] != 'b')
             best = "f64"; /* `1.5L` */
-        vy_report_error(report, VY_T008, at,
-                        best ? VY_FIX("did you mean `%.*s%s`?", (int)out->length, out->text, best) : NULL,
-                        "`%.*s` is no number type", (int)(length < 40 ? length : 40), suffix);
+        vy_diag_sink_error(report, VY_T008, at,
+                           best ? VY_FIX("did you mean `%.*s%s`?", (int)out->length, out->text, best) : NULL,
+                           "`%.*s` is no number type", (int)(length < 40 ? length : 40), suffix);
         return 0;
     }
     if (out->is_float && cls != VYRE_CLASS_FLOAT) {
-        vy_report_error(report, VY_T008, at,
-                        VY_FIX("write a float type, or convert: `%s(%.*sf32)`", vyre_type_name(type),
-                               (int)(out->length < 40 ? out->length : 40), out->text),
-                        "a number with a fraction or exponent cannot be %s", vyre_type_name(type));
+        vy_diag_sink_error(report, VY_T008, at,
+                           VY_FIX("write a float type, or convert: `%s(%.*sf32)`", vyre_type_name(type),
+                                  (int)(out->length < 40 ? out->length : 40), out->text),
+                           "a number with a fraction or exponent cannot be %s", vyre_type_name(type));
         return 0;
     }
     out->type = (uint8_t)type;
     return 1;
 }
 
-int vy_number_read(vy_report *report, const char *text, vy_position at, vy_number *out) {
+int vy_number_read(vy_diag_sink *report, const char *text, vy_position at, vy_number *out) {
     uint32_t end = at.length;
     *out = (vy_number){.text = text, .type = VYRE_TYPE_COUNT};
     if (end > VY_NUMBER_LIMIT) {
-        vy_report_error(report, VY_T007, at, "write it with an exponent", "a number has %u bytes (limit %d)", end,
-                        VY_NUMBER_LIMIT);
+        vy_diag_sink_error(report, VY_T007, at, "write it with an exponent", "a number has %u bytes (limit %d)", end,
+                           VY_NUMBER_LIMIT);
         return 0;
     }
     int base = 10;
@@ -132,7 +132,7 @@ int vy_number_read(vy_report *report, const char *text, vy_position at, vy_numbe
 
 /* ---- its value in a type ---- */
 
-static int integer_bits(vy_report *report, const vy_number *number, int negative, vyre_type type, vy_position at,
+static int integer_bits(vy_diag_sink *report, const vy_number *number, int negative, vyre_type type, vy_position at,
                         uint64_t *bits) {
     const vy_type_layout *layout = &vy_type_layouts[type];
     int is_signed = layout->classes == VYRE_CLASS_SIGNED;
@@ -140,7 +140,7 @@ static int integer_bits(vy_report *report, const vy_number *number, int negative
     uint64_t limit = negative ? (is_signed ? largest + 1 : 0) : largest;
     int shown = number->length < 60 ? number->length : 60;
     if (number->is_float) {
-        vy_report_error(
+        vy_diag_sink_error(
             report, VY_T032, at,
             VY_FIX("write an integer, or convert: `%s(%.*sf32)`", vyre_type_name(type), shown, number->text),
             "%.*s is no integer, but %s is needed here", shown, number->text, vyre_type_name(type));
@@ -153,11 +153,11 @@ static int integer_bits(vy_report *report, const vy_number *number, int negative
             fix = vy_fix_format(text, sizeof text, "write %" PRIu64 "%s for the wrapped value, or use a signed type",
                                 (0 - number->value) & layout->mask, vyre_type_name(type));
         if (is_signed)
-            vy_report_error(report, VY_T031, at, fix, "%s%.*s does not fit %s (-%" PRIu64 " to %" PRIu64 ")",
-                            negative ? "-" : "", shown, number->text, vyre_type_name(type), largest + 1, largest);
+            vy_diag_sink_error(report, VY_T031, at, fix, "%s%.*s does not fit %s (-%" PRIu64 " to %" PRIu64 ")",
+                               negative ? "-" : "", shown, number->text, vyre_type_name(type), largest + 1, largest);
         else
-            vy_report_error(report, VY_T031, at, fix, "%s%.*s does not fit %s (0 to %" PRIu64 ")", negative ? "-" : "",
-                            shown, number->text, vyre_type_name(type), largest);
+            vy_diag_sink_error(report, VY_T031, at, fix, "%s%.*s does not fit %s (0 to %" PRIu64 ")",
+                               negative ? "-" : "", shown, number->text, vyre_type_name(type), largest);
         return 0;
     }
     *bits = (negative ? 0 - number->value : number->value) & layout->mask;
@@ -171,7 +171,7 @@ static int is_exact(uint64_t value, unsigned fraction_bits) {
     return value >> fraction_bits <= 1;
 }
 
-static int float_bits(vy_report *report, const vy_number *number, int negative, vyre_type type, vy_position at,
+static int float_bits(vy_diag_sink *report, const vy_number *number, int negative, vyre_type type, vy_position at,
                       uint64_t *bits) {
     const vy_type_layout *layout = &vy_type_layouts[type];
     unsigned fraction = (unsigned)__builtin_ctzll(layout->infinity), exponent = layout->bits - 1u - fraction;
@@ -179,10 +179,10 @@ static int float_bits(vy_report *report, const vy_number *number, int negative, 
     unsigned length = 0;
     int shown = number->length < 60 ? number->length : 60, dots = number->length > 60;
     if (!number->is_float && (number->too_large || !is_exact(number->value, fraction))) {
-        vy_report_error(report, VY_T032, at,
-                        VY_FIX("write it as a float, to be rounded: `%.*s%s.0`", shown, number->text, dots ? "…" : ""),
-                        "the integer %.*s%s is not exact in %s", shown, number->text, dots ? "…" : "",
-                        vyre_type_name(type));
+        vy_diag_sink_error(
+            report, VY_T032, at,
+            VY_FIX("write it as a float, to be rounded: `%.*s%s.0`", shown, number->text, dots ? "…" : ""),
+            "the integer %.*s%s is not exact in %s", shown, number->text, dots ? "…" : "", vyre_type_name(type));
         return 0;
     }
     if (number->is_float)
@@ -195,7 +195,7 @@ static int float_bits(vy_report *report, const vy_number *number, int negative, 
     if (!vy_number_to_bits(digits, length, exponent, fraction, bits))
         return malformed(report, number->text, at);
     if (*bits >= layout->infinity) {
-        vy_report_error(
+        vy_diag_sink_error(
             report, VY_T032, at, VY_FIX("write `%s.inf` for infinity, or use a wider type", vyre_type_name(type)),
             "%.*s%s is above the largest finite %s", shown, number->text, dots ? "…" : "", vyre_type_name(type));
         return 0;
@@ -205,7 +205,7 @@ static int float_bits(vy_report *report, const vy_number *number, int negative, 
     return 1;
 }
 
-int vy_number_bits(vy_report *report, const vy_number *number, int negative, vyre_type type, vy_position at,
+int vy_number_bits(vy_diag_sink *report, const vy_number *number, int negative, vyre_type type, vy_position at,
                    uint64_t *bits) {
     return vyre_type_class(type) == VYRE_CLASS_FLOAT ? float_bits(report, number, negative, type, at, bits)
                                                      : integer_bits(report, number, negative, type, at, bits);

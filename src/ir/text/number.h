@@ -3,7 +3,7 @@
 #define VY_IR_TEXT_NUMBER_H
 
 #include "base/text.h"
-#include "ir/text/report.h"
+#include "ir/text/diagnostic_sink.h"
 #include "vyre/type.h"
 
 enum { VY_NUMBER_LIMIT = 1024 /* bytes of a number; the longest exact f64 needs under 800 */ };
@@ -19,10 +19,10 @@ typedef struct vy_number {
 } vy_number;
 
 /* Reads the spelling; reports and returns 0 if it is malformed. */
-int vy_number_read(vy_report *report, const char *text, vy_position at, vy_number *out);
+int vy_number_read(vy_diag_sink *report, const char *text, vy_position at, vy_number *out);
 
 /* The bits of the number, negated if `negative`, in a number type; reports and returns 0 if it does not fit. */
-int vy_number_bits(vy_report *report, const vy_number *number, int negative, vyre_type type, vy_position at,
+int vy_number_bits(vy_diag_sink *report, const vy_number *number, int negative, vyre_type type, vy_position at,
                    uint64_t *bits);
 
 /* Appends a literal of that type, so that reading it gives the same bits. With `suffix` 0 the type is left out where

@@ -1,7 +1,7 @@
 /* The parser's tools, and the outermost level: consts, functions, programs. */
 #include "ir/limits.h"
-#include "ir/text/foreign.h"
 #include "ir/text/parser.h"
+#include "ir/text/porting_hint.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ void vy_parse_error(vy_parser *parser, vy_diag_code code, vy_position at, const 
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    vy_report_error(parser->report, code, at, fix, "%s", message);
+    vy_diag_sink_error(parser->report, code, at, fix, "%s", message);
 }
 
 /* Where something is missing: at the next token, or after the last one if the line ends between them. */
@@ -46,10 +46,10 @@ int vy_parse_expected(vy_parser *parser, const char *what) {
 int vy_parse_one_of(vy_parser *parser, const char *what, const char *const *words, unsigned count) {
     char list[200];
     size_t used = 0;
-    vy_suggestion near;
+    vy_suggestion suggestion;
     int is_name = parser->token.kind == VY_TOKEN_NAME;
     const char *given = vy_token_text(&parser->lexer, &parser->token);
-    vy_suggestion_start(&near, given, is_name ? parser->token.at.length : 0);
+    vy_suggestion_start(&suggestion, given, is_name ? parser->token.at.length : 0);
     for (unsigned i = 0; i < count; i++) {
         int added = snprintf(list + used, sizeof list - used, "%s%s",
                              i == 0           ? ""
@@ -57,9 +57,9 @@ int vy_parse_one_of(vy_parser *parser, const char *what, const char *const *word
                                               : ", ",
                              words[i]);
         used += added > 0 && used + (size_t)added < sizeof list ? (size_t)added : 0;
-        vy_suggestion_offer(&near, words[i]);
+        vy_suggestion_offer(&suggestion, words[i]);
     }
-    const char *best = is_name ? vy_suggestion_get(&near) : NULL;
+    const char *best = is_name ? vy_suggestion_get(&suggestion) : NULL;
     const char *fix = best ? VY_FIX("did you mean `%s`?", best) : VY_FIX("write %s", list);
     if (is_name && !vy_parse_at_end(parser))
         vy_parse_error(parser, VY_T020, parser->token.at, fix, "`%.*s` is no %s (%s)", (int)parser->token.at.length,
@@ -155,7 +155,7 @@ int vy_parse_expect(vy_parser *parser, vy_token_kind kind) {
     if (vy_parse_accept(parser, kind))
         return 1;
     char what[16];
-    snprintf(what, sizeof what, "`%s`", vy_symbol_text(kind));
+    snprintf(what, sizeof what, "`%s`", vy_punctuator_text(kind));
     return vy_parse_expected(parser, what);
 }
 
@@ -182,7 +182,7 @@ int vy_parse_name(vy_parser *parser, const char *what, uint32_t *name, vy_positi
     if (token->kind != VY_TOKEN_NAME || (token->newline && !parser->brackets))
         return vy_parse_expected(parser, what);
     *name = token->name;
-    if (token->word.cls >= VY_WORD_KEYWORD) {
+    if (token->word.cls >= VY_IDENTIFIER_KEYWORD) {
         vy_parse_error(parser, VY_T022, *at, NULL, "`%.*s` is a reserved word and cannot be %s", (int)at->length,
                        vy_token_text(&parser->lexer, token), what);
         return 0;
@@ -197,13 +197,13 @@ uint8_t vy_parse_type(vy_parser *parser) {
         vy_parse_expected(parser, "a type");
         return VY_TYPE_BAD;
     }
-    if (token->word.cls != VY_WORD_TYPE) {
-        vy_suggestion near;
-        vy_suggestion_start(&near, vy_token_text(&parser->lexer, token), token->at.length);
+    if (token->word.cls != VY_IDENTIFIER_TYPE) {
+        vy_suggestion suggestion;
+        vy_suggestion_start(&suggestion, vy_token_text(&parser->lexer, token), token->at.length);
         for (unsigned i = 0; i < VYRE_TYPE_COUNT; i++)
-            vy_suggestion_offer(&near, vyre_type_name(i));
-        const char *best = vy_foreign_type(vy_token_text(&parser->lexer, token), token->at.length);
-        best = best ? best : vy_suggestion_get(&near);
+            vy_suggestion_offer(&suggestion, vyre_type_name(i));
+        const char *best = vy_porting_hint_type(vy_token_text(&parser->lexer, token), token->at.length);
+        best = best ? best : vy_suggestion_get(&suggestion);
         vy_parse_error(parser, VY_T027, token->at, best ? VY_FIX("did you mean `%s`?", best) : NULL,
                        "`%.*s` is no type", (int)token->at.length, vy_token_text(&parser->lexer, token));
         return VY_TYPE_BAD;
@@ -216,7 +216,7 @@ uint8_t vy_parse_type(vy_parser *parser) {
 /* ---- the file ---- */
 
 static void parse_const(vy_parser *parser) {
-    vy_const *made = vy_parse_new_statement(parser, sizeof *made, parser->token.at);
+    vy_ast_const *made = vy_parse_new_statement(parser, sizeof *made, parser->token.at);
     vy_parse_advance(parser);
     if (!made || !vy_parse_name(parser, "the name of the const", &made->name, &made->at))
         return;
@@ -230,7 +230,7 @@ static void parse_const(vy_parser *parser) {
     parser->last_const = &made->next;
 }
 
-static void parse_unit(vy_parser *parser, int is_program) {
+static void parse_function_or_program(vy_parser *parser, int is_program) {
     size_t errors = parser->report->errors;
     if (is_program)
         vy_parse_count(parser, &parser->programs, VY_LIMIT_PROGRAMS, "programs", parser->token.at);
@@ -238,24 +238,24 @@ static void parse_unit(vy_parser *parser, int is_program) {
         vy_parse_count(parser, &parser->functions, VY_LIMIT_FUNCTIONS, "functions", parser->token.at);
     parser->margin = parser->token.at.column;
     vy_parse_advance(parser);
-    vy_unit *unit = is_program ? vy_parse_program(parser) : vy_parse_function(parser);
+    vy_ast_function *func = is_program ? vy_parse_program(parser) : vy_parse_function(parser);
     parser->calls = NULL;
-    if (!unit)
+    if (!func)
         return;
-    vy_unit ***end = is_program ? &parser->last_program : &parser->last_function;
-    unit->is_bad = parser->report->errors != errors;
-    **end = unit;
-    *end = &unit->next;
+    vy_ast_function ***end = is_program ? &parser->last_program : &parser->last_function;
+    func->is_bad = parser->report->errors != errors;
+    **end = func;
+    *end = &func->next;
 }
 
-int vy_parse_is_top(const vy_parser *parser) {
+int vy_parse_is_top_level(const vy_parser *parser) {
     const vy_token *token = &parser->token;
     return vy_token_is_keyword(token, VY_KEYWORD_PROGRAM) || vy_token_is_keyword(token, VY_KEYWORD_FN) ||
            vy_token_is_keyword(token, VY_KEYWORD_CONST);
 }
 
 void vy_parse_misplaced(vy_parser *parser) {
-    vy_called **calls = parser->calls;
+    vy_ast_callee **calls = parser->calls;
     uint32_t margin = parser->margin;
     const char *word = vy_parse_name_text(parser, parser->token.name);
     vy_parse_error(parser, VY_T018, parser->token.at,
@@ -270,7 +270,7 @@ void vy_parse_misplaced(vy_parser *parser) {
     if (vy_token_is_keyword(&parser->token, VY_KEYWORD_CONST))
         parse_const(parser);
     else
-        parse_unit(parser, vy_token_is_keyword(&parser->token, VY_KEYWORD_PROGRAM));
+        parse_function_or_program(parser, vy_token_is_keyword(&parser->token, VY_KEYWORD_PROGRAM));
     parser->nesting--;
     parser->calls = calls;
     parser->margin = margin;
@@ -281,9 +281,9 @@ static void parse_top(vy_parser *parser) {
     if (vy_token_is_keyword(&parser->token, VY_KEYWORD_CONST)) {
         parse_const(parser);
     } else if (vy_token_is_keyword(&parser->token, VY_KEYWORD_FN)) {
-        parse_unit(parser, 0);
+        parse_function_or_program(parser, 0);
     } else if (vy_token_is_keyword(&parser->token, VY_KEYWORD_PROGRAM)) {
-        parse_unit(parser, 1);
+        parse_function_or_program(parser, 1);
     } else if (vy_parse_is_level(parser)) {
         parser->file.level = vy_parse_level(parser, &parser->file.has_level);
     } else if (vy_parse_is(parser, VY_TOKEN_CLOSE_BLOCK)) {
@@ -293,7 +293,7 @@ static void parse_top(vy_parser *parser) {
     } else {
         const char *given = vy_token_text(&parser->lexer, &parser->token);
         size_t length = parser->token.kind == VY_TOKEN_NAME ? parser->token.at.length : 0;
-        const char *fix = vy_foreign_statement(given, length);
+        const char *fix = vy_porting_hint_statement(given, length);
         parser->token.newline = 0; /* the message is about this token, not about a line end before it */
         if (fix)
             vy_parse_error(parser, VY_T020, parser->token.at, fix, "`%.*s` is not a declaration of this language",
@@ -314,18 +314,18 @@ static void fill_operators(vy_parser *parser) {
         if (!row->symbol || row->arity != 2)
             continue;
         size_t size = strlen(row->symbol);
-        parser->infix[vy_symbol_find(row->symbol, &length)] = (uint8_t)op;
+        parser->infix[vy_punctuator_find(row->symbol, &length)] = (uint8_t)op;
         /* `<=` is no assignment with `<`: only symbols that, with `=` added, are one token of three bytes or none
          * other's. */
         memcpy(assign, row->symbol, size);
         memcpy(assign + size, "=", sizeof "=");
-        vy_token_kind kind = vy_symbol_find(assign, &length);
+        vy_token_kind kind = vy_punctuator_find(assign, &length);
         if (length == size + 1 && kind >= VY_TOKEN_PLUS_ASSIGN)
             parser->assign[kind] = (uint8_t)op;
     }
 }
 
-void vy_parser_run(vy_parser *parser, const char *text, uint32_t size, vy_arena *arena, vy_report *report) {
+void vy_parser_run(vy_parser *parser, const char *text, uint32_t size, vy_arena *arena, vy_diag_sink *report) {
     memset(parser, 0, sizeof *parser);
     parser->report = report;
     parser->arena = arena;

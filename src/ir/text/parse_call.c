@@ -1,7 +1,7 @@
 /* What is written like a call: ops, casts, atomics, collectives, `len`, functions and op ids. */
 #include "ir/text/attributes.h"
-#include "ir/text/foreign.h"
 #include "ir/text/parse_expr.h"
+#include "ir/text/porting_hint.h"
 
 #include <stdio.h>
 
@@ -9,13 +9,13 @@
 #include "ir/op_tables.h"
 
 /* Arguments up to `)`; the `(` is consumed. Returns the list, its length in *count. */
-static vy_node *parse_arguments(vy_parser *parser, uint32_t *count) {
-    vy_node *first = NULL, **end = &first;
+static vy_ast_node *parse_arguments(vy_parser *parser, uint32_t *count) {
+    vy_ast_node *first = NULL, **end = &first;
     *count = 0;
     parser->brackets++;
     parser->depth++; /* see too_deep in parse_expr.c */
     while (!vy_parse_is(parser, VY_TOKEN_CLOSE) && !parser->panic) {
-        vy_node *argument = vy_parse_expression(parser);
+        vy_ast_node *argument = vy_parse_expression(parser);
         if (!argument)
             return NULL;
         *end = argument;
@@ -31,38 +31,38 @@ static vy_node *parse_arguments(vy_parser *parser, uint32_t *count) {
 }
 
 /* Not in the frame of its caller, which recurses. */
-static __attribute__((noinline)) void wrong_count(vy_parser *parser, const vy_node *node, unsigned given,
+static __attribute__((noinline)) void wrong_count(vy_parser *parser, const vy_ast_node *node, unsigned given,
                                                   unsigned taken) {
-    const char *name = node->kind == VY_NODE_COLLECTIVE ? vy_parse_name_text(parser, node->name)
-                       : node->kind == VY_NODE_ATOMIC   ? vyre_atomic_name(node->op)
-                       : node->kind == VY_NODE_CAST     ? vyre_type_name(node->type_name)
-                       : node->kind == VY_NODE_OP       ? vyre_op_get(node->op)->name
-                                                        : "bitcast";
+    const char *name = node->kind == VY_AST_COLLECTIVE ? vy_parse_name_text(parser, node->name)
+                       : node->kind == VY_AST_ATOMIC   ? vyre_atomic_name(node->op)
+                       : node->kind == VY_AST_CAST     ? vyre_type_name(node->type_name)
+                       : node->kind == VY_AST_OP       ? vyre_op_get(node->op)->name
+                                                       : "bitcast";
     vy_parse_error(parser, VY_T037, node->at,
-                   VY_REPORT_FIX(parser->report, "pass %u argument%s", taken, taken == 1 ? "" : "s"),
+                   VY_DIAG_SINK_FIX(parser->report, "pass %u argument%s", taken, taken == 1 ? "" : "s"),
                    "%s takes %u argument%s (%u given)", name, taken, taken == 1 ? "" : "s", given);
 }
 
-void vy_parse_operands(vy_parser *parser, vy_node *node, unsigned taken) {
+void vy_parse_operands(vy_parser *parser, vy_ast_node *node, unsigned taken) {
     if (!vy_parse_expect(parser, VY_TOKEN_OPEN)) {
-        node->kind = VY_NODE_BAD;
+        node->kind = VY_AST_BAD;
         return;
     }
     uint32_t given;
-    vy_node *list = parse_arguments(parser, &given);
-    vy_node *operands[3] = {NULL, NULL, NULL};
+    vy_ast_node *list = parse_arguments(parser, &given);
+    vy_ast_node *operands[3] = {NULL, NULL, NULL};
     if (given != taken) {
         wrong_count(parser, node, given, taken);
-        node->kind = VY_NODE_BAD;
+        node->kind = VY_AST_BAD;
         return;
     }
     for (unsigned i = 0; i < taken; i++) {
         operands[i] = list;
         list = list->next;
         operands[i]->next = NULL;
-        vy_parse_deepen(parser, node, operands[i]);
+        vy_parse_update_depth(parser, node, operands[i]);
     }
-    if (node->kind == VY_NODE_BAD)
+    if (node->kind == VY_AST_BAD)
         return;
     node->a = operands[0];
     node->b = operands[1];
@@ -77,7 +77,7 @@ static const char *const order_words[] = {
     "device"};
 
 /* `<order, scope>`, each optional, in any order. */
-static void parse_atomic_attributes(vy_parser *parser, vy_node *node) {
+static void parse_atomic_attributes(vy_parser *parser, vy_ast_node *node) {
     do {
         unsigned found = 0;
         while (found < 6 && !vy_parse_is_word(parser, order_words[found]))
@@ -96,8 +96,8 @@ static void parse_atomic_attributes(vy_parser *parser, vy_node *node) {
     vy_parse_expect(parser, VY_TOKEN_GT);
 }
 
-vy_node *vy_parse_atomic(vy_parser *parser, vy_word word, vy_position at) {
-    vy_node *node = vy_parse_node(parser, VY_NODE_ATOMIC, at);
+vy_ast_node *vy_parse_atomic(vy_parser *parser, vy_identifier_info word, vy_position at) {
+    vy_ast_node *node = vy_parse_node(parser, VY_AST_ATOMIC, at);
     if (!node)
         return NULL;
     node->op = word.index;
@@ -106,26 +106,26 @@ vy_node *vy_parse_atomic(vy_parser *parser, vy_word word, vy_position at) {
     if (vy_parse_accept(parser, VY_TOKEN_LT))
         parse_atomic_attributes(parser, node);
     vy_parse_operands(parser, node, 1 + vy_atomics[word.index].operands);
-    if (node->kind == VY_NODE_ATOMIC && node->a && node->a->kind != VY_NODE_INDEX && node->a->kind != VY_NODE_BAD) {
+    if (node->kind == VY_AST_ATOMIC && node->a && node->a->kind != VY_AST_INDEX && node->a->kind != VY_AST_BAD) {
         vy_parse_error(parser, VY_T038, node->a->at, "write the buffer or array with an index, as in `m[i]`",
                        "the first argument of %s is an element of a memory", vyre_atomic_name(word.index));
-        node->kind = VY_NODE_BAD;
+        node->kind = VY_AST_BAD;
     }
     return node;
 }
 
-static vy_node *parse_const_name(vy_parser *parser) {
-    vy_node *node = vy_parse_node(parser, VY_NODE_NAME, parser->token.at);
+static vy_ast_node *parse_const_name(vy_parser *parser) {
+    vy_ast_node *node = vy_parse_node(parser, VY_AST_NAME, parser->token.at);
     if (node)
         node->name = parser->token.name;
     vy_parse_advance(parser);
     return node;
 }
 
-static vy_node *parse_width(vy_parser *parser) {
+static vy_ast_node *parse_width(vy_parser *parser) {
     int is_number = vy_parse_is(parser, VY_TOKEN_NUMBER);
-    vy_node *width = NULL;
-    if (is_number || (parser->token.kind == VY_TOKEN_NAME && parser->token.word.cls < VY_WORD_KEYWORD)) {
+    vy_ast_node *width = NULL;
+    if (is_number || (parser->token.kind == VY_TOKEN_NAME && parser->token.word.cls < VY_IDENTIFIER_KEYWORD)) {
         unsigned before = parser->brackets;
         parser->brackets = 1;
         width = is_number ? vy_parse_number(parser, 0, parser->token.at) : parse_const_name(parser);
@@ -137,22 +137,22 @@ static vy_node *parse_width(vy_parser *parser) {
     return width;
 }
 
-vy_node *vy_parse_collective(vy_parser *parser, vy_word word, uint32_t name, vy_position at) {
-    vy_node *node = vy_parse_node(parser, VY_NODE_COLLECTIVE, at);
+vy_ast_node *vy_parse_collective(vy_parser *parser, vy_identifier_info word, uint32_t name, vy_position at) {
+    vy_ast_node *node = vy_parse_node(parser, VY_AST_COLLECTIVE, at);
     if (!node)
         return NULL;
     node->name = name;
     node->op = word.index;
     node->combine = word.combine;
     node->scope = word.subgroup;
-    vy_node *width = NULL;
+    vy_ast_node *width = NULL;
     int has_width = vy_parse_accept(parser, VY_TOKEN_LT);
     if (has_width)
         width = parse_width(parser);
     if (has_width != word.subgroup)
         vy_parse_error(
             parser, VY_T045, at,
-            word.subgroup ? VY_REPORT_FIX(parser->report, "write `%s<32>(…)`", vy_parse_name_text(parser, name))
+            word.subgroup ? VY_DIAG_SINK_FIX(parser->report, "write `%s<32>(…)`", vy_parse_name_text(parser, name))
                           : "remove the width",
             word.subgroup ? "%s needs the width of its subgroups" : "%s is over the whole workgroup and has no width",
             vy_parse_name_text(parser, name));
@@ -161,8 +161,8 @@ vy_node *vy_parse_collective(vy_parser *parser, vy_word word, uint32_t name, vy_
     return node;
 }
 
-vy_node *vy_parse_cast(vy_parser *parser, vy_node_kind kind, uint8_t type, vy_position at) {
-    vy_node *node = vy_parse_node(parser, kind, at);
+vy_ast_node *vy_parse_cast(vy_parser *parser, vy_ast_node_kind kind, uint8_t type, vy_position at) {
+    vy_ast_node *node = vy_parse_node(parser, kind, at);
     if (!node)
         return NULL;
     node->type_name = type;
@@ -170,16 +170,16 @@ vy_node *vy_parse_cast(vy_parser *parser, vy_node_kind kind, uint8_t type, vy_po
     return node;
 }
 
-vy_node *vy_parse_bitcast(vy_parser *parser, vy_position at) {
+vy_ast_node *vy_parse_bitcast(vy_parser *parser, vy_position at) {
     if (!vy_parse_expect(parser, VY_TOKEN_LT))
         return vy_parse_bad(parser);
     uint8_t type = vy_parse_type(parser);
     vy_parse_expect(parser, VY_TOKEN_GT);
-    return type == VY_TYPE_BAD ? vy_parse_bad(parser) : vy_parse_cast(parser, VY_NODE_BITCAST, type, at);
+    return type == VY_TYPE_BAD ? vy_parse_bad(parser) : vy_parse_cast(parser, VY_AST_BITCAST, type, at);
 }
 
-vy_node *vy_parse_len(vy_parser *parser) {
-    vy_node *node = vy_parse_node(parser, VY_NODE_LEN, parser->token.at);
+vy_ast_node *vy_parse_len(vy_parser *parser) {
+    vy_ast_node *node = vy_parse_node(parser, VY_AST_LEN, parser->token.at);
     if (!node)
         return NULL;
     vy_parse_expect(parser, VY_TOKEN_OPEN);
@@ -188,17 +188,17 @@ vy_node *vy_parse_len(vy_parser *parser) {
     vy_parse_expect(parser, VY_TOKEN_CLOSE);
     parser->brackets -= parser->brackets > 0;
     if (parser->panic)
-        node->kind = VY_NODE_BAD;
+        node->kind = VY_AST_BAD;
     return node;
 }
 
-vy_node *vy_parse_call(vy_parser *parser, vy_node_kind kind, uint32_t name, vy_position at) {
-    vy_node *node = vy_parse_node(parser, kind, at);
+vy_ast_node *vy_parse_call(vy_parser *parser, vy_ast_node_kind kind, uint32_t name, vy_position at) {
+    vy_ast_node *node = vy_parse_node(parser, kind, at);
     if (!node || !vy_parse_expect(parser, VY_TOKEN_OPEN))
         return node;
     node->name = name;
     if (parser->calls && !parser->in_size) { /* also op ids: the file may have a function that stands for one */
-        vy_called *called = vy_parse_new(parser, sizeof *called);
+        vy_ast_callee *called = vy_parse_new(parser, sizeof *called);
         if (!called)
             return node;
         called->name = name;
@@ -206,26 +206,26 @@ vy_node *vy_parse_call(vy_parser *parser, vy_node_kind kind, uint32_t name, vy_p
         parser->calls = &called->next;
     }
     node->a = parse_arguments(parser, &node->count);
-    for (const vy_node *argument = node->a; argument && node->kind != VY_NODE_BAD; argument = argument->next)
-        vy_parse_deepen(parser, node, argument);
+    for (const vy_ast_node *argument = node->a; argument && node->kind != VY_AST_BAD; argument = argument->next)
+        vy_parse_update_depth(parser, node, argument);
     return node;
 }
 
 /* `id` is `first` with members, and not called. */
 static void report_member(vy_parser *parser, const char *first, const char *id, vy_position at) {
-    vy_suggestion near;
-    vy_suggestion_start(&near, first, strlen(first));
+    vy_suggestion suggestion;
+    vy_suggestion_start(&suggestion, first, strlen(first));
     for (unsigned i = 0; i < VYRE_BUILTIN_COUNT; i++)
         if (vy_builtins[i].has_axes)
-            vy_suggestion_offer(&near, vyre_builtin_name(i));
-    const char *best = vy_foreign_builtin(first, strlen(first)), *member = id + strlen(first) + 1;
-    best = best ? best : vy_suggestion_get(&near);
+            vy_suggestion_offer(&suggestion, vyre_builtin_name(i));
+    const char *best = vy_porting_hint_builtin(first, strlen(first)), *member = id + strlen(first) + 1;
+    best = best ? best : vy_suggestion_get(&suggestion);
     int is_length = strcmp(member, "length") == 0 || strcmp(member, "size") == 0 || strcmp(member, "len") == 0;
     vy_parse_error(
         parser, VY_T012, at,
-        is_length ? VY_REPORT_FIX(parser->report, "write `len(%.100s)`", first)
-        : best    ? VY_REPORT_FIX(parser->report, "did you mean `%s%.100s`?", best, id + strlen(first))
-               : VY_REPORT_FIX(parser->report, "use one variable for each member, or call the op: `%.100s(…)`", id),
+        is_length ? VY_DIAG_SINK_FIX(parser->report, "write `len(%.100s)`", first)
+        : best    ? VY_DIAG_SINK_FIX(parser->report, "did you mean `%s%.100s`?", best, id + strlen(first))
+               : VY_DIAG_SINK_FIX(parser->report, "use one variable for each member, or call the op: `%.100s(…)`", id),
         "only builtins have members; `%s` can only be an op that is called", id);
 }
 
@@ -275,7 +275,7 @@ uint32_t vy_parse_add_name(vy_parser *parser, const char *text) {
 
 /* ---- attributes of ops ---- */
 
-static int parse_attribute_value(vy_parser *parser, char value[VY_ATTRIBUTE_ROOM]) {
+static int parse_attribute_value(vy_parser *parser, char value[VY_ATTRIBUTE_CAPACITY]) {
     vy_position at = parser->token.at;
     int is_true = vy_parse_is_word(parser, "true");
     if (is_true || vy_parse_is_word(parser, "false")) {
@@ -287,32 +287,32 @@ static int parse_attribute_value(vy_parser *parser, char value[VY_ATTRIBUTE_ROOM
         vy_parse_expected(parser, "`true`, `false` or a number");
         return 0;
     }
-    const vy_node *node = vy_parse_number(parser, negative, at);
-    return node && node->kind == VY_NODE_NUMBER &&
+    const vy_ast_node *node = vy_parse_number(parser, negative, at);
+    return node && node->kind == VY_AST_NUMBER &&
            vy_attribute_spell(parser->report, node->number, negative, 0, at, value);
 }
 
 /* An attribute as it is read. Names are kept as such: their texts move while more is read. */
 typedef struct given {
     uint32_t name;
-    char value[VY_ATTRIBUTE_ROOM];
+    char value[VY_ATTRIBUTE_CAPACITY];
 } given;
 
 /* Puts it where its name belongs; reports and returns 0 if it is there already. */
 static int insert_attribute(vy_parser *parser, given *list, size_t count, const given *new, vy_position at) {
     const char *name = vy_parse_name_text(parser, new->name);
-    size_t place = count;
-    for (; place > 0; place--) {
-        int order = strcmp(vy_parse_name_text(parser, list[place - 1].name), name);
+    size_t slot = count;
+    for (; slot > 0; slot--) {
+        int order = strcmp(vy_parse_name_text(parser, list[slot - 1].name), name);
         if (order == 0) {
             vy_parse_error(parser, VY_T054, at, NULL, "the attribute `%s` is given twice", name);
             return 0;
         }
         if (order < 0)
             break;
-        list[place] = list[place - 1];
+        list[slot] = list[slot - 1];
     }
-    list[place] = *new;
+    list[slot] = *new;
     return 1;
 }
 
@@ -369,11 +369,11 @@ static __attribute__((noinline)) int parse_op_name(vy_parser *parser, uint32_t f
     return 1;
 }
 
-vy_node *vy_parse_dotted(vy_parser *parser, vy_position at, uint32_t first) {
+vy_ast_node *vy_parse_dotted(vy_parser *parser, vy_position at, uint32_t first) {
     uint32_t name;
     if (!parse_op_name(parser, first, &at, &name))
         return vy_parse_bad(parser);
-    return name == VY_SYMBOL_INVALID ? NULL : vy_parse_call(parser, VY_NODE_OP_CALL, name, at);
+    return name == VY_SYMBOL_INVALID ? NULL : vy_parse_call(parser, VY_AST_OP_CALL, name, at);
 }
 
 /* As parse_op_name. */
@@ -389,7 +389,7 @@ static __attribute__((noinline)) int parse_quoted_name(vy_parser *parser, vy_pos
     return 1;
 }
 
-vy_node *vy_parse_quoted(vy_parser *parser) {
+vy_ast_node *vy_parse_quoted(vy_parser *parser) {
     vy_position at = parser->token.at;
     char next = vy_parse_peek(parser);
     uint32_t name;
@@ -400,5 +400,5 @@ vy_node *vy_parse_quoted(vy_parser *parser) {
     }
     if (!parse_quoted_name(parser, at, &name))
         return vy_parse_bad(parser);
-    return name == VY_SYMBOL_INVALID ? NULL : vy_parse_call(parser, VY_NODE_OP_CALL, name, at);
+    return name == VY_SYMBOL_INVALID ? NULL : vy_parse_call(parser, VY_AST_OP_CALL, name, at);
 }

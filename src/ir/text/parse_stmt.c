@@ -1,12 +1,12 @@
 /* Statements and blocks. */
 #include "ir/limits.h"
-#include "ir/text/foreign.h"
 #include "ir/text/parse_expr.h"
+#include "ir/text/porting_hint.h"
 
 #include <stdio.h>
 
-static vy_statement *new_statement(vy_parser *parser, vy_syntax kind, vy_position at) {
-    vy_statement *statement = vy_parse_new_statement(parser, sizeof *statement, at);
+static vy_ast_stmt *new_statement(vy_parser *parser, vy_ast_stmt_kind kind, vy_position at) {
+    vy_ast_stmt *statement = vy_parse_new_statement(parser, sizeof *statement, at);
     if (statement) {
         statement->kind = (uint8_t)kind;
         statement->op = VYRE_OP_COUNT;
@@ -15,18 +15,18 @@ static vy_statement *new_statement(vy_parser *parser, vy_syntax kind, vy_positio
     return statement;
 }
 
-static vy_statement *take_keyword(vy_parser *parser, vy_syntax kind) {
-    vy_statement *statement = new_statement(parser, kind, parser->token.at);
+static vy_ast_stmt *consume_keyword(vy_parser *parser, vy_ast_stmt_kind kind) {
+    vy_ast_stmt *statement = new_statement(parser, kind, parser->token.at);
     vy_parse_advance(parser);
     return statement;
 }
 
 /* `a, b, c` up to the end of the statement. */
-static vy_node *parse_list(vy_parser *parser, uint32_t *count) {
-    vy_node *first = NULL, **end = &first;
+static vy_ast_node *parse_list(vy_parser *parser, uint32_t *count) {
+    vy_ast_node *first = NULL, **end = &first;
     *count = 0;
     do {
-        vy_node *value = vy_parse_expression(parser);
+        vy_ast_node *value = vy_parse_expression(parser);
         if (!value)
             return first;
         *end = value;
@@ -108,9 +108,9 @@ static const char *parse_string(vy_parser *parser, uint32_t *length) {
 /* ---- let, var, assignments and calls ---- */
 
 /* `is_further`: one of several, which counts as a declaration of its own. */
-static vy_declared *parse_declared(vy_parser *parser, int is_further) {
-    vy_declared *declared = is_further ? vy_parse_new_statement(parser, sizeof *declared, parser->token.at)
-                                       : vy_parse_new(parser, sizeof *declared);
+static vy_ast_declarator *parse_declared(vy_parser *parser, int is_further) {
+    vy_ast_declarator *declared = is_further ? vy_parse_new_statement(parser, sizeof *declared, parser->token.at)
+                                             : vy_parse_new(parser, sizeof *declared);
     if (!declared || !vy_parse_name(parser, "a name", &declared->name, &declared->at))
         return NULL;
     declared->type = VYRE_TYPE_COUNT;
@@ -119,8 +119,8 @@ static vy_declared *parse_declared(vy_parser *parser, int is_further) {
     return declared;
 }
 
-static void parse_group(vy_parser *parser, vy_statement *statement) {
-    vy_declared **end = &statement->names;
+static void parse_group(vy_parser *parser, vy_ast_stmt *statement) {
+    vy_ast_declarator **end = &statement->names;
     statement->grouped = 1;
     parser->brackets++;
     do {
@@ -134,11 +134,11 @@ static void parse_group(vy_parser *parser, vy_statement *statement) {
     parser->brackets -= parser->brackets > 0;
 }
 
-static vy_statement *parse_let(vy_parser *parser, vy_syntax kind) {
-    vy_statement *statement = take_keyword(parser, kind);
+static vy_ast_stmt *parse_let(vy_parser *parser, vy_ast_stmt_kind kind) {
+    vy_ast_stmt *statement = consume_keyword(parser, kind);
     if (!statement)
         return NULL;
-    if (kind == VY_SYNTAX_LET && vy_parse_accept(parser, VY_TOKEN_OPEN)) {
+    if (kind == VY_AST_STMT_LET && vy_parse_accept(parser, VY_TOKEN_OPEN)) {
         parse_group(parser, statement);
     } else {
         statement->names = parse_declared(parser, 0);
@@ -149,19 +149,19 @@ static vy_statement *parse_let(vy_parser *parser, vy_syntax kind) {
     return statement->names ? statement : NULL;
 }
 
-/* The keyword nearest to what is given, in the caller's suggestion; NULL if none is near. */
-static const char *nearest_keyword(vy_suggestion *near, const char *given) {
-    char word[VY_WORD_ROOM];
-    vy_suggestion_start(near, given, strlen(given));
-    for (unsigned i = 0; vy_word_at(VY_WORD_KEYWORD, i, word); i++)
-        vy_suggestion_offer(near, word);
-    return vy_suggestion_get(near);
+/* The keyword nearest to what is given, in the caller's suggestion; NULL if none is suggestion. */
+static const char *nearest_keyword(vy_suggestion *suggestion, const char *given) {
+    char word[VY_KEYWORD_CAPACITY];
+    vy_suggestion_start(suggestion, given, strlen(given));
+    for (unsigned i = 0; vy_keyword_at(VY_IDENTIFIER_KEYWORD, i, word); i++)
+        vy_suggestion_offer(suggestion, word);
+    return vy_suggestion_get(suggestion);
 }
 
 /* The name that a statement with an error was to declare: known from here on, with a type that fits everything. */
-static vy_statement *declare_broken(vy_parser *parser, vy_position at) {
-    vy_statement *statement = new_statement(parser, VY_SYNTAX_VAR, at);
-    vy_declared *declared = statement ? vy_parse_new(parser, sizeof *declared) : NULL;
+static vy_ast_stmt *declare_broken(vy_parser *parser, vy_position at) {
+    vy_ast_stmt *statement = new_statement(parser, VY_AST_STMT_VAR, at);
+    vy_ast_declarator *declared = statement ? vy_parse_new(parser, sizeof *declared) : NULL;
     if (!declared || !vy_parse_name(parser, "a name", &declared->name, &declared->at))
         return NULL;
     declared->type = VYRE_TYPE_COUNT;
@@ -171,12 +171,12 @@ static vy_statement *declare_broken(vy_parser *parser, vy_position at) {
 }
 
 /* Two words in a row: a misspelt keyword, most likely. The second may be what it declares. */
-static vy_statement *report_two_words(vy_parser *parser, vy_position at, uint32_t name) {
-    vy_suggestion near;
-    const char *given = vy_parse_name_text(parser, name), *best = nearest_keyword(&near, given);
+static vy_ast_stmt *report_two_words(vy_parser *parser, vy_position at, uint32_t name) {
+    vy_suggestion suggestion;
+    const char *given = vy_parse_name_text(parser, name), *best = nearest_keyword(&suggestion, given);
     char next = vy_parse_peek(parser);
     vy_parse_error(parser, VY_T011, at,
-                   best ? VY_REPORT_FIX(parser->report, "did you mean `%s`?", best)
+                   best ? VY_DIAG_SINK_FIX(parser->report, "did you mean `%s`?", best)
                         : "start the statement with a keyword, or assign with `=`",
                    "`%s` starts no statement", given);
     return next == '=' || next == ':' ? declare_broken(parser, at) : NULL;
@@ -190,9 +190,9 @@ static int is_letter(char c) {
 static const char *type_before_name(const vy_parser *parser) {
     if (parser->token.kind != VY_TOKEN_NAME || !is_letter(vy_parse_peek(parser)))
         return NULL;
-    if (parser->token.word.cls == VY_WORD_TYPE)
+    if (parser->token.word.cls == VY_IDENTIFIER_TYPE)
         return vyre_type_name(parser->token.word.index);
-    return vy_foreign_type(vy_token_text(&parser->lexer, &parser->token), parser->token.at.length);
+    return vy_porting_hint_type(vy_token_text(&parser->lexer, &parser->token), parser->token.at.length);
 }
 
 /* What the line says after the next token and `=`, without spaces around it; its length in *length, 0 if that is nothing short. */
@@ -210,61 +210,61 @@ static const char *written_value(const vy_parser *parser, int *length) {
     return text;
 }
 
-static vy_statement *report_type_first(vy_parser *parser, const char *type) {
+static vy_ast_stmt *report_type_first(vy_parser *parser, const char *type) {
     vy_token word = parser->token;
     vy_parse_advance(parser);
     int length, name_length = (int)(parser->token.at.length < 60 ? parser->token.at.length : 60);
     const char *name = vy_token_text(&parser->lexer, &parser->token), *value = written_value(parser, &length);
     vy_parse_error(parser, VY_T011, word.at,
-                   VY_REPORT_FIX(parser->report, "write `let %.*s : %s = %.*s`, or `var` if it changes", name_length,
-                                 name, type, length ? length : (int)sizeof "…" - 1, length ? value : "…"),
+                   VY_DIAG_SINK_FIX(parser->report, "write `let %.*s : %s = %.*s`, or `var` if it changes", name_length,
+                                    name, type, length ? length : (int)sizeof "…" - 1, length ? value : "…"),
                    "a declaration does not start with its type (`%.*s`)", (int)word.at.length,
                    vy_token_text(&parser->lexer, &word));
     return declare_broken(parser, word.at);
 }
 
-/* A name alone: a typo, if it is near to a keyword that stands alone. */
-static void report_unused(vy_parser *parser, const vy_node *node) {
+/* A name alone: a typo, if it is suggestion to a keyword that stands alone. */
+static void report_unused(vy_parser *parser, const vy_ast_node *node) {
     static const char *const words[] = {"barrier", "grid_barrier", "break", "continue", "return"};
-    const char *name = node->kind == VY_NODE_NAME ? vy_parse_name_text(parser, node->name) : "";
-    vy_suggestion near;
-    vy_suggestion_start(&near, name, strlen(name));
+    const char *name = node->kind == VY_AST_NAME ? vy_parse_name_text(parser, node->name) : "";
+    vy_suggestion suggestion;
+    vy_suggestion_start(&suggestion, name, strlen(name));
     for (unsigned i = 0; i < sizeof words / sizeof *words; i++)
-        vy_suggestion_offer(&near, words[i]);
-    const char *best = vy_suggestion_get(&near);
+        vy_suggestion_offer(&suggestion, words[i]);
+    const char *best = vy_suggestion_get(&suggestion);
     if (best)
-        vy_parse_error(parser, VY_T021, node->at, VY_REPORT_FIX(parser->report, "did you mean `%s`?", best),
+        vy_parse_error(parser, VY_T021, node->at, VY_DIAG_SINK_FIX(parser->report, "did you mean `%s`?", best),
                        "`%s` alone does nothing", name);
     else
         vy_parse_error(parser, VY_T021, node->at, NULL, "the value of this expression is not used");
 }
 
 /* A word that starts a statement in another language, where no expression goes on after it: `loop {`, `do {`, `discard`. */
-static const char *foreign_statement(const vy_parser *parser) {
-    if (parser->token.kind != VY_TOKEN_NAME || parser->token.word.cls != VY_WORD_PLAIN)
+static const char *find_porting_hint(const vy_parser *parser) {
+    if (parser->token.kind != VY_TOKEN_NAME || parser->token.word.cls != VY_IDENTIFIER_PLAIN)
         return NULL;
     char next = vy_parse_peek(parser);
     if (next && !strchr("{};:\"/\r\n0123456789", next) && !is_letter(next))
         return NULL;
-    return vy_foreign_statement(vy_token_text(&parser->lexer, &parser->token), parser->token.at.length);
+    return vy_porting_hint_statement(vy_token_text(&parser->lexer, &parser->token), parser->token.at.length);
 }
 
-static void report_foreign(vy_parser *parser, vy_position at, const char *word, const char *fix) {
+static void report_porting_hint(vy_parser *parser, vy_position at, const char *word, const char *fix) {
     vy_parse_error(parser, VY_T011, at, fix, "`%.*s` is not a statement of this language", (int)at.length, word);
 }
 
-static vy_statement *parse_expression_statement(vy_parser *parser) {
+static vy_ast_stmt *parse_expression_statement(vy_parser *parser) {
     vy_position at = parser->token.at;
-    vy_node *node = vy_parse_expression(parser);
+    vy_ast_node *node = vy_parse_expression(parser);
     if (!node || parser->panic)
         return NULL;
     unsigned op = parser->assign[parser->token.kind];
     int assigns = vy_parse_follows(parser, VY_TOKEN_ASSIGN) || (op != VYRE_OP_COUNT && !parser->token.newline);
     if (assigns) {
-        vy_statement *statement = new_statement(parser, VY_SYNTAX_ASSIGN, at);
+        vy_ast_stmt *statement = new_statement(parser, VY_AST_STMT_ASSIGN, at);
         if (!statement)
             return NULL;
-        if (node->kind != VY_NODE_NAME && node->kind != VY_NODE_INDEX && node->kind != VY_NODE_BAD)
+        if (node->kind != VY_AST_NAME && node->kind != VY_AST_INDEX && node->kind != VY_AST_BAD)
             vy_parse_error(parser, VY_T021, node->at, "assign to a `var` name or to an element `m[i]`",
                            "only a variable or an element can be assigned");
         statement->op = vy_parse_is(parser, VY_TOKEN_ASSIGN) ? VYRE_OP_COUNT : (uint8_t)op;
@@ -273,38 +273,38 @@ static vy_statement *parse_expression_statement(vy_parser *parser) {
         statement->a = vy_parse_expression(parser);
         return statement;
     }
-    if (node->kind == VY_NODE_CALL && vy_parse_follows(parser, VY_TOKEN_OPEN_BLOCK)) { /* `switch (x) {` */
-        const char *name = vy_parse_name_text(parser, node->name), *fix = vy_foreign_statement(name, strlen(name));
+    if (node->kind == VY_AST_CALL && vy_parse_follows(parser, VY_TOKEN_OPEN_BLOCK)) { /* `switch (x) {` */
+        const char *name = vy_parse_name_text(parser, node->name), *fix = vy_porting_hint_statement(name, strlen(name));
         if (fix) {
-            report_foreign(parser, node->at, name, fix);
+            report_porting_hint(parser, node->at, name, fix);
             return NULL;
         }
     }
-    if (vy_node_is_effect(node)) {
-        vy_statement *statement = new_statement(parser, VY_SYNTAX_CALL, at);
+    if (vy_ast_node_is_effect(node)) {
+        vy_ast_stmt *statement = new_statement(parser, VY_AST_STMT_CALL, at);
         if (statement)
             statement->a = node;
         return statement;
     }
-    if (node->kind == VY_NODE_NAME && parser->token.kind == VY_TOKEN_NAME && !vy_parse_at_end(parser))
+    if (node->kind == VY_AST_NAME && parser->token.kind == VY_TOKEN_NAME && !vy_parse_at_end(parser))
         return report_two_words(parser, at, node->name);
-    if (node->kind != VY_NODE_BAD)
+    if (node->kind != VY_AST_BAD)
         report_unused(parser, node);
     return NULL;
 }
 
 /* ---- control ---- */
 
-static vy_node *parse_condition(vy_parser *parser) {
-    vy_node *condition = vy_parse_expression(parser);
+static vy_ast_node *parse_condition(vy_parser *parser) {
+    vy_ast_node *condition = vy_parse_expression(parser);
     if (!parser->panic && vy_parse_follows(parser, VY_TOKEN_ASSIGN))
         vy_parse_error(parser, VY_T011, parser->token.at, "write `==` to compare",
                        "`=` assigns, which a condition does not");
     return condition;
 }
 
-static vy_statement *parse_if(vy_parser *parser) {
-    vy_statement *statement = take_keyword(parser, VY_SYNTAX_IF);
+static vy_ast_stmt *parse_if(vy_parser *parser) {
+    vy_ast_stmt *statement = consume_keyword(parser, VY_AST_STMT_IF);
     if (!statement)
         return NULL;
     statement->a = parse_condition(parser);
@@ -330,8 +330,8 @@ static vy_statement *parse_if(vy_parser *parser) {
     return statement;
 }
 
-static vy_statement *parse_for(vy_parser *parser) {
-    vy_statement *statement = take_keyword(parser, VY_SYNTAX_FOR);
+static vy_ast_stmt *parse_for(vy_parser *parser) {
+    vy_ast_stmt *statement = consume_keyword(parser, VY_AST_STMT_FOR);
     if (!statement)
         return NULL;
     statement->names = vy_parse_new(parser, sizeof *statement->names);
@@ -363,8 +363,8 @@ static vy_statement *parse_for(vy_parser *parser) {
     return statement;
 }
 
-static vy_statement *parse_while(vy_parser *parser) {
-    vy_statement *statement = take_keyword(parser, VY_SYNTAX_WHILE);
+static vy_ast_stmt *parse_while(vy_parser *parser) {
+    vy_ast_stmt *statement = consume_keyword(parser, VY_AST_STMT_WHILE);
     if (!statement)
         return NULL;
     statement->a = parse_condition(parser);
@@ -374,8 +374,8 @@ static vy_statement *parse_while(vy_parser *parser) {
     return statement;
 }
 
-static vy_statement *parse_region(vy_parser *parser) {
-    vy_statement *statement = take_keyword(parser, VY_SYNTAX_REGION);
+static vy_ast_stmt *parse_region(vy_parser *parser) {
+    vy_ast_stmt *statement = consume_keyword(parser, VY_AST_STMT_REGION);
     if (!statement)
         return NULL;
     statement->text = parse_string(parser, &statement->length);
@@ -384,8 +384,8 @@ static vy_statement *parse_region(vy_parser *parser) {
     return statement;
 }
 
-static vy_statement *parse_print(vy_parser *parser) {
-    vy_statement *statement = take_keyword(parser, VY_SYNTAX_PRINT);
+static vy_ast_stmt *parse_print(vy_parser *parser) {
+    vy_ast_stmt *statement = consume_keyword(parser, VY_AST_STMT_PRINT);
     if (!statement)
         return NULL;
     if (parser->token.kind != VY_TOKEN_STRING && !vy_parse_at_end(parser)) {
@@ -399,15 +399,15 @@ static vy_statement *parse_print(vy_parser *parser) {
     return statement;
 }
 
-static vy_statement *parse_return(vy_parser *parser) {
-    vy_statement *statement = take_keyword(parser, VY_SYNTAX_RETURN);
+static vy_ast_stmt *parse_return(vy_parser *parser) {
+    vy_ast_stmt *statement = consume_keyword(parser, VY_AST_STMT_RETURN);
     if (statement && !vy_parse_at_end(parser))
         statement->a = parse_list(parser, &statement->count);
     return statement;
 }
 
-static vy_statement *parse_trap(vy_parser *parser) {
-    vy_statement *statement = take_keyword(parser, VY_SYNTAX_TRAP);
+static vy_ast_stmt *parse_trap(vy_parser *parser) {
+    vy_ast_stmt *statement = consume_keyword(parser, VY_AST_STMT_TRAP);
     if (statement && vy_parse_at_end(parser))
         vy_parse_expected(parser, "the code of the trap");
     else if (statement)
@@ -425,40 +425,40 @@ static int is_report(const vy_parser *parser) {
            next == '_' || next == '~';
 }
 
-static vy_statement *parse_report(vy_parser *parser) {
-    vy_node *node = vy_parse_node(parser, VY_NODE_REPORT, parser->token.at);
+static vy_ast_stmt *parse_report(vy_parser *parser) {
+    vy_ast_node *node = vy_parse_node(parser, VY_AST_RECORD_TRAP, parser->token.at);
     uint32_t name = parser->token.name;
-    vy_statement *statement = take_keyword(parser, VY_SYNTAX_CALL);
+    vy_ast_stmt *statement = consume_keyword(parser, VY_AST_STMT_CALL);
     if (!statement || !node)
         return NULL;
     node->name = name;
     node->count = 1;
     node->a = vy_parse_expression(parser);
-    vy_parse_deepen(parser, node, node->a);
+    vy_parse_update_depth(parser, node, node->a);
     statement->a = node;
     return statement;
 }
 
 /* Keywords that are whole statements. */
-static vy_statement *parse_alone(vy_parser *parser, vy_syntax kind) {
+static vy_ast_stmt *parse_bare_keyword(vy_parser *parser, vy_ast_stmt_kind kind) {
     const char *word = vy_parse_name_text(parser, parser->token.name);
-    vy_statement *statement = take_keyword(parser, kind);
+    vy_ast_stmt *statement = consume_keyword(parser, kind);
     if (vy_parse_follows(parser, VY_TOKEN_OPEN))
         vy_parse_error(parser, VY_T011, parser->token.at,
-                       VY_REPORT_FIX(parser->report, "write `%s` without the parentheses", word),
+                       VY_DIAG_SINK_FIX(parser->report, "write `%s` without the parentheses", word),
                        "`%s` is a statement, not a call", word);
     return statement;
 }
 
 /* ---- any statement ---- */
 
-static vy_statement *parse_keyword_statement(vy_parser *parser) {
+static vy_ast_stmt *parse_keyword_statement(vy_parser *parser) {
     const vy_token *token = &parser->token;
     switch (token->word.index) {
     case VY_KEYWORD_LET:
-        return parse_let(parser, VY_SYNTAX_LET);
+        return parse_let(parser, VY_AST_STMT_LET);
     case VY_KEYWORD_VAR:
-        return parse_let(parser, VY_SYNTAX_VAR);
+        return parse_let(parser, VY_AST_STMT_VAR);
     case VY_KEYWORD_IF:
         return parse_if(parser);
     case VY_KEYWORD_FOR:
@@ -474,13 +474,13 @@ static vy_statement *parse_keyword_statement(vy_parser *parser) {
     case VY_KEYWORD_TRAP:
         return parse_trap(parser);
     case VY_KEYWORD_BREAK:
-        return parse_alone(parser, VY_SYNTAX_BREAK);
+        return parse_bare_keyword(parser, VY_AST_STMT_BREAK);
     case VY_KEYWORD_CONTINUE:
-        return parse_alone(parser, VY_SYNTAX_CONTINUE);
+        return parse_bare_keyword(parser, VY_AST_STMT_CONTINUE);
     case VY_KEYWORD_BARRIER:
-        return parse_alone(parser, VY_SYNTAX_BARRIER);
+        return parse_bare_keyword(parser, VY_AST_STMT_BARRIER);
     case VY_KEYWORD_GRID_BARRIER:
-        return parse_alone(parser, VY_SYNTAX_GRID_BARRIER);
+        return parse_bare_keyword(parser, VY_AST_STMT_GRID_BARRIER);
     case VY_KEYWORD_ELSE:
         vy_parse_error(parser, VY_T011, token->at, "put it directly after the `}` of its `if`",
                        "this `else` belongs to no `if`");
@@ -488,11 +488,11 @@ static vy_statement *parse_keyword_statement(vy_parser *parser) {
     default:
         break;
     }
-    if (vy_parse_is_top(parser)) {
+    if (vy_parse_is_top_level(parser)) {
         vy_parse_misplaced(parser);
         return NULL;
     }
-    if (vy_parse_is_item(parser)) {
+    if (vy_parse_is_decl(parser)) {
         vy_parse_error(parser, VY_T018, token->at, NULL, "`%s` stands after a statement or inside a block",
                        vy_parse_name_text(parser, token->name));
         return NULL;
@@ -500,7 +500,7 @@ static vy_statement *parse_keyword_statement(vy_parser *parser) {
     return parse_expression_statement(parser);
 }
 
-static vy_statement *parse_statement(vy_parser *parser) {
+static vy_ast_stmt *parse_statement(vy_parser *parser) {
     if (vy_parse_is(parser, VY_TOKEN_OPEN_BLOCK)) {
         vy_parse_error(parser, VY_T011, parser->token.at, "put an `if`, `for`, `while` or `region` before it",
                        "a block needs a head");
@@ -508,13 +508,13 @@ static vy_statement *parse_statement(vy_parser *parser) {
         vy_parse_block(parser);
         return NULL;
     }
-    if (parser->token.kind == VY_TOKEN_NAME && parser->token.word.cls == VY_WORD_KEYWORD)
+    if (parser->token.kind == VY_TOKEN_NAME && parser->token.word.cls == VY_IDENTIFIER_KEYWORD)
         return parse_keyword_statement(parser);
     if (is_report(parser))
         return parse_report(parser);
-    const char *foreign = foreign_statement(parser);
+    const char *foreign = find_porting_hint(parser);
     if (foreign) {
-        report_foreign(parser, parser->token.at, vy_token_text(&parser->lexer, &parser->token), foreign);
+        report_porting_hint(parser, parser->token.at, vy_token_text(&parser->lexer, &parser->token), foreign);
         return NULL;
     }
     const char *type = type_before_name(parser);
@@ -528,7 +528,7 @@ void vy_parse_end_statement(vy_parser *parser) {
     else if (!vy_parse_at_end(parser) && parser->last_kind != VY_TOKEN_CLOSE_BLOCK) {
         const char *foreign =
             parser->token.kind == VY_TOKEN_NAME
-                ? vy_foreign_statement(vy_token_text(&parser->lexer, &parser->token), parser->token.at.length)
+                ? vy_porting_hint_statement(vy_token_text(&parser->lexer, &parser->token), parser->token.at.length)
                 : NULL;
         if (vy_parse_is(parser, VY_TOKEN_DOT))
             foreign = parser->last_kind == VY_TOKEN_NUMBER ? "write digits on both sides of the point, as in `1.0f32`"
@@ -545,19 +545,19 @@ void vy_parse_end_statement(vy_parser *parser) {
  * first word, and because it is not indented. */
 static int at_block_end(const vy_parser *parser) {
     const vy_token *token = &parser->token;
-    int is_top = vy_parse_is_top(parser) && token->newline && token->at.column <= parser->margin;
+    int is_top = vy_parse_is_top_level(parser) && token->newline && token->at.column <= parser->margin;
     return token->kind == VY_TOKEN_CLOSE_BLOCK || token->kind == VY_TOKEN_END || is_top;
 }
 
-vy_statement *vy_parse_statements(vy_parser *parser) {
-    vy_statement *first = NULL, **end = &first;
+vy_ast_stmt *vy_parse_statements(vy_parser *parser) {
+    vy_ast_stmt *first = NULL, **end = &first;
     while (!at_block_end(parser)) {
         if (vy_parse_is(parser, VY_TOKEN_SEMICOLON)) {
             vy_parse_advance(parser);
             continue;
         }
         uint32_t before = parser->token.offset;
-        vy_statement *statement = parse_statement(parser);
+        vy_ast_stmt *statement = parse_statement(parser);
         if (statement) {
             *end = statement;
             end = &statement->next;
@@ -582,7 +582,7 @@ void vy_parse_close_block(vy_parser *parser, vy_position opened) {
                        "the block opened here is never closed");
 }
 
-vy_statement *vy_parse_block(vy_parser *parser) {
+vy_ast_stmt *vy_parse_block(vy_parser *parser) {
     vy_position at = parser->token.at;
     if (!vy_parse_is(parser, VY_TOKEN_OPEN_BLOCK)) {
         vy_parse_expected(parser, "`{`");
@@ -594,7 +594,7 @@ vy_statement *vy_parse_block(vy_parser *parser) {
     }
     parser->nesting++;
     vy_parse_advance(parser);
-    vy_statement *body = vy_parse_statements(parser);
+    vy_ast_stmt *body = vy_parse_statements(parser);
     parser->nesting--;
     vy_parse_close_block(parser, at);
     return body;

@@ -10,7 +10,7 @@
 
 typedef struct vy_parser {
     vy_lexer lexer;
-    vy_report *report;
+    vy_diag_sink *report;
     vy_arena *arena;
     vy_token token;    /* the next one */
     vy_position last;  /* of the token before it */
@@ -26,15 +26,15 @@ typedef struct vy_parser {
     int is_over_limit;                               /* of one of them: the text was not read to its end */
     uint8_t infix[VY_TOKEN_KIND_COUNT];              /* vyre_op of an infix symbol, or VYRE_OP_COUNT */
     uint8_t assign[VY_TOKEN_KIND_COUNT];             /* vyre_op of `op=`, or VYRE_OP_COUNT */
-    vy_called **calls; /* where the next called name of the current unit goes; NULL outside units */
-    vy_file file;
-    vy_unit **last_function, **last_program;
-    vy_const **last_const;
+    vy_ast_callee **calls; /* where the next called name of the current func goes; NULL outside units */
+    vy_ast_file file;
+    vy_ast_function **last_function, **last_program;
+    vy_ast_const **last_const;
 } vy_parser;
 
 /* Parses the whole text into parser->file. What is wrong is in the report; the tree holds what could be understood.
  * The lexer (with the names) stays usable until vy_parser_free. */
-void vy_parser_run(vy_parser *parser, const char *text, uint32_t size, vy_arena *arena, vy_report *report);
+void vy_parser_run(vy_parser *parser, const char *text, uint32_t size, vy_arena *arena, vy_diag_sink *report);
 void vy_parser_free(vy_parser *parser);
 
 /* ---- shared by the parser's files ---- */
@@ -71,24 +71,24 @@ char vy_parse_peek(const vy_parser *parser);
 /* `expected one of …` with a suggestion for the word that stands there. Returns 0. */
 int vy_parse_one_of(vy_parser *parser, const char *what, const char *const *words, unsigned count);
 
-vy_node *vy_parse_expression(vy_parser *parser); /* NULL only when memory is out */
-vy_node *vy_parse_size(vy_parser *parser);
+vy_ast_node *vy_parse_expression(vy_parser *parser); /* NULL only when memory is out */
+vy_ast_node *vy_parse_size(vy_parser *parser);
 /* `{ … }` with its statements; the braces are consumed. */
-vy_statement *vy_parse_block(vy_parser *parser);
+vy_ast_stmt *vy_parse_block(vy_parser *parser);
 /* Statements up to the closing brace, which is not consumed. */
-vy_statement *vy_parse_statements(vy_parser *parser);
+vy_ast_stmt *vy_parse_statements(vy_parser *parser);
 /* The brace that ends a block; an error if it is missing. */
 void vy_parse_close_block(vy_parser *parser, vy_position opened);
 void vy_parse_end_statement(vy_parser *parser);
 /* The head and body of a function or program; its keyword is consumed. */
-vy_unit *vy_parse_function(vy_parser *parser);
-vy_unit *vy_parse_program(vy_parser *parser);
-int vy_parse_is_item(const vy_parser *parser);
+vy_ast_function *vy_parse_function(vy_parser *parser);
+vy_ast_function *vy_parse_program(vy_parser *parser);
+int vy_parse_is_decl(const vy_parser *parser);
 /* Whether `level` stands here with its word, and that line; *seen: it stands once. */
 int vy_parse_is_level(const vy_parser *parser);
 uint8_t vy_parse_level(vy_parser *parser, uint8_t *seen);
 /* Whether the next token starts a const, function or program. */
-int vy_parse_is_top(const vy_parser *parser);
+int vy_parse_is_top_level(const vy_parser *parser);
 /* One of these inside a body: reported, and read as if it stood where it belongs. */
 void vy_parse_misplaced(vy_parser *parser);
 

@@ -5,7 +5,7 @@
 #include "base/status.h"
 #include "ir/op_tables.h"
 #include "ir/text/attributes.h"
-#include "ir/text/words.h"
+#include "ir/text/keywords.h"
 #include "vyre/text.h"
 
 #include <inttypes.h>
@@ -21,8 +21,8 @@ static void add_name(vy_printer *p, vy_symbol name) {
 
 /* Of a function or an op. */
 static void add_callee(vy_printer *p, vy_symbol name) {
-    char room[VY_CALL_ROOM];
-    add(p, vy_call_spelling(vy_symbol_name(p->program, name), room));
+    char storage[VY_CALL_SPELLING_CAPACITY];
+    add(p, vy_call_spelling(vy_symbol_name(p->program, name), storage));
 }
 
 static void start_line(vy_printer *p) {
@@ -92,8 +92,8 @@ static void print_atomic(vy_printer *p, const vy_stmt *stmt) {
 }
 
 static void print_collective(vy_printer *p, const vy_stmt *stmt) {
-    char name[VY_WORD_ROOM];
-    vy_word_collective(stmt->op, stmt->combine, stmt->width != 0, name);
+    char name[VY_KEYWORD_CAPACITY];
+    vy_keyword_collective(stmt->op, stmt->combine, stmt->width != 0, name);
     add_results(p, stmt, 0);
     add(p, name);
     if (stmt->width)

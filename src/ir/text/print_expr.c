@@ -69,7 +69,7 @@ static void print_select(vy_printer *printer, const vy_expr *expr, int is_typed)
     vy_print_expr(printer, expr->c, is_typed || anchor != 1, VYRE_PRECEDENCE_SELECT);
 }
 
-static void print_op(vy_printer *printer, const vy_expr *expr, int is_typed, unsigned least) {
+static void print_op(vy_printer *printer, const vy_expr *expr, int is_typed, unsigned min_precedence) {
     const vyre_op_info *row = vyre_op_get(expr->op);
     /* The type of a comparison or test says nothing about its operands. */
     is_typed = is_typed && (row->rule == VYRE_RULE_SAME || row->rule == VYRE_RULE_SELECT);
@@ -84,7 +84,7 @@ static void print_op(vy_printer *printer, const vy_expr *expr, int is_typed, uns
         print_call(printer, expr, row->name, is_typed);
         return;
     }
-    int guard = row->precedence < least;
+    int guard = row->precedence < min_precedence;
     if (guard)
         vy_string_char(&printer->out, '(');
     if (row->arity == 1)
@@ -97,7 +97,7 @@ static void print_op(vy_printer *printer, const vy_expr *expr, int is_typed, uns
         vy_string_char(&printer->out, ')');
 }
 
-void vy_print_expr(vy_printer *printer, uint32_t root, int is_typed, unsigned least) {
+void vy_print_expr(vy_printer *printer, uint32_t root, int is_typed, unsigned min_precedence) {
     const vyre_program *program = printer->program;
     const vy_expr *expr = expr_at(printer, root);
     switch (expr->kind) {
@@ -129,7 +129,7 @@ void vy_print_expr(vy_printer *printer, uint32_t root, int is_typed, unsigned le
             vy_string_format(&printer->out, ".%c", "xyz"[expr->axis]);
         break;
     default:
-        print_op(printer, expr, is_typed, least);
+        print_op(printer, expr, is_typed, min_precedence);
         break;
     }
 }
@@ -146,10 +146,10 @@ static const struct {
     [VY_SIZE_MAX] = {"max", VYRE_PRECEDENCE_CALL}, [VY_SIZE_DIV_CEIL] = {"div_ceil", VYRE_PRECEDENCE_CALL},
 };
 
-static void print_size_node(vy_printer *printer, const vy_size *size, unsigned least) {
+static void print_size_node(vy_printer *printer, const vy_size *size, unsigned min_precedence) {
     const char *text = size_rows[size->kind].text;
     unsigned precedence = size_rows[size->kind].precedence;
-    int is_call = precedence == VYRE_PRECEDENCE_CALL, guard = !is_call && precedence < least;
+    int is_call = precedence == VYRE_PRECEDENCE_CALL, guard = !is_call && precedence < min_precedence;
     vy_string_format(&printer->out, "%s%s", is_call ? text : "", is_call || guard ? "(" : "");
     vy_print_size(printer, size->a, is_call ? VYRE_PRECEDENCE_SELECT : precedence);
     vy_string_format(&printer->out, is_call ? ", " : " %s ", text);
@@ -157,7 +157,7 @@ static void print_size_node(vy_printer *printer, const vy_size *size, unsigned l
     vy_string_add(&printer->out, is_call || guard ? ")" : "");
 }
 
-void vy_print_size(vy_printer *printer, uint32_t root, unsigned least) {
+void vy_print_size(vy_printer *printer, uint32_t root, unsigned min_precedence) {
     const vyre_program *program = printer->program;
     const vy_size *size = &program->sizes.items[root];
     switch (size->kind) {
@@ -173,7 +173,7 @@ void vy_print_size(vy_printer *printer, uint32_t root, unsigned least) {
         vy_string_char(&printer->out, ')');
         break;
     default:
-        print_size_node(printer, size, least);
+        print_size_node(printer, size, min_precedence);
         break;
     }
 }

@@ -3,7 +3,7 @@
  * Functions are put in an order with callees first; then one pass sums up each function from its statements and the sums of what it
  * calls. The sums are upper bounds on what src/ir/inline.c makes (its header says what a call becomes), so a program that
  * passes here can always be inlined. */
-#include "ir/validate/check.h"
+#include "ir/validate/verifier.h"
 
 #include <stdio.h>
 
@@ -17,7 +17,7 @@ typedef struct frame {
 } frame;
 
 typedef struct graph {
-    vy_check *check;
+    vy_verifier *verifier;
     const vyre_program *program;
     uint8_t *states;
     frame *stack;
@@ -27,36 +27,36 @@ typedef struct graph {
 /* ---- order, recursion, reachability ---- */
 
 /* "f → g → f" */
-static void describe_circle(const graph *g, uint32_t callee, char *text, size_t size) {
+static void describe_cycle(const graph *g, uint32_t callee, char *text, size_t size) {
     uint32_t first = g->depth;
     while (first > 0 && g->stack[first - 1].function != callee)
         first--;
     size_t length = 0;
     for (uint32_t i = first ? first - 1 : 0; i < g->depth && length + 1 < size; i++) {
         const vy_function *f = &g->program->functions.items[g->stack[i].function];
-        length += (size_t)snprintf(text + length, size - length, "`%s` calls ", vy_check_name(g->check, f->name));
+        length += (size_t)snprintf(text + length, size - length, "`%s` calls ", vy_verifier_name(g->verifier, f->name));
     }
     if (length + 1 < size)
         snprintf(text + length, size - length, "`%s`",
-                 vy_check_name(g->check, g->program->functions.items[callee].name));
+                 vy_verifier_name(g->verifier, g->program->functions.items[callee].name));
 }
 
-static void follow(graph *g, uint32_t stmt, uint32_t callee) {
+static void visit_callee(graph *g, uint32_t stmt, uint32_t callee) {
     if (g->states[callee] == NEW) {
         g->states[callee] = OPEN;
         g->stack[g->depth++] = (frame){callee, g->program->functions.items[callee].first_stmt};
     } else if (g->states[callee] == OPEN) {
-        char circle[256];
-        describe_circle(g, callee, circle, sizeof circle);
-        vy_check_error(g->check, VY_V095, vy_stmt_position(g->program, stmt), NULL, "functions call themselves: %s",
-                       circle);
+        char cycle[256];
+        describe_cycle(g, callee, cycle, sizeof cycle);
+        vy_verifier_error(g->verifier, VY_V095, vy_stmt_position(g->program, stmt), NULL,
+                          "functions call themselves: %s", cycle);
     }
 }
 
 static void visit(graph *g, uint32_t root) {
     if (g->states[root] != NEW)
         return;
-    follow(g, 0, root);
+    visit_callee(g, 0, root);
     while (g->depth) {
         frame *top = &g->stack[g->depth - 1];
         const vy_function *f = &g->program->functions.items[top->function];
@@ -66,10 +66,10 @@ static void visit(graph *g, uint32_t root) {
             stmt++;
         if (stmt < f->end_stmt) {
             top->next_stmt = stmt + 1;
-            follow(g, stmt, g->program->stmts.items[stmt].callee);
+            visit_callee(g, stmt, g->program->stmts.items[stmt].callee);
         } else {
             g->states[top->function] = DONE;
-            g->check->order[g->ordered++] = top->function;
+            g->verifier->order[g->ordered++] = top->function;
             g->depth--;
         }
     }
@@ -83,8 +83,9 @@ static void order_functions(graph *g) {
         visit(g, count - 1);
     for (uint32_t i = 0; i < count; i++) {
         if (g->states[i] == NEW && has_entry)
-            vy_check_error(g->check, VY_V012, p->functions.items[i].position, NULL, "nothing calls the function `%s`",
-                           vy_check_name(g->check, p->functions.items[i].name));
+            vy_verifier_error(g->verifier, VY_V012, p->functions.items[i].position, NULL,
+                              "nothing calls the function `%s`",
+                              vy_verifier_name(g->verifier, p->functions.items[i].name));
         visit(g, i);
     }
 }
@@ -92,7 +93,7 @@ static void order_functions(graph *g) {
 /* ---- sums ---- */
 
 typedef struct summary {
-    vy_check *check;
+    vy_verifier *verifier;
     const vyre_program *program;
     uint32_t
         *param_of; /* of each memory: its position among the parameters of its function, plus 1; 0 = not a parameter */
@@ -104,46 +105,46 @@ static uint64_t capped(uint64_t n) {
     return n < CAP ? n : CAP;
 }
 
-static int writes(const vy_callee *callee, uint32_t param) {
+static int writes(const vy_callee_summary *callee, uint32_t param) {
     return (int)(callee->written[param / 64] >> param % 64 & 1);
 }
 
-static void note_write(const summary *sum, vy_callee *mine, uint32_t memory) {
+static void record_write(const summary *sum, vy_callee_summary *mine, uint32_t memory) {
     uint32_t param = sum->param_of[memory];
     if (param)
         mine->written[(param - 1) / 64] |= UINT64_C(1) << (param - 1) % 64;
 }
 
-static void add_memory_args(summary *sum, vy_callee *mine, uint32_t index, const vy_stmt *s) {
-    const vy_callee *callee = &sum->check->callees[s->callee];
+static void add_memory_args(summary *sum, vy_callee_summary *mine, uint32_t index, const vy_stmt *s) {
+    const vy_callee_summary *callee = &sum->verifier->callees[s->callee];
     for (uint32_t i = 0; i < s->arg_count; i++) {
         const vy_arg *arg = &sum->program->args.items[s->args + i];
         if (!arg->is_memory)
             continue;
         uint8_t written = (uint8_t)writes(callee, i);
         if (written)
-            note_write(sum, mine, arg->index);
+            record_write(sum, mine, arg->index);
         if (sum->seen_by[arg->index] == index + 1 && (written | sum->seen_write[arg->index]))
-            vy_check_error(sum->check, VY_V094, vy_stmt_position(sum->program, index), NULL,
-                           "`%s` gets `%s` twice and stores to it",
-                           vy_check_name(sum->check, sum->program->functions.items[s->callee].name),
-                           vy_check_name(sum->check, sum->program->memories.items[arg->index].name));
+            vy_verifier_error(sum->verifier, VY_V094, vy_stmt_position(sum->program, index), NULL,
+                              "`%s` gets `%s` twice and stores to it",
+                              vy_verifier_name(sum->verifier, sum->program->functions.items[s->callee].name),
+                              vy_verifier_name(sum->verifier, sum->program->memories.items[arg->index].name));
         written |= sum->seen_by[arg->index] == index + 1 ? sum->seen_write[arg->index] : 0;
         sum->seen_by[arg->index] = index + 1;
         sum->seen_write[arg->index] = written;
     }
 }
 
-static int is_over(const vy_callee *sum) {
+static int is_over(const vy_callee_summary *sum) {
     return sum->depth > VY_LIMIT_CALL_DEPTH || sum->nesting > VY_LIMIT_NESTING || sum->stmts > VY_LIMIT_STATEMENTS ||
            sum->exprs > VY_LIMIT_EXPRESSIONS;
 }
 
 /* What a call adds: a region with the body in at most one loop, a variable for each result, a `let` for each argument, a loop that
  * clears each array. */
-static void add_call(summary *sum, vy_callee *mine, uint32_t index, const vy_stmt *s, uint32_t nesting) {
+static void add_call(summary *sum, vy_callee_summary *mine, uint32_t index, const vy_stmt *s, uint32_t nesting) {
     const vy_function *f = &sum->program->functions.items[s->callee];
-    const vy_callee *callee = &sum->check->callees[s->callee];
+    const vy_callee_summary *callee = &sum->verifier->callees[s->callee];
     mine->stmts =
         capped(mine->stmts + callee->stmts + 1 + f->result_count + f->param_count + 2 * (uint64_t)f->memory_count);
     mine->exprs = capped(mine->exprs + callee->exprs + f->result_count + 4 * (uint64_t)f->memory_count);
@@ -158,23 +159,23 @@ static void add_call(summary *sum, vy_callee *mine, uint32_t index, const vy_stm
     add_memory_args(sum, mine, index, s);
 }
 
-static void sum_up(summary *sum, uint32_t function) {
+static void summarize(summary *sum, uint32_t function) {
     const vyre_program *p = sum->program;
     const vy_function *f = &p->functions.items[function];
-    vy_callee *mine = &sum->check->callees[function];
+    vy_callee_summary *mine = &sum->verifier->callees[function];
     uint32_t open[VY_LIMIT_NESTING], depth = 0;
-    uint32_t end_expr = function + 1 < p->functions.count ? sum->check->first_expr[function + 1] : p->exprs.count;
+    uint32_t end_expr = function + 1 < p->functions.count ? sum->verifier->first_expr[function + 1] : p->exprs.count;
     mine->stmts = 3 + f->end_stmt - f->first_stmt;
-    mine->exprs = 2 + end_expr - sum->check->first_expr[function];
+    mine->exprs = 2 + end_expr - sum->verifier->first_expr[function];
     for (uint32_t i = f->first_stmt; i < f->end_stmt; i++) {
         const vy_stmt *s = &p->stmts.items[i];
         while (depth && p->stmts.items[open[depth - 1]].end == i)
             depth--;
-        mine->facts |= vy_stmt_facts(s);
+        mine->facts |= vy_stmt_flags(s);
         mine->orders |= (uint32_t)vy_stmt_orders(s);
         mine->may_loop |= (uint32_t)vy_stmt_may_loop(s);
         if (s->kind == VY_STMT_STORE || s->kind == VY_STMT_ATOMIC || s->kind == VY_STMT_STORE_WIDE)
-            note_write(sum, mine, s->memory);
+            record_write(sum, mine, s->memory);
         else if (s->kind == VY_STMT_CALL && s->callee != VY_NONE)
             add_call(sum, mine, i, s, depth);
         else if (s->kind == VY_STMT_RETURN) {
@@ -195,29 +196,29 @@ static void sum_up(summary *sum, uint32_t function) {
 /* ---- limits of what comes out ---- */
 
 /* Whoever calls a function that is over a limit is over it too: it is said once, of the innermost. */
-static void check_inlined(vy_check *check, uint32_t function) {
-    const vy_function *f = &check->program->functions.items[function];
-    const vy_callee *sum = &check->callees[function];
-    const char *name = vy_check_name(check, f->name);
+static void check_inlined(vy_verifier *verifier, uint32_t function) {
+    const vy_function *f = &verifier->program->functions.items[function];
+    const vy_callee_summary *sum = &verifier->callees[function];
+    const char *name = vy_verifier_name(verifier, f->name);
     if (sum->calls_over)
         return;
     if (sum->depth > VY_LIMIT_CALL_DEPTH)
-        vy_check_error(check, VY_V034, f->position, NULL, "calls in `%s` nest deeper (%u) than the limit (%d)", name,
-                       sum->depth, VY_LIMIT_CALL_DEPTH);
+        vy_verifier_error(verifier, VY_V034, f->position, NULL, "calls in `%s` nest deeper (%u) than the limit (%d)",
+                          name, sum->depth, VY_LIMIT_CALL_DEPTH);
     else if (sum->nesting > VY_LIMIT_NESTING)
-        vy_check_error(check, VY_V033, f->position, NULL,
-                       "blocks of `%s` and what it calls nest deeper (%u) than the limit (%d)", name, sum->nesting,
-                       VY_LIMIT_NESTING);
+        vy_verifier_error(verifier, VY_V033, f->position, NULL,
+                          "blocks of `%s` and what it calls nest deeper (%u) than the limit (%d)", name, sum->nesting,
+                          VY_LIMIT_NESTING);
     else if (sum->stmts > VY_LIMIT_STATEMENTS || sum->exprs > VY_LIMIT_EXPRESSIONS)
-        vy_check_error(
-            check, VY_V044, f->position, NULL,
+        vy_verifier_error(
+            verifier, VY_V044, f->position, NULL,
             "`%s` has more statements (about %llu%s) or expressions than the limit (%d) once its calls are inlined",
             name, (unsigned long long)sum->stmts, sum->stmts == CAP ? " or more" : "", VY_LIMIT_STATEMENTS);
 }
 
 /* Every array of every function becomes one of the program. */
-static void check_arrays(vy_check *check, const vy_function *entry) {
-    const vyre_program *p = check->program;
+static void check_arrays(vy_verifier *verifier, const vy_function *entry) {
+    const vyre_program *p = verifier->program;
     uint64_t count = 0, bytes = 0;
     for (uint32_t i = 0; i < p->memories.count; i++) {
         const vy_memory *m = &p->memories.items[i];
@@ -225,12 +226,12 @@ static void check_arrays(vy_check *check, const vy_function *entry) {
         bytes += m->space == VY_SPACE_PRIVATE ? (uint64_t)m->elements * vyre_type_size((vyre_type)m->type) : 0;
     }
     if (count > VY_LIMIT_ARRAYS)
-        vy_check_error(check, VY_V037, entry->position, NULL,
-                       "the program and the functions it calls have more arrays (%llu) than the limit (%d)",
-                       (unsigned long long)count, VY_LIMIT_ARRAYS);
+        vy_verifier_error(verifier, VY_V037, entry->position, NULL,
+                          "the program and the functions it calls have more arrays (%llu) than the limit (%d)",
+                          (unsigned long long)count, VY_LIMIT_ARRAYS);
     if (bytes > VY_LIMIT_PRIVATE_BYTES)
-        vy_check_error(
-            check, VY_V043, entry->position, NULL,
+        vy_verifier_error(
+            verifier, VY_V043, entry->position, NULL,
             "the private arrays of the program and the functions it calls take more bytes (%llu) than the limit (%d)",
             (unsigned long long)bytes, VY_LIMIT_PRIVATE_BYTES);
 }
@@ -244,31 +245,31 @@ static void number_params(const vyre_program *p, uint32_t *param_of) {
     }
 }
 
-void vy_check_calls(vy_check *check) {
-    const vyre_program *p = check->program;
+void vy_verify_calls(vy_verifier *verifier) {
+    const vyre_program *p = verifier->program;
     uint32_t count = p->functions.count;
     if (vyre_program_function_count(p) == 0)
         return;
-    graph g = {.check = check, .program = p};
-    summary sum = {.check = check, .program = p};
-    g.states = vy_check_scratch(check, count, sizeof *g.states);
-    g.stack = vy_check_scratch(check, count, sizeof *g.stack);
-    check->order = vy_check_scratch(check, count, sizeof *check->order);
-    check->callees = vy_check_scratch(check, count, sizeof *check->callees);
-    sum.param_of = vy_check_scratch(check, p->memories.count, sizeof *sum.param_of);
-    sum.seen_by = vy_check_scratch(check, p->memories.count, sizeof *sum.seen_by);
-    sum.seen_write = vy_check_scratch(check, p->memories.count, sizeof *sum.seen_write);
-    if (check->out_of_memory)
+    graph g = {.verifier = verifier, .program = p};
+    summary sum = {.verifier = verifier, .program = p};
+    g.states = vy_verifier_scratch(verifier, count, sizeof *g.states);
+    g.stack = vy_verifier_scratch(verifier, count, sizeof *g.stack);
+    verifier->order = vy_verifier_scratch(verifier, count, sizeof *verifier->order);
+    verifier->callees = vy_verifier_scratch(verifier, count, sizeof *verifier->callees);
+    sum.param_of = vy_verifier_scratch(verifier, p->memories.count, sizeof *sum.param_of);
+    sum.seen_by = vy_verifier_scratch(verifier, p->memories.count, sizeof *sum.seen_by);
+    sum.seen_write = vy_verifier_scratch(verifier, p->memories.count, sizeof *sum.seen_write);
+    if (verifier->out_of_memory)
         return;
     order_functions(&g);
-    if (check->errors)
+    if (verifier->errors)
         return;
     number_params(p, sum.param_of);
     for (uint32_t i = 0; i < count; i++)
-        sum_up(&sum, check->order[i]);
+        summarize(&sum, verifier->order[i]);
     const vy_function *entry = vy_program_entry(p);
     for (uint32_t i = 0; i < count; i++)
-        check_inlined(check, i);
+        check_inlined(verifier, i);
     if (entry)
-        check_arrays(check, entry);
+        check_arrays(verifier, entry);
 }

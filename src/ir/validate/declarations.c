@@ -1,189 +1,190 @@
 /* Declarations: names of programs and functions, numbers of things, memories, geometry and size expressions. Names of variables and
  * memories belong to scopes, which body.c keeps. */
 #include "ir/text/lexer.h"
-#include "ir/validate/check.h"
+#include "ir/validate/verifier.h"
 
 /* ---- names ---- */
 
-static void check_program_name(vy_check *check) {
-    const vyre_program *p = check->program;
+static void check_program_name(vy_verifier *verifier) {
+    const vyre_program *p = verifier->program;
     const vy_function *entry = vy_program_entry(p);
-    const char *name = vy_check_name(check, p->name);
+    const char *name = vy_verifier_name(verifier, p->name);
     if (entry && strlen(name) > VY_LIMIT_NAME)
-        vy_check_error(check, VY_V030, entry->position, NULL,
-                       "the program's name is longer (%zu bytes) than the limit (%d)", strlen(name), VY_LIMIT_NAME);
+        vy_verifier_error(verifier, VY_V030, entry->position, NULL,
+                          "the program's name is longer (%zu bytes) than the limit (%d)", strlen(name), VY_LIMIT_NAME);
     else if (entry && !vy_text_is_name(name, strlen(name)))
-        vy_check_error(check, VY_V010, entry->position, NULL, "the program cannot be called `%.*s`", VY_LIMIT_NAME,
-                       name);
+        vy_verifier_error(verifier, VY_V010, entry->position, NULL, "the program cannot be called `%.*s`",
+                          VY_LIMIT_NAME, name);
 }
 
-static void check_function_names(vy_check *check) {
-    const vyre_program *p = check->program;
+static void check_function_names(vy_verifier *verifier) {
+    const vyre_program *p = verifier->program;
     uint32_t count = (uint32_t)vyre_program_function_count(p);
     if (count == 0)
         return;
-    uint8_t *taken = vy_check_scratch(check, p->names.size, sizeof *taken);
+    uint8_t *taken = vy_verifier_scratch(verifier, p->names.size, sizeof *taken);
     for (uint32_t i = 0; taken && i < count; i++) {
         const vy_function *f = &p->functions.items[i];
-        const char *name = vy_check_name(check, f->name);
+        const char *name = vy_verifier_name(verifier, f->name);
         size_t length = strlen(name);
         if (length > VY_LIMIT_NAME)
-            vy_check_error(check, VY_V030, f->position, NULL,
-                           "the name of a function is longer (%zu bytes) than the limit (%d)", length, VY_LIMIT_NAME);
+            vy_verifier_error(verifier, VY_V030, f->position, NULL,
+                              "the name of a function is longer (%zu bytes) than the limit (%d)", length,
+                              VY_LIMIT_NAME);
         else if (!vy_text_is_function_name(name, length))
-            vy_check_error(check, VY_V010, f->position, NULL, "a function cannot be called `%s`", name);
-        else if (p->level == VYRE_LEVEL_LEGAL && vy_word_legal(name, length, NULL) != VY_LEGAL_NONE)
-            vy_check_error(check, VY_V010, f->position, VY_FIX("choose another name than `%s`", name),
-                           "at level legal `%s` has a meaning of its own", name);
+            vy_verifier_error(verifier, VY_V010, f->position, NULL, "a function cannot be called `%s`", name);
+        else if (p->level == VYRE_LEVEL_LEGAL && vy_intrinsic_find(name, length, NULL) != VY_INTRINSIC_NONE)
+            vy_verifier_error(verifier, VY_V010, f->position, VY_FIX("choose another name than `%s`", name),
+                              "at level legal `%s` has a meaning of its own", name);
         else if (taken[f->name]++)
-            vy_check_error(check, VY_V011, f->position, VY_FIX("rename one of the functions called `%s`", name),
-                           "the function `%s` is declared twice", name);
+            vy_verifier_error(verifier, VY_V011, f->position, VY_FIX("rename one of the functions called `%s`", name),
+                              "the function `%s` is declared twice", name);
     }
 }
 
-static void check_results(vy_check *check, const vy_function *f) {
-    const vyre_program *p = check->program;
+static void check_results(vy_verifier *verifier, const vy_function *f) {
+    const vyre_program *p = verifier->program;
     if (f->result_count > VY_LIMIT_RESULTS) {
-        vy_check_error(check, VY_V038, f->position, NULL, "`%s` has more results (%u) than the limit (%d)",
-                       vy_check_name(check, f->name), f->result_count, VY_LIMIT_RESULTS);
+        vy_verifier_error(verifier, VY_V038, f->position, NULL, "`%s` has more results (%u) than the limit (%d)",
+                          vy_verifier_name(verifier, f->name), f->result_count, VY_LIMIT_RESULTS);
         return;
     }
     for (uint32_t i = 0; i < f->result_count; i++) {
         vy_symbol id = p->results.items[f->first_result + i].name;
-        const char *name = vy_check_name(check, id);
+        const char *name = vy_verifier_name(verifier, id);
         if (*name == 0 && f->result_count == 1)
             continue;
         if (!vy_text_is_name(name, strlen(name)))
-            vy_check_error(check, VY_V010, f->position, NULL, "result %u of `%s` cannot be called `%.*s`", i + 1,
-                           vy_check_name(check, f->name), VY_LIMIT_NAME, name);
+            vy_verifier_error(verifier, VY_V010, f->position, NULL, "result %u of `%s` cannot be called `%.*s`", i + 1,
+                              vy_verifier_name(verifier, f->name), VY_LIMIT_NAME, name);
         for (uint32_t j = 0; j < i; j++)
             if (p->results.items[f->first_result + j].name == id)
-                vy_check_error(check, VY_V011, f->position, VY_FIX("rename one of the results called `%s`", name),
-                               "`%s` has two results called `%s`", vy_check_name(check, f->name), name);
+                vy_verifier_error(verifier, VY_V011, f->position, VY_FIX("rename one of the results called `%s`", name),
+                                  "`%s` has two results called `%s`", vy_verifier_name(verifier, f->name), name);
     }
 }
 
 /* ---- memories ---- */
 
-static void check_element(vy_check *check, const vy_memory *m) {
+static void check_element(vy_verifier *verifier, const vy_memory *m) {
     if (m->type == VYRE_TYPE_BOOL)
-        vy_check_error(check, VY_V013, m->position, NULL, "`%s` has elements of type bool",
-                       vy_check_name(check, m->name));
+        vy_verifier_error(verifier, VY_V013, m->position, NULL, "`%s` has elements of type bool",
+                          vy_verifier_name(verifier, m->name));
 }
 
-static void check_array(vy_check *check, const vy_memory *m, int is_entry) {
-    const char *name = vy_check_name(check, m->name);
-    check_element(check, m);
+static void check_array(vy_verifier *verifier, const vy_memory *m, int is_entry) {
+    const char *name = vy_verifier_name(verifier, m->name);
+    check_element(verifier, m);
     if (m->elements == 0)
-        vy_check_error(check, VY_V014, m->position, NULL, "the array `%s` has no elements", name);
+        vy_verifier_error(verifier, VY_V014, m->position, NULL, "the array `%s` has no elements", name);
     if (!is_entry && m->space != VY_SPACE_PRIVATE)
-        vy_check_error(check, VY_V015, m->position,
-                       VY_FIX("declare `%s` in the program and pass it as a parameter `%s: workgroup [%s]`", name, name,
-                              vyre_type_name((vyre_type)m->type)),
-                       "the function declares a workgroup array `%s`", name);
+        vy_verifier_error(verifier, VY_V015, m->position,
+                          VY_FIX("declare `%s` in the program and pass it as a parameter `%s: workgroup [%s]`", name,
+                                 name, vyre_type_name((vyre_type)m->type)),
+                          "the function declares a workgroup array `%s`", name);
 }
 
 /* Arrays can be loaded and stored, whoever sees them. */
-static void check_parameter(vy_check *check, const vy_memory *m) {
-    check_element(check, m);
+static void check_parameter(vy_verifier *verifier, const vy_memory *m) {
+    check_element(verifier, m);
     if (m->space != VY_SPACE_BUFFER && m->access != VYRE_ACCESS_READ_WRITE)
-        vy_check_error(check, VY_V015, m->position, "leave the access of an array parameter out",
-                       "the parameter `%s`, a %s, has access `%s` (only read_write is possible)",
-                       vy_check_name(check, m->name), vy_space_name(m->space), vy_access_name(m->access));
+        vy_verifier_error(verifier, VY_V015, m->position, "leave the access of an array parameter out",
+                          "the parameter `%s`, a %s, has access `%s` (only read_write is possible)",
+                          vy_verifier_name(verifier, m->name), vy_space_name(m->space), vy_access_name(m->access));
 }
 
 static uint64_t array_bytes(const vy_memory *m) {
     return (uint64_t)m->elements * vyre_type_size((vyre_type)m->type);
 }
 
-static void check_function_memories(vy_check *check, const vy_function *f) {
-    const vyre_program *p = check->program;
+static void check_function_memories(vy_verifier *verifier, const vy_function *f) {
+    const vyre_program *p = verifier->program;
     int is_entry = vy_is_entry(p, f);
     uint32_t given = is_entry ? p->buffer_count : 0;
     for (uint32_t i = 0; !is_entry && i < f->param_count; i++)
         given += p->params.items[f->first_param + i].is_memory;
     if (f->memory_count - given > VY_LIMIT_ARRAYS) {
-        vy_check_error(check, VY_V037, f->position, NULL, "`%s` has more arrays (%u) than the limit (%d)",
-                       vy_check_name(check, f->name), f->memory_count - given, VY_LIMIT_ARRAYS);
+        vy_verifier_error(verifier, VY_V037, f->position, NULL, "`%s` has more arrays (%u) than the limit (%d)",
+                          vy_verifier_name(verifier, f->name), f->memory_count - given, VY_LIMIT_ARRAYS);
         return;
     }
     uint64_t bytes[VY_SPACE_COUNT] = {0};
     for (uint32_t i = 0; i < f->memory_count; i++) {
         const vy_memory *m = &p->memories.items[f->first_memory + i];
         if (i >= given)
-            check_array(check, m, is_entry);
+            check_array(verifier, m, is_entry);
         else if (is_entry)
-            check_element(check, m);
+            check_element(verifier, m);
         else
-            check_parameter(check, m);
+            check_parameter(verifier, m);
         bytes[m->space] += array_bytes(m);
     }
     if (bytes[VY_SPACE_WORKGROUP] > VY_LIMIT_WORKGROUP_BYTES)
-        vy_check_error(check, VY_V042, f->position, NULL,
-                       "the workgroup arrays take more bytes (%llu) than the limit (%d)",
-                       (unsigned long long)bytes[VY_SPACE_WORKGROUP], VY_LIMIT_WORKGROUP_BYTES);
+        vy_verifier_error(verifier, VY_V042, f->position, NULL,
+                          "the workgroup arrays take more bytes (%llu) than the limit (%d)",
+                          (unsigned long long)bytes[VY_SPACE_WORKGROUP], VY_LIMIT_WORKGROUP_BYTES);
     if (bytes[VY_SPACE_PRIVATE] > VY_LIMIT_PRIVATE_BYTES)
-        vy_check_error(check, VY_V043, f->position, NULL,
-                       "the private arrays of an invocation take more bytes (%llu) than the limit (%d)",
-                       (unsigned long long)bytes[VY_SPACE_PRIVATE], VY_LIMIT_PRIVATE_BYTES);
+        vy_verifier_error(verifier, VY_V043, f->position, NULL,
+                          "the private arrays of an invocation take more bytes (%llu) than the limit (%d)",
+                          (unsigned long long)bytes[VY_SPACE_PRIVATE], VY_LIMIT_PRIVATE_BYTES);
 }
 
-static void check_functions(vy_check *check) {
-    const vyre_program *p = check->program;
+static void check_functions(vy_verifier *verifier) {
+    const vyre_program *p = verifier->program;
     for (uint32_t i = 0; i < p->functions.count; i++) {
         const vy_function *f = &p->functions.items[i];
         if (f->param_count > VY_LIMIT_PARAMS)
-            vy_check_error(check, VY_V035, f->position, NULL, "`%s` has more parameters (%u) than the limit (%d)",
-                           vy_check_name(check, f->name), f->param_count, VY_LIMIT_PARAMS);
-        check_results(check, f);
-        check_function_memories(check, f);
+            vy_verifier_error(verifier, VY_V035, f->position, NULL, "`%s` has more parameters (%u) than the limit (%d)",
+                              vy_verifier_name(verifier, f->name), f->param_count, VY_LIMIT_PARAMS);
+        check_results(verifier, f);
+        check_function_memories(verifier, f);
     }
 }
 
 /* ---- geometry ---- */
 
-static void check_workgroup(vy_check *check, const vy_function *entry) {
-    const uint32_t *size = check->program->workgroup;
+static void check_workgroup(vy_verifier *verifier, const vy_function *entry) {
+    const uint32_t *size = verifier->program->workgroup;
     uint64_t invocations = 1;
     for (int i = 0; i < 3; i++) {
         if (size[i] == 0) {
-            vy_check_error(check, VY_V016, entry->position, NULL, "dimension %c of the workgroup is 0", "xyz"[i]);
+            vy_verifier_error(verifier, VY_V016, entry->position, NULL, "dimension %c of the workgroup is 0", "xyz"[i]);
             return;
         }
         invocations = size[i] > VY_LIMIT_WORKGROUP ? UINT32_MAX : invocations * size[i];
     }
     if (invocations > VY_LIMIT_WORKGROUP)
-        vy_check_error(check, VY_V045, entry->position, NULL,
-                       "the workgroup (%u, %u, %u) has more invocations than the limit (%d)", size[0], size[1], size[2],
-                       VY_LIMIT_WORKGROUP);
+        vy_verifier_error(verifier, VY_V045, entry->position, NULL,
+                          "the workgroup (%u, %u, %u) has more invocations than the limit (%d)", size[0], size[1],
+                          size[2], VY_LIMIT_WORKGROUP);
 }
 
-static void check_grid(vy_check *check, const vy_function *entry) {
-    const vyre_program *p = check->program;
+static void check_grid(vy_verifier *verifier, const vy_function *entry) {
+    const vyre_program *p = verifier->program;
     const vy_grid *grid = &p->grid;
     if (grid->kind != VYRE_GRID_OVER && grid->kind != VYRE_GRID_INDIRECT)
         return;
     const vy_memory *m = &p->memories.items[grid->memory];
-    const char *name = vy_check_name(check, m->name);
+    const char *name = vy_verifier_name(verifier, m->name);
     if (m->space != VY_SPACE_BUFFER)
-        vy_check_error(check, VY_V017, entry->position, NULL, "the grid names `%s`, which is a %s", name,
-                       vy_space_name(m->space));
+        vy_verifier_error(verifier, VY_V017, entry->position, NULL, "the grid names `%s`, which is a %s", name,
+                          vy_space_name(m->space));
     else if (grid->kind == VYRE_GRID_OVER && (p->workgroup[1] != 1 || p->workgroup[2] != 1))
-        vy_check_error(check, VY_V018, entry->position, NULL,
-                       "`grid over %s` counts invocations in one dimension, but the workgroup is (%u, %u, %u)", name,
-                       p->workgroup[0], p->workgroup[1], p->workgroup[2]);
+        vy_verifier_error(verifier, VY_V018, entry->position, NULL,
+                          "`grid over %s` counts invocations in one dimension, but the workgroup is (%u, %u, %u)", name,
+                          p->workgroup[0], p->workgroup[1], p->workgroup[2]);
     else if (grid->kind == VYRE_GRID_INDIRECT && (m->type != VYRE_TYPE_U32 || !vy_access_loads(m->access)))
-        vy_check_error(check, VY_V019, entry->position, NULL, "the grid is read from `%s`, a %s buffer of %s", name,
-                       vy_access_name(m->access), vyre_type_name((vyre_type)m->type));
+        vy_verifier_error(verifier, VY_V019, entry->position, NULL, "the grid is read from `%s`, a %s buffer of %s",
+                          name, vy_access_name(m->access), vyre_type_name((vyre_type)m->type));
 }
 
 /* ---- size expressions ---- */
 
 /* Which buffer's count each node of a size expression belongs to (VY_NONE: the grid). Operands come before their operator, so
  * one pass from the end hands the owner down. */
-static uint32_t *find_owners(vy_check *check) {
-    const vyre_program *p = check->program;
-    uint32_t *owners = vy_check_scratch(check, p->sizes.count, sizeof *owners);
+static uint32_t *find_owners(vy_verifier *verifier) {
+    const vyre_program *p = verifier->program;
+    uint32_t *owners = vy_verifier_scratch(verifier, p->sizes.count, sizeof *owners);
     if (!owners)
         return NULL;
     for (uint32_t i = 0; i < p->sizes.count; i++)
@@ -199,15 +200,15 @@ static uint32_t *find_owners(vy_check *check) {
     return owners;
 }
 
-/* Counts that need each other have no value. Buffers whose counts need only settled ones are settled; what stays open is in or behind a
- * circle. Edges are few: one for each `len`. Kahn's algorithm over lists threaded through the size nodes. */
-static void check_circles(vy_check *check, const uint32_t *owners, const vy_function *entry) {
-    const vyre_program *p = check->program;
-    uint32_t n = p->buffer_count, first = entry->first_memory, settled = 0;
-    uint32_t *needs = vy_check_scratch(check, n, sizeof *needs);         /* `len`s in the count that are not settled */
-    uint32_t *needed_by = vy_check_scratch(check, n, sizeof *needed_by); /* first `len` of this buffer, plus 1 */
-    uint32_t *next = vy_check_scratch(check, p->sizes.count, sizeof *next);
-    uint32_t *queue = vy_check_scratch(check, n, sizeof *queue);
+/* Counts that need each other have no value. Buffers whose counts need only resolved ones are resolved; what stays open is in or behind a
+ * cycle. Edges are few: one for each `len`. Kahn's algorithm over lists threaded through the size nodes. */
+static void check_cycles(vy_verifier *verifier, const uint32_t *owners, const vy_function *entry) {
+    const vyre_program *p = verifier->program;
+    uint32_t n = p->buffer_count, first = entry->first_memory, resolved = 0;
+    uint32_t *needs = vy_verifier_scratch(verifier, n, sizeof *needs); /* `len`s in the count that are not resolved */
+    uint32_t *needed_by = vy_verifier_scratch(verifier, n, sizeof *needed_by); /* first `len` of this buffer, plus 1 */
+    uint32_t *next = vy_verifier_scratch(verifier, p->sizes.count, sizeof *next);
+    uint32_t *queue = vy_verifier_scratch(verifier, n, sizeof *queue);
     if (!needs || !needed_by || !next || !queue)
         return;
     for (uint32_t i = 0; i < p->sizes.count; i++) {
@@ -219,23 +220,23 @@ static void check_circles(vy_check *check, const uint32_t *owners, const vy_func
     }
     for (uint32_t i = 0; i < n; i++)
         if (needs[i] == 0)
-            queue[settled++] = i;
-    for (uint32_t at = 0; at < settled; at++)
+            queue[resolved++] = i;
+    for (uint32_t at = 0; at < resolved; at++)
         for (uint32_t use = needed_by[queue[at]]; use; use = next[use - 1])
             if (--needs[owners[use - 1] - first] == 0)
-                queue[settled++] = owners[use - 1] - first;
-    for (uint32_t i = 0; settled < n && i < n; i++)
+                queue[resolved++] = owners[use - 1] - first;
+    for (uint32_t i = 0; resolved < n && i < n; i++)
         if (needs[i])
-            vy_check_error(check, VY_V023, p->memories.items[first + i].position, NULL,
-                           "the count of `%s` depends on itself",
-                           vy_check_name(check, p->memories.items[first + i].name));
+            vy_verifier_error(verifier, VY_V023, p->memories.items[first + i].position, NULL,
+                              "the count of `%s` depends on itself",
+                              vy_verifier_name(verifier, p->memories.items[first + i].name));
 }
 
-static void check_sizes(vy_check *check, const vy_function *entry) {
-    const vyre_program *p = check->program;
+static void check_sizes(vy_verifier *verifier, const vy_function *entry) {
+    const vyre_program *p = verifier->program;
     if (p->sizes.count == 0)
         return;
-    const uint32_t *owners = find_owners(check);
+    const uint32_t *owners = find_owners(verifier);
     if (!owners)
         return;
     for (uint32_t i = 0; i < p->sizes.count; i++) {
@@ -245,37 +246,37 @@ static void check_sizes(vy_check *check, const vy_function *entry) {
             continue;
         const vy_variable *v = &p->variables.items[size->a];
         if (!(vyre_type_class((vyre_type)v->type) & VYRE_CLASS_INTEGER))
-            vy_check_error(check, VY_V022, at, NULL, "a count or grid uses the param `%s`, which is of type %s",
-                           vy_check_name(check, v->name), vyre_type_name((vyre_type)v->type));
+            vy_verifier_error(verifier, VY_V022, at, NULL, "a count or grid uses the param `%s`, which is of type %s",
+                              vy_verifier_name(verifier, v->name), vyre_type_name((vyre_type)v->type));
     }
     for (uint32_t i = 0; i < p->buffer_count; i++) {
         const vy_memory *m = &p->memories.items[entry->first_memory + i];
         if (m->size != VY_NONE && p->sizes.items[m->size].kind == VY_SIZE_LITERAL &&
             p->sizes.items[m->size].value > UINT32_MAX)
-            vy_check_error(check, VY_V046, m->position, NULL,
-                           "the count of `%s` (%llu) is over the limit (%u elements)", vy_check_name(check, m->name),
-                           (unsigned long long)p->sizes.items[m->size].value, UINT32_MAX);
+            vy_verifier_error(
+                verifier, VY_V046, m->position, NULL, "the count of `%s` (%llu) is over the limit (%u elements)",
+                vy_verifier_name(verifier, m->name), (unsigned long long)p->sizes.items[m->size].value, UINT32_MAX);
     }
-    check_circles(check, owners, entry);
+    check_cycles(verifier, owners, entry);
 }
 
 /* ---- the part ---- */
 
-void vy_check_declarations(vy_check *check) {
-    const vyre_program *p = check->program;
+void vy_verify_declarations(vy_verifier *verifier) {
+    const vyre_program *p = verifier->program;
     const vy_function *entry = vy_program_entry(p);
-    check_program_name(check);
-    check_function_names(check);
-    check_functions(check);
+    check_program_name(verifier);
+    check_function_names(verifier);
+    check_functions(verifier);
     if (!entry)
         return;
     if (p->param_count > VY_LIMIT_PARAMS)
-        vy_check_error(check, VY_V035, entry->position, NULL, "the program has more params (%u) than the limit (%d)",
-                       p->param_count, VY_LIMIT_PARAMS);
+        vy_verifier_error(verifier, VY_V035, entry->position, NULL,
+                          "the program has more params (%u) than the limit (%d)", p->param_count, VY_LIMIT_PARAMS);
     if (p->buffer_count > VY_LIMIT_BUFFERS)
-        vy_check_error(check, VY_V036, entry->position, NULL, "the program has more buffers (%u) than the limit (%d)",
-                       p->buffer_count, VY_LIMIT_BUFFERS);
-    check_workgroup(check, entry);
-    check_grid(check, entry);
-    check_sizes(check, entry);
+        vy_verifier_error(verifier, VY_V036, entry->position, NULL,
+                          "the program has more buffers (%u) than the limit (%d)", p->buffer_count, VY_LIMIT_BUFFERS);
+    check_workgroup(verifier, entry);
+    check_grid(verifier, entry);
+    check_sizes(verifier, entry);
 }

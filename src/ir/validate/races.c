@@ -10,7 +10,7 @@
  *  - loads that are evaluated whatever the values are: none under `? :`, `&&` or `||`.
  *
  * Two accesses collide if two different invocations reach the same element in bounds, one stores, and not both are atomic. */
-#include "ir/validate/check.h"
+#include "ir/validate/verifier.h"
 
 enum { STRETCH = 32 /* accesses remembered; later ones in a long stretch are compared with the first ones only */ };
 
@@ -27,7 +27,7 @@ typedef struct access {
 } access;
 
 typedef struct races {
-    vy_check *check;
+    vy_verifier *verifier;
     const vyre_program *program;
     uint32_t invocations;
     form *forms; /* of the variables of the entry, by position in it */
@@ -110,12 +110,12 @@ static const char *access_word(const access *a) {
 static void report_pair(races *r, const access *earlier, const access *later) {
     const vyre_program *p = r->program;
     vy_position at = vy_stmt_position(p, later->stmt), before = vy_stmt_position(p, earlier->stmt);
-    const char *name = vy_check_name(r->check, p->memories.items[later->memory].name);
+    const char *name = vy_verifier_name(r->verifier, p->memories.items[later->memory].name);
     char line[32] = "";
     if (before.line)
         vy_fix_format(line, sizeof line, " in line %u", before.line);
-    vy_check_error(
-        r->check, earlier->is_atomic || later->is_atomic ? VY_V104 : VY_V103, at, NULL,
+    vy_verifier_error(
+        r->verifier, earlier->is_atomic || later->is_atomic ? VY_V104 : VY_V103, at, NULL,
         "%s of `%s` and %s%s reach the same element from different invocations, with no barrier between them",
         access_word(later), name, access_word(earlier), line);
 }
@@ -127,9 +127,9 @@ static void add_access(races *r, uint32_t stmt, uint32_t memory, uint32_t index,
     if (now.index.kind == UNKNOWN || length == 0 || p->memories.items[memory].space == VY_SPACE_PRIVATE)
         return;
     if (now.index.kind == CONSTANT && writes && !is_atomic && now.index.offset < length) {
-        vy_check_error(r->check, VY_V102, vy_stmt_position(p, stmt), NULL,
-                       "all %u invocations of the workgroup store to element %u of `%s`", r->invocations,
-                       now.index.offset, vy_check_name(r->check, p->memories.items[memory].name));
+        vy_verifier_error(r->verifier, VY_V102, vy_stmt_position(p, stmt), NULL,
+                          "all %u invocations of the workgroup store to element %u of `%s`", r->invocations,
+                          now.index.offset, vy_verifier_name(r->verifier, p->memories.items[memory].name));
         return;
     }
     for (uint32_t i = 0; i < r->count; i++) {
@@ -163,8 +163,9 @@ typedef enum effect { NOTHING, ORDERS, MAY_END } effect; /* MAY_END: what follow
 /* What running a statement, with whatever is inside it, may do to those that follow. A call does what its body would do in its place, so
  * that inlining changes no verdict. */
 static effect effect_of(const races *r, const vy_stmt *s) {
-    const vy_callee *callee = s->kind == VY_STMT_CALL && s->callee != VY_NONE ? &r->check->callees[s->callee] : NULL;
-    uint32_t facts = callee ? callee->facts : vy_stmt_facts(s);
+    const vy_callee_summary *callee =
+        s->kind == VY_STMT_CALL && s->callee != VY_NONE ? &r->verifier->callees[s->callee] : NULL;
+    uint32_t facts = callee ? callee->facts : vy_stmt_flags(s);
     int may_loop = callee ? (int)callee->may_loop : vy_stmt_may_loop(s);
     if (s->kind == VY_STMT_RETURN || may_loop || (facts & (VY_PROGRAM_HAS_TRAP | VY_PROGRAM_HAS_OP_CALL)))
         return MAY_END;
@@ -172,12 +173,12 @@ static effect effect_of(const races *r, const vy_stmt *s) {
 }
 
 static effect effect_of_block(const races *r, uint32_t first, uint32_t end) {
-    effect most = NOTHING;
+    effect strongest = NOTHING;
     for (uint32_t i = first; i < end; i++) {
         effect one = effect_of(r, &r->program->stmts.items[i]);
-        most = one > most ? one : most;
+        strongest = one > strongest ? one : strongest;
     }
-    return most;
+    return strongest;
 }
 
 /* Returns the first expression after the statement and what is inside it. */
@@ -246,15 +247,15 @@ static int is_empty(const vyre_program *p) {
     return 0;
 }
 
-void vy_check_races(vy_check *check) {
-    const vyre_program *p = check->program;
-    races r = {.check = check, .program = p, .entry = vy_program_entry(p)};
+void vy_verify_races(vy_verifier *verifier) {
+    const vyre_program *p = verifier->program;
+    races r = {.verifier = verifier, .program = p, .entry = vy_program_entry(p)};
     if (!r.entry || is_empty(p))
         return;
     r.invocations = p->workgroup[0] * p->workgroup[1] * p->workgroup[2];
-    if (r.invocations == 1 || !(r.forms = vy_check_scratch(check, r.entry->variable_count, sizeof *r.forms)))
+    if (r.invocations == 1 || !(r.forms = vy_verifier_scratch(verifier, r.entry->variable_count, sizeof *r.forms)))
         return;
-    uint32_t expr = check->first_expr[p->functions.count - 1];
+    uint32_t expr = verifier->first_expr[p->functions.count - 1];
     for (uint32_t i = r.entry->first_stmt; i < r.entry->end_stmt; i = p->stmts.items[i].end) {
         const vy_stmt *s = &p->stmts.items[i];
         uint32_t end_expr = vy_stmt_exprs_end(p, s, expr);

@@ -3,7 +3,7 @@
  * Only declarations with a position are reported, that is, those of a text: programs that are built by calls are made by generators, which leave
  * such declarations behind. Not reported are names that begin with `_`, loop variables, parameters of functions, buffers that the dispatch returns, and
  * the results of a statement if one of them is used. */
-#include "ir/validate/check.h"
+#include "ir/validate/verifier.h"
 
 enum { READ = 1, WRITTEN = 2 };
 
@@ -59,38 +59,38 @@ static void use_statements(const vyre_program *program, const uses *u) {
     }
 }
 
-static int is_reported(const vy_check *check, vy_symbol name, vy_position at) {
-    const char *text = vy_check_name(check, name);
+static int is_reported(const vy_verifier *verifier, vy_symbol name, vy_position at) {
+    const char *text = vy_verifier_name(verifier, name);
     return at.line != 0 && *text && *text != '_';
 }
 
-static void report_variable(vy_check *check, uint32_t index, int is_param, unsigned use) {
-    const vy_variable *variable = &check->program->variables.items[index];
-    const char *name = vy_check_name(check, variable->name);
-    if ((use & READ) || !is_reported(check, variable->name, variable->position))
+static void report_variable(vy_verifier *verifier, uint32_t index, int is_param, unsigned use) {
+    const vy_variable *variable = &verifier->program->variables.items[index];
+    const char *name = vy_verifier_name(verifier, variable->name);
+    if ((use & READ) || !is_reported(verifier, variable->name, variable->position))
         return;
     if (is_param)
-        vy_check_warning(check, VY_V105, variable->position, NULL, "param `%s` is not used", name);
+        vy_verifier_warning(verifier, VY_V105, variable->position, NULL, "param `%s` is not used", name);
     else
-        vy_check_warning(check, VY_V106, variable->position, NULL, "`%s` is %s", name,
-                         use & WRITTEN ? "assigned, but its value is not used" : "not used");
+        vy_verifier_warning(verifier, VY_V106, variable->position, NULL, "`%s` is %s", name,
+                            use & WRITTEN ? "assigned, but its value is not used" : "not used");
 }
 
-static void report_memory(vy_check *check, uint32_t index, unsigned use) {
-    const vy_memory *memory = &check->program->memories.items[index];
-    const char *name = vy_check_name(check, memory->name);
-    if ((use & READ) || !is_reported(check, memory->name, memory->position))
+static void report_memory(vy_verifier *verifier, uint32_t index, unsigned use) {
+    const vy_memory *memory = &verifier->program->memories.items[index];
+    const char *name = vy_verifier_name(verifier, memory->name);
+    if ((use & READ) || !is_reported(verifier, memory->name, memory->position))
         return;
     if (memory->space != VY_SPACE_BUFFER)
-        vy_check_warning(check, VY_V107, memory->position, NULL, "array `%s` is %s", name,
-                         use & WRITTEN ? "stored to, but not read" : "not used");
+        vy_verifier_warning(verifier, VY_V107, memory->position, NULL, "array `%s` is %s", name,
+                            use & WRITTEN ? "stored to, but not read" : "not used");
     else if (!vy_access_stores(memory->access))
-        vy_check_warning(check, VY_V105, memory->position, NULL, "buffer `%s` is not used", name);
+        vy_verifier_warning(verifier, VY_V105, memory->position, NULL, "buffer `%s` is not used", name);
 }
 
 /* The parameters of a function come first in its ranges. They are not reported: callers, or the signature of an op, fix them. */
-static void report_function(vy_check *check, const vy_function *function, const uses *u) {
-    const vyre_program *program = check->program;
+static void report_function(vy_verifier *verifier, const vy_function *function, const uses *u) {
+    const vyre_program *program = verifier->program;
     int is_entry = vy_is_entry(program, function);
     uint32_t scalars = 0, memories = 0;
     for (uint32_t i = 0; !is_entry && i < function->param_count; i++) {
@@ -99,23 +99,23 @@ static void report_function(vy_check *check, const vy_function *function, const 
         scalars += (uint32_t)!is_memory;
     }
     for (uint32_t i = scalars; i < function->variable_count; i++)
-        report_variable(check, function->first_variable + i, is_entry && i < program->param_count,
+        report_variable(verifier, function->first_variable + i, is_entry && i < program->param_count,
                         u->variables[function->first_variable + i]);
     for (uint32_t i = memories; i < function->memory_count; i++)
-        report_memory(check, function->first_memory + i, u->memories[function->first_memory + i]);
+        report_memory(verifier, function->first_memory + i, u->memories[function->first_memory + i]);
 }
 
-void vy_check_unused(vy_check *check) {
-    const vyre_program *program = check->program;
-    if (!check->diagnostics || program->level != VYRE_LEVEL_SOURCE)
+void vy_verify_unused(vy_verifier *verifier) {
+    const vyre_program *program = verifier->program;
+    if (!verifier->diagnostics || program->level != VYRE_LEVEL_SOURCE)
         return;
-    uses u = {vy_check_scratch(check, program->variables.count + 1, 1),
-              vy_check_scratch(check, program->memories.count + 1, 1)};
-    if (check->out_of_memory)
+    uses u = {vy_verifier_scratch(verifier, program->variables.count + 1, 1),
+              vy_verifier_scratch(verifier, program->memories.count + 1, 1)};
+    if (verifier->out_of_memory)
         return;
     use_expressions(program, &u);
     use_sizes(program, &u);
     use_statements(program, &u);
     for (uint32_t i = 0; i < program->functions.count; i++)
-        report_function(check, &program->functions.items[i], &u);
+        report_function(verifier, &program->functions.items[i], &u);
 }

@@ -11,7 +11,7 @@
 vyre_status vy_validate(vyre_program *program, vyre_diagnostics *diagnostics, vyre_error *error);
 
 /* Sets the facts of a program that is known to be valid and calls no functions of its own. Returns OK or NO_MEMORY. */
-vyre_status vy_derive_facts(vyre_program *program, vyre_error *error);
+vyre_status vy_derive_program_flags(vyre_program *program, vyre_error *error);
 
 /* Checks what is declared in a program that is valid but for that, which has limits of its own. As vy_validate. */
 vyre_status vy_validate_declarations(vyre_program *program, vyre_error *error);

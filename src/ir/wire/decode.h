@@ -6,7 +6,7 @@
 #include "ir/wire/reader.h"
 
 typedef struct vy_decoder {
-    vy_reader reader;
+    vy_wire_reader reader;
     vy_irb draft;
     uint32_t function_count;      /* without the entry */
     VY_VECTOR(vy_symbol) strings; /* in order of first occurrence */

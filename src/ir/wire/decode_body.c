@@ -9,16 +9,16 @@
 
 #include <stdio.h>
 
-static void reject_stack(vy_decoder *d, size_t at, const char *what, uint32_t fewest, uint32_t most) {
+static void reject_stack(vy_decoder *d, size_t at, const char *what, uint32_t min_exprs, uint32_t max_exprs) {
     char range[48];
-    if (most == fewest)
-        snprintf(range, sizeof range, "%u", fewest);
-    else if (most == VY_WIRE_MANY)
-        snprintf(range, sizeof range, "%u or more", fewest);
+    if (max_exprs == min_exprs)
+        snprintf(range, sizeof range, "%u", min_exprs);
+    else if (max_exprs == VY_WIRE_MANY)
+        snprintf(range, sizeof range, "%u or more", min_exprs);
     else
-        snprintf(range, sizeof range, "%u to %u", fewest, most);
-    vy_reader_reject(&d->reader, VYRE_CORRUPT, VY_W011, at, "%s finds %u expressions (%s expected)", what,
-                     d->stack.count, range);
+        snprintf(range, sizeof range, "%u to %u", min_exprs, max_exprs);
+    vy_wire_reader_reject(&d->reader, VYRE_CORRUPT, VY_W011, at, "%s finds %u expressions (%s expected)", what,
+                          d->stack.count, range);
 }
 
 static vyre_type type_of(const vy_decoder *d, uint32_t expr) {
@@ -29,33 +29,33 @@ static vyre_type type_of(const vy_decoder *d, uint32_t expr) {
 
 static uint32_t decode_variable(vy_decoder *d) {
     uint32_t declared = d->draft.program->variables.count - d->first_variable;
-    return d->first_variable + vy_reader_index(&d->reader, declared, "the variable");
+    return d->first_variable + vy_wire_reader_index(&d->reader, declared, "the variable");
 }
 
 static uint32_t decode_memory(vy_decoder *d) {
-    return d->first_memory + vy_reader_index(&d->reader, d->memory_count, "the memory");
+    return d->first_memory + vy_wire_reader_index(&d->reader, d->memory_count, "the memory");
 }
 
 static uint32_t decode_literal(vy_decoder *d, uint8_t tag) {
     size_t at = d->reader.at;
     unsigned type = (unsigned)(tag - VY_WIRE_LITERAL);
     if (type >= VYRE_TYPE_COUNT) {
-        vy_reader_reject(&d->reader, VYRE_CORRUPT, VY_W007, at - 1,
-                         "the type of the literal (%u) is not below the number known (%u)", type,
-                         (unsigned)VYRE_TYPE_COUNT);
+        vy_wire_reader_reject(&d->reader, VYRE_CORRUPT, VY_W007, at - 1,
+                              "the type of the literal (%u) is not below the number known (%u)", type,
+                              (unsigned)VYRE_TYPE_COUNT);
         return VY_NONE;
     }
-    uint64_t bits = vy_reader_fixed(&d->reader, vy_wire_literal_bytes((vyre_type)type), "a literal");
+    uint64_t bits = vy_wire_reader_fixed(&d->reader, vy_wire_literal_bytes((vyre_type)type), "a literal");
     if (vy_value_canonicalize((vyre_type)type, bits) != bits)
-        vy_reader_reject(&d->reader, VYRE_CORRUPT, VY_W008, at,
-                         "the bits of the literal (0x%llx) are not those of a value of type %s",
-                         (unsigned long long)bits, vyre_type_name((vyre_type)type));
+        vy_wire_reader_reject(&d->reader, VYRE_CORRUPT, VY_W008, at,
+                              "the bits of the literal (0x%llx) are not those of a value of type %s",
+                              (unsigned long long)bits, vyre_type_name((vyre_type)type));
     return vy_irb_literal(&d->draft, (vyre_type)type, bits);
 }
 
 static uint32_t decode_builtin(vy_decoder *d) {
-    vyre_builtin builtin = (vyre_builtin)vy_reader_choice(&d->reader, VYRE_BUILTIN_COUNT, "the builtin");
-    unsigned axis = vy_builtins[builtin].has_axes ? vy_reader_choice(&d->reader, 3, "the axis") : 0;
+    vyre_builtin builtin = (vyre_builtin)vy_wire_reader_choice(&d->reader, VYRE_BUILTIN_COUNT, "the builtin");
+    unsigned axis = vy_builtins[builtin].has_axes ? vy_wire_reader_choice(&d->reader, 3, "the axis") : 0;
     return vy_irb_builtin(&d->draft, builtin, axis);
 }
 
@@ -79,8 +79,8 @@ static uint32_t decode_op(vy_decoder *d, uint8_t tag) {
     vyre_op op = (vyre_op)(tag - VY_WIRE_OP);
     const vyre_op_info *info = vyre_op_get(op);
     if (!info) {
-        vy_reader_reject(&d->reader, VYRE_CORRUPT, VY_W007, d->reader.at - 1,
-                         "the op (%u) is not below the number known (%u)", (unsigned)op, (unsigned)VYRE_OP_COUNT);
+        vy_wire_reader_reject(&d->reader, VYRE_CORRUPT, VY_W007, d->reader.at - 1,
+                              "the op (%u) is not below the number known (%u)", (unsigned)op, (unsigned)VYRE_OP_COUNT);
         return VY_NONE;
     }
     if (d->stack.count < info->arity) {
@@ -121,13 +121,14 @@ static void decode_expr(vy_decoder *d, uint8_t tag) {
         expr = d->reader.status == VYRE_OK ? vy_irb_variable(&d->draft, variable) : VY_NONE;
     } else if (tag == VY_WIRE_LOAD || tag == VY_WIRE_LOAD_UNGUARDED || tag == VY_WIRE_LOAD_IF)
         expr = decode_load(d, tag);
-    else if (tag == VY_WIRE_LEN || tag == VY_WIRE_MISALIGNMENT) {
+    else if (tag == VY_WIRE_LEN || tag == VY_WIRE_ALIGN_OFFSET) {
         uint32_t memory = decode_memory(d);
         expr = tag == VY_WIRE_LEN ? vy_irb_len(&d->draft, memory) : vy_irb_align_offset(&d->draft, memory);
     } else if (tag == VY_WIRE_BUILTIN)
         expr = decode_builtin(d);
     else
-        vy_reader_reject(&d->reader, VYRE_CORRUPT, VY_W007, d->reader.at - 1, "the tag (0x%02x) is not known", tag);
+        vy_wire_reader_reject(&d->reader, VYRE_CORRUPT, VY_W007, d->reader.at - 1, "the tag (0x%02x) is not known",
+                              tag);
     vy_decode_push(d, expr);
 }
 
@@ -143,13 +144,13 @@ typedef struct fields {
 
 static void decode_args(vy_decoder *d, fields *f) {
     size_t at = d->reader.at;
-    uint32_t count = vy_reader_count(&d->reader, VY_LIMIT_PARAMS, "the number of arguments"), taken = 0;
+    uint32_t count = vy_wire_reader_count(&d->reader, VY_LIMIT_PARAMS, "the number of arguments"), taken = 0;
     f->has_args = 1;
     for (uint32_t i = 0; i < count && d->reader.status == VYRE_OK; i++) {
-        uint32_t memory = vy_reader_index(&d->reader, d->memory_count + 1, "the memory of the argument");
+        uint32_t memory = vy_wire_reader_index(&d->reader, d->memory_count + 1, "the memory of the argument");
         vy_arg *arg = VY_PUSH(&d->args);
         if (!arg)
-            vy_reader_no_memory(&d->reader);
+            vy_wire_reader_no_memory(&d->reader);
         else if (memory)
             *arg = (vy_arg){1, d->first_memory + memory - 1};
         else
@@ -161,7 +162,7 @@ static void decode_args(vy_decoder *d, fields *f) {
 }
 
 static void decode_results(vy_decoder *d, fields *f) {
-    uint32_t count = vy_reader_count(&d->reader, VY_LIMIT_RESULTS, "the number of results");
+    uint32_t count = vy_wire_reader_count(&d->reader, VY_LIMIT_RESULTS, "the number of results");
     for (uint32_t i = 0; i < count; i++) {
         f->names[i] = vy_decode_string(d, "the name of a result");
         f->types[i] = vy_decode_type(d);
@@ -170,7 +171,7 @@ static void decode_results(vy_decoder *d, fields *f) {
 }
 
 static void decode_elements(vy_decoder *d, fields *f) {
-    uint32_t count = vy_reader_count(&d->reader, VY_LIMIT_WIDE, "the number of elements");
+    uint32_t count = vy_wire_reader_count(&d->reader, VY_LIMIT_WIDE, "the number of elements");
     for (uint32_t i = 0; i < count; i++) {
         f->names[i] = vy_decode_string(d, "the name of a result");
         f->types[i] =
@@ -180,15 +181,15 @@ static void decode_elements(vy_decoder *d, fields *f) {
 }
 
 static void decode_collective(vy_decoder *d, vy_stmt *stmt) {
-    stmt->op = vy_reader_choice(&d->reader, VYRE_COLLECTIVE_COUNT, "the collective");
+    stmt->op = vy_wire_reader_choice(&d->reader, VYRE_COLLECTIVE_COUNT, "the collective");
     if (vy_collectives[stmt->op].combines)
-        stmt->combine = vy_reader_choice(&d->reader, VYRE_OP_COUNT, "the op that combines");
-    stmt->width = (uint8_t)vy_reader_fixed(&d->reader, 1, "the width");
+        stmt->combine = vy_wire_reader_choice(&d->reader, VYRE_OP_COUNT, "the op that combines");
+    stmt->width = (uint8_t)vy_wire_reader_fixed(&d->reader, 1, "the width");
     stmt->result_count = 1;
 }
 
 static void decode_callee(vy_decoder *d, vy_stmt *stmt) {
-    uint32_t callee = vy_reader_index(&d->reader, d->function_count + 1, "the function called");
+    uint32_t callee = vy_wire_reader_index(&d->reader, d->function_count + 1, "the function called");
     stmt->callee = callee ? callee - 1 : VY_NONE;
     if (!callee)
         stmt->name = vy_decode_string(d, "an op id");
@@ -201,7 +202,7 @@ static void decode_field(vy_decoder *d, fields *f, char field) {
         f->names[0] = vy_decode_string(d, "the name of a variable");
         break;
     case 'r':
-        stmt->result_count = vy_reader_choice(&d->reader, 2, "the number of results");
+        stmt->result_count = vy_wire_reader_choice(&d->reader, 2, "the number of results");
         if (stmt->result_count)
             f->names[0] = vy_decode_string(d, "the name of a result");
         break;
@@ -212,13 +213,13 @@ static void decode_field(vy_decoder *d, fields *f, char field) {
         stmt->memory = decode_memory(d);
         break;
     case 'a':
-        stmt->op = vy_reader_choice(&d->reader, VYRE_ATOMIC_COUNT, "the atomic");
+        stmt->op = vy_wire_reader_choice(&d->reader, VYRE_ATOMIC_COUNT, "the atomic");
         break;
     case 'o':
-        stmt->order = vy_reader_choice(&d->reader, VYRE_ORDER_COUNT, "the order");
+        stmt->order = vy_wire_reader_choice(&d->reader, VYRE_ORDER_COUNT, "the order");
         break;
     case 's':
-        stmt->scope = vy_reader_choice(&d->reader, VYRE_SCOPE_COUNT, "the scope");
+        stmt->scope = vy_wire_reader_choice(&d->reader, VYRE_SCOPE_COUNT, "the scope");
         break;
     case 'k':
         decode_collective(d, stmt);
@@ -237,7 +238,7 @@ static void decode_field(vy_decoder *d, fields *f, char field) {
         break;
     case 'u':
         if (d->draft.program->level == VYRE_LEVEL_LEGAL)
-            stmt->bounds_check = vy_reader_choice(&d->reader, VY_BOUNDS_CHECK_COUNT, "the guard");
+            stmt->bounds_check = vy_wire_reader_choice(&d->reader, VY_BOUNDS_CHECK_COUNT, "the guard");
         break;
     case 'w':
         decode_elements(d, f);
@@ -257,28 +258,28 @@ static vyre_type declared_type(const vy_decoder *d, const vy_stmt *stmt) {
 }
 
 /* Hands the stack to the statement: as a, b, c, or as arguments. */
-static void take_operands(vy_decoder *d, fields *f, uint32_t most) {
+static void pop_operands(vy_decoder *d, fields *f, uint32_t max_exprs) {
     uint32_t *const operands[3] = {&f->stmt.a, &f->stmt.b, &f->stmt.c};
     uint32_t count = f->has_args ? 0 : d->stack.count;
-    uint32_t taken = most != VY_WIRE_MANY ? 3 : f->stmt.kind == VY_STMT_STORE_WIDE; /* the rest are arguments */
+    uint32_t taken = max_exprs != VY_WIRE_MANY ? 3 : f->stmt.kind == VY_STMT_STORE_WIDE; /* the rest are arguments */
     for (uint32_t i = 0; i < count && i < taken; i++)
         *operands[i] = d->stack.items[i];
-    for (uint32_t i = taken; i < count && most == VY_WIRE_MANY; i++) {
+    for (uint32_t i = taken; i < count && max_exprs == VY_WIRE_MANY; i++) {
         vy_arg *arg = VY_PUSH(&d->args);
         if (arg)
             arg->index = d->stack.items[i];
         else
-            vy_reader_no_memory(&d->reader);
+            vy_wire_reader_no_memory(&d->reader);
     }
     d->stack.count = 0;
 }
 
 /* How many expressions this very statement takes: for atomics and collectives the op decides. */
-static void operand_range(const vy_stmt *stmt, uint32_t *fewest, uint32_t *most) {
+static void operand_range(const vy_stmt *stmt, uint32_t *min_exprs, uint32_t *max_exprs) {
     if (stmt->kind == VY_STMT_ATOMIC)
-        *fewest = *most = 1 + vy_atomics[stmt->op].operands;
+        *min_exprs = *max_exprs = 1 + vy_atomics[stmt->op].operands;
     else if (stmt->kind == VY_STMT_COLLECTIVE)
-        *fewest = *most = vy_collectives[stmt->op].operands;
+        *min_exprs = *max_exprs = vy_collectives[stmt->op].operands;
 }
 
 static void decode_stmt(vy_decoder *d, vy_stmt_kind kind) {
@@ -290,22 +291,22 @@ static void decode_stmt(vy_decoder *d, vy_stmt_kind kind) {
         decode_field(d, &f, *field);
     if (d->reader.status != VYRE_OK)
         return;
-    uint32_t fewest = row->fewest, most = row->most;
-    operand_range(&f.stmt, &fewest, &most);
-    if (d->stack.count < fewest || d->stack.count > most) {
-        reject_stack(d, at, row->name, fewest, most);
+    uint32_t min_exprs = row->min_exprs, max_exprs = row->max_exprs;
+    operand_range(&f.stmt, &min_exprs, &max_exprs);
+    if (d->stack.count < min_exprs || d->stack.count > max_exprs) {
+        reject_stack(d, at, row->name, min_exprs, max_exprs);
         return;
     }
-    take_operands(d, &f, most);
+    pop_operands(d, &f, max_exprs);
     if (d->reader.status != VYRE_OK)
         return;
     if (strpbrk(row->fields, "nr") && (f.stmt.result_count || strchr(row->fields, 'n')))
         f.types[0] = declared_type(d, &f.stmt);
     if (vy_irb_stmt(&d->draft, &f.stmt, d->args.items, d->args.count, f.names, f.types) == VY_NONE || d->draft.failed)
-        vy_reader_no_memory(&d->reader);
+        vy_wire_reader_no_memory(&d->reader);
     if (d->draft.depth > VY_LIMIT_NESTING + 1)
-        vy_reader_reject(&d->reader, VYRE_CORRUPT, VY_W012, at, "blocks nest deeper than the limit (%d)",
-                         VY_LIMIT_NESTING);
+        vy_wire_reader_reject(&d->reader, VYRE_CORRUPT, VY_W012, at, "blocks nest deeper than the limit (%d)",
+                              VY_LIMIT_NESTING);
 }
 
 /* ---- blocks ---- */
@@ -319,8 +320,8 @@ static void decode_else(vy_decoder *d) {
     if (d->stack.count)
         reject_stack(d, d->reader.at - 1, "else", 0, 0);
     else if (!stmt || stmt->kind != VY_STMT_IF || stmt->middle != VY_NONE)
-        vy_reader_reject(&d->reader, VYRE_CORRUPT, VY_W012, d->reader.at - 1,
-                         "an else stands where no if is open without one");
+        vy_wire_reader_reject(&d->reader, VYRE_CORRUPT, VY_W012, d->reader.at - 1,
+                              "an else stands where no if is open without one");
     else
         vy_irb_else(&d->draft);
 }
@@ -330,21 +331,21 @@ static void decode_end(vy_decoder *d) {
     if (d->stack.count)
         reject_stack(d, d->reader.at - 1, "the end of a block", 0, 0);
     else if (stmt && stmt->kind == VY_STMT_IF && stmt->middle == d->draft.program->stmts.count)
-        vy_reader_reject(&d->reader, VYRE_CORRUPT, VY_W012, d->reader.at - 1, "an else has no statement");
+        vy_wire_reader_reject(&d->reader, VYRE_CORRUPT, VY_W012, d->reader.at - 1, "an else has no statement");
     else
         vy_irb_end_block(&d->draft);
 }
 
 /* Kind of statement by tag, plus 1. */
 static const uint8_t kinds[VY_WIRE_VARIABLE] = {
-#define X(KIND, tag, fewest, most, fields) [tag] = VY_STMT_##KIND + 1,
+#define X(KIND, tag, min_exprs, max_exprs, fields) [tag] = VY_STMT_##KIND + 1,
     VY_WIRE_STMT_LIST(X)
 #undef X
 };
 
 void vy_decode_body(vy_decoder *d) {
     for (;;) {
-        const uint8_t *tag = vy_reader_bytes(&d->reader, 1, "a statement");
+        const uint8_t *tag = vy_wire_reader_bytes(&d->reader, 1, "a statement");
         if (!tag)
             return;
         if (*tag == VY_WIRE_END && d->draft.depth == 0) {

@@ -11,7 +11,7 @@
 enum { NAMES_ON_STACK = 1024 };
 
 typedef struct encoder {
-    vy_writer *writer;
+    vy_wire_writer *writer;
     const vyre_program *program;
     const vy_function *function; /* being written */
     uint32_t next_expr;          /* the first one not written yet */
@@ -21,56 +21,56 @@ typedef struct encoder {
 
 static void write_string(encoder *e, vy_symbol name) {
     if (name == 0 || name >= e->program->names.size) {
-        vy_writer_byte(e->writer, 0);
+        vy_wire_writer_byte(e->writer, 0);
         return;
     }
     uint32_t *ordinal = &e->ordinals[name];
     if (*ordinal) {
-        vy_writer_number(e->writer, 2 * (uint64_t)(*ordinal - 1) + 1);
+        vy_wire_writer_number(e->writer, 2 * (uint64_t)(*ordinal - 1) + 1);
         return;
     }
     const char *text = e->program->names.pool + name;
     size_t length = strlen(text);
     *ordinal = ++e->strings;
-    vy_writer_number(e->writer, 2 * (uint64_t)length);
-    vy_writer_bytes(e->writer, text, length);
+    vy_wire_writer_number(e->writer, 2 * (uint64_t)length);
+    vy_wire_writer_bytes(e->writer, text, length);
 }
 
 /* ---- expressions ---- */
 
 static uint8_t memory_tag(const vy_expr *expr) {
     if (expr->kind != VY_EXPR_LOAD)
-        return expr->kind == VY_EXPR_LEN ? VY_WIRE_LEN : VY_WIRE_MISALIGNMENT;
+        return expr->kind == VY_EXPR_LEN ? VY_WIRE_LEN : VY_WIRE_ALIGN_OFFSET;
     return expr->op == VY_BOUNDS_CHECKED ? VY_WIRE_LOAD : expr->c == VY_NONE ? VY_WIRE_LOAD_UNGUARDED : VY_WIRE_LOAD_IF;
 }
 
 static void write_expr(encoder *e, const vy_expr *expr) {
-    vy_writer *writer = e->writer;
+    vy_wire_writer *writer = e->writer;
     switch ((vy_expr_kind)expr->kind) {
     case VY_EXPR_LITERAL:
-        vy_writer_byte(writer, (uint8_t)(VY_WIRE_LITERAL + expr->type));
-        vy_writer_fixed(writer, expr->bits, vy_wire_literal_bytes((vyre_type)expr->type));
+        vy_wire_writer_byte(writer, (uint8_t)(VY_WIRE_LITERAL + expr->type));
+        vy_wire_writer_fixed(writer, expr->bits, vy_wire_literal_bytes((vyre_type)expr->type));
         break;
     case VY_EXPR_VARIABLE:
-        vy_writer_byte(writer, VY_WIRE_VARIABLE);
-        vy_writer_number(writer, expr->a - e->function->first_variable);
+        vy_wire_writer_byte(writer, VY_WIRE_VARIABLE);
+        vy_wire_writer_number(writer, expr->a - e->function->first_variable);
         break;
     case VY_EXPR_LOAD:
     case VY_EXPR_LEN:
     case VY_EXPR_ALIGN_OFFSET:
-        vy_writer_byte(writer, memory_tag(expr));
-        vy_writer_number(writer, expr->a - e->function->first_memory);
+        vy_wire_writer_byte(writer, memory_tag(expr));
+        vy_wire_writer_number(writer, expr->a - e->function->first_memory);
         break;
     case VY_EXPR_BUILTIN:
-        vy_writer_byte(writer, VY_WIRE_BUILTIN);
-        vy_writer_byte(writer, expr->op);
+        vy_wire_writer_byte(writer, VY_WIRE_BUILTIN);
+        vy_wire_writer_byte(writer, expr->op);
         if (vy_builtins[expr->op].has_axes)
-            vy_writer_byte(writer, expr->axis);
+            vy_wire_writer_byte(writer, expr->axis);
         break;
     case VY_EXPR_OP:
-        vy_writer_byte(writer, (uint8_t)(VY_WIRE_OP + expr->op));
+        vy_wire_writer_byte(writer, (uint8_t)(VY_WIRE_OP + expr->op));
         if (expr->op == VYRE_OP_CAST || expr->op == VYRE_OP_BITCAST)
-            vy_writer_byte(writer, expr->type);
+            vy_wire_writer_byte(writer, expr->type);
         break;
     case VY_EXPR_KIND_COUNT:
         break;
@@ -93,27 +93,27 @@ static uint32_t stmt_expr_end(const encoder *e, const vy_stmt *stmt) {
 /* ---- statements ---- */
 
 static void write_results(encoder *e, const vy_stmt *stmt) {
-    vy_writer_number(e->writer, stmt->result_count);
+    vy_wire_writer_number(e->writer, stmt->result_count);
     for (uint32_t i = 0; i < stmt->result_count; i++) {
         const vy_variable *variable = &e->program->variables.items[stmt->variable + i];
         write_string(e, variable->name);
-        vy_writer_byte(e->writer, variable->type);
+        vy_wire_writer_byte(e->writer, variable->type);
     }
 }
 
 static void write_args(encoder *e, const vy_stmt *stmt) {
-    vy_writer_number(e->writer, stmt->arg_count);
+    vy_wire_writer_number(e->writer, stmt->arg_count);
     for (uint32_t i = 0; i < stmt->arg_count; i++) {
         const vy_arg *arg = &e->program->args.items[stmt->args + i];
-        vy_writer_number(e->writer, arg->is_memory ? arg->index - e->function->first_memory + 1u : 0);
+        vy_wire_writer_number(e->writer, arg->is_memory ? arg->index - e->function->first_memory + 1u : 0);
     }
 }
 
 static void write_collective(encoder *e, const vy_stmt *stmt) {
-    vy_writer_byte(e->writer, stmt->op);
+    vy_wire_writer_byte(e->writer, stmt->op);
     if (vy_collectives[stmt->op].combines)
-        vy_writer_byte(e->writer, stmt->combine);
-    vy_writer_byte(e->writer, stmt->width);
+        vy_wire_writer_byte(e->writer, stmt->combine);
+    vy_wire_writer_byte(e->writer, stmt->width);
 }
 
 static void write_field(encoder *e, const vy_stmt *stmt, char field) {
@@ -123,30 +123,30 @@ static void write_field(encoder *e, const vy_stmt *stmt, char field) {
         write_string(e, program->variables.items[stmt->variable].name);
         break;
     case 'r':
-        vy_writer_byte(e->writer, stmt->result_count);
+        vy_wire_writer_byte(e->writer, stmt->result_count);
         if (stmt->result_count)
             write_string(e, program->variables.items[stmt->variable].name);
         break;
     case 'v':
-        vy_writer_number(e->writer, stmt->variable - e->function->first_variable);
+        vy_wire_writer_number(e->writer, stmt->variable - e->function->first_variable);
         break;
     case 'm':
-        vy_writer_number(e->writer, stmt->memory - e->function->first_memory);
+        vy_wire_writer_number(e->writer, stmt->memory - e->function->first_memory);
         break;
     case 'a':
-        vy_writer_byte(e->writer, stmt->op);
+        vy_wire_writer_byte(e->writer, stmt->op);
         break;
     case 'o':
-        vy_writer_byte(e->writer, stmt->order);
+        vy_wire_writer_byte(e->writer, stmt->order);
         break;
     case 's':
-        vy_writer_byte(e->writer, stmt->scope);
+        vy_wire_writer_byte(e->writer, stmt->scope);
         break;
     case 'k':
         write_collective(e, stmt);
         break;
     case 'c':
-        vy_writer_number(e->writer, stmt->callee == VY_NONE ? 0 : (uint64_t)stmt->callee + 1);
+        vy_wire_writer_number(e->writer, stmt->callee == VY_NONE ? 0 : (uint64_t)stmt->callee + 1);
         if (stmt->callee == VY_NONE)
             write_string(e, stmt->name);
         break;
@@ -161,10 +161,10 @@ static void write_field(encoder *e, const vy_stmt *stmt, char field) {
         break;
     case 'u':
         if (program->level == VYRE_LEVEL_LEGAL)
-            vy_writer_byte(e->writer, stmt->bounds_check);
+            vy_wire_writer_byte(e->writer, stmt->bounds_check);
         break;
     case 'w':
-        vy_writer_number(e->writer, stmt->result_count);
+        vy_wire_writer_number(e->writer, stmt->result_count);
         for (uint32_t i = 0; i < stmt->result_count; i++)
             write_string(e, program->variables.items[stmt->variable + i].name);
         break;
@@ -176,7 +176,7 @@ static void write_stmt(encoder *e, const vy_stmt *stmt) {
     for (; e->next_expr < end; e->next_expr++)
         write_expr(e, &e->program->exprs.items[e->next_expr]);
     const vy_wire_stmt *row = &vy_wire_stmts[stmt->kind];
-    vy_writer_byte(e->writer, row->tag);
+    vy_wire_writer_byte(e->writer, row->tag);
     for (const char *field = row->fields; *field; field++)
         write_field(e, stmt, *field);
 }
@@ -186,19 +186,19 @@ static void write_body(encoder *e) {
     uint32_t open[VY_LIMIT_NESTING + 2], depth = 0;
     for (uint32_t i = e->function->first_stmt;; i++) {
         while (depth && stmts[open[depth - 1]].end == i) {
-            vy_writer_byte(e->writer, VY_WIRE_END);
+            vy_wire_writer_byte(e->writer, VY_WIRE_END);
             depth--;
         }
         if (i == e->function->end_stmt)
             break;
         /* Only the innermost open block can have its else here: deeper ones that ended are closed above. */
         if (depth && stmts[open[depth - 1]].kind == VY_STMT_IF && stmts[open[depth - 1]].middle == i)
-            vy_writer_byte(e->writer, VY_WIRE_ELSE);
+            vy_wire_writer_byte(e->writer, VY_WIRE_ELSE);
         write_stmt(e, &stmts[i]);
         if (vy_stmt_is_structured(stmts[i].kind))
             open[depth++] = i;
     }
-    vy_writer_byte(e->writer, VY_WIRE_END);
+    vy_wire_writer_byte(e->writer, VY_WIRE_END);
 }
 
 /* ---- declarations ---- */
@@ -211,30 +211,30 @@ static void write_size_nodes(encoder *e, uint32_t root) {
         write_size_nodes(e, size->a);
         write_size_nodes(e, size->b);
     }
-    vy_writer_byte(e->writer, row->tag);
+    vy_wire_writer_byte(e->writer, row->tag);
     if (size->kind == VY_SIZE_LITERAL)
-        vy_writer_number(e->writer, size->value);
+        vy_wire_writer_number(e->writer, size->value);
     else if (size->kind == VY_SIZE_PARAM)
-        vy_writer_number(e->writer, size->a - e->function->first_variable);
+        vy_wire_writer_number(e->writer, size->a - e->function->first_variable);
     else if (size->kind == VY_SIZE_LEN)
-        vy_writer_number(e->writer, size->a - e->function->first_memory);
+        vy_wire_writer_number(e->writer, size->a - e->function->first_memory);
 }
 
 static void write_size(encoder *e, uint32_t root) {
     if (root != VY_NONE)
         write_size_nodes(e, root);
-    vy_writer_byte(e->writer, VY_WIRE_END);
+    vy_wire_writer_byte(e->writer, VY_WIRE_END);
 }
 
 static void write_arrays(encoder *e, uint32_t first) {
     uint32_t end = e->function->first_memory + e->function->memory_count;
-    vy_writer_number(e->writer, end - first);
+    vy_wire_writer_number(e->writer, end - first);
     for (uint32_t i = first; i < end; i++) {
         const vy_memory *memory = &e->program->memories.items[i];
         write_string(e, memory->name);
-        vy_writer_byte(e->writer, memory->space);
-        vy_writer_byte(e->writer, memory->type);
-        vy_writer_number(e->writer, memory->elements);
+        vy_wire_writer_byte(e->writer, memory->space);
+        vy_wire_writer_byte(e->writer, memory->type);
+        vy_wire_writer_number(e->writer, memory->elements);
     }
 }
 
@@ -242,26 +242,26 @@ static void write_function(encoder *e, const vy_function *function) {
     const vyre_program *program = e->program;
     uint32_t memories = 0;
     write_string(e, function->name);
-    vy_writer_number(e->writer, function->param_count);
+    vy_wire_writer_number(e->writer, function->param_count);
     for (uint32_t i = 0; i < function->param_count; i++) {
         const vy_param *param = &program->params.items[function->first_param + i];
-        vy_writer_byte(e->writer, param->is_memory ? VY_WIRE_PARAM_MEMORY : VY_WIRE_PARAM_SCALAR);
+        vy_wire_writer_byte(e->writer, param->is_memory ? VY_WIRE_PARAM_MEMORY : VY_WIRE_PARAM_SCALAR);
         if (param->is_memory) {
             const vy_memory *memory = &program->memories.items[param->index];
             write_string(e, memory->name);
-            vy_writer_byte(e->writer, memory->type);
-            vy_writer_byte(e->writer, memory->space);
-            vy_writer_byte(e->writer, memory->access);
+            vy_wire_writer_byte(e->writer, memory->type);
+            vy_wire_writer_byte(e->writer, memory->space);
+            vy_wire_writer_byte(e->writer, memory->access);
             memories++;
         } else {
             write_string(e, program->variables.items[param->index].name);
-            vy_writer_byte(e->writer, program->variables.items[param->index].type);
+            vy_wire_writer_byte(e->writer, program->variables.items[param->index].type);
         }
     }
-    vy_writer_number(e->writer, function->result_count);
+    vy_wire_writer_number(e->writer, function->result_count);
     for (uint32_t i = 0; i < function->result_count; i++) {
         write_string(e, program->results.items[function->first_result + i].name);
-        vy_writer_byte(e->writer, program->results.items[function->first_result + i].type);
+        vy_wire_writer_byte(e->writer, program->results.items[function->first_result + i].type);
     }
     write_arrays(e, function->first_memory + memories);
     write_body(e);
@@ -269,11 +269,11 @@ static void write_function(encoder *e, const vy_function *function) {
 
 static void write_grid(encoder *e) {
     const vy_grid *grid = &e->program->grid;
-    vy_writer_byte(e->writer, grid->kind);
+    vy_wire_writer_byte(e->writer, grid->kind);
     if (grid->kind == VYRE_GRID_OVER || grid->kind == VYRE_GRID_INDIRECT)
-        vy_writer_number(e->writer, grid->memory - e->function->first_memory);
+        vy_wire_writer_number(e->writer, grid->memory - e->function->first_memory);
     if (grid->kind == VYRE_GRID_INDIRECT)
-        vy_writer_number(e->writer, grid->offset);
+        vy_wire_writer_number(e->writer, grid->offset);
     if (grid->kind == VYRE_GRID_GROUPS || grid->kind == VYRE_GRID_ELEMENTS)
         for (int i = 0; i < 3; i++)
             write_size(e, grid->sizes[i]);
@@ -281,38 +281,38 @@ static void write_grid(encoder *e) {
 
 static void write_entry(encoder *e, const vy_function *entry) {
     const vyre_program *program = e->program;
-    vy_writer_number(e->writer, program->param_count);
-    vy_writer_number(e->writer, program->buffer_count);
+    vy_wire_writer_number(e->writer, program->param_count);
+    vy_wire_writer_number(e->writer, program->buffer_count);
     for (uint32_t i = 0; i < program->param_count; i++) {
         const vy_variable *variable = &program->variables.items[entry->first_variable + i];
         write_string(e, variable->name);
-        vy_writer_byte(e->writer, variable->type);
+        vy_wire_writer_byte(e->writer, variable->type);
     }
     for (uint32_t i = 0; i < program->buffer_count; i++) {
         const vy_memory *memory = &program->memories.items[entry->first_memory + i];
         write_string(e, memory->name);
-        vy_writer_byte(e->writer, memory->type);
-        vy_writer_byte(e->writer, memory->access);
+        vy_wire_writer_byte(e->writer, memory->type);
+        vy_wire_writer_byte(e->writer, memory->access);
         write_size(e, memory->size);
     }
     for (int i = 0; i < 3; i++)
-        vy_writer_number(e->writer, program->workgroup[i]);
+        vy_wire_writer_number(e->writer, program->workgroup[i]);
     write_grid(e);
     write_arrays(e, entry->first_memory + program->buffer_count);
     write_body(e);
 }
 
-static void write_header(vy_writer *writer, const vyre_program *program) {
-    vy_writer_bytes(writer, VY_WIRE_MAGIC, 4);
-    vy_writer_byte(writer, VY_WIRE_MAJOR);
-    vy_writer_byte(writer, program->level == VYRE_LEVEL_LEGAL ? VY_WIRE_MINOR : 0);
-    vy_writer_fixed(writer, 0, 4); /* the length, known at the end */
-    vy_writer_byte(writer, program->kind);
-    vy_writer_byte(writer, program->level);
-    vy_writer_byte(writer, program->numerics);
+static void write_header(vy_wire_writer *writer, const vyre_program *program) {
+    vy_wire_writer_bytes(writer, VY_WIRE_MAGIC, 4);
+    vy_wire_writer_byte(writer, VY_WIRE_MAJOR);
+    vy_wire_writer_byte(writer, program->level == VYRE_LEVEL_LEGAL ? VY_WIRE_MINOR : 0);
+    vy_wire_writer_fixed(writer, 0, 4); /* the length, known at the end */
+    vy_wire_writer_byte(writer, program->kind);
+    vy_wire_writer_byte(writer, program->level);
+    vy_wire_writer_byte(writer, program->numerics);
 }
 
-void vy_wire_write(vy_writer *writer, const vyre_program *program) {
+void vy_wire_write(vy_wire_writer *writer, const vyre_program *program) {
     uint32_t few[NAMES_ON_STACK];
     size_t size = vy_array_size(program->names.size, sizeof *few);
     encoder e = {.writer = writer, .program = program, .ordinals = few};
@@ -325,7 +325,7 @@ void vy_wire_write(vy_writer *writer, const vyre_program *program) {
     write_header(writer, program);
     write_string(&e, program->name);
     uint32_t functions = program->functions.count - (uint32_t)vy_program_has_entry(program);
-    vy_writer_number(writer, functions);
+    vy_wire_writer_number(writer, functions);
     for (uint32_t i = 0; i < program->functions.count; i++) {
         e.function = &program->functions.items[i];
         if (i < functions)
@@ -333,12 +333,12 @@ void vy_wire_write(vy_writer *writer, const vyre_program *program) {
         else
             write_entry(&e, e.function);
     }
-    vy_writer_patch(writer, VY_WIRE_AT_LENGTH, writer->size + VY_WIRE_DIGEST, 4);
+    vy_wire_writer_patch(writer, VY_WIRE_AT_LENGTH, writer->size + VY_WIRE_DIGEST, 4);
     if (e.ordinals != few)
         vy_release(e.ordinals, size);
 }
 
-vyre_status vy_wire_writer_fail(const vy_writer *writer, vyre_error *error) {
+vyre_status vy_wire_writer_fail(const vy_wire_writer *writer, vyre_error *error) {
     if (writer->status == VYRE_LIMIT)
         return vy_fail(error, VYRE_LIMIT, "split the program, shorten its names, or leave the debug section out",
                        "the wire form of the program is over the limit (%d bytes)", VY_LIMIT_WIRE_BYTES);

@@ -2,7 +2,7 @@
 #include "ir/wire/format.h"
 
 const vy_wire_stmt vy_wire_stmts[VY_STMT_KIND_COUNT] = {
-#define X(KIND, tag, fewest, most, fields) [VY_STMT_##KIND] = {tag, fewest, most, fields, #KIND},
+#define X(KIND, tag, min_exprs, max_exprs, fields) [VY_STMT_##KIND] = {tag, min_exprs, max_exprs, fields, #KIND},
     VY_WIRE_STMT_LIST(X)
 #undef X
 };

@@ -43,7 +43,7 @@ enum {
     VY_WIRE_BUILTIN = 0x23,
     VY_WIRE_LOAD_UNGUARDED = 0x24,
     VY_WIRE_LOAD_IF = 0x25, /* unguarded: index, condition */
-    VY_WIRE_MISALIGNMENT = 0x26,
+    VY_WIRE_ALIGN_OFFSET = 0x26,
     VY_WIRE_LITERAL = 0x40, /* + type; then its bytes, little-endian */
     VY_WIRE_LITERAL_END = 0x60,
     VY_WIRE_OP = 0x80 /* + op; cast and bitcast: then the type */
@@ -62,7 +62,7 @@ enum {
  *   u  guard, in programs at level legal only
  *   w  results of the memory's type: count, then their names
  *
- * X(KIND, tag, fewest expressions, most expressions, fields) */
+ * X(KIND, tag, min_exprs expressions, max_exprs expressions, fields) */
 #define VY_WIRE_STMT_LIST(X)                                                                                           \
     X(LET, 0x02, 1, 1, "n")                                                                                            \
     X(VAR, 0x03, 1, 1, "n")                                                                                            \
@@ -89,7 +89,7 @@ enum {
 
 typedef struct vy_wire_stmt {
     uint8_t tag;
-    uint32_t fewest, most;
+    uint32_t min_exprs, max_exprs;
     const char *fields;
     const char *name; /* for messages */
 } vy_wire_stmt;

@@ -6,6 +6,6 @@
 
 /* Makes magic, version, length and digest right, taking all the bytes for one program without a debug section, so that only the body
  * decides. Returns 0 and changes nothing if they are too few to hold a header and a digest. */
-int vy_wire_seal(uint8_t *bytes, size_t size);
+int vy_wire_fix_header(uint8_t *bytes, size_t size);
 
 #endif

@@ -1,7 +1,7 @@
 /* Growth of a writer (writer.h). */
 #include "ir/wire/writer.h"
 
-int vy_writer_grow(vy_writer *writer, size_t n) {
+int vy_wire_writer_grow(vy_wire_writer *writer, size_t n) {
     if (writer->status != VYRE_OK)
         return 0;
     if (n > VY_LIMIT_WIRE_BYTES || writer->size > VY_LIMIT_WIRE_BYTES - n) {
@@ -22,7 +22,7 @@ int vy_writer_grow(vy_writer *writer, size_t n) {
     return 1;
 }
 
-void vy_writer_free(vy_writer *writer) {
+void vy_wire_writer_free(vy_wire_writer *writer) {
     if (!writer->borrowed)
         vy_release(writer->data, writer->capacity);
 }

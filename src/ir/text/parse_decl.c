@@ -9,23 +9,23 @@ static const char *const access_words[] = {
 #undef X
 };
 
-static void add_item(vy_items *items, vy_item *item) {
+static void add_decl(vy_ast_decl_list *items, vy_ast_decl *decl) {
     if (!items->last)
         items->last = &items->first;
-    *items->last = item;
-    items->last = &item->next;
+    *items->last = decl;
+    items->last = &decl->next;
     items->count++;
 }
 
 /* `name :`. Without the colon the name is known all the same, so that its uses are not called unknown. */
-static vy_item *new_item(vy_parser *parser, vy_unit *unit, const char *what) {
-    vy_item *item = vy_parse_new_statement(parser, sizeof *item, parser->token.at);
-    if (!item || !vy_parse_name(parser, what, &item->name, &item->at))
+static vy_ast_decl *new_decl(vy_parser *parser, vy_ast_function *func, const char *what) {
+    vy_ast_decl *decl = vy_parse_new_statement(parser, sizeof *decl, parser->token.at);
+    if (!decl || !vy_parse_name(parser, what, &decl->name, &decl->at))
         return NULL;
-    item->access = VYRE_ACCESS_READ_WRITE;
+    decl->access = VYRE_ACCESS_READ_WRITE;
     if (vy_parse_expect(parser, VY_TOKEN_COLON))
-        return item;
-    add_item(&unit->broken, item);
+        return decl;
+    add_decl(&func->broken, decl);
     return NULL;
 }
 
@@ -41,25 +41,25 @@ static uint8_t parse_access(vy_parser *parser) {
 
 /* ---- items ---- */
 
-static void parse_param(vy_parser *parser, vy_unit *unit) {
-    vy_item *item = new_item(parser, unit, "the name of the param");
-    if (!item)
+static void parse_param(vy_parser *parser, vy_ast_function *func) {
+    vy_ast_decl *decl = new_decl(parser, func, "the name of the param");
+    if (!decl)
         return;
-    item->type = vy_parse_type(parser);
-    add_item(&unit->params, item);
+    decl->type = vy_parse_type(parser);
+    add_decl(&func->params, decl);
 }
 
-static void parse_buffer(vy_parser *parser, vy_unit *unit) {
-    vy_item *item = new_item(parser, unit, "the name of the buffer");
-    if (!item)
+static void parse_buffer(vy_parser *parser, vy_ast_function *func) {
+    vy_ast_decl *decl = new_decl(parser, func, "the name of the buffer");
+    if (!decl)
         return;
-    item->is_memory = 1;
-    item->space = VY_SPACE_BUFFER;
-    item->type = vy_parse_type(parser);
-    add_item(&unit->buffers, item);
+    decl->is_memory = 1;
+    decl->space = VY_SPACE_BUFFER;
+    decl->type = vy_parse_type(parser);
+    add_decl(&func->buffers, decl);
     if (parser->panic)
         return;
-    item->access = parse_access(parser);
+    decl->access = parse_access(parser);
     if (parser->panic || vy_parse_at_end(parser))
         return;
     if (!vy_parse_is_word(parser, "count")) {
@@ -67,38 +67,38 @@ static void parse_buffer(vy_parser *parser, vy_unit *unit) {
         return;
     }
     vy_parse_advance(parser);
-    item->size = vy_parse_size(parser);
+    decl->size = vy_parse_size(parser);
 }
 
-static void parse_array(vy_parser *parser, vy_unit *unit) {
+static void parse_array(vy_parser *parser, vy_ast_function *func) {
     static const char *const words[] = {"workgroup", "private"};
-    vy_item *item = new_item(parser, unit, "the name of the array");
-    if (!item)
+    vy_ast_decl *decl = new_decl(parser, func, "the name of the array");
+    if (!decl)
         return;
-    item->is_memory = 1;
-    item->type = vy_parse_type(parser);
-    add_item(&unit->arrays, item);
+    decl->is_memory = 1;
+    decl->type = vy_parse_type(parser);
+    add_decl(&func->arrays, decl);
     if (parser->panic || !vy_parse_expect(parser, VY_TOKEN_OPEN_INDEX))
         return;
     parser->brackets++;
-    item->size = vy_parse_size(parser);
+    decl->size = vy_parse_size(parser);
     vy_parse_expect(parser, VY_TOKEN_CLOSE_INDEX);
     parser->brackets -= parser->brackets > 0;
     if (parser->panic)
         return;
-    item->space = vy_parse_is_word(parser, words[0]) ? VY_SPACE_WORKGROUP : VY_SPACE_PRIVATE;
-    if (vy_parse_at_end(parser) || (item->space == VY_SPACE_PRIVATE && !vy_parse_is_word(parser, words[1])))
+    decl->space = vy_parse_is_word(parser, words[0]) ? VY_SPACE_WORKGROUP : VY_SPACE_PRIVATE;
+    if (vy_parse_at_end(parser) || (decl->space == VY_SPACE_PRIVATE && !vy_parse_is_word(parser, words[1])))
         vy_parse_one_of(parser, "place of the array", words, 2);
     else
         vy_parse_advance(parser);
 }
 
 /* Up to three sizes with commas. */
-static uint32_t parse_sizes(vy_parser *parser, vy_node *sizes[3]) {
+static uint32_t parse_sizes(vy_parser *parser, vy_ast_node *sizes[3]) {
     uint32_t count = 0;
     do {
         vy_position at = parser->token.at;
-        vy_node *size = vy_parse_size(parser);
+        vy_ast_node *size = vy_parse_size(parser);
         if (count == 3)
             vy_parse_error(parser, VY_T037, at, "leave out the fourth size", "there are at most three dimensions");
         if (count < 3)
@@ -118,32 +118,32 @@ static uint8_t parse_choice(vy_parser *parser, const char *what, const char *zer
     return choice;
 }
 
-static void parse_grid(vy_parser *parser, vy_unit *unit) {
+static void parse_grid(vy_parser *parser, vy_ast_function *func) {
     if (vy_parse_is_word(parser, "over")) {
         vy_parse_advance(parser);
-        unit->grid_kind = VYRE_GRID_OVER;
-        vy_parse_name(parser, "the name of a buffer", &unit->grid_name, &unit->grid_name_at);
+        func->grid_kind = VYRE_GRID_OVER;
+        vy_parse_name(parser, "the name of a buffer", &func->grid_name, &func->grid_name_at);
         return;
     }
     if (vy_parse_is_word(parser, "indirect")) {
         vy_parse_advance(parser);
-        unit->grid_kind = VYRE_GRID_INDIRECT;
-        if (!vy_parse_name(parser, "the name of a buffer", &unit->grid_name, &unit->grid_name_at) ||
+        func->grid_kind = VYRE_GRID_INDIRECT;
+        if (!vy_parse_name(parser, "the name of a buffer", &func->grid_name, &func->grid_name_at) ||
             !vy_parse_accept(parser, VY_TOKEN_OPEN_INDEX))
             return;
         parser->brackets++;
-        unit->grid[0] = vy_parse_size(parser);
-        unit->grid_count = 1;
+        func->grid[0] = vy_parse_size(parser);
+        func->grid_count = 1;
         vy_parse_expect(parser, VY_TOKEN_CLOSE_INDEX);
         parser->brackets -= parser->brackets > 0;
         return;
     }
-    unit->grid_kind = VYRE_GRID_GROUPS;
+    func->grid_kind = VYRE_GRID_GROUPS;
     if (vy_parse_is_word(parser, "elements")) {
         vy_parse_advance(parser);
-        unit->grid_kind = VYRE_GRID_ELEMENTS;
+        func->grid_kind = VYRE_GRID_ELEMENTS;
     }
-    unit->grid_count = parse_sizes(parser, unit->grid);
+    func->grid_count = parse_sizes(parser, func->grid);
 }
 
 /* Items that stand once. */
@@ -153,8 +153,8 @@ static void parse_once(vy_parser *parser, uint8_t *seen, vy_position at, const c
     *seen = 1;
 }
 
-int vy_parse_is_item(const vy_parser *parser) {
-    if (parser->token.kind != VY_TOKEN_NAME || parser->token.word.cls != VY_WORD_KEYWORD)
+int vy_parse_is_decl(const vy_parser *parser) {
+    if (parser->token.kind != VY_TOKEN_NAME || parser->token.word.cls != VY_IDENTIFIER_KEYWORD)
         return 0;
     switch (parser->token.word.index) {
     case VY_KEYWORD_NUMERICS:
@@ -169,37 +169,37 @@ int vy_parse_is_item(const vy_parser *parser) {
     }
 }
 
-static void parse_item(vy_parser *parser, vy_unit *unit) {
+static void parse_decl(vy_parser *parser, vy_ast_function *func) {
     vy_position at = parser->token.at;
     unsigned keyword = parser->token.word.index;
     vy_parse_advance(parser);
-    if (!unit->is_program && keyword != VY_KEYWORD_ARRAY) {
+    if (!func->is_program && keyword != VY_KEYWORD_ARRAY) {
         vy_parse_error(parser, VY_T018, at, "declare it in the program and pass it to the function as a parameter",
                        "a function declares only private arrays");
         return;
     }
     switch (keyword) {
     case VY_KEYWORD_PARAM:
-        parse_param(parser, unit);
+        parse_param(parser, func);
         break;
     case VY_KEYWORD_BUFFER:
-        parse_buffer(parser, unit);
+        parse_buffer(parser, func);
         break;
     case VY_KEYWORD_ARRAY:
-        parse_array(parser, unit);
+        parse_array(parser, func);
         break;
     case VY_KEYWORD_WORKGROUP:
-        parse_once(parser, &unit->has_workgroup, at, "workgroup");
-        unit->workgroup_at = at;
-        unit->workgroup_count = parse_sizes(parser, unit->workgroup);
+        parse_once(parser, &func->has_workgroup, at, "workgroup");
+        func->workgroup_at = at;
+        func->workgroup_count = parse_sizes(parser, func->workgroup);
         break;
     case VY_KEYWORD_GRID:
-        parse_once(parser, &unit->has_grid, at, "grid");
-        parse_grid(parser, unit);
+        parse_once(parser, &func->has_grid, at, "grid");
+        parse_grid(parser, func);
         break;
     default:
-        parse_once(parser, &unit->has_numerics, at, "numerics");
-        unit->numerics = parse_choice(parser, "kind of numerics", "strict", "relaxed");
+        parse_once(parser, &func->has_numerics, at, "numerics");
+        func->numerics = parse_choice(parser, "kind of numerics", "strict", "relaxed");
         break;
     }
 }
@@ -208,7 +208,7 @@ static int starts_name(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-/* `level` is no keyword, because people call variables so; as an item it is followed by another word. */
+/* `level` is no keyword, because people call variables so; as an decl it is followed by another word. */
 int vy_parse_is_level(const vy_parser *parser) {
     return vy_parse_is_word(parser, "level") && starts_name(vy_parse_peek(parser));
 }
@@ -222,11 +222,11 @@ uint8_t vy_parse_level(vy_parser *parser, uint8_t *seen) {
 
 /* ---- declarations with a misspelt word ---- */
 
-static const char *const item_words[] = {"param", "buffer", "array", "workgroup", "grid", "numerics"};
-enum { ITEM_WORDS = sizeof item_words / sizeof *item_words };
+static const char *const decl_words[] = {"param", "buffer", "array", "workgroup", "grid", "numerics"};
+enum { ITEM_WORDS = sizeof decl_words / sizeof *decl_words };
 
 /* Whether `word name :` stands here. */
-static int has_item_shape(const vy_parser *parser) {
+static int has_decl_shape(const vy_parser *parser) {
     const char *at = vy_token_text(&parser->lexer, &parser->token) + parser->token.at.length;
     while (*at == ' ' || *at == '\t')
         at++;
@@ -241,43 +241,43 @@ static int has_item_shape(const vy_parser *parser) {
 
 /* A plain word followed by a name or number starts no statement. It is taken for a declaration if its word is nearly one, or if it looks
  * like one: then the declarations go on after it. */
-static int is_misspelt_item(const vy_parser *parser) {
+static int is_misspelt_decl(const vy_parser *parser) {
     char next = vy_parse_peek(parser);
-    vy_suggestion near;
-    if (parser->token.kind != VY_TOKEN_NAME || parser->token.word.cls >= VY_WORD_KEYWORD ||
+    vy_suggestion suggestion;
+    if (parser->token.kind != VY_TOKEN_NAME || parser->token.word.cls >= VY_IDENTIFIER_KEYWORD ||
         !(starts_name(next) || (next >= '0' && next <= '9')))
         return 0;
-    vy_suggestion_start(&near, vy_token_text(&parser->lexer, &parser->token), parser->token.at.length);
+    vy_suggestion_start(&suggestion, vy_token_text(&parser->lexer, &parser->token), parser->token.at.length);
     for (unsigned i = 0; i < ITEM_WORDS; i++)
-        vy_suggestion_offer(&near, item_words[i]);
-    return vy_suggestion_get(&near) || has_item_shape(parser);
+        vy_suggestion_offer(&suggestion, decl_words[i]);
+    return vy_suggestion_get(&suggestion) || has_decl_shape(parser);
 }
 
-static void parse_misspelt_item(vy_parser *parser, vy_unit *unit) {
+static void parse_misspelt_decl(vy_parser *parser, vy_ast_function *func) {
     parser->token.newline = 0; /* the message is about this token, not about a line end before it */
-    vy_parse_one_of(parser, "declaration", item_words, ITEM_WORDS);
+    vy_parse_one_of(parser, "declaration", decl_words, ITEM_WORDS);
     vy_parse_advance(parser);
-    vy_item *item =
-        vy_parse_is(parser, VY_TOKEN_NAME) ? vy_parse_new_statement(parser, sizeof *item, parser->token.at) : NULL;
-    if (item && vy_parse_name(parser, "a name", &item->name, &item->at))
-        add_item(&unit->broken, item);
+    vy_ast_decl *decl =
+        vy_parse_is(parser, VY_TOKEN_NAME) ? vy_parse_new_statement(parser, sizeof *decl, parser->token.at) : NULL;
+    if (decl && vy_parse_name(parser, "a name", &decl->name, &decl->at))
+        add_decl(&func->broken, decl);
 }
 
 /* Declarations at the start of a body. */
-static void parse_items(vy_parser *parser, vy_unit *unit) {
+static void parse_decls(vy_parser *parser, vy_ast_function *func) {
     for (;;) {
         vy_position at = parser->token.at;
         if (vy_parse_is(parser, VY_TOKEN_SEMICOLON)) {
             vy_parse_advance(parser);
             continue;
         }
-        if (unit->is_program && vy_parse_is_level(parser)) {
-            unit->level = vy_parse_level(parser, &unit->has_level);
-        } else if (vy_parse_is_item(parser)) {
-            parse_item(parser, unit);
-        } else if (is_misspelt_item(parser)) {
-            parse_misspelt_item(parser, unit);
-        } else if (vy_parse_is_top(parser) && (!parser->token.newline || at.column > parser->margin)) {
+        if (func->is_program && vy_parse_is_level(parser)) {
+            func->level = vy_parse_level(parser, &func->has_level);
+        } else if (vy_parse_is_decl(parser)) {
+            parse_decl(parser, func);
+        } else if (is_misspelt_decl(parser)) {
+            parse_misspelt_decl(parser, func);
+        } else if (vy_parse_is_top_level(parser) && (!parser->token.newline || at.column > parser->margin)) {
             vy_parse_misplaced(parser);
         } else {
             return;
@@ -289,68 +289,68 @@ static void parse_items(vy_parser *parser, vy_unit *unit) {
     }
 }
 
-static void parse_body(vy_parser *parser, vy_unit *unit) {
+static void parse_body(vy_parser *parser, vy_ast_function *func) {
     vy_position at = parser->token.at;
     if (!vy_parse_is(parser, VY_TOKEN_OPEN_BLOCK)) {
         vy_parse_expected(parser, "`{`");
         return;
     }
     vy_parse_advance(parser);
-    parse_items(parser, unit);
-    unit->body = vy_parse_statements(parser);
+    parse_decls(parser, func);
+    func->body = vy_parse_statements(parser);
     vy_parse_close_block(parser, at);
 }
 
 /* ---- units ---- */
 
-static vy_unit *new_unit(vy_parser *parser, const char *what) {
-    vy_unit *unit = vy_parse_new(parser, sizeof *unit);
-    if (!unit || !vy_parse_name(parser, what, &unit->name, &unit->at))
+static vy_ast_function *new_function(vy_parser *parser, const char *what) {
+    vy_ast_function *func = vy_parse_new(parser, sizeof *func);
+    if (!func || !vy_parse_name(parser, what, &func->name, &func->at))
         return NULL;
-    parser->calls = &unit->calls;
-    return unit;
+    parser->calls = &func->calls;
+    return func;
 }
 
-vy_unit *vy_parse_program(vy_parser *parser) {
-    vy_unit *unit = new_unit(parser, "the name of the program");
-    if (!unit)
+vy_ast_function *vy_parse_program(vy_parser *parser) {
+    vy_ast_function *func = new_function(parser, "the name of the program");
+    if (!func)
         return NULL;
-    unit->is_program = 1;
-    parse_body(parser, unit);
-    return unit;
+    func->is_program = 1;
+    parse_body(parser, func);
+    return func;
 }
 
 /* `a: u32`, `t: workgroup [u32]`, `p: private [f32]`, `b: buffer [f32] read`. */
-static void parse_parameter(vy_parser *parser, vy_unit *unit) {
-    vy_item *item = new_item(parser, unit, "the name of a parameter");
-    if (!item)
+static void parse_parameter(vy_parser *parser, vy_ast_function *func) {
+    vy_ast_decl *decl = new_decl(parser, func, "the name of a parameter");
+    if (!decl)
         return;
-    add_item(&unit->params, item);
+    add_decl(&func->params, decl);
     if (vy_parse_is_word(parser, "workgroup"))
-        item->space = VY_SPACE_WORKGROUP;
+        decl->space = VY_SPACE_WORKGROUP;
     else if (vy_parse_is_word(parser, "private"))
-        item->space = VY_SPACE_PRIVATE;
+        decl->space = VY_SPACE_PRIVATE;
     else if (vy_parse_is_word(parser, "buffer"))
-        item->space = VY_SPACE_BUFFER;
+        decl->space = VY_SPACE_BUFFER;
     else {
-        item->type = vy_parse_type(parser);
+        decl->type = vy_parse_type(parser);
         return;
     }
-    item->is_memory = 1;
+    decl->is_memory = 1;
     vy_parse_advance(parser);
     vy_parse_expect(parser, VY_TOKEN_OPEN_INDEX);
-    item->type = parser->panic ? VY_TYPE_BAD : vy_parse_type(parser);
+    decl->type = parser->panic ? VY_TYPE_BAD : vy_parse_type(parser);
     vy_parse_expect(parser, VY_TOKEN_CLOSE_INDEX);
-    if (item->space == VY_SPACE_BUFFER && !parser->panic)
-        item->access = parse_access(parser);
+    if (decl->space == VY_SPACE_BUFFER && !parser->panic)
+        decl->access = parse_access(parser);
 }
 
-static void parse_results(vy_parser *parser, vy_unit *unit) {
-    vy_declared **end = &unit->results;
+static void parse_results(vy_parser *parser, vy_ast_function *func) {
+    vy_ast_declarator **end = &func->results;
     int grouped = vy_parse_accept(parser, VY_TOKEN_OPEN);
     parser->brackets += (unsigned)grouped;
     do {
-        vy_declared *result = vy_parse_new_statement(parser, sizeof *result, parser->token.at);
+        vy_ast_declarator *result = vy_parse_new_statement(parser, sizeof *result, parser->token.at);
         if (!result)
             return;
         result->at = parser->token.at;
@@ -360,7 +360,7 @@ static void parse_results(vy_parser *parser, vy_unit *unit) {
         result->type = vy_parse_type(parser);
         *end = result;
         end = &result->next;
-        unit->result_count++;
+        func->result_count++;
     } while (grouped && !parser->panic && vy_parse_accept(parser, VY_TOKEN_COMMA));
     if (grouped)
         vy_parse_expect(parser, VY_TOKEN_CLOSE);
@@ -377,11 +377,11 @@ static void skip_parameter(vy_parser *parser) {
 }
 
 /* The parameters and results. */
-static void parse_head(vy_parser *parser, vy_unit *unit) {
+static void parse_head(vy_parser *parser, vy_ast_function *func) {
     vy_parse_expect(parser, VY_TOKEN_OPEN);
     parser->brackets++;
     while (!parser->panic && !vy_parse_is(parser, VY_TOKEN_CLOSE)) {
-        parse_parameter(parser, unit);
+        parse_parameter(parser, func);
         if (parser->panic)
             skip_parameter(parser);
         if (!vy_parse_accept(parser, VY_TOKEN_COMMA))
@@ -390,58 +390,58 @@ static void parse_head(vy_parser *parser, vy_unit *unit) {
     vy_parse_expect(parser, VY_TOKEN_CLOSE);
     parser->brackets -= parser->brackets > 0;
     if (!parser->panic && vy_parse_accept(parser, VY_TOKEN_ARROW))
-        parse_results(parser, unit);
+        parse_results(parser, func);
 }
 
 /* After an error in the head the body is read all the same, unless none is in sight. */
 static void skip_to_body(vy_parser *parser) {
     parser->brackets = 0;
     while (!vy_parse_is(parser, VY_TOKEN_OPEN_BLOCK) && !vy_parse_is(parser, VY_TOKEN_CLOSE_BLOCK) &&
-           !vy_parse_is(parser, VY_TOKEN_END) && !vy_parse_is_top(parser))
+           !vy_parse_is(parser, VY_TOKEN_END) && !vy_parse_is_top_level(parser))
         vy_parse_advance(parser);
     parser->panic = !vy_parse_is(parser, VY_TOKEN_OPEN_BLOCK);
 }
 
 /* A function that stands for an op with a quoted id. */
-static vy_unit *new_quoted_unit(vy_parser *parser) {
+static vy_ast_function *new_quoted_function(vy_parser *parser) {
     char id[VY_LIMIT_NAME + 1];
-    vy_unit *unit = vy_parse_new(parser, sizeof *unit);
-    if (!unit)
+    vy_ast_function *func = vy_parse_new(parser, sizeof *func);
+    if (!func)
         return NULL;
-    unit->at = parser->token.at;
+    func->at = parser->token.at;
     if (!vy_parse_quoted_id(parser, id))
         return NULL;
-    unit->name = vy_parse_add_name(parser, id);
-    parser->calls = &unit->calls;
-    return unit->name == VY_SYMBOL_INVALID ? NULL : unit;
+    func->name = vy_parse_add_name(parser, id);
+    parser->calls = &func->calls;
+    return func->name == VY_SYMBOL_INVALID ? NULL : func;
 }
 
-vy_unit *vy_parse_function(vy_parser *parser) {
-    vy_word word = parser->token.word;
+vy_ast_function *vy_parse_function(vy_parser *parser) {
+    vy_identifier_info word = parser->token.word;
     const int is_quoted = parser->token.kind == VY_TOKEN_STRING && !parser->token.newline;
-    vy_unit *unit = is_quoted ? new_quoted_unit(parser) : new_unit(parser, "the name of the function");
-    if (!unit)
+    vy_ast_function *func = is_quoted ? new_quoted_function(parser) : new_function(parser, "the name of the function");
+    if (!func)
         return NULL;
     if (is_quoted) {
         /* A name of its own: neither members nor a word of the language. */
     } else if (vy_parse_is(parser, VY_TOKEN_DOT)) {
         char id[VY_LIMIT_NAME + 1];
-        if (!vy_parse_op_id(parser, unit->name, &unit->at, id))
+        if (!vy_parse_op_id(parser, func->name, &func->at, id))
             return NULL;
-        unit->name = vy_parse_add_name(parser, id);
-        if (unit->name == VY_SYMBOL_INVALID)
+        func->name = vy_parse_add_name(parser, id);
+        if (func->name == VY_SYMBOL_INVALID)
             return NULL;
-    } else if (word.cls == VY_WORD_OP || word.cls == VY_WORD_LEN) {
-        vy_parse_error(parser, VY_T023, unit->at, NULL, "`%s` is an op of the language",
-                       vy_parse_name_text(parser, unit->name));
+    } else if (word.cls == VY_IDENTIFIER_OP || word.cls == VY_IDENTIFIER_LEN) {
+        vy_parse_error(parser, VY_T023, func->at, NULL, "`%s` is an op of the language",
+                       vy_parse_name_text(parser, func->name));
         parser->panic = 0;
     }
     size_t errors = parser->report->errors;
-    parse_head(parser, unit);
-    unit->is_broken = parser->report->errors != errors;
-    if (unit->is_broken)
+    parse_head(parser, func);
+    func->is_broken = parser->report->errors != errors;
+    if (func->is_broken)
         skip_to_body(parser);
     if (!parser->panic)
-        parse_body(parser, unit);
-    return unit;
+        parse_body(parser, func);
+    return func;
 }

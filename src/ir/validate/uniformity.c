@@ -1,20 +1,20 @@
 /* Uniformity: barriers and collectives are met by all invocations of a workgroup or by none, the grid barrier by all of the grid.
  *
  * For each function, callees first: build its flow graph (flow.h), let sets of sources flow along the edges until nothing changes, and look
- * at the meetings. A set says which of "differs in the workgroup", "differs in the grid", "as control at the call", "as argument i" a node
- * depends on. What a meeting owes to the first two is an error here; what it owes to the others is a demand on the callers, kept with
+ * at the sync_points. A set says which of "differs in the workgroup", "differs in the grid", "as control at the call", "as argument i" a node
+ * depends on. What a sync_point owes to the first two is an error here; what it owes to the others is a demand on the callers, kept with
  * the sets of the results as the function's summary. So each function is looked at once, whoever calls it how often.
  *
- * The analysis is sound: it may refuse a program whose meetings are uniform for a reason it does not see, and never accepts one that can
+ * The analysis is sound: it may refuse a program whose sync_points are uniform for a reason it does not see, and never accepts one that can
  * diverge. What it accepts it also accepts once inlined. */
-#include "ir/validate/flow.h"
+#include "ir/validate/divergence_graph.h"
 
-#include "ir/text/words.h"
+#include "ir/text/keywords.h"
 
 #include <stdio.h>
 
 typedef struct solver {
-    vy_flow flow;
+    vy_divergence_graph flow;
     uint32_t words;
     uint64_t *sets; /* words for each node */
     size_t sets_size;
@@ -42,7 +42,7 @@ static int prepare(solver *s) {
         s->queue_size = s->queue ? queue : 0;
     }
     if (!s->sets || !s->queue) {
-        s->flow.check->out_of_memory = 1;
+        s->flow.verifier->out_of_memory = 1;
         return 0;
     }
     memset(s->sets, 0, sets);
@@ -50,11 +50,11 @@ static int prepare(solver *s) {
 }
 
 /* Adds what `from` has to `to` and remembers where the two bits that can be errors came from. Returns whether anything was new. */
-static int spread(solver *s, uint32_t from, uint32_t to) {
+static int propagate(solver *s, uint32_t from, uint32_t to) {
     const uint64_t *source = set_of(s, from);
     uint64_t *target = set_of(s, to), changed = 0;
     for (uint32_t level = 0; level < 2; level++)
-        if (vy_flow_has(source, level) && !vy_flow_has(target, level))
+        if (vy_divergence_set_has(source, level) && !vy_divergence_set_has(target, level))
             s->flow.nodes.items[to].cause[level] = from;
     for (uint32_t w = 0; w < s->words; w++) {
         changed |= source[w] & ~target[w];
@@ -64,7 +64,7 @@ static int spread(solver *s, uint32_t from, uint32_t to) {
 }
 
 static void solve(solver *s) {
-    vy_flow_node *nodes = s->flow.nodes.items;
+    vy_divergence_node *nodes = s->flow.nodes.items;
     uint32_t queued = 0;
     for (uint32_t i = 0; i < s->flow.nodes.count; i++) {
         uint64_t *set = set_of(s, i);
@@ -80,7 +80,7 @@ static void solve(solver *s) {
         nodes[from].queued = 0;
         for (uint32_t edge = nodes[from].edges; edge; edge = s->flow.edges.items[edge - 1].next) {
             uint32_t to = s->flow.edges.items[edge - 1].to;
-            if (spread(s, from, to) && !nodes[to].queued) {
+            if (propagate(s, from, to) && !nodes[to].queued) {
                 nodes[to].queued = 1;
                 s->queue[queued++] = to;
             }
@@ -102,12 +102,12 @@ static void describe_variable(const solver *s, uint32_t node, char *text, size_t
     const vyre_program *p = s->flow.program;
     const vy_stmt *stmt = &p->stmts.items[s->flow.nodes.items[node].origin];
     const char *name = vy_symbol_name(p, p->variables.items[s->flow.function->first_variable + node].name);
-    char line[32], word[VY_WORD_ROOM], named[VY_LIMIT_NAME + 8] = "";
+    char line[32], word[VY_KEYWORD_CAPACITY], named[VY_LIMIT_NAME + 8] = "";
     line_text(vy_stmt_position(p, s->flow.nodes.items[node].origin), line);
     if (!*line) /* the text gives results names of its own, which mean nothing to whoever reads the line */
         snprintf(named, sizeof named, "`%s`, ", name);
     if (stmt->kind == VY_STMT_COLLECTIVE)
-        vy_word_collective((vyre_collective)stmt->op, (vyre_op)stmt->combine, stmt->width != 0, word);
+        vy_keyword_collective((vyre_collective)stmt->op, (vyre_op)stmt->combine, stmt->width != 0, word);
     if (stmt->kind == VY_STMT_CALL)
         snprintf(text, size, "%sa result of `%s`%s", named, vy_symbol_name(p, p->functions.items[stmt->callee].name),
                  line);
@@ -119,12 +119,12 @@ static void describe_variable(const solver *s, uint32_t node, char *text, size_t
 /* What lets a node differ in the first place. */
 static void describe_root(const solver *s, uint32_t node, char *text, size_t size) {
     const vyre_program *p = s->flow.program;
-    const vy_flow_node *n = &s->flow.nodes.items[node];
+    const vy_divergence_node *n = &s->flow.nodes.items[node];
     char line[32];
-    if (n->kind == VY_FLOW_SOURCE)
+    if (n->kind == VY_DIVERGENCE_SOURCE)
         snprintf(text, size, "`%s`%s", vyre_builtin_name((vyre_builtin)p->exprs.items[n->origin].op),
                  line_text(vy_expr_position(p, n->origin), line));
-    else if (n->kind == VY_FLOW_MEMORY)
+    else if (n->kind == VY_DIVERGENCE_MEMORY)
         snprintf(text, size, "what is loaded from `%s`, which invocations write",
                  vy_symbol_name(p, p->memories.items[n->origin].name));
     else
@@ -140,9 +140,10 @@ static void describe_cause(const solver *s, uint32_t node, uint32_t level, char 
     const vyre_program *p = s->flow.program;
     uint32_t opener = VY_NONE;
     while (s->flow.nodes.items[node].cause[level] != VY_NONE) {
-        const vy_flow_node *n = &s->flow.nodes.items[node];
+        const vy_divergence_node *n = &s->flow.nodes.items[node];
         uint32_t before = n->cause[level];
-        if (opener == VY_NONE && n->kind == VY_FLOW_CONTROL && s->flow.nodes.items[before].kind != VY_FLOW_CONTROL)
+        if (opener == VY_NONE && n->kind == VY_DIVERGENCE_CONTROL &&
+            s->flow.nodes.items[before].kind != VY_DIVERGENCE_CONTROL)
             opener = n->origin;
         node = before;
     }
@@ -158,39 +159,39 @@ static void describe_cause(const solver *s, uint32_t node, uint32_t level, char 
     snprintf(text, size, "the `%s`%s depends on %s", statement_word(p->stmts.items[opener].kind), line, root);
 }
 
-static void describe_meeting(const vyre_program *p, uint32_t stmt, char text[VY_WORD_ROOM]) {
+static void describe_sync_point(const vyre_program *p, uint32_t stmt, char text[VY_KEYWORD_CAPACITY]) {
     const vy_stmt *s = &p->stmts.items[stmt];
     if (s->kind == VY_STMT_COLLECTIVE)
-        vy_word_collective((vyre_collective)s->op, (vyre_op)s->combine, s->width != 0, text);
+        vy_keyword_collective((vyre_collective)s->op, (vyre_op)s->combine, s->width != 0, text);
     else
-        snprintf(text, VY_WORD_ROOM, "%s", s->scope == VYRE_SCOPE_DEVICE ? "grid_barrier" : "barrier");
+        snprintf(text, VY_KEYWORD_CAPACITY, "%s", s->scope == VYRE_SCOPE_DEVICE ? "grid_barrier" : "barrier");
 }
 
-static void report(solver *s, const vy_flow_meeting *m) {
+static void report(solver *s, const vy_sync_point *m) {
     const vyre_program *p = s->flow.program;
-    char cause[420], what[VY_WORD_ROOM], inside[VY_WORD_ROOM + 160] = "", line[32];
+    char cause[420], what[VY_KEYWORD_CAPACITY], inside[VY_KEYWORD_CAPACITY + 160] = "", line[32];
     describe_cause(s, m->node, m->level, cause, sizeof cause);
-    describe_meeting(p, m->where, what);
+    describe_sync_point(p, m->where, what);
     if (m->where != m->stmt)
         snprintf(inside, sizeof inside, "the call of `%s`, which reaches ",
                  vy_symbol_name(p, p->functions.items[p->stmts.items[m->stmt].callee].name));
     line_text(m->where != m->stmt ? vy_stmt_position(p, m->where) : (vy_position){0, 0, 0}, line);
     vy_position at = vy_stmt_position(p, m->stmt);
     if (m->is_lane)
-        vy_check_error(s->flow.check, VY_V101, at, NULL, "%s`%s`%s names a lane that differs between invocations: %s",
-                       inside, what, line, cause);
+        vy_verifier_error(s->flow.verifier, VY_V101, at, NULL,
+                          "%s`%s`%s names a lane that differs between invocations: %s", inside, what, line, cause);
     else
-        vy_check_error(s->flow.check, VY_V100, at, NULL, "%s`%s`%s stands in divergent control: %s", inside, what, line,
-                       cause);
+        vy_verifier_error(s->flow.verifier, VY_V100, at, NULL, "%s`%s`%s stands in divergent control: %s", inside, what,
+                          line, cause);
 }
 
 /* ---- one function ---- */
 
-static void judge_meetings(solver *s, vy_flow_summary *mine) {
-    for (uint32_t i = 0; i < s->flow.meetings.count; i++) {
-        const vy_flow_meeting *m = &s->flow.meetings.items[i];
+static void check_sync_points(solver *s, vy_divergence_summary *mine) {
+    for (uint32_t i = 0; i < s->flow.sync_points.count; i++) {
+        const vy_sync_point *m = &s->flow.sync_points.items[i];
         const uint64_t *set = set_of(s, m->node);
-        if (vy_flow_has(set, m->level)) {
+        if (vy_divergence_set_has(set, m->level)) {
             report(s, m);
             continue;
         }
@@ -205,9 +206,9 @@ static void judge_meetings(solver *s, vy_flow_summary *mine) {
     }
 }
 
-static int start_summary(solver *s, vy_flow_summary *mine) {
+static int start_summary(solver *s, vy_divergence_summary *mine) {
     const vy_function *f = s->flow.function;
-    uint64_t *sets = vy_check_scratch(s->flow.check, (size_t)(f->result_count + 2) * s->words, sizeof *sets);
+    uint64_t *sets = vy_verifier_scratch(s->flow.verifier, (size_t)(f->result_count + 2) * s->words, sizeof *sets);
     if (!sets)
         return 0;
     mine->words = s->words;
@@ -219,30 +220,30 @@ static int start_summary(solver *s, vy_flow_summary *mine) {
     return 1;
 }
 
-static void analyse(solver *s, vy_flow_summary *summaries, uint32_t function) {
+static void analyse(solver *s, vy_divergence_summary *summaries, uint32_t function) {
     const vy_function *f = &s->flow.program->functions.items[function];
-    vy_flow_summary *mine = &summaries[function];
+    vy_divergence_summary *mine = &summaries[function];
     s->words = (VY_VARIES_PARAM + f->param_count + 63) / 64;
-    vy_flow_build(&s->flow, function);
-    if (s->flow.check->out_of_memory || !prepare(s) || !start_summary(s, mine))
+    vy_divergence_graph_build(&s->flow, function);
+    if (s->flow.verifier->out_of_memory || !prepare(s) || !start_summary(s, mine))
         return;
     solve(s);
-    judge_meetings(s, mine);
+    check_sync_points(s, mine);
     if (f->result_count)
         memcpy(mine->results, set_of(s, s->flow.results), (size_t)f->result_count * s->words * sizeof *mine->results);
 }
 
-void vy_check_uniform(vy_check *check) {
-    const vyre_program *p = check->program;
+void vy_verify_uniformity(vy_verifier *verifier) {
+    const vyre_program *p = verifier->program;
     if (!(p->facts & (VY_PROGRAM_HAS_BARRIER | VY_PROGRAM_HAS_GRID_BARRIER)))
         return; /* nobody meets */
-    vy_flow_summary *summaries = vy_check_scratch(check, p->functions.count, sizeof *summaries);
-    solver s = {.flow = {.check = check, .program = p, .summaries = summaries}};
-    for (uint32_t i = 0; i < p->functions.count && !check->out_of_memory; i++)
-        analyse(&s, summaries, check->order ? check->order[i] : i);
+    vy_divergence_summary *summaries = vy_verifier_scratch(verifier, p->functions.count, sizeof *summaries);
+    solver s = {.flow = {.verifier = verifier, .program = p, .summaries = summaries}};
+    for (uint32_t i = 0; i < p->functions.count && !verifier->out_of_memory; i++)
+        analyse(&s, summaries, verifier->order ? verifier->order[i] : i);
     VY_VECTOR_FREE(&s.flow.nodes);
     VY_VECTOR_FREE(&s.flow.edges);
-    VY_VECTOR_FREE(&s.flow.meetings);
+    VY_VECTOR_FREE(&s.flow.sync_points);
     vy_release(s.sets, s.sets_size);
     vy_release(s.queue, s.queue_size);
 }

@@ -1,25 +1,25 @@
 /* Words of other languages that have another spelling, or nothing, here: a message about one states what to write instead. */
-#ifndef VY_IR_TEXT_FOREIGN_H
-#define VY_IR_TEXT_FOREIGN_H
+#ifndef VY_IR_TEXT_PORTING_HINT_H
+#define VY_IR_TEXT_PORTING_HINT_H
 
 #include <stddef.h>
 
 /* Our type for a type of other languages, as in `int`; NULL if it is not one. */
-const char *vy_foreign_type(const char *text, size_t length);
+const char *vy_porting_hint_type(const char *text, size_t length);
 
 /* Our builtin for one of other languages, as `local_id` for `threadIdx`; NULL if it is not one. */
-const char *vy_foreign_builtin(const char *text, size_t length);
+const char *vy_porting_hint_builtin(const char *text, size_t length);
 
 /* Our type for the suffix of a number in other languages, as in `1.5f`; NULL if it is not one. */
-const char *vy_foreign_suffix(const char *text, size_t length);
+const char *vy_porting_hint_suffix(const char *text, size_t length);
 
 /* The fix for a name of a value in other languages, as in `NAN`; NULL if it is not one. */
-const char *vy_foreign_value(const char *text, size_t length);
+const char *vy_porting_hint_value(const char *text, size_t length);
 
 /* The fix for a word that starts a statement or declaration in other languages; NULL if it is not one. */
-const char *vy_foreign_statement(const char *text, size_t length);
+const char *vy_porting_hint_statement(const char *text, size_t length);
 
 /* The fix for a function of other languages: the expression to write instead, or that it has to be defined; NULL if it is not one. */
-const char *vy_foreign_function(const char *text, size_t length);
+const char *vy_porting_hint_function(const char *text, size_t length);
 
 #endif

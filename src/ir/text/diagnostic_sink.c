@@ -1,9 +1,9 @@
-#include "ir/text/report.h"
+#include "ir/text/diagnostic_sink.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
-static void keep_first(vy_report *report, const char *code, const char *message, const char *fix, vy_position at) {
+static void keep_first(vy_diag_sink *report, const char *code, const char *message, const char *fix, vy_position at) {
     vy_fail(&report->first, VYRE_INVALID_PROGRAM, fix, "%s %s", code, message);
     vy_fail_parts_at(&report->first, code, vy_source_name(report->source), at.line, at.column);
     if (at.line)
@@ -12,7 +12,8 @@ static void keep_first(vy_report *report, const char *code, const char *message,
         vy_fail_where(&report->first, "%s", vy_source_name(report->source));
 }
 
-void vy_report_error(vy_report *report, vy_diag_code code, vy_position at, const char *fix, const char *format, ...) {
+void vy_diag_sink_error(vy_diag_sink *report, vy_diag_code code, vy_position at, const char *fix, const char *format,
+                        ...) {
     char message[512];
     va_list arguments;
     va_start(arguments, format);
@@ -38,7 +39,7 @@ static int is_known(const vyre_diagnostics *list, size_t from, const vyre_diagno
     return 0;
 }
 
-void vy_report_merge(vy_report *report, const vyre_diagnostics *found, size_t from, const vyre_error *error) {
+void vy_diag_sink_merge(vy_diag_sink *report, const vyre_diagnostics *found, size_t from, const vyre_error *error) {
     if (error->code == VYRE_NO_MEMORY) {
         report->out_of_memory = 1;
         return;
@@ -63,7 +64,7 @@ void vy_report_merge(vy_report *report, const vyre_diagnostics *found, size_t fr
     }
 }
 
-vyre_status vy_report_status(const vy_report *report, vyre_error *error) {
+vyre_status vy_diag_sink_status(const vy_diag_sink *report, vyre_error *error) {
     if (report->out_of_memory)
         return vy_fail_memory(error, "reading the text");
     if (report->errors == 0)

@@ -1,6 +1,6 @@
 /* A workbench for validator tests: one draft, short words to fill it, and what the validator says. */
-#ifndef VY_TESTS_VALIDATE_BENCH_H
-#define VY_TESTS_VALIDATE_BENCH_H
+#ifndef VY_TESTS_VALIDATE_PROGRAM_FIXTURE_H
+#define VY_TESTS_VALIDATE_PROGRAM_FIXTURE_H
 
 #include "ir/irbuilder.h"
 #include "ir/validate/validate.h"

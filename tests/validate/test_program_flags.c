@@ -1,36 +1,36 @@
 /* Facts: what the validator says about a valid program. */
-#include "validate/text.h"
+#include "validate/text_fixture.h"
 
-static uint32_t facts_of(const char *text) {
-    verdict v = judge(text);
+static uint32_t flags_of(const char *text) {
+    parse_result v = parse_text(text);
     if (v.status != VYRE_OK) {
         print_findings(&v);
         fail_msg("refused:\n%s", text);
     }
     uint32_t facts = vyre_module_program(v.module, 0)->facts;
-    dismiss(&v);
+    parse_result_free(&v);
     return facts;
 }
 
 static void a_plain_program_has_none(void **state) {
     (void)state;
-    assert_int_equal(facts_of(HEAD "y[l] = x[l] }"), 0);
+    assert_int_equal(flags_of(HEAD "y[l] = x[l] }"), 0);
 }
 
 static void statements_leave_their_mark(void **state) {
     (void)state;
-    assert_int_equal(facts_of(HEAD "barrier }"), VY_PROGRAM_HAS_BARRIER);
-    assert_int_equal(facts_of(HEAD "let v = workgroup_reduce_add(l) }"), VY_PROGRAM_HAS_BARRIER);
-    assert_int_equal(facts_of(HEAD "grid_barrier }"), VY_PROGRAM_HAS_GRID_BARRIER);
-    assert_int_equal(facts_of(HEAD "trap 1 }"), VY_PROGRAM_HAS_TRAP);
-    assert_int_equal(facts_of(HEAD "print \"{}\", l }"), VY_PROGRAM_HAS_PRINT);
-    assert_int_equal(facts_of(HEAD "my.op(l) }"), VY_PROGRAM_HAS_OP_CALL);
-    assert_int_equal(facts_of("fn f() { barrier }\n" HEAD "f() }"), VY_PROGRAM_HAS_BARRIER | VY_PROGRAM_HAS_CALL);
-    assert_int_equal(facts_of(HEAD "atomic_add(y[0], 1) }"), VY_PROGRAM_HAS_ATOMIC);
+    assert_int_equal(flags_of(HEAD "barrier }"), VY_PROGRAM_HAS_BARRIER);
+    assert_int_equal(flags_of(HEAD "let v = workgroup_reduce_add(l) }"), VY_PROGRAM_HAS_BARRIER);
+    assert_int_equal(flags_of(HEAD "grid_barrier }"), VY_PROGRAM_HAS_GRID_BARRIER);
+    assert_int_equal(flags_of(HEAD "trap 1 }"), VY_PROGRAM_HAS_TRAP);
+    assert_int_equal(flags_of(HEAD "print \"{}\", l }"), VY_PROGRAM_HAS_PRINT);
+    assert_int_equal(flags_of(HEAD "my.op(l) }"), VY_PROGRAM_HAS_OP_CALL);
+    assert_int_equal(flags_of("fn f() { barrier }\n" HEAD "f() }"), VY_PROGRAM_HAS_BARRIER | VY_PROGRAM_HAS_CALL);
+    assert_int_equal(flags_of(HEAD "atomic_add(y[0], 1) }"), VY_PROGRAM_HAS_ATOMIC);
 }
 
 static int depends(const char *text) {
-    return (facts_of(text) & VY_PROGRAM_IS_SCHEDULE_DEPENDENT) != 0;
+    return (flags_of(text) & VY_PROGRAM_IS_SCHEDULE_DEPENDENT) != 0;
 }
 
 static void one_kind_of_atomic_without_its_value_does_not_show_the_schedule(void **state) {

@@ -1,20 +1,20 @@
-/* Words of other languages (foreign.h). Every fix here is applied by a case of tests/tool/fixes. */
-#include "ir/text/foreign.h"
+/* Words of other languages (porting_hint.h). Every fix here is applied by a case of tests/tool/fixes. */
+#include "ir/text/porting_hint.h"
 
 #include <string.h>
 
-typedef struct foreign {
+typedef struct porting_hint {
     const char *words; /* separated by spaces */
     const char *meant;
-} foreign;
+} porting_hint;
 
-static const foreign types[] = {
+static const porting_hint types[] = {
     {"int", "i32"},   {"uint unsigned", "u32"}, {"float", "f32"}, {"double", "f64"},    {"half", "f16"},
     {"char", "i8"},   {"byte uchar", "u8"},     {"short", "i16"}, {"ushort", "u16"},    {"long", "i64"},
     {"ulong", "u64"}, {"size_t usize", "u64"},  {"isize", "i64"}, {"bfloat16", "bf16"},
 };
 
-static const foreign builtins[] = {
+static const porting_hint builtins[] = {
     {"threadIdx LocalInvocationID gl_LocalInvocationID local_invocation_id", "local_id"},
     {"blockIdx WorkGroupID gl_WorkGroupID workgroup_id", "group_id"},
     {"blockDim gl_WorkGroupSize", "workgroup_size"},
@@ -22,7 +22,7 @@ static const foreign builtins[] = {
     {"gl_GlobalInvocationID global_invocation_id", "global_id"},
 };
 
-static const foreign suffixes[] = {
+static const porting_hint suffixes[] = {
     {"f F", "f32"},
     {"h H", "f16"},
     {"d D", "f64"},
@@ -32,7 +32,7 @@ static const foreign suffixes[] = {
     {"ul UL uL ull ULL lu LU llu", "u64"},
 };
 
-static const foreign values[] = {
+static const porting_hint values[] = {
     {"nan NAN NaN", "write `f32.nan`, or that of the type needed; test for it with `is_nan(x)`"},
     {"inf INF INFINITY infinity HUGE_VAL", "write `f32.inf`, or that of the type needed"},
     {"PI M_PI pi", "write the number: `3.14159265358979`"},
@@ -41,7 +41,7 @@ static const foreign values[] = {
 
 #define SCALARS "write one variable for each component; there are only scalar types"
 
-static const foreign statements[] = {
+static const porting_hint statements[] = {
     {"float2 float3 float4 int2 int3 int4 uint2 uint3 uint4 half2 half4 double2 vec2 vec3 vec4", SCALARS},
     {"import include use using require module", "copy the functions into this file; a file stands alone, and ops of "
                                                 "dialects are called by their id without an import"},
@@ -66,7 +66,7 @@ static const foreign statements[] = {
 
 #define UNDEFINED "define it with `fn` in this file; `vyre ops` lists the ops of the language"
 
-static const foreign functions[] = {
+static const porting_hint functions[] = {
     {"sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh sincos sinpi cospi", UNDEFINED},
     {"sinf cosf tanf expf logf powf exp exp2 exp10 expm1 log ln log2 log10 log1p pow powr ldexp frexp", UNDEFINED},
     {"erf erfc tgamma lgamma hypot cbrt sigmoid gelu fmod modf", UNDEFINED},
@@ -113,7 +113,7 @@ static const foreign functions[] = {
     {"atomic_cas atomicCAS atomic_cmpxchg", "write `atomic_compare_exchange(m[i], expected, new)`"},
 };
 
-static const char *find(const foreign *rows, size_t count, const char *text, size_t length) {
+static const char *find(const porting_hint *rows, size_t count, const char *text, size_t length) {
     for (size_t i = 0; i < count; i++)
         for (const char *word = rows[i].words; length && *word; word += strspn(word, " ")) {
             size_t size = strcspn(word, " ");
@@ -124,26 +124,26 @@ static const char *find(const foreign *rows, size_t count, const char *text, siz
     return NULL;
 }
 
-const char *vy_foreign_type(const char *text, size_t length) {
+const char *vy_porting_hint_type(const char *text, size_t length) {
     return find(types, sizeof types / sizeof *types, text, length);
 }
 
-const char *vy_foreign_builtin(const char *text, size_t length) {
+const char *vy_porting_hint_builtin(const char *text, size_t length) {
     return find(builtins, sizeof builtins / sizeof *builtins, text, length);
 }
 
-const char *vy_foreign_suffix(const char *text, size_t length) {
+const char *vy_porting_hint_suffix(const char *text, size_t length) {
     return find(suffixes, sizeof suffixes / sizeof *suffixes, text, length);
 }
 
-const char *vy_foreign_value(const char *text, size_t length) {
+const char *vy_porting_hint_value(const char *text, size_t length) {
     return find(values, sizeof values / sizeof *values, text, length);
 }
 
-const char *vy_foreign_statement(const char *text, size_t length) {
+const char *vy_porting_hint_statement(const char *text, size_t length) {
     return find(statements, sizeof statements / sizeof *statements, text, length);
 }
 
-const char *vy_foreign_function(const char *text, size_t length) {
+const char *vy_porting_hint_function(const char *text, size_t length) {
     return find(functions, sizeof functions / sizeof *functions, text, length);
 }

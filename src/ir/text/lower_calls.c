@@ -1,12 +1,12 @@
 /* Effects: atomics, collectives and calls, as statements or hoisted out of an expression. */
 #include "ir/op_tables.h"
 #include "ir/text/attributes.h"
-#include "ir/text/foreign.h"
 #include "ir/text/lower.h"
+#include "ir/text/porting_hint.h"
 
 #include <stdio.h>
 
-static int give(vy_signature *out, uint8_t type) {
+static int set_result_type(vy_effect_signature *out, uint8_t type) {
     out->count = 1;
     out->is_known = 1;
     out->types[0] = type;
@@ -15,8 +15,8 @@ static int give(vy_signature *out, uint8_t type) {
 
 /* ---- atomics ---- */
 
-static int check_atomic(vy_lowering *l, vy_node *node, vy_signature *out) {
-    uint8_t element = vy_lower_type(l, node->a, VY_TYPE_OPEN);
+static int check_atomic(vy_lowering *l, vy_ast_node *node, vy_effect_signature *out) {
+    uint8_t element = vy_lower_type(l, node->a, VY_TYPE_UNTYPED);
     int is_good = element != VY_TYPE_BAD && vy_lower_unconditional(l, node->a);
     if (node->b)
         is_good &= vy_lower_expect(l, node->b, element, "the element of", vyre_atomic_name(node->op));
@@ -24,14 +24,14 @@ static int check_atomic(vy_lowering *l, vy_node *node, vy_signature *out) {
         is_good &= vy_lower_expect(l, node->c, element, "the element of", vyre_atomic_name(node->op));
     const vy_binding *memory = vy_lower_find(l, node->a->name);
     node->axis = memory && memory->space == VY_SPACE_BUFFER ? VYRE_SCOPE_DEVICE : VYRE_SCOPE_WORKGROUP;
-    give(out, element);
+    set_result_type(out, element);
     out->count = vy_atomics[node->op].gives;
     return is_good;
 }
 
 /* ---- collectives ---- */
 
-static int check_width(vy_lowering *l, vy_node *node) {
+static int check_width(vy_lowering *l, vy_ast_node *node) {
     uint64_t width = 0;
     node->axis = 0;
     if (!node->scope)
@@ -47,7 +47,7 @@ static int check_width(vy_lowering *l, vy_node *node) {
     return 1;
 }
 
-static int check_collective(vy_lowering *l, vy_node *node, uint8_t hint, vy_signature *out) {
+static int check_collective(vy_lowering *l, vy_ast_node *node, uint8_t hint, vy_effect_signature *out) {
     int is_good = check_width(l, node);
     uint8_t type = VYRE_TYPE_BOOL;
     const char *name = vy_lower_text(l, node->name);
@@ -56,35 +56,35 @@ static int check_collective(vy_lowering *l, vy_node *node, uint8_t hint, vy_sign
     if (is_test)
         is_good &= vy_lower_expect(l, node->a, VYRE_TYPE_BOOL, "the value of", name);
     else
-        type = vy_lower_closed(l, node->a, hint);
+        type = vy_lower_require_typed(l, node->a, hint);
     if (node->b)
         is_good &= vy_lower_expect(l, node->b, VYRE_TYPE_U32, "the second argument of", name);
     if (vy_collectives[node->op].combines && type < VYRE_TYPE_COUNT && !vyre_op_accepts(node->combine, type, type)) {
         vy_lower_error(l, VY_T034, node->at, NULL, "%s does not take %s", name, vyre_type_name(type));
         is_good = 0;
     }
-    return give(out, node->op == VYRE_COLLECTIVE_BALLOT ? VYRE_TYPE_U64 : type) && is_good;
+    return set_result_type(out, node->op == VYRE_COLLECTIVE_BALLOT ? VYRE_TYPE_U64 : type) && is_good;
 }
 
 /* ---- calls ---- */
 
 static const char *const space_names[VY_SPACE_COUNT] = {"buffer", "workgroup", "private"};
 
-static int check_memory_argument(vy_lowering *l, vy_node *argument, const vy_item *param) {
+static int check_memory_argument(vy_lowering *l, vy_ast_node *argument, const vy_ast_decl *param) {
     const vy_binding *memory = NULL;
     const char *name = vy_lower_text(l, param->name);
-    if (argument->kind == VY_NODE_NAME)
+    if (argument->kind == VY_AST_NAME)
         memory = vy_lower_find(l, argument->name);
-    if (argument->kind == VY_NODE_NAME && !memory && !vy_lower_global(l, argument->name)) {
+    if (argument->kind == VY_AST_NAME && !memory && !vy_lower_global(l, argument->name)) {
         vy_lower_unknown(l, argument->name, argument->at);
         return 0;
     }
-    if (memory && (memory->kind == VY_BOUND_BROKEN || memory->type == VY_TYPE_BAD)) {
+    if (memory && (memory->kind == VY_BINDING_BROKEN || memory->type == VY_TYPE_BAD)) {
         l->live = 0; /* it was said where it is declared */
         return 0;
     }
-    if (!memory || memory->kind != VY_BOUND_MEMORY) {
-        if (argument->kind != VY_NODE_BAD)
+    if (!memory || memory->kind != VY_BINDING_MEMORY) {
+        if (argument->kind != VY_AST_BAD)
             vy_lower_error(l, VY_T038, argument->at, "pass the name of a buffer or array",
                            "parameter `%s` takes a memory (%s [%s])", name, space_names[param->space],
                            param->type < VYRE_TYPE_COUNT ? vyre_type_name(param->type) : "?");
@@ -103,11 +103,11 @@ static int check_memory_argument(vy_lowering *l, vy_node *argument, const vy_ite
     return 1;
 }
 
-static int check_arguments(vy_lowering *l, vy_node *node, const vy_unit *function) {
+static int check_arguments(vy_lowering *l, vy_ast_node *node, const vy_ast_function *function) {
     int is_good = 1;
-    const vy_item *param = function->params.first;
-    for (vy_node *argument = node->a; argument; argument = argument->next, param = param->next) {
-        argument->axis = argument->kind == VY_NODE_BUILTIN ? argument->axis : 0;
+    const vy_ast_decl *param = function->params.first;
+    for (vy_ast_node *argument = node->a; argument; argument = argument->next, param = param->next) {
+        argument->axis = argument->kind == VY_AST_BUILTIN ? argument->axis : 0;
         is_good &= param->is_memory
                        ? check_memory_argument(l, argument, param)
                        : vy_lower_expect(l, argument, param->type, "parameter", vy_lower_text(l, param->name));
@@ -116,7 +116,7 @@ static int check_arguments(vy_lowering *l, vy_node *node, const vy_unit *functio
 }
 
 /* An unknown function: a typo, an op that has a symbol, or an op id without its dialect. Not in the frame of its caller, which recurses. */
-static __attribute__((noinline)) void report_unknown(vy_lowering *l, const vy_node *node) {
+static __attribute__((noinline)) void report_unknown(vy_lowering *l, const vy_ast_node *node) {
     const char *name = vy_lower_text(l, node->name), *best = NULL;
     vyre_op op = vyre_op_find(name, strlen(name));
     if (op != VYRE_OP_COUNT) {
@@ -126,154 +126,158 @@ static __attribute__((noinline)) void report_unknown(vy_lowering *l, const vy_no
                           : op == VYRE_OP_NOT    ? "write `!x` for a bool, `~x` for the bits of an integer"
                           : op == VYRE_OP_AND    ? "write `a && b` for bools, `a & b` for the bits of integers"
                           : op == VYRE_OP_OR     ? "write `a || b` for bools, `a | b` for the bits of integers"
-                          : row->arity == 1      ? VY_REPORT_FIX(l->report, "write `%sx`", row->symbol)
-                                                 : VY_REPORT_FIX(l->report, "write `a %s b`", row->symbol);
+                          : row->arity == 1      ? VY_DIAG_SINK_FIX(l->report, "write `%sx`", row->symbol)
+                                                 : VY_DIAG_SINK_FIX(l->report, "write `a %s b`", row->symbol);
         vy_lower_error(l, VY_T053, node->at, fix, "`%s` is not written as a call", name);
         return;
     }
-    vy_suggestion near;
-    char word[VY_WORD_ROOM];
-    char synonym[VY_WORD_ROOM];
-    vy_suggestion_start(&near, name, strlen(name));
+    vy_suggestion suggestion;
+    char word[VY_KEYWORD_CAPACITY];
+    char synonym[VY_KEYWORD_CAPACITY];
+    vy_suggestion_start(&suggestion, name, strlen(name));
     const char *fix = NULL;
-    if (vy_word_synonym(name, strlen(name), synonym)) {
+    if (vy_keyword_synonym(name, strlen(name), synonym)) {
         best = synonym;
     } else if (l->report->errors < 100) {
         unsigned offered = 0;
-        for (const vy_unit *f = l->parser->file.functions; f && offered < 2000; f = f->next, offered++)
-            vy_suggestion_offer(&near, vy_lower_text(l, f->name));
-        if (!vy_suggestion_get(&near))
-            fix = vy_foreign_function(name, strlen(name));
-        if (!fix && !vy_suggestion_get(&near))
-            fix = vy_foreign_statement(name, strlen(name));
-        for (unsigned cls = VY_WORD_OP; cls < VY_WORD_CLASS_COUNT; cls++)
-            for (unsigned i = 0; cls != VY_WORD_KEYWORD && cls != VY_WORD_BUILTIN && vy_word_at(cls, i, word); i++)
-                vy_suggestion_offer(&near, word);
-        best = vy_suggestion_get(&near);
+        for (const vy_ast_function *f = l->parser->file.functions; f && offered < 2000; f = f->next, offered++)
+            vy_suggestion_offer(&suggestion, vy_lower_text(l, f->name));
+        if (!vy_suggestion_get(&suggestion))
+            fix = vy_porting_hint_function(name, strlen(name));
+        if (!fix && !vy_suggestion_get(&suggestion))
+            fix = vy_porting_hint_statement(name, strlen(name));
+        for (unsigned cls = VY_IDENTIFIER_OP; cls < VY_IDENTIFIER_CLASS_COUNT; cls++)
+            for (unsigned i = 0;
+                 cls != VY_IDENTIFIER_KEYWORD && cls != VY_IDENTIFIER_BUILTIN && vy_keyword_at(cls, i, word); i++)
+                vy_suggestion_offer(&suggestion, word);
+        best = vy_suggestion_get(&suggestion);
     }
     if (best && !fix)
-        fix = VY_REPORT_FIX(l->report, "did you mean `%s`?", best);
+        fix = VY_DIAG_SINK_FIX(l->report, "did you mean `%s`?", best);
     vy_lower_error(l, VY_T026, node->at, fix, "unknown function `%s`", name);
 }
 
 /* The arguments of a function whose head has errors: only what is wrong with themselves is said. */
-static void look_at_arguments(vy_lowering *l, const vy_node *node) {
-    for (vy_node *argument = node->a; argument; argument = argument->next) {
-        const vy_binding *binding = argument->kind == VY_NODE_NAME ? vy_lower_find(l, argument->name) : NULL;
-        if (!binding || binding->kind != VY_BOUND_MEMORY)
-            vy_lower_type(l, argument, VY_TYPE_OPEN);
+static void type_arguments(vy_lowering *l, const vy_ast_node *node) {
+    for (vy_ast_node *argument = node->a; argument; argument = argument->next) {
+        const vy_binding *binding = argument->kind == VY_AST_NAME ? vy_lower_find(l, argument->name) : NULL;
+        if (!binding || binding->kind != VY_BINDING_MEMORY)
+            vy_lower_type(l, argument, VY_TYPE_UNTYPED);
     }
     l->live = 0;
 }
 
-static int check_call(vy_lowering *l, vy_node *node, vy_signature *out) {
+static int check_call(vy_lowering *l, vy_ast_node *node, vy_effect_signature *out) {
     const vy_global *global = vy_lower_global(l, node->name);
-    const vy_unit *function = global ? global->function : NULL;
+    const vy_ast_function *function = global ? global->function : NULL;
     out->is_known = 1;
     if (!function) {
         report_unknown(l, node);
         return 0;
     }
     if (function->is_broken) {
-        look_at_arguments(l, node);
+        type_arguments(l, node);
         return 0;
     }
     if (node->count != function->params.count) {
         unsigned taken = function->params.count;
         vy_lower_error(l, VY_T037, node->at,
-                       VY_REPORT_FIX(l->report, "pass %u argument%s", taken, taken == 1 ? "" : "s"),
+                       VY_DIAG_SINK_FIX(l->report, "pass %u argument%s", taken, taken == 1 ? "" : "s"),
                        "%s takes %u argument%s (%u given)", vy_lower_text(l, node->name), taken, taken == 1 ? "" : "s",
                        node->count);
         return 0;
     }
-    for (const vy_declared *result = function->results; result && out->count < VY_LIMIT_RESULTS; result = result->next)
+    for (const vy_ast_declarator *result = function->results; result && out->count < VY_LIMIT_RESULTS;
+         result = result->next)
         out->types[out->count++] = result->type;
     node->variable = function->index;
     return check_arguments(l, node, function);
 }
 
-int vy_lower_op_signature(vy_lowering *l, const vy_node *node, vyre_op_signature *out) {
+int vy_lower_op_signature(vy_lowering *l, const vy_ast_node *node, vyre_op_signature *out) {
     const char *name = vy_lower_text(l, node->name);
-    return l->teller && l->teller(l->teller_user, name, vy_call_id_length(name), out) &&
+    return l->op_signature && l->op_signature(l->op_signature_user, name, vy_call_id_length(name), out) &&
            out->input_count <= VYRE_OP_INPUTS && out->output_count <= VYRE_OP_OUTPUTS;
 }
 
 /* An argument of an op: the name of a memory is passed as such; a value takes the type the op asks for, or must have one of its own. */
-static int check_op_argument(vy_lowering *l, vy_node *argument, uint8_t asked, const char *op) {
-    const vy_binding *binding = argument->kind == VY_NODE_NAME ? vy_lower_find(l, argument->name) : NULL;
-    argument->axis = argument->kind == VY_NODE_BUILTIN ? argument->axis : 0;
-    if (binding && binding->kind == VY_BOUND_MEMORY) {
+static int check_op_argument(vy_lowering *l, vy_ast_node *argument, uint8_t asked, const char *op) {
+    const vy_binding *binding = argument->kind == VY_AST_NAME ? vy_lower_find(l, argument->name) : NULL;
+    argument->axis = argument->kind == VY_AST_BUILTIN ? argument->axis : 0;
+    if (binding && binding->kind == VY_BINDING_MEMORY) {
         argument->axis = 1;
         argument->variable = binding->index;
         argument->type = binding->type;
         return 1;
     }
     return asked < VYRE_TYPE_COUNT ? vy_lower_expect(l, argument, asked, "argument of", op)
-                                   : vy_lower_closed(l, argument, VY_TYPE_OPEN) != VY_TYPE_BAD;
+                                   : vy_lower_require_typed(l, argument, VY_TYPE_UNTYPED) != VY_TYPE_BAD;
 }
 
 /* Says what an op gives, and leaves in the type of each argument which one is asked for. Not in the frame of its caller, which recurses: a signature is large. */
-static __attribute__((noinline)) int ask_op_signature(vy_lowering *l, const vy_node *node, vy_signature *out) {
+static __attribute__((noinline)) int query_op_signature(vy_lowering *l, const vy_ast_node *node,
+                                                        vy_effect_signature *out) {
     vyre_op_signature op;
     uint32_t index = 0;
     out->is_known = vy_lower_op_signature(l, node, &op);
     if (out->is_known && node->count != op.input_count) {
-        vy_lower_error(l, VY_T037, node->at,
-                       VY_REPORT_FIX(l->report, "pass %u argument%s", op.input_count, op.input_count == 1 ? "" : "s"),
-                       "%s takes %u argument%s (%u given)", vy_lower_text(l, node->name), op.input_count,
-                       op.input_count == 1 ? "" : "s", node->count);
+        vy_lower_error(
+            l, VY_T037, node->at,
+            VY_DIAG_SINK_FIX(l->report, "pass %u argument%s", op.input_count, op.input_count == 1 ? "" : "s"),
+            "%s takes %u argument%s (%u given)", vy_lower_text(l, node->name), op.input_count,
+            op.input_count == 1 ? "" : "s", node->count);
         return 0;
     }
-    for (vy_node *argument = node->a; argument; argument = argument->next, index++)
+    for (vy_ast_node *argument = node->a; argument; argument = argument->next, index++)
         argument->type = out->is_known ? (uint8_t)op.inputs[index] : VYRE_TYPE_COUNT;
     for (; out->is_known && out->count < op.output_count; out->count++)
         out->types[out->count] = (uint8_t)op.outputs[out->count];
     return 1;
 }
 
-static int check_op_call(vy_lowering *l, vy_node *node, vy_signature *out) {
+static int check_op_call(vy_lowering *l, vy_ast_node *node, vy_effect_signature *out) {
     int is_good = 1;
-    if (!ask_op_signature(l, node, out))
+    if (!query_op_signature(l, node, out))
         return 0;
-    for (vy_node *argument = node->a; argument; argument = argument->next)
+    for (vy_ast_node *argument = node->a; argument; argument = argument->next)
         is_good &= check_op_argument(l, argument, argument->type, vy_lower_text(l, node->name));
     return is_good;
 }
 
 /* ---- any effect ---- */
 
-void vy_lower_settle_call(vy_lowering *l, vy_node *node) {
-    if (node->kind != VY_NODE_OP_CALL && node->kind != VY_NODE_CALL)
+void vy_lower_resolve_callee(vy_lowering *l, vy_ast_node *node) {
+    if (node->kind != VY_AST_OP_CALL && node->kind != VY_AST_CALL)
         return;
     const vy_global *global = vy_lower_global(l, node->name);
     if (global && global->function)
-        node->kind = VY_NODE_CALL;
-    else if (node->kind == VY_NODE_CALL)
-        vy_lower_legal_settle(l, node);
+        node->kind = VY_AST_CALL;
+    else if (node->kind == VY_AST_CALL)
+        vy_lower_intrinsic_resolve(l, node);
 }
 
-int vy_lower_effect(vy_lowering *l, vy_node *node, uint8_t hint, vy_signature *out) {
+int vy_lower_effect(vy_lowering *l, vy_ast_node *node, uint8_t hint, vy_effect_signature *out) {
     memset(out, 0, sizeof *out);
-    vy_lower_settle_call(l, node);
+    vy_lower_resolve_callee(l, node);
     switch (node->kind) {
-    case VY_NODE_ATOMIC:
+    case VY_AST_ATOMIC:
         return check_atomic(l, node, out);
-    case VY_NODE_COLLECTIVE:
+    case VY_AST_COLLECTIVE:
         return check_collective(l, node, hint, out);
-    case VY_NODE_CALL:
+    case VY_AST_CALL:
         return check_call(l, node, out);
-    case VY_NODE_OP_CALL:
+    case VY_AST_OP_CALL:
         return check_op_call(l, node, out);
     default:
-        return vy_lower_legal_effect(l, node, out);
+        return vy_lower_intrinsic_check(l, node, out);
     }
 }
 
-void vy_lower_arguments(vy_lowering *l, const vy_node *first) {
+void vy_lower_arguments(vy_lowering *l, const vy_ast_node *first) {
     l->args.count = 0;
-    for (const vy_node *argument = first; argument; argument = argument->next) {
-        int is_memory = argument->kind == VY_NODE_NAME && argument->axis;
-        uint32_t index = is_memory ? argument->variable : vy_lower_emit(l, argument);
+    for (const vy_ast_node *argument = first; argument; argument = argument->next) {
+        int is_memory = argument->kind == VY_AST_NAME && argument->axis;
+        uint32_t index = is_memory ? argument->variable : vy_lower_append(l, argument);
         vy_arg *arg = VY_PUSH(&l->args);
         if (!arg) {
             l->report->out_of_memory = 1;
@@ -284,32 +288,32 @@ void vy_lower_arguments(vy_lowering *l, const vy_node *first) {
     }
 }
 
-static vy_stmt atomic_stmt(vy_lowering *l, const vy_node *node) {
+static vy_stmt atomic_stmt(vy_lowering *l, const vy_ast_node *node) {
     vy_stmt stmt = vy_irb_blank_stmt(VY_STMT_ATOMIC);
     stmt.op = node->op;
     stmt.memory = node->a->variable;
     stmt.bounds_check = node->a->op;
     stmt.order = node->order == VYRE_ORDER_COUNT ? VYRE_ORDER_RELAXED : node->order;
     stmt.scope = node->scope == VYRE_SCOPE_COUNT ? node->axis : node->scope;
-    stmt.a = vy_lower_emit(l, node->a->a);
-    stmt.b = node->b ? vy_lower_emit(l, node->b) : VY_NONE;
-    stmt.c = node->c ? vy_lower_emit(l, node->c) : VY_NONE;
+    stmt.a = vy_lower_append(l, node->a->a);
+    stmt.b = node->b ? vy_lower_append(l, node->b) : VY_NONE;
+    stmt.c = node->c ? vy_lower_append(l, node->c) : VY_NONE;
     return stmt;
 }
 
-static vy_stmt collective_stmt(vy_lowering *l, const vy_node *node) {
+static vy_stmt collective_stmt(vy_lowering *l, const vy_ast_node *node) {
     vy_stmt stmt = vy_irb_blank_stmt(VY_STMT_COLLECTIVE);
     stmt.op = node->op;
     stmt.combine = vy_collectives[node->op].combines ? node->combine : 0;
     stmt.width = node->axis;
-    stmt.a = vy_lower_emit(l, node->a);
-    stmt.b = node->b ? vy_lower_emit(l, node->b) : VY_NONE;
+    stmt.a = vy_lower_append(l, node->a);
+    stmt.b = node->b ? vy_lower_append(l, node->b) : VY_NONE;
     return stmt;
 }
 
-static vy_stmt call_stmt(vy_lowering *l, const vy_node *node) {
+static vy_stmt call_stmt(vy_lowering *l, const vy_ast_node *node) {
     vy_stmt stmt = vy_irb_blank_stmt(VY_STMT_CALL);
-    if (node->kind == VY_NODE_CALL)
+    if (node->kind == VY_AST_CALL)
         stmt.callee = node->variable;
     else
         stmt.name = vy_lower_name(l, node->name);
@@ -317,15 +321,15 @@ static vy_stmt call_stmt(vy_lowering *l, const vy_node *node) {
     return stmt;
 }
 
-uint32_t vy_lower_effect_emit(vy_lowering *l, const vy_node *node, uint32_t count, const vy_symbol *names,
-                              const vyre_type *types) {
+uint32_t vy_lower_effect_append(vy_lowering *l, const vy_ast_node *node, uint32_t count, const vy_symbol *names,
+                                const vyre_type *types) {
     if (!l->live)
         return VY_NONE;
     l->args.count = 0;
-    vy_stmt stmt = node->kind == VY_NODE_ATOMIC       ? atomic_stmt(l, node)
-                   : node->kind == VY_NODE_COLLECTIVE ? collective_stmt(l, node)
-                   : node->kind <= VY_NODE_OP_CALL    ? call_stmt(l, node)
-                                                      : vy_lower_legal_stmt(l, node);
+    vy_stmt stmt = node->kind == VY_AST_ATOMIC       ? atomic_stmt(l, node)
+                   : node->kind == VY_AST_COLLECTIVE ? collective_stmt(l, node)
+                   : node->kind <= VY_AST_OP_CALL    ? call_stmt(l, node)
+                                                     : vy_lower_intrinsic_stmt(l, node);
     if (!l->live)
         return VY_NONE;
     stmt.result_count = (uint8_t)count;
@@ -336,50 +340,52 @@ uint32_t vy_lower_effect_emit(vy_lowering *l, const vy_node *node, uint32_t coun
 
 /* ---- hoisting ---- */
 
-static const char *const guard_names[] = {
-    [VY_GUARD_WHILE] = "in the condition of `while`",
-    [VY_GUARD_ARM] = "in an arm of `? :`",
-    [VY_GUARD_LOGIC] = "on the right of `&&` or `||`",
+static const char *const effect_ban_names[] = {
+    [VY_EFFECT_BAN_WHILE] = "in the condition of `while`",
+    [VY_EFFECT_BAN_ARM] = "in an arm of `? :`",
+    [VY_EFFECT_BAN_LOGIC] = "on the right of `&&` or `||`",
 };
 
-static void report_guard(vy_lowering *l, const vy_node *node) {
-    if (l->guard == VY_GUARD_CONST)
+static void report_effect_ban(vy_lowering *l, const vy_ast_node *node) {
+    if (l->effect_ban == VY_EFFECT_BAN_CONST)
         vy_lower_error(l, VY_T047, node->at, NULL, "a call, atomic or collective is not constant");
     else
-        vy_lower_error(l, VY_T039, node->at,
-                       l->guard == VY_GUARD_WHILE ? "write `while true`, bind it with `let` inside and `break`" : NULL,
-                       "a call, atomic or collective stands %s", guard_names[l->guard]);
+        vy_lower_error(
+            l, VY_T039, node->at,
+            l->effect_ban == VY_EFFECT_BAN_WHILE ? "write `while true`, bind it with `let` inside and `break`" : NULL,
+            "a call, atomic or collective stands %s", effect_ban_names[l->effect_ban]);
 }
 
-void vy_lower_unknown_op(vy_lowering *l, const vy_node *node) {
+void vy_lower_unknown_op(vy_lowering *l, const vy_ast_node *node) {
     const char *name = vy_lower_text(l, node->name);
-    char id[VY_LIMIT_NAME + 1], room[VY_CALL_ROOM];
+    char id[VY_LIMIT_NAME + 1], storage[VY_CALL_SPELLING_CAPACITY];
     snprintf(id, sizeof id, "%.*s", (int)vy_call_id_length(name), name);
     vy_lower_error(
         l, VY_T040, node->at,
-        VY_REPORT_FIX(
+        VY_DIAG_SINK_FIX(
             l->report,
             "check its spelling, load the dialect that provides it (VYRE_DIALECT_PATH), or define `fn %.100s`",
-            vy_call_spelling(id, room)),
+            vy_call_spelling(id, storage)),
         "no dialect provides the op `%s`, so the type of its result is not known", name);
 }
 
-uint8_t vy_lower_hoist(vy_lowering *l, vy_node *node, uint8_t hint) {
-    vy_signature signature;
-    if (l->guard) {
-        report_guard(l, node);
+uint8_t vy_lower_hoist(vy_lowering *l, vy_ast_node *node, uint8_t hint) {
+    vy_effect_signature signature;
+    if (l->effect_ban) {
+        report_effect_ban(l, node);
         return VY_TYPE_BAD;
     }
     if (!vy_lower_effect(l, node, hint, &signature))
         return VY_TYPE_BAD;
     if (!signature.is_known) {
-        if (l->teller)
+        if (l->op_signature)
             vy_lower_unknown_op(l, node);
         else
-            vy_lower_error(l, VY_T040, node->at,
-                           VY_REPORT_FIX(l->report, "bind it first: `let x : f32 = %.100s(…)`",
-                                         vy_call_spelling(vy_lower_text(l, node->name), (char[VY_CALL_ROOM]){0})),
-                           "the type that %s gives is not known here", vy_lower_text(l, node->name));
+            vy_lower_error(
+                l, VY_T040, node->at,
+                VY_DIAG_SINK_FIX(l->report, "bind it first: `let x : f32 = %.100s(…)`",
+                                 vy_call_spelling(vy_lower_text(l, node->name), (char[VY_CALL_SPELLING_CAPACITY]){0})),
+                "the type that %s gives is not known here", vy_lower_text(l, node->name));
         return VY_TYPE_BAD;
     }
     if (signature.count == VY_RESULTS_BOUND) {
@@ -388,13 +394,13 @@ uint8_t vy_lower_hoist(vy_lowering *l, vy_node *node, uint8_t hint) {
         return VY_TYPE_BAD;
     }
     if (signature.count != 1) {
-        const char *name = node->kind == VY_NODE_ATOMIC ? vyre_atomic_name(node->op) : vy_lower_text(l, node->name);
+        const char *name = node->kind == VY_AST_ATOMIC ? vyre_atomic_name(node->op) : vy_lower_text(l, node->name);
         vy_lower_error(l, VY_T041, node->at, signature.count ? NULL : "call it as a statement of its own",
                        "%s gives %u values, but one is needed here", name, signature.count);
         return VY_TYPE_BAD;
     }
     vy_symbol name = vy_lower_temporary(l);
     vyre_type type = signature.types[0];
-    node->variable = vy_lower_effect_emit(l, node, 1, &name, &type);
+    node->variable = vy_lower_effect_append(l, node, 1, &name, &type);
     return signature.types[0];
 }

@@ -13,10 +13,10 @@
  *    invocations make more trips than others; unless the loop makes at most one trip.
  *  - Invocations meet again at the end of an `if`, at the next trip of a loop and at its end. A trap is no jump here: legalisation makes its
  *    exit uniform. */
-#ifndef VY_IR_VALIDATE_FLOW_H
-#define VY_IR_VALIDATE_FLOW_H
+#ifndef VY_IR_VALIDATE_DIVERGENCE_GRAPH_H
+#define VY_IR_VALIDATE_DIVERGENCE_GRAPH_H
 
-#include "ir/validate/check.h"
+#include "ir/validate/verifier.h"
 
 /* What a set of sources can hold: these, then one bit for each parameter of the function. */
 enum {
@@ -26,16 +26,16 @@ enum {
     VY_VARIES_PARAM = 3     /* + i: as argument i of the call does */
 };
 
-typedef enum vy_flow_kind {
-    VY_FLOW_VARIABLE,
-    VY_FLOW_MEMORY,
-    VY_FLOW_RESULT,
-    VY_FLOW_CONTROL,
-    VY_FLOW_SOURCE,
-    VY_FLOW_VALUE
-} vy_flow_kind;
+typedef enum vy_divergence_kind {
+    VY_DIVERGENCE_VARIABLE,
+    VY_DIVERGENCE_MEMORY,
+    VY_DIVERGENCE_RESULT,
+    VY_DIVERGENCE_CONTROL,
+    VY_DIVERGENCE_SOURCE,
+    VY_DIVERGENCE_VALUE
+} vy_divergence_kind;
 
-typedef struct vy_flow_node {
+typedef struct vy_divergence_node {
     uint32_t edges; /* first edge, plus 1 */
     uint32_t
         origin; /* variable: declaring statement; memory: its index; control: the statement that opens it; source: the expression */
@@ -44,52 +44,52 @@ typedef struct vy_flow_node {
     uint8_t kind, has_param;
     uint8_t seed; /* its own bits below VY_VARIES_PARAM */
     uint8_t queued;
-} vy_flow_node;
+} vy_divergence_node;
 
-typedef struct vy_flow_edge {
+typedef struct vy_divergence_edge {
     uint32_t to, next; /* next: plus 1 */
-} vy_flow_edge;
+} vy_divergence_edge;
 
 /* A place where invocations must agree. */
-typedef struct vy_flow_meeting {
+typedef struct vy_sync_point {
     uint32_t node;  /* control there, or a lane */
     uint32_t stmt;  /* in this function */
     uint32_t where; /* the barrier or collective itself: stmt, or inside a function that stmt calls */
     uint8_t level;  /* VY_VARIES_IN_GROUP or VY_VARIES_IN_GRID */
     uint8_t is_lane;
-} vy_flow_meeting;
+} vy_sync_point;
 
 /* What callers need to know about a function: sets of `words` words each. */
-typedef struct vy_flow_summary {
+typedef struct vy_divergence_summary {
     uint32_t words;
     uint64_t *results;  /* one set for each result */
     uint64_t *needs[2]; /* by level: sources that must be uniform */
     uint32_t where[2];  /* by level: a barrier or collective that needs them */
     uint8_t is_lane[2];
-} vy_flow_summary;
+} vy_divergence_summary;
 
-typedef struct vy_flow {
-    vy_check *check;
+typedef struct vy_divergence_graph {
+    vy_verifier *verifier;
     const vyre_program *program;
     const vy_function *function;
-    const vy_flow_summary *summaries; /* by function; those of callees are ready */
-    VY_VECTOR(vy_flow_node) nodes;
-    VY_VECTOR(vy_flow_edge) edges;
-    VY_VECTOR(vy_flow_meeting) meetings;
+    const vy_divergence_summary *summaries; /* by function; those of callees are ready */
+    VY_VECTOR(vy_divergence_node) nodes;
+    VY_VECTOR(vy_divergence_edge) edges;
+    VY_VECTOR(vy_sync_point) sync_points;
     uint32_t results; /* first of the result nodes; variables and then memories lie before them, in order */
     uint32_t next_expr;
-    uint32_t *control; /* by statement: receives the node of control there. NULL: nobody asks */
-    int polls_agree;   /* a poll is taken to tell all invocations of a workgroup the same */
-} vy_flow;
+    uint32_t *control;   /* by statement: receives the node of control there. NULL: nobody asks */
+    int poll_is_uniform; /* a poll is taken to tell all invocations of a workgroup the same */
+} vy_divergence_graph;
 
-static inline int vy_flow_has(const uint64_t *set, uint32_t bit) {
+static inline int vy_divergence_set_has(const uint64_t *set, uint32_t bit) {
     return (int)(set[bit / 64] >> bit % 64 & 1);
 }
 
 /* Between whom a builtin varies: bits VY_VARIES_IN_GROUP and VY_VARIES_IN_GRID. */
 uint32_t vy_builtin_varies(const vy_expr *builtin);
 
-/* Fills nodes, edges and meetings for function `index`; what they held is replaced. Sets check->out_of_memory on failure. */
-void vy_flow_build(vy_flow *flow, uint32_t index);
+/* Fills nodes, edges and sync_points for function `index`; what they held is replaced. Sets verifier->out_of_memory on failure. */
+void vy_divergence_graph_build(vy_divergence_graph *flow, uint32_t index);
 
 #endif

@@ -1,35 +1,35 @@
 /* Reporting: where the lexer, the parser and the lowering put what they find wrong with a text. */
-#ifndef VY_IR_TEXT_REPORT_H
-#define VY_IR_TEXT_REPORT_H
+#ifndef VY_IR_TEXT_DIAGNOSTIC_SINK_H
+#define VY_IR_TEXT_DIAGNOSTIC_SINK_H
 
 #include "base/diagnostics.h"
 #include "ir/diagnostic_codes.h"
 
-typedef struct vy_report {
+typedef struct vy_diag_sink {
     const vy_source *source;
     vyre_diagnostics *list; /* the caller's; may be NULL */
     size_t errors;          /* of this text, whatever the list could keep */
     int out_of_memory;      /* somebody's allocation failed: the text is not to blame */
     vyre_error first;       /* the first error, ready to be handed out */
-    char fix[256];          /* scratch of VY_REPORT_FIX */
-} vy_report;
+    char fix[256];          /* scratch of VY_DIAG_SINK_FIX */
+} vy_diag_sink;
 
-/* A fix for the next vy_report_error, formatted into the report: functions that recurse would otherwise have the buffer of VY_FIX in every frame. One at a
+/* A fix for the next vy_diag_sink_error, formatted into the report: functions that recurse would otherwise have the buffer of VY_FIX in every frame. One at a
  * time: the next one overwrites it. */
-#define VY_REPORT_FIX(report, ...) vy_fix_format((report)->fix, sizeof(report)->fix, __VA_ARGS__)
+#define VY_DIAG_SINK_FIX(report, ...) vy_fix_format((report)->fix, sizeof(report)->fix, __VA_ARGS__)
 
 /* Adds an error. fix NULL means the default fix of the code. */
-void vy_report_error(vy_report *report, vy_diag_code code, vy_position at, const char *fix, const char *format, ...)
-    VY_PRINTF(5, 6);
+void vy_diag_sink_error(vy_diag_sink *report, vy_diag_code code, vy_position at, const char *fix, const char *format,
+                        ...) VY_PRINTF(5, 6);
 /* Takes over findings that the validator made for a part of this text, leaving out those already in the list from
  * index `from` on (a function is validated once in the library and once in each program that reaches it). error: what
  * the validator's call returned. */
-void vy_report_merge(vy_report *report, const vyre_diagnostics *found, size_t from, const vyre_error *error);
+void vy_diag_sink_merge(vy_diag_sink *report, const vyre_diagnostics *found, size_t from, const vyre_error *error);
 /* Whether the text can still become a program. */
-static inline int vy_report_clean(const vy_report *report) {
+static inline int vy_diag_sink_is_clean(const vy_diag_sink *report) {
     return report->errors == 0 && !report->out_of_memory;
 }
 /* The status of the whole: NO_MEMORY, INVALID_PROGRAM with the first error and the number of further ones, or OK. */
-vyre_status vy_report_status(const vy_report *report, vyre_error *error);
+vyre_status vy_diag_sink_status(const vy_diag_sink *report, vyre_error *error);
 
 #endif

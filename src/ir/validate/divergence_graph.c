@@ -1,5 +1,5 @@
 /* Building the flow graph: one walk over the statements of a function. flow.h has the rules. */
-#include "ir/validate/flow.h"
+#include "ir/validate/divergence_graph.h"
 
 #include "ir/op_tables.h"
 
@@ -19,7 +19,7 @@ typedef struct block {
 } block;
 
 typedef struct builder {
-    vy_flow *flow;
+    vy_divergence_graph *flow;
     const vyre_program *program;
     const vy_function *function;
     uint32_t control; /* at the current statement */
@@ -32,10 +32,10 @@ typedef struct builder {
 
 /* ---- nodes and edges; a failure is noted once and makes everything after it harmless ---- */
 
-static uint32_t add_node(builder *b, vy_flow_kind kind, uint32_t origin, uint32_t seed) {
-    vy_flow_node *node = VY_PUSH(&b->flow->nodes);
+static uint32_t add_node(builder *b, vy_divergence_kind kind, uint32_t origin, uint32_t seed) {
+    vy_divergence_node *node = VY_PUSH(&b->flow->nodes);
     if (!node) {
-        b->flow->check->out_of_memory = 1;
+        b->flow->verifier->out_of_memory = 1;
         return 0; /* a node that exists, or never read */
     }
     node->kind = (uint8_t)kind;
@@ -46,12 +46,12 @@ static uint32_t add_node(builder *b, vy_flow_kind kind, uint32_t origin, uint32_
 }
 
 static void add_edge(builder *b, uint32_t from, uint32_t to) {
-    vy_flow *flow = b->flow;
-    if (from == to || from == VY_NONE || flow->check->out_of_memory)
+    vy_divergence_graph *flow = b->flow;
+    if (from == to || from == VY_NONE || flow->verifier->out_of_memory)
         return;
-    vy_flow_edge *edge = VY_PUSH(&flow->edges);
+    vy_divergence_edge *edge = VY_PUSH(&flow->edges);
     if (!edge) {
-        flow->check->out_of_memory = 1;
+        flow->verifier->out_of_memory = 1;
         return;
     }
     edge->to = to;
@@ -73,7 +73,7 @@ static uint32_t join(builder *b, uint32_t one, uint32_t other) {
         return other;
     if (other == VY_NONE)
         return one;
-    uint32_t both = add_node(b, VY_FLOW_CONTROL, VY_NONE, 0);
+    uint32_t both = add_node(b, VY_DIVERGENCE_CONTROL, VY_NONE, 0);
     add_edge(b, one, both);
     add_edge(b, other, both);
     return both;
@@ -85,7 +85,7 @@ uint32_t vy_builtin_varies(const vy_expr *e) {
     return e->op == VYRE_BUILTIN_GROUP_ID ? IN_GRID : vy_builtins[e->op].is_uniform ? 0 : IN_GROUP;
 }
 
-static void flow_leaf(builder *b, uint32_t index, uint32_t to) {
+static void add_leaf_edges(builder *b, uint32_t index, uint32_t to) {
     const vy_expr *e = &b->program->exprs.items[index];
     if (e->kind == VY_EXPR_VARIABLE)
         add_edge(b, variable_node(b, e->a), to);
@@ -94,28 +94,28 @@ static void flow_leaf(builder *b, uint32_t index, uint32_t to) {
     else if (e->kind == VY_EXPR_BUILTIN) {
         uint32_t seed = vy_builtin_varies(e);
         if (seed)
-            add_edge(b, add_node(b, VY_FLOW_SOURCE, index, seed), to);
+            add_edge(b, add_node(b, VY_DIVERGENCE_SOURCE, index, seed), to);
     }
 }
 
 /* VY_NONE as the target skips the tree; VY_NONE as the root is no tree. */
-static void flow_tree(builder *b, uint32_t root, uint32_t to) {
+static void add_tree_edges(builder *b, uint32_t root, uint32_t to) {
     uint32_t *next = &b->flow->next_expr;
     if (root == VY_NONE)
         return;
     for (; to != VY_NONE && *next <= root; ++*next)
-        flow_leaf(b, *next, to);
+        add_leaf_edges(b, *next, to);
     *next = root + 1;
 }
 
-/* ---- meetings ---- */
+/* ---- sync_points ---- */
 
-static void meet(builder *b, uint32_t node, uint32_t stmt, uint32_t where, int level, int is_lane) {
-    vy_flow_meeting *meeting = VY_PUSH(&b->flow->meetings);
-    if (meeting)
-        *meeting = (vy_flow_meeting){node, stmt, where, (uint8_t)level, (uint8_t)is_lane};
+static void add_sync_point(builder *b, uint32_t node, uint32_t stmt, uint32_t where, int level, int is_lane) {
+    vy_sync_point *sync_point = VY_PUSH(&b->flow->sync_points);
+    if (sync_point)
+        *sync_point = (vy_sync_point){node, stmt, where, (uint8_t)level, (uint8_t)is_lane};
     else
-        b->flow->check->out_of_memory = 1;
+        b->flow->verifier->out_of_memory = 1;
 }
 
 static void seed(builder *b, uint32_t node, uint32_t bits) {
@@ -128,62 +128,63 @@ static int is_uniform_collective(const vy_stmt *s) {
                              s->op == VYRE_COLLECTIVE_ALL || s->op == VYRE_COLLECTIVE_BROADCAST);
 }
 
-static void flow_collective(builder *b, uint32_t index, const vy_stmt *s) {
-    meet(b, b->control, index, index, VY_VARIES_IN_GROUP, 0);
-    flow_tree(b, s->a, VY_NONE);
+static void add_collective_edges(builder *b, uint32_t index, const vy_stmt *s) {
+    add_sync_point(b, b->control, index, index, VY_VARIES_IN_GROUP, 0);
+    add_tree_edges(b, s->a, VY_NONE);
     if (s->op == VYRE_COLLECTIVE_BROADCAST) {
-        uint32_t lane = add_node(b, VY_FLOW_VALUE, index, 0);
-        flow_tree(b, s->b, lane);
-        meet(b, lane, index, index, VY_VARIES_IN_GROUP, 1);
+        uint32_t lane = add_node(b, VY_DIVERGENCE_VALUE, index, 0);
+        add_tree_edges(b, s->b, lane);
+        add_sync_point(b, lane, index, index, VY_VARIES_IN_GROUP, 1);
     }
-    flow_tree(b, s->b, VY_NONE);
+    add_tree_edges(b, s->b, VY_NONE);
     seed(b, variable_node(b, s->variable), is_uniform_collective(s) ? IN_GRID : IN_GROUP);
 }
 
 /* ---- calls: the summary of the callee, with its sources replaced by what is passed ---- */
 
 /* An op nobody has resolved yet counts as a pure function of its arguments; the program is checked again when its body is known. */
-static void flow_op_call(builder *b, uint32_t index, const vy_stmt *s) {
-    uint32_t value = add_node(b, VY_FLOW_VALUE, index, 0);
+static void add_op_call_edges(builder *b, uint32_t index, const vy_stmt *s) {
+    uint32_t value = add_node(b, VY_DIVERGENCE_VALUE, index, 0);
     for (uint32_t i = 0; i < s->arg_count; i++) {
         const vy_arg *arg = &b->program->args.items[s->args + i];
         if (arg->is_memory)
             add_edge(b, memory_node(b, arg->index), value);
         else
-            flow_tree(b, arg->index, value);
+            add_tree_edges(b, arg->index, value);
     }
     for (uint32_t i = 0; i < s->result_count; i++)
         add_edge(b, value, variable_node(b, s->variable + i));
 }
 
-static void flow_source(builder *b, uint32_t index, const vy_stmt *s, const vy_flow_summary *callee, uint32_t bit,
-                        uint32_t node) {
+static void add_source_edges(builder *b, uint32_t index, const vy_stmt *s, const vy_divergence_summary *callee,
+                             uint32_t bit, uint32_t node) {
     for (uint32_t i = 0; i < s->result_count; i++)
-        if (vy_flow_has(callee->results + (size_t)i * callee->words, bit))
+        if (vy_divergence_set_has(callee->results + (size_t)i * callee->words, bit))
             add_edge(b, node, variable_node(b, s->variable + i));
     for (int level = 0; level < 2; level++)
-        if (vy_flow_has(callee->needs[level], bit))
-            meet(b, node, index, callee->where[level], level, callee->is_lane[level] && bit >= VY_VARIES_PARAM);
+        if (vy_divergence_set_has(callee->needs[level], bit))
+            add_sync_point(b, node, index, callee->where[level], level,
+                           callee->is_lane[level] && bit >= VY_VARIES_PARAM);
 }
 
 /* What a callee stores to a private array it is given is not looked into. */
-static void flow_memory_arg(builder *b, const vy_stmt *s, uint32_t i, uint32_t memory) {
-    const vy_callee *callee = &b->flow->check->callees[s->callee];
+static void add_memory_arg_edges(builder *b, const vy_stmt *s, uint32_t i, uint32_t memory) {
+    const vy_callee_summary *callee = &b->flow->verifier->callees[s->callee];
     if (b->program->memories.items[memory].space == VY_SPACE_PRIVATE && (callee->written[i / 64] >> i % 64 & 1))
         seed(b, memory_node(b, memory), IN_GROUP);
 }
 
-static void flow_local_call(builder *b, uint32_t index, const vy_stmt *s) {
-    const vy_flow_summary *callee = &b->flow->summaries[s->callee];
-    flow_source(b, index, s, callee, VY_VARIES_CONTROL, b->control);
+static void add_local_call_edges(builder *b, uint32_t index, const vy_stmt *s) {
+    const vy_divergence_summary *callee = &b->flow->summaries[s->callee];
+    add_source_edges(b, index, s, callee, VY_VARIES_CONTROL, b->control);
     for (uint32_t i = 0; i < s->arg_count; i++) {
         const vy_arg *arg = &b->program->args.items[s->args + i];
-        uint32_t node = arg->is_memory ? memory_node(b, arg->index) : add_node(b, VY_FLOW_VALUE, index, 0);
+        uint32_t node = arg->is_memory ? memory_node(b, arg->index) : add_node(b, VY_DIVERGENCE_VALUE, index, 0);
         if (arg->is_memory)
-            flow_memory_arg(b, s, i, arg->index);
+            add_memory_arg_edges(b, s, i, arg->index);
         else
-            flow_tree(b, arg->index, node);
-        flow_source(b, index, s, callee, VY_VARIES_PARAM + i, node);
+            add_tree_edges(b, arg->index, node);
+        add_source_edges(b, index, s, callee, VY_VARIES_PARAM + i, node);
     }
     for (uint32_t i = 0; i < s->result_count; i++)
         seed(b, variable_node(b, s->variable + i), (uint32_t)callee->results[(size_t)i * callee->words] & IN_GROUP);
@@ -205,15 +206,15 @@ static void open_block(builder *b, uint32_t index, const vy_stmt *s) {
         k->control = b->control;
         return;
     }
-    k->control = add_node(b, VY_FLOW_CONTROL, index, 0);
+    k->control = add_node(b, VY_DIVERGENCE_CONTROL, index, 0);
     add_edge(b, b->control, k->control);
     uint32_t first = b->flow->next_expr;
-    flow_tree(b, s->a, k->control);
-    flow_tree(b, s->b, k->control);
-    flow_tree(b, s->c, k->control);
+    add_tree_edges(b, s->a, k->control);
+    add_tree_edges(b, s->b, k->control);
+    add_tree_edges(b, s->c, k->control);
     if (s->kind == VY_STMT_FOR)
         for (uint32_t i = first; i < b->flow->next_expr; i++)
-            flow_leaf(b, i, variable_node(b, s->variable));
+            add_leaf_edges(b, i, variable_node(b, s->variable));
     b->control = k->control;
 }
 
@@ -250,7 +251,7 @@ static void close_block(builder *b) {
         b->control = join(b, b->control, b->returns);
 }
 
-static void flow_jump(builder *b, const vy_stmt *s) {
+static void add_jump_edges(builder *b, const vy_stmt *s) {
     uint32_t depth = b->depth;
     while (depth && !b->open[depth - 1].is_loop)
         depth--;
@@ -263,10 +264,10 @@ static void flow_jump(builder *b, const vy_stmt *s) {
         add_edge(b, b->control, loop->control);
 }
 
-static void flow_return(builder *b, const vy_stmt *s) {
+static void add_return_edges(builder *b, const vy_stmt *s) {
     for (uint32_t i = 0; i < s->arg_count; i++) {
         uint32_t result = b->flow->results + i;
-        flow_tree(b, b->program->args.items[s->args + i].index, result);
+        add_tree_edges(b, b->program->args.items[s->args + i].index, result);
         add_edge(b, b->control, result);
     }
     b->returns = join(b, b->returns, b->control);
@@ -275,11 +276,11 @@ static void flow_return(builder *b, const vy_stmt *s) {
 /* ---- statements ---- */
 
 /* Everything but private arrays is memory whose contents were decided when its node was made. */
-static void flow_store(builder *b, const vy_stmt *s) {
+static void add_store_edges(builder *b, const vy_stmt *s) {
     int is_private = b->program->memories.items[s->memory].space == VY_SPACE_PRIVATE;
     uint32_t to = is_private ? memory_node(b, s->memory) : VY_NONE;
-    flow_tree(b, s->a, to);
-    flow_tree(b, s->b, to);
+    add_tree_edges(b, s->a, to);
+    add_tree_edges(b, s->b, to);
     if (is_private)
         add_edge(b, b->control, to);
 }
@@ -288,18 +289,18 @@ static void skip_exprs(builder *b, const vy_stmt *s) {
     b->flow->next_expr = vy_stmt_exprs_end(b->program, s, b->flow->next_expr);
 }
 
-static void flow_stmt(builder *b, uint32_t index, const vy_stmt *s) {
-    for (uint32_t i = 0; i < s->result_count && !b->flow->check->out_of_memory; i++)
+static void add_stmt_edges(builder *b, uint32_t index, const vy_stmt *s) {
+    for (uint32_t i = 0; i < s->result_count && !b->flow->verifier->out_of_memory; i++)
         b->flow->nodes.items[variable_node(b, s->variable + i)].origin = index;
     switch ((vy_stmt_kind)s->kind) {
     case VY_STMT_ASSIGN:
         add_edge(b, b->control, variable_node(b, s->variable)); /* fall through */
     case VY_STMT_LET:
     case VY_STMT_VAR:
-        flow_tree(b, s->a, variable_node(b, s->variable));
+        add_tree_edges(b, s->a, variable_node(b, s->variable));
         break;
     case VY_STMT_STORE:
-        flow_store(b, s);
+        add_store_edges(b, s);
         break;
     case VY_STMT_ATOMIC:
         skip_exprs(b, s);
@@ -307,16 +308,17 @@ static void flow_stmt(builder *b, uint32_t index, const vy_stmt *s) {
             seed(b, variable_node(b, s->variable), IN_GROUP);
         break;
     case VY_STMT_COLLECTIVE:
-        flow_collective(b, index, s);
+        add_collective_edges(b, index, s);
         break;
     case VY_STMT_BARRIER:
-        meet(b, b->control, index, index, s->scope == VYRE_SCOPE_DEVICE ? VY_VARIES_IN_GRID : VY_VARIES_IN_GROUP, 0);
+        add_sync_point(b, b->control, index, index,
+                       s->scope == VYRE_SCOPE_DEVICE ? VY_VARIES_IN_GRID : VY_VARIES_IN_GROUP, 0);
         break;
     case VY_STMT_CALL:
         if (s->callee == VY_NONE)
-            flow_op_call(b, index, s);
+            add_op_call_edges(b, index, s);
         else
-            flow_local_call(b, index, s);
+            add_local_call_edges(b, index, s);
         break;
     case VY_STMT_IF:
     case VY_STMT_FOR:
@@ -326,20 +328,20 @@ static void flow_stmt(builder *b, uint32_t index, const vy_stmt *s) {
         break;
     case VY_STMT_BREAK:
     case VY_STMT_CONTINUE:
-        flow_jump(b, s);
+        add_jump_edges(b, s);
         break;
     case VY_STMT_RETURN:
-        flow_return(b, s);
+        add_return_edges(b, s);
         break;
     case VY_STMT_LOAD_WIDE:
         for (uint32_t i = 0; i < s->result_count; i++)
             add_edge(b, memory_node(b, s->memory), variable_node(b, s->variable + i));
-        flow_tree(b, s->a, variable_node(b, s->variable));
+        add_tree_edges(b, s->a, variable_node(b, s->variable));
         for (uint32_t i = 1; i < s->result_count; i++)
             add_edge(b, variable_node(b, s->variable), variable_node(b, s->variable + i));
         break;
     case VY_STMT_POLL:
-        seed(b, variable_node(b, s->variable), b->flow->polls_agree ? IN_GRID : IN_GROUP);
+        seed(b, variable_node(b, s->variable), b->flow->poll_is_uniform ? IN_GRID : IN_GROUP);
         break;
     case VY_STMT_STORE_WIDE:
         add_edge(b, b->control, memory_node(b, s->memory));
@@ -363,37 +365,37 @@ static void add_memory(builder *b, uint32_t memory, int is_entry) {
     int is_private = m->space == VY_SPACE_PRIVATE;
     int is_constant = m->space == VY_SPACE_BUFFER && !vy_access_stores(m->access);
     int is_known = is_constant || (is_private && is_entry);
-    add_node(b, VY_FLOW_MEMORY, memory, is_known ? 0 : IN_GROUP);
+    add_node(b, VY_DIVERGENCE_MEMORY, memory, is_known ? 0 : IN_GROUP);
 }
 
 static void add_declarations(builder *b, int is_entry) {
     const vy_function *f = b->function;
     for (uint32_t i = 0; i < f->variable_count; i++)
-        add_node(b, VY_FLOW_VARIABLE, VY_NONE, 0);
+        add_node(b, VY_DIVERGENCE_VARIABLE, VY_NONE, 0);
     for (uint32_t i = 0; i < f->memory_count; i++)
         add_memory(b, f->first_memory + i, is_entry);
     b->flow->results = b->flow->nodes.count;
     for (uint32_t i = 0; i < f->result_count; i++)
-        add_node(b, VY_FLOW_RESULT, i, 0);
-    for (uint32_t i = 0; i < f->param_count && !b->flow->check->out_of_memory; i++) {
+        add_node(b, VY_DIVERGENCE_RESULT, i, 0);
+    for (uint32_t i = 0; i < f->param_count && !b->flow->verifier->out_of_memory; i++) {
         const vy_param *param = &b->program->params.items[f->first_param + i];
-        vy_flow_node *node =
+        vy_divergence_node *node =
             &b->flow->nodes.items[param->is_memory ? memory_node(b, param->index) : variable_node(b, param->index)];
         node->has_param = node->seed == 0;
         node->param = (uint16_t)i;
     }
 }
 
-void vy_flow_build(vy_flow *flow, uint32_t index) {
+void vy_divergence_graph_build(vy_divergence_graph *flow, uint32_t index) {
     const vyre_program *p = flow->program;
     builder b = {
         .flow = flow, .program = p, .function = &p->functions.items[index], .jumps = VY_NONE, .returns = VY_NONE};
     int is_entry = vy_is_entry(p, b.function);
     flow->function = b.function;
-    flow->nodes.count = flow->edges.count = flow->meetings.count = 0;
-    flow->next_expr = flow->check->first_expr[index];
+    flow->nodes.count = flow->edges.count = flow->sync_points.count = 0;
+    flow->next_expr = flow->verifier->first_expr[index];
     add_declarations(&b, is_entry);
-    b.control = add_node(&b, VY_FLOW_CONTROL, VY_NONE, is_entry ? 0 : 1u << VY_VARIES_CONTROL);
+    b.control = add_node(&b, VY_DIVERGENCE_CONTROL, VY_NONE, is_entry ? 0 : 1u << VY_VARIES_CONTROL);
     for (uint32_t i = b.function->first_stmt; i < b.function->end_stmt; i++) {
         /* A block closes where it ends; the else branch starts from the control of the `if` again. */
         while (b.depth && b.open[b.depth - 1].end == i)
@@ -402,7 +404,7 @@ void vy_flow_build(vy_flow *flow, uint32_t index) {
             start_else(&b);
         if (flow->control)
             flow->control[i] = b.control;
-        flow_stmt(&b, i, &p->stmts.items[i]);
+        add_stmt_edges(&b, i, &p->stmts.items[i]);
     }
     while (b.depth)
         close_block(&b);

@@ -1,5 +1,5 @@
 /* Where barriers and collectives may stand. */
-#include "validate/text.h"
+#include "validate/text_fixture.h"
 
 static void params_constants_and_lengths_are_uniform(void **state) {
     (void)state;

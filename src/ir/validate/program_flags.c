@@ -1,7 +1,7 @@
 /* Facts: what the statements of a program say about it as a whole (VY_PROGRAM_HAS_*). */
-#include "ir/validate/check.h"
+#include "ir/validate/verifier.h"
 
-uint32_t vy_stmt_facts(const vy_stmt *stmt) {
+uint32_t vy_stmt_flags(const vy_stmt *stmt) {
     switch (stmt->kind) {
     case VY_STMT_BARRIER:
         return stmt->scope == VYRE_SCOPE_DEVICE ? VY_PROGRAM_HAS_GRID_BARRIER : VY_PROGRAM_HAS_BARRIER;
@@ -49,21 +49,21 @@ static int add_kinds(const vyre_program *p, const vy_function *f, uint16_t *kind
     return shows;
 }
 
-static int depends_on_schedule(vy_check *check) {
-    const vyre_program *p = check->program;
-    uint16_t *kinds = vy_check_scratch(check, p->memories.count, sizeof *kinds);
+static int depends_on_schedule(vy_verifier *verifier) {
+    const vyre_program *p = verifier->program;
+    uint16_t *kinds = vy_verifier_scratch(verifier, p->memories.count, sizeof *kinds);
     int shows = 0;
     for (uint32_t i = 0; kinds && i < p->functions.count; i++)
-        shows |= add_kinds(p, &p->functions.items[check->order ? check->order[i] : i], kinds);
+        shows |= add_kinds(p, &p->functions.items[verifier->order ? verifier->order[i] : i], kinds);
     return shows;
 }
 
-void vy_check_facts(vy_check *check) {
-    vyre_program *p = check->program;
+void vy_verifier_derive_flags(vy_verifier *verifier) {
+    vyre_program *p = verifier->program;
     uint32_t facts = 0;
     for (uint32_t i = 0; i < p->stmts.count; i++)
-        facts |= vy_stmt_facts(&p->stmts.items[i]);
-    if ((facts & VY_PROGRAM_HAS_ATOMIC) && depends_on_schedule(check))
+        facts |= vy_stmt_flags(&p->stmts.items[i]);
+    if ((facts & VY_PROGRAM_HAS_ATOMIC) && depends_on_schedule(verifier))
         facts |= VY_PROGRAM_IS_SCHEDULE_DEPENDENT;
     p->facts = facts;
 }

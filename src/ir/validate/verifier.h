@@ -1,10 +1,10 @@
-/* What the parts of the validator share: the program under check, where findings go, and scratch memory.
+/* What the parts of the validator share: the program under verifier, where findings go, and scratch memory.
  *
  * The parts run in order, each relying on what the ones before have established, and a part runs only if they found no error:
  *
  *   layout.c        every index and tag is in range and the arrays lie exactly as model.h says     (stops at its first finding)
  *   declarations.c  names, limits, memories, geometry, size expressions                             (collects findings, as do the rest)
- *   body.c          types, scopes and statements, with expressions.c and effects.c
+ *   body.c          types, scopes and statements, with expressions.c and memory_ops.c
  *   calls.c         recursion, reachability, sizes after inlining
  *   facts.c         what the program does
  *   uniform.c       barriers and collectives stand in uniform control    (of level source)
@@ -12,14 +12,14 @@
  *   unused.c        warnings about declarations that nothing uses        (likewise)
  *
  * Time is linear in the program, memory a small multiple of it. */
-#ifndef VY_IR_VALIDATE_CHECK_H
-#define VY_IR_VALIDATE_CHECK_H
+#ifndef VY_IR_VALIDATE_VERIFIER_H
+#define VY_IR_VALIDATE_VERIFIER_H
 
 #include "base/diagnostics.h"
 #include "ir/diagnostic_codes.h"
 #include "ir/model.h"
 
-typedef struct vy_check {
+typedef struct vy_verifier {
     vyre_program *program;
     vyre_diagnostics *diagnostics; /* may be NULL */
     vyre_error *error;             /* takes the first error; may be NULL */
@@ -29,11 +29,11 @@ typedef struct vy_check {
     uint32_t *first_expr; /* by body.c: of each function, its first expression */
     /* By calls.c, if the program has functions beside its entry: all functions, callees before callers, and what each does. */
     uint32_t *order;
-    struct vy_callee *callees;
-} vy_check;
+    struct vy_callee_summary *callees;
+} vy_verifier;
 
 /* What a caller has to know about a function, by index of the function. */
-typedef struct vy_callee {
+typedef struct vy_callee_summary {
     uint64_t stmts, exprs; /* after inlining, at most; capped above the limits */
     uint32_t nesting;      /* deepest block after inlining */
     uint32_t depth;        /* calls below it */
@@ -42,28 +42,28 @@ typedef struct vy_callee {
     uint32_t may_loop;     /* whether it may never end: vy_stmt_may_loop of some statement */
     uint32_t calls_over;   /* whether something it calls is over a limit, which was said there */
     uint64_t written[(VY_LIMIT_PARAMS + 63) / 64]; /* parameters it stores to, by position */
-} vy_callee;
+} vy_callee_summary;
 
 /* Adds an error; fix NULL means the default fix of the code. */
-void vy_check_error(vy_check *check, vy_diag_code code, vy_position at, const char *fix, const char *format, ...)
-    VY_PRINTF(5, 6);
+void vy_verifier_error(vy_verifier *verifier, vy_diag_code code, vy_position at, const char *fix, const char *format,
+                       ...) VY_PRINTF(5, 6);
 /* Adds a finding that does not make the program invalid. */
-void vy_check_warning(vy_check *check, vy_diag_code code, vy_position at, const char *fix, const char *format, ...)
-    VY_PRINTF(5, 6);
-/* Zeroed memory that lives as long as the check; NULL (and out_of_memory set) if there is none. */
-void *vy_check_scratch(vy_check *check, size_t count, size_t size);
-static inline int vy_check_clean(const vy_check *check) {
-    return check->errors == 0 && !check->out_of_memory;
+void vy_verifier_warning(vy_verifier *verifier, vy_diag_code code, vy_position at, const char *fix, const char *format,
+                         ...) VY_PRINTF(5, 6);
+/* Zeroed memory that lives as long as the verifier; NULL (and out_of_memory set) if there is none. */
+void *vy_verifier_scratch(vy_verifier *verifier, size_t count, size_t size);
+static inline int vy_verifier_is_clean(const vy_verifier *verifier) {
+    return verifier->errors == 0 && !verifier->out_of_memory;
 }
 
 /* The parts. */
-void vy_check_layout(vy_check *check);
-void vy_check_declarations(vy_check *check);
-void vy_check_bodies(vy_check *check);
-void vy_check_calls(vy_check *check);
-void vy_check_facts(vy_check *check);
+void vy_verify_layout(vy_verifier *verifier);
+void vy_verify_declarations(vy_verifier *verifier);
+void vy_verify_bodies(vy_verifier *verifier);
+void vy_verify_calls(vy_verifier *verifier);
+void vy_verifier_derive_flags(vy_verifier *verifier);
 /* What a statement adds to the facts by being there. */
-uint32_t vy_stmt_facts(const vy_stmt *stmt);
+uint32_t vy_stmt_flags(const vy_stmt *stmt);
 /* Whether accesses before and after a statement are ordered between invocations by it: a barrier, a collective, an atomic that is not
  * relaxed. */
 static inline int vy_stmt_orders(const vy_stmt *stmt) {
@@ -74,14 +74,14 @@ static inline int vy_stmt_orders(const vy_stmt *stmt) {
 static inline int vy_stmt_may_loop(const vy_stmt *stmt) {
     return stmt->kind == VY_STMT_WHILE;
 }
-void vy_check_uniform(vy_check *check);
-void vy_check_races(vy_check *check);
-void vy_check_unused(vy_check *check);
+void vy_verify_uniformity(vy_verifier *verifier);
+void vy_verify_races(vy_verifier *verifier);
+void vy_verify_unused(vy_verifier *verifier);
 
 /* ---- small questions several parts ask ---- */
 
-static inline const char *vy_check_name(const vy_check *check, vy_symbol name) {
-    return vy_symbol_name(check->program, name);
+static inline const char *vy_verifier_name(const vy_verifier *verifier, vy_symbol name) {
+    return vy_symbol_name(verifier->program, name);
 }
 
 /* The end of the block of `function` that begins after `open` (VY_NONE = the body itself) and holds `stmt`. */
