@@ -72,9 +72,9 @@ static inline uintptr_t read_guard(vyre_op_id id) {
 }
 
 static inline uintptr_t read_counted(vyre_op_id id) {
-    vy_guard pin = vy_domain_pin_counted(&vy_dialects);
+    vy_hazard_guard pin = vy_hazard_pin_counted(&vy_dialects);
     uintptr_t found = (uintptr_t)vy_snapshot_lookup((const vyre_snapshot *)pin.object, id);
-    vy_domain_release(&vy_dialects, pin);
+    vy_hazard_release(&vy_dialects, pin);
     return found;
 }
 
@@ -241,7 +241,7 @@ int main(int count, char **arguments) {
     for (unsigned i = 0; i < OPS; i++) {
         char name[32];
         snprintf(name, sizeof name, "bench.op%u", i);
-        ids[i] = vyre_op_known(name, strlen(name));
+        ids[i] = vyre_op_find_id(name, strlen(name));
     }
     locked = copy_snapshot();
     atomic_store(&word, (uint64_t)(uintptr_t)copy_snapshot());

@@ -30,7 +30,7 @@ typedef uint32_t vyre_op_id;
  * VYRE_NO_MEMORY */
 VYRE_API vyre_status vyre_op_intern(const char *text, size_t length, vyre_op_id *out, vyre_error *error);
 /* The same for known names only; 0 if nobody has asked for this one. Takes no lock, allocates nothing. */
-VYRE_API vyre_op_id vyre_op_known(const char *text, size_t length);
+VYRE_API vyre_op_id vyre_op_find_id(const char *text, size_t length);
 /* The text of an id, valid for ever; NULL if there is no such id. Takes no lock. */
 VYRE_API const char *vyre_op_text(vyre_op_id id);
 
@@ -248,7 +248,7 @@ VYRE_API vyre_dialects_guard vyre_dialects_acquire(void);
 VYRE_API vyre_status vyre_dialects_global(vyre_dialects_guard *out, vyre_error *error);
 /* A second guard on the snapshot of the first, which stays. For holding long: it is a count in the snapshot, so it leaves the few fast slots of the
  * thread to others. */
-VYRE_API vyre_dialects_guard vyre_dialects_hold(vyre_dialects_guard guard);
+VYRE_API vyre_dialects_guard vyre_dialects_retain(vyre_dialects_guard guard);
 /* Empties the guard; an empty one is ignored. The last guard of a replaced snapshot frees it. */
 VYRE_API void vyre_dialects_release(vyre_dialects_guard *guard);
 
@@ -345,7 +345,7 @@ VYRE_API vyre_status vyre_program_resolve(vyre_program *program, vyre_dialects_g
 /* The snapshot a program was resolved against: lives as long as the program, not to be released. Empty for other programs. */
 VYRE_API vyre_dialects_guard vyre_program_dialects(const vyre_program *program);
 /* A vyre_op_signature_fn (vyre/text.h) that knows the ops of a snapshot; user points to the guard. */
-VYRE_API int vyre_dialects_teller(void *guard, const char *id, size_t length, vyre_op_signature *out);
+VYRE_API int vyre_dialects_op_signature(void *guard, const char *id, size_t length, vyre_op_signature *out);
 
 #ifdef __cplusplus
 }

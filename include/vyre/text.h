@@ -36,7 +36,7 @@ typedef struct vyre_parse_options {
     size_t define_count;
     /* Returns the signatures of ops of dialects, so that the types of their results need not be written: `let p = bits.parity_u32(x)`, also inside
      * expressions. NULL: the ops of the newest snapshot (vyre_dialects_global), the standard library among them. For a snapshot of the caller's:
-     * vyre_dialects_teller (vyre/dialect.h). The results of an op that it does not know have their types written. */
+     * vyre_dialects_op_signature (vyre/dialect.h). The results of an op that it does not know have their types written. */
     vyre_op_signature_fn *op_signature;
     void *op_signature_user;
 } vyre_parse_options;

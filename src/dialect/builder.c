@@ -25,7 +25,7 @@ vyre_status vyre_dialect_builder_new(vyre_dialect_builder **out, vyre_error *err
         return status;
     vyre_dialect_builder *builder = vy_allocate_zero(sizeof *builder);
     if (builder) {
-        builder->base = vyre_dialects_hold(guard);
+        builder->base = vyre_dialects_retain(guard);
         status = copy_base(builder, error);
     } else {
         status = vy_fail_memory(error, "a builder of dialects");

@@ -2,7 +2,7 @@
 
 #include "base/hash.h"
 #include "base/memory.h"
-#include "dialect/fork.h"
+#include "dialect/atfork.h"
 #include "ir/limits.h"
 #include "ir/text/lexer.h"
 #include "vyre/dialect.h"
@@ -137,7 +137,7 @@ vyre_status vy_interner_add(vy_interner *interner, const char *text, size_t leng
     *out = find(interner, hash, text, length);
     if (*out)
         return VYRE_OK;
-    vy_fork_handlers_install();
+    vy_dialects_atfork_install();
     (void)pthread_mutex_lock(&interner->adding);
     *out = find(interner, hash, text, length);
     if (!*out)
@@ -158,7 +158,7 @@ vyre_status vyre_op_intern(const char *text, size_t length, vyre_op_id *out, vyr
     return vy_interner_add(&vy_op_ids, text, length, out, error);
 }
 
-vyre_op_id vyre_op_known(const char *text, size_t length) {
+vyre_op_id vyre_op_find_id(const char *text, size_t length) {
     return text && length <= VY_LIMIT_NAME ? vy_interner_find(&vy_op_ids, text, length) : 0;
 }
 

@@ -8,10 +8,10 @@
 #include "dialect/load.h"
 
 #include "base/status.h"
-#include "dialect/laws.h"
+#include "dialect/law_check.h"
 #include "dialect/registry.h"
 #include "dialect/semver.h"
-#include "dialect/standard.h"
+#include "dialect/standard_library.h"
 #include "ir/model.h"
 #include "ir/text/attributes.h"
 #include "ir/text/diagnostic_sink.h"
@@ -41,7 +41,7 @@ static void found(batch *batch, const vy_manifest *manifest, vy_diag_code code, 
 }
 
 /* The error of the batch: the first thing found, with its place. */
-static void fill(const batch *batch, vyre_error *error) {
+static void fill_error(const batch *batch, vyre_error *error) {
     (void)vy_diag_sink_status(&batch->report, error);
     if (error)
         error->code = batch->status;
@@ -54,10 +54,10 @@ static void refuse(batch *batch, vy_load_item *item) {
 }
 
 /* What of the item is in the snapshot if the rest goes well; NULL for nothing that is known. */
-static const vy_manifest *in_force(const vy_load_item *item) {
+static const vy_manifest *installed_manifest(const vy_load_item *item) {
     if (item->change == VY_LOAD_KEEP || item->is_refused)
         return item->before;
-    return item->change == VY_LOAD_PUT ? item->next : NULL;
+    return item->change == VY_LOAD_REPLACE ? item->next : NULL;
 }
 
 vyre_status vy_load_parse(const char *file, const char *text, size_t size, vy_manifest_read_file *read, void *user,
@@ -73,8 +73,8 @@ vyre_status vy_load_parse(const char *file, const char *text, size_t size, vy_ma
 
 /* ---- putting and taking ---- */
 
-vyre_status vy_load_put(vyre_dialect_builder *builder, const vy_manifest *manifest, const char *owner,
-                        vyre_error *error) {
+vyre_status vy_load_register(vyre_dialect_builder *builder, const vy_manifest *manifest, const char *owner,
+                             vyre_error *error) {
     vyre_dialect dialect = manifest->dialect;
     const vyre_op_definition **ops = vy_allocate(vy_array_size(manifest->op_count, sizeof *ops));
     if (!ops && manifest->op_count)
@@ -88,7 +88,8 @@ vyre_status vy_load_put(vyre_dialect_builder *builder, const vy_manifest *manife
 }
 
 /* Takes out what the owner provides, but for the dialect of that name. */
-static vyre_status take_out(vyre_dialect_builder *builder, const char *owner, const char *but, vyre_error *error) {
+static vyre_status remove_owner_dialects(vyre_dialect_builder *builder, const char *owner, const char *but,
+                                         vyre_error *error) {
     vyre_status status = VYRE_OK;
     for (uint32_t i = 0; i < builder->dialects.count && status == VYRE_OK;) {
         const vyre_dialect *dialect = &builder->dialects.items[i]->dialect;
@@ -101,20 +102,20 @@ static vyre_status take_out(vyre_dialect_builder *builder, const char *owner, co
 }
 
 /* First all that goes, so that two files can exchange their dialects. */
-static vyre_status change_all(batch *batch, vyre_dialect_builder *builder, vyre_error *error) {
+static vyre_status apply_changes(batch *batch, vyre_dialect_builder *builder, vyre_error *error) {
     vyre_status status = VYRE_OK;
     for (size_t i = 0; i < batch->count && status == VYRE_OK; i++) {
         const vy_load_item *item = &batch->items[i];
         if (item->change != VY_LOAD_KEEP && !item->is_refused)
-            status =
-                take_out(builder, item->owner, item->change == VY_LOAD_PUT ? item->next->dialect.name : NULL, error);
+            status = remove_owner_dialects(builder, item->owner,
+                                           item->change == VY_LOAD_REPLACE ? item->next->dialect.name : NULL, error);
     }
     for (size_t i = 0; i < batch->count && status == VYRE_OK; i++) {
         vy_load_item *item = &batch->items[i];
-        if (item->change != VY_LOAD_PUT || item->is_refused)
+        if (item->change != VY_LOAD_REPLACE || item->is_refused)
             continue;
         vyre_error why;
-        status = vy_load_put(builder, item->next, item->owner, &why);
+        status = vy_load_register(builder, item->next, item->owner, &why);
         if (status == VYRE_NO_MEMORY)
             return vy_fail_memory(error, "loading a manifest");
         if (status != VYRE_OK) {
@@ -128,7 +129,7 @@ static vyre_status change_all(batch *batch, vyre_dialect_builder *builder, vyre_
 
 /* ---- requirements ---- */
 
-static int is_met(const vyre_dialect_builder *builder, const vy_manifest_requirement *wanted, vyre_error *why) {
+static int is_satisfied(const vyre_dialect_builder *builder, const vy_manifest_requirement *wanted, vyre_error *why) {
     const vy_dialect *there = vy_builder_dialect(builder, wanted->dialect);
     const char *version = there ? there->dialect.version : "";
     if (!there)
@@ -159,12 +160,12 @@ static int refuse_cause(batch *batch, const char *dialect) {
 }
 
 static void check_requirements(batch *batch, const vyre_dialect_builder *builder, vy_load_item *item) {
-    const vy_manifest *manifest = in_force(item);
+    const vy_manifest *manifest = installed_manifest(item);
     int is_new = manifest && manifest == item->next;
     vyre_error why;
     for (uint32_t i = 0; manifest && i < manifest->requirement_count; i++) {
         const vy_manifest_requirement *wanted = &manifest->requirements[i];
-        if (is_met(builder, wanted, &why) || item->is_reported)
+        if (is_satisfied(builder, wanted, &why) || item->is_reported)
             continue;
         found(batch, manifest, VY_D119, wanted->at, &why);
         if (is_new)
@@ -218,7 +219,7 @@ static vyre_status check_laws(batch *batch, vyre_dialects_guard candidate, vy_lo
             return status;
         if (status == VYRE_OK)
             continue;
-        found(batch, item->next, VY_D123, written->law_places[i], &why);
+        found(batch, item->next, VY_D123, written->law_positions[i], &why);
         refuse(batch, item);
     }
     return VYRE_OK;
@@ -226,7 +227,7 @@ static vyre_status check_laws(batch *batch, vyre_dialects_guard candidate, vy_lo
 
 static vyre_status check_item(batch *batch, vyre_dialects_guard candidate, vy_load_item *item) {
     vyre_status status = VYRE_OK;
-    if (item->change != VY_LOAD_PUT || item->is_refused)
+    if (item->change != VY_LOAD_REPLACE || item->is_refused)
         return VYRE_OK;
     for (uint32_t i = 0; i < item->next->op_count && status == VYRE_OK; i++)
         status = check_body(batch, candidate, item, i);
@@ -291,7 +292,7 @@ static vyre_status check_kept_law(batch *batch, vyre_dialects_guard candidate, c
         concerned && op && index < op->law_count ? vy_law_check(candidate, op, index, NULL, &why) : VYRE_OK;
     if (status == VYRE_OK || status == VYRE_NO_MEMORY)
         return status;
-    found(batch, manifest, VY_D123, written->law_places[index], &why);
+    found(batch, manifest, VY_D123, written->law_positions[index], &why);
     for (uint32_t i = 0; i < law->argument_count; i++)
         if (letters[i] == 'o')
             refuse_changes(batch, law->arguments[i].text, 1);
@@ -327,19 +328,19 @@ static void refuse_change(void *user, const vyre_error *why) {
 
 static vyre_status check_dependents(batch *batch, vyre_dialects_guard candidate, vy_load_item *item) {
     change_work w = {batch, item};
-    if (item->change != VY_LOAD_PUT || item->is_refused)
+    if (item->change != VY_LOAD_REPLACE || item->is_refused)
         return VYRE_OK;
-    return vy_laws_check_dependents(candidate, item->next->dialect.name, refuse_change, &w);
+    return vy_law_check_dependents(candidate, item->next->dialect.name, refuse_change, &w);
 }
 
 /* ---- batches ---- */
 
 /* All that can be said only of manifests and registry together. */
-static vyre_status check_together(batch *batch, vyre_dialect_builder *builder, vyre_error *error) {
+static vyre_status check_candidate(batch *batch, vyre_dialect_builder *builder, vyre_error *error) {
     vyre_dialects_guard candidate;
     for (size_t i = 0; i < batch->count; i++)
         check_requirements(batch, builder, &batch->items[i]);
-    vyre_status status = vy_laws_open(builder, &candidate, error);
+    vyre_status status = vy_law_candidate_open(builder, &candidate, error);
     if (status != VYRE_OK)
         return status;
     for (size_t i = 0; i < batch->count && status == VYRE_OK; i++)
@@ -349,7 +350,7 @@ static vyre_status check_together(batch *batch, vyre_dialect_builder *builder, v
     /* One that was refused may be to blame itself, and is not there in the next try. */
     for (size_t i = 0; i < batch->count && status == VYRE_OK && batch->refused == 0; i++)
         status = check_dependents(batch, candidate, &batch->items[i]);
-    vy_laws_close(&candidate);
+    vy_law_candidate_close(&candidate);
     return status != VYRE_OK || batch->report.out_of_memory ? vy_fail_memory(error, "loading a manifest") : VYRE_OK;
 }
 
@@ -357,13 +358,13 @@ static vyre_status check_together(batch *batch, vyre_dialect_builder *builder, v
 static vyre_status apply(vyre_dialect_builder *builder, void *user, vyre_error *error) {
     batch *batch = user;
     batch->refused = 0;
-    vyre_status status = change_all(batch, builder, error);
+    vyre_status status = apply_changes(batch, builder, error);
     /* A lenient batch is tried again without what was refused; what is missing only because of that is not. */
     if (status == VYRE_OK && !(batch->is_lenient && batch->refused))
-        status = check_together(batch, builder, error);
+        status = check_candidate(batch, builder, error);
     if (status != VYRE_OK || batch->refused == 0)
         return status;
-    fill(batch, error);
+    fill_error(batch, error);
     return batch->status;
 }
 
@@ -397,20 +398,20 @@ vyre_status vy_load_lenient(vy_load_item *items, size_t count, vyre_diagnostics 
     else if (batch.status == VYRE_OK)
         error->code = VYRE_OK;
     else
-        fill(&batch, error);
+        fill_error(&batch, error);
     vy_dialects_log_refusal(status != VYRE_OK ? status : batch.status, error);
     return status;
 }
 
 /* Takes out the dialects of the standard library that the batch has, too. */
-static vyre_status make_room(vyre_dialect_builder *builder, const vy_load_item *items, size_t count,
-                             vyre_error *error) {
+static vyre_status remove_overridden(vyre_dialect_builder *builder, const vy_load_item *items, size_t count,
+                                     vyre_error *error) {
     vyre_status status = VYRE_OK;
     for (size_t i = 0; i < count && status == VYRE_OK; i++) {
-        const char *name = items[i].change == VY_LOAD_PUT ? items[i].next->dialect.name : "";
+        const char *name = items[i].change == VY_LOAD_REPLACE ? items[i].next->dialect.name : "";
         const vy_dialect *there = vy_builder_dialect(builder, name);
-        if (there && strcmp(there->dialect.owner, VY_STANDARD_OWNER) == 0)
-            status = vy_builder_remove(builder, name, VY_STANDARD_OWNER, error);
+        if (there && strcmp(there->dialect.owner, VY_STANDARD_LIBRARY_OWNER) == 0)
+            status = vy_builder_remove(builder, name, VY_STANDARD_LIBRARY_OWNER, error);
     }
     return status;
 }
@@ -420,7 +421,7 @@ vyre_status vy_load_check(vy_load_item *items, size_t count, vyre_diagnostics *l
     vyre_dialect_builder *builder;
     vyre_status status = vyre_dialect_builder_new(&builder, error);
     if (status == VYRE_OK)
-        status = make_room(builder, items, count, error);
+        status = remove_overridden(builder, items, count, error);
     if (status == VYRE_OK)
         status = apply(builder, &batch, error);
     vyre_dialect_builder_free(builder);

@@ -5,9 +5,9 @@
 #include "dialect/manifest.h"
 
 typedef enum vy_load_change {
-    VY_LOAD_KEEP,  /* what is registered stays; only its requirements are looked at again */
-    VY_LOAD_PUT,   /* `next` replaces all that its owner provided */
-    VY_LOAD_REMOVE /* all that the owner provided goes */
+    VY_LOAD_KEEP,    /* what is registered stays; only its requirements are looked at again */
+    VY_LOAD_REPLACE, /* `next` replaces all that its owner provided */
+    VY_LOAD_REMOVE   /* all that the owner provided goes */
 } vy_load_change;
 
 /* One manifest in a batch. */
@@ -24,8 +24,8 @@ vyre_status vy_load_parse(const char *file, const char *text, size_t size, vy_ma
                           vyre_diagnostics *list, vy_manifest **out, vyre_error *error);
 
 /* Registers one manifest's dialect under an owner. */
-vyre_status vy_load_put(vyre_dialect_builder *builder, const vy_manifest *manifest, const char *owner,
-                        vyre_error *error);
+vyre_status vy_load_register(vyre_dialect_builder *builder, const vy_manifest *manifest, const char *owner,
+                             vyre_error *error);
 
 /* Installs the changes as one snapshot; if there are none, nothing. What stands in the way of one (another provider, a requirement) is in the list, at the
  * manifest's place. Strict: then nothing is installed, and the error is the first of them. Lenient: changes that cannot be made are refused, and the

@@ -17,16 +17,16 @@ typedef struct whole {
 
 /* ---- keys ---- */
 
-static int has_nul_in_it(const vy_toml_value *value) {
+static int has_embedded_nul(const vy_toml_value *value) {
     return value->kind == VY_TOML_STRING && strlen(value->string.text) != value->string.size;
 }
 
 static int is_of_kind(const vy_toml_value *value, unsigned kinds) {
-    return (kinds >> value->kind & 1) && !has_nul_in_it(value);
+    return (kinds >> value->kind & 1) && !has_embedded_nul(value);
 }
 
 int vy_manifest_expect(vy_manifest_reader *reader, const vy_toml_value *value, const char *what, unsigned kinds) {
-    int has_nul = has_nul_in_it(value);
+    int has_nul = has_embedded_nul(value);
     if (is_of_kind(value, kinds))
         return 1;
     const char *wanted = kinds == VY_MANIFEST_VALUE                          ? "a string, a number or a boolean"
@@ -196,7 +196,7 @@ static int by_id(const void *a, const void *b) {
     return order ? order : x < y ? -1 : x > y;
 }
 
-static void find_twice(vy_manifest_reader *reader) {
+static void report_duplicates(vy_manifest_reader *reader) {
     const vy_manifest *manifest = reader->manifest;
     vy_manifest_op **sorted = vy_allocate(vy_array_size(manifest->op_count, sizeof *sorted));
     uint32_t count = 0;
@@ -226,7 +226,7 @@ static void read_ops(vy_manifest_reader *reader, const vy_toml_value *root) {
         if (vy_manifest_expect(reader, item, "an op", VY_MANIFEST_TABLE))
             read_op(reader, item, &manifest->ops[manifest->op_count++]);
     if (manifest->op_count && !reader->report.out_of_memory)
-        find_twice(reader);
+        report_duplicates(reader);
 }
 
 /* ---- the dialect ---- */
@@ -276,7 +276,7 @@ static void read_dialect(vy_manifest_reader *reader, const vy_toml_value *root) 
         read_requirement(reader, entry, &manifest->requirements[manifest->requirement_count++]);
 }
 
-static void keep_files(vy_manifest_reader *reader) {
+static void record_files(vy_manifest_reader *reader) {
     vy_manifest *manifest = reader->manifest;
     manifest->files = vy_manifest_new(reader, reader->bodies.count, sizeof *manifest->files);
     for (uint32_t i = 0; i < reader->bodies.count; i++) {
@@ -298,7 +298,7 @@ static void read_root(vy_manifest_reader *reader) {
     read_dialect(reader, root);
     if (!reader->report.out_of_memory)
         read_ops(reader, root);
-    keep_files(reader);
+    record_files(reader);
 }
 
 /* ---- in and out ---- */
@@ -332,7 +332,7 @@ vyre_status vy_manifest_load(const char *path, vyre_diagnostics *list, vy_manife
     vyre_bytes text = VYRE_BYTES_INIT;
     const char *slash = strrchr(path, '/');
     *out = NULL;
-    vyre_status status = vy_manifest_read_beside(path, slash ? slash + 1 : path, path, &text, error);
+    vyre_status status = vy_manifest_read_sibling(path, slash ? slash + 1 : path, path, &text, error);
     if (status == VYRE_OK)
         status = vy_manifest_parse(path, text.data, text.size, NULL, NULL, list, out, error);
     vyre_bytes_free(&text);

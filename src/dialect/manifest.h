@@ -17,12 +17,12 @@ typedef struct vy_manifest_requirement {
 } vy_manifest_requirement;
 
 typedef struct vy_manifest_op {
-    vyre_op_definition definition;       /* complete, with body and function, but for what the registry fills in */
-    const char *signature;               /* as written */
-    const char *file;                    /* as written; NULL for an inline body or none */
-    vy_position at;                      /* of its `[[op]]` */
-    const vy_position *attribute_places; /* of definition.attributes */
-    const vy_position *law_places;       /* of definition.laws */
+    vyre_op_definition definition;          /* complete, with body and function, but for what the registry fills in */
+    const char *signature;                  /* as written */
+    const char *file;                       /* as written; NULL for an inline body or none */
+    vy_position at;                         /* of its `[[op]]` */
+    const vy_position *attribute_positions; /* of definition.attributes */
+    const vy_position *law_positions;       /* of definition.laws */
 } vy_manifest_op;
 
 typedef struct vy_manifest {
@@ -40,8 +40,8 @@ typedef vyre_status vy_manifest_read_file(void *user, const char *name, vyre_byt
 /* How they are read unless told otherwise, and how the manifest itself is read: from the folder that the manifest's path
  * names. No symbolic link may lead out of that folder, since findings show lines of the file. `shown` is the name in
  * messages. */
-vyre_status vy_manifest_read_beside(const char *manifest, const char *name, const char *shown, vyre_bytes *out,
-                                    vyre_error *error);
+vyre_status vy_manifest_read_sibling(const char *manifest, const char *name, const char *shown, vyre_bytes *out,
+                                     vyre_error *error);
 
 /* Reads a manifest from its text. Bodies see the ops of the standard library if there is a snapshot that has them. `file` is shown in findings; unless `read` is given, bodies are read from the folder it lies in. Everything that is wrong is
  * in `list` (optional), found in one run, and summed up in `error`.

@@ -5,7 +5,7 @@
 #include "dialect/manifest_reader.h"
 
 #include "dialect/registry.h"
-#include "dialect/standard.h"
+#include "dialect/standard_library.h"
 #include "ir/text/lexer.h"
 #include "ir/text/module.h"
 #include "vyre/text.h"
@@ -37,8 +37,8 @@ static int is_plain_path(const char *path) {
     }
 }
 
-vyre_status vy_manifest_read_beside(const char *manifest, const char *name, const char *shown, vyre_bytes *out,
-                                    vyre_error *error) {
+vyre_status vy_manifest_read_sibling(const char *manifest, const char *name, const char *shown, vyre_bytes *out,
+                                     vyre_error *error) {
     char folder[PATH_MAX];
     const char *slash = strrchr(manifest, '/');
     size_t size = !slash || slash == manifest ? 1 : (size_t)(slash - manifest);
@@ -61,7 +61,7 @@ static vyre_status read_file(vy_manifest_reader *reader, const vy_toml_value *na
                        "`%.128s` is not a path inside the manifest's folder", name);
     if (reader->read)
         return reader->read(reader->user, name, out, error);
-    return vy_manifest_read_beside(vy_source_name(reader->report.source), name, name, out, error);
+    return vy_manifest_read_sibling(vy_source_name(reader->report.source), name, name, out, error);
 }
 
 /* The name under which findings in the file are shown: beside the manifest. */
@@ -79,11 +79,12 @@ static vy_source *make_source(vy_manifest_reader *reader, const char *name, cons
 
 /* The types of ops of the standard library need not be written. Those of other dialects must: whether they are there depends on what was loaded
  * before, and a manifest means the same every time. */
-static int tell(void *user, const char *id, size_t length, vyre_op_signature *out) {
+static int lookup_signature(void *user, const char *id, size_t length, vyre_op_signature *out) {
     (void)user;
     vyre_dialects_guard guard = vy_dialects_peek();
     const vyre_op_definition *op = vyre_dialects_find(guard, id, length);
-    int is_known = op && strcmp(op->owner, VY_STANDARD_OWNER) == 0 && vyre_dialects_teller(&guard, id, length, out);
+    int is_known =
+        op && strcmp(op->owner, VY_STANDARD_LIBRARY_OWNER) == 0 && vyre_dialects_op_signature(&guard, id, length, out);
     vyre_dialects_release(&guard);
     return is_known;
 }
@@ -92,7 +93,7 @@ static int tell(void *user, const char *id, size_t length, vyre_op_signature *ou
 static vyre_program *parse(vy_source *source, vyre_diagnostics *found, vyre_error *error) {
     size_t size;
     const char *text = vy_source_text(source, &size);
-    vyre_parse_options options = {.file = vy_source_name(source), .op_signature = tell};
+    vyre_parse_options options = {.file = vy_source_name(source), .op_signature = lookup_signature};
     vyre_module *module = NULL;
     *error = (vyre_error)VYRE_ERROR_INIT;
     error->code = vy_text_parse_without_dialects(text, size, &options, found, &module, error);
@@ -161,7 +162,7 @@ static void parse_string(origin *o) {
     if (source) {
         o->library = parse(source, found, &error);
         o->is_bad = error.code != VYRE_OK;
-        vy_manifest_take_over(reader, o->string, found, &error);
+        vy_manifest_import_diagnostics(reader, o->string, found, &error);
     } else {
         reader->report.out_of_memory = 1;
     }
@@ -181,7 +182,7 @@ static void report(const origin *o, vy_position at, const char *message) {
         vyre_error error = VYRE_ERROR_INIT;
         vy_fail(&error, VYRE_INVALID_PROGRAM, fix, "%s", message);
         vy_diagnostic_add(found, own, vy_diag_code_name(VY_D112), VYRE_SEVERITY_ERROR, at, fix, "%s", message);
-        vy_manifest_take_over(reader, o->string, found, &error);
+        vy_manifest_import_diagnostics(reader, o->string, found, &error);
         vyre_diagnostics_free(found);
         return;
     }

@@ -149,7 +149,7 @@ void vy_manifest_read_laws(vy_manifest_work *work) {
     if (!laws || !places)
         return;
     work->op->definition.laws = laws;
-    work->op->law_places = places;
+    work->op->law_positions = places;
     for (const vy_toml_value *item = list->array.first; item; item = item->next) {
         uint32_t i = work->op->definition.law_count++;
         places[i] = item->at;

@@ -76,7 +76,7 @@ void vy_manifest_read_laws(vy_manifest_work *work);
 void vy_manifest_read_lowerings(vy_manifest_work *work);
 void vy_manifest_read_body(vy_manifest_work *work);
 /* Takes over what was found in the text of a string, at the places where it was written. `error` is what the call that found it returned. */
-void vy_manifest_take_over(vy_manifest_reader *reader, const vy_toml_value *string, const vyre_diagnostics *found,
-                           const vyre_error *error);
+void vy_manifest_import_diagnostics(vy_manifest_reader *reader, const vy_toml_value *string,
+                                    const vyre_diagnostics *found, const vyre_error *error);
 
 #endif

@@ -23,8 +23,8 @@ static size_t offset_of(const vy_toml_string *string, uint32_t line, uint32_t co
     return offset < string->size ? offset : string->size;
 }
 
-void vy_manifest_take_over(vy_manifest_reader *reader, const vy_toml_value *string, const vyre_diagnostics *found,
-                           const vyre_error *error) {
+void vy_manifest_import_diagnostics(vy_manifest_reader *reader, const vy_toml_value *string,
+                                    const vyre_diagnostics *found, const vyre_error *error) {
     vyre_diagnostics *moved = vyre_diagnostics_new();
     for (size_t i = 0; i < vyre_diagnostics_count(found); i++) {
         const vyre_diagnostic *finding = vyre_diagnostics_get(found, i);
@@ -89,7 +89,7 @@ static int is_taken(const vyre_op_operand *operands, uint32_t count, const char 
     return 0;
 }
 
-static void take_inputs(head *h) {
+static void read_inputs(head *h) {
     vyre_op_definition *op = &h->work->op->definition;
     vyre_op_operand *inputs = vy_manifest_new(h->work->reader, h->unit->params.count, sizeof *inputs);
     op->inputs = inputs;
@@ -110,7 +110,7 @@ static void take_inputs(head *h) {
     }
 }
 
-static void take_outputs(head *h) {
+static void read_outputs(head *h) {
     vyre_op_definition *op = &h->work->op->definition;
     vyre_op_operand *outputs = vy_manifest_new(h->work->reader, h->unit->result_count, sizeof *outputs);
     op->outputs = outputs;
@@ -141,7 +141,7 @@ static int is_one_head(head *h) {
     return 1;
 }
 
-static void take_head(head *h) {
+static void read_head(head *h) {
     vy_manifest_reader *reader = h->work->reader;
     size_t errors = reader->report.errors;
     const char *wanted = h->work->op->definition.function;
@@ -151,8 +151,8 @@ static void take_head(head *h) {
     if (wanted && strcmp(given, wanted) != 0)
         report(h, h->unit->at, VY_FIX("write `fn %.64s(…`", wanted), "the signature names another function (`%s`)",
                given);
-    take_inputs(h);
-    take_outputs(h);
+    read_inputs(h);
+    read_outputs(h);
     h->work->has_signature = reader->report.errors == errors && !reader->report.out_of_memory;
 }
 
@@ -194,9 +194,9 @@ void vy_manifest_read_signature(vy_manifest_work *work) {
         vy_parser_run(&h.parser, text.text, (uint32_t)text.length, &arena, &inner);
         error.code = vy_diag_sink_status(&inner, &error);
         if (error.code == VYRE_OK)
-            take_head(&h);
+            read_head(&h);
         else
-            vy_manifest_take_over(reader, h.value, found, &error);
+            vy_manifest_import_diagnostics(reader, h.value, found, &error);
         vy_parser_free(&h.parser);
     }
     reader->report.out_of_memory |= inner.out_of_memory;

@@ -181,7 +181,7 @@ void vy_manifest_read_attributes(vy_manifest_work *work) {
     if (!attributes || !places)
         return;
     work->op->definition.attributes = attributes;
-    work->op->attribute_places = places;
+    work->op->attribute_positions = places;
     for (const vy_toml_value *item = list->array.first; item; item = item->next) {
         uint32_t i = work->op->definition.attribute_count++;
         attribute_work w = {work, item, &attributes[i], &places[i]};

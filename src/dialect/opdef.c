@@ -153,8 +153,8 @@ static vyre_status copy_definition(vy_op *op, vyre_error *error) {
 /* ---- ops ---- */
 
 /* What the caller's header did not know yet is absent. */
-static vyre_status widen(const vyre_op_definition *given, const char *owner, vyre_op_definition *out,
-                         vyre_error *error) {
+static vyre_status extend_definition(const vyre_op_definition *given, const char *owner, vyre_op_definition *out,
+                                     vyre_error *error) {
     const size_t least = offsetof(vyre_op_definition, function) + sizeof given->function;
     if (given->struct_size < least)
         return vy_fail(error, VYRE_ABI_MISMATCH, VY_FIX("set struct_size to sizeof(vyre_op_definition)"),
@@ -173,7 +173,7 @@ static const char *name_of(const vyre_op_definition *op) {
 }
 
 /* The body as a program, with a reference of our own. */
-static vyre_status take_body(vyre_op_definition *op, vyre_error *error) {
+static vyre_status retain_body(vyre_op_definition *op, vyre_error *error) {
     const char *source = op->source;
     vyre_program *given = op->body;
     op->source = NULL;
@@ -224,8 +224,8 @@ vyre_status vy_op_make(const vyre_op_definition *given, const vyre_dialect *dial
     if (!op)
         return vy_fail_memory(error, "an op definition");
     atomic_init(&op->references, 1);
-    vyre_status status = widen(given, owner, &op->definition, error);
-    vyre_program *body = op->definition.body; /* not ours before take_body */
+    vyre_status status = extend_definition(given, owner, &op->definition, error);
+    vyre_program *body = op->definition.body; /* not ours before retain_body */
     const char *source = op->definition.source;
     op->definition.body = NULL;
     if (status == VYRE_OK && body && source)
@@ -236,7 +236,7 @@ vyre_status vy_op_make(const vyre_op_definition *given, const vyre_dialect *dial
     op->definition.body = status == VYRE_OK ? body : NULL;
     op->definition.source = status == VYRE_OK ? source : NULL;
     if (status == VYRE_OK)
-        status = take_body(&op->definition, error);
+        status = retain_body(&op->definition, error);
     if (status == VYRE_OK)
         status = vy_op_check_body(&op->definition, error);
     if (status == VYRE_OK)

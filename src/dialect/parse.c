@@ -10,11 +10,11 @@ typedef struct newest {
     vyre_error error;
 } newest;
 
-static int tell(void *user, const char *id, size_t length, vyre_op_signature *out) {
+static int lookup_signature(void *user, const char *id, size_t length, vyre_op_signature *out) {
     newest *n = user;
     if (!n->guard.snapshot && n->status == VYRE_OK)
         n->status = vyre_dialects_global(&n->guard, &n->error);
-    return vyre_dialects_teller(&n->guard, id, length, out);
+    return vyre_dialects_op_signature(&n->guard, id, length, out);
 }
 
 vyre_status vyre_text_parse(const char *text, size_t size, const vyre_parse_options *options,
@@ -29,7 +29,7 @@ vyre_status vyre_text_parse(const char *text, size_t size, const vyre_parse_opti
     if (options)
         own = *options;
     if (!own.op_signature)
-        own.op_signature = tell, own.op_signature_user = &n;
+        own.op_signature = lookup_signature, own.op_signature_user = &n;
     vyre_status status = vy_text_parse_without_dialects(text, size, &own, diagnostics, out, error);
     vyre_dialects_release(&n.guard);
     if (n.status == VYRE_OK)

@@ -1,4 +1,4 @@
-/* The registry: one domain (dialect/reclaim.h) whose current object is the newest snapshot.
+/* The registry: one domain (base/hazard.h) whose current object is the newest snapshot.
  *
  * What must stay true:
  *  - A snapshot is complete and checked before it is published, and its base was the current one at that moment: nothing anybody installed is lost.
@@ -7,24 +7,24 @@
 
 #include "base/status.h"
 #include "base/thread.h"
-#include "dialect/fork.h"
-#include "dialect/standard.h"
+#include "dialect/atfork.h"
+#include "dialect/standard_library.h"
 
 #include <pthread.h>
 
-static void destroy(vy_pinned *object) {
+static void destroy(vy_hazard_object *object) {
     vy_snapshot_free((vyre_snapshot *)object);
 }
 
-vy_domain vy_dialects = {.destroy = destroy};
+vy_hazard_domain vy_dialects = {.destroy = destroy};
 
-static vyre_dialects_guard to_guard(vy_guard pin) {
+static vyre_dialects_guard to_guard(vy_hazard_guard pin) {
     return (vyre_dialects_guard){(const vyre_snapshot *)pin.object, (void *)pin.how};
 }
 
-static vy_guard to_pin(vyre_dialects_guard guard) {
+static vy_hazard_guard to_pin(vyre_dialects_guard guard) {
     /* The count in a snapshot is all that ever changes in it. */
-    return (vy_guard){(vy_pinned *)(uintptr_t)guard.snapshot, (uintptr_t)guard.slot};
+    return (vy_hazard_guard){(vy_hazard_object *)(uintptr_t)guard.snapshot, (uintptr_t)guard.slot};
 }
 
 /* ---- the first snapshot ---- */
@@ -34,10 +34,10 @@ static vyre_status build_first(vyre_snapshot **out, vyre_error *error) {
     vyre_dialect_builder builder = {0};
     int added;
     *out = NULL;
-    vyre_status status =
-        vy_dialect_streams_add(&vy_builtin_dialects, VY_STANDARD_OWNER, &vy_builtin_dialects, &builder, &added, error);
+    vyre_status status = vy_dialect_streams_add(&vy_builtin_dialects, VY_STANDARD_LIBRARY_OWNER, &vy_builtin_dialects,
+                                                &builder, &added, error);
     if (status == VYRE_OK)
-        status = vy_standard_add(&builder, error);
+        status = vy_standard_library_add(&builder, error);
     if (status == VYRE_OK)
         status = vy_snapshot_build(builder.ops.items, builder.ops.count, builder.dialects.items, builder.dialects.count,
                                    1, 0, out, error);
@@ -48,26 +48,26 @@ static vyre_status build_first(vyre_snapshot **out, vyre_error *error) {
 }
 
 /* One thread reads the library, and those that come meanwhile wait for it, rather than each reading it for nothing. */
-static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t first_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 void vy_dialects_lock_first(void) {
-    (void)pthread_mutex_lock(&making);
+    (void)pthread_mutex_lock(&first_mutex);
 }
 
 void vy_dialects_unlock_first(void) {
-    (void)pthread_mutex_unlock(&making);
+    (void)pthread_mutex_unlock(&first_mutex);
 }
 
 /* After VYRE_OK there is a current snapshot, whoever made it. */
 static vyre_status make_first(vyre_error *error) {
     vyre_snapshot *first = NULL;
     vyre_status status = VYRE_OK;
-    vy_fork_handlers_install();
+    vy_dialects_atfork_install();
     vy_dialects_lock_first();
     if (!atomic_load(&vy_dialects.current))
         status = build_first(&first, error);
     if (first)
-        (void)vy_domain_publish(&vy_dialects, NULL, &first->pinned); /* nobody else makes the first one */
+        (void)vy_hazard_publish(&vy_dialects, NULL, &first->pinned); /* nobody else makes the first one */
     vy_dialects_unlock_first();
     return status;
 }
@@ -77,10 +77,10 @@ static vyre_status make_first(vyre_error *error) {
 vyre_status vyre_dialects_global(vyre_dialects_guard *out, vyre_error *error) {
     VY_REQUIRE(error, out);
     vyre_status status = VYRE_OK;
-    *out = to_guard(vy_domain_pin(&vy_dialects));
+    *out = to_guard(vy_hazard_pin(&vy_dialects));
     if (!out->snapshot) {
         status = make_first(error);
-        *out = to_guard(vy_domain_pin(&vy_dialects));
+        *out = to_guard(vy_hazard_pin(&vy_dialects));
     }
     return out->snapshot ? VYRE_OK : status;
 }
@@ -92,24 +92,24 @@ static __attribute__((noinline)) vyre_dialects_guard acquire_first(void) {
 }
 
 vyre_dialects_guard vyre_dialects_acquire(void) {
-    vy_guard pin = vy_domain_pin(&vy_dialects);
+    vy_hazard_guard pin = vy_hazard_pin(&vy_dialects);
     return __builtin_expect(pin.object != NULL, 1) ? to_guard(pin) : acquire_first();
 }
 
 vyre_dialects_guard vy_dialects_peek(void) {
-    return to_guard(vy_domain_pin(&vy_dialects));
+    return to_guard(vy_hazard_pin(&vy_dialects));
 }
 
-vyre_dialects_guard vyre_dialects_hold(vyre_dialects_guard guard) {
-    return to_guard(vy_guard_hold(to_pin(guard)));
+vyre_dialects_guard vyre_dialects_retain(vyre_dialects_guard guard) {
+    return to_guard(vy_hazard_guard_retain(to_pin(guard)));
 }
 
 void vyre_dialects_release(vyre_dialects_guard *guard) {
     if (!guard || !guard->slot)
         return;
-    vy_guard pin = to_pin(*guard);
+    vy_hazard_guard pin = to_pin(*guard);
     guard->snapshot = NULL;
-    vy_domain_release(&vy_dialects, pin);
+    vy_hazard_release(&vy_dialects, pin);
 }
 
 /* ---- reading ---- */
@@ -119,7 +119,7 @@ const vyre_op_definition *vyre_dialects_lookup(vyre_dialects_guard guard, vyre_o
 }
 
 const vyre_op_definition *vyre_dialects_find(vyre_dialects_guard guard, const char *text, size_t length) {
-    return vyre_dialects_lookup(guard, vyre_op_known(text, length));
+    return vyre_dialects_lookup(guard, vyre_op_find_id(text, length));
 }
 
 size_t vyre_dialects_count(vyre_dialects_guard guard) {
@@ -170,35 +170,36 @@ vyre_status vyre_dialects_verify(vyre_dialects_guard guard, vyre_error *error) {
 
 /* ---- changing ---- */
 
-vyre_status vy_dialects_install(vyre_dialect_builder *builder, int *moved, vy_dialects_swap *swap, vyre_error *error) {
-    *moved = 0;
+vyre_status vy_dialects_install(vyre_dialect_builder *builder, int *lost_race, vy_dialects_swap *swap,
+                                vyre_error *error) {
+    *lost_race = 0;
     const vyre_snapshot *base = builder->base.snapshot;
     vyre_snapshot *next;
     vyre_status status = vy_snapshot_build(builder->ops.items, builder->ops.count, builder->dialects.items,
                                            builder->dialects.count, base->generation + 1, 1, &next, error);
     if (status != VYRE_OK)
         return status;
-    if (!vy_domain_publish(&vy_dialects, to_pin(builder->base).object, &next->pinned)) {
+    if (!vy_hazard_publish(&vy_dialects, to_pin(builder->base).object, &next->pinned)) {
         vy_snapshot_free(next);
-        *moved = 1;
+        *lost_race = 1;
         return vy_fail(error, VYRE_CONFLICT, VY_FIX("begin again with a new builder"),
                        "another snapshot was installed since the builder began (at generation %llu)",
                        (unsigned long long)base->generation);
     }
     swap->before = builder->base;
-    builder->base = (vyre_dialects_guard){next, (void *)VY_COUNTED}; /* the one pin it was built with */
-    swap->after = vyre_dialects_hold(builder->base);
+    builder->base = (vyre_dialects_guard){next, (void *)VY_HAZARD_COUNTED}; /* the one pin it was built with */
+    swap->after = vyre_dialects_retain(builder->base);
     return VYRE_OK;
 }
 
 vyre_status vyre_dialects_install(vyre_dialect_builder *builder, vyre_error *error) {
     VY_SCOPED_CANCELLATION_DISABLE();
-    int moved;
+    int lost_race;
     vy_dialects_swap swap = {0};
     vyre_error own;
     VY_REQUIRE(error, builder);
     error = error ? error : &own;
-    vyre_status status = vy_dialects_install(builder, &moved, &swap, error);
+    vyre_status status = vy_dialects_install(builder, &lost_race, &swap, error);
     vy_dialects_log_swap(&swap);
     return vy_dialects_log_conflict(status, error);
 }
@@ -206,19 +207,19 @@ vyre_status vyre_dialects_install(vyre_dialect_builder *builder, vyre_error *err
 vyre_status vyre_dialects_update(vyre_dialects_change *change, void *user, vyre_error *error) {
     VY_SCOPED_CANCELLATION_DISABLE();
     VY_REQUIRE(error, change);
-    int moved;
+    int lost_race;
     vy_dialects_swap swap = {0};
     vyre_status status;
     do {
         vyre_dialect_builder *builder;
-        moved = 0;
+        lost_race = 0;
         status = vyre_dialect_builder_new(&builder, error);
         if (status == VYRE_OK)
             status = change(builder, user, error);
         if (status == VYRE_OK)
-            status = vy_dialects_install(builder, &moved, &swap, error);
+            status = vy_dialects_install(builder, &lost_race, &swap, error);
         vyre_dialect_builder_free(builder);
-    } while (moved);
+    } while (lost_race);
     vy_dialects_log_swap(&swap);
     return status;
 }

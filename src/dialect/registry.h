@@ -4,7 +4,7 @@
 
 #include "dialect/snapshot.h"
 
-extern vy_domain vy_dialects;
+extern vy_hazard_domain vy_dialects;
 
 /* The newest snapshot, or an empty guard if there is none yet: none is made. */
 vyre_dialects_guard vy_dialects_peek(void);
@@ -18,8 +18,9 @@ typedef struct vy_dialects_swap {
     vyre_dialects_guard before, after;
 } vy_dialects_swap;
 
-/* vyre_dialects_install; *moved says that it failed because somebody else was faster. `swap` is filled on success, and stays as it is otherwise. */
-vyre_status vy_dialects_install(vyre_dialect_builder *builder, int *moved, vy_dialects_swap *swap, vyre_error *error);
+/* vyre_dialects_install; *lost_race says that it failed because somebody else was faster. `swap` is filled on success, and stays as it is otherwise. */
+vyre_status vy_dialects_install(vyre_dialect_builder *builder, int *lost_race, vy_dialects_swap *swap,
+                                vyre_error *error);
 
 /* ---- log.c: lines for the log sink. None of our locks is held: the sink is other people's code ---- */
 
@@ -70,7 +71,7 @@ vyre_status vy_dialect_streams_add(const vy_dialect_streams *streams, const char
 vyre_status vy_dialects_add_module(const vyre_module_descriptor *module, const char *owner, vy_dialects_swap *swap,
                                    vyre_error *error);
 /* Whether anything of the module is not there yet. */
-int vy_dialects_lack_module(const vyre_module_descriptor *module, const char *owner);
+int vy_dialects_needs_module(const vyre_module_descriptor *module, const char *owner);
 /* libvyre's own. */
 extern const vy_dialect_streams vy_builtin_dialects;
 

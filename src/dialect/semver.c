@@ -16,7 +16,7 @@ static int is_word(char c) {
 }
 
 /* The run of characters of a class here. */
-static cursor take(cursor *c, int (*belongs)(char)) {
+static cursor consume(cursor *c, int (*belongs)(char)) {
     cursor run = {c->at, c->at};
     while (run.end < c->end && belongs(*run.end))
         run.end++;
@@ -35,22 +35,22 @@ static size_t size_of(cursor c) {
 }
 
 static int is_number(cursor c) {
-    return take(&c, is_digit).end == c.end;
+    return consume(&c, is_digit).end == c.end;
 }
 
 static int has_leading_zero(cursor c) {
     return size_of(c) > 1 && *c.at == '0';
 }
 
-static int take_number(cursor *c) {
-    cursor number = take(c, is_digit);
+static int consume_number(cursor *c) {
+    cursor number = consume(c, is_digit);
     return size_of(number) > 0 && !has_leading_zero(number);
 }
 
 /* Words with dots between them. Numbers among those of a pre-release have no leading zeros. */
-static int take_words(cursor *c, int is_build) {
+static int consume_identifiers(cursor *c, int is_build) {
     do {
-        cursor word = take(c, is_word);
+        cursor word = consume(c, is_word);
         if (size_of(word) == 0 || (!is_build && is_number(word) && has_leading_zero(word)))
             return 0;
     } while (accept(c, '.'));
@@ -59,11 +59,11 @@ static int take_words(cursor *c, int is_build) {
 
 int vy_semver_is_valid(const char *text, size_t size) {
     cursor c = {text, text + size};
-    if (!take_number(&c) || !accept(&c, '.') || !take_number(&c) || !accept(&c, '.') || !take_number(&c))
+    if (!consume_number(&c) || !accept(&c, '.') || !consume_number(&c) || !accept(&c, '.') || !consume_number(&c))
         return 0;
-    if (accept(&c, '-') && !take_words(&c, 0))
+    if (accept(&c, '-') && !consume_identifiers(&c, 0))
         return 0;
-    if (accept(&c, '+') && !take_words(&c, 1))
+    if (accept(&c, '+') && !consume_identifiers(&c, 1))
         return 0;
     return c.at == c.end;
 }
@@ -91,7 +91,7 @@ static int compare_words(cursor a, cursor b) {
 int vy_semver_compare(const char *a, size_t a_size, const char *b, size_t b_size) {
     cursor x = {a, a + a_size}, y = {b, b + b_size};
     for (int i = 0; i < 3; i++) {
-        int order = compare_numbers(take(&x, is_digit), take(&y, is_digit));
+        int order = compare_numbers(consume(&x, is_digit), consume(&y, is_digit));
         if (order)
             return order;
         accept(&x, '.');
@@ -101,7 +101,7 @@ int vy_semver_compare(const char *a, size_t a_size, const char *b, size_t b_size
     if (!x_is_early || !y_is_early)
         return y_is_early - x_is_early;
     for (;;) {
-        int order = compare_words(take(&x, is_word), take(&y, is_word));
+        int order = compare_words(consume(&x, is_word), consume(&y, is_word));
         if (order)
             return order;
         int x_goes_on = accept(&x, '.'), y_goes_on = accept(&y, '.');

@@ -18,7 +18,7 @@ vyre_status vy_fail_duplicate(const char *id, const char *first, const char *sec
 /* A table in the making: 2^bits slots, empty before. */
 typedef struct table {
     vy_snapshot_slot *slots;
-    uint32_t bits, multiplier, reach;
+    uint32_t bits, multiplier, max_probe;
 } table;
 
 static uint32_t bits_for(uint32_t ops) {
@@ -30,7 +30,7 @@ static uint32_t bits_for(uint32_t ops) {
 
 static vyre_status fill_slots(table *table, vy_op *const *ops, uint32_t count, vyre_error *error) {
     const uint32_t mask = (1u << table->bits) - 1;
-    table->reach = 0;
+    table->max_probe = 0;
     for (uint32_t i = 0; i < count; i++) {
         const vyre_op_definition *op = &ops[i]->definition;
         uint32_t slot = (op->number * table->multiplier) >> (32 - table->bits), far = 0;
@@ -38,26 +38,26 @@ static vyre_status fill_slots(table *table, vy_op *const *ops, uint32_t count, v
             if (table->slots[(slot + far) & mask].number == op->number)
                 return vy_fail_duplicate(op->id, table->slots[(slot + far) & mask].definition->owner, op->owner, error);
         table->slots[(slot + far) & mask] = (vy_snapshot_slot){op, op->number};
-        table->reach = far > table->reach ? far : table->reach;
+        table->max_probe = far > table->max_probe ? far : table->max_probe;
     }
     return VYRE_OK;
 }
 
-/* The way to spread with the smallest reach. The first one takes the low bits as they are. */
-static vyre_status choose_spread(table *table, vy_op *const *ops, uint32_t count, vyre_error *error) {
+/* The way to spread with the smallest max_probe. The first one takes the low bits as they are. */
+static vyre_status choose_multiplier(table *table, vy_op *const *ops, uint32_t count, vyre_error *error) {
     const uint32_t candidates[] = {
         1u << (32 - table->bits), 0x9e3779b1u, 0x85ebca6bu, 0xc2b2ae35u, 0x27d4eb2fu, 0x165667b1u};
     enum { COUNT = sizeof candidates / sizeof *candidates };
-    uint32_t best = 0, best_reach = UINT32_MAX;
+    uint32_t best = 0, best_max_probe = UINT32_MAX;
     for (int i = 0; i <= COUNT; i++) {
         table->multiplier = candidates[i < COUNT ? (uint32_t)i : best];
         memset(table->slots, 0, sizeof *table->slots << table->bits);
         vyre_status status = fill_slots(table, ops, count, error);
-        if (status != VYRE_OK || table->reach == 0 || i == COUNT)
+        if (status != VYRE_OK || table->max_probe == 0 || i == COUNT)
             return status;
-        if (table->reach < best_reach) {
+        if (table->max_probe < best_max_probe) {
             best = (uint32_t)i;
-            best_reach = table->reach;
+            best_max_probe = table->max_probe;
         }
     }
     return VYRE_OK;
@@ -129,7 +129,7 @@ static vyre_status check_dialects(const vyre_snapshot *snapshot, vyre_error *err
     return VYRE_OK;
 }
 
-static void take_references(vyre_snapshot *snapshot, vy_op *const *ops, uint32_t op_count, vy_dialect *const *dialects,
+static void retain_contents(vyre_snapshot *snapshot, vy_op *const *ops, uint32_t op_count, vy_dialect *const *dialects,
                             uint32_t dialect_count) {
     for (; snapshot->op_count < op_count; snapshot->op_count++)
         snapshot->ops[snapshot->op_count] = vy_op_retain(ops[snapshot->op_count]);
@@ -153,10 +153,10 @@ vyre_status vy_snapshot_build(vy_op *const *ops, uint32_t op_count, vy_dialect *
         return vy_fail_memory(error, "a snapshot of the dialects");
     atomic_init(&snapshot->pinned.holds, holds);
     snapshot->generation = generation;
-    status = choose_spread(&table, ops, op_count, error);
+    status = choose_multiplier(&table, ops, op_count, error);
     snapshot->multiplier = table.multiplier;
-    snapshot->reach = table.reach;
-    take_references(snapshot, ops, op_count, dialects, dialect_count);
+    snapshot->max_probe = table.max_probe;
+    retain_contents(snapshot, ops, op_count, dialects, dialect_count);
     if (status == VYRE_OK)
         status = check_dialects(snapshot, error);
     if (status != VYRE_OK) {

@@ -3,8 +3,8 @@
 #ifndef VY_DIALECT_SNAPSHOT_H
 #define VY_DIALECT_SNAPSHOT_H
 
+#include "base/hazard.h"
 #include "dialect/opdef.h"
-#include "dialect/reclaim.h"
 
 /* Open addressing by interned id, at most half full. Numbers of ops that were interned together follow one another, so most snapshots find a way to
  * spread them in which no two meet: then a lookup, also of what is not there, is one probe. */
@@ -14,11 +14,11 @@ typedef struct vy_snapshot_slot {
 } vy_snapshot_slot;
 
 typedef struct vyre_snapshot {
-    vy_pinned pinned; /* first: what the domain hands out */
+    vy_hazard_object pinned; /* first: what the domain hands out */
     const vy_snapshot_slot *slots;
     uint32_t multiplier, shift; /* where a number belongs */
     uint32_t slot_mask;
-    uint32_t reach; /* how far from there any op lies */
+    uint32_t max_probe; /* how far from there any op lies */
     uint32_t op_count, dialect_count;
     vy_op **ops;           /* by id */
     vy_dialect **dialects; /* by name */
@@ -29,7 +29,7 @@ typedef struct vyre_snapshot {
 
 static inline const vyre_op_definition *vy_snapshot_lookup(const vyre_snapshot *snapshot, vyre_op_id number) {
     uint32_t slot = (number * snapshot->multiplier) >> snapshot->shift;
-    for (uint32_t end = slot + snapshot->reach;; slot++) {
+    for (uint32_t end = slot + snapshot->max_probe;; slot++) {
         const vy_snapshot_slot *at = &snapshot->slots[slot & snapshot->slot_mask];
         if (at->number == number)
             return at->definition;

@@ -129,7 +129,7 @@ static int quoted(const vy_toml_part *part) {
     return part->length > 64 ? 64 : (int)part->length;
 }
 
-static int fail_twice(vy_toml_parser *p, const vy_toml_part *part, const vy_toml_entry *before) {
+static int fail_duplicate_key(vy_toml_parser *p, const vy_toml_part *part, const vy_toml_entry *before) {
     vy_diag_sink_error(&p->report, VY_D015, part->at, NULL, "`%.*s` is already defined in line %u", quoted(part),
                        part->key, before->at.line);
     return 0;
@@ -254,7 +254,7 @@ static int parse_pair(vy_toml_parser *p, vy_toml_value *table) {
     vy_toml_value *inner = descend_path(p, table, VY_TOML_DOTTED);
     vy_toml_entry *before = inner ? vy_toml_find(inner, last.key, last.length) : NULL;
     if (before)
-        fail_twice(p, &last, before);
+        fail_duplicate_key(p, &last, before);
     if (vy_toml_peek(p, 0) != '=')
         return fail_here(p, VY_D005, "write `key = value`", "`=` after a key");
     p->at++;
@@ -328,7 +328,7 @@ static vy_toml_value *open_table(vy_toml_parser *p, vy_toml_value *parent, const
         entry->at = part->at;
         return &entry->value;
     }
-    fail_twice(p, part, entry);
+    fail_duplicate_key(p, part, entry);
     return NULL;
 }
 
@@ -336,7 +336,7 @@ static vy_toml_value *open_array(vy_toml_parser *p, vy_toml_value *parent, const
     vy_toml_entry *entry = vy_toml_find(parent, part->key, part->length);
     vy_toml_value *array = entry ? &entry->value : NULL;
     if (array && (array->kind != VY_TOML_ARRAY || array->form != VY_TOML_HEADER)) {
-        fail_twice(p, part, entry);
+        fail_duplicate_key(p, part, entry);
         return NULL;
     }
     if (!array)
@@ -350,7 +350,7 @@ static vy_toml_value *open_array(vy_toml_parser *p, vy_toml_value *parent, const
 }
 
 /* Where the keys under a refused header go, so that they are still checked. */
-static int open_nowhere(vy_toml_parser *p) {
+static int open_detached_table(vy_toml_parser *p) {
     p->section = vy_arena_allocate(&p->document->arena, sizeof *p->section);
     if (!p->section)
         return vy_toml_no_memory(p);
@@ -362,7 +362,7 @@ static int parse_header(vy_toml_parser *p) {
     const char *start = p->at;
     size_t brackets = vy_toml_peek(p, 1) == '[' ? 2 : 1;
     p->at += brackets;
-    if (!open_nowhere(p))
+    if (!open_detached_table(p))
         return 0;
     skip_space(p);
     if (!parse_path(p))
@@ -412,7 +412,7 @@ static int starts_something(const char *at, const char *end) {
 }
 
 /* After a mistake: on to the next line, or, where an array leaves open how far it goes, to one that starts something. */
-static void resume(vy_toml_parser *p) {
+static void recover(vy_toml_parser *p) {
     do {
         const char *newline = memchr(p->at, '\n', (size_t)(p->end - p->at));
         p->at = newline ? newline + 1 : p->end;
@@ -430,7 +430,7 @@ static void parse_document(vy_toml_parser *p) {
         p->at += 3;
     while (p->at < p->end && !p->report.out_of_memory)
         if (!parse_line(p) && !p->report.out_of_memory)
-            resume(p);
+            recover(p);
 }
 
 vyre_status vy_toml_parse(const char *file, const char *text, size_t size, vyre_diagnostics *list, vy_toml **out,

@@ -2,7 +2,7 @@
 #include "base/status.h"
 
 #include "base/thread.h"
-#include "dialect/resolve.h"
+#include "dialect/link.h"
 #include "driver/bound.h"
 #include "driver/trace.h"
 

@@ -3,7 +3,7 @@
 
 #include "base/status.h"
 #include "base/thread.h"
-#include "dialect/resolve.h"
+#include "dialect/link.h"
 #include "driver/pipeline.h"
 #include "driver/trace.h"
 #include "ir/eval.h"

@@ -3,7 +3,7 @@
 
 #include "base/status.h"
 #include "base/thread.h"
-#include "dialect/resolve.h"
+#include "dialect/link.h"
 #include "driver/pending.h"
 
 #include <inttypes.h>

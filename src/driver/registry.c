@@ -243,7 +243,7 @@ vyre_status vy_registry_add(const vyre_module_descriptor *module, const char *ow
         status = vy_registry_get(&base, error);
     if (status != VYRE_OK)
         return status;
-    int has_new = count_new(base, module) || vy_dialects_lack_module(module, owner);
+    int has_new = count_new(base, module) || vy_dialects_needs_module(module, owner);
     if (!has_new && has_records(module, owner)) /* it was added before */
         return VYRE_OK;
     status = initialise(module, owner, error);

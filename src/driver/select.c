@@ -6,7 +6,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "base/thread.h"
-#include "dialect/resolve.h"
+#include "dialect/link.h"
 #include "driver/boundary.h"
 #include "driver/counters.h"
 #include "driver/probe.h"

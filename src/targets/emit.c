@@ -3,7 +3,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "base/thread.h"
-#include "dialect/resolve.h"
+#include "dialect/link.h"
 #include "ir/model.h"
 #include "split/grid_split.h"
 #include "targets/targets.h"

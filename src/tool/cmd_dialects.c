@@ -1,6 +1,6 @@
 /* vyre dialects: ops that are not part of the language, and the manifests they come from. */
-#include "dialect/folder.h"
-#include "dialect/standard.h"
+#include "dialect/manifest_dir.h"
+#include "dialect/standard_library.h"
 #include "tool/args.h"
 #include "tool/commands.h"
 #include "tool/dialects.h"
@@ -58,13 +58,13 @@ static void print_findings(void *user, const vyre_dialects_event *event) {
 /* A folder that does not exist is probably a typing mistake, and its ops are not found. */
 static int warn_missing_folders(void) {
     vyre_diagnostics *list = vyre_diagnostics_new();
-    vy_folders folders = {0};
+    vy_manifest_dirs folders = {0};
     vyre_error error;
-    int code = vy_folders_add_path(&folders, &error) == VYRE_OK ? TOOL_OK : tool_error(&error);
+    int code = vy_manifest_dirs_add_path(&folders, &error) == VYRE_OK ? TOOL_OK : tool_error(&error);
 
-    vy_folders_warn_missing(&folders, list);
+    vy_manifest_dirs_warn_missing(&folders, list);
     tool_diagnostics(list);
-    vy_folders_free(&folders);
+    vy_manifest_dirs_free(&folders);
     vyre_diagnostics_free(list);
     return code;
 }
@@ -264,9 +264,9 @@ static int run_show(const void *given) {
 /* ---- check ---- */
 
 /* Everything that loading these files together would find; nothing is installed. */
-static vyre_status check_files(vy_folders *folders, vyre_diagnostics *list, vyre_error *error) {
+static vyre_status check_files(vy_manifest_dirs *folders, vyre_diagnostics *list, vyre_error *error) {
     size_t changed;
-    vyre_status status = vy_folders_read(folders, list, &changed, error);
+    vyre_status status = vy_manifest_dirs_read(folders, list, &changed, error);
 
     if (status != VYRE_OK)
         return status;
@@ -274,11 +274,11 @@ static vyre_status check_files(vy_folders *folders, vyre_diagnostics *list, vyre
         *error = folders->first;
         return error->code;
     }
-    vy_load_item *items = vy_folders_batch(folders);
+    vy_load_item *items = vy_manifest_dirs_batch(folders);
     if (!items)
         return vy_fail_memory(error, "checking manifests");
     status = vy_load_check(items, folders->entries.count, list, error);
-    vy_folders_settle(folders, items, 0);
+    vy_manifest_dirs_commit(folders, items, 0);
     return status;
 }
 
@@ -286,13 +286,13 @@ static vyre_status check_files(vy_folders *folders, vyre_diagnostics *list, vyre
 static int is_standard(const char *dialect) {
     vyre_dialects_guard guard = vyre_dialects_acquire();
     const vyre_dialect *there = vyre_dialects_dialect(guard, dialect, strlen(dialect));
-    int answer = there && strcmp(there->owner, VY_STANDARD_OWNER) == 0;
+    int answer = there && strcmp(there->owner, VY_STANDARD_LIBRARY_OWNER) == 0;
 
     vyre_dialects_release(&guard);
     return answer;
 }
 
-static void add_checked(vy_string *out, const vy_folders *folders, int json) {
+static void add_checked(vy_string *out, const vy_manifest_dirs *folders, int json) {
     for (uint32_t i = 0; i < folders->entries.count; i++) {
         const vy_manifest *manifest = folders->entries.items[i].next;
         const char *shown = folders->entries.items[i].shown;
@@ -314,7 +314,7 @@ static void add_checked(vy_string *out, const vy_folders *folders, int json) {
     }
 }
 
-static int show_checked(const vy_folders *folders, const vyre_diagnostics *list, int is_good, int json) {
+static int show_checked(const vy_manifest_dirs *folders, const vyre_diagnostics *list, int is_good, int json) {
     vy_string out = {0};
 
     if (json) {
@@ -333,7 +333,7 @@ static int show_checked(const vy_folders *folders, const vyre_diagnostics *list,
 
 static int run_check(const void *given) {
     const request *request = given;
-    vy_folders folders = {0};
+    vy_manifest_dirs folders = {0};
     vyre_diagnostics *list = vyre_diagnostics_new();
     vyre_error error;
     int code, shown = TOOL_OK;
@@ -346,7 +346,7 @@ static int run_check(const void *given) {
     code = load_folders(request);
     error.code = VYRE_OK;
     for (uint32_t i = 0; i < request->count && code == TOOL_OK && error.code == VYRE_OK; i++)
-        if (vy_folders_add_file(&folders, request->words[i], &error) != VYRE_OK)
+        if (vy_manifest_dirs_add_file(&folders, request->words[i], &error) != VYRE_OK)
             code = tool_error(&error);
     if (code == TOOL_OK) {
         error.code = VYRE_OK;
@@ -354,7 +354,7 @@ static int run_check(const void *given) {
             code = report(list, &error);
         shown = show_checked(&folders, list, code == TOOL_OK, request->options->json);
     }
-    vy_folders_free(&folders);
+    vy_manifest_dirs_free(&folders);
     vyre_diagnostics_free(list);
     return code != TOOL_OK ? code : shown;
 }

@@ -2,7 +2,7 @@
 #include "tool/doctor.h"
 
 #include "base/thread.h"
-#include "dialect/folder.h"
+#include "dialect/manifest_dir.h"
 #include "vyre/cache.h"
 
 #include <errno.h>
@@ -142,16 +142,16 @@ static void check_name(doctor *d, const char *name) {
 
 static void check_dialect_path(doctor *d) {
     vyre_diagnostics *list = vyre_diagnostics_new();
-    vy_folders folders = {0};
+    vy_manifest_dirs folders = {0};
     const vyre_diagnostic *finding;
 
-    if (vy_folders_add_path(&folders, NULL) != VYRE_OK)
+    if (vy_manifest_dirs_add_path(&folders, NULL) != VYRE_OK)
         d->is_out_of_memory = 1;
-    vy_folders_warn_missing(&folders, list);
+    vy_manifest_dirs_warn_missing(&folders, list);
     for (size_t i = 0; (finding = vyre_diagnostics_get(list, i)); i++)
         doctor_warning(d, doctor_format(d, "VYRE_DIALECT_PATH: %s", finding->message),
                        doctor_keep(d, finding->fix, strlen(finding->fix)));
-    vy_folders_free(&folders);
+    vy_manifest_dirs_free(&folders);
     vyre_diagnostics_free(list);
 }
 

@@ -70,7 +70,7 @@ static vyre_dialects_guard dialects_of(tool_file *file) {
 
 static int tell(void *user, const char *id, size_t length, vyre_op_signature *out) {
     vyre_dialects_guard guard = dialects_of(user);
-    return vyre_dialects_teller(&guard, id, length, out);
+    return vyre_dialects_op_signature(&guard, id, length, out);
 }
 
 static int load_text(const tool_command *command, const tool_list *words, vyre_diagnostics *list, tool_file *file,

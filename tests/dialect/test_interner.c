@@ -17,7 +17,7 @@ static void a_text_has_one_number_and_a_number_one_text(void **state) {
     vyre_op_id exp = intern("math.exp"), log = intern("math.log");
     assert_true(exp != 0 && log != 0 && exp != log);
     assert_int_equal(intern("math.exp"), exp);
-    assert_int_equal(vyre_op_known("math.exp", 8), exp);
+    assert_int_equal(vyre_op_find_id("math.exp", 8), exp);
     assert_string_equal(vyre_op_text(exp), "math.exp");
     assert_ptr_equal(vyre_op_text(exp), vyre_op_text(exp));
     /* A length may end inside a longer text. */
@@ -28,9 +28,9 @@ static void a_text_has_one_number_and_a_number_one_text(void **state) {
 
 static void what_nobody_asked_for_is_unknown(void **state) {
     (void)state;
-    assert_int_equal(vyre_op_known("nobody.asked", 12), 0);
-    assert_int_equal(vyre_op_known(NULL, 3), 0);
-    assert_int_equal(vyre_op_known("x", 1000000), 0);
+    assert_int_equal(vyre_op_find_id("nobody.asked", 12), 0);
+    assert_int_equal(vyre_op_find_id(NULL, 3), 0);
+    assert_int_equal(vyre_op_find_id("x", 1000000), 0);
     assert_null(vyre_op_text(0));
     assert_null(vyre_op_text(UINT32_MAX));
     assert_null(vyre_op_text(intern("test.last") + 1));
@@ -82,7 +82,7 @@ static void many_names_stay_what_they_are(void **state) {
     }
     for (int i = 0; i < NAMES; i++) {
         snprintf(name, sizeof name, "many.name%d", i);
-        assert_int_equal(vyre_op_known(name, strlen(name)), ids[i]);
+        assert_int_equal(vyre_op_find_id(name, strlen(name)), ids[i]);
         assert_string_equal(vyre_op_text(ids[i]), name);
     }
 }
@@ -92,7 +92,7 @@ static void a_known_name_needs_no_memory(void **state) {
     vyre_op_id id = intern("known.name"), again;
     vy_fault_start_all(1);
     vyre_status status = vyre_op_intern("known.name", 10, &again, NULL);
-    vyre_op_id found = vyre_op_known("known.name", 10);
+    vyre_op_id found = vyre_op_find_id("known.name", 10);
     int met = vy_fault_stop();
     assert_int_equal(status, VYRE_OK);
     assert_int_equal(again, id);
@@ -118,7 +118,7 @@ static void any_allocation_may_fail_and_then_nothing_was_added(void **state) {
                 break;
             refused++;
             assert_int_equal(id, 0);
-            assert_int_equal(vyre_op_known(name, strlen(name)), 0);
+            assert_int_equal(vyre_op_find_id(name, strlen(name)), 0);
         }
     }
     assert_true(refused >= 3000);

@@ -1,6 +1,6 @@
 /* Manifests become dialects of the registry: all of one or nothing. */
 #include "dialect/manifests.h"
-#include "dialect/standard.h"
+#include "dialect/standard_library.h"
 
 static const char twice[] = "dialect = \"demo\"\nversion = \"1.0.0\"\n[[op]]\nid = \"f\"\n"
                             "signature = \"fn f(x: u32) -> u32\"\nbody = \"fn f(x: u32) -> u32 { return x + x }\"\n";
@@ -26,7 +26,7 @@ static void the_first_snapshot_has_the_standard_library(void **state) {
     const char *name;
     vyre_span bytes;
     size_t manifests = 0;
-    for (size_t i = 0; vy_standard_file(i, &name, &bytes); i++)
+    for (size_t i = 0; vy_standard_library_file(i, &name, &bytes); i++)
         manifests += strstr(name, ".toml") != NULL;
     assert_int_equal(vyre_dialects_dialect_count(guard), manifests);
     assert_int_equal(vyre_dialects_verify(guard, NULL), VYRE_OK);
@@ -38,7 +38,7 @@ static void every_file_of_lib_is_embedded_as_it_is(void **state) {
     const char *name;
     vyre_span bytes;
     size_t i = 0;
-    for (; vy_standard_file(i, &name, &bytes); i++) {
+    for (; vy_standard_library_file(i, &name, &bytes); i++) {
         char path[128];
         vyre_bytes file = VYRE_BYTES_INIT;
         snprintf(path, sizeof path, "lib/%s", name);

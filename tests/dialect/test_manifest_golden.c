@@ -44,9 +44,9 @@ static void print_op(vy_string *out, const vy_manifest_op *op) {
     print_operands(out, "takes", d->inputs, d->input_count);
     print_operands(out, "gives", d->outputs, d->output_count);
     for (uint32_t i = 0; i < d->attribute_count; i++)
-        print_attribute(out, &d->attributes[i], op->attribute_places[i]);
+        print_attribute(out, &d->attributes[i], op->attribute_positions[i]);
     for (uint32_t i = 0; i < d->law_count; i++)
-        print_law(out, &d->laws[i], op->law_places[i]);
+        print_law(out, &d->laws[i], op->law_positions[i]);
     for (uint32_t i = 0; i < d->lowering_count; i++)
         vy_string_format(out, "  code for %s, %zu bytes\n", d->lowerings[i].target, d->lowerings[i].size);
     if (d->body)

@@ -563,7 +563,7 @@ static void an_empty_guard_has_nothing(void **state) {
     assert_int_equal(vyre_dialects_generation(guard), 0);
     assert_int_equal(vyre_dialects_checksum(guard), 0);
     assert_int_equal(vyre_dialects_verify(guard, NULL), VYRE_OK);
-    vyre_dialects_guard other = vyre_dialects_hold(guard);
+    vyre_dialects_guard other = vyre_dialects_retain(guard);
     assert_null(other.snapshot);
     vyre_dialects_release(&guard);
     vyre_dialects_release(NULL);
@@ -575,7 +575,7 @@ static void guards_allocate_nothing(void **state) {
     static vyre_dialects_guard guards[GUARDS];
     vy_fault_start_all(1);
     for (int i = 0; i < GUARDS; i++)
-        guards[i] = i % 3 ? vyre_dialects_acquire() : vyre_dialects_hold(guards[i ? i - 1 : 0]);
+        guards[i] = i % 3 ? vyre_dialects_acquire() : vyre_dialects_retain(guards[i ? i - 1 : 0]);
     for (int i = 0; i < GUARDS; i++)
         vyre_dialects_release(&guards[(i * 7) % GUARDS]);
     assert_int_equal(vy_fault_stop(), 0);
@@ -595,13 +595,13 @@ static void each_guard_keeps_its_own_snapshot_and_no_other(void **state) {
         guards[i] = i % 2 ? vyre_dialects_acquire() : (vyre_dialects_guard){NULL, NULL};
         if (i % 2 == 0) {
             vyre_dialects_guard guard = vyre_dialects_acquire();
-            guards[i] = vyre_dialects_hold(guard);
+            guards[i] = vyre_dialects_retain(guard);
             vyre_dialects_release(&guard);
         }
         install_only(&dialect); /* all ops anew, so nothing is shared */
     }
     size_t all = vy_fault_live_bytes(), each = (all - one) / GUARDS;
-    assert_int_equal(vy_domain_waiting(&vy_dialects), GUARDS);
+    assert_int_equal(vy_hazard_unreclaimed_count(&vy_dialects), GUARDS);
     assert_true(each > 1000);
     /* In the middle first: what is freed does not depend on order. */
     for (int i = 0; i < GUARDS; i++) {
@@ -609,7 +609,7 @@ static void each_guard_keeps_its_own_snapshot_and_no_other(void **state) {
         assert_non_null(fixture_find(*guard, "test.op31"));
         assert_int_equal(vyre_dialects_verify(*guard, NULL), VYRE_OK);
         vyre_dialects_release(guard);
-        assert_int_equal(vy_domain_waiting(&vy_dialects), (size_t)(GUARDS - 1 - i));
+        assert_int_equal(vy_hazard_unreclaimed_count(&vy_dialects), (size_t)(GUARDS - 1 - i));
         assert_int_equal(vy_fault_live_bytes(), one + each * (size_t)(GUARDS - 1 - i));
     }
 }
@@ -632,10 +632,10 @@ static void memory_stays_flat_over_many_installs(void **state) {
         if (i > 200 && i % 100 == 0)
             assert_int_equal(vy_fault_live_bytes(), bytes);
     }
-    assert_int_equal(vy_domain_waiting(&vy_dialects), 1);
+    assert_int_equal(vy_hazard_unreclaimed_count(&vy_dialects), 1);
     vyre_dialect_builder_free(builder);
     vyre_dialects_release(&held);
-    assert_int_equal(vy_domain_waiting(&vy_dialects), 0);
+    assert_int_equal(vy_hazard_unreclaimed_count(&vy_dialects), 0);
 }
 
 /* user: the body, or NULL to have the source parsed. */
@@ -687,7 +687,7 @@ static void any_allocation_may_fail_and_then_nothing_is_published(void **state) 
     assert_true(fail_each(NULL, vy_fault_start, 1) > faults); /* the parser can do without some */
     assert_true(fail_each(NULL, vy_fault_start_all, 1) > faults);
     assert_int_equal(vy_fault_mismatches(), 0);
-    assert_int_equal(vy_domain_waiting(&vy_dialects), 0);
+    assert_int_equal(vy_hazard_unreclaimed_count(&vy_dialects), 0);
 }
 
 int main(void) {

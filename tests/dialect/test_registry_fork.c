@@ -48,7 +48,7 @@ static void read_and_install(size_t k) {
     vyre_dialects_release(&inherited);
     CHILD_CLAIM(vyre_dialects_update(fixture_only, &dialect, NULL) == VYRE_OK);
     /* At most what the two vanished threads had in their slots or in hand. */
-    CHILD_CLAIM(vy_domain_waiting(&vy_dialects) <= 3);
+    CHILD_CLAIM(vy_hazard_unreclaimed_count(&vy_dialects) <= 3);
 }
 
 static void a_child_reads_installs_and_frees(void **state) {
@@ -69,16 +69,16 @@ static void a_child_reads_installs_and_frees(void **state) {
     atomic_store(&busy, 0);
     pthread_join(writer, NULL);
     pthread_join(reader, NULL);
-    assert_int_equal(vy_domain_waiting(&vy_dialects), 0);
+    assert_int_equal(vy_hazard_unreclaimed_count(&vy_dialects), 0);
 }
 
 static void read_only(size_t k) {
     (void)k;
     vyre_dialects_guard guard = vyre_dialects_acquire();
-    CHILD_CLAIM(fixture_find(guard, "test.op0") != NULL && (uintptr_t)guard.slot != VY_COUNTED);
+    CHILD_CLAIM(fixture_find(guard, "test.op0") != NULL && (uintptr_t)guard.slot != VY_HAZARD_COUNTED);
     vyre_dialects_release(&guard);
     CHILD_CLAIM(vyre_dialects_update(fixture_only, &dialect, NULL) == VYRE_OK);
-    CHILD_CLAIM(vy_domain_waiting(&vy_dialects) == 0);
+    CHILD_CLAIM(vy_hazard_unreclaimed_count(&vy_dialects) == 0);
 }
 
 static void a_child_of_a_quiet_process_frees_everything(void **state) {

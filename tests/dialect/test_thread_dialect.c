@@ -95,10 +95,10 @@ static void an_old_guard_keeps_the_old_snapshot_and_new_readers_see_the_new_one(
     start_all(threads, 4, hold_over_a_swap);
     pthread_barrier_wait(&loaded);
     install_only(&new);
-    assert_int_equal(vy_domain_waiting(&vy_dialects), 1);
+    assert_int_equal(vy_hazard_unreclaimed_count(&vy_dialects), 1);
     pthread_barrier_wait(&swapped);
     join_all(threads, 4);
-    assert_int_equal(vy_domain_waiting(&vy_dialects), 0);
+    assert_int_equal(vy_hazard_unreclaimed_count(&vy_dialects), 0);
     pthread_barrier_destroy(&loaded);
     pthread_barrier_destroy(&swapped);
 }
@@ -136,10 +136,10 @@ static void a_guard_outlives_its_thread_and_is_released_by_another(void **state)
         start_all(&thread, 1, take_and_leave);
         join_all(&thread, 1);
         install_only(&second); /* frees nothing: sixty-four guards are held */
-        assert_int_equal(vy_domain_waiting(&vy_dialects), 1);
+        assert_int_equal(vy_hazard_unreclaimed_count(&vy_dialects), 1);
         start_all(&thread, 1, release_what_was_handed);
         join_all(&thread, 1);
-        assert_int_equal(vy_domain_waiting(&vy_dialects), 0);
+        assert_int_equal(vy_hazard_unreclaimed_count(&vy_dialects), 0);
     }
 }
 
@@ -147,14 +147,14 @@ static void a_guard_outlives_its_thread_and_is_released_by_another(void **state)
 static void *take_one(void *argument) {
     (void)argument;
     vyre_dialects_guard guard = vyre_dialects_acquire();
-    claim((uintptr_t)guard.slot != VY_COUNTED);
+    claim((uintptr_t)guard.slot != VY_HAZARD_COUNTED);
     vyre_dialects_release(&guard);
     return NULL;
 }
 
 static void threads_come_and_go(void **state) {
     (void)state;
-    for (int i = 0; i < (VY_SANITIZED ? 200 : VY_RECORD_LIMIT + 100); i++) {
+    for (int i = 0; i < (VY_SANITIZED ? 200 : VY_HAZARD_RECORD_LIMIT + 100); i++) {
         pthread_t thread;
         start_all(&thread, 1, take_one);
         pthread_join(thread, NULL);
@@ -203,7 +203,7 @@ static void *keep_reading(void *argument) {
             inspect(kept);
             vyre_dialects_release(&kept);
             vyre_dialects_guard guard = vyre_dialects_acquire();
-            kept = vyre_dialects_hold(guard);
+            kept = vyre_dialects_retain(guard);
             vyre_dialects_release(&guard);
             kept_generation = vyre_dialects_generation(kept);
         }
@@ -235,7 +235,7 @@ static void soak(double seconds, unsigned readers) {
     print_message("%u readers: %lu reads, %lu installs, at most %zu bytes\n", readers, atomic_load(&reads),
                   atomic_load(&installs), high);
     assert_true(high < (size_t)64 << 20);
-    assert_int_equal(vy_domain_waiting(&vy_dialects), 0);
+    assert_int_equal(vy_hazard_unreclaimed_count(&vy_dialects), 0);
 }
 
 static void readers_on_all_cores_against_a_writer(void **state) {
@@ -293,7 +293,7 @@ static void what_several_writers_install_is_never_lost(void **state) {
     for (unsigned i = 0; i < WRITERS; i++)
         assert_non_null(vyre_dialects_dialect(guard, names[i], strlen(names[i])));
     vyre_dialects_release(&guard);
-    assert_int_equal(vy_domain_waiting(&vy_dialects), 0);
+    assert_int_equal(vy_hazard_unreclaimed_count(&vy_dialects), 0);
 }
 
 int main(void) {
@@ -306,7 +306,7 @@ int main(void) {
         cmocka_unit_test(what_several_writers_install_is_never_lost),
     };
 #ifdef WITH_FENCES
-    vy_reclaim_use_fences();
+    vy_hazard_use_fences();
 #endif
     vy_fault_install(); /* for good: there is always a current snapshot */
     return cmocka_run_group_tests_name("dialect registry, threads", tests, NULL, NULL);

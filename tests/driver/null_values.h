@@ -79,7 +79,8 @@ static inline vyre_parse_options *parse_options(void) {
     static vyre_parse_options options;
     static vyre_dialects_guard guard;
     guard = vyre_dialects_acquire();
-    options = (vyre_parse_options){.file = "test", .op_signature = vyre_dialects_teller, .op_signature_user = &guard};
+    options =
+        (vyre_parse_options){.file = "test", .op_signature = vyre_dialects_op_signature, .op_signature_user = &guard};
     return &options;
 }
 

@@ -247,7 +247,7 @@ static void null_in_texts(size_t unused) {
     REFUSED(VYRE_INVALID_PROGRAM, vyre_text_parse(text, sizeof text - 1, &options, NULL, &module, &the_error));
 
     /* An empty guard has nothing in it; one without a slot is not the library's. */
-    vyre_dialects_guard none = {NULL, NULL}, held = vyre_dialects_hold(none);
+    vyre_dialects_guard none = {NULL, NULL}, held = vyre_dialects_retain(none);
     vyre_program *resolved = NULL;
     CHILD_CLAIM(!held.snapshot && !vyre_dialects_count(none) && !vyre_dialects_at(none, 0));
     CHILD_CLAIM(!vyre_dialects_find(none, "a.b", 3) && !vyre_dialects_dialect(none, "a", 1));
@@ -399,7 +399,7 @@ static void huge_texts(size_t unused) {
         REFUSED(VYRE_LIMIT, vyre_dialects_load_text("test", manifest_text, length, NULL, &the_error));
         REFUSED(VYRE_INVALID_ARGUMENT, vyre_op_intern("a.b", length, &id, &the_error));
         REFUSED(VYRE_INVALID_ARGUMENT, vyre_target_parse("ptx", length, &target, &the_error));
-        CHILD_CLAIM(vyre_op_known("a.b", length) == 0);
+        CHILD_CLAIM(vyre_op_find_id("a.b", length) == 0);
         CHILD_CLAIM(vyre_type_find("u32", length) == VYRE_TYPE_COUNT && vyre_op_find("add", length) == VYRE_OP_COUNT);
         CHILD_CLAIM(vyre_law_find("monotone", length) == VYRE_LAW_COUNT);
         CHILD_CLAIM(vyre_op_category_find("composite", length) == VYRE_CATEGORY_COUNT);

@@ -342,8 +342,11 @@ static void visit_blocks(const char *page, block_visitor *visit, void *user) {
     for (const char *at = file_text(page); *at; at += transcript_line(at) + (at[transcript_line(at)] != 0), line++) {
         char info[256];
         const char *start = at, *end;
-        if (strncmp(at, "```", 3) != 0)
+        if (strncmp(at, "```", 3) != 0) {
+            if (strncmp(at + strspn(at, " "), "```", 3) == 0)
+                fail_msg("%s:%d: a block is indented, so that its contents are not run", page, line);
             continue;
+        }
         snprintf(info, sizeof info, "%.*s", (int)transcript_line(at + 3), at + 3);
         start += transcript_line(start) + 1;
         end = strstr(start - 1, "\n```");

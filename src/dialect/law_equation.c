@@ -1,0 +1,372 @@
+/* What laws say, and how that becomes a program and a message.
+ *
+ * An equation is a short text in the notation of the documentation. One walk over it (side) types the operands by where they stand, and writes it down:
+ * as code that calls the ops by their ids, or as the reader of a message sees it. */
+#include "dialect/law_internal.h"
+
+#include "ir/text/number.h"
+
+/* clang-format off */
+static const vy_law_equation equations[] = {
+    {VYRE_LAW_COMMUTATIVE,       0, VY_LAW_ALWAYS,  "f(a, b)",       VY_LAW_EQUAL,    "f(b, a)"},
+    {VYRE_LAW_ASSOCIATIVE,       0, VY_LAW_ALWAYS,  "f(f(a, b), c)", VY_LAW_EQUAL,    "f(a, f(b, c))"},
+    {VYRE_LAW_IDENTITY,          0, VY_LAW_ALWAYS,  "f(a, e)",       VY_LAW_EQUAL,    "a"},
+    {VYRE_LAW_IDENTITY,          0, VY_LAW_ALWAYS,  "f(e, a)",       VY_LAW_EQUAL,    "a"},
+    {VYRE_LAW_LEFT_IDENTITY,     0, VY_LAW_ALWAYS,  "f(e, a)",       VY_LAW_EQUAL,    "a"},
+    {VYRE_LAW_RIGHT_IDENTITY,    0, VY_LAW_ALWAYS,  "f(a, e)",       VY_LAW_EQUAL,    "a"},
+    {VYRE_LAW_ABSORBING,         0, VY_LAW_ALWAYS,  "f(a, z)",       VY_LAW_EQUAL,    "z"},
+    {VYRE_LAW_ABSORBING,         0, VY_LAW_ALWAYS,  "f(z, a)",       VY_LAW_EQUAL,    "z"},
+    {VYRE_LAW_LEFT_ABSORBING,    0, VY_LAW_ALWAYS,  "f(z, a)",       VY_LAW_EQUAL,    "z"},
+    {VYRE_LAW_RIGHT_ABSORBING,   0, VY_LAW_ALWAYS,  "f(a, z)",       VY_LAW_EQUAL,    "z"},
+    {VYRE_LAW_IDEMPOTENT,        1, VY_LAW_ALWAYS,  "f(f(a))",       VY_LAW_EQUAL,    "f(a)"},
+    {VYRE_LAW_IDEMPOTENT,        2, VY_LAW_ALWAYS,  "f(=a)",         VY_LAW_EQUAL,    "a"},
+    {VYRE_LAW_INVOLUTION,        0, VY_LAW_ALWAYS,  "f(f(a))",       VY_LAW_EQUAL,    "a"},
+    {VYRE_LAW_INVERSE_OF,        0, VY_LAW_ALWAYS,  "f(g(a))",       VY_LAW_EQUAL,    "a"},
+    {VYRE_LAW_SELF_INVERSE,      0, VY_LAW_ALWAYS,  "f(a, a)",       VY_LAW_EQUAL,    "e"},
+    {VYRE_LAW_DISTRIBUTIVE_OVER, 0, VY_LAW_ALWAYS,  "f(a, g(b, c))", VY_LAW_EQUAL,    "g(f(a, b), f(a, c))"},
+    {VYRE_LAW_DISTRIBUTIVE_OVER, 0, VY_LAW_ALWAYS,  "f(g(a, b), c)", VY_LAW_EQUAL,    "g(f(a, c), f(b, c))"},
+    {VYRE_LAW_ABSORPTION,        0, VY_LAW_ALWAYS,  "f(a, g(a, b))", VY_LAW_EQUAL,    "a"},
+    {VYRE_LAW_DE_MORGAN,         0, VY_LAW_ALWAYS,  "n(f(a, b))",    VY_LAW_EQUAL,    "g(n(a), n(b))"},
+    {VYRE_LAW_MONOTONE,          0, VY_LAW_ORDERED, "f(a)",          VY_LAW_AT_MOST,  "f(b)"},
+    {VYRE_LAW_ANTITONE,          0, VY_LAW_ORDERED, "f(a)",          VY_LAW_AT_LEAST, "f(b)"},
+    {VYRE_LAW_BOUNDED,           0, VY_LAW_ALWAYS,  "f(*)",          VY_LAW_AT_LEAST, "low"},
+    {VYRE_LAW_BOUNDED,           0, VY_LAW_ALWAYS,  "f(*)",          VY_LAW_AT_MOST,  "high"},
+    {VYRE_LAW_ZERO_PRODUCT,      0, VY_LAW_NONZERO, "f(a, b)",       VY_LAW_NOT_ZERO, NULL},
+};
+/* clang-format on */
+enum { EQUATIONS = sizeof equations / sizeof *equations };
+
+const vy_law_equation *vy_law_next_equation(const vyre_op_definition *op, vyre_law_kind law,
+                                            const vy_law_equation *last) {
+    for (const vy_law_equation *e = last ? last + 1 : equations; e < equations + EQUATIONS; e++)
+        if (e->law == law && (e->inputs == 0 || (e->inputs == 1) == (op->input_count == 1)))
+            return e;
+    return NULL;
+}
+
+/* ---- what cannot be checked ---- */
+
+vyre_status vy_law_fail_check(const vy_law_instance *q, const char *why, const char *fix, vyre_error *error) {
+    return vy_fail(error, VYRE_INVALID_PROGRAM, fix, "the law `%s` of `%.128s` cannot be checked: %s",
+                   vyre_law_name(q->law->kind), q->op->id, why);
+}
+
+#define CANNOT(instance, error, fix, ...)                                                                              \
+    vy_law_fail_check(instance, vy_fix_format((char[512]){0}, 512, __VA_ARGS__), fix, error)
+
+/* Whether a law can speak of the op: it maps values to one value, and has a body to do that with. */
+static vyre_status check_op(const vy_law_instance *q, const vyre_op_definition *op, vyre_error *error) {
+    for (uint32_t i = 0; i < op->input_count; i++)
+        if (op->inputs[i].kind != VYRE_OPERAND_VALUE)
+            return CANNOT(q, error, "remove the law", "it speaks of values, and `%.128s` takes memory", op->id);
+    for (uint32_t i = 0; i < op->attribute_count; i++)
+        if (!op->attributes[i].has_default)
+            return CANNOT(q, error, "give the attribute a default, or remove the law",
+                          "attributes have their defaults, and `%.64s` of `%.128s` has none", op->attributes[i].name,
+                          op->id);
+    if (op->output_count != 1 || op->input_count == 0)
+        return CANNOT(q, error, "remove the law",
+                      "it speaks of ops with inputs and one output; `%.128s` has %u inputs and %u outputs", op->id,
+                      op->input_count, op->output_count);
+    if (!op->body)
+        return CANNOT(q, error, "give the op a body, or remove the law", "`%.128s` has no body", op->id);
+    return VYRE_OK;
+}
+
+/* ---- the walk ---- */
+
+typedef struct walk {
+    vy_law_instance *instance;
+    const char *at;
+    vy_string *code, *shown; /* either may be NULL */
+    vyre_status status;
+    vyre_error *error;
+} walk;
+
+static void put(walk *w, const char *text, size_t length) {
+    if (w->code)
+        vy_string_append(w->code, text, length);
+    if (w->shown)
+        vy_string_append(w->shown, text, length);
+}
+
+static void put_literal(vy_string *out, vyre_type type, uint64_t bits) {
+    if (type == VYRE_TYPE_BOOL)
+        vy_string_add(out, bits ? "true" : "false");
+    else
+        vy_number_print(out, type, bits, 1);
+}
+
+/* The type of a part, where another may be expected (VYRE_TYPE_COUNT: any will do). */
+static void expect(walk *w, vyre_type expected, vyre_type type) {
+    if (w->status == VYRE_OK && expected != VYRE_TYPE_COUNT && expected != type)
+        w->status = CANNOT(w->instance, w->error, "remove the law, or change the signature",
+                           "a value of type %s stands where one of type %s is taken", vyre_type_name(type),
+                           vyre_type_name(expected));
+}
+
+static vyre_type operand(walk *w, const char *name, size_t length, vyre_type expected) {
+    vy_law_instance *q = w->instance;
+    uint32_t k = 0;
+    while (k < q->operand_count && (q->operands[k].length != length || memcmp(q->operands[k].name, name, length) != 0))
+        k++;
+    if (k == VY_LAW_LIMIT_OPERANDS) {
+        w->status = CANNOT(q, w->error, "remove the law", "it has over %d operands", VY_LAW_LIMIT_OPERANDS);
+        return expected;
+    }
+    if (k == q->operand_count)
+        q->operands[q->operand_count++] = (vy_law_operand){name, length, expected};
+    if (w->code)
+        vy_string_format(w->code, "v%u", k);
+    if (w->shown)
+        vy_string_append(w->shown, name, length);
+    expect(w, expected, q->operands[k].type);
+    return q->operands[k].type;
+}
+
+/* Which of the law's values a name stands for; NULL if none. */
+static const vyre_law_argument *value_of(const vy_law_instance *q, const char *name, size_t length) {
+    static const struct {
+        const char *name;
+        uint32_t argument;
+    } values[] = {{"e", 0}, {"z", 0}, {"low", 0}, {"high", 1}};
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+        if (strlen(values[i].name) == length && memcmp(values[i].name, name, length) == 0)
+            return &q->law->arguments[values[i].argument];
+    return NULL;
+}
+
+/* f is the op itself; g is the last op that the law names, n the first. */
+static const vyre_op_definition *op_of(const vy_law_instance *q, char name) {
+    return name == 'f' ? q->op : name == 'n' ? q->others[0] : q->others[q->law->argument_count - 1];
+}
+
+static vyre_type side(walk *w, vyre_type expected);
+
+static void arguments(walk *w, const vyre_op_definition *op) {
+    char form = *w->at;
+    uint32_t count = 0;
+    if (form == '=' || form == '*') {
+        w->at += form == '=' ? 2 : 1;
+        for (; count < op->input_count && w->status == VYRE_OK; count++) {
+            const char *name = form == '=' ? w->at - 1 : op->inputs[count].name;
+            put(w, ", ", count ? 2 : 0);
+            operand(w, name, form == '=' ? 1 : strlen(name), op->inputs[count].type);
+        }
+    }
+    for (; *w->at != ')'; count++) {
+        size_t comma = *w->at == ',' ? 2 : 0;
+        put(w, w->at, comma);
+        w->at += comma;
+        side(w, count < op->input_count ? op->inputs[count].type : VYRE_TYPE_COUNT);
+    }
+    if (w->status == VYRE_OK && count != op->input_count)
+        w->status = CANNOT(w->instance, w->error, "remove the law, or name another op",
+                           "it calls `%.128s` with %u value%s, which takes %u", op->id, count, count == 1 ? "" : "s",
+                           op->input_count);
+    w->at++;
+}
+
+/* Reads one name, or one call. Equations nest three deep at most. */
+static vyre_type side(walk *w, vyre_type expected) {
+    const vy_law_instance *q = w->instance;
+    const char *name = w->at;
+    size_t length = strcspn(name, "(,) ");
+    w->at += length;
+    if (*w->at == '(') {
+        const vyre_op_definition *op = op_of(q, *name);
+        w->at++;
+        if (w->code)
+            vy_string_format(w->code, "%s(", op->id);
+        if (w->shown)
+            vy_string_format(w->shown, "%c(", *name);
+        arguments(w, op);
+        put(w, ")", 1);
+        expect(w, expected, op->outputs[0].type);
+        return op->outputs[0].type;
+    }
+    const vyre_law_argument *value = value_of(q, name, length);
+    if (!value)
+        return operand(w, name, length, expected);
+    if (w->code)
+        put_literal(w->code, value->value.type, value->value.bits);
+    if (w->shown)
+        vy_string_append(w->shown, name, length);
+    expect(w, expected, value->value.type);
+    return value->value.type;
+}
+
+static vyre_status write_side(vy_law_instance *q, const char *text, vyre_type expected, vy_string *code,
+                              vy_string *shown, vyre_type *type, vyre_error *error) {
+    walk w = {q, text, code, shown, VYRE_OK, error};
+    *type = side(&w, expected);
+    return w.status;
+}
+
+/* ---- the program ---- */
+
+/* x <= y in the order of the type. Zeros of two signs are equal to a comparison, but not here: of these the one with more bits is below. */
+static void put_at_most(vy_string *out, vyre_type type, const char *x, const char *y) {
+    if (type == VYRE_TYPE_BOOL)
+        vy_string_format(out, "(!%s || %s)", x, y);
+    else if (vyre_type_class(type) != VYRE_CLASS_FLOAT)
+        vy_string_format(out, "%s <= %s", x, y);
+    else
+        vy_string_format(out, "(%s < %s || (%s == %s && bitcast<u%u>(%s) >= bitcast<u%u>(%s)))", x, y, x, y,
+                         vyre_type_bits(type), x, vyre_type_bits(type), y);
+}
+
+static void put_nonzero(vy_string *out, vyre_type type, const char *x) {
+    vy_string_add(out, x);
+    if (type == VYRE_TYPE_BOOL)
+        return;
+    vy_string_add(out, " != ");
+    put_literal(out, type, 0);
+}
+
+static void put_relation(vy_string *out, const vy_law_instance *q) {
+    switch (q->equation->relation) {
+    case VY_LAW_EQUAL:
+        if (vyre_type_class(q->type) == VYRE_CLASS_FLOAT)
+            vy_string_format(out, "bitcast<u%u>(l) == bitcast<u%u>(r)", vyre_type_bits(q->type),
+                             vyre_type_bits(q->type));
+        else
+            vy_string_add(out, "l == r");
+        break;
+    case VY_LAW_AT_MOST:
+        put_at_most(out, q->type, "l", "r");
+        break;
+    case VY_LAW_AT_LEAST:
+        put_at_most(out, q->type, "r", "l");
+        break;
+    case VY_LAW_NOT_ZERO:
+        put_nonzero(out, q->type, "l");
+        break;
+    }
+}
+
+static void put_premise(vy_string *out, const vy_law_instance *q) {
+    if (q->equation->premise == VY_LAW_ORDERED) {
+        put_at_most(out, q->operands[0].type, "v0", "v1");
+        vy_string_add(out, " && ");
+    } else if (q->equation->premise == VY_LAW_NONZERO) {
+        put_nonzero(out, q->operands[0].type, "v0");
+        vy_string_add(out, " && ");
+        put_nonzero(out, q->operands[1].type, "v1");
+        vy_string_add(out, " && ");
+    }
+}
+
+/* How a type lies in a buffer. */
+static const char *stored(vyre_type type) {
+    return vyre_type_name(type == VYRE_TYPE_BOOL ? VYRE_TYPE_U8 : type);
+}
+
+static void put_head(vy_string *out, const vy_law_instance *q) {
+    vy_string_add(out, "program law {\n  param first : u32\n  param count : u32\n  param show : u32\n");
+    for (uint32_t k = 0; k < q->operand_count; k++)
+        vy_string_format(out, "  param n%u : u32\n  param s%u : u32\n", k, k);
+    for (uint32_t k = 0; k < q->operand_count; k++)
+        vy_string_format(out, "  buffer x%u : %s read\n", k, stored(q->operands[k].type));
+    vy_string_format(out,
+                     "  buffer broken : u32 read_write count 1\n  buffer left : %s write count 1\n"
+                     "  buffer right : %s write count 1\n  workgroup 256\n",
+                     stored(q->type), stored(q->type));
+}
+
+static void put_body(vy_string *out, const vy_law_instance *q, const char *left, const char *right) {
+    const char *to_stored = q->type == VYRE_TYPE_BOOL ? " ? 1u8 : 0u8" : "";
+    vy_string_add(out, "  if global_id.x < count {\n    let i = first + global_id.x\n");
+    for (uint32_t k = 0; k < q->operand_count; k++)
+        vy_string_format(out, "    let v%u = x%u[i / s%u %% n%u]%s\n", k, k, k, k,
+                         q->operands[k].type == VYRE_TYPE_BOOL ? " != 0" : "");
+    vy_string_format(out, "    let l = %s\n    let r = %s\n    if ", left, right);
+    put_premise(out, q);
+    vy_string_add(out, "!(");
+    put_relation(out, q);
+    vy_string_format(out,
+                     ") { atomic_min(broken[0], i) }\n    if i == show {\n      left[0] = l%s\n      right[0] = r%s\n"
+                     "    }\n  }\n}\n",
+                     to_stored, to_stored);
+}
+
+vyre_status vy_law_program(vy_law_instance *q, vy_string *text, vyre_error *error) {
+    const vy_law_equation *e = q->equation;
+    vy_string left = {0}, right = {0};
+    vyre_type type;
+    vyre_status status = check_op(q, q->op, error);
+    for (uint32_t i = 0; i < 2 && status == VYRE_OK; i++)
+        if (q->others[i])
+            status = check_op(q, q->others[i], error);
+    if (status == VYRE_OK)
+        status = write_side(q, e->left, VYRE_TYPE_COUNT, &left, NULL, &q->type, error);
+    if (status == VYRE_OK && e->right)
+        status = write_side(q, e->right, q->type, &right, NULL, &type, error);
+    if (status == VYRE_OK) {
+        put_head(text, q);
+        put_body(text, q, left.failed ? "" : left.text, e->right && !right.failed ? right.text : "l");
+        if (left.failed || right.failed || text->failed)
+            status = vy_fail_memory(error, "checking a law");
+    }
+    vy_string_free(&left);
+    vy_string_free(&right);
+    return status;
+}
+
+/* ---- messages ---- */
+
+/* "a = 1u8, b = 2u8, e = 0u8, g = `other.op`": all that the equation speaks of. */
+static void put_tuple(vy_string *out, const vy_law_instance *q, const uint64_t *tuple) {
+    static const char *const values[VYRE_LAW_COUNT] = {
+        [VYRE_LAW_IDENTITY] = "e",       [VYRE_LAW_LEFT_IDENTITY] = "e", [VYRE_LAW_RIGHT_IDENTITY] = "e",
+        [VYRE_LAW_SELF_INVERSE] = "e",   [VYRE_LAW_ABSORBING] = "z",     [VYRE_LAW_LEFT_ABSORBING] = "z",
+        [VYRE_LAW_RIGHT_ABSORBING] = "z"};
+    for (uint32_t k = 0; k < q->operand_count; k++) {
+        vy_string_format(out, "%s%.*s = ", k ? ", " : "", (int)q->operands[k].length, q->operands[k].name);
+        put_literal(out, q->operands[k].type, tuple[k]);
+    }
+    if (values[q->law->kind]) {
+        vy_string_format(out, ", %s = ", values[q->law->kind]);
+        put_literal(out, q->law->arguments[0].value.type, q->law->arguments[0].value.bits);
+    }
+    for (uint32_t i = 0; i < 2 && q->others[i]; i++)
+        vy_string_format(out, ", %c = `%s`", op_of(q, 'g') == q->others[i] && (i || !q->others[1]) ? 'g' : 'n',
+                         q->others[i]->id);
+}
+
+vyre_status vy_law_fail_tuple(const vy_law_instance *q, const uint64_t *tuple, const char *what, vyre_error *error) {
+    vy_string where = {0};
+    put_tuple(&where, q, tuple);
+    vyre_status status = where.failed
+                             ? vy_fail_memory(error, "checking a law")
+                             : CANNOT(q, error, "remove the law, or correct the body", "%s at %s", what, where.text);
+    vy_string_free(&where);
+    return status;
+}
+
+vyre_status vy_law_fail_equation(const vy_law_instance *q, const uint64_t *tuple, uint64_t left, uint64_t right,
+                                 vyre_error *error) {
+    static const char *const between[] = {[VY_LAW_EQUAL] = " and ",
+                                          [VY_LAW_AT_MOST] = ", which is not at most ",
+                                          [VY_LAW_AT_LEAST] = ", which is not at least "};
+    vy_law_instance again = *q; /* the walk types operands, which they have already */
+    vy_string said = {0};
+    vyre_type type;
+    write_side(&again, q->equation->left, VYRE_TYPE_COUNT, NULL, &said, &type, error);
+    vy_string_add(&said, " is ");
+    put_literal(&said, q->type, left);
+    if (q->equation->right) {
+        vy_string_add(&said, between[q->equation->relation]);
+        write_side(&again, q->equation->right, q->type, NULL, &said, &type, error);
+        vy_string_add(&said, q->equation->relation == VY_LAW_EQUAL ? " is " : ", ");
+        put_literal(&said, q->type, right);
+    }
+    vy_string_add(&said, " at ");
+    put_tuple(&said, q, tuple);
+    vyre_status status = said.failed ? vy_fail_memory(error, "checking a law")
+                                     : vy_fail(error, VYRE_INVALID_PROGRAM, "remove the law, or correct the body",
+                                               "the law `%s` does not hold for `%.128s`: %s",
+                                               vyre_law_name(q->law->kind), q->op->id, said.text);
+    vy_string_free(&said);
+    return status;
+}
