@@ -86,9 +86,9 @@ static int read_seconds(const char *text, uint64_t *out) {
 
     if (whole + digits == 0 || text[whole + (text[whole] == '.') + digits])
         return 0;
-    for (size_t i = 0; i < whole && seconds <= TOOL_MOST_SECONDS; i++)
+    for (size_t i = 0; i < whole && seconds <= TOOL_MAX_SECONDS; i++)
         seconds = seconds * 10 + (uint64_t)(text[i] - '0');
-    *out = (seconds > TOOL_MOST_SECONDS ? TOOL_MOST_SECONDS + 1 : seconds) * TOOL_SECOND_NS;
+    *out = (seconds > TOOL_MAX_SECONDS ? TOOL_MAX_SECONDS + 1 : seconds) * TOOL_SECOND_NS;
     for (size_t i = 0; i < digits; i++, unit /= 10)
         *out += (uint64_t)(text[whole + 1 + i] - '0') * unit;
     return 1;
@@ -102,9 +102,9 @@ static int store_seconds(parser *p, const tool_option *option, const char *value
     if (*out == 0)
         return tool_usage(p->command, VY_FIX("write more than 0, or leave --%s out", option->name),
                           "--%s %.100s leaves no time", option->name, value);
-    if (*out > TOOL_MOST_SECONDS * TOOL_SECOND_NS)
-        return tool_usage(p->command, VY_FIX("use at most --%s %d, or leave it out", option->name, TOOL_MOST_SECONDS),
-                          "--%s %.100s is over its limit (%d)", option->name, value, TOOL_MOST_SECONDS);
+    if (*out > TOOL_MAX_SECONDS * TOOL_SECOND_NS)
+        return tool_usage(p->command, VY_FIX("use at most --%s %d, or leave it out", option->name, TOOL_MAX_SECONDS),
+                          "--%s %.100s is over its limit (%d)", option->name, value, TOOL_MAX_SECONDS);
     return -1;
 }
 
@@ -187,7 +187,7 @@ static void list_owners(const char *name, size_t length, char out[100]) {
 
 /* `dashes` is what stood before the name. */
 static int unknown_option(parser *p, const char *dashes, const char *name, size_t length) {
-    const char *fix, *near;
+    const char *fix, *closest;
     char owners[100];
     vy_suggestion suggestion;
 
@@ -196,11 +196,11 @@ static int unknown_option(parser *p, const char *dashes, const char *name, size_
         vy_suggestion_offer(&suggestion, option->name);
     vy_suggestion_offer(&suggestion, "help");
     vy_suggestion_offer(&suggestion, tool_option_color.name);
-    near = vy_suggestion_get(&suggestion);
-    if (!near)
-        near = find_by_start(p->command, name, length);
+    closest = vy_suggestion_get(&suggestion);
+    if (!closest)
+        closest = find_by_start(p->command, name, length);
     list_owners(name, length, owners);
-    fix = near      ? VY_FIX("did you mean `--%s`?", near)
+    fix = closest   ? VY_FIX("did you mean `--%s`?", closest)
           : *owners ? VY_FIX("leave it out; it is an option of %s", owners)
                     : NULL;
     return tool_usage(p->command, fix, "there is no option `%s%.*s`", dashes, (int)(length < 100 ? length : 100), name);
@@ -374,8 +374,8 @@ int tool_command_execute(const tool_command *command, int argc, char **argv) {
     if (code == -1)
         code = command->run(command, options, &args);
     if (code != TOOL_OK && wants_json(command, options, argc, argv))
-        tool_failure_print();
-    tool_failure_forget();
+        tool_error_record_print();
+    tool_error_record_clear();
     for (const tool_option *option = command->options; option && option->name; option++)
         if (option->kind == TOOL_LIST)
             VY_VECTOR_FREE((tool_list *)((char *)options + option->offset));
@@ -403,8 +403,8 @@ const tool_action *tool_action_find(const tool_command *command, const tool_acti
         if (used < sizeof all)
             used += (size_t)snprintf(all + used, sizeof all - used, "%s%s", action->name, behind);
     }
-    const char *near = vy_suggestion_get(&suggestion);
-    tool_usage(command, near ? VY_FIX("did you mean `vyre %s %s`?", command->name, near) : all,
+    const char *closest = vy_suggestion_get(&suggestion);
+    tool_usage(command, closest ? VY_FIX("did you mean `vyre %s %s`?", command->name, closest) : all,
                "`%.100s` is nothing to do with %s", word, what);
     return NULL;
 }

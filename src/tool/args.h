@@ -7,7 +7,7 @@
 typedef VY_VECTOR(const char *) tool_list;
 
 #define TOOL_SECOND_NS UINT64_C(1000000000)
-enum { TOOL_MOST_SECONDS = 1000000 };
+enum { TOOL_MAX_SECONDS = 1000000 };
 
 /* What an option stores at its offset in the caller's struct of options. */
 typedef enum tool_option_kind {
@@ -16,7 +16,7 @@ typedef enum tool_option_kind {
     TOOL_NUMBER,  /* uint64_t, decimal or 0x… */
     TOOL_AMOUNT,  /* the same, at least 1 */
     TOOL_SIZE,    /* bytes: the same, at least 1, with K, M or G for 2^10, 2^20 or 2^30 of them */
-    TOOL_SECONDS, /* nanoseconds, as uint64_t: more than 0 and at most TOOL_MOST_SECONDS, with a fraction or without */
+    TOOL_SECONDS, /* nanoseconds, as uint64_t: more than 0 and at most TOOL_MAX_SECONDS, with a fraction or without */
     TOOL_LIST,    /* tool_list: all of them, in order */
     TOOL_COLOR    /* nothing: tool_color_set */
 } tool_option_kind;

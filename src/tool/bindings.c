@@ -3,7 +3,7 @@
 #include "tool/bindings.h"
 
 #include "ir/op_tables.h"
-#include "tool/value.h"
+#include "tool/scalar_text.h"
 
 #include <inttypes.h>
 
@@ -217,7 +217,7 @@ static vyre_status read_param(const vyre_param_info *info, const char *value, vy
     vyre_status status;
 
     out->type = info->type;
-    status = tool_value_read(value, strlen(value), info->type, &out->bits, error);
+    status = tool_scalar_read(value, strlen(value), info->type, &out->bits, error);
     if (status != VYRE_OK)
         vy_fail_where(error, "param %s", info->name);
     return status;
@@ -226,7 +226,8 @@ static vyre_status read_param(const vyre_param_info *info, const char *value, vy
 static vyre_status read_buffer(const vyre_buffer_info *info, const char *spec, vyre_bytes *storage, vyre_span *out,
                                vyre_error *error) {
     unsigned size = vyre_type_size(info->type);
-    vyre_status status = tool_spec_read(spec, info->type, info->is_static ? info->count : UINT64_MAX, storage, error);
+    vyre_status status =
+        tool_buffer_spec_read(spec, info->type, info->is_static ? info->count : UINT64_MAX, storage, error);
 
     out->data = storage->data;
     out->size = storage->size;
@@ -265,14 +266,14 @@ static vyre_status read_geometry(const vyre_program *program, const tool_request
     return VYRE_OK;
 }
 
-static vyre_status make_room(const vyre_program *program, tool_bindings *out, vyre_error *error) {
-    out->param_room = vyre_program_param_count(program);
-    out->input_room = vyre_program_input_count(program);
-    out->count_room = vyre_program_buffer_count(program);
-    out->params = vy_allocate_zero(vy_array_size(out->param_room + 1, sizeof *out->params));
-    out->inputs = vy_allocate_zero(vy_array_size(out->input_room + 1, sizeof *out->inputs));
-    out->storage = vy_allocate_zero(vy_array_size(out->input_room + 1, sizeof *out->storage));
-    out->counts = vy_allocate_zero(vy_array_size(out->count_room + 1, sizeof *out->counts));
+static vyre_status allocate_bindings(const vyre_program *program, tool_bindings *out, vyre_error *error) {
+    out->param_capacity = vyre_program_param_count(program);
+    out->input_capacity = vyre_program_input_count(program);
+    out->count_capacity = vyre_program_buffer_count(program);
+    out->params = vy_allocate_zero(vy_array_size(out->param_capacity + 1, sizeof *out->params));
+    out->inputs = vy_allocate_zero(vy_array_size(out->input_capacity + 1, sizeof *out->inputs));
+    out->storage = vy_allocate_zero(vy_array_size(out->input_capacity + 1, sizeof *out->storage));
+    out->counts = vy_allocate_zero(vy_array_size(out->count_capacity + 1, sizeof *out->counts));
     if (out->params && out->inputs && out->storage && out->counts)
         return VYRE_OK;
     return vy_fail_memory(error, "binding the arguments");
@@ -283,7 +284,7 @@ static vyre_status read_all(const vyre_program *program, const tool_request *req
     vyre_arguments *arguments = &out->arguments;
     vyre_param_info param;
     vyre_buffer_info buffer;
-    vyre_status status = make_room(program, out, error);
+    vyre_status status = allocate_bindings(program, out, error);
 
     for (size_t i = 0; status == VYRE_OK && vyre_program_param(program, i, &param); i++)
         status = read_param(&param, find_value(request, param.name), &out->params[arguments->param_count++], error);
@@ -324,11 +325,11 @@ int tool_bindings_make(const tool_command *command, const vyre_program *program,
 }
 
 void tool_bindings_free(tool_bindings *bindings) {
-    for (size_t i = 0; bindings->storage && i < bindings->input_room; i++)
+    for (size_t i = 0; bindings->storage && i < bindings->input_capacity; i++)
         vyre_bytes_free(&bindings->storage[i]);
-    vy_release(bindings->params, (bindings->param_room + 1) * sizeof *bindings->params);
-    vy_release(bindings->inputs, (bindings->input_room + 1) * sizeof *bindings->inputs);
-    vy_release(bindings->storage, (bindings->input_room + 1) * sizeof *bindings->storage);
-    vy_release(bindings->counts, (bindings->count_room + 1) * sizeof *bindings->counts);
+    vy_release(bindings->params, (bindings->param_capacity + 1) * sizeof *bindings->params);
+    vy_release(bindings->inputs, (bindings->input_capacity + 1) * sizeof *bindings->inputs);
+    vy_release(bindings->storage, (bindings->input_capacity + 1) * sizeof *bindings->storage);
+    vy_release(bindings->counts, (bindings->count_capacity + 1) * sizeof *bindings->counts);
     memset(bindings, 0, sizeof *bindings);
 }

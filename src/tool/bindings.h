@@ -21,7 +21,7 @@ typedef struct tool_bindings {
     vyre_span *inputs;
     vyre_bytes *storage; /* of the inputs */
     uint64_t *counts;
-    size_t param_room, input_room, count_room;
+    size_t param_capacity, input_capacity, count_capacity;
 } tool_bindings;
 
 /* Reads every value. If something is missing, unknown, given twice or unfit, prints what the program takes beside what was given and how to

@@ -25,12 +25,12 @@ static const tool_option options_table[] = {
 };
 
 /* What a walk gathers. */
-typedef struct survey {
+typedef struct cache_summary {
     const cache_options *options;
     int names_all, names_damaged; /* which entries are listed one by one */
     vy_string list;
     uint64_t listed, count, bytes, damaged;
-} survey;
+} cache_summary;
 
 static int is_wanted(const cache_options *options, const vyre_cache_entry *entry) {
     size_t length = options->backend ? strlen(options->backend) : 0;
@@ -38,7 +38,7 @@ static int is_wanted(const cache_options *options, const vyre_cache_entry *entry
            (strncmp(entry->pipeline, options->backend, length) == 0 && entry->pipeline[length] == ':');
 }
 
-static void add_json(survey *s, const vyre_cache_entry *entry) {
+static void add_json(cache_summary *s, const vyre_cache_entry *entry) {
     tool_json_open(&s->list, "", '{');
     tool_json_text(&s->list, "key", entry->key);
     tool_json_text(&s->list, "pipeline", entry->pipeline);
@@ -51,7 +51,7 @@ static void add_json(survey *s, const vyre_cache_entry *entry) {
     vy_string_char(&s->list, '}');
 }
 
-static void add_line(survey *s, const vyre_cache_entry *entry) {
+static void add_line(cache_summary *s, const vyre_cache_entry *entry) {
     char when[32] = "?";
     const time_t used = (time_t)entry->used;
     struct tm parts;
@@ -66,7 +66,7 @@ static void add_line(survey *s, const vyre_cache_entry *entry) {
 }
 
 static int visit(void *user, const vyre_cache_entry *entry) {
-    survey *s = user;
+    cache_summary *s = user;
 
     if (!is_wanted(s->options, entry))
         return 0;
@@ -102,7 +102,7 @@ static void add_count(vy_string *out, const char *before, uint64_t count, uint64
                      bytes);
 }
 
-static int show_json(survey *s, int has_list) {
+static int show_json(cache_summary *s, int has_list) {
     vy_string out = {0};
 
     add_folder(&out, 1);
@@ -111,13 +111,13 @@ static int show_json(survey *s, int has_list) {
         vy_string_format(&out, ",\"damaged\":%" PRIu64, s->damaged);
     if (has_list)
         vy_string_format(&out, ",\"entries\":[%s]", s->list.text ? s->list.text : "");
-    tool_failure_json(&out);
+    tool_error_record_json(&out);
     vy_string_add(&out, "}\n");
     out.failed |= s->list.failed;
     return tool_print(&out);
 }
 
-static int show_text(survey *s) {
+static int show_text(cache_summary *s) {
     vy_string out = {0};
 
     vy_string_append(&out, s->list.text ? s->list.text : "", s->list.length);
@@ -129,7 +129,7 @@ static int show_text(survey *s) {
     return tool_print(&out);
 }
 
-static int report_damage(const survey *s) {
+static int report_damage(const cache_summary *s) {
     vyre_error error;
 
     vy_fail(&error, VYRE_CORRUPT,
@@ -140,7 +140,7 @@ static int report_damage(const survey *s) {
 
 /* list, size and verify differ in how closely they look and what they name. */
 static int look(const cache_options *options, vyre_cache_look closely, int names_all, int names_damaged) {
-    survey s = {.options = options, .names_all = names_all, .names_damaged = names_damaged};
+    cache_summary s = {.options = options, .names_all = names_all, .names_damaged = names_damaged};
     vyre_error error;
     int code = TOOL_OK, shown;
 

@@ -1,8 +1,8 @@
 /* vyre check: everything that is wrong with the files, and what is in those that are right. */
 #include "tool/commands.h"
-#include "tool/facts.h"
 #include "tool/json.h"
 #include "tool/load.h"
+#include "tool/program_summary.h"
 
 typedef struct check_options {
     tool_list defines;
@@ -20,9 +20,9 @@ static void add_program(vy_string *out, const vyre_program *program) {
     vy_string uses = {0};
 
     vy_string_format(out, "  program %s: ", vyre_program_name(program));
-    tool_facts_line(out, program);
+    tool_summary_line(out, program);
     vy_string_char(out, '\n');
-    tool_facts_uses(&uses, program);
+    tool_summary_uses(&uses, program);
     if (uses.length)
         vy_string_format(out, "    uses %s\n", uses.text);
     if (vyre_program_schedule_dependent(program))
@@ -55,13 +55,13 @@ static void add_json(vy_string *out, const tool_file *file, const vyre_diagnosti
     vy_string_char(out, '{');
     tool_json_text(out, "file", tool_path_name(file->path));
     tool_json_flag(out, "ok", code == TOOL_OK);
-    tool_failure_json(out); /* of this file alone */
-    tool_failure_forget();
+    tool_error_record_json(out); /* of this file alone */
+    tool_error_record_clear();
     tool_json_findings(out, list, 0);
     tool_json_open(out, "programs", '[');
     for (size_t i = 0; i < tool_file_program_count(file); i++) {
         tool_json_name(out, "");
-        tool_facts_json(out, tool_file_program(file, i));
+        tool_summary_json(out, tool_file_program(file, i));
         vy_string_char(out, '}');
     }
     vy_string_add(out, "]}");

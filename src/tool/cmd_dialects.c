@@ -42,7 +42,7 @@ static int report(const vyre_diagnostics *list, const vyre_error *error) {
     int is_absent = error->code == VYRE_NOT_FOUND && (!first || first->line == 0);
 
     if (first) {
-        tool_failure_note(error);
+        tool_error_record_note(error);
         tool_diagnostics(list);
     } else {
         (void)tool_error(error);
@@ -172,8 +172,8 @@ static void add_ops(vy_string *out, vyre_dialects_guard guard, const vyre_dialec
     vy_string_add(out, json ? "]}\n" : "");
 }
 
-static int is_not_there(const char *word, const vy_suggestion *near, const char *what, const char *fix) {
-    const char *best = vy_suggestion_get(near);
+static int is_not_there(const char *word, const vy_suggestion *closest, const char *what, const char *fix) {
+    const char *best = vy_suggestion_get(closest);
     vyre_error error;
 
     vy_fail(&error, VYRE_NOT_FOUND, best ? VY_FIX("did you mean `%s`?", best) : fix, "there is no %s `%.128s`", what,
@@ -182,12 +182,12 @@ static int is_not_there(const char *word, const vy_suggestion *near, const char 
 }
 
 static int no_dialect(vyre_dialects_guard guard, const char *word) {
-    vy_suggestion near;
+    vy_suggestion closest;
 
-    vy_suggestion_start(&near, word, strlen(word));
+    vy_suggestion_start(&closest, word, strlen(word));
     for (size_t i = 0; i < vyre_dialects_dialect_count(guard); i++)
-        vy_suggestion_offer(&near, vyre_dialects_dialect_at(guard, i)->name);
-    return is_not_there(word, &near, "dialect", "`vyre dialects` lists all; --folder loads more");
+        vy_suggestion_offer(&closest, vyre_dialects_dialect_at(guard, i)->name);
+    return is_not_there(word, &closest, "dialect", "`vyre dialects` lists all; --folder loads more");
 }
 
 static int run_list(const void *given) {
@@ -218,15 +218,15 @@ static int run_list(const void *given) {
 /* ---- show ---- */
 
 static int no_op(vyre_dialects_guard guard, const char *word) {
-    vy_suggestion near;
+    vy_suggestion closest;
 
-    vy_suggestion_start(&near, word, strlen(word));
+    vy_suggestion_start(&closest, word, strlen(word));
     for (size_t i = 0; i < vyre_dialects_count(guard); i++)
-        vy_suggestion_offer(&near, vyre_dialects_at(guard, i)->id);
+        vy_suggestion_offer(&closest, vyre_dialects_at(guard, i)->id);
     /* The dialect itself, or the part before the last dot. */
     const char *dot = strrchr(word, '.');
     size_t length = dot ? (size_t)(dot - word) : strlen(word);
-    return is_not_there(word, &near, "op",
+    return is_not_there(word, &closest, "op",
                         length < 128 && vyre_dialects_dialect(guard, word, length)
                             ? VY_FIX("`vyre dialects list %.*s` lists its ops", (int)length, word)
                             : "`vyre dialects list` names the dialects, `vyre dialects list DIALECT` the ops of one");
@@ -321,10 +321,10 @@ static int show_checked(const vy_manifest_dirs *folders, const vyre_diagnostics 
         vy_string_format(&out, "{\"ok\":%s,\"manifests\":[", is_good ? "true" : "false");
         add_checked(&out, folders, 1);
         vy_string_char(&out, ']');
-        tool_failure_json(&out);
+        tool_error_record_json(&out);
         tool_json_findings(&out, list, 1);
         vy_string_add(&out, "}\n");
-        tool_failure_answered();
+        tool_error_record_json_printed();
     } else if (is_good) {
         add_checked(&out, folders, 0);
     }
@@ -384,7 +384,7 @@ static void wait_for_end(void) {
 }
 
 /* Called by the watcher's thread while the other waits for a signal. */
-static void tell(void *user, const vyre_dialects_event *event) {
+static void print_event(void *user, const vyre_dialects_event *event) {
     watching *watching = user;
     vy_string out = {0};
 
@@ -417,7 +417,7 @@ static int run_watch(const void *given) {
         return code;
     options.folders = request->count ? request->words : NULL;
     options.folder_count = request->count;
-    options.report = tell;
+    options.report = print_event;
     options.user = &watching;
     (void)pthread_sigmask(SIG_BLOCK, &ends, NULL);
     if (vyre_dialects_watch(&options, &watcher, &error) != VYRE_OK)
@@ -425,7 +425,7 @@ static int run_watch(const void *given) {
                                                    : tool_error(&error);
     wait_for_end();
     vyre_dialects_watcher_stop(watcher);
-    tool_failure_answered();
+    tool_error_record_json_printed();
     return TOOL_OK;
 }
 

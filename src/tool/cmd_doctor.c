@@ -1,8 +1,8 @@
 /* vyre doctor: is everything here that should be, does it work, and what to do about what does not. */
 #include "tool/args.h"
-#include "tool/child.h"
 #include "tool/commands.h"
 #include "tool/doctor.h"
+#include "tool/subprocess.h"
 
 #include <fcntl.h>
 #include <stdarg.h>
@@ -23,7 +23,7 @@ static const tool_option options_table[] = {
 
 /* ---- the report ---- */
 
-const char *doctor_keep(doctor *d, const char *text, size_t length) {
+const char *doctor_copy_text(doctor *d, const char *text, size_t length) {
     const char *kept = length ? vy_arena_copy(&d->texts, text, length) : "";
     if (!kept)
         d->is_out_of_memory = 1;
@@ -36,7 +36,7 @@ const char *doctor_format(doctor *d, const char *format, ...) {
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    return doctor_keep(d, text, strlen(text));
+    return doctor_copy_text(d, text, strlen(text));
 }
 
 static void add_finding(doctor *d, int is_problem, const char *message, const char *fix) {
@@ -80,19 +80,19 @@ static int examine(const doctor_options *options) {
     vy_string out = {0};
     int code;
 
-    doctor_ask_plugins(&d);
-    doctor_ask_backends(&d);
-    doctor_ask_libraries(&d);
-    doctor_look_at_devices(&d);
-    doctor_look_at_limits(&d);
-    doctor_look_at_environment(&d);
-    doctor_look_at_cache(&d);
+    doctor_probe_plugins(&d);
+    doctor_probe_backends(&d);
+    doctor_probe_libraries(&d);
+    doctor_check_devices(&d);
+    doctor_check_limits(&d);
+    doctor_check_environment(&d);
+    doctor_check_cache(&d);
     if (d.is_out_of_memory) {
         vyre_error error;
         vy_fail_memory(&error, "examining this machine");
         code = tool_error(&error);
     } else {
-        (options->json ? doctor_show_json : doctor_show_text)(&d, &out);
+        (options->json ? doctor_report_json : doctor_report_text)(&d, &out);
         code = options->json ? tool_print(&out) : tool_print_lines(&out);
         if (code == TOOL_OK && doctor_problem_count(&d))
             code = TOOL_FAILED;
@@ -102,14 +102,14 @@ static int examine(const doctor_options *options) {
 }
 
 /* The form the command has for itself: the parent waits for an answer on a descriptor of its own. */
-static int is_child(const tool_args *args) {
-    return args->words.count >= 2 && strcmp(args->words.items[0], DOCTOR_CHILD) == 0 &&
-           fcntl(TOOL_CHILD_ANSWER, F_GETFD) >= 0 &&
-           doctor_child_run(args->words.items[1], args->words.count > 2 ? args->words.items[2] : NULL);
+static int is_worker(const tool_args *args) {
+    return args->words.count >= 2 && strcmp(args->words.items[0], DOCTOR_WORKER) == 0 &&
+           fcntl(TOOL_SUBPROCESS_RESULT_FD, F_GETFD) >= 0 &&
+           doctor_worker_run(args->words.items[1], args->words.count > 2 ? args->words.items[2] : NULL);
 }
 
 static int run_command(const tool_command *self, void *given, const tool_args *args) {
-    if (is_child(args))
+    if (is_worker(args))
         return TOOL_OK;
     if (args->words.count)
         return tool_usage(self, "`vyre doctor` looks at everything; leave the word out", "`%.100s` is not expected",

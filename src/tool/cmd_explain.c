@@ -5,9 +5,9 @@
 #include "tool/bindings.h"
 #include "tool/commands.h"
 #include "tool/explain_ptx.h"
-#include "tool/facts.h"
 #include "tool/json.h"
 #include "tool/load.h"
+#include "tool/program_summary.h"
 #include "tool/provenance.h"
 
 #include <unistd.h>
@@ -110,7 +110,7 @@ static int explain_code(const tool_command *self, const char *word, int json) {
     char upper[32];
     vyre_explanation e;
     vy_suggestion suggestion;
-    const char *near;
+    const char *closest;
     vy_string out = {0};
     size_t i = 0;
 
@@ -126,10 +126,10 @@ static int explain_code(const tool_command *self, const char *word, int json) {
     vy_suggestion_start(&suggestion, upper, strlen(upper));
     for (i = 0; vyre_explain_at(i, &e); i++)
         vy_suggestion_offer(&suggestion, e.code);
-    near = vy_suggestion_get(&suggestion);
+    closest = vy_suggestion_get(&suggestion);
     return tool_usage(self,
-                      near ? VY_FIX("did you mean `%s`? `vyre explain --all` lists every code", near)
-                           : "`vyre explain --all` lists every code",
+                      closest ? VY_FIX("did you mean `%s`? `vyre explain --all` lists every code", closest)
+                              : "`vyre explain --all` lists every code",
                       "`%.100s` is neither a code nor a file", word);
 }
 
@@ -145,7 +145,7 @@ static void add_buffers(vy_string *out, const vyre_program *program) {
         vy_string count = {0};
         vy_string_format(out, "  buffer     %s : %s %s", buffer.name, vyre_type_name(buffer.type),
                          vy_accesses[buffer.access].name);
-        tool_facts_count(&count, program, i);
+        tool_summary_count(&count, program, i);
         if (count.length)
             vy_string_format(out, " count %s", count.text);
         else
@@ -199,14 +199,14 @@ static void add_inlined(vy_string *out, tool_file *file, vyre_program *program) 
 }
 
 /* The ops and capabilities that a backend must have. */
-static void add_needs(vy_string *out, tool_file *file, vyre_program *program, int json) {
+static void add_requirements(vy_string *out, tool_file *file, vyre_program *program, int json) {
     vyre_program *resolved = NULL;
     vyre_error error;
     vyre_status status = tool_file_resolve(file, program, NULL, &resolved, &error);
     if (json)
-        tool_needs_json(out, resolved);
+        tool_requirements_json(out, resolved);
     else if (status == VYRE_OK)
-        tool_needs(out, resolved);
+        tool_requirements(out, resolved);
     else
         vy_string_format(out, "  ops        not known: %s\n", error.message);
     vyre_program_release(resolved);
@@ -232,7 +232,7 @@ static void add_program(vy_string *out, tool_file *file, vyre_program *program) 
     vyre_program_fingerprint(program, &digest);
     vyre_digest_format(&digest, text);
     vy_string_format(out, "program %s\n  fingerprint %s\n  shape      ", vyre_program_name(program), text);
-    tool_facts_line(out, program);
+    tool_summary_line(out, program);
     vy_string_char(out, '\n');
     for (size_t i = 0; vyre_program_param(program, i, &param); i++)
         vy_string_format(out, "  param      %s : %s\n", param.name, vyre_type_name(param.type));
@@ -240,9 +240,9 @@ static void add_program(vy_string *out, tool_file *file, vyre_program *program) 
     add_arrays(out, program);
     vy_string_add(out, "  uses       ");
     start = out->length;
-    tool_facts_uses(out, program);
+    tool_summary_uses(out, program);
     vy_string_add(out, out->length == start ? "nothing special\n" : "\n");
-    add_needs(out, file, program, 0);
+    add_requirements(out, file, program, 0);
     vy_string_format(out, "  bits       %s\n",
                      vyre_program_schedule_dependent(program) ? "schedule-dependent: outside the same-bits promise"
                      : vyre_program_numerics(program) == VYRE_NUMERICS_RELAXED
@@ -284,8 +284,8 @@ static int explain_file(const tool_command *self, const explain_options *options
             vy_string_add(&out, options->json ? ",\n " : "\n");
         if (options->json) {
             vy_string_add(&out, shown == 1 ? "[" : "");
-            tool_facts_json(&out, program);
-            add_needs(&out, &file, program, 1);
+            tool_summary_json(&out, program);
+            add_requirements(&out, &file, program, 1);
             vy_string_char(&out, '}');
         } else {
             add_program(&out, &file, program);

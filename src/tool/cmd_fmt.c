@@ -14,7 +14,8 @@ static const tool_option options_table[] = {
     TOOL_OPTION_END,
 };
 
-static int deliver(const fmt_options *options, const char *path, const vyre_bytes *before, const vyre_bytes *after) {
+static int write_result(const fmt_options *options, const char *path, const vyre_bytes *before,
+                        const vyre_bytes *after) {
     int changed = before->size != after->size || (before->size && memcmp(before->data, after->data, before->size) != 0);
 
     if (options->check) {
@@ -55,7 +56,7 @@ static int format_file(const tool_command *self, const fmt_options *options, con
         code = check_form(self, path, &before);
     if (code == TOOL_OK) {
         if (vyre_text_format(before.data, before.size, &parse, list, &after, &error) == VYRE_OK) {
-            code = deliver(options, path, &before, &after);
+            code = write_result(options, path, &before, &after);
         } else {
             tool_diagnostics(list);
             code = vyre_diagnostics_errors(list) ? tool_exit_of(error.code) : tool_error(&error);

@@ -1,6 +1,6 @@
 /* vyre gen: random programs with their inputs. */
 #include "tool/args.h"
-#include "tool/case.h"
+#include "tool/case_files.h"
 #include "tool/commands.h"
 #include "tool/json.h"
 #include "tool/progress.h"

@@ -64,7 +64,7 @@ static void print_overview(void) {
 static int run_command(const tool_command *self, void *options, const tool_args *args) {
     const tool_command *command;
     vy_suggestion suggestion;
-    const char *near;
+    const char *closest;
 
     (void)options;
     if (args->words.count == 0) {
@@ -79,8 +79,9 @@ static int run_command(const tool_command *self, void *options, const tool_args 
     vy_suggestion_start(&suggestion, args->words.items[0], strlen(args->words.items[0]));
     for (size_t i = 0; tool_command_at(i); i++)
         vy_suggestion_offer(&suggestion, tool_command_at(i)->name);
-    near = vy_suggestion_get(&suggestion);
-    return tool_usage(self, near ? VY_FIX("did you mean `vyre help %s`?", near) : "`vyre help` lists the commands",
+    closest = vy_suggestion_get(&suggestion);
+    return tool_usage(self,
+                      closest ? VY_FIX("did you mean `vyre help %s`?", closest) : "`vyre help` lists the commands",
                       "there is no command `%.100s`", args->words.items[0]);
 }
 

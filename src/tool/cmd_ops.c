@@ -242,14 +242,14 @@ static int is_asked_for(const entry *e, const char *name) {
 
 static int unknown_op(const tool_command *self, const char *name) {
     vy_suggestion suggestion;
-    const char *near;
+    const char *closest;
     entry e;
 
     vy_suggestion_start(&suggestion, name, strlen(name));
     for (size_t i = 0; entry_at(i, &e); i++)
         vy_suggestion_offer(&suggestion, e.name);
-    near = vy_suggestion_get(&suggestion);
-    return tool_usage(self, near ? VY_FIX("did you mean `%s`?", near) : "`vyre ops` lists all of them",
+    closest = vy_suggestion_get(&suggestion);
+    return tool_usage(self, closest ? VY_FIX("did you mean `%s`?", closest) : "`vyre ops` lists all of them",
                       "there is no op `%.100s`", name);
 }
 

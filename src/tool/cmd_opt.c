@@ -39,8 +39,8 @@ static int unknown_pass(const tool_command *self, const char *word, size_t lengt
     vy_suggestion_start(&suggestion, word, length);
     for (unsigned i = 0; i < VYRE_PASS_COUNT; i++)
         vy_suggestion_offer(&suggestion, vyre_pass_name((vyre_pass)i));
-    const char *near = vy_suggestion_get(&suggestion);
-    return tool_usage(self, near ? VY_FIX("did you mean `%s`?", near) : "`vyre opt --list` names the passes",
+    const char *closest = vy_suggestion_get(&suggestion);
+    return tool_usage(self, closest ? VY_FIX("did you mean `%s`?", closest) : "`vyre opt --list` names the passes",
                       "there is no pass `%.*s`", (int)length, word);
 }
 

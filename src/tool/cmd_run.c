@@ -4,21 +4,21 @@
 #include "driver/grid_sync.h"
 #include "ir/dispatch_resolve.h"
 #include "ir/op_tables.h"
+#include "tool/backend_choice.h"
 #include "tool/bindings.h"
 #include "tool/commands.h"
 #include "tool/json.h"
 #include "tool/load.h"
 #include "tool/outputs.h"
-#include "tool/place.h"
+#include "tool/print_buffer.h"
 #include "tool/progress.h"
-#include "tool/show.h"
 #include "tool/terminal.h"
 #include "vyre/oracle.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-enum { DEFAULT_ROWS = 8, MOST_REPEATS = 1000000, MOST_THREADS = 4096 };
+enum { DEFAULT_ROWS = 8, MAX_REPEATS = 1000000, MAX_THREADS = 4096 };
 
 typedef struct run_options {
     const char *program, *grid, *elements, *check, *backend;
@@ -80,7 +80,7 @@ typedef struct run {
     run_options *options;
     vyre_program *program;
     vyre_oracle *oracle;
-    tool_place place;
+    tool_backend_choice place;
     uint64_t deadline_ns; /* of compiling and the first run; 0: none */
     tool_bindings bindings;
     vyre_bytes *outputs;
@@ -266,16 +266,16 @@ static int show_text(run *r) {
     size_t output = 0;
 
     for (size_t i = 0; delivered(r) && vyre_program_buffer(r->program, i, &buffer); i++) {
-        tool_show show;
+        tool_buffer_view show;
         if (!vy_accesses[buffer.access].is_output)
             continue;
-        show = (tool_show){buffer.name, buffer.type, r->outputs[output].data, r->outputs[output].size};
+        show = (tool_buffer_view){buffer.name, buffer.type, r->outputs[output].data, r->outputs[output].size};
         output++;
         if (tool_outputs_file(&r->options->outs, buffer.name))
             continue;
-        tool_show_values(&out, &show, r->options->limit);
+        tool_print_buffer_values(&out, &show, r->options->limit);
         if (r->options->hex)
-            tool_show_hex(&out, &show, r->options->limit);
+            tool_print_buffer_hex(&out, &show, r->options->limit);
     }
     if (r->options->time) {
         char shortest[32], median[32];
@@ -329,8 +329,9 @@ static int show_json(run *r) {
     for (size_t i = 0; delivered(r) && vyre_program_buffer(r->program, i, &buffer); i++) {
         if (!vy_accesses[buffer.access].is_output)
             continue;
-        tool_show_json(&out, &(tool_show){buffer.name, buffer.type, r->outputs[output].data, r->outputs[output].size},
-                       r->options->hex);
+        tool_print_buffer_json(
+            &out, &(tool_buffer_view){buffer.name, buffer.type, r->outputs[output].data, r->outputs[output].size},
+            r->options->hex);
         output++;
     }
     vy_string_add(&out, "]}\n");
@@ -420,14 +421,14 @@ static int prepare(run *r, const char *file, const tool_args *args) {
     }
     if (r->options->timeout)
         r->deadline_ns = vy_clock_now() + r->options->timeout;
-    const tool_place_request place = {.name = r->options->backend,
-                                      .needs_reference = needs_reference(r),
-                                      .limits_memory = r->options->memory != 0,
-                                      .threads = (unsigned)r->options->threads,
-                                      .quiet = r->options->quiet,
-                                      .verbose = r->options->verbose,
-                                      .deadline_ns = r->deadline_ns};
-    code = tool_place_find(r->command, &place, r->program, &r->place);
+    const tool_backend_request place = {.name = r->options->backend,
+                                        .needs_reference = needs_reference(r),
+                                        .limits_memory = r->options->memory != 0,
+                                        .threads = (unsigned)r->options->threads,
+                                        .quiet = r->options->quiet,
+                                        .verbose = r->options->verbose,
+                                        .deadline_ns = r->deadline_ns};
+    code = tool_backend_choose(r->command, &place, r->program, &r->place);
     if (code != TOOL_OK)
         return code;
     if (r->place.backend)
@@ -466,19 +467,19 @@ static void run_free(run *r) {
     vy_string_free(&r->prints.json);
     vyre_diagnostics_free(r->findings);
     vyre_oracle_free(r->oracle);
-    tool_place_free(&r->place);
+    tool_backend_choice_free(&r->place);
     tool_bindings_free(&r->bindings);
 }
 
 static int check_usage(const tool_command *self, const run_options *options, const tool_args *args) {
     if (args->words.count == 0)
         return tool_usage(self, "name one, as in `vyre run saxpy.vyre a=2.0 x=1,2,3 y=4,5,6`", "no file is given");
-    if (options->repeat > MOST_REPEATS)
-        return tool_usage(self, VY_FIX("use at most --repeat %d", MOST_REPEATS),
-                          "--repeat %" PRIu64 " is over its limit (%d)", options->repeat, MOST_REPEATS);
-    if (options->threads > MOST_THREADS)
-        return tool_usage(self, VY_FIX("use at most --threads %d", MOST_THREADS),
-                          "--threads %" PRIu64 " is over its limit (%d)", options->threads, MOST_THREADS);
+    if (options->repeat > MAX_REPEATS)
+        return tool_usage(self, VY_FIX("use at most --repeat %d", MAX_REPEATS),
+                          "--repeat %" PRIu64 " is over its limit (%d)", options->repeat, MAX_REPEATS);
+    if (options->threads > MAX_THREADS)
+        return tool_usage(self, VY_FIX("use at most --threads %d", MAX_THREADS),
+                          "--threads %" PRIu64 " is over its limit (%d)", options->threads, MAX_THREADS);
     return TOOL_OK;
 }
 

@@ -4,7 +4,7 @@
  * question: it is killed when the command has ended, when its time is up, and when this process is interrupted. */
 #include "base/clock.h"
 #include "tool/bindings.h"
-#include "tool/case.h"
+#include "tool/case_files.h"
 #include "tool/commands.h"
 #include "tool/load.h"
 #include "tool/progress.h"
@@ -27,7 +27,7 @@ typedef struct shrink_options {
     int timeout_fails, verbose;
 } shrink_options;
 
-enum { FIRST_SECONDS = 60, LEAST_SECONDS = 2, TIMES_LONGER = 10 };
+enum { FIRST_SECONDS = 60, MIN_SECONDS = 2, TIMES_LONGER = 10 };
 #define SECOND_NS UINT64_C(1000000000)
 #define KILL_NS (2 * SECOND_NS) /* how long a killed process may take to end */
 
@@ -52,7 +52,7 @@ static const tool_option options_table[] = {
 };
 
 /* What the question about one candidate needs. */
-typedef struct judge {
+typedef struct shrink_test {
     const tool_list *command;
     const shrink_options *options;
     const char *base; /* where candidates are written */
@@ -61,12 +61,12 @@ typedef struct judge {
     unsigned long long asked, timeouts;
     vyre_error error; /* set when the question itself failed: then nothing can be kept any more */
     int broken;
-} judge;
+} shrink_test;
 
 /* ---- one run of the command ---- */
 
 /* Replaces {} by the candidate's program and {args} by @ and its argument file. */
-static char *fill_in(const char *word, const char *base, vy_arena *arena) {
+static char *substitute(const char *word, const char *base, vy_arena *arena) {
     vy_string out = {0};
     char *copy = NULL;
 
@@ -87,11 +87,11 @@ static char *fill_in(const char *word, const char *base, vy_arena *arena) {
     return copy;
 }
 
-static char **make_words(const judge *j, vy_arena *arena) {
+static char **make_words(const shrink_test *j, vy_arena *arena) {
     char **words = vy_arena_allocate(arena, vy_array_size(j->command->count + 1, sizeof *words));
 
     for (uint32_t i = 0; words && i < j->command->count; i++)
-        if (!(words[i] = fill_in(j->command->items[i], j->base, arena)))
+        if (!(words[i] = substitute(j->command->items[i], j->base, arena)))
             return NULL;
     return words;
 }
@@ -99,7 +99,7 @@ static char **make_words(const judge *j, vy_arena *arena) {
 enum { NOT_STARTED = 126, NO_SUCH_COMMAND = 127 };
 
 /* The child: nothing here allocates, since another thread may have held the allocator's lock when the process was copied. */
-static void become(char **words, pid_t parent, int verbose) {
+static void exec_child(char **words, pid_t parent, int verbose) {
     int nothing = open("/dev/null", O_RDWR);
     /* Reading from the terminal would stop it: its process group is not the one in the foreground. */
     if (nothing >= 0)
@@ -146,7 +146,7 @@ static int wait_for(pid_t child, uint64_t ns, int may_interrupt) {
     return 1;
 }
 
-static pid_t start(judge *j) {
+static pid_t start(shrink_test *j) {
     vy_arena arena = {0};
     char **words = make_words(j, &arena);
     pid_t child = -1, self = getpid();
@@ -157,7 +157,7 @@ static pid_t start(judge *j) {
         fflush(NULL);
         child = fork();
         if (child == 0)
-            become(words, self, j->options->verbose);
+            exec_child(words, self, j->options->verbose);
         if (child < 0)
             vy_fail(&j->error, VYRE_IO, "end other processes", "the command cannot be started (%s)", strerror(errno));
         else
@@ -167,61 +167,61 @@ static pid_t start(judge *j) {
     return child;
 }
 
-typedef enum verdict { PASSES, FAILS, NO_VERDICT } verdict;
+typedef enum test_result { PASSES, FAILS, NO_RESULT } test_result;
 
-/* Runs the command on the candidate that lies on disk. Without a verdict j->error is set, or this process was
+/* Runs the command on the candidate that lies on disk. Without a test_result j->error is set, or this process was
  * interrupted. */
-static verdict ask(judge *j) {
+static test_result run_test(shrink_test *j) {
     pid_t child = start(j);
     int status = 0;
 
     if (child < 0)
-        return NO_VERDICT;
+        return NO_RESULT;
     int is_done = wait_for(child, j->limit_ns, 1);
     kill(-child, SIGKILL);
     kill(child, SIGKILL);
     if (!wait_for(child, KILL_NS, 0)) {
         vy_fail(&j->error, VYRE_IO, "end it by other means; what it waits for is in /proc/PID/wchan",
                 "the command (process %d) was killed and does not end", (int)child);
-        return NO_VERDICT;
+        return NO_RESULT;
     }
     waitpid(child, &status, 0);
     if (!is_done && interrupted)
-        return NO_VERDICT;
+        return NO_RESULT;
     j->timeouts += !is_done;
     if (!is_done)
         return j->options->timeout_fails ? FAILS : PASSES;
     if (WIFEXITED(status) && (WEXITSTATUS(status) == NO_SUCH_COMMAND || WEXITSTATUS(status) == NOT_STARTED)) {
         vy_fail(&j->error, VYRE_IO, "name a command that exists; a shell line needs `sh -c '...'`",
                 "`%s` cannot be run", j->command->items[0]);
-        return NO_VERDICT;
+        return NO_RESULT;
     }
     return status != 0 && !j->options->timeout_fails ? FAILS : PASSES;
 }
 
 static int still_fails(void *user, const vyre_case *candidate) {
-    judge *j = user;
-    verdict v = NO_VERDICT;
+    shrink_test *j = user;
+    test_result v = NO_RESULT;
 
     if (j->broken || interrupted)
         return 0;
     if (tool_case_write(candidate, j->base, &j->error) == VYRE_OK)
-        v = ask(j);
+        v = run_test(j);
     tool_case_remove(candidate, j->base);
     tool_progress_step(j->progress, ++j->asked);
-    j->broken = v == NO_VERDICT && !interrupted;
+    j->broken = v == NO_RESULT && !interrupted;
     return v == FAILS;
 }
 
 /* The same for the case as it is, whose time decides how long a candidate may take where no option does. */
-static int start_fails(judge *j, const vyre_case *start) {
+static int start_fails(shrink_test *j, const vyre_case *start) {
     uint64_t begun = vy_clock_now();
     int fails;
 
     j->limit_ns = j->options->timeout ? j->options->timeout : FIRST_SECONDS * SECOND_NS;
     fails = still_fails(j, start);
     if (fails && !j->options->timeout)
-        j->limit_ns = LEAST_SECONDS * SECOND_NS + TIMES_LONGER * (vy_clock_now() - begun);
+        j->limit_ns = MIN_SECONDS * SECOND_NS + TIMES_LONGER * (vy_clock_now() - begun);
     return fails;
 }
 
@@ -258,7 +258,7 @@ static int check_folder(const shrink_options *options, const char *file) {
     return code;
 }
 
-static int deliver(const shrink_options *options, const char *file, const vyre_case *small) {
+static int write_result(const shrink_options *options, const char *file, const vyre_case *small) {
     vyre_program_stats stats;
     vy_string base = {0};
     vyre_error error;
@@ -280,7 +280,7 @@ static int deliver(const shrink_options *options, const char *file, const vyre_c
 }
 
 /* Why there is nothing to shrink. */
-static int refuse(const tool_command *self, const judge *j) {
+static int refuse(const tool_command *self, const shrink_test *j) {
     vyre_error error;
 
     if (j->timeouts > 0) {
@@ -301,7 +301,7 @@ static int refuse(const tool_command *self, const judge *j) {
     return TOOL_FAILED;
 }
 
-static int shrink(const tool_command *self, const shrink_options *options, const char *file, judge *j,
+static int shrink(const tool_command *self, const shrink_options *options, const char *file, shrink_test *j,
                   const vyre_case *start) {
     tool_progress progress;
     vyre_case *small = NULL;
@@ -329,7 +329,7 @@ static int shrink(const tool_command *self, const shrink_options *options, const
     if (j->timeouts > 0 && !options->timeout_fails)
         tool_write(stderr, "note: commands ended after %.1f seconds, which counts as passing: %llu of %llu\n",
                    (double)j->limit_ns / SECOND_NS, j->timeouts, j->asked);
-    code = deliver(options, file, small);
+    code = write_result(options, file, small);
     vyre_case_free(small);
     return code;
 }
@@ -361,12 +361,12 @@ static void release_signals(const struct sigaction before[END_SIGNALS]) {
     }
 }
 
-/* A folder of our own for candidates; the judge's base is inside it. */
+/* A folder of our own for candidates; the shrink_test's base is inside it. */
 static int with_folder(const tool_command *self, const shrink_options *options, const char *file,
                        const tool_list *command, const vyre_case *start) {
     const char *root = getenv("TMPDIR");
     vy_string folder = {0}, base = {0};
-    judge j = {.command = command, .options = options};
+    shrink_test j = {.command = command, .options = options};
     struct sigaction before[END_SIGNALS];
     int code;
 

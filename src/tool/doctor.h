@@ -1,7 +1,7 @@
 /* vyre doctor: what was found, and what is wrong with it.
  *
- * Everything that could crash happens in child processes (doctor_child.c), which are asked one after the other (doctor_ask.c). What is known
- * of the machine without that is in doctor_machine.c; doctor_show.c shows it all. */
+ * Everything that could crash happens in child processes (doctor_worker.c), which are asked one after the other (doctor_probe.c). What is known
+ * of the machine without that is in doctor_system.c; doctor_report.c shows it all. */
 #ifndef TOOL_DOCTOR_H
 #define TOOL_DOCTOR_H
 
@@ -91,29 +91,29 @@ typedef struct doctor {
 } doctor;
 
 /* A copy in the arena; "" when memory is out, which is noted. */
-const char *doctor_keep(doctor *d, const char *text, size_t length);
+const char *doctor_copy_text(doctor *d, const char *text, size_t length);
 const char *doctor_format(doctor *d, const char *format, ...) VY_PRINTF(2, 3);
 void doctor_problem(doctor *d, const char *message, const char *fix);
 void doctor_warning(doctor *d, const char *message, const char *fix);
 size_t doctor_problem_count(const doctor *d);
 void doctor_free(doctor *d);
 
-/* ---- doctor_ask.c ---- */
-void doctor_ask_plugins(doctor *d);
-void doctor_ask_backends(doctor *d); /* after the plug-ins */
-void doctor_ask_libraries(doctor *d);
+/* ---- doctor_probe.c ---- */
+void doctor_probe_plugins(doctor *d);
+void doctor_probe_backends(doctor *d); /* after the plug-ins */
+void doctor_probe_libraries(doctor *d);
 
-/* ---- doctor_machine.c ---- */
-void doctor_look_at_devices(doctor *d);
-void doctor_look_at_limits(doctor *d);
-void doctor_look_at_environment(doctor *d);
-void doctor_look_at_cache(doctor *d);
+/* ---- doctor_system.c ---- */
+void doctor_check_devices(doctor *d);
+void doctor_check_limits(doctor *d);
+void doctor_check_environment(doctor *d);
+void doctor_check_cache(doctor *d);
 
-/* ---- doctor_show.c ---- */
-void doctor_show_text(const doctor *d, vy_string *out);
-void doctor_show_json(const doctor *d, vy_string *out);
+/* ---- doctor_report.c ---- */
+void doctor_report_text(const doctor *d, vy_string *out);
+void doctor_report_json(const doctor *d, vy_string *out);
 
-/* ---- doctor_child.c: the other side. Lines of fields with tabs between them, written to TOOL_CHILD_ANSWER; the first field says what a line is.
+/* ---- doctor_worker.c: the other side. Lines of fields with tabs between them, written to TOOL_SUBPROCESS_RESULT_FD; the first field says what a line is.
  *
  *   stage    WHAT                 what comes next, in words that follow "while"
  *   refused  PATH STATUS MESSAGE FIX
@@ -131,8 +131,8 @@ void doctor_show_json(const doctor *d, vy_string *out);
     X(builtin, 0, "ask the probes of the library's own backends")                                                      \
     X(choose, 0, "load all plug-ins and choose a backend under the command's policy")                                  \
     X(library, 1, "open this shared library")
-#define DOCTOR_CHILD "child"
+#define DOCTOR_WORKER "child"
 /* Returns 0 if the words are none of it. */
-int doctor_child_run(const char *task, const char *argument);
+int doctor_worker_run(const char *task, const char *argument);
 
 #endif

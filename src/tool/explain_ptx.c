@@ -2,7 +2,7 @@
 #include "tool/explain_ptx.h"
 
 #include "targets/ptx.h"
-#include "tool/driver_ptx.h"
+#include "tool/ptx_jit.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -18,9 +18,9 @@ static uint64_t number_before(const char *said, const char *word) {
 }
 
 /* For the device that is here, whichever was asked for: the driver compiles for no other. */
-static int add_compiled(vy_string *out, const vy_ptx_code *code) {
-    tool_driver_kernel kernel;
-    if (!tool_driver_compile(code, &kernel))
+static int add_jit_compiled(vy_string *out, const vy_ptx_code *code) {
+    tool_ptx_jit_kernel kernel;
+    if (!tool_ptx_jit_compile(code, &kernel))
         return 0;
     vy_string_format(out, "  registers  %d", kernel.registers);
     if (kernel.local_bytes > (int)code->local_bytes)
@@ -43,7 +43,7 @@ static void add_assembled(vy_string *out, const vy_ptx_code *code, const char *a
             vy_string_format(out, ", spilled: %" PRIu64 " bytes stored, %" PRIu64 " loaded\n", stored, loaded);
         else
             vy_string_add(out, ", nothing spilled\n");
-    } else if (!add_compiled(out, code)) {
+    } else if (!add_jit_compiled(out, code)) {
         vy_string_format(out, "  registers  not known: %s, and no NVIDIA device was found (%s)\n", error.message,
                          error.fix);
     }

@@ -10,7 +10,7 @@ int tool_image_is(const char *path) {
     return tool_ends_with(path, ".png") || tool_ends_with(path, ".pgm") || tool_ends_with(path, ".ppm");
 }
 
-int tool_image_takes(const char *path, unsigned channels) {
+int tool_image_supports(const char *path, unsigned channels) {
     return tool_ends_with(path, ".pgm")   ? channels == 1
            : tool_ends_with(path, ".ppm") ? channels == 3
                                           : channels >= 1 && channels <= 4;
@@ -104,7 +104,7 @@ vyre_status tool_image_write(const char *path, uint32_t width, uint32_t height, 
     if (width == 0 || height == 0 || size > UINT32_MAX / 2)
         return vy_fail(error, VYRE_LIMIT, "write it as .npy or .bin instead",
                        "a picture of %u x %u pixels cannot be written", width, height);
-    if (!tool_image_takes(path, channels))
+    if (!tool_image_supports(path, channels))
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "write it as .png, which takes 1 to 4 samples a pixel",
                        "`%s` cannot have %u samples a pixel", path, channels);
     if (tool_ends_with(path, ".png")) {

@@ -11,6 +11,6 @@ vyre_status tool_image_write(const char *path, uint32_t width, uint32_t height, 
 /* Whether the path ends like a picture. */
 int tool_image_is(const char *path);
 /* Whether a picture of that ending can have that many samples a pixel. */
-int tool_image_takes(const char *path, unsigned channels);
+int tool_image_supports(const char *path, unsigned channels);
 
 #endif

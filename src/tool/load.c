@@ -68,7 +68,7 @@ static vyre_dialects_guard dialects_of(tool_file *file) {
     return file->dialects;
 }
 
-static int tell(void *user, const char *id, size_t length, vyre_op_signature *out) {
+static int lookup_signature(void *user, const char *id, size_t length, vyre_op_signature *out) {
     vyre_dialects_guard guard = dialects_of(user);
     return vyre_dialects_op_signature(&guard, id, length, out);
 }
@@ -85,7 +85,7 @@ static int load_text(const tool_command *command, const tool_list *words, vyre_d
         vyre_parse_options options = {.file = tool_path_name(file->path),
                                       .defines = defines,
                                       .define_count = words ? words->count : 0,
-                                      .op_signature = tell,
+                                      .op_signature = lookup_signature,
                                       .op_signature_user = file};
         vyre_text_parse(file->bytes.data, file->bytes.size, &options, list, &file->module, error);
     }
@@ -127,7 +127,7 @@ static int report_failure(const vyre_diagnostics *list, size_t before, int is_ke
 
     if (count == before || (!is_kept && first && first->line == 0 && first->file[0] == '\0'))
         return tool_error(error);
-    tool_failure_note(error);
+    tool_error_record_note(error);
     if (!is_kept)
         tool_diagnostics(list);
     return are_of_defines(list) ? TOOL_USAGE : tool_exit_of(error->code);

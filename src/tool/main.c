@@ -33,16 +33,16 @@ static void list_commands(void) {
 
 static int unknown_command(const char *name) {
     vy_suggestion suggestion;
-    const char *near;
+    const char *closest;
 
     /* Not tool_usage: without a command there is no help to point to, and no --json to answer. */
     vy_suggestion_start(&suggestion, name, strlen(name));
     for (size_t i = 0; tool_command_at(i); i++)
         vy_suggestion_offer(&suggestion, commands[i]->name);
-    near = vy_suggestion_get(&suggestion);
+    closest = vy_suggestion_get(&suggestion);
     tool_write(stderr, "vyre: there is no command `%.100s`\n", name);
-    if (near)
-        tool_write(stderr, "Fix: did you mean `vyre %s`?\n", near);
+    if (closest)
+        tool_write(stderr, "Fix: did you mean `vyre %s`?\n", closest);
     else
         list_commands();
     return TOOL_USAGE;

@@ -28,7 +28,7 @@ static void skip_space(header *h) {
         h->at++;
 }
 
-static int take(header *h, const char *text) {
+static int accept_text(header *h, const char *text) {
     size_t length = strlen(text);
 
     skip_space(h);
@@ -38,7 +38,7 @@ static int take(header *h, const char *text) {
     return 1;
 }
 
-static int take_string(header *h, char *out, size_t size) {
+static int parse_string(header *h, char *out, size_t size) {
     size_t length = 0;
     char quote;
 
@@ -51,15 +51,15 @@ static int take_string(header *h, char *out, size_t size) {
         out[length++] = *h->at;
     }
     out[length] = '\0';
-    return take(h, (char[2]){quote, 0});
+    return accept_text(h, (char[2]){quote, 0});
 }
 
 /* (), (3,), (2, 3): the product of the dimensions. */
-static int take_shape(header *h) {
+static int parse_shape(header *h) {
     h->count = 1;
-    if (!take(h, "("))
+    if (!accept_text(h, "("))
         return 0;
-    while (!take(h, ")")) {
+    while (!accept_text(h, ")")) {
         uint64_t value = 0;
         int digits = 0;
         skip_space(h);
@@ -71,8 +71,8 @@ static int take_shape(header *h) {
         if (!digits || (value && h->count > UINT64_MAX / value))
             return 0;
         h->count *= value;
-        if (!take(h, ",")) {
-            if (!take(h, ")"))
+        if (!accept_text(h, ",")) {
+            if (!accept_text(h, ")"))
                 return 0;
             return 1;
         }
@@ -81,22 +81,23 @@ static int take_shape(header *h) {
 }
 
 static int parse_header(header *h) {
-    if (!take(h, "{"))
+    if (!accept_text(h, "{"))
         return 0;
-    while (!take(h, "}")) {
+    while (!accept_text(h, "}")) {
         char key[16];
-        if (!take_string(h, key, sizeof key) || !take(h, ":"))
+        if (!parse_string(h, key, sizeof key) || !accept_text(h, ":"))
             return 0;
-        if (strcmp(key, "descr") == 0 && take_string(h, h->description, sizeof h->description))
+        if (strcmp(key, "descr") == 0 && parse_string(h, h->description, sizeof h->description))
             h->seen |= 1;
-        else if (strcmp(key, "fortran_order") == 0 && (take(h, "False") || (h->fortran = take(h, "True"))))
+        else if (strcmp(key, "fortran_order") == 0 &&
+                 (accept_text(h, "False") || (h->fortran = accept_text(h, "True"))))
             h->seen |= 2;
-        else if (strcmp(key, "shape") == 0 && take_shape(h))
+        else if (strcmp(key, "shape") == 0 && parse_shape(h))
             h->seen |= 4;
         else
             return 0;
-        if (!take(h, ",")) {
-            if (!take(h, "}"))
+        if (!accept_text(h, ",")) {
+            if (!accept_text(h, "}"))
                 return 0;
             break;
         }

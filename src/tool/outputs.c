@@ -12,10 +12,10 @@
 #include <inttypes.h>
 #include <sys/stat.h>
 
-enum { MOST_DIMENSIONS = 8 };
+enum { MAX_DIMENSIONS = 8 };
 
 typedef struct shape {
-    uint64_t sizes[MOST_DIMENSIONS];
+    uint64_t sizes[MAX_DIMENSIONS];
     size_t count;
 } shape;
 
@@ -40,7 +40,7 @@ const char *tool_outputs_file(const tool_list *outs, const char *name) {
 }
 
 static int read_shape(const char *text, shape *out) {
-    for (out->count = 0; out->count < MOST_DIMENSIONS;) {
+    for (out->count = 0; out->count < MAX_DIMENSIONS;) {
         size_t length = strcspn(text, ",");
         if (!tool_number(text, length, &out->sizes[out->count++]))
             return 0;
@@ -134,7 +134,7 @@ static int check_picture(const tool_command *command, const vyre_buffer_info *bu
                           VY_FIX("add `--shape %s=ROWS,COLUMNS` (grey) or `--shape %s=ROWS,COLUMNS,3` (RGB)",
                                  buffer->name, buffer->name),
                           "the picture `%s` needs a shape", file);
-    if (!tool_image_takes(file, s.count == 3 ? (unsigned)s.sizes[2] : 1))
+    if (!tool_image_supports(file, s.count == 3 ? (unsigned)s.sizes[2] : 1))
         return tool_usage(command, "write it as .png, which takes 1 to 4 samples a pixel",
                           "`%s` cannot have %u sample%s a pixel: .pgm takes 1 and .ppm 3", file,
                           s.count == 3 ? (unsigned)s.sizes[2] : 1, s.count == 3 && s.sizes[2] > 1 ? "s" : "");

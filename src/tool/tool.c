@@ -51,7 +51,7 @@ int tool_error_at(const vyre_error *error, const vyre_diagnostic *place) {
         fputs(excerpt.text, stderr);
     tool_write(stderr, "%s", text + length);
     vy_string_free(&excerpt);
-    tool_failure_note(error);
+    tool_error_record_note(error);
     return tool_exit_of(error->code);
 }
 
@@ -65,7 +65,7 @@ static void problem(const tool_command *command, const char *format, va_list arg
     vsnprintf(message, sizeof message, format, arguments);
     fflush(stdout);
     tool_write(stderr, "vyre %s: %s\n", command->name, message);
-    tool_failure_add(VYRE_INVALID_ARGUMENT, message, "", NULL);
+    tool_error_record_add(VYRE_INVALID_ARGUMENT, message, "", NULL);
 }
 
 int tool_problem(const tool_command *command, const char *format, ...) {
@@ -79,7 +79,7 @@ int tool_problem(const tool_command *command, const char *format, ...) {
 
 void tool_fix(const char *fix) {
     tool_write(stderr, "Fix: %s\n", fix);
-    tool_failure_fix(fix);
+    tool_error_record_fix(fix);
 }
 
 int tool_usage(const tool_command *command, const char *fix, const char *format, ...) {
@@ -103,7 +103,7 @@ void tool_diagnostics(const vyre_diagnostics *list) {
         fwrite(text.data, 1, text.size, stderr);
     else
         tool_error(&error);
-    tool_failure_findings(list);
+    tool_error_record_findings(list);
     vyre_bytes_free(&text);
 }
 
@@ -124,7 +124,7 @@ static int print(vy_string *string, int is_for_people) {
             tool_write_lines(stdout, string->text, string->length);
         else
             fwrite(string->text, 1, string->length, stdout);
-        tool_failure_answered();
+        tool_error_record_json_printed();
     }
     vy_string_free(string);
     return code;

@@ -6,7 +6,7 @@
 
 #include "base/status.h"
 #include "base/text.h"
-#include "tool/failure.h"
+#include "tool/error_record.h"
 #include "vyre/diagnostic.h"
 
 #include <stdio.h>

@@ -1,20 +1,20 @@
 /* Buffers for people. */
-#include "tool/show.h"
+#include "tool/print_buffer.h"
 
 #include "base/hash.h"
 #include "ir/eval.h"
 #include "tool/json.h"
-#include "tool/value.h"
+#include "tool/scalar_text.h"
 
 #include <inttypes.h>
 
-enum { LINE_WIDTH = 96, HEX_ROW = 16, MOST_COLUMNS = 16 };
+enum { LINE_WIDTH = 96, HEX_ROW = 16, MAX_COLUMNS = 16 };
 
-static size_t element_count(const tool_show *buffer) {
+static size_t element_count(const tool_buffer_view *buffer) {
     return buffer->size / vyre_type_size(buffer->type);
 }
 
-static uint64_t element(const tool_show *buffer, size_t index) {
+static uint64_t element(const tool_buffer_view *buffer, size_t index) {
     return vy_value_load(buffer->type, (const char *)buffer->data + index * vyre_type_size(buffer->type));
 }
 
@@ -39,12 +39,12 @@ static int is_shown(const rows *r, size_t row) {
 }
 
 /* The widest text among the first and last values decides the column; wider ones in the middle are not shown or push their row. */
-static int column_width(const tool_show *buffer, size_t count) {
+static int column_width(const tool_buffer_view *buffer, size_t count) {
     size_t width = 1, step = count > 4096 ? count / 4096 : 1;
-    char text[TOOL_VALUE_TEXT];
+    char text[TOOL_SCALAR_TEXT];
 
     for (size_t i = 0; i < count; i += step) {
-        tool_value_write(buffer->type, element(buffer, i), text);
+        tool_scalar_write(buffer->type, element(buffer, i), text);
         if (strlen(text) > width)
             width = strlen(text);
     }
@@ -58,11 +58,11 @@ static int digits_of(size_t value) {
     return digits;
 }
 
-static void add_summary(vy_string *out, const tool_show *buffer) {
+static void add_summary(vy_string *out, const tool_buffer_view *buffer) {
     size_t count = element_count(buffer), nans = 0;
     uint64_t low = 0, high = 0;
     int any = 0, is_float = vyre_type_class(buffer->type) == VYRE_CLASS_FLOAT;
-    char low_text[TOOL_VALUE_TEXT], high_text[TOOL_VALUE_TEXT], digest_text[65];
+    char low_text[TOOL_SCALAR_TEXT], high_text[TOOL_SCALAR_TEXT], digest_text[65];
     vyre_digest digest;
 
     for (size_t i = 0; i < count; i++) {
@@ -71,14 +71,14 @@ static void add_summary(vy_string *out, const tool_show *buffer) {
             nans++;
             continue;
         }
-        if (!any || tool_value_less(buffer->type, value, low))
+        if (!any || tool_scalar_less(buffer->type, value, low))
             low = value;
-        if (!any || tool_value_less(buffer->type, high, value))
+        if (!any || tool_scalar_less(buffer->type, high, value))
             high = value;
         any = 1;
     }
-    tool_value_write(buffer->type, low, low_text);
-    tool_value_write(buffer->type, high, high_text);
+    tool_scalar_write(buffer->type, low, low_text);
+    tool_scalar_write(buffer->type, high, high_text);
     vy_digest(buffer->data, buffer->size, &digest);
     vyre_digest_format(&digest, digest_text);
     if (any)
@@ -88,10 +88,10 @@ static void add_summary(vy_string *out, const tool_show *buffer) {
     vy_string_format(out, ", digest %s\n", digest_text);
 }
 
-void tool_show_values(vy_string *out, const tool_show *buffer, uint64_t limit) {
-    size_t count = element_count(buffer), columns = MOST_COLUMNS;
+void tool_print_buffer_values(vy_string *out, const tool_buffer_view *buffer, uint64_t limit) {
+    size_t count = element_count(buffer), columns = MAX_COLUMNS;
     int width = column_width(buffer, count), index_width = digits_of(count);
-    char text[TOOL_VALUE_TEXT];
+    char text[TOOL_SCALAR_TEXT];
     rows r;
 
     while (columns > 1 && columns * (size_t)(width + 2) + (size_t)index_width + 3 > LINE_WIDTH)
@@ -107,7 +107,7 @@ void tool_show_values(vy_string *out, const tool_show *buffer, uint64_t limit) {
         }
         vy_string_format(out, "  %*zu:", index_width, row * columns);
         for (size_t i = row * columns; i < count && i < (row + 1) * columns; i++) {
-            tool_value_write(buffer->type, element(buffer, i), text);
+            tool_scalar_write(buffer->type, element(buffer, i), text);
             vy_string_format(out, "  %*s", width, text);
         }
         vy_string_char(out, '\n');
@@ -131,7 +131,7 @@ static void add_hex_row(vy_string *out, const unsigned char *bytes, size_t count
     vy_string_add(out, "|\n");
 }
 
-void tool_show_hex(vy_string *out, const tool_show *buffer, uint64_t limit) {
+void tool_print_buffer_hex(vy_string *out, const tool_buffer_view *buffer, uint64_t limit) {
     rows r = choose_rows(buffer->size, HEX_ROW, limit);
 
     for (size_t row = 0; row < r.total; row++) {
@@ -149,11 +149,11 @@ void tool_show_hex(vy_string *out, const tool_show *buffer, uint64_t limit) {
 
 /* A reader of JSON takes numbers as doubles. The shortest text that gives a half float back, such as 6.55e4, is another number to it
  * than the half float is (65504), so they are written as the doubles they are. */
-static void write_json_value(vyre_type type, uint64_t bits, char text[TOOL_VALUE_TEXT]) {
+static void write_json_value(vyre_type type, uint64_t bits, char text[TOOL_SCALAR_TEXT]) {
     if (type == VYRE_TYPE_F16 || type == VYRE_TYPE_BF16)
-        tool_value_write(VYRE_TYPE_F64, vyre_op_evaluate(VYRE_OP_CAST, VYRE_TYPE_F64, type, bits, 0, 0), text);
+        tool_scalar_write(VYRE_TYPE_F64, vyre_op_evaluate(VYRE_OP_CAST, VYRE_TYPE_F64, type, bits, 0, 0), text);
     else
-        tool_value_write(type, bits, text);
+        tool_scalar_write(type, bits, text);
 }
 
 /* JSON has no infinities and no NaN: they are strings. */
@@ -161,9 +161,9 @@ static int is_json_number(const char *text) {
     return strpbrk(text, "in") == NULL;
 }
 
-void tool_show_json(vy_string *out, const tool_show *buffer, int hex) {
+void tool_print_buffer_json(vy_string *out, const tool_buffer_view *buffer, int hex) {
     size_t count = element_count(buffer);
-    char text[TOOL_VALUE_TEXT], digest_text[65];
+    char text[TOOL_SCALAR_TEXT], digest_text[65];
     vyre_digest digest;
 
     vy_digest(buffer->data, buffer->size, &digest);

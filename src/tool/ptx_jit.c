@@ -1,5 +1,5 @@
-/* PTX and the driver (driver_ptx.h). */
-#include "tool/driver_ptx.h"
+/* PTX and the driver (ptx_jit.h). */
+#include "tool/ptx_jit.h"
 
 #include "backends/cuda/api.h"
 
@@ -10,7 +10,7 @@ static int is_good(int result) {
 }
 
 /* With the context of the device current. */
-static int look(const vy_cuda_api *api, const vy_ptx_code *code, tool_driver_kernel *out) {
+static int load_kernel(const vy_cuda_api *api, const vy_ptx_code *code, tool_ptx_jit_kernel *out) {
     vy_cu_module module;
     vy_cu_function function;
     if (!is_good(api->module_load(&module, code->text.data, 0, NULL, NULL)))
@@ -22,7 +22,7 @@ static int look(const vy_cuda_api *api, const vy_ptx_code *code, tool_driver_ker
     return found;
 }
 
-static int describe(const vy_cuda_api *api, int device, tool_driver_kernel *out) {
+static int describe(const vy_cuda_api *api, int device, tool_ptx_jit_kernel *out) {
     int major, minor;
     int found = is_good(api->device_name(out->device, (int)sizeof out->device, device)) &&
                 is_good(api->device_attribute(&major, VY_CU_DEVICE_MAJOR, device)) &&
@@ -31,7 +31,7 @@ static int describe(const vy_cuda_api *api, int device, tool_driver_kernel *out)
     return found;
 }
 
-int tool_driver_compile(const vy_ptx_code *code, tool_driver_kernel *out) {
+int tool_ptx_jit_compile(const vy_ptx_code *code, tool_ptx_jit_kernel *out) {
     vy_cuda_api api;
     vy_cu_context context;
     int device, count;
@@ -42,7 +42,7 @@ int tool_driver_compile(const vy_ptx_code *code, tool_driver_kernel *out) {
         !is_good(api.device_get(&device, 0)) || !describe(&api, device, out) ||
         !is_good(api.context_retain(&context, device)))
         return 0;
-    int found = is_good(api.context_set(context)) && look(&api, code, out);
+    int found = is_good(api.context_set(context)) && load_kernel(&api, code, out);
     api.context_set(NULL);
     api.context_release(device);
     return found;

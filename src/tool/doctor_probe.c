@@ -2,7 +2,7 @@
 #include "tool/doctor.h"
 
 #include "driver/plugin.h"
-#include "tool/child.h"
+#include "tool/subprocess.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@
 enum { MAX_FIELDS = 10 };
 
 typedef struct answer {
-    tool_child child;
+    tool_subprocess child;
     const char *stage; /* what came next when it ended */
     int is_done;
 } answer;
@@ -24,19 +24,19 @@ static int next_line(doctor *d, const char **at, const char *fields[MAX_FIELDS])
         return 0;
     for (int i = 0; i < MAX_FIELDS; i++) {
         size_t length = strcspn(*at, "\t\n");
-        fields[i] = doctor_keep(d, *at, length);
+        fields[i] = doctor_copy_text(d, *at, length);
         *at += length + ((*at)[length] == '\t');
     }
     *at = end + 1;
     return 1;
 }
 
-static void ask(doctor *d, const char *task, const char *argument, const char *plugins, answer *out) {
-    const char *words[] = {"doctor", DOCTOR_CHILD, task, argument, NULL};
+static void run_worker(doctor *d, const char *task, const char *argument, const char *plugins, answer *out) {
+    const char *words[] = {"doctor", DOCTOR_WORKER, task, argument, NULL};
     const char *fields[MAX_FIELDS], *at;
     *out = (answer){.stage = "it is started"};
-    tool_child_run(words, plugins, d->timeout_ns, &out->child);
-    if (out->child.end == TOOL_CHILD_NOT_STARTED && !d->cannot_start) {
+    tool_subprocess_run(words, plugins, d->timeout_ns, &out->child);
+    if (out->child.end == TOOL_SUBPROCESS_NOT_STARTED && !d->cannot_start) {
         const char *reason = strerrordesc_np(out->child.code);
         d->cannot_start = 1;
         doctor_problem(
@@ -61,24 +61,24 @@ static uint32_t to_number(const char *text) {
 /* How the child ended, as a sentence about `it`, or NULL if all is well. Fills state, signal and exit code of `plugin`. */
 static const char *describe_end(doctor *d, const answer *a, doctor_plugin *plugin) {
     char text[80];
-    if (!a->is_done || a->child.end != TOOL_CHILD_EXITED || a->child.code != 0)
+    if (!a->is_done || a->child.end != TOOL_SUBPROCESS_EXITED || a->child.code != 0)
         plugin->stage = a->stage;
     switch (a->child.end) {
-    case TOOL_CHILD_SIGNALLED:
+    case TOOL_SUBPROCESS_SIGNALLED:
         plugin->state = DOCTOR_CRASHED;
         plugin->signal = a->child.code;
         return doctor_format(d, "ends the process with %s while %s", tool_signal_name(a->child.code, text), a->stage);
-    case TOOL_CHILD_TIMED_OUT:
+    case TOOL_SUBPROCESS_TIMED_OUT:
         plugin->state = DOCTOR_HUNG;
         return doctor_format(d, "does not come back within %g s while %s", (double)d->timeout_ns * 1e-9, a->stage);
-    case TOOL_CHILD_STUCK:
+    case TOOL_SUBPROCESS_STUCK:
         plugin->state = DOCTOR_HUNG;
         return doctor_format(d, "does not come back within %g s while %s, and cannot be killed: it waits in the kernel",
                              (double)d->timeout_ns * 1e-9, a->stage);
-    case TOOL_CHILD_NOT_STARTED:
+    case TOOL_SUBPROCESS_NOT_STARTED:
         plugin->state = DOCTOR_UNKNOWN;
         return "is not tried: the child process cannot be started";
-    case TOOL_CHILD_EXITED:
+    case TOOL_SUBPROCESS_EXITED:
         break;
     }
     if (a->is_done && a->child.code == 0)
@@ -89,8 +89,8 @@ static const char *describe_end(doctor *d, const answer *a, doctor_plugin *plugi
 }
 
 /* That no child can be started is told once, not of each. */
-static void tell_end(doctor *d, const answer *a, const char *message, const char *fix) {
-    if (a->child.end != TOOL_CHILD_NOT_STARTED)
+static void report_end(doctor *d, const answer *a, const char *message, const char *fix) {
+    if (a->child.end != TOOL_SUBPROCESS_NOT_STARTED)
         doctor_problem(d, message, fix);
 }
 
@@ -156,11 +156,11 @@ static void note_refused(doctor *d, const char *fields[MAX_FIELDS], doctor_plugi
     doctor_problem(d, doctor_format(d, "plug-in %s is refused: %s", plugin->path, plugin->message), plugin->fix);
 }
 
-static void ask_plugin(doctor *d, doctor_plugin *plugin) {
+static void probe_plugin(doctor *d, doctor_plugin *plugin) {
     answer a;
     const char *fields[MAX_FIELDS], *at;
-    ask(d, "plugin", plugin->path, NULL, &a);
-    plugin->output = doctor_keep(d, a.child.output.length ? a.child.output.text : "", a.child.output.length);
+    run_worker(d, "plugin", plugin->path, NULL, &a);
+    plugin->output = doctor_copy_text(d, a.child.output.length ? a.child.output.text : "", a.child.output.length);
     const char *end = describe_end(d, &a, plugin);
     for (at = a.child.answer.text; next_line(d, &at, fields);) {
         if (!end && strcmp(fields[0], "refused") == 0)
@@ -176,14 +176,14 @@ static void ask_plugin(doctor *d, doctor_plugin *plugin) {
                                  : "have it repaired or rebuilt");
         if (plugin->state == DOCTOR_UNKNOWN)
             plugin->fix = "have child processes started first";
-        tell_end(d, &a, doctor_format(d, "plug-in %s %s", plugin->path, end), plugin->fix);
+        report_end(d, &a, doctor_format(d, "plug-in %s %s", plugin->path, end), plugin->fix);
     } else if (plugin->state == DOCTOR_OK && a.child.output.length) {
         plugin->state = DOCTOR_NOISY;
         plugin->message = "prints to standard output or error, where it mixes with what programs print";
         plugin->fix = remedy(d, plugin, "have it use the log of its host");
         doctor_problem(d, doctor_format(d, "plug-in %s %s", plugin->path, plugin->message), plugin->fix);
     }
-    tool_child_free(&a.child);
+    tool_subprocess_free(&a.child);
 }
 
 typedef struct finder {
@@ -196,8 +196,8 @@ static void note_path(void *user, const char *path, vyre_status status, const vy
     finder *f = user;
     doctor *d = f->d;
     if (status != VYRE_OK) {
-        doctor_problem(d, doctor_keep(d, error->message, strlen(error->message)),
-                       doctor_keep(d, error->fix, strlen(error->fix)));
+        doctor_problem(d, doctor_copy_text(d, error->message, strlen(error->message)),
+                       doctor_copy_text(d, error->fix, strlen(error->fix)));
         return;
     }
     for (uint32_t i = 0; i < d->plugins.count; i++)
@@ -207,7 +207,7 @@ static void note_path(void *user, const char *path, vyre_status status, const vy
     if (!plugin)
         d->is_out_of_memory = 1;
     else
-        *plugin = (doctor_plugin){.path = doctor_keep(d, path, strlen(path)),
+        *plugin = (doctor_plugin){.path = doctor_copy_text(d, path, strlen(path)),
                                   .is_installed = f->is_installed,
                                   .signal = -1,
                                   .exit_code = -1,
@@ -218,14 +218,14 @@ static void note_path(void *user, const char *path, vyre_status status, const vy
                                   .output = ""};
 }
 
-void doctor_ask_plugins(doctor *d) {
+void doctor_probe_plugins(doctor *d) {
     finder installed = {d, 1}, named = {d, 0};
     d->folder = vy_plugin_folder();
     d->has_folder = access(d->folder, F_OK) == 0;
     vy_plugins_find(d->folder, NULL, note_path, &installed);
     vy_plugins_find(NULL, secure_getenv("VYRE_PLUGINS"), note_path, &named);
     for (uint32_t i = 0; i < d->plugins.count; i++)
-        ask_plugin(d, &d->plugins.items[i]);
+        probe_plugin(d, &d->plugins.items[i]);
 }
 
 /* ---- the choice ---- */
@@ -276,32 +276,32 @@ static void read_choice(doctor *d, const answer *a) {
     }
 }
 
-void doctor_ask_backends(doctor *d) {
+void doctor_probe_backends(doctor *d) {
     answer a;
     const char *fields[MAX_FIELDS], *at;
     doctor_plugin end = {0};
     vy_string list = {0};
-    ask(d, "builtin", NULL, NULL, &a);
+    run_worker(d, "builtin", NULL, NULL, &a);
     const char *words = describe_end(d, &a, &end);
     for (at = a.child.answer.text; next_line(d, &at, fields);)
         note_backend(d, fields);
     if (words)
-        tell_end(d, &a, doctor_format(d, "a backend of the library itself %s", words),
-                 "update the driver of the backend that is named");
-    tool_child_free(&a.child);
+        report_end(d, &a, doctor_format(d, "a backend of the library itself %s", words),
+                   "update the driver of the backend that is named");
+    tool_subprocess_free(&a.child);
 
     d->chosen = "";
-    ask(d, "choose", NULL, healthy_list(d, &list), &a);
+    run_worker(d, "choose", NULL, healthy_list(d, &list), &a);
     d->is_out_of_memory |= list.failed;
     words = describe_end(d, &a, &end);
     read_choice(d, &a);
     if (words)
-        tell_end(d, &a, doctor_format(d, "choosing a backend %s", words),
-                 "do first what is said of plug-ins and drivers");
+        report_end(d, &a, doctor_format(d, "choosing a backend %s", words),
+                   "do first what is said of plug-ins and drivers");
     for (uint32_t i = 0; !words && i < d->backends.count; i++)
         if (strcmp(d->backends.items[i].verdict, "unknown") == 0)
             d->backends.items[i].verdict = "not_loaded"; /* with its plug-in */
-    tool_child_free(&a.child);
+    tool_subprocess_free(&a.child);
     vy_string_free(&list);
     if (d->backends.count)
         qsort(d->backends.items, d->backends.count, sizeof *d->backends.items, compare_backends);
@@ -314,7 +314,7 @@ void doctor_ask_backends(doctor *d) {
     X("libcuda.so.1", "CUDA", "for an NVIDIA GPU, install its driver (nvidia-driver, or libcuda1 in a container)")
 
 /* A library nobody installed is no mistake; one that is there and does not load is. */
-static void ask_library(doctor *d, const char *name, const char *what, const char *fix) {
+static void probe_library(doctor *d, const char *name, const char *what, const char *fix) {
     answer a;
     const char *fields[MAX_FIELDS], *at;
     doctor_plugin end = {0};
@@ -324,7 +324,7 @@ static void ask_library(doctor *d, const char *name, const char *what, const cha
         return;
     }
     *library = (doctor_library){name, what, "", "", "", 0};
-    ask(d, "library", name, NULL, &a);
+    run_worker(d, "library", name, NULL, &a);
     for (at = a.child.answer.text; next_line(d, &at, fields);)
         if (strcmp(fields[0], "library") == 0) {
             library->path = fields[1];
@@ -334,19 +334,19 @@ static void ask_library(doctor *d, const char *name, const char *what, const cha
     if (words) {
         library->message = words;
         library->path = "";
-        library->is_broken = a.child.end != TOOL_CHILD_NOT_STARTED;
+        library->is_broken = a.child.end != TOOL_SUBPROCESS_NOT_STARTED;
     } else if (!*library->path) {
         library->is_broken = strstr(library->message, "No such file") == NULL;
     }
-    if (!*library->path && a.child.end != TOOL_CHILD_NOT_STARTED)
+    if (!*library->path && a.child.end != TOOL_SUBPROCESS_NOT_STARTED)
         library->fix = library->is_broken ? "install the driver again" : fix;
     if (library->is_broken)
         doctor_problem(d, doctor_format(d, "%s does not load: %s", name, library->message), library->fix);
-    tool_child_free(&a.child);
+    tool_subprocess_free(&a.child);
 }
 
-void doctor_ask_libraries(doctor *d) {
-#define X(file, what, fix) ask_library(d, file, what, fix);
+void doctor_probe_libraries(doctor *d) {
+#define X(file, what, fix) probe_library(d, file, what, fix);
     LIBRARY_LIST(X)
 #undef X
 }

@@ -1,6 +1,6 @@
 /* The command in a child process (child.h). The command has one thread here, so the child may do what it likes before it becomes another
  * program. */
-#include "tool/child.h"
+#include "tool/subprocess.h"
 
 #include "driver/boundary.h"
 
@@ -19,8 +19,8 @@ enum {
     MAX_WORDS = 8,    /* of a child's command line */
     NOT_STARTED = 125 /* exit code before the child is another program */
 };
-#define LEAST_MEMORY ((rlim_t)4 << 30) /* drivers may take as much; half of the machine is too much in any case */
-#define KILL_NS UINT64_C(2000000000)   /* how long a killed process may take to end */
+#define MIN_MEMORY ((rlim_t)4 << 30) /* drivers may take as much; half of the machine is too much in any case */
+#define KILL_NS UINT64_C(2000000000) /* how long a killed process may take to end */
 #define TICK_MS 20
 
 /* A sanitizer reserves more memory than any limit worth having. */
@@ -47,7 +47,7 @@ const char *tool_signal_name(int number, char text[80]) {
 /* ---- the child ---- */
 
 /* Lowers a limit, never raises it. */
-static void lower(int resource, rlim_t value) {
+static void lower_limit(int resource, rlim_t value) {
     struct rlimit limit;
     if (getrlimit((__rlimit_resource_t)resource, &limit) != 0 ||
         (limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur <= value))
@@ -59,19 +59,19 @@ static void lower(int resource, rlim_t value) {
 static rlim_t half_of_memory(void) {
     long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
     rlim_t half = pages > 0 && size > 0 ? (rlim_t)pages / 2 * (rlim_t)size : 0;
-    return half > LEAST_MEMORY ? half : LEAST_MEMORY;
+    return half > MIN_MEMORY ? half : MIN_MEMORY;
 }
 
-static void become(const char *const *words, const char *plugins, uint64_t timeout_ns, int output, int answer) {
+static void exec_child(const char *const *words, const char *plugins, uint64_t timeout_ns, int output, int answer) {
     char *argv[MAX_WORDS + 2] = {"vyre"};
     int nothing = open("/dev/null", O_RDONLY);
     for (int i = 0; i < MAX_WORDS && words[i]; i++)
         argv[i + 1] = (char *)words[i];
     setpgid(0, 0); /* so that what it starts ends with it */
-    lower(RLIMIT_CORE, 0);
-    lower(RLIMIT_CPU, (rlim_t)(timeout_ns / 1000000000u) + 2);
+    lower_limit(RLIMIT_CORE, 0);
+    lower_limit(RLIMIT_CPU, (rlim_t)(timeout_ns / 1000000000u) + 2);
     if (LIMITS_MEMORY)
-        lower(RLIMIT_DATA, half_of_memory());
+        lower_limit(RLIMIT_DATA, half_of_memory());
     unsetenv("VYRE_TRACE");
     if (plugins)
         setenv("VYRE_PLUGINS", plugins, 1);
@@ -81,7 +81,7 @@ static void become(const char *const *words, const char *plugins, uint64_t timeo
         dup2(nothing, STDIN_FILENO);
     dup2(output, STDOUT_FILENO);
     dup2(output, STDERR_FILENO);
-    dup2(answer, TOOL_CHILD_ANSWER);
+    dup2(answer, TOOL_SUBPROCESS_RESULT_FD);
     execv("/proc/self/exe", argv);
     _exit(NOT_STARTED);
 }
@@ -94,13 +94,13 @@ static int take(int from, vy_string *to, size_t limit) {
     ssize_t count = read(from, bytes, sizeof bytes);
     if (count < 0)
         return errno == EAGAIN || errno == EINTR;
-    size_t room = limit - to->length;
-    vy_string_append(to, bytes, (size_t)count < room ? (size_t)count : room);
+    size_t capacity = limit - to->length;
+    vy_string_append(to, bytes, (size_t)count < capacity ? (size_t)count : capacity);
     return count > 0;
 }
 
 /* The child has ended, but something it started may hold the pipes: what is in them now is all that counts. */
-static void take_rest(int from, vy_string *to, size_t limit) {
+static void drain_pipe(int from, vy_string *to, size_t limit) {
     struct pollfd ready = {.fd = from, .events = POLLIN};
     for (int i = 0; i < 1024 && from >= 0 && poll(&ready, 1, 0) > 0; i++)
         if (!take(from, to, limit))
@@ -123,30 +123,30 @@ static int kill_and_wait(pid_t child, int *status) {
     return 1;
 }
 
-static void watch(pid_t child, int output, int answer, uint64_t timeout_ns, tool_child *out) {
+static void wait_with_timeout(pid_t child, int output, int answer, uint64_t timeout_ns, tool_subprocess *out) {
     struct pollfd pipes[2] = {{.fd = output, .events = POLLIN}, {.fd = answer, .events = POLLIN}};
     uint64_t until = vy_clock_now() + timeout_ns;
     int status = 0, timed_out = 0, ended = 0;
     while (!ended && !timed_out) {
         poll(pipes, 2, pipes[0].fd < 0 && pipes[1].fd < 0 ? 1 : TICK_MS);
-        if (pipes[0].revents && !take(output, &out->output, TOOL_CHILD_OUTPUT_LIMIT))
+        if (pipes[0].revents && !take(output, &out->output, TOOL_SUBPROCESS_OUTPUT_LIMIT))
             pipes[0].fd = -1;
-        if (pipes[1].revents && !take(answer, &out->answer, TOOL_CHILD_ANSWER_LIMIT))
+        if (pipes[1].revents && !take(answer, &out->answer, TOOL_SUBPROCESS_RESULT_LIMIT))
             pipes[1].fd = -1;
         ended = has_ended(child, &status);
         timed_out = !ended && vy_clock_now() > until;
     }
     int stuck = timed_out && !kill_and_wait(child, &status);
-    take_rest(pipes[0].fd, &out->output, TOOL_CHILD_OUTPUT_LIMIT);
-    take_rest(pipes[1].fd, &out->answer, TOOL_CHILD_ANSWER_LIMIT);
+    drain_pipe(pipes[0].fd, &out->output, TOOL_SUBPROCESS_OUTPUT_LIMIT);
+    drain_pipe(pipes[1].fd, &out->answer, TOOL_SUBPROCESS_RESULT_LIMIT);
     kill(-child, SIGKILL); /* what it left running */
     if (timed_out || (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU))
-        out->end = stuck ? TOOL_CHILD_STUCK : TOOL_CHILD_TIMED_OUT;
+        out->end = stuck ? TOOL_SUBPROCESS_STUCK : TOOL_SUBPROCESS_TIMED_OUT;
     else
-        out->end = WIFSIGNALED(status) ? TOOL_CHILD_SIGNALLED : TOOL_CHILD_EXITED;
+        out->end = WIFSIGNALED(status) ? TOOL_SUBPROCESS_SIGNALLED : TOOL_SUBPROCESS_EXITED;
     out->code = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
-    if (out->end == TOOL_CHILD_EXITED && out->code == NOT_STARTED && out->answer.length == 0)
-        out->end = TOOL_CHILD_NOT_STARTED, out->code = ENOEXEC;
+    if (out->end == TOOL_SUBPROCESS_EXITED && out->code == NOT_STARTED && out->answer.length == 0)
+        out->end = TOOL_SUBPROCESS_NOT_STARTED, out->code = ENOEXEC;
 }
 
 /* A pipe whose ends are out of the way of the child's descriptors. */
@@ -171,26 +171,26 @@ static void close_pipe(const int ends[2]) {
             close(ends[i]);
 }
 
-void tool_child_run(const char *const *words, const char *plugins, uint64_t timeout_ns, tool_child *out) {
+void tool_subprocess_run(const char *const *words, const char *plugins, uint64_t timeout_ns, tool_subprocess *out) {
     int output[2] = {-1, -1}, answer[2] = {-1, -1};
-    *out = (tool_child){.end = TOOL_CHILD_NOT_STARTED};
+    *out = (tool_subprocess){.end = TOOL_SUBPROCESS_NOT_STARTED};
     fflush(NULL);
     pid_t child = make_pipe(output) && make_pipe(answer) ? fork() : -1;
     if (child == 0)
-        become(words, plugins, timeout_ns, output[1], answer[1]);
+        exec_child(words, plugins, timeout_ns, output[1], answer[1]);
     out->code = errno;
     if (child > 0) {
         setpgid(child, child); /* here too: whichever comes first */
         close(output[1]);
         close(answer[1]);
         output[1] = answer[1] = -1;
-        watch(child, output[0], answer[0], timeout_ns, out);
+        wait_with_timeout(child, output[0], answer[0], timeout_ns, out);
     }
     close_pipe(output);
     close_pipe(answer);
 }
 
-void tool_child_free(tool_child *child) {
+void tool_subprocess_free(tool_subprocess *child) {
     vy_string_free(&child->answer);
     vy_string_free(&child->output);
 }

@@ -3,7 +3,7 @@
 #include "ir/eval.h"
 #include "tool/args.h"
 #include "tool/npy.h"
-#include "tool/value.h"
+#include "tool/scalar_text.h"
 #include "vyre/op.h"
 
 #include <inttypes.h>
@@ -34,7 +34,8 @@ static const char *next_field(const char **rest, size_t *length) {
     return field;
 }
 
-static vyre_status make_room(const request *r, const char *field, size_t length, vyre_bytes *out, vyre_error *error) {
+static vyre_status allocate_elements(const request *r, const char *field, size_t length, vyre_bytes *out,
+                                     vyre_error *error) {
     uint64_t count = r->fixed;
 
     if (!field && r->fixed == UINT64_MAX)
@@ -62,10 +63,10 @@ static vyre_status make_from_count(const request *r, vyre_bytes *out, vyre_error
     if (*rest)
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "leave out what follows the count",
                        "`%.80s` has something after the count", r->spec);
-    return make_room(r, field, length, out, error);
+    return allocate_elements(r, field, length, out, error);
 }
 
-static void put(const request *r, vyre_bytes *out, size_t index, uint64_t bits) {
+static void store_element(const request *r, vyre_bytes *out, size_t index, uint64_t bits) {
     vy_value_store(r->type, (char *)out->data + index * vyre_type_size(r->type), bits);
 }
 
@@ -86,7 +87,7 @@ static vyre_status make_ones(const request *r, vyre_bytes *out, vyre_error *erro
     uint64_t one = number(r->type, 1);
 
     for (size_t i = 0; status == VYRE_OK && i < out->size / vyre_type_size(r->type); i++)
-        put(r, out, i, one);
+        store_element(r, out, i, one);
     return status;
 }
 
@@ -94,7 +95,7 @@ static vyre_status make_iota(const request *r, vyre_bytes *out, vyre_error *erro
     vyre_status status = make_from_count(r, out, error);
 
     for (size_t i = 0; status == VYRE_OK && i < out->size / vyre_type_size(r->type); i++)
-        put(r, out, i, number(r->type, i));
+        store_element(r, out, i, number(r->type, i));
     return status;
 }
 
@@ -129,7 +130,7 @@ static uint64_t random_between(vyre_type type, uint64_t word, uint64_t low, uint
 static vyre_status check_bounds(const request *r, uint64_t low, uint64_t high, vyre_error *error) {
     uint64_t width = vyre_op_evaluate(VYRE_OP_SUB, r->type, r->type, high, low, 0);
 
-    if (!tool_value_less(r->type, low, high))
+    if (!tool_scalar_less(r->type, low, high))
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "write the smaller bound first; the larger one is excluded",
                        "the bounds of `%.80s` leave no value between them", r->spec);
     /* A width that is not finite has a bound that is not, or is over the largest value of the type. */
@@ -156,20 +157,20 @@ static vyre_status make_random(const request *r, vyre_bytes *out, vyre_error *er
         return vy_fail(error, VYRE_INVALID_ARGUMENT,
                        "write `random:SEED:N` or `random:SEED:N:LO:HI`, as in `random:1:256`",
                        "`%.80s` is not a random specification", r->spec);
-    status = make_room(r, count_text, count_length, out, error);
+    status = allocate_elements(r, count_text, count_length, out, error);
     if (status == VYRE_OK && low_text) {
-        status = tool_value_read(low_text, low_length, r->type, &low, error);
+        status = tool_scalar_read(low_text, low_length, r->type, &low, error);
         if (status == VYRE_OK)
-            status = tool_value_read(high_text, high_length, r->type, &high, error);
+            status = tool_scalar_read(high_text, high_length, r->type, &high, error);
         if (status == VYRE_OK)
             status = check_bounds(r, low, high, error);
     }
     for (size_t i = 0; status == VYRE_OK && i < out->size / vyre_type_size(r->type); i++) {
         uint64_t word = next_random(&seed);
-        put(r, out, i,
-            low_text   ? random_between(r->type, word, low, high)
-            : is_float ? random_unit(r->type, word)
-                       : word);
+        store_element(r, out, i,
+                      low_text   ? random_between(r->type, word, low, high)
+                      : is_float ? random_unit(r->type, word)
+                                 : word);
     }
     return status;
 }
@@ -199,9 +200,9 @@ static vyre_status make_literals(const request *r, vyre_bytes *out, vyre_error *
     for (size_t i = 0; status == VYRE_OK && i < count; i++) {
         size_t length = strcspn(text, ",");
         uint64_t bits = 0;
-        status = tool_value_read(text, length, r->type, &bits, error);
+        status = tool_scalar_read(text, length, r->type, &bits, error);
         if (status == VYRE_OK)
-            put(r, out, i, bits);
+            store_element(r, out, i, bits);
         text += length + 1;
     }
     return status;
@@ -236,7 +237,8 @@ static vyre_status make_raw(const request *r, vyre_bytes *out, vyre_error *error
                                              : "which is all that a buffer can hold");
 }
 
-vyre_status tool_spec_read(const char *spec, vyre_type type, uint64_t fixed, vyre_bytes *out, vyre_error *error) {
+vyre_status tool_buffer_spec_read(const char *spec, vyre_type type, uint64_t fixed, vyre_bytes *out,
+                                  vyre_error *error) {
     static const struct {
         const char *name;
         make_function *make;

@@ -1,12 +1,12 @@
 /* Cases on disk. */
-#include "tool/case.h"
+#include "tool/case_files.h"
 
 #include "base/file.h"
 #include "ir/eval.h"
 #include "ir/op_tables.h"
 #include "tool/bindings.h"
 #include "tool/npy.h"
-#include "tool/value.h"
+#include "tool/scalar_text.h"
 #include "vyre/text.h"
 
 #include <inttypes.h>
@@ -19,10 +19,10 @@ static const char *file_name(const char *base) {
 
 static void add_literals(vy_string *out, vyre_type type, const vyre_span *bytes) {
     size_t size = vyre_type_size(type);
-    char text[TOOL_VALUE_TEXT];
+    char text[TOOL_SCALAR_TEXT];
 
     for (size_t i = 0; i < bytes->size / size; i++) {
-        tool_value_write(type, vy_value_load(type, (const char *)bytes->data + i * size), text);
+        tool_scalar_write(type, vy_value_load(type, (const char *)bytes->data + i * size), text);
         vy_string_format(out, "%s%s", i ? "," : "", text);
     }
 }
@@ -41,10 +41,10 @@ void tool_case_arguments(vy_string *out, const vyre_case *given, const char *bas
     size_t input = 0, count = 0;
     vyre_param_info param;
     vyre_buffer_info buffer;
-    char text[TOOL_VALUE_TEXT];
+    char text[TOOL_SCALAR_TEXT];
 
     for (size_t i = 0; vyre_program_param(program, i, &param); i++) {
-        tool_value_write(param.type, arguments->params[i].bits, text);
+        tool_scalar_write(param.type, arguments->params[i].bits, text);
         vy_string_format(out, "%s=%s\n", param.name, text);
     }
     for (size_t i = 0; vyre_program_buffer(program, i, &buffer); i++) {

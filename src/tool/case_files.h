@@ -1,8 +1,8 @@
 /* Cases on disk: a program, its inputs as .npy files, and the arguments that bind them.
  *
  *   BASE.vyre  BASE.NAME.npy …  BASE.args          run it with: vyre run BASE.vyre @BASE.args */
-#ifndef TOOL_CASE_H
-#define TOOL_CASE_H
+#ifndef TOOL_CASE_FILES_H
+#define TOOL_CASE_FILES_H
 
 #include "tool/tool.h"
 #include "vyre/generate.h"

@@ -1,5 +1,5 @@
-/* Selecting where a program runs (place.h). */
-#include "tool/place.h"
+/* Selecting where a program runs (backend_choice.h). */
+#include "tool/backend_choice.h"
 
 #include "base/env.h"
 #include "tool/progress.h"
@@ -63,7 +63,7 @@ static void show_report(const vyre_selection *report) {
     vyre_bytes_free(&text);
 }
 
-static int select_default(const tool_place_request *request, vyre_program *program, vyre_backend **out) {
+static int select_default(const tool_backend_request *request, vyre_program *program, vyre_backend **out) {
     vyre_policy policy = VYRE_POLICY_DEFAULT;
     vyre_selection *report = NULL;
     vyre_error error;
@@ -97,19 +97,20 @@ static int acquire_named(const char *name, vyre_backend **out) {
 }
 
 /* With a line about the time that it takes. */
-static vyre_status compile(const tool_place_request *request, vyre_program *program,
-                           const vyre_compile_options *options, tool_place *place, vyre_error *error) {
+static vyre_status compile(const tool_backend_request *request, vyre_program *program,
+                           const vyre_compile_options *options, tool_backend_choice *backend_choice,
+                           vyre_error *error) {
     tool_progress progress = {0};
 
     if (!request->quiet)
         tool_progress_start(&progress, "compiling", 0);
-    vyre_status status = vyre_compile(place->backend, program, options, &place->pipeline, error);
+    vyre_status status = vyre_compile(backend_choice->backend, program, options, &backend_choice->pipeline, error);
     tool_progress_stop(&progress);
     return status;
 }
 
-static int find(const tool_command *command, const char *named, const tool_place_request *request,
-                vyre_program *program, tool_place *out) {
+static int find(const tool_command *command, const char *named, const tool_backend_request *request,
+                vyre_program *program, tool_backend_choice *out) {
     const vyre_compile_options options = {
         .struct_size = sizeof options, .cancellable = request->deadline_ns != 0, .deadline_ns = request->deadline_ns};
     char threads[16];
@@ -137,12 +138,12 @@ static int find(const tool_command *command, const char *named, const tool_place
     return tool_exit_of_run(error.code);
 }
 
-int tool_place_find(const tool_command *command, const tool_place_request *request, vyre_program *program,
-                    tool_place *out) {
+int tool_backend_choose(const tool_command *command, const tool_backend_request *request, vyre_program *program,
+                        tool_backend_choice *out) {
     const char *needs = request->needs_reference;
     const char *named = request->name && *request->name ? request->name : vy_env_get("VYRE_BACKEND");
 
-    *out = (tool_place){.id = reference};
+    *out = (tool_backend_choice){.id = reference};
     if (named && request->verbose)
         tool_write(stderr, "note: backend `%.60s` is named by %s; no other is considered\n", named,
                    named == request->name ? "--backend" : "VYRE_BACKEND");
@@ -161,12 +162,12 @@ int tool_place_find(const tool_command *command, const tool_place_request *reque
     }
     int code = find(command, named, request, program, out);
     if (code != TOOL_OK)
-        tool_place_free(out);
+        tool_backend_choice_free(out);
     return code;
 }
 
-void tool_place_free(tool_place *place) {
-    vyre_pipeline_release(place->pipeline);
-    vyre_backend_release(place->backend);
-    memset(place, 0, sizeof *place);
+void tool_backend_choice_free(tool_backend_choice *backend_choice) {
+    vyre_pipeline_release(backend_choice->pipeline);
+    vyre_backend_release(backend_choice->backend);
+    memset(backend_choice, 0, sizeof *backend_choice);
 }

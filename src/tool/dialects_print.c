@@ -2,7 +2,7 @@
 #include "ir/op_tables.h"
 #include "tool/dialects.h"
 #include "tool/json.h"
-#include "tool/value.h"
+#include "tool/scalar_text.h"
 #include "vyre/text.h"
 
 /* ---- signatures ---- */
@@ -103,9 +103,9 @@ static void add_body(vy_string *out, const vyre_op_definition *op) {
 /* ---- text ---- */
 
 static void add_value(vy_string *out, vyre_type type, uint64_t bits) {
-    char text[TOOL_VALUE_TEXT];
+    char text[TOOL_SCALAR_TEXT];
 
-    tool_value_write(type, bits, text);
+    tool_scalar_write(type, bits, text);
     vy_string_add(out, text);
 }
 

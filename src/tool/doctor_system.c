@@ -21,7 +21,7 @@ static void note_device(doctor *d, const char *path, const char *group) {
         return;
     }
     int usable = access(path, R_OK | W_OK) == 0;
-    *device = (doctor_device){doctor_keep(d, path, strlen(path)), usable, ""};
+    *device = (doctor_device){doctor_copy_text(d, path, strlen(path)), usable, ""};
     if (usable)
         return;
     device->fix = group
@@ -33,7 +33,7 @@ static void note_device(doctor *d, const char *path, const char *group) {
     doctor_warning(d, doctor_format(d, "the device %s is there and may not be used", device->path), device->fix);
 }
 
-void doctor_look_at_devices(doctor *d) {
+void doctor_check_devices(doctor *d) {
     static const struct {
         const char *pattern, *group;
     } rows[] = {{"/dev/nvidiactl", NULL},
@@ -76,7 +76,7 @@ static void note_limit(doctor *d, const char *name, const char *title, const cha
     X(RLIMIT_NOFILE, "open_files", "open files", "", 64, "raise it with `ulimit -n`")                                  \
     X(RLIMIT_STACK, "stack", "stack", " bytes", (uint64_t)1 << 20, "raise it with `ulimit -s`")
 
-void doctor_look_at_limits(doctor *d) {
+void doctor_check_limits(doctor *d) {
     long online = sysconf(_SC_NPROCESSORS_ONLN);
     unsigned cores = vy_cpu_count();
     note_limit(d, "cores", "cores", doctor_format(d, " of the machine's %ld", online), cores, 0, "");
@@ -120,7 +120,7 @@ void doctor_look_at_limits(doctor *d) {
     X("VYRE_PERF_MAP")                                                                                                 \
     X("VYRE_GDB")
 
-static const char *const known[] = {
+static const char *const known_variables[] = {
 #define X(name) name,
     VARIABLE_LIST(X)
 #undef X
@@ -129,10 +129,10 @@ static const char *const known[] = {
 static void check_name(doctor *d, const char *name) {
     vy_suggestion suggestion;
     vy_suggestion_start(&suggestion, name, strlen(name));
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        if (strcmp(known[i], name) == 0)
+    for (size_t i = 0; i < sizeof known_variables / sizeof *known_variables; i++) {
+        if (strcmp(known_variables[i], name) == 0)
             return;
-        vy_suggestion_offer(&suggestion, known[i]);
+        vy_suggestion_offer(&suggestion, known_variables[i]);
     }
     const char *near = vy_suggestion_get(&suggestion);
     if (near)
@@ -150,7 +150,7 @@ static void check_dialect_path(doctor *d) {
     vy_manifest_dirs_warn_missing(&folders, list);
     for (size_t i = 0; (finding = vyre_diagnostics_get(list, i)); i++)
         doctor_warning(d, doctor_format(d, "VYRE_DIALECT_PATH: %s", finding->message),
-                       doctor_keep(d, finding->fix, strlen(finding->fix)));
+                       doctor_copy_text(d, finding->fix, strlen(finding->fix)));
     vy_manifest_dirs_free(&folders);
     vyre_diagnostics_free(list);
 }
@@ -159,7 +159,7 @@ static int compare_variables(const void *a, const void *b) {
     return strcmp(((const doctor_variable *)a)->name, ((const doctor_variable *)b)->name);
 }
 
-void doctor_look_at_environment(doctor *d) {
+void doctor_check_environment(doctor *d) {
     for (char **at = environ; at && *at; at++) {
         const char *equals = strchr(*at, '=');
         if (strncmp(*at, "VYRE_", 5) != 0 || !equals)
@@ -169,8 +169,8 @@ void doctor_look_at_environment(doctor *d) {
             d->is_out_of_memory = 1;
             return;
         }
-        variable->name = doctor_keep(d, *at, (size_t)(equals - *at));
-        variable->value = doctor_keep(d, equals + 1, strlen(equals + 1));
+        variable->name = doctor_copy_text(d, *at, (size_t)(equals - *at));
+        variable->value = doctor_copy_text(d, equals + 1, strlen(equals + 1));
         check_name(d, variable->name);
     }
     check_dialect_path(d);
@@ -202,11 +202,11 @@ static int may_write(const char *path) {
     return access(above, W_OK | X_OK) == 0;
 }
 
-void doctor_look_at_cache(doctor *d) {
+void doctor_check_cache(doctor *d) {
     char folder[4096];
     vyre_error error = VYRE_ERROR_INIT;
     size_t length = vyre_cache_folder(folder, sizeof folder);
-    d->cache_folder = length < sizeof folder ? doctor_keep(d, folder, length) : "";
+    d->cache_folder = length < sizeof folder ? doctor_copy_text(d, folder, length) : "";
     d->cache_state = "off";
     if (!*d->cache_folder)
         return;
@@ -214,7 +214,7 @@ void doctor_look_at_cache(doctor *d) {
     if (status != VYRE_OK) {
         d->cache_state = "not usable";
         doctor_warning(d, doctor_format(d, "compiled programs are not kept: %s", error.message),
-                       doctor_keep(d, error.fix, strlen(error.fix)));
+                       doctor_copy_text(d, error.fix, strlen(error.fix)));
     } else if (!may_write(d->cache_folder)) {
         d->cache_state = "read only";
         doctor_warning(d, doctor_format(d, "compiled programs are not kept: %s cannot be written to", d->cache_folder),

@@ -1,5 +1,5 @@
 /* Scalars in text. */
-#include "tool/value.h"
+#include "tool/scalar_text.h"
 
 #include "vyre/op.h"
 
@@ -33,12 +33,12 @@ static vyre_status not_a_value(const char *text, size_t length, vyre_type type, 
 }
 
 static vyre_status out_of_range(const char *text, size_t length, vyre_type type, vyre_error *error) {
-    char low[TOOL_VALUE_TEXT], high[TOOL_VALUE_TEXT];
+    char low[TOOL_SCALAR_TEXT], high[TOOL_SCALAR_TEXT];
     uint64_t mask = type_mask(type);
     int is_signed = vyre_type_class(type) == VYRE_CLASS_SIGNED;
 
-    tool_value_write(type, is_signed ? mask / 2 + 1 : 0, low);
-    tool_value_write(type, is_signed ? mask / 2 : mask, high);
+    tool_scalar_write(type, is_signed ? mask / 2 + 1 : 0, low);
+    tool_scalar_write(type, is_signed ? mask / 2 : mask, high);
     return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("write a value from %s to %s", low, high),
                    "%.*s is out of range for %s (%s to %s)", (int)(length < 60 ? length : 60), text,
                    vyre_type_name(type), low, high);
@@ -46,14 +46,14 @@ static vyre_status out_of_range(const char *text, size_t length, vyre_type type,
 
 /* A number that rounds to infinity. Infinity itself is written `inf`. */
 static vyre_status over_largest(const char *text, size_t length, vyre_type type, vyre_error *error) {
-    char high[TOOL_VALUE_TEXT];
+    char high[TOOL_SCALAR_TEXT];
     uint64_t largest = (((UINT64_C(1) << formats[type].exponent) - 1) << formats[type].fraction) - 1;
     int is_short =
         vyre_type_size(type) == 2; /* the shortest text of the largest f16 is 65500.0, of which 65504.0 is more */
 
     if (is_short)
         largest = vyre_op_evaluate(VYRE_OP_CAST, VYRE_TYPE_F64, type, largest, 0, 0);
-    tool_value_write(is_short ? VYRE_TYPE_F64 : type, largest, high);
+    tool_scalar_write(is_short ? VYRE_TYPE_F64 : type, largest, high);
     return vy_fail(error, VYRE_INVALID_ARGUMENT,
                    VY_FIX("write a value from -%s to %s, or %sinf for infinity", high, high, text[0] == '-' ? "-" : ""),
                    "%.*s is out of range for %s (-%s to %s)", (int)(length < 60 ? length : 60), text,
@@ -105,7 +105,7 @@ static vyre_status read_float(const char *text, size_t length, vyre_type type, u
     return VYRE_OK;
 }
 
-vyre_status tool_value_read(const char *text, size_t length, vyre_type type, uint64_t *bits, vyre_error *error) {
+vyre_status tool_scalar_read(const char *text, size_t length, vyre_type type, uint64_t *bits, vyre_error *error) {
     const char *name = vyre_type_name(type);
     size_t suffix = strlen(name);
 
@@ -121,7 +121,7 @@ vyre_status tool_value_read(const char *text, size_t length, vyre_type type, uin
                                                      : read_integer(text, length, type, bits, error);
 }
 
-static void write_float(vyre_type type, uint64_t bits, char text[TOOL_VALUE_TEXT]) {
+static void write_float(vyre_type type, uint64_t bits, char text[TOOL_SCALAR_TEXT]) {
     unsigned exponent = formats[type].exponent, fraction = formats[type].fraction;
     uint64_t sign = UINT64_C(1) << (exponent + fraction), infinity = sign - (UINT64_C(1) << fraction);
 
@@ -138,7 +138,7 @@ static void write_float(vyre_type type, uint64_t bits, char text[TOOL_VALUE_TEXT
         vy_number_from_bits(bits, exponent, fraction, text);
 }
 
-void tool_value_write(vyre_type type, uint64_t bits, char text[TOOL_VALUE_TEXT]) {
+void tool_scalar_write(vyre_type type, uint64_t bits, char text[TOOL_SCALAR_TEXT]) {
     unsigned width = vyre_type_bits(type);
 
     switch (vyre_type_class(type)) {
@@ -150,16 +150,16 @@ void tool_value_write(vyre_type type, uint64_t bits, char text[TOOL_VALUE_TEXT])
         return;
     case VYRE_CLASS_SIGNED:
         if (bits >> (width - 1)) {
-            snprintf(text, TOOL_VALUE_TEXT, "-%" PRIu64, (0 - bits) & type_mask(type));
+            snprintf(text, TOOL_SCALAR_TEXT, "-%" PRIu64, (0 - bits) & type_mask(type));
             return;
         }
         break;
     default:
         break;
     }
-    snprintf(text, TOOL_VALUE_TEXT, "%" PRIu64, bits);
+    snprintf(text, TOOL_SCALAR_TEXT, "%" PRIu64, bits);
 }
 
-int tool_value_less(vyre_type type, uint64_t a, uint64_t b) {
+int tool_scalar_less(vyre_type type, uint64_t a, uint64_t b) {
     return vyre_op_evaluate(VYRE_OP_LT, VYRE_TYPE_BOOL, type, a, b, 0) != 0;
 }

@@ -1,5 +1,5 @@
 /* The record of what went wrong. */
-#include "tool/failure.h"
+#include "tool/error_record.h"
 
 #include "tool/json.h"
 
@@ -11,12 +11,12 @@ static struct {
     int answered;
 } record;
 
-void tool_failure_fix(const char *fix) {
+void tool_error_record_fix(const char *fix) {
     if (record.fix.length == 0)
         vy_string_add(&record.fix, fix);
 }
 
-void tool_failure_add(vyre_status status, const char *message, const char *where, const char *fix) {
+void tool_error_record_add(vyre_status status, const char *message, const char *where, const char *fix) {
     if (record.status == VYRE_OK)
         record.status = status;
     if (record.message.length > 0)
@@ -25,14 +25,14 @@ void tool_failure_add(vyre_status status, const char *message, const char *where
     if (record.where.length == 0)
         vy_string_add(&record.where, where);
     if (fix)
-        tool_failure_fix(fix);
+        tool_error_record_fix(fix);
 }
 
-void tool_failure_note(const vyre_error *error) {
-    tool_failure_add(error->code, error->message, error->where, error->fix);
+void tool_error_record_note(const vyre_error *error) {
+    tool_error_record_add(error->code, error->message, error->where, error->fix);
 }
 
-void tool_failure_findings(const vyre_diagnostics *list) {
+void tool_error_record_findings(const vyre_diagnostics *list) {
     vyre_bytes text = VYRE_BYTES_INIT;
     const char *start, *end;
 
@@ -48,11 +48,11 @@ void tool_failure_findings(const vyre_diagnostics *list) {
     vyre_bytes_free(&text);
 }
 
-void tool_failure_answered(void) {
+void tool_error_record_json_printed(void) {
     record.answered = 1;
 }
 
-void tool_failure_json(vy_string *out) {
+void tool_error_record_json(vy_string *out) {
     if (record.status == VYRE_OK)
         return;
     tool_json_text(out, "status", vyre_status_name(record.status));
@@ -62,12 +62,12 @@ void tool_failure_json(vy_string *out) {
     tool_json_text(out, "fix", record.fix.text);
 }
 
-void tool_failure_print(void) {
+void tool_error_record_print(void) {
     vy_string out = {0};
 
     if (record.status != VYRE_OK && !record.answered) {
         vy_string_char(&out, '{');
-        tool_failure_json(&out);
+        tool_error_record_json(&out);
         vy_string_format(&out, ",\"diagnostics\":[%s]}\n", record.findings.text ? record.findings.text : "");
         if (!out.failed)
             fwrite(out.text, 1, out.length, stdout);
@@ -75,7 +75,7 @@ void tool_failure_print(void) {
     vy_string_free(&out);
 }
 
-void tool_failure_forget(void) {
+void tool_error_record_clear(void) {
     vy_string_free(&record.message);
     vy_string_free(&record.where);
     vy_string_free(&record.fix);

@@ -1,5 +1,5 @@
 /* What a program is. */
-#include "tool/facts.h"
+#include "tool/program_summary.h"
 
 #include "ir/model.h"
 #include "ir/op_set.h"
@@ -23,7 +23,7 @@ static const struct {
     {VY_PROGRAM_HAS_CALL, "functions"},
 };
 
-void tool_facts_uses(vy_string *out, const vyre_program *program) {
+void tool_summary_uses(vy_string *out, const vyre_program *program) {
     size_t start = out->length;
 
     for (size_t i = 0; i < sizeof fact_names / sizeof *fact_names; i++)
@@ -80,7 +80,7 @@ static void add_sizes(vy_string *out, const vyre_program *program) {
     }
 }
 
-void tool_facts_grid(vy_string *out, const vyre_program *program) {
+void tool_summary_grid(vy_string *out, const vyre_program *program) {
     const vy_grid *grid = &program->grid;
 
     switch (grid->kind) {
@@ -103,7 +103,7 @@ void tool_facts_grid(vy_string *out, const vyre_program *program) {
     }
 }
 
-void tool_facts_count(vy_string *out, const vyre_program *program, size_t buffer) {
+void tool_summary_count(vy_string *out, const vyre_program *program, size_t buffer) {
     const vy_function *entry = vy_program_entry(program);
     uint32_t size = entry ? program->memories.items[entry->first_memory + buffer].size : VY_NONE;
 
@@ -125,7 +125,7 @@ static void add_plural(vy_string *out, size_t count, const char *noun) {
     vy_string_format(out, ", %zu %s%s", count, noun, count == 1 ? "" : "s");
 }
 
-void tool_facts_line(vy_string *out, const vyre_program *program) {
+void tool_summary_line(vy_string *out, const vyre_program *program) {
     vyre_program_stats stats;
 
     vyre_program_get_stats(program, &stats);
@@ -133,7 +133,7 @@ void tool_facts_line(vy_string *out, const vyre_program *program) {
                      vyre_program_numerics(program) == VYRE_NUMERICS_STRICT ? "strict" : "relaxed");
     add_workgroup(out, program);
     vy_string_add(out, ", grid ");
-    tool_facts_grid(out, program);
+    tool_summary_grid(out, program);
     add_plural(out, vyre_program_param_count(program), "param");
     add_plural(out, vyre_program_buffer_count(program), "buffer");
     add_plural(out, stats.statements, "statement");
@@ -148,7 +148,7 @@ static void add_json_buffers(vy_string *out, const vyre_program *program) {
         tool_json_text(out, "name", buffer.name);
         tool_json_text(out, "type", vyre_type_name(buffer.type));
         tool_json_text(out, "access", vy_accesses[buffer.access].name);
-        tool_facts_count(&count, program, i);
+        tool_summary_count(&count, program, i);
         if (buffer.is_static)
             tool_json_number(out, "count", buffer.count);
         else
@@ -158,7 +158,7 @@ static void add_json_buffers(vy_string *out, const vyre_program *program) {
     }
 }
 
-void tool_facts_json(vy_string *out, const vyre_program *program) {
+void tool_summary_json(vy_string *out, const vyre_program *program) {
     vyre_program_stats stats;
     vyre_param_info param;
     vyre_digest digest;
@@ -168,7 +168,7 @@ void tool_facts_json(vy_string *out, const vyre_program *program) {
     vyre_program_get_stats(program, &stats);
     vyre_program_fingerprint(program, &digest);
     vyre_digest_format(&digest, digest_text);
-    tool_facts_grid(&grid, program);
+    tool_summary_grid(&grid, program);
     vy_string_char(out, '{');
     tool_json_text(out, "name", vyre_program_name(program));
     tool_json_text(out, "fingerprint", digest_text);
@@ -203,7 +203,7 @@ static int has_op(const vy_op_set *set, unsigned member) {
 }
 
 /* The least value of a capability that the program needs. */
-static uint64_t needed(const vyre_program *program, const vy_op_set *ops, vyre_capability capability) {
+static uint64_t required_value(const vyre_program *program, const vy_op_set *ops, vyre_capability capability) {
     const uint32_t *size = program->workgroup;
     switch (capability) {
     case VYRE_CAPABILITY_SUBGROUP_OPS:
@@ -234,7 +234,7 @@ static const struct {
 #undef X
 };
 
-void tool_needs(vy_string *out, vyre_program *program) {
+void tool_requirements(vy_string *out, vyre_program *program) {
     vy_op_set ops = vy_program_ops(program);
     const char *separator = "  ops        ";
     for (unsigned i = 0; i < VY_OP_SET_COUNT; i++)
@@ -245,7 +245,7 @@ void tool_needs(vy_string *out, vyre_program *program) {
     vy_string_add(out, separator[0] == ' ' ? "  ops        none\n" : "\n");
     separator = "  needs      ";
     for (size_t i = 0; i < sizeof capabilities / sizeof *capabilities; i++) {
-        uint64_t least = needed(program, &ops, capabilities[i].capability);
+        uint64_t least = required_value(program, &ops, capabilities[i].capability);
         if (least > capabilities[i].always) {
             vy_string_format(out, "%s%s %" PRIu64, separator, capabilities[i].name, least);
             separator = ", ";
@@ -254,7 +254,7 @@ void tool_needs(vy_string *out, vyre_program *program) {
     vy_string_add(out, separator[0] == ' ' ? "  needs      no capability\n" : "\n");
 }
 
-void tool_needs_json(vy_string *out, vyre_program *program) {
+void tool_requirements_json(vy_string *out, vyre_program *program) {
     if (!program) {
         vy_string_add(out, ",\"ops\":null,\"capabilities\":null");
         return;
@@ -267,7 +267,7 @@ void tool_needs_json(vy_string *out, vyre_program *program) {
     vy_string_char(out, ']');
     tool_json_open(out, "capabilities", '{');
     for (size_t i = 0; i < sizeof capabilities / sizeof *capabilities; i++) {
-        uint64_t least = needed(program, &ops, capabilities[i].capability);
+        uint64_t least = required_value(program, &ops, capabilities[i].capability);
         if (least > capabilities[i].always)
             tool_json_number(out, capabilities[i].name, least);
     }

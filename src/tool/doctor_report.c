@@ -144,7 +144,7 @@ static void text_findings(const doctor *d, int is_problem, vy_string *out) {
     }
 }
 
-void doctor_show_text(const doctor *d, vy_string *out) {
+void doctor_report_text(const doctor *d, vy_string *out) {
     size_t problems = doctor_problem_count(d), warnings = d->findings.count - problems;
     text_library(out);
     text_plugins(d, out);
@@ -252,7 +252,7 @@ static void json_machine(const doctor *d, vy_string *out) {
     vy_string_char(out, '}');
 }
 
-void doctor_show_json(const doctor *d, vy_string *out) {
+void doctor_report_json(const doctor *d, vy_string *out) {
     char machine[200];
     machine_text(machine);
     vy_string_char(out, '{');
