@@ -22,13 +22,13 @@ static uint8_t payload[MOST], plain[MOST + 1024];
 typedef struct subject {
     vy_cache_key key, absent;
     size_t size;
-    char path[PATH_MAX + VY_ENTRY_NAME];
+    char path[PATH_MAX + VY_CACHE_ENTRY_NAME];
 } subject;
 
 /* ---- what is measured: each returns 0 if it did not do what it should ---- */
 
 static int hit(const subject *s) {
-    return vy_disk_load(&s->key, &loaded) == VYRE_OK && loaded.size == s->size;
+    return vy_disk_cache_load(&s->key, &loaded) == VYRE_OK && loaded.size == s->size;
 }
 
 static int plain_read(const subject *s) {
@@ -38,11 +38,11 @@ static int plain_read(const subject *s) {
 }
 
 static int miss(const subject *s) {
-    return vy_disk_load(&s->absent, &loaded) == VYRE_NOT_FOUND;
+    return vy_disk_cache_load(&s->absent, &loaded) == VYRE_NOT_FOUND;
 }
 
 static int store(const subject *s) {
-    vy_disk_store(&s->key, "bench:0000", (vyre_span){payload, s->size});
+    vy_disk_cache_store(&s->key, "bench:0000", (vyre_span){payload, s->size});
     return 1;
 }
 
@@ -99,10 +99,10 @@ static void measure_size(size_t size) {
     static times hits, reads, misses, stores;
     const unsigned calls = size >= MOST ? 20 : 200;
     subject s = {.size = size};
-    char name[VY_ENTRY_NAME];
+    char name[VY_CACHE_ENTRY_NAME];
     vy_cache_key_make(&(vy_cache_parts){.backend = "bench", .identity = {&size, sizeof size}}, &s.key);
     vy_cache_key_make(&(vy_cache_parts){.backend = "absent", .identity = {&size, sizeof size}}, &s.absent);
-    vy_entry_name(&s.key, name);
+    vy_cache_entry_name(&s.key, name);
     snprintf(s.path, sizeof s.path, "%s/%s", folder, name);
     store(&s);
     for (int round = 0; round < ROUNDS; round++) {

@@ -5,7 +5,7 @@
  * With --plugin, first and later are also measured with LLVM in this process: FILE is built by `ninja vyre-compiler-plugin`. The two designs take turns, since
  * the machine may become slower or faster meanwhile. Lanes are chosen as the backend does. Without the compiler there is nothing to measure, which is said. */
 #include "backends/cpu/compile.h"
-#include "driver/host.h"
+#include "driver/host_services.h"
 #include "vyre/text.h"
 
 #include <dlfcn.h>
@@ -68,7 +68,7 @@ static vyre_status open_compiler(design design, const vy_compiler **out, vyre_er
         return vy_cpu_compiler_open(getenv("VYRE_COMPILER"), out, error);
     void *handle = dlopen(plugin, RTLD_NOW | RTLD_LOCAL);
     vy_compiler_get *get = handle ? (vy_compiler_get *)(uintptr_t)dlsym(handle, VY_COMPILER_SYMBOL) : NULL;
-    *out = get ? get(&vy_host) : NULL;
+    *out = get ? get(&vy_host_services) : NULL;
     if (*out)
         return VYRE_OK;
     fprintf(stderr, "%s: %s\n", plugin, handle ? "it is no compiler" : dlerror());

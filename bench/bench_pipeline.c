@@ -182,7 +182,7 @@ int main(int argc, char **argv) {
     must(vy_backend_wrap(&instance, &b.backend, &error), &error);
     b.program = vyre_module_program(module, 0);
     must(vyre_compile(b.backend, b.program, NULL, &b.pipeline, &error), &error);
-    must(vyre_cache_walk(VYRE_CACHE_LOOK_HEADS, note_file, &b, &error), &error);
+    must(vyre_cache_walk(VYRE_CACHE_READ_HEADERS, note_file, &b, &error), &error);
     row dispatches[2] = {{through_pipeline, 0}, {through_backend, 0}}, memory[1] = {{find, 0}};
     row disk[2] = {{find, 0}, {read_plainly, 0}};
     measure(&b, dispatches, 2, DISPATCHES);

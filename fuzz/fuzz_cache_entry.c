@@ -11,10 +11,10 @@ static void require(int holds) {
         abort();
 }
 
-static void check_head(const uint8_t *data, size_t size, const vy_entry *whole, int is_whole) {
-    enum { MOST = VY_ENTRY_HEAD + VY_ENTRY_LABEL };
-    vy_entry head;
-    const char *problem = vy_entry_parse_head(data, size < MOST ? size : MOST, size, &head);
+static void check_head(const uint8_t *data, size_t size, const vy_cache_entry *whole, int is_whole) {
+    enum { MOST = VY_CACHE_ENTRY_HEAD + VY_CACHE_ENTRY_LABEL };
+    vy_cache_entry head;
+    const char *problem = vy_cache_entry_parse_head(data, size < MOST ? size : MOST, size, &head);
     if (is_whole)
         require(!problem && memcmp(&head.key, &whole->key, sizeof head.key) == 0 &&
                 strcmp(head.label, whole->label) == 0 && head.created == whole->created &&
@@ -22,30 +22,30 @@ static void check_head(const uint8_t *data, size_t size, const vy_entry *whole, 
 }
 
 static void try_bytes(const uint8_t *data, size_t size) {
-    vy_entry entry;
-    const char *problem = vy_entry_parse(data, size, &entry);
+    vy_cache_entry entry;
+    const char *problem = vy_cache_entry_parse(data, size, &entry);
     check_head(data, size, &entry, !problem);
     if (problem) {
         require(*problem != 0);
         return;
     }
     uint8_t *again = malloc(size);
-    require(again && vy_entry_size(entry.label, entry.payload_size) == size);
-    vy_entry_encode(&entry.key, entry.label, entry.created,
-                    (vyre_span){data + entry.payload_offset, entry.payload_size}, again);
+    require(again && vy_cache_entry_size(entry.label, entry.payload_size) == size);
+    vy_cache_entry_encode(&entry.key, entry.label, entry.created,
+                          (vyre_span){data + entry.payload_offset, entry.payload_size}, again);
     require(memcmp(again, data, size) == 0);
     free(again);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     try_bytes(data, size);
-    if (size < VY_ENTRY_TAIL)
+    if (size < VY_CACHE_ENTRY_TAIL)
         return 0;
     uint8_t *copy = malloc(size);
     if (!copy)
         return 0;
     memcpy(copy, data, size);
-    vy_checksum(copy, size - VY_ENTRY_TAIL, copy + size - VY_ENTRY_TAIL);
+    vy_checksum(copy, size - VY_CACHE_ENTRY_TAIL, copy + size - VY_CACHE_ENTRY_TAIL);
     try_bytes(copy, size);
     free(copy);
     return 0;

@@ -8,7 +8,7 @@ vyre_pipeline *bench_compile(device_bench *b, const char *program) {
     vyre_pipeline *pipeline = NULL;
     if (vyre_compile(b->backend, vyre_module_find(b->module, program), NULL, &pipeline, &error) != VYRE_OK)
         printf("SKIP %s: %s\n", program, error.message);
-    vyre_backend_store(b->backend); /* no measurement shares the machine with it */
+    vyre_backend_flush_cache(b->backend); /* no measurement shares the machine with it */
     return pipeline;
 }
 

@@ -173,7 +173,7 @@ static vyre_status fill_job(job *j, vyre_error *error) {
     }
     for (size_t i = 0; i < w->step_count && status == VYRE_OK; i++)
         status = add_step(j, i, error);
-    vyre_backend_store(backend); /* no measurement shares the machine with it */
+    vyre_backend_flush_cache(backend); /* no measurement shares the machine with it */
     return status;
 }
 
@@ -309,7 +309,7 @@ static vyre_status store_on_disk(vyre_backend *on, vyre_program *program, vyre_e
     vyre_pipeline *pipeline = NULL;
     vyre_status status = vyre_compile(on, program, NULL, &pipeline, error);
     vyre_pipeline_release(pipeline);
-    vyre_backend_store(on);
+    vyre_backend_flush_cache(on);
     vyre_cache_forbid_compile(1);
     return status;
 }
@@ -338,7 +338,7 @@ double suite_ours_compile_on(vyre_backend *on, const char *file, int from_disk) 
             seconds = end - start;
         vyre_pipeline_release(pipeline);
     }
-    vyre_backend_store(on);
+    vyre_backend_flush_cache(on);
     vyre_cache_forbid_compile(-1);
     vyre_cache_set_memory_limit(256);
     vyre_module_free(module);

@@ -330,17 +330,17 @@ typedef struct vyre_transfer {
 
 /* Where memory lies. Devices are numbered as DLPack does. */
 enum {
-    VYRE_PLACE_OWN = 0, /* the backend's own memory, whatever that is */
-    VYRE_PLACE_HOST = 1,
-    VYRE_PLACE_CUDA = 2,
-    VYRE_PLACE_CUDA_HOST = 3, /* of the host, pinned */
-    VYRE_PLACE_CUDA_MANAGED = 13
+    VYRE_LOCATION_OWN = 0, /* the backend's own memory, whatever that is */
+    VYRE_LOCATION_HOST = 1,
+    VYRE_LOCATION_CUDA = 2,
+    VYRE_LOCATION_CUDA_HOST = 3, /* of the host, pinned */
+    VYRE_LOCATION_CUDA_MANAGED = 13
 };
-typedef struct vyre_place {
-    int32_t device;   /* VYRE_PLACE_… */
+typedef struct vyre_memory_location {
+    int32_t device;   /* VYRE_LOCATION_… */
     int32_t ordinal;  /* of the device among its kind; 0 for the host */
     uint64_t address; /* as the device knows it */
-} vyre_place;
+} vyre_memory_location;
 
 /* ---- the backend ---- */
 
@@ -435,10 +435,10 @@ typedef struct vyre_backend_vtable {
 
     /* Memory that somebody else owns, as a resident buffer: dispatches work on it in place, resident_free lets go of it and leaves it alone. size is not 0.
      * What the device cannot reach is VYRE_INVALID_ARGUMENT. Default: UNSUPPORTED "wrapping of foreign memory". */
-    vyre_status (*resident_wrap)(void *self, const vyre_place *place, uint64_t size, uint64_t *native,
+    vyre_status (*resident_wrap)(void *self, const vyre_memory_location *place, uint64_t size, uint64_t *native,
                                  vyre_error *error);
     /* Where a resident buffer lies, for others to work on it. place arrives zeroed. Default: UNSUPPORTED "export of resident buffers". */
-    vyre_status (*resident_place)(void *self, uint64_t native, vyre_place *place, vyre_error *error);
+    vyre_status (*resident_location)(void *self, uint64_t native, vyre_memory_location *place, vyre_error *error);
     /* Everything that starts from now on starts, on the device, behind what is in the stream now. Does not wait. Default: UNSUPPORTED
      * "ordering with a foreign stream". */
     vyre_status (*stream_join)(void *self, void *stream, vyre_error *error);

@@ -3,7 +3,7 @@
  * Compiling a program asks memory first, then the folder, then the backend's compiler. A key covers everything that decides the binary
  * (program, backend, device and driver, options, build of the library), so an entry is right or it is not found. Whatever is wrong
  * with the folder, a file in it or the disk under it is a miss: it is reported once to the log sink (vyre/telemetry.h) and never fails
- * a compile. What takes long to make is stored after the compile (vyre_backend_store in vyre/driver.h). docs/cache.md has the format and
+ * a compile. What takes long to make is stored after the compile (vyre_backend_flush_cache in vyre/driver.h). docs/cache.md has the format and
  * the reasons.
  *
  * Everything here belongs to the process, may be called from any thread, and takes effect for operations that start afterwards. */
@@ -82,14 +82,15 @@ typedef struct vyre_cache_entry {
 typedef int vyre_cache_visitor(void *user, const vyre_cache_entry *entry);
 
 /* How closely a walk looks: at heads and sizes, or at every byte. */
-typedef enum vyre_cache_look { VYRE_CACHE_LOOK_HEADS, VYRE_CACHE_LOOK_BYTES } vyre_cache_look;
+typedef enum vyre_cache_read_depth { VYRE_CACHE_READ_HEADERS, VYRE_CACHE_READ_ALL } vyre_cache_read_depth;
 
 /* Visits the entries, those used last first. Removes nothing. Entries that come or go meanwhile may be missed. Blocks on the disk; holds
  * no lock. No folder, or one that does not exist yet, has no entries.
  *
  * VYRE_IO         the folder cannot be read, or is not one the library uses; the error says why.
  * VYRE_NO_MEMORY  the list, or an entry to be read whole, does not fit. */
-VYRE_API vyre_status vyre_cache_walk(vyre_cache_look look, vyre_cache_visitor *visit, void *user, vyre_error *error);
+VYRE_API vyre_status vyre_cache_walk(vyre_cache_read_depth look, vyre_cache_visitor *visit, void *user,
+                                     vyre_error *error);
 
 /* What to remove: all that every given condition fits. */
 typedef struct vyre_cache_filter {

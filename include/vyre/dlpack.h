@@ -26,7 +26,7 @@ enum {
 
 typedef struct vyre_dl_tensor {
     void *data;
-    int32_t device_type; /* VYRE_PLACE_… */
+    int32_t device_type; /* VYRE_LOCATION_… */
     int32_t device_id;
     int32_t ndim;
     uint8_t code; /* VYRE_DL_… */

@@ -225,7 +225,7 @@ VYRE_API vyre_status vyre_backend_flush(vyre_backend *backend, vyre_error *error
 /* Waits until the pipelines compiled before are in the disk cache (vyre/cache.h). Where a binary takes long to make (`cuda`), that is done some time
  * after the compile, when nothing else is compiled; otherwise nothing waits. Shutdown and the last release wait as well: this is for
  * those who end without them, or measure. Does nothing on a lost device. */
-VYRE_API void vyre_backend_store(vyre_backend *backend);
+VYRE_API void vyre_backend_flush_cache(vyre_backend *backend);
 /* Refuses new work, waits for what is in flight and for what is to be stored, and releases the device. Asynchronous dispatches that have not ended after
  * two seconds are cancelled. Later calls on the backend: VYRE_DEVICE_LOST. Twice is fine.
  *

@@ -19,8 +19,8 @@ extern "C" {
 
 /* Memory of somebody else's. Zero-initialise, set struct_size.
  *
- * place    address: where it starts, as the device knows it (a CUdeviceptr; a pointer of the process). Any address is taken, but a dispatch binds a range only if it
- *          starts at a multiple of its elements' size. device VYRE_PLACE_OWN: the backend's own, which is what there is unless somebody else says where it lies
+ * location    address: where it starts, as the device knows it (a CUdeviceptr; a pointer of the process). Any address is taken, but a dispatch binds a range only if it
+ *          starts at a multiple of its elements' size. device VYRE_LOCATION_OWN: the backend's own, which is what there is unless somebody else says where it lies
  * size     bytes; 0 is fine, and the address is not looked at then
  * is_read_only  uploads and programs that write it are refused with VYRE_INVALID_ARGUMENT
  * release  optional: called with `user`, once, when nothing of ours uses the memory any more: by vyre_resident_free, by the end of the backend (vyre_backend_shutdown
@@ -29,7 +29,7 @@ extern "C" {
 typedef struct vyre_foreign {
     uint32_t struct_size;
     int is_read_only;
-    vyre_place place;
+    vyre_memory_location location;
     uint64_t size;
     void (*release)(void *user);
     void *user;
@@ -54,7 +54,7 @@ VYRE_API vyre_status vyre_resident_wrap(vyre_backend *backend, const vyre_foreig
  *
  * VYRE_INVALID_ARGUMENT  stale or foreign handle
  * VYRE_UNSUPPORTED       the backend's buffers have no address */
-VYRE_API vyre_status vyre_resident_export(vyre_backend *backend, vyre_resident resident, vyre_place *out,
+VYRE_API vyre_status vyre_resident_export(vyre_backend *backend, vyre_resident resident, vyre_memory_location *out,
                                           vyre_error *error);
 /* VYRE_INVALID_ARGUMENT: stale or foreign handle, or not exported. */
 VYRE_API vyre_status vyre_resident_unexport(vyre_backend *backend, vyre_resident resident, vyre_error *error);

@@ -4,7 +4,7 @@
 #include "base/status.h"
 #include "base/thread.h"
 #include "dialect/link.h"
-#include "driver/copies.h"
+#include "driver/packed_copy.h"
 #include "driver/pipeline.h"
 #include "driver/trace.h"
 
@@ -18,52 +18,52 @@ void vy_async_start(vy_async *async) {
 }
 
 void vy_async_end(vy_async *async) {
-    vy_pool_close(async->pool);
-    while (async->spare) {
-        vyre_pending *p = async->spare;
-        async->spare = p->next;
+    vy_thread_pool_close(async->pool);
+    while (async->free_handles) {
+        vyre_pending *p = async->free_handles;
+        async->free_handles = p->next;
         vy_release(p, sizeof *p);
     }
     vy_buffer_recycler_destroy(&async->hoard);
     pthread_mutex_destroy(&async->lock);
 }
 
-enum { SPARES = 64 }; /* at most: about a megabyte */
+enum { MAX_FREE_HANDLES = 64 }; /* at most: about a megabyte */
 
-vyre_pending *vy_async_take(vy_async *async) {
+vyre_pending *vy_async_acquire(vy_async *async) {
     pthread_mutex_lock(&async->lock);
-    vyre_pending *p = async->spare;
+    vyre_pending *p = async->free_handles;
     if (p) {
-        async->spare = p->next;
-        async->spare_count--;
+        async->free_handles = p->next;
+        async->free_handle_count--;
     }
     pthread_mutex_unlock(&async->lock);
     return p ? p : vy_allocate(sizeof *p);
 }
 
-void vy_async_spare(vy_async *async, vyre_pending *p) {
+void vy_async_recycle(vy_async *async, vyre_pending *p) {
     pthread_mutex_lock(&async->lock);
-    int keep = async->spare_count < SPARES;
+    int keep = async->free_handle_count < MAX_FREE_HANDLES;
     if (keep) {
-        p->next = async->spare;
-        async->spare = p;
-        async->spare_count++;
+        p->next = async->free_handles;
+        async->free_handles = p;
+        async->free_handle_count++;
     }
     pthread_mutex_unlock(&async->lock);
     if (!keep)
         vy_release(p, sizeof *p);
 }
 
-vy_pool *vy_async_pool(vy_async *async) {
+vy_thread_pool *vy_async_pool(vy_async *async) {
     pthread_mutex_lock(&async->lock);
     if (!async->pool)
-        async->pool = vy_pool_new();
-    vy_pool *pool = async->pool;
+        async->pool = vy_thread_pool_new();
+    vy_thread_pool *pool = async->pool;
     pthread_mutex_unlock(&async->lock);
     return pool;
 }
 
-static void link_in(vy_async *async, vyre_pending *p) {
+static void append_inflight(vy_async *async, vyre_pending *p) {
     pthread_mutex_lock(&async->lock);
     p->serial = ++async->started;
     p->previous = async->last;
@@ -86,13 +86,13 @@ static void copy_dispatch(vy_dispatch *to, const vy_dispatch *from) {
 }
 
 static vyre_pending *pending_new(const vy_dispatch *asked, vyre_pipeline *kept) {
-    vyre_pending *p = vy_async_take(&asked->backend->async);
+    vyre_pending *p = vy_async_acquire(&asked->backend->async);
     if (!p)
         return NULL;
     memset(p, 0, offsetof(struct vyre_pending, error));
     vy_error_clear(&p->error);
     copy_dispatch(&p->dispatch, asked);
-    vy_slots_start(&p->slots, vyre_program_output_count(asked->program));
+    vy_output_slots_start(&p->slots, vyre_program_output_count(asked->program));
     p->kept = kept;
     if (asked->config->label)
         snprintf(p->label, sizeof p->label, "%s", asked->config->label);
@@ -105,18 +105,18 @@ static vyre_pending *pending_new(const vy_dispatch *asked, vyre_pipeline *kept) 
 }
 
 /* All that the caller lent, in one block. The first walk only measures. */
-static void copy_asked(vyre_pending *p, const vy_dispatch *asked, vy_cutter *c) {
+static void copy_asked(vyre_pending *p, const vy_dispatch *asked, vy_bump *c) {
     const vyre_arguments *from = asked->arguments;
     vyre_arguments *to = &p->arguments;
     *to = *from;
     p->config = *asked->config;
-    to->params = vy_cut(c, from->params, from->param_count * sizeof *from->params);
-    to->counts = vy_cut(c, from->counts, from->count_count * sizeof *from->counts);
+    to->params = vy_bump_copy(c, from->params, from->param_count * sizeof *from->params);
+    to->counts = vy_bump_copy(c, from->counts, from->count_count * sizeof *from->counts);
     if (p->config.label)
-        p->config.label = vy_cut(c, p->config.label, strlen(p->config.label) + 1);
-    vyre_span *spans = vy_cut(c, NULL, from->input_count * sizeof *spans);
+        p->config.label = vy_bump_copy(c, p->config.label, strlen(p->config.label) + 1);
+    vyre_span *spans = vy_bump_copy(c, NULL, from->input_count * sizeof *spans);
     for (size_t i = 0; i < from->input_count; i++) {
-        void *bytes = vy_cut(c, from->inputs[i].data, from->inputs[i].size);
+        void *bytes = vy_bump_copy(c, from->inputs[i].data, from->inputs[i].size);
         if (c->block)
             spans[i] = (vyre_span){bytes, from->inputs[i].size};
     }
@@ -124,13 +124,13 @@ static void copy_asked(vyre_pending *p, const vy_dispatch *asked, vy_cutter *c) 
 }
 
 static vyre_status keep_copies(vyre_pending *p, const vy_dispatch *asked, vyre_error *error) {
-    vy_cutter measure = {NULL, 0};
+    vy_bump measure = {NULL, 0};
     copy_asked(p, asked, &measure);
     p->copies_size = measure.used ? measure.used : 1;
     p->copies = vy_allocate(p->copies_size);
     if (!p->copies)
         return vy_fail_memory(error, "copying the inputs of an asynchronous dispatch");
-    vy_cutter copy = {p->copies, 0};
+    vy_bump copy = {p->copies, 0};
     copy_asked(p, asked, &copy);
     p->dispatch.arguments = &p->arguments;
     p->dispatch.config = &p->config;
@@ -139,7 +139,7 @@ static vyre_status keep_copies(vyre_pending *p, const vy_dispatch *asked, vyre_e
     p->dispatch.is_held = 1;
     p->dispatch.trap = &p->trap;
     p->dispatch.cancel = (const uint32_t *)&p->cancel;
-    return vy_dispatch_resolve(&p->dispatch, error); /* again: the launch points into the inputs */
+    return vy_dispatch_host_resolve(&p->dispatch, error); /* again: the launch points into the inputs */
 }
 
 /* ---- on the pool ---- */
@@ -151,11 +151,11 @@ static vyre_status run_now(vyre_pending *p) {
     if (atomic_load(&backend->is_lost))
         return vy_fail(&p->error, VYRE_DEVICE_LOST, NULL, "the device of backend `%s` was lost before `%s` could start",
                        backend->id, vyre_program_name(p->dispatch.program));
-    vyre_status status = vy_boundary_check_end(p->dispatch.program, p->dispatch.deadline_ns, NULL, &p->error);
-    return status == VYRE_OK ? vy_dispatch_inside(&p->dispatch, &p->error) : status;
+    vyre_status status = vy_dispatch_check_expired(p->dispatch.program, p->dispatch.deadline_ns, NULL, &p->error);
+    return status == VYRE_OK ? vy_dispatch_host_run(&p->dispatch, &p->error) : status;
 }
 
-static void work(vy_job *job) {
+static void work(vy_thread_pool_job *job) {
     vyre_pending *p = (vyre_pending *)job;
     vy_span span = vy_span_begin();
     vyre_status status = run_now(p);
@@ -170,11 +170,11 @@ static vyre_status start_on_pool(vyre_pending *p, const vy_dispatch *asked, vyre
     vyre_status status = keep_copies(p, asked, error);
     if (status != VYRE_OK)
         return status;
-    vy_pool *pool = vy_async_pool(async);
+    vy_thread_pool *pool = vy_async_pool(async);
     p->job.run = work;
     atomic_fetch_add(&p->references, 1);
-    link_in(async, p);
-    if (!pool || !vy_pool_submit(pool, &p->job))
+    append_inflight(async, p);
+    if (!pool || !vy_thread_pool_submit(pool, &p->job))
         work(&p->job);
     return VYRE_OK;
 }
@@ -183,18 +183,20 @@ static vyre_status start_on_pool(vyre_pending *p, const vy_dispatch *asked, vyre
 
 static vyre_status call_native(vyre_pending *p, const vy_dispatch *asked, const vyre_launch *launch,
                                vyre_error *error) {
-    const vy_target *target = asked->target;
+    const vy_dispatch_table *dispatch_table = asked->dispatch_table;
     const vyre_arguments *arguments = asked->arguments;
-    if (target->dispatch_async && asked->owned)
-        return target->dispatch_async(target->self, launch, asked->owned, arguments->input_count, &p->native, error);
-    if (target->dispatch_borrowed_async)
-        return target->dispatch_borrowed_async(target->self, launch, arguments->inputs, arguments->input_count,
-                                               &p->native, error);
+    if (dispatch_table->dispatch_async && asked->owned)
+        return dispatch_table->dispatch_async(dispatch_table->self, launch, asked->owned, arguments->input_count,
+                                              &p->native, error);
+    if (dispatch_table->dispatch_borrowed_async)
+        return dispatch_table->dispatch_borrowed_async(dispatch_table->self, launch, arguments->inputs,
+                                                       arguments->input_count, &p->native, error);
     vyre_bytes owned[VY_LIMIT_BUFFERS];
-    vyre_status status = vy_inputs_own(arguments->inputs, arguments->input_count, owned, error);
+    vyre_status status = vy_inputs_copy(arguments->inputs, arguments->input_count, owned, error);
     if (status != VYRE_OK)
         return status;
-    status = target->dispatch_async(target->self, launch, owned, arguments->input_count, &p->native, error);
+    status =
+        dispatch_table->dispatch_async(dispatch_table->self, launch, owned, arguments->input_count, &p->native, error);
     vy_inputs_free(owned, arguments->input_count);
     return status;
 }
@@ -220,8 +222,8 @@ static vyre_status start_natively(vyre_pending *p, const vy_dispatch *asked, vyr
     vyre_status status = vy_prepare(backend, asked->program, error);
     if (status != VYRE_OK)
         return status;
-    vy_boundary_describe(asked->program, asked->arguments, &asked->launch, asked->config, params, elements, &p->trap,
-                         &launch);
+    vy_dispatch_make_launch(asked->program, asked->arguments, &asked->launch, asked->config, params, elements, &p->trap,
+                            &launch);
     launch.deadline_ns = asked->deadline_ns;
     launch.cancel = (const uint32_t *)&p->cancel;
     for (size_t i = 0; i < asked->arguments->input_count; i++)
@@ -232,13 +234,13 @@ static vyre_status start_natively(vyre_pending *p, const vy_dispatch *asked, vyr
     if (status == VYRE_OK)
         status = complete(p, error);
     else
-        status = vy_backend_judge(backend, status, error);
+        status = vy_backend_check_result(backend, status, error);
     if (status != VYRE_OK) {
         p->native.vtable = NULL;
         return status;
     }
     atomic_fetch_add(&p->references, 1);
-    link_in(&backend->async, p);
+    append_inflight(&backend->async, p);
     /* Whoever closes or recovers looked at the list before or sees this one: one of the two collects it. */
     if (atomic_load(&backend->is_closing) || atomic_load(&backend->is_lost)) {
         pthread_mutex_lock(&p->lock);
@@ -252,10 +254,10 @@ static vyre_status start_natively(vyre_pending *p, const vy_dispatch *asked, vyr
 
 /* Stages, and deadlines the backend cannot keep, take the synchronous road. */
 static int runs_natively(const vy_dispatch *asked) {
-    int with_base;
-    return (asked->target->dispatch_async || asked->target->dispatch_borrowed_async) && asked->launch.group_count &&
-           (!asked->deadline_ns || vy_backend_keeps_deadlines(asked->backend)) &&
-           !vy_stages_needed(asked->backend, asked->program, &asked->launch, &with_base);
+    int is_tiled;
+    return (asked->dispatch_table->dispatch_async || asked->dispatch_table->dispatch_borrowed_async) &&
+           asked->launch.group_count && (!asked->deadline_ns || vy_backend_keeps_deadlines(asked->backend)) &&
+           !vy_multi_launch_needed(asked->backend, asked->program, &asked->launch, &is_tiled);
 }
 
 static vyre_status start(vy_dispatch *asked, vyre_pending *p, vyre_error *error) {
@@ -263,7 +265,7 @@ static vyre_status start(vy_dispatch *asked, vyre_pending *p, vyre_error *error)
     if (status != VYRE_OK)
         return status;
     if (asked->pipeline)
-        status = vy_pipeline_target(asked, error);
+        status = vy_pipeline_dispatch_table(asked, error);
     if (status == VYRE_OK)
         status = runs_natively(asked) ? start_natively(p, asked, error) : start_on_pool(p, asked, error);
     if (status != VYRE_OK)
@@ -278,9 +280,9 @@ vyre_status vy_pending_start(vy_dispatch *asked, vyre_pipeline *kept, vyre_pendi
     *out = NULL;
     vyre_status status = vy_backend_check_process(asked->backend, e);
     if (status == VYRE_OK)
-        status = vy_dispatch_resolve(asked, e);
+        status = vy_dispatch_host_resolve(asked, e);
     if (status == VYRE_OK) {
-        asked->deadline_ns = vy_boundary_deadline(asked->config);
+        asked->deadline_ns = vy_dispatch_deadline(asked->config);
         p = pending_new(asked, kept);
         status = p ? start(asked, p, e) : vy_fail_memory(e, "starting an asynchronous dispatch");
     }
@@ -290,7 +292,7 @@ vyre_status vy_pending_start(vy_dispatch *asked, vyre_pipeline *kept, vyre_pendi
         vy_pending_unreference(p);
     else
         vyre_pipeline_release(kept);
-    return vy_boundary_label(status, asked->config, e);
+    return vy_dispatch_label_error(status, asked->config, e);
 }
 
 /* Through the program's implicit pipeline, where the backend only compiles. Ops of dialects are resolved for this dispatch alone. */

@@ -3,8 +3,8 @@
 
 #include "base/status.h"
 #include "base/thread.h"
-#include "driver/boundary.h"
-#include "driver/host.h"
+#include "driver/dispatch.h"
+#include "driver/host_services.h"
 #include "driver/pipeline.h"
 #include "driver/registry.h"
 
@@ -51,7 +51,7 @@ vyre_status vy_backend_unsupported(const vyre_backend *backend, const char *feat
     return VYRE_UNSUPPORTED;
 }
 
-vyre_status vy_backend_judge_run(vyre_backend *backend, vyre_status status, vyre_error *error) {
+vyre_status vy_backend_check_result_run(vyre_backend *backend, vyre_status status, vyre_error *error) {
     if (status == VYRE_OK)
         return VYRE_OK;
     terminate(error);
@@ -66,21 +66,22 @@ vyre_status vy_backend_judge_run(vyre_backend *backend, vyre_status status, vyre
     if (!error->where[0])
         snprintf(error->where, sizeof error->where, "backend %s", backend->id);
     if (status == VYRE_DEVICE_LOST || (backend->calls.device_lost && backend->calls.device_lost(backend->self)))
-        vy_backend_lose(backend);
+        vy_backend_mark_lost(backend);
     return status;
 }
 
-vyre_status vy_backend_judge(vyre_backend *backend, vyre_status status, vyre_error *error) {
+vyre_status vy_backend_check_result(vyre_backend *backend, vyre_status status, vyre_error *error) {
     if (status == VYRE_TRAPPED)
         return vy_backend_violation(backend, error, "a call that runs no program is said to have trapped");
-    return vy_backend_judge_run(backend, status, error);
+    return vy_backend_check_result_run(backend, status, error);
 }
 
-vyre_status vy_backend_judge_bytes(vyre_backend *backend, vyre_status status, vyre_bytes *bytes, vyre_error *error) {
-    int are_sound = vy_bytes_are_sound(bytes);
+vyre_status vy_backend_check_result_bytes(vyre_backend *backend, vyre_status status, vyre_bytes *bytes,
+                                          vyre_error *error) {
+    int are_sound = vy_bytes_are_valid(bytes);
     if (!are_sound)
         *bytes = (vyre_bytes)VYRE_BYTES_INIT;
-    status = vy_backend_judge(backend, status, error);
+    status = vy_backend_check_result(backend, status, error);
     return status == VYRE_OK && !are_sound ? vy_backend_violation(backend, error, "it gave bytes without their memory")
                                            : status;
 }
@@ -88,7 +89,7 @@ vyre_status vy_backend_judge_bytes(vyre_backend *backend, vyre_status status, vy
 /* ---- construction ---- */
 
 /* The names in a list a backend gave; the default list if it gave none. */
-static void take_ops(vyre_backend *backend) {
+static void query_ops(vyre_backend *backend) {
     size_t count;
     const char *const *names = vyre_backend_supported_ops(backend, &count);
     vy_op_set set = vy_op_set_of_names(names, count);
@@ -96,7 +97,7 @@ static void take_ops(vyre_backend *backend) {
         atomic_store_explicit(&backend->ops[w], set.words[w], memory_order_relaxed);
 }
 
-void vy_backend_take_capabilities(vyre_backend *backend) {
+void vy_backend_query_capabilities(vyre_backend *backend) {
     static const uint64_t defaults[VYRE_CAPABILITY_COUNT] = {
 #define X(ID, name, fallback, doc) fallback,
         VYRE_CAPABILITY_LIST(X)
@@ -117,7 +118,7 @@ void vy_backend_take_capabilities(vyre_backend *backend) {
         values[VYRE_CAPABILITY_SUBGROUP_SIZE] = 0;
     for (int i = 0; i < VYRE_CAPABILITY_COUNT; i++)
         atomic_store_explicit(&backend->capabilities[i], values[i], memory_order_relaxed);
-    take_ops(backend);
+    query_ops(backend);
     vyre_numerics_profile numerics = {.struct_size = sizeof numerics};
     if (backend->calls.numerics)
         backend->calls.numerics(backend->self, &numerics);
@@ -180,14 +181,14 @@ static vyre_status initialise(const vyre_backend_instance *instance, vyre_backen
     if (status != VYRE_OK)
         return status;
     backend->self = instance->self;
-    backend->target = (vy_target){.self = instance->self,
-                                  .dispatch = backend->calls.dispatch,
-                                  .dispatch_borrowed = backend->calls.dispatch_borrowed,
-                                  .dispatch_borrowed_timed = backend->calls.dispatch_borrowed_timed,
-                                  .dispatch_borrowed_into = backend->calls.dispatch_borrowed_into,
-                                  .dispatch_async = backend->calls.dispatch_async,
-                                  .dispatch_borrowed_async = backend->calls.dispatch_borrowed_async,
-                                  .dispatch_resident = backend->calls.dispatch_resident};
+    backend->dispatch_table = (vy_dispatch_table){.self = instance->self,
+                                                  .dispatch = backend->calls.dispatch,
+                                                  .dispatch_borrowed = backend->calls.dispatch_borrowed,
+                                                  .dispatch_borrowed_timed = backend->calls.dispatch_borrowed_timed,
+                                                  .dispatch_borrowed_into = backend->calls.dispatch_borrowed_into,
+                                                  .dispatch_async = backend->calls.dispatch_async,
+                                                  .dispatch_borrowed_async = backend->calls.dispatch_borrowed_async,
+                                                  .dispatch_resident = backend->calls.dispatch_resident};
     const char *id = backend->calls.id(backend->self);
     if (!id || !*id || strlen(id) >= sizeof backend->id)
         return vy_fail(error, VYRE_ABI_MISMATCH, VY_FIX("give it an id of 1 to %d bytes", VY_BACKEND_ID - 1),
@@ -200,18 +201,18 @@ static vyre_status initialise(const vyre_backend_instance *instance, vyre_backen
     atomic_init(&backend->references, 1);
     atomic_init(&backend->generation, 1);
     backend->owner = next_owner();
-    vy_backend_take_capabilities(backend);
+    vy_backend_query_capabilities(backend);
     pthread_mutex_init(&backend->lock, NULL);
     vy_cond_init_monotonic(&backend->idle);
     vy_prepared_start(&backend->prepared);
-    pthread_mutex_init(&backend->programs_lock, NULL);
-    backend->programs =
-        (vy_programs){.lock = &backend->programs_lock, .retain = retain_pipeline, .release = release_pipeline};
+    pthread_mutex_init(&backend->implicit_pipelines_lock, NULL);
+    backend->implicit_pipelines = (vy_implicit_pipelines){
+        .lock = &backend->implicit_pipelines_lock, .retain = retain_pipeline, .release = release_pipeline};
     vy_residents_start(&backend->residents);
-    vy_stages_cache_start(&backend->stages);
+    vy_multi_launch_cache_start(&backend->stages);
     vy_grid_sync_start(&backend->grid_sync);
-    vy_codes_start(&backend->codes);
-    vy_stores_start(&backend->stores, backend);
+    vy_executable_cache_start(&backend->executables);
+    vy_writeback_queue_start(&backend->writebacks, backend);
     vy_async_start(&backend->async);
     return VYRE_OK;
 }
@@ -257,7 +258,7 @@ vyre_status vy_backend_construct(const vyre_backend_registration *registration, 
         return vy_fail(error, VYRE_ABI_MISMATCH, "fill in `create` of its registration",
                        "backend `%s` has no constructor", registration->id);
     vy_error_clear(e);
-    vyre_status status = registration->create(&vy_host, ordinal, &instance, e);
+    vyre_status status = registration->create(&vy_host_services, ordinal, &instance, e);
     if (status == VYRE_OK) {
         status = vy_backend_wrap(&instance, out, error);
         if (status == VYRE_OK) {
@@ -268,7 +269,7 @@ vyre_status vy_backend_construct(const vyre_backend_registration *registration, 
     }
     memset(&named, 0, sizeof named);
     snprintf(named.id, sizeof named.id, "%s", registration->id);
-    return vy_backend_judge(&named, status, e);
+    return vy_backend_check_result(&named, status, e);
 }
 
 /* ---- references ---- */
@@ -295,17 +296,17 @@ void vyre_backend_release(vyre_backend *backend) {
     vy_async_end(&backend->async);
     if (!backend->is_device_closed)
         vy_backend_close_device(backend, &ignored);
-    vy_stores_end(&backend->stores);
-    vy_programs_forget(&backend->programs);
+    vy_writeback_queue_end(&backend->writebacks);
+    vy_implicit_pipelines_clear(&backend->implicit_pipelines);
     if (backend->calls.destroy)
         backend->calls.destroy(backend->self);
     vy_process_unbind(&backend->bound);
-    vy_codes_end(&backend->codes);
-    vy_stages_cache_end(&backend->stages);
+    vy_executable_cache_end(&backend->executables);
+    vy_multi_launch_cache_end(&backend->stages);
     vy_grid_sync_end(&backend->grid_sync);
     vy_residents_end(&backend->residents);
     vy_prepared_end(&backend->prepared);
-    pthread_mutex_destroy(&backend->programs_lock);
+    pthread_mutex_destroy(&backend->implicit_pipelines_lock);
     pthread_cond_destroy(&backend->idle);
     pthread_mutex_destroy(&backend->lock);
     vy_release(backend, sizeof *backend);

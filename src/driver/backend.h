@@ -6,17 +6,17 @@
 #define VY_DRIVER_BACKEND_H
 
 #include "driver/async.h"
+#include "driver/atfork.h"
+#include "driver/cache_writeback.h"
 #include "driver/counters.h"
-#include "driver/fork.h"
+#include "driver/dispatch_slot.h"
+#include "driver/dispatch_table.h"
+#include "driver/executable.h"
 #include "driver/grid_sync.h"
-#include "driver/pipeline_code.h"
-#include "driver/pipeline_store.h"
-#include "driver/prepared.h"
-#include "driver/programs.h"
+#include "driver/implicit_pipelines.h"
+#include "driver/multi_launch.h"
+#include "driver/prepare_once.h"
 #include "driver/resident.h"
-#include "driver/seat.h"
-#include "driver/stages.h"
-#include "driver/target.h"
 
 #include <stdatomic.h>
 
@@ -26,7 +26,7 @@ struct vyre_backend {
     _Atomic uint32_t references;
     vyre_backend_vtable calls; /* copied: entries beyond a short table are NULL */
     void *self;
-    vy_target target; /* the table's dispatch entries */
+    vy_dispatch_table dispatch_table; /* the table's dispatch entries */
     char id[VY_BACKEND_ID];
     uint64_t owner;                                       /* unique in the process: names this instance in handles */
     _Atomic uint64_t capabilities[VYRE_CAPABILITY_COUNT]; /* recovery may change them */
@@ -38,7 +38,7 @@ struct vyre_backend {
     _Atomic uint64_t generation;
     _Atomic int is_lost;
     _Atomic int is_closing;     /* no new work */
-    _Atomic uint32_t in_flight; /* calls inside the backend, but for abandoned ones and those from a seat */
+    _Atomic uint32_t in_flight; /* calls inside the backend, but for abandoned ones and those from a dispatch_slot */
     _Atomic uint32_t abandoned; /* calls that passed their deadline and have not come back */
     pthread_mutex_t lock;       /* guards is_closed, is_recovering and the wait for idle */
     pthread_cond_t idle;
@@ -48,14 +48,14 @@ struct vyre_backend {
     int is_device_closed;    /* written by the one shutdown, read by the last release */
 
     vy_prepared prepared;
-    vy_programs programs; /* of implicit pipelines (pipeline.h) */
-    pthread_mutex_t programs_lock;
+    vy_implicit_pipelines implicit_pipelines; /* of implicit pipelines (pipeline.h) */
+    pthread_mutex_t implicit_pipelines_lock;
     vy_residents residents;
-    vy_seats seats;
-    vy_codes codes;
-    vy_stores stores;
+    vy_dispatch_slots dispatch_slots;
+    vy_executable_cache executables;
+    vy_writeback_queue writebacks;
     vy_async async;
-    vy_stages_cache stages;
+    vy_multi_launch_cache stages;
     vy_grid_sync grid_sync;
 };
 
@@ -68,12 +68,12 @@ static inline uint64_t vy_backend_limit(const vyre_backend *backend, vyre_capabi
  * program runs as several launches. */
 const char *vy_backend_missing_op(const vyre_backend *backend, const vyre_program *program);
 
-/* Whether a dispatch needs stages here (stages.h), unless vy_call_meet finds that it fits, and whether its programs need a base (the grid is over the limit). */
-static inline int vy_stages_needed(const vyre_backend *backend, const vyre_program *program,
-                                   const vy_resolved_dispatch *launch, int *with_base) {
+/* Whether a dispatch needs stages here (multi_launch.h), unless vy_call_try_cooperative finds that it fits, and whether its programs need a base (the grid is over the limit). */
+static inline int vy_multi_launch_needed(const vyre_backend *backend, const vyre_program *program,
+                                         const vy_resolved_dispatch *launch, int *is_tiled) {
     uint64_t most = vy_backend_limit(backend, VYRE_CAPABILITY_MAX_WORKGROUPS);
-    *with_base = launch->groups[0] > most || launch->groups[1] > most || launch->groups[2] > most;
-    return *with_base ||
+    *is_tiled = launch->groups[0] > most || launch->groups[1] > most || launch->groups[2] > most;
+    return *is_tiled ||
            ((program->facts & VY_PROGRAM_HAS_GRID_BARRIER) && !vy_backend_limit(backend, VYRE_CAPABILITY_GRID_SYNC));
 }
 
@@ -85,13 +85,13 @@ vyre_status vy_backend_wrap(const vyre_backend_instance *instance, vyre_backend 
 
 /* Those who wait until nobody is inside look again. */
 void vy_backend_wake(vyre_backend *backend);
-static inline void vy_backend_rise(vyre_backend *backend, vy_seat *seat) {
-    vy_seat_leave(seat);
+static inline void vy_backend_slot_leave(vyre_backend *backend, vy_dispatch_slot *dispatch_slot) {
+    vy_dispatch_slot_leave(dispatch_slot);
     if (atomic_load(&backend->is_closing) || atomic_load(&backend->is_lost))
         vy_backend_wake(backend);
 }
 
-/* Whether it was inherited by fork (fork.h): nothing of it may be used, its locks included. It is closing and lost then, so that who enters sees it. */
+/* Whether it was inherited by fork (atfork.h): nothing of it may be used, its locks included. It is closing and lost then, so that who enters sees it. */
 static inline int vy_backend_is_inherited(const vyre_backend *backend) {
     return vy_process_is_other(&backend->bound);
 }
@@ -101,12 +101,13 @@ vyre_status vy_backend_check_process(const vyre_backend *backend, vyre_error *er
 /* VYRE_DEVICE_LOST if the device is lost, the backend is shut down or was inherited by fork; otherwise leave follows. */
 vyre_status vy_backend_enter(vyre_backend *backend, vyre_error *error);
 void vy_backend_leave(vyre_backend *backend);
-/* The same from a seat (seat.h). 0: it is shut down or lost; nobody has sat down then. */
-static inline int vy_backend_sit(vyre_backend *backend, vy_seat *seat, const vyre_resource *bindings, size_t count) {
-    vy_seat_take(seat, bindings, count);
+/* The same from a dispatch_slot (dispatch_slot.h). 0: it is shut down or lost; nobody has sat down then. */
+static inline int vy_backend_slot_enter(vyre_backend *backend, vy_dispatch_slot *dispatch_slot,
+                                        const vyre_resource *bindings, size_t count) {
+    vy_dispatch_slot_enter(dispatch_slot, bindings, count);
     if (!atomic_load(&backend->is_closing) && !atomic_load(&backend->is_lost))
         return 1;
-    vy_backend_rise(backend, seat);
+    vy_backend_slot_leave(backend, dispatch_slot);
     return 0;
 }
 /* Whether no call is inside, but for abandoned ones. */
@@ -114,23 +115,24 @@ int vy_backend_is_idle(const vyre_backend *backend);
 /* Frees resident buffers and shuts the device down: by shutdown or, if calls were abandoned then, by the last release. */
 vyre_status vy_backend_close_device(vyre_backend *backend, vyre_error *error);
 /* Asks the backend for its capabilities: when it is made and after recovery, while nobody is inside. */
-void vy_backend_take_capabilities(vyre_backend *backend);
+void vy_backend_query_capabilities(vyre_backend *backend);
 /* Loss is sticky; counted once. What an abandoned call says is not believed: it may speak of the device that was there before recovery. */
-void vy_backend_lose(vyre_backend *backend);
+void vy_backend_mark_lost(vyre_backend *backend);
 /* Whether the backend ends a call at its deadline by itself. What a plug-in claims is not relied on: it may be wrong, and hang. */
 static inline int vy_backend_keeps_deadlines(const vyre_backend *backend) {
     return backend->is_built_in && vy_backend_limit(backend, VYRE_CAPABILITY_CANCEL);
 }
-/* Whether this thread runs a call whose caller has given it up (boundary_deadline.c). */
+/* Whether this thread runs a call whose caller has given it up (watchdog.c). */
 int vy_call_is_abandoned(void);
 
 /* What every failing call of a backend passes: completes an error the backend left unfinished, contains a status outside the list, and
  * notices a lost device. error is never NULL and was cleared with vy_error_clear before the call. */
-vyre_status vy_backend_judge(vyre_backend *backend, vyre_status status, vyre_error *error);
+vyre_status vy_backend_check_result(vyre_backend *backend, vyre_status status, vyre_error *error);
 /* The same for a call that runs a program: only those trap. */
-vyre_status vy_backend_judge_run(vyre_backend *backend, vyre_status status, vyre_error *error);
+vyre_status vy_backend_check_result_run(vyre_backend *backend, vyre_status status, vyre_error *error);
 /* The same for a call that was to give bytes: whatever they are, they can be read and freed afterwards. */
-vyre_status vy_backend_judge_bytes(vyre_backend *backend, vyre_status status, vyre_bytes *bytes, vyre_error *error);
+vyre_status vy_backend_check_result_bytes(vyre_backend *backend, vyre_status status, vyre_bytes *bytes,
+                                          vyre_error *error);
 static inline void vy_error_clear(vyre_error *error) {
     error->code = VYRE_OK;
     error->message[0] = error->fix[0] = error->where[0] = error->subject[0] = error->first[0] = error->second[0] = '\0';

@@ -14,26 +14,26 @@
  * VYRE_NOT_FOUND  not there, or anything at all is wrong; `out` is empty then. An entry that is damaged is removed, and counted as rejected.
  *
  * Blocks on the disk. Any thread. Counts no hit or miss: whether the backend takes the payload is for the caller to see. */
-vyre_status vy_disk_load(const vy_cache_key *key, vyre_bytes *out);
+vyre_status vy_disk_cache_load(const vy_cache_key *key, vyre_bytes *out);
 
 /* Stores, replacing what is there; best effort: that nothing was stored is seen in the figures and the log only. label: the pipeline's id,
  * "<backend>:<fingerprint>". Counts a store. Blocks on the disk. Any thread. */
-void vy_disk_store(const vy_cache_key *key, const char *label, vyre_span payload);
+void vy_disk_cache_store(const vy_cache_key *key, const char *label, vyre_span payload);
 
 /* Whether there is a folder, as far as that is a choice, and it may hold anything: without it there is nothing to look for or to make. */
-int vy_disk_is_on(void);
+int vy_disk_cache_is_enabled(void);
 
 /* ---- figures, limits ---- */
 
-typedef enum vy_cache_figure {
+typedef enum vy_cache_stat {
 #define X(name, doc) VY_CACHE_##name,
     VYRE_CACHE_STATS_LIST(X)
 #undef X
-        VY_CACHE_FIGURES
-} vy_cache_figure;
+        VY_CACHE_STAT_COUNT
+} vy_cache_stat;
 
 /* Adds; `entries` falls by adding the two's complement. Any thread, does not block. */
-void vy_cache_count(vy_cache_figure figure, uint64_t amount);
+void vy_cache_count(vy_cache_stat figure, uint64_t amount);
 
 uint32_t vy_cache_memory_limit(void);
 uint64_t vy_cache_disk_limit(void);

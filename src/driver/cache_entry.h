@@ -18,42 +18,43 @@
 
 #include "driver/cache_key.h"
 
-#define VY_ENTRY_FORMAT 1
-#define VY_ENTRY_FORMAT_TEXT "1" /* part of every key: an entry of another format is never looked for */
+#define VY_CACHE_ENTRY_FORMAT 1
+#define VY_CACHE_ENTRY_FORMAT_TEXT "1" /* part of every key: an entry of another format is never looked for */
 
 enum {
-    VY_ENTRY_HEAD = 64,
-    VY_ENTRY_LABEL = 128, /* a backend id of 63, a colon, 64 digits */
-    VY_ENTRY_TAIL = 16,
-    VY_ENTRY_LEAST = VY_ENTRY_HEAD + VY_ENTRY_TAIL,
+    VY_CACHE_ENTRY_HEAD = 64,
+    VY_CACHE_ENTRY_LABEL = 128, /* a backend id of 63, a colon, 64 digits */
+    VY_CACHE_ENTRY_TAIL = 16,
+    VY_CACHE_ENTRY_MIN = VY_CACHE_ENTRY_HEAD + VY_CACHE_ENTRY_TAIL,
 };
 /* Larger files are not read: nothing we write comes near. */
-#define VY_ENTRY_MOST ((uint64_t)1 << 30)
+#define VY_CACHE_ENTRY_MAX ((uint64_t)1 << 30)
 
 /* A file's name: 64 hexadecimal digits of its key and this. */
-#define VY_ENTRY_SUFFIX ".vyrepipe"
-enum { VY_ENTRY_NAME = 64 + sizeof VY_ENTRY_SUFFIX };
+#define VY_CACHE_ENTRY_SUFFIX ".vyrepipe"
+enum { VY_CACHE_ENTRY_NAME = 64 + sizeof VY_CACHE_ENTRY_SUFFIX };
 
-typedef struct vy_entry {
+typedef struct vy_cache_entry {
     vy_cache_key key;
-    char label[VY_ENTRY_LABEL + 1];
+    char label[VY_CACHE_ENTRY_LABEL + 1];
     uint64_t created;
     size_t payload_offset, payload_size;
-} vy_entry;
+} vy_cache_entry;
 
-/* The size of an entry's file, 0 if the label does not fit or the whole would be over VY_ENTRY_MOST. */
-size_t vy_entry_size(const char *label, size_t payload_size);
-/* Writes one into vy_entry_size() bytes. */
-void vy_entry_encode(const vy_cache_key *key, const char *label, uint64_t created, vyre_span payload, uint8_t *out);
+/* The size of an entry's file, 0 if the label does not fit or the whole would be over VY_CACHE_ENTRY_MAX. */
+size_t vy_cache_entry_size(const char *label, size_t payload_size);
+/* Writes one into vy_cache_entry_size() bytes. */
+void vy_cache_entry_encode(const vy_cache_key *key, const char *label, uint64_t created, vyre_span payload,
+                           uint8_t *out);
 
 /* Both return NULL, or what is wrong in a few words; `out` holds nothing of use then.
- * head: the first bytes of a file of `file_size` bytes, as many as there are up to VY_ENTRY_HEAD + VY_ENTRY_LABEL. */
-const char *vy_entry_parse_head(const uint8_t *head, size_t size, uint64_t file_size, vy_entry *out);
+ * head: the first bytes of a file of `file_size` bytes, as many as there are up to VY_CACHE_ENTRY_HEAD + VY_CACHE_ENTRY_LABEL. */
+const char *vy_cache_entry_parse_head(const uint8_t *head, size_t size, uint64_t file_size, vy_cache_entry *out);
 /* All of it, checksum included. */
-const char *vy_entry_parse(const uint8_t *data, size_t size, vy_entry *out);
+const char *vy_cache_entry_parse(const uint8_t *data, size_t size, vy_cache_entry *out);
 
-void vy_entry_name(const vy_cache_key *key, char name[VY_ENTRY_NAME]);
+void vy_cache_entry_name(const vy_cache_key *key, char name[VY_CACHE_ENTRY_NAME]);
 /* Returns 0 if this is no entry's name. */
-int vy_entry_name_parse(const char *name, vy_cache_key *out);
+int vy_cache_entry_name_parse(const char *name, vy_cache_key *out);
 
 #endif

@@ -4,8 +4,8 @@
 #include "base/status.h"
 #include "base/thread.h"
 #include "base/trusted_path.h"
+#include "driver/atfork.h"
 #include "driver/counters.h"
-#include "driver/fork.h"
 
 #include <limits.h>
 #include <pthread.h>
@@ -38,7 +38,7 @@ const char *vy_cache_reason(int number) {
 #endif
 }
 
-void vy_cache_report(vy_cache_trouble trouble, const char *format, ...) {
+void vy_cache_report(vy_cache_problem trouble, const char *format, ...) {
     char message[512 + PATH_MAX];
     va_list arguments;
     if (atomic_fetch_or(&reported, 1u << trouble) & 1u << trouble)
@@ -64,7 +64,7 @@ static int join(char out[PATH_MAX], const char *first, const char *second) {
 }
 
 /* Fills `out`, "" for none. Returns why there is none, NULL if that is a choice. */
-static const char *ask_environment(char out[PATH_MAX]) {
+static const char *read_environment(char out[PATH_MAX]) {
     const char *own = secure_getenv("VYRE_CACHE_DIR"), *shared = secure_getenv("XDG_CACHE_HOME"),
                *home = secure_getenv("HOME");
     out[0] = 0;
@@ -87,13 +87,13 @@ static void current_path(char out[PATH_MAX]) {
     const char *problem = NULL;
     pthread_mutex_lock(&lock);
     if (!is_known) {
-        problem = ask_environment(path_now);
+        problem = read_environment(path_now);
         is_known = 1;
     }
     memcpy(out, path_now, strlen(path_now) + 1);
     pthread_mutex_unlock(&lock);
     if (problem)
-        vy_cache_report(VY_TROUBLE_FOLDER, "pipelines are not kept on disk: %s", problem);
+        vy_cache_report(VY_CACHE_PROBLEM_FOLDER, "pipelines are not kept on disk: %s", problem);
 }
 
 vyre_status vyre_cache_set_folder(const char *path, vyre_error *error) {
@@ -125,7 +125,7 @@ size_t vyre_cache_folder(char *buffer, size_t size) {
 /* ---- opening it ---- */
 
 /* Entries are code that this process will run, so the path must be trusted. */
-vyre_status vy_folder_open(int create, int *folder, vyre_error *error) {
+vyre_status vy_cache_folder_open(int create, int *folder, vyre_error *error) {
     char path[PATH_MAX];
     *folder = -1;
     current_path(path);

@@ -21,7 +21,7 @@ typedef struct encoded {
 _Static_assert(sizeof(encoded) == 32 + 5 * sizeof(vyre_digest) + 1, "nothing but the fields is digested");
 
 void vy_cache_key_make_for(const vy_cache_parts *parts, const char *version, const char *build, vy_cache_key *out) {
-    encoded encoded = {.format = "vyre pipeline cache " VY_ENTRY_FORMAT_TEXT,
+    encoded encoded = {.format = "vyre pipeline cache " VY_CACHE_ENTRY_FORMAT_TEXT,
                        .program = parts->program,
                        .cancellable = parts->options && parts->options->cancellable};
     vy_digest(version, strlen(version), &encoded.version);

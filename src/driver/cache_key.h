@@ -32,6 +32,6 @@ const char *vy_cache_build(void);
 
 /* A digest that names the build of the executable or shared library that an address lies in, wherever its file is; zeros if it lies in none. For
  * backends that are not the library's own: a part of their identity. Takes microseconds, or milliseconds where a linker wrote no build id. */
-void vy_cache_module_build(const void *code, vyre_digest *out);
+void vy_module_build_id(const void *code, vyre_digest *out);
 
 #endif

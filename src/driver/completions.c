@@ -69,13 +69,13 @@ vyre_status vyre_completions_new(vyre_completions **out, vyre_error *error) {
 /* ---- the list; with the lock held ---- */
 
 /* The descriptor is readable exactly while the list is not empty. An eventfd takes one token and gives it back without blocking. */
-static void raise_fd(vyre_completions *queue) {
+static void signal_fd(vyre_completions *queue) {
     uint64_t one = 1;
     if (write(queue->fd, &one, sizeof one) < 0)
         vy_log(1, "completions", "the descriptor of a queue cannot be signalled");
 }
 
-static void lower_fd(vyre_completions *queue) {
+static void clear_fd(vyre_completions *queue) {
     uint64_t token;
     if (read(queue->fd, &token, sizeof token) < 0)
         vy_log(1, "completions", "the descriptor of a queue was read by somebody else");
@@ -86,15 +86,15 @@ static void remove_from(vyre_completions *queue, vyre_pending *p) {
     *(p->queue_next ? &p->queue_next->queue_previous : &queue->last) = p->queue_previous;
     p->queue_previous = p->queue_next = NULL;
     if (!queue->first)
-        lower_fd(queue);
+        clear_fd(queue);
 }
 
 void vy_completions_push(vyre_completions *queue, vyre_pending *p) {
     pthread_mutex_lock(&queue->lock);
-    if (!queue->is_closed && p->place == VY_PLACE_NONE) {
+    if (!queue->is_closed && p->queue_state == VY_QUEUE_STATE_NONE) {
         if (!queue->first)
-            raise_fd(queue);
-        p->place = VY_PLACE_IN_LINE;
+            signal_fd(queue);
+        p->queue_state = VY_QUEUE_STATE_QUEUED;
         p->queue_previous = queue->last;
         *(queue->last ? &queue->last->queue_next : &queue->first) = p;
         queue->last = p;
@@ -103,16 +103,16 @@ void vy_completions_push(vyre_completions *queue, vyre_pending *p) {
     pthread_mutex_unlock(&queue->lock);
 }
 
-void vy_completions_leave(vyre_pending *p) {
+void vy_completions_remove(vyre_pending *p) {
     vyre_completions *queue = p->queue;
     if (!queue)
         return;
     p->queue = NULL;
     pthread_mutex_lock(&queue->lock);
     if (!queue->is_closed) {
-        if (p->place == VY_PLACE_IN_LINE)
+        if (p->queue_state == VY_QUEUE_STATE_QUEUED)
             remove_from(queue, p);
-        if (p->place != VY_PLACE_GIVEN && --queue->attached == 0)
+        if (p->queue_state != VY_QUEUE_STATE_DELIVERED && --queue->attached == 0)
             pthread_cond_broadcast(&queue->filled); /* there is nothing left to wait for */
     }
     pthread_mutex_unlock(&queue->lock);
@@ -167,12 +167,12 @@ vyre_status vyre_completions_attach(vyre_completions *queue, vyre_pending *pendi
                        "the dispatch of `%s` is attached to a queue of completions",
                        vyre_program_name(p->dispatch.program));
     }
-    vy_completions_leave(p);
+    vy_completions_remove(p);
     p->queue = queue;
     p->tag = tag;
     atomic_fetch_add(&queue->references, 1);
     pthread_mutex_lock(&queue->lock);
-    p->place = VY_PLACE_NONE;
+    p->queue_state = VY_QUEUE_STATE_NONE;
     queue->attached++;
     pthread_mutex_unlock(&queue->lock);
     atomic_fetch_add(&p->references,
@@ -208,7 +208,7 @@ vyre_status vyre_completions_next(vyre_completions *queue, uint64_t timeout_ns, 
     size_t attached = queue->attached;
     if (p) {
         remove_from(queue, p);
-        p->place = VY_PLACE_GIVEN; /* if its work ends only now, it is not announced again */
+        p->queue_state = VY_QUEUE_STATE_DELIVERED; /* if its work ends only now, it is not announced again */
         if (--queue->attached == 0)
             pthread_cond_broadcast(&queue->filled);
     }

@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "base/thread.h"
-#include "driver/fork.h"
+#include "driver/atfork.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -85,7 +85,7 @@ void vy_log_after_fork(void) {
 }
 
 void vyre_log_set_sink(vyre_log_sink *given, void *user) {
-    (void)vy_fork_watch();
+    (void)vy_atfork_install();
     pthread_mutex_lock(&sink_lock);
     atomic_store(&has_sink, given != NULL);
     sink = given;

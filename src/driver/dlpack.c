@@ -120,8 +120,8 @@ static vyre_status measure(const vyre_dl_tensor *tensor, vyre_dl_view *view, uin
     return *bytes ? check_strides(tensor, error) : (vyre_status)VYRE_OK;
 }
 
-static vyre_status arrive(vyre_backend *backend, const arrival *a, vyre_resident *out, vyre_dl_view *view,
-                          vyre_error *error) {
+static vyre_status import_tensor(vyre_backend *backend, const arrival *a, vyre_resident *out, vyre_dl_view *view,
+                                 vyre_error *error) {
     const vyre_dl_tensor *tensor = a->tensor;
     vyre_dl_view own;
     vyre_foreign foreign = {.struct_size = sizeof foreign, .release = a->end, .user = a->managed};
@@ -129,8 +129,8 @@ static vyre_status arrive(vyre_backend *backend, const arrival *a, vyre_resident
     vyre_status status = backend && out ? measure(tensor, seen, &foreign.size, error)
                                         : vy_fail_null(error, backend ? "out" : "backend", a->function);
     seen->is_read_only = foreign.is_read_only = a->is_read_only;
-    foreign.place = (vyre_place){tensor->device_type, tensor->device_id,
-                                 tensor->data ? (uintptr_t)tensor->data + tensor->byte_offset : 0};
+    foreign.location = (vyre_memory_location){tensor->device_type, tensor->device_id,
+                                              tensor->data ? (uintptr_t)tensor->data + tensor->byte_offset : 0};
     if (status == VYRE_OK)
         status = vyre_resident_wrap(backend, &foreign, out, error);
     if (status != VYRE_OK)
@@ -144,7 +144,7 @@ vyre_status vyre_resident_from_dlpack(vyre_backend *backend, vyre_dl_managed *te
     if (out)
         *out = (vyre_resident){0, 0};
     VY_REQUIRE(error, tensor);
-    return arrive(backend, &(arrival){&tensor->tensor, 0, end_managed, tensor, __func__}, out, view, error);
+    return import_tensor(backend, &(arrival){&tensor->tensor, 0, end_managed, tensor, __func__}, out, view, error);
 }
 
 vyre_status vyre_resident_from_dlpack_versioned(vyre_backend *backend, vyre_dl_versioned *tensor, vyre_resident *out,
@@ -162,14 +162,14 @@ vyre_status vyre_resident_from_dlpack_versioned(vyre_backend *backend, vyre_dl_v
         return status;
     }
     int is_read_only = (tensor->flags & VYRE_DL_READ_ONLY) != 0;
-    return arrive(backend, &(arrival){&tensor->tensor, is_read_only, end_versioned, tensor, __func__}, out, view,
-                  error);
+    return import_tensor(backend, &(arrival){&tensor->tensor, is_read_only, end_versioned, tensor, __func__}, out, view,
+                         error);
 }
 
 /* ---- out ---- */
 
 /* What is behind a tensor of ours; shape and strides follow. */
-typedef struct departure {
+typedef struct exported_tensor {
     union {
         vyre_dl_managed managed;
         vyre_dl_versioned versioned;
@@ -178,21 +178,21 @@ typedef struct departure {
     vyre_resident resident;
     size_t size; /* of all of it */
     int64_t dimensions[];
-} departure;
+} exported_tensor;
 
 /* Stale handles are those of a backend that was shut down or recovered: there is nothing to end. */
-static void end_departure(departure *d) {
+static void end_export(exported_tensor *d) {
     vyre_resident_unexport(d->backend, d->resident, NULL);
     vyre_backend_release(d->backend);
     vy_release(d, d->size);
 }
 
 static void delete_managed(vyre_dl_managed *self) {
-    end_departure(self->context);
+    end_export(self->context);
 }
 
 static void delete_versioned(vyre_dl_versioned *self) {
-    end_departure(self->context);
+    end_export(self->context);
 }
 
 static vyre_status check_shape(vyre_type type, const int64_t *shape, int32_t ndim, uint64_t size, vyre_error *error) {
@@ -210,8 +210,8 @@ static vyre_status check_shape(vyre_type type, const int64_t *shape, int32_t ndi
     return VYRE_OK;
 }
 
-static void describe(vyre_dl_tensor *tensor, departure *d, const vyre_place *place, uint64_t size, vyre_type type,
-                     const int64_t *shape, int32_t ndim) {
+static void describe(vyre_dl_tensor *tensor, exported_tensor *d, const vyre_memory_location *location, uint64_t size,
+                     vyre_type type, const int64_t *shape, int32_t ndim) {
     int64_t *strides = d->dimensions + ndim, stride = 1;
     int at = 0;
     while (types[at].type != type)
@@ -221,9 +221,9 @@ static void describe(vyre_dl_tensor *tensor, departure *d, const vyre_place *pla
         strides[i] = stride;
         stride *= size ? shape[i] : 1;
     }
-    *tensor = (vyre_dl_tensor){.data = size ? (void *)(uintptr_t)place->address : NULL,
-                               .device_type = place->device,
-                               .device_id = place->ordinal,
+    *tensor = (vyre_dl_tensor){.data = size ? (void *)(uintptr_t)location->address : NULL,
+                               .device_type = location->device,
+                               .device_id = location->ordinal,
                                .ndim = ndim,
                                .code = types[at].code,
                                .bits = types[at].bits,
@@ -233,9 +233,9 @@ static void describe(vyre_dl_tensor *tensor, departure *d, const vyre_place *pla
 }
 
 /* Exports the buffer and makes what holds it. */
-static vyre_status depart(vyre_backend *backend, vyre_resident resident, vyre_type type, const int64_t *shape,
-                          int32_t ndim, int is_versioned, departure **out, vyre_error *error) {
-    vyre_place place;
+static vyre_status export_tensor(vyre_backend *backend, vyre_resident resident, vyre_type type, const int64_t *shape,
+                                 int32_t ndim, int is_versioned, exported_tensor **out, vyre_error *error) {
+    vyre_memory_location location;
     uint64_t bytes;
     int is_read_only;
     vyre_status status = vyre_resident_size(backend, resident, &bytes, error);
@@ -244,10 +244,10 @@ static vyre_status depart(vyre_backend *backend, vyre_resident resident, vyre_ty
     if (status != VYRE_OK)
         return status;
     size_t size = vy_array_size(2 * (size_t)ndim, sizeof(int64_t));
-    departure *d = vy_allocate_zero(sizeof *d + size);
+    exported_tensor *d = vy_allocate_zero(sizeof *d + size);
     if (!d)
         return vy_fail_memory(error, "making a tensor");
-    status = vy_resident_export(backend, resident, &place, &is_read_only, error);
+    status = vy_resident_export(backend, resident, &location, &is_read_only, error);
     if (status == VYRE_OK && is_read_only && !is_versioned) {
         vyre_resident_unexport(backend, resident, NULL);
         status = vy_fail(error, VYRE_INVALID_ARGUMENT, "use vyre_resident_to_dlpack_versioned, which says so",
@@ -266,10 +266,10 @@ static vyre_status depart(vyre_backend *backend, vyre_resident resident, vyre_ty
                                            .context = d,
                                            .deleter = delete_versioned,
                                            .flags = is_read_only ? VYRE_DL_READ_ONLY : 0};
-        describe(&d->versioned.tensor, d, &place, bytes, type, shape, ndim);
+        describe(&d->versioned.tensor, d, &location, bytes, type, shape, ndim);
     } else {
         d->managed = (vyre_dl_managed){.context = d, .deleter = delete_managed};
-        describe(&d->managed.tensor, d, &place, bytes, type, shape, ndim);
+        describe(&d->managed.tensor, d, &location, bytes, type, shape, ndim);
     }
     *out = d;
     return VYRE_OK;
@@ -282,8 +282,8 @@ vyre_status vyre_resident_to_dlpack(vyre_backend *backend, vyre_resident residen
     *out = NULL;
     VY_REQUIRE(error, backend);
     VY_REQUIRE_ARRAY(error, shape, ndim);
-    departure *d = NULL;
-    vyre_status status = depart(backend, resident, type, shape, ndim, 0, &d, error);
+    exported_tensor *d = NULL;
+    vyre_status status = export_tensor(backend, resident, type, shape, ndim, 0, &d, error);
     *out = d ? &d->managed : NULL;
     return status;
 }
@@ -296,8 +296,8 @@ vyre_status vyre_resident_to_dlpack_versioned(vyre_backend *backend, vyre_reside
     *out = NULL;
     VY_REQUIRE(error, backend);
     VY_REQUIRE_ARRAY(error, shape, ndim);
-    departure *d = NULL;
-    vyre_status status = depart(backend, resident, type, shape, ndim, 1, &d, error);
+    exported_tensor *d = NULL;
+    vyre_status status = export_tensor(backend, resident, type, shape, ndim, 1, &d, error);
     *out = d ? &d->versioned : NULL;
     return status;
 }

@@ -219,7 +219,7 @@ static int fits_in_place(const run *r) {
 static vyre_status wrap(run *r, uint32_t index, vyre_error *error) {
     const vyre_foreign foreign = {.struct_size = sizeof foreign,
                                   .is_read_only = !vy_accesses[memory_of(r->kernel, index)->access].is_output,
-                                  .place = {VYRE_PLACE_HOST, 0, (uintptr_t)r->buffers[index].data},
+                                  .location = {VYRE_LOCATION_HOST, 0, (uintptr_t)r->buffers[index].data},
                                   .size = r->launch.buffers[index].bytes};
     return vyre_resident_wrap(r->kernel->backend, &foreign, &r->bindings[index].resident, error);
 }

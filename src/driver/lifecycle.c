@@ -49,7 +49,7 @@ void vy_backend_wake(vyre_backend *backend) {
     pthread_mutex_unlock(&backend->lock);
 }
 
-void vy_backend_lose(vyre_backend *backend) {
+void vy_backend_mark_lost(vyre_backend *backend) {
     if (!vy_call_is_abandoned() && !atomic_exchange(&backend->is_lost, 1)) {
         vy_count(VY_COUNTER_device_losses, 1);
         vy_log(0, backend->id, "the device is lost");
@@ -57,16 +57,16 @@ void vy_backend_lose(vyre_backend *backend) {
 }
 
 int vy_backend_is_idle(const vyre_backend *backend) {
-    return atomic_load(&backend->in_flight) == 0 && vy_seats_are_free(&backend->seats);
+    return atomic_load(&backend->in_flight) == 0 && vy_dispatch_slots_are_idle(&backend->dispatch_slots);
 }
 
 /* With the lock held, which is given up meanwhile. Native handles end because somebody collects them. Returns 0 if something is still in flight
  * at `until_ns` (0: it waits for ever). */
-static int settle_and_wait(vyre_backend *backend, uint64_t until_ns) {
+static int drain_and_wait(vyre_backend *backend, uint64_t until_ns) {
     const struct timespec until = vy_clock_timespec(until_ns);
     int result = 0;
     pthread_mutex_unlock(&backend->lock);
-    vy_async_settle(backend, until_ns);
+    vy_async_wait_all(backend, until_ns);
     pthread_mutex_lock(&backend->lock);
     while (!vy_backend_is_idle(backend) && result != ETIMEDOUT)
         result = until_ns ? pthread_cond_timedwait(&backend->idle, &backend->lock, &until)
@@ -78,13 +78,13 @@ static int settle_and_wait(vyre_backend *backend, uint64_t until_ns) {
 #define FINISH_NS UINT64_C(2000000000)
 #define STOP_NS UINT64_C(1000000000)
 static int end_all(vyre_backend *backend) {
-    if (settle_and_wait(backend, vy_clock_now() + FINISH_NS))
+    if (drain_and_wait(backend, vy_clock_now() + FINISH_NS))
         return 1;
     atomic_store(&backend->is_stopping, 1);
     pthread_mutex_unlock(&backend->lock);
     vy_async_cancel(backend);
     pthread_mutex_lock(&backend->lock);
-    return settle_and_wait(backend, vy_clock_now() + STOP_NS);
+    return drain_and_wait(backend, vy_clock_now() + STOP_NS);
 }
 
 vyre_status vyre_backend_flush(vyre_backend *backend, vyre_error *error) {
@@ -95,21 +95,22 @@ vyre_status vyre_backend_flush(vyre_backend *backend, vyre_error *error) {
     vyre_status status = vy_backend_enter(backend, e);
     if (status != VYRE_OK)
         return status;
-    vy_async_settle(backend, 0);
+    vy_async_wait_all(backend, 0);
     vy_error_clear(e);
     if (backend->calls.flush)
-        status = vy_backend_judge(backend, backend->calls.flush(backend->self, e), e);
+        status = vy_backend_check_result(backend, backend->calls.flush(backend->self, e), e);
     vy_backend_leave(backend);
     return status;
 }
 
 vyre_status vy_backend_close_device(vyre_backend *backend, vyre_error *error) {
     backend->is_device_closed = 1;
-    vy_codes_retire(backend);
+    vy_executable_cache_retire(backend);
     vy_residents_free_all(backend);
     vy_error_clear(error);
-    return backend->calls.shutdown ? vy_backend_judge(backend, backend->calls.shutdown(backend->self, error), error)
-                                   : VYRE_OK;
+    return backend->calls.shutdown
+               ? vy_backend_check_result(backend, backend->calls.shutdown(backend->self, error), error)
+               : VYRE_OK;
 }
 
 vyre_status vyre_backend_shutdown(vyre_backend *backend, vyre_error *error) {
@@ -120,7 +121,7 @@ vyre_status vyre_backend_shutdown(vyre_backend *backend, vyre_error *error) {
     vyre_status status = vy_backend_check_process(backend, error);
     if (status != VYRE_OK)
         return status;
-    vy_stores_finish(&backend->stores);
+    vy_writeback_queue_flush(&backend->writebacks);
     pthread_mutex_lock(&backend->lock);
     while (backend->is_recovering)
         pthread_cond_wait(&backend->idle, &backend->lock);
@@ -130,7 +131,7 @@ vyre_status vyre_backend_shutdown(vyre_backend *backend, vyre_error *error) {
     pthread_mutex_unlock(&backend->lock);
     if (!first)
         return VYRE_OK;
-    vy_stores_finish(&backend->stores); /* what came meanwhile is dropped: nobody enters any more */
+    vy_writeback_queue_flush(&backend->writebacks); /* what came meanwhile is dropped: nobody enters any more */
     /* A call that never came back may still use the device: the device is left alone until it does. */
     if (!has_ended)
         status = vy_fail(
@@ -154,19 +155,19 @@ int vyre_backend_device_lost(vyre_backend *backend) {
         return 0;
     if (backend->calls.device_lost && vy_backend_enter(backend, NULL) == VYRE_OK) {
         if (backend->calls.device_lost(backend->self))
-            vy_backend_lose(backend);
+            vy_backend_mark_lost(backend);
         vy_backend_leave(backend);
     }
     return atomic_load(&backend->is_lost);
 }
 
 static vyre_status recover(vyre_backend *backend, vyre_error *error) {
-    vy_codes_retire(backend); /* pipelines are compiled again when they are next used */
+    vy_executable_cache_retire(backend); /* pipelines are compiled again when they are next used */
     vy_error_clear(error);
-    vyre_status status = vy_backend_judge(backend, backend->calls.try_recover(backend->self, error), error);
+    vyre_status status = vy_backend_check_result(backend, backend->calls.try_recover(backend->self, error), error);
     if (status != VYRE_OK)
         return status;
-    vy_backend_take_capabilities(backend);
+    vy_backend_query_capabilities(backend);
     vy_prepared_clear(&backend->prepared);
     return vy_residents_recover(backend, error);
 }
@@ -188,7 +189,7 @@ vyre_status vyre_backend_try_recover(vyre_backend *backend, vyre_error *error) {
         return atomic_load(&backend->is_closing) ? refuse(backend, error) : VYRE_OK;
     }
     backend->is_recovering = 1;
-    settle_and_wait(backend, 0);
+    drain_and_wait(backend, 0);
     pthread_mutex_unlock(&backend->lock);
 
     vyre_status status = recover(backend, e);

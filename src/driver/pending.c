@@ -11,7 +11,7 @@
 /* ---- memory of outputs ---- */
 
 /* What is filled next was used before, where there is such memory. */
-static void take_memory(vyre_pending *p) {
+static void acquire_buffers(vyre_pending *p) {
     for (uint32_t i = 0; i < p->dispatch.program->buffer_count; i++) {
         const vy_resolved_buffer *buffer = &p->dispatch.launch.buffers[i];
         if (buffer->output != VY_NONE)
@@ -21,9 +21,9 @@ static void take_memory(vyre_pending *p) {
 }
 
 /* For those that come next, if they take it; slots that a backend left with contradictory parts are not. */
-static void give_memory(vyre_pending *p) {
+static void recycle_buffers(vyre_pending *p) {
     for (size_t i = 0; i < p->slots.count && p->calls.wait; i++)
-        if (vy_bytes_are_sound(&p->slots.items[i]))
+        if (vy_bytes_are_valid(&p->slots.items[i]))
             vy_buffer_recycler_release(&p->dispatch.backend->async.hoard, &p->slots.items[i]);
 }
 
@@ -38,14 +38,14 @@ void vy_pending_unreference(vyre_pending *p) {
     if (atomic_fetch_sub_explicit(&p->references, 1, memory_order_acq_rel) != 1)
         return;
     vyre_backend *backend = p->dispatch.backend;
-    give_memory(p);
-    vy_slots_end(&p->slots);
+    recycle_buffers(p);
+    vy_output_slots_end(&p->slots);
     vyre_program_release(p->dispatch.program);
     vyre_pipeline_release(p->kept);
     pthread_cond_destroy(&p->changed);
     pthread_mutex_destroy(&p->lock);
     vy_release(p->copies, p->copies_size);
-    vy_async_spare(&backend->async, p);
+    vy_async_recycle(&backend->async, p);
     vyre_backend_release(backend);
 }
 
@@ -86,7 +86,7 @@ void vy_pending_finish(vyre_pending *p, vyre_status status) {
 }
 
 /* A handle that is destroyed and has not said that it is ready will not say so any more. Whoever collects has a reference. */
-static void forget_announcement(vyre_pending *p) {
+static void cancel_notification(vyre_pending *p) {
     pthread_mutex_lock(&p->lock);
     int is_owed = p->is_watched && !p->is_announced;
     p->is_announced |= is_owed;
@@ -102,7 +102,7 @@ static void collect(vyre_pending *p, uint64_t deadline_ns) {
     pthread_mutex_unlock(&p->lock);
 
     vy_error_clear(&p->error);
-    take_memory(p);
+    acquire_buffers(p);
     vyre_status status = p->calls.wait(p->native.self, deadline_ns, &p->slots.outputs, &p->error);
     int is_over = status != VYRE_NOT_READY;
     if (!is_over && !deadline_ns) {
@@ -113,9 +113,9 @@ static void collect(vyre_pending *p, uint64_t deadline_ns) {
         status = vy_outputs_check(backend, &p->slots.outputs, p->slots.items, p->slots.count, p->dispatch.program,
                                   &p->dispatch.launch, &p->error);
     else if (is_over)
-        status = vy_backend_judge_run(backend, status, &p->error);
+        status = vy_backend_check_result_run(backend, status, &p->error);
     if (is_over)
-        status = vy_boundary_finish(backend, status, &p->dispatch.launch, &p->trap, &p->error);
+        status = vy_dispatch_finish(backend, status, &p->dispatch.launch, &p->trap, &p->error);
 
     if (is_over) {
         pthread_mutex_lock(&p->lock);
@@ -124,7 +124,7 @@ static void collect(vyre_pending *p, uint64_t deadline_ns) {
         p->native.vtable = NULL;
         pthread_mutex_unlock(&p->lock);
         p->calls.destroy(p->native.self);
-        forget_announcement(p);
+        cancel_notification(p);
         vy_pending_finish(p, status);
         atomic_fetch_sub_explicit(&p->references, 1,
                                   memory_order_acq_rel); /* the work's; whoever collects has another */
@@ -140,16 +140,16 @@ static int is_open(const vyre_pending *p) {
     return p->native.vtable && !p->is_collecting;
 }
 
-static void settle(vy_job *job) {
+static void collect_job(vy_thread_pool_job *job) {
     vyre_pending *p = (vyre_pending *)job;
     pthread_mutex_lock(&p->lock);
-    p->is_in_line = 0;
+    p->is_queued = 0;
     if (is_open(p))
         collect(p, 0);
     vy_pending_unlock_unreference(p);
 }
 
-static void announce(void *user) {
+static void on_ready(void *user) {
     vyre_pending *p = user;
     vyre_error unseen;
     pthread_mutex_lock(&p->lock);
@@ -167,22 +167,22 @@ static void announce(void *user) {
 }
 
 /* A thread of the pool collects it; without one, this thread does. */
-static void collect_elsewhere(vyre_pending *p) {
-    if (!is_open(p) || p->is_in_line)
+static void collect_on_pool(vyre_pending *p) {
+    if (!is_open(p) || p->is_queued)
         return;
-    vy_pool *pool = vy_async_pool(&p->dispatch.backend->async);
-    p->is_in_line = 1;
-    p->job.run = settle;
+    vy_thread_pool *pool = vy_async_pool(&p->dispatch.backend->async);
+    p->is_queued = 1;
+    p->job.run = collect_job;
     reference(p);
     pthread_mutex_unlock(&p->lock);
-    if (!pool || !vy_pool_submit(pool, &p->job))
-        settle(&p->job);
+    if (!pool || !vy_thread_pool_submit(pool, &p->job))
+        collect_job(&p->job);
     pthread_mutex_lock(&p->lock);
 }
 
 void vy_pending_watch(vyre_pending *p) {
     if (!is_open(p) || !p->calls.notify) {
-        collect_elsewhere(p);
+        collect_on_pool(p);
         return;
     }
     /* The handle stays until it is collected, and nobody collects while this thread is counted as inside. */
@@ -192,19 +192,19 @@ void vy_pending_watch(vyre_pending *p) {
     p->is_watched = 1;
     reference(p);
     pthread_mutex_unlock(&p->lock);
-    notify(p->native.self, announce, p);
+    notify(p->native.self, on_ready, p);
     pthread_mutex_lock(&p->lock);
     p->is_collecting = 0;
     pthread_cond_broadcast(&p->changed);
 }
 
 /* With the lock held. */
-static void await_finished(vyre_pending *p, uint64_t until_ns) {
+static void wait_finished(vyre_pending *p, uint64_t until_ns) {
     const struct timespec until = vy_clock_timespec(until_ns);
     int result = 0;
     while (!p->is_finished && result != ETIMEDOUT) {
         if (until_ns)
-            collect_elsewhere(p);
+            collect_on_pool(p);
         if (p->is_finished)
             break;
         if (!until_ns && is_open(p))
@@ -215,7 +215,7 @@ static void await_finished(vyre_pending *p, uint64_t until_ns) {
     }
 }
 
-void vy_async_settle(vyre_backend *backend, uint64_t until_ns) {
+void vy_async_wait_all(vyre_backend *backend, uint64_t until_ns) {
     vy_async *async = &backend->async;
     int is_late = 0;
     pthread_mutex_lock(&async->lock);
@@ -224,7 +224,7 @@ void vy_async_settle(vyre_backend *backend, uint64_t until_ns) {
         vyre_pending *p = reference(async->first);
         pthread_mutex_unlock(&async->lock);
         pthread_mutex_lock(&p->lock);
-        await_finished(p, until_ns);
+        wait_finished(p, until_ns);
         is_late = !p->is_finished;
         pthread_mutex_unlock(&p->lock);
         vy_pending_unreference(p);
@@ -257,7 +257,7 @@ int vyre_pending_is_ready(vyre_pending *p) {
 }
 
 /* Returns 0 if the deadline (0 = none) came first. With the lock held. */
-static int await_done(vyre_pending *p, uint64_t deadline_ns) {
+static int wait_done(vyre_pending *p, uint64_t deadline_ns) {
     struct timespec until = vy_clock_timespec(deadline_ns);
     while (!p->is_done) {
         if (is_open(p)) {
@@ -290,8 +290,8 @@ static vyre_status take(vyre_pending *p, vyre_outputs *outputs, vyre_trap *trap,
     vyre_status status = vy_outputs_reserve(outputs, p->slots.count, error);
     if (status != VYRE_OK)
         return status;
-    vy_outputs_exchange(outputs, &p->slots.outputs);
-    give_memory(p);
+    vy_outputs_deliver_swapping(outputs, &p->slots.outputs);
+    recycle_buffers(p);
     p->is_taken = 1;
     return VYRE_OK;
 }
@@ -310,9 +310,9 @@ vyre_status vyre_pending_wait(vyre_pending *pending, uint64_t timeout_ns, vyre_o
         deadline = 0;
     vy_span span = vy_span_begin();
     pthread_mutex_lock(&p->lock);
-    status = await_done(p, deadline) ? vy_boundary_fail_labelled(take(p, outputs, trap, error), p->label, error)
-                                     : vy_fail(error, VYRE_NOT_READY, "wait again, longer, or cancel it",
-                                               "`%s` is not done yet", vyre_program_name(p->dispatch.program));
+    status = wait_done(p, deadline) ? vy_dispatch_fail_labelled(take(p, outputs, trap, error), p->label, error)
+                                    : vy_fail(error, VYRE_NOT_READY, "wait again, longer, or cancel it",
+                                              "`%s` is not done yet", vyre_program_name(p->dispatch.program));
     pthread_mutex_unlock(&p->lock);
     vy_span_end(span, wait, .program = vyre_program_name(p->dispatch.program), .backend = p->dispatch.backend->id,
                 .status = status);
@@ -335,7 +335,7 @@ static void cancel(vyre_pending *p) {
         p->is_cancelling = 0;
         pthread_cond_broadcast(&p->changed);
     }
-    collect_elsewhere(p);
+    collect_on_pool(p);
 }
 
 void vy_async_cancel(vyre_backend *backend) {
@@ -374,7 +374,7 @@ void vyre_pending_free(vyre_pending *p) {
     if (!p || vy_backend_is_inherited(p->dispatch.backend))
         return;
     pthread_mutex_lock(&p->lock);
-    vy_completions_leave(p);
+    vy_completions_remove(p);
     cancel(p);
     p->is_freed = 1;
     pthread_mutex_unlock(&p->lock);

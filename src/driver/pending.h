@@ -9,11 +9,11 @@
 #ifndef VY_DRIVER_PENDING_H
 #define VY_DRIVER_PENDING_H
 
-#include "driver/boundary.h"
+#include "driver/dispatch.h"
 #include "vyre/async.h"
 
 struct vyre_pending {
-    vy_job job;
+    vy_thread_pool_job job;
     _Atomic uint32_t references; /* the caller's, the work's, one for a job in line, one for a notification */
     _Atomic uint32_t cancel;     /* what the backend looks at */
     char label[64];              /* as much as fits of the config's */
@@ -32,11 +32,11 @@ struct vyre_pending {
     int is_watched;    /* the native handle was asked to say when it is ready: a reference */
     int is_announced;  /* it said so */
     int is_ready;      /* it is known to be ready: whoever collects it will not be long */
-    int is_in_line;    /* the job is submitted */
+    int is_queued;     /* the job is submitted */
     vyre_completions *queue;
     uint64_t tag;
-    vyre_pending *queue_previous, *queue_next; /* under the queue's lock, like the place */
-    enum { VY_PLACE_NONE, VY_PLACE_IN_LINE, VY_PLACE_GIVEN } place;
+    vyre_pending *queue_previous, *queue_next; /* under the queue's lock, like the queue_state */
+    enum { VY_QUEUE_STATE_NONE, VY_QUEUE_STATE_QUEUED, VY_QUEUE_STATE_DELIVERED } queue_state;
 
     vyre_native_pending native; /* vtable NULL: on the pool */
     vyre_pending_vtable calls;
@@ -50,7 +50,7 @@ struct vyre_pending {
     /* Large, and filled late: not cleared. */
     vyre_error error;
     vy_dispatch dispatch;
-    vy_slots slots;
+    vy_output_slots slots;
 };
 
 /* Starts what is asked (described, not resolved). `kept` (may be NULL) is retained by the caller for the handle, which releases it; also on failure.
@@ -68,6 +68,6 @@ void vy_pending_watch(vyre_pending *pending);
 
 /* The queue's side, with the handle's lock held. */
 void vy_completions_push(vyre_completions *queue, vyre_pending *pending);
-void vy_completions_leave(vyre_pending *pending);
+void vy_completions_remove(vyre_pending *pending);
 
 #endif

@@ -9,15 +9,15 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* ---- codes ---- */
+/* ---- executables ---- */
 
-/* Replaces a code that is missing or retired, unless somebody just did. Takes over `fresh`. */
-static vyre_status put_code(vyre_pipeline *pipeline, unsigned variant, vy_code *fresh, vy_code **out,
-                            vyre_error *error) {
+/* Replaces an executable that is missing or retired, unless somebody just did. Takes over `fresh`. */
+static vyre_status publish_executable(vyre_pipeline *pipeline, unsigned variant, vy_executable *fresh,
+                                      vy_executable **out, vyre_error *error) {
     vyre_status status = VYRE_OK;
-    vy_code *surplus = NULL;
+    vy_executable *surplus = NULL;
     pthread_mutex_lock(&pipeline->lock);
-    vy_code *now = atomic_load(&pipeline->codes[variant]);
+    vy_executable *now = atomic_load(&pipeline->executables[variant]);
     if (now && !atomic_load(&now->is_retired)) {
         surplus = fresh;
         *out = now;
@@ -27,69 +27,70 @@ static vyre_status put_code(vyre_pipeline *pipeline, unsigned variant, vy_code *
     } else {
         if (now)
             pipeline->old.items[pipeline->old.count++] = now;
-        atomic_store(&pipeline->codes[variant], fresh);
+        atomic_store(&pipeline->executables[variant], fresh);
         *out = fresh;
     }
     pthread_mutex_unlock(&pipeline->lock);
-    vy_code_release(surplus);
+    vy_executable_release(surplus);
     return status;
 }
 
 /* Compiles it, or finds it in the caches. */
-static vyre_status get_code(vyre_pipeline *pipeline, unsigned variant, uint64_t deadline_ns, vy_code **out,
-                            vyre_error *error) {
-    vy_code *code;
+static vyre_status get_executable(vyre_pipeline *pipeline, unsigned variant, uint64_t deadline_ns, vy_executable **out,
+                                  vyre_error *error) {
+    vy_executable *executable;
     vyre_compile_options options = {.struct_size = sizeof options,
                                     .cancellable = (variant & VY_VARIANT_CANCELLABLE) != 0,
                                     .deadline_ns = deadline_ns};
-    vyre_status status = vy_code_get(pipeline->backend, pipeline->program, &options,
-                                     (vy_code_form)(variant / VY_VARIANT_FORM), &code, error);
-    return status == VYRE_OK ? put_code(pipeline, variant, code, out, error) : status;
+    vyre_status status = vy_executable_get(pipeline->backend, pipeline->program, &options,
+                                           (vy_executable_form)(variant / VY_VARIANT_FORM), &executable, error);
+    return status == VYRE_OK ? publish_executable(pipeline, variant, executable, out, error) : status;
 }
 
-vyre_status vy_pipeline_code(vyre_pipeline *pipeline, vy_stop stop, vy_code_form form, vy_code **out,
-                             vyre_error *error) {
+vyre_status vy_pipeline_executable(vyre_pipeline *pipeline, vy_stop_condition stop, vy_executable_form form,
+                                   vy_executable **out, vyre_error *error) {
     unsigned variant = pipeline->variant | VY_VARIANT_FORM * (unsigned)form;
     if (stop.may_stop && vy_backend_limit(pipeline->backend, VYRE_CAPABILITY_CANCEL))
         variant |= VY_VARIANT_CANCELLABLE;
-    vy_code *code = atomic_load_explicit(&pipeline->codes[variant], memory_order_acquire);
-    *out = code;
-    if (code && !atomic_load_explicit(&code->is_retired, memory_order_acquire))
+    vy_executable *executable = atomic_load_explicit(&pipeline->executables[variant], memory_order_acquire);
+    *out = executable;
+    if (executable && !atomic_load_explicit(&executable->is_retired, memory_order_acquire))
         return VYRE_OK;
-    return get_code(pipeline, variant, stop.deadline_ns, out, error);
+    return get_executable(pipeline, variant, stop.deadline_ns, out, error);
 }
 
 /* On resident buffers a pipeline runs only if all its parts can. */
-static int can_run(const vy_code *code, vy_form form) {
-    return form == VY_FORM_RESIDENT || form == VY_FORM_PERSISTENT ? code->is_resident : code->has_native;
+static int can_run(const vy_executable *executable, vy_form form) {
+    return form == VY_FORM_RESIDENT || form == VY_FORM_PERSISTENT ? executable->is_resident : executable->has_native;
 }
 
-vyre_status vy_pipeline_choose(vyre_pipeline *pipeline, const vy_resolved_dispatch *launch, vy_stop stop, vy_call *call,
-                               vy_staged staged[2], vyre_error *error) {
-    int with_base, has_stages = vy_stages_needed(pipeline->backend, pipeline->program, launch, &with_base);
-    vy_code *code;
-    vyre_status status =
-        vy_pipeline_code(pipeline, stop, has_stages && with_base ? VY_CODE_BASED : VY_CODE_PLAIN, &code, error);
+vyre_status vy_pipeline_select(vyre_pipeline *pipeline, const vy_resolved_dispatch *launch, vy_stop_condition stop,
+                               vy_call *call, vy_multi_launch_tables staged[2], vyre_error *error) {
+    int is_tiled, has_stages = vy_multi_launch_needed(pipeline->backend, pipeline->program, launch, &is_tiled);
+    vy_executable *executable;
+    vyre_status status = vy_pipeline_executable(
+        pipeline, stop, has_stages && is_tiled ? VY_EXECUTABLE_TILED : VY_EXECUTABLE_PLAIN, &executable, error);
     if (status == VYRE_TIMEOUT)
         vy_count(VY_COUNTER_timeouts, 1);
-    if (status != VYRE_OK || !can_run(code, call->form))
+    if (status != VYRE_OK || !can_run(executable, call->form))
         return status; /* the backend itself runs it */
-    call->code = code;
+    call->executable = executable;
     if (has_stages)
-        staged[with_base] = (vy_staged){code->stages, code->targets};
+        staged[is_tiled] = (vy_multi_launch_tables){executable->stages, executable->dispatch_tables};
     else
-        call->target = code->targets;
+        call->dispatch_table = executable->dispatch_tables;
     return VYRE_OK;
 }
 
-vyre_status vy_pipeline_target(vy_dispatch *d, vyre_error *error) {
-    int with_base;
-    vy_code *code;
-    if (vy_stages_needed(d->backend, d->program, &d->launch, &with_base))
+vyre_status vy_pipeline_dispatch_table(vy_dispatch *d, vyre_error *error) {
+    int is_tiled;
+    vy_executable *executable;
+    if (vy_multi_launch_needed(d->backend, d->program, &d->launch, &is_tiled))
         return VYRE_OK;
-    vyre_status status = vy_pipeline_code(d->pipeline, (vy_stop){1, d->deadline_ns}, VY_CODE_PLAIN, &code, error);
+    vyre_status status = vy_pipeline_executable(d->pipeline, (vy_stop_condition){1, d->deadline_ns},
+                                                VY_EXECUTABLE_PLAIN, &executable, error);
     if (status == VYRE_OK)
-        d->target = code->targets;
+        d->dispatch_table = executable->dispatch_tables;
     return status;
 }
 
@@ -124,10 +125,10 @@ static vyre_status check(vyre_backend *backend, vyre_program *program, vyre_erro
     if (!vy_program_has_entry(program))
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "pass a `program`, not a file of functions",
                        "a library has nothing to compile");
-    return vy_boundary_check_program(backend, program, error);
+    return vy_dispatch_check_program(backend, program, error);
 }
 
-/* Without code. NULL when memory is out. */
+/* Without executable. NULL when memory is out. */
 static vyre_pipeline *pipeline_new(vyre_backend *backend, vyre_program *program, unsigned variant) {
     vyre_pipeline *pipeline = vy_allocate_zero(sizeof *pipeline);
     if (!pipeline)
@@ -145,16 +146,17 @@ static vyre_pipeline *pipeline_new(vyre_backend *backend, vyre_program *program,
 static vyre_status compile(vyre_backend *backend, vyre_program *program, unsigned variant, uint64_t deadline_ns,
                            vyre_pipeline **out, vyre_error *error) {
     vyre_pipeline *pipeline = pipeline_new(backend, program, variant);
-    vy_code *code;
+    vy_executable *executable;
     if (!pipeline)
         return vy_fail_memory(error, "compiling a pipeline");
     vyre_backend_retain(backend);
-    vyre_status status = vy_pipeline_code(pipeline, (vy_stop){0, deadline_ns}, VY_CODE_PLAIN, &code, error);
+    vyre_status status =
+        vy_pipeline_executable(pipeline, (vy_stop_condition){0, deadline_ns}, VY_EXECUTABLE_PLAIN, &executable, error);
     if (status != VYRE_OK) {
         vyre_pipeline_release(pipeline);
         return status;
     }
-    pipeline->is_native = vy_code_is_native(code);
+    pipeline->is_native = vy_executable_is_native(executable);
     *out = pipeline;
     return VYRE_OK;
 }
@@ -200,9 +202,9 @@ void vyre_pipeline_release(vyre_pipeline *pipeline) {
     if (vy_backend_is_inherited(pipeline->backend))
         return;
     for (int i = 0; i < VY_VARIANT_COUNT; i++)
-        vy_code_release(atomic_load(&pipeline->codes[i]));
+        vy_executable_release(atomic_load(&pipeline->executables[i]));
     for (uint32_t i = 0; i < pipeline->old.count; i++)
-        vy_code_release(pipeline->old.items[i]);
+        vy_executable_release(pipeline->old.items[i]);
     VY_VECTOR_FREE(&pipeline->old);
     pthread_mutex_destroy(&pipeline->lock);
     vyre_program_release(pipeline->program);
@@ -233,8 +235,8 @@ int vyre_backend_cache_snapshot(vyre_backend *backend, vyre_cache_snapshot *out)
     int has = backend->calls.cache_snapshot(backend->self, out) != 0;
     vy_backend_leave(backend);
     if (!backend->calls.dispatch) { /* all its programs pass the library's cache */
-        out->hits = atomic_load_explicit(&backend->codes.hits, memory_order_relaxed);
-        out->misses = atomic_load_explicit(&backend->codes.misses, memory_order_relaxed);
+        out->hits = atomic_load_explicit(&backend->executables.hits, memory_order_relaxed);
+        out->misses = atomic_load_explicit(&backend->executables.misses, memory_order_relaxed);
     }
     if (!has)
         memset(out, 0, sizeof *out);
@@ -250,7 +252,7 @@ vyre_status vy_pipeline_implicit(vyre_backend *backend, vyre_program *program, v
     vyre_status status = vy_backend_check_process(backend, error);
     if (status != VYRE_OK)
         return status;
-    *out = vy_programs_find(&backend->programs, program);
+    *out = vy_implicit_pipelines_find(&backend->implicit_pipelines, program);
     if (*out)
         return VYRE_OK;
     status = check(backend, program, error);
@@ -260,16 +262,16 @@ vyre_status vy_pipeline_implicit(vyre_backend *backend, vyre_program *program, v
     if (!made)
         return vy_fail_memory(error, "dispatching a program");
     made->is_implicit = 1;
-    *out = vy_programs_keep(&backend->programs, program, made);
+    *out = vy_implicit_pipelines_insert(&backend->implicit_pipelines, program, made);
     return VYRE_OK;
 }
 
 vyre_status vy_pipeline_prepare(vyre_backend *backend, vyre_program *program, vyre_error *error) {
     vyre_pipeline *pipeline;
-    vy_code *code;
+    vy_executable *executable;
     vyre_status status = vy_pipeline_implicit(backend, program, &pipeline, error);
     if (status == VYRE_OK && pipeline)
-        status = vy_pipeline_code(pipeline, (vy_stop){0, 0}, VY_CODE_PLAIN, &code, error);
+        status = vy_pipeline_executable(pipeline, (vy_stop_condition){0, 0}, VY_EXECUTABLE_PLAIN, &executable, error);
     vyre_pipeline_release(pipeline);
     return status;
 }

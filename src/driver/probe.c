@@ -7,8 +7,8 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/thread.h"
-#include "driver/fork.h"
-#include "driver/host.h"
+#include "driver/atfork.h"
+#include "driver/host_services.h"
 #include "driver/registry.h"
 
 typedef struct probing {
@@ -26,7 +26,7 @@ static void call(const vyre_backend_registration *registration, vyre_probe *out)
     void (*probe)(const vyre_host *, vyre_probe *) = VY_STRUCT_GET(registration, vyre_backend_registration, probe);
     *out = (vyre_probe){.struct_size = sizeof *out, .answer = VYRE_PROBE_YES};
     if (probe)
-        probe(&vy_host, out);
+        probe(&vy_host_services, out);
     out->reason[sizeof out->reason - 1] = out->fix[sizeof out->fix - 1] = '\0';
 }
 
@@ -57,7 +57,7 @@ static int is_late(const vyre_backend_registration *registration) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     int found = 0;
     pthread_once(&once, start_condition);
-    (void)vy_fork_watch();
+    (void)vy_atfork_install();
     pthread_mutex_lock(&lock);
     for (const probing *p = abandoned; p; p = p->next)
         found |= p->registration == registration;
@@ -66,7 +66,7 @@ static int is_late(const vyre_backend_registration *registration) {
 }
 
 /* Waits for the end or the deadline; in the second case the record belongs to the probe's thread. */
-static vy_probed await(probing *p, uint64_t deadline, vyre_probe *out) {
+static vy_probe_outcome wait_for_probe(probing *p, uint64_t deadline, vyre_probe *out) {
     const struct timespec until = vy_clock_timespec(deadline);
     pthread_mutex_lock(&lock);
     while (!p->is_done && pthread_cond_timedwait(&done, &lock, &until) == 0) {
@@ -75,13 +75,13 @@ static vy_probed await(probing *p, uint64_t deadline, vyre_probe *out) {
         *out = p->probe;
         pthread_mutex_unlock(&lock);
         vy_release(p, sizeof *p);
-        return VY_PROBED;
+        return VY_PROBE_DONE;
     }
     p->is_abandoned = 1;
     p->next = abandoned;
     abandoned = p;
     pthread_mutex_unlock(&lock);
-    return VY_PROBE_LATE;
+    return VY_PROBE_TIMED_OUT;
 }
 
 void vy_probe_before_fork(void) {
@@ -98,13 +98,13 @@ void vy_probe_after_fork(int is_child) {
     pthread_mutex_unlock(&lock);
 }
 
-vy_probed vy_probe_run(const vyre_backend_registration *registration, uint64_t limit_ns, vyre_probe *out) {
+vy_probe_outcome vy_probe_run(const vyre_backend_registration *registration, uint64_t limit_ns, vyre_probe *out) {
     pthread_t thread;
     if (is_late(registration))
-        return VY_PROBE_STILL_LATE;
+        return VY_PROBE_STILL_RUNNING;
     if (!VY_STRUCT_GET(registration, vyre_backend_registration, probe)) {
         call(registration, out);
-        return VY_PROBED;
+        return VY_PROBE_DONE;
     }
     probing *p = vy_allocate_zero(sizeof *p);
     if (!p)
@@ -114,8 +114,8 @@ vy_probed vy_probe_run(const vyre_backend_registration *registration, uint64_t l
     if (!vy_thread_start(&thread, run, p)) {
         vy_release(p, sizeof *p);
         call(registration, out);
-        return VY_PROBED;
+        return VY_PROBE_DONE;
     }
     pthread_detach(thread);
-    return await(p, deadline, out);
+    return wait_for_probe(p, deadline, out);
 }

@@ -13,7 +13,7 @@
 #include "base/thread.h"
 #include "dialect/registry.h"
 #include "driver/counters.h"
-#include "driver/host.h"
+#include "driver/host_services.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -195,7 +195,7 @@ static vyre_status initialise(const vyre_module_descriptor *module, const char *
     vyre_error own = VYRE_ERROR_INIT;
     vyre_status status = VYRE_OK;
     if (VY_STRUCT_HAS(module, vyre_module_descriptor, init) && module->init)
-        status = module->init(&vy_host, &own);
+        status = module->init(&vy_host_services, &own);
     if (status == VYRE_OK)
         return VYRE_OK;
     if (strcmp(vyre_status_name(status), "UNKNOWN") == 0)

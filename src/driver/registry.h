@@ -57,7 +57,7 @@ const char *vy_record_id(const void *record, vy_stream stream);
 /* "backend", "precedence", "capability". */
 const char *vy_stream_name(vy_stream stream);
 
-/* ---- registry_ops.c ---- */
+/* ---- core_ops.c ---- */
 
 /* The ops of a backend that lists none: the core set, with the grid barrier and the subgroup collectives if it has these capabilities. */
 const char *const *vy_default_ops(int has_grid_barrier, int has_subgroups, size_t *count);
@@ -65,7 +65,7 @@ const char *const *vy_default_ops(int has_grid_barrier, int has_subgroups, size_
 const char *const *vy_all_ops(size_t *count);
 const char *const *vy_ops_without_grid_barrier(size_t *count);
 
-/* ---- builtin.c ---- */
+/* ---- backends/builtin.c ---- */
 
 /* libvyre's own records. Named here by symbol, which is what keeps them in a program linked with the archive. */
 extern const vyre_module_descriptor vy_builtin_module;

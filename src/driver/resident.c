@@ -1,6 +1,6 @@
 /* Handles of resident buffers (resident.h): the table, and what is entered and leaves.
  *
- * A handle's id holds the place in the table plus one (low half) and the generation of that place (high half). A place whose
+ * A handle's id holds the slot in the table plus one (low half) and the generation of that slot (high half). A slot whose
  * generations are used up is not used again. */
 #include "driver/resident.h"
 
@@ -26,40 +26,40 @@ void vy_residents_end(vy_residents *residents) {
 
 /* ---- the table; all of this with its lock held ---- */
 
-static vyre_resident handle_of(const vyre_backend *backend, uint32_t place) {
-    uint64_t generation = backend->residents.entries.items[place].generation;
-    return (vyre_resident){backend->owner, generation << 32 | (place + 1)};
+static vyre_resident handle_of(const vyre_backend *backend, uint32_t slot) {
+    uint64_t generation = backend->residents.entries.items[slot].generation;
+    return (vyre_resident){backend->owner, generation << 32 | (slot + 1)};
 }
 
-static vy_resident_entry *take_place(vy_residents *residents, uint32_t *place) {
+static vy_resident_entry *acquire_slot(vy_residents *residents, uint32_t *slot) {
     if (residents->first_free) {
-        *place = residents->first_free - 1;
-        residents->first_free = residents->entries.items[*place].next_free;
-        return &residents->entries.items[*place];
+        *slot = residents->first_free - 1;
+        residents->first_free = residents->entries.items[*slot].next_free;
+        return &residents->entries.items[*slot];
     }
-    *place = residents->entries.count;
+    *slot = residents->entries.count;
     vy_resident_entry *entry = VY_PUSH(&residents->entries);
     if (entry)
         entry->generation = 1;
     return entry;
 }
 
-/* The handles given for this place become stale. */
-static void give_place(vy_residents *residents, uint32_t place) {
-    vy_resident_entry *entry = &residents->entries.items[place];
+/* The handles given for this slot become stale. */
+static void release_slot(vy_residents *residents, uint32_t slot) {
+    vy_resident_entry *entry = &residents->entries.items[slot];
     entry->is_live = 0;
     if (entry->generation == UINT32_MAX)
         return;
     entry->generation++;
     entry->next_free = residents->first_free;
-    residents->first_free = place + 1;
+    residents->first_free = slot + 1;
 }
 
-vy_resident_entry vy_resident_take_out(vy_residents *residents, uint32_t place) {
-    vy_resident_entry taken = residents->entries.items[place];
+vy_resident_entry vy_resident_remove(vy_residents *residents, uint32_t slot) {
+    vy_resident_entry taken = residents->entries.items[slot];
     vy_count(VY_COUNTER_resident_bytes, (uint64_t)0 - taken.size);
-    residents->entries.items[place].release = NULL;
-    give_place(residents, place);
+    residents->entries.items[slot].release = NULL;
+    release_slot(residents, slot);
     return taken;
 }
 
@@ -68,7 +68,7 @@ void vy_resident_release(const vy_resident_entry *taken) {
         taken->release(taken->user);
 }
 
-static vyre_status find(vyre_backend *backend, vyre_resident handle, uint32_t *place, vyre_error *error) {
+static vyre_status find(vyre_backend *backend, vyre_resident handle, uint32_t *slot, vyre_error *error) {
     const vy_residents *residents = &backend->residents;
     uint64_t index = (handle.id & UINT32_MAX) - 1;
     if (handle.owner != backend->owner)
@@ -81,7 +81,7 @@ static vyre_status find(vyre_backend *backend, vyre_resident handle, uint32_t *p
         residents->entries.items[index].is_own || residents->entries.items[index].generation != handle.id >> 32)
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "use handles only until they are freed or the device is recovered",
                        "the handle of a resident buffer of backend `%s` is stale", backend->id);
-    *place = (uint32_t)index;
+    *slot = (uint32_t)index;
     return VYRE_OK;
 }
 
@@ -99,11 +99,11 @@ static vyre_status check_range(const vy_resident_entry *entry, uint64_t offset, 
 vyre_status vy_resident_pin(vyre_backend *backend, vyre_resident handle, uint64_t offset, uint64_t size, int to_end,
                             int write, vy_resident_use *use, vyre_error *error) {
     vy_residents *residents = &backend->residents;
-    uint32_t place = 0;
+    uint32_t slot = 0;
     pthread_mutex_lock(&residents->lock);
-    vyre_status status = find(backend, handle, &place, error);
+    vyre_status status = find(backend, handle, &slot, error);
     if (status == VYRE_OK) {
-        vy_resident_entry *entry = &residents->entries.items[place];
+        vy_resident_entry *entry = &residents->entries.items[slot];
         if (to_end && size == 0 && offset <= entry->size)
             size = entry->size - offset;
         status = check_range(entry, offset, size, error);
@@ -114,7 +114,7 @@ vyre_status vy_resident_pin(vyre_backend *backend, vyre_resident handle, uint64_
         if (status == VYRE_OK) {
             entry->users++;
             entry->is_written |= (uint8_t)(write != 0);
-            *use = (vy_resident_use){.place = place,
+            *use = (vy_resident_use){.slot = slot,
                                      .native = entry->native,
                                      .offset = offset,
                                      .size = size,
@@ -133,23 +133,23 @@ void vy_resident_unpin(vyre_backend *backend, const vy_resident_use *uses, size_
         return;
     pthread_mutex_lock(&residents->lock);
     for (size_t i = 0; i < count; i++)
-        residents->entries.items[uses[i].place].users--;
+        residents->entries.items[uses[i].slot].users--;
     pthread_mutex_unlock(&residents->lock);
 }
 
-void vy_resident_tell(vyre_backend *backend, const vy_resident_use *uses, size_t count) {
+void vy_resident_publish(vyre_backend *backend, const vy_resident_use *uses, size_t count) {
     for (size_t i = 0; i < count; i++) {
-        const vy_resident_entry *entry = &backend->residents.entries.items[uses[i].place];
+        const vy_resident_entry *entry = &backend->residents.entries.items[uses[i].slot];
         if (!entry->address && !entry->is_read_only)
-            vy_seats_tell(&backend->seats, handle_of(backend, uses[i].place).id, entry->native, entry->size,
-                          entry->is_written);
+            vy_dispatch_slots_publish(&backend->dispatch_slots, handle_of(backend, uses[i].slot).id, entry->native,
+                                      entry->size, entry->is_written);
     }
 }
 
 /* ---- allocating and freeing ---- */
 
 /* Two live buffers of one native value would be aliases: the backend gave a handle twice. With the lock held. */
-static int is_taken(const vy_residents *residents, uint64_t native) {
+static int is_duplicate(const vy_residents *residents, uint64_t native) {
     for (uint32_t i = 0; i < residents->entries.count; i++)
         if (residents->entries.items[i].is_live && residents->entries.items[i].native == native)
             return 1;
@@ -163,24 +163,24 @@ static vyre_status fail_lost(const vyre_backend *backend, vyre_error *error) {
 /* Enters a native buffer pinned, as `what` says: it belongs to nobody else until the caller unpins it. A native value is not freed if the device was lost
  * meanwhile, since it may have come back and given the value to another, nor if it is in use, since it is another's. */
 static vyre_status enter_pinned(vyre_backend *backend, const vy_resident_entry *what, uint64_t generation,
-                                uint32_t *place, vyre_error *error) {
+                                uint32_t *slot, vyre_error *error) {
     vy_residents *residents = &backend->residents;
     vyre_error ignored;
     pthread_mutex_lock(&residents->lock);
     int is_lost = atomic_load(&backend->is_lost) || vyre_backend_generation(backend) != generation;
-    int taken = !is_lost && is_taken(residents, what->native);
-    vy_resident_entry *entry = is_lost || taken ? NULL : take_place(residents, place);
+    int taken = !is_lost && is_duplicate(residents, what->native);
+    vy_resident_entry *entry = is_lost || taken ? NULL : acquire_slot(residents, slot);
     if (entry) {
-        uint32_t of_place = entry->generation;
+        uint32_t slot_generation = entry->generation;
         *entry = *what;
-        entry->generation = of_place;
+        entry->generation = slot_generation;
         entry->users = entry->is_live = entry->is_own = 1;
     }
     pthread_mutex_unlock(&residents->lock);
     if (is_lost)
         return fail_lost(backend, error);
     if (taken)
-        return vy_native_fail_taken(backend, error);
+        return vy_native_fail_duplicate(backend, error);
     if (!entry) {
         vy_native_free(backend, what->native, &ignored);
         return vy_fail_memory(error, "allocating a resident buffer");
@@ -191,14 +191,14 @@ static vyre_status enter_pinned(vyre_backend *backend, const vy_resident_entry *
 }
 
 /* Allocates, and enters the buffer pinned. */
-static vyre_status make_pinned(vyre_backend *backend, uint64_t size, const void *source, uint32_t *place,
+static vyre_status make_pinned(vyre_backend *backend, uint64_t size, const void *source, uint32_t *slot,
                                uint64_t *native, vyre_error *error) {
     uint64_t generation = vyre_backend_generation(backend);
     vyre_status status = vy_native_allocate(backend, size, native, error);
     if (status != VYRE_OK)
         return status;
     return enter_pinned(backend, &(vy_resident_entry){.native = *native, .size = size, .source = source}, generation,
-                        place, error);
+                        slot, error);
 }
 
 static vyre_status allocate(vyre_backend *backend, uint64_t size, const void *source, vyre_resident *out,
@@ -206,19 +206,19 @@ static vyre_status allocate(vyre_backend *backend, uint64_t size, const void *so
     vy_residents *residents = &backend->residents;
     vyre_error ignored;
     uint64_t native = 0;
-    uint32_t place;
-    vyre_status status = make_pinned(backend, size, source, &place, &native, error);
+    uint32_t slot;
+    vyre_status status = make_pinned(backend, size, source, &slot, &native, error);
     if (status != VYRE_OK)
         return status;
     if (source)
         status = vy_native_upload(backend, native, 0, source, size, error);
     pthread_mutex_lock(&residents->lock);
-    residents->entries.items[place].users--;
-    residents->entries.items[place].is_own = 0;
+    residents->entries.items[slot].users--;
+    residents->entries.items[slot].is_own = 0;
     if (status == VYRE_OK)
-        *out = handle_of(backend, place);
+        *out = handle_of(backend, slot);
     else
-        vy_resident_take_out(residents, place);
+        vy_resident_remove(residents, slot);
     pthread_mutex_unlock(&residents->lock);
     if (status != VYRE_OK)
         vy_native_free(backend, native, &ignored);
@@ -249,21 +249,21 @@ vyre_status vyre_resident_allocate(vyre_backend *backend, uint64_t size, const v
 static vyre_status remove_entry(vyre_backend *backend, vyre_resident handle, vy_resident_entry *taken,
                                 vyre_error *error) {
     vy_residents *residents = &backend->residents;
-    uint32_t place;
+    uint32_t slot;
     pthread_mutex_lock(&residents->lock);
-    vyre_status status = find(backend, handle, &place, error);
+    vyre_status status = find(backend, handle, &slot, error);
     uint32_t users = 0;
     if (status == VYRE_OK)
-        users = residents->entries.items[place].users + vy_seats_forbid(&backend->seats, handle.id);
+        users = residents->entries.items[slot].users + vy_dispatch_slots_retire(&backend->dispatch_slots, handle.id);
     if (users)
         status = vy_fail(error, VYRE_CONFLICT, "free it after the calls that use it have ended",
                          "the resident buffer of backend `%s` is in use by %" PRIu32 " calls", backend->id, users);
-    else if (status == VYRE_OK && residents->entries.items[place].exports)
+    else if (status == VYRE_OK && residents->entries.items[slot].exports)
         status = vy_fail(error, VYRE_CONFLICT, "free it after those who use its memory have said that they are done",
                          "the resident buffer of backend `%s` is exported (%" PRIu32 " times)", backend->id,
-                         residents->entries.items[place].exports);
+                         residents->entries.items[slot].exports);
     if (status == VYRE_OK)
-        *taken = vy_resident_take_out(residents, place);
+        *taken = vy_resident_remove(residents, slot);
     pthread_mutex_unlock(&residents->lock);
     return status;
 }
@@ -294,55 +294,55 @@ vyre_status vyre_resident_size(vyre_backend *backend, vyre_resident resident, ui
     VY_REQUIRE(error, size);
     *size = 0;
     VY_REQUIRE(error, backend);
-    uint32_t place;
+    uint32_t slot;
     vyre_status status = vy_backend_check_process(backend, error);
     if (status != VYRE_OK)
         return status;
     pthread_mutex_lock(&backend->residents.lock);
-    status = find(backend, resident, &place, error);
+    status = find(backend, resident, &slot, error);
     if (status == VYRE_OK)
-        *size = backend->residents.entries.items[place].size;
+        *size = backend->residents.entries.items[slot].size;
     pthread_mutex_unlock(&backend->residents.lock);
     return status;
 }
 
 /* ---- of the library's own ---- */
 
-vyre_status vy_resident_make(vyre_backend *backend, uint64_t size, vy_resident_use *use, vyre_error *error) {
+vyre_status vy_temporary_buffer_create(vyre_backend *backend, uint64_t size, vy_resident_use *use, vyre_error *error) {
     use->offset = 0, use->size = size, use->native = 0;
-    return make_pinned(backend, size, NULL, &use->place, &use->native, error);
+    return make_pinned(backend, size, NULL, &use->slot, &use->native, error);
 }
 
-/* A call that was abandoned may come back to another device: its buffers are not named there. They are pinned, so that their places are theirs. */
+/* A call that was abandoned may come back to another device: its buffers are not named there. They are pinned, so that their slots are theirs. */
 static int is_gone(vyre_backend *backend, const vy_resident_use *use) {
     pthread_mutex_lock(&backend->residents.lock);
-    int is_live = backend->residents.entries.items[use->place].is_live;
+    int is_live = backend->residents.entries.items[use->slot].is_live;
     pthread_mutex_unlock(&backend->residents.lock);
     return !is_live || atomic_load(&backend->is_lost);
 }
 
-vyre_status vy_resident_fill(vyre_backend *backend, const vy_resident_use *use, const void *data, uint64_t size,
-                             vyre_error *error) {
+vyre_status vy_temporary_buffer_upload(vyre_backend *backend, const vy_resident_use *use, const void *data,
+                                       uint64_t size, vyre_error *error) {
     return is_gone(backend, use) ? fail_lost(backend, error)
                                  : vy_native_upload(backend, use->native, 0, data, size, error);
 }
 
-vyre_status vy_resident_fetch(vyre_backend *backend, const vy_resident_use *use, void *data, uint64_t size,
-                              vyre_error *error) {
+vyre_status vy_temporary_buffer_download(vyre_backend *backend, const vy_resident_use *use, void *data, uint64_t size,
+                                         vyre_error *error) {
     return is_gone(backend, use) ? fail_lost(backend, error)
                                  : vy_native_download(backend, use->native, 0, data, size, error);
 }
 
-void vy_resident_drop(vyre_backend *backend, const vy_resident_use *use) {
+void vy_temporary_buffer_destroy(vyre_backend *backend, const vy_resident_use *use) {
     vy_residents *residents = &backend->residents;
     vyre_error ignored;
     pthread_mutex_lock(&residents->lock);
-    vy_resident_entry *entry = &residents->entries.items[use->place];
+    vy_resident_entry *entry = &residents->entries.items[use->slot];
     entry->users--;
     /* A recovery since then made it stale. */
     int is_ours = entry->is_live && !atomic_load(&backend->is_lost);
     if (is_ours)
-        vy_resident_take_out(residents, use->place);
+        vy_resident_remove(residents, use->slot);
     pthread_mutex_unlock(&residents->lock);
     if (is_ours && vy_native_free(backend, use->native, &ignored) != VYRE_OK)
         vy_log(1, backend->id, ignored.message);
@@ -353,40 +353,41 @@ void vy_resident_drop(vyre_backend *backend, const vy_resident_use *use) {
 vyre_status vy_resident_adopt(vyre_backend *backend, const vy_resident_entry *what, uint64_t generation,
                               vyre_resident *out, vyre_error *error) {
     vy_residents *residents = &backend->residents;
-    uint32_t place;
-    vyre_status status = enter_pinned(backend, what, generation, &place, error);
+    uint32_t slot;
+    vyre_status status = enter_pinned(backend, what, generation, &slot, error);
     if (status != VYRE_OK)
         return status;
     pthread_mutex_lock(&residents->lock);
-    residents->entries.items[place].users--;
-    residents->entries.items[place].is_own = 0;
-    *out = handle_of(backend, place);
+    residents->entries.items[slot].users--;
+    residents->entries.items[slot].is_own = 0;
+    *out = handle_of(backend, slot);
     pthread_mutex_unlock(&residents->lock);
     return VYRE_OK;
 }
 
-void vy_resident_lend(vyre_backend *backend, const vy_resident_use *use, uint64_t address) {
+void vy_resident_add_export(vyre_backend *backend, const vy_resident_use *use, uint64_t address) {
     pthread_mutex_lock(&backend->residents.lock);
-    vy_resident_entry *entry = &backend->residents.entries.items[use->place];
-    vy_seats_forbid(&backend->seats, handle_of(backend, use->place).id); /* it may meet what others have from now on */
+    vy_resident_entry *entry = &backend->residents.entries.items[use->slot];
+    vy_dispatch_slots_retire(&backend->dispatch_slots,
+                             handle_of(backend, use->slot).id); /* it may meet what others have from now on */
     entry->exports++;
     entry->address = address;
     entry->is_written = 1; /* by whom it is lent to, at any time */
     pthread_mutex_unlock(&backend->residents.lock);
 }
 
-vyre_status vy_resident_take_back(vyre_backend *backend, vyre_resident handle, vyre_error *error) {
-    uint32_t place;
+vyre_status vy_resident_remove_export(vyre_backend *backend, vyre_resident handle, vyre_error *error) {
+    uint32_t slot;
     vyre_status status = vy_backend_check_process(backend, error);
     if (status != VYRE_OK)
         return status;
     pthread_mutex_lock(&backend->residents.lock);
-    status = find(backend, handle, &place, error);
-    if (status == VYRE_OK && !backend->residents.entries.items[place].exports)
+    status = find(backend, handle, &slot, error);
+    if (status == VYRE_OK && !backend->residents.entries.items[slot].exports)
         status = vy_fail(error, VYRE_INVALID_ARGUMENT, "end every export once",
                          "the resident buffer of backend `%s` is not exported", backend->id);
     if (status == VYRE_OK)
-        backend->residents.entries.items[place].exports--;
+        backend->residents.entries.items[slot].exports--;
     pthread_mutex_unlock(&backend->residents.lock);
     return status;
 }

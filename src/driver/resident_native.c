@@ -10,15 +10,15 @@ vyre_status vy_native_allocate(vyre_backend *backend, uint64_t size, uint64_t *n
         return vy_backend_unsupported(backend, "resident buffer allocation", error);
     vy_error_clear(error);
     /* A buffer without bytes still has a handle: no device allocates nothing. */
-    return vy_backend_judge(backend, backend->calls.resident_allocate(backend->self, size ? size : 1, native, error),
-                            error);
+    return vy_backend_check_result(
+        backend, backend->calls.resident_allocate(backend->self, size ? size : 1, native, error), error);
 }
 
 vyre_status vy_native_free(vyre_backend *backend, uint64_t native, vyre_error *error) {
     if (!backend->calls.resident_free)
         return vy_backend_unsupported(backend, "resident buffer free", error);
     vy_error_clear(error);
-    return vy_backend_judge(backend, backend->calls.resident_free(backend->self, native, error), error);
+    return vy_backend_check_result(backend, backend->calls.resident_free(backend->self, native, error), error);
 }
 
 vyre_status vy_native_upload(vyre_backend *backend, uint64_t native, uint64_t offset, const void *data, uint64_t size,
@@ -29,7 +29,7 @@ vyre_status vy_native_upload(vyre_backend *backend, uint64_t native, uint64_t of
         return VYRE_OK;
     vy_error_clear(error);
     vy_span span = vy_span_begin();
-    vyre_status status = vy_backend_judge(
+    vyre_status status = vy_backend_check_result(
         backend, backend->calls.resident_upload(backend->self, native, offset, data, size, error), error);
     vy_span_end(span, upload, .backend = backend->id, .bytes = size, .status = status);
     if (status == VYRE_OK)
@@ -45,7 +45,7 @@ vyre_status vy_native_download(vyre_backend *backend, uint64_t native, uint64_t 
         return VYRE_OK;
     vy_error_clear(error);
     vy_span span = vy_span_begin();
-    vyre_status status = vy_backend_judge(
+    vyre_status status = vy_backend_check_result(
         backend, backend->calls.resident_download(backend->self, native, offset, data, size, error), error);
     vy_span_end(span, download, .backend = backend->id, .bytes = size, .status = status);
     if (status == VYRE_OK)
@@ -53,6 +53,6 @@ vyre_status vy_native_download(vyre_backend *backend, uint64_t native, uint64_t 
     return status;
 }
 
-vyre_status vy_native_fail_taken(vyre_backend *backend, vyre_error *error) {
+vyre_status vy_native_fail_duplicate(vyre_backend *backend, vyre_error *error) {
     return vy_backend_violation(backend, error, "it allocated a resident buffer under a handle that is in use");
 }

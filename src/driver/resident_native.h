@@ -13,6 +13,6 @@ vyre_status vy_native_upload(vyre_backend *backend, uint64_t native, uint64_t of
 vyre_status vy_native_download(vyre_backend *backend, uint64_t native, uint64_t offset, void *data, uint64_t size,
                                vyre_error *error);
 /* The backend has given a value that another buffer has. */
-vyre_status vy_native_fail_taken(vyre_backend *backend, vyre_error *error);
+vyre_status vy_native_fail_duplicate(vyre_backend *backend, vyre_error *error);
 
 #endif

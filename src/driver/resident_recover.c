@@ -6,13 +6,13 @@
 void vy_residents_free_all(vyre_backend *backend) {
     vy_residents *residents = &backend->residents;
     vyre_error ignored;
-    for (uint32_t place = 0;; place++) {
+    for (uint32_t slot = 0;; slot++) {
         vy_resident_entry taken;
         pthread_mutex_lock(&residents->lock);
-        int is_end = place >= residents->entries.count;
-        int is_live = !is_end && residents->entries.items[place].is_live;
+        int is_end = slot >= residents->entries.count;
+        int is_live = !is_end && residents->entries.items[slot].is_live;
         if (is_live)
-            taken = vy_resident_take_out(residents, place);
+            taken = vy_resident_remove(residents, slot);
         pthread_mutex_unlock(&residents->lock);
         if (is_end)
             return;
@@ -24,7 +24,7 @@ void vy_residents_free_all(vyre_backend *backend) {
 }
 
 /* A buffer with a source that nothing has written, on the new device. *native: what it is there. */
-static vyre_status make_again(vyre_backend *backend, const vy_resident_entry *entry, uint64_t *native,
+static vyre_status reallocate(vyre_backend *backend, const vy_resident_entry *entry, uint64_t *native,
                               vyre_error *error) {
     vy_residents *residents = &backend->residents;
     vyre_error ignored;
@@ -37,34 +37,34 @@ static vyre_status make_again(vyre_backend *backend, const vy_resident_entry *en
         taken |= residents->entries.items[i].is_live && residents->entries.items[i].native == *native;
     pthread_mutex_unlock(&residents->lock);
     if (taken)
-        return vy_native_fail_taken(backend, error);
+        return vy_native_fail_duplicate(backend, error);
     status = vy_native_upload(backend, *native, 0, entry->source, entry->size, error);
     if (status != VYRE_OK)
         vy_native_free(backend, *native, &ignored);
     return status;
 }
 
-static vyre_status restore(vyre_backend *backend, uint32_t place, vyre_error *error) {
+static vyre_status restore(vyre_backend *backend, uint32_t slot, vyre_error *error) {
     vy_residents *residents = &backend->residents;
     uint64_t native = 0;
     pthread_mutex_lock(&residents->lock);
-    vy_resident_entry entry = residents->entries.items[place];
-    if (entry.is_live && entry.users) { /* by an abandoned call: its handles are stale, its place is not used again */
-        residents->entries.items[place].is_live = 0;
+    vy_resident_entry entry = residents->entries.items[slot];
+    if (entry.is_live && entry.users) { /* by an abandoned call: its handles are stale, its slot is not used again */
+        residents->entries.items[slot].is_live = 0;
         vy_count(VY_COUNTER_resident_bytes, (uint64_t)0 - entry.size);
     }
-    residents->restored = place;
+    residents->restored = slot;
     pthread_mutex_unlock(&residents->lock);
     if (!entry.is_live || entry.users)
         return VYRE_OK;
     int keep = entry.source && !entry.is_written;
-    vyre_status status = keep ? make_again(backend, &entry, &native, error) : VYRE_OK;
+    vyre_status status = keep ? reallocate(backend, &entry, &native, error) : VYRE_OK;
     vy_resident_entry taken = {.release = NULL};
     pthread_mutex_lock(&residents->lock);
     if (keep && status == VYRE_OK)
-        residents->entries.items[place].native = native;
+        residents->entries.items[slot].native = native;
     else
-        taken = vy_resident_take_out(residents, place);
+        taken = vy_resident_remove(residents, slot);
     pthread_mutex_unlock(&residents->lock);
     vy_resident_release(&taken); /* what was made of it went with the device */
     return status;
@@ -72,10 +72,10 @@ static vyre_status restore(vyre_backend *backend, uint32_t place, vyre_error *er
 
 vyre_status vy_residents_recover(vyre_backend *backend, vyre_error *error) {
     vyre_status first = VYRE_OK;
-    vy_seats_forget(&backend->seats);
-    for (uint32_t place = 0; place < backend->residents.entries.count; place++) {
+    vy_dispatch_slots_clear(&backend->dispatch_slots);
+    for (uint32_t slot = 0; slot < backend->residents.entries.count; slot++) {
         vyre_error own;
-        vyre_status status = restore(backend, place, first == VYRE_OK ? error : &own);
+        vyre_status status = restore(backend, slot, first == VYRE_OK ? error : &own);
         if (first == VYRE_OK)
             first = status;
     }

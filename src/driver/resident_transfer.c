@@ -118,7 +118,7 @@ static vyre_status run_batch(vyre_backend *backend, const vyre_transfer *native,
         bytes += native[i].size;
     vy_error_clear(error);
     vy_span span = vy_span_begin();
-    status = vy_backend_judge(backend, batch(backend->self, native, count, error), error);
+    status = vy_backend_check_result(backend, batch(backend->self, native, count, error), error);
     if (upload)
         vy_span_end(span, upload, .backend = backend->id, .bytes = bytes, .count = count, .status = status);
     else

@@ -7,8 +7,8 @@
 #include "base/text.h"
 #include "base/thread.h"
 #include "dialect/link.h"
-#include "driver/boundary.h"
 #include "driver/counters.h"
+#include "driver/dispatch.h"
 #include "driver/probe.h"
 #include "driver/registry.h"
 
@@ -159,18 +159,18 @@ static int is_listed(choice *c, const vyre_backend_registration *registration, v
 static int is_probed(choice *c, const vyre_backend_registration *registration, vyre_candidate *candidate,
                      vyre_probe *probe) {
     switch (vy_probe_run(registration, VY_PROBE_LIMIT_NS, probe)) {
-    case VY_PROBE_LATE:
+    case VY_PROBE_TIMED_OUT:
         refuse(c, candidate, VYRE_VERDICT_PROBE_ABANDONED, "its probe did not return within 2 s",
                "check its driver with `vyre doctor`, or remove the plug-in");
         return 0;
-    case VY_PROBE_STILL_LATE:
+    case VY_PROBE_STILL_RUNNING:
         refuse(c, candidate, VYRE_VERDICT_PROBE_ABANDONED, "its probe was called before and has not returned",
                "check its driver with `vyre doctor`, or remove the plug-in");
         return 0;
     case VY_PROBE_NO_MEMORY:
         c->is_out_of_memory = 1;
         return 0;
-    case VY_PROBED:
+    case VY_PROBE_DONE:
         break;
     }
     if (is_reference(registration->id))
@@ -199,7 +199,7 @@ static void construct(choice *c, const vyre_backend_registration *registration, 
         c->is_out_of_memory = 1;
     if (status != VYRE_OK)
         refuse(c, candidate, VYRE_VERDICT_FAILED, error.message, error.fix);
-    else if (c->policy.program && vy_boundary_check_program(c->chosen, c->policy.program, &error) != VYRE_OK) {
+    else if (c->policy.program && vy_dispatch_check_program(c->chosen, c->policy.program, &error) != VYRE_OK) {
         refuse(c, candidate, VYRE_VERDICT_UNSUPPORTED, error.message, error.fix);
         vyre_backend_release(c->chosen);
         c->chosen = NULL;

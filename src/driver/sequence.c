@@ -5,7 +5,7 @@
 #include "base/status.h"
 
 #include "base/thread.h"
-#include "driver/many.h"
+#include "driver/dispatch_batch.h"
 #include "driver/trace.h"
 
 #include <inttypes.h>
@@ -66,87 +66,89 @@ static vyre_status pin_readbacks(sequence *s, vyre_error *error) {
     return VYRE_OK;
 }
 
-static void describe(const sequence *s, size_t index, vy_bound *b) {
+static void describe(const sequence *s, size_t index, vy_resource_dispatch *b) {
     const vyre_step *step = &s->steps[index];
-    vy_bound_describe_pipeline(b, step->pipeline, step->arguments, s->config);
+    vy_resource_dispatch_describe_pipeline(b, step->pipeline, step->arguments, s->config);
     b->deadline_ns = s->deadline_ns, b->trap = s->trap;
 }
 
 /* A grid that an earlier step may make is not known yet: all but the grid is checked, unless it is left to the device. */
-static int is_later(const sequence *s, size_t index) {
+static int has_unknown_grid(const sequence *s, size_t index) {
     const vyre_program *program = s->steps[index].pipeline->program;
-    return index > 0 && vy_bound_is_indirect(program, s->steps[index].arguments) &&
-           !vy_bound_leaves_grid(s->backend, program);
+    return index > 0 && vy_resource_dispatch_is_indirect(program, s->steps[index].arguments) &&
+           !vy_resource_dispatch_has_device_grid(s->backend, program);
 }
 
-static vyre_status resolve_step(const sequence *s, size_t index, vy_bound *b, vyre_error *error) {
+static vyre_status resolve_step(const sequence *s, size_t index, vy_resource_dispatch *b, vyre_error *error) {
     const vyre_step *step = &s->steps[index];
     vyre_arguments some_grid;
     describe(s, index, b);
-    if (is_later(s, index)) {
+    if (has_unknown_grid(s, index)) {
         some_grid = *b->arguments;
         some_grid.geometry = (vyre_geometry){VYRE_GEOMETRY_GROUPS, {1, 1, 1}};
         b->arguments = &some_grid;
     }
-    vyre_status status = vy_bound_resolve(b, step->bindings, step->binding_count, error);
+    vyre_status status = vy_resource_dispatch_resolve(b, step->bindings, step->binding_count, error);
     describe(s, index, b);
     return status;
 }
 
 /* Whether the step can be part of one native call. */
-static int is_native(const sequence *s, size_t index, const vy_code *code, const vy_bound *b) {
-    int with_base;
-    return code->parts->calls.dispatch && !code->stages && b->launch.group_count && !is_later(s, index) &&
-           !vy_stages_needed(s->backend, b->program, &b->launch, &with_base);
+static int is_native(const sequence *s, size_t index, const vy_executable *executable, const vy_resource_dispatch *b) {
+    int is_tiled;
+    return executable->entries->calls.dispatch && !executable->stages && b->launch.group_count &&
+           !has_unknown_grid(s, index) && !vy_multi_launch_needed(s->backend, b->program, &b->launch, &is_tiled);
 }
 
 /* Whether it is the step before but for where its ranges begin, and was added as that. */
-static int add_like(const sequence *s, size_t index, vy_many *many) {
+static int add_shifted(const sequence *s, size_t index, vy_dispatch_batch *many) {
     const vyre_step *step = &s->steps[index], *before = step - 1;
     const vyre_resource *items[] = {before->bindings, step->bindings};
     return step->pipeline == before->pipeline && step->arguments == before->arguments &&
-           step->binding_count == before->binding_count && vy_many_add_like(many, items, NULL, 1, 2);
+           step->binding_count == before->binding_count && vy_dispatch_batch_add_shifted(many, items, NULL, 1, 2);
 }
 
-/* Checks all steps; keeps those before the first that cannot be native. codes: by step. */
-static vyre_status check_all(sequence *s, vy_many *many, vy_code **codes, int *all_native, vyre_error *error) {
+/* Checks all steps; keeps those before the first that cannot be native. executables: by step. */
+static vyre_status check_all(sequence *s, vy_dispatch_batch *many, vy_executable **executables, int *all_native,
+                             vyre_error *error) {
     vyre_launch only_deadline = {.deadline_ns = s->deadline_ns};
     int runs_alone = 1, follow = 0;
-    vy_bound b;
-    *all_native = s->backend->calls.sequence && !vy_boundary_guards(s->backend, &only_deadline);
+    vy_resource_dispatch b;
+    *all_native = s->backend->calls.sequence && !vy_dispatch_needs_watchdog(s->backend, &only_deadline);
     for (s->failed = 0; s->failed < s->step_count; s->failed++) {
-        vy_code **code = &codes[s->failed];
-        if (follow && add_like(s, s->failed, many)) {
-            *code = codes[s->failed - 1];
+        vy_executable **executable = &executables[s->failed];
+        if (follow && add_shifted(s, s->failed, many)) {
+            *executable = executables[s->failed - 1];
             continue;
         }
-        vyre_status status = vy_pipeline_code(s->steps[s->failed].pipeline,
-                                              (vy_stop){s->deadline_ns || s->config->cancel, s->deadline_ns},
-                                              VY_CODE_PLAIN, code, error);
+        vyre_status status = vy_pipeline_executable(
+            s->steps[s->failed].pipeline, (vy_stop_condition){s->deadline_ns || s->config->cancel, s->deadline_ns},
+            VY_EXECUTABLE_PLAIN, executable, error);
         if (status == VYRE_OK)
             status = resolve_step(s, s->failed, &b, error);
         if (status != VYRE_OK)
             return status;
-        runs_alone = runs_alone && vy_pipeline_runs_bound(s->backend, *code, 0);
-        *all_native = *all_native && is_native(s, s->failed, *code, &b);
+        runs_alone = runs_alone && vy_pipeline_supports_resources(s->backend, *executable, 0);
+        *all_native = *all_native && is_native(s, s->failed, *executable, &b);
         if (*all_native)
-            vy_many_add(many, &b);
+            vy_dispatch_batch_add(many, &b);
         else
-            vy_bound_unpin(&b);
-        follow = *all_native && vy_many_may_follow(&b);
+            vy_resource_dispatch_unpin(&b);
+        follow = *all_native && vy_dispatch_batch_can_repeat(&b);
     }
     return *all_native || runs_alone ? VYRE_OK : vy_backend_unsupported(s->backend, "sequences", error);
 }
 
 /* ---- running ---- */
 
-static vyre_status run_natively(sequence *s, vy_many *many, vy_code *const *codes, vyre_error *error) {
+static vyre_status run_natively(sequence *s, vy_dispatch_batch *many, vy_executable *const *executables,
+                                vyre_error *error) {
     vyre_backend *backend = s->backend;
     size_t size = vy_array_size(s->step_count, sizeof(vyre_native_step)), failed = s->step_count;
     vyre_native_step *steps = vy_allocate(size);
     vyre_status status = steps ? VYRE_OK : vy_fail_memory(error, "running a sequence");
     for (size_t i = 0; i < s->step_count && status == VYRE_OK; i++) {
-        steps[i] = (vyre_native_step){.pipeline = codes[i]->parts->self,
+        steps[i] = (vyre_native_step){.pipeline = executables[i]->entries->self,
                                       .launch = many->launches[i],
                                       .bindings = many->bindings[i],
                                       .binding_count = many->launches[i].buffer_count};
@@ -158,13 +160,13 @@ static vyre_status run_natively(sequence *s, vy_many *many, vy_code *const *code
             memset(s->timing, 0, sizeof *s->timing);
         vy_error_clear(error);
         vy_span span = vy_span_begin();
-        status = vy_backend_judge_run(backend,
-                                      backend->calls.sequence(backend->self, steps, s->step_count, s->native,
-                                                              s->readback_count, s->timing, &failed, error),
-                                      error);
+        status = vy_backend_check_result_run(backend,
+                                             backend->calls.sequence(backend->self, steps, s->step_count, s->native,
+                                                                     s->readback_count, s->timing, &failed, error),
+                                             error);
         vy_span_end(span, launch, .backend = backend->id, .label = s->config->label, .count = s->step_count,
                     .status = status);
-        status = vy_many_finish(many, status, failed, &s->failed, s->trap, error);
+        status = vy_dispatch_batch_finish(many, status, failed, &s->failed, s->trap, error);
     }
     vy_release(steps, steps ? size : 0);
     return status;
@@ -179,10 +181,11 @@ static vyre_status read_back(sequence *s, vyre_error *error) {
             continue;
         vy_span span = vy_span_begin();
         vy_error_clear(error);
-        status = vy_backend_judge(backend,
-                                  backend->calls.resident_download(backend->self, range->resident.id, range->offset,
-                                                                   range->host, range->size, error),
-                                  error);
+        status =
+            vy_backend_check_result(backend,
+                                    backend->calls.resident_download(backend->self, range->resident.id, range->offset,
+                                                                     range->host, range->size, error),
+                                    error);
         vy_span_end(span, readback, .backend = backend->id, .bytes = range->size, .status = status);
         if (status == VYRE_OK)
             vy_count(VY_COUNTER_download_bytes, range->size);
@@ -192,15 +195,15 @@ static vyre_status read_back(sequence *s, vyre_error *error) {
 
 static vyre_status run_each(sequence *s, vyre_error *error) {
     uint64_t start = vy_clock_now();
-    vy_bound b;
+    vy_resource_dispatch b;
     for (size_t i = 0; i < s->step_count; i++) {
         describe(s, i, &b);
         s->failed = i;
-        vyre_status status = vy_boundary_check_end(b.program, s->deadline_ns, s->config->cancel, error);
+        vyre_status status = vy_dispatch_check_expired(b.program, s->deadline_ns, s->config->cancel, error);
         if (status == VYRE_OK)
-            status = vy_bound_resolve(&b, s->steps[i].bindings, s->steps[i].binding_count, error);
+            status = vy_resource_dispatch_resolve(&b, s->steps[i].bindings, s->steps[i].binding_count, error);
         if (status == VYRE_OK)
-            status = vy_bound_run(&b, error);
+            status = vy_resource_dispatch_run(&b, error);
         if (status != VYRE_OK)
             return status;
     }
@@ -212,9 +215,9 @@ static vyre_status run_each(sequence *s, vyre_error *error) {
 }
 
 static vyre_status run(sequence *s, vyre_error *error) {
-    size_t params = 0, buffers = 0, codes_size = vy_array_size(s->step_count, sizeof(vy_code *));
+    size_t params = 0, buffers = 0, executables_size = vy_array_size(s->step_count, sizeof(vy_executable *));
     int all_native;
-    vy_many many;
+    vy_dispatch_batch many;
     for (size_t i = 0; i < s->step_count; i++) {
         params += s->steps[i].pipeline->program->param_count;
         buffers += s->steps[i].pipeline->program->buffer_count;
@@ -222,19 +225,19 @@ static vyre_status run(sequence *s, vyre_error *error) {
     vyre_status status = pin_readbacks(s, error);
     if (status != VYRE_OK)
         return status;
-    vy_code **codes = vy_allocate(codes_size);
-    if (!codes && s->step_count)
+    vy_executable **executables = vy_allocate(executables_size);
+    if (!executables && s->step_count)
         return vy_fail_memory(error, "running a sequence");
-    status = vy_many_start(&many, s->backend, s->step_count + 1, params, buffers, error);
+    status = vy_dispatch_batch_start(&many, s->backend, s->step_count + 1, params, buffers, error);
     if (status == VYRE_OK) {
-        status = check_all(s, &many, codes, &all_native, error);
+        status = check_all(s, &many, executables, &all_native, error);
         if (status == VYRE_OK && all_native && s->step_count)
-            status = run_natively(s, &many, codes, error);
-        vy_many_end(&many);
+            status = run_natively(s, &many, executables, error);
+        vy_dispatch_batch_end(&many);
         if (status == VYRE_OK && !(all_native && s->step_count))
             status = run_each(s, error);
     }
-    vy_release(codes, codes_size);
+    vy_release(executables, executables_size);
     return status;
 }
 
@@ -277,7 +280,7 @@ vyre_status vyre_sequence_run(vyre_backend *backend, const vyre_step *steps, siz
                   .config = config ? config : &defaults,
                   .timing = timing ? &measured : NULL,
                   .trap = trap};
-    s.deadline_ns = vy_boundary_deadline(s.config);
+    s.deadline_ns = vy_dispatch_deadline(s.config);
     vyre_status status = enter_and_run(&s, e);
     if (status == VYRE_OK && timing)
         *timing = measured;
@@ -285,5 +288,5 @@ vyre_status vyre_sequence_run(vyre_backend *backend, const vyre_step *steps, siz
         *failed = s.failed;
     if (status != VYRE_OK && s.failed < step_count && !e->where[0])
         vy_fail_where(e, "step %zu", s.failed);
-    return vy_boundary_label(status, s.config, e);
+    return vy_dispatch_label_error(status, s.config, e);
 }

@@ -13,9 +13,9 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "base/thread.h"
-#include "driver/boundary.h"
+#include "driver/atfork.h"
 #include "driver/counters.h"
-#include "driver/fork.h"
+#include "driver/dispatch.h"
 #include "vyre/telemetry.h"
 
 #include <errno.h>
@@ -36,9 +36,9 @@ enum {
 #define TAIL "\n]\n"
 #define TAIL_BYTES (sizeof TAIL - 1)
 
-static const char *const stage_names[VY_STAGE_COUNT] = {
+static const char *const stage_names[VY_SPAN_COUNT] = {
 #define X(name, doc) #name,
-    VY_STAGE_LIST(X)
+    VY_SPAN_LIST(X)
 #undef X
 };
 
@@ -213,7 +213,7 @@ static void name_thread(void) {
     add_name("thread_name", name);
 }
 
-static void add_event(vy_stage stage, const vy_span_facts *facts, uint64_t now) {
+static void add_event(vy_span_kind stage, const vy_span_attributes *facts, uint64_t now) {
     uint64_t start = facts->span.start;
     int is_first = 1;
     vy_string_add(&trace.out, ",\n{\"name\":\"");
@@ -311,7 +311,7 @@ static vyre_status start(const char *path, vyre_error *error) {
     if (trace.is_open)
         return vy_fail(error, VYRE_CONFLICT, "call vyre_trace_stop first", "a trace is being written already (to `%s`)",
                        trace.path);
-    if (!vy_fork_watch())
+    if (!vy_atfork_install())
         return vy_fail_memory(error, "starting a trace");
     if (!trace.out.text) {
         trace.out.text = vy_allocate(BUFFER_BYTES);
@@ -390,7 +390,7 @@ vy_span vy_trace_begin(void) {
     return (vy_span){vy_clock_now(), ++own.depth};
 }
 
-void vy_trace_end(vy_stage stage, const vy_span_facts *facts) {
+void vy_trace_end(vy_span_kind stage, const vy_span_attributes *facts) {
     vyre_error error;
     uint64_t now = vy_clock_now();
     int failed = 0;

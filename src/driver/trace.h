@@ -14,7 +14,7 @@
 #include <stdatomic.h>
 
 /* X(name, doc): what a span can be. */
-#define VY_STAGE_LIST(X)                                                                                               \
+#define VY_SPAN_LIST(X)                                                                                                \
     X(resolve, "arguments against the program: counts, sizes, grid, limits")                                           \
     X(prepare, "the backend gets to know a program")                                                                   \
     X(compile, "a program into what the device runs")                                                                  \
@@ -29,12 +29,12 @@
     X(deliver, "checked results into the caller's storage")                                                            \
     X(cache, "looking for a compiled program, or storing one")
 
-typedef enum vy_stage {
-#define X(name, doc) VY_STAGE_##name,
-    VY_STAGE_LIST(X)
+typedef enum vy_span_kind {
+#define X(name, doc) VY_SPAN_##name,
+    VY_SPAN_LIST(X)
 #undef X
-        VY_STAGE_COUNT
-} vy_stage;
+        VY_SPAN_COUNT
+} vy_span_kind;
 
 typedef struct vy_span {
     uint64_t start; /* nanoseconds of CLOCK_MONOTONIC; 0: nothing is traced */
@@ -42,7 +42,7 @@ typedef struct vy_span {
 } vy_span;
 
 /* What is shown with a span. All are optional: NULL, 0 and VYRE_OK are left out. Texts are untrusted; their first bytes are shown. */
-typedef struct vy_span_facts {
+typedef struct vy_span_attributes {
     vy_span span;
     const char *label;   /* the caller's */
     const char *program; /* its name */
@@ -50,14 +50,14 @@ typedef struct vy_span_facts {
     uint64_t bytes;
     uint64_t count; /* of launches, ranges, … */
     vyre_status status;
-} vy_span_facts;
+} vy_span_attributes;
 
 enum { VY_TRACE_UNKNOWN, VY_TRACE_OFF, VY_TRACE_ON };
 extern _Atomic int vy_trace_state;
 
 /* The slow ways of begin and end: by way of those only. */
 vy_span vy_trace_begin(void);
-void vy_trace_end(vy_stage stage, const vy_span_facts *facts);
+void vy_trace_end(vy_span_kind stage, const vy_span_attributes *facts);
 
 static inline vy_span vy_span_begin(void) {
     if (__builtin_expect(atomic_load_explicit(&vy_trace_state, memory_order_relaxed) == VY_TRACE_OFF, 1))
@@ -70,7 +70,7 @@ static inline vy_span vy_span_begin(void) {
     do {                                                                                                               \
         vy_span vy_span_ended = (given);                                                                               \
         if (__builtin_expect(vy_span_ended.start != 0, 0))                                                             \
-            vy_trace_end(VY_STAGE_##stage, &(vy_span_facts){.span = vy_span_ended, __VA_ARGS__});                      \
+            vy_trace_end(VY_SPAN_##stage, &(vy_span_attributes){.span = vy_span_ended, __VA_ARGS__});                  \
     } while (0)
 
 #endif

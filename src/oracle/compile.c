@@ -58,7 +58,7 @@ static void emit_let(vy_oracle_compiler *c, const vy_stmt *stmt) {
 
 static void emit_if(vy_oracle_compiler *c, uint32_t s, uint32_t *join) {
     const vy_stmt *stmt = &c->program->stmts.items[s];
-    uint32_t condition = vy_emit_value(c, stmt->a), slot = vy_slots_new(c, 1), chain = VY_NONE;
+    uint32_t condition = vy_emit_value(c, stmt->a), slot = vy_output_slots_new(c, 1), chain = VY_NONE;
     vy_emit_jump(c, VY_CODE_IF, slot, &chain)->a = condition;
     vy_value_free(c, stmt->a, condition);
     free_expired(c, s);
@@ -99,7 +99,7 @@ static void emit_loop(vy_oracle_compiler *c, uint32_t s, uint32_t slot, uint32_t
 
 static void emit_while(vy_oracle_compiler *c, uint32_t s, uint32_t *join) {
     const vy_stmt *stmt = &c->program->stmts.items[s];
-    uint32_t slot = vy_slots_new(c, 2), leave = VY_NONE;
+    uint32_t slot = vy_output_slots_new(c, 2), leave = VY_NONE;
     vy_emit(c, VY_CODE_LOOP)->slot = slot;
     vy_emit_end_run(c);
     uint32_t head = vy_emit_here(c);
@@ -140,7 +140,7 @@ static void emit_for(vy_oracle_compiler *c, uint32_t s, uint32_t *join) {
     init->value = trips;
     vy_value_free(c, stmt->a, from);
     vy_value_free(c, stmt->b, to);
-    uint32_t slot = vy_slots_new(c, 2), leave = VY_NONE;
+    uint32_t slot = vy_output_slots_new(c, 2), leave = VY_NONE;
     vy_emit(c, VY_CODE_LOOP)->slot = slot;
     vy_emit_end_run(c);
     uint32_t head = vy_emit_here(c);

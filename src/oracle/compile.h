@@ -66,7 +66,7 @@ void vy_emit_patch(vy_oracle_compiler *c, uint32_t chain);
 
 uint32_t vy_register_new(vy_oracle_compiler *c, uint8_t type);
 void vy_register_free(vy_oracle_compiler *c, uint8_t type, uint32_t r);
-uint32_t vy_slots_new(vy_oracle_compiler *c, uint32_t count); /* given back by c->slots -= count */
+uint32_t vy_output_slots_new(vy_oracle_compiler *c, uint32_t count); /* given back by c->slots -= count */
 /* Registers that hold what never changes; VY_NONE for a literal, or what is as constant, when there are too many. */
 uint32_t vy_register_shared(vy_oracle_compiler *c, const vy_shared_value *value);
 uint32_t vy_register_literal(vy_oracle_compiler *c, uint64_t bits);

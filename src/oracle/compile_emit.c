@@ -57,7 +57,7 @@ void vy_register_free(vy_oracle_compiler *c, uint8_t type, uint32_t r) {
         c->failed = 1;
 }
 
-uint32_t vy_slots_new(vy_oracle_compiler *c, uint32_t count) {
+uint32_t vy_output_slots_new(vy_oracle_compiler *c, uint32_t count) {
     uint32_t first = c->slots;
     c->slots += count;
     if (c->slots > c->oracle->slots)

@@ -75,7 +75,8 @@ static uint32_t emit_predicated_load(vy_oracle_compiler *c, uint32_t e, uint32_t
     const vy_expr *expr = &c->program->exprs.items[e];
     uint32_t index = vy_emit_value(c, expr->b), condition = vy_emit_value(c, expr->c);
     /* Taken before the operands are given back: it is filled while they are still needed. */
-    uint32_t r = into != VY_NONE ? into : vy_register_new(c, expr->type), slot = vy_slots_new(c, 1), chain = VY_NONE;
+    uint32_t r = into != VY_NONE ? into : vy_register_new(c, expr->type), slot = vy_output_slots_new(c, 1),
+             chain = VY_NONE;
     vy_instruction *fill = vy_emit(c, VY_CODE_FILL);
     fill->r = r;
     fill->value = 0;
@@ -107,7 +108,7 @@ static uint32_t emit_load(vy_oracle_compiler *c, uint32_t e, uint32_t into) {
 static uint32_t emit_arm(vy_oracle_compiler *c, uint32_t e, uint32_t condition, int when) {
     if (!c->has_load[e - c->first_expr])
         return vy_emit_value(c, e);
-    uint32_t slot = vy_slots_new(c, 1), chain = VY_NONE;
+    uint32_t slot = vy_output_slots_new(c, 1), chain = VY_NONE;
     vy_emit_jump(c, VY_CODE_IF, slot, &chain)->a = condition;
     if (!when) {
         vy_emit_patch(c, chain);

@@ -106,7 +106,7 @@ static vyre_status find_guards(vyre_program *program, vy_string *out, vyre_error
 /* ---- the text ---- */
 
 /* The one thing that not legalisation but its callers see to: a backend launches such a program in stages
- * (driver/stages.h). */
+ * (driver/multi_launch.h). */
 static vyre_status check_stages(const vyre_program *program, const vy_target_desc *target, vyre_error *error) {
     if (!(program->facts & VY_PROGRAM_HAS_GRID_BARRIER) ||
         (!(program->facts & VY_PROGRAM_HAS_TRAP) && !target->cancellable))

@@ -24,7 +24,7 @@ vyre_status vy_target_ptx_arch(const char *name, uint32_t *out, vyre_error *erro
 
 /* ---- PTX ---- */
 
-/* Where a launch cannot hold grid barriers, backend `cuda` makes several (driver/stages.h). */
+/* Where a launch cannot hold grid barriers, backend `cuda` makes several (driver/multi_launch.h). */
 static vyre_status check_stages(const vyre_program *program, const vyre_emit_options *options, uint32_t architecture,
                                 vyre_error *error) {
     int is_old = architecture < VY_PTX_GRID_BARRIERS;

@@ -139,7 +139,7 @@ static int report_damage(const cache_summary *s) {
 }
 
 /* list, size and verify differ in how closely they look and what they name. */
-static int look(const cache_options *options, vyre_cache_look closely, int names_all, int names_damaged) {
+static int look(const cache_options *options, vyre_cache_read_depth closely, int names_all, int names_damaged) {
     cache_summary s = {.options = options, .names_all = names_all, .names_damaged = names_damaged};
     vyre_error error;
     int code = TOOL_OK, shown;
@@ -159,13 +159,13 @@ static int look(const cache_options *options, vyre_cache_look closely, int names
 }
 
 static int run_list(const void *options) {
-    return look(options, VYRE_CACHE_LOOK_HEADS, 1, 0);
+    return look(options, VYRE_CACHE_READ_HEADERS, 1, 0);
 }
 static int run_size(const void *options) {
-    return look(options, VYRE_CACHE_LOOK_HEADS, 0, 0);
+    return look(options, VYRE_CACHE_READ_HEADERS, 0, 0);
 }
 static int run_verify(const void *options) {
-    return look(options, VYRE_CACHE_LOOK_BYTES, 0, 1);
+    return look(options, VYRE_CACHE_READ_ALL, 0, 1);
 }
 
 static int run_clear(const void *given) {

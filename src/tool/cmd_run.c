@@ -232,7 +232,7 @@ static const char *barriers(const run *r) {
     vy_resolved_dispatch launch;
     vy_grid_sync_reason reason = VY_GRID_SYNC_NONE;
     if (r->place.pipeline && vy_resolve_dispatch(r->program, &r->bindings.arguments, &launch, NULL) == VYRE_OK)
-        reason = vy_pipeline_meets(r->place.pipeline, &launch);
+        reason = vy_pipeline_grid_sync(r->place.pipeline, &launch);
     return reason == VY_GRID_SYNC_NONE ? NULL : vy_grid_sync_sentence(reason);
 }
 

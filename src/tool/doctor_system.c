@@ -210,7 +210,7 @@ void doctor_check_cache(doctor *d) {
     d->cache_state = "off";
     if (!*d->cache_folder)
         return;
-    vyre_status status = vyre_cache_walk(VYRE_CACHE_LOOK_HEADS, count_entry, d, &error);
+    vyre_status status = vyre_cache_walk(VYRE_CACHE_READ_HEADERS, count_entry, d, &error);
     if (status != VYRE_OK) {
         d->cache_state = "not usable";
         doctor_warning(d, doctor_format(d, "compiled programs are not kept: %s", error.message),

@@ -3,7 +3,7 @@
 #include "tool/doctor.h"
 
 #include "base/trusted_path.h"
-#include "driver/host.h"
+#include "driver/host_services.h"
 #include "driver/registry.h"
 #include "tool/subprocess.h"
 #include "vyre/driver.h"
@@ -60,7 +60,7 @@ static void run_probe(const vyre_backend_registration *backend, const char *owne
     if (ask) {
         snprintf(stage, sizeof stage, "the probe of backend `%s` is asked", backend->id);
         WRITE_RECORD("stage", stage);
-        ask(&vy_host, &probe);
+        ask(&vy_host_services, &probe);
         probe.reason[sizeof probe.reason - 1] = probe.fix[sizeof probe.fix - 1] = 0;
     }
     WRITE_RECORD("backend", backend->id, owner, number(vyre_backend_precedence(backend->id), rank),

@@ -2,7 +2,7 @@
  * program. */
 #include "tool/subprocess.h"
 
-#include "driver/boundary.h"
+#include "driver/dispatch.h"
 
 #include <errno.h>
 #include <fcntl.h>

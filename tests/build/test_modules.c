@@ -83,7 +83,8 @@ static void a_stale_diagram_is_found(void **state) {
 static void json_has_every_module(void **state) {
     (void)state;
     need_the_tree();
-    run("cd '%s' && { python3 tools/modules --json || test $? = 1; } | python3 -c 'import json, sys; d = json.load(sys.stdin); "
+    run("cd '%s' && { python3 tools/modules --json || test $? = 1; } | python3 -c 'import json, sys; d = "
+        "json.load(sys.stdin); "
         "n = [m for l in d[\"layers\"] for m in l[\"modules\"]]; m = {x[\"name\"]: x for x in d[\"modules\"]}; "
         "sys.exit(any(x not in m for x in n) or m[\"base\"][\"tokens\"] < 10000 or m[\"base\"][\"lines\"] < 1000)'",
         vy_test_source_dir());

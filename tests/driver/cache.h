@@ -6,7 +6,7 @@
 
 #include "driver/cache_disk.h"
 #include "driver/cache_entry.h"
-#include "driver/cache_sweep.h"
+#include "driver/cache_evict.h"
 #include "vyre/telemetry.h"
 
 #include <dirent.h>
@@ -65,7 +65,7 @@ static inline void cache_store(unsigned number, size_t size) {
     uint8_t *data = malloc(size + 1);
     vy_cache_key key = cache_key(number);
     cache_fill(number, data, size);
-    vy_disk_store(&key, "test:label", (vyre_span){data, size});
+    vy_disk_cache_store(&key, "test:label", (vyre_span){data, size});
     free(data);
 }
 
@@ -73,7 +73,7 @@ static inline void cache_store(unsigned number, size_t size) {
 static inline int cache_load(unsigned number, size_t size) {
     vyre_bytes bytes = VYRE_BYTES_INIT;
     vy_cache_key key = cache_key(number);
-    vyre_status status = vy_disk_load(&key, &bytes);
+    vyre_status status = vy_disk_cache_load(&key, &bytes);
     int verdict = status == VYRE_NOT_FOUND && bytes.size == 0 ? 0 : -1;
     if (status == VYRE_OK && bytes.size == size) {
         uint8_t *wanted = malloc(size + 1);
@@ -87,9 +87,9 @@ static inline int cache_load(unsigned number, size_t size) {
 
 static inline const char *cache_path(unsigned number) {
     static _Thread_local char path[512];
-    char name[VY_ENTRY_NAME];
+    char name[VY_CACHE_ENTRY_NAME];
     vy_cache_key key = cache_key(number);
-    vy_entry_name(&key, name);
+    vy_cache_entry_name(&key, name);
     snprintf(path, sizeof path, "%s/%s", cache_folder, name);
     return path;
 }

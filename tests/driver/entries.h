@@ -41,7 +41,7 @@
     X(destroy, NOTHING)                                                                                                \
     X(numerics, VALUE)                                                                                                 \
     X(resident_wrap, HANDLE)                                                                                           \
-    X(resident_place, STATUS)                                                                                          \
+    X(resident_location, STATUS)                                                                                       \
     X(stream_join, STATUS)                                                                                             \
     X(grid_sync_limit, VALUE)
 #define PIPELINE_ENTRIES(X)                                                                                            \

@@ -7,7 +7,7 @@
 
 #include "backends/reference/reference.h"
 #include "driver/backend.h"
-#include "driver/host.h"
+#include "driver/host_services.h"
 #include "driver/registry.h"
 #include "vyre/text.h"
 
@@ -137,7 +137,7 @@ static inline vyre_status fake_enter(fake *f, fake_entry entry, vyre_error *erro
     if (!f->fail_at || f->fail_entry != entry || call != f->fail_at)
         return VYRE_OK;
     if (error && !f->fail_silently)
-        (vy_host.fail)(error, f->fail_with, "do not ask for a failure", "the fake fails as asked");
+        (vy_host_services.fail)(error, f->fail_with, "do not ask for a failure", "the fake fails as asked");
     return f->fail_with;
 }
 
@@ -167,9 +167,9 @@ static inline vyre_status fake_sinning(fake *f, const vyre_launch *launch, vyre_
     if (f->sin == FAKE_MORE_OUTPUTS)
         outputs->count++;
     if (f->sin == FAKE_SHORT_OUTPUT)
-        vy_host.bytes_resize(&outputs->items[0], outputs->items[0].size - 1, error);
+        vy_host_services.bytes_resize(&outputs->items[0], outputs->items[0].size - 1, error);
     if (f->sin == FAKE_LONG_OUTPUT)
-        vy_host.bytes_resize(&outputs->items[0], outputs->items[0].size + 4096, error);
+        vy_host_services.bytes_resize(&outputs->items[0], outputs->items[0].size + 4096, error);
     if (f->sin == FAKE_NO_MEMORY_BEHIND_BYTES) {
         vyre_bytes_free(&outputs->items[0]);
         outputs->items[0].size = 4 * launch->elements[0];
@@ -180,7 +180,7 @@ static inline vyre_status fake_sinning(fake *f, const vyre_launch *launch, vyre_
         return (vyre_status)12345;
     if (f->sin == FAKE_TRAP_OUTSIDE) {
         launch->trap->invocation = UINT64_MAX;
-        return (vy_host.fail)(error, VYRE_TRAPPED, NULL, "a trap nowhere");
+        return (vy_host_services.fail)(error, VYRE_TRAPPED, NULL, "a trap nowhere");
     }
     return status;
 }
@@ -424,7 +424,7 @@ static inline fake *fake_new_or_null(void) {
     vyre_error error;
     fake *f = calloc(1, sizeof *f);
     assert_non_null(f);
-    if (vy_reference_create(&vy_host, 0, &f->real, &error) != VYRE_OK) {
+    if (vy_reference_create(&vy_host_services, 0, &f->real, &error) != VYRE_OK) {
         free(f);
         return NULL;
     }

@@ -2,7 +2,7 @@
 #ifndef VY_TESTS_DRIVER_FAKE_ASYNC_H
 #define VY_TESTS_DRIVER_FAKE_ASYNC_H
 
-#include "driver/boundary.h"
+#include "driver/dispatch.h"
 #include "driver/fake.h"
 #include "vyre/async.h"
 
@@ -42,23 +42,23 @@ static vyre_status later_wait(void *self, uint64_t deadline_ns, vyre_outputs *ou
     atomic_fetch_add(&later.waited, 1);
     while (!later_is_ready(self)) {
         if ((deadline_ns && vy_clock_now() >= deadline_ns) || atomic_load(&later.lie_about_deadlines))
-            return (vy_host.fail)(error, VYRE_NOT_READY, NULL, "not yet");
+            return (vy_host_services.fail)(error, VYRE_NOT_READY, NULL, "not yet");
         usleep(200);
     }
     if (atomic_load(&w->cancel))
-        return (vy_host.fail)(error, VYRE_CANCELLED, NULL, "cancelled");
+        return (vy_host_services.fail)(error, VYRE_CANCELLED, NULL, "cancelled");
     if (atomic_load(&later.keeps_deadlines) && w->launch.deadline_ns && vy_clock_now() >= w->launch.deadline_ns)
-        return (vy_host.fail)(error, VYRE_TIMEOUT, NULL, "past its deadline");
+        return (vy_host_services.fail)(error, VYRE_TIMEOUT, NULL, "past its deadline");
     if (atomic_load(&later.fail_wait))
-        return (vy_host.fail)(error, (vyre_status)atomic_load(&later.fail_wait), NULL, "failed while running");
+        return (vy_host_services.fail)(error, (vyre_status)atomic_load(&later.fail_wait), NULL, "failed while running");
     if (atomic_load(&later.trap)) {
         *w->launch.trap = (vyre_trap){3, 7};
-        return (vy_host.fail)(error, VYRE_TRAPPED, NULL, "trapped");
+        return (vy_host_services.fail)(error, VYRE_TRAPPED, NULL, "trapped");
     }
     vyre_status status =
         w->f->real.vtable->dispatch(w->f->real.self, &w->launch, w->inputs, w->input_count, outputs, error);
     if (status == VYRE_OK && atomic_load(&later.short_output))
-        vy_host.bytes_resize(&outputs->items[0], 1, error);
+        vy_host_services.bytes_resize(&outputs->items[0], 1, error);
     return status;
 }
 
@@ -106,7 +106,7 @@ static vyre_pending_vtable later_table = {
 static vyre_status later_start(fake *f, const vyre_launch *launch, const vyre_span *inputs, size_t count,
                                vyre_native_pending *out, vyre_error *error) {
     if (atomic_load(&later.fail_start))
-        return (vy_host.fail)(error, (vyre_status)atomic_load(&later.fail_start), NULL, "cannot start");
+        return (vy_host_services.fail)(error, (vyre_status)atomic_load(&later.fail_start), NULL, "cannot start");
     later_work *w = calloc(1, sizeof *w);
     assert_non_null(w);
     w->f = f;

@@ -119,7 +119,7 @@ static inline vyre_status fake_pipeline_mixed(fake *f, const vyre_launch *launch
         int is_output = buffer.access == VYRE_ACCESS_WRITE || buffer.access == VYRE_ACCESS_READ_WRITE;
         if (bindings[i].kind == VYRE_RESOURCE_HOST) {
             if (is_output && status == VYRE_OK)
-                status = vy_host.bytes_resize(&outputs->items[output], (size_t)all[i].size, error);
+                status = vy_host_services.bytes_resize(&outputs->items[output], (size_t)all[i].size, error);
             if (is_output && status == VYRE_OK && all[i].size)
                 real->resident_download(f->real.self, all[i].resident.id, 0, outputs->items[output].data, all[i].size,
                                         error);
@@ -194,7 +194,7 @@ static vyre_status fake_pipeline_binary(fake_pipeline *p, fake_entry entry, vyre
     vyre_digest fingerprint;
     vyre_status status = fake_enter(p->f, entry, error);
     if (status == VYRE_OK)
-        status = vy_host.bytes_resize(out, sizeof fake_mark + sizeof fingerprint, error);
+        status = vy_host_services.bytes_resize(out, sizeof fake_mark + sizeof fingerprint, error);
     if (status != VYRE_OK)
         return status;
     vyre_program_fingerprint(p->program, &fingerprint);
@@ -255,7 +255,7 @@ static vyre_status fake_load(void *self, vyre_program *program, const vyre_compi
     if (f->refuses_binaries || binary.size != sizeof fake_mark + sizeof fingerprint ||
         memcmp(binary.data, fake_mark, sizeof fake_mark) != 0 ||
         memcmp((const char *)binary.data + sizeof fake_mark, &fingerprint, sizeof fingerprint) != 0)
-        return (vy_host.fail)(error, VYRE_CORRUPT, NULL, "not a binary of the fake for this program");
+        return (vy_host_services.fail)(error, VYRE_CORRUPT, NULL, "not a binary of the fake for this program");
     fake_make_pipeline(f, program, options, out);
     return VYRE_OK;
 }
@@ -265,7 +265,7 @@ static vyre_status fake_cache_identity(void *self, vyre_bytes *out, vyre_error *
     const char *identity = f->identity ? f->identity : "fake device";
     vyre_status status = fake_enter(f, FAKE_cache_identity, error);
     if (status == VYRE_OK)
-        status = vy_host.bytes_resize(out, strlen(identity), error);
+        status = vy_host_services.bytes_resize(out, strlen(identity), error);
     if (status == VYRE_OK)
         memcpy(out->data, identity, strlen(identity));
     return status;
@@ -303,7 +303,7 @@ static vyre_status fake_sequence(void *self, const vyre_native_step *steps, size
         status = (vyre_status)12345;
     if (f->sin == FAKE_TRAP_OUTSIDE) {
         steps[0].launch.trap->invocation = UINT64_MAX;
-        status = (vy_host.fail)(error, VYRE_TRAPPED, NULL, "a trap nowhere");
+        status = (vy_host_services.fail)(error, VYRE_TRAPPED, NULL, "a trap nowhere");
     }
     if (!f->is_shared)
         f->seen.launches = count;

@@ -276,20 +276,22 @@ static vyre_status backend_resident_allocate(void *self, uint64_t size, uint64_t
     return hand_out(self, FAULT_BACKEND_resident_allocate, size, NULL, native, error);
 }
 
-static vyre_status backend_resident_wrap(void *self, const vyre_place *place, uint64_t size, uint64_t *native,
-                                         vyre_error *error) {
-    return hand_out(self, FAULT_BACKEND_resident_wrap, size, (unsigned char *)(uintptr_t)place->address, native, error);
+static vyre_status backend_resident_wrap(void *self, const vyre_memory_location *location, uint64_t size,
+                                         uint64_t *native, vyre_error *error) {
+    return hand_out(self, FAULT_BACKEND_resident_wrap, size, (unsigned char *)(uintptr_t)location->address, native,
+                    error);
 }
 
-static vyre_status backend_resident_place(void *self, uint64_t native, vyre_place *place, vyre_error *error) {
+static vyre_status backend_resident_location(void *self, uint64_t native, vyre_memory_location *location,
+                                             vyre_error *error) {
     vyre_status status;
-    enter(self, FAULT_BACKEND_resident_place, &status, error);
+    enter(self, FAULT_BACKEND_resident_location, &status, error);
     if (status != VYRE_OK)
         return status;
     buffer *b = find(self, native);
     if (!b)
         return unknown(self, error);
-    *place = (vyre_place){VYRE_PLACE_HOST, 0, (uintptr_t)bytes_of(b)};
+    *location = (vyre_memory_location){VYRE_LOCATION_HOST, 0, (uintptr_t)bytes_of(b)};
     return VYRE_OK;
 }
 

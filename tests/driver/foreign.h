@@ -68,7 +68,7 @@ static inline vyre_resident rig_wrap(rig *r, void *memory, uint64_t size, int is
     vyre_resident handle;
     vyre_foreign foreign = {.struct_size = sizeof foreign,
                             .is_read_only = is_read_only,
-                            .place = {VYRE_PLACE_HOST, 0, (uintptr_t)memory},
+                            .location = {VYRE_LOCATION_HOST, 0, (uintptr_t)memory},
                             .size = size,
                             .release = rig_release,
                             .user = &r->released};

@@ -5,7 +5,7 @@
 
 #include "driver/backend.h"
 #include "driver/fault_plugin.h"
-#include "driver/host.h"
+#include "driver/host_services.h"
 #include "driver/registry.h"
 #include "support/test.h"
 #include "vyre/pipeline.h"
@@ -72,7 +72,7 @@ static struct mirror {
     vyre_timing timing;
     vyre_trap trap;
     vyre_error error;
-    vyre_place place;
+    vyre_memory_location location;
     void *stream;
     uint32_t got[8];
 } m;
@@ -97,12 +97,13 @@ static vyre_status answer(const vyre_launch *launch, const vyre_resource *bindin
                           vyre_error *error) {
     if (m.traps) {
         *launch->trap = told_trap;
-        return (vy_host.fail)(error, VYRE_TRAPPED, NULL, "as told");
+        return (vy_host_services.fail)(error, VYRE_TRAPPED, NULL, "as told");
     }
     for (size_t i = 0; outputs && i < outputs->count; i++) {
         if (bindings && bindings[2 + i].kind == VYRE_RESOURCE_RESIDENT)
             continue;
-        assert_int_equal(vy_host.bytes_resize(&outputs->items[i], launch->elements[2 + i] * 4, error), VYRE_OK);
+        assert_int_equal(vy_host_services.bytes_resize(&outputs->items[i], launch->elements[2 + i] * 4, error),
+                         VYRE_OK);
         memset(outputs->items[i].data, FILL, outputs->items[i].size);
     }
     return VYRE_OK;
@@ -331,7 +332,7 @@ static vyre_status backend_load(void *self, vyre_program *program, const vyre_co
 
 static vyre_status give(vyre_bytes *out, const char *what, vyre_error *error) {
     assert_int_equal(out->size, 0);
-    assert_int_equal(vy_host.bytes_resize(out, strlen(what), error), VYRE_OK);
+    assert_int_equal(vy_host_services.bytes_resize(out, strlen(what), error), VYRE_OK);
     memcpy(out->data, what, strlen(what));
     return VYRE_OK;
 }
@@ -416,22 +417,23 @@ static void backend_numerics(void *self, vyre_numerics_profile *profile) {
     profile->cases = 1;
 }
 
-static vyre_status backend_resident_wrap(void *self, const vyre_place *place, uint64_t size, uint64_t *native,
-                                         vyre_error *error) {
+static vyre_status backend_resident_wrap(void *self, const vyre_memory_location *location, uint64_t size,
+                                         uint64_t *native, vyre_error *error) {
     (void)self, (void)error;
     m.calls[FAULT_BACKEND_resident_wrap]++;
-    m.place = *place;
+    m.location = *location;
     m.size = size;
     *native = m.native = 700 + ++m.natives;
     return VYRE_OK;
 }
 
-static vyre_status backend_resident_place(void *self, uint64_t native, vyre_place *place, vyre_error *error) {
+static vyre_status backend_resident_location(void *self, uint64_t native, vyre_memory_location *location,
+                                             vyre_error *error) {
     (void)self, (void)error;
-    m.calls[FAULT_BACKEND_resident_place]++;
-    assert_int_equal(place->device | place->ordinal | (int)place->address, 0);
+    m.calls[FAULT_BACKEND_resident_location]++;
+    assert_int_equal(location->device | location->ordinal | (int)location->address, 0);
     m.native = native;
-    *place = (vyre_place){77, 3, 4096};
+    *location = (vyre_memory_location){77, 3, 4096};
     return VYRE_OK;
 }
 

@@ -5,7 +5,7 @@
 #ifndef VY_TESTS_DRIVER_NULL_VALUES_H
 #define VY_TESTS_DRIVER_NULL_VALUES_H
 
-#include "driver/host.h"
+#include "driver/host_services.h"
 #include "support/test.h"
 #include "vyre/vyre.h"
 
@@ -156,7 +156,7 @@ static inline vyre_bytes *owned_inputs(void) {
 
 static inline vyre_bytes *bytes(void) {
     static vyre_bytes bytes;
-    bytes = (vyre_bytes){vy_host.allocate(sizeof words), 0, sizeof words};
+    bytes = (vyre_bytes){vy_host_services.allocate(sizeof words), 0, sizeof words};
     return &bytes;
 }
 
@@ -168,7 +168,7 @@ static inline vyre_bytes *two_bytes(void) {
 
 static inline vyre_outputs *outputs(void) {
     static vyre_outputs outputs;
-    outputs = (vyre_outputs){vy_host.allocate(2 * sizeof(vyre_bytes)), 0, 2};
+    outputs = (vyre_outputs){vy_host_services.allocate(2 * sizeof(vyre_bytes)), 0, 2};
     memset(outputs.items, 0, 2 * sizeof(vyre_bytes));
     return &outputs;
 }
@@ -278,8 +278,8 @@ static inline vyre_resident resident(void) {
 
 static inline vyre_resident exported(void) {
     vyre_resident out = resident();
-    vyre_place place;
-    NEED(vyre_resident_export(backend(), out, &place, &the_error), "export");
+    vyre_memory_location location;
+    NEED(vyre_resident_export(backend(), out, &location, &the_error), "export");
     return out;
 }
 
@@ -334,7 +334,7 @@ static inline vyre_device_profile *device_profile(void) {
 static inline vyre_foreign *foreign(void) {
     static vyre_foreign foreign;
     foreign =
-        (vyre_foreign){.struct_size = sizeof foreign, .place = {.address = (uintptr_t)words}, .size = sizeof words};
+        (vyre_foreign){.struct_size = sizeof foreign, .location = {.address = (uintptr_t)words}, .size = sizeof words};
     return &foreign;
 }
 
@@ -348,7 +348,7 @@ static inline void delete_versioned(vyre_dl_versioned *self) {
 
 static inline vyre_dl_tensor tensor(void) {
     return (vyre_dl_tensor){.data = words,
-                            .device_type = VYRE_PLACE_HOST,
+                            .device_type = VYRE_LOCATION_HOST,
                             .ndim = 1,
                             .code = VYRE_DL_UINT,
                             .bits = 32,
@@ -411,7 +411,7 @@ static inline vyre_digest *digest(void) {
 }
 
 static inline void *block(void) {
-    return vy_host.allocate(16);
+    return vy_host_services.allocate(16);
 }
 
 static inline void *allocate_block(void *user, size_t size) {

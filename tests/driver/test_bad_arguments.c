@@ -473,7 +473,7 @@ static void odd_names(size_t unused) {
         CHILD_CLAIM(vyre_backend_dispatch(backend(), program(), arguments(), &config, outputs(), NULL, NULL) ==
                     VYRE_OK);
         CHILD_CLAIM(vyre_trace_stop(NULL) == VYRE_OK);
-        REFUSED(VYRE_LIMIT, (vy_host.fail)(&the_error, VYRE_LIMIT, text, text));
+        REFUSED(VYRE_LIMIT, (vy_host_services.fail)(&the_error, VYRE_LIMIT, text, text));
     }
 }
 
@@ -523,7 +523,7 @@ static void odd_addresses(size_t unused) {
     /* Memory of others is used where it is, so its address counts. */
     vyre_foreign odd = *foreign();
     vyre_resource *ranges = bindings();
-    odd.place.address = (uintptr_t)room[6] + 1;
+    odd.location.address = (uintptr_t)room[6] + 1;
     CHILD_CLAIM(vyre_resident_wrap(backend(), &odd, &ranges[0].resident, &the_error) == VYRE_OK);
     REFUSED(VYRE_INVALID_ARGUMENT,
             vyre_backend_dispatch_resident(backend(), program(), ranges, 4, arguments(), NULL, NULL, NULL, &the_error));

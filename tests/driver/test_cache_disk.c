@@ -16,16 +16,16 @@ static void stored_bytes_come_back(void **state) {
         cache_store(i, sizes[i]);
         assert_int_equal(cache_load(i, sizes[i]), 1);
     }
-    assert_int_equal(cache_count_names(VY_TEMPORARY_PREFIX), 0);
+    assert_int_equal(cache_count_names(VY_CACHE_TEMPORARY_PREFIX), 0);
 }
 
 static void storing_again_replaces(void **state) {
     (void)state;
     vy_cache_key key = cache_key(1);
     vyre_bytes bytes = VYRE_BYTES_INIT;
-    vy_disk_store(&key, "test:a", (vyre_span){"first", 5});
-    vy_disk_store(&key, "test:a", (vyre_span){"second", 6});
-    assert_int_equal(vy_disk_load(&key, &bytes), VYRE_OK);
+    vy_disk_cache_store(&key, "test:a", (vyre_span){"first", 5});
+    vy_disk_cache_store(&key, "test:a", (vyre_span){"second", 6});
+    assert_int_equal(vy_disk_cache_load(&key, &bytes), VYRE_OK);
     assert_int_equal(bytes.size, 6);
     assert_memory_equal(bytes.data, "second", 6);
     assert_int_equal(cache_count_names(""), 1);
@@ -38,12 +38,12 @@ static void room_of_the_caller_is_used_again(void **state) {
     vy_cache_key large = cache_key(1), small = cache_key(2), none = cache_key(3);
     cache_store(1, 5000);
     cache_store(2, 10);
-    assert_int_equal(vy_disk_load(&large, &bytes), VYRE_OK);
+    assert_int_equal(vy_disk_cache_load(&large, &bytes), VYRE_OK);
     void *before = bytes.data;
-    assert_int_equal(vy_disk_load(&small, &bytes), VYRE_OK);
+    assert_int_equal(vy_disk_cache_load(&small, &bytes), VYRE_OK);
     assert_ptr_equal(bytes.data, before);
     assert_int_equal(bytes.size, 10);
-    assert_int_equal(vy_disk_load(&none, &bytes), VYRE_NOT_FOUND);
+    assert_int_equal(vy_disk_cache_load(&none, &bytes), VYRE_NOT_FOUND);
     assert_int_equal(bytes.size, 0);
     vyre_bytes_free(&bytes);
 }
@@ -165,7 +165,7 @@ static void entry_under_another_name_is_a_miss(void **state) {
 static void file_over_the_limit_is_not_read(void **state) {
     (void)state;
     cache_store(1, 8);
-    assert_int_equal(truncate(cache_path(1), (off_t)VY_ENTRY_MOST + 1), 0); /* sparse */
+    assert_int_equal(truncate(cache_path(1), (off_t)VY_CACHE_ENTRY_MAX + 1), 0); /* sparse */
     expect_miss_and_healing();
 }
 
@@ -216,7 +216,7 @@ static void folder_in_the_place_of_an_entry_is_a_miss(void **state) {
     assert_int_equal(cache_load(1, 8), 0);
     cache_store(1, 8); /* a folder cannot be replaced by a file: nothing is stored, nothing fails */
     assert_int_equal(cache_load(1, 8), 0);
-    assert_int_equal(cache_count_names(VY_TEMPORARY_PREFIX), 0);
+    assert_int_equal(cache_count_names(VY_CACHE_TEMPORARY_PREFIX), 0);
 }
 
 static void entry_that_others_may_write_is_a_miss(void **state) {
@@ -246,9 +246,9 @@ static vyre_status store_and_load(void *user) {
     char payload[100] = "payload";
     vyre_cache_clear(NULL, NULL, NULL, NULL);
     vyre_cache_set_disk_limit(10000); /* so small that every store looks through the folder */
-    vy_disk_store(&other, "test:label", (vyre_span){payload, sizeof payload});
-    vy_disk_store(&key, "test:label", (vyre_span){payload, sizeof payload});
-    vyre_status status = vy_disk_load(&key, &bytes);
+    vy_disk_cache_store(&other, "test:label", (vyre_span){payload, sizeof payload});
+    vy_disk_cache_store(&key, "test:label", (vyre_span){payload, sizeof payload});
+    vyre_status status = vy_disk_cache_load(&key, &bytes);
     int wrong = status == VYRE_OK && (bytes.size != sizeof payload || memcmp(bytes.data, payload, bytes.size) != 0);
     vyre_bytes_free(&bytes);
     return wrong ? VYRE_CORRUPT : status == VYRE_NOT_FOUND ? VYRE_NO_MEMORY : status;
@@ -263,7 +263,7 @@ static vyre_status walk_and_clear(void *user) {
     (void)user;
     const vyre_cache_filter invalid = {.only_invalid = 1};
     vyre_error error;
-    vyre_status status = vyre_cache_walk(VYRE_CACHE_LOOK_BYTES, visit_nothing, NULL, &error);
+    vyre_status status = vyre_cache_walk(VYRE_CACHE_READ_ALL, visit_nothing, NULL, &error);
     if (status == VYRE_OK)
         status = vyre_cache_clear(&invalid, NULL, NULL, &error);
     return status;
@@ -275,7 +275,7 @@ static void failing_allocations_are_misses(void **state) {
     assert_true(VY_FAULT_LOOP_LENIENT(store_and_load, NULL) >= 4);
     assert_true(VY_FAULT_LOOP(walk_and_clear, NULL) >= 2);
     vy_fault_remove();
-    assert_int_equal(cache_count_names(VY_TEMPORARY_PREFIX), 0);
+    assert_int_equal(cache_count_names(VY_CACHE_TEMPORARY_PREFIX), 0);
 }
 
 int main(void) {

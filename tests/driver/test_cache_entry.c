@@ -12,12 +12,12 @@ typedef struct image {
 } image;
 
 static image make(unsigned number, size_t payload) {
-    image made = {.size = vy_entry_size(label, payload)};
+    image made = {.size = vy_cache_entry_size(label, payload)};
     uint8_t *bytes = malloc(payload + 1);
     vy_cache_key key = cache_key(number);
     made.data = malloc(made.size);
     cache_fill(number, bytes, payload);
-    vy_entry_encode(&key, label, 1700000000, (vyre_span){bytes, payload}, made.data);
+    vy_cache_entry_encode(&key, label, 1700000000, (vyre_span){bytes, payload}, made.data);
     free(bytes);
     return made;
 }
@@ -25,9 +25,9 @@ static image make(unsigned number, size_t payload) {
 /* From memory of exactly that size, so that a sanitizer sees a read past its end. */
 static const char *parse(const uint8_t *data, size_t size) {
     uint8_t *copy = malloc(size ? size : 1);
-    vy_entry entry;
+    vy_cache_entry entry;
     memcpy(copy, data, size);
-    const char *problem = vy_entry_parse(copy, size, &entry);
+    const char *problem = vy_cache_entry_parse(copy, size, &entry);
     free(copy);
     return problem;
 }
@@ -36,17 +36,17 @@ static void entry_comes_back_as_written(void **state) {
     (void)state;
     for (size_t payload = 0; payload < 300; payload += 37) {
         image made = make(3, payload);
-        vy_entry entry;
+        vy_cache_entry entry;
         vy_cache_key key = cache_key(3);
         uint8_t wanted[300];
         cache_fill(3, wanted, payload);
-        assert_null(vy_entry_parse(made.data, made.size, &entry));
+        assert_null(vy_cache_entry_parse(made.data, made.size, &entry));
         assert_memory_equal(&entry.key, &key, sizeof key);
         assert_string_equal(entry.label, label);
         assert_int_equal(entry.created, 1700000000);
         assert_int_equal(entry.payload_size, payload);
         assert_memory_equal(made.data + entry.payload_offset, wanted, payload);
-        assert_null(vy_entry_parse_head(made.data, made.size < 192 ? made.size : 192, made.size, &entry));
+        assert_null(vy_cache_entry_parse_head(made.data, made.size < 192 ? made.size : 192, made.size, &entry));
         assert_string_equal(entry.label, label);
         free(made.data);
     }
@@ -101,7 +101,7 @@ static void sealed_nonsense_is_noticed(void **state) {
         image made = make(3, PAYLOAD);
         for (unsigned j = 0; j < rows[i].size; j++)
             made.data[rows[i].offset + j] = (uint8_t)(rows[i].value >> 8 * j);
-        vy_checksum(made.data, made.size - VY_ENTRY_TAIL, made.data + made.size - VY_ENTRY_TAIL);
+        vy_checksum(made.data, made.size - VY_CACHE_ENTRY_TAIL, made.data + made.size - VY_CACHE_ENTRY_TAIL);
         assert_non_null(parse(made.data, made.size));
         free(made.data);
     }
@@ -112,10 +112,10 @@ static void head_alone_never_reads_past_what_it_is_given(void **state) {
     image made = make(3, PAYLOAD);
     for (size_t size = 0; size <= made.size; size++) {
         uint8_t *copy = malloc(size ? size : 1);
-        vy_entry entry;
+        vy_cache_entry entry;
         memcpy(copy, made.data, size);
-        const char *problem = vy_entry_parse_head(copy, size, made.size, &entry);
-        assert_int_equal(problem == NULL, size >= VY_ENTRY_HEAD + sizeof label - 1);
+        const char *problem = vy_cache_entry_parse_head(copy, size, made.size, &entry);
+        assert_int_equal(problem == NULL, size >= VY_CACHE_ENTRY_HEAD + sizeof label - 1);
         free(copy);
     }
     free(made.data);
@@ -123,35 +123,35 @@ static void head_alone_never_reads_past_what_it_is_given(void **state) {
 
 static void sizes_that_do_not_fit_are_refused(void **state) {
     (void)state;
-    char long_label[VY_ENTRY_LABEL + 2];
+    char long_label[VY_CACHE_ENTRY_LABEL + 2];
     memset(long_label, 'a', sizeof long_label);
-    long_label[VY_ENTRY_LABEL + 1] = 0;
-    assert_int_equal(vy_entry_size(long_label, 1), 0);
-    long_label[VY_ENTRY_LABEL] = 0;
-    assert_int_equal(vy_entry_size(long_label, 1), VY_ENTRY_LEAST + VY_ENTRY_LABEL + 1);
-    assert_int_equal(vy_entry_size("with space", 1), 0);
-    assert_int_equal(vy_entry_size("new\nline", 1), 0);
-    assert_int_equal(vy_entry_size("a", SIZE_MAX), 0);
-    assert_int_equal(vy_entry_size("a", (size_t)VY_ENTRY_MOST), 0);
-    assert_int_equal(vy_entry_size("", (size_t)VY_ENTRY_MOST - VY_ENTRY_LEAST), VY_ENTRY_MOST);
+    long_label[VY_CACHE_ENTRY_LABEL + 1] = 0;
+    assert_int_equal(vy_cache_entry_size(long_label, 1), 0);
+    long_label[VY_CACHE_ENTRY_LABEL] = 0;
+    assert_int_equal(vy_cache_entry_size(long_label, 1), VY_CACHE_ENTRY_MIN + VY_CACHE_ENTRY_LABEL + 1);
+    assert_int_equal(vy_cache_entry_size("with space", 1), 0);
+    assert_int_equal(vy_cache_entry_size("new\nline", 1), 0);
+    assert_int_equal(vy_cache_entry_size("a", SIZE_MAX), 0);
+    assert_int_equal(vy_cache_entry_size("a", (size_t)VY_CACHE_ENTRY_MAX), 0);
+    assert_int_equal(vy_cache_entry_size("", (size_t)VY_CACHE_ENTRY_MAX - VY_CACHE_ENTRY_MIN), VY_CACHE_ENTRY_MAX);
 }
 
 static void names_and_keys_are_one_to_one(void **state) {
     (void)state;
-    char name[VY_ENTRY_NAME], other[VY_ENTRY_NAME + 1];
+    char name[VY_CACHE_ENTRY_NAME], other[VY_CACHE_ENTRY_NAME + 1];
     vy_cache_key key = cache_key(9), back;
-    vy_entry_name(&key, name);
-    assert_true(vy_entry_name_parse(name, &back));
+    vy_cache_entry_name(&key, name);
+    assert_true(vy_cache_entry_name_parse(name, &back));
     assert_memory_equal(&key, &back, sizeof key);
     for (size_t i = 0; i < strlen(name); i++) {
         memcpy(other, name, sizeof name);
         other[i] = i < 64 ? 'A' : other[i] == 'x' ? 'y' : 'x';
-        assert_false(vy_entry_name_parse(other, &back));
+        assert_false(vy_cache_entry_name_parse(other, &back));
     }
     snprintf(other, sizeof other, "%sx", name);
-    assert_false(vy_entry_name_parse(other, &back));
-    assert_false(vy_entry_name_parse("", &back));
-    assert_false(vy_entry_name_parse(VY_ENTRY_SUFFIX, &back));
+    assert_false(vy_cache_entry_name_parse(other, &back));
+    assert_false(vy_cache_entry_name_parse("", &back));
+    assert_false(vy_cache_entry_name_parse(VY_CACHE_ENTRY_SUFFIX, &back));
 }
 
 int main(void) {

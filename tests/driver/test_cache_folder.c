@@ -294,7 +294,7 @@ static void no_descriptors_left_is_a_miss(void **state) {
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
         assert_int_equal(loaded, free_ones == 2);
         assert_int_equal(cache_load(1, 8), 1); /* an entry that could not be read is not thrown away */
-        assert_int_equal(cache_count_names(VY_TEMPORARY_PREFIX), 0);
+        assert_int_equal(cache_count_names(VY_CACHE_TEMPORARY_PREFIX), 0);
     }
 }
 

@@ -59,7 +59,7 @@ static void processes_at_once_see_right_bytes_or_none(void **state) {
         children[i] = start(store_and_load_at_random, (void *)(uintptr_t)(i + 1));
     for (unsigned i = 0; i < PROCESSES; i++)
         assert_int_equal(finish(children[i]), 0);
-    assert_int_equal(cache_count_names(VY_TEMPORARY_PREFIX), 0);
+    assert_int_equal(cache_count_names(VY_CACHE_TEMPORARY_PREFIX), 0);
     for (unsigned i = 0; i < KEYS; i++)
         assert_true(cache_load(i, size_of(i)) >= 0);
     assert_int_equal(cache_stats().rejected, 0);
@@ -88,14 +88,14 @@ static int store_for_ever(void *user) {
         vy_cache_key key = cache_key(i);
         uint8_t *payload = malloc(size_of(i) + 1);
         cache_fill(i, payload, size_of(i));
-        sizes[i] = vy_entry_size("test:label", size_of(i));
+        sizes[i] = vy_cache_entry_size("test:label", size_of(i));
         images[i] = malloc(sizes[i]);
-        vy_entry_encode(&key, "test:label", 1, (vyre_span){payload, size_of(i)}, images[i]);
+        vy_cache_entry_encode(&key, "test:label", 1, (vyre_span){payload, size_of(i)}, images[i]);
         free(payload);
     }
     for (unsigned i = 0;; i = (i + 1) % KEYS) {
         vy_cache_key key = cache_key(i);
-        if (vy_entry_write(folder, &key, images[i], sizes[i]) != 0)
+        if (vy_cache_entry_write(folder, &key, images[i], sizes[i]) != 0)
             return 1;
     }
 }
@@ -106,7 +106,7 @@ static void wait_for_the_moment(vy_random *random, unsigned left_behind) {
         usleep((useconds_t)vy_random_below(random, 20000));
         return;
     }
-    for (unsigned i = 0; i < 20000 && cache_count_names(VY_TEMPORARY_PREFIX) <= left_behind; i++)
+    for (unsigned i = 0; i < 20000 && cache_count_names(VY_CACHE_TEMPORARY_PREFIX) <= left_behind; i++)
         sched_yield();
 }
 
@@ -119,7 +119,7 @@ static void kill_in_the_middle_leaves_right_bytes_or_none(void **state) {
         wait_for_the_moment(&random, left_behind);
         assert_int_equal(kill(child, SIGKILL), 0);
         assert_int_equal(finish(child), -SIGKILL);
-        left_behind = cache_count_names(VY_TEMPORARY_PREFIX);
+        left_behind = cache_count_names(VY_CACHE_TEMPORARY_PREFIX);
         for (unsigned i = 0; i < KEYS; i++)
             assert_true(cache_load(i, size_of(i)) >= 0);
     }
@@ -130,15 +130,15 @@ static void kill_in_the_middle_leaves_right_bytes_or_none(void **state) {
 
     DIR *names = opendir(cache_folder);
     for (struct dirent *entry; (entry = readdir(names));)
-        if (strncmp(entry->d_name, VY_TEMPORARY_PREFIX, strlen(VY_TEMPORARY_PREFIX)) == 0) {
+        if (strncmp(entry->d_name, VY_CACHE_TEMPORARY_PREFIX, strlen(VY_CACHE_TEMPORARY_PREFIX)) == 0) {
             char path[600];
             snprintf(path, sizeof path, "%s/%s", cache_folder, entry->d_name);
-            cache_set_age(path, VY_TEMPORARY_AGE + 1);
+            cache_set_age(path, VY_CACHE_TEMPORARY_AGE + 1);
         }
     closedir(names);
     vyre_cache_set_disk_limit(8 << 20); /* a store of an eighth of it looks in any case */
     cache_store(5, size_of(5));
-    assert_int_equal(cache_count_names(VY_TEMPORARY_PREFIX), 0);
+    assert_int_equal(cache_count_names(VY_CACHE_TEMPORARY_PREFIX), 0);
     for (unsigned i = 0; i < KEYS; i++) {
         cache_store(i, size_of(i));
         assert_int_equal(cache_load(i, size_of(i)), 1);
@@ -191,7 +191,7 @@ static int fill_the_disk(void *user) {
         hits += cache_load(i, 9000) == 1;
     if (hits < 5 || hits > 14)
         return 2;
-    if (cache_count_names(VY_TEMPORARY_PREFIX) != 0)
+    if (cache_count_names(VY_CACHE_TEMPORARY_PREFIX) != 0)
         return 3;
     if (cache_stats().rejected != 0)
         return 4;

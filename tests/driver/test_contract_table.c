@@ -314,7 +314,7 @@ static int check_page(const char *name, int each_has_table, int *rows) {
 /* The check itself. */
 static void a_row_that_names_no_test_is_found(void **state) {
     (void)state;
-    char good[] = " `driver.select`: `a_candidate_that_fails_is_logged`; `driver.stages` ";
+    char good[] = " `driver.select`: `a_candidate_that_fails_is_logged`; `driver.multi_launch` ";
     char no_claim[] = " `driver.select`: `a_claim_that_does_not_exist` ";
     char no_program[] = " `driver.a_program_that_does_not_exist` ";
     char no_order[] = " `a_candidate_that_fails_is_logged` ";

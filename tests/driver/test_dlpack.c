@@ -28,7 +28,7 @@ static void theirs_make(theirs *t, void *data, int64_t count) {
     t->shape[0] = count;
     t->strides[0] = 1;
     vyre_dl_tensor tensor = {.data = data,
-                             .device_type = VYRE_PLACE_HOST,
+                             .device_type = VYRE_LOCATION_HOST,
                              .ndim = 1,
                              .code = VYRE_DL_FLOAT,
                              .bits = 32,
@@ -211,7 +211,7 @@ static void what_does_not_fit_is_refused_and_gone(void **state) {
     t.managed.tensor.ndim = 2, t.shape[1] = 3, t.strides[1] = 4;
     expect_refused(&r, &t, VYRE_INVALID_ARGUMENT, "strides");
     theirs_make(&t, r.x, N);
-    t.managed.tensor.device_type = VYRE_PLACE_CUDA;
+    t.managed.tensor.device_type = VYRE_LOCATION_CUDA;
     expect_refused(&r, &t, VYRE_INVALID_ARGUMENT, "is given CUDA memory");
     theirs_make(&t, r.x, -1);
     expect_refused(&r, &t, VYRE_INVALID_ARGUMENT, "negative or too large");
@@ -261,7 +261,7 @@ static void a_buffer_goes_out_and_comes_back(void **state) {
         assert_int_equal(vyre_resident_allocate(r.backend, N * sizeof *r.y, r.y, &own, NULL), VYRE_OK);
         assert_int_equal(vyre_resident_to_dlpack(r.backend, own, VYRE_TYPE_F32, shape, 3, &out, NULL), VYRE_OK);
         const vyre_dl_tensor *t = &out->tensor;
-        assert_int_equal(t->device_type, VYRE_PLACE_HOST);
+        assert_int_equal(t->device_type, VYRE_LOCATION_HOST);
         assert_int_equal(t->ndim, 3);
         assert_memory_equal(t->shape, shape, sizeof shape);
         assert_int_equal(t->strides[0], N / 4);

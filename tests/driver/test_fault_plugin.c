@@ -1,7 +1,7 @@
 /* A backend that does wrong, as a plug-in: whatever entry fails at whatever call in whatever way, every road ends with the right bytes or with an
  * error that carries a fix, nothing leaks, a lost device stays lost until it is recovered, and afterwards everything works again. */
 #include "base/memory.h"
-#include "driver/fault_roads.h"
+#include "driver/fault_paths.h"
 #include "support/fault.h"
 #include "vyre/cache.h"
 
@@ -38,7 +38,7 @@ static const struct {
 
 static roads *need(void **state) {
     if (!control)
-        VY_SKIP("the plug-in is not here (%s)", roads_plugin());
+        VY_SKIP("the plug-in is not here (%s)", fault_paths_plugin());
     return *state;
 }
 
@@ -150,8 +150,8 @@ static int run_scenario(roads *r, fault_entry entry, fault_kind kind, unsigned a
     r->is_honest = 0, r->backend = NULL, r->failed = 0;
     vyre_status acquired = vyre_acquire(FAULT_BACKEND_ID, &r->backend, &error);
     if (acquired == VYRE_OK) {
-        roads_drive(r);
-        vyre_backend_store(r->backend);
+        fault_paths_drive(r);
+        vyre_backend_flush_cache(r->backend);
         if (entry == FAULT_BACKEND_try_recover) { /* it takes a loss to come here */
             fault_control kept = {.entry = entry, .kind = kind, .at = at, .status = status};
             control->entry = FAULT_BACKEND_flush, control->kind = FAULT_LOSE;
@@ -175,13 +175,13 @@ static int run_scenario(roads *r, fault_entry entry, fault_kind kind, unsigned a
         claim(is_alive || kind == FAULT_LOSE_FOR_EVER, "a device that could be recovered was not");
         r->is_honest = is_alive && !may_limit;
         if (struck)
-            roads_drive(r);
+            fault_paths_drive(r);
         control->entry = entry, control->kind = kind; /* shutdown, destroy */
         vyre_status ended = vyre_backend_shutdown(r->backend, &error);
         claim(ended == VYRE_OK || (entry == FAULT_BACKEND_shutdown && error.fix[0]), "shutdown failed");
         claim(vyre_backend_shutdown(r->backend, &error) == VYRE_OK, "the second shutdown failed");
         r->is_honest = 0;
-        road_dispatch(r);
+        fault_path_dispatch(r);
         claim(r->last == VYRE_DEVICE_LOST || (may_limit && (r->last == VYRE_LIMIT || r->last == VYRE_UNSUPPORTED)),
               "a backend that is shut down dispatches");
         vyre_backend_release(r->backend);
@@ -261,7 +261,7 @@ static void whatever_fails_on_other_roads_is_contained(void **state) {
             control->is_missing[bare[i]] = way == 0;
         control->most_groups = way == 1;
         control->can_cancel = way == 2;
-        r->config.timeout_ns = way >= 2 ? 60ull * ROAD_SECONDS : 0;
+        r->config.timeout_ns = way >= 2 ? 60ull * FAULT_PATH_SECONDS : 0;
         for (int entry = 0; entry < FAULT_ENTRY_COUNT; entry++)
             for (int kind = FAULT_NONE + 1; kind < FAULT_KIND_COUNT; kind++)
                 if ((kinds[kind].fits & entry_gives[entry]) && kind != FAULT_HANG && !control->is_missing[entry])
@@ -296,14 +296,14 @@ static void an_abandoned_call_names_no_buffer_of_before(void **state) {
             vyre_error error;
             vyre_pipeline *pipeline;
             vyre_outputs outputs = VYRE_OUTPUTS_INIT;
-            road_set set;
+            fault_path_set set;
             alarm(60);
             ledger_open(&l);
             arm(hanging[i], FAULT_HANG, 0, VYRE_OK);
             r->is_honest = 1;
             assert_int_equal(vyre_acquire(FAULT_BACKEND_ID, &r->backend, &error), VYRE_OK);
             assert_int_equal(vyre_compile(r->backend, r->programs[staged], NULL, &pipeline, &error), VYRE_OK);
-            claim(road_set_open(r, &set), "buffers cannot be made");
+            claim(fault_path_set_open(r, &set), "buffers cannot be made");
             vyre_resource mixed[4] = {set.bindings[0],
                                       set.bindings[1],
                                       {.kind = VYRE_RESOURCE_HOST, .host = r->inputs[2]},
@@ -314,7 +314,7 @@ static void an_abandoned_call_names_no_buffer_of_before(void **state) {
             vyre_status status = vyre_pipeline_dispatch_persistent(pipeline, mixed, 4, &r->arguments, &config, &outputs,
                                                                    NULL, NULL, &error);
             if (status == VYRE_OK)
-                road_check_bytes(r, &outputs.items[0], &outputs.items[1]);
+                fault_path_check_bytes(r, &outputs.items[0], &outputs.items[1]);
             else
                 claim(status == VYRE_TIMEOUT, "a call that hangs is not abandoned");
             if (!atomic_load(&control->struck))
@@ -327,9 +327,9 @@ static void an_abandoned_call_names_no_buffer_of_before(void **state) {
                           vyre_resident_size(r->backend, set.handles[0], &size, &error) == VYRE_INVALID_ARGUMENT,
                       "a handle is neither there nor stale");
             }
-            road_resident(r);
+            fault_path_resident(r);
             await_return();
-            road_resident(r);
+            fault_path_resident(r);
             claim(atomic_load(&control->strays) == 0, "a handle of before the recovery was named");
             vyre_outputs_free(&outputs);
             vyre_pipeline_release(pipeline);
@@ -355,16 +355,16 @@ static void every_call_that_hangs_is_abandoned_at_its_deadline(void **state) {
         r->is_honest = 0;
         r->config.timeout_ns = 10000000;
         assert_int_equal(vyre_acquire(FAULT_BACKEND_ID, &r->backend, &error), VYRE_OK);
-        road_dispatch(r);
-        road_resident(r);
-        road_pipelines(r);
+        fault_path_dispatch(r);
+        fault_path_resident(r);
+        fault_path_pipelines(r);
         disarm();
         await_return();
         r->config.timeout_ns = 0;
         if (vyre_backend_device_lost(r->backend))
             claim(recover(r), "a backend whose calls have come back cannot be recovered");
         r->is_honest = 1;
-        roads_drive(r);
+        fault_paths_drive(r);
         claim(atomic_load(&control->strays) == 0, "a handle of before the recovery was named");
         vyre_backend_release(r->backend);
         ledger_check(&l);
@@ -392,7 +392,7 @@ static void a_notification_that_never_comes_holds_nothing(void **state) {
         disarm();
         r->is_honest = 1;
         if (waits)
-            road_take(r, pending);
+            fault_path_take(r, pending);
         else
             vyre_pending_free(pending);
         vyre_completions_free(queue);
@@ -408,7 +408,7 @@ static void a_handle_given_twice_leaves_its_owners_bytes_alone(void **state) {
     ledger l;
     vyre_error error;
     vyre_resident a, b;
-    uint32_t got[ROAD_N];
+    uint32_t got[FAULT_PATH_N];
     ledger_open(&l);
     arm(FAULT_BACKEND_resident_allocate, FAULT_HANDLE_TWICE, 2, VYRE_OK);
     assert_int_equal(vyre_acquire(FAULT_BACKEND_ID, &r->backend, &error), VYRE_OK);
@@ -453,7 +453,7 @@ static void a_recovery_that_goes_wrong_makes_no_aliases(void **state) {
             ledger l;
             vyre_error error;
             vyre_resident a, b;
-            uint32_t got[ROAD_N];
+            uint32_t got[FAULT_PATH_N];
             ledger_open(&l);
             arm(FAULT_BACKEND_flush, FAULT_LOSE, 1, VYRE_OK);
             assert_int_equal(vyre_acquire(FAULT_BACKEND_ID, &r->backend, &error), VYRE_OK);
@@ -475,7 +475,7 @@ static void a_recovery_that_goes_wrong_makes_no_aliases(void **state) {
                 claim(memcmp(got, r->b, sizeof got) == 0, "the second buffer has other bytes");
             claim(atomic_load(&control->strays) == 0, "a handle was named that is none");
             r->is_honest = 1;
-            road_resident(r);
+            fault_path_resident(r);
             vyre_backend_release(r->backend);
             ledger_check(&l);
         }
@@ -484,7 +484,7 @@ static void a_recovery_that_goes_wrong_makes_no_aliases(void **state) {
 static int set_up(void **state) {
     static roads r;
     static char folder[64];
-    control = roads_load();
+    control = fault_paths_load();
     if (!control)
         return 0;
     snprintf(folder, sizeof folder, "/tmp/vyre-fault-XXXXXX");
@@ -495,7 +495,7 @@ static int set_up(void **state) {
     signal(SIGALRM, tell);
     signal(SIGABRT, tell);
     signal(SIGSEGV, tell);
-    roads_open(&r);
+    fault_paths_open(&r);
     *state = &r;
     return 0;
 }
@@ -503,7 +503,7 @@ static int set_up(void **state) {
 static int tear_down(void **state) {
     if (!*state)
         return 0;
-    roads_close(*state);
+    fault_paths_close(*state);
     vyre_cache_clear(NULL, NULL, NULL, NULL);
     char folder[256];
     vyre_cache_folder(folder, sizeof folder);

@@ -231,12 +231,12 @@ static vyre_status ask_allocate(void) {
 
 static vyre_status ask_wrap(void) {
     vyre_resident handle;
-    vyre_foreign foreign = {.struct_size = sizeof foreign, .place = {77, 3, 4096}, .size = 48};
+    vyre_foreign foreign = {.struct_size = sizeof foreign, .location = {77, 3, 4096}, .size = 48};
     return vyre_resident_wrap(m.backend, &foreign, &handle, &m.error);
 }
 
 static vyre_status ask_place(void) {
-    return vyre_resident_export(m.backend, m.handles[1], &m.place, &m.error);
+    return vyre_resident_export(m.backend, m.handles[1], &m.location, &m.error);
 }
 
 static vyre_status ask_join(void) {
@@ -370,7 +370,7 @@ static vyre_status ask_compile(void) {
         vyre_pipeline *pipeline = NULL;
         status = vyre_compile(m.backend, m.program, &options, &pipeline, &m.error);
         vyre_pipeline_release(pipeline);
-        vyre_backend_store(m.backend);
+        vyre_backend_flush_cache(m.backend);
     }
     return status;
 }
@@ -476,16 +476,16 @@ static void check_allocate(void) {
 
 static void check_wrap(void) {
     assert_int_equal(m.size, 48);
-    assert_int_equal(m.place.device, 77);
-    assert_int_equal(m.place.ordinal, 3);
-    assert_int_equal(m.place.address, 4096);
+    assert_int_equal(m.location.device, 77);
+    assert_int_equal(m.location.ordinal, 3);
+    assert_int_equal(m.location.address, 4096);
 }
 
 static void check_place(void) {
     assert_int_equal(m.native, m.handle_natives[1]);
-    assert_int_equal(m.place.device, 77);
-    assert_int_equal(m.place.ordinal, 3);
-    assert_int_equal(m.place.address, 4096);
+    assert_int_equal(m.location.device, 77);
+    assert_int_equal(m.location.ordinal, 3);
+    assert_int_equal(m.location.address, 4096);
 }
 
 static void check_join(void) {
@@ -560,7 +560,7 @@ static const struct row {
     B(destroy) = {ask_questions, NULL, EARLIER, FAULT_BACKEND_id, NULL}, /* when it is closed: checked there */
     B(numerics) = {ask_questions, NULL, EARLIER, FAULT_BACKEND_id, NULL},
     B(resident_wrap) = {ask_wrap, check_wrap, 0, FAULT_BACKEND_id, "wrapping of foreign memory"},
-    B(resident_place) = {ask_place, check_place, 0, FAULT_BACKEND_id, "export of resident buffers"},
+    B(resident_location) = {ask_place, check_place, 0, FAULT_BACKEND_id, "export of resident buffers"},
     B(stream_join) = {ask_join, check_join, 0, FAULT_BACKEND_id, "ordering with a foreign stream"},
     B(grid_sync_limit) = {ask_meet, check_meet, TRAPS | BEFORE_RUN, FAULT_PIPELINE_dispatch_persistent_into, NULL},
     P(dispatch) = {ask_pipeline_owned, check_host, TRAPS | REQUIRED, FAULT_BACKEND_id, NULL},

@@ -1,5 +1,5 @@
 /* Grid barriers inside one launch, where the backend says of each grid whether that can be: the same bits either way, and never an error for size alone. */
-#include "driver/boundary.h"
+#include "driver/dispatch.h"
 #include "driver/fake.h"
 #include "driver/pipeline.h"
 #include "split/put_barriers.h"
@@ -365,7 +365,7 @@ static void a_device_that_comes_back_gets_its_code_again(void **state) {
     bench b;
     bench_open(&b, text, GROUPS);
     runs_in(&b, 0, NULL, 1);
-    vy_backend_lose(b.backend);
+    vy_backend_mark_lost(b.backend);
     assert_int_equal(vyre_backend_try_recover(b.backend, &b.error), VYRE_OK);
     runs_in(&b, 0, NULL, 1);
     assert_int_equal(calls(&b, FAKE_compile), 1);
@@ -382,12 +382,12 @@ static void the_reasons_are_told(void **state) {
     vy_call call;
 #define REASON_IS(reason, may_stop)                                                                                    \
     do {                                                                                                               \
-        vy_call_describe(&call, b.backend, &b.backend->target, VY_FORM_BORROWED);                                      \
-        assert_int_equal(vy_call_meet(&call, NULL, b.program, &launch, (vy_stop){may_stop, 0}),                        \
+        vy_call_describe(&call, b.backend, &b.backend->dispatch_table, VY_FORM_BORROWED);                              \
+        assert_int_equal(vy_call_try_cooperative(&call, NULL, b.program, &launch, (vy_stop_condition){may_stop, 0}),   \
                          VY_GRID_SYNC_##reason);                                                                       \
-        assert_int_equal(call.whole != NULL, VY_GRID_SYNC_##reason == VY_GRID_SYNC_FITS);                              \
+        assert_int_equal(call.cooperative != NULL, VY_GRID_SYNC_##reason == VY_GRID_SYNC_FITS);                        \
         assert_true(vy_grid_sync_sentence(VY_GRID_SYNC_##reason)[0] != 0);                                             \
-        vy_call_unstage(&call);                                                                                        \
+        vy_call_cleanup(&call);                                                                                        \
     } while (0)
     REASON_IS(FITS, 0);
     REASON_IS(FITS, 1);

@@ -79,10 +79,10 @@ static void overlaps_are_seen_through_handles(void **state) {
     assert_int_equal(rig_run(&r, first, second), VYRE_OK);
     /* What we exported, and got back. */
     vyre_resident own;
-    vyre_place place;
+    vyre_memory_location location;
     assert_int_equal(vyre_resident_allocate(r.backend, N * sizeof *r.x, NULL, &own, NULL), VYRE_OK);
-    assert_int_equal(vyre_resident_export(r.backend, own, &place, NULL), VYRE_OK);
-    vyre_resident back = rig_wrap(&r, (void *)(uintptr_t)place.address, N * sizeof *r.x, 0);
+    assert_int_equal(vyre_resident_export(r.backend, own, &location, NULL), VYRE_OK);
+    vyre_resident back = rig_wrap(&r, (void *)(uintptr_t)location.address, N * sizeof *r.x, 0);
     assert_int_equal(rig_run(&r, own, back), VYRE_CONFLICT);
     assert_int_equal(vyre_resident_unexport(r.backend, own, NULL), VYRE_OK);
     rig_close(&r);
@@ -151,24 +151,24 @@ static void wrong_memory_is_refused(void **state) {
     vyre_resident handle;
     assert_true(rig_open(&r, "reference"));
     vyre_foreign good = {.struct_size = sizeof good,
-                         .place = {VYRE_PLACE_HOST, 0, (uintptr_t)r.x},
+                         .location = {VYRE_LOCATION_HOST, 0, (uintptr_t)r.x},
                          .size = 16,
                          .release = rig_release,
                          .user = &r.released};
     vyre_foreign wrong = good;
     wrong.struct_size = 8;
     assert_int_equal(vyre_resident_wrap(r.backend, &wrong, &handle, &r.error), VYRE_INVALID_ARGUMENT);
-    wrong = good, wrong.place.address = 0;
+    wrong = good, wrong.location.address = 0;
     assert_int_equal(vyre_resident_wrap(r.backend, &wrong, &handle, &r.error), VYRE_INVALID_ARGUMENT);
     wrong = good, wrong.size = UINT64_MAX - 4;
     assert_int_equal(vyre_resident_wrap(r.backend, &wrong, &handle, &r.error), VYRE_INVALID_ARGUMENT);
-    wrong = good, wrong.place.device = VYRE_PLACE_CUDA;
+    wrong = good, wrong.location.device = VYRE_LOCATION_CUDA;
     assert_int_equal(vyre_resident_wrap(r.backend, &wrong, &handle, &r.error), VYRE_INVALID_ARGUMENT);
     assert_non_null(strstr(r.error.message, "is given CUDA memory (device type 2)"));
     assert_true(r.error.fix[0]);
     assert_int_equal(handle.id, 0);
-    vyre_place place;
-    assert_int_equal(vyre_resident_export(r.backend, handle, &place, &r.error), VYRE_INVALID_ARGUMENT);
+    vyre_memory_location location;
+    assert_int_equal(vyre_resident_export(r.backend, handle, &location, &r.error), VYRE_INVALID_ARGUMENT);
     assert_int_equal(vyre_stream_join(r.backend, NULL, &r.error), VYRE_UNSUPPORTED);
     assert_non_null(strstr(r.error.message, "ordering with a foreign stream"));
     assert_int_equal(vyre_backend_shutdown(r.backend, NULL), VYRE_OK);
@@ -200,17 +200,17 @@ static void an_exported_buffer_stays(void **state) {
     for (int i = 0; i < IDS; i++) {
         rig r;
         vyre_resident handle;
-        vyre_place place, same;
+        vyre_memory_location location, same;
         if (!rig_open(&r, ids[i]))
             continue;
         assert_int_equal(vyre_resident_allocate(r.backend, 64, NULL, &handle, NULL), VYRE_OK);
         assert_int_equal(vyre_resident_unexport(r.backend, handle, &r.error), VYRE_INVALID_ARGUMENT);
-        assert_int_equal(vyre_resident_export(r.backend, handle, &place, NULL), VYRE_OK);
+        assert_int_equal(vyre_resident_export(r.backend, handle, &location, NULL), VYRE_OK);
         assert_int_equal(vyre_resident_export(r.backend, handle, &same, NULL), VYRE_OK);
-        assert_int_equal(place.device, VYRE_PLACE_HOST);
-        assert_int_equal(place.ordinal, 0);
-        assert_int_equal(place.address, same.address);
-        ((uint32_t *)(uintptr_t)place.address)[3] = 77;
+        assert_int_equal(location.device, VYRE_LOCATION_HOST);
+        assert_int_equal(location.ordinal, 0);
+        assert_int_equal(location.address, same.address);
+        ((uint32_t *)(uintptr_t)location.address)[3] = 77;
         uint32_t word;
         assert_int_equal(vyre_resident_download_at(r.backend, handle, 12, &word, 4, NULL), VYRE_OK);
         assert_int_equal(word, 77);
@@ -230,20 +230,20 @@ static void an_exported_buffer_stays(void **state) {
 static vyre_status wrap_and_export(void *user) {
     vyre_backend *backend;
     vyre_resident handle;
-    vyre_place place;
+    vyre_memory_location location;
     int words[4] = {1, 2, 3, 4}, released = 0;
     vyre_status status = vyre_acquire(user, &backend, NULL);
     if (status != VYRE_OK)
         return status;
     vyre_foreign foreign = {.struct_size = sizeof foreign,
-                            .place = {VYRE_PLACE_OWN, 0, (uintptr_t)words},
+                            .location = {VYRE_LOCATION_OWN, 0, (uintptr_t)words},
                             .size = sizeof words,
                             .release = rig_release,
                             .user = &released};
     status = vyre_resident_wrap(backend, &foreign, &handle, NULL);
     int was_wrapped = status == VYRE_OK;
     if (was_wrapped)
-        status = vyre_resident_export(backend, handle, &place, NULL);
+        status = vyre_resident_export(backend, handle, &location, NULL);
     vyre_backend_release(backend);
     assert_int_equal(released, was_wrapped);
     return status;

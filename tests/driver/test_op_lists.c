@@ -265,7 +265,7 @@ static void the_op_that_cpu_and_cuda_leave_out_is_not_theirs(void **state) {
     /* Not on every device that cuda runs on. */
     assert_int_equal(emit_ptx(program, 60, &error), VYRE_UNSUPPORTED);
     vyre_backend_instance instance = {0};
-    if (vy_cpu_create(&vy_host, 0, &instance, &error) == VYRE_OK) {
+    if (vy_cpu_create(&vy_host_services, 0, &instance, &error) == VYRE_OK) {
         const vyre_compile_options options = {0};
         vyre_native_pipeline pipeline = {0};
         assert_int_equal(instance.vtable->compile(instance.self, program, &options, &pipeline, &error),

@@ -217,7 +217,7 @@ static void the_host_runs_a_launch_on_the_oracle(void **state) {
                           .buffer_count = 2,
                           .groups = {3, 1, 1},
                           .label = ""};
-    assert_int_equal(vy_host.reference_dispatch(&launch, c.inputs, 1, &outputs, NULL), VYRE_OK);
+    assert_int_equal(vy_host_services.reference_dispatch(&launch, c.inputs, 1, &outputs, NULL), VYRE_OK);
     fake_case_check(&c, &outputs);
     vyre_bytes_free(&slots[0]);
     vyre_bytes_free(&slots[1]);

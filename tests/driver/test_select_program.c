@@ -403,8 +403,8 @@ static void a_probe_that_hangs_is_abandoned(void **state) {
     if (pid == 0) {
         vyre_probe probe;
         alarm(60);
-        if (vy_probe_run(&hanging, 20000000, &probe) != VY_PROBE_LATE ||
-            vy_probe_run(&hanging, UINT64_C(1) << 62, &probe) != VY_PROBE_STILL_LATE)
+        if (vy_probe_run(&hanging, 20000000, &probe) != VY_PROBE_TIMED_OUT ||
+            vy_probe_run(&hanging, UINT64_C(1) << 62, &probe) != VY_PROBE_STILL_RUNNING)
             _exit(1);
         _exit(0);
     }

@@ -2,7 +2,7 @@
 #include "driver/fake_async.h"
 
 #include "base/thread.h"
-#include "driver/pool.h"
+#include "driver/thread_pool.h"
 
 #include <sched.h>
 #include <signal.h>
@@ -129,11 +129,11 @@ static void a_queue_filled_and_drained_at_once(void **state) {
 }
 
 typedef struct noting_job {
-    vy_job job;
+    vy_thread_pool_job job;
     _Atomic int is_told, is_blocked;
 } noting_job;
 
-static void note_signals(vy_job *job) {
+static void note_signals(vy_thread_pool_job *job) {
     noting_job *n = (noting_job *)job;
     sigset_t mask;
     pthread_sigmask(SIG_SETMASK, NULL, &mask);
@@ -144,12 +144,12 @@ static void note_signals(vy_job *job) {
 static void threads_of_the_pool_leave_signals_to_the_application(void **state) {
     (void)state;
     noting_job n = {.job = {.run = note_signals}};
-    vy_pool *pool = vy_pool_new();
+    vy_thread_pool *pool = vy_thread_pool_new();
     assert_non_null(pool);
-    assert_int_equal(vy_pool_submit(pool, &n.job), 1);
+    assert_int_equal(vy_thread_pool_submit(pool, &n.job), 1);
     while (!n.is_told)
         sched_yield();
-    vy_pool_close(pool);
+    vy_thread_pool_close(pool);
     assert_int_equal(n.is_blocked, 1);
 }
 

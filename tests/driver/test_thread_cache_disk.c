@@ -33,7 +33,7 @@ static void *use(void *argument) {
         claim(verdict >= 0);
         atomic_fetch_add(&hits, verdict == 1);
         if (vy_random_below(&random, 20) == 0)
-            claim(vyre_cache_walk(VYRE_CACHE_LOOK_BYTES, see, NULL, NULL) == VYRE_OK);
+            claim(vyre_cache_walk(VYRE_CACHE_READ_ALL, see, NULL, NULL) == VYRE_OK);
     }
     return NULL;
 }
@@ -75,7 +75,7 @@ static void threads_see_right_bytes_or_none(void **state) {
     (void)state;
     run_threads(0);
     assert_int_equal(cache_stats().rejected, 0);
-    assert_int_equal(cache_count_names(VY_TEMPORARY_PREFIX), 0);
+    assert_int_equal(cache_count_names(VY_CACHE_TEMPORARY_PREFIX), 0);
 }
 
 static void settings_may_change_meanwhile(void **state) {

@@ -1,7 +1,7 @@
 /* Several threads on one backend that does wrong (fault_plugin.h): each drives every road, somebody recovers the device whenever it is lost, and
  * in the end it is shut down under them. Meant for the thread sanitizer. */
 #include "base/thread.h"
-#include "driver/fault_roads.h"
+#include "driver/fault_paths.h"
 #include "support/fault.h"
 #include "vyre/cache.h"
 
@@ -23,11 +23,11 @@ static void drive(void *user, unsigned worker) {
     *r = *s->model;
     /* What points into the model may: nobody writes there. */
     for (int round = 0; round < ROUNDS; round++)
-        for (int i = 0; i < ROAD_COUNT; i++) {
-            road_list[((unsigned)i + 3 * worker) % ROAD_COUNT](r);
+        for (int i = 0; i < FAULT_PATH_COUNT; i++) {
+            fault_path_list[((unsigned)i + 3 * worker) % FAULT_PATH_COUNT](r);
             if (vyre_backend_device_lost(r->backend) && vyre_backend_try_recover(r->backend, &error) == VYRE_OK)
                 atomic_fetch_add(&s->recovered, 1);
-            if (s->shuts_down && atomic_fetch_add(&s->rounds, 1) == THREADS * ROAD_COUNT)
+            if (s->shuts_down && atomic_fetch_add(&s->rounds, 1) == THREADS * FAULT_PATH_COUNT)
                 vyre_backend_shutdown(r->backend, &error);
         }
     atomic_fetch_add(&s->failed, r->failed);
@@ -92,7 +92,7 @@ static void threads_share_a_backend_that_does_wrong(void **state) {
                 {FAULT_PENDING_notify, FAULT_TOLD_TWICE, 2},
                 {FAULT_PENDING_cancel, FAULT_LOSE, 3}};
     if (!control)
-        VY_SKIP("the plug-in is not here (%s)", roads_plugin());
+        VY_SKIP("the plug-in is not here (%s)", fault_paths_plugin());
     for (unsigned effort = 0; effort < vy_test_effort(); effort++)
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
             for (int shuts_down = 0; shuts_down < 2; shuts_down++)
@@ -102,7 +102,7 @@ static void threads_share_a_backend_that_does_wrong(void **state) {
 static int set_up(void **state) {
     static roads r;
     static char folder[64];
-    control = roads_load();
+    control = fault_paths_load();
     if (!control)
         return 0;
     snprintf(folder, sizeof folder, "/tmp/vyre-fault-XXXXXX");
@@ -110,7 +110,7 @@ static int set_up(void **state) {
         return -1;
     vyre_cache_set_folder(folder, NULL);
     vyre_cache_set_memory_limit(1); /* codes come and go */
-    roads_open(&r);
+    fault_paths_open(&r);
     *state = &r;
     return 0;
 }
@@ -119,7 +119,7 @@ static int tear_down(void **state) {
     char folder[256];
     if (!*state)
         return 0;
-    roads_close(*state);
+    fault_paths_close(*state);
     vyre_cache_clear(NULL, NULL, NULL, NULL);
     vyre_cache_folder(folder, sizeof folder);
     rmdir(folder);

@@ -3,7 +3,7 @@
 #include "driver/trace_file.h"
 
 #include "base/thread.h"
-#include "driver/boundary.h"
+#include "driver/dispatch.h"
 #include "driver/trace.h"
 #include "vyre/telemetry.h"
 

@@ -4,7 +4,7 @@
 #include "driver/trace_file.h"
 #include "support/fault.h"
 
-#include "driver/boundary.h"
+#include "driver/dispatch.h"
 #include "driver/trace.h"
 #include "vyre/telemetry.h"
 

@@ -3,7 +3,7 @@
 
 #include "base/status.h"
 #include "base/thread.h"
-#include "driver/boundary.h"
+#include "driver/dispatch.h"
 
 void vy_cpu_alarms_start(vy_cpu_alarms *alarms) {
     pthread_mutex_init(&alarms->lock, NULL);

@@ -2,7 +2,7 @@
 #include "backends/cpu/batch.h"
 
 #include "backends/cpu/dispatch.h"
-#include "driver/boundary.h"
+#include "driver/dispatch.h"
 
 /* Items below it are not worth several threads each, in picoseconds. */
 #define SMALL (UINT64_C(20) * 1000000)

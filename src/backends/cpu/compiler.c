@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/trusted_path.h"
-#include "driver/host.h"
+#include "driver/host_services.h"
 #include "driver/plugin.h"
 
 #include <dlfcn.h>
@@ -52,7 +52,7 @@ static vyre_status open_plugin(const char *path, const vy_compiler **out, vyre_e
     vy_compiler_get *get = (vy_compiler_get *)(uintptr_t)dlsym(handle, VY_COMPILER_SYMBOL);
     if (!get)
         return refuse(path, "does not export `" VY_COMPILER_SYMBOL "`", error);
-    const vy_compiler *compiler = get(&vy_host);
+    const vy_compiler *compiler = get(&vy_host_services);
     if (!compiler)
         return refuse(path, "does not work in this process", error);
     if (compiler->struct_size < sizeof *compiler || compiler->abi != VY_COMPILER_ABI || !compiler->compile ||

@@ -122,7 +122,7 @@ static const vyre_backend_vtable table = {
     .resident_allocate = vy_cpu_resident_allocate,
     .resident_free = vy_cpu_resident_free,
     .resident_wrap = vy_cpu_resident_wrap,
-    .resident_place = vy_cpu_resident_place,
+    .resident_location = vy_cpu_resident_place,
     .resident_upload = vy_cpu_resident_upload,
     .resident_download = vy_cpu_resident_download,
     .compile = vy_cpu_pipeline_compile,
@@ -212,7 +212,7 @@ static int visit(void *user, const vyre_cache_entry *entry) {
 static int has_cached_code(void) {
     vyre_error ignored;
     int found = 0;
-    return vyre_cache_walk(VYRE_CACHE_LOOK_HEADS, visit, &found, &ignored) == VYRE_OK && found;
+    return vyre_cache_walk(VYRE_CACHE_READ_HEADERS, visit, &found, &ignored) == VYRE_OK && found;
 }
 
 /* Without its compiler it still runs what the cache has. */

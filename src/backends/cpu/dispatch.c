@@ -2,7 +2,7 @@
 #include "backends/cpu/dispatch.h"
 
 #include "backends/cpu/run.h"
-#include "driver/boundary.h"
+#include "driver/dispatch.h"
 
 vy_cpu_call vy_cpu_call_of(vy_cpu *cpu, vy_cpu_code *code, const vyre_launch *launch, vy_cpu_bytes bytes) {
     return (vy_cpu_call){

@@ -51,11 +51,11 @@ vyre_status vy_cpu_resident_free(void *self, uint64_t native, vyre_error *error)
     return VYRE_OK;
 }
 
-vyre_status vy_cpu_resident_wrap(void *self, const vyre_place *place, uint64_t size, uint64_t *native,
+vyre_status vy_cpu_resident_wrap(void *self, const vyre_memory_location *place, uint64_t size, uint64_t *native,
                                  vyre_error *error) {
     (void)self;
     (void)size;
-    vyre_status status = vy_host_place_check(place, "cpu", error);
+    vyre_status status = vy_host_location_check(place, "cpu", error);
     if (status != VYRE_OK)
         return status;
     block *made = vy_allocate(sizeof *made);
@@ -66,10 +66,10 @@ vyre_status vy_cpu_resident_wrap(void *self, const vyre_place *place, uint64_t s
     return VYRE_OK;
 }
 
-vyre_status vy_cpu_resident_place(void *self, uint64_t native, vyre_place *place, vyre_error *error) {
+vyre_status vy_cpu_resident_place(void *self, uint64_t native, vyre_memory_location *place, vyre_error *error) {
     (void)self;
     (void)error;
-    *place = (vyre_place){VYRE_PLACE_HOST, 0, (uintptr_t)vy_cpu_resident_bytes(native)};
+    *place = (vyre_memory_location){VYRE_LOCATION_HOST, 0, (uintptr_t)vy_cpu_resident_bytes(native)};
     return VYRE_OK;
 }
 

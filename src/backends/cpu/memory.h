@@ -11,9 +11,9 @@ vyre_status vy_cpu_resident_upload(void *self, uint64_t native, uint64_t offset,
 vyre_status vy_cpu_resident_download(void *self, uint64_t native, uint64_t offset, void *data, uint64_t size,
                                      vyre_error *error);
 /* Memory of the process that somebody else owns: used where it is. */
-vyre_status vy_cpu_resident_wrap(void *self, const vyre_place *place, uint64_t size, uint64_t *native,
+vyre_status vy_cpu_resident_wrap(void *self, const vyre_memory_location *place, uint64_t size, uint64_t *native,
                                  vyre_error *error);
-vyre_status vy_cpu_resident_place(void *self, uint64_t native, vyre_place *place, vyre_error *error);
+vyre_status vy_cpu_resident_place(void *self, uint64_t native, vyre_memory_location *place, vyre_error *error);
 uint8_t *vy_cpu_resident_bytes(uint64_t native);
 
 /* Memory nobody has used yet, that is going to be: asks the system for large pages, if it is large. */

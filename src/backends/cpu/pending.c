@@ -9,8 +9,8 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/thread.h"
-#include "driver/boundary.h"
-#include "driver/copies.h"
+#include "driver/dispatch.h"
+#include "driver/packed_copy.h"
 
 typedef struct pending {
     vy_cpu_task task;
@@ -163,14 +163,14 @@ static size_t count_outputs(const vy_cpu_code *code) {
     return count;
 }
 
-static void lay_out(pending *p, vy_cutter *cutter, const vyre_launch *launch, const vyre_span *inputs, size_t count) {
-    vy_cut(cutter, NULL, sizeof *p);
-    p->launch.params = vy_cut(cutter, launch->params, launch->param_count * sizeof *launch->params);
-    p->launch.elements = vy_cut(cutter, launch->elements, launch->buffer_count * sizeof *launch->elements);
-    p->inputs = vy_cut(cutter, NULL, count * sizeof *inputs);
-    p->outputs.items = vy_cut(cutter, NULL, p->outputs.count * sizeof *p->outputs.items);
+static void lay_out(pending *p, vy_bump *bump, const vyre_launch *launch, const vyre_span *inputs, size_t count) {
+    vy_bump_copy(bump, NULL, sizeof *p);
+    p->launch.params = vy_bump_copy(bump, launch->params, launch->param_count * sizeof *launch->params);
+    p->launch.elements = vy_bump_copy(bump, launch->elements, launch->buffer_count * sizeof *launch->elements);
+    p->inputs = vy_bump_copy(bump, NULL, count * sizeof *inputs);
+    p->outputs.items = vy_bump_copy(bump, NULL, p->outputs.count * sizeof *p->outputs.items);
     for (size_t i = 0; i < count; i++) {
-        void *data = vy_cut(cutter, inputs[i].data, inputs[i].size);
+        void *data = vy_bump_copy(bump, inputs[i].data, inputs[i].size);
         if (p->inputs)
             p->inputs[i] = (vyre_span){data, inputs[i].size};
     }
@@ -179,13 +179,13 @@ static void lay_out(pending *p, vy_cutter *cutter, const vyre_launch *launch, co
 vyre_status vy_cpu_pending_start(vy_cpu *cpu, vy_cpu_code *code, const vyre_launch *launch, const vyre_span *inputs,
                                  size_t input_count, vyre_native_pending *out, vyre_error *error) {
     pending measured = {.outputs = {.count = count_outputs(code)}};
-    vy_cutter cutter = {NULL, 0};
-    lay_out(&measured, &cutter, launch, inputs, input_count);
-    size_t size = cutter.used;
-    cutter = (vy_cutter){vy_allocate(size), 0};
-    if (!cutter.block)
+    vy_bump bump = {NULL, 0};
+    lay_out(&measured, &bump, launch, inputs, input_count);
+    size_t size = bump.used;
+    bump = (vy_bump){vy_allocate(size), 0};
+    if (!bump.block)
         return vy_fail_memory(error, "starting a dispatch");
-    pending *p = (pending *)cutter.block;
+    pending *p = (pending *)bump.block;
     *p = (pending){.task = {.run = run},
                    .cpu = cpu,
                    .code = vy_cpu_code_retain(code),
@@ -194,7 +194,7 @@ vyre_status vy_cpu_pending_start(vy_cpu *cpu, vy_cpu_code *code, const vyre_laun
                    .outputs = {.count = measured.outputs.count, .capacity = measured.outputs.count},
                    .owners = 2};
     vyre_program_retain(launch->program);
-    lay_out(p, &cutter, launch, inputs, input_count);
+    lay_out(p, &bump, launch, inputs, input_count);
     for (size_t i = 0; i < p->outputs.count; i++)
         p->outputs.items[i] = (vyre_bytes)VYRE_BYTES_INIT;
     pthread_mutex_init(&p->lock, NULL);

@@ -8,7 +8,7 @@
 #include "backends/cpu/pending.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "driver/boundary.h"
+#include "driver/dispatch.h"
 
 typedef struct pipeline {
     vy_cpu *cpu;

@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "base/thread.h"
-#include "driver/boundary.h"
+#include "driver/dispatch.h"
 
 #include <limits.h>
 #include <linux/futex.h>

@@ -1,7 +1,7 @@
 /* Jobs: whom to ask for help, who takes which ranges, and when all of it has ended (pool.h, pool_inside.h). */
 #include "backends/cpu/pool_inside.h"
 
-#include "driver/boundary.h"
+#include "driver/dispatch.h"
 
 #include <string.h>
 

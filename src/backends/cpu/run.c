@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/thread.h"
-#include "driver/boundary.h"
+#include "driver/dispatch.h"
 
 #include <inttypes.h>
 

@@ -31,7 +31,7 @@ static int find(vy_cuda *cuda, const vy_cache_key *key, const vy_cuda_header *wa
     vyre_bytes stored = VYRE_BYTES_INIT;
     vy_cuda_header header;
     vyre_error ignored;
-    vyre_status status = vy_disk_load(key, &stored);
+    vyre_status status = vy_disk_cache_load(key, &stored);
     const vyre_span object = {stored.data, stored.size};
     if (status == VYRE_OK)
         status = vy_cuda_object_check(cuda, object, wanted->indirect, &header, &ignored);
@@ -79,7 +79,7 @@ static void keep(vy_cuda *cuda, const vy_cache_key *key, vyre_span object) {
 vyre_status vy_cuda_aside_load(vy_cuda *cuda, vyre_span object, int must, vy_cu_module *out, vyre_error *error) {
     vy_cuda_header header;
     vy_cache_key key;
-    int has_disk = vy_disk_is_on();
+    int has_disk = vy_disk_cache_is_enabled();
     memcpy(&header, object.data, sizeof header);
     if (has_disk) {
         make_key(cuda, object, &key);
@@ -115,8 +115,8 @@ void vy_cuda_aside_store(vy_cuda *cuda) {
     for (text = take_all(cuda); text; text = next) {
         vyre_bytes linked = VYRE_BYTES_INIT;
         next = text->next;
-        if (vy_disk_is_on() && vy_cuda_compile_link(cuda, &text->object, &linked, &ignored) == VYRE_OK)
-            vy_disk_store(&text->key, "cuda:kernel", (vyre_span){linked.data, linked.size});
+        if (vy_disk_cache_is_enabled() && vy_cuda_compile_link(cuda, &text->object, &linked, &ignored) == VYRE_OK)
+            vy_disk_cache_store(&text->key, "cuda:kernel", (vyre_span){linked.data, linked.size});
         vyre_bytes_free(&linked);
         end_text(text);
     }

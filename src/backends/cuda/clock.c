@@ -6,7 +6,7 @@
 
 #include "backends/cuda/aside.h"
 #include "backends/cuda/code.h"
-#include "driver/boundary.h"
+#include "driver/dispatch.h"
 
 static const char entry[] = "vyre_clock";
 static const char text[] = ".version 6.0\n"

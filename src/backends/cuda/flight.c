@@ -9,7 +9,7 @@
 #include "backends/cuda/slices.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "driver/boundary.h"
+#include "driver/dispatch.h"
 
 #include <sys/mman.h>
 

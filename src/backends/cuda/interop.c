@@ -13,9 +13,9 @@ enum { INVALID_CONTEXT = 201, INVALID_HANDLE = 400, CAPTURE_IMPLICIT = 906 };
 
 /* ---- wrapping ---- */
 
-static vyre_status check_place(const vy_cuda *cuda, const vyre_place *place, vyre_error *error) {
-    int is_cuda = place->device == VYRE_PLACE_CUDA;
-    if (place->device == VYRE_PLACE_OWN || place->device == VYRE_PLACE_CUDA_MANAGED ||
+static vyre_status check_place(const vy_cuda *cuda, const vyre_memory_location *place, vyre_error *error) {
+    int is_cuda = place->device == VYRE_LOCATION_CUDA;
+    if (place->device == VYRE_LOCATION_OWN || place->device == VYRE_LOCATION_CUDA_MANAGED ||
         (is_cuda && place->ordinal == (int32_t)cuda->ordinal))
         return VYRE_OK;
     if (is_cuda)
@@ -26,7 +26,7 @@ static vyre_status check_place(const vy_cuda *cuda, const vyre_place *place, vyr
     return vy_fail(error, VYRE_INVALID_ARGUMENT,
                    "upload the bytes with vyre_resident_upload, or wrap memory of the device",
                    "backend `cuda` works on device memory, and is given %s memory (device type %" PRId32 ")",
-                   vy_place_name(place->device), place->device);
+                   vy_location_name(place->device), place->device);
 }
 
 /* What the driver knows of one byte. */
@@ -62,7 +62,7 @@ static vyre_status check_memory(vy_cuda *cuda, vy_cu_address address, uint64_t s
     return status;
 }
 
-vyre_status vy_cuda_resident_wrap(void *self, const vyre_place *place, uint64_t size, uint64_t *native,
+vyre_status vy_cuda_resident_wrap(void *self, const vyre_memory_location *place, uint64_t size, uint64_t *native,
                                   vyre_error *error) {
     vy_cuda *cuda = self;
     vyre_status status = check_place(cuda, place, error);
@@ -81,9 +81,10 @@ vyre_status vy_cuda_resident_wrap(void *self, const vyre_place *place, uint64_t 
     return VYRE_OK;
 }
 
-vyre_status vy_cuda_resident_place(void *self, uint64_t native, vyre_place *place, vyre_error *error) {
+vyre_status vy_cuda_resident_place(void *self, uint64_t native, vyre_memory_location *place, vyre_error *error) {
     (void)error;
-    *place = (vyre_place){VYRE_PLACE_CUDA, (int32_t)((vy_cuda *)self)->ordinal, vy_cuda_resident_address(native)};
+    *place = (vyre_memory_location){VYRE_LOCATION_CUDA, (int32_t)((vy_cuda *)self)->ordinal,
+                                    vy_cuda_resident_address(native)};
     return VYRE_OK;
 }
 

@@ -8,9 +8,9 @@
 #include "backends/cuda/lane.h"
 
 /* Entries of the backend's table. */
-vyre_status vy_cuda_resident_wrap(void *self, const vyre_place *place, uint64_t size, uint64_t *native,
+vyre_status vy_cuda_resident_wrap(void *self, const vyre_memory_location *place, uint64_t size, uint64_t *native,
                                   vyre_error *error);
-vyre_status vy_cuda_resident_place(void *self, uint64_t native, vyre_place *place, vyre_error *error);
+vyre_status vy_cuda_resident_place(void *self, uint64_t native, vyre_memory_location *place, vyre_error *error);
 vyre_status vy_cuda_stream_join(void *self, void *stream, vyre_error *error);
 
 void vy_cuda_join_start(vy_cuda_join *join);

@@ -5,7 +5,7 @@
 #include "backends/cuda/indirect.h"
 #include "backends/cuda/together.h"
 #include "base/status.h"
-#include "driver/boundary.h"
+#include "driver/dispatch.h"
 
 #include <inttypes.h>
 #include <time.h>

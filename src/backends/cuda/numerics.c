@@ -252,7 +252,7 @@ static int load(vy_cuda *cuda) {
     vyre_bytes stored = VYRE_BYTES_INIT;
     uint64_t exact = 0;
     make_key(cuda, &key);
-    int is_there = vy_disk_load(&key, &stored) == VYRE_OK && stored.size == sizeof exact;
+    int is_there = vy_disk_cache_load(&key, &stored) == VYRE_OK && stored.size == sizeof exact;
     if (is_there) {
         memcpy(&exact, stored.data, sizeof exact);
         atomic_store(&cuda->exact, exact & vy_ptx_exact(cuda->facts.architecture));
@@ -266,7 +266,7 @@ static void store(vy_cuda *cuda) {
     vy_cache_key key;
     uint64_t exact = atomic_load(&cuda->exact);
     make_key(cuda, &key);
-    vy_disk_store(&key, "cuda:numerics", (vyre_span){&exact, sizeof exact});
+    vy_disk_cache_store(&key, "cuda:numerics", (vyre_span){&exact, sizeof exact});
 }
 
 static vyre_status run_all(vy_cuda *cuda, vyre_error *error) {

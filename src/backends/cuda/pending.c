@@ -7,7 +7,7 @@
 #include "backends/cuda/ahead.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "driver/boundary.h"
+#include "driver/dispatch.h"
 
 #include <time.h>
 

@@ -7,7 +7,7 @@
 #include "backends/cuda/memory.h"
 #include "backends/cuda/table.h"
 #include "base/status.h"
-#include "driver/boundary.h"
+#include "driver/dispatch.h"
 
 /* ---- launches on resident buffers ---- */
 

@@ -1,8 +1,8 @@
 /* The dispatch family of the reference backend (reference.h). */
 #include "backends/reference/reference.h"
 
-#include "driver/boundary.h"
-#include "driver/host.h"
+#include "driver/dispatch.h"
+#include "driver/host_services.h"
 
 static vyre_status run(vy_reference *reference, const vyre_launch *launch, const vyre_span *inputs, size_t input_count,
                        const void *const *before, vyre_bytes *outputs, vyre_error *error) {
@@ -37,7 +37,7 @@ vyre_status vy_reference_dispatch_resident(void *self, const vyre_launch *launch
     unsigned char *targets[VY_LIMIT_BUFFERS];
     size_t input_count = 0, output_count = 0;
     vyre_buffer_info buffer;
-    vy_slots slots;
+    vy_output_slots slots;
     uint64_t start = vy_clock_now();
     for (size_t i = 0; i < binding_count && vyre_program_buffer(launch->program, i, &buffer); i++) {
         unsigned char *bytes = vy_reference_bytes(bindings[i].resident.id, bindings[i].offset);
@@ -47,12 +47,12 @@ vyre_status vy_reference_dispatch_resident(void *self, const vyre_launch *launch
         if (buffer.access == VYRE_ACCESS_WRITE || buffer.access == VYRE_ACCESS_READ_WRITE)
             targets[output_count++] = bytes;
     }
-    vy_slots_start(&slots, output_count);
+    vy_output_slots_start(&slots, output_count);
     vyre_status status = run(self, launch, inputs, input_count, before, slots.items, error);
     for (size_t i = 0; status == VYRE_OK && i < output_count; i++)
         if (slots.items[i].size)
             memcpy(targets[i], slots.items[i].data, slots.items[i].size);
-    vy_slots_end(&slots);
+    vy_output_slots_end(&slots);
     if (timing)
         timing->wall_ns = vy_clock_now() - start;
     return status;

@@ -65,9 +65,10 @@ vyre_status vy_reference_free(void *self, uint64_t native, vyre_error *error) {
     return VYRE_OK;
 }
 
-vyre_status vy_reference_wrap(void *self, const vyre_place *place, uint64_t size, uint64_t *native, vyre_error *error) {
+vyre_status vy_reference_wrap(void *self, const vyre_memory_location *place, uint64_t size, uint64_t *native,
+                              vyre_error *error) {
     (void)size;
-    vyre_status status = vy_host_place_check(place, ((vy_reference *)self)->id, error);
+    vyre_status status = vy_host_location_check(place, ((vy_reference *)self)->id, error);
     if (status != VYRE_OK)
         return status;
     block *made = vy_allocate(sizeof *made);
@@ -80,10 +81,10 @@ vyre_status vy_reference_wrap(void *self, const vyre_place *place, uint64_t size
     return VYRE_OK;
 }
 
-vyre_status vy_reference_place(void *self, uint64_t native, vyre_place *place, vyre_error *error) {
+vyre_status vy_reference_place(void *self, uint64_t native, vyre_memory_location *place, vyre_error *error) {
     (void)self;
     (void)error;
-    *place = (vyre_place){VYRE_PLACE_HOST, 0, (uintptr_t)vy_reference_bytes(native, 0)};
+    *place = (vyre_memory_location){VYRE_LOCATION_HOST, 0, (uintptr_t)vy_reference_bytes(native, 0)};
     return VYRE_OK;
 }
 

@@ -57,8 +57,9 @@ vyre_status vy_reference_upload(void *self, uint64_t native, uint64_t offset, co
                                 vyre_error *error);
 vyre_status vy_reference_download(void *self, uint64_t native, uint64_t offset, void *data, uint64_t size,
                                   vyre_error *error);
-vyre_status vy_reference_wrap(void *self, const vyre_place *place, uint64_t size, uint64_t *native, vyre_error *error);
-vyre_status vy_reference_place(void *self, uint64_t native, vyre_place *place, vyre_error *error);
+vyre_status vy_reference_wrap(void *self, const vyre_memory_location *place, uint64_t size, uint64_t *native,
+                              vyre_error *error);
+vyre_status vy_reference_place(void *self, uint64_t native, vyre_memory_location *place, vyre_error *error);
 /* What is left of resident buffers when the backend ends. */
 void vy_reference_free_all(vy_reference *reference);
 /* The bytes of a resident buffer, from an offset. */

@@ -2,7 +2,7 @@
 #include "backends/cpu/blob.h"
 
 #include "base/thread.h"
-#include "driver/boundary.h"
+#include "driver/dispatch.h"
 #include "vyre/async.h"
 #include "vyre/cache.h"
 

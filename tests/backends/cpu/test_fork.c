@@ -103,7 +103,7 @@ static int run_plain(rig *r) {
 static int run_resident(rig *r) {
     static uint32_t back[COUNT];
     vyre_outputs none = VYRE_OUTPUTS_INIT;
-    for (int i = 0; i < 3; i++) /* from a seat, too */
+    for (int i = 0; i < 3; i++) /* from a dispatch_slot, too */
         EXPECT(vyre_pipeline_dispatch_persistent(r->pipeline, r->bindings, 2, NULL, NULL, &none, NULL, NULL, NULL) ==
                VYRE_OK);
     EXPECT(vyre_resident_download_at(r->backend, r->y, 0, back, r->input.size, NULL) == VYRE_OK);
@@ -173,7 +173,7 @@ static int is_refused_everywhere(rig *r, const inherited *from) {
     vyre_bytes bytes = VYRE_BYTES_INIT;
     vyre_device_profile profile = {.struct_size = sizeof profile};
     vyre_dispatch_config config = {.timeout_ns = 1000000000};
-    vyre_place place;
+    vyre_memory_location location;
     uint64_t size, tag;
     vyre_step step = {r->pipeline, r->bindings, 2, NULL};
     EXPECT(is_refused(vyre_backend_dispatch(r->backend, r->program, &r->arguments, NULL, &out, NULL, &e), &e));
@@ -193,14 +193,14 @@ static int is_refused_everywhere(rig *r, const inherited *from) {
     EXPECT(is_refused(vyre_resident_size(r->backend, r->x, &size, &e), &e));
     EXPECT(is_refused(vyre_resident_upload(r->backend, r->x, r->data, r->input.size, &e), &e));
     EXPECT(is_refused(vyre_resident_download(r->backend, r->x, &bytes, &e), &e));
-    EXPECT(is_refused(vyre_resident_export(r->backend, r->x, &place, &e), &e));
+    EXPECT(is_refused(vyre_resident_export(r->backend, r->x, &location, &e), &e));
     EXPECT(is_refused(vyre_resident_unexport(r->backend, r->x, &e), &e));
     EXPECT(is_refused(vyre_resident_free(r->backend, r->x, &e), &e));
     EXPECT(is_refused(vyre_backend_shutdown(r->backend, &e), &e));
     EXPECT(vyre_backend_device_lost(r->backend) == 1);
     EXPECT(strcmp(vyre_backend_id(r->backend), r->id) == 0);
     vyre_backend_profile(r->backend, &profile);
-    vyre_backend_store(r->backend);
+    vyre_backend_flush_cache(r->backend);
     if (from->pending) {
         EXPECT(vyre_pending_is_ready(from->pending));
         EXPECT(is_refused(vyre_pending_wait(from->pending, UINT64_MAX, &out, NULL, &e), &e));
@@ -441,7 +441,7 @@ static void probe_quickly(const vyre_host *host, vyre_probe *out) {
 
 static void *probe_once(void *user) {
     vyre_probe probe;
-    return vy_probe_run(user, UINT64_MAX / 4, &probe) == VY_PROBED ? user : NULL;
+    return vy_probe_run(user, UINT64_MAX / 4, &probe) == VY_PROBE_DONE ? user : NULL;
 }
 
 /* A thread of the parent waits for a probe: the child has neither, and probes on. */
@@ -462,10 +462,10 @@ static void a_child_of_a_process_that_probes(void **state) {
     if (child == 0) {
         alarm(SECONDS);
         for (int i = 0; i < 5; i++)
-            if (vy_probe_run(&quick, VY_PROBE_LIMIT_NS, &probe) != VY_PROBED)
+            if (vy_probe_run(&quick, VY_PROBE_LIMIT_NS, &probe) != VY_PROBE_DONE)
                 _exit(1);
         atomic_store(&is_probing, 2);
-        _exit(vy_probe_run(&slow, VY_PROBE_LIMIT_NS, &probe) == VY_PROBED ? 0 : 2);
+        _exit(vy_probe_run(&slow, VY_PROBE_LIMIT_NS, &probe) == VY_PROBE_DONE ? 0 : 2);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status));

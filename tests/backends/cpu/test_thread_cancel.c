@@ -169,7 +169,7 @@ static void start_and_end(rig *r) {
     CALL(vyre_compile(own, r->program, NULL, &pipeline, NULL));
     CALL(vyre_pipeline_dispatch(pipeline, &r->arguments, NULL, &out, NULL, NULL));
     CALL_VOID(vyre_backend_profile(own, &profile));
-    CALL_VOID(vyre_backend_store(own));
+    CALL_VOID(vyre_backend_flush_cache(own));
     CALL_VOID(vyre_pipeline_release(pipeline));
     CALL(vyre_backend_shutdown(own, NULL));
     CALL_VOID(vyre_backend_release(own));
@@ -197,9 +197,9 @@ static void use_files(rig *r) {
         CALL(vyre_pipeline_dispatch(pipeline, &r->arguments, NULL, &out, NULL, NULL));
         CALL_VOID(vyre_pipeline_release(pipeline));
     }
-    CALL_VOID(vyre_backend_store(r->backend));
+    CALL_VOID(vyre_backend_flush_cache(r->backend));
     CALL(vyre_trace_stop(NULL));
-    CALL(vyre_cache_walk(VYRE_CACHE_LOOK_BYTES, visit, NULL, NULL));
+    CALL(vyre_cache_walk(VYRE_CACHE_READ_ALL, visit, NULL, NULL));
     CALL(vyre_cache_clear(NULL, &removed, &bytes, NULL));
     CALL(vyre_cache_set_folder("", NULL));
     vyre_outputs_free(&out);

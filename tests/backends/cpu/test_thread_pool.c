@@ -4,7 +4,7 @@
 #include "backends/cpu/alarm.h"
 #include "backends/cpu/pool.h"
 #include "base/thread.h"
-#include "driver/boundary.h"
+#include "driver/dispatch.h"
 
 #include <sched.h>
 #include <unistd.h>

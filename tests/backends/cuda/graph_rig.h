@@ -9,7 +9,7 @@
 #include "backends/cuda/pipeline.h"
 #include "backends/cuda/table.h"
 #include "driver/backend.h"
-#include "driver/boundary.h"
+#include "driver/dispatch.h"
 #include "driver/pipeline.h"
 
 /* None of them commutes with itself: an order that is not kept is seen. */

@@ -77,9 +77,9 @@ static void stack_compare(conform *c, const vyre_program *program, const stack *
 
 /* From now on its rows are worth a kernel of their own. */
 static void ask_for_tables(vyre_pipeline *pipeline) {
-    vy_code *code;
-    OK(vy_pipeline_code(pipeline, (vy_stop){0}, 0, &code, &error));
-    atomic_store(&((vy_cuda_pipeline *)code->parts->self)->code->rows, VY_CUDA_TABLE_WORTH);
+    vy_executable *code;
+    OK(vy_pipeline_executable(pipeline, (vy_stop_condition){0}, 0, &code, &error));
+    atomic_store(&((vy_cuda_pipeline *)code->entries->self)->code->rows, VY_CUDA_TABLE_WORTH);
 }
 
 static void try_seed(conform *c, uint64_t seed, unsigned *tables) {

@@ -220,7 +220,7 @@ static void count(vy_cuda_api *api) {
     X(twice, 0, 0,                                                                                                     \
       " buffer x : u32 read_write\n workgroup 64\n grid over x\n let i = global_id.x\n"                                \
       " if i < len(x) { x[i] = 2 * x[i] }\n")                                                                          \
-    X(parts, 0, 0,                                                                                                     \
+    X(entries, 0, 0,                                                                                                   \
       " buffer x : u32 read_write\n workgroup 64\n grid over x\n let i = global_id.x\n"                                \
       " if x[i] % 5 == 2 { x[i] = 0 - x[i] }\n")                                                                       \
     X(bytes, 0, 0,                                                                                                     \
@@ -343,10 +343,10 @@ static void sizes_around_the_bound_have_the_oracles_bits(void **state) {
 
 /* The device behind a pipeline. */
 static vy_cuda *device_of(vyre_pipeline *pipeline) {
-    vy_code *code;
+    vy_executable *code;
     vyre_error error;
-    assert_int_equal(vy_pipeline_code(pipeline, (vy_stop){0}, 0, &code, &error), VYRE_OK);
-    return ((vy_cuda_pipeline *)code->parts->self)->code->cuda;
+    assert_int_equal(vy_pipeline_executable(pipeline, (vy_stop_condition){0}, 0, &code, &error), VYRE_OK);
+    return ((vy_cuda_pipeline *)code->entries->self)->code->cuda;
 }
 
 static void open_counted(conform *c) {

@@ -7,7 +7,7 @@
 #include "backends/cuda/flight.h"
 #include "backends/cuda/pipeline.h"
 #include "driver/backend.h"
-#include "driver/boundary.h"
+#include "driver/dispatch.h"
 #include "driver/pipeline.h"
 #include "vyre/async.h"
 
@@ -583,10 +583,10 @@ static double time_of(cost *k, int (*once)(cost *k)) {
 }
 
 static vy_cuda_code *code_of(cost *k) {
-    vy_code *code;
+    vy_executable *code;
     vyre_error error;
-    assert_int_equal(vy_pipeline_code(k->r->pipelines[ADD], (vy_stop){0}, 0, &code, &error), VYRE_OK);
-    return ((vy_cuda_pipeline *)code->parts->self)->code;
+    assert_int_equal(vy_pipeline_executable(k->r->pipelines[ADD], (vy_stop_condition){0}, 0, &code, &error), VYRE_OK);
+    return ((vy_cuda_pipeline *)code->entries->self)->code;
 }
 
 static void the_device_computes_what_is_promised(void **state) {

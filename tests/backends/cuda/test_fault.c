@@ -137,9 +137,9 @@ static vyre_status resident(course *c, vyre_error *error) {
 
 /* From now on its rows are worth a kernel of their own (table.h). */
 static void ask_for_tables(course *c) {
-    vy_code *code;
-    if (vy_pipeline_code(c->plain, (vy_stop){0}, 0, &code, NULL) == VYRE_OK)
-        atomic_store(&((vy_cuda_pipeline *)code->parts->self)->code->rows, VY_CUDA_TABLE_WORTH);
+    vy_executable *code;
+    if (vy_pipeline_executable(c->plain, (vy_stop_condition){0}, 0, &code, NULL) == VYRE_OK)
+        atomic_store(&((vy_cuda_pipeline *)code->entries->self)->code->rows, VY_CUDA_TABLE_WORTH);
     c->may_do_without = !shim.struck;
 }
 
@@ -272,7 +272,7 @@ static vyre_status go_stored(course *c, vyre_error *error) {
         if (status == VYRE_OK)
             status = vyre_compile(c->backend, c->s->counting, NULL, &c->trapping, error);
         if (status == VYRE_OK)
-            vyre_backend_store(c->backend); /* at once: so the k-th call is the same each time */
+            vyre_backend_flush_cache(c->backend); /* at once: so the k-th call is the same each time */
         if (status == VYRE_OK)
             status = vyre_backend_dispatch(c->backend, c->s->plain, &arguments, &patient, &c->outputs, NULL, error);
     }

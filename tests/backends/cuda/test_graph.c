@@ -133,9 +133,9 @@ static void try_turns(int may_begin_early) {
     static rig r;
     static table t;
     rig_open(&r);
-    vy_code *code;
-    OK(vy_pipeline_code(r.pipelines[TURN], (vy_stop){0}, 0, &code, &error));
-    const vy_cuda *cuda = ((vy_cuda_pipeline *)code->parts->self)->code->cuda;
+    vy_executable *code;
+    OK(vy_pipeline_executable(r.pipelines[TURN], (vy_stop_condition){0}, 0, &code, &error));
+    const vy_cuda *cuda = ((vy_cuda_pipeline *)code->entries->self)->code->cuda;
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
         t = (table){.count = 301, .width = 2};
         for (size_t i = 0; i < t.count; i++)

@@ -98,11 +98,11 @@ static double best_of(timed *t, int (*once)(timed *t)) {
 
 static void prepare_timed(timed *t) {
     vy_resident_use use;
-    vy_code *code;
+    vy_executable *code;
     vyre_error error;
     rig_open(&t->r);
-    assert_int_equal(vy_pipeline_code(t->r.pipelines[TWICE], (vy_stop){0}, 0, &code, &error), VYRE_OK);
-    t->b.kernel = &((vy_cuda_pipeline *)code->parts->self)->code->kernel;
+    assert_int_equal(vy_pipeline_executable(t->r.pipelines[TWICE], (vy_stop_condition){0}, 0, &code, &error), VYRE_OK);
+    t->b.kernel = &((vy_cuda_pipeline *)code->entries->self)->code->kernel;
     t->b.size = t->b.kernel->param_bytes;
     assert_int_equal(t->b.size, 24);
     assert_int_equal(vy_resident_pin(t->r.c.backend, t->r.memory[0], 0, 0, 1, 0, &use, &error), VYRE_OK);

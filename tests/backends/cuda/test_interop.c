@@ -59,7 +59,7 @@ static vy_cu_address side_memory(side *s, const float *values) {
 
 static vyre_status wrap(side *s, int device, int ordinal, uint64_t address, uint64_t size, vyre_resident *out) {
     vyre_foreign foreign = {.struct_size = sizeof foreign,
-                            .place = {device, ordinal, address},
+                            .location = {device, ordinal, address},
                             .size = size,
                             .release = rig_release,
                             .user = &s->r.released};
@@ -68,7 +68,7 @@ static vyre_status wrap(side *s, int device, int ordinal, uint64_t address, uint
 
 static vyre_resident wrapped(side *s, vy_cu_address address) {
     vyre_resident handle;
-    if (wrap(s, VYRE_PLACE_OWN, 0, address, N * sizeof(float), &handle) != VYRE_OK)
+    if (wrap(s, VYRE_LOCATION_OWN, 0, address, N * sizeof(float), &handle) != VYRE_OK)
         fail_msg("%s", s->r.error.message);
     return handle;
 }
@@ -105,14 +105,14 @@ static void others_work_on_ours(void **state) {
     (void)state;
     side s;
     vyre_resident handle;
-    vyre_place place;
+    vyre_memory_location location;
     float got[N];
     side_open(&s);
     assert_int_equal(vyre_resident_allocate(s.r.backend, sizeof got, NULL, &handle, NULL), VYRE_OK);
-    assert_int_equal(vyre_resident_export(s.r.backend, handle, &place, NULL), VYRE_OK);
-    assert_int_equal(place.device, VYRE_PLACE_CUDA);
-    assert_int_equal(place.ordinal, 0);
-    side_write(&s, place.address, s.r.x, sizeof got, NULL);
+    assert_int_equal(vyre_resident_export(s.r.backend, handle, &location, NULL), VYRE_OK);
+    assert_int_equal(location.device, VYRE_LOCATION_CUDA);
+    assert_int_equal(location.ordinal, 0);
+    side_write(&s, location.address, s.r.x, sizeof got, NULL);
     assert_int_equal(vyre_resident_download_at(s.r.backend, handle, 0, got, sizeof got, NULL), VYRE_OK);
     assert_memory_equal(got, s.r.x, sizeof got);
     assert_int_equal(vyre_resident_free(s.r.backend, handle, NULL), VYRE_CONFLICT);
@@ -123,8 +123,8 @@ static void others_work_on_ours(void **state) {
     vyre_dl_view view;
     int64_t shape[] = {10, N / 10};
     assert_int_equal(vyre_resident_to_dlpack(s.r.backend, handle, VYRE_TYPE_F32, shape, 2, &tensor, NULL), VYRE_OK);
-    assert_int_equal(tensor->tensor.device_type, VYRE_PLACE_CUDA);
-    assert_int_equal((uintptr_t)tensor->tensor.data, place.address);
+    assert_int_equal(tensor->tensor.device_type, VYRE_LOCATION_CUDA);
+    assert_int_equal((uintptr_t)tensor->tensor.data, location.address);
     if (vyre_resident_from_dlpack(s.r.backend, tensor, &back, &view, &s.r.error) != VYRE_OK)
         fail_msg("%s", s.r.error.message);
     assert_int_equal(view.elements, N);
@@ -148,12 +148,12 @@ static void what_is_not_the_devices_memory_is_refused(void **state) {
     vy_cu_address x = side_memory(&s, s.r.x);
     assert_non_null(heap);
     DRIVER(s.api.host_allocate(&pinned, 4096, VY_CU_HOST_PORTABLE));
-    expect_refused(&s, VYRE_PLACE_OWN, 0, (uintptr_t)heap, 4096);
-    expect_refused(&s, VYRE_PLACE_OWN, 0, (uintptr_t)pinned, 4096);
-    expect_refused(&s, VYRE_PLACE_CUDA, 0, x,
+    expect_refused(&s, VYRE_LOCATION_OWN, 0, (uintptr_t)heap, 4096);
+    expect_refused(&s, VYRE_LOCATION_OWN, 0, (uintptr_t)pinned, 4096);
+    expect_refused(&s, VYRE_LOCATION_CUDA, 0, x,
                    UINT64_C(1) << 34); /* far behind its end, but below the limit of a buffer (32 GiB) */
-    expect_refused(&s, VYRE_PLACE_CUDA, 7, x, 4096);
-    expect_refused(&s, VYRE_PLACE_HOST, 0, x, 4096);
+    expect_refused(&s, VYRE_LOCATION_CUDA, 7, x, 4096);
+    expect_refused(&s, VYRE_LOCATION_HOST, 0, x, 4096);
     assert_int_equal(s.r.released, 0);
     free(heap);
     DRIVER(s.api.host_free(pinned));
@@ -270,7 +270,7 @@ static void a_grid_comes_from_a_resident_buffer(void **state) {
 /* All of it on a backend that has run the program before, with memory of our own that is wrapped a second time. */
 static vyre_status strike(rig *r, uint64_t k, int result, const char **struck, vyre_error *error) {
     vyre_resident x, y, back;
-    vyre_place place = {0};
+    vyre_memory_location location = {0};
     float got[N];
     int was_wrapped = 0;
     assert_int_equal(vyre_acquire("cuda", &r->backend, NULL), VYRE_OK);
@@ -278,9 +278,9 @@ static vyre_status strike(rig *r, uint64_t k, int result, const char **struck, v
     assert_int_equal(vyre_resident_allocate(r->backend, sizeof got, NULL, &y, NULL), VYRE_OK);
     assert_int_equal(rig_run(r, x, y), VYRE_OK);
     shim_start(k, result);
-    vyre_status status = vyre_resident_export(r->backend, y, &place, error);
+    vyre_status status = vyre_resident_export(r->backend, y, &location, error);
     vyre_foreign foreign = {.struct_size = sizeof foreign,
-                            .place = place,
+                            .location = location,
                             .size = sizeof got,
                             .release = rig_release,
                             .user = &r->released};

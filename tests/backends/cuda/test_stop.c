@@ -5,7 +5,7 @@
 #include "backends/cuda/lane.h"
 #include "driver/async.h"
 #include "driver/backend.h"
-#include "driver/boundary.h"
+#include "driver/dispatch.h"
 #include "vyre/async.h"
 
 #include <inttypes.h>
@@ -186,7 +186,7 @@ static void warm_up(rig *r) {
         assert_int_equal(vyre_pending_wait(pending[i], UINT64_MAX, &r->c.given, NULL, NULL), VYRE_OK);
         vyre_pending_free(pending[i]);
     }
-    vy_async_settle(r->c.backend, 0);
+    vy_async_wait_all(r->c.backend, 0);
     vy_cuda_lane *hot = atomic_load(&device_of(r)->hot), *idle = device_of(r)->idle;
     assert_true(hot && idle);
     hot->is_control_clean = idle->is_control_clean = 0;
@@ -207,7 +207,7 @@ static void who_is_told_before_it_began_ends_too(void **state) {
     vyre_pending_cancel(second);
     assert_int_equal(real.stream_synchronize(device_of(&r)->signal), VY_CU_OK); /* it was said */
     vyre_pending_cancel(first);
-    vy_async_settle(r.c.backend, 0); /* both have ended */
+    vy_async_wait_all(r.c.backend, 0); /* both have ended */
     vyre_pending_free(first);
     vyre_pending_free(second);
     rig_close(&r);
@@ -284,7 +284,7 @@ static void memory_that_is_out_waits_for_nobodys_kernel(void **state) {
     assert_int_equal(vyre_pending_is_ready(pending), 0);
     vyre_pending_cancel(pending);
     assert_int_equal(vyre_pending_wait(pending, UINT64_MAX, &r.c.given, NULL, NULL), VYRE_CANCELLED);
-    vy_async_settle(r.c.backend, 0);
+    vy_async_wait_all(r.c.backend, 0);
     vyre_pending_free(pending);
     assert_int_equal(waited_for_all, 0);
     assert_int_equal(status, VYRE_NO_DEVICE_MEMORY);
@@ -309,7 +309,7 @@ static void memory_is_freed_where_there_is_none_for_anything(void **state) {
     is_out = 0;
     int was_freed = freed;
     vyre_pending_cancel(pending);
-    vy_async_settle(r.c.backend, 0);
+    vy_async_wait_all(r.c.backend, 0);
     vyre_pending_free(pending);
     assert_int_equal(status, VYRE_OK);
     assert_int_equal(was_freed, 1);

@@ -90,12 +90,13 @@ static uint64_t most_groups(bench *b, const char *name, int cancellable) {
     vyre_program *program = conform_parse(texts, NULL, 0, name);
     vyre_pipeline *pipeline;
     vyre_error error;
-    vy_code *code;
+    vy_executable *code;
     assert_int_equal(vyre_compile(b->c.backend, program, &options, &pipeline, &error), VYRE_OK);
-    assert_int_equal(vy_pipeline_code(pipeline, (vy_stop){.may_stop = cancellable}, VY_CODE_WHOLE, &code, &error),
+    assert_int_equal(vy_pipeline_executable(pipeline, (vy_stop_condition){.may_stop = cancellable},
+                                            VY_EXECUTABLE_COOPERATIVE, &code, &error),
                      VYRE_OK);
     uint64_t bound = b->c.backend->calls.grid_sync_limit(b->cuda, program, NULL),
-             most = b->c.backend->calls.grid_sync_limit(b->cuda, program, code->parts->self);
+             most = b->c.backend->calls.grid_sync_limit(b->cuda, program, code->entries->self);
     assert_true(most > 0 && most <= bound);
     vyre_pipeline_release(pipeline);
     vyre_program_release(program);

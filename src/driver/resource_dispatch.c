@@ -1,0 +1,329 @@
+/* Resolving a dispatch on resources (resource_dispatch.h). */
+#include "driver/resource_dispatch.h"
+
+#include "base/status.h"
+#include "driver/trace.h"
+#include "ir/eval.h"
+
+#include <inttypes.h>
+
+static int is_written(const vy_memory *buffer) {
+    return buffer->access == VYRE_ACCESS_WRITE || buffer->access == VYRE_ACCESS_READ_WRITE;
+}
+
+static const vy_memory *buffer_at(const vy_resource_dispatch *b, size_t index) {
+    return &b->program->memories.items[vy_program_entry(b->program)->first_memory + index];
+}
+
+/* For messages. */
+static const char *name_of(const vy_resource_dispatch *b, const vy_memory *buffer) {
+    return vy_symbol_name(b->program, buffer->name);
+}
+
+static uint64_t element_size(const vy_memory *buffer) {
+    return vy_type_layouts[buffer->type].size;
+}
+
+/* ---- bindings ---- */
+
+static void bind_use(vy_resource_dispatch *b, size_t index) {
+    const vy_resident_use *use = &b->uses[b->use_count++];
+    vyre_resource *native = &b->native[index];
+    native->kind = VYRE_RESOURCE_RESIDENT;
+    native->host = (vyre_span){NULL, 0};
+    native->resident = (vyre_resident){b->backend->owner, use->native};
+    native->offset = use->offset, native->size = use->size;
+    b->launch.buffers[index].bytes = use->size;
+    b->known |= use->address;
+}
+
+static vyre_status pin_resident(vy_resource_dispatch *b, size_t index, const vy_memory *buffer,
+                                const vyre_resource *binding, vyre_error *error) {
+    uint64_t element = element_size(buffer);
+    if (binding->offset & (element - 1)) /* a power of two */
+        return vy_fail(error, VYRE_INVALID_ARGUMENT,
+                       VY_FIX("use a multiple of %" PRIu64 " for `%s`", element, name_of(b, buffer)),
+                       "the offset of buffer `%s` (%" PRIu64 ") is not a multiple of its element size (%" PRIu64 ")",
+                       name_of(b, buffer), binding->offset, element);
+    vyre_status status = vy_resident_pin(b->backend, binding->resident, binding->offset, binding->size, 1,
+                                         is_written(buffer), &b->uses[b->use_count], error);
+    if (status == VYRE_OK)
+        bind_use(b, index);
+    else if (!error->where[0])
+        vy_fail_where(error, "buffer `%s`", name_of(b, buffer));
+    return status;
+}
+
+/* Pins as many of the first bindings as are in order, under one lock. Returns how many. */
+static size_t pin_prefix(vy_resource_dispatch *b, const vyre_resource *bindings, size_t count) {
+    vy_residents *residents = &b->backend->residents;
+    const vy_memory *buffers = count ? buffer_at(b, 0) : NULL;
+    uint64_t owner = b->backend->owner;
+    size_t i = 0;
+    if (!count || bindings->kind != VYRE_RESOURCE_RESIDENT)
+        return 0;
+    pthread_mutex_lock(&residents->lock);
+    for (; i < count && bindings[i].kind == VYRE_RESOURCE_RESIDENT; i++) {
+        if ((bindings[i].offset & (element_size(&buffers[i]) - 1)) ||
+            !vy_resident_pin_locked(residents, owner, &bindings[i], is_written(&buffers[i]), &b->uses[b->use_count]))
+            break;
+        bind_use(b, i);
+    }
+    pthread_mutex_unlock(&residents->lock);
+    return i;
+}
+
+static vyre_status bind_one(vy_resource_dispatch *b, size_t index, const vyre_resource *binding, vyre_error *error) {
+    const vy_memory *buffer = buffer_at(b, index);
+    if (binding->kind == VYRE_RESOURCE_RESIDENT)
+        return pin_resident(b, index, buffer, binding, error);
+    if (binding->kind != VYRE_RESOURCE_HOST)
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "bind host bytes or a resident buffer",
+                       "buffer `%s` is bound to a resource of no kind (%d)", name_of(b, buffer), (int)binding->kind);
+    if (b->form == VY_FORM_RESIDENT)
+        return vy_fail(error, VYRE_INVALID_ARGUMENT,
+                       b->pipeline ? "bind a resident buffer, or use vyre_pipeline_dispatch_persistent for host bytes"
+                                   : "bind a resident buffer, or use vyre_backend_dispatch for host bytes",
+                       "buffer `%s` is bound to host bytes in a resident dispatch", name_of(b, buffer));
+    b->native[index] = (vyre_resource){.kind = VYRE_RESOURCE_HOST};
+    if (buffer->access != VYRE_ACCESS_WRITE)
+        b->native[index].host = binding->host;
+    return VYRE_OK;
+}
+
+static vyre_status bind_all(vy_resource_dispatch *b, const vyre_resource *bindings, size_t count, vyre_error *error) {
+    vyre_status status = VYRE_OK;
+    b->use_count = 0;
+    b->known = 0;
+    if (count != b->program->buffer_count || (count && !bindings))
+        return vy_fail(
+            error, VYRE_INVALID_ARGUMENT,
+            VY_FIX("pass one resource per buffer of `%s`, in declaration order", vyre_program_name(b->program)),
+            "the dispatch gives %zu resources, the program has %" PRIu32 " buffers", count, b->program->buffer_count);
+    for (size_t i = pin_prefix(b, bindings, count); i < count && status == VYRE_OK; i++)
+        status = bind_one(b, i, &bindings[i], error);
+    return status;
+}
+
+static int overlap(const vyre_resource *a, const vyre_resource *b) {
+    return a->resident.id == b->resident.id && a->kind == VYRE_RESOURCE_RESIDENT && b->kind == VYRE_RESOURCE_RESIDENT &&
+           a->size && b->size && a->offset < b->offset + b->size && b->offset < a->offset + a->size;
+}
+
+static vyre_status fail_overlap(const vy_resource_dispatch *bound, const vy_memory *a, const vy_memory *b,
+                                vyre_error *error) {
+    return vy_fail(error, VYRE_CONFLICT, "bind ranges that do not overlap, or buffers the program only reads",
+                   "buffers `%s` and `%s` overlap in memory, and the program writes at least one", name_of(bound, a),
+                   name_of(bound, b));
+}
+
+static vyre_status check_overlaps(const vy_resource_dispatch *bound, vyre_error *error) {
+    const vyre_resource *native = bound->native;
+    if (bound->use_count < 2)
+        return VYRE_OK;
+    for (size_t i = 1; i < bound->program->buffer_count; i++)
+        for (size_t j = 0; j < i; j++) {
+            if (!overlap(&native[i], &native[j]))
+                continue;
+            const vy_memory *a = buffer_at(bound, i), *b = buffer_at(bound, j);
+            if (is_written(a) || is_written(b))
+                return fail_overlap(bound, b, a, error);
+        }
+    return VYRE_OK;
+}
+
+/* Memory that others know starts anywhere, and may have several handles. Uses are in the order of the buffers. */
+static vyre_status check_aliasing(const vy_resource_dispatch *bound, vyre_error *error) {
+    const vy_resident_use *uses[VY_LIMIT_BUFFERS];
+    for (size_t i = 0, use = 0; i < bound->program->buffer_count; i++) {
+        const vy_memory *a = buffer_at(bound, i);
+        uint64_t element = element_size(a);
+        uses[i] = bound->native[i].kind == VYRE_RESOURCE_RESIDENT ? &bound->uses[use++] : NULL;
+        if (!uses[i] || !uses[i]->address || !uses[i]->size)
+            continue;
+        if (uses[i]->address & (element - 1))
+            return vy_fail(
+                error, VYRE_INVALID_ARGUMENT,
+                VY_FIX("wrap memory for `%s` that starts at a multiple of %" PRIu64, name_of(bound, a), element),
+                "the memory of buffer `%s` starts at an address (0x%" PRIx64
+                ") that is not a multiple of its element size (%" PRIu64 ")",
+                name_of(bound, a), uses[i]->address, element);
+        for (size_t j = 0; j < i; j++) {
+            const vy_memory *b = buffer_at(bound, j);
+            if (uses[j] && vy_resident_overlap(uses[i], uses[j]) && (is_written(a) || is_written(b)))
+                return fail_overlap(bound, b, a, error);
+        }
+    }
+    return VYRE_OK;
+}
+
+/* ---- the launch ---- */
+
+int vy_resource_dispatch_is_indirect(const vyre_program *program, const vyre_arguments *arguments) {
+    return (!arguments || arguments->geometry.kind == VYRE_GEOMETRY_PROGRAM) &&
+           program->grid.kind == VYRE_GRID_INDIRECT;
+}
+
+/* What runs in stages has a grid that the host knows. */
+int vy_resource_dispatch_has_device_grid(const vyre_backend *backend, const vyre_program *program) {
+    return vy_backend_limit(backend, VYRE_CAPABILITY_INDIRECT_DISPATCH) &&
+           !(program->facts & VY_PROGRAM_HAS_GRID_BARRIER);
+}
+
+static uint64_t grid_end(const vyre_program *program) {
+    return ((uint64_t)program->grid.offset + 3) * 4;
+}
+
+/* An indirect grid is the one thing the host must know of the contents, where the device does not read it: three elements are fetched, into the place the resolver looks
+ * at, which is why the image may be longer than them. */
+static vyre_status fetch_grid(vy_resource_dispatch *b, vyre_span *input, uint32_t index, vyre_bytes *image,
+                              vyre_error *error) {
+    uint64_t end = grid_end(b->program);
+    const vyre_resource *range = &b->native[index];
+    if (range->size < end)
+        return VYRE_OK; /* too short: the resolver says so */
+    if (!b->backend->calls.resident_download)
+        return vy_backend_unsupported(b->backend, "resident buffer download", error);
+    vyre_status status = vyre_bytes_resize(image, (size_t)end, error);
+    if (status != VYRE_OK)
+        return status;
+    vy_error_clear(error);
+    status = b->backend->calls.resident_download(b->backend->self, range->resident.id, range->offset + end - 12,
+                                                 (unsigned char *)image->data + end - 12, 12, error);
+    input->data = image->data;
+    return vy_backend_check_result(b->backend, status, error);
+}
+
+/* The count of a `write` buffer that the program leaves open: from its range, or from the caller. */
+static vyre_status open_count(const vy_resource_dispatch *b, size_t index, const vy_memory *buffer, size_t *given,
+                              uint64_t *count, vyre_error *error) {
+    if (b->native[index].kind == VYRE_RESOURCE_RESIDENT) {
+        *count = b->native[index].size / element_size(buffer);
+        return VYRE_OK;
+    }
+    if (*given >= b->arguments->count_count || !b->arguments->counts)
+        return vy_fail(error, VYRE_INVALID_ARGUMENT,
+                       VY_FIX("give the count of `%s` in arguments->counts", name_of(b, buffer)),
+                       "buffer `%s` is bound to host bytes, and neither the program nor the caller gives its count",
+                       name_of(b, buffer));
+    *count = b->arguments->counts[(*given)++];
+    return VYRE_OK;
+}
+
+/* Bindings as the resolver wants them: ranges become spans that have a size but no contents. */
+static vyre_status resolve(vy_resource_dispatch *b, vyre_bytes *image, vyre_error *error) {
+    static const unsigned char somewhere;
+    vyre_arguments arguments = *b->arguments;
+    vyre_span inputs[VY_LIMIT_BUFFERS];
+    uint64_t counts[VY_LIMIT_BUFFERS];
+    vyre_status status = VYRE_OK;
+    size_t given = 0;
+    int is_left = 0; /* the grid, to the device */
+    uint32_t grid = vy_resource_dispatch_is_indirect(b->program, b->arguments)
+                        ? b->program->grid.memory - vy_program_entry(b->program)->first_memory
+                        : VY_NONE;
+    arguments.inputs = inputs, arguments.input_count = 0;
+    arguments.counts = counts, arguments.count_count = 0;
+    for (uint32_t i = 0; status == VYRE_OK && i < b->program->buffer_count; i++) {
+        const vyre_resource *bound = &b->native[i];
+        const vy_memory *buffer = buffer_at(b, i);
+        int is_resident = bound->kind == VYRE_RESOURCE_RESIDENT;
+        uint64_t element = element_size(buffer);
+        if (buffer->access != VYRE_ACCESS_WRITE) {
+            vyre_span *input = &inputs[arguments.input_count++];
+            *input = is_resident ? (vyre_span){&somewhere, (size_t)bound->size} : bound->host;
+            if (i != grid || !is_resident)
+                continue;
+            is_left =
+                vy_resource_dispatch_has_device_grid(b->backend, b->program) && bound->size >= grid_end(b->program);
+            if (!is_left)
+                status = fetch_grid(b, input, i, image, error);
+        } else if (is_resident && (bound->size & (element - 1))) {
+            status = vy_fail(error, VYRE_INVALID_ARGUMENT,
+                             VY_FIX("bind a multiple of %" PRIu64 " bytes to `%s`", element, name_of(b, buffer)),
+                             "the range bound to `%s` has %" PRIu64 " bytes, not a whole number of elements",
+                             name_of(b, buffer), bound->size);
+        } else if (buffer->size == VY_NONE) {
+            status = open_count(b, i, buffer, &given, &counts[arguments.count_count++], error);
+        }
+    }
+    if (is_left) /* one that is never wrong, for what does not depend on it */
+        arguments.geometry = (vyre_geometry){VYRE_GEOMETRY_GROUPS, {1, 1, 1}};
+    if (status == VYRE_OK)
+        status = vy_resolve_dispatch(b->program, &arguments, &b->launch, error);
+    if (status == VYRE_OK && is_left)
+        b->launch.grid_buffer = grid + 1, b->launch.invocations = UINT64_MAX;
+    return status;
+}
+
+/* The resolver computes the counts of `write` buffers from the program: the ranges must agree. */
+static vyre_status check_counts(const vy_resource_dispatch *b, vyre_error *error) {
+    for (uint32_t i = 0; i < b->program->buffer_count; i++)
+        if (b->native[i].kind == VYRE_RESOURCE_RESIDENT && b->launch.buffers[i].bytes != b->native[i].size)
+            return vy_fail(error, VYRE_INVALID_ARGUMENT,
+                           VY_FIX("bind exactly %" PRIu64 " bytes to `%s`", b->launch.buffers[i].bytes,
+                                  name_of(b, buffer_at(b, i))),
+                           "the range bound to `%s` has %" PRIu64 " bytes, the program states %" PRIu64,
+                           name_of(b, buffer_at(b, i)), b->native[i].size, b->launch.buffers[i].bytes);
+    return VYRE_OK;
+}
+
+/* All that the fit of a launch leaves open, or what does not fit. */
+static vyre_status resolve_general(vy_resource_dispatch *b, vyre_error *error) {
+    vyre_bytes image = VYRE_BYTES_INIT;
+    vyre_status status = resolve(b, &image, error);
+    vyre_bytes_free(&image);
+    return status == VYRE_OK ? check_counts(b, error) : status;
+}
+
+static vyre_status resolve_and_check(vy_resource_dispatch *b, size_t count, vyre_error *error) {
+    vyre_status status = VYRE_OK;
+    if (b->use_count != count || !vy_resolve_dispatch_fast(b->program, b->arguments, &b->launch))
+        status = resolve_general(b, error);
+    return status == VYRE_OK ? vy_dispatch_check_limits(b->backend, b->program, &b->launch, b->config, error) : status;
+}
+
+/* Whether all are ranges of these sizes, which say all about the launch. */
+static int have_sizes(const vy_resource_dispatch *b, const uint64_t *sizes) {
+    for (uint32_t i = 0; i < b->program->buffer_count; i++)
+        if (b->native[i].kind != VYRE_RESOURCE_RESIDENT || b->native[i].size != sizes[i])
+            return 0;
+    return !vy_resource_dispatch_is_indirect(b->program, b->arguments);
+}
+
+/* sizes: of one that was resolved before with the same arguments, or NULL. */
+static vyre_status bind_and_resolve(vy_resource_dispatch *b, const vyre_resource *bindings, size_t count,
+                                    const uint64_t *sizes, vyre_error *error) {
+    vy_span span = vy_span_begin();
+    vy_error_clear(error);
+    vyre_status status = bind_all(b, bindings, count, error);
+    if (status == VYRE_OK)
+        status = check_overlaps(b, error);
+    if (status == VYRE_OK && b->known)
+        status = check_aliasing(b, error);
+    if (status == VYRE_OK && (!sizes || !have_sizes(b, sizes)))
+        status = resolve_and_check(b, count, error);
+    if (status != VYRE_OK)
+        vy_resource_dispatch_unpin(b);
+    vy_span_end(span, resolve, .program = vyre_program_name(b->program), .status = status);
+    return status;
+}
+
+vyre_status vy_resource_dispatch_resolve(vy_resource_dispatch *b, const vyre_resource *bindings, size_t count,
+                                         vyre_error *error) {
+    return bind_and_resolve(b, bindings, count, NULL, error);
+}
+
+vyre_status vy_resource_dispatch_resolve_next(vy_resource_dispatch *b, const vyre_resource *bindings, size_t count,
+                                              vyre_error *error) {
+    uint64_t sizes[VY_LIMIT_BUFFERS];
+    for (uint32_t i = 0; i < b->program->buffer_count; i++)
+        sizes[i] = b->native[i].kind == VYRE_RESOURCE_RESIDENT ? b->native[i].size : UINT64_MAX;
+    return bind_and_resolve(b, bindings, count, sizes, error);
+}
+
+void vy_resource_dispatch_unpin(vy_resource_dispatch *b) {
+    if (b->use_count)
+        vy_resident_unpin(b->backend, b->uses, b->use_count);
+    b->use_count = 0;
+}
