@@ -29,9 +29,9 @@ typedef struct sample {
     char file[64];    /* that it is the first of, without its ending */
     vyre_program *program;
     vyre_bytes wire;
-    double lower, load;                     /* milliseconds */
-    double first[DESIGNS], later[DESIGNS];  /* 0: not measured */
-    uint64_t steps[VY_COMPILER_STEP_COUNT]; /* nanoseconds, of `later` on the server */
+    double lower, load;                    /* milliseconds */
+    double first[DESIGNS], later[DESIGNS]; /* 0: not measured */
+    uint64_t steps[VY_JIT_STEP_COUNT];     /* nanoseconds, of `later` on the server */
     size_t code_bytes;
 } sample;
 
@@ -45,12 +45,12 @@ static double least(double a, double b) {
     return a == 0 || b < a ? b : a;
 }
 
-static vy_compiler_request request_of(const vy_cpu *cpu, const sample *s) {
-    return (vy_compiler_request){.struct_size = sizeof(vy_compiler_request),
-                                 .width = cpu->width,
-                                 .features = cpu->features,
-                                 .wire = {s->wire.data, s->wire.size},
-                                 .name = s->name};
+static vy_jit_request request_of(const vy_cpu *cpu, const sample *s) {
+    return (vy_jit_request){.struct_size = sizeof(vy_jit_request),
+                            .width = cpu->width,
+                            .features = cpu->features,
+                            .wire = {s->wire.data, s->wire.size},
+                            .name = s->name};
 }
 
 static vyre_status lower(const vy_cpu *cpu, vyre_program *program, sample *s, vyre_error *error) {
@@ -63,11 +63,11 @@ static vyre_status lower(const vy_cpu *cpu, vyre_program *program, sample *s, vy
     return status;
 }
 
-static vyre_status open_compiler(design design, const vy_compiler **out, vyre_error *error) {
+static vyre_status open_compiler(design design, const vy_jit_plugin **out, vyre_error *error) {
     if (design == SERVER)
         return vy_cpu_compiler_open(getenv("VYRE_COMPILER"), out, error);
     void *handle = dlopen(plugin, RTLD_NOW | RTLD_LOCAL);
-    vy_compiler_get *get = handle ? (vy_compiler_get *)(uintptr_t)dlsym(handle, VY_COMPILER_SYMBOL) : NULL;
+    vy_jit_plugin_get *get = handle ? (vy_jit_plugin_get *)(uintptr_t)dlsym(handle, VY_JIT_PLUGIN_SYMBOL) : NULL;
     *out = get ? get(&vy_host_services) : NULL;
     if (*out)
         return VYRE_OK;
@@ -83,8 +83,8 @@ static double measure_first(const vy_cpu *cpu, const sample *s, design design) {
         return 0;
     pid_t child = fork();
     if (child == 0) {
-        const vy_compiler *compiler;
-        vy_compiler_request request = request_of(cpu, s);
+        const vy_jit_plugin *compiler;
+        vy_jit_request request = request_of(cpu, s);
         vyre_bytes out = VYRE_BYTES_INIT;
         vyre_error error;
         double start = now();
@@ -103,14 +103,15 @@ static double measure_first(const vy_cpu *cpu, const sample *s, design design) {
     return taken;
 }
 
-static vyre_status measure_later(const vy_cpu *cpu, const vy_compiler *const *compilers, sample *s, vyre_error *error) {
-    uint64_t steps[VY_COMPILER_STEP_COUNT];
-    vy_compiler_request request = request_of(cpu, s);
+static vyre_status measure_later(const vy_cpu *cpu, const vy_jit_plugin *const *compilers, sample *s,
+                                 vyre_error *error) {
+    uint64_t steps[VY_JIT_STEP_COUNT];
+    vy_jit_request request = request_of(cpu, s);
     vyre_bytes out = VYRE_BYTES_INIT;
     request.times = steps;
     vyre_status status = VYRE_OK;
     for (int i = 0; i < DESIGNS * (RUNS + 1) && status == VYRE_OK; i++) {
-        const vy_compiler *compiler = compilers[i % DESIGNS];
+        const vy_jit_plugin *compiler = compilers[i % DESIGNS];
         if (!compiler)
             continue;
         double start = now();
@@ -124,20 +125,20 @@ static vyre_status measure_later(const vy_cpu *cpu, const vy_compiler *const *co
     }
     s->code_bytes = out.size;
     for (int i = 0; i < RUNS && status == VYRE_OK; i++) {
-        vy_cpu_code *code;
+        vy_cpu_executable *code;
         double start = now();
-        status = vy_cpu_code_new(s->program, (vyre_span){out.data, out.size}, cpu->features, &code, error);
+        status = vy_cpu_executable_new(s->program, (vyre_span){out.data, out.size}, cpu->features, &code, error);
         s->load = least(s->load, now() - start);
         if (status == VYRE_OK)
-            vy_cpu_code_release(code);
+            vy_cpu_executable_release(code);
     }
     vyre_bytes_free(&out);
     return status;
 }
 
-static const char *const step_names[VY_COMPILER_STEP_COUNT] = {
+static const char *const step_names[VY_JIT_STEP_COUNT] = {
 #define X(ID, name) name,
-    VY_COMPILER_STEP_LIST(X)
+    VY_JIT_STEP_LIST(X)
 #undef X
 };
 
@@ -149,7 +150,7 @@ static int print_sample(const sample *s, int json, int is_first) {
         failed |= printf(json ? ", \"%sfirst_ms\": %.2f, \"%slater_ms\": %.2f" : "%s %9.2f%s %9.2f",
                          json && i == PLUGIN ? "plugin_" : "", s->first[i], json && i == PLUGIN ? "plugin_" : "",
                          s->later[i]) < 0;
-    for (int i = 0; i < VY_COMPILER_STEP_COUNT; i++)
+    for (int i = 0; i < VY_JIT_STEP_COUNT; i++)
         failed |= (json ? printf(", \"%s_ms\": %.3f", step_names[i], (double)s->steps[i] / 1e6)
                         : printf(" %9.2f", (double)s->steps[i] / 1e6)) < 0;
     return failed ||
@@ -164,7 +165,7 @@ static void print_head(int json) {
     printf("%-14s %9s %9s %9s", "example", "lower ms", "first ms", "later ms");
     if (plugin)
         printf(" %9s %9s", "in-proc.", "later ms");
-    for (int i = 0; i < VY_COMPILER_STEP_COUNT; i++)
+    for (int i = 0; i < VY_JIT_STEP_COUNT; i++)
         printf(" %9s", step_names[i]);
     printf(" %9s %9s\n", "load", "bytes");
 }
@@ -183,7 +184,7 @@ static vyre_module *load(const char *path) {
 
 int main(int count, char **arguments) {
     int json = 0, printed = 0;
-    const vy_compiler *compilers[DESIGNS] = {NULL};
+    const vy_jit_plugin *compilers[DESIGNS] = {NULL};
     vyre_error error;
     glob_t files;
     vy_cpu cpu = {.features = vy_cpu_features()};

@@ -101,7 +101,7 @@ static void make_text(vy_string *out, const shape *s, unsigned statements) {
     X(OPTIMISE, "optimise")                                                                                            \
     X(LEGALISE, "legalise")                                                                                            \
     X(ENCODE, "encode")                                                                                                \
-    X(DECODE, "decode") /* here and below in the order of VY_COMPILER_STEP_LIST */                                     \
+    X(DECODE, "decode") /* here and below in the order of VY_JIT_STEP_LIST */                                          \
     X(EMIT, "emit")                                                                                                    \
     X(PASSES, "passes")                                                                                                \
     X(GENERATE, "generate")                                                                                            \
@@ -117,7 +117,7 @@ enum {
 #undef X
         STAGE_COUNT
 };
-_Static_assert(DECODE + VY_COMPILER_STEP_COUNT == LOAD, "every step of the compiler is a stage");
+_Static_assert(DECODE + VY_JIT_STEP_COUNT == LOAD, "every step of the compiler is a stage");
 
 static const char *const stage_names[] = {
 #define X(ID, name) name,
@@ -139,35 +139,35 @@ static void end_stage(times taken, int stage, double *since) {
     *since = now();
 }
 
-static vyre_status measure_server(const vy_cpu *cpu, const vy_compiler *compiler, vyre_program *program,
+static vyre_status measure_server(const vy_cpu *cpu, const vy_jit_plugin *compiler, vyre_program *program,
                                   const vyre_bytes *wire, times taken, vyre_error *error) {
-    uint64_t steps[VY_COMPILER_STEP_COUNT];
+    uint64_t steps[VY_JIT_STEP_COUNT];
     vyre_bytes object = VYRE_BYTES_INIT;
-    vy_cpu_code *code;
-    const vy_compiler_request request = {.struct_size = sizeof request,
-                                         .features = cpu->features,
-                                         .wire = {wire->data, wire->size},
-                                         .name = vyre_program_name(program),
-                                         .keeps_width = 1,
-                                         .memory_mib = COMPILER_MIB,
-                                         .seconds = COMPILER_SECONDS,
-                                         .times = steps};
+    vy_cpu_executable *code;
+    const vy_jit_request request = {.struct_size = sizeof request,
+                                    .features = cpu->features,
+                                    .wire = {wire->data, wire->size},
+                                    .name = vyre_program_name(program),
+                                    .keeps_width = 1,
+                                    .memory_mib = COMPILER_MIB,
+                                    .seconds = COMPILER_SECONDS,
+                                    .times = steps};
     vyre_status status = compiler->compile(compiler, &request, &object, error);
     double since = now();
     if (status == VYRE_OK)
-        status = vy_cpu_code_new(program, (vyre_span){object.data, object.size}, cpu->features, &code, error);
+        status = vy_cpu_executable_new(program, (vyre_span){object.data, object.size}, cpu->features, &code, error);
     if (status == VYRE_OK) {
         end_stage(taken, LOAD, &since);
-        for (int i = 0; i < VY_COMPILER_STEP_COUNT; i++)
+        for (int i = 0; i < VY_JIT_STEP_COUNT; i++)
             taken[DECODE + i] = (double)steps[i];
-        vy_cpu_code_release(code);
+        vy_cpu_executable_release(code);
     }
     vyre_bytes_free(&object);
     return status;
 }
 
 /* As vy_cpu_compile does. */
-static vyre_status measure_cpu(const vy_cpu *cpu, const vy_compiler *compiler, vyre_program *program, times taken,
+static vyre_status measure_cpu(const vy_cpu *cpu, const vy_jit_plugin *compiler, vyre_program *program, times taken,
                                vyre_error *error) {
     const vyre_optimize_options best = {.level = VYRE_OPTIMIZE_LEVEL_MAX};
     const vy_target_desc target = {.exact = cpu->exact, .native_collectives = 1};
@@ -208,7 +208,7 @@ static vyre_status measure_ptx(vyre_program *program, times taken, vyre_error *e
     return status;
 }
 
-static vyre_status measure_once(const vy_cpu *cpu, const vy_compiler *compiler, const vy_string *text, times taken,
+static vyre_status measure_once(const vy_cpu *cpu, const vy_jit_plugin *compiler, const vy_string *text, times taken,
                                 vyre_error *error) {
     vyre_module *module = NULL;
     malloc_trim(0); /* memory is new in every run: what large programs free goes back to the system in any case */
@@ -228,7 +228,7 @@ static vyre_status measure_once(const vy_cpu *cpu, const vy_compiler *compiler, 
 }
 
 /* The best for a statement. */
-static int measure(const vy_cpu *cpu, const vy_compiler *compiler, const shape *s, unsigned statements, times best) {
+static int measure(const vy_cpu *cpu, const vy_jit_plugin *compiler, const shape *s, unsigned statements, times best) {
     vy_string text = {0};
     vyre_error error;
     vyre_status status = VYRE_OK;
@@ -267,7 +267,7 @@ static void print_row(const char *shape, unsigned statements, const times row, i
     fflush(stdout);
 }
 
-static int measure_shape(const vy_cpu *cpu, const vy_compiler *compiler, const shape *s, unsigned only, int json) {
+static int measure_shape(const vy_cpu *cpu, const vy_jit_plugin *compiler, const shape *s, unsigned only, int json) {
     times first = {0}, ratio = {0};
     for (int i = 0; i < SIZES; i++) {
         times row = {0};
@@ -290,7 +290,7 @@ int main(int count, char **arguments) {
     int json = 0, failed = 0;
     unsigned only = 0;
     const char *name = NULL;
-    const vy_compiler *compiler = NULL;
+    const vy_jit_plugin *compiler = NULL;
     vyre_error error;
     vy_cpu cpu = {.features = vy_cpu_features()};
     cpu.exact = vy_cpu_numerics(cpu.features);

@@ -4,7 +4,7 @@
  * cuModuleLoadData: exactly what is added to it. */
 #include "ptx.h"
 
-#include "backends/cuda/api.h"
+#include "backends/cuda/dynamic_symbols.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,8 +26,8 @@ static const subject subjects[] = {
 
 /* ---- the clock ---- */
 
-static vy_cuda_api real; /* as the driver has it */
-static double loading;   /* seconds in there since somebody set it to 0 */
+static vy_cuda_dynamic_symbols real; /* as the driver has it */
+static double loading;               /* seconds in there since somebody set it to 0 */
 
 static int load_module(vy_cu_module *out, const void *image, unsigned count, int *options, void **values) {
     double start = suite_now();
@@ -36,7 +36,7 @@ static int load_module(vy_cu_module *out, const void *image, unsigned count, int
     return result;
 }
 
-static void stand_between(vy_cuda_api *api) {
+static void stand_between(vy_cuda_dynamic_symbols *api) {
     real = *api;
     api->module_load = load_module;
 }
@@ -194,9 +194,9 @@ void bench_compiles(device_bench *b) {
         return;
     vyre_backend *clocked = NULL;
     vyre_error error = VYRE_ERROR_INIT;
-    vy_cuda_api_wrap(stand_between);
+    vy_cuda_dynamic_symbols_wrap(stand_between);
     vyre_status status = vyre_acquire("cuda", &clocked, &error);
-    vy_cuda_api_wrap(NULL);
+    vy_cuda_dynamic_symbols_wrap(NULL);
     for (size_t i = 0; i < sizeof subjects / sizeof *subjects && bench_said(status, &error); i++)
         bench_subject(b, clocked, &subjects[i]);
     if (clocked)

@@ -2,7 +2,7 @@
  * than all of ours, are not in the figure. And what the driver takes for the same launch: called by hand with a stream and a kernel of its own, called by hand with those of ours, and called by ours. */
 #include "extras.h"
 
-#include "backends/cuda/api.h"
+#include "backends/cuda/dynamic_symbols.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,7 @@ static const char group[] = "host's part of a dispatch on a resident buffer";
 /* When it was where, in seconds. */
 typedef enum moment { CALLED, LAUNCHING, LAUNCHED, WAITING, WAITED, RETURNED, MOMENTS } moment;
 static double moments[MOMENTS];
-static vy_cuda_api real; /* as the driver has it */
+static vy_cuda_dynamic_symbols real; /* as the driver has it */
 /* What ours launched last. */
 static struct {
     vy_cu_function function;
@@ -57,7 +57,7 @@ static int synchronize(vy_cu_stream stream) {
     return result;
 }
 
-static void stand_between(vy_cuda_api *api) {
+static void stand_between(vy_cuda_dynamic_symbols *api) {
     real = *api;
     api->launch = launch;
     api->stream_synchronize = synchronize;
@@ -224,9 +224,9 @@ static void measure(rig *r, report *report, int rounds) {
 
 static int prepare(rig *r) {
     vyre_error error = VYRE_ERROR_INIT;
-    vy_cuda_api_wrap(stand_between);
+    vy_cuda_dynamic_symbols_wrap(stand_between);
     vyre_status status = vyre_acquire("cuda", &r->bench.backend, &error);
-    vy_cuda_api_wrap(NULL);
+    vy_cuda_dynamic_symbols_wrap(NULL);
     if (!bench_said(status, &error) || !(r->pipeline = bench_compile(&r->bench, "tiny")) ||
         !bench_said(vyre_resident_allocate(r->bench.backend, BYTES, NULL, &r->one.resident, &error), &error))
         return 0;

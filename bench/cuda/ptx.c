@@ -14,8 +14,9 @@ int bench_ptx(const device_bench *b, vyre_program *program, vy_ptx_code *code, p
     vyre_status status = vy_ptx_prepare(program, &options, &prepared, &error);
     if (status == VYRE_OK) {
         between = suite_now();
-        status = vy_ptx_emit(prepared.program, &(vy_ptx_options){.architecture = options.architecture, .early = 1},
-                             code, &error);
+        status =
+            vy_ptx_emit(prepared.program,
+                        &(vy_ptx_options){.architecture = options.architecture, .dependent_launch = 1}, code, &error);
     }
     if (times)
         *times = (ptx_times){between - start, suite_now() - between};

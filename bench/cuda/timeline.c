@@ -2,7 +2,7 @@
  * the driver. Not for measuring: in a run of its own (--timeline). */
 #include "extras.h"
 
-#include "backends/cuda/api.h"
+#include "backends/cuda/dynamic_symbols.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ typedef struct record {
     vy_cu_event start, end;
 } record;
 
-static vy_cuda_api real; /* as the driver has it */
+static vy_cuda_dynamic_symbols real; /* as the driver has it */
 static record records[RECORDS];
 static atomic_uint next_record;
 static atomic_int is_recording;
@@ -61,7 +61,7 @@ static int launch(vy_cu_function function, unsigned gx, unsigned gy, unsigned gz
     return end(r, stream, real.launch(function, gx, gy, gz, bx, by, bz, shared_bytes, stream, params, extra));
 }
 
-static void stand_between(vy_cuda_api *api) {
+static void stand_between(vy_cuda_dynamic_symbols *api) {
     real = *api;
     api->copy_to_device = copy_to_device;
     api->copy_to_host = copy_to_host;
@@ -69,7 +69,7 @@ static void stand_between(vy_cuda_api *api) {
 }
 
 void suite_timeline_prepare(void) {
-    vy_cuda_api_wrap(stand_between);
+    vy_cuda_dynamic_symbols_wrap(stand_between);
 }
 
 /* ---- what was recorded ---- */

@@ -115,9 +115,9 @@ static truth negate(truth t) {
     return t == UNKNOWN ? UNKNOWN : t == TRUE ? FALSE : TRUE;
 }
 
-static truth judge(finder *f, uint32_t condition);
+static truth evaluate_condition(finder *f, uint32_t condition);
 
-static truth judge_op(finder *f, const vy_expr *e) {
+static truth evaluate_condition_op(finder *f, const vy_expr *e) {
     truth a, b;
     switch ((vyre_op)e->op) {
     case VYRE_OP_LT:
@@ -129,27 +129,27 @@ static truth judge_op(finder *f, const vy_expr *e) {
     case VYRE_OP_LE:
         return is_below(f, e->b, e->a) ? FALSE : UNKNOWN;
     case VYRE_OP_LNOT:
-        return negate(judge(f, e->a));
+        return negate(evaluate_condition(f, e->a));
     case VYRE_OP_LAND:
-        a = judge(f, e->a);
-        b = judge(f, e->b);
+        a = evaluate_condition(f, e->a);
+        b = evaluate_condition(f, e->b);
         return a == FALSE || b == FALSE ? FALSE : a == TRUE && b == TRUE ? TRUE : UNKNOWN;
     case VYRE_OP_LOR:
-        a = judge(f, e->a);
-        b = judge(f, e->b);
+        a = evaluate_condition(f, e->a);
+        b = evaluate_condition(f, e->b);
         return a == TRUE || b == TRUE ? TRUE : a == FALSE && b == FALSE ? FALSE : UNKNOWN;
     default:
         return UNKNOWN;
     }
 }
 
-static truth judge(finder *f, uint32_t condition) {
+static truth evaluate_condition(finder *f, uint32_t condition) {
     const vy_expr *e = see_through(f, condition);
     uint8_t before = f->cover->bound_count;
     truth t = UNKNOWN;
     f->depth++;
     if (e->kind == VY_EXPR_OP && is_patient(f))
-        t = judge_op(f, e);
+        t = evaluate_condition_op(f, e);
     f->depth--;
     if (t == UNKNOWN)
         f->cover->bound_count = before; /* nothing was concluded from them */
@@ -208,7 +208,7 @@ static outcome walk(finder *f, uint32_t first, uint32_t end);
 
 static outcome walk_if(finder *f, uint32_t index) {
     const vy_stmt *s = &f->p->stmts.items[index];
-    truth t = judge(f, s->a);
+    truth t = evaluate_condition(f, s->a);
     if (t == TRUE)
         return walk(f, index + 1, s->middle);
     if (t == FALSE)

@@ -9,7 +9,7 @@ interval vy_interval_fit(uint8_t type, vy_wide low, vy_wide high) {
 }
 
 interval vy_interval_hull(interval a, interval b) {
-    return (interval){vy_least(a.low, b.low), vy_most(a.high, b.high)};
+    return (interval){vy_wide_min(a.low, b.low), vy_wide_max(a.high, b.high)};
 }
 
 /* The smallest number of the form 2^n - 1 that is not below it. */
@@ -22,18 +22,18 @@ static vy_wide ones_over(vy_wide value) {
 
 static interval multiply(interval a, interval b, uint8_t type) {
     unsigned bits = vy_type_layouts[type].bits;
-    if (bits == 64 && (vy_most(a.high, -a.low) >> 62 || vy_most(b.high, -b.low) >> 62))
+    if (bits == 64 && (vy_wide_max(a.high, -a.low) >> 62 || vy_wide_max(b.high, -b.low) >> 62))
         return vy_interval_whole(type); /* the product may not fit 128 bits */
     vy_wide p[4] = {a.low * b.low, a.low * b.high, a.high * b.low, a.high * b.high};
-    return vy_interval_fit(type, vy_least(vy_least(p[0], p[1]), vy_least(p[2], p[3])),
-                           vy_most(vy_most(p[0], p[1]), vy_most(p[2], p[3])));
+    return vy_interval_fit(type, vy_wide_min(vy_wide_min(p[0], p[1]), vy_wide_min(p[2], p[3])),
+                           vy_wide_max(vy_wide_max(p[0], p[1]), vy_wide_max(p[2], p[3])));
 }
 
 static interval remain(interval a, interval b, uint8_t type) {
     if (b.low <= 0 && b.high >= 0)
         return vy_interval_whole(type); /* x % 0 is x */
-    vy_wide largest = vy_most(vy_most(b.high, -b.high), vy_most(b.low, -b.low)) - 1;
-    return (interval){a.low < 0 ? vy_most(a.low, -largest) : 0, a.high > 0 ? vy_least(a.high, largest) : 0};
+    vy_wide largest = vy_wide_max(vy_wide_max(b.high, -b.high), vy_wide_max(b.low, -b.low)) - 1;
+    return (interval){a.low < 0 ? vy_wide_max(a.low, -largest) : 0, a.high > 0 ? vy_wide_min(a.high, largest) : 0};
 }
 
 /* By one amount, of which the language takes the low bits. */
@@ -48,7 +48,7 @@ static interval shift(vyre_op op, interval a, interval amount, uint8_t type) {
 
 static interval mask(interval a, interval b, uint8_t type) {
     if (a.low >= 0 && b.low >= 0)
-        return (interval){0, vy_least(a.high, b.high)};
+        return (interval){0, vy_wide_min(a.high, b.high)};
     return a.low >= 0 ? (interval){0, a.high} : b.low >= 0 ? (interval){0, b.high} : vy_interval_whole(type);
 }
 
@@ -71,14 +71,14 @@ interval vy_interval_op(vyre_op op, uint8_t type, uint8_t operand, interval a, i
         return mask(a, b, type);
     case VYRE_OP_OR:
     case VYRE_OP_XOR:
-        return a.low >= 0 && b.low >= 0 ? (interval){0, ones_over(vy_most(a.high, b.high))} : none;
+        return a.low >= 0 && b.low >= 0 ? (interval){0, ones_over(vy_wide_max(a.high, b.high))} : none;
     case VYRE_OP_SHL:
     case VYRE_OP_SHR:
         return shift(op, a, b, type);
     case VYRE_OP_MIN:
-        return (interval){vy_least(a.low, b.low), vy_least(a.high, b.high)};
+        return (interval){vy_wide_min(a.low, b.low), vy_wide_min(a.high, b.high)};
     case VYRE_OP_MAX:
-        return (interval){vy_most(a.low, b.low), vy_most(a.high, b.high)};
+        return (interval){vy_wide_max(a.low, b.low), vy_wide_max(a.high, b.high)};
     case VYRE_OP_SELECT:
         return vy_interval_hull(b, c);
     case VYRE_OP_POPCOUNT:

@@ -16,10 +16,10 @@ typedef struct vy_range {
     uint64_t low, high;
 } vy_range;
 
-static inline vy_wide vy_least(vy_wide a, vy_wide b) {
+static inline vy_wide vy_wide_min(vy_wide a, vy_wide b) {
     return a < b ? a : b;
 }
-static inline vy_wide vy_most(vy_wide a, vy_wide b) {
+static inline vy_wide vy_wide_max(vy_wide a, vy_wide b) {
     return a > b ? a : b;
 }
 

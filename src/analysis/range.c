@@ -47,7 +47,7 @@ static void enter_for(vy_ranges *r, const vy_stmt *s) {
     vy_fact known = {vy_interval_pack(vy_interval_fit(type, trips.low, trips.high)), {0}};
     r->effort = VY_RANGE_EFFORT;
     if (step.low >= 0)
-        vy_bounds_add_less(r, &known.below, s->b, 1);
+        vy_symbolic_bounds_add_less(r, &known.below, s->b, 1);
     vy_fact_learn(r, s->variable, &known);
 }
 
@@ -69,11 +69,11 @@ static void visit_loop(vy_ranges *r, uint32_t index, const vy_stmt *s) {
 
 /* What is learned here is of no value that was visited before: those have other variables, which are never assigned. */
 static void give(vy_ranges *r, const vy_stmt *s) {
-    vy_bounds below = {0};
+    vy_symbolic_bounds below = {0};
     uint32_t learned = r->learned;
     r->effort = VY_RANGE_EFFORT;
     if (r->may_bound[s->a]) /* its statement was just visited */
-        below = vy_bounds_of(r, s->a);
+        below = vy_symbolic_bounds_of(r, s->a);
     if (s->kind == VY_STMT_LET) {
         r->lengths[s->variable] = vy_length_in(r, s->a);
         r->values[s->variable] = vy_expr_is_invariant(r->program, s->a) ? s->a : VY_NONE;

@@ -15,25 +15,25 @@ static void assume_side(vy_ranges *r, vyre_op op, uint32_t left, uint32_t right)
     interval mine = vy_interval_of(r->program->exprs.items[left].type, known.range), other = vy_interval_at(r, right);
     switch (op) {
     case VYRE_OP_EQ:
-        mine = (interval){vy_most(mine.low, other.low), vy_least(mine.high, other.high)};
+        mine = (interval){vy_wide_max(mine.low, other.low), vy_wide_min(mine.high, other.high)};
         break;
     case VYRE_OP_NE: /* an end of it */
         mine.low += other.low == other.high && other.low == mine.low;
         mine.high -= other.low == other.high && other.low == mine.high;
         break;
     case VYRE_OP_LT:
-        mine.high = vy_least(mine.high, other.high - 1);
-        vy_bounds_add_less(r, &known.below, right, 1);
+        mine.high = vy_wide_min(mine.high, other.high - 1);
+        vy_symbolic_bounds_add_less(r, &known.below, right, 1);
         break;
     case VYRE_OP_LE:
-        mine.high = vy_least(mine.high, other.high);
-        vy_bounds_add_less(r, &known.below, right, !r->rules->length_is_outside);
+        mine.high = vy_wide_min(mine.high, other.high);
+        vy_symbolic_bounds_add_less(r, &known.below, right, !r->rules->length_is_outside);
         break;
     case VYRE_OP_GT:
-        mine.low = vy_most(mine.low, other.low + 1);
+        mine.low = vy_wide_max(mine.low, other.low + 1);
         break;
     case VYRE_OP_GE:
-        mine.low = vy_most(mine.low, other.low);
+        mine.low = vy_wide_max(mine.low, other.low);
         break;
     default:
         return;
@@ -58,8 +58,8 @@ static void assume_sum(vy_ranges *r, vyre_op op, uint32_t sum, uint32_t right) {
         wide margin = b.low - (op == VYRE_OP_LE);
         if (mine.low < 0 || b.low < 0 || margin < 0 || mine.high + b.high > vy_interval_whole(e->type).high)
             continue;
-        vy_bounds_add(&r->known, &known.below, vy_length_in(r, right), (uint64_t)margin);
-        mine.high = vy_least(mine.high, vy_interval_at(r, right).high - margin - 1);
+        vy_symbolic_bounds_add(&r->known, &known.below, vy_length_in(r, right), (uint64_t)margin);
+        mine.high = vy_wide_min(mine.high, vy_interval_at(r, right).high - margin - 1);
         if (mine.low <= mine.high) /* else nobody comes here */
             known.range = vy_interval_pack(mine);
         vy_fact_learn(r, subject, &known);
@@ -77,10 +77,10 @@ static void assume_distance(vy_ranges *r, vyre_op op, uint32_t distance, uint32_
     vy_fact known = vy_fact_at(r, subject);
     interval mine = vy_interval_of(e->type, known.range), n = vy_interval_at(r, e->a);
     wide least_distance = vy_interval_at(r, shortest).low + (op == VYRE_OP_GT);
-    if (mine.low < 0 || least_distance < 1 || (mine.high > n.low && !vy_bounds_has(&known.below, length)))
+    if (mine.low < 0 || least_distance < 1 || (mine.high > n.low && !vy_symbolic_bounds_has(&known.below, length)))
         return;
-    vy_bounds_add(&r->known, &known.below, length, (uint64_t)vy_least(least_distance - 1, UINT32_MAX));
-    mine.high = vy_least(mine.high, n.high - least_distance);
+    vy_symbolic_bounds_add(&r->known, &known.below, length, (uint64_t)vy_wide_min(least_distance - 1, UINT32_MAX));
+    mine.high = vy_wide_min(mine.high, n.high - least_distance);
     if (mine.low <= mine.high) /* else nobody comes here */
         known.range = vy_interval_pack(mine);
     vy_fact_learn(r, subject, &known);

@@ -15,7 +15,7 @@ enum {
 
 typedef struct vy_fact {
     vy_range range;
-    vy_bounds below;
+    vy_symbolic_bounds below;
 } vy_fact;
 
 /* As it is kept: of most subjects no bounds are known. */
@@ -35,14 +35,14 @@ struct vy_ranges {
     const vyre_program *program;
     const vy_opt_policy *rules;
     unsigned asks;
-    vy_range *exprs;             /* by expression */
-    uint8_t *load_inside;        /* by expression */
-    uint8_t *compared;           /* by expression: 1 false, 2 true, 0 unknown */
-    uint8_t *may_bound;          /* by expression, from first_expr on: whether vy_bounds_of may find anything */
-    uint8_t *stmt_inside;        /* by statement */
-    vy_range *ranges;            /* by subject: at the current statement */
-    uint32_t *below;             /* by subject: its bounds there, plus 1; 0: none */
-    VY_VECTOR(vy_bounds) bounds; /* that were ever known */
+    vy_range *exprs;      /* by expression */
+    uint8_t *load_inside; /* by expression */
+    uint8_t *compared;    /* by expression: 1 false, 2 true, 0 unknown */
+    uint8_t *may_bound;   /* by expression, from first_expr on: whether vy_symbolic_bounds_of may find anything */
+    uint8_t *stmt_inside; /* by statement */
+    vy_range *ranges;     /* by subject: at the current statement */
+    uint32_t *below;      /* by subject: its bounds there, plus 1; 0: none */
+    VY_VECTOR(vy_symbolic_bounds) bounds; /* that were ever known */
     uint32_t
         places; /* that the walk is in and will leave: outside of all nothing that is learned of a variable is taken back */
     uint32_t *lengths; /* by variable: the length it holds (see vy_length_of), or VY_NONE */

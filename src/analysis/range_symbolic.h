@@ -9,9 +9,9 @@
 
 /* The lengths a value is below for certain: those of a subject, or of something that is not above one or not far above. Recursion is bounded by
  * VY_RANGE_DEPTH, also through the values of `let`s. */
-vy_bounds vy_bounds_of(vy_ranges *r, uint32_t expr);
+vy_symbolic_bounds vy_symbolic_bounds_of(vy_ranges *r, uint32_t expr);
 /* The lengths that something less than an expression is below; `less` 0: something that is not more. */
-void vy_bounds_add_less(vy_ranges *r, vy_bounds *all, uint32_t expr, int less);
+void vy_symbolic_bounds_add_less(vy_ranges *r, vy_symbolic_bounds *all, uint32_t expr, int less);
 /* Whether an expression is less than a length for certain; of VY_NONE it is not. A question of its own: sets r->effort. */
 int vy_is_below_length(vy_ranges *r, uint32_t expr, uint32_t length);
 

@@ -100,18 +100,18 @@ void vy_lengths_free(vy_lengths *lengths) {
 
 /* ---- bounds ---- */
 
-static void add(vy_bounds *all, uint32_t length, uint64_t margin) {
+static void add(vy_symbolic_bounds *all, uint32_t length, uint64_t margin) {
     uint32_t at = 0, capped = margin < UINT32_MAX ? (uint32_t)margin : UINT32_MAX;
     while (at < all->count && all->items[at].length != length)
         at++;
-    if (at == VY_BOUNDS || (at < all->count && all->items[at].margin >= capped))
+    if (at == VY_SYMBOLIC_BOUNDS || (at < all->count && all->items[at].margin >= capped))
         return;
-    all->items[at] = (vy_bound){length, capped};
+    all->items[at] = (vy_symbolic_bound){length, capped};
     all->count += at == all->count;
 }
 
 /* One round over what is there and what comes: lengths hang together in chains of two, and circles are no valid counts. */
-void vy_bounds_add(const vy_lengths *lengths, vy_bounds *all, uint32_t length, uint64_t margin) {
+void vy_symbolic_bounds_add(const vy_lengths *lengths, vy_symbolic_bounds *all, uint32_t length, uint64_t margin) {
     if (length == VY_NONE)
         return;
     add(all, length, margin);
@@ -124,55 +124,57 @@ void vy_bounds_add(const vy_lengths *lengths, vy_bounds *all, uint32_t length, u
         }
 }
 
-int vy_bounds_has(const vy_bounds *all, uint32_t length) {
+int vy_symbolic_bounds_has(const vy_symbolic_bounds *all, uint32_t length) {
     for (uint32_t i = 0; i < all->count; i++)
         if (all->items[i].length == length)
             return length != VY_NONE;
     return 0;
 }
 
-vy_bounds vy_bounds_both(vy_bounds one, const vy_bounds *other) {
+vy_symbolic_bounds vy_symbolic_bounds_both(vy_symbolic_bounds one, const vy_symbolic_bounds *other) {
     for (uint32_t i = 0; i < other->count; i++)
         add(&one, other->items[i].length, other->items[i].margin);
     return one;
 }
 
-vy_bounds vy_bounds_lower(vy_bounds all, uint64_t by) {
+vy_symbolic_bounds vy_symbolic_bounds_lower(vy_symbolic_bounds all, uint64_t by) {
     for (uint32_t i = 0; i < all.count; i++)
         all.items[i].margin = by < UINT32_MAX - all.items[i].margin ? all.items[i].margin + (uint32_t)by : UINT32_MAX;
     return all;
 }
 
-vy_bounds vy_bounds_raise(const vy_bounds *all, uint64_t by) {
-    vy_bounds made = {0};
+vy_symbolic_bounds vy_symbolic_bounds_raise(const vy_symbolic_bounds *all, uint64_t by) {
+    vy_symbolic_bounds made = {0};
     for (uint32_t i = 0; i < all->count; i++)
         if (all->items[i].margin >= by)
-            made.items[made.count++] = (vy_bound){all->items[i].length, all->items[i].margin - (uint32_t)by};
+            made.items[made.count++] = (vy_symbolic_bound){all->items[i].length, all->items[i].margin - (uint32_t)by};
     return made;
 }
 
 /* v + m < a + by, so v * times + m * times + times - 1 < (a + by) * times. */
-vy_bounds vy_bounds_times(const vy_lengths *lengths, const vy_bounds *all, uint64_t times) {
-    vy_bounds made = {0};
+vy_symbolic_bounds vy_symbolic_bounds_times(const vy_lengths *lengths, const vy_symbolic_bounds *all, uint64_t times) {
+    vy_symbolic_bounds made = {0};
     for (uint32_t i = 0; i < all->count; i++)
         for (uint32_t k = 0; k < lengths->products.count; k++) {
             const vy_length_product *product = &lengths->products.items[k];
             int64_t margin = (int64_t)all->items[i].margin + product->by;
             if (product->a == all->items[i].length && product->b == VY_NONE && times <= product->times && margin >= 0)
-                vy_bounds_add(lengths, &made, product->length, (uint64_t)margin * product->times + product->times - 1);
+                vy_symbolic_bounds_add(lengths, &made, product->length,
+                                       (uint64_t)margin * product->times + product->times - 1);
         }
     return made;
 }
 
 /* row <= height - 1 and column + m <= width - 1, so row * width + column + m <= height * width - 1. */
-vy_bounds vy_bounds_place(const vy_lengths *lengths, const vy_bounds *row, uint32_t width, const vy_bounds *column) {
-    vy_bounds made = {0};
+vy_symbolic_bounds vy_symbolic_bounds_row_major(const vy_lengths *lengths, const vy_symbolic_bounds *row,
+                                                uint32_t width, const vy_symbolic_bounds *column) {
+    vy_symbolic_bounds made = {0};
     for (uint32_t i = 0; i < column->count; i++)
         for (uint32_t k = 0; k < lengths->products.count && column->items[i].length == width; k++) {
             const vy_length_product *product = &lengths->products.items[k];
-            if ((product->a == width && vy_bounds_has(row, product->b)) ||
-                (product->b == width && vy_bounds_has(row, product->a)))
-                vy_bounds_add(lengths, &made, product->length, column->items[i].margin);
+            if ((product->a == width && vy_symbolic_bounds_has(row, product->b)) ||
+                (product->b == width && vy_symbolic_bounds_has(row, product->a)))
+                vy_symbolic_bounds_add(lengths, &made, product->length, column->items[i].margin);
         }
     return made;
 }

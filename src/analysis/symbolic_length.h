@@ -15,16 +15,16 @@
 uint32_t vy_length_of(const vyre_program *program, uint32_t memory);
 
 /* A value that is less than a length, also with up to `margin` added to it: mathematically. */
-typedef struct vy_bound {
+typedef struct vy_symbolic_bound {
     uint32_t length, margin;
-} vy_bound;
+} vy_symbolic_bound;
 
 /* Those that are known of a value; more than fit are forgotten. */
-enum { VY_BOUNDS = 8 };
-typedef struct vy_bounds {
+enum { VY_SYMBOLIC_BOUNDS = 8 };
+typedef struct vy_symbolic_bounds {
     uint32_t count;
-    vy_bound items[VY_BOUNDS];
-} vy_bounds;
+    vy_symbolic_bound items[VY_SYMBOLIC_BOUNDS];
+} vy_symbolic_bounds;
 
 /* How lengths hang together. Zero it before; make, use, free. */
 typedef struct vy_length_sum {
@@ -47,16 +47,17 @@ int vy_lengths_make(vy_lengths *lengths, const vyre_program *program);
 void vy_lengths_free(vy_lengths *lengths);
 
 /* Adds a bound and what follows from it. A length of VY_NONE adds nothing. */
-void vy_bounds_add(const vy_lengths *lengths, vy_bounds *all, uint32_t length, uint64_t margin);
-int vy_bounds_has(const vy_bounds *all, uint32_t length);
+void vy_symbolic_bounds_add(const vy_lengths *lengths, vy_symbolic_bounds *all, uint32_t length, uint64_t margin);
+int vy_symbolic_bounds_has(const vy_symbolic_bounds *all, uint32_t length);
 /* What holds if both hold. */
-vy_bounds vy_bounds_both(vy_bounds one, const vy_bounds *other);
+vy_symbolic_bounds vy_symbolic_bounds_both(vy_symbolic_bounds one, const vy_symbolic_bounds *other);
 /* Of something that is less by at least, or more by at most so much. What wraps is less than it would be. */
-vy_bounds vy_bounds_lower(vy_bounds all, uint64_t by);
-vy_bounds vy_bounds_raise(const vy_bounds *all, uint64_t by);
+vy_symbolic_bounds vy_symbolic_bounds_lower(vy_symbolic_bounds all, uint64_t by);
+vy_symbolic_bounds vy_symbolic_bounds_raise(const vy_symbolic_bounds *all, uint64_t by);
 /* Of a value that is not below zero, times a number. */
-vy_bounds vy_bounds_times(const vy_lengths *lengths, const vy_bounds *all, uint64_t times);
+vy_symbolic_bounds vy_symbolic_bounds_times(const vy_lengths *lengths, const vy_symbolic_bounds *all, uint64_t times);
 /* Of row * width + column, where width is a length; neither is below zero. */
-vy_bounds vy_bounds_place(const vy_lengths *lengths, const vy_bounds *row, uint32_t width, const vy_bounds *column);
+vy_symbolic_bounds vy_symbolic_bounds_row_major(const vy_lengths *lengths, const vy_symbolic_bounds *row,
+                                                uint32_t width, const vy_symbolic_bounds *column);
 
 #endif

@@ -231,7 +231,7 @@ static step step_of(const vy_uniform *u, uint32_t index) {
 }
 
 /* A loop variable is its start and so many steps as trips were made, which are as many for all who are in the same trip. */
-static void give_step(vy_uniform *u, const vy_stmt *s) {
+static void set_loop_stride(vy_uniform *u, const vy_stmt *s) {
     step given = unknown;
     if (s->kind == VY_STMT_LET || (s->kind == VY_STMT_VAR && !u->is_assigned[s->variable]))
         given = step_at(u, s->a);
@@ -258,7 +258,7 @@ static void walk(vy_uniform *u) {
             u->strides[expr] = found.by & vy_type_layouts[p->exprs.items[expr].type].mask;
             u->has_stride[expr] = (uint8_t)found.is_known;
         }
-        give_step(u, s);
+        set_loop_stride(u, s);
     }
 }
 
@@ -305,7 +305,7 @@ vyre_status vy_uniform_make(const vyre_program *program, vy_uniform **out, vyre_
     return make(program, 0, out, error);
 }
 
-vyre_status vy_uniform_make_where_polls_agree(const vyre_program *program, vy_uniform **out, vyre_error *error) {
+vyre_status vy_uniform_make_with_uniform_polls(const vyre_program *program, vy_uniform **out, vyre_error *error) {
     return make(program, 1, out, error);
 }
 
@@ -318,24 +318,26 @@ void vy_uniform_free(vy_uniform *u) {
 
 /* ---- answers ---- */
 
-static vy_uniformity sameness(uint8_t varies) {
-    return varies & IN_GROUP ? VY_SAME_NOWHERE : varies & IN_GRID ? VY_SAME_IN_GROUP : VY_SAME_IN_GRID;
+static vy_uniformity uniformity_of(uint8_t varies) {
+    return varies & IN_GROUP  ? VY_UNIFORMITY_DIVERGENT
+           : varies & IN_GRID ? VY_UNIFORMITY_WORKGROUP
+                              : VY_UNIFORMITY_GRID;
 }
 
-vy_uniformity vy_expr_sameness(const vy_uniform *u, uint32_t expr) {
-    return sameness(u->exprs[expr]);
+vy_uniformity vy_expr_uniformity(const vy_uniform *u, uint32_t expr) {
+    return uniformity_of(u->exprs[expr]);
 }
 
-vy_uniformity vy_variable_sameness(const vy_uniform *u, uint32_t variable) {
-    return sameness(u->variables[variable]);
+vy_uniformity vy_variable_uniformity(const vy_uniform *u, uint32_t variable) {
+    return uniformity_of(u->variables[variable]);
 }
 
-vy_uniformity vy_memory_sameness(const vy_uniform *u, uint32_t memory) {
-    return sameness(u->memories[memory]);
+vy_uniformity vy_memory_uniformity(const vy_uniform *u, uint32_t memory) {
+    return uniformity_of(u->memories[memory]);
 }
 
-vy_uniformity vy_control_sameness(const vy_uniform *u, uint32_t stmt) {
-    return sameness(u->stmts[stmt]);
+vy_uniformity vy_control_uniformity(const vy_uniform *u, uint32_t stmt) {
+    return uniformity_of(u->stmts[stmt]);
 }
 
 int vy_stride_of(const vy_uniform *u, uint32_t expr, uint64_t *stride) {

@@ -13,9 +13,9 @@
 #include "ir/model.h"
 
 typedef enum vy_uniformity {
-    VY_SAME_NOWHERE,
-    VY_SAME_IN_GROUP, /* for all invocations of a workgroup */
-    VY_SAME_IN_GRID   /* for all of the dispatch */
+    VY_UNIFORMITY_DIVERGENT,
+    VY_UNIFORMITY_WORKGROUP, /* for all invocations of a workgroup */
+    VY_UNIFORMITY_GRID       /* for all of the dispatch */
 } vy_uniformity;
 
 /* Immutable once made, any thread; free with vy_uniform_free. The program is borrowed and must outlive it. Takes every level.
@@ -26,17 +26,17 @@ typedef struct vy_uniform vy_uniform;
 vyre_status vy_uniform_make(const vyre_program *program, vy_uniform **out, vyre_error *error);
 /* The same for code whose polls tell all invocations of a workgroup the same, or are as good as if they did: where those that leave are told at other times than the rest, nobody
  * looks at what they leave behind. */
-vyre_status vy_uniform_make_where_polls_agree(const vyre_program *program, vy_uniform **out, vyre_error *error);
+vyre_status vy_uniform_make_with_uniform_polls(const vyre_program *program, vy_uniform **out, vyre_error *error);
 void vy_uniform_free(vy_uniform *uniform);
 
 /* The value of an expression, wherever it is evaluated. */
-vy_uniformity vy_expr_sameness(const vy_uniform *uniform, uint32_t expr);
+vy_uniformity vy_expr_uniformity(const vy_uniform *uniform, uint32_t expr);
 /* The value of a variable, at any time. */
-vy_uniformity vy_variable_sameness(const vy_uniform *uniform, uint32_t variable);
+vy_uniformity vy_variable_uniformity(const vy_uniform *uniform, uint32_t variable);
 /* What a load with an index that is the same gives. Of private arrays: whether their contents are the same. */
-vy_uniformity vy_memory_sameness(const vy_uniform *uniform, uint32_t memory);
+vy_uniformity vy_memory_uniformity(const vy_uniform *uniform, uint32_t memory);
 /* Whether all invocations come to a statement, or none. */
-vy_uniformity vy_control_sameness(const vy_uniform *uniform, uint32_t stmt);
+vy_uniformity vy_control_uniformity(const vy_uniform *uniform, uint32_t stmt);
 
 /* Whether the value differs by the same step from every invocation to the next in its row (the one with the next local_index, and the same y and z):
  * then 1, and *stride is the step modulo 2^width of the type. Of floats and bools only 0, the same in a row, is known. Whatever is the same in a

@@ -24,7 +24,7 @@ VYRE_REGISTER_BACKEND(reference, .id = "reference", .create = vy_reference_creat
                       .probe = vy_reference_probe);
 VYRE_REGISTER_PRECEDENCE(reference, .id = "reference", .rank = 1000);
 VYRE_REGISTER_CAPABILITY(reference, .id = "reference", .dispatches = 1);
-VYRE_REGISTER_BACKEND(cpu_ref, .id = "cpu-ref", .create = vy_cpu_ref_create, .supported_ops = vy_all_ops,
+VYRE_REGISTER_BACKEND(cpu_ref, .id = "cpu-ref", .create = vy_reference_create_cpu_ref, .supported_ops = vy_all_ops,
                       .probe = vy_reference_probe);
 VYRE_REGISTER_PRECEDENCE(cpu_ref, .id = "cpu-ref", .rank = 1001);
 VYRE_REGISTER_CAPABILITY(cpu_ref, .id = "cpu-ref", .dispatches = 1);

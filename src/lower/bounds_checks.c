@@ -394,7 +394,7 @@ static void mark(vy_rewrite *rw) {
 vyre_status vy_legalize_bounds_checks(const vyre_program *program, const vy_bounds_check_policy *rules,
                                       vy_bounds_check_report *guards, vyre_program **out, vyre_error *error) {
     static const vy_rewriter hooks = {.stmt = guard_stmt,
-                                      .touches = has_others,
+                                      .changes_stmt_hook = has_others,
                                       .keeps_names = 1,
                                       .keeps_blocks = 1,
                                       .tree = guard_load,

@@ -50,7 +50,7 @@ static void walk_loop(vy_definite_init *f, uint32_t index) {
     const vy_stmt *s = &f->p->stmts.items[index];
     uint32_t mark = f->privately.count, mark_together = f->together.count;
     vy_definite_init_counter c;
-    if (vy_definite_init_is_settled(f))
+    if (vy_definite_init_is_decided(f))
         return;
     int trips = trips_to_walk(f, index);
     vy_definite_init_read_operands(f, index);
@@ -131,7 +131,7 @@ static void walk(vy_definite_init *f, uint32_t first, uint32_t end) {
             vy_definite_init_read(f, s->memory, s->a);
         else if (s->kind == VY_STMT_BARRIER)
             vy_definite_init_barrier(f);
-        if (s->kind == VY_STMT_BARRIER && vy_definite_init_is_settled(f))
+        if (s->kind == VY_STMT_BARRIER && vy_definite_init_is_decided(f))
             return;
     }
 }

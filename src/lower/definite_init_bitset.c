@@ -48,7 +48,7 @@ int vy_definite_init_is_full(const vy_definite_init *f, uint32_t memory, const u
     return bits[elements / 64] == (UINT64_C(1) << elements % 64) - 1;
 }
 
-int vy_definite_init_is_settled(const vy_definite_init *f) {
+int vy_definite_init_is_decided(const vy_definite_init *f) {
     for (uint32_t m = f->p->buffer_count; m < f->p->memories.count; m++)
         if (!f->needs[m] && (!f->arrays[m].seen || !vy_definite_init_is_full(f, m, f->arrays[m].seen)))
             return 0;

@@ -37,6 +37,6 @@ int vy_definite_init_is_seen(vy_definite_init *f, uint32_t memory, uint32_t low,
 /* Whether all bits of an array are set. */
 int vy_definite_init_is_full(const vy_definite_init *f, uint32_t memory, const uint64_t *bits);
 /* Whether it is known of every array that it needs to be filled, or that whatever is read of it from here on is written. */
-int vy_definite_init_is_settled(const vy_definite_init *f);
+int vy_definite_init_is_decided(const vy_definite_init *f);
 
 #endif

@@ -34,36 +34,36 @@ static vyre_status unchanged(const vyre_program *program, vyre_program **out) {
 }
 
 /* First, while arrays still start as zero. */
-static vyre_status run_fill(const vyre_program *program, const vy_target_desc *target, vyre_program **out,
-                            vyre_error *error) {
+static vyre_status run_zero_init(const vyre_program *program, const vy_target_desc *target, vyre_program **out,
+                                 vyre_error *error) {
     return target->zeroes_arrays ? unchanged(program, out) : vy_legalize_zero_init(program, out, error);
 }
 
 /* Nobody ends before the others, so there is nothing to write. The phases that follow make the program legal. */
-static vyre_status run_end(const vyre_program *program, const vy_target_desc *target, vyre_program **out,
-                           vyre_error *error) {
+static vyre_status run_traps(const vyre_program *program, const vy_target_desc *target, vyre_program **out,
+                             vyre_error *error) {
     int may_end = target->cancellable || (program->facts & VY_PROGRAM_HAS_TRAP);
     return may_end ? vy_legalize_traps(program, target, out, error) : unchanged(program, out);
 }
 
 /* Collectives are written out, what is for the oracle alone is left out. */
-static vyre_status run_meet(const vyre_program *program, const vy_target_desc *target, vyre_program **out,
-                            vyre_error *error) {
+static vyre_status run_collectives(const vyre_program *program, const vy_target_desc *target, vyre_program **out,
+                                   vyre_error *error) {
     int changes = (program->facts & VY_PROGRAM_HAS_PRINT) != 0;
     for (uint32_t i = 0; i < program->stmts.count && !changes; i++)
         changes = program->stmts.items[i].kind == VY_STMT_COLLECTIVE;
     return changes ? vy_legalize_collectives(program, target, out, error) : unchanged(program, out);
 }
 
-static vyre_status run_guard(const vyre_program *program, const vy_target_desc *target, vyre_program **out,
-                             vyre_error *error) {
+static vyre_status run_bounds_checks(const vyre_program *program, const vy_target_desc *target, vyre_program **out,
+                                     vyre_error *error) {
     (void)target;
     return vy_legalize_bounds_checks(program, &vy_bounds_check_default, NULL, out, error);
 }
 
 /* Programs without narrow types have nothing to hold. */
-static vyre_status run_narrow(const vyre_program *program, const vy_target_desc *target, vyre_program **out,
-                              vyre_error *error) {
+static vyre_status run_promote_narrow(const vyre_program *program, const vy_target_desc *target, vyre_program **out,
+                                      vyre_error *error) {
     const uint32_t narrow = VY_TYPE(I8) | VY_TYPE(U8) | VY_TYPE(I16) | VY_TYPE(U16) | VY_TYPE(F16) | VY_TYPE(BF16);
     vy_legal_uses uses = vy_legal_uses_of(program);
     if (!(uses.types & narrow))
@@ -71,14 +71,14 @@ static vyre_status run_narrow(const vyre_program *program, const vy_target_desc 
     return run_phase(program, &vy_legalize_promote_narrow, vy_softlib_narrow_texts, uses, target->exact, out, error);
 }
 
-static vyre_status run_exact(const vyre_program *program, const vy_target_desc *target, vyre_program **out,
-                             vyre_error *error) {
+static vyre_status run_numerics(const vyre_program *program, const vy_target_desc *target, vyre_program **out,
+                                vyre_error *error) {
     vy_legal_uses uses = vy_legal_exact_uses(program);
     return run_phase(program, &vy_legalize_numerics, vy_softlib_exact_texts, uses, target->exact, out, error);
 }
 
-static vyre_status run_bits(const vyre_program *program, const vy_target_desc *target, vyre_program **out,
-                            vyre_error *error) {
+static vyre_status run_f64_as_bits(const vyre_program *program, const vy_target_desc *target, vyre_program **out,
+                                   vyre_error *error) {
     if (target->exact & VY_NUMERIC_F64)
         return unchanged(program, out);
     vy_legal_uses uses = vy_legal_uses_of(program);
@@ -87,8 +87,8 @@ static vyre_status run_bits(const vyre_program *program, const vy_target_desc *t
     return run_phase(program, &vy_legalize_f64_as_bits, vy_softlib_bits_texts, uses, target->exact, out, error);
 }
 
-static vyre_status run_pairs(const vyre_program *program, const vy_target_desc *target, vyre_program **out,
-                             vyre_error *error) {
+static vyre_status run_split_int64(const vyre_program *program, const vy_target_desc *target, vyre_program **out,
+                                   vyre_error *error) {
     if (target->exact & VY_NUMERIC(INT64))
         return unchanged(program, out);
     vy_legal_uses uses = vy_legal_uses_of(program);
@@ -98,8 +98,8 @@ static vyre_status run_pairs(const vyre_program *program, const vy_target_desc *
 }
 
 /* What is written out is so large that it is checked before, as loops: they are valid, and so are their trips. */
-static vyre_status run_write_out(const vyre_program *program, const vy_target_desc *target, vyre_program **out,
-                                 vyre_error *error) {
+static vyre_status run_unroll_arrays(const vyre_program *program, const vy_target_desc *target, vyre_program **out,
+                                     vyre_error *error) {
     vyre_status status = target->writes_out ? vy_program_verify_for_codegen((vyre_program *)program, error) : VYRE_OK;
     if (status != VYRE_OK)
         return status;
@@ -110,10 +110,11 @@ static const struct {
     const char *name;
     phase *run;
 } phases[] = {
-    {"legal fill", run_fill},         {"legal end", run_end},       {"legal meet", run_meet},
-    {"legal guard", run_guard},       {"legal narrow", run_narrow}, {"legal exact", run_exact},
-    {"legal bits", run_bits},         {"legal pairs", run_pairs},   {"write out", run_write_out},
-    {"legal fuse", vy_vectorize_mem},
+    {"legal fill", run_zero_init},        {"legal end", run_traps},
+    {"legal meet", run_collectives},      {"legal guard", run_bounds_checks},
+    {"legal narrow", run_promote_narrow}, {"legal exact", run_numerics},
+    {"legal bits", run_f64_as_bits},      {"legal pairs", run_split_int64},
+    {"write out", run_unroll_arrays},     {"legal fuse", vy_vectorize_mem},
 };
 
 /* What phases make is valid but for the limits of the language, which the original kept. */

@@ -44,7 +44,7 @@ typedef struct vy_legalizer_phase {
 
 /* A tree that has grown this deep is bound to a variable, so that no expression of the result is deeper than the language allows, whatever the
  * library adds to it. */
-enum { VY_LEGALIZER_DEEPEST = 64 };
+enum { VY_LEGALIZER_MAX_DEPTH = 64 };
 
 /* A tree that stands for two (a = the low half, b = the high one) and is never put itself. */
 enum { VY_LEGALIZER_PAIR = VY_EXPR_KIND_COUNT };

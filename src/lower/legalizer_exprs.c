@@ -56,7 +56,7 @@ int vy_legalizer_is_kept(const vy_legalizer *rw, uint32_t root, unsigned depth) 
         return 1;
     const vy_expr *e = &rw->from->exprs.items[root];
     vyre_type type = (vyre_type)e->type;
-    int is_same = rw->phase->carrier(rw, type) == type && depth < VY_LEGALIZER_DEEPEST;
+    int is_same = rw->phase->carrier(rw, type) == type && depth < VY_LEGALIZER_MAX_DEPTH;
     if (e->kind == VY_EXPR_LOAD)
         return is_same && vy_legalizer_is_kept(rw, e->b, depth + 1) && vy_legalizer_is_kept(rw, e->c, depth + 1);
     if (e->kind != VY_EXPR_OP)

@@ -64,7 +64,7 @@ uint32_t vy_legalizer_reuse(vy_legalizer *rw, uint32_t leaf) {
     return vy_legalizer_add(rw, &e, 0);
 }
 
-/* Recursion is bounded by VY_LEGALIZER_DEEPEST and the depth of the library's expressions. */
+/* Recursion is bounded by VY_LEGALIZER_MAX_DEPTH and the depth of the library's expressions. */
 uint32_t vy_legalizer_append(vy_legalizer *rw, uint32_t tree) {
     if (tree == VY_NONE)
         return VY_NONE;
@@ -114,7 +114,7 @@ uint32_t vy_legalizer_node(vy_legalizer *rw, vy_expr e) {
     uint32_t *operands[3] = {e.kind == VY_EXPR_OP ? &e.a : &e.b, &e.b, &e.c};
     unsigned depth = 0;
     for (int i = 0; i < 3; i++) {
-        if (depth_of(rw, *operands[i]) >= VY_LEGALIZER_DEEPEST)
+        if (depth_of(rw, *operands[i]) >= VY_LEGALIZER_MAX_DEPTH)
             *operands[i] = vy_legalizer_materialize(rw, *operands[i], "deep");
         if (depth_of(rw, *operands[i]) > depth)
             depth = depth_of(rw, *operands[i]);

@@ -1,6 +1,6 @@
 /* Trees of the rewriter, as its parts make them. Internal to legal_rewrite*.c; what phases call of it stands in legalizer.h.
  *
- * What must stay true: every tree has its depth beside it, and none that has grown to VY_LEGALIZER_DEEPEST gets another one above it: it is bound first; after a failure nothing is
+ * What must stay true: every tree has its depth beside it, and none that has grown to VY_LEGALIZER_MAX_DEPTH gets another one above it: it is bound first; after a failure nothing is
  * added, and VY_NONE in gives VY_NONE out. */
 #ifndef VY_LOWER_LEGALIZER_NODES_H
 #define VY_LOWER_LEGALIZER_NODES_H

@@ -41,7 +41,7 @@ static int is_plain(const vy_legalizer *rw, const vy_expr *e) {
 }
 
 static int are_plain(const vy_legalizer *rw, uint32_t first, uint32_t end) {
-    if (end - first > VY_LEGALIZER_DEEPEST)
+    if (end - first > VY_LEGALIZER_MAX_DEPTH)
         return 0;
     for (uint32_t i = first; i < end; i++)
         if (!is_plain(rw, &rw->from->exprs.items[i]))

@@ -131,7 +131,7 @@ uint32_t vy_softlib_replacement(vy_softlib *library, vyre_op op, vyre_type resul
 /* ---- reading ---- */
 
 /* Takes what a function calls: every name before a parenthesis may be one. */
-static void take_called(vy_softlib *library, const vy_softlib_function *caller) {
+static void mark_callees(vy_softlib *library, const vy_softlib_function *caller) {
     const char *text = caller->text + caller->name_length + 1, *end = caller->text + caller->length, *at;
     for (; (at = memchr(text, '(', (size_t)(end - text))); text = at + 1) {
         size_t length = 0;
@@ -144,7 +144,7 @@ static void take_called(vy_softlib *library, const vy_softlib_function *caller) 
 }
 
 /* Decides what the next unit is made of. */
-static void take_wanted(vy_softlib *library) {
+static void select_wanted(vy_softlib *library) {
     int takes_all = library->units.count >= SMALL_UNITS, is_over = 0;
     for (uint32_t i = 0; i < library->functions.count; i++) {
         vy_softlib_function *function = &library->functions.items[i];
@@ -158,7 +158,7 @@ static void take_wanted(vy_softlib *library) {
                 continue;
             is_over = 0;
             function->taken = 2;
-            take_called(library, function);
+            mark_callees(library, function);
         }
     }
 }
@@ -190,7 +190,7 @@ static vyre_status read_unit(vy_softlib *library, vyre_error *error) {
     vy_softlib_unit *unit = VY_PUSH(&library->units);
     if (!unit)
         return vy_fail_memory(error, "the legal library");
-    take_wanted(library);
+    select_wanted(library);
     vyre_status status = read_taken(library, unit, error);
     uint32_t index = 0;
     for (uint32_t i = 0; i < library->functions.count && status == VYRE_OK; i++) {

@@ -254,7 +254,7 @@ static void store(vy_legalizer *rw, const vy_stmt *s) {
 /* ---- collectives ---- */
 
 /* The same collective of u32. */
-static uint32_t meet(vy_legalizer *rw, const vy_stmt *s, vy_symbol name, uint32_t a, uint32_t b) {
+static uint32_t emit_u32_collective(vy_legalizer *rw, const vy_stmt *s, vy_symbol name, uint32_t a, uint32_t b) {
     const vyre_type type = U32;
     vy_stmt stmt = *s;
     stmt.a = vy_legalizer_append(rw, a);
@@ -273,11 +273,11 @@ static void collective(vy_legalizer *rw, const vy_stmt *s) {
     uint32_t high = vy_legalizer_materialize(rw, value.high, "high");
     uint32_t lane = vy_legalizer_materialize(rw, vy_legalizer_lower(rw, s->b), "lane");
     vy_split_int64_names(rw, s->variable, names);
-    rw->copy.variables[s->variable] = meet(rw, s, names[0], value.low, lane);
-    meet(rw, s, names[1], high, vy_legalizer_reuse(rw, lane));
+    rw->copy.variables[s->variable] = emit_u32_collective(rw, s, names[0], value.low, lane);
+    emit_u32_collective(rw, s, names[1], high, vy_legalizer_reuse(rw, lane));
 }
 
-/* Each lane gives its bit, and the bits of a half meet by `or`. A subgroup of 32 lanes has no high half. */
+/* Each lane gives its bit, and the bits of a half emit_u32_collective by `or`. A subgroup of 32 lanes has no high half. */
 static void ballot(vy_legalizer *rw, const vy_stmt *s) {
     uint32_t value = vy_legalizer_materialize(rw, vy_legalizer_lower(rw, s->a), "value");
     uint32_t index = vy_legalizer_local_index(rw);
@@ -294,9 +294,9 @@ static void ballot(vy_legalizer *rw, const vy_stmt *s) {
         bits[1] = vy_legalizer_materialize(rw, bits[1], "high");
     }
     vy_split_int64_names(rw, s->variable, names);
-    rw->copy.variables[s->variable] = meet(rw, &any, names[0], bits[0], VY_NONE);
+    rw->copy.variables[s->variable] = emit_u32_collective(rw, &any, names[0], bits[0], VY_NONE);
     if (s->width > 32)
-        meet(rw, &any, names[1], bits[1], VY_NONE);
+        emit_u32_collective(rw, &any, names[1], bits[1], VY_NONE);
     else
         vy_irb_let(&rw->copy.draft, names[1], U32, vy_legalizer_append(rw, bits[1]));
 }

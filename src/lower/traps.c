@@ -33,7 +33,7 @@ typedef struct ender {
 } ender;
 
 static int meets_later(const ender *e, uint32_t i) {
-    return vy_traps_meets_later(&e->plan, i, e->open_meeting != 0);
+    return vy_traps_syncs_later(&e->plan, i, e->open_meeting != 0);
 }
 
 static uint8_t inside(const ender *e, uint32_t i) {
@@ -196,7 +196,7 @@ static void block(ender *e, uint32_t first, uint32_t end);
 /* Returns whether nothing follows it: no meeting comes, or all trap here. */
 static int trap(ender *e, uint32_t index, const vy_stmt *s) {
     vy_stmt report = vy_irb_blank_stmt(VY_STMT_RECORD_TRAP);
-    int is_last = !meets_later(e, index) || vy_control_sameness(e->plan.uniform, index) != VY_SAME_NOWHERE;
+    int is_last = !meets_later(e, index) || vy_control_uniformity(e->plan.uniform, index) != VY_UNIFORMITY_DIVERGENT;
     int is_guarded = (e->state & VY_ENDED) != 0;
     if (is_guarded)
         vy_irb_if(draft_of(e), has_not_ended(e));
@@ -274,7 +274,7 @@ static void poll_trip(ender *e, uint32_t loop, int is_varied) {
         leave_if(e, vy_irb_variable(draft, stop));
         return;
     }
-    int has_meeting = inside(e, loop) & VY_HAS_MEETING;
+    int has_meeting = inside(e, loop) & VY_HAS_SYNC;
     vy_irb_if(draft, vy_irb_variable(draft, stop));
     set_flag(e, e->stopped);
     if (is_varied)
@@ -284,7 +284,7 @@ static void poll_trip(ender *e, uint32_t loop, int is_varied) {
     vy_irb_end_block(draft);
     if (has_meeting)
         e->state |= VY_STOPPED;
-    if (has_meeting && !vy_traps_meets_every_trip(&e->plan, loop))
+    if (has_meeting && !vy_traps_syncs_every_iteration(&e->plan, loop))
         meet(e, VY_STOPPED);
 }
 
@@ -313,23 +313,23 @@ static void loop(ender *e, uint32_t index, const vy_stmt *s) {
     int later = meets_later(e, index), is_varied = vy_traps_is_varied(&e->plan, index);
     uint8_t has = inside(e, index), behind = e->state;
     uint32_t mark = vy_cloner_open(&e->copy);
-    if (later || (has & VY_HAS_MEETING)) {
+    if (later || (has & VY_HAS_SYNC)) {
         behind = vy_traps_state_behind(&e->plan, index, e->state);
         e->state = vy_traps_state_at_head(&e->plan, index, e->state);
     }
     open_loop(e, index, s, (e->state & VY_ENDED) && is_varied);
-    e->open_meeting += (has & VY_HAS_MEETING) != 0;
+    e->open_meeting += (has & VY_HAS_SYNC) != 0;
     if (has & VY_POLLS)
         poll_trip(e, index, is_varied);
     if ((has & VY_CHECKS) && (e->state & VY_ENDED))
         leave_together(e, VYRE_COLLECTIVE_ALL, "all_ended", vy_irb_variable(draft_of(e), e->ended));
     block(e, index + 1, s->end);
-    e->open_meeting -= (has & VY_HAS_MEETING) != 0;
+    e->open_meeting -= (has & VY_HAS_SYNC) != 0;
     vy_cloner_close(&e->copy, mark);
     vy_irb_end_block(draft_of(e));
     e->state = behind;
     /* Whoever left a uniform loop before the others knows less than they do: nobody goes on from there. */
-    if ((has & VY_POLLS) && later && !(has & VY_HAS_MEETING) && !is_varied)
+    if ((has & VY_POLLS) && later && !(has & VY_HAS_SYNC) && !is_varied)
         meet(e, VY_STOPPED);
 }
 
@@ -367,7 +367,7 @@ static int statement(ender *e, uint32_t index) {
         region(e, index, s);
     else if (vy_stmt_is_loop(s->kind))
         loop(e, index, s);
-    else if (vy_traps_is_meeting(s) && e->state) {
+    else if (vy_traps_is_sync(s) && e->state) {
         meet_as(e, index, s);
     } else if ((e->state & VY_ENDED) && is_seen(e, s))
         effect(e, index, s);

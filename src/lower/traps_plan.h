@@ -9,10 +9,10 @@
 enum {
     VY_HAS_TRAP = 1,
     VY_HAS_POLL = 2,
-    VY_HAS_MEETING = 4, /* of the program, or one that ends add */
-    VY_HAS_JUMP = 8,    /* a break or continue, of whatever loop */
-    VY_POLLS = 16,      /* the statement is a loop that polls at the start of each trip */
-    VY_CHECKS = 32      /* a uniform loop that may have nobody left to end it */
+    VY_HAS_SYNC = 4, /* of the program, or one that ends add */
+    VY_HAS_JUMP = 8, /* a break or continue, of whatever loop */
+    VY_POLLS = 16,   /* the statement is a loop that polls at the start of each trip */
+    VY_CHECKS = 32   /* a uniform loop that may have nobody left to end it */
 };
 
 /* What an invocation may be since the last meeting. */
@@ -37,13 +37,13 @@ vyre_status vy_traps_plan_make(vy_traps_plan *plan, const vyre_program *program,
                                vyre_error *error);
 void vy_traps_plan_free(vy_traps_plan *plan);
 
-int vy_traps_is_meeting(const vy_stmt *stmt);
+int vy_traps_is_sync(const vy_stmt *stmt);
 /* Whether a meeting may come after statement i has been executed. */
-int vy_traps_meets_later(const vy_traps_plan *plan, uint32_t i, int in_meeting_loop);
+int vy_traps_syncs_later(const vy_traps_plan *plan, uint32_t i, int in_meeting_loop);
 /* Whether the invocations of a workgroup may make different trips. */
 int vy_traps_is_varied(const vy_traps_plan *plan, uint32_t loop);
 /* Whether every trip that gets to its end meets: a barrier or collective stands in the body itself, and nothing jumps over it. */
-int vy_traps_meets_every_trip(const vy_traps_plan *plan, uint32_t loop);
+int vy_traps_syncs_every_iteration(const vy_traps_plan *plan, uint32_t loop);
 /* The states at the head of a loop, in any trip, and behind it, if invocations come to it in `state`. */
 uint8_t vy_traps_state_at_head(const vy_traps_plan *plan, uint32_t loop, uint8_t state);
 uint8_t vy_traps_state_behind(const vy_traps_plan *plan, uint32_t loop, uint8_t state);

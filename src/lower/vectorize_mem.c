@@ -247,7 +247,7 @@ static uint32_t fused_load(vy_rewrite *rw, uint32_t expr) {
     return vy_thread_pool_variable(rw, fused_variable(rw, expr));
 }
 
-static void ahead(vy_rewrite *rw, vy_ahead *most) {
+static void growth_bound(vy_rewrite *rw, vy_growth_bound *most) {
     vy_vectorize_mem_growth(rw->user, most);
 }
 
@@ -259,7 +259,7 @@ static vyre_status fuse(const vyre_program *program, const vy_target_desc *targe
                                       .keeps_blocks = 1,
                                       .tree = fused_load,
                                       .tree_kinds = 1 << VY_EXPR_LOAD,
-                                      .ahead = ahead};
+                                      .growth_bound = growth_bound};
     vy_vectorize_mem_plan plan = {0};
     uint64_t changes;
     vyre_status status = vy_vectorize_mem_plan_make(&plan, program, target, error);

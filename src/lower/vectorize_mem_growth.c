@@ -66,17 +66,17 @@ static uint32_t larger(uint32_t most, int64_t now) {
     return now > (int64_t)most ? (uint32_t)now : most;
 }
 
-static void note(const balance *now, vy_ahead *most) {
+static void note(const balance *now, vy_growth_bound *most) {
     most->stmts = larger(most->stmts, now->stmts);
     most->exprs = larger(most->exprs, now->exprs);
     most->variables = larger(most->variables, now->variables);
     most->args = larger(most->args, now->args);
 }
 
-void vy_vectorize_mem_growth(const vy_vectorize_mem_plan *plan, vy_ahead *most) {
+void vy_vectorize_mem_growth(const vy_vectorize_mem_plan *plan, vy_growth_bound *most) {
     const vyre_program *p = plan->program;
     balance now = {0};
-    *most = (vy_ahead){.kept_exprs = plan->kept_exprs};
+    *most = (vy_growth_bound){.kept_exprs = plan->kept_exprs};
     uint32_t stmt = VY_NONE;
     for (uint32_t i = 0; i < plan->accesses.count; i++) {
         const vy_vectorize_mem_access *access = &plan->accesses.items[i];

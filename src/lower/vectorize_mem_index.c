@@ -122,14 +122,14 @@ static int is_loaded(const vy_vectorize_mem_planner *p, uint32_t expr) {
 }
 
 /* Finds out which variables come from memory, as far as statements have been seen. */
-static void judge(vy_vectorize_mem_planner *p) {
-    for (uint32_t end; p->judged < p->seen; p->judged_exprs = end) {
-        const vy_stmt *s = &p->program->stmts.items[p->judged++];
-        end = vy_stmt_exprs_end(p->program, s, p->judged_exprs);
+static void find_loaded_variables(vy_vectorize_mem_planner *p) {
+    for (uint32_t end; p->scanned < p->seen; p->scanned_exprs = end) {
+        const vy_stmt *s = &p->program->stmts.items[p->scanned++];
+        end = vy_stmt_exprs_end(p->program, s, p->scanned_exprs);
         if (s->kind == VY_STMT_FOR)
             p->loaded[s->variable] = (uint8_t)is_loaded(p, s->a);
         else if (s->kind == VY_STMT_LET || s->kind == VY_STMT_VAR || s->kind == VY_STMT_ASSIGN)
-            p->loaded[s->variable] |= (uint8_t)has_loaded(p, p->judged_exprs, end);
+            p->loaded[s->variable] |= (uint8_t)has_loaded(p, p->scanned_exprs, end);
     }
 }
 
@@ -153,6 +153,6 @@ int vy_vectorize_mem_is_tested_alike(vy_vectorize_mem_planner *p, uint32_t base,
     }
     if (vy_stride_of(p->uniform, base, &stride))
         return stride % count == 0;
-    judge(p);
+    find_loaded_variables(p);
     return !is_loaded(p, base);
 }

@@ -43,9 +43,9 @@ typedef struct vy_vectorize_mem_planner {
     uint8_t *factor;      /* by variable: the power of two that divides it for certain, as an exponent */
     uint32_t next_load;   /* the first that has not been seen */
     uint32_t seen;        /* statements that have been */
-    /* Few ask where a value comes from: for them, the first statements are judged. */
+    /* Few ask where a value comes from: for them, the first statements are scanned. */
     uint8_t *loaded; /* by variable: it comes from memory, so that neighbours have whatever they found there */
-    uint32_t judged, judged_exprs;
+    uint32_t scanned, scanned_exprs;
     vy_uniform *uniform; /* once somebody asks */
     uint32_t count;
     vy_vectorize_mem_set *open;

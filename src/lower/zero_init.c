@@ -67,7 +67,7 @@ static int needs_space(const vyre_program *p, const uint8_t *needs, vy_space spa
     return 0;
 }
 
-static void meet(vy_rewrite *rw) {
+static void emit_barrier(vy_rewrite *rw) {
     vy_stmt barrier = vy_irb_blank_stmt(VY_STMT_BARRIER);
     barrier.scope = VYRE_SCOPE_WORKGROUP;
     vy_irb_stmt(&rw->draft, &barrier, NULL, 0, NULL, NULL);
@@ -104,12 +104,12 @@ static int fill(vy_rewrite *rw, uint32_t stmt) {
             fill_together(rw, m);
     }
     if (together)
-        meet(rw);
+        emit_barrier(rw);
     return 0;
 }
 
 vyre_status vy_legalize_zero_init(const vyre_program *program, vyre_program **out, vyre_error *error) {
-    static const vy_rewriter hooks = {.stmt = fill, .touches = is_first, .keeps_names = 1, .keeps_blocks = 1};
+    static const vy_rewriter hooks = {.stmt = fill, .changes_stmt_hook = is_first, .keeps_names = 1, .keeps_blocks = 1};
     const uint32_t *size = program->workgroup;
     filling f = {.index = VY_NONE, .size = size[0] * size[1] * size[2]};
     uint64_t changes;

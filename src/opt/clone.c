@@ -257,7 +257,7 @@ void vy_cloner_stmt(vy_cloner *copy, uint32_t index) {
              s->kind == VY_STMT_STORE || s->kind == VY_STMT_STORE_WIDE ? VY_USE_WRITE : VY_USE_READ | VY_USE_WRITE);
         stmt.memory = copy->memories[s->memory];
     }
-    copy->meets |= s->kind == VY_STMT_COLLECTIVE || (s->kind == VY_STMT_BARRIER && s->scope == VYRE_SCOPE_WORKGROUP);
+    copy->has_sync |= s->kind == VY_STMT_COLLECTIVE || (s->kind == VY_STMT_BARRIER && s->scope == VYRE_SCOPE_WORKGROUP);
     append(copy, index, stmt);
 }
 

@@ -19,7 +19,7 @@ typedef struct vy_cloner {
     uint8_t *variable_uses, *memory_uses; /* VY_USE_*; NULL: nobody asks */
     uint8_t *is_fresh;                    /* by variable: declared by a copied statement; NULL: nobody asks */
     int keeps_names;                      /* all names of `from` are those of the copy (set before vy_cloner_start) */
-    int meets;                            /* a workgroup barrier or a collective was copied */
+    int has_sync;                         /* a workgroup barrier or a collective was copied */
     VY_VECTOR(vy_arg) args;               /* of the statement being copied */
     VY_VECTOR(uint8_t) visible;           /* by name of the draft */
     VY_VECTOR(vy_symbol) declared;        /* visible names, innermost last */

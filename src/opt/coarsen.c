@@ -162,7 +162,7 @@ static vyre_status write_program(vy_coarsen_writer *w, vyre_program **out, vyre_
 static const char too_large[] = "it would be over a limit of the language";
 
 /* A limit of the language keeps a program as it is. */
-static vyre_status rewrite(vy_coarsen_plan *plan, vy_arena *arena, vy_widened *out, vyre_error *error) {
+static vyre_status rewrite(vy_coarsen_plan *plan, vy_arena *arena, vy_coarsened *out, vyre_error *error) {
     vy_coarsen_writer w = {.plan = plan, .row = VY_NONE};
     vyre_status status =
         allocate(&w, arena) ? write_program(&w, &out->program, error) : vy_fail_memory(error, "a widened program");
@@ -174,7 +174,7 @@ static vyre_status rewrite(vy_coarsen_plan *plan, vy_arena *arena, vy_widened *o
     return status;
 }
 
-static vyre_status widen(const vyre_program *inlined, const vy_coarsen_options *options, vy_widened *out,
+static vyre_status widen(const vyre_program *inlined, const vy_coarsen_options *options, vy_coarsened *out,
                          vyre_error *error) {
     vy_arena arena = {0};
     vy_coarsen_plan plan;
@@ -187,21 +187,21 @@ static vyre_status widen(const vyre_program *inlined, const vy_coarsen_options *
     return status;
 }
 
-vyre_status vy_coarsen_step(vyre_program *inlined, const vy_coarsen_options *options, vy_widened *out,
-                            vyre_error *error) {
-    *out = (vy_widened){.factor = 1};
+vyre_status vy_coarsen_unverified(vyre_program *inlined, const vy_coarsen_options *options, vy_coarsened *out,
+                                  vyre_error *error) {
+    *out = (vy_coarsened){.factor = 1};
     vyre_status status = widen(inlined, options, out, error);
     if (status == VYRE_OK && !out->program)
         out->program = vyre_program_retain(inlined);
     return status;
 }
 
-vyre_status vy_coarsen(vyre_program *program, const vy_coarsen_options *options, vy_widened *out, vyre_error *error) {
+vyre_status vy_coarsen(vyre_program *program, const vy_coarsen_options *options, vy_coarsened *out, vyre_error *error) {
     vyre_program *inlined;
-    *out = (vy_widened){.factor = 1};
+    *out = (vy_coarsened){.factor = 1};
     vyre_status status = vyre_program_inline(program, &inlined, error);
     if (status == VYRE_OK) {
-        status = vy_coarsen_step(inlined, options, out, error);
+        status = vy_coarsen_unverified(inlined, options, out, error);
         vyre_program_release(inlined);
         if (status == VYRE_OK)
             status = vy_program_finalize(out->program, error);
@@ -211,7 +211,7 @@ vyre_status vy_coarsen(vyre_program *program, const vy_coarsen_options *options,
     vyre_program_release(out->program);
     out->program = NULL;
     if (status == VYRE_INVALID_PROGRAM || status == VYRE_LIMIT) {
-        *out = (vy_widened){.factor = 1, .reason = too_large};
+        *out = (vy_coarsened){.factor = 1, .reason = too_large};
         status = VYRE_OK;
     }
     if (status == VYRE_OK)

@@ -226,7 +226,7 @@ static void choose_factor(vy_coarsen_plan *plan, uint32_t access_bytes) {
     uint32_t nodes = plan->program->stmts.count + plan->program->exprs.count;
     uint32_t bytes = plan->element_bytes ? plan->element_bytes : 4;
     plan->factor = 1;
-    while (plan->factor < VY_COARSEN_MOST && 2 * plan->factor * bytes <= access_bytes &&
+    while (plan->factor < VY_COARSEN_MAX && 2 * plan->factor * bytes <= access_bytes &&
            2 * plan->factor * (uint64_t)nodes <= MOST_NODES)
         plan->factor *= 2;
     if (plan->factor == 1 && !plan->reason)

@@ -23,7 +23,7 @@ static const vy_expr *at(const vy_coarsen_plan *plan, uint32_t expr) {
 /* ---- the same for all lanes ---- */
 
 int vy_coarsen_stays_in_group(const vyre_program *program) {
-    return program->workgroup[0] % VY_COARSEN_MOST == 0;
+    return program->workgroup[0] % VY_COARSEN_MAX == 0;
 }
 
 static int builtin_differs(const vyre_program *p, const vy_expr *e) {

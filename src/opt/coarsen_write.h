@@ -8,7 +8,7 @@
 typedef struct vy_coarsen_writer {
     vy_cloner copy;
     vy_coarsen_plan *plan;
-    uint32_t *lanes[VY_COARSEN_MOST]; /* by lane: from variables of the program to those of the draft */
+    uint32_t *lanes[VY_COARSEN_MAX]; /* by lane: from variables of the program to those of the draft */
     uint32_t *hoisted; /* by load and remainder of the current statement: the variable of lane 0, or VY_NONE */
     uint32_t groups, size, base; /* variables of the draft: groups_x and invocations of the original, where lane 0 is */
     uint32_t element;            /* slow path: the variable that is global_id.x; VY_NONE in the fast path */

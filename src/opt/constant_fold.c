@@ -59,14 +59,14 @@ static int fold_expr(const vy_rewrite *rw, const vyre_program *p, const vy_expr 
     }
 }
 
-static int is_settled(const vyre_program *p, const vy_expr *e) {
+static int is_select_of_literal(const vyre_program *p, const vy_expr *e) {
     return e->kind == VY_EXPR_OP && e->op == VYRE_OP_SELECT && p->exprs.items[e->a].kind == VY_EXPR_LITERAL;
 }
 
 int vy_folds(const vy_rewrite *rw, uint32_t expr) {
     const vy_expr *e = &rw->from->exprs.items[expr];
     uint64_t bits;
-    return is_settled(rw->from, e) || fold_expr(rw, rw->from, e, &bits);
+    return is_select_of_literal(rw->from, e) || fold_expr(rw, rw->from, e, &bits);
 }
 
 /* ---- writing: what is folded takes the place of its operands, which end what is written ---- */
@@ -102,10 +102,10 @@ static uint32_t first_operand(const vy_expr *e, uint32_t here) {
 static uint32_t fold_one(vy_rewrite *rw, uint32_t first, uint32_t expr, uint32_t to) {
     vyre_program *p = rw->draft.program;
     uint64_t bits;
-    vy_expr e = vy_row_expr(rw, first, rw->from->exprs.items[expr]);
+    vy_expr e = vy_rewritten_expr(rw, first, rw->from->exprs.items[expr]);
     if (e.kind != VY_EXPR_OP || p->exprs.items[e.a].kind == VY_EXPR_LITERAL) {
         /* Most ops have something unknown on the left, and are neither folded nor settled. */
-        if (is_settled(p, &e)) {
+        if (is_select_of_literal(p, &e)) {
             rw->changes++;
             return vy_fold_select(p, &e);
         }
@@ -136,9 +136,9 @@ static void put_leaf(vy_rewrite *rw, const vy_literals *literals, uint32_t expr,
         p->expr_positions.items[to] = vy_expr_position(rw->from, expr);
 }
 
-void vy_fold_row(vy_rewrite *rw, const vy_literals *literals, uint32_t first, uint32_t end) {
+void vy_fold_exprs(vy_rewrite *rw, const vy_literals *literals, uint32_t first, uint32_t end) {
     vyre_program *p = rw->draft.program;
-    uint32_t to = vy_rewrite_start_row(rw, end - first), *row = rw->row.items;
+    uint32_t to = vy_rewrite_start_exprs(rw, end - first), *row = rw->row.items;
     if (to == VY_NONE)
         return;
     for (uint32_t i = first; i < end; i++) {

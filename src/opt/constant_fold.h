@@ -13,10 +13,10 @@ typedef struct vy_literals {
 /* Whether an expression of the source, which is no variable, is folded as it stands. An op with something unknown on the left, as most have, is not. */
 int vy_folds(const vy_rewrite *rewrite, uint32_t expr);
 /* A row hook (rewriter.h), with the literals there are. Counts a change for whatever is folded. */
-void vy_fold_row(vy_rewrite *rewrite, const vy_literals *literals, uint32_t first, uint32_t end);
+void vy_fold_exprs(vy_rewrite *rewrite, const vy_literals *literals, uint32_t first, uint32_t end);
 
 /* What an expression of a row that begins at `first` refers to, in the draft: rewrite->row says where its operands went. Inline: it is asked for every node. */
-static inline vy_expr vy_row_expr(const vy_rewrite *rewrite, uint32_t first, vy_expr e) {
+static inline vy_expr vy_rewritten_expr(const vy_rewrite *rewrite, uint32_t first, vy_expr e) {
     const uint32_t *row = rewrite->row.items;
     if (e.kind == VY_EXPR_VARIABLE) {
         e.a = rewrite->variables[e.a];

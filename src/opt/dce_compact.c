@@ -8,7 +8,7 @@
 
 typedef struct closing {
     vyre_program *program;
-    const vy_dead *dead;
+    const vy_dce_plan *dead;
     uint32_t *stmts;     /* by statement, and for the end: where it goes, or what follows it */
     uint32_t *variables; /* by variable: likewise */
     uint32_t *memories;  /* by memory: likewise */
@@ -204,7 +204,7 @@ static void move_all(closing *c) {
     p->names = c->kept;
 }
 
-vyre_status vy_dead_edit(vyre_program *p, const vy_dead *dead, uint64_t *changes, vyre_error *error) {
+vyre_status vy_dce_compact(vyre_program *p, const vy_dce_plan *dead, uint64_t *changes, vyre_error *error) {
     closing c = {.program = p, .dead = dead};
     size_t stmts = p->stmts.count + 1u, variables = p->variables.count + 1u, memories = p->memories.count + 1u;
     size_t size = vy_array_size(stmts + variables + memories + p->names.size + 1u, sizeof *c.stmts);

@@ -7,18 +7,18 @@
 
 #include "ir/model.h"
 
-typedef struct vy_dead {
+typedef struct vy_dce_plan {
     const uint8_t *needed;         /* by statement; nothing is needed in a block that is not */
     const uint8_t *is_overwritten; /* by statement: of a `var` that is needed, its first value is not */
     const uint8_t *unused;         /* by memory: goes, if it is an array */
     const uint32_t *exprs;         /* by statement: its first expression; of the end of the program, too */
-} vy_dead;
+} vy_dce_plan;
 
 /* Whether it can be done: the entry is all there is. */
-static inline int vy_dead_may_edit(const vyre_program *program) {
+static inline int vy_dce_may_compact(const vyre_program *program) {
     return program->is_unique && program->functions.count == 1 && vy_program_has_entry(program);
 }
 /* Counts what went. VYRE_NO_MEMORY: the program is good for nothing. */
-vyre_status vy_dead_edit(vyre_program *program, const vy_dead *dead, uint64_t *changes, vyre_error *error);
+vyre_status vy_dce_compact(vyre_program *program, const vy_dce_plan *dead, uint64_t *changes, vyre_error *error);
 
 #endif

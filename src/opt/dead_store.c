@@ -125,7 +125,7 @@ static void read_effects(walk *w, const vy_stmt *s) {
 /* ---- statements, backwards ---- */
 
 /* Memory parameters of library functions may be the same memory: they are left alone. */
-static int may_judge(const vyre_program *p, uint32_t memory) {
+static int is_trackable(const vyre_program *p, uint32_t memory) {
     return p->memories.items[memory].elements || vy_program_has_entry(p);
 }
 
@@ -134,7 +134,8 @@ static int is_for_nothing(walk *w, uint32_t index, const vy_stmt *s) {
     if (s->kind == VY_STMT_VAR)
         return is_dead(w, s->variable);
     uint32_t slot = s->kind == VY_STMT_ASSIGN ? s->variable : w->place[index];
-    int whole = s->kind == VY_STMT_STORE && may_judge(w->program, s->memory) && is_dead(w, memory_slot(w, s->memory));
+    int whole =
+        s->kind == VY_STMT_STORE && is_trackable(w->program, s->memory) && is_dead(w, memory_slot(w, s->memory));
     if (whole || (slot != VY_NONE && is_dead(w, slot)))
         return 1;
     if (slot != VY_NONE)
@@ -348,7 +349,7 @@ static int is_same(const vyre_program *p, uint32_t x, uint32_t y) {
 
 static uint32_t find_place(walk *w, uint32_t index, const vy_stmt *s) {
     const vyre_program *p = w->program;
-    if (!w->hash[s->a] || !may_judge(p, s->memory))
+    if (!w->hash[s->a] || !is_trackable(p, s->memory))
         return VY_NONE;
     uint32_t *bucket = &w->buckets[mix(w->hash[s->a], s->memory) & (w->bucket_count - 1)];
     for (uint32_t i = *bucket; i != VY_NONE; i = w->next_place[i]) {

@@ -8,6 +8,6 @@
 #include "opt/pass_gvn.h"
 
 /* Of a walk that found something (n->changes). *changes: how many trees. */
-vyre_status vy_values_write(vy_numbering *n, vyre_program **out, uint64_t *changes, vyre_error *error);
+vyre_status vy_gvn_write(vy_gvn *n, vyre_program **out, uint64_t *changes, vyre_error *error);
 
 #endif

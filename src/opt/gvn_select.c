@@ -3,7 +3,7 @@
 
 #include "opt/gvn_state.h"
 
-static void replace(vy_numbering *n, uint32_t expr, vy_value_becomes becomes, uint32_t target) {
+static void replace(vy_gvn *n, uint32_t expr, vy_gvn_replacement becomes, uint32_t target) {
     n->becomes[expr] = (uint8_t)becomes;
     n->target[expr] = target;
     n->changes++;
@@ -13,11 +13,11 @@ static void replace(vy_numbering *n, uint32_t expr, vy_value_becomes becomes, ui
  * not take the arm. */
 typedef enum leads { LEADS_NOTHING, LEADS_IN_ARM, LEADS_ALL } leads;
 
-static int choose_tree(vy_numbering *n, uint32_t root, leads may_lead);
+static int choose_tree(vy_gvn *n, uint32_t root, leads may_lead);
 
 /* Decides what a tree becomes, from the root down; returns whether what is left of it loads. Recursion is bounded by
  * VY_LIMIT_EXPRESSION_DEPTH. Most trees are leaves that stay. */
-static inline int choose(vy_numbering *n, uint32_t root, leads may_lead) {
+static inline int choose(vy_gvn *n, uint32_t root, leads may_lead) {
     const vy_expr *e = &n->program->exprs.items[root];
     const vy_value *v = &n->values.items[n->of_expr[root]];
     int stays = e->kind == VY_EXPR_VARIABLE
@@ -26,23 +26,23 @@ static inline int choose(vy_numbering *n, uint32_t root, leads may_lead) {
     return !stays && choose_tree(n, root, may_lead);
 }
 
-static int choose_tree(vy_numbering *n, uint32_t root, leads may_lead) {
+static int choose_tree(vy_gvn *n, uint32_t root, leads may_lead) {
     const vy_expr *e = &n->program->exprs.items[root];
     uint32_t number = n->of_expr[root];
     const vy_value *v = &n->values.items[number];
     if (v->key.kind == VY_EXPR_LITERAL) {
-        replace(n, root, VY_VALUE_BECOMES_LITERAL, VY_NONE);
+        replace(n, root, VY_GVN_TO_LITERAL, VY_NONE);
         return 0;
     }
     if (v->holder != VY_NONE) {
-        replace(n, root, VY_VALUE_BECOMES_VARIABLE, v->holder);
+        replace(n, root, VY_GVN_TO_VARIABLE, v->holder);
         return 0;
     }
     if (e->kind != VY_EXPR_OP && e->kind != VY_EXPR_LOAD)
         return 0;
     if (v->leader != VY_NONE) {
-        replace(n, root, VY_VALUE_BECOMES_LEADER, v->leader);
-        n->becomes[v->leader] = VY_VALUE_LEADS;
+        replace(n, root, VY_GVN_TO_LEADER, v->leader);
+        n->becomes[v->leader] = VY_GVN_IS_LEADER;
         n->made[v->leader] = VY_NONE;
         n->leads = 1;
         return 0;
@@ -58,11 +58,11 @@ static int choose_tree(vy_numbering *n, uint32_t root, leads may_lead) {
     if (e->kind == VY_EXPR_OP && e->c != VY_NONE)
         loads |= choose(n, e->c, in_arm);
     if (may_lead == LEADS_ALL || (may_lead == LEADS_IN_ARM && !loads))
-        vy_values_set(n, VY_PLACE_LEADER, number, root);
+        vy_gvn_set(n, VY_GVN_SLOT_LEADER, number, root);
     return loads;
 }
 
-void vy_values_choose(vy_numbering *n, const vy_stmt *s) {
+void vy_gvn_choose(vy_gvn *n, const vy_stmt *s) {
     const vyre_program *p = n->program;
     leads may_lead = s->kind != VY_STMT_WHILE ? LEADS_ALL : LEADS_NOTHING;
     if (s->a != VY_NONE)

@@ -8,6 +8,6 @@
 #include "opt/pass_gvn.h"
 
 /* For the trees of a statement, whose numbers are known. Those that stay lead from here on. */
-void vy_values_choose(vy_numbering *n, const vy_stmt *s);
+void vy_gvn_choose(vy_gvn *n, const vy_stmt *s);
 
 #endif

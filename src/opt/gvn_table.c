@@ -11,7 +11,7 @@ static uint64_t mix(uint64_t hash, uint64_t word) {
 }
 
 /* Members are mixed one after the other: `bits` and `c` of a load both count stores and barriers, and would cancel each other. */
-static uint32_t bucket_of(const vy_numbering *n, const vy_expr *key) {
+static uint32_t bucket_of(const vy_gvn *n, const vy_expr *key) {
     uint32_t what; /* kind, type, op, axis */
     memcpy(&what, key, sizeof what);
     uint64_t hash = mix(mix(mix(0, key->bits), (uint64_t)what << 32 | key->c), (uint64_t)key->a << 32 | key->b);
@@ -23,7 +23,7 @@ static int is_equal(const vy_expr *x, const vy_expr *y) {
     return memcmp(x, y, sizeof *x) == 0;
 }
 
-static uint32_t add_value(vy_numbering *n, const vy_expr *key) {
+static uint32_t add_value(vy_gvn *n, const vy_expr *key) {
     if (!VY_RESERVE(&n->values, 1)) {
         n->failed = 1;
         return 0;
@@ -33,14 +33,14 @@ static uint32_t add_value(vy_numbering *n, const vy_expr *key) {
     return made;
 }
 
-uint32_t vy_values_fresh(vy_numbering *n, uint8_t type) {
+uint32_t vy_gvn_fresh(vy_gvn *n, uint8_t type) {
     return add_value(n, &(vy_expr){.kind = VY_EXPR_KIND_COUNT, .type = type});
 }
 
 /* ---- loads of what was stored ---- */
 
 /* Whether a store is inside for certain. Ranges are made for the first question that needs them. */
-static int is_inside(vy_numbering *n, uint32_t stmt) {
+static int is_inside(vy_gvn *n, uint32_t stmt) {
     const vy_stmt *s = &n->program->stmts.items[stmt];
     const vy_expr *index = &n->program->exprs.items[s->a];
     if (!n->rules->check_bounds)
@@ -54,7 +54,7 @@ static int is_inside(vy_numbering *n, uint32_t stmt) {
 }
 
 /* What a value stands for. Most loads that a store is for never come: so only now it matters whether it was inside. */
-static uint32_t settle(vy_numbering *n, uint32_t number) {
+static uint32_t resolve_value(vy_gvn *n, uint32_t number) {
     vy_value *v = &n->values.items[number];
     if (v->store && is_inside(n, v->store - 1))
         v->stands = n->of_expr[n->program->stmts.items[v->store - 1].b];
@@ -64,11 +64,11 @@ static uint32_t settle(vy_numbering *n, uint32_t number) {
 
 /* ---- keys ---- */
 
-static uint32_t number_of(vy_numbering *n, const vy_expr *key) {
+static uint32_t number_of(vy_gvn *n, const vy_expr *key) {
     uint32_t *bucket = &n->buckets[bucket_of(n, key)];
     for (uint32_t i = *bucket; i; i = n->values.items[i - 1].next)
         if (is_equal(&n->values.items[i - 1].key, key))
-            return settle(n, i - 1);
+            return resolve_value(n, i - 1);
     uint32_t made = add_value(n, key);
     if (n->failed)
         return 0;
@@ -77,17 +77,17 @@ static uint32_t number_of(vy_numbering *n, const vy_expr *key) {
     return made;
 }
 
-static uint32_t literal_number(vy_numbering *n, uint8_t type, uint64_t bits) {
+static uint32_t literal_number(vy_gvn *n, uint8_t type, uint64_t bits) {
     return number_of(n, &(vy_expr){.kind = VY_EXPR_LITERAL, .type = type, .bits = bits});
 }
 
-static uint32_t number_load(vy_numbering *n, const vy_expr *e) {
+static uint32_t number_load(vy_gvn *n, const vy_expr *e) {
     vy_expr key = {.kind = VY_EXPR_LOAD, .type = e->type, .a = e->a, .b = n->of_expr[e->b], .c = n->of_memory[e->a]};
     key.bits = vy_memory_is_shared(n->program, e->a) ? n->shared : 0;
     return number_of(n, &key);
 }
 
-void vy_values_forward(vy_numbering *n, uint32_t index, const vy_stmt *s) {
+void vy_gvn_forward(vy_gvn *n, uint32_t index, const vy_stmt *s) {
     vy_expr load = {
         .kind = VY_EXPR_LOAD, .type = n->program->memories.items[s->memory].type, .a = s->memory, .b = s->a};
     if (n->failed || n->last_load[s->memory] <= n->next_expr)
@@ -100,10 +100,10 @@ void vy_values_forward(vy_numbering *n, uint32_t index, const vy_stmt *s) {
 /* ---- expressions ---- */
 
 /* Whether all operands of an op, of which these are the numbers, are literals; then *bits is what it gives. */
-static int compute(const vy_numbering *n, const vy_expr *e, const uint32_t numbers[3], uint64_t *bits) {
+static int compute(const vy_gvn *n, const vy_expr *e, const uint32_t numbers[3], uint64_t *bits) {
     uint64_t args[3] = {0};
     for (int i = 0; i < 3 && numbers[i] != VY_NONE; i++) {
-        const vy_expr *literal = vy_values_literal(n, numbers[i]);
+        const vy_expr *literal = vy_gvn_literal(n, numbers[i]);
         if (!literal)
             return 0;
         args[i] = literal->bits;
@@ -113,11 +113,11 @@ static int compute(const vy_numbering *n, const vy_expr *e, const uint32_t numbe
     return 1;
 }
 
-static uint32_t number_op(vy_numbering *n, const vy_expr *e) {
+static uint32_t number_op(vy_gvn *n, const vy_expr *e) {
     uint32_t a = n->of_expr[e->a], b = e->b == VY_NONE ? VY_NONE : n->of_expr[e->b],
              c = e->c == VY_NONE ? VY_NONE : n->of_expr[e->c];
     uint64_t bits;
-    if (vy_values_literal(n, a) && compute(n, e, (const uint32_t[3]){a, b, c}, &bits)) /* few have one on the left */
+    if (vy_gvn_literal(n, a) && compute(n, e, (const uint32_t[3]){a, b, c}, &bits)) /* few have one on the left */
         return literal_number(n, e->type, bits);
     int swaps = a > b && vy_op_commutes((vyre_op)e->op);
     return number_of(
@@ -125,7 +125,7 @@ static uint32_t number_op(vy_numbering *n, const vy_expr *e) {
         &(vy_expr){.kind = VY_EXPR_OP, .type = e->type, .op = e->op, .a = swaps ? b : a, .b = swaps ? a : b, .c = c});
 }
 
-static uint32_t number_expr(vy_numbering *n, const vy_expr *e) {
+static uint32_t number_expr(vy_gvn *n, const vy_expr *e) {
     switch ((vy_expr_kind)e->kind) {
     case VY_EXPR_LITERAL:
         return literal_number(n, e->type, e->bits);
@@ -146,7 +146,7 @@ static uint32_t number_expr(vy_numbering *n, const vy_expr *e) {
     return 0;
 }
 
-void vy_values_number(vy_numbering *n, const vy_stmt *s) {
+void vy_gvn_number(vy_gvn *n, const vy_stmt *s) {
     const vy_expr *exprs = n->program->exprs.items;
     uint32_t *numbers = n->of_expr, end = vy_stmt_exprs_end(n->program, s, n->next_expr);
     for (uint32_t i = n->next_expr; i < end && !n->failed; i++)

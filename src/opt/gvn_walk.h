@@ -8,6 +8,6 @@
 #include "opt/pass_gvn.h"
 
 /* Fills what is the result in `n`, whose tables are there. May fail: n->failed. */
-void vy_values_walk(vy_numbering *n);
+void vy_gvn_walk(vy_gvn *n);
 
 #endif

@@ -23,14 +23,14 @@ static uint32_t find_folded(vy_rewrite *rw, uint32_t first, uint32_t end) {
 }
 
 static void fold_row(vy_rewrite *rw, uint32_t first, uint32_t end) {
-    vy_fold_row(rw, rw->user, first, end);
+    vy_fold_exprs(rw, rw->user, first, end);
 }
 
 vyre_status vy_pass_fold(const vyre_program *from, const vy_opt_policy *rules, vyre_program **out, uint64_t *changes,
                          vyre_error *error) {
     (void)rules;
     static const vy_rewriter hooks = {
-        .row = fold_row, .keeps_names = 1, .keeps_blocks = 1, .find = find_folded, .shrinks = 1};
+        .rewrite_exprs = fold_row, .keeps_names = 1, .keeps_blocks = 1, .find = find_folded, .only_shrinks = 1};
     size_t count = from->variables.count + 1u, size = vy_array_size(count, sizeof(uint64_t) + 1);
     vy_literals literals = {.bits = vy_allocate(size)};
     *out = NULL;

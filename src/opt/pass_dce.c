@@ -206,8 +206,8 @@ static int leaves_out(const marking *m) {
 }
 
 static vyre_status edit(const marking *m, vyre_program **out, uint64_t *changes, vyre_error *error) {
-    const vy_dead dead = {m->needed, m->is_overwritten, m->unused, m->exprs};
-    vyre_status status = vy_dead_edit((vyre_program *)m->program, &dead, changes, error);
+    const vy_dce_plan dead = {m->needed, m->is_overwritten, m->unused, m->exprs};
+    vyre_status status = vy_dce_compact((vyre_program *)m->program, &dead, changes, error);
     if (status == VYRE_OK)
         *out = vyre_program_retain((vyre_program *)m->program);
     return status;
@@ -219,7 +219,7 @@ vyre_status vy_pass_dead(const vyre_program *from, const vy_opt_policy *rules, v
                                       .tree = put_zero,
                                       .tree_kinds = VY_ALL_BUT_LITERALS,
                                       .keeps_blocks = 1,
-                                      .touches = is_changed};
+                                      .changes_stmt_hook = is_changed};
     marking m = {.program = from, .rules = rules};
     *out = NULL;
     *changes = 0;
@@ -230,7 +230,7 @@ vyre_status vy_pass_dead(const vyre_program *from, const vy_opt_policy *rules, v
         mark(&m);
         if (!leaves_out(&m))
             *out = vyre_program_retain((vyre_program *)from);
-        else if (vy_dead_may_edit(from))
+        else if (vy_dce_may_compact(from))
             status = edit(&m, out, changes, error);
         else
             status = vy_rewrite_run(from, &hooks, &m, m.unused, out, changes, error);

@@ -5,7 +5,7 @@
 #include "opt/gvn_rewrite.h"
 #include "opt/gvn_walk.h"
 
-static int prepare(vy_numbering *n) {
+static int prepare(vy_gvn *n) {
     const vyre_program *p = n->program;
     size_t exprs = p->exprs.count, stmts = p->stmts.count, variables = p->variables.count + 1u,
            memories = p->memories.count + 1u;
@@ -43,14 +43,14 @@ static int prepare(vy_numbering *n) {
 
 vyre_status vy_pass_values(const vyre_program *from, const vy_opt_policy *rules, vyre_program **out, uint64_t *changes,
                            vyre_error *error) {
-    vy_numbering n = {.program = from, .rules = rules};
+    vy_gvn n = {.program = from, .rules = rules};
     *out = NULL;
     *changes = 0;
     n.failed = !prepare(&n);
     if (!n.failed)
-        vy_values_walk(&n);
+        vy_gvn_walk(&n);
     vyre_status status = n.failed    ? vy_fail_memory(error, "a pass")
-                         : n.changes ? vy_values_write(&n, out, changes, error)
+                         : n.changes ? vy_gvn_write(&n, out, changes, error)
                                      : VYRE_OK;
     if (!n.failed && !n.changes)
         *out = vyre_program_retain((vyre_program *)from);

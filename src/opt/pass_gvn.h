@@ -30,33 +30,33 @@ typedef struct vy_value {
 } vy_value;
 
 /* What is to be undone at the end of a block. */
-typedef enum vy_value_place {
-    VY_PLACE_VARIABLE,
-    VY_PLACE_MEMORY,
-    VY_PLACE_SHARED,
-    VY_PLACE_HOLDER,
-    VY_PLACE_LEADER
-} vy_value_place;
-typedef struct vy_value_undo {
-    vy_value_place place;
+typedef enum vy_gvn_slot {
+    VY_GVN_SLOT_VARIABLE,
+    VY_GVN_SLOT_MEMORY,
+    VY_GVN_SLOT_SHARED,
+    VY_GVN_SLOT_HOLDER,
+    VY_GVN_SLOT_LEADER
+} vy_gvn_slot;
+typedef struct vy_gvn_undo {
+    vy_gvn_slot place;
     uint32_t index, old;
-} vy_value_undo;
+} vy_gvn_undo;
 
-/* VY_VALUE_LEADS: it is a leader somebody uses. */
-typedef enum vy_value_becomes {
-    VY_VALUE_KEEPS,
-    VY_VALUE_BECOMES_LITERAL,
-    VY_VALUE_BECOMES_VARIABLE,
-    VY_VALUE_BECOMES_LEADER,
-    VY_VALUE_LEADS
-} vy_value_becomes;
+/* VY_GVN_IS_LEADER: it is a leader somebody uses. */
+typedef enum vy_gvn_replacement {
+    VY_GVN_KEEP,
+    VY_GVN_TO_LITERAL,
+    VY_GVN_TO_VARIABLE,
+    VY_GVN_TO_LEADER,
+    VY_GVN_IS_LEADER
+} vy_gvn_replacement;
 
-typedef struct vy_numbering {
+typedef struct vy_gvn {
     const vyre_program *program;
     const vy_opt_policy *rules;
     vy_ranges *ranges; /* made when somebody asks */
     VY_VECTOR(vy_value) values;
-    VY_VECTOR(vy_value_undo) log;
+    VY_VECTOR(vy_gvn_undo) log;
     uint32_t *buckets, bucket_count; /* a power of two */
     uint32_t *of_expr;               /* by expression: its number */
     uint32_t *of_variable;           /* by variable: the number of its value here; VY_NONE: none yet */
@@ -77,6 +77,6 @@ typedef struct vy_numbering {
     uint64_t changes; /* trees that become something else */
     int leads;        /* and something is put before that */
     int failed;
-} vy_numbering;
+} vy_gvn;
 
 #endif

@@ -222,7 +222,7 @@ static uint32_t simplify_node(vy_rewrite *rw, uint32_t node) {
         if (vy_op_commutes((vyre_op)e.op) && vy_thread_pool_is_literal(rw, e.a) &&
             !vy_thread_pool_is_literal(rw, e.b)) {
             rw->changes++;
-            if (rw->is_looking)
+            if (rw->is_dry_run)
                 return node;
             vy_expr swapped = e;
             swapped.a = e.b;
@@ -263,7 +263,7 @@ vyre_status vy_pass_simplify(const vyre_program *from, const vy_opt_policy *rule
                                       .keeps_names = 1,
                                       .keeps_blocks = 1,
                                       .find = find_simplified,
-                                      .shrinks = 1};
+                                      .only_shrinks = 1};
     simplifying s = {.rules = rules};
     for (uint32_t i = 0; i < rules->identity_count; i++) {
         uint8_t op = rules->identities[i].op;

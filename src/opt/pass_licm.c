@@ -376,7 +376,7 @@ vyre_status vy_pass_hoist(const vyre_program *from, const vy_opt_policy *rules, 
                                       .tree_kinds = 1 << VY_EXPR_OP | 1 << VY_EXPR_LOAD,
                                       .keeps_names = 1,
                                       .keeps_blocks = 1,
-                                      .touches = is_changed};
+                                      .changes_stmt_hook = is_changed};
     hoisting h = {.program = from, .rules = rules};
     *out = NULL;
     *changes = 0;

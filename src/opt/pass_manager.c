@@ -69,7 +69,7 @@ static const pipeline levels[VYRE_OPTIMIZE_LEVEL_MAX + 1] = {
 /* Who looks at the result of a pass. */
 typedef enum trust { TRUSTED, CHECKED, SEALED } trust;
 
-static vyre_status look_at(vyre_program *program, trust trust, vyre_error *error) {
+static vyre_status check_result(vyre_program *program, trust trust, vyre_error *error) {
     return trust == SEALED    ? vy_program_finalize(program, error)
            : trust == CHECKED ? vy_program_verify(program, error)
                               : VYRE_OK;
@@ -82,7 +82,7 @@ static vyre_status run_step(vyre_pass pass, const vyre_program *from, const vy_o
     if (status == VYRE_OK)
         status = passes[pass].run(from, rules, out, changes, error);
     if (status == VYRE_OK)
-        status = look_at(*out, trust, error);
+        status = check_result(*out, trust, error);
     *was_refused = status == VYRE_INVALID_PROGRAM || status == VYRE_LIMIT;
     if (status == VYRE_OK)
         return VYRE_OK;
@@ -95,8 +95,8 @@ static vyre_status run_step(vyre_pass pass, const vyre_program *from, const vy_o
     return VYRE_OK;
 }
 
-vyre_status vy_pass_step(vyre_pass pass, const vyre_program *from, const vy_opt_policy *rules, vyre_program **out,
-                         uint64_t *changes, vyre_error *error) {
+vyre_status vy_pass_run_unverified(vyre_pass pass, const vyre_program *from, const vy_opt_policy *rules,
+                                   vyre_program **out, uint64_t *changes, vyre_error *error) {
     int was_refused;
     return run_step(pass, from, rules, TRUSTED, out, changes, &was_refused, error);
 }
@@ -236,11 +236,11 @@ static vyre_status run_all(optimizer *o, const vyre_program *program, vyre_error
         return status;
     o->report.statements_before = o->program->stmts.count;
     o->report.expressions_before = o->program->exprs.count;
-    status = look_at(o->program, o->trust, error);
+    status = check_result(o->program, o->trust, error);
     if (status == VYRE_OK)
         status = run_pipeline(o, o->options->passes ? &given : &levels[o->options->level], error);
     if (status == VYRE_OK)
-        status = look_at(o->program, o->result, error);
+        status = check_result(o->program, o->result, error);
     if (o->program->is_unique) /* else somebody else may have it */
         o->program->is_unique = 0;
     o->report.statements_after = o->program->stmts.count;
@@ -295,7 +295,7 @@ vyre_status vy_optimize_by(const vyre_program *program, const vyre_optimize_opti
     return optimize(program, options, rules, SEALED, out, report, error);
 }
 
-vyre_status vy_optimize_step(const vyre_program *program, const vyre_optimize_options *options,
-                             const vy_opt_policy *rules, vyre_program **out, vyre_error *error) {
+vyre_status vy_optimize_unverified(const vyre_program *program, const vyre_optimize_options *options,
+                                   const vy_opt_policy *rules, vyre_program **out, vyre_error *error) {
     return optimize(program, options, rules, TRUSTED, out, NULL, error);
 }

@@ -68,8 +68,8 @@ vyre_status vy_optimize_by(const vyre_program *program, const vyre_optimize_opti
                            vyre_error *error);
 
 /* The same as a step of something larger: what it makes is trusted to be valid and has no fingerprint (vy_program_finalize), as may be with `program`. */
-vyre_status vy_optimize_step(const vyre_program *program, const vyre_optimize_options *options,
-                             const vy_opt_policy *rules, vyre_program **out, vyre_error *error);
+vyre_status vy_optimize_unverified(const vyre_program *program, const vyre_optimize_options *options,
+                                   const vy_opt_policy *rules, vyre_program **out, vyre_error *error);
 
 /* What `stmt` changes, with ACQUIRE decided: VARIABLE, MEMORY, SHARED. */
 static inline uint8_t vy_stmt_changes(const vy_opt_policy *rules, const vy_stmt *stmt) {
@@ -109,8 +109,8 @@ VYRE_PASS_LIST(X)
 #undef X
 
 /* Runs one pass, as a step: what it makes is not validated. At a limit, *out is `from`. */
-vyre_status vy_pass_step(vyre_pass pass, const vyre_program *from, const vy_opt_policy *rules, vyre_program **out,
-                         uint64_t *changes, vyre_error *error);
+vyre_status vy_pass_run_unverified(vyre_pass pass, const vyre_program *from, const vy_opt_policy *rules,
+                                   vyre_program **out, uint64_t *changes, vyre_error *error);
 
 /* Runs one pass. Where its result is not valid (a race that the validator could not see before, a limit), *out is `from` and
  * *was_refused 1. */

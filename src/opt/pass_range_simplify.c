@@ -78,7 +78,7 @@ vyre_status vy_pass_range(const vyre_program *from, const vy_opt_policy *rules, 
                                       .keeps_names = 1,
                                       .keeps_blocks = 1,
                                       .find = find_narrowed,
-                                      .shrinks = 1};
+                                      .only_shrinks = 1};
     vy_ranges *ranges;
     *out = NULL;
     *changes = 0;

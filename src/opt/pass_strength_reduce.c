@@ -229,6 +229,6 @@ vyre_status vy_pass_strength(const vyre_program *from, const vy_opt_policy *rule
                          .keeps_names = 1,
                          .keeps_blocks = 1,
                          .find = find_strengthened,
-                         .shrinks = (uint8_t)!may_grow(from)};
+                         .only_shrinks = (uint8_t)!may_grow(from)};
     return vy_rewrite_run(from, &hooks, (void *)rules, NULL, out, changes, error);
 }

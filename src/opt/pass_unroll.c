@@ -62,7 +62,8 @@ static uint32_t let_of(const vyre_program *p, uint32_t loop, uint32_t variable) 
 
 /* The only variable of a tree of literals and ops, none of them floats, in *variable; 0 if there is anything else in it. Recursion is bounded by
  * VY_LIMIT_EXPRESSION_DEPTH, and through `let`s by effort. */
-static int hangs_on_one(const vyre_program *p, uint32_t loop, uint32_t expr, uint32_t *variable, unsigned *effort) {
+static int depends_on_single_variable(const vyre_program *p, uint32_t loop, uint32_t expr, uint32_t *variable,
+                                      unsigned *effort) {
     const vy_expr *e = &p->exprs.items[expr];
     if (vyre_type_class((vyre_type)e->type) == VYRE_CLASS_FLOAT || (*effort)-- == 0)
         return 0;
@@ -71,7 +72,7 @@ static int hangs_on_one(const vyre_program *p, uint32_t loop, uint32_t expr, uin
     if (e->kind == VY_EXPR_VARIABLE) {
         uint32_t let = e->a == *variable ? VY_NONE : let_of(p, loop, e->a);
         if (let != VY_NONE)
-            return hangs_on_one(p, loop, let, variable, effort);
+            return depends_on_single_variable(p, loop, let, variable, effort);
         int is_same = *variable == VY_NONE || *variable == e->a;
         *variable = e->a;
         return is_same;
@@ -80,7 +81,7 @@ static int hangs_on_one(const vyre_program *p, uint32_t loop, uint32_t expr, uin
         return 0;
     const uint32_t operands[3] = {e->a, e->b, e->c};
     for (unsigned i = 0; i < vyre_op_get((vyre_op)e->op)->arity; i++)
-        if (!hangs_on_one(p, loop, operands[i], variable, effort))
+        if (!depends_on_single_variable(p, loop, operands[i], variable, effort))
             return 0;
     return 1;
 }
@@ -144,11 +145,11 @@ static unsigned count_while(const vyre_program *p, uint32_t loop, uint32_t *vari
     uint64_t now;
     unsigned trips = 0, effort = EFFORT;
     *variable = VY_NONE;
-    if (!hangs_on_one(p, loop, s->a, variable, &effort) || *variable == VY_NONE ||
+    if (!depends_on_single_variable(p, loop, s->a, variable, &effort) || *variable == VY_NONE ||
         !starts_as_literal(p, loop, *variable, &now))
         return TRIPS + 1;
     uint32_t assignment = only_assignment(p, loop, *variable), same = *variable;
-    if (assignment == VY_NONE || !hangs_on_one(p, loop, p->stmts.items[assignment].a, &same, &effort))
+    if (assignment == VY_NONE || !depends_on_single_variable(p, loop, p->stmts.items[assignment].a, &same, &effort))
         return TRIPS + 1;
     uint32_t next = p->stmts.items[assignment].a;
     for (; evaluate(p, loop, s->a, *variable, now); now = evaluate(p, loop, next, *variable, now)) {
@@ -205,7 +206,7 @@ static int may_stay(const unrolling *u, const vyre_program *p, uint32_t loop, ui
 }
 
 /* Whether the body can be written in a row: no jump of this loop, and no loop in it but such as may stay. */
-static int is_straight(const unrolling *u, const vyre_program *p, uint32_t loop) {
+static int is_unrollable(const unrolling *u, const vyre_program *p, uint32_t loop) {
     const vy_stmt *stmts = p->stmts.items;
     for (uint32_t i = loop + 1; i < stmts[loop].end;) {
         int is_loop = vy_stmt_is_loop(stmts[i].kind);
@@ -267,7 +268,7 @@ static void reserve(vy_rewrite *rw, uint32_t loop, unsigned trips) {
 /* Whether a loop is unrolled, and what it becomes. */
 static int unrolls(const unrolling *u, const vyre_program *p, uint32_t index, counted *loop, uint64_t *size) {
     count(u, p, index, loop);
-    return loop->trips <= TRIPS && is_straight(u, p, index) && pays(u, p, index, loop->trips, size);
+    return loop->trips <= TRIPS && is_unrollable(u, p, index) && pays(u, p, index, loop->trips, size);
 }
 
 static int unroll(vy_rewrite *rw, uint32_t index) {
@@ -334,10 +335,10 @@ static int write_stmt(vy_rewrite *rw, uint32_t index) {
 static void put_literals(vy_rewrite *rw, uint32_t first, uint32_t end) {
     const unrolling *u = rw->user;
     if (u->rules->unroll.folds) {
-        vy_fold_row(rw, &u->literals, first, end);
+        vy_fold_exprs(rw, &u->literals, first, end);
         return;
     }
-    uint32_t at = vy_rewrite_copy_row(rw, first, end);
+    uint32_t at = vy_rewrite_copy_exprs(rw, first, end);
     for (uint32_t i = first; i < end && at != VY_NONE; i++) {
         const vy_expr *e = &rw->from->exprs.items[i];
         if (e->kind == VY_EXPR_VARIABLE && u->literals.is_known[e->a])
@@ -374,7 +375,7 @@ static int has_unrolled(const unrolling *u, const vyre_program *p) {
 
 vyre_status vy_pass_unroll(const vyre_program *from, const vy_opt_policy *rules, vyre_program **out, uint64_t *changes,
                            vyre_error *error) {
-    static const vy_rewriter hooks = {.stmt = write_stmt, .row = put_literals};
+    static const vy_rewriter hooks = {.stmt = write_stmt, .rewrite_exprs = put_literals};
     uint64_t size = (uint64_t)from->stmts.count + from->exprs.count + from->uncounted_nodes;
     unrolling u = {.rules = rules, .room = rules->unroll.room > size ? rules->unroll.room - size : 0};
     *out = NULL;

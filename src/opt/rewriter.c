@@ -120,8 +120,8 @@ static size_t tables_size(const vy_rewrite *rw) {
 static void reserve_ahead(vy_rewrite *rw) {
     const vyre_program *p = rw->from;
     vyre_program *made = rw->draft.program;
-    vy_ahead by = {0};
-    rw->hooks->ahead(rw, &by);
+    vy_growth_bound by = {0};
+    rw->hooks->growth_bound(rw, &by);
     rw->draft.failed |= !VY_RESERVE(&made->stmts, p->stmts.count + by.stmts) ||
                         !VY_RESERVE(&made->exprs, p->exprs.count + by.exprs) ||
                         !VY_RESERVE(&made->variables, p->variables.count + by.variables) ||
@@ -133,7 +133,7 @@ static void reserve_ahead(vy_rewrite *rw) {
 /* What a pass makes is about as large as what it was given. */
 static void reserve(vy_rewrite *rw) {
     uint32_t names = rw->from->names.size;
-    if (rw->hooks->ahead)
+    if (rw->hooks->growth_bound)
         reserve_ahead(rw);
     else
         vy_irb_reserve(&rw->draft, rw->from);
@@ -181,9 +181,9 @@ vyre_status vy_rewrite_run(const vyre_program *from, const vy_rewriter *hooks, v
         return vy_fail_memory(error, "a pass");
     rw.memories = rw.variables + from->variables.count + 1u;
     /* Where the statements are known of which the hooks say something, nothing else changes. */
-    rw.changes = hooks->makes_legal || hooks->finish || !(hooks->may_look || vy_rewrite_knows_touched(hooks));
-    if (hooks->may_look || hooks->keeps_blocks)
-        vy_rewrite_look(&rw);
+    rw.changes = hooks->makes_legal || hooks->finish || !(hooks->supports_dry_run || vy_rewrite_knows_touched(hooks));
+    if (hooks->supports_dry_run || hooks->keeps_blocks)
+        vy_rewrite_dry_run(&rw);
     if (rw.draft.failed) {
         status = vy_fail_memory(error, "a pass");
     } else if (!rw.changes) {

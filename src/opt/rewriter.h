@@ -18,10 +18,10 @@ typedef struct vy_rewrite vy_rewrite;
 enum { VY_ALL_BUT_LITERALS = UINT8_MAX & ~(1 << VY_EXPR_LITERAL) }; /* as tree_kinds */
 
 /* How far what is written may be ahead of what has been read of the source, in items of each array. */
-typedef struct vy_ahead {
+typedef struct vy_growth_bound {
     uint32_t stmts, exprs, variables, args;
     uint32_t kept_exprs; /* the pass has put so many behind the last expression of the source, and reads them */
-} vy_ahead;
+} vy_growth_bound;
 
 typedef struct vy_rewriter {
     /* Before statement `stmt` of the source is written. May write `let`s that stand before it. Returns 1 if it has written whatever
@@ -39,7 +39,7 @@ typedef struct vy_rewriter {
     uint8_t keeps_blocks;
     /* With keeps_blocks: whether the hooks have something to say of a statement or of its trees, the expressions [first, end) of the source; asked instead of them, while looking, for
      * who knows that sooner. NULL: the hooks are asked themselves where they may look, and else have something to say of all. */
-    int (*touches)(vy_rewrite *rewrite, uint32_t stmt, uint32_t first, uint32_t end);
+    int (*changes_stmt_hook)(vy_rewrite *rewrite, uint32_t stmt, uint32_t first, uint32_t end);
     /* The same for who has a list of them: the first from `stmt` on; VY_NONE if there is none. *cursor is 0 first, and then what the hook made of it. */
     uint32_t (*next)(vy_rewrite *rewrite, uint32_t stmt, uint32_t *cursor);
     /* The same for who has something to say of trees alone: the first of the expressions [first, end) of which it has, or may have; `end` if there is none. */
@@ -47,21 +47,21 @@ typedef struct vy_rewriter {
     uint8_t tree_kinds; /* the kinds of expressions that the tree hook may replace (1 << vy_expr_kind); 0: all */
     uint8_t node_kinds; /* the same of the node hook */
     uint64_t node_ops;  /* of ops those that it may replace (1 << vyre_op); 0: all */
-    /* Writes the expressions [first, end) of the source, the trees of a statement, itself: vy_rewrite_start_row, or vy_rewrite_copy_row and what takes their places. Nothing of that
-     * statement is read through the pool then, but what the stmt hook reads, and the other two are asked for that and while looking alone. With `shrinks` they may be the trees of all statements, and be written where they
+    /* Writes the expressions [first, end) of the source, the trees of a statement, itself: vy_rewrite_start_exprs, or vy_rewrite_copy_exprs and what takes their places. Nothing of that
+     * statement is read through the pool then, but what the stmt hook reads, and the other two are asked for that and while looking alone. With `only_shrinks` they may be the trees of all statements, and be written where they
      * are: of the source only what is written next may be looked at, and what comes after it. NULL: by the pool. */
-    void (*row)(vy_rewrite *rewrite, uint32_t first, uint32_t end);
+    void (*rewrite_exprs)(vy_rewrite *rewrite, uint32_t first, uint32_t end);
     /* With find, and without the stmt hook: trees become no larger, and nothing else changes. So a program that is nobody else's (vyre_program.is_unique) is changed itself. */
-    uint8_t shrinks;
-    /* With keeps_names, and touches or next: says how far it is ahead, at most. So a program that is nobody else's may be written in its own arrays (rewriter_overlap.h), and another has
+    uint8_t only_shrinks;
+    /* With keeps_names, and changes_stmt_hook or next: says how far it is ahead, at most. So a program that is nobody else's may be written in its own arrays (rewriter_overlap.h), and another has
      * room for all of it. NULL: that is not known. */
-    void (*ahead)(vy_rewrite *rewrite, vy_ahead *ahead);
+    void (*growth_bound)(vy_rewrite *rewrite, vy_growth_bound *bound);
     /* When everything is written, to change what was copied; counts changes. NULL: nothing. */
     void (*finish)(vy_rewrite *rewrite);
     /* The hooks may be asked whether they would change anything before anything is written, and again when it is: they count a change before they write, or write with
      * vy_rewrite_let and vy_rewrite_block alone, which count one then, and keep nothing that the second time could see. While they are asked
      * the expressions of the source are the pool, a node is an expression of the source, and whoever makes one gets VY_NONE. */
-    uint8_t may_look;
+    uint8_t supports_dry_run;
 } vy_rewriter;
 
 /* A node under construction: an expression whose operands are nodes of the pool and whose variables and memories are those of the
@@ -99,11 +99,11 @@ struct vy_rewrite {
     uint32_t next_touched;
     uint8_t may_bind;   /* a `let` may stand before the tree being read: not for conditions of `while` */
     uint8_t in_arm;     /* the tree being read is in an arm (vy_op_has_arms): a `let` would load for others */
-    uint8_t is_looking; /* nothing is written: is there a change? */
+    uint8_t is_dry_run; /* nothing is written: is there a change? */
     uint8_t ended;      /* the last statement of the current block was a jump: nothing may follow */
 };
 
-/* Makes *out, one reference: the rewritten program, or `from` itself if the pass changed nothing, or changed that (shrinks). *changes receives the count. What is made has no fingerprint: whoever
+/* Makes *out, one reference: the rewritten program, or `from` itself if the pass changed nothing, or changed that (only_shrinks). *changes receives the count. What is made has no fingerprint: whoever
  * runs the last pass seals it (vy_program_finalize). */
 vyre_status vy_rewrite_run(const vyre_program *from, const vy_rewriter *hooks, void *user, const uint8_t *drop_memories,
                            vyre_program **out, uint64_t *changes, vyre_error *error);
@@ -122,9 +122,9 @@ vy_symbol vy_rewrite_new_name(vy_rewrite *rewrite);
 /* The name for what takes the place of a variable of the source, declared here. The pass sets rewrite->variables[variable]. */
 vy_symbol vy_rewrite_declare(vy_rewrite *rewrite, uint32_t variable);
 /* For the row hook: makes room for `count` expressions in the draft and in rewrite->row, where the hook notes where each went. Returns where the first goes, VY_NONE if that failed. */
-uint32_t vy_rewrite_start_row(vy_rewrite *rewrite, uint32_t count);
+uint32_t vy_rewrite_start_exprs(vy_rewrite *rewrite, uint32_t count);
 /* The same, and appends the expressions as they are. Returns where the first is, VY_NONE if that failed. */
-uint32_t vy_rewrite_copy_row(vy_rewrite *rewrite, uint32_t first, uint32_t end);
+uint32_t vy_rewrite_copy_exprs(vy_rewrite *rewrite, uint32_t first, uint32_t end);
 /* Appends a node to the draft, for a statement that follows directly. */
 uint32_t vy_rewrite_write(vy_rewrite *rewrite, uint32_t node);
 
@@ -147,7 +147,7 @@ uint32_t vy_thread_pool_leaf(vy_rewrite *rewrite, uint32_t node);
 
 /* The node's expression. Only until the next node is made. */
 static inline const vy_expr *vy_thread_pool_get(const vy_rewrite *rewrite, uint32_t node) {
-    return rewrite->is_looking ? &rewrite->from->exprs.items[node] : &rewrite->pool.items[node].expr;
+    return rewrite->is_dry_run ? &rewrite->from->exprs.items[node] : &rewrite->pool.items[node].expr;
 }
 static inline int vy_thread_pool_is_literal(const vy_rewrite *rewrite, uint32_t node) {
     return node != VY_NONE && vy_thread_pool_get(rewrite, node)->kind == VY_EXPR_LITERAL;

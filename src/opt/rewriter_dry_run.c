@@ -7,17 +7,17 @@
 
 /* ---- the trees of a statement ---- */
 
-/* Begins to look; while we do, the source stands for the draft. Gives what end_looking needs. */
-static vyre_program *start_looking(vy_rewrite *rw) {
+/* Begins to look; while we do, the source stands for the draft. Gives what end_dry_run needs. */
+static vyre_program *start_dry_run(vy_rewrite *rw) {
     vyre_program *draft = rw->draft.program;
     rw->draft.program = (vyre_program *)rw->from;
-    rw->is_looking = 1;
+    rw->is_dry_run = 1;
     return draft;
 }
 
-static void end_looking(vy_rewrite *rw, vyre_program *draft) {
+static void end_dry_run(vy_rewrite *rw, vyre_program *draft) {
     rw->draft.program = draft;
-    rw->is_looking = 0;
+    rw->is_dry_run = 0;
 }
 
 /* Whether the hooks change nothing in the expressions [first, end), the trees of a statement. Nodes come after their operands, so the first that is not to stay is
@@ -27,13 +27,13 @@ static int keeps_exprs(vy_rewrite *rw, uint32_t first, uint32_t end) {
     const vy_expr *exprs = rw->from->exprs.items;
     unsigned asked = !hooks->tree ? 0 : hooks->tree_kinds ? hooks->tree_kinds : UINT8_MAX;
     unsigned asked_nodes = !hooks->node ? 0 : hooks->node_kinds ? hooks->node_kinds : UINT8_MAX;
-    int may_look = hooks->may_look;
+    int supports_dry_run = hooks->supports_dry_run;
     uint64_t before = rw->changes, ops = hooks->node_ops ? hooks->node_ops : UINT64_MAX;
     for (uint32_t i = first; i < end; i++) {
-        if (asked >> exprs[i].kind & 1 && (!may_look || hooks->tree(rw, i) != VY_NONE))
+        if (asked >> exprs[i].kind & 1 && (!supports_dry_run || hooks->tree(rw, i) != VY_NONE))
             return 0;
         if (asked_nodes >> exprs[i].kind & 1 && (exprs[i].kind != VY_EXPR_OP || ops >> exprs[i].op & 1) &&
-            (!may_look || hooks->node(rw, i) != i))
+            (!supports_dry_run || hooks->node(rw, i) != i))
             return 0;
     }
     return rw->changes == before;
@@ -44,17 +44,17 @@ int vy_rewrite_keeps_trees(vy_rewrite *rw, uint32_t stmt, uint32_t *first, uint3
     *first = vy_stmt_exprs_first(rw->from, s);
     *end = vy_stmt_exprs_end(rw->from, s, *first);
     if (!rw->hooks->keeps_blocks && !rw->hooks->tree && !rw->hooks->node)
-        return !rw->hooks->row;
+        return !rw->hooks->rewrite_exprs;
     const vy_touched *touched = rw->hooks->keeps_blocks ? vy_rewrite_next_touched(rw, stmt) : NULL;
     int is_touched = touched && touched->stmt == stmt;
     if (rw->hooks->keeps_blocks && (!is_touched || touched->by_trees || vy_rewrite_knows_touched(rw->hooks)))
         return !is_touched;
     if (!rw->hooks->tree && !rw->hooks->node)
-        return !rw->hooks->row;
+        return !rw->hooks->rewrite_exprs;
     uint64_t before = rw->changes;
-    vyre_program *draft = start_looking(rw);
+    vyre_program *draft = start_dry_run(rw);
     int keeps = keeps_exprs(rw, *first, *end);
-    end_looking(rw, draft);
+    end_dry_run(rw, draft);
     rw->changes = before;
     return keeps;
 }
@@ -62,7 +62,7 @@ int vy_rewrite_keeps_trees(vy_rewrite *rw, uint32_t stmt, uint32_t *first, uint3
 /* ---- all of it ---- */
 
 /* As vy_rewrite_block goes, up to the first change. Recursion is bounded by VY_LIMIT_NESTING. */
-static void look_at_block(vy_rewrite *rw, uint32_t first, uint32_t end) {
+static void scan_block(vy_rewrite *rw, uint32_t first, uint32_t end) {
     int ended = 0;
     for (uint32_t i = first; i < end && !rw->draft.failed && !rw->changes; i = rw->from->stmts.items[i].end) {
         const vy_stmt *s = &rw->from->stmts.items[i];
@@ -76,8 +76,8 @@ static void look_at_block(vy_rewrite *rw, uint32_t first, uint32_t end) {
             rw->changes += !keeps_exprs(rw, first, end);
         }
         if (vy_stmt_is_structured(s->kind)) {
-            look_at_block(rw, i + 1, s->middle);
-            look_at_block(rw, s->middle, s->end);
+            scan_block(rw, i + 1, s->middle);
+            scan_block(rw, s->middle, s->end);
         }
         ended = vy_rewrite_ends_block(rw, s->kind);
     }
@@ -86,7 +86,7 @@ static void look_at_block(vy_rewrite *rw, uint32_t first, uint32_t end) {
 /* Whether the hooks say something of a statement itself. *next: the statement to look at after it, if not that behind its head. */
 static int touches_stmt(vy_rewrite *rw, uint32_t index, uint32_t *next) {
     const vy_rewriter *hooks = rw->hooks;
-    if (!hooks->stmt || !hooks->may_look)
+    if (!hooks->stmt || !hooks->supports_dry_run)
         return hooks->stmt != NULL;
     uint64_t before = rw->changes;
     if (hooks->stmt(rw, index)) {
@@ -108,7 +108,7 @@ static void note_touched(vy_rewrite *rw, uint32_t stmt, int by_trees) {
 /* With find: notes all statements in whose trees something is found. One is enough where all trees are written then. */
 static void find_in_trees(vy_rewrite *rw) {
     const vyre_program *p = rw->from;
-    int one_is_enough = rw->hooks->row && vy_rewrite_may_edit(rw);
+    int one_is_enough = rw->hooks->rewrite_exprs && vy_rewrite_may_edit(rw);
     uint32_t found = 0, stmt = 0, end = 0;
     rw->may_bind = 1;
     while ((found = rw->hooks->find(rw, end, p->exprs.count)) < p->exprs.count && !rw->draft.failed) {
@@ -127,16 +127,16 @@ static void list_touched(vy_rewrite *rw) {
         note_touched(rw, stmt++, 0);
 }
 
-/* With touches: the same as below, for who is asked nothing else. *next is the first expression of the function, and then of the next. */
+/* With changes_stmt_hook: the same as below, for who is asked nothing else. *next is the first expression of the function, and then of the next. */
 static void ask_touched(vy_rewrite *rw, uint32_t *next) {
     const vyre_program *p = rw->from;
     const vy_stmt *stmts = p->stmts.items;
-    int (*touches)(vy_rewrite *, uint32_t, uint32_t, uint32_t) = rw->hooks->touches;
+    int (*changes_stmt_hook)(vy_rewrite *, uint32_t, uint32_t, uint32_t) = rw->hooks->changes_stmt_hook;
     uint32_t expr = *next;
     for (uint32_t i = rw->function->first_stmt; i < rw->function->end_stmt && !rw->draft.failed; i++) {
         uint32_t end = vy_stmt_exprs_end(p, &stmts[i], expr);
         rw->may_bind = stmts[i].kind != VY_STMT_WHILE;
-        if (touches(rw, i, expr, end))
+        if (changes_stmt_hook(rw, i, expr, end))
             note_touched(rw, i, 0);
         expr = end;
     }
@@ -161,9 +161,9 @@ static void find_touched(vy_rewrite *rw) {
     }
 }
 
-void vy_rewrite_look(vy_rewrite *rw) {
+void vy_rewrite_dry_run(vy_rewrite *rw) {
     const vyre_program *p = rw->from;
-    vyre_program *draft = start_looking(rw);
+    vyre_program *draft = start_dry_run(rw);
     uint32_t expr = 0;
     int is_listed = rw->hooks->find || rw->hooks->next;
     if (rw->hooks->find)
@@ -175,12 +175,12 @@ void vy_rewrite_look(vy_rewrite *rw) {
         for (uint32_t k = 0; rw->drop_memories && k < rw->function->memory_count; k++)
             rw->changes += p->memories.items[rw->function->first_memory + k].space != VY_SPACE_BUFFER &&
                            rw->drop_memories[rw->function->first_memory + k];
-        if (rw->hooks->touches)
+        if (rw->hooks->changes_stmt_hook)
             ask_touched(rw, &expr);
         else if (rw->hooks->keeps_blocks)
             find_touched(rw);
         else
-            look_at_block(rw, rw->function->first_stmt, rw->function->end_stmt);
+            scan_block(rw, rw->function->first_stmt, rw->function->end_stmt);
     }
-    end_looking(rw, draft);
+    end_dry_run(rw, draft);
 }

@@ -22,7 +22,7 @@ static uint32_t note_change(vy_rewrite *rw) {
 static uint32_t add_node(vy_rewrite *rw, const vy_expr *expr, vy_position position) {
     uint32_t depth = 0;
     uint8_t loads = expr->kind == VY_EXPR_LOAD;
-    if (rw->is_looking)
+    if (rw->is_dry_run)
         return note_change(rw);
     if (expr->kind == VY_EXPR_LOAD || expr->kind == VY_EXPR_OP) {
         uint32_t first = expr->kind == VY_EXPR_OP ? expr->a : VY_NONE;
@@ -56,7 +56,7 @@ uint32_t vy_thread_pool_expr(vy_rewrite *rw, const vy_expr *expr) {
 uint32_t vy_thread_pool_variable(vy_rewrite *rw, uint32_t variable) {
     if (variable == VY_NONE)
         return VY_NONE;
-    if (rw->is_looking)
+    if (rw->is_dry_run)
         return note_change(rw);
     vy_expr expr = {.kind = VY_EXPR_VARIABLE,
                     .type = rw->draft.program->variables.items[variable].type,
@@ -68,7 +68,7 @@ uint32_t vy_thread_pool_variable(vy_rewrite *rw, uint32_t variable) {
 
 uint32_t vy_thread_pool_op(vy_rewrite *rw, vyre_op op, vyre_type type, uint32_t a, uint32_t b, uint32_t c) {
     uint8_t arity = vyre_op_get(op)->arity;
-    if (rw->is_looking)
+    if (rw->is_dry_run)
         return note_change(rw);
     if (a == VY_NONE || (arity > 1 && b == VY_NONE) || (arity > 2 && c == VY_NONE))
         return VY_NONE;
@@ -98,7 +98,7 @@ static int asks_node(const vy_rewriter *hooks, const vy_expr *e) {
 }
 
 uint32_t vy_rewrite_read_below(vy_rewrite *rw, uint32_t root) {
-    if (rw->is_looking)
+    if (rw->is_dry_run)
         return root;
     vy_expr expr = rw->from->exprs.items[root];
     uint8_t in_arm = rw->in_arm;
@@ -135,7 +135,7 @@ uint32_t vy_rewrite_read_below(vy_rewrite *rw, uint32_t root) {
 uint32_t vy_rewrite_read(vy_rewrite *rw, uint32_t root) {
     if (root == VY_NONE || rw->draft.failed)
         return VY_NONE;
-    if (rw->is_looking)
+    if (rw->is_dry_run)
         return root;
     rw->draft.position = vy_expr_position(rw->from, root);
     uint32_t node = asks_tree(rw->hooks, &rw->from->exprs.items[root]) ? rw->hooks->tree(rw, root) : VY_NONE;
@@ -171,7 +171,7 @@ uint32_t vy_rewrite_write_tree(vy_rewrite *rw, uint32_t root, uint32_t node) {
 uint32_t vy_rewrite_let(vy_rewrite *rw, uint32_t node) {
     if (node == VY_NONE || rw->draft.failed)
         return VY_NONE;
-    if (rw->is_looking)
+    if (rw->is_dry_run)
         return note_change(rw);
     vy_symbol name = vy_rewrite_new_name(rw);
     vyre_type type = (vyre_type)rw->pool.items[node].expr.type;

@@ -87,7 +87,7 @@ static void edit_stmts(vy_rewrite *rw) {
 
 static void edit_row(vy_rewrite *rw) {
     vyre_program *p = (vyre_program *)rw->from;
-    rw->hooks->row(rw, 0, p->exprs.count);
+    rw->hooks->rewrite_exprs(rw, 0, p->exprs.count);
     const uint32_t *row = rw->row.items;
     for (uint32_t i = 0; i < p->stmts.count && !rw->draft.failed; i++) {
         vy_stmt *s = &p->stmts.items[i];
@@ -110,7 +110,7 @@ void vy_rewrite_edit(vy_rewrite *rw) {
     rw->draft = (vy_irb){.program = p,
                          .keep_positions = p->stmt_positions.count != 0,
                          .drop_expr_positions = p->expr_positions.count == 0};
-    if (rw->hooks->row)
+    if (rw->hooks->rewrite_exprs)
         edit_row(rw);
     else
         edit_stmts(rw);

@@ -10,7 +10,7 @@
 
 /* Whether the hooks may change the program itself. */
 static inline int vy_rewrite_may_edit(const vy_rewrite *rw) {
-    return rw->from->is_unique && rw->hooks->shrinks;
+    return rw->from->is_unique && rw->hooks->only_shrinks;
 }
 /* Does so, with the statements that were noted (rewriter_dry_run.h). After a failure, which is noted in the draft, the program is good for nothing. */
 void vy_rewrite_edit(vy_rewrite *rewrite);

@@ -19,7 +19,7 @@ static void *slide(void *items, uint32_t stay, uint32_t end, uint32_t by, size_t
       (made)->count = (stay), 1))
 
 /* Makes `source` the program as it was, and its arrays empty but for what is declared before the first statement. 0 when memory is out. */
-static int move_up(vyre_program *p, const vy_ahead *by, vyre_program *source) {
+static int move_up(vyre_program *p, const vy_growth_bound *by, vyre_program *source) {
     memcpy(source, p, sizeof *source);
     return MOVE_UP(&p->stmts, &source->stmts, 0, by->stmts, 0) &&
            (!p->stmt_positions.count || MOVE_UP(&p->stmt_positions, &source->stmt_positions, 0, by->stmts, 0)) &&
@@ -50,8 +50,8 @@ static void write_entry(vy_rewrite *rw, const vyre_program *source, vyre_program
 
 vyre_status vy_rewrite_in_place(vy_rewrite *rw, vyre_program **out, vyre_error *error) {
     vyre_program *p = (vyre_program *)rw->from, source;
-    vy_ahead by = {0};
-    rw->hooks->ahead(rw, &by);
+    vy_growth_bound by = {0};
+    rw->hooks->growth_bound(rw, &by);
     int has_positions = p->stmt_positions.count != 0;
     if (!move_up(p, &by, &source))
         return vy_fail_memory(error, "a pass");

@@ -9,7 +9,7 @@
 
 /* Whether a program may be written in its own arrays: only its entry, and no positions of expressions, which nobody keeps then. */
 static inline int vy_rewrite_may_stay(const vyre_program *from, const vy_rewriter *hooks) {
-    return from->is_unique && hooks->ahead && from->functions.count == 1 && vy_program_has_entry(from) &&
+    return from->is_unique && hooks->growth_bound && from->functions.count == 1 && vy_program_has_entry(from) &&
            from->expr_positions.count == 0;
 }
 /* Does so; *out is the source, retained. After a failure it is good for nothing. */

@@ -27,7 +27,7 @@ static void copy_trees(vy_rewrite *rw, const vy_stmt *s, uint32_t first, uint32_
             args[i].is_memory ? (vy_arg){1, rw->memories[args[i].index]} : (vy_arg){0, args[i].index + by};
 }
 
-uint32_t vy_rewrite_start_row(vy_rewrite *rw, uint32_t count) {
+uint32_t vy_rewrite_start_exprs(vy_rewrite *rw, uint32_t count) {
     vyre_program *made = rw->draft.program;
     rw->row.count = 0;
     if (made == rw->from) { /* it is edited, all of it */
@@ -41,8 +41,8 @@ uint32_t vy_rewrite_start_row(vy_rewrite *rw, uint32_t count) {
     return rw->draft.failed ? VY_NONE : made->exprs.count;
 }
 
-uint32_t vy_rewrite_copy_row(vy_rewrite *rw, uint32_t first, uint32_t end) {
-    if (vy_rewrite_start_row(rw, end - first) == VY_NONE)
+uint32_t vy_rewrite_copy_exprs(vy_rewrite *rw, uint32_t first, uint32_t end) {
+    if (vy_rewrite_start_exprs(rw, end - first) == VY_NONE)
         return VY_NONE;
     uint32_t at = vy_irb_clone_exprs(&rw->draft, rw->from, first, end, rw->variables, rw->memories);
     for (uint32_t i = 0; i < end - first; i++)
@@ -58,7 +58,7 @@ static uint32_t root_in_row(const vy_rewrite *rw, uint32_t first, uint32_t root)
 static void write_row(vy_rewrite *rw, const vy_stmt *s, uint32_t first, uint32_t end, vy_stmt *copy) {
     rw->args.count = 0;
     if (end > first)
-        rw->hooks->row(rw, first, end);
+        rw->hooks->rewrite_exprs(rw, first, end);
     if (rw->draft.failed || !VY_RESERVE(&rw->args, s->arg_count)) {
         rw->draft.failed = 1;
         return;
@@ -96,7 +96,7 @@ static void copy_operands(vy_rewrite *rw, const vy_stmt *s, vy_stmt *copy) {
 }
 
 void vy_rewrite_trees(vy_rewrite *rw, const vy_stmt *s, uint32_t first, uint32_t end, vy_stmt *copy) {
-    if (rw->hooks->row)
+    if (rw->hooks->rewrite_exprs)
         write_row(rw, s, first, end, copy);
     else
         copy_operands(rw, s, copy);
@@ -176,7 +176,7 @@ static uint32_t copy_run(vy_rewrite *rw, uint32_t first, uint32_t end) {
 }
 
 void vy_rewrite_block(vy_rewrite *rw, uint32_t first, uint32_t end) {
-    if (rw->is_looking) { /* a pass that writes blocks itself changes something */
+    if (rw->is_dry_run) { /* a pass that writes blocks itself changes something */
         rw->changes++;
         return;
     }

@@ -11,28 +11,28 @@
 /* What is written out has a name for so many nodes of the plan, about, and so long. */
 enum { NODES_A_NAME = 16, NAME_LENGTH = 4 };
 
-static uint32_t tree(const vy_writer *w, uint32_t expr) {
+static uint32_t tree(const vy_unroll_writer *w, uint32_t expr) {
     return expr == VY_NONE ? VY_NONE : w->at[expr];
 }
 
 /* ---- names ---- */
 
-static vy_symbol name_of(vy_writer *w, uint32_t variable) {
-    return w->moved ? vy_writer_name(w) : w->p->variables.items[variable].name;
+static vy_symbol name_of(vy_unroll_writer *w, uint32_t variable) {
+    return w->moved ? vy_unroll_writer_name(w) : w->p->variables.items[variable].name;
 }
 
 /* ---- statements ---- */
 
-static void write_block(vy_writer *w, uint32_t first, uint32_t end);
+static void write_block(vy_unroll_writer *w, uint32_t first, uint32_t end);
 
-static void write_moved(vy_writer *w, uint32_t first, uint32_t end) {
+static void write_moved(vy_unroll_writer *w, uint32_t first, uint32_t end) {
     w->moved++;
     write_block(w, first, end);
     w->moved--;
 }
 
 /* With its trees, which are written. Structured ones are left open. */
-static uint32_t write_head(vy_writer *w, const vy_stmt *s, vy_stmt_kind kind) {
+static uint32_t write_head(vy_unroll_writer *w, const vy_stmt *s, vy_stmt_kind kind) {
     vy_stmt made = *s;
     vy_arg args[VY_LIMIT_PARAMS];
     vy_symbol names[VY_LIMIT_RESULTS];
@@ -60,8 +60,8 @@ static uint32_t write_head(vy_writer *w, const vy_stmt *s, vy_stmt_kind kind) {
 }
 
 /* `variable = …`, the first time. What is a literal, or what another name stands for already, needs no statement. */
-static void write_let(vy_writer *w, const vy_stmt *s) {
-    const vy_expr *value = vy_writer_expr(w, w->at[s->a]);
+static void write_let(vy_unroll_writer *w, const vy_stmt *s) {
+    const vy_expr *value = vy_unroll_writer_expr(w, w->at[s->a]);
     int is_name = value->kind == VY_EXPR_VARIABLE && !w->draft.program->variables.items[value->a].is_mutable;
     if (value->kind != VY_EXPR_LITERAL && !is_name) {
         vyre_type type = (vyre_type)w->p->variables.items[s->variable].type;
@@ -72,11 +72,11 @@ static void write_let(vy_writer *w, const vy_stmt *s) {
     w->is_replaced[s->variable] = !is_name;
     w->bits[s->variable] = value->bits;
     w->variables[s->variable] = value->a;
-    vy_writer_take_back(w, w->at[s->a]);
+    vy_unroll_writer_truncate(w, w->at[s->a]);
 }
 
 /* From here on the variable is held. Of one that is declared here there is nothing else (VY_NONE). */
-static void hold(vy_writer *w, uint32_t variable, uint32_t real) {
+static void hold(vy_unroll_writer *w, uint32_t variable, uint32_t real) {
     if (w->is_held[variable])
         return;
     w->is_held[variable] = 1;
@@ -85,14 +85,14 @@ static void hold(vy_writer *w, uint32_t variable, uint32_t real) {
 }
 
 /* Behind the last trip: all held variables are assigned. Their values are names that do not change, so the order does not matter. */
-static void let_go(vy_writer *w) {
+static void flush_deferred(vy_unroll_writer *w) {
     while (w->held_count && !w->draft.failed) {
         uint32_t variable = w->held[--w->held_count], real = w->real[variable];
         uint8_t type = w->p->variables.items[variable].type;
         w->is_held[variable] = 0;
-        if (real == VY_NONE || !vy_writer_reserve(w, 1))
+        if (real == VY_NONE || !vy_unroll_writer_reserve(w, 1))
             continue;
-        uint32_t value = w->is_replaced[variable] ? vy_writer_literal(w, type, w->bits[variable])
+        uint32_t value = w->is_replaced[variable] ? vy_unroll_writer_literal(w, type, w->bits[variable])
                                                   : vy_irb_variable(&w->draft, w->variables[variable]);
         vy_irb_assign(&w->draft, real, value);
         w->variables[variable] = real;
@@ -101,7 +101,7 @@ static void let_go(vy_writer *w) {
 }
 
 /* A variable gets a value: the only one, or another. */
-static void write_value(vy_writer *w, const vy_stmt *s, int is_last) {
+static void write_value(vy_unroll_writer *w, const vy_stmt *s, int is_last) {
     if (!is_last && !w->holds) {
         write_head(w, s, (vy_stmt_kind)s->kind);
         return;
@@ -111,7 +111,7 @@ static void write_value(vy_writer *w, const vy_stmt *s, int is_last) {
     write_let(w, s);
 }
 
-static void write_alias(vy_writer *w, const vy_stmt *s) {
+static void write_alias(vy_unroll_writer *w, const vy_stmt *s) {
     uint32_t of = w->p->exprs.items[s->a].a;
     w->variables[s->variable] = w->variables[of];
     w->is_replaced[s->variable] = w->is_replaced[of];
@@ -119,28 +119,28 @@ static void write_alias(vy_writer *w, const vy_stmt *s) {
 }
 
 /* The tree [first, end) of a statement that has no other. */
-static void write_tree(vy_writer *w, uint32_t stmt, uint32_t first, uint32_t end) {
-    if (!w->holds || !vy_writer_pattern(w, stmt, first, end))
-        vy_writer_range(w, first, end);
+static void write_tree(vy_unroll_writer *w, uint32_t stmt, uint32_t first, uint32_t end) {
+    if (!w->holds || !vy_unroll_writer_pattern(w, stmt, first, end))
+        vy_unroll_writer_range(w, first, end);
 }
 
 /* Into what became variables. */
-static void write_element(vy_writer *w, uint32_t stmt) {
+static void write_element(vy_unroll_writer *w, uint32_t stmt) {
     const vy_stmt *s = &w->p->stmts.items[stmt];
-    uint32_t element = vy_writer_element(w, s->memory, s->a);
+    uint32_t element = vy_unroll_writer_element(w, s->memory, s->a);
     if (element == VY_NONE)
         return;
     write_tree(w, stmt, s->a + 1, s->b + 1);
     vy_irb_assign(&w->draft, (uint32_t)w->plan.elements[element], w->at[s->b]);
 }
 
-static void write_if(vy_writer *w, uint32_t index) {
+static void write_if(vy_unroll_writer *w, uint32_t index) {
     const vy_stmt *s = &w->p->stmts.items[index];
     vyre_program *made = w->draft.program;
-    uint32_t condition = w->at[s->a], start = vy_writer_start(w, s->a);
-    if (vy_writer_is_literal(w, condition)) {
-        int holds = vy_writer_expr(w, condition)->bits != 0;
-        vy_writer_take_back(w, start);
+    uint32_t condition = w->at[s->a], start = vy_unroll_writer_start(w, s->a);
+    if (vy_unroll_writer_is_literal(w, condition)) {
+        int holds = vy_unroll_writer_expr(w, condition)->bits != 0;
+        vy_unroll_writer_truncate(w, start);
         write_moved(w, holds ? index + 1 : s->middle, holds ? s->middle : s->end);
         return;
     }
@@ -156,15 +156,15 @@ static void write_if(vy_writer *w, uint32_t index) {
         return;
     made->stmts.count--;
     made->stmt_positions.count -= made->stmt_positions.count != 0;
-    vy_writer_take_back(w, start);
+    vy_unroll_writer_truncate(w, start);
 }
 
 /* Trip by trip. What follows a jump at the end of one is not reached. */
-static void write_trips(vy_writer *w, uint32_t index, unsigned trips, const uint64_t *values) {
+static void write_trips(vy_unroll_writer *w, uint32_t index, unsigned trips, const uint64_t *values) {
     const vy_stmt *s = &w->p->stmts.items[index];
     vy_position position = w->draft.position;
     int holds = w->plan.holds[index];
-    vy_writer_take_back(w, vy_writer_start(w, s->a));
+    vy_unroll_writer_truncate(w, vy_unroll_writer_start(w, s->a));
     w->holds += (uint32_t)holds;
     for (unsigned i = 0; i < trips && !w->has_ended && !w->draft.failed; i++) {
         w->is_replaced[s->variable] = 1;
@@ -174,17 +174,18 @@ static void write_trips(vy_writer *w, uint32_t index, unsigned trips, const uint
     w->holds -= (uint32_t)holds;
     w->draft.position = position;
     if (!w->holds)
-        let_go(w);
+        flush_deferred(w);
 }
 
 /* Whether a loop is written out; its bounds are written. */
-static int is_counted(vy_writer *w, uint32_t index, unsigned *trips, uint64_t values[VY_TRIPS]) {
+static int is_counted(vy_unroll_writer *w, uint32_t index, unsigned *trips, uint64_t values[VY_TRIPS]) {
     const vy_stmt *s = &w->p->stmts.items[index];
-    int is_planned = w->plan.becomes[index] == VY_WRITE_TRIPS;
+    int is_planned = w->plan.becomes[index] == VY_UNROLL_ITERATIONS;
     if (!is_planned && !w->plan.may_be_counted[index])
         return 0;
-    *trips = vy_count_trips(&vy_opt_unroll_aggressive, vy_writer_expr(w, w->at[s->a]), vy_writer_expr(w, w->at[s->b]),
-                            s->c == VY_NONE ? NULL : vy_writer_expr(w, w->at[s->c]), values);
+    *trips = vy_count_trips(&vy_opt_unroll_aggressive, vy_unroll_writer_expr(w, w->at[s->a]),
+                            vy_unroll_writer_expr(w, w->at[s->b]),
+                            s->c == VY_NONE ? NULL : vy_unroll_writer_expr(w, w->at[s->c]), values);
     if (is_planned)
         return 1;
     uint32_t more = *trips > 1 && *trips <= VY_TRIPS ? *trips * w->plan.size[index] : 0;
@@ -194,7 +195,7 @@ static int is_counted(vy_writer *w, uint32_t index, unsigned *trips, uint64_t va
     return 1;
 }
 
-static void write_loop(vy_writer *w, uint32_t index) {
+static void write_loop(vy_unroll_writer *w, uint32_t index) {
     const vy_stmt *s = &w->p->stmts.items[index];
     uint64_t values[VY_TRIPS];
     unsigned trips;
@@ -208,16 +209,16 @@ static void write_loop(vy_writer *w, uint32_t index) {
     w->has_ended = 0;
 }
 
-static void write_stmt(vy_writer *w, uint32_t index, const vy_stmt *s) {
+static void write_stmt(vy_unroll_writer *w, uint32_t index, const vy_stmt *s) {
     w->draft.position = vy_stmt_position(w->p, index);
     if (w->holds && w->plan.loads[index])
-        vy_writer_loads(w, index);
-    if (!vy_writer_reserve(w, w->plan.exprs[index]))
+        vy_unroll_writer_loads(w, index);
+    if (!vy_unroll_writer_reserve(w, w->plan.exprs[index]))
         return;
     uint32_t first = w->plan.first_expr[index], end = w->plan.first_expr[index + 1];
     if (s->kind == VY_STMT_LET || s->kind == VY_STMT_VAR || s->kind == VY_STMT_ASSIGN) {
         write_tree(w, index, first, end);
-        write_value(w, s, s->kind == VY_STMT_LET || w->plan.becomes[index] == VY_WRITE_LET);
+        write_value(w, s, s->kind == VY_STMT_LET || w->plan.becomes[index] == VY_UNROLL_LET);
         return;
     }
     if (s->kind == VY_STMT_STORE && w->plan.array[s->memory] != VY_ARRAY_STAYS) {
@@ -225,11 +226,11 @@ static void write_stmt(vy_writer *w, uint32_t index, const vy_stmt *s) {
         return;
     }
     if (s->kind == VY_STMT_IF && w->plan.is_known[s->a]) {
-        int holds = vy_writer_value(w, s->a) != 0;
+        int holds = vy_unroll_writer_value(w, s->a) != 0;
         write_moved(w, holds ? index + 1 : s->middle, holds ? s->middle : s->end);
         return;
     }
-    vy_writer_range(w, first, end);
+    vy_unroll_writer_range(w, first, end);
     switch ((vy_stmt_kind)s->kind) {
     case VY_STMT_IF:
         write_if(w, index);
@@ -253,16 +254,16 @@ static void write_stmt(vy_writer *w, uint32_t index, const vy_stmt *s) {
 }
 
 /* Recursion is bounded by VY_LIMIT_NESTING. A region in a block that was moved is nothing but what is in it. */
-static void write_block(vy_writer *w, uint32_t first, uint32_t end) {
+static void write_block(vy_unroll_writer *w, uint32_t first, uint32_t end) {
     const vy_stmt *stmts = w->p->stmts.items;
     const uint8_t *becomes = w->plan.becomes;
     w->has_ended = 0;
     for (uint32_t i = first, next; i < end && !w->has_ended && !w->draft.failed; i = next) {
         const vy_stmt *s = &stmts[i];
         next = s->end;
-        if (becomes[i] == VY_WRITE_NOTHING || becomes[i] == VY_WRITE_THERE)
+        if (becomes[i] == VY_UNROLL_NOTHING || becomes[i] == VY_UNROLL_INLINE)
             continue;
-        if (becomes[i] == VY_WRITE_ALIAS)
+        if (becomes[i] == VY_UNROLL_ALIAS)
             write_alias(w, s);
         else if (w->moved && s->kind == VY_STMT_REGION)
             next = i + 1;
@@ -273,7 +274,7 @@ static void write_block(vy_writer *w, uint32_t first, uint32_t end) {
 
 /* ---- declarations ---- */
 
-static void declare(vy_writer *w) {
+static void declare(vy_unroll_writer *w) {
     const vyre_program *p = w->p;
     const vy_function *entry = vy_program_entry(p);
     vy_irb *d = &w->draft;
@@ -296,7 +297,7 @@ static void declare(vy_writer *w) {
 }
 
 /* Variables of elements start as arrays do: as zeros. */
-static void declare_elements(vy_writer *w) {
+static void declare_elements(vy_unroll_writer *w) {
     const vyre_program *p = w->p;
     vy_irb *d = &w->draft;
     d->position = vy_program_entry(p)->position;
@@ -305,16 +306,16 @@ static void declare_elements(vy_writer *w) {
         if (w->plan.array[i] != VY_ARRAY_VARIABLES)
             continue;
         for (uint32_t k = 0; k < p->memories.items[i].elements && !d->failed; k++) {
-            if (vy_writer_reserve(w, 1))
+            if (vy_unroll_writer_reserve(w, 1))
                 w->plan.elements[w->plan.first_element[i] + k] =
-                    vy_irb_var(d, vy_writer_name(w), type, vy_writer_literal(w, (uint8_t)type, 0));
+                    vy_irb_var(d, vy_unroll_writer_name(w), type, vy_unroll_writer_literal(w, (uint8_t)type, 0));
         }
     }
 }
 
 /* ---- all of it ---- */
 
-static int prepare(vy_writer *w) {
+static int prepare(vy_unroll_writer *w) {
     const vyre_program *p = w->p;
     w->variables = vy_arena_allocate(&w->arena, vy_array_size(p->variables.count + 1u, sizeof *w->variables));
     w->bits = vy_arena_allocate(&w->arena, vy_array_size(p->variables.count + 1u, sizeof *w->bits));
@@ -334,7 +335,7 @@ static int prepare(vy_writer *w) {
     return 1;
 }
 
-static vyre_status start(vy_writer *w, vyre_error *error) {
+static vyre_status start(vy_unroll_writer *w, vyre_error *error) {
     const vyre_program *p = w->p;
     vyre_status status = vy_irb_start(&w->draft, vy_symbol_name(p, p->name), error);
     if (status != VYRE_OK)
@@ -357,7 +358,7 @@ static vyre_status start(vy_writer *w, vyre_error *error) {
     return VYRE_OK;
 }
 
-static vyre_status write_program(vy_writer *w, vyre_program **out, vyre_error *error) {
+static vyre_status write_program(vy_unroll_writer *w, vyre_program **out, vyre_error *error) {
     const vy_function *entry = vy_program_entry(w->p);
     vyre_status status = start(w, error);
     if (status != VYRE_OK)
@@ -374,7 +375,7 @@ static vyre_status write_program(vy_writer *w, vyre_program **out, vyre_error *e
 }
 
 vyre_status vy_unroll_arrays(const vyre_program *program, vyre_program **out, vyre_error *error) {
-    vy_writer w = {.p = program};
+    vy_unroll_writer w = {.p = program};
     *out = NULL;
     if (program->level != VYRE_LEVEL_LEGAL || !vy_unroll_arrays_takes(program)) {
         *out = vyre_program_retain((vyre_program *)program);

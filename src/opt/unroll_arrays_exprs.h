@@ -10,11 +10,11 @@
 
 /* A tree as it is written (unroll_arrays_template.c). */
 typedef struct vy_pattern {
-    uint32_t first, count; /* of vy_writer.patterns; none: it has no pattern */
+    uint32_t first, count; /* of vy_unroll_writer.patterns; none: it has no pattern */
     uint32_t is_made;
 } vy_pattern;
 
-typedef struct vy_writer {
+typedef struct vy_unroll_writer {
     const vyre_program *p;
     vy_unroll_arrays_plan plan;
     vy_irb draft;
@@ -37,43 +37,43 @@ typedef struct vy_writer {
     uint32_t moved;    /* blocks that stand in another than they did */
     uint32_t holds;    /* loops around whose variables are held */
     uint8_t has_ended; /* the last statement of the block was a jump */
-} vy_writer;
+} vy_unroll_writer;
 
 /* Writes the expressions [first, end), whole trees. There must be room. */
-void vy_writer_range(vy_writer *w, uint32_t first, uint32_t end);
+void vy_unroll_writer_range(vy_unroll_writer *w, uint32_t first, uint32_t end);
 /* Writes the tree [first, end) of a statement by its pattern; 0 if it has none that holds here, and nothing was written. There must be room. */
-int vy_writer_pattern(vy_writer *w, uint32_t stmt, uint32_t first, uint32_t end);
+int vy_unroll_writer_pattern(vy_unroll_writer *w, uint32_t stmt, uint32_t first, uint32_t end);
 /* The value of a tree of the original that is a literal here. */
-uint64_t vy_writer_value(const vy_writer *w, uint32_t expr);
+uint64_t vy_unroll_writer_value(const vy_unroll_writer *w, uint32_t expr);
 /* The element of what became variables or literals at that index, a tree of the original which is a literal here; VY_NONE: outside. */
-uint32_t vy_writer_element(const vy_writer *w, uint32_t memory, uint32_t index);
+uint32_t vy_unroll_writer_element(const vy_unroll_writer *w, uint32_t memory, uint32_t index);
 /* Writes the loads of a statement from what stays an array as `let`s before it, so that fusing has little to write: a `let` of a load that is fused goes, and the statement
  * stays as it is. */
-void vy_writer_loads(vy_writer *w, uint32_t stmt);
+void vy_unroll_writer_loads(vy_unroll_writer *w, uint32_t stmt);
 /* Takes all expressions from `count` on back. */
-void vy_writer_take_back(vy_writer *w, uint32_t count);
+void vy_unroll_writer_truncate(vy_unroll_writer *w, uint32_t count);
 /* The tree at `expr` of the draft, which starts at `start`, goes to `to`, and nothing is behind it. Returns its root. */
-uint32_t vy_writer_move_back(vy_writer *w, uint32_t start, uint32_t expr, uint32_t to);
+uint32_t vy_unroll_writer_move_back(vy_unroll_writer *w, uint32_t start, uint32_t expr, uint32_t to);
 /* There must be room. */
-uint32_t vy_writer_literal(vy_writer *w, uint8_t type, uint64_t bits);
+uint32_t vy_unroll_writer_literal(vy_unroll_writer *w, uint8_t type, uint64_t bits);
 /* A name that the original does not have. */
-vy_symbol vy_writer_name(vy_writer *w);
+vy_symbol vy_unroll_writer_name(vy_unroll_writer *w);
 /* Where the tree of an expression starts, which was written last. */
-uint32_t vy_writer_start(const vy_writer *w, uint32_t expr);
+uint32_t vy_unroll_writer_start(const vy_unroll_writer *w, uint32_t expr);
 /* Room for so many expressions more; 0 if there is none. Asked for every statement, and most find it. */
-int vy_writer_make_room(vy_writer *w, uint32_t count);
-static inline int vy_writer_reserve(vy_writer *w, uint32_t count) {
+int vy_unroll_writer_make_room(vy_unroll_writer *w, uint32_t count);
+static inline int vy_unroll_writer_reserve(vy_unroll_writer *w, uint32_t count) {
     const vyre_program *made = w->draft.program;
     uint32_t end = made->exprs.count + count;
     return (!w->draft.failed && end < VY_LIMIT_EXPRESSIONS && end <= made->exprs.capacity) ||
-           vy_writer_make_room(w, count);
+           vy_unroll_writer_make_room(w, count);
 }
 
-static inline vy_expr *vy_writer_expr(const vy_writer *w, uint32_t expr) {
+static inline vy_expr *vy_unroll_writer_expr(const vy_unroll_writer *w, uint32_t expr) {
     return &w->draft.program->exprs.items[expr];
 }
-static inline int vy_writer_is_literal(const vy_writer *w, uint32_t expr) {
-    return vy_writer_expr(w, expr)->kind == VY_EXPR_LITERAL;
+static inline int vy_unroll_writer_is_literal(const vy_unroll_writer *w, uint32_t expr) {
+    return vy_unroll_writer_expr(w, expr)->kind == VY_EXPR_LITERAL;
 }
 
 #endif

@@ -54,12 +54,12 @@ int vy_unroll_arrays_pays(int touches_private, uint32_t trips, uint64_t body) {
 }
 
 /* The statements of a body are planned already. */
-static int is_straight(const planner *r, uint32_t loop) {
+static int is_unrollable(const planner *r, uint32_t loop) {
     const vy_stmt *stmts = r->p->stmts.items;
     for (uint32_t i = loop + 1; i < stmts[loop].end;) {
         int is_loop = vy_stmt_is_loop(stmts[i].kind);
         if (stmts[i].kind == VY_STMT_BREAK || stmts[i].kind == VY_STMT_CONTINUE ||
-            (is_loop && r->touches[i] && r->plan->becomes[i] != VY_WRITE_TRIPS))
+            (is_loop && r->touches[i] && r->plan->becomes[i] != VY_UNROLL_ITERATIONS))
             return 0;
         i = is_loop ? stmts[i].end : i + 1;
     }
@@ -84,14 +84,14 @@ static void plan_loop(planner *r, uint32_t index) {
     vy_unroll_arrays_plan *plan = r->plan;
     const vy_stmt *s = &r->p->stmts.items[index];
     uint64_t at[VY_TRIPS], body = plan->size[index];
-    if (s->kind != VY_STMT_FOR || !is_straight(r, index) || is_fill(r, index))
+    if (s->kind != VY_STMT_FOR || !is_unrollable(r, index) || is_fill(r, index))
         return;
     unsigned trips = trips_of(r->p, s, at);
     plan->may_be_counted[index] = trips > VY_TRIPS && !r->touches[index];
     if (trips > VY_TRIPS || !vy_unroll_arrays_pays(r->touches[index], trips, body) || trips * body > r->room)
         return;
     r->room -= trips > 1 ? (uint32_t)(trips * body) : 0;
-    plan->becomes[index] = VY_WRITE_TRIPS;
+    plan->becomes[index] = VY_UNROLL_ITERATIONS;
     plan->size[index] = (uint32_t)(trips * body);
 }
 
@@ -169,8 +169,8 @@ static void plan_variables(planner *r) {
             continue;
         uint32_t at = r->assigned[s->variable];
         if (r->block[at] == r->block[i] && r->first_use[s->variable] > at) {
-            r->plan->becomes[i] = VY_WRITE_NOTHING;
-            r->plan->becomes[at] = VY_WRITE_LET;
+            r->plan->becomes[i] = VY_UNROLL_NOTHING;
+            r->plan->becomes[at] = VY_UNROLL_LET;
         }
     }
 }
@@ -178,7 +178,7 @@ static void plan_variables(planner *r) {
 /* Whether a variable has one value from where it can be used. */
 static int is_fixed(const planner *r, uint32_t variable) {
     return !r->p->variables.items[variable].is_mutable ||
-           (r->assignments[variable] == 1 && r->plan->becomes[r->assigned[variable]] == VY_WRITE_LET);
+           (r->assignments[variable] == 1 && r->plan->becomes[r->assigned[variable]] == VY_UNROLL_LET);
 }
 
 /* Whether `of`, which may change, is the same from statement `let` to the last use of `variable`, which is a `let` of it. A use in a loop is one in each of its trips. */
@@ -204,7 +204,7 @@ static void plan_aliases(planner *r) {
         uint32_t of = p->exprs.items[s->a].a;
         if (!is_fixed(r, of) && !is_same_until(r, i, s->variable, of))
             continue;
-        r->plan->becomes[i] = VY_WRITE_ALIAS;
+        r->plan->becomes[i] = VY_UNROLL_ALIAS;
         r->alias_of[s->variable] = of;
         r->uses[of] = 2;
         if (r->last_use[s->variable] > r->last_use[of])
@@ -282,11 +282,11 @@ static void see_stmt(planner *r, uint32_t index) {
         r->is_static[s->variable] = r->plan->is_known[s->a];
         break;
     case VY_STMT_ASSIGN:
-        if (r->plan->becomes[index] == VY_WRITE_LET)
+        if (r->plan->becomes[index] == VY_UNROLL_LET)
             r->is_static[s->variable] = r->plan->is_known[s->a];
         break;
     case VY_STMT_FOR:
-        r->is_static[s->variable] = r->plan->becomes[index] == VY_WRITE_TRIPS;
+        r->is_static[s->variable] = r->plan->becomes[index] == VY_UNROLL_ITERATIONS;
         break;
     case VY_STMT_STORE:
         see_store(r, index, s);
@@ -303,14 +303,14 @@ static void place_elements(planner *r) {
     uint32_t count = 0;
     for (uint32_t i = 0; i < p->memories.count; i++) {
         uint32_t elements = p->memories.items[i].elements;
-        if (plan->array[i] && elements > VY_WRITE_OUT_ELEMENTS - count)
+        if (plan->array[i] && elements > VY_UNROLL_ARRAYS_ELEMENTS - count)
             plan->array[i] = VY_ARRAY_STAYS;
         plan->first_element[i] = count;
         count += plan->array[i] ? elements : 0;
     }
     for (uint32_t i = 0; i < p->stmts.count; i++)
         if (r->is_first[i] && plan->array[p->stmts.items[i + 1].memory])
-            plan->becomes[i] = VY_WRITE_NOTHING;
+            plan->becomes[i] = VY_UNROLL_NOTHING;
 }
 
 /* Those of an array of literals are read now; the last store of an element counts. */
@@ -323,7 +323,7 @@ static void take_literals(planner *r) {
         uint64_t at = p->exprs.items[s->a].bits;
         if (at < p->memories.items[s->memory].elements)
             r->plan->elements[r->plan->first_element[s->memory] + at] = p->exprs.items[s->b].bits;
-        r->plan->becomes[i] = VY_WRITE_NOTHING;
+        r->plan->becomes[i] = VY_UNROLL_NOTHING;
     }
 }
 
@@ -348,7 +348,7 @@ static void plan_arrays(planner *r) {
 static int is_row(const planner *r, uint32_t loop) {
     const vy_stmt *stmts = r->p->stmts.items;
     for (uint32_t i = loop + 1; i < stmts[loop].end; i++) {
-        int is_block = vy_stmt_is_loop(stmts[i].kind) ? r->plan->becomes[i] != VY_WRITE_TRIPS
+        int is_block = vy_stmt_is_loop(stmts[i].kind) ? r->plan->becomes[i] != VY_UNROLL_ITERATIONS
                                                       : stmts[i].kind == VY_STMT_IF && !r->plan->is_known[stmts[i].a];
         if (is_block || stmts[i].kind == VY_STMT_RETURN || stmts[i].kind == VY_STMT_BREAK ||
             stmts[i].kind == VY_STMT_CONTINUE)
@@ -381,16 +381,17 @@ static void place_values(planner *r, uint32_t loop) {
     vy_unroll_arrays_plan *plan = r->plan;
     for (uint32_t i = p->stmts.items[loop].end; i-- > loop + 1;) {
         const vy_stmt *s = &p->stmts.items[i];
-        int is_let = (s->kind == VY_STMT_LET && plan->becomes[i] == VY_WRITE_STAYS) || plan->becomes[i] == VY_WRITE_LET;
+        int is_let =
+            (s->kind == VY_STMT_LET && plan->becomes[i] == VY_UNROLL_KEEP) || plan->becomes[i] == VY_UNROLL_LET;
         uint32_t use = is_let && r->uses[s->variable] == 1 ? r->last_use[s->variable] : VY_NONE;
         if (use == VY_NONE || r->block[use] != r->block[i])
             continue;
-        while (plan->becomes[use] == VY_WRITE_THERE)
+        while (plan->becomes[use] == VY_UNROLL_INLINE)
             use = r->last_use[p->stmts.items[use].variable];
         if (use - i > FAR || vy_stmt_is_loop(p->stmts.items[use].kind) ||
             plan->exprs[i] + plan->exprs[use] > TOGETHER || !is_same_at(r, i, use))
             continue;
-        plan->becomes[i] = VY_WRITE_THERE;
+        plan->becomes[i] = VY_UNROLL_INLINE;
         plan->there[s->variable] = i;
         plan->exprs[use] += plan->exprs[i];
     }
@@ -413,7 +414,7 @@ static void plan_rows(planner *r) {
         note_trees(r, i);
     }
     for (uint32_t i = 0, row = 0; i < p->stmts.count; i++) {
-        r->plan->holds[i] = r->plan->becomes[i] == VY_WRITE_TRIPS && is_row(r, i);
+        r->plan->holds[i] = r->plan->becomes[i] == VY_UNROLL_ITERATIONS && is_row(r, i);
         if (!r->plan->holds[i] || i < row)
             continue;
         row = p->stmts.items[i].end;

@@ -7,19 +7,19 @@
 
 /* What becomes of a statement. */
 typedef enum vy_unroll_arrays_stmt {
-    VY_WRITE_STAYS,
-    VY_WRITE_TRIPS, /* a `for`: trip by trip */
-    VY_WRITE_LET,   /* the only assignment of a variable: declares it */
-    VY_WRITE_ALIAS, /* a `let`: another name of a variable */
-    VY_WRITE_THERE, /* a `let`, or what becomes one: its value stands where it is used */
-    VY_WRITE_NOTHING
+    VY_UNROLL_KEEP,
+    VY_UNROLL_ITERATIONS, /* a `for`: trip by trip */
+    VY_UNROLL_LET,        /* the only assignment of a variable: declares it */
+    VY_UNROLL_ALIAS,      /* a `let`: another name of a variable */
+    VY_UNROLL_INLINE,     /* a `let`, or what becomes one: its value stands where it is used */
+    VY_UNROLL_NOTHING
 } vy_unroll_arrays_stmt;
 
 /* What becomes of an array. */
 typedef enum vy_unroll_arrays_array { VY_ARRAY_STAYS, VY_ARRAY_VARIABLES, VY_ARRAY_LITERALS } vy_unroll_arrays_array;
 
 /* Arrays of more elements together stay arrays. */
-enum { VY_WRITE_OUT_ELEMENTS = 256 };
+enum { VY_UNROLL_ARRAYS_ELEMENTS = 256 };
 
 typedef struct vy_unroll_arrays_plan {
     uint32_t *first_expr;    /* by statement, and of the end */
@@ -37,7 +37,7 @@ typedef struct vy_unroll_arrays_plan {
     uint32_t room;           /* nodes that loops which may be counted may become, together */
     uint8_t *array;          /* by memory: vy_unroll_arrays_array */
     uint32_t *first_element; /* by memory: of `elements` */
-    uint64_t elements[VY_WRITE_OUT_ELEMENTS]; /* of literals their bits; free to use for variables */
+    uint64_t elements[VY_UNROLL_ARRAYS_ELEMENTS]; /* of literals their bits; free to use for variables */
     vy_arena arena;
 } vy_unroll_arrays_plan;
 

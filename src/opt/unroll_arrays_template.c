@@ -7,12 +7,12 @@
 
 /* ---- making ---- */
 
-static vy_expr *entry(const vy_writer *w, const vy_pattern *pattern, uint32_t at) {
+static vy_expr *entry(const vy_unroll_writer *w, const vy_pattern *pattern, uint32_t at) {
     return &w->patterns.items[pattern->first + at];
 }
 
 /* Appends a leaf or an op; w->at of the original says where, from the start of the pattern. */
-static int add(vy_writer *w, vy_pattern *pattern, uint32_t expr, vy_expr made) {
+static int add(vy_unroll_writer *w, vy_pattern *pattern, uint32_t expr, vy_expr made) {
     vy_expr *slot = VY_PUSH(&w->patterns);
     if (!slot) {
         w->draft.failed = 1;
@@ -24,7 +24,7 @@ static int add(vy_writer *w, vy_pattern *pattern, uint32_t expr, vy_expr made) {
 }
 
 /* What was loaded before the statement: its index goes. */
-static int add_loaded(vy_writer *w, vy_pattern *pattern, uint32_t load) {
+static int add_loaded(vy_unroll_writer *w, vy_pattern *pattern, uint32_t load) {
     vy_expr made = w->p->exprs.items[load];
     uint32_t start = w->at[made.b];
     if (!w->loaded[load] || made.c != VY_NONE)
@@ -38,11 +38,11 @@ static int add_loaded(vy_writer *w, vy_pattern *pattern, uint32_t load) {
 }
 
 /* Whether an op of this may be folded. */
-static int is_literal(const vy_writer *w, const vy_expr *e) {
+static int is_literal(const vy_unroll_writer *w, const vy_expr *e) {
     return e->kind == VY_EXPR_LITERAL || (e->kind == VY_EXPR_LOAD && w->plan.array[e->a] == VY_ARRAY_LITERALS);
 }
 
-static int add_op(vy_writer *w, vy_pattern *pattern, uint32_t expr) {
+static int add_op(vy_unroll_writer *w, vy_pattern *pattern, uint32_t expr) {
     vy_expr made = w->p->exprs.items[expr];
     made.a = w->at[made.a];
     made.b = made.b == VY_NONE ? VY_NONE : w->at[made.b];
@@ -53,7 +53,7 @@ static int add_op(vy_writer *w, vy_pattern *pattern, uint32_t expr) {
 }
 
 /* The expressions [first, end). Recursion is bounded by what a tree may become by it (unroll_arrays_plan.c). */
-static int add_range(vy_writer *w, vy_pattern *pattern, uint32_t first, uint32_t end) {
+static int add_range(vy_unroll_writer *w, vy_pattern *pattern, uint32_t first, uint32_t end) {
     for (uint32_t i = first; i < end; i++) {
         vy_expr made = w->p->exprs.items[i];
         uint32_t known = w->plan.known_from[i], there = made.kind == VY_EXPR_VARIABLE ? w->plan.there[made.a] : VY_NONE;
@@ -79,7 +79,7 @@ static int add_range(vy_writer *w, vy_pattern *pattern, uint32_t first, uint32_t
     return 1;
 }
 
-static void make(vy_writer *w, vy_pattern *pattern, uint32_t first, uint32_t end) {
+static void make(vy_unroll_writer *w, vy_pattern *pattern, uint32_t first, uint32_t end) {
     *pattern = (vy_pattern){.first = w->patterns.count, .is_made = 1};
     if (!add_range(w, pattern, first, end)) {
         w->patterns.count = pattern->first;
@@ -90,11 +90,11 @@ static void make(vy_writer *w, vy_pattern *pattern, uint32_t first, uint32_t end
 /* ---- writing ---- */
 
 /* What a load became: 0 if it is nothing that the pattern knows. */
-static int write_load(const vy_writer *w, const vy_expr *e, vy_expr *to) {
+static int write_load(const vy_unroll_writer *w, const vy_expr *e, vy_expr *to) {
     uint32_t load = (uint32_t)e->bits;
     uint64_t value = 0;
     if (w->plan.array[e->a] != VY_ARRAY_STAYS) {
-        uint32_t element = e->c == VY_NONE ? vy_writer_element(w, e->a, e->b) : VY_NONE;
+        uint32_t element = e->c == VY_NONE ? vy_unroll_writer_element(w, e->a, e->b) : VY_NONE;
         if (element == VY_NONE)
             return 0;
         value = w->plan.elements[element];
@@ -111,7 +111,7 @@ static int write_load(const vy_writer *w, const vy_expr *e, vy_expr *to) {
     return 1;
 }
 
-int vy_writer_pattern(vy_writer *w, uint32_t stmt, uint32_t first, uint32_t end) {
+int vy_unroll_writer_pattern(vy_unroll_writer *w, uint32_t stmt, uint32_t first, uint32_t end) {
     vy_pattern *pattern = &w->pattern_of[stmt];
     vyre_program *program = w->draft.program;
     uint32_t base = program->exprs.count;

@@ -17,41 +17,41 @@
 #include "vyre/oracle.h"
 
 /* See the handlers in warp.c. Fields not named are unused. */
-typedef enum vy_instruction_code {
-    VY_CODE_OP,          /* r = kernel(a, b, c), all lanes */
-    VY_CODE_OP_MASKED,   /* the same, active lanes only */
-    VY_CODE_MOVE,        /* r = a, all lanes */
-    VY_CODE_MOVE_MASKED, /* the same, active lanes only */
-    VY_CODE_FILL,        /* r = value, all lanes */
-    VY_CODE_LOAD,        /* r = memory b at a */
-    VY_CODE_STORE,       /* memory c at a = b */
-    VY_CODE_ATOMIC,      /* r (may be VY_NONE) = memory `value` at a, with b and c */
-    VY_CODE_STEP,        /* counts r statements and a expression nodes per active lane */
-    VY_CODE_IF,          /* lanes without a to `slot`; none left: target */
-    VY_CODE_ELSE,        /* exchange with `slot`; none: target */
-    VY_CODE_ENDIF,       /* lanes of `slot` come back; none: target */
-    VY_CODE_LOOP,        /* empties `slot` and `slot` + 1 */
-    VY_CODE_WHILE,       /* lanes without a to `slot`; none: target */
-    VY_CODE_NEXT,        /* lanes of `slot` + 1 come back; any: target */
-    VY_CODE_EXIT,        /* lanes of `slot` come back; none: target */
-    VY_CODE_FOR,         /* r = a, register `value` = trips of a .. b step c (VY_NONE = 1) */
-    VY_CODE_FOR_TEST,    /* as WHILE, with trips a != 0 */
-    VY_CODE_FOR_NEXT,    /* as NEXT, and r += c, a -= 1 */
-    VY_CODE_BREAK,       /* mask to `slot`; target */
-    VY_CODE_CONTINUE,    /* mask to `slot` + 1; target */
-    VY_CODE_RETURN,      /* mask ends; target */
-    VY_CODE_TRAP,        /* mask ends with code a; target */
-    VY_CODE_BARRIER,     /* stops until the workgroup is there */
-    VY_CODE_COLLECTIVE,  /* the same, then r = of a, b */
-    VY_CODE_PRINT,       /* `site`, arguments: registers lists[a …] */
+typedef enum vy_opcode {
+    VY_OPCODE_OP,          /* r = kernel(a, b, c), all lanes */
+    VY_OPCODE_OP_MASKED,   /* the same, active lanes only */
+    VY_OPCODE_MOVE,        /* r = a, all lanes */
+    VY_OPCODE_MOVE_MASKED, /* the same, active lanes only */
+    VY_OPCODE_FILL,        /* r = value, all lanes */
+    VY_OPCODE_LOAD,        /* r = memory b at a */
+    VY_OPCODE_STORE,       /* memory c at a = b */
+    VY_OPCODE_ATOMIC,      /* r (may be VY_NONE) = memory `value` at a, with b and c */
+    VY_OPCODE_STEP,        /* counts r statements and a expression nodes per active lane */
+    VY_OPCODE_IF,          /* lanes without a to `slot`; none left: target */
+    VY_OPCODE_ELSE,        /* exchange with `slot`; none: target */
+    VY_OPCODE_ENDIF,       /* lanes of `slot` come back; none: target */
+    VY_OPCODE_LOOP,        /* empties `slot` and `slot` + 1 */
+    VY_OPCODE_WHILE,       /* lanes without a to `slot`; none: target */
+    VY_OPCODE_NEXT,        /* lanes of `slot` + 1 come back; any: target */
+    VY_OPCODE_EXIT,        /* lanes of `slot` come back; none: target */
+    VY_OPCODE_FOR,         /* r = a, register `value` = trips of a .. b step c (VY_NONE = 1) */
+    VY_OPCODE_FOR_TEST,    /* as WHILE, with trips a != 0 */
+    VY_OPCODE_FOR_NEXT,    /* as NEXT, and r += c, a -= 1 */
+    VY_OPCODE_BREAK,       /* mask to `slot`; target */
+    VY_OPCODE_CONTINUE,    /* mask to `slot` + 1; target */
+    VY_OPCODE_RETURN,      /* mask ends; target */
+    VY_OPCODE_TRAP,        /* mask ends with code a; target */
+    VY_OPCODE_BARRIER,     /* stops until the workgroup is there */
+    VY_OPCODE_COLLECTIVE,  /* the same, then r = of a, b */
+    VY_OPCODE_PRINT,       /* `site`, arguments: registers lists[a …] */
     /* Of level legal alone (lowered_env.h). */
-    VY_CODE_INSIDE,     /* r elements of memory b from a on are there, and aligned if r > 1: else a violation */
-    VY_CODE_LOAD_WIDE,  /* registers lists[r …] = c elements of memory b from a on */
-    VY_CODE_STORE_WIDE, /* the other way */
-    VY_CODE_REPORT,     /* as TRAP, but control goes on */
-    VY_CODE_POLL,       /* r = whether the dispatch is to end; register a counts the polls of a lane */
-    VY_CODE_END         /* the warp is done */
-} vy_instruction_code;
+    VY_OPCODE_INSIDE,     /* r elements of memory b from a on are there, and aligned if r > 1: else a violation */
+    VY_OPCODE_LOAD_WIDE,  /* registers lists[r …] = c elements of memory b from a on */
+    VY_OPCODE_STORE_WIDE, /* the other way */
+    VY_OPCODE_REPORT,     /* as TRAP, but control goes on */
+    VY_OPCODE_POLL,       /* r = whether the dispatch is to end; register a counts the polls of a lane */
+    VY_OPCODE_END         /* the warp is done */
+} vy_opcode;
 
 /* A register reference with this bit set names a shared register: the same value in every lane of every warp. */
 #define VY_SHARED 0x80000000u
@@ -137,7 +137,7 @@ struct vyre_oracle {
     uint32_t slots;
     uint32_t workgroup_bytes; /* arrays of a workgroup, each aligned to 8 */
     uint32_t private_bytes;   /* arrays of a lane, likewise */
-    uint8_t meets;            /* has a barrier or collective */
+    uint8_t has_sync;         /* has a barrier or collective */
     uint8_t grid_barrier;
     uint8_t is_legal;  /* of level legal: arrays start with garbage */
     uint8_t orders;    /* has an atomic that acquires or releases */

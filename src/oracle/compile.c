@@ -6,7 +6,7 @@
 /* Statements of a straight run are counted by one instruction at its start; whatever may change the mask ends the run. */
 static void count_step(vy_oracle_compiler *c, uint32_t statements, uint32_t nodes) {
     if (c->step == VY_NONE) {
-        vy_emit(c, VY_CODE_STEP);
+        vy_emit(c, VY_OPCODE_STEP);
         if (c->failed)
             return;
         c->step = vy_emit_here(c) - 1;
@@ -59,7 +59,7 @@ static void emit_let(vy_oracle_compiler *c, const vy_stmt *stmt) {
 static void emit_if(vy_oracle_compiler *c, uint32_t s, uint32_t *join) {
     const vy_stmt *stmt = &c->program->stmts.items[s];
     uint32_t condition = vy_emit_value(c, stmt->a), slot = vy_output_slots_new(c, 1), chain = VY_NONE;
-    vy_emit_jump(c, VY_CODE_IF, slot, &chain)->a = condition;
+    vy_emit_jump(c, VY_OPCODE_IF, slot, &chain)->a = condition;
     vy_value_free(c, stmt->a, condition);
     free_expired(c, s);
     vy_emit_end_run(c);
@@ -68,12 +68,12 @@ static void emit_if(vy_oracle_compiler *c, uint32_t s, uint32_t *join) {
     vy_emit_end_run(c);
     if (stmt->middle != stmt->end) {
         chain = VY_NONE;
-        vy_emit_jump(c, VY_CODE_ELSE, slot, &chain);
+        vy_emit_jump(c, VY_OPCODE_ELSE, slot, &chain);
         emit_block(c, stmt->middle, stmt->end, &chain);
         vy_emit_patch(c, chain);
         vy_emit_end_run(c);
     }
-    vy_emit_jump(c, VY_CODE_ENDIF, slot, join);
+    vy_emit_jump(c, VY_OPCODE_ENDIF, slot, join);
     c->slots--;
 }
 
@@ -89,9 +89,9 @@ static void emit_loop(vy_oracle_compiler *c, uint32_t s, uint32_t slot, uint32_t
     next.target = head;
     next.slot = slot;
     next.site = s;
-    *vy_emit(c, VY_CODE_NEXT) = next;
+    *vy_emit(c, VY_OPCODE_NEXT) = next;
     vy_emit_patch(c, leave);
-    vy_emit_jump(c, VY_CODE_EXIT, slot, join);
+    vy_emit_jump(c, VY_OPCODE_EXIT, slot, join);
     c->loop_slot = outer;
     c->slots -= 2;
     free_expired(c, s);
@@ -100,14 +100,14 @@ static void emit_loop(vy_oracle_compiler *c, uint32_t s, uint32_t slot, uint32_t
 static void emit_while(vy_oracle_compiler *c, uint32_t s, uint32_t *join) {
     const vy_stmt *stmt = &c->program->stmts.items[s];
     uint32_t slot = vy_output_slots_new(c, 2), leave = VY_NONE;
-    vy_emit(c, VY_CODE_LOOP)->slot = slot;
+    vy_emit(c, VY_OPCODE_LOOP)->slot = slot;
     vy_emit_end_run(c);
     uint32_t head = vy_emit_here(c);
     count_step(c, 1, c->nodes);
     uint32_t condition = vy_emit_value(c, stmt->a);
-    vy_emit_jump(c, VY_CODE_WHILE, slot, &leave)->a = condition;
+    vy_emit_jump(c, VY_OPCODE_WHILE, slot, &leave)->a = condition;
     vy_value_free(c, stmt->a, condition);
-    emit_loop(c, s, slot, head, leave, (vy_instruction){.code = VY_CODE_NEXT}, join);
+    emit_loop(c, s, slot, head, leave, (vy_instruction){.code = VY_OPCODE_NEXT}, join);
 }
 
 /* The step must keep its value while the body may assign to what it was computed from. */
@@ -118,7 +118,7 @@ static uint32_t emit_step(vy_oracle_compiler *c, const vy_stmt *stmt, int *owned
     if (*owned || (r & VY_SHARED))
         return r;
     *owned = 1;
-    vy_instruction *move = vy_emit(c, VY_CODE_MOVE);
+    vy_instruction *move = vy_emit(c, VY_OPCODE_MOVE);
     move->r = vy_register_new(c, step->type);
     move->a = r;
     return move->r;
@@ -131,7 +131,7 @@ static void emit_for(vy_oracle_compiler *c, uint32_t s, uint32_t *join) {
     uint32_t from = vy_emit_value(c, stmt->a), to = vy_emit_value(c, stmt->b);
     uint32_t step = stmt->c == VY_NONE ? VY_NONE : emit_step(c, stmt, &owned);
     uint32_t variable = vy_emit_declare(c, stmt->variable), trips = vy_register_new(c, VYRE_TYPE_U64);
-    vy_instruction *init = vy_emit(c, VY_CODE_FOR);
+    vy_instruction *init = vy_emit(c, VY_OPCODE_FOR);
     init->type = type;
     init->r = variable;
     init->a = from;
@@ -141,13 +141,13 @@ static void emit_for(vy_oracle_compiler *c, uint32_t s, uint32_t *join) {
     vy_value_free(c, stmt->a, from);
     vy_value_free(c, stmt->b, to);
     uint32_t slot = vy_output_slots_new(c, 2), leave = VY_NONE;
-    vy_emit(c, VY_CODE_LOOP)->slot = slot;
+    vy_emit(c, VY_OPCODE_LOOP)->slot = slot;
     vy_emit_end_run(c);
     uint32_t head = vy_emit_here(c);
     count_step(c, 1, 0);
-    vy_emit_jump(c, VY_CODE_FOR_TEST, slot, &leave)->a = trips;
+    vy_emit_jump(c, VY_OPCODE_FOR_TEST, slot, &leave)->a = trips;
     emit_loop(c, s, slot, head, leave,
-              (vy_instruction){.code = VY_CODE_FOR_NEXT, .type = type, .r = variable, .a = trips, .c = step}, join);
+              (vy_instruction){.code = VY_OPCODE_FOR_NEXT, .type = type, .r = variable, .a = trips, .c = step}, join);
     vy_register_free(c, VYRE_TYPE_U64, trips);
     if (owned)
         vy_register_free(c, type, step);
@@ -155,7 +155,7 @@ static void emit_for(vy_oracle_compiler *c, uint32_t s, uint32_t *join) {
 
 static void emit_trap(vy_oracle_compiler *c, const vy_stmt *stmt, uint32_t *join) {
     uint32_t code = vy_emit_value(c, stmt->a);
-    vy_emit_jump(c, VY_CODE_TRAP, 0, join)->a = code;
+    vy_emit_jump(c, VY_OPCODE_TRAP, 0, join)->a = code;
     vy_value_free(c, stmt->a, code);
     vy_emit_end_run(c);
 }
@@ -198,11 +198,11 @@ static void emit_control(vy_oracle_compiler *c, uint32_t s, uint32_t *join) {
         break;
     case VY_STMT_BREAK:
     case VY_STMT_CONTINUE:
-        vy_emit_jump(c, stmt->kind == VY_STMT_BREAK ? VY_CODE_BREAK : VY_CODE_CONTINUE, c->loop_slot, join);
+        vy_emit_jump(c, stmt->kind == VY_STMT_BREAK ? VY_OPCODE_BREAK : VY_OPCODE_CONTINUE, c->loop_slot, join);
         vy_emit_end_run(c);
         break;
     case VY_STMT_RETURN:
-        vy_emit_jump(c, VY_CODE_RETURN, 0, join);
+        vy_emit_jump(c, VY_OPCODE_RETURN, 0, join);
         vy_emit_end_run(c);
         break;
     default: /* region: a scope and nothing else; calls are gone */
@@ -281,7 +281,7 @@ vyre_status vy_oracle_compile(vyre_oracle *oracle, vyre_error *error) {
         uint32_t join = VY_NONE;
         emit_block(c, c->entry->first_stmt, c->entry->end_stmt, &join);
         vy_emit_patch(c, join);
-        vy_emit(c, VY_CODE_END);
+        vy_emit(c, VY_OPCODE_END);
     } else {
         c->failed = 1;
     }

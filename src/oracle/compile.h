@@ -58,10 +58,10 @@ void vy_oracle_compiler_free(vy_oracle_compiler *compiler);
 /* ---- compile_emit.c. When memory is out, c->failed is set and what is given is harmless. ---- */
 
 /* Appends an instruction of the current statement. The pointer is valid until the next one. */
-vy_instruction *vy_emit(vy_oracle_compiler *c, vy_instruction_code code);
+vy_instruction *vy_emit(vy_oracle_compiler *c, vy_opcode code);
 uint32_t vy_emit_here(const vy_oracle_compiler *c); /* where the next one will stand */
 /* Instructions that wait for the same target are chained, from VY_NONE on, until vy_emit_patch says that it is here. */
-vy_instruction *vy_emit_jump(vy_oracle_compiler *c, vy_instruction_code code, uint32_t slot, uint32_t *chain);
+vy_instruction *vy_emit_jump(vy_oracle_compiler *c, vy_opcode code, uint32_t slot, uint32_t *chain);
 void vy_emit_patch(vy_oracle_compiler *c, uint32_t chain);
 
 uint32_t vy_register_new(vy_oracle_compiler *c, uint8_t type);

@@ -8,7 +8,7 @@
 
 /* ---- emission ---- */
 
-vy_instruction *vy_emit(vy_oracle_compiler *c, vy_instruction_code code) {
+vy_instruction *vy_emit(vy_oracle_compiler *c, vy_opcode code) {
     vy_instruction *instruction = VY_PUSH(&c->oracle->code);
     if (!instruction) {
         c->failed = 1;
@@ -25,7 +25,7 @@ uint32_t vy_emit_here(const vy_oracle_compiler *c) {
 }
 
 /* The chain runs through the target fields. */
-vy_instruction *vy_emit_jump(vy_oracle_compiler *c, vy_instruction_code code, uint32_t slot, uint32_t *chain) {
+vy_instruction *vy_emit_jump(vy_oracle_compiler *c, vy_opcode code, uint32_t slot, uint32_t *chain) {
     vy_instruction *instruction = vy_emit(c, code);
     instruction->slot = slot;
     instruction->target = *chain;

@@ -45,7 +45,7 @@ static vy_kernel *kernel_of(vy_oracle_compiler *c, vyre_op op, vyre_type result,
 }
 
 vy_instruction *vy_emit_inside(vy_oracle_compiler *c, uint32_t memory, uint32_t index, uint32_t elements) {
-    vy_instruction *inside = vy_emit(c, VY_CODE_INSIDE);
+    vy_instruction *inside = vy_emit(c, VY_OPCODE_INSIDE);
     inside->a = index;
     inside->b = memory - c->entry->first_memory;
     inside->r = elements;
@@ -59,7 +59,7 @@ static void emit_load_at(vy_oracle_compiler *c, uint32_t e, uint32_t index, uint
         inside->site = e;
         inside->site_is_expression = 1;
     }
-    vy_instruction *load = vy_emit(c, VY_CODE_LOAD);
+    vy_instruction *load = vy_emit(c, VY_OPCODE_LOAD);
     load->type = vy_loaded_type(c, (vyre_type)expr->type);
     load->index_type = c->program->exprs.items[expr->b].type;
     load->site = e;
@@ -77,14 +77,14 @@ static uint32_t emit_predicated_load(vy_oracle_compiler *c, uint32_t e, uint32_t
     /* Taken before the operands are given back: it is filled while they are still needed. */
     uint32_t r = into != VY_NONE ? into : vy_register_new(c, expr->type), slot = vy_output_slots_new(c, 1),
              chain = VY_NONE;
-    vy_instruction *fill = vy_emit(c, VY_CODE_FILL);
+    vy_instruction *fill = vy_emit(c, VY_OPCODE_FILL);
     fill->r = r;
     fill->value = 0;
-    vy_emit_jump(c, VY_CODE_IF, slot, &chain)->a = condition;
+    vy_emit_jump(c, VY_OPCODE_IF, slot, &chain)->a = condition;
     emit_load_at(c, e, index, r);
     vy_emit_patch(c, chain);
     chain = VY_NONE;
-    vy_emit_jump(c, VY_CODE_ENDIF, slot, &chain);
+    vy_emit_jump(c, VY_OPCODE_ENDIF, slot, &chain);
     vy_emit_patch(c, chain);
     c->slots--;
     vy_value_free(c, expr->b, index);
@@ -109,16 +109,16 @@ static uint32_t emit_arm(vy_oracle_compiler *c, uint32_t e, uint32_t condition, 
     if (!c->has_load[e - c->first_expr])
         return vy_emit_value(c, e);
     uint32_t slot = vy_output_slots_new(c, 1), chain = VY_NONE;
-    vy_emit_jump(c, VY_CODE_IF, slot, &chain)->a = condition;
+    vy_emit_jump(c, VY_OPCODE_IF, slot, &chain)->a = condition;
     if (!when) {
         vy_emit_patch(c, chain);
         chain = VY_NONE;
-        vy_emit_jump(c, VY_CODE_ELSE, slot, &chain);
+        vy_emit_jump(c, VY_OPCODE_ELSE, slot, &chain);
     }
     uint32_t r = vy_emit_value(c, e);
     vy_emit_patch(c, chain);
     chain = VY_NONE;
-    vy_emit_jump(c, VY_CODE_ENDIF, slot, &chain);
+    vy_emit_jump(c, VY_OPCODE_ENDIF, slot, &chain);
     vy_emit_patch(c, chain);
     c->slots--;
     return r;
@@ -140,7 +140,7 @@ static uint32_t emit_op(vy_oracle_compiler *c, uint32_t e, uint32_t into, int ma
     uint32_t result = into != VY_NONE ? into : vy_register_new(c, expr->type);
     if (vy_op_is_approximate((vyre_op)expr->op))
         r[2] = vy_register_garbage(c);
-    vy_instruction *op = vy_emit(c, masked ? VY_CODE_OP_MASKED : VY_CODE_OP);
+    vy_instruction *op = vy_emit(c, masked ? VY_OPCODE_OP_MASKED : VY_OPCODE_OP);
     op->r = result;
     op->a = r[0];
     op->b = r[1];
@@ -181,7 +181,7 @@ uint32_t vy_emit_expr(vy_oracle_compiler *c, uint32_t e, uint32_t into, int mask
     }
     if (r == VY_NONE) {
         r = masked || into == VY_NONE ? vy_register_new(c, expr->type) : into;
-        vy_instruction *fill = vy_emit(c, VY_CODE_FILL);
+        vy_instruction *fill = vy_emit(c, VY_OPCODE_FILL);
         fill->r = r;
         fill->value = expr->kind == VY_EXPR_LITERAL ? expr->bits
                       : expr->kind == VY_EXPR_ALIGN_OFFSET
@@ -190,7 +190,7 @@ uint32_t vy_emit_expr(vy_oracle_compiler *c, uint32_t e, uint32_t into, int mask
     }
     if (into == VY_NONE || r == into)
         return r;
-    vy_instruction *move = vy_emit(c, masked ? VY_CODE_MOVE_MASKED : VY_CODE_MOVE);
+    vy_instruction *move = vy_emit(c, masked ? VY_OPCODE_MOVE_MASKED : VY_OPCODE_MOVE);
     move->r = into;
     move->a = r;
     vy_value_free(c, e, r);

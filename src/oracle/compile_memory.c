@@ -8,7 +8,7 @@ void vy_emit_store(vy_oracle_compiler *c, const vy_stmt *stmt) {
     uint32_t index = vy_emit_value(c, stmt->a), value = vy_emit_value(c, stmt->b);
     if (stmt->bounds_check == VY_BOUNDS_UNCHECKED)
         vy_emit_inside(c, stmt->memory, index, 1);
-    vy_instruction *store = vy_emit(c, VY_CODE_STORE);
+    vy_instruction *store = vy_emit(c, VY_OPCODE_STORE);
     store->type = c->program->memories.items[stmt->memory].type;
     store->index_type = c->program->exprs.items[stmt->a].type;
     store->a = index;
@@ -31,7 +31,7 @@ void vy_emit_atomic(vy_oracle_compiler *c, const vy_stmt *stmt) {
         if (roots[i] != VY_NONE)
             vy_value_free(c, roots[i], r[i]);
     uint32_t result = stmt->result_count ? vy_emit_declare(c, stmt->variable) : VY_NONE;
-    vy_instruction *atomic = vy_emit(c, VY_CODE_ATOMIC);
+    vy_instruction *atomic = vy_emit(c, VY_OPCODE_ATOMIC);
     atomic->type = c->program->memories.items[stmt->memory].type;
     atomic->index_type = c->program->exprs.items[stmt->a].type;
     atomic->r = result;
@@ -61,18 +61,18 @@ void vy_emit_collective(vy_oracle_compiler *c, const vy_stmt *stmt) {
     if (stmt->b != VY_NONE)
         vy_value_free(c, stmt->b, b);
     uint32_t result = stmt->result_count ? vy_emit_declare(c, stmt->variable) : VY_NONE;
-    vy_instruction *collective = vy_emit(c, VY_CODE_COLLECTIVE);
+    vy_instruction *collective = vy_emit(c, VY_OPCODE_COLLECTIVE);
     collective->type = c->program->exprs.items[stmt->a].type;
     collective->r = result;
     collective->a = a;
     collective->b = b;
-    c->oracle->meets = 1;
+    c->oracle->has_sync = 1;
     vy_emit_end_run(c);
 }
 
 void vy_emit_barrier(vy_oracle_compiler *c, const vy_stmt *stmt) {
-    vy_emit(c, VY_CODE_BARRIER);
-    c->oracle->meets = 1;
+    vy_emit(c, VY_OPCODE_BARRIER);
+    c->oracle->has_sync = 1;
     c->oracle->grid_barrier |= stmt->scope == VYRE_SCOPE_DEVICE;
     vy_emit_end_run(c);
 }
@@ -100,47 +100,47 @@ static void free_args(vy_oracle_compiler *c, const vy_stmt *stmt, uint32_t first
 
 void vy_emit_print(vy_oracle_compiler *c, const vy_stmt *stmt) {
     uint32_t first = emit_args(c, stmt);
-    vy_emit(c, VY_CODE_PRINT)->a = first;
+    vy_emit(c, VY_OPCODE_PRINT)->a = first;
     free_args(c, stmt, first);
 }
 
 /* ---- statements of level legal ---- */
 
-static void emit_wide(vy_oracle_compiler *c, const vy_stmt *stmt, vy_instruction_code code, uint32_t index,
-                      uint32_t list, uint32_t elements) {
+static void emit_wide(vy_oracle_compiler *c, const vy_stmt *stmt, vy_opcode code, uint32_t index, uint32_t list,
+                      uint32_t elements) {
     vy_emit_inside(c, stmt->memory, index, elements);
     uint32_t memory = stmt->memory - c->entry->first_memory;
     uint8_t type = c->program->memories.items[stmt->memory].type;
     vy_instruction *wide = vy_emit(c, code);
-    wide->type = code == VY_CODE_LOAD_WIDE ? vy_loaded_type(c, (vyre_type)type) : type;
+    wide->type = code == VY_OPCODE_LOAD_WIDE ? vy_loaded_type(c, (vyre_type)type) : type;
     wide->index_type = VYRE_TYPE_U32;
     wide->r = list;
     wide->a = index;
     wide->b = memory;
     wide->c = elements;
     c->oracle->memories.items[memory].accesses |=
-        (uint8_t)(1u << (code == VY_CODE_LOAD_WIDE ? VY_ACCESS_READ : VY_ACCESS_WRITE));
+        (uint8_t)(1u << (code == VY_OPCODE_LOAD_WIDE ? VY_ACCESS_READ : VY_ACCESS_WRITE));
 }
 
 void vy_emit_load_wide(vy_oracle_compiler *c, const vy_stmt *stmt) {
     uint32_t index = vy_emit_value(c, stmt->a), first = c->oracle->lists.count;
     for (uint32_t i = 0; i < stmt->result_count; i++)
         list_register(c, vy_emit_declare(c, stmt->variable + i));
-    emit_wide(c, stmt, VY_CODE_LOAD_WIDE, index, first, stmt->result_count);
+    emit_wide(c, stmt, VY_OPCODE_LOAD_WIDE, index, first, stmt->result_count);
     /* Only now: the first results are there while the index is still needed. */
     vy_value_free(c, stmt->a, index);
 }
 
 void vy_emit_store_wide(vy_oracle_compiler *c, const vy_stmt *stmt) {
     uint32_t index = vy_emit_value(c, stmt->a), first = emit_args(c, stmt);
-    emit_wide(c, stmt, VY_CODE_STORE_WIDE, index, first, stmt->arg_count);
+    emit_wide(c, stmt, VY_OPCODE_STORE_WIDE, index, first, stmt->arg_count);
     vy_value_free(c, stmt->a, index);
     free_args(c, stmt, first);
 }
 
 void vy_emit_report(vy_oracle_compiler *c, const vy_stmt *stmt) {
     uint32_t code = vy_emit_value(c, stmt->a);
-    vy_emit(c, VY_CODE_REPORT)->a = code;
+    vy_emit(c, VY_OPCODE_REPORT)->a = code;
     vy_value_free(c, stmt->a, code);
 }
 
@@ -149,7 +149,7 @@ void vy_emit_poll(vy_oracle_compiler *c, const vy_stmt *stmt) {
     if (c->oracle->polls == VY_NONE)
         c->oracle->polls = c->oracle->registers++;
     uint32_t result = vy_emit_declare(c, stmt->variable);
-    vy_instruction *poll = vy_emit(c, VY_CODE_POLL);
+    vy_instruction *poll = vy_emit(c, VY_OPCODE_POLL);
     poll->r = result;
     poll->a = c->oracle->polls;
 }

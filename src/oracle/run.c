@@ -115,7 +115,7 @@ typedef struct crew {
 } crew;
 
 static int run_unit(const crew *c, vy_worker *worker, uint64_t unit) {
-    if (!c->groups && !c->run->oracle->meets)
+    if (!c->groups && !c->run->oracle->has_sync)
         return vy_unit_run(worker, unit);
     vy_group *group = c->groups ? &c->groups[unit] : worker->group;
     if (!c->groups || c->is_first_phase)
@@ -368,7 +368,7 @@ static vyre_status launch_under(const vyre_oracle *oracle, const vy_resolved_dis
     run.memory = p.size;
     /* Without a list of the caller's, one of our own, so that the error can quote the first finding. */
     vyre_diagnostics *own =
-        diagnostics || !(run.options->checks || oracle->meets || oracle->is_legal) ? NULL : vyre_diagnostics_new();
+        diagnostics || !(run.options->checks || oracle->has_sync || oracle->is_legal) ? NULL : vyre_diagnostics_new();
     run.diagnostics = diagnostics ? diagnostics : own;
     pthread_mutex_init(&run.lock, NULL);
     vyre_status status = run_in_block(&run, &p, block, outputs, report, error);

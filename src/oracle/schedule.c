@@ -23,7 +23,7 @@ static size_t round_up(size_t size, size_t multiple) {
 /* Small workgroups that never meet and share nothing run as one: their lanes fill a warp. */
 static uint32_t choose_fused(const vyre_oracle *oracle, const vy_resolved_dispatch *launch,
                              const vyre_oracle_options *options) {
-    if (oracle->meets || oracle->workgroup_bytes || oracle->serial || options->checks || options->seed)
+    if (oracle->has_sync || oracle->workgroup_bytes || oracle->serial || options->checks || options->seed)
         return 1;
     uint64_t fit = MAX_LANES / launch->group_size;
     if (fit > launch->group_count)
@@ -46,7 +46,7 @@ void vy_layout_choose(const vyre_oracle *oracle, const vy_resolved_dispatch *lau
     layout->fused = choose_fused(oracle, launch, options);
     layout->unit = launch->group_size * layout->fused;
     layout->stride = choose_stride(oracle, layout->unit, options);
-    layout->warps = oracle->meets || options->seed ? (layout->unit + layout->stride - 1) / layout->stride : 1;
+    layout->warps = oracle->has_sync || options->seed ? (layout->unit + layout->stride - 1) / layout->stride : 1;
     size_t row = layout->stride * sizeof(uint64_t);
     layout->warp_bytes =
         round_up((oracle->registers + oracle->slots + 1) * row + oracle->slots * sizeof(vy_lanes) +
@@ -55,7 +55,7 @@ void vy_layout_choose(const vyre_oracle *oracle, const vy_resolved_dispatch *lau
     layout->group_bytes =
         round_up(layout->warps * (sizeof(vy_warp) + layout->warp_bytes) + oracle->workgroup_bytes, 64);
     layout->worker_bytes = round_up((oracle->shared.count + VY_SCRATCH_ROWS) * row +
-                                        (oracle->meets ? VY_SYNC_ROWS * layout->unit * sizeof(uint64_t) : 0),
+                                        (oracle->has_sync ? VY_SYNC_ROWS * layout->unit * sizeof(uint64_t) : 0),
                                     64);
 }
 
@@ -240,7 +240,7 @@ void vy_group_sync(vy_worker *worker, vy_group *group) {
         return;
     }
     const vy_instruction *in = &run->oracle->code.items[group->warps[0].pc];
-    if (in->code == VY_CODE_COLLECTIVE) {
+    if (in->code == VY_OPCODE_COLLECTIVE) {
         vy_collective_run(worker, group, in);
     } else {
         group->epoch++;

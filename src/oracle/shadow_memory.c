@@ -13,7 +13,7 @@ static size_t round_up(size_t size) {
 }
 
 /* Gives the next `size` bytes of a block; with a NULL block only counts. */
-static void *take(uint8_t *block, size_t *used, size_t size) {
+static void *carve(uint8_t *block, size_t *used, size_t size) {
     void *part = block && size ? block + *used : NULL;
     *used += round_up(size);
     return part;
@@ -28,9 +28,9 @@ static void place_shadow(const vy_run *run, const vy_oracle_memory *memory, uint
     shadow->kinds = run->options->checks & VYRE_CHECK_RACES ? vy_race_kinds(memory->accesses) : 0;
     for (int kind = 0; kind < VY_ACCESS_COUNT; kind++)
         if (shadow->kinds >> kind & 1)
-            shadow->kept[kind].writes = take(block, used, count * vy_race_bytes(run->oracle, (vy_access_kind)kind));
+            shadow->kept[kind].writes = carve(block, used, count * vy_race_bytes(run->oracle, (vy_access_kind)kind));
     if ((run->options->checks & VYRE_CHECK_UNWRITTEN) && memory->space == VY_SPACE_WORKGROUP)
-        shadow->written = take(block, used, count);
+        shadow->written = carve(block, used, count);
 }
 
 static uint64_t element_count(const vy_run *run, uint32_t memory) {
@@ -43,8 +43,8 @@ static size_t place_space(const vy_run *run, vy_space space, size_t header, uint
                           vy_memory_shadow **shadows) {
     const vyre_oracle *oracle = run->oracle;
     size_t used = 0;
-    take(NULL, &used, header);
-    vy_memory_shadow *table = take(block, &used, oracle->memories.count * sizeof(vy_memory_shadow));
+    carve(NULL, &used, header);
+    vy_memory_shadow *table = carve(block, &used, oracle->memories.count * sizeof(vy_memory_shadow));
     for (uint32_t i = 0; i < oracle->memories.count; i++) {
         const vy_oracle_memory *memory = &oracle->memories.items[i];
         if (memory->space == space)

@@ -109,8 +109,8 @@ int vy_vector_clocks_knows(vy_vector_clocks *clocks, uint64_t invocation, uint64
 }
 
 /* Adds a message to what an invocation knows. */
-static void take_over(vy_vector_clocks *clocks, vy_vector_clock *own, uint64_t invocation,
-                      const vy_vector_clock *message) {
+static void merge_message(vy_vector_clocks *clocks, vy_vector_clock *own, uint64_t invocation,
+                          const vy_vector_clock *message) {
     vy_persistent_maps *k = &clocks->knowledge;
     if (!message || !message->known)
         return;
@@ -129,10 +129,11 @@ static void acquire(vy_vector_clocks *clocks, const vy_vector_clock_event *event
         return;
     /* Both sides must be in each other's scope. */
     if (event->scope == VYRE_SCOPE_DEVICE)
-        take_over(clocks, own, event->invocation, look_up(clocks, message_name(event, VY_VECTOR_CLOCK_DEVICE_MESSAGE)));
+        merge_message(clocks, own, event->invocation,
+                      look_up(clocks, message_name(event, VY_VECTOR_CLOCK_DEVICE_MESSAGE)));
     const vy_vector_clock *beside = look_up(clocks, message_name(event, VY_VECTOR_CLOCK_GROUP_MESSAGE));
     if (beside && beside->owner == event->group)
-        take_over(clocks, own, event->invocation, beside);
+        merge_message(clocks, own, event->invocation, beside);
 }
 
 /* Adds what the releaser knows, and what it and its workgroup did so far, to a message. */

@@ -205,11 +205,11 @@ vy_stop vy_warp_run(vy_worker *worker, vy_warp *warp) {
     vy_stop stop;
     for (;;) {
         const vy_instruction *in = &code[pc++];
-        switch ((vy_instruction_code)in->code) {
-        case VY_CODE_OP:
+        switch ((vy_opcode)in->code) {
+        case VY_OPCODE_OP:
             in->kernel(R(r), R(a), R(b), R(c), n);
             continue;
-        case VY_CODE_OP_MASKED:
+        case VY_OPCODE_OP_MASKED:
             if (mask->count == n) {
                 in->kernel(R(r), R(a), R(b), R(c), n);
             } else {
@@ -217,120 +217,120 @@ vy_stop vy_warp_run(vy_worker *worker, vy_warp *warp) {
                 blend(R(r), worker->scratch, mask->words, n);
             }
             continue;
-        case VY_CODE_MOVE:
+        case VY_OPCODE_MOVE:
             memcpy(R(r), R(a), n * sizeof(uint64_t));
             continue;
-        case VY_CODE_MOVE_MASKED:
+        case VY_OPCODE_MOVE_MASKED:
             blend(R(r), R(a), mask->words, n);
             continue;
-        case VY_CODE_FILL: {
+        case VY_OPCODE_FILL: {
             uint64_t *r = R(r);
             for (uint32_t i = 0; i < n; i++)
                 r[i] = in->value;
             continue;
         }
-        case VY_CODE_LOAD:
+        case VY_OPCODE_LOAD:
             run_load(worker, warp, in);
             continue;
-        case VY_CODE_STORE:
+        case VY_OPCODE_STORE:
             if (is_due(warp))
                 break;
             run_store(worker, warp, in);
             continue;
-        case VY_CODE_ATOMIC:
+        case VY_OPCODE_ATOMIC:
             if (is_due(warp))
                 break;
             run_atomic(worker, warp, in);
             continue;
-        case VY_CODE_STEP:
+        case VY_OPCODE_STEP:
             worker->steps += (uint64_t)in->r * mask->count;
             worker->evaluations += (uint64_t)in->a * mask->count;
             if (worker->steps < worker->checkpoint || vy_worker_report(worker))
                 continue;
             stop = VY_STOP_ABORT;
             goto stopped;
-        case VY_CODE_IF:
+        case VY_OPCODE_IF:
             slots[in->slot].count = 0;
             split_lanes(mask, &slots[in->slot], R(a), n);
             if (mask->count == 0)
                 pc = in->target;
             continue;
-        case VY_CODE_ELSE:
+        case VY_OPCODE_ELSE:
             swap_lanes(mask, &slots[in->slot]);
             if (mask->count == 0)
                 pc = in->target;
             continue;
-        case VY_CODE_ENDIF:
-        case VY_CODE_EXIT:
+        case VY_OPCODE_ENDIF:
+        case VY_OPCODE_EXIT:
             join_lanes(mask, &slots[in->slot], n);
             if (mask->count == 0)
                 pc = in->target;
             continue;
-        case VY_CODE_LOOP:
+        case VY_OPCODE_LOOP:
             slots[in->slot].count = slots[in->slot + 1].count = 0;
             continue;
-        case VY_CODE_WHILE:
+        case VY_OPCODE_WHILE:
             split_lanes(mask, &slots[in->slot], R(a), n);
             if (mask->count == 0)
                 pc = in->target;
             continue;
-        case VY_CODE_NEXT:
-        case VY_CODE_FOR_NEXT:
+        case VY_OPCODE_NEXT:
+        case VY_OPCODE_FOR_NEXT:
             if (is_due(warp))
                 break;
             join_lanes(mask, &slots[in->slot + 1], n);
             if (mask->count == 0)
                 continue;
-            if (in->code == VY_CODE_FOR_NEXT)
+            if (in->code == VY_OPCODE_FOR_NEXT)
                 step_for(worker, warp, in);
             pc = in->target;
             continue;
-        case VY_CODE_FOR:
+        case VY_OPCODE_FOR:
             start_for(worker, warp, in);
             continue;
-        case VY_CODE_FOR_TEST:
+        case VY_OPCODE_FOR_TEST:
             test_for(worker, warp, in);
             if (mask->count == 0)
                 pc = in->target;
             continue;
-        case VY_CODE_BREAK:
+        case VY_OPCODE_BREAK:
             join_lanes(&slots[in->slot], mask, n);
             pc = in->target;
             continue;
-        case VY_CODE_CONTINUE:
+        case VY_OPCODE_CONTINUE:
             join_lanes(&slots[in->slot + 1], mask, n);
             pc = in->target;
             continue;
-        case VY_CODE_RETURN:
+        case VY_OPCODE_RETURN:
             mask->count = 0;
             pc = in->target;
             continue;
-        case VY_CODE_TRAP:
+        case VY_OPCODE_TRAP:
             run_trap(worker, warp, in);
             pc = in->target;
             continue;
-        case VY_CODE_PRINT:
+        case VY_OPCODE_PRINT:
             vy_print(worker, warp, in);
             continue;
-        case VY_CODE_INSIDE:
+        case VY_OPCODE_INSIDE:
             vy_inside_run(worker, warp, in);
             continue;
-        case VY_CODE_LOAD_WIDE:
+        case VY_OPCODE_LOAD_WIDE:
             vy_load_wide_run(worker, warp, in);
             continue;
-        case VY_CODE_STORE_WIDE:
+        case VY_OPCODE_STORE_WIDE:
             if (is_due(warp))
                 break;
             vy_store_wide_run(worker, warp, in);
             continue;
-        case VY_CODE_REPORT:
+        case VY_OPCODE_REPORT:
             run_report(worker, warp, in);
             continue;
-        case VY_CODE_POLL:
+        case VY_OPCODE_POLL:
             vy_poll_run(worker, warp, in);
             continue;
-        case VY_CODE_BARRIER:
-        case VY_CODE_COLLECTIVE:
+        case VY_OPCODE_BARRIER:
+        case VY_OPCODE_COLLECTIVE:
             pc--;
             stop = VY_STOP_SYNC;
             goto stopped;

@@ -193,10 +193,10 @@ vyre_status vy_plan_liveness(vy_split_plan *plan, vyre_error *error) {
     walk w = {.plan = plan, .program = plan->program};
     for (uint32_t i = 0; i < w.program->stmts.count; i++)
         plan->barrier_count += (uint32_t)vy_is_grid_barrier(&w.program->stmts.items[i]);
-    if (plan->barrier_count > VY_MOST_BARRIERS)
+    if (plan->barrier_count > VY_MAX_GRID_BARRIERS)
         return vy_fail(error, VYRE_LIMIT, "put grid barriers into loops",
                        "`%s` has more grid barriers (%u) than the limit (%d)", vyre_program_name(w.program),
-                       plan->barrier_count, VY_MOST_BARRIERS);
+                       plan->barrier_count, VY_MAX_GRID_BARRIERS);
     vyre_status status = make_arrays(&w, error);
     if (status != VYRE_OK)
         return status;

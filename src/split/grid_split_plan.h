@@ -21,16 +21,16 @@ enum {
 
 /* Where a variable or array is kept between launches. */
 typedef enum vy_spill_slot_kind {
-    VY_HOME_NONE,       /* nowhere: it is live at no grid barrier */
-    VY_HOME_AGAIN,      /* nowhere: a `let` of a few ops on what never changes, computed again */
-    VY_HOME_PARAM,      /* the host knows it: a hidden param */
-    VY_HOME_INVOCATION, /* once for each invocation, element (slot + i) · invocations + invocation */
-    VY_HOME_GROUP /* once for each workgroup, which all agree on: behind the former, element group · per_group + slot + i */
+    VY_SPILL_NONE,       /* nowhere: it is live at no grid barrier */
+    VY_SPILL_REMAT,      /* nowhere: a `let` of a few ops on what never changes, computed again */
+    VY_SPILL_PARAM,      /* the host knows it: a hidden param */
+    VY_SPILL_INVOCATION, /* once for each invocation, element (slot + i) · invocations + invocation */
+    VY_SPILL_GROUP /* once for each workgroup, which all agree on: behind the former, element group · per_group + slot + i */
 } vy_spill_slot_kind;
 
 enum {
     VY_WIDTHS = 4, /* of elements: 8, 16, 32, 64 bits */
-    VY_MOST_BARRIERS =
+    VY_MAX_GRID_BARRIERS =
         1024 /* grid barriers of a program, inlined: each is a program to compile, and bounds the time a split takes */
 };
 
@@ -67,7 +67,7 @@ typedef struct vy_split_plan {
     uint32_t *host_params; /* by hidden param: the variable */
     uint32_t host_param_count;
 
-    vy_spill_slot *variable_homes, *memory_homes;
+    vy_spill_slot *variable_slots, *memory_slots;
     uint32_t per_invocation[VY_WIDTHS], per_group[VY_WIDTHS]; /* elements */
 } vy_split_plan;
 

@@ -239,7 +239,7 @@ static vyre_status write_segment(vy_segment *s, vyre_error *error) {
 }
 
 /* Whether the ends of the segment need a barrier, which the first time could not know. */
-static int ends_meet(const vy_segment *s) {
+static int ends_sync(const vy_segment *s) {
     const vyre_program *program = s->plan->program;
     for (uint32_t m = program->buffer_count; m < program->memories.count; m++)
         for (uint32_t i = 0; i < s->ends.count; i++)
@@ -269,7 +269,7 @@ static vyre_status write_twice(vy_segment *s, vyre_program **out, vyre_error *er
         return status;
     if (s->copy.draft.failed)
         return vy_cloner_finish(&s->copy, out, error); /* which says why */
-    s->meets = s->copy.meets || ends_meet(s);
+    s->has_sync = s->copy.has_sync || ends_sync(s);
     s->is_measured = 1;
     s->resumes = VY_NONE;
     start_over(s);

@@ -13,7 +13,7 @@ typedef struct vy_segment {
     uint32_t start; /* grid barrier, by ordinal; VY_NONE: the program */
     vy_cloner copy;
     int is_measured;                     /* the second time */
-    int meets;                           /* invocations meet in it, at barriers or collectives */
+    int has_sync;                        /* invocations meet in it, at barriers or collectives */
     VY_VECTOR(uint32_t) ends;            /* grid barriers it was seen to end at */
     uint32_t path[VY_LIMIT_NESTING + 1]; /* the blocks around the start, outermost first, then the barrier itself */
     uint32_t depth;                      /* blocks in path */

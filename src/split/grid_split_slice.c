@@ -88,7 +88,7 @@ static void mark_jumps(slicer *s, uint32_t *first, uint32_t end) {
         mark(s, *first - 1);
 }
 
-static void look_at(slicer *s, uint32_t index) {
+static void visit_stmt(slicer *s, uint32_t index) {
     const vy_stmt *stmt = &s->program->stmts.items[index];
     mark(s, s->plan->parents[index]);
     for (uint32_t loop = loop_around(s, index); loop != VY_NONE; loop = loop_around(s, loop))
@@ -151,7 +151,7 @@ static void start(slicer *s) {
 
 /* ---- the part ---- */
 
-static vyre_status give_slots(slicer *s, vyre_error *error) {
+static vyre_status assign_host_slots(slicer *s, vyre_error *error) {
     vy_split_plan *plan = s->plan;
     vyre_status status =
         vy_plan_array(plan, s->program->variables.count, sizeof *plan->host_slots, &plan->host_slots, error);
@@ -178,7 +178,7 @@ vyre_status vy_plan_slice(vy_split_plan *plan, vyre_error *error) {
     make_lists(&s);
     start(&s);
     while (s.queued && !s.fails)
-        look_at(&s, s.queue[--s.queued]);
+        visit_stmt(&s, s.queue[--s.queued]);
     plan->is_host_driven = !s.fails;
-    return give_slots(&s, error);
+    return assign_host_slots(&s, error);
 }

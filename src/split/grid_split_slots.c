@@ -59,17 +59,17 @@ static void weigh_variables(allocator *a) {
 /* ---- slots ---- */
 
 static uint32_t pool_of(vy_spill_slot home) {
-    return (home.kind == VY_HOME_GROUP) * VY_WIDTHS + home.width;
+    return (home.kind == VY_SPILL_GROUP) * VY_WIDTHS + home.width;
 }
 
 static uint32_t *count_of(vy_split_plan *plan, vy_spill_slot home) {
-    return home.kind == VY_HOME_GROUP ? &plan->per_group[home.width] : &plan->per_invocation[home.width];
+    return home.kind == VY_SPILL_GROUP ? &plan->per_group[home.width] : &plan->per_invocation[home.width];
 }
 
-static void give_back(allocator *a, uint32_t before) {
+static void release_expired(allocator *a, uint32_t before) {
     for (; a->settled < before; a->settled++)
         for (uint32_t at = a->first_ending[a->settled]; at; at = a->next_ending[at - 1]) {
-            uint32_t pool = pool_of(a->plan->variable_homes[at - 1]);
+            uint32_t pool = pool_of(a->plan->variable_slots[at - 1]);
             a->next_free[at - 1] = a->first_free[pool];
             a->first_free[pool] = at;
         }
@@ -78,15 +78,15 @@ static void give_back(allocator *a, uint32_t before) {
 /* Variables come in the order of their declarations, so in the order of the first barriers they are live at. */
 static void place_variable(allocator *a, uint32_t variable) {
     vy_split_plan *plan = a->plan;
-    vy_spill_slot *home = &plan->variable_homes[variable];
+    vy_spill_slot *home = &plan->variable_slots[variable];
     vy_live_range live = plan->variable_live[variable];
-    *home = (vy_spill_slot){.kind = plan->varies_variable[variable] ? VY_HOME_INVOCATION : VY_HOME_GROUP,
+    *home = (vy_spill_slot){.kind = plan->varies_variable[variable] ? VY_SPILL_INVOCATION : VY_SPILL_GROUP,
                             .width = width_of(plan->program->variables.items[variable].type)};
-    give_back(a, live.first);
+    release_expired(a, live.first);
     uint32_t pool = pool_of(*home), free = a->first_free[pool];
     if (free) {
         a->first_free[pool] = a->next_free[free - 1];
-        home->slot = plan->variable_homes[free - 1].slot;
+        home->slot = plan->variable_slots[free - 1].slot;
     } else {
         home->slot = (*count_of(plan, *home))++;
     }
@@ -96,9 +96,9 @@ static void place_variable(allocator *a, uint32_t variable) {
 
 static void place_array(vy_split_plan *plan, uint32_t memory) {
     const vy_memory *m = &plan->program->memories.items[memory];
-    vy_spill_slot *home = &plan->memory_homes[memory];
+    vy_spill_slot *home = &plan->memory_slots[memory];
     int varies = m->space == VY_SPACE_PRIVATE && plan->varies_memory[memory];
-    *home = (vy_spill_slot){.kind = varies ? VY_HOME_INVOCATION : VY_HOME_GROUP, .width = width_of(m->type)};
+    *home = (vy_spill_slot){.kind = varies ? VY_SPILL_INVOCATION : VY_SPILL_GROUP, .width = width_of(m->type)};
     uint32_t *count = count_of(plan, *home);
     home->slot = *count;
     *count += m->elements;
@@ -108,13 +108,13 @@ static int is_live(vy_live_range range) {
     return range.first < range.end;
 }
 
-static void find_home(allocator *a, uint32_t variable) {
+static void assign_slot(allocator *a, uint32_t variable) {
     vy_split_plan *plan = a->plan;
     if (a->weights[variable]) {
-        plan->variable_homes[variable] = (vy_spill_slot){.kind = VY_HOME_AGAIN};
+        plan->variable_slots[variable] = (vy_spill_slot){.kind = VY_SPILL_REMAT};
     } else if (plan->host_slots[variable] != VY_NONE &&
                plan->host_param_count < VY_LIMIT_PARAMS - plan->program->param_count) {
-        plan->variable_homes[variable] = (vy_spill_slot){.kind = VY_HOME_PARAM, .slot = plan->host_param_count};
+        plan->variable_slots[variable] = (vy_spill_slot){.kind = VY_SPILL_PARAM, .slot = plan->host_param_count};
         plan->host_params[plan->host_param_count++] = variable;
     } else {
         place_variable(a, variable);
@@ -128,8 +128,8 @@ vyre_status vy_plan_spill_slots(vy_split_plan *plan, vyre_error *error) {
         void *array;
         size_t count, size;
     } rows[] = {
-        {&plan->variable_homes, variables, sizeof *plan->variable_homes},
-        {&plan->memory_homes, memories, sizeof *plan->memory_homes},
+        {&plan->variable_slots, variables, sizeof *plan->variable_slots},
+        {&plan->memory_slots, memories, sizeof *plan->memory_slots},
         {&plan->host_params, VY_LIMIT_PARAMS, sizeof *plan->host_params},
         {&a.first_ending, plan->barrier_count, sizeof *a.first_ending},
         {&a.next_ending, variables, sizeof *a.next_ending},
@@ -144,7 +144,7 @@ vyre_status vy_plan_spill_slots(vy_split_plan *plan, vyre_error *error) {
     weigh_variables(&a);
     for (uint32_t v = plan->program->param_count; v < variables; v++)
         if (is_live(plan->variable_live[v]))
-            find_home(&a, v);
+            assign_slot(&a, v);
     for (uint32_t m = plan->program->buffer_count; m < memories; m++)
         if (is_live(plan->memory_live[m]))
             place_array(plan, m);

@@ -83,7 +83,7 @@ static uint32_t decode(vy_segment *s, uint8_t type, uint8_t width, uint32_t stor
 
 /* The element of a home; of an array the one that the variable `at` counts to (VY_NONE: the first). */
 static uint32_t element(vy_segment *s, vy_spill_slot home, uint32_t at) {
-    int is_group = home.kind == VY_HOME_GROUP, is_first = home.slot == 0 && at == VY_NONE;
+    int is_group = home.kind == VY_SPILL_GROUP, is_first = home.slot == 0 && at == VY_NONE;
     if (is_first)
         return use(s, is_group ? s->group_base[home.width] : s->invocation);
     uint32_t index =
@@ -98,7 +98,7 @@ static uint32_t element(vy_segment *s, vy_spill_slot home, uint32_t at) {
 /* The stored form of an element, loaded; the same expression everywhere in the workgroup if it must be. */
 static uint32_t load_element(vy_segment *s, vy_spill_slot home, uint32_t at) {
     uint32_t value = vy_irb_load(draft_of(s), buffer_of(s, home), element(s, home, at));
-    if (home.kind != VY_HOME_GROUP || !s->meets)
+    if (home.kind != VY_SPILL_GROUP || !s->has_sync)
         return value;
     vy_stmt broadcast = vy_irb_blank_stmt(VY_STMT_COLLECTIVE);
     broadcast.op = VYRE_COLLECTIVE_BROADCAST;
@@ -180,17 +180,17 @@ typedef struct needs {
 } needs;
 
 static void need(needs *n, vy_spill_slot home) {
-    n->invocation |= home.kind == VY_HOME_INVOCATION;
-    if (home.kind == VY_HOME_GROUP)
+    n->invocation |= home.kind == VY_SPILL_INVOCATION;
+    if (home.kind == VY_SPILL_GROUP)
         n->group[home.width] = 1;
 }
 
 static void need_live(const vy_segment *s, needs *n, uint32_t at) {
     for (uint32_t i = s->plan->live_first[at]; i < s->plan->live_first[at + 1]; i++)
-        need(n, s->plan->variable_homes[s->plan->live_variables[i]]);
+        need(n, s->plan->variable_slots[s->plan->live_variables[i]]);
     for (uint32_t m = s->plan->program->buffer_count; m < s->plan->program->memories.count; m++)
         if (vy_live_at(s->plan->memory_live[m], at))
-            need(n, s->plan->memory_homes[m]);
+            need(n, s->plan->memory_slots[m]);
 }
 
 /* (z * ny + y) * nx + x */
@@ -249,7 +249,7 @@ static void write_indices(vy_segment *s) {
 
 /* ---- loading ---- */
 
-static void compute_again(vy_segment *s, uint32_t variable);
+static void rematerialize(vy_segment *s, uint32_t variable);
 
 /* What the expression builds on comes first. Recursion is bounded: expressions that are computed again are small
  * (grid_split_slots.c). */
@@ -258,7 +258,7 @@ static void compute_operands(vy_segment *s, uint32_t root) {
         return;
     const vy_expr *e = &s->plan->program->exprs.items[root];
     if (e->kind == VY_EXPR_VARIABLE && s->copy.variables[e->a] == VY_NONE)
-        compute_again(s, e->a);
+        rematerialize(s, e->a);
     if (e->kind != VY_EXPR_OP)
         return;
     compute_operands(s, e->a);
@@ -266,7 +266,7 @@ static void compute_operands(vy_segment *s, uint32_t root) {
     compute_operands(s, e->c);
 }
 
-static void compute_again(vy_segment *s, uint32_t variable) {
+static void rematerialize(vy_segment *s, uint32_t variable) {
     const vy_variable *v = &s->plan->program->variables.items[variable];
     uint32_t root = s->plan->program->stmts.items[s->plan->declarations[variable]].a;
     compute_operands(s, root);
@@ -277,14 +277,14 @@ static void compute_again(vy_segment *s, uint32_t variable) {
 
 static void restore_variable(vy_segment *s, uint32_t variable) {
     const vy_variable *v = &s->plan->program->variables.items[variable];
-    vy_spill_slot home = s->plan->variable_homes[variable];
+    vy_spill_slot home = s->plan->variable_slots[variable];
     int changes = (s->copy.variable_uses[variable] & VY_USE_WRITE) != 0;
-    if (home.kind == VY_HOME_PARAM && !changes) {
+    if (home.kind == VY_SPILL_PARAM && !changes) {
         s->copy.variables[variable] = s->params[home.slot];
         return;
     }
-    uint32_t value = home.kind == VY_HOME_PARAM ? use(s, s->params[home.slot])
-                                                : decode(s, v->type, home.width, load_element(s, home, VY_NONE));
+    uint32_t value = home.kind == VY_SPILL_PARAM ? use(s, s->params[home.slot])
+                                                 : decode(s, v->type, home.width, load_element(s, home, VY_NONE));
     vy_symbol name = vy_cloner_name(&s->copy, vy_symbol_name(s->plan->program, v->name));
     s->copy.variables[variable] = changes ? vy_irb_var(draft_of(s), name, (vyre_type)v->type, value)
                                           : vy_irb_let(draft_of(s), name, (vyre_type)v->type, value);
@@ -298,11 +298,11 @@ static int restore_variables(vy_segment *s) {
         uint32_t variable = plan->live_variables[i];
         if (s->copy.variable_uses[variable] == 0 || s->copy.variables[variable] != VY_NONE)
             continue; /* nobody asks, or somebody asked before */
-        if (plan->variable_homes[variable].kind == VY_HOME_AGAIN)
-            compute_again(s, variable);
+        if (plan->variable_slots[variable].kind == VY_SPILL_REMAT)
+            rematerialize(s, variable);
         else
             restore_variable(s, variable);
-        shares |= plan->variable_homes[variable].kind == VY_HOME_GROUP;
+        shares |= plan->variable_slots[variable].kind == VY_SPILL_GROUP;
     }
     return shares;
 }
@@ -310,9 +310,9 @@ static int restore_variables(vy_segment *s) {
 static void restore_array(vy_segment *s, uint32_t memory) {
     const vy_memory *m = &s->plan->program->memories.items[memory];
     uint32_t mark = vy_cloner_open(&s->copy), at = open_loop(s, m);
-    vy_spill_slot home = s->plan->memory_homes[memory];
+    vy_spill_slot home = s->plan->memory_slots[memory];
     uint32_t value, index;
-    if (m->space == VY_SPACE_PRIVATE && home.kind == VY_HOME_GROUP && s->meets) {
+    if (m->space == VY_SPACE_PRIVATE && home.kind == VY_SPILL_GROUP && s->has_sync) {
         uint32_t shared = vy_irb_let(draft_of(s), vy_cloner_new_name(&s->copy, "value"), (vyre_type)m->type,
                                      decode(s, m->type, home.width, load_element(s, home, at)));
         index = use(s, at);
@@ -343,7 +343,7 @@ void vy_segment_restore(vy_segment *s) {
             continue;
         restore_array(s, m);
         shares |= plan->program->memories.items[m].space == VY_SPACE_WORKGROUP; /* all store before one loads */
-        shares |= plan->memory_homes[m].kind == VY_HOME_GROUP && s->ends.count;
+        shares |= plan->memory_slots[m].kind == VY_SPILL_GROUP && s->ends.count;
     }
     if (shares)
         barrier(s);
@@ -360,7 +360,7 @@ static int changes_array(const vy_segment *s, uint32_t memory, uint32_t at) {
 }
 
 static void store_variable(vy_segment *s, uint32_t variable) {
-    vy_spill_slot home = s->plan->variable_homes[variable];
+    vy_spill_slot home = s->plan->variable_slots[variable];
     uint32_t at = element(s, home, VY_NONE);
     uint32_t value =
         encode(s, s->plan->program->variables.items[variable].type, home.width, use(s, s->copy.variables[variable]));
@@ -369,7 +369,7 @@ static void store_variable(vy_segment *s, uint32_t variable) {
 
 static void store_array(vy_segment *s, uint32_t memory) {
     const vy_memory *m = &s->plan->program->memories.items[memory];
-    vy_spill_slot home = s->plan->memory_homes[memory];
+    vy_spill_slot home = s->plan->memory_slots[memory];
     uint32_t mark = vy_cloner_open(&s->copy), at = open_loop(s, m);
     uint32_t to = element(s, home, at);
     uint32_t value = encode(s, m->type, home.width, vy_irb_load(draft_of(s), s->copy.memories[memory], use(s, at)));
@@ -385,14 +385,14 @@ static uint32_t store_kind(vy_segment *s, uint32_t barrier_at, vy_spill_slot_kin
     for (uint32_t i = plan->live_first[barrier_at]; i < plan->live_first[barrier_at + 1] && space == VY_SPACE_PRIVATE;
          i++) {
         uint32_t v = plan->live_variables[i];
-        if (plan->variable_homes[v].kind != kind || !changes_variable(s, v))
+        if (plan->variable_slots[v].kind != kind || !changes_variable(s, v))
             continue;
         count++;
         if (writes)
             store_variable(s, v);
     }
     for (uint32_t m = plan->program->buffer_count; m < plan->program->memories.count; m++) {
-        if (plan->memory_homes[m].kind != kind || plan->program->memories.items[m].space != space ||
+        if (plan->memory_slots[m].kind != kind || plan->program->memories.items[m].space != space ||
             !changes_array(s, m, barrier_at))
             continue;
         count++;
@@ -403,15 +403,15 @@ static uint32_t store_kind(vy_segment *s, uint32_t barrier_at, vy_spill_slot_kin
 }
 
 static void store_all(vy_segment *s, uint32_t at) {
-    store_kind(s, at, VY_HOME_INVOCATION, VY_SPACE_PRIVATE, 1);
-    if (store_kind(s, at, VY_HOME_GROUP, VY_SPACE_PRIVATE, 0)) {
+    store_kind(s, at, VY_SPILL_INVOCATION, VY_SPACE_PRIVATE, 1);
+    if (store_kind(s, at, VY_SPILL_GROUP, VY_SPACE_PRIVATE, 0)) {
         open_if_zero(s, builtin(s, VYRE_BUILTIN_LOCAL_INDEX, 0));
-        store_kind(s, at, VY_HOME_GROUP, VY_SPACE_PRIVATE, 1);
+        store_kind(s, at, VY_SPILL_GROUP, VY_SPACE_PRIVATE, 1);
         vy_irb_end_block(draft_of(s));
     }
-    if (store_kind(s, at, VY_HOME_GROUP, VY_SPACE_WORKGROUP, 0)) {
+    if (store_kind(s, at, VY_SPILL_GROUP, VY_SPACE_WORKGROUP, 0)) {
         barrier(s); /* what others wrote is in the array */
-        store_kind(s, at, VY_HOME_GROUP, VY_SPACE_WORKGROUP, 1);
+        store_kind(s, at, VY_SPILL_GROUP, VY_SPACE_WORKGROUP, 1);
     }
 }
 

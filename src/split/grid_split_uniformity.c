@@ -14,9 +14,9 @@ vyre_status vy_plan_uniform(vy_split_plan *plan, vyre_error *error) {
     if (status == VYRE_OK)
         status = vy_plan_array(plan, memories, sizeof *plan->varies_memory, &plan->varies_memory, error);
     for (uint32_t i = 0; i < variables && status == VYRE_OK; i++)
-        plan->varies_variable[i] = vy_variable_sameness(uniform, i) == VY_SAME_NOWHERE;
+        plan->varies_variable[i] = vy_variable_uniformity(uniform, i) == VY_UNIFORMITY_DIVERGENT;
     for (uint32_t i = 0; i < memories && status == VYRE_OK; i++)
-        plan->varies_memory[i] = vy_memory_sameness(uniform, i) == VY_SAME_NOWHERE;
+        plan->varies_memory[i] = vy_memory_uniformity(uniform, i) == VY_UNIFORMITY_DIVERGENT;
     vy_uniform_free(uniform);
     return status;
 }

@@ -18,23 +18,23 @@ static vyre_status lower(const vy_cpu *cpu, vyre_program *program, int cancellab
     return vy_cpu_lower(cpu, program, cancellable, VYRE_WIRE_DEBUG, wire, error);
 }
 
-static vyre_status emit_launch(const vy_cpu *cpu, vyre_program *program, int cancellable, vy_compiler_text text,
+static vyre_status emit_launch(const vy_cpu *cpu, vyre_program *program, int cancellable, vy_jit_text text,
                                vyre_bytes *out, vyre_error *error) {
-    const vy_compiler *compiler = NULL;
+    const vy_jit_plugin *compiler = NULL;
     vyre_bytes wire = VYRE_BYTES_INIT;
     vyre_status status = vy_cpu_compiler_open(vy_env_get("VYRE_COMPILER"), &compiler, error);
     if (status == VYRE_OK)
         status = lower(cpu, program, cancellable, &wire, error);
     if (status == VYRE_OK) {
-        const vy_compiler_request request = {.struct_size = sizeof request,
-                                             .width = cpu->width,
-                                             .features = cpu->features,
-                                             .wire = {wire.data, wire.size},
-                                             .name = vyre_program_name(program),
-                                             .lines = 1,
-                                             .keeps_width = cpu->width || cpu->keeps_width,
-                                             .memory_mib = cpu->compiler_mib,
-                                             .seconds = cpu->compiler_seconds};
+        const vy_jit_request request = {.struct_size = sizeof request,
+                                        .width = cpu->width,
+                                        .features = cpu->features,
+                                        .wire = {wire.data, wire.size},
+                                        .name = vyre_program_name(program),
+                                        .lines = 1,
+                                        .keeps_width = cpu->width || cpu->keeps_width,
+                                        .memory_mib = cpu->compiler_mib,
+                                        .seconds = cpu->compiler_seconds};
         status = compiler->emit_text(compiler, &request, text, out, error);
     }
     vyre_bytes_free(&wire);
@@ -43,9 +43,9 @@ static vyre_status emit_launch(const vy_cpu *cpu, vyre_program *program, int can
 }
 
 /* The driver launches a program with grid barriers in stages: so they are emitted. */
-static vyre_status emit_stages(const vy_cpu *cpu, vyre_program *program, int cancellable, vy_compiler_text text,
+static vyre_status emit_stages(const vy_cpu *cpu, vyre_program *program, int cancellable, vy_jit_text text,
                                vyre_bytes *out, vyre_error *error) {
-    const char *comment = text == VY_COMPILER_TEXT_ASM ? "#" : ";";
+    const char *comment = text == VY_JIT_TEXT_ASM ? "#" : ";";
     vy_string all = {0};
     vy_split *split = NULL;
     vyre_status status = vy_grid_split(program, &split, error);
@@ -63,7 +63,7 @@ static vyre_status emit_stages(const vy_cpu *cpu, vyre_program *program, int can
     return status;
 }
 
-static vyre_status emit(vyre_program *program, const vyre_emit_options *options, vy_compiler_text text, vyre_bytes *out,
+static vyre_status emit(vyre_program *program, const vyre_emit_options *options, vy_jit_text text, vyre_bytes *out,
                         vyre_error *error) {
     const uint32_t width = options->width;
     vy_cpu cpu = {.width = width};
@@ -82,9 +82,9 @@ static vyre_status emit(vyre_program *program, const vyre_emit_options *options,
 
 vyre_status vy_target_llvm_ir(vyre_program *program, const vyre_emit_options *options, vyre_bytes *out,
                               vyre_error *error) {
-    return emit(program, options, VY_COMPILER_TEXT_LLVM_IR, out, error);
+    return emit(program, options, VY_JIT_TEXT_LLVM_IR, out, error);
 }
 
 vyre_status vy_target_asm(vyre_program *program, const vyre_emit_options *options, vyre_bytes *out, vyre_error *error) {
-    return emit(program, options, VY_COMPILER_TEXT_ASM, out, error);
+    return emit(program, options, VY_JIT_TEXT_ASM, out, error);
 }

@@ -67,7 +67,7 @@ void tool_explain_ptx(vy_string *out, vyre_program *program, const vyre_emit_opt
     if (code.local_bytes)
         vy_string_format(out, ", %" PRIu32 " bytes of arrays a thread", code.local_bytes);
     vy_string_char(out, '\n');
-    if (code.meets)
+    if (code.needs_cooperative)
         vy_string_add(out,
                       "  barriers   of the grid: inside one launch where all workgroups run at the same time, else as "
                       "several launches\n");

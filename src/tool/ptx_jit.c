@@ -1,7 +1,7 @@
 /* PTX and the driver (ptx_jit.h). */
 #include "tool/ptx_jit.h"
 
-#include "backends/cuda/api.h"
+#include "backends/cuda/dynamic_symbols.h"
 
 #include <string.h>
 
@@ -10,7 +10,7 @@ static int is_good(int result) {
 }
 
 /* With the context of the device current. */
-static int load_kernel(const vy_cuda_api *api, const vy_ptx_code *code, tool_ptx_jit_kernel *out) {
+static int load_kernel(const vy_cuda_dynamic_symbols *api, const vy_ptx_code *code, tool_ptx_jit_kernel *out) {
     vy_cu_module module;
     vy_cu_function function;
     if (!is_good(api->module_load(&module, code->text.data, 0, NULL, NULL)))
@@ -22,7 +22,7 @@ static int load_kernel(const vy_cuda_api *api, const vy_ptx_code *code, tool_ptx
     return found;
 }
 
-static int describe(const vy_cuda_api *api, int device, tool_ptx_jit_kernel *out) {
+static int describe(const vy_cuda_dynamic_symbols *api, int device, tool_ptx_jit_kernel *out) {
     int major, minor;
     int found = is_good(api->device_name(out->device, (int)sizeof out->device, device)) &&
                 is_good(api->device_attribute(&major, VY_CU_DEVICE_MAJOR, device)) &&
@@ -32,11 +32,11 @@ static int describe(const vy_cuda_api *api, int device, tool_ptx_jit_kernel *out
 }
 
 int tool_ptx_jit_compile(const vy_ptx_code *code, tool_ptx_jit_kernel *out) {
-    vy_cuda_api api;
+    vy_cuda_dynamic_symbols api;
     vy_cu_context context;
     int device, count;
     memset(out, 0, sizeof *out);
-    if (vy_cuda_api_open(vy_cuda_api_file(), &api, NULL) != VYRE_OK)
+    if (vy_cuda_dynamic_symbols_open(vy_cuda_dynamic_symbols_file(), &api, NULL) != VYRE_OK)
         return 0;
     if (!is_good(api.init(0)) || !is_good(api.device_count(&count)) || count < 1 ||
         !is_good(api.device_get(&device, 0)) || !describe(&api, device, out) ||

@@ -33,8 +33,8 @@ static claim last_store(const char *body) {
         uint64_t stride;
         if (s->kind != VY_STMT_STORE)
             continue;
-        made.value = vy_expr_sameness(uniform, s->b);
-        made.control = vy_control_sameness(uniform, i);
+        made.value = vy_expr_uniformity(uniform, s->b);
+        made.control = vy_control_uniformity(uniform, i);
         made.stride = vy_stride_of(uniform, s->b, &stride) ? (int32_t)stride : NO_STRIDE;
     }
     vy_uniform_free(uniform);
@@ -42,39 +42,39 @@ static claim last_store(const char *body) {
     return made;
 }
 
-#define VALUE(sameness, body) assert_int_equal(last_store(body).value, VY_SAME_##sameness)
-#define CONTROL(sameness, body) assert_int_equal(last_store(body).control, VY_SAME_##sameness)
+#define VALUE(sameness, body) assert_int_equal(last_store(body).value, VY_UNIFORMITY_##sameness)
+#define CONTROL(sameness, body) assert_int_equal(last_store(body).control, VY_UNIFORMITY_##sameness)
 #define STRIDE(step, body) assert_int_equal(last_store(body).stride, step)
 #define AT "x[global_id.x] = "
 
 static void values_are_as_uniform_as_their_sources(void **state) {
     (void)state;
-    VALUE(IN_GRID, AT "k * 3 + len(x) + r[k] + workgroup_size.x + group_count.x");
-    VALUE(IN_GROUP, AT "group_id.x + k");
-    VALUE(NOWHERE, AT "global_id.x + k");
-    VALUE(NOWHERE, AT "local_id.y");
-    VALUE(NOWHERE, AT "x[k]"); /* which invocations write */
-    VALUE(NOWHERE, AT "r[local_index]");
-    VALUE(IN_GROUP, AT "r[group_id.x]");
-    VALUE(IN_GROUP, "let s = workgroup_reduce_add(local_index)\n" AT "s");
-    VALUE(NOWHERE, "let s = workgroup_scan_inclusive_add(local_index)\n" AT "s");
-    VALUE(IN_GRID, "a[3] = k\n" AT "a[k]");
-    VALUE(NOWHERE, "a[local_index] = k\n" AT "a[k]");
-    VALUE(NOWHERE, "var v = k\n if local_index == 3 { v = 7 }\n" AT "v");
-    VALUE(IN_GROUP, "var v = k\n if group_id.x == 3 { v = 7 }\n" AT "v");
-    VALUE(IN_GRID, "var v = k\n for i in 0u32 .. k { v = v + i }\n" AT "v");
-    VALUE(NOWHERE, "var v = k\n while v < 9 { v = v + 1\n if v == local_index { break } }\n" AT "v");
+    VALUE(GRID, AT "k * 3 + len(x) + r[k] + workgroup_size.x + group_count.x");
+    VALUE(WORKGROUP, AT "group_id.x + k");
+    VALUE(DIVERGENT, AT "global_id.x + k");
+    VALUE(DIVERGENT, AT "local_id.y");
+    VALUE(DIVERGENT, AT "x[k]"); /* which invocations write */
+    VALUE(DIVERGENT, AT "r[local_index]");
+    VALUE(WORKGROUP, AT "r[group_id.x]");
+    VALUE(WORKGROUP, "let s = workgroup_reduce_add(local_index)\n" AT "s");
+    VALUE(DIVERGENT, "let s = workgroup_scan_inclusive_add(local_index)\n" AT "s");
+    VALUE(GRID, "a[3] = k\n" AT "a[k]");
+    VALUE(DIVERGENT, "a[local_index] = k\n" AT "a[k]");
+    VALUE(DIVERGENT, "var v = k\n if local_index == 3 { v = 7 }\n" AT "v");
+    VALUE(WORKGROUP, "var v = k\n if group_id.x == 3 { v = 7 }\n" AT "v");
+    VALUE(GRID, "var v = k\n for i in 0u32 .. k { v = v + i }\n" AT "v");
+    VALUE(DIVERGENT, "var v = k\n while v < 9 { v = v + 1\n if v == local_index { break } }\n" AT "v");
 }
 
 static void control_is_as_uniform_as_its_conditions(void **state) {
     (void)state;
-    CONTROL(IN_GRID, AT "k");
-    CONTROL(IN_GRID, "if k == 3 { " AT "k }");
-    CONTROL(IN_GROUP, "for i in 0u32 .. group_id.x { " AT "k }");
-    CONTROL(NOWHERE, "if global_id.x < k { " AT "k }");
-    CONTROL(IN_GRID, "var v = k\n if global_id.x < k { v = 3 }\n" AT "v"); /* they have met again */
-    CONTROL(NOWHERE, "if global_id.x < k { return }\n" AT "k");
-    CONTROL(NOWHERE, "for i in 0u32 .. k { if i == local_index { continue }\n" AT "k }");
+    CONTROL(GRID, AT "k");
+    CONTROL(GRID, "if k == 3 { " AT "k }");
+    CONTROL(WORKGROUP, "for i in 0u32 .. group_id.x { " AT "k }");
+    CONTROL(DIVERGENT, "if global_id.x < k { " AT "k }");
+    CONTROL(GRID, "var v = k\n if global_id.x < k { v = 3 }\n" AT "v"); /* they have met again */
+    CONTROL(DIVERGENT, "if global_id.x < k { return }\n" AT "k");
+    CONTROL(DIVERGENT, "for i in 0u32 .. k { if i == local_index { continue }\n" AT "k }");
 }
 
 /* A loop that is left when a poll says so makes a variable differ that is assigned in it, unless polls agree. */
@@ -86,10 +86,10 @@ static void polls_part_nobody_where_they_agree(void **state) {
     vy_uniform *apart, *together;
     vyre_error error;
     assert_int_equal(vy_uniform_make(program, &apart, &error), VYRE_OK);
-    assert_int_equal(vy_uniform_make_where_polls_agree(program, &together, &error), VYRE_OK);
+    assert_int_equal(vy_uniform_make_with_uniform_polls(program, &together, &error), VYRE_OK);
     uint32_t last = program->stmts.count - 1;
-    assert_int_equal(vy_control_sameness(apart, last), VY_SAME_NOWHERE);
-    assert_int_equal(vy_control_sameness(together, last), VY_SAME_IN_GROUP); /* workgroups are told apart */
+    assert_int_equal(vy_control_uniformity(apart, last), VY_UNIFORMITY_DIVERGENT);
+    assert_int_equal(vy_control_uniformity(together, last), VY_UNIFORMITY_WORKGROUP); /* workgroups are told apart */
     vy_uniform_free(together);
     vy_uniform_free(apart);
     vyre_program_release(program);
@@ -203,7 +203,7 @@ static void print_exprs(vy_rewrite *rw, uint32_t stmt) {
         if (p->exprs.items[i].kind == VY_EXPR_LITERAL || (!is_claimed && !r->claim_all))
             continue;
         r->strides += is_claimed && stride;
-        r->in_grid[0] += vy_expr_sameness(r->uniform, i) == VY_SAME_IN_GRID;
+        r->in_grid[0] += vy_expr_uniformity(r->uniform, i) == VY_UNIFORMITY_GRID;
         print_claim(rw, stmt, 0, i, vy_rewrite_let(rw, vy_rewrite_read_below(rw, i)));
     }
 }
@@ -217,8 +217,8 @@ static int report_stmt(vy_rewrite *rw, uint32_t index) {
         uint32_t now = vy_irb_variable(d, r->counters[loop]), one = vy_irb_literal(d, VYRE_TYPE_U32, 1);
         vy_irb_assign(d, r->counters[loop], vy_irb_op(d, VYRE_OP_ADD, VYRE_TYPE_U32, now, one, VY_NONE));
     }
-    if (vy_control_sameness(r->uniform, index) != VY_SAME_NOWHERE || r->claim_all) {
-        r->in_grid[1] += vy_control_sameness(r->uniform, index) == VY_SAME_IN_GRID;
+    if (vy_control_uniformity(r->uniform, index) != VY_UNIFORMITY_DIVERGENT || r->claim_all) {
+        r->in_grid[1] += vy_control_uniformity(r->uniform, index) == VY_UNIFORMITY_GRID;
         print_claim(rw, index, 1, index, 0);
     }
     if (s->kind != VY_STMT_WHILE)
@@ -291,11 +291,11 @@ static int is_one_place(const record *a, const record *b) {
 
 /* Of neighbours in the order of by_place: what is wrong with the second, or NULL. */
 static const char *judge_value(const reporting *r, const vyre_program *p, const record *a, const record *b) {
-    vy_uniformity same = r->claim_all ? VY_SAME_IN_GRID : vy_expr_sameness(r->uniform, b->id);
+    vy_uniformity same = r->claim_all ? VY_UNIFORMITY_GRID : vy_expr_uniformity(r->uniform, b->id);
     uint64_t stride, mask = vy_type_layouts[p->exprs.items[b->id].type].mask;
-    if (same == VY_SAME_IN_GRID && a->value != b->value)
+    if (same == VY_UNIFORMITY_GRID && a->value != b->value)
         return "differs in the grid";
-    if (same != VY_SAME_NOWHERE && a->group == b->group && a->value != b->value)
+    if (same != VY_UNIFORMITY_DIVERGENT && a->group == b->group && a->value != b->value)
         return "differs in the workgroup";
     int are_next = a->group == b->group && a->local + 1 == b->local && b->local % p->workgroup[0];
     if (!r->claim_all && vy_stride_of(r->uniform, b->id, &stride) && are_next &&
@@ -307,9 +307,9 @@ static const char *judge_value(const reporting *r, const vyre_program *p, const 
 /* All records of a statement in one trip: does everybody come by who should? */
 static const char *judge_control(const reporting *r, const vyre_program *p, const record *first, uint32_t count,
                                  uint64_t invocations) {
-    vy_uniformity same = r->claim_all ? VY_SAME_IN_GRID : vy_control_sameness(r->uniform, first->id);
+    vy_uniformity same = r->claim_all ? VY_UNIFORMITY_GRID : vy_control_uniformity(r->uniform, first->id);
     uint32_t size = p->workgroup[0] * p->workgroup[1] * p->workgroup[2];
-    if (same == VY_SAME_IN_GRID && count != invocations)
+    if (same == VY_UNIFORMITY_GRID && count != invocations)
         return "is not reached by the whole grid";
     for (uint32_t i = 0, j; i < count; i = j) {
         for (j = i; j < count && first[j].group == first[i].group; j++) {

@@ -4,7 +4,7 @@
 
 #include "support/test.h"
 
-#include "backends/cpu/object.h"
+#include "backends/cpu/code_object.h"
 #include "backends/cpu/stack.h"
 #include "compilers/llvm/compile.h"
 #include "emit/llvm/kernel.h"
@@ -64,23 +64,23 @@ static inline int processor_is_here(const processor *p) {
 typedef struct code {
     vyre_program *legal;
     vyre_bytes wire, bytes;
-    vy_cpu_object object;
+    vy_cpu_code_object object;
 } code;
 
 static inline void code_free(code *code) {
-    vy_cpu_object_unload(&code->object);
+    vy_cpu_code_object_unload(&code->object);
     vyre_program_release(code->legal);
     vyre_bytes_free(&code->wire);
     vyre_bytes_free(&code->bytes);
     memset(code, 0, sizeof *code);
 }
 
-static inline vy_compiler_request code_request(const code *code, const processor *p) {
-    return (vy_compiler_request){.struct_size = sizeof(vy_compiler_request),
-                                 .width = p->width,
-                                 .features = vy_cpu_features() & p->features,
-                                 .wire = {code->wire.data, code->wire.size},
-                                 .name = "kernel"};
+static inline vy_jit_request code_request(const code *code, const processor *p) {
+    return (vy_jit_request){.struct_size = sizeof(vy_jit_request),
+                            .width = p->width,
+                            .features = vy_cpu_features() & p->features,
+                            .wire = {code->wire.data, code->wire.size},
+                            .name = "kernel"};
 }
 
 /* Legalises a program unless it is legal, and encodes it. */
@@ -97,12 +97,12 @@ static inline vyre_status code_lower(vyre_program *program, const processor *p, 
 
 static inline vyre_status code_make(vyre_program *program, const processor *p, code *out, vyre_error *error) {
     vyre_status status = code_lower(program, p, out, error);
-    vy_compiler_request request = code_request(out, p);
+    vy_jit_request request = code_request(out, p);
     if (status == VYRE_OK)
         status = vy_llvm_compile(&request, &out->bytes, error);
     if (status == VYRE_OK)
-        status = vy_cpu_object_load((vyre_span){out->bytes.data, out->bytes.size}, request.features, "kernel",
-                                    &out->object, error);
+        status = vy_cpu_code_object_load((vyre_span){out->bytes.data, out->bytes.size}, request.features, "kernel",
+                                         &out->object, error);
     return status;
 }
 

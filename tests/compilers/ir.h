@@ -56,7 +56,7 @@ static inline void ir_optimise(LLVMModuleRef module, LLVMTargetMachineRef machin
 }
 
 static inline ir_code ir_load(const vy_linked_blob *flat) {
-    ir_code code = {.size = (flat->code.size + VY_FLAT_PLACEMENT - 1) / VY_FLAT_PLACEMENT * VY_FLAT_PLACEMENT};
+    ir_code code = {.size = (flat->code.size + VY_BLOB_ALIGNMENT - 1) / VY_BLOB_ALIGNMENT * VY_BLOB_ALIGNMENT};
     code.memory = mmap(NULL, code.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     ir_stop_if(code.memory == MAP_FAILED, "memory", NULL);
     memcpy(code.memory, flat->code.data, flat->code.size);

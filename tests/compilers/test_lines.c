@@ -7,7 +7,7 @@
 
 #include <elf.h>
 
-static const vy_compiler *compiler;
+static const vy_jit_plugin *compiler;
 
 static int open_compiler(void **state) {
     (void)state;
@@ -42,13 +42,13 @@ static vyre_status lower(vyre_program *program, uint32_t width, unsigned options
     return vy_cpu_lower(&cpu, program, 1, options, wire, NULL);
 }
 
-static vy_compiler_request request(const vyre_bytes *wire, uint32_t width, uint32_t lines) {
-    return (vy_compiler_request){.struct_size = sizeof(vy_compiler_request),
-                                 .width = width,
-                                 .features = vy_cpu_features(),
-                                 .wire = {wire->data, wire->size},
-                                 .name = "kernel",
-                                 .lines = lines};
+static vy_jit_request request(const vyre_bytes *wire, uint32_t width, uint32_t lines) {
+    return (vy_jit_request){.struct_size = sizeof(vy_jit_request),
+                            .width = width,
+                            .features = vy_cpu_features(),
+                            .wire = {wire->data, wire->size},
+                            .name = "kernel",
+                            .lines = lines};
 }
 
 /* ---- objects ---- */
@@ -57,7 +57,7 @@ static void compile(vyre_program *program, uint32_t width, int lines, vyre_bytes
     vyre_bytes wire = VYRE_BYTES_INIT;
     vyre_error error = VYRE_ERROR_INIT;
     assert_int_equal(lower(program, width, lines ? VYRE_WIRE_DEBUG : 0, &wire), VYRE_OK);
-    const vy_compiler_request asked = request(&wire, width, (uint32_t)lines);
+    const vy_jit_request asked = request(&wire, width, (uint32_t)lines);
     if (compiler->compile(compiler, &asked, out, &error) != VYRE_OK)
         fail_msg("%s: %s", vyre_program_name(program), error.message);
     vyre_bytes_free(&wire);
@@ -130,11 +130,11 @@ static void a_file_for_debuggers_says_where_its_sections_are(void **state) {
 
 /* ---- texts ---- */
 
-static char *show(vyre_program *program, vy_compiler_text text, unsigned options) {
+static char *show(vyre_program *program, vy_jit_text text, unsigned options) {
     static char shown[1 << 20];
     vyre_bytes wire = VYRE_BYTES_INIT, out = VYRE_BYTES_INIT;
     assert_int_equal(lower(program, 8, options, &wire), VYRE_OK);
-    const vy_compiler_request asked = request(&wire, 8, 1);
+    const vy_jit_request asked = request(&wire, 8, 1);
     vyre_error error = VYRE_ERROR_INIT;
     assert_int_equal(compiler->emit_text(compiler, &asked, text, &out, &error), VYRE_OK);
     snprintf(shown, sizeof shown, "%.*s", (int)out.size, (const char *)out.data);
@@ -146,7 +146,7 @@ static char *show(vyre_program *program, vy_compiler_text text, unsigned options
 static void assembly_shows_the_source(void **state) {
     vyre_module *module = read_module("examples/saxpy.vyre");
     (void)state;
-    char *text = show(vyre_module_program(module, 0), VY_COMPILER_TEXT_ASM, VYRE_WIRE_DEBUG);
+    char *text = show(vyre_module_program(module, 0), VY_JIT_TEXT_ASM, VYRE_WIRE_DEBUG);
     assert_non_null(strstr(text, " examples/saxpy.vyre:13  if i < len(y) {\n"));
     char *line = strstr(text, " examples/saxpy.vyre:14  y[i] = fma(a, x[i], y[i])");
     assert_non_null(line);
@@ -160,7 +160,7 @@ static void assembly_shows_the_source(void **state) {
 static void without_a_source_assembly_is_plain(void **state) {
     vyre_module *module = read_module("examples/saxpy.vyre");
     (void)state;
-    char *text = show(vyre_module_program(module, 0), VY_COMPILER_TEXT_ASM, 0);
+    char *text = show(vyre_module_program(module, 0), VY_JIT_TEXT_ASM, 0);
     assert_non_null(strstr(text, "@function"));
     assert_null(strstr(text, "saxpy.vyre"));
     assert_null(strstr(text, ".debug_"));
@@ -170,7 +170,7 @@ static void without_a_source_assembly_is_plain(void **state) {
 static void ir_has_locations(void **state) {
     vyre_module *module = read_module("examples/saxpy.vyre");
     (void)state;
-    char *text = show(vyre_module_program(module, 0), VY_COMPILER_TEXT_LLVM_IR, VYRE_WIRE_DEBUG);
+    char *text = show(vyre_module_program(module, 0), VY_JIT_TEXT_LLVM_IR, VYRE_WIRE_DEBUG);
     assert_non_null(strstr(text, "!DIFile(filename: \"examples/saxpy.vyre\""));
     assert_non_null(strstr(text, "!DILocation(line: 14"));
     assert_non_null(strstr(text, "!DISubprogram(name: \"saxpy\""));

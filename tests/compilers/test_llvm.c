@@ -130,9 +130,9 @@ static code lowered(const char *text) {
 static void requests_that_make_no_sense_are_refused(void **state) {
     (void)state;
     code code = lowered(samples[0].text);
-    const vy_compiler_request good = code_request(&code, processor_at(0));
+    const vy_jit_request good = code_request(&code, processor_at(0));
     vyre_error error = VYRE_ERROR_INIT;
-    vy_compiler_request r = good;
+    vy_jit_request r = good;
     r.width = 5;
     assert_int_equal(vy_llvm_compile(&r, &code.bytes, &error), VYRE_UNSUPPORTED);
     r.width = 128;
@@ -154,7 +154,7 @@ static void requests_that_make_no_sense_are_refused(void **state) {
     r.wire.size--;
     assert_int_equal(vy_llvm_compile(&r, &code.bytes, &error), VYRE_CORRUPT);
     r = good;
-    assert_int_equal(vy_llvm_emit_text(&r, VY_COMPILER_TEXT_COUNT, &code.bytes, &error), VYRE_UNSUPPORTED);
+    assert_int_equal(vy_llvm_emit_text(&r, VY_JIT_TEXT_COUNT, &code.bytes, &error), VYRE_UNSUPPORTED);
     code_free(&code);
 }
 
@@ -164,7 +164,7 @@ static void programs_of_level_source_are_refused(void **state) {
     vyre_error error = VYRE_ERROR_INIT;
     code.legal = vy_test_parse(samples[0].text);
     assert_int_equal(vyre_wire_encode(code.legal, 0, &code.wire, NULL), VYRE_OK);
-    vy_compiler_request r = code_request(&code, processor_at(0));
+    vy_jit_request r = code_request(&code, processor_at(0));
     assert_int_equal(vy_llvm_compile(&r, &code.bytes, &error), VYRE_INVALID_ARGUMENT);
     assert_non_null(strstr(error.message, "legal"));
     code_free(&code);
@@ -181,7 +181,7 @@ static void refused_as_too_large(const char *line, size_t lines, const char *wha
         memcpy((char *)text.data + at, line, strlen(line));
     memcpy((char *)text.data + at, "}\n}", 4);
     code code = lowered(text.data);
-    vy_compiler_request r = code_request(&code, processor_at(0));
+    vy_jit_request r = code_request(&code, processor_at(0));
     vyre_error error = VYRE_ERROR_INIT;
     assert_int_equal(vy_llvm_compile(&r, &code.bytes, &error), VYRE_LIMIT);
     if (!strstr(error.message, what))
@@ -235,9 +235,9 @@ static char *long_text(const char *head, const char *before, unsigned lines, con
 
 static char *ir_of(const char *text) {
     code code = lowered(text);
-    vy_compiler_request r = code_request(&code, processor_at(5));
+    vy_jit_request r = code_request(&code, processor_at(5));
     vyre_error error = VYRE_ERROR_INIT;
-    if (vy_llvm_emit_text(&r, VY_COMPILER_TEXT_LLVM_IR, &code.bytes, &error) != VYRE_OK)
+    if (vy_llvm_emit_text(&r, VY_JIT_TEXT_LLVM_IR, &code.bytes, &error) != VYRE_OK)
         fail_msg("%s", error.message);
     char *ir = strndup(code.bytes.data, code.bytes.size);
     code_free(&code);
@@ -339,12 +339,11 @@ static void variables_of_many_loops_stay_in_memory(void **state) {
 /* ---- failures ---- */
 
 /* An object, or a text. */
-static vyre_status make_any(const vy_compiler_request *request, int text, vyre_bytes *out, vyre_error *error) {
-    return text < 0 ? vy_llvm_compile(request, out, error)
-                    : vy_llvm_emit_text(request, (vy_compiler_text)text, out, error);
+static vyre_status make_any(const vy_jit_request *request, int text, vyre_bytes *out, vyre_error *error) {
+    return text < 0 ? vy_llvm_compile(request, out, error) : vy_llvm_emit_text(request, (vy_jit_text)text, out, error);
 }
 
-static void fail_every_check(const vy_compiler_request *request, int text, unsigned least) {
+static void fail_every_check(const vy_jit_request *request, int text, unsigned least) {
     vyre_bytes out = VYRE_BYTES_INIT;
     vyre_error first = VYRE_ERROR_INIT;
     /* A job that fails leaves no machine behind: the next one makes its own. */
@@ -371,14 +370,14 @@ static void fail_every_check(const vy_compiler_request *request, int text, unsig
 static void every_call_of_llvm_may_fail(void **state) {
     (void)state;
     code code = lowered(samples[0].text);
-    vy_compiler_request r = code_request(&code, processor_at(0));
-    for (int text = -1; text < VY_COMPILER_TEXT_COUNT; text++)
+    vy_jit_request r = code_request(&code, processor_at(0));
+    for (int text = -1; text < VY_JIT_TEXT_COUNT; text++)
         fail_every_check(&r, text, 5);
     code_free(&code);
 }
 
 static vyre_status compile_once(void *user) {
-    const vy_compiler_request *request = user;
+    const vy_jit_request *request = user;
     vyre_bytes out = VYRE_BYTES_INIT;
     vyre_error error = VYRE_ERROR_INIT;
     vyre_status status = vy_llvm_compile(request, &out, &error);
@@ -394,7 +393,7 @@ static void memory_may_run_out(void **state) {
     memcpy(copy, wire.data, wire.size);
     size_t size = wire.size;
     code_free(&code);
-    vy_compiler_request r = code_request(&code, processor_at(0));
+    vy_jit_request r = code_request(&code, processor_at(0));
     r.wire = (vyre_span){copy, size};
     r.width = 0; /* to be chosen, which takes memory, too */
     assert_int_equal(compile_once(&r), VYRE_OK);
@@ -429,7 +428,7 @@ void __lsan_enable(void) __attribute__((weak));
 static void fatal_errors_of_llvm_are_errors(void **state) {
     (void)state;
     code code = lowered(samples[0].text);
-    vy_compiler_request r = code_request(&code, processor_at(0));
+    vy_jit_request r = code_request(&code, processor_at(0));
     vyre_error error = VYRE_ERROR_INIT;
     vy_llvm_session job = {.request = &r, .program = code.legal, .error = &error};
     if (__lsan_disable)
@@ -449,7 +448,7 @@ static void the_same_program_gives_the_same_object(void **state) {
     (void)state;
     code code = lowered(samples[3].text);
     vyre_bytes again = VYRE_BYTES_INIT;
-    vy_compiler_request r = code_request(&code, processor_at(0));
+    vy_jit_request r = code_request(&code, processor_at(0));
     assert_int_equal(vy_llvm_compile(&r, &code.bytes, NULL), VYRE_OK);
     assert_int_equal(vy_llvm_compile(&r, &again, NULL), VYRE_OK);
     assert_int_equal(code.bytes.size, again.size);
@@ -461,7 +460,7 @@ static void the_same_program_gives_the_same_object(void **state) {
 static void objects_say_what_they_are(void **state) {
     (void)state;
     code code = lowered(samples[4].text);
-    vy_compiler_request r = code_request(&code, processor_at(0));
+    vy_jit_request r = code_request(&code, processor_at(0));
     vy_cpu_header header;
     assert_int_equal(vy_llvm_compile(&r, &code.bytes, NULL), VYRE_OK);
     memcpy(&header, code.bytes.data, sizeof header);
@@ -528,7 +527,7 @@ static void code_that_needs_too_much_stack_is_refused(void **state) {
     (void)state;
     char *text = many_values(40);
     code code = lowered(text);
-    vy_compiler_request r = code_request(&code, processor_at(7));
+    vy_jit_request r = code_request(&code, processor_at(7));
     vyre_error error = VYRE_ERROR_INIT;
     r.name = "many";
     vy_llvm_limit_stack(VY_CPU_STACK_SMALL);
@@ -548,7 +547,7 @@ static void any_name_will_do(void **state) {
     (void)state;
     code code = lowered(samples[1].text);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        vy_compiler_request r = code_request(&code, processor_at(0));
+        vy_jit_request r = code_request(&code, processor_at(0));
         vyre_error error = VYRE_ERROR_INIT;
         r.name = names[i];
         if (vy_llvm_compile(&r, &code.bytes, &error) != VYRE_OK)
@@ -564,11 +563,11 @@ static int text_has(const vyre_bytes *text, const char *part) {
 static void texts_have_the_function(void **state) {
     (void)state;
     code code = lowered(samples[0].text);
-    vy_compiler_request r = code_request(&code, processor_at(0));
+    vy_jit_request r = code_request(&code, processor_at(0));
     vyre_bytes text = VYRE_BYTES_INIT;
-    assert_int_equal(vy_llvm_emit_text(&r, VY_COMPILER_TEXT_LLVM_IR, &text, NULL), VYRE_OK);
+    assert_int_equal(vy_llvm_emit_text(&r, VY_JIT_TEXT_LLVM_IR, &text, NULL), VYRE_OK);
     assert_true(text_has(&text, "define void @kernel("));
-    assert_int_equal(vy_llvm_emit_text(&r, VY_COMPILER_TEXT_ASM, &text, NULL), VYRE_OK);
+    assert_int_equal(vy_llvm_emit_text(&r, VY_JIT_TEXT_ASM, &text, NULL), VYRE_OK);
     assert_true(text_has(&text, "\nkernel:"));
     vyre_bytes_free(&text);
     code_free(&code);
@@ -578,7 +577,7 @@ static void texts_have_the_function(void **state) {
 
 typedef struct worker {
     pthread_t thread;
-    vy_compiler_request request;
+    vy_jit_request request;
     vyre_bytes out;
     vyre_status status;
 } worker;

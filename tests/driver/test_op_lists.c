@@ -3,7 +3,7 @@
 #include "driver/fake.h"
 
 #include "backends/cpu/cpu.h"
-#include "backends/cuda/facts.h"
+#include "backends/cuda/device_info.h"
 #include "emit/ptx/prepare.h"
 #include "emit/ptx/ptx.h"
 #include "ir/op_set.h"
@@ -226,9 +226,9 @@ static void cuda_lists_the_ops_that_become_ptx_and_no_others(void **state) {
     static const uint32_t architectures[] = {60, 61, 70, 80, 90};
     const vy_op_set registered = listed_by("cuda");
     for (size_t k = 0; k < sizeof architectures / sizeof *architectures; k++) {
-        const vy_cuda_facts facts = {.architecture = architectures[k]};
+        const vy_cuda_device_info facts = {.architecture = architectures[k]};
         size_t count;
-        const char *const *names = vy_cuda_facts_ops(&facts, &count);
+        const char *const *names = vy_cuda_device_info_ops(&facts, &count);
         const vy_op_set listed = vy_op_set_of_names(names, count);
         if (architectures[k] >= 70)
             assert_memory_equal(&listed, &registered, sizeof listed);

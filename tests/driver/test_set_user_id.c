@@ -3,7 +3,7 @@
  * The test starts a copy of itself that belongs to another user and has the set-user-id bit: its real user is root, its effective
  * user is not, and the kernel sets AT_SECURE as for the opposite direction. */
 #include "backends/cpu/compile.h"
-#include "backends/cuda/api.h"
+#include "backends/cuda/dynamic_symbols.h"
 #include "base/env.h"
 #include "driver/registry/child.h"
 #include "driver/trace.h"
@@ -36,7 +36,7 @@ static int raised(void) {
     vyre_plugins_load_all(NULL, NULL);
     CHILD_CLAIM(!vyre_backend_find("fake-good"));
     CHILD_CLAIM(vyre_dialects_load_path(NULL, &error) == VYRE_OK); /* the manifest there has mistakes */
-    CHILD_CLAIM(strcmp(vy_cuda_api_file(), "libcuda.so.1") == 0);
+    CHILD_CLAIM(strcmp(vy_cuda_dynamic_symbols_file(), "libcuda.so.1") == 0);
     /* Neither the compiler that the environment names nor the one beside this copy, as in a build tree; it is not executable. */
     CHILD_CLAIM(vy_cpu_compiler_check(&error) == VYRE_OK || strstr(error.message, "is not installed"));
     return 0;

@@ -99,10 +99,10 @@ static inline void put_trap(trapper *t) {
 static inline void put_meeting(trapper *t, uint32_t i) {
     vy_irb *draft = &t->copy.draft;
     vy_stmt barrier = vy_irb_blank_stmt(VY_STMT_BARRIER);
-    if (!t->count || vy_control_sameness(t->uniform, i) == VY_SAME_NOWHERE)
+    if (!t->count || vy_control_uniformity(t->uniform, i) == VY_UNIFORMITY_DIVERGENT)
         return;
     uint32_t v = t->visible[t->count - 1 - vy_random_below(t->random, t->count < 4 ? t->count : 4)];
-    if (vy_variable_sameness(t->uniform, v) == VY_SAME_NOWHERE)
+    if (vy_variable_uniformity(t->uniform, v) == VY_UNIFORMITY_DIVERGENT)
         return;
     uint32_t value = vy_irb_variable(draft, t->copy.variables[v]);
     uint32_t limit =
@@ -169,7 +169,8 @@ static inline void put_in_block(trapper *t, uint32_t first, uint32_t end) {
             put_trap(t);
         if (!vy_random_below(t->random, t->one_in))
             put_meeting(t, i);
-        if (!vy_random_below(t->random, 2 * t->one_in) && vy_control_sameness(t->uniform, i) != VY_SAME_NOWHERE)
+        if (!vy_random_below(t->random, 2 * t->one_in) &&
+            vy_control_uniformity(t->uniform, i) != VY_UNIFORMITY_DIVERGENT)
             put_loop(t, 0);
         if (!vy_stmt_is_structured(s->kind)) {
             vy_cloner_stmt(&t->copy, i);

@@ -81,7 +81,7 @@ static vyre_program *passed(way *w, vyre_program *program, const opt_sequence *s
 }
 
 /* The grid of the program, in groups, and for a widened one its hidden param. */
-static int arguments_of_way(const vyre_program *program, const vy_widened *widened, const vyre_arguments *arguments,
+static int arguments_of_way(const vyre_program *program, const vy_coarsened *widened, const vyre_arguments *arguments,
                             vyre_scalar *params, vyre_arguments *out) {
     static vy_resolved_dispatch launch;
     vyre_error error;
@@ -94,8 +94,8 @@ static int arguments_of_way(const vyre_program *program, const vy_widened *widen
     params[arguments->param_count] = (vyre_scalar){VYRE_TYPE_U32, launch.groups[0]};
     out->params = params;
     out->param_count = arguments->param_count + VY_COARSEN_PARAMS;
-    out->geometry = (vyre_geometry){VYRE_GEOMETRY_GROUPS,
-                                    {vy_widened_groups(widened, launch.groups[0]), launch.groups[1], launch.groups[2]}};
+    out->geometry = (vyre_geometry){
+        VYRE_GEOMETRY_GROUPS, {vy_coarsened_groups(widened, launch.groups[0]), launch.groups[1], launch.groups[2]}};
     return 1;
 }
 
@@ -122,9 +122,9 @@ static void run_on_device(way *w, vyre_program *legal, const vyre_arguments *arg
 }
 
 /* The program at the end of its way, in w->made; or what went wrong. NULL and no program: it is refused. */
-static const char *go(way *w, vyre_program *program, vy_widened *widened) {
+static const char *go(way *w, vyre_program *program, vy_coarsened *widened) {
     vyre_error error = {0};
-    *widened = (vy_widened){.program = passed(w, vyre_program_retain(program), &w->before), .factor = 1};
+    *widened = (vy_coarsened){.program = passed(w, vyre_program_retain(program), &w->before), .factor = 1};
     if (!widened->program)
         return w->why;
     if (w->is_widened) {
@@ -169,7 +169,7 @@ static int strays(way *w, vyre_program *program, const vyre_arguments *arguments
     static legal_arguments legal_given;
     vyre_scalar params[VY_LIMIT_PARAMS + 1];
     vyre_arguments given;
-    vy_widened widened;
+    vy_coarsened widened;
     w->why[0] = 0;
     vyre_program_release(w->made);
     w->made = NULL;

@@ -110,7 +110,7 @@ static void everything(const char *what, vyre_program *program) {
     vyre_status status = vyre_program_optimize(program, &level, &out, NULL, &error);
     is_answer(what, "optimising", status, &error, start);
     vyre_program_release(out);
-    vy_widened widened = {0};
+    vy_coarsened widened = {0};
     start = seconds();
     status = vy_coarsen(program, &(vy_coarsen_options){16, 1}, &widened, &error);
     is_answer(what, "widening", status, &error, start);

@@ -279,7 +279,7 @@ static vyre_status step_optimise_meet(const subject *s, vyre_error *error) {
 }
 
 static vyre_status step_widen(const subject *s, vyre_error *error) {
-    vy_widened widened = {0};
+    vy_coarsened widened = {0};
     vyre_status status = vy_coarsen(s->program, &(vy_coarsen_options){16, 1}, &widened, error);
     vyre_program_release(widened.program);
     return status;

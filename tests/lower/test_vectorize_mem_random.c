@@ -252,7 +252,7 @@ static void generated_programs_keep_their_bytes(void **state) {
 /* ---- widened programs ---- */
 
 /* The widened program, optimised and legalised, beside the original. Returns how many wide accesses it has. */
-static unsigned check_widened(vyre_program *program, const vy_widened *widened, const vyre_arguments *arguments,
+static unsigned check_widened(vyre_program *program, const vy_coarsened *widened, const vyre_arguments *arguments,
                               const vy_target_desc *target, uint64_t seed) {
     static runner_result direct, wide;
     vyre_program *optimized = NULL, *legal = NULL;
@@ -287,7 +287,7 @@ static void widened_programs_keep_their_bytes(void **state) {
         vyre_generate_options options = {.seed = seed, .statements = 8, .depth = 2, .invocations = 90};
         options.stress = VYRE_STRESS_INTEGERS | VYRE_STRESS_FLOATS | (seed % 3 ? 0 : VYRE_STRESS_CONTROL);
         vyre_case *made = NULL;
-        vy_widened widened;
+        vy_coarsened widened;
         assert_int_equal(vyre_generate(&options, &made, NULL), VYRE_OK);
         vy_target_desc target = {.exact = ALL_BITS, .access_bytes = 4u << seed % 3, .aligned_buffers = seed % 4 == 0};
         vy_coarsen_options how = {.access_bytes = target.access_bytes, .even_if_slow = 1};
@@ -335,7 +335,7 @@ static vyre_program *example(const char *name) {
 }
 
 static void check_fast_path(vyre_program *program, unsigned wide_loads, unsigned wide_stores, unsigned scattered) {
-    vy_widened widened;
+    vy_coarsened widened;
     vyre_program *optimized = NULL, *legal = NULL;
     vyre_optimize_options level = {.level = VYRE_OPTIMIZE_LEVEL_MAX};
     vy_target_desc target = {.exact = ALL_BITS, .access_bytes = 16, .aligned_buffers = 1};

@@ -13,7 +13,7 @@ static inline void widen_show(const vyre_program *program, const vyre_program *w
 }
 
 /* The widened program over the grid that the arguments give the original. */
-static inline void widen_run(const vyre_program *program, const vy_widened *widened, vyre_program *made,
+static inline void widen_run(const vyre_program *program, const vy_coarsened *widened, vyre_program *made,
                              const vyre_arguments *arguments, vyre_oracle_options options, runner_result *result) {
     static vy_resolved_dispatch launch;
     vyre_scalar params[VY_LIMIT_PARAMS + 1];
@@ -29,13 +29,13 @@ static inline void widen_run(const vyre_program *program, const vy_widened *wide
         params[program->param_count] = (vyre_scalar){VYRE_TYPE_U32, launch.groups[0]};
         given.params = params;
         given.param_count = program->param_count + VY_COARSEN_PARAMS;
-        given.geometry.size[0] = vy_widened_groups(widened, launch.groups[0]);
+        given.geometry.size[0] = vy_coarsened_groups(widened, launch.groups[0]);
     }
     runner_direct(made, &given, options, result);
 }
 
 /* Fails the test unless all three deliver the same. */
-static inline void widen_compare(vyre_program *program, const vy_widened *widened, const vyre_arguments *arguments,
+static inline void widen_compare(vyre_program *program, const vy_coarsened *widened, const vyre_arguments *arguments,
                                  vyre_oracle_options options, const char *what) {
     static runner_result direct, wide;
     vyre_program *optimized = NULL;

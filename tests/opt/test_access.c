@@ -338,12 +338,12 @@ static void legal_programs_have_no_new_findings(void **state) {
 }
 
 /* The findings of the widened program, as it is, optimised, or legalised too. */
-static void try_widened(const sample *s, uint64_t seed, const vy_widened *widened, const way *w) {
+static void try_widened(const sample *s, uint64_t seed, const vy_coarsened *widened, const way *w) {
     vyre_scalar params[2] = {s->n, {VYRE_TYPE_U32, ACCESS_GROUPS}};
     vyre_arguments arguments = s->arguments;
     arguments.params = params;
     arguments.param_count = 2;
-    arguments.geometry = (vyre_geometry){VYRE_GEOMETRY_GROUPS, {vy_widened_groups(widened, ACCESS_GROUPS), 1, 1}};
+    arguments.geometry = (vyre_geometry){VYRE_GEOMETRY_GROUPS, {vy_coarsened_groups(widened, ACCESS_GROUPS), 1, 1}};
     vyre_program *made = w ? optimise(widened->program, w) : vyre_program_retain(widened->program);
     if (find(made, &arguments, 0, &after)) {
         const finding *what = find_new(&after, &before, w && w->legal);
@@ -367,7 +367,7 @@ static void widened_programs_have_no_new_findings(void **state) {
     for (uint64_t end = seed + programs; seed < end; seed++) {
         vy_random random = vy_random_start(seed);
         sample s;
-        vy_widened widened;
+        vy_coarsened widened;
         vyre_error error;
         if (open_sample(&s, &random, 1)) {
             assert_int_equal(vy_coarsen(s.program, &options, &widened, &error), VYRE_OK);

@@ -21,9 +21,9 @@ static vyre_program *parse(const char *text) {
     return program;
 }
 
-static vy_widened widened_by(vyre_program *program, vy_coarsen_options options) {
+static vy_coarsened widened_by(vyre_program *program, vy_coarsen_options options) {
     vyre_error error = VYRE_ERROR_INIT;
-    vy_widened made;
+    vy_coarsened made;
     if (vy_coarsen(program, &options, &made, &error) != VYRE_OK)
         fail_msg("%s", error.message);
     assert_non_null(made.program);
@@ -31,7 +31,7 @@ static vy_widened widened_by(vyre_program *program, vy_coarsen_options options) 
     return made;
 }
 
-static vy_widened widened(vyre_program *program) {
+static vy_coarsened widened(vyre_program *program) {
     return widened_by(program, (vy_coarsen_options){.access_bytes = 16});
 }
 
@@ -44,7 +44,7 @@ static void fill(vy_random *random, uint8_t *bytes, size_t size) {
 }
 
 /* Buffers are as long as `counts` says, one for each that has no size of its own, and the grid has `groups` (0: the program's own). */
-static void run_both(vyre_program *program, const vy_widened *made, const uint64_t *counts, const uint32_t *params,
+static void run_both(vyre_program *program, const vy_coarsened *made, const uint64_t *counts, const uint32_t *params,
                      const uint32_t groups[3], const char *what) {
     static uint8_t bytes[BUFFERS][8 * ELEMENTS * 8];
     vyre_span inputs[BUFFERS];
@@ -72,7 +72,7 @@ static void run_both(vyre_program *program, const vy_widened *made, const uint64
 }
 
 /* All lengths from 0 to 70 of the first buffer, others of the same, a shorter and a longer length; the program's own grid, and larger and smaller ones. */
-static void run_lengths(vyre_program *program, const vy_widened *made, const char *what) {
+static void run_lengths(vyre_program *program, const vy_coarsened *made, const char *what) {
     static const int differences[][4] = {{0, 0, 0, 0}, {0, -3, 5, 1}, {0, 9, -9, 17}};
     static const uint32_t params[BUFFERS] = {3, 11, 40, 5, 6, 7, 8, 9};
     for (uint64_t length = 0; length <= 70; length++)
@@ -92,7 +92,7 @@ static void run_lengths(vyre_program *program, const vy_widened *made, const cha
 
 static void holds_widened(const char *text, uint32_t factor) {
     vyre_program *program = parse(text);
-    vy_widened made = widened(program);
+    vy_coarsened made = widened(program);
     if (made.factor != factor)
         fail_msg("the factor is %u instead of %u (%s)\n%s", made.factor, factor, made.reason ? made.reason : "", text);
     run_lengths(program, &made, text);
@@ -204,7 +204,7 @@ static void what_does_not_pay_is_right_all_the_same(void **state) {
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         for (uint32_t bytes = 8; bytes <= 16; bytes *= 2) {
             vyre_program *program = parse(texts[i]);
-            vy_widened made = widened_by(program, (vy_coarsen_options){.access_bytes = bytes, .even_if_slow = 1});
+            vy_coarsened made = widened_by(program, (vy_coarsen_options){.access_bytes = bytes, .even_if_slow = 1});
             assert_int_equal(made.factor, bytes / 4);
             run_lengths(program, &made, texts[i]);
             vyre_program_release(made.program);
@@ -214,7 +214,7 @@ static void what_does_not_pay_is_right_all_the_same(void **state) {
 
 static void refused(const char *text, const char *reason) {
     vyre_program *program = parse(text);
-    vy_widened made = widened_by(program, (vy_coarsen_options){.access_bytes = 16, .even_if_slow = 1});
+    vy_coarsened made = widened_by(program, (vy_coarsen_options){.access_bytes = 16, .even_if_slow = 1});
     assert_int_equal(made.factor, 1);
     assert_ptr_equal(made.program, program);
     if (!strstr(made.reason, reason))
@@ -253,7 +253,7 @@ static void what_cannot_be_widened_says_why(void **state) {
 
     vyre_program *program = parse(STREAM("u32", "y[i] = x[i]"));
     for (uint32_t bytes = 0; bytes <= 16; bytes += bytes ? bytes : 4) {
-        vy_widened made = widened_by(program, (vy_coarsen_options){.access_bytes = bytes});
+        vy_coarsened made = widened_by(program, (vy_coarsen_options){.access_bytes = bytes});
         assert_int_equal(made.factor, bytes > 4 ? bytes / 4 : 1);
         vyre_program_release(made.program);
     }
@@ -269,7 +269,7 @@ typedef struct proofs {
 /* Accesses of the fast path of an optimised program: that of the first `if`. */
 static proofs proofs_of(const char *text) {
     vyre_program *program = parse(text), *optimized;
-    vy_widened made = widened(program);
+    vy_coarsened made = widened(program);
     vyre_optimize_options level = {.level = VYRE_OPTIMIZE_LEVEL_MAX};
     vyre_error error;
     vy_ranges *ranges;
@@ -337,7 +337,7 @@ static void the_fast_path_has_no_guard_left(void **state) {
 /* Wide accesses in the program that a target with everything and 16-byte accesses gets. */
 static unsigned wide_accesses(const char *text) {
     vyre_program *program = parse(text), *optimized, *legal;
-    vy_widened made = widened(program);
+    vy_coarsened made = widened(program);
     vyre_optimize_options level = {.level = VYRE_OPTIMIZE_LEVEL_MAX};
     vy_target_desc target = {
         .exact = (UINT64_C(1) << VYRE_NUMERIC_COUNT) - 1, .access_bytes = 16, .aligned_buffers = 1};
@@ -378,7 +378,7 @@ static uint64_t ids_handled(uint32_t groups, uint32_t first, uint32_t end) {
     vyre_program *program = parse("program p {\n param end : u32\n buffer y : u32 read_write count 64\n workgroup 3\n"
                                   "let at = global_id.x + 64 - end\n if at < 64 { y[at] = y[at] + 1 } }"),
                  *based;
-    vy_widened made = widened(program);
+    vy_coarsened made = widened(program);
     vyre_error error;
     vyre_oracle *oracle;
     vyre_bytes output = VYRE_BYTES_INIT;
@@ -429,7 +429,7 @@ static void pieces_of_a_grid_are_widened(void **state) {
     vyre_program *program = parse(STREAM("u32", "if i < len(y) { y[i] = y[i] + x[i + 1] + group_count.x }")), *based;
     vyre_error error;
     assert_int_equal(vy_grid_tile(program, &based, &error), VYRE_OK);
-    vy_widened made = widened(based);
+    vy_coarsened made = widened(based);
     assert_int_equal(made.factor, 4);
     for (uint64_t length = 0; length < 40; length++)
         for (uint32_t first = 0; first < 5; first++) {
@@ -490,7 +490,7 @@ static void examples_that_stream_are_widened(void **state) {
         assert_int_equal(vyre_text_parse(text, strlen(text), NULL, NULL, &module, &error), VYRE_OK);
         vyre_program *program = vyre_module_find(module, rows[i].program);
         assert_non_null(program);
-        vy_widened made = widened(program);
+        vy_coarsened made = widened(program);
         if (made.factor != rows[i].factor || (rows[i].reason && !strstr(made.reason, rows[i].reason)))
             fail_msg("%s: factor %u, %s", rows[i].program, made.factor, made.reason ? made.reason : "");
         vyre_program_release(made.program);
@@ -511,7 +511,7 @@ static void examples_deliver_the_same(void **state) {
         assert_int_equal(vyre_text_parse(text, strlen(text), NULL, NULL, &module, &error), VYRE_OK);
         for (size_t p = 0; p < vyre_module_program_count(module); p++) {
             vyre_program *program = vyre_module_program(module, p);
-            vy_widened made = widened_by(program, (vy_coarsen_options){.access_bytes = 16, .even_if_slow = 1});
+            vy_coarsened made = widened_by(program, (vy_coarsen_options){.access_bytes = 16, .even_if_slow = 1});
             assert_true(made.factor > 1);
             static uint64_t bytes[BUFFERS][ELEMENTS];
             vyre_span inputs[BUFFERS];
@@ -536,7 +536,7 @@ static void examples_deliver_the_same(void **state) {
 
 static vyre_status widen_one(void *user) {
     vyre_error error = VYRE_ERROR_INIT;
-    vy_widened made;
+    vy_coarsened made;
     vy_coarsen_options options = {.access_bytes = 16, .even_if_slow = 1};
     vyre_status status = vy_coarsen(user, &options, &made, &error);
     vyre_program_release(made.program);

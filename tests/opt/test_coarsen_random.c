@@ -11,10 +11,10 @@ enum { REASONS = 64 };
 typedef struct tally {
     const char *reasons[REASONS];
     uint64_t claims, wide; /* about accesses; accesses of legal programs */
-    unsigned counts[REASONS], widened, fast, by_factor[VY_COARSEN_MOST + 1];
+    unsigned counts[REASONS], widened, fast, by_factor[VY_COARSEN_MAX + 1];
 } tally;
 
-static void count(tally *t, const vy_widened *made) {
+static void count(tally *t, const vy_coarsened *made) {
     t->widened += made->factor > 1;
     t->by_factor[made->factor]++;
     for (int i = 0; made->reason && i < REASONS; i++) {
@@ -52,7 +52,7 @@ static int mark_stmt(vy_rewrite *rw, uint32_t stmt) {
     return 0;
 }
 
-static int takes_fast_path(const vyre_program *program, const vy_widened *made, const vyre_arguments *arguments) {
+static int takes_fast_path(const vyre_program *program, const vy_coarsened *made, const vyre_arguments *arguments) {
     static const vy_rewriter hooks = {.stmt = mark_stmt};
     static runner_result result;
     uint32_t fast = VY_NONE;
@@ -68,7 +68,7 @@ static int takes_fast_path(const vyre_program *program, const vy_widened *made, 
 
 /* ---- what ranges claim of it, checked ---- */
 
-static void check_claims(const vyre_program *program, const vy_widened *made, const vyre_arguments *arguments,
+static void check_claims(const vyre_program *program, const vy_coarsened *made, const vyre_arguments *arguments,
                          const char *what, tally *t) {
     static runner_result result;
     vyre_optimize_options level = {.level = VYRE_OPTIMIZE_LEVEL_MAX};
@@ -93,7 +93,7 @@ static void check_claims(const vyre_program *program, const vy_widened *made, co
 
 /* ---- down to wide accesses ---- */
 
-static void check_legal(vyre_program *program, const vy_widened *made, const vyre_arguments *arguments,
+static void check_legal(vyre_program *program, const vy_coarsened *made, const vyre_arguments *arguments,
                         const char *what, tally *t) {
     static runner_result direct, wide;
     vyre_optimize_options level = {.level = VYRE_OPTIMIZE_LEVEL_MAX};
@@ -127,7 +127,7 @@ static void try_both(vyre_program *program, const vyre_arguments *arguments, uin
     for (uint8_t even_if_slow = 0; even_if_slow < 2; even_if_slow++) {
         vy_coarsen_options options = {access_bytes, even_if_slow};
         tally *t = even_if_slow ? any : paying;
-        vy_widened made;
+        vy_coarsened made;
         if (vy_coarsen(program, &options, &made, &error) != VYRE_OK)
             fail_msg("%s: %s", what, error.message);
         count(t, &made);

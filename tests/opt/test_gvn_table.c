@@ -6,8 +6,8 @@
 
 enum { KEYS = 4096, BUCKETS = 4096, LONGEST = 16 }; /* the longest of 4,096 buckets has 7 of 4,096 random keys */
 
-static vy_numbering numbering_of(const vyre_program *program) {
-    vy_numbering n = {.program = program, .bucket_count = BUCKETS};
+static vy_gvn numbering_of(const vyre_program *program) {
+    vy_gvn n = {.program = program, .bucket_count = BUCKETS};
     n.buckets = calloc(BUCKETS, sizeof *n.buckets);
     n.of_expr = calloc(program->exprs.count + 1u, sizeof *n.of_expr);
     n.of_variable = calloc(program->variables.count + 1u, sizeof *n.of_variable);
@@ -16,7 +16,7 @@ static vy_numbering numbering_of(const vyre_program *program) {
     return n;
 }
 
-static uint32_t longest_bucket(const vy_numbering *n) {
+static uint32_t longest_bucket(const vy_gvn *n) {
     uint32_t longest = 0;
     for (uint32_t i = 0; i < BUCKETS; i++) {
         uint32_t length = 0;
@@ -27,7 +27,7 @@ static uint32_t longest_bucket(const vy_numbering *n) {
     return longest;
 }
 
-static void numbering_free(vy_numbering *n) {
+static void numbering_free(vy_gvn *n) {
     free(n->buckets);
     free(n->of_expr);
     free(n->of_variable);
@@ -51,7 +51,7 @@ static void literals_that_differ_in_their_upper_bits_have_buckets_of_their_own(v
     (void)state;
     vyre_program *program = vy_test_parse("program p {\nworkgroup 1\nlet a = 1u64\n}\n");
     for (unsigned shift = 0; shift <= 52; shift += 4) {
-        vy_numbering n = numbering_of(program);
+        vy_gvn n = numbering_of(program);
         vyre_program changed = *program;
         vy_expr literal = program->exprs.items[0];
         assert_int_equal(literal.kind, VY_EXPR_LITERAL);
@@ -60,7 +60,7 @@ static void literals_that_differ_in_their_upper_bits_have_buckets_of_their_own(v
         for (uint64_t k = 0; k < KEYS; k++) {
             literal.bits = k << shift;
             n.next_expr = 0;
-            vy_values_number(&n, &changed.stmts.items[0]);
+            vy_gvn_number(&n, &changed.stmts.items[0]);
         }
         assert_false(n.failed);
         assert_int_equal(n.values.count, KEYS);
@@ -77,12 +77,12 @@ static void loads_between_barriers_have_buckets_of_their_own(void **state) {
     vyre_program *program = vy_test_parse("program p {\nbuffer y : u32 read_write\nworkgroup 1\nlet a = y[0]\n}\n");
     uint32_t first = 0, stmt = find_load(program, &first);
     for (uint32_t apart = 0; apart < 4; apart++) {
-        vy_numbering n = numbering_of(program);
+        vy_gvn n = numbering_of(program);
         for (uint32_t k = 0; k < KEYS; k++) {
             n.of_memory[0] = 2 * k + apart;
             n.shared = 2 * k + 1;
             n.next_expr = first;
-            vy_values_number(&n, &program->stmts.items[stmt]);
+            vy_gvn_number(&n, &program->stmts.items[stmt]);
         }
         assert_false(n.failed);
         assert_int_equal(n.values.count, KEYS + 1); /* and the index */

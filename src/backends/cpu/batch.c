@@ -10,7 +10,7 @@
 typedef struct batch {
     vy_cpu_job job;
     vy_cpu *cpu;
-    vy_cpu_code *code;
+    vy_cpu_executable *code;
     const vyre_launch *launches;
     const vyre_span *const *inputs;
     vyre_outputs *outputs;
@@ -28,7 +28,7 @@ static void run_item(batch *b, size_t index) {
     if (index > atomic_load_explicit(&b->failed, memory_order_relaxed))
         return; /* behind one that failed: nobody will ask */
     vy_cpu_call call = vy_cpu_call_of(b->cpu, b->code, &b->launches[index],
-                                      (vy_cpu_bytes){.inputs = b->inputs[index], .outputs = &b->outputs[index]});
+                                      (vy_cpu_arguments){.inputs = b->inputs[index], .outputs = &b->outputs[index]});
     call.helpers = b->helpers;
     call.trap = &trap;
     vyre_status status = vy_cpu_call_run(&call, &error);
@@ -44,9 +44,9 @@ static void run_item(batch *b, size_t index) {
     pthread_mutex_unlock(&b->lock);
 }
 
-static void take_part(vy_cpu_job *job, vy_cpu_part *part) {
+static void run_worker(vy_cpu_job *job, vy_cpu_share_cursor *part) {
     uint64_t first, end;
-    while (vy_cpu_job_take(job, part, &first, &end))
+    while (vy_cpu_job_next_range(job, part, &first, &end))
         for (uint64_t i = first; i < end; i++)
             run_item((batch *)job, (size_t)i);
 }
@@ -64,9 +64,10 @@ static uint64_t estimate(const batch *b, size_t count) {
     return all;
 }
 
-vyre_status vy_cpu_batch(vy_cpu *cpu, vy_cpu_code *code, const vyre_launch *launches, const vyre_span *const *inputs,
-                         size_t count, vyre_outputs *outputs, size_t *failed, vyre_error *error) {
-    batch b = {.job = {.body = take_part, .end = count},
+vyre_status vy_cpu_batch(vy_cpu *cpu, vy_cpu_executable *code, const vyre_launch *launches,
+                         const vyre_span *const *inputs, size_t count, vyre_outputs *outputs, size_t *failed,
+                         vyre_error *error) {
+    batch b = {.job = {.body = run_worker, .end = count},
                .cpu = cpu,
                .code = code,
                .launches = launches,
@@ -77,7 +78,7 @@ vyre_status vy_cpu_batch(vy_cpu *cpu, vy_cpu_code *code, const vyre_launch *laun
                .error = error};
     uint64_t all = estimate(&b, count);
     int is_spread = count >= (size_t)cpu->threads * 2 || all / (count ? count : 1) < SMALL;
-    vy_cpu_pool_staff(cpu->pool, &b.job, all, is_spread ? cpu->threads - 1 : 0, vy_clock_now());
+    vy_cpu_pool_plan_helpers(cpu->pool, &b.job, all, is_spread ? cpu->threads - 1 : 0, vy_clock_now());
     b.helpers = is_spread ? 0 : cpu->threads - 1;
     b.job.chunk = b.job.helpers ? count / ((uint64_t)(b.job.helpers + 1) * 8) : count;
     b.job.keep = 0;

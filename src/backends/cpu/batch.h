@@ -5,7 +5,8 @@
 #include "backends/cpu/cpu.h"
 
 /* As dispatch_batched_into of the contract: the first item in order that fails is named. */
-vyre_status vy_cpu_batch(vy_cpu *cpu, vy_cpu_code *code, const vyre_launch *launches, const vyre_span *const *inputs,
-                         size_t count, vyre_outputs *outputs, size_t *failed, vyre_error *error);
+vyre_status vy_cpu_batch(vy_cpu *cpu, vy_cpu_executable *code, const vyre_launch *launches,
+                         const vyre_span *const *inputs, size_t count, vyre_outputs *outputs, size_t *failed,
+                         vyre_error *error);
 
 #endif

@@ -1,7 +1,7 @@
 /* Compiling (compile.h). */
 #include "backends/cpu/compile.h"
 
-#include "backends/cpu/tell.h"
+#include "backends/cpu/jit_debug.h"
 #include "base/deadline.h"
 #include "base/status.h"
 #include "lower/legalize.h"
@@ -65,38 +65,38 @@ vyre_status vy_cpu_lower(const vy_cpu *cpu, vyre_program *program, int cancellab
 
 static vyre_status make_object(vy_cpu *cpu, vyre_program *program, int cancellable, vyre_bytes *object,
                                vyre_error *error) {
-    const vy_compiler *compiler;
+    const vy_jit_plugin *compiler;
     vyre_bytes wire = VYRE_BYTES_INIT;
-    const int lines = vy_cpu_is_debugged();
+    const int lines = vy_jit_debug_is_enabled();
     vyre_status status = vy_cpu_compiler(cpu, &compiler, error);
     if (status == VYRE_OK)
         status = vy_cpu_lower(cpu, program, cancellable, lines ? VYRE_WIRE_DEBUG : 0, &wire, error);
     if (status == VYRE_OK) {
-        vy_compiler_request request = {.struct_size = sizeof request,
-                                       .width = cpu->width,
-                                       .features = cpu->features,
-                                       .wire = {wire.data, wire.size},
-                                       .name = vyre_program_name(program),
-                                       .lines = (uint32_t)lines,
-                                       .keeps_width = (uint32_t)cpu->keeps_width,
-                                       .deadline_ns = vy_deadline(),
-                                       .memory_mib = cpu->compiler_mib,
-                                       .seconds = cpu->compiler_seconds};
+        vy_jit_request request = {.struct_size = sizeof request,
+                                  .width = cpu->width,
+                                  .features = cpu->features,
+                                  .wire = {wire.data, wire.size},
+                                  .name = vyre_program_name(program),
+                                  .lines = (uint32_t)lines,
+                                  .keeps_width = (uint32_t)cpu->keeps_width,
+                                  .deadline_ns = vy_deadline(),
+                                  .memory_mib = cpu->compiler_mib,
+                                  .seconds = cpu->compiler_seconds};
         status = compiler->compile(compiler, &request, object, error);
     }
     vyre_bytes_free(&wire);
     return status;
 }
 
-vyre_status vy_cpu_compile(vy_cpu *cpu, vyre_program *program, int cancellable, uint64_t deadline_ns, vy_cpu_code **out,
-                           vyre_error *error) {
+vyre_status vy_cpu_compile(vy_cpu *cpu, vyre_program *program, int cancellable, uint64_t deadline_ns,
+                           vy_cpu_executable **out, vyre_error *error) {
     vyre_bytes object = VYRE_BYTES_INIT;
     *out = NULL;
     vy_deadline_scope before = vy_deadline_begin(deadline_ns);
     vyre_status status = make_object(cpu, program, cancellable, &object, error);
     vy_deadline_end(before);
     if (status == VYRE_OK)
-        status = vy_cpu_code_new(program, (vyre_span){object.data, object.size}, cpu->features, out, error);
+        status = vy_cpu_executable_new(program, (vyre_span){object.data, object.size}, cpu->features, out, error);
     vyre_bytes_free(&object);
     return status;
 }

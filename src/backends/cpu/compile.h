@@ -12,15 +12,15 @@ vyre_status vy_cpu_lower(const vy_cpu *cpu, vyre_program *program, int cancellab
  * VYRE_UNSUPPORTED  there is no compiler
  * VYRE_TIMEOUT      the deadline passed
  * and as the steps fail */
-vyre_status vy_cpu_compile(vy_cpu *cpu, vyre_program *program, int cancellable, uint64_t deadline_ns, vy_cpu_code **out,
-                           vyre_error *error);
+vyre_status vy_cpu_compile(vy_cpu *cpu, vyre_program *program, int cancellable, uint64_t deadline_ns,
+                           vy_cpu_executable **out, vyre_error *error);
 
 /* The backend's compiler, opened at the first call; vy_cpu_compiler_close() ends it. */
-vyre_status vy_cpu_compiler(vy_cpu *cpu, const vy_compiler **out, vyre_error *error);
+vyre_status vy_cpu_compiler(vy_cpu *cpu, const vy_jit_plugin **out, vyre_error *error);
 /* A compiler from a file, or from the first of the places where it is looked for that has one (path NULL). Starts no process. */
-vyre_status vy_cpu_compiler_open(const char *path, const vy_compiler **out, vyre_error *error);
+vyre_status vy_cpu_compiler_open(const char *path, const vy_jit_plugin **out, vyre_error *error);
 /* NULL is ignored. No call may be in progress. */
-void vy_cpu_compiler_close(const vy_compiler *compiler);
+void vy_cpu_compiler_close(const vy_jit_plugin *compiler);
 /* Whether there is a file that may be the compiler, where VYRE_COMPILER says or in one of those places; it is not run. The error may be
  * NULL. */
 vyre_status vy_cpu_compiler_check(vyre_error *error);

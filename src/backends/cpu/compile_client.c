@@ -20,23 +20,23 @@
 enum { WALL_FACTOR = 10 };
 
 typedef struct client {
-    vy_compiler compiler;
+    vy_jit_plugin compiler;
     vy_compile_pool *pool;
 } client;
 
 /* One call: a request, and what became of the latest attempt. */
 typedef struct call {
     const client *client;
-    const vy_compiler_request *request;
+    const vy_jit_request *request;
     vy_compile_request message;
     vyre_bytes *out;
     uint64_t start_ns, attempt_ns; /* when the call and the attempt began */
     vy_compile_outcome outcome;
 } call;
 
-static const char *const step_names[VY_COMPILER_STEP_COUNT] = {
+static const char *const step_names[VY_JIT_STEP_COUNT] = {
 #define X(ID, name) name,
-    VY_COMPILER_STEP_LIST(X)
+    VY_JIT_STEP_LIST(X)
 #undef X
 };
 
@@ -118,14 +118,14 @@ static uint32_t narrow(const call *c) {
     return c->request->keeps_width || next < VY_CPU_WIDTH_MIN ? 0 : next;
 }
 
-static void tell_narrowed(uint32_t width, const vyre_error *why) {
+static void log_narrowed(uint32_t width, const vyre_error *why) {
     char text[sizeof why->message + 64];
     snprintf(text, sizeof text, "%s; it is compiled with %" PRIu32 " lanes instead", why->message, width);
     vy_log(1, "cpu", text);
 }
 
 static vyre_status attempt(call *c, vyre_error *error) {
-    const vy_compiler_request *r = c->request;
+    const vy_jit_request *r = c->request;
     int is_last = c->message.width == VY_CPU_WIDTH_MIN || r->keeps_width;
     c->attempt_ns = vy_clock_now();
     vyre_status status = vy_compile_pool_request(c->client->pool, &c->message, r->name, r->wire,
@@ -143,23 +143,23 @@ static int may_narrow(const call *c, vyre_status status) {
 static vyre_status run(call *c, vyre_error *error) {
     const vyre_span wire = c->request->wire;
     const vy_compile_request asked = c->message;
-    uint32_t known = c->request->keeps_width ? 0 : vy_compile_pool_recall(c->client->pool, &asked, wire), next;
+    uint32_t known = c->request->keeps_width ? 0 : vy_compile_pool_lookup_width(c->client->pool, &asked, wire), next;
     if (known)
         c->message.width = known;
     vyre_status status = attempt(c, error);
     int has_narrowed = 0;
     while (may_narrow(c, status) && (next = narrow(c))) {
-        tell_narrowed(next, error);
+        log_narrowed(next, error);
         c->message.width = next;
         has_narrowed = 1;
         status = attempt(c, error);
     }
     if (status == VYRE_OK && has_narrowed)
-        vy_compile_pool_remember(c->client->pool, &asked, wire, c->message.width);
+        vy_compile_pool_record_width(c->client->pool, &asked, wire, c->message.width);
     return status;
 }
 
-static vyre_status make(const vy_compiler *self, const vy_compiler_request *request, uint32_t product, vyre_bytes *out,
+static vyre_status make(const vy_jit_plugin *self, const vy_jit_request *request, uint32_t product, vyre_bytes *out,
                         vyre_error *error) {
     call c = {.client = (const client *)self,
               .request = request,
@@ -167,8 +167,8 @@ static vyre_status make(const vy_compiler *self, const vy_compiler_request *requ
                           .features = request->features,
                           .width = request->width,
                           .lines = request->lines,
-                          .memory_mib = request->memory_mib ? request->memory_mib : VY_COMPILER_MEMORY_MIB,
-                          .cpu_ms = 1000 * (request->seconds ? request->seconds : VY_COMPILER_SECONDS),
+                          .memory_mib = request->memory_mib ? request->memory_mib : VY_JIT_MEMORY_MIB,
+                          .cpu_ms = 1000 * (request->seconds ? request->seconds : VY_JIT_SECONDS),
                           .idle_ms = VY_COMPILE_IDLE_MS},
               .out = out,
               .start_ns = vy_clock_now()};
@@ -176,19 +176,19 @@ static vyre_status make(const vy_compiler *self, const vy_compiler_request *requ
     return is_past_deadline(&c) ? fail_late(&c, error) : run(&c, error);
 }
 
-static vyre_status compile(const vy_compiler *self, const vy_compiler_request *request, vyre_bytes *out,
+static vyre_status compile(const vy_jit_plugin *self, const vy_jit_request *request, vyre_bytes *out,
                            vyre_error *error) {
     return make(self, request, 0, out, error);
 }
 
-static vyre_status emit_text(const vy_compiler *self, const vy_compiler_request *request, vy_compiler_text text,
+static vyre_status emit_text(const vy_jit_plugin *self, const vy_jit_request *request, vy_jit_text text,
                              vyre_bytes *out, vyre_error *error) {
     return make(self, request, 1 + (uint32_t)text, out, error);
 }
 
 /* ---- open and close ---- */
 
-vyre_status vy_compile_client_open(const char *path, const vy_compiler **out, vyre_error *error) {
+vyre_status vy_compile_client_open(const char *path, const vy_jit_plugin **out, vyre_error *error) {
     client *made = vy_allocate_zero(sizeof *made);
     *out = NULL;
     if (!made)
@@ -198,16 +198,16 @@ vyre_status vy_compile_client_open(const char *path, const vy_compiler **out, vy
         vy_release(made, sizeof *made);
         return status;
     }
-    made->compiler = (vy_compiler){.struct_size = sizeof made->compiler,
-                                   .abi = VY_COMPILER_ABI,
-                                   .version = "",
-                                   .compile = compile,
-                                   .emit_text = emit_text};
+    made->compiler = (vy_jit_plugin){.struct_size = sizeof made->compiler,
+                                     .abi = VY_JIT_PLUGIN_ABI,
+                                     .version = "",
+                                     .compile = compile,
+                                     .emit_text = emit_text};
     *out = &made->compiler;
     return VYRE_OK;
 }
 
-void vy_compile_client_close(const vy_compiler *compiler) {
+void vy_compile_client_close(const vy_jit_plugin *compiler) {
     client *made = (client *)compiler;
     if (!made)
         return;

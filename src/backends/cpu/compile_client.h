@@ -7,8 +7,8 @@
 /* A compiler whose servers run the executable at `path`, which was checked. Starts nothing. Close it with the next.
  *
  * VYRE_NO_MEMORY */
-vyre_status vy_compile_client_open(const char *path, const vy_compiler **out, vyre_error *error);
+vyre_status vy_compile_client_open(const char *path, const vy_jit_plugin **out, vyre_error *error);
 /* No call may be in progress. The last client of an executable ends its servers. */
-void vy_compile_client_close(const vy_compiler *compiler);
+void vy_compile_client_close(const vy_jit_plugin *compiler);
 
 #endif

@@ -10,8 +10,8 @@
 #ifndef VY_BACKENDS_CPU_COMPILE_PROTOCOL_H
 #define VY_BACKENDS_CPU_COMPILE_PROTOCOL_H
 
+#include "backends/cpu/code_object.h"
 #include "backends/cpu/compiler.h"
-#include "backends/cpu/object.h"
 
 #define VY_COMPILE_MAGIC UINT64_C(0x6c69706d6f435956) /* "VYCompil" */
 enum {
@@ -40,11 +40,11 @@ enum {
 typedef struct vy_compile_request {
     uint64_t magic;
     uint8_t build[VY_COMPILE_BUILD];
-    uint32_t product; /* 0: an object; else 1 + a vy_compiler_text */
+    uint32_t product; /* 0: an object; else 1 + a vy_jit_text */
     uint32_t name_size;
     uint64_t features;
     uint64_t wire_size;
-    uint32_t width, lines; /* as in vy_compiler_request */
+    uint32_t width, lines; /* as in vy_jit_request */
     uint32_t memory_mib;   /* RLIMIT_AS during this request */
     uint32_t cpu_ms;       /* processor time for this request, in milliseconds; 0: no limit */
     uint32_t idle_ms;      /* the server ends if no request follows for this long */
@@ -75,7 +75,7 @@ typedef struct vy_compile_reply {
     uint32_t detail;
     uint32_t is_last; /* 1: the server ends after this message */
     uint64_t size;    /* of what follows: RESULT, ERROR, WIDTH */
-    uint64_t times[VY_COMPILER_STEP_COUNT];
+    uint64_t times[VY_JIT_STEP_COUNT];
 } vy_compile_reply;
 
 #endif

@@ -136,7 +136,7 @@ static void after_fork_in_child(void) {
 
 static int fork_result;
 
-static void watch_fork(void) {
+static void register_atfork(void) {
     fork_result = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
@@ -335,7 +335,7 @@ static void release(vy_compile_pool *pool, server *s) {
 
 vyre_status vy_compile_pool_open(const char *path, vy_compile_pool **out, vyre_error *error) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, watch_fork);
+    pthread_once(&once, register_atfork);
     size_t size = sizeof(vy_compile_pool) + strlen(path) + 1;
     vy_compile_pool *fresh = fork_result == 0 ? vy_allocate_zero(size) : NULL;
     *out = NULL;
@@ -467,7 +467,7 @@ static vyre_status check_reply(const vy_compile_pool *pool, const vy_compile_req
         return fail_build(pool, reply, error);
     int is_error = reply->message == VY_COMPILE_ERROR || reply->message == VY_COMPILE_WIDTH;
     uint64_t most = reply->message == VY_COMPILE_RESULT ? VY_COMPILE_RESULT_LIMIT : is_error ? sizeof *error : 0;
-    if (reply->message < VY_COMPILE_MESSAGE_COUNT && reply->step < VY_COMPILER_STEP_COUNT &&
+    if (reply->message < VY_COMPILE_MESSAGE_COUNT && reply->step < VY_JIT_STEP_COUNT &&
         reply->width <= VY_CPU_WIDTH_MAX && reply->size <= most && (!is_error || reply->size == most))
         return VYRE_OK;
     return vy_fail(error, VYRE_CORRUPT, "install the compiler again, or report this with the program",
@@ -476,7 +476,7 @@ static vyre_status check_reply(const vy_compile_pool *pool, const vy_compile_req
 }
 
 /* The server's error; *is_sound 0 if it is none. */
-static vyre_status take_error(const vy_compile_pool *pool, vyre_error *told, int *is_sound, vyre_error *error) {
+static vyre_status receive_error(const vy_compile_pool *pool, vyre_error *told, int *is_sound, vyre_error *error) {
     told->message[sizeof told->message - 1] = told->fix[sizeof told->fix - 1] = told->where[sizeof told->where - 1] = 0;
     told->subject[sizeof told->subject - 1] = told->first[sizeof told->first - 1] = 0;
     told->second[sizeof told->second - 1] = 0;
@@ -507,13 +507,13 @@ typedef struct exchange {
 } exchange;
 
 /* Reads what follows the last message of a request. */
-static moved take_contents(const vy_compile_pool *pool, server *s, const vy_compile_reply *reply, exchange *e,
-                           vyre_status *status, vyre_error *error) {
+static moved receive_contents(const vy_compile_pool *pool, server *s, const vy_compile_reply *reply, exchange *e,
+                              vyre_status *status, vyre_error *error) {
     vyre_error told;
     if (reply->message != VY_COMPILE_RESULT) {
         moved moved = receive_all(s, &told, sizeof told, e->until_ns);
         if (moved == MOVED)
-            *status = take_error(pool, &told, &e->keeps_server, error);
+            *status = receive_error(pool, &told, &e->keeps_server, error);
         return moved;
     }
     *status = vyre_bytes_resize(e->out, (size_t)reply->size, error);
@@ -550,7 +550,7 @@ static moved receive_reply(const vy_compile_pool *pool, server *s, exchange *e, 
     e->outcome->detail = reply.detail;
     if (reply.message > VY_COMPILE_WIDTH)
         return MOVED;
-    moved moved = take_contents(pool, s, &reply, e, status, error);
+    moved moved = receive_contents(pool, s, &reply, e, status, error);
     e->keeps_server = e->keeps_server && !reply.is_last;
     return moved;
 }
@@ -636,7 +636,7 @@ static void make_key(const vy_compile_request *request, vyre_span wire, vyre_dig
     vy_digest(&parts, sizeof parts, out);
 }
 
-uint32_t vy_compile_pool_recall(vy_compile_pool *pool, const vy_compile_request *request, vyre_span wire) {
+uint32_t vy_compile_pool_lookup_width(vy_compile_pool *pool, const vy_compile_request *request, vyre_span wire) {
     vyre_digest key;
     uint32_t width = 0;
     pthread_mutex_lock(&lock);
@@ -653,8 +653,8 @@ uint32_t vy_compile_pool_recall(vy_compile_pool *pool, const vy_compile_request 
     return width;
 }
 
-void vy_compile_pool_remember(vy_compile_pool *pool, const vy_compile_request *request, vyre_span wire,
-                              uint32_t width) {
+void vy_compile_pool_record_width(vy_compile_pool *pool, const vy_compile_request *request, vyre_span wire,
+                                  uint32_t width) {
     remembered entry = {.width = width};
     make_key(request, wire, &entry.key);
     pthread_mutex_lock(&lock);

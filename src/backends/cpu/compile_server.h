@@ -66,7 +66,8 @@ vyre_status vy_compile_pool_request(vy_compile_pool *pool, vy_compile_request *r
 
 /* The width that a request was answered with after wider ones had failed, of the latest few such requests; 0: not known. Two
  * requests are the same if wire form, features and width are. */
-uint32_t vy_compile_pool_recall(vy_compile_pool *pool, const vy_compile_request *request, vyre_span wire);
-void vy_compile_pool_remember(vy_compile_pool *pool, const vy_compile_request *request, vyre_span wire, uint32_t width);
+uint32_t vy_compile_pool_lookup_width(vy_compile_pool *pool, const vy_compile_request *request, vyre_span wire);
+void vy_compile_pool_record_width(vy_compile_pool *pool, const vy_compile_request *request, vyre_span wire,
+                                  uint32_t width);
 
 #endif

@@ -43,19 +43,19 @@ static vyre_status refuse(const char *path, const char *what, vyre_error *error)
 }
 
 /* It is mapped once and stays: LLVM leaves handlers behind. */
-static vyre_status open_plugin(const char *path, const vy_compiler **out, vyre_error *error) {
+static vyre_status open_plugin(const char *path, const vy_jit_plugin **out, vyre_error *error) {
     void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!handle)
         return vy_fail(error, VYRE_UNSUPPORTED,
                        "install what it needs (`ldd` lists it), or run with `--backend reference`",
                        "the dynamic loader refuses the compiler `%s` (%s)", path, dlerror());
-    vy_compiler_get *get = (vy_compiler_get *)(uintptr_t)dlsym(handle, VY_COMPILER_SYMBOL);
+    vy_jit_plugin_get *get = (vy_jit_plugin_get *)(uintptr_t)dlsym(handle, VY_JIT_PLUGIN_SYMBOL);
     if (!get)
-        return refuse(path, "does not export `" VY_COMPILER_SYMBOL "`", error);
-    const vy_compiler *compiler = get(&vy_host_services);
+        return refuse(path, "does not export `" VY_JIT_PLUGIN_SYMBOL "`", error);
+    const vy_jit_plugin *compiler = get(&vy_host_services);
     if (!compiler)
         return refuse(path, "does not work in this process", error);
-    if (compiler->struct_size < sizeof *compiler || compiler->abi != VY_COMPILER_ABI || !compiler->compile ||
+    if (compiler->struct_size < sizeof *compiler || compiler->abi != VY_JIT_PLUGIN_ABI || !compiler->compile ||
         !compiler->emit_text)
         return refuse(path, "speaks another version of the interface", error);
     *out = compiler;
@@ -111,7 +111,7 @@ vyre_status vy_cpu_compiler_check(vyre_error *error) {
 
 /* ---- open and close ---- */
 
-vyre_status vy_cpu_compiler_open(const char *path, const vy_compiler **out, vyre_error *error) {
+vyre_status vy_cpu_compiler_open(const char *path, const vy_jit_plugin **out, vyre_error *error) {
     char found[PATH_MAX];
     *out = NULL;
     vyre_status status = locate(path, found, &path, error);
@@ -120,13 +120,13 @@ vyre_status vy_cpu_compiler_open(const char *path, const vy_compiler **out, vyre
     return IS_IN_PROCESS ? open_plugin(path, out, error) : vy_compile_client_open(path, out, error);
 }
 
-void vy_cpu_compiler_close(const vy_compiler *compiler) {
+void vy_cpu_compiler_close(const vy_jit_plugin *compiler) {
     if (!IS_IN_PROCESS)
         vy_compile_client_close(compiler);
 }
 
-vyre_status vy_cpu_compiler(vy_cpu *cpu, const vy_compiler **out, vyre_error *error) {
-    const vy_compiler *surplus = NULL;
+vyre_status vy_cpu_compiler(vy_cpu *cpu, const vy_jit_plugin **out, vyre_error *error) {
+    const vy_jit_plugin *surplus = NULL;
     pthread_mutex_lock(&cpu->lock);
     *out = cpu->compiler;
     pthread_mutex_unlock(&cpu->lock);
@@ -147,11 +147,10 @@ vyre_status vy_cpu_compiler(vy_cpu *cpu, const vy_compiler **out, vyre_error *er
 }
 
 vyre_status vy_cpu_compiler_limits(vy_cpu *cpu, vyre_error *error) {
-    vyre_status status = vy_env_number("VYRE_COMPILER_MEMORY", MEMORY_LEAST_MIB, MEMORY_MOST_MIB,
-                                       VY_COMPILER_MEMORY_MIB, &cpu->compiler_mib, error);
+    vyre_status status = vy_env_number("VYRE_COMPILER_MEMORY", MEMORY_LEAST_MIB, MEMORY_MOST_MIB, VY_JIT_MEMORY_MIB,
+                                       &cpu->compiler_mib, error);
     if (status == VYRE_OK)
-        status =
-            vy_env_number("VYRE_COMPILER_SECONDS", 1, SECONDS_MOST, VY_COMPILER_SECONDS, &cpu->compiler_seconds, error);
+        status = vy_env_number("VYRE_COMPILER_SECONDS", 1, SECONDS_MOST, VY_JIT_SECONDS, &cpu->compiler_seconds, error);
     cpu->keeps_width = !vy_env_flag("VYRE_COMPILER_FALLBACK", 1);
     return status;
 }

@@ -3,21 +3,21 @@
  *   device.c    constructor, identity, capabilities, what the machine is
  *   cpu_features.c  what the processor can do, and what follows from it
  *   compile.c   from a program to an object; compiler.c finds the compiler, compile_client.c asks it, compile_server.c runs its processes
- *   object.c    objects: checked, loaded; tell.c: what profilers and debuggers hear of them
- *   code.c      loaded objects, shared by the pipelines that run them
- *   run.c       one dispatch over the threads: frames, traps, deadlines; cost.c: what it will take
- *   bind.c      where the bytes of buffers are: in place wherever they can be
+ *   code_object.c    objects: checked, loaded; jit_debug.c: what profilers and debuggers hear of them
+ *   executable.c      loaded objects, shared by the pipelines that run them
+ *   execute.c       one dispatch over the threads: frames, traps, deadlines; cost_model.c: what it will take
+ *   binding.c      where the bytes of buffers are: in place wherever they can be
  *   dispatch.c  binding and running put together; pipeline.c the entries of a pipeline's table, pending.c dispatches in flight
  *   memory.c    resident buffers: plain memory
- *   pool*.c, alarm.c, scratch.c, stack.c   threads, deadlines, memory of frames, native stacks */
+ *   pool*.c, deadline_timer.c, frame_pool.c, stack.c   threads, deadlines, memory of frames, native stacks */
 #ifndef VY_BACKENDS_CPU_H
 #define VY_BACKENDS_CPU_H
 
-#include "backends/cpu/alarm.h"
-#include "backends/cpu/code.h"
 #include "backends/cpu/compiler.h"
+#include "backends/cpu/deadline_timer.h"
+#include "backends/cpu/executable.h"
+#include "backends/cpu/frame_pool.h"
 #include "backends/cpu/pool.h"
-#include "backends/cpu/scratch.h"
 #include "vyre/backend.h"
 
 /* A buffer's elements are fewer than 2^32 by so many: vectors of indices look a little beyond the end. */
@@ -31,12 +31,12 @@ typedef struct vy_cpu {
     unsigned spin_us;      /* how long those without work look for some */
     uint64_t stream_bytes; /* dispatches on more do not leave what they write in the caches */
     vy_cpu_pool *pool;
-    vy_cpu_alarms alarms;
-    vy_cpu_scratch scratch;
+    vy_cpu_deadline_timer timer;
+    vy_cpu_frame_pool frame_pool;
     _Atomic uint64_t pipelines, code_bytes;  /* that there are, and what their code takes */
     pthread_mutex_t trap_lock;               /* guards the traps of dispatches that run: few do */
     pthread_mutex_t lock;                    /* guards all that follows */
-    const vy_compiler *compiler;             /* NULL: not opened yet */
+    const vy_jit_plugin *compiler;           /* NULL: not opened yet */
     uint32_t compiler_mib, compiler_seconds; /* limits of a compile */
     int keeps_width;                         /* no fewer lanes where LLVM fails */
     char device[128], driver[256];

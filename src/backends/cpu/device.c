@@ -2,10 +2,10 @@
 #include "backends/cpu/cpu.h"
 
 #include "backends/cpu/compile.h"
-#include "backends/cpu/machine.h"
+#include "backends/cpu/cpu_info.h"
+#include "backends/cpu/jit_debug.h"
 #include "backends/cpu/memory.h"
 #include "backends/cpu/pipeline.h"
-#include "backends/cpu/tell.h"
 #include "base/env.h"
 #include "base/memory.h"
 #include "base/status.h"
@@ -71,7 +71,7 @@ static void device_profile(void *self, vyre_device_profile *profile) {
 static vyre_status cache_identity(void *self, vyre_bytes *out, vyre_error *error) {
     const vy_cpu *cpu = self;
     char text[128];
-    if (vy_cpu_is_debugged())
+    if (vy_jit_debug_is_enabled())
         return vy_fail(error, VYRE_UNSUPPORTED, "leave VYRE_GDB out", "code for debuggers is not cached");
     int length = snprintf(text, sizeof text, "cpu format %d width %" PRIu32 " features %016" PRIx64, VY_CPU_FORMAT,
                           cpu->width, cpu->features);
@@ -99,15 +99,15 @@ static vyre_status shutdown(void *self, vyre_error *error) {
     vy_cpu *cpu = self;
     (void)error;
     vy_cpu_pool_wait(cpu->pool);
-    vy_cpu_scratch_trim(&cpu->scratch);
+    vy_cpu_frame_pool_trim(&cpu->frame_pool);
     return VYRE_OK;
 }
 
 static void destroy(void *self) {
     vy_cpu *cpu = self;
     vy_cpu_pool_close(cpu->pool);
-    vy_cpu_alarms_end(&cpu->alarms);
-    vy_cpu_scratch_trim(&cpu->scratch);
+    vy_cpu_deadline_timer_end(&cpu->timer);
+    vy_cpu_frame_pool_trim(&cpu->frame_pool);
     vy_cpu_compiler_close(cpu->compiler);
     pthread_mutex_destroy(&cpu->trap_lock);
     pthread_mutex_destroy(&cpu->lock);
@@ -122,7 +122,7 @@ static const vyre_backend_vtable table = {
     .resident_allocate = vy_cpu_resident_allocate,
     .resident_free = vy_cpu_resident_free,
     .resident_wrap = vy_cpu_resident_wrap,
-    .resident_location = vy_cpu_resident_place,
+    .resident_location = vy_cpu_resident_location,
     .resident_upload = vy_cpu_resident_upload,
     .resident_download = vy_cpu_resident_download,
     .compile = vy_cpu_pipeline_compile,
@@ -162,7 +162,7 @@ static vyre_status configure(vy_cpu *cpu, vyre_error *error) {
         status = vy_cpu_compiler_limits(cpu, error);
     if (status != VYRE_OK)
         return status;
-    vy_cpu_machine_describe(cpu);
+    vy_cpu_info_query(cpu);
     unsigned kib = cpu->l3_bytes ? cpu->l3_bytes / 1024 : CACHE_KIB;
     if (kib > CACHE_MOST_KIB)
         kib = CACHE_MOST_KIB;
@@ -178,7 +178,7 @@ static vyre_status start(vy_cpu *cpu, vyre_error *error) {
     cpu->pool = vy_cpu_pool_new(cpu->threads - 1, cpu->spin_us * UINT64_C(1000));
     if (!cpu->pool)
         return vy_fail_memory(error, "making the cpu backend");
-    vy_cpu_alarms_start(&cpu->alarms);
+    vy_cpu_deadline_timer_start(&cpu->timer);
     pthread_mutex_init(&cpu->trap_lock, NULL);
     pthread_mutex_init(&cpu->lock, NULL);
     return VYRE_OK;

@@ -2,14 +2,14 @@
 #ifndef VY_BACKENDS_CPU_DISPATCH_H
 #define VY_BACKENDS_CPU_DISPATCH_H
 
-#include "backends/cpu/bind.h"
+#include "backends/cpu/binding.h"
 
-/* One dispatch. helpers: threads beside the caller's, at most. stop: NULL, or a word of the caller's (run.h). timing may be NULL. */
+/* One dispatch. helpers: threads beside the caller's, at most. stop: NULL, or a word of the caller's (execute.h). timing may be NULL. */
 typedef struct vy_cpu_call {
     vy_cpu *cpu;
-    vy_cpu_code *code;
+    vy_cpu_executable *code;
     const vyre_launch *launch;
-    vy_cpu_bytes bytes;
+    vy_cpu_arguments bytes;
     unsigned helpers;
     _Atomic uint32_t *stop;
     vyre_trap *trap;
@@ -17,7 +17,7 @@ typedef struct vy_cpu_call {
 } vy_cpu_call;
 
 /* As a launch asks for it, on all threads. */
-vy_cpu_call vy_cpu_call_of(vy_cpu *cpu, vy_cpu_code *code, const vyre_launch *launch, vy_cpu_bytes bytes);
+vy_cpu_call vy_cpu_call_of(vy_cpu *cpu, vy_cpu_executable *code, const vyre_launch *launch, vy_cpu_arguments bytes);
 /* Binds, runs, and gives back what was made for it. */
 vyre_status vy_cpu_call_run(const vy_cpu_call *call, vyre_error *error);
 

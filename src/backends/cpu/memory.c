@@ -39,7 +39,7 @@ vyre_status vy_cpu_resident_allocate(void *self, uint64_t size, uint64_t *native
     vy_cpu_memory_advise(made, whole);
     uintptr_t start = (uintptr_t)(made + 1) + VY_CPU_ALIGNMENT - 1;
     *made = (block){whole, (uint8_t *)(start / VY_CPU_ALIGNMENT * VY_CPU_ALIGNMENT)};
-    vy_cpu_pool_fill(((vy_cpu *)self)->pool, made->bytes, NULL, (size_t)size);
+    vy_cpu_pool_copy_or_clear(((vy_cpu *)self)->pool, made->bytes, NULL, (size_t)size);
     *native = (uintptr_t)made;
     return VYRE_OK;
 }
@@ -66,7 +66,7 @@ vyre_status vy_cpu_resident_wrap(void *self, const vyre_memory_location *place, 
     return VYRE_OK;
 }
 
-vyre_status vy_cpu_resident_place(void *self, uint64_t native, vyre_memory_location *place, vyre_error *error) {
+vyre_status vy_cpu_resident_location(void *self, uint64_t native, vyre_memory_location *place, vyre_error *error) {
     (void)self;
     (void)error;
     *place = (vyre_memory_location){VYRE_LOCATION_HOST, 0, (uintptr_t)vy_cpu_resident_bytes(native)};
@@ -76,13 +76,13 @@ vyre_status vy_cpu_resident_place(void *self, uint64_t native, vyre_memory_locat
 vyre_status vy_cpu_resident_upload(void *self, uint64_t native, uint64_t offset, const void *data, uint64_t size,
                                    vyre_error *error) {
     (void)error;
-    vy_cpu_pool_fill(((vy_cpu *)self)->pool, vy_cpu_resident_bytes(native) + offset, data, (size_t)size);
+    vy_cpu_pool_copy_or_clear(((vy_cpu *)self)->pool, vy_cpu_resident_bytes(native) + offset, data, (size_t)size);
     return VYRE_OK;
 }
 
 vyre_status vy_cpu_resident_download(void *self, uint64_t native, uint64_t offset, void *data, uint64_t size,
                                      vyre_error *error) {
     (void)error;
-    vy_cpu_pool_fill(((vy_cpu *)self)->pool, data, vy_cpu_resident_bytes(native) + offset, (size_t)size);
+    vy_cpu_pool_copy_or_clear(((vy_cpu *)self)->pool, data, vy_cpu_resident_bytes(native) + offset, (size_t)size);
     return VYRE_OK;
 }

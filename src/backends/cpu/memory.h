@@ -13,7 +13,7 @@ vyre_status vy_cpu_resident_download(void *self, uint64_t native, uint64_t offse
 /* Memory of the process that somebody else owns: used where it is. */
 vyre_status vy_cpu_resident_wrap(void *self, const vyre_memory_location *place, uint64_t size, uint64_t *native,
                                  vyre_error *error);
-vyre_status vy_cpu_resident_place(void *self, uint64_t native, vyre_memory_location *place, vyre_error *error);
+vyre_status vy_cpu_resident_location(void *self, uint64_t native, vyre_memory_location *place, vyre_error *error);
 uint8_t *vy_cpu_resident_bytes(uint64_t native);
 
 /* Memory nobody has used yet, that is going to be: asks the system for large pages, if it is large. */

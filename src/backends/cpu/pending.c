@@ -5,7 +5,7 @@
 #include "backends/cpu/pending.h"
 
 #include "backends/cpu/dispatch.h"
-#include "backends/cpu/run.h"
+#include "backends/cpu/execute.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/thread.h"
@@ -15,7 +15,7 @@
 typedef struct pending {
     vy_cpu_task task;
     vy_cpu *cpu;
-    vy_cpu_code *code;
+    vy_cpu_executable *code;
     vyre_launch launch; /* params and elements are copies behind this struct */
     vyre_span *inputs;  /* likewise */
     _Atomic uint32_t stop;
@@ -42,7 +42,7 @@ static void disown(pending *p) {
         return;
     for (size_t i = 0; i < p->outputs.count; i++)
         vyre_bytes_free(&p->outputs.items[i]);
-    vy_cpu_code_release(p->code);
+    vy_cpu_executable_release(p->code);
     vyre_program_release(p->launch.program);
     pthread_cond_destroy(&p->changed);
     pthread_mutex_destroy(&p->lock);
@@ -69,7 +69,7 @@ static void notify_now(pending *p) {
 static void run(vy_cpu_task *task) {
     pending *p = (pending *)task;
     vy_cpu_call call =
-        vy_cpu_call_of(p->cpu, p->code, &p->launch, (vy_cpu_bytes){.inputs = p->inputs, .outputs = &p->outputs});
+        vy_cpu_call_of(p->cpu, p->code, &p->launch, (vy_cpu_arguments){.inputs = p->inputs, .outputs = &p->outputs});
     call.stop = &p->stop;
     p->status = vy_cpu_call_run(&call, &p->error);
     pthread_mutex_lock(&p->lock);
@@ -102,7 +102,7 @@ static int wait_until(pending *p, uint64_t deadline_ns) {
 static vyre_status wait(void *self, uint64_t deadline_ns, vyre_outputs *outputs, vyre_error *error) {
     pending *p = self;
     if (!deadline_ns && !is_ready(p))
-        vy_cpu_pool_pull(p->cpu->pool, &p->task);
+        vy_cpu_pool_run_queued(p->cpu->pool, &p->task);
     if (!is_ready(p) && !wait_until(p, deadline_ns))
         return vy_fail(error, VYRE_NOT_READY, NULL, "`%s` is still running", p->code->name);
     if (p->status != VYRE_OK) {
@@ -122,7 +122,7 @@ static void cancel(void *self) {
     pending *p = self;
     uint32_t nothing = 0;
     atomic_compare_exchange_strong(&p->stop, &nothing, VY_CPU_STOP_CANCEL);
-    vy_cpu_pool_pull(p->cpu->pool, &p->task);
+    vy_cpu_pool_run_queued(p->cpu->pool, &p->task);
 }
 
 static void notify(void *self, void (*done)(void *user), void *user) {
@@ -156,7 +156,7 @@ static const vyre_pending_vtable table = {
 
 /* ---- starting ---- */
 
-static size_t count_outputs(const vy_cpu_code *code) {
+static size_t count_outputs(const vy_cpu_executable *code) {
     size_t count = 0;
     for (uint32_t i = 0; i < code->buffer_count; i++)
         count += code->buffers[i].access == VYRE_ACCESS_WRITE || code->buffers[i].access == VYRE_ACCESS_READ_WRITE;
@@ -176,8 +176,9 @@ static void lay_out(pending *p, vy_bump *bump, const vyre_launch *launch, const 
     }
 }
 
-vyre_status vy_cpu_pending_start(vy_cpu *cpu, vy_cpu_code *code, const vyre_launch *launch, const vyre_span *inputs,
-                                 size_t input_count, vyre_native_pending *out, vyre_error *error) {
+vyre_status vy_cpu_pending_start(vy_cpu *cpu, vy_cpu_executable *code, const vyre_launch *launch,
+                                 const vyre_span *inputs, size_t input_count, vyre_native_pending *out,
+                                 vyre_error *error) {
     pending measured = {.outputs = {.count = count_outputs(code)}};
     vy_bump bump = {NULL, 0};
     lay_out(&measured, &bump, launch, inputs, input_count);
@@ -188,7 +189,7 @@ vyre_status vy_cpu_pending_start(vy_cpu *cpu, vy_cpu_code *code, const vyre_laun
     pending *p = (pending *)bump.block;
     *p = (pending){.task = {.run = run},
                    .cpu = cpu,
-                   .code = vy_cpu_code_retain(code),
+                   .code = vy_cpu_executable_retain(code),
                    .launch = *launch,
                    .size = size,
                    .outputs = {.count = measured.outputs.count, .capacity = measured.outputs.count},
@@ -200,7 +201,7 @@ vyre_status vy_cpu_pending_start(vy_cpu *cpu, vy_cpu_code *code, const vyre_laun
     pthread_mutex_init(&p->lock, NULL);
     vy_cond_init_monotonic(&p->changed);
     *out = (vyre_native_pending){&table, p};
-    if (!vy_cpu_pool_start(cpu->pool, &p->task))
+    if (!vy_cpu_pool_submit(cpu->pool, &p->task))
         run(&p->task);
     return VYRE_OK;
 }

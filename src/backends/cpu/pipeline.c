@@ -12,10 +12,10 @@
 
 typedef struct pipeline {
     vy_cpu *cpu;
-    vy_cpu_code *code;
+    vy_cpu_executable *code;
 } pipeline;
 
-static vyre_status call(void *self, const vyre_launch *launch, vy_cpu_bytes bytes, vyre_timing *timing,
+static vyre_status call(void *self, const vyre_launch *launch, vy_cpu_arguments bytes, vyre_timing *timing,
                         vyre_error *error) {
     pipeline *p = self;
     vy_cpu_call made = vy_cpu_call_of(p->cpu, p->code, launch, bytes);
@@ -28,7 +28,7 @@ static vyre_status call(void *self, const vyre_launch *launch, vy_cpu_bytes byte
 static vyre_status dispatch_timed(void *self, const vyre_launch *launch, const vyre_span *inputs, size_t input_count,
                                   vyre_outputs *outputs, vyre_timing *timing, vyre_error *error) {
     (void)input_count;
-    return call(self, launch, (vy_cpu_bytes){.inputs = inputs, .outputs = outputs}, timing, error);
+    return call(self, launch, (vy_cpu_arguments){.inputs = inputs, .outputs = outputs}, timing, error);
 }
 
 static vyre_status dispatch_borrowed(void *self, const vyre_launch *launch, const vyre_span *inputs, size_t input_count,
@@ -64,7 +64,7 @@ static vyre_status dispatch_persistent(void *self, const vyre_launch *launch, co
                                        size_t binding_count, vyre_outputs *outputs, vyre_timing *timing,
                                        vyre_error *error) {
     (void)binding_count;
-    return call(self, launch, (vy_cpu_bytes){.bindings = bindings, .outputs = outputs}, timing, error);
+    return call(self, launch, (vy_cpu_arguments){.bindings = bindings, .outputs = outputs}, timing, error);
 }
 
 /* One after the other, as items may name the same buffers. */
@@ -95,7 +95,7 @@ static vyre_status run_steps(const vyre_native_step *steps, size_t count, vyre_t
     for (size_t i = 0; i < count && status == VYRE_OK; i++) {
         vyre_timing step = {.wall_ns = 0};
         *failed = i;
-        status = call(steps[i].pipeline, &steps[i].launch, (vy_cpu_bytes){.bindings = steps[i].bindings},
+        status = call(steps[i].pipeline, &steps[i].launch, (vy_cpu_arguments){.bindings = steps[i].bindings},
                       timing ? &step : NULL, error);
         if (timing)
             timing->device_ns += step.device_ns;
@@ -113,9 +113,9 @@ vyre_status vy_cpu_pipeline_sequence(void *self, const vyre_native_step *steps, 
         return status;
     *failed = step_count;
     for (size_t i = 0; i < readback_count; i++)
-        vy_cpu_pool_fill(cpu->pool, readbacks[i].host,
-                         vy_cpu_resident_bytes(readbacks[i].resident.id) + readbacks[i].offset,
-                         (size_t)readbacks[i].size);
+        vy_cpu_pool_copy_or_clear(cpu->pool, readbacks[i].host,
+                                  vy_cpu_resident_bytes(readbacks[i].resident.id) + readbacks[i].offset,
+                                  (size_t)readbacks[i].size);
     if (timing) {
         timing->present |= VYRE_TIMED_DEVICE;
         timing->wall_ns = vy_clock_now() - start;
@@ -126,14 +126,14 @@ vyre_status vy_cpu_pipeline_sequence(void *self, const vyre_native_step *steps, 
 /* ---- making and ending ---- */
 
 static vyre_status serialize(void *self, vyre_bytes *out, vyre_error *error) {
-    return vy_cpu_object_save(&((pipeline *)self)->code->object, out, error);
+    return vy_cpu_code_object_save(&((pipeline *)self)->code->object, out, error);
 }
 
 static void destroy(void *self) {
     pipeline *p = self;
     atomic_fetch_sub_explicit(&p->cpu->pipelines, 1, memory_order_relaxed);
     atomic_fetch_sub_explicit(&p->cpu->code_bytes, p->code->object.map_size, memory_order_relaxed);
-    vy_cpu_code_release(p->code);
+    vy_cpu_executable_release(p->code);
     vy_release(p, sizeof *p);
 }
 
@@ -153,10 +153,10 @@ static const vyre_pipeline_vtable table = {
 };
 
 /* Takes the code over, also if it fails. */
-static vyre_status make(vy_cpu *cpu, vy_cpu_code *code, vyre_native_pipeline *out, vyre_error *error) {
+static vyre_status make(vy_cpu *cpu, vy_cpu_executable *code, vyre_native_pipeline *out, vyre_error *error) {
     pipeline *p = vy_allocate(sizeof *p);
     if (!p) {
-        vy_cpu_code_release(code);
+        vy_cpu_executable_release(code);
         return vy_fail_memory(error, "compiling a pipeline");
     }
     *p = (pipeline){cpu, code};
@@ -168,7 +168,7 @@ static vyre_status make(vy_cpu *cpu, vy_cpu_code *code, vyre_native_pipeline *ou
 
 vyre_status vy_cpu_pipeline_compile(void *self, vyre_program *program, const vyre_compile_options *options,
                                     vyre_native_pipeline *out, vyre_error *error) {
-    vy_cpu_code *code;
+    vy_cpu_executable *code;
     vyre_status status = vy_cpu_compile(self, program, options->cancellable, options->deadline_ns, &code, error);
     return status == VYRE_OK ? make(self, code, out, error) : status;
 }
@@ -177,7 +177,7 @@ vyre_status vy_cpu_pipeline_load(void *self, vyre_program *program, const vyre_c
                                  vyre_span binary, vyre_native_pipeline *out, vyre_error *error) {
     (void)options;
     vy_cpu *cpu = self;
-    vy_cpu_code *code;
-    vyre_status status = vy_cpu_code_new(program, binary, cpu->features, &code, error);
+    vy_cpu_executable *code;
+    vyre_status status = vy_cpu_executable_new(program, binary, cpu->features, &code, error);
     return status == VYRE_OK ? make(cpu, code, out, error) : status;
 }

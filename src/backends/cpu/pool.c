@@ -1,5 +1,5 @@
-/* The threads: how they are started, look for work, sleep and end (pool.h, pool_inside.h). */
-#include "backends/cpu/pool_inside.h"
+/* The threads: how they are started, look for work, sleep and end (pool.h, pool_internal.h). */
+#include "backends/cpu/pool_internal.h"
 
 #include "base/memory.h"
 #include "base/thread.h"
@@ -13,7 +13,7 @@
 
 /* Looks between two looks at the clock, some microseconds; a look that took much longer because the system gave the processor to somebody who needs it is
  * the last for a while: the thread sleeps at once. Threads that looked for nothing look half as long the next time, but not below the least. */
-enum { LOOKS = 32, INTERRUPTED_NS = 100 * 1000, CALM_NS = 20 * 1000 * 1000, PATIENCE_LEAST_NS = 5 * 1000 };
+enum { SPINS = 32, INTERRUPTED_NS = 100 * 1000, BACKOFF_NS = 20 * 1000 * 1000, SPIN_BUDGET_MIN_NS = 5 * 1000 };
 
 void vy_cpu_pause(void) {
 #if defined(__x86_64__)
@@ -50,14 +50,14 @@ static int was_switched(vy_cpu_worker *self) {
 }
 
 /* Looks for work as long as it is worth it; returns 0 if there was none. */
-static int look_around(vy_cpu_worker *self, uint32_t seen) {
+static int spin_for_work(vy_cpu_worker *self, uint32_t seen) {
     vy_cpu_pool *pool = self->pool;
-    uint64_t patience = atomic_load_explicit(&pool->patience_ns, memory_order_relaxed);
-    uint64_t start = patience ? vy_clock_now() : 0, now = start;
-    if (!patience || start < self->calm_ns)
+    uint64_t spin_budget = atomic_load_explicit(&pool->spin_budget_ns, memory_order_relaxed);
+    uint64_t start = spin_budget ? vy_clock_now() : 0, now = start;
+    if (!spin_budget || start < self->backoff_until_ns)
         return is_called(self, seen);
-    while (now - start < patience) {
-        for (int i = 0; i < LOOKS; i++) {
+    while (now - start < spin_budget) {
+        for (int i = 0; i < SPINS; i++) {
             if (is_called(self, seen))
                 return 1;
             vy_cpu_pause();
@@ -65,15 +65,15 @@ static int look_around(vy_cpu_worker *self, uint32_t seen) {
         uint64_t before = now;
         now = vy_clock_now();
         if (now - before > INTERRUPTED_NS && was_switched(self)) {
-            self->calm_ns = now + CALM_NS;
-            atomic_store_explicit(&pool->calm_ns, self->calm_ns, memory_order_relaxed);
+            self->backoff_until_ns = now + BACKOFF_NS;
+            atomic_store_explicit(&pool->backoff_until_ns, self->backoff_until_ns, memory_order_relaxed);
             return is_called(self, seen);
         }
     }
     /* The first of those who looked in vain, and only the first, lowers it. */
-    if (patience / 2 >= PATIENCE_LEAST_NS)
-        atomic_compare_exchange_strong_explicit(&pool->patience_ns, &patience, patience / 2, memory_order_relaxed,
-                                                memory_order_relaxed);
+    if (spin_budget / 2 >= SPIN_BUDGET_MIN_NS)
+        atomic_compare_exchange_strong_explicit(&pool->spin_budget_ns, &spin_budget, spin_budget / 2,
+                                                memory_order_relaxed, memory_order_relaxed);
     return 0;
 }
 
@@ -94,11 +94,11 @@ static void sleep_until_called(vy_cpu_worker *self, uint32_t seen) {
 /* ---- with work ---- */
 
 /* Takes something from the lists. Returns 0 if the thread is to end; *seen is what it has seen of posts if there was nothing. */
-static int look_at_lists(vy_cpu_worker *self, uint32_t posts, uint32_t *seen) {
+static int take_queued_work(vy_cpu_worker *self, uint32_t posts, uint32_t *seen) {
     vy_cpu_pool *pool = self->pool;
     uintptr_t idle = WORD_IDLE;
     int is_closed = (int)atomic_load(&pool->is_closed);
-    if (!is_closed && !atomic_load(&pool->waiting) && !atomic_load(&pool->wanting)) {
+    if (!is_closed && !atomic_load(&pool->waiting) && !atomic_load(&pool->listed_jobs)) {
         *seen = posts;
         return 1;
     }
@@ -117,7 +117,7 @@ static int look_at_lists(vy_cpu_worker *self, uint32_t posts, uint32_t *seen) {
     return did_something || !is_closed;
 }
 
-static void *serve(void *user) {
+static void *worker_thread(void *user) {
     vy_cpu_worker *self = user;
     uint32_t seen = atomic_load(&self->pool->posts) - 1; /* something may be there already */
     int is_serving = 1;
@@ -131,8 +131,8 @@ static void *serve(void *user) {
         else if (word != WORD_IDLE)
             vy_cpu_worker_accept(self, word);
         else if (posts != seen)
-            is_serving = look_at_lists(self, posts, &seen);
-        else if (!look_around(self, seen))
+            is_serving = take_queued_work(self, posts, &seen);
+        else if (!spin_for_work(self, seen))
             sleep_until_called(self, seen);
     }
     return NULL;
@@ -145,7 +145,7 @@ void vy_cpu_pool_grow(vy_cpu_pool *pool, unsigned threads) {
     for (; started < threads; started++) {
         vy_cpu_worker *worker = &pool->workers[started];
         atomic_fetch_add_explicit(&pool->awake, 1, memory_order_relaxed);
-        if (!vy_thread_start(&worker->id, serve, worker)) {
+        if (!vy_thread_start(&worker->id, worker_thread, worker)) {
             atomic_fetch_sub_explicit(&pool->awake, 1, memory_order_relaxed);
             break;
         }
@@ -153,7 +153,7 @@ void vy_cpu_pool_grow(vy_cpu_pool *pool, unsigned threads) {
     }
 }
 
-int vy_cpu_worker_call(vy_cpu_worker *worker) {
+int vy_cpu_worker_wake(vy_cpu_worker *worker) {
     uintptr_t word = WORD_ASLEEP;
     if (!atomic_compare_exchange_strong(&worker->word, &word, WORD_IDLE))
         return 0;
@@ -161,13 +161,13 @@ int vy_cpu_worker_call(vy_cpu_worker *worker) {
     return 1;
 }
 
-void vy_cpu_pool_rouse(vy_cpu_pool *pool) {
+void vy_cpu_pool_wake_one(vy_cpu_pool *pool) {
     uint32_t started = atomic_load(&pool->started);
     for (uint32_t i = 0; i < started; i++)
         if (atomic_load(&pool->workers[i].word) == WORD_IDLE)
             return; /* it looks by itself */
     for (uint32_t i = 0; i < started; i++)
-        if (vy_cpu_worker_call(&pool->workers[i]))
+        if (vy_cpu_worker_wake(&pool->workers[i]))
             return;
     if (started < pool->most)
         vy_cpu_pool_grow(pool, started + 1);
@@ -193,7 +193,7 @@ vy_cpu_pool *vy_cpu_pool_new(unsigned helpers, uint64_t spin_ns) {
     pool->most = most;
     pool->helpers = helpers;
     pool->spin_ns = spin_ns;
-    atomic_init(&pool->patience_ns, spin_ns);
+    atomic_init(&pool->spin_budget_ns, spin_ns);
     for (unsigned i = 0; i < most; i++) {
         pool->workers[i].pool = pool;
         pool->workers[i].index = i;
@@ -221,7 +221,7 @@ void vy_cpu_pool_close(vy_cpu_pool *pool) {
     uint32_t started = atomic_load(&pool->started);
     pthread_mutex_unlock(&pool->lock);
     for (uint32_t i = 0; i < started; i++)
-        vy_cpu_worker_call(&pool->workers[i]);
+        vy_cpu_worker_wake(&pool->workers[i]);
     for (uint32_t i = 0; i < started; i++)
         pthread_join(pool->workers[i].id, NULL);
     pthread_cond_destroy(&pool->quiet);

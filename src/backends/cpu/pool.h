@@ -17,34 +17,35 @@
 
 typedef struct vy_cpu_pool vy_cpu_pool;
 
-enum { VY_CPU_SHARES = 64, VY_CPU_LINE = 64 };
+enum { VY_CPU_SHARES = 64, VY_CPU_CACHE_LINE = 64 };
 
 /* Part of a job's ranges, in a line of its own: where one thread begins, and where others help out when they have done theirs. Not with the last few: caches of who
  * has begun may hold what they are about. */
 typedef struct vy_cpu_share {
-    alignas(VY_CPU_LINE) _Atomic uint64_t next;
+    alignas(VY_CPU_CACHE_LINE) _Atomic uint64_t next;
     uint64_t first, end;
     _Atomic uint64_t note; /* for bodies; 0 at first */
 } vy_cpu_share;
 
 /* Which ranges a thread takes next. The same thread begins with the same share of every job that as many take part in: its caches have it. */
-typedef struct vy_cpu_part {
+typedef struct vy_cpu_share_cursor {
     unsigned home, at, tried;
     int stays; /* it has taken a range of the share it is at */
-} vy_cpu_part;
+} vy_cpu_share_cursor;
 
 /* Work in ranges of [0, end), taken `chunk` at a time. The caller fills in the first group and keeps it until vy_cpu_pool_run returns. Large: not to be cleared. */
 typedef struct vy_cpu_job {
-    void (*body)(struct vy_cpu_job *job,
-                 vy_cpu_part *part); /* once on every thread that takes part; takes ranges until there are none */
-    uint64_t end, chunk;             /* end + chunk * threads does not overflow */
-    uint64_t keep;                   /* so little of a share is left to those who have begun it */
-    unsigned helpers;                /* threads beside the caller's, at most; … */
-    unsigned sleepers;               /* … those that sleep are woken only if so many take part */
+    void (*body)(
+        struct vy_cpu_job *job,
+        vy_cpu_share_cursor *part); /* once on every thread that takes part; takes ranges until there are none */
+    uint64_t end, chunk;            /* end + chunk * threads does not overflow */
+    uint64_t keep;                  /* so little of a share is left to those who have begun it */
+    unsigned helpers;               /* threads beside the caller's, at most; … */
+    unsigned sleepers;              /* … those that sleep are woken only if so many take part */
     /* The pool's. */
     unsigned share_count;
     int is_listed;            /* who has time later may still help */
-    unsigned guests;          /* that may still join while it is listed */
+    unsigned joinable;        /* that may still join while it is listed */
     struct vy_cpu_job *other; /* in the list */
     _Atomic uint32_t reach;   /* threads beyond it have not been asked */
     _Atomic uint32_t woken;   /* threads before it that slept have been woken, or are about to be */
@@ -66,22 +67,22 @@ void vy_cpu_pool_close(vy_cpu_pool *pool);
 void vy_cpu_pool_run(vy_cpu_pool *pool, vy_cpu_job *job);
 /* Asks for help with what is left of a job that its owner began alone, and has taken up to `first`: helpers, sleepers, chunk and end say what for. For the body,
  * on the owner's thread. */
-void vy_cpu_pool_ask(vy_cpu_pool *pool, vy_cpu_job *job, uint64_t first);
+void vy_cpu_pool_request_helpers(vy_cpu_pool *pool, vy_cpu_job *job, uint64_t first);
 /* The next range; 0 if all are taken. For bodies. */
-int vy_cpu_job_take(vy_cpu_job *job, vy_cpu_part *part, uint64_t *first, uint64_t *end);
+int vy_cpu_job_next_range(vy_cpu_job *job, vy_cpu_share_cursor *part, uint64_t *first, uint64_t *end);
 /* Whether all ranges were taken. */
-int vy_cpu_job_is_taken(const vy_cpu_job *job);
+int vy_cpu_job_is_exhausted(const vy_cpu_job *job);
 
 /* How many threads a job is worth that takes one thread so long (picoseconds): fills in helpers, which is not above `most`, and sleepers. now_ns: the clock. */
-void vy_cpu_pool_staff(vy_cpu_pool *pool, vy_cpu_job *job, uint64_t picoseconds, unsigned most, uint64_t now_ns);
+void vy_cpu_pool_plan_helpers(vy_cpu_pool *pool, vy_cpu_job *job, uint64_t picoseconds, unsigned most, uint64_t now_ns);
 
 /* memcpy, or memset with 0 if from is NULL: on several threads if it is much. */
-void vy_cpu_pool_fill(vy_cpu_pool *pool, void *to, const void *from, size_t size);
+void vy_cpu_pool_copy_or_clear(vy_cpu_pool *pool, void *to, const void *from, size_t size);
 
 /* Puts a task in line. Returns 0, and nothing happens, if there is no thread and none can be started. */
-int vy_cpu_pool_start(vy_cpu_pool *pool, vy_cpu_task *task);
+int vy_cpu_pool_submit(vy_cpu_pool *pool, vy_cpu_task *task);
 /* Runs a task on the calling thread, if it is still in line; returns 0 if it is not, because some thread has it or had it. */
-int vy_cpu_pool_pull(vy_cpu_pool *pool, vy_cpu_task *task);
+int vy_cpu_pool_run_queued(vy_cpu_pool *pool, vy_cpu_task *task);
 /* Returns when no task is left. Not on a thread of the pool. */
 void vy_cpu_pool_wait(vy_cpu_pool *pool);
 

@@ -1,12 +1,12 @@
 /* Tasks: in line until some thread has time for them (pool.h). */
-#include "backends/cpu/pool_inside.h"
+#include "backends/cpu/pool_internal.h"
 
 /* With the lock held, which is open meanwhile. */
 static void run_task(vy_cpu_pool *pool, vy_cpu_task *task) {
     atomic_fetch_sub(&pool->waiting, 1);
     pool->running++;
     if (pool->first)
-        vy_cpu_pool_rouse(pool); /* who was called for this one is busy now: somebody else for the next */
+        vy_cpu_pool_wake_one(pool); /* who was called for this one is busy now: somebody else for the next */
     pthread_mutex_unlock(&pool->lock);
     task->run(task);
     pthread_mutex_lock(&pool->lock);
@@ -25,7 +25,7 @@ int vy_cpu_task_next(vy_cpu_pool *pool) {
     return 1;
 }
 
-int vy_cpu_pool_start(vy_cpu_pool *pool, vy_cpu_task *task) {
+int vy_cpu_pool_submit(vy_cpu_pool *pool, vy_cpu_task *task) {
     pthread_mutex_lock(&pool->lock);
     vy_cpu_pool_grow(pool, 1);
     int is_served = atomic_load(&pool->started) != 0 && !atomic_load(&pool->is_closed);
@@ -38,14 +38,14 @@ int vy_cpu_pool_start(vy_cpu_pool *pool, vy_cpu_task *task) {
         pool->last = task;
         atomic_fetch_add(&pool->waiting, 1);
         atomic_fetch_add(&pool->posts, 1);
-        vy_cpu_pool_rouse(pool);
+        vy_cpu_pool_wake_one(pool);
     }
     pthread_mutex_unlock(&pool->lock);
     return is_served;
 }
 
 /* With the lock held. */
-static int leave_line(vy_cpu_pool *pool, vy_cpu_task *task) {
+static int remove_queued(vy_cpu_pool *pool, vy_cpu_task *task) {
     vy_cpu_task *before = NULL, *at = pool->first;
     while (at && at != task)
         before = at, at = at->next;
@@ -57,9 +57,9 @@ static int leave_line(vy_cpu_pool *pool, vy_cpu_task *task) {
     return 1;
 }
 
-int vy_cpu_pool_pull(vy_cpu_pool *pool, vy_cpu_task *task) {
+int vy_cpu_pool_run_queued(vy_cpu_pool *pool, vy_cpu_task *task) {
     pthread_mutex_lock(&pool->lock);
-    int was_in_line = leave_line(pool, task);
+    int was_in_line = remove_queued(pool, task);
     if (was_in_line)
         run_task(pool, task);
     pthread_mutex_unlock(&pool->lock);

@@ -1,38 +1,38 @@
 /* The `cuda` backend: programs as PTX on NVIDIA devices, with the oracle's bits (docs/cuda.md).
  *
- *   api.c       the driver's library, opened at run time; status.c what its results mean
- *   device.c    probe, constructor, identity, capabilities; facts.c what the device is; numerics.c what it computes exactly; recover.c loss and what comes
+ *   dynamic_symbols.c       the driver's library, opened at run time; cuda_status.c what its results mean
+ *   device.c    probe, constructor, identity, capabilities; device_info.c what the device is; numerics.c what it computes exactly; device_loss.c loss and what comes
  *               after it
  *   memory.c    device memory: the pool, resident buffers and their transfers
- *   lane.c      lanes: a stream and all that one dispatch in flight needs; staging.c pinned memory between host bytes and the device
- *   compile.c   from a program to its kernel, and to a cubin; code.c kernels, shared by the pipelines that run them; aside.c those that no pipeline stores
- *   interop.c   memory and streams of others; nvtx.c ranges for profilers, injection.c how they get them
- *   launch.c    params, control blocks, grids; together.c launches with grid barriers; clock.c the device's clock against ours
- *   flight.c    one dispatch: bound, uploaded, launched, awaited, judged, read back; direct.c a small one without copies; slices.c a large one in pieces that overlap; move.c large copies by several
+ *   stream_slot.c      stream_slots: a stream and all that one dispatch in flight needs; staging.c pinned memory between host bytes and the device
+ *   compile.c   from a program to its kernel, and to a cubin; executable.c kernels, shared by the pipelines that run them; kernel_cache.c those that no pipeline stores
+ *   interop.c   memory and streams of others; nvtx.c ranges for profilers, nvtx_injection.c how they get them
+ *   launch.c    params, control blocks, grids; cooperative_launch.c launches with grid barriers; clock.c the device's clock against ours
+ *   submission.c    one dispatch: bound, uploaded, launched, awaited, judged, read back; zero_copy.c a small one without copies; pipelined_dispatch.c a large one in pieces that overlap; parallel_copy.c large copies by several
  *               threads
- *   pipeline.c  the entries of a pipeline's table, pending.c dispatches in flight, ahead.c their large outputs and watch.c who waits for them, sequence.c several launches and one wait, graph.c the
- *               same as graphs that are kept, table.c many rows as one launch
+ *   pipeline.c  the entries of a pipeline's table, pending.c dispatches in flight, eager_readback.c their large outputs and event_watcher.c who waits for them, sequence.c several launches and one wait, graph.c the
+ *               same as graphs that are kept, batched_launch.c many rows as one launch
  *
  * Every entry starts with vy_cuda_enter, which makes the context that of the thread, and ends with vy_cuda_leave. No lock is held while the driver is called, but
  * for those that say so. */
 #ifndef VY_BACKENDS_CUDA_CUDA_H
 #define VY_BACKENDS_CUDA_CUDA_H
 
-#include "backends/cuda/api.h"
+#include "backends/cuda/cuda_status.h"
+#include "backends/cuda/dynamic_symbols.h"
+#include "backends/cuda/event_watcher.h"
 #include "backends/cuda/nvtx.h"
-#include "backends/cuda/status.h"
-#include "backends/cuda/watch.h"
 #include "base/buffer_recycler.h"
 #include "vyre/backend.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 
-typedef struct vy_cuda_lane vy_cuda_lane;
+typedef struct vy_cuda_stream_slot vy_cuda_stream_slot;
 typedef struct vy_cuda_block vy_cuda_block;
-typedef struct vy_cuda_code vy_cuda_code;
+typedef struct vy_cuda_executable vy_cuda_executable;
 typedef struct vy_cuda_graph vy_cuda_graph;
-typedef struct vy_cuda_text vy_cuda_text;
+typedef struct vy_cuda_pending_store vy_cuda_pending_store;
 
 /* Graphs nobody uses at the moment, the last used first, and shapes that were seen without one (graph.h). */
 enum { VY_CUDA_SHAPES = 64 };
@@ -43,11 +43,11 @@ typedef struct vy_cuda_graphs {
     unsigned seen_next;
 } vy_cuda_graphs;
 
-/* Host bytes of a dispatch that may stay in pinned memory (direct.h), at most. A request of a warp is 64 bytes or more where it is worth it: that bounds the requests to each buffer, too. */
-enum { VY_CUDA_DIRECT_BYTES = 256 << 10, VY_CUDA_DIRECT_REQUEST = 64 };
+/* Host bytes of a dispatch that may stay in pinned memory (zero_copy.h), at most. A request of a warp is 64 bytes or more where it is worth it: that bounds the requests to each buffer, too. */
+enum { VY_CUDA_ZERO_COPY_BYTES = 256 << 10, VY_CUDA_ZERO_COPY_REQUEST = 64 };
 
 /* What the driver says of the device. */
-typedef struct vy_cuda_facts {
+typedef struct vy_cuda_device_info {
     char name[128], driver[64];
     int driver_version;    /* 13000 is 13.0 */
     uint32_t architecture; /* 90 is sm_90 */
@@ -55,29 +55,30 @@ typedef struct vy_cuda_facts {
     uint32_t bandwidth_gbps, copy_engines;
     uint64_t memory_bytes;
     uint32_t threads_per_multiprocessor; /* at most, if it is not known */
-    uint32_t direct_bytes;               /* of a dispatch that may use pinned memory as it is (direct.h) */
+    uint32_t zero_copy_bytes;            /* of a dispatch that may use pinned memory as it is (zero_copy.h) */
     uint8_t has_pools;
-    uint8_t has_indirect; /* grids that lie in device memory (indirect.h) */
-    uint8_t has_early;    /* launches in graphs that begin while the one before still runs (graph.h) */
-    uint8_t has_together; /* launches whose blocks all run at the same time, and an emitter for their grid barriers */
-} vy_cuda_facts;
+    uint8_t has_indirect;         /* grids that lie in device memory (indirect.h) */
+    uint8_t has_dependent_launch; /* launches in graphs that begin while the one before still runs (graph.h) */
+    uint8_t
+        has_cooperative_launch; /* launches whose blocks all run at the same time, and an emitter for their grid barriers */
+} vy_cuda_device_info;
 
 /* Foreign streams that everything waits for (interop.h). */
-typedef struct vy_cuda_join {
+typedef struct vy_cuda_external_stream {
     _Atomic uint64_t count; /* of joins */
     pthread_mutex_t lock;   /* held while a stream is joined; guards the rest */
     vy_cu_stream stream;    /* waits for one after the other; NULL until the first, as the events */
     vy_cu_event theirs, all;
-} vy_cuda_join;
+} vy_cuda_external_stream;
 
 typedef struct vy_cuda {
-    vy_cuda_api api;
-    vy_cu_context context; /* from here to the facts: what every dispatch looks at */
+    vy_cuda_dynamic_symbols api;
+    vy_cu_context context; /* from here to device_info: what every dispatch looks at */
     vy_cuda_nvtx nvtx;
-    _Atomic int loss;          /* the result that lost the device; 0 = none */
-    vy_cuda_lane *_Atomic hot; /* the lane used last, or NULL: most dispatches find it here */
-    vy_cuda_join join;
-    vy_cuda_facts facts;
+    _Atomic int loss;                       /* the result that lost the device; 0 = none */
+    vy_cuda_stream_slot *_Atomic last_used; /* the stream_slot used last, or NULL: most dispatches find it here */
+    vy_cuda_external_stream join;
+    vy_cuda_device_info device_info;
     int device;
     uint32_t ordinal;
     _Atomic uint64_t exact;          /* what the device computes as our rules ask */
@@ -87,16 +88,16 @@ typedef struct vy_cuda {
     vy_cu_module _Atomic clock;      /* NULL: not yet */
     vy_cu_pool pool;                 /* NULL: plain allocations */
     vy_cu_stream signal;             /* what reaches running kernels */
-    vy_cuda_watch watch;
+    vy_cuda_event_watcher watch;
     _Atomic uint64_t pipelines, code_bytes; /* that there are, and what their objects take */
     vy_buffer_recycler hoard;               /* host memory of large outputs */
     pthread_mutex_t lock;                   /* guards all that follows */
-    vy_cuda_lane *idle;
+    vy_cuda_stream_slot *idle;
     unsigned idle_count;
     vy_cuda_block *blocks; /* resident buffers */
     vy_cuda_graphs graphs;
-    vy_cuda_text *texts; /* of kernels that are to be stored (aside.h) */
-    unsigned text_count;
+    vy_cuda_pending_store *pending_stores; /* of kernels that are to be stored (kernel_cache.h) */
+    unsigned pending_store_count;
     pthread_mutex_t probing; /* held while the numerics are probed */
 } vy_cuda;
 
@@ -113,9 +114,10 @@ static inline vyre_status vy_cuda_check(vy_cuda *cuda, int result, const char *d
 vyre_status vy_cuda_fail_lost(vy_cuda *cuda, vyre_error *error);
 
 /* For vy_cuda_enter: `result` and `current` are what the driver said of the thread's context, which is not ours. */
-vyre_status vy_cuda_change(vy_cuda *cuda, int result, vy_cu_context current, int *was_pushed, vyre_error *error);
+vyre_status vy_cuda_switch_context(vy_cuda *cuda, int result, vy_cu_context current, int *was_pushed,
+                                   vyre_error *error);
 /* vy_cuda_enter for who gives back what he holds, as far as the driver lets him: also where the device is lost. */
-void vy_cuda_enter_anyway(vy_cuda *cuda, int *was_pushed);
+void vy_cuda_enter_for_release(vy_cuda *cuda, int *was_pushed);
 
 /* Makes the context that of the thread. A thread that has another one gets it back from vy_cuda_leave; one that has none keeps ours.
  *
@@ -126,8 +128,9 @@ static inline vyre_status vy_cuda_enter(vy_cuda *cuda, int *was_pushed, vyre_err
     if (atomic_load_explicit(&cuda->loss, memory_order_relaxed))
         return vy_cuda_fail_lost(cuda, error);
     int result = cuda->api.context_current(&current);
-    return result == VY_CU_OK && current == cuda->context ? (vyre_status)VYRE_OK
-                                                          : vy_cuda_change(cuda, result, current, was_pushed, error);
+    return result == VY_CU_OK && current == cuda->context
+               ? (vyre_status)VYRE_OK
+               : vy_cuda_switch_context(cuda, result, current, was_pushed, error);
 }
 static inline void vy_cuda_leave(vy_cuda *cuda, int was_pushed) {
     vy_cu_context ignored;

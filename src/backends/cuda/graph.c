@@ -1,18 +1,18 @@
 /* Graphs of launches (graph.h). */
 #include "backends/cuda/graph.h"
 
+#include "backends/cuda/dispatch_fast.h"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/memory.h"
 #include "backends/cuda/pipeline.h"
-#include "backends/cuda/straight.h"
 #include "base/memory.h"
 
-vy_cuda_row vy_cuda_list_at(const vy_cuda_list *list, size_t index) {
+vy_cuda_batch_item vy_cuda_launch_list_at(const vy_cuda_launch_list *list, size_t index) {
     if (list->code)
-        return (vy_cuda_row){list->code, &list->launches[index],
-                             list->rows.each ? list->rows.each[index] : list->rows.four[index]};
+        return (vy_cuda_batch_item){list->code, &list->launches[index],
+                                    list->rows.each ? list->rows.each[index] : list->rows.four[index]};
     const vyre_native_step *step = &list->steps[index];
-    return (vy_cuda_row){((vy_cuda_pipeline *)step->pipeline)->code, &step->launch, step->bindings};
+    return (vy_cuda_batch_item){((vy_cuda_pipeline *)step->pipeline)->code, &step->launch, step->bindings};
 }
 
 /* ---- records ---- */
@@ -29,17 +29,17 @@ static size_t record_size(const vy_cuda_kernel *kernel) {
     return sizeof(record) + ((size_t)kernel->param_bytes + 7) / 8 * 8;
 }
 
-static int can_be_part(const vy_cuda_row *row) {
-    return vy_cuda_is_straight(row->code, row->launch, row->bindings, NULL);
+static int can_be_node(const vy_cuda_batch_item *row) {
+    return vy_cuda_is_fast_dispatch(row->code, row->launch, row->bindings, NULL);
 }
 
 /* 0: it cannot be part of a graph. */
-static int pack(const vy_cuda_row *row, uint8_t *out) {
+static int pack(const vy_cuda_batch_item *row, uint8_t *out) {
     vy_cu_address addresses[VY_LIMIT_BUFFERS];
     const vy_cuda_kernel *kernel = &row->code->kernel;
     size_t size = record_size(kernel);
     record head = {.kernel = kernel, .size = (uint32_t)size};
-    if (!can_be_part(row))
+    if (!can_be_node(row))
         return 0;
     for (uint32_t i = 0; i < row->code->buffer_count; i++)
         addresses[i] = vy_cuda_resident_address(row->bindings[i].resident.id) + row->bindings[i].offset;
@@ -51,14 +51,14 @@ static int pack(const vy_cuda_row *row, uint8_t *out) {
 
 /* The last record, and what it was made of: the next row is often the same but for where its ranges begin. */
 typedef struct packer {
-    vy_cuda_row row; /* row.code NULL: none yet */
-    size_t size;     /* of the record */
+    vy_cuda_batch_item row; /* row.code NULL: none yet */
+    size_t size;            /* of the record */
     alignas(8) uint8_t bytes[RECORD_BYTES];
 } packer;
 
 /* As pack. */
-static int pack_next(packer *p, const vy_cuda_row *row) {
-    if (p->row.code != row->code || !vy_cuda_launches_alike(p->row.launch, row->launch)) {
+static int pack_next(packer *p, const vy_cuda_batch_item *row) {
+    if (p->row.code != row->code || !vy_cuda_launches_equal(p->row.launch, row->launch)) {
         p->row = *row;
         p->size = record_size(&row->code->kernel);
         return pack(row, p->bytes);
@@ -121,28 +121,29 @@ static size_t chains_of(int is_free) {
     return is_free ? VY_CUDA_GRAPH_CHAINS : 1;
 }
 
-static size_t records_size(const vy_cuda_list *list, size_t from, size_t count) {
+static size_t records_size(const vy_cuda_launch_list *list, size_t from, size_t count) {
     size_t size = 0;
     for (size_t i = 0; i < count; i++)
-        size += record_size(&vy_cuda_list_at(list, from + i).code->kernel);
+        size += record_size(&vy_cuda_launch_list_at(list, from + i).code->kernel);
     return size;
 }
 
 /* Behind another node. A kernel that waits by itself begins while that one still runs: it is there, with its params read, when it may go on. */
 static int add_behind(vy_cuda *cuda, vy_cuda_graph *g, size_t i, size_t before, const vy_cuda_kernel *kernel,
                       const vy_cu_kernel_node *node) {
-    static const vy_cu_edge early = {.from_port = VY_CU_PORT_PROGRAMMATIC, .type = VY_CU_EDGE_PROGRAMMATIC};
-    if (!kernel->header.early || !cuda->facts.has_early)
+    static const vy_cu_edge dependent_launch = {.from_port = VY_CU_PORT_PROGRAMMATIC, .type = VY_CU_EDGE_PROGRAMMATIC};
+    if (!kernel->header.dependent_launch || !cuda->device_info.has_dependent_launch)
         return cuda->api.graph_add(&g->nodes[i], g->graph, &g->nodes[before], 1, node);
     int result = cuda->api.graph_add(&g->nodes[i], g->graph, NULL, 0, node);
-    return result == VY_CU_OK ? cuda->api.graph_link(g->graph, &g->nodes[before], &g->nodes[i], &early, 1) : result;
+    return result == VY_CU_OK ? cuda->api.graph_link(g->graph, &g->nodes[before], &g->nodes[i], &dependent_launch, 1)
+                              : result;
 }
 
 /* One chain: what a launch writes is there for the next. Returns a result of the driver; -1: it cannot be a graph, or there is no host memory. */
-static int add_nodes(vy_cuda *cuda, vy_cuda_graph *g, const vy_cuda_list *list, size_t from) {
+static int add_nodes(vy_cuda *cuda, vy_cuda_graph *g, const vy_cuda_launch_list *list, size_t from) {
     uint8_t *at = g->records;
     for (size_t i = 0; i < g->room; i++) {
-        vy_cuda_row row = vy_cuda_list_at(list, from + i);
+        vy_cuda_batch_item row = vy_cuda_launch_list_at(list, from + i);
         node_params params;
         if (!pack(&row, at))
             return -1;
@@ -157,7 +158,7 @@ static int add_nodes(vy_cuda *cuda, vy_cuda_graph *g, const vy_cuda_list *list, 
     return VY_CU_OK;
 }
 
-static int fill(vy_cuda *cuda, vy_cuda_graph *g, const vy_cuda_list *list, size_t from) {
+static int fill(vy_cuda *cuda, vy_cuda_graph *g, const vy_cuda_launch_list *list, size_t from) {
     g->nodes = vy_allocate(g->room * sizeof *g->nodes);
     g->records = vy_allocate(g->size);
     if (!g->nodes || !g->records)
@@ -169,12 +170,12 @@ static int fill(vy_cuda *cuda, vy_cuda_graph *g, const vy_cuda_list *list, size_
 }
 
 /* All are looked at before the driver makes anything: one that cannot be part would end it each time. */
-static vy_cuda_graph *make(vy_cuda *cuda, const vy_cuda_list *list, size_t from, size_t count, uint64_t shape,
+static vy_cuda_graph *make(vy_cuda *cuda, const vy_cuda_launch_list *list, size_t from, size_t count, uint64_t shape,
                            int is_free, int *result) {
     *result = -1;
     for (size_t i = 0; i < count; i++) {
-        vy_cuda_row row = vy_cuda_list_at(list, from + i);
-        if (!can_be_part(&row))
+        vy_cuda_batch_item row = vy_cuda_launch_list_at(list, from + i);
+        if (!can_be_node(&row))
             return NULL;
     }
     vy_cuda_graph *g = vy_allocate_zero(sizeof *g);
@@ -197,12 +198,12 @@ static uint64_t mix(uint64_t hash, uint64_t value) {
     return (hash ^ value) * UINT64_C(0x9E3779B97F4A7C15) + (hash >> 29);
 }
 
-static uint64_t shape_of(const vy_cuda_list *list, size_t from, size_t count, int is_free) {
+static uint64_t shape_of(const vy_cuda_launch_list *list, size_t from, size_t count, int is_free) {
     uint64_t hash = mix(is_free ? 2 : 1, count);
     if (list->code)
         return mix(hash, (uintptr_t)&list->code->kernel);
     for (size_t i = 0; i < count; i++)
-        hash = mix(hash, (uintptr_t)&vy_cuda_list_at(list, from + i).code->kernel);
+        hash = mix(hash, (uintptr_t)&vy_cuda_launch_list_at(list, from + i).code->kernel);
     return hash;
 }
 
@@ -223,7 +224,7 @@ static int starts_with(const vy_cuda_graph *g, const uint8_t *first) {
 }
 
 /* Of those of the shape, the one that starts as asked for; else, if there are as many as may be, the one not used for longest. *is_known: the shape was seen before. */
-static vy_cuda_graph *take(vy_cuda *cuda, uint64_t shape, size_t chains, const uint8_t *first, int *is_known) {
+static vy_cuda_graph *take_matching(vy_cuda *cuda, uint64_t shape, size_t chains, const uint8_t *first, int *is_known) {
     vy_cuda_graphs *kept = &cuda->graphs;
     vy_cuda_graph **last = NULL, *found = NULL;
     int variants = 0;
@@ -251,7 +252,7 @@ static vy_cuda_graph *take(vy_cuda *cuda, uint64_t shape, size_t chains, const u
     return found;
 }
 
-void vy_cuda_graph_give(vy_cuda *cuda, vy_cuda_graph *graphs) {
+void vy_cuda_graph_release(vy_cuda *cuda, vy_cuda_graph *graphs) {
     vy_cuda_graphs *kept = &cuda->graphs;
     vy_cuda_graph *surplus = NULL;
     if (!graphs)
@@ -276,7 +277,7 @@ void vy_cuda_graph_give(vy_cuda *cuda, vy_cuda_graph *graphs) {
     destroy_all(cuda, surplus);
 }
 
-static int names(const vy_cuda_graph *g, const vy_cuda_code *code) {
+static int names(const vy_cuda_graph *g, const vy_cuda_executable *code) {
     record head;
     for (size_t at = 0; at < g->size; at += head.size) {
         memcpy(&head, g->records + at, sizeof head);
@@ -286,7 +287,7 @@ static int names(const vy_cuda_graph *g, const vy_cuda_code *code) {
     return 0;
 }
 
-void vy_cuda_graphs_drop(vy_cuda *cuda, const vy_cuda_code *code) {
+void vy_cuda_graphs_drop(vy_cuda *cuda, const vy_cuda_executable *code) {
     vy_cuda_graphs *kept = &cuda->graphs;
     vy_cuda_graph *dropped = NULL, **link = &kept->first;
     pthread_mutex_lock(&cuda->lock);
@@ -306,12 +307,12 @@ void vy_cuda_graphs_drop(vy_cuda *cuda, const vy_cuda_code *code) {
 /* ---- launching ---- */
 
 /* Sets what differs. As add_nodes. */
-static int update(vy_cuda *cuda, vy_cuda_graph *g, const vy_cuda_list *list, size_t from) {
+static int update(vy_cuda *cuda, vy_cuda_graph *g, const vy_cuda_launch_list *list, size_t from) {
     uint8_t *at = g->records, *end = at + g->size;
     packer p;
     p.row.code = NULL; /* large, and filled late */
     for (size_t i = 0; i < g->count; i++) {
-        vy_cuda_row row = vy_cuda_list_at(list, from + i);
+        vy_cuda_batch_item row = vy_cuda_launch_list_at(list, from + i);
         if (!pack_next(&p, &row) || p.size > (size_t)(end - at))
             return -1;
         size_t size = p.size;
@@ -330,22 +331,22 @@ static int update(vy_cuda *cuda, vy_cuda_graph *g, const vy_cuda_list *list, siz
     return VY_CU_OK;
 }
 
-static int has_graphs(const vy_cuda_api *api) {
+static int has_graphs(const vy_cuda_dynamic_symbols *api) {
     return api->graph_create && api->graph_destroy && api->graph_add && api->graph_instantiate && api->graph_set &&
            api->graph_launch && api->graph_end;
 }
 
 /* A graph that has the launches, or NULL. */
-static vy_cuda_graph *find(vy_cuda *cuda, const vy_cuda_list *list, size_t from, size_t count, int is_free,
+static vy_cuda_graph *find(vy_cuda *cuda, const vy_cuda_launch_list *list, size_t from, size_t count, int is_free,
                            int *result) {
     alignas(8) uint8_t first[RECORD_BYTES];
-    vy_cuda_row row = vy_cuda_list_at(list, from);
+    vy_cuda_batch_item row = vy_cuda_launch_list_at(list, from);
     uint64_t shape = shape_of(list, from, count, is_free);
     int is_known;
     *result = VY_CU_OK;
     if (!pack(&row, first))
         return NULL;
-    vy_cuda_graph *g = take(cuda, shape, chains_of(is_free), first, &is_known);
+    vy_cuda_graph *g = take_matching(cuda, shape, chains_of(is_free), first, &is_known);
     if (!g)
         return is_known ? make(cuda, list, from, count, shape, is_free, result) : NULL;
     *result = update(cuda, g, list, from);
@@ -355,11 +356,11 @@ static vy_cuda_graph *find(vy_cuda *cuda, const vy_cuda_list *list, size_t from,
     return NULL;
 }
 
-vyre_status vy_cuda_graph_launch(vy_cuda *cuda, vy_cu_stream stream, const vy_cuda_list *list, size_t from,
+vyre_status vy_cuda_graph_launch(vy_cuda *cuda, vy_cu_stream stream, const vy_cuda_launch_list *list, size_t from,
                                  size_t count, int is_free, vy_cuda_graph **out, vyre_error *error) {
     int result;
     *out = NULL;
-    if (count < VY_CUDA_GRAPH_LEAST || !has_graphs(&cuda->api))
+    if (count < VY_CUDA_GRAPH_MIN || !has_graphs(&cuda->api))
         return VYRE_OK;
     vy_cuda_graph *g = find(cuda, list, from, count, is_free, &result);
     if (g) {

@@ -13,7 +13,7 @@ enum { INVALID_CONTEXT = 201, INVALID_HANDLE = 400, CAPTURE_IMPLICIT = 906 };
 
 /* ---- wrapping ---- */
 
-static vyre_status check_place(const vy_cuda *cuda, const vyre_memory_location *place, vyre_error *error) {
+static vyre_status check_location(const vy_cuda *cuda, const vyre_memory_location *place, vyre_error *error) {
     int is_cuda = place->device == VYRE_LOCATION_CUDA;
     if (place->device == VYRE_LOCATION_OWN || place->device == VYRE_LOCATION_CUDA_MANAGED ||
         (is_cuda && place->ordinal == (int32_t)cuda->ordinal))
@@ -65,7 +65,7 @@ static vyre_status check_memory(vy_cuda *cuda, vy_cu_address address, uint64_t s
 vyre_status vy_cuda_resident_wrap(void *self, const vyre_memory_location *place, uint64_t size, uint64_t *native,
                                   vyre_error *error) {
     vy_cuda *cuda = self;
-    vyre_status status = check_place(cuda, place, error);
+    vyre_status status = check_location(cuda, place, error);
     if (status == VYRE_OK)
         status = check_memory(cuda, place->address, size, error);
     if (status != VYRE_OK)
@@ -81,7 +81,7 @@ vyre_status vy_cuda_resident_wrap(void *self, const vyre_memory_location *place,
     return VYRE_OK;
 }
 
-vyre_status vy_cuda_resident_place(void *self, uint64_t native, vyre_memory_location *place, vyre_error *error) {
+vyre_status vy_cuda_resident_location(void *self, uint64_t native, vyre_memory_location *place, vyre_error *error) {
     (void)error;
     *place = (vyre_memory_location){VYRE_LOCATION_CUDA, (int32_t)((vy_cuda *)self)->ordinal,
                                     vy_cuda_resident_address(native)};
@@ -90,16 +90,16 @@ vyre_status vy_cuda_resident_place(void *self, uint64_t native, vyre_memory_loca
 
 /* ---- joining ---- */
 
-void vy_cuda_join_start(vy_cuda_join *join) {
+void vy_cuda_external_stream_start(vy_cuda_external_stream *join) {
     pthread_mutex_init(&join->lock, NULL);
 }
 
-void vy_cuda_join_destroy(vy_cuda_join *join) {
+void vy_cuda_external_stream_destroy(vy_cuda_external_stream *join) {
     pthread_mutex_destroy(&join->lock);
 }
 
-void vy_cuda_join_end(vy_cuda *cuda) {
-    vy_cuda_join *join = &cuda->join;
+void vy_cuda_external_stream_end(vy_cuda *cuda) {
+    vy_cuda_external_stream *join = &cuda->join;
     vy_cu_event events[] = {join->theirs, join->all};
     for (size_t i = 0; i < sizeof events / sizeof *events; i++)
         if (events[i])
@@ -113,7 +113,7 @@ void vy_cuda_join_end(vy_cuda *cuda) {
 
 /* With the lock held, as the next two: what joining needs, made when it is needed. */
 static vyre_status make(vy_cuda *cuda, vyre_error *error) {
-    vy_cuda_join *join = &cuda->join;
+    vy_cuda_external_stream *join = &cuda->join;
     vyre_status status = VYRE_OK;
     if (!join->theirs)
         status =
@@ -148,7 +148,7 @@ static vyre_status check_stream(vy_cuda *cuda, vy_cu_stream stream, vyre_error *
 }
 
 static vyre_status join_stream(vy_cuda *cuda, vy_cu_stream stream, vyre_error *error) {
-    vy_cuda_join *join = &cuda->join;
+    vy_cuda_external_stream *join = &cuda->join;
     vyre_status status = check_stream(cuda, stream, error);
     if (status == VYRE_OK)
         status = make(cuda, error);
@@ -177,18 +177,18 @@ vyre_status vy_cuda_stream_join(void *self, void *stream, vyre_error *error) {
     return status;
 }
 
-vy_cu_stream vy_cuda_join_stream(vy_cuda *cuda) {
+vy_cu_stream vy_cuda_external_stream_get(vy_cuda *cuda) {
     pthread_mutex_lock(&cuda->join.lock);
     vy_cu_stream stream = cuda->join.stream ? cuda->join.stream : cuda->signal;
     pthread_mutex_unlock(&cuda->join.lock);
     return stream;
 }
 
-vyre_status vy_cuda_join_wait(vy_cuda *cuda, vy_cuda_lane *lane, vyre_error *error) {
+vyre_status vy_cuda_external_stream_wait(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, vyre_error *error) {
     uint64_t count = atomic_load_explicit(&cuda->join.count, memory_order_acquire);
-    vyre_status status = vy_cuda_check(cuda, cuda->api.stream_wait_event(lane->stream, cuda->join.all, 0),
+    vyre_status status = vy_cuda_check(cuda, cuda->api.stream_wait_event(stream_slot->stream, cuda->join.all, 0),
                                        "waiting for a joined stream", error);
     if (status == VYRE_OK)
-        lane->joined = count; /* one that came meanwhile is waited for again: once too often, never too seldom */
+        stream_slot->joined = count; /* one that came meanwhile is waited for again: once too often, never too seldom */
     return status;
 }

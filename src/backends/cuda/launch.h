@@ -2,29 +2,29 @@
 #ifndef VY_BACKENDS_CUDA_LAUNCH_H
 #define VY_BACKENDS_CUDA_LAUNCH_H
 
-#include "backends/cuda/code.h"
-#include "backends/cuda/lane.h"
+#include "backends/cuda/executable.h"
+#include "backends/cuda/stream_slot.h"
 
 #include <string.h>
 
 /* Whether it says something in its control block, and whether it has one at all. */
-static inline int vy_cuda_tells(const vy_cuda_kernel *kernel) {
+static inline int vy_cuda_writes_control(const vy_cuda_kernel *kernel) {
     return kernel->header.reports || kernel->header.polls || kernel->header.indirect;
 }
 static inline int vy_cuda_needs_control(const vy_cuda_kernel *kernel) {
-    return vy_cuda_tells(kernel) || kernel->header.meets;
+    return vy_cuda_writes_control(kernel) || kernel->header.needs_cooperative;
 }
 /* Whether the grid is more than one launch takes, in y or z; the boundary sees to x. */
-static inline int vy_cuda_needs_pieces(const vy_cuda *cuda, const uint32_t groups[3]) {
-    return groups[1] > cuda->facts.grid[1] || groups[2] > cuda->facts.grid[2];
+static inline int vy_cuda_needs_tiles(const vy_cuda *cuda, const uint32_t groups[3]) {
+    return groups[1] > cuda->device_info.grid[1] || groups[2] > cuda->device_info.grid[2];
 }
 
 /* Warps of a grid, or a number above `limit`. */
 uint64_t vy_cuda_warps(const vy_cuda_kernel *kernel, const uint32_t groups[3], uint64_t limit);
 
 /* The bytes of a kernel's params, but for the addresses of its buffers, which come first. grid: the blocks to launch. Returns their number, at most VY_CUDA_PARAM_BYTES. */
-static inline size_t vy_cuda_pack_rest(const vy_cuda_kernel *kernel, const vyre_launch *launch, vy_cu_address control,
-                                       uint8_t *bytes, uint32_t grid[3]) {
+static inline size_t vy_cuda_pack_scalars(const vy_cuda_kernel *kernel, const vyre_launch *launch,
+                                          vy_cu_address control, uint8_t *bytes, uint32_t grid[3]) {
     uint32_t buffers = (uint32_t)launch->buffer_count, factor = kernel->header.factor;
     uint8_t *counts = bytes + 8 * (size_t)buffers;
     for (uint32_t i = 0; i < buffers; i++) {
@@ -48,47 +48,49 @@ size_t vy_cuda_pack(const vy_cuda_kernel *kernel, const vyre_launch *launch, con
                     vy_cu_address control, uint8_t *bytes, uint32_t grid[3]);
 
 /* Whether two launches of one call have the same params and grid, where that is seen at once: only addresses are theirs alone then, which are the first of their bytes. */
-static inline int vy_cuda_launches_alike(const vyre_launch *a, const vyre_launch *b) {
+static inline int vy_cuda_launches_equal(const vyre_launch *a, const vyre_launch *b) {
     return a->elements == b->elements && a->params == b->params && a->groups[0] == b->groups[0] &&
            a->groups[1] == b->groups[1] && a->groups[2] == b->groups[2] && a->grid_buffer == b->grid_buffer;
 }
 
-/* Makes the lane's control block ready for the launch, if it needs one. Inside, as all here. */
-vyre_status vy_cuda_control_prepare(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cuda_kernel *kernel,
+/* Makes the stream_slot's control block ready for the launch, if it needs one. Inside, as all here. */
+vyre_status vy_cuda_control_prepare(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, const vy_cuda_kernel *kernel,
                                     const vyre_launch *launch, vyre_error *error);
-/* Puts the kernel into the lane's stream.
+/* Puts the kernel into the stream_slot's stream.
  *
  * VYRE_LIMIT  one with grid barriers whose blocks do not all run at the same time: it was not launched */
-vyre_status vy_cuda_launch(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cuda_kernel *kernel, const vyre_launch *launch,
-                           const vy_cu_address *addresses, vyre_error *error);
+vyre_status vy_cuda_launch(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, const vy_cuda_kernel *kernel,
+                           const vyre_launch *launch, const vy_cu_address *addresses, vyre_error *error);
 /* Puts a copy of the control block into the stream: to the mirror's `taken`, if it is not there already. */
-vyre_status vy_cuda_control_fetch(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cuda_kernel *kernel, vyre_error *error);
-/* Tells the kernel that runs on the lane to end. The signal may still be under way afterwards: vy_cuda_signal_settle. One that comes before the block's own copy is overwritten
+vyre_status vy_cuda_control_fetch(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, const vy_cuda_kernel *kernel,
+                                  vyre_error *error);
+/* Tells the kernel that runs on the stream_slot to end. The signal may still be under way afterwards: vy_cuda_signal_wait. One that comes before the block's own copy is overwritten
  * by it: so it is said again every so often, until the kernel has ended. */
-#define VY_CUDA_SIGNAL_AGAIN_NS UINT64_C(1000000)
-vyre_status vy_cuda_signal(vy_cuda *cuda, vy_cuda_lane *lane, vyre_error *error);
-void vy_cuda_signal_settle(vy_cuda *cuda, vy_cuda_lane *lane);
+#define VY_CUDA_SIGNAL_RETRY_NS UINT64_C(1000000)
+vyre_status vy_cuda_signal_stop(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, vyre_error *error);
+void vy_cuda_signal_wait(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot);
 
-/* A piece of a grid, by a kernel that was made for it (code.h): prepares, launches and fetches, and waits. The launch has the piece's groups and params. */
-vyre_status vy_cuda_launch_piece(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cuda_kernel *kernel,
-                                 const vyre_launch *launch, const vy_cu_address *addresses, vyre_error *error);
+/* A piece of a grid, by a kernel that was made for it (executable.h): prepares, launches and fetches, and waits. The launch has the piece's groups and params. */
+vyre_status vy_cuda_launch_tile(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, const vy_cuda_kernel *kernel,
+                                const vyre_launch *launch, const vy_cu_address *addresses, vyre_error *error);
 /* All of a grid that is more than one launch takes: prepares, launches and fetches, piece by piece, and waits for each. The mirror's `taken` says what the whole did. *kernel is the one that ran. */
-vyre_status vy_cuda_launch_pieces(vy_cuda_lane *lane, vy_cuda_code *code, const vyre_launch *launch,
-                                  const vy_cu_address *addresses, const vy_cuda_kernel **kernel, vyre_error *error);
+vyre_status vy_cuda_launch_tiles(vy_cuda_stream_slot *stream_slot, vy_cuda_executable *code, const vyre_launch *launch,
+                                 const vy_cu_address *addresses, const vy_cuda_kernel **kernel, vyre_error *error);
 
-/* Waits for the lane's work; tells the kernel to end when the caller's word or the deadline says so. */
-vyre_status vy_cuda_await(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cuda_kernel *kernel, uint64_t deadline_ns,
-                          const uint32_t *cancel, vyre_error *error);
+/* Waits for the stream_slot's work; tells the kernel to end when the caller's word or the deadline says so. */
+vyre_status vy_cuda_wait(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, const vy_cuda_kernel *kernel,
+                         uint64_t deadline_ns, const uint32_t *cancel, vyre_error *error);
 
-/* Nobody wants what is under way on the lane: tells the kernel to end, if it asks, and waits. kernel: the last that was launched, or NULL. */
-void vy_cuda_give_up(vy_cuda *cuda, vy_cuda_lane *lane, const vy_cuda_kernel *kernel);
+/* Nobody wants what is under way on the stream_slot: tells the kernel to end, if it asks, and waits. kernel: the last that was launched, or NULL. */
+void vy_cuda_abort(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, const vy_cuda_kernel *kernel);
 
 /* What the mirror says of a launch that is done.
  *
  * VYRE_TRAPPED  *trap (if not NULL) has the smallest invocation
  * VYRE_TIMEOUT, VYRE_CANCELLED  what was written is not to be used
  * VYRE_LIMIT    a grid in device memory is over the limits (indirect.h): `refused` of the mirror's `taken` is the ticket, and code the one that it was given to */
-vyre_status vy_cuda_judge(vy_cuda_lane *lane, const vy_cuda_kernel *kernel, const vy_cuda_code *code, int was_cancelled,
-                          vyre_trap *trap, vyre_error *error);
+vyre_status vy_cuda_decode_result(vy_cuda_stream_slot *stream_slot, const vy_cuda_kernel *kernel,
+                                  const vy_cuda_executable *code, int was_cancelled, vyre_trap *trap,
+                                  vyre_error *error);
 
 #endif

@@ -18,12 +18,12 @@ struct vy_cuda_block {
 vyre_status vy_cuda_pool_start(vy_cuda *cuda, vyre_error *error);
 void vy_cuda_pool_end(vy_cuda *cuda);
 
-/* Memory in the order of a stream, not cleared, aligned to 256 bytes. What idle lanes hold is given back before it fails.
+/* Memory in the order of a stream, not cleared, aligned to 256 bytes. What idle stream_slots hold is given back before it fails.
  *
  * VYRE_NO_DEVICE_MEMORY  with how much was asked for, and how much there is */
-vyre_status vy_cuda_memory_take(vy_cuda *cuda, vy_cu_stream stream, uint64_t size, const char *doing,
-                                vy_cu_address *out, vyre_error *error);
-void vy_cuda_memory_give(vy_cuda *cuda, vy_cu_stream stream, vy_cu_address address);
+vyre_status vy_cuda_memory_allocate(vy_cuda *cuda, vy_cu_stream stream, uint64_t size, const char *doing,
+                                    vy_cu_address *out, vyre_error *error);
+void vy_cuda_memory_free(vy_cuda *cuda, vy_cu_stream stream, vy_cu_address address);
 /* Gives back what nobody uses. stream: the caller's own. */
 void vy_cuda_memory_trim(vy_cuda *cuda, vy_cu_stream stream);
 
@@ -33,9 +33,9 @@ static inline vy_cu_address vy_cuda_resident_address(uint64_t native) {
 /* Lists a block. */
 void vy_cuda_block_link(vy_cuda *cuda, vy_cuda_block *block);
 /* Gives back the memory of all blocks: those of a device that ends. They can still be freed. */
-void vy_cuda_blocks_lose(vy_cuda *cuda);
+void vy_cuda_blocks_invalidate(vy_cuda *cuda);
 /* Frees all blocks, which are lost. */
-void vy_cuda_blocks_forget(vy_cuda *cuda);
+void vy_cuda_blocks_free(vy_cuda *cuda);
 
 /* Entries of the backend's table. */
 vyre_status vy_cuda_resident_allocate(void *self, uint64_t size, uint64_t *native, vyre_error *error);

@@ -6,7 +6,7 @@
 #include "backends/cuda/numerics.h"
 
 #include "backends/cuda/compile.h"
-#include "backends/cuda/flight.h"
+#include "backends/cuda/submission.h"
 #include "base/env.h"
 #include "base/memory.h"
 #include "base/status.h"
@@ -153,7 +153,7 @@ static vyre_status ask_oracle(probe *p, vyre_error *error) {
 static vyre_status ask_device(probe *p, vyre_error *error) {
     vyre_outputs outputs = {p->given, p->output_count, OUTPUTS};
     uint64_t elements[OUTPUTS + 3];
-    vy_cuda_code *code;
+    vy_cuda_executable *code;
     for (size_t i = 0; i < OUTPUTS + 3; i++)
         elements[i] = OPERANDS;
     const vyre_launch launch = {.struct_size = sizeof launch,
@@ -165,8 +165,8 @@ static vyre_status ask_device(probe *p, vyre_error *error) {
     vyre_status status = vy_cuda_compile(p->cuda, p->program, 0, &code, error);
     if (status != VYRE_OK)
         return status;
-    status = vy_cuda_flight_run(code, &launch, p->inputs, NULL, &outputs, NULL, error);
-    vy_cuda_code_release(code);
+    status = vy_cuda_submission_run(code, &launch, p->inputs, NULL, &outputs, NULL, error);
+    vy_cuda_executable_release(code);
     return status;
 }
 
@@ -242,7 +242,7 @@ static vyre_status run_part(vy_cuda *cuda, const part *what, uint64_t *wrong, vy
 static void make_key(const vy_cuda *cuda, vy_cache_key *out) {
     char text[256];
     int length = snprintf(text, sizeof text, "numerics %d device %s sm_%" PRIu32 " driver %d", OPERANDS,
-                          cuda->facts.name, cuda->facts.architecture, cuda->facts.driver_version);
+                          cuda->device_info.name, cuda->device_info.architecture, cuda->device_info.driver_version);
     vy_cache_parts key = {.backend = "cuda", .identity = {text, (size_t)length}};
     vy_cache_key_make(&key, out);
 }
@@ -255,7 +255,7 @@ static int load(vy_cuda *cuda) {
     int is_there = vy_disk_cache_load(&key, &stored) == VYRE_OK && stored.size == sizeof exact;
     if (is_there) {
         memcpy(&exact, stored.data, sizeof exact);
-        atomic_store(&cuda->exact, exact & vy_ptx_exact(cuda->facts.architecture));
+        atomic_store(&cuda->exact, exact & vy_ptx_exact(cuda->device_info.architecture));
         atomic_store(&cuda->is_probed, 1);
     }
     vyre_bytes_free(&stored);

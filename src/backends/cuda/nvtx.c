@@ -1,7 +1,7 @@
 /* Opening NVTX (nvtx.h). */
 #include "backends/cuda/nvtx.h"
 
-#include "backends/cuda/injection.h"
+#include "backends/cuda/nvtx_injection.h"
 #include "base/trusted_path.h"
 #include "driver/counters.h"
 
@@ -31,16 +31,16 @@ static void open_library(const char *file) {
     dlclose(library); /* it stays all the same */
 }
 
-static void look(void) {
+static void find_library(void) {
     const char *injection = secure_getenv("NVTX_INJECTION64_PATH"), *file = secure_getenv("VYRE_NVTX_LIBRARY");
     char problem[512];
     if (!injection || !*injection)
         open_library(file && *file ? file : "libnvToolsExt.so.1");
-    else if (!vy_cuda_injection_open(injection, &found, problem, sizeof problem))
+    else if (!vy_cuda_nvtx_injection_open(injection, &found, problem, sizeof problem))
         vy_log(1, "cuda", problem);
 }
 
 void vy_cuda_nvtx_open(vy_cuda_nvtx *nvtx) {
-    pthread_once(&once, look);
+    pthread_once(&once, find_library);
     *nvtx = found;
 }

@@ -9,7 +9,7 @@ typedef struct vy_cuda_nvtx {
     int (*pop)(void);
 } vy_cuda_nvtx;
 
-/* The profiler's library that NVTX_INJECTION64_PATH names (injection.h); one that cannot be used is a line in the log, and no ranges. If none is named: VYRE_NVTX_LIBRARY, or
+/* The profiler's library that NVTX_INJECTION64_PATH names (nvtx_injection.h); one that cannot be used is a line in the log, and no ranges. If none is named: VYRE_NVTX_LIBRARY, or
  * libnvToolsExt.so.1, if it is there. Looks once in a process, whatever the answer is. What is open stays open. Any thread. */
 void vy_cuda_nvtx_open(vy_cuda_nvtx *nvtx);
 

@@ -2,11 +2,11 @@
 #include "backends/cuda/pipeline.h"
 
 #include "backends/cuda/compile.h"
-#include "backends/cuda/flight.h"
+#include "backends/cuda/dispatch_fast.h"
 #include "backends/cuda/numerics.h"
 #include "backends/cuda/pending.h"
 #include "backends/cuda/sequence.h"
-#include "backends/cuda/straight.h"
+#include "backends/cuda/submission.h"
 #include "base/deadline.h"
 #include "base/memory.h"
 #include "base/status.h"
@@ -18,9 +18,9 @@ static vyre_status run(void *self, const vyre_launch *launch, const vyre_span *i
     vyre_status status = vy_cuda_enter(p->cuda, &was_pushed, error);
     if (status != VYRE_OK)
         return status;
-    status = vy_cuda_is_straight(p->code, launch, bindings, timing)
-                 ? vy_cuda_straight_run(p->code, launch, bindings, error)
-                 : vy_cuda_flight_run(p->code, launch, inputs, bindings, outputs, timing, error);
+    status = vy_cuda_is_fast_dispatch(p->code, launch, bindings, timing)
+                 ? vy_cuda_dispatch_fast(p->code, launch, bindings, error)
+                 : vy_cuda_submission_run(p->code, launch, inputs, bindings, outputs, timing, error);
     vy_cuda_leave(p->cuda, was_pushed);
     return status;
 }
@@ -82,14 +82,14 @@ static vyre_status dispatch_persistent_batch(void *self, const vyre_launch *laun
                                              vyre_outputs *outputs, size_t *failed, vyre_error *error) {
     (void)binding_count;
     vy_cuda_pipeline *p = self;
-    const vy_cuda_rows rows = {.each = bindings};
+    const vy_cuda_batch_bindings rows = {.each = bindings};
     return vy_cuda_batch_resources(p->code, launches, &rows, count, outputs, failed, error);
 }
 
 static vyre_status dispatch_rows(void *self, const vyre_launch *launches, const vyre_resource (*four)[4], size_t count,
                                  vyre_outputs *outputs, size_t *failed, vyre_error *error) {
     vy_cuda_pipeline *p = self;
-    const vy_cuda_rows rows = {.four = four};
+    const vy_cuda_batch_bindings rows = {.four = four};
     return vy_cuda_batch_resources(p->code, launches, &rows, count, outputs, failed, error);
 }
 
@@ -110,7 +110,7 @@ static void destroy(void *self) {
     vy_cuda_pipeline *p = self;
     atomic_fetch_sub_explicit(&p->cuda->pipelines, 1, memory_order_relaxed);
     atomic_fetch_sub_explicit(&p->cuda->code_bytes, p->code->object.size, memory_order_relaxed);
-    vy_cuda_code_release(p->code);
+    vy_cuda_executable_release(p->code);
     vy_release(p, sizeof *p);
 }
 
@@ -130,10 +130,10 @@ static const vyre_pipeline_vtable table = {
 };
 
 /* Takes the code over, also if it fails. */
-static vyre_status make(vy_cuda *cuda, vy_cuda_code *code, vyre_native_pipeline *out, vyre_error *error) {
+static vyre_status make(vy_cuda *cuda, vy_cuda_executable *code, vyre_native_pipeline *out, vyre_error *error) {
     vy_cuda_pipeline *p = vy_allocate(sizeof *p);
     if (!p) {
-        vy_cuda_code_release(code);
+        vy_cuda_executable_release(code);
         return vy_fail_memory(error, "compiling a pipeline");
     }
     *p = (vy_cuda_pipeline){cuda, code};
@@ -146,7 +146,7 @@ static vyre_status make(vy_cuda *cuda, vy_cuda_code *code, vyre_native_pipeline 
 vyre_status vy_cuda_pipeline_compile(void *self, vyre_program *program, const vyre_compile_options *options,
                                      vyre_native_pipeline *out, vyre_error *error) {
     vy_cuda *cuda = self;
-    vy_cuda_code *code = NULL;
+    vy_cuda_executable *code = NULL;
     int was_pushed;
     vyre_status status = vy_cuda_numerics_confirm(cuda, error);
     if (status == VYRE_OK)
@@ -163,7 +163,7 @@ vyre_status vy_cuda_pipeline_compile(void *self, vyre_program *program, const vy
 vyre_status vy_cuda_pipeline_load(void *self, vyre_program *program, const vyre_compile_options *options,
                                   vyre_span binary, vyre_native_pipeline *out, vyre_error *error) {
     vy_cuda *cuda = self;
-    vy_cuda_code *code = NULL;
+    vy_cuda_executable *code = NULL;
     vyre_bytes object = VYRE_BYTES_INIT;
     int was_pushed;
     vyre_status status = vyre_bytes_resize(&object, binary.size, error);
@@ -172,7 +172,7 @@ vyre_status vy_cuda_pipeline_load(void *self, vyre_program *program, const vyre_
     memcpy(object.data, binary.data, binary.size);
     status = vy_cuda_enter(cuda, &was_pushed, error);
     if (status == VYRE_OK) {
-        status = vy_cuda_code_new(cuda, program, options->cancellable, &object, &code, error);
+        status = vy_cuda_executable_new(cuda, program, options->cancellable, &object, &code, error);
         vy_cuda_leave(cuda, was_pushed);
     }
     vyre_bytes_free(&object);

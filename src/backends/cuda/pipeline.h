@@ -2,12 +2,12 @@
 #ifndef VY_BACKENDS_CUDA_PIPELINE_H
 #define VY_BACKENDS_CUDA_PIPELINE_H
 
-#include "backends/cuda/code.h"
+#include "backends/cuda/executable.h"
 
 /* What `self` of a native pipeline points at. */
 typedef struct vy_cuda_pipeline {
     vy_cuda *cuda;
-    vy_cuda_code *code;
+    vy_cuda_executable *code;
 } vy_cuda_pipeline;
 
 /* Entries of the backend's table. */

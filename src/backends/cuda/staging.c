@@ -9,9 +9,9 @@
 #endif
 
 /* Enough for most dispatches of which there are many at once. */
-enum { FIRST_LEAST = 64 << 10 };
+enum { FIRST_MIN = 64 << 10 };
 
-vyre_status vy_cuda_pinned_take(vy_cuda *cuda, size_t size, void **out, vyre_error *error) {
+vyre_status vy_cuda_pinned_allocate(vy_cuda *cuda, size_t size, void **out, vyre_error *error) {
     int result = cuda->api.host_allocate(out, size, VY_CU_HOST_PORTABLE);
     if (result == VY_CU_OK)
         return VYRE_OK;
@@ -31,7 +31,7 @@ void vy_cuda_staging_end(vy_cuda *cuda, vy_cuda_staging *staging) {
     *staging = (vy_cuda_staging){.current = 0};
 }
 
-void vy_cuda_staging_rest(vy_cuda_staging *staging) {
+void vy_cuda_staging_reset(vy_cuda_staging *staging) {
     memset(staging->is_busy, 0, sizeof staging->is_busy);
     staging->current = 0;
     staging->used = 0;
@@ -56,7 +56,7 @@ static vyre_status make_chunk(vy_cuda *cuda, vy_cuda_staging *staging, unsigned 
         status = vy_cuda_check(cuda, cuda->api.event_create(&staging->events[index], VY_CU_EVENT_NO_TIMING),
                                "making an event", error);
     if (status == VYRE_OK)
-        status = vy_cuda_pinned_take(cuda, size, &memory, error);
+        status = vy_cuda_pinned_allocate(cuda, size, &memory, error);
     staging->chunks[index] = memory;
     if (index == 0)
         staging->first_size = size;
@@ -64,7 +64,7 @@ static vyre_status make_chunk(vy_cuda *cuda, vy_cuda_staging *staging, unsigned 
 }
 
 /* Whoever copies from or to the chunk next may. */
-static vyre_status await(vy_cuda *cuda, vy_cuda_staging *staging, unsigned index, vyre_error *error) {
+static vyre_status wait_for_chunk(vy_cuda *cuda, vy_cuda_staging *staging, unsigned index, vyre_error *error) {
     if (!staging->is_busy[index])
         return VYRE_OK;
     staging->is_busy[index] = 0;
@@ -79,7 +79,7 @@ static vyre_status record(vy_cuda *cuda, vy_cuda_staging *staging, unsigned inde
 
 vyre_status vy_cuda_staging_first(vy_cuda *cuda, vy_cuda_staging *staging, size_t size, uint8_t **out,
                                   vyre_error *error) {
-    size_t room = FIRST_LEAST;
+    size_t room = FIRST_MIN;
     while (room < size)
         room *= 2;
     vyre_status status = make_chunk(cuda, staging, 0, room, error);
@@ -90,7 +90,7 @@ vyre_status vy_cuda_staging_first(vy_cuda *cuda, vy_cuda_staging *staging, size_
 /* ---- to the device ---- */
 
 /* A chunk with room; the one that is full is closed. */
-static vyre_status next_room(vy_cuda *cuda, vy_cuda_staging *staging, vy_cu_stream stream, vyre_error *error) {
+static vyre_status next_chunk(vy_cuda *cuda, vy_cuda_staging *staging, vy_cu_stream stream, vyre_error *error) {
     vyre_status status = VYRE_OK;
     if (staging->used == VY_CUDA_CHUNK) {
         status = record(cuda, staging, staging->current, stream, error);
@@ -99,14 +99,14 @@ static vyre_status next_room(vy_cuda *cuda, vy_cuda_staging *staging, vy_cu_stre
     }
     if (status == VYRE_OK)
         status = make_chunk(cuda, staging, staging->current, VY_CUDA_CHUNK, error);
-    return status == VYRE_OK ? await(cuda, staging, staging->current, error) : status;
+    return status == VYRE_OK ? wait_for_chunk(cuda, staging, staging->current, error) : status;
 }
 
 vyre_status vy_cuda_stage_in(vy_cuda *cuda, vy_cuda_staging *staging, vy_cu_stream stream, vy_cu_address to,
                              const void *from, uint64_t size, vyre_error *error) {
     const uint8_t *bytes = from;
     while (size) {
-        vyre_status status = next_room(cuda, staging, stream, error);
+        vyre_status status = next_chunk(cuda, staging, stream, error);
         if (status != VYRE_OK)
             return status;
         size_t room = VY_CUDA_CHUNK - staging->used, piece = size < room ? (size_t)size : room;
@@ -125,7 +125,7 @@ vyre_status vy_cuda_stage_in(vy_cuda *cuda, vy_cuda_staging *staging, vy_cu_stre
 /* ---- from the device ---- */
 
 /* Past the caches: the bytes are the caller's, who reads them later, and to read what is overwritten first would take as long again. */
-static void copy_past(uint8_t *to, const uint8_t *from, size_t size) {
+static void copy_streaming(uint8_t *to, const uint8_t *from, size_t size) {
 #ifdef __SSE2__
     enum { LINE = 64, QUARTER = LINE / 4 };
     size_t odd = (LINE - (uintptr_t)to % LINE) % LINE;
@@ -143,7 +143,7 @@ static void copy_past(uint8_t *to, const uint8_t *from, size_t size) {
 }
 
 /* The next piece that fits into the rest of a chunk; 0 at the end of either. */
-static size_t next_piece(vy_cuda_cursor *c, size_t used, uint8_t **host, vy_cu_address *device) {
+static size_t next_piece(vy_cuda_copy_cursor *c, size_t used, uint8_t **host, vy_cu_address *device) {
     while (c->left && c->done == c->copies->size)
         c->copies++, c->left--, c->done = 0;
     if (!c->left || used == VY_CUDA_CHUNK)
@@ -158,7 +158,7 @@ static size_t next_piece(vy_cuda_cursor *c, size_t used, uint8_t **host, vy_cu_a
 
 /* Starts the copies into a chunk; *used is 0 when there is nothing left. An upload out of it comes before them in the stream. */
 static vyre_status fetch(vy_cuda *cuda, vy_cuda_staging *staging, vy_cu_stream stream, unsigned index,
-                         vy_cuda_cursor *c, size_t *used, vyre_error *error) {
+                         vy_cuda_copy_cursor *c, size_t *used, vyre_error *error) {
     uint8_t *host;
     vy_cu_address device;
     size_t piece;
@@ -175,22 +175,22 @@ static vyre_status fetch(vy_cuda *cuda, vy_cuda_staging *staging, vy_cu_stream s
     return status == VYRE_OK && *used ? record(cuda, staging, index, stream, error) : status;
 }
 
-static vyre_status drain(vy_cuda *cuda, vy_cuda_staging *staging, unsigned index, vy_cuda_cursor *c,
+static vyre_status drain(vy_cuda *cuda, vy_cuda_staging *staging, unsigned index, vy_cuda_copy_cursor *c,
                          vyre_error *error) {
     uint8_t *host;
     vy_cu_address device;
     size_t piece, used = 0;
-    vyre_status status = await(cuda, staging, index, error);
+    vyre_status status = wait_for_chunk(cuda, staging, index, error);
     while (status == VYRE_OK && (piece = next_piece(c, used, &host, &device))) {
-        copy_past(host, staging->chunks[index] + used, piece);
+        copy_streaming(host, staging->chunks[index] + used, piece);
         used += piece;
     }
     return status;
 }
 
 /* As many as there are chunks for. */
-static vyre_status fetch_more(vy_cuda *cuda, vy_cuda_staging *staging, vy_cu_stream stream, vy_cuda_outward *out,
-                              vyre_error *error) {
+static vyre_status fetch_more(vy_cuda *cuda, vy_cuda_staging *staging, vy_cu_stream stream,
+                              vy_cuda_stage_out_state *out, vyre_error *error) {
     size_t used = 1;
     vyre_status status = VYRE_OK;
     while (status == VYRE_OK && used && out->end < out->first + VY_CUDA_CHUNKS) {
@@ -201,14 +201,15 @@ static vyre_status fetch_more(vy_cuda *cuda, vy_cuda_staging *staging, vy_cu_str
 }
 
 vyre_status vy_cuda_stage_out_begin(vy_cuda *cuda, vy_cuda_staging *staging, vy_cu_stream stream,
-                                    const vy_cuda_copy *copies, size_t count, vy_cuda_outward *out, vyre_error *error) {
-    vy_cuda_cursor start = {copies, count, 0};
-    *out = (vy_cuda_outward){start, start, 0, 0};
+                                    const vy_cuda_copy *copies, size_t count, vy_cuda_stage_out_state *out,
+                                    vyre_error *error) {
+    vy_cuda_copy_cursor start = {copies, count, 0};
+    *out = (vy_cuda_stage_out_state){start, start, 0, 0};
     return fetch_more(cuda, staging, stream, out, error);
 }
 
-vyre_status vy_cuda_stage_out_end(vy_cuda *cuda, vy_cuda_staging *staging, vy_cu_stream stream, vy_cuda_outward *out,
-                                  vyre_error *error) {
+vyre_status vy_cuda_stage_out_end(vy_cuda *cuda, vy_cuda_staging *staging, vy_cu_stream stream,
+                                  vy_cuda_stage_out_state *out, vyre_error *error) {
     vyre_status status = VYRE_OK;
     while (status == VYRE_OK && out->first < out->end) {
         status = drain(cuda, staging, (unsigned)(out->first++ % VY_CUDA_CHUNKS), &out->taken, error);
@@ -220,7 +221,7 @@ vyre_status vy_cuda_stage_out_end(vy_cuda *cuda, vy_cuda_staging *staging, vy_cu
 
 vyre_status vy_cuda_stage_out(vy_cuda *cuda, vy_cuda_staging *staging, vy_cu_stream stream, const vy_cuda_copy *copies,
                               size_t count, vyre_error *error) {
-    vy_cuda_outward out;
+    vy_cuda_stage_out_state out;
     vyre_status status = vy_cuda_stage_out_begin(cuda, staging, stream, copies, count, &out, error);
     return status == VYRE_OK ? vy_cuda_stage_out_end(cuda, staging, stream, &out, error) : status;
 }

@@ -21,11 +21,11 @@ typedef struct vy_cuda_staging {
 } vy_cuda_staging;
 
 /* Pinned memory of the host; api.host_free follows. VYRE_NO_MEMORY if there is none. */
-vyre_status vy_cuda_pinned_take(vy_cuda *cuda, size_t size, void **out, vyre_error *error);
+vyre_status vy_cuda_pinned_allocate(vy_cuda *cuda, size_t size, void **out, vyre_error *error);
 
 void vy_cuda_staging_end(vy_cuda *cuda, vy_cuda_staging *staging);
 /* All copies are done: the stream was waited for. */
-void vy_cuda_staging_rest(vy_cuda_staging *staging);
+void vy_cuda_staging_reset(vy_cuda_staging *staging);
 
 /* The first chunk, at least so large (VY_CUDA_SMALL at most), for somebody who lays it out himself and waits for the stream before anybody else uses the staging. */
 vyre_status vy_cuda_staging_first(vy_cuda *cuda, vy_cuda_staging *staging, size_t size, uint8_t **out,
@@ -45,18 +45,19 @@ vyre_status vy_cuda_stage_out(vy_cuda *cuda, vy_cuda_staging *staging, vy_cu_str
                               size_t count, vyre_error *error);
 
 /* The same in two steps: the first does not wait, and starts as much as there are chunks for; the copies stay where they are until the second. Nobody uses the staging between. */
-typedef struct vy_cuda_cursor {
+typedef struct vy_cuda_copy_cursor {
     const vy_cuda_copy *copies;
     size_t left;
     uint64_t done; /* of the first */
-} vy_cuda_cursor;
-typedef struct vy_cuda_outward {
-    vy_cuda_cursor asked, taken;
+} vy_cuda_copy_cursor;
+typedef struct vy_cuda_stage_out_state {
+    vy_cuda_copy_cursor asked, taken;
     uint64_t first, end; /* chunks that are under way */
-} vy_cuda_outward;
+} vy_cuda_stage_out_state;
 vyre_status vy_cuda_stage_out_begin(vy_cuda *cuda, vy_cuda_staging *staging, vy_cu_stream stream,
-                                    const vy_cuda_copy *copies, size_t count, vy_cuda_outward *out, vyre_error *error);
-vyre_status vy_cuda_stage_out_end(vy_cuda *cuda, vy_cuda_staging *staging, vy_cu_stream stream, vy_cuda_outward *out,
-                                  vyre_error *error);
+                                    const vy_cuda_copy *copies, size_t count, vy_cuda_stage_out_state *out,
+                                    vyre_error *error);
+vyre_status vy_cuda_stage_out_end(vy_cuda *cuda, vy_cuda_staging *staging, vy_cu_stream stream,
+                                  vy_cuda_stage_out_state *out, vyre_error *error);
 
 #endif

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 
 static const char *id(void *self) {
-    return ((vy_reference *)self)->id;
+    return ((vy_reference_backend *)self)->id;
 }
 
 static const char *version(void *self) {
@@ -45,13 +45,13 @@ static void device_profile(void *self, vyre_device_profile *profile) {
 
 static vyre_status shutdown(void *self, vyre_error *error) {
     (void)error;
-    vy_reference_forget_all(self);
+    vy_reference_executables_clear(self);
     return VYRE_OK;
 }
 
 static void destroy(void *self) {
-    vy_reference *reference = self;
-    vy_reference_forget_all(reference);
+    vy_reference_backend *reference = self;
+    vy_reference_executables_clear(reference);
     vy_reference_free_all(reference);
     pthread_mutex_destroy(&reference->lock);
     vy_release(reference, sizeof *reference);
@@ -69,7 +69,7 @@ static const vyre_backend_vtable table = {
     .resident_allocate = vy_reference_allocate,
     .resident_free = vy_reference_free,
     .resident_wrap = vy_reference_wrap,
-    .resident_location = vy_reference_place,
+    .resident_location = vy_reference_location,
     .resident_upload = vy_reference_upload,
     .resident_download = vy_reference_download,
     .dispatch_resident = vy_reference_dispatch_resident,
@@ -84,7 +84,7 @@ static vyre_status create(const char *name, uint32_t ordinal, vyre_backend_insta
     if (ordinal != 0)
         return vy_fail(error, VYRE_NOT_FOUND, VY_FIX("use `%s`", name),
                        "there is one device of `%s`, not a number %" PRIu32, name, ordinal);
-    vy_reference *reference = vy_allocate_zero(sizeof *reference);
+    vy_reference_backend *reference = vy_allocate_zero(sizeof *reference);
     if (!reference)
         return vy_fail_memory(error, "making the reference backend");
     reference->id = name;
@@ -99,7 +99,8 @@ vyre_status vy_reference_create(const vyre_host *host, uint32_t ordinal, vyre_ba
     return create("reference", ordinal, out, error);
 }
 
-vyre_status vy_cpu_ref_create(const vyre_host *host, uint32_t ordinal, vyre_backend_instance *out, vyre_error *error) {
+vyre_status vy_reference_create_cpu_ref(const vyre_host *host, uint32_t ordinal, vyre_backend_instance *out,
+                                        vyre_error *error) {
     (void)host;
     return create("cpu-ref", ordinal, out, error);
 }

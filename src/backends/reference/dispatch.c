@@ -4,15 +4,15 @@
 #include "driver/dispatch.h"
 #include "driver/host_services.h"
 
-static vyre_status run(vy_reference *reference, const vyre_launch *launch, const vyre_span *inputs, size_t input_count,
-                       const void *const *before, vyre_bytes *outputs, vyre_error *error) {
+static vyre_status run(vy_reference_backend *reference, const vyre_launch *launch, const vyre_span *inputs,
+                       size_t input_count, const void *const *before, vyre_bytes *outputs, vyre_error *error) {
     const vyre_oracle *oracle;
     uint32_t place;
-    vyre_status status = vy_reference_use(reference, launch->program, &oracle, &place, error);
+    vyre_status status = vy_reference_executable_acquire(reference, launch->program, &oracle, &place, error);
     if (status != VYRE_OK)
         return status;
     status = vy_host_run_oracle(oracle, launch, inputs, input_count, before, outputs, error);
-    vy_reference_unuse(reference, oracle, place);
+    vy_reference_executable_release(reference, oracle, place);
     return status;
 }
 

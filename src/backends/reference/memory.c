@@ -13,7 +13,7 @@ typedef struct vy_reference_block {
 } block;
 
 /* The backend knows its blocks: a call that was abandoned does not free what it allocated. */
-static void enter(vy_reference *reference, block *made) {
+static void enter(vy_reference_backend *reference, block *made) {
     pthread_mutex_lock(&reference->lock);
     made->before = NULL;
     made->after = reference->blocks;
@@ -23,7 +23,7 @@ static void enter(vy_reference *reference, block *made) {
     pthread_mutex_unlock(&reference->lock);
 }
 
-static void leave(vy_reference *reference, block *made) {
+static void leave(vy_reference_backend *reference, block *made) {
     pthread_mutex_lock(&reference->lock);
     if (made->before)
         made->before->after = made->after;
@@ -34,7 +34,7 @@ static void leave(vy_reference *reference, block *made) {
     pthread_mutex_unlock(&reference->lock);
 }
 
-void vy_reference_free_all(vy_reference *reference) {
+void vy_reference_free_all(vy_reference_backend *reference) {
     while (reference->blocks)
         vy_reference_free(reference, (uintptr_t)reference->blocks, NULL);
 }
@@ -68,7 +68,7 @@ vyre_status vy_reference_free(void *self, uint64_t native, vyre_error *error) {
 vyre_status vy_reference_wrap(void *self, const vyre_memory_location *place, uint64_t size, uint64_t *native,
                               vyre_error *error) {
     (void)size;
-    vyre_status status = vy_host_location_check(place, ((vy_reference *)self)->id, error);
+    vyre_status status = vy_host_location_check(place, ((vy_reference_backend *)self)->id, error);
     if (status != VYRE_OK)
         return status;
     block *made = vy_allocate(sizeof *made);
@@ -81,7 +81,7 @@ vyre_status vy_reference_wrap(void *self, const vyre_memory_location *place, uin
     return VYRE_OK;
 }
 
-vyre_status vy_reference_place(void *self, uint64_t native, vyre_memory_location *place, vyre_error *error) {
+vyre_status vy_reference_location(void *self, uint64_t native, vyre_memory_location *place, vyre_error *error) {
     (void)self;
     (void)error;
     *place = (vyre_memory_location){VYRE_LOCATION_HOST, 0, (uintptr_t)vy_reference_bytes(native, 0)};

@@ -2,7 +2,7 @@
  * give, runs every program, and is never chosen unless it is named.
  *
  *   device.c    constructors, identity, capabilities
- *   programs.c  compiled oracles, kept for the programs in use
+ *   executable_cache.c  compiled oracles, kept for the programs in use
  *   memory.c    resident buffers
  *   dispatch.c  the dispatch family */
 #ifndef VY_BACKENDS_REFERENCE_H
@@ -14,34 +14,35 @@
 
 #include <pthread.h>
 
-enum { VY_REFERENCE_PROGRAMS = 32 };
+enum { VY_REFERENCE_EXECUTABLES = 32 };
 
-typedef struct vy_reference_program {
+typedef struct vy_reference_executable {
     vyre_program *program; /* retained: so its address names it; NULL = empty place */
     vyre_oracle *oracle;
     uint32_t users;
     uint64_t last_use;
-} vy_reference_program;
+} vy_reference_executable;
 
-typedef struct vy_reference {
+typedef struct vy_reference_backend {
     const char *id;
     pthread_mutex_t lock; /* guards all that follows */
-    vy_reference_program programs[VY_REFERENCE_PROGRAMS];
+    vy_reference_executable programs[VY_REFERENCE_EXECUTABLES];
     uint64_t clock;
     struct vy_reference_block *blocks; /* of resident buffers */
-} vy_reference;
+} vy_reference_backend;
 
 /* The constructors, for builtin.c. */
 vyre_status vy_reference_create(const vyre_host *host, uint32_t ordinal, vyre_backend_instance *out, vyre_error *error);
-vyre_status vy_cpu_ref_create(const vyre_host *host, uint32_t ordinal, vyre_backend_instance *out, vyre_error *error);
+vyre_status vy_reference_create_cpu_ref(const vyre_host *host, uint32_t ordinal, vyre_backend_instance *out,
+                                        vyre_error *error);
 void vy_reference_probe(const vyre_host *host, vyre_probe *out);
 
-/* A compiled oracle, compiled now or found. `place` goes back to vy_reference_unuse; VY_REFERENCE_PROGRAMS if the oracle is not kept, because
+/* A compiled oracle, compiled now or found. `place` goes back to vy_reference_executable_release; VY_REFERENCE_EXECUTABLES if the oracle is not kept, because
  * all places are in use. */
-vyre_status vy_reference_use(vy_reference *reference, vyre_program *program, const vyre_oracle **oracle,
-                             uint32_t *place, vyre_error *error);
-void vy_reference_unuse(vy_reference *reference, const vyre_oracle *oracle, uint32_t place);
-void vy_reference_forget_all(vy_reference *reference);
+vyre_status vy_reference_executable_acquire(vy_reference_backend *reference, vyre_program *program,
+                                            const vyre_oracle **oracle, uint32_t *place, vyre_error *error);
+void vy_reference_executable_release(vy_reference_backend *reference, const vyre_oracle *oracle, uint32_t place);
+void vy_reference_executables_clear(vy_reference_backend *reference);
 
 /* Entries of the table. */
 vyre_status vy_reference_prepare(void *self, vyre_program *program, vyre_error *error);
@@ -59,9 +60,9 @@ vyre_status vy_reference_download(void *self, uint64_t native, uint64_t offset, 
                                   vyre_error *error);
 vyre_status vy_reference_wrap(void *self, const vyre_memory_location *place, uint64_t size, uint64_t *native,
                               vyre_error *error);
-vyre_status vy_reference_place(void *self, uint64_t native, vyre_memory_location *place, vyre_error *error);
+vyre_status vy_reference_location(void *self, uint64_t native, vyre_memory_location *place, vyre_error *error);
 /* What is left of resident buffers when the backend ends. */
-void vy_reference_free_all(vy_reference *reference);
+void vy_reference_free_all(vy_reference_backend *reference);
 /* The bytes of a resident buffer, from an offset. */
 unsigned char *vy_reference_bytes(uint64_t native, uint64_t offset);
 

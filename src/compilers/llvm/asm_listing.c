@@ -54,7 +54,7 @@ static int is_for_debuggers(const char *text, size_t size) {
     return 0;
 }
 
-static void take_line(lister *l, const char *text, size_t size) {
+static void append_line(lister *l, const char *text, size_t size) {
     if (starts(text, size, "\t.section\t"))
         l->skips = starts(text, size, "\t.section\t.debug_");
     else if (starts(text, size, "\t.text"))
@@ -73,7 +73,7 @@ vyre_status vy_llvm_listing(const char *text, size_t size, const vy_source *sour
     for (const char *end = text + size; text < end;) {
         const char *newline = memchr(text, '\n', (size_t)(end - text));
         size_t length = (size_t)((newline ? newline : end) - text);
-        take_line(&l, text, length);
+        append_line(&l, text, length);
         text += length + 1;
     }
     vyre_status status =

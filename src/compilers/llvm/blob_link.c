@@ -104,7 +104,7 @@ static vyre_status place_section(reader *reader, uint32_t index, const Elf64_Shd
                        "the compiled code has data that can be written (section `%s`)", name ? name : "?");
     if (!is_inside(reader, section->sh_offset, section->sh_size))
         return corrupt(reader, "a section is outside of it");
-    if (alignment & (alignment - 1) || alignment > VY_FLAT_PLACEMENT)
+    if (alignment & (alignment - 1) || alignment > VY_BLOB_ALIGNMENT)
         return corrupt(reader, "a section has an alignment that is not a small power of two");
     reader->places[index] = (reader->end + alignment - 1) & ~(alignment - 1);
     reader->end = reader->places[index] + section->sh_size;

@@ -3,14 +3,14 @@
  * Code and constants are laid out behind each other and everything in them that refers to something else in them is resolved. What refers to anything
  * outside is an error: that is how a call of a library that LLVM slipped in is found here, and not when it is executed.
  *
- * The blob works wherever it is placed at a multiple of VY_FLAT_PLACEMENT. Nothing here knows LLVM. */
+ * The blob works wherever it is placed at a multiple of VY_BLOB_ALIGNMENT. Nothing here knows LLVM. */
 #ifndef VY_COMPILERS_LLVM_BLOB_LINK_H
 #define VY_COMPILERS_LLVM_BLOB_LINK_H
 
 #include "vyre/base.h"
 
 /* The page of AArch64's ADRP; sections want no more than their alignment, which is smaller. */
-enum { VY_FLAT_PLACEMENT = 4096 };
+enum { VY_BLOB_ALIGNMENT = 4096 };
 
 typedef struct vy_linked_blob {
     vyre_bytes code;

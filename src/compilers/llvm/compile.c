@@ -47,7 +47,7 @@ static uint64_t clock_now(void) {
 }
 
 /* Writes down how long a step took that began at *since; the next one begins now. */
-static void end_step(const vy_compiler_request *request, vy_compiler_step step, uint64_t *since) {
+static void end_step(const vy_jit_request *request, vy_jit_step step, uint64_t *since) {
     if (!request->times)
         return;
     uint64_t end = clock_now();
@@ -55,7 +55,7 @@ static void end_step(const vy_compiler_request *request, vy_compiler_step step, 
     *since = end;
 }
 
-static void begin_step(const vy_compiler_request *request, vy_compiler_step step, uint32_t width) {
+static void begin_step(const vy_jit_request *request, vy_jit_step step, uint32_t width) {
     if (request->begin)
         request->begin(request->begin_user, step, width);
 }
@@ -66,7 +66,7 @@ static int is_power_of_two(uint32_t n) {
     return n && !(n & (n - 1));
 }
 
-static vyre_status check_request(const vy_compiler_request *request, vyre_error *error) {
+static vyre_status check_request(const vy_jit_request *request, vyre_error *error) {
     if (request->struct_size < sizeof *request || !request->name || !request->name[0])
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "use a compiler of the library's version",
                        "the request to the compiler is incomplete");
@@ -177,7 +177,7 @@ static vyre_status copy_out(const void *data, size_t size, vyre_bytes *out, vyre
     return status;
 }
 
-static vyre_status give_ir(vy_llvm_session *session, vyre_bytes *out) {
+static vyre_status output_ir(vy_llvm_session *session, vyre_bytes *out) {
     char *text = LLVMPrintModuleToString(session->module);
     vyre_status status = vy_llvm_check(session, text != NULL, "print the program", NULL);
     if (status == VYRE_OK)
@@ -186,7 +186,7 @@ static vyre_status give_ir(vy_llvm_session *session, vyre_bytes *out) {
     return status;
 }
 
-static vyre_status give_assembly(vy_llvm_session *session, vyre_bytes *out) {
+static vyre_status output_assembly(vy_llvm_session *session, vyre_bytes *out) {
     const char *text = LLVMGetBufferStart(session->made);
     size_t size = LLVMGetBufferSize(session->made);
     return session->request->lines ? vy_llvm_listing(text, size, session->program->source, out, session->error)
@@ -218,7 +218,7 @@ static vyre_status find_stack_need(const vy_llvm_session *session, uint64_t *out
                    (unsigned long long)limit);
 }
 
-static vyre_status give_object(const vy_llvm_session *session, const vy_linked_blob *flat, vyre_bytes *out) {
+static vyre_status output_object(const vy_llvm_session *session, const vy_linked_blob *flat, vyre_bytes *out) {
     const uint32_t *size = session->program->workgroup;
     uint64_t stack_bytes;
     vyre_status status = find_stack_need(session, &stack_bytes);
@@ -249,12 +249,12 @@ static vyre_status give_object(const vy_llvm_session *session, const vy_linked_b
     return status;
 }
 
-static vyre_status give_flat(vy_llvm_session *session, vyre_bytes *out) {
+static vyre_status output_blob(vy_llvm_session *session, vyre_bytes *out) {
     vy_linked_blob flat = {0};
     vyre_status status = vy_blob_link(LLVMGetBufferStart(session->made), LLVMGetBufferSize(session->made),
                                       session->request->name, session->request->lines != 0, &flat, session->error);
     if (status == VYRE_OK)
-        status = give_object(session, &flat, out);
+        status = output_object(session, &flat, out);
     vy_linked_blob_free(&flat);
     return status;
 }
@@ -262,34 +262,34 @@ static vyre_status give_flat(vy_llvm_session *session, vyre_bytes *out) {
 static vyre_status make_product(vy_llvm_session *session, void *user) {
     const product *product = user;
     uint64_t since = clock_now();
-    begin_step(session->request, VY_COMPILER_STEP_EMIT, session->width);
+    begin_step(session->request, VY_JIT_STEP_EMIT, session->width);
     vyre_status status = write_module(session);
-    end_step(session->request, VY_COMPILER_STEP_EMIT, &since);
-    begin_step(session->request, VY_COMPILER_STEP_OPTIMISE, session->width);
+    end_step(session->request, VY_JIT_STEP_EMIT, &since);
+    begin_step(session->request, VY_JIT_STEP_OPTIMISE, session->width);
     if (status == VYRE_OK)
         status = optimise(session);
-    end_step(session->request, VY_COMPILER_STEP_OPTIMISE, &since);
+    end_step(session->request, VY_JIT_STEP_OPTIMISE, &since);
     if (status == VYRE_OK && product->is_ir)
-        return give_ir(session, product->out);
-    begin_step(session->request, VY_COMPILER_STEP_GENERATE, session->width);
+        return output_ir(session, product->out);
+    begin_step(session->request, VY_JIT_STEP_GENERATE, session->width);
     if (status == VYRE_OK)
         status = generate(session, product->file);
-    end_step(session->request, VY_COMPILER_STEP_GENERATE, &since);
+    end_step(session->request, VY_JIT_STEP_GENERATE, &since);
     if (status == VYRE_OK)
-        status =
-            product->file == LLVMObjectFile ? give_flat(session, product->out) : give_assembly(session, product->out);
-    end_step(session->request, VY_COMPILER_STEP_FLATTEN, &since);
+        status = product->file == LLVMObjectFile ? output_blob(session, product->out)
+                                                 : output_assembly(session, product->out);
+    end_step(session->request, VY_JIT_STEP_FLATTEN, &since);
     return status;
 }
 
 /* ---- entries ---- */
 
-static vyre_status make(const vy_compiler_request *request, product *product, vyre_error *error) {
+static vyre_status make(const vy_jit_request *request, product *product, vyre_error *error) {
     vyre_program *program = NULL;
     product->out->size = 0;
     vyre_status status = check_request(request, error);
     uint64_t since = clock_now();
-    begin_step(request, VY_COMPILER_STEP_DECODE, request->width);
+    begin_step(request, VY_JIT_STEP_DECODE, request->width);
     if (status == VYRE_OK)
         status = vyre_wire_decode(request->wire.data, request->wire.size, NULL, &program, error);
     if (status == VYRE_OK)
@@ -298,7 +298,7 @@ static vyre_status make(const vy_compiler_request *request, product *product, vy
         vy_llvm_session session = {.request = request, .program = program, .width = request->width, .error = error};
         if (!session.width)
             status = vy_llvm_choose_width(program, request->features, &session.width, &session.narrow, error);
-        end_step(request, VY_COMPILER_STEP_DECODE, &since);
+        end_step(request, VY_JIT_STEP_DECODE, &since);
         if (status == VYRE_OK)
             status = vy_llvm_session_run(&session, make_product, product);
     }
@@ -306,14 +306,12 @@ static vyre_status make(const vy_compiler_request *request, product *product, vy
     return status;
 }
 
-vyre_status vy_llvm_compile(const vy_compiler_request *request, vyre_bytes *out, vyre_error *error) {
+vyre_status vy_llvm_compile(const vy_jit_request *request, vyre_bytes *out, vyre_error *error) {
     return make(request, &(product){.file = LLVMObjectFile, .out = out}, error);
 }
 
-vyre_status vy_llvm_emit_text(const vy_compiler_request *request, vy_compiler_text text, vyre_bytes *out,
-                              vyre_error *error) {
-    if (text >= VY_COMPILER_TEXT_COUNT)
+vyre_status vy_llvm_emit_text(const vy_jit_request *request, vy_jit_text text, vyre_bytes *out, vyre_error *error) {
+    if (text >= VY_JIT_TEXT_COUNT)
         return vy_fail(error, VYRE_UNSUPPORTED, "ask for llvm-ir or asm", "the compiler has no text %d", (int)text);
-    return make(request, &(product){.file = LLVMAssemblyFile, .is_ir = text == VY_COMPILER_TEXT_LLVM_IR, .out = out},
-                error);
+    return make(request, &(product){.file = LLVMAssemblyFile, .is_ir = text == VY_JIT_TEXT_LLVM_IR, .out = out}, error);
 }

@@ -13,10 +13,9 @@ enum { VY_LLVM_LARGE = 1 << 15 };
 /* Above this work of promotion (bound.h) variables are not promoted to registers. A step of it takes 25 ns. */
 enum { VY_LLVM_HUGE = 1 << 24 };
 
-/* As the entries of the same names in vy_compiler. Any thread. */
-vyre_status vy_llvm_compile(const vy_compiler_request *request, vyre_bytes *out, vyre_error *error);
-vyre_status vy_llvm_emit_text(const vy_compiler_request *request, vy_compiler_text text, vyre_bytes *out,
-                              vyre_error *error);
+/* As the entries of the same names in vy_jit_plugin. Any thread. */
+vyre_status vy_llvm_compile(const vy_jit_request *request, vyre_bytes *out, vyre_error *error);
+vyre_status vy_llvm_emit_text(const vy_jit_request *request, vy_jit_text text, vyre_bytes *out, vyre_error *error);
 
 /* For tests: how much native stack the code may need that this thread compiles from now on; 0: VY_CPU_STACK_LIMIT. */
 void vy_llvm_limit_stack(uint64_t bytes);

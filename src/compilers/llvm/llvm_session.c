@@ -22,16 +22,17 @@ static _Thread_local vy_llvm_failure failure; /* of the latest job of this threa
 
 /* ---- failures ---- */
 
-static void keep_words(vy_llvm_session *session, const char *words) {
-    if (!session->told[0])
-        (void)snprintf(session->told, sizeof session->told, "%s", words && words[0] ? words : "without saying why");
+static void record_message(vy_llvm_session *session, const char *words) {
+    if (!session->message[0])
+        (void)snprintf(session->message, sizeof session->message, "%s",
+                       words && words[0] ? words : "without saying why");
 }
 
 /* Called in the place of an exit of the process. */
 static void escape(const char *reason) {
     if (!current)
         return;
-    keep_words(current, reason);
+    record_message(current, reason);
     longjmp(current->escape, 1);
 }
 
@@ -50,7 +51,7 @@ static void note_diagnostic(LLVMDiagnosticInfoRef diagnostic, void *user) {
         return;
     char *words = LLVMGetDiagInfoDescription(diagnostic);
     if (severity == LLVMDSError)
-        keep_words(user, words);
+        record_message(user, words);
     else
         note_frame(user, words);
     LLVMDisposeMessage(words);
@@ -62,11 +63,11 @@ vyre_status vy_llvm_check(vy_llvm_session *session, int worked, const char *what
         words = "as a test asked for";
     }
     if (!worked)
-        keep_words(session, words);
-    if (!session->told[0])
+        record_message(session, words);
+    if (!session->message[0])
         return VYRE_OK;
     failure = VY_LLVM_FAILED;
-    return vy_fail(session->error, VYRE_UNSUPPORTED, REPORT_FIX, "LLVM does not %s: %s", what, session->told);
+    return vy_fail(session->error, VYRE_UNSUPPORTED, REPORT_FIX, "LLVM does not %s: %s", what, session->message);
 }
 
 unsigned vy_llvm_fail_check(unsigned k) {
@@ -97,7 +98,7 @@ static void start_llvm(void) {
     (void)LLVMInitializeNativeAsmPrinter();
 }
 
-static void take_down(vy_llvm_session *session) {
+static void dispose_session(vy_llvm_session *session) {
     if (session->made)
         LLVMDisposeMemoryBuffer(session->made);
     if (session->machine)
@@ -115,7 +116,7 @@ static vyre_status do_work(vy_llvm_session *session, vy_llvm_work *work, void *u
     vyre_status status = work(session, user);
     if (status == VYRE_OK && session->machine)
         vy_llvm_machine_keep(session);
-    take_down(session);
+    dispose_session(session);
     return status;
 }
 
@@ -132,7 +133,7 @@ vyre_status vy_llvm_session_run(vy_llvm_session *session, vy_llvm_work *work, vo
     /* Nothing of this frame is changed between here and a jump back but what `job` points to. */
     if (setjmp(session->escape)) {
         failure = VY_LLVM_FAILED;
-        status = vy_fail(session->error, VYRE_UNSUPPORTED, REPORT_FIX, "LLVM gives up: %s", session->told);
+        status = vy_fail(session->error, VYRE_UNSUPPORTED, REPORT_FIX, "LLVM gives up: %s", session->message);
     } else {
         status = do_work(session, work, user);
     }

@@ -15,7 +15,7 @@
 #include <setjmp.h>
 
 typedef struct vy_llvm_session {
-    const vy_compiler_request *request;
+    const vy_jit_request *request;
     const vyre_program *program;
     uint32_t width, narrow; /* lanes, and those of the second code */
     LLVMContextRef context;
@@ -26,7 +26,7 @@ typedef struct vy_llvm_session {
     vy_llvm_sizes sizes;
     uint64_t stack_bytes;     /* frames of all functions, as LLVM reports them while it generates code */
     LLVMMemoryBufferRef made; /* an object or text; NULL before */
-    char told[256];           /* the first error LLVM told of; "" if there is none */
+    char message[256];        /* the first error LLVM reported; "" if there is none */
     jmp_buf escape;
     vyre_error *error;
 } vy_llvm_session;
@@ -46,7 +46,7 @@ vy_llvm_failure vy_llvm_latest_failure(void);
 /* Makes it VY_LLVM_TOO_WIDE. */
 void vy_llvm_blame_width(void);
 
-/* Ends a call of LLVM: VYRE_OK if it has worked and told of no error. `what` completes "LLVM does not …"; words are the call's own, or NULL. */
+/* Ends a call of LLVM: VYRE_OK if it has worked and reported no error. `what` completes "LLVM does not …"; words are the call's own, or NULL. */
 vyre_status vy_llvm_check(vy_llvm_session *session, int worked, const char *what, const char *words);
 
 /* For tests: the k-th check of this thread from now on fails, counted from 1; 0 fails none. Returns how many there were since the last call. */

@@ -28,38 +28,38 @@ static void release(void *user, void *memory, size_t size) {
     atomic_load_explicit(&host, memory_order_relaxed)->release(memory, size);
 }
 
-static void take_memory(void) {
+static void install_allocator(void) {
     vyre_allocator_set(&(vyre_allocator){NULL, allocate, resize, release});
 }
 
-static vyre_status compile(const vy_compiler *self, const vy_compiler_request *request, vyre_bytes *out,
+static vyre_status compile(const vy_jit_plugin *self, const vy_jit_request *request, vyre_bytes *out,
                            vyre_error *error) {
     (void)self;
     return vy_llvm_compile(request, out, error);
 }
 
-static vyre_status emit_text(const vy_compiler *self, const vy_compiler_request *request, vy_compiler_text text,
+static vyre_status emit_text(const vy_jit_plugin *self, const vy_jit_request *request, vy_jit_text text,
                              vyre_bytes *out, vyre_error *error) {
     (void)self;
     return vy_llvm_emit_text(request, text, out, error);
 }
 
-static const vy_compiler compiler = {
+static const vy_jit_plugin compiler = {
     .struct_size = sizeof compiler,
-    .abi = VY_COMPILER_ABI,
+    .abi = VY_JIT_PLUGIN_ABI,
     .version = "LLVM " LLVM_VERSION_STRING,
     .compile = compile,
     .emit_text = emit_text,
 };
 
-const vy_compiler *vyre_compiler_get(const vyre_host *given) {
+const vy_jit_plugin *vyre_compiler_get(const vyre_host *given) {
     if (!given || given->abi != VYRE_BACKEND_ABI || given->struct_size < sizeof *given)
         return NULL;
     /* The first host stays. One that is this copy of the library, as in a program that links both, is its own. */
     const vyre_host *none = NULL;
     if (given->allocate != vy_allocate) {
         (void)atomic_compare_exchange_strong(&host, &none, given);
-        (void)pthread_once(&once, take_memory);
+        (void)pthread_once(&once, install_allocator);
     }
     return &compiler;
 }

@@ -161,7 +161,7 @@ static int has_used_much(const vy_compile_request *request) {
 
 /* ---- one request ---- */
 
-static void tell_step(void *user, vy_compiler_step step, uint32_t width) {
+static void send_step(void *user, vy_jit_step step, uint32_t width) {
     (void)user;
     now.step = (sig_atomic_t)step;
     now.width = (sig_atomic_t)width;
@@ -181,25 +181,24 @@ static void reply_with(vy_compile_reply *reply, const void *data, size_t size) {
 
 static int is_sound(const vy_compile_request *request) {
     return request->magic == VY_COMPILE_MAGIC && memcmp(request->build, own_build, sizeof own_build) == 0 &&
-           request->product <= VY_COMPILER_TEXT_COUNT && request->name_size <= VY_COMPILE_NAME_LIMIT &&
+           request->product <= VY_JIT_TEXT_COUNT && request->name_size <= VY_COMPILE_NAME_LIMIT &&
            request->wire_size <= VY_COMPILE_WIRE_LIMIT;
 }
 
 static void answer(const vy_compile_request *given, const char *name, const void *wire) {
-    uint64_t times[VY_COMPILER_STEP_COUNT] = {0};
+    uint64_t times[VY_JIT_STEP_COUNT] = {0};
     vyre_bytes out = VYRE_BYTES_INIT;
     vyre_error error = VYRE_ERROR_INIT;
-    const vy_compiler_request request = {.struct_size = sizeof request,
-                                         .width = given->width,
-                                         .features = given->features,
-                                         .wire = {wire, (size_t)given->wire_size},
-                                         .name = name,
-                                         .lines = given->lines,
-                                         .times = times,
-                                         .begin = tell_step};
-    vyre_status status = given->product
-                             ? vy_llvm_emit_text(&request, (vy_compiler_text)(given->product - 1), &out, &error)
-                             : vy_llvm_compile(&request, &out, &error);
+    const vy_jit_request request = {.struct_size = sizeof request,
+                                    .width = given->width,
+                                    .features = given->features,
+                                    .wire = {wire, (size_t)given->wire_size},
+                                    .name = name,
+                                    .lines = given->lines,
+                                    .times = times,
+                                    .begin = send_step};
+    vyre_status status = given->product ? vy_llvm_emit_text(&request, (vy_jit_text)(given->product - 1), &out, &error)
+                                        : vy_llvm_compile(&request, &out, &error);
     if (status == VYRE_NO_MEMORY)
         end_without_memory();
     vy_llvm_failure failure = status == VYRE_OK ? VY_LLVM_FINE : vy_llvm_latest_failure();

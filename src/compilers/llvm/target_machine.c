@@ -48,7 +48,7 @@ static struct {
     int is_large;
 } kept = {.is_taken = ATOMIC_FLAG_INIT};
 
-static LLVMTargetMachineRef take_kept(const vy_llvm_session *session) {
+static LLVMTargetMachineRef take_cached(const vy_llvm_session *session) {
     LLVMTargetMachineRef machine = NULL;
     if (atomic_flag_test_and_set_explicit(&kept.is_taken, memory_order_acquire))
         return NULL;
@@ -96,7 +96,7 @@ vyre_status vy_llvm_machine_make(vy_llvm_session *session) {
                        "the compiler makes code for " TRIPLE " alone");
     if (session->machine)
         LLVMDisposeTargetMachine(session->machine);
-    session->machine = take_kept(session);
+    session->machine = take_cached(session);
     vyre_status status =
         session->machine ? VYRE_OK : name_features(session->request->features, &features, session->error);
     if (status == VYRE_OK && !session->machine)

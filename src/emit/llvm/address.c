@@ -3,7 +3,7 @@
 
 vy_llvm_shape vy_llvm_shape_of(const vy_emitter *e, uint32_t index) {
     uint64_t stride;
-    if (vy_expr_sameness(e->uniform, index) != VY_SAME_NOWHERE)
+    if (vy_expr_uniformity(e->uniform, index) != VY_UNIFORMITY_DIVERGENT)
         return VY_LLVM_SCALAR;
     if (!e->row || !vy_stride_of(e->uniform, index, &stride) || (uint32_t)stride > 1)
         return VY_LLVM_SCATTERED;

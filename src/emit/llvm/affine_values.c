@@ -159,7 +159,7 @@ LLVMValueRef vy_llvm_safe_divisor(vy_emitter *e, LLVMValueRef divisor, uint32_t 
 LLVMValueRef vy_llvm_row_base(vy_emitter *e, uint32_t expr, uint32_t k) {
     const vy_expr *x = &e->program->exprs.items[expr];
     const vy_value_slot *slot = x->kind == VY_EXPR_VARIABLE ? &e->slots[x->a] : NULL;
-    if (vy_expr_sameness(e->uniform, expr) != VY_SAME_NOWHERE)
+    if (vy_expr_uniformity(e->uniform, expr) != VY_UNIFORMITY_DIVERGENT)
         return vy_llvm_expr(e, expr);
     if (slot && slot->storage == VY_STORAGE_REMAT)
         return vy_llvm_row_base(e, slot->made_of, k);
@@ -240,7 +240,7 @@ static LLVMValueRef holds_in_rows(vy_emitter *e, uint32_t expr, int counts, uint
 LLVMValueRef vy_llvm_all_true(vy_emitter *e, uint32_t expr) {
     const vy_expr *x = &e->program->exprs.items[expr];
     uint64_t stride;
-    if (vy_expr_sameness(e->uniform, expr) != VY_SAME_NOWHERE)
+    if (vy_expr_uniformity(e->uniform, expr) != VY_UNIFORMITY_DIVERGENT)
         return vy_llvm_expr(e, expr);
     if (x->kind == VY_EXPR_VARIABLE && e->slots[x->a].holds)
         return e->slots[x->a].holds;
@@ -263,7 +263,7 @@ LLVMValueRef vy_llvm_all_true(vy_emitter *e, uint32_t expr) {
 int vy_llvm_all_true_is_exact(const vy_emitter *e, uint32_t expr) {
     const vy_expr *x = &e->program->exprs.items[expr];
     uint64_t stride;
-    if (vy_expr_sameness(e->uniform, expr) != VY_SAME_NOWHERE)
+    if (vy_expr_uniformity(e->uniform, expr) != VY_UNIFORMITY_DIVERGENT)
         return 1;
     if (x->kind == VY_EXPR_VARIABLE && e->slots[x->a].made_of != VY_NONE)
         return vy_llvm_all_true_is_exact(e, e->slots[x->a].made_of);

@@ -71,12 +71,12 @@ void vy_llvm_plan_atomics(vy_emitter *e) {
         return;
     e->lanes_offset = vy_llvm_alloc_spill(e, 3 * 8 * (uint64_t)e->width);
     find_uses(e, uses);
-    for (uint32_t i = 0; i < p->buffer_count && e->sizes.private_count < VY_CPU_PRIVATES; i++)
+    for (uint32_t i = 0; i < p->buffer_count && e->sizes.private_count < VY_CPU_PRIVATE_BUFFERS; i++)
         if (uses[i] != UNTOUCHED && uses[i] != OTHERWISE)
             e->sizes.privates[e->sizes.private_count++] =
-                (vy_cpu_private){.buffer = (uint8_t)i,
-                                 .op = (uint8_t)(uses[i] - 1),
-                                 .type = (uint8_t)p->memories.items[e->body->first_memory + i].type};
+                (vy_cpu_private_buffer){.buffer = (uint8_t)i,
+                                        .op = (uint8_t)(uses[i] - 1),
+                                        .type = (uint8_t)p->memories.items[e->body->first_memory + i].type};
 }
 
 /* ---- one ---- */

@@ -11,7 +11,7 @@ enum { STACK_BYTES = 16384 };
 /* ---- what is for the workgroup ---- */
 
 static int is_same(const vy_emitter *e, uint32_t expr) {
-    return expr == VY_NONE || vy_expr_sameness(e->uniform, expr) != VY_SAME_NOWHERE;
+    return expr == VY_NONE || vy_expr_uniformity(e->uniform, expr) != VY_UNIFORMITY_DIVERGENT;
 }
 
 /* ---- the plan ---- */

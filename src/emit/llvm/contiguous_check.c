@@ -16,7 +16,7 @@ static uint32_t part_lanes(const vy_emitter *e) {
 
 /* Whether a value is computed of ids and of what is the same, not loaded. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
 static int is_computed(const vy_emitter *e, uint32_t expr) {
-    if (expr == VY_NONE || vy_expr_sameness(e->uniform, expr) != VY_SAME_NOWHERE)
+    if (expr == VY_NONE || vy_expr_uniformity(e->uniform, expr) != VY_UNIFORMITY_DIVERGENT)
         return 1;
     const vy_expr *x = &e->program->exprs.items[expr];
     if (x->kind == VY_EXPR_VARIABLE)

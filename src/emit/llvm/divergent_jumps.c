@@ -30,7 +30,7 @@ static int is_jump(const vy_stmt *s) {
 
 /* All invocations come by together, even in a loop that lanes leave one by one behind it. */
 static int is_taken_by_all(const vy_emitter *e, uint32_t index) {
-    return e->has_sync_inside[index] || vy_control_sameness(e->uniform, index) != VY_SAME_NOWHERE;
+    return e->has_sync_inside[index] || vy_control_uniformity(e->uniform, index) != VY_UNIFORMITY_DIVERGENT;
 }
 
 /* What leaves the statements, each noted in `jumps`. Lanes that leave a loop one by one make every jump in it one of some. Recursion is bounded by

@@ -300,7 +300,7 @@ static vyre_status prepare(vy_emitter *e, vy_arena *arena) {
         return vy_fail_memory(e->error, "code for the processor");
     for (uint32_t i = 0; i < p->variables.count; i++)
         e->slots[i].storage =
-            vy_variable_sameness(e->uniform, i) != VY_SAME_NOWHERE ? VY_STORAGE_SCALAR : VY_STORAGE_LANES;
+            vy_variable_uniformity(e->uniform, i) != VY_UNIFORMITY_DIVERGENT ? VY_STORAGE_SCALAR : VY_STORAGE_LANES;
     int returns = vy_llvm_plan_jumps(e);
     vy_llvm_plan_regions(e);
     vy_llvm_plan_contiguous_checks(e);
@@ -342,7 +342,7 @@ static vyre_status emit(const vyre_program *program, const vy_llvm_options *opti
     e.row_count = e.row ? e.width / e.row : 0;
     e.by_rows = e.row_count == 1 || (e.row && e.row >= options->register_lanes);
     e.arena = &arena;
-    vyre_status status = vy_uniform_make_where_polls_agree(program, &e.uniform, error);
+    vyre_status status = vy_uniform_make_with_uniform_polls(program, &e.uniform, error);
     if (status == VYRE_OK)
         status = prepare(&e, &arena);
     if (status == VYRE_OK) {

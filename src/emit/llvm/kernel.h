@@ -26,7 +26,7 @@ typedef struct vy_llvm_sizes {
     uint64_t workgroup_bytes, spill_bytes;
     uint32_t parts, narrow_parts; /* of a workgroup: what the function is called with counts them (kernel_abi.h) */
     uint32_t private_count;
-    vy_cpu_private privates[VY_CPU_PRIVATES]; /* may be a thread's own */
+    vy_cpu_private_buffer privates[VY_CPU_PRIVATE_BUFFERS]; /* may be a thread's own */
 } vy_llvm_sizes;
 
 /* Lanes that fit a program on a processor with these features (VY_CPU_FEATURE_…): those of a register, or more. And fewer, of a second code, or 0: where a

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #define VY_CPU_MAGIC "vyre-cpu"
-enum { VY_CPU_FORMAT = 7, VY_CPU_ALIGNMENT = 64, VY_CPU_PRIVATES = 4 };
+enum { VY_CPU_FORMAT = 7, VY_CPU_ALIGNMENT = 64, VY_CPU_PRIVATE_BUFFERS = 4 };
 
 /* Native stack, in bytes. Code that needs at most VY_CPU_STACK_SMALL runs on the stack of the thread that calls it; other code
  * runs on a stack that the backend maps (stack.h). The compiler makes no code that needs more than VY_CPU_STACK_LIMIT. */
@@ -22,12 +22,12 @@ static inline uint64_t vy_cpu_align(uint64_t size) {
 }
 
 /* A buffer that the program only combines into, by atomics of one kind whose results nobody asks for: it does not matter when. */
-typedef struct vy_cpu_private {
+typedef struct vy_cpu_private_buffer {
     uint8_t buffer; /* in declaration order */
     uint8_t op;     /* vyre_atomic: add, and, or, xor, min or max */
     uint8_t type;   /* vyre_type: an integer of 4 or 8 bytes */
     uint8_t unused;
-} vy_cpu_private;
+} vy_cpu_private_buffer;
 
 typedef struct vy_cpu_header {
     char magic[8]; /* VY_CPU_MAGIC, without its end */
@@ -44,7 +44,7 @@ typedef struct vy_cpu_header {
     uint32_t parts;         /* of a workgroup, that may run anywhere and in any order */
     uint32_t narrow_parts;  /* the same of code with fewer lanes, for frames that say so; 0: there is none */
     uint32_t private_count; /* of the following, the rest is zero */
-    vy_cpu_private privates[VY_CPU_PRIVATES];
+    vy_cpu_private_buffer privates[VY_CPU_PRIVATE_BUFFERS];
 } vy_cpu_header;
 
 typedef struct vy_cpu_buffer {

@@ -163,7 +163,7 @@ static int know(vy_emitter *e, uint32_t expr, vy_lane_affine *out, unsigned dept
     memset(out, 0, sizeof *out);
     if (x->type != VYRE_TYPE_U32 || !depth)
         return 0;
-    if (vy_expr_sameness(e->uniform, expr) != VY_SAME_NOWHERE) {
+    if (vy_expr_uniformity(e->uniform, expr) != VY_UNIFORMITY_DIVERGENT) {
         if (x->kind == VY_EXPR_LOAD)
             return 0;
         add_scalar(e, out, vy_llvm_expr(e, expr));

@@ -148,7 +148,7 @@ static LLVMValueRef own_element(vy_emitter *e, uint32_t expr, LLVMValueRef index
     LLVMValueRef value = vy_llvm_plain_load(e, lanes, vy_llvm_address(e, x->a, index), vy_llvm_alignment(e, x->a));
     if (condition)
         value = LLVMBuildSelect(e->builder, condition, value, LLVMConstNull(lanes), "");
-    if (vy_expr_sameness(e->uniform, expr) == VY_SAME_NOWHERE)
+    if (vy_expr_uniformity(e->uniform, expr) == VY_UNIFORMITY_DIVERGENT)
         return value;
     return LLVMBuildExtractElement(e->builder, value, vy_llvm_first(e, e->mask), "");
 }
@@ -298,7 +298,7 @@ LLVMValueRef vy_llvm_load(vy_emitter *e, uint32_t expr) {
 LLVMValueRef vy_llvm_load_or_zero(vy_emitter *e, const vy_expr *select) {
     const vy_expr *x = &e->program->exprs.items[select->b], *other = &e->program->exprs.items[select->c];
     if (x->kind != VY_EXPR_LOAD || x->op != VY_BOUNDS_UNCHECKED || other->kind != VY_EXPR_LITERAL || other->bits ||
-        vy_expr_sameness(e->uniform, select->a) != VY_SAME_NOWHERE || is_one_load(e, x) ||
+        vy_expr_uniformity(e->uniform, select->a) != VY_UNIFORMITY_DIVERGENT || is_one_load(e, x) ||
         vy_llvm_shape_of(e, x->b) == VY_LLVM_SCALAR || vy_llvm_is_private(e, x->a))
         return NULL;
     LLVMValueRef condition = vy_llvm_expr_lanes(e, select->a), all = vy_llvm_all_true(e, select->a);

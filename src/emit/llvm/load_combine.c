@@ -105,7 +105,7 @@ static int is_word(const vy_emitter *e, const vy_expr *x, word *w) {
         w->count != BYTES || !order_of(w) || !are_side_by_side(e, w))
         return 0;
     uint32_t index = e->program->exprs.items[w->loads[0]].b;
-    return order_of(w) && vy_expr_sameness(e->uniform, index) == VY_SAME_NOWHERE &&
+    return order_of(w) && vy_expr_uniformity(e->uniform, index) == VY_UNIFORMITY_DIVERGENT &&
            !(e->row && vy_stride_of(e->uniform, index, &stride) && stride <= 1);
 }
 

@@ -24,7 +24,7 @@ typedef struct life {
 static int has_lanes(const vyre_program *p, const vy_uniform *uniform, uint32_t variable) {
     uint64_t stride;
     return p->variables.items[variable].type != VYRE_TYPE_BOOL &&
-           vy_variable_sameness(uniform, variable) == VY_SAME_NOWHERE &&
+           vy_variable_uniformity(uniform, variable) == VY_UNIFORMITY_DIVERGENT &&
            !vy_variable_stride(uniform, variable, &stride);
 }
 
@@ -134,7 +134,7 @@ vyre_status vy_llvm_choose_width(const vyre_program *program, uint64_t features,
     life *lives = vy_allocate(bytes);
     vy_uniform *uniform = NULL;
     vyre_status status =
-        lives ? vy_uniform_make_where_polls_agree(program, &uniform, error) : vy_fail_memory(error, "lanes");
+        lives ? vy_uniform_make_with_uniform_polls(program, &uniform, error) : vy_fail_memory(error, "lanes");
     if (status == VYRE_OK)
         find_lives(program, lives);
     for (uint32_t more = most_of(program) * lanes; status == VYRE_OK && more > lanes && *width == lanes; more /= 2)

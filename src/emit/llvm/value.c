@@ -8,7 +8,7 @@
 /* ---- what is known ---- */
 
 int vy_llvm_is_divergent(const vy_emitter *e, uint32_t expr) {
-    return expr != VY_NONE && e->group_size > 1 && vy_expr_sameness(e->uniform, expr) == VY_SAME_NOWHERE;
+    return expr != VY_NONE && e->group_size > 1 && vy_expr_uniformity(e->uniform, expr) == VY_UNIFORMITY_DIVERGENT;
 }
 
 int vy_llvm_is_polled(const vy_emitter *e, uint32_t stmt) {
@@ -21,7 +21,7 @@ int vy_llvm_is_polled(const vy_emitter *e, uint32_t stmt) {
 
 /* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
 int vy_llvm_is_whole(const vy_emitter *e, uint32_t expr) {
-    if (expr == VY_NONE || vy_expr_sameness(e->uniform, expr) != VY_SAME_NOWHERE)
+    if (expr == VY_NONE || vy_expr_uniformity(e->uniform, expr) != VY_UNIFORMITY_DIVERGENT)
         return 1;
     const vy_expr *x = &e->program->exprs.items[expr];
     if (x->kind == VY_EXPR_VARIABLE)
@@ -155,7 +155,7 @@ void vy_llvm_assign(vy_emitter *e, uint32_t variable, LLVMValueRef value) {
 static int is_by_rows(const vy_emitter *e, uint32_t expr) {
     const vy_expr *x = &e->program->exprs.items[expr];
     return e->by_rows && (x->kind == VY_EXPR_OP || x->kind == VY_EXPR_BUILTIN) && x->type != VYRE_TYPE_BOOL &&
-           vy_llvm_has_rows(e, expr) && vy_expr_sameness(e->uniform, expr) == VY_SAME_NOWHERE;
+           vy_llvm_has_rows(e, expr) && vy_expr_uniformity(e->uniform, expr) == VY_UNIFORMITY_DIVERGENT;
 }
 
 /* A `let` is what it was declared as wherever it is seen, so its rows are, too. */

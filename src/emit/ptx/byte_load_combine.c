@@ -78,7 +78,7 @@ static int sum_of(const body *b, uint32_t expr, uint32_t at, sum *out) {
 }
 
 /* Whether a condition of statement `at` is that the sum is below the length of the memory. */
-static int is_about(const body *b, uint32_t condition, uint32_t at, uint32_t memory, const sum *index) {
+static int is_bounds_check_of(const body *b, uint32_t condition, uint32_t at, uint32_t memory, const sum *index) {
     const vy_expr *x = expr_at(b, condition);
     sum tested;
     if (x->kind == VY_EXPR_VARIABLE) {
@@ -96,7 +96,7 @@ static int is_about(const body *b, uint32_t condition, uint32_t at, uint32_t mem
 }
 
 /* The first load that is tested says which are looked for. */
-static void look_at_load(const body *b, uint32_t expr, uint32_t at) {
+static void scan_load(const body *b, uint32_t expr, uint32_t at) {
     const vy_expr *x = expr_at(b, expr);
     vy_ptx_byte_loads *near = b->near;
     sum index;
@@ -108,7 +108,7 @@ static void look_at_load(const body *b, uint32_t expr, uint32_t at) {
         return;
     if (near->count && (near->variable != index.root || near->memory != x->a))
         return;
-    if (!is_about(b, x->c, at, x->a, &index))
+    if (!is_bounds_check_of(b, x->c, at, x->a, &index))
         return;
     near->variable = index.root;
     near->memory = x->a;
@@ -118,17 +118,17 @@ static void look_at_load(const body *b, uint32_t expr, uint32_t at) {
 }
 
 /* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
-static void look_at(const body *b, uint32_t expr, uint32_t at) {
+static void scan_expr(const body *b, uint32_t expr, uint32_t at) {
     const vy_expr *x = expr == VY_NONE ? NULL : expr_at(b, expr);
     if (!x)
         return;
     if (x->kind == VY_EXPR_LOAD) {
-        look_at(b, x->b, at);
-        look_at_load(b, expr, at);
+        scan_expr(b, x->b, at);
+        scan_load(b, expr, at);
     } else if (x->kind == VY_EXPR_OP) {
         const uint32_t operands[3] = {x->a, x->b, x->c};
         for (unsigned i = 0; i < vy_ptx_arity(x); i++)
-            look_at(b, operands[i], at);
+            scan_expr(b, operands[i], at);
     }
 }
 
@@ -147,7 +147,7 @@ int vy_ptx_find_byte_loads(const vy_ptx *e, uint32_t first, uint32_t end, vy_ptx
         if (!is_plain(s->kind))
             return 0;
         for (int k = 0; k < 3; k++)
-            look_at(&b, VY_STMT_OPERANDS(s)[k], i);
+            scan_expr(&b, VY_STMT_OPERANDS(s)[k], i);
     }
     return near->count >= LEAST;
 }

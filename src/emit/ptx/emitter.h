@@ -141,7 +141,7 @@ typedef struct vy_ptx {
     int has_orders;                                /* f32 are compared with what need not be above 0 */
     uint32_t
         plain_types; /* from i32 on, that have ops of a line and no more (expr.c): none, if there are extremes or flags */
-    int meets;       /* its invocations meet: barriers, shuffles */
+    int has_sync;    /* its invocations meet: barriers, shuffles */
     vy_ptx_alignment alignment; /* of buffers, where what is written runs */
     uint8_t
         *asks; /* by statement of the body, whether it asks a buffer for that (alignment_versions.c); NULL: not known */
@@ -303,7 +303,7 @@ vy_ptx_value vy_ptx_control_address(vy_ptx *e);
 vy_ptx_value vy_ptx_zero(vy_ptx *e); /* which the driver's compiler does not know for one: 64 bits */
 /* Where a scalar param lies among all that the entry is given; of the one behind the last: the control block's address. */
 uint32_t vy_ptx_param_offset(const vy_ptx *e, uint32_t param);
-uint32_t vy_ptx_row_bytes(const vy_ptx *e);
+uint32_t vy_ptx_batch_item_bytes(const vy_ptx *e);
 vy_ptx_value vy_ptx_arrays(vy_ptx *e, vy_space space); /* where they start: workgroup 32 bits, private 64 */
 
 /* ---- memory ---- */
@@ -362,7 +362,7 @@ void vy_ptx_statements(vy_ptx *e, uint32_t first, uint32_t end);
 uint32_t vy_ptx_alignment_test_buffer(const vy_ptx *e, uint32_t stmt);
 /* The invocation is done. */
 void vy_ptx_leave(vy_ptx *e);
-static inline int vy_ptx_is_known(vy_ptx_value condition, uint64_t bits) {
+static inline int vy_ptx_is_constant(vy_ptx_value condition, uint64_t bits) {
     return condition.is_literal && condition.bits == bits;
 }
 /* An `if` without branches: its effects are guarded by predicates. 0 if it is not short enough for that, and nothing is written. */
@@ -373,7 +373,7 @@ int vy_ptx_for_convert(vy_ptx *e, uint32_t index, const vy_stmt *s);
 int vy_ptx_assigns_itself_outside(const vy_ptx *e, const vy_stmt *s);
 /* What an instruction with an effect is guarded by: a register, or a literal, where it is always executed. */
 static inline vy_ptx_value vy_ptx_predicate(vy_ptx *e, vy_ptx_value condition) {
-    return vy_ptx_is_known(condition, 1) ? condition : vy_ptx_in_register(e, condition);
+    return vy_ptx_is_constant(condition, 1) ? condition : vy_ptx_in_register(e, condition);
 }
 vy_ptx_value vy_ptx_both(vy_ptx *e, vy_ptx_value a, vy_ptx_value b); /* of bools */
 /* ---- loops ---- */

@@ -195,7 +195,7 @@ void vy_ptx_for(vy_ptx *e, uint32_t index, const vy_stmt *s) {
     b.now.maybe_negated = 1; /* as what it starts from may be */
     vy_ptx_move(e, b.now, from);
     vy_ptx_value is_entered = enters(e, &b, from);
-    if (vy_ptx_is_known(is_entered, 0))
+    if (vy_ptx_is_constant(is_entered, 0))
         return;
     e->variables[s->variable] = b.now;
     vy_ptx_loop loop;
@@ -205,7 +205,7 @@ void vy_ptx_for(vy_ptx *e, uint32_t index, const vy_stmt *s) {
     int exits_are_right = vy_ptx_exits_are_safe(e, index);
     if (!exits_are_right)
         vy_ptx_hide_constants(e, index);
-    if (!vy_ptx_is_known(is_entered, 1))
+    if (!vy_ptx_is_constant(is_entered, 1))
         vy_ptx_jump_if(e, is_entered, 0, loop.exit);
     write_fours(e, index, s, &b, loop.exit);
     vy_ptx_bind_body_label(e, body, is_counted_rightly(&b) && exits_are_right);

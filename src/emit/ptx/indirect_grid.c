@@ -175,7 +175,7 @@ void vy_ptx_indirect_end(vy_ptx *e) {
     const vy_ptx_groups *g = &e->groups;
     const uint32_t *size = e->program->workgroup;
     int is_alone = size[0] * size[1] * size[2] == 1;
-    int waits = !is_alone && (e->shared_bytes || e->meets);
+    int waits = !is_alone && (e->shared_bytes || e->has_sync);
     value p = new_bool(e), left = new64(e), blocks = new32(e), is_over = e->stopping;
     vy_string *out = vy_ptx_set_output(e, &e->behind);
     vy_ptx_bind_label(e, g->next);

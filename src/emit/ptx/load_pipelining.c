@@ -27,14 +27,15 @@ static int is_set(const body *b, uint32_t variable, uint32_t first, uint32_t end
 }
 
 /* Whether an expression has at `settled` the value that it will have in the next trip. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
-static int is_settled(const body *b, uint32_t expr) {
+static int is_iteration_invariant(const body *b, uint32_t expr) {
     const vy_expr *x = expr_at(b, expr);
     if (x->kind == VY_EXPR_VARIABLE)
         return !is_set(b, x->a, b->first, b->at) && !is_set(b, x->a, b->settled, b->end);
     if (x->kind != VY_EXPR_OP)
         return x->kind != VY_EXPR_LOAD;
     unsigned arity = vy_ptx_arity(x);
-    return is_settled(b, x->a) && (arity < 2 || is_settled(b, x->b)) && (arity < 3 || is_settled(b, x->c));
+    return is_iteration_invariant(b, x->a) && (arity < 2 || is_iteration_invariant(b, x->b)) &&
+           (arity < 3 || is_iteration_invariant(b, x->c));
 }
 
 /* The condition of a load itself, or of the `let` before it that names it. */
@@ -52,25 +53,25 @@ static const vy_expr *condition_of(const body *b, const vy_expr *load) {
 }
 
 /* `index < len(memory)`: where nothing in the index is set, both mean the same index. */
-static int is_about(const body *b, const vy_expr *condition, const vy_expr *load) {
+static int is_bounds_check_of(const body *b, const vy_expr *condition, const vy_expr *load) {
     if (!condition || condition->kind != VY_EXPR_OP || condition->op != VYRE_OP_LT)
         return 0;
     const vy_expr *length = expr_at(b, condition->b);
     return length->kind == VY_EXPR_LEN && length->a == load->a && vy_expr_equal(b->program, condition->a, load->b);
 }
 
-static int can_be_ahead(body *b, const vy_expr *load) {
+static int can_be_pipelined(body *b, const vy_expr *load) {
     const vy_memory *m = &b->program->memories.items[load->a];
     int is_constant = m->access == VYRE_ACCESS_READ || m->access == VYRE_ACCESS_UNIFORM;
     return m->space == VY_SPACE_BUFFER && is_constant && load->op == VY_BOUNDS_UNCHECKED && b->tries++ < TRIES &&
-           is_about(b, condition_of(b, load), load) && is_settled(b, load->b);
+           is_bounds_check_of(b, condition_of(b, load), load) && is_iteration_invariant(b, load->b);
 }
 
 /* The first such load of an expression; VY_NONE. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
 static uint32_t find_in(body *b, uint32_t expr) {
     const vy_expr *x = expr_at(b, expr);
     if (x->kind == VY_EXPR_LOAD)
-        return can_be_ahead(b, x) ? expr : find_in(b, x->b);
+        return can_be_pipelined(b, x) ? expr : find_in(b, x->b);
     if (x->kind != VY_EXPR_OP)
         return VY_NONE;
     const uint32_t operands[3] = {x->a, x->b, x->c};

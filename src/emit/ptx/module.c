@@ -81,7 +81,7 @@ static uint32_t param_bytes(const vy_ptx *e) {
 static void write_params(vy_ptx *e, vy_string *out) {
     if (e->batched) {
         vy_string_format(out, "\t.param .u64 .ptr .global .align 16 rows // of %" PRIu32 " bytes\n",
-                         vy_ptx_row_bytes(e));
+                         vy_ptx_batch_item_bytes(e));
         return;
     }
     for (uint32_t i = 0; i < e->program->buffer_count; i++) {
@@ -176,18 +176,18 @@ static void describe(const vy_ptx *e, vy_ptx_code *code) {
         code->block[i] = !e->is_flat ? size[i] : i ? 1 : all;
     code->param_count = e->batched ? 1 : 2 * e->program->buffer_count + e->program->param_count + 1;
     code->param_count += e->is_indirect ? 2 : 0;
-    code->row_bytes = e->batched ? vy_ptx_row_bytes(e) : 0;
+    code->row_bytes = e->batched ? vy_ptx_batch_item_bytes(e) : 0;
     code->local_bytes = e->local_bytes;
-    code->meets = (uint8_t)e->has_grid_barriers;
+    code->needs_cooperative = (uint8_t)e->has_grid_barriers;
     code->indirect = (uint8_t)e->is_indirect;
-    code->early = (uint8_t)e->dependent_launch;
+    code->dependent_launch = (uint8_t)e->dependent_launch;
     if (e->shared_bytes <= VY_PTX_STATIC_BYTES)
         code->static_bytes = e->shared_bytes;
     else
         code->dynamic_bytes = e->shared_bytes;
 }
 
-static void look_at(vy_ptx *e) {
+static void scan_program(vy_ptx *e) {
     static const uint8_t looked_at[VY_STMT_KIND_COUNT] = {
         [VY_STMT_RECORD_TRAP] = 1, [VY_STMT_POLL] = 1, [VY_STMT_BARRIER] = 1, [VY_STMT_COLLECTIVE] = 1};
     for (uint32_t i = 0; i < e->program->stmts.count; i++) {
@@ -197,7 +197,7 @@ static void look_at(vy_ptx *e) {
         e->has_reports |= s->kind == VY_STMT_RECORD_TRAP;
         e->has_polls |= s->kind == VY_STMT_POLL;
         e->has_grid_barriers |= s->kind == VY_STMT_BARRIER && s->scope == VYRE_SCOPE_DEVICE;
-        e->meets |= s->kind == VY_STMT_BARRIER || s->kind == VY_STMT_COLLECTIVE;
+        e->has_sync |= s->kind == VY_STMT_BARRIER || s->kind == VY_STMT_COLLECTIVE;
     }
     vy_ptx_scan_errata(e);
 }
@@ -259,15 +259,15 @@ static void write_bodies(vy_ptx *e) {
 /* The first instruction: nothing that another launch writes is read before, and no thread ends without it. */
 static void wait_for_others(vy_ptx *e) {
     e->dependent_launch = 1;
-    vy_ptx_need(e, 78, VY_PTX_EARLY);
+    vy_ptx_need(e, 78, VY_PTX_DEPENDENT_LAUNCH);
     vy_ptx_set_output(e, &e->before);
     vy_ptx_write(e, "griddepcontrol.wait");
 }
 
 static void write_body(vy_ptx *e, const vy_ptx_options *options) {
-    look_at(e);
-    if (options && options->early && options->architecture >= VY_PTX_EARLY && !e->batched && !e->is_indirect &&
-        !e->has_grid_barriers)
+    scan_program(e);
+    if (options && options->dependent_launch && options->architecture >= VY_PTX_DEPENDENT_LAUNCH && !e->batched &&
+        !e->is_indirect && !e->has_grid_barriers)
         wait_for_others(e);
     if (e->is_indirect) /* how often it has asked, and what it heard, is of all workgroups */
         vy_ptx_set_output(e, &e->before);

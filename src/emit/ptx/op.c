@@ -318,7 +318,7 @@ static vy_ptx_value make(vy_ptx *e, const vy_expr *x, vyre_type operand, const v
     if (op == VYRE_OP_CAST)
         return vy_ptx_cast(e, (vyre_type)x->type, args[0]);
     if (op == VYRE_OP_BITCAST)
-        return vy_ptx_bitcast(e, (vyre_type)x->type, vy_ptx_without_flag(e, (vyre_type)x->type, args[0]));
+        return vy_ptx_bitcast(e, (vyre_type)x->type, vy_ptx_normalize_bool(e, (vyre_type)x->type, args[0]));
     if (op == VYRE_OP_SELECT)
         return vy_ptx_selection(e, operand, args);
     if (operand == VYRE_TYPE_BOOL && (op == VYRE_OP_EQ || op == VYRE_OP_NE))
@@ -340,10 +340,10 @@ static vy_ptx_value make(vy_ptx *e, const vy_expr *x, vyre_type operand, const v
 vy_ptx_value vy_ptx_op(vy_ptx *e, const vy_expr *x, vyre_type operand, const vy_ptx_value *args) {
     vy_ptx_value out = make(e, x, operand, args);
     if (e->has_extremes)
-        out.maybe_negated = !out.is_literal && vy_ptx_may_be_opposite(x, operand, args);
+        out.maybe_negated = !out.is_literal && vy_ptx_may_be_negated(x, operand, args);
     if (e->has_flags)
-        out.maybe_bool = !out.is_literal && vy_ptx_may_be_flag(x, args);
-    out.is_opaque = vy_ptx_is_float(operand) && vy_ptx_keeps_given((vyre_op)x->op) &&
+        out.maybe_bool = !out.is_literal && vy_ptx_may_be_bool(x, args);
+    out.is_opaque = vy_ptx_is_float(operand) && vy_ptx_keeps_opaque((vyre_op)x->op) &&
                     (args[0].is_opaque || args[1].is_opaque || args[2].is_opaque);
     int may_be_part =
         args[0].part && !out.is_literal && !vy_ptx_is_float(operand) && vy_type_layouts[operand].bits == 32;

@@ -38,12 +38,12 @@ vy_ptx_value vy_ptx_selection(vy_ptx *e, vyre_type type, const vy_ptx_value *arg
 extern const uint8_t vy_ptx_has_errata[VYRE_OP_COUNT];
 int vy_ptx_errata_replace(vy_ptx *e, vyre_op op, vyre_type operand, const vy_ptx_value *args, vy_ptx_value *out);
 /* Whether what an op gives maybe_negated, which is asked where there are extremes. */
-int vy_ptx_may_be_opposite(const vy_expr *x, vyre_type operand, const vy_ptx_value *args);
+int vy_ptx_may_be_negated(const vy_expr *x, vyre_type operand, const vy_ptx_value *args);
 /* Whether what an op gives maybe_bool, which is asked where there are such; and an integer that is taken for the bits of another type, not to be taken for one. */
-int vy_ptx_may_be_flag(const vy_expr *x, const vy_ptx_value *args);
-vy_ptx_value vy_ptx_without_flag(vy_ptx *e, vyre_type to, vy_ptx_value value);
+int vy_ptx_may_be_bool(const vy_expr *x, const vy_ptx_value *args);
+vy_ptx_value vy_ptx_normalize_bool(vy_ptx *e, vyre_type to, vy_ptx_value value);
 /* Whether an op of floats one of which is_opaque gives such a value. */
-int vy_ptx_keeps_given(vyre_op op);
+int vy_ptx_keeps_opaque(vyre_op op);
 /* Notes what the program has of what mistakes are made about. */
 void vy_ptx_scan_errata(vy_ptx *e);
 

@@ -10,12 +10,12 @@
 /* Statements and expressions from which on passes over all trips cost more than what they find. */
 enum { LARGE = 6000 };
 
-static vyre_status widen(vyre_program *program, const vy_ptx_prepare_options *options, vy_widened *out,
+static vyre_status widen(vyre_program *program, const vy_ptx_prepare_options *options, vy_coarsened *out,
                          vyre_error *error) {
     const vy_coarsen_options widest = {.access_bytes = vy_ptx_target(options->architecture, 0).access_bytes};
     if (!options->keeps_grid)
-        return vy_coarsen_step(program, &widest, out, error);
-    *out = (vy_widened){vyre_program_retain(program), 1, "its grid is kept as it is"};
+        return vy_coarsen_unverified(program, &widest, out, error);
+    *out = (vy_coarsened){vyre_program_retain(program), 1, "its grid is kept as it is"};
     return VYRE_OK;
 }
 
@@ -29,13 +29,13 @@ static const vyre_pass behind[] = {PASS(UNROLL), PASS(SIMPLIFY), PASS(BRANCH),  
 static vyre_status unroll_far(const vyre_program *program, const vy_opt_policy *rules, int trusts, vyre_program **out,
                               uint64_t *changes, vyre_error *error) {
     int was_refused;
-    return trusts ? vy_pass_step(VYRE_PASS_UNROLL, program, rules, out, changes, error)
+    return trusts ? vy_pass_run_unverified(VYRE_PASS_UNROLL, program, rules, out, changes, error)
                   : vy_pass_run(VYRE_PASS_UNROLL, program, rules, out, changes, &was_refused, error);
 }
 
 static vyre_status run_passes(const vyre_program *program, const vyre_optimize_options *options,
                               const vy_opt_policy *rules, int trusts, vyre_program **out, vyre_error *error) {
-    return trusts ? vy_optimize_step(program, options, rules, out, error)
+    return trusts ? vy_optimize_unverified(program, options, rules, out, error)
                   : vy_optimize_by(program, options, rules, out, NULL, error);
 }
 
@@ -97,7 +97,7 @@ static vyre_status lower(vyre_program *program, const vy_ptx_prepare_options *op
 
 static vyre_status widen_and_lower(vyre_program *inlined, const vy_ptx_prepare_options *options, vy_ptx_prepared *out,
                                    vyre_error *error) {
-    vy_widened widened;
+    vy_coarsened widened;
     vyre_status status = widen(inlined, options, &widened, error);
     if (status != VYRE_OK)
         return status;

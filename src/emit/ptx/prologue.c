@@ -119,7 +119,7 @@ uint32_t vy_ptx_param_offset(const vy_ptx *e, uint32_t param) {
     return at;
 }
 
-uint32_t vy_ptx_row_bytes(const vy_ptx *e) {
+uint32_t vy_ptx_batch_item_bytes(const vy_ptx *e) {
     return (vy_ptx_param_offset(e, e->program->param_count) + 8 + 15) / 16 * 16;
 }
 
@@ -137,12 +137,12 @@ static vy_ptx_value row(vy_ptx *e, uint32_t a, uint32_t b) {
     vy_ptx_write(e, "ld.param.u64 %s, [rows]", vy_ptx_name(e, given));
     vy_ptx_value table = to_global(e, given), index = special(e, "ctaid", 2), d = vy_ptx_new(e, VYRE_TYPE_U64);
     vy_ptx_write(e, "mad.wide.u32 %s, %s, %" PRIu32 ", %s", vy_ptx_name(e, d), vy_ptx_name(e, index),
-                 vy_ptx_row_bytes(e), vy_ptx_name(e, table));
+                 vy_ptx_batch_item_bytes(e), vy_ptx_name(e, table));
     return d;
 }
 
 /* Of what the entry is given: a param, or its place in the row. */
-static vy_ptx_value take(vy_ptx *e, vyre_type type, const char *name, uint32_t offset) {
+static vy_ptx_value load_param(vy_ptx *e, vyre_type type, const char *name, uint32_t offset) {
     const char *size = type == VYRE_TYPE_U64 ? "u64" : "u32";
     vy_ptx_value from = e->batched ? known(e, &e->row, row, 0, 0) : vy_ptx_literal(VYRE_TYPE_U32, 0);
     vy_ptx_value d = vy_ptx_new(e, type);
@@ -159,7 +159,7 @@ static vy_ptx_value take(vy_ptx *e, vyre_type type, const char *name, uint32_t o
 static vy_ptx_value take_at(vy_ptx *e, vyre_type type, const char *name, uint32_t index, uint32_t offset) {
     char text[VY_PTX_NAME];
     *vy_write_decimal(vy_write_text(vy_write_text(text, name), "_"), index) = 0;
-    return take(e, type, text, offset);
+    return load_param(e, type, text, offset);
 }
 
 static vy_ptx_value address(vy_ptx *e, uint32_t buffer, uint32_t unused) {
@@ -196,7 +196,7 @@ static vy_ptx_value param(vy_ptx *e, uint32_t index, uint32_t type) {
 
 static vy_ptx_value control(vy_ptx *e, uint32_t a, uint32_t b) {
     (void)a, (void)b;
-    return to_global(e, take(e, VYRE_TYPE_U64, "control", vy_ptx_param_offset(e, e->program->param_count)));
+    return to_global(e, load_param(e, VYRE_TYPE_U64, "control", vy_ptx_param_offset(e, e->program->param_count)));
 }
 
 /* No address is so far up. */

@@ -61,7 +61,7 @@ typedef struct vy_ptx_options {
     uint8_t batched;       /* the entry takes its params from a table */
     uint8_t indirect;      /* the entry takes its grid from memory; not both */
     uint8_t
-        early; /* the entry may begin before what it depends on has ended, and waits for that first; see VY_PTX_EARLY */
+        dependent_launch; /* the entry may begin before what it depends on has ended, and waits for that first; see VY_PTX_DEPENDENT_LAUNCH */
     uint32_t reserved; /* bytes before the text, zeros, for who puts something there: it need not be moved then */
 } vy_ptx_options;
 
@@ -74,16 +74,16 @@ typedef struct vy_ptx_code {
     uint32_t row_bytes;             /* by rows: a multiple of 16 */
     uint32_t static_bytes, dynamic_bytes, local_bytes; /* shared memory; each thread's arrays */
     uint8_t indirect;                                  /* its grid lies in memory */
-    uint8_t early;                                     /* as asked for, where it could be written */
+    uint8_t dependent_launch;                          /* as asked for, where it could be written */
     uint8_t
-        meets; /* it has grid barriers: all blocks of its grid must run at the same time, by a cooperative launch, and control is never 0 */
+        needs_cooperative; /* it has grid barriers: all blocks of its grid must run at the same time, by a cooperative launch, and control is never 0 */
 } vy_ptx_code;
 
 /* From which architecture on grid barriers are written: memory is ordered there by loads and stores that acquire and release. */
 enum { VY_PTX_GRID_BARRIERS = 70 };
 
 /* From which architecture on an entry can wait for the launches before it (griddepcontrol). Entries by rows, for indirect grids and with grid barriers do not. */
-enum { VY_PTX_EARLY = 90 };
+enum { VY_PTX_DEPENDENT_LAUNCH = 90 };
 
 /* Writes the entry of a program at level legal, inlined, without guarded accesses, traps, prints and collectives but native_shuffle<32>. The text depends
  * on the program (and its positions, which become line information) and on nothing else. Any thread.

@@ -237,7 +237,7 @@ int vy_ptx_errata_replace(vy_ptx *e, vyre_op op, vyre_type operand, const vy_ptx
 
 /* Whether the driver's compiler may find out that an integer is the opposite of a number. What is made of such a thing may be one again: x | 0 with a 0 that only the compiler knows, or ~x + 1. What is
  * made of a variable and a literal is none, for our own passes would have left the op out; nor is the smaller or larger of two. */
-int vy_ptx_may_be_opposite(const vy_expr *x, vyre_type operand, const vy_ptx_value *args) {
+int vy_ptx_may_be_negated(const vy_expr *x, vyre_type operand, const vy_ptx_value *args) {
     enum { BY_OPERANDS, ALWAYS, NEVER };
     static const uint8_t rules[VYRE_OP_COUNT] = {
         [VYRE_OP_NEG] = ALWAYS, [VYRE_OP_SUB] = ALWAYS, [VYRE_OP_MUL] = ALWAYS,
@@ -257,7 +257,7 @@ int vy_ptx_may_be_opposite(const vy_expr *x, vyre_type operand, const vy_ptx_val
 
 /* 1 where a comparison of floats holds, else 0, taken for the bits of a float, is a number near 0, or 0. Of some such bits ptxas 13.0 makes a comparison that gives 1.0 or 0.0 (docs/ptx.md). Whatever is made of such an integer may be one
  * again, by ops that the compiler leaves out; so may a variable. */
-int vy_ptx_may_be_flag(const vy_expr *x, const vy_ptx_value *args) {
+int vy_ptx_may_be_bool(const vy_expr *x, const vy_ptx_value *args) {
     if (vy_ptx_is_float((vyre_type)x->type) || x->type == VYRE_TYPE_BOOL)
         return 0;
     int is_choice = x->op == VYRE_OP_SELECT && args[1].is_literal && args[2].is_literal;
@@ -265,7 +265,7 @@ int vy_ptx_may_be_flag(const vy_expr *x, const vy_ptx_value *args) {
            args[1].maybe_bool || args[2].maybe_bool;
 }
 
-vy_ptx_value vy_ptx_without_flag(vy_ptx *e, vyre_type to, vy_ptx_value v) {
+vy_ptx_value vy_ptx_normalize_bool(vy_ptx *e, vyre_type to, vy_ptx_value v) {
     int may_be = e->has_flags && vy_ptx_is_float(to) && !v.is_literal && !vy_ptx_is_float((vyre_type)v.type);
     if (!may_be || !(v.maybe_bool || v.is_variable))
         return v;
@@ -277,7 +277,7 @@ vy_ptx_value vy_ptx_without_flag(vy_ptx *e, vyre_type to, vy_ptx_value v) {
 
 /* Whether what is made of something that only the run knows is such a thing: not where an operand may decide alone, as the larger of anything and infinity. Nor what is made of integers: behind a
  * branch that asks whether one is 5 the compiler takes it for 5, and finds out what becomes of it. It does not of floats. */
-int vy_ptx_keeps_given(vyre_op op) {
+int vy_ptx_keeps_opaque(vyre_op op) {
     static const uint8_t keeps[VYRE_OP_COUNT] = {
         [VYRE_OP_ADD] = 1, [VYRE_OP_SUB] = 1,  [VYRE_OP_MUL] = 1, [VYRE_OP_FMA] = 1,  [VYRE_OP_DIV] = 1,
         [VYRE_OP_NEG] = 1, [VYRE_OP_SQRT] = 1, [VYRE_OP_ABS] = 1, [VYRE_OP_CAST] = 1,

@@ -16,7 +16,7 @@ uint32_t vy_ptx_new_subword(vy_ptx *e, vy_ptx_subword part) {
 }
 
 /* The same element of two words. */
-static int are_beside(vy_ptx_subword a, vy_ptx_subword b) {
+static int same_subword(vy_ptx_subword a, vy_ptx_subword b) {
     return a.bytes && a.bytes == b.bytes && a.element == b.element && a.op == VYRE_OP_COUNT && b.op == VYRE_OP_COUNT;
 }
 
@@ -46,7 +46,7 @@ vy_ptx_value vy_ptx_track_subword(vy_ptx *e, const vy_expr *x, const vy_ptx_valu
         if ((first | second) == 15)
             return vy_ptx_named(VYRE_TYPE_U32, a.words[0]);
         made.part = vy_ptx_new_subword(e, (vy_ptx_subword){.places = first | second, .words = {a.words[0], 0}});
-    } else if (are_beside(a, b)) {
+    } else if (same_subword(a, b)) {
         made.part = vy_ptx_new_subword(
             e,
             (vy_ptx_subword){.bytes = a.bytes, .element = a.element, .op = x->op, .words = {a.words[0], b.words[0]}});

@@ -71,7 +71,7 @@ static int depends(const reads *r, uint32_t variable) {
 }
 
 /* The statement of the body before which the condition has the value that it has at the end: `end` if there is none. */
-static uint32_t where_settled(const vyre_program *p, const question *q, uint32_t end) {
+static uint32_t find_invariant_point(const vyre_program *p, const question *q, uint32_t end) {
     const vy_stmt *stmts = p->stmts.items;
     uint32_t settled = q->body;
     reads r = {.count = 0};
@@ -89,8 +89,8 @@ static uint32_t where_settled(const vyre_program *p, const question *q, uint32_t
 }
 
 /* A trip of a loop whose question is asked early, up to the jump; what the next begins by loading is loaded early too. Returns the answer. */
-static vy_ptx_value write_settled(vy_ptx *e, const question *q, uint32_t end, uint32_t settled, uint32_t body,
-                                  int is_right) {
+static vy_ptx_value write_rotated_body(vy_ptx *e, const question *q, uint32_t end, uint32_t settled, uint32_t body,
+                                       int is_right) {
     uint32_t next = e->loops.items[e->loops.count - 1].next, before = e->ahead;
     vy_ptx_value given = e->given, later = given;
     uint32_t ahead = q->wanted ? vy_ptx_find_pipelined_load(e, q->body, settled, end) : VY_NONE;
@@ -122,7 +122,7 @@ void vy_ptx_while(vy_ptx *e, uint32_t index, const vy_stmt *s) {
     for (uint32_t i = q.first; i < q.end; i++) /* they are set again */
         e->variables[e->program->stmts.items[i].variable].part = 0;
     vy_ptx_value condition = vy_ptx_expr(e, q.condition);
-    if (vy_ptx_is_known(condition, (uint64_t)!q.wanted))
+    if (vy_ptx_is_constant(condition, (uint64_t)!q.wanted))
         return;
     vy_ptx_loop loop;
     if (!vy_ptx_loop_begin(e, &loop))
@@ -131,9 +131,9 @@ void vy_ptx_while(vy_ptx *e, uint32_t index, const vy_stmt *s) {
     vy_ptx_byte_loads near;
     if (!condition.is_literal)
         vy_ptx_jump_if(e, condition, !q.wanted, loop.exit);
-    uint32_t settled = where_settled(e->program, &q, s->end);
+    uint32_t settled = find_invariant_point(e->program, &q, s->end);
     if (settled < s->end) {
-        condition = write_settled(e, &q, s->end, settled, body, is_right);
+        condition = write_rotated_body(e, &q, s->end, settled, body, is_right);
     } else {
         int is_near = vy_ptx_find_byte_loads(e, q.body, s->end, &near);
         if (is_near)

@@ -29,8 +29,8 @@ static inline const char *server_path(const char *name) {
             VY_SKIP("there is no compile server in this build");                                                       \
     } while (0)
 
-static inline const vy_compiler *server_open(const char *name) {
-    const vy_compiler *compiler = NULL;
+static inline const vy_jit_plugin *server_open(const char *name) {
+    const vy_jit_plugin *compiler = NULL;
     vyre_error error = VYRE_ERROR_INIT;
     if (vy_cpu_compiler_open(server_path(name), &compiler, &error) != VYRE_OK)
         fail_msg("%s", error.message);
@@ -61,17 +61,16 @@ static inline vyre_bytes server_wire(unsigned loops) {
     return wire;
 }
 
-static inline vy_compiler_request server_request(const vyre_bytes *wire, const char *name, uint32_t width) {
-    return (vy_compiler_request){.struct_size = sizeof(vy_compiler_request),
-                                 .width = width,
-                                 .features = vy_cpu_features(),
-                                 .wire = {wire->data, wire->size},
-                                 .name = name};
+static inline vy_jit_request server_request(const vyre_bytes *wire, const char *name, uint32_t width) {
+    return (vy_jit_request){.struct_size = sizeof(vy_jit_request),
+                            .width = width,
+                            .features = vy_cpu_features(),
+                            .wire = {wire->data, wire->size},
+                            .name = name};
 }
 
 /* Lanes of the object that a request gives; 0 if it fails. For threads and children, which end no test. */
-static inline uint32_t server_lanes(const vy_compiler *compiler, const vy_compiler_request *request,
-                                    vyre_error *error) {
+static inline uint32_t server_lanes(const vy_jit_plugin *compiler, const vy_jit_request *request, vyre_error *error) {
     vyre_bytes out = VYRE_BYTES_INIT;
     vy_cpu_header header = {.width = 0};
     *error = (vyre_error)VYRE_ERROR_INIT;

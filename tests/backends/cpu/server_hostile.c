@@ -52,7 +52,7 @@ static void send_bytes(const void *data, size_t size) {
 static vy_compile_reply reply_of(vy_compile_message message) {
     vy_compile_reply reply = {.magic = VY_COMPILE_MAGIC,
                               .message = message,
-                              .step = VY_COMPILER_STEP_GENERATE,
+                              .step = VY_JIT_STEP_GENERATE,
                               .width = request.width ? request.width : 16};
     memcpy(reply.build, request.build, sizeof reply.build);
     return reply;

@@ -26,8 +26,8 @@ static vyre_bytes wire;
 
 /* What a request for a program of this name gives on a fresh pool of servers: lanes, or 0 and an error. */
 static uint32_t ask(const char *name, uint32_t width, uint32_t keeps_width, uint64_t deadline_ns, vyre_error *error) {
-    const vy_compiler *compiler = server_open("hostile");
-    vy_compiler_request request = server_request(&wire, name, width);
+    const vy_jit_plugin *compiler = server_open("hostile");
+    vy_jit_request request = server_request(&wire, name, width);
     request.keeps_width = keeps_width;
     request.deadline_ns = deadline_ns;
     uint32_t lanes = server_lanes(compiler, &request, error);
@@ -90,12 +90,12 @@ static void a_compile_that_fails_with_all_lanes_names_program_width_and_cause(vo
 }
 
 static void a_width_that_worked_is_tried_first_the_next_time(void **state) {
-    const vy_compiler *compiler;
+    const vy_jit_plugin *compiler;
     vyre_error error;
     (void)state;
     NEEDS_SERVER();
     compiler = server_open("hostile");
-    vy_compiler_request request = server_request(&wire, "crash_16", 32), other = server_request(&wire, "other", 16);
+    vy_jit_request request = server_request(&wire, "crash_16", 32), other = server_request(&wire, "other", 16);
     assert_int_equal(server_lanes(compiler, &request, &error), 8);
     /* The server that answered would now compile for 32 lanes. */
     assert_int_equal(server_lanes(compiler, &request, &error), 8);
@@ -251,9 +251,9 @@ static void the_next_request_after_a_failure_works(void **state) {
     vyre_error error;
     (void)state;
     NEEDS_SERVER();
-    const vy_compiler *compiler = server_open("hostile");
+    const vy_jit_plugin *compiler = server_open("hostile");
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        vy_compiler_request bad = server_request(&wire, names[i], 4), good = server_request(&wire, "p", 8);
+        vy_jit_request bad = server_request(&wire, names[i], 4), good = server_request(&wire, "p", 8);
         assert_int_equal(server_lanes(compiler, &bad, &error), 0);
         assert_int_equal(server_lanes(compiler, &good, &error), 8);
         vy_cpu_compiler_close(compiler); /* one that became the real server does not misbehave any more */
@@ -270,8 +270,8 @@ static void a_server_without_memory_says_so(void **state) {
     NEEDS_SERVER();
     if (VY_SANITIZED)
         VY_SKIP("a sanitizer needs the address space");
-    const vy_compiler *compiler = server_open("vyre-compiler-llvm");
-    vy_compiler_request request = server_request(&wire, "p", 16);
+    const vy_jit_plugin *compiler = server_open("vyre-compiler-llvm");
+    vy_jit_request request = server_request(&wire, "p", 16);
     request.memory_mib = 1;
     assert_int_equal(server_lanes(compiler, &request, &error), 0);
     assert_int_equal(error.code, VYRE_LIMIT);
@@ -305,7 +305,7 @@ static vy_compile_request raw_request(const vyre_bytes *program) {
                                   .wire_size = program->size,
                                   .name_size = 1,
                                   .width = 16,
-                                  .memory_mib = VY_COMPILER_MEMORY_MIB,
+                                  .memory_mib = VY_JIT_MEMORY_MIB,
                                   .idle_ms = VY_COMPILE_IDLE_MS};
     vy_checksum(vy_cache_build(), strlen(vy_cache_build()), request.build);
     return request;
@@ -396,7 +396,7 @@ static void a_server_whose_client_leaves_during_a_compile_ends_at_once(void **st
     send_raw(socket, &request, &loops);
     do
         assert_int_equal(recv(socket, &reply, sizeof reply, MSG_WAITALL), sizeof reply);
-    while (reply.step < VY_COMPILER_STEP_OPTIMISE);
+    while (reply.step < VY_JIT_STEP_OPTIMISE);
     close(socket);
     double part = expect_end(pid);
     if (part > all / 2)
@@ -412,7 +412,7 @@ static void requests_that_make_no_sense_end_the_server(void **state) {
         vy_compile_request request = raw_request(&wire);
         request.magic += i == 0;
         request.build[3] ^= i == 1;
-        request.product = i == 2 ? 1 + VY_COMPILER_TEXT_COUNT : 0;
+        request.product = i == 2 ? 1 + VY_JIT_TEXT_COUNT : 0;
         request.name_size = i == 3 ? UINT32_MAX : 1;
         request.wire_size = i == 4 ? UINT64_MAX : wire.size;
         int socket = start_server(&pid);
@@ -456,8 +456,8 @@ static void warm_servers_are_reused_and_nothing_is_left(void **state) {
     (void)state;
     NEEDS_SERVER();
     unsigned descriptors = count_descriptors();
-    const vy_compiler *compiler = server_open("vyre-compiler-llvm"), *another = server_open("vyre-compiler-llvm");
-    vy_compiler_request request = server_request(&wire, "p", 8);
+    const vy_jit_plugin *compiler = server_open("vyre-compiler-llvm"), *another = server_open("vyre-compiler-llvm");
+    vy_jit_request request = server_request(&wire, "p", 8);
     assert_int_equal(count_children(NULL), 0);
     assert_int_equal(server_lanes(compiler, &request, &error), 8);
     assert_int_equal(count_children(&first), 1);
@@ -482,8 +482,8 @@ static void an_idle_server_that_ended_is_replaced(void **state) {
     pid_t first = 0, second = 0;
     (void)state;
     NEEDS_SERVER();
-    const vy_compiler *compiler = server_open("vyre-compiler-llvm");
-    vy_compiler_request request = server_request(&wire, "p", 8);
+    const vy_jit_plugin *compiler = server_open("vyre-compiler-llvm");
+    vy_jit_request request = server_request(&wire, "p", 8);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(server_lanes(compiler, &request, &error), 8);
         assert_int_equal(count_children(&first), 1);
@@ -539,13 +539,13 @@ static void in_a_child(int (*body)(void)) {
 }
 
 /* No cmocka in children. */
-static uint32_t compile_on(const vy_compiler *compiler, const char *name, uint32_t width, vyre_error *error) {
-    const vy_compiler_request request = server_request(&wire, name, width);
+static uint32_t compile_on(const vy_jit_plugin *compiler, const char *name, uint32_t width, vyre_error *error) {
+    const vy_jit_request request = server_request(&wire, name, width);
     return server_lanes(compiler, &request, error);
 }
 
 static int compile_without_streams(void) {
-    const vy_compiler *compiler;
+    const vy_jit_plugin *compiler;
     vyre_error error;
     struct stat facts;
     for (int i = 0; i < 3; i++)
@@ -569,7 +569,7 @@ static void standard_streams_may_be_closed(void **state) {
 }
 
 /* In a child of fork: its parent's descriptors are closed, and it starts servers of its own. */
-static const vy_compiler *inherited;
+static const vy_jit_plugin *inherited;
 
 static int compile_after_fork(void) {
     vyre_error error;
@@ -641,7 +641,7 @@ static int compile_without_descriptors(void) {
     for (int i = 3; i < 1024; i++) /* no gaps: the limit is one of numbers, not of how many there are */
         close(i);
     for (rlim_t room = 0; room < 8; room++) {
-        const vy_compiler *compiler = NULL;
+        const vy_jit_plugin *compiler = NULL;
         unsigned used = count_descriptors();
         few = (struct rlimit){used + room, all.rlim_max};
         if (setrlimit(RLIMIT_NOFILE, &few) != 0)
@@ -685,7 +685,7 @@ static int compile_with_little_memory(void) {
     fclose(file);
     getrlimit(RLIMIT_AS, &all);
     for (rlim_t i = 0; i <= STEPS && lanes != 8; i++) {
-        const vy_compiler *compiler = NULL;
+        const vy_jit_plugin *compiler = NULL;
         struct rlimit few = {(rlim_t)pages * 4096 + i * STEP, all.rlim_max};
         if (setrlimit(RLIMIT_AS, &few) != 0)
             return 2;
@@ -718,7 +718,7 @@ static int compile_without_pidfd(void) {
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
     struct sock_fprog filter = {sizeof code / sizeof *code, code};
-    const vy_compiler *compiler;
+    const vy_jit_plugin *compiler;
     vyre_error error;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0)
         return 77;
@@ -744,7 +744,7 @@ static void servers_hold_nothing_of_the_host(void **state) {
     (void)state;
     NEEDS_SERVER();
     assert_int_equal(pipe(ends), 0);
-    const vy_compiler *compiler = server_open("vyre-compiler-llvm");
+    const vy_jit_plugin *compiler = server_open("vyre-compiler-llvm");
     assert_int_equal(compile_on(compiler, "p", 8, &error), 8);
     close(ends[1]);
     assert_int_equal(read(ends[0], &byte, 1), 0);
@@ -764,7 +764,7 @@ static void servers_hold_nothing_of_the_host(void **state) {
 
 static void what_cannot_be_started_is_named_with_a_fix(void **state) {
     char folder[] = "/tmp/vyre-server-XXXXXX", path[64];
-    const vy_compiler *compiler;
+    const vy_jit_plugin *compiler;
     vyre_error error;
     (void)state;
     NEEDS_SERVER();

@@ -1,4 +1,4 @@
-/* Atomics whose results nobody asks for, on backend `cpu`: threads combine in buffers of their own (backends/cpu/private.h) where that is worth it, and nobody can tell. */
+/* Atomics whose results nobody asks for, on backend `cpu`: threads combine in buffers of their own (backends/cpu/privatize.h) where that is worth it, and nobody can tell. */
 #include "backends/conform.h"
 #include "backends/cpu/matrix.h"
 

@@ -45,18 +45,18 @@ static job prepare(const char *text) {
 
 static vyre_status compile(void *user) {
     const job *j = user;
-    const vy_compiler_request request = {.struct_size = sizeof request,
-                                         .width = 8,
-                                         .features = vy_cpu_features(),
-                                         .wire = {j->wire, j->size},
-                                         .name = "kernel"};
+    const vy_jit_request request = {.struct_size = sizeof request,
+                                    .width = 8,
+                                    .features = vy_cpu_features(),
+                                    .wire = {j->wire, j->size},
+                                    .name = "kernel"};
     vyre_bytes out = VYRE_BYTES_INIT;
     vyre_error error = VYRE_ERROR_INIT;
-    const vy_compiler *compiler = NULL;
+    const vy_jit_plugin *compiler = NULL;
     vyre_status status = vy_cpu_compiler_open(j->path, &compiler, &error);
     if (status == VYRE_OK)
         status = j->text < 0 ? compiler->compile(compiler, &request, &out, &error)
-                             : compiler->emit_text(compiler, &request, (vy_compiler_text)j->text, &out, &error);
+                             : compiler->emit_text(compiler, &request, (vy_jit_text)j->text, &out, &error);
     if (status != VYRE_OK)
         assert_true(error.message[0] && error.fix[0]);
     vyre_bytes_free(&out);
@@ -70,7 +70,7 @@ static void every_allocation_of_the_client_may_fail(void **state) {
     if (vy_cpu_compiler_check(NULL) != VYRE_OK)
         VY_SKIP("the compiler is not built");
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        for (int text = -1; text < (i == 0 ? VY_COMPILER_TEXT_COUNT : 0); text++) {
+        for (int text = -1; text < (i == 0 ? VY_JIT_TEXT_COUNT : 0); text++) {
             job j = prepare(texts[i]);
             j.path = path && *path ? path : NULL;
             j.text = text;

@@ -25,10 +25,10 @@ static void *compile_some(void *user) {
     for (unsigned i = 0; i < ROUNDS; i++) {
         size_t k = (index + i) % CASES;
         vyre_error error;
-        const vy_compiler *compiler;
+        const vy_jit_plugin *compiler;
         if (vy_cpu_compiler_open(server_path("hostile"), &compiler, &error) != VYRE_OK)
             return "it does not open";
-        vy_compiler_request request = server_request(&wire, cases[k].name, cases[k].width);
+        vy_jit_request request = server_request(&wire, cases[k].name, cases[k].width);
         uint32_t lanes = server_lanes(compiler, &request, &error);
         /* A server that became the real one compiles what it is asked for. */
         vy_cpu_compiler_close(compiler);
@@ -65,7 +65,7 @@ static void threads_share_servers(void **state) {
     NEEDS_SERVER();
     unsigned descriptors = count_descriptors();
     atomic_store(&is_over, 0);
-    const vy_compiler *kept = server_open("hostile"); /* half of the time there is a pool to come back to */
+    const vy_jit_plugin *kept = server_open("hostile"); /* half of the time there is a pool to come back to */
     assert_int_equal(pthread_create(&forker, NULL, fork_often, NULL), 0);
     for (unsigned i = 0; i < THREADS; i++) {
         indices[i] = i;
@@ -85,7 +85,7 @@ static void threads_share_servers(void **state) {
 
 static void *hold_server(void *user) {
     vyre_error error;
-    vy_compiler_request request = server_request(&wire, "sleep_4", 8);
+    vy_jit_request request = server_request(&wire, "sleep_4", 8);
     request.keeps_width = 1;
     request.deadline_ns = vy_clock_now() + 2 * SECOND_NS;
     return server_lanes(user, &request, &error) || error.code != VYRE_TIMEOUT ? "no timeout" : NULL;
@@ -97,12 +97,12 @@ static void a_request_waits_for_a_server_until_its_deadline(void **state) {
     vyre_error error;
     (void)state;
     NEEDS_SERVER();
-    const vy_compiler *compiler = server_open("hostile");
+    const vy_jit_plugin *compiler = server_open("hostile");
     for (unsigned i = 0; i < servers; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, hold_server, (void *)(uintptr_t)compiler), 0);
     while (count_children(NULL) < servers)
         usleep(1000);
-    vy_compiler_request hasty = server_request(&wire, "p", 8), patient = hasty;
+    vy_jit_request hasty = server_request(&wire, "p", 8), patient = hasty;
     hasty.deadline_ns = vy_clock_now() + SECOND_NS / 20;
     assert_int_equal(server_lanes(compiler, &hasty, &error), 0);
     assert_int_equal(error.code, VYRE_TIMEOUT);

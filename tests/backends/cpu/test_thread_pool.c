@@ -1,7 +1,7 @@
 /* The pool: every range is taken once, whoever helps; jobs inside jobs and beside each other end; tasks run and are waited for. */
 #include "support/test.h"
 
-#include "backends/cpu/alarm.h"
+#include "backends/cpu/deadline_timer.h"
 #include "backends/cpu/pool.h"
 #include "base/thread.h"
 #include "driver/dispatch.h"
@@ -19,7 +19,7 @@ typedef struct counting {
     int depth;
 } counting;
 
-static void count(vy_cpu_job *job, vy_cpu_part *part);
+static void count(vy_cpu_job *job, vy_cpu_share_cursor *part);
 
 static void run_inside(counting *outer) {
     _Atomic uint8_t seen[64] = {0};
@@ -33,11 +33,11 @@ static void run_inside(counting *outer) {
             outer->seen[0] = 99;
 }
 
-static void count(vy_cpu_job *job, vy_cpu_part *part) {
+static void count(vy_cpu_job *job, vy_cpu_share_cursor *part) {
     counting *c = (counting *)job;
     uint64_t first, end;
     atomic_fetch_add(&c->bodies, 1);
-    while (vy_cpu_job_take(job, part, &first, &end)) {
+    while (vy_cpu_job_next_range(job, part, &first, &end)) {
         for (uint64_t i = first; i < end; i++)
             atomic_fetch_add(&c->seen[i], 1);
         if (c->depth && first % 7 == 0)
@@ -58,7 +58,7 @@ static void check_once(vy_cpu_pool *pool, uint64_t end, uint64_t chunk, unsigned
                   .seen = seen,
                   .depth = depth};
     vy_cpu_pool_run(pool, &c.job);
-    assert_true(vy_cpu_job_is_taken(&c.job));
+    assert_true(vy_cpu_job_is_exhausted(&c.job));
     for (uint64_t i = 0; i < end; i++)
         assert_int_equal(seen[i], 1);
     assert_int_equal(seen[end], 0);
@@ -78,22 +78,22 @@ static void every_range_is_taken_once(void **state) {
     vy_cpu_pool_close(pool);
 }
 
-static void takes(vy_cpu_job *job, vy_cpu_part *part, uint64_t wanted) {
+static void takes(vy_cpu_job *job, vy_cpu_share_cursor *part, uint64_t wanted) {
     uint64_t first = 0, end = 0;
-    assert_true(vy_cpu_job_take(job, part, &first, &end));
+    assert_true(vy_cpu_job_next_range(job, part, &first, &end));
     assert_int_equal(first, wanted);
     assert_int_equal(end, wanted + 2);
 }
 
-static void takes_nothing(vy_cpu_job *job, vy_cpu_part *part) {
+static void takes_nothing(vy_cpu_job *job, vy_cpu_share_cursor *part) {
     uint64_t first, end;
-    assert_false(vy_cpu_job_take(job, part, &first, &end));
+    assert_false(vy_cpu_job_next_range(job, part, &first, &end));
 }
 
 static void little_of_a_share_is_left_to_those_who_have_begun_it(void **state) {
     (void)state;
     vy_cpu_job job = {.end = 30, .chunk = 2, .keep = 4, .share_count = 3};
-    vy_cpu_part a = {.home = 0, .at = 0}, b = {.home = 1, .at = 1}, late = {.home = 0, .at = 0};
+    vy_cpu_share_cursor a = {.home = 0, .at = 0}, b = {.home = 1, .at = 1}, late = {.home = 0, .at = 0};
     for (unsigned i = 0; i < 3; i++) {
         atomic_init(&job.shares[i].next, 10 * i);
         job.shares[i].first = 10 * i;
@@ -111,7 +111,7 @@ static void little_of_a_share_is_left_to_those_who_have_begun_it(void **state) {
     takes(&job, &b, 24);
     for (uint64_t i = 26; i < 30; i += 2)
         takes(&job, &late, i);
-    assert_true(vy_cpu_job_is_taken(&job));
+    assert_true(vy_cpu_job_is_exhausted(&job));
     takes_nothing(&job, &a);
     takes_nothing(&job, &b);
     takes_nothing(&job, &late);
@@ -155,10 +155,10 @@ static void many_bytes_are_copied_and_cleared(void **state) {
         from[i] = (char)(i * 31 + i / 255);
     for (size_t k = 0; k < 4; k++) {
         memset(to, 99, sizes[3] + 1);
-        vy_cpu_pool_fill(pool, to, from, sizes[k]);
+        vy_cpu_pool_copy_or_clear(pool, to, from, sizes[k]);
         assert_memory_equal(to, from, sizes[k]);
         assert_int_equal(to[sizes[k]], 99);
-        vy_cpu_pool_fill(pool, to, NULL, sizes[k]);
+        vy_cpu_pool_copy_or_clear(pool, to, NULL, sizes[k]);
         for (size_t i = 0; i < sizes[k]; i++)
             assert_int_equal(to[i], 0);
         assert_int_equal(to[sizes[k]], 99);
@@ -191,7 +191,7 @@ static void tasks_run_and_are_waited_for(void **state) {
         ticking tasks[TASKS];
         for (int i = 0; i < TASKS; i++) {
             tasks[i] = (ticking){.task = {.run = tick}, .pool = pool, .ticks = &ticks};
-            assert_true(vy_cpu_pool_start(pool, &tasks[i].task));
+            assert_true(vy_cpu_pool_submit(pool, &tasks[i].task));
         }
         vy_cpu_pool_wait(pool);
         assert_int_equal(ticks, TASKS);
@@ -207,11 +207,11 @@ static void tasks_in_line_can_be_pulled(void **state) {
     ticking tasks[TASKS];
     for (int i = 0; i < TASKS; i++) {
         tasks[i] = (ticking){.task = {.run = tick}, .pool = pool, .ticks = &ticks};
-        assert_true(vy_cpu_pool_start(pool, &tasks[i].task));
+        assert_true(vy_cpu_pool_submit(pool, &tasks[i].task));
     }
     for (int i = TASKS - 1; i >= 0; i -= 2) {
-        vy_cpu_pool_pull(pool, &tasks[i].task);
-        assert_int_equal(vy_cpu_pool_pull(pool, &tasks[i].task), 0);
+        vy_cpu_pool_run_queued(pool, &tasks[i].task);
+        assert_int_equal(vy_cpu_pool_run_queued(pool, &tasks[i].task), 0);
     }
     vy_cpu_pool_wait(pool);
     assert_int_equal(ticks, TASKS);
@@ -225,7 +225,7 @@ static void closing_ends_what_is_in_line(void **state) {
     ticking tasks[10];
     for (int i = 0; i < 10; i++) {
         tasks[i] = (ticking){.task = {.run = tick}, .pool = pool, .ticks = &ticks};
-        assert_true(vy_cpu_pool_start(pool, &tasks[i].task));
+        assert_true(vy_cpu_pool_submit(pool, &tasks[i].task));
     }
     vy_cpu_pool_close(pool);
     assert_int_equal(ticks, 10);
@@ -235,44 +235,44 @@ static void closing_ends_what_is_in_line(void **state) {
 
 static void alarms_ring_in_time(void **state) {
     (void)state;
-    vy_cpu_alarms alarms = {.first = NULL};
+    vy_cpu_deadline_timer alarms = {.first = NULL};
     _Atomic uint32_t words[3] = {0, 0, 7};
     uint64_t now = vy_clock_now();
-    vy_cpu_alarm set[3] = {{.when_ns = now + 3600000000000u, .word = &words[0], .value = 1},
-                           {.when_ns = now + 20000000, .word = &words[1], .value = 1},
-                           {.when_ns = now + 10000000, .word = &words[2], .value = 1}};
-    vy_cpu_alarms_start(&alarms);
+    vy_cpu_deadline set[3] = {{.when_ns = now + 3600000000000u, .word = &words[0], .value = 1},
+                              {.when_ns = now + 20000000, .word = &words[1], .value = 1},
+                              {.when_ns = now + 10000000, .word = &words[2], .value = 1}};
+    vy_cpu_deadline_timer_start(&alarms);
     for (int i = 0; i < 3; i++)
-        assert_int_equal(vy_cpu_alarm_set(&alarms, &set[i], NULL), VYRE_OK);
+        assert_int_equal(vy_cpu_deadline_arm(&alarms, &set[i], NULL), VYRE_OK);
     while (!atomic_load(&words[1]))
         sched_yield();
     assert_true(vy_clock_now() - now >= 20000000);
     assert_int_equal(words[0], 0);
     assert_int_equal(words[2], 7);
     for (int i = 0; i < 3; i++)
-        vy_cpu_alarm_clear(&alarms, &set[i]);
-    vy_cpu_alarms_end(&alarms);
+        vy_cpu_deadline_disarm(&alarms, &set[i]);
+    vy_cpu_deadline_timer_end(&alarms);
 }
 
 static void set_and_clear(void *user, unsigned worker) {
     for (int i = 0; i < 200; i++) {
         _Atomic uint32_t word = 0;
-        vy_cpu_alarm alarm = {
+        vy_cpu_deadline alarm = {
             .when_ns = vy_clock_now() + (uint64_t)(i % 3) * 50000, .word = &word, .value = worker + 1};
-        assert_int_equal(vy_cpu_alarm_set(user, &alarm, NULL), VYRE_OK);
+        assert_int_equal(vy_cpu_deadline_arm(user, &alarm, NULL), VYRE_OK);
         if (i % 3 == 0)
             while (!atomic_load(&word))
                 sched_yield();
-        vy_cpu_alarm_clear(user, &alarm);
+        vy_cpu_deadline_disarm(user, &alarm);
     }
 }
 
 static void alarms_of_many_threads_are_kept_apart(void **state) {
     (void)state;
-    vy_cpu_alarms alarms = {.first = NULL};
-    vy_cpu_alarms_start(&alarms);
+    vy_cpu_deadline_timer alarms = {.first = NULL};
+    vy_cpu_deadline_timer_start(&alarms);
     vy_parallel(4, set_and_clear, &alarms);
-    vy_cpu_alarms_end(&alarms);
+    vy_cpu_deadline_timer_end(&alarms);
 }
 
 int main(void) {

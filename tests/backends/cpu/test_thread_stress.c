@@ -38,11 +38,11 @@ typedef struct summing {
 
 static unsigned run_one(vy_cpu_pool *pool, uint32_t seed, unsigned depth);
 
-static void sum(vy_cpu_job *job, vy_cpu_part *part) {
+static void sum(vy_cpu_job *job, vy_cpu_share_cursor *part) {
     summing *s = (summing *)job;
     uint64_t first, end;
     atomic_fetch_add(&s->bodies, 1);
-    while (vy_cpu_job_take(job, part, &first, &end)) {
+    while (vy_cpu_job_next_range(job, part, &first, &end)) {
         for (uint64_t i = first; i < end; i++)
             s->seen[i]++;
         uint32_t random = s->seed + (uint32_t)first * 2654435761u;
@@ -101,11 +101,11 @@ static void start_tasks(shared *s, uint32_t *random) {
     _Atomic unsigned done = 0;
     for (int i = 0; i < TASKS; i++) {
         tasks[i] = (counting){{.run = run_task}, s->pool, next_random(random), &s->wrong, &done};
-        if (!vy_cpu_pool_start(s->pool, &tasks[i].task))
+        if (!vy_cpu_pool_submit(s->pool, &tasks[i].task))
             atomic_fetch_add(&s->wrong, 1);
     }
     for (int i = 0; i < TASKS; i++)
-        vy_cpu_pool_pull(s->pool, &tasks[i].task);
+        vy_cpu_pool_run_queued(s->pool, &tasks[i].task);
     while (atomic_load(&done) < TASKS)
         pause_for(5);
 }
@@ -178,9 +178,9 @@ static void threads_without_work_sleep(void **state) {
     }
 }
 
-static void do_little(vy_cpu_job *job, vy_cpu_part *part) {
+static void do_little(vy_cpu_job *job, vy_cpu_share_cursor *part) {
     uint64_t first, end;
-    while (vy_cpu_job_take(job, part, &first, &end))
+    while (vy_cpu_job_next_range(job, part, &first, &end))
         for (uint64_t i = 0; i < 20 * end; i++)
             __asm__ volatile("");
 }
@@ -243,7 +243,7 @@ static void start_or_ask(void *user, unsigned worker) {
         else {
             for (unsigned k = 0; k < i * 7 % 300; k++)
                 __asm__ volatile("");
-            assert_true(vy_cpu_pool_start(r->pool, &t.task));
+            assert_true(vy_cpu_pool_submit(r->pool, &t.task));
             vy_cpu_pool_wait(r->pool);
             assert_int_equal(r->ticks, i + 1);
         }
@@ -266,21 +266,21 @@ static void close_jobs_do_not_wake_who_sleeps_before_it_is_worth_it(void **state
     vy_cpu_pool *pool = vy_cpu_pool_new(4, 100000);
     const uint64_t us = 1000000;
     uint64_t now = vy_clock_now();
-    vy_cpu_pool_staff(pool, &job, 2 * us, 4, now);
+    vy_cpu_pool_plan_helpers(pool, &job, 2 * us, 4, now);
     assert_int_equal(job.helpers, 0);
-    vy_cpu_pool_staff(pool, &job, 25 * us, 4, now);
+    vy_cpu_pool_plan_helpers(pool, &job, 25 * us, 4, now);
     assert_int_equal(job.sleepers, 2);
-    vy_cpu_pool_staff(pool, &job, 1000 * us, 3, now);
+    vy_cpu_pool_plan_helpers(pool, &job, 1000 * us, 3, now);
     assert_int_equal(job.helpers, 3);
     assert_int_equal(job.sleepers, 3);
     unsigned short_ones = 0; /* none of them is worth it, but several are */
     do {
-        vy_cpu_pool_staff(pool, &job, 15 * us, 4, now += 16000);
+        vy_cpu_pool_plan_helpers(pool, &job, 15 * us, 4, now += 16000);
         short_ones++;
     } while (!job.sleepers && short_ones < 100);
     assert_in_range(short_ones, 5, 10);
     for (int i = 0; i < 100; i++) { /* far between they are not */
-        vy_cpu_pool_staff(pool, &job, 15 * us, 4, now += 2000000);
+        vy_cpu_pool_plan_helpers(pool, &job, 15 * us, 4, now += 2000000);
         assert_int_equal(job.helpers, 0);
     }
     vy_cpu_pool_close(pool);

@@ -4,10 +4,10 @@
 
 #include "backends/conform.h"
 
+#include "backends/cuda/batched_launch.h"
 #include "backends/cuda/graph.h"
 #include "backends/cuda/memory.h"
 #include "backends/cuda/pipeline.h"
-#include "backends/cuda/table.h"
 #include "driver/backend.h"
 #include "driver/dispatch.h"
 #include "driver/pipeline.h"
@@ -33,7 +33,7 @@ enum { ELEMENTS = 64, SLOTS = 4096, WORDS = ELEMENTS * SLOTS }; /* of a memory *
 
 /* ---- what the backend asks of the driver ---- */
 
-static vy_cuda_api real;
+static vy_cuda_dynamic_symbols real;
 static _Atomic unsigned made, set, replayed, launched, linked;
 static int is_without_graphs;
 
@@ -59,7 +59,7 @@ static int count_link(vy_cu_graph graph, const vy_cu_graph_node *from, const vy_
     linked++;
     return real.graph_link(graph, from, to, edges, count);
 }
-static inline void wrap(vy_cuda_api *api) {
+static inline void wrap(vy_cuda_dynamic_symbols *api) {
     real = *api;
     api->launch = count_launch;
     if (!real.graph_instantiate)

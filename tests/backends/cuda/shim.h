@@ -8,7 +8,7 @@
 #ifndef VY_TESTS_CUDA_SHIM_H
 #define VY_TESTS_CUDA_SHIM_H
 
-#include "backends/cuda/api.h"
+#include "backends/cuda/dynamic_symbols.h"
 #include "support/test.h"
 
 #include <pthread.h>
@@ -45,7 +45,7 @@ static const char *const shim_ends[] = {
 
 static struct {
     pthread_mutex_t lock;
-    vy_cuda_api real;
+    vy_cuda_dynamic_symbols real;
     uint64_t calls, strike;
     int result, for_ever;
     const char *struck; /* NULL: none yet */
@@ -91,20 +91,20 @@ static inline void shim_count(const char *name, int result) {
         shim_count(#name, answer);                                                                                     \
         return strikes ? shim.result : answer;                                                                         \
     }
-VY_CUDA_CALLS(X)
+VY_CUDA_SYMBOL_LIST(X)
 #undef X
 
-static inline void shim_wrap(vy_cuda_api *api) {
+static inline void shim_wrap(vy_cuda_dynamic_symbols *api) {
     shim.real = *api;
 #define X(NEED, name, symbol, parameters, arguments)                                                                   \
     if (api->name)                                                                                                     \
         api->name = shim_##name;
-    VY_CUDA_CALLS(X)
+    VY_CUDA_SYMBOL_LIST(X)
 #undef X
 }
 
 static inline void shim_install(void) {
-    vy_cuda_api_wrap(shim_wrap);
+    vy_cuda_dynamic_symbols_wrap(shim_wrap);
 }
 
 static inline void shim_start(uint64_t k, int result) {

@@ -1,8 +1,8 @@
 /* What one backend compiled the next one loads from the folder: nothing is compiled. */
 #include "backends/conform.h"
 
-#include "backends/cuda/api.h"
-#include "backends/cuda/table.h"
+#include "backends/cuda/batched_launch.h"
+#include "backends/cuda/dynamic_symbols.h"
 #include "vyre/cache.h"
 
 #include <pthread.h>
@@ -66,7 +66,7 @@ static const char indirect_text[] =
     " atomic_add(y[0], 1)\n}\n";
 static _Atomic unsigned links, links_of_caller, texts, all_texts;
 static pthread_t caller;
-static vy_cuda_api real;
+static vy_cuda_dynamic_symbols real;
 
 static int counted_link(unsigned count, int *options, void **values, vy_cu_link *link) {
     links++;
@@ -81,7 +81,7 @@ static int counted_load(vy_cu_module *module, const void *image, unsigned count,
     return real.module_load(module, image, count, options, values);
 }
 
-static void wrap(vy_cuda_api *api) {
+static void wrap(vy_cuda_dynamic_symbols *api) {
     real = *api;
     api->link_create = api->link_create ? counted_link : NULL;
     api->module_load = counted_load;
@@ -97,7 +97,7 @@ static void both_kernels_of_an_indirect_grid_are_loaded_from_the_folder(void **s
     if (!is_native)
         VY_SKIP("the device does not read grids");
     vyre_program *program = conform_parse(indirect_text, NULL, 0, NULL);
-    vy_cuda_api_wrap(wrap);
+    vy_cuda_dynamic_symbols_wrap(wrap);
     for (int round = 0; round < 3; round++) {
         uint32_t grid[3] = {3, 2, 1}, counts[1] = {0};
         vyre_resource bindings[2] = {{.kind = VYRE_RESOURCE_RESIDENT}, {.kind = VYRE_RESOURCE_RESIDENT}};
@@ -124,7 +124,7 @@ static void both_kernels_of_an_indirect_grid_are_loaded_from_the_folder(void **s
         assert_int_equal(links, round || !real.link_create ? 0 : 2);
         assert_int_equal(links_of_caller, 0); /* compiling does not wait for them */
     }
-    vy_cuda_api_wrap(NULL);
+    vy_cuda_dynamic_symbols_wrap(NULL);
     vyre_program_release(program);
 }
 
@@ -180,7 +180,7 @@ static void dispatch_rows(vyre_backend *backend, vyre_pipeline *pipeline) {
                 (vyre_resource){.kind = VYRE_RESOURCE_RESIDENT, .resident = both[b], .offset = 256 * i, .size = 256};
         rows[i] = bindings[i];
     }
-    for (uint32_t round = 0; round < 2 * VY_CUDA_TABLE_WORTH / ROWS; round++) {
+    for (uint32_t round = 0; round < 2 * VY_CUDA_BATCHED_COMPILE_AFTER / ROWS; round++) {
         vyre_scalar a = vyre_scalar_u32(round);
         vyre_arguments arguments = {.params = &a, .param_count = 1};
         assert_int_equal(vyre_pipeline_dispatch_persistent_batch(pipeline, rows, 2, ROWS, &arguments, NULL, outputs,
@@ -203,7 +203,7 @@ static void a_second_start_compiles_nothing_at_all(void **state) {
     assert_int_equal(vyre_compile(c.backend, program, NULL, &pipeline, NULL), VYRE_OK);
     vyre_pipeline_release(pipeline);
     conform_close(&c);
-    vy_cuda_api_wrap(wrap);
+    vy_cuda_dynamic_symbols_wrap(wrap);
     for (int round = 0; round < 3; round++) {
         links = all_texts = 0;
         conform_open(&c, "cuda");
@@ -219,7 +219,7 @@ static void a_second_start_compiles_nothing_at_all(void **state) {
             fail_msg("start %d: %u texts were compiled, %u binaries made", round + 1, all_texts, links);
     }
     vyre_cache_forbid_compile(-1);
-    vy_cuda_api_wrap(NULL);
+    vy_cuda_dynamic_symbols_wrap(NULL);
     vyre_program_release(program);
 }
 

@@ -4,8 +4,8 @@
 
 #include "backends/cuda/compile.h"
 #include "backends/cuda/cuda.h"
-#include "backends/cuda/flight.h"
 #include "backends/cuda/pipeline.h"
+#include "backends/cuda/submission.h"
 #include "driver/backend.h"
 #include "driver/dispatch.h"
 #include "driver/pipeline.h"
@@ -582,7 +582,7 @@ static double time_of(cost *k, int (*once)(cost *k)) {
     return best;
 }
 
-static vy_cuda_code *code_of(cost *k) {
+static vy_cuda_executable *code_of(cost *k) {
     vy_executable *code;
     vyre_error error;
     assert_int_equal(vy_pipeline_executable(k->r->pipelines[ADD], (vy_stop_condition){0}, 0, &code, &error), VYRE_OK);
@@ -595,7 +595,7 @@ static void the_device_computes_what_is_promised(void **state) {
     cost k = {.r = &r};
     rig_open(&r);
     vy_cuda *cuda = code_of(&k)->cuda;
-    uint64_t promised = vy_ptx_exact(cuda->facts.architecture), given = cuda->exact;
+    uint64_t promised = vy_ptx_exact(cuda->device_info.architecture), given = cuda->exact;
     for (int i = 0; i < VYRE_NUMERIC_COUNT; i++)
         if (promised & ~given & UINT64_C(1) << i)
             printf("%s is promised, and the device does something else\n", vyre_numeric_name((vyre_numeric)i));
@@ -605,8 +605,8 @@ static void the_device_computes_what_is_promised(void **state) {
 }
 
 static struct {
-    const vy_cuda_api *api;
-    vy_cuda_code *code;
+    const vy_cuda_dynamic_symbols *api;
+    vy_cuda_executable *code;
     vy_cu_stream stream;
     uint64_t params[8];
 } raw;
@@ -640,7 +640,7 @@ static int our_flight(cost *k) {
                                 .buffer_count = 2,
                                 .groups = {1, 1, 1},
                                 .label = ""};
-    return vy_cuda_flight_run(raw.code, &launch, NULL, k->native, NULL, NULL, &error);
+    return vy_cuda_submission_run(raw.code, &launch, NULL, k->native, NULL, NULL, &error);
 }
 
 static int our_dispatch(cost *k) {
@@ -734,20 +734,21 @@ static void compiling_takes_as_long_as_the_drivers_compiler(void **state) {
     static const char *const names[] = {"add", "refuses", "long"};
     rig_open(&r);
     vy_cuda *cuda = code_of(&k)->cuda;
-    const vy_cuda_api *api = &cuda->api;
+    const vy_cuda_dynamic_symbols *api = &cuda->api;
     for (int i = 0; i < 3; i++) {
         vyre_program *program = conform_parse(texts, NULL, 0, names[i]);
         vyre_error error = VYRE_ERROR_INIT;
         double best[5] = {1e9, 1e9, 1e9, 1e9, 1e9};
         for (int round = 0; round < 5; round++) {
             vy_cuda_lowered lowered;
-            vy_cuda_code *code;
+            vy_cuda_executable *code;
             vy_cu_module text, cubin;
             vy_cu_link link;
             void *image;
             size_t size;
             uint64_t at[6] = {vy_clock_now()};
-            assert_int_equal(vy_cuda_lower(program, cuda->facts.architecture, cuda->exact, 0, 1, &lowered, &error), 0);
+            assert_int_equal(
+                vy_cuda_lower(program, cuda->device_info.architecture, cuda->exact, 0, 1, &lowered, &error), 0);
             at[1] = vy_clock_now();
             assert_int_equal(api->module_load(&text, lowered.code.text.data, 0, NULL, NULL), 0);
             at[2] = vy_clock_now();
@@ -765,7 +766,7 @@ static void compiling_takes_as_long_as_the_drivers_compiler(void **state) {
                 double took = (double)(at[step + 1] - at[step]) / 1e6;
                 best[step] = took < best[step] ? took : best[step];
             }
-            vy_cuda_code_release(code);
+            vy_cuda_executable_release(code);
             api->module_unload(text);
             api->module_unload(cubin);
             api->link_destroy(link);

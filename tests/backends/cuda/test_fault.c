@@ -3,8 +3,8 @@
 #include "backends/conform.h"
 #include "backends/cuda/shim.h"
 
+#include "backends/cuda/batched_launch.h"
 #include "backends/cuda/pipeline.h"
-#include "backends/cuda/table.h"
 #include "driver/pipeline.h"
 #include "support/fault.h"
 #include "vyre/async.h"
@@ -135,11 +135,11 @@ static vyre_status resident(course *c, vyre_error *error) {
     return status;
 }
 
-/* From now on its rows are worth a kernel of their own (table.h). */
+/* From now on its rows are worth a kernel of their own (batched_launch.h). */
 static void ask_for_tables(course *c) {
     vy_executable *code;
     if (vy_pipeline_executable(c->plain, (vy_stop_condition){0}, 0, &code, NULL) == VYRE_OK)
-        atomic_store(&((vy_cuda_pipeline *)code->entries->self)->code->rows, VY_CUDA_TABLE_WORTH);
+        atomic_store(&((vy_cuda_pipeline *)code->entries->self)->code->rows, VY_CUDA_BATCHED_COMPILE_AFTER);
     c->may_do_without = !shim.struck;
 }
 
@@ -396,7 +396,7 @@ static int may_pass(const char *struck, int result) {
     if (shim_find(shim_ends, struck) >= 0)
         return 1;
     if (result == VY_CU_OUT_OF_MEMORY && strcmp(struck, "pool_allocate") == 0)
-        return 1; /* what idle lanes hold was given back, and that was enough */
+        return 1; /* what idle stream_slots hold was given back, and that was enough */
     if (result != 719 && strncmp(struck, "graph_", 6) == 0)
         return 1; /* launched one by one */
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -481,7 +481,7 @@ static void every_call_of_the_driver_may_fail(void **state) {
     (void)state;
     static const int results[] = {1, 2, 719};
     scenario s;
-    vy_cuda_api api;
+    vy_cuda_dynamic_symbols api;
     vy_cu_context kept;
     int device;
     shim_install();
@@ -538,7 +538,7 @@ static void every_call_of_the_driver_may_fail(void **state) {
     printf("with the probe: %llu calls failed one by one\n", (unsigned long long)calls);
     api.context_release(device);
     scenario_close(&s);
-    vy_cuda_api_wrap(NULL);
+    vy_cuda_dynamic_symbols_wrap(NULL);
 }
 
 /* ---- recovery ---- */
@@ -611,7 +611,7 @@ static void a_loss_that_was_injected_is_recovered_from(void **state) {
     assert_null(shim_leaks());
     assert_int_equal(vy_fault_live_blocks(), blocks);
     scenario_close(&s);
-    vy_cuda_api_wrap(NULL);
+    vy_cuda_dynamic_symbols_wrap(NULL);
 }
 
 int main(void) {

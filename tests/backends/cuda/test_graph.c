@@ -32,7 +32,7 @@ static void put(rig *r, table *t, size_t row, const size_t *slots, size_t elemen
     }
 }
 
-/* Item i reads slot 2k + by and changes slot 2k + 1 + by, where k counts upwards or downwards: downwards they are not a table (table.h). */
+/* Item i reads slot 2k + by and changes slot 2k + 1 + by, where k counts upwards or downwards: downwards they are not a table (batched_launch.h). */
 static void put_upwards(rig *r, table *t, size_t count, size_t by) {
     t->count = count;
     t->width = 2;
@@ -145,8 +145,9 @@ static void try_turns(int may_begin_early) {
     }
     assert_int_equal(made, 4);
     assert_int_equal(replayed, 11);
-    assert_int_equal(cuda->facts.has_early, may_begin_early && cuda->facts.architecture >= 90 && real.graph_link);
-    assert_int_equal(linked, cuda->facts.has_early ? 4 * 300 : 0);
+    assert_int_equal(cuda->device_info.has_dependent_launch,
+                     may_begin_early && cuda->device_info.architecture >= 90 && real.graph_link);
+    assert_int_equal(linked, cuda->device_info.has_dependent_launch ? 4 * 300 : 0);
     rig_close(&r);
 }
 
@@ -184,8 +185,8 @@ static void many_rows_are_several_graphs(void **state) {
     (void)state;
     static rig r;
     static table t;
-    static const vyre_resource *rows[2 * VY_CUDA_GRAPH_MOST + 9];
-    static vyre_outputs outputs[2 * VY_CUDA_GRAPH_MOST + 9];
+    static const vyre_resource *rows[2 * VY_CUDA_GRAPH_MAX + 9];
+    static vyre_outputs outputs[2 * VY_CUDA_GRAPH_MAX + 9];
     rig_open(&r);
     t = (table){.count = SLOTS, .width = 1};
     for (size_t i = 0; i < t.count; i++)
@@ -256,7 +257,7 @@ static void rows_that_do_not_meet_run_at_once(void **state) {
     static table t;
     rig_open(&r);
     put_upwards(&r, &t, ROWS, 0);
-    for (int i = 0; i <= VY_CUDA_TABLE_WORTH / ROWS + 1; i++)
+    for (int i = 0; i <= VY_CUDA_BATCHED_COMPILE_AFTER / ROWS + 1; i++)
         run_both(&r, &t, MIX, 3, "until it is worth it");
     unsigned before = replayed;
     launched = 0;
@@ -281,7 +282,7 @@ static void rows_that_meet_run_one_after_the_other(void **state) {
     static table t;
     rig_open(&r);
     put_upwards(&r, &t, ROWS, 0);
-    for (int i = 0; i <= VY_CUDA_TABLE_WORTH / ROWS + 1; i++)
+    for (int i = 0; i <= VY_CUDA_BATCHED_COMPILE_AFTER / ROWS + 1; i++)
         run_both(&r, &t, MIX, 3, "until it is worth it");
     unsigned long long before = launched;
     run_both(&r, &t, MIX, 3, "as one launch");
@@ -537,7 +538,7 @@ static void several_threads_run_batches_of_one_pipeline(void **state) {
 }
 
 int main(void) {
-    vy_cuda_api_wrap(wrap);
+    vy_cuda_dynamic_symbols_wrap(wrap);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_that_come_again_are_one_graph),
         cmocka_unit_test(rows_that_changed_are_set),

@@ -137,7 +137,7 @@ static void what_a_batch_costs(void **state) {
     double raw_changed = best_of(&t, bare_change_of), ours_changed = best_of(&t, our_change);
     bare_end(&t.b);
     t.is_upwards = 1;
-    for (int i = 0; i <= VY_CUDA_TABLE_WORTH / TIMED + 1; i++)
+    for (int i = 0; i <= VY_CUDA_BATCHED_COMPILE_AFTER / TIMED + 1; i++)
         assert_int_equal(our_change(&t), 0);
     printf("rows that do not meet, all changed, as one launch: %.1f us\n", best_of(&t, our_change));
     printf("a batch of %d rows: %.0f us; the replay of a graph made by hand %.0f us (%.3f times)\n", TIMED, ours, raw,
@@ -156,7 +156,7 @@ static void what_a_batch_costs(void **state) {
 }
 
 int main(void) {
-    vy_cuda_api_wrap(wrap);
+    vy_cuda_dynamic_symbols_wrap(wrap);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_a_batch_costs),
     };

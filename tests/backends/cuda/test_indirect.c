@@ -372,7 +372,7 @@ static int counted_read(void *to, vy_cu_address from, size_t size, vy_cu_stream 
     return real_read(to, from, size, stream);
 }
 
-static void wrap(vy_cuda_api *api) {
+static void wrap(vy_cuda_dynamic_symbols *api) {
     real_wait = api->stream_synchronize, real_read = api->copy_to_host;
     api->stream_synchronize = counted_wait, api->copy_to_host = counted_read;
 }
@@ -428,7 +428,7 @@ static void a_step_makes_the_grid_of_the_next_and_nobody_waits(void **state) {
     unsigned first_waits = 0, first_reads = 0;
     bench b;
     (void)state;
-    vy_cuda_api_wrap(wrap);
+    vy_cuda_dynamic_symbols_wrap(wrap);
     bench_open(&b); /* a skip leaves it wrapped, which nobody notices then */
     for (size_t round = 0; round < 3; round++)
         for (size_t pairs = 1; pairs <= PAIRS; pairs++) {
@@ -441,7 +441,7 @@ static void a_step_makes_the_grid_of_the_next_and_nobody_waits(void **state) {
                 assert_true(waits <= first_waits && reads <= first_reads);
         }
     bench_close(&b);
-    vy_cuda_api_wrap(NULL);
+    vy_cuda_dynamic_symbols_wrap(NULL);
 }
 
 static void a_step_whose_grid_is_over_the_limits_is_named(void **state) {

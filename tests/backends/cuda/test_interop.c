@@ -9,7 +9,7 @@
 /* Another user of the device, in the same context: what the CUDA runtime is. */
 typedef struct side {
     rig r;
-    vy_cuda_api api;
+    vy_cuda_dynamic_symbols api;
     int device;
     vy_cu_context context;
 } side;
@@ -28,7 +28,7 @@ static void side_open(side *s) {
         VY_SKIP("%s", error.message);
     vyre_backend_release(backend);
     assert_true(rig_open(&s->r, "cuda"));
-    assert_int_equal(vy_cuda_api_open(vy_cuda_api_file(), &s->api, NULL), VYRE_OK);
+    assert_int_equal(vy_cuda_dynamic_symbols_open(vy_cuda_dynamic_symbols_file(), &s->api, NULL), VYRE_OK);
     DRIVER(s->api.device_get(&s->device, 0));
     DRIVER(s->api.context_retain(&s->context, s->device));
     DRIVER(s->api.context_set(s->context));
@@ -327,7 +327,7 @@ static void whichever_call_fails_nothing_is_left(void **state) {
         } while (struck);
         printf("result %d at each of %u calls: %u times an error, nothing was left\n", results[kind], k - 1, failed);
     }
-    vy_cuda_api_wrap(NULL);
+    vy_cuda_dynamic_symbols_wrap(NULL);
     vyre_module_free(s.r.module);
     s.api.context_set(NULL);
     s.api.context_release(s.device);

@@ -99,12 +99,12 @@ static inline vyre_status manner_lower(vyre_program *program, const manner *m, c
 
 static inline vyre_status manner_compile(vyre_program *program, const manner *m, code *out, vyre_error *error) {
     vyre_status status = manner_lower(program, m, out, error);
-    vy_compiler_request request = code_request(out, m->processor);
+    vy_jit_request request = code_request(out, m->processor);
     if (status == VYRE_OK)
         status = vy_llvm_compile(&request, &out->bytes, error);
     if (status == VYRE_OK)
-        status = vy_cpu_object_load((vyre_span){out->bytes.data, out->bytes.size}, request.features, "kernel",
-                                    &out->object, error);
+        status = vy_cpu_code_object_load((vyre_span){out->bytes.data, out->bytes.size}, request.features, "kernel",
+                                         &out->object, error);
     return status;
 }
 
@@ -132,7 +132,7 @@ static inline verdict judge_module(vyre_program *program, const manner *m, char 
     code code = {0};
     vyre_error error = VYRE_ERROR_INIT;
     vyre_status status = manner_lower(program, m, &code, &error);
-    const vy_compiler_request request = code_request(&code, m->processor);
+    const vy_jit_request request = code_request(&code, m->processor);
     vy_llvm_session job = {.request = &request, .program = code.legal, .width = request.width, .error = &error};
     if (status == VYRE_OK && !job.width)
         status = vy_llvm_choose_width(code.legal, request.features, &job.width, &job.narrow, &error);

@@ -89,8 +89,8 @@ static inline vyre_status batch_prepare(batch *b, batch_job *job, vyre_error *er
     vyre_status status = prepare_in_manner(program, vyre_case_arguments(job->made), d->architecture,
                                            batch_manner(job->seed), &job->given, job->params, &job->legal, error);
     if (status == VYRE_OK)
-        status =
-            vy_ptx_emit(job->legal, &(vy_ptx_options){.architecture = d->architecture, .early = 1}, &job->code, error);
+        status = vy_ptx_emit(job->legal, &(vy_ptx_options){.architecture = d->architecture, .dependent_launch = 1},
+                             &job->code, error);
     if (status == VYRE_OK)
         status = vy_resolve_dispatch(job->legal, &job->given, &job->launch, error);
     if (status != VYRE_OK)

@@ -35,7 +35,7 @@ static inline vyre_status prepare_in_manner(vyre_program *program, const vyre_ar
     const vy_coarsen_options widen = {.access_bytes = manner & WIDENED ? 16 : 0, .even_if_slow = 1};
     const vyre_optimize_options optimise = {.level = 2};
     const vy_target_desc target = vy_ptx_target(architecture, manner & CANCELLABLE);
-    vy_widened widened = {0};
+    vy_coarsened widened = {0};
     vyre_program *made = NULL;
     *given = *arguments;
     vyre_status status = vy_resolve_dispatch(program, arguments, &launch, error);

@@ -100,7 +100,7 @@ static void try_seed(uint64_t seed, int has_traps, tally *t) {
         const char *wrong = ptx_wrong(code.text.data);
         if (wrong)
             fail_msg("seed %" PRIu64 ": %s\n%s", seed, wrong, (const char *)code.text.data);
-        assert_int_equal(code.meets, has_grid_barrier(legal));
+        assert_int_equal(code.needs_cooperative, has_grid_barrier(legal));
         vy_ptx_free(&code);
         vyre_program_release(legal);
     }

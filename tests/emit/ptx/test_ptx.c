@@ -245,7 +245,7 @@ static void early_entry(const char *text, vy_ptx_options options, int is_early) 
     vyre_program *program = vy_test_parse(text);
     vyre_error error = VYRE_ERROR_INIT;
     vy_ptx_code code;
-    options.early = 1;
+    options.dependent_launch = 1;
     if (vy_ptx_emit(program, &options, &code, &error) != VYRE_OK)
         fail_msg("%s", error.message);
     assert_null(ptx_wrong(code.text.data));
@@ -253,7 +253,7 @@ static void early_entry(const char *text, vy_ptx_options options, int is_early) 
     while (strncmp(first, "\t.", 2) == 0) /* declarations */
         first = strchr(first, '\n') + 1;
     assert_int_equal(strncmp(first, "\tgriddepcontrol.wait;", 21) == 0, is_early);
-    assert_int_equal(code.early, is_early);
+    assert_int_equal(code.dependent_launch, is_early);
     assert_int_equal(code.architecture >= 90 && code.version >= 78, is_early);
     vy_ptx_free(&code);
     vyre_program_release(program);

@@ -71,7 +71,7 @@ static void try_program(texts *t, uint64_t seed, vyre_program *program) {
     const vy_coarsen_options widen = {.access_bytes = seed & WIDENED ? 16 : 0, .even_if_slow = 1};
     const vyre_optimize_options optimise = {.level = 2};
     vyre_program *made = NULL, *legal = NULL;
-    vy_widened widened = {0};
+    vy_coarsened widened = {0};
     vy_ptx_code code;
     vyre_error error = VYRE_ERROR_INIT;
     assert_int_equal(vy_coarsen(program, &widen, &widened, NULL), VYRE_OK);

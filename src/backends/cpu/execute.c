@@ -1,0 +1,299 @@
+/* Running a dispatch (execute.h). */
+#include "backends/cpu/execute.h"
+
+#include "backends/cpu/privatize.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "base/thread.h"
+#include "driver/dispatch.h"
+
+#include <inttypes.h>
+
+/* How long a range is to take, in picoseconds. Threads do not end at the same time, but about one range apart; and somebody who cancels waits for one to end if the code
+ * does not ask by itself. To take one costs some tens of nanoseconds, but several times as much where workgroups are light and memory is the limit: nothing
+ * overtakes an atomic, so that all that is on its way arrives first. There, too, the last of a share is left to its thread: what its caches hold takes others longer,
+ * and it longer again the next time. Heavy workgroups may take much longer than the mean. */
+#define GROUP_LIGHT (UINT64_C(250) * 1000)
+#define RANGE_MIN (UINT64_C(1) * 1000000)
+#define RANGE_MIN_LIGHT (UINT64_C(4) * 1000000)
+#define RANGE_MAX (UINT64_C(50) * 1000000)
+#define KEEP_LIGHT (UINT64_C(8) * 1000000)
+enum { RANGES_PER_THREAD = 8, REPLAN_FRACTION = 32 };
+
+void vy_cpu_execution_init(vy_cpu_execution *run, vy_cpu *cpu, vy_cpu_executable *code, const vyre_launch *launch) {
+    run->cpu = cpu;
+    run->code = code;
+    run->program = launch->program;
+    memcpy(run->groups, launch->groups, sizeof run->groups);
+    run->cancel = launch->cancel;
+    run->deadline_ns = launch->deadline_ns;
+    run->max_helpers = cpu->threads - 1;
+}
+
+/* ---- how many ---- */
+
+/* Threads beside the caller's that could have something to do. Units are not more than invocations. */
+static unsigned max_helpers(const vy_cpu_execution *run) {
+    const vy_cpu_header *header = &run->code->object.header;
+    uint64_t parts = header->parts > header->narrow_parts ? header->parts : header->narrow_parts;
+    uint64_t most = run->group_count * parts - 1;
+    return most < run->max_helpers ? (unsigned)most : run->max_helpers;
+}
+
+/* From now on the job counts parts of workgroups. Returns where it begins then. */
+static uint64_t count_parts(vy_cpu_execution *run, uint64_t first, uint32_t parts, int is_narrow) {
+    run->is_parted = 1;
+    run->is_narrow = is_narrow;
+    run->job.end *= parts;
+    return first * parts;
+}
+
+/* Parts of code with fewer lanes, if there is one for each thread, which no other code has; two of them one after the other would take longer than one with all lanes. */
+static uint64_t count_narrow(vy_cpu_execution *run, uint64_t first) {
+    const vy_cpu_header *header = &run->code->object.header;
+    vy_cpu_job *job = &run->job;
+    uint64_t groups = job->end - first, threads = (uint64_t)job->helpers + 1;
+    if (!header->narrow_parts || groups * header->parts >= threads)
+        return first;
+    if (groups * header->narrow_parts <= threads)
+        return count_parts(run, first, header->narrow_parts, 1);
+    job->helpers = (unsigned)(groups * header->parts) - 1;
+    if (job->sleepers > job->helpers)
+        job->sleepers = job->helpers;
+    return first;
+}
+
+/* What each thread takes at a time, from workgroup `first` on: workgroups, or parts of them where those are too few for all threads to end at about the same time.
+ * Returns where it begins then. each: what one workgroup takes, or a part if the job counts them. */
+static uint64_t choose_chunk(vy_cpu_execution *run, uint64_t first, uint64_t each) {
+    vy_cpu_job *job = &run->job;
+    uint32_t parts = run->code->object.header.parts;
+    uint64_t before = job->end;
+    if (!run->is_parted)
+        first = count_narrow(run, first);
+    uint64_t ranges = (uint64_t)(job->helpers + 1) * RANGES_PER_THREAD;
+    if (!run->is_parted && parts > 1 && (job->helpers || run->replans) && job->end - first < ranges)
+        first = count_parts(run, first, parts, 0);
+    if (job->end != before)
+        each /= job->end / before;
+    if (!each)
+        each = 1;
+    int is_light = !run->is_parted && each < GROUP_LIGHT;
+    uint64_t left = job->end - first, share = (left - 1) / (job->helpers + 1) + 1;
+    uint64_t chunk = job->helpers ? share / RANGES_PER_THREAD : left;
+    uint64_t least = (is_light ? RANGE_MIN_LIGHT : RANGE_MIN) / each;
+    if (job->helpers && chunk < least)
+        chunk = least < share ? least : share;
+    if (chunk > RANGE_MAX / each && (job->helpers || run->cancel || run->deadline_ns))
+        chunk = RANGE_MAX / each;
+    if (run->replans && chunk > left / REPLAN_FRACTION)
+        chunk = left / REPLAN_FRACTION;
+    job->chunk = chunk ? chunk : 1;
+    job->keep = is_light ? KEEP_LIGHT / each : 0;
+    return first;
+}
+
+/* Who begins alone looks at the clock after the first range where one cannot know how long it takes. */
+static void plan(vy_cpu_execution *run) {
+    vy_cpu_job *job = &run->job;
+    uint64_t each = vy_cpu_cost_get(&run->code->cost);
+    unsigned most = max_helpers(run);
+    if (__builtin_mul_overflow(each, run->group_count, &run->expected))
+        run->expected = UINT64_MAX;
+    vy_cpu_pool_plan_helpers(run->cpu->pool, job, run->expected, most, run->start_ns);
+    run->replans = !job->helpers && most && run->code->cost.varies;
+    run->is_parted = run->is_narrow = 0;
+    job->end = run->group_count;
+    choose_chunk(run, 0, each);
+}
+
+/* After the first range, up to `first`: whether it takes much longer than expected, and others are to help. */
+static void replan(vy_cpu_execution *run, uint64_t first) {
+    vy_cpu_job *job = &run->job;
+    uint64_t now = vy_clock_now(), took = now - run->start_ns, each, left;
+    run->replans = 0;
+    if (__builtin_mul_overflow(took, UINT64_C(1000), &took))
+        took = UINT64_MAX;
+    each = took / first;
+    if (__builtin_mul_overflow(each, job->end - first, &left))
+        left = UINT64_MAX;
+    if (left / 2 > run->expected)
+        vy_cpu_pool_plan_helpers(run->cpu->pool, job, left, max_helpers(run), now);
+    first = choose_chunk(run, first, each);
+    if (job->helpers)
+        vy_cpu_pool_request_helpers(run->cpu->pool, job, first);
+}
+
+/* ---- a thread's part ---- */
+
+static int is_stopping(const vy_cpu_execution *run) {
+    return atomic_load_explicit(run->stop, memory_order_relaxed) ||
+           (run->cancel && __atomic_load_n(run->cancel, __ATOMIC_RELAXED));
+}
+
+static void merge(vy_cpu_execution *run, const vy_cpu_frame *frame, int was_stopped) {
+    if (was_stopped)
+        atomic_store_explicit(&run->was_stopped, 1, memory_order_relaxed);
+    if (frame->trap_invocation == UINT64_MAX)
+        return;
+    pthread_mutex_lock(&run->cpu->trap_lock);
+    if (frame->trap_invocation < run->trap.invocation) {
+        run->trap = (vyre_trap){frame->trap_invocation, frame->trap_code};
+        run->trap_site = frame->trap_site;
+    }
+    pthread_mutex_unlock(&run->cpu->trap_lock);
+}
+
+/* Stores past the caches may overtake those that tell others of them. */
+static void order_stores(void) {
+#if defined(__x86_64__)
+    __builtin_ia32_sfence();
+#else
+    atomic_thread_fence(memory_order_seq_cst);
+#endif
+}
+
+/* Another thread may have loaded the code where other code was: on AArch64 who runs it has to drop what it fetched before. */
+static void sync_instruction_stream(void) {
+#if defined(__aarch64__)
+    __asm__ volatile("isb" : : : "memory");
+#endif
+}
+
+/* stack: NULL: the thread's own has room for the code. */
+static void run_ranges(vy_cpu_execution *run, vy_cpu_share_cursor *part, vy_cpu_frame *frame,
+                       const vy_cpu_stack *stack) {
+    vy_fenv caller;
+    uint64_t first, end;
+    int was_stopped = 0, replans = !run->job.helpers && run->replans; /* the owner, alone */
+    vy_fenv_enter(&caller);
+    sync_instruction_stream();
+    while (!was_stopped && vy_cpu_job_next_range(&run->job, part, &first, &end)) {
+        was_stopped = is_stopping(run);
+        uint64_t parts = run->is_parted ? 1 : run->code->object.header.parts;
+        frame->is_narrow = (uint32_t)run->is_narrow;
+        if (!was_stopped && stack)
+            vy_cpu_stack_call(stack, run->code->object.entry, frame, first * parts, end * parts);
+        else if (!was_stopped)
+            run->code->object.entry(frame, first * parts, end * parts);
+        was_stopped |= frame->stopped != 0;
+        if (replans && !was_stopped && end < run->job.end)
+            replan(run, end);
+        replans = 0;
+    }
+    vy_fenv_leave(&caller);
+    if (run->streams)
+        order_stores();
+    merge(run, frame, was_stopped);
+}
+
+/* A thread without memory leaves its ranges to the others; if nobody has any, they stay. */
+static void run_worker(vy_cpu_job *job, vy_cpu_share_cursor *part) {
+    static const uint32_t never = 0;
+    vy_cpu_execution *run = (vy_cpu_execution *)job;
+    const vy_cpu_header *header = &run->code->object.header;
+    uint64_t workgroup = vy_cpu_align(header->workgroup_bytes), own = vy_cpu_privatize_bytes(run);
+    uint64_t needed = workgroup + vy_cpu_align(header->spill_bytes), size = needed + own;
+    uint64_t start = job->helpers ? vy_clock_now() : run->start_ns;
+    int has_stack = vy_cpu_stack_is_needed(header->stack_bytes);
+    vy_cpu_frame_block *block = NULL;
+    if (size || has_stack)
+        block = vy_cpu_frame_pool_acquire(&run->cpu->frame_pool, part->home, size, header->stack_bytes);
+    if (!block && own) { /* buffers of its own are a thing one can do without */
+        own = 0;
+        if (needed || has_stack)
+            block = vy_cpu_frame_pool_acquire(&run->cpu->frame_pool, part->home, needed, header->stack_bytes);
+    }
+    vy_cpu_frame frame = {.buffers = run->buffers,
+                          .params = run->params,
+                          .workgroup = block ? vy_cpu_frame_block_bytes(block) : NULL,
+                          .cancel = run->cancel ? run->cancel : &never,
+                          .stop = (const uint32_t *)run->stop,
+                          .trap_invocation = UINT64_MAX,
+                          .groups = {run->groups[0], run->groups[1], run->groups[2]},
+                          .streams = run->streams};
+    if ((needed || has_stack) && !block) {
+        atomic_store_explicit(&run->is_out_of_memory, 1, memory_order_relaxed);
+        return;
+    }
+    if (block)
+        frame.spill = frame.workgroup + workgroup;
+    if (own)
+        vy_cpu_privatize_start(run, frame.workgroup + needed, &frame);
+    run_ranges(run, part, &frame, has_stack ? vy_cpu_frame_block_stack(block) : NULL);
+    vy_cpu_privatize_merge(run, &frame);
+    if (block)
+        vy_cpu_frame_pool_release(&run->cpu->frame_pool, part->home, block);
+    if (job->helpers)
+        atomic_fetch_add_explicit(&job->shares[part->home].note, vy_clock_now() - start, memory_order_relaxed);
+}
+
+/* ---- the whole ---- */
+
+/* Whether what is written would only drive out of the caches what is read: there is more of both than they hold. Which stores go past them is the code's
+ * business. */
+static uint32_t streams(const vy_cpu_execution *run) {
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < run->code->buffer_count; i++)
+        bytes += (uint64_t)run->buffers[i].count * run->code->buffers[i].element;
+    return bytes > run->cpu->stream_bytes;
+}
+
+/* Time in which threads were being woken does not count; but to begin costs each of them something, so that short shares do not show that a workgroup takes longer:
+ * more threads would be asked, whose shares are shorter still. */
+#define SHARE_MIN_NS UINT64_C(10000)
+static void update_cost(vy_cpu_execution *run) {
+    uint64_t seen, busy = run->job.helpers ? 0 : run->nanoseconds;
+    for (unsigned i = 0; run->job.helpers && i < run->job.share_count; i++)
+        busy += atomic_load_explicit(&run->job.shares[i].note, memory_order_relaxed);
+    if (run->was_stopped || run->is_out_of_memory || __builtin_mul_overflow(busy, UINT64_C(1000), &seen))
+        return;
+    vy_cpu_cost_update(&run->code->cost, seen / run->group_count,
+                       !run->job.helpers || busy / (run->job.helpers + 1) >= SHARE_MIN_NS);
+}
+
+static vyre_status check_result(const vy_cpu_execution *run, vyre_trap *trap, vyre_error *error) {
+    const char *name = run->code->name;
+    if (run->was_stopped && atomic_load(run->stop) == VY_CPU_STOP_DEADLINE &&
+        !(run->cancel && __atomic_load_n(run->cancel, __ATOMIC_RELAXED)))
+        return vy_fail(error, VYRE_TIMEOUT, NULL, "`%s` was still running at its deadline, and was stopped", name);
+    if (run->was_stopped)
+        return vy_fail(error, VYRE_CANCELLED, NULL, "`%s` was cancelled while it ran", name);
+    if (run->is_out_of_memory && !vy_cpu_job_is_exhausted(&run->job))
+        return vy_fail(error, VYRE_NO_MEMORY, "free host memory, or use smaller workgroups and arrays",
+                       "there is no memory for a workgroup of `%s` (%" PRIu64 " bytes, and %" PRIu64 " of stack)", name,
+                       run->code->object.header.workgroup_bytes + run->code->object.header.spill_bytes,
+                       run->code->object.header.stack_bytes);
+    if (run->trap.invocation == UINT64_MAX)
+        return VYRE_OK;
+    if (trap)
+        *trap = run->trap;
+    return vy_fail_trapped(run->program, run->trap_site - 1, &run->trap, error);
+}
+
+vyre_status vy_cpu_execution_run(vy_cpu_execution *run, vyre_trap *trap, vyre_error *error) {
+    vy_cpu_deadline deadline = {.when_ns = run->deadline_ns, .word = run->stop, .value = VY_CPU_STOP_DEADLINE};
+    vyre_status status = VYRE_OK;
+    run->job.body = run_worker;
+    run->group_count = (uint64_t)run->groups[0] * run->groups[1] * run->groups[2];
+    run->trap = (vyre_trap){UINT64_MAX, 0};
+    atomic_init(&run->was_stopped, 0);
+    atomic_init(&run->is_out_of_memory, 0);
+    run->nanoseconds = 0;
+    run->streams = streams(run);
+    if (run->deadline_ns)
+        status = vy_cpu_deadline_arm(&run->cpu->timer, &deadline, error);
+    if (status != VYRE_OK)
+        return status;
+    uint32_t nothing = 0;
+    run->start_ns = vy_clock_now();
+    if (run->deadline_ns && run->start_ns >= run->deadline_ns) /* none need begin */
+        atomic_compare_exchange_strong(run->stop, &nothing, VY_CPU_STOP_DEADLINE);
+    plan(run);
+    vy_cpu_pool_run(run->cpu->pool, &run->job);
+    run->nanoseconds = vy_clock_now() - run->start_ns;
+    if (run->deadline_ns)
+        vy_cpu_deadline_disarm(&run->cpu->timer, &deadline);
+    update_cost(run);
+    return check_result(run, trap, error);
+}

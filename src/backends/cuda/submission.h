@@ -1,0 +1,65 @@
+/* One dispatch: its buffers bound, its host bytes uploaded, its kernel launched, awaited and judged, its outputs read back.
+ *
+ *   vy_cuda_submission_start      takes a stream_slot
+ *   vy_cuda_submission_bind_…     says where every buffer is
+ *   vy_cuda_submission_submit     everything that needs the caller's bytes; the device works when it returns
+ *   vy_cuda_submission_finish     waits, judges, delivers
+ *   vy_cuda_submission_end        gives the stream_slot back, whatever happened
+ *
+ * Host bytes lie in the stream_slot's arena: inputs first, then what is read and written, then what is only written and starts as zero, then what is written whole, so that one copy brings all that goes there and one
+ * all that comes back, if they are small. Large ones pass through the staging in pieces. Behind all these is what stays in the staging, where the kernel comes to it (zero_copy.h). */
+#ifndef VY_BACKENDS_CUDA_SUBMISSION_H
+#define VY_BACKENDS_CUDA_SUBMISSION_H
+
+#include "backends/cuda/launch.h"
+
+/* Large, and filled only as far as there are buffers: not to be cleared. */
+typedef struct vy_cuda_submission {
+    vy_cuda *cuda;
+    vy_cuda_executable *code; /* borrowed */
+    vy_cuda_stream_slot *stream_slot;
+    const vy_cuda_kernel *kernel; /* that runs */
+    vyre_trap *trap;
+    const uint32_t *cancel;
+    uint64_t deadline_ns;
+    vyre_timing *timing;                           /* NULL: not asked for */
+    struct vy_cuda_eager_readback *eager_readback; /* brings the outputs; NULL: nobody does before they are asked for */
+    uint64_t start_ns, submitted_ns;
+    uint64_t read_start, clear_start, clear_end;  /* in the arena: what comes back; what starts as zero */
+    uint64_t copied_end, zero_start, arena_bytes; /* behind it: what is direct; what of that starts as zero; all */
+    uint8_t is_small;                             /* passes through the first chunk as a whole */
+    uint8_t is_finished;                          /* nothing is under way on the stream_slot */
+    uint8_t was_signalled;                        /* somebody else told the kernel to end */
+    vy_cu_address addresses[VY_LIMIT_BUFFERS];
+    const void *sources[VY_LIMIT_BUFFERS]; /* host bytes of inputs */
+    uint64_t offsets[VY_LIMIT_BUFFERS];    /* in the arena; VY_CUDA_RESIDENT: not there */
+    uint64_t sizes[VY_LIMIT_BUFFERS];      /* bytes */
+} vy_cuda_submission;
+#define VY_CUDA_RESIDENT UINT64_MAX
+
+/* Buffers in the arena start at multiples of 256, as the driver's own do: the bytes that one takes there. */
+static inline uint64_t vy_cuda_align_size(uint64_t size) {
+    return (size + 255) / 256 * 256;
+}
+
+/* Inside, as all here. */
+vyre_status vy_cuda_submission_start(vy_cuda_submission *submission, vy_cuda_executable *code,
+                                     const vyre_launch *launch, vyre_timing *timing, vyre_error *error);
+void vy_cuda_submission_bind_host(vy_cuda_submission *submission, const vyre_launch *launch, const vyre_span *inputs);
+void vy_cuda_submission_bind_resources(vy_cuda_submission *submission, const vyre_launch *launch,
+                                       const vyre_resource *bindings);
+vyre_status vy_cuda_submission_submit(vy_cuda_submission *submission, const vyre_launch *launch, vyre_error *error);
+/* outputs may be NULL: then all that is written is resident. Outputs that are resident stay empty. */
+vyre_status vy_cuda_submission_finish(vy_cuda_submission *submission, vyre_outputs *outputs, vyre_error *error);
+void vy_cuda_submission_end(vy_cuda_submission *submission);
+
+/* Its steps, for pipelined_dispatch.h: memory for what lies in the arena, and the addresses of it; room for an output, not cleared. */
+vyre_status vy_cuda_submission_allocate(vy_cuda_submission *submission, vyre_error *error);
+vyre_status vy_cuda_output_reserve(vyre_bytes *slot, uint64_t size, vyre_error *error);
+
+/* All of it, for one that waits. Exactly one of inputs and bindings is not NULL, unless there are no buffers. */
+vyre_status vy_cuda_submission_run(vy_cuda_executable *code, const vyre_launch *launch, const vyre_span *inputs,
+                                   const vyre_resource *bindings, vyre_outputs *outputs, vyre_timing *timing,
+                                   vyre_error *error);
+
+#endif
