@@ -160,7 +160,8 @@ static vyre_status dispatch_program(vy_resource_dispatch *b, const vyre_resource
         status = vy_backend_unsupported(b->backend, "resident timed dispatch", error);
     if (status != VYRE_OK)
         return status;
-    int is_persistent = b->pipeline && vy_resource_dispatch_are_resident(bindings, count);
+    int is_persistent = b->pipeline && count == b->program->buffer_count &&
+                        vy_resource_dispatch_are_resident(bindings, count);
     if (is_persistent) { /* pipelines have a fast path for it; all outputs stay on the device, so the slots stay empty */
         vy_output_slots_start(&slots, vyre_program_output_count(b->program));
         b->form = VY_FORM_PERSISTENT, b->outputs = &slots.outputs;

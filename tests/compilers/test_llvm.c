@@ -239,7 +239,10 @@ static char *ir_of(const char *text) {
     vyre_error error = VYRE_ERROR_INIT;
     if (vy_llvm_emit_text(&r, VY_JIT_TEXT_LLVM_IR, &code.bytes, &error) != VYRE_OK)
         fail_msg("%s", error.message);
-    char *ir = strndup(code.bytes.data, code.bytes.size);
+    char *ir = malloc(code.bytes.size + 1);
+    assert_non_null(ir);
+    memcpy(ir, code.bytes.data, code.bytes.size);
+    ir[code.bytes.size] = 0;
     code_free(&code);
     return ir;
 }

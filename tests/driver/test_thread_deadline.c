@@ -38,6 +38,7 @@ static void a_plugin_that_claims_cancel_and_hangs_is_abandoned(void **state) {
         assert_non_null(strstr(error.message, "claims to stop it"));
         assert_int_equal(outputs.count, 0);
         assert_true(vyre_backend_device_lost(backend));
+        vyre_outputs_free(&outputs);
         fake_case_close(&c);
         vyre_backend_release(backend);
         for (int i = 0; i < 5000 && !atomic_load(&destroyed); i++)
@@ -67,6 +68,7 @@ static void a_plugin_in_flight_that_claims_cancel_and_hangs_is_abandoned(void **
     assert_true(seconds_since(start) < 1.4);
     assert_true(vyre_backend_device_lost(backend));
     vyre_pending_free(pending);
+    vyre_outputs_free(&outputs);
     fake_case_close(&c);
     vyre_backend_release(backend);
     for (int i = 0; i < 5000 && !atomic_load(&destroyed); i++)
@@ -88,6 +90,7 @@ static void a_plugin_that_stops_by_itself_is_not_lost(void **state) {
     vyre_dispatch_config config = {.timeout_ns = 20000000};
     assert_int_equal(vyre_backend_dispatch(backend, endless, &arguments, &config, &outputs, NULL, NULL), VYRE_TIMEOUT);
     assert_false(vyre_backend_device_lost(backend));
+    vyre_outputs_free(&outputs);
     vyre_program_release(endless);
     vyre_backend_release(backend);
 }
@@ -177,6 +180,7 @@ static vyre_status run_by(int road, reference *r, vyre_pipeline *pipeline, vyre_
     vyre_step step = {.pipeline = pipeline, .bindings = &r->binding, .binding_count = 1};
     vyre_outputs several[2] = {VYRE_OUTPUTS_INIT, VYRE_OUTPUTS_INIT};
     const vyre_arguments arguments[2] = {r->arguments, r->arguments};
+    vyre_status status;
     switch (road) {
     case 0:
         return vyre_backend_dispatch(r->backend, r->program, &r->arguments, &config, &r->outputs, NULL, error);
@@ -188,13 +192,18 @@ static vyre_status run_by(int road, reference *r, vyre_pipeline *pipeline, vyre_
         return vyre_pipeline_dispatch_persistent(pipeline, &r->binding, 1, NULL, &config, &r->outputs, NULL, NULL,
                                                  error);
     case 4:
-        return vyre_pipeline_dispatch_persistent_batch(pipeline, &bindings, 1, 1, NULL, &config, several, NULL, NULL,
-                                                       error);
+        status = vyre_pipeline_dispatch_persistent_batch(pipeline, &bindings, 1, 1, NULL, &config, several, NULL, NULL,
+                                                         error);
+        break;
     case 5:
-        return vyre_pipeline_dispatch_batch(pipeline, arguments, 2, &config, several, NULL, NULL, error);
+        status = vyre_pipeline_dispatch_batch(pipeline, arguments, 2, &config, several, NULL, NULL, error);
+        break;
     default:
         return vyre_sequence_run(r->backend, &step, 1, NULL, 0, &config, NULL, NULL, NULL, error);
     }
+    vyre_outputs_free(&several[0]);
+    vyre_outputs_free(&several[1]);
+    return status;
 }
 
 static void a_dispatch_without_a_deadline_is_cancelled_by_its_word(void **state) {
@@ -229,6 +238,7 @@ static void a_word_that_is_set_starts_nothing_on_any_backend(void **state) {
         assert_int_equal(fake_run(form, backend, c.program, &c.arguments, &config, &outputs, NULL, NULL),
                          VYRE_CANCELLED);
     assert_int_equal(atomic_load(&f->calls[FAKE_dispatch]) + atomic_load(&f->calls[FAKE_dispatch_borrowed]), 0);
+    vyre_outputs_free(&outputs);
     fake_case_close(&c);
     vyre_backend_release(backend);
 }
@@ -272,6 +282,7 @@ static void a_shutdown_does_not_wait_for_a_plugin_in_flight(void **state) {
     assert_int_equal(vyre_pending_wait(pending, UINT64_MAX, &outputs, NULL, &error), VYRE_CANCELLED);
     assert_int_equal(vyre_backend_shutdown(backend, &error), VYRE_OK);
     vyre_pending_free(pending);
+    vyre_outputs_free(&outputs);
     fake_case_close(&c);
     vyre_backend_release(backend);
     assert_int_equal(atomic_load(&destroyed), 0);
