@@ -4,7 +4,15 @@
 #ifndef VY_ANALYSIS_INTERVAL_H
 #define VY_ANALYSIS_INTERVAL_H
 
-#include "opt/pass_manager.h"
+#include "ir/eval.h"
+
+/* The mathematical integer that bits of an integer type are. */
+__extension__ typedef __int128 vy_wide;
+static inline vy_wide vy_integer_of(uint8_t type, uint64_t bits) {
+    const vy_type_layout *layout = &vy_type_layouts[type];
+    int is_negative = layout->classes == VYRE_CLASS_SIGNED && bits >> (layout->bits - 1);
+    return (vy_wide)bits - (is_negative ? (vy_wide)1 << layout->bits : 0);
+}
 
 /* Both ends belong to it. */
 typedef struct vy_interval {

@@ -149,11 +149,13 @@ static int prepare(vy_ranges *r) {
     return 1;
 }
 
+const vy_range_rules vy_range_rules_sound = {.last_value_counts = 1, .else_is_opposite = 1, .length_is_outside = 1};
+
 vyre_status vy_ranges_make(const vyre_program *program, vy_ranges **out, vyre_error *error) {
-    return vy_ranges_make_by(program, &vy_opt_default, VY_ASKS_ALL, out, error);
+    return vy_ranges_make_by(program, &vy_range_rules_sound, VY_ASKS_ALL, out, error);
 }
 
-vyre_status vy_ranges_make_by(const vyre_program *program, const vy_opt_policy *rules, unsigned asks, vy_ranges **out,
+vyre_status vy_ranges_make_by(const vyre_program *program, const vy_range_rules *rules, unsigned asks, vy_ranges **out,
                               vyre_error *error) {
     vy_ranges *r = vy_allocate_zero(sizeof *r);
     *out = NULL;

@@ -12,15 +12,22 @@
 #include "analysis/interval.h"
 #include "analysis/symbolic_length.h"
 
+/* What the analysis relies on. All are true; a test turns one off to see that the campaign of the optimiser finds it. */
+typedef struct vy_range_rules {
+    uint8_t last_value_counts; /* the values of a `for` go up to its end, less one */
+    uint8_t else_is_opposite;  /* in the second branch of an `if` its condition is false */
+    uint8_t length_is_outside; /* what is not above a length may be it, and outside */
+} vy_range_rules;
+extern const vy_range_rules vy_range_rules_sound;
+
 /* Immutable once made, any thread; free with vy_ranges_free. The program is borrowed and must outlive it. */
 typedef struct vy_ranges vy_ranges;
 vyre_status vy_ranges_make(const vyre_program *program, vy_ranges **out, vyre_error *error);
 /* What somebody will ask, beyond the ranges themselves. Nothing is known of the rest. */
 enum { VY_ASKS_COMPARISONS = 1, VY_ASKS_LOADS = 2, VY_ASKS_STORES = 4, VY_ASKS_ALL = 7 };
-/* By the rules a pass was given (pass_manager.h). */
-struct vy_opt_policy;
-vyre_status vy_ranges_make_by(const vyre_program *program, const struct vy_opt_policy *rules, unsigned asks,
-                              vy_ranges **out, vyre_error *error);
+/* By other rules. */
+vyre_status vy_ranges_make_by(const vyre_program *program, const vy_range_rules *rules, unsigned asks, vy_ranges **out,
+                              vyre_error *error);
 void vy_ranges_free(vy_ranges *ranges);
 
 /* The range of an expression of integer type. */

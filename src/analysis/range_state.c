@@ -1,7 +1,7 @@
 /* What is known of subjects (range_state.h). */
 #include "analysis/range_state.h"
 
-#include "ir/validate/verifier.h"
+#include "ir/walk.h"
 
 typedef vy_wide wide;
 typedef vy_interval interval;

@@ -6,7 +6,6 @@
 #define VY_ANALYSIS_RANGE_STATE_H
 
 #include "analysis/range.h"
-#include "opt/pass_manager.h"
 
 enum {
     VY_RANGE_EFFORT = 64, /* values of `let`s that are looked into for one question */
@@ -33,7 +32,7 @@ typedef struct vy_given {
 
 struct vy_ranges {
     const vyre_program *program;
-    const vy_opt_policy *rules;
+    const vy_range_rules *rules;
     unsigned asks;
     vy_range *exprs;      /* by expression */
     uint8_t *load_inside; /* by expression */

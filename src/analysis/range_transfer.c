@@ -2,7 +2,7 @@
 #include "analysis/range_transfer.h"
 
 #include "analysis/range_symbolic.h"
-#include "ir/validate/verifier.h"
+#include "ir/walk.h"
 
 typedef vy_wide wide;
 typedef vy_interval interval;

@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "ir/eval.h"
 #include "ir/validate/divergence_graph.h"
+#include "ir/walk.h"
 
 enum { IN_GROUP = 1 << VY_VARIES_IN_GROUP, IN_GRID = 1 << VY_VARIES_IN_GRID, VARIES = IN_GROUP | IN_GRID };
 

@@ -3,8 +3,8 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "dialect/atfork.h"
+#include "ir/identifiers.h"
 #include "ir/limits.h"
-#include "ir/text/lexer.h"
 #include "vyre/dialect.h"
 
 #define FIRST_SLOTS 256u

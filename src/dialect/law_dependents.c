@@ -1,9 +1,9 @@
 /* Laws of other dialects that depend on one that changes: through an op that the law names, or that a body calls, or a body of that. */
 #include "base/status.h"
 #include "dialect/law_check.h"
+#include "ir/attributes.h"
+#include "ir/identifiers.h"
 #include "ir/model.h"
-#include "ir/text/attributes.h"
-#include "ir/text/lexer.h"
 
 /* ---- what an op depends on ---- */
 

@@ -4,7 +4,7 @@
  * as code that calls the ops by their ids, or as the reader of a message sees it. */
 #include "dialect/law_internal.h"
 
-#include "ir/text/number.h"
+#include "ir/number.h"
 
 /* clang-format off */
 static const vy_law_equation equations[] = {

@@ -10,9 +10,10 @@
 #include "base/status.h"
 #include "dialect/opdef.h"
 #include "dialect/program_snapshot.h"
+#include "ir/attributes.h"
+#include "ir/build/finish.h"
+#include "ir/identifiers.h"
 #include "ir/irbuilder.h"
-#include "ir/text/attributes.h"
-#include "ir/text/lexer.h"
 #include "vyre/dialect.h"
 
 #include <stdio.h>

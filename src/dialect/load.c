@@ -12,10 +12,10 @@
 #include "dialect/registry.h"
 #include "dialect/semver.h"
 #include "dialect/standard_library.h"
+#include "ir/attributes.h"
+#include "ir/diagnostic_sink.h"
+#include "ir/identifiers.h"
 #include "ir/model.h"
-#include "ir/text/attributes.h"
-#include "ir/text/diagnostic_sink.h"
-#include "ir/text/lexer.h"
 
 typedef struct batch {
     vy_load_item *items;

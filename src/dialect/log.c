@@ -1,7 +1,7 @@
 /* What the log sink receives about dialects (registry.h): every change of a snapshot, and every conflict. */
+#include "base/log.h"
 #include "base/status.h"
 #include "dialect/registry.h"
-#include "driver/counters.h"
 
 #include <inttypes.h>
 #include <stdio.h>

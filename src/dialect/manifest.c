@@ -3,7 +3,7 @@
 
 #include "dialect/opdef.h"
 #include "dialect/semver.h"
-#include "ir/text/lexer.h"
+#include "ir/identifiers.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "dialect/toml.h"
-#include "ir/text/diagnostic_sink.h"
+#include "ir/diagnostic_sink.h"
 
 #include <dirent.h>
 #include <errno.h>

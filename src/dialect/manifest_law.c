@@ -1,7 +1,7 @@
 /* Laws and lowerings of an op. Whether a law holds is not asked here, only whether it can be asked. */
 #include "dialect/manifest_reader.h"
 #include "dialect/opdef.h"
-#include "ir/text/lexer.h"
+#include "ir/identifiers.h"
 
 /* ---- laws ---- */
 

@@ -8,8 +8,8 @@
 #include "base/text.h"
 #include "dialect/manifest.h"
 #include "dialect/toml.h"
+#include "ir/diagnostic_sink.h"
 #include "ir/model.h"
-#include "ir/text/diagnostic_sink.h"
 
 /* A file with bodies, read once. */
 typedef struct vy_manifest_body {

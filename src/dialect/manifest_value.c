@@ -4,7 +4,7 @@
  * bits, so a manifest rounds and refuses exactly as a program does. */
 #include "dialect/manifest_reader.h"
 #include "dialect/opdef.h"
-#include "ir/text/lexer.h"
+#include "ir/identifiers.h"
 #include "ir/text/module.h"
 #include "vyre/text.h"
 

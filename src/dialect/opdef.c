@@ -3,7 +3,7 @@
 
 #include "base/hash.h"
 #include "base/status.h"
-#include "ir/text/lexer.h"
+#include "ir/identifiers.h"
 #include "ir/text/module.h"
 
 /* ---- tables of names ---- */

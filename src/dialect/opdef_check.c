@@ -3,9 +3,9 @@
 #include "base/status.h"
 #include "dialect/opdef.h"
 #include "dialect/semver.h"
+#include "ir/identifiers.h"
 #include "ir/limits.h"
 #include "ir/model.h"
-#include "ir/text/lexer.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 #include "dialect/toml.h"
-#include "ir/text/diagnostic_sink.h"
+#include "ir/diagnostic_sink.h"
 
 struct vy_toml {
     vy_arena arena;

@@ -15,13 +15,11 @@ static void before(void) {
     pthread_mutex_lock(&lock);
     vy_trace_before_fork();
     vy_cache_folder_before_fork();
-    vy_log_before_fork();
     vy_probe_before_fork();
 }
 
 static void unlock(int is_child) {
     vy_probe_after_fork(is_child);
-    vy_log_after_fork();
     vy_cache_folder_after_fork();
     vy_trace_after_fork(is_child);
     pthread_mutex_unlock(&lock);

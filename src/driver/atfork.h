@@ -4,7 +4,7 @@
  * call may take it. Backends, with all that belongs to them, and queues of completions are therefore usable only in the process that made
  * them: the handler marks every inherited one before fork returns, and calls look at the mark first. Inherited objects are never freed.
  *
- * State of the process itself stays usable: its locks (trace, cache folder, log sink, probes; those of dialects in dialect/atfork.h) are held while
+ * State of the process itself stays usable: its locks (trace, cache folder, probes; that of the log sink in base/log.c; those of dialects in dialect/atfork.h) are held while
  * the process is copied. No thread that holds one of them waits for another lock. */
 #ifndef VY_DRIVER_ATFORK_H
 #define VY_DRIVER_ATFORK_H
@@ -34,14 +34,12 @@ static inline int vy_process_is_other(const vy_process_bound *bound) {
 /* Installs the handlers, once; 0 when memory is out. */
 int vy_atfork_install(void);
 
-/* ---- locks of the process: trace.c, cache_folder.c, counters.c, probe.c ---- */
+/* ---- locks of the process: trace.c, cache_folder.c, probe.c ---- */
 
 void vy_trace_before_fork(void);
 void vy_trace_after_fork(int is_child);
 void vy_cache_folder_before_fork(void);
 void vy_cache_folder_after_fork(void);
-void vy_log_before_fork(void);
-void vy_log_after_fork(void);
 void vy_probe_before_fork(void);
 void vy_probe_after_fork(int is_child);
 

@@ -1,6 +1,7 @@
 /* Constructing, counting references, identity, capabilities (backend.h). */
 #include "driver/backend.h"
 
+#include "base/log.h"
 #include "base/status.h"
 #include "base/thread.h"
 #include "driver/dispatch.h"

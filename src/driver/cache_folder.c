@@ -1,11 +1,11 @@
 /* The folder (cache_folder.h). A setting of the process under a lock that is never held while the disk works or the log sink runs. */
 #include "driver/cache_folder.h"
 
+#include "base/log.h"
 #include "base/status.h"
 #include "base/thread.h"
 #include "base/trusted_path.h"
 #include "driver/atfork.h"
-#include "driver/counters.h"
 
 #include <limits.h>
 #include <pthread.h>

@@ -2,6 +2,7 @@
 #include "driver/cache_writeback.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/thread.h"
 #include "driver/cache_disk.h"
 #include "driver/pipeline.h"

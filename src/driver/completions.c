@@ -1,6 +1,7 @@
 /* The queue of completions (vyre/async.h): handles in order of completion, and an eventfd that is readable while there are any.
  *
  * A freed queue stays until the handles that point to it are gone: they find it closed. */
+#include "base/log.h"
 #include "driver/pending.h"
 
 #include "base/status.h"

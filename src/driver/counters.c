@@ -1,4 +1,4 @@
-/* Counters and the log sink: the one state of the process beside the allocator and the registry.
+/* Counters: the one state of the process beside the allocator and the registry.
  *
  * Threads spread over shards, each on cache lines of its own, so that dispatching on many threads does not meet in one line. The first
  * threads have one to themselves, for ever, and add without a locked instruction; those that come later share some. A value is the sum over
@@ -7,10 +7,8 @@
 
 #include "base/text.h"
 #include "base/thread.h"
-#include "driver/atfork.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdalign.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -65,45 +63,4 @@ vyre_status vyre_counters_prometheus(vyre_bytes *out, vyre_error *error) {
                          rows[i].suffix, rows[i].doc, rows[i].name, rows[i].suffix, rows[i].kind, rows[i].name,
                          rows[i].suffix, total((vy_counter)i));
     return vy_string_to_bytes(&text, out, error);
-}
-
-/* ---- the log sink ---- */
-
-/* Sink and user change together, so they are read together under a lock; lines are rare. The sink itself runs outside the lock: it may log
- * or set another sink. */
-static pthread_mutex_t sink_lock = PTHREAD_MUTEX_INITIALIZER;
-static vyre_log_sink *sink;
-static void *sink_user;
-static _Atomic int has_sink; /* without one, nothing takes the lock */
-
-void vy_log_before_fork(void) {
-    pthread_mutex_lock(&sink_lock);
-}
-
-void vy_log_after_fork(void) {
-    pthread_mutex_unlock(&sink_lock);
-}
-
-void vyre_log_set_sink(vyre_log_sink *given, void *user) {
-    (void)vy_atfork_install();
-    pthread_mutex_lock(&sink_lock);
-    atomic_store(&has_sink, given != NULL);
-    sink = given;
-    sink_user = user;
-    pthread_mutex_unlock(&sink_lock);
-}
-
-int vy_log_is_on(void) {
-    return atomic_load_explicit(&has_sink, memory_order_relaxed);
-}
-
-void vy_log(int level, const char *source, const char *message) {
-    if (!vy_log_is_on())
-        return;
-    pthread_mutex_lock(&sink_lock);
-    vyre_log_sink *to = sink;
-    void *user = sink_user;
-    pthread_mutex_unlock(&sink_lock);
-    if (to)
-        to(user, level, source ? source : "", message ? message : "");
 }

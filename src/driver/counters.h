@@ -27,9 +27,4 @@ static inline void vy_count(vy_counter counter, uint64_t amount) {
         vy_count_shared(counter, amount);
 }
 
-/* Whether there is a sink: without one, a line need not be made. */
-int vy_log_is_on(void);
-/* One line for the sink of the process, if there is one. */
-void vy_log(int level, const char *source, const char *message);
-
 #endif

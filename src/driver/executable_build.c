@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "base/status.h"
 #include "driver/cache_disk.h"
 #include "driver/cache_writeback.h"

@@ -1,9 +1,9 @@
 /* The host table: thin doors to what the library has anyway. */
 #include "driver/host_services.h"
 
+#include "base/log.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "driver/counters.h"
 #include "oracle/run.h"
 #include "vyre/wire.h"
 

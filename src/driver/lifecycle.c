@@ -5,6 +5,7 @@
 #include "driver/backend.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/status.h"
 #include "base/thread.h"
 

@@ -8,11 +8,11 @@
 #include "driver/registry.h"
 
 #include "base/hash.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/thread.h"
 #include "dialect/registry.h"
-#include "driver/counters.h"
 #include "driver/host_services.h"
 
 #include <stdatomic.h>

@@ -4,6 +4,7 @@
  * generations are used up is not used again. */
 #include "driver/resident.h"
 
+#include "base/log.h"
 #include "base/status.h"
 #include "base/thread.h"
 #include "driver/backend.h"

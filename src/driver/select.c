@@ -3,11 +3,11 @@
  * Reasons are written down while the choice is made, so that the report says what was done and not what might have been. */
 #include "driver/select.h"
 
+#include "base/log.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "base/thread.h"
 #include "dialect/link.h"
-#include "driver/counters.h"
 #include "driver/dispatch.h"
 #include "driver/probe.h"
 #include "driver/registry.h"

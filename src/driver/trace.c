@@ -10,11 +10,11 @@
  *  - Nothing allocates after the start: the buffer has room for the largest event when it is not written out. */
 #include "driver/trace.h"
 
+#include "base/log.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "base/thread.h"
 #include "driver/atfork.h"
-#include "driver/counters.h"
 #include "driver/dispatch.h"
 #include "vyre/telemetry.h"
 

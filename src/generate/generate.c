@@ -1,6 +1,7 @@
 /* vyre_generate: options in, a case out (vyre/generate.h). */
 #include "base/status.h"
 #include "generate/generator.h"
+#include "ir/build/finish.h"
 #include "ir/eval.h"
 
 /* A knob: 0 means the default; beyond the most it is the most, as the header says "about". */

@@ -6,7 +6,7 @@
 #include "generate/shrink_edit.h"
 #include "ir/eval.h"
 #include "ir/irbuilder.h"
-#include "ir/validate/verifier.h"
+#include "ir/walk.h"
 
 typedef struct shrinker {
     vyre_case *current;

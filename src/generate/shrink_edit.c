@@ -1,6 +1,7 @@
 /* The rewriting copy (shrink_edit.h). Recursion follows blocks and expressions of a valid program, so the limits of the language bound it. */
 #include "generate/shrink_edit.h"
 
+#include "ir/build/finish.h"
 #include "ir/eval.h"
 #include "ir/irbuilder.h"
 

@@ -4,10 +4,7 @@
  * are those of model.h's layout; nothing here looks at meaning, except to give variables and loads their types. */
 #include "ir/irbuilder.h"
 
-#include "ir/dispatch_resolve.h"
 #include "ir/eval.h"
-#include "ir/validate/validate.h"
-#include "ir/wire/fingerprint.h"
 
 vyre_status vy_irb_start(vy_irb *draft, const char *name, vyre_error *error) {
     memset(draft, 0, sizeof *draft);
@@ -485,79 +482,4 @@ uint32_t vy_irb_while(vy_irb *draft, uint32_t condition) {
 void vy_irb_simple(vy_irb *draft, vy_stmt_kind kind) {
     vy_stmt stmt = vy_irb_blank_stmt(kind);
     vy_irb_stmt(draft, &stmt, NULL, 0, NULL, NULL);
-}
-
-/* ---- the end ---- */
-
-/* Builds that are to find errors trust no step. */
-#if defined(__SANITIZE_ADDRESS__) || !defined(NDEBUG)
-enum { MAY_SKIP_VERIFY = 0 };
-#elif defined(__has_feature)
-enum { MAY_SKIP_VERIFY = !__has_feature(address_sanitizer) };
-#else
-enum { MAY_SKIP_VERIFY = 1 };
-#endif
-
-/* One that was checked may be used by other threads: it is not written to, here and below. */
-vyre_status vy_program_verify(vyre_program *program, vyre_error *error) {
-    if (program->is_verified)
-        return VYRE_OK;
-    vyre_status status = vy_validate(program, NULL, error);
-    program->is_verified = status == VYRE_OK;
-    return status;
-}
-
-vyre_status vy_program_verify_for_codegen(vyre_program *program, vyre_error *error) {
-    return !MAY_SKIP_VERIFY       ? vy_program_verify(program, error)
-           : program->is_verified ? VYRE_OK
-                                  : vy_validate_declarations(program, error);
-}
-
-vyre_status vy_program_finalize(vyre_program *program, vyre_error *error) {
-    vyre_status status = vy_program_verify(program, error);
-    if (status != VYRE_OK || program->has_fingerprint)
-        return status;
-    status = vy_fingerprint(program, error);
-    program->has_fingerprint = status == VYRE_OK;
-    return status;
-}
-
-/* A step that may be over a limit on which all code relies is validated at once. */
-static vyre_status finish_body(vy_irb *draft, vyre_diagnostics *diagnostics, vyre_error *error) {
-    vyre_program *program = draft->program;
-    int is_large = program->stmts.count > VY_LIMIT_STATEMENTS || program->exprs.count > VY_LIMIT_EXPRESSIONS;
-    if (MAY_SKIP_VERIFY && draft->skip_verify && !draft->needs_verify && !is_large)
-        return vy_derive_program_flags(program, error);
-    vyre_status status = vy_validate(program, diagnostics, error);
-    program->is_verified = status == VYRE_OK;
-    return status == VYRE_OK && !draft->skip_verify ? vy_program_finalize(program, error) : status;
-}
-
-vyre_status vy_irb_finish(vy_irb *draft, vy_source *source, vyre_diagnostics *diagnostics, vyre_program **out,
-                          vyre_error *error) {
-    *out = NULL;
-    vyre_program *program = draft->program;
-    if (!program)
-        return vy_fail_memory(error, "a program");
-    program->source = source ? vy_source_retain(source) : NULL;
-    vyre_status status = VYRE_OK;
-    if (draft->too_large)
-        status = vy_fail(error, VYRE_LIMIT, "write a smaller program, or several",
-                         "the program has more statements or expression nodes than the limit (%d, %d)",
-                         VY_LIMIT_STATEMENTS, VY_LIMIT_EXPRESSIONS);
-    else if (draft->failed)
-        status = vy_fail_memory(error, "a program");
-    else if (draft->too_deep)
-        status = vy_fail(error, VYRE_LIMIT, "move the inner blocks into a function",
-                         "blocks nest deeper than the limit (%d)", VY_LIMIT_NESTING);
-    if (status == VYRE_OK)
-        status = finish_body(draft, diagnostics, error);
-    if (status != VYRE_OK) {
-        vy_irb_discard(draft);
-        return status;
-    }
-    vy_program_cache_dispatch_info(program);
-    draft->program = NULL;
-    *out = program;
-    return VYRE_OK;
 }

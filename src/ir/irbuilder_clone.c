@@ -1,6 +1,6 @@
 /* Copying into a draft (irbuilder.h): names, expressions, statements of another program. What stays as it is is copied in a row: its indices move by the same. */
 #include "ir/irbuilder.h"
-#include "ir/validate/verifier.h"
+#include "ir/walk.h"
 
 /* ---- names ---- */
 

@@ -9,7 +9,7 @@
 #include "lower/bounds_checks.h"
 
 #include "base/status.h"
-#include "ir/validate/verifier.h"
+#include "ir/walk.h"
 #include "opt/pass_manager.h"
 #include "opt/rewriter.h"
 
@@ -404,7 +404,8 @@ vyre_status vy_legalize_bounds_checks(const vyre_program *program, const vy_boun
     vy_ranges *ranges;
     uint64_t changes;
     *out = NULL;
-    vyre_status status = vy_ranges_make_by(program, &vy_opt_default, VY_ASKS_LOADS | VY_ASKS_STORES, &ranges, error);
+    vyre_status status =
+        vy_ranges_make_by(program, &vy_range_rules_sound, VY_ASKS_LOADS | VY_ASKS_STORES, &ranges, error);
     guarding g = {.rules = rules, .ranges = ranges, .guards = guards};
     if (status == VYRE_OK)
         status = vy_rewrite_run(program, &hooks, &g, NULL, out, &changes, error);

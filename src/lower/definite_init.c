@@ -3,7 +3,7 @@
 
 #include "base/status.h"
 #include "base/thread.h"
-#include "ir/validate/verifier.h"
+#include "ir/walk.h"
 #include "lower/definite_init_access.h"
 #include "lower/definite_init_bitset.h"
 #include "lower/definite_init_loop.h"

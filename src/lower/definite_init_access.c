@@ -1,12 +1,12 @@
 /* Accesses (definite_init_access.h). */
 #include "lower/definite_init_access.h"
 
-#include "ir/validate/verifier.h"
+#include "ir/walk.h"
 #include "lower/definite_init_bitset.h"
 #include "lower/definite_init_eval.h"
 
 static int find_range(vy_definite_init *f, uint32_t expr, vy_interval *out) {
-    if (!f->ranges && vy_ranges_make_by(f->p, &vy_opt_default, 0, &f->ranges, NULL) != VYRE_OK) {
+    if (!f->ranges && vy_ranges_make_by(f->p, &vy_range_rules_sound, 0, &f->ranges, NULL) != VYRE_OK) {
         f->failed = 1;
         return 0;
     }

@@ -2,7 +2,7 @@
 #include "lower/definite_init_eval.h"
 
 #include "ir/eval.h"
-#include "ir/validate/verifier.h"
+#include "ir/walk.h"
 
 enum { LANES = 1 << 16 }; /* nodes that are computed for all invocations together */
 

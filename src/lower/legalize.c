@@ -3,6 +3,8 @@
 
 #include "base/deadline.h"
 #include "base/status.h"
+#include "ir/build/finish.h"
+#include "ir/build/inline.h"
 #include "ir/irbuilder.h"
 #include "lower/bounds_checks.h"
 #include "lower/collectives.h"

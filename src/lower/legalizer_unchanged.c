@@ -3,7 +3,7 @@
  * What must stay true: a statement is plain only if lowering it would write the same. What is said here is less than what could be said: whatever is not plain is
  * lowered. */
 #include "ir/eval.h"
-#include "ir/validate/verifier.h"
+#include "ir/walk.h"
 #include "lower/legalizer.h"
 
 static const uint64_t *literal_of(const vyre_program *p, uint32_t expr) {

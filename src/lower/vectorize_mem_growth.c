@@ -1,5 +1,5 @@
 /* How far the program that is written with fused accesses is ahead of the one it is made of (vectorize_mem_plan.h): statement by statement, with what is written at most and goes at least. */
-#include "ir/validate/verifier.h"
+#include "ir/walk.h"
 #include "lower/vectorize_mem_plan.h"
 
 /* What has been written less what has been read. */

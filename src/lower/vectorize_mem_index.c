@@ -1,5 +1,5 @@
 /* Indices of accesses (vectorize_mem_internal.h): what they are made of, and what is known of it. */
-#include "ir/validate/verifier.h"
+#include "ir/walk.h"
 #include "lower/vectorize_mem_internal.h"
 
 /* So many sums and names are looked through. */

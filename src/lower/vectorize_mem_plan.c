@@ -9,7 +9,7 @@
 #include "lower/vectorize_mem_plan.h"
 
 #include "base/status.h"
-#include "ir/validate/verifier.h"
+#include "ir/walk.h"
 #include "lower/vectorize_mem_internal.h"
 #include "opt/pass_manager.h"
 

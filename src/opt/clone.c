@@ -2,6 +2,7 @@
  * them, a, b, c, args. */
 #include "opt/clone.h"
 
+#include "ir/build/finish.h"
 #include "opt/unique_name.h"
 
 /* ---- names ---- */

@@ -15,6 +15,7 @@
 #include "opt/coarsen.h"
 
 #include "base/status.h"
+#include "ir/build/finish.h"
 #include "opt/coarsen_write.h"
 
 /* ---- the frame ---- */

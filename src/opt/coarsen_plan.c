@@ -4,7 +4,7 @@
 #include "opt/coarsen_plan.h"
 
 #include "base/status.h"
-#include "ir/validate/verifier.h"
+#include "ir/walk.h"
 
 enum {
     MOST_NODES = 4096,    /* of the fast path: statements and expressions */

@@ -4,7 +4,7 @@
  * What must stay true: a start and its limits stand for exact arithmetic. With start + offset + factor <= limit and start >= low >= -offset the
  * index start + offset + lane does not wrap, so what is said of the sum modulo 2^32 is true of the numbers. */
 #include "analysis/range.h"
-#include "ir/validate/verifier.h"
+#include "ir/walk.h"
 #include "opt/coarsen_plan.h"
 #include "opt/pass_manager.h"
 

@@ -1,7 +1,7 @@
 /* Folding rows (constant_fold.h). */
 #include "opt/constant_fold.h"
 
-#include "ir/validate/verifier.h"
+#include "ir/walk.h"
 #include "opt/pass_manager.h"
 
 /* ---- what becomes a literal ---- */

@@ -4,7 +4,6 @@
 #include "base/status.h"
 #include "ir/irbuilder.h"
 #include "ir/validate/validate.h"
-#include "ir/validate/verifier.h"
 
 typedef struct closing {
     vyre_program *program;

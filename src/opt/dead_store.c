@@ -8,7 +8,7 @@
 #include "opt/dead_store.h"
 
 #include "base/status.h"
-#include "ir/validate/verifier.h"
+#include "ir/walk.h"
 
 typedef struct undo {
     uint64_t *at, old;

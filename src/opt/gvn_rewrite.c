@@ -1,7 +1,7 @@
 /* Writing (gvn_rewrite.h). */
 #include "opt/gvn_rewrite.h"
 
-#include "ir/validate/verifier.h"
+#include "ir/walk.h"
 #include "opt/constant_fold.h"
 #include "opt/gvn_table.h"
 #include "opt/rewriter.h"

@@ -1,7 +1,7 @@
 /* Numbers (gvn_table.h). */
 #include "opt/gvn_table.h"
 
-#include "ir/validate/verifier.h"
+#include "ir/walk.h"
 
 /* ---- the table ---- */
 
@@ -48,7 +48,7 @@ static int is_inside(vy_gvn *n, uint32_t stmt) {
     if (index->kind == VY_EXPR_LITERAL && vy_integer_of(index->type, index->bits) >= 0 &&
         index->bits < vy_memory_known_length(n->program, s->memory))
         return 1;
-    if (!n->ranges && vy_ranges_make_by(n->program, n->rules, VY_ASKS_STORES, &n->ranges, NULL) != VYRE_OK)
+    if (!n->ranges && vy_ranges_make_by(n->program, &n->rules->ranges, VY_ASKS_STORES, &n->ranges, NULL) != VYRE_OK)
         n->failed = 1;
     return !n->failed && vy_stmt_is_inside(n->ranges, stmt);
 }

@@ -8,7 +8,7 @@
  * A `for` ends by itself, so one without effect may go; a `while` may run for ever, so it stays. Where no invocation can trap, a
  * collective is a meeting without consequence and goes if its result is not used: it orders no memory (docs/bits.md). */
 #include "base/status.h"
-#include "ir/validate/verifier.h"
+#include "ir/walk.h"
 #include "opt/dce_compact.h"
 #include "opt/dead_store.h"
 #include "opt/rewriter.h"

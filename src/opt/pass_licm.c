@@ -14,7 +14,7 @@
  * What must stay true, since the driver relies on it: a tree that leaves goes as far as it can, and so do its parts,
  * so that nothing is left to do in what comes out, unless a condition was put into it. */
 #include "base/status.h"
-#include "ir/validate/verifier.h"
+#include "ir/walk.h"
 #include "opt/pass_manager.h"
 #include "opt/rewriter.h"
 

@@ -10,6 +10,8 @@
 #include "base/clock.h"
 #include "base/deadline.h"
 #include "base/status.h"
+#include "ir/build/finish.h"
+#include "ir/build/inline.h"
 #include "ir/irbuilder.h"
 
 /* ---- the passes ---- */

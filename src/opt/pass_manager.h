@@ -6,6 +6,7 @@
 #ifndef VY_OPT_PASS_MANAGER_H
 #define VY_OPT_PASS_MANAGER_H
 
+#include "analysis/range.h"
 #include "ir/eval.h"
 #include "ir/model.h"
 #include "opt/algebraic_rules.h"
@@ -45,9 +46,7 @@ typedef struct vy_opt_policy {
     uint8_t jumps_count;                 /* and if no jump leads past the other store */
     uint8_t guards_count;                /* a load is made only where the program makes it */
     uint8_t index_counts;                /* and if that has the same index */
-    uint8_t last_value_counts;           /* the values of a `for` go up to its end, less one */
-    uint8_t else_is_opposite;            /* in the second branch of an `if` its condition is false */
-    uint8_t length_is_outside;           /* what is not above a length may be it, and outside */
+    vy_range_rules ranges;               /* what the range analysis relies on */
     uint8_t last_trip_counts;            /* a step that does not divide the way makes one trip more */
     uint8_t trips_are_exact;             /* trips are counted in integers, beyond the end of the type */
     vy_unroll_limits unroll;
@@ -88,14 +87,6 @@ unsigned vy_count_trips(const vy_opt_policy *rules, const vy_expr *from, const v
 
 /* Whether op(a, b) and op(b, a) are the same bits, for every type: a NaN is the same from either side. */
 int vy_op_commutes(vyre_op op);
-
-/* The mathematical integer that bits of an integer type are. */
-__extension__ typedef __int128 vy_wide;
-static inline vy_wide vy_integer_of(uint8_t type, uint64_t bits) {
-    const vy_type_layout *layout = &vy_type_layouts[type];
-    int is_negative = layout->classes == VYRE_CLASS_SIGNED && bits >> (layout->bits - 1);
-    return (vy_wide)bits - (is_negative ? (vy_wide)1 << layout->bits : 0);
-}
 
 /* Whether VY_CHANGES_SHARED concerns a memory: not what is private, nor what nobody writes during a dispatch. A function does not know
  * what its parameters stand for: what it may only read, others may write. */

@@ -82,7 +82,7 @@ vyre_status vy_pass_range(const vyre_program *from, const vy_opt_policy *rules, 
     vy_ranges *ranges;
     *out = NULL;
     *changes = 0;
-    vyre_status status = vy_ranges_make_by(from, rules, VY_ASKS_COMPARISONS, &ranges, error);
+    vyre_status status = vy_ranges_make_by(from, &rules->ranges, VY_ASKS_COMPARISONS, &ranges, error);
     if (status == VYRE_OK)
         status = vy_rewrite_run(from, &hooks, ranges, NULL, out, changes, error);
     vy_ranges_free(ranges);

@@ -9,7 +9,7 @@
  * Who folds also leaves out what nobody reads then: `let`s of literals, and what a counter is assigned before its next trip. Not in loops that stay: how far those are unrolled hangs on their
  * size, which must not hang on this. Nor does the room, which counts what was left out. */
 #include "base/status.h"
-#include "ir/validate/verifier.h"
+#include "ir/walk.h"
 #include "opt/constant_fold.h"
 #include "opt/pass_manager.h"
 

@@ -26,9 +26,9 @@ const vy_identity vy_identities[VY_IDENTITY_COUNT] = {
             [VY_STMT_TRAP] = 1,   [VY_STMT_PRINT] = 1,      [VY_STMT_WHILE] = 1, [VY_STMT_RETURN] = 1,                 \
     },                                                                                                                 \
     .forget_at_loops = 1, .forget_at_joins = 1, .check_bounds = 1, .check_wrap = 1, .reads_count = 1,                  \
-    .jumps_count = 1, .guards_count = 1, .index_counts = 1, .last_value_counts = 1, .else_is_opposite = 1,             \
-    .length_is_outside = 1, .last_trip_counts = 1, .trips_are_exact = 1, .identities = vy_identities,                  \
-    .identity_count = VY_IDENTITY_COUNT
+    .jumps_count = 1, .guards_count = 1, .index_counts = 1,                                                            \
+    .ranges = {.last_value_counts = 1, .else_is_opposite = 1, .length_is_outside = 1}, .last_trip_counts = 1,          \
+    .trips_are_exact = 1, .identities = vy_identities, .identity_count = VY_IDENTITY_COUNT
 
 const vy_opt_policy vy_opt_default = {
     SOUND, .unroll = {.trips = 16, .cost = 96, .private_trips = 16, .private_cost = 96, .room = UINT32_MAX}};

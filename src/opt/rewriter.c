@@ -3,6 +3,7 @@
 #include "opt/rewriter.h"
 
 #include "base/status.h"
+#include "ir/build/finish.h"
 #include "opt/rewriter_dry_run.h"
 #include "opt/rewriter_inplace.h"
 #include "opt/rewriter_names.h"

@@ -1,7 +1,7 @@
 /* Looking (rewriter_dry_run.h). */
 #include "opt/rewriter_dry_run.h"
 
-#include "ir/validate/verifier.h"
+#include "ir/walk.h"
 #include "opt/rewriter_inplace.h"
 #include "opt/rewriter_stmts.h"
 

@@ -2,7 +2,7 @@
  * there to their place. */
 #include "opt/rewriter_inplace.h"
 
-#include "ir/validate/verifier.h"
+#include "ir/walk.h"
 #include "opt/constant_fold.h"
 #include "opt/rewriter_stmts.h"
 

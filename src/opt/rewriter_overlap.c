@@ -2,6 +2,7 @@
 #include "opt/rewriter_overlap.h"
 
 #include "base/status.h"
+#include "ir/build/finish.h"
 
 /* Moves the items [stay, end) up. Returns where the first would be then, if it moved as well. */
 static void *slide(void *items, uint32_t stay, uint32_t end, uint32_t by, size_t size) {

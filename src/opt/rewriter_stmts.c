@@ -1,7 +1,6 @@
 /* Statements of what is rewritten (rewriter_stmts.h). */
 #include "opt/rewriter_stmts.h"
 
-#include "ir/validate/verifier.h"
 #include "opt/rewriter_dry_run.h"
 #include "opt/rewriter_exprs.h"
 #include "opt/rewriter_names.h"

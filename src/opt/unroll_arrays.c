@@ -5,6 +5,7 @@
 #include "opt/unroll_arrays.h"
 
 #include "base/status.h"
+#include "ir/build/finish.h"
 #include "opt/pass_manager.h"
 #include "opt/unroll_arrays_exprs.h"
 

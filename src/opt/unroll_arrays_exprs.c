@@ -2,7 +2,7 @@
 #include "opt/unroll_arrays_exprs.h"
 
 #include "ir/eval.h"
-#include "ir/validate/verifier.h"
+#include "ir/walk.h"
 #include "opt/constant_fold.h"
 #include "opt/pass_manager.h"
 

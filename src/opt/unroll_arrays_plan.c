@@ -2,7 +2,7 @@
 #include "opt/unroll_arrays_plan.h"
 
 #include "base/status.h"
-#include "ir/validate/verifier.h"
+#include "ir/walk.h"
 #include "opt/pass_manager.h"
 #include "opt/unroll_arrays.h"
 

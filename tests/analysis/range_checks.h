@@ -5,7 +5,7 @@
 #include "support/test.h"
 
 #include "analysis/range.h"
-#include "ir/validate/verifier.h"
+#include "ir/walk.h"
 #include "opt/pass_manager.h"
 #include "opt/rewriter.h"
 

@@ -6,7 +6,7 @@
 #include "support/fault.h"
 
 #include "analysis/uniformity.h"
-#include "ir/validate/verifier.h"
+#include "ir/walk.h"
 
 /* ---- small programs ---- */
 

@@ -7,7 +7,6 @@
 
 #include "opt/campaign.h"
 
-#include "ir/validate/verifier.h"
 #include "lower/bounds_checks.h"
 #include "lower/legalize.h"
 #include "lower/zero_init.h"

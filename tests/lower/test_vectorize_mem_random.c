@@ -1,6 +1,6 @@
 /* Random runs of adjacent accesses, generated programs and widened ones give their bytes when accesses are fused, wherever buffers start; and what widening is
  * for comes out of it: nothing but wide accesses in the fast path of the examples. */
-#include "ir/validate/verifier.h"
+#include "ir/walk.h"
 #include "lower/vectorize_mem_runner.h"
 #include "opt/coarsen_runner.h"
 

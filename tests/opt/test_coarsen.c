@@ -3,7 +3,7 @@
 #include "support/fault.h"
 
 #include "analysis/range.h"
-#include "ir/validate/verifier.h"
+#include "ir/walk.h"
 #include "lower/legalize.h"
 #include "split/grid_tile.h"
 

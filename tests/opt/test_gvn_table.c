@@ -1,7 +1,7 @@
 /* The table of value numbering stays a table: values that differ little do not meet in one bucket, where each would be compared with all others. */
+#include "ir/walk.h"
 #include "support/test.h"
 
-#include "ir/validate/verifier.h"
 #include "opt/gvn_table.h"
 
 enum { KEYS = 4096, BUCKETS = 4096, LONGEST = 16 }; /* the longest of 4,096 buckets has 7 of 4,096 random keys */

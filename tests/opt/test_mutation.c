@@ -132,13 +132,13 @@ static vy_opt_policy rules_of(mutant which) {
         rules.jumps_count = 0;
         break;
     case MUTANT_LAST_VALUE:
-        rules.last_value_counts = 0;
+        rules.ranges.last_value_counts = 0;
         break;
     case MUTANT_ELSE:
-        rules.else_is_opposite = 0;
+        rules.ranges.else_is_opposite = 0;
         break;
     case MUTANT_LENGTH:
-        rules.length_is_outside = 0;
+        rules.ranges.length_is_outside = 0;
         break;
     case MUTANT_LAST_TRIP:
         rules.last_trip_counts = 0;

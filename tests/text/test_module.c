@@ -1,4 +1,5 @@
 /* Modules and names: what callers rely on beside the language itself. */
+#include "ir/identifiers.h"
 #include "ir/model.h"
 #include "ir/text/lexer.h"
 #include "text/text_support.h"

@@ -1,4 +1,5 @@
 /* Encoding and decoding give back the same program and the same bytes, today's and those of every version since 1.0. */
+#include "ir/build/finish.h"
 #include "ir/irbuilder.h"
 #include "ir/wire/encode.h"
 #include "ir/wire/format.h"

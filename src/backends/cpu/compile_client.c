@@ -8,9 +8,9 @@
 
 #include "backends/cpu/compile_server.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "driver/counters.h"
 
 #include <inttypes.h>
 #include <stdio.h>

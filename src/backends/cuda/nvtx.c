@@ -2,8 +2,8 @@
 #include "backends/cuda/nvtx.h"
 
 #include "backends/cuda/nvtx_injection.h"
+#include "base/log.h"
 #include "base/trusted_path.h"
-#include "driver/counters.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* Meetings: code between two of them is a region, which runs for all gangs before the next begins. What stands around meetings (uniform ifs and loops) runs once for the
  * workgroup. A variable that is used in several regions is kept in the frame's memory, a vector for each gang. */
 #include "emit/llvm/emitter.h"
-#include "ir/validate/verifier.h"
+#include "ir/walk.h"
 
 enum { CHUNKS_WRITTEN_OUT = 4, SMALL_COST = 4, STRETCH_COST = 16, ALL_COST = 320 }; /* in statements */
 /* Of the program. Chunks, trips and pieces of loads (lane_constants.c) together may make fifty times the code of what is written out. */

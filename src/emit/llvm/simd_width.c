@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "emit/llvm/emitter.h"
-#include "ir/validate/verifier.h"
+#include "ir/walk.h"
 
 enum {
     MOST = 4,           /* registers for one value of 32 bits */

@@ -2,6 +2,7 @@
 #include "emit/ptx/prepare.h"
 
 #include "emit/ptx/ptx.h"
+#include "ir/build/inline.h"
 #include "ir/irbuilder.h"
 #include "opt/coarsen.h"
 #include "opt/pass_manager.h"

@@ -6,7 +6,7 @@
 #define VY_IR_TEXT_AST_H
 
 #include "ir/model.h"
-#include "ir/text/number.h"
+#include "ir/number.h"
 
 /* Types of expressions while a text is read: a vyre_type, or one of these. */
 enum {

@@ -1,8 +1,8 @@
 /* Effects: atomics, collectives and calls, as statements or hoisted out of an expression. */
+#include "ir/attributes.h"
 #include "ir/op_tables.h"
-#include "ir/text/attributes.h"
+#include "ir/porting_hint.h"
 #include "ir/text/lower.h"
-#include "ir/text/porting_hint.h"
 
 #include <stdio.h>
 

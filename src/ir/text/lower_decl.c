@@ -1,4 +1,5 @@
 /* Functions, programs and the library of a file. */
+#include "ir/build/finish.h"
 #include "ir/text/lower.h"
 
 #include <stdlib.h>

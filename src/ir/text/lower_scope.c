@@ -1,6 +1,6 @@
 /* Names: what is visible, by one table lookup per use. */
+#include "ir/porting_hint.h"
 #include "ir/text/lower.h"
-#include "ir/text/porting_hint.h"
 
 #include <stdarg.h>
 #include <stdio.h>

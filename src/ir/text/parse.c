@@ -1,7 +1,7 @@
 /* The parser's tools, and the outermost level: consts, functions, programs. */
 #include "ir/limits.h"
+#include "ir/porting_hint.h"
 #include "ir/text/parser.h"
-#include "ir/text/porting_hint.h"
 
 #include <stdarg.h>
 #include <stdio.h>

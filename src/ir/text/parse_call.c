@@ -1,7 +1,8 @@
 /* What is written like a call: ops, casts, atomics, collectives, `len`, functions and op ids. */
-#include "ir/text/attributes.h"
+#include "ir/attributes.h"
+#include "ir/identifiers.h"
+#include "ir/porting_hint.h"
 #include "ir/text/parse_expr.h"
-#include "ir/text/porting_hint.h"
 
 #include <stdio.h>
 

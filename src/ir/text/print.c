@@ -3,9 +3,9 @@
 #include "ir/text/print.h"
 
 #include "base/status.h"
+#include "ir/attributes.h"
+#include "ir/keywords.h"
 #include "ir/op_tables.h"
-#include "ir/text/attributes.h"
-#include "ir/text/keywords.h"
 #include "vyre/text.h"
 
 #include <inttypes.h>

@@ -5,7 +5,7 @@
  * literal leaves out its type only where the parser finds it again: each rule here has its counterpart in
  * lower_type.c. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
 #include "base/text.h"
-#include "ir/text/number.h"
+#include "ir/number.h"
 #include "ir/text/print.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* Calls: no recursion, nothing unreachable, no aliasing, and a bounded size once every call is replaced by its body.
  *
  * Functions are put in an order with callees first; then one pass sums up each function from its statements and the sums of what it
- * calls. The sums are upper bounds on what src/ir/inline.c makes (its header says what a call becomes), so a program that
+ * calls. The sums are upper bounds on what src/ir/build/inline.c makes (its header says what a call becomes), so a program that
  * passes here can always be inlined. */
 #include "ir/validate/verifier.h"
 

@@ -1,7 +1,6 @@
 /* Expressions: every node has the type its row of the op table gives it, and reads only what may be read here. */
 #include "ir/eval.h"
 #include "ir/op_tables.h"
-#include "ir/text/keywords.h"
 #include "ir/validate/statements.h"
 
 static const char *type_name(uint8_t type) {

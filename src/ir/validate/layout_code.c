@@ -1,7 +1,6 @@
 /* Layout of code: expressions are postfix trees directly before the statement that takes them, blocks lie inside blocks, variables and
  * arguments are numbered in order. See layout.c. */
 #include "ir/op_tables.h"
-#include "ir/text/keywords.h"
 #include "ir/validate/layout.h"
 
 typedef struct layout {

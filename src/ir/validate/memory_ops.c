@@ -1,7 +1,7 @@
 /* Statements with an effect beyond variables: stores, atomics, collectives, calls. */
+#include "ir/attributes.h"
+#include "ir/keywords.h"
 #include "ir/op_tables.h"
-#include "ir/text/attributes.h"
-#include "ir/text/keywords.h"
 #include "ir/validate/statements.h"
 
 #include <string.h>

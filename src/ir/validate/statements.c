@@ -4,7 +4,7 @@
  * a name has at most one declaration, and a table from names to their last declaration is all the scope there is. */
 #include "ir/validate/statements.h"
 
-#include "ir/text/lexer.h"
+#include "ir/identifiers.h"
 
 typedef struct block {
     uint32_t stmt, end;

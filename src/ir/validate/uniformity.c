@@ -9,7 +9,7 @@
  * diverge. What it accepts it also accepts once inlined. */
 #include "ir/validate/divergence_graph.h"
 
-#include "ir/text/keywords.h"
+#include "ir/keywords.h"
 
 #include <stdio.h>
 

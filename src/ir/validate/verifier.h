@@ -18,6 +18,7 @@
 #include "base/diagnostics.h"
 #include "ir/diagnostic_codes.h"
 #include "ir/model.h"
+#include "ir/walk.h"
 
 typedef struct vy_verifier {
     vyre_program *program;
@@ -64,12 +65,6 @@ void vy_verify_calls(vy_verifier *verifier);
 void vy_verifier_derive_flags(vy_verifier *verifier);
 /* What a statement adds to the facts by being there. */
 uint32_t vy_stmt_flags(const vy_stmt *stmt);
-/* Whether accesses before and after a statement are ordered between invocations by it: a barrier, a collective, an atomic that is not
- * relaxed. */
-static inline int vy_stmt_orders(const vy_stmt *stmt) {
-    return stmt->kind == VY_STMT_BARRIER || stmt->kind == VY_STMT_COLLECTIVE ||
-           (stmt->kind == VY_STMT_ATOMIC && stmt->order != VYRE_ORDER_RELAXED);
-}
 /* Whether a statement may go on for ever. A `for` cannot: its trips are counted before the first. */
 static inline int vy_stmt_may_loop(const vy_stmt *stmt) {
     return stmt->kind == VY_STMT_WHILE;
@@ -93,30 +88,10 @@ static inline uint32_t vy_block_end(const vyre_program *program, const vy_functi
     return stmt < block->middle ? block->middle : block->end;
 }
 
-/* The first expression of the tree rooted at `root`: the tree is what lies between. */
-uint32_t vy_expr_first(const vyre_program *program, uint32_t root);
-/* Whether an expression of a statement, whose expressions end at `end`, is in an arm (vy_op_has_arms). */
-int vy_expr_is_in_arm(const vyre_program *program, uint32_t expr, uint32_t end);
-/* The first expression of a statement; 0 if it has none. */
-uint32_t vy_stmt_exprs_first(const vyre_program *program, const vy_stmt *stmt);
-/* One past the last expression of a statement whose first one is `first`. */
-static inline uint32_t vy_stmt_exprs_end(const vyre_program *program, const vy_stmt *stmt, uint32_t first) {
-    for (uint32_t i = stmt->arg_count; i > 0; i--) {
-        const vy_arg *arg = &program->args.items[stmt->args + i - 1];
-        if (!arg->is_memory)
-            return arg->index + 1;
-    }
-    uint32_t last = stmt->c != VY_NONE ? stmt->c : stmt->b != VY_NONE ? stmt->b : stmt->a;
-    return last == VY_NONE ? first : last + 1;
-}
-
 /* Whether accesses may load, store. */
 int vy_access_loads(uint8_t access);
 int vy_access_stores(uint8_t access);
 const char *vy_access_name(uint8_t access);
 const char *vy_space_name(uint8_t space);
-
-/* How many elements a memory has for certain; 0 if only the dispatch or the caller knows. */
-uint64_t vy_memory_known_length(const vyre_program *program, uint32_t memory);
 
 #endif

@@ -7,7 +7,6 @@
 #include "ir/wire/decode.h"
 
 #include "base/hash.h"
-#include "base/status.h"
 #include "ir/wire/format.h"
 #include "ir/wire/wire.h"
 
@@ -274,47 +273,43 @@ static void decode_program(vy_decoder *d, size_t body_end) {
     d->reader.end = end;
 }
 
-static vyre_status decode_checked(vy_decoder *d, size_t length, vyre_program **out) {
+static vyre_status read_checked(vy_decoder *d, size_t length, vy_source **source) {
     vy_wire_reader *reader = &d->reader;
-    vy_source *source = NULL;
+    *source = NULL;
     decode_program(d, length - VY_WIRE_DIGEST);
     reader->at = length;
     if (reader->status == VYRE_OK && length < reader->end)
-        source = vy_decode_debug(d, length - VY_WIRE_DIGEST);
+        *source = vy_decode_debug(d, length - VY_WIRE_DIGEST);
     if (reader->status != VYRE_OK) {
         vy_irb_discard(&d->draft);
-        vy_source_release(source);
-        return reader->status;
+        vy_source_release(*source);
+        *source = NULL;
     }
-    vyre_status status = vy_irb_finish(&d->draft, source, reader->diagnostics, out, reader->error);
-    vy_source_release(source);
-    if (status == VYRE_OK &&
-        memcmp((*out)->fingerprint.bytes, reader->data + length - VY_WIRE_DIGEST, VY_WIRE_DIGEST) != 0) {
-        vy_wire_reader_reject(reader, VYRE_CORRUPT, VY_W004, length - VY_WIRE_DIGEST,
-                              "the digest is not that of the program the bytes decode to");
-        vyre_program_release(*out);
-        *out = NULL;
-        return VYRE_CORRUPT;
-    }
-    return status;
+    return reader->status;
 }
 
-vyre_status vyre_wire_decode(const void *data, size_t size, vyre_diagnostics *diagnostics, vyre_program **out,
-                             vyre_error *error) {
-    VY_REQUIRE(error, out);
-    *out = NULL;
-    VY_REQUIRE_ARRAY(error, data, size);
-    vy_decoder d = {.reader = {.data = data, .end = size, .diagnostics = diagnostics, .error = error}};
-    size_t length = decode_frame(&d.reader);
-    if (d.reader.status != VYRE_OK)
-        return d.reader.status;
-    vyre_status status = vy_irb_start(&d.draft, "", error);
-    if (status == VYRE_OK)
-        status = decode_checked(&d, length, out);
-    VY_VECTOR_FREE(&d.strings);
-    VY_VECTOR_FREE(&d.stack);
-    VY_VECTOR_FREE(&d.args);
-    return status;
+vyre_status vy_decode_to_builder(vy_decoder *d, vy_source **source) {
+    *source = NULL;
+    d->length = decode_frame(&d->reader);
+    if (d->reader.status != VYRE_OK)
+        return d->reader.status;
+    vyre_status status = vy_irb_start(&d->draft, "", d->reader.error);
+    return status == VYRE_OK ? read_checked(d, d->length, source) : status;
+}
+
+vyre_status vy_decode_check_digest(vy_decoder *d, const vyre_program *program) {
+    size_t at = d->length - VY_WIRE_DIGEST;
+    if (memcmp(program->fingerprint.bytes, d->reader.data + at, VY_WIRE_DIGEST) == 0)
+        return VYRE_OK;
+    vy_wire_reader_reject(&d->reader, VYRE_CORRUPT, VY_W004, at,
+                          "the digest is not that of the program the bytes decode to");
+    return VYRE_CORRUPT;
+}
+
+void vy_decoder_free(vy_decoder *d) {
+    VY_VECTOR_FREE(&d->strings);
+    VY_VECTOR_FREE(&d->stack);
+    VY_VECTOR_FREE(&d->args);
 }
 
 int vy_wire_fix_header(uint8_t *bytes, size_t size) {

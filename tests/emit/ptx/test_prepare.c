@@ -2,6 +2,7 @@
 #include "emit/ptx/code.h"
 
 #include "emit/ptx/prepare.h"
+#include "ir/build/finish.h"
 #include "ir/dispatch_resolve.h"
 #include "ir/irbuilder.h"
 #include "lower/traps_runner.h"

@@ -15,8 +15,10 @@
  *
  * What must stay true: the result is valid whenever the program is. src/ir/validate/calls.c counts what is made here, and
  * src/ir/validate/divergence_graph.h sees the same control in both. */
+#include "ir/build/inline.h"
 #include "base/status.h"
-#include "ir/inline_body.h"
+#include "ir/build/finish.h"
+#include "ir/build/inline_body.h"
 
 #include <stdio.h>
 

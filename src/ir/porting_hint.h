@@ -1,6 +1,6 @@
 /* Words of other languages that have another spelling, or nothing, here: a message about one states what to write instead. */
-#ifndef VY_IR_TEXT_PORTING_HINT_H
-#define VY_IR_TEXT_PORTING_HINT_H
+#ifndef VY_IR_PORTING_HINT_H
+#define VY_IR_PORTING_HINT_H
 
 #include <stddef.h>
 

@@ -1,5 +1,5 @@
 /* Functions, declarations and sizes of the builder (vyre/builder.h, builder_internal.h). */
-#include "ir/builder_internal.h"
+#include "ir/build/builder_internal.h"
 
 static vyre_memory poison_memory(const vyre_builder *b) {
     return (vyre_memory){b, VY_POISON};

@@ -2,8 +2,8 @@
  *
  * What must stay true: a name is visible (`visible`, `declared`) from its declaration to the end of its block, and no declaration takes a visible one. A name of the draft counts only as long as draft.failed
  * is not set. */
-#ifndef VY_IR_INLINE_BODY_H
-#define VY_IR_INLINE_BODY_H
+#ifndef VY_IR_BUILD_INLINE_BODY_H
+#define VY_IR_BUILD_INLINE_BODY_H
 
 #include "ir/irbuilder.h"
 

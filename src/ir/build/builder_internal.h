@@ -4,8 +4,8 @@
  * Declarations wait until the first statement, so that they may come in any order, and are then written to the draft in the order of
  * model.h. Expressions wait in a pool of their own until a statement takes them, since the draft wants them directly before it. After the first
  * mistake nothing more goes to the draft, for it is never finished; types are tracked here, so checking goes on. */
-#ifndef VY_IR_BUILDER_INTERNAL_H
-#define VY_IR_BUILDER_INTERNAL_H
+#ifndef VY_IR_BUILD_BUILDER_INTERNAL_H
+#define VY_IR_BUILD_BUILDER_INTERNAL_H
 
 #include "ir/diagnostic_codes.h"
 #include "ir/irbuilder.h"

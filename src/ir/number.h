@@ -1,9 +1,9 @@
 /* Number literals: from the spelling of a token to the bits of a type, and back. */
-#ifndef VY_IR_TEXT_NUMBER_H
-#define VY_IR_TEXT_NUMBER_H
+#ifndef VY_IR_NUMBER_H
+#define VY_IR_NUMBER_H
 
 #include "base/text.h"
-#include "ir/text/diagnostic_sink.h"
+#include "ir/diagnostic_sink.h"
 #include "vyre/type.h"
 
 enum { VY_NUMBER_LIMIT = 1024 /* bytes of a number; the longest exact f64 needs under 800 */ };

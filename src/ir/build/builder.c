@@ -1,5 +1,6 @@
 /* The life of a builder, its errors, and the header of the program (vyre/builder.h, builder_internal.h). */
-#include "ir/builder_internal.h"
+#include "ir/build/builder_internal.h"
+#include "ir/build/finish.h"
 
 #include <stdarg.h>
 #include <stdio.h>

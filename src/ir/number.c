@@ -1,7 +1,7 @@
-#include "ir/text/number.h"
+#include "ir/number.h"
 
 #include "ir/eval.h"
-#include "ir/text/porting_hint.h"
+#include "ir/porting_hint.h"
 #include "vyre/op.h"
 
 #include <inttypes.h>

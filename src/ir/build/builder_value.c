@@ -1,5 +1,5 @@
 /* The builder's expressions: a pool of trees that statements take from (vyre/builder.h, builder_internal.h). */
-#include "ir/builder_internal.h"
+#include "ir/build/builder_internal.h"
 #include "ir/eval.h"
 #include "ir/op_tables.h"
 

@@ -1,4 +1,4 @@
-#include "ir/text/diagnostic_sink.h"
+#include "ir/diagnostic_sink.h"
 
 #include <stdarg.h>
 #include <stdio.h>

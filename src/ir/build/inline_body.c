@@ -1,5 +1,5 @@
 /* Bodies (inline_body.h): statements, returns, calls. inline.c says what becomes of a call. */
-#include "ir/inline_body.h"
+#include "ir/build/inline_body.h"
 
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* Words: the tables of the language turned into one lookup by spelling. */
-#include "ir/text/keywords.h"
+#include "ir/keywords.h"
 
 #include "ir/op_tables.h"
 

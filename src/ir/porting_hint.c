@@ -1,5 +1,5 @@
 /* Words of other languages (porting_hint.h). Every fix here is applied by a case of tests/tool/fixes. */
-#include "ir/text/porting_hint.h"
+#include "ir/porting_hint.h"
 
 #include <string.h>
 

@@ -3,11 +3,11 @@
  * A program keeps a call's op id and attributes as one name in canonical form: attributes in order of their names, one blank around `=` and after
  * commas, values spelled one way. So equal calls are equal programs, and printing is copying. What the attributes mean is for the dialect to
  * say. */
-#ifndef VY_IR_TEXT_ATTRIBUTES_H
-#define VY_IR_TEXT_ATTRIBUTES_H
+#ifndef VY_IR_ATTRIBUTES_H
+#define VY_IR_ATTRIBUTES_H
 
 #include "ir/limits.h"
-#include "ir/text/number.h"
+#include "ir/number.h"
 
 enum { VY_ATTRIBUTES_LIMIT = 16, VY_ATTRIBUTE_CAPACITY = 48 /* bytes of a value, with its NUL */ };
 

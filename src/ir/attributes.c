@@ -1,7 +1,7 @@
 /* Attributes of op calls: spelling, reading back (attributes.h). */
-#include "ir/text/attributes.h"
+#include "ir/attributes.h"
 
-#include "ir/text/lexer.h"
+#include "ir/identifiers.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -7,8 +7,8 @@
  *
  * What only level legal has is nobody's word: `poll`, `report`, `approx_div`, … are plain names. A call by such a name is the
  * construct unless the file has a function of that name, which programs of level legal may not have. */
-#ifndef VY_IR_TEXT_KEYWORDS_H
-#define VY_IR_TEXT_KEYWORDS_H
+#ifndef VY_IR_KEYWORDS_H
+#define VY_IR_KEYWORDS_H
 
 #include "vyre/op.h"
 

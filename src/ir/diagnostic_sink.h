@@ -1,6 +1,6 @@
 /* Reporting: where the lexer, the parser and the lowering put what they find wrong with a text. */
-#ifndef VY_IR_TEXT_DIAGNOSTIC_SINK_H
-#define VY_IR_TEXT_DIAGNOSTIC_SINK_H
+#ifndef VY_IR_DIAGNOSTIC_SINK_H
+#define VY_IR_DIAGNOSTIC_SINK_H
 
 #include "base/diagnostics.h"
 #include "ir/diagnostic_codes.h"

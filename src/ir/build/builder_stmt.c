@@ -2,7 +2,7 @@
  *
  * Every statement goes the same way: open_stmt says whether it may stand here, its operands are taken and checked in the order of model.h, and
  * close_stmt writes their trees and the statement to the draft, unless a mistake was made before. */
-#include "ir/builder_internal.h"
+#include "ir/build/builder_internal.h"
 #include "ir/op_tables.h"
 
 /* A statement under way. */

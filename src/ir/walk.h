@@ -1,0 +1,37 @@
+/* Walking a program: the expressions of a statement, the tree of an expression, and small facts about statements and memories. */
+#ifndef VY_IR_WALK_H
+#define VY_IR_WALK_H
+
+#include "ir/model.h"
+
+/* The first expression of the tree rooted at `root`: the tree is what lies between. */
+uint32_t vy_expr_first(const vyre_program *program, uint32_t root);
+
+/* Whether an expression of a statement, whose expressions end at `end`, is in an arm (vy_op_has_arms). */
+int vy_expr_is_in_arm(const vyre_program *program, uint32_t expr, uint32_t end);
+
+/* The first expression of a statement; 0 if it has none. */
+uint32_t vy_stmt_exprs_first(const vyre_program *program, const vy_stmt *stmt);
+
+/* One past the last expression of a statement whose first one is `first`. */
+static inline uint32_t vy_stmt_exprs_end(const vyre_program *program, const vy_stmt *stmt, uint32_t first) {
+    for (uint32_t i = stmt->arg_count; i > 0; i--) {
+        const vy_arg *arg = &program->args.items[stmt->args + i - 1];
+        if (!arg->is_memory)
+            return arg->index + 1;
+    }
+    uint32_t last = stmt->c != VY_NONE ? stmt->c : stmt->b != VY_NONE ? stmt->b : stmt->a;
+    return last == VY_NONE ? first : last + 1;
+}
+
+/* Whether accesses before and after a statement are ordered between invocations by it: a barrier, a collective, an atomic that is not
+ * relaxed. */
+static inline int vy_stmt_orders(const vy_stmt *stmt) {
+    return stmt->kind == VY_STMT_BARRIER || stmt->kind == VY_STMT_COLLECTIVE ||
+           (stmt->kind == VY_STMT_ATOMIC && stmt->order != VYRE_ORDER_RELAXED);
+}
+
+/* How many elements a memory has for certain; 0 if only the dispatch or the caller knows. */
+uint64_t vy_memory_known_length(const vyre_program *program, uint32_t memory);
+
+#endif
