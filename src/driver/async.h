@@ -24,9 +24,6 @@ typedef struct vy_async {
 void vy_async_start(vy_async *async);
 /* Ends the threads; nothing is in flight. */
 void vy_async_end(vy_async *async);
-/* Memory for a handle, used before or new; NULL when memory is out. Given back with vy_async_recycle. */
-struct vyre_pending *vy_async_acquire(vy_async *async);
-void vy_async_recycle(vy_async *async, struct vyre_pending *pending);
 /* The pool, or NULL when memory is out. */
 vy_thread_pool *vy_async_pool(vy_async *async);
 /* Waits until everything started before this call has finished, collecting native handles nobody waits for; at most until `until_ns` (CLOCK_MONOTONIC; 0:

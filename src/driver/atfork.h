@@ -34,7 +34,7 @@ static inline int vy_process_is_other(const vy_process_bound *bound) {
 /* Installs the handlers, once; 0 when memory is out. */
 int vy_atfork_install(void);
 
-/* ---- locks of the process: trace.c, cache_folder.c, probe.c ---- */
+/* ---- locks of the process: telemetry.c, cache_disk.c, select.c ---- */
 
 void vy_trace_before_fork(void);
 void vy_trace_after_fork(int is_child);

@@ -8,19 +8,54 @@
 #include "driver/async.h"
 #include "driver/atfork.h"
 #include "driver/cache_writeback.h"
-#include "driver/counters.h"
 #include "driver/dispatch_slot.h"
-#include "driver/dispatch_table.h"
 #include "driver/executable.h"
-#include "driver/grid_sync.h"
-#include "driver/implicit_pipelines.h"
 #include "driver/multi_launch.h"
-#include "driver/prepare_once.h"
 #include "driver/resident.h"
+#include "driver/telemetry.h"
 
 #include <stdatomic.h>
 
 enum { VY_BACKEND_ID = 64 }; /* bytes of an id, with its NUL */
+
+/* Which programs a backend was prepared for: `prepare` is called once before the first dispatch of a new program, and nobody dispatches it
+ * before that is done.
+ *
+ * The table is of fixed size, so that a service that runs strangers' programs does not grow. A program that was pushed out is prepared again,
+ * which a backend must bear anyway. Asking about a program that is prepared takes no lock. */
+enum { VY_PREPARED_SLOTS = 256 }; /* a power of two */
+
+/* A slot belongs to one program at a time. Written with the lock held; read without it where the version is even, and the same before
+ * and after. */
+typedef struct vy_prepared_slot {
+    _Atomic uint32_t version; /* even: prepared, and the program stands still */
+    int is_running;           /* under the lock */
+    _Atomic uint64_t program[sizeof(vyre_digest) / 8];
+} vy_prepared_slot;
+
+typedef struct vy_prepared {
+    pthread_mutex_t lock;
+    pthread_cond_t done;
+    vy_prepared_slot slots[VY_PREPARED_SLOTS];
+} vy_prepared;
+
+/* An LRU table from programs to what was made of them: the pipelines of programs that are dispatched without one (pipeline.h). Values are reference
+ * counted, so an evicted one lives until its dispatches have ended. Any thread; the functions block on the lock only. */
+enum { VY_IMPLICIT_PIPELINES_MAX = 32 };
+
+typedef struct vy_implicit_pipelines_slot {
+    vyre_program *program; /* retained; NULL = empty */
+    void *value;           /* one reference */
+    uint64_t last_use;
+} vy_implicit_pipelines_slot;
+
+typedef struct vy_implicit_pipelines {
+    pthread_mutex_t *lock; /* of the owner */
+    void *(*retain)(void *value);
+    void (*release)(void *value); /* called without the lock */
+    uint64_t clock;
+    vy_implicit_pipelines_slot slots[VY_IMPLICIT_PIPELINES_MAX];
+} vy_implicit_pipelines;
 
 struct vyre_backend {
     _Atomic uint32_t references;
@@ -142,5 +177,16 @@ vyre_status vy_backend_violation(vyre_backend *backend, vyre_error *error, const
     __attribute__((format(printf, 3, 4)));
 /* VYRE_UNSUPPORTED, naming feature and backend. */
 vyre_status vy_backend_unsupported(const vyre_backend *backend, const char *feature, vyre_error *error);
+
+/* ---- preparing a program once: backend_call.c ---- */
+
+void vy_prepared_start(vy_prepared *prepared);
+void vy_prepared_end(vy_prepared *prepared);
+/* Forgets all: after recovery. */
+void vy_prepared_clear(vy_prepared *prepared);
+/* Calls the backend's `prepare` unless that was done. error is never NULL. */
+vyre_status vy_prepare(vyre_backend *backend, vyre_program *program, vyre_error *error);
+/* Whether it would not. */
+int vy_is_prepared(vyre_backend *backend, const vyre_program *program);
 
 #endif

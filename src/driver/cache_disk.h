@@ -6,7 +6,8 @@
 #ifndef VY_DRIVER_CACHE_DISK_H
 #define VY_DRIVER_CACHE_DISK_H
 
-#include "driver/cache_key.h"
+#include "base/memory.h"
+#include "driver/cache_entry.h"
 #include "vyre/cache.h"
 
 /* Replaces what `out` holds with the payload stored under the key, whose bytes are those that were stored.
@@ -39,5 +40,25 @@ uint32_t vy_cache_memory_limit(void);
 uint64_t vy_cache_disk_limit(void);
 /* 1 when a compile is to be refused. */
 int vy_compile_forbidden(void);
+
+/* ---- listing ---- */
+
+/* Seconds after which nobody is writing it any more: a write takes milliseconds. One that is still alive only loses its entry. */
+#define VY_CACHE_TEMPORARY_AGE 900
+
+typedef struct vy_cache_listing_entry {
+    vy_cache_key key;
+    uint64_t size;
+    uint64_t used_ns; /* since 1970 */
+} vy_cache_listing_entry;
+
+typedef struct vy_cache_listing {
+    VY_VECTOR(vy_cache_listing_entry) entries; /* used last first; equal times by key */
+    uint64_t total;                            /* bytes */
+} vy_cache_listing;
+
+/* Lists the entries, and removes temporary files that are at least `age` seconds old (negative: none) on the way. */
+vyre_status vy_cache_listing_make(int folder, int64_t age, vy_cache_listing *out, vyre_error *error);
+void vy_cache_listing_free(vy_cache_listing *listing);
 
 #endif

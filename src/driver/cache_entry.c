@@ -1,9 +1,20 @@
-/* Entries as bytes (cache_entry.h). Nothing read here is believed before it is compared with what is there. */
+/* Entries of the disk cache: their encoding, and reading and writing their files (cache_entry.h). */
 #include "driver/cache_entry.h"
 
 #include "base/hash.h"
+#include "base/memory.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- encoding ---- */
 
 static const uint8_t magic[8] = {'v', 'y', 'r', 'e', 'p', 'i', 'p', 'e'};
 
@@ -112,4 +123,171 @@ int vy_cache_entry_name_parse(const char *name, vy_cache_key *out) {
         out->digest.bytes[i] = (uint8_t)(high << 4 | low);
     }
     return 1;
+}
+
+enum { TOUCH_SECONDS = 600, TEMPORARY_TRIES = 100 };
+
+/* ---- looking ---- */
+
+static vy_cache_file_status set_problem(vy_cache_file_info *found, vy_cache_file_status verdict, const char *problem) {
+    found->problem = problem;
+    return verdict;
+}
+
+static vy_cache_file_status classify_open_failure(vy_cache_file_info *found, int reason) {
+    switch (reason) {
+    case ENOENT:
+        return set_problem(found, VY_CACHE_FILE_MISSING, "gone");
+    case ELOOP: /* O_NOFOLLOW */
+        return set_problem(found, VY_CACHE_FILE_CORRUPT, "a symbolic link");
+    case ENXIO: /* a socket */
+        return set_problem(found, VY_CACHE_FILE_CORRUPT, "not a regular file");
+    case EACCES:
+        return set_problem(found, VY_CACHE_FILE_UNREADABLE, "not readable for this user");
+    default:
+        return set_problem(found, VY_CACHE_FILE_UNREADABLE, "not readable now");
+    }
+}
+
+/* NULL, or why the file is not used whatever it holds: the rule of base/trusted_path.h for a file in a checked folder. */
+static const char *find_trust_problem(const struct stat *facts) {
+    if (!S_ISREG(facts->st_mode))
+        return "not a regular file";
+    if (facts->st_uid != geteuid() && facts->st_uid != 0)
+        return "of another owner";
+    if (facts->st_mode & (S_IWGRP | S_IWOTH))
+        return "writable by others";
+    if (facts->st_size < VY_CACHE_ENTRY_MIN)
+        return "cut short";
+    if ((uint64_t)facts->st_size > VY_CACHE_ENTRY_MAX)
+        return "too large";
+    return NULL;
+}
+
+/* Whole, or -1; a file that shrinks meanwhile is not one of ours. */
+static int read_whole(int file, void *to, size_t size) {
+    size_t done = 0;
+    while (done < size) {
+        ssize_t count = read(file, (char *)to + done, size - done);
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count <= 0)
+            return 0;
+        done += (size_t)count;
+    }
+    return 1;
+}
+
+/* Without the zeros vyre_bytes_resize would write first. */
+static int resize_uninitialized(vyre_bytes *bytes, size_t size) {
+    if (bytes->capacity < size) {
+        vyre_bytes_free(bytes);
+        bytes->data = vy_allocate(size);
+        bytes->capacity = bytes->data ? size : 0;
+    }
+    bytes->size = bytes->data ? size : 0;
+    return bytes->data != NULL;
+}
+
+static vy_cache_file_status check_contents(int file, uint64_t size, vyre_bytes *bytes, vy_cache_file_info *found) {
+    uint8_t head[VY_CACHE_ENTRY_HEAD + VY_CACHE_ENTRY_LABEL];
+    size_t wanted = size < sizeof head ? (size_t)size : sizeof head;
+    if (bytes && !resize_uninitialized(bytes, (size_t)size))
+        return set_problem(found, VY_CACHE_FILE_NO_MEMORY, "larger than the memory there is");
+    if (!(bytes ? read_whole(file, bytes->data, (size_t)size) : read_whole(file, head, wanted)))
+        return set_problem(found, VY_CACHE_FILE_UNREADABLE, "not readable now");
+    found->problem = bytes ? vy_cache_entry_parse(bytes->data, (size_t)size, &found->entry)
+                           : vy_cache_entry_parse_head(head, wanted, size, &found->entry);
+    return found->problem ? VY_CACHE_FILE_CORRUPT : VY_CACHE_FILE_VALID;
+}
+
+static vy_cache_file_status check_file(int file, const vy_cache_key *key, vyre_bytes *bytes, int touch,
+                                       vy_cache_file_info *found) {
+    struct stat facts;
+    if (fstat(file, &facts) != 0)
+        return set_problem(found, VY_CACHE_FILE_UNREADABLE, "not readable now");
+    found->size = (uint64_t)facts.st_size;
+    found->used = facts.st_mtim.tv_sec > 0 ? (uint64_t)facts.st_mtim.tv_sec : 0;
+    const char *problem = find_trust_problem(&facts);
+    if (problem)
+        return set_problem(found, VY_CACHE_FILE_CORRUPT, problem);
+    vy_cache_file_status verdict = check_contents(file, found->size, bytes, found);
+    if (verdict == VY_CACHE_FILE_VALID && memcmp(&found->entry.key, key, sizeof *key) != 0)
+        verdict = set_problem(found, VY_CACHE_FILE_CORRUPT, "under the name of another key");
+    /* Rarely, as a hit should not write. That it may fail, on a disk that is read-only, costs nothing but order. */
+    if (verdict == VY_CACHE_FILE_VALID && touch && time(NULL) - facts.st_mtim.tv_sec > TOUCH_SECONDS)
+        (void)futimens(file, NULL);
+    return verdict;
+}
+
+vy_cache_file_status vy_cache_entry_examine(int folder, const vy_cache_key *key, vyre_bytes *bytes, int touch,
+                                            vy_cache_file_info *found) {
+    char name[VY_CACHE_ENTRY_NAME];
+    memset(found, 0, sizeof *found);
+    vy_cache_entry_name(key, name);
+    /* Without blocking: somebody may have put a pipe there. */
+    int file = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (file < 0)
+        return classify_open_failure(found, errno);
+    vy_cache_file_status verdict = check_file(file, key, bytes, touch, found);
+    close(file);
+    return verdict;
+}
+
+/* ---- writing ---- */
+
+/* Unique in the process by its counter, between processes by the process id, and where ids repeat (containers, a process killed before) by
+ * trying on. */
+static int open_temporary(int folder, char name[64]) {
+    static atomic_uint next;
+    for (int try = 0; try < TEMPORARY_TRIES; try++) {
+        snprintf(name, 64, VY_CACHE_TEMPORARY_PREFIX "%ld-%u", (long)getpid(), atomic_fetch_add(&next, 1));
+        int file = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (file >= 0 || errno != EEXIST)
+            return file;
+    }
+    return -1;
+}
+
+static int write_whole(int file, const uint8_t *from, size_t size) {
+    while (size > 0) {
+        ssize_t count = write(file, from, size);
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count < 0)
+            return errno;
+        from += count;
+        size -= (size_t)count;
+    }
+    return 0;
+}
+
+/* Passing the limit on the size of files is a signal that ends the process: it is not for a cache to risk that. */
+static int is_over_file_limit(size_t size) {
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && size > limit.rlim_cur;
+}
+
+int vy_cache_entry_write(int folder, const vy_cache_key *key, const uint8_t *image, size_t size) {
+    char temporary[64], name[VY_CACHE_ENTRY_NAME];
+    if (is_over_file_limit(size))
+        return EFBIG;
+    int file = open_temporary(folder, temporary);
+    if (file < 0)
+        return errno;
+    int reason = write_whole(file, image, size);
+    if (close(file) != 0 && !reason)
+        reason = errno; /* where quotas are noticed late */
+    vy_cache_entry_name(key, name);
+    if (!reason && renameat(folder, temporary, folder, name) != 0)
+        reason = errno;
+    if (reason)
+        (void)unlinkat(folder, temporary, 0);
+    return reason;
+}
+
+int vy_cache_entry_remove(int folder, const vy_cache_key *key) {
+    char name[VY_CACHE_ENTRY_NAME];
+    vy_cache_entry_name(key, name);
+    return unlinkat(folder, name, 0) == 0 || errno == ENOENT ? 0 : errno;
 }

@@ -6,7 +6,7 @@
 #include "base/thread.h"
 #include "driver/cache_disk.h"
 #include "driver/pipeline.h"
-#include "driver/trace.h"
+#include "driver/telemetry.h"
 
 #include <stddef.h>
 #include <stdlib.h>

@@ -35,15 +35,11 @@ int vy_dispatch_batch_can_repeat(const vy_resource_dispatch *resolved);
  * all it uses is pinned. items: the bindings of each; or NULL, and rows, whose resources follow each other. Returns how many were added. */
 size_t vy_dispatch_batch_add_shifted(vy_dispatch_batch *many, const vyre_resource *const *items,
                                      const vyre_resource (*rows)[4], size_t from, size_t count);
-void vy_dispatch_batch_add_host(vy_dispatch_batch *many, const vy_dispatch *resolved);
 /* Unpins and frees. */
 void vy_dispatch_batch_end(vy_dispatch_batch *many);
 
 /* Counts the end of one call for all; `failed` is what the backend named. Completes *failed and the trap where it can. */
 vyre_status vy_dispatch_batch_finish(vy_dispatch_batch *many, vyre_status status, size_t failed_by_backend,
                                      size_t *failed, vyre_trap *trap, vyre_error *error);
-/* Checks the outputs of an item. */
-vyre_status vy_dispatch_batch_check(const vy_dispatch_batch *many, size_t index, const vyre_outputs *view,
-                                    const vyre_bytes *items, vyre_error *error);
 
 #endif

@@ -12,12 +12,46 @@
 
 #include "vyre/driver.h"
 
-#include "driver/dispatch_table.h"
-#include "driver/lru.h"
+#include "base/memory.h"
+#include "driver/cache_key.h"
 #include "driver/multi_launch.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
+
+/* What runs a program: a backend, or a pipeline a backend compiled from it. Both have the same entries, so one caller (backend_call.c)
+ * serves both, with the same defaults for those that are missing. */
+typedef struct vy_dispatch_table {
+    void *self;
+    /* Required. */
+    vyre_status (*dispatch)(void *self, const vyre_launch *launch, const vyre_bytes *inputs, size_t input_count,
+                            vyre_outputs *outputs, vyre_error *error);
+    /* NULL where it has none. */
+    vyre_status (*dispatch_borrowed)(void *self, const vyre_launch *launch, const vyre_span *inputs, size_t input_count,
+                                     vyre_outputs *outputs, vyre_error *error);
+    vyre_status (*dispatch_borrowed_timed)(void *self, const vyre_launch *launch, const vyre_span *inputs,
+                                           size_t input_count, vyre_outputs *outputs, vyre_timing *timing,
+                                           vyre_error *error);
+    vyre_status (*dispatch_borrowed_into)(void *self, const vyre_launch *launch, const vyre_span *inputs,
+                                          size_t input_count, vyre_outputs *outputs, vyre_error *error);
+    /* Of a backend: owned bytes. */
+    vyre_status (*dispatch_async)(void *self, const vyre_launch *launch, const vyre_bytes *inputs, size_t input_count,
+                                  vyre_native_pending *out, vyre_error *error);
+    vyre_status (*dispatch_borrowed_async)(void *self, const vyre_launch *launch, const vyre_span *inputs,
+                                           size_t input_count, vyre_native_pending *out, vyre_error *error);
+    /* Of a backend: all bindings resident. */
+    vyre_status (*dispatch_resident)(void *self, const vyre_launch *launch, const vyre_resource *bindings,
+                                     size_t binding_count, vyre_timing *timing, vyre_error *error);
+    /* Of a pipeline: host bytes and resident buffers mixed. */
+    vyre_status (*dispatch_persistent)(void *self, const vyre_launch *launch, const vyre_resource *bindings,
+                                       size_t binding_count, vyre_outputs *outputs, vyre_timing *timing,
+                                       vyre_error *error);
+} vy_dispatch_table;
+
+/* Whether it runs on resident buffers. */
+static inline int vy_dispatch_table_is_resident(const vy_dispatch_table *dispatch_table) {
+    return dispatch_table->dispatch_resident || dispatch_table->dispatch_persistent;
+}
 
 /* A native pipeline. Without one, `calls.dispatch` is NULL, and the dispatch_table is the backend's own. */
 typedef struct vy_executable_entry {
@@ -42,6 +76,24 @@ typedef struct vy_executable {
     vy_executable_entry *entries;
     vy_dispatch_table dispatch_tables[]; /* one an entry */
 } vy_executable;
+
+/* A bounded table from keys to pointers that forgets what was used longest ago. What it points at, and the lock around it, are the caller's. */
+/* Places in `entries`, plus one; 0 is none. */
+typedef struct vy_lru_entry {
+    vy_cache_key key;
+    void *value;
+    uint32_t next_in_bucket; /* the next of the same bucket, or of the free ones */
+    uint32_t newer, older;   /* neighbours in the order of use */
+} vy_lru_entry;
+
+/* Starts as zeros. */
+typedef struct vy_lru {
+    VY_VECTOR(vy_lru_entry) entries;
+    uint32_t *buckets;
+    uint32_t bucket_count; /* a power of two, or 0 */
+    uint32_t count;
+    uint32_t newest, oldest, free;
+} vy_lru;
 
 /* A compile under way; equal ones wait for it. */
 typedef struct vy_inflight_compile {
@@ -88,12 +140,6 @@ void vy_executable_release(vy_executable *executable);
 void vy_executable_pin(vy_executable *executable);
 void vy_executable_unpin(vy_executable *executable);
 
-/* An executable whose entries run on the backend itself, until vy_executable_set_entry gives them native pipelines. Takes the stages over. NULL when memory
- * is out. */
-vy_executable *vy_executable_new(vyre_backend *backend, vy_multi_launch *stages);
-/* A native pipeline becomes entry `index`. VYRE_CORRUPT if its table is not complete; it is destroyed then, if it can be. */
-vyre_status vy_executable_set_entry(vy_executable *executable, uint32_t index, const vyre_native_pipeline *native,
-                                    vyre_error *error);
 int vy_executable_is_native(const vy_executable *executable); /* all entries */
 /* As vy_prepare (prepare_once.h), asked once of an executable. Executables are retired when the backend forgets what it is prepared for. */
 vyre_status vy_executable_prepare(vy_executable *executable, vyre_program *program, vyre_error *error);

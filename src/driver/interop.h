@@ -7,10 +7,6 @@
 /* VYRE_INVALID_ARGUMENT unless the location is one of the process's own. backend: for the message. */
 vyre_status vy_host_location_check(const vyre_memory_location *location, const char *backend, vyre_error *error);
 
-/* As vyre_resident_export; also whether it was wrapped as read-only. */
-vyre_status vy_resident_export(vyre_backend *backend, vyre_resident resident, vyre_memory_location *out,
-                               int *is_read_only, vyre_error *error);
-
 /* "CUDA", "host", …: for messages. */
 const char *vy_location_name(int32_t device);
 

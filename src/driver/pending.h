@@ -57,12 +57,6 @@ struct vyre_pending {
  * The family of vyre/async.h and pipelines end here. error may be NULL. */
 vyre_status vy_pending_start(vy_dispatch *asked, vyre_pipeline *kept, vyre_pending **out, vyre_error *error);
 void vy_pending_unreference(vyre_pending *pending);
-/* Gives up the lock, which is held, and a reference. While the caller has its handle, that reference goes under the lock: a caller that sees
- * the end and frees all it has is then the last, and the backend's threads are joined when it returns. */
-void vy_pending_unlock_unreference(vyre_pending *pending);
-/* The work has ended with this status; its error and outputs lie in the handle. Takes the lock and leaves it held; the work's reference is
- * the caller's to drop. */
-void vy_pending_finish(vyre_pending *pending, vyre_status status);
 /* Sees to it that a native handle is collected without anybody waiting. With the lock held; gives it up for a moment. */
 void vy_pending_watch(vyre_pending *pending);
 

@@ -1,13 +1,79 @@
-/* Pipelines: made, counted, and the part of the family that takes host bytes (pipeline.h). */
+/* Pipelines: variants of executables, handles, implicit pipelines, dispatch from host bytes and on persistent handles (pipeline.h).
+ */
 #include "driver/pipeline.h"
 
 #include "base/status.h"
 #include "base/thread.h"
 #include "dialect/link.h"
 #include "driver/pending.h"
+#include "driver/resource_dispatch.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+
+/* ---- the table of implicit pipelines ---- */
+
+/* With the lock held, as the next two. */
+static vy_implicit_pipelines_slot *find_program(vy_implicit_pipelines *programs, const vyre_program *program) {
+    for (int i = 0; i < VY_IMPLICIT_PIPELINES_MAX; i++) {
+        vy_implicit_pipelines_slot *slot = &programs->slots[i];
+        if (slot->program && vyre_program_equal(slot->program, program))
+            return slot;
+    }
+    return NULL;
+}
+
+static vy_implicit_pipelines_slot *find_oldest(vy_implicit_pipelines *programs) {
+    vy_implicit_pipelines_slot *best = &programs->slots[0];
+    for (int i = 1; i < VY_IMPLICIT_PIPELINES_MAX; i++)
+        if (best->program && (!programs->slots[i].program || programs->slots[i].last_use < best->last_use))
+            best = &programs->slots[i];
+    return best;
+}
+
+static void *touch_slot(vy_implicit_pipelines *programs, vy_implicit_pipelines_slot *slot) {
+    slot->last_use = ++programs->clock;
+    return programs->retain(slot->value);
+}
+
+static void release_slot(vy_implicit_pipelines *programs, vy_implicit_pipelines_slot old) {
+    if (old.value)
+        programs->release(old.value);
+    vyre_program_release(old.program);
+}
+
+void *vy_implicit_pipelines_find(vy_implicit_pipelines *programs, const vyre_program *program) {
+    pthread_mutex_lock(programs->lock);
+    vy_implicit_pipelines_slot *slot = find_program(programs, program);
+    void *value = slot ? touch_slot(programs, slot) : NULL;
+    pthread_mutex_unlock(programs->lock);
+    return value;
+}
+
+void *vy_implicit_pipelines_insert(vy_implicit_pipelines *programs, vyre_program *program, void *value) {
+    vy_implicit_pipelines_slot evicted = {.value = value};
+    pthread_mutex_lock(programs->lock);
+    vy_implicit_pipelines_slot *slot = find_program(programs, program);
+    if (!slot) {
+        slot = find_oldest(programs);
+        evicted = *slot;
+        *slot = (vy_implicit_pipelines_slot){vyre_program_retain(program), value, 0};
+    }
+    void *used = touch_slot(programs, slot);
+    pthread_mutex_unlock(programs->lock);
+    release_slot(programs, evicted);
+    return used;
+}
+
+void vy_implicit_pipelines_clear(vy_implicit_pipelines *programs) {
+    for (int i = 0; i < VY_IMPLICIT_PIPELINES_MAX; i++) {
+        pthread_mutex_lock(programs->lock);
+        vy_implicit_pipelines_slot old = programs->slots[i];
+        programs->slots[i] = (vy_implicit_pipelines_slot){.program = NULL};
+        pthread_mutex_unlock(programs->lock);
+        release_slot(programs, old);
+    }
+}
 
 /* ---- executables ---- */
 
@@ -349,4 +415,91 @@ vyre_status vyre_pipeline_dispatch_async(vyre_pipeline *pipeline, const vyre_arg
     vy_dispatch asked;
     vy_pipeline_describe(&asked, pipeline, arguments, config, NULL, NULL);
     return vy_pending_start(&asked, vyre_pipeline_retain(pipeline), out, error);
+}
+
+/* ---- dispatch on persistent handles ---- */
+
+int vy_pipeline_supports_resources(const vyre_backend *backend, const vy_executable *executable, int has_host) {
+    const vyre_backend_vtable *calls = &backend->calls;
+    if (executable->is_persistent && !executable->stages)
+        return 1;
+    int has_memory =
+        calls->resident_allocate && calls->resident_free && calls->resident_upload && calls->resident_download;
+    return (executable->is_persistent || calls->dispatch_resident) && (!has_host || has_memory);
+}
+
+/* Inside the backend. */
+static vyre_status dispatch_resources(vy_resource_dispatch *b, const vyre_resource *bindings, size_t count,
+                                      const char *feature, vyre_error *error) {
+    vy_executable *executable;
+    vyre_status status;
+    if (vy_resource_dispatch_run_pinned(b, bindings, count, &status, error))
+        return status;
+    vy_resource_dispatch_start_clock(b);
+    status = vy_pipeline_executable(b->pipeline, (vy_stop_condition){0, b->deadline_ns}, VY_EXECUTABLE_PLAIN,
+                                    &executable, error);
+    if (status == VYRE_OK &&
+        !vy_pipeline_supports_resources(b->backend, executable, vy_resource_dispatch_has_host(bindings, count)))
+        status = vy_backend_unsupported(b->backend, feature, error);
+    if (status == VYRE_OK)
+        status = vy_resource_dispatch_resolve(b, bindings, count, error);
+    return status == VYRE_OK ? vy_resource_dispatch_run(b, error) : status;
+}
+
+static vyre_status enter_and_dispatch(vy_resource_dispatch *b, const vyre_resource *bindings, size_t count,
+                                      const char *feature, vyre_error *error) {
+    vyre_status status = vy_backend_enter(b->backend, error);
+    if (status != VYRE_OK)
+        return status;
+    status = dispatch_resources(b, bindings, count, feature, error);
+    vy_backend_leave(b->backend);
+    return status;
+}
+
+vyre_status vyre_pipeline_dispatch_persistent(vyre_pipeline *pipeline, const vyre_resource *bindings,
+                                              size_t binding_count, const vyre_arguments *arguments,
+                                              const vyre_dispatch_config *config, vyre_outputs *outputs,
+                                              vyre_timing *timing, vyre_trap *trap, vyre_error *error) {
+    VY_SCOPED_CANCELLATION_DISABLE();
+    VY_REQUIRE(error, pipeline);
+    VY_REQUIRE_ARRAY(error, bindings, binding_count);
+    VY_REQUIRE(error, outputs);
+    vyre_error own, *e = error ? error : &own;
+    vyre_timing measured;
+    vyre_status status;
+    vy_resource_dispatch b;
+    vy_resource_dispatch_describe_pipeline(&b, pipeline, arguments, config);
+    b.form = VY_FORM_PERSISTENT, b.outputs = outputs, b.timing = timing ? &measured : NULL, b.trap = trap;
+    if (!vy_resource_dispatch_run_slot(&b, bindings, binding_count, &status, e))
+        status = enter_and_dispatch(&b, bindings, binding_count, "persistent handle dispatch", e);
+    if (status == VYRE_OK && timing)
+        *timing = measured;
+    return vy_dispatch_label_error(status, b.config, e);
+}
+
+vyre_status vyre_pipeline_dispatch_resident_outputs(vyre_pipeline *pipeline, const vyre_resource *bindings,
+                                                    size_t binding_count, const vyre_arguments *arguments,
+                                                    const vyre_dispatch_config *config, vyre_resource *outputs,
+                                                    size_t output_count, vyre_trap *trap, vyre_error *error) {
+    VY_SCOPED_CANCELLATION_DISABLE();
+    VY_REQUIRE(error, pipeline);
+    VY_REQUIRE_ARRAY(error, bindings, binding_count);
+    VY_REQUIRE_ARRAY(error, outputs, output_count);
+    size_t expected = vyre_program_output_count(pipeline->program), made = 0;
+    vyre_buffer_info buffer;
+    vyre_error own;
+    vy_resource_dispatch b;
+    if (output_count != expected)
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("make room for %zu resources", expected),
+                       "there is room for %zu outputs, the program has %zu", output_count, expected);
+    vy_resource_dispatch_describe_pipeline(&b, pipeline, arguments, config);
+    b.trap = trap;
+    vyre_status status =
+        enter_and_dispatch(&b, bindings, binding_count, "persistent resident output dispatch", error ? error : &own);
+    for (size_t i = 0; status == VYRE_OK && vyre_program_buffer(pipeline->program, i, &buffer); i++)
+        if (buffer.access == VYRE_ACCESS_WRITE || buffer.access == VYRE_ACCESS_READ_WRITE) {
+            outputs[made] = bindings[i];
+            outputs[made++].size = b.native[i].size;
+        }
+    return vy_dispatch_label_error(status, b.config, error);
 }

@@ -62,4 +62,13 @@ int vy_pipeline_supports_resources(const vyre_backend *backend, const vy_executa
 void vy_pipeline_describe(vy_dispatch *dispatch, vyre_pipeline *pipeline, const vyre_arguments *arguments,
                           const vyre_dispatch_config *config, vyre_outputs *outputs, vyre_trap *trap);
 
+/* ---- the table of implicit pipelines ---- */
+
+/* The value of an equal program, with a reference for the caller; NULL if there is none. */
+void *vy_implicit_pipelines_find(vy_implicit_pipelines *programs, const vyre_program *program);
+/* Takes over the reference to a new value and returns a reference: to that value, or to the one that another thread has kept for an equal program
+ * meanwhile. */
+void *vy_implicit_pipelines_insert(vy_implicit_pipelines *programs, vyre_program *program, void *value);
+void vy_implicit_pipelines_clear(vy_implicit_pipelines *programs);
+
 #endif

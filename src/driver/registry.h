@@ -46,18 +46,13 @@ const vy_registry_entry *vy_registry_find(const vy_registry *registry, const cha
 /* Adds a module's records under the owner's name (copied); what vyre_module_register and vyre_plugin_load share. */
 vyre_status vy_registry_add(const vyre_module_descriptor *module, const char *owner, vyre_error *error);
 
-/* ---- registry_module.c: reading descriptors ---- */
+/* ---- module descriptors ---- */
 
-/* Whether everything a descriptor names can be read: sizes, versions, bounds, ids, required entries. */
-vyre_status vy_module_check(const vyre_module_descriptor *module, const char *owner, vyre_error *error);
 /* Of a checked module: records of a stream, and the id of one. */
 size_t vy_module_count(const vyre_module_descriptor *module, vy_stream stream);
 const void *vy_module_record(const vyre_module_descriptor *module, vy_stream stream, size_t index);
-const char *vy_record_id(const void *record, vy_stream stream);
-/* "backend", "precedence", "capability". */
-const char *vy_stream_name(vy_stream stream);
 
-/* ---- core_ops.c ---- */
+/* ---- names of supported ops ---- */
 
 /* The ops of a backend that lists none: the core set, with the grid barrier and the subgroup collectives if it has these capabilities. */
 const char *const *vy_default_ops(int has_grid_barrier, int has_subgroups, size_t *count);

@@ -8,9 +8,63 @@
 #include "base/status.h"
 #include "base/thread.h"
 #include "driver/backend.h"
-#include "driver/resident_native.h"
+#include "driver/telemetry.h"
 
 #include <inttypes.h>
+
+/* ---- native buffers ---- */
+
+static vyre_status native_allocate(vyre_backend *backend, uint64_t size, uint64_t *native, vyre_error *error) {
+    if (!backend->calls.resident_allocate)
+        return vy_backend_unsupported(backend, "resident buffer allocation", error);
+    vy_error_clear(error);
+    /* A buffer without bytes still has a handle: no device allocates nothing. */
+    return vy_backend_check_result(
+        backend, backend->calls.resident_allocate(backend->self, size ? size : 1, native, error), error);
+}
+
+static vyre_status native_free(vyre_backend *backend, uint64_t native, vyre_error *error) {
+    if (!backend->calls.resident_free)
+        return vy_backend_unsupported(backend, "resident buffer free", error);
+    vy_error_clear(error);
+    return vy_backend_check_result(backend, backend->calls.resident_free(backend->self, native, error), error);
+}
+
+static vyre_status native_upload(vyre_backend *backend, uint64_t native, uint64_t offset, const void *data,
+                                 uint64_t size, vyre_error *error) {
+    if (!backend->calls.resident_upload)
+        return vy_backend_unsupported(backend, "resident buffer upload", error);
+    if (size == 0)
+        return VYRE_OK;
+    vy_error_clear(error);
+    vy_span span = vy_span_begin();
+    vyre_status status = vy_backend_check_result(
+        backend, backend->calls.resident_upload(backend->self, native, offset, data, size, error), error);
+    vy_span_end(span, upload, .backend = backend->id, .bytes = size, .status = status);
+    if (status == VYRE_OK)
+        vy_count(VY_COUNTER_upload_bytes, size);
+    return status;
+}
+
+static vyre_status native_download(vyre_backend *backend, uint64_t native, uint64_t offset, void *data, uint64_t size,
+                                   vyre_error *error) {
+    if (!backend->calls.resident_download)
+        return vy_backend_unsupported(backend, "resident buffer download", error);
+    if (size == 0)
+        return VYRE_OK;
+    vy_error_clear(error);
+    vy_span span = vy_span_begin();
+    vyre_status status = vy_backend_check_result(
+        backend, backend->calls.resident_download(backend->self, native, offset, data, size, error), error);
+    vy_span_end(span, download, .backend = backend->id, .bytes = size, .status = status);
+    if (status == VYRE_OK)
+        vy_count(VY_COUNTER_download_bytes, size);
+    return status;
+}
+
+static vyre_status fail_duplicate(vyre_backend *backend, vyre_error *error) {
+    return vy_backend_violation(backend, error, "it allocated a resident buffer under a handle that is in use");
+}
 
 void vy_residents_start(vy_residents *residents) {
     pthread_mutex_init(&residents->lock, NULL);
@@ -56,7 +110,7 @@ static void release_slot(vy_residents *residents, uint32_t slot) {
     residents->first_free = slot + 1;
 }
 
-vy_resident_entry vy_resident_remove(vy_residents *residents, uint32_t slot) {
+static vy_resident_entry remove_slot(vy_residents *residents, uint32_t slot) {
     vy_resident_entry taken = residents->entries.items[slot];
     vy_count(VY_COUNTER_resident_bytes, (uint64_t)0 - taken.size);
     residents->entries.items[slot].release = NULL;
@@ -64,7 +118,7 @@ vy_resident_entry vy_resident_remove(vy_residents *residents, uint32_t slot) {
     return taken;
 }
 
-void vy_resident_release(const vy_resident_entry *taken) {
+static void call_release(const vy_resident_entry *taken) {
     if (taken->release)
         taken->release(taken->user);
 }
@@ -181,9 +235,9 @@ static vyre_status enter_pinned(vyre_backend *backend, const vy_resident_entry *
     if (is_lost)
         return fail_lost(backend, error);
     if (taken)
-        return vy_native_fail_duplicate(backend, error);
+        return fail_duplicate(backend, error);
     if (!entry) {
-        vy_native_free(backend, what->native, &ignored);
+        native_free(backend, what->native, &ignored);
         return vy_fail_memory(error, "allocating a resident buffer");
     }
     vy_count(VY_COUNTER_resident_allocations, 1);
@@ -195,7 +249,7 @@ static vyre_status enter_pinned(vyre_backend *backend, const vy_resident_entry *
 static vyre_status make_pinned(vyre_backend *backend, uint64_t size, const void *source, uint32_t *slot,
                                uint64_t *native, vyre_error *error) {
     uint64_t generation = vyre_backend_generation(backend);
-    vyre_status status = vy_native_allocate(backend, size, native, error);
+    vyre_status status = native_allocate(backend, size, native, error);
     if (status != VYRE_OK)
         return status;
     return enter_pinned(backend, &(vy_resident_entry){.native = *native, .size = size, .source = source}, generation,
@@ -212,17 +266,17 @@ static vyre_status allocate(vyre_backend *backend, uint64_t size, const void *so
     if (status != VYRE_OK)
         return status;
     if (source)
-        status = vy_native_upload(backend, native, 0, source, size, error);
+        status = native_upload(backend, native, 0, source, size, error);
     pthread_mutex_lock(&residents->lock);
     residents->entries.items[slot].users--;
     residents->entries.items[slot].is_own = 0;
     if (status == VYRE_OK)
         *out = handle_of(backend, slot);
     else
-        vy_resident_remove(residents, slot);
+        remove_slot(residents, slot);
     pthread_mutex_unlock(&residents->lock);
     if (status != VYRE_OK)
-        vy_native_free(backend, native, &ignored);
+        native_free(backend, native, &ignored);
     return status;
 }
 
@@ -264,7 +318,7 @@ static vyre_status remove_entry(vyre_backend *backend, vyre_resident handle, vy_
                          "the resident buffer of backend `%s` is exported (%" PRIu32 " times)", backend->id,
                          residents->entries.items[slot].exports);
     if (status == VYRE_OK)
-        *taken = vy_resident_remove(residents, slot);
+        *taken = remove_slot(residents, slot);
     pthread_mutex_unlock(&residents->lock);
     return status;
 }
@@ -283,8 +337,8 @@ vyre_status vyre_resident_free(vyre_backend *backend, vyre_resident resident, vy
     else
         status = remove_entry(backend, resident, &taken, error);
     if (status == VYRE_OK) {
-        status = vy_native_free(backend, taken.native, error ? error : &own);
-        vy_resident_release(&taken);
+        status = native_free(backend, taken.native, error ? error : &own);
+        call_release(&taken);
     }
     vy_backend_leave(backend);
     return status;
@@ -325,13 +379,13 @@ static int is_gone(vyre_backend *backend, const vy_resident_use *use) {
 vyre_status vy_temporary_buffer_upload(vyre_backend *backend, const vy_resident_use *use, const void *data,
                                        uint64_t size, vyre_error *error) {
     return is_gone(backend, use) ? fail_lost(backend, error)
-                                 : vy_native_upload(backend, use->native, 0, data, size, error);
+                                 : native_upload(backend, use->native, 0, data, size, error);
 }
 
 vyre_status vy_temporary_buffer_download(vyre_backend *backend, const vy_resident_use *use, void *data, uint64_t size,
                                          vyre_error *error) {
     return is_gone(backend, use) ? fail_lost(backend, error)
-                                 : vy_native_download(backend, use->native, 0, data, size, error);
+                                 : native_download(backend, use->native, 0, data, size, error);
 }
 
 void vy_temporary_buffer_destroy(vyre_backend *backend, const vy_resident_use *use) {
@@ -343,9 +397,9 @@ void vy_temporary_buffer_destroy(vyre_backend *backend, const vy_resident_use *u
     /* A recovery since then made it stale. */
     int is_ours = entry->is_live && !atomic_load(&backend->is_lost);
     if (is_ours)
-        vy_resident_remove(residents, use->slot);
+        remove_slot(residents, use->slot);
     pthread_mutex_unlock(&residents->lock);
-    if (is_ours && vy_native_free(backend, use->native, &ignored) != VYRE_OK)
+    if (is_ours && native_free(backend, use->native, &ignored) != VYRE_OK)
         vy_log(1, backend->id, ignored.message);
 }
 
@@ -391,4 +445,246 @@ vyre_status vy_resident_remove_export(vyre_backend *backend, vyre_resident handl
         backend->residents.entries.items[slot].exports--;
     pthread_mutex_unlock(&backend->residents.lock);
     return status;
+}
+
+/* ---- transfers of one range ---- */
+
+/* One range, either way: `data` is read by an upload and written by a download. */
+static vyre_status transfer(vyre_backend *backend, vyre_resident resident, uint64_t offset, void *data, uint64_t size,
+                            int upload, vyre_error *error) {
+    vyre_error own;
+    vyre_error *e = error ? error : &own;
+    vy_resident_use use;
+    if (upload ? !backend->calls.resident_upload : !backend->calls.resident_download)
+        return vy_backend_unsupported(backend, upload ? "resident buffer upload" : "resident buffer download", error);
+    vyre_status status = vy_backend_enter(backend, error);
+    if (status != VYRE_OK)
+        return status;
+    status = vy_resident_pin(backend, resident, offset, size, 0, upload, &use, e);
+    if (status == VYRE_OK) {
+        status = upload ? native_upload(backend, use.native, offset, data, size, e)
+                        : native_download(backend, use.native, offset, data, size, e);
+        vy_resident_unpin(backend, &use, 1);
+    }
+    vy_backend_leave(backend);
+    return status;
+}
+
+vyre_status vyre_resident_upload_at(vyre_backend *backend, vyre_resident resident, uint64_t offset, const void *data,
+                                    uint64_t size, vyre_error *error) {
+    VY_SCOPED_CANCELLATION_DISABLE();
+    VY_REQUIRE(error, backend);
+    VY_REQUIRE_ARRAY(error, data, size);
+    return transfer(backend, resident, offset, (void *)data, size, 1, error);
+}
+
+vyre_status vyre_resident_download_at(vyre_backend *backend, vyre_resident resident, uint64_t offset, void *data,
+                                      uint64_t size, vyre_error *error) {
+    VY_SCOPED_CANCELLATION_DISABLE();
+    VY_REQUIRE(error, backend);
+    VY_REQUIRE_ARRAY(error, data, size);
+    return transfer(backend, resident, offset, data, size, 0, error);
+}
+
+vyre_status vyre_resident_upload(vyre_backend *backend, vyre_resident resident, const void *data, uint64_t size,
+                                 vyre_error *error) {
+    VY_SCOPED_CANCELLATION_DISABLE();
+    VY_REQUIRE(error, backend);
+    VY_REQUIRE_ARRAY(error, data, size);
+    uint64_t whole;
+    if (!backend->calls.resident_upload)
+        return vy_backend_unsupported(backend, "resident buffer upload", error);
+    vyre_status status = vyre_resident_size(backend, resident, &whole, error);
+    if (status == VYRE_OK && size != whole)
+        return vy_fail(error, VYRE_INVALID_ARGUMENT,
+                       VY_FIX("upload exactly %" PRIu64 " bytes, or a range with vyre_resident_upload_at", whole),
+                       "an upload of %" PRIu64 " bytes does not match the resident buffer (%" PRIu64 " bytes)", size,
+                       whole);
+    return status == VYRE_OK ? vyre_resident_upload_at(backend, resident, 0, data, size, error) : status;
+}
+
+vyre_status vyre_resident_download(vyre_backend *backend, vyre_resident resident, vyre_bytes *out, vyre_error *error) {
+    VY_SCOPED_CANCELLATION_DISABLE();
+    VY_REQUIRE(error, backend);
+    VY_REQUIRE(error, out);
+    uint64_t whole;
+    if (!backend->calls.resident_download)
+        return vy_backend_unsupported(backend, "resident buffer download", error);
+    vyre_status status = vyre_resident_size(backend, resident, &whole, error);
+    if (status == VYRE_OK)
+        status = vyre_bytes_resize(out, (size_t)whole, error);
+    return status == VYRE_OK ? vyre_resident_download_at(backend, resident, 0, out->data, whole, error) : status;
+}
+
+/* ---- transfers of many ranges ---- */
+
+static vyre_status pin_all(vyre_backend *backend, const vyre_transfer *transfers, size_t count, int upload,
+                           vy_resident_use *uses, vyre_transfer *native, vyre_error *error) {
+    for (size_t i = 0; i < count; i++) {
+        vyre_status status = VYRE_OK;
+        if (transfers[i].size && !transfers[i].host)
+            status = vy_fail(error, VYRE_INVALID_ARGUMENT, "point at the bytes",
+                             "%" PRIu64 " bytes of transfer %zu are at a NULL pointer", transfers[i].size, i);
+        if (status == VYRE_OK)
+            status = vy_resident_pin(backend, transfers[i].resident, transfers[i].offset, transfers[i].size, 0, upload,
+                                     &uses[i], error);
+        if (status != VYRE_OK) {
+            vy_resident_unpin(backend, uses, i);
+            return status;
+        }
+        native[i] = transfers[i];
+        native[i].resident.id = uses[i].native;
+    }
+    return VYRE_OK;
+}
+
+static vyre_status run_batch(vyre_backend *backend, const vyre_transfer *native, size_t count, int upload,
+                             vyre_error *error) {
+    vyre_status (*batch)(void *, const vyre_transfer *, size_t, vyre_error *) =
+        upload ? backend->calls.resident_upload_batch : backend->calls.resident_download_batch;
+    vyre_status status = VYRE_OK;
+    if (!batch) {
+        for (size_t i = 0; i < count && status == VYRE_OK; i++)
+            status = upload ? native_upload(backend, native[i].resident.id, native[i].offset, native[i].host,
+                                            native[i].size, error)
+                            : native_download(backend, native[i].resident.id, native[i].offset, native[i].host,
+                                              native[i].size, error);
+        return status;
+    }
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < count; i++)
+        bytes += native[i].size;
+    vy_error_clear(error);
+    vy_span span = vy_span_begin();
+    status = vy_backend_check_result(backend, batch(backend->self, native, count, error), error);
+    if (upload)
+        vy_span_end(span, upload, .backend = backend->id, .bytes = bytes, .count = count, .status = status);
+    else
+        vy_span_end(span, download, .backend = backend->id, .bytes = bytes, .count = count, .status = status);
+    if (status == VYRE_OK)
+        vy_count(upload ? VY_COUNTER_upload_bytes : VY_COUNTER_download_bytes, bytes);
+    return status;
+}
+
+static vyre_status transfer_all(vyre_backend *backend, const vyre_transfer *transfers, size_t count, int upload,
+                                vyre_error *error) {
+    vyre_error own;
+    vyre_error *e = error ? error : &own;
+    size_t item = sizeof(vy_resident_use) + sizeof(vyre_transfer);
+    if (upload ? !backend->calls.resident_upload : !backend->calls.resident_download)
+        return vy_backend_unsupported(backend, upload ? "resident buffer upload" : "resident buffer download", error);
+    if (count == 0)
+        return VYRE_OK;
+    vyre_transfer *native = vy_allocate(vy_array_size(count, item));
+    if (!native)
+        return vy_fail_memory(error, "listing the transfers");
+    vy_resident_use *uses = (vy_resident_use *)(native + count);
+    vyre_status status = vy_backend_enter(backend, error);
+    if (status == VYRE_OK) {
+        status = pin_all(backend, transfers, count, upload, uses, native, e);
+        if (status == VYRE_OK) {
+            status = run_batch(backend, native, count, upload, e);
+            vy_resident_unpin(backend, uses, count);
+        }
+        vy_backend_leave(backend);
+    }
+    vy_release(native, count * item);
+    return status;
+}
+
+vyre_status vyre_resident_upload_batch(vyre_backend *backend, const vyre_transfer *transfers, size_t count,
+                                       vyre_error *error) {
+    VY_SCOPED_CANCELLATION_DISABLE();
+    VY_REQUIRE(error, backend);
+    VY_REQUIRE_ARRAY(error, transfers, count);
+    return transfer_all(backend, transfers, count, 1, error);
+}
+
+vyre_status vyre_resident_download_batch(vyre_backend *backend, const vyre_transfer *transfers, size_t count,
+                                         vyre_error *error) {
+    VY_SCOPED_CANCELLATION_DISABLE();
+    VY_REQUIRE(error, backend);
+    VY_REQUIRE_ARRAY(error, transfers, count);
+    return transfer_all(backend, transfers, count, 0, error);
+}
+
+/* ---- shutdown and recovery ---- */
+
+void vy_residents_free_all(vyre_backend *backend) {
+    vy_residents *residents = &backend->residents;
+    vyre_error ignored;
+    for (uint32_t slot = 0;; slot++) {
+        vy_resident_entry taken;
+        pthread_mutex_lock(&residents->lock);
+        int is_end = slot >= residents->entries.count;
+        int is_live = !is_end && residents->entries.items[slot].is_live;
+        if (is_live)
+            taken = remove_slot(residents, slot);
+        pthread_mutex_unlock(&residents->lock);
+        if (is_end)
+            return;
+        if (is_live) {
+            native_free(backend, taken.native, &ignored);
+            call_release(&taken);
+        }
+    }
+}
+
+/* A buffer with a source that nothing has written, on the new device. *native: what it is there. */
+static vyre_status reallocate(vyre_backend *backend, const vy_resident_entry *entry, uint64_t *native,
+                              vyre_error *error) {
+    vy_residents *residents = &backend->residents;
+    vyre_error ignored;
+    vyre_status status = native_allocate(backend, entry->size, native, error);
+    if (status != VYRE_OK)
+        return status;
+    pthread_mutex_lock(&residents->lock);
+    int taken = 0; /* those further on still have values of the old device */
+    for (uint32_t i = 0; i < residents->restored; i++)
+        taken |= residents->entries.items[i].is_live && residents->entries.items[i].native == *native;
+    pthread_mutex_unlock(&residents->lock);
+    if (taken)
+        return fail_duplicate(backend, error);
+    status = native_upload(backend, *native, 0, entry->source, entry->size, error);
+    if (status != VYRE_OK)
+        native_free(backend, *native, &ignored);
+    return status;
+}
+
+static vyre_status restore(vyre_backend *backend, uint32_t slot, vyre_error *error) {
+    vy_residents *residents = &backend->residents;
+    uint64_t native = 0;
+    pthread_mutex_lock(&residents->lock);
+    vy_resident_entry entry = residents->entries.items[slot];
+    if (entry.is_live && entry.users) { /* by an abandoned call: its handles are stale, its slot is not used again */
+        residents->entries.items[slot].is_live = 0;
+        vy_count(VY_COUNTER_resident_bytes, (uint64_t)0 - entry.size);
+    }
+    residents->restored = slot;
+    pthread_mutex_unlock(&residents->lock);
+    if (!entry.is_live || entry.users)
+        return VYRE_OK;
+    int keep = entry.source && !entry.is_written;
+    vyre_status status = keep ? reallocate(backend, &entry, &native, error) : VYRE_OK;
+    vy_resident_entry taken = {.release = NULL};
+    pthread_mutex_lock(&residents->lock);
+    if (keep && status == VYRE_OK)
+        residents->entries.items[slot].native = native;
+    else
+        taken = remove_slot(residents, slot);
+    pthread_mutex_unlock(&residents->lock);
+    call_release(&taken); /* what was made of it went with the device */
+    return status;
+}
+
+vyre_status vy_residents_recover(vyre_backend *backend, vyre_error *error) {
+    vyre_status first = VYRE_OK;
+    vy_dispatch_slots_clear(&backend->dispatch_slots);
+    for (uint32_t slot = 0; slot < backend->residents.entries.count; slot++) {
+        vyre_error own;
+        vyre_status status = restore(backend, slot, first == VYRE_OK ? error : &own);
+        if (first == VYRE_OK)
+            first = status;
+    }
+    return first;
 }

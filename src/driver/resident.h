@@ -96,11 +96,6 @@ vyre_status vy_resident_adopt(vyre_backend *backend, const vy_resident_entry *wh
 void vy_resident_add_export(vyre_backend *backend, const vy_resident_use *use, uint64_t address);
 vyre_status vy_resident_remove_export(vyre_backend *backend, vyre_resident handle, vyre_error *error);
 
-/* With the lock held: the buffer leaves the table, so that nobody can use it any more. What it was. */
-vy_resident_entry vy_resident_remove(vy_residents *residents, uint32_t slot);
-/* Who lent the memory of a buffer that has left the table gets it back. */
-void vy_resident_release(const vy_resident_entry *taken);
-
 /* Frees all native buffers, ignoring what the backend says: for shutdown. */
 void vy_residents_free_all(vyre_backend *backend);
 /* After the device came back: buffers with an unwritten source are made and uploaded again, the others become stale. */

@@ -57,6 +57,13 @@ static inline int vy_resource_dispatch_are_resident(const vyre_resource *binding
     return 1;
 }
 
+static inline int vy_resource_dispatch_has_host(const vyre_resource *bindings, size_t count) {
+    for (size_t i = 0; bindings && i < count; i++)
+        if (bindings[i].kind == VYRE_RESOURCE_HOST)
+            return 1;
+    return 0;
+}
+
 /* Pins what is bound, checks ranges, overlaps, counts and limits, and resolves the launch. Inside the backend. On failure nothing is
  * pinned. error is never NULL here and below. */
 vyre_status vy_resource_dispatch_resolve(vy_resource_dispatch *bound, const vyre_resource *bindings, size_t count,

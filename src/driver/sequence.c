@@ -6,7 +6,7 @@
 
 #include "base/thread.h"
 #include "driver/dispatch_batch.h"
-#include "driver/trace.h"
+#include "driver/telemetry.h"
 
 #include <inttypes.h>
 

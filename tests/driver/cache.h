@@ -6,7 +6,6 @@
 
 #include "driver/cache_disk.h"
 #include "driver/cache_entry.h"
-#include "driver/cache_evict.h"
 #include "vyre/telemetry.h"
 
 #include <dirent.h>

@@ -1,6 +1,6 @@
 /* Many processes, killed processes, full and read-only disks: every load gives the right bytes or misses. */
 #include "driver/cache.h"
-#include "driver/cache_file.h"
+#include "driver/cache_entry.h"
 
 #include <sched.h>
 #include <signal.h>

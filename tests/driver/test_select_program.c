@@ -1,8 +1,8 @@
 /* Selection by program, and probes that selection does not need, that hang, or that answer nonsense. */
 #include "driver/fake.h"
 
-#include "driver/probe.h"
 #include "driver/registry.h"
+#include "driver/select.h"
 #include "ir/op_set.h"
 #include "vyre/telemetry.h"
 

@@ -6,7 +6,7 @@
 #include "backends/cuda/dynamic_symbols.h"
 #include "base/env.h"
 #include "driver/registry/child.h"
-#include "driver/trace.h"
+#include "driver/telemetry.h"
 #include "vyre/cache.h"
 #include "vyre/driver.h"
 #include "vyre/manifest.h"

@@ -1,5 +1,5 @@
 /* The table of programs: what is found again, what makes room, who counts it; by one thread and by many. */
-#include "driver/implicit_pipelines.h"
+#include "driver/pipeline.h"
 #include "support/test.h"
 
 #include <stdatomic.h>

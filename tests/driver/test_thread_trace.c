@@ -4,7 +4,7 @@
 
 #include "base/thread.h"
 #include "driver/dispatch.h"
-#include "driver/trace.h"
+#include "driver/telemetry.h"
 #include "vyre/telemetry.h"
 
 enum { THREADS = 4, SPANS = 150, TRACES = 12 };

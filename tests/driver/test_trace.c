@@ -5,7 +5,7 @@
 #include "support/fault.h"
 
 #include "driver/dispatch.h"
-#include "driver/trace.h"
+#include "driver/telemetry.h"
 #include "vyre/telemetry.h"
 
 #include <fcntl.h>

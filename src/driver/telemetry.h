@@ -1,3 +1,36 @@
+/* Telemetry: process-wide counters and trace spans (vyre/telemetry.h). */
+#ifndef VY_DRIVER_TELEMETRY_H
+#define VY_DRIVER_TELEMETRY_H
+
+#include "vyre/telemetry.h"
+
+#include <stdatomic.h>
+
+/* ---- counters ---- */
+
+typedef enum vy_counter {
+#define X(name, kind, doc) VY_COUNTER_##name,
+    VYRE_COUNTER_LIST(X)
+#undef X
+        VY_COUNTER_COUNT
+} vy_counter;
+
+/* The values that the calling thread has to itself, or NULL; and the way of those that have none, or do not know yet. By way of vy_count only. */
+extern _Thread_local _Atomic uint64_t *vy_counters_own;
+void vy_count_shared(vy_counter counter, uint64_t amount);
+
+/* Adds; a gauge falls by adding the two's complement. Any thread, does not block. */
+static inline void vy_count(vy_counter counter, uint64_t amount) {
+    _Atomic uint64_t *own = vy_counters_own;
+    if (__builtin_expect(own != NULL, 1))
+        atomic_store_explicit(&own[counter], atomic_load_explicit(&own[counter], memory_order_relaxed) + amount,
+                              memory_order_relaxed);
+    else
+        vy_count_shared(counter, amount);
+}
+
+/* ---- spans ---- */
+
 /* Spans: where the time of a call goes (vyre_trace_start, vyre/telemetry.h).
  *
  *   vy_span span = vy_span_begin();
@@ -6,13 +39,6 @@
  *
  * A span begins and ends on one thread, and spans of a thread nest. While nothing is traced, a span is one relaxed load and two
  * branches, and its facts are not evaluated. No span of the library allocates, fails or waits for anything but the file. */
-#ifndef VY_DRIVER_TRACE_H
-#define VY_DRIVER_TRACE_H
-
-#include "vyre/base.h"
-
-#include <stdatomic.h>
-
 /* X(name, doc): what a span can be. */
 #define VY_SPAN_LIST(X)                                                                                                \
     X(resolve, "arguments against the program: counts, sizes, grid, limits")                                           \
