@@ -1,4 +1,9 @@
-/* Asynchronous dispatch: starting, collecting, waiting, cancelling (async.h, pending.h). */
+/* Asynchronous dispatch: the list of dispatches in flight, their handles, collection, waiting, cancellation, start
+ * (async.h, pending.h).
+ *
+ * A handle is reference counted. The caller holds one reference, the work one; a queued job and a requested
+ * notification hold one each. At most one thread at a time is inside a native handle (`is_collecting`), and no lock is
+ * held during a call of the backend. */
 #include "driver/pending.h"
 
 #include "base/status.h"
@@ -10,7 +15,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-/* ---- the backend's side ---- */
+/* ---- the list of a backend ---- */
 
 void vy_async_start(vy_async *async) {
     pthread_mutex_init(&async->lock, NULL);
@@ -74,9 +79,9 @@ static void append_inflight(vy_async *async, vyre_pending *p) {
     vy_count(VY_COUNTER_pending, 1);
 }
 
-/* ---- memory of outputs ---- */
+/* ---- recycled output memory ---- */
 
-/* What is filled next was used before, where there is such memory. */
+/* Fills the output slots with recycled memory where the recycler has some. */
 static void acquire_buffers(vyre_pending *p) {
     for (uint32_t i = 0; i < p->dispatch.program->buffer_count; i++) {
         const vy_resolved_buffer *buffer = &p->dispatch.launch.buffers[i];
@@ -86,7 +91,8 @@ static void acquire_buffers(vyre_pending *p) {
     }
 }
 
-/* For those that come next, if they take it; slots that a backend left with contradictory parts are not. */
+/* Returns the memory of the output slots to the recycler. Only native dispatches use it. Inconsistent slots are
+ * skipped. */
 static void recycle_buffers(vyre_pending *p) {
     for (size_t i = 0; i < p->slots.count && p->calls.wait; i++)
         if (vy_bytes_are_valid(&p->slots.items[i]))
@@ -115,8 +121,9 @@ void vy_pending_unreference(vyre_pending *p) {
     vyre_backend_release(backend);
 }
 
-/* Gives up the lock, which is held, and a reference. While the caller has its handle, that reference goes under the lock: a caller that sees
- * the end and frees all it has is then the last, and the backend's threads are joined when it returns. */
+/* Releases the lock, which the caller holds, and a reference. While the caller of the API still has its handle, that
+ * reference is dropped under the lock. A caller that observes the end and frees all its handles then drops the last
+ * reference, so the backend's threads are joined when its call returns. */
 static void unlock_unreference(vyre_pending *p) {
     int is_last_possible = p->is_freed;
     if (!is_last_possible)
@@ -126,7 +133,7 @@ static void unlock_unreference(vyre_pending *p) {
         vy_pending_unreference(p);
 }
 
-/* ---- the end of the work ---- */
+/* ---- the end of the work, and collection ---- */
 
 static void set_done(vyre_pending *p) {
     p->is_done = 1;
@@ -135,12 +142,12 @@ static void set_done(vyre_pending *p) {
     pthread_cond_broadcast(&p->changed);
 }
 
-/* The work has ended with this status; its error and outputs lie in the handle. Takes the lock and leaves it held; the work's reference is
- * the caller's to drop. */
+/* Marks the work as finished with this status; its error and outputs are in the handle. Acquires the lock and leaves it
+ * held. The caller drops the work's reference. */
 static void finish(vyre_pending *p, vyre_status status) {
     vyre_backend *backend = p->dispatch.backend;
     vy_async *async = &backend->async;
-    pthread_mutex_lock(&p->lock); /* whoever finds nothing in flight any more finds this one done */
+    pthread_mutex_lock(&p->lock); /* a thread that finds an empty list must find this dispatch done */
     p->status = status;
     p->is_finished = 1;
     pthread_mutex_lock(&async->lock);
@@ -155,7 +162,8 @@ static void finish(vyre_pending *p, vyre_status status) {
         set_done(p);
 }
 
-/* A handle that is destroyed and has not said that it is ready will not say so any more. Whoever collects has a reference. */
+/* After a native handle was destroyed, no notification follows; drops the reference of a notification that has not
+ * arrived. The collecting thread holds another reference. */
 static void cancel_notification(vyre_pending *p) {
     pthread_mutex_lock(&p->lock);
     int is_owed = p->is_watched && !p->is_announced;
@@ -165,7 +173,8 @@ static void cancel_notification(vyre_pending *p) {
         vy_pending_unreference(p);
 }
 
-/* With the lock held; gives it up during the call. Waits natively until done or the deadline (0 = for ever). */
+/* Waits in the backend until the dispatch ends or the deadline passes (0: no deadline). With the lock held, which is
+ * released during the call. */
 static void collect(vyre_pending *p, uint64_t deadline_ns) {
     vyre_backend *backend = p->dispatch.backend;
     p->is_collecting = 1;
@@ -197,7 +206,7 @@ static void collect(vyre_pending *p, uint64_t deadline_ns) {
         cancel_notification(p);
         finish(p, status);
         atomic_fetch_sub_explicit(&p->references, 1,
-                                  memory_order_acq_rel); /* the work's; whoever collects has another */
+                                  memory_order_acq_rel); /* the work's reference; the collecting thread holds another */
     } else {
         pthread_mutex_lock(&p->lock);
     }
@@ -205,7 +214,7 @@ static void collect(vyre_pending *p, uint64_t deadline_ns) {
     pthread_cond_broadcast(&p->changed);
 }
 
-/* Whether somebody has to collect. With the lock held. */
+/* Whether a native handle exists that no thread is collecting. With the lock held. */
 static int is_open(const vyre_pending *p) {
     return p->native.vtable && !p->is_collecting;
 }
@@ -228,7 +237,7 @@ static void on_ready(void *user) {
     if (p->queue && !p->is_done)
         vy_completions_push(p->queue, p);
     pthread_cond_broadcast(&p->changed);
-    if (is_first) { /* there is one reference for it */
+    if (is_first) { /* the notification holds one reference */
         unlock_unreference(p);
         return;
     }
@@ -236,7 +245,7 @@ static void on_ready(void *user) {
     vy_backend_violation(p->dispatch.backend, &unseen, "it said twice that a dispatch in flight is ready");
 }
 
-/* A thread of the pool collects it; without one, this thread does. */
+/* Lets a thread of the pool collect the handle, or collects it here if there is none. */
 static void collect_on_pool(vyre_pending *p) {
     if (!is_open(p) || p->is_queued)
         return;
@@ -255,9 +264,9 @@ void vy_pending_watch(vyre_pending *p) {
         collect_on_pool(p);
         return;
     }
-    /* The handle stays until it is collected, and nobody collects while this thread is counted as inside. */
+    /* `is_collecting` keeps the handle alive: no other thread collects it during the call. */
     void (*notify)(void *, void (*)(void *), void *) = p->calls.notify;
-    p->calls.notify = NULL; /* once: if it is watched again, a thread does it */
+    p->calls.notify = NULL; /* only once: a second watch uses a pool thread */
     p->is_collecting = 1;
     p->is_watched = 1;
     reference(p);
@@ -303,7 +312,7 @@ void vy_async_wait_all(vyre_backend *backend, uint64_t until_ns) {
     pthread_mutex_unlock(&async->lock);
 }
 
-/* ---- the caller's side ---- */
+/* ---- public functions ---- */
 
 int vyre_pending_is_ready(vyre_pending *p) {
     VY_SCOPED_CANCELLATION_DISABLE();
@@ -334,7 +343,7 @@ static int wait_done(vyre_pending *p, uint64_t deadline_ns) {
             collect(p, deadline_ns);
             if (!p->is_done && deadline_ns && vy_clock_now() >= deadline_ns)
                 return 0;
-        } else if (!deadline_ns || p->is_ready) { /* another thread is collecting it: it does not count as waiting */
+        } else if (!deadline_ns || p->is_ready) { /* another thread is collecting it, which does not block for long */
             pthread_cond_wait(&p->changed, &p->lock);
         } else if (pthread_cond_timedwait(&p->changed, &p->lock, &until) == ETIMEDOUT && !p->is_done) {
             return 0;
@@ -389,7 +398,7 @@ vyre_status vyre_pending_wait(vyre_pending *pending, uint64_t timeout_ns, vyre_o
     return status;
 }
 
-/* With the lock held; gives it up for a moment. */
+/* With the lock held, which is released during the backend's `cancel`. */
 static void cancel(vyre_pending *p) {
     if (p->is_done)
         return;
@@ -398,7 +407,7 @@ static void cancel(vyre_pending *p) {
     vy_count(VY_COUNTER_cancellations, 1);
     set_done(p);
     if (p->native.vtable && p->calls.cancel) {
-        p->is_cancelling = 1; /* nobody destroys it meanwhile */
+        p->is_cancelling = 1; /* keeps the native handle from being destroyed */
         pthread_mutex_unlock(&p->lock);
         p->calls.cancel(p->native.self);
         pthread_mutex_lock(&p->lock);
@@ -451,9 +460,9 @@ void vyre_pending_free(vyre_pending *p) {
     vy_pending_unreference(p);
 }
 
-/* ---- making a handle ---- */
+/* ---- creating a handle ---- */
 
-/* Of the launch only what the program uses: the rest is large, and was never filled. */
+/* Copies only the part of the launch that the program uses: the rest is large and uninitialised. */
 static void copy_dispatch(vy_dispatch *to, const vy_dispatch *from) {
     const vy_resolved_dispatch *launch = &from->launch;
     memcpy(to, from, offsetof(vy_dispatch, launch));
@@ -481,7 +490,7 @@ static vyre_pending *pending_new(const vy_dispatch *asked, vyre_pipeline *kept) 
     return p;
 }
 
-/* All that the caller lent, in one block. The first walk only measures. */
+/* Copies all memory borrowed from the caller into one block. The first pass only measures. */
 static void copy_asked(vyre_pending *p, const vy_dispatch *asked, vy_bump *c) {
     const vyre_arguments *from = asked->arguments;
     vyre_arguments *to = &p->arguments;
@@ -519,12 +528,12 @@ static vyre_status keep_copies(vyre_pending *p, const vy_dispatch *asked, vyre_e
     return vy_dispatch_host_resolve(&p->dispatch, error); /* again: the launch points into the inputs */
 }
 
-/* ---- on the pool ---- */
+/* ---- start on the pool ---- */
 
 static vyre_status run_now(vyre_pending *p) {
     vyre_backend *backend = p->dispatch.backend;
     if (atomic_load(&p->cancel))
-        return VYRE_CANCELLED; /* nobody will look at it */
+        return VYRE_CANCELLED; /* the result is not read */
     if (atomic_load(&backend->is_lost))
         return vy_fail(&p->error, VYRE_DEVICE_LOST, NULL, "the device of backend `%s` was lost before `%s` could start",
                        backend->id, vyre_program_name(p->dispatch.program));
@@ -556,7 +565,7 @@ static vyre_status start_on_pool(vyre_pending *p, const vy_dispatch *asked, vyre
     return VYRE_OK;
 }
 
-/* ---- natively ---- */
+/* ---- native start ---- */
 
 static vyre_status call_native(vyre_pending *p, const vy_dispatch *asked, const vyre_launch *launch,
                                vyre_error *error) {
@@ -578,7 +587,7 @@ static vyre_status call_native(vyre_pending *p, const vy_dispatch *asked, const 
     return status;
 }
 
-/* A table that lacks what is required cannot even be given back. */
+/* An incomplete table: its `destroy` is not called either. */
 static vyre_status complete(vyre_pending *p, vyre_error *error) {
     const vyre_pending_vtable *given = p->native.vtable;
     uint32_t size = given ? given->struct_size : 0;
@@ -618,7 +627,8 @@ static vyre_status start_natively(vyre_pending *p, const vy_dispatch *asked, vyr
     }
     atomic_fetch_add(&p->references, 1);
     append_inflight(&backend->async, p);
-    /* Whoever closes or recovers looked at the list before or sees this one: one of the two collects it. */
+    /* A thread that closes or recovers the backend either sees this entry in its list, or this thread sees its flag:
+     * one of the two collects it. */
     if (atomic_load(&backend->is_closing) || atomic_load(&backend->is_lost)) {
         pthread_mutex_lock(&p->lock);
         vy_pending_watch(p);
@@ -627,9 +637,9 @@ static vyre_status start_natively(vyre_pending *p, const vy_dispatch *asked, vyr
     return VYRE_OK;
 }
 
-/* ---- starting ---- */
+/* ---- start ---- */
 
-/* Stages, and deadlines the backend cannot keep, take the synchronous road. */
+/* Stages, and deadlines that the backend cannot keep, use the synchronous path on the pool. */
 static int runs_natively(const vy_dispatch *asked) {
     int is_tiled;
     return (asked->dispatch_table->dispatch_async || asked->dispatch_table->dispatch_borrowed_async) &&
@@ -672,7 +682,8 @@ vyre_status vy_pending_start(vy_dispatch *asked, vyre_pipeline *kept, vyre_pendi
     return vy_dispatch_label_error(status, asked->config, e);
 }
 
-/* Through the program's implicit pipeline, where the backend only compiles. Ops of dialects are resolved for this dispatch alone. */
+/* Dispatches a program, through its implicit pipeline if the backend only compiles. Ops of dialects are resolved for
+ * this dispatch only. */
 static vyre_status start_program(vy_dispatch *asked, vyre_pending **out, vyre_error *error) {
     vyre_program *resolved;
     vyre_status status = vy_backend_check_process(asked->backend, error);

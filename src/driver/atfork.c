@@ -1,4 +1,4 @@
-/* The list of objects that are bound to the process, and its handlers (atfork.h). */
+/* Fork handlers, and the list of objects bound to this process (atfork.h). */
 #include "driver/atfork.h"
 
 #include "base/status.h"

@@ -1,4 +1,8 @@
-/* Backend handles: construction, capabilities, entering and leaving, device loss, shutdown, recovery (backend.h). */
+/* Backend handles: construction, capabilities, entering and leaving, device loss, shutdown, recovery (backend.h).
+ *
+ * Entering and closing never miss each other. A thread that enters increments `in_flight` first and checks the flags
+ * afterwards. A thread that closes sets the flag first and reads the count afterwards. So at least one of the two
+ * observes the other. */
 #include "driver/backend.h"
 
 #include "base/clock.h"
@@ -92,7 +96,7 @@ vyre_status vy_backend_check_result_bytes(vyre_backend *backend, vyre_status sta
 
 /* ---- construction ---- */
 
-/* The names in a list a backend gave; the default list if it gave none. */
+/* Queries the list of ops of a backend; the default list if it has none. */
 static void query_ops(vyre_backend *backend) {
     size_t count;
     const char *const *names = vyre_backend_supported_ops(backend, &count);
@@ -132,7 +136,7 @@ void vy_backend_query_capabilities(vyre_backend *backend) {
 }
 
 const char *vy_backend_missing_op(const vyre_backend *backend, const vyre_program *program) {
-    vy_op_set offered, needed = vy_program_ops((vyre_program *)program); /* fills in what it keeps */
+    vy_op_set offered, needed = vy_program_ops((vyre_program *)program); /* caches its result in the program */
     for (unsigned w = 0; w < VY_OP_SET_WORDS; w++)
         offered.words[w] = atomic_load_explicit(&backend->ops[w], memory_order_relaxed);
     vy_op_set_add(&offered, VY_OP_SET_GRID_BARRIER);
@@ -144,7 +148,8 @@ static uint64_t next_owner(void) {
     return atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
 }
 
-/* The table as this library knows it: a short one ends early, a long one has entries we do not know. */
+/* Copies the table of a backend. Entries missing from a shorter table are NULL; unknown entries of a longer one are
+ * ignored. */
 static vyre_status complete(const vyre_backend_vtable *given, vyre_backend_vtable *calls, vyre_error *error) {
     static const char fix[] = "rebuild the backend against the installed vyre/backend.h";
     uint32_t size = given ? given->struct_size : 0;
@@ -165,7 +170,7 @@ static vyre_status complete(const vyre_backend_vtable *given, vyre_backend_vtabl
     return VYRE_OK;
 }
 
-/* In a child: who enters is refused. */
+/* In a child process: every later enter fails. */
 static void inherit(vy_process_bound *bound) {
     vyre_backend *backend = (vyre_backend *)((char *)bound - offsetof(vyre_backend, bound));
     atomic_store(&backend->is_closing, 1);
@@ -236,7 +241,8 @@ vyre_status vy_backend_wrap(const vyre_backend_instance *instance, vyre_backend 
     return status;
 }
 
-/* Cache keys and messages name a backend by its id. It is the one it is registered under, whatever it calls itself: that may be another's. */
+/* Cache keys and messages name a backend by its id. The registered id counts, whatever the backend returns, which may
+ * be the id of another backend. */
 static void name_as_registered(vyre_backend *backend, const char *id) {
     if (strcmp(backend->id, id) == 0)
         return;
@@ -256,7 +262,7 @@ vyre_status vy_backend_construct(const vyre_backend_registration *registration, 
     vyre_error own;
     vyre_error *e = error ? error : &own;
     vyre_backend_instance instance = {NULL, NULL};
-    vyre_backend named; /* only its id is used, by the judge */
+    vyre_backend named; /* vy_backend_check_result uses only its id */
     *out = NULL;
     if (!registration->create)
         return vy_fail(error, VYRE_ABI_MISMATCH, "fill in `create` of its registration",
@@ -290,10 +296,10 @@ void vyre_backend_release(vyre_backend *backend) {
     if (!backend || atomic_fetch_sub_explicit(&backend->references, 1, memory_order_acq_rel) != 1)
         return;
     if (vy_backend_is_inherited(backend))
-        return; /* the device and the threads are the parent's, and so is the memory that they use */
+        return; /* the device, the threads and the memory that they use belong to the parent */
     vyre_backend_shutdown(backend, &ignored);
-    if (!vy_backend_is_idle(
-            backend)) { /* a caller released what another thread is using: it is leaked, not freed under that thread */
+    /* The caller released a backend that another thread uses: it is leaked instead of freed under that thread. */
+    if (!vy_backend_is_idle(backend)) {
         vy_log(0, backend->id, "the backend was released during a call that does not end: it is not freed");
         return;
     }
@@ -364,7 +370,7 @@ void vyre_backend_numerics(const vyre_backend *backend, vyre_numerics_profile *p
         full.exact = atomic_load_explicit(&backend->numerics, memory_order_relaxed);
         full.cases = atomic_load_explicit(&backend->numerics_cases, memory_order_relaxed);
         if (!full.cases)
-            full.exact = 0; /* a promise that nothing has confirmed; it is still part of keys */
+            full.exact = 0; /* a claim without test cases does not count here; it is still part of cache keys */
     }
     memcpy(profile, &full, room < sizeof full ? room : sizeof full);
 }
@@ -455,7 +461,7 @@ void vy_backend_leave(vyre_backend *backend) {
 
 void vy_backend_wake(vyre_backend *backend) {
     if (vy_backend_is_inherited(backend))
-        return; /* those who waited are in another process */
+        return; /* the waiting threads are in another process */
     pthread_mutex_lock(&backend->lock);
     pthread_cond_broadcast(&backend->idle);
     pthread_mutex_unlock(&backend->lock);
@@ -472,8 +478,8 @@ int vy_backend_is_idle(const vyre_backend *backend) {
     return atomic_load(&backend->in_flight) == 0 && vy_dispatch_slots_are_idle(&backend->dispatch_slots);
 }
 
-/* With the lock held, which is given up meanwhile. Native handles end because somebody collects them. Returns 0 if something is still in flight
- * at `until_ns` (0: it waits for ever). */
+/* Waits until no call is inside the backend, and collects native handles meanwhile. Returns 0 if a call is still in
+ * flight at `until_ns` (0: no limit). With the lock held, which is released during the wait. */
 static int drain_and_wait(vyre_backend *backend, uint64_t until_ns) {
     const struct timespec until = vy_clock_timespec(until_ns);
     int result = 0;
@@ -486,7 +492,8 @@ static int drain_and_wait(vyre_backend *backend, uint64_t until_ns) {
     return vy_backend_is_idle(backend);
 }
 
-/* What is in flight gets FINISH_NS to end by itself, and after it was cancelled another STOP_NS. The lock as above. */
+/* Calls in flight have FINISH_NS to end, and another STOP_NS after they were cancelled. With the lock held, as
+ * above. */
 #define FINISH_NS UINT64_C(2000000000)
 #define STOP_NS UINT64_C(1000000000)
 static int end_all(vyre_backend *backend) {
@@ -543,8 +550,8 @@ vyre_status vyre_backend_shutdown(vyre_backend *backend, vyre_error *error) {
     pthread_mutex_unlock(&backend->lock);
     if (!first)
         return VYRE_OK;
-    vy_writeback_queue_flush(&backend->writebacks); /* what came meanwhile is dropped: nobody enters any more */
-    /* A call that never came back may still use the device: the device is left alone until it does. */
+    vy_writeback_queue_flush(&backend->writebacks); /* later entries are dropped: no call enters any more */
+    /* A call that has not returned may still use the device: the device is not closed until it returns. */
     if (!has_ended)
         status = vy_fail(
             e, VYRE_TIMEOUT,
@@ -574,7 +581,7 @@ int vyre_backend_device_lost(vyre_backend *backend) {
 }
 
 static vyre_status recover(vyre_backend *backend, vyre_error *error) {
-    vy_executable_cache_retire(backend); /* pipelines are compiled again when they are next used */
+    vy_executable_cache_retire(backend); /* pipelines are compiled again at their next use */
     vy_error_clear(error);
     vyre_status status = vy_backend_check_result(backend, backend->calls.try_recover(backend->self, error), error);
     if (status != VYRE_OK)

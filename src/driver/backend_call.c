@@ -1,5 +1,17 @@
-/* Calls of a backend: one-time preparation, fallbacks for missing entries, and the watchdog that enforces deadlines (dispatch.h).
- */
+/* Calls of a backend: one-time preparation, fallbacks for missing entries, and the watchdog that enforces deadlines
+ * (dispatch.h).
+ *
+ * vyre/backend.h documents the fallback of every missing entry.
+ *
+ * The watchdog serves backends that cannot stop a kernel, and plug-ins that claim they can. The call runs on a worker
+ * thread with copies of all memory that it reads, because the caller's memory is invalid after the caller returned. If
+ * the worker has not finished at the deadline, it is abandoned: the backend is lost, and the worker discards its
+ * results when it returns. The worker holds a reference, so the backend outlives it. Whichever of the two finishes last
+ * frees the job.
+ *
+ * A plug-in with the capability `cancel` has GRACE_NS more to stop the kernel, after the deadline or after a
+ * cancellation. It polls a word in the job, which the waiting thread sets when the caller's word is set or the backend
+ * is shut down. */
 #include "driver/dispatch.h"
 
 #include "base/status.h"
@@ -31,7 +43,7 @@ void vy_prepared_end(vy_prepared *prepared) {
     pthread_cond_destroy(&prepared->done);
 }
 
-/* ---- slots: asked without the lock, changed with it ---- */
+/* ---- slots: read without the lock, written with it ---- */
 
 static int is_for_program(vy_prepared_slot *slot, const program_words *program) {
     uint64_t difference = 0;
@@ -48,7 +60,7 @@ static int is_prepared(vy_prepared_slot *slot, const program_words *program) {
     return atomic_load_explicit(&slot->version, memory_order_relaxed) == version;
 }
 
-/* From now on nobody trusts what it says. */
+/* From now on readers reject the slot. */
 static void begin_slot_update(vy_prepared_slot *slot) {
     uint32_t version = atomic_load_explicit(&slot->version, memory_order_relaxed);
     atomic_store_explicit(&slot->version, version | 1, memory_order_relaxed);
@@ -76,14 +88,14 @@ void vy_prepared_clear(vy_prepared *prepared) {
 
 /* ---- preparing ---- */
 
-/* Returns 1 if the caller has to prepare: *owns says whether the slot is its own to mark. Waits while another thread prepares the same
- * program. */
+/* Returns 1 if the caller has to prepare the program. *owns: the caller also has to mark the slot. Waits while another
+ * thread prepares the same program. */
 static int claim(vy_prepared *prepared, vy_prepared_slot *slot, const program_words *program, int *owns) {
     pthread_mutex_lock(&prepared->lock);
     while (slot->is_running && is_for_program(slot, program))
         pthread_cond_wait(&prepared->done, &prepared->lock);
     int must = !is_prepared(slot, program);
-    *owns = must && !slot->is_running; /* another program is being prepared here: do without the slot */
+    *owns = must && !slot->is_running; /* the slot prepares another program: continue without it */
     if (*owns)
         assign_slot(slot, program);
     pthread_mutex_unlock(&prepared->lock);
@@ -159,7 +171,7 @@ void vy_inputs_free(vyre_bytes *owned, size_t count) {
 /* Without the entry: owned copies of the inputs, and dispatch. */
 static vyre_status copy_and_run(const vy_call *call, vyre_error *error) {
     vyre_bytes owned[VY_LIMIT_BUFFERS];
-    owned[0] = (vyre_bytes)VYRE_BYTES_INIT; /* there may be no inputs at all */
+    owned[0] = (vyre_bytes)VYRE_BYTES_INIT; /* input_count may be 0 */
     vyre_status status = vy_inputs_copy(call->inputs, call->input_count, owned, error);
     if (status != VYRE_OK)
         return status;
@@ -178,7 +190,7 @@ static vyre_status run_borrowed(const vy_call *call, vyre_error *error) {
                : copy_and_run(call, error);
 }
 
-/* Without the entry: the wall time around the borrowed form; nothing else is known. */
+/* Without the entry: only the wall time around the borrowed form. */
 static vyre_status run_timed(const vy_call *call, vyre_error *error) {
     const vy_dispatch_table *dispatch_table = call->dispatch_table;
     uint64_t start = vy_clock_now();
@@ -199,7 +211,7 @@ static vyre_status run_into(const vy_call *call, vyre_error *error) {
                : run_borrowed(call, error);
 }
 
-/* Without the entry, a pipeline: all bindings resident is a case of bindings mixed. */
+/* Without the entry, on a pipeline: the persistent form with all bindings resident. */
 static vyre_status run_resident(const vy_call *call, vyre_error *error) {
     const vy_dispatch_table *dispatch_table = call->dispatch_table;
     if (call->timing)
@@ -219,13 +231,13 @@ static vyre_status run_resident(const vy_call *call, vyre_error *error) {
                                              call->timing, error);
 }
 
-/* ---- host bytes and resident buffers mixed ---- */
+/* ---- mixed host bytes and resident buffers ---- */
 
-/* Bindings that are all resident: host bytes get buffers of the library's own for the call. */
+/* Bindings of which all are resident: temporary buffers replace host bytes for the call. */
 typedef struct temporaries {
     vyre_resource all[VY_LIMIT_BUFFERS];
     vy_resident_use uses[VY_LIMIT_BUFFERS];
-    size_t made; /* bindings looked at */
+    size_t made; /* number of bindings processed */
 } temporaries;
 
 static vyre_status make_temporary(temporaries *t, const vy_call *call, const vyre_buffer_info *buffer,
@@ -304,9 +316,9 @@ vyre_status vy_call_run(const vy_call *call, vyre_error *error) {
         [VY_FORM_INTO] = run_into,   [VY_FORM_RESIDENT] = run_resident, [VY_FORM_PERSISTENT] = run_persistent,
     };
     vy_error_clear(error);
-    if (vy_call_is_abandoned()) /* there may be another device by now; nobody reads this */
+    if (vy_call_is_abandoned()) /* the device may have been replaced; the result is not read */
         return vy_fail(error, VYRE_TIMEOUT, NULL, "the dispatch was abandoned");
-    /* These come back here: with resident bindings only, launch by launch. */
+    /* Both call vy_call_run again, with resident bindings only, once per launch. */
     if (call->form == VY_FORM_PERSISTENT && (call->stages || !call->dispatch_table->dispatch_persistent))
         return run_in_temporaries(call, error);
     if (call->stages)
@@ -321,14 +333,14 @@ vyre_status vy_call_run(const vy_call *call, vyre_error *error) {
 /* ---- the watchdog ---- */
 
 #define GRACE_NS UINT64_C(500000000)
-#define POLL_NS UINT64_C(10000000) /* between two looks at the caller's word */
+#define POLL_NS UINT64_C(10000000) /* between two polls of the caller's cancel word */
 
 typedef struct watched_job {
     pthread_mutex_t lock;
     pthread_cond_t ended;
     int is_ended;
     _Atomic int is_abandoned;
-    _Atomic uint32_t cancel; /* what the backend looks at */
+    _Atomic uint32_t cancel; /* the word that the backend polls */
     vy_call call;            /* points into this struct and into `copies` */
     vyre_trap trap;
     vyre_timing timing;
@@ -351,7 +363,7 @@ static void copy_call(watched_job *j, const vy_call *from, const vy_resident_use
         vy_bump_copy(c, from->launch.elements, from->launch.buffer_count * sizeof *from->launch.elements);
     to->launch.label = vy_bump_copy(c, from->launch.label, strlen(from->launch.label) + 1);
     to->launch.trap = &j->trap;
-    to->launch.cancel = (const uint32_t *)&j->cancel; /* the caller's word is gone when the call is abandoned */
+    to->launch.cancel = (const uint32_t *)&j->cancel; /* the caller's word is invalid once the call is abandoned */
     to->resolved = vy_bump_copy(c, from->resolved, sizeof *from->resolved);
     to->timing = from->timing ? &j->timing : NULL;
     to->outputs = &j->slots.outputs;
@@ -418,7 +430,7 @@ static void job_free(watched_job *j) {
     vyre_backend_release(backend);
 }
 
-/* ---- the two sides ---- */
+/* ---- worker and waiting thread ---- */
 
 static _Thread_local watched_job *current_job; /* the job of a worker */
 
@@ -448,18 +460,19 @@ static uint64_t add_saturating(uint64_t time_ns, uint64_t by_ns) {
     return __builtin_add_overflow(time_ns, by_ns, &time_ns) ? UINT64_MAX : time_ns;
 }
 
-/* Asks the backend to stop if the caller or a shutdown wants that. Returns when it has to have stopped. */
+/* Requests cancellation if the caller or a shutdown demands it. Returns the time at which the call must have
+ * stopped. */
 static uint64_t request_cancel(watched_job *j, const uint32_t *cancel, int can_cancel, uint64_t now, uint64_t end) {
     int is_stopping = atomic_load(&j->call.backend->is_stopping);
     if (atomic_load(&j->cancel) || !(is_stopping || (cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED))))
         return end;
     atomic_store(&j->cancel, 1);
-    /* What cannot be stopped runs on unobserved, but a shutdown does not wait for it. */
+    /* A kernel that cannot be stopped runs on, but shutdown does not wait for it. */
     uint64_t stopped = is_stopping || can_cancel ? add_saturating(now, GRACE_NS) : end;
     return stopped < end ? stopped : end;
 }
 
-/* Returns 0 if the time was over first. */
+/* Returns 0 if the time elapsed first. */
 static int wait_until_deadline(watched_job *j, const uint32_t *cancel) {
     vyre_backend *backend = j->call.backend;
     int can_cancel = vy_backend_limit(backend, VYRE_CAPABILITY_CANCEL) != 0;
@@ -481,7 +494,7 @@ static int wait_until_deadline(watched_job *j, const uint32_t *cancel) {
     return is_ended;
 }
 
-/* Why it was given up. The backend is lost. */
+/* The error of an abandoned call. The backend is lost. */
 static vyre_status fail_abandoned(const vy_call *call, int was_cancelled, vyre_error *error) {
     const vyre_backend *backend = call->backend;
     const char *name = vyre_program_name(call->launch.program);

@@ -1,4 +1,11 @@
-/* Disk cache of compiled pipelines: folder, lookup, store, LRU eviction, iteration (cache_disk.h). */
+/* Disk cache of compiled pipelines: configuration, folder, eviction, load and store, iteration (cache_disk.h).
+ *
+ * The folder's path is process-wide state under a lock that is never held during disk access or a call of the log sink.
+ *
+ * Eviction is probabilistic. Listing the folder at every store would make n stores quadratic, and a shared size counter
+ * would need locks between processes. So a store checks the size with probability size / (limit / 64): about limit / 64
+ * bytes are added between two checks, whatever the number of processes. A check evicts down to 7/8 of the limit, which
+ * leaves room for eight times that amount. The key, a digest, serves as the random number. */
 #include "driver/cache_disk.h"
 
 #include "base/env.h"
@@ -23,7 +30,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- figures and limits ---- */
+/* ---- statistics and limits ---- */
 
 static _Atomic uint64_t figures[VY_CACHE_STAT_COUNT];
 static _Atomic uint64_t disk_limit = (uint64_t)1 << 30;
@@ -60,7 +67,7 @@ uint32_t vy_cache_memory_limit(void) {
     return atomic_load(&memory_limit);
 }
 
-/* ---- the ban ---- */
+/* ---- forbidding compiles ---- */
 
 enum { ALLOWED, FORBIDDEN, BY_ENVIRONMENT };
 static atomic_int ban = BY_ENVIRONMENT;
@@ -77,18 +84,18 @@ int vy_compile_forbidden(void) {
 
 /* ---- the folder ---- */
 
-/* What goes wrong with a cache, by kind: each kind is said once for each folder that is set. */
+/* Kinds of problems. Each is reported once per configured folder. */
 typedef enum cache_problem {
-    PROBLEM_FOLDER, /* none, or not to be used */
+    PROBLEM_FOLDER, /* missing or not usable */
     PROBLEM_WRITE,  /* an entry could not be written */
     PROBLEM_ENTRY,  /* an entry is damaged */
-    PROBLEM_EVICT,  /* the bound could not be kept */
+    PROBLEM_EVICT,  /* the size limit could not be enforced */
 } cache_problem;
 
 static pthread_mutex_t folder_lock = PTHREAD_MUTEX_INITIALIZER;
-static int is_known;            /* else the environment is asked at the next use */
+static int is_known;            /* 0: the environment is read at the next use */
 static char path_now[PATH_MAX]; /* "" = off */
-static atomic_uint reported;    /* troubles said since the folder was set, a bit each */
+static atomic_uint reported;    /* problems reported since the folder was set, one bit each */
 
 void vy_cache_folder_before_fork(void) {
     pthread_mutex_lock(&folder_lock);
@@ -118,13 +125,14 @@ static __attribute__((format(printf, 2, 3))) void report_once(cache_problem trou
     vy_log(1, "cache", message);
 }
 
-/* ---- which ---- */
+/* ---- path of the folder ---- */
 
-/* Joins; 0, and nothing, if it does not fit. Slashes at the end would let a symbolic link through where none may be. */
+/* Joins two paths. Returns 0, with an empty result, if it does not fit. Trailing slashes, which would follow a symbolic
+ * link, are removed. */
 static int join_path(char out[PATH_MAX], const char *first, const char *second) {
     int length = snprintf(out, PATH_MAX, "%s%s", first, second);
     if (length < 0 || length >= PATH_MAX) {
-        out[0] = 0; /* another folder than the one that was meant */
+        out[0] = 0; /* do not use a truncated path */
         return 0;
     }
     while (length > 1 && out[length - 1] == '/')
@@ -132,7 +140,7 @@ static int join_path(char out[PATH_MAX], const char *first, const char *second) 
     return 1;
 }
 
-/* Fills `out`, "" for none. Returns why there is none, NULL if that is a choice. */
+/* Fills `out`, "" for none. Returns the reason why there is none, or NULL if the user disabled it. */
 static const char *read_environment(char out[PATH_MAX]) {
     const char *own = secure_getenv("VYRE_CACHE_DIR"), *shared = secure_getenv("XDG_CACHE_HOME"),
                *home = secure_getenv("HOME");
@@ -143,8 +151,7 @@ static const char *read_environment(char out[PATH_MAX]) {
         return "VYRE_CACHE_DIR is not an absolute path";
     if (own)
         return join_path(out, own, "") ? NULL : "VYRE_CACHE_DIR is longer than the system allows";
-    if (shared && *shared == '/' &&
-        join_path(out, shared, "/vyre")) /* a relative one counts as unset, says its specification */
+    if (shared && *shared == '/' && join_path(out, shared, "/vyre")) /* the XDG specification ignores a relative path */
         return NULL;
     if (home && *home == '/' && join_path(out, home, "/.cache/vyre"))
         return NULL;
@@ -191,7 +198,7 @@ size_t vyre_cache_folder(char *buffer, size_t size) {
     return strlen(path);
 }
 
-/* ---- opening it ---- */
+/* ---- opening the folder ---- */
 
 /* Entries are code that this process will run, so the path must be trusted. */
 static vyre_status open_cache_folder(int create, int *folder, vyre_error *error) {
@@ -224,7 +231,7 @@ static uint64_t nanoseconds(const struct timespec *time) {
     return time->tv_sec < 0 ? 0 : (uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_nsec;
 }
 
-/* Also one from the future is old: a clock was wrong. */
+/* A file from the future is old, too: a clock was wrong. */
 static void remove_if_old(int folder, const char *name, int64_t age) {
     struct stat facts;
     if (fstatat(folder, name, &facts, AT_SYMLINK_NOFOLLOW) != 0)
@@ -264,7 +271,7 @@ static vyre_status list_all(int folder, DIR *names, int64_t age, vy_cache_listin
 
 vyre_status vy_cache_listing_make(int folder, int64_t age, vy_cache_listing *out, vyre_error *error) {
     *out = (vy_cache_listing){0};
-    /* A stream takes its descriptor over, and two of one descriptor would share a position. */
+    /* fdopendir owns its descriptor, and two streams of one descriptor would share a position. */
     int own = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *names = own >= 0 ? fdopendir(own) : NULL;
     if (!names) {
@@ -287,7 +294,7 @@ void vy_cache_listing_free(vy_cache_listing *listing) {
     listing->total = 0;
 }
 
-/* ---- bounding ---- */
+/* ---- eviction ---- */
 
 static int is_due(const vy_cache_key *key, uint64_t incoming, uint64_t limit) {
     uint64_t chance;
@@ -295,7 +302,7 @@ static int is_due(const vy_cache_key *key, uint64_t incoming, uint64_t limit) {
     return incoming >= limit / 64 || chance % limit < incoming * 64;
 }
 
-/* An eighth below the bound, so that the next look need not remove again. */
+/* Evicts to 7/8 of the limit, so that the next check need not evict again. */
 static void evict(int folder, const vy_cache_listing *listing, uint64_t incoming, uint64_t limit) {
     uint64_t left = listing->total, goal = limit - limit / 8;
     goal = goal > incoming ? goal - incoming : 0;
@@ -306,7 +313,7 @@ static void evict(int folder, const vy_cache_listing *listing, uint64_t incoming
         vy_cache_entry_name(&listing->entries.items[i].key, name);
         if (unlinkat(folder, name, 0) == 0)
             vy_cache_count(VY_CACHE_disk_evictions, 1);
-        else if (errno != ENOENT) /* ENOENT: another process sweeps too */
+        else if (errno != ENOENT) /* ENOENT: another process evicts, too */
             continue;
         left -= listing->entries.items[i].size;
     }
@@ -328,7 +335,7 @@ static void make_room(int folder, const vy_cache_key *key, uint64_t incoming) {
 
 /* ---- loading and storing ---- */
 
-/* -1 when there is none to use, which is said if it is not a choice. */
+/* Returns -1 if no folder is usable, and reports that unless the user disabled it. */
 static int open_folder(int create) {
     int folder;
     vyre_error error;
@@ -337,7 +344,8 @@ static int open_folder(int create) {
     return folder;
 }
 
-/* Removed, so that the next store heals it; a good entry that another process renamed into its place just now is lost, and made again. */
+/* Removes a damaged entry, so that the next store replaces it. A valid entry that another process stored meanwhile is
+ * lost and compiled again. */
 static void reject(int folder, const vy_cache_key *key, const char *problem) {
     char digits[65];
     vyre_digest_format(&key->digest, digits);
@@ -346,7 +354,7 @@ static void reject(int folder, const vy_cache_key *key, const char *problem) {
     (void)vy_cache_entry_remove(folder, key);
 }
 
-/* The payload moves to the front: the caller wants bytes, not an entry. */
+/* Moves the payload to the front: the caller expects bytes, not an entry. */
 static void keep_payload(vyre_bytes *bytes, const vy_cache_entry *entry) {
     memmove(bytes->data, (const char *)bytes->data + entry->payload_offset, entry->payload_size);
     bytes->size = entry->payload_size;
@@ -397,9 +405,9 @@ void vy_disk_cache_store(const vy_cache_key *key, const char *label, vyre_span p
         close(folder);
 }
 
-/* ---- walking ---- */
+/* ---- iteration ---- */
 
-/* VYRE_OK and a descriptor of -1: nothing there. */
+/* VYRE_OK with a descriptor of -1: no folder. */
 static vyre_status open_listing(int64_t age, int *folder, vy_cache_listing *listing, vyre_error *error) {
     *listing = (vy_cache_listing){0};
     vyre_status status = open_cache_folder(0, folder, error);
@@ -467,7 +475,7 @@ static int is_of_backend(const char *label, const char *backend) {
     return strncmp(label, backend, length) == 0 && label[length] == ':';
 }
 
-/* 1, 0, or -1 when memory is out. */
+/* Returns 1, 0, or -1 if out of memory. */
 static int matches_filter(int folder, const vy_cache_key *key, const vyre_cache_filter *filter, vyre_bytes *bytes) {
     vy_cache_file_info found;
     if (!filter || (!filter->only_invalid && !filter->backend))

@@ -1,4 +1,7 @@
-/* Entries of the disk cache: their encoding, and reading and writing their files (cache_entry.h). */
+/* Entries of the disk cache: encoding, and reading and writing their files (cache_entry.h).
+ *
+ * No value of a file is used before it has been checked against the file's size. Existing files are never modified, so
+ * an open file never changes. */
 #include "driver/cache_entry.h"
 
 #include "base/hash.h"
@@ -32,13 +35,13 @@ static uint64_t get(const uint8_t *from, unsigned size) {
     return value;
 }
 
-/* Bytes, not text; none may have no address. */
+/* memcpy that accepts NULL with size 0. */
 static void append(uint8_t *to, const void *from, size_t size) {
     if (size)
         memcpy(to, from, size);
 }
 
-/* A label is shown to people: nothing in it moves a cursor. */
+/* A label is printed: it must not contain control characters. */
 static int is_label(const uint8_t *text, size_t length) {
     for (size_t i = 0; i < length; i++)
         if (text[i] < 0x21 || text[i] > 0x7e)
@@ -127,7 +130,7 @@ int vy_cache_entry_name_parse(const char *name, vy_cache_key *out) {
 
 enum { TOUCH_SECONDS = 600, TEMPORARY_TRIES = 100 };
 
-/* ---- looking ---- */
+/* ---- reading ---- */
 
 static vy_cache_file_status set_problem(vy_cache_file_info *found, vy_cache_file_status verdict, const char *problem) {
     found->problem = problem;
@@ -149,7 +152,8 @@ static vy_cache_file_status classify_open_failure(vy_cache_file_info *found, int
     }
 }
 
-/* NULL, or why the file is not used whatever it holds: the rule of base/trusted_path.h for a file in a checked folder. */
+/* NULL, or the reason why the file is rejected regardless of its contents: the rule of base/trusted_path.h for a file
+ * in a checked folder. */
 static const char *find_trust_problem(const struct stat *facts) {
     if (!S_ISREG(facts->st_mode))
         return "not a regular file";
@@ -164,7 +168,7 @@ static const char *find_trust_problem(const struct stat *facts) {
     return NULL;
 }
 
-/* Whole, or -1; a file that shrinks meanwhile is not one of ours. */
+/* Reads `size` bytes. Returns 0 on an error or if the file is shorter. */
 static int read_whole(int file, void *to, size_t size) {
     size_t done = 0;
     while (done < size) {
@@ -178,7 +182,7 @@ static int read_whole(int file, void *to, size_t size) {
     return 1;
 }
 
-/* Without the zeros vyre_bytes_resize would write first. */
+/* Resizes without zeroing, unlike vyre_bytes_resize. */
 static int resize_uninitialized(vyre_bytes *bytes, size_t size) {
     if (bytes->capacity < size) {
         vyre_bytes_free(bytes);
@@ -214,7 +218,7 @@ static vy_cache_file_status check_file(int file, const vy_cache_key *key, vyre_b
     vy_cache_file_status verdict = check_contents(file, found->size, bytes, found);
     if (verdict == VY_CACHE_FILE_VALID && memcmp(&found->entry.key, key, sizeof *key) != 0)
         verdict = set_problem(found, VY_CACHE_FILE_CORRUPT, "under the name of another key");
-    /* Rarely, as a hit should not write. That it may fail, on a disk that is read-only, costs nothing but order. */
+    /* Rarely, since a hit should not write. A failure, as on a read-only disk, only affects the order of eviction. */
     if (verdict == VY_CACHE_FILE_VALID && touch && time(NULL) - facts.st_mtim.tv_sec > TOUCH_SECONDS)
         (void)futimens(file, NULL);
     return verdict;
@@ -225,7 +229,7 @@ vy_cache_file_status vy_cache_entry_examine(int folder, const vy_cache_key *key,
     char name[VY_CACHE_ENTRY_NAME];
     memset(found, 0, sizeof *found);
     vy_cache_entry_name(key, name);
-    /* Without blocking: somebody may have put a pipe there. */
+    /* Non-blocking: the file may be a pipe. */
     int file = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (file < 0)
         return classify_open_failure(found, errno);
@@ -236,8 +240,8 @@ vy_cache_file_status vy_cache_entry_examine(int folder, const vy_cache_key *key,
 
 /* ---- writing ---- */
 
-/* Unique in the process by its counter, between processes by the process id, and where ids repeat (containers, a process killed before) by
- * trying on. */
+/* Names are unique within the process by a counter and between processes by the process id. Where ids repeat
+ * (containers, a killed process), O_EXCL fails and the next name is tried. */
 static int open_temporary(int folder, char name[64]) {
     static atomic_uint next;
     for (int try = 0; try < TEMPORARY_TRIES; try++) {
@@ -262,7 +266,7 @@ static int write_whole(int file, const uint8_t *from, size_t size) {
     return 0;
 }
 
-/* Passing the limit on the size of files is a signal that ends the process: it is not for a cache to risk that. */
+/* Exceeding RLIMIT_FSIZE raises a signal that would end the process. */
 static int is_over_file_limit(size_t size) {
     struct rlimit limit;
     return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && size > limit.rlim_cur;
@@ -277,7 +281,7 @@ int vy_cache_entry_write(int folder, const vy_cache_key *key, const uint8_t *ima
         return errno;
     int reason = write_whole(file, image, size);
     if (close(file) != 0 && !reason)
-        reason = errno; /* where quotas are noticed late */
+        reason = errno; /* some file systems report a full quota here */
     vy_cache_entry_name(key, name);
     if (!reason && renameat(folder, temporary, folder, name) != 0)
         reason = errno;

@@ -1,4 +1,11 @@
-/* Cache keys of compiled pipelines, and the build id of the module that a backend is in (cache_key.h). */
+/* Cache keys of compiled pipelines, and build ids of modules (cache_key.h).
+ *
+ * A key is a digest of a fixed layout: parts of fixed size are stored directly, parts of variable size by their
+ * digests. So no two lists of parts encode to the same bytes, and nothing is allocated.
+ *
+ * The build id identifies the executable or shared library that contains a backend. A plug-in can change without a new
+ * version number, but the linker writes a build id, a hash of the contents, into the module. In a module without one,
+ * the read-only segments are digested as mapped: code and constants, which contain no relocated addresses. */
 #include "driver/cache_key.h"
 
 #include "base/hash.h"
@@ -9,11 +16,11 @@
 #include <link.h>
 #include <string.h>
 
-/* What a deadline allows to be made is what is made without one. */
+/* A deadline does not change the compiled code, so it is not part of the key. */
 _Static_assert(sizeof(vyre_compile_options) == 2 * sizeof(uint32_t) + sizeof(uint64_t),
                "give the new compile option a field in `encoded`, or two variants share a key; then change this size");
 
-/* What is digested. Bytes only, so that there is no padding. */
+/* The digested bytes. Members are byte arrays, so the struct has no padding. */
 typedef struct encoded {
     char format[32];
     vyre_digest version, build, program, backend, identity;

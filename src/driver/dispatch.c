@@ -1,4 +1,7 @@
-/* Dispatch from host memory: resolve arguments, check limits, call the backend, check and deliver outputs (dispatch.h). */
+/* Dispatch from host memory: resolve arguments, check limits, call the backend, check and deliver outputs (dispatch.h).
+ *
+ * A backend may resize the output slots and change nothing else. Other changes to the struct are undone: the library
+ * owns the storage and can free it, whatever the struct contains afterwards. */
 #include "driver/dispatch.h"
 
 #include "base/buffer_recycler.h"
@@ -86,7 +89,7 @@ vyre_status vy_outputs_reserve(vyre_outputs *outputs, size_t count, vyre_error *
     return VYRE_OK;
 }
 
-/* Returns the counter of what was done. */
+/* Returns the counter to increment. */
 static vy_counter deliver_slot(vyre_bytes *slot, vyre_bytes *fresh, int is_new, int may_exchange) {
     int is_better = may_exchange && fresh->size >= VY_BUFFER_RECYCLER_MIN_BYTES && fresh->capacity >= slot->capacity;
     if (fresh->size <= slot->capacity && !is_better) {
@@ -180,8 +183,8 @@ vyre_status vy_dispatch_check_program(const vyre_backend *backend, const vyre_pr
     const uint32_t *size = program->workgroup;
     if (vy_dispatch_program_fits(backend, program))
         return VYRE_OK;
-    if (program->level !=
-        VYRE_LEVEL_SOURCE) /* its accesses are unguarded: only who made it knows that they are inside */
+    /* Its accesses are unguarded: only the compiler that produced it has proved them in bounds. */
+    if (program->level != VYRE_LEVEL_SOURCE)
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "dispatch the program of level source it was made from",
                        "`%s` is at level legal, which the library makes for itself", vyre_program_name(program));
     const char *missing = vy_backend_missing_op(backend, program);
@@ -259,7 +262,7 @@ void vy_dispatch_make_launch(vyre_program *program, const vyre_arguments *argume
 uint64_t vy_dispatch_deadline(const vyre_dispatch_config *config) {
     uint64_t deadline = 0;
     if (config->timeout_ns && __builtin_add_overflow(vy_clock_now(), config->timeout_ns, &deadline))
-        deadline = 0; /* past the end of the clock: none */
+        deadline = 0; /* overflow: no deadline */
     return deadline;
 }
 
@@ -305,7 +308,7 @@ vyre_status vy_dispatch_finish_failed(vyre_backend *backend, vyre_status status,
 
 /* ---- dispatch from host bytes ---- */
 
-/* Nothing runs: a read_write buffer comes back as it was, a `write` one as zeros. */
+/* The result of an empty grid: a read_write buffer is unchanged, a `write` buffer is zero. */
 static vyre_status deliver_empty(vy_dispatch *d, vyre_error *error) {
     vy_output_slots slots;
     vyre_status status = VYRE_OK;
@@ -326,7 +329,7 @@ static vyre_status deliver_empty(vy_dispatch *d, vyre_error *error) {
     return status;
 }
 
-/* Straight into the caller's slots. Whatever the backend does to the struct, the caller keeps its own list. */
+/* Runs directly in the caller's slots. The backend sees a copy of the struct, so the caller keeps its list. */
 static vyre_status run_in_place(vy_dispatch *d, vy_call *call, vyre_error *error) {
     size_t capacities[VY_LIMIT_BUFFERS];
     vyre_outputs view;
@@ -360,7 +363,7 @@ static vyre_status run_in_fresh(vy_dispatch *d, vy_call *call, vyre_error *error
     return status;
 }
 
-/* may_cooperate: grid barriers may run inside one launch. *is_refused: they cannot, says the backend now; nothing ran. */
+/* may_cooperate: grid barriers may run inside one launch. *is_refused: the backend refused that, and nothing ran. */
 static vyre_status try_to_run(vy_dispatch *d, int may_cooperate, int *is_refused, vyre_error *error) {
     vyre_scalar params[VY_LIMIT_PARAMS];
     uint64_t elements[VY_LIMIT_BUFFERS];
@@ -430,7 +433,7 @@ vyre_status vy_dispatch_host_resolve(vy_dispatch *d, vyre_error *error) {
 
 vyre_status vy_dispatch_host_run(vy_dispatch *d, vyre_error *error) {
     if (!d->deadline_ns)
-        d->deadline_ns = vy_dispatch_deadline(d->config); /* from here on: the time that compiling takes counts */
+        d->deadline_ns = vy_dispatch_deadline(d->config); /* from here on, so that compile time counts */
     d->output_count = vyre_program_output_count(d->program);
     vyre_status status = vy_outputs_reserve(d->outputs, d->output_count, error);
     if (status != VYRE_OK)
@@ -454,7 +457,7 @@ vyre_status vy_dispatch_host(vy_dispatch *d, vyre_error *error) {
     return vy_dispatch_label_error(status, d->config, e);
 }
 
-/* ---- the family ---- */
+/* ---- public functions ---- */
 
 void vy_dispatch_describe(vy_dispatch *d, vyre_backend *backend, vyre_program *program, const vyre_arguments *arguments,
                           const vyre_dispatch_config *config, vyre_outputs *outputs, vyre_trap *trap) {
@@ -464,7 +467,8 @@ void vy_dispatch_describe(vy_dispatch *d, vyre_backend *backend, vyre_program *p
     d->form = VY_FORM_BORROWED, d->owned = NULL, d->outputs = outputs, d->timing = NULL, d->trap = trap;
 }
 
-/* On the backend itself; where it only compiles, through the program's implicit pipeline. Ops of dialects are resolved for this dispatch alone. */
+/* Dispatches on the backend itself or, if it only compiles, through the program's implicit pipeline. Ops of dialects
+ * are resolved for this dispatch only. */
 static vyre_status dispatch_program(vy_dispatch *d, vyre_error *error) {
     vyre_program *given = d->program, *resolved = NULL;
     vyre_status status = VYRE_OK;
@@ -533,7 +537,7 @@ vyre_arguments vy_arguments_of_owned(const vyre_bytes *inputs, size_t count, con
     for (size_t i = 0; inputs && i < count && i < VY_LIMIT_BUFFERS; i++)
         spans[i] = (vyre_span){inputs[i].data, inputs[i].size};
     given.inputs = inputs ? spans : NULL;
-    given.input_count = count; /* more than there can be are refused by their number */
+    given.input_count = count; /* a count over the limit is refused later */
     return given;
 }
 

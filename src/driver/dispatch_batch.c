@@ -1,4 +1,9 @@
-/* Batched dispatch: several resolved dispatches in one call of the backend, or sequentially (dispatch_batch.h). */
+/* Batched dispatch: several resolved dispatches in one call of the backend, or sequentially (dispatch_batch.h).
+ *
+ * All items are resolved before the first one runs. Resolved launches are large, so a batch from host bytes does not
+ * keep them: an item is resolved again when it runs, with the same result. One native call requires that each item is
+ * one launch: an empty grid, stages, or a deadline that the backend cannot keep make the whole batch run
+ * sequentially. */
 #include "driver/dispatch_batch.h"
 
 #include "base/status.h"
@@ -37,7 +42,7 @@ vyre_status vy_dispatch_batch_start(vy_dispatch_batch *many, vyre_backend *backe
     return VYRE_OK;
 }
 
-/* The item's launch; what is bound to it follows. */
+/* Adds the launch of an item; its bindings follow. */
 static size_t add(vy_dispatch_batch *many, vyre_program *program, const vyre_arguments *arguments,
                   const vy_resolved_dispatch *launch, const vyre_dispatch_config *config, uint64_t deadline_ns) {
     size_t at = many->count++;
@@ -66,7 +71,7 @@ void vy_dispatch_batch_add(vy_dispatch_batch *many, vy_resource_dispatch *b) {
     b->use_count = 0;
 }
 
-/* ---- rows like the one before ---- */
+/* ---- items like the previous one ---- */
 
 int vy_dispatch_batch_can_repeat(const vy_resource_dispatch *b) {
     return !b->known && !vy_resource_dispatch_is_indirect(b->program, b->arguments) &&
@@ -77,7 +82,8 @@ static uint64_t element_size(const vyre_program *program, size_t buffer) {
     return vy_type_layouts[program->memories.items[vy_program_entry(program)->first_memory + buffer].type].size;
 }
 
-/* Whether they are the ranges before, perhaps elsewhere in the same buffers. uses: those of one such. */
+/* Whether the bindings are the previous ranges, possibly at other offsets of the same buffers. uses: those of one such
+ * item. */
 static int are_shifted(const vyre_program *program, const vy_resident_use *uses, const vyre_resource *bindings,
                        const vyre_resource *before, int *is_same) {
     *is_same = 1;
@@ -96,7 +102,7 @@ static int are_shifted(const vyre_program *program, const vy_resident_use *uses,
     return 1;
 }
 
-/* Whether no two have bytes in common: those that do may still be good. */
+/* Whether no two ranges overlap. Overlapping ranges may still be valid; the general path decides. */
 static int are_disjoint(const vyre_resource *ranges, const vy_resident_use *uses, size_t count) {
     for (size_t i = 1; i < count; i++)
         for (size_t j = 0; j < i; j++)
@@ -106,7 +112,7 @@ static int are_disjoint(const vyre_resource *ranges, const vy_resident_use *uses
     return 1;
 }
 
-/* Where the ranges of the next item are; NULL: they cannot be told from those before. */
+/* The ranges of the next item, or NULL if they cannot be derived from the previous item. */
 static const vyre_resource *bind_shifted(vy_dispatch_batch *many, const vyre_resource *bindings,
                                          const vyre_resource *before, int is_dense) {
     size_t buffers = many->launches[many->last].program->buffer_count;
@@ -160,7 +166,7 @@ void vy_dispatch_batch_end(vy_dispatch_batch *many) {
     *many = (vy_dispatch_batch){.backend = many->backend};
 }
 
-/* The trapped item, if the backend did not name it, is the one whose trap was filled. */
+/* If the backend did not report the trapped item: the item whose trap was filled. */
 static size_t trapped(const vy_dispatch_batch *many) {
     size_t at = 0;
     while (at < many->count && many->traps[at].invocation == UINT64_MAX)
@@ -171,7 +177,7 @@ static size_t trapped(const vy_dispatch_batch *many) {
 vyre_status vy_dispatch_batch_finish(vy_dispatch_batch *many, vyre_status status, size_t failed_by_backend,
                                      size_t *failed, vyre_trap *trap, vyre_error *error) {
     vyre_trap nowhere = {UINT64_MAX, 0};
-    vy_resolved_dispatch size; /* only the number of invocations is looked at */
+    vy_resolved_dispatch size; /* only `invocations` is read */
     if (status == VYRE_OK) {
         vy_count(VY_COUNTER_dispatches, many->count);
         return VYRE_OK;
@@ -191,7 +197,7 @@ vyre_status vy_dispatch_batch_finish(vy_dispatch_batch *many, vyre_status status
 static vyre_status check_item_outputs(const vy_dispatch_batch *many, size_t index, const vyre_outputs *view,
                                       const vyre_bytes *items, vyre_error *error) {
     const vyre_launch *launch = &many->launches[index];
-    vy_resolved_dispatch sizes; /* as far as outputs are concerned */
+    vy_resolved_dispatch sizes; /* only the outputs are filled */
     vyre_buffer_info buffer;
     uint32_t output = 0;
     for (uint32_t i = 0; vyre_program_buffer(launch->program, i, &buffer); i++) {
@@ -253,9 +259,9 @@ static vyre_status run_each_host(host_batch *b, vyre_error *error) {
     return status;
 }
 
-/* ---- natively ---- */
+/* ---- natively, in one call ---- */
 
-/* What stands beside the launches; one block. */
+/* Arrays that accompany the launches, in one block. */
 typedef struct host_arrays {
     const vyre_span **inputs;
     vyre_outputs *views;
@@ -339,7 +345,7 @@ static vyre_status run_host_natively(host_batch *b, const vy_executable *executa
     return status;
 }
 
-/* Inside the backend. *is_done says whether there was a native way. */
+/* Inside the backend. *is_done: the batch ran natively. */
 static vyre_status try_host_natively(host_batch *b, int *is_done, vyre_error *error) {
     vyre_launch only_deadline = {.deadline_ns = b->deadline_ns};
     vy_executable *executable;
@@ -420,7 +426,7 @@ static void describe_resources(const resource_batch *b, size_t index, vy_resourc
     bound->deadline_ns = b->deadline_ns;
 }
 
-/* Resolves all items, and keeps them in `many`, if given. *is_plain: each is one launch. */
+/* Resolves all items, and adds them to `many` if it is not NULL. *is_plain: each is one launch. */
 static vyre_status check_resources(resource_batch *b, vy_dispatch_batch *many, int *is_plain, vyre_error *error) {
     vyre_status status = VYRE_OK;
     vy_resource_dispatch bound;
@@ -474,7 +480,8 @@ static vyre_status call_resources(const resource_batch *b, const vy_executable_e
                                                          b->count, views, failed, error);
 }
 
-/* What came of a call that went well, item by item. *is_kept: no backend touched any slot, as where all outputs stay on the device. */
+/* Checks the outputs of a successful call, item by item. *is_kept: the backend changed no slot, because all outputs
+ * stay on the device. */
 static vyre_status check_batch_outputs(const resource_batch *b, const vy_dispatch_batch *many,
                                        const vyre_outputs *views, const size_t *capacities, size_t slots, int *is_kept,
                                        size_t *failed, vyre_error *error) {
@@ -489,7 +496,7 @@ static vyre_status check_batch_outputs(const resource_batch *b, const vy_dispatc
     return status;
 }
 
-/* Slots that were lent become the caller's again. */
+/* Ends the exposure of the callers' slots. */
 static void reclaim_outputs(resource_batch *b, size_t slots, int went_well, int is_kept, const size_t *capacities) {
     if (went_well && is_kept) {
         vy_outputs_reclaim_untouched(b->outputs, b->count, slots);
@@ -531,7 +538,7 @@ static vyre_status run_resources_natively(resource_batch *b, const vy_executable
     return status;
 }
 
-/* Whether one call can do all of it. */
+/* Whether one native call can run the batch. */
 static int has_native_batch(const resource_batch *b, const vy_executable *executable) {
     vyre_launch only_deadline = {.deadline_ns = b->deadline_ns};
     const vyre_pipeline_vtable *calls = &executable->entries->calls;
@@ -539,7 +546,7 @@ static int has_native_batch(const resource_batch *b, const vy_executable *execut
            !executable->stages && !vy_dispatch_needs_watchdog(b->pipeline->backend, &only_deadline);
 }
 
-/* Whether each item can be run by itself. */
+/* Whether each item can run separately. */
 static int runs_alone(const resource_batch *b, const vy_executable *executable) {
     int host = 0;
     for (size_t i = 0; i < b->count && !host; i++)

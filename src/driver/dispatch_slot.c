@@ -1,10 +1,12 @@
-/* Dispatch slots (hazard pointers for resident handles) and the lock-free fast path that runs from them (dispatch_slot.h). */
-/* The straight road of a dispatch on resources (resource_dispatch.h): for those that are one launch on a few resident buffers, have no deadline and are
- * not traced. They are made again and again, and what each costs is noticed. Most run from a dispatch_slot (dispatch_slot.h), and most of these are what ran there
- * last; who has none, or has not used the buffers before, enters the backend and pins.
+/* Dispatch slots (hazard pointers for resident handles), and the lock-free fast path that runs from them
+ * (dispatch_slot.h).
  *
- * It asks all that the road of resource_dispatch.c and resource_dispatch_run.c asks, but only whether all is well. What is not takes that road, which finds it
- * again and says what it is. */
+ * The fast path handles dispatches on resources (resource_dispatch.h) that are one launch on a few resident buffers,
+ * without deadline and trace. Most run from a dispatch slot, and most repeat the last launch of that slot. A thread
+ * without a slot, or with buffers that are not published, enters the backend and pins them.
+ *
+ * The fast path makes the same checks as resource_dispatch.c, but produces no errors: if a check fails, the caller uses
+ * the general path, which repeats the check and reports the error. */
 #include "driver/dispatch_slot.h"
 
 #include "driver/resource_dispatch.h"
@@ -22,7 +24,7 @@ int vy_dispatch_slots_are_idle(const vy_dispatch_slots *dispatch_slots) {
     return 1;
 }
 
-/* Uses of an id, or of all that have its place. */
+/* Counts the uses of an id, or of all ids in its bucket. */
 static uint32_t count_uses(const vy_dispatch_slots *dispatch_slots, uint64_t id, int same_bucket) {
     uint32_t uses = 0;
     for (int i = 0; i < VY_DISPATCH_SLOTS; i++) {
@@ -68,7 +70,7 @@ static inline int is_fast_path(const vy_resource_dispatch *b, const vyre_resourc
            atomic_load_explicit(&vy_trace_state, memory_order_relaxed) == VY_TRACE_OFF;
 }
 
-/* What runs it without further ado, or NULL. Inside. */
+/* The dispatch table for an immediate call, or NULL. Inside the backend. */
 static inline const vy_dispatch_table *find_dispatch_table(const vy_resource_dispatch *b) {
     if (!b->pipeline)
         return b->form == VY_FORM_RESIDENT && b->backend->dispatch_table.dispatch_resident &&
@@ -85,7 +87,7 @@ static inline const vy_dispatch_table *find_dispatch_table(const vy_resource_dis
                : NULL;
 }
 
-/* ---- the work ---- */
+/* ---- the launch ---- */
 
 static inline const vy_memory *buffers_of(const vyre_program *program) {
     return &program->memories.items[vy_program_entry(program)->first_memory];
@@ -95,7 +97,7 @@ static inline int is_written(const vy_memory *buffer) {
     return buffer->access == VYRE_ACCESS_WRITE || buffer->access == VYRE_ACCESS_READ_WRITE;
 }
 
-/* A range of a buffer that is published. As vy_resident_pin_locked. */
+/* Uses a range of a published buffer, like vy_resident_pin_locked. */
 static inline int use_published(const vy_dispatch_slots *dispatch_slots, uint64_t owner, const vyre_resource *range,
                                 int write, vy_resident_use *use) {
     const vy_published_handle *published =
@@ -110,7 +112,8 @@ static inline int use_published(const vy_dispatch_slots *dispatch_slots, uint64_
     return 1;
 }
 
-/* Pins with the lock held, or uses what is published from a dispatch_slot. 0 at the first that is not in order; *used: those before it. */
+/* Pins the buffers with the lock held, or uses published handles from a dispatch slot. Returns 0 at the first invalid
+ * binding; *used: the number of bindings before it. */
 static inline int bind(const vy_resource_dispatch *b, int in_slot, const vyre_resource *bindings, size_t count,
                        vy_prepared_launch *work, vy_resident_use *uses, size_t *used) {
     const vy_memory *buffers = buffers_of(b->program);
@@ -141,7 +144,7 @@ static inline int bind(const vy_resource_dispatch *b, int in_slot, const vyre_re
     return 1;
 }
 
-/* Whether no two are ranges of one buffer, or of the same memory of others: those that are may still be good. */
+/* Whether no two ranges are in one buffer or overlap in foreign memory. Other combinations may still be valid. */
 static inline int are_disjoint(const vy_resident_use *uses, size_t count) {
     for (size_t i = 1; i < count; i++)
         for (size_t j = 0; j < i; j++)
@@ -150,7 +153,7 @@ static inline int are_disjoint(const vy_resident_use *uses, size_t count) {
     return 1;
 }
 
-/* What was bound as the resolver wants it, and what that finds. 0: it does not fit. */
+/* Resolves the dispatch for the bound buffers. Returns 0 if that fails. */
 static int resolve(const vy_resource_dispatch *b, const vy_prepared_launch *work, vy_resolved_dispatch *resolved) {
     uint32_t outputs = 0;
     for (uint32_t i = 0; i < b->program->buffer_count; i++) {
@@ -161,7 +164,8 @@ static int resolve(const vy_resource_dispatch *b, const vy_prepared_launch *work
     return vy_resolve_dispatch_fast_sized(b->program, b->arguments, resolved);
 }
 
-/* Makes the launch of what was bound. 0: it is not one launch here. A pipeline's executable is prepared only after its program was seen to fit the device, and is made again with another device. */
+/* Creates the launch for the bound buffers. Returns 0 if one launch does not suffice. A pipeline's executable is
+ * prepared only after its program was checked against the device, and is compiled again for another device. */
 static int make_launch(const vy_resource_dispatch *b, vy_prepared_launch *work) {
     vyre_program *program = b->program;
     vy_resolved_dispatch resolved; /* large, and not cleared */
@@ -178,7 +182,7 @@ static int make_launch(const vy_resource_dispatch *b, vy_prepared_launch *work) 
 
 /* ---- running ---- */
 
-/* Something is not as it should be: what was resolved is asked for again, to check_result it. */
+/* Failure path: resolves again and checks the result. */
 static vyre_status check_result(const vy_resource_dispatch *b, const vy_prepared_launch *work, vyre_status status,
                                 const vyre_outputs *view, vyre_trap *trap, vyre_error *error) {
     vy_resolved_dispatch resolved;
@@ -190,7 +194,7 @@ static vyre_status check_result(const vy_resource_dispatch *b, const vy_prepared
     return status == VYRE_OK ? VYRE_OK : vy_dispatch_finish_failed(b->backend, status, &resolved, trap, error);
 }
 
-/* The caller's slots are lent, as outputs that stay on the device have some too. */
+/* The caller's slots are exposed: outputs that stay on the device also have slots. */
 static inline vyre_status call_persistent(const vy_resource_dispatch *b, const vy_dispatch_table *dispatch_table,
                                           const vy_prepared_launch *work, vyre_trap *trap, vyre_error *error) {
     size_t capacities[VY_DISPATCH_SLOT_BUFFERS], count = b->program->output_count;
@@ -230,7 +234,7 @@ static inline vyre_status run(const vy_resource_dispatch *b, const vy_dispatch_t
     return status;
 }
 
-/* ---- from a dispatch_slot ---- */
+/* ---- from a dispatch slot ---- */
 
 static inline int is_same_range(const vyre_resource *a, const vyre_resource *b) {
     return a->resident.id == b->resident.id && a->resident.owner == b->resident.owner && a->offset == b->offset &&
@@ -248,7 +252,7 @@ static inline int are_same_arguments(const vy_launch_memo *last, const vyre_argu
     return 1;
 }
 
-/* Whether it is what ran last, and may still: then the work is ready. */
+/* Whether this dispatch repeats the last one and its buffers are still published: the launch can be reused. */
 static inline int matches_memo(const vy_resource_dispatch *b, const vy_dispatch_table *dispatch_table,
                                vy_dispatch_slot *dispatch_slot, const vyre_resource *bindings, size_t count) {
     const vy_launch_memo *last = &dispatch_slot->last;
@@ -262,12 +266,12 @@ static inline int matches_memo(const vy_resource_dispatch *b, const vy_dispatch_
                 : NULL;
         if (!published || dispatch_slot->work.writes[i] > published->may_write)
             return 0;
-        dispatch_slot->work.native[i].resident.id = published->native; /* another after recovery */
+        dispatch_slot->work.native[i].resident.id = published->native; /* differs after recovery */
     }
     return 1;
 }
 
-/* Makes the work ready, and keeps what was asked for if it can be told again. */
+/* Creates the launch, and stores the request so that it can be compared with the next one. */
 static int prepare(const vy_resource_dispatch *b, const vy_dispatch_table *dispatch_table,
                    vy_dispatch_slot *dispatch_slot, const vyre_resource *bindings, size_t count) {
     vy_resident_use uses[VY_DISPATCH_SLOT_BUFFERS];
@@ -304,7 +308,7 @@ int vy_resource_dispatch_run_slot(const vy_resource_dispatch *b, const vyre_reso
     return is_good;
 }
 
-/* ---- with pins ---- */
+/* ---- with pinned buffers ---- */
 
 int vy_resource_dispatch_run_pinned(const vy_resource_dispatch *b, const vyre_resource *bindings, size_t count,
                                     vyre_status *status, vyre_error *error) {

@@ -1,5 +1,13 @@
-/* Executables and their in-memory LRU cache: lookup in memory and on disk, compilation, sharing, retirement (executable.h).
- */
+/* Executables and their in-memory LRU cache: lookup in memory and on disk, compilation, sharing, retirement
+ * (executable.h).
+ *
+ * Lookup order: memory, disk, compiler. Equal concurrent compiles are one: the first thread compiles, the others wait
+ * for it. If it fails, the next waiting thread tries; its error is not shared. Any problem with a cache is a miss.
+ *
+ * Destroying the native pipelines of an executable is claimed under the lock, so that it happens once. It is counted in
+ * `destroying`, so that a thread that is about to end the device can wait for it.
+ *
+ * The LRU table keeps its entries in one array, chained by bucket and linked in the order of use. */
 #include "driver/executable.h"
 
 #include "base/clock.h"
@@ -23,7 +31,7 @@ static vy_lru_entry *entry_at(vy_lru *lru, uint32_t slot) {
     return &lru->entries.items[slot - 1];
 }
 
-/* A key is a digest: any of its bytes are as good as a hash. */
+/* A key is a digest, so any of its bytes serve as a hash. */
 static uint32_t *bucket_of(vy_lru *lru, const vy_cache_key *key) {
     uint32_t hash;
     memcpy(&hash, key->digest.bytes, sizeof hash);
@@ -55,7 +63,7 @@ static void *lru_find(vy_lru *lru, const vy_cache_key *key) {
     return entry_at(lru, slot)->value;
 }
 
-/* As many buckets as entries. If there is no memory for more, chains are longer. */
+/* Keeps as many buckets as entries. Without memory for more, chains grow longer. */
 static void grow_buckets(vy_lru *lru) {
     uint32_t count = lru->bucket_count ? 2 * lru->bucket_count : 16;
     uint32_t *buckets = count ? vy_allocate_zero(count * sizeof *buckets) : NULL;
@@ -150,7 +158,7 @@ static vyre_status check_table(vyre_backend *backend, const vyre_pipeline_vtable
     return VYRE_OK;
 }
 
-/* What every dispatch would ask of all entries. */
+/* Caches the answers that every dispatch would compute from all entries. */
 static void update_capabilities(vy_executable *executable) {
     int has_native = 0, is_resident = 1, is_persistent = 1;
     for (uint32_t i = 0; i < executable->count; i++) {
@@ -173,7 +181,7 @@ static vyre_status set_entry(vy_executable *executable, uint32_t index, const vy
         return status;
     }
     vy_executable_entry *entry = &executable->entries[index];
-    /* Entries of a longer table are of a later contract, and those a shorter one lacks are NULL. */
+    /* Entries of a longer table belong to a later contract; those missing from a shorter one are NULL. */
     memcpy(&entry->calls, table, table->struct_size < sizeof entry->calls ? table->struct_size : sizeof entry->calls);
     entry->self = native->self;
     executable->dispatch_tables[index] = (vy_dispatch_table){.self = native->self,
@@ -203,9 +211,9 @@ vyre_status vy_executable_prepare(vy_executable *executable, vyre_program *progr
     return status;
 }
 
-/* ---- ends ---- */
+/* ---- references and destruction ---- */
 
-/* With the lock held. Returns 1 if the caller has to destroy, and to call `destroyed` afterwards. */
+/* Claims the destruction, with the lock held. Returns 1 if the caller must call destroy_entries. */
 static int claim(vy_executable_cache *executables, vy_executable *executable) {
     if (executable->is_destroyed)
         return 0;
@@ -229,7 +237,7 @@ vy_executable *vy_executable_retain(vy_executable *executable) {
     return executable;
 }
 
-/* All but the last reference go without the lock. */
+/* All references except the last are dropped without the lock. */
 static int release_shared(vy_executable *executable) {
     uint32_t references = atomic_load_explicit(&executable->references, memory_order_relaxed);
     while (references > 1)
@@ -239,7 +247,8 @@ static int release_shared(vy_executable *executable) {
     return 0;
 }
 
-/* The last reference goes under the lock: whoever is about to end the device sees the executable in the list, or in `destroying`. */
+/* The last reference is dropped under the lock, so that a thread that is about to end the device finds the executable
+ * in the list or counted in `destroying`. */
 void vy_executable_release(vy_executable *executable) {
     if (!executable || release_shared(executable))
         return;
@@ -281,7 +290,7 @@ void vy_executable_unpin(vy_executable *executable) {
     vy_executable_release(executable);
 }
 
-/* ---- those of a backend ---- */
+/* ---- the cache of a backend ---- */
 
 void vy_executable_cache_start(vy_executable_cache *executables) {
     pthread_mutex_init(&executables->lock, NULL);
@@ -295,7 +304,7 @@ void vy_executable_cache_end(vy_executable_cache *executables) {
     pthread_mutex_destroy(&executables->lock);
 }
 
-/* Takes all executables out of the table; they are linked by `also`, each a reference. */
+/* Removes all executables from the table. The result is linked by `also` and holds a reference to each. */
 static vy_executable *evict_all(vy_executable_cache *executables) {
     vy_executable *taken = NULL, *executable;
     pthread_mutex_lock(&executables->lock);
@@ -307,7 +316,8 @@ static vy_executable *evict_all(vy_executable_cache *executables) {
     return taken;
 }
 
-/* Retires all; those whose native pipelines the caller has to destroy are linked by `also`, each a reference. */
+/* Retires all executables. Those whose native pipelines the caller must destroy are linked by `also`, with a reference
+ * to each. */
 static vy_executable *retire_live(vy_executable_cache *executables) {
     vy_executable *taken = NULL;
     pthread_mutex_lock(&executables->lock);
@@ -317,7 +327,7 @@ static vy_executable *retire_live(vy_executable_cache *executables) {
             continue;
         executable->also = taken, taken = vy_executable_retain(executable);
     }
-    vyre_bytes_free(&executables->identity); /* another device may come back */
+    vyre_bytes_free(&executables->identity); /* the next device may be a different one */
     pthread_mutex_unlock(&executables->lock);
     return taken;
 }
@@ -345,8 +355,8 @@ typedef struct compile {
     vyre_program *program;
     vyre_compile_options options;
     vy_executable_form form;
-    int is_keyed; /* the backend says who it is: there can be keys */
-    int is_found; /* no part had to be compiled */
+    int is_keyed; /* the backend has an identity, so keys exist */
+    int is_found; /* nothing had to be compiled */
 } compile;
 
 /* ---- keys ---- */
@@ -361,7 +371,7 @@ static vyre_status query_identity(vyre_backend *backend, vyre_bytes *out, vyre_e
     size_t id = strlen(backend->id) + 1, size = id + strlen(version);
     vyre_status status = vyre_bytes_resize(out, size, error);
     if (status == VYRE_OK) {
-        memcpy(out->data, backend->id, id); /* with its NUL, which separates the two */
+        memcpy(out->data, backend->id, id); /* its NUL separates the two */
         memcpy((char *)out->data + id, version, size - id);
     }
     return status;
@@ -375,8 +385,8 @@ static vyre_status append_identity(vyre_bytes *identity, const void *data, size_
     return status;
 }
 
-/* What decides a binary beside what the backend says: what the device computes exactly, and the build of a backend of another module, which is
- * built apart from the library, whose build is in every key. */
+/* Adds the parts of the identity that the backend does not report: the operations that the device computes exactly, and
+ * the build id of a backend in another module, which is built separately. The library's build is part of every key. */
 static vyre_status complete_identity(const vyre_backend *backend, vyre_bytes *identity, vyre_error *error) {
     vyre_digest build;
     uint64_t exact = atomic_load_explicit(&backend->numerics, memory_order_relaxed);
@@ -387,7 +397,7 @@ static vyre_status complete_identity(const vyre_backend *backend, vyre_bytes *id
     return append_identity(identity, &build, sizeof build, error);
 }
 
-/* Asks the backend once a device. One that does not answer has no keys, and so no caches. */
+/* Queries the identity once per device. A backend without one has no keys and is not cached. */
 static int has_identity(vyre_backend *backend) {
     vy_executable_cache *executables = &backend->executables;
     vyre_bytes given = VYRE_BYTES_INIT;
@@ -429,7 +439,7 @@ static void program_key(compile *c, vyre_program *program, vy_cache_key *out) {
     make_key(c, &fingerprint, out);
 }
 
-/* The key in memory stands for all entries. In another form they are others. */
+/* The key in memory covers all entries of an executable. It includes the form, since the entries depend on it. */
 static void memory_key(compile *c, vy_cache_key *out) {
     static const char names[][8] = {
         [VY_EXECUTABLE_PLAIN] = "", [VY_EXECUTABLE_TILED] = "based", [VY_EXECUTABLE_COOPERATIVE] = "whole"};
@@ -444,7 +454,7 @@ static void memory_key(compile *c, vy_cache_key *out) {
     make_key(c, c->form == VY_EXECUTABLE_PLAIN ? &named.fingerprint : &digest, out);
 }
 
-/* ---- one part ---- */
+/* ---- one entry ---- */
 
 static int is_late(uint64_t deadline_ns) {
     return deadline_ns && vy_clock_now() >= deadline_ns;
@@ -460,7 +470,7 @@ static vyre_status refuse_compile(const compile *c, vyre_error *error) {
     return VYRE_UNSUPPORTED;
 }
 
-/* VYRE_NOT_FOUND is a miss, and VYRE_DEVICE_LOST no reason to go on. */
+/* VYRE_NOT_FOUND is a miss. VYRE_DEVICE_LOST ends the build. */
 static vyre_status load_entry(compile *c, vy_executable *executable, uint32_t index, vyre_program *program,
                               const vy_cache_key *key, vyre_error *error) {
     vyre_backend *backend = c->backend;
@@ -535,7 +545,7 @@ static vyre_status build_entry(compile *c, vy_executable *executable, uint32_t i
     return status;
 }
 
-/* A program that one launch cannot do here has a part for each stage. */
+/* A program that needs several launches has one entry per stage. */
 static vyre_status build_executable(compile *c, vy_executable **out, vyre_error *error) {
     int has_barriers = (c->program->facts & VY_PROGRAM_HAS_GRID_BARRIER) &&
                        !vyre_backend_capability(c->backend, VYRE_CAPABILITY_GRID_SYNC) &&
@@ -563,7 +573,7 @@ static vyre_status build_executable(compile *c, vy_executable **out, vyre_error 
     return VYRE_OK;
 }
 
-/* ---- inflight_compiles ---- */
+/* ---- concurrent compiles ---- */
 
 /* figure: memory_hits, disk_hits or misses. */
 static void count_lookup(vy_executable_cache *executables, vy_cache_stat figure) {
@@ -580,8 +590,8 @@ static vy_inflight_compile *find_inflight(vy_executable_cache *executables, cons
     return inflight;
 }
 
-/* Waits for an equal compile, with the lock held; NULL if it failed, or is not done at the deadline (0: none). The last to leave one that
- * is done frees it. */
+/* Waits for an equal compile, with the lock held. NULL: it failed, or has not finished at the deadline (0: none).
+ * *done: a finished compile that the caller frees, because it was the last waiter. */
 static vy_executable *wait_inflight(vy_executable_cache *executables, vy_inflight_compile *inflight,
                                     uint64_t deadline_ns, vy_inflight_compile **done) {
     const struct timespec until = vy_clock_timespec(deadline_ns);
@@ -604,8 +614,8 @@ static void free_inflight(vy_inflight_compile *inflight) {
     vy_release(inflight, sizeof *inflight);
 }
 
-/* The executable from memory or from somebody who is compiling it; NULL if the caller has to, under the inflight it gave, or if it is late: then the inflight is not
- * in the list. */
+/* Returns the executable from memory or from a thread that compiles it. NULL: the caller has to compile it, and `own`
+ * is in the list; or *was_late, and `own` is not in the list. */
 static vy_executable *find_or_wait(vy_executable_cache *executables, vy_inflight_compile *own, uint64_t deadline_ns,
                                    int *was_late) {
     vy_executable *executable = NULL;
@@ -636,7 +646,7 @@ static vy_executable *find_or_wait(vy_executable_cache *executables, vy_inflight
     return executable;
 }
 
-/* Codes over the limit leave memory; linked by `also`. With the lock held. */
+/* Removes executables over the limit from memory; linked by `also`. With the lock held. */
 static vy_executable *evict_over_limit(vy_executable_cache *executables) {
     vy_executable *evicted = NULL, *executable;
     while ((executable = lru_evict(&executables->memory, vy_cache_memory_limit()))) {
@@ -647,7 +657,7 @@ static vy_executable *evict_over_limit(vy_executable_cache *executables) {
     return evicted;
 }
 
-/* Ends an inflight; executable NULL if it failed. */
+/* Ends a compile; executable is NULL if it failed. */
 static void finish_inflight(vy_executable_cache *executables, vy_inflight_compile *own, vy_executable *executable) {
     pthread_mutex_lock(&executables->lock);
     vy_inflight_compile **link = &executables->inflight_compiles;
@@ -701,7 +711,7 @@ vyre_status vy_executable_get(vyre_backend *backend, vyre_program *program, cons
                               vy_executable_form form, vy_executable **out, vyre_error *error) {
     compile c = {.backend = backend, .program = program, .options = *options, .form = form};
     *out = NULL;
-    /* Where nothing is compiled there is nothing to keep. */
+    /* A backend that neither compiles nor loads needs no cache. */
     if (!backend->calls.compile && !backend->calls.load)
         return build_executable(&c, out, error);
     c.is_keyed = has_identity(backend);

@@ -10,7 +10,7 @@
 
 #include <inttypes.h>
 
-/* ---- places ---- */
+/* ---- locations ---- */
 
 const char *vy_location_name(int32_t device) {
     switch (device) {
@@ -59,7 +59,7 @@ static vyre_status check_foreign(const vyre_backend *backend, const vyre_foreign
     return VYRE_OK;
 }
 
-/* What has no bytes needs none of others: it is a buffer of the backend's. */
+/* Foreign memory of size 0 is not wrapped: the backend allocates a buffer instead. */
 static vyre_status native_wrap(vyre_backend *backend, const vyre_foreign *foreign, uint64_t *native,
                                vyre_error *error) {
     if (!backend->calls.resident_wrap)
@@ -176,7 +176,7 @@ _Static_assert(offsetof(vyre_dl_managed, deleter) == 56, "DLPack's layout");
 _Static_assert(offsetof(vyre_dl_versioned, flags) == 24 && offsetof(vyre_dl_versioned, tensor) == 32,
                "DLPack's layout");
 
-/* X(type, code, bits): a type's own line is the first; further ones are let in. */
+/* X(type, code, bits): the first row of a type is used for export; further rows are accepted on import. */
 #define TYPES(X)                                                                                                       \
     X(I8, INT, 8)                                                                                                      \
     X(I16, INT, 16)                                                                                                    \
@@ -202,7 +202,7 @@ static const struct {
 };
 enum { TYPE_COUNT = sizeof types / sizeof *types };
 
-/* Elements of a shape; 0 if they are too many or a dimension is negative. */
+/* Number of elements of a shape. Returns 0 if it overflows or a dimension is negative. */
 static int count_elements(const int64_t *shape, int32_t ndim, uint64_t *out) {
     uint64_t count = 1;
     int is_empty = 0;
@@ -218,15 +218,15 @@ static int count_elements(const int64_t *shape, int32_t ndim, uint64_t *out) {
     return 1;
 }
 
-/* ---- in ---- */
+/* ---- import ---- */
 
-/* Either form. */
+/* A tensor of either form. */
 typedef struct arrival {
     const vyre_dl_tensor *tensor;
     int is_read_only;
     void (*end)(void *managed);
     void *managed;
-    const char *function; /* that was called */
+    const char *function; /* the called function, for messages */
 } arrival;
 
 static void end_managed(void *managed) {
@@ -255,7 +255,7 @@ static vyre_status find_type(const vyre_dl_tensor *tensor, vyre_type *out, vyre_
                    tensor->bits);
 }
 
-/* Dimensions of one element may have any stride. */
+/* Dimensions of size 1 may have any stride. */
 static vyre_status check_strides(const vyre_dl_tensor *tensor, vyre_error *error) {
     int64_t expected = 1;
     for (int32_t i = tensor->strides ? tensor->ndim - 1 : -1; i >= 0; i--) {
@@ -264,7 +264,7 @@ static vyre_status check_strides(const vyre_dl_tensor *tensor, vyre_error *error
                            "the strides of the tensor leave gaps or are in another order: dimension %" PRId32
                            " has stride %" PRId64 ", elements row by row have %" PRId64,
                            i, tensor->strides[i], expected);
-        expected *= tensor->shape[i]; /* no overflow: all of them together do not */
+        expected *= tensor->shape[i]; /* no overflow: the product of all dimensions does not overflow */
     }
     return VYRE_OK;
 }
@@ -328,9 +328,9 @@ vyre_status vyre_resident_from_dlpack_versioned(vyre_backend *backend, vyre_dl_v
                          error);
 }
 
-/* ---- out ---- */
+/* ---- export ---- */
 
-/* What is behind a tensor of ours; shape and strides follow. */
+/* An exported tensor; shape and strides follow. */
 typedef struct exported_tensor {
     union {
         vyre_dl_managed managed;
@@ -338,11 +338,11 @@ typedef struct exported_tensor {
     };
     vyre_backend *backend; /* retained */
     vyre_resident resident;
-    size_t size; /* of all of it */
+    size_t size; /* of the allocation */
     int64_t dimensions[];
 } exported_tensor;
 
-/* Stale handles are those of a backend that was shut down or recovered: there is nothing to end. */
+/* A stale handle belongs to a backend that was shut down or recovered: its export has ended. */
 static void end_export(exported_tensor *d) {
     vyre_resident_unexport(d->backend, d->resident, NULL);
     vyre_backend_release(d->backend);
@@ -394,7 +394,7 @@ static void describe(vyre_dl_tensor *tensor, exported_tensor *d, const vyre_memo
                                .strides = strides};
 }
 
-/* Exports the buffer and makes what holds it. */
+/* Exports the buffer and creates the tensor that holds it. */
 static vyre_status export_tensor(vyre_backend *backend, vyre_resident resident, vyre_type type, const int64_t *shape,
                                  int32_t ndim, int is_versioned, exported_tensor **out, vyre_error *error) {
     vyre_memory_location location;

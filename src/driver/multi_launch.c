@@ -1,4 +1,13 @@
-/* Dispatches with grid barriers or large grids: cooperative launch, or several launches (multi_launch.h). */
+/* Dispatches with grid barriers or large grids: one cooperative launch, or several launches (multi_launch.h).
+ *
+ * Each stage runs over the whole grid, in tiles if necessary, before the next stage starts. A stage is the code between
+ * two grid barriers. All tiles of a stage run even if one of them traps, as workgroups do; the trap ends the dispatch
+ * at the end of the stage. Nothing runs between two launches, so a deadline or cancellation detected there does not
+ * lose the device.
+ *
+ * The launches share memory in one of two ways (stage_storage). On the device: the buffers of the call are used
+ * directly, all others are temporary. Through the host: every launch receives all buffers and returns the buffers that
+ * it writes. Two sets of memory alternate, so nothing is allocated after the second launch. */
 #include "driver/multi_launch.h"
 
 #include "base/status.h"
@@ -15,38 +24,41 @@
 
 struct vy_multi_launch {
     _Atomic uint32_t references;
-    vyre_digest fingerprint; /* of the program they were made of */
-    int is_tiled;            /* the programs have the params of grid_base.h, behind all others */
-    vy_split *split;         /* NULL: the program has no grid barrier, and there is one stage */
+    vyre_digest fingerprint; /* of the original program */
+    int is_tiled;            /* the programs have the params of split/grid_tile.h, after all others */
+    vy_split *split;         /* NULL: no grid barrier, one stage */
     uint32_t count;
     vyre_program **programs;
 };
 
 typedef struct staged_run staged_run;
 
-/* A storage to share memory between launches. */
+/* A way to share memory between launches. */
 typedef struct stage_storage {
-    /* Binds all buffers of the run: those of the call, and the hidden ones as zeros. What it made is freed by `end`, also if it fails. */
+    /* Binds all buffers of the run: those of the call, and the hidden ones, zeroed. `end` frees them, also after a
+     * failure. */
     vyre_status (*start)(staged_run *run, vyre_error *error);
-    /* Runs a call that is complete but for form, inputs, outputs and bindings. */
+    /* Runs a call that is complete except for form, inputs, outputs and bindings. */
     vyre_status (*launch)(staged_run *run, vy_call *call, vyre_error *error);
-    /* The first element, u32, of a hidden buffer as the launches so far left it. */
+    /* The first element, a u32, of a hidden buffer. */
     vyre_status (*read)(staged_run *run, uint32_t buffer, uint32_t *out, vyre_error *error);
-    /* The outputs of the call. */
+    /* Delivers the outputs of the call. */
     vyre_status (*deliver)(staged_run *run, vyre_error *error);
     void (*end)(staged_run *run);
 } stage_storage;
 
-/* One staged call. Buffers: those of the program, then the hidden ones. All stages declare the same ones. */
+/* State of one call in stages. Buffers: those of the program, then the hidden ones. All stages declare the same
+ * buffers. */
 struct staged_run {
     const vy_call *call;
     const stage_storage *storage;
-    uint32_t declared, count; /* buffers of the program; with the hidden ones */
+    uint32_t declared, count; /* buffers of the program; including the hidden ones */
     uint64_t elements[VY_LIMIT_BUFFERS], bytes[VY_LIMIT_BUFFERS];
     vyre_scalar params[VY_LIMIT_PARAMS];
-    vyre_timing timing;                              /* sums of the launches; present: what every one had */
-    vyre_trap trap;                                  /* of the launches of a stage, in the whole grid */
-    char trapped_at[sizeof((vyre_error *)0)->where]; /* where that trap is; "" if the backend does not report it */
+    /* sums over the launches; present: fields reported by every launch */
+    vyre_timing timing;
+    vyre_trap trap;                                  /* the first trap of the launches of a stage, in the whole grid */
+    char trapped_at[sizeof((vyre_error *)0)->where]; /* its location; "" if the backend does not report it */
     int is_trapped;
     /* resident */
     vyre_resource bindings[VY_LIMIT_BUFFERS];
@@ -54,12 +66,12 @@ struct staged_run {
     uint8_t is_temporary[VY_LIMIT_BUFFERS];
     /* host */
     vyre_span inputs[VY_LIMIT_BUFFERS];
-    vyre_bytes contents[VY_LIMIT_BUFFERS]; /* of buffers the stages write, once one did */
-    vy_output_slots slots;                 /* for those of the next launch; memory goes round between the two */
-    vy_resolved_dispatch check;            /* what the outputs of a launch must be */
+    vyre_bytes contents[VY_LIMIT_BUFFERS]; /* of buffers that a stage has written */
+    vy_output_slots slots;                 /* for the next launch; exchanged with `contents` */
+    vy_resolved_dispatch check;            /* the expected outputs of a launch */
 };
 
-/* ---- making ---- */
+/* ---- creating stages ---- */
 
 static void free_stages(vy_multi_launch *stages) {
     for (uint32_t i = 0; stages->programs && i < stages->count; i++)
@@ -179,7 +191,7 @@ vyre_status vy_multi_launch_get(vyre_backend *backend, const vyre_program *progr
     vyre_status status = make_stages(program, is_tiled, out, error);
     if (status != VYRE_OK)
         return status;
-    /* Two threads may make the same: the first one's stay. */
+    /* Another thread may have created the same stages: keep the first. */
     pthread_mutex_lock(&cache->lock);
     vy_multi_launch *dropped, *other = find_stages(cache, &fingerprint, is_tiled);
     if (other) {
@@ -196,7 +208,7 @@ vyre_status vy_multi_launch_get(vyre_backend *backend, const vyre_program *progr
 
 /* ---- calls ---- */
 
-/* Hidden buffers are buffers of the device like others. */
+/* The hidden buffers must be within the device's limits, too. */
 static vyre_status check_hidden(const vyre_backend *backend, const vy_multi_launch *stages, const vyre_program *program,
                                 const vy_resolved_dispatch *launch, vyre_error *error) {
     uint64_t most = vyre_backend_capability(backend, VYRE_CAPABILITY_MAX_STORAGE_BYTES);
@@ -247,7 +259,7 @@ void vy_call_cleanup(vy_call *call) {
     call->cooperative = NULL;
 }
 
-/* The bytes a host call gives for a buffer of the program; empty for a `write` one. */
+/* The host bytes of a buffer of the program; empty for a `write` buffer. */
 static vyre_span input_of(const staged_run *run, uint32_t buffer) {
     const vy_call *call = run->call;
     uint32_t input = call->resolved->buffers[buffer].input;
@@ -257,7 +269,7 @@ static vyre_span input_of(const staged_run *run, uint32_t buffer) {
                                        : call->inputs[input];
 }
 
-/* ---- launches that share buffers of the device ---- */
+/* ---- sharing memory on the device ---- */
 
 static vyre_status create_temporary(staged_run *run, uint32_t buffer, vyre_error *error) {
     vy_resident_use *use = &run->made[buffer];
@@ -272,7 +284,8 @@ static vyre_status create_temporary(staged_run *run, uint32_t buffer, vyre_error
     return vy_temporary_buffer_upload(run->call->backend, use, input.data, input.size, error);
 }
 
-/* What a call on the caller's buffers needs beside them; a call from host bytes comes here only if everything is there. */
+/* Entries needed in addition to the caller's buffers. A call from host bytes gets here only if the backend has all of
+ * them. */
 static vyre_status check_entries(const staged_run *run, vyre_error *error) {
     const vyre_backend *backend = run->call->backend;
     const vy_split *split = run->call->stages->split;
@@ -329,13 +342,13 @@ static void resident_end(staged_run *run) {
             vy_temporary_buffer_destroy(run->call->backend, &run->made[i]);
 }
 
-/* In buffers of the device: uploaded once, read back once. */
+/* In device buffers: uploaded once, downloaded once. */
 static const stage_storage resident_storage = {resident_start, resident_launch, resident_read, resident_deliver,
                                                resident_end};
 
-/* ---- launches that pass their buffers through the host ---- */
+/* ---- sharing memory through the host ---- */
 
-/* A stage reads every buffer (none is `write`), and writes those the program writes and the hidden ones. */
+/* A stage reads every buffer (none is `write`). It writes the buffers that the program writes, and the hidden ones. */
 static int is_written(const staged_run *run, uint32_t buffer) {
     return buffer >= run->declared || run->call->resolved->buffers[buffer].output != VY_NONE;
 }
@@ -365,7 +378,7 @@ static void swap_bytes(vyre_bytes *a, vyre_bytes *b) {
     *b = kept;
 }
 
-/* What a launch wrote becomes what the next one reads. */
+/* The outputs of a launch become the inputs of the next one. */
 static void swap_written(staged_run *run) {
     for (uint32_t i = 0; i < run->count; i++) {
         uint32_t output = run->check.buffers[i].output;
@@ -402,7 +415,7 @@ static vyre_status host_read(staged_run *run, uint32_t buffer, uint32_t *out, vy
     return VYRE_OK;
 }
 
-/* Slots of the caller keep their memory where it suffices. */
+/* The caller's slots keep their memory if it suffices. */
 static vyre_status host_deliver(staged_run *run, vyre_error *error) {
     (void)error;
     for (uint32_t i = 0; i < run->declared; i++) {
@@ -426,12 +439,12 @@ static void host_end(staged_run *run) {
     vy_output_slots_end(&run->slots);
 }
 
-/* Through the host, to and fro with every launch: for backends without resident memory. */
+/* Through the host with every launch: for backends without resident memory. */
 static const stage_storage host_storage = {host_start, host_launch, host_read, host_deliver, host_end};
 
 /* ---- one launch ---- */
 
-/* The cancel word is the caller's, who is gone once the deadline has passed: look at the clock first. */
+/* The cancel word belongs to the caller, which has returned once the deadline has passed: check the clock first. */
 static vyre_status check_time(const staged_run *run, vyre_error *error) {
     const vyre_launch *launch = &run->call->launch;
     const vyre_backend *backend = run->call->backend;
@@ -497,7 +510,7 @@ static vyre_status launch_tile(staged_run *run, uint32_t stage, const vy_grid_ti
     if (status != VYRE_OK)
         return status;
     vy_count(VY_COUNTER_split_launches, 1);
-    if (error) { /* a backend may report a trap and fill in nothing */
+    if (error) { /* a backend may report a trap without filling in the error */
         error->code = VYRE_OK;
         error->where[0] = '\0';
     }
@@ -506,7 +519,7 @@ static vyre_status launch_tile(staged_run *run, uint32_t stage, const vy_grid_ti
     return status == VYRE_TRAPPED ? record_trap(run, tile, &trap, error) : status;
 }
 
-/* ---- one stage, all stages ---- */
+/* ---- stages ---- */
 
 static vyre_status launch_grid(staged_run *run, uint32_t stage, uint32_t param_count, vyre_error *error) {
     const vy_call *call = run->call;
@@ -613,7 +626,7 @@ vyre_status vy_multi_launch_run(const vy_call *call, vyre_error *error) {
     return status;
 }
 
-/* ---- grid barriers inside one launch ---- */
+/* ---- cooperative launch ---- */
 
 const char *vy_grid_sync_sentence(vy_grid_sync_reason reason) {
     static const char *const sentences[] = {
@@ -624,7 +637,7 @@ const char *vy_grid_sync_sentence(vy_grid_sync_reason reason) {
     return sentences[reason];
 }
 
-/* ---- what was refused ---- */
+/* ---- refused programs ---- */
 
 void vy_grid_sync_start(vy_grid_sync *sync) {
     pthread_mutex_init(&sync->lock, NULL);
@@ -650,7 +663,7 @@ static void add_refusal(vy_grid_sync *sync, const vyre_digest *program) {
     pthread_mutex_unlock(&sync->lock);
 }
 
-/* What may be otherwise the next time. */
+/* Whether the failure may not repeat. */
 static int is_transient(vyre_status status) {
     return status == VYRE_NO_MEMORY || status == VYRE_NO_DEVICE_MEMORY || status == VYRE_DEVICE_LOST ||
            status == VYRE_TIMEOUT || vy_compile_forbidden();
@@ -658,7 +671,7 @@ static int is_transient(vyre_status status) {
 
 /* ---- the executable ---- */
 
-/* A reference; NULL: there is none. Without a cache in memory a dispatch without a pipeline would compile each time. */
+/* Returns a reference, or NULL. Without a cache in memory, every dispatch without a pipeline would compile. */
 static vy_executable *find_executable(vyre_backend *backend, vyre_pipeline *pipeline, vyre_program *program,
                                       vy_stop_condition stop, vyre_status *status) {
     int cancellable = stop.may_stop && vy_backend_limit(backend, VYRE_CAPABILITY_CANCEL);

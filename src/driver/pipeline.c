@@ -1,5 +1,8 @@
-/* Pipelines: variants of executables, handles, implicit pipelines, dispatch from host bytes and on persistent handles (pipeline.h).
- */
+/* Pipelines: their executables by variant, handles, implicit pipelines, dispatch from host bytes and on persistent
+ * handles (pipeline.h).
+ *
+ * A pipeline without the persistent entry, and a program in stages, run on temporary resident buffers instead of host
+ * bytes (backend_call.c), if the backend has resident memory. */
 #include "driver/pipeline.h"
 
 #include "base/status.h"
@@ -13,7 +16,7 @@
 
 /* ---- the table of implicit pipelines ---- */
 
-/* With the lock held, as the next two. */
+/* With the lock held; the same for the next two functions. */
 static vy_implicit_pipelines_slot *find_program(vy_implicit_pipelines *programs, const vyre_program *program) {
     for (int i = 0; i < VY_IMPLICIT_PIPELINES_MAX; i++) {
         vy_implicit_pipelines_slot *slot = &programs->slots[i];
@@ -77,7 +80,7 @@ void vy_implicit_pipelines_clear(vy_implicit_pipelines *programs) {
 
 /* ---- executables ---- */
 
-/* Replaces an executable that is missing or retired, unless somebody just did. Takes over `fresh`. */
+/* Replaces a missing or retired executable, unless another thread just did. Owns `fresh`. */
 static vyre_status publish_executable(vyre_pipeline *pipeline, unsigned variant, vy_executable *fresh,
                                       vy_executable **out, vyre_error *error) {
     vyre_status status = VYRE_OK;
@@ -101,7 +104,7 @@ static vyre_status publish_executable(vyre_pipeline *pipeline, unsigned variant,
     return status;
 }
 
-/* Compiles it, or finds it in the caches. */
+/* Compiles an executable, or finds it in the caches. */
 static vyre_status get_executable(vyre_pipeline *pipeline, unsigned variant, uint64_t deadline_ns, vy_executable **out,
                                   vyre_error *error) {
     vy_executable *executable;
@@ -125,7 +128,7 @@ vyre_status vy_pipeline_executable(vyre_pipeline *pipeline, vy_stop_condition st
     return get_executable(pipeline, variant, stop.deadline_ns, out, error);
 }
 
-/* On resident buffers a pipeline runs only if all its parts can. */
+/* A pipeline runs on resident buffers only if all its entries can. */
 static int can_run(const vy_executable *executable, vy_form form) {
     return form == VY_FORM_RESIDENT || form == VY_FORM_PERSISTENT ? executable->is_resident : executable->has_native;
 }
@@ -194,7 +197,7 @@ static vyre_status check(vyre_backend *backend, vyre_program *program, vyre_erro
     return vy_dispatch_check_program(backend, program, error);
 }
 
-/* Without executable. NULL when memory is out. */
+/* Without an executable. NULL: out of memory. */
 static vyre_pipeline *pipeline_new(vyre_backend *backend, vyre_program *program, unsigned variant) {
     vyre_pipeline *pipeline = vy_allocate_zero(sizeof *pipeline);
     if (!pipeline)
@@ -238,8 +241,8 @@ vyre_status vyre_compile(vyre_backend *backend, vyre_program *program, const vyr
     vyre_error *e = error ? error : &own;
     unsigned variant;
     uint64_t deadline_ns;
-    vyre_program *resolved =
-        NULL; /* the body of an op is not part of the fingerprint of its callers, and so of no key */
+    /* The fingerprint, and so the cache key, of a caller does not cover the bodies of ops: they are inlined first. */
+    vyre_program *resolved = NULL;
     vyre_status status = read_options(options, &variant, &deadline_ns, e);
     if (status == VYRE_OK)
         status = vy_program_resolve_newest(program, &resolved, e);
@@ -300,7 +303,7 @@ int vyre_backend_cache_snapshot(vyre_backend *backend, vyre_cache_snapshot *out)
         return 0;
     int has = backend->calls.cache_snapshot(backend->self, out) != 0;
     vy_backend_leave(backend);
-    if (!backend->calls.dispatch) { /* all its programs pass the library's cache */
+    if (!backend->calls.dispatch) { /* all its programs use the library's cache */
         out->hits = atomic_load_explicit(&backend->executables.hits, memory_order_relaxed);
         out->misses = atomic_load_explicit(&backend->executables.misses, memory_order_relaxed);
     }
@@ -309,7 +312,7 @@ int vyre_backend_cache_snapshot(vyre_backend *backend, vyre_cache_snapshot *out)
     return has;
 }
 
-/* ---- programs that are dispatched without a pipeline ---- */
+/* ---- implicit pipelines ---- */
 
 vyre_status vy_pipeline_implicit(vyre_backend *backend, vyre_program *program, vyre_pipeline **out, vyre_error *error) {
     *out = NULL;
@@ -428,7 +431,7 @@ int vy_pipeline_supports_resources(const vyre_backend *backend, const vy_executa
     return (executable->is_persistent || calls->dispatch_resident) && (!has_host || has_memory);
 }
 
-/* Inside the backend. */
+/* Dispatches inside the backend. */
 static vyre_status dispatch_resources(vy_resource_dispatch *b, const vyre_resource *bindings, size_t count,
                                       const char *feature, vyre_error *error) {
     vy_executable *executable;

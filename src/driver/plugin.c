@@ -1,7 +1,9 @@
-/* Loading plug-ins: one by path, or all that are installed or named by VYRE_PLUGINS.
+/* Plug-in loader: one by path, or all that are installed or listed in VYRE_PLUGINS; and the pinned plug-in ABI.
  *
- * A plug-in is mapped once and never unmapped, also when it is refused: its code may have left threads or handlers behind. Its code
- * runs (ELF initialisers, `init`) while we hold no lock. */
+ * A file is checked before it is loaded as code: its path is trusted, and it is a shared object that the loader can
+ * map. The check reads the ELF header and the program headers only. A plug-in is mapped once and never unmapped, even
+ * if it is refused, because its code may have started threads or installed handlers. Its code (ELF initialisers,
+ * `init`) runs while no lock is held. */
 #include "driver/plugin.h"
 
 #include "base/memory.h"
@@ -22,7 +24,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- the file ---- */
+/* ---- checking the file ---- */
 
 #if defined(__x86_64__)
 #define OUR_MACHINE EM_X86_64
@@ -33,7 +35,7 @@
 #elif defined(__powerpc64__)
 #define OUR_MACHINE EM_PPC64
 #else
-#define OUR_MACHINE EM_NONE /* unknown: left to the loader */
+#define OUR_MACHINE EM_NONE /* unknown machine: the loader decides */
 #endif
 #define OUR_CLASS (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32)
 #define OUR_DATA (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB)
@@ -43,7 +45,7 @@ static vyre_status fail_format(const char *path, const char *what, vyre_error *e
                    "the plug-in `%s` is %s", path, what);
 }
 
-/* Whole or not at all. */
+/* Reads all `size` bytes, or returns 0. */
 static int read_at(int file, void *to, size_t size, uint64_t offset) {
     size_t done = 0;
     while (done < size) {
@@ -73,7 +75,7 @@ static vyre_status check_header(const char *path, const ElfW(Ehdr) * header, vyr
     return VYRE_OK;
 }
 
-/* Every segment that is mapped lies within the file. */
+/* Every mapped segment must be within the file. */
 static vyre_status check_segments(const char *path, int file, const ElfW(Ehdr) * header, uint64_t size,
                                   vyre_error *error) {
     for (unsigned i = 0; i < header->e_phnum; i++) {
@@ -143,7 +145,7 @@ vyre_status vyre_plugin_load(const char *path, vyre_error *error) {
     return status;
 }
 
-/* ---- all of them ---- */
+/* ---- all plug-ins ---- */
 
 typedef struct loader {
     vyre_plugin_report *report;
@@ -164,7 +166,7 @@ static void load_one(loader *loader, const char *path) {
     report(loader, path, status, &error);
 }
 
-/* Takes over nothing: joins folder and name, or copies `length` bytes of a list, into memory of its own. */
+/* Joins two texts in new memory; *size is its size. NULL: out of memory. */
 static char *copy_text(const char *first, size_t first_length, const char *second, size_t second_length, size_t *size) {
     *size = first_length + second_length + 1;
     char *text = vy_allocate(*size);
@@ -198,7 +200,7 @@ static void load_listed(loader *loader, const char *list) {
     }
 }
 
-/* Compilers lie in the same folder and are opened by the backend that needs one. */
+/* Compilers are in the same folder; the backend that needs one opens it. */
 static int is_plugin_name(const struct dirent *entry) {
     static const char compiler[] = "vyre-compiler-";
     size_t length = strlen(entry->d_name);
@@ -206,7 +208,7 @@ static int is_plugin_name(const struct dirent *entry) {
            strncmp(entry->d_name, compiler, sizeof compiler - 1) != 0;
 }
 
-/* In order of name, so that every process on a machine sees the same list. A folder that is not there has no plug-ins. */
+/* In order of name, so that every process on a machine loads the same list. A missing folder has no plug-ins. */
 static void load_folder(loader *loader, const char *folder) {
     struct dirent **names = NULL;
     int count = scandir(folder, &names, is_plugin_name, alphasort);
@@ -248,7 +250,7 @@ size_t vyre_plugins_load_all(vyre_plugin_report *report_to, void *user) {
     return vy_plugins_load_from(VYRE_PLUGIN_FOLDER "/", secure_getenv("VYRE_PLUGINS"), report_to, user);
 }
 
-/* ---- the ABI ---- */
+/* ---- plug-in ABI: a member that moves does not compile (abi.def, docs/abi.md); driver.abi finds missing lines ---- */
 
 #define PIN(type, member, offset)                                                                                      \
     _Static_assert(sizeof(void *) != 8 || offsetof(type, member) == (offset),                                          \

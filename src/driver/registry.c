@@ -1,10 +1,13 @@
-/* The registry: an atomic pointer to the newest frozen list.
+/* Backend registry: an atomic pointer to the newest immutable list; reading module descriptors; names of supported ops.
  *
- * What must stay true:
- *  - A list never changes after it is published and is never freed; `previous` keeps older ones reachable for leak checkers.
- *  - Publishing the first list is a compare-and-swap: whoever loses drops the block. Modules join one at a time, under a lock that readers
- *    do not take and that is not held while a plug-in's initialiser runs.
- *  - A list takes one allocation. If it fails nothing was published, and the next call starts afresh. */
+ * Invariants:
+ *  - A list never changes after it is published and is never freed. `previous` keeps older lists reachable for leak
+ *    checkers.
+ *  - The first list is published by a compare-and-swap; the losing thread frees its list. Modules join one at a time,
+ *    under a lock that readers do not acquire and that is not held while a plug-in's initialiser runs.
+ *  - A list is one allocation. If it fails, nothing was published, and the next call tries again.
+ *  - A module descriptor was compiled elsewhere: every value is checked before its use, and members that its
+ *    struct_size does not cover are not read. The three streams are rows of one table, so their code is shared. */
 #include "driver/registry.h"
 
 #include "base/hash.h"
@@ -23,7 +26,7 @@
 
 /* ---- module descriptors ---- */
 
-/* More records than any module has; a larger count means that the bounds are garbage. */
+/* More records than any module has: a larger count indicates invalid bounds. */
 #define RECORDS_LIMIT 1024u
 #define ID_LIMIT 63u
 
@@ -32,7 +35,7 @@
 static const struct {
     const char *name;
     size_t begin, end; /* of the bounds in the descriptor */
-    size_t least;      /* smallest struct_size: through the last entry the contract's first version requires */
+    size_t least;      /* smallest struct_size: up to the last member that the first version of the contract requires */
     size_t id;
 } streams[VY_STREAM_COUNT] = {
     [VY_STREAM_BACKEND] = {"backend", offsetof(vyre_module_descriptor, backends),
@@ -51,7 +54,7 @@ static const char *stream_name(vy_stream stream) {
     return streams[stream].name;
 }
 
-/* Pointers are copied as bytes: the three streams have three types. */
+/* Pointers are copied as bytes, because the streams have different types. */
 static const void *pointer_at(const void *memory, size_t offset) {
     const void *pointer;
     memcpy(&pointer, (const char *)memory + offset, sizeof pointer);
@@ -88,7 +91,8 @@ static vyre_status check_abi(uint32_t abi, const char *what, const char *owner, 
     return VYRE_OK;
 }
 
-/* Lower-case letters, digits, '_', '-', '.': neither '#', which addresses devices, nor anything a shell or a list would trip over. */
+/* Lower-case letters, digits, '_', '-' and '.': not '#', which selects a device, nor any character that is special in a
+ * shell or a list. */
 static int id_is_valid(const char *id, size_t *length) {
     size_t n = 0;
     for (; id[n] && n <= ID_LIMIT; n++)
@@ -169,7 +173,7 @@ static vyre_status module_check(const vyre_module_descriptor *module, const char
     vyre_status status = check_abi(module->abi, "the descriptor", owner, error);
     for (vy_stream stream = 0; stream < VY_STREAM_COUNT && status == VYRE_OK; stream++)
         status = check_stream(module, stream, owner, error);
-    vy_dialect_streams dialects; /* what they hold is checked when they join */
+    vy_dialect_streams dialects; /* checked when they are installed */
     return status == VYRE_OK ? vy_dialect_streams_read(module, owner, &dialects, error) : status;
 }
 
@@ -177,16 +181,16 @@ static vyre_status module_check(const vyre_module_descriptor *module, const char
 
 #define FIRST_SLOTS 16u
 
-/* On a cache line of its own: every look reads it, so nothing that is written often may lie beside it. */
+/* On a separate cache line: every lookup reads it, so no frequently written variable may share the line. */
 static struct { _Alignas(64) _Atomic(const vy_registry *) list; } newest;
 
-/* What a list is built on before there is any, and what readers see when memory is out. */
+/* The base of the first list, and the list for readers if out of memory. */
 static const vyre_backend_registration *no_backends[1];
 static const vy_registry empty = {.backends = no_backends, .sorted = no_backends};
 
-/* ---- looking up ---- */
+/* ---- lookup ---- */
 
-/* The slot of the id, or the empty one where it belongs. */
+/* The slot of the id, or the empty slot in which it belongs. */
 static size_t find_slot(const vy_registry *registry, const char *id) {
     size_t mask = registry->slot_count - 1;
     size_t slot = (size_t)vy_hash(id, strlen(id)) & mask;
@@ -227,7 +231,7 @@ static vy_registry *allocate_list(size_t capacity, const char *owner, char **own
     return list;
 }
 
-/* Room was made for every id there can be. */
+/* The list has room for all ids. */
 static vy_registry_entry *find_or_add(vy_registry *list, const char *id) {
     uint32_t *slot = &list->slots[find_slot(list, id)];
     if (!*slot) {
@@ -284,7 +288,7 @@ static void sort_list(vy_registry *list) {
         list->sorted[i] = list->ranked[i]->backend;
 }
 
-/* How many records of the module the list does not have yet. */
+/* The number of records of the module that the list does not contain. */
 static size_t count_new(const vy_registry *list, const vyre_module_descriptor *module) {
     size_t count = 0;
     for (vy_stream stream = 0; stream < VY_STREAM_COUNT; stream++)
@@ -296,7 +300,7 @@ static size_t count_new(const vy_registry *list, const vyre_module_descriptor *m
     return count;
 }
 
-/* The list and the module's records; NULL, and why in *status, if that cannot be. */
+/* The list with the module's records added; NULL on failure, with *status set. */
 static vy_registry *build_list(const vy_registry *base, const vyre_module_descriptor *module, size_t added,
                                const char *owner, vyre_status *status, vyre_error *error) {
     char *owner_copy;
@@ -320,7 +324,7 @@ static vy_registry *build_list(const vy_registry *base, const vyre_module_descri
 
 /* ---- publishing ---- */
 
-/* Makes `list` the newest if `base` still is. */
+/* Publishes `list` if `base` is still the newest. */
 static int publish(const vy_registry *base, vy_registry *list) {
     const vy_registry *expected = base;
     list->previous = base;
@@ -347,7 +351,7 @@ vyre_status vy_registry_get(const vy_registry **out, vyre_error *error) {
     }
 }
 
-/* Other people's code: what it leaves undone in its error is filled in, and a status outside the list does not get out. */
+/* Runs the initialiser of a plug-in. An incomplete error is completed, and a status outside the list is replaced. */
 static vyre_status initialise(const vyre_module_descriptor *module, const char *owner, vyre_error *error) {
     vyre_error own = VYRE_ERROR_INIT;
     vyre_status status = VYRE_OK;
@@ -363,8 +367,8 @@ static vyre_status initialise(const vyre_module_descriptor *module, const char *
                    own.message[0] ? own.message : vyre_status_doc(status));
 }
 
-/* Backends and dialects of a module appear together or not at all: nothing fails after the dialects are installed, since nobody else adds meanwhile.
- * Other people's code does not run here. */
+/* Publishes backends and dialects of a module together or not at all: the modules lock is held, so nothing fails after
+ * the dialects are installed. No plug-in code runs here. */
 static vyre_status join(const vyre_module_descriptor *module, const char *owner, vy_dialects_swap *swap,
                         vyre_error *error) {
     const vy_registry *base = atomic_load_explicit(&newest.list, memory_order_acquire);
@@ -382,7 +386,7 @@ static vyre_status join(const vyre_module_descriptor *module, const char *owner,
     return status;
 }
 
-/* Whether there is a record of any stream. A module without one may do all its work in `init`. */
+/* Whether the module has a record of any stream. A module without records may do its work in `init`. */
 static int has_records(const vyre_module_descriptor *module, const char *owner) {
     vy_dialect_streams dialects;
     for (vy_stream stream = 0; stream < VY_STREAM_COUNT; stream++)
@@ -418,11 +422,11 @@ vyre_status vy_registry_add(const vyre_module_descriptor *module, const char *ow
     return status;
 }
 
-/* ---- the public face ---- */
+/* ---- public functions ---- */
 
 static const vy_registry *current(void) {
     const vy_registry *list;
-    (void)vy_registry_get(&list, NULL); /* without memory: the empty list */
+    (void)vy_registry_get(&list, NULL); /* out of memory: the empty list */
     return list;
 }
 
@@ -469,7 +473,7 @@ vyre_status vyre_module_register(const vyre_module_descriptor *module, vyre_erro
 
 /* ---- names of supported ops ---- */
 
-/* Collectives a workgroup has, under their written names. */
+/* Collectives over a workgroup, by their names in the language. */
 #define OVER_WORKGROUP_1(name) ("workgroup_" name),
 #define OVER_WORKGROUP_0(name)
 /* Rows of level legal are internal to the library. */

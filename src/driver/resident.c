@@ -1,7 +1,7 @@
-/* Handles of resident buffers (resident.h): the table, and what is entered and leaves.
+/* Resident buffers (resident.h): handle table, native calls, transfers, export, recovery.
  *
- * A handle's id holds the slot in the table plus one (low half) and the generation of that slot (high half). A slot whose
- * generations are used up is not used again. */
+ * The id of a handle consists of the slot in the table plus one (low half) and the generation of that slot (high half).
+ * A slot whose generations are exhausted is not reused. */
 #include "driver/resident.h"
 
 #include "base/log.h"
@@ -18,7 +18,7 @@ static vyre_status native_allocate(vyre_backend *backend, uint64_t size, uint64_
     if (!backend->calls.resident_allocate)
         return vy_backend_unsupported(backend, "resident buffer allocation", error);
     vy_error_clear(error);
-    /* A buffer without bytes still has a handle: no device allocates nothing. */
+    /* An empty buffer has a handle, too; devices do not allocate 0 bytes. */
     return vy_backend_check_result(
         backend, backend->calls.resident_allocate(backend->self, size ? size : 1, native, error), error);
 }
@@ -71,7 +71,7 @@ void vy_residents_start(vy_residents *residents) {
 }
 
 void vy_residents_end(vy_residents *residents) {
-    /* Those that an abandoned call used when the device was recovered. */
+    /* Buffers that an abandoned call used during recovery. */
     for (uint32_t i = 0; i < residents->entries.count; i++)
         if (residents->entries.items[i].release)
             residents->entries.items[i].release(residents->entries.items[i].user);
@@ -79,7 +79,7 @@ void vy_residents_end(vy_residents *residents) {
     pthread_mutex_destroy(&residents->lock);
 }
 
-/* ---- the table; all of this with its lock held ---- */
+/* ---- the table; with its lock held ---- */
 
 static vyre_resident handle_of(const vyre_backend *backend, uint32_t slot) {
     uint64_t generation = backend->residents.entries.items[slot].generation;
@@ -99,7 +99,7 @@ static vy_resident_entry *acquire_slot(vy_residents *residents, uint32_t *slot) 
     return entry;
 }
 
-/* The handles given for this slot become stale. */
+/* Existing handles of this slot become stale. */
 static void release_slot(vy_residents *residents, uint32_t slot) {
     vy_resident_entry *entry = &residents->entries.items[slot];
     entry->is_live = 0;
@@ -149,7 +149,7 @@ static vyre_status check_range(const vy_resident_entry *entry, uint64_t offset, 
                    size, offset, entry->size);
 }
 
-/* ---- use ---- */
+/* ---- pinning ---- */
 
 vyre_status vy_resident_pin(vyre_backend *backend, vyre_resident handle, uint64_t offset, uint64_t size, int to_end,
                             int write, vy_resident_use *use, vyre_error *error) {
@@ -203,7 +203,7 @@ void vy_resident_publish(vyre_backend *backend, const vy_resident_use *uses, siz
 
 /* ---- allocating and freeing ---- */
 
-/* Two live buffers of one native value would be aliases: the backend gave a handle twice. With the lock held. */
+/* Whether a live buffer has this native value: the backend then returned a handle twice. With the lock held. */
 static int is_duplicate(const vy_residents *residents, uint64_t native) {
     for (uint32_t i = 0; i < residents->entries.count; i++)
         if (residents->entries.items[i].is_live && residents->entries.items[i].native == native)
@@ -215,8 +215,9 @@ static vyre_status fail_lost(const vyre_backend *backend, vyre_error *error) {
     return vy_fail(error, VYRE_DEVICE_LOST, NULL, "the device of backend `%s` was lost meanwhile", backend->id);
 }
 
-/* Enters a native buffer pinned, as `what` says: it belongs to nobody else until the caller unpins it. A native value is not freed if the device was lost
- * meanwhile, since it may have come back and given the value to another, nor if it is in use, since it is another's. */
+/* Enters a native buffer described by `what`, pinned and without a handle until the caller unpins it. On failure the
+ * native buffer is not freed if the device was lost meanwhile, because the recovered device may have reused its value,
+ * nor if its value is in use, because it belongs to another buffer. */
 static vyre_status enter_pinned(vyre_backend *backend, const vy_resident_entry *what, uint64_t generation,
                                 uint32_t *slot, vyre_error *error) {
     vy_residents *residents = &backend->residents;
@@ -331,7 +332,7 @@ vyre_status vyre_resident_free(vyre_backend *backend, vyre_resident resident, vy
     vyre_status status = vy_backend_enter(backend, error);
     if (status != VYRE_OK)
         return status;
-    /* Who cannot free cannot have allocated: say so rather than that the handle is unknown. */
+    /* A backend that cannot free cannot have allocated: report that instead of an unknown handle. */
     if (!backend->calls.resident_free)
         status = vy_backend_unsupported(backend, "resident buffer free", error);
     else
@@ -361,14 +362,15 @@ vyre_status vyre_resident_size(vyre_backend *backend, vyre_resident resident, ui
     return status;
 }
 
-/* ---- of the library's own ---- */
+/* ---- temporary buffers ---- */
 
 vyre_status vy_temporary_buffer_create(vyre_backend *backend, uint64_t size, vy_resident_use *use, vyre_error *error) {
     use->offset = 0, use->size = size, use->native = 0;
     return make_pinned(backend, size, NULL, &use->slot, &use->native, error);
 }
 
-/* A call that was abandoned may come back to another device: its buffers are not named there. They are pinned, so that their slots are theirs. */
+/* An abandoned call may return after a recovery: its native buffers do not exist on the new device. They are pinned, so
+ * their slots were not reused. */
 static int is_gone(vyre_backend *backend, const vy_resident_use *use) {
     pthread_mutex_lock(&backend->residents.lock);
     int is_live = backend->residents.entries.items[use->slot].is_live;
@@ -394,7 +396,7 @@ void vy_temporary_buffer_destroy(vyre_backend *backend, const vy_resident_use *u
     pthread_mutex_lock(&residents->lock);
     vy_resident_entry *entry = &residents->entries.items[use->slot];
     entry->users--;
-    /* A recovery since then made it stale. */
+    /* A recovery meanwhile made it stale. */
     int is_ours = entry->is_live && !atomic_load(&backend->is_lost);
     if (is_ours)
         remove_slot(residents, use->slot);
@@ -403,7 +405,7 @@ void vy_temporary_buffer_destroy(vyre_backend *backend, const vy_resident_use *u
         vy_log(1, backend->id, ignored.message);
 }
 
-/* ---- memory that others know ---- */
+/* ---- exported and foreign memory ---- */
 
 vyre_status vy_resident_adopt(vyre_backend *backend, const vy_resident_entry *what, uint64_t generation,
                               vyre_resident *out, vyre_error *error) {
@@ -424,10 +426,10 @@ void vy_resident_add_export(vyre_backend *backend, const vy_resident_use *use, u
     pthread_mutex_lock(&backend->residents.lock);
     vy_resident_entry *entry = &backend->residents.entries.items[use->slot];
     vy_dispatch_slots_retire(&backend->dispatch_slots,
-                             handle_of(backend, use->slot).id); /* it may meet what others have from now on */
+                             handle_of(backend, use->slot).id); /* it may overlap foreign memory from now on */
     entry->exports++;
     entry->address = address;
-    entry->is_written = 1; /* by whom it is lent to, at any time */
+    entry->is_written = 1; /* the importer may write at any time */
     pthread_mutex_unlock(&backend->residents.lock);
 }
 
@@ -449,7 +451,7 @@ vyre_status vy_resident_remove_export(vyre_backend *backend, vyre_resident handl
 
 /* ---- transfers of one range ---- */
 
-/* One range, either way: `data` is read by an upload and written by a download. */
+/* One range in either direction: an upload reads `data`, a download writes it. */
 static vyre_status transfer(vyre_backend *backend, vyre_resident resident, uint64_t offset, void *data, uint64_t size,
                             int upload, vyre_error *error) {
     vyre_error own;
@@ -630,7 +632,7 @@ void vy_residents_free_all(vyre_backend *backend) {
     }
 }
 
-/* A buffer with a source that nothing has written, on the new device. *native: what it is there. */
+/* Allocates a buffer with an unwritten source on the new device, and uploads it. *native: its new value. */
 static vyre_status reallocate(vyre_backend *backend, const vy_resident_entry *entry, uint64_t *native,
                               vyre_error *error) {
     vy_residents *residents = &backend->residents;
@@ -639,7 +641,7 @@ static vyre_status reallocate(vyre_backend *backend, const vy_resident_entry *en
     if (status != VYRE_OK)
         return status;
     pthread_mutex_lock(&residents->lock);
-    int taken = 0; /* those further on still have values of the old device */
+    int taken = 0; /* later slots still have values of the old device */
     for (uint32_t i = 0; i < residents->restored; i++)
         taken |= residents->entries.items[i].is_live && residents->entries.items[i].native == *native;
     pthread_mutex_unlock(&residents->lock);
@@ -656,7 +658,8 @@ static vyre_status restore(vyre_backend *backend, uint32_t slot, vyre_error *err
     uint64_t native = 0;
     pthread_mutex_lock(&residents->lock);
     vy_resident_entry entry = residents->entries.items[slot];
-    if (entry.is_live && entry.users) { /* by an abandoned call: its handles are stale, its slot is not used again */
+    /* used by an abandoned call: its handles become stale, its slot is not reused */
+    if (entry.is_live && entry.users) {
         residents->entries.items[slot].is_live = 0;
         vy_count(VY_COUNTER_resident_bytes, (uint64_t)0 - entry.size);
     }
@@ -673,7 +676,7 @@ static vyre_status restore(vyre_backend *backend, uint32_t slot, vyre_error *err
     else
         taken = remove_slot(residents, slot);
     pthread_mutex_unlock(&residents->lock);
-    call_release(&taken); /* what was made of it went with the device */
+    call_release(&taken); /* the native buffer ended with the device */
     return status;
 }
 

@@ -56,7 +56,7 @@ static vyre_status pin_resident(vy_resource_dispatch *b, size_t index, const vy_
     return status;
 }
 
-/* Pins as many of the first bindings as are in order, under one lock. Returns how many. */
+/* Pins a valid prefix of the bindings under one lock. Returns its length. */
 static size_t pin_prefix(vy_resource_dispatch *b, const vyre_resource *bindings, size_t count) {
     vy_residents *residents = &b->backend->residents;
     const vy_memory *buffers = count ? buffer_at(b, 0) : NULL;
@@ -134,7 +134,8 @@ static vyre_status check_overlaps(const vy_resource_dispatch *bound, vyre_error 
     return VYRE_OK;
 }
 
-/* Memory that others know starts anywhere, and may have several handles. Uses are in the order of the buffers. */
+/* Exported or wrapped memory may start at any address and have several handles. Uses are in the order of the
+ * buffers. */
 static vyre_status check_aliasing(const vy_resource_dispatch *bound, vyre_error *error) {
     const vy_resident_use *uses[VY_LIMIT_BUFFERS];
     for (size_t i = 0, use = 0; i < bound->program->buffer_count; i++) {
@@ -166,7 +167,7 @@ int vy_resource_dispatch_is_indirect(const vyre_program *program, const vyre_arg
            program->grid.kind == VYRE_GRID_INDIRECT;
 }
 
-/* What runs in stages has a grid that the host knows. */
+/* Stages require that the host reads the grid. */
 int vy_resource_dispatch_has_device_grid(const vyre_backend *backend, const vyre_program *program) {
     return vy_backend_limit(backend, VYRE_CAPABILITY_INDIRECT_DISPATCH) &&
            !(program->facts & VY_PROGRAM_HAS_GRID_BARRIER);
@@ -176,14 +177,14 @@ static uint64_t grid_end(const vyre_program *program) {
     return ((uint64_t)program->grid.offset + 3) * 4;
 }
 
-/* An indirect grid is the one thing the host must know of the contents, where the device does not read it: three elements are fetched, into the place the resolver looks
- * at, which is why the image may be longer than them. */
+/* If the device does not read an indirect grid itself, the host must: it downloads three elements to the offset at
+ * which the resolver reads them, so the image may be longer than they are. */
 static vyre_status fetch_grid(vy_resource_dispatch *b, vyre_span *input, uint32_t index, vyre_bytes *image,
                               vyre_error *error) {
     uint64_t end = grid_end(b->program);
     const vyre_resource *range = &b->native[index];
     if (range->size < end)
-        return VYRE_OK; /* too short: the resolver says so */
+        return VYRE_OK; /* too short: the resolver reports it */
     if (!b->backend->calls.resident_download)
         return vy_backend_unsupported(b->backend, "resident buffer download", error);
     vyre_status status = vyre_bytes_resize(image, (size_t)end, error);
@@ -196,7 +197,7 @@ static vyre_status fetch_grid(vy_resource_dispatch *b, vyre_span *input, uint32_
     return vy_backend_check_result(b->backend, status, error);
 }
 
-/* The count of a `write` buffer that the program leaves open: from its range, or from the caller. */
+/* The count of a `write` buffer whose count the program leaves open: from its range, or from the caller. */
 static vyre_status open_count(const vy_resource_dispatch *b, size_t index, const vy_memory *buffer, size_t *given,
                               uint64_t *count, vyre_error *error) {
     if (b->native[index].kind == VYRE_RESOURCE_RESIDENT) {
@@ -212,7 +213,7 @@ static vyre_status open_count(const vy_resource_dispatch *b, size_t index, const
     return VYRE_OK;
 }
 
-/* Bindings as the resolver wants them: ranges become spans that have a size but no contents. */
+/* Converts bindings for the resolver: ranges become spans with a size and no contents. */
 static vyre_status resolve(vy_resource_dispatch *b, vyre_bytes *image, vyre_error *error) {
     static const unsigned char somewhere;
     vyre_arguments arguments = *b->arguments;
@@ -220,7 +221,7 @@ static vyre_status resolve(vy_resource_dispatch *b, vyre_bytes *image, vyre_erro
     uint64_t counts[VY_LIMIT_BUFFERS];
     vyre_status status = VYRE_OK;
     size_t given = 0;
-    int is_left = 0; /* the grid, to the device */
+    int is_left = 0; /* the device reads the grid */
     uint32_t grid = vy_resource_dispatch_is_indirect(b->program, b->arguments)
                         ? b->program->grid.memory - vy_program_entry(b->program)->first_memory
                         : VY_NONE;
@@ -249,7 +250,7 @@ static vyre_status resolve(vy_resource_dispatch *b, vyre_bytes *image, vyre_erro
             status = open_count(b, i, buffer, &given, &counts[arguments.count_count++], error);
         }
     }
-    if (is_left) /* one that is never wrong, for what does not depend on it */
+    if (is_left) /* a valid grid, for all checks that do not depend on it */
         arguments.geometry = (vyre_geometry){VYRE_GEOMETRY_GROUPS, {1, 1, 1}};
     if (status == VYRE_OK)
         status = vy_resolve_dispatch(b->program, &arguments, &b->launch, error);
@@ -258,7 +259,7 @@ static vyre_status resolve(vy_resource_dispatch *b, vyre_bytes *image, vyre_erro
     return status;
 }
 
-/* The resolver computes the counts of `write` buffers from the program: the ranges must agree. */
+/* The resolver computes the counts of `write` buffers from the program; the ranges must match. */
 static vyre_status check_counts(const vy_resource_dispatch *b, vyre_error *error) {
     for (uint32_t i = 0; i < b->program->buffer_count; i++)
         if (b->native[i].kind == VYRE_RESOURCE_RESIDENT && b->launch.buffers[i].bytes != b->native[i].size)
@@ -270,7 +271,7 @@ static vyre_status check_counts(const vy_resource_dispatch *b, vyre_error *error
     return VYRE_OK;
 }
 
-/* All that the fit of a launch leaves open, or what does not fit. */
+/* The general case: everything that vy_resolve_dispatch_fast does not handle. */
 static vyre_status resolve_general(vy_resource_dispatch *b, vyre_error *error) {
     vyre_bytes image = VYRE_BYTES_INIT;
     vyre_status status = resolve(b, &image, error);
@@ -285,7 +286,7 @@ static vyre_status resolve_and_check(vy_resource_dispatch *b, size_t count, vyre
     return status == VYRE_OK ? vy_dispatch_check_limits(b->backend, b->program, &b->launch, b->config, error) : status;
 }
 
-/* Whether all are ranges of these sizes, which say all about the launch. */
+/* Whether all bindings are resident ranges of these sizes, which then determine the launch. */
 static int have_sizes(const vy_resource_dispatch *b, const uint64_t *sizes) {
     for (uint32_t i = 0; i < b->program->buffer_count; i++)
         if (b->native[i].kind != VYRE_RESOURCE_RESIDENT || b->native[i].size != sizes[i])
@@ -293,7 +294,7 @@ static int have_sizes(const vy_resource_dispatch *b, const uint64_t *sizes) {
     return !vy_resource_dispatch_is_indirect(b->program, b->arguments);
 }
 
-/* sizes: of one that was resolved before with the same arguments, or NULL. */
+/* sizes: those of a previous resolve with the same arguments, or NULL. */
 static vyre_status bind_and_resolve(vy_resource_dispatch *b, const vyre_resource *bindings, size_t count,
                                     const uint64_t *sizes, vyre_error *error) {
     vy_span span = vy_span_begin();
@@ -332,7 +333,7 @@ void vy_resource_dispatch_unpin(vy_resource_dispatch *b) {
 
 /* ---- running ---- */
 
-/* Host outputs of a grid without workgroups: what was given, and zeros. */
+/* Host outputs of an empty grid: the inputs, or zeros. */
 static vyre_status deliver_empty(vy_resource_dispatch *b, vyre_error *error) {
     vyre_status status = VYRE_OK;
     vy_output_slots slots;
@@ -355,7 +356,7 @@ static vyre_status deliver_empty(vy_resource_dispatch *b, vyre_error *error) {
     return status;
 }
 
-/* On a thread of its own, which keeps the pins for as long as it needs them. */
+/* On a worker thread, which keeps the pins as long as necessary. */
 static vyre_status run_with_watchdog(vy_resource_dispatch *b, vy_call *call, vyre_error *error) {
     size_t count = b->outputs ? vyre_program_output_count(b->program) : 0;
     vy_output_slots slots;
@@ -391,7 +392,8 @@ static uint64_t host_bytes(const vy_resource_dispatch *b) {
     return bytes;
 }
 
-/* What runs it: the pipeline's executable, if it can, or the backend itself; cut into stages if one launch cannot do it. */
+/* Selects the pipeline's executable if it can run the dispatch, else the backend itself; in stages if one launch does
+ * not suffice. */
 static vyre_status select_dispatch_table(vy_resource_dispatch *b, int may_cooperate, vy_call *call, vyre_error *error) {
     vy_multi_launch_tables staged[2] = {{NULL, NULL}, {NULL, NULL}};
     vyre_status status = VYRE_OK;
@@ -409,7 +411,7 @@ static vyre_status select_dispatch_table(vy_resource_dispatch *b, int may_cooper
     return status;
 }
 
-/* may_cooperate: grid barriers may run inside one launch. *is_refused: they cannot, says the backend now; nothing ran. */
+/* may_cooperate: grid barriers may run inside one launch. *is_refused: the backend refused that, and nothing ran. */
 static vyre_status try_to_run(vy_resource_dispatch *b, int may_cooperate, int *is_refused, vyre_error *error) {
     vyre_scalar params[VY_LIMIT_PARAMS];
     uint64_t elements[VY_LIMIT_BUFFERS];
@@ -477,7 +479,7 @@ vyre_status vy_resource_dispatch_dispatch(vy_resource_dispatch *b, const vyre_re
     return status;
 }
 
-/* On the backend itself; where it only compiles, through the program's implicit pipeline. */
+/* Dispatches on the backend itself or, if it only compiles, through the program's implicit pipeline. */
 static vyre_status dispatch_program(vy_resource_dispatch *b, const vyre_resource *bindings, size_t count,
                                     vyre_error *error) {
     vy_output_slots slots; /* large: not cleared */
@@ -488,7 +490,8 @@ static vyre_status dispatch_program(vy_resource_dispatch *b, const vyre_resource
         return status;
     int is_persistent =
         b->pipeline && count == b->program->buffer_count && vy_resource_dispatch_are_resident(bindings, count);
-    if (is_persistent) { /* pipelines have a fast path for it; all outputs stay on the device, so the slots stay empty */
+    /* pipelines have a fast path for this; all outputs stay on the device, so the slots stay empty */
+    if (is_persistent) {
         vy_output_slots_start(&slots, vyre_program_output_count(b->program));
         b->form = VY_FORM_PERSISTENT, b->outputs = &slots.outputs;
     }

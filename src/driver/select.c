@@ -1,4 +1,10 @@
-/* Backend selection: acquiring by name, probing with a time limit, choosing by policy, and the report of the reasons (select.h). */
+/* Backend selection: acquiring by name, probing with a time limit, choosing by policy, and the report of the reasons
+ * (select.h).
+ *
+ * Reasons are recorded while the choice is made, so the report states what happened.
+ *
+ * A probe and its caller share a record; the later of the two frees it. Abandoned records are in a list until their
+ * probe returns, so a probe that hangs costs one thread and one timeout, however often a backend is selected. */
 #include "driver/select.h"
 
 #include "base/clock.h"
@@ -78,7 +84,7 @@ static int is_abandoned_probe(const vyre_backend_registration *registration) {
     return found;
 }
 
-/* Waits for the end or the deadline; in the second case the record belongs to the probe's thread. */
+/* Waits for the result or the deadline. After the deadline the probe's thread owns the record. */
 static vy_probe_outcome wait_for_probe(probing *p, uint64_t deadline, vyre_probe *out) {
     const struct timespec until = vy_clock_timespec(deadline);
     pthread_mutex_lock(&probe_lock);
@@ -101,8 +107,8 @@ void vy_probe_before_fork(void) {
     pthread_mutex_lock(&probe_lock);
 }
 
-/* The threads of abandoned probes do not exist in a child: their records are left alone. The condition counts threads of the parent that wait
- * for it, and a broadcast would wait for them: the child starts its own. */
+/* In a child the threads of abandoned probes do not exist, and their records are leaked. The condition variable counts
+ * waiting threads of the parent, and a broadcast would wait for them: the child initialises a new one. */
 void vy_probe_after_fork(int is_child) {
     if (is_child) {
         abandoned_probes = NULL;
@@ -133,7 +139,7 @@ vy_probe_outcome vy_probe_run(const vyre_backend_registration *registration, uin
     return wait_for_probe(p, deadline, out);
 }
 
-/* Plug-ins of the installed folder and of the environment join before the first choice. */
+/* Installed plug-ins and those of the environment are loaded before the first selection. */
 static void load_plugins(void) {
     vyre_plugins_load_all(NULL, NULL);
 }
@@ -143,7 +149,7 @@ static void load_plugins_once(void) {
     pthread_once(&once, load_plugins);
 }
 
-/* ---- by name ---- */
+/* ---- acquiring by name ---- */
 
 typedef struct device_name {
     char id[VY_BACKEND_ID];
@@ -207,11 +213,11 @@ vyre_status vyre_acquire(const char *id, vyre_backend **out, vyre_error *error) 
     return registration ? vy_backend_construct(registration, name.ordinal, out, error) : not_registered(id, error);
 }
 
-/* ---- by choice ---- */
+/* ---- selecting by policy ---- */
 
 typedef struct choice {
     vyre_policy policy;
-    const char *asked; /* for by name; NULL = any */
+    const char *asked; /* requested name; NULL: any */
     device_name only;
     vyre_selection *selection;
     vyre_backend *chosen;
@@ -272,7 +278,7 @@ static int is_listed(choice *c, const vyre_backend_registration *registration, v
     return !missing;
 }
 
-/* Returns 1 if the probe returned an answer of its list. */
+/* Returns 1 if the probe returned a valid answer. */
 static int is_probed(choice *c, const vyre_backend_registration *registration, vyre_candidate *candidate,
                      vyre_probe *probe) {
     switch (vy_probe_run(registration, VY_PROBE_LIMIT_NS, probe)) {
@@ -326,7 +332,8 @@ static void construct(choice *c, const vyre_backend_registration *registration, 
         refuse(c, candidate, VYRE_VERDICT_CHOSEN, "", "");
 }
 
-/* The verdict on one candidate. Nothing is constructed once one is chosen, and nothing probed whose answer cannot change the choice. */
+/* Determines the verdict on one candidate. Nothing is constructed after one was chosen, and a backend is not probed if
+ * its answer cannot change the choice. */
 static void consider(choice *c, const vyre_backend_registration *registration, vyre_candidate *candidate) {
     const char *owner = vyre_backend_owner(registration->id);
     const int is_other = c->asked && strcmp(c->only.id, registration->id) != 0;
@@ -371,7 +378,7 @@ static void log_failure(const vyre_candidate *candidate) {
         vy_log(1, candidate->id, VY_FIX("not selected: %s", candidate->reason));
 }
 
-/* The refused backends with their reasons, as many as fit whole; the report has all. */
+/* Lists the refused backends with their reasons, as many as fit. The report has all of them. */
 static vyre_status nothing_usable(const choice *c, vyre_error *error) {
     enum { ROOM_FOR_REST = 32 };
     char list[384] = "";

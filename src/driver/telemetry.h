@@ -15,11 +15,12 @@ typedef enum vy_counter {
         VY_COUNTER_COUNT
 } vy_counter;
 
-/* The values that the calling thread has to itself, or NULL; and the way of those that have none, or do not know yet. By way of vy_count only. */
+/* The counters that belong to the calling thread, or NULL; and the function for threads without, or before the first
+ * use. Only vy_count uses them. */
 extern _Thread_local _Atomic uint64_t *vy_counters_own;
 void vy_count_shared(vy_counter counter, uint64_t amount);
 
-/* Adds; a gauge falls by adding the two's complement. Any thread, does not block. */
+/* Adds to a counter. A gauge is decremented by adding the two's complement. Any thread, does not block. */
 static inline void vy_count(vy_counter counter, uint64_t amount) {
     _Atomic uint64_t *own = vy_counters_own;
     if (__builtin_expect(own != NULL, 1))
@@ -37,9 +38,10 @@ static inline void vy_count(vy_counter counter, uint64_t amount) {
  *   status = …;
  *   vy_span_end(span, upload, .backend = backend->id, .bytes = size, .status = status);
  *
- * A span begins and ends on one thread, and spans of a thread nest. While nothing is traced, a span is one relaxed load and two
- * branches, and its facts are not evaluated. No span of the library allocates, fails or waits for anything but the file. */
-/* X(name, doc): what a span can be. */
+ * A span begins and ends on one thread, and the spans of a thread nest. While nothing is traced, a span costs one
+ * relaxed load and two branches, and its attributes are not evaluated. A span never allocates or fails, and waits for
+ * the file only. */
+/* X(name, doc): the kinds of spans. */
 #define VY_SPAN_LIST(X)                                                                                                \
     X(resolve, "arguments against the program: counts, sizes, grid, limits")                                           \
     X(prepare, "the backend gets to know a program")                                                                   \
@@ -67,21 +69,21 @@ typedef struct vy_span {
     uint32_t depth; /* 1 for an outermost span of its thread */
 } vy_span;
 
-/* What is shown with a span. All are optional: NULL, 0 and VYRE_OK are left out. Texts are untrusted; their first bytes are shown. */
+/* Attributes of a span. All are optional: NULL, 0 and VYRE_OK are omitted. Texts are untrusted and truncated. */
 typedef struct vy_span_attributes {
     vy_span span;
-    const char *label;   /* the caller's */
+    const char *label;   /* of the caller */
     const char *program; /* its name */
     const char *backend;
     uint64_t bytes;
-    uint64_t count; /* of launches, ranges, … */
+    uint64_t count; /* number of launches, ranges, … */
     vyre_status status;
 } vy_span_attributes;
 
 enum { VY_TRACE_UNKNOWN, VY_TRACE_OFF, VY_TRACE_ON };
 extern _Atomic int vy_trace_state;
 
-/* The slow ways of begin and end: by way of those only. */
+/* Slow paths of vy_span_begin and vy_span_end; called only by them. */
 vy_span vy_trace_begin(void);
 void vy_trace_end(vy_span_kind stage, const vy_span_attributes *facts);
 
@@ -91,7 +93,7 @@ static inline vy_span vy_span_begin(void) {
     return vy_trace_begin();
 }
 
-/* The facts are written as designated initialisers. */
+/* The attributes are written as designated initialisers. */
 #define vy_span_end(given, stage, ...)                                                                                 \
     do {                                                                                                               \
         vy_span vy_span_ended = (given);                                                                               \
