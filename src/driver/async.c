@@ -242,7 +242,7 @@ static void on_ready(void *user) {
         return;
     }
     pthread_mutex_unlock(&p->lock);
-    vy_backend_violation(p->dispatch.backend, &unseen, "it said twice that a dispatch in flight is ready");
+    vy_backend_violation(p->dispatch.backend, &unseen, "it notified twice that a dispatch is ready");
 }
 
 /* Lets a thread of the pool collect the handle, or collects it here if there is none. */
@@ -357,8 +357,8 @@ static vyre_status take(vyre_pending *p, vyre_outputs *outputs, vyre_trap *trap,
     if (p->is_cancelled)
         return vy_fail(error, VYRE_CANCELLED, NULL, "the dispatch of `%s` was cancelled", name);
     if (p->is_taken)
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, "wait once for each dispatch, and keep what it gave",
-                       "the outputs of `%s` were taken before", name);
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "wait once for each dispatch, and keep its outputs",
+                       "the outputs of `%s` were collected before", name);
     if (p->status == VYRE_TRAPPED && trap)
         *trap = p->trap;
     if (p->status != VYRE_OK) {
@@ -391,7 +391,7 @@ vyre_status vyre_pending_wait(vyre_pending *pending, uint64_t timeout_ns, vyre_o
     pthread_mutex_lock(&p->lock);
     status = wait_done(p, deadline) ? vy_dispatch_fail_labelled(take(p, outputs, trap, error), p->label, error)
                                     : vy_fail(error, VYRE_NOT_READY, "wait again, longer, or cancel it",
-                                              "`%s` is not done yet", vyre_program_name(p->dispatch.program));
+                                              "`%s` has not finished yet", vyre_program_name(p->dispatch.program));
     pthread_mutex_unlock(&p->lock);
     vy_span_end(span, wait, .program = vyre_program_name(p->dispatch.program), .backend = p->dispatch.backend->id,
                 .status = status);

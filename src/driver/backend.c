@@ -64,11 +64,11 @@ vyre_status vy_backend_check_result_run(vyre_backend *backend, vyre_status statu
         return VYRE_OK;
     terminate(error);
     if (!is_listed(status))
-        return vy_backend_violation(backend, error, "it returned a status (%d) that does not exist", (int)status);
+        return vy_backend_violation(backend, error, "it returned an unknown status (%d)", (int)status);
     error->code = status;
     if (!error->message[0])
-        snprintf(error->message, sizeof error->message, "backend `%s` failed with %s and gave no reason", backend->id,
-                 vyre_status_name(status));
+        snprintf(error->message, sizeof error->message, "backend `%s` failed with %s and reported no reason",
+                 backend->id, vyre_status_name(status));
     if (!error->fix[0])
         snprintf(error->fix, sizeof error->fix, "%s", vyre_status_fix(status));
     if (!error->where[0])
@@ -80,7 +80,7 @@ vyre_status vy_backend_check_result_run(vyre_backend *backend, vyre_status statu
 
 vyre_status vy_backend_check_result(vyre_backend *backend, vyre_status status, vyre_error *error) {
     if (status == VYRE_TRAPPED)
-        return vy_backend_violation(backend, error, "a call that runs no program is said to have trapped");
+        return vy_backend_violation(backend, error, "it reported a trap for a call that runs no program");
     return vy_backend_check_result_run(backend, status, error);
 }
 
@@ -90,8 +90,10 @@ vyre_status vy_backend_check_result_bytes(vyre_backend *backend, vyre_status sta
     if (!are_sound)
         *bytes = (vyre_bytes)VYRE_BYTES_INIT;
     status = vy_backend_check_result(backend, status, error);
-    return status == VYRE_OK && !are_sound ? vy_backend_violation(backend, error, "it gave bytes without their memory")
-                                           : status;
+    return status == VYRE_OK && !are_sound
+               ? vy_backend_violation(backend, error,
+                                      "it returned inconsistent bytes: size, capacity and data do not match")
+               : status;
 }
 
 /* ---- construction ---- */
@@ -155,18 +157,18 @@ static vyre_status complete(const vyre_backend_vtable *given, vyre_backend_vtabl
     uint32_t size = given ? given->struct_size : 0;
     if (size < offsetof(vyre_backend_vtable, version))
         return vy_fail(error, VYRE_ABI_MISMATCH, fix,
-                       "the table of a backend has %u bytes, less than its required entries take (%zu)", size,
+                       "the function table of a backend is too short (%u bytes, at least %zu expected)", size,
                        offsetof(vyre_backend_vtable, version));
     if (given->abi < 1 || given->abi > VYRE_BACKEND_ABI)
         return vy_fail(error, VYRE_ABI_MISMATCH, fix,
-                       "a backend speaks version %u of the contract, this library 1 to %u", given->abi,
+                       "a backend requires version %u of the contract (this library supports 1 to %u)", given->abi,
                        VYRE_BACKEND_ABI);
     memset(calls, 0, sizeof *calls);
     memcpy(calls, given, size < sizeof *calls ? size : sizeof *calls);
     if (!calls->id || (!calls->dispatch && !calls->compile))
         return vy_fail(error, VYRE_ABI_MISMATCH,
-                       "fill in `id`, and `dispatch` or `compile`: all other entries may be left out",
-                       "the table of a backend lacks %s", calls->id ? "`dispatch` and `compile`" : "`id`");
+                       "set `id`, and `dispatch` or `compile`; all other entries are optional",
+                       "the function table of a backend lacks %s", calls->id ? "`dispatch` and `compile`" : "`id`");
     return VYRE_OK;
 }
 
@@ -200,7 +202,7 @@ static vyre_status initialise(const vyre_backend_instance *instance, vyre_backen
                                                   .dispatch_resident = backend->calls.dispatch_resident};
     const char *id = backend->calls.id(backend->self);
     if (!id || !*id || strlen(id) >= sizeof backend->id)
-        return vy_fail(error, VYRE_ABI_MISMATCH, VY_FIX("give it an id of 1 to %d bytes", VY_BACKEND_ID - 1),
+        return vy_fail(error, VYRE_ABI_MISMATCH, VY_FIX("use an id of 1 to %d bytes", VY_BACKEND_ID - 1),
                        "the id of a backend is empty or too long");
     snprintf(backend->id, sizeof backend->id, "%s", id);
     backend->bound.inherit = inherit;
@@ -246,7 +248,7 @@ vyre_status vy_backend_wrap(const vyre_backend_instance *instance, vyre_backend 
 static void name_as_registered(vyre_backend *backend, const char *id) {
     if (strcmp(backend->id, id) == 0)
         return;
-    vy_log(1, id, "the backend calls itself by another id than the one it is registered under");
+    vy_log(1, id, "the backend reports another id than the one it is registered under");
     snprintf(backend->id, sizeof backend->id, "%s", id);
 }
 
@@ -265,8 +267,8 @@ vyre_status vy_backend_construct(const vyre_backend_registration *registration, 
     vyre_backend named; /* vy_backend_check_result uses only its id */
     *out = NULL;
     if (!registration->create)
-        return vy_fail(error, VYRE_ABI_MISMATCH, "fill in `create` of its registration",
-                       "backend `%s` has no constructor", registration->id);
+        return vy_fail(error, VYRE_ABI_MISMATCH, "set `create` in its registration", "backend `%s` has no constructor",
+                       registration->id);
     vy_error_clear(e);
     vyre_status status = registration->create(&vy_host_services, ordinal, &instance, e);
     if (status == VYRE_OK) {
@@ -433,7 +435,7 @@ vyre_status vy_backend_check_process(const vyre_backend *backend, vyre_error *er
     if (!vy_backend_is_inherited(backend))
         return VYRE_OK;
     return vy_fail(error, VYRE_DEVICE_LOST, "acquire the backend again in this process, or fork before it is acquired",
-                   "backend `%s` was acquired by process %ld, and does not survive its fork", backend->id,
+                   "backend `%s` was acquired by process %ld and cannot be used after fork", backend->id,
                    backend->bound.process);
 }
 
@@ -553,12 +555,12 @@ vyre_status vyre_backend_shutdown(vyre_backend *backend, vyre_error *error) {
     vy_writeback_queue_flush(&backend->writebacks); /* later entries are dropped: no call enters any more */
     /* A call that has not returned may still use the device: the device is not closed until it returns. */
     if (!has_ended)
-        status = vy_fail(
-            e, VYRE_TIMEOUT,
-            "give dispatches a timeout or a word to cancel them; the last release of the backend frees the device",
-            "backend `%s` is shut down, but a call on it has not ended within %" PRIu64
-            " s and cannot be stopped: the device stays in use until it ends",
-            backend->id, (FINISH_NS + STOP_NS) / 1000000000u);
+        status =
+            vy_fail(e, VYRE_TIMEOUT,
+                    "use a timeout or a cancel word for dispatches; the last release of the backend frees the device",
+                    "backend `%s` is shut down, but a call on it has not ended within %" PRIu64
+                    " s and cannot be stopped: the device stays in use until it ends",
+                    backend->id, (FINISH_NS + STOP_NS) / 1000000000u);
     else if (atomic_load(&backend->abandoned) == 0)
         status = vy_backend_close_device(backend, e);
     pthread_mutex_lock(&backend->lock);

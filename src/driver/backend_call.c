@@ -504,13 +504,13 @@ static vyre_status fail_abandoned(const vy_call *call, int was_cancelled, vyre_e
                        name, backend->id, GRACE_NS / 1000000);
     if (vy_backend_limit(backend, VYRE_CAPABILITY_CANCEL))
         return vy_fail(error, VYRE_TIMEOUT, "report this to the author of the backend, and acquire it again",
-                       "`%s` on backend `%s` was not done %" PRIu64
-                       " ms after its deadline, although the backend claims to stop it (`cancel`): it is lost",
+                       "`%s` on backend `%s` did not finish within %" PRIu64
+                       " ms after its deadline, although the backend has the capability `cancel`: the backend is lost",
                        name, backend->id, GRACE_NS / 1000000);
-    return vy_fail(error, VYRE_TIMEOUT,
-                   "raise the timeout or give the dispatch less work; then acquire the backend again",
-                   "`%s` on backend `%s` was not done at its deadline, and this backend cannot stop it: it is lost",
-                   name, backend->id);
+    return vy_fail(
+        error, VYRE_TIMEOUT, "raise the timeout or reduce the work of the dispatch; then acquire the backend again",
+        "`%s` on backend `%s` did not finish by its deadline, and the backend cannot stop it: the backend is lost",
+        name, backend->id);
 }
 
 static vyre_status move_results(watched_job *j, const vy_call *call, const vy_resolved_dispatch *launch,

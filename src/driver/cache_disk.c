@@ -176,11 +176,11 @@ vyre_status vyre_cache_set_folder(const char *path, vyre_error *error) {
     VY_SCOPED_CANCELLATION_DISABLE();
     char here[PATH_MAX] = "", whole[PATH_MAX] = "";
     if (path && *path && *path != '/' && !getcwd(here, sizeof here - 1))
-        return vy_fail(error, VYRE_IO, "give an absolute path",
-                       "the current directory has no path, and `%s` counts from there", path);
+        return vy_fail(error, VYRE_IO, "use an absolute path",
+                       "the current directory has no path, so `%s` cannot be resolved", path);
     if (path && *path && !join_path(whole, *here ? strcat(here, "/") : "", path))
-        return vy_fail(error, VYRE_LIMIT, "give a shorter path", "the path of a folder is too long (limit %d bytes)",
-                       PATH_MAX - 1);
+        return vy_fail(error, VYRE_LIMIT, "use a shorter path",
+                       "the path of the cache folder is too long (limit %d bytes)", PATH_MAX - 1);
     pthread_mutex_lock(&folder_lock);
     is_known = path != NULL;
     memcpy(path_now, whole, sizeof whole);
@@ -208,7 +208,7 @@ static vyre_status open_cache_folder(int create, int *folder, vyre_error *error)
     if (!*path)
         return VYRE_OK;
     vyre_error why;
-    vyre_status status = vy_trusted_folder_open(path, "cache folder", "name a folder of your own with VYRE_CACHE_DIR",
+    vyre_status status = vy_trusted_folder_open(path, "cache folder", "set VYRE_CACHE_DIR to a folder that you own",
                                                 create, folder, &why);
     if (status == VYRE_OK || (status == VYRE_NOT_FOUND && !create))
         return VYRE_OK;
@@ -329,7 +329,7 @@ static void make_room(int folder, const vy_cache_key *key, uint64_t incoming) {
         evict(folder, &listing, incoming, limit);
         vy_cache_listing_free(&listing);
     } else {
-        report_once(PROBLEM_EVICT, "the size of the cache folder is not bounded: %s", error.message);
+        report_once(PROBLEM_EVICT, "the size limit of the cache folder cannot be enforced: %s", error.message);
     }
 }
 

@@ -75,7 +75,7 @@ void vy_cache_entry_encode(const vy_cache_key *key, const char *label, uint64_t 
 const char *vy_cache_entry_parse_head(const uint8_t *head, size_t size, uint64_t file_size, vy_cache_entry *out) {
     memset(out, 0, sizeof *out);
     if (file_size < VY_CACHE_ENTRY_MIN || size < VY_CACHE_ENTRY_HEAD)
-        return "cut short";
+        return "truncated";
     if (file_size > VY_CACHE_ENTRY_MAX)
         return "too large";
     if (memcmp(head, magic, sizeof magic) != 0)
@@ -85,11 +85,11 @@ const char *vy_cache_entry_parse_head(const uint8_t *head, size_t size, uint64_t
     uint64_t label = get(head + AT_LABEL, 4), payload = get(head + AT_PAYLOAD, 8);
     uint64_t rest = file_size - VY_CACHE_ENTRY_MIN;
     if (label > VY_CACHE_ENTRY_LABEL || label > rest || payload != rest - label)
-        return "of another size than it says";
+        return "not of the size in its header";
     if (label > size - VY_CACHE_ENTRY_HEAD)
-        return "cut short";
+        return "truncated";
     if (!is_label(head + VY_CACHE_ENTRY_HEAD, (size_t)label))
-        return "without a readable label";
+        return "without a valid label";
     memcpy(out->key.digest.bytes, head + AT_KEY, sizeof out->key.digest.bytes);
     memcpy(out->label, head + VY_CACHE_ENTRY_HEAD, (size_t)label);
     out->created = get(head + AT_CREATED, 8);
@@ -140,13 +140,13 @@ static vy_cache_file_status set_problem(vy_cache_file_info *found, vy_cache_file
 static vy_cache_file_status classify_open_failure(vy_cache_file_info *found, int reason) {
     switch (reason) {
     case ENOENT:
-        return set_problem(found, VY_CACHE_FILE_MISSING, "gone");
+        return set_problem(found, VY_CACHE_FILE_MISSING, "missing");
     case ELOOP: /* O_NOFOLLOW */
         return set_problem(found, VY_CACHE_FILE_CORRUPT, "a symbolic link");
     case ENXIO: /* a socket */
         return set_problem(found, VY_CACHE_FILE_CORRUPT, "not a regular file");
     case EACCES:
-        return set_problem(found, VY_CACHE_FILE_UNREADABLE, "not readable for this user");
+        return set_problem(found, VY_CACHE_FILE_UNREADABLE, "not readable by this user");
     default:
         return set_problem(found, VY_CACHE_FILE_UNREADABLE, "not readable now");
     }
@@ -158,11 +158,11 @@ static const char *find_trust_problem(const struct stat *facts) {
     if (!S_ISREG(facts->st_mode))
         return "not a regular file";
     if (facts->st_uid != geteuid() && facts->st_uid != 0)
-        return "of another owner";
+        return "owned by another user";
     if (facts->st_mode & (S_IWGRP | S_IWOTH))
         return "writable by others";
     if (facts->st_size < VY_CACHE_ENTRY_MIN)
-        return "cut short";
+        return "truncated";
     if ((uint64_t)facts->st_size > VY_CACHE_ENTRY_MAX)
         return "too large";
     return NULL;
@@ -197,7 +197,7 @@ static vy_cache_file_status check_contents(int file, uint64_t size, vyre_bytes *
     uint8_t head[VY_CACHE_ENTRY_HEAD + VY_CACHE_ENTRY_LABEL];
     size_t wanted = size < sizeof head ? (size_t)size : sizeof head;
     if (bytes && !resize_uninitialized(bytes, (size_t)size))
-        return set_problem(found, VY_CACHE_FILE_NO_MEMORY, "larger than the memory there is");
+        return set_problem(found, VY_CACHE_FILE_NO_MEMORY, "too large for the available memory");
     if (!(bytes ? read_whole(file, bytes->data, (size_t)size) : read_whole(file, head, wanted)))
         return set_problem(found, VY_CACHE_FILE_UNREADABLE, "not readable now");
     found->problem = bytes ? vy_cache_entry_parse(bytes->data, (size_t)size, &found->entry)
@@ -217,7 +217,7 @@ static vy_cache_file_status check_file(int file, const vy_cache_key *key, vyre_b
         return set_problem(found, VY_CACHE_FILE_CORRUPT, problem);
     vy_cache_file_status verdict = check_contents(file, found->size, bytes, found);
     if (verdict == VY_CACHE_FILE_VALID && memcmp(&found->entry.key, key, sizeof *key) != 0)
-        verdict = set_problem(found, VY_CACHE_FILE_CORRUPT, "under the name of another key");
+        verdict = set_problem(found, VY_CACHE_FILE_CORRUPT, "stored under the name of another key");
     /* Rarely, since a hit should not write. A failure, as on a read-only disk, only affects the order of eviction. */
     if (verdict == VY_CACHE_FILE_VALID && touch && time(NULL) - facts.st_mtim.tv_sec > TOUCH_SECONDS)
         (void)futimens(file, NULL);

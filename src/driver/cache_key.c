@@ -17,8 +17,9 @@
 #include <string.h>
 
 /* A deadline does not change the compiled code, so it is not part of the key. */
-_Static_assert(sizeof(vyre_compile_options) == 2 * sizeof(uint32_t) + sizeof(uint64_t),
-               "give the new compile option a field in `encoded`, or two variants share a key; then change this size");
+_Static_assert(
+    sizeof(vyre_compile_options) == 2 * sizeof(uint32_t) + sizeof(uint64_t),
+    "add a field for the new compile option to `encoded`, or two variants share a key; then change this size");
 
 /* The digested bytes. Members are byte arrays, so the struct has no padding. */
 typedef struct encoded {

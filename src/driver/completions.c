@@ -27,8 +27,8 @@ struct vyre_completions {
 static vyre_status check_process(const vyre_completions *queue, vyre_error *error) {
     if (!vy_process_is_other(&queue->bound))
         return VYRE_OK;
-    return vy_fail(error, VYRE_INVALID_ARGUMENT, "make a queue in this process",
-                   "the queue of completions was made by process %ld, and does not survive its fork",
+    return vy_fail(error, VYRE_INVALID_ARGUMENT, "create a queue in this process",
+                   "the completion queue was created by process %ld and cannot be used after fork",
                    queue->bound.process);
 }
 
@@ -47,13 +47,13 @@ vyre_status vyre_completions_new(vyre_completions **out, vyre_error *error) {
     vyre_completions *queue = vy_allocate_zero(sizeof *queue);
     *out = NULL;
     if (!queue)
-        return vy_fail_memory(error, "making a queue of completions");
+        return vy_fail_memory(error, "creating a completion queue");
     queue->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (queue->fd < 0) {
         int why = errno;
         vy_release(queue, sizeof *queue);
         return vy_fail(error, VYRE_IO, "close files, or raise the limit of open ones (ulimit -n)",
-                       "a descriptor for a queue of completions cannot be made (errno %d)", why);
+                       "the descriptor of a completion queue cannot be created (errno %d)", why);
     }
     vyre_status status = vy_process_bind(&queue->bound, error);
     if (status != VYRE_OK) {
@@ -74,13 +74,13 @@ vyre_status vyre_completions_new(vyre_completions **out, vyre_error *error) {
 static void signal_fd(vyre_completions *queue) {
     uint64_t one = 1;
     if (write(queue->fd, &one, sizeof one) < 0)
-        vy_log(1, "completions", "the descriptor of a queue cannot be signalled");
+        vy_log(1, "completions", "the descriptor of a completion queue cannot be signalled");
 }
 
 static void clear_fd(vyre_completions *queue) {
     uint64_t token;
     if (read(queue->fd, &token, sizeof token) < 0)
-        vy_log(1, "completions", "the descriptor of a queue was read by somebody else");
+        vy_log(1, "completions", "the descriptor of a completion queue was read by other code");
 }
 
 static void remove_from(vyre_completions *queue, vyre_pending *p) {
@@ -165,8 +165,8 @@ vyre_status vyre_completions_attach(vyre_completions *queue, vyre_pending *pendi
     pthread_mutex_lock(&p->lock);
     if (is_attached(p)) {
         pthread_mutex_unlock(&p->lock);
-        return vy_fail(error, VYRE_CONFLICT, "take it from its queue first, or free that queue",
-                       "the dispatch of `%s` is attached to a queue of completions",
+        return vy_fail(error, VYRE_CONFLICT, "receive it from its queue first, or free that queue",
+                       "the dispatch of `%s` is already attached to a completion queue",
                        vyre_program_name(p->dispatch.program));
     }
     vy_completions_remove(p);
@@ -217,7 +217,7 @@ vyre_status vyre_completions_next(vyre_completions *queue, uint64_t timeout_ns, 
     if (!p && !attached)
         return vy_fail(error, VYRE_NOT_FOUND, "attach a dispatch first", "nothing is attached to the queue");
     if (!p)
-        return vy_fail(error, VYRE_NOT_READY, "wait longer", "none of the %zu dispatches attached was done in time",
+        return vy_fail(error, VYRE_NOT_READY, "wait longer", "none of the %zu attached dispatches finished in time",
                        attached);
     pthread_mutex_lock(&p->lock); /* it is in no list: only its pointer to the queue is left */
     p->queue = NULL;

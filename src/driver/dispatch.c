@@ -185,8 +185,8 @@ vyre_status vy_dispatch_check_program(const vyre_backend *backend, const vyre_pr
         return VYRE_OK;
     /* Its accesses are unguarded: only the compiler that produced it has proved them in bounds. */
     if (program->level != VYRE_LEVEL_SOURCE)
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, "dispatch the program of level source it was made from",
-                       "`%s` is at level legal, which the library makes for itself", vyre_program_name(program));
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "dispatch the source-level program from which it was made",
+                       "`%s` is at level legal, which is internal to the library", vyre_program_name(program));
     const char *missing = vy_backend_missing_op(backend, program);
     if (missing) {
         vy_fail(
@@ -202,14 +202,14 @@ vyre_status vy_dispatch_check_program(const vyre_backend *backend, const vyre_pr
         if (size[d] > most)
             return vy_fail(error, VYRE_LIMIT,
                            VY_FIX("lower `workgroup` to %" PRIu64 " in %c, or choose another backend", most, axes[d]),
-                           "the workgroup size in %c (%" PRIu32 ") is over the limit of backend `%s` (%" PRIu64 ")",
+                           "the workgroup size in %c (%" PRIu32 ") exceeds the limit of backend `%s` (%" PRIu64 ")",
                            axes[d], size[d], backend->id, most);
     }
     uint64_t most = vy_backend_limit(backend, VYRE_CAPABILITY_MAX_INVOCATIONS),
              count = (uint64_t)size[0] * size[1] * size[2];
     if (count > most)
         return vy_fail(error, VYRE_LIMIT, VY_FIX("lower `workgroup` to %" PRIu64 " invocations in all", most),
-                       "a workgroup of %" PRIu64 " invocations is over the limit of backend `%s` (%" PRIu64 ")", count,
+                       "a workgroup of %" PRIu64 " invocations exceeds the limit of backend `%s` (%" PRIu64 ")", count,
                        backend->id, most);
     return VYRE_OK;
 }
@@ -224,14 +224,14 @@ static vyre_status check_bytes(vyre_backend *backend, const vyre_program *progra
         vyre_buffer_info info;
         if (buffer->bytes > most && vyre_program_buffer(program, i, &info))
             return vy_fail(error, VYRE_LIMIT, "bind smaller ranges, or split the work into several dispatches",
-                           "buffer `%s` has %" PRIu64 " bytes, over the limit of backend `%s` (%" PRIu64 ")", info.name,
-                           buffer->bytes, backend->id, most);
+                           "buffer `%s` has %" PRIu64 " bytes, which exceeds the limit of backend `%s` (%" PRIu64 ")",
+                           info.name, buffer->bytes, backend->id, most);
         if (buffer->output != VY_NONE)
             outputs += buffer->bytes; /* 255 buffers of 2^35 bytes at most */
     }
     if (config->max_output_bytes && outputs > config->max_output_bytes)
-        return vy_fail(error, VYRE_LIMIT, "raise max_output_bytes, or ask for less",
-                       "the outputs have %" PRIu64 " bytes, over the bound of the dispatch (%" PRIu64 ")", outputs,
+        return vy_fail(error, VYRE_LIMIT, "raise max_output_bytes, or reduce the outputs",
+                       "the outputs have %" PRIu64 " bytes, which exceeds max_output_bytes (%" PRIu64 ")", outputs,
                        config->max_output_bytes);
     return VYRE_OK;
 }
@@ -296,7 +296,7 @@ int vy_dispatch_needs_watchdog(const vyre_backend *backend, const vyre_launch *l
 vyre_status vy_dispatch_finish_failed(vyre_backend *backend, vyre_status status, const vy_resolved_dispatch *launch,
                                       vyre_trap *trap, vyre_error *error) {
     if (status == VYRE_TRAPPED && trap->invocation >= launch->invocations)
-        status = vy_backend_violation(backend, error, "invocation %" PRIu64 " of %" PRIu64 " is said to have trapped",
+        status = vy_backend_violation(backend, error, "it reported a trap in invocation %" PRIu64 " of %" PRIu64,
                                       trap->invocation, launch->invocations);
     vy_count(VY_COUNTER_dispatch_failures, 1);
     if (status == VYRE_TRAPPED)

@@ -36,7 +36,7 @@ vyre_status vy_dispatch_batch_start(vy_dispatch_batch *many, vyre_backend *backe
     many->size = measure.used;
     many->block = vy_allocate(many->size);
     if (!many->block)
-        return vy_fail_memory(error, "running several dispatches at once");
+        return vy_fail_memory(error, "running several dispatches");
     vy_bump bump = {many->block, 0};
     assign_arrays(many, &bump, count, params, buffers);
     return VYRE_OK;
@@ -645,7 +645,7 @@ vyre_status vyre_pipeline_dispatch_rows(vyre_pipeline *pipeline, const vyre_reso
                         .trap = trap};
     if (pipeline->program->buffer_count != 4)
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "use vyre_pipeline_dispatch_persistent_batch",
-                       "rows have four resources, and program `%s` has %" PRIu32 " buffers",
+                       "a row has four resources, but program `%s` has %" PRIu32 " buffers",
                        vyre_program_name(pipeline->program), pipeline->program->buffer_count);
     return enter_and_run(&b, failed, error);
 }

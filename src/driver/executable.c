@@ -150,10 +150,10 @@ static vyre_status check_table(vyre_backend *backend, const vyre_pipeline_vtable
     const size_t least = offsetof(vyre_pipeline_vtable, destroy) + sizeof table->destroy;
     if (table->struct_size < least)
         return vy_backend_violation(backend, error,
-                                    "the table of a pipeline has %u bytes, less than its required entries take (%zu)",
+                                    "the function table of a pipeline is too short (%u bytes, at least %zu expected)",
                                     table->struct_size, least);
     if (!table->dispatch || !table->destroy)
-        return vy_backend_violation(backend, error, "the table of a pipeline lacks `%s`",
+        return vy_backend_violation(backend, error, "the function table of a pipeline lacks `%s`",
                                     table->dispatch ? "destroy" : "dispatch");
     return VYRE_OK;
 }
@@ -408,7 +408,7 @@ static int has_identity(vyre_backend *backend) {
     if (is_known)
         return 1;
     if (query_identity(backend, &given, &error) != VYRE_OK || !given.size) {
-        vy_log(1, backend->id, "the backend does not say what its binaries depend on: nothing is cached");
+        vy_log(1, backend->id, "the backend reports no cache identity: its pipelines are not cached");
         vyre_bytes_free(&given);
         return 0;
     }
@@ -462,7 +462,7 @@ static int is_late(uint64_t deadline_ns) {
 
 static vyre_status refuse_compile(const compile *c, vyre_error *error) {
     vy_fail(error, VYRE_UNSUPPORTED,
-            "compile it once with compiling allowed, or allow it: vyre_cache_forbid_compile(0), "
+            "compile it once while compiling is allowed, or allow it: vyre_cache_forbid_compile(0), "
             "and no VYRE_FORBID_COMPILE in the environment",
             "compiling is forbidden, and `%s` for backend `%s` is in no cache", vyre_program_name(c->program),
             c->backend->id);
@@ -502,8 +502,7 @@ static vyre_status compile_entry(compile *c, vy_executable *executable, uint32_t
     vyre_backend *backend = c->backend;
     vyre_native_pipeline native = {NULL, NULL};
     if (is_late(c->options.deadline_ns))
-        return vy_fail(error, VYRE_TIMEOUT, NULL,
-                       "`%s` was not compiled at its deadline: no compiler had begun with it",
+        return vy_fail(error, VYRE_TIMEOUT, NULL, "`%s` was not compiled at its deadline: the compiler had not started",
                        vyre_program_name(program));
     vy_span span = vy_span_begin();
     vy_error_clear(error);

@@ -34,8 +34,8 @@ vyre_status vy_host_location_check(const vyre_memory_location *location, const c
         location->device == VYRE_LOCATION_CUDA_HOST)
         return VYRE_OK;
     return vy_fail(error, VYRE_INVALID_ARGUMENT, "use the backend of that device, or copy the bytes to the host first",
-                   "backend `%s` works on memory of the host, and is given %s memory (device type %" PRId32 ")",
-                   backend, vy_location_name(location->device), location->device);
+                   "backend `%s` works on host memory, but was passed %s memory (device type %" PRId32 ")", backend,
+                   vy_location_name(location->device), location->device);
 }
 
 /* ---- wrapping ---- */
@@ -54,7 +54,7 @@ static vyre_status check_foreign(const vyre_backend *backend, const vyre_foreign
                        foreign->location.address);
     if (limit && foreign->size > limit)
         return vy_fail(error, VYRE_LIMIT, VY_FIX("wrap at most %" PRIu64 " bytes a buffer", limit),
-                       "foreign memory of %" PRIu64 " bytes is over the limit of backend `%s` (%" PRIu64 ")",
+                       "foreign memory of %" PRIu64 " bytes exceeds the limit of backend `%s` (%" PRIu64 ")",
                        foreign->size, backend->id, limit);
     return VYRE_OK;
 }
@@ -251,7 +251,7 @@ static vyre_status find_type(const vyre_dl_tensor *tensor, vyre_type *out, vyre_
                    tensor->code == VYRE_DL_COMPLEX
                        ? "view the tensor as real numbers, two for each element"
                        : "convert the tensor to integers or floats of 8, 16, 32 or 64 bits, or bfloat16",
-                   "the tensor's elements (DLPack type code %u, %u bits) are of no type of the language", tensor->code,
+                   "the tensor's elements (DLPack type code %u, %u bits) have no corresponding type", tensor->code,
                    tensor->bits);
 }
 
@@ -261,8 +261,8 @@ static vyre_status check_strides(const vyre_dl_tensor *tensor, vyre_error *error
     for (int32_t i = tensor->strides ? tensor->ndim - 1 : -1; i >= 0; i--) {
         if (tensor->shape[i] != 1 && tensor->strides[i] != expected)
             return vy_fail(error, VYRE_INVALID_ARGUMENT, "make the tensor contiguous first, as `.contiguous()` does",
-                           "the strides of the tensor leave gaps or are in another order: dimension %" PRId32
-                           " has stride %" PRId64 ", elements row by row have %" PRId64,
+                           "the tensor is not contiguous in row-major order: dimension %" PRId32 " has stride %" PRId64
+                           ", expected %" PRId64,
                            i, tensor->strides[i], expected);
         expected *= tensor->shape[i]; /* no overflow: the product of all dimensions does not overflow */
     }
@@ -277,7 +277,7 @@ static vyre_status measure(const vyre_dl_tensor *tensor, vyre_dl_view *view, uin
         !count_elements(tensor->shape, tensor->ndim, &view->elements) ||
         __builtin_mul_overflow(view->elements, (uint64_t)tensor->lanes, &view->elements) ||
         __builtin_mul_overflow(view->elements, (uint64_t)tensor->bits / 8, bytes) || *bytes > INT64_MAX)
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, "pass a tensor whose shape is that of memory there is",
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "pass a tensor whose shape matches its memory",
                        "the shape of the tensor (%" PRId32 " dimensions) is negative or too large", tensor->ndim);
     return *bytes ? check_strides(tensor, error) : (vyre_status)VYRE_OK;
 }
@@ -316,10 +316,10 @@ vyre_status vyre_resident_from_dlpack_versioned(vyre_backend *backend, vyre_dl_v
         *out = (vyre_resident){0, 0};
     VY_REQUIRE(error, tensor);
     if (tensor->major != VYRE_DL_MAJOR) {
-        vyre_status status =
-            vy_fail(error, VYRE_UNSUPPORTED, VY_FIX("ask the other library for a tensor of version %u", VYRE_DL_MAJOR),
-                    "the tensor is of DLPack %" PRIu32 ".%" PRIu32 ", known is %u", tensor->major, tensor->minor,
-                    VYRE_DL_MAJOR);
+        vyre_status status = vy_fail(error, VYRE_UNSUPPORTED,
+                                     VY_FIX("request a tensor of version %u from the other library", VYRE_DL_MAJOR),
+                                     "the tensor has DLPack version %" PRIu32 ".%" PRIu32 " (supported: %u)",
+                                     tensor->major, tensor->minor, VYRE_DL_MAJOR);
         end_versioned(tensor);
         return status;
     }
@@ -361,13 +361,13 @@ static vyre_status check_shape(vyre_type type, const int64_t *shape, int32_t ndi
     uint64_t count = 0, bytes = 0, element = vyre_type_size(type);
     if (!element)
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "use a number type, such as u8",
-                       "elements of type `%s` have no place in memory", vyre_type_name(type));
+                       "type `%s` has no representation in memory", vyre_type_name(type));
     if (ndim < 0 || (ndim && !shape) || !count_elements(shape, ndim, &count) ||
         __builtin_mul_overflow(count, element, &bytes) || bytes != size)
         return vy_fail(error, VYRE_INVALID_ARGUMENT,
-                       VY_FIX("give a shape of %" PRIu64 " elements of `%s`", size / element, vyre_type_name(type)),
+                       VY_FIX("use a shape of %" PRIu64 " elements of `%s`", size / element, vyre_type_name(type)),
                        "the shape (%" PRId32 " dimensions, %" PRIu64
-                       " bytes) is not that of the resident buffer (%" PRIu64 " bytes)",
+                       " bytes) does not match the resident buffer (%" PRIu64 " bytes)",
                        ndim, bytes, size);
     return VYRE_OK;
 }
@@ -412,8 +412,9 @@ static vyre_status export_tensor(vyre_backend *backend, vyre_resident resident, 
     status = export_resident(backend, resident, &location, &is_read_only, error);
     if (status == VYRE_OK && is_read_only && !is_versioned) {
         vyre_resident_unexport(backend, resident, NULL);
-        status = vy_fail(error, VYRE_INVALID_ARGUMENT, "use vyre_resident_to_dlpack_versioned, which says so",
-                         "the resident buffer is read-only, and a tensor without a version cannot say so");
+        status =
+            vy_fail(error, VYRE_INVALID_ARGUMENT, "use vyre_resident_to_dlpack_versioned, which has a read-only flag",
+                    "the resident buffer is read-only, and an unversioned tensor has no read-only flag");
     }
     if (status != VYRE_OK) {
         vy_release(d, sizeof *d + size);

@@ -169,7 +169,7 @@ static vyre_status resolve(run *r, const vyre_scalar *params, size_t param_count
             return vy_fail(error, VYRE_LIMIT, NULL, "buffer `%s` has %zu elements, more than memory can have",
                            vy_symbol_name(r->kernel->program, memory->name), buffer->count);
         if (buffer->count && !buffer->data && !is_resident(buffer))
-            return vy_fail(error, VYRE_INVALID_ARGUMENT, "give it `data`, or a resident buffer",
+            return vy_fail(error, VYRE_INVALID_ARGUMENT, "set `data`, or bind a resident buffer",
                            "buffer `%s` has %zu elements and no memory",
                            vy_symbol_name(r->kernel->program, memory->name), buffer->count);
         if (vy_accesses[memory->access].is_input)
@@ -186,7 +186,7 @@ static vyre_status check_room(const run *r, vyre_error *error) {
         uint64_t made = r->launch.buffers[i].count;
         if (made > r->buffers[i].count)
             return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("make room for %" PRIu64 " elements", made),
-                           "buffer `%s` gets %" PRIu64 " elements, and there is room for %zu",
+                           "buffer `%s` receives %" PRIu64 " elements, but has room for %zu",
                            vy_symbol_name(r->kernel->program, memory_of(r->kernel, i)->name), made,
                            r->buffers[i].count);
     }
@@ -328,8 +328,8 @@ vyre_status vyre_kernel_run(vyre_kernel *kernel, const vyre_scalar *params, size
     VY_REQUIRE_ARRAY(error, params, param_count);
     VY_REQUIRE_ARRAY(error, buffers, buffer_count);
     if (buffer_count != kernel->buffer_count)
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("give it %" PRIu32 " buffers", kernel->buffer_count),
-                       "program `%s` has %" PRIu32 " buffers, and %zu are given", vyre_program_name(kernel->program),
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("pass %" PRIu32 " buffers", kernel->buffer_count),
+                       "program `%s` has %" PRIu32 " buffers, but %zu were passed", vyre_program_name(kernel->program),
                        kernel->buffer_count, buffer_count);
     run r; /* large: only the used members are set */
     r.kernel = kernel, r.buffers = buffers, r.config = config, r.trap = trap;

@@ -222,7 +222,7 @@ static vyre_status check_hidden(const vyre_backend *backend, const vy_multi_laun
             status =
                 vy_fail(error, VYRE_LIMIT, "dispatch fewer workgroups, or keep less alive over grid barriers",
                         "the grid barriers of `%s` keep %" PRIu64 " bytes of %s elements in one buffer for %" PRIu64
-                        " workgroups, over the limit of backend `%s` (%" PRIu64 ")",
+                        " workgroups, which exceeds the limit of backend `%s` (%" PRIu64 ")",
                         vyre_program_name(program), bytes, vyre_type_name(stages->split->buffers[i].type),
                         launch->group_count, backend->id, most);
     }
@@ -449,9 +449,10 @@ static vyre_status check_time(const staged_run *run, vyre_error *error) {
     const vyre_launch *launch = &run->call->launch;
     const vyre_backend *backend = run->call->backend;
     if (launch->deadline_ns && vy_clock_now() >= launch->deadline_ns)
-        return vy_fail(error, VYRE_TIMEOUT, "raise the timeout or give the dispatch less work",
-                       "`%s` on backend `%s` was not done at its deadline: it ended between two of its launches",
-                       vyre_program_name(launch->program), backend->id);
+        return vy_fail(
+            error, VYRE_TIMEOUT, "raise the timeout or reduce the work of the dispatch",
+            "`%s` on backend `%s` did not finish by its deadline: it was stopped between two of its launches",
+            vyre_program_name(launch->program), backend->id);
     if (launch->cancel && __atomic_load_n(launch->cancel, __ATOMIC_RELAXED))
         return vy_fail(error, VYRE_CANCELLED, NULL, "`%s` on backend `%s` was cancelled between two of its launches",
                        vyre_program_name(launch->program), backend->id);
@@ -473,7 +474,7 @@ static vyre_status record_trap(staged_run *run, const vy_grid_tiles *tile, const
     uint64_t invocations = (uint64_t)tile->size[0] * tile->size[1] * tile->size[2] * size;
     if (trap->invocation >= invocations)
         return vy_backend_violation(run->call->backend, error,
-                                    "invocation %" PRIu64 " of %" PRIu64 " is said to have trapped", trap->invocation,
+                                    "it reported a trap in invocation %" PRIu64 " of %" PRIu64, trap->invocation,
                                     invocations);
     vyre_trap whole = {vy_grid_tile_invocation(tile, size, trap->invocation), trap->code};
     if (!run->is_trapped || whole.invocation < run->trap.invocation) {

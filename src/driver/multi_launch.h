@@ -85,10 +85,10 @@ typedef struct vy_stop_condition {
 /* How the grid barriers of a dispatch run, and why. X(ID, sentence) */
 #define VY_GRID_SYNC_LIST(X)                                                                                           \
     X(NONE, "it has none")                                                                                             \
-    X(ALWAYS, "inside one launch: the backend does that for every grid")                                               \
+    X(ALWAYS, "inside one launch: the backend supports that for every grid")                                           \
     X(FITS, "inside one launch: all workgroups of the grid run at the same time")                                      \
-    X(NO_OTHER_WAY, "as several launches: the device has no other way")                                                \
-    X(CANNOT_STOP, "as several launches: the backend cannot stop one at its deadline, and ends between two")           \
+    X(NO_OTHER_WAY, "as several launches: the backend has no cooperative launch")                                      \
+    X(CANNOT_STOP, "as several launches: the backend cannot stop a launch at its deadline")                            \
     X(TOO_LARGE, "as several launches: the grid has more workgroups than run at the same time")                        \
     X(REFUSED, "as several launches: the backend did not compile the program as a whole")
 typedef enum vy_grid_sync_reason {

@@ -182,7 +182,7 @@ static vyre_status read_options(const vyre_compile_options *options, unsigned *v
         return VYRE_OK;
     if (options->struct_size < least)
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "set struct_size to sizeof(vyre_compile_options)",
-                       "the options of a compile state a size of %" PRIu32 " bytes, at least %zu are expected",
+                       "the struct_size of the compile options (%" PRIu32 ") is too small (at least %zu expected)",
                        options->struct_size, least);
     *variant = options->cancellable ? VY_VARIANT_CANCELLABLE : 0;
     if (options->struct_size >= offsetof(vyre_compile_options, deadline_ns) + sizeof options->deadline_ns)
@@ -494,7 +494,7 @@ vyre_status vyre_pipeline_dispatch_resident_outputs(vyre_pipeline *pipeline, con
     vy_resource_dispatch b;
     if (output_count != expected)
         return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("make room for %zu resources", expected),
-                       "there is room for %zu outputs, the program has %zu", output_count, expected);
+                       "`outputs` has room for %zu resources, but the program has %zu outputs", output_count, expected);
     vy_resource_dispatch_describe_pipeline(&b, pipeline, arguments, config);
     b.trap = trap;
     vyre_status status =

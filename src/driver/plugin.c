@@ -81,9 +81,9 @@ static vyre_status check_segments(const char *path, int file, const ElfW(Ehdr) *
     for (unsigned i = 0; i < header->e_phnum; i++) {
         ElfW(Phdr) segment;
         if (!read_at(file, &segment, sizeof segment, header->e_phoff + (uint64_t)i * sizeof segment))
-            return fail_format(path, "cut short (within its program headers)", error);
+            return fail_format(path, "truncated (within its program headers)", error);
         if (segment.p_type == PT_LOAD && (segment.p_offset > size || segment.p_filesz > size - segment.p_offset))
-            return fail_format(path, "cut short (a segment ends behind the end of the file)", error);
+            return fail_format(path, "truncated (a segment ends past the end of the file)", error);
     }
     return VYRE_OK;
 }
@@ -118,11 +118,10 @@ static vyre_status open_plugin(const char *path, const vyre_module_descriptor **
         return status;
     void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!handle)
-        return vy_fail(
-            error, VYRE_IO,
-            VY_FIX(
-                "install what it needs; a plug-in calls the library through its host and links against nothing of it"),
-            "the dynamic loader refuses the plug-in `%s` (%s)", path, dlerror());
+        return vy_fail(error, VYRE_IO,
+                       VY_FIX("install the libraries it needs; a plug-in calls libvyre through its host table and does "
+                              "not link against it"),
+                       "the dynamic loader refuses the plug-in `%s` (%s)", path, dlerror());
     *module = dlsym(handle, VYRE_MODULE_SYMBOL);
     if (!*module)
         return vy_fail(error, VYRE_NOT_FOUND, VY_FIX("write VYRE_PLUGIN(\"name\") in one of its files"),
@@ -135,7 +134,7 @@ vyre_status vyre_plugin_load(const char *path, vyre_error *error) {
     const vyre_module_descriptor *module = NULL;
     VY_REQUIRE(error, path);
     if (path[0] != '/')
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("give the path from the root, as `realpath` prints it"),
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("use an absolute path, as `realpath` prints it"),
                        "the path of a plug-in is not absolute (`%s`)", path);
     vyre_status status = open_plugin(path, &module, error);
     if (status == VYRE_OK)

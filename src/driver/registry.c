@@ -80,13 +80,13 @@ static const char *record_id(const void *record, vy_stream stream) {
 
 static vyre_status check_abi(uint32_t abi, const char *what, const char *owner, vyre_error *error) {
     if (abi == 0)
-        return vy_fail(error, VYRE_ABI_MISMATCH, NULL, "%s of `%s` is too old: it names no version of the contract (0)",
-                       what, owner);
+        return vy_fail(error, VYRE_ABI_MISMATCH, NULL,
+                       "%s of `%s` is too old: it specifies no version of the contract (0)", what, owner);
     if (abi > VYRE_BACKEND_ABI)
         return vy_fail(
             error, VYRE_ABI_MISMATCH,
-            VY_FIX("install a libvyre that speaks version %u, or rebuild `%s` against these headers", abi, owner),
-            "%s of `%s` is too new: it is made for version %u of the contract (this library speaks 1 to %u)", what,
+            VY_FIX("install a libvyre that supports version %u, or rebuild `%s` against these headers", abi, owner),
+            "%s of `%s` is too new: it is made for version %u of the contract (this library supports 1 to %u)", what,
             owner, abi, VYRE_BACKEND_ABI);
     return VYRE_OK;
 }
@@ -111,7 +111,7 @@ static vyre_status check_id(const char *id, vy_stream stream, const char *owner,
     if (!id_is_valid(id, &length))
         return vy_fail(error, VYRE_INVALID_ARGUMENT,
                        VY_FIX("use 1 to %u lower-case letters, digits, `_`, `-` and `.`", ID_LIMIT),
-                       "a %s record of `%s` has an id that is not one (`%.64s`)", name, owner, id);
+                       "a %s record of `%s` has an invalid id (`%.64s`)", name, owner, id);
     return VYRE_OK;
 }
 
@@ -147,8 +147,8 @@ static vyre_status check_stream(const vyre_module_descriptor *module, vy_stream 
     size_t bytes = bytes_between(begin, end);
     if (!begin != !end || bytes == SIZE_MAX || bytes % sizeof(void *) != 0)
         return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("make the descriptor with VYRE_MODULE or VYRE_PLUGIN"),
-                       "the bounds of the %s stream of `%s` do not fit each other (%p to %p)", streams[stream].name,
-                       owner, begin, end);
+                       "the bounds of the %s stream of `%s` are inconsistent (%p to %p)", streams[stream].name, owner,
+                       begin, end);
     size_t count = bytes / sizeof(void *);
     if (count > RECORDS_LIMIT)
         return vy_fail(error, VYRE_LIMIT, VY_FIX("split the module, or make its descriptor with the macros"),
@@ -254,7 +254,7 @@ static vyre_status add_record(vy_registry *list, const void *record, vy_stream s
     if (entry->records[stream] == record)
         return VYRE_OK;
     if (entry->records[stream]) {
-        vy_fail(error, VYRE_DUPLICATE, "remove one of the two, or give one of them another id",
+        vy_fail(error, VYRE_DUPLICATE, "remove one of the two, or change the id of one",
                 "the %s `%s` is registered twice (by `%s` and by `%s`)", stream_name(stream), entry->id,
                 entry->owners[stream], owner);
         (void)vy_fail_parts(error, entry->id, entry->owners[stream], owner);
@@ -361,7 +361,7 @@ static vyre_status initialise(const vyre_module_descriptor *module, const char *
         return VYRE_OK;
     if (strcmp(vyre_status_name(status), "UNKNOWN") == 0)
         return vy_fail(error, VYRE_CORRUPT, VY_FIX("return a vyre_status from the initialiser"),
-                       "the initialiser of `%s` failed with a status there is not (%d)", owner, (int)status);
+                       "the initialiser of `%s` failed with an unknown status (%d)", owner, (int)status);
     own.message[sizeof own.message - 1] = own.fix[sizeof own.fix - 1] = 0;
     return vy_fail(error, status, own.fix[0] ? own.fix : NULL, "the initialiser of `%s` failed (%s)", owner,
                    own.message[0] ? own.message : vyre_status_doc(status));

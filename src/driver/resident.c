@@ -130,7 +130,7 @@ static vyre_status find(vyre_backend *backend, vyre_resident handle, uint32_t *s
         return vy_fail(error, VYRE_INVALID_ARGUMENT,
                        handle.owner ? "use a buffer with the backend that allocated it" : "allocate the buffer first",
                        handle.owner ? "the resident buffer belongs to another backend than `%s`"
-                                    : "the handle given to backend `%s` is none",
+                                    : "the handle passed to backend `%s` is null",
                        backend->id);
     if (index >= residents->entries.count || !residents->entries.items[index].is_live ||
         residents->entries.items[index].is_own || residents->entries.items[index].generation != handle.id >> 32)
@@ -143,7 +143,7 @@ static vyre_status find(vyre_backend *backend, vyre_resident handle, uint32_t *s
 static vyre_status check_range(const vy_resident_entry *entry, uint64_t offset, uint64_t size, vyre_error *error) {
     if (offset <= entry->size && size <= entry->size - offset)
         return VYRE_OK;
-    return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("stay within the %" PRIu64 " bytes it has", entry->size),
+    return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("use a range within its %" PRIu64 " bytes", entry->size),
                    "the range of %" PRIu64 " bytes at offset %" PRIu64
                    " ends past the end of the resident buffer (%" PRIu64 " bytes)",
                    size, offset, entry->size);
@@ -165,7 +165,7 @@ vyre_status vy_resident_pin(vyre_backend *backend, vyre_resident handle, uint64_
         if (status == VYRE_OK && write && entry->is_read_only)
             status =
                 vy_fail(error, VYRE_INVALID_ARGUMENT, "write to another buffer, or wrap memory that may be written",
-                        "the resident buffer is to be written, and was wrapped as read-only");
+                        "the resident buffer was wrapped as read-only and cannot be written");
         if (status == VYRE_OK) {
             entry->users++;
             entry->is_written |= (uint8_t)(write != 0);
@@ -212,11 +212,11 @@ static int is_duplicate(const vy_residents *residents, uint64_t native) {
 }
 
 static vyre_status fail_lost(const vyre_backend *backend, vyre_error *error) {
-    return vy_fail(error, VYRE_DEVICE_LOST, NULL, "the device of backend `%s` was lost meanwhile", backend->id);
+    return vy_fail(error, VYRE_DEVICE_LOST, NULL, "the device of backend `%s` was lost during the call", backend->id);
 }
 
 /* Enters a native buffer described by `what`, pinned and without a handle until the caller unpins it. On failure the
- * native buffer is not freed if the device was lost meanwhile, because the recovered device may have reused its value,
+ * native buffer is not freed if the device was lost during the call, because the recovered device may have reused its value,
  * nor if its value is in use, because it belongs to another buffer. */
 static vyre_status enter_pinned(vyre_backend *backend, const vy_resident_entry *what, uint64_t generation,
                                 uint32_t *slot, vyre_error *error) {
@@ -292,7 +292,7 @@ vyre_status vyre_resident_allocate(vyre_backend *backend, uint64_t size, const v
     uint64_t limit = vyre_backend_capability(backend, VYRE_CAPABILITY_MAX_STORAGE_BYTES);
     if (limit && size > limit)
         return vy_fail(error, VYRE_LIMIT, VY_FIX("allocate at most %" PRIu64 " bytes a buffer", limit),
-                       "a resident buffer of %" PRIu64 " bytes is over the limit of backend `%s` (%" PRIu64 ")", size,
+                       "a resident buffer of %" PRIu64 " bytes exceeds the limit of backend `%s` (%" PRIu64 ")", size,
                        backend->id, limit);
     vyre_status status = vy_backend_enter(backend, error);
     if (status != VYRE_OK)
@@ -315,9 +315,10 @@ static vyre_status remove_entry(vyre_backend *backend, vyre_resident handle, vy_
         status = vy_fail(error, VYRE_CONFLICT, "free it after the calls that use it have ended",
                          "the resident buffer of backend `%s` is in use by %" PRIu32 " calls", backend->id, users);
     else if (status == VYRE_OK && residents->entries.items[slot].exports)
-        status = vy_fail(error, VYRE_CONFLICT, "free it after those who use its memory have said that they are done",
-                         "the resident buffer of backend `%s` is exported (%" PRIu32 " times)", backend->id,
-                         residents->entries.items[slot].exports);
+        status =
+            vy_fail(error, VYRE_CONFLICT, "end all its exports first (vyre_resident_unexport, or the tensor's deleter)",
+                    "the resident buffer of backend `%s` is exported (%" PRIu32 " times)", backend->id,
+                    residents->entries.items[slot].exports);
     if (status == VYRE_OK)
         *taken = remove_slot(residents, slot);
     pthread_mutex_unlock(&residents->lock);

@@ -81,7 +81,8 @@ static vyre_status bind_one(vy_resource_dispatch *b, size_t index, const vyre_re
         return pin_resident(b, index, buffer, binding, error);
     if (binding->kind != VYRE_RESOURCE_HOST)
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "bind host bytes or a resident buffer",
-                       "buffer `%s` is bound to a resource of no kind (%d)", name_of(b, buffer), (int)binding->kind);
+                       "buffer `%s` is bound to a resource of an unknown kind (%d)", name_of(b, buffer),
+                       (int)binding->kind);
     if (b->form == VY_FORM_RESIDENT)
         return vy_fail(error, VYRE_INVALID_ARGUMENT,
                        b->pipeline ? "bind a resident buffer, or use vyre_pipeline_dispatch_persistent for host bytes"
@@ -101,7 +102,7 @@ static vyre_status bind_all(vy_resource_dispatch *b, const vyre_resource *bindin
         return vy_fail(
             error, VYRE_INVALID_ARGUMENT,
             VY_FIX("pass one resource per buffer of `%s`, in declaration order", vyre_program_name(b->program)),
-            "the dispatch gives %zu resources, the program has %" PRIu32 " buffers", count, b->program->buffer_count);
+            "the dispatch has %zu resources, but the program has %" PRIu32 " buffers", count, b->program->buffer_count);
     for (size_t i = pin_prefix(b, bindings, count); i < count && status == VYRE_OK; i++)
         status = bind_one(b, i, &bindings[i], error);
     return status;
@@ -206,8 +207,8 @@ static vyre_status open_count(const vy_resource_dispatch *b, size_t index, const
     }
     if (*given >= b->arguments->count_count || !b->arguments->counts)
         return vy_fail(error, VYRE_INVALID_ARGUMENT,
-                       VY_FIX("give the count of `%s` in arguments->counts", name_of(b, buffer)),
-                       "buffer `%s` is bound to host bytes, and neither the program nor the caller gives its count",
+                       VY_FIX("specify the count of `%s` in arguments->counts", name_of(b, buffer)),
+                       "buffer `%s` is bound to host bytes, and neither the program nor the caller specifies its count",
                        name_of(b, buffer));
     *count = b->arguments->counts[(*given)++];
     return VYRE_OK;

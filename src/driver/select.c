@@ -190,7 +190,7 @@ static vyre_status not_registered(const char *id, vyre_error *error) {
                    : is_gpu ? "use `cuda`, the backend for NVIDIA GPUs"
                             : "use one of these, or install the plug-in that registers it; `vyre doctor` reports "
                               "plug-ins that do not load",
-                   "backend `%.80s` is not registered; there is: %s", id, count ? list : "none");
+                   "backend `%.80s` is not registered (registered: %s)", id, count ? list : "none");
 }
 
 vyre_status vyre_acquire(const char *id, vyre_backend **out, vyre_error *error) {
@@ -247,7 +247,7 @@ static int is_allowed(choice *c, vyre_candidate *candidate) {
     if (c->asked)
         return 1;
     if (candidate->device_class == VYRE_DEVICE_REFERENCE)
-        refuse(c, candidate, VYRE_VERDICT_REFUSED_BY_POLICY, "the reference is never chosen unless it is named",
+        refuse(c, candidate, VYRE_VERDICT_REFUSED_BY_POLICY, "the reference interpreter is selected only by name",
                VY_FIX("name it: VYRE_BACKEND=%s", candidate->id));
     else if (candidate->device_class == VYRE_DEVICE_CPU && !c->policy.allow_cpu)
         refuse(c, candidate, VYRE_VERDICT_REFUSED_BY_POLICY, "it runs on the CPU, and the policy allows GPUs only",
@@ -304,8 +304,7 @@ static int is_probed(choice *c, const vyre_backend_registration *registration, v
         return 1;
     }
     refuse(c, candidate, VYRE_VERDICT_FAILED,
-           VY_FIX("its probe gave answer %d and device class %d, which are not both in their lists", probe->answer,
-                  probe->device_class),
+           VY_FIX("its probe returned an invalid answer (%d) or device class (%d)", probe->answer, probe->device_class),
            "report this to the author of the backend");
     return 0;
 }
@@ -349,16 +348,16 @@ static void consider(choice *c, const vyre_backend_registration *registration, v
     }
     if ((is_other || c->chosen) && !c->policy.probe_all) {
         refuse(c, candidate, VYRE_VERDICT_NOT_PROBED,
-               is_other ? VY_FIX("only `%s` was asked for", c->only.id)
+               is_other ? VY_FIX("only `%s` was requested", c->only.id)
                         : VY_FIX("`%s` was chosen before", c->chosen->id),
-               is_other ? "ask for this one, or leave VYRE_BACKEND and `only` out" : "");
+               is_other ? "request this backend, or omit VYRE_BACKEND and `only`" : "");
         return;
     }
     if (!is_listed(c, registration, candidate) || !is_probed(c, registration, candidate, &probe))
         return;
     if (is_other)
-        refuse(c, candidate, VYRE_VERDICT_REFUSED_BY_POLICY, VY_FIX("only `%s` was asked for", c->only.id),
-               "ask for this one, or leave VYRE_BACKEND and `only` out");
+        refuse(c, candidate, VYRE_VERDICT_REFUSED_BY_POLICY, VY_FIX("only `%s` was requested", c->only.id),
+               "request this backend, or omit VYRE_BACKEND and `only`");
     else if (!is_allowed(c, candidate))
         return;
     else if (probe.answer == VYRE_PROBE_NEVER)

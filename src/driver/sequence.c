@@ -34,7 +34,7 @@ static vyre_status check_steps(sequence *s, vyre_error *error) {
     for (s->failed = 0; s->failed < s->step_count; s->failed++) {
         const vyre_pipeline *pipeline = s->steps[s->failed].pipeline;
         if (!pipeline)
-            return vy_fail(error, VYRE_INVALID_ARGUMENT, "give every step a pipeline", "step %zu has no pipeline",
+            return vy_fail(error, VYRE_INVALID_ARGUMENT, "set the pipeline of every step", "step %zu has no pipeline",
                            s->failed);
         if (pipeline->backend != s->backend)
             return vy_fail(error, VYRE_INVALID_ARGUMENT, "compile all steps for the backend the sequence runs on",

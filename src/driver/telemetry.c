@@ -343,7 +343,7 @@ static vyre_status open_file(const char *path, vyre_error *error) {
     if (fstat(trace.file, &about) != 0)
         status = fail_path(error, "examined", errno);
     else if (flock(trace.file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-        status = vy_fail(error, VYRE_CONFLICT, "give each process a file of its own",
+        status = vy_fail(error, VYRE_CONFLICT, "use a separate file for each process",
                          "the trace file `%s` is being written by another process", trace.path);
     else if (S_ISREG(about.st_mode) && ftruncate(trace.file, 0) != 0)
         status = fail_path(error, "emptied", errno);

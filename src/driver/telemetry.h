@@ -43,19 +43,19 @@ static inline void vy_count(vy_counter counter, uint64_t amount) {
  * the file only. */
 /* X(name, doc): the kinds of spans. */
 #define VY_SPAN_LIST(X)                                                                                                \
-    X(resolve, "arguments against the program: counts, sizes, grid, limits")                                           \
-    X(prepare, "the backend gets to know a program")                                                                   \
-    X(compile, "a program into what the device runs")                                                                  \
-    X(load, "a compiled program onto the device")                                                                      \
-    X(split, "a program cut at its grid barriers")                                                                     \
-    X(dispatch, "all of a dispatch, from the call to its return")                                                      \
-    X(launch, "the backend runs it")                                                                                   \
-    X(upload, "bytes into a resident buffer")                                                                          \
-    X(download, "bytes out of a resident buffer")                                                                      \
-    X(wait, "for the device, another thread or a pending dispatch")                                                    \
-    X(readback, "results from the device to the host")                                                                 \
-    X(deliver, "checked results into the caller's storage")                                                            \
-    X(cache, "looking for a compiled program, or storing one")
+    X(resolve, "matching arguments to the program: counts, sizes, grid, limits")                                       \
+    X(prepare, "preparing the backend for a program")                                                                  \
+    X(compile, "compiling a program for the device")                                                                   \
+    X(load, "loading a compiled program onto the device")                                                              \
+    X(split, "splitting a program at its grid barriers")                                                               \
+    X(dispatch, "a whole dispatch, from the call to its return")                                                       \
+    X(launch, "the call of the backend")                                                                               \
+    X(upload, "copying bytes into a resident buffer")                                                                  \
+    X(download, "copying bytes out of a resident buffer")                                                              \
+    X(wait, "waiting for the device, another thread or a pending dispatch")                                            \
+    X(readback, "copying results from the device to the host")                                                         \
+    X(deliver, "moving checked results into the caller's storage")                                                     \
+    X(cache, "looking up or storing a compiled program")
 
 typedef enum vy_span_kind {
 #define X(name, doc) VY_SPAN_##name,

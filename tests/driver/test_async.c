@@ -60,7 +60,7 @@ static void a_dispatch_gives_what_a_synchronous_one_gives(void **state) {
         fake_case_check(&w.c, &w.outputs);
         assert_true(vyre_pending_is_ready(p));
         assert_int_equal(vyre_pending_wait(p, FOR_EVER, &w.outputs, NULL, &w.error), VYRE_INVALID_ARGUMENT);
-        assert_non_null(strstr(w.error.message, "taken before"));
+        assert_non_null(strstr(w.error.message, "collected before"));
         vyre_pending_free(p);
         assert_int_equal(atomic_load(&later.started), native);
         close_world(&w);
@@ -217,7 +217,7 @@ static void waiting_stops_at_its_timeout_and_can_go_on(void **state) {
         assert_false(vyre_pending_is_ready(p));
         assert_int_equal(vyre_pending_wait(p, 0, &w.outputs, NULL, &w.error), VYRE_NOT_READY);
         assert_int_equal(vyre_pending_wait(p, 1000000, &w.outputs, NULL, &w.error), VYRE_NOT_READY);
-        assert_non_null(strstr(w.error.message, "not done yet"));
+        assert_non_null(strstr(w.error.message, "has not finished yet"));
         atomic_store(&later.hold, 0);
         assert_int_equal(vyre_pending_wait(p, FOR_EVER, &w.outputs, NULL, &w.error), VYRE_OK);
         fake_case_check(&w.c, &w.outputs);

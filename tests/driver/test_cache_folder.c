@@ -209,7 +209,9 @@ static void root_makes_nothing_in_the_home_of_a_user(void **state) {
     assert_int_equal(mkdir(home, 0755), 0);
     assert_int_equal(chown(home, 65534, 65534), 0);
     set_environment(NULL, NULL, home);
-    expect_unusable(NULL, "/home` belongs to user 65534 (this process is user 0). Fix: name a folder of your own");
+    expect_unusable(
+        NULL,
+        "/home` belongs to user 65534 (this process is user 0). Fix: set VYRE_CACHE_DIR to a folder that you own");
     assert_int_not_equal(access(made, F_OK), 0);
     snprintf(made, sizeof made, "%s/xdg/new", home);
     set_environment(NULL, made, home);

@@ -99,7 +99,7 @@ static void limits_of_the_device_are_kept(void **state) {
     vyre_outputs outputs = VYRE_OUTPUTS_INIT;
     vyre_error error;
     assert_int_equal(vyre_backend_dispatch(backend, c.program, &c.arguments, NULL, &outputs, NULL, &error), VYRE_LIMIT);
-    assert_non_null(strstr(error.message, "workgroup size in x (4) is over the limit of backend `fake` (1)"));
+    assert_non_null(strstr(error.message, "workgroup size in x (4) exceeds the limit of backend `fake` (1)"));
     vyre_module *module;
     vyre_program *program =
         fake_parse("program q {\n buffer x : u32 read_write\n grid over x\n x[global_id.x] = 1 }", &module);

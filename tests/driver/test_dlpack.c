@@ -206,13 +206,13 @@ static void what_does_not_fit_is_refused_and_gone(void **state) {
                      VYRE_INVALID_ARGUMENT);
     theirs_make(&t, r.x, N / 2);
     t.strides[0] = 2;
-    expect_refused(&r, &t, VYRE_INVALID_ARGUMENT, "the strides of the tensor leave gaps");
+    expect_refused(&r, &t, VYRE_INVALID_ARGUMENT, "the tensor is not contiguous in row-major order");
     theirs_make(&t, r.x, 4); /* transposed */
     t.managed.tensor.ndim = 2, t.shape[1] = 3, t.strides[1] = 4;
-    expect_refused(&r, &t, VYRE_INVALID_ARGUMENT, "strides");
+    expect_refused(&r, &t, VYRE_INVALID_ARGUMENT, "stride");
     theirs_make(&t, r.x, N);
     t.managed.tensor.device_type = VYRE_LOCATION_CUDA;
-    expect_refused(&r, &t, VYRE_INVALID_ARGUMENT, "is given CUDA memory");
+    expect_refused(&r, &t, VYRE_INVALID_ARGUMENT, "was passed CUDA memory");
     theirs_make(&t, r.x, -1);
     expect_refused(&r, &t, VYRE_INVALID_ARGUMENT, "negative or too large");
     theirs_make(&t, r.x, INT64_MAX);
@@ -227,10 +227,10 @@ static void what_does_not_fit_is_refused_and_gone(void **state) {
     expect_refused(&r, &t, VYRE_INVALID_ARGUMENT, "at address 0");
     theirs_make(&t, r.x, N);
     t.managed.tensor.code = VYRE_DL_COMPLEX, t.managed.tensor.bits = 64;
-    expect_refused(&r, &t, VYRE_UNSUPPORTED, "of no type of the language");
+    expect_refused(&r, &t, VYRE_UNSUPPORTED, "have no corresponding type");
     theirs_make(&t, r.x, N);
     t.managed.tensor.bits = 4;
-    expect_refused(&r, &t, VYRE_UNSUPPORTED, "of no type of the language");
+    expect_refused(&r, &t, VYRE_UNSUPPORTED, "have no corresponding type");
     theirs_make(&t, r.x, N);
     t.versioned.major = 2;
     t.versioned.tensor.shape = (int64_t *)1; /* not to be looked at */
@@ -318,7 +318,7 @@ static void a_shape_that_is_not_the_buffers_is_refused(void **state) {
     assert_int_equal(vyre_resident_allocate(r.backend, 16, NULL, &own, NULL), VYRE_OK);
     assert_int_equal(vyre_resident_to_dlpack(r.backend, own, VYRE_TYPE_U32, wrong, 1, &out, &r.error),
                      VYRE_INVALID_ARGUMENT);
-    assert_non_null(strstr(r.error.message, "20 bytes) is not that of the resident buffer (16 bytes)"));
+    assert_non_null(strstr(r.error.message, "20 bytes) does not match the resident buffer (16 bytes)"));
     assert_int_equal(vyre_resident_to_dlpack(r.backend, own, VYRE_TYPE_U32, negative, 2, &out, &r.error),
                      VYRE_INVALID_ARGUMENT);
     assert_int_equal(vyre_resident_to_dlpack(r.backend, own, VYRE_TYPE_U32, huge, 2, &out, &r.error),

@@ -164,7 +164,7 @@ static void wrong_memory_is_refused(void **state) {
     assert_int_equal(vyre_resident_wrap(r.backend, &wrong, &handle, &r.error), VYRE_INVALID_ARGUMENT);
     wrong = good, wrong.location.device = VYRE_LOCATION_CUDA;
     assert_int_equal(vyre_resident_wrap(r.backend, &wrong, &handle, &r.error), VYRE_INVALID_ARGUMENT);
-    assert_non_null(strstr(r.error.message, "is given CUDA memory (device type 2)"));
+    assert_non_null(strstr(r.error.message, "was passed CUDA memory (device type 2)"));
     assert_true(r.error.fix[0]);
     assert_int_equal(handle.id, 0);
     vyre_memory_location location;

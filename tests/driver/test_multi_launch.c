@@ -567,7 +567,7 @@ static void what_lives_across_may_be_too_much_for_the_device(void **state) {
     atomic_store(&backend->capabilities[VYRE_CAPABILITY_MAX_STORAGE_BYTES], sizeof g.x);
     assert_int_equal(vyre_backend_dispatch(backend, g.program, &g.arguments, NULL, &outputs, NULL, &error), VYRE_LIMIT);
     assert_non_null(strstr(error.message, "the grid barriers of `kept` keep"));
-    assert_non_null(strstr(error.message, "over the limit of backend `fake` (96)"));
+    assert_non_null(strstr(error.message, "exceeds the limit of backend `fake` (96)"));
     assert_true(error.fix[0]);
     vyre_outputs_free(&outputs);
     vyre_backend_release(backend);

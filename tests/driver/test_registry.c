@@ -286,7 +286,7 @@ static void broken_descriptors_are_diagnosed(void **state) {
     BROKEN(made.record.abi = 0, VYRE_ABI_MISMATCH, "backend `test-broken` of `broken` is too old");
     BROKEN(made.record.abi = 77, VYRE_ABI_MISMATCH, "version 77");
     BROKEN(made.record.id = NULL, VYRE_INVALID_ARGUMENT, "no id");
-    BROKEN(made.record.id = "", VYRE_INVALID_ARGUMENT, "not one (``)");
+    BROKEN(made.record.id = "", VYRE_INVALID_ARGUMENT, "invalid id (``)");
     BROKEN(made.record.id = "Upper", VYRE_INVALID_ARGUMENT, "Upper");
     BROKEN(made.record.id = "cuda#1", VYRE_INVALID_ARGUMENT, "cuda#1");
     BROKEN(made.record.id = long_id, VYRE_INVALID_ARGUMENT, "xxx");

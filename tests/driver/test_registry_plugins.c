@@ -212,10 +212,10 @@ static void a_plugin_cut_short_is_refused(void **state) {
         if (segments[i].p_type == PT_LOAD && segments[i].p_offset + segments[i].p_filesz > end)
             end = segments[i].p_offset + segments[i].p_filesz;
     assert_refused(write_file("cut.so", bytes, 10), VYRE_CORRUPT, "not an ELF file");
-    assert_refused(write_file("cut.so", bytes, 100), VYRE_CORRUPT, "cut short (within its program headers)");
+    assert_refused(write_file("cut.so", bytes, 100), VYRE_CORRUPT, "truncated (within its program headers)");
     for (size_t cut = 1024; cut < end; cut += 512)
-        assert_refused(write_file("cut.so", bytes, cut), VYRE_CORRUPT, "cut short");
-    assert_refused(write_file("cut.so", bytes, end - 1), VYRE_CORRUPT, "cut short (a segment");
+        assert_refused(write_file("cut.so", bytes, cut), VYRE_CORRUPT, "truncated");
+    assert_refused(write_file("cut.so", bytes, end - 1), VYRE_CORRUPT, "truncated (a segment");
     free(bytes);
 }
 

@@ -237,7 +237,7 @@ static void a_missing_id_names_what_there_is(void **state) {
     vyre_error error;
     assert_int_equal(vyre_acquire("__vyre_missing_backend__", &backend, &error), VYRE_NOT_FOUND);
     assert_null(backend);
-    assert_non_null(strstr(error.message, "is not registered; there is: "));
+    assert_non_null(strstr(error.message, "is not registered (registered: "));
     assert_non_null(strstr(error.message, "reference"));
     assert_true(error.fix[0]);
     assert_int_equal(vyre_acquire("goood#1", &backend, &error), VYRE_NOT_FOUND);
