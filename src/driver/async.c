@@ -19,7 +19,7 @@
 
 void vy_async_start(vy_async *async) {
     pthread_mutex_init(&async->lock, NULL);
-    vy_buffer_recycler_init(&async->hoard);
+    vy_buffer_recycler_init(&async->recycler);
 }
 
 void vy_async_end(vy_async *async) {
@@ -29,7 +29,7 @@ void vy_async_end(vy_async *async) {
         async->free_handles = p->next;
         vy_release(p, sizeof *p);
     }
-    vy_buffer_recycler_destroy(&async->hoard);
+    vy_buffer_recycler_destroy(&async->recycler);
     pthread_mutex_destroy(&async->lock);
 }
 
@@ -86,7 +86,7 @@ static void acquire_buffers(vyre_pending *p) {
     for (uint32_t i = 0; i < p->dispatch.program->buffer_count; i++) {
         const vy_resolved_buffer *buffer = &p->dispatch.launch.buffers[i];
         if (buffer->output != VY_NONE)
-            vy_buffer_recycler_acquire(&p->dispatch.backend->async.hoard, buffer->bytes,
+            vy_buffer_recycler_acquire(&p->dispatch.backend->async.recycler, buffer->bytes,
                                        &p->slots.items[buffer->output]);
     }
 }
@@ -96,7 +96,7 @@ static void acquire_buffers(vyre_pending *p) {
 static void recycle_buffers(vyre_pending *p) {
     for (size_t i = 0; i < p->slots.count && p->calls.wait; i++)
         if (vy_bytes_are_valid(&p->slots.items[i]))
-            vy_buffer_recycler_release(&p->dispatch.backend->async.hoard, &p->slots.items[i]);
+            vy_buffer_recycler_release(&p->dispatch.backend->async.recycler, &p->slots.items[i]);
 }
 
 /* ---- references ---- */

@@ -18,7 +18,7 @@ typedef struct vy_async {
     vy_thread_pool *pool;              /* created at its first use */
     struct vyre_pending *free_handles; /* freed handles, kept for reuse: they are large */
     unsigned free_handle_count;
-    vy_buffer_recycler hoard; /* recycles outputs; has its own lock */
+    vy_buffer_recycler recycler; /* recycles outputs; has its own lock */
 } vy_async;
 
 void vy_async_start(vy_async *async);

@@ -78,6 +78,7 @@ typedef struct vy_executable {
 } vy_executable;
 
 /* Bounded LRU table from keys to pointers. The caller owns the pointed-to values and the lock. */
+
 /* Links are indices into `entries` plus one; 0: none. */
 typedef struct vy_lru_entry {
     vy_cache_key key;
@@ -142,6 +143,7 @@ void vy_executable_pin(vy_executable *executable);
 void vy_executable_unpin(vy_executable *executable);
 
 int vy_executable_is_native(const vy_executable *executable); /* all entries */
+
 /* As vy_prepare (backend.h), called once per executable. Executables are retired when the backend discards its prepared
  * programs. */
 vyre_status vy_executable_prepare(vy_executable *executable, vyre_program *program, vyre_error *error);

@@ -26,6 +26,7 @@ vyre_status vy_multi_launch_get(vyre_backend *backend, const vyre_program *progr
                                 vyre_error *error);
 vy_multi_launch *vy_multi_launch_retain(vy_multi_launch *stages); /* NULL stays NULL */
 void vy_multi_launch_release(vy_multi_launch *stages);            /* NULL is ignored */
+
 /* The programs, for a pipeline that compiles each of them; index < count. */
 uint32_t vy_multi_launch_count(const vy_multi_launch *stages);
 vyre_program *vy_multi_launch_program(const vy_multi_launch *stages, uint32_t index); /* borrowed */
@@ -66,6 +67,7 @@ void vy_multi_launch_cache_end(vy_multi_launch_cache *cache);
  * once, through a native pipeline; else in stages. That pipeline is compiled when a grid first fits, and cached like
  * all executables. A failure here is not an error: the dispatch uses stages instead. Batches, sequences and
  * asynchronous dispatches decide per item. */
+
 /* Programs that cannot be compiled as a whole and are not tried again: a ring buffer. */
 enum { VY_GRID_REFUSALS = 16 };
 typedef struct vy_grid_sync {

@@ -41,6 +41,7 @@ static inline void vy_count(vy_counter counter, uint64_t amount) {
  * A span begins and ends on one thread, and the spans of a thread nest. While nothing is traced, a span costs one
  * relaxed load and two branches, and its attributes are not evaluated. A span never allocates or fails, and waits for
  * the file only. */
+
 /* X(name, doc): the kinds of spans. */
 #define VY_SPAN_LIST(X)                                                                                                \
     X(resolve, "matching arguments to the program: counts, sizes, grid, limits")                                       \

@@ -16,6 +16,7 @@ typedef struct vy_thread_pool_job {
 typedef struct vy_thread_pool vy_thread_pool;
 
 vy_thread_pool *vy_thread_pool_new(void); /* NULL: out of memory */
+
 /* Returns 0 if the pool has no thread and none can be started: the caller runs the job. */
 int vy_thread_pool_submit(vy_thread_pool *pool, vy_thread_pool_job *job);
 /* For a pool thread that is about to wait for the job: if the job is queued, possibly for this very thread, removes it

@@ -1,4 +1,4 @@
-/* What a dispatch_slot keeps of its last dispatch (driver/resource_dispatch_fast.c), while all that it hangs on changes: pipelines end and are made again, buffers are freed, lent and taken back,
+/* What a dispatch_slot keeps of its last dispatch (driver/dispatch_slot.c), while all that it hangs on changes: pipelines end and are made again, buffers are freed, lent and taken back,
  * and the device is lost and comes back. More threads dispatch than there are dispatch_slots. */
 #include "driver/live.h"
 #include "driver/pipeline_forms.h"
