@@ -1,4 +1,5 @@
-/* Which folder, which folders not, and the rest of the settings. Whatever is wrong is a miss and one line in the log. */
+/* Which folder, which folders not, and the rest of the settings. Whatever is wrong is a miss and one line in the
+ * log. */
 #include "driver/cache.h"
 
 #include <limits.h>
@@ -21,7 +22,7 @@ static void listen(void) {
     vyre_log_set_sink(count_line, NULL);
 }
 
-/* Stores and loads miss, and the log says why, once, in a line that has these words. */
+/* Stores and loads miss, and the log has one line that contains these words. */
 static void expect_unusable(const char *folder, const char *words) {
     assert_int_equal(vyre_cache_set_folder(folder, NULL), VYRE_OK);
     listen();
@@ -180,7 +181,7 @@ static void folder_of_another_user_is_not_used(void **state) {
     expect_unusable(cache_folder, "it belongs to user 65534 (this process is user 0)");
 }
 
-/* A folder above the cache lets its owner, and every user who may write to it, put another cache in its place. */
+/* The owner of a folder above the cache, and every user with write access to it, can replace the cache. */
 static void folder_below_one_that_another_user_can_change_is_not_used(void **state) {
     (void)state;
     char above[300], cache[400];

@@ -1,4 +1,4 @@
-/* Tensors in and out: what they say is checked, nothing is copied, and every deleter is called once, whatever happens. */
+/* DLPack import and export: tensors are checked, nothing is copied, and every deleter is called exactly once. */
 #include "driver/foreign.h"
 
 #include "support/fault.h"
@@ -6,7 +6,7 @@
 static const char *const ids[] = {"reference", "cpu"};
 enum { IDS = sizeof ids / sizeof *ids };
 
-/* A tensor somebody else made. */
+/* A tensor of another library. */
 typedef struct theirs {
     vyre_dl_managed managed;
     vyre_dl_versioned versioned;
@@ -68,7 +68,7 @@ static void a_tensor_is_used_in_place(void **state) {
             continue;
         theirs_make(&x, r.x, N);
         theirs_make(&y, r.y, N / 10);
-        y.managed.tensor.ndim = 3; /* (N/10) × 1 × 10, the middle with a stride of its own */
+        y.managed.tensor.ndim = 3; /* (N/10) × 1 × 10, the middle dimension with another stride */
         y.shape[1] = 1, y.shape[2] = 10;
         y.strides[0] = 10, y.strides[1] = 12345, y.strides[2] = 1;
         assert_int_equal(vyre_resident_from_dlpack_versioned(r.backend, &x.versioned, &hx, NULL, NULL), VYRE_OK);
@@ -299,7 +299,7 @@ static void a_tensor_outlives_the_last_reference_to_its_backend(void **state) {
     rig_close(&r);
     *(uint32_t *)out->tensor.data = 5;
     out->deleter(out);
-    /* And its shutdown: the memory is gone, the tensor can still be deleted. */
+    /* And its shutdown: the memory is freed, the tensor can still be deleted. */
     assert_true(rig_open(&r, "reference"));
     assert_int_equal(vyre_resident_allocate(r.backend, 4, NULL, &own, NULL), VYRE_OK);
     assert_int_equal(vyre_resident_to_dlpack_versioned(r.backend, own, VYRE_TYPE_U32, NULL, 0, &late, NULL), VYRE_OK);

@@ -166,7 +166,7 @@ static vyre_status open_and_run(void *user) {
     float x[4] = {1, 2, 3, 4}, y[4] = {0};
     vyre_kernel *kernel;
     vyre_status status = vyre_kernel_open(wire->data, wire->size, &policy, &kernel, NULL);
-    for (int i = 0; i < 2 && status == VYRE_OK; i++) { /* in place, then by copy */
+    for (int i = 0; i < 2 && status == VYRE_OK; i++) { /* zero-copy, then by copy */
         vyre_kernel_buffer buffers[2] = {{.data = x, .count = 4}, {.data = i ? x : y, .count = 4}};
         status = vyre_kernel_run(kernel, &a, 1, buffers, 2, NULL, NULL, NULL, NULL);
     }
