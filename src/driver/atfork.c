@@ -1,4 +1,4 @@
-/* The list of objects that are bound to the process, and its handlers (atfork.h). */
+/* Fork handlers, and the list of objects bound to this process (atfork.h). */
 #include "driver/atfork.h"
 
 #include "base/status.h"
@@ -54,7 +54,7 @@ int vy_atfork_install(void) {
 
 vyre_status vy_process_bind(vy_process_bound *bound, vyre_error *error) {
     if (!vy_atfork_install())
-        return vy_fail_memory(error, "the handlers of fork");
+        return vy_fail_memory(error, "the fork handlers");
     bound->process = (long)getpid();
     pthread_mutex_lock(&lock);
     bound->previous = NULL;

@@ -1,11 +1,13 @@
-/* Fork handlers of the driver: what a child process may use of what it inherits.
+/* Fork handlers of the driver: which inherited objects a child process may use.
  *
- * A child made by fork has one thread. The threads of the library are gone, and a lock of an object may be held by a thread that is gone, so no
- * call may take it. Backends, with all that belongs to them, and queues of completions are therefore usable only in the process that made
- * them: the handler marks every inherited one before fork returns, and calls look at the mark first. Inherited objects are never freed.
+ * A child of fork has one thread. A lock of an object may be held by a thread that does not exist in the child, so no
+ * call may acquire it. Backends, all objects that belong to them, and completion queues are therefore usable only in
+ * the process that created them. The handler marks every inherited object before fork returns, and every call checks
+ * the mark first. Inherited objects are never freed.
  *
- * State of the process itself stays usable: its locks (trace, cache folder, probes; that of the log sink in base/log.c; those of dialects in dialect/atfork.h) are held while
- * the process is copied. No thread that holds one of them waits for another lock. */
+ * Process-wide state stays usable. Its locks are held during fork: those of trace, cache folder and probes here, that
+ * of the log sink in base/log.c, and those of dialects in dialect/atfork.h. A thread that holds one of them acquires no
+ * other lock. */
 #ifndef VY_DRIVER_ATFORK_H
 #define VY_DRIVER_ATFORK_H
 
@@ -13,16 +15,16 @@
 
 #include <stdatomic.h>
 
-/* What an object has that does not survive fork. Starts zeroed. */
+/* The part of an object that binds it to its process. Starts zeroed. */
 typedef struct vy_process_bound {
     _Atomic int is_inherited;
-    long process; /* that made it */
+    long process; /* the creating process */
     struct vy_process_bound *previous, *next;
     void (*inherit)(struct vy_process_bound
                         *bound); /* in the child, before fork returns; may be NULL. Only async-signal-safe calls */
 } vy_process_bound;
 
-/* Binds an object to this process. VYRE_NO_MEMORY: there are no handlers, and it is not bound. */
+/* Binds an object to this process. VYRE_NO_MEMORY: the handlers could not be installed, and the object is not bound. */
 vyre_status vy_process_bind(vy_process_bound *bound, vyre_error *error);
 /* Before the object is freed. One that was not bound is ignored. */
 void vy_process_unbind(vy_process_bound *bound);
@@ -31,10 +33,10 @@ static inline int vy_process_is_other(const vy_process_bound *bound) {
     return __builtin_expect(atomic_load_explicit(&bound->is_inherited, memory_order_relaxed), 0);
 }
 
-/* Installs the handlers, once; 0 when memory is out. */
+/* Installs the handlers, once. Returns 0 if out of memory. */
 int vy_atfork_install(void);
 
-/* ---- locks of the process: trace.c, cache_folder.c, probe.c ---- */
+/* ---- locks of the process: telemetry.c, cache_disk.c, select.c ---- */
 
 void vy_trace_before_fork(void);
 void vy_trace_after_fork(int is_child);

@@ -1,6 +1,11 @@
-/* Constructing, counting references, identity, capabilities (backend.h). */
+/* Backend handles: construction, capabilities, entering and leaving, device loss, shutdown, recovery (backend.h).
+ *
+ * Entering and closing never miss each other. A thread that enters increments `in_flight` first and checks the flags
+ * afterwards. A thread that closes sets the flag first and reads the count afterwards. So at least one of the two
+ * observes the other. */
 #include "driver/backend.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "base/thread.h"
@@ -9,6 +14,8 @@
 #include "driver/pipeline.h"
 #include "driver/registry.h"
 
+#include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -57,11 +64,11 @@ vyre_status vy_backend_check_result_run(vyre_backend *backend, vyre_status statu
         return VYRE_OK;
     terminate(error);
     if (!is_listed(status))
-        return vy_backend_violation(backend, error, "it returned a status (%d) that does not exist", (int)status);
+        return vy_backend_violation(backend, error, "it returned an unknown status (%d)", (int)status);
     error->code = status;
     if (!error->message[0])
-        snprintf(error->message, sizeof error->message, "backend `%s` failed with %s and gave no reason", backend->id,
-                 vyre_status_name(status));
+        snprintf(error->message, sizeof error->message, "backend `%s` failed with %s and reported no reason",
+                 backend->id, vyre_status_name(status));
     if (!error->fix[0])
         snprintf(error->fix, sizeof error->fix, "%s", vyre_status_fix(status));
     if (!error->where[0])
@@ -73,7 +80,7 @@ vyre_status vy_backend_check_result_run(vyre_backend *backend, vyre_status statu
 
 vyre_status vy_backend_check_result(vyre_backend *backend, vyre_status status, vyre_error *error) {
     if (status == VYRE_TRAPPED)
-        return vy_backend_violation(backend, error, "a call that runs no program is said to have trapped");
+        return vy_backend_violation(backend, error, "it reported a trap for a call that runs no program");
     return vy_backend_check_result_run(backend, status, error);
 }
 
@@ -83,13 +90,15 @@ vyre_status vy_backend_check_result_bytes(vyre_backend *backend, vyre_status sta
     if (!are_sound)
         *bytes = (vyre_bytes)VYRE_BYTES_INIT;
     status = vy_backend_check_result(backend, status, error);
-    return status == VYRE_OK && !are_sound ? vy_backend_violation(backend, error, "it gave bytes without their memory")
-                                           : status;
+    return status == VYRE_OK && !are_sound
+               ? vy_backend_violation(backend, error,
+                                      "it returned inconsistent bytes: size, capacity and data do not match")
+               : status;
 }
 
 /* ---- construction ---- */
 
-/* The names in a list a backend gave; the default list if it gave none. */
+/* Queries the list of ops of a backend; the default list if it has none. */
 static void query_ops(vyre_backend *backend) {
     size_t count;
     const char *const *names = vyre_backend_supported_ops(backend, &count);
@@ -129,7 +138,7 @@ void vy_backend_query_capabilities(vyre_backend *backend) {
 }
 
 const char *vy_backend_missing_op(const vyre_backend *backend, const vyre_program *program) {
-    vy_op_set offered, needed = vy_program_ops((vyre_program *)program); /* fills in what it keeps */
+    vy_op_set offered, needed = vy_program_ops((vyre_program *)program); /* caches its result in the program */
     for (unsigned w = 0; w < VY_OP_SET_WORDS; w++)
         offered.words[w] = atomic_load_explicit(&backend->ops[w], memory_order_relaxed);
     vy_op_set_add(&offered, VY_OP_SET_GRID_BARRIER);
@@ -141,28 +150,29 @@ static uint64_t next_owner(void) {
     return atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
 }
 
-/* The table as this library knows it: a short one ends early, a long one has entries we do not know. */
+/* Copies the table of a backend. Entries missing from a shorter table are NULL; unknown entries of a longer one are
+ * ignored. */
 static vyre_status complete(const vyre_backend_vtable *given, vyre_backend_vtable *calls, vyre_error *error) {
     static const char fix[] = "rebuild the backend against the installed vyre/backend.h";
     uint32_t size = given ? given->struct_size : 0;
     if (size < offsetof(vyre_backend_vtable, version))
         return vy_fail(error, VYRE_ABI_MISMATCH, fix,
-                       "the table of a backend has %u bytes, less than its required entries take (%zu)", size,
+                       "the function table of a backend is too short (%u bytes, at least %zu expected)", size,
                        offsetof(vyre_backend_vtable, version));
     if (given->abi < 1 || given->abi > VYRE_BACKEND_ABI)
         return vy_fail(error, VYRE_ABI_MISMATCH, fix,
-                       "a backend speaks version %u of the contract, this library 1 to %u", given->abi,
+                       "a backend requires version %u of the contract (this library supports 1 to %u)", given->abi,
                        VYRE_BACKEND_ABI);
     memset(calls, 0, sizeof *calls);
     memcpy(calls, given, size < sizeof *calls ? size : sizeof *calls);
     if (!calls->id || (!calls->dispatch && !calls->compile))
         return vy_fail(error, VYRE_ABI_MISMATCH,
-                       "fill in `id`, and `dispatch` or `compile`: all other entries may be left out",
-                       "the table of a backend lacks %s", calls->id ? "`dispatch` and `compile`" : "`id`");
+                       "set `id`, and `dispatch` or `compile`; all other entries are optional",
+                       "the function table of a backend lacks %s", calls->id ? "`dispatch` and `compile`" : "`id`");
     return VYRE_OK;
 }
 
-/* In a child: who enters is refused. */
+/* In a child process: every later enter fails. */
 static void inherit(vy_process_bound *bound) {
     vyre_backend *backend = (vyre_backend *)((char *)bound - offsetof(vyre_backend, bound));
     atomic_store(&backend->is_closing, 1);
@@ -192,7 +202,7 @@ static vyre_status initialise(const vyre_backend_instance *instance, vyre_backen
                                                   .dispatch_resident = backend->calls.dispatch_resident};
     const char *id = backend->calls.id(backend->self);
     if (!id || !*id || strlen(id) >= sizeof backend->id)
-        return vy_fail(error, VYRE_ABI_MISMATCH, VY_FIX("give it an id of 1 to %d bytes", VY_BACKEND_ID - 1),
+        return vy_fail(error, VYRE_ABI_MISMATCH, VY_FIX("use an id of 1 to %d bytes", VY_BACKEND_ID - 1),
                        "the id of a backend is empty or too long");
     snprintf(backend->id, sizeof backend->id, "%s", id);
     backend->bound.inherit = inherit;
@@ -233,11 +243,12 @@ vyre_status vy_backend_wrap(const vyre_backend_instance *instance, vyre_backend 
     return status;
 }
 
-/* Cache keys and messages name a backend by its id. It is the one it is registered under, whatever it calls itself: that may be another's. */
+/* Cache keys and messages name a backend by its id. The registered id counts, whatever the backend returns, which may
+ * be the id of another backend. */
 static void name_as_registered(vyre_backend *backend, const char *id) {
     if (strcmp(backend->id, id) == 0)
         return;
-    vy_log(1, id, "the backend calls itself by another id than the one it is registered under");
+    vy_log(1, id, "the backend reports another id than the one it is registered under");
     snprintf(backend->id, sizeof backend->id, "%s", id);
 }
 
@@ -253,11 +264,11 @@ vyre_status vy_backend_construct(const vyre_backend_registration *registration, 
     vyre_error own;
     vyre_error *e = error ? error : &own;
     vyre_backend_instance instance = {NULL, NULL};
-    vyre_backend named; /* only its id is used, by the judge */
+    vyre_backend named; /* vy_backend_check_result uses only its id */
     *out = NULL;
     if (!registration->create)
-        return vy_fail(error, VYRE_ABI_MISMATCH, "fill in `create` of its registration",
-                       "backend `%s` has no constructor", registration->id);
+        return vy_fail(error, VYRE_ABI_MISMATCH, "set `create` in its registration", "backend `%s` has no constructor",
+                       registration->id);
     vy_error_clear(e);
     vyre_status status = registration->create(&vy_host_services, ordinal, &instance, e);
     if (status == VYRE_OK) {
@@ -287,10 +298,10 @@ void vyre_backend_release(vyre_backend *backend) {
     if (!backend || atomic_fetch_sub_explicit(&backend->references, 1, memory_order_acq_rel) != 1)
         return;
     if (vy_backend_is_inherited(backend))
-        return; /* the device and the threads are the parent's, and so is the memory that they use */
+        return; /* the device, the threads and the memory that they use belong to the parent */
     vyre_backend_shutdown(backend, &ignored);
-    if (!vy_backend_is_idle(
-            backend)) { /* a caller released what another thread is using: it is leaked, not freed under that thread */
+    /* The caller released a backend that another thread uses: it is leaked instead of freed under that thread. */
+    if (!vy_backend_is_idle(backend)) {
         vy_log(0, backend->id, "the backend was released during a call that does not end: it is not freed");
         return;
     }
@@ -361,7 +372,7 @@ void vyre_backend_numerics(const vyre_backend *backend, vyre_numerics_profile *p
         full.exact = atomic_load_explicit(&backend->numerics, memory_order_relaxed);
         full.cases = atomic_load_explicit(&backend->numerics_cases, memory_order_relaxed);
         if (!full.cases)
-            full.exact = 0; /* a promise that nothing has confirmed; it is still part of keys */
+            full.exact = 0; /* a claim without test cases does not count here; it is still part of cache keys */
     }
     memcpy(profile, &full, room < sizeof full ? room : sizeof full);
 }
@@ -416,4 +427,205 @@ void vyre_backend_profile(vyre_backend *backend, vyre_device_profile *profile) {
     memcpy(profile, &full, room < sizeof full ? room : sizeof full);
     if (room >= sizeof profile->struct_size)
         profile->struct_size = room;
+}
+
+/* ---- entering and leaving ---- */
+
+vyre_status vy_backend_check_process(const vyre_backend *backend, vyre_error *error) {
+    if (!vy_backend_is_inherited(backend))
+        return VYRE_OK;
+    return vy_fail(error, VYRE_DEVICE_LOST, "acquire the backend again in this process, or fork before it is acquired",
+                   "backend `%s` was acquired by process %ld and cannot be used after fork", backend->id,
+                   backend->bound.process);
+}
+
+static vyre_status refuse(const vyre_backend *backend, vyre_error *error) {
+    if (vy_backend_is_inherited(backend))
+        return vy_backend_check_process(backend, error);
+    if (atomic_load(&backend->is_closing))
+        return vy_fail(error, VYRE_DEVICE_LOST, "acquire the backend again", "backend `%s` is shut down", backend->id);
+    return vy_fail(error, VYRE_DEVICE_LOST, NULL, "the device of backend `%s` is lost", backend->id);
+}
+
+vyre_status vy_backend_enter(vyre_backend *backend, vyre_error *error) {
+    atomic_fetch_add(&backend->in_flight, 1);
+    if (!atomic_load(&backend->is_closing) && !atomic_load(&backend->is_lost))
+        return VYRE_OK;
+    vy_backend_leave(backend);
+    return refuse(backend, error);
+}
+
+void vy_backend_leave(vyre_backend *backend) {
+    if (atomic_fetch_sub(&backend->in_flight, 1) == 1 &&
+        (atomic_load(&backend->is_closing) || atomic_load(&backend->is_lost)))
+        vy_backend_wake(backend);
+}
+
+void vy_backend_wake(vyre_backend *backend) {
+    if (vy_backend_is_inherited(backend))
+        return; /* the waiting threads are in another process */
+    pthread_mutex_lock(&backend->lock);
+    pthread_cond_broadcast(&backend->idle);
+    pthread_mutex_unlock(&backend->lock);
+}
+
+void vy_backend_mark_lost(vyre_backend *backend) {
+    if (!vy_call_is_abandoned() && !atomic_exchange(&backend->is_lost, 1)) {
+        vy_count(VY_COUNTER_device_losses, 1);
+        vy_log(0, backend->id, "the device is lost");
+    }
+}
+
+int vy_backend_is_idle(const vyre_backend *backend) {
+    return atomic_load(&backend->in_flight) == 0 && vy_dispatch_slots_are_idle(&backend->dispatch_slots);
+}
+
+/* Waits until no call is inside the backend, and collects native handles meanwhile. Returns 0 if a call is still in
+ * flight at `until_ns` (0: no limit). With the lock held, which is released during the wait. */
+static int drain_and_wait(vyre_backend *backend, uint64_t until_ns) {
+    const struct timespec until = vy_clock_timespec(until_ns);
+    int result = 0;
+    pthread_mutex_unlock(&backend->lock);
+    vy_async_wait_all(backend, until_ns);
+    pthread_mutex_lock(&backend->lock);
+    while (!vy_backend_is_idle(backend) && result != ETIMEDOUT)
+        result = until_ns ? pthread_cond_timedwait(&backend->idle, &backend->lock, &until)
+                          : pthread_cond_wait(&backend->idle, &backend->lock);
+    return vy_backend_is_idle(backend);
+}
+
+/* Calls in flight have FINISH_NS to end, and another STOP_NS after they were cancelled. With the lock held, as
+ * above. */
+#define FINISH_NS UINT64_C(2000000000)
+#define STOP_NS UINT64_C(1000000000)
+static int end_all(vyre_backend *backend) {
+    if (drain_and_wait(backend, vy_clock_now() + FINISH_NS))
+        return 1;
+    atomic_store(&backend->is_stopping, 1);
+    pthread_mutex_unlock(&backend->lock);
+    vy_async_cancel(backend);
+    pthread_mutex_lock(&backend->lock);
+    return drain_and_wait(backend, vy_clock_now() + STOP_NS);
+}
+
+vyre_status vyre_backend_flush(vyre_backend *backend, vyre_error *error) {
+    VY_SCOPED_CANCELLATION_DISABLE();
+    VY_REQUIRE(error, backend);
+    vyre_error own;
+    vyre_error *e = error ? error : &own;
+    vyre_status status = vy_backend_enter(backend, e);
+    if (status != VYRE_OK)
+        return status;
+    vy_async_wait_all(backend, 0);
+    vy_error_clear(e);
+    if (backend->calls.flush)
+        status = vy_backend_check_result(backend, backend->calls.flush(backend->self, e), e);
+    vy_backend_leave(backend);
+    return status;
+}
+
+vyre_status vy_backend_close_device(vyre_backend *backend, vyre_error *error) {
+    backend->is_device_closed = 1;
+    vy_executable_cache_retire(backend);
+    vy_residents_free_all(backend);
+    vy_error_clear(error);
+    return backend->calls.shutdown
+               ? vy_backend_check_result(backend, backend->calls.shutdown(backend->self, error), error)
+               : VYRE_OK;
+}
+
+vyre_status vyre_backend_shutdown(vyre_backend *backend, vyre_error *error) {
+    VY_SCOPED_CANCELLATION_DISABLE();
+    VY_REQUIRE(error, backend);
+    vyre_error own;
+    vyre_error *e = error ? error : &own;
+    vyre_status status = vy_backend_check_process(backend, error);
+    if (status != VYRE_OK)
+        return status;
+    vy_writeback_queue_flush(&backend->writebacks);
+    pthread_mutex_lock(&backend->lock);
+    while (backend->is_recovering)
+        pthread_cond_wait(&backend->idle, &backend->lock);
+    int first = !atomic_exchange(&backend->is_closing, 1), has_ended = end_all(backend);
+    while (!first && !backend->is_closed)
+        pthread_cond_wait(&backend->idle, &backend->lock);
+    pthread_mutex_unlock(&backend->lock);
+    if (!first)
+        return VYRE_OK;
+    vy_writeback_queue_flush(&backend->writebacks); /* later entries are dropped: no call enters any more */
+    /* A call that has not returned may still use the device: the device is not closed until it returns. */
+    if (!has_ended)
+        status =
+            vy_fail(e, VYRE_TIMEOUT,
+                    "use a timeout or a cancel word for dispatches; the last release of the backend frees the device",
+                    "backend `%s` is shut down, but a call on it has not ended within %" PRIu64
+                    " s and cannot be stopped: the device stays in use until it ends",
+                    backend->id, (FINISH_NS + STOP_NS) / 1000000000u);
+    else if (atomic_load(&backend->abandoned) == 0)
+        status = vy_backend_close_device(backend, e);
+    pthread_mutex_lock(&backend->lock);
+    backend->is_closed = 1;
+    pthread_cond_broadcast(&backend->idle);
+    pthread_mutex_unlock(&backend->lock);
+    return status;
+}
+
+int vyre_backend_device_lost(vyre_backend *backend) {
+    VY_SCOPED_CANCELLATION_DISABLE();
+    if (!backend)
+        return 0;
+    if (backend->calls.device_lost && vy_backend_enter(backend, NULL) == VYRE_OK) {
+        if (backend->calls.device_lost(backend->self))
+            vy_backend_mark_lost(backend);
+        vy_backend_leave(backend);
+    }
+    return atomic_load(&backend->is_lost);
+}
+
+static vyre_status recover(vyre_backend *backend, vyre_error *error) {
+    vy_executable_cache_retire(backend); /* pipelines are compiled again at their next use */
+    vy_error_clear(error);
+    vyre_status status = vy_backend_check_result(backend, backend->calls.try_recover(backend->self, error), error);
+    if (status != VYRE_OK)
+        return status;
+    vy_backend_query_capabilities(backend);
+    vy_prepared_clear(&backend->prepared);
+    return vy_residents_recover(backend, error);
+}
+
+vyre_status vyre_backend_try_recover(vyre_backend *backend, vyre_error *error) {
+    VY_SCOPED_CANCELLATION_DISABLE();
+    VY_REQUIRE(error, backend);
+    vyre_error own;
+    vyre_error *e = error ? error : &own;
+    if (vy_backend_is_inherited(backend))
+        return refuse(backend, error);
+    if (!backend->calls.try_recover)
+        return vy_backend_unsupported(backend, "device recovery", error);
+    pthread_mutex_lock(&backend->lock);
+    while (backend->is_recovering)
+        pthread_cond_wait(&backend->idle, &backend->lock);
+    if (atomic_load(&backend->is_closing) || !atomic_load(&backend->is_lost)) {
+        pthread_mutex_unlock(&backend->lock);
+        return atomic_load(&backend->is_closing) ? refuse(backend, error) : VYRE_OK;
+    }
+    backend->is_recovering = 1;
+    drain_and_wait(backend, 0);
+    pthread_mutex_unlock(&backend->lock);
+
+    vyre_status status = recover(backend, e);
+
+    pthread_mutex_lock(&backend->lock);
+    if (status == VYRE_OK) {
+        atomic_fetch_add(&backend->generation, 1);
+        atomic_store(&backend->is_lost, 0);
+    }
+    backend->is_recovering = 0;
+    pthread_cond_broadcast(&backend->idle);
+    pthread_mutex_unlock(&backend->lock);
+    return status;
+}
+
+uint64_t vyre_backend_generation(const vyre_backend *backend) {
+    return backend ? atomic_load(&backend->generation) : 0;
 }

@@ -1,35 +1,360 @@
-/* Loading and storing (cache_disk.h). */
+/* Disk cache of compiled pipelines: configuration, folder, eviction, load and store, iteration (cache_disk.h).
+ *
+ * The folder's path is process-wide state under a lock that is never held during disk access or a call of the log sink.
+ *
+ * Eviction is probabilistic. Listing the folder at every store would make n stores quadratic, and a shared size counter
+ * would need locks between processes. So a store checks the size with probability size / (limit / 64): about limit / 64
+ * bytes are added between two checks, whatever the number of processes. A check evicts down to 7/8 of the limit, which
+ * leaves room for eight times that amount. The key, a digest, serves as the random number. */
 #include "driver/cache_disk.h"
 
+#include "base/env.h"
+#include "base/log.h"
 #include "base/memory.h"
-#include "driver/cache_evict.h"
-#include "driver/cache_file.h"
-#include "driver/cache_folder.h"
+#include "base/status.h"
+#include "base/thread.h"
+#include "base/trusted_path.h"
+#include "driver/atfork.h"
 
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-/* -1 when there is none to use, which is said if it is not a choice. */
+/* ---- statistics and limits ---- */
+
+static _Atomic uint64_t figures[VY_CACHE_STAT_COUNT];
+static _Atomic uint64_t disk_limit = (uint64_t)1 << 30;
+static _Atomic uint32_t memory_limit = 256;
+
+void vy_cache_count(vy_cache_stat figure, uint64_t amount) {
+    atomic_fetch_add_explicit(&figures[figure], amount, memory_order_relaxed);
+}
+
+void vyre_cache_get_stats(vyre_cache_stats *out) {
+    VY_SCOPED_CANCELLATION_DISABLE();
+    if (!out)
+        return;
+#define X(name, doc) out->name = atomic_load_explicit(&figures[VY_CACHE_##name], memory_order_relaxed);
+    VYRE_CACHE_STATS_LIST(X)
+#undef X
+}
+
+void vyre_cache_set_disk_limit(uint64_t bytes) {
+    VY_SCOPED_CANCELLATION_DISABLE();
+    atomic_store(&disk_limit, bytes);
+}
+
+uint64_t vy_cache_disk_limit(void) {
+    return atomic_load(&disk_limit);
+}
+
+void vyre_cache_set_memory_limit(uint32_t entries) {
+    VY_SCOPED_CANCELLATION_DISABLE();
+    atomic_store(&memory_limit, entries);
+}
+
+uint32_t vy_cache_memory_limit(void) {
+    return atomic_load(&memory_limit);
+}
+
+/* ---- forbidding compiles ---- */
+
+enum { ALLOWED, FORBIDDEN, BY_ENVIRONMENT };
+static atomic_int ban = BY_ENVIRONMENT;
+
+void vyre_cache_forbid_compile(int forbid) {
+    VY_SCOPED_CANCELLATION_DISABLE();
+    atomic_store(&ban, forbid < 0 ? BY_ENVIRONMENT : forbid ? FORBIDDEN : ALLOWED);
+}
+
+int vy_compile_forbidden(void) {
+    int now = atomic_load(&ban);
+    return now == BY_ENVIRONMENT ? vy_env_flag("VYRE_FORBID_COMPILE", 0) : now == FORBIDDEN;
+}
+
+/* ---- the folder ---- */
+
+/* Kinds of problems. Each is reported once per configured folder. */
+typedef enum cache_problem {
+    PROBLEM_FOLDER, /* missing or not usable */
+    PROBLEM_WRITE,  /* an entry could not be written */
+    PROBLEM_ENTRY,  /* an entry is damaged */
+    PROBLEM_EVICT,  /* the size limit could not be enforced */
+} cache_problem;
+
+static pthread_mutex_t folder_lock = PTHREAD_MUTEX_INITIALIZER;
+static int is_known;            /* 0: the environment is read at the next use */
+static char path_now[PATH_MAX]; /* "" = off */
+static atomic_uint reported;    /* problems reported since the folder was set, one bit each */
+
+void vy_cache_folder_before_fork(void) {
+    pthread_mutex_lock(&folder_lock);
+}
+
+void vy_cache_folder_after_fork(void) {
+    pthread_mutex_unlock(&folder_lock);
+}
+
+static const char *errno_text(int number) {
+#ifdef __GLIBC__
+    const char *text = strerrordesc_np(number);
+    return text ? text : "unknown error";
+#else
+    return strerror(number);
+#endif
+}
+
+static __attribute__((format(printf, 2, 3))) void report_once(cache_problem trouble, const char *format, ...) {
+    char message[512 + PATH_MAX];
+    va_list arguments;
+    if (atomic_fetch_or(&reported, 1u << trouble) & 1u << trouble)
+        return;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    vy_log(1, "cache", message);
+}
+
+/* ---- path of the folder ---- */
+
+/* Joins two paths. Returns 0, with an empty result, if it does not fit. Trailing slashes, which would follow a symbolic
+ * link, are removed. */
+static int join_path(char out[PATH_MAX], const char *first, const char *second) {
+    int length = snprintf(out, PATH_MAX, "%s%s", first, second);
+    if (length < 0 || length >= PATH_MAX) {
+        out[0] = 0; /* do not use a truncated path */
+        return 0;
+    }
+    while (length > 1 && out[length - 1] == '/')
+        out[--length] = 0;
+    return 1;
+}
+
+/* Fills `out`, "" for none. Returns the reason why there is none, or NULL if the user disabled it. */
+static const char *read_environment(char out[PATH_MAX]) {
+    const char *own = secure_getenv("VYRE_CACHE_DIR"), *shared = secure_getenv("XDG_CACHE_HOME"),
+               *home = secure_getenv("HOME");
+    out[0] = 0;
+    if (own && !*own)
+        return NULL;
+    if (own && *own != '/')
+        return "VYRE_CACHE_DIR is not an absolute path";
+    if (own)
+        return join_path(out, own, "") ? NULL : "VYRE_CACHE_DIR is longer than the system allows";
+    if (shared && *shared == '/' && join_path(out, shared, "/vyre")) /* the XDG specification ignores a relative path */
+        return NULL;
+    if (home && *home == '/' && join_path(out, home, "/.cache/vyre"))
+        return NULL;
+    out[0] = 0;
+    return "neither VYRE_CACHE_DIR, XDG_CACHE_HOME nor HOME names a folder";
+}
+
+static void current_path(char out[PATH_MAX]) {
+    const char *problem = NULL;
+    pthread_mutex_lock(&folder_lock);
+    if (!is_known) {
+        problem = read_environment(path_now);
+        is_known = 1;
+    }
+    memcpy(out, path_now, strlen(path_now) + 1);
+    pthread_mutex_unlock(&folder_lock);
+    if (problem)
+        report_once(PROBLEM_FOLDER, "pipelines are not kept on disk: %s", problem);
+}
+
+vyre_status vyre_cache_set_folder(const char *path, vyre_error *error) {
+    VY_SCOPED_CANCELLATION_DISABLE();
+    char here[PATH_MAX] = "", whole[PATH_MAX] = "";
+    if (path && *path && *path != '/' && !getcwd(here, sizeof here - 1))
+        return vy_fail(error, VYRE_IO, "use an absolute path",
+                       "the current directory has no path, so `%s` cannot be resolved", path);
+    if (path && *path && !join_path(whole, *here ? strcat(here, "/") : "", path))
+        return vy_fail(error, VYRE_LIMIT, "use a shorter path",
+                       "the path of the cache folder is too long (limit %d bytes)", PATH_MAX - 1);
+    pthread_mutex_lock(&folder_lock);
+    is_known = path != NULL;
+    memcpy(path_now, whole, sizeof whole);
+    pthread_mutex_unlock(&folder_lock);
+    atomic_store(&reported, 0);
+    return VYRE_OK;
+}
+
+size_t vyre_cache_folder(char *buffer, size_t size) {
+    VY_SCOPED_CANCELLATION_DISABLE();
+    char path[PATH_MAX];
+    current_path(path);
+    if (buffer && size > 0)
+        snprintf(buffer, size, "%s", path);
+    return strlen(path);
+}
+
+/* ---- opening the folder ---- */
+
+/* Entries are code that this process will run, so the path must be trusted. */
+static vyre_status open_cache_folder(int create, int *folder, vyre_error *error) {
+    char path[PATH_MAX];
+    *folder = -1;
+    current_path(path);
+    if (!*path)
+        return VYRE_OK;
+    vyre_error why;
+    vyre_status status = vy_trusted_folder_open(path, "cache folder", "set VYRE_CACHE_DIR to a folder that you own",
+                                                create, folder, &why);
+    if (status == VYRE_OK || (status == VYRE_NOT_FOUND && !create))
+        return VYRE_OK;
+    why.code = VYRE_IO;
+    if (error)
+        *error = why;
+    return VYRE_IO;
+}
+
+/* ---- listing ---- */
+
+static int compare_use(const void *left, const void *right) {
+    const vy_cache_listing_entry *a = left, *b = right;
+    if (a->used_ns != b->used_ns)
+        return a->used_ns < b->used_ns ? 1 : -1;
+    return memcmp(&a->key, &b->key, sizeof a->key);
+}
+
+static uint64_t nanoseconds(const struct timespec *time) {
+    return time->tv_sec < 0 ? 0 : (uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_nsec;
+}
+
+/* A file from the future is old, too: a clock was wrong. */
+static void remove_if_old(int folder, const char *name, int64_t age) {
+    struct stat facts;
+    if (fstatat(folder, name, &facts, AT_SYMLINK_NOFOLLOW) != 0)
+        return;
+    int64_t old = (int64_t)time(NULL) - (int64_t)facts.st_mtim.tv_sec;
+    if (old >= age || old <= -VY_CACHE_TEMPORARY_AGE)
+        (void)unlinkat(folder, name, 0);
+}
+
+static int list_one(int folder, const char *name, vy_cache_listing *out) {
+    vy_cache_key key;
+    struct stat facts;
+    if (!vy_cache_entry_name_parse(name, &key) || fstatat(folder, name, &facts, AT_SYMLINK_NOFOLLOW) != 0)
+        return 1;
+    vy_cache_listing_entry *listed = VY_PUSH(&out->entries);
+    if (!listed)
+        return 0;
+    *listed = (vy_cache_listing_entry){key, (uint64_t)facts.st_size, nanoseconds(&facts.st_mtim)};
+    out->total += listed->size;
+    return 1;
+}
+
+static vyre_status list_all(int folder, DIR *names, int64_t age, vy_cache_listing *out, vyre_error *error) {
+    const struct dirent *entry;
+    while (errno = 0, entry = readdir(names)) {
+        if (strncmp(entry->d_name, VY_CACHE_TEMPORARY_PREFIX, sizeof VY_CACHE_TEMPORARY_PREFIX - 1) == 0) {
+            if (age >= 0)
+                remove_if_old(folder, entry->d_name, age);
+        } else if (!list_one(folder, entry->d_name, out)) {
+            return vy_fail_memory(error, "the list of cache entries");
+        }
+    }
+    if (errno)
+        return vy_fail(error, VYRE_IO, NULL, "the cache folder cannot be read: %s", errno_text(errno));
+    return VYRE_OK;
+}
+
+vyre_status vy_cache_listing_make(int folder, int64_t age, vy_cache_listing *out, vyre_error *error) {
+    *out = (vy_cache_listing){0};
+    /* fdopendir owns its descriptor, and two streams of one descriptor would share a position. */
+    int own = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *names = own >= 0 ? fdopendir(own) : NULL;
+    if (!names) {
+        vyre_status status = vy_fail(error, VYRE_IO, NULL, "the cache folder cannot be read: %s", errno_text(errno));
+        if (own >= 0)
+            close(own);
+        return status;
+    }
+    vyre_status status = list_all(folder, names, age, out, error);
+    closedir(names);
+    if (status != VYRE_OK)
+        vy_cache_listing_free(out);
+    else if (out->entries.count)
+        qsort(out->entries.items, out->entries.count, sizeof *out->entries.items, compare_use);
+    return status;
+}
+
+void vy_cache_listing_free(vy_cache_listing *listing) {
+    VY_VECTOR_FREE(&listing->entries);
+    listing->total = 0;
+}
+
+/* ---- eviction ---- */
+
+static int is_due(const vy_cache_key *key, uint64_t incoming, uint64_t limit) {
+    uint64_t chance;
+    memcpy(&chance, key->digest.bytes, sizeof chance);
+    return incoming >= limit / 64 || chance % limit < incoming * 64;
+}
+
+/* Evicts to 7/8 of the limit, so that the next check need not evict again. */
+static void evict(int folder, const vy_cache_listing *listing, uint64_t incoming, uint64_t limit) {
+    uint64_t left = listing->total, goal = limit - limit / 8;
+    goal = goal > incoming ? goal - incoming : 0;
+    if (left + incoming <= limit)
+        return;
+    for (uint32_t i = listing->entries.count; i-- > 0 && left > goal;) {
+        char name[VY_CACHE_ENTRY_NAME];
+        vy_cache_entry_name(&listing->entries.items[i].key, name);
+        if (unlinkat(folder, name, 0) == 0)
+            vy_cache_count(VY_CACHE_disk_evictions, 1);
+        else if (errno != ENOENT) /* ENOENT: another process evicts, too */
+            continue;
+        left -= listing->entries.items[i].size;
+    }
+}
+
+static void make_room(int folder, const vy_cache_key *key, uint64_t incoming) {
+    const uint64_t limit = vy_cache_disk_limit();
+    vy_cache_listing listing;
+    vyre_error error;
+    if (!is_due(key, incoming, limit))
+        return;
+    if (vy_cache_listing_make(folder, VY_CACHE_TEMPORARY_AGE, &listing, &error) == VYRE_OK) {
+        evict(folder, &listing, incoming, limit);
+        vy_cache_listing_free(&listing);
+    } else {
+        report_once(PROBLEM_EVICT, "the size limit of the cache folder cannot be enforced: %s", error.message);
+    }
+}
+
+/* ---- loading and storing ---- */
+
+/* Returns -1 if no folder is usable, and reports that unless the user disabled it. */
 static int open_folder(int create) {
     int folder;
     vyre_error error;
-    if (vy_cache_folder_open(create, &folder, &error) != VYRE_OK)
-        vy_cache_report(VY_CACHE_PROBLEM_FOLDER, "pipelines are not kept on disk: %s. Fix: %s", error.message,
-                        error.fix);
+    if (open_cache_folder(create, &folder, &error) != VYRE_OK)
+        report_once(PROBLEM_FOLDER, "pipelines are not kept on disk: %s. Fix: %s", error.message, error.fix);
     return folder;
 }
 
-/* Removed, so that the next store heals it; a good entry that another process renamed into its place just now is lost, and made again. */
+/* Removes a damaged entry, so that the next store replaces it. A valid entry that another process stored meanwhile is
+ * lost and compiled again. */
 static void reject(int folder, const vy_cache_key *key, const char *problem) {
     char digits[65];
     vyre_digest_format(&key->digest, digits);
     vy_cache_count(VY_CACHE_rejected, 1);
-    vy_cache_report(VY_CACHE_PROBLEM_ENTRY, "the cache entry %s is %s: it is removed and compiled again", digits,
-                    problem);
+    report_once(PROBLEM_ENTRY, "the cache entry %s is %s: it is removed and compiled again", digits, problem);
     (void)vy_cache_entry_remove(folder, key);
 }
 
-/* The payload moves to the front: the caller wants bytes, not an entry. */
+/* Moves the payload to the front: the caller expects bytes, not an entry. */
 static void keep_payload(vyre_bytes *bytes, const vy_cache_entry *entry) {
     memmove(bytes->data, (const char *)bytes->data + entry->payload_offset, entry->payload_size);
     bytes->size = entry->payload_size;
@@ -53,13 +378,12 @@ vyre_status vy_disk_cache_load(const vy_cache_key *key, vyre_bytes *out) {
 }
 
 static void write_image(int folder, const vy_cache_key *key, const uint8_t *image, size_t size) {
-    vy_cache_evict(folder, key, size);
+    make_room(folder, key, size);
     int reason = vy_cache_entry_write(folder, key, image, size);
     if (!reason)
         vy_cache_count(VY_CACHE_stores, 1);
     else
-        vy_cache_report(VY_CACHE_PROBLEM_WRITE, "a pipeline (%zu bytes) could not be stored: %s", size,
-                        vy_cache_reason(reason));
+        report_once(PROBLEM_WRITE, "a pipeline (%zu bytes) could not be stored: %s", size, errno_text(reason));
 }
 
 int vy_disk_cache_is_enabled(void) {
@@ -79,4 +403,127 @@ void vy_disk_cache_store(const vy_cache_key *key, const char *label, vyre_span p
     vy_release(image, size);
     if (folder >= 0)
         close(folder);
+}
+
+/* ---- iteration ---- */
+
+/* VYRE_OK with a descriptor of -1: no folder. */
+static vyre_status open_listing(int64_t age, int *folder, vy_cache_listing *listing, vyre_error *error) {
+    *listing = (vy_cache_listing){0};
+    vyre_status status = open_cache_folder(0, folder, error);
+    if (status == VYRE_OK && *folder >= 0) {
+        status = vy_cache_listing_make(*folder, age, listing, error);
+        if (status != VYRE_OK)
+            close(*folder);
+    }
+    return status;
+}
+
+static void close_listing(int folder, vy_cache_listing *listing) {
+    vy_cache_listing_free(listing);
+    if (folder >= 0)
+        close(folder);
+}
+
+static vyre_status fail_size(uint64_t size, vyre_error *error) {
+    return vy_fail(error, VYRE_NO_MEMORY, NULL, "no host memory for a cache entry (%llu bytes)",
+                   (unsigned long long)size);
+}
+
+static int visit_entry(const vy_cache_listing_entry *listed, vy_cache_file_status verdict,
+                       const vy_cache_file_info *found, vyre_cache_visitor *visit, void *user) {
+    char key[65];
+    vyre_digest_format(&listed->key.digest, key);
+    const vyre_cache_entry entry = {.key = key,
+                                    .pipeline = found->entry.label,
+                                    .size = listed->size,
+                                    .created = found->entry.created,
+                                    .used = listed->used_ns / 1000000000u,
+                                    .valid = verdict == VY_CACHE_FILE_VALID,
+                                    .problem = found->problem};
+    return visit(user, &entry);
+}
+
+vyre_status vyre_cache_walk(vyre_cache_read_depth look, vyre_cache_visitor *visit, void *user, vyre_error *error) {
+    VY_SCOPED_CANCELLATION_DISABLE();
+    VY_REQUIRE(error, visit);
+    int folder, stop = 0;
+    vy_cache_listing listing;
+    vyre_bytes bytes = VYRE_BYTES_INIT;
+    vyre_status status = open_listing(-1, &folder, &listing, error);
+    if (status != VYRE_OK)
+        return status;
+    for (uint32_t i = 0; i < listing.entries.count && !stop && status == VYRE_OK; i++) {
+        const vy_cache_listing_entry *listed = &listing.entries.items[i];
+        vy_cache_file_info found;
+        vy_cache_file_status verdict =
+            vy_cache_entry_examine(folder, &listed->key, look == VYRE_CACHE_READ_ALL ? &bytes : NULL, 0, &found);
+        if (verdict == VY_CACHE_FILE_NO_MEMORY)
+            status = fail_size(listed->size, error);
+        else if (verdict != VY_CACHE_FILE_MISSING)
+            stop = visit_entry(listed, verdict, &found, visit, user);
+    }
+    vyre_bytes_free(&bytes);
+    close_listing(folder, &listing);
+    return status;
+}
+
+/* ---- clearing ---- */
+
+static int is_of_backend(const char *label, const char *backend) {
+    size_t length = strlen(backend);
+    return strncmp(label, backend, length) == 0 && label[length] == ':';
+}
+
+/* Returns 1, 0, or -1 if out of memory. */
+static int matches_filter(int folder, const vy_cache_key *key, const vyre_cache_filter *filter, vyre_bytes *bytes) {
+    vy_cache_file_info found;
+    if (!filter || (!filter->only_invalid && !filter->backend))
+        return 1;
+    vy_cache_file_status verdict = vy_cache_entry_examine(folder, key, filter->only_invalid ? bytes : NULL, 0, &found);
+    if (verdict == VY_CACHE_FILE_NO_MEMORY)
+        return -1;
+    if (verdict == VY_CACHE_FILE_MISSING)
+        return 0;
+    return (!filter->only_invalid || verdict != VY_CACHE_FILE_VALID) &&
+           (!filter->backend || is_of_backend(found.entry.label, filter->backend));
+}
+
+typedef struct count {
+    uint64_t removed, bytes;
+} count;
+
+static vyre_status clear_listed(int folder, const vy_cache_listing *listing, const vyre_cache_filter *filter,
+                                count *gone, vyre_error *error) {
+    vyre_bytes bytes = VYRE_BYTES_INIT;
+    vyre_status status = VYRE_OK;
+    for (uint32_t i = 0; i < listing->entries.count; i++) {
+        const vy_cache_listing_entry *listed = &listing->entries.items[i];
+        int meant = matches_filter(folder, &listed->key, filter, &bytes), reason = 0;
+        if (meant < 0)
+            status = fail_size(listed->size, error);
+        else if (meant && (reason = vy_cache_entry_remove(folder, &listed->key)) != 0)
+            status = vy_fail(error, VYRE_IO, NULL, "a cache entry cannot be removed: %s", errno_text(reason));
+        else if (meant)
+            gone->removed++, gone->bytes += listed->size;
+    }
+    vyre_bytes_free(&bytes);
+    return status;
+}
+
+vyre_status vyre_cache_clear(const vyre_cache_filter *filter, uint64_t *removed, uint64_t *bytes, vyre_error *error) {
+    VY_SCOPED_CANCELLATION_DISABLE();
+    int folder;
+    vy_cache_listing listing;
+    count gone = {0, 0};
+    vyre_status status = open_listing(filter ? VY_CACHE_TEMPORARY_AGE : 0, &folder, &listing, error);
+    if (status == VYRE_OK) {
+        status = clear_listed(folder, &listing, filter, &gone, error);
+        close_listing(folder, &listing);
+    }
+    if (removed)
+        *removed = gone.removed;
+    if (bytes)
+        *bytes = gone.bytes;
+    return status;
 }

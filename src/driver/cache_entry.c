@@ -1,9 +1,23 @@
-/* Entries as bytes (cache_entry.h). Nothing read here is believed before it is compared with what is there. */
+/* Entries of the disk cache: encoding, and reading and writing their files (cache_entry.h).
+ *
+ * No value of a file is used before it has been checked against the file's size. Existing files are never modified, so
+ * an open file never changes. */
 #include "driver/cache_entry.h"
 
 #include "base/hash.h"
+#include "base/memory.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- encoding ---- */
 
 static const uint8_t magic[8] = {'v', 'y', 'r', 'e', 'p', 'i', 'p', 'e'};
 
@@ -21,13 +35,13 @@ static uint64_t get(const uint8_t *from, unsigned size) {
     return value;
 }
 
-/* Bytes, not text; none may have no address. */
+/* memcpy that accepts NULL with size 0. */
 static void append(uint8_t *to, const void *from, size_t size) {
     if (size)
         memcpy(to, from, size);
 }
 
-/* A label is shown to people: nothing in it moves a cursor. */
+/* A label is printed: it must not contain control characters. */
 static int is_label(const uint8_t *text, size_t length) {
     for (size_t i = 0; i < length; i++)
         if (text[i] < 0x21 || text[i] > 0x7e)
@@ -61,7 +75,7 @@ void vy_cache_entry_encode(const vy_cache_key *key, const char *label, uint64_t 
 const char *vy_cache_entry_parse_head(const uint8_t *head, size_t size, uint64_t file_size, vy_cache_entry *out) {
     memset(out, 0, sizeof *out);
     if (file_size < VY_CACHE_ENTRY_MIN || size < VY_CACHE_ENTRY_HEAD)
-        return "cut short";
+        return "truncated";
     if (file_size > VY_CACHE_ENTRY_MAX)
         return "too large";
     if (memcmp(head, magic, sizeof magic) != 0)
@@ -71,11 +85,11 @@ const char *vy_cache_entry_parse_head(const uint8_t *head, size_t size, uint64_t
     uint64_t label = get(head + AT_LABEL, 4), payload = get(head + AT_PAYLOAD, 8);
     uint64_t rest = file_size - VY_CACHE_ENTRY_MIN;
     if (label > VY_CACHE_ENTRY_LABEL || label > rest || payload != rest - label)
-        return "of another size than it says";
+        return "not of the size in its header";
     if (label > size - VY_CACHE_ENTRY_HEAD)
-        return "cut short";
+        return "truncated";
     if (!is_label(head + VY_CACHE_ENTRY_HEAD, (size_t)label))
-        return "without a readable label";
+        return "without a valid label";
     memcpy(out->key.digest.bytes, head + AT_KEY, sizeof out->key.digest.bytes);
     memcpy(out->label, head + VY_CACHE_ENTRY_HEAD, (size_t)label);
     out->created = get(head + AT_CREATED, 8);
@@ -112,4 +126,172 @@ int vy_cache_entry_name_parse(const char *name, vy_cache_key *out) {
         out->digest.bytes[i] = (uint8_t)(high << 4 | low);
     }
     return 1;
+}
+
+enum { TOUCH_SECONDS = 600, TEMPORARY_TRIES = 100 };
+
+/* ---- reading ---- */
+
+static vy_cache_file_status set_problem(vy_cache_file_info *found, vy_cache_file_status verdict, const char *problem) {
+    found->problem = problem;
+    return verdict;
+}
+
+static vy_cache_file_status classify_open_failure(vy_cache_file_info *found, int reason) {
+    switch (reason) {
+    case ENOENT:
+        return set_problem(found, VY_CACHE_FILE_MISSING, "missing");
+    case ELOOP: /* O_NOFOLLOW */
+        return set_problem(found, VY_CACHE_FILE_CORRUPT, "a symbolic link");
+    case ENXIO: /* a socket */
+        return set_problem(found, VY_CACHE_FILE_CORRUPT, "not a regular file");
+    case EACCES:
+        return set_problem(found, VY_CACHE_FILE_UNREADABLE, "not readable by this user");
+    default:
+        return set_problem(found, VY_CACHE_FILE_UNREADABLE, "not readable now");
+    }
+}
+
+/* NULL, or the reason why the file is rejected regardless of its contents: the rule of base/trusted_path.h for a file
+ * in a checked folder. */
+static const char *find_trust_problem(const struct stat *facts) {
+    if (!S_ISREG(facts->st_mode))
+        return "not a regular file";
+    if (facts->st_uid != geteuid() && facts->st_uid != 0)
+        return "owned by another user";
+    if (facts->st_mode & (S_IWGRP | S_IWOTH))
+        return "writable by others";
+    if (facts->st_size < VY_CACHE_ENTRY_MIN)
+        return "truncated";
+    if ((uint64_t)facts->st_size > VY_CACHE_ENTRY_MAX)
+        return "too large";
+    return NULL;
+}
+
+/* Reads `size` bytes. Returns 0 on an error or if the file is shorter. */
+static int read_whole(int file, void *to, size_t size) {
+    size_t done = 0;
+    while (done < size) {
+        ssize_t count = read(file, (char *)to + done, size - done);
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count <= 0)
+            return 0;
+        done += (size_t)count;
+    }
+    return 1;
+}
+
+/* Resizes without zeroing, unlike vyre_bytes_resize. */
+static int resize_uninitialized(vyre_bytes *bytes, size_t size) {
+    if (bytes->capacity < size) {
+        vyre_bytes_free(bytes);
+        bytes->data = vy_allocate(size);
+        bytes->capacity = bytes->data ? size : 0;
+    }
+    bytes->size = bytes->data ? size : 0;
+    return bytes->data != NULL;
+}
+
+static vy_cache_file_status check_contents(int file, uint64_t size, vyre_bytes *bytes, vy_cache_file_info *found) {
+    uint8_t head[VY_CACHE_ENTRY_HEAD + VY_CACHE_ENTRY_LABEL];
+    size_t wanted = size < sizeof head ? (size_t)size : sizeof head;
+    if (bytes && !resize_uninitialized(bytes, (size_t)size))
+        return set_problem(found, VY_CACHE_FILE_NO_MEMORY, "too large for the available memory");
+    if (!(bytes ? read_whole(file, bytes->data, (size_t)size) : read_whole(file, head, wanted)))
+        return set_problem(found, VY_CACHE_FILE_UNREADABLE, "not readable now");
+    found->problem = bytes ? vy_cache_entry_parse(bytes->data, (size_t)size, &found->entry)
+                           : vy_cache_entry_parse_head(head, wanted, size, &found->entry);
+    return found->problem ? VY_CACHE_FILE_CORRUPT : VY_CACHE_FILE_VALID;
+}
+
+static vy_cache_file_status check_file(int file, const vy_cache_key *key, vyre_bytes *bytes, int touch,
+                                       vy_cache_file_info *found) {
+    struct stat facts;
+    if (fstat(file, &facts) != 0)
+        return set_problem(found, VY_CACHE_FILE_UNREADABLE, "not readable now");
+    found->size = (uint64_t)facts.st_size;
+    found->used = facts.st_mtim.tv_sec > 0 ? (uint64_t)facts.st_mtim.tv_sec : 0;
+    const char *problem = find_trust_problem(&facts);
+    if (problem)
+        return set_problem(found, VY_CACHE_FILE_CORRUPT, problem);
+    vy_cache_file_status verdict = check_contents(file, found->size, bytes, found);
+    if (verdict == VY_CACHE_FILE_VALID && memcmp(&found->entry.key, key, sizeof *key) != 0)
+        verdict = set_problem(found, VY_CACHE_FILE_CORRUPT, "stored under the name of another key");
+    /* Rarely, since a hit should not write. A failure, as on a read-only disk, only affects the order of eviction. */
+    if (verdict == VY_CACHE_FILE_VALID && touch && time(NULL) - facts.st_mtim.tv_sec > TOUCH_SECONDS)
+        (void)futimens(file, NULL);
+    return verdict;
+}
+
+vy_cache_file_status vy_cache_entry_examine(int folder, const vy_cache_key *key, vyre_bytes *bytes, int touch,
+                                            vy_cache_file_info *found) {
+    char name[VY_CACHE_ENTRY_NAME];
+    memset(found, 0, sizeof *found);
+    vy_cache_entry_name(key, name);
+    /* Non-blocking: the file may be a pipe. */
+    int file = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (file < 0)
+        return classify_open_failure(found, errno);
+    vy_cache_file_status verdict = check_file(file, key, bytes, touch, found);
+    close(file);
+    return verdict;
+}
+
+/* ---- writing ---- */
+
+/* Names are unique within the process by a counter and between processes by the process id. Where ids repeat
+ * (containers, a killed process), O_EXCL fails and the next name is tried. */
+static int open_temporary(int folder, char name[64]) {
+    static atomic_uint next;
+    for (int try = 0; try < TEMPORARY_TRIES; try++) {
+        snprintf(name, 64, VY_CACHE_TEMPORARY_PREFIX "%ld-%u", (long)getpid(), atomic_fetch_add(&next, 1));
+        int file = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (file >= 0 || errno != EEXIST)
+            return file;
+    }
+    return -1;
+}
+
+static int write_whole(int file, const uint8_t *from, size_t size) {
+    while (size > 0) {
+        ssize_t count = write(file, from, size);
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count < 0)
+            return errno;
+        from += count;
+        size -= (size_t)count;
+    }
+    return 0;
+}
+
+/* Exceeding RLIMIT_FSIZE raises a signal that would end the process. */
+static int is_over_file_limit(size_t size) {
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && size > limit.rlim_cur;
+}
+
+int vy_cache_entry_write(int folder, const vy_cache_key *key, const uint8_t *image, size_t size) {
+    char temporary[64], name[VY_CACHE_ENTRY_NAME];
+    if (is_over_file_limit(size))
+        return EFBIG;
+    int file = open_temporary(folder, temporary);
+    if (file < 0)
+        return errno;
+    int reason = write_whole(file, image, size);
+    if (close(file) != 0 && !reason)
+        reason = errno; /* some file systems report a full quota here */
+    vy_cache_entry_name(key, name);
+    if (!reason && renameat(folder, temporary, folder, name) != 0)
+        reason = errno;
+    if (reason)
+        (void)unlinkat(folder, temporary, 0);
+    return reason;
+}
+
+int vy_cache_entry_remove(int folder, const vy_cache_key *key) {
+    char name[VY_CACHE_ENTRY_NAME];
+    vy_cache_entry_name(key, name);
+    return unlinkat(folder, name, 0) == 0 || errno == ENOENT ? 0 : errno;
 }

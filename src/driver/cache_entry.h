@@ -1,4 +1,4 @@
-/* The file format of one cache entry: bytes in, bytes out, no files.
+/* Entry of the disk cache: file format, encoding, and its file.
  *
  *   offset  size
  *        0     8  magic "vyrepipe"
@@ -8,18 +8,19 @@
  *       24     8  time of creation, seconds since 1970
  *       32    32  key
  *       64        label: "<backend>:<fingerprint>", printable ASCII
- *                 payload: what the backend's `serialize` gave
- *      end    16  checksum of everything before: XXH3-128, big endian, as its authors define
+ *                 payload: the result of the backend's `serialize`
+ *      end    16  checksum of everything before: XXH3-128 in its canonical form, big endian
  *
- * Else little endian. The lengths account for every byte of the file, and the checksum covers them all. It is against accidents; against
- * attackers stands that nobody else may write to the folder, which a digest anybody can compute would not replace. */
+ * All other numbers are little endian. The lengths account for every byte of the file, and the checksum covers them
+ * all. The checksum detects accidents only. The protection against attackers is that no other user may write to the
+ * folder; a digest, which any process can compute, would not replace that. */
 #ifndef VY_DRIVER_CACHE_ENTRY_H
 #define VY_DRIVER_CACHE_ENTRY_H
 
 #include "driver/cache_key.h"
 
 #define VY_CACHE_ENTRY_FORMAT 1
-#define VY_CACHE_ENTRY_FORMAT_TEXT "1" /* part of every key: an entry of another format is never looked for */
+#define VY_CACHE_ENTRY_FORMAT_TEXT "1" /* part of every key: entries of another format are never read */
 
 enum {
     VY_CACHE_ENTRY_HEAD = 64,
@@ -27,10 +28,10 @@ enum {
     VY_CACHE_ENTRY_TAIL = 16,
     VY_CACHE_ENTRY_MIN = VY_CACHE_ENTRY_HEAD + VY_CACHE_ENTRY_TAIL,
 };
-/* Larger files are not read: nothing we write comes near. */
+/* Larger files are not read; valid entries are far smaller. */
 #define VY_CACHE_ENTRY_MAX ((uint64_t)1 << 30)
 
-/* A file's name: 64 hexadecimal digits of its key and this. */
+/* The name of a file: 64 hexadecimal digits of its key, and this suffix. */
 #define VY_CACHE_ENTRY_SUFFIX ".vyrepipe"
 enum { VY_CACHE_ENTRY_NAME = 64 + sizeof VY_CACHE_ENTRY_SUFFIX };
 
@@ -41,20 +42,49 @@ typedef struct vy_cache_entry {
     size_t payload_offset, payload_size;
 } vy_cache_entry;
 
-/* The size of an entry's file, 0 if the label does not fit or the whole would be over VY_CACHE_ENTRY_MAX. */
+/* The size of an entry's file, or 0 if the label is invalid or the size exceeds VY_CACHE_ENTRY_MAX. */
 size_t vy_cache_entry_size(const char *label, size_t payload_size);
-/* Writes one into vy_cache_entry_size() bytes. */
+/* Encodes an entry into vy_cache_entry_size() bytes. */
 void vy_cache_entry_encode(const vy_cache_key *key, const char *label, uint64_t created, vyre_span payload,
                            uint8_t *out);
 
-/* Both return NULL, or what is wrong in a few words; `out` holds nothing of use then.
- * head: the first bytes of a file of `file_size` bytes, as many as there are up to VY_CACHE_ENTRY_HEAD + VY_CACHE_ENTRY_LABEL. */
+/* Both return NULL, or a short description of the problem; the contents of `out` are unspecified then.
+ *
+ * head: the first bytes of a file of `file_size` bytes, up to VY_CACHE_ENTRY_HEAD + VY_CACHE_ENTRY_LABEL of them. */
 const char *vy_cache_entry_parse_head(const uint8_t *head, size_t size, uint64_t file_size, vy_cache_entry *out);
-/* All of it, checksum included. */
+/* The whole file, including the checksum. */
 const char *vy_cache_entry_parse(const uint8_t *data, size_t size, vy_cache_entry *out);
 
 void vy_cache_entry_name(const vy_cache_key *key, char name[VY_CACHE_ENTRY_NAME]);
-/* Returns 0 if this is no entry's name. */
+/* Returns 0 if this is not the name of an entry. */
 int vy_cache_entry_name_parse(const char *name, vy_cache_key *out);
+
+/* ---- files ---- */
+
+/* Prefix of temporary names. A writer that was killed leaves its file in the folder. */
+#define VY_CACHE_TEMPORARY_PREFIX ".vyrepipe-"
+
+typedef enum vy_cache_file_status {
+    VY_CACHE_FILE_VALID,
+    VY_CACHE_FILE_MISSING,    /* no such entry */
+    VY_CACHE_FILE_CORRUPT,    /* permanently invalid */
+    VY_CACHE_FILE_UNREADABLE, /* could not be read now */
+    VY_CACHE_FILE_NO_MEMORY,
+} vy_cache_file_status;
+
+typedef struct vy_cache_file_info {
+    vy_cache_entry entry;
+    const char *problem; /* a short description unless VALID */
+    uint64_t size, used; /* of the file; seconds since 1970 */
+} vy_cache_file_info;
+
+/* Examines the entry of that key. If `bytes` is not NULL, the whole file is read into it and its checksum compared.
+ * With `touch`, the time of use of a valid entry is updated if it is older than ten minutes. */
+vy_cache_file_status vy_cache_entry_examine(int folder, const vy_cache_key *key, vyre_bytes *bytes, int touch,
+                                            vy_cache_file_info *found);
+/* Writes a temporary file and renames it. Returns 0 or errno. */
+int vy_cache_entry_write(int folder, const vy_cache_key *key, const uint8_t *image, size_t size);
+/* Returns 0, also if the entry does not exist, or errno. */
+int vy_cache_entry_remove(int folder, const vy_cache_key *key);
 
 #endif

@@ -1,4 +1,4 @@
-/* The line, and the thread at it (cache_writeback.h). */
+/* Write-back queue of the disk cache, and the thread that drains it (cache_writeback.h). */
 #include "driver/cache_writeback.h"
 
 #include "base/clock.h"
@@ -6,7 +6,7 @@
 #include "base/thread.h"
 #include "driver/cache_disk.h"
 #include "driver/pipeline.h"
-#include "driver/trace.h"
+#include "driver/telemetry.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -14,8 +14,8 @@
 
 static const uint64_t EXIT_WAIT_NS = 30000000000;
 enum {
-    QUIET_NS = 100000000, /* programs that are compiled one after the other come sooner */
-    LONG_QUEUE = 16,      /* a line that does not wait for quiet any more */
+    QUIET_NS = 100000000, /* longer than the pauses of a program that compiles sequentially */
+    LONG_QUEUE = 16,      /* from this length on, the queue is drained without delay */
     FULL_QUEUE = 64
 };
 
@@ -48,7 +48,8 @@ static void store_binary(vyre_backend *backend, serializer *serialize, void *sel
     vyre_bytes_free(&binary);
 }
 
-/* The native pipelines of an executable are there as long as it is not retired, and nobody retires it while somebody is inside. */
+/* The native pipelines of an executable exist until it is retired, and it is not retired while a thread is inside the
+ * backend. */
 static void serialize_and_store(vyre_backend *backend, const vy_writeback *store) {
     const vy_executable_entry *entry = &store->executable->entries[store->entry];
     if (vy_backend_enter(backend, NULL) != VYRE_OK)
@@ -58,15 +59,16 @@ static void serialize_and_store(vyre_backend *backend, const vy_writeback *store
     vy_backend_leave(backend);
 }
 
-/* ---- the end of the process ----
+/* ---- process exit ----
  *
- * A driver takes itself down when the process ends, and whoever is inside it then crashes. So no binary is begun any more once that has begun, and
- * the one under way is waited for; but where somebody waits for the line, who ends the process waits with him. Whoever begins counts itself first and
- * looks at the flag afterwards; who ends does the opposite. */
+ * A driver shuts itself down at exit, and a thread inside it then crashes. So once exit has begun, no new binary is
+ * started, and exit waits for the binaries in progress. If a thread waits for the queue, exit waits until the queue is
+ * empty. A thread that starts a binary increments the count first and checks the flag afterwards; exit sets the flag
+ * first and reads the count afterwards. */
 
-static _Atomic unsigned serializing; /* threads that make a binary after the compile */
+static _Atomic unsigned serializing; /* threads that produce a binary after the compile */
 static _Atomic int is_ending;
-static _Thread_local unsigned own; /* of `serializing` */
+static _Thread_local unsigned own; /* this thread's part of `serializing` */
 
 static int begin_serialize(const vy_writeback_queue *stores) {
     atomic_fetch_add(&serializing, 1);
@@ -81,7 +83,8 @@ static void end_serialize(void) {
     own = 0;
 }
 
-/* The thread that makes one may be the one that ends the process, and a driver that hangs does not keep it. */
+/* The thread that ends the process may be serializing itself. A driver that hangs does not block exit for longer than
+ * EXIT_WAIT_NS. */
 static void wait_at_exit(void) {
     const struct timespec pause = {0, 1000000};
     uint64_t end = vy_clock_now() + EXIT_WAIT_NS;
@@ -94,15 +97,17 @@ static void reset_after_fork(void) {
     atomic_store(&serializing, 0);
 }
 
-/* Once something was compiled: what was set up before, the driver with it, is taken down after this. */
+/* Installed after the first compile: libraries that were initialised before, including the driver, are torn down after
+ * this handler. */
 static void install_exit_handlers(void) {
     (void)atexit(wait_at_exit);
     (void)pthread_atfork(NULL, NULL, reset_after_fork);
 }
 
-/* ---- the line ---- */
+/* ---- the queue ---- */
 
-/* With the lock held, which is given up meanwhile; so is the next. */
+/* Waits until no compile has run for QUIET_NS. With the lock held, which is released during the wait; the same for
+ * store_next. */
 static void wait_until_quiet(vy_writeback_queue *stores) {
     while (!stores->urgent_waiters && stores->count < LONG_QUEUE) {
         uint64_t end = stores->compiled + QUIET_NS;
@@ -132,7 +137,7 @@ static void store_next(vy_writeback_queue *stores) {
     pthread_cond_broadcast(&stores->changed);
 }
 
-/* Until as many are done as `last` says: others may put more meanwhile, and then there is somebody else. */
+/* Drains until `last` entries are done. Entries that are added meanwhile are left to another thread. */
 static void drain_until(vy_writeback_queue *stores, uint64_t last) {
     pthread_mutex_lock(&stores->lock);
     while (stores->first && stores->done < last) {
@@ -151,7 +156,7 @@ static void drain(vy_thread_pool_job *job) {
     drain_until((vy_writeback_queue *)((char *)job - offsetof(vy_writeback_queue, job)), UINT64_MAX);
 }
 
-/* How many were put in line so far. */
+/* Returns the number of entries added so far. */
 static uint64_t set_urgent(vy_writeback_queue *stores, int by) {
     pthread_mutex_lock(&stores->lock);
     uint64_t last = stores->put;
@@ -161,7 +166,7 @@ static uint64_t set_urgent(vy_writeback_queue *stores, int by) {
     return last;
 }
 
-/* Without a thread the caller is at the line. */
+/* If no thread can be started, the caller drains the queue. */
 static void start_drain(vy_writeback_queue *stores) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, install_exit_handlers);
@@ -173,7 +178,7 @@ static void start_drain(vy_writeback_queue *stores) {
     set_urgent(stores, -1);
 }
 
-/* 0: it is full. */
+/* Returns 0 if the queue is full. */
 static int enqueue(vy_writeback_queue *stores, vy_writeback *store) {
     pthread_mutex_lock(&stores->lock);
     int is_full = stores->count >= FULL_QUEUE, must_serve = !stores->is_draining;
@@ -212,7 +217,7 @@ void vy_writeback_store(vy_executable *executable, uint32_t index, const vyre_pr
     store_binary(backend, serialize, entry->self, key, label);
 }
 
-/* Who drops the last reference may be the one thread that could be started: nobody else comes for the job then. */
+/* The thread that drops the last reference may be the only thread of the pool; no other thread would run the job. */
 static void drain_own(vy_writeback_queue *stores) {
     vy_thread_pool *pool = vy_async_pool(&stores->backend->async);
     if (pool && vy_thread_pool_remove(pool, &stores->job))
@@ -234,7 +239,7 @@ void vy_writeback_queue_flush(vy_writeback_queue *stores) {
             pthread_cond_wait(&stores->changed, &stores->lock);
             continue;
         }
-        stores->is_draining = 1; /* whoever was there has left, and nobody has come since */
+        stores->is_draining = 1; /* the previous thread has ended, and no other has started */
         pthread_mutex_unlock(&stores->lock);
         start_drain(stores);
         drain_own(stores);
@@ -250,7 +255,7 @@ void vyre_backend_flush_cache(vyre_backend *backend) {
         vy_writeback_queue_flush(&backend->writebacks);
 }
 
-/* ---- when ---- */
+/* ---- compiles in progress ---- */
 
 void vy_writeback_queue_begin_compile(vy_writeback_queue *stores) {
     pthread_mutex_lock(&stores->lock);

@@ -1,6 +1,7 @@
-/* The queue of completions (vyre/async.h): handles in order of completion, and an eventfd that is readable while there are any.
+/* Completion queues (vyre/async.h): handles in order of completion, and an eventfd that is readable while the queue is
+ * not empty.
  *
- * A freed queue stays until the handles that point to it are gone: they find it closed. */
+ * A freed queue stays allocated, closed, until no handle points to it. */
 #include "base/log.h"
 #include "driver/pending.h"
 
@@ -16,18 +17,18 @@ struct vyre_completions {
     pthread_mutex_t lock;
     pthread_cond_t filled;
     vyre_pending *first, *last;
-    size_t attached; /* in the list or yet to come */
+    size_t attached; /* queued or not yet done */
     int is_closed;
     int fd;
     vy_process_bound bound;
 };
 
-/* The descriptor of a queue that was made before fork is the parent's, too. */
+/* The parent shares the descriptor of a queue created before fork. */
 static vyre_status check_process(const vyre_completions *queue, vyre_error *error) {
     if (!vy_process_is_other(&queue->bound))
         return VYRE_OK;
-    return vy_fail(error, VYRE_INVALID_ARGUMENT, "make a queue in this process",
-                   "the queue of completions was made by process %ld, and does not survive its fork",
+    return vy_fail(error, VYRE_INVALID_ARGUMENT, "create a queue in this process",
+                   "the completion queue was created by process %ld and cannot be used after fork",
                    queue->bound.process);
 }
 
@@ -46,13 +47,13 @@ vyre_status vyre_completions_new(vyre_completions **out, vyre_error *error) {
     vyre_completions *queue = vy_allocate_zero(sizeof *queue);
     *out = NULL;
     if (!queue)
-        return vy_fail_memory(error, "making a queue of completions");
+        return vy_fail_memory(error, "creating a completion queue");
     queue->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (queue->fd < 0) {
         int why = errno;
         vy_release(queue, sizeof *queue);
         return vy_fail(error, VYRE_IO, "close files, or raise the limit of open ones (ulimit -n)",
-                       "a descriptor for a queue of completions cannot be made (errno %d)", why);
+                       "the descriptor of a completion queue cannot be created (errno %d)", why);
     }
     vyre_status status = vy_process_bind(&queue->bound, error);
     if (status != VYRE_OK) {
@@ -69,17 +70,17 @@ vyre_status vyre_completions_new(vyre_completions **out, vyre_error *error) {
 
 /* ---- the list; with the lock held ---- */
 
-/* The descriptor is readable exactly while the list is not empty. An eventfd takes one token and gives it back without blocking. */
+/* The descriptor is readable exactly while the list is not empty: it holds one token then. */
 static void signal_fd(vyre_completions *queue) {
     uint64_t one = 1;
     if (write(queue->fd, &one, sizeof one) < 0)
-        vy_log(1, "completions", "the descriptor of a queue cannot be signalled");
+        vy_log(1, "completions", "the descriptor of a completion queue cannot be signalled");
 }
 
 static void clear_fd(vyre_completions *queue) {
     uint64_t token;
     if (read(queue->fd, &token, sizeof token) < 0)
-        vy_log(1, "completions", "the descriptor of a queue was read by somebody else");
+        vy_log(1, "completions", "the descriptor of a completion queue was read by other code");
 }
 
 static void remove_from(vyre_completions *queue, vyre_pending *p) {
@@ -114,13 +115,13 @@ void vy_completions_remove(vyre_pending *p) {
         if (p->queue_state == VY_QUEUE_STATE_QUEUED)
             remove_from(queue, p);
         if (p->queue_state != VY_QUEUE_STATE_DELIVERED && --queue->attached == 0)
-            pthread_cond_broadcast(&queue->filled); /* there is nothing left to wait for */
+            pthread_cond_broadcast(&queue->filled); /* no dispatch is left to wait for */
     }
     pthread_mutex_unlock(&queue->lock);
     unreference(queue);
 }
 
-/* ---- the caller's side ---- */
+/* ---- public functions ---- */
 
 void vyre_completions_free(vyre_completions *queue) {
     VY_SCOPED_CANCELLATION_DISABLE();
@@ -164,8 +165,8 @@ vyre_status vyre_completions_attach(vyre_completions *queue, vyre_pending *pendi
     pthread_mutex_lock(&p->lock);
     if (is_attached(p)) {
         pthread_mutex_unlock(&p->lock);
-        return vy_fail(error, VYRE_CONFLICT, "take it from its queue first, or free that queue",
-                       "the dispatch of `%s` is attached to a queue of completions",
+        return vy_fail(error, VYRE_CONFLICT, "receive it from its queue first, or free that queue",
+                       "the dispatch of `%s` is already attached to a completion queue",
                        vyre_program_name(p->dispatch.program));
     }
     vy_completions_remove(p);
@@ -176,8 +177,7 @@ vyre_status vyre_completions_attach(vyre_completions *queue, vyre_pending *pendi
     p->queue_state = VY_QUEUE_STATE_NONE;
     queue->attached++;
     pthread_mutex_unlock(&queue->lock);
-    atomic_fetch_add(&p->references,
-                     1); /* whoever drains the queue may take and free it before this thread is out of here */
+    atomic_fetch_add(&p->references, 1); /* another thread may receive and free it before this call returns */
     if (p->is_done || p->is_ready)
         vy_completions_push(queue, p);
     else
@@ -209,7 +209,7 @@ vyre_status vyre_completions_next(vyre_completions *queue, uint64_t timeout_ns, 
     size_t attached = queue->attached;
     if (p) {
         remove_from(queue, p);
-        p->queue_state = VY_QUEUE_STATE_DELIVERED; /* if its work ends only now, it is not announced again */
+        p->queue_state = VY_QUEUE_STATE_DELIVERED; /* not announced again when its work ends */
         if (--queue->attached == 0)
             pthread_cond_broadcast(&queue->filled);
     }
@@ -217,9 +217,9 @@ vyre_status vyre_completions_next(vyre_completions *queue, uint64_t timeout_ns, 
     if (!p && !attached)
         return vy_fail(error, VYRE_NOT_FOUND, "attach a dispatch first", "nothing is attached to the queue");
     if (!p)
-        return vy_fail(error, VYRE_NOT_READY, "wait longer", "none of the %zu dispatches attached was done in time",
+        return vy_fail(error, VYRE_NOT_READY, "wait longer", "none of the %zu attached dispatches finished in time",
                        attached);
-    pthread_mutex_lock(&p->lock); /* it is in nobody's list: its pointer to the queue is all that is left */
+    pthread_mutex_lock(&p->lock); /* it is in no list: only its pointer to the queue is left */
     p->queue = NULL;
     if (tag)
         *tag = p->tag;

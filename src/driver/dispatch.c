@@ -1,15 +1,171 @@
-/* The road of a dispatch through the dispatch (dispatch.h). */
+/* Dispatch from host memory: resolve arguments, check limits, call the backend, check and deliver outputs (dispatch.h).
+ *
+ * A backend may resize the output slots and change nothing else. Other changes to the struct are undone: the library
+ * owns the storage and can free it, whatever the struct contains afterwards. */
 #include "driver/dispatch.h"
 
+#include "base/buffer_recycler.h"
 #include "base/status.h"
 #include "base/thread.h"
 #include "dialect/link.h"
 #include "driver/pipeline.h"
-#include "driver/trace.h"
+#include "driver/telemetry.h"
 #include "ir/eval.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+
+/* ---- output slots ---- */
+
+void vy_output_slots_start(vy_output_slots *slots, size_t count) {
+    slots->count = count;
+    memset(slots->items, 0, count * sizeof *slots->items);
+    slots->outputs = (vyre_outputs){slots->items, count, count};
+}
+
+int vy_bytes_are_valid(const vyre_bytes *bytes) {
+    return bytes->capacity >= bytes->size && (bytes->data || !bytes->capacity);
+}
+
+void vy_output_slots_end(vy_output_slots *slots) {
+    for (size_t i = 0; i < slots->count; i++)
+        if (vy_bytes_are_valid(&slots->items[i]))
+            vyre_bytes_free(&slots->items[i]);
+}
+
+void vy_outputs_sanitize(vyre_outputs *outputs) {
+    for (size_t i = 0; i < outputs->capacity; i++)
+        if (!vy_bytes_are_valid(&outputs->items[i]))
+            outputs->items[i] = (vyre_bytes)VYRE_BYTES_INIT;
+}
+
+vyre_status vy_outputs_check_resources(vyre_backend *backend, const vyre_outputs *outputs, const vyre_bytes *items,
+                                       size_t expected, const vyre_program *program, const vy_resolved_dispatch *launch,
+                                       const vyre_resource *bindings, vyre_error *error) {
+    if (outputs->count != expected)
+        return vy_backend_violation(backend, error, "it returned %zu outputs for a program with %zu", outputs->count,
+                                    expected);
+    if (outputs->items != items)
+        return vy_backend_violation(backend, error, "it replaced the list of outputs");
+    for (uint32_t i = 0; i < program->buffer_count; i++) {
+        const vy_resolved_buffer *buffer = &launch->buffers[i];
+        uint64_t bytes = bindings && bindings[i].kind == VYRE_RESOURCE_RESIDENT ? 0 : buffer->bytes;
+        if (buffer->output == VY_NONE)
+            continue;
+        if (!vy_bytes_are_valid(&items[buffer->output]))
+            return vy_backend_violation(backend, error, "output %" PRIu32 " has no memory for its bytes",
+                                        buffer->output);
+        if (items[buffer->output].size != bytes)
+            return vy_backend_violation(backend, error, "output %" PRIu32 " has %zu bytes instead of %" PRIu64,
+                                        buffer->output, items[buffer->output].size, bytes);
+    }
+    return VYRE_OK;
+}
+
+vyre_status vy_outputs_check(vyre_backend *backend, const vyre_outputs *outputs, const vyre_bytes *items,
+                             size_t expected, const vyre_program *program, const vy_resolved_dispatch *launch,
+                             vyre_error *error) {
+    return vy_outputs_check_resources(backend, outputs, items, expected, program, launch, NULL, error);
+}
+
+vyre_status vy_outputs_reserve(vyre_outputs *outputs, size_t count, vyre_error *error) {
+    size_t used = outputs->capacity < count ? outputs->capacity : count;
+    if (outputs->capacity && !outputs->items)
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "start from VYRE_OUTPUTS_INIT",
+                       "`outputs` has room for %zu slots at a NULL pointer", outputs->capacity);
+    for (size_t i = 0; i < used; i++)
+        if (!vy_bytes_are_valid(&outputs->items[i]))
+            return vy_fail(error, VYRE_INVALID_ARGUMENT, "start every slot from VYRE_BYTES_INIT",
+                           "slot %zu of `outputs` has %zu of %zu bytes%s", i, outputs->items[i].size,
+                           outputs->items[i].capacity, outputs->items[i].data ? "" : " at a NULL pointer");
+    if (used == count)
+        return VYRE_OK;
+    vyre_bytes *items = vy_resize(outputs->items, outputs->capacity * sizeof *items, count * sizeof *items);
+    if (!items)
+        return vy_fail_memory(error, "making room for the outputs");
+    memset(items + outputs->capacity, 0, (count - outputs->capacity) * sizeof *items);
+    outputs->items = items;
+    outputs->capacity = count;
+    return VYRE_OK;
+}
+
+/* Returns the counter to increment. */
+static vy_counter deliver_slot(vyre_bytes *slot, vyre_bytes *fresh, int is_new, int may_exchange) {
+    int is_better = may_exchange && fresh->size >= VY_BUFFER_RECYCLER_MIN_BYTES && fresh->capacity >= slot->capacity;
+    if (fresh->size <= slot->capacity && !is_better) {
+        if (fresh->size)
+            memcpy(slot->data, fresh->data, fresh->size);
+        slot->size = fresh->size;
+        return is_new ? VY_COUNTER_slots_appended : VY_COUNTER_slots_reused;
+    }
+    vyre_bytes old = *slot;
+    *slot = *fresh;
+    *fresh = old;
+    return is_new ? VY_COUNTER_slots_appended : VY_COUNTER_slots_moved;
+}
+
+static void count_nonzero(vy_counter counter, uint64_t amount) {
+    if (amount)
+        vy_count(counter, amount);
+}
+
+static void deliver_all(vyre_outputs *outputs, vyre_outputs *fresh, int may_exchange) {
+    enum { FIRST = VY_COUNTER_slots_reused, FATES = VY_COUNTER_slots_appended - FIRST + 1 };
+    uint64_t done[FATES] = {0}, bytes = 0;
+    vy_span span = vy_span_begin();
+    for (size_t i = 0; i < fresh->count; i++) {
+        done[deliver_slot(&outputs->items[i], &fresh->items[i], i >= outputs->count, may_exchange) - FIRST]++;
+        bytes += outputs->items[i].size;
+    }
+    outputs->count = fresh->count;
+    for (int i = 0; i < FATES; i++)
+        count_nonzero((vy_counter)(FIRST + i), done[i]);
+    count_nonzero(VY_COUNTER_output_bytes, bytes);
+    vy_span_end(span, deliver, .bytes = bytes, .count = fresh->count);
+}
+
+void vy_outputs_deliver(vyre_outputs *outputs, vyre_outputs *fresh) {
+    deliver_all(outputs, fresh, 0);
+}
+
+void vy_outputs_deliver_swapping(vyre_outputs *outputs, vyre_outputs *fresh) {
+    deliver_all(outputs, fresh, 1);
+}
+
+void vy_outputs_swap(vyre_outputs *outputs, vyre_outputs *fresh) {
+    for (size_t i = 0; i < fresh->count; i++) {
+        vyre_bytes old = outputs->items[i];
+        outputs->items[i] = fresh->items[i];
+        fresh->items[i] = old;
+    }
+    outputs->count = fresh->count;
+}
+
+void vy_outputs_reclaim(vyre_outputs *outputs, size_t lent, int went_well, const size_t *capacities) {
+    uint64_t reused = 0, bytes = 0;
+    size_t before = outputs->count < lent ? outputs->count : lent;
+    vy_outputs_sanitize(outputs);
+    outputs->count = went_well ? lent : 0;
+    if (!outputs->count)
+        return;
+    for (size_t i = 0; i < lent; i++) {
+        reused += i < before && outputs->items[i].capacity == capacities[i];
+        bytes += outputs->items[i].size;
+    }
+    count_nonzero(VY_COUNTER_slots_reused, reused);
+    count_nonzero(VY_COUNTER_slots_moved, before - reused);
+    count_nonzero(VY_COUNTER_slots_appended, lent - before);
+    count_nonzero(VY_COUNTER_output_bytes, bytes);
+}
+
+void vyre_outputs_free(vyre_outputs *outputs) {
+    if (!outputs)
+        return;
+    for (size_t i = 0; outputs->items && i < outputs->capacity; i++)
+        vyre_bytes_free(&outputs->items[i]);
+    vy_release(outputs->items, outputs->capacity * sizeof *outputs->items);
+    *outputs = (vyre_outputs)VYRE_OUTPUTS_INIT;
+}
 
 /* ---- limits ---- */
 
@@ -27,10 +183,10 @@ vyre_status vy_dispatch_check_program(const vyre_backend *backend, const vyre_pr
     const uint32_t *size = program->workgroup;
     if (vy_dispatch_program_fits(backend, program))
         return VYRE_OK;
-    if (program->level !=
-        VYRE_LEVEL_SOURCE) /* its accesses are unguarded: only who made it knows that they are inside */
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, "dispatch the program of level source it was made from",
-                       "`%s` is at level legal, which the library makes for itself", vyre_program_name(program));
+    /* Its accesses are unguarded: only the compiler that produced it has proved them in bounds. */
+    if (program->level != VYRE_LEVEL_SOURCE)
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "dispatch the source-level program from which it was made",
+                       "`%s` is at level legal, which is internal to the library", vyre_program_name(program));
     const char *missing = vy_backend_missing_op(backend, program);
     if (missing) {
         vy_fail(
@@ -46,14 +202,14 @@ vyre_status vy_dispatch_check_program(const vyre_backend *backend, const vyre_pr
         if (size[d] > most)
             return vy_fail(error, VYRE_LIMIT,
                            VY_FIX("lower `workgroup` to %" PRIu64 " in %c, or choose another backend", most, axes[d]),
-                           "the workgroup size in %c (%" PRIu32 ") is over the limit of backend `%s` (%" PRIu64 ")",
+                           "the workgroup size in %c (%" PRIu32 ") exceeds the limit of backend `%s` (%" PRIu64 ")",
                            axes[d], size[d], backend->id, most);
     }
     uint64_t most = vy_backend_limit(backend, VYRE_CAPABILITY_MAX_INVOCATIONS),
              count = (uint64_t)size[0] * size[1] * size[2];
     if (count > most)
         return vy_fail(error, VYRE_LIMIT, VY_FIX("lower `workgroup` to %" PRIu64 " invocations in all", most),
-                       "a workgroup of %" PRIu64 " invocations is over the limit of backend `%s` (%" PRIu64 ")", count,
+                       "a workgroup of %" PRIu64 " invocations exceeds the limit of backend `%s` (%" PRIu64 ")", count,
                        backend->id, most);
     return VYRE_OK;
 }
@@ -68,14 +224,14 @@ static vyre_status check_bytes(vyre_backend *backend, const vyre_program *progra
         vyre_buffer_info info;
         if (buffer->bytes > most && vyre_program_buffer(program, i, &info))
             return vy_fail(error, VYRE_LIMIT, "bind smaller ranges, or split the work into several dispatches",
-                           "buffer `%s` has %" PRIu64 " bytes, over the limit of backend `%s` (%" PRIu64 ")", info.name,
-                           buffer->bytes, backend->id, most);
+                           "buffer `%s` has %" PRIu64 " bytes, which exceeds the limit of backend `%s` (%" PRIu64 ")",
+                           info.name, buffer->bytes, backend->id, most);
         if (buffer->output != VY_NONE)
             outputs += buffer->bytes; /* 255 buffers of 2^35 bytes at most */
     }
     if (config->max_output_bytes && outputs > config->max_output_bytes)
-        return vy_fail(error, VYRE_LIMIT, "raise max_output_bytes, or ask for less",
-                       "the outputs have %" PRIu64 " bytes, over the bound of the dispatch (%" PRIu64 ")", outputs,
+        return vy_fail(error, VYRE_LIMIT, "raise max_output_bytes, or reduce the outputs",
+                       "the outputs have %" PRIu64 " bytes, which exceeds max_output_bytes (%" PRIu64 ")", outputs,
                        config->max_output_bytes);
     return VYRE_OK;
 }
@@ -106,7 +262,7 @@ void vy_dispatch_make_launch(vyre_program *program, const vyre_arguments *argume
 uint64_t vy_dispatch_deadline(const vyre_dispatch_config *config) {
     uint64_t deadline = 0;
     if (config->timeout_ns && __builtin_add_overflow(vy_clock_now(), config->timeout_ns, &deadline))
-        deadline = 0; /* past the end of the clock: none */
+        deadline = 0; /* overflow: no deadline */
     return deadline;
 }
 
@@ -140,7 +296,7 @@ int vy_dispatch_needs_watchdog(const vyre_backend *backend, const vyre_launch *l
 vyre_status vy_dispatch_finish_failed(vyre_backend *backend, vyre_status status, const vy_resolved_dispatch *launch,
                                       vyre_trap *trap, vyre_error *error) {
     if (status == VYRE_TRAPPED && trap->invocation >= launch->invocations)
-        status = vy_backend_violation(backend, error, "invocation %" PRIu64 " of %" PRIu64 " is said to have trapped",
+        status = vy_backend_violation(backend, error, "it reported a trap in invocation %" PRIu64 " of %" PRIu64,
                                       trap->invocation, launch->invocations);
     vy_count(VY_COUNTER_dispatch_failures, 1);
     if (status == VYRE_TRAPPED)
@@ -152,7 +308,7 @@ vyre_status vy_dispatch_finish_failed(vyre_backend *backend, vyre_status status,
 
 /* ---- dispatch from host bytes ---- */
 
-/* Nothing runs: a read_write buffer comes back as it was, a `write` one as zeros. */
+/* The result of an empty grid: a read_write buffer is unchanged, a `write` buffer is zero. */
 static vyre_status deliver_empty(vy_dispatch *d, vyre_error *error) {
     vy_output_slots slots;
     vyre_status status = VYRE_OK;
@@ -173,7 +329,7 @@ static vyre_status deliver_empty(vy_dispatch *d, vyre_error *error) {
     return status;
 }
 
-/* Straight into the caller's slots. Whatever the backend does to the struct, the caller keeps its own list. */
+/* Runs directly in the caller's slots. The backend sees a copy of the struct, so the caller keeps its list. */
 static vyre_status run_in_place(vy_dispatch *d, vy_call *call, vyre_error *error) {
     size_t capacities[VY_LIMIT_BUFFERS];
     vyre_outputs view;
@@ -207,7 +363,7 @@ static vyre_status run_in_fresh(vy_dispatch *d, vy_call *call, vyre_error *error
     return status;
 }
 
-/* may_cooperate: grid barriers may run inside one launch. *is_refused: they cannot, says the backend now; nothing ran. */
+/* may_cooperate: grid barriers may run inside one launch. *is_refused: the backend refused that, and nothing ran. */
 static vyre_status try_to_run(vy_dispatch *d, int may_cooperate, int *is_refused, vyre_error *error) {
     vyre_scalar params[VY_LIMIT_PARAMS];
     uint64_t elements[VY_LIMIT_BUFFERS];
@@ -277,7 +433,7 @@ vyre_status vy_dispatch_host_resolve(vy_dispatch *d, vyre_error *error) {
 
 vyre_status vy_dispatch_host_run(vy_dispatch *d, vyre_error *error) {
     if (!d->deadline_ns)
-        d->deadline_ns = vy_dispatch_deadline(d->config); /* from here on: the time that compiling takes counts */
+        d->deadline_ns = vy_dispatch_deadline(d->config); /* from here on, so that compile time counts */
     d->output_count = vyre_program_output_count(d->program);
     vyre_status status = vy_outputs_reserve(d->outputs, d->output_count, error);
     if (status != VYRE_OK)
@@ -301,7 +457,7 @@ vyre_status vy_dispatch_host(vy_dispatch *d, vyre_error *error) {
     return vy_dispatch_label_error(status, d->config, e);
 }
 
-/* ---- the family ---- */
+/* ---- public functions ---- */
 
 void vy_dispatch_describe(vy_dispatch *d, vyre_backend *backend, vyre_program *program, const vyre_arguments *arguments,
                           const vyre_dispatch_config *config, vyre_outputs *outputs, vyre_trap *trap) {
@@ -311,7 +467,8 @@ void vy_dispatch_describe(vy_dispatch *d, vyre_backend *backend, vyre_program *p
     d->form = VY_FORM_BORROWED, d->owned = NULL, d->outputs = outputs, d->timing = NULL, d->trap = trap;
 }
 
-/* On the backend itself; where it only compiles, through the program's implicit pipeline. Ops of dialects are resolved for this dispatch alone. */
+/* Dispatches on the backend itself or, if it only compiles, through the program's implicit pipeline. Ops of dialects
+ * are resolved for this dispatch only. */
 static vyre_status dispatch_program(vy_dispatch *d, vyre_error *error) {
     vyre_program *given = d->program, *resolved = NULL;
     vyre_status status = VYRE_OK;
@@ -380,7 +537,7 @@ vyre_arguments vy_arguments_of_owned(const vyre_bytes *inputs, size_t count, con
     for (size_t i = 0; inputs && i < count && i < VY_LIMIT_BUFFERS; i++)
         spans[i] = (vyre_span){inputs[i].data, inputs[i].size};
     given.inputs = inputs ? spans : NULL;
-    given.input_count = count; /* more than there can be are refused by their number */
+    given.input_count = count; /* a count over the limit is refused later */
     return given;
 }
 

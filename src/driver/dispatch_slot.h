@@ -1,8 +1,10 @@
-/* Seats: from where dispatches on resident buffers run without a lock.
+/* Dispatch slots: hazard pointers for resident handles, which let dispatches on resident buffers run without a lock.
  *
- * The first threads of the process have a dispatch_slot each in every backend. Who sits down says which buffers he uses, and looks afterwards whether he may: whether the backend takes work, and whether
- * the buffers are published (below). Who ends something - the backend, its device, a buffer - forbids it first and looks at the dispatch_slots afterwards. One of the two sees the other, as with
- * vy_backend_enter. So one locked instruction stands for entering the backend and pinning all buffers, and another for both of their ends. */
+ * The first VY_DISPATCH_SLOTS threads of the process have one slot each in every backend. A thread publishes the
+ * handles it is about to use in its slot, then checks that the backend is open and that the buffers are still published
+ * (below). A thread that ends the backend, its device or a buffer withdraws it first, then scans all slots. Sequential
+ * consistency guarantees that one of the two observes the other, as in vy_backend_enter. So one atomic exchange
+ * replaces entering the backend and pinning all buffers, and another replaces unpinning and leaving. */
 #ifndef VY_DRIVER_DISPATCH_SLOT_H
 #define VY_DRIVER_DISPATCH_SLOT_H
 
@@ -11,7 +13,7 @@
 
 enum { VY_DISPATCH_SLOTS = 16, VY_DISPATCH_SLOT_BUFFERS = 8, VY_DISPATCH_SLOT_PARAMS = 16, VY_PUBLISHED_HANDLES = 64 };
 
-/* A dispatch as the backend gets it, all in one place. The launch points at what follows it. */
+/* A dispatch in the form that the backend receives. The launch points into this struct. */
 typedef struct vy_prepared_launch {
     vyre_launch launch;
     uint64_t elements[VY_DISPATCH_SLOT_BUFFERS];
@@ -20,45 +22,46 @@ typedef struct vy_prepared_launch {
     vyre_scalar params[VY_DISPATCH_SLOT_PARAMS];
 } vy_prepared_launch;
 
-/* What was asked for last: most ask for the same again. */
+/* The last request: most requests repeat it. */
 typedef struct vy_launch_memo {
-    uint64_t pipeline;          /* its number in the backend; 0: nothing that can be asked for again */
-    const void *dispatch_table; /* what ran it: another after recovery */
+    uint64_t pipeline;          /* its number in the backend; 0: not reusable */
+    const void *dispatch_table; /* the table that ran it: a different one after recovery */
     vyre_geometry geometry;
     vyre_resource bindings[VY_DISPATCH_SLOT_BUFFERS];
     vyre_scalar params[VY_DISPATCH_SLOT_PARAMS];
 } vy_launch_memo;
 
 typedef struct vy_dispatch_slot {
-    _Atomic uint64_t taken;                         /* 0: nobody sits here; else how many buffers he uses, + 1 */
-    _Atomic uint64_t ids[VY_DISPATCH_SLOT_BUFFERS]; /* their handles' */
-    /* Of its thread alone. */
+    _Atomic uint64_t taken;                         /* 0: the slot is free; else the number of used buffers + 1 */
+    _Atomic uint64_t ids[VY_DISPATCH_SLOT_BUFFERS]; /* ids of their handles */
+    /* Used by the owning thread only. */
     vy_launch_memo last;
-    vy_prepared_launch work; /* of the last one, and of the one that runs */
-    char gap[64];            /* to the next, which is another thread's */
+    vy_prepared_launch work; /* of the last dispatch, or of the current one */
+    char gap[64];            /* keeps the slots of two threads on separate cache lines */
 } vy_dispatch_slot;
 
-/* What there is to know of a buffer that may be used from a dispatch_slot: one that belongs to the library, so that nobody else knows where it lies. */
+/* A buffer that may be used from a dispatch slot: allocated by the library and not exported, so that no other handle
+ * aliases it. */
 typedef struct vy_published_handle {
-    _Atomic uint64_t id; /* of its handle; 0: none. The rest does not change while somebody may look at it */
+    _Atomic uint64_t id; /* of its handle; 0: none. The rest is constant while a slot may refer to it */
     uint64_t native, size;
-    int may_write; /* recovery has nothing to restore in it */
+    int may_write; /* written before: recovery has no contents to restore */
 } vy_published_handle;
 
 typedef struct vy_dispatch_slots {
     vy_dispatch_slot dispatch_slots[VY_DISPATCH_SLOTS];
-    vy_published_handle published[VY_PUBLISHED_HANDLES]; /* at the place of its id, modulo their number */
+    vy_published_handle published[VY_PUBLISHED_HANDLES]; /* indexed by the id modulo their number */
 } vy_dispatch_slots;
 
-/* ---- of the thread ---- */
+/* ---- owning thread ---- */
 
-/* Its dispatch_slot, if it has one and does not sit there already: a backend may dispatch while it does. */
+/* The slot of this thread if it has one and is not inside already: a backend may dispatch during a dispatch. */
 static inline vy_dispatch_slot *vy_dispatch_slot_own(vy_dispatch_slots *dispatch_slots) {
     uint64_t thread = vy_thread_number();
     vy_dispatch_slot *dispatch_slot = thread < VY_DISPATCH_SLOTS ? &dispatch_slots->dispatch_slots[thread] : NULL;
     return dispatch_slot && !atomic_load_explicit(&dispatch_slot->taken, memory_order_relaxed) ? dispatch_slot : NULL;
 }
-/* At most VY_DISPATCH_SLOT_BUFFERS, all resident. vy_dispatch_slot_leave follows. */
+/* Publishes at most VY_DISPATCH_SLOT_BUFFERS handles, all resident. vy_dispatch_slot_leave must follow. */
 static inline void vy_dispatch_slot_enter(vy_dispatch_slot *dispatch_slot, const vyre_resource *bindings,
                                           size_t count) {
     for (size_t i = 0; i < count; i++)
@@ -68,24 +71,25 @@ static inline void vy_dispatch_slot_enter(vy_dispatch_slot *dispatch_slot, const
 static inline void vy_dispatch_slot_leave(vy_dispatch_slot *dispatch_slot) {
     atomic_exchange(&dispatch_slot->taken, 0);
 }
-/* What is published of a buffer, by who has said that he uses it. NULL: nothing. */
+/* The published buffer of an id that this thread's slot names, or NULL. */
 static inline const vy_published_handle *vy_published_handle_find(const vy_dispatch_slots *dispatch_slots,
                                                                   uint64_t id) {
     const vy_published_handle *published = &dispatch_slots->published[id % VY_PUBLISHED_HANDLES];
     return id && atomic_load(&published->id) == id ? published : NULL;
 }
 
-/* ---- of all others ---- */
+/* ---- other threads ---- */
 
-/* Whether nobody sits. */
+/* Whether all slots are free. */
 int vy_dispatch_slots_are_idle(const vy_dispatch_slots *dispatch_slots);
 
-/* Those below with the lock of the table of buffers (resident.h). A buffer becomes published, unless somebody looks at what is published of another at its place. */
+/* The following require the lock of the buffer table (resident.h). Publishes a buffer, unless a slot uses another
+ * buffer of the same bucket. */
 void vy_dispatch_slots_publish(vy_dispatch_slots *dispatch_slots, uint64_t id, uint64_t native, uint64_t size,
                                int may_write);
-/* It is not published any more. Returns by how many calls it is still used. */
+/* Withdraws a buffer. Returns the number of calls that still use it. */
 uint32_t vy_dispatch_slots_retire(vy_dispatch_slots *dispatch_slots, uint64_t id);
-/* Nothing is published any more. Nobody sits. */
+/* Withdraws all buffers. All slots are free. */
 void vy_dispatch_slots_clear(vy_dispatch_slots *dispatch_slots);
 
 #endif

@@ -1,4 +1,4 @@
-/* The host table: thin doors to what the library has anyway. */
+/* The table of host services: functions of the library that plug-ins call. */
 #include "driver/host_services.h"
 
 #include "base/log.h"
@@ -11,8 +11,8 @@ static vyre_status fail(vyre_error *error, vyre_status code, const char *fix, co
     return vy_fail(error, code, fix, "%s", message && *message ? message : vyre_status_doc(code));
 }
 
-/* The counts the dispatch names: those of `write` buffers the program leaves open. The other counts follow from the inputs and the
- * program, as they did when the launch was resolved. */
+/* The counts that a dispatch specifies: those of `write` buffers whose count the program leaves open. All other counts
+ * follow from the inputs and the program, as in the original dispatch. */
 static size_t open_counts(const vyre_launch *launch, uint64_t counts[VY_LIMIT_BUFFERS]) {
     vyre_buffer_info buffer;
     size_t count = 0;

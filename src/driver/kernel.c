@@ -1,9 +1,9 @@
-/* Kernels (vyre/kernel.h): a program, the backend that was selected for it, and its pipeline.
+/* Kernels (vyre/kernel.h): a program, the backend selected for it, and its pipeline.
  *
- * A run takes one of two paths. In place: every host buffer is wrapped as a resident buffer of the backend, so that nothing is copied; backends that
- * cannot reach memory of the process refuse the first such wrap, and the kernel does not try again. By copy: host bytes are lent to the dispatch and its
- * outputs, whose storage the kernel keeps for the next run, are copied into the caller's memory. Buffers that share memory and unaligned ones take the
- * second path. */
+ * A run uses one of two paths. Zero-copy: every host buffer is wrapped as a resident buffer, so nothing is copied. A
+ * backend that cannot access memory of the process refuses the first wrap, and the kernel does not try again. By copy:
+ * host bytes are passed to the dispatch, and its outputs, whose storage the kernel keeps for the next run, are copied
+ * into the caller's memory. Buffers that share memory and unaligned buffers use the second path. */
 #include "vyre/kernel.h"
 
 #include "analysis/full_write.h"
@@ -24,7 +24,7 @@ struct vyre_kernel {
     vyre_backend *backend;
     vyre_pipeline *pipeline;
     _Atomic int cannot_wrap;         /* the backend refused memory of the process */
-    _Atomic(vyre_outputs *) outputs; /* storage of the path by copy, while no run uses it */
+    _Atomic(vyre_outputs *) outputs; /* storage of the copying path, while no run uses it */
     uint32_t buffer_count;
     vy_full_write covers[]; /* by buffer: when a `write` buffer need not be cleared */
 };
@@ -169,12 +169,12 @@ static vyre_status resolve(run *r, const vyre_scalar *params, size_t param_count
             return vy_fail(error, VYRE_LIMIT, NULL, "buffer `%s` has %zu elements, more than memory can have",
                            vy_symbol_name(r->kernel->program, memory->name), buffer->count);
         if (buffer->count && !buffer->data && !is_resident(buffer))
-            return vy_fail(error, VYRE_INVALID_ARGUMENT, "give it `data`, or a resident buffer",
+            return vy_fail(error, VYRE_INVALID_ARGUMENT, "set `data`, or bind a resident buffer",
                            "buffer `%s` has %zu elements and no memory",
                            vy_symbol_name(r->kernel->program, memory->name), buffer->count);
         if (vy_accesses[memory->access].is_input)
             r->inputs[r->arguments.input_count++] =
-                (vyre_span){is_resident(buffer) ? r : buffer->data, bytes}; /* a resident one has no bytes here */
+                (vyre_span){is_resident(buffer) ? r : buffer->data, bytes}; /* a resident buffer has no host bytes */
         else if (memory->size == VY_NONE)
             r->counts[r->arguments.count_count++] = buffer->count;
     }
@@ -186,21 +186,21 @@ static vyre_status check_room(const run *r, vyre_error *error) {
         uint64_t made = r->launch.buffers[i].count;
         if (made > r->buffers[i].count)
             return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("make room for %" PRIu64 " elements", made),
-                           "buffer `%s` gets %" PRIu64 " elements, and there is room for %zu",
+                           "buffer `%s` receives %" PRIu64 " elements, but has room for %zu",
                            vy_symbol_name(r->kernel->program, memory_of(r->kernel, i)->name), made,
                            r->buffers[i].count);
     }
     return VYRE_OK;
 }
 
-/* ---- in place ---- */
+/* ---- zero-copy ---- */
 
 static int overlap(const run *r, uint32_t one, uint32_t other) {
     uintptr_t a = (uintptr_t)r->buffers[one].data, b = (uintptr_t)r->buffers[other].data;
     return a < b + r->launch.buffers[other].bytes && b < a + r->launch.buffers[one].bytes;
 }
 
-/* Whether each host buffer is aligned, and none that is written shares memory with another. */
+/* Whether each host buffer is aligned, and no written buffer shares memory with another. */
 static int fits_in_place(const run *r) {
     for (uint32_t i = 0; i < r->kernel->buffer_count; i++) {
         const vy_memory *memory = memory_of(r->kernel, i);
@@ -224,7 +224,7 @@ static vyre_status wrap(run *r, uint32_t index, vyre_error *error) {
     return vyre_resident_wrap(r->kernel->backend, &foreign, &r->bindings[index].resident, error);
 }
 
-/* Buffers that are written and not read start as zero, unless the dispatch certainly writes all of them. */
+/* A buffer that is written and not read starts as zero, unless the dispatch provably writes all of it. */
 static void clear(const run *r, uint32_t index) {
     const vy_memory *memory = memory_of(r->kernel, index);
     uint64_t counts[VY_LIMIT_BUFFERS];
@@ -243,7 +243,7 @@ static void bind_resident(run *r, uint32_t index) {
                                          .size = r->launch.buffers[index].bytes};
 }
 
-/* *refused: the backend does not reach memory of the process, and nothing ran. */
+/* *refused: the backend cannot access memory of the process, and nothing ran. */
 static vyre_status run_in_place(run *r, int *refused, vyre_error *error) {
     vyre_kernel *kernel = r->kernel;
     vyre_outputs none = VYRE_OUTPUTS_INIT;
@@ -328,10 +328,10 @@ vyre_status vyre_kernel_run(vyre_kernel *kernel, const vyre_scalar *params, size
     VY_REQUIRE_ARRAY(error, params, param_count);
     VY_REQUIRE_ARRAY(error, buffers, buffer_count);
     if (buffer_count != kernel->buffer_count)
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("give it %" PRIu32 " buffers", kernel->buffer_count),
-                       "program `%s` has %" PRIu32 " buffers, and %zu are given", vyre_program_name(kernel->program),
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("pass %" PRIu32 " buffers", kernel->buffer_count),
+                       "program `%s` has %" PRIu32 " buffers, but %zu were passed", vyre_program_name(kernel->program),
                        kernel->buffer_count, buffer_count);
-    run r; /* large: only what is used is set */
+    run r; /* large: only the used members are set */
     r.kernel = kernel, r.buffers = buffers, r.config = config, r.trap = trap;
     vyre_status status = resolve(&r, params, param_count, geometry, error);
     if (status == VYRE_OK)

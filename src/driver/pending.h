@@ -1,11 +1,12 @@
-/* The handle behind vyre_pending: a dispatch in flight (vyre/async.h).
+/* Handle of a dispatch in flight (vyre_pending, vyre/async.h).
  *
- * A dispatch runs natively, started by the backend's own asynchronous entry and collected by whoever waits first; or it runs on a thread of
- * the backend's pool, as a synchronous one would. `done` means that the caller can have a result, `finished` that the work has ended: a
- * cancelled dispatch is done at once and finished later. Between start and finish it stands in its backend's list, so that flush, shutdown
- * and recovery find it.
+ * A dispatch runs natively: the backend's asynchronous entry starts it, and the first thread that waits collects it. Or
+ * it runs on a thread of the backend's pool, like a synchronous dispatch. `done` means that the caller can obtain a
+ * result, `finished` that the work has ended. A cancelled dispatch is done immediately and finished later. From start
+ * to finish it is in its backend's list, where flush, shutdown and recovery find it.
  *
- * Locks: a handle's, then its queue's or the list's or the backend's. None is held while the backend runs. */
+ * Lock order: a handle's lock, then that of its queue, of the list or of the backend. No lock is held during a call of
+ * the backend. */
 #ifndef VY_DRIVER_PENDING_H
 #define VY_DRIVER_PENDING_H
 
@@ -14,35 +15,35 @@
 
 struct vyre_pending {
     vy_thread_pool_job job;
-    _Atomic uint32_t references; /* the caller's, the work's, one for a job in line, one for a notification */
-    _Atomic uint32_t cancel;     /* what the backend looks at */
-    char label[64];              /* as much as fits of the config's */
+    _Atomic uint32_t references; /* held by the caller, the work, a queued job, a requested notification */
+    _Atomic uint32_t cancel;     /* the word that the backend polls */
+    char label[64];              /* the config's label, possibly truncated */
     vyre_pipeline *kept;         /* released with the handle; may be NULL */
 
-    /* In the list of the backend, under its lock. */
+    /* In the backend's list, under its lock. */
     uint64_t serial;
     vyre_pending *previous, *next;
 
-    pthread_mutex_t lock; /* guards what follows, but for what one collector at a time works on */
+    pthread_mutex_t lock; /* guards the members below, except the ones that only the collecting thread uses */
     pthread_cond_t changed;
     int is_done, is_finished, is_taken, is_cancelled;
-    int is_freed;      /* the caller gave its reference up */
+    int is_freed;      /* the caller has released its reference */
     int is_collecting; /* a thread is inside the native handle */
     int is_cancelling; /* a thread is inside its `cancel` */
-    int is_watched;    /* the native handle was asked to say when it is ready: a reference */
-    int is_announced;  /* it said so */
-    int is_ready;      /* it is known to be ready: whoever collects it will not be long */
+    int is_watched;    /* the native handle will notify when it is ready: a reference */
+    int is_announced;  /* it did */
+    int is_ready;      /* it is ready: collecting it does not block for long */
     int is_queued;     /* the job is submitted */
     vyre_completions *queue;
     uint64_t tag;
-    vyre_pending *queue_previous, *queue_next; /* under the queue's lock, like the queue_state */
+    vyre_pending *queue_previous, *queue_next; /* under the queue's lock, like queue_state */
     enum { VY_QUEUE_STATE_NONE, VY_QUEUE_STATE_QUEUED, VY_QUEUE_STATE_DELIVERED } queue_state;
 
-    vyre_native_pending native; /* vtable NULL: on the pool */
+    vyre_native_pending native; /* vtable NULL: runs on the pool */
     vyre_pending_vtable calls;
     vyre_status status;
     vyre_trap trap;
-    unsigned char *copies; /* of what the caller lent, for the pool */
+    unsigned char *copies; /* copies of borrowed memory, for the pool */
     size_t copies_size;
     vyre_arguments arguments;
     vyre_dispatch_config config;
@@ -53,20 +54,15 @@ struct vyre_pending {
     vy_output_slots slots;
 };
 
-/* Starts what is asked (described, not resolved). `kept` (may be NULL) is retained by the caller for the handle, which releases it; also on failure.
- * The family of vyre/async.h and pipelines end here. error may be NULL. */
+/* Starts a dispatch that was described and not yet resolved. The caller has retained `kept` (may be NULL) for the
+ * handle, which releases it, also on failure. The functions of vyre/async.h and of pipelines call this. error may be
+ * NULL. */
 vyre_status vy_pending_start(vy_dispatch *asked, vyre_pipeline *kept, vyre_pending **out, vyre_error *error);
 void vy_pending_unreference(vyre_pending *pending);
-/* Gives up the lock, which is held, and a reference. While the caller has its handle, that reference goes under the lock: a caller that sees
- * the end and frees all it has is then the last, and the backend's threads are joined when it returns. */
-void vy_pending_unlock_unreference(vyre_pending *pending);
-/* The work has ended with this status; its error and outputs lie in the handle. Takes the lock and leaves it held; the work's reference is
- * the caller's to drop. */
-void vy_pending_finish(vyre_pending *pending, vyre_status status);
-/* Sees to it that a native handle is collected without anybody waiting. With the lock held; gives it up for a moment. */
+/* Ensures that a native handle is collected without a waiter. With the lock held, which is released temporarily. */
 void vy_pending_watch(vyre_pending *pending);
 
-/* The queue's side, with the handle's lock held. */
+/* Completion queue; with the handle's lock held. */
 void vy_completions_push(vyre_completions *queue, vyre_pending *pending);
 void vy_completions_remove(vyre_pending *pending);
 

@@ -1,17 +1,86 @@
-/* Pipelines: made, counted, and the part of the family that takes host bytes (pipeline.h). */
+/* Pipelines: their executables by variant, handles, implicit pipelines, dispatch from host bytes and on persistent
+ * handles (pipeline.h).
+ *
+ * A pipeline without the persistent entry, and a program in stages, run on temporary resident buffers instead of host
+ * bytes (backend_call.c), if the backend has resident memory. */
 #include "driver/pipeline.h"
 
 #include "base/status.h"
 #include "base/thread.h"
 #include "dialect/link.h"
 #include "driver/pending.h"
+#include "driver/resource_dispatch.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
+/* ---- the table of implicit pipelines ---- */
+
+/* With the lock held; the same for the next two functions. */
+static vy_implicit_pipelines_slot *find_program(vy_implicit_pipelines *programs, const vyre_program *program) {
+    for (int i = 0; i < VY_IMPLICIT_PIPELINES_MAX; i++) {
+        vy_implicit_pipelines_slot *slot = &programs->slots[i];
+        if (slot->program && vyre_program_equal(slot->program, program))
+            return slot;
+    }
+    return NULL;
+}
+
+static vy_implicit_pipelines_slot *find_oldest(vy_implicit_pipelines *programs) {
+    vy_implicit_pipelines_slot *best = &programs->slots[0];
+    for (int i = 1; i < VY_IMPLICIT_PIPELINES_MAX; i++)
+        if (best->program && (!programs->slots[i].program || programs->slots[i].last_use < best->last_use))
+            best = &programs->slots[i];
+    return best;
+}
+
+static void *touch_slot(vy_implicit_pipelines *programs, vy_implicit_pipelines_slot *slot) {
+    slot->last_use = ++programs->clock;
+    return programs->retain(slot->value);
+}
+
+static void release_slot(vy_implicit_pipelines *programs, vy_implicit_pipelines_slot old) {
+    if (old.value)
+        programs->release(old.value);
+    vyre_program_release(old.program);
+}
+
+void *vy_implicit_pipelines_find(vy_implicit_pipelines *programs, const vyre_program *program) {
+    pthread_mutex_lock(programs->lock);
+    vy_implicit_pipelines_slot *slot = find_program(programs, program);
+    void *value = slot ? touch_slot(programs, slot) : NULL;
+    pthread_mutex_unlock(programs->lock);
+    return value;
+}
+
+void *vy_implicit_pipelines_insert(vy_implicit_pipelines *programs, vyre_program *program, void *value) {
+    vy_implicit_pipelines_slot evicted = {.value = value};
+    pthread_mutex_lock(programs->lock);
+    vy_implicit_pipelines_slot *slot = find_program(programs, program);
+    if (!slot) {
+        slot = find_oldest(programs);
+        evicted = *slot;
+        *slot = (vy_implicit_pipelines_slot){vyre_program_retain(program), value, 0};
+    }
+    void *used = touch_slot(programs, slot);
+    pthread_mutex_unlock(programs->lock);
+    release_slot(programs, evicted);
+    return used;
+}
+
+void vy_implicit_pipelines_clear(vy_implicit_pipelines *programs) {
+    for (int i = 0; i < VY_IMPLICIT_PIPELINES_MAX; i++) {
+        pthread_mutex_lock(programs->lock);
+        vy_implicit_pipelines_slot old = programs->slots[i];
+        programs->slots[i] = (vy_implicit_pipelines_slot){.program = NULL};
+        pthread_mutex_unlock(programs->lock);
+        release_slot(programs, old);
+    }
+}
+
 /* ---- executables ---- */
 
-/* Replaces an executable that is missing or retired, unless somebody just did. Takes over `fresh`. */
+/* Replaces a missing or retired executable, unless another thread just did. Owns `fresh`. */
 static vyre_status publish_executable(vyre_pipeline *pipeline, unsigned variant, vy_executable *fresh,
                                       vy_executable **out, vyre_error *error) {
     vyre_status status = VYRE_OK;
@@ -35,7 +104,7 @@ static vyre_status publish_executable(vyre_pipeline *pipeline, unsigned variant,
     return status;
 }
 
-/* Compiles it, or finds it in the caches. */
+/* Compiles an executable, or finds it in the caches. */
 static vyre_status get_executable(vyre_pipeline *pipeline, unsigned variant, uint64_t deadline_ns, vy_executable **out,
                                   vyre_error *error) {
     vy_executable *executable;
@@ -59,7 +128,7 @@ vyre_status vy_pipeline_executable(vyre_pipeline *pipeline, vy_stop_condition st
     return get_executable(pipeline, variant, stop.deadline_ns, out, error);
 }
 
-/* On resident buffers a pipeline runs only if all its parts can. */
+/* A pipeline runs on resident buffers only if all its entries can. */
 static int can_run(const vy_executable *executable, vy_form form) {
     return form == VY_FORM_RESIDENT || form == VY_FORM_PERSISTENT ? executable->is_resident : executable->has_native;
 }
@@ -113,7 +182,7 @@ static vyre_status read_options(const vyre_compile_options *options, unsigned *v
         return VYRE_OK;
     if (options->struct_size < least)
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "set struct_size to sizeof(vyre_compile_options)",
-                       "the options of a compile state a size of %" PRIu32 " bytes, at least %zu are expected",
+                       "the struct_size of the compile options (%" PRIu32 ") is too small (at least %zu expected)",
                        options->struct_size, least);
     *variant = options->cancellable ? VY_VARIANT_CANCELLABLE : 0;
     if (options->struct_size >= offsetof(vyre_compile_options, deadline_ns) + sizeof options->deadline_ns)
@@ -128,7 +197,7 @@ static vyre_status check(vyre_backend *backend, vyre_program *program, vyre_erro
     return vy_dispatch_check_program(backend, program, error);
 }
 
-/* Without executable. NULL when memory is out. */
+/* Without an executable. NULL: out of memory. */
 static vyre_pipeline *pipeline_new(vyre_backend *backend, vyre_program *program, unsigned variant) {
     vyre_pipeline *pipeline = vy_allocate_zero(sizeof *pipeline);
     if (!pipeline)
@@ -172,8 +241,8 @@ vyre_status vyre_compile(vyre_backend *backend, vyre_program *program, const vyr
     vyre_error *e = error ? error : &own;
     unsigned variant;
     uint64_t deadline_ns;
-    vyre_program *resolved =
-        NULL; /* the body of an op is not part of the fingerprint of its callers, and so of no key */
+    /* The fingerprint, and so the cache key, of a caller does not cover the bodies of ops: they are inlined first. */
+    vyre_program *resolved = NULL;
     vyre_status status = read_options(options, &variant, &deadline_ns, e);
     if (status == VYRE_OK)
         status = vy_program_resolve_newest(program, &resolved, e);
@@ -234,7 +303,7 @@ int vyre_backend_cache_snapshot(vyre_backend *backend, vyre_cache_snapshot *out)
         return 0;
     int has = backend->calls.cache_snapshot(backend->self, out) != 0;
     vy_backend_leave(backend);
-    if (!backend->calls.dispatch) { /* all its programs pass the library's cache */
+    if (!backend->calls.dispatch) { /* all its programs use the library's cache */
         out->hits = atomic_load_explicit(&backend->executables.hits, memory_order_relaxed);
         out->misses = atomic_load_explicit(&backend->executables.misses, memory_order_relaxed);
     }
@@ -243,7 +312,7 @@ int vyre_backend_cache_snapshot(vyre_backend *backend, vyre_cache_snapshot *out)
     return has;
 }
 
-/* ---- programs that are dispatched without a pipeline ---- */
+/* ---- implicit pipelines ---- */
 
 vyre_status vy_pipeline_implicit(vyre_backend *backend, vyre_program *program, vyre_pipeline **out, vyre_error *error) {
     *out = NULL;
@@ -349,4 +418,91 @@ vyre_status vyre_pipeline_dispatch_async(vyre_pipeline *pipeline, const vyre_arg
     vy_dispatch asked;
     vy_pipeline_describe(&asked, pipeline, arguments, config, NULL, NULL);
     return vy_pending_start(&asked, vyre_pipeline_retain(pipeline), out, error);
+}
+
+/* ---- dispatch on persistent handles ---- */
+
+int vy_pipeline_supports_resources(const vyre_backend *backend, const vy_executable *executable, int has_host) {
+    const vyre_backend_vtable *calls = &backend->calls;
+    if (executable->is_persistent && !executable->stages)
+        return 1;
+    int has_memory =
+        calls->resident_allocate && calls->resident_free && calls->resident_upload && calls->resident_download;
+    return (executable->is_persistent || calls->dispatch_resident) && (!has_host || has_memory);
+}
+
+/* Dispatches inside the backend. */
+static vyre_status dispatch_resources(vy_resource_dispatch *b, const vyre_resource *bindings, size_t count,
+                                      const char *feature, vyre_error *error) {
+    vy_executable *executable;
+    vyre_status status;
+    if (vy_resource_dispatch_run_pinned(b, bindings, count, &status, error))
+        return status;
+    vy_resource_dispatch_start_clock(b);
+    status = vy_pipeline_executable(b->pipeline, (vy_stop_condition){0, b->deadline_ns}, VY_EXECUTABLE_PLAIN,
+                                    &executable, error);
+    if (status == VYRE_OK &&
+        !vy_pipeline_supports_resources(b->backend, executable, vy_resource_dispatch_has_host(bindings, count)))
+        status = vy_backend_unsupported(b->backend, feature, error);
+    if (status == VYRE_OK)
+        status = vy_resource_dispatch_resolve(b, bindings, count, error);
+    return status == VYRE_OK ? vy_resource_dispatch_run(b, error) : status;
+}
+
+static vyre_status enter_and_dispatch(vy_resource_dispatch *b, const vyre_resource *bindings, size_t count,
+                                      const char *feature, vyre_error *error) {
+    vyre_status status = vy_backend_enter(b->backend, error);
+    if (status != VYRE_OK)
+        return status;
+    status = dispatch_resources(b, bindings, count, feature, error);
+    vy_backend_leave(b->backend);
+    return status;
+}
+
+vyre_status vyre_pipeline_dispatch_persistent(vyre_pipeline *pipeline, const vyre_resource *bindings,
+                                              size_t binding_count, const vyre_arguments *arguments,
+                                              const vyre_dispatch_config *config, vyre_outputs *outputs,
+                                              vyre_timing *timing, vyre_trap *trap, vyre_error *error) {
+    VY_SCOPED_CANCELLATION_DISABLE();
+    VY_REQUIRE(error, pipeline);
+    VY_REQUIRE_ARRAY(error, bindings, binding_count);
+    VY_REQUIRE(error, outputs);
+    vyre_error own, *e = error ? error : &own;
+    vyre_timing measured;
+    vyre_status status;
+    vy_resource_dispatch b;
+    vy_resource_dispatch_describe_pipeline(&b, pipeline, arguments, config);
+    b.form = VY_FORM_PERSISTENT, b.outputs = outputs, b.timing = timing ? &measured : NULL, b.trap = trap;
+    if (!vy_resource_dispatch_run_slot(&b, bindings, binding_count, &status, e))
+        status = enter_and_dispatch(&b, bindings, binding_count, "persistent handle dispatch", e);
+    if (status == VYRE_OK && timing)
+        *timing = measured;
+    return vy_dispatch_label_error(status, b.config, e);
+}
+
+vyre_status vyre_pipeline_dispatch_resident_outputs(vyre_pipeline *pipeline, const vyre_resource *bindings,
+                                                    size_t binding_count, const vyre_arguments *arguments,
+                                                    const vyre_dispatch_config *config, vyre_resource *outputs,
+                                                    size_t output_count, vyre_trap *trap, vyre_error *error) {
+    VY_SCOPED_CANCELLATION_DISABLE();
+    VY_REQUIRE(error, pipeline);
+    VY_REQUIRE_ARRAY(error, bindings, binding_count);
+    VY_REQUIRE_ARRAY(error, outputs, output_count);
+    size_t expected = vyre_program_output_count(pipeline->program), made = 0;
+    vyre_buffer_info buffer;
+    vyre_error own;
+    vy_resource_dispatch b;
+    if (output_count != expected)
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("make room for %zu resources", expected),
+                       "`outputs` has room for %zu resources, but the program has %zu outputs", output_count, expected);
+    vy_resource_dispatch_describe_pipeline(&b, pipeline, arguments, config);
+    b.trap = trap;
+    vyre_status status =
+        enter_and_dispatch(&b, bindings, binding_count, "persistent resident output dispatch", error ? error : &own);
+    for (size_t i = 0; status == VYRE_OK && vyre_program_buffer(pipeline->program, i, &buffer); i++)
+        if (buffer.access == VYRE_ACCESS_WRITE || buffer.access == VYRE_ACCESS_READ_WRITE) {
+            outputs[made] = bindings[i];
+            outputs[made++].size = b.native[i].size;
+        }
+    return vy_dispatch_label_error(status, b.config, error);
 }

@@ -1,18 +1,110 @@
-/* Loading plug-ins: one by path, or all that are installed or named by VYRE_PLUGINS.
+/* Plug-in loader: one by path, or all that are installed or listed in VYRE_PLUGINS; and the pinned plug-in ABI.
  *
- * A plug-in is mapped once and never unmapped, also when it is refused: its code may have left threads or handlers behind. Its code
- * runs (ELF initialisers, `init`) while we hold no lock. */
+ * A file is checked before it is loaded as code: its path is trusted, and it is a shared object that the loader can
+ * map. The check reads the ELF header and the program headers only. A plug-in is mapped once and never unmapped, even
+ * if it is refused, because its code may have started threads or installed handlers. Its code (ELF initialisers,
+ * `init`) runs while no lock is held. */
 #include "driver/plugin.h"
 
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/thread.h"
+#include "base/trusted_path.h"
 #include "driver/registry.h"
+#include "vyre/backend.h"
+#include "vyre/dialect.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <elf.h>
 #include <errno.h>
+#include <link.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- checking the file ---- */
+
+#if defined(__x86_64__)
+#define OUR_MACHINE EM_X86_64
+#elif defined(__aarch64__)
+#define OUR_MACHINE EM_AARCH64
+#elif defined(__riscv)
+#define OUR_MACHINE EM_RISCV
+#elif defined(__powerpc64__)
+#define OUR_MACHINE EM_PPC64
+#else
+#define OUR_MACHINE EM_NONE /* unknown machine: the loader decides */
+#endif
+#define OUR_CLASS (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32)
+#define OUR_DATA (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB)
+
+static vyre_status fail_format(const char *path, const char *what, vyre_error *error) {
+    return vy_fail(error, VYRE_CORRUPT, VY_FIX("name a shared object, or build or copy it again"),
+                   "the plug-in `%s` is %s", path, what);
+}
+
+/* Reads all `size` bytes, or returns 0. */
+static int read_at(int file, void *to, size_t size, uint64_t offset) {
+    size_t done = 0;
+    while (done < size) {
+        ssize_t n = pread(file, (char *)to + done, size - done, (off_t)(offset + done));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return 0;
+        done += (size_t)n;
+    }
+    return 1;
+}
+
+static vyre_status check_header(const char *path, const ElfW(Ehdr) * header, vyre_error *error) {
+    if (header->e_ident[EI_CLASS] != OUR_CLASS)
+        return vy_fail(error, VYRE_ABI_MISMATCH, VY_FIX("build the plug-in for this machine"),
+                       "the plug-in `%s` is of the wrong architecture (class %u, this process has %u)", path,
+                       header->e_ident[EI_CLASS], (unsigned)OUR_CLASS);
+    if (header->e_ident[EI_DATA] != OUR_DATA || (OUR_MACHINE != EM_NONE && header->e_machine != OUR_MACHINE))
+        return vy_fail(error, VYRE_ABI_MISMATCH, VY_FIX("build the plug-in for this machine"),
+                       "the plug-in `%s` is of the wrong architecture (ELF machine %u, this process is %u)", path,
+                       header->e_machine, (unsigned)OUR_MACHINE);
+    if (header->e_type != ET_DYN)
+        return fail_format(path, "not a shared object (link it with -shared)", error);
+    if (header->e_phentsize != sizeof(ElfW(Phdr)) || header->e_phnum == 0)
+        return fail_format(path, "damaged (it has no program headers)", error);
+    return VYRE_OK;
+}
+
+/* Every mapped segment must be within the file. */
+static vyre_status check_segments(const char *path, int file, const ElfW(Ehdr) * header, uint64_t size,
+                                  vyre_error *error) {
+    for (unsigned i = 0; i < header->e_phnum; i++) {
+        ElfW(Phdr) segment;
+        if (!read_at(file, &segment, sizeof segment, header->e_phoff + (uint64_t)i * sizeof segment))
+            return fail_format(path, "truncated (within its program headers)", error);
+        if (segment.p_type == PT_LOAD && (segment.p_offset > size || segment.p_filesz > size - segment.p_offset))
+            return fail_format(path, "truncated (a segment ends past the end of the file)", error);
+    }
+    return VYRE_OK;
+}
+
+vyre_status vy_plugin_check_file(const char *path, vyre_error *error) {
+    int file;
+    struct stat facts;
+    ElfW(Ehdr) header;
+    vyre_status status = vy_trusted_file_open(path, "plug-in", &file, error);
+    if (status != VYRE_OK)
+        return status;
+    if (fstat(file, &facts) != 0 || !read_at(file, &header, sizeof header, 0) ||
+        memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
+        status = fail_format(path, "not an ELF file", error);
+    if (status == VYRE_OK)
+        status = check_header(path, &header, error);
+    if (status == VYRE_OK)
+        status = check_segments(path, file, &header, (uint64_t)facts.st_size, error);
+    close(file);
+    return status;
+}
 
 #ifndef VYRE_PLUGIN_FOLDER
 #error "define VYRE_PLUGIN_FOLDER: the folder of installed plug-ins"
@@ -26,11 +118,10 @@ static vyre_status open_plugin(const char *path, const vyre_module_descriptor **
         return status;
     void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!handle)
-        return vy_fail(
-            error, VYRE_IO,
-            VY_FIX(
-                "install what it needs; a plug-in calls the library through its host and links against nothing of it"),
-            "the dynamic loader refuses the plug-in `%s` (%s)", path, dlerror());
+        return vy_fail(error, VYRE_IO,
+                       VY_FIX("install the libraries it needs; a plug-in calls libvyre through its host table and does "
+                              "not link against it"),
+                       "the dynamic loader refuses the plug-in `%s` (%s)", path, dlerror());
     *module = dlsym(handle, VYRE_MODULE_SYMBOL);
     if (!*module)
         return vy_fail(error, VYRE_NOT_FOUND, VY_FIX("write VYRE_PLUGIN(\"name\") in one of its files"),
@@ -43,7 +134,7 @@ vyre_status vyre_plugin_load(const char *path, vyre_error *error) {
     const vyre_module_descriptor *module = NULL;
     VY_REQUIRE(error, path);
     if (path[0] != '/')
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("give the path from the root, as `realpath` prints it"),
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("use an absolute path, as `realpath` prints it"),
                        "the path of a plug-in is not absolute (`%s`)", path);
     vyre_status status = open_plugin(path, &module, error);
     if (status == VYRE_OK)
@@ -53,7 +144,7 @@ vyre_status vyre_plugin_load(const char *path, vyre_error *error) {
     return status;
 }
 
-/* ---- all of them ---- */
+/* ---- all plug-ins ---- */
 
 typedef struct loader {
     vyre_plugin_report *report;
@@ -74,7 +165,7 @@ static void load_one(loader *loader, const char *path) {
     report(loader, path, status, &error);
 }
 
-/* Takes over nothing: joins folder and name, or copies `length` bytes of a list, into memory of its own. */
+/* Joins two texts in new memory; *size is its size. NULL: out of memory. */
 static char *copy_text(const char *first, size_t first_length, const char *second, size_t second_length, size_t *size) {
     *size = first_length + second_length + 1;
     char *text = vy_allocate(*size);
@@ -108,7 +199,7 @@ static void load_listed(loader *loader, const char *list) {
     }
 }
 
-/* Compilers lie in the same folder and are opened by the backend that needs one. */
+/* Compilers are in the same folder; the backend that needs one opens it. */
 static int is_plugin_name(const struct dirent *entry) {
     static const char compiler[] = "vyre-compiler-";
     size_t length = strlen(entry->d_name);
@@ -116,7 +207,7 @@ static int is_plugin_name(const struct dirent *entry) {
            strncmp(entry->d_name, compiler, sizeof compiler - 1) != 0;
 }
 
-/* In order of name, so that every process on a machine sees the same list. A folder that is not there has no plug-ins. */
+/* In order of name, so that every process on a machine loads the same list. A missing folder has no plug-ins. */
 static void load_folder(loader *loader, const char *folder) {
     struct dirent **names = NULL;
     int count = scandir(folder, &names, is_plugin_name, alphasort);
@@ -157,3 +248,10 @@ size_t vyre_plugins_load_all(vyre_plugin_report *report_to, void *user) {
     VY_SCOPED_CANCELLATION_DISABLE();
     return vy_plugins_load_from(VYRE_PLUGIN_FOLDER "/", secure_getenv("VYRE_PLUGINS"), report_to, user);
 }
+
+/* ---- plug-in ABI: a member that moves does not compile (abi.def, docs/abi.md); driver.abi finds missing lines ---- */
+
+#define PIN(type, member, offset)                                                                                      \
+    _Static_assert(sizeof(void *) != 8 || offsetof(type, member) == (offset),                                          \
+                   #type "." #member " has moved: plug-ins built before break");
+#include "driver/abi.def"

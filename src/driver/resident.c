@@ -1,23 +1,77 @@
-/* Handles of resident buffers (resident.h): the table, and what is entered and leaves.
+/* Resident buffers (resident.h): handle table, native calls, transfers, export, recovery.
  *
- * A handle's id holds the slot in the table plus one (low half) and the generation of that slot (high half). A slot whose
- * generations are used up is not used again. */
+ * The id of a handle consists of the slot in the table plus one (low half) and the generation of that slot (high half).
+ * A slot whose generations are exhausted is not reused. */
 #include "driver/resident.h"
 
 #include "base/log.h"
 #include "base/status.h"
 #include "base/thread.h"
 #include "driver/backend.h"
-#include "driver/resident_native.h"
+#include "driver/telemetry.h"
 
 #include <inttypes.h>
+
+/* ---- native buffers ---- */
+
+static vyre_status native_allocate(vyre_backend *backend, uint64_t size, uint64_t *native, vyre_error *error) {
+    if (!backend->calls.resident_allocate)
+        return vy_backend_unsupported(backend, "resident buffer allocation", error);
+    vy_error_clear(error);
+    /* An empty buffer has a handle, too; devices do not allocate 0 bytes. */
+    return vy_backend_check_result(
+        backend, backend->calls.resident_allocate(backend->self, size ? size : 1, native, error), error);
+}
+
+static vyre_status native_free(vyre_backend *backend, uint64_t native, vyre_error *error) {
+    if (!backend->calls.resident_free)
+        return vy_backend_unsupported(backend, "resident buffer free", error);
+    vy_error_clear(error);
+    return vy_backend_check_result(backend, backend->calls.resident_free(backend->self, native, error), error);
+}
+
+static vyre_status native_upload(vyre_backend *backend, uint64_t native, uint64_t offset, const void *data,
+                                 uint64_t size, vyre_error *error) {
+    if (!backend->calls.resident_upload)
+        return vy_backend_unsupported(backend, "resident buffer upload", error);
+    if (size == 0)
+        return VYRE_OK;
+    vy_error_clear(error);
+    vy_span span = vy_span_begin();
+    vyre_status status = vy_backend_check_result(
+        backend, backend->calls.resident_upload(backend->self, native, offset, data, size, error), error);
+    vy_span_end(span, upload, .backend = backend->id, .bytes = size, .status = status);
+    if (status == VYRE_OK)
+        vy_count(VY_COUNTER_upload_bytes, size);
+    return status;
+}
+
+static vyre_status native_download(vyre_backend *backend, uint64_t native, uint64_t offset, void *data, uint64_t size,
+                                   vyre_error *error) {
+    if (!backend->calls.resident_download)
+        return vy_backend_unsupported(backend, "resident buffer download", error);
+    if (size == 0)
+        return VYRE_OK;
+    vy_error_clear(error);
+    vy_span span = vy_span_begin();
+    vyre_status status = vy_backend_check_result(
+        backend, backend->calls.resident_download(backend->self, native, offset, data, size, error), error);
+    vy_span_end(span, download, .backend = backend->id, .bytes = size, .status = status);
+    if (status == VYRE_OK)
+        vy_count(VY_COUNTER_download_bytes, size);
+    return status;
+}
+
+static vyre_status fail_duplicate(vyre_backend *backend, vyre_error *error) {
+    return vy_backend_violation(backend, error, "it allocated a resident buffer under a handle that is in use");
+}
 
 void vy_residents_start(vy_residents *residents) {
     pthread_mutex_init(&residents->lock, NULL);
 }
 
 void vy_residents_end(vy_residents *residents) {
-    /* Those that an abandoned call used when the device was recovered. */
+    /* Buffers that an abandoned call used during recovery. */
     for (uint32_t i = 0; i < residents->entries.count; i++)
         if (residents->entries.items[i].release)
             residents->entries.items[i].release(residents->entries.items[i].user);
@@ -25,7 +79,7 @@ void vy_residents_end(vy_residents *residents) {
     pthread_mutex_destroy(&residents->lock);
 }
 
-/* ---- the table; all of this with its lock held ---- */
+/* ---- the table; with its lock held ---- */
 
 static vyre_resident handle_of(const vyre_backend *backend, uint32_t slot) {
     uint64_t generation = backend->residents.entries.items[slot].generation;
@@ -45,7 +99,7 @@ static vy_resident_entry *acquire_slot(vy_residents *residents, uint32_t *slot) 
     return entry;
 }
 
-/* The handles given for this slot become stale. */
+/* Existing handles of this slot become stale. */
 static void release_slot(vy_residents *residents, uint32_t slot) {
     vy_resident_entry *entry = &residents->entries.items[slot];
     entry->is_live = 0;
@@ -56,7 +110,7 @@ static void release_slot(vy_residents *residents, uint32_t slot) {
     residents->first_free = slot + 1;
 }
 
-vy_resident_entry vy_resident_remove(vy_residents *residents, uint32_t slot) {
+static vy_resident_entry remove_slot(vy_residents *residents, uint32_t slot) {
     vy_resident_entry taken = residents->entries.items[slot];
     vy_count(VY_COUNTER_resident_bytes, (uint64_t)0 - taken.size);
     residents->entries.items[slot].release = NULL;
@@ -64,7 +118,7 @@ vy_resident_entry vy_resident_remove(vy_residents *residents, uint32_t slot) {
     return taken;
 }
 
-void vy_resident_release(const vy_resident_entry *taken) {
+static void call_release(const vy_resident_entry *taken) {
     if (taken->release)
         taken->release(taken->user);
 }
@@ -76,7 +130,7 @@ static vyre_status find(vyre_backend *backend, vyre_resident handle, uint32_t *s
         return vy_fail(error, VYRE_INVALID_ARGUMENT,
                        handle.owner ? "use a buffer with the backend that allocated it" : "allocate the buffer first",
                        handle.owner ? "the resident buffer belongs to another backend than `%s`"
-                                    : "the handle given to backend `%s` is none",
+                                    : "the handle passed to backend `%s` is null",
                        backend->id);
     if (index >= residents->entries.count || !residents->entries.items[index].is_live ||
         residents->entries.items[index].is_own || residents->entries.items[index].generation != handle.id >> 32)
@@ -89,13 +143,13 @@ static vyre_status find(vyre_backend *backend, vyre_resident handle, uint32_t *s
 static vyre_status check_range(const vy_resident_entry *entry, uint64_t offset, uint64_t size, vyre_error *error) {
     if (offset <= entry->size && size <= entry->size - offset)
         return VYRE_OK;
-    return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("stay within the %" PRIu64 " bytes it has", entry->size),
+    return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("use a range within its %" PRIu64 " bytes", entry->size),
                    "the range of %" PRIu64 " bytes at offset %" PRIu64
                    " ends past the end of the resident buffer (%" PRIu64 " bytes)",
                    size, offset, entry->size);
 }
 
-/* ---- use ---- */
+/* ---- pinning ---- */
 
 vyre_status vy_resident_pin(vyre_backend *backend, vyre_resident handle, uint64_t offset, uint64_t size, int to_end,
                             int write, vy_resident_use *use, vyre_error *error) {
@@ -111,7 +165,7 @@ vyre_status vy_resident_pin(vyre_backend *backend, vyre_resident handle, uint64_
         if (status == VYRE_OK && write && entry->is_read_only)
             status =
                 vy_fail(error, VYRE_INVALID_ARGUMENT, "write to another buffer, or wrap memory that may be written",
-                        "the resident buffer is to be written, and was wrapped as read-only");
+                        "the resident buffer was wrapped as read-only and cannot be written");
         if (status == VYRE_OK) {
             entry->users++;
             entry->is_written |= (uint8_t)(write != 0);
@@ -149,7 +203,7 @@ void vy_resident_publish(vyre_backend *backend, const vy_resident_use *uses, siz
 
 /* ---- allocating and freeing ---- */
 
-/* Two live buffers of one native value would be aliases: the backend gave a handle twice. With the lock held. */
+/* Whether a live buffer has this native value: the backend then returned a handle twice. With the lock held. */
 static int is_duplicate(const vy_residents *residents, uint64_t native) {
     for (uint32_t i = 0; i < residents->entries.count; i++)
         if (residents->entries.items[i].is_live && residents->entries.items[i].native == native)
@@ -158,11 +212,12 @@ static int is_duplicate(const vy_residents *residents, uint64_t native) {
 }
 
 static vyre_status fail_lost(const vyre_backend *backend, vyre_error *error) {
-    return vy_fail(error, VYRE_DEVICE_LOST, NULL, "the device of backend `%s` was lost meanwhile", backend->id);
+    return vy_fail(error, VYRE_DEVICE_LOST, NULL, "the device of backend `%s` was lost during the call", backend->id);
 }
 
-/* Enters a native buffer pinned, as `what` says: it belongs to nobody else until the caller unpins it. A native value is not freed if the device was lost
- * meanwhile, since it may have come back and given the value to another, nor if it is in use, since it is another's. */
+/* Enters a native buffer described by `what`, pinned and without a handle until the caller unpins it. On failure the
+ * native buffer is not freed if the device was lost during the call, because the recovered device may have reused its value,
+ * nor if its value is in use, because it belongs to another buffer. */
 static vyre_status enter_pinned(vyre_backend *backend, const vy_resident_entry *what, uint64_t generation,
                                 uint32_t *slot, vyre_error *error) {
     vy_residents *residents = &backend->residents;
@@ -181,9 +236,9 @@ static vyre_status enter_pinned(vyre_backend *backend, const vy_resident_entry *
     if (is_lost)
         return fail_lost(backend, error);
     if (taken)
-        return vy_native_fail_duplicate(backend, error);
+        return fail_duplicate(backend, error);
     if (!entry) {
-        vy_native_free(backend, what->native, &ignored);
+        native_free(backend, what->native, &ignored);
         return vy_fail_memory(error, "allocating a resident buffer");
     }
     vy_count(VY_COUNTER_resident_allocations, 1);
@@ -195,7 +250,7 @@ static vyre_status enter_pinned(vyre_backend *backend, const vy_resident_entry *
 static vyre_status make_pinned(vyre_backend *backend, uint64_t size, const void *source, uint32_t *slot,
                                uint64_t *native, vyre_error *error) {
     uint64_t generation = vyre_backend_generation(backend);
-    vyre_status status = vy_native_allocate(backend, size, native, error);
+    vyre_status status = native_allocate(backend, size, native, error);
     if (status != VYRE_OK)
         return status;
     return enter_pinned(backend, &(vy_resident_entry){.native = *native, .size = size, .source = source}, generation,
@@ -212,17 +267,17 @@ static vyre_status allocate(vyre_backend *backend, uint64_t size, const void *so
     if (status != VYRE_OK)
         return status;
     if (source)
-        status = vy_native_upload(backend, native, 0, source, size, error);
+        status = native_upload(backend, native, 0, source, size, error);
     pthread_mutex_lock(&residents->lock);
     residents->entries.items[slot].users--;
     residents->entries.items[slot].is_own = 0;
     if (status == VYRE_OK)
         *out = handle_of(backend, slot);
     else
-        vy_resident_remove(residents, slot);
+        remove_slot(residents, slot);
     pthread_mutex_unlock(&residents->lock);
     if (status != VYRE_OK)
-        vy_native_free(backend, native, &ignored);
+        native_free(backend, native, &ignored);
     return status;
 }
 
@@ -237,7 +292,7 @@ vyre_status vyre_resident_allocate(vyre_backend *backend, uint64_t size, const v
     uint64_t limit = vyre_backend_capability(backend, VYRE_CAPABILITY_MAX_STORAGE_BYTES);
     if (limit && size > limit)
         return vy_fail(error, VYRE_LIMIT, VY_FIX("allocate at most %" PRIu64 " bytes a buffer", limit),
-                       "a resident buffer of %" PRIu64 " bytes is over the limit of backend `%s` (%" PRIu64 ")", size,
+                       "a resident buffer of %" PRIu64 " bytes exceeds the limit of backend `%s` (%" PRIu64 ")", size,
                        backend->id, limit);
     vyre_status status = vy_backend_enter(backend, error);
     if (status != VYRE_OK)
@@ -260,11 +315,12 @@ static vyre_status remove_entry(vyre_backend *backend, vyre_resident handle, vy_
         status = vy_fail(error, VYRE_CONFLICT, "free it after the calls that use it have ended",
                          "the resident buffer of backend `%s` is in use by %" PRIu32 " calls", backend->id, users);
     else if (status == VYRE_OK && residents->entries.items[slot].exports)
-        status = vy_fail(error, VYRE_CONFLICT, "free it after those who use its memory have said that they are done",
-                         "the resident buffer of backend `%s` is exported (%" PRIu32 " times)", backend->id,
-                         residents->entries.items[slot].exports);
+        status =
+            vy_fail(error, VYRE_CONFLICT, "end all its exports first (vyre_resident_unexport, or the tensor's deleter)",
+                    "the resident buffer of backend `%s` is exported (%" PRIu32 " times)", backend->id,
+                    residents->entries.items[slot].exports);
     if (status == VYRE_OK)
-        *taken = vy_resident_remove(residents, slot);
+        *taken = remove_slot(residents, slot);
     pthread_mutex_unlock(&residents->lock);
     return status;
 }
@@ -277,14 +333,14 @@ vyre_status vyre_resident_free(vyre_backend *backend, vyre_resident resident, vy
     vyre_status status = vy_backend_enter(backend, error);
     if (status != VYRE_OK)
         return status;
-    /* Who cannot free cannot have allocated: say so rather than that the handle is unknown. */
+    /* A backend that cannot free cannot have allocated: report that instead of an unknown handle. */
     if (!backend->calls.resident_free)
         status = vy_backend_unsupported(backend, "resident buffer free", error);
     else
         status = remove_entry(backend, resident, &taken, error);
     if (status == VYRE_OK) {
-        status = vy_native_free(backend, taken.native, error ? error : &own);
-        vy_resident_release(&taken);
+        status = native_free(backend, taken.native, error ? error : &own);
+        call_release(&taken);
     }
     vy_backend_leave(backend);
     return status;
@@ -307,14 +363,15 @@ vyre_status vyre_resident_size(vyre_backend *backend, vyre_resident resident, ui
     return status;
 }
 
-/* ---- of the library's own ---- */
+/* ---- temporary buffers ---- */
 
 vyre_status vy_temporary_buffer_create(vyre_backend *backend, uint64_t size, vy_resident_use *use, vyre_error *error) {
     use->offset = 0, use->size = size, use->native = 0;
     return make_pinned(backend, size, NULL, &use->slot, &use->native, error);
 }
 
-/* A call that was abandoned may come back to another device: its buffers are not named there. They are pinned, so that their slots are theirs. */
+/* An abandoned call may return after a recovery: its native buffers do not exist on the new device. They are pinned, so
+ * their slots were not reused. */
 static int is_gone(vyre_backend *backend, const vy_resident_use *use) {
     pthread_mutex_lock(&backend->residents.lock);
     int is_live = backend->residents.entries.items[use->slot].is_live;
@@ -325,13 +382,13 @@ static int is_gone(vyre_backend *backend, const vy_resident_use *use) {
 vyre_status vy_temporary_buffer_upload(vyre_backend *backend, const vy_resident_use *use, const void *data,
                                        uint64_t size, vyre_error *error) {
     return is_gone(backend, use) ? fail_lost(backend, error)
-                                 : vy_native_upload(backend, use->native, 0, data, size, error);
+                                 : native_upload(backend, use->native, 0, data, size, error);
 }
 
 vyre_status vy_temporary_buffer_download(vyre_backend *backend, const vy_resident_use *use, void *data, uint64_t size,
                                          vyre_error *error) {
     return is_gone(backend, use) ? fail_lost(backend, error)
-                                 : vy_native_download(backend, use->native, 0, data, size, error);
+                                 : native_download(backend, use->native, 0, data, size, error);
 }
 
 void vy_temporary_buffer_destroy(vyre_backend *backend, const vy_resident_use *use) {
@@ -340,16 +397,16 @@ void vy_temporary_buffer_destroy(vyre_backend *backend, const vy_resident_use *u
     pthread_mutex_lock(&residents->lock);
     vy_resident_entry *entry = &residents->entries.items[use->slot];
     entry->users--;
-    /* A recovery since then made it stale. */
+    /* A recovery meanwhile made it stale. */
     int is_ours = entry->is_live && !atomic_load(&backend->is_lost);
     if (is_ours)
-        vy_resident_remove(residents, use->slot);
+        remove_slot(residents, use->slot);
     pthread_mutex_unlock(&residents->lock);
-    if (is_ours && vy_native_free(backend, use->native, &ignored) != VYRE_OK)
+    if (is_ours && native_free(backend, use->native, &ignored) != VYRE_OK)
         vy_log(1, backend->id, ignored.message);
 }
 
-/* ---- memory that others know ---- */
+/* ---- exported and foreign memory ---- */
 
 vyre_status vy_resident_adopt(vyre_backend *backend, const vy_resident_entry *what, uint64_t generation,
                               vyre_resident *out, vyre_error *error) {
@@ -370,10 +427,10 @@ void vy_resident_add_export(vyre_backend *backend, const vy_resident_use *use, u
     pthread_mutex_lock(&backend->residents.lock);
     vy_resident_entry *entry = &backend->residents.entries.items[use->slot];
     vy_dispatch_slots_retire(&backend->dispatch_slots,
-                             handle_of(backend, use->slot).id); /* it may meet what others have from now on */
+                             handle_of(backend, use->slot).id); /* it may overlap foreign memory from now on */
     entry->exports++;
     entry->address = address;
-    entry->is_written = 1; /* by whom it is lent to, at any time */
+    entry->is_written = 1; /* the importer may write at any time */
     pthread_mutex_unlock(&backend->residents.lock);
 }
 
@@ -391,4 +448,247 @@ vyre_status vy_resident_remove_export(vyre_backend *backend, vyre_resident handl
         backend->residents.entries.items[slot].exports--;
     pthread_mutex_unlock(&backend->residents.lock);
     return status;
+}
+
+/* ---- transfers of one range ---- */
+
+/* One range in either direction: an upload reads `data`, a download writes it. */
+static vyre_status transfer(vyre_backend *backend, vyre_resident resident, uint64_t offset, void *data, uint64_t size,
+                            int upload, vyre_error *error) {
+    vyre_error own;
+    vyre_error *e = error ? error : &own;
+    vy_resident_use use;
+    if (upload ? !backend->calls.resident_upload : !backend->calls.resident_download)
+        return vy_backend_unsupported(backend, upload ? "resident buffer upload" : "resident buffer download", error);
+    vyre_status status = vy_backend_enter(backend, error);
+    if (status != VYRE_OK)
+        return status;
+    status = vy_resident_pin(backend, resident, offset, size, 0, upload, &use, e);
+    if (status == VYRE_OK) {
+        status = upload ? native_upload(backend, use.native, offset, data, size, e)
+                        : native_download(backend, use.native, offset, data, size, e);
+        vy_resident_unpin(backend, &use, 1);
+    }
+    vy_backend_leave(backend);
+    return status;
+}
+
+vyre_status vyre_resident_upload_at(vyre_backend *backend, vyre_resident resident, uint64_t offset, const void *data,
+                                    uint64_t size, vyre_error *error) {
+    VY_SCOPED_CANCELLATION_DISABLE();
+    VY_REQUIRE(error, backend);
+    VY_REQUIRE_ARRAY(error, data, size);
+    return transfer(backend, resident, offset, (void *)data, size, 1, error);
+}
+
+vyre_status vyre_resident_download_at(vyre_backend *backend, vyre_resident resident, uint64_t offset, void *data,
+                                      uint64_t size, vyre_error *error) {
+    VY_SCOPED_CANCELLATION_DISABLE();
+    VY_REQUIRE(error, backend);
+    VY_REQUIRE_ARRAY(error, data, size);
+    return transfer(backend, resident, offset, data, size, 0, error);
+}
+
+vyre_status vyre_resident_upload(vyre_backend *backend, vyre_resident resident, const void *data, uint64_t size,
+                                 vyre_error *error) {
+    VY_SCOPED_CANCELLATION_DISABLE();
+    VY_REQUIRE(error, backend);
+    VY_REQUIRE_ARRAY(error, data, size);
+    uint64_t whole;
+    if (!backend->calls.resident_upload)
+        return vy_backend_unsupported(backend, "resident buffer upload", error);
+    vyre_status status = vyre_resident_size(backend, resident, &whole, error);
+    if (status == VYRE_OK && size != whole)
+        return vy_fail(error, VYRE_INVALID_ARGUMENT,
+                       VY_FIX("upload exactly %" PRIu64 " bytes, or a range with vyre_resident_upload_at", whole),
+                       "an upload of %" PRIu64 " bytes does not match the resident buffer (%" PRIu64 " bytes)", size,
+                       whole);
+    return status == VYRE_OK ? vyre_resident_upload_at(backend, resident, 0, data, size, error) : status;
+}
+
+vyre_status vyre_resident_download(vyre_backend *backend, vyre_resident resident, vyre_bytes *out, vyre_error *error) {
+    VY_SCOPED_CANCELLATION_DISABLE();
+    VY_REQUIRE(error, backend);
+    VY_REQUIRE(error, out);
+    uint64_t whole;
+    if (!backend->calls.resident_download)
+        return vy_backend_unsupported(backend, "resident buffer download", error);
+    vyre_status status = vyre_resident_size(backend, resident, &whole, error);
+    if (status == VYRE_OK)
+        status = vyre_bytes_resize(out, (size_t)whole, error);
+    return status == VYRE_OK ? vyre_resident_download_at(backend, resident, 0, out->data, whole, error) : status;
+}
+
+/* ---- transfers of many ranges ---- */
+
+static vyre_status pin_all(vyre_backend *backend, const vyre_transfer *transfers, size_t count, int upload,
+                           vy_resident_use *uses, vyre_transfer *native, vyre_error *error) {
+    for (size_t i = 0; i < count; i++) {
+        vyre_status status = VYRE_OK;
+        if (transfers[i].size && !transfers[i].host)
+            status = vy_fail(error, VYRE_INVALID_ARGUMENT, "point at the bytes",
+                             "%" PRIu64 " bytes of transfer %zu are at a NULL pointer", transfers[i].size, i);
+        if (status == VYRE_OK)
+            status = vy_resident_pin(backend, transfers[i].resident, transfers[i].offset, transfers[i].size, 0, upload,
+                                     &uses[i], error);
+        if (status != VYRE_OK) {
+            vy_resident_unpin(backend, uses, i);
+            return status;
+        }
+        native[i] = transfers[i];
+        native[i].resident.id = uses[i].native;
+    }
+    return VYRE_OK;
+}
+
+static vyre_status run_batch(vyre_backend *backend, const vyre_transfer *native, size_t count, int upload,
+                             vyre_error *error) {
+    vyre_status (*batch)(void *, const vyre_transfer *, size_t, vyre_error *) =
+        upload ? backend->calls.resident_upload_batch : backend->calls.resident_download_batch;
+    vyre_status status = VYRE_OK;
+    if (!batch) {
+        for (size_t i = 0; i < count && status == VYRE_OK; i++)
+            status = upload ? native_upload(backend, native[i].resident.id, native[i].offset, native[i].host,
+                                            native[i].size, error)
+                            : native_download(backend, native[i].resident.id, native[i].offset, native[i].host,
+                                              native[i].size, error);
+        return status;
+    }
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < count; i++)
+        bytes += native[i].size;
+    vy_error_clear(error);
+    vy_span span = vy_span_begin();
+    status = vy_backend_check_result(backend, batch(backend->self, native, count, error), error);
+    if (upload)
+        vy_span_end(span, upload, .backend = backend->id, .bytes = bytes, .count = count, .status = status);
+    else
+        vy_span_end(span, download, .backend = backend->id, .bytes = bytes, .count = count, .status = status);
+    if (status == VYRE_OK)
+        vy_count(upload ? VY_COUNTER_upload_bytes : VY_COUNTER_download_bytes, bytes);
+    return status;
+}
+
+static vyre_status transfer_all(vyre_backend *backend, const vyre_transfer *transfers, size_t count, int upload,
+                                vyre_error *error) {
+    vyre_error own;
+    vyre_error *e = error ? error : &own;
+    size_t item = sizeof(vy_resident_use) + sizeof(vyre_transfer);
+    if (upload ? !backend->calls.resident_upload : !backend->calls.resident_download)
+        return vy_backend_unsupported(backend, upload ? "resident buffer upload" : "resident buffer download", error);
+    if (count == 0)
+        return VYRE_OK;
+    vyre_transfer *native = vy_allocate(vy_array_size(count, item));
+    if (!native)
+        return vy_fail_memory(error, "listing the transfers");
+    vy_resident_use *uses = (vy_resident_use *)(native + count);
+    vyre_status status = vy_backend_enter(backend, error);
+    if (status == VYRE_OK) {
+        status = pin_all(backend, transfers, count, upload, uses, native, e);
+        if (status == VYRE_OK) {
+            status = run_batch(backend, native, count, upload, e);
+            vy_resident_unpin(backend, uses, count);
+        }
+        vy_backend_leave(backend);
+    }
+    vy_release(native, count * item);
+    return status;
+}
+
+vyre_status vyre_resident_upload_batch(vyre_backend *backend, const vyre_transfer *transfers, size_t count,
+                                       vyre_error *error) {
+    VY_SCOPED_CANCELLATION_DISABLE();
+    VY_REQUIRE(error, backend);
+    VY_REQUIRE_ARRAY(error, transfers, count);
+    return transfer_all(backend, transfers, count, 1, error);
+}
+
+vyre_status vyre_resident_download_batch(vyre_backend *backend, const vyre_transfer *transfers, size_t count,
+                                         vyre_error *error) {
+    VY_SCOPED_CANCELLATION_DISABLE();
+    VY_REQUIRE(error, backend);
+    VY_REQUIRE_ARRAY(error, transfers, count);
+    return transfer_all(backend, transfers, count, 0, error);
+}
+
+/* ---- shutdown and recovery ---- */
+
+void vy_residents_free_all(vyre_backend *backend) {
+    vy_residents *residents = &backend->residents;
+    vyre_error ignored;
+    for (uint32_t slot = 0;; slot++) {
+        vy_resident_entry taken;
+        pthread_mutex_lock(&residents->lock);
+        int is_end = slot >= residents->entries.count;
+        int is_live = !is_end && residents->entries.items[slot].is_live;
+        if (is_live)
+            taken = remove_slot(residents, slot);
+        pthread_mutex_unlock(&residents->lock);
+        if (is_end)
+            return;
+        if (is_live) {
+            native_free(backend, taken.native, &ignored);
+            call_release(&taken);
+        }
+    }
+}
+
+/* Allocates a buffer with an unwritten source on the new device, and uploads it. *native: its new value. */
+static vyre_status reallocate(vyre_backend *backend, const vy_resident_entry *entry, uint64_t *native,
+                              vyre_error *error) {
+    vy_residents *residents = &backend->residents;
+    vyre_error ignored;
+    vyre_status status = native_allocate(backend, entry->size, native, error);
+    if (status != VYRE_OK)
+        return status;
+    pthread_mutex_lock(&residents->lock);
+    int taken = 0; /* later slots still have values of the old device */
+    for (uint32_t i = 0; i < residents->restored; i++)
+        taken |= residents->entries.items[i].is_live && residents->entries.items[i].native == *native;
+    pthread_mutex_unlock(&residents->lock);
+    if (taken)
+        return fail_duplicate(backend, error);
+    status = native_upload(backend, *native, 0, entry->source, entry->size, error);
+    if (status != VYRE_OK)
+        native_free(backend, *native, &ignored);
+    return status;
+}
+
+static vyre_status restore(vyre_backend *backend, uint32_t slot, vyre_error *error) {
+    vy_residents *residents = &backend->residents;
+    uint64_t native = 0;
+    pthread_mutex_lock(&residents->lock);
+    vy_resident_entry entry = residents->entries.items[slot];
+    /* used by an abandoned call: its handles become stale, its slot is not reused */
+    if (entry.is_live && entry.users) {
+        residents->entries.items[slot].is_live = 0;
+        vy_count(VY_COUNTER_resident_bytes, (uint64_t)0 - entry.size);
+    }
+    residents->restored = slot;
+    pthread_mutex_unlock(&residents->lock);
+    if (!entry.is_live || entry.users)
+        return VYRE_OK;
+    int keep = entry.source && !entry.is_written;
+    vyre_status status = keep ? reallocate(backend, &entry, &native, error) : VYRE_OK;
+    vy_resident_entry taken = {.release = NULL};
+    pthread_mutex_lock(&residents->lock);
+    if (keep && status == VYRE_OK)
+        residents->entries.items[slot].native = native;
+    else
+        taken = remove_slot(residents, slot);
+    pthread_mutex_unlock(&residents->lock);
+    call_release(&taken); /* the native buffer ended with the device */
+    return status;
+}
+
+vyre_status vy_residents_recover(vyre_backend *backend, vyre_error *error) {
+    vyre_status first = VYRE_OK;
+    vy_dispatch_slots_clear(&backend->dispatch_slots);
+    for (uint32_t slot = 0; slot < backend->residents.entries.count; slot++) {
+        vyre_error own;
+        vyre_status status = restore(backend, slot, first == VYRE_OK ? error : &own);
+        if (first == VYRE_OK)
+            first = status;
+    }
+    return first;
 }

@@ -1,8 +1,10 @@
-/* Resolving a dispatch on resources (resource_dispatch.h). */
+/* Dispatches on resources: binding, resolving, running (resource_dispatch.h). */
 #include "driver/resource_dispatch.h"
 
 #include "base/status.h"
-#include "driver/trace.h"
+#include "base/thread.h"
+#include "dialect/link.h"
+#include "driver/telemetry.h"
 #include "ir/eval.h"
 
 #include <inttypes.h>
@@ -54,7 +56,7 @@ static vyre_status pin_resident(vy_resource_dispatch *b, size_t index, const vy_
     return status;
 }
 
-/* Pins as many of the first bindings as are in order, under one lock. Returns how many. */
+/* Pins a valid prefix of the bindings under one lock. Returns its length. */
 static size_t pin_prefix(vy_resource_dispatch *b, const vyre_resource *bindings, size_t count) {
     vy_residents *residents = &b->backend->residents;
     const vy_memory *buffers = count ? buffer_at(b, 0) : NULL;
@@ -79,7 +81,8 @@ static vyre_status bind_one(vy_resource_dispatch *b, size_t index, const vyre_re
         return pin_resident(b, index, buffer, binding, error);
     if (binding->kind != VYRE_RESOURCE_HOST)
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "bind host bytes or a resident buffer",
-                       "buffer `%s` is bound to a resource of no kind (%d)", name_of(b, buffer), (int)binding->kind);
+                       "buffer `%s` is bound to a resource of an unknown kind (%d)", name_of(b, buffer),
+                       (int)binding->kind);
     if (b->form == VY_FORM_RESIDENT)
         return vy_fail(error, VYRE_INVALID_ARGUMENT,
                        b->pipeline ? "bind a resident buffer, or use vyre_pipeline_dispatch_persistent for host bytes"
@@ -99,7 +102,7 @@ static vyre_status bind_all(vy_resource_dispatch *b, const vyre_resource *bindin
         return vy_fail(
             error, VYRE_INVALID_ARGUMENT,
             VY_FIX("pass one resource per buffer of `%s`, in declaration order", vyre_program_name(b->program)),
-            "the dispatch gives %zu resources, the program has %" PRIu32 " buffers", count, b->program->buffer_count);
+            "the dispatch has %zu resources, but the program has %" PRIu32 " buffers", count, b->program->buffer_count);
     for (size_t i = pin_prefix(b, bindings, count); i < count && status == VYRE_OK; i++)
         status = bind_one(b, i, &bindings[i], error);
     return status;
@@ -132,7 +135,8 @@ static vyre_status check_overlaps(const vy_resource_dispatch *bound, vyre_error 
     return VYRE_OK;
 }
 
-/* Memory that others know starts anywhere, and may have several handles. Uses are in the order of the buffers. */
+/* Exported or wrapped memory may start at any address and have several handles. Uses are in the order of the
+ * buffers. */
 static vyre_status check_aliasing(const vy_resource_dispatch *bound, vyre_error *error) {
     const vy_resident_use *uses[VY_LIMIT_BUFFERS];
     for (size_t i = 0, use = 0; i < bound->program->buffer_count; i++) {
@@ -164,7 +168,7 @@ int vy_resource_dispatch_is_indirect(const vyre_program *program, const vyre_arg
            program->grid.kind == VYRE_GRID_INDIRECT;
 }
 
-/* What runs in stages has a grid that the host knows. */
+/* Stages require that the host reads the grid. */
 int vy_resource_dispatch_has_device_grid(const vyre_backend *backend, const vyre_program *program) {
     return vy_backend_limit(backend, VYRE_CAPABILITY_INDIRECT_DISPATCH) &&
            !(program->facts & VY_PROGRAM_HAS_GRID_BARRIER);
@@ -174,14 +178,14 @@ static uint64_t grid_end(const vyre_program *program) {
     return ((uint64_t)program->grid.offset + 3) * 4;
 }
 
-/* An indirect grid is the one thing the host must know of the contents, where the device does not read it: three elements are fetched, into the place the resolver looks
- * at, which is why the image may be longer than them. */
+/* If the device does not read an indirect grid itself, the host must: it downloads three elements to the offset at
+ * which the resolver reads them, so the image may be longer than they are. */
 static vyre_status fetch_grid(vy_resource_dispatch *b, vyre_span *input, uint32_t index, vyre_bytes *image,
                               vyre_error *error) {
     uint64_t end = grid_end(b->program);
     const vyre_resource *range = &b->native[index];
     if (range->size < end)
-        return VYRE_OK; /* too short: the resolver says so */
+        return VYRE_OK; /* too short: the resolver reports it */
     if (!b->backend->calls.resident_download)
         return vy_backend_unsupported(b->backend, "resident buffer download", error);
     vyre_status status = vyre_bytes_resize(image, (size_t)end, error);
@@ -194,7 +198,7 @@ static vyre_status fetch_grid(vy_resource_dispatch *b, vyre_span *input, uint32_
     return vy_backend_check_result(b->backend, status, error);
 }
 
-/* The count of a `write` buffer that the program leaves open: from its range, or from the caller. */
+/* The count of a `write` buffer whose count the program leaves open: from its range, or from the caller. */
 static vyre_status open_count(const vy_resource_dispatch *b, size_t index, const vy_memory *buffer, size_t *given,
                               uint64_t *count, vyre_error *error) {
     if (b->native[index].kind == VYRE_RESOURCE_RESIDENT) {
@@ -203,14 +207,14 @@ static vyre_status open_count(const vy_resource_dispatch *b, size_t index, const
     }
     if (*given >= b->arguments->count_count || !b->arguments->counts)
         return vy_fail(error, VYRE_INVALID_ARGUMENT,
-                       VY_FIX("give the count of `%s` in arguments->counts", name_of(b, buffer)),
-                       "buffer `%s` is bound to host bytes, and neither the program nor the caller gives its count",
+                       VY_FIX("specify the count of `%s` in arguments->counts", name_of(b, buffer)),
+                       "buffer `%s` is bound to host bytes, and neither the program nor the caller specifies its count",
                        name_of(b, buffer));
     *count = b->arguments->counts[(*given)++];
     return VYRE_OK;
 }
 
-/* Bindings as the resolver wants them: ranges become spans that have a size but no contents. */
+/* Converts bindings for the resolver: ranges become spans with a size and no contents. */
 static vyre_status resolve(vy_resource_dispatch *b, vyre_bytes *image, vyre_error *error) {
     static const unsigned char somewhere;
     vyre_arguments arguments = *b->arguments;
@@ -218,7 +222,7 @@ static vyre_status resolve(vy_resource_dispatch *b, vyre_bytes *image, vyre_erro
     uint64_t counts[VY_LIMIT_BUFFERS];
     vyre_status status = VYRE_OK;
     size_t given = 0;
-    int is_left = 0; /* the grid, to the device */
+    int is_left = 0; /* the device reads the grid */
     uint32_t grid = vy_resource_dispatch_is_indirect(b->program, b->arguments)
                         ? b->program->grid.memory - vy_program_entry(b->program)->first_memory
                         : VY_NONE;
@@ -247,7 +251,7 @@ static vyre_status resolve(vy_resource_dispatch *b, vyre_bytes *image, vyre_erro
             status = open_count(b, i, buffer, &given, &counts[arguments.count_count++], error);
         }
     }
-    if (is_left) /* one that is never wrong, for what does not depend on it */
+    if (is_left) /* a valid grid, for all checks that do not depend on it */
         arguments.geometry = (vyre_geometry){VYRE_GEOMETRY_GROUPS, {1, 1, 1}};
     if (status == VYRE_OK)
         status = vy_resolve_dispatch(b->program, &arguments, &b->launch, error);
@@ -256,7 +260,7 @@ static vyre_status resolve(vy_resource_dispatch *b, vyre_bytes *image, vyre_erro
     return status;
 }
 
-/* The resolver computes the counts of `write` buffers from the program: the ranges must agree. */
+/* The resolver computes the counts of `write` buffers from the program; the ranges must match. */
 static vyre_status check_counts(const vy_resource_dispatch *b, vyre_error *error) {
     for (uint32_t i = 0; i < b->program->buffer_count; i++)
         if (b->native[i].kind == VYRE_RESOURCE_RESIDENT && b->launch.buffers[i].bytes != b->native[i].size)
@@ -268,7 +272,7 @@ static vyre_status check_counts(const vy_resource_dispatch *b, vyre_error *error
     return VYRE_OK;
 }
 
-/* All that the fit of a launch leaves open, or what does not fit. */
+/* The general case: everything that vy_resolve_dispatch_fast does not handle. */
 static vyre_status resolve_general(vy_resource_dispatch *b, vyre_error *error) {
     vyre_bytes image = VYRE_BYTES_INIT;
     vyre_status status = resolve(b, &image, error);
@@ -283,7 +287,7 @@ static vyre_status resolve_and_check(vy_resource_dispatch *b, size_t count, vyre
     return status == VYRE_OK ? vy_dispatch_check_limits(b->backend, b->program, &b->launch, b->config, error) : status;
 }
 
-/* Whether all are ranges of these sizes, which say all about the launch. */
+/* Whether all bindings are resident ranges of these sizes, which then determine the launch. */
 static int have_sizes(const vy_resource_dispatch *b, const uint64_t *sizes) {
     for (uint32_t i = 0; i < b->program->buffer_count; i++)
         if (b->native[i].kind != VYRE_RESOURCE_RESIDENT || b->native[i].size != sizes[i])
@@ -291,7 +295,7 @@ static int have_sizes(const vy_resource_dispatch *b, const uint64_t *sizes) {
     return !vy_resource_dispatch_is_indirect(b->program, b->arguments);
 }
 
-/* sizes: of one that was resolved before with the same arguments, or NULL. */
+/* sizes: those of a previous resolve with the same arguments, or NULL. */
 static vyre_status bind_and_resolve(vy_resource_dispatch *b, const vyre_resource *bindings, size_t count,
                                     const uint64_t *sizes, vyre_error *error) {
     vy_span span = vy_span_begin();
@@ -326,4 +330,200 @@ void vy_resource_dispatch_unpin(vy_resource_dispatch *b) {
     if (b->use_count)
         vy_resident_unpin(b->backend, b->uses, b->use_count);
     b->use_count = 0;
+}
+
+/* ---- running ---- */
+
+/* Host outputs of an empty grid: the inputs, or zeros. */
+static vyre_status deliver_empty(vy_resource_dispatch *b, vyre_error *error) {
+    vyre_status status = VYRE_OK;
+    vy_output_slots slots;
+    if (b->timing)
+        memset(b->timing, 0, sizeof *b->timing);
+    if (!b->outputs)
+        return VYRE_OK;
+    vy_output_slots_start(&slots, vyre_program_output_count(b->program));
+    for (uint32_t i = 0; i < b->program->buffer_count && status == VYRE_OK; i++) {
+        const vy_resolved_buffer *buffer = &b->launch.buffers[i];
+        if (buffer->output == VY_NONE || b->native[i].kind == VYRE_RESOURCE_RESIDENT)
+            continue;
+        status = vyre_bytes_resize(&slots.items[buffer->output], (size_t)buffer->bytes, error);
+        if (status == VYRE_OK && buffer->data && buffer->bytes)
+            memcpy(slots.items[buffer->output].data, buffer->data, (size_t)buffer->bytes);
+    }
+    if (status == VYRE_OK)
+        vy_outputs_deliver(b->outputs, &slots.outputs);
+    vy_output_slots_end(&slots);
+    return status;
+}
+
+/* On a worker thread, which keeps the pins as long as necessary. */
+static vyre_status run_with_watchdog(vy_resource_dispatch *b, vy_call *call, vyre_error *error) {
+    size_t count = b->outputs ? vyre_program_output_count(b->program) : 0;
+    vy_output_slots slots;
+    vy_output_slots_start(&slots, count);
+    call->outputs = b->outputs ? &slots.outputs : NULL;
+    vyre_status status = vy_call_run_with_watchdog(call, &b->launch, b->uses, b->use_count, error);
+    b->use_count = 0;
+    if (status == VYRE_OK && b->outputs)
+        vy_outputs_deliver(b->outputs, &slots.outputs);
+    vy_output_slots_end(&slots);
+    return status;
+}
+
+static vyre_status run_in_place(vy_resource_dispatch *b, vy_call *call, vyre_error *error) {
+    size_t capacities[VY_LIMIT_BUFFERS], count = vyre_program_output_count(b->program);
+    vyre_outputs view;
+    if (!b->outputs)
+        return vy_call_run(call, error);
+    vy_outputs_expose(b->outputs, count, &view, capacities);
+    call->outputs = &view;
+    vyre_status status = vy_call_run(call, error);
+    if (status == VYRE_OK)
+        status = vy_outputs_check_resources(b->backend, &view, b->outputs->items, count, b->program, &b->launch,
+                                            b->native, error);
+    vy_outputs_reclaim(b->outputs, count, status == VYRE_OK, capacities);
+    return status;
+}
+
+static uint64_t host_bytes(const vy_resource_dispatch *b) {
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < b->program->buffer_count; i++)
+        bytes += b->native[i].host.size;
+    return bytes;
+}
+
+/* Selects the pipeline's executable if it can run the dispatch, else the backend itself; in stages if one launch does
+ * not suffice. */
+static vyre_status select_dispatch_table(vy_resource_dispatch *b, int may_cooperate, vy_call *call, vyre_error *error) {
+    vy_multi_launch_tables staged[2] = {{NULL, NULL}, {NULL, NULL}};
+    vyre_status status = VYRE_OK;
+    vy_stop_condition stop = {b->deadline_ns || b->config->cancel, b->deadline_ns};
+    if (may_cooperate)
+        vy_call_try_cooperative(call, b->pipeline, b->program, &b->launch, stop);
+    if (b->pipeline && !call->cooperative)
+        status = vy_pipeline_select(b->pipeline, &b->launch, stop, call, staged, error);
+    if (status == VYRE_OK)
+        status = vy_dispatch_check_expired(b->program, b->deadline_ns, b->config->cancel, error);
+    if (status == VYRE_OK)
+        status = vy_call_prepare(call, b->program, &b->launch, staged, error);
+    if (status != VYRE_OK)
+        vy_call_cleanup(call);
+    return status;
+}
+
+/* may_cooperate: grid barriers may run inside one launch. *is_refused: the backend refused that, and nothing ran. */
+static vyre_status try_to_run(vy_resource_dispatch *b, int may_cooperate, int *is_refused, vyre_error *error) {
+    vyre_scalar params[VY_LIMIT_PARAMS];
+    uint64_t elements[VY_LIMIT_BUFFERS];
+    vyre_trap trap = {0, 0};
+    vy_call call;
+    vy_call_describe(&call, b->backend, &b->backend->dispatch_table, b->form);
+    call.bindings = b->native, call.binding_count = b->program->buffer_count;
+    call.timing = b->timing;
+    vyre_status status = select_dispatch_table(b, may_cooperate, &call, error);
+    if (status != VYRE_OK)
+        return status;
+    vy_dispatch_make_launch(b->program, b->arguments, &b->launch, b->config, params, elements, &trap, &call.launch);
+    call.launch.deadline_ns = b->deadline_ns, call.launch.cancel = b->config->cancel;
+    uint64_t bytes = b->use_count < b->program->buffer_count ? host_bytes(b) : 0;
+    if (bytes && may_cooperate) /* once */
+        vy_count(VY_COUNTER_input_bytes, bytes);
+    status = vy_dispatch_needs_watchdog(b->backend, &call.launch) ? run_with_watchdog(b, &call, error)
+                                                                  : run_in_place(b, &call, error);
+    *is_refused = call.cooperative && status == VYRE_LIMIT;
+    if (call.cooperative && !*is_refused)
+        vy_count(VY_COUNTER_grid_syncs, 1);
+    vy_call_cleanup(&call);
+    if (*is_refused)
+        return status;
+    status = vy_dispatch_finish(b->backend, status, &b->launch, &trap, error);
+    if (status == VYRE_TRAPPED && b->trap)
+        *b->trap = trap;
+    return status;
+}
+
+static vyre_status run(vy_resource_dispatch *b, vyre_error *error) {
+    int is_refused = 0;
+    vyre_status status = try_to_run(b, 1, &is_refused, error);
+    return is_refused ? try_to_run(b, 0, &is_refused, error) : status;
+}
+
+vyre_status vy_resource_dispatch_run(vy_resource_dispatch *b, vyre_error *error) {
+    vyre_status status = VYRE_OK;
+    vy_span span = vy_span_begin();
+    vy_resource_dispatch_start_clock(b);
+    if (b->form == VY_FORM_PERSISTENT)
+        status = vy_outputs_reserve(b->outputs, vyre_program_output_count(b->program), error);
+    if (status == VYRE_OK)
+        status = b->launch.group_count ? run(b, error) : deliver_empty(b, error);
+    vy_resource_dispatch_unpin(b);
+    vy_span_end(span, dispatch, .label = b->config->label, .program = vyre_program_name(b->program),
+                .backend = b->backend->id, .status = status);
+    return status;
+}
+
+vyre_status vy_resource_dispatch_dispatch(vy_resource_dispatch *b, const vyre_resource *bindings, size_t count,
+                                          vyre_error *error) {
+    vyre_status status;
+    if (vy_resource_dispatch_run_slot(b, bindings, count, &status, error))
+        return status;
+    status = vy_backend_enter(b->backend, error);
+    if (status != VYRE_OK)
+        return status;
+    if (!vy_resource_dispatch_run_pinned(b, bindings, count, &status, error)) {
+        status = vy_resource_dispatch_resolve(b, bindings, count, error);
+        if (status == VYRE_OK)
+            status = vy_resource_dispatch_run(b, error);
+    }
+    vy_backend_leave(b->backend);
+    return status;
+}
+
+/* Dispatches on the backend itself or, if it only compiles, through the program's implicit pipeline. */
+static vyre_status dispatch_program(vy_resource_dispatch *b, const vyre_resource *bindings, size_t count,
+                                    vyre_error *error) {
+    vy_output_slots slots; /* large: not cleared */
+    vyre_status status = vy_pipeline_implicit(b->backend, b->program, &b->pipeline, error);
+    if (status == VYRE_OK && !b->pipeline && !b->backend->calls.dispatch_resident)
+        status = vy_backend_unsupported(b->backend, "resident timed dispatch", error);
+    if (status != VYRE_OK)
+        return status;
+    int is_persistent =
+        b->pipeline && count == b->program->buffer_count && vy_resource_dispatch_are_resident(bindings, count);
+    /* pipelines have a fast path for this; all outputs stay on the device, so the slots stay empty */
+    if (is_persistent) {
+        vy_output_slots_start(&slots, vyre_program_output_count(b->program));
+        b->form = VY_FORM_PERSISTENT, b->outputs = &slots.outputs;
+    }
+    status = vy_resource_dispatch_dispatch(b, bindings, count, error);
+    if (is_persistent)
+        vy_output_slots_end(&slots);
+    vyre_pipeline_release(b->pipeline);
+    return vy_dispatch_label_error(status, b->config, error);
+}
+
+vyre_status vyre_backend_dispatch_resident(vyre_backend *backend, vyre_program *program, const vyre_resource *bindings,
+                                           size_t binding_count, const vyre_arguments *arguments,
+                                           const vyre_dispatch_config *config, vyre_timing *timing, vyre_trap *trap,
+                                           vyre_error *error) {
+    VY_SCOPED_CANCELLATION_DISABLE();
+    VY_REQUIRE(error, backend);
+    VY_REQUIRE(error, program);
+    VY_REQUIRE_ARRAY(error, bindings, binding_count);
+    vyre_error own;
+    vyre_error *e = error ? error : &own;
+    vyre_timing measured;
+    vy_resource_dispatch b;
+    vyre_program *resolved;
+    vyre_status status = vy_program_resolve_newest(program, &resolved, e);
+    if (status == VYRE_OK) {
+        vy_resource_dispatch_describe(&b, backend, resolved, arguments, config);
+        b.timing = timing ? &measured : NULL, b.trap = trap;
+        status = dispatch_program(&b, bindings, binding_count, e);
+    }
+    vyre_program_release(resolved);
+    if (status == VYRE_OK && timing)
+        *timing = measured;
+    return status;
 }

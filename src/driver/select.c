@@ -1,22 +1,145 @@
-/* Acquiring by name, and choosing with reasons (vyre/driver.h).
+/* Backend selection: acquiring by name, probing with a time limit, choosing by policy, and the report of the reasons
+ * (select.h).
  *
- * Reasons are written down while the choice is made, so that the report says what was done and not what might have been. */
+ * Reasons are recorded while the choice is made, so the report states what happened.
+ *
+ * A probe and its caller share a record; the later of the two frees it. Abandoned records are in a list until their
+ * probe returns, so a probe that hangs costs one thread and one timeout, however often a backend is selected. */
 #include "driver/select.h"
 
+#include "base/clock.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "base/thread.h"
 #include "dialect/link.h"
+#include "driver/atfork.h"
 #include "driver/dispatch.h"
-#include "driver/probe.h"
+#include "driver/host_services.h"
 #include "driver/registry.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Plug-ins of the installed folder and of the environment join before the first choice. */
+struct vyre_selection {
+    vy_arena texts;
+    VY_VECTOR(vyre_candidate) candidates;
+};
+
+/* ---- probes with a time limit ---- */
+
+typedef struct probing {
+    const vyre_backend_registration *registration;
+    vyre_probe probe;
+    int is_done, is_abandoned;
+    struct probing *next; /* in `abandoned_probes` */
+} probing;
+
+static pthread_mutex_t probe_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t probe_done;
+static probing *abandoned_probes;
+
+static void call_probe(const vyre_backend_registration *registration, vyre_probe *out) {
+    void (*probe)(const vyre_host *, vyre_probe *) = VY_STRUCT_GET(registration, vyre_backend_registration, probe);
+    *out = (vyre_probe){.struct_size = sizeof *out, .answer = VYRE_PROBE_YES};
+    if (probe)
+        probe(&vy_host_services, out);
+    out->reason[sizeof out->reason - 1] = out->fix[sizeof out->fix - 1] = '\0';
+}
+
+static void *run_probe(void *user) {
+    probing *p = user;
+    (void)vy_cancellation_disable();
+    call_probe(p->registration, &p->probe);
+    pthread_mutex_lock(&probe_lock);
+    p->is_done = 1;
+    int is_abandoned = p->is_abandoned;
+    for (probing **link = &abandoned_probes; is_abandoned && *link; link = &(*link)->next)
+        if (*link == p) {
+            *link = p->next;
+            break;
+        }
+    pthread_cond_broadcast(&probe_done);
+    pthread_mutex_unlock(&probe_lock);
+    if (is_abandoned)
+        vy_release(p, sizeof *p);
+    return NULL;
+}
+
+static void start_condition(void) {
+    vy_cond_init_monotonic(&probe_done);
+}
+
+static int is_abandoned_probe(const vyre_backend_registration *registration) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    int found = 0;
+    pthread_once(&once, start_condition);
+    (void)vy_atfork_install();
+    pthread_mutex_lock(&probe_lock);
+    for (const probing *p = abandoned_probes; p; p = p->next)
+        found |= p->registration == registration;
+    pthread_mutex_unlock(&probe_lock);
+    return found;
+}
+
+/* Waits for the result or the deadline. After the deadline the probe's thread owns the record. */
+static vy_probe_outcome wait_for_probe(probing *p, uint64_t deadline, vyre_probe *out) {
+    const struct timespec until = vy_clock_timespec(deadline);
+    pthread_mutex_lock(&probe_lock);
+    while (!p->is_done && pthread_cond_timedwait(&probe_done, &probe_lock, &until) == 0) {
+    }
+    if (p->is_done) {
+        *out = p->probe;
+        pthread_mutex_unlock(&probe_lock);
+        vy_release(p, sizeof *p);
+        return VY_PROBE_DONE;
+    }
+    p->is_abandoned = 1;
+    p->next = abandoned_probes;
+    abandoned_probes = p;
+    pthread_mutex_unlock(&probe_lock);
+    return VY_PROBE_TIMED_OUT;
+}
+
+void vy_probe_before_fork(void) {
+    pthread_mutex_lock(&probe_lock);
+}
+
+/* In a child the threads of abandoned probes do not exist, and their records are leaked. The condition variable counts
+ * waiting threads of the parent, and a broadcast would wait for them: the child initialises a new one. */
+void vy_probe_after_fork(int is_child) {
+    if (is_child) {
+        abandoned_probes = NULL;
+        vy_cond_init_monotonic(&probe_done);
+    }
+    pthread_mutex_unlock(&probe_lock);
+}
+
+vy_probe_outcome vy_probe_run(const vyre_backend_registration *registration, uint64_t limit_ns, vyre_probe *out) {
+    pthread_t thread;
+    if (is_abandoned_probe(registration))
+        return VY_PROBE_STILL_RUNNING;
+    if (!VY_STRUCT_GET(registration, vyre_backend_registration, probe)) {
+        call_probe(registration, out);
+        return VY_PROBE_DONE;
+    }
+    probing *p = vy_allocate_zero(sizeof *p);
+    if (!p)
+        return VY_PROBE_NO_MEMORY;
+    p->registration = registration;
+    uint64_t deadline = vy_clock_now() + limit_ns;
+    if (!vy_thread_start(&thread, run_probe, p)) {
+        vy_release(p, sizeof *p);
+        call_probe(registration, out);
+        return VY_PROBE_DONE;
+    }
+    pthread_detach(thread);
+    return wait_for_probe(p, deadline, out);
+}
+
+/* Installed plug-ins and those of the environment are loaded before the first selection. */
 static void load_plugins(void) {
     vyre_plugins_load_all(NULL, NULL);
 }
@@ -26,7 +149,7 @@ static void load_plugins_once(void) {
     pthread_once(&once, load_plugins);
 }
 
-/* ---- by name ---- */
+/* ---- acquiring by name ---- */
 
 typedef struct device_name {
     char id[VY_BACKEND_ID];
@@ -67,7 +190,7 @@ static vyre_status not_registered(const char *id, vyre_error *error) {
                    : is_gpu ? "use `cuda`, the backend for NVIDIA GPUs"
                             : "use one of these, or install the plug-in that registers it; `vyre doctor` reports "
                               "plug-ins that do not load",
-                   "backend `%.80s` is not registered; there is: %s", id, count ? list : "none");
+                   "backend `%.80s` is not registered (registered: %s)", id, count ? list : "none");
 }
 
 vyre_status vyre_acquire(const char *id, vyre_backend **out, vyre_error *error) {
@@ -90,11 +213,11 @@ vyre_status vyre_acquire(const char *id, vyre_backend **out, vyre_error *error) 
     return registration ? vy_backend_construct(registration, name.ordinal, out, error) : not_registered(id, error);
 }
 
-/* ---- by choice ---- */
+/* ---- selecting by policy ---- */
 
 typedef struct choice {
     vyre_policy policy;
-    const char *asked; /* for by name; NULL = any */
+    const char *asked; /* requested name; NULL: any */
     device_name only;
     vyre_selection *selection;
     vyre_backend *chosen;
@@ -124,7 +247,7 @@ static int is_allowed(choice *c, vyre_candidate *candidate) {
     if (c->asked)
         return 1;
     if (candidate->device_class == VYRE_DEVICE_REFERENCE)
-        refuse(c, candidate, VYRE_VERDICT_REFUSED_BY_POLICY, "the reference is never chosen unless it is named",
+        refuse(c, candidate, VYRE_VERDICT_REFUSED_BY_POLICY, "the reference interpreter is selected only by name",
                VY_FIX("name it: VYRE_BACKEND=%s", candidate->id));
     else if (candidate->device_class == VYRE_DEVICE_CPU && !c->policy.allow_cpu)
         refuse(c, candidate, VYRE_VERDICT_REFUSED_BY_POLICY, "it runs on the CPU, and the policy allows GPUs only",
@@ -155,7 +278,7 @@ static int is_listed(choice *c, const vyre_backend_registration *registration, v
     return !missing;
 }
 
-/* Returns 1 if the probe returned an answer of its list. */
+/* Returns 1 if the probe returned a valid answer. */
 static int is_probed(choice *c, const vyre_backend_registration *registration, vyre_candidate *candidate,
                      vyre_probe *probe) {
     switch (vy_probe_run(registration, VY_PROBE_LIMIT_NS, probe)) {
@@ -181,8 +304,7 @@ static int is_probed(choice *c, const vyre_backend_registration *registration, v
         return 1;
     }
     refuse(c, candidate, VYRE_VERDICT_FAILED,
-           VY_FIX("its probe gave answer %d and device class %d, which are not both in their lists", probe->answer,
-                  probe->device_class),
+           VY_FIX("its probe returned an invalid answer (%d) or device class (%d)", probe->answer, probe->device_class),
            "report this to the author of the backend");
     return 0;
 }
@@ -209,7 +331,8 @@ static void construct(choice *c, const vyre_backend_registration *registration, 
         refuse(c, candidate, VYRE_VERDICT_CHOSEN, "", "");
 }
 
-/* The verdict on one candidate. Nothing is constructed once one is chosen, and nothing probed whose answer cannot change the choice. */
+/* Determines the verdict on one candidate. Nothing is constructed after one was chosen, and a backend is not probed if
+ * its answer cannot change the choice. */
 static void consider(choice *c, const vyre_backend_registration *registration, vyre_candidate *candidate) {
     const char *owner = vyre_backend_owner(registration->id);
     const int is_other = c->asked && strcmp(c->only.id, registration->id) != 0;
@@ -225,16 +348,16 @@ static void consider(choice *c, const vyre_backend_registration *registration, v
     }
     if ((is_other || c->chosen) && !c->policy.probe_all) {
         refuse(c, candidate, VYRE_VERDICT_NOT_PROBED,
-               is_other ? VY_FIX("only `%s` was asked for", c->only.id)
+               is_other ? VY_FIX("only `%s` was requested", c->only.id)
                         : VY_FIX("`%s` was chosen before", c->chosen->id),
-               is_other ? "ask for this one, or leave VYRE_BACKEND and `only` out" : "");
+               is_other ? "request this backend, or omit VYRE_BACKEND and `only`" : "");
         return;
     }
     if (!is_listed(c, registration, candidate) || !is_probed(c, registration, candidate, &probe))
         return;
     if (is_other)
-        refuse(c, candidate, VYRE_VERDICT_REFUSED_BY_POLICY, VY_FIX("only `%s` was asked for", c->only.id),
-               "ask for this one, or leave VYRE_BACKEND and `only` out");
+        refuse(c, candidate, VYRE_VERDICT_REFUSED_BY_POLICY, VY_FIX("only `%s` was requested", c->only.id),
+               "request this backend, or omit VYRE_BACKEND and `only`");
     else if (!is_allowed(c, candidate))
         return;
     else if (probe.answer == VYRE_PROBE_NEVER)
@@ -254,7 +377,7 @@ static void log_failure(const vyre_candidate *candidate) {
         vy_log(1, candidate->id, VY_FIX("not selected: %s", candidate->reason));
 }
 
-/* The refused backends with their reasons, as many as fit whole; the report has all. */
+/* Lists the refused backends with their reasons, as many as fit. The report has all of them. */
 static vyre_status nothing_usable(const choice *c, vyre_error *error) {
     enum { ROOM_FOR_REST = 32 };
     char list[384] = "";
@@ -336,4 +459,86 @@ vyre_status vyre_select(const vyre_policy *policy, vyre_backend **out, vyre_sele
     else
         vyre_selection_free(c.selection);
     return status;
+}
+
+/* ---- reports ---- */
+
+const char *vyre_verdict_name(vyre_verdict verdict) {
+    static const char *const names[] = {
+#define X(ID, name, doc) name,
+        VYRE_VERDICT_LIST(X)
+#undef X
+    };
+    return (unsigned)verdict < VYRE_VERDICT_COUNT ? names[verdict] : "unknown";
+}
+
+const char *vyre_device_class_name(vyre_device_class device_class) {
+    static const char *const names[] = {
+        [VYRE_DEVICE_UNKNOWN] = "unknown",     [VYRE_DEVICE_GPU] = "gpu",
+        [VYRE_DEVICE_SOFTWARE] = "software",   [VYRE_DEVICE_CPU] = "cpu",
+        [VYRE_DEVICE_REFERENCE] = "reference",
+    };
+    return (unsigned)device_class < sizeof names / sizeof *names ? names[device_class] : "unknown";
+}
+
+void vyre_selection_free(vyre_selection *selection) {
+    if (!selection)
+        return;
+    VY_VECTOR_FREE(&selection->candidates);
+    vy_arena_free(&selection->texts);
+    vy_release(selection, sizeof *selection);
+}
+
+size_t vyre_selection_count(const vyre_selection *selection) {
+    return selection ? selection->candidates.count : 0;
+}
+
+int vyre_selection_get(const vyre_selection *selection, size_t index, vyre_candidate *out) {
+    if (!out || index >= vyre_selection_count(selection))
+        return 0;
+    *out = selection->candidates.items[index];
+    return 1;
+}
+
+static void add_text(vy_string *out, const vyre_candidate *c) {
+    vy_string_format(out, "%-12s %-12s %s", c->id, vyre_verdict_name(c->verdict),
+                     vyre_device_class_name(c->device_class));
+    if (*c->reason)
+        vy_string_format(out, "  %s", c->reason);
+    vy_string_char(out, '\n');
+    if (*c->fix)
+        vy_string_format(out, "%-12s Fix: %s\n", "", c->fix);
+}
+
+static void add_json(vy_string *out, const vyre_candidate *c) {
+    const char *const fields[][2] = {{"id", c->id},
+                                     {"owner", c->owner},
+                                     {"verdict", vyre_verdict_name(c->verdict)},
+                                     {"class", vyre_device_class_name(c->device_class)},
+                                     {"reason", c->reason},
+                                     {"fix", c->fix}};
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        vy_string_format(out, "%c\"%s\":", i ? ',' : '{', fields[i][0]);
+        vy_string_json(out, fields[i][1]);
+    }
+    vy_string_format(out, ",\"rank\":%" PRIu32 ",\"devices\":%" PRIu32 "}", c->rank, c->device_count);
+}
+
+vyre_status vyre_selection_render(const vyre_selection *selection, int json, vyre_bytes *out, vyre_error *error) {
+    VY_REQUIRE(error, selection);
+    VY_REQUIRE(error, out);
+    vy_string text = {0};
+    if (json)
+        vy_string_char(&text, '[');
+    for (uint32_t i = 0; i < selection->candidates.count; i++) {
+        if (!json) {
+            add_text(&text, &selection->candidates.items[i]);
+            continue;
+        }
+        vy_string_add(&text, i ? ",\n " : "");
+        add_json(&text, &selection->candidates.items[i]);
+    }
+    if (json)
+        vy_string_char(&text, ']');
+    return vy_string_to_bytes(&text, out, error);
 }

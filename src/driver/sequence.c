@@ -1,12 +1,12 @@
 /* Sequences (vyre/pipeline.h): natively in one call, or step by step.
  *
- * Steps and ranges to read back are resolved and pinned before anything runs. The native entry takes only native pipelines that are one launch
- * each, and grids that are known when the sequence starts, or that the device reads itself. */
+ * Steps and readback ranges are resolved and pinned before the first step runs. The native entry requires native
+ * pipelines that are one launch each, and grids that are known at the start or read by the device. */
 #include "base/status.h"
 
 #include "base/thread.h"
 #include "driver/dispatch_batch.h"
-#include "driver/trace.h"
+#include "driver/telemetry.h"
 
 #include <inttypes.h>
 
@@ -21,7 +21,7 @@ typedef struct sequence {
     vyre_trap *trap;     /* may be NULL */
     uint64_t deadline_ns;
     size_t failed;
-    /* One block: what is read back, as the backend knows it, and pinned. */
+    /* One block: the readbacks in native form, and their pins. */
     vyre_readback *native;
     vy_resident_use *uses;
     size_t use_count;
@@ -34,7 +34,7 @@ static vyre_status check_steps(sequence *s, vyre_error *error) {
     for (s->failed = 0; s->failed < s->step_count; s->failed++) {
         const vyre_pipeline *pipeline = s->steps[s->failed].pipeline;
         if (!pipeline)
-            return vy_fail(error, VYRE_INVALID_ARGUMENT, "give every step a pipeline", "step %zu has no pipeline",
+            return vy_fail(error, VYRE_INVALID_ARGUMENT, "set the pipeline of every step", "step %zu has no pipeline",
                            s->failed);
         if (pipeline->backend != s->backend)
             return vy_fail(error, VYRE_INVALID_ARGUMENT, "compile all steps for the backend the sequence runs on",
@@ -72,7 +72,8 @@ static void describe(const sequence *s, size_t index, vy_resource_dispatch *b) {
     b->deadline_ns = s->deadline_ns, b->trap = s->trap;
 }
 
-/* A grid that an earlier step may make is not known yet: all but the grid is checked, unless it is left to the device. */
+/* A grid that an earlier step may write is unknown: everything except the grid is checked, unless the device reads
+ * it. */
 static int has_unknown_grid(const sequence *s, size_t index) {
     const vyre_program *program = s->steps[index].pipeline->program;
     return index > 0 && vy_resource_dispatch_is_indirect(program, s->steps[index].arguments) &&
@@ -100,7 +101,7 @@ static int is_native(const sequence *s, size_t index, const vy_executable *execu
            !has_unknown_grid(s, index) && !vy_multi_launch_needed(s->backend, b->program, &b->launch, &is_tiled);
 }
 
-/* Whether it is the step before but for where its ranges begin, and was added as that. */
+/* Whether the step equals the previous one except for the offsets of its ranges; it was added if so. */
 static int add_shifted(const sequence *s, size_t index, vy_dispatch_batch *many) {
     const vyre_step *step = &s->steps[index], *before = step - 1;
     const vyre_resource *items[] = {before->bindings, step->bindings};
@@ -108,7 +109,7 @@ static int add_shifted(const sequence *s, size_t index, vy_dispatch_batch *many)
            step->binding_count == before->binding_count && vy_dispatch_batch_add_shifted(many, items, NULL, 1, 2);
 }
 
-/* Checks all steps; keeps those before the first that cannot be native. executables: by step. */
+/* Checks all steps, and adds those before the first that cannot run natively. executables: by step. */
 static vyre_status check_all(sequence *s, vy_dispatch_batch *many, vy_executable **executables, int *all_native,
                              vyre_error *error) {
     vyre_launch only_deadline = {.deadline_ns = s->deadline_ns};

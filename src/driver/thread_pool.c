@@ -1,4 +1,4 @@
-/* The pool's threads (thread_pool.h). Each holds a reference to the pool, since one of them may be the one that closes it. */
+/* Thread pool (thread_pool.h). Each thread holds a reference to the pool, because one of them may close it. */
 #include "driver/thread_pool.h"
 
 #include "base/memory.h"
@@ -10,7 +10,7 @@ struct vy_thread_pool {
     pthread_mutex_t lock;
     pthread_cond_t work;
     vy_thread_pool_job *first, *last;
-    unsigned waiting, idle; /* jobs in line, threads without one */
+    unsigned waiting, idle; /* queued jobs, idle threads */
     unsigned threads, references;
     int is_closed;
     pthread_t ids[VY_THREAD_POOL_MAX];
@@ -26,7 +26,7 @@ vy_thread_pool *vy_thread_pool_new(void) {
     return pool;
 }
 
-/* Takes the lock, which the caller holds, with it. */
+/* Releases the lock, which the caller holds, too. */
 static void unreference(vy_thread_pool *pool) {
     unsigned left = --pool->references;
     pthread_mutex_unlock(&pool->lock);

@@ -1,7 +1,7 @@
 /* vyre run: dispatches a program and shows what came out. */
 #include "base/clock.h"
 #include "base/thread.h"
-#include "driver/grid_sync.h"
+#include "driver/multi_launch.h"
 #include "ir/dispatch_resolve.h"
 #include "ir/op_tables.h"
 #include "tool/backend_choice.h"

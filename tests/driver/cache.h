@@ -1,4 +1,4 @@
-/* What the tests of the cache share: a folder of their own, numbered keys, and payloads that can be told apart. */
+/* Helpers of the cache tests: a private folder, numbered keys, and distinguishable payloads. */
 #ifndef VY_TESTS_DRIVER_CACHE_H
 #define VY_TESTS_DRIVER_CACHE_H
 
@@ -6,7 +6,6 @@
 
 #include "driver/cache_disk.h"
 #include "driver/cache_entry.h"
-#include "driver/cache_evict.h"
 #include "vyre/telemetry.h"
 
 #include <dirent.h>
@@ -52,7 +51,7 @@ static inline vy_cache_key cache_key(unsigned number) {
     return key;
 }
 
-/* Any byte depends on the number and its place. */
+/* Each byte depends on the number and its offset. */
 static inline void cache_fill(unsigned number, uint8_t *data, size_t size) {
     uint64_t state = number * UINT64_C(0x9e3779b97f4a7c15) + size;
     for (size_t i = 0; i < size; i++) {

@@ -1,5 +1,6 @@
-/* Every entry of the three tables a backend fills, and what each gives back. An entry that is added to a table and not listed here does not
- * compile: tests that go through the lists then cover it, or fail. Only the public header is used, so that plug-ins may include this too. */
+/* Lists of every entry of the three tables that a backend fills, and of the result of each. An entry that is added to a
+ * table and not listed here does not compile: tests that iterate over the lists then cover it, or fail. Only the public
+ * header is used, so that plug-ins may include this, too. */
 #ifndef VY_TESTS_DRIVER_ENTRIES_H
 #define VY_TESTS_DRIVER_ENTRIES_H
 
@@ -7,8 +8,8 @@
 
 #include <stddef.h>
 
-/* X(entry, what it gives back): STATUS alone; OUTPUTS of a dispatch; a LAUNCH without outputs; a HANDLE of a resident buffer; a TABLE of a
- * pipeline or of a dispatch in flight; BYTES; TEXT; a VALUE; NOTHING. */
+/* X(entry, result): STATUS alone; OUTPUTS of a dispatch; a LAUNCH without outputs; a HANDLE of a resident buffer; a
+ * TABLE of a pipeline or of a dispatch in flight; BYTES; TEXT; a VALUE; NOTHING. */
 #define BACKEND_ENTRIES(X)                                                                                             \
     X(id, TEXT)                                                                                                        \
     X(dispatch, OUTPUTS)                                                                                               \
@@ -64,7 +65,7 @@
     X(destroy, NOTHING)                                                                                                \
     X(notify, NOTHING)
 
-/* The lists are complete and in order: each entry stands where the one before ends, and the last ends its table. */
+/* The lists are complete and in order: each entry starts where the previous one ends, and the last ends its table. */
 #define ENTRY_SIZE sizeof(void (*)(void))
 #define ENTRY_COUNT(name, gives) +1
 _Static_assert(sizeof(vyre_backend_vtable) ==

@@ -1,5 +1,5 @@
-/* A backend for tests: the reference behind a table that counts and records every call, fails the k-th call of any entry on demand, and
- * breaks its contract in one chosen way. Entries can be left out. */
+/* Fake backend for tests: the reference interpreter wrapped in a table that counts and records every call, fails the
+ * k-th call of any entry on demand, and breaks its contract in one chosen way. Entries can be left out. */
 #ifndef VY_TESTS_DRIVER_FAKE_H
 #define VY_TESTS_DRIVER_FAKE_H
 
@@ -112,7 +112,7 @@ typedef struct fake {
     int hangs_after;
     uint64_t can_cancel;
     uint64_t no_grid_sync;
-    uint64_t reads_grids;                    /* that lie in resident buffers: the capability */
+    uint64_t reads_grids;                    /* in resident buffers: the capability */
     _Atomic uint64_t grid_limit, grid_bound; /* of a pipeline; before there is one (0: the same) */
     uint64_t most_groups;                    /* 0 = as many as the reference */
     uint64_t last_native;
@@ -126,7 +126,7 @@ typedef struct fake {
     uint64_t compile_deadline;  /* likewise */
     _Atomic unsigned pipelines; /* there now */
     unsigned compile_ms;
-    int is_silent_about_items; /* does not say which item of a batch failed */
+    int is_silent_about_items; /* does not report which item of a batch failed */
     struct fake_pipeline *last_pipeline;
     _Atomic int *destroyed;
 } fake;
@@ -418,8 +418,8 @@ static void fake_destroy(void *self) {
 
 #include "driver/fake_pipeline.h"
 
-/* A fake with every entry; remove some from f->table, then fake_open. Its memory is the C library's, the reference's is not: NULL when that
- * is out. */
+/* A fake with every entry; remove some from f->table, then fake_open. Its memory is the C library's, the reference's is
+ * not: NULL when that is out. */
 static inline fake *fake_new_or_null(void) {
     vyre_error error;
     fake *f = calloc(1, sizeof *f);
@@ -447,7 +447,7 @@ static inline fake *fake_new(void) {
     return f;
 }
 
-/* The backend takes the fake over. */
+/* The backend owns the fake. */
 static inline vyre_backend *fake_open(fake *f) {
     vyre_backend_instance instance = {&f->table, f};
     vyre_backend *backend = NULL;

@@ -1,4 +1,4 @@
-/* Asynchronous entries for the fake backend: dispatches that end when the test says so, counted and breakable. */
+/* Asynchronous entries of the fake backend: dispatches that end when the test requests it, counted and breakable. */
 #ifndef VY_TESTS_DRIVER_FAKE_ASYNC_H
 #define VY_TESTS_DRIVER_FAKE_ASYNC_H
 

@@ -1,4 +1,5 @@
-/* The pipelines of the fake backend (fake.h, which includes this): the reference behind a table whose entries count, record and fail on demand. */
+/* Pipelines of the fake backend (included by fake.h): the reference interpreter wrapped in a table whose entries count,
+ * record and fail on demand. */
 #ifndef VY_TESTS_DRIVER_FAKE_PIPELINE_H
 #define VY_TESTS_DRIVER_FAKE_PIPELINE_H
 
@@ -93,7 +94,7 @@ static inline void fake_see_bindings(fake *f, const vyre_launch *launch, const v
         }
 }
 
-/* Host bindings get buffers of their own for the call; those that are outputs are read back. */
+/* Host bindings get separate buffers for the call; the outputs among them are read back. */
 static inline vyre_status fake_pipeline_mixed(fake *f, const vyre_launch *launch, const vyre_resource *bindings,
                                               size_t count, vyre_outputs *outputs, vyre_error *error) {
     const vyre_backend_vtable *real = f->real.vtable;

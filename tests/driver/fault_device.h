@@ -1,4 +1,5 @@
-/* The device behind the fault backend (plugin_fault.c): when a call strikes and how, its memory, and what it computes, which is the oracle's. */
+/* Device of the fault backend (plugin_fault.c): when and how a call is made to fail, its memory, and its results, which
+ * are those of the reference interpreter. */
 #ifndef VY_TESTS_DRIVER_FAULT_DEVICE_H
 #define VY_TESTS_DRIVER_FAULT_DEVICE_H
 
@@ -17,7 +18,7 @@ enum { BUFFERS = 64 }; /* of one program */
 typedef struct buffer {
     struct buffer *next;
     uint64_t native, size;
-    unsigned char *foreign; /* somebody else's bytes, or NULL: they follow */
+    unsigned char *foreign; /* foreign bytes, or NULL: they follow */
 } buffer;
 
 typedef struct device {
@@ -64,7 +65,7 @@ static void nap(uint64_t ns) {
     nanosleep(&t, NULL);
 }
 
-/* Counts the call and says how it strikes. */
+/* Counts the call and returns the fault to inject. */
 static fault_kind strike(device *d, fault_entry entry) {
     unsigned call = atomic_fetch_add(&control.calls[entry], 1) + 1;
     if (control.kind == FAULT_NONE || control.entry != entry || call < control.at ||
@@ -88,7 +89,7 @@ static vyre_status speak(device *d, vyre_status status, vyre_error *error) {
     return d->host->fail(error, status, "do not ask for faults", "the fault backend fails as asked");
 }
 
-/* The status an entry ends with, if it is struck so; else VYRE_OK, and the kind says what else is wrong. */
+/* The status that an entry returns for this fault; else VYRE_OK, and the kind selects another fault. */
 static fault_kind enter(device *d, fault_entry entry, vyre_status *status, vyre_error *error) {
     unsigned recoveries = atomic_load(&d->recoveries);
     fault_kind kind = strike(d, entry);
@@ -114,7 +115,7 @@ static fault_kind enter(device *d, fault_entry entry, vyre_status *status, vyre_
         *status = speak(d, VYRE_IO, error);
         break;
     default:
-        /* Who comes back late finds another device. */
+        /* A late call finds another device. */
         if (atomic_load(&d->recoveries) != recoveries)
             *status = VYRE_DEVICE_LOST;
         break;
@@ -150,7 +151,7 @@ static vyre_status spoil(device *d, fault_kind kind, const vyre_launch *launch, 
     if (kind == FAULT_EMPTY_OUTPUT)
         slot->size = 0;
     if (kind == FAULT_NO_MEMORY_BEHIND || kind == FAULT_SIZE_OVER_CAPACITY) {
-        d->host->release(slot->data, slot->capacity); /* nobody could free it afterwards */
+        d->host->release(slot->data, slot->capacity); /* it could not be freed afterwards */
         slot->data = kind == FAULT_NO_MEMORY_BEHIND ? NULL : other;
         slot->capacity = kind == FAULT_NO_MEMORY_BEHIND ? slot->capacity : 1;
         slot->size = slot->size > 1 ? slot->size : 2;
@@ -358,7 +359,7 @@ static vyre_status backend_resident_download_batch(void *self, const vyre_transf
 
 /* ---- bindings ---- */
 
-/* What is bound as inputs of the oracle; its outputs go back to where they are bound. */
+/* Passes the bindings to the reference interpreter as inputs; its outputs are copied back to the bindings. */
 typedef struct bound {
     vyre_span inputs[BUFFERS];
     size_t input_count;

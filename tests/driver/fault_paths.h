@@ -1,5 +1,6 @@
-/* Every road a program takes to a backend, driven one after the other on the fault backend (fault_plugin.h). Each road makes what it needs, checks
- * what it gets and gives everything back, whatever fails on the way: bytes are the right ones, or there is an error that says so. */
+/* Every path of a program to a backend, run sequentially on the fault backend (fault_plugin.h). Each path allocates its
+ * resources, checks the results and frees everything, whatever fails: the bytes are correct, or an error reports the
+ * failure. */
 #ifndef VY_TESTS_DRIVER_FAULT_ROADS_H
 #define VY_TESTS_DRIVER_FAULT_ROADS_H
 
@@ -126,7 +127,7 @@ static inline int fault_path_old(vyre_outputs *outputs) {
     return 1;
 }
 
-/* Right bytes, or nothing: as it was (`in_place` may leave the list empty). */
+/* Correct bytes, or unchanged outputs (`in_place` may leave the list empty). */
 static inline void fault_path_check(roads *r, vyre_status status, const vyre_error *error, vyre_outputs *outputs,
                                     int in_place) {
     static const unsigned char old[4] = {0xee, 0xee, 0xee, 0xee};
@@ -202,7 +203,7 @@ static inline void fault_path_trap(roads *r) {
 
 /* ---- resident ---- */
 
-/* a, b, x with their bytes and out with zeros; those that could not be made are no handles. */
+/* a, b, x with their bytes and out with zeros; null handles if the allocation failed. */
 typedef struct fault_path_set {
     vyre_resident handles[4];
     vyre_resource bindings[4];
@@ -218,7 +219,7 @@ static inline int fault_path_set_open(roads *r, fault_path_set *set) {
             r, vyre_resident_allocate(r->backend, sizeof r->x, sources[i], &set->handles[i], &error), &error);
         set->bindings[i] = (vyre_resource){.kind = VYRE_RESOURCE_RESIDENT, .resident = set->handles[i]};
     }
-    /* One that could not be made leaves the others as they were. */
+    /* A failed allocation leaves the others unchanged. */
     for (int i = 0; i < 3 && !is_whole; i++) {
         uint32_t got[FAULT_PATH_N];
         if (set->handles[i].id &&
@@ -235,7 +236,7 @@ static inline void fault_path_set_close(roads *r, fault_path_set *set) {
             fault_path_ended(r, vyre_resident_free(r->backend, set->handles[i], &error), &error);
 }
 
-/* Whether what is on the device is right, if it can be read. */
+/* Whether the device contents are correct, if they can be read. */
 static inline void fault_path_set_check(roads *r, const fault_path_set *set) {
     vyre_bytes x = VYRE_BYTES_INIT, out = VYRE_BYTES_INIT;
     vyre_error error;
@@ -283,7 +284,7 @@ static inline void fault_path_transfers(roads *r) {
                 FAULT_PATH_CLAIM(bytes.size == sizeof r->x && memcmp(bytes.data, r->x, sizeof r->x) == 0);
             vyre_bytes_free(&bytes);
         }
-        /* Nobody else's bytes were touched. */
+        /* Foreign bytes were not modified. */
         if (fault_path_ended(r, vyre_resident_download_at(r->backend, set.handles[1], 0, got, 8, &error), &error))
             FAULT_PATH_CLAIM(memcmp(got, r->b, 8) == 0);
     }
@@ -354,7 +355,7 @@ static inline void fault_path_async(roads *r) {
                                                            &r->arguments, &r->config, &pending, &error),
                          &error))
         fault_path_take(r, pending);
-    /* One is cancelled, one is freed at once. */
+    /* One is cancelled, one is freed immediately. */
     for (int freed = 0; freed < 2; freed++)
         if (fault_path_ended(
                 r, vyre_backend_dispatch_async(r->backend, r->programs[0], &r->arguments, &r->config, &pending, &error),

@@ -86,7 +86,7 @@ typedef struct fault_control {
     unsigned every;  /* and every so many calls after it; 0 = only that one */
     vyre_status status;
     unsigned hang_ms;                            /* HANG */
-    unsigned async_ms;                           /* a dispatch in flight takes this long */
+    unsigned async_ms;                           /* duration of a dispatch in flight */
     int can_cancel;                              /* the capability */
     uint64_t most_groups;                        /* the capability; 0 = many */
     unsigned char is_missing[FAULT_ENTRY_COUNT]; /* left out of the tables */

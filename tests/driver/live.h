@@ -1,4 +1,5 @@
-/* Which native values of a fake backend are there now, for tests in which threads free what others use. Under a lock of its own. */
+/* Set of live native values of a fake backend, for tests in which threads free buffers that others use. Has a separate
+ * lock. */
 #ifndef VY_TESTS_DRIVER_LIVE_H
 #define VY_TESTS_DRIVER_LIVE_H
 
@@ -11,7 +12,8 @@ enum { LIVE = 4096 };
 static pthread_mutex_t live_lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t live[LIVE];
 
-/* Makes one of another: 0 is a free place, and a value made of itself is there. 0: there is none. */
+/* Replaces a value: 0 is a free slot, and replacing a value by itself tests whether it is live. Returns 0 if it was not
+ * found. */
 static inline int live_set(uint64_t from, uint64_t to) {
     int i = 0;
     pthread_mutex_lock(&live_lock);

@@ -1,5 +1,5 @@
-/* The mirror: a backend that computes nothing. It keeps what it is given and answers with what it is told to. There is one, with the caller's side
- * of a test beside it. */
+/* Mirror backend: it computes nothing, records its arguments and returns prepared results. There is one instance,
+ * together with the caller's side of a test. */
 #ifndef VY_TESTS_DRIVER_MIRROR_H
 #define VY_TESTS_DRIVER_MIRROR_H
 
@@ -133,7 +133,7 @@ static vyre_status run_bound(fault_entry entry, const vyre_launch *launch, const
     return answer(launch, bindings, outputs, error);
 }
 
-/* Entries of a table, by their signatures; each knows its own. */
+/* Entries of a table, by signature; each records its own index. */
 #define OWNED(TABLE, table, name)                                                                                      \
     static vyre_status table##_##name(void *self, const vyre_launch *launch, const vyre_bytes *inputs, size_t count,   \
                                       vyre_outputs *outputs, vyre_error *error) {                                      \
@@ -404,7 +404,8 @@ static uint64_t backend_grid_sync_limit(void *self, const vyre_program *program,
 static void backend_device_profile(void *self, vyre_device_profile *profile) {
     (void)self;
     m.calls[FAULT_BACKEND_device_profile]++;
-    assert_int_equal(profile->subgroup_size, 1000 + VYRE_CAPABILITY_SUBGROUP_SIZE); /* arrives with what is known */
+    assert_int_equal(profile->subgroup_size,
+                     1000 + VYRE_CAPABILITY_SUBGROUP_SIZE); /* prefilled from the capabilities */
     profile->device = "glass";
     profile->compute_units = 3;
 }

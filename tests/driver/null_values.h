@@ -1,7 +1,7 @@
 /* Valid arguments for calls of every public function, as tests/driver/null_values.def names them.
  *
- * Each is made again for every call, in writable memory, so that a call may consume it and a test may spoil it. Nothing is
- * freed: the calls are made in child processes. */
+ * Each is made again for every call, in writable memory, so that a call may consume it and a test may spoil it. Nothing
+ * is freed: the calls are made in child processes. */
 #ifndef VY_TESTS_DRIVER_NULL_VALUES_H
 #define VY_TESTS_DRIVER_NULL_VALUES_H
 

@@ -1,7 +1,7 @@
-/* The fault backend: a complete backend whose every entry can be made to do wrong, at the call and in the way the test says (fault_plugin.h).
- *
- * Written with the public header and the host table alone. What it computes comes from the oracle; what it holds is memory of the host's, so that
- * a test that counts blocks counts these too. A device is one instance; what it is asked to do wrong is the process's. */
+/* Fault backend: a complete backend whose every entry can be made to misbehave at a chosen call in a chosen way
+ * (fault_plugin.h). It uses only the public header and the host table. Results come from the reference interpreter;
+ * memory comes from the host, so that a test that counts blocks counts these, too. A device is one instance; the
+ * requested fault is process-wide. */
 #include "fault_device.h"
 
 /* ---- dispatches in flight ---- */
@@ -82,7 +82,7 @@ static void pending_destroy(void *self) {
     atomic_fetch_sub(&control.pendings, 1);
 }
 
-/* A table nobody could use, nor give back what hangs on it: nothing hangs on it. */
+/* An unusable table, whose object could not be released: it has none. */
 static int gives_bad_table(fault_kind kind, const void **vtable, void **self) {
     static const struct {
         uint32_t struct_size;
@@ -240,7 +240,7 @@ static vyre_status pipeline_dispatch_async(void *self, const vyre_launch *launch
 
 /* ---- compiling ---- */
 
-/* A binary: the fingerprint of the program. Spoilt ones take the same road. */
+/* A binary: the fingerprint of the program. Corrupted ones use the same path. */
 static vyre_status give_bytes(device *d, fault_kind kind, const void *bytes, size_t size, vyre_bytes *out,
                               vyre_error *error) {
     static char somewhere[8];
@@ -458,7 +458,7 @@ static int backend_device_lost(void *self) {
     return kind == FAULT_VALUE_ZERO ? 0 : kind == FAULT_VALUE_ENORMOUS ? -1 : atomic_load(&d->is_lost);
 }
 
-/* What was on the device is gone. */
+/* The contents of the device are lost. */
 static vyre_status backend_try_recover(void *self, vyre_error *error) {
     device *d = self;
     vyre_status status;
@@ -477,7 +477,7 @@ static void backend_destroy(void *self) {
     device *d = self;
     const vyre_host *host = d->host;
     strike(d, FAULT_BACKEND_destroy);
-    drop_all(d); /* with its context a device frees what is left on it */
+    drop_all(d); /* destroying a device frees the memory that is left on it */
     pthread_mutex_destroy(&d->lock);
     host->release(d, sizeof *d);
     atomic_fetch_sub(&control.devices, 1);

@@ -1,4 +1,4 @@
-/* A fake whose binaries take long to make: makers of them and compilers wait at a gate. */
+/* Fake backend whose binaries are slow to produce: serializers and compilers wait at a gate. */
 #ifndef VY_TESTS_DRIVER_SLOW_BINARIES_H
 #define VY_TESTS_DRIVER_SLOW_BINARIES_H
 

@@ -1,4 +1,5 @@
-/* The list of pinned offsets is complete: every struct of the headers that plug-ins include, and every member of each. */
+/* The list of pinned offsets is complete: every struct of the headers that plug-ins include, and every member of
+ * each. */
 #include "support/test.h"
 #include "vyre/backend.h"
 #include "vyre/dialect.h"
@@ -25,7 +26,7 @@ static size_t round_up(size_t size, size_t multiple) {
     return (size + multiple - 1) / multiple * multiple;
 }
 
-/* Members lie as close as their alignment lets them, so a gap is a member that is not listed. */
+/* Members are packed as their alignment permits, so a gap is an unlisted member. */
 static void every_member_has_a_pin(void **state) {
     (void)state;
     if (sizeof(void *) != 8)

@@ -1,4 +1,5 @@
-/* Dispatches in flight: natively and on threads of the library, waited for, cancelled, freed, outliving their backend. */
+/* Dispatches in flight: natively and on threads of the library, waited for, cancelled, freed, outliving their
+ * backend. */
 #include "driver/fake_async.h"
 #include "support/fault.h"
 #include "vyre/telemetry.h"
@@ -54,13 +55,13 @@ static void a_dispatch_gives_what_a_synchronous_one_gives(void **state) {
         world w;
         open_world(&w, native);
         vyre_pending *p = begin(&w, NULL);
-        w.c.arguments.params = NULL; /* what was lent is not needed any more */
+        w.c.arguments.params = NULL; /* borrowed memory is not needed any more */
         memset(w.c.inputs, 0, sizeof w.c.inputs);
         assert_int_equal(vyre_pending_wait(p, FOR_EVER, &w.outputs, NULL, &w.error), VYRE_OK);
         fake_case_check(&w.c, &w.outputs);
         assert_true(vyre_pending_is_ready(p));
         assert_int_equal(vyre_pending_wait(p, FOR_EVER, &w.outputs, NULL, &w.error), VYRE_INVALID_ARGUMENT);
-        assert_non_null(strstr(w.error.message, "taken before"));
+        assert_non_null(strstr(w.error.message, "collected before"));
         vyre_pending_free(p);
         assert_int_equal(atomic_load(&later.started), native);
         close_world(&w);
@@ -217,7 +218,7 @@ static void waiting_stops_at_its_timeout_and_can_go_on(void **state) {
         assert_false(vyre_pending_is_ready(p));
         assert_int_equal(vyre_pending_wait(p, 0, &w.outputs, NULL, &w.error), VYRE_NOT_READY);
         assert_int_equal(vyre_pending_wait(p, 1000000, &w.outputs, NULL, &w.error), VYRE_NOT_READY);
-        assert_non_null(strstr(w.error.message, "not done yet"));
+        assert_non_null(strstr(w.error.message, "has not finished yet"));
         atomic_store(&later.hold, 0);
         assert_int_equal(vyre_pending_wait(p, FOR_EVER, &w.outputs, NULL, &w.error), VYRE_OK);
         fake_case_check(&w.c, &w.outputs);
@@ -259,7 +260,7 @@ static void a_cancelled_dispatch_is_ready_at_once_and_delivers_nothing(void **st
 static void a_handle_can_be_freed_at_any_time(void **state) {
     (void)state;
     for (int native = 0; native < 2; native++)
-        for (int when = 0; when < 3; when++) { /* at once, when done, never waited for */
+        for (int when = 0; when < 3; when++) { /* immediately, when done, never waited for */
             world w;
             open_world(&w, native);
             atomic_store(&later.hold, native && when == 0);
@@ -562,7 +563,8 @@ static void large_slots_change_hands(void **state) {
     }
 }
 
-/* Whoever waited for all it started and gives up all it has closes the backend itself: none of the library's threads is left when it returns. */
+/* A thread that has waited for all its dispatches and drops all its references closes the backend itself: no thread of
+ * the library exists when it returns. */
 static void the_end_of_work_leaves_nothing_behind_it(void **state) {
     (void)state;
     for (int round = 0; round < 200; round++) {

@@ -383,7 +383,7 @@ static void a_case_too_large_to_copy_is_refused(void **state) {
     in_child(huge_cases);
 }
 
-/* What is longer than a limit is not read. */
+/* Data past a limit is not read. */
 static void huge_texts(size_t unused) {
     (void)unused;
     vyre_module *module;
@@ -447,7 +447,7 @@ static void builder_counts_over_a_limit_are_refused_unread(void **state) {
     in_child(huge_builder);
 }
 
-/* Names of a mebibyte, and names that are no UTF-8. */
+/* Names of a mebibyte, and names that are not UTF-8. */
 static void odd_names(size_t unused) {
     (void)unused;
     enum { LONG = 1 << 20 };

@@ -81,7 +81,7 @@ static void without_build_id_too(void **state) {
     build_follows_the_contents("-Wl,--build-id=none");
 }
 
-/* The fake lies in this executable, the library's own backends do not count as such. */
+/* The fake is in this executable; the library's own backends do not count as such. */
 static void key_of_a_backend_outside_the_library_has_its_module(void **state) {
     (void)state;
     static const char identity[] = "fake device";

@@ -1,4 +1,5 @@
-/* The cache on disk: what is stored comes back, whatever is damaged is a miss and heals, and the folder keeps its bound. */
+/* Disk cache: stored payloads are loaded, a damaged entry is a miss and is replaced, and the folder stays within its
+ * limit. */
 #include "driver/cache.h"
 
 #include "support/fault.h"
@@ -6,7 +7,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-/* ---- what is stored comes back ---- */
+/* ---- stored payloads are loaded ---- */
 
 static void stored_bytes_come_back(void **state) {
     (void)state;
@@ -169,7 +170,7 @@ static void file_over_the_limit_is_not_read(void **state) {
     expect_miss_and_healing();
 }
 
-/* ---- others who put things there ---- */
+/* ---- files of other origin ---- */
 
 static void symbolic_link_is_not_followed(void **state) {
     (void)state;
@@ -181,7 +182,7 @@ static void symbolic_link_is_not_followed(void **state) {
     expect_miss_and_healing();
     assert_int_equal(access(elsewhere, F_OK), 0);
 
-    /* Storing replaces a link; what it names stays as it is. */
+    /* Storing replaces a link; its target is unchanged. */
     spill(elsewhere, "mine", 4);
     assert_int_equal(unlink(cache_path(1)), 0);
     assert_int_equal(symlink(elsewhere, cache_path(1)), 0);

@@ -1,4 +1,4 @@
-/* The file format, byte by byte: what is not exactly what was written is refused. */
+/* The file format, byte by byte: anything that differs from the written bytes is refused. */
 #include "driver/cache.h"
 
 #include "base/hash.h"
@@ -52,7 +52,7 @@ static void entry_comes_back_as_written(void **state) {
     }
 }
 
-/* Of no bytes, as its authors give it: another version of their library writes the same. */
+/* The checksum of no bytes, as published by its authors: another version of their library computes the same. */
 static void checksum_is_the_published_one(void **state) {
     (void)state;
     static const uint8_t published[16] = {0x99, 0xaa, 0x06, 0xd3, 0x01, 0x47, 0x98, 0xd8,

@@ -1,4 +1,4 @@
-/* The bound of the folder, what dead writers leave behind, walking and clearing. */
+/* Eviction, temporary files of killed writers, iteration and clearing. */
 #include "driver/cache.h"
 
 enum { SIZE = 1000, ENTRY = SIZE + VY_CACHE_ENTRY_MIN + 10 };

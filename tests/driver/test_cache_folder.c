@@ -1,4 +1,5 @@
-/* Which folder, which folders not, and the rest of the settings. Whatever is wrong is a miss and one line in the log. */
+/* Which folder, which folders not, and the rest of the settings. Whatever is wrong is a miss and one line in the
+ * log. */
 #include "driver/cache.h"
 
 #include <limits.h>
@@ -21,7 +22,7 @@ static void listen(void) {
     vyre_log_set_sink(count_line, NULL);
 }
 
-/* Stores and loads miss, and the log says why, once, in a line that has these words. */
+/* Stores and loads miss, and the log has one line that contains these words. */
 static void expect_unusable(const char *folder, const char *words) {
     assert_int_equal(vyre_cache_set_folder(folder, NULL), VYRE_OK);
     listen();
@@ -180,7 +181,7 @@ static void folder_of_another_user_is_not_used(void **state) {
     expect_unusable(cache_folder, "it belongs to user 65534 (this process is user 0)");
 }
 
-/* A folder above the cache lets its owner, and every user who may write to it, put another cache in its place. */
+/* The owner of a folder above the cache, and every user with write access to it, can replace the cache. */
 static void folder_below_one_that_another_user_can_change_is_not_used(void **state) {
     (void)state;
     char above[300], cache[400];
@@ -209,7 +210,9 @@ static void root_makes_nothing_in_the_home_of_a_user(void **state) {
     assert_int_equal(mkdir(home, 0755), 0);
     assert_int_equal(chown(home, 65534, 65534), 0);
     set_environment(NULL, NULL, home);
-    expect_unusable(NULL, "/home` belongs to user 65534 (this process is user 0). Fix: name a folder of your own");
+    expect_unusable(
+        NULL,
+        "/home` belongs to user 65534 (this process is user 0). Fix: set VYRE_CACHE_DIR to a folder that you own");
     assert_int_not_equal(access(made, F_OK), 0);
     snprintf(made, sizeof made, "%s/xdg/new", home);
     set_environment(NULL, made, home);

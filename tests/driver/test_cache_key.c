@@ -123,7 +123,7 @@ static void key_is_of_this_version_and_build(void **state) {
     assert_int_equal(strspn(vy_cache_build(), "0123456789abcdef"), 64);
 }
 
-/* The build's identity follows the sources: a scratch tree of two files stands for them. */
+/* The build identity depends on the sources: a scratch tree of two files represents them. */
 static void build_identity_follows_contents_and_names_alone(void **state) {
     (void)state;
     if (access(vy_test_path("cmake/VyreBuild.cmake"), R_OK) != 0)

@@ -1,6 +1,6 @@
-/* Many processes, killed processes, full and read-only disks: every load gives the right bytes or misses. */
+/* Many processes, killed processes, full and read-only disks: every load returns the correct bytes or misses. */
 #include "driver/cache.h"
-#include "driver/cache_file.h"
+#include "driver/cache_entry.h"
 
 #include <sched.h>
 #include <signal.h>
@@ -31,7 +31,7 @@ static int finish(pid_t child) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
-/* ---- many at once ---- */
+/* ---- many processes ---- */
 
 static int store_and_load_at_random(void *user) {
     vy_random random = vy_random_start((uint64_t)(uintptr_t)user);
@@ -125,7 +125,7 @@ static void kill_in_the_middle_leaves_right_bytes_or_none(void **state) {
     }
     print_message("%u kills left %u temporary files\n", KILLS, left_behind);
     assert_true(left_behind > 0); /* else no kill met a write, and nothing was shown */
-    /* Not one entry was damaged: what was interrupted never had an entry's name. */
+    /* No entry was damaged: an interrupted write never had the name of an entry. */
     assert_int_equal(cache_stats().rejected, 0);
 
     DIR *names = opendir(cache_folder);

@@ -1,4 +1,4 @@
-/* Capabilities and device profiles claim what the code of a backend uses, and what somebody measured or reports. */
+/* Capabilities and device profiles match the code of a backend, and measured or reported values. */
 #include "driver/fake.h"
 
 static const char *const ids[] = {"reference", "cpu-ref", "cpu", "cuda"};

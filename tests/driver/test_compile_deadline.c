@@ -1,4 +1,5 @@
-/* Deadlines of compiles: they reach the backend, from the options or from the dispatch that compiles; and what they forbid is not begun. */
+/* Deadlines of compiles: they reach the backend, from the options or from the dispatch that compiles; and what they
+ * forbid is not begun. */
 #include "driver/pipeline_forms.h"
 
 #include "base/clock.h"
@@ -20,7 +21,7 @@ static void the_deadline_of_the_options_reaches_the_backend(void **state) {
         rig r;
         vyre_pipeline *pipeline;
         vyre_compile_options options = {.struct_size = sizeof options, .deadline_ns = deadline};
-        if (is_short) /* as callers have it that know no deadline: what lies behind is not read */
+        if (is_short) /* the struct of callers without a deadline: bytes after it are not read */
             options.struct_size = offsetof(vyre_compile_options, deadline_ns);
         rig_open(&r);
         r.f->compile_deadline = 1;
@@ -137,7 +138,7 @@ static void a_dispatch_that_compiles_uses_its_own_deadline(void **state) {
     }
 }
 
-/* The fake does not look at the deadline: its compile takes longer. Then nothing runs, and the backend is not lost. */
+/* The fake ignores the deadline: its compile is slower. Then nothing runs, and the backend is not lost. */
 static void a_dispatch_does_not_start_after_a_compile_that_took_too_long(void **state) {
     (void)state;
     for (int i = 0; i < FAKE_FORMS; i++) {

@@ -16,7 +16,8 @@ typedef struct world {
     vyre_error error;
 } world;
 
-/* X: how a handle comes to be known as done: by the library's threads, by a thread that waits natively, by notification. */
+/* X: how a handle comes to be known as done: by the library's threads, by a thread that waits natively, by
+ * notification. */
 enum { ON_POOL, NATIVE, NOTIFYING, KINDS };
 
 static void open_world(world *w, int kind) {

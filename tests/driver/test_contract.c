@@ -1,4 +1,5 @@
-/* The contract, entry by entry: what a backend has is called with what the caller gave; what it lacks behaves as the header says. */
+/* The contract, entry by entry: an existing entry is called with the caller's arguments; a missing one behaves as
+ * documented in the header. */
 #include "driver/fake.h"
 #include "vyre/cache.h"
 #include "vyre/pipeline.h"
@@ -317,7 +318,7 @@ static void a_minimal_backend_names_what_it_lacks(void **state) {
     minimal_close(&m);
 }
 
-/* Each entry taken away alone: everything else still works, and so does what its default stands for. */
+/* Each entry is removed separately: everything else still works, and so does its documented fallback. */
 static void any_entry_may_be_missing(void **state) {
     (void)state;
 #define X(name) offsetof(vyre_backend_vtable, name),

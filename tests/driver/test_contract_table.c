@@ -239,7 +239,7 @@ static void name_source(const char *test, char path[512]) {
     snprintf(path + length, 512 - (size_t)length, "test_%s.c", name);
 }
 
-/* `driver.NAME`: `claim`, `claim`; … The last cell of a row; "the same" stands for the cell above. */
+/* `driver.NAME`: `claim`, `claim`; … The last cell of a row; "the same" repeats the cell above. */
 static int check_cell(char *cell) {
     char path[512], *source = NULL, *at = cell;
     int wrong = 0;
@@ -274,8 +274,8 @@ static int check_cell(char *cell) {
     return wrong;
 }
 
-/* Every row of a page's tables names tests that exist; *rows counts them. With `each_has_table`, a heading without a table
- * is a mistake. */
+/* Every row of a page's tables names tests that exist; *rows counts them. With `each_has_table`, a heading without a
+ * table is a mistake. */
 static int check_page(const char *name, int each_has_table, int *rows) {
     char *page = read_all(vy_test_path(name)), *next, *heading = NULL;
     int wrong = 0, rows_before = 0;

@@ -99,7 +99,7 @@ static void limits_of_the_device_are_kept(void **state) {
     vyre_outputs outputs = VYRE_OUTPUTS_INIT;
     vyre_error error;
     assert_int_equal(vyre_backend_dispatch(backend, c.program, &c.arguments, NULL, &outputs, NULL, &error), VYRE_LIMIT);
-    assert_non_null(strstr(error.message, "workgroup size in x (4) is over the limit of backend `fake` (1)"));
+    assert_non_null(strstr(error.message, "workgroup size in x (4) exceeds the limit of backend `fake` (1)"));
     vyre_module *module;
     vyre_program *program =
         fake_parse("program q {\n buffer x : u32 read_write\n grid over x\n x[global_id.x] = 1 }", &module);
@@ -186,7 +186,8 @@ static void an_error_without_words_is_completed(void **state) {
     bench_close(&b);
 }
 
-/* The k-th call of every entry that can fail, in a script that calls them all: the failure comes out, once, and the rest works. */
+/* The k-th call of every entry that can fail, in a script that calls them all: the failure comes out, once, and the
+ * rest works. */
 static vyre_status script(bench *b) {
     vyre_status first = VYRE_OK, status;
     vyre_resident x = {0, 0}, out = {0, 0};
@@ -324,7 +325,7 @@ static void after_shutdown_everything_is_refused(void **state) {
     vyre_resident resident;
     assert_int_equal(vyre_resident_allocate(b.backend, 16, NULL, &resident, NULL), VYRE_OK);
     assert_int_equal(vyre_backend_shutdown(b.backend, NULL), VYRE_OK);
-    assert_int_equal(atomic_load(&b.f->calls[FAKE_resident_free]), 1); /* what the caller left behind */
+    assert_int_equal(atomic_load(&b.f->calls[FAKE_resident_free]), 1); /* the one that the caller did not free */
     assert_int_equal(vyre_backend_shutdown(b.backend, NULL), VYRE_OK);
     assert_int_equal(atomic_load(&b.f->calls[FAKE_shutdown]), 1);
     assert_int_equal(bench_run(&b, 0, NULL), VYRE_DEVICE_LOST);
@@ -543,7 +544,7 @@ static void a_slot_too_small_is_moved(void **state) {
     b.c.inputs[0].size = 8;
     assert_int_equal(bench_run(&b, 0, NULL), VYRE_OK);
     vyre_bytes *slot = &b.outputs.items[0];
-    while (slot->capacity >= sizeof b.c.x) { /* whatever growth left behind */
+    while (slot->capacity >= sizeof b.c.x) { /* growth may have left more */
         vyre_bytes_free(slot);
         assert_int_equal(vyre_bytes_resize(slot, 1, NULL), VYRE_OK);
         if (slot->capacity >= sizeof b.c.x)

@@ -1,4 +1,4 @@
-/* Tensors in and out: what they say is checked, nothing is copied, and every deleter is called once, whatever happens. */
+/* DLPack import and export: tensors are checked, nothing is copied, and every deleter is called exactly once. */
 #include "driver/foreign.h"
 
 #include "support/fault.h"
@@ -6,7 +6,7 @@
 static const char *const ids[] = {"reference", "cpu"};
 enum { IDS = sizeof ids / sizeof *ids };
 
-/* A tensor somebody else made. */
+/* A tensor of another library. */
 typedef struct theirs {
     vyre_dl_managed managed;
     vyre_dl_versioned versioned;
@@ -68,7 +68,7 @@ static void a_tensor_is_used_in_place(void **state) {
             continue;
         theirs_make(&x, r.x, N);
         theirs_make(&y, r.y, N / 10);
-        y.managed.tensor.ndim = 3; /* (N/10) × 1 × 10, the middle with a stride of its own */
+        y.managed.tensor.ndim = 3; /* (N/10) × 1 × 10, the middle dimension with another stride */
         y.shape[1] = 1, y.shape[2] = 10;
         y.strides[0] = 10, y.strides[1] = 12345, y.strides[2] = 1;
         assert_int_equal(vyre_resident_from_dlpack_versioned(r.backend, &x.versioned, &hx, NULL, NULL), VYRE_OK);
@@ -206,13 +206,13 @@ static void what_does_not_fit_is_refused_and_gone(void **state) {
                      VYRE_INVALID_ARGUMENT);
     theirs_make(&t, r.x, N / 2);
     t.strides[0] = 2;
-    expect_refused(&r, &t, VYRE_INVALID_ARGUMENT, "the strides of the tensor leave gaps");
+    expect_refused(&r, &t, VYRE_INVALID_ARGUMENT, "the tensor is not contiguous in row-major order");
     theirs_make(&t, r.x, 4); /* transposed */
     t.managed.tensor.ndim = 2, t.shape[1] = 3, t.strides[1] = 4;
-    expect_refused(&r, &t, VYRE_INVALID_ARGUMENT, "strides");
+    expect_refused(&r, &t, VYRE_INVALID_ARGUMENT, "stride");
     theirs_make(&t, r.x, N);
     t.managed.tensor.device_type = VYRE_LOCATION_CUDA;
-    expect_refused(&r, &t, VYRE_INVALID_ARGUMENT, "is given CUDA memory");
+    expect_refused(&r, &t, VYRE_INVALID_ARGUMENT, "was passed CUDA memory");
     theirs_make(&t, r.x, -1);
     expect_refused(&r, &t, VYRE_INVALID_ARGUMENT, "negative or too large");
     theirs_make(&t, r.x, INT64_MAX);
@@ -227,10 +227,10 @@ static void what_does_not_fit_is_refused_and_gone(void **state) {
     expect_refused(&r, &t, VYRE_INVALID_ARGUMENT, "at address 0");
     theirs_make(&t, r.x, N);
     t.managed.tensor.code = VYRE_DL_COMPLEX, t.managed.tensor.bits = 64;
-    expect_refused(&r, &t, VYRE_UNSUPPORTED, "of no type of the language");
+    expect_refused(&r, &t, VYRE_UNSUPPORTED, "have no corresponding type");
     theirs_make(&t, r.x, N);
     t.managed.tensor.bits = 4;
-    expect_refused(&r, &t, VYRE_UNSUPPORTED, "of no type of the language");
+    expect_refused(&r, &t, VYRE_UNSUPPORTED, "have no corresponding type");
     theirs_make(&t, r.x, N);
     t.versioned.major = 2;
     t.versioned.tensor.shape = (int64_t *)1; /* not to be looked at */
@@ -299,7 +299,7 @@ static void a_tensor_outlives_the_last_reference_to_its_backend(void **state) {
     rig_close(&r);
     *(uint32_t *)out->tensor.data = 5;
     out->deleter(out);
-    /* And its shutdown: the memory is gone, the tensor can still be deleted. */
+    /* And its shutdown: the memory is freed, the tensor can still be deleted. */
     assert_true(rig_open(&r, "reference"));
     assert_int_equal(vyre_resident_allocate(r.backend, 4, NULL, &own, NULL), VYRE_OK);
     assert_int_equal(vyre_resident_to_dlpack_versioned(r.backend, own, VYRE_TYPE_U32, NULL, 0, &late, NULL), VYRE_OK);
@@ -318,7 +318,7 @@ static void a_shape_that_is_not_the_buffers_is_refused(void **state) {
     assert_int_equal(vyre_resident_allocate(r.backend, 16, NULL, &own, NULL), VYRE_OK);
     assert_int_equal(vyre_resident_to_dlpack(r.backend, own, VYRE_TYPE_U32, wrong, 1, &out, &r.error),
                      VYRE_INVALID_ARGUMENT);
-    assert_non_null(strstr(r.error.message, "20 bytes) is not that of the resident buffer (16 bytes)"));
+    assert_non_null(strstr(r.error.message, "20 bytes) does not match the resident buffer (16 bytes)"));
     assert_int_equal(vyre_resident_to_dlpack(r.backend, own, VYRE_TYPE_U32, negative, 2, &out, &r.error),
                      VYRE_INVALID_ARGUMENT);
     assert_int_equal(vyre_resident_to_dlpack(r.backend, own, VYRE_TYPE_U32, huge, 2, &out, &r.error),

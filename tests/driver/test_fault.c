@@ -1,4 +1,4 @@
-/* The k-th allocation fails: acquiring, choosing, dispatching in every form and resident memory give up cleanly. */
+/* The k-th allocation fails: acquiring, selecting, dispatching in every form and resident memory fail cleanly. */
 #include "driver/fake.h"
 #include "support/fault.h"
 

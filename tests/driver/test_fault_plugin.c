@@ -1,5 +1,6 @@
-/* A backend that does wrong, as a plug-in: whatever entry fails at whatever call in whatever way, every road ends with the right bytes or with an
- * error that carries a fix, nothing leaks, a lost device stays lost until it is recovered, and afterwards everything works again. */
+/* A backend that does wrong, as a plug-in: whatever entry fails at whatever call in whatever way, every road ends with
+ * the right bytes or with an error that carries a fix, nothing leaks, a lost device stays lost until it is recovered,
+ * and afterwards everything works again. */
 #include "base/memory.h"
 #include "driver/fault_paths.h"
 #include "support/fault.h"
@@ -44,7 +45,7 @@ static roads *need(void **state) {
 
 /* ---- one scenario ---- */
 
-/* What hangs, crashes or fails a claim says in which scenario. */
+/* A hang, a crash or a failed claim reports its scenario. */
 static char scenario[256];
 
 static void tell(int signal_number) {
@@ -84,7 +85,7 @@ static void claim(int holds, const char *what) {
     fail_msg("%s: %s", what, scenario);
 }
 
-/* Loss is sticky, then ends with recovery; returns 0 if the device is gone for good. */
+/* Loss is sticky until recovery; returns 0 if the device cannot be recovered. */
 static int recover(roads *r) {
     vyre_outputs outputs = VYRE_OUTPUTS_INIT;
     vyre_error error;
@@ -146,13 +147,14 @@ static int run_scenario(roads *r, fault_entry entry, fault_kind kind, unsigned a
     vyre_cache_clear(NULL, NULL, NULL, NULL);
     ledger_open(&l);
     arm(entry, kind, at, status);
-    control->is_missing[FAULT_PIPELINE_serialize] = entry == FAULT_PIPELINE_serialize_later; /* it stands for it */
+    control->is_missing[FAULT_PIPELINE_serialize] =
+        entry == FAULT_PIPELINE_serialize_later; /* called only without it */
     r->is_honest = 0, r->backend = NULL, r->failed = 0;
     vyre_status acquired = vyre_acquire(FAULT_BACKEND_ID, &r->backend, &error);
     if (acquired == VYRE_OK) {
         fault_paths_drive(r);
         vyre_backend_flush_cache(r->backend);
-        if (entry == FAULT_BACKEND_try_recover) { /* it takes a loss to come here */
+        if (entry == FAULT_BACKEND_try_recover) { /* it requires a loss to be called */
             fault_control kept = {.entry = entry, .kind = kind, .at = at, .status = status};
             control->entry = FAULT_BACKEND_flush, control->kind = FAULT_LOSE;
             control->at = atomic_load(&control->calls[FAULT_BACKEND_flush]) + 1;
@@ -164,7 +166,7 @@ static int run_scenario(roads *r, fault_entry entry, fault_kind kind, unsigned a
                 vyre_backend_try_recover(r->backend, &error);
         }
         int struck = atomic_load(&control->struck) != 0, is_alive = 1;
-        /* What these say is asked for once, when the backend is acquired. */
+        /* Their results are queried once, when the backend is acquired. */
         int may_limit = entry == FAULT_BACKEND_capability || entry == FAULT_BACKEND_supported_ops;
         disarm();
         claim(!r->failed || struck, "something failed that was not asked to");
@@ -230,11 +232,11 @@ static void whatever_fails_is_contained(void **state) {
         }
     }
     print_message("%u of %u faults were met\n", met, asked);
-    assert_true(met > asked - asked / 10); /* what is struck by chance of time may not be */
+    assert_true(met > asked - asked / 10); /* a fault that depends on timing may not occur */
 }
 
-/* The other ways to the same entries: what stands for entries that are left out, launches in pieces, deadlines the backend keeps, deadlines
- * that take a thread. */
+/* Other paths to the same entries: fallbacks of missing entries, tiled launches, deadlines that the backend keeps,
+ * deadlines that need a thread. */
 static void whatever_fails_on_other_roads_is_contained(void **state) {
     static const fault_entry bare[] = {FAULT_BACKEND_dispatch_borrowed,
                                        FAULT_BACKEND_dispatch_borrowed_timed,
@@ -273,7 +275,7 @@ static void whatever_fails_on_other_roads_is_contained(void **state) {
     print_message("%u faults were met\n", met);
 }
 
-/* ---- calls that do not come back in time ---- */
+/* ---- calls that do not return in time ---- */
 
 static void await_return(void) {
     for (int i = 0; i < 5000 && atomic_load(&control->inside); i++)
@@ -282,8 +284,8 @@ static void await_return(void) {
     usleep(5000); /* what follows it */
 }
 
-/* Whichever call of a dispatch on buffers made for it hangs: it is abandoned, the device recovers meanwhile, and what the call does when it
- * comes back touches nothing of the new device. */
+/* Whichever call of a dispatch on temporary buffers hangs: it is abandoned, the device recovers meanwhile, and when the
+ * call returns it touches nothing on the new device. */
 static void an_abandoned_call_names_no_buffer_of_before(void **state) {
     static const fault_entry hanging[] = {FAULT_BACKEND_resident_allocate, FAULT_BACKEND_resident_upload,
                                           FAULT_BACKEND_dispatch_resident, FAULT_BACKEND_resident_download,
@@ -372,7 +374,8 @@ static void every_call_that_hangs_is_abandoned_at_its_deadline(void **state) {
     }
 }
 
-/* Who waits in the queue learns nothing; who waits for the handle gets its result, and nothing is left. */
+/* A thread that waits in the queue is not notified; one that waits for the handle gets its result, and nothing
+ * leaks. */
 static void a_notification_that_never_comes_holds_nothing(void **state) {
     roads *r = need(state);
     for (int waits = 0; waits < 2; waits++) {
@@ -491,7 +494,7 @@ static int set_up(void **state) {
     if (!mkdtemp(folder))
         return -1;
     vyre_cache_set_folder(folder, NULL);
-    vyre_cache_set_memory_limit(0); /* every compile asks the folder, or the backend */
+    vyre_cache_set_memory_limit(0); /* every compile queries the folder, or the backend */
     signal(SIGALRM, tell);
     signal(SIGABRT, tell);
     signal(SIGSEGV, tell);

@@ -1,6 +1,6 @@
-/* What the boundary does not change it forwards: every entry of the three tables is called with what the caller gave, gives the caller what it gave,
- * and has its documented default when it is left out. One row for each entry: one that is added without a row fails here, and without a place in
- * the lists (entries.h) does not compile. */
+/* Forwarding: every entry of the three tables is called with the caller's arguments, returns its results to the caller,
+ * and has its documented fallback when it is left out. There is one row per entry: an entry without a row fails here,
+ * and one missing from the lists (entries.h) does not compile. */
 #include "driver/mirror.h"
 #include "vyre/cache.h"
 #include "vyre/interop.h"
@@ -77,7 +77,7 @@ static void close_mirror(void) {
         usleep(1000);
 }
 
-/* ---- what is asked, and what must have arrived ---- */
+/* ---- calls, and the arguments that must arrive ---- */
 
 static void check_launch(size_t index) {
     const kept *k = &m.items[index];
@@ -110,7 +110,7 @@ static void check_outputs(const vyre_outputs *outputs) {
     }
 }
 
-/* Spans as they were lent, not copies. */
+/* The borrowed spans themselves, not copies. */
 static void check_spans_of(size_t index) {
     check_launch(index);
     assert_int_equal(m.items[index].count, 3);
@@ -148,7 +148,7 @@ static void check_range(const vyre_resource *seen, int buffer) {
     assert_int_equal(seen->kind, VYRE_RESOURCE_RESIDENT);
     assert_int_equal(seen->resident.id, m.handle_natives[buffer]);
     assert_int_equal(seen->offset, m.bindings[buffer].offset);
-    assert_int_equal(seen->size, counts[buffer] * 4); /* 0 became what it stands for */
+    assert_int_equal(seen->size, counts[buffer] * 4); /* 0 was replaced by its meaning */
 }
 
 static void check_resident(void) {
@@ -391,7 +391,7 @@ static void check_compile(void) {
     assert_memory_equal(m.binary, "a binary", 8);
 }
 
-/* The identity was asked for when the mirror was opened; another device asks again. */
+/* The identity was queried when the mirror was opened; a new device is queried again. */
 static vyre_status ask_identity(void) {
     m.is_lost = 1;
     assert_true(vyre_backend_device_lost(m.backend));
@@ -520,9 +520,9 @@ enum {
 };
 static const struct row {
     vyre_status (*ask)(void); /* a road that leads to the entry */
-    void (*check)(void);      /* what must have arrived, and come back; NULL: that it is called is all */
+    void (*check)(void);      /* the arguments that must arrive and the results; NULL: only that it is called */
     unsigned flags;
-    fault_entry instead; /* what is called when it is left out; `id`: nothing */
+    fault_entry instead; /* the entry called when it is left out; `id`: none */
     const char *feature; /* not NULL: UNSUPPORTED then, and this is named */
 } rows[FAULT_ENTRY_COUNT] = {
 #define B(name) [FAULT_BACKEND_##name]
@@ -611,7 +611,7 @@ static void every_entry_has_a_row(void **state) {
             fail_msg("nothing shows how `%s` is called", entries[i].name);
 }
 
-/* Of the entries that run something, the one asked for is the only one called. */
+/* Of the entries that run something, only the requested one is called. */
 static void check_alone(int entry) {
     const unsigned runs = FAULT_GIVES_OUTPUTS | FAULT_GIVES_LAUNCH;
     for (int i = 0; i < FAULT_ENTRY_COUNT; i++)
@@ -700,7 +700,7 @@ static void what_is_required_is_asked_for(void **state) {
         if (i < FAULT_PIPELINE_dispatch) {
             memset(&m, 0, sizeof m);
             m.is_missing[i] = 1;
-            if (i == FAULT_BACKEND_dispatch) /* `compile` may stand for it (driver.implicit) */
+            if (i == FAULT_BACKEND_dispatch) /* `compile` may replace it (driver.implicit) */
                 m.is_missing[FAULT_BACKEND_compile] = 1;
             vyre_backend_instance instance = mirror_build();
             assert_int_equal(vy_backend_wrap(&instance, &m.backend, &m.error), VYRE_ABI_MISMATCH);

@@ -1,4 +1,5 @@
-/* Grid barriers inside one launch, where the backend says of each grid whether that can be: the same bits either way, and never an error for size alone. */
+/* Cooperative launch: the backend decides per grid whether grid barriers run inside one launch. The results are equal
+ * either way, and size alone is never an error. */
 #include "driver/dispatch.h"
 #include "driver/fake.h"
 #include "driver/pipeline.h"
@@ -141,12 +142,12 @@ static void one_workgroup_more_and_it_is_several(void **state) {
         runs_in(&b, form, NULL, LAUNCHES);
         assert_int_equal(calls(&b, FAKE_compile), 0); /* that was known before */
         bench_close(&b);
-        bench_open(&b, text, GROUPS - 1); /* known only of what was compiled */
+        bench_open(&b, text, GROUPS - 1); /* known only for a compiled program */
         atomic_store(&b.f->grid_bound, 1000);
         runs_in(&b, form, NULL, LAUNCHES);
         runs_in(&b, form, NULL, LAUNCHES);
         assert_int_equal(calls(&b, FAKE_compile), 1);
-        atomic_store(&b.f->grid_limit, GROUPS); /* each dispatch is asked about */
+        atomic_store(&b.f->grid_limit, GROUPS); /* each dispatch queries the backend */
         runs_in(&b, form, NULL, 1);
         bench_close(&b);
     }
@@ -172,7 +173,7 @@ static void without_the_entry_it_is_several(void **state) {
     bench_close(&b);
 }
 
-/* What cannot be compiled as a whole is not tried again; what may pass is. */
+/* A program that cannot be compiled as a whole is not tried again; a transient failure is. */
 static void a_compiler_that_fails_is_no_error(void **state) {
     static const struct {
         vyre_status status;
@@ -308,7 +309,7 @@ static void resident_buffers_and_host_bytes_meet_alike(void **state) {
     bench_close(&b);
 }
 
-/* Not in one native call: each item is asked about. */
+/* Not in one native call: each item queries the backend. */
 static void batches_sequences_and_dispatches_in_flight_meet_one_by_one(void **state) {
     vyre_pipeline *pipeline;
     vyre_outputs outputs[2] = {VYRE_OUTPUTS_INIT, VYRE_OUTPUTS_INIT};

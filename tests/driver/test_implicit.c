@@ -1,11 +1,11 @@
-/* Backends that only compile: a program that is dispatched without a pipeline runs through one that the backend keeps, with the caches and their
- * counters behind it. */
+/* Backends that only compile: a program that is dispatched without a pipeline runs through an implicit one that the
+ * backend keeps, with the caches and their counters. */
 #include "driver/pipeline_forms.h"
 
 #include "vyre/cache.h"
 #include "vyre/telemetry.h"
 
-/* A fake without any dispatch of its own. */
+/* A fake without a dispatch entry. */
 static void open_compiler(rig *r) {
     fake *f = fake_new();
     f->table.dispatch = NULL;

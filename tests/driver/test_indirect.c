@@ -1,4 +1,5 @@
-/* Grids in resident buffers: a backend with the capability is told where they lie and nothing is read back; any other is given a grid that the library has read. */
+/* Grids in resident buffers: a backend with the capability receives their location and nothing is read back; any other
+ * receives a grid that the library has read. */
 #include "driver/pipeline_forms.h"
 
 enum { ITEMS = 3 };
@@ -164,7 +165,7 @@ static void a_trap_of_a_grid_nobody_knows_is_believed(void **state) {
     }
 }
 
-/* They may have to be cut, by who knows the grid. */
+/* They may have to be tiled, which requires the grid. */
 static void grids_of_programs_with_grid_barriers_are_read(void **state) {
     (void)state;
     place p;
@@ -213,7 +214,7 @@ static void a_sequence_with_such_a_step_is_one_native_call(void **state) {
         vyre_step steps[3] = {
             {makes, &p.bindings[1], 1, NULL}, {p.pipeline, p.bindings, 2, NULL}, {p.pipeline, p.bindings, 2, NULL}};
         vyre_readback readback = {p.out, 0, 4, &count};
-        set_dims(&p, UINT32_MAX, UINT32_MAX, 7); /* what is there before means nothing */
+        set_dims(&p, UINT32_MAX, UINT32_MAX, 7); /* previous contents are irrelevant */
         if (vyre_sequence_run(p.r.backend, steps, 3, &readback, 1, NULL, NULL, &failed, NULL, &p.error) != VYRE_OK)
             fail_msg("step %zu: %s", failed, p.error.message);
         assert_int_equal(count, 12);

@@ -1,4 +1,4 @@
-/* Memory of others as resident buffers, and ours for others: in place, checked, given back once. */
+/* Foreign memory as resident buffers, and export of resident buffers: no copies, checked, released exactly once. */
 #include "driver/foreign.h"
 
 #include "support/fault.h"
@@ -22,7 +22,7 @@ static void a_dispatch_works_on_wrapped_memory_in_place(void **state) {
         if (rig_run(&r, x, y) != VYRE_OK)
             fail_msg("%s: %s", ids[i], r.error.message);
         expect_sum(&r);
-        assert_true(r.y[N] == (float)(3 * N)); /* and nothing behind it */
+        assert_true(r.y[N] == (float)(3 * N)); /* and nothing after it */
         float one = 17;
         assert_int_equal(vyre_resident_upload_at(r.backend, y, 8, &one, sizeof one, NULL), VYRE_OK);
         assert_true(r.y[2] == 17);
@@ -107,7 +107,7 @@ static void memory_between_elements_is_refused_when_it_is_bound(void **state) {
     }
 }
 
-/* A compiled program that is dispatched again and again takes a road of its own. */
+/* A compiled program that is dispatched repeatedly uses the fast path. */
 static void a_pipeline_sees_all_of_that_too(void **state) {
     (void)state;
     for (int i = 0; i < IDS; i++) {
@@ -164,7 +164,7 @@ static void wrong_memory_is_refused(void **state) {
     assert_int_equal(vyre_resident_wrap(r.backend, &wrong, &handle, &r.error), VYRE_INVALID_ARGUMENT);
     wrong = good, wrong.location.device = VYRE_LOCATION_CUDA;
     assert_int_equal(vyre_resident_wrap(r.backend, &wrong, &handle, &r.error), VYRE_INVALID_ARGUMENT);
-    assert_non_null(strstr(r.error.message, "is given CUDA memory (device type 2)"));
+    assert_non_null(strstr(r.error.message, "was passed CUDA memory (device type 2)"));
     assert_true(r.error.fix[0]);
     assert_int_equal(handle.id, 0);
     vyre_memory_location location;

@@ -106,7 +106,7 @@ static void outputs_start_as_zero_and_need_room(void **state) {
             assert_int_equal(z[i], i % 3 ? 0 : 7);
         buffers[1].count = 5;
         assert_int_equal(vyre_kernel_run(kernel, NULL, 0, buffers, 3, NULL, NULL, NULL, &error), VYRE_INVALID_ARGUMENT);
-        assert_string_equal(error.message, "buffer `y` gets 6 elements, and there is room for 5");
+        assert_string_equal(error.message, "buffer `y` receives 6 elements, but has room for 5");
         assert_string_equal(error.fix, "make room for 6 elements");
         vyre_kernel_close(kernel);
     }
@@ -146,7 +146,7 @@ static void arguments_that_do_not_fit_are_named(void **state) {
     vyre_kernel_buffer buffers[2] = {{.data = x, .count = 2}, {.count = 2}};
     vyre_error error;
     assert_int_equal(vyre_kernel_run(kernel, &a, 1, buffers, 1, NULL, NULL, NULL, &error), VYRE_INVALID_ARGUMENT);
-    assert_string_equal(error.fix, "give it 2 buffers");
+    assert_string_equal(error.fix, "pass 2 buffers");
     assert_int_equal(vyre_kernel_run(kernel, &a, 1, buffers, 2, NULL, NULL, NULL, &error), VYRE_INVALID_ARGUMENT);
     assert_string_equal(error.message, "buffer `y` has 2 elements and no memory");
     buffers[1].data = x;
@@ -166,7 +166,7 @@ static vyre_status open_and_run(void *user) {
     float x[4] = {1, 2, 3, 4}, y[4] = {0};
     vyre_kernel *kernel;
     vyre_status status = vyre_kernel_open(wire->data, wire->size, &policy, &kernel, NULL);
-    for (int i = 0; i < 2 && status == VYRE_OK; i++) { /* in place, then by copy */
+    for (int i = 0; i < 2 && status == VYRE_OK; i++) { /* zero-copy, then by copy */
         vyre_kernel_buffer buffers[2] = {{.data = x, .count = 4}, {.data = i ? x : y, .count = 4}};
         status = vyre_kernel_run(kernel, &a, 1, buffers, 2, NULL, NULL, NULL, NULL);
     }

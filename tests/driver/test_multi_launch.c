@@ -1,4 +1,5 @@
-/* A dispatch that one launch cannot do runs as several, and nobody sees it: the bits are the oracle's on every path. */
+/* A dispatch that needs several launches is indistinguishable from one launch: the results are those of the reference
+ * interpreter on every path. */
 #include "driver/dispatch.h"
 #include "driver/fake.h"
 #include "split/put_barriers.h"
@@ -278,8 +279,8 @@ static int is_quick(vyre_program *program, const vyre_arguments *arguments) {
     return status == VYRE_OK || status == VYRE_TRAPPED;
 }
 
-/* Params 40, inputs of 1000 elements unless the program states a constant: not always what an example is for, but defined. An example
- * whose counts do not fit, or that takes long, is left out. */
+/* Params 40, inputs of 1000 elements unless the program states a constant: not always the purpose of an example, but
+ * defined. An example whose counts do not match, or that is slow, is left out. */
 static int check_example(const char *file, vyre_program *program) {
     static unsigned char bytes[1 << 16];
     static vy_resolved_dispatch launch;
@@ -368,7 +369,7 @@ static void random_programs_deliver_the_same(void **state) {
            (unsigned long long)in_pieces);
 }
 
-/* ---- what is called ---- */
+/* ---- calls ---- */
 
 static void a_program_is_split_once_and_its_launches_are_counted(void **state) {
     (void)state;
@@ -547,7 +548,7 @@ static void the_backend_keeps_few_stages_and_finds_them_again(void **state) {
     vyre_program *program = fake_parse(
         "program p0 {\n buffer y : u32 write count 4\n grid 4\n grid_barrier\n y[global_id.x] = 0u32 }", &module);
     assert_int_equal(vy_multi_launch_get(backend, program, 0, &again, &error), VYRE_OK);
-    assert_ptr_not_equal(first, again); /* pushed out, and still whole for who holds it */
+    assert_ptr_not_equal(first, again); /* evicted, and still valid for its holder */
     assert_int_equal(vy_multi_launch_count(first), 2);
     vy_multi_launch_release(first);
     vy_multi_launch_release(again);
@@ -555,7 +556,7 @@ static void the_backend_keeps_few_stages_and_finds_them_again(void **state) {
     vyre_backend_release(backend);
 }
 
-/* ---- what is refused ---- */
+/* ---- refused dispatches ---- */
 
 static void what_lives_across_may_be_too_much_for_the_device(void **state) {
     (void)state;
@@ -567,7 +568,7 @@ static void what_lives_across_may_be_too_much_for_the_device(void **state) {
     atomic_store(&backend->capabilities[VYRE_CAPABILITY_MAX_STORAGE_BYTES], sizeof g.x);
     assert_int_equal(vyre_backend_dispatch(backend, g.program, &g.arguments, NULL, &outputs, NULL, &error), VYRE_LIMIT);
     assert_non_null(strstr(error.message, "the grid barriers of `kept` keep"));
-    assert_non_null(strstr(error.message, "over the limit of backend `fake` (96)"));
+    assert_non_null(strstr(error.message, "exceeds the limit of backend `fake` (96)"));
     assert_true(error.fix[0]);
     vyre_outputs_free(&outputs);
     vyre_backend_release(backend);
@@ -642,7 +643,7 @@ static void a_call_that_fails_leaves_nothing_behind(void **state) {
                 failures += met;
                 f->fail_at = 0;
                 check_nothing_is_left(f);
-                /* A temporary that cannot be freed takes no result away. */
+                /* A temporary that cannot be freed does not lose the result. */
                 vyre_status expected = met && entries[e] != FAKE_resident_free ? VYRE_NO_DEVICE_MEMORY : VYRE_OK;
                 if (status != expected)
                     fail_msg("entry %d fails at call %u: %s", (int)entries[e], k, vyre_status_name(status));
@@ -720,7 +721,7 @@ static void a_deadline_between_launches_costs_no_device(void **state) {
         given_open(&g, kept, 1);
         fake *made = fake_new();
         made->no_grid_sync = 1, made->most_groups = 2, made->can_cancel = 1;
-        made->hangs_after = 1; /* each launch is over in time by itself */
+        made->hangs_after = 1; /* each launch ends in time separately */
         vyre_backend *backend = fake_open(f = made);
         f->hang_ms = 10;
         vyre_dispatch_config config = {.timeout_ns = 25000000};

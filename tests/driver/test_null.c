@@ -1,9 +1,9 @@
-/* Every public function with every pointer argument NULL: in turn, and all at once. Also structs with a NULL member, with
- * struct_size 0, and zeroed; texts that are empty, a mebibyte long, or no UTF-8; and numbers at the ends of their range.
- * The calls are generated from the headers (tools/null-calls.awk); null_values.def has valid arguments and says where NULL
- * is allowed.
+/* Every public function with every pointer argument NULL: one by one, and all together. Also structs with a NULL
+ * member, with struct_size 0, and zeroed; texts that are empty, a mebibyte long, or not UTF-8; and numbers at the ends
+ * of their range. The calls are generated from the headers (tools/null-calls.awk); null_values.def has valid arguments
+ * and specifies where NULL is allowed.
  *
- * Each function runs in a child process. No call may end by a signal or take long. A call with a NULL that the header
+ * Each function runs in a child process. No call may end by a signal or last long. A call with a NULL that the header
  * does not allow returns VYRE_INVALID_ARGUMENT with the name of the argument in the error; or NULL, 0 or the documented
  * value for "none". A call with the other arguments returns a result, or an error with a message and a fix. */
 #include "driver/null_values.h"
@@ -21,11 +21,11 @@ enum { MOST_ARGUMENTS = 12, SECONDS_PER_CASE = 60 };
 /* How to spoil one argument, a struct. */
 typedef struct change {
     unsigned argument;
-    const void *(*apply)(void *given, unsigned member); /* gives the argument to use instead */
+    const void *(*apply)(void *given, unsigned member); /* returns the argument to use instead */
     const char *const *members;
 } change;
 
-/* One call, and what was seen of it. */
+/* One call, and its observed result. */
 typedef struct null_case {
     unsigned null;        /* bit i: argument i is NULL */
     const change *change; /* NULL: none */
@@ -40,8 +40,8 @@ typedef struct null_call {
     const char *name;
     void (*run)(null_case *c);
     char kind; /* what it returns: s status, p pointer, i integer, t struct, v nothing */
-    /* Bit i is for argument i: pointers, those that may be NULL, those where that means zeros; numbers, and those of
-     * them that say how long another argument is. */
+    /* Bit i is for argument i: pointers, those that may be NULL, and those where NULL means zeros; numbers, and those
+     * that are the length of another argument. */
     unsigned pointers, optional, has_default, numbers, counts;
     const char *arguments[MOST_ARGUMENTS];
     const change *changes;
@@ -79,7 +79,7 @@ static void see_out(null_case *c, const void *slot, size_t size, unsigned argume
         c->dirty |= 1u << argument;
 }
 
-/* Where calls write what is not looked at. */
+/* Calls write ignored results here. */
 static uint64_t the_tag, the_size;
 static vyre_target a_target;
 static char buffer[256];
@@ -296,7 +296,7 @@ static void no_null_argument_crashes(void **state) {
     run_functions(0);
 }
 
-/* The cpu backend has code of its own behind the same functions. */
+/* The cpu backend has separate code for the same functions. */
 static void no_null_argument_crashes_on_cpu(void **state) {
     (void)state;
     if (vy_cpu_compiler_check(NULL) != VYRE_OK)

@@ -1,4 +1,4 @@
-/* The numerics profile: asked, kept, masked, shown, and part of every key. */
+/* The numerics profile: queried, stored, masked, shown, and part of every key. */
 #include "driver/fake.h"
 #include "vyre/cache.h"
 #include "vyre/pipeline.h"

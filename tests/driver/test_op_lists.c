@@ -1,5 +1,5 @@
-/* The built-in backends run exactly the ops they list: for every op a program that uses it runs on the reference and on `cpu` with the same bytes, and
- * becomes PTX; the ops left out of a list are refused by the backend behind it. */
+/* The built-in backends run exactly the ops they list: for every op, a program that uses it runs on the reference and
+ * on `cpu` with the same bytes, and compiles to PTX; the backend refuses the ops left out of its list. */
 #include "driver/fake.h"
 
 #include "backends/cpu/cpu.h"
@@ -248,9 +248,9 @@ static void cuda_lists_the_ops_that_become_ptx_and_no_others(void **state) {
     }
 }
 
-/* ---- what is left out ---- */
+/* ---- ops left out ---- */
 
-/* Behind the boundary, which would run such a program as several launches. */
+/* Below the dispatch layer, which would run such a program as several launches. */
 static void the_op_that_cpu_and_cuda_leave_out_is_not_theirs(void **state) {
     (void)state;
     char text[1024];

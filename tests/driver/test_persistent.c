@@ -1,4 +1,5 @@
-/* Pipelines on persistent handles: host bytes and resident buffers mixed, outputs that stay, many at once, rows of four. */
+/* Pipelines on persistent handles: host bytes and resident buffers mixed, outputs that stay on the device, batches,
+ * rows of four. */
 #include "driver/pipeline_forms.h"
 
 #include "vyre/cache.h"
@@ -123,7 +124,7 @@ static void outputs_that_are_nowhere_are_refused(void **state) {
     world_close(&w);
 }
 
-/* Buffers are made for what is bound to host bytes, and are gone afterwards. */
+/* Temporary buffers replace host bytes, and are freed afterwards. */
 static void without_the_entry_the_backends_resident_memory_is_used(void **state) {
     (void)state;
     for (int passthrough = 0; passthrough < 2; passthrough++)
@@ -554,11 +555,11 @@ static const char *const staged_text =
     "let i = global_id.x\n if i < len(x) { x[i] = x[i] + 1 }\n grid_barrier\n"
     "if i < len(x) { sum[i] = x[i] + x[(i + 5) % len(x)] } }";
 
-/* One pipeline, compiled stage by stage; every form gives what a backend with grid barriers gives. */
+/* One pipeline, compiled stage by stage; every form returns the results of a backend with grid barriers. */
 static void a_program_in_stages_is_one_pipeline(void **state) {
     (void)state;
     for (int native = 0; native < 2; native++)
-        for (int over = 0; over < 2; over++) { /* the grid is over the limit, too */
+        for (int over = 0; over < 2; over++) { /* the grid exceeds the limit, too */
             fake *f = fake_new();
             f->no_grid_sync = 1;
             if (over)

@@ -1,5 +1,5 @@
-/* Rows of a batch on persistent handles, and steps of a sequence, where most are like the one before: whatever they are, a batch is its dispatches one after the other, or, if one of them is
- * wrong, nothing but that one's error. */
+/* Rows of a batch on persistent handles, and steps of a sequence, where most are like the one before: whatever they
+ * are, a batch is its dispatches one after the other, or, if one of them is wrong, nothing but that one's error. */
 #include "driver/pipeline_forms.h"
 
 #include "vyre/cache.h"
@@ -78,14 +78,14 @@ static void move(world *w, size_t row, size_t buffer, uint64_t offset) {
         w->rows[copy][row][buffer].offset = offset;
 }
 
-/* Each buffer in its own third of one memory, or in a memory of its own. */
+/* Each buffer in a separate third of one allocation, or in a separate allocation. */
 static void put_anew(world *w, size_t row) {
     uint32_t is_apart = any(w, 2), size = 4 * (1 + any(w, 5));
     for (size_t b = 0; b < w->width; b++)
         set_range(w, row, b, is_apart ? (int)(b % MEMORIES) : 0, 4 * (uint64_t)(b * WORDS / WIDTH + any(w, 16)), size);
 }
 
-/* What is wrong with a row, sometimes. */
+/* Sometimes, an invalid row. */
 static void spoil(world *w, size_t row) {
     size_t b = any(w, (uint32_t)w->width);
     vyre_resource *bad[2] = {&w->rows[0][row][b], &w->rows[1][row][b]};

@@ -1,5 +1,5 @@
-/* Pipelines: compiled once, dispatched in every form with the bytes of the backend's own dispatch. What a backend's pipeline has is called
- * with what the caller gave; what it lacks is done with what there is. */
+/* Pipelines: compiled once, dispatched in every form with the bytes of the backend's own dispatch. What a backend's
+ * pipeline has is called with what the caller gave; what it lacks is done with what there is. */
 #include "driver/pipeline_forms.h"
 
 #include "vyre/cache.h"
@@ -79,7 +79,8 @@ static void timing_of_a_pipeline_is_passed_on(void **state) {
     rig_close(&r);
 }
 
-/* Each entry taken away alone, then all but the required ones: every form still gives its bytes, without a look at the backend's own. */
+/* Each entry removed separately, then all but the required ones: every form still returns its bytes, without a call of
+ * the backend's own entries. */
 static void a_pipeline_needs_dispatch_and_destroy_only(void **state) {
     (void)state;
     const int entries = FAKE_PIPELINE_destroy - FAKE_PIPELINE_dispatch;
@@ -107,7 +108,7 @@ static void a_pipeline_needs_dispatch_and_destroy_only(void **state) {
     }
 }
 
-/* Without `compile`, or where it gives nothing, every form goes to the backend. */
+/* Without `compile`, or if it returns no pipeline, every form uses the backend. */
 static void a_backend_without_a_compiler_gets_a_passthrough(void **state) {
     (void)state;
     for (int gives_nothing = 0; gives_nothing < 2; gives_nothing++) {
@@ -192,14 +193,15 @@ static void wrong_answers_of_a_pipeline_are_contained(void **state) {
         }
 }
 
-/* Whatever entry fails at its first call, compile and dispatch fail with that or do without it, and the next try succeeds. */
+/* Whatever entry fails at its first call, compile and dispatch fail with that or do without it, and the next try
+ * succeeds. */
 static void any_entry_may_fail(void **state) {
     (void)state;
     for (int i = 0; i < FAKE_COUNT; i++)
         for (unsigned k = 1; k <= 2; k++) {
             rig r;
             rig_open(&r);
-            vyre_cache_set_memory_limit(0); /* each compile asks the backend */
+            vyre_cache_set_memory_limit(0); /* each compile queries the backend */
             r.f->fail_entry = (fake_entry)i;
             r.f->fail_at = k;
             for (int round = 0; round < 3; round++) {
@@ -345,7 +347,8 @@ static void a_deadline_compiles_the_cancellable_variant_once(void **state) {
     rig_close(&r);
 }
 
-/* Who cannot stop a kernel gets no other code for a deadline: it runs on a thread of its own, and is abandoned. */
+/* A backend that cannot stop a kernel gets no other code for a deadline: the call runs on a worker thread and is
+ * abandoned. */
 static void a_hanging_pipeline_is_abandoned(void **state) {
     (void)state;
     _Atomic int destroyed = 0;

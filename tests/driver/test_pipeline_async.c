@@ -14,7 +14,8 @@ static vyre_status start(void *self, const vyre_launch *launch, const vyre_span 
     return later_start(p->f, launch, inputs, count, out, error);
 }
 
-/* way 0: the pipeline's entry; 1: none, so a thread runs it; 2: the backend's own pipelines are none, but it has an entry. */
+/* way 0: the pipeline's entry; 1: none, so a thread runs it; 2: the backend's own pipelines are none, but it has an
+ * entry. */
 static void a_pipeline_runs_in_flight_and_is_kept(void **state) {
     (void)state;
     for (int way = 0; way < 3; way++) {
@@ -67,7 +68,7 @@ static void what_can_be_cancelled_is_compiled_so(void **state) {
     vyre_outputs outputs = VYRE_OUTPUTS_INIT;
     assert_int_equal(vyre_pending_wait(pending, UINT64_MAX, &outputs, NULL, NULL), VYRE_CANCELLED);
     vyre_pending_free(pending);
-    assert_int_equal(vyre_backend_shutdown(r.backend, NULL), VYRE_OK); /* what was cancelled has ended */
+    assert_int_equal(vyre_backend_shutdown(r.backend, NULL), VYRE_OK); /* the cancelled dispatch has ended */
     vyre_outputs_free(&outputs);
     vyre_pipeline_release(pipeline);
     rig_close(&r);

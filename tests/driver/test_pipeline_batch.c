@@ -1,4 +1,5 @@
-/* Batches from host bytes: one native call with everything as given, or one dispatch after the other; all is checked before anything runs. */
+/* Batches from host bytes: one native call with everything as given, or one dispatch after the other; all is checked
+ * before anything runs. */
 #include "driver/pipeline_forms.h"
 
 #include "vyre/cache.h"
@@ -82,7 +83,7 @@ static void a_batch_is_one_native_call(void **state) {
     rig_close(&r);
 }
 
-/* Without the entry, with an empty grid among the items, with a deadline nobody but a thread can keep. */
+/* Without the entry, with an empty grid among the items, with a deadline that only the watchdog can keep. */
 static void other_batches_run_one_after_the_other(void **state) {
     (void)state;
     for (int why = 0; why < 4; why++) {

@@ -1,5 +1,6 @@
-/* Every form of a pipeline gives the bytes of an uncompiled dispatch on the reference: for the examples and for random programs, on backends
- * that compile, that do not, that lack entries, that need several launches, and on the `cpu` backend if its compiler is there. */
+/* Every form of a pipeline returns the bytes of an uncompiled dispatch on the reference: for the examples and for
+ * random programs, on backends that compile, that do not, that lack entries, that need several launches, and on the
+ * `cpu` backend if its compiler is available. */
 #include "driver/pipeline_forms.h"
 
 #include "backends/cpu/compile.h"
@@ -23,7 +24,7 @@ static void field_open(field *f) {
     assert_int_equal(vyre_acquire("reference", &f->reference, NULL), VYRE_OK);
     for (int i = 0; i < FAKES; i++) {
         fake *made = fake_new();
-        made->is_shared = 1; /* programs are larger than what is recorded */
+        made->is_shared = 1; /* programs are larger than the recording */
         made->gives_no_pipelines = i == 1;
         if (i == 2)
             made->pipeline_table.dispatch_persistent_into = NULL, made->pipeline_table.dispatch_batched_into = NULL;
@@ -131,7 +132,7 @@ static unsigned check(field *f, const char *what, vyre_program *program, const v
                 got = pipeline_run(form, pipeline, arguments, NULL, &f->outputs, &trap, NULL);
             else if (form == FAKE_FORMS)
                 got = vyre_pipeline_dispatch_batch(pipeline, arguments, 1, NULL, &f->outputs, NULL, &trap, NULL);
-            else if (status == VYRE_OK) /* sizes of outputs are those that were wanted */
+            else if (status == VYRE_OK) /* its output sizes are those of `wanted` */
                 got = run_mixed(pipeline, f->backends[i], arguments, &f->wanted, (size_t)(form - FAKE_FORMS - 1),
                                 &f->outputs, &trap);
             else

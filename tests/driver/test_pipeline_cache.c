@@ -1,4 +1,5 @@
-/* Caches behind compile: memory that forgets what was used longest ago, a folder that outlives the backend, one compile for all who ask. */
+/* Pipeline caches: an LRU cache in memory, a folder that outlives the backend, one compile for equal concurrent
+ * requests. */
 #include "driver/pipeline_forms.h"
 
 #include "base/thread.h"
@@ -81,7 +82,7 @@ static void an_equal_program_is_found_in_memory(void **state) {
     vyre_pipeline_release(third);
     fake_case_close(&again);
     rig_close(&r);
-    assert_int_equal(stats().entries, before.entries); /* what is in memory goes with its backend */
+    assert_int_equal(stats().entries, before.entries); /* the cache in memory ends with its backend */
 }
 
 static void options_and_backends_are_part_of_the_key(void **state) {
@@ -229,7 +230,7 @@ static void a_refused_binary_is_a_miss_and_is_replaced(void **state) {
     vyre_pipeline_release(rig_compile(&r));
     rig_close(&r);
     vyre_cache_stats before = stats();
-    for (int way = 0; way < 2; way++) { /* an error; a success that gives nothing */
+    for (int way = 0; way < 2; way++) { /* an error; a success without a result */
         fake *f = fake_new();
         if (way == 0)
             f->refuses_binaries = 1;

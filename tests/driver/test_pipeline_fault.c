@@ -1,4 +1,4 @@
-/* The k-th allocation fails: compiling and every form of a pipeline give up cleanly. */
+/* The k-th allocation fails: compiling and every form of a pipeline fail cleanly. */
 #include "driver/pipeline_forms.h"
 #include "support/fault.h"
 
@@ -88,7 +88,7 @@ static void every_allocation_may_fail(void **state) {
                 for (int timed = 0; timed < (d.is_staged ? 1 : 2); timed++) {
                     d.c.program = d.is_staged ? split : plain;
                     d.config.timeout_ns = timed ? 600000000000u : 0;
-                    /* Caches are best effort: without memory for a place, a pipeline is not kept. */
+                    /* Caches are best effort: without memory for an entry, a pipeline is not kept. */
                     VY_FAULT_LOOP_LENIENT(body, &d);
                 }
     d.c.program = plain;

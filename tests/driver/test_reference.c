@@ -1,4 +1,4 @@
-/* The reference backend gives the oracle's bytes through every form of dispatch. */
+/* The reference backend returns the bytes of the reference interpreter through every form of dispatch. */
 #include "driver/fake.h"
 
 #include "base/file.h"
@@ -120,7 +120,8 @@ static void random_programs_give_the_oracles_bytes(void **state) {
     vyre_backend_release(backend);
 }
 
-/* Params 4, inputs of 64 elements unless the program states a constant: not always what an example is for, but always defined. */
+/* Params 4, inputs of 64 elements unless the program states a constant: not always what an example is for, but always
+ * defined. */
 static int check_example(const char *file, vyre_backend *backend, vyre_program *program, vyre_outputs *outputs) {
     vyre_scalar params[16];
     vyre_span inputs[16];

@@ -1,4 +1,5 @@
-/* The registry: queries for what is missing, frozen lists, the order of precedence, modules that join, modules that are refused. */
+/* The registry: lookups of missing ids, immutable lists, the order of precedence, modules that join, modules that are
+ * refused. */
 #include "driver/registry/child.h"
 #include "support/fault.h"
 #include "vyre/registry.h"
@@ -19,7 +20,7 @@ VYRE_REGISTER_CAPABILITY(alpha, .id = "test-alpha", .dispatches = 1);
 VYRE_REGISTER_CAPABILITY(beta, .id = "test-beta", .dispatches = 0);
 VYRE_MODULE("the test");
 
-/* Modules made by hand, one backend each unless a test says otherwise. */
+/* Hand-made modules, one backend each unless a test states otherwise. */
 typedef struct hand_made {
     vyre_module_descriptor module;
     vyre_backend_registration record;
@@ -286,7 +287,7 @@ static void broken_descriptors_are_diagnosed(void **state) {
     BROKEN(made.record.abi = 0, VYRE_ABI_MISMATCH, "backend `test-broken` of `broken` is too old");
     BROKEN(made.record.abi = 77, VYRE_ABI_MISMATCH, "version 77");
     BROKEN(made.record.id = NULL, VYRE_INVALID_ARGUMENT, "no id");
-    BROKEN(made.record.id = "", VYRE_INVALID_ARGUMENT, "not one (``)");
+    BROKEN(made.record.id = "", VYRE_INVALID_ARGUMENT, "invalid id (``)");
     BROKEN(made.record.id = "Upper", VYRE_INVALID_ARGUMENT, "Upper");
     BROKEN(made.record.id = "cuda#1", VYRE_INVALID_ARGUMENT, "cuda#1");
     BROKEN(made.record.id = long_id, VYRE_INVALID_ARGUMENT, "xxx");
@@ -311,7 +312,7 @@ static void an_initialiser_that_fails_adds_nothing(void **state) {
     made.module.init = init;
     init_status = VYRE_TIMEOUT;
     assert_refused(&made.module, VYRE_TIMEOUT, "the device sleeps");
-    init_status = VYRE_IO; /* and says nothing about it */
+    init_status = VYRE_IO; /* and reports nothing about it */
     assert_refused(&made.module, VYRE_IO, "operating system");
     init_status = (vyre_status)12345;
     assert_refused(&made.module, VYRE_CORRUPT, "12345");
@@ -389,7 +390,7 @@ static void the_core_set_names_each_construct_once(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        /* Those that need a registry nobody has touched come first: children inherit it. */
+        /* Tests that need an unused registry come first: children inherit it. */
         cmocka_unit_test(without_memory_the_list_is_empty_and_the_next_call_tries_again),
         cmocka_unit_test(any_allocation_may_fail_and_a_second_try_succeeds),
         cmocka_unit_test(missing_backend_queries_answer_absent),

@@ -1,5 +1,5 @@
-/* The library itself built with LTO and a section for every object, by two compilers: nothing of its records, or of an
- * application's beside it, is lost. What neither holds records nor reads them is built so only where more effort is asked for. */
+/* The library itself built with LTO and a section for every object, by two compilers: none of its records, or of an
+ * application's, is lost. Files that neither hold nor read records are built this way only at a higher effort level. */
 #include "build/shell.h"
 
 static void build_and_link(const char *compiler, const char *archiver, const char *linker) {
@@ -25,7 +25,7 @@ static void gcc_keeps_the_records_of_a_library_with_lto(void **state) {
     build_and_link("gcc", "gcc-ar", "");
 }
 
-/* A second build of everything takes as long again. */
+/* A second build of everything doubles the time. */
 static void clang_keeps_the_records_of_a_library_with_lto(void **state) {
     (void)state;
     if (vy_test_effort() < 2)

@@ -1,4 +1,5 @@
-/* Records survive every way of linking: archive or shared library, application and plug-in, two compilers, --gc-sections, LTO. */
+/* Records survive every way of linking: archive or shared library, application and plug-in, two compilers,
+ * --gc-sections, LTO. */
 #include "build/shell.h"
 
 static void records_are_seen_however_a_program_is_linked(void **state) {

@@ -1,4 +1,5 @@
-/* Plug-ins: what loads is registered under its path, and each way of being broken has its diagnosis. The fakes are tests/driver/registry/plugin_*.c. */
+/* Plug-ins: what loads is registered under its path, and each way of being broken has its diagnosis. The fakes are
+ * tests/driver/registry/plugin_*.c. */
 #include "driver/plugin.h"
 #include "driver/registry/child.h"
 #include "support/fault.h"
@@ -199,8 +200,8 @@ static void other_architectures_are_named(void **state) {
     free(bytes);
 }
 
-/* Wherever it is cut: refused, and the process lives. Past the last segment only debug information and symbols for the debugger are
- * missing, and the loader takes it. */
+/* Truncated anywhere: refused, and the process survives. Past the last segment only debug information and symbols are
+ * missing, and the loader accepts the file. */
 static void a_plugin_cut_short_is_refused(void **state) {
     (void)state;
     need_plugins();
@@ -212,10 +213,10 @@ static void a_plugin_cut_short_is_refused(void **state) {
         if (segments[i].p_type == PT_LOAD && segments[i].p_offset + segments[i].p_filesz > end)
             end = segments[i].p_offset + segments[i].p_filesz;
     assert_refused(write_file("cut.so", bytes, 10), VYRE_CORRUPT, "not an ELF file");
-    assert_refused(write_file("cut.so", bytes, 100), VYRE_CORRUPT, "cut short (within its program headers)");
+    assert_refused(write_file("cut.so", bytes, 100), VYRE_CORRUPT, "truncated (within its program headers)");
     for (size_t cut = 1024; cut < end; cut += 512)
-        assert_refused(write_file("cut.so", bytes, cut), VYRE_CORRUPT, "cut short");
-    assert_refused(write_file("cut.so", bytes, end - 1), VYRE_CORRUPT, "cut short (a segment");
+        assert_refused(write_file("cut.so", bytes, cut), VYRE_CORRUPT, "truncated");
+    assert_refused(write_file("cut.so", bytes, end - 1), VYRE_CORRUPT, "truncated (a segment");
     free(bytes);
 }
 
@@ -369,7 +370,7 @@ static void a_plugin_in_cpp11_is_loaded(void **state) {
 int main(void) {
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        /* First: its children need a registry nobody has touched. */
+        /* First: its children need an unused registry. */
         cmocka_unit_test(any_allocation_may_fail_while_plugins_load),
         cmocka_unit_test(a_good_plugin_is_registered_under_its_path),
         IN_FOLDER(loading_again_is_fine),

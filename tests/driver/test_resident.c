@@ -79,7 +79,7 @@ static void stale_and_foreign_handles_are_refused(void **state) {
     assert_int_equal(vyre_resident_free(backend, a, NULL), VYRE_OK);
     assert_int_equal(vyre_resident_free(backend, a, &error), VYRE_INVALID_ARGUMENT);
     assert_int_equal(vyre_resident_allocate(backend, 16, NULL, &b, NULL), VYRE_OK);
-    assert_true(a.id != b.id); /* the same place, another generation */
+    assert_true(a.id != b.id); /* the same slot, another generation */
     assert_int_equal(vyre_resident_upload(backend, a, data, 16, &error), VYRE_INVALID_ARGUMENT);
     assert_non_null(strstr(error.message, "stale"));
     assert_int_equal(vyre_resident_upload(backend, b, data, 16, &error), VYRE_OK);
@@ -168,7 +168,7 @@ static void an_abandoned_dispatch_keeps_its_buffers(void **state) {
     fake_case_close(&c);
 }
 
-/* What hangs ends with an error when its device is reset: that is no news of the device that came back. */
+/* A hanging call ends with an error when its device is reset: that is not a report about the recovered device. */
 static void an_abandoned_call_does_not_lose_the_recovered_device(void **state) {
     (void)state;
     fake *f = fake_new();

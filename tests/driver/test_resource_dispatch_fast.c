@@ -1,5 +1,5 @@
-/* Dispatches on resident buffers that go straight: what they refuse, say, forward and count is what the long road does. A bound on the output
- * bytes that nothing reaches sends a dispatch the long road. */
+/* The fast path of dispatches on resident buffers refuses, reports, forwards and counts like the general path. A limit
+ * on the output bytes that is never reached forces the general path. */
 #include "driver/pipeline_forms.h"
 
 #include "driver/resource_dispatch.h"
@@ -90,7 +90,7 @@ static void ask(place *p, const asked *a, const vyre_dispatch_config *config, an
     for (size_t i = 0; i < sizeof before / sizeof(uint64_t); i++)
         ((uint64_t *)&got->counted)[i] -= ((const uint64_t *)&before)[i];
     got->seen = p->f->seen;
-    got->seen.first_input = NULL; /* the place an indirect grid was fetched to */
+    got->seen.first_input = NULL; /* the location an indirect grid was downloaded to */
     got->outputs = outputs.count;
     vyre_outputs_free(&outputs);
 }
@@ -116,7 +116,7 @@ static void assert_same(place *p, const asked *a) {
     assert_int_equal(straight.trap.invocation, lengthy.trap.invocation);
 }
 
-/* ---- what is asked ---- */
+/* ---- requests ---- */
 
 static uint32_t below(uint64_t *state, uint32_t bound) {
     *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
@@ -196,7 +196,7 @@ static void place_ready(place *p, asked *a) {
     assert_int_equal(got.status, VYRE_OK);
 }
 
-/* What ran last is not run again where anything else is asked for, and is where it is asked for. */
+/* The last launch is reused if and only if the request is equal. */
 static void nearly_the_same_is_not_the_same(void **state) {
     (void)state;
     place p;
@@ -309,7 +309,8 @@ static void what_is_made_again_goes_straight(void **state) {
     place_close(&p);
 }
 
-/* A lost device takes its pipelines along: the first dispatch after recovery compiles and prepares, as the first of all did. */
+/* A lost device ends its pipelines: the first dispatch after recovery compiles and prepares, like the very first
+ * one. */
 static void recovery_prepares_again(void **state) {
     (void)state;
     place p;

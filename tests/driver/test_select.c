@@ -1,5 +1,5 @@
-/* Acquiring by name and choosing with reasons. The backends registered here are the reference under other names, with probes that say what a
- * test wants. */
+/* Acquiring by name and selecting with reasons. The backends registered here are the reference under other names, with
+ * probes that return what a test sets. */
 #include "driver/fake.h"
 
 #include "vyre/telemetry.h"
@@ -174,7 +174,7 @@ static void who_is_named_is_chosen_whatever_it_runs_on(void **state) {
     assert_int_equal(vyre_select(NULL, &backend, NULL, NULL), VYRE_OK);
     assert_string_equal(vyre_backend_id(backend), "cpu-ref");
     vyre_backend_release(backend);
-    policy.only = "reference"; /* what the program says wins */
+    policy.only = "reference"; /* the policy overrides VYRE_BACKEND */
     assert_int_equal(vyre_select(&policy, &backend, NULL, NULL), VYRE_OK);
     assert_string_equal(vyre_backend_id(backend), "reference");
     vyre_backend_release(backend);
@@ -237,7 +237,7 @@ static void a_missing_id_names_what_there_is(void **state) {
     vyre_error error;
     assert_int_equal(vyre_acquire("__vyre_missing_backend__", &backend, &error), VYRE_NOT_FOUND);
     assert_null(backend);
-    assert_non_null(strstr(error.message, "is not registered; there is: "));
+    assert_non_null(strstr(error.message, "is not registered (registered: "));
     assert_non_null(strstr(error.message, "reference"));
     assert_true(error.fix[0]);
     assert_int_equal(vyre_acquire("goood#1", &backend, &error), VYRE_NOT_FOUND);

@@ -1,5 +1,5 @@
-/* `supported_ops` end to end: a plug-in whose backends run `add` only is refused for a program with `mul`, at selection, at compile time, at a
- * dispatch and by the command, and the reason names the op. */
+/* `supported_ops` end to end: a plug-in whose backends run `add` only is refused for a program with `mul`, at
+ * selection, at compile time, at a dispatch and by the command, and the reason names the op. */
 #include "support/test.h"
 
 #include "vyre/driver.h"
@@ -65,7 +65,7 @@ static void selection_refuses_the_backends_and_names_the_op(void **state) {
         assert_non_null(strstr(candidate(report, ids[i]).fix, "`mul`"));
         vyre_selection_free(report);
     }
-    /* Both come first; the report says why they were passed over, whichever is chosen after them. */
+    /* Both come first; the report contains the reason for skipping them, whichever is chosen after them. */
     vyre_policy policy = {.allow_cpu = 1, .program = program};
     vyre_backend *backend = NULL;
     vyre_selection *report = NULL;

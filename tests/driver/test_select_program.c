@@ -1,8 +1,8 @@
 /* Selection by program, and probes that selection does not need, that hang, or that answer nonsense. */
 #include "driver/fake.h"
 
-#include "driver/probe.h"
 #include "driver/registry.h"
+#include "driver/select.h"
 #include "ir/op_set.h"
 #include "vyre/telemetry.h"
 
@@ -71,7 +71,7 @@ static vyre_status create_empty(const vyre_host *host, uint32_t ordinal, vyre_ba
     return status;
 }
 
-/* A backend whose instance lists what a test gives. */
+/* A backend whose instance lists the ops of a test. */
 static struct {
     const char *const *ops;
     size_t count;
@@ -241,8 +241,8 @@ static void an_op_that_the_instance_does_not_list_is_refused(void **state) {
     vyre_backend_release(backend);
 }
 
-/* The list counts as it is: unknown names and NULL entries are skipped, a list of none runs nothing, and only a list that is NULL is replaced by the
- * default. */
+/* The list counts as returned: unknown names and NULL entries are skipped, an empty list runs nothing, and only a NULL
+ * list is replaced by the default. */
 static void the_list_of_an_instance_is_read_as_it_is(void **state) {
     (void)state;
     size_t core_count;

@@ -1,4 +1,5 @@
-/* Sequences: pipelines of one backend in order on resident buffers, one native call or step by step, then ranges read back. */
+/* Sequences: pipelines of one backend in order on resident buffers, one native call or step by step, then ranges read
+ * back. */
 #include "driver/pipeline_forms.h"
 
 #include "vyre/cache.h"
@@ -83,7 +84,8 @@ static void a_sequence_is_one_native_call(void **state) {
     chain_close(&c);
 }
 
-/* Without the entry; where the backend itself runs the steps; with a deadline only a thread can keep; where a program needs stages. */
+/* Without the entry; where the backend itself runs the steps; with a deadline only a thread can keep; where a program
+ * needs stages. */
 static void other_sequences_run_step_by_step(void **state) {
     (void)state;
     for (int why = 0; why < 5; why++) {
@@ -210,7 +212,7 @@ static void the_deadline_is_for_the_whole(void **state) {
     assert_true(failed < STEPS);
     vyre_pipeline_release(c.pipeline);
     rig_close(&c.r);
-    while (!atomic_load(&destroyed)) /* by what was abandoned, when it ends */
+    while (!atomic_load(&destroyed)) /* by the abandoned call, when it ends */
         usleep(1000);
 }
 

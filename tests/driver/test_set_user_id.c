@@ -1,12 +1,12 @@
-/* A process that runs with more privileges than the user who started it takes nothing from its environment.
+/* A process with more privileges than the user who started it ignores its environment.
  *
- * The test starts a copy of itself that belongs to another user and has the set-user-id bit: its real user is root, its effective
- * user is not, and the kernel sets AT_SECURE as for the opposite direction. */
+ * The test starts a copy of itself that belongs to another user and has the set-user-id bit: its real user is root, its
+ * effective user is not, and the kernel sets AT_SECURE as for the opposite direction. */
 #include "backends/cpu/compile.h"
 #include "backends/cuda/dynamic_symbols.h"
 #include "base/env.h"
 #include "driver/registry/child.h"
-#include "driver/trace.h"
+#include "driver/telemetry.h"
 #include "vyre/cache.h"
 #include "vyre/driver.h"
 #include "vyre/manifest.h"
@@ -37,7 +37,8 @@ static int raised(void) {
     CHILD_CLAIM(!vyre_backend_find("fake-good"));
     CHILD_CLAIM(vyre_dialects_load_path(NULL, &error) == VYRE_OK); /* the manifest there has mistakes */
     CHILD_CLAIM(strcmp(vy_cuda_dynamic_symbols_file(), "libcuda.so.1") == 0);
-    /* Neither the compiler that the environment names nor the one beside this copy, as in a build tree; it is not executable. */
+    /* Neither the compiler named in the environment nor the one next to this copy, as in a build tree; it is not
+     * executable. */
     CHILD_CLAIM(vy_cpu_compiler_check(&error) == VYRE_OK || strstr(error.message, "is not installed"));
     return 0;
 }

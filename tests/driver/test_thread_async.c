@@ -1,4 +1,4 @@
-/* Threads starting, waiting, cancelling, freeing, draining, losing and shutting down at once. Meant for the thread sanitizer. */
+/* Threads that start, wait, cancel, free, drain, lose and shut down concurrently. Meant for the thread sanitizer. */
 #include "driver/fake_async.h"
 
 #include "base/thread.h"

@@ -1,5 +1,5 @@
-/* Threads that store, load, walk, clear and change the settings at once: every load gives the right bytes or misses. For
- * ThreadSanitizer. */
+/* Threads that store, load, iterate, clear and change the settings concurrently: every load returns the correct bytes
+ * or misses. For ThreadSanitizer. */
 #include "driver/cache.h"
 
 #include <pthread.h>

@@ -1,4 +1,5 @@
-/* Binaries that take long to make: stored after the compile, when nothing else is compiled, and before the backend is gone. */
+/* Binaries that are slow to produce: stored after the compile, when nothing else is compiled, and before the backend
+ * ends. */
 #include "driver/slow_binaries.h"
 #include "support/fault.h"
 
@@ -28,7 +29,7 @@ static void a_compile_does_not_wait_for_its_binary(void **state) {
     rig_close(&r);
 }
 
-/* Nobody asks for it: quiet is enough. */
+/* Without a request: a quiet period suffices. */
 static void quiet_is_enough(void **state) {
     (void)state;
     rig r;
@@ -80,7 +81,7 @@ static void nothing_is_made_while_somebody_compiles(void **state) {
     rig_close(&r);
 }
 
-/* The line has an end, and so has the memory it takes: who finds it full makes his own. */
+/* The queue and its memory are bounded: a thread that finds it full produces its binary itself. */
 static void who_finds_the_line_full_stores_his_own(void **state) {
     (void)state;
     enum { MANY = 100 };

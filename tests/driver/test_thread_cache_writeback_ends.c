@@ -1,4 +1,4 @@
-/* Binaries that take long to make: whoever waits for them comes to an end, whatever else goes on, and so does the process. */
+/* Binaries that are slow to produce: a thread that waits for them always finishes, and so does the process. */
 #include "driver/slow_binaries.h"
 
 #include "vyre/async.h"
@@ -65,7 +65,7 @@ static void allow_threads(int allowed) {
     pthread_attr_destroy(&huge);
 }
 
-/* The one thread there is drops the last reference, and what is to be stored waits for that very thread. */
+/* The only thread drops the last reference, and the queued binary waits for that very thread. */
 static void the_only_thread_may_be_the_one_that_releases(void **state) {
     (void)state;
     rig r;
@@ -100,7 +100,8 @@ static void *feed_behind(void *user) {
     return feed(user);
 }
 
-/* Who is at the line for want of a thread is there for what was put before, and somebody for the rest. */
+/* A caller that drains the queue for lack of a thread drains the entries queued before; another thread drains the
+ * rest. */
 static void who_compiles_without_a_thread_does_not_serve_for_ever(void **state) {
     (void)state;
     rig r;

@@ -1,5 +1,5 @@
-/* Deadlines, cancellation and shutdown hold whatever a backend claims or does: plug-ins that claim `cancel` and hang, the reference with programs that never
- * end, words that cancel, and calls that never return. */
+/* Deadlines, cancellation and shutdown hold whatever a backend claims or does: plug-ins that claim `cancel` and hang,
+ * the reference with programs that never end, words that cancel, and calls that never return. */
 #include "driver/fake_async.h"
 #include "vyre/pipeline.h"
 
@@ -35,7 +35,7 @@ static void a_plugin_that_claims_cancel_and_hangs_is_abandoned(void **state) {
         assert_int_equal(fake_run(form, backend, c.program, &c.arguments, &config, &outputs, NULL, &error),
                          VYRE_TIMEOUT);
         assert_true(seconds_since(start) < 1.4);
-        assert_non_null(strstr(error.message, "claims to stop it"));
+        assert_non_null(strstr(error.message, "has the capability `cancel`"));
         assert_int_equal(outputs.count, 0);
         assert_true(vyre_backend_device_lost(backend));
         vyre_outputs_free(&outputs);
@@ -151,7 +151,7 @@ static void the_reference_keeps_deadlines(void **state) {
     }
 }
 
-/* Whoever waits for all of it sees that the work has ended. */
+/* A thread that waits for all of it observes that the work has ended. */
 static void the_reference_ends_what_is_cancelled(void **state) {
     (void)state;
     reference r;
@@ -286,7 +286,7 @@ static void a_shutdown_does_not_wait_for_a_plugin_in_flight(void **state) {
     fake_case_close(&c);
     vyre_backend_release(backend);
     assert_int_equal(atomic_load(&destroyed), 0);
-    atomic_store(&later.hold, 0); /* now it ends, and takes the backend along */
+    atomic_store(&later.hold, 0); /* now it ends, and the backend with it */
     for (int i = 0; i < 5000 && !atomic_load(&destroyed); i++)
         usleep(1000);
     assert_int_equal(atomic_load(&destroyed), 1);

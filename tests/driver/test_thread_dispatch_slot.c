@@ -1,4 +1,5 @@
-/* Dispatches from a dispatch_slot (driver/dispatch_slot.h): who takes one, what is not ended under him, and threads that end what others use. */
+/* Dispatches from a dispatch slot (driver/dispatch_slot.h): which threads get one, what may not end during a dispatch,
+ * and threads that end objects that others use. */
 #include "driver/live.h"
 #include "driver/pipeline_forms.h"
 
@@ -15,11 +16,11 @@ typedef struct scene {
     vyre_pipeline *pipeline;
 } scene;
 
-/* What is done while the backend runs a dispatch, and what came of it. One scene at a time. */
+/* The action during a dispatch of the backend, and its result. One scene at a time. */
 static void (*meanwhile)(scene *s);
 static scene *on_stage;
 static _Atomic int calls, has_ended;
-static vyre_resident first; /* what is dispatched on */
+static vyre_resident first; /* the buffers of the dispatch */
 static vyre_status result;
 static vyre_error said;
 
@@ -128,7 +129,7 @@ static void a_buffer_in_use_is_not_freed(void **state) {
     assert_true(ran_in_slot(&s, &first, 1));
     assert_int_equal(vyre_resident_free(s.backend, first, NULL), VYRE_OK);
     int before = calls;
-    vyre_resident other = make(&s); /* at the same place, and its native value may be the same */
+    vyre_resident other = make(&s); /* in the same slot, and its native value may be the same */
     assert_int_equal(dispatch(&s, &first, 1, &said), VYRE_INVALID_ARGUMENT);
     assert_int_equal(calls, before);
     assert_int_equal(dispatch(&s, &other, 1, NULL), VYRE_OK);
@@ -185,7 +186,7 @@ static void reading_from_a_seat_writes_nothing(void **state) {
     close_scene(&s);
 }
 
-/* Others may have it under another handle: whether the two meet is asked under the lock. */
+/* It may be aliased by another handle: the overlap is checked under the lock. */
 static void memory_that_others_know_is_not_used_from_a_seat(void **state) {
     (void)state;
     vy_resident_use use;
@@ -216,7 +217,7 @@ static void buffers_that_share_a_place_take_turns(void **state) {
     for (int round = 0; round < 3; round++)
         for (int i = 0; i < MANY; i++)
             assert_int_equal(dispatch(&s, &handles[i], 1, NULL), VYRE_OK);
-    assert_true(ran_in_slot(&s, &handles[MANY / 2], 1)); /* alone at its place */
+    assert_true(ran_in_slot(&s, &handles[MANY / 2], 1)); /* alone in its bucket */
     assert_false(ran_in_slot(&s, &handles[0], 1));
     assert_true(ran_in_slot(&s, &handles[0], 1));
     for (int i = 0; i < MANY; i++) {
@@ -227,7 +228,7 @@ static void buffers_that_share_a_place_take_turns(void **state) {
     close_scene(&s);
 }
 
-/* What has more buffers or params than a dispatch_slot has room for runs all the same. */
+/* A dispatch with more buffers or params than a dispatch slot can hold runs as well. */
 static void large_programs_do_without(void **state) {
     (void)state;
     char text[2000] = "program large {\n";
@@ -246,7 +247,7 @@ static void large_programs_do_without(void **state) {
 
 /* ---- ending ---- */
 
-/* Until somebody ends the backend, who has to wait for this. */
+/* Until another thread ends the backend, which has to wait for this. */
 static void wait_for_the_end(scene *s) {
     atomic_store(&calls, -1);
     while (!atomic_load(&s->backend->is_closing))
@@ -362,7 +363,7 @@ static vyre_resident take(unsigned i, const vyre_resident *fresh) {
     return handle;
 }
 
-/* Frees one of them that others dispatch on, until it goes, and puts another in its place. */
+/* Frees a buffer that others dispatch on, as soon as possible, and replaces it. */
 static int replace(scene *s, unsigned i) {
     vyre_resident fresh;
     if (vyre_resident_allocate(s->backend, BYTES, NULL, &fresh, NULL) != VYRE_OK)

@@ -1,5 +1,6 @@
-/* What a dispatch_slot keeps of its last dispatch (driver/resource_dispatch_fast.c), while all that it hangs on changes: pipelines end and are made again, buffers are freed, lent and taken back,
- * and the device is lost and comes back. More threads dispatch than there are dispatch_slots. */
+/* The memo of a dispatch slot (driver/dispatch_slot.c) while everything it depends on changes: pipelines are released
+ * and created, buffers are freed, exported and reclaimed, and the device is lost and recovered. More threads dispatch
+ * than there are dispatch slots. */
 #include "driver/live.h"
 #include "driver/pipeline_forms.h"
 
@@ -22,7 +23,7 @@ static vyre_resident buffers[BUFFERS];
 static _Atomic uint64_t next_native = 1; /* none is given twice */
 static _Atomic unsigned wrong, good, seated;
 
-/* What the calling thread asked for. */
+/* The request of the calling thread. */
 static _Thread_local struct {
     vyre_program *program;
     uint64_t param;
@@ -55,7 +56,7 @@ static vyre_status recover(void *self, vyre_error *error) {
     return VYRE_OK;
 }
 
-/* It gets what was asked for, on buffers that are there as long as it runs. */
+/* It receives the request, on buffers that exist as long as it runs. */
 static vyre_status run(void *self, const vyre_launch *launch, const vyre_resource *bindings, size_t count,
                        vyre_outputs *outputs, vyre_timing *timing, vyre_error *error) {
     (void)self, (void)timing, (void)error;
@@ -84,7 +85,7 @@ static vyre_resident take_buffer(unsigned i, const vyre_resident *fresh) {
     return handle;
 }
 
-/* Frees one that others use, as soon as that can be; half of them come back with the device. */
+/* Frees a buffer that others use, as soon as possible; half of them are restored with the device. */
 static void replace_buffer(unsigned i) {
     static const uint32_t source[BYTES / 4] = {1, 2, 3};
     vyre_resident fresh;
@@ -102,7 +103,7 @@ static vyre_pipeline *take_pipeline(unsigned i) {
     return pipeline;
 }
 
-/* The old one ends with the last who uses it, and its memory may become the new one's. */
+/* The old one ends with its last user, and its memory may be reused for the new one. */
 static void replace_pipeline(unsigned i) {
     vyre_pipeline *fresh;
     if (vyre_compile(backend, vyre_module_program(module, i), NULL, &fresh, NULL) != VYRE_OK)

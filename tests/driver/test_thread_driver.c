@@ -1,4 +1,5 @@
-/* Threads acquiring, dispatching, allocating, losing, recovering, releasing and shutting down at once. Meant for the thread sanitizer. */
+/* Threads that acquire, dispatch, allocate, lose, recover, release and shut down concurrently. Meant for the thread
+ * sanitizer. */
 #include "driver/fake.h"
 
 #include "base/thread.h"

@@ -1,5 +1,5 @@
-/* Several threads on one backend that does wrong (fault_plugin.h): each drives every road, somebody recovers the device whenever it is lost, and
- * in the end it is shut down under them. Meant for the thread sanitizer. */
+/* Several threads on one faulty backend (fault_plugin.h): each runs every path, one recovers the device whenever it is
+ * lost, and in the end it is shut down during their calls. Meant for the thread sanitizer. */
 #include "base/thread.h"
 #include "driver/fault_paths.h"
 #include "support/fault.h"
@@ -11,7 +11,7 @@ static fault_control *control;
 
 typedef struct shared {
     const roads *model;
-    roads own[THREADS]; /* sources of buffers lie here, and outlive what could not be freed */
+    roads own[THREADS]; /* sources of buffers are here, and outlive buffers that could not be freed */
     _Atomic unsigned failed, recovered, rounds;
     int shuts_down;
 } shared;
@@ -21,7 +21,7 @@ static void drive(void *user, unsigned worker) {
     roads *r = &s->own[worker];
     vyre_error error;
     *r = *s->model;
-    /* What points into the model may: nobody writes there. */
+    /* Pointers into the model are allowed: it is not written. */
     for (int round = 0; round < ROUNDS; round++)
         for (int i = 0; i < FAULT_PATH_COUNT; i++) {
             fault_path_list[((unsigned)i + 3 * worker) % FAULT_PATH_COUNT](r);

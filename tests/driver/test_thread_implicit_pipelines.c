@@ -1,10 +1,10 @@
-/* The table of programs: what is found again, what makes room, who counts it; by one thread and by many. */
-#include "driver/implicit_pipelines.h"
+/* The table of implicit pipelines: lookup, eviction and reference counts, with one thread and with many. */
+#include "driver/pipeline.h"
 #include "support/test.h"
 
 #include <stdatomic.h>
 
-/* Code that counts its references; those that reach 0 are gone. */
+/* A value that counts its references; it is freed at 0. */
 typedef struct code {
     atomic_int references;
     int number;

@@ -1,4 +1,5 @@
-/* Threads share a backend that cannot do their programs in one launch: every result is right, and no stage runs unprepared. */
+/* Threads share a backend that cannot do their programs in one launch: every result is right, and no stage runs
+ * unprepared. */
 #include "driver/fake.h"
 
 #include <pthread.h>

@@ -1,5 +1,5 @@
-/* Threads compiling equal and different programs, dispatching, losing and recovering the device, and letting go, all at once. Meant for the
- * thread sanitizer. */
+/* Threads that compile equal and different programs, dispatch, lose and recover the device, and release, concurrently.
+ * Meant for the thread sanitizer. */
 #include "driver/pipeline_forms.h"
 
 #include "base/clock.h"
@@ -68,14 +68,14 @@ static void equal_compiles_at_once_are_one(void **state) {
         assert_int_equal(atomic_load(&s.wrong), 0);
         if (limit)
             assert_int_equal(atomic_load(&s.r.f->calls[FAKE_compile]), 1);
-        else /* who comes late, on a busy machine, finds nothing in memory */
+        else /* a late thread, on a busy machine, finds nothing in memory */
             assert_true(atomic_load(&s.r.f->calls[FAKE_compile]) < THREADS);
         shared_close(&s);
     }
     vyre_cache_set_memory_limit(256);
 }
 
-/* Worker 0 compiles, which takes long; the others wait for it no longer than until their deadlines. */
+/* Worker 0 compiles, which is slow; the others wait for it until their deadlines. */
 static void compile_or_leave(void *user, unsigned worker) {
     shared *s = user;
     vyre_pipeline *pipeline;

@@ -1,6 +1,6 @@
-/* Random calls of the public interface, in random order, on several threads at once, on backends that fail, hang and lose their devices
- * (wild.h) and on the reference. Whatever the order: results are right or are errors with a fix, the library keeps its side of the contract,
- * and in the end everything is given back. The seed is VYRE_SEED. */
+/* Random calls of the public interface, in random order, on several concurrent threads, on backends that fail, hang and
+ * lose their devices (wild.h) and on the reference. Whatever the order, results are correct or are errors with a fix,
+ * the library keeps its side of the contract, and in the end everything is freed. The seed is VYRE_SEED. */
 #include "driver/wild.h"
 
 #include "base/thread.h"
@@ -82,7 +82,7 @@ static vyre_backend *take_backend(actor *a) {
     return take_backend_below(a, SLOTS);
 }
 
-/* Two dispatches that write one buffer at once are the caller's mistake: only the wild device bears it. */
+/* Two concurrent dispatches that write one buffer are the caller's mistake: only the wild device tolerates it. */
 static vyre_backend *take_wild(actor *a) {
     return take_backend_below(a, SLOTS - 1);
 }
@@ -100,7 +100,7 @@ static vyre_resident some_resident(actor *a) {
     vyre_resident resident = shared.residents[below(a, RESIDENTS)];
     pthread_mutex_unlock(&shared.lock);
     if (below(a, 16) == 0)
-        resident.id += below(a, 3) << (below(a, 2) * 32); /* another's, or nobody's */
+        resident.id += below(a, 3) << (below(a, 2) * 32); /* of another buffer, or invalid */
     return resident;
 }
 
@@ -147,7 +147,7 @@ static vyre_program *some_program(actor *a, given *g) {
     return shared.programs[which];
 }
 
-/* ---- what is called ---- */
+/* ---- calls ---- */
 
 static void dispatch(actor *a) {
     vyre_backend *backend = take_backend(a);
@@ -309,7 +309,7 @@ static void use_residents(actor *a) {
                       &error)) {
             size_t slot = below(a, RESIDENTS);
             pthread_mutex_lock(&shared.lock);
-            shared.residents[slot] = fresh; /* what was there is the backend's to free */
+            shared.residents[slot] = fresh; /* the replaced one is freed with the backend */
             pthread_mutex_unlock(&shared.lock);
         }
         break;
@@ -363,7 +363,7 @@ static void start(actor *a) {
     vyre_backend_release(backend);
 }
 
-/* What was ready before gives its result, without waiting. */
+/* A dispatch that was ready before returns its result without waiting. */
 static void collect(actor *a, size_t at, uint64_t timeout_ns) {
     vyre_error error = VYRE_ERROR_INIT;
     uint32_t value;
@@ -499,7 +499,7 @@ static void close_all(void) {
         vyre_backend_release(shared.backends[i]);
 }
 
-/* What was abandoned or cancelled comes back when it does. */
+/* Abandoned or cancelled work may return at any time. */
 static int is_given_back(const vyre_counters *before) {
     vyre_counters after;
     vyre_counters_get(&after);
@@ -541,7 +541,7 @@ static void any_order_of_calls_is_contained(void **state) {
     run(rounds(), 0, 0);
 }
 
-/* Dispatches that miss their deadlines are abandoned, and come back at any time. */
+/* Dispatches that miss their deadlines are abandoned, and return at any time. */
 static void calls_that_hang_are_contained_in_any_order(void **state) {
     (void)state;
     run(rounds(), 3000, 1000000);

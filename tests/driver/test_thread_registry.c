@@ -1,5 +1,5 @@
-/* Readers list and look up while others register modules and load plug-ins: every list a reader holds is complete and sorted, and
- * nothing that was seen is ever lost. For ThreadSanitizer. */
+/* Readers list and look up while others register modules and load plug-ins: every list a reader holds is complete and
+ * sorted, and nothing that was seen is ever lost. For ThreadSanitizer. */
 #include "support/test.h"
 #include "vyre/registry.h"
 
@@ -59,7 +59,7 @@ static const char *plugin_path(const char *name, char path[1024]) {
     return path;
 }
 
-/* All writers load the same plug-ins, each has modules of its own, and each tries the others' too. */
+/* All writers load the same plug-ins; each has separate modules, and also tries those of the others. */
 static void *write_modules(void *argument) {
     unsigned writer = (unsigned)(uintptr_t)argument;
     char path[1024];

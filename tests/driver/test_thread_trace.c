@@ -4,7 +4,7 @@
 
 #include "base/thread.h"
 #include "driver/dispatch.h"
-#include "driver/trace.h"
+#include "driver/telemetry.h"
 #include "vyre/telemetry.h"
 
 enum { THREADS = 4, SPANS = 150, TRACES = 12 };
@@ -76,7 +76,7 @@ static void no_span_of_any_thread_is_lost(void **state) {
     assert_int_equal(check_file(&threads), THREADS * SPANS);
 }
 
-/* On a busy machine a thread may have the processor for long: what it writes meanwhile is bounded by what the reader takes. */
+/* On a busy machine a thread may run for long: its output meanwhile is bounded by the reader. */
 enum { ENOUGH = TRACE_EVENTS / 4 };
 static _Atomic int left;
 

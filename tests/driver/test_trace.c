@@ -1,11 +1,12 @@
-/* The trace file: what spans leave behind, whatever ends the process, whatever is in the labels, and when the disk is full. */
+/* The trace file: the events of spans, however the process ends, whatever the labels contain, and when the disk is
+ * full. */
 #include "driver/fake.h"
 #include "driver/registry/child.h"
 #include "driver/trace_file.h"
 #include "support/fault.h"
 
 #include "driver/dispatch.h"
-#include "driver/trace.h"
+#include "driver/telemetry.h"
 #include "vyre/telemetry.h"
 
 #include <fcntl.h>
@@ -55,7 +56,7 @@ static void one_dispatch(const char *label) {
     vy_span_end(outer, dispatch, .label = label, .program = "p", .status = VYRE_TRAPPED);
 }
 
-/* ---- what is in the file ---- */
+/* ---- contents of the file ---- */
 
 static void spans_are_events_that_nest(void **state) {
     (void)state;
@@ -472,7 +473,7 @@ static void a_pipe_gets_its_bracket_at_the_end(void **state) {
     trace_event *events;
     assert_int_equal(mkfifo(path, 0600), 0);
     vyre_error error;
-    assert_int_equal(vyre_trace_start(path, &error), VYRE_IO); /* nobody reads: not a reason to hang */
+    assert_int_equal(vyre_trace_start(path, &error), VYRE_IO); /* without a reader: not a reason to hang */
     int reader = open(path, O_RDONLY | O_NONBLOCK);
     start();
     one_dispatch("");

@@ -1,4 +1,5 @@
-/* Reads a trace file back, strictly: RFC 8259, an array of objects, each an event with the fields its kind has to have. */
+/* Reads a trace file back, strictly: RFC 8259, an array of objects, each an event with the fields its kind has to
+ * have. */
 #ifndef VY_TESTS_DRIVER_TRACE_FILE_H
 #define VY_TESTS_DRIVER_TRACE_FILE_H
 
@@ -157,7 +158,7 @@ static inline int trace_array(trace_reader *r) {
     return r->at == r->end ? 1 : trace_fail(r, "something behind the array");
 }
 
-/* NULL and the events, which the caller frees, or what is wrong with the file. */
+/* NULL and the events, which the caller frees, or a description of the error in the file. */
 static inline const char *trace_read(const char *path, trace_event **events, size_t *count) {
     vyre_bytes bytes = VYRE_BYTES_INIT;
     *events = NULL, *count = 0;
@@ -178,7 +179,8 @@ static inline const char *trace_read(const char *path, trace_event **events, siz
     return NULL;
 }
 
-/* Two spans of a thread are apart, or one is within the other. Times have a nanosecond's grain and are exact in a double up to 104 days. */
+/* Two spans of a thread are apart, or one is within the other. Times have a nanosecond's grain and are exact in a
+ * double up to 104 days. */
 static inline int trace_nests(const trace_event *events, size_t count) {
     const double grain = 0.0011;
     for (size_t i = 0; i < count; i++)

@@ -1,5 +1,6 @@
-/* A backend for random calls: it works, it is slow, fails, hangs and loses its device by chance, and it watches the library: whatever the
- * contract (vyre/backend.h) forbids the library to do is noted in `wild.complaint`. Registered as "wild", through public headers only. */
+/* A backend for random calls: it works, it is slow, fails, hangs and loses its device by chance, and it watches the
+ * library: whatever the contract (vyre/backend.h) forbids the library to do is noted in `wild.complaint`. Registered as
+ * "wild", through public headers only. */
 #ifndef VY_TESTS_DRIVER_WILD_H
 #define VY_TESTS_DRIVER_WILD_H
 
@@ -49,7 +50,7 @@ typedef struct wild_buffer {
 typedef struct wild_device {
     pthread_mutex_t lock; /* guards the memory */
     wild_buffer buffers[WILD_BUFFERS];
-    uint64_t era; /* of the memory: a native value is place and era */
+    uint64_t era; /* of the memory: a native value consists of slot and era */
     _Atomic int is_lost, is_shut, is_recovering;
 } wild_device;
 
@@ -80,7 +81,7 @@ static inline void wild_work(void) {
 
 /* ---- memory ---- */
 
-/* NULL, with a complaint, for what was not given out in this era. With the lock held. */
+/* NULL, with a complaint, for a value that was not returned in this era. With the lock held. */
 static inline wild_buffer *wild_find(wild_device *d, uint64_t native) {
     uint64_t place = native & 0xffff;
     if (native >> 16 != d->era || place >= WILD_BUFFERS || !d->buffers[place].data) {
@@ -180,7 +181,7 @@ static inline int wild_is_output(const vyre_buffer_info *buffer) {
     return buffer->access == VYRE_ACCESS_WRITE || buffer->access == VYRE_ACCESS_READ_WRITE;
 }
 
-/* What is bound becomes host bytes for the call; outputs bound to resident buffers go back there. */
+/* Bindings become host bytes for the call; outputs bound to resident buffers are copied back. */
 static vyre_status wild_run_bound(wild_device *d, const vyre_launch *launch, const vyre_resource *bindings,
                                   vyre_outputs *outputs, vyre_error *error) {
     vyre_bytes held[16] = {{0}}, made[16] = {{0}};

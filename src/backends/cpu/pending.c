@@ -10,7 +10,6 @@
 #include "base/status.h"
 #include "base/thread.h"
 #include "driver/dispatch.h"
-#include "driver/packed_copy.h"
 
 typedef struct pending {
     vy_cpu_task task;

@@ -2,7 +2,7 @@
 #include "support/test.h"
 
 #include "backends/cpu/compile.h"
-#include "driver/probe.h"
+#include "driver/select.h"
 #include "vyre/async.h"
 #include "vyre/cache.h"
 #include "vyre/interop.h"

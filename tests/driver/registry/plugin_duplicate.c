@@ -1,4 +1,4 @@
-/* Takes the id of plugin_good.c. */
+/* Uses the id of plugin_good.c. */
 #include "fake.h"
 
 VYRE_REGISTER_BACKEND(before, .id = "fake-before", .create = fake_create);

@@ -1,4 +1,4 @@
-/* Its initialiser says no. */
+/* Its initialiser fails. */
 #include "fake.h"
 
 static vyre_status refuse(const vyre_host *host, vyre_error *error) {

@@ -1,3 +1,3 @@
-/* A shared object that is no plug-in. */
+/* A shared object that is not a plug-in. */
 extern const int fake_nothing;
 const int fake_nothing = 1;

@@ -1,4 +1,4 @@
-/* Needs a function that nobody has: the dynamic loader refuses it. */
+/* Needs an undefined function: the dynamic loader refuses it. */
 #include "fake.h"
 
 vyre_status fake_function_nobody_has(const vyre_host *host, uint32_t ordinal, vyre_backend_instance *out,

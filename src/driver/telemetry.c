@@ -1,14 +1,21 @@
-/* The trace file: Trace Event JSON, an array of events (trace.h, vyre/telemetry.h).
+/* Telemetry: sharded counters and the trace file, an array of events in Trace Event JSON (telemetry.h,
+ * vyre/telemetry.h).
  *
- * Events gather in one buffer under one lock and are written when an outermost span ends, when the buffer is full, or when the last
- * write is long ago. So a traced dispatch costs one write, and whatever ends the process, only spans under way are missing.
+ * Counters are split into shards on separate cache lines, so that threads do not contend. The first OWNED threads have
+ * one shard each, permanently, and add without an atomic read-modify-write; later threads share the others. A value is
+ * the sum over the shards modulo 2^64: a gauge may rise in one shard and fall in another.
  *
- * What must stay true:
- *  - In a regular file every write replaces the closing bracket with events and a new bracket, so the file is complete JSON between any two
- *    writes. A write that fails is undone. Other files (a pipe) get their bracket at the end; readers of the format do without.
- *  - Nothing is logged with the lock held: the sink may call anything.
- *  - Nothing allocates after the start: the buffer has room for the largest event when it is not written out. */
-#include "driver/trace.h"
+ * Trace events are collected in one buffer under one lock. They are written when an outermost span ends, when the
+ * buffer is full, or when the last write was long ago. So a traced dispatch costs one write, and if the process ends
+ * abruptly, only unfinished spans are missing.
+ *
+ * Invariants of the trace:
+ *  - In a regular file every write replaces the closing bracket with events and a new bracket, so the file is valid
+ *    JSON between two writes. A failed write is undone. Other files (a pipe) get their bracket at the end; readers of
+ *    the format do not require it.
+ *  - Nothing is logged with the lock held: the sink may call any function.
+ *  - Nothing allocates after the start: the buffer always has room for the largest event. */
+#include "driver/telemetry.h"
 
 #include "base/log.h"
 #include "base/status.h"
@@ -20,16 +27,76 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdalign.h>
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* ---- counters ---- */
+
+enum { OWNED = 16, SHARED = 16, SHARDS = OWNED + SHARED };
+
+static struct shard { alignas(128) _Atomic uint64_t values[VY_COUNTER_COUNT]; } shards[SHARDS];
+
+_Thread_local _Atomic uint64_t *vy_counters_own;
+
+void vy_count_shared(vy_counter counter, uint64_t amount) {
+    uint64_t thread = vy_thread_number();
+    struct shard *shard = &shards[thread < OWNED ? thread : OWNED + thread % SHARED];
+    if (thread < OWNED)
+        vy_counters_own = shard->values;
+    atomic_fetch_add_explicit(&shard->values[counter], amount, memory_order_relaxed);
+}
+
+static uint64_t total(vy_counter counter) {
+    uint64_t sum = 0;
+    for (int i = 0; i < SHARDS; i++)
+        sum += atomic_load_explicit(&shards[i].values[counter], memory_order_relaxed);
+    return sum;
+}
+
+void vyre_counters_read(vyre_counters *out, size_t size) {
+    if (!out)
+        return;
+    vyre_counters all = {
+#define X(name, kind, doc) .name = total(VY_COUNTER_##name),
+        VYRE_COUNTER_LIST(X)
+#undef X
+    };
+    memset(out, 0, size);
+    memcpy(out, &all, size < sizeof all ? size : sizeof all);
+}
+
+vyre_status vyre_counters_prometheus(vyre_bytes *out, vyre_error *error) {
+    VY_REQUIRE(error, out);
+    static const struct {
+        const char *name, *kind, *suffix, *doc;
+    } rows[VY_COUNTER_COUNT] = {
+#define SUFFIX_counter "_total"
+#define SUFFIX_gauge ""
+#define X(name, kind, doc) {#name, #kind, SUFFIX_##kind, doc},
+        VYRE_COUNTER_LIST(X)
+#undef X
+    };
+    vy_string text = {0};
+    for (int i = 0; i < VY_COUNTER_COUNT; i++)
+        vy_string_format(&text, "# HELP vyre_%s%s %s\n# TYPE vyre_%s%s %s\nvyre_%s%s %" PRIu64 "\n", rows[i].name,
+                         rows[i].suffix, rows[i].doc, rows[i].name, rows[i].suffix, rows[i].kind, rows[i].name,
+                         rows[i].suffix, total((vy_counter)i));
+    return vy_string_to_bytes(&text, out, error);
+}
+
+/* ---- the trace file ---- */
+
 enum {
-    TEXT_BYTES = 120,                           /* of each text of a span that are shown */
-    EVENT_ROOM = 3 * (6 * TEXT_BYTES + 2) + 512 /* three texts, every byte as \u0000, and what is around them */
+    TEXT_BYTES = 120,                           /* maximum of each text of a span */
+    EVENT_ROOM = 3 * (6 * TEXT_BYTES + 2) + 512 /* three texts, every byte as \u0000, and the fixed parts */
 };
 #define BUFFER_BYTES ((size_t)32 << 10)
 #define WRITE_AFTER_NS UINT64_C(100000000)
@@ -44,7 +111,7 @@ static const char *const stage_names[VY_SPAN_COUNT] = {
 
 _Atomic int vy_trace_state = VY_TRACE_UNKNOWN;
 
-/* All but the state with the lock held. */
+/* Everything except the state requires the lock. */
 static struct trace {
     pthread_mutex_t lock;
     int is_open, is_regular, file, process;
@@ -52,8 +119,8 @@ static struct trace {
     vy_string out;     /* not yet written */
     uint64_t length;   /* of the file, with its tail */
     uint64_t wrote_at; /* the clock at the last write */
-    uint64_t session;  /* counts starts: a thread names itself once in each */
-    char path[240];    /* for messages; may be cut */
+    uint64_t session;  /* number of starts: each thread writes its name once per start */
+    char path[240];    /* for messages; possibly truncated */
 } trace = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static _Thread_local struct {
@@ -73,7 +140,7 @@ static const char *reason(int number) {
 
 /* ---- the file ---- */
 
-/* Whole or not at all, errno in the latter case. offset -1 appends. */
+/* Writes all bytes, or returns 0 with errno set. offset -1 appends. */
 static int write_whole(const char *data, size_t size, off_t offset) {
     while (size > 0) {
         ssize_t count = offset < 0 ? write(trace.file, data, size) : pwrite(trace.file, data, size, offset);
@@ -90,8 +157,8 @@ static int write_whole(const char *data, size_t size, off_t offset) {
     return 1;
 }
 
-/* A file over the limit of the process and a pipe without a reader raise signals that end it: they are held back, and taken away unless they
- * were there before. */
+/* Exceeding the file size limit, or writing to a pipe without a reader, raises a signal that would end the process. The
+ * signals are blocked during the write, and consumed unless they were pending before. */
 static int write_quietly(const char *data, size_t size, off_t offset) {
     sigset_t quiet, before, pending;
     sigemptyset(&quiet);
@@ -113,13 +180,13 @@ static int write_quietly(const char *data, size_t size, off_t offset) {
     return done;
 }
 
-/* Cuts what a failed write left and puts the bracket back. */
+/* Truncates the remains of a failed write and restores the bracket. */
 static void undo_write(void) {
     if (trace.is_regular && trace.length && ftruncate(trace.file, (off_t)trace.length) == 0)
         (void)write_quietly(TAIL, TAIL_BYTES, (off_t)(trace.length - TAIL_BYTES));
 }
 
-/* Writes the buffer out; 0 with `failure` set ends the trace. */
+/* Writes the buffer. On failure returns 0 and sets `failure`, which ends the trace. */
 static int write_out(uint64_t now) {
     vy_string *out = &trace.out;
     off_t offset = -1;
@@ -142,7 +209,7 @@ static int write_out(uint64_t now) {
 
 /* ---- events ---- */
 
-/* The first bytes of a text, cut between two characters if it is UTF-8. */
+/* The first bytes of a text; UTF-8 is cut between two characters. */
 static void add_text(const char *text) {
     char shown[TEXT_BYTES + 1];
     size_t length = strnlen(text, TEXT_BYTES + 1);
@@ -156,7 +223,8 @@ static void add_text(const char *text) {
     vy_string_json(&trace.out, shown);
 }
 
-/* Decimal digits, at least `width` of them: printf takes several times as long, and a trace should not distort what it shows. */
+/* Decimal digits, at least `width`. printf is several times slower, and a trace should not distort the times it
+ * records. */
 static void add_number(uint64_t number, unsigned width) {
     char digits[20];
     unsigned at = sizeof digits;
@@ -173,7 +241,7 @@ static void add_microseconds(uint64_t nanoseconds) {
     add_number(nanoseconds % 1000, 3);
 }
 
-/* `key` has its quotes, its colon and the comma before it. The first fact of an event has no comma. */
+/* `key` includes quotes, colon and the comma before it, which the first attribute of an event omits. */
 static void add_key(const char *key, int *is_first) {
     vy_string_add(&trace.out, key + *is_first);
     *is_first = 0;
@@ -193,7 +261,7 @@ static void add_number_fact(const char *key, uint64_t number, int *is_first) {
     add_number(number, 1);
 }
 
-/* What a process or thread is called. */
+/* The name of a process or thread. */
 static void add_name(const char *kind, const char *name) {
     vy_string_format(&trace.out, "{\"name\":\"%s\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"args\":{\"name\":", kind,
                      trace.process, own.id);
@@ -236,13 +304,14 @@ static void add_event(vy_span_kind stage, const vy_span_attributes *facts, uint6
     vy_string_add(&trace.out, "}}");
 }
 
-/* ---- starting ---- */
+/* ---- start and stop ---- */
 
 void vy_trace_before_fork(void) {
     pthread_mutex_lock(&trace.lock);
 }
 
-/* The file is the parent's. The memory stays for another start: the child of a process with threads had better not call an allocator. */
+/* The file belongs to the parent. The memory is kept for another start: the child of a multi-threaded process should
+ * not call the allocator. */
 void vy_trace_after_fork(int is_child) {
     if (is_child && trace.is_open) {
         close(trace.file);
@@ -263,8 +332,8 @@ static vyre_status fail_path(vyre_error *error, const char *verb, int number) {
     return code;
 }
 
-/* The file is emptied only once it is ours: two processes with one VYRE_TRACE do not write into each other. Without blocking: a pipe may have
- * no reader yet. */
+/* Opens the file and locks it before truncating, so that two processes with the same VYRE_TRACE do not overwrite each
+ * other. Non-blocking: a pipe may have no reader yet. */
 static vyre_status open_file(const char *path, vyre_error *error) {
     struct stat about;
     trace.file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666);
@@ -274,7 +343,7 @@ static vyre_status open_file(const char *path, vyre_error *error) {
     if (fstat(trace.file, &about) != 0)
         status = fail_path(error, "examined", errno);
     else if (flock(trace.file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-        status = vy_fail(error, VYRE_CONFLICT, "give each process a file of its own",
+        status = vy_fail(error, VYRE_CONFLICT, "use a separate file for each process",
                          "the trace file `%s` is being written by another process", trace.path);
     else if (S_ISREG(about.st_mode) && ftruncate(trace.file, 0) != 0)
         status = fail_path(error, "emptied", errno);
@@ -304,7 +373,7 @@ static vyre_status write_head(vyre_error *error) {
 
 /* With the lock held. */
 static vyre_status start(const char *path, vyre_error *error) {
-    if (trace.is_open && trace.failure) { /* it ended by itself */
+    if (trace.is_open && trace.failure) { /* a failed write ended it */
         close(trace.file);
         trace.is_open = 0;
     }
@@ -366,7 +435,7 @@ vyre_status vyre_trace_stop(vyre_error *error) {
 
 /* ---- spans ---- */
 
-/* The first span of the process looks for VYRE_TRACE. */
+/* The first span of the process reads VYRE_TRACE. */
 static void start_from_environment(void) {
     vyre_error error;
     vyre_status status = VYRE_OK;
@@ -394,7 +463,7 @@ void vy_trace_end(vy_span_kind stage, const vy_span_attributes *facts) {
     vyre_error error;
     uint64_t now = vy_clock_now();
     int failed = 0;
-    own.depth = facts->span.depth - 1; /* also if a span within was not ended */
+    own.depth = facts->span.depth - 1; /* also if a nested span was not ended */
     pthread_mutex_lock(&trace.lock);
     if (trace.is_open && !trace.failure) {
         name_thread();
