@@ -1,7 +1,6 @@
 /* Trees (legalizer_nodes.h). */
 #include "lower/legalizer_nodes.h"
 
-#include "opt/unique_name.h"
 
 uint32_t vy_legalizer_add(vy_legalizer *rw, const vy_expr *e, unsigned depth) {
     if (rw->copy.draft.failed)

@@ -3,7 +3,6 @@
 #include "opt/clone.h"
 
 #include "ir/build/finish.h"
-#include "opt/unique_name.h"
 
 /* ---- names ---- */
 

@@ -59,7 +59,6 @@ vyre_status vy_coarsen_make_plan(vy_coarsen_plan *plan, const vyre_program *prog
 
 /* ---- values (coarsen_values.c) ---- */
 
-void vy_coarsen_classify(vy_coarsen_plan *plan);
 /* Whether all lanes are of one workgroup, whatever the factor: the size of the group is a multiple of it, and so is lane 0. */
 int vy_coarsen_stays_in_group(const vyre_program *program);
 

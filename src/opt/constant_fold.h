@@ -10,8 +10,6 @@ typedef struct vy_literals {
     uint8_t *is_known; /* not 0: the variable is `bits` */
 } vy_literals;
 
-/* Whether an expression of the source, which is no variable, is folded as it stands. An op with something unknown on the left, as most have, is not. */
-int vy_folds(const vy_rewrite *rewrite, uint32_t expr);
 /* A row hook (rewriter.h), with the literals there are. Counts a change for whatever is folded. */
 void vy_fold_exprs(vy_rewrite *rewrite, const vy_literals *literals, uint32_t first, uint32_t end);
 

@@ -5,7 +5,6 @@
  * too; what the new literal is, only the evaluator says. */
 #include "opt/pass_manager.h"
 #include "opt/rewriter.h"
-#include "opt/unary_rules.h"
 
 const vy_unary_pair vy_unary_pairs[VY_UNARY_PAIR_COUNT] = {
 #define X(OUTER, INNER, CLASSES, BECOMES) {VYRE_OP_##OUTER, VYRE_OP_##INNER, VYRE_CLASS_##CLASSES, VY_PAIR_##BECOMES},
