@@ -172,7 +172,7 @@ static uint32_t width_of(const vy_collective_lowering *m, const vy_stmt *s) {
     return s->width && s->width < m->count ? s->width : m->count;
 }
 
-vy_collective_storage vy_collective_storage_of(const vy_collective_lowering *m, const vy_stmt *s, vyre_type type) {
+static vy_collective_storage collective_storage_of(const vy_collective_lowering *m, const vy_stmt *s, vyre_type type) {
     uint32_t element = type == VYRE_TYPE_BOOL ? VYRE_TYPE_U32 : type;
     if (vy_collective_in_block(m, width_of(m, s)))
         return (vy_collective_storage){VY_NONE, 0};
@@ -203,7 +203,7 @@ static void add_arrays(vy_collective_lowering *m) {
         const vy_stmt *s = &m->rw.from->stmts.items[i];
         if (!is_written_out(m, s))
             continue;
-        vy_collective_storage place = vy_collective_storage_of(m, s, value_type(m, s));
+        vy_collective_storage place = collective_storage_of(m, s, value_type(m, s));
         if (place.array == VY_NONE)
             continue;
         uses[place.array]++;
@@ -230,7 +230,7 @@ static uint32_t arrays_of(const vy_collective_lowering *m, uint32_t first, uint3
         const vy_stmt *s = &m->rw.from->stmts.items[i];
         if (!is_written_out(m, s))
             continue;
-        vy_collective_storage place = vy_collective_storage_of(m, s, value_type(m, s));
+        vy_collective_storage place = collective_storage_of(m, s, value_type(m, s));
         if (place.array != VY_NONE)
             arrays |= 1u << place.array | 1u << (place.array + VY_COLLECTIVE_LOWER_TWIN);
     }

@@ -67,7 +67,6 @@ uint32_t vy_collective_vote_words(const vy_collective_lowering *m, vyre_collecti
 typedef struct vy_collective_storage {
     uint32_t array, elements;
 } vy_collective_storage;
-vy_collective_storage vy_collective_storage_of(const vy_collective_lowering *m, const vy_stmt *s, vyre_type type);
 
 /* Whether the members of a meeting lie in one block, so that they need no array. */
 static inline int vy_collective_in_block(const vy_collective_lowering *m, uint32_t width) {

@@ -55,7 +55,7 @@ struct vy_legalizer {
     vy_softlib *library;
     uint64_t exact;
     uint32_t native; /* the narrow floats that are held as they are: bits 1 << vyre_type */
-    uint32_t plain;  /* the types that are (legalizer_unchanged.c): bits 1 << vyre_type */
+    uint32_t plain;  /* the types that are: bits 1 << vyre_type */
     vy_cloner copy;
     VY_VECTOR(vy_expr) trees;   /* operands are trees; variables and memories are the draft's */
     VY_VECTOR(uint8_t) depths;  /* of trees */
@@ -88,8 +88,6 @@ uint32_t vy_legalizer_op(vy_legalizer *rw, vyre_op op, vyre_type type, uint32_t 
 static inline uint32_t vy_legalizer_op1(vy_legalizer *rw, vyre_op op, vyre_type type, uint32_t a) {
     return vy_legalizer_op(rw, op, type, a, VY_NONE, VY_NONE);
 }
-/* What the op gives if that is known, a literal or one of the operands; else VY_NONE (legalizer_fold.c). vy_legalizer_op asks it. */
-uint32_t vy_legalizer_fold(vy_legalizer *rw, vyre_op op, vyre_type type, uint32_t a, uint32_t b, uint32_t c);
 /* The same of operands that are literals (their bits) or not (NULL), by the type of the first. The literal is *bits. */
 typedef enum vy_legal_folded {
     VY_FOLDED_NOT,
@@ -98,8 +96,6 @@ typedef enum vy_legal_folded {
     VY_FOLDED_B,
     VY_FOLDED_C
 } vy_legal_folded;
-vy_legal_folded vy_legal_fold(vyre_op op, vyre_type type, vyre_type operand, const uint64_t *a, const uint64_t *b,
-                              uint64_t *bits);
 /* The tree itself if it has that type, else a cast. */
 uint32_t vy_legalizer_cast(vy_legalizer *rw, vyre_type type, uint32_t tree);
 /* A node over trees; variables and memories are the draft's. */
@@ -122,6 +118,15 @@ uint32_t vy_legalizer_local_index(vy_legalizer *rw);
 /* A leaf once more. */
 uint32_t vy_legalizer_reuse(vy_legalizer *rw, uint32_t leaf);
 
+/* A tree of that depth; the operands of e are trees. May fail: the draft notes it. */
+uint32_t vy_legalizer_add(vy_legalizer *rw, const vy_expr *e, unsigned depth);
+
+/* Whether it may be used again. */
+static inline int vy_legalizer_is_leaf(const vy_legalizer *rw, uint32_t tree) {
+    return tree != VY_NONE &&
+           (rw->trees.items[tree].kind == VY_EXPR_LITERAL || rw->trees.items[tree].kind == VY_EXPR_VARIABLE);
+}
+
 /* ---- statements before the current one ---- */
 
 /* A name nobody else has: neither the original, whose names may still come, nor the library. */
@@ -135,12 +140,6 @@ uint32_t vy_legalizer_append(vy_legalizer *rw, uint32_t tree);
 
 /* The statements [first, end) of the program as the body of an open block, whose scope was opened at `mark` (vy_cloner_open). */
 void vy_legalizer_body(vy_legalizer *rw, uint32_t first, uint32_t end, uint32_t mark);
-
-/* For phases that declare all as it is (legalizer_unchanged.c): notes the statements of the entry that may not stay as they are. 0: memory is
- * out. */
-int vy_legalizer_find_others(vy_legalizer *rw);
-/* Copies the statements from `first` on that are not noted. Returns where it stopped, `end` at most. */
-uint32_t vy_legalizer_copy_run(vy_legalizer *rw, uint32_t first, uint32_t end);
 
 /* Notes that the program cannot be rewritten; returns VY_NONE. */
 uint32_t vy_legalizer_refuse(vy_legalizer *rw, const char *what, vyre_type type);

@@ -2,7 +2,7 @@
  *
  * What must stay true: a variable of the library is bound (rw->called->bound) before it is read, to a leaf or to a tree that is read once; a `let` or a
  * condition that is a literal where it is put becomes no statement; and a statement that does not stand here is refused. */
-#include "lower/legalizer_nodes.h"
+#include "lower/legalizer.h"
 
 static uint32_t library_tree(vy_legalizer *rw, uint32_t root) {
     if (root == VY_NONE)

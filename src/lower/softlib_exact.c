@@ -2,7 +2,6 @@
  * only native ops that are exact where they are used may stand here. Shift amounts are below the width, integers are not divided, patterns may
  * be those of any NaN, and what is named soft_ computes in integers alone, but for first guesses in f32. */
 #include "lower/numeric_passes.h"
-#include "lower/softlib_text.h"
 
 #define VY_FORMAT 32
 #include "lower/softlib_float.inc"

@@ -1,6 +1,5 @@
 /* What the first phase puts in the place of ops on 8- and 16-bit types. Integers are held as i32 or u32, floats as f32. */
 #include "lower/numeric_passes.h"
-#include "lower/softlib_text.h"
 
 #define VY_FORMAT 32
 #include "lower/softlib_format.inc"

@@ -50,9 +50,4 @@ vyre_status vy_vectorize_mem_plan_make(vy_vectorize_mem_plan *plan, const vyre_p
                                        const vy_target_desc *target, vyre_error *error);
 void vy_vectorize_mem_plan_free(vy_vectorize_mem_plan *plan);
 
-/* Puts the indices of groups behind the last expression of a program that is to be written in its own arrays: some are read when their statement is gone. 0 when memory is out. */
-int vy_vectorize_mem_keep_indices(vy_vectorize_mem_plan *plan, vyre_program *program);
-/* How far what is written is ahead, at most. */
-void vy_vectorize_mem_growth(const vy_vectorize_mem_plan *plan, vy_growth_bound *most);
-
 #endif
