@@ -1,4 +1,4 @@
-/* The third phase, for targets without 64-bit integers: an i64 or u64 is a pair of u32 (split_int64.h).
+/* The third phase, for targets without 64-bit integers: an i64 or u64 is a pair of u32.
  *
  * A pair is one tree to the rewriter, of a kind of its own; here it is taken apart again. The statements that hold pairs are written here, half by half. What must
  * stay true: the high half of a value is computed before the low half of what it is assigned or stored to changes. */
@@ -137,7 +137,7 @@ static void grid(vy_legalizer *rw) {
     rw->copy.draft.program->grid = grid;
 }
 
-/* Params, buffers, arrays and the grid (split_int64_decls.c). */
+/* Params, buffers, arrays and the grid. */
 static void split_int64_declare(vy_legalizer *rw) {
     params(rw);
     if (rw->status != VYRE_OK)

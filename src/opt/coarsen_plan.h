@@ -57,7 +57,7 @@ typedef struct vy_coarsen_plan {
 vyre_status vy_coarsen_make_plan(vy_coarsen_plan *plan, const vyre_program *program, const vy_coarsen_options *options,
                                  vy_arena *arena, vyre_error *error);
 
-/* ---- values (coarsen_values.c) ---- */
+/* ---- values ---- */
 
 /* Whether all lanes are of one workgroup, whatever the factor: the size of the group is a multiple of it, and so is lane 0. */
 int vy_coarsen_stays_in_group(const vyre_program *program);

@@ -28,7 +28,7 @@ static inline vy_expr vy_rewritten_expr(const vy_rewrite *rewrite, uint32_t firs
     return e;
 }
 
-/* ---- for whoever writes trees in a row: what is folded takes the place of its operands, which end what is written. Also for unroll_arrays_exprs.c ---- */
+/* ---- for whoever writes trees in a row: what is folded takes the place of its operands, which end what is written. Also for unroll_arrays.c ---- */
 
 /* Whether the operands of an op of `program`, which is no selection, are literals; then *bits is what it gives. */
 int vy_fold_op(const vyre_program *program, const vy_expr *e, uint64_t *bits);

@@ -53,7 +53,7 @@ typedef struct vy_rewriter {
     void (*rewrite_exprs)(vy_rewrite *rewrite, uint32_t first, uint32_t end);
     /* With find, and without the stmt hook: trees become no larger, and nothing else changes. So a program that is nobody else's (vyre_program.is_unique) is changed itself. */
     uint8_t only_shrinks;
-    /* With keeps_names, and changes_stmt_hook or next: says how far it is ahead, at most. So a program that is nobody else's may be written in its own arrays (rewriter_overlap.h), and another has
+    /* With keeps_names, and changes_stmt_hook or next: says how far it is ahead, at most. So a program that is nobody else's may be written in its own arrays (rewriter_inplace.h), and another has
      * room for all of it. NULL: that is not known. */
     void (*growth_bound)(vy_rewrite *rewrite, vy_growth_bound *bound);
     /* When everything is written, to change what was copied; counts changes. NULL: nothing. */

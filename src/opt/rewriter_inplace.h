@@ -36,7 +36,7 @@ static inline const vy_touched *vy_rewrite_next_touched(vy_rewrite *rw, uint32_t
 static inline int vy_rewrite_may_edit(const vy_rewrite *rw) {
     return rw->from->is_unique && rw->hooks->only_shrinks;
 }
-/* Does so, with the statements that were noted (rewriter_dry_run.h). After a failure, which is noted in the draft, the program is good for nothing. */
+/* Does so, with the statements that were noted by the dry run. After a failure, which is noted in the draft, the program is good for nothing. */
 void vy_rewrite_edit(vy_rewrite *rewrite);
 
 /* Whether a program may be written in its own arrays: only its entry, and no positions of expressions, which nobody keeps then. */

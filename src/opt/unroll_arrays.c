@@ -19,7 +19,7 @@
  * Expressions follow their operands, and trees are in the order of their statements. So the trees of a statement are written in
  * sequence, and where one becomes a literal its operands, which were written last, are removed again. */
 
-/* A tree as it is written (unroll_arrays_template.c). */
+/* A tree as it is written. */
 typedef struct tree_template {
     uint32_t first, count; /* of unroll_writer.patterns; none: it has no pattern */
     uint32_t is_made;

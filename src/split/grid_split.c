@@ -121,7 +121,7 @@ vyre_status vy_split_elements(const vy_split *split, const vy_resolved_dispatch 
 
 /* ---- the launches of a dispatch: the host interpreter ----
  *
- * If the host drives, it runs the slice of the program that grid_split_slice.c marked, from one grid barrier to the
+ * If the host drives, it runs the slice of the program that the plan marked, from one grid barrier to the
  * next: blocks with a mark are followed, assignments with a mark are made, everything else is passed by. Values are
  * bits, ops are evaluated where everybody's are. */
 

@@ -387,7 +387,7 @@ static vyre_status plan_uniform(vy_split_plan *plan, vyre_error *error) {
  * whatever assigns a variable that a condition or bound among these reads; and so on. A `continue`, and a jump out of
  * a loop that makes one trip, counts only if something of the slice stands behind it in the loop: one that does not
  * may be divergent. If the slice is made of params, lengths, sizes and literals, the host runs it
- * (grid_split_host_interp.c). If anything in it is loaded, or comes from an atomic, a collective or a call, or is a float
+ * (grid_split.c). If anything in it is loaded, or comes from an atomic, a collective or a call, or is a float
  * under relaxed numerics, which the device may round in its own way, the host is told the decisions. */
 
 typedef struct slicer {

@@ -295,7 +295,7 @@ static void write_indices(vy_segment *s) {
 static void rematerialize(vy_segment *s, uint32_t variable);
 
 /* What the expression builds on comes first. Recursion is bounded: expressions that are computed again are small
- * (grid_split_slots.c). */
+ * (grid_split_plan.c). */
 static void compute_operands(vy_segment *s, uint32_t root) {
     if (root == VY_NONE)
         return;
