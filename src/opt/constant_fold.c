@@ -180,8 +180,8 @@ static void fold_row(vy_rewrite *rw, uint32_t first, uint32_t end) {
     vy_fold_exprs(rw, rw->user, first, end);
 }
 
-vyre_status vy_pass_fold(const vyre_program *from, const vy_opt_policy *rules, vyre_program **out, uint64_t *changes,
-                         vyre_error *error) {
+vyre_status vy_pass_const_fold(const vyre_program *from, const vy_opt_policy *rules, vyre_program **out,
+                               uint64_t *changes, vyre_error *error) {
     (void)rules;
     static const vy_rewriter hooks = {
         .rewrite_exprs = fold_row, .keeps_names = 1, .keeps_blocks = 1, .find = find_folded, .only_shrinks = 1};

@@ -457,8 +457,8 @@ static vyre_status edit(const marking *m, vyre_program **out, uint64_t *changes,
     return status;
 }
 
-vyre_status vy_pass_dead(const vyre_program *from, const vy_opt_policy *rules, vyre_program **out, uint64_t *changes,
-                         vyre_error *error) {
+vyre_status vy_pass_dce(const vyre_program *from, const vy_opt_policy *rules, vyre_program **out, uint64_t *changes,
+                        vyre_error *error) {
     static const vy_rewriter hooks = {.stmt = leave_out,
                                       .tree = replace_overwritten,
                                       .tree_kinds = VY_ALL_BUT_LITERALS,

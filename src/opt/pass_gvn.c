@@ -386,8 +386,8 @@ static int prepare(vy_gvn *n) {
     return 1;
 }
 
-vyre_status vy_pass_values(const vyre_program *from, const vy_opt_policy *rules, vyre_program **out, uint64_t *changes,
-                           vyre_error *error) {
+vyre_status vy_pass_gvn(const vyre_program *from, const vy_opt_policy *rules, vyre_program **out, uint64_t *changes,
+                        vyre_error *error) {
     vy_gvn n = {.program = from, .rules = rules};
     *out = NULL;
     *changes = 0;

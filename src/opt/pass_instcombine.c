@@ -255,8 +255,8 @@ static uint32_t find_simplified(vy_rewrite *rw, uint32_t first, uint32_t end) {
     return end;
 }
 
-vyre_status vy_pass_simplify(const vyre_program *from, const vy_opt_policy *rules, vyre_program **out,
-                             uint64_t *changes, vyre_error *error) {
+vyre_status vy_pass_instcombine(const vyre_program *from, const vy_opt_policy *rules, vyre_program **out,
+                                uint64_t *changes, vyre_error *error) {
     static const vy_rewriter hooks = {.node = simplify_node,
                                       .node_kinds = 1 << VY_EXPR_OP,
                                       .keeps_names = 1,

@@ -369,8 +369,8 @@ static int has_loops(const vyre_program *p) {
     return 0;
 }
 
-vyre_status vy_pass_hoist(const vyre_program *from, const vy_opt_policy *rules, vyre_program **out, uint64_t *changes,
-                          vyre_error *error) {
+vyre_status vy_pass_licm(const vyre_program *from, const vy_opt_policy *rules, vyre_program **out, uint64_t *changes,
+                         vyre_error *error) {
     static const vy_rewriter hooks = {.stmt = put_trees,
                                       .tree = put_tree,
                                       .tree_kinds = 1 << VY_EXPR_OP | 1 << VY_EXPR_LOAD,

@@ -161,7 +161,7 @@ typedef struct pass_row {
 } pass_row;
 
 static const pass_row passes[VYRE_PASS_COUNT] = {
-#define X(ID, name, doc) {#name, doc, vy_pass_##name},
+#define X(ID, function, name, doc) {name, doc, vy_pass_##function},
     VYRE_PASS_LIST(X)
 #undef X
 };
@@ -184,9 +184,10 @@ vyre_pass vyre_pass_find(const char *name, size_t length) {
 /* ---- the pipelines ---- */
 
 #define PASS(ID) VYRE_PASS_##ID
-static const vyre_pass level_1[] = {PASS(FOLD), PASS(SIMPLIFY), PASS(BRANCH), PASS(VALUES), PASS(DEAD)};
-static const vyre_pass level_2[] = {PASS(FOLD),  PASS(SIMPLIFY), PASS(BRANCH), PASS(UNROLL), PASS(VALUES),
-                                    PASS(RANGE), PASS(STRENGTH), PASS(HOIST),  PASS(VALUES), PASS(DEAD)};
+static const vyre_pass level_1[] = {PASS(CONST_FOLD), PASS(INSTCOMBINE), PASS(SIMPLIFY_CFG), PASS(GVN), PASS(DCE)};
+static const vyre_pass level_2[] = {PASS(CONST_FOLD), PASS(INSTCOMBINE), PASS(SIMPLIFY_CFG),    PASS(UNROLL),
+                                    PASS(GVN),        PASS(RANGE),       PASS(STRENGTH_REDUCE), PASS(LICM),
+                                    PASS(GVN),        PASS(DCE)};
 #undef PASS
 
 typedef struct pipeline {
@@ -274,8 +275,8 @@ static census take_census(const vyre_program *p) {
     return all;
 }
 
-/* The pass `dead` made a new version: where nothing went but `let`s that nobody reads, who found nothing before finds nothing now, since all else is what it was. But a loop may be small enough to
- * be unrolled now; and what a `let` read may be overwritten now, so that `dead` itself has nothing more to do only if they read nothing that is written. */
+/* The pass `dce` made a new version: where nothing went but `let`s that nobody reads, who found nothing before finds nothing now, since all else is what it was. But a loop may be small enough to
+ * be unrolled now; and what a `let` read may be overwritten now, so that `dce` itself has nothing more to do only if they read nothing that is written. */
 static void keep_idle(optimizer *o, const census *before, uint64_t changes) {
     census now = take_census(o->program);
     if (now.others != before->others || before->stmts - now.stmts != changes)
@@ -283,20 +284,20 @@ static void keep_idle(optimizer *o, const census *before, uint64_t changes) {
     for (unsigned i = 0; i < VYRE_PASS_COUNT; i++)
         if (o->idle_at[i] == o->version - 1 && i != VYRE_PASS_UNROLL)
             o->idle_at[i] = o->version;
-    o->idle_at[VYRE_PASS_DEAD] = now.reads == before->reads && now.facts == before->facts ? o->version : 0;
+    o->idle_at[VYRE_PASS_DCE] = now.reads == before->reads && now.facts == before->facts ? o->version : 0;
 }
 
-/* Whether `hoist` only moved trees: each becomes a `let` and the variable in its place. Else it has put conditions
+/* Whether `licm` only moved trees: each becomes a `let` and the variable in its place. Else it has put conditions
  * before loops too, of which passes may know something. */
 static int only_moved(const vyre_program *made, uint32_t exprs, uint64_t changes) {
     return made->exprs.count == exprs + changes;
 }
 
-/* Where `range` found nothing it finds nothing now if `hoist` moved trees to where less is known, or `strength` put one op in the place of another: both give the same, between the same bounds. What takes
+/* Where `range` found nothing it finds nothing now if `licm` moved trees to where less is known, or `strength-reduce` put one op in the place of another: both give the same, between the same bounds. What takes
  * several ops has parts of which something may be known. */
 static void keep_range_idle(optimizer *o, vyre_pass pass, uint32_t exprs, uint64_t changes) {
-    int may_keep = (pass == VYRE_PASS_HOIST && only_moved(o->program, exprs, changes)) ||
-                   (pass == VYRE_PASS_STRENGTH && o->program->exprs.count == exprs);
+    int may_keep = (pass == VYRE_PASS_LICM && only_moved(o->program, exprs, changes)) ||
+                   (pass == VYRE_PASS_STRENGTH_REDUCE && o->program->exprs.count == exprs);
     if (may_keep && o->idle_at[VYRE_PASS_RANGE] == o->version - 1)
         o->idle_at[VYRE_PASS_RANGE] = o->version;
 }
@@ -306,7 +307,7 @@ static vyre_status run_pass(optimizer *o, vyre_pass pass, uint64_t *changes, vyr
     vyre_pass_run run = {.pass = pass};
     uint64_t start = vy_clock_now();
     uint32_t exprs = o->program->exprs.count;
-    int is_idle = o->idle_at[pass] == o->version, counts = pass == VYRE_PASS_DEAD && o->goes_on && !is_idle;
+    int is_idle = o->idle_at[pass] == o->version, counts = pass == VYRE_PASS_DCE && o->goes_on && !is_idle;
     census before = counts ? take_census(o->program) : (census){0};
     vyre_status status = VYRE_OK;
     if (is_idle)
@@ -325,7 +326,7 @@ static vyre_status run_pass(optimizer *o, vyre_pass pass, uint64_t *changes, vyr
         keep_idle(o, &before, run.changes);
     if (run.changes)
         keep_range_idle(o, pass, exprs, run.changes);
-    int leaves_nothing = pass == VYRE_PASS_HOIST && only_moved(made, exprs, run.changes); /* for itself to do */
+    int leaves_nothing = pass == VYRE_PASS_LICM && only_moved(made, exprs, run.changes); /* for itself to do */
     if ((!run.changes || leaves_nothing) && !run.was_refused)
         o->idle_at[pass] = o->version;
     run.statements = made->stmts.count;

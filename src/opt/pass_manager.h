@@ -21,7 +21,7 @@ enum {
     VY_CHANGES_ACQUIRE = 8 /* the same, if its order acquires */
 };
 
-/* What unrolling folds itself, as the pass `fold` behind it would: nothing, what it writes, or all, also where it unrolls nothing. */
+/* What unrolling folds itself, as the pass `const-fold` behind it would: nothing, what it writes, or all, also where it unrolls nothing. */
 typedef enum vy_unroll_folds { VY_FOLDS_NOTHING, VY_FOLDS_UNROLLED, VY_FOLDS_ALL } vy_unroll_folds;
 
 /* How far loops are unrolled: not what holds, but what pays. Cost is the statements and expressions that a loop becomes. */
@@ -95,7 +95,7 @@ int vy_memory_is_shared(const vyre_program *program, uint32_t memory);
 typedef vyre_status vy_pass_function(const vyre_program *from, const vy_opt_policy *rules, vyre_program **out,
                                      uint64_t *changes, vyre_error *error);
 
-#define X(ID, name, doc) vy_pass_function vy_pass_##name;
+#define X(ID, function, name, doc) vy_pass_function vy_pass_##function;
 VYRE_PASS_LIST(X)
 #undef X
 

@@ -64,8 +64,8 @@ static int may_change(const vyre_program *p) {
     return 0;
 }
 
-vyre_status vy_pass_branch(const vyre_program *from, const vy_opt_policy *rules, vyre_program **out, uint64_t *changes,
-                           vyre_error *error) {
+vyre_status vy_pass_simplify_cfg(const vyre_program *from, const vy_opt_policy *rules, vyre_program **out,
+                                 uint64_t *changes, vyre_error *error) {
     (void)rules;
     static const vy_rewriter hooks = {.stmt = simplify_stmt, .trap_ends = 1, .supports_dry_run = 1};
     if (!may_change(from)) {

@@ -220,8 +220,8 @@ static int may_grow(const vyre_program *p) {
     return 0;
 }
 
-vyre_status vy_pass_strength(const vyre_program *from, const vy_opt_policy *rules, vyre_program **out,
-                             uint64_t *changes, vyre_error *error) {
+vyre_status vy_pass_strength_reduce(const vyre_program *from, const vy_opt_policy *rules, vyre_program **out,
+                                    uint64_t *changes, vyre_error *error) {
     vy_rewriter hooks = {.node = strengthen_node,
                          .node_kinds = 1 << VY_EXPR_OP,
                          .node_ops =

@@ -291,7 +291,7 @@ static int unroll(vy_rewrite *rw, uint32_t index) {
     return 1;
 }
 
-/* Notes of a `let` that is about to be written whether it is a literal before anything is folded: the pass `fold` would see it. */
+/* Notes of a `let` that is about to be written whether it is a literal before anything is folded: the pass `const-fold` would see it. */
 static void note_let(unrolling *u, const vyre_program *p, const vy_stmt *s) {
     const vy_expr *e = &p->exprs.items[s->a];
     int is_literal = e->kind == VY_EXPR_LITERAL,
@@ -393,5 +393,5 @@ vyre_status vy_pass_unroll(const vyre_program *from, const vy_opt_policy *rules,
     if (status != VYRE_OK || *changes || rules->unroll.folds != VY_FOLDS_ALL)
         return status;
     vyre_program_release(*out);
-    return vy_pass_fold(from, rules, out, changes, error);
+    return vy_pass_const_fold(from, rules, out, changes, error);
 }
