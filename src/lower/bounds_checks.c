@@ -82,15 +82,15 @@ static uint64_t length_key(const vyre_program *p, uint32_t memory) {
 static uint32_t length_node(vy_rewrite *rw, uint32_t memory) {
     uint64_t known = vy_memory_known_length(rw->from, memory);
     if (known && known <= UINT32_MAX)
-        return vy_thread_pool_literal(rw, VYRE_TYPE_U32, known);
+        return vy_rewrite_make_literal(rw, VYRE_TYPE_U32, known);
     vy_expr len = {.kind = VY_EXPR_LEN, .type = VYRE_TYPE_U32, .a = rw->memories[memory], .b = VY_NONE, .c = VY_NONE};
-    return vy_thread_pool_expr(rw, &len);
+    return vy_rewrite_make_expr(rw, &len);
 }
 
 static uint32_t cast(vy_rewrite *rw, uint8_t type, uint32_t node) {
-    return node == VY_NONE || vy_thread_pool_get(rw, node)->type == type
+    return node == VY_NONE || vy_rewrite_node_at(rw, node)->type == type
                ? node
-               : vy_thread_pool_op(rw, VYRE_OP_CAST, (vyre_type)type, node, VY_NONE, VY_NONE);
+               : vy_rewrite_make_op(rw, VYRE_OP_CAST, (vyre_type)type, node, VY_NONE, VY_NONE);
 }
 
 /* Whether a leaf of the pool cannot change while it is visible. */
@@ -122,20 +122,20 @@ static uint8_t compared_type(const guarding *g, uint8_t type, vy_interval i) {
 /* The test of a leaf of the pool, and the leaf as a u32, as variables. A negative i32 is not below 2^31 as u32, but a length may be above that. */
 static test write_test(vy_rewrite *rw, uint32_t leaf, uint32_t memory, vy_interval i) {
     guarding *g = rw->user;
-    vy_expr e = *vy_thread_pool_get(rw, leaf);
+    vy_expr e = *vy_rewrite_node_at(rw, leaf);
     test made = {e.kind, e.op, e.axis, e.a, length_key(rw->from, memory), VY_NONE, VY_NONE};
     uint8_t compared = compared_type(g, e.type, i);
     uint64_t known = vy_memory_known_length(rw->from, memory);
     if (e.type != VYRE_TYPE_U32)
         made.index = vy_rewrite_let(rw, cast(rw, VYRE_TYPE_U32, leaf));
-    uint32_t value = e.type != VYRE_TYPE_U32 && compared == VYRE_TYPE_U32 ? vy_thread_pool_variable(rw, made.index)
+    uint32_t value = e.type != VYRE_TYPE_U32 && compared == VYRE_TYPE_U32 ? vy_rewrite_make_variable(rw, made.index)
                                                                           : cast(rw, compared, leaf);
     uint32_t length = cast(rw, compared, length_node(rw, memory));
-    uint32_t holds = vy_thread_pool_op(rw, g->rules->below, VYRE_TYPE_BOOL, value, length, VY_NONE);
+    uint32_t holds = vy_rewrite_make_op(rw, g->rules->below, VYRE_TYPE_BOOL, value, length, VY_NONE);
     if (g->rules->check_sign && i.low < 0 && compared == VYRE_TYPE_U32 && !(known && known <= UINT32_C(1) << 31)) {
-        uint32_t zero = vy_thread_pool_literal(rw, (vyre_type)e.type, 0);
-        uint32_t sign = vy_thread_pool_op(rw, VYRE_OP_GE, VYRE_TYPE_BOOL, leaf, zero, VY_NONE);
-        holds = vy_thread_pool_op(rw, VYRE_OP_LAND, VYRE_TYPE_BOOL, sign, holds, VY_NONE);
+        uint32_t zero = vy_rewrite_make_literal(rw, (vyre_type)e.type, 0);
+        uint32_t sign = vy_rewrite_make_op(rw, VYRE_OP_GE, VYRE_TYPE_BOOL, leaf, zero, VY_NONE);
+        holds = vy_rewrite_make_op(rw, VYRE_OP_LAND, VYRE_TYPE_BOOL, sign, holds, VY_NONE);
     }
     made.holds = vy_rewrite_let(rw, holds);
     if (!rw->draft.failed && is_constant(rw, &e))
@@ -147,23 +147,23 @@ static test write_test(vy_rewrite *rw, uint32_t leaf, uint32_t memory, vy_interv
 static void test_index(vy_rewrite *rw, uint32_t memory, uint32_t source, uint32_t *index, uint32_t *holds) {
     const guarding *g = rw->user;
     vy_interval i = vy_interval_of(rw->from->exprs.items[source].type, vy_range_of(g->ranges, source));
-    uint32_t leaf = vy_thread_pool_leaf(rw, *index);
+    uint32_t leaf = vy_rewrite_make_leaf(rw, *index);
     *index = *holds = VY_NONE;
     if (leaf == VY_NONE) {
         rw->draft.failed = 1;
         return;
     }
-    const test *known = find_test(rw, vy_thread_pool_get(rw, leaf), length_key(rw->from, memory));
+    const test *known = find_test(rw, vy_rewrite_node_at(rw, leaf), length_key(rw->from, memory));
     test t = known ? *known : write_test(rw, leaf, memory, i);
-    *index = t.index == VY_NONE ? leaf : vy_thread_pool_variable(rw, t.index);
+    *index = t.index == VY_NONE ? leaf : vy_rewrite_make_variable(rw, t.index);
     *holds = t.holds;
 }
 
 /* An index that is inside as a u32. The cast is bound, so that no tree gets deeper. */
 static uint32_t cut_index(vy_rewrite *rw, uint32_t index) {
-    if (index == VY_NONE || vy_thread_pool_get(rw, index)->type == VYRE_TYPE_U32)
+    if (index == VY_NONE || vy_rewrite_node_at(rw, index)->type == VYRE_TYPE_U32)
         return index;
-    return vy_thread_pool_leaf(rw, cast(rw, VYRE_TYPE_U32, index));
+    return vy_rewrite_make_leaf(rw, cast(rw, VYRE_TYPE_U32, index));
 }
 
 /* ---- loads ---- */
@@ -176,7 +176,7 @@ static uint32_t guard_load(vy_rewrite *rw, uint32_t expr) {
     place where = place_of(rw, e->a, e->b, vy_load_is_inside(g->ranges, expr));
     count(rw, where, VY_STMT_LOAD_WIDE, e->a, e->b, vy_expr_position(rw->from, expr));
     if (where == OUTSIDE)
-        return vy_thread_pool_literal(rw, (vyre_type)e->type, 0);
+        return vy_rewrite_make_literal(rw, (vyre_type)e->type, 0);
     uint32_t index = vy_rewrite_read(rw, e->b), holds = VY_NONE;
     if (where == TESTED)
         test_index(rw, e->a, e->b, &index, &holds);
@@ -186,8 +186,8 @@ static uint32_t guard_load(vy_rewrite *rw, uint32_t expr) {
     load.a = rw->memories[e->a];
     load.op = VY_BOUNDS_UNCHECKED;
     load.b = index;
-    load.c = vy_thread_pool_variable(rw, holds);
-    return rw->draft.failed ? VY_NONE : vy_thread_pool_expr(rw, &load);
+    load.c = vy_rewrite_make_variable(rw, holds);
+    return rw->draft.failed ? VY_NONE : vy_rewrite_make_expr(rw, &load);
 }
 
 /* Whether a tree cannot be written without statements before it. */
@@ -219,9 +219,9 @@ static int guard_while(vy_rewrite *rw, uint32_t index) {
     vy_irb_while(d, vy_irb_literal(d, VYRE_TYPE_BOOL, 1));
     uint32_t mark = vy_rewrite_open(rw);
     rw->may_bind = 1;
-    uint32_t goes_on = vy_thread_pool_leaf(rw, vy_rewrite_read(rw, s->a));
+    uint32_t goes_on = vy_rewrite_make_leaf(rw, vy_rewrite_read(rw, s->a));
     d->position = vy_stmt_position(rw->from, index);
-    vy_irb_if(d, vy_rewrite_write(rw, vy_thread_pool_op(rw, VYRE_OP_LNOT, VYRE_TYPE_BOOL, goes_on, VY_NONE, VY_NONE)));
+    vy_irb_if(d, vy_rewrite_write(rw, vy_rewrite_make_op(rw, VYRE_OP_LNOT, VYRE_TYPE_BOOL, goes_on, VY_NONE, VY_NONE)));
     vy_irb_simple(d, VY_STMT_BREAK);
     vy_irb_end_block(d);
     vy_rewrite_block(rw, index + 1, s->end);

@@ -145,11 +145,11 @@ static vyre_type type_of(const vy_rewrite *rw, const vy_vectorize_mem_group *g) 
 }
 
 static uint32_t number(vy_rewrite *rw, uint32_t value) {
-    return vy_thread_pool_literal(rw, VYRE_TYPE_U32, value);
+    return vy_rewrite_make_literal(rw, VYRE_TYPE_U32, value);
 }
 
 static uint32_t u32(vy_rewrite *rw, vyre_op op, uint32_t a, uint32_t b) {
-    return vy_thread_pool_op(rw, op, VYRE_TYPE_U32, a, b, VY_NONE);
+    return vy_rewrite_make_op(rw, op, VYRE_TYPE_U32, a, b, VY_NONE);
 }
 
 /* ---- values ---- */
@@ -158,7 +158,7 @@ static uint32_t u32(vy_rewrite *rw, vyre_op op, uint32_t a, uint32_t b) {
 static vy_vectorize_mem_value keep(vy_rewrite *rw, uint32_t node) {
     if (node == VY_NONE)
         return (vy_vectorize_mem_value){VY_NONE, 0};
-    const vy_expr *e = vy_thread_pool_get(rw, node);
+    const vy_expr *e = vy_rewrite_node_at(rw, node);
     if (e->kind == VY_EXPR_LITERAL)
         return (vy_vectorize_mem_value){VY_NONE, e->bits};
     if (e->kind == VY_EXPR_VARIABLE && !rw->draft.program->variables.items[e->a].is_mutable)
@@ -167,8 +167,8 @@ static vy_vectorize_mem_value keep(vy_rewrite *rw, uint32_t node) {
 }
 
 static uint32_t use(vy_rewrite *rw, vyre_type type, vy_vectorize_mem_value value) {
-    return value.variable == VY_NONE ? vy_thread_pool_literal(rw, type, value.bits)
-                                     : vy_thread_pool_variable(rw, value.variable);
+    return value.variable == VY_NONE ? vy_rewrite_make_literal(rw, type, value.bits)
+                                     : vy_rewrite_make_variable(rw, value.variable);
 }
 
 /* The same in the draft, for a statement that follows directly. */
@@ -180,8 +180,8 @@ static uint32_t write_value(vy_rewrite *rw, vyre_type type, vy_vectorize_mem_val
 /* ---- indices ---- */
 
 static uint32_t add(vy_rewrite *rw, uint32_t node, uint32_t offset) {
-    if (vy_thread_pool_is_literal(rw, node))
-        return number(rw, (uint32_t)vy_thread_pool_get(rw, node)->bits + offset);
+    if (vy_rewrite_is_literal(rw, node))
+        return number(rw, (uint32_t)vy_rewrite_node_at(rw, node)->bits + offset);
     if (offset == 0)
         return node;
     int is_negative = offset > UINT32_MAX / 2;
@@ -200,16 +200,16 @@ static uint32_t element(vy_rewrite *rw, vy_vectorize_mem_value index, uint32_t k
 static uint32_t alignment(vy_rewrite *rw, const vy_vectorize_mem_group *g, vy_vectorize_mem_value index) {
     uint32_t start = VY_NONE;
     if (!g->starts_aligned)
-        start = vy_thread_pool_expr(rw, &(vy_expr){.kind = VY_EXPR_ALIGN_OFFSET,
-                                                   .type = VYRE_TYPE_U32,
-                                                   .a = rw->memories[g->memory],
-                                                   .b = VY_NONE,
-                                                   .c = VY_NONE});
+        start = vy_rewrite_make_expr(rw, &(vy_expr){.kind = VY_EXPR_ALIGN_OFFSET,
+                                                    .type = VYRE_TYPE_U32,
+                                                    .a = rw->memories[g->memory],
+                                                    .b = VY_NONE,
+                                                    .c = VY_NONE});
     uint32_t place = g->index_is_aligned ? start : element(rw, index, 0);
     if (!g->index_is_aligned && start != VY_NONE)
         place = u32(rw, VYRE_OP_ADD, place, start);
     uint32_t rest = u32(rw, VYRE_OP_AND, place, number(rw, g->count - 1u));
-    return vy_rewrite_write(rw, vy_thread_pool_op(rw, VYRE_OP_EQ, VYRE_TYPE_BOOL, rest, number(rw, 0), VY_NONE));
+    return vy_rewrite_write(rw, vy_rewrite_make_op(rw, VYRE_OP_EQ, VYRE_TYPE_BOOL, rest, number(rw, 0), VY_NONE));
 }
 
 static int is_proven(const vy_vectorize_mem_group *g) {
@@ -239,12 +239,12 @@ static uint32_t write_load(vy_rewrite *rw, const vy_vectorize_mem_group *g, uint
 static uint32_t write_element(vy_rewrite *rw, const vy_vectorize_mem_group *g, vy_vectorize_mem_value index,
                               uint32_t k) {
     uint32_t at = element(rw, index, k);
-    return vy_rewrite_write(rw, vy_thread_pool_expr(rw, &(vy_expr){.kind = VY_EXPR_LOAD,
-                                                                   .type = (uint8_t)type_of(rw, g),
-                                                                   .op = VY_BOUNDS_UNCHECKED,
-                                                                   .a = rw->memories[g->memory],
-                                                                   .b = at,
-                                                                   .c = VY_NONE}));
+    return vy_rewrite_write(rw, vy_rewrite_make_expr(rw, &(vy_expr){.kind = VY_EXPR_LOAD,
+                                                                    .type = (uint8_t)type_of(rw, g),
+                                                                    .op = VY_BOUNDS_UNCHECKED,
+                                                                    .a = rw->memories[g->memory],
+                                                                    .b = at,
+                                                                    .c = VY_NONE}));
 }
 
 static void write_loads(vy_rewrite *rw, vy_vectorize_mem_group *g) {
@@ -375,7 +375,7 @@ static uint32_t next_planned(vy_rewrite *rw, uint32_t stmt, uint32_t *cursor) {
 }
 
 static uint32_t fused_load(vy_rewrite *rw, uint32_t expr) {
-    return vy_thread_pool_variable(rw, fused_variable(rw, expr));
+    return vy_rewrite_make_variable(rw, fused_variable(rw, expr));
 }
 
 static void growth_bound(vy_rewrite *rw, vy_growth_bound *most) {

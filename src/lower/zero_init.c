@@ -93,7 +93,7 @@ static int fill(vy_rewrite *rw, uint32_t stmt) {
                      .a = VY_NONE,
                      .b = VY_NONE,
                      .c = VY_NONE};
-        f->index = vy_rewrite_let(rw, vy_thread_pool_expr(rw, &e));
+        f->index = vy_rewrite_let(rw, vy_rewrite_make_expr(rw, &e));
     }
     for (uint32_t m = rw->from->buffer_count; m < rw->from->memories.count && !rw->draft.failed; m++) {
         if (!f->needs[m])

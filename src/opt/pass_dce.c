@@ -422,7 +422,7 @@ static uint32_t replace_overwritten(vy_rewrite *rw, uint32_t expr) {
     if (!m->is_overwritten[m->writing] || e->kind == VY_EXPR_LITERAL)
         return VY_NONE;
     rw->changes++;
-    return vy_thread_pool_literal(rw, (vyre_type)e->type, 0);
+    return vy_rewrite_make_literal(rw, (vyre_type)e->type, 0);
 }
 
 /* Whether a statement goes, or a zero takes the place of a value that is none. Of what is overwritten only a `var` is needed. */

@@ -270,7 +270,7 @@ static int leaf_of(const vy_rewrite *rw, uint32_t expr, vy_expr *leaf) {
 /* In the tree of a leader. */
 static uint32_t put_tree(vy_rewrite *rw, uint32_t expr) {
     vy_expr leaf;
-    return leaf_of(rw, expr, &leaf) ? vy_thread_pool_expr(rw, &leaf) : VY_NONE;
+    return leaf_of(rw, expr, &leaf) ? vy_rewrite_make_expr(rw, &leaf) : VY_NONE;
 }
 
 /* Puts the `let`s of the leaders in a statement before it, smaller trees first. */

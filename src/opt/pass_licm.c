@@ -296,8 +296,9 @@ static uint32_t put_entry(vy_rewrite *rw, uint32_t stmt, uint32_t loop) {
         if (entry_of(rw->from, s) == ENTERS_IF) {
             uint32_t a = vy_rewrite_read(rw, s->a);
             if (s->kind == VY_STMT_FOR)
-                a = vy_thread_pool_op(rw, entry_op(rw->from, s), VYRE_TYPE_BOOL, a, vy_rewrite_read(rw, s->b), VY_NONE);
-            node = node == VY_NONE ? a : vy_thread_pool_op(rw, VYRE_OP_LAND, VYRE_TYPE_BOOL, a, node, VY_NONE);
+                a = vy_rewrite_make_op(rw, entry_op(rw->from, s), VYRE_TYPE_BOOL, a, vy_rewrite_read(rw, s->b),
+                                       VY_NONE);
+            node = node == VY_NONE ? a : vy_rewrite_make_op(rw, VYRE_OP_LAND, VYRE_TYPE_BOOL, a, node, VY_NONE);
         }
         if (loop == stmt)
             return node;
@@ -317,10 +318,10 @@ static int put_trees(vy_rewrite *rw, uint32_t stmt) {
             shared = next != VY_NONE && h->made[next] == decides ? vy_rewrite_let(rw, entry) : VY_NONE;
         }
         if (decides != VY_NONE && shared != VY_NONE)
-            entry = vy_thread_pool_variable(rw, shared);
+            entry = vy_rewrite_make_variable(rw, shared);
         uint32_t tree = vy_rewrite_read_below(rw, i);
         if (entry != VY_NONE)
-            tree = vy_thread_pool_op(rw, VYRE_OP_SELECT, type, entry, tree, vy_thread_pool_literal(rw, type, 0));
+            tree = vy_rewrite_make_op(rw, VYRE_OP_SELECT, type, entry, tree, vy_rewrite_make_literal(rw, type, 0));
         h->made[i] = vy_rewrite_let(rw, tree);
         rw->changes++;
     }
@@ -329,7 +330,7 @@ static int put_trees(vy_rewrite *rw, uint32_t stmt) {
 
 static uint32_t put_tree(vy_rewrite *rw, uint32_t expr) {
     const hoisting *h = rw->user;
-    return h->is_chosen[expr] ? vy_thread_pool_variable(rw, h->made[expr]) : VY_NONE;
+    return h->is_chosen[expr] ? vy_rewrite_make_variable(rw, h->made[expr]) : VY_NONE;
 }
 
 static int is_changed(vy_rewrite *rw, uint32_t stmt, uint32_t first, uint32_t end) {

@@ -37,14 +37,14 @@ static uint32_t narrow(vy_rewrite *rw, uint32_t expr) {
     int truth = vy_comparison_is(rw->user, expr);
     if (truth >= 0) {
         rw->changes++;
-        return vy_thread_pool_literal(rw, VYRE_TYPE_BOOL, (uint64_t)truth);
+        return vy_rewrite_make_literal(rw, VYRE_TYPE_BOOL, (uint64_t)truth);
     }
     if (e->kind == VY_EXPR_LITERAL || !(vy_type_layouts[e->type].classes & VYRE_CLASS_INTEGER))
         return VY_NONE;
     vy_range range = vy_range_of(rw->user, expr);
     if (range.low == range.high) {
         rw->changes++;
-        return vy_thread_pool_literal(rw, (vyre_type)e->type, range.low & vy_type_layouts[e->type].mask);
+        return vy_rewrite_make_literal(rw, (vyre_type)e->type, range.low & vy_type_layouts[e->type].mask);
     }
     uint32_t operand = unchanged(rw, e);
     if (operand == VY_NONE)

@@ -21,11 +21,11 @@ typedef struct division {
 } division;
 
 static uint32_t literal(const division *d, uint64_t bits) {
-    return vy_thread_pool_literal(d->rw, d->type, bits & vy_type_layouts[d->type].mask);
+    return vy_rewrite_make_literal(d->rw, d->type, bits & vy_type_layouts[d->type].mask);
 }
 
 static uint32_t op(const division *d, vyre_op which, uint32_t a, uint32_t b) {
-    return vy_thread_pool_op(d->rw, which, d->type, a, b, VY_NONE);
+    return vy_rewrite_make_op(d->rw, which, d->type, a, b, VY_NONE);
 }
 
 static uint32_t shift_right(const division *d, uint32_t a, unsigned by) {
@@ -65,7 +65,7 @@ static int find_magic(unsigned width, unsigned spare, uint64_t by, uint64_t *mag
 static uint32_t divide_wide(const division *d, uint64_t by) {
     unsigned s = log2_of(by) + 1;
     uint64_t magic = (uint64_t)((((wide)1 << d->width) * (((wide)1 << s) - by)) / by + 1);
-    uint32_t t = vy_thread_pool_leaf(d->rw, op(d, VYRE_OP_MUL_HIGH, d->x, literal(d, magic)));
+    uint32_t t = vy_rewrite_make_leaf(d->rw, op(d, VYRE_OP_MUL_HIGH, d->x, literal(d, magic)));
     if (!d->check_wrap)
         return shift_right(d, op(d, VYRE_OP_ADD, d->x, t), s);
     uint32_t half = op(d, VYRE_OP_SHR, op(d, VYRE_OP_SUB, d->x, t), literal(d, 1));
@@ -114,7 +114,7 @@ static uint32_t divide_signed(const division *d, uint64_t by) {
     int is_negative = (int)(by >> (d->width - 1) & 1);
     uint64_t magnitude = (is_negative ? 0 - by : by) & vy_type_layouts[d->type].mask;
     uint32_t quotient = divide_magnitude(d, magnitude);
-    return is_negative ? vy_thread_pool_op(d->rw, VYRE_OP_NEG, d->type, quotient, VY_NONE, VY_NONE) : quotient;
+    return is_negative ? vy_rewrite_make_op(d->rw, VYRE_OP_NEG, d->type, quotient, VY_NONE, VY_NONE) : quotient;
 }
 
 /* ---- remainders ---- */
@@ -155,7 +155,7 @@ static uint32_t strengthen_integer(vy_rewrite *rw, const vy_expr *e, uint64_t by
         int loads_for_others = rw->in_arm && rules->guards_count && rw->pool.items[e->a].loads;
         if (!rw->may_bind || loads_for_others)
             return VY_NONE;
-        d.x = vy_thread_pool_leaf(rw, e->a);
+        d.x = vy_rewrite_make_leaf(rw, e->a);
     }
     if (e->op == VYRE_OP_REM)
         return remainder_of(&d, by, is_signed);
@@ -173,7 +173,7 @@ static uint32_t strengthen_float(vy_rewrite *rw, const vy_expr *e, uint64_t by) 
     uint64_t inverse = vyre_op_evaluate(VYRE_OP_DIV, type, type, one, by, 0), exponent = inverse & layout->infinity;
     if (inverse & fraction || exponent == 0 || exponent == layout->infinity)
         return VY_NONE;
-    return vy_thread_pool_op(rw, VYRE_OP_MUL, type, e->a, vy_thread_pool_literal(rw, type, inverse), VY_NONE);
+    return vy_rewrite_make_op(rw, VYRE_OP_MUL, type, e->a, vy_rewrite_make_literal(rw, type, inverse), VY_NONE);
 }
 
 static int is_weak(uint8_t op) {
@@ -181,12 +181,12 @@ static int is_weak(uint8_t op) {
 }
 
 static uint32_t strengthen_node(vy_rewrite *rw, uint32_t node) {
-    const vy_expr e = *vy_thread_pool_get(rw, node);
+    const vy_expr e = *vy_rewrite_node_at(rw, node);
     if (e.kind != VY_EXPR_OP || !is_weak(e.op))
         return node;
-    if (!vy_thread_pool_is_literal(rw, e.b) || vy_thread_pool_is_literal(rw, e.a))
+    if (!vy_rewrite_is_literal(rw, e.b) || vy_rewrite_is_literal(rw, e.a))
         return node;
-    uint64_t by = vy_thread_pool_get(rw, e.b)->bits;
+    uint64_t by = vy_rewrite_node_at(rw, e.b)->bits;
     uint32_t better = vy_type_layouts[e.type].classes == VYRE_CLASS_FLOAT ? strengthen_float(rw, &e, by)
                                                                           : strengthen_integer(rw, &e, by);
     if (rw->draft.failed)

@@ -165,7 +165,7 @@ static uint32_t add_node(vy_rewrite *rw, const vy_expr *expr, vy_position positi
         rw->draft.failed = 1;
         return VY_NONE;
     }
-    vy_thread_pool_node *node = &rw->pool.items[rw->pool.count];
+    vy_rewrite_node *node = &rw->pool.items[rw->pool.count];
     node->expr = *expr;
     node->position = position;
     node->depth = depth;
@@ -173,17 +173,17 @@ static uint32_t add_node(vy_rewrite *rw, const vy_expr *expr, vy_position positi
     return rw->pool.count++;
 }
 
-uint32_t vy_thread_pool_literal(vy_rewrite *rw, vyre_type type, uint64_t bits) {
+uint32_t vy_rewrite_make_literal(vy_rewrite *rw, vyre_type type, uint64_t bits) {
     vy_expr expr = {
         .kind = VY_EXPR_LITERAL, .type = (uint8_t)type, .a = VY_NONE, .b = VY_NONE, .c = VY_NONE, .bits = bits};
     return add_node(rw, &expr, rw->draft.position);
 }
 
-uint32_t vy_thread_pool_expr(vy_rewrite *rw, const vy_expr *expr) {
+uint32_t vy_rewrite_make_expr(vy_rewrite *rw, const vy_expr *expr) {
     return add_node(rw, expr, rw->draft.position);
 }
 
-uint32_t vy_thread_pool_variable(vy_rewrite *rw, uint32_t variable) {
+uint32_t vy_rewrite_make_variable(vy_rewrite *rw, uint32_t variable) {
     if (variable == VY_NONE)
         return VY_NONE;
     if (rw->is_dry_run)
@@ -196,7 +196,7 @@ uint32_t vy_thread_pool_variable(vy_rewrite *rw, uint32_t variable) {
     return add_node(rw, &expr, rw->draft.position);
 }
 
-uint32_t vy_thread_pool_op(vy_rewrite *rw, vyre_op op, vyre_type type, uint32_t a, uint32_t b, uint32_t c) {
+uint32_t vy_rewrite_make_op(vy_rewrite *rw, vyre_op op, vyre_type type, uint32_t a, uint32_t b, uint32_t c) {
     uint8_t arity = vyre_op_get(op)->arity;
     if (rw->is_dry_run)
         return note_change(rw);
@@ -206,13 +206,13 @@ uint32_t vy_thread_pool_op(vy_rewrite *rw, vyre_op op, vyre_type type, uint32_t 
     return add_node(rw, &expr, rw->pool.items[a].position);
 }
 
-uint32_t vy_thread_pool_leaf(vy_rewrite *rw, uint32_t node) {
+uint32_t vy_rewrite_make_leaf(vy_rewrite *rw, uint32_t node) {
     if (node == VY_NONE)
         return VY_NONE;
-    uint8_t kind = vy_thread_pool_get(rw, node)->kind;
+    uint8_t kind = vy_rewrite_node_at(rw, node)->kind;
     if (kind != VY_EXPR_OP && kind != VY_EXPR_LOAD)
         return node;
-    return rw->may_bind ? vy_thread_pool_variable(rw, vy_rewrite_let(rw, node)) : VY_NONE;
+    return rw->may_bind ? vy_rewrite_make_variable(rw, vy_rewrite_let(rw, node)) : VY_NONE;
 }
 
 /* ---- reading; recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH ---- */
@@ -278,7 +278,7 @@ uint32_t vy_rewrite_read(vy_rewrite *rw, uint32_t root) {
 uint32_t vy_rewrite_write(vy_rewrite *rw, uint32_t node) {
     if (node == VY_NONE || rw->draft.failed)
         return VY_NONE;
-    vy_thread_pool_node at = rw->pool.items[node];
+    vy_rewrite_node at = rw->pool.items[node];
     if (at.expr.kind == VY_EXPR_LOAD) {
         at.expr.b = vy_rewrite_write(rw, at.expr.b);
         at.expr.c = vy_rewrite_write(rw, at.expr.c);

@@ -66,12 +66,12 @@ typedef struct vy_rewriter {
 
 /* A node under construction: an expression whose operands are nodes of the pool and whose variables and memories are those of the
  * draft. May be used twice only if it is a leaf. */
-typedef struct vy_thread_pool_node {
+typedef struct vy_rewrite_node {
     vy_expr expr;
     vy_position position;
     uint32_t depth; /* operators on the longest path below and with it */
     uint8_t loads;  /* it is a load, or has one below */
-} vy_thread_pool_node;
+} vy_rewrite_node;
 
 typedef struct vy_touched {
     uint32_t stmt;
@@ -88,7 +88,7 @@ struct vy_rewrite {
     vy_symbol *names;               /* from names of `from` to those of the draft; 0: not there yet */
     uint32_t *suffixes;             /* by name of `from`: the last one tried */
     const uint8_t *drop_memories;   /* by memory of from: arrays to leave out; NULL: none */
-    VY_VECTOR(vy_thread_pool_node) pool;
+    VY_VECTOR(vy_rewrite_node) pool;
     VY_VECTOR(uint32_t) row; /* by expression of the statement that a row is written of: where it is in the draft */
     VY_VECTOR(vy_arg) args;
     VY_VECTOR(uint8_t) visible;    /* by name of the draft */
@@ -136,21 +136,21 @@ uint32_t vy_rewrite_read(vy_rewrite *rewrite, uint32_t root);
 uint32_t vy_rewrite_read_below(vy_rewrite *rewrite, uint32_t root);
 
 /* Any expression; its operands are nodes, its variable or memory is the draft's. No hook sees it. */
-uint32_t vy_thread_pool_expr(vy_rewrite *rewrite, const vy_expr *expr);
-uint32_t vy_thread_pool_literal(vy_rewrite *rewrite, vyre_type type, uint64_t bits);
-uint32_t vy_thread_pool_variable(vy_rewrite *rewrite, uint32_t variable); /* of the draft */
+uint32_t vy_rewrite_make_expr(vy_rewrite *rewrite, const vy_expr *expr);
+uint32_t vy_rewrite_make_literal(vy_rewrite *rewrite, vyre_type type, uint64_t bits);
+uint32_t vy_rewrite_make_variable(vy_rewrite *rewrite, uint32_t variable); /* of the draft */
 /* No hook sees it. */
-uint32_t vy_thread_pool_op(vy_rewrite *rewrite, vyre_op op, vyre_type type, uint32_t a, uint32_t b, uint32_t c);
+uint32_t vy_rewrite_make_op(vy_rewrite *rewrite, vyre_op op, vyre_type type, uint32_t a, uint32_t b, uint32_t c);
 /* The node as a leaf that may be used several times: itself, or the variable of a `let` before the statement. VY_NONE if it is none
  * and no `let` may stand there. */
-uint32_t vy_thread_pool_leaf(vy_rewrite *rewrite, uint32_t node);
+uint32_t vy_rewrite_make_leaf(vy_rewrite *rewrite, uint32_t node);
 
 /* The node's expression. Only until the next node is made. */
-static inline const vy_expr *vy_thread_pool_get(const vy_rewrite *rewrite, uint32_t node) {
+static inline const vy_expr *vy_rewrite_node_at(const vy_rewrite *rewrite, uint32_t node) {
     return rewrite->is_dry_run ? &rewrite->from->exprs.items[node] : &rewrite->pool.items[node].expr;
 }
-static inline int vy_thread_pool_is_literal(const vy_rewrite *rewrite, uint32_t node) {
-    return node != VY_NONE && vy_thread_pool_get(rewrite, node)->kind == VY_EXPR_LITERAL;
+static inline int vy_rewrite_is_literal(const vy_rewrite *rewrite, uint32_t node) {
+    return node != VY_NONE && vy_rewrite_node_at(rewrite, node)->kind == VY_EXPR_LITERAL;
 }
 
 #endif
