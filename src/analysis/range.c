@@ -130,8 +130,8 @@ static int shrinks(const vy_ranges *r, const vy_stmt *s) {
             vy_integer_of(exprs[e->b].type, exprs[e->b].bits) > 0);
 }
 
-/* At the head of a loop with that body, and behind it: every variable assigned there may be anything, or, where it is only ever halved and the like, anything from
- * zero to what it was. */
+/* At the head of a loop with that body, and behind it: every variable assigned there may be anything, or, where it is
+ * only ever halved and the like, anything from zero to what it was. */
 static void facts_forget_in_loop(vy_ranges *r, uint32_t first, uint32_t end) {
     const vy_stmt *stmts = r->program->stmts.items;
     int any_shrinks = 0;
@@ -159,8 +159,8 @@ static void facts_forget_in_loop(vy_ranges *r, uint32_t first, uint32_t end) {
 
 /* ---- conditions: the facts that follow where a condition holds, or does not ----
  *
- * Only what follows in mathematical integers is learned, so a sum or a difference that might wrap yields nothing. If a condition
- * cannot hold, the facts stay as they were, since the code is unreachable. */
+ * Only what follows in mathematical integers is learned, so a sum or a difference that might wrap yields nothing. If a
+ * condition cannot hold, the facts stay as they were, since the code is unreachable. */
 
 /* `left op right` holds: what follows for a subject on the left. */
 static void assume_side(vy_ranges *r, vyre_op op, uint32_t left, uint32_t right) {
@@ -222,7 +222,8 @@ static void assume_sum(vy_ranges *r, vyre_op op, uint32_t sum, uint32_t right) {
     }
 }
 
-/* `n - v op least` holds: what follows for the variable v, if it is known not to be above n. Then v + least is not above it either. */
+/* `n - v op least` holds: what follows for the variable v, if it is known not to be above n. Then v + least is not
+ * above it either. */
 static void assume_distance(vy_ranges *r, vyre_op op, uint32_t distance, uint32_t shortest) {
     const vy_expr *e = &r->program->exprs.items[distance];
     if (e->kind != VY_EXPR_OP || e->op != VYRE_OP_SUB || (op != VYRE_OP_GE && op != VYRE_OP_GT))

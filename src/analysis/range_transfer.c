@@ -9,8 +9,8 @@
 
 /* ---- symbolic bounds: the lengths that a value is below ----
  *
- * Bounds are of mathematical integers: only an op that cannot wrap, on operands that are not negative, propagates them. Leaving
- * a bound out is always sound. The caller sets r->effort at the start of a query. */
+ * Bounds are of mathematical integers: only an op that cannot wrap, on operands that are not negative, propagates them.
+ * Leaving a bound out is always sound. The caller sets r->effort at the start of a query. */
 
 typedef vy_interval interval;
 
@@ -139,7 +139,8 @@ vy_symbolic_bounds vy_symbolic_bounds_of(vy_ranges *r, uint32_t expr) {
     return known;
 }
 
-/* What is less than an expression that is a length, or the least of several things, is below those. Recursion is bounded as that of vy_symbolic_bounds_of. */
+/* What is less than an expression that is a length, or the least of several things, is below those. Recursion is
+ * bounded as that of vy_symbolic_bounds_of. */
 static void add_lengths(vy_ranges *r, vy_symbolic_bounds *all, uint32_t expr) {
     const vy_expr *e = &r->program->exprs.items[vy_let_value(r, expr)];
     vy_symbolic_bounds_add(&r->known, all, vy_length_in(r, expr), 0);
@@ -158,7 +159,8 @@ void vy_symbolic_bounds_add_less(vy_ranges *r, vy_symbolic_bounds *all, uint32_t
     *all = vy_symbolic_bounds_both(*all, &more);
 }
 
-/* Whether an expression is less than a length for certain; of VY_NONE it is not. A question of its own: sets r->effort. */
+/* Whether an expression is less than a length for certain; of VY_NONE it is not. A question of its own: sets
+ * r->effort. */
 static int is_below_length(vy_ranges *r, uint32_t expr, uint32_t length) {
     r->effort = VY_RANGE_EFFORT;
     vy_symbolic_bounds known = length != VY_NONE ? vy_symbolic_bounds_of(r, expr) : (vy_symbolic_bounds){0};
@@ -176,7 +178,8 @@ static interval range_op(const vy_ranges *r, const vy_expr *e) {
                           e->c != VY_NONE ? vy_interval_at(r, e->c) : none);
 }
 
-/* An op of something and a literal: what the something is, if that never changes, and the literal; VY_NONE if it is none. */
+/* An op of something and a literal: what the something is, if that never changes, and the literal; VY_NONE if it is
+ * none. */
 static uint32_t of_literal(const vy_ranges *r, uint32_t expr, vyre_op op, uint64_t *bits) {
     const vyre_program *p = r->program;
     const vy_expr *e = &p->exprs.items[expr], *literal;
@@ -192,7 +195,8 @@ static uint32_t of_literal(const vy_ranges *r, uint32_t expr, vyre_op op, uint64
     return vy_subject_of(r, leaf);
 }
 
-/* (x << s) - (x & m), a zero put between bits of x, where m is all ones below: that is x * (2^s - 1) + (x & ~m), which grows with x. */
+/* (x << s) - (x & m), a zero put between bits of x, where m is all ones below: that is x * (2^s - 1) + (x & ~m), which
+ * grows with x. */
 static int is_spread(const vy_ranges *r, const vy_expr *e, interval *out) {
     uint64_t by = 0, mask = 0;
     if (e->op != VYRE_OP_SUB || e->type != VYRE_TYPE_U32)

@@ -25,8 +25,8 @@ typedef struct vy_fact_undo {
     vy_range range;
 } vy_fact_undo;
 
-/* Of a `let`: its bounds are those of its value, as long as nothing is learned that was not known where it stands. To find them again would take so much effort; more than VY_RANGE_EFFORT: it
- * was not enough. */
+/* Of a `let`: its bounds are those of its value, as long as nothing is learned that was not known where it stands. To
+ * find them again would take so much effort; more than VY_RANGE_EFFORT: it was not enough. */
 typedef struct vy_given {
     uint32_t learned, effort;
 } vy_given;
@@ -43,8 +43,8 @@ struct vy_ranges {
     vy_range *ranges;     /* by subject: at the current statement */
     uint32_t *below;      /* by subject: its bounds there, plus 1; 0: none */
     VY_VECTOR(vy_symbolic_bounds) bounds; /* that were ever known */
-    uint32_t
-        places; /* that the walk is in and will leave: outside of all nothing that is learned of a variable is taken back */
+    /* that the walk is in and will leave: outside of all nothing that is learned of a variable is taken back */
+    uint32_t places;
     uint32_t *lengths; /* by variable: the length it holds (see vy_length_of), or VY_NONE */
     uint32_t *values;  /* by variable: the expression of its `let`, if that cannot change, or VY_NONE */
     vy_given *given;   /* by variable, if it has such a value */
@@ -126,8 +126,8 @@ static inline vy_fact vy_fact_at(const vy_ranges *r, uint32_t subject) {
 
 /* ---- transfer functions ---- */
 
-/* The lengths a value is below for certain: those of a subject, or of something that is not above one or not far above. Recursion is bounded by
- * VY_RANGE_DEPTH, also through the values of `let`s. */
+/* The lengths a value is below for certain: those of a subject, or of something that is not above one or not far above.
+ * Recursion is bounded by VY_RANGE_DEPTH, also through the values of `let`s. */
 vy_symbolic_bounds vy_symbolic_bounds_of(vy_ranges *r, uint32_t expr);
 /* The lengths that something less than an expression is below; `less` 0: something that is not more. */
 void vy_symbolic_bounds_add_less(vy_ranges *r, vy_symbolic_bounds *all, uint32_t expr, int less);

@@ -1,11 +1,13 @@
-/* Guards (bounds_checks.h). An index that needs a test is bound to a `let`, and so is the test, before the statement: trees are never deeper than they
- * were, nested loads grow by a constant each, and accesses of one index to memories of one length share a test.
+/* Bounds check insertion (bounds_checks.h).
  *
- * Most accesses are proven and have an index of type u32: nothing about them changes but the mark. Statements with no others are copied in a row, and what is still guarded when all
- * is written is marked then.
+ * An index that needs a test is bound to a `let` before the statement, and so is the test: trees never become deeper,
+ * nested loads grow by a constant each, and accesses with one index to memories of one length share a test. Most
+ * accesses are proven and have an index of type u32: only their guard mark changes. Statements that have no others are
+ * copied in runs, and accesses that are still marked as guarded when everything is written are then marked as
+ * unguarded.
  *
- * What must stay true: a test is used only where its `let` is visible, and shared only for an index that cannot change; and of a statement that is copied in a row every access is
- * proven. */
+ * What must stay true: a test is used only where its `let` is visible, and shared only for an index that cannot change.
+ * Every access of a statement that is copied in a run is proven. */
 #include "lower/bounds_checks.h"
 
 #include "base/status.h"
@@ -119,7 +121,8 @@ static uint8_t compared_type(const guarding *g, uint8_t type, vy_interval i) {
     return is_wide ? VYRE_TYPE_U64 : VYRE_TYPE_U32;
 }
 
-/* The test of a leaf of the pool, and the leaf as a u32, as variables. A negative i32 is not below 2^31 as u32, but a length may be above that. */
+/* The test of a leaf of the pool, and the leaf as a u32, as variables. A negative i32 is not below 2^31 as u32, but a
+ * length may be above that. */
 static test write_test(vy_rewrite *rw, uint32_t leaf, uint32_t memory, vy_interval i) {
     guarding *g = rw->user;
     vy_expr e = *vy_rewrite_node_at(rw, leaf);
@@ -232,7 +235,8 @@ static int guard_while(vy_rewrite *rw, uint32_t index) {
     return 1;
 }
 
-/* The unguarded store or atomic, with operands of the pool. Gives the variable of its result; `name` is the result's. */
+/* The unguarded store or atomic, with operands of the pool. Gives the variable of its result; `name` is the
+ * result's. */
 static uint32_t write_access(vy_rewrite *rw, const vy_stmt *s, const uint32_t *nodes, vy_symbol name) {
     vy_stmt stmt = *s;
     vyre_type type = VYRE_TYPE_U32;
@@ -342,7 +346,8 @@ static vy_position position_of(const vyre_program *made, uint32_t expr) {
     return vy_expr_position(made, expr);
 }
 
-/* Marks the stores and atomics that were copied. They are where their last operands are, like those that are written anew. */
+/* Marks the stores and atomics that were copied. They are where their last operands are, like those that are written
+ * anew. */
 static uint32_t mark_stmts(vyre_program *made) {
     uint32_t marked = 0;
     for (uint32_t i = 0; i < made->stmts.count; i++) {
@@ -361,7 +366,8 @@ static uint32_t mark_stmts(vyre_program *made) {
     return marked;
 }
 
-/* From here on expressions are where their statements are: whoever makes statements of them (vectorize_mem.h) does so alike, whether another phase has lowered them or not. */
+/* From here on expressions are where their statements are: whoever makes statements of them (vectorize_mem.h) does so
+ * alike, whether another phase has lowered them or not. */
 static void place_exprs(vyre_program *made) {
     uint32_t at = 0;
     for (uint32_t i = 0; i < made->stmts.count && made->expr_positions.count; i++)

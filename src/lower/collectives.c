@@ -1,4 +1,5 @@
-/* The phase (collectives.h): what is written out, where it meets, and the copy of all the rest. */
+/* Lowering of collectives (collectives.h): selects the collectives to lower, allocates the arrays for the exchange, and
+ * copies the rest of the program. */
 #include "lower/collectives.h"
 
 #include "base/status.h"
@@ -116,8 +117,8 @@ void vy_collective_close(vy_collective_lowering *m, uint32_t array) {
 
 /* ---- which are written out ---- */
 
-/* The bits of a profile without which reductions and scans do not come out exactly. Narrow floats are held as f32: their order is f32's, but sums and
- * products are rounded at each step. */
+/* The bits of a profile without which reductions and scans do not come out exactly. Narrow floats are held as f32:
+ * their order is f32's, but sums and products are rounded at each step. */
 static int combines_exactly(uint64_t exact, vyre_op op, vyre_type type) {
     uint64_t needs = 0;
     int is_order = op == VYRE_OP_MIN || op == VYRE_OP_MAX;
@@ -252,7 +253,8 @@ static uint32_t operand(vy_collective_lowering *m, const char *name, uint32_t ro
     return vy_legalizer_variable(&m->rw, vy_irb_let(&copy->draft, named, (vyre_type)e->type, value));
 }
 
-/* A result that is the same for the workgroup came through memory, which does not show that it is: where there is a native broadcast, it does. */
+/* A result that is the same for the workgroup came through memory, which does not show that it is: where there is a
+ * native broadcast, it does. */
 static int shows_sameness(const vy_collective_lowering *m, const vy_stmt *s) {
     return m->target->native_collectives && s->width == 0 && s->op == VYRE_COLLECTIVE_REDUCE;
 }

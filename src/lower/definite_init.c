@@ -4,11 +4,12 @@
  * Bits are only added; those added in a block that not every invocation executes are removed at its end. What must stay
  * true:
  *
- *  - A bit of a private array holds for the invocation at this point. It is removed at the end of a branch, and at the end of a loop
- *    whose iterations are not known.
- *  - `written` of a workgroup array means: at the next barrier some invocation has stored to the element. The invocations that execute
- *    a store are found by evaluating the conditions around it for every invocation; a condition that cannot be evaluated means none.
- *    Conditions count from the innermost block with a barrier in it: the validator guarantees that all invocations reach it together.
+ *  - A bit of a private array holds for the invocation at this point. It is removed at the end of a branch, and at the
+ *    end of a loop whose iterations are not known.
+ *  - `written` of a workgroup array means: at the next barrier some invocation has stored to the element. The
+ *    invocations that execute a store are found by evaluating the conditions around it for every invocation; a
+ *    condition that cannot be evaluated means none. Conditions count from the innermost block with a barrier in it: the
+ *    validator guarantees that all invocations reach it together.
  *  - A barrier turns `written` into `seen`. Reads require `seen`.
  *  - Once every array is decided, walking a loop, or from a barrier to the end of its block, cannot find more.
  *  - A statement that touches no array and has no barrier in it is not walked.
@@ -65,8 +66,8 @@ typedef struct definite_init {
 
 /* ---- bits: the elements that are written, and those of them that every invocation sees ----
  *
- * Every bit that is added is logged, in `privately` or `together` by the space of the array, so that it can be removed at the end of
- * a block. Only a barrier turns `written` into `seen`. */
+ * Every bit that is added is logged, in `privately` or `together` by the space of the array, so that it can be removed
+ * at the end of a block. Only a barrier turns `written` into `seen`. */
 
 static inline int definite_init_is_private(const definite_init *f, uint32_t memory) {
     return f->p->memories.items[memory].space == VY_SPACE_PRIVATE;
@@ -138,7 +139,8 @@ static int definite_init_is_full(const definite_init *f, uint32_t memory, const 
     return bits[elements / 64] == (UINT64_C(1) << elements % 64) - 1;
 }
 
-/* Whether it is known of every array that it needs to be filled, or that whatever is read of it from here on is written. */
+/* Whether it is known of every array that it needs to be filled, or that whatever is read of it from here on is
+ * written. */
 static int definite_init_is_decided(const definite_init *f) {
     for (uint32_t m = f->p->buffer_count; m < f->p->memories.count; m++)
         if (!f->needs[m] && (!f->arrays[m].seen || !definite_init_is_full(f, m, f->arrays[m].seen)))
@@ -148,11 +150,12 @@ static int definite_init_is_decided(const definite_init *f) {
 
 /* ---- values: the value of an expression for one invocation of the workgroup ----
  *
- * Whether a value is known does not depend on the invocation. f->uses_place is set, and never cleared here, if a value depends on
- * the position in the workgroup. Values are computed in the environment of vy_fenv_enter, which the whole walk has entered. Every
- * node counts as a step, also where the values of all invocations are computed together. */
+ * Whether a value is known does not depend on the invocation. f->uses_place is set, and never cleared here, if a value
+ * depends on the position in the workgroup. Values are computed in the environment of vy_fenv_enter, which the whole
+ * walk has entered. Every node counts as a step, also where the values of all invocations are computed together. */
 
-/* An index that is computed for one invocation after the other, from the first on. Of one that depends on the place those of all are computed together. */
+/* An index that is computed for one invocation after the other, from the first on. Of one that depends on the place
+ * those of all are computed together. */
 typedef struct definite_init_lanes {
     uint64_t *values; /* by invocation, once the first is known */
     uint32_t cost;    /* steps of one */
@@ -162,7 +165,8 @@ typedef struct definite_init_lanes {
 static int definite_init_first(definite_init *f, definite_init_lanes *lanes, uint32_t expr, uint32_t invocation,
                                vy_wide *out);
 
-/* definite_init_integer, for one invocation after the other. The caller frees the arena. Inline, since it is asked for every invocation. */
+/* definite_init_integer, for one invocation after the other. The caller frees the arena. Inline, since it is asked for
+ * every invocation. */
 static inline int definite_init_next(definite_init *f, definite_init_lanes *lanes, uint32_t expr, uint32_t invocation,
                                      vy_wide *out) {
     if (!lanes->values)
@@ -196,7 +200,8 @@ static int compute_builtin(definite_init *f, const vy_expr *e, uint32_t invocati
     }
 }
 
-/* Whether an expression is a literal, or counts the trip that is looked at: most operands are, and are not worth a call. */
+/* Whether an expression is a literal, or counts the trip that is looked at: most operands are, and are not worth a
+ * call. */
 static inline int is_leaf(const definite_init *f, const vy_expr *e, uint64_t *out) {
     if (e->kind == VY_EXPR_LITERAL) {
         *out = e->bits;
@@ -224,8 +229,8 @@ static int compute_op(definite_init *f, const vy_expr *e, uint32_t invocation, u
     return 1;
 }
 
-/* The value of an expression for an invocation of the workgroup; 0 if it is not known. Whether it is known does not depend on the invocation.
- * Recursion through the values of variables is bounded by `depth`. */
+/* The value of an expression for an invocation of the workgroup; 0 if it is not known. Whether it is known does not
+ * depend on the invocation. Recursion through the values of variables is bounded by `depth`. */
 static int compute(definite_init *f, uint32_t expr, uint32_t invocation, unsigned depth, uint64_t *out) {
     const vy_expr *e = &f->p->exprs.items[expr];
     if (depth > VY_LIMIT_EXPRESSION_DEPTH || ++f->steps > DEFINITE_INIT_STEPS)
@@ -263,7 +268,8 @@ static int definite_init_integer(definite_init *f, uint32_t expr, uint32_t invoc
 
 /* ---- all invocations together ---- */
 
-/* The values of all invocations, of an expression that compute() knows. NULL: memory is out. Recursion is bounded by what compute() has found. */
+/* The values of all invocations, of an expression that compute() knows. NULL: memory is out. Recursion is bounded by
+ * what compute() has found. */
 static uint64_t *compute_all(definite_init *f, vy_arena *arena, uint32_t expr) {
     const vy_expr *e = &f->p->exprs.items[expr];
     if (e->kind == VY_EXPR_VARIABLE && !f->has_trip[e->a])
@@ -310,8 +316,8 @@ static int definite_init_first(definite_init *f, definite_init_lanes *lanes, uin
 
 /* ---- accesses ----
  *
- * A read requires every element that its index may be; a store writes only the element that its index certainly is. A store to a
- * workgroup array counts for the invocations that certainly execute it. */
+ * A read requires every element that its index may be; a store writes only the element that its index certainly is. A
+ * store to a workgroup array counts for the invocations that certainly execute it. */
 
 static void definite_init_read_loads(definite_init *f, uint32_t stmt);
 
@@ -417,8 +423,8 @@ static void definite_init_store(definite_init *f, const vy_stmt *s) {
 
 /* ---- loops: the iterations of a `for`, and what it writes in all of them ----
  *
- * The variable of a loop has a value (f->has_trip) only while an iteration of it is examined. Stores count for all iterations only
- * if nothing leaves the loop early. */
+ * The variable of a loop has a value (f->has_trip) only while an iteration of it is examined. Stores count for all
+ * iterations only if nothing leaves the loop early. */
 
 /* The values of the variable of a `for`, for an invocation. */
 typedef struct definite_init_counter {

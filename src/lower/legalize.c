@@ -1,4 +1,4 @@
-/* Legalisation (legalize.h): inline, then the phases. */
+/* Legalisation pipeline (legalize.h): inlines the program, then runs the phases in order. */
 #include "lower/legalize.h"
 
 #include "base/deadline.h"

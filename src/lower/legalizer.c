@@ -8,8 +8,8 @@
 
 /* ---- trees ----
  *
- * Every tree has its depth in rw->depths. A tree that has reached VY_LEGALIZER_MAX_DEPTH is bound to a variable before another node
- * is built over it. After a failure nothing is added; the operand VY_NONE gives VY_NONE. */
+ * Every tree has its depth in rw->depths. A tree that has reached VY_LEGALIZER_MAX_DEPTH is bound to a variable before
+ * another node is built over it. After a failure nothing is added; the operand VY_NONE gives VY_NONE. */
 
 uint32_t vy_legalizer_add(vy_legalizer *rw, const vy_expr *e, unsigned depth) {
     if (rw->copy.draft.failed)
@@ -149,8 +149,8 @@ uint32_t vy_legalizer_cast(vy_legalizer *rw, vyre_type type, uint32_t tree) {
 
 /* ---- folding ----
  *
- * Often the operands of library code are known where it is inlined: the amount of a shift, or the high half of a value that was
- * 32 bits wide. Only bools and 32-bit integers are folded, which every target computes alike. */
+ * Often the operands of library code are known where it is inlined: the amount of a shift, or the high half of a value
+ * that was 32 bits wide. Only bools and 32-bit integers are folded, which every target computes alike. */
 
 /* A literal operand of an op, the other one, and what comes of it: the other operand, or the literal. */
 typedef struct identity {
@@ -229,8 +229,9 @@ static uint32_t legalizer_fold(vy_legalizer *rw, vyre_op op, vyre_type type, uin
 
 /* ---- expressions of the program ----
  *
- * A tree has the type that carries values of the expression's type (rw->phase->carrier). So an element read from memory, or a param,
- * is widened immediately, and a literal is converted. Nothing is lowered after a failure or a refusal. */
+ * A tree has the type that carries values of the expression's type (rw->phase->carrier). So an element read from
+ * memory, or a param, is widened immediately, and a literal is converted. Nothing is lowered after a failure or a
+ * refusal. */
 
 static int is_param(const vy_legalizer *rw, uint32_t variable) {
     return variable - rw->copy.entry->first_variable < rw->from->param_count;
@@ -299,8 +300,8 @@ static int legalizer_is_kept(const vy_legalizer *rw, uint32_t root, unsigned dep
 
 /* ---- unchanged statements: most of a program; they are found first, and copied in runs ----
  *
- * A statement is plain only if lowering it would write the same statement. The test is conservative: whatever is not plain is
- * lowered. */
+ * A statement is plain only if lowering it would write the same statement. The test is conservative: whatever is not
+ * plain is lowered. */
 
 static const uint64_t *literal_of(const vyre_program *p, uint32_t expr) {
     return expr != VY_NONE && p->exprs.items[expr].kind == VY_EXPR_LITERAL ? &p->exprs.items[expr].bits : NULL;
@@ -314,7 +315,8 @@ static int is_unfolded(const vyre_program *p, const vy_expr *e) {
                                     &bits) == VY_FOLDED_NOT;
 }
 
-/* The types whose values are held as they are. Narrow types are held in others, or written in several ways, but for phases that say otherwise. */
+/* The types whose values are held as they are. Narrow types are held in others, or written in several ways, but for
+ * phases that say otherwise. */
 static uint32_t plain_types(const vy_legalizer *rw) {
     uint32_t plain = 0;
     for (uint32_t i = 0; i < VYRE_TYPE_COUNT; i++)
@@ -410,8 +412,8 @@ static uint32_t legalizer_copy_run(vy_legalizer *rw, uint32_t first, uint32_t en
 
 /* ---- statements ----
  *
- * All operands of a statement are lowered before the first one is written: lowering may write statements, and the operands must
- * directly precede their own statement. Trees are discarded with their statement. */
+ * All operands of a statement are lowered before the first one is written: lowering may write statements, and the
+ * operands must directly precede their own statement. Trees are discarded with their statement. */
 
 static vy_symbol variable_name(vy_legalizer *rw, uint32_t variable) {
     return vy_cloner_name(&rw->copy, vy_symbol_name(rw->from, rw->from->variables.items[variable].name));
@@ -587,7 +589,8 @@ static void statement(vy_legalizer *rw, uint32_t index) {
     }
 }
 
-/* Writes the statements [first, end): in a row what stays as it is, if the phase declares all as it is, else one after the other. */
+/* Writes the statements [first, end): in a row what stays as it is, if the phase declares all as it is, else one after
+ * the other. */
 static void legalizer_block(vy_legalizer *rw, uint32_t first, uint32_t end) {
     for (uint32_t i = first, next; i < end && !rw->copy.draft.failed && rw->status == VYRE_OK; i = next) {
         next = rw->phase->declare ? i : legalizer_copy_run(rw, i, end);

@@ -1,11 +1,13 @@
-/* The machine behind the phases of legalisation: walks the entry of a program, lowers every expression into a tree of its own, and writes a new
- * program.
+/* Legalizer: the engine of the numeric phases. It walks the entry of a program, lowers every expression into a tree by
+ * the hooks of a phase, and writes a new program.
  *
- * Sequences that replace an operation are functions of a library in the language itself (softlib.h). `vy_legalizer_call` puts the body of such a
- * function where it is needed: a function that is one `return` becomes an expression, any other one statements before the current one. That is
- * sound because trees are pure: the statement's effect comes after all of them, and the library writes nothing but its own variables.
+ * The sequence that replaces an operation is a function of a library in the language itself (softlib.h).
+ * `vy_legalizer_call` inlines such a function: a function that is one `return` becomes an expression, any other one
+ * becomes statements before the current one. This is sound because trees are pure: the effect of the statement comes
+ * after all of them, and the library writes only its own variables.
  *
- * What must stay true: a tree is used once. Only leaves (literals, variables) may be used again, through vy_legalizer_reuse. */
+ * What must stay true: a tree is used once. Only leaves (literals, variables) may be used again, through
+ * vy_legalizer_reuse. */
 #ifndef VY_LOWER_LEGALIZER_H
 #define VY_LOWER_LEGALIZER_H
 
@@ -31,7 +33,8 @@ typedef struct vy_legalizer_phase {
     /* What is narrower than 32 bits and its own carrier is loaded and stored as it is. */
     uint8_t keeps_narrow;
 
-    /* For phases that change what is declared (f64_as_bits.c), or make two values of one (split_int64.c); NULL in others. */
+    /* For phases that change what is declared (f64_as_bits.c), or make two values of one (split_int64.c); NULL in
+     * others. */
     /* Declares params, buffers, arrays and the grid. */
     void (*declare)(vy_legalizer *rw);
     /* Lowers an expression that is no op; returns 0 if it has nothing to say about it. */
@@ -42,8 +45,8 @@ typedef struct vy_legalizer_phase {
     int (*statement)(vy_legalizer *rw, uint32_t stmt);
 } vy_legalizer_phase;
 
-/* A tree that has grown this deep is bound to a variable, so that no expression of the result is deeper than the language allows, whatever the
- * library adds to it. */
+/* A tree that has grown this deep is bound to a variable, so that no expression of the result is deeper than the
+ * language allows, whatever the library adds to it. */
 enum { VY_LEGALIZER_MAX_DEPTH = 64 };
 
 /* A tree that stands for two (a = the low half, b = the high one) and is never put itself. */
@@ -55,7 +58,7 @@ struct vy_legalizer {
     vy_softlib *library;
     uint64_t exact;
     uint32_t native; /* the narrow floats that are held as they are: bits 1 << vyre_type */
-    uint32_t plain;  /* the types that are: bits 1 << vyre_type */
+    uint32_t plain;  /* the types whose values need no lowering: bits 1 << vyre_type */
     vy_cloner copy;
     VY_VECTOR(vy_expr) trees;   /* operands are trees; variables and memories are the draft's */
     VY_VECTOR(uint8_t) depths;  /* of trees */
@@ -138,7 +141,8 @@ uint32_t vy_legalizer_materialize(vy_legalizer *rw, uint32_t tree, const char *n
 /* Appends a tree to the draft, for a statement that follows directly. */
 uint32_t vy_legalizer_append(vy_legalizer *rw, uint32_t tree);
 
-/* The statements [first, end) of the program as the body of an open block, whose scope was opened at `mark` (vy_cloner_open). */
+/* The statements [first, end) of the program as the body of an open block, whose scope was opened at `mark`
+ * (vy_cloner_open). */
 void vy_legalizer_body(vy_legalizer *rw, uint32_t first, uint32_t end, uint32_t mark);
 
 /* Notes that the program cannot be rewritten; returns VY_NONE. */

@@ -1,7 +1,8 @@
-/* The third phase, for targets without 64-bit integers: an i64 or u64 is a pair of u32.
+/* Last numeric phase, type expansion for targets without 64-bit integers: an i64 or u64 becomes a pair of u32.
  *
- * A pair is one tree to the rewriter, of a kind of its own; here it is taken apart again. The statements that hold pairs are written here, half by half. What must
- * stay true: the high half of a value is computed before the low half of what it is assigned or stored to changes. */
+ * To the legalizer a pair is one tree of a kind of its own (VY_LEGALIZER_PAIR), which is taken apart here. Statements
+ * on pairs are written here, half by half. What must stay true: the high half of a value is computed before the low
+ * half of its destination changes. */
 #include "base/status.h"
 #include "ir/op_tables.h"
 #include "lower/legalizer.h"
@@ -9,8 +10,8 @@
 
 #include <stdio.h>
 
-/* A variable is two, the second right after the first; so is a param. An element of a memory is two, [2i] and [2i + 1]: its bytes
- * stay the same. */
+/* A variable is two, the second right after the first; so is a param. An element of a memory is two, [2i] and [2i + 1]:
+ * its bytes stay the same. */
 
 static inline int is_int64(vyre_type type) {
     return type == VYRE_TYPE_I64 || type == VYRE_TYPE_U64;
@@ -48,7 +49,8 @@ static uint32_t length(vy_legalizer *rw, uint32_t memory) {
                                                                       : size;
 }
 
-/* Recursion is bounded by what the validator allows a size. Buffers keep their places; params, declared before, have moved. */
+/* Recursion is bounded by what the validator allows a size. Buffers keep their places; params, declared before, have
+ * moved. */
 static uint32_t copy_size(vy_legalizer *rw, uint32_t root) {
     vy_irb *draft = &rw->copy.draft;
     if (root == VY_NONE)
@@ -198,7 +200,8 @@ static uint32_t refuse(vy_legalizer *rw, const char *what, vyre_type type) {
 
 /* ---- indices ---- */
 
-/* An index as u32, `most` for all that are larger or negative. No memory has 2^32 - 1 elements of 32 bits, nor 2^31 - 1 pairs, so `most` is outside like them. */
+/* An index as u32, `most` for all that are larger or negative. No memory has 2^32 - 1 elements of 32 bits, nor 2^31 - 1
+ * pairs, so `most` is outside like them. */
 static uint32_t index_up_to(vy_legalizer *rw, uint32_t tree, uint32_t most) {
     uint32_t low = tree;
     if (is_pair_tree(rw, tree)) {
@@ -418,7 +421,8 @@ static void collective(vy_legalizer *rw, const vy_stmt *s) {
     emit_u32_collective(rw, s, names[1], high, vy_legalizer_reuse(rw, lane));
 }
 
-/* Each lane gives its bit, and the bits of a half emit_u32_collective by `or`. A subgroup of 32 lanes has no high half. */
+/* Each lane gives its bit, and the bits of a half emit_u32_collective by `or`. A subgroup of 32 lanes has no high
+ * half. */
 static void ballot(vy_legalizer *rw, const vy_stmt *s) {
     uint32_t value = vy_legalizer_materialize(rw, vy_legalizer_lower(rw, s->a), "value");
     uint32_t index = vy_legalizer_local_index(rw);

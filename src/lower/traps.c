@@ -1,21 +1,29 @@
-/* Writing ends (traps.h); traps_plan.c says what is where.
+/* Lowering of traps and polls (traps.h).
  *
- * Where no barrier or collective can follow, an end is `report` and `return`; and so it is where all invocations of the workgroup trap together. Elsewhere control
- * has to come to the next meeting, for the others wait there: a flag `ended` is set, and from there to the next meeting
- *   - stores and atomics that others could see are made only by those that have not ended;
- *   - what computes values goes on, so that whatever is uniform stays so and all come to the same meeting. Nobody leaves earlier: who traps until the next
- *     meeting counts, and the smallest of them is reported;
- *   - a loop that is not uniform stops: it may wait for an effect that does not happen any more. A uniform one makes the trips the others make. But if
- *     all have ended nobody is left who would end a `while`: then all leave.
- * At the meeting those that ended say so in an array of the workgroup, and after it all read that and leave, or none does. The array has two cells, used in
- * turn: one that is read after a meeting is written again only before the next but one, and between them all meet. A target with collectives of its own
- * asks with one of them instead.
+ * Where no barrier or collective can follow, a trap becomes `report` and `return`; also where all invocations of the
+ * workgroup trap together. Elsewhere control must reach the next synchronisation point, where the other invocations
+ * wait: a flag `ended` is set, and from there to the next synchronisation point
  *
- * A poll that is true sets another flag, `stopped`. In a uniform loop all leave together: at the next meeting if each trip has one, at a meeting of its own at
- * the start of the trip if something in the loop meets or returns, and else behind the loop. Whoever leaves a loop that is not uniform has wrong values:
- * it has ended, too.
+ *  - only invocations that have not ended execute stores and atomics that others could observe;
+ *  - values are still computed, so that uniform values stay uniform and all invocations reach the same synchronisation
+ *    point. No invocation leaves earlier: every trap up to the next synchronisation point counts, and the smallest one
+ *    is reported;
+ *  - a non-uniform loop stops, since it may wait for an effect that no longer happens. A uniform loop makes the
+ *    iterations that the other invocations make. But if all invocations have ended, none is left to end a `while`: then
+ *    all leave.
  *
- * Whether somebody may have ended since the last meeting is followed through the program; where nobody can have, nothing is added. */
+ * At the synchronisation point the invocations that ended set an element of a workgroup array; after it all invocations
+ * read the element, and all leave or none does. The array has two elements, used in turn: one that is read after a
+ * synchronisation point is written again only before the next but one, and all invocations synchronise in between. On a
+ * target with native collectives a vote replaces the array.
+ *
+ * A poll that is true sets another flag, `stopped`. All invocations leave a uniform loop together: at the next
+ * synchronisation point if every iteration has one, at an added one at the start of the iteration if anything in the
+ * loop synchronises or returns, and otherwise after the loop. An invocation that leaves a non-uniform loop has wrong
+ * values, so it has ended, too.
+ *
+ * The walk tracks whether an invocation may have ended since the last synchronisation point; where none can have,
+ * nothing is added. */
 #include "lower/traps.h"
 
 #include "analysis/uniformity.h"
@@ -49,8 +57,8 @@ typedef struct traps_plan {
     const vyre_program *program;
     vy_uniform *uniform;
     uint8_t *inside; /* by statement: VY_HAS_…, POLLS, CHECKS */
-    uint32_t
-        last_meeting; /* the last statement where invocations meet; VY_NONE: nowhere, or each is alone in its workgroup */
+    /* the last statement where invocations meet; VY_NONE: nowhere, or each is alone in its workgroup */
+    uint32_t last_meeting;
     uint8_t cancellable;
     uint8_t possible; /* ENDED, STOPPED: what occurs before a meeting */
     vy_arena arena;
@@ -91,8 +99,8 @@ static int is_loop_of_many(const traps_plan *plan, uint32_t i) {
     return vy_stmt_is_loop(stmt_at(plan, i)->kind) && !vy_loop_runs_once(plan->program, i);
 }
 
-/* Notes what is inside each statement of the block, and returns how many statements it may execute without a poll. Recursion is bounded by
- * VY_LIMIT_NESTING. */
+/* Notes what is inside each statement of the block, and returns how many statements it may execute without a poll.
+ * Recursion is bounded by VY_LIMIT_NESTING. */
 static uint64_t scan_block(traps_plan *plan, uint32_t first, uint32_t end, uint8_t *all) {
     uint64_t work = 0;
     const uint32_t *size = plan->program->workgroup;
@@ -139,7 +147,8 @@ static int traps_is_varied(const traps_plan *plan, uint32_t loop) {
            !is_same_in_group(plan, s->b) || !is_same_in_group(plan, s->c);
 }
 
-/* Whether every trip that gets to its end meets: a barrier or collective stands in the body itself, and nothing jumps over it. */
+/* Whether every trip that gets to its end meets: a barrier or collective stands in the body itself, and nothing jumps
+ * over it. */
 static int traps_syncs_every_iteration(const traps_plan *plan, uint32_t loop) {
     const vy_stmt *s = stmt_at(plan, loop);
     for (uint32_t i = loop + 1; i < s->end; i = stmt_at(plan, i)->end) {
@@ -255,8 +264,9 @@ static int add_inside(traps_plan *plan, uint32_t i, int within, uint8_t state) {
     return add_syncs(plan, s->middle, s->end, within, state) || syncs;
 }
 
-/* Loops that meet because of ends: the loops around them have a meeting then, and must not be left by one invocation alone. Only where a meeting comes later
- * anyway. Returns whether there is one. Recursion is bounded by VY_LIMIT_NESTING. */
+/* Loops that meet because of ends: the loops around them have a meeting then, and must not be left by one invocation
+ * alone. Only where a meeting comes later anyway. Returns whether there is one. Recursion is bounded by
+ * VY_LIMIT_NESTING. */
 static int add_syncs(traps_plan *plan, uint32_t first, uint32_t end, int in_meeting_loop, uint8_t state) {
     int any = 0;
     for (uint32_t i = first; i < end; i = stmt_at(plan, i)->end) {
@@ -625,8 +635,8 @@ static void leave_at_last(ender *e, uint32_t index, const vy_stmt *s) {
     e->state = 0;
 }
 
-/* A meeting of the program to which not all may come alive. A collective orders no memory: where one asks, a barrier stays. To a grid barrier come whole workgroups: one of which
- * somebody ended leaves before it. */
+/* A meeting of the program to which not all may come alive. A collective orders no memory: where one asks, a barrier
+ * stays. To a grid barrier come whole workgroups: one of which somebody ended leaves before it. */
 static void meet_as(ender *e, uint32_t index, const vy_stmt *s) {
     int is_grid = s->kind == VY_STMT_BARRIER && s->scope == VYRE_SCOPE_DEVICE;
     if (s->kind == VY_STMT_BARRIER && e->asks && !is_grid)
@@ -658,7 +668,8 @@ static int statement(ender *e, uint32_t index) {
     return 0;
 }
 
-/* What stands behind a trap in its block is never executed by those that have not ended; but the others may need its jumps. */
+/* What stands behind a trap in its block is never executed by those that have not ended; but the others may need its
+ * jumps. */
 static void block(ender *e, uint32_t first, uint32_t end) {
     for (uint32_t i = first; i < end && !draft_of(e)->failed; i = e->from->stmts.items[i].end)
         if (statement(e, i))

@@ -1,8 +1,8 @@
-/* Writing fused accesses (vectorize_mem.h); vectorize_mem_plan.c finds them.
+/* Memory access vectorisation (vectorize_mem.h): writes the wide accesses that vectorize_mem_plan.c found.
  *
- * A group of loads stands before the statement of its first load; in their places its variables are read. A group of stores stands where its last store was; the
- * values of the others are kept in variables from where they were stored. Where nothing proves the address aligned, it is tested, and the elements are accessed
- * one by one if it is not. */
+ * A group of loads is placed before the statement of its first load; the loads become reads of its variables. A group
+ * of stores is placed where its last store was; the values of the others are kept in variables from where they were
+ * stored. If the address is not proven aligned, it is tested, and the elements are accessed one by one if it is not. */
 #include "lower/vectorize_mem.h"
 
 #include "base/status.h"
@@ -28,7 +28,8 @@ static uint32_t index_size(const vy_vectorize_mem_plan *plan, const vy_vectorize
     return g->index == VY_NONE ? 1 : tree_size(plan->program, g->index) + 2;
 }
 
-/* The test of the address: seven expressions, of two literals, the misalignment and a sum; and the index itself, by its name. */
+/* The test of the address: seven expressions, of two literals, the misalignment and a sum; and the index itself, by its
+ * name. */
 enum { TEST = 8 };
 
 static void add_loads(const vy_vectorize_mem_plan *plan, const vy_vectorize_mem_group *g, balance *now) {
@@ -112,7 +113,8 @@ static void vectorize_mem_growth(const vy_vectorize_mem_plan *plan, vy_growth_bo
     }
 }
 
-/* Puts the indices of groups behind the last expression of a program that is to be written in its own arrays: some are read when their statement is gone. 0 when memory is out. */
+/* Puts the indices of groups behind the last expression of a program that is to be written in its own arrays: some are
+ * read when their statement is gone. 0 when memory is out. */
 static int vectorize_mem_keep_indices(vy_vectorize_mem_plan *plan, vyre_program *program) {
     uint32_t end = program->exprs.count;
     for (uint32_t i = 0; i < plan->groups.count; i++) {
@@ -154,7 +156,8 @@ static uint32_t u32(vy_rewrite *rw, vyre_op op, uint32_t a, uint32_t b) {
 
 /* ---- values ---- */
 
-/* A node as something that keeps its value: itself if it is a literal or a variable that never changes, else a `let`. */
+/* A node as something that keeps its value: itself if it is a literal or a variable that never changes, else a
+ * `let`. */
 static vy_vectorize_mem_value keep(vy_rewrite *rw, uint32_t node) {
     if (node == VY_NONE)
         return (vy_vectorize_mem_value){VY_NONE, 0};
@@ -331,7 +334,8 @@ static uint32_t fused_variable(const vy_rewrite *rw, uint32_t expr) {
     return is_fused ? plan->groups.items[access->group - 1].values[access->element].variable : VY_NONE;
 }
 
-/* The store of a statement, if it is in a group; else NULL. It is asked for what stands behind the loads of its value. */
+/* The store of a statement, if it is in a group; else NULL. It is asked for what stands behind the loads of its
+ * value. */
 static const vy_vectorize_mem_access *fused_store(const vy_rewrite *rw, uint32_t stmt) {
     const vy_vectorize_mem_plan *plan = rw->user;
     const vy_stmt *s = &rw->from->stmts.items[stmt];

@@ -1,11 +1,13 @@
-/* Finding adjacent accesses (vectorize_mem_plan.h).
+/* Plan of memory access vectorisation (vectorize_mem_plan.h): finds adjacent accesses.
  *
- * An index is a base and a number of elements behind it: `i + 3`, through `let`s too. Accesses of a block with one base and different numbers touch
- * different elements, and an unguarded one is inside, so that consecutive numbers are consecutive elements: nothing wraps.
+ * An index is a base plus an offset: `i + 3`, also through `let`s. Accesses of a block with one base and different
+ * offsets touch different elements, and an unguarded access is in bounds, so consecutive offsets are consecutive
+ * elements: nothing wraps.
  *
- * A block is walked once. What has been seen of a memory and a base stays open as long as later accesses may join: a load is moved up to the first one of its
- * group, a store down to the last. What lies between must not be able to tell: no access to an element that is moved, no access to the memory by another base, no
- * meeting or order, no jump out of the block (behind one, more is known to be inside), and nothing that may never end. */
+ * A block is walked once. The set of accesses to a memory by one base stays open while later accesses may join: a load
+ * moves up to the first one of its group, a store down to the last. Between them there must be no access to an element
+ * that moves, no access to the memory by another base, no synchronisation, no jump out of the block (after one, more
+ * may be known to be in bounds), and nothing that may not terminate. */
 #include "lower/vectorize_mem_plan.h"
 
 #include "analysis/uniformity.h"
@@ -69,7 +71,8 @@ static inline uint32_t vectorize_mem_size_of(const vectorize_mem_planner *p, uin
     return vyre_type_bits((vyre_type)p->program->memories.items[memory].type) / 8;
 }
 
-/* Whether an offset is behind those of all members of a set that is sorted: so near that they do not come round, however many there are. */
+/* Whether an offset is behind those of all members of a set that is sorted: so near that they do not come round,
+ * however many there are. */
 static inline int vectorize_mem_follows(const vectorize_mem_set *s, uint32_t offset) {
     enum { NEAR = 1 << 20 };
     return s->count == 0 || offset - s->members[s->count - 1].offset - 1 < NEAR;
@@ -112,8 +115,8 @@ static int take_literal(const vectorize_mem_planner *p, vectorize_mem_offset *at
     return 0;
 }
 
-/* Takes literals off the index, through sums and `let`s; but not to a variable that may change: the `let` does not. Other types than u32 do not wrap as
- * offsets do: they are bases as a whole. */
+/* Takes literals off the index, through sums and `let`s; but not to a variable that may change: the `let` does not.
+ * Other types than u32 do not wrap as offsets do: they are bases as a whole. */
 static vectorize_mem_offset vectorize_mem_offset_of(const vectorize_mem_planner *p, uint32_t expr) {
     vectorize_mem_offset at = {expr, 0};
     if (vectorize_mem_expr(p, expr)->type != VYRE_TYPE_U32)
@@ -212,7 +215,8 @@ static void find_loaded_variables(vectorize_mem_planner *p) {
     }
 }
 
-/* Whether an expression is an id that grows by one along a row, by whatever name: so much is known without looking at the whole program. */
+/* Whether an expression is an id that grows by one along a row, by whatever name: so much is known without looking at
+ * the whole program. */
 static int is_id(const vectorize_mem_planner *p, uint32_t expr) {
     const vy_expr *e = vectorize_mem_expr(p, expr);
     while (e->kind == VY_EXPR_VARIABLE && p->definition[e->a] != VY_NONE)
@@ -222,7 +226,8 @@ static int is_id(const vectorize_mem_planner *p, uint32_t expr) {
             ((e->op == VYRE_BUILTIN_LOCAL_ID || e->op == VYRE_BUILTIN_GLOBAL_ID) && e->axis == 0));
 }
 
-/* Whether neighbours in a row find the same when they test the alignment of an index to `count` elements, as far as one knows: where they do not, both ways are gone. */
+/* Whether neighbours in a row find the same when they test the alignment of an index to `count` elements, as far as one
+ * knows: where they do not, both ways are gone. */
 static int vectorize_mem_is_tested_alike(vectorize_mem_planner *p, uint32_t base, uint32_t count) {
     uint64_t stride;
     if (base == VY_NONE || is_id(p, base))
@@ -294,7 +299,8 @@ static int has_members(const vectorize_mem_planner *p, const vectorize_mem_set *
     return 1;
 }
 
-/* Where a group is made, and an index that is known there: of stores any, so that of the first element. A fixed base is known wherever it is used. */
+/* Where a group is made, and an index that is known there: of stores any, so that of the first element. A fixed base is
+ * known wherever it is used. */
 static void place_group(const vectorize_mem_planner *p, const vectorize_mem_set *s,
                         const vectorize_mem_member *const *found, vy_vectorize_mem_group *group) {
     uint32_t behind = 0;
@@ -342,8 +348,9 @@ static uint32_t make_group(vectorize_mem_planner *p, const vectorize_mem_set *s,
     return enter(p, s, count, number, (uint32_t)(found[0] - s->members));
 }
 
-/* Groups of `count` members of a set whose base is a multiple of `known`: those that are aligned for certain, or those that may be. An index that is known to be in the middle is
- * not. Of *left members, those that are in no group, those go. */
+/* Groups of `count` members of a set whose base is a multiple of `known`: those that are aligned for certain, or those
+ * that may be. An index that is known to be in the middle is not. Of *left members, those that are in no group, those
+ * go. */
 static void find_groups(vectorize_mem_planner *p, const vectorize_mem_set *s, uint32_t count, uint32_t known,
                         int proven, uint32_t *left) {
     const vectorize_mem_member *found[VY_LIMIT_WIDE];
@@ -392,8 +399,8 @@ static void close_sets(vectorize_mem_planner *p, uint32_t memory, const vectoriz
     p->count = left;
 }
 
-/* Before a load: stores by other bases than `keep` (NULL: by any) may be of what it loads. The loads with their bases go with them: where the stores are forgotten,
- * nothing would stop a later load from coming before them. */
+/* Before a load: stores by other bases than `keep` (NULL: by any) may be of what it loads. The loads with their bases
+ * go with them: where the stores are forgotten, nothing would stop a later load from coming before them. */
 static void close_stores(vectorize_mem_planner *p, uint32_t memory, const vectorize_mem_offset *keep) {
     for (uint32_t i = 0; i < p->count; i++)
         if (p->open[i].memory == memory && p->open[i].is_store &&
@@ -460,7 +467,8 @@ static int may_fuse(const vectorize_mem_planner *p, uint32_t memory) {
            vectorize_mem_size_of(p, memory) * 2 <= p->bytes;
 }
 
-/* A load sees every store before it: none of those may come later than this. And it cannot come before a store that has been seen. */
+/* A load sees every store before it: none of those may come later than this. And it cannot come before a store that has
+ * been seen. */
 static void see_load(vectorize_mem_planner *p, uint32_t stmt, uint32_t expr, uint32_t end) {
     const vy_expr *e = vectorize_mem_expr(p, expr);
     vectorize_mem_offset at = vectorize_mem_offset_of(p, e->b);

@@ -1,4 +1,5 @@
-/* Which accesses become one: what vectorize_mem.c is to write. Internal to legal_fuse*.c. */
+/* Plan of memory access vectorisation: which accesses become one. Internal to vectorize_mem.c and
+ * vectorize_mem_plan.c. */
 #ifndef VY_LOWER_VECTORIZE_MEM_PLAN_H
 #define VY_LOWER_VECTORIZE_MEM_PLAN_H
 

@@ -1,5 +1,6 @@
-/* Zeroing arrays at the start of a program (zero_init.h): private ones by each invocation, those of the workgroup by all together, with one barrier
- * behind. What is written here is ordinary code whose indices ranges prove inside. */
+/* Zero initialisation of arrays at the start of a program (zero_init.h): each invocation zeroes its private arrays, and
+ * the workgroup together zeroes the workgroup arrays, followed by one barrier. The range analysis proves the indices of
+ * this code in bounds. */
 #include "lower/zero_init.h"
 
 #include "base/status.h"

@@ -1,9 +1,11 @@
-/* Algebraic identities as data: op(a, b) is something simpler, for operands of these classes of types.
+/* Algebraic identities as tables, for instcombine: op(a, b) equals something simpler, for operands of the given classes
+ * of types.
  *
- * Requirements on a row. It holds for every proper value of every type of its classes: integers wrap, x / 0 is all ones, shifts count
- * modulo the width, NaN is one value unequal to itself, −0 is not +0 (docs/bits.md). The result is smaller than the left side, so that
- * applying rows ends. A literal stands on the right of an op that commutes: the simplifier puts it there first, so such an op needs one row and
- * not two. A test tries every row on all values of the 8-bit and 16-bit types of its classes. */
+ * Requirements on a row. It holds for every value of every type of its classes: integers wrap, x / 0 is all ones, shift
+ * amounts count modulo the width, NaN is one value unequal to itself, −0 is not +0 (docs/bits.md). The result is
+ * smaller than the left side, so that applying rows terminates. instcombine first moves a literal to the right of a
+ * commutative op, so such an op needs one row instead of two. A test tries every row on all values of the 8-bit and
+ * 16-bit types of its classes. */
 #ifndef VY_OPT_ALGEBRAIC_RULES_H
 #define VY_OPT_ALGEBRAIC_RULES_H
 
@@ -136,7 +138,8 @@ extern const vy_identity vy_identities[VY_IDENTITY_COUNT];
 /* The bits of ZERO … NAN as a value of a type; 0 if the type has no such value (and for ANY, SAME), else 1. */
 int vy_operand_bits(vy_operand_is is, vyre_type type, uint64_t *bits);
 
-/* (x op c) op d = x op' e for literals c, d: the op and literal that do both, for integers. Returns what is left of it. */
+/* (x op c) op d = x op' e for literals c, d: the op and literal that do both, for integers. Returns what is left of
+ * it. */
 typedef enum vy_chain { VY_CHAIN_NONE, VY_CHAIN_OP, VY_CHAIN_LITERAL } vy_chain;
 /* OP: x op *bits takes the place of both; LITERAL: *bits does. */
 vy_chain vy_chain_of(vyre_op op, vyre_type type, uint64_t c, uint64_t d, uint64_t *bits);

@@ -1,8 +1,8 @@
-/* Copying the entry of a program into a draft, statement by statement: what the grid split, the base, widening and most phases of
- * legalisation write programs with.
+/* Cloner: copies the entry of a program into a draft, statement by statement. The grid split, grid tiling, thread
+ * coarsening and most phases of legalisation use it.
  *
- * Names are kept where they are free and get a suffix where they are not (`i_2`), because a copy may hold a block
- * twice or outside the block it stood in. A failed allocation is noted in the draft; vy_cloner_finish reports it. */
+ * A name is kept where it is free and gets a suffix where it is not (`i_2`), because a copy may contain a block twice,
+ * or outside the block it was in. A failed allocation is recorded in the draft; vy_cloner_finish reports it. */
 #ifndef VY_OPT_CLONE_H
 #define VY_OPT_CLONE_H
 

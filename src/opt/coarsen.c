@@ -1,4 +1,5 @@
-/* Widening (coarsen.h): the frame around the two copies of the body.
+/* Thread coarsening (coarsen.h): writes the guards, a fast path for all lanes in lockstep, and a slow path that loops
+ * over the lanes.
  *
  *   let size = groups_x * 256                        invocations of the original: below 2^32
  *   let base = global_id.x * 4                       wraps only where global_id.x > size / 4
@@ -21,13 +22,13 @@
 
 /* ---- the body for several lanes ----
  *
- * Statements are written for all lanes in lockstep where the lanes agree on control, and lane by lane where they do not. Lanes are
- * invocations of a program without races, so any order between them is correct. In lockstep a statement first loads the
- * consecutive elements that all lanes need and is then written once per lane, so that the accesses of neighbours are adjacent. A
- * value that is the same for all lanes is written once.
+ * Statements are written for all lanes in lockstep where the lanes agree on control, and lane by lane where they do
+ * not. Lanes are invocations of a program without races, so any order between them is correct. In lockstep a statement
+ * first loads the consecutive elements that all lanes need and is then written once per lane, so that the accesses of
+ * neighbours are adjacent. A value that is the same for all lanes is written once.
  *
- * What must stay true: expressions are appended right before the statement that uses them, in the order a, b, c. The output has no
- * `return`: the statements after an `if` that returns are written in its other branch. */
+ * What must stay true: expressions are appended right before the statement that uses them, in the order a, b, c. The
+ * output has no `return`: the statements after an `if` that returns are written in its other branch. */
 
 typedef struct coarsen_writer {
     vy_cloner copy;
@@ -67,7 +68,8 @@ static uint32_t binary(coarsen_writer *w, vyre_op op, uint32_t left, uint32_t ri
 
 /* ---- names ---- */
 
-/* What vy_cloner_name gives for one lane after the other of a statement: *tried names, 0 at first, were not free for those before, and no block ends meanwhile. */
+/* What vy_cloner_name gives for one lane after the other of a statement: *tried names, 0 at first, were not free for
+ * those before, and no block ends meanwhile. */
 static vy_symbol next_name(coarsen_writer *w, const char *text, uint32_t *tried) {
     char candidate[VY_LIMIT_NAME + 1];
     while (++*tried > 1 && !w->copy.draft.failed) {
@@ -244,8 +246,9 @@ static uint32_t write_remainder(coarsen_writer *w, uint32_t root, uint32_t lane)
     return binary(w, VYRE_OP_REM, value, write_expr(w, 0, divisor));
 }
 
-/* Of neighbours x and x + 1: the remainder r of the one is followed by r + 1, or by 0 where that is the divisor d: min(r + 1, r + 1 - d), because what is less than 0 wraps and is large. If d is 0, it is r + 1
- * both times, and that is x + 1. */
+/* Of neighbours x and x + 1: the remainder r of the one is followed by r + 1, or by 0 where that is the divisor d:
+ * min(r + 1, r + 1 - d), because what is less than 0 wraps and is large. If d is 0, it is r + 1 both times, and that is
+ * x + 1. */
 static void hoist_remainder(coarsen_writer *w, group lanes, uint32_t root) {
     enum { CHAIN = 8 }; /* longer ones take longer than another remainder */
     vy_irb *d = &w->copy.draft;
@@ -266,7 +269,8 @@ static void hoist_remainder(coarsen_writer *w, group lanes, uint32_t root) {
     w->hoisted[root] = first;
 }
 
-/* Those that are needed whatever the values are: one that is not costs more than it gives. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
+/* Those that are needed whatever the values are: one that is not costs more than it gives. Recursion is bounded by
+ * VY_LIMIT_EXPRESSION_DEPTH. */
 static void hoist_loads(coarsen_writer *w, group lanes, uint32_t root) {
     if (root == VY_NONE)
         return;
@@ -342,12 +346,14 @@ static void write_lanes(coarsen_writer *w, group lanes, uint32_t index) {
 
 /* ---- remainders in a row ----
  *
- * `key[i % len(key)]`: keys are often as long as a multiple of what is accessed at once. Where the first remainder is one, and all of them are below the length, they stand in a row, and can be loaded as one:
+ * `key[i % len(key)]`: keys are often as long as a multiple of what is accessed at once. Where the first remainder is
+ * one, and all of them are below the length, they stand in a row, and can be loaded as one:
  *
  *   let row = remainder & 0xfffffff0
  *   if row == remainder && row < len(key) && len(key) - row >= 16 { … key[row + lane] … } else { … } */
 
-/* A remainder by a length that is needed whatever the values are; VY_NONE. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
+/* A remainder by a length that is needed whatever the values are; VY_NONE. Recursion is bounded by
+ * VY_LIMIT_EXPRESSION_DEPTH. */
 static uint32_t find_row(coarsen_writer *w, uint32_t root) {
     const vy_expr *exprs = w->copy.from->exprs.items, *e = root == VY_NONE ? NULL : &exprs[root];
     uint32_t start, found;
@@ -427,7 +433,8 @@ static void write_branch(coarsen_writer *w, group lanes, uint32_t first, uint32_
     w->ended = 0;
 }
 
-/* Of what it decides by, too, all lanes load first: an `if` or `for` that they do not go through together. A condition of `while` stays where it is. */
+/* Of what it decides by, too, all lanes load first: an `if` or `for` that they do not go through together. A condition
+ * of `while` stays where it is. */
 static void each_lane(coarsen_writer *w, group lanes, uint32_t index, const rest *then,
                       void (*write)(coarsen_writer *, group, uint32_t, const rest *)) {
     const vy_stmt *s = stmt_at(w, index);

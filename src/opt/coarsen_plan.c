@@ -133,7 +133,8 @@ static int add_term(const vy_coarsen_plan *plan, vy_sum *sum, uint32_t expr, int
     return 1;
 }
 
-/* Adds an expression to the sum, or subtracts it; 0 if it is no such sum, which then is spoiled. Recursion is bounded by the fuel. */
+/* Adds an expression to the sum, or subtracts it; 0 if it is no such sum, which then is spoiled. Recursion is bounded
+ * by the fuel. */
 static int add(const vy_coarsen_plan *plan, vy_sum *sum, uint32_t expr, int minus, unsigned *fuel) {
     const vy_expr *e = at(plan, expr);
     vy_sum before = *sum;
@@ -489,7 +490,8 @@ static int comes_out(const vyre_program *p, uint32_t first, uint32_t end) {
     }
 }
 
-/* A return can be left out where what follows the `if` it stands in can go into the other branch. Recursion is bounded by VY_LIMIT_NESTING. */
+/* A return can be left out where what follows the `if` it stands in can go into the other branch. Recursion is bounded
+ * by VY_LIMIT_NESTING. */
 static const char *reason_of_returns(const vyre_program *p, uint32_t first, uint32_t end, uint32_t *count) {
     for (uint32_t i = first; i < end; i = p->stmts.items[i].end) {
         const vy_stmt *s = &p->stmts.items[i];

@@ -68,7 +68,8 @@ static int is_select_of_literal(const vyre_program *p, const vy_expr *e) {
     return e->kind == VY_EXPR_OP && e->op == VYRE_OP_SELECT && p->exprs.items[e->a].kind == VY_EXPR_LITERAL;
 }
 
-/* Whether an expression of the source, which is no variable, is folded as it stands. An op with something unknown on the left, as most have, is not. */
+/* Whether an expression of the source, which is no variable, is folded as it stands. An op with something unknown on
+ * the left, as most have, is not. */
 static int folds(const vy_rewrite *rw, uint32_t expr) {
     const vy_expr *e = &rw->from->exprs.items[expr];
     uint64_t bits;
@@ -104,7 +105,8 @@ static uint32_t first_operand(const vy_expr *e, uint32_t here) {
     return e->kind == VY_EXPR_OP ? e->a : e->kind == VY_EXPR_LOAD ? e->b : here;
 }
 
-/* Writes an expression of the source, which is no leaf that is copied, at `to`, behind its operands. Returns one past it. */
+/* Writes an expression of the source, which is no leaf that is copied, at `to`, behind its operands. Returns one past
+ * it. */
 static uint32_t fold_one(vy_rewrite *rw, uint32_t first, uint32_t expr, uint32_t to) {
     vyre_program *p = rw->draft.program;
     uint64_t bits;

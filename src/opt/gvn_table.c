@@ -10,7 +10,8 @@ static uint64_t mix(uint64_t hash, uint64_t word) {
     return hash ^ hash >> 29;
 }
 
-/* Members are mixed one after the other: `bits` and `c` of a load both count stores and barriers, and would cancel each other. */
+/* Members are mixed one after the other: `bits` and `c` of a load both count stores and barriers, and would cancel each
+ * other. */
 static uint32_t bucket_of(const vy_gvn *n, const vy_expr *key) {
     uint32_t what; /* kind, type, op, axis */
     memcpy(&what, key, sizeof what);

@@ -131,11 +131,13 @@ void vy_gvn_end_scope(vy_gvn *n, uint32_t mark);
 
 /* ---- numbers ---- */
 
-/* The expressions of a statement, which begin at n->next_expr, as things are there. May fail: n->failed; so may all that returns a number. */
+/* The expressions of a statement, which begin at n->next_expr, as things are there. May fail: n->failed; so may all
+ * that returns a number. */
 void vy_gvn_number(vy_gvn *n, const vy_stmt *s);
 /* A value like no other. */
 uint32_t vy_gvn_fresh(vy_gvn *n, uint8_t type);
-/* After a store, the statement `index`, a load from there gives what was stored: its key stands for that number. Nobody asks if no load follows. */
+/* After a store, the statement `index`, a load from there gives what was stored: its key stands for that number. Nobody
+ * asks if no load follows. */
 void vy_gvn_forward(vy_gvn *n, uint32_t index, const vy_stmt *s);
 
 /* The literal that a value is, or NULL. */

@@ -1,12 +1,13 @@
-/* Dead code: what no effect depends on is left out.
+/* Dead code elimination: removes every statement that no effect depends on.
  *
- * Needed are, to begin with, the statements that rules->is_kept names and stores to buffers. What is needed needs the variables in its
- * expressions, so every statement that gives them a value; the arrays it loads from, so every store to them; the blocks around it;
- * and, if it is a loop, the jumps that leave it or start its next trip. Nothing else stays. That is blind to order; what is written and then
- * overwritten before anybody reads it (dead_store.h) gives no value and goes. Of a `var` whose first value is such, a zero is left.
+ * The roots are the statements that rules->is_kept lists, and stores to buffers. A needed statement needs the variables
+ * in its expressions, so every statement that assigns them; the arrays it loads from, so every store to them; the
+ * blocks around it; and, if it is a loop, the jumps that leave it or start its next iteration. Nothing else is kept.
+ * This ignores order, except that a dead store (dead_store.h) assigns nothing and is removed. If the first value of a
+ * `var` is dead, it becomes zero.
  *
- * A `for` ends by itself, so one without effect may go; a `while` may run for ever, so it stays. Where no invocation can trap, a
- * collective is a meeting without consequence and goes if its result is not used: it orders no memory (docs/bits.md). */
+ * A `for` terminates, so one without effect is removed; a `while` may not terminate, so it is kept. If no invocation
+ * can trap, a collective whose result is unused is removed: it orders no memory (docs/bits.md). */
 #include "base/status.h"
 #include "ir/irbuilder.h"
 #include "ir/model.h"
@@ -17,8 +18,8 @@
 
 /* ---- in-place compaction of a program with one owner (vyre_program.is_unique) ----
  *
- * First the new place of everything is computed, which may fail; then everything is moved. The result equals the program that the
- * rewriter would make, with its names, positions and changes (tests/opt/test_rewriter_inplace.c). */
+ * First the new place of everything is computed, which may fail; then everything is moved. The result equals the
+ * program that the rewriter would make, with its names, positions and changes (tests/opt/test_rewriter_inplace.c). */
 
 typedef struct dce_plan {
     const uint8_t *needed;         /* by statement; nothing is needed in a block that is not */
@@ -296,8 +297,8 @@ static void link(marking *m, uint32_t *head, uint32_t stmt) {
     *head = stmt;
 }
 
-/* A statement stands in one chain at most: an assignment in that of its variable, a store in that of its memory, a jump in that of its loop. Those
- * that declare several variables are in the chain of the first, which stands for all. */
+/* A statement stands in one chain at most: an assignment in that of its variable, a store in that of its memory, a jump
+ * in that of its loop. Those that declare several variables are in the chain of the first, which stands for all. */
 static void link_stmt(marking *m, uint32_t index, const vy_stmt *s, uint32_t loop) {
     if (m->is_overwritten[index] && s->kind != VY_STMT_VAR)
         return;
@@ -425,7 +426,8 @@ static uint32_t replace_overwritten(vy_rewrite *rw, uint32_t expr) {
     return vy_rewrite_make_literal(rw, (vyre_type)e->type, 0);
 }
 
-/* Whether a statement goes, or a zero takes the place of a value that is none. Of what is overwritten only a `var` is needed. */
+/* Whether a statement goes, or a zero takes the place of a value that is none. Of what is overwritten only a `var` is
+ * needed. */
 static int changes_stmt(const marking *m, uint32_t stmt) {
     const vyre_program *p = m->program;
     return !m->needed[stmt] ||

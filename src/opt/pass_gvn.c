@@ -20,8 +20,8 @@
 
 /* ---- selection: the replacement of each tree of a statement, the largest trees first ----
  *
- * A literal is preferred to a variable, and a variable to a leader, so that no `let` is made of a value that has a name. Below a
- * tree that is replaced nothing becomes a leader. */
+ * A literal is preferred to a variable, and a variable to a leader, so that no `let` is made of a value that has a
+ * name. Below a tree that is replaced nothing becomes a leader. */
 
 static void replace(vy_gvn *n, uint32_t expr, vy_gvn_replacement becomes, uint32_t target) {
     n->becomes[expr] = (uint8_t)becomes;
@@ -233,8 +233,8 @@ static void gvn_walk(vy_gvn *n) {
 
 /* ---- rewriting: the replacements, and the `let`s of leaders before their statements ----
  *
- * The `let` of a leader precedes every use of it, smaller trees first. A replacement is a leaf and is written where its tree
- * began, so the expressions of a statement close up as they are written. */
+ * The `let` of a leader precedes every use of it, smaller trees first. A replacement is a leaf and is written where its
+ * tree began, so the expressions of a statement close up as they are written. */
 
 /* What takes the place of a tree, a leaf; 0 if nothing does. A leader is its own variable, once that is there. */
 static int leaf_of(const vy_rewrite *rw, uint32_t expr, vy_expr *leaf) {
@@ -283,7 +283,8 @@ static int put_leaders(vy_rewrite *rw, uint32_t stmt) {
     return 0;
 }
 
-/* A row was written: what went where keeps its position. What takes the place of a tree has that of its root, which comes last. */
+/* A row was written: what went where keeps its position. What takes the place of a tree has that of its root, which
+ * comes last. */
 static void place_row(vy_rewrite *rw, uint32_t first, uint32_t end) {
     vy_position *positions = rw->draft.program->expr_positions.items;
     for (uint32_t i = first; i < end; i++)
@@ -291,7 +292,8 @@ static void place_row(vy_rewrite *rw, uint32_t first, uint32_t end) {
     rw->draft.program->expr_positions.count = rw->draft.program->exprs.count;
 }
 
-/* Writes what takes the place of a tree where that begins: at its first leaf, or at `to` if it is one. Returns where that is; VY_NONE if nothing does. */
+/* Writes what takes the place of a tree where that begins: at its first leaf, or at `to` if it is one. Returns where
+ * that is; VY_NONE if nothing does. */
 static uint32_t put_leaf(vy_rewrite *rw, uint32_t first, uint32_t expr, uint32_t to) {
     const vyre_program *made = rw->draft.program;
     const vy_expr e = vy_rewritten_expr(rw, first, rw->from->exprs.items[expr]);

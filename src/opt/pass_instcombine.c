@@ -1,8 +1,8 @@
-/* Simplification: identities that hold for every value (algebraic_rules.h), two ops with literals that one can do, unary ops that
- * undo each other, selects that decide nothing.
+/* Instruction combining: algebraic identities (algebraic_rules.h), chains of two ops with literals, unary ops that
+ * cancel, and selects with a known result.
  *
- * Every rule gives a tree that is smaller, or as large with a literal moved to the right, so the pass ends. Rules over two ops are rows
- * too; what the new literal is, only the evaluator says. */
+ * What must stay true: every rule yields a smaller tree, or one of the same size with a literal moved to the right, so
+ * the pass terminates. Rules over two ops are rows too; the new literal is computed by the evaluator. */
 #include "opt/pass_manager.h"
 #include "opt/rewriter.h"
 
@@ -28,8 +28,8 @@ static unsigned class_of(vyre_type type) {
     return vy_type_layouts[type].classes;
 }
 
-/* Whether two trees of the pool are equal, so that they give the same value: both are evaluated in one statement, before its effect.
- * Recursion is bounded by the depth of trees. */
+/* Whether two trees of the pool are equal, so that they give the same value: both are evaluated in one statement,
+ * before its effect. Recursion is bounded by the depth of trees. */
 static int is_same(const vy_rewrite *rw, uint32_t one, uint32_t other) {
     if (one == VY_NONE || other == VY_NONE || one == other)
         return one == other;

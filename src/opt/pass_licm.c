@@ -1,18 +1,18 @@
-/* Hoisting: what does not change in a loop is computed before it.
+/* Loop-invariant code motion: computes a tree that does not change in a loop before the loop.
  *
  * Every expression has a level: the number of loops around it, from the outside, up to the innermost in which it may
  * change. A variable changes in the loops around its declaration and in those that assign it, a memory in those that
- * may write it (vy_opt_policy.changes). A tree whose level is below the number of loops around it becomes a `let` before
- * the outermost loop in which it does not change. Ops have no effect, so computing them for a loop that makes no trip
- * is no harm but time.
+ * may write it (vy_opt_policy.changes). A tree whose level is below the number of loops around it becomes a `let`
+ * before the outermost loop in which it does not change. Ops have no effects, so computing them for a loop without
+ * iterations only costs time.
  *
- * A load is made only where the program makes it: another could race, or be out of bounds. So a load leaves the loops
- * of which the first trip makes it for certain: it stands under no `if`, in no arm of `?:`, `&&` or `||`, and behind
- * nothing that may leave the loop. Where the loop may make no trip, what leaves is `enters ? tree : 0`, with the
- * condition on which the loop makes its first one.
+ * A load is executed only where the program executes it: another one could race, or be out of bounds. So a load leaves
+ * only the loops whose first iteration certainly executes it: it is under no `if`, in no arm of `?:`, `&&` or `||`, and
+ * after nothing that may leave the loop. If the loop may have no iterations, the hoisted tree is `enters ? tree : 0`,
+ * with the condition for the first iteration.
  *
- * What must stay true, since the driver relies on it: a tree that leaves goes as far as it can, and so do its parts,
- * so that nothing is left to do in what comes out, unless a condition was put into it. */
+ * What must stay true, since the pass manager relies on it: a tree is hoisted as far as possible, and so are its parts,
+ * so that a second run finds nothing, unless a condition was added. */
 #include "base/status.h"
 #include "ir/walk.h"
 #include "opt/pass_manager.h"
@@ -171,8 +171,8 @@ static void put_before(hoisting *h, uint32_t loop, uint32_t expr, uint32_t decid
     h->made[expr] = decides;
 }
 
-/* The largest trees of `root` that can leave loops, where it stands in `depth` of them. A tree that leaves may have parts that go further:
- * those come first. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
+/* The largest trees of `root` that can leave loops, where it stands in `depth` of them. A tree that leaves may have
+ * parts that go further: those come first. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
 static void choose(hoisting *h, uint32_t root, uint8_t depth, int in_arm) {
     const vy_expr *e = &h->program->exprs.items[root];
     if (e->kind != VY_EXPR_OP && e->kind != VY_EXPR_LOAD)

@@ -1,10 +1,11 @@
-/* The driver of the passes: levels as data, rounds until nothing changes, times and counts.
+/* Pass manager: optimisation levels as tables, rounds until nothing changes, times and counts; and the policies of the
+ * passes.
  *
- * A pass whose result is not a valid program is not believed: its result is dropped, the program stays as it was, and the report says
- * so. That happens to programs with an error the validator could not see before (a race at an index that turns out to be constant) and at
- * the limits of the language. It is rare, and validating costs as much as a pass: so the passes trust each other, the validator sees what
- * comes out at the end, and only if it refuses that they run again, each under its eyes. Somebody who observes sees valid programs alone.
- * Out of memory is an error of the whole. */
+ * If the result of a pass is not a valid program, it is dropped, the program stays as it was, and the report says so.
+ * This happens to programs with an error that the validator could not see before (a race at an index that turns out to
+ * be constant) and at the limits of the language. It is rare, and validating costs as much as a pass. So the result is
+ * validated once at the end, and only if that fails are the passes run again with validation after each. An observer
+ * receives valid programs only. Running out of memory fails the whole run. */
 #include "opt/pass_manager.h"
 
 #include "base/clock.h"
@@ -23,7 +24,8 @@ const vy_identity vy_identities[VY_IDENTITY_COUNT] = {
 #undef X
 };
 
-/* A collective orders no memory between invocations (docs/bits.md), but design keeps loads on their side of every meeting. */
+/* A collective orders no memory between invocations (docs/bits.md), but design keeps loads on their side of every
+ * meeting. */
 #define SOUND                                                                                                          \
     .changes =                                                                                                         \
         {                                                                                                              \
@@ -275,8 +277,9 @@ static census take_census(const vyre_program *p) {
     return all;
 }
 
-/* The pass `dce` made a new version: where nothing went but `let`s that nobody reads, who found nothing before finds nothing now, since all else is what it was. But a loop may be small enough to
- * be unrolled now; and what a `let` read may be overwritten now, so that `dce` itself has nothing more to do only if they read nothing that is written. */
+/* The pass `dce` made a new version: where nothing went but `let`s that nobody reads, who found nothing before finds
+ * nothing now, since all else is what it was. But a loop may be small enough to be unrolled now; and what a `let` read
+ * may be overwritten now, so that `dce` itself has nothing more to do only if they read nothing that is written. */
 static void keep_idle(optimizer *o, const census *before, uint64_t changes) {
     census now = take_census(o->program);
     if (now.others != before->others || before->stmts - now.stmts != changes)
@@ -293,8 +296,9 @@ static int only_moved(const vyre_program *made, uint32_t exprs, uint64_t changes
     return made->exprs.count == exprs + changes;
 }
 
-/* Where `range` found nothing it finds nothing now if `licm` moved trees to where less is known, or `strength-reduce` put one op in the place of another: both give the same, between the same bounds. What takes
- * several ops has parts of which something may be known. */
+/* Where `range` found nothing it finds nothing now if `licm` moved trees to where less is known, or `strength-reduce`
+ * put one op in the place of another: both give the same, between the same bounds. What takes several ops has parts of
+ * which something may be known. */
 static void keep_range_idle(optimizer *o, vyre_pass pass, uint32_t exprs, uint64_t changes) {
     int may_keep = (pass == VYRE_PASS_LICM && only_moved(o->program, exprs, changes)) ||
                    (pass == VYRE_PASS_STRENGTH_REDUCE && o->program->exprs.count == exprs);

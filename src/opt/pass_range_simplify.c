@@ -1,5 +1,7 @@
-/* Ranges at work: a comparison that always gives the same is a literal, as is a value that can only be one; masks, remainders, minima and
- * maxima that change nothing go. What is known of values is range.h's; nothing here looks at the program around an expression. */
+/* Range-based simplification: a comparison with a known result becomes a literal, as does a value with one possible
+ * value; masks, remainders, minima and maxima without effect are removed.
+ *
+ * All facts come from the range analysis (analysis/range.h); the pass does not examine the context of an expression. */
 #include "analysis/range.h"
 #include "opt/pass_manager.h"
 #include "opt/rewriter.h"

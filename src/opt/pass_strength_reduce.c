@@ -1,11 +1,13 @@
-/* Strength: multiplications by powers of two become shifts, divisions by literals multiplications.
+/* Strength reduction: multiplications by powers of two become shifts, divisions by literals become multiplications.
  *
- * A quotient x / d of w-bit integers is the high half of x * m, shifted, for a magic number m near 2^(w+s) / d (Granlund and Montgomery,
- * "Division by invariant integers using multiplication", 1994). The conditions below are those of the paper, computed in 128 bits; a test tries every
- * dividend with every divisor of the 8-bit types, and samples of the wider ones. A float divided by a power of two whose reciprocal is a normal
- * number is multiplied by it: both round the same exact value.
+ * A quotient x / d of w-bit integers is the high half of x * m, shifted, for a magic number m near 2^(w+s) / d
+ * (Granlund and Montgomery, "Division by invariant integers using multiplication", 1994). The conditions below are
+ * those of the paper, computed in 128 bits; a test tries every dividend with every divisor of the 8-bit types, and
+ * samples of the wider ones. A float divided by a power of two whose reciprocal is a normal number is multiplied by it:
+ * both round the same exact value.
  *
- * x is used several times, so it is a leaf or gets a `let`; where none may stand, in the condition of a `while`, the division stays. */
+ * x is used several times, so it is a leaf or gets a `let`. In the condition of a `while`, where no `let` can be
+ * inserted, the division stays. */
 #include "opt/pass_manager.h"
 #include "opt/rewriter.h"
 
@@ -45,8 +47,8 @@ static unsigned log2_of(uint64_t power) {
 
 /* ---- unsigned ---- */
 
-/* m with x / by = (x * m) >> (width + shift) for every x < 2^(width - spare): m = floor(2^(width+shift) / by) + 1 will do if m * by - 2^(width+shift) is at
- * most 2^(shift + spare). Whether there is one below 2^width. */
+/* m with x / by = (x * m) >> (width + shift) for every x < 2^(width - spare): m = floor(2^(width+shift) / by) + 1 will
+ * do if m * by - 2^(width+shift) is at most 2^(shift + spare). Whether there is one below 2^width. */
 static int find_magic(unsigned width, unsigned spare, uint64_t by, uint64_t *magic, unsigned *shift) {
     for (unsigned s = 0; s < width; s++) {
         wide power = (wide)1 << (width + s), m = power / by + 1;
@@ -61,7 +63,8 @@ static int find_magic(unsigned width, unsigned spare, uint64_t by, uint64_t *mag
     return 0;
 }
 
-/* m has one bit too many: x * m = x * 2^width + x * (m - 2^width), and the sum may overflow, so half of it is taken first. */
+/* m has one bit too many: x * m = x * 2^width + x * (m - 2^width), and the sum may overflow, so half of it is taken
+ * first. */
 static uint32_t divide_wide(const division *d, uint64_t by) {
     unsigned s = log2_of(by) + 1;
     uint64_t magic = (uint64_t)((((wide)1 << d->width) * (((wide)1 << s) - by)) / by + 1);

@@ -11,9 +11,9 @@
 
 /* ---- names ----
  *
- * A declaration has a name that no other visible declaration has. Where names of the source cannot collide, none are tracked;
- * else the visible ones are recorded when declared and removed at the end of their block. A name of the draft is valid only if
- * rw->draft.failed is not set. */
+ * A declaration has a name that no other visible declaration has. Where names of the source cannot collide, none are
+ * tracked; else the visible ones are recorded when declared and removed at the end of their block. A name of the draft
+ * is valid only if rw->draft.failed is not set. */
 
 /* Inline from here on: most passes keep names, and every statement asks. */
 
@@ -52,7 +52,8 @@ static vy_symbol rewrite_enter_name(vy_rewrite *rw, vy_symbol name) {
     return rw->names[name] = vy_irb_intern(&rw->draft, text, strlen(text));
 }
 
-/* Makes room for a name of the draft in the table of those that are visible, and for more than that: most names are new. */
+/* Makes room for a name of the draft in the table of those that are visible, and for more than that: most names are
+ * new. */
 static int grow_places(vy_rewrite *rw, vy_symbol name) {
     uint32_t visible = rw->visible.count;
     if (rw->draft.failed || (name >= visible && !VY_RESERVE(&rw->visible, name + 1 - visible))) {
@@ -92,7 +93,8 @@ static vy_symbol rewrite_suffix_name(vy_rewrite *rw, vy_symbol wanted) {
     return name;
 }
 
-/* Whether the source has the name t and that number. A draft that has all of its names is asked when that is entered. */
+/* Whether the source has the name t and that number. A draft that has all of its names is asked when that is
+ * entered. */
 static int is_of_source(const vy_rewrite *rw, uint32_t number) {
     char candidate[12] = "t"; /* ten digits at most */
     if (rw->hooks->keeps_names)
@@ -130,8 +132,8 @@ void vy_rewrite_close(vy_rewrite *rw, uint32_t mark) {
 
 /* ---- the expression pool: the expressions of one statement, read through the hooks and then written ----
  *
- * Operands precede their users in the pool and have their depth. Nothing of the pool outlives its statement. In a dry run no
- * node is made: creating one counts a change and returns VY_NONE. */
+ * Operands precede their users in the pool and have their depth. Nothing of the pool outlives its statement. In a dry
+ * run no node is made: creating one counts a change and returns VY_NONE. */
 
 /* ---- the pool ---- */
 
@@ -292,7 +294,8 @@ uint32_t vy_rewrite_write(vy_rewrite *rw, uint32_t node) {
                                            : vy_irb_expr(&rw->draft, &at.expr);
 }
 
-/* Appends a tree of the source that was read as `node` to the draft: as it was, where it would be deeper than the language allows. */
+/* Appends a tree of the source that was read as `node` to the draft: as it was, where it would be deeper than the
+ * language allows. */
 static uint32_t rewrite_write_tree(vy_rewrite *rw, uint32_t root, uint32_t node) {
     if (node != VY_NONE && rw->pool.items[node].depth > VY_LIMIT_EXPRESSION_DEPTH)
         return vy_irb_clone_expr(&rw->draft, rw->from, root, rw->variables, rw->memories);
@@ -313,10 +316,11 @@ uint32_t vy_rewrite_let(vy_rewrite *rw, uint32_t node) {
     return rw->draft.failed ? VY_NONE : vy_irb_let(&rw->draft, name, type, value);
 }
 
-/* ---- statements: untouched ones are copied, in runs where possible; the others are written with their new operands ----
+/* ---- statements: untouched ones are copied, in runs where possible; the others are written with their new operands
+ * ----
  *
- * The trees of a statement are written directly before it, in the order of its operands, after every `let` that reading them
- * created. Nothing is written after a statement that ends its block. */
+ * The trees of a statement are written directly before it, in the order of its operands, after every `let` that reading
+ * them created. Nothing is written after a statement that ends its block. */
 
 /* ---- trees ---- */
 
@@ -550,7 +554,8 @@ static void copy_arrays(vy_rewrite *rw, uint32_t first) {
     }
 }
 
-/* Functions before the entry do not exist (no calls), so what counts and grids refer to moves by what it stood behind. */
+/* Functions before the entry do not exist (no calls), so what counts and grids refer to moves by what it stood
+ * behind. */
 static void copy_entry(vy_rewrite *rw) {
     const vyre_program *p = rw->from;
     const vy_function *entry = rw->function;

@@ -21,8 +21,8 @@ static void end_dry_run(vy_rewrite *rw, vyre_program *draft) {
     rw->is_dry_run = 0;
 }
 
-/* Whether the hooks change nothing in the expressions [first, end), the trees of a statement. Nodes come after their operands, so the first that is not to stay is
- * seen as it is in the source. We are looking. */
+/* Whether the hooks change nothing in the expressions [first, end), the trees of a statement. Nodes come after their
+ * operands, so the first that is not to stay is seen as it is in the source. We are looking. */
 static int keeps_exprs(vy_rewrite *rw, uint32_t first, uint32_t end) {
     const vy_rewriter *hooks = rw->hooks;
     const vy_expr *exprs = rw->from->exprs.items;
@@ -84,7 +84,8 @@ static void scan_block(vy_rewrite *rw, uint32_t first, uint32_t end) {
     }
 }
 
-/* Whether the hooks say something of a statement itself. *next: the statement to look at after it, if not that behind its head. */
+/* Whether the hooks say something of a statement itself. *next: the statement to look at after it, if not that behind
+ * its head. */
 static int touches_stmt(vy_rewrite *rw, uint32_t index, uint32_t *next) {
     const vy_rewriter *hooks = rw->hooks;
     if (!hooks->stmt || !hooks->supports_dry_run)
@@ -128,7 +129,8 @@ static void list_touched(vy_rewrite *rw) {
         note_touched(rw, stmt++, 0);
 }
 
-/* With changes_stmt_hook: the same as below, for who is asked nothing else. *next is the first expression of the function, and then of the next. */
+/* With changes_stmt_hook: the same as below, for who is asked nothing else. *next is the first expression of the
+ * function, and then of the next. */
 static void ask_touched(vy_rewrite *rw, uint32_t *next) {
     const vyre_program *p = rw->from;
     const vy_stmt *stmts = p->stmts.items;
@@ -188,8 +190,8 @@ void vy_rewrite_dry_run(vy_rewrite *rw) {
 
 /* ---- editing in place ----
  *
- * If a hook writes all trees itself, one call covers the whole program. Otherwise the trees of a changed statement are first
- * written behind the last expression of the program, and then moved to their place. */
+ * If a hook writes all trees itself, one call covers the whole program. Otherwise the trees of a changed statement are
+ * first written behind the last expression of the program, and then moved to their place. */
 
 /* The expressions up to `next` of what was the source are before `to`. */
 typedef struct edit {
@@ -313,13 +315,15 @@ static void *slide(void *items, uint32_t stay, uint32_t end, uint32_t by, size_t
     return bytes + by * size;
 }
 
-/* Makes room for `by` more items, and moves all but the first `stay` up by as many, with the `kept` that stand behind the last. The source has them where they are then. */
+/* Makes room for `by` more items, and moves all but the first `stay` up by as many, with the `kept` that stand behind
+ * the last. The source has them where they are then. */
 #define MOVE_UP(made, source, stay, by, kept)                                                                          \
     (VY_RESERVE(made, (by) + (kept)) &&                                                                                \
      ((source)->items = slide((made)->items, (stay), (made)->count + (kept), (by), sizeof *(made)->items),             \
       (made)->count = (stay), 1))
 
-/* Makes `source` the program as it was, and its arrays empty but for what is declared before the first statement. 0 when memory is out. */
+/* Makes `source` the program as it was, and its arrays empty but for what is declared before the first statement. 0
+ * when memory is out. */
 static int move_up(vyre_program *p, const vy_growth_bound *by, vyre_program *source) {
     memcpy(source, p, sizeof *source);
     return MOVE_UP(&p->stmts, &source->stmts, 0, by->stmts, 0) &&

@@ -16,7 +16,8 @@
 
 #include "opt/rewriter.h"
 
-/* All functions: counts changes, up to the first; with keeps_blocks notes every statement of which the hooks say something. */
+/* All functions: counts changes, up to the first; with keeps_blocks notes every statement of which the hooks say
+ * something. */
 void vy_rewrite_dry_run(vy_rewrite *rewrite);
 /* Whether the trees of a statement, [*first, *end), stay as they are. */
 int vy_rewrite_keeps_trees(vy_rewrite *rewrite, uint32_t stmt, uint32_t *first, uint32_t *end);
@@ -36,10 +37,12 @@ static inline const vy_touched *vy_rewrite_next_touched(vy_rewrite *rw, uint32_t
 static inline int vy_rewrite_may_edit(const vy_rewrite *rw) {
     return rw->from->is_unique && rw->hooks->only_shrinks;
 }
-/* Does so, with the statements that were noted by the dry run. After a failure, which is noted in the draft, the program is good for nothing. */
+/* Does so, with the statements that were noted by the dry run. After a failure, which is noted in the draft, the
+ * program is good for nothing. */
 void vy_rewrite_edit(vy_rewrite *rewrite);
 
-/* Whether a program may be written in its own arrays: only its entry, and no positions of expressions, which nobody keeps then. */
+/* Whether a program may be written in its own arrays: only its entry, and no positions of expressions, which nobody
+ * keeps then. */
 static inline int vy_rewrite_may_stay(const vyre_program *from, const vy_rewriter *hooks) {
     return from->is_unique && hooks->growth_bound && from->functions.count == 1 && vy_program_has_entry(from) &&
            from->expr_positions.count == 0;
@@ -47,7 +50,8 @@ static inline int vy_rewrite_may_stay(const vyre_program *from, const vy_rewrite
 /* Does so; *out is the source, retained. After a failure it is good for nothing. */
 vyre_status vy_rewrite_in_place(vy_rewrite *rewrite, vyre_program **out, vyre_error *error);
 
-/* Writes the trees of a statement of the source, its expressions [first, end), with what the hooks make of them. Their roots are the operands of `copy`, and rewrite->args. */
+/* Writes the trees of a statement of the source, its expressions [first, end), with what the hooks make of them. Their
+ * roots are the operands of `copy`, and rewrite->args. */
 void vy_rewrite_trees(vy_rewrite *rewrite, const vy_stmt *stmt, uint32_t first, uint32_t end, vy_stmt *copy);
 
 /* Whether nothing may follow a statement of that kind in its block. */

@@ -16,8 +16,8 @@
 
 /* ---- expressions ----
  *
- * Expressions follow their operands, and trees are in the order of their statements. So the trees of a statement are written in
- * sequence, and where one becomes a literal its operands, which were written last, are removed again. */
+ * Expressions follow their operands, and trees are in the order of their statements. So the trees of a statement are
+ * written in sequence, and where one becomes a literal its operands, which were written last, are removed again. */
 
 /* A tree as it is written. */
 typedef struct tree_template {
@@ -92,7 +92,8 @@ static uint32_t unroll_writer_start(const unroll_writer *w, uint32_t expr) {
     return vy_expr_first(w->draft.program, w->at[expr]);
 }
 
-/* The tree at `expr` of the draft, which starts at `start`, goes to `to`, and nothing is behind it. Returns its root. */
+/* The tree at `expr` of the draft, which starts at `start`, goes to `to`, and nothing is behind it. Returns its
+ * root. */
 static uint32_t unroll_writer_move_back(unroll_writer *w, uint32_t start, uint32_t expr, uint32_t to) {
     vy_fold_slide(w->draft.program, start, expr + 1, to);
     unroll_writer_truncate(w, to + (expr + 1 - start));
@@ -114,13 +115,15 @@ static uint64_t unroll_writer_value(const unroll_writer *w, uint32_t expr) {
     return vy_eval_canonical((vyre_op)e->op, (vyre_type)e->type, (vyre_type)w->p->exprs.items[e->a].type, values);
 }
 
-/* The element of what became variables or literals at that index, a tree of the original which is a literal here; VY_NONE: outside. */
+/* The element of what became variables or literals at that index, a tree of the original which is a literal here;
+ * VY_NONE: outside. */
 static uint32_t unroll_writer_element(const unroll_writer *w, uint32_t memory, uint32_t index) {
     uint64_t at = unroll_writer_value(w, index);
     return at < w->p->memories.items[memory].elements ? w->plan.first_element[memory] + (uint32_t)at : VY_NONE;
 }
 
-/* A load from what became variables or literals. By the plan its index and its condition are literals, of which nothing is written. What is outside is nowhere reached. */
+/* A load from what became variables or literals. By the plan its index and its condition are literals, of which nothing
+ * is written. What is outside is nowhere reached. */
 static void put_element(unroll_writer *w, uint32_t load) {
     const vy_expr *e = &w->p->exprs.items[load];
     uint32_t at = e->c == VY_NONE || unroll_writer_value(w, e->c) ? unroll_writer_element(w, e->a, e->b) : VY_NONE;
@@ -195,8 +198,8 @@ static uint32_t put_known(unroll_writer *w, const vy_expr *e) {
     return e->op == VYRE_OP_LAND || e->op == VYRE_OP_LOR ? put_logic(w, e) : VY_NONE;
 }
 
-/* What does not stay what it is, from `expr` on. Returns the last that is written by that. Of an op, everything is written but that it is counted. Seldom enough to stand apart, so that
- * what stays is written without it. */
+/* What does not stay what it is, from `expr` on. Returns the last that is written by that. Of an op, everything is
+ * written but that it is counted. Seldom enough to stand apart, so that what stays is written without it. */
 static __attribute__((noinline)) uint32_t put(unroll_writer *w, uint32_t expr) {
     const vy_expr *e = &w->p->exprs.items[expr];
     vyre_program *made = w->draft.program;
@@ -283,8 +286,8 @@ static vy_symbol unroll_writer_name(unroll_writer *w) {
     return name;
 }
 
-/* Writes the loads of a statement from what stays an array as `let`s before it, so that fusing has little to write: a `let` of a load that is fused goes, and the statement
- * stays as it is. */
+/* Writes the loads of a statement from what stays an array as `let`s before it, so that fusing has little to write: a
+ * `let` of a load that is fused goes, and the statement stays as it is. */
 static void unroll_writer_loads(unroll_writer *w, uint32_t stmt) {
     const vyre_program *p = w->p;
     const vy_stmt *s = &p->stmts.items[stmt];
@@ -306,9 +309,10 @@ static void unroll_writer_loads(unroll_writer *w, uint32_t stmt) {
 
 /* ---- templates: trees that are written in every iteration, assembled once ----
  *
- * A tree becomes the same in every iteration but for the variables that it reads: inlined values are already in place, elements and
- * loaded values are leaves, and operands are relative to its start. So it is copied and relocated. Where a variable became a
- * literal, so that folding would give another tree, the tree is written expression by expression instead. */
+ * A tree becomes the same in every iteration but for the variables that it reads: inlined values are already in place,
+ * elements and loaded values are leaves, and operands are relative to its start. So it is copied and relocated. Where a
+ * variable became a literal, so that folding would give another tree, the tree is written expression by expression
+ * instead. */
 
 /* ---- making ---- */
 
@@ -416,7 +420,8 @@ static int write_load(const unroll_writer *w, const vy_expr *e, vy_expr *to) {
     return 1;
 }
 
-/* Writes the tree [first, end) of a statement by its pattern; 0 if it has none that holds here, and nothing was written. There must be room. */
+/* Writes the tree [first, end) of a statement by its pattern; 0 if it has none that holds here, and nothing was
+ * written. There must be room. */
 static int unroll_writer_pattern(unroll_writer *w, uint32_t stmt, uint32_t first, uint32_t end) {
     tree_template *pattern = &w->pattern_of[stmt];
     vyre_program *program = w->draft.program;
@@ -525,7 +530,8 @@ static void hold(unroll_writer *w, uint32_t variable, uint32_t real) {
     w->held[w->held_count++] = variable;
 }
 
-/* Behind the last trip: all held variables are assigned. Their values are names that do not change, so the order does not matter. */
+/* Behind the last trip: all held variables are assigned. Their values are names that do not change, so the order does
+ * not matter. */
 static void flush_deferred(unroll_writer *w) {
     while (w->held_count && !w->draft.failed) {
         uint32_t variable = w->held[--w->held_count], real = w->real[variable];

@@ -361,8 +361,9 @@ static vyre_status plan_liveness(vy_split_plan *plan, vyre_error *error) {
 
 /* ---- uniformity within a workgroup ----
  *
- * The rules are the validator's (uniformity.h), so that what is uniform for the one is for the other. It must be so: a value that a collective or
- * barrier depends on has to come back from memory in a way that the validator takes for uniform. */
+ * The rules are the validator's (uniformity.h), so that what is uniform for the one is for the other. It must be so: a
+ * value that a collective or barrier depends on has to come back from memory in a way that the validator takes for
+ * uniform. */
 
 /* varies_*. */
 static vyre_status plan_uniform(vy_split_plan *plan, vyre_error *error) {

@@ -23,7 +23,8 @@ typedef enum vy_spill_slot_kind {
     VY_SPILL_REMAT,      /* nowhere: a `let` of a few ops on what never changes, computed again */
     VY_SPILL_PARAM,      /* the host knows it: a hidden param */
     VY_SPILL_INVOCATION, /* once for each invocation, element (slot + i) · invocations + invocation */
-    VY_SPILL_GROUP /* once for each workgroup, which all agree on: behind the former, element group · per_group + slot + i */
+    /* once for each workgroup, which all agree on: behind the former, element group · per_group + slot + i */
+    VY_SPILL_GROUP
 } vy_spill_slot_kind;
 
 enum {

@@ -1,8 +1,8 @@
-/* Writing a segment: what the program does from one grid barrier to the next.
+/* Segments of a grid split: the part of the program from one grid barrier to the next, with its spill code.
  *
- * From the start of the program, a grid barrier is where the segment ends; what stands behind it in the same block
- * cannot be reached. From behind a grid barrier, the segment is the rest of the block the barrier stands in, then the
- * rest of the block around that, and so on:
+ * From the start of the program, a grid barrier ends the segment; the statements after it in the same block are
+ * unreachable. From a grid barrier, the segment is the rest of the block of the barrier, then the rest of the enclosing
+ * block, and so on:
  *
  *   if c { … grid_barrier A } B            A  B
  *   region r { … grid_barrier A } B        region r { A }  B
@@ -10,13 +10,13 @@
  *                                          while resumes || c { if resumes { resumes = false  A } else { … end } }  B
  *   for i in a .. b step s { … }           for i in i .. b step s { if resumes { … } else { … } }
  *
- * A `for` begins again with the trip it was in, so that its first trip is the rest of that one, and nothing has to be
- * known about how it counts. If another grid barrier follows in the same block, and nothing jumps past it, the loops
- * around do not matter: what is between the two is all. A loop that makes at most one trip (the inliner makes these)
+ * A `for` restarts with the iteration it was in, so its first iteration is the rest of that one, and its counting rule
+ * does not matter. If another grid barrier follows in the same block, and nothing jumps past it, the enclosing loops do
+ * not matter: the segment is the code between the two. A loop with at most one iteration (the inliner makes these)
  * stays one: `while true { A }`; the validator is more lenient with them.
  *
- * All this stands in a region named after the program. So its statements stand in no worse a place than they did, as
- * far as the validator's search for certain races is concerned, which looks at the body of a program only. */
+ * The whole segment is in a region named after the program. So no statement moves to the body of the program, where the
+ * validator searches for certain races. */
 #include "split/grid_split_plan.h"
 
 #include "opt/clone.h"
