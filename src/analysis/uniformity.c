@@ -80,7 +80,7 @@ static void spread(vy_divergence_graph *flow, uint32_t *stack) {
     }
 }
 
-/* The first nodes are the variables, then the memories (flow.h). */
+/* The first nodes are the variables, then the memories (ir/validate/divergence_graph.h). */
 static void keep(vy_uniform *u, const vy_divergence_graph *flow) {
     const vy_function *f = flow->function;
     const vy_divergence_node *nodes = flow->nodes.items;

@@ -47,7 +47,7 @@ typedef struct vy_collective_lowering {
     uint32_t unfree;                  /* bits 1 << array: read since the last barrier */
 } vy_collective_lowering;
 
-/* A collective being written out. Trees are those of the meeter; all here are leaves. */
+/* A collective being written out. Trees are those of the lowering; all here are leaves. */
 typedef struct vy_collective_site {
     vy_collective_lowering *m;
     vyre_collective kind;

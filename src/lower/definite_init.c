@@ -139,7 +139,7 @@ static int definite_init_is_full(const definite_init *f, uint32_t memory, const 
     return bits[elements / 64] == (UINT64_C(1) << elements % 64) - 1;
 }
 
-/* Whether it is known of every array that it needs to be filled, or that whatever is read of it from here on is
+/* Whether it is known of every array that it needs to be zeroed, or that whatever is read of it from here on is
  * written. */
 static int definite_init_is_decided(const definite_init *f) {
     for (uint32_t m = f->p->buffer_count; m < f->p->memories.count; m++)

@@ -704,7 +704,7 @@ static const char too_large[] = "it would be over a limit of the language";
 static vyre_status rewrite(vy_coarsen_plan *plan, vy_arena *arena, vy_coarsened *out, vyre_error *error) {
     coarsen_writer w = {.plan = plan, .row = VY_NONE};
     vyre_status status =
-        allocate(&w, arena) ? write_program(&w, &out->program, error) : vy_fail_memory(error, "a widened program");
+        allocate(&w, arena) ? write_program(&w, &out->program, error) : vy_fail_memory(error, "a coarsened program");
     vy_cloner_discard(&w.copy);
     if (status == VYRE_INVALID_PROGRAM || status == VYRE_LIMIT) {
         plan->reason = too_large;
@@ -713,8 +713,8 @@ static vyre_status rewrite(vy_coarsen_plan *plan, vy_arena *arena, vy_coarsened 
     return status;
 }
 
-static vyre_status widen(const vyre_program *inlined, const vy_coarsen_options *options, vy_coarsened *out,
-                         vyre_error *error) {
+static vyre_status coarsen(const vyre_program *inlined, const vy_coarsen_options *options, vy_coarsened *out,
+                           vyre_error *error) {
     vy_arena arena = {0};
     vy_coarsen_plan plan;
     vyre_status status = vy_coarsen_make_plan(&plan, inlined, options, &arena, error);
@@ -729,7 +729,7 @@ static vyre_status widen(const vyre_program *inlined, const vy_coarsen_options *
 vyre_status vy_coarsen_unverified(vyre_program *inlined, const vy_coarsen_options *options, vy_coarsened *out,
                                   vyre_error *error) {
     *out = (vy_coarsened){.factor = 1};
-    vyre_status status = widen(inlined, options, out, error);
+    vyre_status status = coarsen(inlined, options, out, error);
     if (status == VYRE_OK && !out->program)
         out->program = vyre_program_retain(inlined);
     return status;

@@ -659,7 +659,7 @@ vyre_status vy_coarsen_make_plan(vy_coarsen_plan *plan, const vyre_program *prog
     if (plan->reason)
         return VYRE_OK;
     if (!allocate(plan, arena, &first_expr))
-        return vy_fail_memory(error, "a plan to widen a program");
+        return vy_fail_memory(error, "a plan to coarsen a program");
     for (uint32_t i = 0; i < program->stmts.count; i++) {
         first_expr[i] = expr;
         expr = vy_stmt_exprs_end(program, &program->stmts.items[i], expr);

@@ -51,7 +51,7 @@ typedef struct vy_coarsen_plan {
     uint64_t consecutive, scattered, work;
     uint32_t element_bytes; /* of the widest consecutive access */
     uint32_t factor;
-    const char *reason; /* NULL: it is widened */
+    const char *reason; /* NULL: it is coarsened */
 } vy_coarsen_plan;
 
 /* Makes the plan; its arrays are the arena's. reason and factor say whether to go on. VYRE_NO_MEMORY */

@@ -626,12 +626,12 @@ static void weigh_variables(allocator *a) {
 
 /* ---- slots ---- */
 
-static uint32_t pool_of(vy_spill_slot home) {
-    return (home.kind == VY_SPILL_GROUP) * VY_WIDTHS + home.width;
+static uint32_t pool_of(vy_spill_slot spill) {
+    return (spill.kind == VY_SPILL_GROUP) * VY_WIDTHS + spill.width;
 }
 
-static uint32_t *count_of(vy_split_plan *plan, vy_spill_slot home) {
-    return home.kind == VY_SPILL_GROUP ? &plan->per_group[home.width] : &plan->per_invocation[home.width];
+static uint32_t *count_of(vy_split_plan *plan, vy_spill_slot spill) {
+    return spill.kind == VY_SPILL_GROUP ? &plan->per_group[spill.width] : &plan->per_invocation[spill.width];
 }
 
 static void release_expired(allocator *a, uint32_t before) {
@@ -646,17 +646,17 @@ static void release_expired(allocator *a, uint32_t before) {
 /* Variables come in the order of their declarations, so in the order of the first barriers they are live at. */
 static void place_variable(allocator *a, uint32_t variable) {
     vy_split_plan *plan = a->plan;
-    vy_spill_slot *home = &plan->variable_slots[variable];
+    vy_spill_slot *spill = &plan->variable_slots[variable];
     vy_live_range live = plan->variable_live[variable];
-    *home = (vy_spill_slot){.kind = plan->varies_variable[variable] ? VY_SPILL_INVOCATION : VY_SPILL_GROUP,
-                            .width = width_of(plan->program->variables.items[variable].type)};
+    *spill = (vy_spill_slot){.kind = plan->varies_variable[variable] ? VY_SPILL_INVOCATION : VY_SPILL_GROUP,
+                             .width = width_of(plan->program->variables.items[variable].type)};
     release_expired(a, live.first);
-    uint32_t pool = pool_of(*home), free = a->first_free[pool];
+    uint32_t pool = pool_of(*spill), free = a->first_free[pool];
     if (free) {
         a->first_free[pool] = a->next_free[free - 1];
-        home->slot = plan->variable_slots[free - 1].slot;
+        spill->slot = plan->variable_slots[free - 1].slot;
     } else {
-        home->slot = (*count_of(plan, *home))++;
+        spill->slot = (*count_of(plan, *spill))++;
     }
     a->next_ending[variable] = a->first_ending[live.end - 1];
     a->first_ending[live.end - 1] = variable + 1;
@@ -664,11 +664,11 @@ static void place_variable(allocator *a, uint32_t variable) {
 
 static void place_array(vy_split_plan *plan, uint32_t memory) {
     const vy_memory *m = &plan->program->memories.items[memory];
-    vy_spill_slot *home = &plan->memory_slots[memory];
+    vy_spill_slot *spill = &plan->memory_slots[memory];
     int varies = m->space == VY_SPACE_PRIVATE && plan->varies_memory[memory];
-    *home = (vy_spill_slot){.kind = varies ? VY_SPILL_INVOCATION : VY_SPILL_GROUP, .width = width_of(m->type)};
-    uint32_t *count = count_of(plan, *home);
-    home->slot = *count;
+    *spill = (vy_spill_slot){.kind = varies ? VY_SPILL_INVOCATION : VY_SPILL_GROUP, .width = width_of(m->type)};
+    uint32_t *count = count_of(plan, *spill);
+    spill->slot = *count;
     *count += m->elements;
 }
 
@@ -689,7 +689,7 @@ static void assign_slot(allocator *a, uint32_t variable) {
     }
 }
 
-/* Homes, counts, hidden params. */
+/* Spill slots, counts, hidden params. */
 static vyre_status plan_spill_slots(vy_split_plan *plan, vyre_error *error) {
     allocator a = {.plan = plan};
     uint32_t variables = plan->program->variables.count, memories = plan->program->memories.count;

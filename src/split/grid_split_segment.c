@@ -95,8 +95,8 @@ static uint32_t let(vy_segment *s, const char *name, uint32_t value) {
     return vy_irb_let(draft_of(s), vy_cloner_new_name(&s->copy, name), VYRE_TYPE_U32, value);
 }
 
-static uint32_t buffer_of(const vy_segment *s, vy_spill_slot home) {
-    return s->buffers[home.width];
+static uint32_t buffer_of(const vy_segment *s, vy_spill_slot spill) {
+    return s->buffers[spill.width];
 }
 
 static uint32_t group_size(const vy_segment *s) {
@@ -123,13 +123,13 @@ static uint32_t decode(vy_segment *s, uint8_t type, uint8_t width, uint32_t stor
     return vy_irb_op(draft_of(s), VYRE_OP_BITCAST, (vyre_type)type, stored, VY_NONE, VY_NONE);
 }
 
-/* The element of a home; of an array the one that the variable `at` counts to (VY_NONE: the first). */
-static uint32_t element(vy_segment *s, vy_spill_slot home, uint32_t at) {
-    int is_group = home.kind == VY_SPILL_GROUP, is_first = home.slot == 0 && at == VY_NONE;
+/* The element of a spill slot; of an array the one that the variable `at` counts to (VY_NONE: the first). */
+static uint32_t element(vy_segment *s, vy_spill_slot spill, uint32_t at) {
+    int is_group = spill.kind == VY_SPILL_GROUP, is_first = spill.slot == 0 && at == VY_NONE;
     if (is_first)
-        return use(s, is_group ? s->group_base[home.width] : s->invocation);
+        return use(s, is_group ? s->group_base[spill.width] : s->invocation);
     uint32_t index =
-        is_group ? with_number(s, use(s, s->group_base[home.width]), VYRE_OP_ADD, home.slot) : number(s, home.slot);
+        is_group ? with_number(s, use(s, s->group_base[spill.width]), VYRE_OP_ADD, spill.slot) : number(s, spill.slot);
     if (at != VY_NONE)
         index = with_variable(s, index, VYRE_OP_ADD, at);
     if (is_group)
@@ -138,9 +138,9 @@ static uint32_t element(vy_segment *s, vy_spill_slot home, uint32_t at) {
 }
 
 /* The stored form of an element, loaded; the same expression everywhere in the workgroup if it must be. */
-static uint32_t load_element(vy_segment *s, vy_spill_slot home, uint32_t at) {
-    uint32_t value = vy_irb_load(draft_of(s), buffer_of(s, home), element(s, home, at));
-    if (home.kind != VY_SPILL_GROUP || !s->has_sync)
+static uint32_t load_element(vy_segment *s, vy_spill_slot spill, uint32_t at) {
+    uint32_t value = vy_irb_load(draft_of(s), buffer_of(s, spill), element(s, spill, at));
+    if (spill.kind != VY_SPILL_GROUP || !s->has_sync)
         return value;
     vy_stmt broadcast = vy_irb_blank_stmt(VY_STMT_COLLECTIVE);
     broadcast.op = VYRE_COLLECTIVE_BROADCAST;
@@ -148,7 +148,7 @@ static uint32_t load_element(vy_segment *s, vy_spill_slot home, uint32_t at) {
     broadcast.b = number(s, 0);
     broadcast.result_count = 1;
     vy_symbol name = vy_cloner_new_name(&s->copy, "shared");
-    uint32_t made = vy_irb_stmt(draft_of(s), &broadcast, NULL, 0, &name, &stored_types[home.width]);
+    uint32_t made = vy_irb_stmt(draft_of(s), &broadcast, NULL, 0, &name, &stored_types[spill.width]);
     return made == VY_NONE ? VY_NONE : use(s, draft_of(s)->program->stmts.items[made].variable);
 }
 
@@ -222,10 +222,10 @@ typedef struct needs {
     int invocation, group[VY_WIDTHS];
 } needs;
 
-static void need(needs *n, vy_spill_slot home) {
-    n->invocation |= home.kind == VY_SPILL_INVOCATION;
-    if (home.kind == VY_SPILL_GROUP)
-        n->group[home.width] = 1;
+static void need(needs *n, vy_spill_slot spill) {
+    n->invocation |= spill.kind == VY_SPILL_INVOCATION;
+    if (spill.kind == VY_SPILL_GROUP)
+        n->group[spill.width] = 1;
 }
 
 static void need_live(const vy_segment *s, needs *n, uint32_t at) {
@@ -320,14 +320,14 @@ static void rematerialize(vy_segment *s, uint32_t variable) {
 
 static void restore_variable(vy_segment *s, uint32_t variable) {
     const vy_variable *v = &s->plan->program->variables.items[variable];
-    vy_spill_slot home = s->plan->variable_slots[variable];
+    vy_spill_slot spill = s->plan->variable_slots[variable];
     int changes = (s->copy.variable_uses[variable] & VY_USE_WRITE) != 0;
-    if (home.kind == VY_SPILL_PARAM && !changes) {
-        s->copy.variables[variable] = s->params[home.slot];
+    if (spill.kind == VY_SPILL_PARAM && !changes) {
+        s->copy.variables[variable] = s->params[spill.slot];
         return;
     }
-    uint32_t value = home.kind == VY_SPILL_PARAM ? use(s, s->params[home.slot])
-                                                 : decode(s, v->type, home.width, load_element(s, home, VY_NONE));
+    uint32_t value = spill.kind == VY_SPILL_PARAM ? use(s, s->params[spill.slot])
+                                                  : decode(s, v->type, spill.width, load_element(s, spill, VY_NONE));
     vy_symbol name = vy_cloner_name(&s->copy, vy_symbol_name(s->plan->program, v->name));
     s->copy.variables[variable] = changes ? vy_irb_var(draft_of(s), name, (vyre_type)v->type, value)
                                           : vy_irb_let(draft_of(s), name, (vyre_type)v->type, value);
@@ -353,16 +353,16 @@ static int restore_variables(vy_segment *s) {
 static void restore_array(vy_segment *s, uint32_t memory) {
     const vy_memory *m = &s->plan->program->memories.items[memory];
     uint32_t mark = vy_cloner_open(&s->copy), at = open_loop(s, m);
-    vy_spill_slot home = s->plan->memory_slots[memory];
+    vy_spill_slot spill = s->plan->memory_slots[memory];
     uint32_t value, index;
-    if (m->space == VY_SPACE_PRIVATE && home.kind == VY_SPILL_GROUP && s->has_sync) {
+    if (m->space == VY_SPACE_PRIVATE && spill.kind == VY_SPILL_GROUP && s->has_sync) {
         uint32_t shared = vy_irb_let(draft_of(s), vy_cloner_new_name(&s->copy, "value"), (vyre_type)m->type,
-                                     decode(s, m->type, home.width, load_element(s, home, at)));
+                                     decode(s, m->type, spill.width, load_element(s, spill, at)));
         index = use(s, at);
         value = use(s, shared);
     } else {
         index = use(s, at);
-        value = decode(s, m->type, home.width, vy_irb_load(draft_of(s), buffer_of(s, home), element(s, home, at)));
+        value = decode(s, m->type, spill.width, vy_irb_load(draft_of(s), buffer_of(s, spill), element(s, spill, at)));
     }
     vy_irb_store(draft_of(s), s->copy.memories[memory], index, value);
     vy_irb_end_block(draft_of(s));
@@ -404,25 +404,25 @@ static int changes_array(const vy_segment *s, uint32_t memory, uint32_t at) {
 }
 
 static void store_variable(vy_segment *s, uint32_t variable) {
-    vy_spill_slot home = s->plan->variable_slots[variable];
-    uint32_t at = element(s, home, VY_NONE);
+    vy_spill_slot spill = s->plan->variable_slots[variable];
+    uint32_t at = element(s, spill, VY_NONE);
     uint32_t value =
-        encode(s, s->plan->program->variables.items[variable].type, home.width, use(s, s->copy.variables[variable]));
-    vy_irb_store(draft_of(s), buffer_of(s, home), at, value);
+        encode(s, s->plan->program->variables.items[variable].type, spill.width, use(s, s->copy.variables[variable]));
+    vy_irb_store(draft_of(s), buffer_of(s, spill), at, value);
 }
 
 static void store_array(vy_segment *s, uint32_t memory) {
     const vy_memory *m = &s->plan->program->memories.items[memory];
-    vy_spill_slot home = s->plan->memory_slots[memory];
+    vy_spill_slot spill = s->plan->memory_slots[memory];
     uint32_t mark = vy_cloner_open(&s->copy), at = open_loop(s, m);
-    uint32_t to = element(s, home, at);
-    uint32_t value = encode(s, m->type, home.width, vy_irb_load(draft_of(s), s->copy.memories[memory], use(s, at)));
-    vy_irb_store(draft_of(s), buffer_of(s, home), to, value);
+    uint32_t to = element(s, spill, at);
+    uint32_t value = encode(s, m->type, spill.width, vy_irb_load(draft_of(s), s->copy.memories[memory], use(s, at)));
+    vy_irb_store(draft_of(s), buffer_of(s, spill), to, value);
     vy_irb_end_block(draft_of(s));
     vy_cloner_close(&s->copy, mark);
 }
 
-/* Stores what has a home of that kind; returns how much there is. With `writes` 0 it only counts. */
+/* Stores what has a spill of that kind; returns how much there is. With `writes` 0 it only counts. */
 static uint32_t store_kind(vy_segment *s, uint32_t barrier_at, vy_spill_slot_kind kind, vy_space space, int writes) {
     const vy_split_plan *plan = s->plan;
     uint32_t count = 0;

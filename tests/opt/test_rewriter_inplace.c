@@ -164,7 +164,7 @@ static int run_around_dead(uint64_t seed, vyre_pass pass, vyre_program *program)
     return is_lets;
 }
 
-/* What the driver of the passes relies on (optimize.c). */
+/* What the pass manager relies on (opt/pass_manager.c). */
 static void who_found_nothing_finds_nothing_without_lets_that_nobody_reads(void **state) {
     (void)state;
     uint32_t seen = 0;
