@@ -13,7 +13,7 @@
  *  - A barrier turns `written` into `seen`. Reads require `seen`.
  *  - Once every array is decided, walking a loop, or from a barrier to the end of its block, cannot find more.
  *  - A statement that touches no array and has no barrier in it is not walked.
- *  - If the walk takes more than DEFINITE_INIT_STEPS steps, every array is zeroed. */
+ *  - If the walk takes more than STEPS steps, every array is zeroed. */
 #include "lower/zero_init.h"
 
 #include "analysis/range.h"
@@ -25,37 +25,37 @@
 #include "ir/walk.h"
 #include "opt/pass_manager.h"
 
-enum { DEFINITE_INIT_STEPS = 1 << 22 }; /* nodes computed and statements walked; more: it takes too long */
+enum { STEPS = 1 << 22 }; /* nodes computed and statements walked; more: it takes too long */
 
-typedef struct definite_init_array {
+typedef struct array_bits {
     uint64_t *seen, *written; /* bits; the same ones for private arrays; NULL: not looked at */
-} definite_init_array;
+} array_bits;
 
-typedef struct definite_init_change {
+typedef struct bit_change {
     uint64_t *word, old;
-} definite_init_change;
-typedef VY_VECTOR(definite_init_change) definite_init_changes;
+} bit_change;
+typedef VY_VECTOR(bit_change) bit_changes;
 
 /* A condition around the place, and what it is. */
-typedef struct definite_init_condition {
+typedef struct condition {
     uint32_t expr;
     int holds;
-} definite_init_condition;
+} condition;
 
 typedef struct definite_init {
     const vyre_program *p;
-    vy_ranges *ranges;           /* made when somebody asks */
-    uint8_t *needs;              /* by memory */
-    definite_init_array *arrays; /* by memory */
-    uint32_t *first_expr;        /* by statement */
-    uint32_t *barriers;          /* by statement: how many stand before it */
-    uint32_t *touches;           /* by statement: how many before it touch an array, or are barriers */
-    uint8_t *loads;              /* by statement: it loads from an array */
-    uint32_t *values;            /* by variable: the expression of its `let`, or VY_NONE */
-    uint64_t *trips;             /* by variable: its value in the trip of a loop being walked */
-    uint8_t *has_trip;           /* by variable */
-    definite_init_changes privately, together;
-    VY_VECTOR(definite_init_condition) path;
+    vy_ranges *ranges;    /* made when somebody asks */
+    uint8_t *needs;       /* by memory */
+    array_bits *arrays;   /* by memory */
+    uint32_t *first_expr; /* by statement */
+    uint32_t *barriers;   /* by statement: how many stand before it */
+    uint32_t *touches;    /* by statement: how many before it touch an array, or are barriers */
+    uint8_t *loads;       /* by statement: it loads from an array */
+    uint32_t *values;     /* by variable: the expression of its `let`, or VY_NONE */
+    uint64_t *trips;      /* by variable: its value in the trip of a loop being walked */
+    uint8_t *has_trip;    /* by variable */
+    bit_changes privately, together;
+    VY_VECTOR(condition) path;
     uint32_t base;  /* conditions before are the same for the whole workgroup */
     uint32_t size;  /* of the workgroup */
     uint32_t times; /* trips of the loops around: how often this place is walked */
@@ -69,7 +69,7 @@ typedef struct definite_init {
  * Every bit that is added is logged, in `privately` or `together` by the space of the array, so that it can be removed
  * at the end of a block. Only a barrier turns `written` into `seen`. */
 
-static inline int definite_init_is_private(const definite_init *f, uint32_t memory) {
+static inline int is_private(const definite_init *f, uint32_t memory) {
     return f->p->memories.items[memory].space == VY_SPACE_PRIVATE;
 }
 
@@ -77,48 +77,46 @@ static inline uint32_t definite_init_words(const vyre_program *p, uint32_t memor
     return p->memories.items[memory].elements / 64 + 1;
 }
 
-static void definite_init_set_word(definite_init *f, definite_init_changes *log, uint64_t *word, uint64_t bits);
-
-/* An element is written, if it is one. */
-static inline void definite_init_set_bit(definite_init *f, uint32_t memory, vy_wide element) {
-    uint64_t *bits = f->arrays[memory].written;
-    if (element >= 0 && element < f->p->memories.items[memory].elements)
-        definite_init_set_word(f, definite_init_is_private(f, memory) ? &f->privately : &f->together,
-                               &bits[(uint64_t)element / 64], UINT64_C(1) << (uint64_t)element % 64);
-}
-
 /* More bits of a word. May fail: f->failed. */
-static void definite_init_set_word(definite_init *f, definite_init_changes *log, uint64_t *word, uint64_t bits) {
+static void set_word(definite_init *f, bit_changes *log, uint64_t *word, uint64_t bits) {
     if ((*word | bits) == *word)
         return;
-    definite_init_change *entry = VY_PUSH(log);
+    bit_change *entry = VY_PUSH(log);
     if (!entry) {
         f->failed = 1;
         return;
     }
-    *entry = (definite_init_change){word, *word};
+    *entry = (bit_change){word, *word};
     *word |= bits;
 }
 
-/* Everybody is here: what was written is seen. May fail: f->failed. */
+/* An element is written, if it is one. */
+static inline void set_bit(definite_init *f, uint32_t memory, vy_wide element) {
+    uint64_t *bits = f->arrays[memory].written;
+    if (element >= 0 && element < f->p->memories.items[memory].elements)
+        set_word(f, is_private(f, memory) ? &f->privately : &f->together, &bits[(uint64_t)element / 64],
+                 UINT64_C(1) << (uint64_t)element % 64);
+}
+
+/* At a barrier what was written is seen. May fail: f->failed. */
 static void definite_init_barrier(definite_init *f) {
     for (uint32_t m = f->p->buffer_count; m < f->p->memories.count; m++) {
-        definite_init_array *a = &f->arrays[m];
+        array_bits *a = &f->arrays[m];
         for (uint32_t i = 0; a->seen && a->seen != a->written && i < definite_init_words(f->p, m); i++)
-            definite_init_set_word(f, &f->together, &a->seen[i], a->written[i]);
+            set_word(f, &f->together, &a->seen[i], a->written[i]);
     }
 }
 
 /* The bits that came since the log was so long go. */
-static void definite_init_undo_to(definite_init_changes *log, uint32_t mark) {
+static void undo_to(bit_changes *log, uint32_t mark) {
     while (log->count > mark) {
-        const definite_init_change *entry = &log->items[--log->count];
+        const bit_change *entry = &log->items[--log->count];
         *entry->word = entry->old;
     }
 }
 
 /* Whether all elements from low to high are seen. */
-static int definite_init_is_seen(definite_init *f, uint32_t memory, uint32_t low, uint32_t high) {
+static int is_seen(definite_init *f, uint32_t memory, uint32_t low, uint32_t high) {
     const uint64_t *bits = f->arrays[memory].seen;
     f->steps += (high - low) / 64;
     for (uint32_t i = low; i <= high; i++) {
@@ -131,7 +129,7 @@ static int definite_init_is_seen(definite_init *f, uint32_t memory, uint32_t low
 }
 
 /* Whether all bits of an array are set. */
-static int definite_init_is_full(const definite_init *f, uint32_t memory, const uint64_t *bits) {
+static int is_full(const definite_init *f, uint32_t memory, const uint64_t *bits) {
     uint32_t elements = f->p->memories.items[memory].elements;
     for (uint32_t i = 0; i < elements / 64; i++)
         if (bits[i] != UINT64_MAX)
@@ -141,9 +139,9 @@ static int definite_init_is_full(const definite_init *f, uint32_t memory, const 
 
 /* Whether it is known of every array that it needs to be zeroed, or that whatever is read of it from here on is
  * written. */
-static int definite_init_is_decided(const definite_init *f) {
+static int is_decided(const definite_init *f) {
     for (uint32_t m = f->p->buffer_count; m < f->p->memories.count; m++)
-        if (!f->needs[m] && (!f->arrays[m].seen || !definite_init_is_full(f, m, f->arrays[m].seen)))
+        if (!f->needs[m] && (!f->arrays[m].seen || !is_full(f, m, f->arrays[m].seen)))
             return 0;
     return 1;
 }
@@ -171,8 +169,8 @@ static inline int definite_init_next(definite_init *f, definite_init_lanes *lane
                                      vy_wide *out) {
     if (!lanes->values)
         return definite_init_first(f, lanes, expr, invocation, out);
-    int goes_on = f->steps + lanes->cost <= DEFINITE_INIT_STEPS;
-    f->steps = goes_on ? f->steps + lanes->cost : DEFINITE_INIT_STEPS + 1;
+    int goes_on = f->steps + lanes->cost <= STEPS;
+    f->steps = goes_on ? f->steps + lanes->cost : STEPS + 1;
     f->uses_place = 1;
     *out = vy_integer_of(f->p->exprs.items[expr].type, lanes->values[invocation]);
     return goes_on;
@@ -233,7 +231,7 @@ static int compute_op(definite_init *f, const vy_expr *e, uint32_t invocation, u
  * depend on the invocation. Recursion through the values of variables is bounded by `depth`. */
 static int compute(definite_init *f, uint32_t expr, uint32_t invocation, unsigned depth, uint64_t *out) {
     const vy_expr *e = &f->p->exprs.items[expr];
-    if (depth > VY_LIMIT_EXPRESSION_DEPTH || ++f->steps > DEFINITE_INIT_STEPS)
+    if (depth > VY_LIMIT_EXPRESSION_DEPTH || ++f->steps > STEPS)
         return 0;
     if (is_leaf(f, e, out))
         return 1;
@@ -257,7 +255,7 @@ static int definite_init_value(definite_init *f, uint32_t expr, uint32_t invocat
     return compute(f, expr, invocation, 0, out);
 }
 
-/* The same as a mathematical integer. */
+/* The value as a mathematical integer; 0 if it is not known. */
 static int definite_init_integer(definite_init *f, uint32_t expr, uint32_t invocation, vy_wide *out) {
     uint64_t bits;
     if (!compute(f, expr, invocation, 0, &bits))
@@ -302,7 +300,7 @@ static void fill_lanes(definite_init *f, definite_init_lanes *lanes, uint32_t ex
     f->failed |= !lanes->values;
 }
 
-/* As long as those of all are not there. May fail: f->failed. */
+/* Until the values of all invocations are computed. May fail: f->failed. */
 static int definite_init_first(definite_init *f, definite_init_lanes *lanes, uint32_t expr, uint32_t invocation,
                                vy_wide *out) {
     uint32_t before = f->steps;
@@ -319,12 +317,12 @@ static int definite_init_first(definite_init *f, definite_init_lanes *lanes, uin
  * A read requires every element that its index may be; a store writes only the element that its index certainly is. A
  * store to a workgroup array counts for the invocations that certainly execute it. */
 
-static void definite_init_read_loads(definite_init *f, uint32_t stmt);
+static void read_loads(definite_init *f, uint32_t stmt);
 
-/* The same of any statement: most load nothing. */
-static inline void definite_init_read_operands(definite_init *f, uint32_t stmt) {
+/* Reads the elements that any statement loads; most load nothing. */
+static inline void read_operands(definite_init *f, uint32_t stmt) {
     if (f->loads[stmt])
-        definite_init_read_loads(f, stmt);
+        read_loads(f, stmt);
 }
 
 static int find_range(definite_init *f, uint32_t expr, vy_interval *out) {
@@ -336,7 +334,7 @@ static int find_range(definite_init *f, uint32_t expr, vy_interval *out) {
     return 1;
 }
 
-/* Whoever is here reads an element of an array. May fail, as all that follows: f->failed. */
+/* The current invocations read an element of an array. May fail, as all that follows: f->failed. */
 static void definite_init_read(definite_init *f, uint32_t memory, uint32_t index) {
     const vy_memory *m = &f->p->memories.items[memory];
     if (m->space == VY_SPACE_BUFFER || f->needs[memory])
@@ -356,12 +354,12 @@ static void definite_init_read(definite_init *f, uint32_t memory, uint32_t index
         low = 0;
     if (high >= m->elements)
         high = (vy_wide)m->elements - 1;
-    if (low <= high && (!f->arrays[memory].seen || !definite_init_is_seen(f, memory, (uint32_t)low, (uint32_t)high)))
+    if (low <= high && (!f->arrays[memory].seen || !is_seen(f, memory, (uint32_t)low, (uint32_t)high)))
         f->needs[memory] = 1;
 }
 
-/* Or all that the expressions of a statement load. */
-static void definite_init_read_loads(definite_init *f, uint32_t stmt) {
+/* Reads all elements that the expressions of a statement load. */
+static void read_loads(definite_init *f, uint32_t stmt) {
     const vyre_program *p = f->p;
     const vy_stmt *s = &p->stmts.items[stmt];
     uint32_t end = vy_stmt_exprs_end(p, s, f->first_expr[stmt]);
@@ -371,7 +369,7 @@ static void definite_init_read_loads(definite_init *f, uint32_t stmt) {
 }
 
 /* Whether the invocation comes to this place for certain, once the workgroup is in the block. -1: that is not known. */
-static int definite_init_comes_here(definite_init *f, uint32_t invocation) {
+static int comes_here(definite_init *f, uint32_t invocation) {
     for (uint32_t i = f->base; i < f->path.count; i++) {
         uint64_t bits;
         if (!definite_init_value(f, f->path.items[i].expr, invocation, &bits))
@@ -386,14 +384,14 @@ static void store_private(definite_init *f, const vy_stmt *s) {
     vy_wide index;
     f->uses_place = 0;
     if (definite_init_integer(f, s->a, 0, &index) && !f->uses_place)
-        definite_init_set_bit(f, s->memory, index);
+        set_bit(f, s->memory, index);
 }
 
 static void store_together(definite_init *f, const vy_stmt *s, definite_init_lanes *lanes) {
     vy_wide index;
     f->uses_place = 0;
     for (uint32_t i = 0; i < f->size && !f->failed; i++) {
-        int here = definite_init_comes_here(f, i);
+        int here = comes_here(f, i);
         if (here < 0)
             return;
         int path_uses_place = f->uses_place;
@@ -401,20 +399,20 @@ static void store_together(definite_init *f, const vy_stmt *s, definite_init_lan
         if (!definite_init_next(f, lanes, s->a, i, &index))
             return;
         if (here)
-            definite_init_set_bit(f, s->memory, index);
+            set_bit(f, s->memory, index);
         if (!f->uses_place && (here || !path_uses_place))
             return; /* the others store there, too, or not at all */
         f->uses_place |= path_uses_place;
     }
 }
 
-/* Whoever is here executes a store. */
+/* The current invocations execute a store. */
 static void definite_init_store(definite_init *f, const vy_stmt *s) {
     definite_init_lanes lanes = {0};
     if (f->p->memories.items[s->memory].space == VY_SPACE_BUFFER || !f->arrays[s->memory].written ||
-        definite_init_is_full(f, s->memory, f->arrays[s->memory].written))
+        is_full(f, s->memory, f->arrays[s->memory].written))
         return;
-    if (definite_init_is_private(f, s->memory))
+    if (is_private(f, s->memory))
         store_private(f, s);
     else
         store_together(f, s, &lanes);
@@ -427,11 +425,12 @@ static void definite_init_store(definite_init *f, const vy_stmt *s) {
  * iterations only if nothing leaves the loop early. */
 
 /* The values of the variable of a `for`, for an invocation. */
-typedef struct definite_init_counter {
+typedef struct counter {
     vy_wide at, end, step;
-} definite_init_counter;
+} counter;
+
 /* Takes the next trip; 0 at the end. */
-static inline int definite_init_next_trip(definite_init *f, const vy_stmt *s, definite_init_counter *c) {
+static inline int next_trip(definite_init *f, const vy_stmt *s, counter *c) {
     int goes_on = c->step > 0 ? c->at < c->end : c->step < 0 && c->at > c->end;
     f->has_trip[s->variable] = (uint8_t)goes_on;
     f->trips[s->variable] = (uint64_t)c->at & vy_type_layouts[f->p->variables.items[s->variable].type].mask;
@@ -442,8 +441,7 @@ static inline int definite_init_next_trip(definite_init *f, const vy_stmt *s, de
 enum { STORES = 1 << 18 }; /* of a loop that is not walked trip by trip, by all invocations */
 
 /* Before the first trip of an invocation; 0 if its bounds are not known. */
-static int definite_init_count_trips(definite_init *f, const vy_stmt *s, uint32_t invocation,
-                                     definite_init_counter *out) {
+static int count_trips(definite_init *f, const vy_stmt *s, uint32_t invocation, counter *out) {
     out->step = 1;
     return definite_init_integer(f, s->a, invocation, &out->at) &&
            definite_init_integer(f, s->b, invocation, &out->end) &&
@@ -451,7 +449,7 @@ static int definite_init_count_trips(definite_init *f, const vy_stmt *s, uint32_
 }
 
 /* Whether something in the body leaves a trip, or the loop. */
-static int definite_init_is_left(const vyre_program *p, uint32_t first, uint32_t end) {
+static int is_left(const vyre_program *p, uint32_t first, uint32_t end) {
     for (uint32_t i = first; i < end; i++) {
         uint8_t kind = p->stmts.items[i].kind;
         if (kind == VY_STMT_BREAK || kind == VY_STMT_CONTINUE)
@@ -466,34 +464,33 @@ static int definite_init_is_left(const vyre_program *p, uint32_t first, uint32_t
 static void store_in_trips(definite_init *f, uint32_t index, uint32_t invocation, int privately) {
     const vyre_program *p = f->p;
     const vy_stmt *loop = &p->stmts.items[index];
-    definite_init_counter c;
-    if (!definite_init_count_trips(f, loop, invocation, &c) || c.step == 0 ||
+    counter c;
+    if (!count_trips(f, loop, invocation, &c) || c.step == 0 ||
         (c.end - c.at) / c.step > STORES / (vy_wide)(privately ? 1 : f->size))
         return;
-    while (definite_init_next_trip(f, loop, &c) && f->steps <= DEFINITE_INIT_STEPS && !f->failed)
+    while (next_trip(f, loop, &c) && f->steps <= STEPS && !f->failed)
         for (uint32_t i = index + 1; i < loop->end; i = p->stmts.items[i].end) {
             const vy_stmt *s = &p->stmts.items[i];
             vy_wide element;
             f->steps++;
-            if (s->kind == VY_STMT_STORE && f->arrays[s->memory].written &&
-                definite_init_is_private(f, s->memory) == privately &&
+            if (s->kind == VY_STMT_STORE && f->arrays[s->memory].written && is_private(f, s->memory) == privately &&
                 definite_init_integer(f, s->a, invocation, &element))
-                definite_init_set_bit(f, s->memory, element);
+                set_bit(f, s->memory, element);
         }
     f->has_trip[loop->variable] = 0;
 }
 
 /* A `for` that was passed, and that nothing leaves: what is stored in every trip. May fail: f->failed. Of private
  * arrays only what does not depend on the place counts. */
-static void definite_init_store_in_loop(definite_init *f, uint32_t index) {
+static void store_in_loop(definite_init *f, uint32_t index) {
     f->uses_place = 0;
     uint32_t mark = f->privately.count;
     store_in_trips(f, index, 0, 1);
     if (f->uses_place)
-        definite_init_undo_to(&f->privately, mark);
+        undo_to(&f->privately, mark);
     f->uses_place = 0;
-    for (uint32_t i = 0; i < f->size && definite_init_comes_here(f, i) >= 0; i++) {
-        if (definite_init_comes_here(f, i))
+    for (uint32_t i = 0; i < f->size && comes_here(f, i) >= 0; i++) {
+        if (comes_here(f, i))
             store_in_trips(f, index, i, 0);
         if (!f->uses_place)
             return;
@@ -507,20 +504,17 @@ enum {
     TRIPS = 1 << 16     /* statements in all trips of a loop that is walked trip by trip, and of the loops around it */
 };
 
-/* ---- the walk ---- */
-
 static void walk(definite_init *f, uint32_t first, uint32_t end);
 
 /* How many trips a loop makes, the same for all invocations; -1: not known, or too many to walk, or it may be left. */
 static int trips_to_walk(definite_init *f, uint32_t index) {
     const vy_stmt *s = &f->p->stmts.items[index];
     uint64_t most = TRIPS / ((uint64_t)f->times * (s->end - index)), trips = 0;
-    definite_init_counter c;
+    counter c;
     f->uses_place = 0;
-    if (s->kind != VY_STMT_FOR || definite_init_is_left(f->p, index + 1, s->end) ||
-        !definite_init_count_trips(f, s, 0, &c) || f->uses_place)
+    if (s->kind != VY_STMT_FOR || is_left(f->p, index + 1, s->end) || !count_trips(f, s, 0, &c) || f->uses_place)
         return -1;
-    while (trips <= most && definite_init_next_trip(f, s, &c))
+    while (trips <= most && next_trip(f, s, &c))
         trips++;
     f->has_trip[s->variable] = 0;
     return trips <= most ? (int)trips : -1;
@@ -542,25 +536,25 @@ static void walk_block(definite_init *f, uint32_t first, uint32_t end) {
 static void walk_loop(definite_init *f, uint32_t index) {
     const vy_stmt *s = &f->p->stmts.items[index];
     uint32_t mark = f->privately.count, mark_together = f->together.count;
-    definite_init_counter c;
-    if (definite_init_is_decided(f))
+    counter c;
+    if (is_decided(f))
         return;
     int trips = trips_to_walk(f, index);
-    definite_init_read_operands(f, index);
-    if (trips >= 0 && definite_init_count_trips(f, s, 0, &c)) {
+    read_operands(f, index);
+    if (trips >= 0 && count_trips(f, s, 0, &c)) {
         uint32_t times = f->times;
         f->times *= trips ? (uint32_t)trips : 1;
-        while (definite_init_next_trip(f, s, &c) && !f->failed && f->steps <= DEFINITE_INIT_STEPS)
+        while (next_trip(f, s, &c) && !f->failed && f->steps <= STEPS)
             walk_block(f, index + 1, s->end);
         f->times = times;
         f->has_trip[s->variable] = 0;
         return;
     }
     walk_block(f, index + 1, s->end);
-    definite_init_undo_to(&f->privately, mark);
-    definite_init_undo_to(&f->together, mark_together);
-    if (s->kind == VY_STMT_FOR && !definite_init_is_left(f->p, index + 1, s->end))
-        definite_init_store_in_loop(f, index);
+    undo_to(&f->privately, mark);
+    undo_to(&f->together, mark_together);
+    if (s->kind == VY_STMT_FOR && !is_left(f->p, index + 1, s->end))
+        store_in_loop(f, index);
 }
 
 static int comes_back(const vyre_program *p, uint32_t first, uint32_t end) {
@@ -571,12 +565,12 @@ static int comes_back(const vyre_program *p, uint32_t first, uint32_t end) {
 }
 
 static void walk_branch(definite_init *f, uint32_t expr, int holds, uint32_t first, uint32_t end) {
-    definite_init_condition *c = VY_PUSH(&f->path);
+    condition *c = VY_PUSH(&f->path);
     if (!c) {
         f->failed = 1;
         return;
     }
-    *c = (definite_init_condition){expr, holds};
+    *c = (condition){expr, holds};
     walk_block(f, first, end);
     f->path.count--;
 }
@@ -584,20 +578,20 @@ static void walk_branch(definite_init *f, uint32_t expr, int holds, uint32_t fir
 static void walk_if(definite_init *f, uint32_t index) {
     const vy_stmt *s = &f->p->stmts.items[index];
     uint32_t mark = f->privately.count, mark_together = f->together.count;
-    definite_init_read_operands(f, index);
+    read_operands(f, index);
     walk_branch(f, s->a, 1, index + 1, s->middle);
-    definite_init_undo_to(&f->privately, mark);
+    undo_to(&f->privately, mark);
     if (has_barrier(f, index, s->end))
-        definite_init_undo_to(&f->together, mark_together);
+        undo_to(&f->together, mark_together);
     walk_branch(f, s->a, 0, s->middle, s->end);
     if (comes_back(f->p, index + 1, s->middle))
-        definite_init_undo_to(&f->privately, mark);
+        undo_to(&f->privately, mark);
     if (has_barrier(f, index, s->end))
-        definite_init_undo_to(&f->together, mark_together);
+        undo_to(&f->together, mark_together);
 }
 
 static void walk(definite_init *f, uint32_t first, uint32_t end) {
-    for (uint32_t i = first; i < end && !f->failed && f->steps <= DEFINITE_INIT_STEPS; i = f->p->stmts.items[i].end) {
+    for (uint32_t i = first; i < end && !f->failed && f->steps <= STEPS; i = f->p->stmts.items[i].end) {
         const vy_stmt *s = &f->p->stmts.items[i];
         f->steps++;
         if (f->touches[s->end] == f->touches[i])
@@ -616,14 +610,14 @@ static void walk(definite_init *f, uint32_t first, uint32_t end) {
         default:
             break;
         }
-        definite_init_read_operands(f, i);
+        read_operands(f, i);
         if (s->kind == VY_STMT_STORE)
             definite_init_store(f, s);
         else if (s->kind == VY_STMT_ATOMIC)
             definite_init_read(f, s->memory, s->a);
         else if (s->kind == VY_STMT_BARRIER)
             definite_init_barrier(f);
-        if (s->kind == VY_STMT_BARRIER && definite_init_is_decided(f))
+        if (s->kind == VY_STMT_BARRIER && is_decided(f))
             return;
     }
 }
@@ -671,12 +665,12 @@ static int prepare(definite_init *f, vy_arena *arena) {
         return 0;
     memset(f->values, 0xff, variables * sizeof *f->values);
     for (uint32_t m = p->buffer_count; m < p->memories.count; m++) {
-        definite_init_array *a = &f->arrays[m];
+        array_bits *a = &f->arrays[m];
         if (p->memories.items[m].elements > ELEMENTS)
             continue;
         size_t size = definite_init_words(p, m) * sizeof *a->seen;
         a->seen = vy_arena_allocate(arena, size);
-        a->written = definite_init_is_private(f, m) ? a->seen : vy_arena_allocate(arena, size);
+        a->written = is_private(f, m) ? a->seen : vy_arena_allocate(arena, size);
         if (!a->seen || !a->written)
             return 0;
     }
@@ -699,7 +693,7 @@ static vyre_status prove(definite_init *f, vyre_error *error) {
     vy_arena_free(&arena);
     if (f->failed)
         return vy_fail_memory(error, "the proof that arrays are written");
-    if (f->steps > DEFINITE_INIT_STEPS)
+    if (f->steps > STEPS)
         memset(f->needs + f->p->buffer_count, 1, f->p->memories.count - f->p->buffer_count);
     return VYRE_OK;
 }

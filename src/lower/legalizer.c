@@ -238,7 +238,7 @@ static int is_param(const vy_legalizer *rw, uint32_t variable) {
 }
 
 /* The index of an access. */
-static uint32_t legalizer_lower_index(vy_legalizer *rw, uint32_t root) {
+static uint32_t lower_index(vy_legalizer *rw, uint32_t root) {
     uint32_t tree = vy_legalizer_lower(rw, root);
     return rw->phase->index ? rw->phase->index(rw, tree) : tree;
 }
@@ -264,7 +264,7 @@ uint32_t vy_legalizer_lower(vy_legalizer *rw, uint32_t root) {
     }
     case VY_EXPR_LOAD:
         e.a = rw->copy.memories[e.a];
-        e.b = legalizer_lower_index(rw, e.b);
+        e.b = lower_index(rw, e.b);
         e.c = vy_legalizer_lower(rw, e.c);
         return e.b == VY_NONE ? VY_NONE : rw->phase->widen(rw, type, vy_legalizer_node(rw, e));
     case VY_EXPR_LEN:
@@ -283,19 +283,18 @@ uint32_t vy_legalizer_lower(vy_legalizer *rw, uint32_t root) {
 }
 
 /* Whether lowering the expression, so deep in its tree, needs no statement. */
-static int legalizer_is_kept(const vy_legalizer *rw, uint32_t root, unsigned depth) {
+static int is_kept(const vy_legalizer *rw, uint32_t root, unsigned depth) {
     if (root == VY_NONE)
         return 1;
     const vy_expr *e = &rw->from->exprs.items[root];
     vyre_type type = (vyre_type)e->type;
     int is_same = rw->phase->carrier(rw, type) == type && depth < VY_LEGALIZER_MAX_DEPTH;
     if (e->kind == VY_EXPR_LOAD)
-        return is_same && legalizer_is_kept(rw, e->b, depth + 1) && legalizer_is_kept(rw, e->c, depth + 1);
+        return is_same && is_kept(rw, e->b, depth + 1) && is_kept(rw, e->c, depth + 1);
     if (e->kind != VY_EXPR_OP)
         return is_same;
-    return is_same && rw->phase->keeps(rw, e, vy_legalizer_operand_type(rw->from, e)) &&
-           legalizer_is_kept(rw, e->a, depth + 1) && legalizer_is_kept(rw, e->b, depth + 1) &&
-           legalizer_is_kept(rw, e->c, depth + 1);
+    return is_same && rw->phase->keeps(rw, e, vy_legalizer_operand_type(rw->from, e)) && is_kept(rw, e->a, depth + 1) &&
+           is_kept(rw, e->b, depth + 1) && is_kept(rw, e->c, depth + 1);
 }
 
 /* ---- unchanged statements: most of a program; they are found first, and copied in runs ----
@@ -378,7 +377,7 @@ static int is_plain_stmt(const vy_legalizer *rw, const vy_stmt *s, uint32_t firs
 
 /* For phases that declare all as it is: notes the statements of the entry that may not stay as they are. 0: memory is
  * out. */
-static int legalizer_find_others(vy_legalizer *rw) {
+static int find_others(vy_legalizer *rw) {
     uint32_t end = 0; /* of the expressions of the statement before; the program is nothing but its entry */
     rw->plain = plain_types(rw);
     for (uint32_t i = rw->copy.entry->first_stmt; i < rw->copy.entry->end_stmt; i++) {
@@ -397,7 +396,7 @@ static int legalizer_find_others(vy_legalizer *rw) {
 
 /* Copies the statements from `first` on that are not noted. Returns where it stopped, `end` at most. What is lowered is
  * at the place of its statement, all of it; what is copied was put there (bounds_checks.c). */
-static uint32_t legalizer_copy_run(vy_legalizer *rw, uint32_t first, uint32_t end) {
+static uint32_t copy_run(vy_legalizer *rw, uint32_t first, uint32_t end) {
     const vy_stmt *stmts = rw->from->stmts.items;
     while (rw->next_other < rw->others.count && rw->others.items[rw->next_other] < first)
         rw->next_other++;
@@ -429,7 +428,7 @@ static void declare(vy_legalizer *rw, const vy_stmt *s) {
 
 static void store(vy_legalizer *rw, const vy_stmt *s) {
     const vy_memory *memory = &rw->from->memories.items[s->memory];
-    uint32_t index = legalizer_lower_index(rw, s->a);
+    uint32_t index = lower_index(rw, s->a);
     uint32_t value = vy_legalizer_lower(rw, s->b);
     if (value != VY_NONE)
         value = rw->phase->narrow(rw, (vyre_type)memory->type, value, (vy_space)memory->space);
@@ -445,7 +444,7 @@ static void store(vy_legalizer *rw, const vy_stmt *s) {
 /* An atomic or a collective; its result, if it has one, is a variable of type `carrier`. */
 static uint32_t with_operands(vy_legalizer *rw, const vy_stmt *s, vy_symbol name, vyre_type carrier) {
     vy_stmt stmt = *s;
-    uint32_t a = s->memory == VY_NONE ? vy_legalizer_lower(rw, s->a) : legalizer_lower_index(rw, s->a);
+    uint32_t a = s->memory == VY_NONE ? vy_legalizer_lower(rw, s->a) : lower_index(rw, s->a);
     uint32_t b = vy_legalizer_lower(rw, s->b), c = vy_legalizer_lower(rw, s->c);
     stmt.a = vy_legalizer_append(rw, a);
     stmt.b = vy_legalizer_append(rw, b);
@@ -501,7 +500,7 @@ static void loop_while(vy_legalizer *rw, uint32_t index) {
     const vy_stmt *s = &rw->from->stmts.items[index];
     vy_irb *draft = &rw->copy.draft;
     uint32_t mark = vy_cloner_open(&rw->copy);
-    if (legalizer_is_kept(rw, s->a, 0)) {
+    if (is_kept(rw, s->a, 0)) {
         vy_irb_while(draft, vy_legalizer_append(rw, vy_legalizer_lower(rw, s->a)));
     } else {
         vy_irb_while(draft, vy_irb_literal(draft, VYRE_TYPE_BOOL, 1));
@@ -593,7 +592,7 @@ static void statement(vy_legalizer *rw, uint32_t index) {
  * the other. */
 static void legalizer_block(vy_legalizer *rw, uint32_t first, uint32_t end) {
     for (uint32_t i = first, next; i < end && !rw->copy.draft.failed && rw->status == VYRE_OK; i = next) {
-        next = rw->phase->declare ? i : legalizer_copy_run(rw, i, end);
+        next = rw->phase->declare ? i : copy_run(rw, i, end);
         if (next > i)
             continue;
         next = rw->from->stmts.items[i].end;
@@ -636,7 +635,7 @@ static vyre_status write_program(vy_legalizer *rw, vyre_program **out) {
 /* A program of which every statement is written as it is stays itself. */
 static vyre_status rewrite(vy_legalizer *rw, vyre_program **out) {
     rw->copy.entry = vy_program_entry(rw->from);
-    if (!rw->phase->declare && !legalizer_find_others(rw))
+    if (!rw->phase->declare && !find_others(rw))
         return vy_fail_memory(rw->error, "a legal program");
     if (rw->phase->declare || rw->others.count)
         return write_program(rw, out);

@@ -56,7 +56,7 @@ enum {
 typedef struct traps_plan {
     const vyre_program *program;
     vy_uniform *uniform;
-    uint8_t *inside; /* by statement: VY_HAS_…, POLLS, CHECKS */
+    uint8_t *inside; /* by statement: HAS_…, POLLS, CHECKS */
     /* the last statement where invocations meet; VY_NONE: nowhere, or each is alone in its workgroup */
     uint32_t last_meeting;
     uint8_t cancellable;
@@ -69,7 +69,7 @@ enum { LONGEST = 1 << 16, FOREVER = 1 << 30 };
 
 /* ---- what is where ---- */
 
-static int traps_is_sync(const vy_stmt *s) {
+static int is_sync(const vy_stmt *s) {
     return s->kind == VY_STMT_BARRIER || s->kind == VY_STMT_COLLECTIVE;
 }
 
@@ -117,7 +117,7 @@ static uint64_t scan_block(traps_plan *plan, uint32_t first, uint32_t end, uint8
             *inside |= is_polled ? HAS_POLL | POLLS : 0;
             own = is_polled ? own : trips;
         }
-        if (traps_is_sync(s) && !is_alone) {
+        if (is_sync(s) && !is_alone) {
             *inside |= HAS_SYNC;
             plan->last_meeting = i;
         }
@@ -130,7 +130,7 @@ static uint64_t scan_block(traps_plan *plan, uint32_t first, uint32_t end, uint8
 }
 
 /* Whether a meeting may come after statement i has been executed. */
-static int traps_syncs_later(const traps_plan *plan, uint32_t i, int in_meeting_loop) {
+static int syncs_later(const traps_plan *plan, uint32_t i, int in_meeting_loop) {
     return in_meeting_loop || (plan->last_meeting != VY_NONE && i < plan->last_meeting);
 }
 
@@ -149,10 +149,10 @@ static int traps_is_varied(const traps_plan *plan, uint32_t loop) {
 
 /* Whether every trip that gets to its end meets: a barrier or collective stands in the body itself, and nothing jumps
  * over it. */
-static int traps_syncs_every_iteration(const traps_plan *plan, uint32_t loop) {
+static int syncs_every_iteration(const traps_plan *plan, uint32_t loop) {
     const vy_stmt *s = stmt_at(plan, loop);
     for (uint32_t i = loop + 1; i < s->end; i = stmt_at(plan, i)->end) {
-        if (traps_is_sync(stmt_at(plan, i)))
+        if (is_sync(stmt_at(plan, i)))
             return 1;
         for (uint32_t k = i; k < stmt_at(plan, i)->end; k++)
             if (stmt_at(plan, k)->kind == VY_STMT_CONTINUE)
@@ -173,7 +173,7 @@ static uint8_t possible_in(const traps_plan *plan, uint32_t first, uint32_t end,
     for (uint32_t i = first; i < end; i = stmt_at(plan, i)->end) {
         const vy_stmt *s = stmt_at(plan, i);
         int within = in_meeting_loop || (vy_stmt_is_loop(s->kind) && (plan->inside[i] & HAS_SYNC));
-        int later = traps_syncs_later(plan, i, within);
+        int later = syncs_later(plan, i, within);
         if (s->kind == VY_STMT_TRAP && later && vy_control_uniformity(plan->uniform, i) == VY_UNIFORMITY_DIVERGENT)
             found |= ENDED;
         if ((plan->inside[i] & POLLS) && later)
@@ -194,7 +194,7 @@ static uint8_t jump_state(const traps_plan *plan, uint32_t loop) {
     return (uint8_t)((has & HAS_TRAP ? ENDED : 0) | (has & HAS_POLL ? ENDED | STOPPED : 0));
 }
 
-static uint8_t traps_state_behind(const traps_plan *plan, uint32_t loop, uint8_t state);
+static uint8_t state_behind(const traps_plan *plan, uint32_t loop, uint8_t state);
 
 /* Recursion is bounded by VY_LIMIT_NESTING. */
 static uint8_t state_behind_block(const traps_plan *plan, uint32_t first, uint32_t end, uint8_t state) {
@@ -202,7 +202,7 @@ static uint8_t state_behind_block(const traps_plan *plan, uint32_t first, uint32
         const vy_stmt *s = stmt_at(plan, i);
         if (s->kind == VY_STMT_TRAP)
             state |= ENDED;
-        else if (traps_is_sync(s))
+        else if (is_sync(s))
             state = 0;
         else if (s->kind == VY_STMT_IF)
             state =
@@ -210,22 +210,22 @@ static uint8_t state_behind_block(const traps_plan *plan, uint32_t first, uint32
         else if (s->kind == VY_STMT_REGION)
             state = state_behind_block(plan, i + 1, s->end, state);
         else if (vy_stmt_is_loop(s->kind))
-            state = traps_state_behind(plan, i, state);
+            state = state_behind(plan, i, state);
     }
     return state;
 }
 
 /* The states at the head of a loop, in any trip, and behind it, if invocations come to it in `state`. What a trip adds
  * or takes away does not depend on where it starts, so one round is enough. */
-static uint8_t traps_state_at_head(const traps_plan *plan, uint32_t loop, uint8_t state) {
+static uint8_t state_at_head(const traps_plan *plan, uint32_t loop, uint8_t state) {
     uint8_t polled = plan->inside[loop] & POLLS ? STOPPED : 0;
     uint8_t trip = state_behind_block(plan, loop + 1, stmt_at(plan, loop)->end, state | polled);
     return (uint8_t)((state | trip | jump_state(plan, loop)) & plan->possible);
 }
 
-static uint8_t traps_state_behind(const traps_plan *plan, uint32_t loop, uint8_t state) {
+static uint8_t state_behind(const traps_plan *plan, uint32_t loop, uint8_t state) {
     uint8_t left = plan->inside[loop] & POLLS ? stops(plan, loop) : 0;
-    return (uint8_t)((traps_state_at_head(plan, loop, state) | left) & plan->possible);
+    return (uint8_t)((state_at_head(plan, loop, state) | left) & plan->possible);
 }
 
 /* ---- meetings that come with ends ---- */
@@ -245,9 +245,9 @@ static int add_syncs(traps_plan *plan, uint32_t first, uint32_t end, int in_meet
 /* Those of the loop itself. A `while` that all have come to after they ended has nobody to end it. */
 static int add_to_loop(traps_plan *plan, uint32_t i, int within, uint8_t head) {
     int syncs = 0;
-    if (!is_loop_of_many(plan, i) || !traps_syncs_later(plan, i, within) || traps_is_varied(plan, i))
+    if (!is_loop_of_many(plan, i) || !syncs_later(plan, i, within) || traps_is_varied(plan, i))
         return 0;
-    if (stmt_at(plan, i)->kind == VY_STMT_WHILE && (head & ENDED) && !traps_syncs_every_iteration(plan, i)) {
+    if (stmt_at(plan, i)->kind == VY_STMT_WHILE && (head & ENDED) && !syncs_every_iteration(plan, i)) {
         plan->inside[i] |= CHECKS | HAS_SYNC;
         syncs = 1;
     }
@@ -273,7 +273,7 @@ static int add_syncs(traps_plan *plan, uint32_t first, uint32_t end, int in_meet
         const vy_stmt *s = stmt_at(plan, i);
         int is_loop = vy_stmt_is_loop(s->kind), syncs = 0;
         int within = in_meeting_loop || (is_loop && (plan->inside[i] & HAS_SYNC));
-        uint8_t head = is_loop ? traps_state_at_head(plan, i, state) : state;
+        uint8_t head = is_loop ? state_at_head(plan, i, state) : state;
         if (vy_stmt_is_structured(s->kind) && add_inside(plan, i, within, head)) {
             plan->inside[i] |= HAS_SYNC;
             syncs = 1;
@@ -287,8 +287,8 @@ static int add_syncs(traps_plan *plan, uint32_t first, uint32_t end, int in_meet
 /* ---- the plan ---- */
 
 /* Free it also after a failure. */
-static vyre_status traps_plan_make(traps_plan *plan, const vyre_program *program, const vy_target_desc *target,
-                                   vyre_error *error) {
+static vyre_status plan_make(traps_plan *plan, const vyre_program *program, const vy_target_desc *target,
+                             vyre_error *error) {
     const vy_function *entry = vy_program_entry(program);
     uint8_t all = 0;
     *plan = (traps_plan){.program = program, .last_meeting = VY_NONE, .cancellable = target->cancellable};
@@ -307,7 +307,7 @@ static vyre_status traps_plan_make(traps_plan *plan, const vyre_program *program
     return VYRE_OK;
 }
 
-static void traps_plan_free(traps_plan *plan) {
+static void plan_free(traps_plan *plan) {
     vy_uniform_free(plan->uniform);
     vy_arena_free(&plan->arena);
 }
@@ -325,7 +325,7 @@ typedef struct ender {
 } ender;
 
 static int meets_later(const ender *e, uint32_t i) {
-    return traps_syncs_later(&e->plan, i, e->open_meeting != 0);
+    return syncs_later(&e->plan, i, e->open_meeting != 0);
 }
 
 static uint8_t inside(const ender *e, uint32_t i) {
@@ -576,7 +576,7 @@ static void poll_trip(ender *e, uint32_t loop, int is_varied) {
     vy_irb_end_block(draft);
     if (has_meeting)
         e->state |= STOPPED;
-    if (has_meeting && !traps_syncs_every_iteration(&e->plan, loop))
+    if (has_meeting && !syncs_every_iteration(&e->plan, loop))
         meet(e, STOPPED);
 }
 
@@ -606,8 +606,8 @@ static void loop(ender *e, uint32_t index, const vy_stmt *s) {
     uint8_t has = inside(e, index), behind = e->state;
     uint32_t mark = vy_cloner_open(&e->copy);
     if (later || (has & HAS_SYNC)) {
-        behind = traps_state_behind(&e->plan, index, e->state);
-        e->state = traps_state_at_head(&e->plan, index, e->state);
+        behind = state_behind(&e->plan, index, e->state);
+        e->state = state_at_head(&e->plan, index, e->state);
     }
     open_loop(e, index, s, (e->state & ENDED) && is_varied);
     e->open_meeting += (has & HAS_SYNC) != 0;
@@ -659,7 +659,7 @@ static int statement(ender *e, uint32_t index) {
         region(e, index, s);
     else if (vy_stmt_is_loop(s->kind))
         loop(e, index, s);
-    else if (traps_is_sync(s) && e->state) {
+    else if (is_sync(s) && e->state) {
         meet_as(e, index, s);
     } else if ((e->state & ENDED) && is_seen(e, s))
         effect(e, index, s);
@@ -712,7 +712,7 @@ vyre_status vy_legalize_traps(const vyre_program *program, const vy_target_desc 
     if ((program->facts & VY_PROGRAM_HAS_GRID_BARRIER) &&
         ((program->facts & VY_PROGRAM_HAS_TRAP) || target->cancellable) && !target->ends_at_grid_barriers)
         return refuse(error);
-    vyre_status status = traps_plan_make(&e.plan, program, target, error);
+    vyre_status status = plan_make(&e.plan, program, target, error);
     vy_arena *arena = &e.plan.arena;
     e.copy.variables = vy_arena_allocate(arena, vy_array_size(program->variables.count + 1u, sizeof(uint32_t)));
     e.copy.memories = vy_arena_allocate(arena, vy_array_size(program->memories.count + 1u, sizeof(uint32_t)));
@@ -721,6 +721,6 @@ vyre_status vy_legalize_traps(const vyre_program *program, const vy_target_desc 
     if (status == VYRE_OK)
         status = write_program(&e, out, error);
     vy_cloner_discard(&e.copy);
-    traps_plan_free(&e.plan);
+    plan_free(&e.plan);
     return status;
 }

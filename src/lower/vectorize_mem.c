@@ -115,7 +115,7 @@ static void vectorize_mem_growth(const vy_vectorize_mem_plan *plan, vy_growth_bo
 
 /* Puts the indices of groups behind the last expression of a program that is to be written in its own arrays: some are
  * read when their statement is gone. 0 when memory is out. */
-static int vectorize_mem_keep_indices(vy_vectorize_mem_plan *plan, vyre_program *program) {
+static int keep_indices(vy_vectorize_mem_plan *plan, vyre_program *program) {
     uint32_t end = program->exprs.count;
     for (uint32_t i = 0; i < plan->groups.count; i++) {
         vy_vectorize_mem_group *g = &plan->groups.items[i];
@@ -398,7 +398,7 @@ static vyre_status fuse(const vyre_program *program, const vy_target_desc *targe
     vy_vectorize_mem_plan plan = {0};
     uint64_t changes;
     vyre_status status = vy_vectorize_mem_plan_make(&plan, program, target, error);
-    if (status == VYRE_OK && program->is_unique && !vectorize_mem_keep_indices(&plan, (vyre_program *)program))
+    if (status == VYRE_OK && program->is_unique && !keep_indices(&plan, (vyre_program *)program))
         status = vy_fail_memory(error, "wide accesses");
     if (status == VYRE_OK)
         status = vy_rewrite_run(program, &hooks, &plan, NULL, out, &changes, error);

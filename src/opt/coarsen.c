@@ -30,7 +30,7 @@
  * What must stay true: expressions are appended right before the statement that uses them, in the order a, b, c. The
  * output has no `return`: the statements after an `if` that returns are written in its other branch. */
 
-typedef struct coarsen_writer {
+typedef struct writer {
     vy_cloner copy;
     vy_coarsen_plan *plan;
     uint32_t *lanes[VY_COARSEN_MAX]; /* by lane: from variables of the program to those of the draft */
@@ -41,7 +41,7 @@ typedef struct coarsen_writer {
     uint32_t row, row_first; /* a remainder whose lanes stand in a row, or VY_NONE, and the variable of lane 0 */
     uint8_t is_early;        /* at the start of the program: a `let` is not there yet, its value is */
     uint8_t ended;           /* the last statement of the block was a jump */
-} coarsen_writer;
+} writer;
 
 /* Lanes [first, first + count). */
 typedef struct group {
@@ -54,15 +54,15 @@ typedef struct rest {
     const struct rest *next;
 } rest;
 
-static const vy_stmt *stmt_at(const coarsen_writer *w, uint32_t index) {
+static const vy_stmt *stmt_at(const writer *w, uint32_t index) {
     return &w->copy.from->stmts.items[index];
 }
 
-static uint32_t u32(coarsen_writer *w, uint64_t value) {
+static uint32_t u32(writer *w, uint64_t value) {
     return vy_irb_literal(&w->copy.draft, VYRE_TYPE_U32, value);
 }
 
-static uint32_t binary(coarsen_writer *w, vyre_op op, uint32_t left, uint32_t right) {
+static uint32_t binary(writer *w, vyre_op op, uint32_t left, uint32_t right) {
     return vy_irb_op(&w->copy.draft, op, VYRE_TYPE_U32, left, right, VY_NONE);
 }
 
@@ -70,7 +70,7 @@ static uint32_t binary(coarsen_writer *w, vyre_op op, uint32_t left, uint32_t ri
 
 /* What vy_cloner_name gives for one lane after the other of a statement: *tried names, 0 at first, were not free for
  * those before, and no block ends meanwhile. */
-static vy_symbol next_name(coarsen_writer *w, const char *text, uint32_t *tried) {
+static vy_symbol next_name(writer *w, const char *text, uint32_t *tried) {
     char candidate[VY_LIMIT_NAME + 1];
     while (++*tried > 1 && !w->copy.draft.failed) {
         size_t length = vy_name_suffixed(candidate, text, VY_LIMIT_NAME, *tried);
@@ -82,14 +82,14 @@ static vy_symbol next_name(coarsen_writer *w, const char *text, uint32_t *tried)
     return vy_cloner_name(&w->copy, text);
 }
 
-static const char *text_of(const coarsen_writer *w, uint32_t variable) {
+static const char *text_of(const writer *w, uint32_t variable) {
     return vy_symbol_name(w->copy.from, w->copy.from->variables.items[variable].name);
 }
 
 /* ---- expressions ---- */
 
 /* A variable plus so much. */
-static uint32_t beside(coarsen_writer *w, uint32_t variable, int64_t distance) {
+static uint32_t beside(writer *w, uint32_t variable, int64_t distance) {
     uint32_t at = vy_irb_variable(&w->copy.draft, variable);
     if (distance == 0)
         return at;
@@ -97,17 +97,17 @@ static uint32_t beside(coarsen_writer *w, uint32_t variable, int64_t distance) {
                   u32(w, (uint64_t)(distance < 0 ? -distance : distance)));
 }
 
-static uint32_t write_id(coarsen_writer *w, uint32_t lane) {
+static uint32_t write_id(writer *w, uint32_t lane) {
     return w->element != VY_NONE ? vy_irb_variable(&w->copy.draft, w->element) : beside(w, w->base, lane);
 }
 
-static uint32_t write_local_id(coarsen_writer *w, uint32_t lane) {
+static uint32_t write_local_id(writer *w, uint32_t lane) {
     uint32_t id = write_id(w, lane);
     return binary(w, VYRE_OP_REM, id, u32(w, w->copy.from->workgroup[0]));
 }
 
 /* x + sx * (y + sy * z) */
-static uint32_t write_local_index(coarsen_writer *w, uint32_t lane) {
+static uint32_t write_local_index(writer *w, uint32_t lane) {
     const uint32_t *size = w->copy.from->workgroup;
     uint32_t x = write_local_id(w, lane);
     if (size[1] * size[2] == 1)
@@ -118,7 +118,7 @@ static uint32_t write_local_index(coarsen_writer *w, uint32_t lane) {
     return binary(w, VYRE_OP_ADD, x, binary(w, VYRE_OP_MUL, width, row));
 }
 
-static uint32_t write_builtin(coarsen_writer *w, uint32_t lane, const vy_expr *e) {
+static uint32_t write_builtin(writer *w, uint32_t lane, const vy_expr *e) {
     if (e->op == VYRE_BUILTIN_LOCAL_INDEX)
         return write_local_index(w, lane);
     if (e->axis != 0)
@@ -141,10 +141,10 @@ static uint32_t write_builtin(coarsen_writer *w, uint32_t lane, const vy_expr *e
     }
 }
 
-static uint32_t write_expr(coarsen_writer *w, uint32_t lane, uint32_t root);
+static uint32_t write_expr(writer *w, uint32_t lane, uint32_t root);
 
 /* Where the index is proven, in the form that tells: a start and a literal. */
-static uint32_t write_index(coarsen_writer *w, uint32_t lane, uint32_t memory, uint32_t index) {
+static uint32_t write_index(writer *w, uint32_t lane, uint32_t memory, uint32_t index) {
     uint32_t start;
     int32_t offset;
     if (w->element == VY_NONE && vy_coarsen_index(w->plan, memory, index, &start, &offset))
@@ -153,7 +153,7 @@ static uint32_t write_index(coarsen_writer *w, uint32_t lane, uint32_t memory, u
 }
 
 /* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH, or by the size of early values. */
-static uint32_t write_expr(coarsen_writer *w, uint32_t lane, uint32_t root) {
+static uint32_t write_expr(writer *w, uint32_t lane, uint32_t root) {
     if (root == VY_NONE)
         return VY_NONE;
     vy_irb *d = &w->copy.draft;
@@ -194,7 +194,7 @@ static uint32_t write_expr(coarsen_writer *w, uint32_t lane, uint32_t root) {
 }
 
 /* An early expression, for a statement that follows directly. */
-static uint32_t coarsen_write_early(coarsen_writer *w, uint32_t expr) {
+static uint32_t write_early(writer *w, uint32_t expr) {
     w->is_early = 1;
     uint32_t made = write_expr(w, 0, expr);
     w->is_early = 0;
@@ -202,7 +202,7 @@ static uint32_t coarsen_write_early(coarsen_writer *w, uint32_t expr) {
 }
 
 /* A condition without what is known of it. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
-static uint32_t write_condition(coarsen_writer *w, uint32_t lane, uint32_t root) {
+static uint32_t write_condition(writer *w, uint32_t lane, uint32_t root) {
     const vy_expr *e = &w->copy.from->exprs.items[root];
     if (w->element != VY_NONE || e->kind != VY_EXPR_OP || (e->op != VYRE_OP_LAND && e->op != VYRE_OP_LOR))
         return write_expr(w, lane, root);
@@ -216,7 +216,7 @@ static uint32_t write_condition(coarsen_writer *w, uint32_t lane, uint32_t root)
 
 /* ---- loads of consecutive elements and remainders, before the statement ---- */
 
-static void hoist_load(coarsen_writer *w, group lanes, uint32_t load) {
+static void hoist_load(writer *w, group lanes, uint32_t load) {
     const vyre_program *from = w->copy.from;
     const vy_expr *e = &from->exprs.items[load];
     const char *memory = vy_symbol_name(from, from->memories.items[e->a].name);
@@ -238,7 +238,7 @@ static void hoist_load(coarsen_writer *w, group lanes, uint32_t load) {
     w->hoisted[load] = first;
 }
 
-static uint32_t write_remainder(coarsen_writer *w, uint32_t root, uint32_t lane) {
+static uint32_t write_remainder(writer *w, uint32_t root, uint32_t lane) {
     uint32_t start, divisor = w->copy.from->exprs.items[root].b;
     int32_t offset;
     vy_coarsen_remainder(w->plan, root, &start, &offset);
@@ -249,7 +249,7 @@ static uint32_t write_remainder(coarsen_writer *w, uint32_t root, uint32_t lane)
 /* Of neighbours x and x + 1: the remainder r of the one is followed by r + 1, or by 0 where that is the divisor d:
  * min(r + 1, r + 1 - d), because what is less than 0 wraps and is large. If d is 0, it is r + 1 both times, and that is
  * x + 1. */
-static void hoist_remainder(coarsen_writer *w, group lanes, uint32_t root) {
+static void hoist_remainder(writer *w, group lanes, uint32_t root) {
     enum { CHAIN = 8 }; /* longer ones take longer than another remainder */
     vy_irb *d = &w->copy.draft;
     uint32_t divisor = w->copy.from->exprs.items[root].b, start, before = VY_NONE, first = VY_NONE, value, tried = 0;
@@ -271,7 +271,7 @@ static void hoist_remainder(coarsen_writer *w, group lanes, uint32_t root) {
 
 /* Those that are needed whatever the values are: one that is not costs more than it gives. Recursion is bounded by
  * VY_LIMIT_EXPRESSION_DEPTH. */
-static void hoist_loads(coarsen_writer *w, group lanes, uint32_t root) {
+static void hoist_loads(writer *w, group lanes, uint32_t root) {
     if (root == VY_NONE)
         return;
     const vy_expr *e = &w->copy.from->exprs.items[root];
@@ -288,7 +288,7 @@ static void hoist_loads(coarsen_writer *w, group lanes, uint32_t root) {
 }
 
 /* Behind the statement: what is written once more, in another place, loads again. */
-static void forget_loads(coarsen_writer *w, uint32_t root) {
+static void forget_loads(writer *w, uint32_t root) {
     if (root == VY_NONE)
         return;
     const vy_expr *e = &w->copy.from->exprs.items[root];
@@ -303,13 +303,13 @@ static void forget_loads(coarsen_writer *w, uint32_t root) {
 
 /* ---- simple statements ---- */
 
-static void set_variable(coarsen_writer *w, group lanes, uint32_t variable, uint32_t made) {
+static void set_variable(writer *w, group lanes, uint32_t variable, uint32_t made) {
     for (uint32_t lane = lanes.first; lane < lanes.first + lanes.count; lane++)
         w->lanes[lane][variable] = made;
 }
 
 /* A statement for one lane of those for which it is written in a row (next_name). */
-static void write_lane(coarsen_writer *w, uint32_t lane, uint32_t index, uint32_t *tried) {
+static void write_lane(writer *w, uint32_t lane, uint32_t index, uint32_t *tried) {
     const vy_stmt *s = stmt_at(w, index);
     vy_stmt stmt = *s;
     int declares = s->kind == VY_STMT_LET || s->kind == VY_STMT_VAR, has_index = s->memory != VY_NONE;
@@ -330,7 +330,7 @@ static void write_lane(coarsen_writer *w, uint32_t lane, uint32_t index, uint32_
     w->ended |= s->kind == VY_STMT_BREAK || s->kind == VY_STMT_CONTINUE;
 }
 
-static void write_lanes(coarsen_writer *w, group lanes, uint32_t index) {
+static void write_lanes(writer *w, group lanes, uint32_t index) {
     const vy_stmt *s = stmt_at(w, index);
     if (lanes.count > 1) {
         int is_load = s->kind == VY_STMT_LET && w->copy.from->exprs.items[s->a].kind == VY_EXPR_LOAD;
@@ -354,7 +354,7 @@ static void write_lanes(coarsen_writer *w, group lanes, uint32_t index) {
 
 /* A remainder by a length that is needed whatever the values are; VY_NONE. Recursion is bounded by
  * VY_LIMIT_EXPRESSION_DEPTH. */
-static uint32_t find_row(coarsen_writer *w, uint32_t root) {
+static uint32_t find_row(writer *w, uint32_t root) {
     const vy_expr *exprs = w->copy.from->exprs.items, *e = root == VY_NONE ? NULL : &exprs[root];
     uint32_t start, found;
     int32_t offset;
@@ -373,7 +373,7 @@ static uint32_t find_row(coarsen_writer *w, uint32_t root) {
     return found == VY_NONE ? find_row(w, e->c) : found;
 }
 
-static void write_test_of_row(coarsen_writer *w, uint32_t lanes, uint32_t root, uint32_t remainder) {
+static void write_test_of_row(writer *w, uint32_t lanes, uint32_t root, uint32_t remainder) {
     vy_irb *d = &w->copy.draft;
     uint32_t divisor = w->copy.from->exprs.items[root].b, row = beside(w, w->row_first, 0);
     uint32_t all = vy_irb_op(d, VYRE_OP_EQ, VYRE_TYPE_BOOL, row, beside(w, remainder, 0), VY_NONE);
@@ -385,7 +385,7 @@ static void write_test_of_row(coarsen_writer *w, uint32_t lanes, uint32_t root, 
     vy_irb_if(d, vy_irb_op(d, VYRE_OP_LAND, VYRE_TYPE_BOOL, all, test, VY_NONE));
 }
 
-static void write_rows(coarsen_writer *w, group lanes, uint32_t index, uint32_t root) {
+static void write_rows(writer *w, group lanes, uint32_t index, uint32_t root) {
     vy_irb *d = &w->copy.draft;
     uint32_t value = write_remainder(w, root, 0);
     uint32_t remainder = vy_irb_let(d, vy_cloner_name(&w->copy, "remainder"), VYRE_TYPE_U32, value);
@@ -405,7 +405,7 @@ static void write_rows(coarsen_writer *w, group lanes, uint32_t index, uint32_t 
     vy_irb_end_block(d);
 }
 
-static void write_simple(coarsen_writer *w, group lanes, uint32_t index) {
+static void write_simple(writer *w, group lanes, uint32_t index) {
     const vy_stmt *s = stmt_at(w, index);
     uint32_t row = VY_NONE;
     if (s->kind == VY_STMT_LET && w->plan->is_shared[s->a]) {
@@ -423,10 +423,10 @@ static void write_simple(coarsen_writer *w, group lanes, uint32_t index) {
 
 /* ---- control ---- */
 
-static void write_block(coarsen_writer *w, group lanes, uint32_t first, uint32_t end, const rest *then);
+static void write_block(writer *w, group lanes, uint32_t first, uint32_t end, const rest *then);
 
 /* In a block of its own. */
-static void write_branch(coarsen_writer *w, group lanes, uint32_t first, uint32_t end, const rest *then) {
+static void write_branch(writer *w, group lanes, uint32_t first, uint32_t end, const rest *then) {
     uint32_t mark = vy_cloner_open(&w->copy);
     write_block(w, lanes, first, end, then);
     vy_cloner_close(&w->copy, mark);
@@ -435,8 +435,8 @@ static void write_branch(coarsen_writer *w, group lanes, uint32_t first, uint32_
 
 /* Of what it decides by, too, all lanes load first: an `if` or `for` that they do not go through together. A condition
  * of `while` stays where it is. */
-static void each_lane(coarsen_writer *w, group lanes, uint32_t index, const rest *then,
-                      void (*write)(coarsen_writer *, group, uint32_t, const rest *)) {
+static void each_lane(writer *w, group lanes, uint32_t index, const rest *then,
+                      void (*write)(writer *, group, uint32_t, const rest *)) {
     const vy_stmt *s = stmt_at(w, index);
     for (int i = 0; i < 3 && s->kind != VY_STMT_WHILE; i++)
         hoist_loads(w, lanes, VY_STMT_OPERANDS(s)[i]);
@@ -447,13 +447,13 @@ static void each_lane(coarsen_writer *w, group lanes, uint32_t index, const rest
 }
 
 /* `if !c { … }` for `if c { return } …` */
-static void write_instead(coarsen_writer *w, group lanes, const vy_stmt *s, uint32_t condition, const rest *then) {
+static void write_instead(writer *w, group lanes, const vy_stmt *s, uint32_t condition, const rest *then) {
     vy_irb_if(&w->copy.draft, vy_irb_op(&w->copy.draft, VYRE_OP_LNOT, VYRE_TYPE_BOOL, condition, VY_NONE, VY_NONE));
     write_branch(w, lanes, s->middle, s->end, then);
     vy_irb_end_block(&w->copy.draft);
 }
 
-static void write_branches(coarsen_writer *w, group lanes, uint32_t index, uint32_t condition, const rest *then) {
+static void write_branches(writer *w, group lanes, uint32_t index, uint32_t condition, const rest *then) {
     const vy_stmt *s = stmt_at(w, index);
     vy_irb_if(&w->copy.draft, condition);
     write_branch(w, lanes, index + 1, s->middle, then);
@@ -464,7 +464,7 @@ static void write_branches(coarsen_writer *w, group lanes, uint32_t index, uint3
     vy_irb_end_block(&w->copy.draft);
 }
 
-static void write_if(coarsen_writer *w, group lanes, uint32_t index, const rest *then) {
+static void write_if(writer *w, group lanes, uint32_t index, const rest *then) {
     const vy_stmt *s = stmt_at(w, index);
     int truth = w->element == VY_NONE ? vy_coarsen_truth(w->plan, s->a) : -1;
     if (truth >= 0) {
@@ -483,7 +483,7 @@ static void write_if(coarsen_writer *w, group lanes, uint32_t index, const rest 
         write_branches(w, lanes, index, condition, then);
 }
 
-static void write_loop(coarsen_writer *w, group lanes, uint32_t index, const rest *then) {
+static void write_loop(writer *w, group lanes, uint32_t index, const rest *then) {
     const vy_stmt *s = stmt_at(w, index);
     vy_irb *d = &w->copy.draft;
     if (lanes.count > 1 && !vy_coarsen_loop_agrees(w->plan, index)) {
@@ -506,7 +506,7 @@ static void write_loop(coarsen_writer *w, group lanes, uint32_t index, const res
     vy_irb_end_block(d);
 }
 
-static void write_region(coarsen_writer *w, group lanes, uint32_t index) {
+static void write_region(writer *w, group lanes, uint32_t index) {
     const vy_stmt *s = stmt_at(w, index);
     const char *text = vy_symbol_name(w->copy.from, s->name);
     vy_stmt region = vy_irb_blank_stmt(VY_STMT_REGION);
@@ -519,7 +519,7 @@ static void write_region(coarsen_writer *w, group lanes, uint32_t index) {
     vy_irb_end_block(&w->copy.draft);
 }
 
-static void write_stmt(coarsen_writer *w, group lanes, uint32_t index) {
+static void write_stmt(writer *w, group lanes, uint32_t index) {
     switch (stmt_at(w, index)->kind) {
     case VY_STMT_IF:
         write_if(w, lanes, index, NULL);
@@ -538,7 +538,7 @@ static void write_stmt(coarsen_writer *w, group lanes, uint32_t index) {
 }
 
 /* A block and what follows it. Recursion is bounded by VY_LIMIT_NESTING and by the returns a plan allows. */
-static void write_block(coarsen_writer *w, group lanes, uint32_t first, uint32_t end, const rest *then) {
+static void write_block(writer *w, group lanes, uint32_t first, uint32_t end, const rest *then) {
     for (uint32_t i = first; i < end && !w->copy.draft.failed && !w->ended; i = stmt_at(w, i)->end) {
         const vy_stmt *s = stmt_at(w, i);
         rest after = {s->end, end, then};
@@ -559,32 +559,32 @@ static void write_block(coarsen_writer *w, group lanes, uint32_t first, uint32_t
 }
 
 /* The body for so many lanes, from lane 0, in the current block. */
-static void coarsen_write_body(coarsen_writer *w, uint32_t lanes) {
+static void write_body(writer *w, uint32_t lanes) {
     w->ended = 0;
     write_block(w, (group){0, lanes}, w->copy.entry->first_stmt, w->copy.entry->end_stmt, NULL);
 }
 
 /* ---- the frame around the two copies of the body ---- */
 
-static uint32_t read(coarsen_writer *w, uint32_t variable) {
+static uint32_t read(writer *w, uint32_t variable) {
     return vy_irb_variable(&w->copy.draft, variable);
 }
 
-static uint32_t test(coarsen_writer *w, vyre_op op, uint32_t left, uint32_t right) {
+static uint32_t test(writer *w, vyre_op op, uint32_t left, uint32_t right) {
     return vy_irb_op(&w->copy.draft, op, VYRE_TYPE_BOOL, left, right, VY_NONE);
 }
 
-static uint32_t let(coarsen_writer *w, const char *text, uint32_t value) {
+static uint32_t let(writer *w, const char *text, uint32_t value) {
     return vy_irb_let(&w->copy.draft, vy_cloner_new_name(&w->copy, text), VYRE_TYPE_U32, value);
 }
 
 /* `global_id.x op size / factor` */
-static uint32_t test_grid(coarsen_writer *w, vyre_op comparison) {
+static uint32_t test_grid(writer *w, vyre_op comparison) {
     uint32_t id = vy_irb_builtin(&w->copy.draft, VYRE_BUILTIN_GLOBAL_ID, 0), size = read(w, w->size);
     return test(w, comparison, id, binary(w, VYRE_OP_DIV, size, u32(w, w->plan->factor)));
 }
 
-static void declare_starts(coarsen_writer *w) {
+static void declare_starts(writer *w) {
     for (uint32_t i = 0; i < w->plan->start_count; i++) {
         const vy_sum *sum = &w->plan->starts[i].sum;
         w->starts[i] = w->base;
@@ -594,23 +594,23 @@ static void declare_starts(coarsen_writer *w) {
         if (sum->constant)
             value = binary(w, VYRE_OP_ADD, value, u32(w, sum->constant));
         for (uint32_t t = 0; t < sum->count; t++) {
-            uint32_t term = coarsen_write_early(w, sum->terms[t]);
+            uint32_t term = write_early(w, sum->terms[t]);
             value = binary(w, sum->minus[t] ? VYRE_OP_SUB : VYRE_OP_ADD, value, term);
         }
         w->starts[i] = let(w, "start", value);
     }
 }
 
-static uint32_t write_limit(coarsen_writer *w, const vy_coarsen_limit *limit) {
+static uint32_t write_limit(writer *w, const vy_coarsen_limit *limit) {
     if (limit->value)
         return u32(w, limit->value);
     if (limit->memory != VY_NONE)
         return vy_irb_len(&w->copy.draft, w->copy.memories[limit->memory]);
-    return coarsen_write_early(w, limit->expr);
+    return write_early(w, limit->expr);
 }
 
 /* `start < limit && limit - start >= n`, where start + n - 1 is what the last lane needs. */
-static uint32_t test_limit(coarsen_writer *w, uint32_t all, const vy_coarsen_limit *limit) {
+static uint32_t test_limit(writer *w, uint32_t all, const vy_coarsen_limit *limit) {
     int64_t needed = (int64_t)limit->offset + w->plan->factor;
     uint32_t start = read(w, w->starts[limit->start]);
     all = test(w, VYRE_OP_LAND, all, test(w, VYRE_OP_LT, start, write_limit(w, limit)));
@@ -620,7 +620,7 @@ static uint32_t test_limit(coarsen_writer *w, uint32_t all, const vy_coarsen_lim
     return test(w, VYRE_OP_LAND, all, test(w, VYRE_OP_GE, room, u32(w, (uint64_t)needed)));
 }
 
-static uint32_t write_tests(coarsen_writer *w) {
+static uint32_t write_tests(writer *w) {
     uint32_t all = test_grid(w, VYRE_OP_LT);
     for (uint32_t i = 0; i < w->plan->start_count; i++)
         if (w->plan->starts[i].low) {
@@ -632,7 +632,7 @@ static uint32_t write_tests(coarsen_writer *w) {
     return all;
 }
 
-static void write_slow_path(coarsen_writer *w) {
+static void write_slow_path(writer *w) {
     vy_irb *d = &w->copy.draft;
     vy_irb_if(d, test_grid(w, VYRE_OP_LE));
     uint32_t mark = vy_cloner_open(&w->copy);
@@ -641,13 +641,13 @@ static void write_slow_path(coarsen_writer *w) {
     uint32_t lane = vy_irb_for(d, vy_cloner_new_name(&w->copy, "lane"), VYRE_TYPE_U32, none, trips, VY_NONE);
     uint32_t base = read(w, w->base);
     w->element = let(w, "id", binary(w, VYRE_OP_ADD, base, read(w, lane)));
-    coarsen_write_body(w, 1);
+    write_body(w, 1);
     vy_irb_end_block(d);
     vy_cloner_close(&w->copy, mark);
     vy_irb_end_block(d);
 }
 
-static void write_frame(coarsen_writer *w) {
+static void write_frame(writer *w) {
     vy_irb *d = &w->copy.draft;
     uint32_t groups = read(w, w->groups);
     w->size = let(w, "size", binary(w, VYRE_OP_MUL, groups, u32(w, w->copy.from->workgroup[0])));
@@ -656,7 +656,7 @@ static void write_frame(coarsen_writer *w) {
     declare_starts(w);
     vy_irb_if(d, write_tests(w));
     uint32_t mark = vy_cloner_open(&w->copy);
-    coarsen_write_body(w, w->plan->factor);
+    write_body(w, w->plan->factor);
     vy_cloner_close(&w->copy, mark);
     vy_irb_else(d);
     d->position = w->copy.entry->position;
@@ -666,7 +666,7 @@ static void write_frame(coarsen_writer *w) {
 
 /* ---- the program ---- */
 
-static int allocate(coarsen_writer *w, vy_arena *arena) {
+static int allocate(writer *w, vy_arena *arena) {
     const vyre_program *p = w->plan->program;
     size_t variables = vy_array_size(p->variables.count + 1u, sizeof(uint32_t));
     w->hoisted = vy_arena_allocate(arena, vy_array_size(p->exprs.count + 1u, sizeof(uint32_t)));
@@ -680,7 +680,7 @@ static int allocate(coarsen_writer *w, vy_arena *arena) {
     return is_complete;
 }
 
-static vyre_status write_program(coarsen_writer *w, vyre_program **out, vyre_error *error) {
+static vyre_status write_program(writer *w, vyre_program **out, vyre_error *error) {
     const vyre_program *from = w->plan->program;
     vyre_status status = vy_cloner_start(&w->copy, from, vyre_program_name(from), error);
     if (status != VYRE_OK)
@@ -702,7 +702,7 @@ static const char too_large[] = "it would be over a limit of the language";
 
 /* A limit of the language keeps a program as it is. */
 static vyre_status rewrite(vy_coarsen_plan *plan, vy_arena *arena, vy_coarsened *out, vyre_error *error) {
-    coarsen_writer w = {.plan = plan, .row = VY_NONE};
+    writer w = {.plan = plan, .row = VY_NONE};
     vyre_status status =
         allocate(&w, arena) ? write_program(&w, &out->program, error) : vy_fail_memory(error, "a coarsened program");
     vy_cloner_discard(&w.copy);

@@ -151,8 +151,6 @@ vy_chain vy_chain_of(vyre_op op, vyre_type type, uint64_t c, uint64_t d, uint64_
     }
 }
 
-/* ---- the manager ---- */
-
 /* ---- the passes ---- */
 
 _Static_assert((int)VYRE_PASS_COUNT <= (int)VYRE_PASS_LIMIT, "the report has a place for every pass");

@@ -15,41 +15,37 @@
  * tracked; else the visible ones are recorded when declared and removed at the end of their block. A name of the draft
  * is valid only if rw->draft.failed is not set. */
 
-/* Inline from here on: most passes keep names, and every statement asks. */
-
-static vy_symbol rewrite_enter_name(vy_rewrite *rw, vy_symbol name);
+/* A name of the source that the draft does not have yet: into the draft. */
+static vy_symbol enter_name(vy_rewrite *rw, vy_symbol name) {
+    const char *text = vy_symbol_name(rw->from, name);
+    return rw->names[name] = vy_irb_intern(&rw->draft, text, strlen(text));
+}
 
 /* A name of the source in the draft; each is looked up once. */
-static inline vy_symbol rewrite_copy_name(vy_rewrite *rw, vy_symbol name) {
+static inline vy_symbol copy_name(vy_rewrite *rw, vy_symbol name) {
     if (rw->hooks->keeps_names)
         return name;
-    return name && !rw->names[name] ? rewrite_enter_name(rw, name) : rw->names[name];
+    return name && !rw->names[name] ? enter_name(rw, name) : rw->names[name];
 }
 
 /* Whether names of the source cannot meet; those of new `let`s are like no other. */
-static inline int rewrite_keeps_scopes(const vy_rewrite *rw) {
+static inline int keeps_scopes(const vy_rewrite *rw) {
     return rw->hooks->keeps_names || rw->hooks->keeps_blocks;
 }
 
-static vy_symbol rewrite_suffix_name(vy_rewrite *rw, vy_symbol wanted);
+static vy_symbol suffix_name(vy_rewrite *rw, vy_symbol wanted);
 
 /* For a declaration of the source. */
-static inline vy_symbol rewrite_free_name(vy_rewrite *rw, vy_symbol wanted) {
-    return rewrite_keeps_scopes(rw) ? rewrite_copy_name(rw, wanted) : rewrite_suffix_name(rw, wanted);
+static inline vy_symbol free_name(vy_rewrite *rw, vy_symbol wanted) {
+    return keeps_scopes(rw) ? copy_name(rw, wanted) : suffix_name(rw, wanted);
 }
 
-static void rewrite_show_name(vy_rewrite *rw, vy_symbol name);
+static void show_name(vy_rewrite *rw, vy_symbol name);
 
 /* A name of the source: where no two can meet, nobody asks who is visible. */
-static inline void rewrite_show_copied(vy_rewrite *rw, vy_symbol name) {
-    if (!rewrite_keeps_scopes(rw))
-        rewrite_show_name(rw, name);
-}
-
-/* A name of the source that the draft does not have yet: into the draft. */
-static vy_symbol rewrite_enter_name(vy_rewrite *rw, vy_symbol name) {
-    const char *text = vy_symbol_name(rw->from, name);
-    return rw->names[name] = vy_irb_intern(&rw->draft, text, strlen(text));
+static inline void show_copied(vy_rewrite *rw, vy_symbol name) {
+    if (!keeps_scopes(rw))
+        show_name(rw, name);
 }
 
 /* Makes room for a name of the draft in the table of those that are visible, and for more than that: most names are
@@ -70,7 +66,7 @@ static inline int has_place(vy_rewrite *rw, vy_symbol name) {
 }
 
 /* Makes a name of the draft visible, up to the end of the block. */
-static void rewrite_show_name(vy_rewrite *rw, vy_symbol name) {
+static void show_name(vy_rewrite *rw, vy_symbol name) {
     vy_symbol *slot = has_place(rw, name) ? VY_PUSH(&rw->declared) : NULL;
     if (!slot) {
         rw->draft.failed = 1;
@@ -82,9 +78,9 @@ static void rewrite_show_name(vy_rewrite *rw, vy_symbol name) {
 
 /* The name itself where it is free, else with a suffix: passes put blocks where they did not stand, and write them
  * twice. The suffix last tried is remembered, so that a thousand copies do not try each other's. */
-static vy_symbol rewrite_suffix_name(vy_rewrite *rw, vy_symbol wanted) {
+static vy_symbol suffix_name(vy_rewrite *rw, vy_symbol wanted) {
     const char *text = vy_symbol_name(rw->from, wanted);
-    vy_symbol name = rewrite_copy_name(rw, wanted);
+    vy_symbol name = copy_name(rw, wanted);
     while (has_place(rw, name) && rw->visible.items[name]) {
         char candidate[VY_LIMIT_NAME + 1];
         size_t length = vy_name_suffixed(candidate, text, VY_LIMIT_NAME, ++rw->suffixes[wanted] + 1);
@@ -116,8 +112,8 @@ vy_symbol vy_rewrite_new_name(vy_rewrite *rw) {
 }
 
 vy_symbol vy_rewrite_declare(vy_rewrite *rw, uint32_t variable) {
-    vy_symbol name = rewrite_free_name(rw, rw->from->variables.items[variable].name);
-    rewrite_show_copied(rw, name);
+    vy_symbol name = free_name(rw, rw->from->variables.items[variable].name);
+    show_copied(rw, name);
     return name;
 }
 
@@ -134,8 +130,6 @@ void vy_rewrite_close(vy_rewrite *rw, uint32_t mark) {
  *
  * Operands precede their users in the pool and have their depth. Nothing of the pool outlives its statement. In a dry
  * run no node is made: creating one counts a change and returns VY_NONE. */
-
-/* ---- the pool ---- */
 
 static uint32_t depth_of(const vy_rewrite *rw, uint32_t node) {
     return node == VY_NONE ? 0 : rw->pool.items[node].depth + 1;
@@ -296,7 +290,7 @@ uint32_t vy_rewrite_write(vy_rewrite *rw, uint32_t node) {
 
 /* Appends a tree of the source that was read as `node` to the draft: as it was, where it would be deeper than the
  * language allows. */
-static uint32_t rewrite_write_tree(vy_rewrite *rw, uint32_t root, uint32_t node) {
+static uint32_t write_tree(vy_rewrite *rw, uint32_t root, uint32_t node) {
     if (node != VY_NONE && rw->pool.items[node].depth > VY_LIMIT_EXPRESSION_DEPTH)
         return vy_irb_clone_expr(&rw->draft, rw->from, root, rw->variables, rw->memories);
     return vy_rewrite_write(rw, node);
@@ -312,7 +306,7 @@ uint32_t vy_rewrite_let(vy_rewrite *rw, uint32_t node) {
     vy_position position = rw->pool.items[node].position;
     uint32_t value = vy_rewrite_write(rw, node);
     rw->draft.position = position;
-    rewrite_show_name(rw, name);
+    show_name(rw, name);
     return rw->draft.failed ? VY_NONE : vy_irb_let(&rw->draft, name, type, value);
 }
 
@@ -402,12 +396,12 @@ static void copy_operands(vy_rewrite *rw, const vy_stmt *s, vy_stmt *copy) {
         else
             rw->draft.failed = 1;
     }
-    copy->a = rewrite_write_tree(rw, s->a, a);
-    copy->b = rewrite_write_tree(rw, s->b, b);
-    copy->c = rewrite_write_tree(rw, s->c, c);
+    copy->a = write_tree(rw, s->a, a);
+    copy->b = write_tree(rw, s->b, b);
+    copy->c = write_tree(rw, s->c, c);
     for (uint32_t i = 0; i < s->arg_count && !rw->draft.failed; i++)
         if (!rw->args.items[i].is_memory)
-            rw->args.items[i].index = rewrite_write_tree(rw, p->args.items[s->args + i].index, rw->args.items[i].index);
+            rw->args.items[i].index = write_tree(rw, p->args.items[s->args + i].index, rw->args.items[i].index);
 }
 
 void vy_rewrite_trees(vy_rewrite *rw, const vy_stmt *s, uint32_t first, uint32_t end, vy_stmt *copy) {
@@ -435,12 +429,12 @@ static void copy_head(vy_rewrite *rw, uint32_t index) {
         vy_rewrite_trees(rw, s, first, end, &copy);
     copy.memory = s->memory == VY_NONE ? VY_NONE : rw->memories[s->memory];
     copy.variable = s->kind == VY_STMT_ASSIGN ? rw->variables[s->variable] : VY_NONE;
-    copy.name = rewrite_copy_name(rw, s->name);
+    copy.name = copy_name(rw, s->name);
     for (uint32_t i = 0; i < s->result_count; i++) {
-        names[i] = rewrite_free_name(rw, p->variables.items[s->variable + i].name);
+        names[i] = free_name(rw, p->variables.items[s->variable + i].name);
         types[i] = (vyre_type)p->variables.items[s->variable + i].type;
         if (s->kind != VY_STMT_FOR)
-            rewrite_show_copied(rw, names[i]); /* a loop variable belongs to the body */
+            show_copied(rw, names[i]); /* a loop variable belongs to the body */
     }
     rw->draft.position = vy_stmt_position(p, index);
     if (rw->draft.failed)
@@ -455,7 +449,7 @@ static void copy_structured(vy_rewrite *rw, uint32_t index) {
     copy_head(rw, index);
     uint32_t mark = vy_rewrite_open(rw);
     if (s.kind == VY_STMT_FOR && !rw->draft.failed)
-        rewrite_show_copied(rw, rw->draft.program->variables.items[rw->variables[s.variable]].name);
+        show_copied(rw, rw->draft.program->variables.items[rw->variables[s.variable]].name);
     vy_rewrite_block(rw, index + 1, s.middle);
     vy_rewrite_close(rw, mark);
     if (s.middle != s.end) {
@@ -481,9 +475,9 @@ static uint32_t copy_run(vy_rewrite *rw, uint32_t first, uint32_t end) {
         return first;
     rw->ended |= vy_rewrite_ends_block(rw, stmts[last].kind);
     for (uint32_t i = first; i < next && !rw->hooks->keeps_names; i++) {
-        rewrite_copy_name(rw, stmts[i].name);
+        copy_name(rw, stmts[i].name);
         for (uint32_t k = 0; k < stmts[i].result_count; k++)
-            rewrite_copy_name(rw, p->variables.items[stmts[i].variable + k].name);
+            copy_name(rw, p->variables.items[stmts[i].variable + k].name);
     }
     if (!rw->draft.failed)
         vy_irb_clone_stmts(&rw->draft, p, first, next, rw->variables, rw->memories, rw->names);
@@ -518,25 +512,23 @@ void vy_rewrite_block(vy_rewrite *rw, uint32_t first, uint32_t end) {
     }
 }
 
-/* ---- declarations, functions and the program ---- */
-
 /* ---- declarations ---- */
 
 static void copy_scalar_param(vy_rewrite *rw, uint32_t variable) {
     const vy_variable *v = &rw->from->variables.items[variable];
-    vy_symbol name = rewrite_copy_name(rw, v->name);
+    vy_symbol name = copy_name(rw, v->name);
     rw->draft.position = v->position;
     rw->variables[variable] = vy_irb_scalar_param(&rw->draft, name, (vyre_type)v->type);
-    rewrite_show_copied(rw, name);
+    show_copied(rw, name);
 }
 
 static void copy_memory_param(vy_rewrite *rw, uint32_t memory) {
     const vy_memory *m = &rw->from->memories.items[memory];
-    vy_symbol name = rewrite_copy_name(rw, m->name);
+    vy_symbol name = copy_name(rw, m->name);
     rw->draft.position = m->position;
     rw->memories[memory] =
         vy_irb_memory_param(&rw->draft, name, (vy_space)m->space, (vyre_type)m->type, (vyre_access)m->access, m->size);
-    rewrite_show_copied(rw, name);
+    show_copied(rw, name);
 }
 
 static void copy_arrays(vy_rewrite *rw, uint32_t first) {
@@ -547,10 +539,10 @@ static void copy_arrays(vy_rewrite *rw, uint32_t first) {
             rw->changes++;
             continue;
         }
-        vy_symbol name = rewrite_copy_name(rw, m->name);
+        vy_symbol name = copy_name(rw, m->name);
         rw->draft.position = m->position;
         rw->memories[memory] = vy_irb_array(&rw->draft, name, (vy_space)m->space, (vyre_type)m->type, m->elements);
-        rewrite_show_copied(rw, name);
+        show_copied(rw, name);
     }
 }
 
@@ -573,7 +565,7 @@ static void copy_signature(vy_rewrite *rw) {
     const vy_function *f = rw->function;
     uint32_t memories = 0;
     rw->draft.position = f->position;
-    vy_irb_begin_function(&rw->draft, rewrite_copy_name(rw, f->name));
+    vy_irb_begin_function(&rw->draft, copy_name(rw, f->name));
     for (uint32_t i = 0; i < f->param_count; i++) {
         const vy_param *param = &p->params.items[f->first_param + i];
         if (param->is_memory)
@@ -584,7 +576,7 @@ static void copy_signature(vy_rewrite *rw) {
     }
     for (uint32_t i = 0; i < f->result_count; i++) {
         const vy_result *result = &p->results.items[f->first_result + i];
-        vy_irb_result(&rw->draft, rewrite_copy_name(rw, result->name), (vyre_type)result->type);
+        vy_irb_result(&rw->draft, copy_name(rw, result->name), (vyre_type)result->type);
     }
     copy_arrays(rw, memories);
 }

@@ -50,13 +50,19 @@ typedef struct unroll_writer {
     uint8_t has_ended; /* the last statement of the block was a jump */
 } unroll_writer;
 
-static int unroll_writer_make_room(unroll_writer *w, uint32_t count);
+/* Room for so many expressions more; 0 if there is none. Asked for every statement, and most find it. */
+static int make_room(unroll_writer *w, uint32_t count) {
+    vyre_program *made = w->draft.program;
+    if (w->draft.failed || vy_irb_is_full(&w->draft, made->exprs.count + count, VY_LIMIT_EXPRESSIONS))
+        return 0;
+    w->draft.failed = !VY_RESERVE(&made->exprs, count);
+    return !w->draft.failed;
+}
 
 static inline int unroll_writer_reserve(unroll_writer *w, uint32_t count) {
     const vyre_program *made = w->draft.program;
     uint32_t end = made->exprs.count + count;
-    return (!w->draft.failed && end < VY_LIMIT_EXPRESSIONS && end <= made->exprs.capacity) ||
-           unroll_writer_make_room(w, count);
+    return (!w->draft.failed && end < VY_LIMIT_EXPRESSIONS && end <= made->exprs.capacity) || make_room(w, count);
 }
 
 static inline vy_expr *unroll_writer_expr(const unroll_writer *w, uint32_t expr) {
@@ -94,7 +100,7 @@ static uint32_t unroll_writer_start(const unroll_writer *w, uint32_t expr) {
 
 /* The tree at `expr` of the draft, which starts at `start`, goes to `to`, and nothing is behind it. Returns its
  * root. */
-static uint32_t unroll_writer_move_back(unroll_writer *w, uint32_t start, uint32_t expr, uint32_t to) {
+static uint32_t move_back(unroll_writer *w, uint32_t start, uint32_t expr, uint32_t to) {
     vy_fold_slide(w->draft.program, start, expr + 1, to);
     unroll_writer_truncate(w, to + (expr + 1 - start));
     return w->draft.program->exprs.count - 1;
@@ -179,7 +185,7 @@ static uint32_t put_logic(unroll_writer *w, const vy_expr *e) {
         return unroll_writer_literal(w, e->type, (uint64_t)ends);
     }
     if (literal == e->a)
-        return unroll_writer_move_back(w, e->a + 1, e->b, e->a);
+        return move_back(w, e->a + 1, e->b, e->a);
     unroll_writer_truncate(w, e->b);
     return e->a;
 }
@@ -225,15 +231,6 @@ static __attribute__((noinline)) uint32_t put(unroll_writer *w, uint32_t expr) {
         to->a = w->memories[e->a];
     w->at[expr] = known == VY_NONE ? made->exprs.count++ : known;
     return expr;
-}
-
-/* Room for so many expressions more; 0 if there is none. Asked for every statement, and most find it. */
-static int unroll_writer_make_room(unroll_writer *w, uint32_t count) {
-    vyre_program *made = w->draft.program;
-    if (w->draft.failed || vy_irb_is_full(&w->draft, made->exprs.count + count, VY_LIMIT_EXPRESSIONS))
-        return 0;
-    w->draft.failed = !VY_RESERVE(&made->exprs, count);
-    return !w->draft.failed;
 }
 
 /* Writes the expressions [first, end), whole trees. There must be room. The last operand of an op is what was written

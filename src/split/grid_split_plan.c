@@ -690,7 +690,7 @@ static void assign_slot(allocator *a, uint32_t variable) {
 }
 
 /* Spill slots, counts, hidden params. */
-static vyre_status plan_spill_slots(vy_split_plan *plan, vyre_error *error) {
+static vyre_status assign_spill_slots(vy_split_plan *plan, vyre_error *error) {
     allocator a = {.plan = plan};
     uint32_t variables = plan->program->variables.count, memories = plan->program->memories.count;
     const struct {
@@ -725,7 +725,7 @@ static vyre_status plan_spill_slots(vy_split_plan *plan, vyre_error *error) {
 vyre_status vy_split_plan_make(vy_split_plan *plan, const vyre_program *program, vyre_error *error) {
     vyre_status status = plan_canonical(program, &plan->program, error);
     vyre_status (*const parts[])(vy_split_plan *, vyre_error *) = {plan_liveness, plan_uniform, plan_slice,
-                                                                   plan_spill_slots};
+                                                                   assign_spill_slots};
     for (size_t i = 0; i < sizeof parts / sizeof *parts && status == VYRE_OK; i++)
         status = parts[i](plan, error);
     return status;

@@ -192,7 +192,7 @@ static void decide(vy_segment *s, uint32_t segment) {
 /* ---- declarations ---- */
 
 /* Hidden params, hidden buffers. */
-static void segment_declare_params(vy_segment *s) {
+static void declare_params(vy_segment *s) {
     for (uint32_t i = 0; i < s->plan->host_param_count; i++) {
         const vy_variable *v = &s->plan->program->variables.items[s->plan->host_params[i]];
         char text[VY_LIMIT_NAME + 8];
@@ -207,7 +207,7 @@ static uint32_t declare_buffer(vy_segment *s, const char *name, vyre_type type) 
 }
 
 /* In the order of split->buffers. */
-static void segment_declare_buffers(vy_segment *s) {
+static void declare_buffers(vy_segment *s) {
     static const char *const names[VY_WIDTHS] = {"kept8", "kept16", "kept32", "kept64"};
     for (int w = 0; w < VY_WIDTHS; w++)
         if (s->plan->per_invocation[w] || s->plan->per_group[w])
@@ -684,9 +684,9 @@ static vyre_status write_segment(vy_segment *s, vyre_error *error) {
     if (status != VYRE_OK)
         return status;
     vy_cloner_params(&s->copy);
-    segment_declare_params(s);
+    declare_params(s);
     vy_cloner_buffers(&s->copy, 1);
-    segment_declare_buffers(s);
+    declare_buffers(s);
     vy_cloner_arrays(&s->copy);
     s->copy.draft.position =
         s->start == VY_NONE ? s->copy.entry->position : vy_stmt_position(program, s->plan->barriers[s->start]);
