@@ -12,21 +12,23 @@
 extern "C" {
 #endif
 
-/* The passes. X(ID, name, doc) */
+/* The passes. X(ID, function, name, doc); `function` is internal. */
 #define VYRE_PASS_LIST(X)                                                                                              \
-    X(FOLD, fold, "expressions of literals become literals; lengths and sizes that are known, too")                    \
-    X(SIMPLIFY, simplify, "algebraic identities that hold for every value of the type")                                \
-    X(BRANCH, branch, "branches whose condition is known, loops that make no trip, what nobody can reach")             \
-    X(VALUES, values, "common subexpressions, copies, loads of what was just stored")                                  \
-    X(RANGE, range, "comparisons that always give the same; masks, remainders, minima and maxima that change nothing") \
-    X(STRENGTH, strength, "divisions by literals become multiplications, multiplications by powers of two shifts")     \
-    X(HOIST, hoist, "what does not change in a loop is computed before it")                                            \
-    X(UNROLL, unroll, "short loops with literal bounds are written trip by trip")                                      \
-    X(DEAD, dead,                                                                                                      \
-      "what nobody uses: variables, arrays, values that are overwritten before they are read, loops without effect")
+    X(CONST_FOLD, const_fold, "const-fold",                                                                            \
+      "constant folding: an op of literals becomes a literal, as do known lengths and sizes")                          \
+    X(INSTCOMBINE, instcombine, "instcombine", "algebraic identities that hold for every value of the type")           \
+    X(SIMPLIFY_CFG, simplify_cfg, "simplify-cfg",                                                                      \
+      "removes branches with a known condition, loops without iterations and unreachable code")                        \
+    X(GVN, gvn, "gvn", "global value numbering: common subexpressions, copies, loads of a stored value")               \
+    X(RANGE, range, "range", "range analysis: comparisons, masks, remainders, minima and maxima with a known result")  \
+    X(STRENGTH_REDUCE, strength_reduce, "strength-reduce",                                                             \
+      "divisions by literals become multiplications, multiplications by powers of two shifts")                         \
+    X(LICM, licm, "licm", "loop-invariant code motion: computes expressions that do not change in a loop before it")   \
+    X(UNROLL, unroll, "unroll", "unrolls short loops with literal bounds")                                             \
+    X(DCE, dce, "dce", "dead code elimination: unused variables and arrays, overwritten values, loops without effect")
 
 typedef enum vyre_pass {
-#define X(ID, name, doc) VYRE_PASS_##ID,
+#define X(ID, function, name, doc) VYRE_PASS_##ID,
     VYRE_PASS_LIST(X)
 #undef X
         VYRE_PASS_COUNT

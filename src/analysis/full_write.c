@@ -1,9 +1,12 @@
-/* Finding what a program writes whole (full_write.h).
+/* Full-write analysis (full_write.h): one forward walk, for an invocation whose ids are below all bounds seen so far.
  *
- * One walk in the order of the program, for an invocation whose ids are below all bounds met so far. What must stay true:
- *  - a condition counts as known only if it follows from the bounds; the bounds it needed stay in the list, and hold at the dispatch or the cover does not;
- *  - where such an invocation may return before it has stored, nothing is known. To trap, to loop for ever and to be cancelled is fine: nothing is delivered then;
- *  - loops are not looked into: they may make no trip. */
+ * What must stay true:
+ *
+ *  - A condition counts as known only if it follows from the bounds. The bounds it needed stay in the list, and the
+ *    dispatch checks them.
+ *  - Where such an invocation may return before it has stored, nothing is known. A trap, an endless loop and a
+ *    cancellation are harmless, since the outputs are then not delivered.
+ *  - Loops are not entered, since they may have no iterations. */
 #include "analysis/full_write.h"
 
 #include "base/memory.h"
@@ -94,7 +97,8 @@ static int is_patient(const finder *f) {
     return f->depth < DEPTH && ++*f->steps < STEPS;
 }
 
-/* id < bound, which an invocation inside fulfils if the bound is large enough: it is now one of the bounds. A minimum is several of them. */
+/* id < bound, which an invocation inside fulfils if the bound is large enough: it is now one of the bounds. A minimum
+ * is several of them. */
 static int is_below(finder *f, uint32_t id, uint32_t bound) {
     const vy_expr *e = see_through(f, bound);
     vy_full_write_value value;
@@ -173,7 +177,8 @@ static int is_row(const finder *f, uint32_t expr, vy_full_write_value *width) {
     return is_id(f, e->b, &axis) && axis == 1 && is_known(f, e->a, width);
 }
 
-/* Whether the index is that of the invocation's own element. Sums are exact where the element is inside: it is below 2^32. */
+/* Whether the index is that of the invocation's own element. Sums are exact where the element is inside: it is below
+ * 2^32. */
 static int is_own(finder *f, uint32_t index) {
     const vy_expr *e = see_through(f, index);
     vy_full_write_value width = {.kind = VY_FULL_WRITE_LITERAL};

@@ -1,9 +1,11 @@
-/* Cover: buffers that a program writes whole, so that nobody need clear them before.
+/* Full-write analysis: finds the buffers that a program certainly writes completely, so that they need not be zeroed
+ * before a dispatch.
  *
- * The host's outputs start as zero. Where every element is certainly stored to, that cannot be seen: a dispatch that does not run to its end delivers
- * nothing. Proven is the form most programs have, a store at `global_id.x`, or at `global_id.y * width + global_id.x`, that every invocation comes to whose
- * element is inside: around and before it are only conditions that ids below some bound fulfil, or that keep them from leaving. What the bounds are is known at the
- * dispatch: counts, params, literals.
+ * Output buffers of the host start as zero. If every element is certainly stored, the zeros cannot be observed: a
+ * dispatch that does not run to its end delivers nothing. The analysis proves the usual form: a store at `global_id.x`,
+ * or at `global_id.y * width + global_id.x`, that every invocation executes whose element is in bounds. Around and
+ * before the store there are only conditions that hold for ids below some bound, or that do not make such an invocation
+ * leave. The bounds are counts, params and literals, which the dispatch evaluates.
  *
  * Sound, not complete. */
 #ifndef VY_ANALYSIS_FULL_WRITE_H
@@ -34,12 +36,14 @@ typedef struct vy_full_write {
     vy_full_write_value bounds[VY_FULL_WRITE_BOUNDS];
 } vy_full_write;
 
-/* covers[i] for every buffer of an entry, in declaration order: `write` ones, the others are not covered. Any level; calls are not looked into.
+/* covers[i] for every buffer of an entry, in declaration order: `write` ones, the others are not covered. Any level;
+ * calls are not looked into.
  *
  * VYRE_NO_MEMORY */
 vyre_status vy_full_write_find(const vyre_program *program, vy_full_write *covers, vyre_error *error);
 
-/* Whether a dispatch with these counts (of all buffers), params and workgroups stores to all elements of buffer `index`. */
+/* Whether a dispatch with these counts (of all buffers), params and workgroups stores to all elements of buffer
+ * `index`. */
 int vy_full_write_holds(const vy_full_write *cover, uint32_t index, const uint64_t *counts, const vyre_scalar *params,
                         const uint32_t groups[3]);
 

@@ -1,4 +1,4 @@
-/* Intervals (interval.h). */
+/* Interval arithmetic on integers (interval.h): one rule per op. */
 #include "analysis/interval.h"
 
 typedef vy_interval interval;

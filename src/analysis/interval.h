@@ -1,6 +1,7 @@
-/* Intervals of integers: what an op gives for operands that lie between two values each.
+/* Interval arithmetic: the interval of the result of an integer op, given the intervals of its operands.
  *
- * Computed in 128 bits; the whole type wherever the exact result might wrap. Every rule gives an interval that holds for all operands in theirs. */
+ * Computed in 128 bits. The result is the whole type wherever the exact result might wrap. Every rule returns an
+ * interval that holds for all operands in theirs. */
 #ifndef VY_ANALYSIS_INTERVAL_H
 #define VY_ANALYSIS_INTERVAL_H
 
@@ -58,7 +59,8 @@ static inline vy_interval vy_interval_whole(uint8_t type) {
 vy_interval vy_interval_fit(uint8_t type, vy_wide low, vy_wide high);
 /* All of both, and what lies between. */
 vy_interval vy_interval_hull(vy_interval a, vy_interval b);
-/* What an op of that result type gives. `operand` is the type of its first operand; operands it does not have may be anything. */
+/* What an op of that result type gives. `operand` is the type of its first operand; operands it does not have may be
+ * anything. */
 vy_interval vy_interval_op(vyre_op op, uint8_t type, uint8_t operand, vy_interval a, vy_interval b, vy_interval c);
 
 /* The same comparison with its sides exchanged. */

@@ -1,13 +1,291 @@
-/* Ranges (range.h): the walk over statements, and what is asked. What must stay true: expressions are visited in their order, each with what is
- * known where its statement stands. */
+/* Range analysis (range.h): a forward walk over the statements that keeps facts about variables, builtins and lengths.
+ *
+ * What must stay true: expressions are visited in order, each with the facts known at its statement. A fact about a
+ * variable is dropped when the variable is assigned. No fact outlives the block in which its condition holds: every
+ * change is logged and undone on leaving the block. */
 #include "analysis/range.h"
 
-#include "analysis/range_conditions.h"
-#include "analysis/range_symbolic.h"
 #include "analysis/range_transfer.h"
 #include "base/status.h"
+#include "ir/walk.h"
 
+/* ---- facts ---- */
+
+typedef vy_wide wide;
 typedef vy_interval interval;
+
+/* ---- before the first statement ---- */
+
+/* A dispatch has at most 2^32 - 1 invocations along a dimension (ir/dispatch_resolve.c). */
+static interval range_builtin(const vyre_program *p, uint32_t builtin, uint32_t axis) {
+    const uint32_t *size = p->workgroup;
+    wide most_groups = size[axis] ? UINT32_MAX / size[axis] : UINT32_MAX;
+    if (!vy_program_has_entry(p))
+        return vy_interval_whole(VYRE_TYPE_U32);
+    switch ((vyre_builtin)builtin) {
+    case VYRE_BUILTIN_LOCAL_ID:
+        return (interval){0, size[axis] - 1};
+    case VYRE_BUILTIN_WORKGROUP_SIZE:
+        return (interval){size[axis], size[axis]};
+    case VYRE_BUILTIN_LOCAL_INDEX:
+        return (interval){0, size[0] * size[1] * size[2] - 1};
+    case VYRE_BUILTIN_GLOBAL_ID:
+        return (interval){0, most_groups * size[axis] - 1};
+    case VYRE_BUILTIN_GROUP_ID:
+        return (interval){0, most_groups - 1};
+    case VYRE_BUILTIN_GROUP_COUNT:
+        return (interval){1, most_groups};
+    case VYRE_BUILTIN_GLOBAL_SIZE:
+        return (interval){size[axis], most_groups * size[axis]};
+    default:
+        return vy_interval_whole(VYRE_TYPE_U32);
+    }
+}
+
+/* What holds before the first statement. r->whole must be there. */
+static void facts_start(vy_ranges *r) {
+    const vyre_program *p = r->program;
+    for (uint32_t i = 0; i < p->variables.count; i++) {
+        r->ranges[i] = r->whole[p->variables.items[i].type];
+        r->lengths[i] = r->values[i] = VY_NONE;
+    }
+    for (uint32_t i = 0; i < VYRE_BUILTIN_COUNT * 3; i++)
+        r->ranges[vy_builtin_subject(p, 0, i)] = vy_interval_pack(range_builtin(p, i / 3, i % 3));
+    for (uint32_t i = 0; i < p->memories.count; i++)
+        r->ranges[vy_length_subject(p, i)] = vy_interval_pack(vy_fact_of_length(p, i));
+    const vy_function *entry = vy_program_entry(p);
+    for (uint32_t i = 0; entry && i < p->param_count; i++)
+        r->lengths[entry->first_variable + i] = p->memories.count + entry->first_variable + i;
+}
+
+/* ---- learning and forgetting ---- */
+
+/* A variable is of one function, so what is learned of it outside of all places need not be taken back. */
+static void set_fact(vy_ranges *r, uint32_t subject, vy_range range, uint32_t below) {
+    if (r->places || subject >= r->program->variables.count) {
+        if (!VY_RESERVE(&r->log, 1)) {
+            r->failed = 1;
+            return;
+        }
+        r->log.items[r->log.count++] = (vy_fact_undo){subject, r->below[subject], r->ranges[subject]};
+    }
+    r->ranges[subject] = range;
+    r->below[subject] = below;
+    r->learned++;
+}
+
+/* Learns the interval of a subject that has no symbolic bounds. */
+static void fact_learn_range(vy_ranges *r, uint32_t subject, vy_range range) {
+    const vy_range *old = &r->ranges[subject];
+    if (old->low != range.low || old->high != range.high || r->below[subject]) /* else nothing new */
+        set_fact(r, subject, range, 0);
+}
+
+/* From here on `known` holds of a subject. May fail: r->failed. */
+static void fact_learn(vy_ranges *r, uint32_t subject, const vy_fact *known) {
+    if (!known->below.count) {
+        fact_learn_range(r, subject, known->range);
+        return;
+    }
+    if (!VY_RESERVE(&r->bounds, 1)) {
+        r->failed = 1;
+        return;
+    }
+    r->bounds.items[r->bounds.count++] = known->below;
+    set_fact(r, subject, known->range, r->bounds.count);
+}
+
+/* A variable may be anything. */
+static void fact_forget(vy_ranges *r, uint32_t variable) {
+    fact_learn_range(r, variable, r->whole[r->program->variables.items[variable].type]);
+}
+
+/* What was learned and forgotten since the log was so long is undone. */
+static void facts_undo_to(vy_ranges *r, uint32_t mark) {
+    r->learned += r->log.count > mark;
+    while (r->log.count > mark) {
+        const vy_fact_undo *entry = &r->log.items[--r->log.count];
+        r->ranges[entry->subject] = entry->range;
+        r->below[entry->subject] = entry->below;
+    }
+}
+
+/* ---- what is assigned ---- */
+
+/* Every variable assigned in [first, end) may be anything. */
+static void facts_forget_assigned(vy_ranges *r, uint32_t first, uint32_t end) {
+    for (uint32_t i = first; i < end && !r->failed; i++)
+        if (r->program->stmts.items[i].kind == VY_STMT_ASSIGN)
+            fact_forget(r, r->program->stmts.items[i].variable);
+}
+
+/* Whether an assignment leaves a variable that is not below zero where it is or takes it down, not below zero. */
+static int shrinks(const vy_ranges *r, const vy_stmt *s) {
+    const vy_expr *exprs = r->program->exprs.items, *e = &exprs[s->a];
+    if (e->kind != VY_EXPR_OP || !vy_is_integer(e->type) || exprs[e->a].kind != VY_EXPR_VARIABLE ||
+        exprs[e->a].a != s->variable)
+        return 0;
+    return e->op == VYRE_OP_SHR || e->op == VYRE_OP_AND ||
+           (e->op == VYRE_OP_DIV && exprs[e->b].kind == VY_EXPR_LITERAL &&
+            vy_integer_of(exprs[e->b].type, exprs[e->b].bits) > 0);
+}
+
+/* At the head of a loop with that body, and behind it: every variable assigned there may be anything, or, where it is
+ * only ever halved and the like, anything from zero to what it was. */
+static void facts_forget_in_loop(vy_ranges *r, uint32_t first, uint32_t end) {
+    const vy_stmt *stmts = r->program->stmts.items;
+    int any_shrinks = 0;
+    for (uint32_t i = first; i < end && !r->failed; i++) {
+        if (stmts[i].kind != VY_STMT_ASSIGN)
+            continue;
+        if (shrinks(r, &stmts[i]))
+            any_shrinks = 1;
+        else
+            fact_forget(r, stmts[i].variable);
+    }
+    for (uint32_t i = first; i < end && any_shrinks && !r->failed; i++) {
+        if (stmts[i].kind != VY_STMT_ASSIGN || !shrinks(r, &stmts[i]))
+            continue;
+        vy_fact known = vy_fact_at(r, stmts[i].variable);
+        interval mine = vy_interval_of(r->program->variables.items[stmts[i].variable].type, known.range);
+        if (mine.low < 0) {
+            fact_forget(r, stmts[i].variable);
+        } else if (mine.low > 0) {
+            known.range = vy_interval_pack((interval){0, mine.high});
+            fact_learn(r, stmts[i].variable, &known);
+        }
+    }
+}
+
+/* ---- conditions: the facts that follow where a condition holds, or does not ----
+ *
+ * Only what follows in mathematical integers is learned, so a sum or a difference that might wrap yields nothing. If a
+ * condition cannot hold, the facts stay as they were, since the code is unreachable. */
+
+/* `left op right` holds: what follows for a subject on the left. */
+static void assume_side(vy_ranges *r, vyre_op op, uint32_t left, uint32_t right) {
+    uint32_t subject = vy_subject_of(r, &r->program->exprs.items[left]);
+    if (subject == VY_NONE)
+        return;
+    vy_fact known = vy_fact_at(r, subject);
+    interval mine = vy_interval_of(r->program->exprs.items[left].type, known.range), other = vy_interval_at(r, right);
+    switch (op) {
+    case VYRE_OP_EQ:
+        mine = (interval){vy_wide_max(mine.low, other.low), vy_wide_min(mine.high, other.high)};
+        break;
+    case VYRE_OP_NE: /* an end of it */
+        mine.low += other.low == other.high && other.low == mine.low;
+        mine.high -= other.low == other.high && other.low == mine.high;
+        break;
+    case VYRE_OP_LT:
+        mine.high = vy_wide_min(mine.high, other.high - 1);
+        vy_symbolic_bounds_add_less(r, &known.below, right, 1);
+        break;
+    case VYRE_OP_LE:
+        mine.high = vy_wide_min(mine.high, other.high);
+        vy_symbolic_bounds_add_less(r, &known.below, right, !r->rules->length_is_outside);
+        break;
+    case VYRE_OP_GT:
+        mine.low = vy_wide_max(mine.low, other.low + 1);
+        break;
+    case VYRE_OP_GE:
+        mine.low = vy_wide_max(mine.low, other.low);
+        break;
+    default:
+        return;
+    }
+    if (mine.low <= mine.high) /* else nobody comes here */
+        known.range = vy_interval_pack(mine);
+    fact_learn(r, subject, &known);
+}
+
+/* `a + b op right` holds, and the sum does not wrap: what follows for a subject a. */
+static void assume_sum(vy_ranges *r, vyre_op op, uint32_t sum, uint32_t right) {
+    const vy_expr *e = &r->program->exprs.items[vy_let_value(r, sum)];
+    if (e->kind != VY_EXPR_OP || e->op != VYRE_OP_ADD || (op != VYRE_OP_LT && op != VYRE_OP_LE))
+        return;
+    const uint32_t sides[3] = {e->a, e->b, e->a};
+    for (int i = 0; i < 2; i++) {
+        uint32_t subject = vy_subject_of(r, &r->program->exprs.items[sides[i]]);
+        if (subject == VY_NONE)
+            continue;
+        vy_fact known = vy_fact_at(r, subject);
+        interval mine = vy_interval_of(e->type, known.range), b = vy_interval_at(r, sides[i + 1]);
+        wide margin = b.low - (op == VYRE_OP_LE);
+        if (mine.low < 0 || b.low < 0 || margin < 0 || mine.high + b.high > vy_interval_whole(e->type).high)
+            continue;
+        vy_symbolic_bounds_add(&r->known, &known.below, vy_length_in(r, right), (uint64_t)margin);
+        mine.high = vy_wide_min(mine.high, vy_interval_at(r, right).high - margin - 1);
+        if (mine.low <= mine.high) /* else nobody comes here */
+            known.range = vy_interval_pack(mine);
+        fact_learn(r, subject, &known);
+    }
+}
+
+/* `n - v op least` holds: what follows for the variable v, if it is known not to be above n. Then v + least is not
+ * above it either. */
+static void assume_distance(vy_ranges *r, vyre_op op, uint32_t distance, uint32_t shortest) {
+    const vy_expr *e = &r->program->exprs.items[distance];
+    if (e->kind != VY_EXPR_OP || e->op != VYRE_OP_SUB || (op != VYRE_OP_GE && op != VYRE_OP_GT))
+        return;
+    uint32_t subject = vy_subject_of(r, &r->program->exprs.items[e->b]), length = vy_length_in(r, e->a);
+    if (subject == VY_NONE)
+        return;
+    vy_fact known = vy_fact_at(r, subject);
+    interval mine = vy_interval_of(e->type, known.range), n = vy_interval_at(r, e->a);
+    wide least_distance = vy_interval_at(r, shortest).low + (op == VYRE_OP_GT);
+    if (mine.low < 0 || least_distance < 1 || (mine.high > n.low && !vy_symbolic_bounds_has(&known.below, length)))
+        return;
+    vy_symbolic_bounds_add(&r->known, &known.below, length, (uint64_t)vy_wide_min(least_distance - 1, UINT32_MAX));
+    mine.high = vy_wide_min(mine.high, n.high - least_distance);
+    if (mine.low <= mine.high) /* else nobody comes here */
+        known.range = vy_interval_pack(mine);
+    fact_learn(r, subject, &known);
+}
+
+static void assume_value(vy_ranges *r, uint32_t expr, int holds);
+
+/* The operands of an operator are `holds`. Recursion is bounded by VY_RANGE_DEPTH. */
+static void assume_operands(vy_ranges *r, const vy_expr *e, int holds) {
+    if (r->depth == VY_RANGE_DEPTH)
+        return;
+    r->depth++;
+    assume_value(r, e->a, holds);
+    if (e->b != VY_NONE)
+        assume_value(r, e->b, holds);
+    r->depth--;
+}
+
+/* The condition at `expr` is `holds`. */
+static void assume_value(vy_ranges *r, uint32_t expr, int holds) {
+    uint32_t value = expr, next;
+    while ((next = vy_let_value(r, value)) != value)
+        value = next;
+    const vy_expr *e = &r->program->exprs.items[value];
+    if (e->kind != VY_EXPR_OP || r->failed)
+        return;
+    vyre_op op = (vyre_op)e->op;
+    if (op == VYRE_OP_LNOT) {
+        assume_operands(r, e, !holds);
+    } else if (op == (holds ? VYRE_OP_LAND : VYRE_OP_LOR)) {
+        assume_operands(r, e, holds);
+    } else if (vy_op_opposite(op) != VYRE_OP_COUNT && vy_is_integer(r->program->exprs.items[e->a].type)) {
+        op = holds ? op : vy_op_opposite(op);
+        assume_side(r, op, e->a, e->b);
+        assume_side(r, vy_op_mirrored(op), e->b, e->a);
+        assume_sum(r, op, e->a, e->b);
+        assume_sum(r, vy_op_mirrored(op), e->b, e->a);
+        assume_distance(r, op, e->a, e->b);
+        assume_distance(r, vy_op_mirrored(op), e->b, e->a);
+    }
+}
+
+/* The condition at `expr`, which was visited, is `holds` from here on, until it is undone. */
+static void facts_assume(vy_ranges *r, uint32_t expr, int holds) {
+    r->effort = VY_RANGE_EFFORT;
+    r->first_expr = VY_NONE; /* what one part of a condition says may bound another */
+    assume_value(r, expr, holds);
+}
 
 /* ---- statements ---- */
 
@@ -25,16 +303,16 @@ static int does_not_end(const vyre_program *p, uint32_t first, uint32_t end) {
 static void visit_if(vy_ranges *r, uint32_t index, const vy_stmt *s) {
     uint32_t mark = r->log.count;
     r->places++;
-    vy_facts_assume(r, s->a, 1);
+    facts_assume(r, s->a, 1);
     visit_block(r, index + 1, s->middle);
-    vy_facts_undo_to(r, mark);
-    vy_facts_assume(r, s->a, !r->rules->else_is_opposite);
+    facts_undo_to(r, mark);
+    facts_assume(r, s->a, !r->rules->else_is_opposite);
     visit_block(r, s->middle, s->end);
     r->places--;
     if (does_not_end(r->program, index + 1, s->middle))
         return;
-    vy_facts_undo_to(r, mark);
-    vy_facts_forget_assigned(r, index + 1, s->end);
+    facts_undo_to(r, mark);
+    facts_forget_assigned(r, index + 1, s->end);
 }
 
 /* a, a + c, … while below b, or above it if c is negative. */
@@ -48,7 +326,7 @@ static void enter_for(vy_ranges *r, const vy_stmt *s) {
     r->effort = VY_RANGE_EFFORT;
     if (step.low >= 0)
         vy_symbolic_bounds_add_less(r, &known.below, s->b, 1);
-    vy_fact_learn(r, s->variable, &known);
+    fact_learn(r, s->variable, &known);
 }
 
 static void visit_loop(vy_ranges *r, uint32_t index, const vy_stmt *s) {
@@ -56,15 +334,15 @@ static void visit_loop(vy_ranges *r, uint32_t index, const vy_stmt *s) {
     r->places++;
     if (s->kind == VY_STMT_FOR)
         enter_for(r, s); /* bounds are evaluated before the first trip */
-    vy_facts_forget_in_loop(r, index + 1, s->end);
+    facts_forget_in_loop(r, index + 1, s->end);
     if (s->kind == VY_STMT_WHILE) {
         vy_ranges_visit_exprs(r, s);
-        vy_facts_assume(r, s->a, 1);
+        facts_assume(r, s->a, 1);
     }
     visit_block(r, index + 1, s->end);
-    vy_facts_undo_to(r, mark);
+    facts_undo_to(r, mark);
     r->places--;
-    vy_facts_forget_in_loop(r, index + 1, s->end);
+    facts_forget_in_loop(r, index + 1, s->end);
 }
 
 /* What is learned here is of no value that was visited before: those have other variables, which are never assigned. */
@@ -80,9 +358,9 @@ static void give(vy_ranges *r, const vy_stmt *s) {
         r->given[s->variable] = (vy_given){learned, r->effort ? VY_RANGE_EFFORT - r->effort : VY_RANGE_EFFORT + 1u};
     }
     if (below.count)
-        vy_fact_learn(r, s->variable, &(vy_fact){r->exprs[s->a], below});
+        fact_learn(r, s->variable, &(vy_fact){r->exprs[s->a], below});
     else
-        vy_fact_learn_range(r, s->variable, r->exprs[s->a]);
+        fact_learn_range(r, s->variable, r->exprs[s->a]);
     r->learned = learned;
 }
 
@@ -145,7 +423,7 @@ static int prepare(vy_ranges *r) {
     memset(r->below, 0, (size_t)(r->may_bound - (uint8_t *)r->below)); /* the others are written before they are read */
     for (uint8_t i = 0; i < VYRE_TYPE_COUNT; i++)
         r->whole[i] = vy_interval_pack(vy_interval_whole(i));
-    vy_facts_start(r);
+    facts_start(r);
     return 1;
 }
 
@@ -167,7 +445,7 @@ vyre_status vy_ranges_make_by(const vyre_program *program, const vy_range_rules 
     r->failed = !prepare(r);
     for (uint32_t i = 0; i < program->functions.count && !r->failed; i++) {
         visit_block(r, program->functions.items[i].first_stmt, program->functions.items[i].end_stmt);
-        vy_facts_undo_to(r, 0); /* of builtins, which all functions share */
+        facts_undo_to(r, 0); /* of builtins, which all functions share */
     }
     VY_VECTOR_FREE(&r->log);
     VY_VECTOR_FREE(&r->bounds);

@@ -1,18 +1,21 @@
-/* Ranges: between which values an integer expression lies wherever it is evaluated, and which accesses are always inside.
+/* Range analysis: the interval of every integer expression, the comparisons with a known result, and the accesses that
+ * are always in bounds.
  *
- * One walk over a program without calls of its own functions, in order: intervals of integers for every expression, narrowed by bounds of
- * `for`, conditions around the place, masks, remainders, minima; and "below the length of this buffer" for values that were compared with a
- * length only the dispatch knows, also with how much may be added (`i < len(x) && len(x) - i >= 4`). At the head of a loop whatever its body assigns may be anything, and behind an `if` whatever its branches
- * assigned, unless a branch does not come back.
+ * One forward walk over a program without calls of its own functions. Intervals are narrowed by the bounds of a `for`,
+ * by dominating conditions, masks, remainders and minima. A value that was compared with a length known only at the
+ * dispatch has a symbolic bound (symbolic_length.h), with the amount that may be added to it (`i < len(x) && len(x) - i
+ * >= 4`). At the head of a loop every variable that its body assigns is unknown; so is, after an `if`, every variable
+ * that its branches assign, unless a branch does not fall through.
  *
- * Sound, not complete: an answer of 1 holds in every run; 0 says nothing. */
+ * Sound, not complete: the answer 1 holds in every run; 0 means unknown. */
 #ifndef VY_ANALYSIS_RANGE_H
 #define VY_ANALYSIS_RANGE_H
 
 #include "analysis/interval.h"
 #include "analysis/symbolic_length.h"
 
-/* What the analysis relies on. All are true; a test turns one off to see that the campaign of the optimiser finds it. */
+/* What the analysis relies on. All are true; a test turns one off to see that the campaign of the optimiser finds
+ * it. */
 typedef struct vy_range_rules {
     uint8_t last_value_counts; /* the values of a `for` go up to its end, less one */
     uint8_t else_is_opposite;  /* in the second branch of an `if` its condition is false */

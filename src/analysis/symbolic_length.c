@@ -1,4 +1,5 @@
-/* Lengths (symbolic_length.h). */
+/* Symbolic lengths and bounds (symbolic_length.h): the relations between lengths, and what follows from them for
+ * bounds. */
 #include "analysis/symbolic_length.h"
 
 /* ---- names ---- */
@@ -110,7 +111,8 @@ static void add(vy_symbolic_bounds *all, uint32_t length, uint64_t margin) {
     all->count += at == all->count;
 }
 
-/* One round over what is there and what comes: lengths hang together in chains of two, and circles are no valid counts. */
+/* One round over what is there and what comes: lengths hang together in chains of two, and circles are no valid
+ * counts. */
 void vy_symbolic_bounds_add(const vy_lengths *lengths, vy_symbolic_bounds *all, uint32_t length, uint64_t margin) {
     if (length == VY_NONE)
         return;

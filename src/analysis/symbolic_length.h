@@ -1,17 +1,19 @@
-/* Lengths by name, and what is below them.
+/* Symbolic lengths: relations between the lengths of buffers that only the dispatch knows, and upper bounds in terms of
+ * them.
  *
- * The length of a buffer is often known only at the dispatch, but programs say how lengths hang together: `count len(x)`, `count len(x) - 1`, `count
- * width * height`. What was compared with one of them is then known to be inside others: `i < len(x)` is inside a buffer with `count len(x)`, and
- * so are three elements from `3 * i` on in one with `count len(x) * 3`.
+ * A program declares the relations: `count len(x)`, `count len(x) - 1`, `count width * height`. A value that was
+ * compared with one length is then in bounds for related buffers: `i < len(x)` is in bounds for a buffer with `count
+ * len(x)`, and three elements from `3 * i` on are for one with `count len(x) * 3`.
  *
- * Counts are mathematical integers, computed by the host, and a dispatch whose counts do not fit is refused (docs/language.md): so nothing here wraps. */
+ * What must stay true: counts are mathematical integers, computed by the host, and a dispatch whose counts do not fit
+ * is refused (docs/language.md). So nothing here wraps. */
 #ifndef VY_ANALYSIS_SYMBOLIC_LENGTH_H
 #define VY_ANALYSIS_SYMBOLIC_LENGTH_H
 
 #include "ir/model.h"
 
-/* What stands for the length of a memory. Two memories with one name have one length: the buffer at the end of `count len(…)`, or the param that a
- * count is; params stand behind memories. */
+/* What stands for the length of a memory. Two memories with one name have one length: the buffer at the end of `count
+ * len(…)`, or the param that a count is; params stand behind memories. */
 uint32_t vy_length_of(const vyre_program *program, uint32_t memory);
 
 /* A value that is less than a length, also with up to `margin` added to it: mathematically. */

@@ -1,8 +1,9 @@
-/* Uniformity, for emitters (uniformity.h).
+/* Uniformity and stride analysis (uniformity.h).
  *
- * The validator's flow graph is built once more for each function, and what differs is spread along its edges. Variables, memories and control are its nodes;
- * an expression is as uniform as the worst of its leaves. Strides follow in one walk, in order: ids have stride 1 along x, sums and multiples by literals
- * keep one, a variable that is never assigned has that of its value, and a loop variable that of its start. */
+ * The divergence graph of the validator is built for each function, and divergence is propagated along its edges. Its
+ * nodes are variables, memories and control; an expression is as uniform as the least uniform of its leaves. Strides
+ * follow in one forward walk: ids have stride 1 along x, sums and products with literals keep a stride, an immutable
+ * variable has the stride of its value, and a loop variable that of its start. */
 #include "analysis/uniformity.h"
 
 #include "base/status.h"
@@ -79,7 +80,7 @@ static void spread(vy_divergence_graph *flow, uint32_t *stack) {
     }
 }
 
-/* The first nodes are the variables, then the memories (flow.h). */
+/* The first nodes are the variables, then the memories (ir/validate/divergence_graph.h). */
 static void keep(vy_uniform *u, const vy_divergence_graph *flow) {
     const vy_function *f = flow->function;
     const vy_divergence_node *nodes = flow->nodes.items;
@@ -178,7 +179,8 @@ static step step_of_builtin(const vy_expr *e) {
     return counts ? (step){1, 1} : is_along_y_or_z ? none : unknown;
 }
 
-/* Modulo 2^64 at first: what is exact there is exact modulo every smaller power. Operands that are the same in a row give the same. */
+/* Modulo 2^64 at first: what is exact there is exact modulo every smaller power. Operands that are the same in a row
+ * give the same. */
 static step step_of_op(const vy_uniform *u, const vy_expr *e) {
     const vy_expr *exprs = u->program->exprs.items;
     step a = step_at(u, e->a), b = step_at(u, e->b), c = step_at(u, e->c);
@@ -231,7 +233,8 @@ static step step_of(const vy_uniform *u, uint32_t index) {
     }
 }
 
-/* A loop variable is its start and so many steps as trips were made, which are as many for all who are in the same trip. */
+/* A loop variable is its start and so many steps as trips were made, which are as many for all who are in the same
+ * trip. */
 static void set_loop_stride(vy_uniform *u, const vy_stmt *s) {
     step given = unknown;
     if (s->kind == VY_STMT_LET || (s->kind == VY_STMT_VAR && !u->is_assigned[s->variable]))

@@ -1,11 +1,13 @@
-/* Guards (bounds_checks.h). An index that needs a test is bound to a `let`, and so is the test, before the statement: trees are never deeper than they
- * were, nested loads grow by a constant each, and accesses of one index to memories of one length share a test.
+/* Bounds check insertion (bounds_checks.h).
  *
- * Most accesses are proven and have an index of type u32: nothing about them changes but the mark. Statements with no others are copied in a row, and what is still guarded when all
- * is written is marked then.
+ * An index that needs a test is bound to a `let` before the statement, and so is the test: trees never become deeper,
+ * nested loads grow by a constant each, and accesses with one index to memories of one length share a test. Most
+ * accesses are proven and have an index of type u32: only their guard mark changes. Statements that have no others are
+ * copied in runs, and accesses that are still marked as guarded when everything is written are then marked as
+ * unguarded.
  *
- * What must stay true: a test is used only where its `let` is visible, and shared only for an index that cannot change; and of a statement that is copied in a row every access is
- * proven. */
+ * What must stay true: a test is used only where its `let` is visible, and shared only for an index that cannot change.
+ * Every access of a statement that is copied in a run is proven. */
 #include "lower/bounds_checks.h"
 
 #include "base/status.h"
@@ -82,15 +84,15 @@ static uint64_t length_key(const vyre_program *p, uint32_t memory) {
 static uint32_t length_node(vy_rewrite *rw, uint32_t memory) {
     uint64_t known = vy_memory_known_length(rw->from, memory);
     if (known && known <= UINT32_MAX)
-        return vy_thread_pool_literal(rw, VYRE_TYPE_U32, known);
+        return vy_rewrite_make_literal(rw, VYRE_TYPE_U32, known);
     vy_expr len = {.kind = VY_EXPR_LEN, .type = VYRE_TYPE_U32, .a = rw->memories[memory], .b = VY_NONE, .c = VY_NONE};
-    return vy_thread_pool_expr(rw, &len);
+    return vy_rewrite_make_expr(rw, &len);
 }
 
 static uint32_t cast(vy_rewrite *rw, uint8_t type, uint32_t node) {
-    return node == VY_NONE || vy_thread_pool_get(rw, node)->type == type
+    return node == VY_NONE || vy_rewrite_node_at(rw, node)->type == type
                ? node
-               : vy_thread_pool_op(rw, VYRE_OP_CAST, (vyre_type)type, node, VY_NONE, VY_NONE);
+               : vy_rewrite_make_op(rw, VYRE_OP_CAST, (vyre_type)type, node, VY_NONE, VY_NONE);
 }
 
 /* Whether a leaf of the pool cannot change while it is visible. */
@@ -119,23 +121,24 @@ static uint8_t compared_type(const guarding *g, uint8_t type, vy_interval i) {
     return is_wide ? VYRE_TYPE_U64 : VYRE_TYPE_U32;
 }
 
-/* The test of a leaf of the pool, and the leaf as a u32, as variables. A negative i32 is not below 2^31 as u32, but a length may be above that. */
+/* The test of a leaf of the pool, and the leaf as a u32, as variables. A negative i32 is not below 2^31 as u32, but a
+ * length may be above that. */
 static test write_test(vy_rewrite *rw, uint32_t leaf, uint32_t memory, vy_interval i) {
     guarding *g = rw->user;
-    vy_expr e = *vy_thread_pool_get(rw, leaf);
+    vy_expr e = *vy_rewrite_node_at(rw, leaf);
     test made = {e.kind, e.op, e.axis, e.a, length_key(rw->from, memory), VY_NONE, VY_NONE};
     uint8_t compared = compared_type(g, e.type, i);
     uint64_t known = vy_memory_known_length(rw->from, memory);
     if (e.type != VYRE_TYPE_U32)
         made.index = vy_rewrite_let(rw, cast(rw, VYRE_TYPE_U32, leaf));
-    uint32_t value = e.type != VYRE_TYPE_U32 && compared == VYRE_TYPE_U32 ? vy_thread_pool_variable(rw, made.index)
+    uint32_t value = e.type != VYRE_TYPE_U32 && compared == VYRE_TYPE_U32 ? vy_rewrite_make_variable(rw, made.index)
                                                                           : cast(rw, compared, leaf);
     uint32_t length = cast(rw, compared, length_node(rw, memory));
-    uint32_t holds = vy_thread_pool_op(rw, g->rules->below, VYRE_TYPE_BOOL, value, length, VY_NONE);
+    uint32_t holds = vy_rewrite_make_op(rw, g->rules->below, VYRE_TYPE_BOOL, value, length, VY_NONE);
     if (g->rules->check_sign && i.low < 0 && compared == VYRE_TYPE_U32 && !(known && known <= UINT32_C(1) << 31)) {
-        uint32_t zero = vy_thread_pool_literal(rw, (vyre_type)e.type, 0);
-        uint32_t sign = vy_thread_pool_op(rw, VYRE_OP_GE, VYRE_TYPE_BOOL, leaf, zero, VY_NONE);
-        holds = vy_thread_pool_op(rw, VYRE_OP_LAND, VYRE_TYPE_BOOL, sign, holds, VY_NONE);
+        uint32_t zero = vy_rewrite_make_literal(rw, (vyre_type)e.type, 0);
+        uint32_t sign = vy_rewrite_make_op(rw, VYRE_OP_GE, VYRE_TYPE_BOOL, leaf, zero, VY_NONE);
+        holds = vy_rewrite_make_op(rw, VYRE_OP_LAND, VYRE_TYPE_BOOL, sign, holds, VY_NONE);
     }
     made.holds = vy_rewrite_let(rw, holds);
     if (!rw->draft.failed && is_constant(rw, &e))
@@ -147,23 +150,23 @@ static test write_test(vy_rewrite *rw, uint32_t leaf, uint32_t memory, vy_interv
 static void test_index(vy_rewrite *rw, uint32_t memory, uint32_t source, uint32_t *index, uint32_t *holds) {
     const guarding *g = rw->user;
     vy_interval i = vy_interval_of(rw->from->exprs.items[source].type, vy_range_of(g->ranges, source));
-    uint32_t leaf = vy_thread_pool_leaf(rw, *index);
+    uint32_t leaf = vy_rewrite_make_leaf(rw, *index);
     *index = *holds = VY_NONE;
     if (leaf == VY_NONE) {
         rw->draft.failed = 1;
         return;
     }
-    const test *known = find_test(rw, vy_thread_pool_get(rw, leaf), length_key(rw->from, memory));
+    const test *known = find_test(rw, vy_rewrite_node_at(rw, leaf), length_key(rw->from, memory));
     test t = known ? *known : write_test(rw, leaf, memory, i);
-    *index = t.index == VY_NONE ? leaf : vy_thread_pool_variable(rw, t.index);
+    *index = t.index == VY_NONE ? leaf : vy_rewrite_make_variable(rw, t.index);
     *holds = t.holds;
 }
 
 /* An index that is inside as a u32. The cast is bound, so that no tree gets deeper. */
 static uint32_t cut_index(vy_rewrite *rw, uint32_t index) {
-    if (index == VY_NONE || vy_thread_pool_get(rw, index)->type == VYRE_TYPE_U32)
+    if (index == VY_NONE || vy_rewrite_node_at(rw, index)->type == VYRE_TYPE_U32)
         return index;
-    return vy_thread_pool_leaf(rw, cast(rw, VYRE_TYPE_U32, index));
+    return vy_rewrite_make_leaf(rw, cast(rw, VYRE_TYPE_U32, index));
 }
 
 /* ---- loads ---- */
@@ -176,7 +179,7 @@ static uint32_t guard_load(vy_rewrite *rw, uint32_t expr) {
     place where = place_of(rw, e->a, e->b, vy_load_is_inside(g->ranges, expr));
     count(rw, where, VY_STMT_LOAD_WIDE, e->a, e->b, vy_expr_position(rw->from, expr));
     if (where == OUTSIDE)
-        return vy_thread_pool_literal(rw, (vyre_type)e->type, 0);
+        return vy_rewrite_make_literal(rw, (vyre_type)e->type, 0);
     uint32_t index = vy_rewrite_read(rw, e->b), holds = VY_NONE;
     if (where == TESTED)
         test_index(rw, e->a, e->b, &index, &holds);
@@ -186,8 +189,8 @@ static uint32_t guard_load(vy_rewrite *rw, uint32_t expr) {
     load.a = rw->memories[e->a];
     load.op = VY_BOUNDS_UNCHECKED;
     load.b = index;
-    load.c = vy_thread_pool_variable(rw, holds);
-    return rw->draft.failed ? VY_NONE : vy_thread_pool_expr(rw, &load);
+    load.c = vy_rewrite_make_variable(rw, holds);
+    return rw->draft.failed ? VY_NONE : vy_rewrite_make_expr(rw, &load);
 }
 
 /* Whether a tree cannot be written without statements before it. */
@@ -219,9 +222,9 @@ static int guard_while(vy_rewrite *rw, uint32_t index) {
     vy_irb_while(d, vy_irb_literal(d, VYRE_TYPE_BOOL, 1));
     uint32_t mark = vy_rewrite_open(rw);
     rw->may_bind = 1;
-    uint32_t goes_on = vy_thread_pool_leaf(rw, vy_rewrite_read(rw, s->a));
+    uint32_t goes_on = vy_rewrite_make_leaf(rw, vy_rewrite_read(rw, s->a));
     d->position = vy_stmt_position(rw->from, index);
-    vy_irb_if(d, vy_rewrite_write(rw, vy_thread_pool_op(rw, VYRE_OP_LNOT, VYRE_TYPE_BOOL, goes_on, VY_NONE, VY_NONE)));
+    vy_irb_if(d, vy_rewrite_write(rw, vy_rewrite_make_op(rw, VYRE_OP_LNOT, VYRE_TYPE_BOOL, goes_on, VY_NONE, VY_NONE)));
     vy_irb_simple(d, VY_STMT_BREAK);
     vy_irb_end_block(d);
     vy_rewrite_block(rw, index + 1, s->end);
@@ -232,7 +235,8 @@ static int guard_while(vy_rewrite *rw, uint32_t index) {
     return 1;
 }
 
-/* The unguarded store or atomic, with operands of the pool. Gives the variable of its result; `name` is the result's. */
+/* The unguarded store or atomic, with operands of the pool. Gives the variable of its result; `name` is the
+ * result's. */
 static uint32_t write_access(vy_rewrite *rw, const vy_stmt *s, const uint32_t *nodes, vy_symbol name) {
     vy_stmt stmt = *s;
     vyre_type type = VYRE_TYPE_U32;
@@ -342,7 +346,8 @@ static vy_position position_of(const vyre_program *made, uint32_t expr) {
     return vy_expr_position(made, expr);
 }
 
-/* Marks the stores and atomics that were copied. They are where their last operands are, like those that are written anew. */
+/* Marks the stores and atomics that were copied. They are where their last operands are, like those that are written
+ * anew. */
 static uint32_t mark_stmts(vyre_program *made) {
     uint32_t marked = 0;
     for (uint32_t i = 0; i < made->stmts.count; i++) {
@@ -361,7 +366,8 @@ static uint32_t mark_stmts(vyre_program *made) {
     return marked;
 }
 
-/* From here on expressions are where their statements are: whoever makes statements of them (vectorize_mem.h) does so alike, whether another phase has lowered them or not. */
+/* From here on expressions are where their statements are: whoever makes statements of them (vectorize_mem.h) does so
+ * alike, whether another phase has lowered them or not. */
 static void place_exprs(vyre_program *made) {
     uint32_t at = 0;
     for (uint32_t i = 0; i < made->stmts.count && made->expr_positions.count; i++)

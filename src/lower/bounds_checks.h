@@ -1,8 +1,10 @@
-/* Guards: every access of a program keeps inside its memory by proof or by a test that is written out.
+/* Bounds check insertion and elimination: every access of a program is in bounds by proof or by an explicit test.
  *
- * The language lets an index be anything: outside, a load gives 0, a store or atomic does nothing. Devices do not. This phase makes every access an
- * unguarded one (ir/model.h, vy_guard): as it is where ranges prove the index inside (range.h), with a condition else. What is always
- * outside goes. Indices are integers, not bits: of a signed one the negative half is outside, one of 64 bits is compared before it is cut. */
+ * In the language an index may have any value: an out-of-bounds load returns 0, and an out-of-bounds store or atomic is
+ * ignored. Devices do not provide this. The phase makes every access unguarded (ir/model.h, vy_bounds_check): without a test
+ * where the range analysis proves the index (analysis/range.h), otherwise under a condition. An access that is always
+ * out of bounds is removed. Indices are integers, not bit patterns: a negative index is out of bounds, and a 64-bit
+ * index is compared before it is truncated. */
 #ifndef VY_LOWER_BOUNDS_CHECKS_H
 #define VY_LOWER_BOUNDS_CHECKS_H
 
@@ -18,7 +20,8 @@ typedef struct vy_residual_check {
     vy_range range; /* of the index, in the order of its type */
 } vy_residual_check;
 
-/* What became of the accesses: accesses = proven + outside + guarded. Zero it before; free with vy_bounds_check_report_free. */
+/* What became of the accesses: accesses = proven + outside + guarded. Zero it before; free with
+ * vy_bounds_check_report_free. */
 typedef struct vy_bounds_check_report {
     uint32_t accesses, proven, outside, guarded;
     VY_VECTOR(vy_residual_check) left; /* one for each that is guarded, in the order of the program */
@@ -38,7 +41,8 @@ typedef struct vy_bounds_check_policy {
 } vy_bounds_check_policy;
 extern const vy_bounds_check_policy vy_bounds_check_default;
 
-/* *out: the program at level legal, without guarded accesses. `program` has no calls. guards (optional) receives what was done. Any thread.
+/* *out: the program at level legal, without guarded accesses. `program` has no calls. guards (optional) receives what
+ * was done. Any thread.
  *
  * VYRE_LIMIT  a test would stand deeper than blocks may
  * VYRE_NO_MEMORY */

@@ -1,4 +1,5 @@
-/* The phase (collectives.h): what is written out, where it meets, and the copy of all the rest. */
+/* Lowering of collectives (collectives.h): selects the collectives to lower, allocates the arrays for the exchange, and
+ * copies the rest of the program. */
 #include "lower/collectives.h"
 
 #include "base/status.h"
@@ -116,8 +117,8 @@ void vy_collective_close(vy_collective_lowering *m, uint32_t array) {
 
 /* ---- which are written out ---- */
 
-/* The bits of a profile without which reductions and scans do not come out exactly. Narrow floats are held as f32: their order is f32's, but sums and
- * products are rounded at each step. */
+/* The bits of a profile without which reductions and scans do not come out exactly. Narrow floats are held as f32:
+ * their order is f32's, but sums and products are rounded at each step. */
 static int combines_exactly(uint64_t exact, vyre_op op, vyre_type type) {
     uint64_t needs = 0;
     int is_order = op == VYRE_OP_MIN || op == VYRE_OP_MAX;
@@ -172,7 +173,7 @@ static uint32_t width_of(const vy_collective_lowering *m, const vy_stmt *s) {
     return s->width && s->width < m->count ? s->width : m->count;
 }
 
-vy_collective_storage vy_collective_storage_of(const vy_collective_lowering *m, const vy_stmt *s, vyre_type type) {
+static vy_collective_storage collective_storage_of(const vy_collective_lowering *m, const vy_stmt *s, vyre_type type) {
     uint32_t element = type == VYRE_TYPE_BOOL ? VYRE_TYPE_U32 : type;
     if (vy_collective_in_block(m, width_of(m, s)))
         return (vy_collective_storage){VY_NONE, 0};
@@ -203,7 +204,7 @@ static void add_arrays(vy_collective_lowering *m) {
         const vy_stmt *s = &m->rw.from->stmts.items[i];
         if (!is_written_out(m, s))
             continue;
-        vy_collective_storage place = vy_collective_storage_of(m, s, value_type(m, s));
+        vy_collective_storage place = collective_storage_of(m, s, value_type(m, s));
         if (place.array == VY_NONE)
             continue;
         uses[place.array]++;
@@ -230,7 +231,7 @@ static uint32_t arrays_of(const vy_collective_lowering *m, uint32_t first, uint3
         const vy_stmt *s = &m->rw.from->stmts.items[i];
         if (!is_written_out(m, s))
             continue;
-        vy_collective_storage place = vy_collective_storage_of(m, s, value_type(m, s));
+        vy_collective_storage place = collective_storage_of(m, s, value_type(m, s));
         if (place.array != VY_NONE)
             arrays |= 1u << place.array | 1u << (place.array + VY_COLLECTIVE_LOWER_TWIN);
     }
@@ -252,7 +253,8 @@ static uint32_t operand(vy_collective_lowering *m, const char *name, uint32_t ro
     return vy_legalizer_variable(&m->rw, vy_irb_let(&copy->draft, named, (vyre_type)e->type, value));
 }
 
-/* A result that is the same for the workgroup came through memory, which does not show that it is: where there is a native broadcast, it does. */
+/* A result that is the same for the workgroup came through memory, which does not show that it is: where there is a
+ * native broadcast, it does. */
 static int shows_sameness(const vy_collective_lowering *m, const vy_stmt *s) {
     return m->target->native_collectives && s->width == 0 && s->op == VYRE_COLLECTIVE_REDUCE;
 }

@@ -1,16 +1,20 @@
-/* Meetings: collectives the target does not do by itself are written out, in the canonical order (docs/bits.md), before anything else is
- * legalised. What combines is an ordinary op of the original type; later phases lower that.
+/* Lowering of collectives: replaces every collective that the target does not execute natively by code in the canonical
+ * order (docs/bits.md). The phase runs before bounds checks and the numeric phases: the combining op is an ordinary op
+ * of the original type, which later phases lower.
  *
- *   collectives.c          which are written out, the arrays they meet in, and the walk over the program
- *   collectives_reduce.c  reductions and scans
- *   collectives_shuffle.c     votes, broadcasts and shuffles; how a value moves between lanes of the hardware
+ *   collectives.c          selection, the arrays for the exchange, the walk over the program
+ *   collectives_reduce.c   reductions and scans
+ *   collectives_shuffle.c  votes, broadcasts and shuffles; moving a value between lanes of the hardware
  *
- * Invocations exchange values through a workgroup array with barriers or, in blocks of `block` consecutive ones, through the hardware's shuffle.
- * What must stay true:
- *  - barriers and native shuffles stand where the collective stood, never under a condition of our own;
- *  - accesses to arrays are unguarded: indices are inside by construction;
- *  - an element of an array is written before it is read, and only lanes that exist are asked for: the last block may be short;
- *  - an array that has been read is written again only after a barrier. `unfree` says which have been read since the last one. */
+ * Invocations exchange values through a workgroup array with barriers or, in blocks of `block` consecutive invocations,
+ * through native shuffles. What must stay true:
+ *
+ *  - Barriers and native shuffles are where the collective was, never under an added condition.
+ *  - Accesses to the arrays are unguarded: their indices are in bounds by construction.
+ *  - An element of an array is written before it is read, and only existing lanes are read: the last block may be
+ *    partial.
+ *  - An array that has been read is written again only after a barrier. `unfree` records the arrays read since the last
+ * one. */
 #ifndef VY_LOWER_COLLECTIVES_H
 #define VY_LOWER_COLLECTIVES_H
 
@@ -23,8 +27,8 @@ vyre_status vy_legalize_collectives(const vyre_program *program, const vy_target
 
 /* ---- between the files of the phase ---- */
 
-/* Arrays are shared by all collectives of a type; one more holds votes. Short ones are there twice: while one is still being read, the other can be
- * written, and a meeting in it frees the first. */
+/* Arrays are shared by all collectives of a type; one more holds votes. Short ones are there twice: while one is still
+ * being read, the other can be written, and a meeting in it frees the first. */
 enum {
     VY_COLLECTIVE_LOWER_VOTES = VYRE_TYPE_COUNT,
     VY_COLLECTIVE_LOWER_ARRAYS,
@@ -43,7 +47,7 @@ typedef struct vy_collective_lowering {
     uint32_t unfree;                  /* bits 1 << array: read since the last barrier */
 } vy_collective_lowering;
 
-/* A collective being written out. Trees are those of the meeter; all here are leaves. */
+/* A collective being written out. Trees are those of the lowering; all here are leaves. */
 typedef struct vy_collective_site {
     vy_collective_lowering *m;
     vyre_collective kind;
@@ -67,14 +71,14 @@ uint32_t vy_collective_vote_words(const vy_collective_lowering *m, vyre_collecti
 typedef struct vy_collective_storage {
     uint32_t array, elements;
 } vy_collective_storage;
-vy_collective_storage vy_collective_storage_of(const vy_collective_lowering *m, const vy_stmt *s, vyre_type type);
 
 /* Whether the members of a meeting lie in one block, so that they need no array. */
 static inline int vy_collective_in_block(const vy_collective_lowering *m, uint32_t width) {
     return width <= m->block;
 }
 
-/* Whether there is a lane in every block for each block of the workgroup: all are whole, and there are no more of them than lanes. */
+/* Whether there is a lane in every block for each block of the workgroup: all are whole, and there are no more of them
+ * than lanes. */
 static inline int vy_collective_fits_lanes(const vy_collective_lowering *m, uint32_t width) {
     return width == m->count && m->count % m->block == 0 && m->count / m->block <= m->block;
 }
@@ -100,7 +104,8 @@ void vy_collective_if(vy_collective_lowering *m, uint32_t condition);
 void vy_collective_end(vy_collective_lowering *m);
 void vy_collective_store(vy_collective_lowering *m, uint32_t array, uint32_t index, uint32_t value);
 void vy_collective_barrier(vy_collective_lowering *m);
-/* Before an array is written: gives it, or its twin, when nobody reads that any more. And after it has been read for the last time. */
+/* Before an array is written: gives it, or its twin, when nobody reads that any more. And after it has been read for
+ * the last time. */
 uint32_t vy_collective_open(vy_collective_lowering *m, uint32_t array);
 void vy_collective_close(vy_collective_lowering *m, uint32_t array);
 /* The value of another lane of the hardware's subgroup, by its number there. In uniform control. */

@@ -1,14 +1,17 @@
-/* Reductions and scans (collectives.h) in the canonical order.
+/* Lowering of reductions and scans in the canonical order (collectives.h): a prefix scan in log2 levels.
  *
- * P(0, i + 1) = T ⊕ P(h, i + 1), where h is the highest one bit of i and T the perfect tree over the h values before: so it is for every i, also for
- * those that end a perfect tree. Level by level, for bit = 1, 2, 4, …, every lane i with that bit set therefore takes, on the left, what the last
- * lane of the half before it holds: lane (i & ~(2 bit - 1)) | (bit - 1). After the levels below w each lane holds the combination from the start of its
- * aligned group of w lanes up to itself. That is the inclusive scan; the exclusive one is what the lane before holds, and a reduction is what the
- * last lane holds. Nothing depends on where a subgroup starts, since widths are powers of two, nor on where the workgroup ends.
+ * P(0, i + 1) = T ⊕ P(h, i + 1), where h is the highest one bit of i and T the perfect tree over the h values before.
+ * This holds for every i, also for those that end a perfect tree. Level by level, for bit = 1, 2, 4, …, every lane i
+ * with that bit set therefore combines, on the left, the value of the last lane of the preceding half: lane (i & ~(2
+ * bit - 1)) | (bit - 1). After the levels below w each lane holds the combination from the start of its aligned group
+ * of w lanes up to itself. That is the inclusive scan. The exclusive scan is the value of the preceding lane, and a
+ * reduction is the value of the last lane. Nothing depends on where a subgroup starts, since widths are powers of two,
+ * nor on where the workgroup ends.
  *
- * The lanes that are read end groups of `bit` lanes. So the levels below `block` run in registers, by native shuffles; for the others one element of an
- * array for each block is enough, or one lane of every block, if they are whole. In an array, readers of a level have the bit clear where writers have it set: one barrier a level. The last
- * level writes nothing; it is evaluated for the lane whose result is asked for. */
+ * The lanes that are read end groups of `bit` lanes. So the levels below `block` run in registers, by native shuffles.
+ * For the other levels one array element per block suffices, or one lane of every block if the blocks are complete. In
+ * an array, the readers of a level have the bit clear where its writers have it set: one barrier per level. The last
+ * level writes nothing; it is evaluated for the lane whose result is needed. */
 #include "lower/collectives.h"
 
 typedef struct combiner {
@@ -63,7 +66,8 @@ static void take_left(combiner *c, uint32_t condition, uint32_t left) {
 
 /* ---- in registers ---- */
 
-/* An inclusive scan of groups of `width` lanes. A lane that has nothing to take asks for what exists: nobody after itself. */
+/* An inclusive scan of groups of `width` lanes. A lane that has nothing to take asks for what exists: nobody after
+ * itself. */
 static void scan_lanes(combiner *c, uint32_t width) {
     vy_collective_lowering *m = c->m;
     int is_short = m->count % m->block != 0;
@@ -76,8 +80,9 @@ static void scan_lanes(combiner *c, uint32_t width) {
     }
 }
 
-/* A reduction in groups of `width` lanes, each of which comes to hold it: two halves exchange what they have. Our ops commute, to the bit. `last` is the
- * last lane that exists in this lane's group (VY_NONE: the groups are whole); a half that is cut off there is asked through it. */
+/* A reduction in groups of `width` lanes, each of which comes to hold it: two halves exchange what they have. Our ops
+ * commute, to the bit. `last` is the last lane that exists in this lane's group (VY_NONE: the groups are whole); a half
+ * that is cut off there is asked through it. */
 static void reduce_lanes(combiner *c, uint32_t width, uint32_t last) {
     vy_collective_lowering *m = c->m;
     for (uint32_t bit = 1; bit < width; bit *= 2) {
@@ -257,8 +262,8 @@ static void reduce_blocks(combiner *c) {
     reduce_lanes(c, group, last);
 }
 
-/* Lane j holds what block j does, and grows it to the largest perfect tree that ends there; all lanes of a block fold the trees before the block
- * into their sums. */
+/* Lane j holds what block j does, and grows it to the largest perfect tree that ends there; all lanes of a block fold
+ * the trees before the block into their sums. */
 static void scan_blocks(combiner *c, uint32_t asked) {
     vy_collective_lowering *m = c->m;
     uint32_t mine = vy_collective_u32(m, VYRE_OP_MIN, c->lane, vy_collective_number(m, c->blocks - 1));

@@ -1,4 +1,4 @@
-/* Votes, broadcasts and shuffles (collectives.h), and how a value moves between lanes of the hardware. */
+/* Lowering of votes, broadcasts and shuffles (collectives.h), and of moving a value between lanes of the hardware. */
 #include "lower/collectives.h"
 
 /* ---- lanes of the hardware ---- */
@@ -103,7 +103,8 @@ static void find_place(vy_collective_site *meeting, uint32_t *place, uint32_t *m
     *members = vy_collective_let(m, "members", vy_collective_u32(m, VYRE_OP_MIN, *members, left));
 }
 
-/* Whether the second operand is a number that every whole group has as a lane, or any one of its lanes has another one by. */
+/* Whether the second operand is a number that every whole group has as a lane, or any one of its lanes has another one
+ * by. */
 static int always_exists(const vy_collective_site *meeting) {
     const vy_collective_lowering *m = meeting->m;
     uint32_t width = meeting->width;

@@ -1,44 +1,531 @@
-/* The walk of the proof (definite_init.h), and what it starts with. */
-#include "lower/definite_init.h"
+/* Definite initialisation analysis: which arrays may be read before they are written (zero_init.h). One forward walk
+ * keeps a bit for every element that is certainly written.
+ *
+ * Bits are only added; those added in a block that not every invocation executes are removed at its end. What must stay
+ * true:
+ *
+ *  - A bit of a private array holds for the invocation at this point. It is removed at the end of a branch, and at the
+ *    end of a loop whose iterations are not known.
+ *  - `written` of a workgroup array means: at the next barrier some invocation has stored to the element. The
+ *    invocations that execute a store are found by evaluating the conditions around it for every invocation; a
+ *    condition that cannot be evaluated means none. Conditions count from the innermost block with a barrier in it: the
+ *    validator guarantees that all invocations reach it together.
+ *  - A barrier turns `written` into `seen`. Reads require `seen`.
+ *  - Once every array is decided, walking a loop, or from a barrier to the end of its block, cannot find more.
+ *  - A statement that touches no array and has no barrier in it is not walked.
+ *  - If the walk takes more than STEPS steps, every array is zeroed. */
+#include "lower/zero_init.h"
 
+#include "analysis/range.h"
+#include "base/memory.h"
 #include "base/status.h"
 #include "base/thread.h"
+#include "ir/eval.h"
+#include "ir/model.h"
 #include "ir/walk.h"
-#include "lower/definite_init_access.h"
-#include "lower/definite_init_bitset.h"
-#include "lower/definite_init_loop.h"
-#include "lower/zero_init.h"
+#include "opt/pass_manager.h"
+
+enum { STEPS = 1 << 22 }; /* nodes computed and statements walked; more: it takes too long */
+
+typedef struct array_bits {
+    uint64_t *seen, *written; /* bits; the same ones for private arrays; NULL: not looked at */
+} array_bits;
+
+typedef struct bit_change {
+    uint64_t *word, old;
+} bit_change;
+typedef VY_VECTOR(bit_change) bit_changes;
+
+/* A condition around the place, and what it is. */
+typedef struct condition {
+    uint32_t expr;
+    int holds;
+} condition;
+
+typedef struct definite_init {
+    const vyre_program *p;
+    vy_ranges *ranges;    /* made when somebody asks */
+    uint8_t *needs;       /* by memory */
+    array_bits *arrays;   /* by memory */
+    uint32_t *first_expr; /* by statement */
+    uint32_t *barriers;   /* by statement: how many stand before it */
+    uint32_t *touches;    /* by statement: how many before it touch an array, or are barriers */
+    uint8_t *loads;       /* by statement: it loads from an array */
+    uint32_t *values;     /* by variable: the expression of its `let`, or VY_NONE */
+    uint64_t *trips;      /* by variable: its value in the trip of a loop being walked */
+    uint8_t *has_trip;    /* by variable */
+    bit_changes privately, together;
+    VY_VECTOR(condition) path;
+    uint32_t base;  /* conditions before are the same for the whole workgroup */
+    uint32_t size;  /* of the workgroup */
+    uint32_t times; /* trips of the loops around: how often this place is walked */
+    uint32_t steps;
+    int uses_place; /* the last value depends on the place in the workgroup */
+    int failed;
+} definite_init;
+
+/* ---- bits: the elements that are written, and those of them that every invocation sees ----
+ *
+ * Every bit that is added is logged, in `privately` or `together` by the space of the array, so that it can be removed
+ * at the end of a block. Only a barrier turns `written` into `seen`. */
+
+static inline int is_private(const definite_init *f, uint32_t memory) {
+    return f->p->memories.items[memory].space == VY_SPACE_PRIVATE;
+}
+
+static inline uint32_t definite_init_words(const vyre_program *p, uint32_t memory) {
+    return p->memories.items[memory].elements / 64 + 1;
+}
+
+/* More bits of a word. May fail: f->failed. */
+static void set_word(definite_init *f, bit_changes *log, uint64_t *word, uint64_t bits) {
+    if ((*word | bits) == *word)
+        return;
+    bit_change *entry = VY_PUSH(log);
+    if (!entry) {
+        f->failed = 1;
+        return;
+    }
+    *entry = (bit_change){word, *word};
+    *word |= bits;
+}
+
+/* An element is written, if it is one. */
+static inline void set_bit(definite_init *f, uint32_t memory, vy_wide element) {
+    uint64_t *bits = f->arrays[memory].written;
+    if (element >= 0 && element < f->p->memories.items[memory].elements)
+        set_word(f, is_private(f, memory) ? &f->privately : &f->together, &bits[(uint64_t)element / 64],
+                 UINT64_C(1) << (uint64_t)element % 64);
+}
+
+/* At a barrier what was written is seen. May fail: f->failed. */
+static void definite_init_barrier(definite_init *f) {
+    for (uint32_t m = f->p->buffer_count; m < f->p->memories.count; m++) {
+        array_bits *a = &f->arrays[m];
+        for (uint32_t i = 0; a->seen && a->seen != a->written && i < definite_init_words(f->p, m); i++)
+            set_word(f, &f->together, &a->seen[i], a->written[i]);
+    }
+}
+
+/* The bits that came since the log was so long go. */
+static void undo_to(bit_changes *log, uint32_t mark) {
+    while (log->count > mark) {
+        const bit_change *entry = &log->items[--log->count];
+        *entry->word = entry->old;
+    }
+}
+
+/* Whether all elements from low to high are seen. */
+static int is_seen(definite_init *f, uint32_t memory, uint32_t low, uint32_t high) {
+    const uint64_t *bits = f->arrays[memory].seen;
+    f->steps += (high - low) / 64;
+    for (uint32_t i = low; i <= high; i++) {
+        if (i % 64 == 0 && high - i >= 63 && bits[i / 64] == UINT64_MAX)
+            i += 63;
+        else if (!(bits[i / 64] >> i % 64 & 1))
+            return 0;
+    }
+    return 1;
+}
+
+/* Whether all bits of an array are set. */
+static int is_full(const definite_init *f, uint32_t memory, const uint64_t *bits) {
+    uint32_t elements = f->p->memories.items[memory].elements;
+    for (uint32_t i = 0; i < elements / 64; i++)
+        if (bits[i] != UINT64_MAX)
+            return 0;
+    return bits[elements / 64] == (UINT64_C(1) << elements % 64) - 1;
+}
+
+/* Whether it is known of every array that it needs to be zeroed, or that whatever is read of it from here on is
+ * written. */
+static int is_decided(const definite_init *f) {
+    for (uint32_t m = f->p->buffer_count; m < f->p->memories.count; m++)
+        if (!f->needs[m] && (!f->arrays[m].seen || !is_full(f, m, f->arrays[m].seen)))
+            return 0;
+    return 1;
+}
+
+/* ---- values: the value of an expression for one invocation of the workgroup ----
+ *
+ * Whether a value is known does not depend on the invocation. f->uses_place is set, and never cleared here, if a value
+ * depends on the position in the workgroup. Values are computed in the environment of vy_fenv_enter, which the whole
+ * walk has entered. Every node counts as a step, also where the values of all invocations are computed together. */
+
+/* An index that is computed for one invocation after the other, from the first on. Of one that depends on the place
+ * those of all are computed together. */
+typedef struct definite_init_lanes {
+    uint64_t *values; /* by invocation, once the first is known */
+    uint32_t cost;    /* steps of one */
+    vy_arena arena;
+} definite_init_lanes;
+
+static int definite_init_first(definite_init *f, definite_init_lanes *lanes, uint32_t expr, uint32_t invocation,
+                               vy_wide *out);
+
+/* definite_init_integer, for one invocation after the other. The caller frees the arena. Inline, since it is asked for
+ * every invocation. */
+static inline int definite_init_next(definite_init *f, definite_init_lanes *lanes, uint32_t expr, uint32_t invocation,
+                                     vy_wide *out) {
+    if (!lanes->values)
+        return definite_init_first(f, lanes, expr, invocation, out);
+    int goes_on = f->steps + lanes->cost <= STEPS;
+    f->steps = goes_on ? f->steps + lanes->cost : STEPS + 1;
+    f->uses_place = 1;
+    *out = vy_integer_of(f->p->exprs.items[expr].type, lanes->values[invocation]);
+    return goes_on;
+}
+
+enum { LANES = 1 << 16 }; /* nodes that are computed for all invocations together */
+
+static int compute_builtin(definite_init *f, const vy_expr *e, uint32_t invocation, uint64_t *out) {
+    const uint32_t *size = f->p->workgroup;
+    const uint32_t ids[3] = {invocation % size[0], invocation / size[0] % size[1], invocation / size[0] / size[1]};
+    switch ((vyre_builtin)e->op) {
+    case VYRE_BUILTIN_LOCAL_ID:
+        f->uses_place = 1;
+        *out = ids[e->axis];
+        return 1;
+    case VYRE_BUILTIN_LOCAL_INDEX:
+        f->uses_place = 1;
+        *out = invocation;
+        return 1;
+    case VYRE_BUILTIN_WORKGROUP_SIZE:
+        *out = size[e->axis];
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+/* Whether an expression is a literal, or counts the trip that is looked at: most operands are, and are not worth a
+ * call. */
+static inline int is_leaf(const definite_init *f, const vy_expr *e, uint64_t *out) {
+    if (e->kind == VY_EXPR_LITERAL) {
+        *out = e->bits;
+        return 1;
+    }
+    if (e->kind != VY_EXPR_VARIABLE || !f->has_trip[e->a])
+        return 0;
+    *out = f->trips[e->a];
+    return 1;
+}
+
+static int compute(definite_init *f, uint32_t expr, uint32_t invocation, unsigned depth, uint64_t *out);
+
+static int compute_op(definite_init *f, const vy_expr *e, uint32_t invocation, unsigned depth, uint64_t *out) {
+    const vy_expr *exprs = f->p->exprs.items;
+    const uint32_t operands[3] = {e->a, e->b, e->c};
+    uint64_t v[3] = {0, 0, 0};
+    for (int i = 0; i < 3 && operands[i] != VY_NONE; i++)
+        if (is_leaf(f, &exprs[operands[i]], &v[i]))
+            f->steps++;
+        else if (!compute(f, operands[i], invocation, depth + 1, &v[i]))
+            return 0;
+    vyre_type operand = (vyre_type)exprs[e->op == VYRE_OP_SELECT ? e->b : e->a].type;
+    vy_eval_kernel_unchecked((vyre_op)e->op, (vyre_type)e->type, operand)(out, &v[0], &v[1], &v[2], 1);
+    return 1;
+}
+
+/* The value of an expression for an invocation of the workgroup; 0 if it is not known. Whether it is known does not
+ * depend on the invocation. Recursion through the values of variables is bounded by `depth`. */
+static int compute(definite_init *f, uint32_t expr, uint32_t invocation, unsigned depth, uint64_t *out) {
+    const vy_expr *e = &f->p->exprs.items[expr];
+    if (depth > VY_LIMIT_EXPRESSION_DEPTH || ++f->steps > STEPS)
+        return 0;
+    if (is_leaf(f, e, out))
+        return 1;
+    switch ((vy_expr_kind)e->kind) {
+    case VY_EXPR_VARIABLE:
+        return f->values[e->a] != VY_NONE && compute(f, f->values[e->a], invocation, depth + 1, out);
+    case VY_EXPR_LEN:
+        *out = vy_memory_known_length(f->p, e->a);
+        return *out != 0 && *out <= UINT32_MAX;
+    case VY_EXPR_BUILTIN:
+        return compute_builtin(f, e, invocation, out);
+    case VY_EXPR_OP:
+        return compute_op(f, e, invocation, depth, out);
+    default:
+        return 0;
+    }
+}
+
+/* The bits of a value; 0 if it is not known. */
+static int definite_init_value(definite_init *f, uint32_t expr, uint32_t invocation, uint64_t *out) {
+    return compute(f, expr, invocation, 0, out);
+}
+
+/* The value as a mathematical integer; 0 if it is not known. */
+static int definite_init_integer(definite_init *f, uint32_t expr, uint32_t invocation, vy_wide *out) {
+    uint64_t bits;
+    if (!compute(f, expr, invocation, 0, &bits))
+        return 0;
+    *out = vy_integer_of(f->p->exprs.items[expr].type, bits);
+    return 1;
+}
+
+/* ---- all invocations together ---- */
+
+/* The values of all invocations, of an expression that compute() knows. NULL: memory is out. Recursion is bounded by
+ * what compute() has found. */
+static uint64_t *compute_all(definite_init *f, vy_arena *arena, uint32_t expr) {
+    const vy_expr *e = &f->p->exprs.items[expr];
+    if (e->kind == VY_EXPR_VARIABLE && !f->has_trip[e->a])
+        return compute_all(f, arena, f->values[e->a]);
+    if (e->kind == VY_EXPR_OP) {
+        const uint32_t operands[3] = {e->a, e->b, e->c};
+        uint64_t *v[3] = {NULL, NULL, NULL};
+        for (int i = 0; i < 3; i++)
+            if (operands[i] != VY_NONE && !(v[i] = compute_all(f, arena, operands[i])))
+                return NULL;
+        vyre_type operand = (vyre_type)f->p->exprs.items[e->op == VYRE_OP_SELECT ? e->b : e->a].type;
+        vy_eval_kernel_unchecked((vyre_op)e->op, (vyre_type)e->type, operand)(v[0], v[0], v[1], v[2], f->size);
+        return v[0];
+    }
+    uint64_t *out = vy_arena_allocate(arena, f->size * sizeof *out);
+    uint64_t same = 0;
+    compute(f, expr, 0, 0, &same);
+    for (uint32_t i = 0; out && i < f->size; i++)
+        out[i] = same;
+    for (uint32_t i = 0; out && e->kind == VY_EXPR_BUILTIN && i < f->size; i++)
+        compute_builtin(f, e, i, &out[i]);
+    return out;
+}
+
+static void fill_lanes(definite_init *f, definite_init_lanes *lanes, uint32_t expr) {
+    uint32_t steps = f->steps;
+    f->steps = 0; /* LANES of them at most, which are counted as they are used */
+    lanes->values = compute_all(f, &lanes->arena, expr);
+    f->steps = steps;
+    f->failed |= !lanes->values;
+}
+
+/* Until the values of all invocations are computed. May fail: f->failed. */
+static int definite_init_first(definite_init *f, definite_init_lanes *lanes, uint32_t expr, uint32_t invocation,
+                               vy_wide *out) {
+    uint32_t before = f->steps;
+    if (!definite_init_integer(f, expr, invocation, out))
+        return 0;
+    lanes->cost = f->steps - before;
+    if (f->uses_place && (uint64_t)lanes->cost * f->size <= LANES)
+        fill_lanes(f, lanes, expr);
+    return 1;
+}
+
+/* ---- accesses ----
+ *
+ * A read requires every element that its index may be; a store writes only the element that its index certainly is. A
+ * store to a workgroup array counts for the invocations that certainly execute it. */
+
+static void read_loads(definite_init *f, uint32_t stmt);
+
+/* Reads the elements that any statement loads; most load nothing. */
+static inline void read_operands(definite_init *f, uint32_t stmt) {
+    if (f->loads[stmt])
+        read_loads(f, stmt);
+}
+
+static int find_range(definite_init *f, uint32_t expr, vy_interval *out) {
+    if (!f->ranges && vy_ranges_make_by(f->p, &vy_range_rules_sound, 0, &f->ranges, NULL) != VYRE_OK) {
+        f->failed = 1;
+        return 0;
+    }
+    *out = vy_interval_of(f->p->exprs.items[expr].type, vy_range_of(f->ranges, expr));
+    return 1;
+}
+
+/* The current invocations read an element of an array. May fail, as all that follows: f->failed. */
+static void definite_init_read(definite_init *f, uint32_t memory, uint32_t index) {
+    const vy_memory *m = &f->p->memories.items[memory];
+    if (m->space == VY_SPACE_BUFFER || f->needs[memory])
+        return;
+    vy_interval i;
+    vy_wide low, high;
+    f->uses_place = 0;
+    if (definite_init_integer(f, index, 0, &low) && !f->uses_place) {
+        high = low;
+    } else if (find_range(f, index, &i)) {
+        low = i.low;
+        high = i.high;
+    } else {
+        return;
+    }
+    if (low < 0)
+        low = 0;
+    if (high >= m->elements)
+        high = (vy_wide)m->elements - 1;
+    if (low <= high && (!f->arrays[memory].seen || !is_seen(f, memory, (uint32_t)low, (uint32_t)high)))
+        f->needs[memory] = 1;
+}
+
+/* Reads all elements that the expressions of a statement load. */
+static void read_loads(definite_init *f, uint32_t stmt) {
+    const vyre_program *p = f->p;
+    const vy_stmt *s = &p->stmts.items[stmt];
+    uint32_t end = vy_stmt_exprs_end(p, s, f->first_expr[stmt]);
+    for (uint32_t i = f->first_expr[stmt]; i < end; i++)
+        if (p->exprs.items[i].kind == VY_EXPR_LOAD)
+            definite_init_read(f, p->exprs.items[i].a, p->exprs.items[i].b);
+}
+
+/* Whether the invocation comes to this place for certain, once the workgroup is in the block. -1: that is not known. */
+static int comes_here(definite_init *f, uint32_t invocation) {
+    for (uint32_t i = f->base; i < f->path.count; i++) {
+        uint64_t bits;
+        if (!definite_init_value(f, f->path.items[i].expr, invocation, &bits))
+            return -1;
+        if ((bits != 0) != f->path.items[i].holds)
+            return 0;
+    }
+    return 1;
+}
+
+static void store_private(definite_init *f, const vy_stmt *s) {
+    vy_wide index;
+    f->uses_place = 0;
+    if (definite_init_integer(f, s->a, 0, &index) && !f->uses_place)
+        set_bit(f, s->memory, index);
+}
+
+static void store_together(definite_init *f, const vy_stmt *s, definite_init_lanes *lanes) {
+    vy_wide index;
+    f->uses_place = 0;
+    for (uint32_t i = 0; i < f->size && !f->failed; i++) {
+        int here = comes_here(f, i);
+        if (here < 0)
+            return;
+        int path_uses_place = f->uses_place;
+        f->uses_place = 0;
+        if (!definite_init_next(f, lanes, s->a, i, &index))
+            return;
+        if (here)
+            set_bit(f, s->memory, index);
+        if (!f->uses_place && (here || !path_uses_place))
+            return; /* the others store there, too, or not at all */
+        f->uses_place |= path_uses_place;
+    }
+}
+
+/* The current invocations execute a store. */
+static void definite_init_store(definite_init *f, const vy_stmt *s) {
+    definite_init_lanes lanes = {0};
+    if (f->p->memories.items[s->memory].space == VY_SPACE_BUFFER || !f->arrays[s->memory].written ||
+        is_full(f, s->memory, f->arrays[s->memory].written))
+        return;
+    if (is_private(f, s->memory))
+        store_private(f, s);
+    else
+        store_together(f, s, &lanes);
+    vy_arena_free(&lanes.arena);
+}
+
+/* ---- loops: the iterations of a `for`, and what it writes in all of them ----
+ *
+ * The variable of a loop has a value (f->has_trip) only while an iteration of it is examined. Stores count for all
+ * iterations only if nothing leaves the loop early. */
+
+/* The values of the variable of a `for`, for an invocation. */
+typedef struct counter {
+    vy_wide at, end, step;
+} counter;
+
+/* Takes the next trip; 0 at the end. */
+static inline int next_trip(definite_init *f, const vy_stmt *s, counter *c) {
+    int goes_on = c->step > 0 ? c->at < c->end : c->step < 0 && c->at > c->end;
+    f->has_trip[s->variable] = (uint8_t)goes_on;
+    f->trips[s->variable] = (uint64_t)c->at & vy_type_layouts[f->p->variables.items[s->variable].type].mask;
+    c->at += c->step;
+    return goes_on;
+}
+
+enum { STORES = 1 << 18 }; /* of a loop that is not walked trip by trip, by all invocations */
+
+/* Before the first trip of an invocation; 0 if its bounds are not known. */
+static int count_trips(definite_init *f, const vy_stmt *s, uint32_t invocation, counter *out) {
+    out->step = 1;
+    return definite_init_integer(f, s->a, invocation, &out->at) &&
+           definite_init_integer(f, s->b, invocation, &out->end) &&
+           (s->c == VY_NONE || definite_init_integer(f, s->c, invocation, &out->step));
+}
+
+/* Whether something in the body leaves a trip, or the loop. */
+static int is_left(const vyre_program *p, uint32_t first, uint32_t end) {
+    for (uint32_t i = first; i < end; i++) {
+        uint8_t kind = p->stmts.items[i].kind;
+        if (kind == VY_STMT_BREAK || kind == VY_STMT_CONTINUE)
+            return 1;
+        if (vy_stmt_is_loop(kind))
+            i = p->stmts.items[i].end - 1; /* what jumps there stays there */
+    }
+    return 0;
+}
+
+/* Stores that every trip makes, of one invocation. */
+static void store_in_trips(definite_init *f, uint32_t index, uint32_t invocation, int privately) {
+    const vyre_program *p = f->p;
+    const vy_stmt *loop = &p->stmts.items[index];
+    counter c;
+    if (!count_trips(f, loop, invocation, &c) || c.step == 0 ||
+        (c.end - c.at) / c.step > STORES / (vy_wide)(privately ? 1 : f->size))
+        return;
+    while (next_trip(f, loop, &c) && f->steps <= STEPS && !f->failed)
+        for (uint32_t i = index + 1; i < loop->end; i = p->stmts.items[i].end) {
+            const vy_stmt *s = &p->stmts.items[i];
+            vy_wide element;
+            f->steps++;
+            if (s->kind == VY_STMT_STORE && f->arrays[s->memory].written && is_private(f, s->memory) == privately &&
+                definite_init_integer(f, s->a, invocation, &element))
+                set_bit(f, s->memory, element);
+        }
+    f->has_trip[loop->variable] = 0;
+}
+
+/* A `for` that was passed, and that nothing leaves: what is stored in every trip. May fail: f->failed. Of private
+ * arrays only what does not depend on the place counts. */
+static void store_in_loop(definite_init *f, uint32_t index) {
+    f->uses_place = 0;
+    uint32_t mark = f->privately.count;
+    store_in_trips(f, index, 0, 1);
+    if (f->uses_place)
+        undo_to(&f->privately, mark);
+    f->uses_place = 0;
+    for (uint32_t i = 0; i < f->size && comes_here(f, i) >= 0; i++) {
+        if (comes_here(f, i))
+            store_in_trips(f, index, i, 0);
+        if (!f->uses_place)
+            return;
+    }
+}
+
+/* ---- the walk ---- */
 
 enum {
     ELEMENTS = 1 << 16, /* of an array that is looked at */
     TRIPS = 1 << 16     /* statements in all trips of a loop that is walked trip by trip, and of the loops around it */
 };
 
-/* ---- the walk ---- */
-
-static void walk(vy_definite_init *f, uint32_t first, uint32_t end);
+static void walk(definite_init *f, uint32_t first, uint32_t end);
 
 /* How many trips a loop makes, the same for all invocations; -1: not known, or too many to walk, or it may be left. */
-static int trips_to_walk(vy_definite_init *f, uint32_t index) {
+static int trips_to_walk(definite_init *f, uint32_t index) {
     const vy_stmt *s = &f->p->stmts.items[index];
     uint64_t most = TRIPS / ((uint64_t)f->times * (s->end - index)), trips = 0;
-    vy_definite_init_counter c;
+    counter c;
     f->uses_place = 0;
-    if (s->kind != VY_STMT_FOR || vy_definite_init_is_left(f->p, index + 1, s->end) ||
-        !vy_definite_init_count_trips(f, s, 0, &c) || f->uses_place)
+    if (s->kind != VY_STMT_FOR || is_left(f->p, index + 1, s->end) || !count_trips(f, s, 0, &c) || f->uses_place)
         return -1;
-    while (trips <= most && vy_definite_init_next_trip(f, s, &c))
+    while (trips <= most && next_trip(f, s, &c))
         trips++;
     f->has_trip[s->variable] = 0;
     return trips <= most ? (int)trips : -1;
 }
 
-static int has_barrier(const vy_definite_init *f, uint32_t first, uint32_t end) {
+static int has_barrier(const definite_init *f, uint32_t first, uint32_t end) {
     return f->barriers[end] != f->barriers[first];
 }
 
 /* A block; if a barrier stands in it, all come there together. */
-static void walk_block(vy_definite_init *f, uint32_t first, uint32_t end) {
+static void walk_block(definite_init *f, uint32_t first, uint32_t end) {
     uint32_t base = f->base;
     if (has_barrier(f, first, end))
         f->base = f->path.count;
@@ -46,28 +533,28 @@ static void walk_block(vy_definite_init *f, uint32_t first, uint32_t end) {
     f->base = base;
 }
 
-static void walk_loop(vy_definite_init *f, uint32_t index) {
+static void walk_loop(definite_init *f, uint32_t index) {
     const vy_stmt *s = &f->p->stmts.items[index];
     uint32_t mark = f->privately.count, mark_together = f->together.count;
-    vy_definite_init_counter c;
-    if (vy_definite_init_is_decided(f))
+    counter c;
+    if (is_decided(f))
         return;
     int trips = trips_to_walk(f, index);
-    vy_definite_init_read_operands(f, index);
-    if (trips >= 0 && vy_definite_init_count_trips(f, s, 0, &c)) {
+    read_operands(f, index);
+    if (trips >= 0 && count_trips(f, s, 0, &c)) {
         uint32_t times = f->times;
         f->times *= trips ? (uint32_t)trips : 1;
-        while (vy_definite_init_next_trip(f, s, &c) && !f->failed && f->steps <= VY_DEFINITE_INIT_STEPS)
+        while (next_trip(f, s, &c) && !f->failed && f->steps <= STEPS)
             walk_block(f, index + 1, s->end);
         f->times = times;
         f->has_trip[s->variable] = 0;
         return;
     }
     walk_block(f, index + 1, s->end);
-    vy_definite_init_undo_to(&f->privately, mark);
-    vy_definite_init_undo_to(&f->together, mark_together);
-    if (s->kind == VY_STMT_FOR && !vy_definite_init_is_left(f->p, index + 1, s->end))
-        vy_definite_init_store_in_loop(f, index);
+    undo_to(&f->privately, mark);
+    undo_to(&f->together, mark_together);
+    if (s->kind == VY_STMT_FOR && !is_left(f->p, index + 1, s->end))
+        store_in_loop(f, index);
 }
 
 static int comes_back(const vyre_program *p, uint32_t first, uint32_t end) {
@@ -77,35 +564,34 @@ static int comes_back(const vyre_program *p, uint32_t first, uint32_t end) {
     return last != VY_STMT_BREAK && last != VY_STMT_CONTINUE && last != VY_STMT_RETURN && last != VY_STMT_TRAP;
 }
 
-static void walk_branch(vy_definite_init *f, uint32_t expr, int holds, uint32_t first, uint32_t end) {
-    vy_definite_init_condition *c = VY_PUSH(&f->path);
+static void walk_branch(definite_init *f, uint32_t expr, int holds, uint32_t first, uint32_t end) {
+    condition *c = VY_PUSH(&f->path);
     if (!c) {
         f->failed = 1;
         return;
     }
-    *c = (vy_definite_init_condition){expr, holds};
+    *c = (condition){expr, holds};
     walk_block(f, first, end);
     f->path.count--;
 }
 
-static void walk_if(vy_definite_init *f, uint32_t index) {
+static void walk_if(definite_init *f, uint32_t index) {
     const vy_stmt *s = &f->p->stmts.items[index];
     uint32_t mark = f->privately.count, mark_together = f->together.count;
-    vy_definite_init_read_operands(f, index);
+    read_operands(f, index);
     walk_branch(f, s->a, 1, index + 1, s->middle);
-    vy_definite_init_undo_to(&f->privately, mark);
+    undo_to(&f->privately, mark);
     if (has_barrier(f, index, s->end))
-        vy_definite_init_undo_to(&f->together, mark_together);
+        undo_to(&f->together, mark_together);
     walk_branch(f, s->a, 0, s->middle, s->end);
     if (comes_back(f->p, index + 1, s->middle))
-        vy_definite_init_undo_to(&f->privately, mark);
+        undo_to(&f->privately, mark);
     if (has_barrier(f, index, s->end))
-        vy_definite_init_undo_to(&f->together, mark_together);
+        undo_to(&f->together, mark_together);
 }
 
-static void walk(vy_definite_init *f, uint32_t first, uint32_t end) {
-    for (uint32_t i = first; i < end && !f->failed && f->steps <= VY_DEFINITE_INIT_STEPS;
-         i = f->p->stmts.items[i].end) {
+static void walk(definite_init *f, uint32_t first, uint32_t end) {
+    for (uint32_t i = first; i < end && !f->failed && f->steps <= STEPS; i = f->p->stmts.items[i].end) {
         const vy_stmt *s = &f->p->stmts.items[i];
         f->steps++;
         if (f->touches[s->end] == f->touches[i])
@@ -124,14 +610,14 @@ static void walk(vy_definite_init *f, uint32_t first, uint32_t end) {
         default:
             break;
         }
-        vy_definite_init_read_operands(f, i);
+        read_operands(f, i);
         if (s->kind == VY_STMT_STORE)
-            vy_definite_init_store(f, s);
+            definite_init_store(f, s);
         else if (s->kind == VY_STMT_ATOMIC)
-            vy_definite_init_read(f, s->memory, s->a);
+            definite_init_read(f, s->memory, s->a);
         else if (s->kind == VY_STMT_BARRIER)
-            vy_definite_init_barrier(f);
-        if (s->kind == VY_STMT_BARRIER && vy_definite_init_is_decided(f))
+            definite_init_barrier(f);
+        if (s->kind == VY_STMT_BARRIER && is_decided(f))
             return;
     }
 }
@@ -142,7 +628,7 @@ static int is_array(const vyre_program *p, uint32_t memory) {
     return memory != VY_NONE && p->memories.items[memory].space != VY_SPACE_BUFFER;
 }
 
-static void note_statements(vy_definite_init *f) {
+static void note_statements(definite_init *f) {
     const vyre_program *p = f->p;
     uint32_t expr = 0, barriers = 0, touches = 0;
     for (uint32_t i = 0; i < p->stmts.count; i++) {
@@ -163,7 +649,7 @@ static void note_statements(vy_definite_init *f) {
     f->touches[p->stmts.count] = touches;
 }
 
-static int prepare(vy_definite_init *f, vy_arena *arena) {
+static int prepare(definite_init *f, vy_arena *arena) {
     const vyre_program *p = f->p;
     size_t stmts = p->stmts.count + 1u, variables = p->variables.count + 1u;
     f->arrays = vy_arena_allocate(arena, vy_array_size(p->memories.count + 1u, sizeof *f->arrays));
@@ -179,12 +665,12 @@ static int prepare(vy_definite_init *f, vy_arena *arena) {
         return 0;
     memset(f->values, 0xff, variables * sizeof *f->values);
     for (uint32_t m = p->buffer_count; m < p->memories.count; m++) {
-        vy_definite_init_array *a = &f->arrays[m];
+        array_bits *a = &f->arrays[m];
         if (p->memories.items[m].elements > ELEMENTS)
             continue;
-        size_t size = vy_definite_init_words(p, m) * sizeof *a->seen;
+        size_t size = definite_init_words(p, m) * sizeof *a->seen;
         a->seen = vy_arena_allocate(arena, size);
-        a->written = vy_definite_init_is_private(f, m) ? a->seen : vy_arena_allocate(arena, size);
+        a->written = is_private(f, m) ? a->seen : vy_arena_allocate(arena, size);
         if (!a->seen || !a->written)
             return 0;
     }
@@ -192,7 +678,7 @@ static int prepare(vy_definite_init *f, vy_arena *arena) {
     return 1;
 }
 
-static vyre_status prove(vy_definite_init *f, vyre_error *error) {
+static vyre_status prove(definite_init *f, vyre_error *error) {
     const vy_function *entry = vy_program_entry(f->p);
     vy_arena arena = {0};
     vy_fenv saved;
@@ -207,14 +693,14 @@ static vyre_status prove(vy_definite_init *f, vyre_error *error) {
     vy_arena_free(&arena);
     if (f->failed)
         return vy_fail_memory(error, "the proof that arrays are written");
-    if (f->steps > VY_DEFINITE_INIT_STEPS)
+    if (f->steps > STEPS)
         memset(f->needs + f->p->buffer_count, 1, f->p->memories.count - f->p->buffer_count);
     return VYRE_OK;
 }
 
 vyre_status vy_zero_init_needs(const vyre_program *program, uint8_t *needs, vyre_error *error) {
     const uint32_t *size = program->workgroup;
-    vy_definite_init f = {.p = program, .needs = needs, .size = size[0] * size[1] * size[2], .times = 1};
+    definite_init f = {.p = program, .needs = needs, .size = size[0] * size[1] * size[2], .times = 1};
     memset(needs, 0, program->memories.count);
     vyre_status status = prove(&f, error);
     vy_ranges_free(f.ranges);

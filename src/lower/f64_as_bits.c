@@ -1,7 +1,9 @@
-/* The third phase, for targets without f64, or without the 64-bit integers to look at one: an f64 is held as its pattern, a u64.
+/* Third numeric phase, for targets without f64, or without the 64-bit integers to inspect one: an f64 is represented by
+ * its bit pattern, a u64.
  *
- * The phase before has replaced every op of f64 by then, as the profile has none of them. What is left is moving: loads, stores, selects and bitcasts, which are of u64
- * now, and bool to f64. Buffers and params of f64 are declared as u64; their bytes are the same. */
+ * The phase before has replaced every op on f64, since the numerics profile has none of them. What remains are loads,
+ * stores, selects and bitcasts, which become those of u64, and the cast from bool to f64. Buffers and params of f64 are
+ * declared as u64; their bytes are the same. */
 #include "lower/numeric_passes.h"
 
 #define F64 VYRE_TYPE_F64

@@ -1,4 +1,4 @@
-/* Legalisation (legalize.h): inline, then the phases. */
+/* Legalisation pipeline (legalize.h): inlines the program, then runs the phases in order. */
 #include "lower/legalize.h"
 
 #include "base/deadline.h"
@@ -112,11 +112,11 @@ static const struct {
     const char *name;
     phase *run;
 } phases[] = {
-    {"legal fill", run_zero_init},        {"legal end", run_traps},
-    {"legal meet", run_collectives},      {"legal guard", run_bounds_checks},
-    {"legal narrow", run_promote_narrow}, {"legal exact", run_numerics},
-    {"legal bits", run_f64_as_bits},      {"legal pairs", run_split_int64},
-    {"write out", run_unroll_arrays},     {"legal fuse", vy_vectorize_mem},
+    {"zero-init", run_zero_init},           {"traps", run_traps},
+    {"collectives", run_collectives},       {"bounds-checks", run_bounds_checks},
+    {"promote-narrow", run_promote_narrow}, {"numerics", run_numerics},
+    {"f64-as-bits", run_f64_as_bits},       {"split-int64", run_split_int64},
+    {"unroll-arrays", run_unroll_arrays},   {"vectorize-mem", vy_vectorize_mem},
 };
 
 /* What phases make is valid but for the limits of the language, which the original kept. */

@@ -1,10 +1,13 @@
-/* Legalisation: a program that computes the same bits on a device that does not compute everything exactly.
+/* Legalisation: rewrites a program so that it computes the same bits on a device that does not compute everything
+ * exactly.
  *
- * What the device's numerics profile does not promise (vyre/backend.h, VYRE_NUMERIC_LIST) is rewritten into what it does: narrow integers and
- * floats into 32-bit ones, edges of division and shifts into selects, inexact, split or flushing float arithmetic into sequences of native
- * operations and integers, and a NaN is made canonical where its bits can be seen. Accesses lose their guards or get them written out, traps and deadlines become
- * ordinary control, collectives what the hardware has. The result is a program of level legal: the oracle runs it, also as a device that is bad at all the rest
- * (oracle/adversarial_device.h), and the bits are those of the original. docs/transform.md, "Legalisation". */
+ * Whatever the numerics profile of the device does not promise (vyre/backend.h, VYRE_NUMERIC_LIST) is replaced: narrow
+ * integers and floats by 32-bit ones, edge cases of division and shifts by selects, inexact, split or flushing float
+ * arithmetic by sequences of native operations and integers. A NaN is made canonical where its bits can be observed.
+ * Bounds checks become explicit, traps and deadlines become ordinary control flow, collectives become what the hardware
+ * has. The result is a program of level legal. The oracle runs it, also as an adversarial device that is inexact in
+ * everything else (oracle/adversarial_device.h), with the bits of the original (docs/internals/transform.md,
+ * "Legalisation"). */
 #ifndef VY_LOWER_LEGALIZE_H
 #define VY_LOWER_LEGALIZE_H
 
@@ -12,9 +15,11 @@
 #include "vyre/program.h"
 
 /* What is rewritten for. Of a device we rely on nothing but this:
- *  - 32-bit integer ops, and 64-bit ones with INT64, but for division edges (INT_DIV) and amounts beyond the width (SHIFT);
+ *  - 32-bit integer ops, and 64-bit ones with INT64, but for division edges (INT_DIV) and amounts beyond the width
+ *    (SHIFT);
  *  - loads, stores, selects, bitcasts and casts between integers move bits, those of NaNs and subnormals too;
- *  - native f32 operations on normal numbers with normal results are as exact as the profile says, and approximate division and square root within 2.5 ulp;
+ *  - native f32 operations on normal numbers with normal results are as exact as the profile says, and approximate
+ *    division and square root within 2.5 ulp;
  *  - f64 operations as the profile says; if it has none of f64, or no 64-bit integers, there is no f64;
  *  - nothing is contracted, reassociated or otherwise rewritten: the program is optimised before, not after. */
 typedef struct vy_target_desc {
@@ -28,23 +33,28 @@ typedef struct vy_target_desc {
     uint8_t zeroes_arrays;  /* arrays start as zero anyway */
     uint8_t aligned_buffers; /* every buffer starts at a multiple of 16 bytes */
     uint8_t writes_out;      /* loops over private arrays are written trip by trip (unroll_arrays.h) */
-    uint8_t
-        ends_at_grid_barriers; /* the emitter's grid barrier ends the grid if somebody reported or a poll was true: no workgroup waits there for one that ended */
+    /* the emitter's grid barrier ends the grid if somebody reported or a poll was true: no workgroup waits there for
+     * one that ended */
+    uint8_t ends_at_grid_barriers;
 } vy_target_desc;
 
-/* Rewrites `program` for the target. Calls of functions are inlined, prints are dropped. *out is a new program of level legal; `program` is not changed. Any thread.
+/* Rewrites `program` for the target. Calls of functions are inlined, prints are dropped. *out is a new program of level
+ * legal; `program` is not changed. Any thread.
  *
- * Buffers keep their bytes and their order, params their order. But on a target without INT64 a buffer of i64 or u64 is one of u32 with twice the elements
- * (which a dispatch that gives its count must give), and a param of i64 or u64 is two of u32, the low half first. Where there is no f64, buffers and params of f64
- * are of u64, and then the same holds for them.
+ * Buffers keep their bytes and their order, params their order. But on a target without INT64 a buffer of i64 or u64 is
+ * one of u32 with twice the elements (which a dispatch that gives its count must give), and a param of i64 or u64 is
+ * two of u32, the low half first. Where there is no f64, buffers and params of f64 are of u64, and then the same holds
+ * for them.
  *
- * VYRE_UNSUPPORTED       the program needs something of the target that it does not have and that is not rewritten; the error names it
+ * VYRE_UNSUPPORTED       the program needs something of the target that it does not have and that is not rewritten; the
+ *                        error names it
  * VYRE_INVALID_ARGUMENT  a library, or ops are not resolved
  * VYRE_LIMIT             the rewritten program is too large or too deep
  * VYRE_NO_MEMORY */
 vyre_status vy_legalize(vyre_program *program, const vy_target_desc *target, vyre_program **out, vyre_error *error);
-/* The same for one who makes code of it at once: the result is valid (what is written out by trust), but has no fingerprint (vy_program_finalize), and `program` may be a step (ir/irbuilder.h).
- * It is released, always: its memory serves the phases behind the first that makes another. */
+/* The same for one who makes code of it at once: the result is valid (what is written out by trust), but has no
+ * fingerprint (vy_program_finalize), and `program` may be a step (ir/irbuilder.h). It is released, always: its memory
+ * serves the phases behind the first that makes another. */
 vyre_status vy_legalize_unverified(vyre_program *program, const vy_target_desc *target, vyre_program **out,
                                    vyre_error *error);
 

@@ -1,8 +1,606 @@
-/* A phase (legalizer.h), from what is declared to the finished program. */
+/* Legalizer (legalizer.h): walks the entry of a program, lowers every expression by the hooks of a phase, and writes a
+ * new program. */
 #include "lower/legalizer.h"
 
 #include "base/status.h"
-#include "lower/legalizer_stmts.h"
+#include "ir/eval.h"
+#include "ir/walk.h"
+
+/* ---- trees ----
+ *
+ * Every tree has its depth in rw->depths. A tree that has reached VY_LEGALIZER_MAX_DEPTH is bound to a variable before
+ * another node is built over it. After a failure nothing is added; the operand VY_NONE gives VY_NONE. */
+
+uint32_t vy_legalizer_add(vy_legalizer *rw, const vy_expr *e, unsigned depth) {
+    if (rw->copy.draft.failed)
+        return VY_NONE;
+    if (!VY_RESERVE(&rw->trees, 1) || !VY_RESERVE(&rw->depths, 1)) {
+        rw->copy.draft.failed = 1;
+        return VY_NONE;
+    }
+    rw->trees.items[rw->trees.count] = *e;
+    rw->depths.items[rw->depths.count++] = (uint8_t)depth;
+    return rw->trees.count++;
+}
+
+uint32_t vy_legalizer_local_index(vy_legalizer *rw) {
+    return vy_legalizer_add(rw,
+                            &(vy_expr){.kind = VY_EXPR_BUILTIN,
+                                       .type = VYRE_TYPE_U32,
+                                       .op = VYRE_BUILTIN_LOCAL_INDEX,
+                                       .a = VY_NONE,
+                                       .b = VY_NONE,
+                                       .c = VY_NONE},
+                            0);
+}
+
+vyre_type vy_legalizer_type(const vy_legalizer *rw, uint32_t tree) {
+    return tree == VY_NONE ? VYRE_TYPE_U32 : (vyre_type)rw->trees.items[tree].type;
+}
+
+uint32_t vy_legalizer_literal(vy_legalizer *rw, vyre_type type, uint64_t bits) {
+    return vy_legalizer_add(
+        rw,
+        &(vy_expr){
+            .kind = VY_EXPR_LITERAL, .type = (uint8_t)type, .a = VY_NONE, .b = VY_NONE, .c = VY_NONE, .bits = bits},
+        0);
+}
+
+int vy_legalizer_is_literal(const vy_legalizer *rw, uint32_t tree, uint64_t *bits) {
+    if (tree == VY_NONE || rw->trees.items[tree].kind != VY_EXPR_LITERAL)
+        return 0;
+    *bits = rw->trees.items[tree].bits;
+    return 1;
+}
+
+uint32_t vy_legalizer_variable(vy_legalizer *rw, uint32_t variable) {
+    if (variable == VY_NONE || variable >= rw->copy.draft.program->variables.count)
+        return VY_NONE;
+    return vy_legalizer_add(rw,
+                            &(vy_expr){.kind = VY_EXPR_VARIABLE,
+                                       .type = rw->copy.draft.program->variables.items[variable].type,
+                                       .a = variable,
+                                       .b = VY_NONE,
+                                       .c = VY_NONE},
+                            0);
+}
+
+uint32_t vy_legalizer_reuse(vy_legalizer *rw, uint32_t leaf) {
+    if (leaf == VY_NONE)
+        return VY_NONE;
+    vy_expr e = rw->trees.items[leaf];
+    return vy_legalizer_add(rw, &e, 0);
+}
+
+/* Recursion is bounded by VY_LEGALIZER_MAX_DEPTH and the depth of the library's expressions. */
+uint32_t vy_legalizer_append(vy_legalizer *rw, uint32_t tree) {
+    if (tree == VY_NONE)
+        return VY_NONE;
+    vy_expr e = rw->trees.items[tree];
+    if (e.kind == VY_EXPR_OP) {
+        e.a = vy_legalizer_append(rw, e.a);
+        e.b = vy_legalizer_append(rw, e.b);
+        e.c = vy_legalizer_append(rw, e.c);
+    } else if (e.kind == VY_EXPR_LOAD) {
+        e.b = vy_legalizer_append(rw, e.b);
+        e.c = vy_legalizer_append(rw, e.c);
+    }
+    return vy_irb_expr(&rw->copy.draft, &e);
+}
+
+vy_symbol vy_legalizer_name(vy_legalizer *rw, const char *text) {
+    enum { KEPT = 100 }; /* of the text */
+    char name[VY_LIMIT_NAME + 1];
+    size_t length;
+    do
+        length = vy_name_suffixed(name, text, KEPT, ++rw->fresh);
+    while (vy_intern_pool_find(&rw->from->names, name, length) != VY_SYMBOL_INVALID);
+    return vy_irb_intern(&rw->copy.draft, name, length);
+}
+
+uint32_t vy_legalizer_bind(vy_legalizer *rw, uint8_t kind, const char *name, uint32_t tree) {
+    vyre_type type = vy_legalizer_type(rw, tree);
+    if (tree == VY_NONE)
+        return VY_NONE;
+    uint32_t value = vy_legalizer_append(rw, tree);
+    vy_symbol named = vy_legalizer_name(rw, name);
+    uint32_t variable = kind == VY_STMT_VAR ? vy_irb_var(&rw->copy.draft, named, type, value)
+                                            : vy_irb_let(&rw->copy.draft, named, type, value);
+    return vy_legalizer_variable(rw, variable);
+}
+
+uint32_t vy_legalizer_materialize(vy_legalizer *rw, uint32_t tree, const char *name) {
+    return tree == VY_NONE || vy_legalizer_is_leaf(rw, tree) ? tree : vy_legalizer_bind(rw, VY_STMT_LET, name, tree);
+}
+
+static unsigned depth_of(const vy_legalizer *rw, uint32_t tree) {
+    return tree == VY_NONE ? 0 : rw->depths.items[tree];
+}
+
+/* A node over the operands of e, which are trees. */
+uint32_t vy_legalizer_node(vy_legalizer *rw, vy_expr e) {
+    uint32_t *operands[3] = {e.kind == VY_EXPR_OP ? &e.a : &e.b, &e.b, &e.c};
+    unsigned depth = 0;
+    for (int i = 0; i < 3; i++) {
+        if (depth_of(rw, *operands[i]) >= VY_LEGALIZER_MAX_DEPTH)
+            *operands[i] = vy_legalizer_materialize(rw, *operands[i], "deep");
+        if (depth_of(rw, *operands[i]) > depth)
+            depth = depth_of(rw, *operands[i]);
+    }
+    return vy_legalizer_add(rw, &e, depth + 1);
+}
+
+static uint32_t legalizer_fold(vy_legalizer *rw, vyre_op op, vyre_type type, uint32_t a, uint32_t b, uint32_t c);
+
+uint32_t vy_legalizer_op(vy_legalizer *rw, vyre_op op, vyre_type type, uint32_t a, uint32_t b, uint32_t c) {
+    unsigned arity = vyre_op_get(op)->arity;
+    if (a == VY_NONE || (arity > 1 && b == VY_NONE) || (arity > 2 && c == VY_NONE))
+        return VY_NONE;
+    uint32_t folded = legalizer_fold(rw, op, type, a, b, c);
+    if (folded != VY_NONE)
+        return folded;
+    return vy_legalizer_node(
+        rw, (vy_expr){.kind = VY_EXPR_OP, .type = (uint8_t)type, .op = (uint8_t)op, .a = a, .b = b, .c = c});
+}
+
+uint32_t vy_legalizer_cast(vy_legalizer *rw, vyre_type type, uint32_t tree) {
+    return vy_legalizer_type(rw, tree) == type ? tree : vy_legalizer_op1(rw, VYRE_OP_CAST, type, tree);
+}
+
+/* ---- folding ----
+ *
+ * Often the operands of library code are known where it is inlined: the amount of a shift, or the high half of a value
+ * that was 32 bits wide. Only bools and 32-bit integers are folded, which every target computes alike. */
+
+/* A literal operand of an op, the other one, and what comes of it: the other operand, or the literal. */
+typedef struct identity {
+    uint8_t op, type;
+    uint8_t is_second; /* only a literal on the right will do */
+    uint8_t gives_other;
+    uint32_t bits;
+} identity;
+
+static const identity identities[] = {
+    {VYRE_OP_ADD, VYRE_TYPE_U32, 0, 1, 0},   {VYRE_OP_SUB, VYRE_TYPE_U32, 1, 1, 0},
+    {VYRE_OP_OR, VYRE_TYPE_U32, 0, 1, 0},    {VYRE_OP_XOR, VYRE_TYPE_U32, 0, 1, 0},
+    {VYRE_OP_SHL, VYRE_TYPE_U32, 1, 1, 0},   {VYRE_OP_SHR, VYRE_TYPE_U32, 1, 1, 0},
+    {VYRE_OP_MUL, VYRE_TYPE_U32, 0, 0, 0},   {VYRE_OP_MUL_HIGH, VYRE_TYPE_U32, 0, 0, 0},
+    {VYRE_OP_AND, VYRE_TYPE_U32, 0, 0, 0},   {VYRE_OP_AND, VYRE_TYPE_U32, 0, 1, UINT32_MAX},
+    {VYRE_OP_LAND, VYRE_TYPE_BOOL, 0, 1, 1}, {VYRE_OP_LAND, VYRE_TYPE_BOOL, 0, 0, 0},
+    {VYRE_OP_LOR, VYRE_TYPE_BOOL, 0, 1, 0},  {VYRE_OP_LOR, VYRE_TYPE_BOOL, 0, 0, 1},
+};
+
+static int is_foldable(vyre_type type) {
+    return type == VYRE_TYPE_BOOL || type == VYRE_TYPE_I32 || type == VYRE_TYPE_U32;
+}
+
+static vy_legal_folded by_identity(vyre_op op, vyre_type type, const uint64_t *a, const uint64_t *b) {
+    for (size_t i = 0; i < sizeof identities / sizeof *identities; i++) {
+        const identity *row = &identities[i];
+        if (row->op != op || row->type != type)
+            continue;
+        if (b && *b == row->bits)
+            return row->gives_other ? VY_FOLDED_A : VY_FOLDED_B;
+        if (!row->is_second && a && *a == row->bits)
+            return row->gives_other ? VY_FOLDED_B : VY_FOLDED_A;
+    }
+    return VY_FOLDED_NOT;
+}
+
+static vy_legal_folded legal_fold(vyre_op op, vyre_type type, vyre_type operand, const uint64_t *a, const uint64_t *b,
+                                  uint64_t *bits) {
+    unsigned arity = vyre_op_get(op)->arity;
+    if (op == VYRE_OP_SELECT)
+        return !a ? VY_FOLDED_NOT : *a ? VY_FOLDED_B : VY_FOLDED_C;
+    if (!is_foldable(type) || !is_foldable(operand) || arity > 2)
+        return VY_FOLDED_NOT;
+    if (a && (arity == 1 || b)) {
+        *bits = vyre_op_evaluate(op, type, operand, *a, arity == 1 ? 0 : *b, 0);
+        return VY_FOLDED_LITERAL;
+    }
+    const uint64_t *least = op == VYRE_OP_LT ? b : op == VYRE_OP_GT ? a : NULL; /* nothing is less than 0 */
+    if (operand == VYRE_TYPE_U32 && least && *least == 0) {
+        *bits = 0;
+        return VY_FOLDED_LITERAL;
+    }
+    return arity == 2 ? by_identity(op, type, a, b) : VY_FOLDED_NOT;
+}
+
+/* What the op gives if that is known, a literal or one of the operands; else VY_NONE. vy_legalizer_op asks it. */
+static uint32_t legalizer_fold(vy_legalizer *rw, vyre_op op, vyre_type type, uint32_t a, uint32_t b, uint32_t c) {
+    uint64_t x, y, bits;
+    int knows_a = vy_legalizer_is_literal(rw, a, &x), knows_b = vy_legalizer_is_literal(rw, b, &y);
+    if (!knows_a && !knows_b)
+        return VY_NONE;
+    switch (legal_fold(op, type, vy_legalizer_type(rw, a), knows_a ? &x : NULL, knows_b ? &y : NULL, &bits)) {
+    case VY_FOLDED_LITERAL:
+        return vy_legalizer_literal(rw, type, bits);
+    case VY_FOLDED_A:
+        return a;
+    case VY_FOLDED_B:
+        return b;
+    case VY_FOLDED_C:
+        return c;
+    case VY_FOLDED_NOT:
+        break;
+    }
+    return VY_NONE;
+}
+
+/* ---- expressions of the program ----
+ *
+ * A tree has the type that carries values of the expression's type (rw->phase->carrier). So an element read from
+ * memory, or a param, is widened immediately, and a literal is converted. Nothing is lowered after a failure or a
+ * refusal. */
+
+static int is_param(const vy_legalizer *rw, uint32_t variable) {
+    return variable - rw->copy.entry->first_variable < rw->from->param_count;
+}
+
+/* The index of an access. */
+static uint32_t lower_index(vy_legalizer *rw, uint32_t root) {
+    uint32_t tree = vy_legalizer_lower(rw, root);
+    return rw->phase->index ? rw->phase->index(rw, tree) : tree;
+}
+
+/* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
+uint32_t vy_legalizer_lower(vy_legalizer *rw, uint32_t root) {
+    if (root == VY_NONE || rw->copy.draft.failed || rw->status != VYRE_OK)
+        return VY_NONE;
+    vy_expr e = rw->from->exprs.items[root];
+    vyre_type type = (vyre_type)e.type, carrier;
+    uint32_t leaf;
+    if (rw->phase->leaf && rw->phase->leaf(rw, &e, &leaf))
+        return leaf;
+    switch ((vy_expr_kind)e.kind) {
+    case VY_EXPR_LITERAL:
+        carrier = rw->phase->carrier(rw, type);
+        if (carrier != type)
+            return vy_legalizer_literal(rw, carrier, vyre_op_evaluate(VYRE_OP_CAST, carrier, type, e.bits, 0, 0));
+        return vy_legalizer_add(rw, &e, 0);
+    case VY_EXPR_VARIABLE: {
+        uint32_t tree = vy_legalizer_variable(rw, rw->copy.variables[e.a]);
+        return is_param(rw, e.a) ? rw->phase->widen(rw, type, tree) : tree;
+    }
+    case VY_EXPR_LOAD:
+        e.a = rw->copy.memories[e.a];
+        e.b = lower_index(rw, e.b);
+        e.c = vy_legalizer_lower(rw, e.c);
+        return e.b == VY_NONE ? VY_NONE : rw->phase->widen(rw, type, vy_legalizer_node(rw, e));
+    case VY_EXPR_LEN:
+    case VY_EXPR_ALIGN_OFFSET:
+        e.a = rw->copy.memories[e.a];
+        return vy_legalizer_add(rw, &e, 0);
+    case VY_EXPR_OP: {
+        uint32_t trees[3] = {vy_legalizer_lower(rw, e.a), vy_legalizer_lower(rw, e.b), vy_legalizer_lower(rw, e.c)};
+        if (rw->copy.draft.failed || rw->status != VYRE_OK)
+            return VY_NONE;
+        return rw->phase->op(rw, &rw->from->exprs.items[root], vy_legalizer_operand_type(rw->from, &e), trees);
+    }
+    default:
+        return vy_legalizer_add(rw, &e, 0);
+    }
+}
+
+/* Whether lowering the expression, so deep in its tree, needs no statement. */
+static int is_kept(const vy_legalizer *rw, uint32_t root, unsigned depth) {
+    if (root == VY_NONE)
+        return 1;
+    const vy_expr *e = &rw->from->exprs.items[root];
+    vyre_type type = (vyre_type)e->type;
+    int is_same = rw->phase->carrier(rw, type) == type && depth < VY_LEGALIZER_MAX_DEPTH;
+    if (e->kind == VY_EXPR_LOAD)
+        return is_same && is_kept(rw, e->b, depth + 1) && is_kept(rw, e->c, depth + 1);
+    if (e->kind != VY_EXPR_OP)
+        return is_same;
+    return is_same && rw->phase->keeps(rw, e, vy_legalizer_operand_type(rw->from, e)) && is_kept(rw, e->a, depth + 1) &&
+           is_kept(rw, e->b, depth + 1) && is_kept(rw, e->c, depth + 1);
+}
+
+/* ---- unchanged statements: most of a program; they are found first, and copied in runs ----
+ *
+ * A statement is plain only if lowering it would write the same statement. The test is conservative: whatever is not
+ * plain is lowered. */
+
+static const uint64_t *literal_of(const vyre_program *p, uint32_t expr) {
+    return expr != VY_NONE && p->exprs.items[expr].kind == VY_EXPR_LITERAL ? &p->exprs.items[expr].bits : NULL;
+}
+
+/* Whether legalizer_fold has nothing to say. Without a literal it never has. */
+static int is_unfolded(const vyre_program *p, const vy_expr *e) {
+    const uint64_t *a = literal_of(p, e->a), *b = literal_of(p, e->b);
+    uint64_t bits;
+    return (!a && !b) || legal_fold((vyre_op)e->op, (vyre_type)e->type, (vyre_type)p->exprs.items[e->a].type, a, b,
+                                    &bits) == VY_FOLDED_NOT;
+}
+
+/* The types whose values are held as they are. Narrow types are held in others, or written in several ways, but for
+ * phases that say otherwise. */
+static uint32_t plain_types(const vy_legalizer *rw) {
+    uint32_t plain = 0;
+    for (uint32_t i = 0; i < VYRE_TYPE_COUNT; i++)
+        if ((i == VYRE_TYPE_BOOL || vy_type_layouts[i].bits >= 32 || rw->phase->keeps_narrow) &&
+            rw->phase->carrier(rw, (vyre_type)i) == i)
+            plain |= 1u << i;
+    return plain;
+}
+
+static inline int is_plain_type(const vy_legalizer *rw, uint8_t type) {
+    return rw->plain >> type & 1;
+}
+
+/* Whether a node is lowered to itself if its operands are. */
+static int is_plain(const vy_legalizer *rw, const vy_expr *e) {
+    if (!is_plain_type(rw, e->type))
+        return 0;
+    return e->kind != VY_EXPR_OP ||
+           (is_unfolded(rw->from, e) && rw->phase->keeps(rw, e, vy_legalizer_operand_type(rw->from, e)));
+}
+
+static int are_plain(const vy_legalizer *rw, uint32_t first, uint32_t end) {
+    if (end - first > VY_LEGALIZER_MAX_DEPTH)
+        return 0;
+    for (uint32_t i = first; i < end; i++)
+        if (!is_plain(rw, &rw->from->exprs.items[i]))
+            return 0;
+    return 1;
+}
+
+/* Whether a statement is written as it is, but for what is in its blocks. */
+static int is_plain_stmt(const vy_legalizer *rw, const vy_stmt *s, uint32_t first, uint32_t end) {
+    const vyre_program *p = rw->from;
+    switch ((vy_stmt_kind)s->kind) {
+    case VY_STMT_LET:
+    case VY_STMT_VAR:
+    case VY_STMT_FOR:
+        if (!is_plain_type(rw, p->variables.items[s->variable].type))
+            return 0;
+        break;
+    case VY_STMT_STORE:
+        if (!is_plain_type(rw, p->memories.items[s->memory].type) ||
+            !(vy_type_layouts[p->memories.items[s->memory].type].classes & VYRE_CLASS_INTEGER))
+            return 0;
+        break;
+    case VY_STMT_ASSIGN:
+    case VY_STMT_IF:
+    case VY_STMT_WHILE:
+    case VY_STMT_REGION:
+    case VY_STMT_BREAK:
+    case VY_STMT_CONTINUE:
+    case VY_STMT_BARRIER:
+        break;
+    default:
+        return 0;
+    }
+    return are_plain(rw, first, end);
+}
+
+/* For phases that declare all as it is: notes the statements of the entry that may not stay as they are. 0: memory is
+ * out. */
+static int find_others(vy_legalizer *rw) {
+    uint32_t end = 0; /* of the expressions of the statement before; the program is nothing but its entry */
+    rw->plain = plain_types(rw);
+    for (uint32_t i = rw->copy.entry->first_stmt; i < rw->copy.entry->end_stmt; i++) {
+        const vy_stmt *s = &rw->from->stmts.items[i];
+        uint32_t first = end;
+        end = vy_stmt_exprs_end(rw->from, s, first);
+        if (is_plain_stmt(rw, s, first, end))
+            continue;
+        uint32_t *slot = VY_PUSH(&rw->others);
+        if (!slot)
+            return 0;
+        *slot = i;
+    }
+    return 1;
+}
+
+/* Copies the statements from `first` on that are not noted. Returns where it stopped, `end` at most. What is lowered is
+ * at the place of its statement, all of it; what is copied was put there (bounds_checks.c). */
+static uint32_t copy_run(vy_legalizer *rw, uint32_t first, uint32_t end) {
+    const vy_stmt *stmts = rw->from->stmts.items;
+    while (rw->next_other < rw->others.count && rw->others.items[rw->next_other] < first)
+        rw->next_other++;
+    uint32_t stop = rw->next_other < rw->others.count ? rw->others.items[rw->next_other] : end, next = first;
+    while (next < end && stmts[next].end <= stop)
+        next = stmts[next].end;
+    if (next == first)
+        return first;
+    vy_irb_clone_stmts(&rw->copy.draft, rw->from, first, next, rw->copy.variables, rw->copy.memories, NULL);
+    return next;
+}
+
+/* ---- statements ----
+ *
+ * All operands of a statement are lowered before the first one is written: lowering may write statements, and the
+ * operands must directly precede their own statement. Trees are discarded with their statement. */
+
+static vy_symbol variable_name(vy_legalizer *rw, uint32_t variable) {
+    return vy_cloner_name(&rw->copy, vy_symbol_name(rw->from, rw->from->variables.items[variable].name));
+}
+
+static void declare(vy_legalizer *rw, const vy_stmt *s) {
+    vyre_type type = rw->phase->carrier(rw, (vyre_type)rw->from->variables.items[s->variable].type);
+    uint32_t value = vy_legalizer_append(rw, vy_legalizer_lower(rw, s->a));
+    vy_symbol name = variable_name(rw, s->variable);
+    rw->copy.variables[s->variable] = s->kind == VY_STMT_VAR ? vy_irb_var(&rw->copy.draft, name, type, value)
+                                                             : vy_irb_let(&rw->copy.draft, name, type, value);
+}
+
+static void store(vy_legalizer *rw, const vy_stmt *s) {
+    const vy_memory *memory = &rw->from->memories.items[s->memory];
+    uint32_t index = lower_index(rw, s->a);
+    uint32_t value = vy_legalizer_lower(rw, s->b);
+    if (value != VY_NONE)
+        value = rw->phase->narrow(rw, (vyre_type)memory->type, value, (vy_space)memory->space);
+    index = vy_legalizer_append(rw, index);
+    value = vy_legalizer_append(rw, value);
+    vy_stmt stmt = *s;
+    stmt.a = index;
+    stmt.b = value;
+    stmt.memory = rw->copy.memories[s->memory];
+    vy_irb_stmt(&rw->copy.draft, &stmt, NULL, 0, NULL, NULL);
+}
+
+/* An atomic or a collective; its result, if it has one, is a variable of type `carrier`. */
+static uint32_t with_operands(vy_legalizer *rw, const vy_stmt *s, vy_symbol name, vyre_type carrier) {
+    vy_stmt stmt = *s;
+    uint32_t a = s->memory == VY_NONE ? vy_legalizer_lower(rw, s->a) : lower_index(rw, s->a);
+    uint32_t b = vy_legalizer_lower(rw, s->b), c = vy_legalizer_lower(rw, s->c);
+    stmt.a = vy_legalizer_append(rw, a);
+    stmt.b = vy_legalizer_append(rw, b);
+    stmt.c = vy_legalizer_append(rw, c);
+    stmt.memory = s->memory == VY_NONE ? VY_NONE : rw->copy.memories[s->memory];
+    stmt.name = 0;
+    if (rw->copy.draft.failed || rw->status != VYRE_OK)
+        return VY_NONE;
+    uint32_t made = vy_irb_stmt(&rw->copy.draft, &stmt, NULL, 0, &name, &carrier);
+    return made == VY_NONE || !s->result_count ? VY_NONE : rw->copy.draft.program->stmts.items[made].variable;
+}
+
+static void atomic(vy_legalizer *rw, const vy_stmt *s) {
+    vyre_type type = VYRE_TYPE_U32;
+    vy_symbol name = 0;
+    if (s->result_count) {
+        type = (vyre_type)rw->from->variables.items[s->variable].type;
+        name = variable_name(rw, s->variable);
+    }
+    uint32_t variable = with_operands(rw, s, name, type);
+    if (s->result_count)
+        rw->copy.variables[s->variable] = variable;
+}
+
+/* What is left to the target is exact in the carrier: the others have been written out (collectives.h). */
+static void collective(vy_legalizer *rw, const vy_stmt *s) {
+    vyre_type carrier = rw->phase->carrier(rw, (vyre_type)rw->from->variables.items[s->variable].type);
+    vy_symbol name = variable_name(rw, s->variable);
+    rw->copy.variables[s->variable] = with_operands(rw, s, name, carrier);
+}
+
+static void legalizer_block(vy_legalizer *rw, uint32_t first, uint32_t end);
+
+void vy_legalizer_body(vy_legalizer *rw, uint32_t first, uint32_t end, uint32_t mark) {
+    legalizer_block(rw, first, end);
+    vy_cloner_close(&rw->copy, mark);
+}
+
+static void conditional(vy_legalizer *rw, uint32_t index) {
+    const vy_stmt *s = &rw->from->stmts.items[index];
+    uint32_t mark = vy_cloner_open(&rw->copy);
+    vy_irb_if(&rw->copy.draft, vy_legalizer_append(rw, vy_legalizer_lower(rw, s->a)));
+    vy_legalizer_body(rw, index + 1, s->middle, mark);
+    if (s->middle != s->end) {
+        vy_irb_else(&rw->copy.draft);
+        vy_legalizer_body(rw, s->middle, s->end, mark);
+    }
+    vy_irb_end_block(&rw->copy.draft);
+}
+
+/* A condition that needs statements is computed at the start of each trip. */
+static void loop_while(vy_legalizer *rw, uint32_t index) {
+    const vy_stmt *s = &rw->from->stmts.items[index];
+    vy_irb *draft = &rw->copy.draft;
+    uint32_t mark = vy_cloner_open(&rw->copy);
+    if (is_kept(rw, s->a, 0)) {
+        vy_irb_while(draft, vy_legalizer_append(rw, vy_legalizer_lower(rw, s->a)));
+    } else {
+        vy_irb_while(draft, vy_irb_literal(draft, VYRE_TYPE_BOOL, 1));
+        uint32_t leaves = vy_legalizer_op1(rw, VYRE_OP_LNOT, VYRE_TYPE_BOOL, vy_legalizer_lower(rw, s->a));
+        vy_irb_if(draft, vy_legalizer_append(rw, leaves));
+        vy_irb_simple(draft, VY_STMT_BREAK);
+        vy_irb_end_block(draft);
+    }
+    vy_legalizer_body(rw, index + 1, s->end, mark);
+    vy_irb_end_block(draft);
+}
+
+static void loop_for(vy_legalizer *rw, uint32_t index) {
+    const vy_stmt *s = &rw->from->stmts.items[index];
+    vyre_type type = rw->phase->carrier(rw, (vyre_type)rw->from->variables.items[s->variable].type);
+    uint32_t mark = vy_cloner_open(&rw->copy);
+    uint32_t from = vy_legalizer_lower(rw, s->a), to = vy_legalizer_lower(rw, s->b),
+             step = vy_legalizer_lower(rw, s->c);
+    from = vy_legalizer_append(rw, from);
+    to = vy_legalizer_append(rw, to);
+    step = vy_legalizer_append(rw, step);
+    vy_symbol name = variable_name(rw, s->variable);
+    rw->copy.variables[s->variable] = vy_irb_for(&rw->copy.draft, name, type, from, to, step);
+    vy_legalizer_body(rw, index + 1, s->end, mark);
+    vy_irb_end_block(&rw->copy.draft);
+}
+
+static void region(vy_legalizer *rw, uint32_t index) {
+    const vy_stmt *s = &rw->from->stmts.items[index];
+    const char *name = vy_symbol_name(rw->from, s->name);
+    vy_stmt stmt = vy_irb_blank_stmt(VY_STMT_REGION);
+    uint32_t mark = vy_cloner_open(&rw->copy);
+    stmt.name = vy_irb_intern(&rw->copy.draft, name, strlen(name));
+    vy_irb_stmt(&rw->copy.draft, &stmt, NULL, 0, NULL, NULL);
+    vy_legalizer_body(rw, index + 1, s->end, mark);
+    vy_irb_end_block(&rw->copy.draft);
+}
+
+static void statement(vy_legalizer *rw, uint32_t index) {
+    const vy_stmt *s = &rw->from->stmts.items[index];
+    vy_irb *draft = &rw->copy.draft;
+    vy_stmt plain = *s;
+    rw->trees.count = rw->depths.count = 0;
+    draft->position = vy_stmt_position(rw->from, index);
+    if (rw->phase->statement && rw->phase->statement(rw, index))
+        return;
+    switch ((vy_stmt_kind)s->kind) {
+    case VY_STMT_LET:
+    case VY_STMT_VAR:
+        declare(rw, s);
+        break;
+    case VY_STMT_ASSIGN:
+        vy_irb_assign(draft, rw->copy.variables[s->variable], vy_legalizer_append(rw, vy_legalizer_lower(rw, s->a)));
+        break;
+    case VY_STMT_STORE:
+        store(rw, s);
+        break;
+    case VY_STMT_ATOMIC:
+        atomic(rw, s);
+        break;
+    case VY_STMT_COLLECTIVE:
+        collective(rw, s);
+        break;
+    case VY_STMT_IF:
+        conditional(rw, index);
+        break;
+    case VY_STMT_WHILE:
+        loop_while(rw, index);
+        break;
+    case VY_STMT_FOR:
+        loop_for(rw, index);
+        break;
+    case VY_STMT_REGION:
+        region(rw, index);
+        break;
+    case VY_STMT_POLL:
+        rw->copy.variables[s->variable] = with_operands(rw, s, variable_name(rw, s->variable), VYRE_TYPE_BOOL);
+        break;
+    case VY_STMT_PRINT: /* of the oracle alone */
+        break;
+    default: /* trap, barrier, break, continue, return */
+        plain.a = vy_legalizer_append(rw, vy_legalizer_lower(rw, s->a));
+        plain.name = 0;
+        vy_irb_stmt(draft, &plain, NULL, 0, NULL, NULL);
+    }
+}
+
+/* Writes the statements [first, end): in a row what stays as it is, if the phase declares all as it is, else one after
+ * the other. */
+static void legalizer_block(vy_legalizer *rw, uint32_t first, uint32_t end) {
+    for (uint32_t i = first, next; i < end && !rw->copy.draft.failed && rw->status == VYRE_OK; i = next) {
+        next = rw->phase->declare ? i : copy_run(rw, i, end);
+        if (next > i)
+            continue;
+        next = rw->from->stmts.items[i].end;
+        statement(rw, i);
+    }
+}
+
+/* ---- the program ---- */
 
 uint32_t vy_legalizer_refuse(vy_legalizer *rw, const char *what, vyre_type type) {
     if (rw->status == VYRE_OK)
@@ -28,7 +626,7 @@ static vyre_status write_program(vy_legalizer *rw, vyre_program **out) {
         vy_cloner_arrays(&rw->copy);
         vy_cloner_grid(&rw->copy);
     }
-    vy_legalizer_block(rw, rw->copy.entry->first_stmt, rw->copy.entry->end_stmt);
+    legalizer_block(rw, rw->copy.entry->first_stmt, rw->copy.entry->end_stmt);
     if (rw->status != VYRE_OK)
         return rw->status;
     return vy_cloner_finish(&rw->copy, out, rw->error);
@@ -37,7 +635,7 @@ static vyre_status write_program(vy_legalizer *rw, vyre_program **out) {
 /* A program of which every statement is written as it is stays itself. */
 static vyre_status rewrite(vy_legalizer *rw, vyre_program **out) {
     rw->copy.entry = vy_program_entry(rw->from);
-    if (!rw->phase->declare && !vy_legalizer_find_others(rw))
+    if (!rw->phase->declare && !find_others(rw))
         return vy_fail_memory(rw->error, "a legal program");
     if (rw->phase->declare || rw->others.count)
         return write_program(rw, out);

@@ -1,11 +1,13 @@
-/* The machine behind the phases of legalisation: walks the entry of a program, lowers every expression into a tree of its own, and writes a new
- * program.
+/* Legalizer: the engine of the numeric phases. It walks the entry of a program, lowers every expression into a tree by
+ * the hooks of a phase, and writes a new program.
  *
- * Sequences that replace an operation are functions of a library in the language itself (softlib.h). `vy_legalizer_call` puts the body of such a
- * function where it is needed: a function that is one `return` becomes an expression, any other one statements before the current one. That is
- * sound because trees are pure: the statement's effect comes after all of them, and the library writes nothing but its own variables.
+ * The sequence that replaces an operation is a function of a library in the language itself (softlib.h).
+ * `vy_legalizer_call` inlines such a function: a function that is one `return` becomes an expression, any other one
+ * becomes statements before the current one. This is sound because trees are pure: the effect of the statement comes
+ * after all of them, and the library writes only its own variables.
  *
- * What must stay true: a tree is used once. Only leaves (literals, variables) may be used again, through vy_legalizer_reuse. */
+ * What must stay true: a tree is used once. Only leaves (literals, variables) may be used again, through
+ * vy_legalizer_reuse. */
 #ifndef VY_LOWER_LEGALIZER_H
 #define VY_LOWER_LEGALIZER_H
 
@@ -31,7 +33,8 @@ typedef struct vy_legalizer_phase {
     /* What is narrower than 32 bits and its own carrier is loaded and stored as it is. */
     uint8_t keeps_narrow;
 
-    /* For phases that change what is declared (f64_as_bits.c), or make two values of one (split_int64.c); NULL in others. */
+    /* For phases that change what is declared (f64_as_bits.c), or make two values of one (split_int64.c); NULL in
+     * others. */
     /* Declares params, buffers, arrays and the grid. */
     void (*declare)(vy_legalizer *rw);
     /* Lowers an expression that is no op; returns 0 if it has nothing to say about it. */
@@ -42,8 +45,8 @@ typedef struct vy_legalizer_phase {
     int (*statement)(vy_legalizer *rw, uint32_t stmt);
 } vy_legalizer_phase;
 
-/* A tree that has grown this deep is bound to a variable, so that no expression of the result is deeper than the language allows, whatever the
- * library adds to it. */
+/* A tree that has grown this deep is bound to a variable, so that no expression of the result is deeper than the
+ * language allows, whatever the library adds to it. */
 enum { VY_LEGALIZER_MAX_DEPTH = 64 };
 
 /* A tree that stands for two (a = the low half, b = the high one) and is never put itself. */
@@ -55,7 +58,7 @@ struct vy_legalizer {
     vy_softlib *library;
     uint64_t exact;
     uint32_t native; /* the narrow floats that are held as they are: bits 1 << vyre_type */
-    uint32_t plain;  /* the types that are (legalizer_unchanged.c): bits 1 << vyre_type */
+    uint32_t plain;  /* the types whose values need no lowering: bits 1 << vyre_type */
     vy_cloner copy;
     VY_VECTOR(vy_expr) trees;   /* operands are trees; variables and memories are the draft's */
     VY_VECTOR(uint8_t) depths;  /* of trees */
@@ -88,8 +91,6 @@ uint32_t vy_legalizer_op(vy_legalizer *rw, vyre_op op, vyre_type type, uint32_t 
 static inline uint32_t vy_legalizer_op1(vy_legalizer *rw, vyre_op op, vyre_type type, uint32_t a) {
     return vy_legalizer_op(rw, op, type, a, VY_NONE, VY_NONE);
 }
-/* What the op gives if that is known, a literal or one of the operands; else VY_NONE (legalizer_fold.c). vy_legalizer_op asks it. */
-uint32_t vy_legalizer_fold(vy_legalizer *rw, vyre_op op, vyre_type type, uint32_t a, uint32_t b, uint32_t c);
 /* The same of operands that are literals (their bits) or not (NULL), by the type of the first. The literal is *bits. */
 typedef enum vy_legal_folded {
     VY_FOLDED_NOT,
@@ -98,8 +99,6 @@ typedef enum vy_legal_folded {
     VY_FOLDED_B,
     VY_FOLDED_C
 } vy_legal_folded;
-vy_legal_folded vy_legal_fold(vyre_op op, vyre_type type, vyre_type operand, const uint64_t *a, const uint64_t *b,
-                              uint64_t *bits);
 /* The tree itself if it has that type, else a cast. */
 uint32_t vy_legalizer_cast(vy_legalizer *rw, vyre_type type, uint32_t tree);
 /* A node over trees; variables and memories are the draft's. */
@@ -122,6 +121,15 @@ uint32_t vy_legalizer_local_index(vy_legalizer *rw);
 /* A leaf once more. */
 uint32_t vy_legalizer_reuse(vy_legalizer *rw, uint32_t leaf);
 
+/* A tree of that depth; the operands of e are trees. May fail: the draft notes it. */
+uint32_t vy_legalizer_add(vy_legalizer *rw, const vy_expr *e, unsigned depth);
+
+/* Whether it may be used again. */
+static inline int vy_legalizer_is_leaf(const vy_legalizer *rw, uint32_t tree) {
+    return tree != VY_NONE &&
+           (rw->trees.items[tree].kind == VY_EXPR_LITERAL || rw->trees.items[tree].kind == VY_EXPR_VARIABLE);
+}
+
 /* ---- statements before the current one ---- */
 
 /* A name nobody else has: neither the original, whose names may still come, nor the library. */
@@ -133,14 +141,9 @@ uint32_t vy_legalizer_materialize(vy_legalizer *rw, uint32_t tree, const char *n
 /* Appends a tree to the draft, for a statement that follows directly. */
 uint32_t vy_legalizer_append(vy_legalizer *rw, uint32_t tree);
 
-/* The statements [first, end) of the program as the body of an open block, whose scope was opened at `mark` (vy_cloner_open). */
+/* The statements [first, end) of the program as the body of an open block, whose scope was opened at `mark`
+ * (vy_cloner_open). */
 void vy_legalizer_body(vy_legalizer *rw, uint32_t first, uint32_t end, uint32_t mark);
-
-/* For phases that declare all as it is (legalizer_unchanged.c): notes the statements of the entry that may not stay as they are. 0: memory is
- * out. */
-int vy_legalizer_find_others(vy_legalizer *rw);
-/* Copies the statements from `first` on that are not noted. Returns where it stopped, `end` at most. */
-uint32_t vy_legalizer_copy_run(vy_legalizer *rw, uint32_t first, uint32_t end);
 
 /* Notes that the program cannot be rewritten; returns VY_NONE. */
 uint32_t vy_legalizer_refuse(vy_legalizer *rw, const char *what, vyre_type type);

@@ -1,8 +1,9 @@
-/* Calls of the library (legalizer.h): the body of a function where it is needed.
+/* Inlining of softlib functions during legalisation (legalizer.h).
  *
- * What must stay true: a variable of the library is bound (rw->called->bound) before it is read, to a leaf or to a tree that is read once; a `let` or a
- * condition that is a literal where it is put becomes no statement; and a statement that does not stand here is refused. */
-#include "lower/legalizer_nodes.h"
+ * What must stay true: a variable of the library is bound (rw->called->bound) before it is read, to a leaf or to a tree
+ * that is read once. A `let` or a condition that is a literal at the call becomes no statement. A statement that is not
+ * handled here is refused. */
+#include "lower/legalizer.h"
 
 static uint32_t library_tree(vy_legalizer *rw, uint32_t root) {
     if (root == VY_NONE)

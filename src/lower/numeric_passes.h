@@ -1,11 +1,12 @@
-/* The phases of legalisation. Each is a set of decisions for the rewriter, and the texts it reads.
+/* Numeric phases of legalisation. Each is a set of hooks for the legalizer, and the library texts that it reads.
  *
- *   narrow   8- and 16-bit integers and floats are held in 32 bits; what is left on them is loads, stores, casts and bitcasts
- *   exact    what is not exact on 32- and 64-bit types is replaced, and NaNs are made canonical where they can be seen
- *   bits     where there is no f64, it is held as u64
- *   pairs    where there are no 64-bit integers, they are pairs of u32
+ *   promote narrow  8- and 16-bit integers and floats are held in 32 bits; only loads, stores, casts and bitcasts of
+ *   them remain numerics        inexact ops on 32- and 64-bit types are replaced, and NaNs are made canonical where
+ *   they can be observed f64 as bits     on targets without f64, it is held as u64 split int64     on targets without
+ *   64-bit integers, they are pairs of u32
  *
- * A phase rewrites what the libraries of those before it put there; the library of the last is written for the target and is left alone. */
+ * A phase also rewrites the library code that earlier phases inserted. The library of the last phase is written for the
+ * target and is not rewritten. */
 #ifndef VY_LOWER_NUMERIC_PASSES_H
 #define VY_LOWER_NUMERIC_PASSES_H
 

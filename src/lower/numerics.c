@@ -1,6 +1,8 @@
-/* The second phase: ops on 32- and 64-bit types (and on narrow integers that stayed) that the target does not compute exactly are replaced by functions
- * of the library; an op without one is native. Sign and payload of a NaN are made canonical where they can be seen: in a buffer, and by
- * bitcast, copysign and signbit. */
+/* Second numeric phase: replaces the ops on 32- and 64-bit types (and on narrow integers that stayed) that the target
+ * does not compute exactly by functions of the library.
+ *
+ * An op without a library function is native. Sign and payload of a NaN are made canonical where they can be observed:
+ * in a buffer, and by bitcast, copysign and signbit. */
 #include "lower/numeric_passes.h"
 
 static vyre_type carrier(const vy_legalizer *rw, vyre_type type) {
@@ -25,7 +27,8 @@ static int is_canonical(const vy_legalizer *rw, uint32_t tree) {
     return e->op == VYRE_OP_SELECT && is_canonical(rw, e->b) && is_canonical(rw, e->c);
 }
 
-/* Arrays are not looked at from outside, and what is loaded from them is made canonical where it is seen. Narrow floats come packed. */
+/* Arrays are not looked at from outside, and what is loaded from them is made canonical where it is seen. Narrow floats
+ * come packed. */
 static uint32_t narrow(vy_legalizer *rw, vyre_type type, uint32_t tree, vy_space space) {
     vyre_type bits = type == VYRE_TYPE_F32 ? VYRE_TYPE_U32 : VYRE_TYPE_U64;
     if ((type != VYRE_TYPE_F32 && type != VYRE_TYPE_F64) || space != VY_SPACE_BUFFER || is_canonical(rw, tree))
@@ -81,7 +84,8 @@ vy_legal_uses vy_legal_exact_uses(const vyre_program *p) {
     return uses;
 }
 
-/* Whether the amount of a shift is to be kept below the width: the device shifts otherwise. Types that it does not have are shifted in another phase. */
+/* Whether the amount of a shift is to be kept below the width: the device shifts otherwise. Types that it does not have
+ * are shifted in another phase. */
 static int masks_amount(const vy_legalizer *rw, vyre_op op, vyre_type type) {
     if ((op != VYRE_OP_SHL && op != VYRE_OP_SHR) || vy_legalizer_has(rw, VYRE_NUMERIC_SHIFT))
         return 0;

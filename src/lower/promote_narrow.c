@@ -1,12 +1,14 @@
-/* The first phase: 8- and 16-bit types are held in 32 bits.
+/* First numeric phase, type promotion: 8- and 16-bit types are held in 32 bits.
  *
- * A narrow integer is held as the i32 or u32 of the same value, an f16 or bf16 as the f32 of the same value (every one of theirs is one). Then most ops
- * need nothing: comparison, min, max, bitwise ops, remainders, floor, … of held values are the held results. What can leave the range (+, -, *,
- * <<, ÷) is brought back by the library: integers wrap, floats are rounded to the format. One rounding in f32 and one to the format is one
- * rounding to the format for + - * ÷ √, because f32 has at least 2p + 2 bits (src/ir/softfloat.h); fma and wide integers go through round-to-odd.
+ * A narrow integer is held as the i32 or u32 of the same value, an f16 or bf16 as the f32 of the same value, which
+ * always exists. Most ops then need nothing: comparison, min, max, bitwise ops, remainders, floor, … of held values are
+ * the held results. A result that may leave the range (+, -, *, <<, ÷) is brought back by the library: integers wrap,
+ * floats are rounded to the format. One rounding in f32 and one to the format equal one rounding to the format for + -
+ * * ÷ √, because f32 has at least 2p + 2 bits (src/ir/softfloat.h); fma and wide integers use round-to-odd.
  *
- * A device may have f16 and bf16 of its own. Where it computes all of + - * ÷ √ fma that a program does with one of them, values stay in that format, and go to f32
- * and back for any other op: profiles promise no more. */
+ * A device may have native f16 and bf16. If it computes all of + - * ÷ √ fma that a program uses on one of them
+ * exactly, values stay in that format and are converted to f32 and back for any other op, since profiles promise no
+ * more. */
 #include "lower/numeric_passes.h"
 
 #include <stdio.h>
@@ -31,7 +33,8 @@ static int is_integer(vyre_type type) {
 
 #define NEVER (~UINT64_C(0))
 
-/* What arithmetic on a narrow float needs to be native: 0 for ops that never are. bf16 has fma alone, which + - * can be made from. */
+/* What arithmetic on a narrow float needs to be native: 0 for ops that never are. bf16 has fma alone, which + - * can
+ * be made from. */
 static uint64_t arithmetic(vyre_op op, vyre_type type) {
     static const struct {
         uint8_t op;
@@ -63,7 +66,8 @@ static vyre_type operand_of(const vyre_program *p, const vy_expr *e) {
     return (vyre_type)p->exprs.items[e->op == VYRE_OP_SELECT ? e->b : e->a].type;
 }
 
-/* Whether the program computes with values of a type, and the device does all of that. Collectives know nothing of native narrow floats. */
+/* Whether the program computes with values of a type, and the device does all of that. Collectives know nothing of
+ * native narrow floats. */
 static int is_all_native(const vy_legalizer *rw, vyre_type type) {
     const vyre_program *p = rw->from;
     int computes = 0;
@@ -224,8 +228,8 @@ static int keeps(const vy_legalizer *rw, const vy_expr *e, vyre_type operand) {
     return !is_touched(rw, operand) && !is_touched(rw, type);
 }
 
-/* x + y = fma(x, 1, y), x - y = fma(y, -1, x), x * y = fma(x, y, -0): the product is exact or all there is, and a sum of zeros has the sign that it has
- * without the product by 1. */
+/* x + y = fma(x, 1, y), x - y = fma(y, -1, x), x * y = fma(x, y, -0): the product is exact or all there is, and a sum
+ * of zeros has the sign that it has without the product by 1. */
 static uint32_t by_fma(vy_legalizer *rw, vyre_op op, const uint32_t *trees) {
     enum { ONE = 0x3f80, MINUS_ONE = 0xbf80, MINUS_ZERO = 0x8000 };
     uint32_t constant = vy_legalizer_literal(rw, VYRE_TYPE_BF16,

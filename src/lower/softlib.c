@@ -1,4 +1,4 @@
-/* Reading and searching the library (softlib.h). */
+/* Softlib reader (softlib.h): finds functions in the library texts, and parses those that are called. */
 #include "lower/softlib.h"
 
 #include "base/status.h"

@@ -1,9 +1,11 @@
-/* The library of legalisation: what replaces an operation, written in the language and kept as text (softlib_text.h).
+/* Softlib: functions that replace operations of the target, written in the language and kept as text
+ * (softlib_format.inc, softlib_*.c).
  *
- * A function replaces the op it is named after: `add_f32`, `clz_i8`, `cast_f32_i64` (to f32 from i64), `bitcast_u32_f32`. It ends in one `return`, has
- * no other, and touches no memory. Which texts there are depends on the target: a text is there for what the target lacks. Of a text little is used by one
- * program, and reading takes longer than writing what was read: so functions are found by the lines that begin with `fn`, and read when one is called, with those
- * they call. */
+ * A function replaces the op it is named after: `add_f32`, `clz_i8`, `cast_f32_i64` (to f32 from i64),
+ * `bitcast_u32_f32`. It has one `return`, at its end, and accesses no memory. The texts in use depend on the target:
+ * there is a text for what the target lacks. A program uses little of a text, and parsing takes longer than generating
+ * code from it. So functions are located by the lines that begin with `fn`, and parsed when one is called, together
+ * with the functions it calls. */
 #ifndef VY_LOWER_SOFTLIB_H
 #define VY_LOWER_SOFTLIB_H
 
@@ -17,8 +19,8 @@ typedef struct vy_legal_uses {
 } vy_legal_uses;
 _Static_assert(VYRE_OP_COUNT <= 64, "ops are bits");
 
-/* A text, and when it is there: if the program has a value of any of `types` and any of `ops` (0: always), and the target lacks any of `lacks` (0: always), has
- * all of `has` and none of `without`. */
+/* A text, and when it is there: if the program has a value of any of `types` and any of `ops` (0: always), and the
+ * target lacks any of `lacks` (0: always), has all of `has` and none of `without`. */
 typedef struct vy_softlib_text {
     const char *text;
     uint32_t types;
@@ -53,7 +55,8 @@ typedef struct vy_softlib {
 } vy_softlib;
 
 vy_legal_uses vy_legal_uses_of(const vyre_program *program);
-/* Finds the functions in the texts (ended by one with text NULL) that such a program needs on a target. Free it also after a failure. */
+/* Finds the functions in the texts (ended by one with text NULL) that such a program needs on a target. Free it also
+ * after a failure. */
 vyre_status vy_softlib_open(vy_softlib *library, const vy_softlib_text *texts, vy_legal_uses uses, uint64_t exact,
                             vyre_error *error);
 void vy_softlib_free(vy_softlib *library);

@@ -1,8 +1,9 @@
-/* What the second phase puts in the place of ops that the target does not compute exactly. Written for the target: nothing here is rewritten again, so
- * only native ops that are exact where they are used may stand here. Shift amounts are below the width, integers are not divided, patterns may
- * be those of any NaN, and what is named soft_ computes in integers alone, but for first guesses in f32. */
+/* Softlib of the second numeric phase: replaces ops on 32- and 64-bit types that the target does not compute exactly.
+ *
+ * Written for the target: nothing here is rewritten again, so it may use only native ops that are exact where they are
+ * used. Shift amounts are below the width, no division is by zero or overflows, bit patterns may be those of
+ * any NaN, and functions named soft_ compute in integers alone, except for first approximations in f32. */
 #include "lower/numeric_passes.h"
-#include "lower/softlib_text.h"
 
 #define VY_FORMAT 32
 #include "lower/softlib_float.inc"
@@ -34,8 +35,8 @@ static const char rotate_64[] = ROTATIONS("i64", "u64", "63") ROTATIONS("u64", "
 
 /* ---- f32 ---- */
 
-/* The quotient of the significands to 25 bits, and the rest of the division. An approximate quotient is a first guess; the rest of a guess that is off by less
- * than 64 ulp fits into an i32, and says how to correct it. */
+/* The quotient of the significands to 25 bits, and the rest of the division. An approximate quotient is a first guess;
+ * the rest of a guess that is off by less than 64 ulp fits into an i32, and says how to correct it. */
 static const char soft_div_f32[] =
     "fn soft_div_f32(x: u32, y: u32) -> u32 {\n"
     "  let sign = (x ^ y) & 0x80000000\n"
@@ -66,7 +67,8 @@ static const char soft_div_f32[] =
     "  }\n"
     "  return r\n"
     "}\n";
-/* The root of the significand, made even in its exponent, to 25 bits, likewise: a guess off by less than 16 ulp is corrected. */
+/* The root of the significand, made even in its exponent, to 25 bits, likewise: a guess off by less than 16 ulp is
+ * corrected. */
 static const char soft_sqrt_f32[] =
     "fn soft_sqrt_f32(x: u32) -> u32 {\n"
     "  var r = x\n"
@@ -91,7 +93,8 @@ static const char soft_sqrt_f32[] =
     "  }\n"
     "  return r\n"
     "}\n";
-/* The product of two f32 is exact in f64, and so is the error e of its sum with c (Knuth's two-sum), so the sum can be rounded to odd. */
+/* The product of two f32 is exact in f64, and so is the error e of its sum with c (Knuth's two-sum), so the sum can be
+ * rounded to odd. */
 static const char fma_by_f64[] =
     "fn fma_f32(a: f32, b: f32, c: f32) -> f32 {\n"
     "  let p = f64(a) * f64(b)\n"
@@ -164,8 +167,9 @@ static const char f32_convert_64[] =
 
 /* ---- f64 ---- */
 
-/* The quotient of the significands a and b to 55 bits: a one, and three digits of 18 bits. A digit is a guess in f32 from the upper bits of the rest, k being about
- * 2^42 / b, and off by less than two; so the next rest, which is computed modulo 2^64, is a small multiple of b, of either sign. */
+/* The quotient of the significands a and b to 55 bits: a one, and three digits of 18 bits. A digit is a guess in f32
+ * from the upper bits of the rest, k being about 2^42 / b, and off by less than two; so the next rest, which is
+ * computed modulo 2^64, is a small multiple of b, of either sign. */
 static const char soft_div_f64[] =
     "fn digit(rest: i64, b: i64, k: f32) -> (d: i64, left: i64) {\n"
     "  let d = i64(i32(f32(i32(rest >> 24)) * k))\n"
@@ -203,8 +207,9 @@ static const char soft_div_f64[] =
     "  }\n"
     "  return r\n"
     "}\n";
-/* The root s of the significand m, made even in its exponent, to 55 bits: 21 as a guess in f32, then twice 17 more, each by the rest divided by 2 s, as
- * Newton does. k is about 2^12 / s1. Rests are small again, and computed modulo 2^64. */
+/* The root s of the significand m, made even in its exponent, to 55 bits: 21 as a guess in f32, then twice 17 more,
+ * each by the rest divided by 2 s, as Newton does. k is about 2^12 / s1. Rests are small again, and computed modulo
+ * 2^64. */
 static const char soft_sqrt_f64[] =
     "fn soft_sqrt_f64(x: u64) -> u64 {\n"
     "  var r = x\n"
@@ -295,7 +300,8 @@ static const char f64_convert_f32[] =
     "  let r = finish_f32(u32(b >> 32) & 0x80000000, e - 896, u32(m >> 32) | u32(u32(m) != 0))\n"
     "  return bitcast<f32>((b & 0x7fffffffffffffff) > 0x7ff0000000000000 ? 0x7fc00000 : r)\n"
     "}\n";
-/* Subnormal f32 to and from f64 on a device that flushes them: as multiples of 2^-149. Adding 2^52 rounds to a whole number. */
+/* Subnormal f32 to and from f64 on a device that flushes them: as multiples of 2^-149. Adding 2^52 rounds to a whole
+ * number. */
 static const char f64_convert_guarded[] =
     "fn cast_f64_f32(a: f32) -> f64 {\n"
     "  let b = bitcast<u32>(a)\n"
@@ -323,7 +329,8 @@ static const char f64_convert_guarded[] =
 #define CLASSES (VY_OP(IS_NAN) | VY_OP(IS_INF) | VY_OP(IS_FINITE) | VY_OP(SIGNBIT) | VY_OP(COPYSIGN))
 #define ROUNDINGS (VY_OP(FLOOR) | VY_OP(CEIL) | VY_OP(TRUNC) | VY_OP(ROUND))
 
-/* What is alike in both formats: an op that is not exact is made by bits; one that is exact but for subnormals is guarded. */
+/* What is alike in both formats: an op that is not exact is made by bits; one that is exact but for subnormals is
+ * guarded. */
 #define BY_BITS(T, t, op, OPS, BIT)                                                                                    \
     {soft_##op##_##t, VY_TYPE(T), OPS, VY_NUMERIC(T##_##BIT) | VY_NUMERIC(T##_SUBNORMAL), 0, 0},                       \
         {op##_by_bits_##t, VY_TYPE(T), OPS, VY_NUMERIC(T##_##BIT), 0, 0}, {                                            \

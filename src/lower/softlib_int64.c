@@ -1,7 +1,8 @@
-/* What replaces ops on i64 and u64 where the target has no 64-bit integers: a value is two u32, the low half first. Written for the target and not rewritten
- * again: shift amounts are below 32, and no divisor is zero.
+/* Softlib of the 64-bit integer phase: replaces ops on i64 and u64 on targets without 64-bit integers. A value is two
+ * u32, the low half first.
  *
- * Bits that move from one half to the other by a shift of k (0 to 31) are `x >> 1 >> (k ^ 31)`: none if k is 0. */
+ * Written for the target and not rewritten again: shift amounts are below 32, and no divisor is zero. The bits that a
+ * shift by k (0 to 31) moves from one half to the other are `x >> 1 >> (k ^ 31)`: none if k is 0. */
 #include "lower/numeric_passes.h"
 
 /* clang-format off */
@@ -108,9 +109,10 @@ static const char signs[] =
 
 /* ---- division ----
  *
- * As Hacker's Delight has it (Warren, 2nd ed., 9-4 and 9-5): `digit` divides a number of three 16-bit digits, the upper two u, by one of two whose highest bit is
- * set, where u < v; its guess is at most 2 too large. `long` divides 64 bits by 32 where the quotient has 32. A divisor of more than 32 bits is cut to
- * its upper 32; the quotient that gives is right or 1 too large, so it is taken 1 smaller and corrected up. */
+ * As Hacker's Delight has it (Warren, 2nd ed., 9-4 and 9-5): `digit` divides a number of three 16-bit digits, the upper
+ * two u, by one of two whose highest bit is set, where u < v; its guess is at most 2 too large. `long` divides 64 bits
+ * by 32 where the quotient has 32. A divisor of more than 32 bits is cut to its upper 32; the quotient that gives is
+ * right or 1 too large, so it is taken 1 smaller and corrected up. */
 static const char division[] =
     "fn digit(u: u32, next: u32, v: u32) -> (q: u32, r: u32) {\n"
     "  let d = v >> 16\n"
@@ -187,7 +189,8 @@ static const char division[] =
 
 /* ---- loops and ballots ---- */
 
-/* What lies between the start of a loop and its end in the direction of its step, 0 if that makes no trip; and the length of a step. Each trip takes one off. */
+/* What lies between the start of a loop and its end in the direction of its step, 0 if that makes no trip; and the
+ * length of a step. Each trip takes one off. */
 static const char loops[] =
     "fn trips_u64(al: u32, ah: u32, bl: u32, bh: u32, cl: u32, ch: u32) -> (l: u32, h: u32, sl: u32, sh: u32) {\n"
     "  let (dl, dh) = sub_u64(bl, bh, al, ah)\n"

@@ -1,6 +1,6 @@
-/* What the first phase puts in the place of ops on 8- and 16-bit types. Integers are held as i32 or u32, floats as f32. */
+/* Softlib of the first numeric phase: replaces ops on 8- and 16-bit types. Integers are held as i32 or u32, floats as
+ * f32. */
 #include "lower/numeric_passes.h"
-#include "lower/softlib_text.h"
 
 #define VY_FORMAT 32
 #include "lower/softlib_format.inc"
@@ -108,8 +108,8 @@ static const char bf16_by_conversion[] = "fn round_to_bf16(x: f32) -> f32 { retu
 static const char f16_ops[] = FLOAT("f16");
 static const char f16_fma_native[] =
     "fn fma_f16(a: f32, b: f32, c: f32) -> f32 { return f32(fma(f16(a), f16(b), f16(c))) }\n";
-/* The product of two f16 is exact in f32. The sum's error e is exact too (Knuth's two-sum), so the sum can be rounded to odd, which loses nothing that
- * matters to a second rounding at least two bits above. */
+/* The product of two f16 is exact in f32. The sum's error e is exact too (Knuth's two-sum), so the sum can be rounded
+ * to odd, which loses nothing that matters to a second rounding at least two bits above. */
 static const char f16_fma_by_f32[] =
     "fn fma_f16(a: f32, b: f32, c: f32) -> f32 {\n"
     "  let p = a * b\n"

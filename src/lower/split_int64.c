@@ -1,12 +1,155 @@
-/* The third phase, for targets without 64-bit integers: an i64 or u64 is a pair of u32 (split_int64.h).
+/* Last numeric phase, type expansion for targets without 64-bit integers: an i64 or u64 becomes a pair of u32.
  *
- * A pair is one tree to the rewriter, of a kind of its own; here it is taken apart again. The statements that hold pairs are written here, half by half. What must
- * stay true: the high half of a value is computed before the low half of what it is assigned or stored to changes. */
-#include "lower/split_int64.h"
-
+ * To the legalizer a pair is one tree of a kind of its own (VY_LEGALIZER_PAIR), which is taken apart here. Statements
+ * on pairs are written here, half by half. What must stay true: the high half of a value is computed before the low
+ * half of its destination changes. */
 #include "base/status.h"
 #include "ir/op_tables.h"
+#include "lower/legalizer.h"
 #include "lower/numeric_passes.h"
+
+#include <stdio.h>
+
+/* A variable is two, the second right after the first; so is a param. An element of a memory is two, [2i] and [2i + 1]:
+ * its bytes stay the same. */
+
+static inline int is_int64(vyre_type type) {
+    return type == VYRE_TYPE_I64 || type == VYRE_TYPE_U64;
+}
+
+/* ---- declarations, and the sizes that depend on them ----
+ *
+ * The length of a buffer of u64 is half the length of its words, and the count of such a buffer doubles. */
+
+static uint32_t size_literal(vy_irb *draft, uint64_t value) {
+    return vy_irb_size(draft, VY_SIZE_LITERAL, VY_NONE, VY_NONE, value);
+}
+
+/* `size` times, or divided by, a constant. */
+static uint32_t scaled(vy_irb *draft, vy_size_kind kind, uint32_t size, uint64_t by) {
+    return vy_irb_size(draft, kind, size, size_literal(draft, by), 0);
+}
+
+/* low + 2^32 * high. A negative number is no size, and says so: 0x7fffffff - high is none then. */
+static uint32_t param_size(vy_irb *draft, uint32_t low, vyre_type type) {
+    uint32_t sum = vy_irb_size(draft, VY_SIZE_PARAM, low, VY_NONE, 0), high;
+    if (type == VYRE_TYPE_U64) {
+        high = vy_irb_size(draft, VY_SIZE_PARAM, low + 1, VY_NONE, 0);
+    } else {
+        uint32_t most = size_literal(draft, INT32_MAX), least = size_literal(draft, INT32_MAX);
+        uint32_t param = vy_irb_size(draft, VY_SIZE_PARAM, low + 1, VY_NONE, 0);
+        high = vy_irb_size(draft, VY_SIZE_SUB, most, vy_irb_size(draft, VY_SIZE_SUB, least, param, 0), 0);
+    }
+    return vy_irb_size(draft, VY_SIZE_ADD, sum, scaled(draft, VY_SIZE_MUL, high, UINT64_C(1) << 32), 0);
+}
+
+static uint32_t length(vy_legalizer *rw, uint32_t memory) {
+    uint32_t size = vy_irb_size(&rw->copy.draft, VY_SIZE_LEN, memory - rw->copy.entry->first_memory, VY_NONE, 0);
+    return is_int64((vyre_type)rw->from->memories.items[memory].type) ? scaled(&rw->copy.draft, VY_SIZE_DIV, size, 2)
+                                                                      : size;
+}
+
+/* Recursion is bounded by what the validator allows a size. Buffers keep their places; params, declared before, have
+ * moved. */
+static uint32_t copy_size(vy_legalizer *rw, uint32_t root) {
+    vy_irb *draft = &rw->copy.draft;
+    if (root == VY_NONE)
+        return VY_NONE;
+    vy_size size = rw->from->sizes.items[root];
+    if (size.kind == VY_SIZE_LITERAL)
+        return size_literal(draft, size.value);
+    if (size.kind == VY_SIZE_LEN)
+        return length(rw, size.a);
+    if (size.kind == VY_SIZE_PARAM) {
+        vyre_type type = (vyre_type)rw->from->variables.items[size.a].type;
+        uint32_t param = rw->copy.variables[size.a];
+        return is_int64(type) ? param_size(draft, param, type) : vy_irb_size(draft, VY_SIZE_PARAM, param, VY_NONE, 0);
+    }
+    uint32_t a = copy_size(rw, size.a), b = copy_size(rw, size.b);
+    return vy_irb_size(draft, (vy_size_kind)size.kind, a, b, size.value);
+}
+
+/* Names of the halves of a variable of the program. */
+static void split_int64_names(vy_legalizer *rw, uint32_t variable, vy_symbol names[2]) {
+    static const char *const halves[2] = {"low", "high"};
+    const char *text = vy_symbol_name(rw->from, rw->from->variables.items[variable].name);
+    for (int k = 0; k < 2; k++) {
+        char name[VY_LIMIT_NAME + 1];
+        snprintf(name, sizeof name, "%.*s_%s", VY_LIMIT_NAME - 16, text, halves[k]);
+        names[k] = vy_cloner_new_name(&rw->copy, name);
+    }
+}
+
+static void params(vy_legalizer *rw) {
+    vy_irb *draft = &rw->copy.draft;
+    uint32_t first = rw->copy.entry->first_variable, count = rw->from->param_count, made = count;
+    for (uint32_t i = first; i < first + count; i++)
+        made += (uint32_t)is_int64((vyre_type)rw->from->variables.items[i].type);
+    if (made > VY_LIMIT_PARAMS) {
+        rw->status =
+            vy_fail(rw->error, VYRE_LIMIT, "choose a device with 64-bit integers, or pass some of them in a buffer",
+                    "the program has %u params where 64-bit ones are two (%d are allowed)", made, VY_LIMIT_PARAMS);
+        return;
+    }
+    for (uint32_t i = first; i < first + count; i++) {
+        const vy_variable *v = &rw->from->variables.items[i];
+        draft->position = v->position;
+        if (is_int64((vyre_type)v->type)) {
+            vy_symbol names[2];
+            split_int64_names(rw, i, names);
+            rw->copy.variables[i] = vy_irb_scalar_param(draft, names[0], VYRE_TYPE_U32);
+            vy_irb_scalar_param(draft, names[1], VYRE_TYPE_U32);
+        } else {
+            vy_symbol name = vy_cloner_name(&rw->copy, vy_symbol_name(rw->from, v->name));
+            rw->copy.variables[i] = vy_irb_scalar_param(draft, name, (vyre_type)v->type);
+        }
+    }
+}
+
+static void memory(vy_legalizer *rw, uint32_t index) {
+    const vy_memory *m = &rw->from->memories.items[index];
+    vy_irb *draft = &rw->copy.draft;
+    int is_pair = is_int64((vyre_type)m->type);
+    vyre_type type = is_pair ? VYRE_TYPE_U32 : (vyre_type)m->type;
+    vy_symbol name = vy_cloner_name(&rw->copy, vy_symbol_name(rw->from, m->name));
+    draft->position = m->position;
+    if (m->space == VY_SPACE_BUFFER) {
+        uint32_t size = copy_size(rw, m->size);
+        if (is_pair && m->size != VY_NONE)
+            size = scaled(draft, VY_SIZE_MUL, size, 2);
+        rw->copy.memories[index] =
+            vy_irb_memory_param(draft, name, VY_SPACE_BUFFER, type, (vyre_access)m->access, size);
+    } else {
+        rw->copy.memories[index] = vy_irb_array(draft, name, (vy_space)m->space, type, m->elements << is_pair);
+    }
+}
+
+static void grid(vy_legalizer *rw) {
+    vy_grid grid = rw->from->grid;
+    if (grid.kind == VYRE_GRID_OVER && is_int64((vyre_type)rw->from->memories.items[grid.memory].type)) {
+        grid.kind = VYRE_GRID_ELEMENTS;
+        grid.sizes[0] = length(rw, grid.memory);
+        grid.memory = VY_NONE;
+    } else {
+        if (grid.memory != VY_NONE)
+            grid.memory -= rw->copy.entry->first_memory;
+        for (int i = 0; i < 3; i++)
+            grid.sizes[i] = copy_size(rw, grid.sizes[i]);
+    }
+    rw->copy.draft.program->grid = grid;
+}
+
+/* Params, buffers, arrays and the grid. */
+static void split_int64_declare(vy_legalizer *rw) {
+    params(rw);
+    if (rw->status != VYRE_OK)
+        return;
+    for (uint32_t i = 0; i < rw->copy.entry->memory_count; i++)
+        memory(rw, rw->copy.entry->first_memory + i);
+    grid(rw);
+}
+
+/* ---- expressions and statements ---- */
 
 #define U32 VYRE_TYPE_U32
 #define BOOL VYRE_TYPE_BOOL
@@ -57,7 +200,8 @@ static uint32_t refuse(vy_legalizer *rw, const char *what, vyre_type type) {
 
 /* ---- indices ---- */
 
-/* An index as u32, `most` for all that are larger or negative. No memory has 2^32 - 1 elements of 32 bits, nor 2^31 - 1 pairs, so `most` is outside like them. */
+/* An index as u32, `most` for all that are larger or negative. No memory has 2^32 - 1 elements of 32 bits, nor 2^31 - 1
+ * pairs, so `most` is outside like them. */
 static uint32_t index_up_to(vy_legalizer *rw, uint32_t tree, uint32_t most) {
     uint32_t low = tree;
     if (is_pair_tree(rw, tree)) {
@@ -127,7 +271,7 @@ static uint32_t literal(vy_legalizer *rw, vyre_type type, uint64_t bits) {
 static int leaf(vy_legalizer *rw, const vy_expr *e, uint32_t *tree) {
     vyre_type type = (vyre_type)e->type;
     int counts = e->kind == VY_EXPR_LEN || e->kind == VY_EXPR_ALIGN_OFFSET;
-    if (!vy_is_pair(counts ? memory_type(rw, e->a) : type))
+    if (!is_int64(counts ? memory_type(rw, e->a) : type))
         return 0;
     if (counts)
         *tree = half_of(rw, *e);
@@ -182,24 +326,24 @@ static uint32_t from_pair(vy_legalizer *rw, vyre_type to, halves value) {
 static uint32_t lower_op(vy_legalizer *rw, const vy_expr *e, vyre_type operand, const uint32_t *trees) {
     vyre_op op = (vyre_op)e->op;
     vyre_type type = (vyre_type)e->type;
-    if (!vy_is_pair(operand) && !vy_is_pair(type))
+    if (!is_int64(operand) && !is_int64(type))
         return vy_legalizer_op(rw, op, type, trees[0], trees[1], trees[2]);
     if (op == VYRE_OP_CAST || op == VYRE_OP_BITCAST) {
         halves value = apart(rw, trees[0]);
-        if (!vy_is_pair(operand))
+        if (!is_int64(operand))
             return to_pair(rw, type, operand, trees[0]);
-        return vy_is_pair(type) ? join(rw, type, value.low, value.high) : from_pair(rw, type, value);
+        return is_int64(type) ? join(rw, type, value.low, value.high) : from_pair(rw, type, value);
     }
     uint32_t function = vy_softlib_replacement(rw->library, op, type, operand), results[VY_LIMIT_RESULTS];
     if (function == VY_NONE)
         return refuse(rw, vyre_op_get(op)->name, operand);
     call(rw, function, trees, vyre_op_get(op)->arity, results);
-    return vy_is_pair(type) ? join(rw, type, results[0], results[1]) : results[0];
+    return is_int64(type) ? join(rw, type, results[0], results[1]) : results[0];
 }
 
 static int keeps(const vy_legalizer *rw, const vy_expr *e, vyre_type operand) {
     (void)rw;
-    return !vy_is_pair((vyre_type)e->type) && !vy_is_pair(operand);
+    return !is_int64((vyre_type)e->type) && !is_int64(operand);
 }
 
 /* ---- statements ---- */
@@ -222,7 +366,7 @@ static uint32_t declare_as(vy_legalizer *rw, uint8_t kind, const vy_symbol names
 static void declare(vy_legalizer *rw, const vy_stmt *s) {
     vy_symbol names[2];
     halves value = apart(rw, vy_legalizer_lower(rw, s->a));
-    vy_split_int64_names(rw, s->variable, names);
+    split_int64_names(rw, s->variable, names);
     if (!has_failed(rw))
         rw->copy.variables[s->variable] = declare_as(rw, s->kind, names, value);
 }
@@ -272,12 +416,13 @@ static void collective(vy_legalizer *rw, const vy_stmt *s) {
     halves value = apart(rw, vy_legalizer_lower(rw, s->a));
     uint32_t high = vy_legalizer_materialize(rw, value.high, "high");
     uint32_t lane = vy_legalizer_materialize(rw, vy_legalizer_lower(rw, s->b), "lane");
-    vy_split_int64_names(rw, s->variable, names);
+    split_int64_names(rw, s->variable, names);
     rw->copy.variables[s->variable] = emit_u32_collective(rw, s, names[0], value.low, lane);
     emit_u32_collective(rw, s, names[1], high, vy_legalizer_reuse(rw, lane));
 }
 
-/* Each lane gives its bit, and the bits of a half emit_u32_collective by `or`. A subgroup of 32 lanes has no high half. */
+/* Each lane gives its bit, and the bits of a half emit_u32_collective by `or`. A subgroup of 32 lanes has no high
+ * half. */
 static void ballot(vy_legalizer *rw, const vy_stmt *s) {
     uint32_t value = vy_legalizer_materialize(rw, vy_legalizer_lower(rw, s->a), "value");
     uint32_t index = vy_legalizer_local_index(rw);
@@ -293,7 +438,7 @@ static void ballot(vy_legalizer *rw, const vy_stmt *s) {
         call_named(rw, "ballot_high", high, 2, &bits[1]);
         bits[1] = vy_legalizer_materialize(rw, bits[1], "high");
     }
-    vy_split_int64_names(rw, s->variable, names);
+    split_int64_names(rw, s->variable, names);
     rw->copy.variables[s->variable] = emit_u32_collective(rw, &any, names[0], bits[0], VY_NONE);
     if (s->width > 32)
         emit_u32_collective(rw, &any, names[1], bits[1], VY_NONE);
@@ -364,7 +509,7 @@ static void loop(vy_legalizer *rw, uint32_t index) {
     uint32_t goes_on = from_pair(rw, BOOL, apart(rw, variable(rw, c.type, c.left)));
     uint32_t mark = vy_cloner_open(&rw->copy);
     vy_irb_while(&rw->copy.draft, vy_legalizer_append(rw, goes_on));
-    vy_split_int64_names(rw, s->variable, names);
+    split_int64_names(rw, s->variable, names);
     rw->copy.variables[s->variable] = declare_as(rw, VY_STMT_LET, names, apart(rw, variable(rw, c.type, c.next)));
     update(rw, &c, "add_u64", c.next, c.step);
     update(rw, &c, "shorten", c.left, c.stride);
@@ -376,7 +521,7 @@ static int statement(vy_legalizer *rw, uint32_t index) {
     const vy_stmt *s = &rw->from->stmts.items[index];
     int is_access = s->kind == VY_STMT_STORE || s->kind == VY_STMT_ATOMIC;
     uint32_t named = is_access ? s->memory : s->variable;
-    if (named == VY_NONE || !vy_is_pair(is_access ? memory_type(rw, named) : variable_type(rw, named)))
+    if (named == VY_NONE || !is_int64(is_access ? memory_type(rw, named) : variable_type(rw, named)))
         return 0;
     switch ((vy_stmt_kind)s->kind) {
     case VY_STMT_LET:
@@ -411,7 +556,7 @@ static int statement(vy_legalizer *rw, uint32_t index) {
 /* That a pair is held in something else is all that is asked. */
 static vyre_type carrier(const vy_legalizer *rw, vyre_type type) {
     (void)rw;
-    return vy_is_pair(type) ? U32 : type;
+    return is_int64(type) ? U32 : type;
 }
 
 static uint32_t widen(vy_legalizer *rw, vyre_type type, uint32_t tree) {
@@ -429,7 +574,7 @@ const vy_legalizer_phase vy_legalize_split_int64 = {.carrier = carrier,
                                                     .narrow = narrow,
                                                     .op = lower_op,
                                                     .keeps = keeps,
-                                                    .declare = vy_split_int64_declare,
+                                                    .declare = split_int64_declare,
                                                     .leaf = leaf,
                                                     .index = plain_index,
                                                     .statement = statement};

@@ -1,39 +1,331 @@
-/* Writing ends (traps.h); traps_plan.c says what is where.
+/* Lowering of traps and polls (traps.h).
  *
- * Where no barrier or collective can follow, an end is `report` and `return`; and so it is where all invocations of the workgroup trap together. Elsewhere control
- * has to come to the next meeting, for the others wait there: a flag `ended` is set, and from there to the next meeting
- *   - stores and atomics that others could see are made only by those that have not ended;
- *   - what computes values goes on, so that whatever is uniform stays so and all come to the same meeting. Nobody leaves earlier: who traps until the next
- *     meeting counts, and the smallest of them is reported;
- *   - a loop that is not uniform stops: it may wait for an effect that does not happen any more. A uniform one makes the trips the others make. But if
- *     all have ended nobody is left who would end a `while`: then all leave.
- * At the meeting those that ended say so in an array of the workgroup, and after it all read that and leave, or none does. The array has two cells, used in
- * turn: one that is read after a meeting is written again only before the next but one, and between them all meet. A target with collectives of its own
- * asks with one of them instead.
+ * Where no barrier or collective can follow, a trap becomes `report` and `return`; also where all invocations of the
+ * workgroup trap together. Elsewhere control must reach the next synchronisation point, where the other invocations
+ * wait: a flag `ended` is set, and from there to the next synchronisation point
  *
- * A poll that is true sets another flag, `stopped`. In a uniform loop all leave together: at the next meeting if each trip has one, at a meeting of its own at
- * the start of the trip if something in the loop meets or returns, and else behind the loop. Whoever leaves a loop that is not uniform has wrong values:
- * it has ended, too.
+ *  - only invocations that have not ended execute stores and atomics that others could observe;
+ *  - values are still computed, so that uniform values stay uniform and all invocations reach the same synchronisation
+ *    point. No invocation leaves earlier: every trap up to the next synchronisation point counts, and the smallest one
+ *    is reported;
+ *  - a non-uniform loop stops, since it may wait for an effect that no longer happens. A uniform loop makes the
+ *    iterations that the other invocations make. But if all invocations have ended, none is left to end a `while`: then
+ *    all leave.
  *
- * Whether somebody may have ended since the last meeting is followed through the program; where nobody can have, nothing is added. */
+ * At the synchronisation point the invocations that ended set an element of a workgroup array; after it all invocations
+ * read the element, and all leave or none does. The array has two elements, used in turn: one that is read after a
+ * synchronisation point is written again only before the next but one, and all invocations synchronise in between. On a
+ * target with native collectives a vote replaces the array.
+ *
+ * A poll that is true sets another flag, `stopped`. All invocations leave a uniform loop together: at the next
+ * synchronisation point if every iteration has one, at an added one at the start of the iteration if anything in the
+ * loop synchronises or returns, and otherwise after the loop. An invocation that leaves a non-uniform loop has wrong
+ * values, so it has ended, too.
+ *
+ * The walk tracks whether an invocation may have ended since the last synchronisation point; where none can have,
+ * nothing is added. */
 #include "lower/traps.h"
 
+#include "analysis/uniformity.h"
 #include "base/status.h"
-#include "lower/traps_plan.h"
+#include "lower/legalize.h"
 #include "opt/clone.h"
+
+#include <string.h>
+
+/* ---- the plan: where invocations end, and what follows for the rest of the program ----
+ *
+ * A trap counts as a statement without effect on control, as in the uniformity analysis: the flags do the rest. */
+
+/* What a statement has inside. */
+enum {
+    HAS_TRAP = 1,
+    HAS_POLL = 2,
+    HAS_SYNC = 4, /* of the program, or one that ends add */
+    HAS_JUMP = 8, /* a break or continue, of whatever loop */
+    POLLS = 16,   /* the statement is a loop that polls at the start of each trip */
+    CHECKS = 32   /* a uniform loop that may have nobody left to end it */
+};
+
+/* What an invocation may be since the last meeting. */
+enum {
+    ENDED = 1,  /* without effects any more: it trapped, or left a loop that is not uniform because a poll was true */
+    STOPPED = 2 /* a poll was true */
+};
+
+typedef struct traps_plan {
+    const vyre_program *program;
+    vy_uniform *uniform;
+    uint8_t *inside; /* by statement: HAS_…, POLLS, CHECKS */
+    /* the last statement where invocations meet; VY_NONE: nowhere, or each is alone in its workgroup */
+    uint32_t last_meeting;
+    uint8_t cancellable;
+    uint8_t possible; /* ENDED, STOPPED: what occurs before a meeting */
+    vy_arena arena;
+} traps_plan;
+
+/* A loop without polls does no more than so many statements, as far as they can be counted. */
+enum { LONGEST = 1 << 16, FOREVER = 1 << 30 };
+
+/* ---- what is where ---- */
+
+static int is_sync(const vy_stmt *s) {
+    return s->kind == VY_STMT_BARRIER || s->kind == VY_STMT_COLLECTIVE;
+}
+
+static const vy_stmt *stmt_at(const traps_plan *plan, uint32_t i) {
+    return &plan->program->stmts.items[i];
+}
+
+/* Literal bounds and step: the number of trips; FOREVER if it is not known or larger. */
+static uint64_t trips_of(const vyre_program *p, const vy_stmt *s) {
+    if (s->kind != VY_STMT_FOR || p->exprs.items[s->a].kind != VY_EXPR_LITERAL ||
+        p->exprs.items[s->b].kind != VY_EXPR_LITERAL ||
+        (s->c != VY_NONE && p->exprs.items[s->c].kind != VY_EXPR_LITERAL))
+        return FOREVER;
+    uint64_t from = p->exprs.items[s->a].bits, to = p->exprs.items[s->b].bits;
+    uint64_t step = s->c == VY_NONE ? 1 : p->exprs.items[s->c].bits;
+    /* Other sequences end as well, but they are rare: negative steps, and bounds that wrap. */
+    if (to >= FOREVER || from >= FOREVER || step == 0 || step >= FOREVER)
+        return step == 0 ? 0 : FOREVER;
+    return from >= to ? 0 : (to - from + step - 1) / step;
+}
+
+static uint64_t capped(uint64_t work) {
+    return work < FOREVER ? work : FOREVER;
+}
+
+static int is_loop_of_many(const traps_plan *plan, uint32_t i) {
+    return vy_stmt_is_loop(stmt_at(plan, i)->kind) && !vy_loop_runs_once(plan->program, i);
+}
+
+/* Notes what is inside each statement of the block, and returns how many statements it may execute without a poll.
+ * Recursion is bounded by VY_LIMIT_NESTING. */
+static uint64_t scan_block(traps_plan *plan, uint32_t first, uint32_t end, uint8_t *all) {
+    uint64_t work = 0;
+    const uint32_t *size = plan->program->workgroup;
+    int is_alone = (uint64_t)size[0] * size[1] * size[2] == 1; /* nobody waits for it */
+    for (uint32_t i = first; i < end; i = stmt_at(plan, i)->end) {
+        const vy_stmt *s = stmt_at(plan, i);
+        uint8_t *inside = &plan->inside[i];
+        uint64_t own = 1;
+        if (vy_stmt_is_structured(s->kind))
+            own += scan_block(plan, i + 1, s->end, inside);
+        if (is_loop_of_many(plan, i)) {
+            uint64_t trips = capped(trips_of(plan->program, s) * own);
+            int is_polled = plan->cancellable && trips > LONGEST;
+            *inside |= is_polled ? HAS_POLL | POLLS : 0;
+            own = is_polled ? own : trips;
+        }
+        if (is_sync(s) && !is_alone) {
+            *inside |= HAS_SYNC;
+            plan->last_meeting = i;
+        }
+        *inside |= s->kind == VY_STMT_TRAP ? HAS_TRAP : 0;
+        *inside |= s->kind == VY_STMT_BREAK || s->kind == VY_STMT_CONTINUE ? HAS_JUMP : 0;
+        *all |= *inside & (HAS_TRAP | HAS_POLL | HAS_SYNC | HAS_JUMP);
+        work = capped(work + own);
+    }
+    return work;
+}
+
+/* Whether a meeting may come after statement i has been executed. */
+static int syncs_later(const traps_plan *plan, uint32_t i, int in_meeting_loop) {
+    return in_meeting_loop || (plan->last_meeting != VY_NONE && i < plan->last_meeting);
+}
+
+static int is_same_in_group(const traps_plan *plan, uint32_t expr) {
+    return expr == VY_NONE || vy_expr_uniformity(plan->uniform, expr) != VY_UNIFORMITY_DIVERGENT;
+}
+
+/* Whether the invocations of a workgroup may make different trips. */
+static int traps_is_varied(const traps_plan *plan, uint32_t loop) {
+    const vy_stmt *s = stmt_at(plan, loop);
+    if (loop + 1 < s->end)
+        return vy_control_uniformity(plan->uniform, loop + 1) == VY_UNIFORMITY_DIVERGENT;
+    return vy_control_uniformity(plan->uniform, loop) == VY_UNIFORMITY_DIVERGENT || !is_same_in_group(plan, s->a) ||
+           !is_same_in_group(plan, s->b) || !is_same_in_group(plan, s->c);
+}
+
+/* Whether every trip that gets to its end meets: a barrier or collective stands in the body itself, and nothing jumps
+ * over it. */
+static int syncs_every_iteration(const traps_plan *plan, uint32_t loop) {
+    const vy_stmt *s = stmt_at(plan, loop);
+    for (uint32_t i = loop + 1; i < s->end; i = stmt_at(plan, i)->end) {
+        if (is_sync(stmt_at(plan, i)))
+            return 1;
+        for (uint32_t k = i; k < stmt_at(plan, i)->end; k++)
+            if (stmt_at(plan, k)->kind == VY_STMT_CONTINUE)
+                return 0;
+    }
+    return 0;
+}
+
+/* ---- what occurs before a meeting ---- */
+
+/* What loop i does to those it stops. */
+static uint8_t stops(const traps_plan *plan, uint32_t i) {
+    return !(plan->inside[i] & HAS_SYNC) && traps_is_varied(plan, i) ? ENDED | STOPPED : STOPPED;
+}
+
+static uint8_t possible_in(const traps_plan *plan, uint32_t first, uint32_t end, int in_meeting_loop) {
+    uint8_t found = 0;
+    for (uint32_t i = first; i < end; i = stmt_at(plan, i)->end) {
+        const vy_stmt *s = stmt_at(plan, i);
+        int within = in_meeting_loop || (vy_stmt_is_loop(s->kind) && (plan->inside[i] & HAS_SYNC));
+        int later = syncs_later(plan, i, within);
+        if (s->kind == VY_STMT_TRAP && later && vy_control_uniformity(plan->uniform, i) == VY_UNIFORMITY_DIVERGENT)
+            found |= ENDED;
+        if ((plan->inside[i] & POLLS) && later)
+            found |= stops(plan, i);
+        if (vy_stmt_is_structured(s->kind))
+            found |= possible_in(plan, i + 1, s->end, within);
+    }
+    return found;
+}
+
+/* ---- states ---- */
+
+/* Whatever may be made of an invocation in the loop, if a jump takes it past the meetings there. */
+static uint8_t jump_state(const traps_plan *plan, uint32_t loop) {
+    uint8_t has = plan->inside[loop];
+    if (!(has & HAS_JUMP))
+        return 0;
+    return (uint8_t)((has & HAS_TRAP ? ENDED : 0) | (has & HAS_POLL ? ENDED | STOPPED : 0));
+}
+
+static uint8_t state_behind(const traps_plan *plan, uint32_t loop, uint8_t state);
+
+/* Recursion is bounded by VY_LIMIT_NESTING. */
+static uint8_t state_behind_block(const traps_plan *plan, uint32_t first, uint32_t end, uint8_t state) {
+    for (uint32_t i = first; i < end; i = stmt_at(plan, i)->end) {
+        const vy_stmt *s = stmt_at(plan, i);
+        if (s->kind == VY_STMT_TRAP)
+            state |= ENDED;
+        else if (is_sync(s))
+            state = 0;
+        else if (s->kind == VY_STMT_IF)
+            state =
+                state_behind_block(plan, i + 1, s->middle, state) | state_behind_block(plan, s->middle, s->end, state);
+        else if (s->kind == VY_STMT_REGION)
+            state = state_behind_block(plan, i + 1, s->end, state);
+        else if (vy_stmt_is_loop(s->kind))
+            state = state_behind(plan, i, state);
+    }
+    return state;
+}
+
+/* The states at the head of a loop, in any trip, and behind it, if invocations come to it in `state`. What a trip adds
+ * or takes away does not depend on where it starts, so one round is enough. */
+static uint8_t state_at_head(const traps_plan *plan, uint32_t loop, uint8_t state) {
+    uint8_t polled = plan->inside[loop] & POLLS ? STOPPED : 0;
+    uint8_t trip = state_behind_block(plan, loop + 1, stmt_at(plan, loop)->end, state | polled);
+    return (uint8_t)((state | trip | jump_state(plan, loop)) & plan->possible);
+}
+
+static uint8_t state_behind(const traps_plan *plan, uint32_t loop, uint8_t state) {
+    uint8_t left = plan->inside[loop] & POLLS ? stops(plan, loop) : 0;
+    return (uint8_t)((state_at_head(plan, loop, state) | left) & plan->possible);
+}
+
+/* ---- meetings that come with ends ---- */
+
+/* Whether all may leave the program in the loop: then nobody can wait for them behind it. */
+static int has_exit(const traps_plan *plan, uint32_t loop) {
+    for (uint32_t i = loop + 1; i < stmt_at(plan, loop)->end; i++)
+        if (stmt_at(plan, i)->kind == VY_STMT_RETURN ||
+            (stmt_at(plan, i)->kind == VY_STMT_TRAP &&
+             vy_control_uniformity(plan->uniform, i) != VY_UNIFORMITY_DIVERGENT))
+            return 1;
+    return 0;
+}
+
+static int add_syncs(traps_plan *plan, uint32_t first, uint32_t end, int in_meeting_loop, uint8_t state);
+
+/* Those of the loop itself. A `while` that all have come to after they ended has nobody to end it. */
+static int add_to_loop(traps_plan *plan, uint32_t i, int within, uint8_t head) {
+    int syncs = 0;
+    if (!is_loop_of_many(plan, i) || !syncs_later(plan, i, within) || traps_is_varied(plan, i))
+        return 0;
+    if (stmt_at(plan, i)->kind == VY_STMT_WHILE && (head & ENDED) && !syncs_every_iteration(plan, i)) {
+        plan->inside[i] |= CHECKS | HAS_SYNC;
+        syncs = 1;
+    }
+    if (plan->inside[i] & POLLS) {
+        plan->inside[i] |= has_exit(plan, i) ? HAS_SYNC : 0;
+        syncs = 1;
+    }
+    return syncs;
+}
+
+static int add_inside(traps_plan *plan, uint32_t i, int within, uint8_t state) {
+    const vy_stmt *s = stmt_at(plan, i);
+    int syncs = add_syncs(plan, i + 1, s->middle, within, state);
+    return add_syncs(plan, s->middle, s->end, within, state) || syncs;
+}
+
+/* Loops that meet because of ends: the loops around them have a meeting then, and must not be left by one invocation
+ * alone. Only where a meeting comes later anyway. Returns whether there is one. Recursion is bounded by
+ * VY_LIMIT_NESTING. */
+static int add_syncs(traps_plan *plan, uint32_t first, uint32_t end, int in_meeting_loop, uint8_t state) {
+    int any = 0;
+    for (uint32_t i = first; i < end; i = stmt_at(plan, i)->end) {
+        const vy_stmt *s = stmt_at(plan, i);
+        int is_loop = vy_stmt_is_loop(s->kind), syncs = 0;
+        int within = in_meeting_loop || (is_loop && (plan->inside[i] & HAS_SYNC));
+        uint8_t head = is_loop ? state_at_head(plan, i, state) : state;
+        if (vy_stmt_is_structured(s->kind) && add_inside(plan, i, within, head)) {
+            plan->inside[i] |= HAS_SYNC;
+            syncs = 1;
+        }
+        any |= (is_loop && add_to_loop(plan, i, within, head)) || syncs;
+        state = state_behind_block(plan, i, s->end, state) & plan->possible;
+    }
+    return any;
+}
+
+/* ---- the plan ---- */
+
+/* Free it also after a failure. */
+static vyre_status plan_make(traps_plan *plan, const vyre_program *program, const vy_target_desc *target,
+                             vyre_error *error) {
+    const vy_function *entry = vy_program_entry(program);
+    uint8_t all = 0;
+    *plan = (traps_plan){.program = program, .last_meeting = VY_NONE, .cancellable = target->cancellable};
+    vyre_status status = vy_uniform_make(program, &plan->uniform, error);
+    if (status != VYRE_OK)
+        return status;
+    plan->inside = vy_arena_allocate(&plan->arena, program->stmts.count + 1u);
+    if (!plan->inside)
+        return vy_fail_memory(error, "the ends of a program");
+    memset(plan->inside, 0, program->stmts.count + 1u);
+    scan_block(plan, entry->first_stmt, entry->end_stmt, &all);
+    if (plan->last_meeting != VY_NONE) {
+        plan->possible = possible_in(plan, entry->first_stmt, entry->end_stmt, 0);
+        add_syncs(plan, entry->first_stmt, entry->end_stmt, 0, 0);
+    }
+    return VYRE_OK;
+}
+
+static void plan_free(traps_plan *plan) {
+    vy_uniform_free(plan->uniform);
+    vy_arena_free(&plan->arena);
+}
+
+/* ---- writing ---- */
 
 typedef struct ender {
     vy_cloner copy;
-    vy_traps_plan plan;
+    traps_plan plan;
     const vyre_program *from;
     int asks;                             /* whether anybody has ended is a collective */
     uint32_t open_meeting;                /* loops around, with a meeting in them */
-    uint8_t state;                        /* VY_ENDED, VY_STOPPED: what somebody may be since the last meeting */
+    uint8_t state;                        /* ENDED, STOPPED: what somebody may be since the last meeting */
     uint32_t ended, stopped, phase, gone; /* three variables and the array; of the draft */
 } ender;
 
 static int meets_later(const ender *e, uint32_t i) {
-    return vy_traps_syncs_later(&e->plan, i, e->open_meeting != 0);
+    return syncs_later(&e->plan, i, e->open_meeting != 0);
 }
 
 static uint8_t inside(const ender *e, uint32_t i) {
@@ -80,8 +372,8 @@ static void set_flag(ender *e, uint32_t flag) {
 /* Whether this invocation is in one of the states; at least one is given. */
 static uint32_t is_in(ender *e, uint8_t states) {
     vy_irb *draft = draft_of(e);
-    uint32_t ended = states & VY_ENDED ? vy_irb_variable(draft, e->ended) : VY_NONE;
-    uint32_t stopped = states & VY_STOPPED ? vy_irb_variable(draft, e->stopped) : VY_NONE;
+    uint32_t ended = states & ENDED ? vy_irb_variable(draft, e->ended) : VY_NONE;
+    uint32_t stopped = states & STOPPED ? vy_irb_variable(draft, e->stopped) : VY_NONE;
     if (ended == VY_NONE || stopped == VY_NONE)
         return ended == VY_NONE ? stopped : ended;
     return vy_irb_op(draft, VYRE_OP_LOR, VYRE_TYPE_BOOL, ended, stopped, VY_NONE);
@@ -152,10 +444,10 @@ static void begin_together(ender *e) {
     vy_irb *draft = draft_of(e);
     uint32_t stop = VY_NONE;
     uint8_t possible = e->plan.possible;
-    if (possible & VY_ENDED)
+    if (possible & ENDED)
         e->ended = vy_irb_var(draft, vy_cloner_new_name(&e->copy, "ended"), VYRE_TYPE_BOOL,
                               vy_irb_literal(draft, VYRE_TYPE_BOOL, 0));
-    if (possible & VY_STOPPED)
+    if (possible & STOPPED)
         e->stopped = vy_irb_var(draft, vy_cloner_new_name(&e->copy, "stopped"), VYRE_TYPE_BOOL,
                                 vy_irb_literal(draft, VYRE_TYPE_BOOL, 0));
     if (possible && !e->asks)
@@ -197,7 +489,7 @@ static void block(ender *e, uint32_t first, uint32_t end);
 static int trap(ender *e, uint32_t index, const vy_stmt *s) {
     vy_stmt report = vy_irb_blank_stmt(VY_STMT_RECORD_TRAP);
     int is_last = !meets_later(e, index) || vy_control_uniformity(e->plan.uniform, index) != VY_UNIFORMITY_DIVERGENT;
-    int is_guarded = (e->state & VY_ENDED) != 0;
+    int is_guarded = (e->state & ENDED) != 0;
     if (is_guarded)
         vy_irb_if(draft_of(e), has_not_ended(e));
     report.a = vy_cloner_expr(&e->copy, s->a);
@@ -209,7 +501,7 @@ static int trap(ender *e, uint32_t index, const vy_stmt *s) {
     if (is_last)
         add_return(e);
     else
-        e->state |= VY_ENDED;
+        e->state |= ENDED;
     return is_last;
 }
 
@@ -274,7 +566,7 @@ static void poll_trip(ender *e, uint32_t loop, int is_varied) {
         leave_if(e, vy_irb_variable(draft, stop));
         return;
     }
-    int has_meeting = inside(e, loop) & VY_HAS_SYNC;
+    int has_meeting = inside(e, loop) & HAS_SYNC;
     vy_irb_if(draft, vy_irb_variable(draft, stop));
     set_flag(e, e->stopped);
     if (is_varied)
@@ -283,9 +575,9 @@ static void poll_trip(ender *e, uint32_t loop, int is_varied) {
         vy_irb_simple(draft, VY_STMT_BREAK);
     vy_irb_end_block(draft);
     if (has_meeting)
-        e->state |= VY_STOPPED;
-    if (has_meeting && !vy_traps_syncs_every_iteration(&e->plan, loop))
-        meet(e, VY_STOPPED);
+        e->state |= STOPPED;
+    if (has_meeting && !syncs_every_iteration(&e->plan, loop))
+        meet(e, STOPPED);
 }
 
 static void open_loop(ender *e, uint32_t index, const vy_stmt *s, int stops) {
@@ -310,27 +602,27 @@ static void open_loop(ender *e, uint32_t index, const vy_stmt *s, int stops) {
 }
 
 static void loop(ender *e, uint32_t index, const vy_stmt *s) {
-    int later = meets_later(e, index), is_varied = vy_traps_is_varied(&e->plan, index);
+    int later = meets_later(e, index), is_varied = traps_is_varied(&e->plan, index);
     uint8_t has = inside(e, index), behind = e->state;
     uint32_t mark = vy_cloner_open(&e->copy);
-    if (later || (has & VY_HAS_SYNC)) {
-        behind = vy_traps_state_behind(&e->plan, index, e->state);
-        e->state = vy_traps_state_at_head(&e->plan, index, e->state);
+    if (later || (has & HAS_SYNC)) {
+        behind = state_behind(&e->plan, index, e->state);
+        e->state = state_at_head(&e->plan, index, e->state);
     }
-    open_loop(e, index, s, (e->state & VY_ENDED) && is_varied);
-    e->open_meeting += (has & VY_HAS_SYNC) != 0;
-    if (has & VY_POLLS)
+    open_loop(e, index, s, (e->state & ENDED) && is_varied);
+    e->open_meeting += (has & HAS_SYNC) != 0;
+    if (has & POLLS)
         poll_trip(e, index, is_varied);
-    if ((has & VY_CHECKS) && (e->state & VY_ENDED))
+    if ((has & CHECKS) && (e->state & ENDED))
         leave_together(e, VYRE_COLLECTIVE_ALL, "all_ended", vy_irb_variable(draft_of(e), e->ended));
     block(e, index + 1, s->end);
-    e->open_meeting -= (has & VY_HAS_SYNC) != 0;
+    e->open_meeting -= (has & HAS_SYNC) != 0;
     vy_cloner_close(&e->copy, mark);
     vy_irb_end_block(draft_of(e));
     e->state = behind;
     /* Whoever left a uniform loop before the others knows less than they do: nobody goes on from there. */
-    if ((has & VY_POLLS) && later && !(has & VY_HAS_SYNC) && !is_varied)
-        meet(e, VY_STOPPED);
+    if ((has & POLLS) && later && !(has & HAS_SYNC) && !is_varied)
+        meet(e, STOPPED);
 }
 
 /* Where no meeting comes any more those that ended are done; only before statements for which that matters. */
@@ -343,8 +635,8 @@ static void leave_at_last(ender *e, uint32_t index, const vy_stmt *s) {
     e->state = 0;
 }
 
-/* A meeting of the program to which not all may come alive. A collective orders no memory: where one asks, a barrier stays. To a grid barrier come whole workgroups: one of which
- * somebody ended leaves before it. */
+/* A meeting of the program to which not all may come alive. A collective orders no memory: where one asks, a barrier
+ * stays. To a grid barrier come whole workgroups: one of which somebody ended leaves before it. */
 static void meet_as(ender *e, uint32_t index, const vy_stmt *s) {
     int is_grid = s->kind == VY_STMT_BARRIER && s->scope == VYRE_SCOPE_DEVICE;
     if (s->kind == VY_STMT_BARRIER && e->asks && !is_grid)
@@ -367,16 +659,17 @@ static int statement(ender *e, uint32_t index) {
         region(e, index, s);
     else if (vy_stmt_is_loop(s->kind))
         loop(e, index, s);
-    else if (vy_traps_is_sync(s) && e->state) {
+    else if (is_sync(s) && e->state) {
         meet_as(e, index, s);
-    } else if ((e->state & VY_ENDED) && is_seen(e, s))
+    } else if ((e->state & ENDED) && is_seen(e, s))
         effect(e, index, s);
     else
         vy_cloner_stmt(&e->copy, index);
     return 0;
 }
 
-/* What stands behind a trap in its block is never executed by those that have not ended; but the others may need its jumps. */
+/* What stands behind a trap in its block is never executed by those that have not ended; but the others may need its
+ * jumps. */
 static void block(ender *e, uint32_t first, uint32_t end) {
     for (uint32_t i = first; i < end && !draft_of(e)->failed; i = e->from->stmts.items[i].end)
         if (statement(e, i))
@@ -419,7 +712,7 @@ vyre_status vy_legalize_traps(const vyre_program *program, const vy_target_desc 
     if ((program->facts & VY_PROGRAM_HAS_GRID_BARRIER) &&
         ((program->facts & VY_PROGRAM_HAS_TRAP) || target->cancellable) && !target->ends_at_grid_barriers)
         return refuse(error);
-    vyre_status status = vy_traps_plan_make(&e.plan, program, target, error);
+    vyre_status status = plan_make(&e.plan, program, target, error);
     vy_arena *arena = &e.plan.arena;
     e.copy.variables = vy_arena_allocate(arena, vy_array_size(program->variables.count + 1u, sizeof(uint32_t)));
     e.copy.memories = vy_arena_allocate(arena, vy_array_size(program->memories.count + 1u, sizeof(uint32_t)));
@@ -428,6 +721,6 @@ vyre_status vy_legalize_traps(const vyre_program *program, const vy_target_desc 
     if (status == VYRE_OK)
         status = write_program(&e, out, error);
     vy_cloner_discard(&e.copy);
-    vy_traps_plan_free(&e.plan);
+    plan_free(&e.plan);
     return status;
 }

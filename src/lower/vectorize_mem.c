@@ -1,33 +1,167 @@
-/* Writing fused accesses (vectorize_mem.h); vectorize_mem_plan.c finds them.
+/* Memory access vectorisation (vectorize_mem.h): writes the wide accesses that vectorize_mem_plan.c found.
  *
- * A group of loads stands before the statement of its first load; in their places its variables are read. A group of stores stands where its last store was; the
- * values of the others are kept in variables from where they were stored. Where nothing proves the address aligned, it is tested, and the elements are accessed
- * one by one if it is not. */
+ * A group of loads is placed before the statement of its first load; the loads become reads of its variables. A group
+ * of stores is placed where its last store was; the values of the others are kept in variables from where they were
+ * stored. If the address is not proven aligned, it is tested, and the elements are accessed one by one if it is not. */
 #include "lower/vectorize_mem.h"
 
 #include "base/status.h"
+#include "ir/walk.h"
 #include "lower/vectorize_mem_plan.h"
 #include "opt/rewriter.h"
+
+/* ---- growth: by how much the output may be ahead of the input ----
+ *
+ * Counted statement by statement, with an upper bound of what is written and a lower bound of what is removed. */
+
+/* What has been written less what has been read. */
+typedef struct balance {
+    int64_t stmts, exprs, variables, args;
+} balance;
+
+static uint32_t tree_size(const vyre_program *p, uint32_t root) {
+    return root + 1 - vy_expr_first(p, root);
+}
+
+/* The index of the first element: a literal, or something and what is added to it. */
+static uint32_t index_size(const vy_vectorize_mem_plan *plan, const vy_vectorize_mem_group *g) {
+    return g->index == VY_NONE ? 1 : tree_size(plan->program, g->index) + 2;
+}
+
+/* The test of the address: seven expressions, of two literals, the misalignment and a sum; and the index itself, by its
+ * name. */
+enum { TEST = 8 };
+
+static void add_loads(const vy_vectorize_mem_plan *plan, const vy_vectorize_mem_group *g, balance *now) {
+    int64_t n = g->count;
+    now->exprs += index_size(plan, g);
+    now->stmts += 1;
+    now->variables += n;
+    if (g->index_is_aligned && g->starts_aligned)
+        return;
+    now->stmts += 2 + 3 * n; /* the index, the test; variables and what is assigned to them both ways */
+    now->variables += 1 + n;
+    now->exprs += TEST + 6 * n; /* zeros, what was loaded at once, and loads of an index and its number one by one */
+}
+
+static void add_stores(const vy_vectorize_mem_plan *plan, const vy_vectorize_mem_group *g, balance *now) {
+    int64_t n = g->count;
+    now->exprs += index_size(plan, g) + n;
+    now->stmts += 1;
+    now->args += n;
+    if (g->index_is_aligned && g->starts_aligned)
+        return;
+    now->stmts += 2 + n;
+    now->variables += 1;
+    now->exprs += TEST + 4 * n;
+}
+
+/* A statement of nothing but a load goes; in others the tree becomes a leaf. */
+static void take_load(const vyre_program *p, const vy_vectorize_mem_access *load, balance *now) {
+    const vy_stmt *s = &p->stmts.items[load->stmt];
+    if (s->kind != VY_STMT_LET || s->a != load->expr)
+        return;
+    now->stmts--;
+    now->variables--;
+    now->exprs -= tree_size(p, s->a);
+}
+
+/* The value stays, in a `let` if it is no literal, as far as is known here; the index goes. */
+static void take_store(const vyre_program *p, const vy_vectorize_mem_access *store, balance *now) {
+    const vy_stmt *s = &p->stmts.items[store->stmt];
+    int keeps = p->exprs.items[s->b].kind == VY_EXPR_LITERAL;
+    now->stmts -= keeps;
+    now->variables += !keeps;
+    now->exprs -= tree_size(p, s->a) + (uint32_t)keeps;
+}
+
+static uint32_t larger(uint32_t most, int64_t now) {
+    return now > (int64_t)most ? (uint32_t)now : most;
+}
+
+static void note(const balance *now, vy_growth_bound *most) {
+    most->stmts = larger(most->stmts, now->stmts);
+    most->exprs = larger(most->exprs, now->exprs);
+    most->variables = larger(most->variables, now->variables);
+    most->args = larger(most->args, now->args);
+}
+
+/* How far what is written is ahead, at most. */
+static void vectorize_mem_growth(const vy_vectorize_mem_plan *plan, vy_growth_bound *most) {
+    const vyre_program *p = plan->program;
+    balance now = {0};
+    *most = (vy_growth_bound){.kept_exprs = plan->kept_exprs};
+    uint32_t stmt = VY_NONE;
+    for (uint32_t i = 0; i < plan->accesses.count; i++) {
+        const vy_vectorize_mem_access *access = &plan->accesses.items[i];
+        if (!access->group)
+            continue;
+        if (access->stmt != stmt) {
+            stmt = access->stmt;
+            for (uint32_t g = plan->at_stmt[stmt]; g; g = plan->groups.items[g - 1].next)
+                add_loads(plan, &plan->groups.items[g - 1], &now);
+            note(&now, most);
+        }
+        const vy_vectorize_mem_group *group = &plan->groups.items[access->group - 1];
+        if (access->is_store)
+            take_store(p, access, &now);
+        else
+            take_load(p, access, &now);
+        if (access->is_store && group->at == stmt)
+            add_stores(plan, group, &now);
+        note(&now, most);
+    }
+}
+
+/* Puts the indices of groups behind the last expression of a program that is to be written in its own arrays: some are
+ * read when their statement is gone. 0 when memory is out. */
+static int keep_indices(vy_vectorize_mem_plan *plan, vyre_program *program) {
+    uint32_t end = program->exprs.count;
+    for (uint32_t i = 0; i < plan->groups.count; i++) {
+        vy_vectorize_mem_group *g = &plan->groups.items[i];
+        uint32_t first = g->index == VY_NONE ? 0 : vy_expr_first(program, g->index);
+        if (g->index == VY_NONE)
+            continue;
+        uint32_t count = g->index + 1 - first, by = end - first;
+        if (!VY_RESERVE(&program->exprs, end + count - program->exprs.count))
+            return 0;
+        for (uint32_t k = first; k <= g->index; k++) {
+            vy_expr e = program->exprs.items[k];
+            int has_operands = e.kind == VY_EXPR_OP || e.kind == VY_EXPR_LOAD;
+            e.a += e.kind == VY_EXPR_OP ? by : 0;
+            e.b += has_operands && e.b != VY_NONE ? by : 0;
+            e.c += has_operands && e.c != VY_NONE ? by : 0;
+            program->exprs.items[k + by] = e;
+        }
+        g->index += by;
+        end += count;
+    }
+    plan->kept_exprs = end - program->exprs.count;
+    return 1;
+}
+
+/* ---- writing ---- */
 
 static vyre_type type_of(const vy_rewrite *rw, const vy_vectorize_mem_group *g) {
     return (vyre_type)rw->from->memories.items[g->memory].type;
 }
 
 static uint32_t number(vy_rewrite *rw, uint32_t value) {
-    return vy_thread_pool_literal(rw, VYRE_TYPE_U32, value);
+    return vy_rewrite_make_literal(rw, VYRE_TYPE_U32, value);
 }
 
 static uint32_t u32(vy_rewrite *rw, vyre_op op, uint32_t a, uint32_t b) {
-    return vy_thread_pool_op(rw, op, VYRE_TYPE_U32, a, b, VY_NONE);
+    return vy_rewrite_make_op(rw, op, VYRE_TYPE_U32, a, b, VY_NONE);
 }
 
 /* ---- values ---- */
 
-/* A node as something that keeps its value: itself if it is a literal or a variable that never changes, else a `let`. */
+/* A node as something that keeps its value: itself if it is a literal or a variable that never changes, else a
+ * `let`. */
 static vy_vectorize_mem_value keep(vy_rewrite *rw, uint32_t node) {
     if (node == VY_NONE)
         return (vy_vectorize_mem_value){VY_NONE, 0};
-    const vy_expr *e = vy_thread_pool_get(rw, node);
+    const vy_expr *e = vy_rewrite_node_at(rw, node);
     if (e->kind == VY_EXPR_LITERAL)
         return (vy_vectorize_mem_value){VY_NONE, e->bits};
     if (e->kind == VY_EXPR_VARIABLE && !rw->draft.program->variables.items[e->a].is_mutable)
@@ -36,8 +170,8 @@ static vy_vectorize_mem_value keep(vy_rewrite *rw, uint32_t node) {
 }
 
 static uint32_t use(vy_rewrite *rw, vyre_type type, vy_vectorize_mem_value value) {
-    return value.variable == VY_NONE ? vy_thread_pool_literal(rw, type, value.bits)
-                                     : vy_thread_pool_variable(rw, value.variable);
+    return value.variable == VY_NONE ? vy_rewrite_make_literal(rw, type, value.bits)
+                                     : vy_rewrite_make_variable(rw, value.variable);
 }
 
 /* The same in the draft, for a statement that follows directly. */
@@ -49,8 +183,8 @@ static uint32_t write_value(vy_rewrite *rw, vyre_type type, vy_vectorize_mem_val
 /* ---- indices ---- */
 
 static uint32_t add(vy_rewrite *rw, uint32_t node, uint32_t offset) {
-    if (vy_thread_pool_is_literal(rw, node))
-        return number(rw, (uint32_t)vy_thread_pool_get(rw, node)->bits + offset);
+    if (vy_rewrite_is_literal(rw, node))
+        return number(rw, (uint32_t)vy_rewrite_node_at(rw, node)->bits + offset);
     if (offset == 0)
         return node;
     int is_negative = offset > UINT32_MAX / 2;
@@ -69,16 +203,16 @@ static uint32_t element(vy_rewrite *rw, vy_vectorize_mem_value index, uint32_t k
 static uint32_t alignment(vy_rewrite *rw, const vy_vectorize_mem_group *g, vy_vectorize_mem_value index) {
     uint32_t start = VY_NONE;
     if (!g->starts_aligned)
-        start = vy_thread_pool_expr(rw, &(vy_expr){.kind = VY_EXPR_ALIGN_OFFSET,
-                                                   .type = VYRE_TYPE_U32,
-                                                   .a = rw->memories[g->memory],
-                                                   .b = VY_NONE,
-                                                   .c = VY_NONE});
+        start = vy_rewrite_make_expr(rw, &(vy_expr){.kind = VY_EXPR_ALIGN_OFFSET,
+                                                    .type = VYRE_TYPE_U32,
+                                                    .a = rw->memories[g->memory],
+                                                    .b = VY_NONE,
+                                                    .c = VY_NONE});
     uint32_t place = g->index_is_aligned ? start : element(rw, index, 0);
     if (!g->index_is_aligned && start != VY_NONE)
         place = u32(rw, VYRE_OP_ADD, place, start);
     uint32_t rest = u32(rw, VYRE_OP_AND, place, number(rw, g->count - 1u));
-    return vy_rewrite_write(rw, vy_thread_pool_op(rw, VYRE_OP_EQ, VYRE_TYPE_BOOL, rest, number(rw, 0), VY_NONE));
+    return vy_rewrite_write(rw, vy_rewrite_make_op(rw, VYRE_OP_EQ, VYRE_TYPE_BOOL, rest, number(rw, 0), VY_NONE));
 }
 
 static int is_proven(const vy_vectorize_mem_group *g) {
@@ -108,12 +242,12 @@ static uint32_t write_load(vy_rewrite *rw, const vy_vectorize_mem_group *g, uint
 static uint32_t write_element(vy_rewrite *rw, const vy_vectorize_mem_group *g, vy_vectorize_mem_value index,
                               uint32_t k) {
     uint32_t at = element(rw, index, k);
-    return vy_rewrite_write(rw, vy_thread_pool_expr(rw, &(vy_expr){.kind = VY_EXPR_LOAD,
-                                                                   .type = (uint8_t)type_of(rw, g),
-                                                                   .op = VY_BOUNDS_UNCHECKED,
-                                                                   .a = rw->memories[g->memory],
-                                                                   .b = at,
-                                                                   .c = VY_NONE}));
+    return vy_rewrite_write(rw, vy_rewrite_make_expr(rw, &(vy_expr){.kind = VY_EXPR_LOAD,
+                                                                    .type = (uint8_t)type_of(rw, g),
+                                                                    .op = VY_BOUNDS_UNCHECKED,
+                                                                    .a = rw->memories[g->memory],
+                                                                    .b = at,
+                                                                    .c = VY_NONE}));
 }
 
 static void write_loads(vy_rewrite *rw, vy_vectorize_mem_group *g) {
@@ -200,7 +334,8 @@ static uint32_t fused_variable(const vy_rewrite *rw, uint32_t expr) {
     return is_fused ? plan->groups.items[access->group - 1].values[access->element].variable : VY_NONE;
 }
 
-/* The store of a statement, if it is in a group; else NULL. It is asked for what stands behind the loads of its value. */
+/* The store of a statement, if it is in a group; else NULL. It is asked for what stands behind the loads of its
+ * value. */
 static const vy_vectorize_mem_access *fused_store(const vy_rewrite *rw, uint32_t stmt) {
     const vy_vectorize_mem_plan *plan = rw->user;
     const vy_stmt *s = &rw->from->stmts.items[stmt];
@@ -244,11 +379,11 @@ static uint32_t next_planned(vy_rewrite *rw, uint32_t stmt, uint32_t *cursor) {
 }
 
 static uint32_t fused_load(vy_rewrite *rw, uint32_t expr) {
-    return vy_thread_pool_variable(rw, fused_variable(rw, expr));
+    return vy_rewrite_make_variable(rw, fused_variable(rw, expr));
 }
 
 static void growth_bound(vy_rewrite *rw, vy_growth_bound *most) {
-    vy_vectorize_mem_growth(rw->user, most);
+    vectorize_mem_growth(rw->user, most);
 }
 
 static vyre_status fuse(const vyre_program *program, const vy_target_desc *target, vyre_program **out,
@@ -263,7 +398,7 @@ static vyre_status fuse(const vyre_program *program, const vy_target_desc *targe
     vy_vectorize_mem_plan plan = {0};
     uint64_t changes;
     vyre_status status = vy_vectorize_mem_plan_make(&plan, program, target, error);
-    if (status == VYRE_OK && program->is_unique && !vy_vectorize_mem_keep_indices(&plan, (vyre_program *)program))
+    if (status == VYRE_OK && program->is_unique && !keep_indices(&plan, (vyre_program *)program))
         status = vy_fail_memory(error, "wide accesses");
     if (status == VYRE_OK)
         status = vy_rewrite_run(program, &hooks, &plan, NULL, out, &changes, error);

@@ -1,57 +1,414 @@
-/* Finding adjacent accesses (vectorize_mem_plan.h).
+/* Plan of memory access vectorisation (vectorize_mem_plan.h): finds adjacent accesses.
  *
- * An index is a base and a number of elements behind it: `i + 3`, through `let`s too. Accesses of a block with one base and different numbers touch
- * different elements, and an unguarded one is inside, so that consecutive numbers are consecutive elements: nothing wraps.
+ * An index is a base plus an offset: `i + 3`, also through `let`s. Accesses of a block with one base and different
+ * offsets touch different elements, and an unguarded access is in bounds, so consecutive offsets are consecutive
+ * elements: nothing wraps.
  *
- * A block is walked once. What has been seen of a memory and a base stays open as long as later accesses may join: a load is moved up to the first one of its
- * group, a store down to the last. What lies between must not be able to tell: no access to an element that is moved, no access to the memory by another base, no
- * meeting or order, no jump out of the block (behind one, more is known to be inside), and nothing that may never end. */
+ * A block is walked once. The set of accesses to a memory by one base stays open while later accesses may join: a load
+ * moves up to the first one of its group, a store down to the last. Between them there must be no access to an element
+ * that moves, no access to the memory by another base, no synchronisation, no jump out of the block (after one, more
+ * may be known to be in bounds), and nothing that may not terminate. */
 #include "lower/vectorize_mem_plan.h"
 
+#include "analysis/uniformity.h"
 #include "base/status.h"
 #include "ir/walk.h"
-#include "lower/vectorize_mem_internal.h"
 #include "opt/pass_manager.h"
+
+/* Sets that are open at once; a block with more is rare, and only loses groups. */
+enum { OPEN = 32, MEMBERS = 64 };
+
+/* An index, as far as it can be compared with another. */
+typedef struct vectorize_mem_offset {
+    uint32_t base;   /* expression; VY_NONE: nothing, the offset is all */
+    uint32_t offset; /* modulo 2^32 */
+} vectorize_mem_offset;
+
+typedef struct member {
+    uint32_t access; /* of vy_vectorize_mem_plan.accesses */
+    uint32_t offset;
+} member;
+
+/* Accesses of one kind to one memory by one base, which may come together. */
+typedef struct set {
+    uint32_t memory, base;
+    uint32_t count;
+    uint8_t is_store;
+    uint8_t is_sorted; /* each follows the one before (vectorize_mem_follows): so most are written */
+    member members[MEMBERS];
+} set;
+
+/* The sets of a block that are open; those of one that has ended are kept for the next. */
+typedef struct sets {
+    struct sets *spare;
+    set items[OPEN];
+} sets;
+
+typedef struct planner {
+    vy_vectorize_mem_plan *plan;
+    const vyre_program *program;
+    uint32_t bytes; /* of the widest access */
+    int aligned_buffers;
+    uint32_t *definition; /* by variable: the value of its `let`; VY_NONE */
+    uint8_t *factor;      /* by variable: the power of two that divides it for certain, as an exponent */
+    uint32_t next_load;   /* the first that has not been seen */
+    uint32_t seen;        /* statements that have been */
+    /* Few ask where a value comes from: for them, the first statements are scanned. */
+    uint8_t *loaded; /* by variable: it comes from memory, so that neighbours have whatever they found there */
+    uint32_t scanned, scanned_exprs;
+    vy_uniform *uniform; /* once somebody asks */
+    uint32_t count;
+    set *open;
+    sets *spare;
+    int out_of_memory;
+} planner;
+
+static inline const vy_expr *vectorize_mem_expr(const planner *p, uint32_t expr) {
+    return &p->program->exprs.items[expr];
+}
+
+static inline uint32_t size_of(const planner *p, uint32_t memory) {
+    return vyre_type_bits((vyre_type)p->program->memories.items[memory].type) / 8;
+}
+
+/* Whether an offset is behind those of all members of a set that is sorted: so near that they do not come round,
+ * however many there are. */
+static inline int vectorize_mem_follows(const set *s, uint32_t offset) {
+    enum { NEAR = 1 << 20 };
+    return s->count == 0 || offset - s->members[s->count - 1].offset - 1 < NEAR;
+}
+
+/* ---- indices: base and offset, alignment, origin ---- */
+
+/* So many sums and names are looked through. */
+enum { DEEPEST = 32 };
+
+/* ---- bases and offsets ---- */
+
+static int is_literal(const planner *p, uint32_t expr) {
+    return vectorize_mem_expr(p, expr)->kind == VY_EXPR_LITERAL;
+}
+
+static int is_fixed_variable(const planner *p, uint32_t expr) {
+    const vy_expr *e = vectorize_mem_expr(p, expr);
+    return e->kind == VY_EXPR_VARIABLE && !p->program->variables.items[e->a].is_mutable;
+}
+
+/* Takes one literal off a sum. Returns 0 if it is none. */
+static int take_literal(const planner *p, vectorize_mem_offset *at) {
+    const vy_expr *e = vectorize_mem_expr(p, at->base);
+    if (e->kind != VY_EXPR_OP || (e->op != VYRE_OP_ADD && e->op != VYRE_OP_SUB))
+        return 0;
+    if (is_literal(p, e->b)) {
+        uint32_t literal = (uint32_t)vectorize_mem_expr(p, e->b)->bits;
+        *at = (vectorize_mem_offset){e->a, e->op == VYRE_OP_ADD ? at->offset + literal : at->offset - literal};
+        return 1;
+    }
+    if (e->op == VYRE_OP_ADD && is_literal(p, e->a)) {
+        *at = (vectorize_mem_offset){e->b, at->offset + (uint32_t)vectorize_mem_expr(p, e->a)->bits};
+        return 1;
+    }
+    return 0;
+}
+
+/* Takes literals off the index, through sums and `let`s; but not to a variable that may change: the `let` does not.
+ * Other types than u32 do not wrap as offsets do: they are bases as a whole. */
+static vectorize_mem_offset offset_of(const planner *p, uint32_t expr) {
+    vectorize_mem_offset at = {expr, 0};
+    if (vectorize_mem_expr(p, expr)->type != VYRE_TYPE_U32)
+        return at;
+    for (int depth = 0; depth < DEEPEST; depth++) {
+        const vy_expr *e = vectorize_mem_expr(p, at.base);
+        if (e->kind == VY_EXPR_LITERAL)
+            return (vectorize_mem_offset){VY_NONE, at.offset + (uint32_t)e->bits};
+        if (e->kind == VY_EXPR_VARIABLE && p->definition[e->a] != VY_NONE) {
+            vectorize_mem_offset inner = {p->definition[e->a], at.offset};
+            while (take_literal(p, &inner))
+                ;
+            if (!is_literal(p, inner.base) && !is_fixed_variable(p, inner.base))
+                return inner.base == p->definition[e->a] || !vy_expr_is_invariant(p->program, inner.base) ? at : inner;
+            at = inner;
+        } else if (!take_literal(p, &at)) {
+            return at;
+        }
+    }
+    return at;
+}
+
+/* Whether two expressions of a block have one value: same trees over what cannot change. */
+static int is_same(const planner *p, uint32_t one, uint32_t other) {
+    if (one == VY_NONE || other == VY_NONE)
+        return one == other;
+    if (vectorize_mem_expr(p, one)->kind == VY_EXPR_VARIABLE)
+        return is_fixed_variable(p, one) && vectorize_mem_expr(p, other)->kind == VY_EXPR_VARIABLE &&
+               vectorize_mem_expr(p, one)->a == vectorize_mem_expr(p, other)->a;
+    return vy_expr_equal(p->program, one, other) && vy_expr_is_invariant(p->program, one);
+}
+
+/* The largest power of two, up to 2^8, that divides an expression of u32 for certain; as its exponent. Recursion is
+ * bounded by VY_LIMIT_EXPRESSION_DEPTH. */
+static unsigned factor_of(const planner *p, uint32_t expr) {
+    const vy_expr *e = vectorize_mem_expr(p, expr);
+    const unsigned most = 8;
+    if (e->kind == VY_EXPR_LITERAL)
+        return e->bits & 0xff ? (unsigned)__builtin_ctzll(e->bits) : most;
+    if (e->kind == VY_EXPR_VARIABLE)
+        return p->factor[e->a];
+    if (e->kind != VY_EXPR_OP || e->type != VYRE_TYPE_U32)
+        return 0;
+    unsigned a, b;
+    switch ((vyre_op)e->op) {
+    case VYRE_OP_ADD:
+    case VYRE_OP_SUB:
+        b = factor_of(p, e->b); /* of a long sum the shorter side */
+        a = b ? factor_of(p, e->a) : 0;
+        return a < b ? a : b;
+    case VYRE_OP_AND:
+        a = factor_of(p, e->a);
+        b = factor_of(p, e->b);
+        return a > b ? a : b;
+    case VYRE_OP_MUL:
+        a = factor_of(p, e->a) + factor_of(p, e->b);
+        return a < most ? a : most;
+    case VYRE_OP_SHL:
+        a = is_literal(p, e->b) ? factor_of(p, e->a) + (unsigned)(vectorize_mem_expr(p, e->b)->bits & 31) : 0;
+        return a < most ? a : most;
+    default:
+        return 0;
+    }
+}
+
+/* ---- neighbours ---- */
+
+/* Whether any of the expressions [first, end) is from memory. */
+static int has_loaded(const planner *p, uint32_t first, uint32_t end) {
+    for (uint32_t i = first; i < end; i++) {
+        const vy_expr *e = vectorize_mem_expr(p, i);
+        if (e->kind == VY_EXPR_LOAD || (e->kind == VY_EXPR_VARIABLE && p->loaded[e->a]))
+            return 1;
+    }
+    return 0;
+}
+
+/* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
+static int is_loaded(const planner *p, uint32_t expr) {
+    const vy_expr *e = expr == VY_NONE ? NULL : vectorize_mem_expr(p, expr);
+    if (e && e->kind == VY_EXPR_OP)
+        return is_loaded(p, e->a) || is_loaded(p, e->b) || is_loaded(p, e->c);
+    return e && (e->kind == VY_EXPR_LOAD || (e->kind == VY_EXPR_VARIABLE && p->loaded[e->a]));
+}
+
+/* Finds out which variables come from memory, as far as statements have been seen. */
+static void find_loaded_variables(planner *p) {
+    for (uint32_t end; p->scanned < p->seen; p->scanned_exprs = end) {
+        const vy_stmt *s = &p->program->stmts.items[p->scanned++];
+        end = vy_stmt_exprs_end(p->program, s, p->scanned_exprs);
+        if (s->kind == VY_STMT_FOR)
+            p->loaded[s->variable] = (uint8_t)is_loaded(p, s->a);
+        else if (s->kind == VY_STMT_LET || s->kind == VY_STMT_VAR || s->kind == VY_STMT_ASSIGN)
+            p->loaded[s->variable] |= (uint8_t)has_loaded(p, p->scanned_exprs, end);
+    }
+}
+
+/* Whether an expression is an id that grows by one along a row, by whatever name: so much is known without looking at
+ * the whole program. */
+static int is_id(const planner *p, uint32_t expr) {
+    const vy_expr *e = vectorize_mem_expr(p, expr);
+    while (e->kind == VY_EXPR_VARIABLE && p->definition[e->a] != VY_NONE)
+        e = vectorize_mem_expr(p, p->definition[e->a]);
+    return e->kind == VY_EXPR_BUILTIN && p->program->workgroup[0] > 1 &&
+           (e->op == VYRE_BUILTIN_LOCAL_INDEX ||
+            ((e->op == VYRE_BUILTIN_LOCAL_ID || e->op == VYRE_BUILTIN_GLOBAL_ID) && e->axis == 0));
+}
+
+/* Whether neighbours in a row find the same when they test the alignment of an index to `count` elements, as far as one
+ * knows: where they do not, both ways are gone. */
+static int is_tested_alike(planner *p, uint32_t base, uint32_t count) {
+    uint64_t stride;
+    if (base == VY_NONE || is_id(p, base))
+        return base == VY_NONE;
+    if (!p->uniform && vy_uniform_make(p->program, &p->uniform, NULL) != VYRE_OK) {
+        p->out_of_memory = 1;
+        return 1;
+    }
+    if (vy_stride_of(p->uniform, base, &stride))
+        return stride % count == 0;
+    find_loaded_variables(p);
+    return !is_loaded(p, base);
+}
+
+/* ---- groups: runs of consecutive elements, as long as an access may be ---- */
+
+/* A test of the address pays for an access of so many bytes. */
+enum { WORTH_A_TEST = 4 };
+
+static vy_vectorize_mem_access *access_of(const planner *p, const member *m) {
+    return &p->plan->accesses.items[m->access];
+}
+
+static int is_taken(const planner *p, const member *m) {
+    return access_of(p, m)->group != 0;
+}
+
+/* A member with that offset that is in no group yet; count if there is none. */
+static uint32_t find(const planner *p, const set *s, uint32_t offset) {
+    uint32_t i = 0;
+    while (i < s->count && (s->members[i].offset != offset || is_taken(p, &s->members[i])))
+        i++;
+    return i;
+}
+
+/* All members of a group, the first of which is `from`: where two have one offset, both. Returns how many. */
+static uint32_t enter(planner *p, const set *s, uint32_t count, uint32_t number, uint32_t from) {
+    uint32_t first = s->members[from].offset, end = s->is_sorted ? from + count : s->count, entered = 0;
+    for (uint32_t i = s->is_sorted ? from : 0; i < end; i++) {
+        vy_vectorize_mem_access *access = access_of(p, &s->members[i]);
+        uint32_t element = s->members[i].offset - first;
+        if (element >= count || access->group)
+            continue;
+        access->group = number + 1;
+        access->element = (uint8_t)element;
+        entered++;
+    }
+    return entered;
+}
+
+/* Whether a memory starts at a multiple of 16 bytes for certain. */
+static int starts_aligned(const planner *p, const set *s) {
+    return p->program->memories.items[s->memory].space != VY_SPACE_BUFFER || p->aligned_buffers;
+}
+
+/* Whether there are members with offsets from that of the member `first` on; `found` receives them. */
+static int has_members(const planner *p, const set *s, uint32_t first, uint32_t count, const member **found) {
+    uint32_t offset = s->members[first].offset;
+    if (s->is_sorted && (s->count - first < count || s->members[first + count - 1].offset != offset + count - 1))
+        return 0;
+    for (uint32_t k = 0; k < count; k++) {
+        uint32_t at = s->is_sorted ? first + k : find(p, s, offset + k);
+        if (at == s->count || is_taken(p, &s->members[at]))
+            return 0;
+        found[k] = &s->members[at];
+    }
+    return 1;
+}
+
+/* Where a group is made, and an index that is known there: of stores any, so that of the first element. A fixed base is
+ * known wherever it is used. */
+static void place_group(const planner *p, const set *s, const member *const *found, vy_vectorize_mem_group *group) {
+    uint32_t behind = 0;
+    group->at = s->is_store ? 0 : VY_NONE;
+    for (uint32_t k = 0; k < group->count; k++) {
+        const vy_vectorize_mem_access *access = access_of(p, found[k]);
+        int is_new = s->is_store ? access->stmt >= group->at : access->stmt < group->at;
+        if (s->is_store ? k == 0 : is_new) {
+            group->index =
+                s->is_store ? p->program->stmts.items[access->stmt].a : vectorize_mem_expr(p, access->expr)->b;
+            behind = k;
+        }
+        if (is_new)
+            group->at = access->stmt;
+    }
+    group->offset = 0u - behind;
+    if (s->base == VY_NONE || is_fixed_variable(p, s->base)) {
+        group->index = s->base;
+        group->offset = found[0]->offset;
+    }
+}
+
+/* Members with consecutive offsets: one group. Returns how many members are in it. */
+static uint32_t make_group(planner *p, const set *s, uint32_t count, const member *const *found, int proven) {
+    vy_vectorize_mem_plan *plan = p->plan;
+    uint32_t number = plan->groups.count;
+    vy_vectorize_mem_group *group = VY_PUSH(&plan->groups);
+    vy_vectorize_mem_value *values = group ? vy_arena_allocate(&plan->arena, count * sizeof *values) : NULL;
+    if (!values) {
+        p->out_of_memory = 1;
+        return 0;
+    }
+    *group = (vy_vectorize_mem_group){.memory = s->memory,
+                                      .count = (uint8_t)count,
+                                      .is_store = s->is_store,
+                                      .index_is_aligned = (uint8_t)proven,
+                                      .starts_aligned = (uint8_t)starts_aligned(p, s),
+                                      .values = values};
+    place_group(p, s, found, group);
+    if (!s->is_store) {
+        group->next = plan->at_stmt[group->at];
+        plan->at_stmt[group->at] = number + 1;
+    }
+    return enter(p, s, count, number, (uint32_t)(found[0] - s->members));
+}
+
+/* Groups of `count` members of a set whose base is a multiple of `known`: those that are aligned for certain, or those
+ * that may be. An index that is known to be in the middle is not. Of *left members, those that are in no group, those
+ * go. */
+static void find_groups(planner *p, const set *s, uint32_t count, uint32_t known, int proven, uint32_t *left) {
+    const member *found[VY_LIMIT_WIDE];
+    int starts = starts_aligned(p, s), needs_test = !proven || !starts;
+    uint32_t step = proven ? count : !starts ? 1 : known < count ? known : count; /* from one first offset to another */
+    if ((proven && known < count) || (needs_test && count * size_of(p, s->memory) < WORTH_A_TEST))
+        return;
+    for (uint32_t i = 0; i < s->count && *left >= count; i++) {
+        if (s->members[i].offset % step != 0 || is_taken(p, &s->members[i]) || !has_members(p, s, i, count, found))
+            continue;
+        if (proven || is_tested_alike(p, s->base, count)) /* that takes long to find out */
+            *left -= make_group(p, s, count, found, proven);
+    }
+}
+
+/* Makes the groups of a set to which nothing is added any more. The widest first; those that are aligned for certain
+ * before those that may be. */
+static void close_set(planner *p, const set *s) {
+    uint32_t left = s->count, count = left < 2 ? 0 : p->bytes / size_of(p, s->memory);
+    uint32_t known = /* what divides the base */
+        count < 2 ? 0 : 1u << (s->base == VY_NONE ? 8 : factor_of(p, s->base));
+    while (count > left)
+        count /= 2;
+    for (; count >= 2; count /= 2) {
+        find_groups(p, s, count, known, 1, &left);
+        find_groups(p, s, count, known, 0, &left);
+    }
+}
+
+/* ---- the walk ---- */
 
 /* ---- sets ---- */
 
 /* Forgets sets of `memory` (VY_NONE: of any), but for those by the base of `keep` (NULL: none is kept). */
-static void close_sets(vy_vectorize_mem_planner *p, uint32_t memory, const vy_vectorize_mem_offset *keep) {
+static void close_sets(planner *p, uint32_t memory, const vectorize_mem_offset *keep) {
     uint32_t left = 0;
     for (uint32_t i = 0; i < p->count; i++) {
-        vy_vectorize_mem_set *s = &p->open[i];
-        int is_meant =
-            (memory == VY_NONE || s->memory == memory) && !(keep && vy_vectorize_mem_is_same(p, s->base, keep->base));
+        set *s = &p->open[i];
+        int is_meant = (memory == VY_NONE || s->memory == memory) && !(keep && is_same(p, s->base, keep->base));
         if (is_meant)
-            vy_vectorize_mem_close_set(p, s);
+            close_set(p, s);
         else if (left++ != i)
-            memcpy(&p->open[left - 1], s, offsetof(vy_vectorize_mem_set, members) + s->count * sizeof *s->members);
+            memcpy(&p->open[left - 1], s, offsetof(set, members) + s->count * sizeof *s->members);
     }
     p->count = left;
 }
 
-/* Before a load: stores by other bases than `keep` (NULL: by any) may be of what it loads. The loads with their bases go with them: where the stores are forgotten,
- * nothing would stop a later load from coming before them. */
-static void close_stores(vy_vectorize_mem_planner *p, uint32_t memory, const vy_vectorize_mem_offset *keep) {
+/* Before a load: stores by other bases than `keep` (NULL: by any) may be of what it loads. The loads with their bases
+ * go with them: where the stores are forgotten, nothing would stop a later load from coming before them. */
+static void close_stores(planner *p, uint32_t memory, const vectorize_mem_offset *keep) {
     for (uint32_t i = 0; i < p->count; i++)
-        if (p->open[i].memory == memory && p->open[i].is_store &&
-            !(keep && vy_vectorize_mem_is_same(p, p->open[i].base, keep->base))) {
+        if (p->open[i].memory == memory && p->open[i].is_store && !(keep && is_same(p, p->open[i].base, keep->base))) {
             close_sets(p, memory, keep);
             return;
         }
 }
 
 /* Stores of a memory by other bases were forgotten before this is asked. */
-static vy_vectorize_mem_set *find_set(vy_vectorize_mem_planner *p, uint32_t memory, uint32_t base, int is_store) {
+static set *find_set(planner *p, uint32_t memory, uint32_t base, int is_store) {
     for (uint32_t i = 0; i < p->count; i++)
         if (p->open[i].memory == memory && p->open[i].is_store == is_store &&
-            (is_store || vy_vectorize_mem_is_same(p, p->open[i].base, base)))
+            (is_store || is_same(p, p->open[i].base, base)))
             return &p->open[i];
     return NULL;
 }
 
-static int has_offset(const vy_vectorize_mem_set *s, uint32_t offset) {
-    if (!s || (s->is_sorted && vy_vectorize_mem_follows(s, offset)))
+static int has_offset(const set *s, uint32_t offset) {
+    if (!s || (s->is_sorted && vectorize_mem_follows(s, offset)))
         return 0;
     for (uint32_t i = 0; i < s->count; i++)
         if (s->members[i].offset == offset)
@@ -60,13 +417,13 @@ static int has_offset(const vy_vectorize_mem_set *s, uint32_t offset) {
 }
 
 /* The set that an access joins. */
-static vy_vectorize_mem_set *open_set(vy_vectorize_mem_planner *p, uint32_t memory, uint32_t base, int is_store) {
-    vy_vectorize_mem_set *s = find_set(p, memory, base, is_store);
-    if (s && s->count < VY_VECTORIZE_MEM_MEMBERS)
+static set *open_set(planner *p, uint32_t memory, uint32_t base, int is_store) {
+    set *s = find_set(p, memory, base, is_store);
+    if (s && s->count < MEMBERS)
         return s;
     if (s)
         close_sets(p, memory, NULL);
-    if (p->count == VY_VECTORIZE_MEM_OPEN)
+    if (p->count == OPEN)
         close_sets(p, VY_NONE, NULL);
     s = &p->open[p->count++];
     s->memory = memory;
@@ -77,31 +434,31 @@ static vy_vectorize_mem_set *open_set(vy_vectorize_mem_planner *p, uint32_t memo
     return s;
 }
 
-static void add_member(vy_vectorize_mem_planner *p, uint32_t memory, vy_vectorize_mem_offset at, int is_store,
-                       uint32_t stmt, uint32_t expr) {
-    vy_vectorize_mem_set *s = open_set(p, memory, at.base, is_store);
+static void add_member(planner *p, uint32_t memory, vectorize_mem_offset at, int is_store, uint32_t stmt,
+                       uint32_t expr) {
+    set *s = open_set(p, memory, at.base, is_store);
     vy_vectorize_mem_plan *plan = p->plan;
     if (!VY_RESERVE(&plan->accesses, 1)) {
         p->out_of_memory = 1;
         return;
     }
-    s->is_sorted &= (uint8_t)vy_vectorize_mem_follows(s, at.offset);
-    s->members[s->count++] = (vy_vectorize_mem_member){plan->accesses.count, at.offset};
+    s->is_sorted &= (uint8_t)vectorize_mem_follows(s, at.offset);
+    s->members[s->count++] = (member){plan->accesses.count, at.offset};
     plan->accesses.items[plan->accesses.count++] =
         (vy_vectorize_mem_access){.stmt = stmt, .expr = expr, .is_store = (uint8_t)is_store};
 }
 
 /* ---- accesses ---- */
 
-static int may_fuse(const vy_vectorize_mem_planner *p, uint32_t memory) {
-    return p->program->memories.items[memory].space != VY_SPACE_PRIVATE &&
-           vy_vectorize_mem_size_of(p, memory) * 2 <= p->bytes;
+static int may_fuse(const planner *p, uint32_t memory) {
+    return p->program->memories.items[memory].space != VY_SPACE_PRIVATE && size_of(p, memory) * 2 <= p->bytes;
 }
 
-/* A load sees every store before it: none of those may come later than this. And it cannot come before a store that has been seen. */
-static void see_load(vy_vectorize_mem_planner *p, uint32_t stmt, uint32_t expr, uint32_t end) {
-    const vy_expr *e = vy_vectorize_mem_expr(p, expr);
-    vy_vectorize_mem_offset at = vy_vectorize_mem_offset_of(p, e->b);
+/* A load sees every store before it: none of those may come later than this. And it cannot come before a store that has
+ * been seen. */
+static void see_load(planner *p, uint32_t stmt, uint32_t expr, uint32_t end) {
+    const vy_expr *e = vectorize_mem_expr(p, expr);
+    vectorize_mem_offset at = offset_of(p, e->b);
     close_stores(p, e->a, &at);
     if (has_offset(find_set(p, e->a, at.base, 1), at.offset))
         close_sets(p, e->a, NULL);
@@ -112,8 +469,8 @@ static void see_load(vy_vectorize_mem_planner *p, uint32_t stmt, uint32_t expr, 
 }
 
 /* No load of what is stored may come before it any more, no other store of it later. */
-static void see_store(vy_vectorize_mem_planner *p, uint32_t stmt, const vy_stmt *s) {
-    vy_vectorize_mem_offset at = vy_vectorize_mem_offset_of(p, s->a);
+static void see_store(planner *p, uint32_t stmt, const vy_stmt *s) {
+    vectorize_mem_offset at = offset_of(p, s->a);
     close_sets(p, s->memory, &at);
     if (has_offset(find_set(p, s->memory, at.base, 1), at.offset))
         close_sets(p, s->memory, NULL);
@@ -122,7 +479,7 @@ static void see_store(vy_vectorize_mem_planner *p, uint32_t stmt, const vy_stmt 
 }
 
 /* The first load from `expr` on; where there is none, the end of all expressions. */
-static uint32_t find_load(const vy_vectorize_mem_planner *p, uint32_t expr) {
+static uint32_t find_load(const planner *p, uint32_t expr) {
     uint32_t count = p->program->exprs.count;
     if (expr >= count)
         return count;
@@ -140,7 +497,7 @@ typedef struct effects {
     int orders; /* invocations meet, or memory is ordered */
 } effects;
 
-static effects effects_of(const vy_vectorize_mem_planner *p, uint32_t index) {
+static effects effects_of(const planner *p, uint32_t index) {
     const vy_stmt *stmts = p->program->stmts.items;
     effects all = {0, 0};
     uint32_t loops = 0; /* the end of the outermost loop inside: its jumps stay inside */
@@ -156,7 +513,7 @@ static effects effects_of(const vy_vectorize_mem_planner *p, uint32_t index) {
     return all;
 }
 
-static int has_stores(const vy_vectorize_mem_planner *p) {
+static int has_stores(const planner *p) {
     for (uint32_t i = 0; i < p->count; i++)
         if (p->open[i].is_store)
             return 1;
@@ -164,16 +521,16 @@ static int has_stores(const vy_vectorize_mem_planner *p) {
 }
 
 /* Loads in the trees of a structured statement, by unknown indices. */
-static void see_loads(vy_vectorize_mem_planner *p, uint32_t index) {
+static void see_loads(planner *p, uint32_t index) {
     uint32_t end = 0;
     for (uint32_t i = p->program->stmts.items[index].end; end == 0 && i > index; i--)
         end = vy_stmt_exprs_end(p->program, &p->program->stmts.items[i - 1], 0);
     for (uint32_t load = p->next_load; load < end; load = find_load(p, load + 1))
-        close_stores(p, vy_vectorize_mem_expr(p, load)->a, NULL);
+        close_stores(p, vectorize_mem_expr(p, load)->a, NULL);
 }
 
 /* A structured statement by those that stand around it: everything inside is seen as an access by an unknown index. */
-static void see_whole(vy_vectorize_mem_planner *p, uint32_t index) {
+static void see_whole(planner *p, uint32_t index) {
     const vy_stmt *stmts = p->program->stmts.items;
     effects what = effects_of(p, index);
     if (what.leaves || what.orders) {
@@ -187,13 +544,13 @@ static void see_whole(vy_vectorize_mem_planner *p, uint32_t index) {
             close_sets(p, stmts[i].memory, NULL);
 }
 
-static void plan_block(vy_vectorize_mem_planner *p, uint32_t first, uint32_t end);
+static void plan_block(planner *p, uint32_t first, uint32_t end);
 
 /* The block [first, middle) and the one that follows it have sets of their own. */
-static void plan_blocks(vy_vectorize_mem_planner *p, uint32_t first, uint32_t middle, uint32_t end) {
-    vy_vectorize_mem_set *around = p->open;
+static void plan_blocks(planner *p, uint32_t first, uint32_t middle, uint32_t end) {
+    set *around = p->open;
     uint32_t count = p->count;
-    vy_vectorize_mem_sets *mine = p->spare ? p->spare : vy_allocate(sizeof *mine);
+    sets *mine = p->spare ? p->spare : vy_allocate(sizeof *mine);
     if (!mine) {
         p->out_of_memory = 1;
         return;
@@ -209,7 +566,7 @@ static void plan_blocks(vy_vectorize_mem_planner *p, uint32_t first, uint32_t mi
     p->count = count;
 }
 
-static void plan_structured(vy_vectorize_mem_planner *p, uint32_t index) {
+static void plan_structured(planner *p, uint32_t index) {
     const vy_stmt *s = &p->program->stmts.items[index];
     p->seen = index + 1;
     if (p->count)
@@ -219,12 +576,12 @@ static void plan_structured(vy_vectorize_mem_planner *p, uint32_t index) {
     plan_blocks(p, index + 1, s->middle, s->end);
 }
 
-static void note_let(vy_vectorize_mem_planner *p, const vy_stmt *s) {
+static void note_let(planner *p, const vy_stmt *s) {
     p->definition[s->variable] = s->a;
-    p->factor[s->variable] = (uint8_t)vy_vectorize_mem_factor_of(p, s->a);
+    p->factor[s->variable] = (uint8_t)factor_of(p, s->a);
 }
 
-static void plan_simple(vy_vectorize_mem_planner *p, uint32_t index) {
+static void plan_simple(planner *p, uint32_t index) {
     const vy_stmt *s = &p->program->stmts.items[index];
     uint32_t end = vy_stmt_exprs_end(p->program, s, 0);
     p->seen = index;
@@ -242,7 +599,7 @@ static void plan_simple(vy_vectorize_mem_planner *p, uint32_t index) {
 }
 
 /* Recursion is bounded by VY_LIMIT_NESTING. Most statements give a value to a variable, and load nothing. */
-static void plan_block(vy_vectorize_mem_planner *p, uint32_t first, uint32_t end) {
+static void plan_block(planner *p, uint32_t first, uint32_t end) {
     const vy_stmt *stmts = p->program->stmts.items;
     for (uint32_t i = first; i < end && !p->out_of_memory; i = stmts[i].end) {
         const vy_stmt *s = &stmts[i];
@@ -269,20 +626,20 @@ vyre_status vy_vectorize_mem_plan_make(vy_vectorize_mem_plan *plan, const vyre_p
     const vy_function *entry = vy_program_entry(program);
     *plan = (vy_vectorize_mem_plan){.program = program};
     plan->at_stmt = array(plan, program->stmts.count, sizeof *plan->at_stmt);
-    vy_vectorize_mem_planner p = {.plan = plan,
-                                  .program = program,
-                                  .bytes = target->access_bytes,
-                                  .aligned_buffers = target->aligned_buffers,
-                                  .definition = array(plan, program->variables.count, sizeof *p.definition),
-                                  .factor = array(plan, program->variables.count, 1),
-                                  .loaded = array(plan, program->variables.count, 1)};
+    planner p = {.plan = plan,
+                 .program = program,
+                 .bytes = target->access_bytes,
+                 .aligned_buffers = target->aligned_buffers,
+                 .definition = array(plan, program->variables.count, sizeof *p.definition),
+                 .factor = array(plan, program->variables.count, 1),
+                 .loaded = array(plan, program->variables.count, 1)};
     p.out_of_memory = !plan->at_stmt || !p.definition || !p.factor || !p.loaded;
     if (!p.out_of_memory) {
         memset(p.definition, 0xff, program->variables.count * sizeof *p.definition);
         p.next_load = find_load(&p, 0);
         plan_blocks(&p, entry->first_stmt, entry->end_stmt, entry->end_stmt);
     }
-    for (vy_vectorize_mem_sets *next; p.spare; p.spare = next) {
+    for (sets *next; p.spare; p.spare = next) {
         next = p.spare->spare;
         vy_release(p.spare, sizeof *p.spare);
     }

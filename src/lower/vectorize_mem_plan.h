@@ -1,4 +1,5 @@
-/* Which accesses become one: what vectorize_mem.c is to write. Internal to legal_fuse*.c. */
+/* Plan of memory access vectorisation: which accesses become one. Internal to vectorize_mem.c and
+ * vectorize_mem_plan.c. */
 #ifndef VY_LOWER_VECTORIZE_MEM_PLAN_H
 #define VY_LOWER_VECTORIZE_MEM_PLAN_H
 
@@ -49,10 +50,5 @@ typedef struct vy_vectorize_mem_plan {
 vyre_status vy_vectorize_mem_plan_make(vy_vectorize_mem_plan *plan, const vyre_program *program,
                                        const vy_target_desc *target, vyre_error *error);
 void vy_vectorize_mem_plan_free(vy_vectorize_mem_plan *plan);
-
-/* Puts the indices of groups behind the last expression of a program that is to be written in its own arrays: some are read when their statement is gone. 0 when memory is out. */
-int vy_vectorize_mem_keep_indices(vy_vectorize_mem_plan *plan, vyre_program *program);
-/* How far what is written is ahead, at most. */
-void vy_vectorize_mem_growth(const vy_vectorize_mem_plan *plan, vy_growth_bound *most);
 
 #endif

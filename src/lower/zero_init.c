@@ -1,5 +1,6 @@
-/* Zeroing arrays at the start of a program (zero_init.h): private ones by each invocation, those of the workgroup by all together, with one barrier
- * behind. What is written here is ordinary code whose indices ranges prove inside. */
+/* Zero initialisation of arrays at the start of a program (zero_init.h): each invocation zeroes its private arrays, and
+ * the workgroup together zeroes the workgroup arrays, followed by one barrier. The range analysis proves the indices of
+ * this code in bounds. */
 #include "lower/zero_init.h"
 
 #include "base/status.h"
@@ -93,7 +94,7 @@ static int fill(vy_rewrite *rw, uint32_t stmt) {
                      .a = VY_NONE,
                      .b = VY_NONE,
                      .c = VY_NONE};
-        f->index = vy_rewrite_let(rw, vy_thread_pool_expr(rw, &e));
+        f->index = vy_rewrite_let(rw, vy_rewrite_make_expr(rw, &e));
     }
     for (uint32_t m = rw->from->buffer_count; m < rw->from->memories.count && !rw->draft.failed; m++) {
         if (!f->needs[m])

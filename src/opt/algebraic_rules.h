@@ -1,9 +1,11 @@
-/* Algebraic identities as data: op(a, b) is something simpler, for operands of these classes of types.
+/* Algebraic identities as tables, for instcombine: op(a, b) equals something simpler, for operands of the given classes
+ * of types.
  *
- * Requirements on a row. It holds for every proper value of every type of its classes: integers wrap, x / 0 is all ones, shifts count
- * modulo the width, NaN is one value unequal to itself, −0 is not +0 (docs/bits.md). The result is smaller than the left side, so that
- * applying rows ends. A literal stands on the right of an op that commutes: the simplifier puts it there first, so such an op needs one row and
- * not two. A test tries every row on all values of the 8-bit and 16-bit types of its classes. */
+ * Requirements on a row. It holds for every value of every type of its classes: integers wrap, x / 0 is all ones, shift
+ * amounts count modulo the width, NaN is one value unequal to itself, −0 is not +0 (docs/bits.md). The result is
+ * smaller than the left side, so that applying rows terminates. instcombine first moves a literal to the right of a
+ * commutative op, so such an op needs one row instead of two. A test tries every row on all values of the 8-bit and
+ * 16-bit types of its classes. */
 #ifndef VY_OPT_ALGEBRAIC_RULES_H
 #define VY_OPT_ALGEBRAIC_RULES_H
 
@@ -136,9 +138,80 @@ extern const vy_identity vy_identities[VY_IDENTITY_COUNT];
 /* The bits of ZERO … NAN as a value of a type; 0 if the type has no such value (and for ANY, SAME), else 1. */
 int vy_operand_bits(vy_operand_is is, vyre_type type, uint64_t *bits);
 
-/* (x op c) op d = x op' e for literals c, d: the op and literal that do both, for integers. Returns what is left of it. */
+/* (x op c) op d = x op' e for literals c, d: the op and literal that do both, for integers. Returns what is left of
+ * it. */
 typedef enum vy_chain { VY_CHAIN_NONE, VY_CHAIN_OP, VY_CHAIN_LITERAL } vy_chain;
 /* OP: x op *bits takes the place of both; LITERAL: *bits does. */
 vy_chain vy_chain_of(vyre_op op, vyre_type type, uint64_t c, uint64_t d, uint64_t *bits);
+
+/* ---- chains of two unary ops, and comparisons that are opposites ---- */
+
+typedef enum vy_pair_becomes {
+    VY_PAIR_OPERAND, /* outer(inner(x)) = x */
+    VY_PAIR_INNER,   /* = inner(x) */
+    VY_PAIR_OUTER    /* = outer(x) */
+} vy_pair_becomes;
+
+/* X(outer, inner, classes of x, becomes) */
+#define VY_UNARY_PAIR_LIST(X)                                                                                          \
+    X(NEG, NEG, NUMBER, OPERAND)                                                                                       \
+    X(NOT, NOT, INTEGER, OPERAND)                                                                                      \
+    X(LNOT, LNOT, BOOL, OPERAND)                                                                                       \
+    X(REVERSE_BITS, REVERSE_BITS, INTEGER, OPERAND)                                                                    \
+    X(REVERSE_BYTES, REVERSE_BYTES, INTEGER, OPERAND)                                                                  \
+    X(ABS, ABS, NUMBER, INNER)                                                                                         \
+    X(ABS, NEG, SIGNED, OUTER) /* abs of unsigned is nothing, so -x stays */                                           \
+    X(ABS, NEG, FLOAT, OUTER)                                                                                          \
+    X(POPCOUNT, REVERSE_BITS, INTEGER, OUTER)                                                                          \
+    X(POPCOUNT, REVERSE_BYTES, INTEGER, OUTER)                                                                         \
+    X(FLOOR, FLOOR, FLOAT, INNER)                                                                                      \
+    X(FLOOR, CEIL, FLOAT, INNER)                                                                                       \
+    X(FLOOR, TRUNC, FLOAT, INNER)                                                                                      \
+    X(FLOOR, ROUND, FLOAT, INNER)                                                                                      \
+    X(CEIL, FLOOR, FLOAT, INNER)                                                                                       \
+    X(CEIL, CEIL, FLOAT, INNER)                                                                                        \
+    X(CEIL, TRUNC, FLOAT, INNER)                                                                                       \
+    X(CEIL, ROUND, FLOAT, INNER)                                                                                       \
+    X(TRUNC, FLOOR, FLOAT, INNER)                                                                                      \
+    X(TRUNC, CEIL, FLOAT, INNER)                                                                                       \
+    X(TRUNC, TRUNC, FLOAT, INNER)                                                                                      \
+    X(TRUNC, ROUND, FLOAT, INNER)                                                                                      \
+    X(ROUND, FLOOR, FLOAT, INNER)                                                                                      \
+    X(ROUND, CEIL, FLOAT, INNER)                                                                                       \
+    X(ROUND, TRUNC, FLOAT, INNER)                                                                                      \
+    X(ROUND, ROUND, FLOAT, INNER)                                                                                      \
+    X(IS_NAN, NEG, FLOAT, OUTER)                                                                                       \
+    X(IS_NAN, ABS, FLOAT, OUTER)                                                                                       \
+    X(IS_INF, NEG, FLOAT, OUTER)                                                                                       \
+    X(IS_INF, ABS, FLOAT, OUTER)                                                                                       \
+    X(IS_FINITE, NEG, FLOAT, OUTER)                                                                                    \
+    X(IS_FINITE, ABS, FLOAT, OUTER)
+
+typedef struct vy_unary_pair {
+    uint8_t outer, inner, classes, becomes;
+} vy_unary_pair;
+
+#define X(OUTER, INNER, CLASSES, BECOMES) +1
+enum { VY_UNARY_PAIR_COUNT = 0 VY_UNARY_PAIR_LIST(X) };
+#undef X
+extern const vy_unary_pair vy_unary_pairs[VY_UNARY_PAIR_COUNT];
+
+/* !(a op b) = a other b. X(op, other, classes of the operands): of floats only what NaN does not spoil */
+#define VY_INVERSE_LIST(X)                                                                                             \
+    X(EQ, NE, ANY)                                                                                                     \
+    X(NE, EQ, ANY)                                                                                                     \
+    X(LT, GE, INTEGER)                                                                                                 \
+    X(LE, GT, INTEGER)                                                                                                 \
+    X(GT, LE, INTEGER)                                                                                                 \
+    X(GE, LT, INTEGER)
+
+typedef struct vy_inverse {
+    uint8_t op, other, classes;
+} vy_inverse;
+
+#define X(OP, OTHER, CLASSES) +1
+enum { VY_INVERSE_COUNT = 0 VY_INVERSE_LIST(X) };
+#undef X
+extern const vy_inverse vy_inverses[VY_INVERSE_COUNT];
 
 #endif

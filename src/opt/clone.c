@@ -1,9 +1,8 @@
-/* Copying (clone.h). What must stay true: expressions are appended right before the statement that uses
- * them, a, b, c, args. */
+/* Cloner (clone.h). What must stay true: expressions are appended right before the statement that uses them, in the
+ * order a, b, c, args. */
 #include "opt/clone.h"
 
 #include "ir/build/finish.h"
-#include "opt/unique_name.h"
 
 /* ---- names ---- */
 
@@ -232,7 +231,8 @@ static void append(vy_cloner *copy, uint32_t index, vy_stmt stmt) {
     }
 }
 
-/* Whether an assignment is to be copied: not if the copy has no such variable, for then nobody in it reads the value. */
+/* Whether an assignment is to be copied: not if the copy has no such variable, for then nobody in it reads the
+ * value. */
 static int copy_assigns(vy_cloner *copy, const vy_stmt *s) {
     note(copy->variable_uses, s->variable, VY_USE_WRITE);
     if (copy->variables[s->variable] != VY_NONE)

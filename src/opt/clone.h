@@ -1,12 +1,14 @@
-/* Copying the entry of a program into a draft, statement by statement: what the grid split, the base, widening and most phases of
- * legalisation write programs with.
+/* Cloner: copies the entry of a program into a draft, statement by statement. The grid split, grid tiling, thread
+ * coarsening and most phases of legalisation use it.
  *
- * Names are kept where they are free and get a suffix where they are not (`i_2`), because a copy may hold a block
- * twice or outside the block it stood in. A failed allocation is noted in the draft; vy_cloner_finish reports it. */
+ * A name is kept where it is free and gets a suffix where it is not (`i_2`), because a copy may contain a block twice,
+ * or outside the block it was in. A failed allocation is recorded in the draft; vy_cloner_finish reports it. */
 #ifndef VY_OPT_CLONE_H
 #define VY_OPT_CLONE_H
 
+#include "base/text.h"
 #include "ir/irbuilder.h"
+#include "ir/limits.h"
 
 /* What a copy does with a variable or memory of the original. */
 enum { VY_USE_READ = 1, VY_USE_WRITE = 2 };
@@ -55,5 +57,17 @@ void vy_cloner_stmt(vy_cloner *copy, uint32_t stmt);
 void vy_cloner_for(vy_cloner *copy, uint32_t stmt, uint32_t from, uint32_t to, uint32_t step);
 /* A statement with its body. Recursion is bounded by VY_LIMIT_NESTING. */
 void vy_cloner_tree(vy_cloner *copy, uint32_t stmt);
+
+/* ---- names with a number ---- */
+
+/* The text, `most` bytes of it or as many as leave room, and _number. Returns its length; there is no NUL. */
+static inline size_t vy_name_suffixed(char name[VY_LIMIT_NAME + 1], const char *text, size_t most, uint32_t number) {
+    char suffix[12] = "_"; /* ten digits at most */
+    size_t more = (size_t)(vy_write_decimal(suffix + 1, number) - suffix);
+    size_t kept = strnlen(text, most < VY_LIMIT_NAME - more ? most : VY_LIMIT_NAME - more);
+    memcpy(name, text, kept);
+    memcpy(name + kept, suffix, more);
+    return kept + more;
+}
 
 #endif

@@ -1,8 +1,8 @@
-/* What is known before a widened program is written: which values are the same for neighbours in x, which indices follow global_id.x element by
- * element, and what must hold at the start so that all of these are inside: the plan. Inside of src/opt/coarsen*.c only.
+/* Plan of thread coarsening: which values are uniform over neighbours in x, which indices are affine in global_id.x
+ * with stride 1, and the conditions under which all of these are in bounds. Internal to coarsen.c and coarsen_plan.c.
  *
- * The invocations that one invocation of the result handles are its lanes. In the fast path all lanes are in the grid and every start fulfils its
- * low and its limits; lane k is then invocation `base + k`. */
+ * The invocations that one invocation of the result executes are its lanes. In the fast path all lanes are in the grid
+ * and every start is at least its low and below its limits; lane k is then invocation `base + k`. */
 #ifndef VY_OPT_COARSEN_PLAN_H
 #define VY_OPT_COARSEN_PLAN_H
 
@@ -11,7 +11,8 @@
 
 enum { VY_COARSEN_TERMS = 6, VY_COARSEN_STARTS = 8, VY_COARSEN_LIMITS = 12 };
 
-/* A u32 as a sum, modulo 2^32: x * global_id.x + constant ± terms, which are known at the start of the program (early). */
+/* A u32 as a sum, modulo 2^32: x * global_id.x + constant ± terms, which are known at the start of the program
+ * (early). */
 typedef struct vy_sum {
     uint32_t x, constant, count;
     uint32_t local, group; /* how often local_id.x, group_id.x * size: one of each is a global_id.x */
@@ -50,24 +51,27 @@ typedef struct vy_coarsen_plan {
     uint64_t consecutive, scattered, work;
     uint32_t element_bytes; /* of the widest consecutive access */
     uint32_t factor;
-    const char *reason; /* NULL: it is widened */
+    const char *reason; /* NULL: it is coarsened */
 } vy_coarsen_plan;
 
 /* Makes the plan; its arrays are the arena's. reason and factor say whether to go on. VYRE_NO_MEMORY */
 vyre_status vy_coarsen_make_plan(vy_coarsen_plan *plan, const vyre_program *program, const vy_coarsen_options *options,
                                  vy_arena *arena, vyre_error *error);
 
-/* ---- values (coarsen_values.c) ---- */
+/* ---- values ---- */
 
-void vy_coarsen_classify(vy_coarsen_plan *plan);
-/* Whether all lanes are of one workgroup, whatever the factor: the size of the group is a multiple of it, and so is lane 0. */
+/* Whether all lanes are of one workgroup, whatever the factor: the size of the group is a multiple of it, and so is
+ * lane 0. */
 int vy_coarsen_stays_in_group(const vyre_program *program);
 
-/* Whether lane k accesses element start + k + offset of the memory, always inside in the fast path. Makes start and limit unless the plan is closed. */
+/* Whether lane k accesses element start + k + offset of the memory, always inside in the fast path. Makes start and
+ * limit unless the plan is closed. */
 int vy_coarsen_index(vy_coarsen_plan *plan, uint32_t memory, uint32_t index, uint32_t *start, int32_t *offset);
-/* Whether an expression is a remainder of start + k + offset, which does not wrap in the fast path, by something that is the same for all lanes and no literal. Of a closed plan. */
+/* Whether an expression is a remainder of start + k + offset, which does not wrap in the fast path, by something that
+ * is the same for all lanes and no literal. Of a closed plan. */
 int vy_coarsen_remainder(vy_coarsen_plan *plan, uint32_t expr, uint32_t *start, int32_t *offset);
-/* What a condition is in the fast path, for all lanes: 0, 1, or -1 if that is not known. Makes start and limit unless the plan is closed. */
+/* What a condition is in the fast path, for all lanes: 0, 1, or -1 if that is not known. Makes start and limit unless
+ * the plan is closed. */
 int vy_coarsen_truth(vy_coarsen_plan *plan, uint32_t condition);
 /* Whether it is the same for all lanes there, for what is not known of it. */
 int vy_coarsen_agrees(vy_coarsen_plan *plan, uint32_t condition);

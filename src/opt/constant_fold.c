@@ -1,6 +1,11 @@
-/* Folding rows (constant_fold.h). */
+/* Constant folding (constant_fold.h), and the pass that consists of it.
+ *
+ * The pass replaces an op of literals by the literal that the evaluator returns. The length of an array, of a buffer
+ * with a constant count and the size of a workgroup are literals; so is a `let` of a literal, wherever it is used. A
+ * load beyond the end of an array or of such a buffer is zero. */
 #include "opt/constant_fold.h"
 
+#include "base/status.h"
 #include "ir/walk.h"
 #include "opt/pass_manager.h"
 
@@ -63,7 +68,9 @@ static int is_select_of_literal(const vyre_program *p, const vy_expr *e) {
     return e->kind == VY_EXPR_OP && e->op == VYRE_OP_SELECT && p->exprs.items[e->a].kind == VY_EXPR_LITERAL;
 }
 
-int vy_folds(const vy_rewrite *rw, uint32_t expr) {
+/* Whether an expression of the source, which is no variable, is folded as it stands. An op with something unknown on
+ * the left, as most have, is not. */
+static int folds(const vy_rewrite *rw, uint32_t expr) {
     const vy_expr *e = &rw->from->exprs.items[expr];
     uint64_t bits;
     return is_select_of_literal(rw->from, e) || fold_expr(rw, rw->from, e, &bits);
@@ -98,7 +105,8 @@ static uint32_t first_operand(const vy_expr *e, uint32_t here) {
     return e->kind == VY_EXPR_OP ? e->a : e->kind == VY_EXPR_LOAD ? e->b : here;
 }
 
-/* Writes an expression of the source, which is no leaf that is copied, at `to`, behind its operands. Returns one past it. */
+/* Writes an expression of the source, which is no leaf that is copied, at `to`, behind its operands. Returns one past
+ * it. */
 static uint32_t fold_one(vy_rewrite *rw, uint32_t first, uint32_t expr, uint32_t to) {
     vyre_program *p = rw->draft.program;
     uint64_t bits;
@@ -152,4 +160,49 @@ void vy_fold_exprs(vy_rewrite *rw, const vy_literals *literals, uint32_t first, 
     p->exprs.count = to;
     if (vy_irb_keeps_expr_positions(&rw->draft))
         p->expr_positions.count = to;
+}
+
+/* ---- the pass ---- */
+
+/* Nodes come after their operands, so the first that is folded is seen as it is in the source. */
+static uint32_t find_folded(vy_rewrite *rw, uint32_t first, uint32_t end) {
+    const vy_literals *literals = rw->user;
+    const vy_expr *exprs = rw->from->exprs.items;
+    for (uint32_t i = first; i < end; i++) {
+        const vy_expr *e = &exprs[i];
+        if (e->kind == VY_EXPR_LITERAL || (e->kind == VY_EXPR_OP && exprs[e->a].kind != VY_EXPR_LITERAL))
+            continue; /* most of them */
+        if (e->kind == VY_EXPR_VARIABLE ? literals->is_known[e->a] : folds(rw, i))
+            return i;
+    }
+    return end;
+}
+
+static void fold_row(vy_rewrite *rw, uint32_t first, uint32_t end) {
+    vy_fold_exprs(rw, rw->user, first, end);
+}
+
+vyre_status vy_pass_const_fold(const vyre_program *from, const vy_opt_policy *rules, vyre_program **out,
+                               uint64_t *changes, vyre_error *error) {
+    (void)rules;
+    static const vy_rewriter hooks = {
+        .rewrite_exprs = fold_row, .keeps_names = 1, .keeps_blocks = 1, .find = find_folded, .only_shrinks = 1};
+    size_t count = from->variables.count + 1u, size = vy_array_size(count, sizeof(uint64_t) + 1);
+    vy_literals literals = {.bits = vy_allocate(size)};
+    *out = NULL;
+    *changes = 0;
+    if (!literals.bits)
+        return vy_fail_memory(error, "a pass");
+    literals.is_known = (uint8_t *)(literals.bits + count);
+    memset(literals.is_known, 0, count);
+    for (uint32_t i = 0; i < from->stmts.count; i++) {
+        const vy_stmt *s = &from->stmts.items[i];
+        if (s->kind != VY_STMT_LET || from->exprs.items[s->a].kind != VY_EXPR_LITERAL)
+            continue;
+        literals.bits[s->variable] = from->exprs.items[s->a].bits;
+        literals.is_known[s->variable] = 1;
+    }
+    vyre_status status = vy_rewrite_run(from, &hooks, &literals, NULL, out, changes, error);
+    vy_release(literals.bits, size);
+    return status;
 }

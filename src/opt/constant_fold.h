@@ -1,4 +1,5 @@
-/* Folding the trees of a statement, written in a row: for the pass that does nothing else, and for those that put literals in place of variables. */
+/* Constant folding of the trees of a statement while they are written: for the pass const-fold, and for the transforms
+ * that replace variables by literals. */
 #ifndef VY_OPT_CONSTANT_FOLD_H
 #define VY_OPT_CONSTANT_FOLD_H
 
@@ -10,12 +11,11 @@ typedef struct vy_literals {
     uint8_t *is_known; /* not 0: the variable is `bits` */
 } vy_literals;
 
-/* Whether an expression of the source, which is no variable, is folded as it stands. An op with something unknown on the left, as most have, is not. */
-int vy_folds(const vy_rewrite *rewrite, uint32_t expr);
 /* A row hook (rewriter.h), with the literals there are. Counts a change for whatever is folded. */
 void vy_fold_exprs(vy_rewrite *rewrite, const vy_literals *literals, uint32_t first, uint32_t end);
 
-/* What an expression of a row that begins at `first` refers to, in the draft: rewrite->row says where its operands went. Inline: it is asked for every node. */
+/* What an expression of a row that begins at `first` refers to, in the draft: rewrite->row says where its operands
+ * went. Inline: it is asked for every node. */
 static inline vy_expr vy_rewritten_expr(const vy_rewrite *rewrite, uint32_t first, vy_expr e) {
     const uint32_t *row = rewrite->row.items;
     if (e.kind == VY_EXPR_VARIABLE) {
@@ -30,11 +30,13 @@ static inline vy_expr vy_rewritten_expr(const vy_rewrite *rewrite, uint32_t firs
     return e;
 }
 
-/* ---- for whoever writes trees in a row: what is folded takes the place of its operands, which end what is written. Also for unroll_arrays_exprs.c ---- */
+/* ---- for whoever writes trees in a row: what is folded takes the place of its operands, which end what is written.
+ * Also for unroll_arrays.c ---- */
 
 /* Whether the operands of an op of `program`, which is no selection, are literals; then *bits is what it gives. */
 int vy_fold_op(const vyre_program *program, const vy_expr *e, uint64_t *bits);
-/* One of the arms of a selection whose condition is a literal stays: condition and arms end what is written. Returns one past it. */
+/* One of the arms of a selection whose condition is a literal stays: condition and arms end what is written. Returns
+ * one past it. */
 uint32_t vy_fold_select(vyre_program *program, const vy_expr *e);
 /* The trees [first, end) go to `to`, which is before. */
 void vy_fold_slide(vyre_program *program, uint32_t first, uint32_t end, uint32_t to);

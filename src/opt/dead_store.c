@@ -1,10 +1,11 @@
-/* What is overwritten (dead_store.h).
+/* Dead store analysis (dead_store.h): one backward walk.
  *
- * The state, going backwards, is a set of slots that are dead here: variables, whole memories, and places (a memory with an index). It is kept as
- * stamps of a clock: a slot is dead if it was killed later than whatever may read it was last seen, so that "all shared memory is
- * read" is one number. Every change is logged, so branches start from the same state and are merged by what they touched.
+ * The state is the set of slots that are dead at this point: variables, whole memories, and places (a memory with an
+ * index). It is kept as time stamps: a slot is dead if it was killed after the last read that may concern it, so that
+ * "all shared memory is read" is one number. Every change is logged, so both branches start from the same state and are
+ * merged by what they touched.
  *
- * What must stay true: a slot is dead only if it is so on every way from here; whatever reads it, on any way, makes it live. */
+ * What must stay true: a slot is dead only if it is dead on every path from here; a read on any path makes it live. */
 #include "opt/dead_store.h"
 
 #include "base/status.h"
@@ -191,7 +192,8 @@ static int is_slot(const walk *w, const touched *t) {
     return t->at >= w->killed && t->at < w->killed + w->slots;
 }
 
-/* Before an `if` is dead what is dead at the start of both branches. A branch that did not touch a slot leaves it as it is behind. */
+/* Before an `if` is dead what is dead at the start of both branches. A branch that did not touch a slot leaves it as it
+ * is behind. */
 static void merge(walk *w, const touched_list lists[2]) {
     uint32_t election = ++w->elections;
     for (int l = 0; l < 2; l++)
@@ -237,7 +239,8 @@ static void visit_if(walk *w, uint32_t index, const vy_stmt *s) {
     read_exprs(w, index);
 }
 
-/* Whatever is read somewhere in the loop may be read after the end of a trip; and everything, if the next trip may end the invocation. */
+/* Whatever is read somewhere in the loop may be read after the end of a trip; and everything, if the next trip may end
+ * the invocation. */
 static void read_loop(walk *w, uint32_t index, const vy_stmt *s) {
     const vyre_program *p = w->program;
     uint32_t first = w->first_expr[index], end = w->first_expr[s->end];
@@ -297,8 +300,8 @@ static void visit_block(walk *w, uint32_t first, uint32_t end) {
         visit_stmt(w, w->siblings.items[--w->siblings.count]);
 }
 
-/* At the end of a function nobody reads its variables and arrays any more: what others read of a workgroup's array they read behind a
- * barrier. Variables that are never assigned are left live, since nobody asks for them. */
+/* At the end of a function nobody reads its variables and arrays any more: what others read of a workgroup's array they
+ * read behind a barrier. Variables that are never assigned are left live, since nobody asks for them. */
 static void visit_function(walk *w, const vy_function *f) {
     w->now++;
     for (uint32_t i = 0; i < f->variable_count; i++)

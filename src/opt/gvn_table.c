@@ -1,4 +1,4 @@
-/* Numbers (gvn_table.h). */
+/* Hash table of value numbers, and the undo log of the numbering state (gvn_table.h). */
 #include "opt/gvn_table.h"
 
 #include "ir/walk.h"
@@ -10,7 +10,8 @@ static uint64_t mix(uint64_t hash, uint64_t word) {
     return hash ^ hash >> 29;
 }
 
-/* Members are mixed one after the other: `bits` and `c` of a load both count stores and barriers, and would cancel each other. */
+/* Members are mixed one after the other: `bits` and `c` of a load both count stores and barriers, and would cancel each
+ * other. */
 static uint32_t bucket_of(const vy_gvn *n, const vy_expr *key) {
     uint32_t what; /* kind, type, op, axis */
     memcpy(&what, key, sizeof what);
@@ -152,4 +153,50 @@ void vy_gvn_number(vy_gvn *n, const vy_stmt *s) {
     for (uint32_t i = n->next_expr; i < end && !n->failed; i++)
         numbers[i] = number_expr(n, &exprs[i]);
     n->next_expr = end;
+}
+
+/* ---- state ---- */
+
+void vy_gvn_forget_variable(vy_gvn *n, uint32_t variable) {
+    vy_gvn_set(n, VY_GVN_SLOT_VARIABLE, variable, vy_gvn_fresh(n, n->program->variables.items[variable].type));
+}
+
+void vy_gvn_leave(vy_gvn *n, uint32_t mark) {
+    for (uint32_t i = n->log.count; i > mark; i--) {
+        const vy_gvn_undo *entry = &n->log.items[i - 1];
+        *vy_gvn_slot_at(n, entry->place, entry->index) = entry->old;
+    }
+}
+
+void vy_gvn_undo_to(vy_gvn *n, uint32_t mark) {
+    vy_gvn_leave(n, mark);
+    n->log.count = mark;
+}
+
+/* What is forgotten once has a number of its own. What was declared in the blocks has none. */
+static void forget_entry(vy_gvn *n, const vy_gvn_undo *entry, uint32_t first_value, uint32_t first_state) {
+    if (entry->place == VY_GVN_SLOT_VARIABLE && n->of_variable[entry->index] < first_value)
+        vy_gvn_forget_variable(n, entry->index);
+    else if (entry->place == VY_GVN_SLOT_MEMORY && n->of_memory[entry->index] < first_state)
+        vy_gvn_forget_memory(n, entry->index);
+    else if (entry->place == VY_GVN_SLOT_SHARED && n->shared < first_state)
+        vy_gvn_forget_shared(n);
+}
+
+void vy_gvn_forget(vy_gvn *n, uint32_t mark) {
+    uint32_t end = n->log.count, first_value = n->values.count, first_state = n->next_state;
+    for (uint32_t i = mark; i < end && !n->failed; i++) {
+        const vy_gvn_undo entry = n->log.items[i]; /* the log may move */
+        forget_entry(n, &entry, first_value, first_state);
+    }
+    memmove(n->log.items + mark, n->log.items + end, (n->log.count - end) * sizeof *n->log.items);
+    n->log.count -= end - mark;
+}
+
+void vy_gvn_end_scope(vy_gvn *n, uint32_t mark) {
+    const vy_gvn_undo *entries = n->log.items;
+    for (uint32_t i = mark, end = n->log.count; i < end; i++)
+        if (entries[i].place == VY_GVN_SLOT_HOLDER || entries[i].place == VY_GVN_SLOT_LEADER)
+            *vy_gvn_slot_at(n, entries[i].place, entries[i].index) = entries[i].old;
+    n->log.count = n->undoes ? n->log.count : mark;
 }

@@ -1,9 +1,356 @@
-/* The pass (pass_gvn.h): its tables, and one part after the other. */
-#include "opt/pass_gvn.h"
+/* Global value numbering: common subexpression elimination, copy propagation and store-to-load forwarding
+ * (gvn_table.h).
+ *
+ * The walk numbers the expressions in program order. A tree with the number of a literal becomes the literal. A tree
+ * with the number of an immutable variable in scope becomes that variable. A tree with the number of an earlier tree
+ * (its leader), which dominates it and is in an enclosing block, becomes a variable: a new `let` before the statement
+ * of the leader. Only the largest such trees are replaced. At the head of a loop everything that the body changes is
+ * unknown, and so is what the branches changed after an `if`.
+ *
+ * What must stay true: a number never stands for two values that an invocation can distinguish between the definition
+ * of the leader and the use, in one iteration of every loop around both. So leaders go out of scope with their block,
+ * and the condition of a `while` leads nothing. The trees of a statement are numbered and selected before the changes
+ * of the statement. */
+#include "opt/gvn_table.h"
 
 #include "base/status.h"
-#include "opt/gvn_rewrite.h"
-#include "opt/gvn_walk.h"
+#include "ir/walk.h"
+#include "opt/constant_fold.h"
+#include "opt/rewriter.h"
+
+/* ---- selection: the replacement of each tree of a statement, the largest trees first ----
+ *
+ * A literal is preferred to a variable, and a variable to a leader, so that no `let` is made of a value that has a
+ * name. Below a tree that is replaced nothing becomes a leader. */
+
+static void replace(vy_gvn *n, uint32_t expr, vy_gvn_replacement becomes, uint32_t target) {
+    n->becomes[expr] = (uint8_t)becomes;
+    n->target[expr] = target;
+    n->changes++;
+}
+
+/* What a tree may lead: in an arm of `?:`, `&&` or `||` nothing that loads, as a `let` would load for those that do
+ * not take the arm. */
+typedef enum leads { LEADS_NOTHING, LEADS_IN_ARM, LEADS_ALL } leads;
+
+static int choose_tree(vy_gvn *n, uint32_t root, leads may_lead);
+
+/* Decides what a tree becomes, from the root down; returns whether what is left of it loads. Recursion is bounded by
+ * VY_LIMIT_EXPRESSION_DEPTH. Most trees are leaves that stay. */
+static inline int choose(vy_gvn *n, uint32_t root, leads may_lead) {
+    const vy_expr *e = &n->program->exprs.items[root];
+    const vy_value *v = &n->values.items[n->of_expr[root]];
+    int stays = e->kind == VY_EXPR_VARIABLE
+                    ? v->key.kind != VY_EXPR_LITERAL && (v->holder == VY_NONE || v->holder == e->a)
+                    : e->kind == VY_EXPR_LITERAL;
+    return !stays && choose_tree(n, root, may_lead);
+}
+
+static int choose_tree(vy_gvn *n, uint32_t root, leads may_lead) {
+    const vy_expr *e = &n->program->exprs.items[root];
+    uint32_t number = n->of_expr[root];
+    const vy_value *v = &n->values.items[number];
+    if (v->key.kind == VY_EXPR_LITERAL) {
+        replace(n, root, VY_GVN_TO_LITERAL, VY_NONE);
+        return 0;
+    }
+    if (v->holder != VY_NONE) {
+        replace(n, root, VY_GVN_TO_VARIABLE, v->holder);
+        return 0;
+    }
+    if (e->kind != VY_EXPR_OP && e->kind != VY_EXPR_LOAD)
+        return 0;
+    if (v->leader != VY_NONE) {
+        replace(n, root, VY_GVN_TO_LEADER, v->leader);
+        n->becomes[v->leader] = VY_GVN_IS_LEADER;
+        n->made[v->leader] = VY_NONE;
+        n->leads = 1;
+        return 0;
+    }
+    leads in_arm = may_lead == LEADS_ALL && e->kind == VY_EXPR_OP && vy_op_has_arms(e->op) && n->rules->guards_count
+                       ? LEADS_IN_ARM
+                       : may_lead;
+    int loads = e->kind == VY_EXPR_LOAD;
+    if (e->kind == VY_EXPR_OP)
+        loads |= choose(n, e->a, may_lead);
+    if (e->b != VY_NONE)
+        loads |= choose(n, e->b, in_arm);
+    if (e->kind == VY_EXPR_OP && e->c != VY_NONE)
+        loads |= choose(n, e->c, in_arm);
+    if (may_lead == LEADS_ALL || (may_lead == LEADS_IN_ARM && !loads))
+        vy_gvn_set(n, VY_GVN_SLOT_LEADER, number, root);
+    return loads;
+}
+
+/* For the trees of a statement, whose numbers are known. Those that stay lead from here on. */
+static void gvn_choose(vy_gvn *n, const vy_stmt *s) {
+    const vyre_program *p = n->program;
+    leads may_lead = s->kind != VY_STMT_WHILE ? LEADS_ALL : LEADS_NOTHING;
+    if (s->a != VY_NONE)
+        choose(n, s->a, may_lead);
+    if (s->b != VY_NONE)
+        choose(n, s->b, may_lead);
+    if (s->c != VY_NONE)
+        choose(n, s->c, may_lead);
+    for (uint32_t i = 0; i < s->arg_count; i++)
+        if (!p->args.items[s->args + i].is_memory)
+            choose(n, p->args.items[s->args + i].index, may_lead);
+}
+
+/* ---- the walk: all functions, statement by statement, in program order ---- */
+
+static inline void number_exprs(vy_gvn *n, const vy_stmt *s) {
+    vy_gvn_number(n, s);
+    if (!n->failed)
+        gvn_choose(n, s);
+}
+
+static void set_holder(vy_gvn *n, uint32_t variable, uint32_t number) {
+    vy_gvn_set(n, VY_GVN_SLOT_VARIABLE, variable, number);
+    if (!n->failed && !n->is_assigned[variable] && n->values.items[number].holder == VY_NONE)
+        vy_gvn_set(n, VY_GVN_SLOT_HOLDER, number, variable);
+}
+
+static void set_fresh_holder(vy_gvn *n, const vy_stmt *s) {
+    for (uint32_t i = 0; i < s->result_count && !n->failed; i++)
+        set_holder(n, s->variable + i, vy_gvn_fresh(n, n->program->variables.items[s->variable + i].type));
+}
+
+/* Forgets what executing the statement may change. */
+static void forget_changes(vy_gvn *n, const vy_stmt *s) {
+    uint8_t changes = vy_stmt_changes(n->rules, s);
+    if (changes & VY_CHANGES_VARIABLE && n->of_variable[s->variable] != VY_NONE)
+        vy_gvn_forget_variable(n, s->variable);
+    if (changes & VY_CHANGES_MEMORY && s->memory != VY_NONE)
+        vy_gvn_forget_memory(n, s->memory);
+    for (uint32_t i = 0; changes & VY_CHANGES_MEMORY && i < s->arg_count; i++)
+        if (n->program->args.items[s->args + i].is_memory)
+            vy_gvn_forget_memory(n, n->program->args.items[s->args + i].index);
+    if (changes & VY_CHANGES_SHARED)
+        vy_gvn_forget_shared(n);
+}
+
+static void number_block(vy_gvn *n, uint32_t first, uint32_t end);
+
+static void number_if(vy_gvn *n, uint32_t index, const vy_stmt *s) {
+    uint32_t mark = n->log.count;
+    n->undoes++;
+    number_block(n, index + 1, s->middle);
+    vy_gvn_leave(n, mark);
+    uint32_t middle = n->log.count;
+    number_block(n, s->middle, s->end);
+    vy_gvn_leave(n, middle);
+    n->undoes--;
+    if (n->rules->forget_at_joins)
+        vy_gvn_forget(n, mark);
+    else
+        n->log.count = mark;
+}
+
+static void number_loop(vy_gvn *n, uint32_t index, const vy_stmt *s) {
+    uint32_t mark = n->log.count;
+    n->undoes++;
+    for (uint32_t i = index + 1; i < s->end && n->rules->forget_at_loops && !n->failed; i++)
+        forget_changes(n, &n->program->stmts.items[i]);
+    if (s->kind == VY_STMT_WHILE)
+        number_exprs(n, s);
+    set_fresh_holder(n, s);
+    number_block(n, index + 1, s->end);
+    vy_gvn_leave(n, mark);
+    n->undoes--;
+    vy_gvn_forget(n, mark);
+}
+
+/* Everybody passes it, so what it changes stays known behind it. */
+static void number_region(vy_gvn *n, uint32_t index, const vy_stmt *s) {
+    uint32_t mark = n->log.count;
+    n->undoes++;
+    number_block(n, index + 1, s->end);
+    n->undoes--;
+    vy_gvn_end_scope(n, mark);
+}
+
+static void number_stmt(vy_gvn *n, uint32_t index) {
+    const vy_stmt *s = &n->program->stmts.items[index];
+    n->first_expr[index] = n->next_expr;
+    if (s->kind != VY_STMT_WHILE)
+        number_exprs(n, s);
+    if (n->failed)
+        return;
+    switch ((vy_stmt_kind)s->kind) {
+    case VY_STMT_LET:
+    case VY_STMT_VAR:
+        set_holder(n, s->variable, n->of_expr[s->a]);
+        break;
+    case VY_STMT_ASSIGN:
+        forget_changes(n, s);
+        if (vy_stmt_changes(n->rules, s))
+            vy_gvn_set(n, VY_GVN_SLOT_VARIABLE, s->variable, n->of_expr[s->a]);
+        break;
+    case VY_STMT_IF:
+        number_if(n, index, s);
+        break;
+    case VY_STMT_FOR:
+    case VY_STMT_WHILE:
+        number_loop(n, index, s);
+        break;
+    case VY_STMT_REGION:
+        number_region(n, index, s);
+        break;
+    default:
+        forget_changes(n, s);
+        set_fresh_holder(n, s);
+        if (s->kind == VY_STMT_STORE)
+            vy_gvn_forward(n, index, s);
+        break;
+    }
+}
+
+static void number_block(vy_gvn *n, uint32_t first, uint32_t end) {
+    for (uint32_t i = first; i < end && !n->failed; i = n->program->stmts.items[i].end)
+        number_stmt(n, i);
+}
+
+static void number_function(vy_gvn *n, const vy_function *f) {
+    const vyre_program *p = n->program;
+    uint32_t scalars = vy_is_entry(p, f) ? p->param_count : 0;
+    n->undoes = p->functions.count > 1; /* what the next has no use for */
+    for (uint32_t i = 0; !vy_is_entry(p, f) && i < f->param_count; i++)
+        scalars += !p->params.items[f->first_param + i].is_memory;
+    for (uint32_t i = 0; i < scalars && !n->failed; i++)
+        set_holder(n, f->first_variable + i, vy_gvn_fresh(n, p->variables.items[f->first_variable + i].type));
+    for (uint32_t i = 0; i < f->memory_count && !n->failed; i++)
+        vy_gvn_forget_memory(n, f->first_memory + i);
+    number_block(n, f->first_stmt, f->end_stmt);
+    vy_gvn_undo_to(n, 0);
+}
+
+/* Fills what is the result in `n`, whose tables are there. May fail: n->failed. */
+static void gvn_walk(vy_gvn *n) {
+    for (uint32_t i = 0; i < n->program->functions.count && !n->failed; i++)
+        number_function(n, &n->program->functions.items[i]);
+}
+
+/* ---- rewriting: the replacements, and the `let`s of leaders before their statements ----
+ *
+ * The `let` of a leader precedes every use of it, smaller trees first. A replacement is a leaf and is written where its
+ * tree began, so the expressions of a statement close up as they are written. */
+
+/* What takes the place of a tree, a leaf; 0 if nothing does. A leader is its own variable, once that is there. */
+static int leaf_of(const vy_rewrite *rw, uint32_t expr, vy_expr *leaf) {
+    const vy_gvn *n = rw->user;
+    uint32_t variable = VY_NONE;
+    switch ((vy_gvn_replacement)n->becomes[expr]) {
+    case VY_GVN_KEEP:
+        break;
+    case VY_GVN_IS_LEADER:
+        variable = n->made[expr];
+        break;
+    case VY_GVN_TO_LITERAL:
+        *leaf = *vy_gvn_literal(n, n->of_expr[expr]);
+        *leaf = vy_literal_expr((vyre_type)leaf->type, leaf->bits);
+        return 1;
+    case VY_GVN_TO_VARIABLE:
+        variable = rw->variables[n->target[expr]];
+        break;
+    case VY_GVN_TO_LEADER:
+        variable = n->made[n->target[expr]];
+        break;
+    }
+    if (variable == VY_NONE)
+        return 0;
+    *leaf = (vy_expr){.kind = VY_EXPR_VARIABLE,
+                      .type = rw->draft.program->variables.items[variable].type,
+                      .a = variable,
+                      .b = VY_NONE,
+                      .c = VY_NONE};
+    return 1;
+}
+
+/* In the tree of a leader. */
+static uint32_t put_tree(vy_rewrite *rw, uint32_t expr) {
+    vy_expr leaf;
+    return leaf_of(rw, expr, &leaf) ? vy_rewrite_make_expr(rw, &leaf) : VY_NONE;
+}
+
+/* Puts the `let`s of the leaders in a statement before it, smaller trees first. */
+static int put_leaders(vy_rewrite *rw, uint32_t stmt) {
+    vy_gvn *n = rw->user;
+    uint32_t end = vy_stmt_exprs_end(rw->from, &rw->from->stmts.items[stmt], n->first_expr[stmt]);
+    for (uint32_t i = n->first_expr[stmt]; i < end && !rw->draft.failed; i++)
+        if (n->becomes[i] == VY_GVN_IS_LEADER)
+            n->made[i] = vy_rewrite_let(rw, vy_rewrite_read_below(rw, i));
+    return 0;
+}
+
+/* A row was written: what went where keeps its position. What takes the place of a tree has that of its root, which
+ * comes last. */
+static void place_row(vy_rewrite *rw, uint32_t first, uint32_t end) {
+    vy_position *positions = rw->draft.program->expr_positions.items;
+    for (uint32_t i = first; i < end; i++)
+        positions[rw->row.items[i - first]] = vy_expr_position(rw->from, i);
+    rw->draft.program->expr_positions.count = rw->draft.program->exprs.count;
+}
+
+/* Writes what takes the place of a tree where that begins: at its first leaf, or at `to` if it is one. Returns where
+ * that is; VY_NONE if nothing does. */
+static uint32_t put_leaf(vy_rewrite *rw, uint32_t first, uint32_t expr, uint32_t to) {
+    const vyre_program *made = rw->draft.program;
+    const vy_expr e = vy_rewritten_expr(rw, first, rw->from->exprs.items[expr]);
+    vy_expr leaf;
+    if (!leaf_of(rw, expr, &leaf))
+        return VY_NONE;
+    if (e.kind == VY_EXPR_OP || e.kind == VY_EXPR_LOAD)
+        to = vy_expr_first(made, e.kind == VY_EXPR_OP ? e.a : e.b);
+    made->exprs.items[to] = leaf;
+    rw->changes++;
+    return to;
+}
+
+static void put_row(vy_rewrite *rw, uint32_t first, uint32_t end) {
+    const vy_gvn *n = rw->user;
+    vyre_program *made = rw->draft.program;
+    uint32_t to = vy_rewrite_start_exprs(rw, end - first), *row = rw->row.items;
+    if (to == VY_NONE)
+        return;
+    for (uint32_t i = first; i < end; i++) {
+        uint32_t at = n->becomes[i] ? put_leaf(rw, first, i, to) : VY_NONE;
+        if (at == VY_NONE)
+            made->exprs.items[at = to] = vy_rewritten_expr(rw, first, rw->from->exprs.items[i]);
+        *row++ = at;
+        to = at + 1;
+    }
+    made->exprs.count = to;
+    if (vy_irb_keeps_expr_positions(&rw->draft))
+        place_row(rw, first, end);
+}
+
+static uint32_t find_replaced(vy_rewrite *rw, uint32_t first, uint32_t end) {
+    const vy_gvn *n = rw->user;
+    for (uint32_t i = first; i < end; i++)
+        if (n->becomes[i])
+            return i;
+    return end;
+}
+
+/* Of a walk that found something (n->changes). *changes: how many trees. By the hooks that fit: without leaders nothing
+ * but trees changes. */
+static vyre_status gvn_write(vy_gvn *n, vyre_program **out, uint64_t *changes, vyre_error *error) {
+    static const vy_rewriter leading = {.stmt = put_leaders,
+                                        .rewrite_exprs = put_row,
+                                        .tree = put_tree,
+                                        .tree_kinds = VY_ALL_BUT_LITERALS,
+                                        .keeps_names = 1,
+                                        .keeps_blocks = 1,
+                                        .find = find_replaced};
+    static const vy_rewriter alone = {
+        .rewrite_exprs = put_row, .keeps_names = 1, .keeps_blocks = 1, .find = find_replaced, .only_shrinks = 1};
+    vyre_status status = vy_rewrite_run(n->program, n->leads ? &leading : &alone, n, NULL, out, changes, error);
+    *changes = *changes ? n->changes : 0;
+    return status;
+}
+
+/* ---- the pass ---- */
 
 static int prepare(vy_gvn *n) {
     const vyre_program *p = n->program;
@@ -41,16 +388,16 @@ static int prepare(vy_gvn *n) {
     return 1;
 }
 
-vyre_status vy_pass_values(const vyre_program *from, const vy_opt_policy *rules, vyre_program **out, uint64_t *changes,
-                           vyre_error *error) {
+vyre_status vy_pass_gvn(const vyre_program *from, const vy_opt_policy *rules, vyre_program **out, uint64_t *changes,
+                        vyre_error *error) {
     vy_gvn n = {.program = from, .rules = rules};
     *out = NULL;
     *changes = 0;
     n.failed = !prepare(&n);
     if (!n.failed)
-        vy_gvn_walk(&n);
+        gvn_walk(&n);
     vyre_status status = n.failed    ? vy_fail_memory(error, "a pass")
-                         : n.changes ? vy_gvn_write(&n, out, changes, error)
+                         : n.changes ? gvn_write(&n, out, changes, error)
                                      : VYRE_OK;
     if (!n.failed && !n.changes)
         *out = vyre_program_retain((vyre_program *)from);

@@ -1,11 +1,10 @@
-/* Simplification: identities that hold for every value (algebraic_rules.h), two ops with literals that one can do, unary ops that
- * undo each other, selects that decide nothing.
+/* Instruction combining: algebraic identities (algebraic_rules.h), chains of two ops with literals, unary ops that
+ * cancel, and selects with a known result.
  *
- * Every rule gives a tree that is smaller, or as large with a literal moved to the right, so the pass ends. Rules over two ops are rows
- * too; what the new literal is, only the evaluator says. */
+ * What must stay true: every rule yields a smaller tree, or one of the same size with a literal moved to the right, so
+ * the pass terminates. Rules over two ops are rows too; the new literal is computed by the evaluator. */
 #include "opt/pass_manager.h"
 #include "opt/rewriter.h"
-#include "opt/unary_rules.h"
 
 const vy_unary_pair vy_unary_pairs[VY_UNARY_PAIR_COUNT] = {
 #define X(OUTER, INNER, CLASSES, BECOMES) {VYRE_OP_##OUTER, VYRE_OP_##INNER, VYRE_CLASS_##CLASSES, VY_PAIR_##BECOMES},
@@ -29,12 +28,12 @@ static unsigned class_of(vyre_type type) {
     return vy_type_layouts[type].classes;
 }
 
-/* Whether two trees of the pool are equal, so that they give the same value: both are evaluated in one statement, before its effect.
- * Recursion is bounded by the depth of trees. */
+/* Whether two trees of the pool are equal, so that they give the same value: both are evaluated in one statement,
+ * before its effect. Recursion is bounded by the depth of trees. */
 static int is_same(const vy_rewrite *rw, uint32_t one, uint32_t other) {
     if (one == VY_NONE || other == VY_NONE || one == other)
         return one == other;
-    const vy_expr *x = vy_thread_pool_get(rw, one), *y = vy_thread_pool_get(rw, other);
+    const vy_expr *x = vy_rewrite_node_at(rw, one), *y = vy_rewrite_node_at(rw, other);
     if (x->kind != y->kind || x->type != y->type)
         return 0;
     switch ((vy_expr_kind)x->kind) {
@@ -64,7 +63,7 @@ static inline int fits(const vy_rewrite *rw, uint8_t is, uint32_t node, uint32_t
         return 1;
     if (is == VY_IS_SAME)
         return is_same(rw, first, node);
-    const vy_expr *e = vy_thread_pool_get(rw, node);
+    const vy_expr *e = vy_rewrite_node_at(rw, node);
     uint64_t bits;
     return e->kind == VY_EXPR_LITERAL && vy_operand_bits((vy_operand_is)is, (vyre_type)e->type, &bits) &&
            e->bits == bits;
@@ -79,22 +78,22 @@ static uint32_t result_of(vy_rewrite *rw, const vy_identity *row, vy_expr e) {
     case VY_BECOMES_B:
         return e.b;
     case VY_BECOMES_ZERO:
-        return vy_thread_pool_literal(rw, type, 0);
+        return vy_rewrite_make_literal(rw, type, 0);
     case VY_BECOMES_ONE:
         vy_operand_bits(VY_IS_ONE, type, &bits);
-        return vy_thread_pool_literal(rw, type, bits);
+        return vy_rewrite_make_literal(rw, type, bits);
     case VY_BECOMES_ALL_ONES:
-        return vy_thread_pool_literal(rw, type, vy_type_layouts[type].mask);
+        return vy_rewrite_make_literal(rw, type, vy_type_layouts[type].mask);
     case VY_BECOMES_NAN:
-        return vy_thread_pool_literal(rw, type, vy_type_layouts[type].nan);
+        return vy_rewrite_make_literal(rw, type, vy_type_layouts[type].nan);
     case VY_BECOMES_NEG_A:
-        return vy_thread_pool_op(rw, VYRE_OP_NEG, type, e.a, VY_NONE, VY_NONE);
+        return vy_rewrite_make_op(rw, VYRE_OP_NEG, type, e.a, VY_NONE, VY_NONE);
     case VY_BECOMES_NEG_B:
-        return vy_thread_pool_op(rw, VYRE_OP_NEG, type, e.b, VY_NONE, VY_NONE);
+        return vy_rewrite_make_op(rw, VYRE_OP_NEG, type, e.b, VY_NONE, VY_NONE);
     case VY_BECOMES_NOT_A:
-        return vy_thread_pool_op(rw, VYRE_OP_NOT, type, e.a, VY_NONE, VY_NONE);
+        return vy_rewrite_make_op(rw, VYRE_OP_NOT, type, e.a, VY_NONE, VY_NONE);
     case VY_BECOMES_LNOT_A:
-        return vy_thread_pool_op(rw, VYRE_OP_LNOT, type, e.a, VY_NONE, VY_NONE);
+        return vy_rewrite_make_op(rw, VYRE_OP_LNOT, type, e.a, VY_NONE, VY_NONE);
     }
     return VY_NONE;
 }
@@ -102,9 +101,9 @@ static uint32_t result_of(vy_rewrite *rw, const vy_identity *row, vy_expr e) {
 /* Every row wants a literal, or the same twice. */
 static uint32_t apply_identities(vy_rewrite *rw, const vy_expr *e) {
     const simplifying *s = rw->user;
-    if (!vy_thread_pool_is_literal(rw, e->a) && !vy_thread_pool_is_literal(rw, e->b) && !is_same(rw, e->a, e->b))
+    if (!vy_rewrite_is_literal(rw, e->a) && !vy_rewrite_is_literal(rw, e->b) && !is_same(rw, e->a, e->b))
         return VY_NONE;
-    unsigned cls = class_of((vyre_type)vy_thread_pool_get(rw, e->a)->type);
+    unsigned cls = class_of((vyre_type)vy_rewrite_node_at(rw, e->a)->type);
     for (uint32_t i = s->first[e->op]; i < s->end[e->op]; i++) {
         const vy_identity *row = &s->rules->identities[i];
         if (row->op == e->op && (row->classes & cls) && fits(rw, row->a, e->a, VY_NONE) && fits(rw, row->b, e->b, e->a))
@@ -117,19 +116,19 @@ static uint32_t apply_identities(vy_rewrite *rw, const vy_expr *e) {
 
 static uint32_t simplify_chain(vy_rewrite *rw, const vy_expr *e) {
     uint64_t bits;
-    if (!vy_thread_pool_is_literal(rw, e->b))
+    if (!vy_rewrite_is_literal(rw, e->b))
         return VY_NONE;
-    const vy_expr inner = *vy_thread_pool_get(rw, e->a);
-    if (inner.kind != VY_EXPR_OP || inner.op != e->op || !vy_thread_pool_is_literal(rw, inner.b) ||
-        vy_thread_pool_is_literal(rw, inner.a))
+    const vy_expr inner = *vy_rewrite_node_at(rw, e->a);
+    if (inner.kind != VY_EXPR_OP || inner.op != e->op || !vy_rewrite_is_literal(rw, inner.b) ||
+        vy_rewrite_is_literal(rw, inner.a))
         return VY_NONE;
     vyre_type type = (vyre_type)e->type;
-    switch (vy_chain_of((vyre_op)e->op, type, vy_thread_pool_get(rw, inner.b)->bits, vy_thread_pool_get(rw, e->b)->bits,
+    switch (vy_chain_of((vyre_op)e->op, type, vy_rewrite_node_at(rw, inner.b)->bits, vy_rewrite_node_at(rw, e->b)->bits,
                         &bits)) {
     case VY_CHAIN_OP:
-        return vy_thread_pool_op(rw, (vyre_op)e->op, type, inner.a, vy_thread_pool_literal(rw, type, bits), VY_NONE);
+        return vy_rewrite_make_op(rw, (vyre_op)e->op, type, inner.a, vy_rewrite_make_literal(rw, type, bits), VY_NONE);
     case VY_CHAIN_LITERAL:
-        return vy_thread_pool_literal(rw, type, bits);
+        return vy_rewrite_make_literal(rw, type, bits);
     case VY_CHAIN_NONE:
         break;
     }
@@ -137,7 +136,7 @@ static uint32_t simplify_chain(vy_rewrite *rw, const vy_expr *e) {
 }
 
 static uint32_t simplify_unary(vy_rewrite *rw, const vy_expr *e) {
-    const vy_expr inner = *vy_thread_pool_get(rw, e->a);
+    const vy_expr inner = *vy_rewrite_node_at(rw, e->a);
     if (inner.kind != VY_EXPR_OP)
         return VY_NONE;
     for (uint32_t i = 0; i < VY_UNARY_PAIR_COUNT; i++) {
@@ -147,41 +146,41 @@ static uint32_t simplify_unary(vy_rewrite *rw, const vy_expr *e) {
         return pair->becomes == VY_PAIR_OPERAND ? inner.a
                : pair->becomes == VY_PAIR_INNER
                    ? e->a
-                   : vy_thread_pool_op(rw, (vyre_op)e->op, (vyre_type)e->type, inner.a, VY_NONE, VY_NONE);
+                   : vy_rewrite_make_op(rw, (vyre_op)e->op, (vyre_type)e->type, inner.a, VY_NONE, VY_NONE);
     }
     for (uint32_t i = 0; e->op == VYRE_OP_LNOT && i < VY_INVERSE_COUNT; i++) {
-        unsigned cls = class_of((vyre_type)vy_thread_pool_get(rw, inner.a)->type);
+        unsigned cls = class_of((vyre_type)vy_rewrite_node_at(rw, inner.a)->type);
         if (vy_inverses[i].op == inner.op && (vy_inverses[i].classes & cls))
-            return vy_thread_pool_op(rw, (vyre_op)vy_inverses[i].other, VYRE_TYPE_BOOL, inner.a, inner.b, VY_NONE);
+            return vy_rewrite_make_op(rw, (vyre_op)vy_inverses[i].other, VYRE_TYPE_BOOL, inner.a, inner.b, VY_NONE);
     }
     return VY_NONE;
 }
 
 /* Bits that went through an integer type were not looked at on their way. */
 static uint32_t simplify_bitcast(vy_rewrite *rw, const vy_expr *e) {
-    const vy_expr inner = *vy_thread_pool_get(rw, e->a);
+    const vy_expr inner = *vy_rewrite_node_at(rw, e->a);
     if (inner.type == e->type)
         return e->a;
     if (inner.kind != VY_EXPR_OP || inner.op != VYRE_OP_BITCAST ||
         !(class_of((vyre_type)inner.type) & VYRE_CLASS_INTEGER))
         return VY_NONE;
-    if (vy_thread_pool_get(rw, inner.a)->type == e->type)
+    if (vy_rewrite_node_at(rw, inner.a)->type == e->type)
         return inner.a;
-    return vy_thread_pool_op(rw, VYRE_OP_BITCAST, (vyre_type)e->type, inner.a, VY_NONE, VY_NONE);
+    return vy_rewrite_make_op(rw, VYRE_OP_BITCAST, (vyre_type)e->type, inner.a, VY_NONE, VY_NONE);
 }
 
 static uint32_t simplify_select(vy_rewrite *rw, const vy_expr *e) {
-    const vy_expr condition = *vy_thread_pool_get(rw, e->a);
+    const vy_expr condition = *vy_rewrite_node_at(rw, e->a);
     if (is_same(rw, e->b, e->c))
         return e->b;
     if (condition.kind == VY_EXPR_OP && condition.op == VYRE_OP_LNOT)
-        return vy_thread_pool_op(rw, VYRE_OP_SELECT, (vyre_type)e->type, condition.a, e->c, e->b);
-    if (e->type != VYRE_TYPE_BOOL || !vy_thread_pool_is_literal(rw, e->b) || !vy_thread_pool_is_literal(rw, e->c))
+        return vy_rewrite_make_op(rw, VYRE_OP_SELECT, (vyre_type)e->type, condition.a, e->c, e->b);
+    if (e->type != VYRE_TYPE_BOOL || !vy_rewrite_is_literal(rw, e->b) || !vy_rewrite_is_literal(rw, e->c))
         return VY_NONE;
     /* true, false: the condition; the other way round: its opposite. Equal arms are gone already. */
-    return vy_thread_pool_get(rw, e->b)->bits
+    return vy_rewrite_node_at(rw, e->b)->bits
                ? e->a
-               : vy_thread_pool_op(rw, VYRE_OP_LNOT, VYRE_TYPE_BOOL, e->a, VY_NONE, VY_NONE);
+               : vy_rewrite_make_op(rw, VYRE_OP_LNOT, VYRE_TYPE_BOOL, e->a, VY_NONE, VY_NONE);
 }
 
 /* ---- one node ---- */
@@ -190,11 +189,11 @@ static uint32_t simplify_select(vy_rewrite *rw, const vy_expr *e) {
 static uint32_t simplify_fma(vy_rewrite *rw, const vy_expr *e) {
     vyre_type type = (vyre_type)e->type;
     if (fits(rw, VY_IS_ONE, e->b, VY_NONE))
-        return vy_thread_pool_op(rw, VYRE_OP_ADD, type, e->a, e->c, VY_NONE);
+        return vy_rewrite_make_op(rw, VYRE_OP_ADD, type, e->a, e->c, VY_NONE);
     if (fits(rw, VY_IS_ONE, e->a, VY_NONE))
-        return vy_thread_pool_op(rw, VYRE_OP_ADD, type, e->b, e->c, VY_NONE);
+        return vy_rewrite_make_op(rw, VYRE_OP_ADD, type, e->b, e->c, VY_NONE);
     if (fits(rw, VY_IS_MINUS_ZERO, e->c, VY_NONE))
-        return vy_thread_pool_op(rw, VYRE_OP_MUL, type, e->a, e->b, VY_NONE);
+        return vy_rewrite_make_op(rw, VYRE_OP_MUL, type, e->a, e->b, VY_NONE);
     return VY_NONE;
 }
 
@@ -207,7 +206,7 @@ static uint32_t simplify_op(vy_rewrite *rw, const vy_expr *e) {
     if (e->op == VYRE_OP_BITCAST)
         return simplify_bitcast(rw, e);
     if (e->op == VYRE_OP_CAST)
-        return vy_thread_pool_get(rw, e->a)->type == e->type ? e->a : VY_NONE;
+        return vy_rewrite_node_at(rw, e->a)->type == e->type ? e->a : VY_NONE;
     if (arity == 1)
         return simplify_unary(rw, e);
     uint32_t better = apply_identities(rw, e);
@@ -216,11 +215,10 @@ static uint32_t simplify_op(vy_rewrite *rw, const vy_expr *e) {
 
 static uint32_t simplify_node(vy_rewrite *rw, uint32_t node) {
     for (;;) {
-        vy_expr e = *vy_thread_pool_get(rw, node);
+        vy_expr e = *vy_rewrite_node_at(rw, node);
         if (e.kind != VY_EXPR_OP)
             return node;
-        if (vy_op_commutes((vyre_op)e.op) && vy_thread_pool_is_literal(rw, e.a) &&
-            !vy_thread_pool_is_literal(rw, e.b)) {
+        if (vy_op_commutes((vyre_op)e.op) && vy_rewrite_is_literal(rw, e.a) && !vy_rewrite_is_literal(rw, e.b)) {
             rw->changes++;
             if (rw->is_dry_run)
                 return node;
@@ -256,8 +254,8 @@ static uint32_t find_simplified(vy_rewrite *rw, uint32_t first, uint32_t end) {
     return end;
 }
 
-vyre_status vy_pass_simplify(const vyre_program *from, const vy_opt_policy *rules, vyre_program **out,
-                             uint64_t *changes, vyre_error *error) {
+vyre_status vy_pass_instcombine(const vyre_program *from, const vy_opt_policy *rules, vyre_program **out,
+                                uint64_t *changes, vyre_error *error) {
     static const vy_rewriter hooks = {.node = simplify_node,
                                       .node_kinds = 1 << VY_EXPR_OP,
                                       .keeps_names = 1,

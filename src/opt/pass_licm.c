@@ -1,18 +1,18 @@
-/* Hoisting: what does not change in a loop is computed before it.
+/* Loop-invariant code motion: computes a tree that does not change in a loop before the loop.
  *
  * Every expression has a level: the number of loops around it, from the outside, up to the innermost in which it may
  * change. A variable changes in the loops around its declaration and in those that assign it, a memory in those that
- * may write it (vy_opt_policy.changes). A tree whose level is below the number of loops around it becomes a `let` before
- * the outermost loop in which it does not change. Ops have no effect, so computing them for a loop that makes no trip
- * is no harm but time.
+ * may write it (vy_opt_policy.changes). A tree whose level is below the number of loops around it becomes a `let`
+ * before the outermost loop in which it does not change. Ops have no effects, so computing them for a loop without
+ * iterations only costs time.
  *
- * A load is made only where the program makes it: another could race, or be out of bounds. So a load leaves the loops
- * of which the first trip makes it for certain: it stands under no `if`, in no arm of `?:`, `&&` or `||`, and behind
- * nothing that may leave the loop. Where the loop may make no trip, what leaves is `enters ? tree : 0`, with the
- * condition on which the loop makes its first one.
+ * A load is executed only where the program executes it: another one could race, or be out of bounds. So a load leaves
+ * only the loops whose first iteration certainly executes it: it is under no `if`, in no arm of `?:`, `&&` or `||`, and
+ * after nothing that may leave the loop. If the loop may have no iterations, the hoisted tree is `enters ? tree : 0`,
+ * with the condition for the first iteration.
  *
- * What must stay true, since the driver relies on it: a tree that leaves goes as far as it can, and so do its parts,
- * so that nothing is left to do in what comes out, unless a condition was put into it. */
+ * What must stay true, since the pass manager relies on it: a tree is hoisted as far as possible, and so are its parts,
+ * so that a second run finds nothing, unless a condition was added. */
 #include "base/status.h"
 #include "ir/walk.h"
 #include "opt/pass_manager.h"
@@ -171,8 +171,8 @@ static void put_before(hoisting *h, uint32_t loop, uint32_t expr, uint32_t decid
     h->made[expr] = decides;
 }
 
-/* The largest trees of `root` that can leave loops, where it stands in `depth` of them. A tree that leaves may have parts that go further:
- * those come first. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
+/* The largest trees of `root` that can leave loops, where it stands in `depth` of them. A tree that leaves may have
+ * parts that go further: those come first. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
 static void choose(hoisting *h, uint32_t root, uint8_t depth, int in_arm) {
     const vy_expr *e = &h->program->exprs.items[root];
     if (e->kind != VY_EXPR_OP && e->kind != VY_EXPR_LOAD)
@@ -296,8 +296,9 @@ static uint32_t put_entry(vy_rewrite *rw, uint32_t stmt, uint32_t loop) {
         if (entry_of(rw->from, s) == ENTERS_IF) {
             uint32_t a = vy_rewrite_read(rw, s->a);
             if (s->kind == VY_STMT_FOR)
-                a = vy_thread_pool_op(rw, entry_op(rw->from, s), VYRE_TYPE_BOOL, a, vy_rewrite_read(rw, s->b), VY_NONE);
-            node = node == VY_NONE ? a : vy_thread_pool_op(rw, VYRE_OP_LAND, VYRE_TYPE_BOOL, a, node, VY_NONE);
+                a = vy_rewrite_make_op(rw, entry_op(rw->from, s), VYRE_TYPE_BOOL, a, vy_rewrite_read(rw, s->b),
+                                       VY_NONE);
+            node = node == VY_NONE ? a : vy_rewrite_make_op(rw, VYRE_OP_LAND, VYRE_TYPE_BOOL, a, node, VY_NONE);
         }
         if (loop == stmt)
             return node;
@@ -317,10 +318,10 @@ static int put_trees(vy_rewrite *rw, uint32_t stmt) {
             shared = next != VY_NONE && h->made[next] == decides ? vy_rewrite_let(rw, entry) : VY_NONE;
         }
         if (decides != VY_NONE && shared != VY_NONE)
-            entry = vy_thread_pool_variable(rw, shared);
+            entry = vy_rewrite_make_variable(rw, shared);
         uint32_t tree = vy_rewrite_read_below(rw, i);
         if (entry != VY_NONE)
-            tree = vy_thread_pool_op(rw, VYRE_OP_SELECT, type, entry, tree, vy_thread_pool_literal(rw, type, 0));
+            tree = vy_rewrite_make_op(rw, VYRE_OP_SELECT, type, entry, tree, vy_rewrite_make_literal(rw, type, 0));
         h->made[i] = vy_rewrite_let(rw, tree);
         rw->changes++;
     }
@@ -329,7 +330,7 @@ static int put_trees(vy_rewrite *rw, uint32_t stmt) {
 
 static uint32_t put_tree(vy_rewrite *rw, uint32_t expr) {
     const hoisting *h = rw->user;
-    return h->is_chosen[expr] ? vy_thread_pool_variable(rw, h->made[expr]) : VY_NONE;
+    return h->is_chosen[expr] ? vy_rewrite_make_variable(rw, h->made[expr]) : VY_NONE;
 }
 
 static int is_changed(vy_rewrite *rw, uint32_t stmt, uint32_t first, uint32_t end) {
@@ -369,8 +370,8 @@ static int has_loops(const vyre_program *p) {
     return 0;
 }
 
-vyre_status vy_pass_hoist(const vyre_program *from, const vy_opt_policy *rules, vyre_program **out, uint64_t *changes,
-                          vyre_error *error) {
+vyre_status vy_pass_licm(const vyre_program *from, const vy_opt_policy *rules, vyre_program **out, uint64_t *changes,
+                         vyre_error *error) {
     static const vy_rewriter hooks = {.stmt = put_trees,
                                       .tree = put_tree,
                                       .tree_kinds = 1 << VY_EXPR_OP | 1 << VY_EXPR_LOAD,

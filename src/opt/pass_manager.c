@@ -1,10 +1,11 @@
-/* The driver of the passes: levels as data, rounds until nothing changes, times and counts.
+/* Pass manager: optimisation levels as tables, rounds until nothing changes, times and counts; and the policies of the
+ * passes.
  *
- * A pass whose result is not a valid program is not believed: its result is dropped, the program stays as it was, and the report says
- * so. That happens to programs with an error the validator could not see before (a race at an index that turns out to be constant) and at
- * the limits of the language. It is rare, and validating costs as much as a pass: so the passes trust each other, the validator sees what
- * comes out at the end, and only if it refuses that they run again, each under its eyes. Somebody who observes sees valid programs alone.
- * Out of memory is an error of the whole. */
+ * If the result of a pass is not a valid program, it is dropped, the program stays as it was, and the report says so.
+ * This happens to programs with an error that the validator could not see before (a race at an index that turns out to
+ * be constant) and at the limits of the language. It is rare, and validating costs as much as a pass. So the result is
+ * validated once at the end, and only if that fails are the passes run again with validation after each. An observer
+ * receives valid programs only. Running out of memory fails the whole run. */
 #include "opt/pass_manager.h"
 
 #include "base/clock.h"
@@ -13,6 +14,142 @@
 #include "ir/build/finish.h"
 #include "ir/build/inline.h"
 #include "ir/irbuilder.h"
+#include "ir/op_tables.h"
+
+/* ---- policies ---- */
+
+const vy_identity vy_identities[VY_IDENTITY_COUNT] = {
+#define X(OP, CLASSES, A, B, BECOMES) {VYRE_OP_##OP, VYRE_CLASS_##CLASSES, VY_IS_##A, VY_IS_##B, VY_BECOMES_##BECOMES},
+    VY_IDENTITY_LIST(X)
+#undef X
+};
+
+/* A collective orders no memory between invocations (docs/bits.md), but design keeps loads on their side of every
+ * meeting. */
+#define SOUND                                                                                                          \
+    .changes =                                                                                                         \
+        {                                                                                                              \
+            [VY_STMT_ASSIGN] = VY_CHANGES_VARIABLE,                                                                    \
+            [VY_STMT_STORE] = VY_CHANGES_MEMORY,                                                                       \
+            [VY_STMT_ATOMIC] = VY_CHANGES_MEMORY | VY_CHANGES_ACQUIRE,                                                 \
+            [VY_STMT_COLLECTIVE] = VY_CHANGES_SHARED,                                                                  \
+            [VY_STMT_CALL] = VY_CHANGES_MEMORY | VY_CHANGES_SHARED,                                                    \
+            [VY_STMT_BARRIER] = VY_CHANGES_SHARED,                                                                     \
+    },                                                                                                                 \
+    .is_kept =                                                                                                         \
+        {                                                                                                              \
+            [VY_STMT_ATOMIC] = 1, [VY_STMT_COLLECTIVE] = 1, [VY_STMT_CALL] = 1,  [VY_STMT_BARRIER] = 1,                \
+            [VY_STMT_TRAP] = 1,   [VY_STMT_PRINT] = 1,      [VY_STMT_WHILE] = 1, [VY_STMT_RETURN] = 1,                 \
+    },                                                                                                                 \
+    .forget_at_loops = 1, .forget_at_joins = 1, .check_bounds = 1, .check_wrap = 1, .reads_count = 1,                  \
+    .jumps_count = 1, .guards_count = 1, .index_counts = 1,                                                            \
+    .ranges = {.last_value_counts = 1, .else_is_opposite = 1, .length_is_outside = 1}, .last_trip_counts = 1,          \
+    .trips_are_exact = 1, .identities = vy_identities, .identity_count = VY_IDENTITY_COUNT
+
+const vy_opt_policy vy_opt_default = {
+    SOUND, .unroll = {.trips = 16, .cost = 96, .private_trips = 16, .private_cost = 96, .room = UINT32_MAX}};
+
+const vy_opt_policy vy_opt_unroll_aggressive = {SOUND, .unroll = {.trips = 16,
+                                                                  .cost = 96,
+                                                                  .private_trips = 64,
+                                                                  .private_cost = 8192,
+                                                                  .counter_trips = 16,
+                                                                  .counter_cost = 1024,
+                                                                  .room = 20000}};
+
+const vy_opt_policy vy_opt_defer_array_loops = {SOUND, .unroll = {.trips = 16,
+                                                                  .cost = 96,
+                                                                  .private_trips = 16,
+                                                                  .private_cost = 96,
+                                                                  .counter_trips = 16,
+                                                                  .counter_cost = 1024,
+                                                                  .room = 20000}};
+
+const vy_opt_policy vy_opt_spmd_cpu = {SOUND, .unroll = {.trips = 16,
+                                                         .cost = 96,
+                                                         .private_trips = 16,
+                                                         .private_cost = 96,
+                                                         .counter_trips = 16,
+                                                         .counter_cost = 288,
+                                                         .room = 20000}};
+
+#undef SOUND
+
+int vy_op_commutes(vyre_op op) {
+    static const uint8_t commutes[VYRE_OP_COUNT] = {
+        [VYRE_OP_ADD] = 1, [VYRE_OP_MUL] = 1, [VYRE_OP_MUL_HIGH] = 1, [VYRE_OP_AND] = 1,
+        [VYRE_OP_OR] = 1,  [VYRE_OP_XOR] = 1, [VYRE_OP_LAND] = 1,     [VYRE_OP_LOR] = 1,
+        [VYRE_OP_MIN] = 1, [VYRE_OP_MAX] = 1, [VYRE_OP_EQ] = 1,       [VYRE_OP_NE] = 1,
+    };
+    return commutes[op];
+}
+
+int vy_memory_is_shared(const vyre_program *program, uint32_t memory) {
+    const vy_memory *m = &program->memories.items[memory];
+    if (m->space == VY_SPACE_PRIVATE)
+        return 0;
+    return m->space == VY_SPACE_WORKGROUP || !vy_program_has_entry(program) || vy_accesses[m->access].stores;
+}
+
+int vy_operand_bits(vy_operand_is is, vyre_type type, uint64_t *bits) {
+    const vy_type_layout *layout = &vy_type_layouts[type];
+    int is_float = layout->classes == VYRE_CLASS_FLOAT;
+    /* Of floats, the exponent of 1 is the bias: half of the largest, which is infinity's. */
+    uint64_t one = is_float ? layout->infinity & layout->infinity >> 1 : 1, sign = layout->mask ^ layout->mask >> 1;
+    switch (is) {
+    case VY_IS_ANY:
+    case VY_IS_SAME:
+        return 0;
+    case VY_IS_ZERO:
+        *bits = 0;
+        return 1;
+    case VY_IS_MINUS_ZERO:
+        *bits = is_float ? sign : 0;
+        return is_float;
+    case VY_IS_ONE:
+        *bits = one;
+        return 1;
+    case VY_IS_MINUS_ONE:
+        *bits = is_float ? one | sign : layout->mask;
+        return type != VYRE_TYPE_BOOL;
+    case VY_IS_NAN:
+        *bits = layout->nan;
+        return is_float;
+    }
+    return 0;
+}
+
+/* Shifts count modulo the width, so two of them that are together too long leave nothing, or the sign. */
+static vy_chain chain_shifts(vyre_op op, vyre_type type, uint64_t c, uint64_t d, uint64_t *bits) {
+    uint64_t width = vy_type_layouts[type].bits, sum = c % width + d % width;
+    int is_signed_right = op == VYRE_OP_SHR && vy_type_layouts[type].classes == VYRE_CLASS_SIGNED;
+    *bits = sum < width ? sum : is_signed_right ? width - 1 : 0;
+    return sum < width || is_signed_right ? VY_CHAIN_OP : VY_CHAIN_LITERAL;
+}
+
+vy_chain vy_chain_of(vyre_op op, vyre_type type, uint64_t c, uint64_t d, uint64_t *bits) {
+    if (!(vy_type_layouts[type].classes & VYRE_CLASS_INTEGER))
+        return VY_CHAIN_NONE;
+    switch (op) {
+    case VYRE_OP_SHL:
+    case VYRE_OP_SHR:
+        return chain_shifts(op, type, c, d, bits);
+    case VYRE_OP_SUB: /* (x - c) - d = x - (c + d) */
+        *bits = vyre_op_evaluate(VYRE_OP_ADD, type, type, c, d, 0);
+        return VY_CHAIN_OP;
+    case VYRE_OP_ADD:
+    case VYRE_OP_MUL:
+    case VYRE_OP_AND:
+    case VYRE_OP_OR:
+    case VYRE_OP_XOR:
+    case VYRE_OP_MIN:
+    case VYRE_OP_MAX:
+        *bits = vyre_op_evaluate(op, type, type, c, d, 0);
+        return VY_CHAIN_OP;
+    default:
+        return VY_CHAIN_NONE;
+    }
+}
 
 /* ---- the passes ---- */
 
@@ -24,7 +161,7 @@ typedef struct pass_row {
 } pass_row;
 
 static const pass_row passes[VYRE_PASS_COUNT] = {
-#define X(ID, name, doc) {#name, doc, vy_pass_##name},
+#define X(ID, function, name, doc) {name, doc, vy_pass_##function},
     VYRE_PASS_LIST(X)
 #undef X
 };
@@ -47,9 +184,10 @@ vyre_pass vyre_pass_find(const char *name, size_t length) {
 /* ---- the pipelines ---- */
 
 #define PASS(ID) VYRE_PASS_##ID
-static const vyre_pass level_1[] = {PASS(FOLD), PASS(SIMPLIFY), PASS(BRANCH), PASS(VALUES), PASS(DEAD)};
-static const vyre_pass level_2[] = {PASS(FOLD),  PASS(SIMPLIFY), PASS(BRANCH), PASS(UNROLL), PASS(VALUES),
-                                    PASS(RANGE), PASS(STRENGTH), PASS(HOIST),  PASS(VALUES), PASS(DEAD)};
+static const vyre_pass level_1[] = {PASS(CONST_FOLD), PASS(INSTCOMBINE), PASS(SIMPLIFY_CFG), PASS(GVN), PASS(DCE)};
+static const vyre_pass level_2[] = {PASS(CONST_FOLD), PASS(INSTCOMBINE), PASS(SIMPLIFY_CFG),    PASS(UNROLL),
+                                    PASS(GVN),        PASS(RANGE),       PASS(STRENGTH_REDUCE), PASS(LICM),
+                                    PASS(GVN),        PASS(DCE)};
 #undef PASS
 
 typedef struct pipeline {
@@ -137,8 +275,9 @@ static census take_census(const vyre_program *p) {
     return all;
 }
 
-/* The pass `dead` made a new version: where nothing went but `let`s that nobody reads, who found nothing before finds nothing now, since all else is what it was. But a loop may be small enough to
- * be unrolled now; and what a `let` read may be overwritten now, so that `dead` itself has nothing more to do only if they read nothing that is written. */
+/* The pass `dce` made a new version: where nothing went but `let`s that nobody reads, who found nothing before finds
+ * nothing now, since all else is what it was. But a loop may be small enough to be unrolled now; and what a `let` read
+ * may be overwritten now, so that `dce` itself has nothing more to do only if they read nothing that is written. */
 static void keep_idle(optimizer *o, const census *before, uint64_t changes) {
     census now = take_census(o->program);
     if (now.others != before->others || before->stmts - now.stmts != changes)
@@ -146,20 +285,21 @@ static void keep_idle(optimizer *o, const census *before, uint64_t changes) {
     for (unsigned i = 0; i < VYRE_PASS_COUNT; i++)
         if (o->idle_at[i] == o->version - 1 && i != VYRE_PASS_UNROLL)
             o->idle_at[i] = o->version;
-    o->idle_at[VYRE_PASS_DEAD] = now.reads == before->reads && now.facts == before->facts ? o->version : 0;
+    o->idle_at[VYRE_PASS_DCE] = now.reads == before->reads && now.facts == before->facts ? o->version : 0;
 }
 
-/* Whether `hoist` only moved trees: each becomes a `let` and the variable in its place. Else it has put conditions
+/* Whether `licm` only moved trees: each becomes a `let` and the variable in its place. Else it has put conditions
  * before loops too, of which passes may know something. */
 static int only_moved(const vyre_program *made, uint32_t exprs, uint64_t changes) {
     return made->exprs.count == exprs + changes;
 }
 
-/* Where `range` found nothing it finds nothing now if `hoist` moved trees to where less is known, or `strength` put one op in the place of another: both give the same, between the same bounds. What takes
- * several ops has parts of which something may be known. */
+/* Where `range` found nothing it finds nothing now if `licm` moved trees to where less is known, or `strength-reduce`
+ * put one op in the place of another: both give the same, between the same bounds. What takes several ops has parts of
+ * which something may be known. */
 static void keep_range_idle(optimizer *o, vyre_pass pass, uint32_t exprs, uint64_t changes) {
-    int may_keep = (pass == VYRE_PASS_HOIST && only_moved(o->program, exprs, changes)) ||
-                   (pass == VYRE_PASS_STRENGTH && o->program->exprs.count == exprs);
+    int may_keep = (pass == VYRE_PASS_LICM && only_moved(o->program, exprs, changes)) ||
+                   (pass == VYRE_PASS_STRENGTH_REDUCE && o->program->exprs.count == exprs);
     if (may_keep && o->idle_at[VYRE_PASS_RANGE] == o->version - 1)
         o->idle_at[VYRE_PASS_RANGE] = o->version;
 }
@@ -169,7 +309,7 @@ static vyre_status run_pass(optimizer *o, vyre_pass pass, uint64_t *changes, vyr
     vyre_pass_run run = {.pass = pass};
     uint64_t start = vy_clock_now();
     uint32_t exprs = o->program->exprs.count;
-    int is_idle = o->idle_at[pass] == o->version, counts = pass == VYRE_PASS_DEAD && o->goes_on && !is_idle;
+    int is_idle = o->idle_at[pass] == o->version, counts = pass == VYRE_PASS_DCE && o->goes_on && !is_idle;
     census before = counts ? take_census(o->program) : (census){0};
     vyre_status status = VYRE_OK;
     if (is_idle)
@@ -188,7 +328,7 @@ static vyre_status run_pass(optimizer *o, vyre_pass pass, uint64_t *changes, vyr
         keep_idle(o, &before, run.changes);
     if (run.changes)
         keep_range_idle(o, pass, exprs, run.changes);
-    int leaves_nothing = pass == VYRE_PASS_HOIST && only_moved(made, exprs, run.changes); /* for itself to do */
+    int leaves_nothing = pass == VYRE_PASS_LICM && only_moved(made, exprs, run.changes); /* for itself to do */
     if ((!run.changes || leaves_nothing) && !run.was_refused)
         o->idle_at[pass] = o->version;
     run.statements = made->stmts.count;

@@ -1,8 +1,8 @@
-/* The optimiser from the inside: passes, and the rules they share.
+/* Pass manager: the passes of the optimiser, and the policy that they share.
  *
- * A pass takes a valid program without calls of its own functions and gives one that computes the same bits, traps alike and meets
- * alike. What it may do is written down once, in vy_opt_policy: which statements change what, which may never be left out, which identities
- * hold. Passes look nowhere else, so tests can hand a pass one wrong rule and see that the campaign finds it. */
+ * A pass takes a valid program without calls of its own functions and returns one with the same results, traps and
+ * synchronisation. Everything that it may assume is in vy_opt_policy: which statements change what, which must be kept,
+ * which identities hold. So tests can give a pass one wrong rule and check that the campaign finds it. */
 #ifndef VY_OPT_PASS_MANAGER_H
 #define VY_OPT_PASS_MANAGER_H
 
@@ -21,10 +21,12 @@ enum {
     VY_CHANGES_ACQUIRE = 8 /* the same, if its order acquires */
 };
 
-/* What unrolling folds itself, as the pass `fold` behind it would: nothing, what it writes, or all, also where it unrolls nothing. */
+/* What unrolling folds itself, as the pass `const-fold` behind it would: nothing, what it writes, or all, also where it
+ * unrolls nothing. */
 typedef enum vy_unroll_folds { VY_FOLDS_NOTHING, VY_FOLDS_UNROLLED, VY_FOLDS_ALL } vy_unroll_folds;
 
-/* How far loops are unrolled: not what holds, but what pays. Cost is the statements and expressions that a loop becomes. */
+/* How far loops are unrolled: not what holds, but what pays. Cost is the statements and expressions that a loop
+ * becomes. */
 typedef struct vy_unroll_limits {
     uint32_t trips, cost; /* of a `for` */
     uint32_t private_trips,
@@ -55,10 +57,11 @@ typedef struct vy_opt_policy {
 } vy_opt_policy;
 
 extern const vy_opt_policy vy_opt_default;
-/* The same, for a target that takes long code gladly: arrays become registers there, and loops of meetings are written out. */
+/* The same, for a target that takes long code gladly: arrays become registers there, and loops of meetings are written
+ * out. */
 extern const vy_opt_policy vy_opt_unroll_aggressive;
-extern const vy_opt_policy
-    vy_opt_defer_array_loops; /* the same but for loops over private arrays, which are written out later (unroll_arrays.h) */
+/* the same but for loops over private arrays, which are written out later (unroll_arrays.h) */
+extern const vy_opt_policy vy_opt_defer_array_loops;
 extern const vy_opt_policy vy_opt_spmd_cpu; /* for vectors of many invocations: steps of a workgroup are written out */
 
 /* vyre_program_optimize by other rules. */
@@ -66,7 +69,8 @@ vyre_status vy_optimize_by(const vyre_program *program, const vyre_optimize_opti
                            const vy_opt_policy *rules, vyre_program **out, vyre_optimize_report *report,
                            vyre_error *error);
 
-/* The same as a step of something larger: what it makes is trusted to be valid and has no fingerprint (vy_program_finalize), as may be with `program`. */
+/* The same as a step of something larger: what it makes is trusted to be valid and has no fingerprint
+ * (vy_program_finalize), as may be with `program`. */
 vyre_status vy_optimize_unverified(const vyre_program *program, const vyre_optimize_options *options,
                                    const vy_opt_policy *rules, vyre_program **out, vyre_error *error);
 
@@ -81,21 +85,22 @@ static inline uint8_t vy_stmt_changes(const vy_opt_policy *rules, const vy_stmt 
 
 /* No loop of more trips is written trip by trip. */
 enum { VY_TRIPS = 64 };
-/* The trips of a `for` with literal bounds (by: NULL is 1): from, from + by, …; VY_TRIPS + 1 if they are more, or something is no literal. */
+/* The trips of a `for` with literal bounds (by: NULL is 1): from, from + by, …; VY_TRIPS + 1 if they are more, or
+ * something is no literal. */
 unsigned vy_count_trips(const vy_opt_policy *rules, const vy_expr *from, const vy_expr *to, const vy_expr *by,
                         uint64_t at[VY_TRIPS]);
 
 /* Whether op(a, b) and op(b, a) are the same bits, for every type: a NaN is the same from either side. */
 int vy_op_commutes(vyre_op op);
 
-/* Whether VY_CHANGES_SHARED concerns a memory: not what is private, nor what nobody writes during a dispatch. A function does not know
- * what its parameters stand for: what it may only read, others may write. */
+/* Whether VY_CHANGES_SHARED concerns a memory: not what is private, nor what nobody writes during a dispatch. A
+ * function does not know what its parameters stand for: what it may only read, others may write. */
 int vy_memory_is_shared(const vyre_program *program, uint32_t memory);
 
 typedef vyre_status vy_pass_function(const vyre_program *from, const vy_opt_policy *rules, vyre_program **out,
                                      uint64_t *changes, vyre_error *error);
 
-#define X(ID, name, doc) vy_pass_function vy_pass_##name;
+#define X(ID, function, name, doc) vy_pass_function vy_pass_##function;
 VYRE_PASS_LIST(X)
 #undef X
 
@@ -103,8 +108,8 @@ VYRE_PASS_LIST(X)
 vyre_status vy_pass_run_unverified(vyre_pass pass, const vyre_program *from, const vy_opt_policy *rules,
                                    vyre_program **out, uint64_t *changes, vyre_error *error);
 
-/* Runs one pass. Where its result is not valid (a race that the validator could not see before, a limit), *out is `from` and
- * *was_refused 1. */
+/* Runs one pass. Where its result is not valid (a race that the validator could not see before, a limit), *out is
+ * `from` and *was_refused 1. */
 vyre_status vy_pass_run(vyre_pass pass, const vyre_program *from, const vy_opt_policy *rules, vyre_program **out,
                         uint64_t *changes, int *was_refused, vyre_error *error);
 

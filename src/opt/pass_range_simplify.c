@@ -1,5 +1,7 @@
-/* Ranges at work: a comparison that always gives the same is a literal, as is a value that can only be one; masks, remainders, minima and
- * maxima that change nothing go. What is known of values is range.h's; nothing here looks at the program around an expression. */
+/* Range-based simplification: a comparison with a known result becomes a literal, as does a value with one possible
+ * value; masks, remainders, minima and maxima without effect are removed.
+ *
+ * All facts come from the range analysis (analysis/range.h); the pass does not examine the context of an expression. */
 #include "analysis/range.h"
 #include "opt/pass_manager.h"
 #include "opt/rewriter.h"
@@ -37,14 +39,14 @@ static uint32_t narrow(vy_rewrite *rw, uint32_t expr) {
     int truth = vy_comparison_is(rw->user, expr);
     if (truth >= 0) {
         rw->changes++;
-        return vy_thread_pool_literal(rw, VYRE_TYPE_BOOL, (uint64_t)truth);
+        return vy_rewrite_make_literal(rw, VYRE_TYPE_BOOL, (uint64_t)truth);
     }
     if (e->kind == VY_EXPR_LITERAL || !(vy_type_layouts[e->type].classes & VYRE_CLASS_INTEGER))
         return VY_NONE;
     vy_range range = vy_range_of(rw->user, expr);
     if (range.low == range.high) {
         rw->changes++;
-        return vy_thread_pool_literal(rw, (vyre_type)e->type, range.low & vy_type_layouts[e->type].mask);
+        return vy_rewrite_make_literal(rw, (vyre_type)e->type, range.low & vy_type_layouts[e->type].mask);
     }
     uint32_t operand = unchanged(rw, e);
     if (operand == VY_NONE)

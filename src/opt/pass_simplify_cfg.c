@@ -1,9 +1,9 @@
-/* Branches: an `if` with a literal condition is the branch it takes, blocks that do nothing go, loops that make no trip go, and so does
- * what stands behind a jump or trap.
+/* Control-flow simplification: replaces an `if` with a literal condition by the branch taken, and removes empty blocks,
+ * loops without iterations, and unreachable statements after a jump or trap.
  *
- * A branch that is spliced into the block around it may end in a jump: the rewriter then leaves out the rest of that block, which nobody
- * can reach. Names that meet there get suffixes. Conditions and bounds have no effect, so dropping them is free. A `while` is only
- * dropped if its condition is false: one that runs for ever keeps doing so. */
+ * A branch that is spliced into the enclosing block may end in a jump: the rewriter then drops the rest of that block,
+ * which is unreachable. Names that collide there get suffixes. Conditions and bounds have no effects, so they can be
+ * dropped. A `while` is removed only if its condition is false: an endless loop stays endless. */
 #include "opt/pass_manager.h"
 #include "opt/rewriter.h"
 
@@ -54,7 +54,8 @@ static int simplify_stmt(vy_rewrite *rw, uint32_t index) {
     return 1;
 }
 
-/* Whether there may be anything to do: most programs show at once that there is not. Behind a jump nothing stands in a valid program, but behind a trap something may. */
+/* Whether there may be anything to do: most programs show at once that there is not. Behind a jump nothing stands in a
+ * valid program, but behind a trap something may. */
 static int may_change(const vyre_program *p) {
     for (uint32_t i = 0; i < p->stmts.count; i++) {
         uint8_t kind = p->stmts.items[i].kind;
@@ -64,8 +65,8 @@ static int may_change(const vyre_program *p) {
     return 0;
 }
 
-vyre_status vy_pass_branch(const vyre_program *from, const vy_opt_policy *rules, vyre_program **out, uint64_t *changes,
-                           vyre_error *error) {
+vyre_status vy_pass_simplify_cfg(const vyre_program *from, const vy_opt_policy *rules, vyre_program **out,
+                                 uint64_t *changes, vyre_error *error) {
     (void)rules;
     static const vy_rewriter hooks = {.stmt = simplify_stmt, .trap_ends = 1, .supports_dry_run = 1};
     if (!may_change(from)) {

@@ -1,11 +1,13 @@
-/* Strength: multiplications by powers of two become shifts, divisions by literals multiplications.
+/* Strength reduction: multiplications by powers of two become shifts, divisions by literals become multiplications.
  *
- * A quotient x / d of w-bit integers is the high half of x * m, shifted, for a magic number m near 2^(w+s) / d (Granlund and Montgomery,
- * "Division by invariant integers using multiplication", 1994). The conditions below are those of the paper, computed in 128 bits; a test tries every
- * dividend with every divisor of the 8-bit types, and samples of the wider ones. A float divided by a power of two whose reciprocal is a normal
- * number is multiplied by it: both round the same exact value.
+ * A quotient x / d of w-bit integers is the high half of x * m, shifted, for a magic number m near 2^(w+s) / d
+ * (Granlund and Montgomery, "Division by invariant integers using multiplication", 1994). The conditions below are
+ * those of the paper, computed in 128 bits; a test tries every dividend with every divisor of the 8-bit types, and
+ * samples of the wider ones. A float divided by a power of two whose reciprocal is a normal number is multiplied by it:
+ * both round the same exact value.
  *
- * x is used several times, so it is a leaf or gets a `let`; where none may stand, in the condition of a `while`, the division stays. */
+ * x is used several times, so it is a leaf or gets a `let`. In the condition of a `while`, where no `let` can be
+ * inserted, the division stays. */
 #include "opt/pass_manager.h"
 #include "opt/rewriter.h"
 
@@ -21,11 +23,11 @@ typedef struct division {
 } division;
 
 static uint32_t literal(const division *d, uint64_t bits) {
-    return vy_thread_pool_literal(d->rw, d->type, bits & vy_type_layouts[d->type].mask);
+    return vy_rewrite_make_literal(d->rw, d->type, bits & vy_type_layouts[d->type].mask);
 }
 
 static uint32_t op(const division *d, vyre_op which, uint32_t a, uint32_t b) {
-    return vy_thread_pool_op(d->rw, which, d->type, a, b, VY_NONE);
+    return vy_rewrite_make_op(d->rw, which, d->type, a, b, VY_NONE);
 }
 
 static uint32_t shift_right(const division *d, uint32_t a, unsigned by) {
@@ -45,8 +47,8 @@ static unsigned log2_of(uint64_t power) {
 
 /* ---- unsigned ---- */
 
-/* m with x / by = (x * m) >> (width + shift) for every x < 2^(width - spare): m = floor(2^(width+shift) / by) + 1 will do if m * by - 2^(width+shift) is at
- * most 2^(shift + spare). Whether there is one below 2^width. */
+/* m with x / by = (x * m) >> (width + shift) for every x < 2^(width - spare): m = floor(2^(width+shift) / by) + 1 will
+ * do if m * by - 2^(width+shift) is at most 2^(shift + spare). Whether there is one below 2^width. */
 static int find_magic(unsigned width, unsigned spare, uint64_t by, uint64_t *magic, unsigned *shift) {
     for (unsigned s = 0; s < width; s++) {
         wide power = (wide)1 << (width + s), m = power / by + 1;
@@ -61,11 +63,12 @@ static int find_magic(unsigned width, unsigned spare, uint64_t by, uint64_t *mag
     return 0;
 }
 
-/* m has one bit too many: x * m = x * 2^width + x * (m - 2^width), and the sum may overflow, so half of it is taken first. */
+/* m has one bit too many: x * m = x * 2^width + x * (m - 2^width), and the sum may overflow, so half of it is taken
+ * first. */
 static uint32_t divide_wide(const division *d, uint64_t by) {
     unsigned s = log2_of(by) + 1;
     uint64_t magic = (uint64_t)((((wide)1 << d->width) * (((wide)1 << s) - by)) / by + 1);
-    uint32_t t = vy_thread_pool_leaf(d->rw, op(d, VYRE_OP_MUL_HIGH, d->x, literal(d, magic)));
+    uint32_t t = vy_rewrite_make_leaf(d->rw, op(d, VYRE_OP_MUL_HIGH, d->x, literal(d, magic)));
     if (!d->check_wrap)
         return shift_right(d, op(d, VYRE_OP_ADD, d->x, t), s);
     uint32_t half = op(d, VYRE_OP_SHR, op(d, VYRE_OP_SUB, d->x, t), literal(d, 1));
@@ -114,7 +117,7 @@ static uint32_t divide_signed(const division *d, uint64_t by) {
     int is_negative = (int)(by >> (d->width - 1) & 1);
     uint64_t magnitude = (is_negative ? 0 - by : by) & vy_type_layouts[d->type].mask;
     uint32_t quotient = divide_magnitude(d, magnitude);
-    return is_negative ? vy_thread_pool_op(d->rw, VYRE_OP_NEG, d->type, quotient, VY_NONE, VY_NONE) : quotient;
+    return is_negative ? vy_rewrite_make_op(d->rw, VYRE_OP_NEG, d->type, quotient, VY_NONE, VY_NONE) : quotient;
 }
 
 /* ---- remainders ---- */
@@ -155,7 +158,7 @@ static uint32_t strengthen_integer(vy_rewrite *rw, const vy_expr *e, uint64_t by
         int loads_for_others = rw->in_arm && rules->guards_count && rw->pool.items[e->a].loads;
         if (!rw->may_bind || loads_for_others)
             return VY_NONE;
-        d.x = vy_thread_pool_leaf(rw, e->a);
+        d.x = vy_rewrite_make_leaf(rw, e->a);
     }
     if (e->op == VYRE_OP_REM)
         return remainder_of(&d, by, is_signed);
@@ -173,7 +176,7 @@ static uint32_t strengthen_float(vy_rewrite *rw, const vy_expr *e, uint64_t by) 
     uint64_t inverse = vyre_op_evaluate(VYRE_OP_DIV, type, type, one, by, 0), exponent = inverse & layout->infinity;
     if (inverse & fraction || exponent == 0 || exponent == layout->infinity)
         return VY_NONE;
-    return vy_thread_pool_op(rw, VYRE_OP_MUL, type, e->a, vy_thread_pool_literal(rw, type, inverse), VY_NONE);
+    return vy_rewrite_make_op(rw, VYRE_OP_MUL, type, e->a, vy_rewrite_make_literal(rw, type, inverse), VY_NONE);
 }
 
 static int is_weak(uint8_t op) {
@@ -181,12 +184,12 @@ static int is_weak(uint8_t op) {
 }
 
 static uint32_t strengthen_node(vy_rewrite *rw, uint32_t node) {
-    const vy_expr e = *vy_thread_pool_get(rw, node);
+    const vy_expr e = *vy_rewrite_node_at(rw, node);
     if (e.kind != VY_EXPR_OP || !is_weak(e.op))
         return node;
-    if (!vy_thread_pool_is_literal(rw, e.b) || vy_thread_pool_is_literal(rw, e.a))
+    if (!vy_rewrite_is_literal(rw, e.b) || vy_rewrite_is_literal(rw, e.a))
         return node;
-    uint64_t by = vy_thread_pool_get(rw, e.b)->bits;
+    uint64_t by = vy_rewrite_node_at(rw, e.b)->bits;
     uint32_t better = vy_type_layouts[e.type].classes == VYRE_CLASS_FLOAT ? strengthen_float(rw, &e, by)
                                                                           : strengthen_integer(rw, &e, by);
     if (rw->draft.failed)
@@ -220,8 +223,8 @@ static int may_grow(const vyre_program *p) {
     return 0;
 }
 
-vyre_status vy_pass_strength(const vyre_program *from, const vy_opt_policy *rules, vyre_program **out,
-                             uint64_t *changes, vyre_error *error) {
+vyre_status vy_pass_strength_reduce(const vyre_program *from, const vy_opt_policy *rules, vyre_program **out,
+                                    uint64_t *changes, vyre_error *error) {
     vy_rewriter hooks = {.node = strengthen_node,
                          .node_kinds = 1 << VY_EXPR_OP,
                          .node_ops =

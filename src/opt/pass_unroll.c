@@ -1,13 +1,17 @@
-/* Unrolling: a `for` whose bounds are literals and whose trips are few is written trip by trip, with the loop variable as a literal. So is a `while` that counts: its
- * condition hangs on one variable, which is a literal before the loop and is assigned, by literals and itself, only at the end of the body.
+/* Full loop unrolling: a `for` with literal bounds and few iterations is replaced by its iterations, with the loop
+ * variable as a literal. So is a counting `while`: its condition depends on one variable, which is a literal before the
+ * loop and is assigned, from literals and itself, only at the end of the body.
  *
- * Only innermost loops, and only those that no break or continue leaves; a loop around becomes innermost by that and is looked at in the next round,
- * with the size it then has. By the far rules, a `while` that counts is also unrolled around loops that cannot be counted yet, which they may be by then, and a `for` over private arrays
- * around loops that touch none. The cost of a loop is the statements
- * and expressions it becomes; one trip is always unrolled. Where the rules say so, what is written is folded at once (constant_fold.h). A body may end in a return: then there is one trip, and nothing behind it.
+ * Only innermost loops without break or continue are unrolled; an enclosing loop thereby becomes innermost, and the
+ * next round examines it with its new size. With vy_opt_unroll_aggressive, a counting `while` is also unrolled around
+ * loops that cannot be counted yet, and a `for` over private arrays around loops that touch none. The cost of a loop is
+ * the number of statements and expressions it becomes; a single iteration is always unrolled. If the policy says so,
+ * the output is folded while it is written (constant_fold.h). A body may end in a return: then there is one iteration,
+ * and nothing after it.
  *
- * Who folds also leaves out what nobody reads then: `let`s of literals, and what a counter is assigned before its next trip. Not in loops that stay: how far those are unrolled hangs on their
- * size, which must not hang on this. Nor does the room, which counts what was left out. */
+ * When folding is on, dead `let`s of literals and dead counter updates are not emitted, except in loops that are not
+ * unrolled here: their size decides whether a later round unrolls them, and that decision must not depend on whether
+ * folding is on. The room counts what was not emitted. */
 #include "base/status.h"
 #include "ir/walk.h"
 #include "opt/constant_fold.h"
@@ -15,7 +19,8 @@
 
 enum { TRIPS = VY_TRIPS, EFFORT = 64, GROWTH = 3, NAME_LENGTH = 8 };
 
-/* Why a variable is a literal: it counts a loop that is being unrolled, in its last trip or before, or it is a `let` of a literal or of such a variable. */
+/* Why a variable is a literal: it counts a loop that is being unrolled, in its last trip or before, or it is a `let` of
+ * a literal or of such a variable. */
 enum { COUNTS = 1, COUNTS_LAST, IS_LET };
 
 /* What a statement is that is left out: itself and its literal. */
@@ -60,8 +65,8 @@ static uint32_t let_of(const vyre_program *p, uint32_t loop, uint32_t variable) 
     return VY_NONE;
 }
 
-/* The only variable of a tree of literals and ops, none of them floats, in *variable; 0 if there is anything else in it. Recursion is bounded by
- * VY_LIMIT_EXPRESSION_DEPTH, and through `let`s by effort. */
+/* The only variable of a tree of literals and ops, none of them floats, in *variable; 0 if there is anything else in
+ * it. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH, and through `let`s by effort. */
 static int depends_on_single_variable(const vyre_program *p, uint32_t loop, uint32_t expr, uint32_t *variable,
                                       unsigned *effort) {
     const vy_expr *e = &p->exprs.items[expr];
@@ -169,7 +174,8 @@ typedef struct counted {
     uint64_t at[TRIPS];
 } counted;
 
-/* Where there is no room nobody looks for a `while` that counts: to look takes time in the order of the program, for each. */
+/* Where there is no room nobody looks for a `while` that counts: to look takes time in the order of the program, for
+ * each. */
 static void count(const unrolling *u, const vyre_program *p, uint32_t loop, counted *out) {
     const vy_stmt *s = &p->stmts.items[loop];
     out->variable = s->variable;
@@ -291,7 +297,8 @@ static int unroll(vy_rewrite *rw, uint32_t index) {
     return 1;
 }
 
-/* Notes of a `let` that is about to be written whether it is a literal before anything is folded: the pass `fold` would see it. */
+/* Notes of a `let` that is about to be written whether it is a literal before anything is folded: the pass `const-fold`
+ * would see it. */
 static void note_let(unrolling *u, const vyre_program *p, const vy_stmt *s) {
     const vy_expr *e = &p->exprs.items[s->a];
     int is_literal = e->kind == VY_EXPR_LITERAL,
@@ -307,7 +314,8 @@ static int is_in_loop(const vy_irb *draft) {
     return 0;
 }
 
-/* Leaves out a statement that sets a variable nobody reads: everybody has a literal instead. A `let` takes its name all the same, for others are named by what they meet. */
+/* Leaves out a statement that sets a variable nobody reads: everybody has a literal instead. A `let` takes its name all
+ * the same, for others are named by what they meet. */
 static int leave_out(vy_rewrite *rw, const vy_stmt *s) {
     unrolling *u = rw->user;
     if (u->literals.is_known[s->variable] != (s->kind == VY_STMT_LET ? IS_LET : COUNTS) || is_in_loop(&rw->draft))
@@ -393,5 +401,5 @@ vyre_status vy_pass_unroll(const vyre_program *from, const vy_opt_policy *rules,
     if (status != VYRE_OK || *changes || rules->unroll.folds != VY_FOLDS_ALL)
         return status;
     vyre_program_release(*out);
-    return vy_pass_fold(from, rules, out, changes, error);
+    return vy_pass_const_fold(from, rules, out, changes, error);
 }

@@ -1,10 +1,197 @@
-/* Editing (rewriter_inplace.h). A hook that writes rows writes one, of all trees. Else the trees of a statement that changes are written behind the last expression of the program first, and from
- * there to their place. */
+/* Dry run, in-place editing and overlapped rewriting (rewriter_inplace.h). */
 #include "opt/rewriter_inplace.h"
 
+#include "base/status.h"
+#include "ir/build/finish.h"
 #include "ir/walk.h"
 #include "opt/constant_fold.h"
-#include "opt/rewriter_stmts.h"
+
+/* ---- the trees of a statement ---- */
+
+/* Begins to look; while we do, the source stands for the draft. Gives what end_dry_run needs. */
+static vyre_program *start_dry_run(vy_rewrite *rw) {
+    vyre_program *draft = rw->draft.program;
+    rw->draft.program = (vyre_program *)rw->from;
+    rw->is_dry_run = 1;
+    return draft;
+}
+
+static void end_dry_run(vy_rewrite *rw, vyre_program *draft) {
+    rw->draft.program = draft;
+    rw->is_dry_run = 0;
+}
+
+/* Whether the hooks change nothing in the expressions [first, end), the trees of a statement. Nodes come after their
+ * operands, so the first that is not to stay is seen as it is in the source. We are looking. */
+static int keeps_exprs(vy_rewrite *rw, uint32_t first, uint32_t end) {
+    const vy_rewriter *hooks = rw->hooks;
+    const vy_expr *exprs = rw->from->exprs.items;
+    unsigned asked = !hooks->tree ? 0 : hooks->tree_kinds ? hooks->tree_kinds : UINT8_MAX;
+    unsigned asked_nodes = !hooks->node ? 0 : hooks->node_kinds ? hooks->node_kinds : UINT8_MAX;
+    int supports_dry_run = hooks->supports_dry_run;
+    uint64_t before = rw->changes, ops = hooks->node_ops ? hooks->node_ops : UINT64_MAX;
+    for (uint32_t i = first; i < end; i++) {
+        if (asked >> exprs[i].kind & 1 && (!supports_dry_run || hooks->tree(rw, i) != VY_NONE))
+            return 0;
+        if (asked_nodes >> exprs[i].kind & 1 && (exprs[i].kind != VY_EXPR_OP || ops >> exprs[i].op & 1) &&
+            (!supports_dry_run || hooks->node(rw, i) != i))
+            return 0;
+    }
+    return rw->changes == before;
+}
+
+int vy_rewrite_keeps_trees(vy_rewrite *rw, uint32_t stmt, uint32_t *first, uint32_t *end) {
+    const vy_stmt *s = &rw->from->stmts.items[stmt];
+    *first = vy_stmt_exprs_first(rw->from, s);
+    *end = vy_stmt_exprs_end(rw->from, s, *first);
+    if (!rw->hooks->keeps_blocks && !rw->hooks->tree && !rw->hooks->node)
+        return !rw->hooks->rewrite_exprs;
+    const vy_touched *touched = rw->hooks->keeps_blocks ? vy_rewrite_next_touched(rw, stmt) : NULL;
+    int is_touched = touched && touched->stmt == stmt;
+    if (rw->hooks->keeps_blocks && (!is_touched || touched->by_trees || vy_rewrite_knows_touched(rw->hooks)))
+        return !is_touched;
+    if (!rw->hooks->tree && !rw->hooks->node)
+        return !rw->hooks->rewrite_exprs;
+    uint64_t before = rw->changes;
+    vyre_program *draft = start_dry_run(rw);
+    int keeps = keeps_exprs(rw, *first, *end);
+    end_dry_run(rw, draft);
+    rw->changes = before;
+    return keeps;
+}
+
+/* ---- all of it ---- */
+
+/* As vy_rewrite_block goes, up to the first change. Recursion is bounded by VY_LIMIT_NESTING. */
+static void scan_block(vy_rewrite *rw, uint32_t first, uint32_t end) {
+    int ended = 0;
+    for (uint32_t i = first; i < end && !rw->draft.failed && !rw->changes; i = rw->from->stmts.items[i].end) {
+        const vy_stmt *s = &rw->from->stmts.items[i];
+        rw->changes += (uint64_t)ended;
+        rw->pool.count = 0;
+        rw->may_bind = s->kind != VY_STMT_WHILE;
+        if (rw->changes || (rw->hooks->stmt && rw->hooks->stmt(rw, i)))
+            continue;
+        if (rw->hooks->tree || rw->hooks->node) {
+            uint32_t first = vy_stmt_exprs_first(rw->from, s), end = vy_stmt_exprs_end(rw->from, s, first);
+            rw->changes += !keeps_exprs(rw, first, end);
+        }
+        if (vy_stmt_is_structured(s->kind)) {
+            scan_block(rw, i + 1, s->middle);
+            scan_block(rw, s->middle, s->end);
+        }
+        ended = vy_rewrite_ends_block(rw, s->kind);
+    }
+}
+
+/* Whether the hooks say something of a statement itself. *next: the statement to look at after it, if not that behind
+ * its head. */
+static int touches_stmt(vy_rewrite *rw, uint32_t index, uint32_t *next) {
+    const vy_rewriter *hooks = rw->hooks;
+    if (!hooks->stmt || !hooks->supports_dry_run)
+        return hooks->stmt != NULL;
+    uint64_t before = rw->changes;
+    if (hooks->stmt(rw, index)) {
+        *next = rw->from->stmts.items[index].end;
+        return 1;
+    }
+    return rw->changes != before;
+}
+
+static void note_touched(vy_rewrite *rw, uint32_t stmt, int by_trees) {
+    if (!VY_RESERVE(&rw->touched, 1)) {
+        rw->draft.failed = 1;
+        return;
+    }
+    rw->touched.items[rw->touched.count++] = (vy_touched){stmt, (uint32_t)by_trees};
+    rw->changes++;
+}
+
+/* With find: notes all statements in whose trees something is found. One is enough where all trees are written then. */
+static void find_in_trees(vy_rewrite *rw) {
+    const vyre_program *p = rw->from;
+    int one_is_enough = rw->hooks->rewrite_exprs && vy_rewrite_may_edit(rw);
+    uint32_t found = 0, stmt = 0, end = 0;
+    rw->may_bind = 1;
+    while ((found = rw->hooks->find(rw, end, p->exprs.count)) < p->exprs.count && !rw->draft.failed) {
+        while ((end = vy_stmt_exprs_end(p, &p->stmts.items[stmt], end)) <= found)
+            stmt++;
+        note_touched(rw, stmt++, 0);
+        if (one_is_enough)
+            return;
+    }
+}
+
+/* With next: the same for a list, of all functions. */
+static void list_touched(vy_rewrite *rw) {
+    uint32_t stmt = 0, cursor = 0;
+    while ((stmt = rw->hooks->next(rw, stmt, &cursor)) != VY_NONE && !rw->draft.failed)
+        note_touched(rw, stmt++, 0);
+}
+
+/* With changes_stmt_hook: the same as below, for who is asked nothing else. *next is the first expression of the
+ * function, and then of the next. */
+static void ask_touched(vy_rewrite *rw, uint32_t *next) {
+    const vyre_program *p = rw->from;
+    const vy_stmt *stmts = p->stmts.items;
+    int (*changes_stmt_hook)(vy_rewrite *, uint32_t, uint32_t, uint32_t) = rw->hooks->changes_stmt_hook;
+    uint32_t expr = *next;
+    for (uint32_t i = rw->function->first_stmt; i < rw->function->end_stmt && !rw->draft.failed; i++) {
+        uint32_t end = vy_stmt_exprs_end(p, &stmts[i], expr);
+        rw->may_bind = stmts[i].kind != VY_STMT_WHILE;
+        if (changes_stmt_hook(rw, i, expr, end))
+            note_touched(rw, i, 0);
+        expr = end;
+    }
+    *next = expr;
+}
+
+/* With keeps_blocks: notes all statements of a function of which the hooks say something. */
+static void find_touched(vy_rewrite *rw) {
+    const vyre_program *p = rw->from;
+    uint32_t end = 0; /* of the expressions of the statement before */
+    for (uint32_t i = rw->function->first_stmt, next = i; i < rw->function->end_stmt && !rw->draft.failed; i = next) {
+        const vy_stmt *s = &p->stmts.items[i];
+        uint32_t first = end ? end : vy_stmt_exprs_first(p, s);
+        end = vy_stmt_exprs_end(p, s, first);
+        rw->may_bind = s->kind != VY_STMT_WHILE;
+        next = i + 1;
+        int is_touched = touches_stmt(rw, i, &next);
+        int by_trees = !is_touched && !keeps_exprs(rw, first, end);
+        end = next == i + 1 ? end : 0;
+        if (is_touched || by_trees)
+            note_touched(rw, i, by_trees);
+    }
+}
+
+void vy_rewrite_dry_run(vy_rewrite *rw) {
+    const vyre_program *p = rw->from;
+    vyre_program *draft = start_dry_run(rw);
+    uint32_t expr = 0;
+    int is_listed = rw->hooks->find || rw->hooks->next;
+    if (rw->hooks->find)
+        find_in_trees(rw);
+    else if (rw->hooks->next)
+        list_touched(rw);
+    for (uint32_t i = 0; !is_listed && i < p->functions.count && (rw->hooks->keeps_blocks || !rw->changes); i++) {
+        rw->function = &p->functions.items[i];
+        for (uint32_t k = 0; rw->drop_memories && k < rw->function->memory_count; k++)
+            rw->changes += p->memories.items[rw->function->first_memory + k].space != VY_SPACE_BUFFER &&
+                           rw->drop_memories[rw->function->first_memory + k];
+        if (rw->hooks->changes_stmt_hook)
+            ask_touched(rw, &expr);
+        else if (rw->hooks->keeps_blocks)
+            find_touched(rw);
+        else
+            scan_block(rw, rw->function->first_stmt, rw->function->end_stmt);
+    }
+    end_dry_run(rw, draft);
+}
+
+/* ---- editing in place ----
+ *
+ * If a hook writes all trees itself, one call covers the whole program. Otherwise the trees of a changed statement are
+ * first written behind the last expression of the program, and then moved to their place. */
 
 /* The expressions up to `next` of what was the source are before `to`. */
 typedef struct edit {
@@ -115,4 +302,75 @@ void vy_rewrite_edit(vy_rewrite *rw) {
     else
         edit_stmts(rw);
     rw->draft.program = NULL; /* it was none */
+}
+
+/* ---- rewriting within the own arrays ---- */
+
+/* Moves the items [stay, end) up. Returns where the first would be then, if it moved as well. */
+static void *slide(void *items, uint32_t stay, uint32_t end, uint32_t by, size_t size) {
+    char *bytes = items;
+    if (!by)
+        return items; /* which may be none */
+    memmove(bytes + (stay + by) * size, bytes + stay * size, (end - stay) * size);
+    return bytes + by * size;
+}
+
+/* Makes room for `by` more items, and moves all but the first `stay` up by as many, with the `kept` that stand behind
+ * the last. The source has them where they are then. */
+#define MOVE_UP(made, source, stay, by, kept)                                                                          \
+    (VY_RESERVE(made, (by) + (kept)) &&                                                                                \
+     ((source)->items = slide((made)->items, (stay), (made)->count + (kept), (by), sizeof *(made)->items),             \
+      (made)->count = (stay), 1))
+
+/* Makes `source` the program as it was, and its arrays empty but for what is declared before the first statement. 0
+ * when memory is out. */
+static int move_up(vyre_program *p, const vy_growth_bound *by, vyre_program *source) {
+    memcpy(source, p, sizeof *source);
+    return MOVE_UP(&p->stmts, &source->stmts, 0, by->stmts, 0) &&
+           (!p->stmt_positions.count || MOVE_UP(&p->stmt_positions, &source->stmt_positions, 0, by->stmts, 0)) &&
+           MOVE_UP(&p->exprs, &source->exprs, 0, by->exprs, by->kept_exprs) &&
+           MOVE_UP(&p->args, &source->args, 0, by->args, 0) &&
+           MOVE_UP(&p->variables, &source->variables, p->param_count, by->variables, 0);
+}
+
+/* Where what is declared last is, which is what a pass may give to what it writes first. */
+static vy_position last_declared(const vyre_program *p) {
+    return p->memories.count ? p->memories.items[p->memories.count - 1].position
+           : p->param_count  ? p->variables.items[p->param_count - 1].position
+                             : vy_program_entry(p)->position;
+}
+
+static void write_entry(vy_rewrite *rw, const vyre_program *source, vyre_program *p) {
+    const vy_function entry = *vy_program_entry(source);
+    rw->from = source;
+    rw->function = &entry;
+    rw->changes = 0;
+    for (uint32_t i = 0; i < p->param_count; i++)
+        rw->variables[i] = i;
+    for (uint32_t i = 0; i < p->memories.count; i++)
+        rw->memories[i] = i;
+    vy_rewrite_block(rw, entry.first_stmt, entry.end_stmt);
+    vy_irb_end_function(&rw->draft);
+}
+
+vyre_status vy_rewrite_in_place(vy_rewrite *rw, vyre_program **out, vyre_error *error) {
+    vyre_program *p = (vyre_program *)rw->from, source;
+    vy_growth_bound by = {0};
+    rw->hooks->growth_bound(rw, &by);
+    int has_positions = p->stmt_positions.count != 0;
+    if (!move_up(p, &by, &source))
+        return vy_fail_memory(error, "a pass");
+    rw->draft = (vy_irb){.program = vyre_program_retain(p),
+                         .in_entry = 1,
+                         .keep_positions = has_positions,
+                         .position = last_declared(p),
+                         .drop_expr_positions = 1,
+                         .fail_at_limit = 1,
+                         .skip_verify = 1};
+    write_entry(rw, &source, p);
+    rw->from = p;
+    p->is_verified = p->has_fingerprint = 0;
+    vyre_status status = vy_irb_finish(&rw->draft, source.source, NULL, out, error); /* which retains it again */
+    vy_source_release(source.source);
+    return status;
 }

@@ -1,39 +1,481 @@
-/* Writing out (unroll_arrays.h), by the plan (unroll_arrays_plan.h): statements.
+/* Full unrolling of loops over private arrays (unroll_arrays.h), as planned by unroll_arrays_plan.c.
  *
- * What is declared in a trip or a region gets a new name: it stands in the block around. In loops whose trips become one row of statements, variables are held: an assignment
- * gives another name for what the variable is from there on, or nothing but that if it is a copy, and the variable itself is assigned once, behind the last trip. */
+ * A declaration in an unrolled iteration or in a region gets a new name, since it moves to the enclosing block. In
+ * loops whose iterations become one sequence of statements, variables are held: an assignment only changes the name
+ * under which the value is known, and the variable itself is assigned once, after the last iteration. */
 #include "opt/unroll_arrays.h"
 
 #include "base/status.h"
 #include "ir/build/finish.h"
+#include "ir/eval.h"
+#include "ir/irbuilder.h"
+#include "ir/walk.h"
+#include "opt/constant_fold.h"
 #include "opt/pass_manager.h"
-#include "opt/unroll_arrays_exprs.h"
+#include "opt/unroll_arrays_plan.h"
+
+/* ---- expressions ----
+ *
+ * Expressions follow their operands, and trees are in the order of their statements. So the trees of a statement are
+ * written in sequence, and where one becomes a literal its operands, which were written last, are removed again. */
+
+/* A tree as it is written. */
+typedef struct tree_template {
+    uint32_t first, count; /* of unroll_writer.patterns; none: it has no pattern */
+    uint32_t is_made;
+} tree_template;
+
+typedef struct unroll_writer {
+    const vyre_program *p;
+    vy_unroll_arrays_plan plan;
+    vy_irb draft;
+    /* By variable: what it is in the draft, or a literal here, or a tree (plan.there). */
+    uint32_t *variables;
+    uint64_t *bits;
+    uint8_t *is_replaced; /* by one of the latter */
+    /* By variable that is held: its value is known by another name, and not assigned yet. */
+    uint32_t *real; /* the variable of the draft; VY_NONE: there is none */
+    uint8_t *is_held;
+    uint32_t *held; /* all of them */
+    uint32_t held_count;
+    uint32_t *memories; /* by memory, of the draft */
+    uint32_t *at;       /* by expression: where it was written */
+    uint32_t *loaded;   /* by expression: 1 + the variable of the draft that holds what it loads; 0: none */
+    VY_VECTOR(vy_expr) patterns;
+    tree_template *pattern_of; /* by statement of one tree, in a loop whose variables are held */
+    vy_arena arena;
+    uint32_t made;     /* names */
+    uint32_t moved;    /* blocks that stand in another than they did */
+    uint32_t holds;    /* loops around whose variables are held */
+    uint8_t has_ended; /* the last statement of the block was a jump */
+} unroll_writer;
+
+/* Room for so many expressions more; 0 if there is none. Asked for every statement, and most find it. */
+static int make_room(unroll_writer *w, uint32_t count) {
+    vyre_program *made = w->draft.program;
+    if (w->draft.failed || vy_irb_is_full(&w->draft, made->exprs.count + count, VY_LIMIT_EXPRESSIONS))
+        return 0;
+    w->draft.failed = !VY_RESERVE(&made->exprs, count);
+    return !w->draft.failed;
+}
+
+static inline int unroll_writer_reserve(unroll_writer *w, uint32_t count) {
+    const vyre_program *made = w->draft.program;
+    uint32_t end = made->exprs.count + count;
+    return (!w->draft.failed && end < VY_LIMIT_EXPRESSIONS && end <= made->exprs.capacity) || make_room(w, count);
+}
+
+static inline vy_expr *unroll_writer_expr(const unroll_writer *w, uint32_t expr) {
+    return &w->draft.program->exprs.items[expr];
+}
+
+static inline int unroll_writer_is_literal(const unroll_writer *w, uint32_t expr) {
+    return unroll_writer_expr(w, expr)->kind == VY_EXPR_LITERAL;
+}
+
+/* There is room: each expression becomes one at most. */
+static uint32_t push_leaf(unroll_writer *w, uint8_t kind, uint8_t type, uint32_t a, uint64_t bits) {
+    vyre_program *made = w->draft.program;
+    made->exprs.items[made->exprs.count] =
+        (vy_expr){.kind = kind, .type = type, .a = a, .b = VY_NONE, .c = VY_NONE, .bits = bits};
+    return made->exprs.count++;
+}
+
+/* Takes all expressions from `count` on back. */
+static void unroll_writer_truncate(unroll_writer *w, uint32_t count) {
+    w->draft.program->exprs.count = count;
+    if (w->draft.written_exprs > count)
+        w->draft.written_exprs = count;
+}
+
+/* There must be room. */
+static uint32_t unroll_writer_literal(unroll_writer *w, uint8_t type, uint64_t bits) {
+    return push_leaf(w, VY_EXPR_LITERAL, type, VY_NONE, bits);
+}
+
+/* Where the tree of an expression starts, which was written last. */
+static uint32_t unroll_writer_start(const unroll_writer *w, uint32_t expr) {
+    return vy_expr_first(w->draft.program, w->at[expr]);
+}
+
+/* The tree at `expr` of the draft, which starts at `start`, goes to `to`, and nothing is behind it. Returns its
+ * root. */
+static uint32_t move_back(unroll_writer *w, uint32_t start, uint32_t expr, uint32_t to) {
+    vy_fold_slide(w->draft.program, start, expr + 1, to);
+    unroll_writer_truncate(w, to + (expr + 1 - start));
+    return w->draft.program->exprs.count - 1;
+}
+
+/* The value of a tree of the original that is a literal here. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH, and by
+ * how far values stand where they are used. */
+static uint64_t unroll_writer_value(const unroll_writer *w, uint32_t expr) {
+    const vy_expr *e = &w->p->exprs.items[expr];
+    if (e->kind == VY_EXPR_LITERAL)
+        return e->bits;
+    if (e->kind == VY_EXPR_VARIABLE) {
+        uint32_t there = w->plan.there[e->a];
+        return there == VY_NONE ? w->bits[e->a] : unroll_writer_value(w, w->p->stmts.items[there].a);
+    }
+    uint64_t values[3] = {unroll_writer_value(w, e->a), e->b == VY_NONE ? 0 : unroll_writer_value(w, e->b),
+                          e->c == VY_NONE ? 0 : unroll_writer_value(w, e->c)};
+    return vy_eval_canonical((vyre_op)e->op, (vyre_type)e->type, (vyre_type)w->p->exprs.items[e->a].type, values);
+}
+
+/* The element of what became variables or literals at that index, a tree of the original which is a literal here;
+ * VY_NONE: outside. */
+static uint32_t unroll_writer_element(const unroll_writer *w, uint32_t memory, uint32_t index) {
+    uint64_t at = unroll_writer_value(w, index);
+    return at < w->p->memories.items[memory].elements ? w->plan.first_element[memory] + (uint32_t)at : VY_NONE;
+}
+
+/* A load from what became variables or literals. By the plan its index and its condition are literals, of which nothing
+ * is written. What is outside is nowhere reached. */
+static void put_element(unroll_writer *w, uint32_t load) {
+    const vy_expr *e = &w->p->exprs.items[load];
+    uint32_t at = e->c == VY_NONE || unroll_writer_value(w, e->c) ? unroll_writer_element(w, e->a, e->b) : VY_NONE;
+    uint64_t element = at == VY_NONE ? 0 : w->plan.elements[at];
+    if (at == VY_NONE || w->plan.array[e->a] == VY_ARRAY_LITERALS)
+        w->at[load] = unroll_writer_literal(w, e->type, element);
+    else
+        w->at[load] = push_leaf(w, VY_EXPR_VARIABLE, e->type, (uint32_t)element, 0);
+}
+
+static void unroll_writer_range(unroll_writer *w, uint32_t first, uint32_t end);
+
+/* Recursion is bounded by what a tree may become by it (unroll_arrays_plan.c). */
+static uint32_t put_replaced(unroll_writer *w, const vy_expr *e) {
+    uint32_t there = w->plan.there[e->a];
+    if (there == VY_NONE)
+        return unroll_writer_literal(w, e->type, w->bits[e->a]);
+    unroll_writer_range(w, w->plan.first_expr[there], w->plan.first_expr[there + 1]);
+    return w->at[w->p->stmts.items[there].a];
+}
+
+/* From what stays an array. */
+static uint32_t put_load(unroll_writer *w, const vy_expr *e) {
+    vyre_program *program = w->draft.program;
+    uint32_t loaded = w->loaded[e - w->p->exprs.items];
+    if (loaded) {
+        unroll_writer_truncate(w, unroll_writer_start(w, e->b));
+        return push_leaf(w, VY_EXPR_VARIABLE, e->type, loaded - 1, 0);
+    }
+    vy_expr made = *e;
+    made.a = w->memories[e->a];
+    made.b = w->at[e->b];
+    made.c = e->c == VY_NONE ? VY_NONE : w->at[e->c];
+    if (made.c != VY_NONE && unroll_writer_is_literal(w, made.c)) {
+        int is_loaded = unroll_writer_expr(w, made.c)->bits != 0;
+        unroll_writer_truncate(w, is_loaded ? made.c : unroll_writer_start(w, e->b));
+        if (!is_loaded)
+            return unroll_writer_literal(w, e->type, 0);
+        made.c = VY_NONE;
+    }
+    program->exprs.items[program->exprs.count] = made;
+    return program->exprs.count++;
+}
+
+/* `and` and `or` where one side is a literal; VY_NONE if none is. */
+static uint32_t put_logic(unroll_writer *w, const vy_expr *e) {
+    int ends = e->op == VYRE_OP_LOR; /* the value of one side that decides */
+    uint32_t literal = unroll_writer_is_literal(w, e->a) ? e->a : e->b;
+    if (!unroll_writer_is_literal(w, literal))
+        return VY_NONE;
+    if ((unroll_writer_expr(w, literal)->bits != 0) == ends) {
+        unroll_writer_truncate(w, vy_expr_first(w->draft.program, e->a));
+        return unroll_writer_literal(w, e->type, (uint64_t)ends);
+    }
+    if (literal == e->a)
+        return move_back(w, e->a + 1, e->b, e->a);
+    unroll_writer_truncate(w, e->b);
+    return e->a;
+}
+
+/* An op that is not written yet, with operands of the draft that may be known. VY_NONE: it is to be written. */
+static uint32_t put_known(unroll_writer *w, const vy_expr *e) {
+    uint64_t bits;
+    if (e->op == VYRE_OP_SELECT) {
+        unroll_writer_truncate(w, vy_fold_select(w->draft.program, e));
+        return w->draft.program->exprs.count - 1;
+    }
+    if (vy_fold_op(w->draft.program, e, &bits)) {
+        unroll_writer_truncate(w, e->a);
+        return unroll_writer_literal(w, e->type, bits);
+    }
+    return e->op == VYRE_OP_LAND || e->op == VYRE_OP_LOR ? put_logic(w, e) : VY_NONE;
+}
+
+/* What does not stay what it is, from `expr` on. Returns the last that is written by that. Of an op, everything is
+ * written but that it is counted. Seldom enough to stand apart, so that what stays is written without it. */
+static __attribute__((noinline)) uint32_t put(unroll_writer *w, uint32_t expr) {
+    const vy_expr *e = &w->p->exprs.items[expr];
+    vyre_program *made = w->draft.program;
+    vy_expr *to = &made->exprs.items[made->exprs.count];
+    uint32_t root = w->plan.known_from[expr];
+    if (root != VY_NONE) {
+        if (w->p->exprs.items[root].kind == VY_EXPR_LOAD)
+            put_element(w, root);
+        else
+            w->at[root] = unroll_writer_literal(w, w->p->exprs.items[root].type, unroll_writer_value(w, root));
+        return root;
+    }
+    uint32_t known = VY_NONE;
+    if (e->kind == VY_EXPR_VARIABLE)
+        known = put_replaced(w, e);
+    else if (e->kind == VY_EXPR_LOAD)
+        known = put_load(w, e);
+    else if (e->kind == VY_EXPR_OP)
+        known = put_known(w, to);
+    else
+        *to = *e;
+    if (e->kind == VY_EXPR_LEN || e->kind == VY_EXPR_ALIGN_OFFSET)
+        to->a = w->memories[e->a];
+    w->at[expr] = known == VY_NONE ? made->exprs.count++ : known;
+    return expr;
+}
+
+/* Writes the expressions [first, end), whole trees. There must be room. The last operand of an op is what was written
+ * last. Most are ops of what is not known, variables and literals, which stay what they are. */
+static void unroll_writer_range(unroll_writer *w, uint32_t first, uint32_t end) {
+    vyre_program *program = w->draft.program;
+    const vy_expr *from = w->p->exprs.items;
+    vy_expr *made = program->exprs.items; /* there is room: they stay where they are */
+    uint32_t *at = w->at, count = program->exprs.count;
+    for (uint32_t i = first; i < end; i++) {
+        const vy_expr *e = &from[i];
+        vy_expr *to = &made[count];
+        if (e->kind == VY_EXPR_OP) {
+            uint32_t a = at[e->a];
+            *to = *e;
+            to->a = a;
+            if (e->c != VY_NONE) {
+                to->b = at[e->b];
+                to->c = count - 1;
+            } else if (e->b != VY_NONE) {
+                to->b = count - 1;
+            }
+            if (made[a].kind != VY_EXPR_LITERAL && e->op != VYRE_OP_LAND && e->op != VYRE_OP_LOR) {
+                at[i] = count++;
+                continue;
+            }
+        } else if (e->kind == VY_EXPR_VARIABLE && !w->is_replaced[e->a]) {
+            *to = *e;
+            to->a = w->variables[e->a];
+            at[i] = count++;
+            continue;
+        } else if (e->kind == VY_EXPR_LITERAL && w->plan.known_from[i] == VY_NONE) {
+            *to = *e;
+            at[i] = count++;
+            continue;
+        }
+        program->exprs.count = count;
+        i = put(w, i);
+        count = program->exprs.count;
+    }
+    program->exprs.count = count;
+}
+
+/* A name that the original does not have. */
+static vy_symbol unroll_writer_name(unroll_writer *w) {
+    vy_symbol name = 0;
+    do {
+        name = vy_irb_intern_numbered(&w->draft, 'v', ++w->made);
+    } while (!w->draft.failed && name < w->p->names.size); /* the original has it */
+    return name;
+}
+
+/* Writes the loads of a statement from what stays an array as `let`s before it, so that fusing has little to write: a
+ * `let` of a load that is fused goes, and the statement stays as it is. */
+static void unroll_writer_loads(unroll_writer *w, uint32_t stmt) {
+    const vyre_program *p = w->p;
+    const vy_stmt *s = &p->stmts.items[stmt];
+    uint32_t end =
+        w->plan.first_expr[stmt + 1] - (s->kind == VY_STMT_LET); /* one of nothing but a load is such a `let` */
+    for (uint32_t i = w->plan.first_expr[stmt]; i < end; i++) {
+        const vy_expr *e = &p->exprs.items[i];
+        if (e->kind != VY_EXPR_LOAD || w->plan.array[e->a] != VY_ARRAY_STAYS || e->c != VY_NONE)
+            continue;
+        /* Where others write, a load in an arm is made for those that take it only: another could race. */
+        int is_for_some = vy_memory_is_shared(p, e->a) && vy_expr_is_in_arm(p, i, w->plan.first_expr[stmt + 1]);
+        if (is_for_some || !unroll_writer_reserve(w, w->plan.exprs[stmt]))
+            continue;
+        w->loaded[i] = 0;
+        unroll_writer_range(w, vy_expr_first(p, i), i + 1);
+        w->loaded[i] = 1 + vy_irb_let(&w->draft, unroll_writer_name(w), (vyre_type)e->type, w->at[i]);
+    }
+}
+
+/* ---- templates: trees that are written in every iteration, assembled once ----
+ *
+ * A tree becomes the same in every iteration but for the variables that it reads: inlined values are already in place,
+ * elements and loaded values are leaves, and operands are relative to its start. So it is copied and relocated. Where a
+ * variable became a literal, so that folding would give another tree, the tree is written expression by expression
+ * instead. */
+
+/* ---- making ---- */
+
+static vy_expr *entry(const unroll_writer *w, const tree_template *pattern, uint32_t at) {
+    return &w->patterns.items[pattern->first + at];
+}
+
+/* Appends a leaf or an op; w->at of the original says where, from the start of the pattern. */
+static int add(unroll_writer *w, tree_template *pattern, uint32_t expr, vy_expr made) {
+    vy_expr *slot = VY_PUSH(&w->patterns);
+    if (!slot) {
+        w->draft.failed = 1;
+        return 0;
+    }
+    *slot = made;
+    w->at[expr] = pattern->count++;
+    return 1;
+}
+
+/* What was loaded before the statement: its index goes. */
+static int add_loaded(unroll_writer *w, tree_template *pattern, uint32_t load) {
+    vy_expr made = w->p->exprs.items[load];
+    uint32_t start = w->at[made.b];
+    if (!w->loaded[load] || made.c != VY_NONE)
+        return 0;
+    while (entry(w, pattern, start)->kind == VY_EXPR_OP)
+        start = entry(w, pattern, start)->a;
+    w->patterns.count = pattern->first + start;
+    pattern->count = start;
+    made.bits = load;
+    return add(w, pattern, load, made);
+}
+
+/* Whether an op of this may be folded. */
+static int is_literal(const unroll_writer *w, const vy_expr *e) {
+    return e->kind == VY_EXPR_LITERAL || (e->kind == VY_EXPR_LOAD && w->plan.array[e->a] == VY_ARRAY_LITERALS);
+}
+
+static int add_op(unroll_writer *w, tree_template *pattern, uint32_t expr) {
+    vy_expr made = w->p->exprs.items[expr];
+    made.a = w->at[made.a];
+    made.b = made.b == VY_NONE ? VY_NONE : w->at[made.b];
+    made.c = made.c == VY_NONE ? VY_NONE : w->at[made.c];
+    if (made.op == VYRE_OP_LAND || made.op == VYRE_OP_LOR || is_literal(w, entry(w, pattern, made.a)))
+        return 0;
+    return add(w, pattern, expr, made);
+}
+
+/* The expressions [first, end). Recursion is bounded by what a tree may become by it (unroll_arrays_plan.c). */
+static int add_range(unroll_writer *w, tree_template *pattern, uint32_t first, uint32_t end) {
+    for (uint32_t i = first; i < end; i++) {
+        vy_expr made = w->p->exprs.items[i];
+        uint32_t known = w->plan.known_from[i], there = made.kind == VY_EXPR_VARIABLE ? w->plan.there[made.a] : VY_NONE;
+        int is_added;
+        if (known != VY_NONE) {
+            made = w->p->exprs.items[known];
+            made.bits = i = known;
+            is_added = made.kind == VY_EXPR_LOAD && add(w, pattern, known, made);
+        } else if (there != VY_NONE) {
+            is_added = add_range(w, pattern, w->plan.first_expr[there], w->plan.first_expr[there + 1]);
+            w->at[i] = pattern->count - 1;
+        } else if (made.kind == VY_EXPR_LOAD) {
+            is_added = add_loaded(w, pattern, i);
+        } else if (made.kind == VY_EXPR_OP) {
+            is_added = add_op(w, pattern, i);
+        } else {
+            made.a = made.kind == VY_EXPR_LEN || made.kind == VY_EXPR_ALIGN_OFFSET ? w->memories[made.a] : made.a;
+            is_added = add(w, pattern, i, made);
+        }
+        if (!is_added)
+            return 0;
+    }
+    return 1;
+}
+
+static void make(unroll_writer *w, tree_template *pattern, uint32_t first, uint32_t end) {
+    *pattern = (tree_template){.first = w->patterns.count, .is_made = 1};
+    if (!add_range(w, pattern, first, end)) {
+        w->patterns.count = pattern->first;
+        pattern->count = 0;
+    }
+}
+
+/* ---- writing ---- */
+
+/* What a load became: 0 if it is nothing that the pattern knows. */
+static int write_load(const unroll_writer *w, const vy_expr *e, vy_expr *to) {
+    uint32_t load = (uint32_t)e->bits;
+    uint64_t value = 0;
+    if (w->plan.array[e->a] != VY_ARRAY_STAYS) {
+        uint32_t element = e->c == VY_NONE ? unroll_writer_element(w, e->a, e->b) : VY_NONE;
+        if (element == VY_NONE)
+            return 0;
+        value = w->plan.elements[element];
+    }
+    if (w->plan.array[e->a] == VY_ARRAY_LITERALS) {
+        *to = (vy_expr){.type = e->type, .a = VY_NONE, .b = VY_NONE, .c = VY_NONE, .bits = value};
+        return 1;
+    }
+    *to = (vy_expr){.kind = VY_EXPR_VARIABLE,
+                    .type = e->type,
+                    .a = w->plan.array[e->a] == VY_ARRAY_STAYS ? w->loaded[load] - 1 : (uint32_t)value,
+                    .b = VY_NONE,
+                    .c = VY_NONE};
+    return 1;
+}
+
+/* Writes the tree [first, end) of a statement by its pattern; 0 if it has none that holds here, and nothing was
+ * written. There must be room. */
+static int unroll_writer_pattern(unroll_writer *w, uint32_t stmt, uint32_t first, uint32_t end) {
+    tree_template *pattern = &w->pattern_of[stmt];
+    vyre_program *program = w->draft.program;
+    uint32_t base = program->exprs.count;
+    vy_expr *to = program->exprs.items + base;
+    if (!pattern->is_made)
+        make(w, pattern, first, end);
+    if (!pattern->count)
+        return 0;
+    for (const vy_expr *e = w->patterns.items + pattern->first, *last = e + pattern->count; e < last; e++, to++) {
+        *to = *e;
+        if (e->kind == VY_EXPR_OP) {
+            to->a = e->a + base;
+            if (e->b != VY_NONE)
+                to->b = e->b + base;
+            if (e->c != VY_NONE)
+                to->c = e->c + base;
+        } else if (e->kind == VY_EXPR_VARIABLE) {
+            if (w->is_replaced[e->a])
+                return 0;
+            to->a = w->variables[e->a];
+        } else if (e->kind == VY_EXPR_LOAD && !write_load(w, e, to)) {
+            return 0;
+        }
+    }
+    program->exprs.count = base + pattern->count;
+    w->at[end - 1] = program->exprs.count - 1;
+    return 1;
+}
+
+/* ---- statements ---- */
 
 /* What is written out has a name for so many nodes of the plan, about, and so long. */
 enum { NODES_A_NAME = 16, NAME_LENGTH = 4 };
 
-static uint32_t tree(const vy_unroll_writer *w, uint32_t expr) {
+static uint32_t tree(const unroll_writer *w, uint32_t expr) {
     return expr == VY_NONE ? VY_NONE : w->at[expr];
 }
 
 /* ---- names ---- */
 
-static vy_symbol name_of(vy_unroll_writer *w, uint32_t variable) {
-    return w->moved ? vy_unroll_writer_name(w) : w->p->variables.items[variable].name;
+static vy_symbol name_of(unroll_writer *w, uint32_t variable) {
+    return w->moved ? unroll_writer_name(w) : w->p->variables.items[variable].name;
 }
 
 /* ---- statements ---- */
 
-static void write_block(vy_unroll_writer *w, uint32_t first, uint32_t end);
+static void write_block(unroll_writer *w, uint32_t first, uint32_t end);
 
-static void write_moved(vy_unroll_writer *w, uint32_t first, uint32_t end) {
+static void write_moved(unroll_writer *w, uint32_t first, uint32_t end) {
     w->moved++;
     write_block(w, first, end);
     w->moved--;
 }
 
 /* With its trees, which are written. Structured ones are left open. */
-static uint32_t write_head(vy_unroll_writer *w, const vy_stmt *s, vy_stmt_kind kind) {
+static uint32_t write_head(unroll_writer *w, const vy_stmt *s, vy_stmt_kind kind) {
     vy_stmt made = *s;
     vy_arg args[VY_LIMIT_PARAMS];
     vy_symbol names[VY_LIMIT_RESULTS];
@@ -61,8 +503,8 @@ static uint32_t write_head(vy_unroll_writer *w, const vy_stmt *s, vy_stmt_kind k
 }
 
 /* `variable = …`, the first time. What is a literal, or what another name stands for already, needs no statement. */
-static void write_let(vy_unroll_writer *w, const vy_stmt *s) {
-    const vy_expr *value = vy_unroll_writer_expr(w, w->at[s->a]);
+static void write_let(unroll_writer *w, const vy_stmt *s) {
+    const vy_expr *value = unroll_writer_expr(w, w->at[s->a]);
     int is_name = value->kind == VY_EXPR_VARIABLE && !w->draft.program->variables.items[value->a].is_mutable;
     if (value->kind != VY_EXPR_LITERAL && !is_name) {
         vyre_type type = (vyre_type)w->p->variables.items[s->variable].type;
@@ -73,11 +515,11 @@ static void write_let(vy_unroll_writer *w, const vy_stmt *s) {
     w->is_replaced[s->variable] = !is_name;
     w->bits[s->variable] = value->bits;
     w->variables[s->variable] = value->a;
-    vy_unroll_writer_truncate(w, w->at[s->a]);
+    unroll_writer_truncate(w, w->at[s->a]);
 }
 
 /* From here on the variable is held. Of one that is declared here there is nothing else (VY_NONE). */
-static void hold(vy_unroll_writer *w, uint32_t variable, uint32_t real) {
+static void hold(unroll_writer *w, uint32_t variable, uint32_t real) {
     if (w->is_held[variable])
         return;
     w->is_held[variable] = 1;
@@ -85,15 +527,16 @@ static void hold(vy_unroll_writer *w, uint32_t variable, uint32_t real) {
     w->held[w->held_count++] = variable;
 }
 
-/* Behind the last trip: all held variables are assigned. Their values are names that do not change, so the order does not matter. */
-static void flush_deferred(vy_unroll_writer *w) {
+/* Behind the last trip: all held variables are assigned. Their values are names that do not change, so the order does
+ * not matter. */
+static void flush_deferred(unroll_writer *w) {
     while (w->held_count && !w->draft.failed) {
         uint32_t variable = w->held[--w->held_count], real = w->real[variable];
         uint8_t type = w->p->variables.items[variable].type;
         w->is_held[variable] = 0;
-        if (real == VY_NONE || !vy_unroll_writer_reserve(w, 1))
+        if (real == VY_NONE || !unroll_writer_reserve(w, 1))
             continue;
-        uint32_t value = w->is_replaced[variable] ? vy_unroll_writer_literal(w, type, w->bits[variable])
+        uint32_t value = w->is_replaced[variable] ? unroll_writer_literal(w, type, w->bits[variable])
                                                   : vy_irb_variable(&w->draft, w->variables[variable]);
         vy_irb_assign(&w->draft, real, value);
         w->variables[variable] = real;
@@ -102,7 +545,7 @@ static void flush_deferred(vy_unroll_writer *w) {
 }
 
 /* A variable gets a value: the only one, or another. */
-static void write_value(vy_unroll_writer *w, const vy_stmt *s, int is_last) {
+static void write_value(unroll_writer *w, const vy_stmt *s, int is_last) {
     if (!is_last && !w->holds) {
         write_head(w, s, (vy_stmt_kind)s->kind);
         return;
@@ -112,7 +555,7 @@ static void write_value(vy_unroll_writer *w, const vy_stmt *s, int is_last) {
     write_let(w, s);
 }
 
-static void write_alias(vy_unroll_writer *w, const vy_stmt *s) {
+static void write_alias(unroll_writer *w, const vy_stmt *s) {
     uint32_t of = w->p->exprs.items[s->a].a;
     w->variables[s->variable] = w->variables[of];
     w->is_replaced[s->variable] = w->is_replaced[of];
@@ -120,28 +563,28 @@ static void write_alias(vy_unroll_writer *w, const vy_stmt *s) {
 }
 
 /* The tree [first, end) of a statement that has no other. */
-static void write_tree(vy_unroll_writer *w, uint32_t stmt, uint32_t first, uint32_t end) {
-    if (!w->holds || !vy_unroll_writer_pattern(w, stmt, first, end))
-        vy_unroll_writer_range(w, first, end);
+static void write_tree(unroll_writer *w, uint32_t stmt, uint32_t first, uint32_t end) {
+    if (!w->holds || !unroll_writer_pattern(w, stmt, first, end))
+        unroll_writer_range(w, first, end);
 }
 
 /* Into what became variables. */
-static void write_element(vy_unroll_writer *w, uint32_t stmt) {
+static void write_element(unroll_writer *w, uint32_t stmt) {
     const vy_stmt *s = &w->p->stmts.items[stmt];
-    uint32_t element = vy_unroll_writer_element(w, s->memory, s->a);
+    uint32_t element = unroll_writer_element(w, s->memory, s->a);
     if (element == VY_NONE)
         return;
     write_tree(w, stmt, s->a + 1, s->b + 1);
     vy_irb_assign(&w->draft, (uint32_t)w->plan.elements[element], w->at[s->b]);
 }
 
-static void write_if(vy_unroll_writer *w, uint32_t index) {
+static void write_if(unroll_writer *w, uint32_t index) {
     const vy_stmt *s = &w->p->stmts.items[index];
     vyre_program *made = w->draft.program;
-    uint32_t condition = w->at[s->a], start = vy_unroll_writer_start(w, s->a);
-    if (vy_unroll_writer_is_literal(w, condition)) {
-        int holds = vy_unroll_writer_expr(w, condition)->bits != 0;
-        vy_unroll_writer_truncate(w, start);
+    uint32_t condition = w->at[s->a], start = unroll_writer_start(w, s->a);
+    if (unroll_writer_is_literal(w, condition)) {
+        int holds = unroll_writer_expr(w, condition)->bits != 0;
+        unroll_writer_truncate(w, start);
         write_moved(w, holds ? index + 1 : s->middle, holds ? s->middle : s->end);
         return;
     }
@@ -157,15 +600,15 @@ static void write_if(vy_unroll_writer *w, uint32_t index) {
         return;
     made->stmts.count--;
     made->stmt_positions.count -= made->stmt_positions.count != 0;
-    vy_unroll_writer_truncate(w, start);
+    unroll_writer_truncate(w, start);
 }
 
 /* Trip by trip. What follows a jump at the end of one is not reached. */
-static void write_trips(vy_unroll_writer *w, uint32_t index, unsigned trips, const uint64_t *values) {
+static void write_trips(unroll_writer *w, uint32_t index, unsigned trips, const uint64_t *values) {
     const vy_stmt *s = &w->p->stmts.items[index];
     vy_position position = w->draft.position;
     int holds = w->plan.holds[index];
-    vy_unroll_writer_truncate(w, vy_unroll_writer_start(w, s->a));
+    unroll_writer_truncate(w, unroll_writer_start(w, s->a));
     w->holds += (uint32_t)holds;
     for (unsigned i = 0; i < trips && !w->has_ended && !w->draft.failed; i++) {
         w->is_replaced[s->variable] = 1;
@@ -179,14 +622,14 @@ static void write_trips(vy_unroll_writer *w, uint32_t index, unsigned trips, con
 }
 
 /* Whether a loop is written out; its bounds are written. */
-static int is_counted(vy_unroll_writer *w, uint32_t index, unsigned *trips, uint64_t values[VY_TRIPS]) {
+static int is_counted(unroll_writer *w, uint32_t index, unsigned *trips, uint64_t values[VY_TRIPS]) {
     const vy_stmt *s = &w->p->stmts.items[index];
     int is_planned = w->plan.becomes[index] == VY_UNROLL_ITERATIONS;
     if (!is_planned && !w->plan.may_be_counted[index])
         return 0;
-    *trips = vy_count_trips(&vy_opt_unroll_aggressive, vy_unroll_writer_expr(w, w->at[s->a]),
-                            vy_unroll_writer_expr(w, w->at[s->b]),
-                            s->c == VY_NONE ? NULL : vy_unroll_writer_expr(w, w->at[s->c]), values);
+    *trips = vy_count_trips(&vy_opt_unroll_aggressive, unroll_writer_expr(w, w->at[s->a]),
+                            unroll_writer_expr(w, w->at[s->b]),
+                            s->c == VY_NONE ? NULL : unroll_writer_expr(w, w->at[s->c]), values);
     if (is_planned)
         return 1;
     uint32_t more = *trips > 1 && *trips <= VY_TRIPS ? *trips * w->plan.size[index] : 0;
@@ -196,7 +639,7 @@ static int is_counted(vy_unroll_writer *w, uint32_t index, unsigned *trips, uint
     return 1;
 }
 
-static void write_loop(vy_unroll_writer *w, uint32_t index) {
+static void write_loop(unroll_writer *w, uint32_t index) {
     const vy_stmt *s = &w->p->stmts.items[index];
     uint64_t values[VY_TRIPS];
     unsigned trips;
@@ -210,11 +653,11 @@ static void write_loop(vy_unroll_writer *w, uint32_t index) {
     w->has_ended = 0;
 }
 
-static void write_stmt(vy_unroll_writer *w, uint32_t index, const vy_stmt *s) {
+static void write_stmt(unroll_writer *w, uint32_t index, const vy_stmt *s) {
     w->draft.position = vy_stmt_position(w->p, index);
     if (w->holds && w->plan.loads[index])
-        vy_unroll_writer_loads(w, index);
-    if (!vy_unroll_writer_reserve(w, w->plan.exprs[index]))
+        unroll_writer_loads(w, index);
+    if (!unroll_writer_reserve(w, w->plan.exprs[index]))
         return;
     uint32_t first = w->plan.first_expr[index], end = w->plan.first_expr[index + 1];
     if (s->kind == VY_STMT_LET || s->kind == VY_STMT_VAR || s->kind == VY_STMT_ASSIGN) {
@@ -227,11 +670,11 @@ static void write_stmt(vy_unroll_writer *w, uint32_t index, const vy_stmt *s) {
         return;
     }
     if (s->kind == VY_STMT_IF && w->plan.is_known[s->a]) {
-        int holds = vy_unroll_writer_value(w, s->a) != 0;
+        int holds = unroll_writer_value(w, s->a) != 0;
         write_moved(w, holds ? index + 1 : s->middle, holds ? s->middle : s->end);
         return;
     }
-    vy_unroll_writer_range(w, first, end);
+    unroll_writer_range(w, first, end);
     switch ((vy_stmt_kind)s->kind) {
     case VY_STMT_IF:
         write_if(w, index);
@@ -255,7 +698,7 @@ static void write_stmt(vy_unroll_writer *w, uint32_t index, const vy_stmt *s) {
 }
 
 /* Recursion is bounded by VY_LIMIT_NESTING. A region in a block that was moved is nothing but what is in it. */
-static void write_block(vy_unroll_writer *w, uint32_t first, uint32_t end) {
+static void write_block(unroll_writer *w, uint32_t first, uint32_t end) {
     const vy_stmt *stmts = w->p->stmts.items;
     const uint8_t *becomes = w->plan.becomes;
     w->has_ended = 0;
@@ -275,7 +718,7 @@ static void write_block(vy_unroll_writer *w, uint32_t first, uint32_t end) {
 
 /* ---- declarations ---- */
 
-static void declare(vy_unroll_writer *w) {
+static void declare(unroll_writer *w) {
     const vyre_program *p = w->p;
     const vy_function *entry = vy_program_entry(p);
     vy_irb *d = &w->draft;
@@ -298,7 +741,7 @@ static void declare(vy_unroll_writer *w) {
 }
 
 /* Variables of elements start as arrays do: as zeros. */
-static void declare_elements(vy_unroll_writer *w) {
+static void declare_elements(unroll_writer *w) {
     const vyre_program *p = w->p;
     vy_irb *d = &w->draft;
     d->position = vy_program_entry(p)->position;
@@ -307,16 +750,16 @@ static void declare_elements(vy_unroll_writer *w) {
         if (w->plan.array[i] != VY_ARRAY_VARIABLES)
             continue;
         for (uint32_t k = 0; k < p->memories.items[i].elements && !d->failed; k++) {
-            if (vy_unroll_writer_reserve(w, 1))
+            if (unroll_writer_reserve(w, 1))
                 w->plan.elements[w->plan.first_element[i] + k] =
-                    vy_irb_var(d, vy_unroll_writer_name(w), type, vy_unroll_writer_literal(w, (uint8_t)type, 0));
+                    vy_irb_var(d, unroll_writer_name(w), type, unroll_writer_literal(w, (uint8_t)type, 0));
         }
     }
 }
 
 /* ---- all of it ---- */
 
-static int prepare(vy_unroll_writer *w) {
+static int prepare(unroll_writer *w) {
     const vyre_program *p = w->p;
     w->variables = vy_arena_allocate(&w->arena, vy_array_size(p->variables.count + 1u, sizeof *w->variables));
     w->bits = vy_arena_allocate(&w->arena, vy_array_size(p->variables.count + 1u, sizeof *w->bits));
@@ -336,7 +779,7 @@ static int prepare(vy_unroll_writer *w) {
     return 1;
 }
 
-static vyre_status start(vy_unroll_writer *w, vyre_error *error) {
+static vyre_status start(unroll_writer *w, vyre_error *error) {
     const vyre_program *p = w->p;
     vyre_status status = vy_irb_start(&w->draft, vy_symbol_name(p, p->name), error);
     if (status != VYRE_OK)
@@ -359,7 +802,7 @@ static vyre_status start(vy_unroll_writer *w, vyre_error *error) {
     return VYRE_OK;
 }
 
-static vyre_status write_program(vy_unroll_writer *w, vyre_program **out, vyre_error *error) {
+static vyre_status write_program(unroll_writer *w, vyre_program **out, vyre_error *error) {
     const vy_function *entry = vy_program_entry(w->p);
     vyre_status status = start(w, error);
     if (status != VYRE_OK)
@@ -376,7 +819,7 @@ static vyre_status write_program(vy_unroll_writer *w, vyre_program **out, vyre_e
 }
 
 vyre_status vy_unroll_arrays(const vyre_program *program, vyre_program **out, vyre_error *error) {
-    vy_unroll_writer w = {.p = program};
+    unroll_writer w = {.p = program};
     *out = NULL;
     if (program->level != VYRE_LEVEL_LEGAL || !vy_unroll_arrays_takes(program)) {
         *out = vyre_program_retain((vyre_program *)program);

@@ -1,4 +1,5 @@
-/* Planning (unroll_arrays_plan.h). Blocks are looked at without their regions: what stands in a region stands in the block around it. */
+/* Plan of unrolling loops over private arrays (unroll_arrays_plan.h). A region is transparent: its statements count as
+ * statements of the enclosing block. */
 #include "opt/unroll_arrays_plan.h"
 
 #include "base/status.h"
@@ -6,14 +7,15 @@
 #include "opt/pass_manager.h"
 #include "opt/unroll_arrays.h"
 
-/* How far loops are written out: those over private arrays, and others, which are inside those. Legal programs have more nodes than what they were made of
- * (vy_opt_unroll_aggressive). */
+/* How far loops are written out: those over private arrays, and others, which are inside those. Legal programs have
+ * more nodes than what they were made of (vy_opt_unroll_aggressive). */
 enum { PRIVATE_COST = 12288, TRIPS = 16, COST = 96, ROOM = 30000 };
 
 /* Values that stand where they are used make no larger tree than this. */
 enum { TOGETHER = 128 };
 
-/* Statements between a name and its last use, beyond which nobody looks: large programs must not take time in the square of their size. */
+/* Statements between a name and its last use, beyond which nobody looks: large programs must not take time in the
+ * square of their size. */
 enum { FAR = 1024 };
 
 typedef struct planner {
@@ -181,7 +183,8 @@ static int is_fixed(const planner *r, uint32_t variable) {
            (r->assignments[variable] == 1 && r->plan->becomes[r->assigned[variable]] == VY_UNROLL_LET);
 }
 
-/* Whether `of`, which may change, is the same from statement `let` to the last use of `variable`, which is a `let` of it. A use in a loop is one in each of its trips. */
+/* Whether `of`, which may change, is the same from statement `let` to the last use of `variable`, which is a `let` of
+ * it. A use in a loop is one in each of its trips. */
 static int is_same_until(const planner *r, uint32_t let, uint32_t variable, uint32_t of) {
     const vy_stmt *stmts = r->p->stmts.items;
     uint32_t last = r->last_use[variable], end = vy_stmt_is_loop(stmts[last].kind) ? stmts[last].end : last;
@@ -357,7 +360,8 @@ static int is_row(const planner *r, uint32_t loop) {
     return 1;
 }
 
-/* Whether the value of statement `let` is the same at statement `use`: it loads nothing, and what it uses is not assigned in between. */
+/* Whether the value of statement `let` is the same at statement `use`: it loads nothing, and what it uses is not
+ * assigned in between. */
 static int is_same_at(const planner *r, uint32_t let, uint32_t use) {
     const vyre_program *p = r->p;
     for (uint32_t i = r->plan->first_expr[let]; i < r->plan->first_expr[let + 1]; i++) {
@@ -375,7 +379,8 @@ static int is_same_at(const planner *r, uint32_t let, uint32_t use) {
     return 1;
 }
 
-/* Values that are used once, in the same block, stand there. From the last on, so that it is known where the user of a value stands itself. */
+/* Values that are used once, in the same block, stand there. From the last on, so that it is known where the user of a
+ * value stands itself. */
 static void place_values(planner *r, uint32_t loop) {
     const vyre_program *p = r->p;
     vy_unroll_arrays_plan *plan = r->plan;

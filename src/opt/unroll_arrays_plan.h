@@ -1,4 +1,5 @@
-/* What becomes of the loops, arrays and variables of a program that is written out. Internal to write_out*.c. */
+/* Plan of unrolling loops over private arrays: what becomes of the loops, arrays and variables of a program. Internal
+ * to unroll_arrays.c and unroll_arrays_plan.c. */
 #ifndef VY_OPT_UNROLL_ARRAYS_PLAN_H
 #define VY_OPT_UNROLL_ARRAYS_PLAN_H
 
@@ -28,7 +29,8 @@ typedef struct vy_unroll_arrays_plan {
     uint8_t *holds;          /* by loop that is written trip by trip: its trips are one row of statements */
     uint32_t *there;         /* by variable: the statement whose value stands where it is used; VY_NONE */
     uint32_t *exprs;         /* by statement: how many its trees are, at most */
-    /* By expression: the last of a tree that starts there and is nothing but a literal in every trip, or a load from what does not stay an array; VY_NONE. */
+    /* By expression: the last of a tree that starts there and is nothing but a literal in every trip, or a load from
+     * what does not stay an array; VY_NONE. */
     uint32_t *known_from;
     uint8_t *is_known;       /* by expression: it is such a literal */
     uint8_t *loads;          /* by statement: it has loads from what stays an array */

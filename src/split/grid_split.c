@@ -1,24 +1,11 @@
-/* The grid split (grid_split.h): the plan, then the segments. */
+/* Grid split (grid_split.h): makes the segments, and finds the launches of a dispatch. */
 #include "split/grid_split_plan.h"
+
+#include "ir/eval.h"
 
 #include <inttypes.h>
 
-vyre_status vy_plan_array(vy_split_plan *plan, size_t count, size_t size, void *array, vyre_error *error) {
-    void *memory = vy_arena_allocate(&plan->arena, vy_array_size(count, size));
-    if (!memory)
-        return vy_fail_memory(error, "the plan of a split");
-    memcpy(array, &memory, sizeof memory); /* some T **; no pointer type can alias them all */
-    return VYRE_OK;
-}
-
-static vyre_status make_plan(vy_split_plan *plan, const vyre_program *program, vyre_error *error) {
-    vyre_status status = vy_plan_canonical(program, &plan->program, error);
-    vyre_status (*const parts[])(vy_split_plan *, vyre_error *) = {vy_plan_liveness, vy_plan_uniform, vy_plan_slice,
-                                                                   vy_plan_spill_slots};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts && status == VYRE_OK; i++)
-        status = parts[i](plan, error);
-    return status;
-}
+/* ---- making a split ---- */
 
 static void add_buffer(vy_split *split, vy_split_buffer buffer) {
     split->buffers[split->buffer_count++] = buffer;
@@ -85,7 +72,7 @@ vyre_status vy_grid_split(const vyre_program *program, vy_split **out, vyre_erro
     vyre_status status = VYRE_NO_MEMORY;
     if (split && plan) {
         split->plan = plan;
-        status = make_plan(plan, program, error);
+        status = vy_split_plan_make(plan, program, error);
         if (status == VYRE_OK)
             status = make_segments(split, error);
     } else {
@@ -130,4 +117,278 @@ vyre_status vy_split_elements(const vy_split *split, const vy_resolved_dispatch 
                 launch->invocations, buffer->per_group, launch->group_count, UINT32_MAX);
     }
     return VYRE_OK;
+}
+
+/* ---- the launches of a dispatch: the host interpreter ----
+ *
+ * If the host drives, it runs the slice of the program that the plan marked, from one grid barrier to the
+ * next: blocks with a mark are followed, assignments with a mark are made, everything else is passed by. Values are
+ * bits, ops are evaluated where everybody's are. */
+
+/* Far above what computing a number of trips takes, and below a second. */
+enum { MOST_STEPS = 1 << 24 };
+
+typedef struct frame {
+    uint32_t stmt;
+    uint32_t end;      /* of the branch or body */
+    uint64_t to, step; /* for */
+} frame;
+
+struct vy_split_cursor {
+    const vy_split *split;
+    const vyre_program *program;
+    vy_resolved_dispatch launch;
+    int has_started, is_done;
+    uint32_t at;      /* the next statement */
+    uint64_t *values; /* by host slot */
+    size_t values_size;
+    vyre_scalar params[VY_LIMIT_PARAMS];
+    frame open[VY_LIMIT_NESTING + 1];
+    uint32_t depth;
+    uint32_t steps; /* since the last launch */
+};
+
+/* ---- expressions ---- */
+
+static uint64_t length_of(const vy_split_cursor *c, uint32_t memory) {
+    return memory < c->program->buffer_count ? c->launch.buffers[memory].count
+                                             : c->program->memories.items[memory].elements;
+}
+
+static uint64_t builtin_of(const vy_split_cursor *c, const vy_expr *e) {
+    uint32_t size = c->program->workgroup[e->axis], groups = c->launch.groups[e->axis];
+    switch (e->op) {
+    case VYRE_BUILTIN_WORKGROUP_SIZE:
+        return size;
+    case VYRE_BUILTIN_GROUP_COUNT:
+        return groups;
+    default:
+        return size * groups;
+    }
+}
+
+/* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
+static uint64_t evaluate(const vy_split_cursor *c, uint32_t root) {
+    if (root == VY_NONE)
+        return 0;
+    const vy_expr *exprs = c->program->exprs.items, *e = &exprs[root];
+    switch (e->kind) {
+    case VY_EXPR_LITERAL:
+        return e->bits;
+    case VY_EXPR_VARIABLE:
+        return e->a < c->program->param_count ? c->launch.params[e->a] : c->values[c->split->plan->host_slots[e->a]];
+    case VY_EXPR_LEN:
+        return length_of(c, e->a);
+    case VY_EXPR_BUILTIN:
+        return builtin_of(c, e);
+    default:
+        break;
+    }
+    vyre_type operand = (vyre_type)exprs[e->op == VYRE_OP_SELECT ? e->b : e->a].type;
+    uint64_t a = evaluate(c, e->a), b = evaluate(c, e->b), d = evaluate(c, e->c);
+    return vyre_op_evaluate((vyre_op)e->op, (vyre_type)e->type, operand, a, b, d);
+}
+
+static int is_true(vyre_op op, vyre_type type, uint64_t a, uint64_t b) {
+    return vyre_op_evaluate(op, VYRE_TYPE_BOOL, type, a, b, 0) != 0;
+}
+
+/* ---- blocks ---- */
+
+static uint64_t *value_of(const vy_split_cursor *c, uint32_t variable) {
+    return &c->values[c->split->plan->host_slots[variable]];
+}
+
+static void open_block(vy_split_cursor *c, uint32_t stmt, uint32_t first, uint32_t end) {
+    c->open[c->depth++] = (frame){.stmt = stmt, .end = end};
+    c->at = first;
+}
+
+static int counts_down(vyre_type type, uint64_t step) {
+    return vyre_type_class(type) == VYRE_CLASS_SIGNED && is_true(VYRE_OP_LT, type, step, 0);
+}
+
+static int has_trip(vyre_type type, uint64_t from, uint64_t to, uint64_t step) {
+    return step != 0 && is_true(counts_down(type, step) ? VYRE_OP_GT : VYRE_OP_LT, type, from, to);
+}
+
+/* Nothing wraps: there is a next value if the step is shorter than the way that is left. */
+static int next_trip(vyre_type type, uint64_t *value, uint64_t to, uint64_t step) {
+    int is_down = counts_down(type, step);
+    uint64_t mask = vy_type_layouts[type].mask;
+    uint64_t left = (is_down ? *value - to : to - *value) & mask, stride = (is_down ? 0 - step : step) & mask;
+    if (stride >= left)
+        return 0;
+    *value = (*value + step) & mask;
+    return 1;
+}
+
+static void start_for(vy_split_cursor *c, uint32_t index, const vy_stmt *s) {
+    vyre_type type = (vyre_type)c->program->variables.items[s->variable].type;
+    uint64_t from = evaluate(c, s->a), to = evaluate(c, s->b), step = s->c == VY_NONE ? 1 : evaluate(c, s->c);
+    c->at = s->end;
+    if (!has_trip(type, from, to, step))
+        return;
+    *value_of(c, s->variable) = from;
+    open_block(c, index, index + 1, s->end);
+    c->open[c->depth - 1].to = to;
+    c->open[c->depth - 1].step = step;
+}
+
+/* At the end of the innermost block: on to what follows it, or to the next trip. A loop of one trip was left by a jump
+ * nobody follows. */
+static void close_block(vy_split_cursor *c) {
+    const frame *f = &c->open[c->depth - 1];
+    const vy_stmt *s = &c->program->stmts.items[f->stmt];
+    int again = 0;
+    if (c->split->plan->marks[f->stmt] & VY_MARK_ONE_TRIP)
+        again = 0;
+    else if (s->kind == VY_STMT_FOR)
+        again = next_trip((vyre_type)c->program->variables.items[s->variable].type, value_of(c, s->variable), f->to,
+                          f->step);
+    else if (s->kind == VY_STMT_WHILE)
+        again = evaluate(c, s->a) != 0;
+    if (again) {
+        c->at = f->stmt + 1;
+        return;
+    }
+    c->at = s->end;
+    c->depth--;
+}
+
+static void jump(vy_split_cursor *c, int is_break) {
+    while (!vy_stmt_is_loop(c->program->stmts.items[c->open[c->depth - 1].stmt].kind))
+        c->depth--;
+    const frame *loop = &c->open[c->depth - 1];
+    c->at = loop->end;
+    if (is_break)
+        c->depth--;
+}
+
+/* ---- statements ---- */
+
+/* Returns whether the statement is a grid barrier, which is passed. */
+static int run_stmt(vy_split_cursor *c) {
+    uint32_t index = c->at;
+    const vy_stmt *s = &c->program->stmts.items[index];
+    c->at = s->end;
+    if (!(c->split->plan->marks[index] & VY_MARK_HOST))
+        return 0;
+    switch (s->kind) {
+    case VY_STMT_LET:
+    case VY_STMT_VAR:
+    case VY_STMT_ASSIGN:
+        *value_of(c, s->variable) = evaluate(c, s->a);
+        break;
+    case VY_STMT_IF:
+        if (evaluate(c, s->a))
+            open_block(c, index, index + 1, s->middle);
+        else
+            open_block(c, index, s->middle, s->end);
+        break;
+    case VY_STMT_WHILE:
+        if (evaluate(c, s->a))
+            open_block(c, index, index + 1, s->end);
+        break;
+    case VY_STMT_FOR:
+        start_for(c, index, s);
+        break;
+    case VY_STMT_REGION:
+        open_block(c, index, index + 1, s->end);
+        break;
+    case VY_STMT_BREAK:
+    case VY_STMT_CONTINUE:
+        jump(c, s->kind == VY_STMT_BREAK);
+        break;
+    case VY_STMT_RETURN:
+        c->depth = 0;
+        c->at = c->program->stmts.count;
+        break;
+    default:
+        return 1;
+    }
+    return 0;
+}
+
+/* Runs to the next grid barrier; *segment is VY_NONE if there is none. */
+static vyre_status find_next(vy_split_cursor *c, uint32_t *segment, vyre_error *error) {
+    const vy_split_plan *plan = c->split->plan;
+    *segment = VY_NONE;
+    for (c->steps = 0; c->steps < MOST_STEPS; c->steps++) {
+        if (c->depth && c->at == c->open[c->depth - 1].end) {
+            close_block(c);
+        } else if (c->at == c->program->stmts.count) {
+            return VYRE_OK;
+        } else if (run_stmt(c)) {
+            *segment = vy_plan_ordinal(plan, c->at - 1) + 1;
+            return VYRE_OK;
+        }
+    }
+    return vy_fail(error, VYRE_LIMIT, "compute the number of trips without a loop, or in another dispatch",
+                   "finding the next launch of `%s` takes the host over %d steps", vyre_program_name(c->program),
+                   MOST_STEPS);
+}
+
+/* ---- the cursor ---- */
+
+vyre_status vy_split_start(const vy_split *split, const vy_resolved_dispatch *launch, vy_split_cursor **out,
+                           vyre_error *error) {
+    size_t values_size = vy_array_size((size_t)split->plan->host_count + 1, sizeof(uint64_t));
+    vy_split_cursor *c = vy_allocate_zero(sizeof *c);
+    uint64_t *values = vy_allocate_zero(values_size);
+    *out = NULL;
+    if (!c || !values) {
+        vy_release(c, sizeof *c);
+        vy_release(values, values_size);
+        return vy_fail_memory(error, "a cursor over launches");
+    }
+    c->split = split;
+    c->program = split->plan->program;
+    memcpy(c->launch.params, launch->params, c->program->param_count * sizeof *launch->params);
+    memcpy(c->launch.buffers, launch->buffers, c->program->buffer_count * sizeof *launch->buffers);
+    memcpy(c->launch.groups, launch->groups, sizeof launch->groups);
+    c->values = values;
+    c->values_size = values_size;
+    c->is_done = launch->group_count == 0; /* nothing runs, and nobody would decide anything */
+    *out = c;
+    return VYRE_OK;
+}
+
+static void fill_params(vy_split_cursor *c) {
+    const vy_split_plan *plan = c->split->plan;
+    for (uint32_t i = 0; i < plan->host_param_count; i++) {
+        uint32_t variable = plan->host_params[i];
+        c->params[i] = (vyre_scalar){(vyre_type)c->program->variables.items[variable].type, *value_of(c, variable)};
+    }
+}
+
+vyre_status vy_split_next(vy_split_cursor *c, uint32_t decision, vy_split_step *step, vyre_error *error) {
+    uint32_t segment = 0;
+    *step = (vy_split_step){.is_done = 1};
+    if (c->is_done)
+        return VYRE_OK;
+    if (c->has_started && c->split->decision != VY_NONE) {
+        if (decision >= c->split->segment_count)
+            return vy_fail(error, VYRE_INVALID_ARGUMENT, "pass what the last launch left in the decision buffer",
+                           "the decision (%u) names none of the segments (%u)", decision, c->split->segment_count);
+        segment = decision ? decision : VY_NONE;
+    } else if (c->has_started) {
+        vyre_status status = find_next(c, &segment, error);
+        if (status != VYRE_OK)
+            return status;
+    }
+    c->has_started = 1;
+    c->is_done = segment == VY_NONE;
+    if (c->is_done)
+        return VYRE_OK;
+    fill_params(c);
+    *step = (vy_split_step){.segment = segment, .params = c->params};
+    return VYRE_OK;
+}
+
+void vy_split_free_cursor(vy_split_cursor *c) {
+    if (!c)
+        return;
+    vy_release(c->values, c->values_size);
+    vy_release(c, sizeof *c);
 }

@@ -1,14 +1,13 @@
-/* The grid split: a program with grid barriers becomes several programs without, to be launched one after the other.
- * The end of a launch is the one thing on every device that all workgroups wait for and that makes all writes visible,
- * so it can stand for a grid barrier.
+/* Grid split (kernel fission at grid barriers): a program with grid barriers becomes several programs without,
+ * which are launched one after the other. The end of a launch is the only point, on every device, where all workgroups
+ * have finished and all writes are visible, so it can replace a grid barrier.
  *
- * A segment runs from the start of the program, or from behind one grid barrier, to whichever grid barrier comes next.
- * Before it ends it stores what is still needed (variables, private arrays, workgroup arrays) in hidden buffers, and
- * the next segment loads it from there: nothing is computed twice. Which segment comes next depends on values that are
- * the same in the whole grid, for the validator lets a grid barrier stand nowhere else. Where these values follow from
- * params, lengths and sizes alone, the host computes them; else the first invocation of a segment writes its decision
- * to a hidden buffer of one element, and the host reads that back. So every valid program can be split.
- * docs/transform.md tells the whole story. */
+ * A segment runs from the start of the program, or from a grid barrier, to whichever grid barrier comes next. At its
+ * end it spills what is still needed (variables, private arrays, workgroup arrays) to hidden buffers, and the next
+ * segment reloads it: nothing is computed twice. Which segment comes next depends on values that are uniform over the
+ * grid, since the validator accepts a grid barrier nowhere else. If these values follow from params, lengths and sizes
+ * alone, the host computes them; otherwise the first invocation of a segment writes the decision to a hidden buffer of
+ * one element, and the host reads it back. So every valid program can be split (docs/internals/transform.md). */
 #ifndef VY_SPLIT_GRID_SPLIT_H
 #define VY_SPLIT_GRID_SPLIT_H
 
@@ -42,7 +41,8 @@ typedef struct vy_split {
  * the result's size.
  *
  * VYRE_INVALID_ARGUMENT  a library has nothing to launch
- * VYRE_LIMIT             the program and what is added are over a limit: buffers, nesting, statements, 1024 grid barriers
+ * VYRE_LIMIT             the program and what is added are over a limit: buffers, nesting, statements, 1024 grid
+ *                        barriers
  * VYRE_NO_MEMORY */
 vyre_status vy_grid_split(const vyre_program *program, vy_split **out, vyre_error *error);
 void vy_split_free(vy_split *split);
@@ -78,7 +78,8 @@ vyre_status vy_split_start(const vy_split *split, const vy_resolved_dispatch *la
 /* The next launch. decision: what the last one left in the buffer `split->decision`; ignored without such a buffer and
  * the first time.
  *
- * VYRE_LIMIT             finding the next launch takes the host too many steps: a loop that computes the trips of another runs away
+ * VYRE_LIMIT             finding the next launch takes the host too many steps: a loop that computes the trips of
+ *                        another runs away
  * VYRE_INVALID_ARGUMENT  the decision names no segment */
 vyre_status vy_split_next(vy_split_cursor *cursor, uint32_t decision, vy_split_step *step, vyre_error *error);
 void vy_split_free_cursor(vy_split_cursor *cursor);

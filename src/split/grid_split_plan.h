@@ -1,10 +1,8 @@
-/* The plan of a split: everything the parts of the split know about the program, made once by vy_plan_make, then
- * constant.
+/* Plan of a grid split: liveness, uniformity, the slice that the host interprets, and spill slots of a program.
+ * Internal to the files of src/split.
  *
- * Parts, each in a file of its own: the normal form (grid_split_canonical.c), what is live and uniform
- * (grid_split_liveness.c, grid_split_uniformity.c), what the host computes (grid_split_slice.c), where values are kept between
- * launches (grid_split_slots.c), the segments (grid_split_segment.c, grid_split_spill.c), and the launches of a
- * dispatch (grid_split_host_interp.c). */
+ * vy_split_plan_make makes it in one go; then it is constant. grid_split_segment.c writes the segments by it, and
+ * grid_split.c runs the launches of a dispatch. */
 #ifndef VY_SPLIT_GRID_SPLIT_PLAN_H
 #define VY_SPLIT_GRID_SPLIT_PLAN_H
 
@@ -25,7 +23,8 @@ typedef enum vy_spill_slot_kind {
     VY_SPILL_REMAT,      /* nowhere: a `let` of a few ops on what never changes, computed again */
     VY_SPILL_PARAM,      /* the host knows it: a hidden param */
     VY_SPILL_INVOCATION, /* once for each invocation, element (slot + i) · invocations + invocation */
-    VY_SPILL_GROUP /* once for each workgroup, which all agree on: behind the former, element group · per_group + slot + i */
+    /* once for each workgroup, which all agree on: behind the former, element group · per_group + slot + i */
+    VY_SPILL_GROUP
 } vy_spill_slot_kind;
 
 enum {
@@ -114,19 +113,8 @@ static inline uint32_t vy_plan_ordinal(const vy_split_plan *plan, uint32_t stmt)
 /* Zeroed, for the life of the plan; fails as NO_MEMORY. */
 vyre_status vy_plan_array(vy_split_plan *plan, size_t count, size_t size, void *array, vyre_error *error);
 
-/* ---- the parts, in order ---- */
-
-/* The program with calls inlined, without functions, and with the end and step of each `for` around a grid barrier
- * made of literals, lengths, sizes and immutable variables, so that evaluating them again gives what they were. */
-vyre_status vy_plan_canonical(const vyre_program *program, vyre_program **out, vyre_error *error);
-/* barriers, parents, marks (but HOST), declarations, live ranges and lists. */
-vyre_status vy_plan_liveness(vy_split_plan *plan, vyre_error *error);
-/* varies_*. */
-vyre_status vy_plan_uniform(vy_split_plan *plan, vyre_error *error);
-/* is_host_driven, host_slots, marks HOST. */
-vyre_status vy_plan_slice(vy_split_plan *plan, vyre_error *error);
-/* Homes, counts, hidden params. */
-vyre_status vy_plan_spill_slots(vy_split_plan *plan, vyre_error *error);
+/* Makes the plan of a program. On failure the caller frees what was made (vy_split_free). */
+vyre_status vy_split_plan_make(vy_split_plan *plan, const vyre_program *program, vyre_error *error);
 
 /* The segment that starts behind grid barrier `start`, or with the program if VY_NONE. */
 vyre_status vy_segment_make(const vy_split *split, uint32_t start, vyre_program **out, vyre_error *error);

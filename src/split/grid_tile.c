@@ -1,7 +1,8 @@
-/* The program for pieces of a grid (grid_tile.h): a copy in which every id and size that depends on the grid is read from a variable
- * computed at the start.
+/* Grid tiling (grid_tile.h): a copy of the program in which every id and size that depends on the grid is read from a
+ * variable computed at the start.
  *
- * What must stay true: in the copied body a leaf takes the place of a leaf, so no expression gets deeper and the layout stays as it is. */
+ * What must stay true: in the copied body a leaf replaces a leaf, so no expression becomes deeper and the layout stays
+ * the same. */
 #include "split/grid_tile.h"
 
 #include "base/status.h"

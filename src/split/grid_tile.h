@@ -1,8 +1,9 @@
-/* A grid in pieces: a program that can be launched over a part of its grid and behaves as if the whole were launched. So a grid beyond
- * what a device takes at once runs as several launches, in any order.
+/* Grid tiling: makes a program that can be launched over a part of its grid and behaves as if the whole grid were
+ * launched. So a grid beyond the limits of a device runs as several launches, in any order.
  *
- * The program gets six hidden params, behind its own: where the piece starts, and how large the whole grid is, in workgroups. Group ids,
- * global ids and grid sizes are computed from them; nothing else knows the grid. docs/transform.md tells the story. */
+ * The program gets six hidden params after its own: where the tile starts, and the size of the whole grid, in
+ * workgroups. Group ids, global ids and grid sizes are computed from them; nothing else depends on the grid
+ * (docs/internals/transform.md). */
 #ifndef VY_SPLIT_GRID_TILE_H
 #define VY_SPLIT_GRID_TILE_H
 
@@ -10,9 +11,10 @@
 
 enum { VY_GRID_TILE_PARAMS = 6 };
 
-/* The program for pieces. Calls are inlined first. It has the params of the program and then the hidden ones, its buffers, its
- * workgroup size, and no grid of its own. A `write` buffer is declared read_write, because several launches write it: bind it as zeros, or as the
- * bytes of a resident buffer. Blocks for time in the order of the program's size.
+/* The program for pieces. Calls are inlined first. It has the params of the program and then the hidden ones, its
+ * buffers, its workgroup size, and no grid of its own. A `write` buffer is declared read_write, because several
+ * launches write it: bind it as zeros, or as the bytes of a resident buffer. Blocks for time in the order of the
+ * program's size.
  *
  * VYRE_INVALID_ARGUMENT  a library has nothing to launch; a grid barrier does not meet the other pieces: split first
  * VYRE_LIMIT             the program and what is added are over a limit: params, statements

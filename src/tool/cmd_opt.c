@@ -64,7 +64,7 @@ static int list_passes(int json) {
     for (unsigned i = 0; i < VYRE_PASS_COUNT; i++) {
         const char *name = vyre_pass_name((vyre_pass)i), *doc = vyre_pass_doc((vyre_pass)i);
         if (!json) {
-            vy_string_format(&out, "%-10s %s\n", name, doc);
+            vy_string_format(&out, "%-15s %s\n", name, doc);
             continue;
         }
         tool_json_open(&out, "", '{');
@@ -101,10 +101,10 @@ static void watch(void *user, const vyre_pass_run *run, const vyre_program *afte
 }
 
 static void add_report(vy_string *out, const vyre_optimize_report *report) {
-    vy_string_format(out, "%-10s %6s %8s %8s %10s\n", "pass", "runs", "changes", "refused", "us");
+    vy_string_format(out, "%-15s %6s %8s %8s %10s\n", "pass", "runs", "changes", "refused", "us");
     for (unsigned i = 0; i < VYRE_PASS_COUNT; i++)
         if (report->passes[i].runs)
-            vy_string_format(out, "%-10s %6u %8" PRIu64 " %8u %10.1f\n", vyre_pass_name((vyre_pass)i),
+            vy_string_format(out, "%-15s %6u %8" PRIu64 " %8u %10.1f\n", vyre_pass_name((vyre_pass)i),
                              report->passes[i].runs, report->passes[i].changes, report->passes[i].refused,
                              (double)report->passes[i].nanoseconds / 1000);
     vy_string_format(out, "statements %u -> %u, expressions %u -> %u\n", report->statements_before,
@@ -210,7 +210,7 @@ const tool_command tool_cmd_opt = {
         "Functions are inlined, then passes run over the program until they change nothing. The result computes the\n"
         "same bits with the same traps; `vyre run` takes it like any program.\n",
     .examples = "  vyre opt examples/sha256.vyre --report\n"
-                "  vyre opt examples/matmul.vyre --pass fold,values,dead --each\n"
+                "  vyre opt examples/matmul.vyre --pass const-fold,gvn,dce --each\n"
                 "  vyre opt --list\n",
     .options = options_table,
     .options_size = sizeof(opt_options),

@@ -89,7 +89,7 @@ static inline void observe(void *user, const vyre_pass_run *run, const vyre_prog
 }
 
 static inline vyre_optimize_options *optimize_options(void) {
-    static const vyre_pass passes[] = {VYRE_PASS_FOLD};
+    static const vyre_pass passes[] = {VYRE_PASS_CONST_FOLD};
     static vyre_optimize_options options;
     options = (vyre_optimize_options){.passes = passes, .pass_count = 1, .observer = observe};
     return &options;

@@ -403,7 +403,7 @@ static void huge_texts(size_t unused) {
         CHILD_CLAIM(vyre_type_find("u32", length) == VYRE_TYPE_COUNT && vyre_op_find("add", length) == VYRE_OP_COUNT);
         CHILD_CLAIM(vyre_law_find("monotone", length) == VYRE_LAW_COUNT);
         CHILD_CLAIM(vyre_op_category_find("composite", length) == VYRE_CATEGORY_COUNT);
-        CHILD_CLAIM(vyre_pass_find("fold", length) == VYRE_PASS_COUNT);
+        CHILD_CLAIM(vyre_pass_find("const-fold", length) == VYRE_PASS_COUNT);
         CHILD_CLAIM(!vyre_dialects_find(guard(), "bits.deposit_u32", length));
         CHILD_CLAIM(!vyre_dialects_dialect(guard(), "bits", length));
         REFUSED(VYRE_LIMIT,

@@ -37,17 +37,17 @@ static inline uint32_t leaving_outside(vy_rewrite *rw, vyre_type type, uint32_t 
     vy_expr len = {.kind = VY_EXPR_LEN, .type = VYRE_TYPE_U32, .a = rw->memories[memory], .b = VY_NONE, .c = VY_NONE};
     switch (how) {
     case 0:
-        return vy_thread_pool_op(rw, VYRE_OP_CAST, type, vy_thread_pool_expr(rw, &len), VY_NONE, VY_NONE);
+        return vy_rewrite_make_op(rw, VYRE_OP_CAST, type, vy_rewrite_make_expr(rw, &len), VY_NONE, VY_NONE);
     case 1:
-        return vy_thread_pool_literal(rw, type, UINT64_MAX & vy_type_layouts[type].mask);
+        return vy_rewrite_make_literal(rw, type, UINT64_MAX & vy_type_layouts[type].mask);
     case 2:
         if (vy_type_layouts[type].bits == 64)
-            return vy_thread_pool_op(rw, VYRE_OP_ADD, type,
-                                     vy_thread_pool_op(rw, VYRE_OP_CAST, type, index, VY_NONE, VY_NONE),
-                                     vy_thread_pool_literal(rw, type, UINT64_C(1) << 32), VY_NONE);
-        return vy_thread_pool_literal(rw, type, UINT64_C(1) << 31);
+            return vy_rewrite_make_op(rw, VYRE_OP_ADD, type,
+                                      vy_rewrite_make_op(rw, VYRE_OP_CAST, type, index, VY_NONE, VY_NONE),
+                                      vy_rewrite_make_literal(rw, type, UINT64_C(1) << 32), VY_NONE);
+        return vy_rewrite_make_literal(rw, type, UINT64_C(1) << 31);
     default:
-        return vy_thread_pool_literal(rw, type, UINT64_C(3) << (vy_type_layouts[type].bits - 3));
+        return vy_rewrite_make_literal(rw, type, UINT64_C(3) << (vy_type_layouts[type].bits - 3));
     }
 }
 
@@ -57,19 +57,19 @@ static inline uint32_t leaving_tree(vy_rewrite *rw, uint32_t expr) {
     uint32_t memory = l->memories[expr];
     if (memory == VY_NONE || vy_random_below(&l->random, 2))
         return VY_NONE;
-    uint32_t node = vy_rewrite_read_below(rw, expr), index = vy_thread_pool_leaf(rw, node);
+    uint32_t node = vy_rewrite_read_below(rw, expr), index = vy_rewrite_make_leaf(rw, node);
     if (index == VY_NONE)
         return node;
     vyre_type type = types[vy_random_below(&l->random, 4)];
-    uint32_t bit = vy_thread_pool_literal(rw, VYRE_TYPE_U32, UINT64_C(1) << vy_random_below(&l->random, 3));
-    uint32_t low = vy_thread_pool_op(rw, VYRE_OP_CAST, VYRE_TYPE_U32, index, VY_NONE, VY_NONE);
-    uint32_t stays = vy_thread_pool_op(rw, VYRE_OP_NE, VYRE_TYPE_BOOL,
-                                       vy_thread_pool_op(rw, VYRE_OP_AND, VYRE_TYPE_U32, low, bit, VY_NONE),
-                                       vy_thread_pool_literal(rw, VYRE_TYPE_U32, 0), VY_NONE);
-    uint32_t inside = vy_thread_pool_op(rw, VYRE_OP_CAST, type, index, VY_NONE, VY_NONE);
+    uint32_t bit = vy_rewrite_make_literal(rw, VYRE_TYPE_U32, UINT64_C(1) << vy_random_below(&l->random, 3));
+    uint32_t low = vy_rewrite_make_op(rw, VYRE_OP_CAST, VYRE_TYPE_U32, index, VY_NONE, VY_NONE);
+    uint32_t stays = vy_rewrite_make_op(rw, VYRE_OP_NE, VYRE_TYPE_BOOL,
+                                        vy_rewrite_make_op(rw, VYRE_OP_AND, VYRE_TYPE_U32, low, bit, VY_NONE),
+                                        vy_rewrite_make_literal(rw, VYRE_TYPE_U32, 0), VY_NONE);
+    uint32_t inside = vy_rewrite_make_op(rw, VYRE_OP_CAST, type, index, VY_NONE, VY_NONE);
     uint32_t outside = leaving_outside(rw, type, index, memory, (unsigned)vy_random_below(&l->random, 4));
     rw->changes++;
-    return vy_thread_pool_op(rw, VYRE_OP_SELECT, type, stays, inside, outside);
+    return vy_rewrite_make_op(rw, VYRE_OP_SELECT, type, stays, inside, outside);
 }
 
 /* A program of which some indices leave; itself where that would not be valid. */

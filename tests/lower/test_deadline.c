@@ -39,7 +39,7 @@ static vyre_status prepare(vyre_error *error) {
 static const struct {
     vyre_status (*run)(vyre_error *error);
     const char *step;
-} ways[] = {{optimise, "fold"}, {legalise, "legal fill"}, {prepare, "fold"}};
+} ways[] = {{optimise, "const-fold"}, {legalise, "zero-init"}, {prepare, "const-fold"}};
 enum { WAYS = sizeof ways / sizeof *ways };
 
 static void a_deadline_that_has_passed_ends_them(void **state) {

@@ -1,4 +1,4 @@
-/* How invocations end at level legal, case by case: what legal_end.c says of itself. */
+/* How invocations end at level legal, case by case: the cases that lower/traps.c lists. */
 #include "lower/traps_runner.h"
 
 #include "lower/traps.h"

@@ -138,20 +138,20 @@ typedef struct opt_season {
 static inline uint32_t opt_literal(vy_rewrite *rw, vyre_type type, vy_operand_is is) {
     uint64_t bits = 0;
     vy_operand_bits(is, type, &bits);
-    return vy_thread_pool_literal(rw, type, bits);
+    return vy_rewrite_make_literal(rw, type, bits);
 }
 
 /* A leaf again: leaves may be used twice. */
 static inline uint32_t opt_again(vy_rewrite *rw, uint32_t node) {
-    uint8_t kind = vy_thread_pool_get(rw, node)->kind;
+    uint8_t kind = vy_rewrite_node_at(rw, node)->kind;
     return kind == VY_EXPR_OP || kind == VY_EXPR_LOAD ? VY_NONE : node;
 }
 
-#define OP2(op, a, b) vy_thread_pool_op(rw, VYRE_OP_##op, type, a, b, VY_NONE)
-#define TEST2(op, a, b) vy_thread_pool_op(rw, VYRE_OP_##op, VYRE_TYPE_BOOL, a, b, VY_NONE)
-#define SELECT(a, b, c) vy_thread_pool_op(rw, VYRE_OP_SELECT, type, a, b, c)
+#define OP2(op, a, b) vy_rewrite_make_op(rw, VYRE_OP_##op, type, a, b, VY_NONE)
+#define TEST2(op, a, b) vy_rewrite_make_op(rw, VYRE_OP_##op, VYRE_TYPE_BOOL, a, b, VY_NONE)
+#define SELECT(a, b, c) vy_rewrite_make_op(rw, VYRE_OP_SELECT, type, a, b, c)
 #define LIT(is) opt_literal(rw, type, VY_IS_##is)
-#define NUM(n) vy_thread_pool_literal(rw, type, (n))
+#define NUM(n) vy_rewrite_make_literal(rw, type, (n))
 
 /* Integers keep their value, because they may be bounds or indices; x is any node, y a leaf of its type. */
 static inline uint32_t opt_season_integer(vy_rewrite *rw, vyre_type type, uint32_t x, uint32_t y, uint64_t recipe) {
@@ -192,8 +192,8 @@ static inline uint32_t opt_season_integer(vy_rewrite *rw, vyre_type type, uint32
     case 16:
         return OP2(ADD, OP2(MUL, OP2(MUL, y, NUM(16)), NUM(0)), x);
     default:
-        return vy_thread_pool_op(rw, VYRE_OP_NEG, type, vy_thread_pool_op(rw, VYRE_OP_NEG, type, x, VY_NONE, VY_NONE),
-                                 VY_NONE, VY_NONE);
+        return vy_rewrite_make_op(rw, VYRE_OP_NEG, type, vy_rewrite_make_op(rw, VYRE_OP_NEG, type, x, VY_NONE, VY_NONE),
+                                  VY_NONE, VY_NONE);
     }
 }
 
@@ -221,7 +221,7 @@ static inline uint32_t opt_season_float(vy_rewrite *rw, vyre_type type, uint32_t
     case 9:
         return OP2(MIN, x, LIT(NAN));
     case 10:
-        return SELECT(vy_thread_pool_op(rw, VYRE_OP_LNOT, VYRE_TYPE_BOOL, TEST2(LT, y, LIT(ONE)), VY_NONE, VY_NONE), x,
+        return SELECT(vy_rewrite_make_op(rw, VYRE_OP_LNOT, VYRE_TYPE_BOOL, TEST2(LT, y, LIT(ONE)), VY_NONE, VY_NONE), x,
                       y);
     default:
         return OP2(SUB, LIT(ZERO), x);
@@ -249,14 +249,14 @@ static inline uint32_t opt_season_bool(vy_rewrite *rw, vyre_type type, uint32_t 
 
 static inline uint32_t opt_season_node(vy_rewrite *rw, uint32_t node) {
     opt_season *season = rw->user;
-    vyre_type type = (vyre_type)vy_thread_pool_get(rw, node)->type;
+    vyre_type type = (vyre_type)vy_rewrite_node_at(rw, node)->type;
     if (vy_random_below(&season->random, season->one_in))
         return node;
     uint64_t recipe = vy_random_next(&season->random) >> 8;
     unsigned cls = vy_type_layouts[type].classes;
-    uint32_t leaf = opt_again(rw, node), y = leaf != VY_NONE ? leaf : vy_thread_pool_literal(rw, type, recipe & 1);
+    uint32_t leaf = opt_again(rw, node), y = leaf != VY_NONE ? leaf : vy_rewrite_make_literal(rw, type, recipe & 1);
     if (leaf == VY_NONE && rw->may_bind && recipe & 2)
-        node = y = vy_thread_pool_leaf(rw, node); /* a `let` and its uses */
+        node = y = vy_rewrite_make_leaf(rw, node); /* a `let` and its uses */
     uint32_t made = cls & VYRE_CLASS_INTEGER  ? opt_season_integer(rw, type, node, y, recipe / 4)
                     : cls == VYRE_CLASS_FLOAT ? opt_season_float(rw, type, node, y, recipe / 4)
                                               : opt_season_bool(rw, type, node, recipe / 4);

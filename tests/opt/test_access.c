@@ -294,7 +294,7 @@ static void optimised_programs_have_no_new_findings(void **state) {
 
 /* … and would have some, if a pass that moves loads did not mind where they are. */
 static void loads_for_nothing_are_found(void **state) {
-    static const vyre_pass passes[] = {VYRE_PASS_HOIST, VYRE_PASS_VALUES, VYRE_PASS_STRENGTH};
+    static const vyre_pass passes[] = {VYRE_PASS_LICM, VYRE_PASS_GVN, VYRE_PASS_STRENGTH_REDUCE};
     vy_opt_policy rules = vy_opt_default;
     (void)state;
     rules.guards_count = 0;

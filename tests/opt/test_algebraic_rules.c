@@ -4,7 +4,6 @@
 
 #include "ir/eval.h"
 #include "opt/pass_manager.h"
-#include "opt/unary_rules.h"
 
 static uint64_t eval(vyre_op op, vyre_type result, vyre_type operand, uint64_t a, uint64_t b) {
     return vyre_op_evaluate(op, result, operand, a, b, 0);

@@ -32,7 +32,8 @@ static void run(vyre_op op, vyre_type type, uint64_t by, size_t n, int must_go) 
              name, name, vyre_op_get(op)->symbol, name, (unsigned long long)by, vyre_type_bits(type));
     vyre_program *program = vy_test_parse(text), *made;
     vyre_error error;
-    vyre_optimize_options options = {.passes = (vyre_pass[]){VYRE_PASS_FOLD, VYRE_PASS_STRENGTH}, .pass_count = 2};
+    vyre_optimize_options options = {.passes = (vyre_pass[]){VYRE_PASS_CONST_FOLD, VYRE_PASS_STRENGTH_REDUCE},
+                                     .pass_count = 2};
     assert_int_equal(vyre_program_optimize(program, &options, &made, NULL, &error), VYRE_OK);
     if (must_go && uses(made, VYRE_OP_DIV, VYRE_OP_REM))
         fail_msg("%s by %llx still divides", name, (unsigned long long)by);

@@ -10,34 +10,34 @@
 
 /* X(ID, pass that goes wrong, what to generate, what is wrong) */
 #define MUTANTS(X)                                                                                                     \
-    X(PLUS_ZERO, SIMPLIFY, FLOATS, "x + 0.0 is x")                                                                     \
-    X(MINUS_SELF, SIMPLIFY, FLOATS, "x - x is 0 for floats")                                                           \
-    X(EQUALS_SELF, SIMPLIFY, FLOATS, "x == x for floats")                                                              \
-    X(TIMES_ZERO, SIMPLIFY, FLOATS, "x * 0.0 is 0")                                                                    \
-    X(OVER_SELF, SIMPLIFY, INTEGERS, "x / x is 1")                                                                     \
-    X(OVER_ZERO, SIMPLIFY, INTEGERS, "x / 0 is 0")                                                                     \
-    X(BOUNDS, VALUES, MEMORY, "a store is forwarded from an index that is not inside")                                 \
-    X(STORE, VALUES, MEMORY, "a load is merged across a store")                                                        \
-    X(ASSIGN, VALUES, CONTROL, "a variable keeps its first value")                                                     \
-    X(LOOP, VALUES, CONTROL, "what a loop changes is known at its head")                                               \
-    X(JOIN, VALUES, CONTROL, "what a branch changes is known behind it")                                               \
-    X(HOIST, HOIST, CONTROL, "what changes in a loop is computed before it")                                           \
-    X(HOIST_LOAD, HOIST, MEMORY, "what is stored to in a loop is loaded before it")                                    \
-    X(HOIST_VARIABLE, HOIST, CONTROL, "what is assigned in a loop is read before it")                                  \
+    X(PLUS_ZERO, INSTCOMBINE, FLOATS, "x + 0.0 is x")                                                                  \
+    X(MINUS_SELF, INSTCOMBINE, FLOATS, "x - x is 0 for floats")                                                        \
+    X(EQUALS_SELF, INSTCOMBINE, FLOATS, "x == x for floats")                                                           \
+    X(TIMES_ZERO, INSTCOMBINE, FLOATS, "x * 0.0 is 0")                                                                 \
+    X(OVER_SELF, INSTCOMBINE, INTEGERS, "x / x is 1")                                                                  \
+    X(OVER_ZERO, INSTCOMBINE, INTEGERS, "x / 0 is 0")                                                                  \
+    X(BOUNDS, GVN, MEMORY, "a store is forwarded from an index that is not inside")                                    \
+    X(STORE, GVN, MEMORY, "a load is merged across a store")                                                           \
+    X(ASSIGN, GVN, CONTROL, "a variable keeps its first value")                                                        \
+    X(LOOP, GVN, CONTROL, "what a loop changes is known at its head")                                                  \
+    X(JOIN, GVN, CONTROL, "what a branch changes is known behind it")                                                  \
+    X(HOIST, LICM, CONTROL, "what changes in a loop is computed before it")                                            \
+    X(HOIST_LOAD, LICM, MEMORY, "what is stored to in a loop is loaded before it")                                     \
+    X(HOIST_VARIABLE, LICM, CONTROL, "what is assigned in a loop is read before it")                                   \
     X(LAST_VALUE, RANGE, CONTROL, "the last value of a loop is out of its range")                                      \
     X(ELSE, RANGE, CONTROL, "a condition is believed in the else branch")                                              \
     X(LENGTH, RANGE, MEMORY, "what is not above a length is below it")                                                 \
     X(LAST_TRIP, UNROLL, CONTROL, "a step that does not divide makes a trip too few")                                  \
     X(TRIP_WRAP, UNROLL, CONTROL, "trips are counted on beyond the end of the type")                                   \
-    X(MAGIC, STRENGTH, INTEGERS, "a magic number with a bit too many overflows")                                       \
-    X(TRAP, DEAD, CONTROL, "a trap is left out")                                                                       \
-    X(COLLECTIVE, DEAD, COLLECTIVES, "a meeting where the workgroup of a trap ends is left out")                       \
-    X(ATOMIC, DEAD, ATOMICS, "an atomic without a result is left out")                                                 \
-    X(READ, DEAD, MEMORY, "a store that is read before the next is left out")                                          \
-    X(INDEX, DEAD, MEMORY, "a store before one to another element is left out")                                        \
-    X(JUMP, DEAD, CONTROL, "what a jump past the next assignment leads to is not looked at")                           \
-    X(NEXT_TRIP, DEAD, CONTROL, "what the next trip reads is overwritten")                                             \
-    X(ONE_BRANCH, DEAD, CONTROL, "what one branch overwrites is overwritten")
+    X(MAGIC, STRENGTH_REDUCE, INTEGERS, "a magic number with a bit too many overflows")                                \
+    X(TRAP, DCE, CONTROL, "a trap is left out")                                                                        \
+    X(COLLECTIVE, DCE, COLLECTIVES, "a meeting where the workgroup of a trap ends is left out")                        \
+    X(ATOMIC, DCE, ATOMICS, "an atomic without a result is left out")                                                  \
+    X(READ, DCE, MEMORY, "a store that is read before the next is left out")                                           \
+    X(INDEX, DCE, MEMORY, "a store before one to another element is left out")                                         \
+    X(JUMP, DCE, CONTROL, "what a jump past the next assignment leads to is not looked at")                            \
+    X(NEXT_TRIP, DCE, CONTROL, "what the next trip reads is overwritten")                                              \
+    X(ONE_BRANCH, DCE, CONTROL, "what one branch overwrites is overwritten")
 
 typedef enum mutant {
 #define X(ID, pass, stress, what) MUTANT_##ID,

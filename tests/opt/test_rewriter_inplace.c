@@ -142,18 +142,18 @@ static vyre_program *run_one(vyre_pass pass, vyre_program *from, uint64_t *chang
     return made;
 }
 
-/* Runs a pass until it finds nothing, leaves out dead code, and runs the pass again; `dead` itself, where the dead code read nothing that is written. 1 if dead code was nothing but `let`s. */
+/* Runs a pass until it finds nothing, leaves out dead code, and runs the pass again; `dce` itself, where the dead code read nothing that is written. 1 if dead code was nothing but `let`s. */
 static int run_around_dead(uint64_t seed, vyre_pass pass, vyre_program *program) {
     enum { MOST = 20 };
-    uint64_t changes = pass != VYRE_PASS_DEAD, gone = 0, again = 0;
+    uint64_t changes = pass != VYRE_PASS_DCE, gone = 0, again = 0;
     for (int i = 0; i < MOST && changes; i++)
         program = run_one(pass, program, &changes);
     census before = take_census(program);
     if (!changes)
-        program = run_one(VYRE_PASS_DEAD, program, &gone);
+        program = run_one(VYRE_PASS_DCE, program, &gone);
     census now = take_census(program);
     int is_lets = gone && now.others == before.others && before.stmts - now.stmts == gone;
-    if (pass == VYRE_PASS_DEAD)
+    if (pass == VYRE_PASS_DCE)
         is_lets &= now.reads == before.reads && now.facts == before.facts;
     if (is_lets)
         program = run_one(pass, program, &again);
@@ -164,7 +164,7 @@ static int run_around_dead(uint64_t seed, vyre_pass pass, vyre_program *program)
     return is_lets;
 }
 
-/* What the driver of the passes relies on (optimize.c). */
+/* What the pass manager relies on (opt/pass_manager.c). */
 static void who_found_nothing_finds_nothing_without_lets_that_nobody_reads(void **state) {
     (void)state;
     uint32_t seen = 0;
@@ -190,10 +190,10 @@ static void hoisting_leaves_itself_nothing_to_do(void **state) {
         uint64_t changes, again;
         vyre_program *program = parse(&text);
         uint32_t exprs = program->exprs.count;
-        program = run_one(VYRE_PASS_HOIST, program, &changes);
+        program = run_one(VYRE_PASS_LICM, program, &changes);
         if (program->exprs.count != exprs + changes)
             changes = 0;
-        program = run_one(VYRE_PASS_HOIST, program, &again);
+        program = run_one(VYRE_PASS_LICM, program, &again);
         if (changes && again)
             fail_msg("seed %llu: hoisting finds something in what it made", (unsigned long long)seed);
         seen += changes != 0;
@@ -213,7 +213,7 @@ static int run_around_pass(uint64_t seed, vyre_pass pass, vyre_program *program)
     uint32_t exprs = program->exprs.count;
     if (!found)
         program = run_one(pass, program, &changes);
-    int is_kept = changes && program->exprs.count == exprs + (pass == VYRE_PASS_HOIST ? changes : 0);
+    int is_kept = changes && program->exprs.count == exprs + (pass == VYRE_PASS_LICM ? changes : 0);
     if (is_kept)
         program = run_one(VYRE_PASS_RANGE, program, &again);
     if (again)
@@ -224,7 +224,7 @@ static int run_around_pass(uint64_t seed, vyre_pass pass, vyre_program *program)
 
 /* The same. */
 static void hoisting_and_single_ops_give_ranges_nothing_to_do(void **state) {
-    static const vyre_pass passes[] = {VYRE_PASS_HOIST, VYRE_PASS_STRENGTH};
+    static const vyre_pass passes[] = {VYRE_PASS_LICM, VYRE_PASS_STRENGTH_REDUCE};
     (void)state;
     for (size_t k = 0; k < sizeof passes / sizeof *passes; k++) {
         uint32_t seen = 0;

@@ -22,8 +22,8 @@ static vyre_status widen(vyre_program *program, const vy_ptx_prepare_options *op
 
 /* What follows far unrolling: loops inside may be counted now; literals go through what became of them, for unrolling folds. Once each, for the program is large. */
 #define PASS(ID) VYRE_PASS_##ID
-static const vyre_pass behind[] = {PASS(UNROLL), PASS(SIMPLIFY), PASS(BRANCH),   PASS(UNROLL),
-                                   PASS(VALUES), PASS(RANGE),    PASS(STRENGTH), PASS(DEAD)};
+static const vyre_pass behind[] = {PASS(UNROLL), PASS(INSTCOMBINE), PASS(SIMPLIFY_CFG),    PASS(UNROLL),
+                                   PASS(GVN),    PASS(RANGE),       PASS(STRENGTH_REDUCE), PASS(DCE)};
 #undef PASS
 
 /* A pass and passes, on trust (optimize.h) or not. */

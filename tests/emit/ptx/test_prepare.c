@@ -183,14 +183,14 @@ static vyre_program *after(vyre_pass pass, uint64_t least, vyre_program *program
 static void unrolling_that_folds_is_unrolling_and_folding(void **state) {
     (void)state;
     vyre_program *program = loops_without_room(), *at_once = unrolled(program, VY_FOLDS_UNROLLED);
-    vyre_program *both = after(VYRE_PASS_FOLD, 100, unrolled(program, VY_FOLDS_NOTHING));
+    vyre_program *both = after(VYRE_PASS_CONST_FOLD, 100, unrolled(program, VY_FOLDS_NOTHING));
     vyre_bytes one = VYRE_BYTES_INIT, other = VYRE_BYTES_INIT;
     /* But for what is left out, which is counted. */
     assert_true(at_once->uncounted_nodes > 0);
     assert_int_equal(at_once->stmts.count + at_once->uncounted_nodes / 2, both->stmts.count);
     assert_int_equal(at_once->exprs.count + at_once->uncounted_nodes / 2, both->exprs.count);
-    both = after(VYRE_PASS_DEAD, 10, both);
-    at_once = after(VYRE_PASS_DEAD, 0, at_once);
+    both = after(VYRE_PASS_DCE, 10, both);
+    at_once = after(VYRE_PASS_DCE, 0, at_once);
     assert_int_equal(vyre_text_print(both, &one, NULL), VYRE_OK);
     assert_int_equal(vyre_text_print(at_once, &other, NULL), VYRE_OK);
     assert_int_equal(one.size, other.size);
