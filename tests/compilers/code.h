@@ -5,7 +5,7 @@
 #include "support/test.h"
 
 #include "backends/cpu/code_object.h"
-#include "backends/cpu/stack.h"
+#include "backends/cpu/frame_pool.h"
 #include "compilers/llvm/compile.h"
 #include "emit/llvm/kernel.h"
 #include "ir/dispatch_resolve.h"

@@ -2,7 +2,6 @@
 #include "support/test.h"
 
 #include "compilers/llvm/blob_link.h"
-#include "compilers/llvm/relocation.h"
 #include "support/fault.h"
 #include "vyre/base.h"
 

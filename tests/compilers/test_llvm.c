@@ -2,9 +2,8 @@
 #include "compilers/code.h"
 
 #include "base/text.h"
-#include "compilers/llvm/bound.h"
+#include "compilers/llvm/compile.h"
 #include "compilers/llvm/llvm_session.h"
-#include "compilers/llvm/target_machine.h"
 #include "support/fault.h"
 #include "vyre/builder.h"
 

@@ -13,9 +13,9 @@
 #ifndef VY_BACKENDS_CPU_H
 #define VY_BACKENDS_CPU_H
 
+#include "backends/cpu/code_object.h"
 #include "backends/cpu/compiler.h"
 #include "backends/cpu/deadline_timer.h"
-#include "backends/cpu/executable.h"
 #include "backends/cpu/frame_pool.h"
 #include "backends/cpu/pool.h"
 #include "vyre/backend.h"
@@ -46,5 +46,12 @@ typedef struct vy_cpu {
 /* For builtin.c. */
 vyre_status vy_cpu_create(const vyre_host *host, uint32_t ordinal, vyre_backend_instance *out, vyre_error *error);
 void vy_cpu_probe(const vyre_host *host, vyre_probe *out);
+
+/* ---- properties of the machine (device.c) ---- */
+
+/* The model's name in the text of /proc/cpuinfo, or "Arm, part 0xd0c" where that has numbers; "" if it has neither. */
+void vy_cpu_model_name(const char *text, char *name, size_t room);
+/* "32K", "1024K", "8M" as bytes; 0 for anything else. */
+uint32_t vy_cpu_cache_size(const char *text);
 
 #endif

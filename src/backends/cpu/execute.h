@@ -1,4 +1,7 @@
-/* One dispatch on the threads: workgroups handed out in ranges, a frame for every thread that takes part, traps merged, deadlines and cancellation watched. */
+/* Execution of one dispatch on the thread pool.
+ *
+ * Workgroups are handed out in ranges, and every thread that takes part has a frame. Traps of all threads are merged;
+ * deadlines and cancellation are watched. */
 #ifndef VY_BACKENDS_CPU_EXECUTE_H
 #define VY_BACKENDS_CPU_EXECUTE_H
 

@@ -18,9 +18,7 @@
 #ifndef VY_BACKENDS_CUDA_CUDA_H
 #define VY_BACKENDS_CUDA_CUDA_H
 
-#include "backends/cuda/cuda_status.h"
 #include "backends/cuda/dynamic_symbols.h"
-#include "backends/cuda/event_watcher.h"
 #include "backends/cuda/nvtx.h"
 #include "base/buffer_recycler.h"
 #include "vyre/backend.h"
@@ -33,6 +31,7 @@ typedef struct vy_cuda_block vy_cuda_block;
 typedef struct vy_cuda_executable vy_cuda_executable;
 typedef struct vy_cuda_graph vy_cuda_graph;
 typedef struct vy_cuda_pending_store vy_cuda_pending_store;
+typedef struct vy_cuda_submission vy_cuda_submission;
 
 /* Graphs nobody uses at the moment, the last used first, and shapes that were seen without one (graph.h). */
 enum { VY_CUDA_SHAPES = 64 };
@@ -70,6 +69,23 @@ typedef struct vy_cuda_external_stream {
     vy_cu_stream stream;    /* waits for one after the other; NULL until the first, as the events */
     vy_cu_event theirs, all;
 } vy_cuda_external_stream;
+
+/* An event that the event watcher polls (pending.h); part of the object whose owner is notified. */
+typedef struct vy_cuda_watched_event {
+    struct vy_cuda_watched_event *next;
+    vy_cu_event event; /* NULL: it is done */
+    void (*done)(void *user);
+    void *user;
+} vy_cuda_watched_event;
+
+typedef struct vy_cuda_event_watcher {
+    pthread_mutex_t lock; /* guards all that follows */
+    pthread_cond_t changed;
+    vy_cuda_watched_event *first;
+    vy_cuda_watched_event *notified; /* whose `done` is being called; only compared */
+    pthread_t thread;
+    int is_running, is_ending;
+} vy_cuda_event_watcher;
 
 typedef struct vy_cuda {
     vy_cuda_dynamic_symbols api;

@@ -5,7 +5,7 @@
  * results, it is subnormals that are not. The answer is kept in the disk cache, under the device's name and the driver's version. */
 #include "backends/cuda/numerics.h"
 
-#include "backends/cuda/compile.h"
+#include "backends/cuda/executable.h"
 #include "backends/cuda/submission.h"
 #include "base/env.h"
 #include "base/memory.h"

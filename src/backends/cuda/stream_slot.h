@@ -5,7 +5,7 @@
 #define VY_BACKENDS_CUDA_STREAM_SLOT_H
 
 #include "backends/cuda/cuda.h"
-#include "backends/cuda/staging.h"
+#include "backends/cuda/transfer.h"
 #include "emit/ptx/ptx.h"
 
 /* Pinned: what goes to the device's control block, what came from it, and a word that says "end". */

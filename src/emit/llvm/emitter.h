@@ -242,8 +242,6 @@ LLVMValueRef vy_llvm_join(vy_emitter *e, LLVMValueRef *rows);
 LLVMValueRef vy_llvm_row_lanes(vy_emitter *e, LLVMValueRef lanes, uint32_t k);
 /* i1: whether a lane of row k executes; NULL: at least one does. */
 LLVMValueRef vy_llvm_row_executes(vy_emitter *e, uint32_t k);
-/* What division takes, also in a row of which no lane executes: there a divisor may be anything. */
-LLVMValueRef vy_llvm_safe_divisor(vy_emitter *e, LLVMValueRef divisor, uint32_t k);
 /* Whether it has a stride, perhaps, and the value of the first lane of a row under the condition that becomes a part of *fits (NULL: none). */
 int vy_llvm_guarded_stride(const vy_emitter *e, uint32_t expr, uint64_t *stride);
 LLVMValueRef vy_llvm_guarded_row_base(vy_emitter *e, uint32_t expr, uint32_t k, LLVMValueRef *stride_guard);
@@ -254,8 +252,6 @@ int vy_llvm_all_true_is_exact(const vy_emitter *e, uint32_t condition);
 
 /* ---- known lanes ---- */
 
-/* Whether lanes of an expression differ by numbers, and how. */
-int vy_llvm_lane_affine_of(vy_emitter *e, uint32_t expr, vy_lane_affine *out);
 /* Notes it of a variable that is declared. */
 void vy_llvm_note_lane_affine(vy_emitter *e, const vy_stmt *s);
 /* As vy_llvm_all_true, of a comparison. */
@@ -286,9 +282,6 @@ LLVMValueRef vy_llvm_load_or_zero(vy_emitter *e, const vy_expr *select);
 LLVMValueRef vy_llvm_load_row(vy_emitter *e, uint32_t expr, uint32_t k); /* one that is the same in a row */
 void vy_llvm_store(vy_emitter *e, uint32_t stmt);
 uint64_t vy_llvm_size(vyre_type type); /* bytes of an element */
-/* Whether lanes of a value are best stored one by one, and that: those that execute, in their order. The memory is none of a lane's own. */
-int vy_llvm_is_narrow_scatter(const vy_emitter *e, LLVMValueRef value);
-void vy_llvm_scatter_narrow(vy_emitter *e, uint32_t memory, LLVMValueRef index, LLVMValueRef value);
 /* Whether lanes lie side by side; then load_first and store_first access them, as far as the mask allows. */
 int vy_llvm_is_contiguous(const vy_emitter *e, uint32_t memory, uint32_t index);
 LLVMValueRef vy_llvm_load_contiguous(vy_emitter *e, uint32_t memory, uint32_t index);

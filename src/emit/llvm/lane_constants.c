@@ -188,7 +188,8 @@ static int is_worth_it(const vy_emitter *e) {
     return e->gang && e->group_size > 1 && (e->row_count > 1 || LLVMIsAConstantInt(e->gang));
 }
 
-int vy_llvm_lane_affine_of(vy_emitter *e, uint32_t expr, vy_lane_affine *out) {
+/* Whether lanes of an expression differ by numbers, and how. */
+static int lane_affine_of(vy_emitter *e, uint32_t expr, vy_lane_affine *out) {
     return is_worth_it(e) && know(e, expr, out, DEPTH);
 }
 
@@ -208,7 +209,7 @@ void vy_llvm_note_lane_affine(vy_emitter *e, const vy_stmt *s) {
     vy_lane_affine k;
     slot->known = NULL;
     if (s->kind == VY_STMT_LET && slot->storage == VY_STORAGE_LANES &&
-        e->program->exprs.items[s->a].type == VYRE_TYPE_U32 && vy_llvm_lane_affine_of(e, s->a, &k))
+        e->program->exprs.items[s->a].type == VYRE_TYPE_U32 && lane_affine_of(e, s->a, &k))
         remember(e, s->variable, &k);
 }
 
@@ -281,8 +282,8 @@ LLVMValueRef vy_llvm_constants_all_true(vy_emitter *e, const vy_expr *x) {
     vyre_op op = (vyre_op)x->op;
     vy_lane_affine a, b;
     LLVMValueRef least, most;
-    if (x->kind != VY_EXPR_OP || op < VYRE_OP_LT || op > VYRE_OP_GE || !vy_llvm_lane_affine_of(e, x->a, &a) ||
-        !vy_llvm_lane_affine_of(e, x->b, &b))
+    if (x->kind != VY_EXPR_OP || op < VYRE_OP_LT || op > VYRE_OP_GE || !lane_affine_of(e, x->a, &a) ||
+        !lane_affine_of(e, x->b, &b))
         return NULL;
     int is_turned = !is_scalar(e, &b);
     if (is_turned)
@@ -328,7 +329,7 @@ static uint32_t count_pieces(const vy_emitter *e, const vy_lane_affine *k, const
 
 int vy_llvm_has_pieces(vy_emitter *e, uint32_t memory, uint32_t index, LLVMValueRef mask, vy_lane_affine *k) {
     uint8_t is_set[VY_LLVM_LANES];
-    if (vy_llvm_size((vyre_type)e->program->memories.items[memory].type) < 4 || !vy_llvm_lane_affine_of(e, index, k))
+    if (vy_llvm_size((vyre_type)e->program->memories.items[memory].type) < 4 || !lane_affine_of(e, index, k))
         return 0;
     if (!know_mask(e, mask, is_set))
         memset(is_set, 1, sizeof is_set);
@@ -466,7 +467,7 @@ int vy_llvm_unroll_loop(vy_emitter *e, uint32_t loop) {
     vy_lane_affine now;
     uint8_t makes[VY_LLVM_LANES];
     if (e->mask || !vy_llvm_is_unrollable_loop(e, loop) || e->slots[s->variable].storage != VY_STORAGE_LANES ||
-        !vy_llvm_lane_affine_of(e, s->a, &now) || !is_number(&now))
+        !lane_affine_of(e, s->a, &now) || !is_number(&now))
         return 0;
     uint32_t to = (uint32_t)e->program->exprs.items[s->b].bits, step = (uint32_t)e->program->exprs.items[s->c].bits;
     uint32_t count = 0;

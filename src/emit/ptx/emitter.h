@@ -33,6 +33,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "emit/ptx/ptx.h"
+#include "ir/eval.h"
 #include "ir/model.h"
 
 /* Kinds of registers: %p0 …, %h0 …, %r0 …, %d0 … */
@@ -301,8 +302,6 @@ vy_ptx_value vy_ptx_count(vy_ptx *e, uint32_t buffer);
 vy_ptx_value vy_ptx_misalignment(vy_ptx *e, uint32_t buffer);
 vy_ptx_value vy_ptx_control_address(vy_ptx *e);
 vy_ptx_value vy_ptx_zero(vy_ptx *e); /* which the driver's compiler does not know for one: 64 bits */
-/* Where a scalar param lies among all that the entry is given; of the one behind the last: the control block's address. */
-uint32_t vy_ptx_param_offset(const vy_ptx *e, uint32_t param);
 uint32_t vy_ptx_batch_item_bytes(const vy_ptx *e);
 vy_ptx_value vy_ptx_arrays(vy_ptx *e, vy_space space); /* where they start: workgroup 32 bits, private 64 */
 
@@ -312,8 +311,6 @@ vy_ptx_value vy_ptx_arrays(vy_ptx *e, vy_space space); /* where they start: work
 typedef struct vy_ptx_address {
     char text[2 * VY_PTX_NAME];
 } vy_ptx_address;
-vy_ptx_address vy_ptx_at(vy_ptx *e, uint32_t memory, uint32_t index);
-const char *vy_ptx_space(const vy_ptx *e, uint32_t memory); /* global, shared, local */
 
 vy_ptx_value vy_ptx_load(vy_ptx *e, uint32_t expr);
 /* The same if the condition holds, which is all that is asked for; else 0. */
@@ -400,8 +397,6 @@ void vy_ptx_bind_body_label(vy_ptx *e, uint32_t label, int is_right);
 
 /* ---- ends ---- */
 
-void vy_ptx_record_trap(vy_ptx *e, const vy_stmt *s);
-void vy_ptx_poll(vy_ptx *e, const vy_stmt *s);
 /* Ors to `stop` whether the dispatch is to end; who finds out says so to all. */
 void vy_ptx_check_cancel(vy_ptx *e, vy_ptx_value stop);
 /* "[%d1+8]": of the control block. */
@@ -411,5 +406,49 @@ void vy_ptx_grid_barrier(vy_ptx *e);
 /* Around the statements of an entry for an indirect grid (indirect_grid.c): fills `before`, and `behind` once all of them are written. */
 void vy_ptx_indirect_begin(vy_ptx *e);
 void vy_ptx_indirect_end(vy_ptx *e);
+
+/* ---- ops, and their replacements (ptxas_errata.c) ---- */
+
+static inline int vy_ptx_is_float(vyre_type type) {
+    return vy_type_layouts[type].classes == VYRE_CLASS_FLOAT;
+}
+
+static inline int vy_ptx_is_half(vyre_type type) {
+    return type == VYRE_TYPE_F16 || type == VYRE_TYPE_BF16;
+}
+
+static inline uint64_t vy_ptx_sign_bit(vyre_type type) {
+    return UINT64_C(1) << (vy_type_layouts[type].bits - 1);
+}
+
+/* The unsigned type in which a float's bits are looked at. */
+static inline vyre_type vy_ptx_integer_of(vyre_type type) {
+    return vy_type_layouts[type].bits == 64 ? VYRE_TYPE_U64 : VYRE_TYPE_U32;
+}
+
+/* A new register of that type: name.suffix of two; args[0] ? args[1] : args[2]; the bits of a float that a mask lets through, as an integer. */
+vy_ptx_value vy_ptx_two_by(vy_ptx *e, uint64_t name, const char *suffix, vyre_type type, vy_ptx_value a,
+                           vy_ptx_value b);
+static inline vy_ptx_value vy_ptx_two(vy_ptx *e, const char *name, const char *suffix, vyre_type type, vy_ptx_value a,
+                                      vy_ptx_value b) {
+    return vy_ptx_two_by(e, vy_pack_text(name), suffix, type, a, b);
+}
+vy_ptx_value vy_ptx_choose(vy_ptx *e, vyre_type type, const vy_ptx_value *args);
+vy_ptx_value vy_ptx_masked(vy_ptx *e, vyre_type type, vy_ptx_value a, uint64_t mask);
+
+/* vy_ptx_choose, also where ptxas takes it for the smaller of something and 1. */
+vy_ptx_value vy_ptx_selection(vy_ptx *e, vyre_type type, const vy_ptx_value *args);
+/* Writes an op otherwise than the table says, for the sake of the driver's compiler; 0 if the table is right, as it is of most. */
+extern const uint8_t vy_ptx_has_errata[VYRE_OP_COUNT];
+int vy_ptx_errata_replace(vy_ptx *e, vyre_op op, vyre_type operand, const vy_ptx_value *args, vy_ptx_value *out);
+/* Whether what an op gives maybe_negated, which is asked where there are extremes. */
+int vy_ptx_may_be_negated(const vy_expr *x, vyre_type operand, const vy_ptx_value *args);
+/* Whether what an op gives maybe_bool, which is asked where there are such; and an integer that is taken for the bits of another type, not to be taken for one. */
+int vy_ptx_may_be_bool(const vy_expr *x, const vy_ptx_value *args);
+vy_ptx_value vy_ptx_normalize_bool(vy_ptx *e, vyre_type to, vy_ptx_value value);
+/* Whether an op of floats one of which is_opaque gives such a value. */
+int vy_ptx_keeps_opaque(vyre_op op);
+/* Notes what the program has of what mistakes are made about. */
+void vy_ptx_scan_errata(vy_ptx *e);
 
 #endif

@@ -1,5 +1,5 @@
 /* Variables and expressions. */
-#include "emit/ptx/op.h"
+#include "emit/ptx/emitter.h"
 
 /* ---- variables ---- */
 

@@ -2,7 +2,7 @@
 #include "emit/ptx/ptx.h"
 
 #include "base/status.h"
-#include "emit/ptx/op.h"
+#include "emit/ptx/emitter.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* What the driver's compiler compiles wrongly as it is written in the table of ops, written otherwise; docs/ptx.md has the mistakes. What costs anything is done where a program has what it takes. */
-#include "emit/ptx/op.h"
+#include "emit/ptx/emitter.h"
 
 /* ---- what a program has ---- */
 

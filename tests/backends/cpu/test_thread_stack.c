@@ -2,7 +2,7 @@
 #include "support/test.h"
 
 #include "backends/cpu/compile.h"
-#include "backends/cpu/stack.h"
+#include "backends/cpu/frame_pool.h"
 #include "base/text.h"
 #include "base/thread.h"
 #include "vyre/async.h"

@@ -1,7 +1,8 @@
 /* Kernels that are to end, where something else is going on: steps behind one that was stopped, deadlines at the end of the clock, memory that is out meanwhile. */
 #include "backends/conform_control.h"
 
-#include "backends/cuda/clock.h"
+#include "backends/cuda/launch.h"
+#include "backends/cuda/pending.h"
 #include "backends/cuda/stream_slot.h"
 #include "driver/async.h"
 #include "driver/backend.h"

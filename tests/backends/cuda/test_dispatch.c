@@ -2,8 +2,8 @@
  * timeout, notification, memory that is out, and what a dispatch costs. */
 #include "backends/conform.h"
 
-#include "backends/cuda/compile.h"
 #include "backends/cuda/cuda.h"
+#include "backends/cuda/executable.h"
 #include "backends/cuda/pipeline.h"
 #include "backends/cuda/submission.h"
 #include "driver/backend.h"

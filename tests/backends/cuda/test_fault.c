@@ -3,7 +3,7 @@
 #include "backends/conform.h"
 #include "backends/cuda/shim.h"
 
-#include "backends/cuda/batched_launch.h"
+#include "backends/cuda/graph.h"
 #include "backends/cuda/pipeline.h"
 #include "driver/pipeline.h"
 #include "support/fault.h"

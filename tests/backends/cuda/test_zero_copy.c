@@ -3,7 +3,8 @@
 #include "backends/conform.h"
 
 #include "backends/cuda/pipeline.h"
-#include "backends/cuda/zero_copy.h"
+#include "backends/cuda/submission.h"
+#include "backends/cuda/transfer.h"
 #include "base/clock.h"
 #include "driver/pipeline.h"
 #include "support/fault.h"

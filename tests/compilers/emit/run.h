@@ -4,7 +4,7 @@
 
 #include "compilers/code.h"
 
-#include "compilers/llvm/target_machine.h"
+#include "compilers/llvm/llvm_session.h"
 #include "opt/pass_manager.h"
 #include "support/guarded.h"
 #include "vyre/transform.h"
