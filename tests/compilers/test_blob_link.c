@@ -1,4 +1,5 @@
-/* Objects made by hand, laid flat: what is resolved, what is refused, and that a damaged one is an error and nothing worse. */
+/* Objects made by hand, laid flat: what is resolved, what is refused, and that a damaged one is an error and nothing
+ * worse. */
 #include "support/test.h"
 
 #include "compilers/llvm/blob_link.h"

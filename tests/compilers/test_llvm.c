@@ -1,4 +1,5 @@
-/* The compiler: small programs on every width give the oracle's bits; what it refuses, it refuses in words; and whatever fails in LLVM, the process lives. */
+/* The compiler: small programs on every width give the oracle's bits; what it refuses, it refuses in words; and
+ * whatever fails in LLVM, the process lives. */
 #include "compilers/code.h"
 
 #include "base/text.h"

@@ -123,7 +123,7 @@ vyre_status vy_cpu_compile(vy_cpu *cpu, vyre_program *program, int cancellable, 
 
 /* ---- client of the compile servers ----
  *
- * Client of the compile servers, with fewer lanes where LLVM fails (compile_client.h).
+ * Client of the compile servers, with fewer lanes where LLVM fails.
  *
  * If LLVM crashes, or needs more memory or processor time than its limits, the request is sent again with half the
  * lanes, down to VY_CPU_WIDTH_MIN: most of LLVM's failures are in code for wide vectors. An attempt that is not the

@@ -23,7 +23,7 @@ typedef struct cpu_bindings {
 
 /* ---- binding ----
  *
- * Binding buffers (binding.h).
+ * Binding of buffers.
  *
  * Inputs first: one that lies in the memory of an output's slot is copied before the slot is filled or grown. Only the
  * input of a read_write buffer that lies at the start of its own slot stays: it is where it has to be. */
@@ -340,7 +340,7 @@ vyre_status vy_cpu_batch(vy_cpu *cpu, vy_cpu_executable *code, const vyre_launch
 
 /* ---- asynchronous dispatches ----
  *
- * Native asynchronous dispatch (pending.h).
+ * Native asynchronous dispatch.
  *
  * A pending has two owners, who wants the result and the task; the last one frees it. The task is done with it when
  * `notify` has returned, so a callback may even destroy it. */

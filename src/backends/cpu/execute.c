@@ -12,9 +12,9 @@
 
 /* ---- privatised buffers ----
  *
- * If a program only combines into a buffer (kernel_abi.h), every thread that takes part may combine in memory of its own. It
- * adds the result to the buffer when it leaves, with real atomics, because other dispatches may use the same buffer. Until
- * then no other thread sees what it did, and the program cannot observe that. */
+ * If a program only combines into a buffer (kernel_abi.h), every thread that takes part may combine in memory of its
+ * own. It adds the result to the buffer when it leaves, with real atomics, because other dispatches may use the same
+ * buffer. Until then no other thread sees what it did, and the program cannot observe that. */
 
 /* What fits the first two levels of caches beside other things. */
 enum { LARGEST = 64 * 1024 };

@@ -21,7 +21,8 @@ typedef struct vy_cpu_execution {
     uint64_t group_count;
     const uint32_t *cancel; /* the caller's */
     uint64_t deadline_ns;   /* 0 = none */
-    /* 0 or VY_CPU_STOP_…: set by the alarm, or by who cancels. Start it before vy_cpu_execution, with 0 or with why it need not begin. */
+    /* 0 or VY_CPU_STOP_…: set by the alarm, or by who cancels. Start it before vy_cpu_execution, with 0 or with why
+     * it need not begin. */
     _Atomic uint32_t *stop;
     unsigned max_helpers;        /* threads beside the caller's */
     uint32_t streams;            /* as in the frame */

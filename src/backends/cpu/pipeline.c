@@ -1,4 +1,4 @@
-/* Pipelines (pipeline.h): code that was compiled or loaded once, in all forms of dispatch. */
+/* Pipelines of the `cpu` backend: the function table for all forms of dispatch of an executable (pipeline.h). */
 #include "backends/cpu/pipeline.h"
 
 #include "backends/cpu/compile.h"

@@ -1,21 +1,21 @@
 /* Thread pool (pool.h): starting, spinning, sleeping and ending of threads; jobs and work stealing; the queue of
  * tasks.
  *
- * Every thread has a word in a line of its own, and whoever wants its help writes there. All that matters about a
- * thread and a job is in this word, so that nobody needs a lock to ask, to accept, to take a question back or to say
- * that it is done:
+ * Every thread has a word in a cache line of its own. A thread that wants its help writes there. All of the state
+ * between a thread and a job is in this word, so that no lock is needed to ask, to accept, to retract a request or to
+ * report the end:
  *
- * IDLE            looks for work                       a job's owner may make it `job` ASLEEP          waits in the
- * kernel, on the word     … or `job | SLEPT`, and then wakes it; IDLE to make it look round BUSY            has other
- * things to do               only the thread itself changes it job [| SLEPT]   is asked to help
- * the thread makes it `job | TAKEN`; the owner IDLE or ASLEEP again job | TAKEN     helps
- * the thread makes it IDLE; the owner adds WAITED and futex-waits
+ *   IDLE            looks for work                     a job's owner may make it `job`
+ *   ASLEEP          waits in the kernel, on the word   … or `job | SLEPT`, and then wakes it; IDLE: to read the lists
+ *   BUSY            has other things to do             only the thread itself changes it
+ *   job [| SLEPT]   is asked to help                   the thread makes it `job | TAKEN`; the owner IDLE or ASLEEP
+ *   job | TAKEN     helps                              the thread makes it IDLE; the owner adds WAITED, and waits
  *
- * A job is there as long as some word names it: its owner returns only when none does. Jobs that found too few
- * threads, and tasks, are in lists under the lock; `posts` changes when something was added, and a thread looks at the
- * lists when it has seen it change. Who goes to sleep writes ASLEEP before it reads posts, and who adds changes posts
- * before it reads words: one of them sees the other. An owner that makes a thread ASLEEP again, which somebody who
- * added something may have taken for one that helps, looks at the lists for it. */
+ * A job exists as long as some word names it: its owner returns only when none does. Jobs that found too few threads,
+ * and tasks, are in lists under the lock. `posts` changes when something was added, and a thread reads the lists when
+ * it has seen it change. A thread that goes to sleep writes ASLEEP before it reads posts, and a thread that adds
+ * changes posts before it reads words: one of them sees the other. If an owner makes a thread ASLEEP again, a thread
+ * that added something may have taken that thread for a helper; so the owner reads the lists in its place. */
 #include "backends/cpu/pool.h"
 
 #include "base/memory.h"
@@ -48,9 +48,9 @@ typedef struct pool_worker {
     struct vy_cpu_pool *pool;
     unsigned index;
     pthread_t id;
-    uint64_t
-        backoff_until_ns; /* the thread's own: it does not look for work until then, somebody else needs the processor */
-    long switches;        /* how often it had to give it away, as far as it knows */
+    /* the thread's own: it does not look for work until then, somebody else needs the processor */
+    uint64_t backoff_until_ns;
+    long switches; /* how often it had to give it away, as far as it knows */
 } pool_worker;
 
 struct vy_cpu_pool {

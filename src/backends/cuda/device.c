@@ -187,7 +187,7 @@ vyre_status vy_cuda_device_info_apply_env(vy_cuda_device_info *device_info, vyre
 
 /* ---- ops ---- */
 
-enum { ORDERED_ATOMICS = 70 }; /* sm_70: atomic loads and stores (docs/ptx.md) */
+enum { ORDERED_ATOMICS = 70 }; /* sm_70: atomic loads and stores (docs/internals/ptx.md) */
 
 /* Before sm_70 at index 0, from sm_70 on at index 1. */
 static const char *ops[2][VY_OP_SET_COUNT];
@@ -218,7 +218,7 @@ static uint64_t min_u64(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
-/* Grid barriers run inside a launch only where the grid is small enough (cooperative_launch.h), and are cut by the
+/* Grid barriers run inside a launch only where the grid is small enough (launch.h), and are cut by the
  * boundary elsewhere: no promise. Grids that are larger in y and z than the device takes are cut here (launch.h). */
 uint64_t vy_cuda_device_info_capability(const vy_cuda_device_info *device_info, vyre_capability capability) {
     switch (capability) {

@@ -480,7 +480,7 @@ static vyre_status image_load(vy_cuda *cuda, const vy_cuda_header *header, const
     return result == VY_CU_OK ? (vyre_status)VYRE_OK : fail_load(cuda, result, log, header, image, error);
 }
 
-/* Loads the kernel of an object that was checked or made here, as a text kernel_cache.h looks after if is_cached.
+/* Loads the kernel of an object that was checked or made here, through the kernel cache if is_cached.
  * hidden: u32 params behind those of the program. Inside. */
 static vyre_status kernel_load(vy_cuda *cuda, const vyre_program *program, vyre_span object, int is_cached,
                                uint32_t hidden, vy_cuda_kernel *out, vyre_error *error) {

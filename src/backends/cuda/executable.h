@@ -27,14 +27,14 @@ typedef struct vy_cuda_header {
     uint32_t static_bytes, dynamic_bytes; /* shared memory */
     uint32_t factor;                      /* opt/coarsen.h; 1: as it was */
     uint8_t reports, polls; /* it has traps; it asks whether it is to end. Neither: it needs no control block */
-    uint8_t
-        needs_cooperative; /* it has grid barriers: launched only where all its blocks run at the same time (cooperative_launch.h) */
-    uint8_t indirect;         /* its grid lies in device memory (indirect.h) */
+    /* it has grid barriers: launched only where all its blocks run at the same time (launch.h) */
+    uint8_t needs_cooperative;
+    uint8_t indirect;         /* its grid lies in device memory (launch.h) */
     uint8_t dependent_launch; /* it waits for what it depends on, and may begin before that has ended (graph.h) */
     char entry[VY_LIMIT_NAME + 8];
     uint64_t image_bytes; /* behind the header */
-    uint64_t
-        indirect_bytes; /* behind the image: 0, or another object, of the kernel whose grid lies in device memory */
+    /* behind the image: 0, or another object, of the kernel whose grid lies in device memory */
+    uint64_t indirect_bytes;
 } vy_cuda_header;
 
 enum { VY_CUDA_PARAMS = VY_LIMIT_PARAMS + VY_GRID_TILE_PARAMS };
@@ -69,7 +69,7 @@ struct vy_cuda_executable {
     vyre_program *program; /* retained */
     vy_cuda_kernel kernel;
     vy_cuda_kernel *_Atomic tiled;       /* NULL: not needed yet */
-    vy_cuda_kernel *_Atomic batched;     /* NULL: not worth it yet (batched_launch.h) */
+    vy_cuda_kernel *_Atomic batched;     /* NULL: not worth it yet (graph.h) */
     vy_cuda_kernel *_Atomic indirect;    /* NULL: not needed yet */
     _Atomic uint64_t rows;               /* that would have been run by it */
     _Atomic uint32_t cooperative_blocks; /* blocks that run at the same time, if it has grid barriers */
@@ -79,7 +79,7 @@ struct vy_cuda_executable {
     _Atomic int pipelining;
     uint8_t roles[VY_LIMIT_BUFFERS]; /* if it can: vy_cuda_buffer_role */
     _Atomic int is_zero_copy_known;
-    uint8_t zero_copy_costs[VY_LIMIT_BUFFERS]; /* then: zero_copy.h */
+    uint8_t zero_copy_costs[VY_LIMIT_BUFFERS]; /* then: transfer.h */
     char name[VY_LIMIT_NAME + 1];
 };
 

@@ -14,7 +14,7 @@
 
 /* ---- device clock ----
  *
- * Comparing clocks (clock.h).
+ * Comparing clocks.
  *
  * A kernel writes down its time, between two looks at ours; the closest pair of several says how far they are apart.
  * Clocks drift by some parts in a million: what was compared a minute ago is right to some milliseconds. */

@@ -119,9 +119,10 @@ void vy_cuda_abort(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, const vy_cud
 
 /* What the mirror says of a launch that is done.
  *
- * VYRE_TRAPPED  *trap (if not NULL) has the smallest invocation VYRE_TIMEOUT, VYRE_CANCELLED  what was written is not
- * to be used VYRE_LIMIT    a grid in device memory is over the limits (indirect.h): `refused` of the mirror's `taken`
- * is the ticket, and code the one that it was given to */
+ * VYRE_TRAPPED  *trap (if not NULL) has the smallest invocation
+ * VYRE_TIMEOUT, VYRE_CANCELLED  what was written is not to be used
+ * VYRE_LIMIT    the grid of an indirect dispatch is over the limits: `refused` of the mirror's `taken` is the ticket,
+ *               and `code` is the executable that it was given to */
 vyre_status vy_cuda_decode_result(vy_cuda_stream_slot *stream_slot, const vy_cuda_kernel *kernel,
                                   const vy_cuda_executable *code, int was_cancelled, vyre_trap *trap,
                                   vyre_error *error);

@@ -15,7 +15,7 @@ struct vy_cuda_block {
     vy_cuda_block *previous, *next;
     vy_cu_address address;
     uint64_t size;
-    int is_foreign; /* somebody else's memory (interop.h) */
+    int is_foreign; /* somebody else's memory (memory.h) */
     int is_gone;    /* its memory went with a device that has not come back */
 };
 

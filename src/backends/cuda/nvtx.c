@@ -18,8 +18,6 @@
  * InitializeInjectionNvtx2 with a function that hands out tables. Through them the profiler stores the functions that
  * it wants to have called.
  *
- * The tables of NVTX 3 and who stores what there (nvtx_injection.h).
- *
  * The facts are those of version 3 of the interface: numbers of tables, modules and functions never change, new ones
  * come behind. All modules are handed out at their full length, because a profiler may fill all of them without asking
  * which are called. What they leave empty is not called.

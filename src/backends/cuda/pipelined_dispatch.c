@@ -1,4 +1,5 @@
-/* Dispatches in slices (pipelined_dispatch.h). */
+/* Pipelined dispatch: the analysis of elementwise programs, and the overlap of copies and kernels
+ * (pipelined_dispatch.h). */
 #include "backends/cuda/pipelined_dispatch.h"
 
 #include "backends/cuda/transfer.h"

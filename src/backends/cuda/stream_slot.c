@@ -1,4 +1,4 @@
-/* Lanes (stream_slot.h). */
+/* Stream slots: acquired and released, reserved and trimmed (stream_slot.h). */
 #include "backends/cuda/stream_slot.h"
 
 #include "backends/cuda/memory.h"

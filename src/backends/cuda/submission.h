@@ -1,11 +1,11 @@
 /* Submission of one dispatch: its buffers bound, its host bytes uploaded, its kernel launched and awaited, its result
  * decoded, its outputs read back.
  *
- * vy_cuda_submission_start      acquires a stream slot
- * vy_cuda_submission_bind_…     sets the address of every buffer
- * vy_cuda_submission_submit     does all that needs the caller's bytes; the device works when it returns
- * vy_cuda_submission_finish     waits, decodes the result, delivers the outputs
- * vy_cuda_submission_end        releases the stream slot, whatever happened
+ *   vy_cuda_submission_start      acquires a stream slot
+ *   vy_cuda_submission_bind_…     sets the address of every buffer
+ *   vy_cuda_submission_submit     does all that needs the caller's bytes; the device works when it returns
+ *   vy_cuda_submission_finish     waits, decodes the result, delivers the outputs
+ *   vy_cuda_submission_end        releases the stream slot, whatever happened
  *
  * Host bytes are copied to the stream slot's arena in this order: inputs; buffers that are read and written; buffers
  * that are only written and start as zero; buffers that are written whole. So if they are small, one copy uploads all

@@ -37,8 +37,8 @@ typedef struct vy_linked_blob {
     vyre_bytes code;
     uint64_t entry;      /* of the function, from the start of the code */
     uint64_t entry_size; /* its bytes */
-    vyre_bytes
-        file; /* the object itself, for debuggers: what of it is in the code says at which distance from its start */
+    /* the object itself, for debuggers: what of it is in the code says at which distance from its start */
+    vyre_bytes file;
 } vy_linked_blob;
 
 /* Start from zeros; end with vy_linked_blob_free, also after a failure. The object is borrowed for the call. The file

@@ -26,7 +26,7 @@
  * square of the size. */
 enum { LARGE_INSTRUCTIONS = 1 << 15 };
 
-/* Above this work of promotion (bound.h) variables are not promoted to registers. A step of it takes 25 ns. */
+/* Above this work of promotion variables are not promoted to registers. A step of it takes 25 ns. */
 enum { HUGE_PROMOTION_WORK = 1 << 24 };
 
 /* ---- bounds on compile time: long blocks ---- */

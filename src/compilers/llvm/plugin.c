@@ -1,7 +1,7 @@
-/* The door of the plug-in: one exported function, one table.
+/* Entry point of the compiler plug-in: one exported function, which returns the compiler's table.
  *
- * The plug-in has its own copy of the parts of libvyre that it needs. Their memory comes from the host, so that what crosses the border can be freed on
- * either side and the process has one account. */
+ * The plug-in has its own copy of the parts of libvyre that it needs. Their memory comes from the host, so that memory
+ * that crosses the interface can be freed on either side, and the process has one memory account. */
 #include "backends/cpu/compiler.h"
 #include "base/memory.h"
 #include "compilers/llvm/compile.h"

@@ -1,13 +1,14 @@
-/* Known lanes: what differs between the lanes of a gang by numbers the compiler knows.
+/* Lane constants: values whose lanes differ by constants.
  *
- * A value of 32 bits is base + factor * times + offset here, with two scalars and two numbers for each lane. Ids are such values, and so is what is computed of them
- * and of scalars by sums and one product: a place in a plane. In a gang that is written out, the number of which is known, so are divisions of ids by numbers
- * (`local_index % 18`), for which there is no stride. It is of use twice:
+ * Such a value of 32 bits is base + factor * times + offset, with two scalars, and two constants for each lane. Ids
+ * are such values, and so are sums of them and scalars with one product: a position in a plane. In a gang that is
+ * unrolled, whose number is constant, divisions of ids by constants (`local_index % 18`) are such values too, although
+ * they have no stride. They are used twice:
  *
- * - whether a comparison with a scalar holds in all lanes is told by one number, the largest of them;
- * - an index consists of pieces that lie side by side, and each is one vector access under a mask that is known.
+ * - whether a comparison with a scalar holds in all lanes is decided by one lane, the one with the largest constant;
+ * - an index consists of contiguous pieces, and each is one vector access with a constant mask.
  *
- * A `for` whose variable is known in all its trips is written trip by trip. */
+ * A `for` whose variable is constant in all its trips is unrolled. */
 #include "emit/llvm/emitter.h"
 #include "ir/eval.h"
 
@@ -336,8 +337,8 @@ int vy_llvm_has_pieces(vy_emitter *e, uint32_t memory, uint32_t index, LLVMValue
     return count_pieces(e, k, is_set) <= PIECES * (e->width / part_lanes(e));
 }
 
-/* Where lane `from` of the piece's part would be. If the mask is not known, the first lane of the piece may be masked and its index below zero: so a small distance from
- * the end of u32 counts as that, as it does for rows. */
+/* Where lane `from` of the piece's part would be. If the mask is not known, the first lane of the piece may be masked
+ * and its index below zero: so a small distance from the end of u32 counts as that, as it does for rows. */
 static LLVMValueRef piece_address(vy_emitter *e, uint32_t memory, const vy_lane_affine *k, piece p, uint32_t from,
                                   int is_known) {
     uint32_t ahead = is_known ? 0 : PART;

@@ -457,7 +457,7 @@ LLVMValueRef vy_llvm_load_contiguous(vy_emitter *e, uint32_t memory, uint32_t in
 
 /* ---- stores ----
  *
- * Stores, in the shapes of loads (load.c): scalar, a row, scattered; and past the caches what nobody reads soon. */
+ * Stores, in the shapes of loads: scalar, a row, scattered; and past the caches what nobody reads soon. */
 
 static void plain_store(vy_emitter *e, LLVMValueRef value, LLVMValueRef at, unsigned alignment) {
     LLVMSetAlignment(LLVMBuildStore(e->builder, value, at), alignment);

@@ -1,4 +1,4 @@
-/* Loops: `for` with an exact trip count, and `while` with a rotated condition. */
+/* Loops: `for`, and `while`, whose condition is tested before the loop and at its end (loop rotation). */
 #include "emit/ptx/emitter.h"
 
 /* ---- for ----
@@ -338,7 +338,7 @@ static vy_ptx_value write_rotated_body(vy_ptx *e, const question *q, uint32_t en
 }
 
 /* The question stands before the loop and at its end: a loop that nobody enters is then a branch like any other to the
- * driver's compiler, which does not survive some of those that begin with it (docs/ptx.md). */
+ * driver's compiler, which does not survive some of those that begin with it (docs/internals/ptx.md). */
 void vy_ptx_while(vy_ptx *e, uint32_t index, const vy_stmt *s) {
     question q = question_of(e->program, index, s);
     int is_right = vy_ptx_exits_are_safe(e, index);

@@ -446,7 +446,7 @@ static const char *type_of(const row *r, vyre_type type) {
 }
 
 /* A load whose value nobody asks for. What it orders stays; of the load itself the driver's compiler keeps a half
- * (docs/ptx.md). */
+ * (docs/internals/ptx.md). */
 static void load_nothing(vy_ptx *e, const vy_stmt *s, vyre_type type) {
     if (s->result_count)
         vy_ptx_declare(e, s->variable, vy_ptx_literal(type, 0));

@@ -138,7 +138,7 @@ static vy_ptx_value absolute(vy_ptx *e, vyre_type type, vy_ptx_value a) {
 
 /* -1 - x. `not` and `xor -1` are compiled wrongly by ptxas 13.0 and the driver of that time, for every architecture:
  * where x is known from a condition that only ever goes one way, ~x & y becomes x & y. `lop3` is compiled rightly, but
- * may end the compiler (docs/ptx.md). */
+ * may end the compiler (docs/internals/ptx.md). */
 static vy_ptx_value complement(vy_ptx *e, vyre_type type, vy_ptx_value a) {
     vyre_type number = vy_ptx_class_of(type) == VY_PTX_B64 ? VYRE_TYPE_I64 : VYRE_TYPE_I32;
     return vy_ptx_two(e, "sub", signed_of(type), type, vy_ptx_literal(number, UINT64_MAX), a);

@@ -1,4 +1,5 @@
-/* What is known at the start of the entry: ids, addresses, counts, params. Each is computed there when it is first asked for, so that it is there wherever it is used. */
+/* The prologue: ids, addresses, counts and params at the start of the entry. Each is computed there when it is first
+ * used, so that its register is defined wherever it is used. */
 #include "emit/ptx/emitter.h"
 
 #include <inttypes.h>

@@ -1,4 +1,5 @@
-/* What of backend `cuda` needs no device: opening the driver's library, what its results mean, how params are laid out, objects that are damaged. */
+/* What of backend `cuda` needs no device: opening the driver's library, what its results mean, how params are laid
+ * out, objects that are damaged. */
 #include "support/test.h"
 
 #include "backends/cuda/device.h"
