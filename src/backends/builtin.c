@@ -1,8 +1,9 @@
-/* libvyre's own module: the records of the backends it brings along, and their descriptor.
+/* Built-in backends: the records of libvyre's own backends, and the descriptor of its module.
  *
- * All of them are in this file because a linker drops members of an archive that nobody names: the registry names the descriptor, and
- * the records here name the constructors. The streams have a prefix of their own, so that a program linked with the archive keeps
- * its records apart from these, as one linked with the shared library does. */
+ * All records are in this file, because a linker drops members of an archive that nothing references: the registry
+ * references the descriptor, and the records reference the constructors. The sections of the records have a prefix of
+ * their own. So a program linked with the archive keeps its own records apart from these, as one linked with the
+ * shared library does. */
 #define VYRE_STREAM_PREFIX vyre_builtin_stream
 #include "backends/cpu/cpu.h"
 #include "backends/cuda/cuda.h"

@@ -1,11 +1,34 @@
-/* PTX as vyre_emit makes it, and assembling it: also for `vyre explain --target ptx`. */
+/* PTX as vyre_emit makes it, and the programs of the CUDA toolkit that assemble and disassemble it; also for `vyre
+ * explain --target ptx`. */
 #ifndef VY_TARGETS_PTX_H
 #define VY_TARGETS_PTX_H
 
+#include "base/text.h"
 #include "emit/ptx/prepare.h"
 #include "emit/ptx/ptx.h"
-#include "targets/toolchain.h"
 #include "vyre/emit.h"
+
+/* ---- programs of the CUDA toolkit ----
+ *
+ * Finding and running NVIDIA's assembler and disassemblers, and a temporary folder for
+ * their files. */
+
+/* A private folder below TMPDIR (/tmp); closing it removes it with its files. 0 if it cannot be made. */
+typedef struct vy_toolchain_folder {
+    char path[512];
+} vy_toolchain_folder;
+/* The path of a file in it. */
+typedef struct vy_toolchain_file {
+    char path[544];
+} vy_toolchain_file;
+
+/* ---- targets ---- */
+
+/* Emits the code of a program that has an entry and whose ops are resolved. The options are complete: no text is NULL.
+ * `out` is empty. */
+typedef vyre_status vy_target_emit(vyre_program *program, const vyre_emit_options *options, vyre_bytes *out,
+                                   vyre_error *error);
+vy_target_emit vy_target_ptx, vy_target_cubin, vy_target_sass;
 
 /* "sm_90" → 90. VYRE_INVALID_ARGUMENT if it is none. */
 vyre_status vy_target_ptx_arch(const char *name, uint32_t *out, vyre_error *error);

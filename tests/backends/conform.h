@@ -1,9 +1,10 @@
-/* Conformance of a backend: whatever the oracle gives, status, trap and bytes, the backend gives. Any backend, by its id, through the public interface alone.
+/* Conformance of a backend: whatever the oracle gives, status, trap and bytes, the backend gives. Any backend, by its
+ * id, through the public interface alone.
  *
  *   conform c;
- *   conform_open(&c, "cpu");                        skips the test loudly where there is no such backend, or nothing it can compile with
- *   conform_check(&c, "what it is", program, &arguments, CONFORM_PIPELINE);
- *   conform_close(&c);
+ *   conform_open(&c, "cpu");                        skips the test loudly where there is no such backend, or nothing
+ *                                                   it can compile with conform_check(&c, "what it is", program,
+ *                                                   &arguments, CONFORM_PIPELINE); conform_close(&c);
  *
  * What differs is shown with its program, shrunk, and fails the test. */
 #ifndef VY_TESTS_CONFORM_H

@@ -1,4 +1,5 @@
-/* Random programs on a backend and on the oracle, by processes: a crash or a program that does not end is one more finding, and is shrunk like any other.
+/* Random programs on a backend and on the oracle, by processes: a crash or a program that does not end is one more
+ * finding, and is shrunk like any other.
  *
  *   VYRE_CAMPAIGN_COUNT    programs (120 times VYRE_EFFORT)
  *   VYRE_CAMPAIGN_SEED     first seed (VYRE_SEED, else 1); one in 16, and all from 1099511627776 on, are programs of
@@ -6,10 +7,13 @@
  *   VYRE_CAMPAIGN_WORKERS  processes (the cores)
  *   VYRE_CAMPAIGN_SECONDS  after so many no more programs are started (no bound)
  *   VYRE_CAMPAIGN_PATIENCE after so many a program is one that does not end (60; more in an emulator)
- *   VYRE_CAMPAIGN_LENGTH   statements asked for, at most (no bound): short programs are quick to compile, and there can be more of them
- *   VYRE_CAMPAIGN_STRESS   VYRE_STRESS_… of every program, as a number: 256 conversions, 512 edges (by the seed, in a third of them)
+ *   VYRE_CAMPAIGN_LENGTH   statements asked for, at most (no bound): short programs are quick to compile, and there
+ *                          can be more of them
+ *   VYRE_CAMPAIGN_STRESS   VYRE_STRESS_… of every program, as a number: 256 conversions, 512 edges (by the seed, in a
+ *                          third of them)
  *   VYRE_CAMPAIGN_VARIANT  only variants whose settings contain this text, such as VYRE_CPU_ISA=x86-64-v3 (all)
- *   VYRE_CAMPAIGN_FOLDER   where failing cases go (campaign-failures in the working directory), each to be run with `vyre run BASE.vyre @BASE.args`
+ *   VYRE_CAMPAIGN_FOLDER   where failing cases go (campaign-failures in the working directory), each to be run with
+ *                          `vyre run BASE.vyre @BASE.args`
  *   VYRE_CAMPAIGN_JSON     a file for the figures
  *
  * A variant is a setting of the environment the backend is acquired with. A block of consecutive seeds, as many as the
@@ -80,9 +84,9 @@ static inline uint64_t conform_clock(void) {
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* Most programs are small, since compiling takes the time; some have large grids, for the threads; some are long. By the
- * seed, and the length that is allowed (0: any). A third feels one kind of stress, a sixth one of the two that show
- * defects of vectorised code most often. */
+/* Most programs are small, since compiling takes the time; some have large grids, for the threads; some are long. By
+ * the seed, and the length that is allowed (0: any). A third feels one kind of stress, a sixth one of the two that
+ * show defects of vectorised code most often. */
 static inline vyre_generate_options conform_options(uint64_t seed, unsigned length) {
     vyre_generate_options options = {.seed = seed, .statements = 8 + (unsigned)(seed % 5) * 5, .invocations = 64};
     if (seed % 3 == 0)
@@ -293,8 +297,8 @@ typedef struct conform_killer {
     uint64_t seed;
 } conform_killer;
 
-/* Whether a process that runs it dies or finds it wrong: a read outside a buffer crashes in one case and gives wrong bits
- * in the next. */
+/* Whether a process that runs it dies or finds it wrong: a read outside a buffer crashes in one case and gives wrong
+ * bits in the next. */
 static inline int conform_kills(void *user, const vyre_case *candidate) {
     const conform_killer *k = user;
     int status;
@@ -364,7 +368,8 @@ static inline void conform_supervise(conform_campaign *m) {
 
 /* ---- all of it ---- */
 
-/* A driver that does not survive a fork is not started in this process: define CONFORM_APART as 1 before this header. */
+/* A driver that does not survive a fork is not started in this process: define CONFORM_APART as 1 before this
+ * header. */
 #ifndef CONFORM_APART
 #define CONFORM_APART 0
 #endif

@@ -1,4 +1,5 @@
-/* A backend under control, by its id: deadlines, cancellation, traps of many invocations, many callers, the end with work in flight. Through the public interface. */
+/* A backend under control, by its id: deadlines, cancellation, traps of many invocations, many callers, the end with
+ * work in flight. Through the public interface. */
 #ifndef VY_TESTS_CONFORM_CONTROL_H
 #define VY_TESTS_CONFORM_CONTROL_H
 

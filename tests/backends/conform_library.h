@@ -118,7 +118,8 @@ static inline void conform_fill_small(vyre_type type, vy_random *random, void *b
     }
 }
 
-/* Random values for all inputs of a program whose counts are fixed; if wanted, small ones for scalars, which may be lengths. */
+/* Random values for all inputs of a program whose counts are fixed; if wanted, small ones for scalars, which may be
+ * lengths. */
 static inline vyre_arguments conform_values(const vyre_program *program, int small, vyre_span *inputs) {
     static uint64_t bytes[CONFORM_INPUTS][VALUES];
     vyre_arguments arguments = {.inputs = inputs};
@@ -138,7 +139,8 @@ static inline vyre_arguments conform_values(const vyre_program *program, int sma
     return arguments;
 }
 
-/* Whether the oracle says anything about it: whoever races is called by one, and who takes too long with small numbers. */
+/* Whether the oracle says anything about it: whoever races is called by one, and who takes too long with small
+ * numbers. */
 static inline int conform_call(conform_library *l, const char *name, vyre_program *program, int checks, int small) {
     vyre_span inputs[CONFORM_INPUTS];
     vyre_arguments arguments = conform_values(program, small, inputs);

@@ -1,4 +1,5 @@
-/* Loops that wait for memory, and short branches around loads, on a backend and on the oracle: what emitters ask early, load ahead or leave unguarded gives the same. */
+/* Loops that wait for memory, and short branches around loads, on a backend and on the oracle: what emitters ask
+ * early, load ahead or leave unguarded gives the same. */
 #ifndef VY_TESTS_CONFORM_LOOPS_H
 #define VY_TESTS_CONFORM_LOOPS_H
 

@@ -1,5 +1,5 @@
-/* Odd shapes on a backend and on the oracle: workgroups of any size, grids of two and three dimensions, no elements, ranges of resident buffers, bindings that overlap, many params,
- * as many buffers as the language allows. */
+/* Odd shapes on a backend and on the oracle: workgroups of any size, grids of two and three dimensions, no elements,
+ * ranges of resident buffers, bindings that overlap, many params, as many buffers as the language allows. */
 #ifndef VY_TESTS_CONFORM_SHAPES_H
 #define VY_TESTS_CONFORM_SHAPES_H
 
@@ -134,7 +134,8 @@ static inline void conform_overlaps(conform *c) {
     vyre_program_release(program);
 }
 
-/* Outputs start as zero, whatever was in the slot: programs that write all of one, and programs that all but do. Grids of 1 … 4 groups of 32 by 2. */
+/* Outputs start as zero, whatever was in the slot: programs that write all of one, and programs that all but do. Grids
+ * of 1 … 4 groups of 32 by 2. */
 static inline void conform_covers(conform *c) {
     static const char *const bodies[] = {
         "y[x] = 7",

@@ -1,5 +1,6 @@
-/* Programs of nothing but expressions, by seed: many small trees over few types, with literals where types begin, end and change sign. Compilers know patterns of two or three ops with
- * such literals and make one instruction of them; programs of everything have each of those patterns too rarely. */
+/* Programs of nothing but expressions, by seed: many small trees over few types, with literals where types begin, end
+ * and change sign. Compilers know patterns of two or three ops with such literals and make one instruction of them;
+ * programs of everything have each of those patterns too rarely. */
 #ifndef VY_TESTS_CONFORM_TREES_H
 #define VY_TESTS_CONFORM_TREES_H
 

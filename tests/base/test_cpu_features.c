@@ -1,7 +1,7 @@
 /* What follows from the processor's features, and what the kernel's texts say. */
 #include "support/test.h"
 
-#include "backends/cpu/cpu_info.h"
+#include "backends/cpu/cpu.h"
 #include "base/cpu_features.h"
 
 #define HAS(exact, ID) ((exact) >> VYRE_NUMERIC_##ID & 1)

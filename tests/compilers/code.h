@@ -5,7 +5,7 @@
 #include "support/test.h"
 
 #include "backends/cpu/code_object.h"
-#include "backends/cpu/stack.h"
+#include "backends/cpu/frame_pool.h"
 #include "compilers/llvm/compile.h"
 #include "emit/llvm/kernel.h"
 #include "ir/dispatch_resolve.h"
@@ -147,7 +147,8 @@ static inline void code_is_late(int signal) {
     code_stop = 1;
 }
 
-/* Calls the entry on a stack of its own and looks whether it went below what its header says. A signal handler may have. */
+/* Calls the entry on a stack of its own and looks whether it went below what its header says. A signal handler may
+ * have. */
 static inline void code_enter(const code *code, vy_cpu_frame *frame, uint64_t first, uint64_t end) {
     enum { BELOW = 64 << 10, PAINT = 0xa5 };
     static vy_cpu_stack stack;
@@ -162,7 +163,8 @@ static inline void code_enter(const code *code, vy_cpu_frame *frame, uint64_t fi
         fail_msg("the code uses more stack than its header says (%" PRIu64 " bytes)", need);
 }
 
-/* One half of the grid: the cut is anywhere in a workgroup that has parts. If there is code with fewer lanes, it runs the first half, and the cut is between two workgroups. */
+/* One half of the grid: the cut is anywhere in a workgroup that has parts. If there is code with fewer lanes, it runs
+ * the first half, and the cut is between two workgroups. */
 static inline void code_call(const code *code, vy_cpu_frame *frame, uint64_t groups, int half) {
     const vy_cpu_header *header = &code->object.header;
     uint64_t units = groups * header->parts, middle = header->narrow_parts ? groups / 2 * header->parts : units / 2;

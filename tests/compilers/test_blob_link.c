@@ -1,8 +1,8 @@
-/* Objects made by hand, laid flat: what is resolved, what is refused, and that a damaged one is an error and nothing worse. */
+/* Objects made by hand, laid flat: what is resolved, what is refused, and that a damaged one is an error and nothing
+ * worse. */
 #include "support/test.h"
 
 #include "compilers/llvm/blob_link.h"
-#include "compilers/llvm/relocation.h"
 #include "support/fault.h"
 #include "vyre/base.h"
 

@@ -1,6 +1,6 @@
 /* Conversions between integers and floats, compiled for every ISA level of the machine: random chains of them, of
- * values of which the compiler knows some bits, with arithmetic, comparisons and choices in between, give the bits of the
- * oracle. VYRE_CASES sets the number of programs, VYRE_SEED selects others. */
+ * values of which the compiler knows some bits, with arithmetic, comparisons and choices in between, give the bits of
+ * the oracle. VYRE_CASES sets the number of programs, VYRE_SEED selects others. */
 #include "compilers/code.h"
 
 #include "base/text.h"

@@ -1,4 +1,5 @@
-/* Lines of the source: in texts where people look for them, in objects where debuggers do; and the code is the same with them and without. */
+/* Lines of the source: in texts where people look for them, in objects where debuggers do; and the code is the same
+ * with them and without. */
 #include "support/test.h"
 
 #include "backends/cpu/compile.h"

@@ -1,7 +1,8 @@
 /* Masked loads, stores, gathers and scatters as LLVM compiles them, after the rewriting of errata.c: random ones in
- * LLVM IR, for every ISA level of the machine, with every element size, number of lanes and kind of mask (constant, constant
- * in some lanes, known at run time only), executed and compared with a model. Memory that no lane may access is not
- * mapped. VYRE_CASES sets the number of modules, VYRE_SEED selects others, VYRE_BARE leaves the rewriting out. */
+ * LLVM IR, for every ISA level of the machine, with every element size, number of lanes and kind of mask (constant,
+ * constant in some lanes, known at run time only), executed and compared with a model. Memory that no lane may access
+ * is not mapped. VYRE_CASES sets the number of modules, VYRE_SEED selects others, VYRE_BARE leaves the rewriting
+ * out. */
 #include "compilers/ir.h"
 #include "support/test.h"
 

@@ -3,7 +3,7 @@
 #include "driver/fake.h"
 
 #include "backends/cpu/cpu.h"
-#include "backends/cuda/device_info.h"
+#include "backends/cuda/device.h"
 #include "emit/ptx/prepare.h"
 #include "emit/ptx/ptx.h"
 #include "ir/op_set.h"

@@ -1,19 +1,156 @@
-/* Loading objects (code_object.h). */
+/* JIT code objects: checking and loading, registration with perf and GDB, and reference-counted executables
+ * (code_object.h). */
 #include "backends/cpu/code_object.h"
 
-#include "backends/cpu/jit_debug.h"
 #include "base/cpu_features.h"
+#include "base/env.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "ir/limits.h"
 #include "vyre/op.h"
 
+#include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- checks ---- */
+/* ---- registration with perf and GDB: perf ---- */
+
+/* A line in /tmp/perf-PID.map, which `perf` reads. */
+static void jit_debug_write_perf_map(const void *code, size_t size, const char *name) {
+    char path[64], line[256];
+    if (!vy_env_flag("VYRE_PERF_MAP", 0))
+        return;
+    snprintf(path, sizeof path, "/tmp/perf-%ld.map", (long)getpid());
+    int length = snprintf(line, sizeof line, "%" PRIxPTR " %zx vyre:%.128s\n", (uintptr_t)code, size, name);
+    struct stat about;
+    /* The name is known in advance: another user may have put a link, a pipe or a file of his own there. */
+    int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+    if (file < 0)
+        return;
+    int is_ours = fstat(file, &about) == 0 && S_ISREG(about.st_mode) && about.st_uid == geteuid();
+    ssize_t written = is_ours && length > 0 && (size_t)length < sizeof line ? write(file, line, (size_t)length) : 0;
+    (void)written;
+    close(file);
+}
+
+/* ---- GDB ---- */
+
+/* "JIT Compilation Interface" of GDB's manual: it finds the two names in the table of symbols, which need not be the
+ * dynamic one, stops where the function is called and reads the descriptor. Weak, since a program may bring its own. */
+typedef enum jit_action { JIT_NOTHING, JIT_REGISTER, JIT_UNREGISTER } jit_action;
+
+struct vy_jit_registration {
+    struct vy_jit_registration *next, *previous;
+    const char *file;
+    uint64_t file_size;
+};
+
+typedef struct jit_descriptor {
+    uint32_t version;
+    uint32_t action; /* jit_action */
+    vy_jit_registration *relevant, *first;
+} jit_descriptor;
+
+extern jit_descriptor __jit_debug_descriptor;
+void __jit_debug_register_code(void);
+__attribute__((weak, used)) jit_descriptor __jit_debug_descriptor = {1, JIT_NOTHING, NULL, NULL};
+
+__attribute__((weak, used, noinline)) void __jit_debug_register_code(void) {
+    __asm__ volatile("" ::: "memory");
+}
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the descriptor */
+
+static void before_fork(void) {
+    pthread_mutex_lock(&lock);
+}
+
+static void after_fork(void) {
+    pthread_mutex_unlock(&lock);
+}
+
+static void register_atfork(void) {
+    (void)pthread_atfork(before_fork, after_fork, after_fork);
+}
+
+/* With the lock held. */
+static void notify_debugger(jit_action action, vy_jit_registration *registration) {
+    __jit_debug_descriptor.action = (uint32_t)action;
+    __jit_debug_descriptor.relevant = registration;
+    __jit_debug_register_code();
+    __jit_debug_descriptor.action = JIT_NOTHING;
+    __jit_debug_descriptor.relevant = NULL;
+}
+
+/* Sections of the code go to where it lies; 0 if the bytes are no such file. */
+static int relocate_sections(uint8_t *file, size_t size, uintptr_t code) {
+    Elf64_Ehdr header;
+    if (size < sizeof header)
+        return 0;
+    memcpy(&header, file, sizeof header);
+    if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_shentsize != sizeof(Elf64_Shdr) ||
+        header.e_shoff > size || (size - header.e_shoff) / sizeof(Elf64_Shdr) < header.e_shnum)
+        return 0;
+    for (uint32_t i = 0; i < header.e_shnum; i++) {
+        Elf64_Shdr section;
+        uint8_t *at = file + header.e_shoff + (uint64_t)i * sizeof section;
+        memcpy(&section, at, sizeof section);
+        if (section.sh_flags & SHF_ALLOC)
+            section.sh_addr += code;
+        memcpy(at, &section, sizeof section);
+    }
+    return 1;
+}
+
+int vy_jit_debug_is_enabled(void) {
+    return vy_env_flag("VYRE_GDB", 0);
+}
+
+vy_jit_registration *vy_jit_debug_register(const void *code, vyre_span file) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    if (!file.size || !vy_jit_debug_is_enabled())
+        return NULL;
+    (void)pthread_once(&once, register_atfork);
+    vy_jit_registration *registration = vy_allocate(sizeof *registration + file.size);
+    if (!registration)
+        return NULL;
+    uint8_t *copy = (uint8_t *)(registration + 1);
+    memcpy(copy, file.data, file.size);
+    if (!relocate_sections(copy, file.size, (uintptr_t)code)) {
+        vy_release(registration, sizeof *registration + file.size);
+        return NULL;
+    }
+    pthread_mutex_lock(&lock);
+    *registration = (vy_jit_registration){__jit_debug_descriptor.first, NULL, (const char *)copy, file.size};
+    if (registration->next)
+        registration->next->previous = registration;
+    __jit_debug_descriptor.first = registration;
+    notify_debugger(JIT_REGISTER, registration);
+    pthread_mutex_unlock(&lock);
+    return registration;
+}
+
+/* NULL is ignored. */
+static void jit_debug_unregister(vy_jit_registration *registration) {
+    if (!registration)
+        return;
+    pthread_mutex_lock(&lock);
+    *(registration->previous ? &registration->previous->next : &__jit_debug_descriptor.first) = registration->next;
+    if (registration->next)
+        registration->next->previous = registration->previous;
+    notify_debugger(JIT_UNREGISTER, registration);
+    pthread_mutex_unlock(&lock);
+    vy_release(registration, sizeof *registration + registration->file_size);
+}
+
+/* ---- code objects: checks ---- */
 
 static vyre_status corrupt(vyre_error *error, const char *what, uint64_t given, uint64_t limit) {
     return vy_fail(error, VYRE_CORRUPT, "compile the program again: `vyre cache clear` drops what is stored",
@@ -111,7 +248,7 @@ vyre_status vy_cpu_code_object_load(vyre_span bytes, uint64_t features, const ch
         return status;
     object.entry = (vy_cpu_entry *)(uintptr_t)((char *)object.map + object.header.entry);
     size_t code = (size_t)object.header.code_bytes;
-    vy_jit_debug_write_perf_map(object.map, code, name);
+    jit_debug_write_perf_map(object.map, code, name);
     object.registration =
         vy_jit_debug_register(object.map, (vyre_span){(const char *)bytes.data + sizeof object.header + code,
                                                       (size_t)object.header.file_bytes});
@@ -121,7 +258,7 @@ vyre_status vy_cpu_code_object_load(vyre_span bytes, uint64_t features, const ch
 }
 
 void vy_cpu_code_object_unload(vy_cpu_code_object *object) {
-    vy_jit_debug_unregister(object->registration);
+    jit_debug_unregister(object->registration);
     if (object->map)
         munmap(object->map, object->map_size);
     *object = (vy_cpu_code_object){.map = NULL};
@@ -135,4 +272,56 @@ vyre_status vy_cpu_code_object_save(const vy_cpu_code_object *object, vyre_bytes
         memcpy((char *)out->data + sizeof object->header, object->map, code);
     }
     return status;
+}
+
+/* ---- executables ---- */
+
+static void free_executable(vy_cpu_executable *code) {
+    vy_release(code->full_writes, code->buffer_count * sizeof *code->full_writes);
+    vy_release(code, sizeof *code);
+}
+
+static vyre_status find_full_writes(const vyre_program *program, vy_cpu_executable *code, vyre_error *error) {
+    size_t count = vyre_program_buffer_count(program);
+    code->full_writes = vy_allocate(count * sizeof *code->full_writes);
+    if (count && !code->full_writes)
+        return vy_fail_memory(error, "loading compiled code");
+    code->buffer_count = (uint32_t)count;
+    return vy_full_write_find(program, code->full_writes, error);
+}
+
+vyre_status vy_cpu_executable_new(const vyre_program *program, vyre_span object, uint64_t features,
+                                  vy_cpu_executable **out, vyre_error *error) {
+    vyre_buffer_info info;
+    vy_cpu_executable *code = vy_allocate_zero(sizeof *code);
+    *out = NULL;
+    if (!code)
+        return vy_fail_memory(error, "loading compiled code");
+    vyre_status status = find_full_writes(program, code, error);
+    if (status == VYRE_OK)
+        status = vy_cpu_code_object_load(object, features, vyre_program_name(program), &code->object, error);
+    if (status != VYRE_OK) {
+        free_executable(code);
+        return status;
+    }
+    atomic_init(&code->references, 1);
+    vy_cpu_cost_estimate(program, &code->cost);
+    snprintf(code->name, sizeof code->name, "%s", vyre_program_name(program));
+    for (uint32_t i = 0; vyre_program_buffer(program, i, &info); i++)
+        code->buffers[i] =
+            (vy_cpu_executable_buffer){.element = (uint8_t)vyre_type_size(info.type), .access = (uint8_t)info.access};
+    *out = code;
+    return VYRE_OK;
+}
+
+vy_cpu_executable *vy_cpu_executable_retain(vy_cpu_executable *code) {
+    atomic_fetch_add_explicit(&code->references, 1, memory_order_relaxed);
+    return code;
+}
+
+void vy_cpu_executable_release(vy_cpu_executable *code) {
+    if (!code || atomic_fetch_sub_explicit(&code->references, 1, memory_order_acq_rel) != 1)
+        return;
+    vy_cpu_code_object_unload(&code->object);
+    free_executable(code);
 }

@@ -1,18 +1,38 @@
-/* Compiling (compile.h). */
+/* Compiling: lowering of programs, the client of the compile servers, and the search for the compiler (compile.h). */
 #include "backends/cpu/compile.h"
 
-#include "backends/cpu/jit_debug.h"
+#include "backends/cpu/code_object.h"
+#include "backends/cpu/compile_server.h"
+#include "base/clock.h"
 #include "base/deadline.h"
+#include "base/env.h"
+#include "base/log.h"
+#include "base/memory.h"
 #include "base/status.h"
+#include "base/trusted_path.h"
+#include "driver/host_services.h"
+#include "driver/plugin.h"
 #include "lower/legalize.h"
 #include "opt/pass_manager.h"
 #include "vyre/transform.h"
 #include "vyre/wire.h"
 
-/* Which `trap` ended a dispatch: the transforms keep the position of a statement, so in a copy of the program the length of each
- * trap's position is 1 + its index, and the emitter stores that number with the report (vy_cpu_frame). The number depends on the
- * statements alone, as the key of the cache does: programs that are equal but for their source share code, and each finds the
- * position in its own. */
+#include <dlfcn.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+static vyre_status acquire_compiler(vy_cpu *cpu, const vy_jit_plugin **out, vyre_error *error);
+
+/* ---- lowering and compiling ---- */
+
+/* Which `trap` ended a dispatch: the transforms keep the position of a statement, so in a copy of the program the
+ * length of each trap's position is 1 + its index, and the emitter stores that number with the report (vy_cpu_frame).
+ * The number depends on the statements alone, as the key of the cache does: programs that are equal but for their
+ * source share code, and each finds the position in its own. */
 static vyre_status number_traps(const vyre_program *program, unsigned options, vyre_program **out, vyre_error *error) {
     vyre_bytes wire = VYRE_BYTES_INIT;
     vyre_program *copy = NULL;
@@ -68,7 +88,7 @@ static vyre_status make_object(vy_cpu *cpu, vyre_program *program, int cancellab
     const vy_jit_plugin *compiler;
     vyre_bytes wire = VYRE_BYTES_INIT;
     const int lines = vy_jit_debug_is_enabled();
-    vyre_status status = vy_cpu_compiler(cpu, &compiler, error);
+    vyre_status status = acquire_compiler(cpu, &compiler, error);
     if (status == VYRE_OK)
         status = vy_cpu_lower(cpu, program, cancellable, lines ? VYRE_WIRE_DEBUG : 0, &wire, error);
     if (status == VYRE_OK) {
@@ -98,5 +118,364 @@ vyre_status vy_cpu_compile(vy_cpu *cpu, vyre_program *program, int cancellable, 
     if (status == VYRE_OK)
         status = vy_cpu_executable_new(program, (vyre_span){object.data, object.size}, cpu->features, out, error);
     vyre_bytes_free(&object);
+    return status;
+}
+
+/* ---- client of the compile servers ----
+ *
+ * Client of the compile servers, with fewer lanes where LLVM fails.
+ *
+ * If LLVM crashes, or needs more memory or processor time than its limits, the request is sent again with half the
+ * lanes, down to VY_CPU_WIDTH_MIN: most of LLVM's failures are in code for wide vectors. An attempt that is not the
+ * last gets half of the time that is left until the deadline. What the program computes does not depend on the width,
+ * so the object that is made in the end is what the caches keep. The width is remembered too, for compiles that no
+ * cache answers. */
+
+/* A server that neither replies nor uses processor time is killed after so many times the limit on processor time, if
+ * there is no deadline. Others may use the processors meanwhile. */
+enum { WALL_FACTOR = 10 };
+
+typedef struct client {
+    vy_jit_plugin compiler;
+    vy_compile_pool *pool;
+} client;
+
+/* One call: a request, and what became of the latest attempt. */
+typedef struct call {
+    const client *client;
+    const vy_jit_request *request;
+    vy_compile_request message;
+    vyre_bytes *out;
+    uint64_t start_ns, attempt_ns; /* when the call and the attempt began */
+    vy_compile_outcome outcome;
+} call;
+
+static const char *const step_names[VY_JIT_STEP_COUNT] = {
+#define X(ID, name) name,
+    VY_JIT_STEP_LIST(X)
+#undef X
+};
+
+/* ---- errors ---- */
+
+static vyre_status fail_late(const call *c, vyre_error *error) {
+    const char *fix = "raise the timeout, or compile the program before with a longer one (vyre_compile)";
+    double seconds = (double)(vy_clock_now() - c->start_ns) / 1e9;
+    if (!c->outcome.has_begun)
+        return vy_fail(error, VYRE_TIMEOUT, fix,
+                       "`%s` was not compiled at its deadline: no compiler had begun with it after %.3f s",
+                       c->request->name, seconds);
+    return vy_fail(error, VYRE_TIMEOUT, fix,
+                   "`%s` was not compiled at its deadline: LLVM was at step `%s` with %" PRIu32
+                   " lanes, %.3f s after the compile had begun",
+                   c->request->name, step_names[c->outcome.step], c->outcome.width, seconds);
+}
+
+#define OTHER_WAYS "split the program, or run it with `--backend reference`"
+
+/* The cause of a failure and its fix; the lanes are those of the last attempt. */
+static vyre_status fail_attempt(const call *c, vyre_error *error) {
+    const vy_compile_outcome *o = &c->outcome;
+    const char *name = c->request->name, *step = step_names[o->step];
+    switch (o->end) {
+    case VY_COMPILE_END_MEMORY:
+        return vy_fail(error, VYRE_LIMIT,
+                       o->detail < c->message.memory_mib
+                           ? "raise the limit of the process on address space (`ulimit -v`), " OTHER_WAYS
+                           : "raise VYRE_COMPILER_MEMORY (MiB), " OTHER_WAYS,
+                       "LLVM is out of memory for `%s` with %" PRIu32 " lanes, at step `%s` (the limit is %" PRIu32
+                       " MiB)",
+                       name, o->width, step, o->detail);
+    case VY_COMPILE_END_TIME:
+        return vy_fail(error, VYRE_LIMIT, "raise VYRE_COMPILER_SECONDS, " OTHER_WAYS,
+                       "LLVM takes too long for `%s` with %" PRIu32 " lanes, at step `%s` (the limit is %" PRIu32
+                       " s of processor time)",
+                       name, o->width, step, c->message.cpu_ms / 1000);
+    case VY_COMPILE_END_LATE:
+        return vy_fail(error, VYRE_LIMIT, "report this with the program, " OTHER_WAYS,
+                       "the compiler does not answer for `%s` with %" PRIu32
+                       " lanes, at step `%s` (it was given %.0f s)",
+                       name, o->width, step, (double)(vy_clock_now() - c->attempt_ns) / 1e9);
+    default:
+        return vy_fail(error, VYRE_UNSUPPORTED, "report this with the program, " OTHER_WAYS,
+                       "the compiler crashed for `%s` with %" PRIu32 " lanes, at step `%s` (%s %" PRIu32 ")", name,
+                       o->width, step, o->detail ? "signal" : "no signal:", o->detail);
+    }
+}
+
+/* ---- attempts ---- */
+
+static uint64_t add_ns(uint64_t a, uint64_t b) {
+    uint64_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
+/* When an attempt ends. The last one has all that is left. */
+static uint64_t end_of_attempt(const call *c, int is_last) {
+    uint64_t now = vy_clock_now(), deadline = c->request->deadline_ns;
+    uint64_t end = add_ns(now, (uint64_t)c->message.cpu_ms * WALL_FACTOR * 1000000u);
+    if (deadline && deadline <= now)
+        return now;
+    uint64_t share = !deadline ? UINT64_MAX : is_last ? deadline - now : (deadline - now) / 2;
+    return add_ns(now, share) < end ? add_ns(now, share) : end;
+}
+
+static int is_past_deadline(const call *c) {
+    return c->request->deadline_ns && vy_clock_now() >= c->request->deadline_ns;
+}
+
+/* The lanes of the next attempt; 0: there is none. A server that failed before it chose the lanes is asked for those
+ * of a register. The last attempt always asks for the fewest lanes: it has all the time that is left. */
+static uint32_t narrow(const call *c) {
+    uint32_t width = c->outcome.width ? c->outcome.width : c->message.width;
+    uint32_t next = width ? width / 2 : vy_cpu_width(c->request->features);
+    if (next < VY_CPU_WIDTH_MIN && c->message.width != VY_CPU_WIDTH_MIN)
+        next = VY_CPU_WIDTH_MIN;
+    return c->request->keeps_width || next < VY_CPU_WIDTH_MIN ? 0 : next;
+}
+
+static void log_narrowed(uint32_t width, const vyre_error *why) {
+    char text[sizeof why->message + 64];
+    snprintf(text, sizeof text, "%s; it is compiled with %" PRIu32 " lanes instead", why->message, width);
+    vy_log(1, "cpu", text);
+}
+
+static vyre_status attempt(call *c, vyre_error *error) {
+    const vy_jit_request *r = c->request;
+    int is_last = c->message.width == VY_CPU_WIDTH_MIN || r->keeps_width;
+    c->attempt_ns = vy_clock_now();
+    vyre_status status = vy_compile_pool_request(c->client->pool, &c->message, r->name, r->wire,
+                                                 end_of_attempt(c, is_last), c->out, r->times, &c->outcome, error);
+    if (status != VYRE_OK || c->outcome.end == VY_COMPILE_END_DONE)
+        return status;
+    return is_past_deadline(c) ? fail_late(c, error) : fail_attempt(c, error);
+}
+
+/* Whether fewer lanes may help. */
+static int may_narrow(const call *c, vyre_status status) {
+    return status != VYRE_OK && status != VYRE_TIMEOUT && c->outcome.end != VY_COMPILE_END_DONE;
+}
+
+static vyre_status run(call *c, vyre_error *error) {
+    const vyre_span wire = c->request->wire;
+    const vy_compile_request asked = c->message;
+    uint32_t known = c->request->keeps_width ? 0 : vy_compile_pool_lookup_width(c->client->pool, &asked, wire), next;
+    if (known)
+        c->message.width = known;
+    vyre_status status = attempt(c, error);
+    int has_narrowed = 0;
+    while (may_narrow(c, status) && (next = narrow(c))) {
+        log_narrowed(next, error);
+        c->message.width = next;
+        has_narrowed = 1;
+        status = attempt(c, error);
+    }
+    if (status == VYRE_OK && has_narrowed)
+        vy_compile_pool_record_width(c->client->pool, &asked, wire, c->message.width);
+    return status;
+}
+
+static vyre_status make(const vy_jit_plugin *self, const vy_jit_request *request, uint32_t product, vyre_bytes *out,
+                        vyre_error *error) {
+    call c = {.client = (const client *)self,
+              .request = request,
+              .message = {.product = product,
+                          .features = request->features,
+                          .width = request->width,
+                          .lines = request->lines,
+                          .memory_mib = request->memory_mib ? request->memory_mib : VY_JIT_MEMORY_MIB,
+                          .cpu_ms = 1000 * (request->seconds ? request->seconds : VY_JIT_SECONDS),
+                          .idle_ms = VY_COMPILE_IDLE_MS},
+              .out = out,
+              .start_ns = vy_clock_now()};
+    out->size = 0;
+    return is_past_deadline(&c) ? fail_late(&c, error) : run(&c, error);
+}
+
+static vyre_status compile(const vy_jit_plugin *self, const vy_jit_request *request, vyre_bytes *out,
+                           vyre_error *error) {
+    return make(self, request, 0, out, error);
+}
+
+static vyre_status emit_text(const vy_jit_plugin *self, const vy_jit_request *request, vy_jit_text text,
+                             vyre_bytes *out, vyre_error *error) {
+    return make(self, request, 1 + (uint32_t)text, out, error);
+}
+
+/* ---- open and close ---- */
+
+/* A compiler whose servers run the executable at `path`, which was checked. Starts nothing. Close it with the next.
+ *
+ * VYRE_NO_MEMORY */
+static vyre_status compile_client_open(const char *path, const vy_jit_plugin **out, vyre_error *error) {
+    client *made = vy_allocate_zero(sizeof *made);
+    *out = NULL;
+    if (!made)
+        return vy_fail_memory(error, "opening the compiler");
+    vyre_status status = vy_compile_pool_open(path, &made->pool, error);
+    if (status != VYRE_OK) {
+        vy_release(made, sizeof *made);
+        return status;
+    }
+    made->compiler = (vy_jit_plugin){.struct_size = sizeof made->compiler,
+                                     .abi = VY_JIT_PLUGIN_ABI,
+                                     .version = "",
+                                     .compile = compile,
+                                     .emit_text = emit_text};
+    *out = &made->compiler;
+    return VYRE_OK;
+}
+
+/* No call may be in progress. The last client of an executable ends its servers. */
+static void compile_client_close(const vy_jit_plugin *compiler) {
+    client *made = (client *)compiler;
+    if (!made)
+        return;
+    vy_compile_pool_close(made->pool);
+    vy_release(made, sizeof *made);
+}
+
+/* ---- opening the compiler ----
+ *
+ * Finding and opening the compiler (compile.h).
+ *
+ * It is looked for where VYRE_COMPILER says, else in the build tree (programs of the build tree only) and where it is
+ * installed; a set-user-id process looks in the last only. The file must pass the rule of base/trusted_path.h: it is
+ * run, or its code is. */
+
+#ifndef VYRE_LIBEXEC_FOLDER
+#error "define VYRE_LIBEXEC_FOLDER: the folder of installed executables that are not for users"
+#endif
+
+#ifdef VYRE_COMPILER_IN_PROCESS
+enum { IS_IN_PROCESS = 1 };
+#define COMPILER_FILE "vyre-compiler-llvm.so"
+#define BUILD_FOLDER "plugins/"
+#else
+enum { IS_IN_PROCESS = 0 };
+#define COMPILER_FILE "vyre-compiler-llvm"
+#define BUILD_FOLDER "libexec/"
+#endif
+
+enum { MEMORY_LEAST_MIB = 512, MEMORY_MOST_MIB = 1 << 20, SECONDS_MOST = 3600 };
+
+/* ---- a plug-in ---- */
+
+static vyre_status refuse(const char *path, const char *what, vyre_error *error) {
+    return vy_fail(error, VYRE_ABI_MISMATCH, "install the compiler plug-in that was built with this library",
+                   "the compiler `%s` %s", path, what);
+}
+
+/* It is mapped once and stays: LLVM leaves handlers behind. */
+static vyre_status open_plugin(const char *path, const vy_jit_plugin **out, vyre_error *error) {
+    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!handle)
+        return vy_fail(error, VYRE_UNSUPPORTED,
+                       "install what it needs (`ldd` lists it), or run with `--backend reference`",
+                       "the dynamic loader refuses the compiler `%s` (%s)", path, dlerror());
+    vy_jit_plugin_get *get = (vy_jit_plugin_get *)(uintptr_t)dlsym(handle, VY_JIT_PLUGIN_SYMBOL);
+    if (!get)
+        return refuse(path, "does not export `" VY_JIT_PLUGIN_SYMBOL "`", error);
+    const vy_jit_plugin *compiler = get(&vy_host_services);
+    if (!compiler)
+        return refuse(path, "does not work in this process", error);
+    if (compiler->struct_size < sizeof *compiler || compiler->abi != VY_JIT_PLUGIN_ABI || !compiler->compile ||
+        !compiler->emit_text)
+        return refuse(path, "speaks another version of the interface", error);
+    *out = compiler;
+    return VYRE_OK;
+}
+
+/* ---- where it may be ---- */
+
+static const char *installed_folder(void) {
+    return IS_IN_PROCESS ? vy_plugin_folder() : VYRE_LIBEXEC_FOLDER "/";
+}
+
+static int find(char path[PATH_MAX]) {
+    if (vy_build_tree_find && !getauxval(AT_SECURE) && vy_build_tree_find(BUILD_FOLDER COMPILER_FILE, path))
+        return 1;
+    return snprintf(path, PATH_MAX, "%s%s", installed_folder(), COMPILER_FILE) < PATH_MAX && access(path, F_OK) == 0;
+}
+
+static vyre_status check_file(const char *path, vyre_error *error) {
+    if (IS_IN_PROCESS)
+        return vy_plugin_check_file(path, error);
+    vyre_status status = vy_trusted_path_check(path, "compiler", error);
+    if (status == VYRE_NOT_FOUND && error) /* only a path that was named is not there */
+        snprintf(error->fix, sizeof error->fix, "correct the path in VYRE_COMPILER, or unset it");
+    if (status == VYRE_OK && access(path, X_OK) != 0)
+        status = vy_fail(error, VYRE_CORRUPT,
+                         "name the executable `" COMPILER_FILE "` in VYRE_COMPILER, or make it executable",
+                         "the compiler `%s` is not an executable file", path);
+    return status;
+}
+
+/* The path that was named, or where it was found: `found` has room for PATH_MAX. */
+static vyre_status locate(const char *path, char *found, const char **out, vyre_error *error) {
+    *out = path ? path : found;
+    if (path && path[0] != '/')
+        return vy_fail(error, VYRE_INVALID_ARGUMENT,
+                       "give VYRE_COMPILER the path from the root, as `realpath` prints it",
+                       "the path of a compiler is not absolute (`%s`)", path);
+    if (path || find(found))
+        return check_file(*out, error);
+    return vy_fail(error, VYRE_UNSUPPORTED,
+                   VY_FIX("install it (build target `vyre-compiler-llvm`, file %s%s), name it in VYRE_COMPILER, or run "
+                          "with `--backend reference`",
+                          installed_folder(), COMPILER_FILE),
+                   "the compiler of backend `cpu` (" COMPILER_FILE ") is not installed");
+}
+
+vyre_status vy_cpu_compiler_check(vyre_error *error) {
+    char found[PATH_MAX];
+    const char *path;
+    return locate(vy_env_get("VYRE_COMPILER"), found, &path, error);
+}
+
+/* ---- open and close ---- */
+
+vyre_status vy_cpu_compiler_open(const char *path, const vy_jit_plugin **out, vyre_error *error) {
+    char found[PATH_MAX];
+    *out = NULL;
+    vyre_status status = locate(path, found, &path, error);
+    if (status != VYRE_OK)
+        return status;
+    return IS_IN_PROCESS ? open_plugin(path, out, error) : compile_client_open(path, out, error);
+}
+
+void vy_cpu_compiler_close(const vy_jit_plugin *compiler) {
+    if (!IS_IN_PROCESS)
+        compile_client_close(compiler);
+}
+
+/* The backend's compiler, opened at the first call; vy_cpu_compiler_close() ends it. */
+static vyre_status acquire_compiler(vy_cpu *cpu, const vy_jit_plugin **out, vyre_error *error) {
+    const vy_jit_plugin *surplus = NULL;
+    pthread_mutex_lock(&cpu->lock);
+    *out = cpu->compiler;
+    pthread_mutex_unlock(&cpu->lock);
+    if (*out)
+        return VYRE_OK;
+    vyre_status status = vy_cpu_compiler_open(vy_env_get("VYRE_COMPILER"), out, error);
+    if (status != VYRE_OK)
+        return status;
+    pthread_mutex_lock(&cpu->lock);
+    if (cpu->compiler)
+        surplus = *out;
+    else
+        cpu->compiler = *out;
+    *out = cpu->compiler;
+    pthread_mutex_unlock(&cpu->lock);
+    vy_cpu_compiler_close(surplus);
+    return VYRE_OK;
+}
+
+vyre_status vy_cpu_compiler_limits(vy_cpu *cpu, vyre_error *error) {
+    vyre_status status = vy_env_number("VYRE_COMPILER_MEMORY", MEMORY_LEAST_MIB, MEMORY_MOST_MIB, VY_JIT_MEMORY_MIB,
+                                       &cpu->compiler_mib, error);
+    if (status == VYRE_OK)
+        status = vy_env_number("VYRE_COMPILER_SECONDS", 1, SECONDS_MOST, VY_JIT_SECONDS, &cpu->compiler_seconds, error);
+    cpu->keeps_width = !vy_env_flag("VYRE_COMPILER_FALLBACK", 1);
     return status;
 }

@@ -1,12 +1,15 @@
-/* The protocol between the `cpu` backend and a compile server (docs/cpu.md): one request, progress messages, one reply.
+/* The protocol between the `cpu` backend and a compile server (docs/internals/cpu.md): one request, progress messages,
+ * one reply.
  *
- * Client and server are built from the same sources, which each message proves with a checksum of the build's identity (driver/cache_key.h): so
- * structs travel as they are in memory, and objects of an old compiler do not reach the cache of a new library. Neither side trusts the
- * other: a program can make LLVM write anything into the server's memory. Each side checks the magic number, the build and
- * every size before it uses a message, and treats a wrong one as the end of the connection.
+ * Client and server are built from the same sources, which each message proves with a checksum of the build's identity
+ * (driver/cache_key.h): so structs travel as they are in memory, and objects of an old compiler do not reach the cache
+ * of a new library. Neither side trusts the other: a program can make LLVM write anything into the server's memory.
+ * Each side checks the magic number, the build and every size before it uses a message, and treats a wrong one as the
+ * end of the connection.
  *
- * The server reads requests from and writes replies to one end of a socket pair, which is its descriptor VY_COMPILE_SOCKET. It
- * answers one request at a time, in order. It ends when the other end of the socket is closed, also during a compile. */
+ * The server reads requests from and writes replies to one end of a socket pair, which is its descriptor
+ * VY_COMPILE_SOCKET. It answers one request at a time, in order. It ends when the other end of the socket is closed,
+ * also during a compile. */
 #ifndef VY_BACKENDS_CPU_COMPILE_PROTOCOL_H
 #define VY_BACKENDS_CPU_COMPILE_PROTOCOL_H
 

@@ -1,4 +1,4 @@
-/* The pool of compile servers (compile_server.h). */
+/* Compile servers: the pool of child processes that run LLVM (compile_server.h). */
 #include "backends/cpu/compile_server.h"
 
 #include "base/clock.h"
@@ -168,8 +168,8 @@ static int add_streams(posix_spawn_file_actions_t *actions) {
     return result;
 }
 
-/* Its own process group: what a terminal sends to the host (Ctrl-C) is not for it. No variables: none of them would do good,
- * and reading them would race with setenv() in another thread. */
+/* Its own process group: what a terminal sends to the host (Ctrl-C) is not for it. No variables: none of them would do
+ * good, and reading them would race with setenv() in another thread. */
 static int spawn_with(const char *path, int socket, int has_null, pid_t *pid) {
     char *const arguments[] = {(char *)"vyre-compiler-llvm", NULL};
     char *const variables[] = {NULL};
@@ -230,8 +230,8 @@ static vyre_status start(vy_compile_pool *pool, server *s, vyre_error *error) {
     return result ? fail_start(pool, result, error) : VYRE_OK;
 }
 
-/* Without a pidfd the process is not signalled, since its number may be another's by now: it ends because its socket is closed. A host that
- * takes the status of all its children leaves none here. */
+/* Without a pidfd the process is not signalled, since its number may be another's by now: it ends because its socket
+ * is closed. A host that takes the status of all its children leaves none here. */
 static void reap(const server *s, siginfo_t *reason) {
     enum { BY_PIDFD = 3 }; /* P_PIDFD, which older headers lack */
     if (s->pidfd >= 0)
@@ -316,7 +316,8 @@ static server *acquire(vy_compile_pool *pool, uint64_t until_ns) {
     return s;
 }
 
-/* Those that ended by themselves meanwhile are reaped: no process of ours stays a zombie while programs are compiled. */
+/* Those that ended by themselves meanwhile are reaped: no process of ours stays a zombie while programs are
+ * compiled. */
 static void release(vy_compile_pool *pool, server *s) {
     pthread_mutex_lock(&lock);
     s->state = SERVER_IDLE;
@@ -392,8 +393,8 @@ void vy_compile_pool_close(vy_compile_pool *pool) {
 
 typedef enum moved { MOVED, ENDED, LATE } moved;
 
-/* Whether the socket may be ready. A copy of the server's end may be open in a third process, so the end of the server is seen by the
- * pidfd too; what it sent before is still to be read. */
+/* Whether the socket may be ready. A copy of the server's end may be open in a third process, so the end of the server
+ * is seen by the pidfd too; what it sent before is still to be read. */
 static moved wait_for(server *s, short events, uint64_t until_ns) {
     struct pollfd both[2] = {{.fd = s->socket, .events = events}, {.fd = s->pidfd, .events = POLLIN}};
     for (;;) {
@@ -555,7 +556,8 @@ static moved receive_reply(const vy_compile_pool *pool, server *s, exchange *e, 
     return moved;
 }
 
-/* It ended before it told anything. Where the host's address space is limited, so is the server's, which needs some of it to start. */
+/* It ended before it told anything. Where the host's address space is limited, so is the server's, which needs some of
+ * it to start. */
 static vyre_status fail_silent(const vy_compile_pool *pool, const siginfo_t *reason, vyre_error *error) {
     struct rlimit space;
     const char *fix =

@@ -1,16 +1,17 @@
-/* The pool of compile servers: child processes that compile, one request each at a time.
+/* Compile servers: a pool of child processes that run LLVM, one request each at a time.
  *
- * A server is started when a request finds none idle, up to one for each processor; then requests wait. A server that answered
- * is kept for the next request. One that failed, or was still busy when its request's time was over, is killed. A server that had
- * nothing to do for VY_COMPILE_IDLE_MS has ended by itself; the next request starts another.
+ * A server is started when a request finds none idle, up to one for each processor; then requests wait. A server that
+ * answered is kept for the next request. One that failed, or was still busy when its request's time was over, is
+ * killed. A server that had nothing to do for VY_COMPILE_IDLE_MS has ended by itself; the next request starts another.
  *
  * What the host process does must not matter:
- *   - It may reap any child (waitpid(-1)) or ignore SIGCHLD: a server is killed and reaped through a pidfd, which never names
- *     another process, and its exit status is only used if it is there.
- *   - It may fork. The child closes its copies of the sockets in an atfork handler and starts its own servers. Every descriptor
- *     is made and closed with the lock held, so that the handler knows all of them.
+ *   - It may reap any child (waitpid(-1)) or ignore SIGCHLD: a server is killed and reaped through a pidfd, which
+ *     never names another process, and its exit status is only used if it is there.
+ *   - It may fork. The child closes its copies of the sockets in an atfork handler and starts its own servers. Every
+ *     descriptor is made and closed with the lock held, so that the handler knows all of them.
  *   - Its standard streams may be closed: no descriptor of ours is below 3.
- * No thread is started. Servers end when the last user closes the pool, and when the host ends: they see the socket close. */
+ * No thread is started. Servers end when the last user closes the pool, and when the host ends: they see the socket
+ * close. */
 #ifndef VY_BACKENDS_CPU_COMPILE_SERVER_H
 #define VY_BACKENDS_CPU_COMPILE_SERVER_H
 
@@ -48,7 +49,8 @@ typedef struct vy_compile_outcome {
     int has_begun;        /* the server told anything */
 } vy_compile_outcome;
 
-/* Sends one request and receives its reply, at the latest at until_ns (CLOCK_MONOTONIC). Blocks, also until a server is free.
+/* Sends one request and receives its reply, at the latest at until_ns (CLOCK_MONOTONIC). Blocks, also until a server
+ * is free.
  *
  * request  all but magic, version and sizes
  * times    may be NULL
@@ -64,8 +66,8 @@ vyre_status vy_compile_pool_request(vy_compile_pool *pool, vy_compile_request *r
                                     vyre_span wire, uint64_t until_ns, vyre_bytes *out, uint64_t *times,
                                     vy_compile_outcome *outcome, vyre_error *error);
 
-/* The width that a request was answered with after wider ones had failed, of the latest few such requests; 0: not known. Two
- * requests are the same if wire form, features and width are. */
+/* The width that a request was answered with after wider ones had failed, of the latest few such requests; 0: not
+ * known. Two requests are the same if wire form, features and width are. */
 uint32_t vy_compile_pool_lookup_width(vy_compile_pool *pool, const vy_compile_request *request, vyre_span wire);
 void vy_compile_pool_record_width(vy_compile_pool *pool, const vy_compile_request *request, vyre_span wire,
                                   uint32_t width);

@@ -1,9 +1,9 @@
 /* The interface between the `cpu` backend and the compiler: bytes in, bytes out.
  *
- * The compiler is LLVM. It runs in a compile server, an executable (compile_client.c is its client), or, in a build with
- * VYRE_COMPILER_IN_PROCESS, in a plug-in: a shared object that exports VY_JIT_PLUGIN_SYMBOL, is opened when a program has to be
- * compiled, and is never closed. The plug-in links against nothing of the library: it is given the host, from which all memory
- * that crosses the border comes (host->bytes_resize), and fills errors through host->fail. */
+ * The compiler is LLVM. It runs in a compile server, an executable (compile.c has its client), or, in a build with
+ * VYRE_COMPILER_IN_PROCESS, in a plug-in: a shared object that exports VY_JIT_PLUGIN_SYMBOL, is opened when a program
+ * has to be compiled, and is never closed. The plug-in links against nothing of the library: it is given the host,
+ * from which all memory that crosses the border comes (host->bytes_resize), and fills errors through host->fail. */
 #ifndef VY_BACKENDS_CPU_COMPILER_H
 #define VY_BACKENDS_CPU_COMPILER_H
 
@@ -14,8 +14,8 @@
 #define VY_JIT_PLUGIN_ABI 4u
 #define VY_JIT_PLUGIN_SYMBOL "vyre_compiler_get"
 
-/* X(ID, name): what a compiler does, one after the other: decodes and looks at the program, writes LLVM's code of it, runs LLVM's passes and its code
- * generator, and makes the object. */
+/* X(ID, name): what a compiler does, one after the other: decodes and looks at the program, writes LLVM's code of it,
+ * runs LLVM's passes and its code generator, and makes the object. */
 #define VY_JIT_STEP_LIST(X)                                                                                            \
     X(DECODE, "decode")                                                                                                \
     X(EMIT, "emit")                                                                                                    \
@@ -29,7 +29,8 @@ typedef enum vy_jit_step {
         VY_JIT_STEP_COUNT
 } vy_jit_step;
 
-/* Limits of a compile if the request leaves them 0: address space of a compile server, processor time of one attempt. */
+/* Limits of a compile if the request leaves them 0: address space of a compile server, processor time of one
+ * attempt. */
 enum { VY_JIT_MEMORY_MIB = 2048, VY_JIT_SECONDS = 20 };
 
 typedef struct vy_jit_request {
@@ -38,8 +39,8 @@ typedef struct vy_jit_request {
     uint64_t features; /* what the code may use of the processor: VY_CPU_FEATURE_… */
     vyre_span wire;    /* a program of level legal, as vyre_wire_encode gives it; borrowed for the call */
     const char *name;  /* for symbols, listings and debuggers; never NULL */
-    /* 1: texts show the lines of the source that the wire form has, and an object carries a file for debuggers. The code is
-     * the same. */
+    /* 1: texts show the lines of the source that the wire form has, and an object carries a file for debuggers. The
+     * code is the same. */
     uint32_t lines;
     uint32_t keeps_width; /* 1: where LLVM fails, the compile fails. 0: it is tried again with fewer lanes */
     uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none. LLVM in this process cannot be stopped and does not look at it */
@@ -63,7 +64,8 @@ typedef enum vy_jit_text {
 
 typedef struct vy_jit_plugin vy_jit_plugin;
 
-/* Entries may be called from any thread, several at once. Those that fail fill error, which is never NULL, with a fix. */
+/* Entries may be called from any thread, several at once. Those that fail fill error, which is never NULL, with a
+ * fix. */
 struct vy_jit_plugin {
     uint32_t struct_size;
     uint32_t abi;        /* VY_JIT_PLUGIN_ABI of the build */
@@ -71,8 +73,8 @@ struct vy_jit_plugin {
     /* Replaces the contents of out by an object: a vy_cpu_header and its code (kernel_abi.h).
      *
      * VYRE_UNSUPPORTED  this compiler does not do the width, a feature or something in the program, or LLVM failed
-     * VYRE_LIMIT        the program is too large, or needs more memory or time than the limits allow, or more stack than
-     *                   VY_CPU_STACK_LIMIT; with fewer lanes it may need less
+     * VYRE_LIMIT        the program is too large, or needs more memory or time than the limits allow, or more stack
+     *                   than VY_CPU_STACK_LIMIT; with fewer lanes it may need less
      * VYRE_TIMEOUT      the deadline passed */
     vyre_status (*compile)(const vy_jit_plugin *self, const vy_jit_request *request, vyre_bytes *out,
                            vyre_error *error);
@@ -81,8 +83,9 @@ struct vy_jit_plugin {
                              vyre_bytes *out, vyre_error *error);
 };
 
-/* The function that a plug-in exports. `host` is constant and valid for ever; the plug-in keeps it, and what it returns is too. NULL: it
- * cannot work in this process (host->abi, memory). May be called several times, also at once. */
+/* The function that a plug-in exports. `host` is constant and valid for ever; the plug-in keeps it, and what it
+ * returns is too. NULL: it cannot work in this process (host->abi, memory). May be called several times, also at
+ * once. */
 typedef const vy_jit_plugin *vy_jit_plugin_get(const vyre_host *host);
 
 #endif

@@ -1,10 +1,11 @@
-/* Guessing and learning what a workgroup costs (cost_model.h). */
+/* Cost model: estimates the time of a workgroup from the program, and corrects it by measurements (cost_model.h). */
 #include "backends/cpu/cost_model.h"
 
 #include "ir/model.h"
 
-/* A third of a nanosecond for each node of the program and invocation is about right for straight code of one lane. How often a loop is run whose trips are not
- * numbers in the program is anybody's guess, and the first measurement replaces it. */
+/* A third of a nanosecond for each node of the program and invocation is about right for straight code of one lane.
+ * How often a loop is run whose trips are not numbers in the program is anybody's guess, and the first measurement
+ * replaces it. */
 enum { NODE_PICOSECONDS = 300, UNKNOWN_TRIPS = 8 };
 #define MOST_TRIPS (UINT64_C(1) << 20) /* of all loops around a statement together */
 

@@ -1,21 +1,22 @@
-/* The `cpu` backend: programs compiled to machine code, vectorised, on all cores, with the oracle's bits (docs/cpu.md).
+/* The `cpu` backend: programs compiled to machine code, vectorised, on all cores, with the results of the reference
+ * interpreter (docs/cpu.md, docs/internals/cpu.md).
  *
- *   device.c    constructor, identity, capabilities, what the machine is
- *   cpu_features.c  what the processor can do, and what follows from it
- *   compile.c   from a program to an object; compiler.c finds the compiler, compile_client.c asks it, compile_server.c runs its processes
- *   code_object.c    objects: checked, loaded; jit_debug.c: what profilers and debuggers hear of them
- *   executable.c      loaded objects, shared by the pipelines that run them
- *   execute.c       one dispatch over the threads: frames, traps, deadlines; cost_model.c: what it will take
- *   binding.c      where the bytes of buffers are: in place wherever they can be
- *   dispatch.c  binding and running put together; pipeline.c the entries of a pipeline's table, pending.c dispatches in flight
- *   memory.c    resident buffers: plain memory
- *   pool*.c, deadline_timer.c, frame_pool.c, stack.c   threads, deadlines, memory of frames, native stacks */
+ *   device.c          constructor, identity, capabilities, properties of the machine
+ *   compile.c         lowering; the client of the compile servers; the search for the compiler
+ *   compile_server.c  the processes that run LLVM (messages: compile_protocol.h, interface: compiler.h)
+ *   code_object.c     code objects: checked, loaded, registered with perf and GDB; executables, shared by pipelines
+ *   execute.c         one dispatch on the thread pool: frames, traps, deadlines, privatised buffers
+ *   cost_model.c      the estimated and measured time of a workgroup
+ *   dispatch.c        binding of buffers, dispatches, batches, asynchronous dispatches
+ *   pipeline.c        the function table of pipelines
+ *   memory.c          resident buffers
+ *   pool.c            thread pool; deadline_timer.c: deadlines; frame_pool.c: frames and native stacks */
 #ifndef VY_BACKENDS_CPU_H
 #define VY_BACKENDS_CPU_H
 
+#include "backends/cpu/code_object.h"
 #include "backends/cpu/compiler.h"
 #include "backends/cpu/deadline_timer.h"
-#include "backends/cpu/executable.h"
 #include "backends/cpu/frame_pool.h"
 #include "backends/cpu/pool.h"
 #include "vyre/backend.h"
@@ -46,5 +47,12 @@ typedef struct vy_cpu {
 /* For builtin.c. */
 vyre_status vy_cpu_create(const vyre_host *host, uint32_t ordinal, vyre_backend_instance *out, vyre_error *error);
 void vy_cpu_probe(const vyre_host *host, vyre_probe *out);
+
+/* ---- properties of the machine (device.c) ---- */
+
+/* The model's name in the text of /proc/cpuinfo, or "Arm, part 0xd0c" where that has numbers; "" if it has neither. */
+void vy_cpu_model_name(const char *text, char *name, size_t room);
+/* "32K", "1024K", "8M" as bytes; 0 for anything else. */
+uint32_t vy_cpu_cache_size(const char *text);
 
 #endif

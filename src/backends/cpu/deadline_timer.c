@@ -1,4 +1,4 @@
-/* The thread that keeps deadlines (deadline_timer.h). */
+/* Deadline timer: the thread that sets the words of expired deadlines (deadline_timer.h). */
 #include "backends/cpu/deadline_timer.h"
 
 #include "base/status.h"

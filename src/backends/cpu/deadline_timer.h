@@ -1,4 +1,5 @@
-/* Deadlines: words that become non-zero when their time has come. One thread, started with the first of them. */
+/* Deadline timer: sets a word, which kernels poll, when its deadline expires. The timer is one thread, started with
+ * the first deadline. */
 #ifndef VY_BACKENDS_CPU_DEADLINE_TIMER_H
 #define VY_BACKENDS_CPU_DEADLINE_TIMER_H
 

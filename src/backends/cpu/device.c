@@ -1,9 +1,8 @@
-/* The constructor, identity and capabilities of the `cpu` backend, and what the machine is (cpu.h). */
+/* The device of the `cpu` backend: machine properties, constructor, identity and capabilities (cpu.h). */
 #include "backends/cpu/cpu.h"
 
+#include "backends/cpu/code_object.h"
 #include "backends/cpu/compile.h"
-#include "backends/cpu/cpu_info.h"
-#include "backends/cpu/jit_debug.h"
 #include "backends/cpu/memory.h"
 #include "backends/cpu/pipeline.h"
 #include "base/env.h"
@@ -13,15 +12,132 @@
 #include "ir/limits.h"
 #include "vyre/cache.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
-/* SPIN_US: how long threads without work look for some, unless the environment says otherwise. To wake a thread takes ten to a hundred microseconds, so that
- * to look for that long costs at most as much again. */
+/* ---- properties of the machine ---- */
+
+static int read_text(const char *path, char *text, size_t room) {
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t count = file < 0 ? -1 : read(file, text, room - 1);
+    if (file >= 0)
+        close(file);
+    text[count > 0 ? count : 0] = 0;
+    return count > 0;
+}
+
+/* What stands behind "key :" in a line of the text, and its length; NULL if no line has it. */
+static const char *find_value(const char *text, const char *key, int *length) {
+    for (const char *line = text; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, key, strlen(key)) != 0)
+            continue;
+        const char *value = line + strcspn(line, ":\n");
+        if (*value != ':')
+            continue;
+        value += 1 + strspn(value + 1, " \t");
+        *length = (int)strcspn(value, "\n");
+        return value;
+    }
+    return NULL;
+}
+
+/* Who makes processors of AArch64: the field Implementer of MIDR_EL1. */
+static const char *maker_name(unsigned long code) {
+    static const struct {
+        unsigned long code;
+        const char *name;
+    } makers[] = {{0x41, "Arm"},       {0x42, "Broadcom"},  {0x43, "Cavium"},   {0x46, "Fujitsu"},
+                  {0x48, "HiSilicon"}, {0x4e, "NVIDIA"},    {0x51, "Qualcomm"}, {0x53, "Samsung"},
+                  {0x61, "Apple"},     {0x6d, "Microsoft"}, {0xc0, "Ampere"}};
+    for (size_t i = 0; i < sizeof makers / sizeof *makers; i++)
+        if (makers[i].code == code)
+            return makers[i].name;
+    return NULL;
+}
+
+/* The kernel names no model on AArch64, it gives numbers. */
+static void name_part(const char *text, char *name, size_t room) {
+    int length;
+    const char *maker = find_value(text, "CPU implementer", &length), *part = find_value(text, "CPU part", &length);
+    if (!maker || !part)
+        return;
+    const char *known = maker_name(strtoul(maker, NULL, 16));
+    snprintf(name, room, "%s%.*s, part %.*s", known ? known : "maker ", known ? 0 : (int)strcspn(maker, "\n"), maker,
+             length, part);
+}
+
+void vy_cpu_model_name(const char *text, char *name, size_t room) {
+    int length;
+    const char *value = find_value(text, "model name", &length);
+    *name = 0;
+    if (value)
+        snprintf(name, room, "%.*s", length, value);
+    else
+        name_part(text, name, room);
+}
+
+uint32_t vy_cpu_cache_size(const char *text) {
+    char *end;
+    unsigned long value = strtoul(text, &end, 10);
+    uint64_t unit = *end == 'K' ? 1 << 10 : *end == 'M' ? 1 << 20 : *end == '\n' || *end == 0 ? 1 : 0;
+    return text != end && unit && value <= UINT32_MAX / unit ? (uint32_t)(value * unit) : 0;
+}
+
+static void read_caches(vy_cpu *cpu) {
+    char path[96], text[64];
+    for (int i = 0; i < 8; i++) {
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/level", i);
+        if (!read_text(path, text, sizeof text))
+            return;
+        int level = atoi(text);
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/type", i);
+        if (!read_text(path, text, sizeof text) || strncmp(text, "Instruction", 11) == 0)
+            continue;
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/size", i);
+        if (!read_text(path, text, sizeof text))
+            continue;
+        if (level == 1)
+            cpu->l1_bytes = vy_cpu_cache_size(text);
+        else if (level == 2)
+            cpu->l2_bytes = vy_cpu_cache_size(text);
+        else if (level == 3)
+            cpu->l3_bytes = vy_cpu_cache_size(text);
+    }
+}
+
+/* "8 lanes sse3 … avx2" */
+static void describe_features(vy_cpu *cpu) {
+    size_t used = (size_t)snprintf(cpu->driver, sizeof cpu->driver, "%" PRIu32 " lanes", cpu->lanes);
+    for (unsigned bit = 0; bit < 64; bit++) {
+        const char *name = cpu->features >> bit & 1 ? vy_cpu_feature_name(bit) : NULL;
+        if (!name || !*name || used + strlen(name) + 3 > sizeof cpu->driver)
+            continue;
+        used += (size_t)snprintf(cpu->driver + used, sizeof cpu->driver - used, " %s", name);
+    }
+}
+
+/* Fills device, driver and the cache sizes, as far as the system reports them. */
+static void query_machine(vy_cpu *cpu) {
+    char text[4096];
+    read_text("/proc/cpuinfo", text, sizeof text);
+    vy_cpu_model_name(text, cpu->device, sizeof cpu->device);
+    read_caches(cpu);
+    describe_features(cpu);
+}
+
+/* ---- the backend's table ---- */
+
+/* SPIN_US: how long threads without work look for some, unless the environment says otherwise. To wake a thread takes
+ * ten to a hundred microseconds, so that to look for that long costs at most as much again. */
 enum { THREADS_MAX = 4096, SPIN_US = 200, SPIN_MAX = 1000000 };
 
-/* What the last cache is taken for if the system does not tell, and at most, in KiB: guests are told of all of a cache they share with others. Half of it is for
- * what a dispatch works on: with more, what it writes finds no place any more, and who reads it next does not find it there. */
+/* What the last cache is taken for if the system does not tell, and at most, in KiB: guests are told of all of a cache
+ * they share with others. Half of it is for what a dispatch works on: with more, what it writes finds no place any
+ * more, and who reads it next does not find it there. */
 enum { CACHE_KIB = 32 * 1024, CACHE_MOST_KIB = 256 * 1024 };
 
 static const char *id(void *self) {
@@ -34,8 +150,8 @@ static const char *version(void *self) {
     return vyre_version();
 }
 
-/* Grid barriers are cut by the boundary; subgroup collectives are shuffles of vector lanes. A grid of any size is one launch. f16 and bf16 are computed in
- * f32. */
+/* Grid barriers are cut by the boundary; subgroup collectives are shuffles of vector lanes. A grid of any size is one
+ * launch. f16 and bf16 are computed in f32. */
 static uint64_t capability(void *self, vyre_capability capability) {
     const uint64_t values[VYRE_CAPABILITY_COUNT] = {
         [VYRE_CAPABILITY_SUBGROUP_OPS] = 1,
@@ -162,7 +278,7 @@ static vyre_status configure(vy_cpu *cpu, vyre_error *error) {
         status = vy_cpu_compiler_limits(cpu, error);
     if (status != VYRE_OK)
         return status;
-    vy_cpu_info_query(cpu);
+    query_machine(cpu);
     unsigned kib = cpu->l3_bytes ? cpu->l3_bytes / 1024 : CACHE_KIB;
     if (kib > CACHE_MOST_KIB)
         kib = CACHE_MOST_KIB;
@@ -207,8 +323,8 @@ static int visit(void *user, const vyre_cache_entry *entry) {
     return *found;
 }
 
-/* Whether the cache on disk has an entry for this backend. Entries of other processors and builds count too: which of them load is seen when
- * a program is compiled. */
+/* Whether the cache on disk has an entry for this backend. Entries of other processors and builds count too: which of
+ * them load is seen when a program is compiled. */
 static int has_cached_code(void) {
     vyre_error ignored;
     int found = 0;

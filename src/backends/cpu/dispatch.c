@@ -1,15 +1,224 @@
-/* One dispatch (dispatch.h). */
+/* Dispatches: binding of buffers, batches, and asynchronous dispatches (dispatch.h). */
 #include "backends/cpu/dispatch.h"
 
+#include "backends/cpu/cpu.h"
 #include "backends/cpu/execute.h"
+#include "backends/cpu/memory.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "base/thread.h"
 #include "driver/dispatch.h"
+
+#include <inttypes.h>
+
+typedef struct cpu_copy cpu_copy;
+
+/* Large, and filled only as far as there are buffers and params: not to be cleared. */
+typedef struct cpu_bindings {
+    cpu_copy *copies;
+    vy_cpu_buffer buffers[VY_LIMIT_BUFFERS];
+    uint64_t params[VY_LIMIT_PARAMS];
+} cpu_bindings;
+
+/* ---- binding ----
+ *
+ * Binding of buffers.
+ *
+ * Inputs first: one that lies in the memory of an output's slot is copied before the slot is filled or grown. Only the
+ * input of a read_write buffer that lies at the start of its own slot stays: it is where it has to be. */
+
+struct cpu_copy {
+    cpu_copy *next;
+    size_t size;
+    alignas(max_align_t) unsigned char bytes[];
+};
+
+/* Empty buffers point somewhere, too; nobody reads or writes there. */
+static alignas(VY_CPU_ALIGNMENT) const uint8_t nowhere[VY_CPU_ALIGNMENT];
+
+typedef struct binder {
+    vy_cpu *cpu;
+    const vy_cpu_executable *code;
+    const vyre_launch *launch;
+    const vy_cpu_arguments *bytes;
+    cpu_bindings *bound;
+    vyre_error *error;
+} binder;
+
+static int is_output(const binder *b, size_t index) {
+    uint8_t access = b->code->buffers[index].access;
+    return access == VYRE_ACCESS_WRITE || access == VYRE_ACCESS_READ_WRITE;
+}
+
+static int is_input(const binder *b, size_t index) {
+    return b->code->buffers[index].access != VYRE_ACCESS_WRITE;
+}
+
+static int is_resident(const binder *b, size_t index) {
+    return b->bytes->bindings && b->bytes->bindings[index].kind == VYRE_RESOURCE_RESIDENT;
+}
+
+static size_t bytes_of(const binder *b, size_t index) {
+    return (size_t)(b->launch->elements[index] * b->code->buffers[index].element);
+}
+
+static void set(const binder *b, size_t index, const void *data) {
+    uint32_t element = b->code->buffers[index].element;
+    const void *place = b->launch->elements[index] ? data : nowhere;
+    b->bound->buffers[index] = (vy_cpu_buffer){.data = (uint8_t *)(uintptr_t)place,
+                                               .count = (uint32_t)b->launch->elements[index],
+                                               .misalignment = (uint32_t)((uintptr_t)place % 16 / element)};
+}
+
+static vyre_status start(const binder *b) {
+    b->bound->copies = NULL;
+    for (size_t i = 0; i < b->launch->param_count; i++)
+        b->bound->params[i] = b->launch->params[i].bits;
+    for (size_t i = 0; i < b->code->buffer_count; i++)
+        if (b->launch->elements[i] > VY_CPU_ELEMENTS_MAX)
+            return vy_fail(b->error, VYRE_LIMIT, "bind smaller ranges, or split the work into several dispatches",
+                           "buffer %zu has %" PRIu64 " elements, over the limit of backend `cpu` (%" PRIu32 ")", i,
+                           b->launch->elements[i], VY_CPU_ELEMENTS_MAX);
+    return VYRE_OK;
+}
+
+/* ---- inputs ---- */
+
+static void *copy(const binder *b, const void *data, size_t size) {
+    cpu_copy *made = size < PTRDIFF_MAX / 2 ? vy_allocate(sizeof *made + size) : NULL;
+    if (!made)
+        return NULL;
+    made->next = b->bound->copies;
+    made->size = size;
+    b->bound->copies = made;
+    vy_cpu_pool_copy_or_clear(b->cpu->pool, made->bytes, data, size);
+    return made->bytes;
+}
+
+/* Whether the bytes lie in memory of a slot other than at its start, if it is their own and large enough. */
+static int overlaps_output(const binder *b, const void *data, size_t size, size_t own) {
+    uintptr_t first = (uintptr_t)data;
+    const vyre_outputs *outputs = b->bytes->outputs;
+    for (size_t i = 0; outputs && i < outputs->count; i++) {
+        const vyre_bytes *slot = &outputs->items[i];
+        uintptr_t start = (uintptr_t)slot->data;
+        if (!slot->capacity || first >= start + slot->capacity || first + size <= start)
+            continue;
+        if (i != own || first != start || slot->capacity < size)
+            return 1;
+    }
+    return 0;
+}
+
+static vyre_status bind_input(const binder *b, size_t index, vyre_span input, size_t own) {
+    size_t size = bytes_of(b, index);
+    const void *place = input.data;
+    int is_misaligned = own == SIZE_MAX && (uintptr_t)place % b->code->buffers[index].element;
+    if (size && (is_misaligned || overlaps_output(b, place, size, own)))
+        place = copy(b, place, size);
+    if (size && !place)
+        return vy_fail_memory(b->error, "copying an input");
+    set(b, index, place);
+    return VYRE_OK;
+}
+
+/* ---- outputs ---- */
+
+/* Room without clearing it. What the slot held is not needed: its input is elsewhere, or there is room. */
+static vyre_status reserve_output(const binder *b, vyre_bytes *slot, size_t size) {
+    if (slot->capacity < size) {
+        void *data = size < PTRDIFF_MAX ? vy_allocate(size) : NULL;
+        if (!data)
+            return vy_fail(b->error, VYRE_NO_MEMORY, NULL, "no host memory for a buffer (%zu bytes)", size);
+        vy_cpu_memory_advise(data, size);
+        vy_release(slot->data, slot->capacity);
+        slot->data = data;
+        slot->capacity = size;
+    }
+    slot->size = size;
+    return VYRE_OK;
+}
+
+/* What the program stores to from its first element to its last need not start as zero. */
+static int is_fully_written(const binder *b, size_t index) {
+    return vy_full_write_holds(&b->code->full_writes[index], (uint32_t)index, b->launch->elements, b->launch->params,
+                               b->launch->groups);
+}
+
+static vyre_status bind_output(const binder *b, size_t index, vyre_bytes *slot) {
+    size_t size = bytes_of(b, index);
+    const void *from = is_input(b, index) ? b->bound->buffers[index].data : NULL;
+    vyre_status status = reserve_output(b, slot, size);
+    if (status != VYRE_OK)
+        return status;
+    if (size && from != slot->data && (from || !is_fully_written(b, index)))
+        vy_cpu_pool_copy_or_clear(b->cpu->pool, slot->data, from, size);
+    set(b, index, slot->data);
+    return VYRE_OK;
+}
+
+/* ---- both ---- */
+
+static vyre_status bind_inputs(const binder *b) {
+    const vy_cpu_arguments *from = b->bytes;
+    vyre_status status = VYRE_OK;
+    size_t input = 0, output = 0;
+    for (size_t i = 0; i < b->code->buffer_count && status == VYRE_OK; i++) {
+        size_t own = is_output(b, i) ? output++ : SIZE_MAX;
+        if (is_resident(b, i))
+            set(b, i, vy_cpu_resident_bytes(from->bindings[i].resident.id) + from->bindings[i].offset);
+        else if (is_input(b, i))
+            status = bind_input(b, i, from->bindings ? from->bindings[i].host : from->inputs[input++], own);
+    }
+    return status;
+}
+
+static vyre_status bind_outputs(const binder *b) {
+    vyre_outputs *outputs = b->bytes->outputs;
+    vyre_status status = VYRE_OK;
+    size_t output = 0;
+    for (size_t i = 0; i < b->code->buffer_count && status == VYRE_OK; i++) {
+        size_t own = is_output(b, i) ? output++ : SIZE_MAX;
+        if (own == SIZE_MAX || is_resident(b, i))
+            continue;
+        status = outputs ? bind_output(b, i, &outputs->items[own])
+                         : vy_fail(b->error, VYRE_INVALID_ARGUMENT, "bind what is written to resident buffers",
+                                   "buffer %zu is written, and bound to host bytes that are not read back", i);
+    }
+    return status;
+}
+
+/* Whatever it returns, unbind follows.
+ *
+ * VYRE_LIMIT             a buffer has more than VY_CPU_ELEMENTS_MAX elements
+ * VYRE_INVALID_ARGUMENT  what is written is bound to host bytes, and there are no outputs
+ * VYRE_NO_MEMORY */
+static vyre_status bind_buffers(vy_cpu *cpu, const vy_cpu_executable *code, const vyre_launch *launch,
+                                const vy_cpu_arguments *bytes, cpu_bindings *bound, vyre_error *error) {
+    binder b = {cpu, code, launch, bytes, bound, error};
+    vyre_status status = start(&b);
+    if (status == VYRE_OK)
+        status = bind_inputs(&b);
+    return status == VYRE_OK ? bind_outputs(&b) : status;
+}
+
+static void unbind_buffers(cpu_bindings *bound) {
+    cpu_copy *next;
+    for (cpu_copy *made = bound->copies; made; made = next) {
+        next = made->next;
+        vy_release(made, sizeof *made + made->size);
+    }
+    bound->copies = NULL;
+}
+
+/* ---- dispatches ---- */
 
 vy_cpu_call vy_cpu_call_of(vy_cpu *cpu, vy_cpu_executable *code, const vyre_launch *launch, vy_cpu_arguments bytes) {
     return (vy_cpu_call){
         .cpu = cpu, .code = code, .launch = launch, .bytes = bytes, .helpers = cpu->threads - 1, .trap = launch->trap};
 }
 
-static vyre_status run(const vy_cpu_call *call, const vy_cpu_bindings *bound, vyre_error *error) {
+static vyre_status run(const vy_cpu_call *call, const cpu_bindings *bound, vyre_error *error) {
     _Atomic uint32_t stop = 0;
     vy_cpu_execution run;
     vy_cpu_execution_init(&run, call->cpu, call->code, call->launch);
@@ -27,12 +236,304 @@ static vyre_status run(const vy_cpu_call *call, const vy_cpu_bindings *bound, vy
 
 vyre_status vy_cpu_call_run(const vy_cpu_call *call, vyre_error *error) {
     uint64_t start = call->timing ? vy_clock_now() : 0;
-    vy_cpu_bindings bound;
-    vyre_status status = vy_cpu_bind(call->cpu, call->code, call->launch, &call->bytes, &bound, error);
+    cpu_bindings bound;
+    vyre_status status = bind_buffers(call->cpu, call->code, call->launch, &call->bytes, &bound, error);
     if (status == VYRE_OK)
         status = run(call, &bound, error);
-    vy_cpu_unbind(&bound);
+    unbind_buffers(&bound);
     if (call->timing)
         call->timing->wall_ns = vy_clock_now() - start;
     return status;
+}
+
+/* ---- batches ---- */
+
+/* Items below it are not worth several threads each, in picoseconds. */
+#define SMALL (UINT64_C(20) * 1000000)
+
+typedef struct batch {
+    vy_cpu_job job;
+    vy_cpu *cpu;
+    vy_cpu_executable *code;
+    const vyre_launch *launches;
+    const vyre_span *const *inputs;
+    vyre_outputs *outputs;
+    unsigned helpers;      /* of an item */
+    _Atomic size_t failed; /* the first item that failed; their number if none did */
+    pthread_mutex_t lock;  /* guards the rest */
+    vyre_status status;
+    vyre_trap trap;
+    vyre_error *error;
+} batch;
+
+static void run_item(batch *b, size_t index) {
+    vyre_trap trap = {0, 0};
+    vyre_error error;
+    if (index > atomic_load_explicit(&b->failed, memory_order_relaxed))
+        return; /* behind one that failed: nobody will ask */
+    vy_cpu_call call = vy_cpu_call_of(b->cpu, b->code, &b->launches[index],
+                                      (vy_cpu_arguments){.inputs = b->inputs[index], .outputs = &b->outputs[index]});
+    call.helpers = b->helpers;
+    call.trap = &trap;
+    vyre_status status = vy_cpu_call_run(&call, &error);
+    if (status == VYRE_OK)
+        return;
+    pthread_mutex_lock(&b->lock);
+    if (index < atomic_load_explicit(&b->failed, memory_order_relaxed)) {
+        atomic_store_explicit(&b->failed, index, memory_order_relaxed);
+        b->status = status;
+        b->trap = trap;
+        *b->error = error;
+    }
+    pthread_mutex_unlock(&b->lock);
+}
+
+static void run_worker(vy_cpu_job *job, vy_cpu_share_cursor *part) {
+    uint64_t first, end;
+    while (vy_cpu_job_next_range(job, part, &first, &end))
+        for (uint64_t i = first; i < end; i++)
+            run_item((batch *)job, (size_t)i);
+}
+
+/* All items together, in picoseconds on one thread. */
+static uint64_t estimate(const batch *b, size_t count) {
+    uint64_t each = vy_cpu_cost_get(&b->code->cost), all = 0;
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t *groups = b->launches[i].groups;
+        uint64_t item;
+        if (__builtin_mul_overflow(each, (uint64_t)groups[0] * groups[1] * groups[2], &item) ||
+            __builtin_add_overflow(all, item, &all))
+            return UINT64_MAX;
+    }
+    return all;
+}
+
+vyre_status vy_cpu_batch(vy_cpu *cpu, vy_cpu_executable *code, const vyre_launch *launches,
+                         const vyre_span *const *inputs, size_t count, vyre_outputs *outputs, size_t *failed,
+                         vyre_error *error) {
+    batch b = {.job = {.body = run_worker, .end = count},
+               .cpu = cpu,
+               .code = code,
+               .launches = launches,
+               .inputs = inputs,
+               .outputs = outputs,
+               .failed = count,
+               .status = VYRE_OK,
+               .error = error};
+    uint64_t all = estimate(&b, count);
+    int is_spread = count >= (size_t)cpu->threads * 2 || all / (count ? count : 1) < SMALL;
+    vy_cpu_pool_plan_helpers(cpu->pool, &b.job, all, is_spread ? cpu->threads - 1 : 0, vy_clock_now());
+    b.helpers = is_spread ? 0 : cpu->threads - 1;
+    b.job.chunk = b.job.helpers ? count / ((uint64_t)(b.job.helpers + 1) * 8) : count;
+    b.job.keep = 0;
+    if (!b.job.chunk)
+        b.job.chunk = 1;
+    pthread_mutex_init(&b.lock, NULL);
+    vy_cpu_pool_run(cpu->pool, &b.job);
+    pthread_mutex_destroy(&b.lock);
+    *failed = atomic_load(&b.failed);
+    if (b.status == VYRE_TRAPPED && launches[*failed].trap)
+        *launches[*failed].trap = b.trap;
+    return b.status;
+}
+
+/* ---- asynchronous dispatches ----
+ *
+ * Native asynchronous dispatch.
+ *
+ * A pending has two owners, who wants the result and the task; the last one frees it. The task is done with it when
+ * `notify` has returned, so a callback may even destroy it. */
+
+typedef struct pending {
+    vy_cpu_task task;
+    vy_cpu *cpu;
+    vy_cpu_executable *code;
+    vyre_launch launch; /* params and elements are copies behind this struct */
+    vyre_span *inputs;  /* likewise */
+    _Atomic uint32_t stop;
+    size_t size; /* of the block this is the start of */
+    /* Results: written by the task, read when it is done. */
+    vyre_status status;
+    vyre_error error;
+    vyre_outputs outputs;
+    _Atomic int is_done;
+    pthread_mutex_t lock; /* guards all that follows */
+    pthread_cond_t changed;
+    unsigned owners;
+    void (*done)(void *user);
+    void *user;
+    int is_notifying;
+    pthread_t notifier;
+} pending;
+
+/* Takes the lock, which the caller holds, with it. */
+static void disown(pending *p) {
+    unsigned left = --p->owners;
+    pthread_mutex_unlock(&p->lock);
+    if (left)
+        return;
+    for (size_t i = 0; i < p->outputs.count; i++)
+        vyre_bytes_free(&p->outputs.items[i]);
+    vy_cpu_executable_release(p->code);
+    vyre_program_release(p->launch.program);
+    pthread_cond_destroy(&p->changed);
+    pthread_mutex_destroy(&p->lock);
+    vy_release(p, p->size);
+}
+
+/* ---- the task ---- */
+
+/* With the lock held, which is open during the call. */
+static void notify_now(pending *p) {
+    void (*done)(void *) = p->done;
+    if (!done)
+        return;
+    p->done = NULL;
+    p->is_notifying = 1;
+    p->notifier = pthread_self();
+    pthread_mutex_unlock(&p->lock);
+    done(p->user);
+    pthread_mutex_lock(&p->lock);
+    p->is_notifying = 0;
+    pthread_cond_broadcast(&p->changed);
+}
+
+static void run_task(vy_cpu_task *task) {
+    pending *p = (pending *)task;
+    vy_cpu_call call =
+        vy_cpu_call_of(p->cpu, p->code, &p->launch, (vy_cpu_arguments){.inputs = p->inputs, .outputs = &p->outputs});
+    call.stop = &p->stop;
+    p->status = vy_cpu_call_run(&call, &p->error);
+    pthread_mutex_lock(&p->lock);
+    atomic_store_explicit(&p->is_done, 1, memory_order_release);
+    pthread_cond_broadcast(&p->changed);
+    notify_now(p);
+    disown(p);
+}
+
+/* ---- the handle ---- */
+
+static int is_ready(void *self) {
+    return atomic_load_explicit(&((pending *)self)->is_done, memory_order_acquire);
+}
+
+static int wait_until(pending *p, uint64_t deadline_ns) {
+    struct timespec until = vy_clock_timespec(deadline_ns);
+    pthread_mutex_lock(&p->lock);
+    while (!is_ready(p) && (!deadline_ns || vy_clock_now() < deadline_ns)) {
+        if (deadline_ns)
+            pthread_cond_timedwait(&p->changed, &p->lock, &until);
+        else
+            pthread_cond_wait(&p->changed, &p->lock);
+    }
+    pthread_mutex_unlock(&p->lock);
+    return is_ready(p);
+}
+
+/* Who waits for ever may as well do it, if nobody has begun. */
+static vyre_status wait(void *self, uint64_t deadline_ns, vyre_outputs *outputs, vyre_error *error) {
+    pending *p = self;
+    if (!deadline_ns && !is_ready(p))
+        vy_cpu_pool_run_queued(p->cpu->pool, &p->task);
+    if (!is_ready(p) && !wait_until(p, deadline_ns))
+        return vy_fail(error, VYRE_NOT_READY, NULL, "`%s` is still running", p->code->name);
+    if (p->status != VYRE_OK) {
+        *error = p->error;
+        return p->status;
+    }
+    for (size_t i = 0; i < p->outputs.count; i++) {
+        vyre_bytes theirs = outputs->items[i];
+        outputs->items[i] = p->outputs.items[i];
+        p->outputs.items[i] = theirs;
+    }
+    return VYRE_OK;
+}
+
+/* What nobody has begun ends here: it sees at once that it need not begin. */
+static void cancel(void *self) {
+    pending *p = self;
+    uint32_t nothing = 0;
+    atomic_compare_exchange_strong(&p->stop, &nothing, VY_CPU_STOP_CANCEL);
+    vy_cpu_pool_run_queued(p->cpu->pool, &p->task);
+}
+
+static void notify(void *self, void (*done)(void *user), void *user) {
+    pending *p = self;
+    pthread_mutex_lock(&p->lock);
+    p->done = done;
+    p->user = user;
+    p->owners++;
+    if (is_ready(p))
+        notify_now(p);
+    disown(p);
+}
+
+/* A callback on another thread ends first; one on this thread is what destroys. */
+static void destroy(void *self) {
+    pending *p = self;
+    pthread_mutex_lock(&p->lock);
+    while (!is_ready(p) || (p->is_notifying && !pthread_equal(p->notifier, pthread_self())))
+        pthread_cond_wait(&p->changed, &p->lock);
+    disown(p);
+}
+
+static const vyre_pending_vtable pending_table = {
+    .struct_size = sizeof(vyre_pending_vtable),
+    .is_ready = is_ready,
+    .wait = wait,
+    .cancel = cancel,
+    .destroy = destroy,
+    .notify = notify,
+};
+
+/* ---- starting ---- */
+
+static size_t count_outputs(const vy_cpu_executable *code) {
+    size_t count = 0;
+    for (uint32_t i = 0; i < code->buffer_count; i++)
+        count += code->buffers[i].access == VYRE_ACCESS_WRITE || code->buffers[i].access == VYRE_ACCESS_READ_WRITE;
+    return count;
+}
+
+static void lay_out(pending *p, vy_bump *bump, const vyre_launch *launch, const vyre_span *inputs, size_t count) {
+    vy_bump_copy(bump, NULL, sizeof *p);
+    p->launch.params = vy_bump_copy(bump, launch->params, launch->param_count * sizeof *launch->params);
+    p->launch.elements = vy_bump_copy(bump, launch->elements, launch->buffer_count * sizeof *launch->elements);
+    p->inputs = vy_bump_copy(bump, NULL, count * sizeof *inputs);
+    p->outputs.items = vy_bump_copy(bump, NULL, p->outputs.count * sizeof *p->outputs.items);
+    for (size_t i = 0; i < count; i++) {
+        void *data = vy_bump_copy(bump, inputs[i].data, inputs[i].size);
+        if (p->inputs)
+            p->inputs[i] = (vyre_span){data, inputs[i].size};
+    }
+}
+
+vyre_status vy_cpu_pending_start(vy_cpu *cpu, vy_cpu_executable *code, const vyre_launch *launch,
+                                 const vyre_span *inputs, size_t input_count, vyre_native_pending *out,
+                                 vyre_error *error) {
+    pending measured = {.outputs = {.count = count_outputs(code)}};
+    vy_bump bump = {NULL, 0};
+    lay_out(&measured, &bump, launch, inputs, input_count);
+    size_t size = bump.used;
+    bump = (vy_bump){vy_allocate(size), 0};
+    if (!bump.block)
+        return vy_fail_memory(error, "starting a dispatch");
+    pending *p = (pending *)bump.block;
+    *p = (pending){.task = {.run = run_task},
+                   .cpu = cpu,
+                   .code = vy_cpu_executable_retain(code),
+                   .launch = *launch,
+                   .size = size,
+                   .outputs = {.count = measured.outputs.count, .capacity = measured.outputs.count},
+                   .owners = 2};
+    vyre_program_retain(launch->program);
+    lay_out(p, &bump, launch, inputs, input_count);
+    for (size_t i = 0; i < p->outputs.count; i++)
+        p->outputs.items[i] = (vyre_bytes)VYRE_BYTES_INIT;
+    pthread_mutex_init(&p->lock, NULL);
+    vy_cond_init_monotonic(&p->changed);
+    *out = (vyre_native_pending){&pending_table, p};
+    if (!vy_cpu_pool_submit(cpu->pool, &p->task))
+        run_task(&p->task);
+    return VYRE_OK;
 }

@@ -1,10 +1,26 @@
-/* Dispatches: binding and running put together, for pipelines and for work in flight. */
+/* Dispatches of the `cpu` backend: binding of buffers, execution, batches, and asynchronous dispatches as tasks of the
+ * pool. */
 #ifndef VY_BACKENDS_CPU_DISPATCH_H
 #define VY_BACKENDS_CPU_DISPATCH_H
 
-#include "backends/cpu/binding.h"
+#include "backends/cpu/cpu.h"
 
-/* One dispatch. helpers: threads beside the caller's, at most. stop: NULL, or a word of the caller's (execute.h). timing may be NULL. */
+/* ---- binding ----
+ *
+ * Where the bytes of a dispatch are: inputs in place where they lie, outputs in the caller's slots, resident buffers
+ * where they are. Copied is only what is not aligned for its elements, and what an output would overwrite. */
+
+/* What the buffers of a dispatch are bound to: host bytes, or resources. */
+typedef struct vy_cpu_arguments {
+    const vyre_span *inputs;       /* as in the contract's `dispatch`; or … */
+    const vyre_resource *bindings; /* … one for each buffer, if not NULL */
+    vyre_outputs *outputs; /* a slot for each output, those of resident ones stay empty; NULL if none is host bytes */
+} vy_cpu_arguments;
+
+/* ---- dispatches ---- */
+
+/* One dispatch. helpers: threads beside the caller's, at most. stop: NULL, or a word of the caller's (execute.h).
+ * timing may be NULL. */
 typedef struct vy_cpu_call {
     vy_cpu *cpu;
     vy_cpu_executable *code;
@@ -20,5 +36,24 @@ typedef struct vy_cpu_call {
 vy_cpu_call vy_cpu_call_of(vy_cpu *cpu, vy_cpu_executable *code, const vyre_launch *launch, vy_cpu_arguments bytes);
 /* Binds, runs, and gives back what was made for it. */
 vyre_status vy_cpu_call_run(const vy_cpu_call *call, vyre_error *error);
+
+/* ---- batches ----
+ *
+ * Batches: independent dispatches of one code from host bytes. Small ones are spread over the threads item by item,
+ * large ones each over all threads. */
+
+/* As dispatch_batched_into of the contract: the first item in order that fails is named. */
+vyre_status vy_cpu_batch(vy_cpu *cpu, vy_cpu_executable *code, const vyre_launch *launches,
+                         const vyre_span *const *inputs, size_t count, vyre_outputs *outputs, size_t *failed,
+                         vyre_error *error);
+
+/* ---- asynchronous dispatches ----
+ *
+ * Dispatches in flight: a task of the pool with copies of all it was lent. */
+
+/* Starts one. If there is no thread for it, it has run when this returns. VYRE_NO_MEMORY */
+vyre_status vy_cpu_pending_start(vy_cpu *cpu, vy_cpu_executable *code, const vyre_launch *launch,
+                                 const vyre_span *inputs, size_t input_count, vyre_native_pending *out,
+                                 vyre_error *error);
 
 #endif

@@ -1,18 +1,160 @@
-/* Running a dispatch (execute.h). */
+/* Execution of one dispatch on the thread pool, and privatisation of buffers that are only combined into
+ * (execute.h). */
 #include "backends/cpu/execute.h"
 
-#include "backends/cpu/privatize.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/thread.h"
 #include "driver/dispatch.h"
+#include "vyre/op.h"
 
 #include <inttypes.h>
 
-/* How long a range is to take, in picoseconds. Threads do not end at the same time, but about one range apart; and somebody who cancels waits for one to end if the code
- * does not ask by itself. To take one costs some tens of nanoseconds, but several times as much where workgroups are light and memory is the limit: nothing
- * overtakes an atomic, so that all that is on its way arrives first. There, too, the last of a share is left to its thread: what its caches hold takes others longer,
- * and it longer again the next time. Heavy workgroups may take much longer than the mean. */
+/* ---- privatised buffers ----
+ *
+ * If a program only combines into a buffer (kernel_abi.h), every thread that takes part may combine in memory of its
+ * own. It adds the result to the buffer when it leaves, with real atomics, because other dispatches may use the same
+ * buffer. Until then no other thread sees what it did, and the program cannot observe that. */
+
+/* What fits the first two levels of caches beside other things. */
+enum { LARGEST = 64 * 1024 };
+
+static uint64_t bytes_of(const vy_cpu_execution *run, const vy_cpu_private_buffer *p) {
+    return (uint64_t)run->buffers[p->buffer].count * vyre_type_size((vyre_type)p->type);
+}
+
+static uint64_t table_bytes(const vy_cpu_execution *run) {
+    return vy_cpu_align(run->code->buffer_count * sizeof(vy_cpu_buffer));
+}
+
+/* To fill and to add an element costs about what an atomic does, so there have to be as many for each thread. */
+static int is_profitable(const vy_cpu_execution *run, const vy_cpu_private_buffer *p) {
+    const vy_cpu_executable *code = run->code;
+    uint64_t all; /* invocations, which are fewer than 2^64 */
+    if (p->buffer >= code->buffer_count || code->buffers[p->buffer].element != vyre_type_size((vyre_type)p->type))
+        return 0;
+    uint32_t count = run->buffers[p->buffer].count;
+    if (!count || bytes_of(run, p) > LARGEST)
+        return 0;
+    all = run->group_count * code->object.header.invocations;
+    return all / (run->job.helpers + 1) >= count;
+}
+
+/* Bytes that a thread of the dispatch needs for it, 0 if it is not worth it: large buffers, or few invocations. */
+static uint64_t privatize_bytes(const vy_cpu_execution *run) {
+    const vy_cpu_header *header = &run->code->object.header;
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < header->private_count; i++)
+        if (is_profitable(run, &header->privates[i]))
+            bytes += vy_cpu_align(bytes_of(run, &header->privates[i]));
+    return bytes ? table_bytes(run) + bytes : 0;
+}
+
+/* ---- one buffer ---- */
+
+/* Ways to combine: X(op, expression of the old value and the new one). */
+#define COMBINE_LIST(X)                                                                                                \
+    X(AND, old &value)                                                                                                 \
+    X(OR, old | value)                                                                                                 \
+    X(XOR, old ^ value)                                                                                                \
+    X(MIN, value < old ? value : old)                                                                                  \
+    X(MAX, value > old ? value : old)
+
+#define DEFINE_ELEMENT(NAME, T)                                                                                        \
+    static void fill_##NAME(void *to, uint32_t count, uint64_t identity) {                                             \
+        T *own = to;                                                                                                   \
+        for (uint32_t i = 0; i < count; i++)                                                                           \
+            own[i] = (T)identity;                                                                                      \
+    }                                                                                                                  \
+    static T combine_##NAME(vyre_atomic op, T old, T value) {                                                          \
+        switch (op) {                                                                                                  \
+            COMBINE_LIST(CASE)                                                                                         \
+        default:                                                                                                       \
+            return old;                                                                                                \
+        }                                                                                                              \
+    }                                                                                                                  \
+    static void add_##NAME(void *to, const void *from, uint32_t count, vyre_atomic op, uint64_t identity) {            \
+        T *shared = to;                                                                                                \
+        const T *own = from;                                                                                           \
+        for (uint32_t i = 0; i < count; i++) {                                                                         \
+            if (own[i] == (T)identity)                                                                                 \
+                continue;                                                                                              \
+            if (op == VYRE_ATOMIC_ADD) {                                                                               \
+                __atomic_fetch_add(&shared[i], own[i], __ATOMIC_RELAXED);                                              \
+                continue;                                                                                              \
+            }                                                                                                          \
+            T old = __atomic_load_n(&shared[i], __ATOMIC_RELAXED), new;                                                \
+            do                                                                                                         \
+                new = combine_##NAME(op, old, own[i]);                                                                 \
+            while (new != old &&                                                                                       \
+                   !__atomic_compare_exchange_n(&shared[i], &old, new, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED));        \
+        }                                                                                                              \
+    }
+#define CASE(op, expression)                                                                                           \
+    case VYRE_ATOMIC_##op:                                                                                             \
+        return expression;
+
+DEFINE_ELEMENT(u32, uint32_t)
+DEFINE_ELEMENT(i32, int32_t)
+DEFINE_ELEMENT(u64, uint64_t)
+DEFINE_ELEMENT(i64, int64_t)
+
+typedef struct element {
+    void (*fill)(void *to, uint32_t count, uint64_t identity);
+    void (*add)(void *to, const void *from, uint32_t count, vyre_atomic op, uint64_t identity);
+} element;
+
+static const element elements[VYRE_TYPE_COUNT] = {[VYRE_TYPE_U32] = {fill_u32, add_u32},
+                                                  [VYRE_TYPE_I32] = {fill_i32, add_i32},
+                                                  [VYRE_TYPE_U64] = {fill_u64, add_u64},
+                                                  [VYRE_TYPE_I64] = {fill_i64, add_i64}};
+
+static uint64_t identity_of(const vy_cpu_private_buffer *p) {
+    static const vyre_op ops[VYRE_ATOMIC_COUNT] = {
+        [VYRE_ATOMIC_ADD] = VYRE_OP_ADD, [VYRE_ATOMIC_AND] = VYRE_OP_AND, [VYRE_ATOMIC_OR] = VYRE_OP_OR,
+        [VYRE_ATOMIC_XOR] = VYRE_OP_XOR, [VYRE_ATOMIC_MIN] = VYRE_OP_MIN, [VYRE_ATOMIC_MAX] = VYRE_OP_MAX};
+    return vyre_combine_identity(ops[p->op], (vyre_type)p->type);
+}
+
+/* ---- all of a frame ---- */
+
+/* Puts them into a frame: `memory` has so many bytes, at VY_CPU_ALIGNMENT. */
+static void privatize_start(const vy_cpu_execution *run, uint8_t *memory, vy_cpu_frame *frame) {
+    const vy_cpu_header *header = &run->code->object.header;
+    vy_cpu_buffer *table = (vy_cpu_buffer *)memory;
+    memcpy(table, run->buffers, run->code->buffer_count * sizeof *table);
+    frame->buffers = table;
+    memory += table_bytes(run);
+    for (uint32_t i = 0; i < header->private_count; i++) {
+        const vy_cpu_private_buffer *p = &header->privates[i];
+        if (!is_profitable(run, p))
+            continue;
+        table[p->buffer].data = memory;
+        elements[p->type].fill(memory, table[p->buffer].count, identity_of(p));
+        memory += vy_cpu_align(bytes_of(run, p));
+        frame->private_set |= 1u << i;
+    }
+}
+
+/* Adds what is in them to the buffers of the dispatch; nothing if the frame has none. */
+static void privatize_merge(const vy_cpu_execution *run, const vy_cpu_frame *frame) {
+    const vy_cpu_header *header = &run->code->object.header;
+    for (uint32_t i = 0; i < header->private_count; i++) {
+        const vy_cpu_private_buffer *p = &header->privates[i];
+        const vy_cpu_buffer *shared = &run->buffers[p->buffer], *own = &frame->buffers[p->buffer];
+        if (frame->private_set & 1u << i)
+            elements[p->type].add(shared->data, own->data, own->count, (vyre_atomic)p->op, identity_of(p));
+    }
+}
+
+/* ---- execution ---- */
+
+/* How long a range is to take, in picoseconds. Threads do not end at the same time, but about one range apart; and
+ * somebody who cancels waits for one to end if the code does not ask by itself. To take one costs some tens of
+ * nanoseconds, but several times as much where workgroups are light and memory is the limit: nothing overtakes an
+ * atomic, so that all that is on its way arrives first. There, too, the last of a share is left to its thread: what
+ * its caches hold takes others longer, and it longer again the next time. Heavy workgroups may take much longer than
+ * the mean. */
 #define GROUP_LIGHT (UINT64_C(250) * 1000)
 #define RANGE_MIN (UINT64_C(1) * 1000000)
 #define RANGE_MIN_LIGHT (UINT64_C(4) * 1000000)
@@ -48,7 +190,8 @@ static uint64_t count_parts(vy_cpu_execution *run, uint64_t first, uint32_t part
     return first * parts;
 }
 
-/* Parts of code with fewer lanes, if there is one for each thread, which no other code has; two of them one after the other would take longer than one with all lanes. */
+/* Parts of code with fewer lanes, if there is one for each thread, which no other code has; two of them one after the
+ * other would take longer than one with all lanes. */
 static uint64_t count_narrow(vy_cpu_execution *run, uint64_t first) {
     const vy_cpu_header *header = &run->code->object.header;
     vy_cpu_job *job = &run->job;
@@ -63,8 +206,9 @@ static uint64_t count_narrow(vy_cpu_execution *run, uint64_t first) {
     return first;
 }
 
-/* What each thread takes at a time, from workgroup `first` on: workgroups, or parts of them where those are too few for all threads to end at about the same time.
- * Returns where it begins then. each: what one workgroup takes, or a part if the job counts them. */
+/* What each thread takes at a time, from workgroup `first` on: workgroups, or parts of them where those are too few
+ * for all threads to end at about the same time. Returns where it begins then. each: what one workgroup takes, or a
+ * part if the job counts them. */
 static uint64_t choose_chunk(vy_cpu_execution *run, uint64_t first, uint64_t each) {
     vy_cpu_job *job = &run->job;
     uint32_t parts = run->code->object.header.parts;
@@ -153,7 +297,8 @@ static void order_stores(void) {
 #endif
 }
 
-/* Another thread may have loaded the code where other code was: on AArch64 who runs it has to drop what it fetched before. */
+/* Another thread may have loaded the code where other code was: on AArch64 who runs it has to drop what it fetched
+ * before. */
 static void sync_instruction_stream(void) {
 #if defined(__aarch64__)
     __asm__ volatile("isb" : : : "memory");
@@ -192,7 +337,7 @@ static void run_worker(vy_cpu_job *job, vy_cpu_share_cursor *part) {
     static const uint32_t never = 0;
     vy_cpu_execution *run = (vy_cpu_execution *)job;
     const vy_cpu_header *header = &run->code->object.header;
-    uint64_t workgroup = vy_cpu_align(header->workgroup_bytes), own = vy_cpu_privatize_bytes(run);
+    uint64_t workgroup = vy_cpu_align(header->workgroup_bytes), own = privatize_bytes(run);
     uint64_t needed = workgroup + vy_cpu_align(header->spill_bytes), size = needed + own;
     uint64_t start = job->helpers ? vy_clock_now() : run->start_ns;
     int has_stack = vy_cpu_stack_is_needed(header->stack_bytes);
@@ -219,9 +364,9 @@ static void run_worker(vy_cpu_job *job, vy_cpu_share_cursor *part) {
     if (block)
         frame.spill = frame.workgroup + workgroup;
     if (own)
-        vy_cpu_privatize_start(run, frame.workgroup + needed, &frame);
+        privatize_start(run, frame.workgroup + needed, &frame);
     run_ranges(run, part, &frame, has_stack ? vy_cpu_frame_block_stack(block) : NULL);
-    vy_cpu_privatize_merge(run, &frame);
+    privatize_merge(run, &frame);
     if (block)
         vy_cpu_frame_pool_release(&run->cpu->frame_pool, part->home, block);
     if (job->helpers)
@@ -230,8 +375,8 @@ static void run_worker(vy_cpu_job *job, vy_cpu_share_cursor *part) {
 
 /* ---- the whole ---- */
 
-/* Whether what is written would only drive out of the caches what is read: there is more of both than they hold. Which stores go past them is the code's
- * business. */
+/* Whether what is written would only drive out of the caches what is read: there is more of both than they hold. Which
+ * stores go past them is the code's business. */
 static uint32_t streams(const vy_cpu_execution *run) {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < run->code->buffer_count; i++)
@@ -239,8 +384,8 @@ static uint32_t streams(const vy_cpu_execution *run) {
     return bytes > run->cpu->stream_bytes;
 }
 
-/* Time in which threads were being woken does not count; but to begin costs each of them something, so that short shares do not show that a workgroup takes longer:
- * more threads would be asked, whose shares are shorter still. */
+/* Time in which threads were being woken does not count; but to begin costs each of them something, so that short
+ * shares do not show that a workgroup takes longer: more threads would be asked, whose shares are shorter still. */
 #define SHARE_MIN_NS UINT64_C(10000)
 static void update_cost(vy_cpu_execution *run) {
     uint64_t seen, busy = run->job.helpers ? 0 : run->nanoseconds;

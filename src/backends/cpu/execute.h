@@ -1,4 +1,7 @@
-/* One dispatch on the threads: workgroups handed out in ranges, a frame for every thread that takes part, traps merged, deadlines and cancellation watched. */
+/* Execution of one dispatch on the thread pool.
+ *
+ * Workgroups are handed out in ranges, and every thread that takes part has a frame. Traps of all threads are merged;
+ * deadlines and cancellation are watched. */
 #ifndef VY_BACKENDS_CPU_EXECUTE_H
 #define VY_BACKENDS_CPU_EXECUTE_H
 
@@ -18,7 +21,8 @@ typedef struct vy_cpu_execution {
     uint64_t group_count;
     const uint32_t *cancel; /* the caller's */
     uint64_t deadline_ns;   /* 0 = none */
-    /* 0 or VY_CPU_STOP_…: set by the alarm, or by who cancels. Start it before vy_cpu_execution, with 0 or with why it need not begin. */
+    /* 0 or VY_CPU_STOP_…: set by the alarm, or by who cancels. Start it before vy_cpu_execution, with 0 or with why
+     * it need not begin. */
     _Atomic uint32_t *stop;
     unsigned max_helpers;        /* threads beside the caller's */
     uint32_t streams;            /* as in the frame */

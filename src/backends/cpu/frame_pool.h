@@ -1,12 +1,45 @@
-/* Memory of frames: arrays of a workgroup, what lives across its barriers, and the native stack of code that needs much of it.
- * One block for every thread that runs, kept for the next time at the thread's own slot: no thread waits for another there, and
- * caches have what it holds. */
+/* Frame pool: the memory of a kernel's frames, and native stacks for kernels with large frames.
+ *
+ * A frame holds the workgroup arrays and the values that are live across barriers. Every thread that runs a kernel has
+ * one block, which is kept in the thread's own slot for the next time. So no thread waits for another, and the block
+ * stays in the caches. */
 #ifndef VY_BACKENDS_CPU_FRAME_POOL_H
 #define VY_BACKENDS_CPU_FRAME_POOL_H
 
-#include "backends/cpu/stack.h"
+#include "emit/llvm/kernel_abi.h"
 
 #include <stdatomic.h>
+
+/* ---- native stacks ----
+ *
+ * Native stacks for kernels with large frames.
+ *
+ * A kernel's frame may take megabytes, and the stack of the thread that dispatches may have only some kilobytes left.
+ * Code that needs more than VY_CPU_STACK_SMALL (kernel_abi.h) therefore runs on a stack that the backend maps. Such a
+ * stack has a guard region at its low end, and room for the host's signal handlers beside what the code needs.
+ * Generated code calls nothing outside of itself, so that no code of the library and none of a sanitizer runs on it. */
+
+/* Starts zeroed. One thread at a time. */
+typedef struct vy_cpu_stack {
+    void *map; /* the guard region first; NULL: none */
+    size_t size;
+} vy_cpu_stack;
+
+/* Whether code that needs so many bytes of stack does not run on its caller's. */
+static inline int vy_cpu_stack_is_needed(uint64_t bytes) {
+    return bytes > VY_CPU_STACK_SMALL;
+}
+
+/* Sees to it that the stack has so many bytes, at most VY_CPU_STACK_LIMIT. Returns 0 when memory is out; there is none
+ * then. */
+int vy_cpu_stack_reserve(vy_cpu_stack *stack, uint64_t bytes);
+void vy_cpu_stack_free(vy_cpu_stack *stack);
+
+/* Calls the entry on the stack, which has the bytes it needs. */
+void vy_cpu_stack_call(const vy_cpu_stack *stack, vy_cpu_entry *entry, vy_cpu_frame *frame, uint64_t first,
+                       uint64_t end);
+
+/* ---- frames ---- */
 
 typedef struct vy_cpu_frame_block vy_cpu_frame_block;
 enum { VY_CPU_FRAME_SLOTS = 64 };
@@ -22,8 +55,9 @@ typedef struct vy_cpu_frame_pool {
 /* Gives back the memory of all blocks that are not in use. */
 void vy_cpu_frame_pool_trim(vy_cpu_frame_pool *frame_pool);
 
-/* A block of at least so many bytes, not cleared, with a stack for code that needs stack_bytes, if such code does not run on its
- * caller's; NULL when memory is out. `slot`: a number of the thread, any; threads that share one do without keeping. */
+/* A block of at least so many bytes, not cleared, with a stack for code that needs stack_bytes, if such code does not
+ * run on its caller's; NULL when memory is out. `slot`: a number of the thread, any; threads that share one do without
+ * keeping. */
 vy_cpu_frame_block *vy_cpu_frame_pool_acquire(vy_cpu_frame_pool *frame_pool, unsigned slot, uint64_t size,
                                               uint64_t stack_bytes);
 void vy_cpu_frame_pool_release(vy_cpu_frame_pool *frame_pool, unsigned slot, vy_cpu_frame_block *block);

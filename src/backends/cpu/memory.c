@@ -1,4 +1,4 @@
-/* Resident buffers (memory.h). The boundary has checked handles and ranges. */
+/* Resident buffers of the `cpu` backend (memory.h). The driver layer has checked handles and ranges. */
 #include "backends/cpu/memory.h"
 
 #include "backends/cpu/cpu.h"
@@ -13,8 +13,8 @@ typedef struct block {
     uint8_t *bytes;
 } block;
 
-/* Page tables of large buffers take as long to walk as the buffers; to be asked for on systems that have large pages for those who ask. Whether it helps or
- * not, nothing depends on it. */
+/* Page tables of large buffers take as long to walk as the buffers; to be asked for on systems that have large pages
+ * for those who ask. Whether it helps or not, nothing depends on it. */
 void vy_cpu_memory_advise(void *memory, size_t size) {
     enum { LARGE = 4 << 20, PAGE = 2 << 20 };
     uintptr_t first = ((uintptr_t)memory + PAGE - 1) / PAGE * PAGE, end = ((uintptr_t)memory + size) / PAGE * PAGE;
@@ -30,7 +30,8 @@ uint8_t *vy_cpu_resident_bytes(uint64_t native) {
     return block_of(native)->bytes;
 }
 
-/* The threads that will work on it clear it, each its share: systems with several memories put pages where they are used first. */
+/* The threads that will work on it clear it, each its share: systems with several memories put pages where they are
+ * used first. */
 vyre_status vy_cpu_resident_allocate(void *self, uint64_t size, uint64_t *native, vyre_error *error) {
     size_t whole = size < PTRDIFF_MAX / 2 ? sizeof(block) + VY_CPU_ALIGNMENT + (size_t)size : 0;
     block *made = vy_allocate(whole);

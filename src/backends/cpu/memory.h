@@ -1,4 +1,5 @@
-/* Resident buffers: plain memory, aligned, where dispatches work on it in place. A native value is the address of a block that knows its size. */
+/* Resident buffers: aligned memory of the process, on which dispatches work in place. A native value is the address of
+ * a block that holds its size. */
 #ifndef VY_BACKENDS_CPU_MEMORY_H
 #define VY_BACKENDS_CPU_MEMORY_H
 

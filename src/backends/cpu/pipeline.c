@@ -1,11 +1,9 @@
-/* Pipelines (pipeline.h): code that was compiled or loaded once, in all forms of dispatch. */
+/* Pipelines of the `cpu` backend: the function table for all forms of dispatch of an executable (pipeline.h). */
 #include "backends/cpu/pipeline.h"
 
-#include "backends/cpu/batch.h"
 #include "backends/cpu/compile.h"
 #include "backends/cpu/dispatch.h"
 #include "backends/cpu/memory.h"
-#include "backends/cpu/pending.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "driver/dispatch.h"

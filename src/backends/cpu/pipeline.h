@@ -1,4 +1,4 @@
-/* Pipelines of the `cpu` backend. */
+/* Pipelines of the `cpu` backend: programs that were compiled or loaded once. */
 #ifndef VY_BACKENDS_CPU_PIPELINE_H
 #define VY_BACKENDS_CPU_PIPELINE_H
 

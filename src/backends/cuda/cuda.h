@@ -1,26 +1,28 @@
-/* The `cuda` backend: programs as PTX on NVIDIA devices, with the oracle's bits (docs/cuda.md).
+/* The `cuda` backend: programs as PTX on NVIDIA devices, with the results of the reference interpreter (docs/cuda.md,
+ * docs/internals/cuda.md).
  *
- *   dynamic_symbols.c       the driver's library, opened at run time; cuda_status.c what its results mean
- *   device.c    probe, constructor, identity, capabilities; device_info.c what the device is; numerics.c what it computes exactly; device_loss.c loss and what comes
- *               after it
- *   memory.c    device memory: the pool, resident buffers and their transfers
- *   stream_slot.c      stream_slots: a stream and all that one dispatch in flight needs; staging.c pinned memory between host bytes and the device
- *   compile.c   from a program to its kernel, and to a cubin; executable.c kernels, shared by the pipelines that run them; kernel_cache.c those that no pipeline stores
- *   interop.c   memory and streams of others; nvtx.c ranges for profilers, nvtx_injection.c how they get them
- *   launch.c    params, control blocks, grids; cooperative_launch.c launches with grid barriers; clock.c the device's clock against ours
- *   submission.c    one dispatch: bound, uploaded, launched, awaited, judged, read back; zero_copy.c a small one without copies; pipelined_dispatch.c a large one in pieces that overlap; parallel_copy.c large copies by several
- *               threads
- *   pipeline.c  the entries of a pipeline's table, pending.c dispatches in flight, eager_readback.c their large outputs and event_watcher.c who waits for them, sequence.c several launches and one wait, graph.c the
- *               same as graphs that are kept, batched_launch.c many rows as one launch
+ *   dynamic_symbols.c     the driver's library, loaded at run time, and the statuses of its results
+ *   device.c              probe, constructor, identity, capabilities; device properties; device loss and recovery
+ *   numerics.c            probe of the operations that the device computes exactly
+ *   memory.c              device memory: pool, resident buffers, interoperability with other libraries
+ *   stream_slot.c         stream slots: a stream and all that one dispatch in flight needs
+ *   transfer.c            host-device transfers: staging, parallel copies, zero-copy buffers
+ *   executable.c          compiling, the disk cache of auxiliary kernels, executables
+ *   launch.c              params, control blocks, cooperative launches, indirect grids, the device clock
+ *   submission.c          one dispatch: bound, uploaded, launched, awaited, read back; the fast path
+ *   pipelined_dispatch.c  a large dispatch in pieces whose copies and kernels overlap
+ *   pending.c             asynchronous dispatches, their eager readback, and the event watcher
+ *   graph.c               CUDA graphs and batched launches
+ *   pipeline.c            the function table of pipelines; sequences and batches
+ *   nvtx.c                ranges for profilers
  *
- * Every entry starts with vy_cuda_enter, which makes the context that of the thread, and ends with vy_cuda_leave. No lock is held while the driver is called, but
- * for those that say so. */
+ * Every entry starts with vy_cuda_enter, which makes the context current on the thread, and ends with vy_cuda_leave. A
+ * function whose comment says "Inside" must be called between the two. No lock is held while the driver is called,
+ * except where a comment says so. */
 #ifndef VY_BACKENDS_CUDA_CUDA_H
 #define VY_BACKENDS_CUDA_CUDA_H
 
-#include "backends/cuda/cuda_status.h"
 #include "backends/cuda/dynamic_symbols.h"
-#include "backends/cuda/event_watcher.h"
 #include "backends/cuda/nvtx.h"
 #include "base/buffer_recycler.h"
 #include "vyre/backend.h"
@@ -33,6 +35,7 @@ typedef struct vy_cuda_block vy_cuda_block;
 typedef struct vy_cuda_executable vy_cuda_executable;
 typedef struct vy_cuda_graph vy_cuda_graph;
 typedef struct vy_cuda_pending_store vy_cuda_pending_store;
+typedef struct vy_cuda_submission vy_cuda_submission;
 
 /* Graphs nobody uses at the moment, the last used first, and shapes that were seen without one (graph.h). */
 enum { VY_CUDA_SHAPES = 64 };
@@ -43,7 +46,8 @@ typedef struct vy_cuda_graphs {
     unsigned seen_next;
 } vy_cuda_graphs;
 
-/* Host bytes of a dispatch that may stay in pinned memory (zero_copy.h), at most. A request of a warp is 64 bytes or more where it is worth it: that bounds the requests to each buffer, too. */
+/* Host bytes of a dispatch that may stay in pinned memory (transfer.h), at most. A request of a warp is 64 bytes or
+ * more where it is worth it: that bounds the requests to each buffer, too. */
 enum { VY_CUDA_ZERO_COPY_BYTES = 256 << 10, VY_CUDA_ZERO_COPY_REQUEST = 64 };
 
 /* What the driver says of the device. */
@@ -55,21 +59,38 @@ typedef struct vy_cuda_device_info {
     uint32_t bandwidth_gbps, copy_engines;
     uint64_t memory_bytes;
     uint32_t threads_per_multiprocessor; /* at most, if it is not known */
-    uint32_t zero_copy_bytes;            /* of a dispatch that may use pinned memory as it is (zero_copy.h) */
+    uint32_t zero_copy_bytes;            /* of a dispatch that may use pinned memory as it is (transfer.h) */
     uint8_t has_pools;
-    uint8_t has_indirect;         /* grids that lie in device memory (indirect.h) */
+    uint8_t has_indirect;         /* grids that lie in device memory (launch.h) */
     uint8_t has_dependent_launch; /* launches in graphs that begin while the one before still runs (graph.h) */
-    uint8_t
-        has_cooperative_launch; /* launches whose blocks all run at the same time, and an emitter for their grid barriers */
+    /* launches whose blocks all run at the same time, and an emitter for their grid barriers */
+    uint8_t has_cooperative_launch;
 } vy_cuda_device_info;
 
-/* Foreign streams that everything waits for (interop.h). */
+/* Foreign streams that everything waits for (memory.h). */
 typedef struct vy_cuda_external_stream {
     _Atomic uint64_t count; /* of joins */
     pthread_mutex_t lock;   /* held while a stream is joined; guards the rest */
     vy_cu_stream stream;    /* waits for one after the other; NULL until the first, as the events */
     vy_cu_event theirs, all;
 } vy_cuda_external_stream;
+
+/* An event that the event watcher polls (pending.h); part of the object whose owner is notified. */
+typedef struct vy_cuda_watched_event {
+    struct vy_cuda_watched_event *next;
+    vy_cu_event event; /* NULL: it is done */
+    void (*done)(void *user);
+    void *user;
+} vy_cuda_watched_event;
+
+typedef struct vy_cuda_event_watcher {
+    pthread_mutex_t lock; /* guards all that follows */
+    pthread_cond_t changed;
+    vy_cuda_watched_event *first;
+    vy_cuda_watched_event *notified; /* whose `done` is being called; only compared */
+    pthread_t thread;
+    int is_running, is_ending;
+} vy_cuda_event_watcher;
 
 typedef struct vy_cuda {
     vy_cuda_dynamic_symbols api;
@@ -83,7 +104,7 @@ typedef struct vy_cuda {
     uint32_t ordinal;
     _Atomic uint64_t exact;          /* what the device computes as our rules ask */
     _Atomic int is_probed;           /* the device was seen to do so */
-    _Atomic int64_t clock_offset;    /* clock.h */
+    _Atomic int64_t clock_offset;    /* launch.h */
     _Atomic uint64_t clock_taken_ns; /* 0: not yet */
     vy_cu_module _Atomic clock;      /* NULL: not yet */
     vy_cu_pool pool;                 /* NULL: plain allocations */
@@ -96,7 +117,7 @@ typedef struct vy_cuda {
     unsigned idle_count;
     vy_cuda_block *blocks; /* resident buffers */
     vy_cuda_graphs graphs;
-    vy_cuda_pending_store *pending_stores; /* of kernels that are to be stored (kernel_cache.h) */
+    vy_cuda_pending_store *pending_stores; /* of kernels that are to be stored (executable.h) */
     unsigned pending_store_count;
     pthread_mutex_t probing; /* held while the numerics are probed */
 } vy_cuda;
@@ -119,7 +140,8 @@ vyre_status vy_cuda_switch_context(vy_cuda *cuda, int result, vy_cu_context curr
 /* vy_cuda_enter for who gives back what he holds, as far as the driver lets him: also where the device is lost. */
 void vy_cuda_enter_for_release(vy_cuda *cuda, int *was_pushed);
 
-/* Makes the context that of the thread. A thread that has another one gets it back from vy_cuda_leave; one that has none keeps ours.
+/* Makes the context that of the thread. A thread that has another one gets it back from vy_cuda_leave; one that has
+ * none keeps ours.
  *
  * VYRE_DEVICE_LOST  now or before */
 static inline vyre_status vy_cuda_enter(vy_cuda *cuda, int *was_pushed, vyre_error *error) {

@@ -1,16 +1,25 @@
-/* A device in use: its context, pool and what is shared by all dispatches; made, and made again after a loss. */
+/* The CUDA device: its properties, which need no context, and its start, end, loss and recovery. */
 #ifndef VY_BACKENDS_CUDA_DEVICE_H
 #define VY_BACKENDS_CUDA_DEVICE_H
 
 #include "backends/cuda/cuda.h"
 
-/* Retains the primary context and makes what all dispatches share. On failure nothing is left. */
-vyre_status vy_cuda_device_start(vy_cuda *cuda, vyre_error *error);
-/* Frees all that is on the device. No dispatch is under way; lost or not. */
-void vy_cuda_device_end(vy_cuda *cuda);
+/* ---- device properties ---- */
 
-/* Entries of the backend's table. */
-int vy_cuda_device_lost(void *self);
-vyre_status vy_cuda_try_recover(void *self, vyre_error *error);
+/* Starts the driver and finds the device with this number.
+ *
+ * VYRE_NOT_FOUND    there is none
+ * VYRE_UNSUPPORTED  the driver does not start, or the device is too old or kept from us */
+vyre_status vy_cuda_device_info_query(const vy_cuda_dynamic_symbols *api, uint32_t ordinal, int *device,
+                                      vy_cuda_device_info *out, vyre_error *error);
+/* What the environment wants otherwise than the device has it: VYRE_CUDA_DIRECT, for who wants to measure, or to do
+ * without. VYRE_INVALID_ARGUMENT: it is no such number. */
+vyre_status vy_cuda_device_info_apply_env(vy_cuda_device_info *device_info, vyre_error *error);
+/* Whether one of the devices at least is served, and how many there are; else what is wrong with the first. */
+vyre_status vy_cuda_device_info_any(const vy_cuda_dynamic_symbols *api, uint32_t *count, vyre_error *error);
+void vy_cuda_device_info_profile(const vy_cuda_device_info *device_info, vyre_device_profile *profile);
+/* The ops that the emitter writes for this architecture. */
+const char *const *vy_cuda_device_info_ops(const vy_cuda_device_info *device_info, size_t *count);
+uint64_t vy_cuda_device_info_capability(const vy_cuda_device_info *device_info, vyre_capability capability);
 
 #endif

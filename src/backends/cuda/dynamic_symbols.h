@@ -1,11 +1,15 @@
-/* The driver's interface: libcuda.so.1, opened at run time, and what we use of it as a table of functions.
- *
- * Nothing here is linked against, and no header of the toolkit is needed: the declarations below say the same in our words (CUDA Driver API, the versions of the
- * symbols that are named). Every call of the backend goes through the table of its instance, so that a test can stand between (vy_cuda_dynamic_symbols_wrap). */
+/* The CUDA driver API, loaded at run time (libcuda.so.1) as a table of functions, and the mapping of its results to
+ * statuses. */
 #ifndef VY_BACKENDS_CUDA_DYNAMIC_SYMBOLS_H
 #define VY_BACKENDS_CUDA_DYNAMIC_SYMBOLS_H
 
 #include "vyre/base.h"
+
+/* The driver's interface: libcuda.so.1, opened at run time, and what we use of it as a table of functions.
+ *
+ * Nothing here is linked against, and no header of the toolkit is needed: the declarations below say the same in our
+ * words (CUDA Driver API, the versions of the symbols that are named). Every call of the backend goes through the
+ * table of its instance, so that a test can stand between (vy_cuda_dynamic_symbols_wrap). */
 
 /* Results: 0 is success; cuda_status.h knows the others. */
 enum {
@@ -91,8 +95,9 @@ typedef struct vy_cu_edge {
 } vy_cu_edge;
 enum { VY_CU_PORT_PROGRAMMATIC = 1, VY_CU_EDGE_PROGRAMMATIC = 1 };
 
-/* X(NEED, name, symbol, parameters, arguments). The last says the parameters' names, for who stands between. NEED: REQUIRED, or OPTIONAL and then NULL where the driver does not have it. Those of every
- * dispatch come first: they lie together. */
+/* X(NEED, name, symbol, parameters, arguments). The last says the parameters' names, for who stands between. NEED:
+ * REQUIRED, or OPTIONAL and then NULL where the driver does not have it. Those of every dispatch come first: they lie
+ * together. */
 #define VY_CUDA_SYMBOL_LIST(X)                                                                                         \
     X(REQUIRED, init, "cuInit", (unsigned flags), (flags))                                                             \
     X(REQUIRED, context_current, "cuCtxGetCurrent", (vy_cu_context * context), (context))                              \
@@ -208,14 +213,26 @@ typedef struct vy_cuda_dynamic_symbols {
 /* The file that is opened: VYRE_CUDA_LIBRARY, or libcuda.so.1. */
 const char *vy_cuda_dynamic_symbols_file(void);
 
-/* Opens the driver's library and fills the table. It stays open for as long as the process lives: the driver has threads of its own.
+/* Opens the driver's library and fills the table. It stays open for as long as the process lives: the driver has
+ * threads of its own.
  *
  * VYRE_NOT_FOUND    it is not installed
  * VYRE_UNSUPPORTED  it lacks a symbol that is required: too old, or not the driver */
 vyre_status vy_cuda_dynamic_symbols_open(const char *file, vy_cuda_dynamic_symbols *out, vyre_error *error);
 
-/* For tests: stands between every backend that is made from now on and the driver; `wrap` may replace entries of a table that was just filled. NULL
- * ends it. When no backend is alive. */
+/* For tests: stands between every backend that is made from now on and the driver; `wrap` may replace entries of a
+ * table that was just filled. NULL ends it. When no backend is alive. */
 void vy_cuda_dynamic_symbols_wrap(void (*wrap)(vy_cuda_dynamic_symbols *api));
+
+/* ---- results of the driver as statuses ---- */
+
+/* The status a result stands for. */
+vyre_status vy_cuda_status(int result);
+/* Whether the context is gone with it, and every later call fails alike. */
+int vy_cuda_is_loss(int result);
+
+/* Fills the error for a failed call: what was being done, the driver's name of the result and its sentence, and what
+ * to do about it. api: for the names. */
+vyre_status vy_cuda_fail_result(const vy_cuda_dynamic_symbols *api, int result, const char *doing, vyre_error *error);
 
 #endif

@@ -1,7 +1,12 @@
-/* Code: what was compiled of a program, loaded on the device, and what a dispatch has to know of it. Counted references; constant but for what is found out when it is
- * first needed: the kernels for pieces of a grid and for many rows at once, whether the program can be cut into slices, and what of small host bytes need not be copied.
+/* Executables: a program compiled to PTX or a cubin, loaded on the device, with all that a dispatch needs to know
+ * about it.
  *
- * An object is a header and an image: the text that was compiled, or the cubin that the disk cache keeps. In the cache that of a program with an indirect grid has both kernels. */
+ * An executable has a reference count. It is constant, except for these parts, which are made when they are first
+ * needed: the kernels for tiles of a grid, for batches and for indirect grids; whether the program can be dispatched
+ * in pipelined pieces; which small buffers can be zero-copy.
+ *
+ * A code object is a header and an image: the PTX that was compiled, or the cubin that the disk cache keeps. In the
+ * cache, the object of a program with an indirect grid holds both kernels. */
 #ifndef VY_BACKENDS_CUDA_EXECUTABLE_H
 #define VY_BACKENDS_CUDA_EXECUTABLE_H
 
@@ -22,14 +27,14 @@ typedef struct vy_cuda_header {
     uint32_t static_bytes, dynamic_bytes; /* shared memory */
     uint32_t factor;                      /* opt/coarsen.h; 1: as it was */
     uint8_t reports, polls; /* it has traps; it asks whether it is to end. Neither: it needs no control block */
-    uint8_t
-        needs_cooperative; /* it has grid barriers: launched only where all its blocks run at the same time (cooperative_launch.h) */
-    uint8_t indirect;         /* its grid lies in device memory (indirect.h) */
+    /* it has grid barriers: launched only where all its blocks run at the same time (launch.h) */
+    uint8_t needs_cooperative;
+    uint8_t indirect;         /* its grid lies in device memory (launch.h) */
     uint8_t dependent_launch; /* it waits for what it depends on, and may begin before that has ended (graph.h) */
     char entry[VY_LIMIT_NAME + 8];
     uint64_t image_bytes; /* behind the header */
-    uint64_t
-        indirect_bytes; /* behind the image: 0, or another object, of the kernel whose grid lies in device memory */
+    /* behind the image: 0, or another object, of the kernel whose grid lies in device memory */
+    uint64_t indirect_bytes;
 } vy_cuda_header;
 
 enum { VY_CUDA_PARAMS = VY_LIMIT_PARAMS + VY_GRID_TILE_PARAMS };
@@ -64,7 +69,7 @@ struct vy_cuda_executable {
     vyre_program *program; /* retained */
     vy_cuda_kernel kernel;
     vy_cuda_kernel *_Atomic tiled;       /* NULL: not needed yet */
-    vy_cuda_kernel *_Atomic batched;     /* NULL: not worth it yet (batched_launch.h) */
+    vy_cuda_kernel *_Atomic batched;     /* NULL: not worth it yet (graph.h) */
     vy_cuda_kernel *_Atomic indirect;    /* NULL: not needed yet */
     _Atomic uint64_t rows;               /* that would have been run by it */
     _Atomic uint32_t cooperative_blocks; /* blocks that run at the same time, if it has grid barriers */
@@ -74,47 +79,76 @@ struct vy_cuda_executable {
     _Atomic int pipelining;
     uint8_t roles[VY_LIMIT_BUFFERS]; /* if it can: vy_cuda_buffer_role */
     _Atomic int is_zero_copy_known;
-    uint8_t zero_copy_costs[VY_LIMIT_BUFFERS]; /* then: zero_copy.h */
+    uint8_t zero_copy_costs[VY_LIMIT_BUFFERS]; /* then: transfer.h */
     char name[VY_LIMIT_NAME + 1];
 };
 
 static inline int vy_cuda_is_input(const vy_cuda_executable *code, uint32_t buffer) {
     return code->buffers[buffer].access != VYRE_ACCESS_WRITE;
 }
+
 static inline int vy_cuda_is_output(const vy_cuda_executable *code, uint32_t buffer) {
     return code->buffers[buffer].access == VYRE_ACCESS_WRITE || code->buffers[buffer].access == VYRE_ACCESS_READ_WRITE;
 }
 
-/* Checks an object. indirect: its grid lies in device memory.
- *
- * VYRE_CORRUPT      it is damaged
- * VYRE_UNSUPPORTED  it is of another format or for another device */
-vyre_status vy_cuda_object_check(const vy_cuda *cuda, vyre_span object, int indirect, vy_cuda_header *out,
-                                 vyre_error *error);
-/* Loads an image: a cubin, or PTX that ends with a NUL. The error of a text has what the driver's compiler says. Inside. */
-vyre_status vy_cuda_image_load(vy_cuda *cuda, const vy_cuda_header *header, const void *image, vy_cu_module *out,
-                               vyre_error *error);
-
-/* Checks an object and loads it. Takes its bytes over, if it succeeds. Inside. Errors as those of vy_cuda_object_check. */
+/* Checks an object and loads it. Takes its bytes over, if it succeeds. Inside. Errors as those of
+ * object_check. */
 vyre_status vy_cuda_executable_new(vy_cuda *cuda, vyre_program *program, int cancellable, vyre_bytes *object,
                                    vy_cuda_executable **out, vyre_error *error);
 vy_cuda_executable *vy_cuda_executable_retain(vy_cuda_executable *code);
 /* Unloads it with the last reference; inside or not. */
 void vy_cuda_executable_release(vy_cuda_executable *code);
-
-/* Loads the kernel of an object that was checked or made here, as a text kernel_cache.h looks after if is_cached. hidden: u32 params behind those of the program. Inside. */
-vyre_status vy_cuda_kernel_load(vy_cuda *cuda, const vyre_program *program, vyre_span object, int is_cached,
-                                uint32_t hidden, vy_cuda_kernel *out, vyre_error *error);
-void vy_cuda_kernel_unload(vy_cuda *cuda, vy_cuda_kernel *kernel);
 /* The kernel for pieces of a grid (split/grid_tile.h), compiled now or found. Inside. */
 vyre_status vy_cuda_executable_tiled(vy_cuda_executable *code, const vy_cuda_kernel **out, vyre_error *error);
 /* The same for the one by rows (emit/ptx/ptx.h). */
 vyre_status vy_cuda_executable_batched(vy_cuda_executable *code, const vy_cuda_kernel **out, vyre_error *error);
 /* And for the one whose grid lies in device memory; it may be part of the object. */
 vyre_status vy_cuda_executable_indirect(vy_cuda_executable *code, const vy_cuda_kernel **out, vyre_error *error);
-vyre_span vy_cuda_executable_indirect_object(const vy_cuda_executable *code); /* that part, or nothing */
 
 /* Where the params of a program are in a kernel's block. */
 void vy_cuda_param_layout(const vyre_program *program, uint32_t hidden, vy_cuda_kernel *kernel);
+
+/* ---- compiling ----
+ *
+ * From a program to code (executable.h): optimised, widened where that pays, legalised for the device, written as PTX,
+ * and loaded, which is when the driver compiles it. The cubin that the disk cache keeps is made afterwards, for
+ * itself: the driver does not give what it made of a text when it loaded it. */
+
+/* The program as PTX, and the factor it was widened by. Needs no device: the architecture and what it computes exactly
+ * say all. */
+typedef struct vy_cuda_lowered {
+    vy_ptx_code code; /* vy_ptx_free */
+    uint32_t factor;
+    uint8_t reports, polls;
+} vy_cuda_lowered;
+vyre_status vy_cuda_lower(vyre_program *program, uint32_t architecture, uint64_t exact, int cancellable, int may_widen,
+                          vy_cuda_lowered *out, vyre_error *error);
+
+/* Inside, as all that follow.
+ *
+ * VYRE_LIMIT        its arrays are over the device's shared memory
+ * VYRE_UNSUPPORTED  the driver refuses it: the error has what its compiler says */
+vyre_status vy_cuda_compile(vy_cuda *cuda, vyre_program *program, int cancellable, vy_cuda_executable **out,
+                            vyre_error *error);
+/* The object of compiled code with a cubin, and behind it that of the kernel whose grid lies in device memory, if the
+ * program says that it does. Takes as long as compiling. */
+vyre_status vy_cuda_compile_binary(vy_cuda_executable *code, vyre_bytes *out, vyre_error *error);
+
+/* ---- kernel cache ----
+ *
+ * Kernels that no pipeline stores: for pieces of a grid, for many rows, for grids in device memory, and that which
+ * tells the device's time.
+ *
+ * The disk cache has their cubins by the digest of their text. What is not found there is compiled from its text,
+ * which is kept until the device is shut down: then cubins are made and stored. */
+
+/* Loads an object (executable.h) that has a text, or what the cache has of it. must: also where compiling is
+ * forbidden. Inside.
+ *
+ * VYRE_UNSUPPORTED  compiling is forbidden, and it is not in the cache */
+vyre_status vy_cuda_kernel_cache_load(vy_cuda *cuda, vyre_span object, int must, vy_cu_module *out, vyre_error *error);
+/* Stores what is kept, if the device is not lost. Outside; nobody else is inside. */
+void vy_cuda_kernel_cache_store(vy_cuda *cuda);
+void vy_cuda_kernel_cache_drop(vy_cuda *cuda);
 
 #endif

@@ -1,15 +1,19 @@
-/* Several launches as one graph of the driver's: made when the same kernels come a second time in the same order, kept, and launched with one call.
+/* CUDA graphs of several launches, and batched launches, which run many items of a batch as one launch.
  *
- * A graph knows its launches as bytes: kernel, grid and params, which are addresses of device memory and not handles. Before it is launched every one of them is compared with
- * what is asked for now, and those that differ are set: so it never runs with anything but the memory the caller names, whatever has become of the memory it ran with before.
+ * A graph is made when the same kernels come a second time in the same order. It is kept, and launched with one call.
  *
- * Kernels that trap, can be stopped, or have their grid in device memory are not put into graphs: their control blocks are looked at. Nor is what a driver without graphs is asked to do, or what fails for
- * want of memory: who asked launches one by one then. */
+ * A graph holds its launches as bytes: kernel, grid and params. Params hold addresses of device memory, not handles.
+ * Before a graph is launched, every launch is compared with the requested one, and those that differ are updated. So a
+ * graph never runs on memory other than what the caller names, whatever has become of the memory it ran on before.
+ *
+ * Kernels that trap, can be cancelled or have an indirect grid are not put into graphs, because their control blocks
+ * must be read. If the driver has no graphs, or memory is out, the caller launches the kernels one by one. */
 #ifndef VY_BACKENDS_CUDA_GRAPH_H
 #define VY_BACKENDS_CUDA_GRAPH_H
 
 #include "backends/cuda/executable.h"
-#include "backends/cuda/sequence.h"
+#include "backends/cuda/pipeline.h"
+#include "backends/cuda/stream_slot.h"
 
 enum {
     VY_CUDA_GRAPH_CHAINS = 8,     /* side by side, of launches that may run in any order */
@@ -37,7 +41,8 @@ typedef struct vy_cuda_launch_list {
 } vy_cuda_launch_list;
 vy_cuda_batch_item vy_cuda_launch_list_at(const vy_cuda_launch_list *list, size_t index);
 
-/* Puts launches [from, from + count) into the stream as one graph: one after the other, or in any order if they are free. *out is in use until the stream was waited for, then vy_cuda_graph_release. NULL, with VYRE_OK: nothing was
+/* Puts launches [from, from + count) into the stream as one graph: one after the other, or in any order if they are
+ * free. *out is in use until the stream was waited for, then vy_cuda_graph_release. NULL, with VYRE_OK: nothing was
  * done, and they are to be launched one by one. Inside. */
 vyre_status vy_cuda_graph_launch(vy_cuda *cuda, vy_cu_stream stream, const vy_cuda_launch_list *list, size_t from,
                                  size_t count, int is_free, vy_cuda_graph **out, vyre_error *error);
@@ -55,5 +60,24 @@ void vy_cuda_graph_release(vy_cuda *cuda, vy_cuda_graph *graphs);
 
 /* Ends those that are kept and name a code that is about to be unloaded; NULL: all. */
 void vy_cuda_graphs_drop(vy_cuda *cuda, const vy_cuda_executable *code);
+
+/* ---- batched launches ----
+ *
+ * The rows of a batch as one launch: their params are a table in device memory, refreshed by one copy, and the kernel
+ * (emit/ptx/ptx.h, by rows) has a block in z for each of them.
+ *
+ * Rows run at the same time then, so this is for those that do not touch what others write: the ranges of each written
+ * buffer go upwards from row to row without overlap, and meet none of the other buffers. They have the same grid, one
+ * group in z, and cannot trap or be stopped. The kernel is compiled when so many of them came that it is worth it. */
+
+enum {
+    VY_CUDA_BATCHED_MIN = 4,             /* rows that are worth it */
+    VY_CUDA_BATCHED_COMPILE_AFTER = 8192 /* rows, launched by themselves, that take as long as compiling */
+};
+
+/* Puts items [from, from + count) into the stream_slot's stream. *was_run 0, with VYRE_OK: nothing was done. *is_free:
+ * they may run in any order. Uses the stream_slot's staging and arena until the stream was waited for. Inside. */
+vyre_status vy_cuda_batched_launch(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, const vy_cuda_launch_list *list,
+                                   size_t from, size_t count, int *was_run, int *is_free, vyre_error *error);
 
 #endif

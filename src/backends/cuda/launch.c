@@ -1,14 +1,259 @@
-/* Launches (launch.h). */
+/* Kernel launches: packing of params, control blocks, cooperative launches, indirect grids and the device clock
+ * (launch.h). */
 #include "backends/cuda/launch.h"
 
-#include "backends/cuda/clock.h"
-#include "backends/cuda/cooperative_launch.h"
-#include "backends/cuda/indirect.h"
+#include "backends/cuda/executable.h"
+#include "backends/cuda/pipeline.h"
 #include "base/status.h"
 #include "driver/dispatch.h"
+#include "ir/dispatch_resolve.h"
+#include "ir/limits.h"
 
 #include <inttypes.h>
 #include <time.h>
+
+/* ---- device clock ----
+ *
+ * Comparing clocks.
+ *
+ * A kernel writes down its time, between two looks at ours; the closest pair of several says how far they are apart.
+ * Clocks drift by some parts in a million: what was compared a minute ago is right to some milliseconds. */
+
+static const char clock_entry[] = "vyre_clock";
+static const char clock_text[] = ".version 6.0\n"
+                                 ".target sm_60\n"
+                                 ".address_size 64\n"
+                                 ".visible .entry vyre_clock(\n"
+                                 "\t.param .u64 place\n"
+                                 ")\n"
+                                 "{\n"
+                                 "\t.reg .b64 %d<2>;\n"
+                                 "\tld.param.u64 %d0, [place];\n"
+                                 "\tmov.u64 %d1, %globaltimer;\n"
+                                 "\tst.global.u64 [%d0], %d1;\n"
+                                 "\tret;\n"
+                                 "}\n";
+
+enum { SAMPLES = 5 };
+#define STALE_NS UINT64_C(60000000000)
+
+static vyre_status sample_clock(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, vy_cu_function function,
+                                uint64_t *width, int64_t *offset, vyre_error *error) {
+    const vy_cuda_dynamic_symbols *api = &cuda->api;
+    uint64_t *place = &stream_slot->mirror->taken.trap_invocation;
+    size_t size = sizeof stream_slot->control;
+    void *extra[] = {VY_CU_PARAMS_BYTES, &stream_slot->control, VY_CU_PARAMS_SIZE, &size, VY_CU_PARAMS_END};
+    uint64_t before = vy_clock_now();
+    vyre_status status = vy_cuda_check(
+        cuda, api->launch(function, 1, 1, 1, 1, 1, 1, 0, stream_slot->stream, NULL, extra), "comparing clocks", error);
+    if (status == VYRE_OK)
+        status = vy_cuda_check(cuda, api->copy_to_host(place, stream_slot->control, sizeof *place, stream_slot->stream),
+                               "comparing clocks", error);
+    if (status == VYRE_OK)
+        status = vy_cuda_stream_slot_wait(cuda, stream_slot, "comparing clocks", error);
+    uint64_t after = vy_clock_now();
+    *width = after - before;
+    *offset = (int64_t)(*place - (before + *width / 2));
+    return status;
+}
+
+/* As the kernel of a program would be. */
+static vyre_status load_clock(vy_cuda *cuda, vy_cu_module *out, vyre_error *error) {
+    struct {
+        vy_cuda_header header;
+        char text[sizeof clock_text];
+    } object;
+    memset(&object, 0, sizeof object);
+    memcpy(object.header.magic, VY_CUDA_MAGIC, sizeof object.header.magic);
+    object.header.format = VY_CUDA_FORMAT;
+    object.header.architecture = cuda->device_info.architecture;
+    object.header.version = 60;
+    object.header.block[0] = object.header.block[1] = object.header.block[2] = object.header.factor = 1;
+    memcpy(object.header.entry, clock_entry, sizeof clock_entry);
+    object.header.image_bytes = sizeof clock_text;
+    memcpy(object.text, clock_text, sizeof clock_text);
+    return vy_cuda_kernel_cache_load(cuda, (vyre_span){&object, offsetof(__typeof__(object), text) + sizeof clock_text},
+                                     1, out, error);
+}
+
+/* Loaded once. Whoever comes second drops his own. */
+static vyre_status find_clock(vy_cuda *cuda, vy_cu_module *out, vyre_error *error) {
+    vy_cu_module none = NULL, made = NULL;
+    *out = atomic_load_explicit(&cuda->clock, memory_order_acquire);
+    if (*out)
+        return VYRE_OK;
+    vyre_status status = load_clock(cuda, &made, error);
+    if (status != VYRE_OK)
+        return status;
+    if (!atomic_compare_exchange_strong(&cuda->clock, &none, made)) {
+        cuda->api.module_unload(made);
+        made = none;
+    }
+    *out = made;
+    return VYRE_OK;
+}
+
+void vy_cuda_clock_end(vy_cuda *cuda) {
+    vy_cu_module module = atomic_exchange(&cuda->clock, NULL);
+    if (module)
+        cuda->api.module_unload(module);
+}
+
+static vyre_status calibrate_clock(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, vyre_error *error) {
+    vy_cu_module module = NULL;
+    vy_cu_function function = NULL;
+    uint64_t best = UINT64_MAX, width;
+    int64_t offset, best_offset = 0;
+    stream_slot->is_control_clean = 0;
+    vyre_status status = find_clock(cuda, &module, error);
+    if (status == VYRE_OK)
+        status =
+            vy_cuda_check(cuda, cuda->api.module_function(&function, module, clock_entry), "comparing clocks", error);
+    for (int i = 0; i < SAMPLES && status == VYRE_OK; i++) {
+        status = sample_clock(cuda, stream_slot, function, &width, &offset, error);
+        if (status == VYRE_OK && width < best)
+            best = width, best_offset = offset;
+    }
+    if (status == VYRE_OK) {
+        atomic_store(&cuda->clock_offset, best_offset);
+        atomic_store(&cuda->clock_taken_ns, vy_clock_now());
+    }
+    return status;
+}
+
+/* Beyond the ends of the clock there is no deadline, or it is past. */
+static uint64_t add_offset(uint64_t time, int64_t offset) {
+    uint64_t distance = offset < 0 ? -(uint64_t)offset : (uint64_t)offset;
+    if (offset < 0)
+        return time > distance ? time - distance : 0;
+    return time < UINT64_MAX - distance ? time + distance : UINT64_MAX;
+}
+
+vyre_status vy_cuda_clock_deadline(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, uint64_t deadline_ns, uint64_t *out,
+                                   vyre_error *error) {
+    uint64_t taken = atomic_load(&cuda->clock_taken_ns);
+    vyre_status status = VYRE_OK;
+    if (!taken || vy_clock_now() - taken > STALE_NS)
+        status = calibrate_clock(cuda, stream_slot, error);
+    *out = add_offset(deadline_ns, atomic_load(&cuda->clock_offset));
+    return status;
+}
+
+/* ---- cooperative launches ---- */
+
+/* Warps are whole. */
+static uint64_t threads_of(const vy_cuda *cuda, const vyre_program *program) {
+    uint32_t size[3], warp = cuda->device_info.warp ? cuda->device_info.warp : 1;
+    vyre_program_workgroup(program, size);
+    uint64_t threads = (uint64_t)size[0] * size[1] * size[2];
+    return (threads + warp - 1) / warp * warp;
+}
+
+uint64_t vy_cuda_grid_sync_limit(void *self, const vyre_program *program, void *pipeline) {
+    const vy_cuda *cuda = self;
+    if (!cuda->device_info.has_cooperative_launch)
+        return 0;
+    if (pipeline)
+        return atomic_load(&((vy_cuda_pipeline *)pipeline)->code->cooperative_blocks);
+    uint64_t each = cuda->device_info.threads_per_multiprocessor / threads_of(cuda, program);
+    return cuda->device_info.multiprocessors * (each ? each : 1);
+}
+
+vyre_status vy_cuda_cooperative_blocks(vy_cuda *cuda, const vy_cuda_kernel *kernel, uint32_t *out, vyre_error *error) {
+    const uint32_t *block = kernel->header.block;
+    int blocks = 0;
+    vyre_status status =
+        vy_cuda_check(cuda,
+                      cuda->api.occupancy(&blocks, kernel->function, (int)(block[0] * block[1] * block[2]),
+                                          kernel->header.dynamic_bytes),
+                      "asking how many blocks run at the same time", error);
+    *out = status == VYRE_OK && blocks > 0 ? (uint32_t)blocks * cuda->device_info.multiprocessors : 0;
+    return status;
+}
+
+/* Launches a kernel with the bytes of its params (launch.h). The driver's result.
+ * This entry of the driver takes params one by one, in the order of the text (emit/ptx/ptx.h). */
+static int cooperative_launch(vy_cuda *cuda, const vy_cuda_kernel *kernel, uint32_t buffers, const uint32_t grid[3],
+                              uint8_t *bytes, vy_cu_stream stream) {
+    void *params[2 * VY_LIMIT_BUFFERS + VY_CUDA_PARAMS + 1];
+    const uint32_t *block = kernel->header.block;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < buffers; i++)
+        params[n++] = bytes + 8 * (size_t)i;
+    for (uint32_t i = 0; i < buffers; i++)
+        params[n++] = bytes + 8 * (size_t)buffers + 4 * (size_t)i;
+    for (uint32_t i = 0; i < kernel->param_count; i++)
+        params[n++] = bytes + (kernel->param_offsets[i] & ~VY_CUDA_PARAM_WIDE);
+    params[n] = bytes + kernel->control_offset;
+    return cuda->api.launch_cooperative(kernel->function, grid[0], grid[1], grid[2], block[0], block[1], block[2],
+                                        kernel->header.dynamic_bytes, stream, params);
+}
+
+/* ---- indirect grids ---- */
+
+/* More do not hurt: they find nothing left. */
+vyre_status vy_cuda_indirect_count(vy_cuda *cuda, vy_cuda_kernel *kernel, vyre_error *error) {
+    vyre_status status = VYRE_OK;
+    kernel->blocks = 0;
+    if (cuda->api.occupancy)
+        status = vy_cuda_cooperative_blocks(cuda, kernel, &kernel->blocks, error);
+    if (!kernel->blocks)
+        kernel->blocks = cuda->device_info.multiprocessors ? cuda->device_info.multiprocessors : 1;
+    return status;
+}
+
+/* Where the words are that the kernel reads. What the program may write is copied first: the grid is what it was when
+ * the launch's turn came. */
+static vyre_status place_words(vy_cuda_stream_slot *stream_slot, const vy_cuda_executable *code,
+                               const vyre_launch *launch, const vy_cu_address *addresses, vy_cu_address *out,
+                               vyre_error *error) {
+    vy_cuda *cuda = code->cuda;
+    uint32_t buffer = launch->grid_buffer - 1;
+    vy_cu_address there = addresses[buffer] + 4 * (uint64_t)launch->grid_offset,
+                  here = stream_slot->control + offsetof(vy_ptx_control, grid);
+    *out = there;
+    if (!vy_cuda_is_output(code, buffer))
+        return VYRE_OK;
+    *out = here;
+    return vy_cuda_check(cuda,
+                         cuda->api.copy_on_device(here, there, sizeof((vy_ptx_control *)0)->grid, stream_slot->stream),
+                         "copying a grid on the device", error);
+}
+
+vyre_status vy_cuda_indirect_launch(vy_cuda_stream_slot *stream_slot, const vy_cuda_executable *code,
+                                    const vy_cuda_kernel *kernel, const vyre_launch *launch,
+                                    const vy_cu_address *addresses, uint32_t ticket, vyre_error *error) {
+    vy_cuda *cuda = code->cuda;
+    alignas(8) uint8_t bytes[VY_CUDA_PARAM_BYTES];
+    const uint32_t *block = kernel->header.block;
+    vy_cu_address words;
+    uint32_t unknown[3];
+    vyre_status status = place_words(stream_slot, code, launch, addresses, &words, error);
+    if (status != VYRE_OK)
+        return status;
+    size_t size = vy_cuda_pack(kernel, launch, addresses, stream_slot->control, bytes, unknown);
+    uint8_t *behind = bytes + kernel->control_offset + sizeof stream_slot->control;
+    memcpy(behind, &words, sizeof words);
+    memcpy(behind + sizeof words, &ticket, sizeof ticket);
+    void *extra[] = {VY_CU_PARAMS_BYTES, bytes, VY_CU_PARAMS_SIZE, &size, VY_CU_PARAMS_END};
+    return vy_cuda_check(cuda,
+                         cuda->api.launch(kernel->function, kernel->blocks, 1, 1, block[0], block[1], block[2],
+                                          kernel->header.dynamic_bytes, stream_slot->stream, NULL, extra),
+                         "launching a kernel", error);
+}
+
+/* What is wrong with the grid that the mirror's `taken` has: as if the host had read it. */
+static vyre_status indirect_refused(const vy_cuda_stream_slot *stream_slot, const vy_cuda_executable *code,
+                                    vyre_error *error) {
+    const uint32_t *grid = stream_slot->mirror->taken.refused_grid;
+    vyre_status status = vy_program_check_grid(code->program, grid, error);
+    return status != VYRE_OK ? status
+                             : vy_fail(error, VYRE_CORRUPT, NULL,
+                                       "the device refuses a grid that is within all limits (%u x %u x %u workgroups)",
+                                       grid[0], grid[1], grid[2]);
+}
+
+/* ---- launches ---- */
 
 /* A kernel that looks at its clock ends by itself; one that is so late has another idea of the time. */
 #define LATE_NS UINT64_C(20000000)
@@ -36,8 +281,7 @@ uint64_t vy_cuda_warps(const vy_cuda_kernel *kernel, const uint32_t groups[3], u
 static vyre_status launch_cooperative(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, const vy_cuda_kernel *kernel,
                                       const vyre_launch *launch, const uint32_t grid[3], uint8_t *bytes,
                                       vyre_error *error) {
-    int result =
-        vy_cuda_cooperative_launch(cuda, kernel, (uint32_t)launch->buffer_count, grid, bytes, stream_slot->stream);
+    int result = cooperative_launch(cuda, kernel, (uint32_t)launch->buffer_count, grid, bytes, stream_slot->stream);
     if (result != VY_CU_TOO_LARGE)
         return vy_cuda_check(cuda, result, "launching a kernel with grid barriers", error);
     return vy_fail(error, VYRE_LIMIT, "dispatch fewer workgroups",
@@ -168,7 +412,7 @@ vyre_status vy_cuda_decode_result(vy_cuda_stream_slot *stream_slot, const vy_cud
                              : vy_fail(error, VYRE_TIMEOUT, NULL,
                                        "`%s` was still running at its deadline, and was stopped", name);
     if (taken->refused)
-        return vy_cuda_indirect_refused(stream_slot, code, error);
+        return indirect_refused(stream_slot, code, error);
     if (trap)
         *trap = (vyre_trap){taken->trap_invocation, taken->trap_code};
     return vy_fail(error, VYRE_TRAPPED, NULL, "invocation %" PRIu64 " trapped with code %" PRIu32,
@@ -177,8 +421,10 @@ vyre_status vy_cuda_decode_result(vy_cuda_stream_slot *stream_slot, const vy_cud
 
 /* ---- pieces ---- */
 
-vyre_status vy_cuda_launch_tile(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, const vy_cuda_kernel *kernel,
-                                const vyre_launch *launch, const vy_cu_address *addresses, vyre_error *error) {
+/* A piece of a grid, by a kernel that was made for it (executable.h): prepares, launches and fetches, and waits. The
+ * launch has the piece's groups and params. */
+static vyre_status launch_tile(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, const vy_cuda_kernel *kernel,
+                               const vyre_launch *launch, const vy_cu_address *addresses, vyre_error *error) {
     vyre_status status = vy_cuda_control_prepare(cuda, stream_slot, kernel, launch, error);
     if (status == VYRE_OK)
         status = vy_cuda_launch(cuda, stream_slot, kernel, launch, addresses, error);
@@ -226,7 +472,7 @@ vyre_status vy_cuda_launch_tiles(vy_cuda_stream_slot *stream_slot, vy_cuda_execu
             return status;
         vy_grid_tile_params(&piece, params + launch->param_count);
         memcpy(part.groups, piece.size, sizeof part.groups);
-        status = vy_cuda_launch_tile(cuda, stream_slot, kernel, &part, addresses, error);
+        status = launch_tile(cuda, stream_slot, kernel, &part, addresses, error);
         if (status != VYRE_OK || !vy_cuda_writes_control(kernel))
             continue;
         whole.stopped |= taken->stopped;

@@ -1,4 +1,4 @@
-/* One launch: its params, its grid, and the control block through which a program says that it trapped and is told to end. */
+/* Kernel launches: params, grid, and the control block through which a kernel reports a trap and is told to stop. */
 #ifndef VY_BACKENDS_CUDA_LAUNCH_H
 #define VY_BACKENDS_CUDA_LAUNCH_H
 
@@ -7,13 +7,44 @@
 
 #include <string.h>
 
+/* ---- device clock ----
+ *
+ * The device's clock: deadlines are given in ours (CLOCK_MONOTONIC) and watched by kernels in theirs (%globaltimer). */
+
+/* A deadline in the device's time. The clocks are compared when they were not for a minute: on the stream_slot, whose
+ * control block is not clean then. Inside. */
+vyre_status vy_cuda_clock_deadline(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, uint64_t deadline_ns, uint64_t *out,
+                                   vyre_error *error);
+/* Before the context ends. */
+void vy_cuda_clock_end(vy_cuda *cuda);
+
+/* ---- cooperative launches ----
+ *
+ * Launches whose blocks all run at the same time, so that a program's grid barriers run inside them
+ * (emit/ptx/grid_barrier.c): cooperative launches.
+ *
+ * How many blocks that can be the driver says of each kernel, when it is loaded: registers, shared memory and threads
+ * decide. The boundary asks at each dispatch, and runs what has more workgroups as several launches. Should the driver
+ * still refuse a launch, because others have a part of the device, nothing ran: the dispatch runs as several, and the
+ * kernel is not tried again. Graphs and tables have no such kernels. */
+
+/* Of the backend's table. */
+uint64_t vy_cuda_grid_sync_limit(void *self, const vyre_program *program, void *pipeline);
+
+/* Blocks of a kernel that run at the same time. Inside. */
+vyre_status vy_cuda_cooperative_blocks(vy_cuda *cuda, const vy_cuda_kernel *kernel, uint32_t *out, vyre_error *error);
+
+/* ---- launches ---- */
+
 /* Whether it says something in its control block, and whether it has one at all. */
 static inline int vy_cuda_writes_control(const vy_cuda_kernel *kernel) {
     return kernel->header.reports || kernel->header.polls || kernel->header.indirect;
 }
+
 static inline int vy_cuda_needs_control(const vy_cuda_kernel *kernel) {
     return vy_cuda_writes_control(kernel) || kernel->header.needs_cooperative;
 }
+
 /* Whether the grid is more than one launch takes, in y or z; the boundary sees to x. */
 static inline int vy_cuda_needs_tiles(const vy_cuda *cuda, const uint32_t groups[3]) {
     return groups[1] > cuda->device_info.grid[1] || groups[2] > cuda->device_info.grid[2];
@@ -22,7 +53,8 @@ static inline int vy_cuda_needs_tiles(const vy_cuda *cuda, const uint32_t groups
 /* Warps of a grid, or a number above `limit`. */
 uint64_t vy_cuda_warps(const vy_cuda_kernel *kernel, const uint32_t groups[3], uint64_t limit);
 
-/* The bytes of a kernel's params, but for the addresses of its buffers, which come first. grid: the blocks to launch. Returns their number, at most VY_CUDA_PARAM_BYTES. */
+/* The bytes of a kernel's params, but for the addresses of its buffers, which come first. grid: the blocks to launch.
+ * Returns their number, at most VY_CUDA_PARAM_BYTES. */
 static inline size_t vy_cuda_pack_scalars(const vy_cuda_kernel *kernel, const vyre_launch *launch,
                                           vy_cu_address control, uint8_t *bytes, uint32_t grid[3]) {
     uint32_t buffers = (uint32_t)launch->buffer_count, factor = kernel->header.factor;
@@ -43,11 +75,13 @@ static inline size_t vy_cuda_pack_scalars(const vy_cuda_kernel *kernel, const vy
     memcpy(bytes + kernel->control_offset, &control, sizeof control);
     return kernel->param_bytes;
 }
+
 /* All of them; addresses: one a buffer. */
 size_t vy_cuda_pack(const vy_cuda_kernel *kernel, const vyre_launch *launch, const vy_cu_address *addresses,
                     vy_cu_address control, uint8_t *bytes, uint32_t grid[3]);
 
-/* Whether two launches of one call have the same params and grid, where that is seen at once: only addresses are theirs alone then, which are the first of their bytes. */
+/* Whether two launches of one call have the same params and grid, where that is seen at once: only addresses are
+ * theirs alone then, which are the first of their bytes. */
 static inline int vy_cuda_launches_equal(const vyre_launch *a, const vyre_launch *b) {
     return a->elements == b->elements && a->params == b->params && a->groups[0] == b->groups[0] &&
            a->groups[1] == b->groups[1] && a->groups[2] == b->groups[2] && a->grid_buffer == b->grid_buffer;
@@ -64,16 +98,14 @@ vyre_status vy_cuda_launch(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, cons
 /* Puts a copy of the control block into the stream: to the mirror's `taken`, if it is not there already. */
 vyre_status vy_cuda_control_fetch(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, const vy_cuda_kernel *kernel,
                                   vyre_error *error);
-/* Tells the kernel that runs on the stream_slot to end. The signal may still be under way afterwards: vy_cuda_signal_wait. One that comes before the block's own copy is overwritten
- * by it: so it is said again every so often, until the kernel has ended. */
+/* Tells the kernel that runs on the stream_slot to end. The signal may still be under way afterwards:
+ * vy_cuda_signal_wait. One that comes before the block's own copy is overwritten by it: so it is said again every so
+ * often, until the kernel has ended. */
 #define VY_CUDA_SIGNAL_RETRY_NS UINT64_C(1000000)
 vyre_status vy_cuda_signal_stop(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, vyre_error *error);
 void vy_cuda_signal_wait(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot);
-
-/* A piece of a grid, by a kernel that was made for it (executable.h): prepares, launches and fetches, and waits. The launch has the piece's groups and params. */
-vyre_status vy_cuda_launch_tile(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, const vy_cuda_kernel *kernel,
-                                const vyre_launch *launch, const vy_cu_address *addresses, vyre_error *error);
-/* All of a grid that is more than one launch takes: prepares, launches and fetches, piece by piece, and waits for each. The mirror's `taken` says what the whole did. *kernel is the one that ran. */
+/* All of a grid that is more than one launch takes: prepares, launches and fetches, piece by piece, and waits for
+ * each. The mirror's `taken` says what the whole did. *kernel is the one that ran. */
 vyre_status vy_cuda_launch_tiles(vy_cuda_stream_slot *stream_slot, vy_cuda_executable *code, const vyre_launch *launch,
                                  const vy_cu_address *addresses, const vy_cuda_kernel **kernel, vyre_error *error);
 
@@ -81,16 +113,38 @@ vyre_status vy_cuda_launch_tiles(vy_cuda_stream_slot *stream_slot, vy_cuda_execu
 vyre_status vy_cuda_wait(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, const vy_cuda_kernel *kernel,
                          uint64_t deadline_ns, const uint32_t *cancel, vyre_error *error);
 
-/* Nobody wants what is under way on the stream_slot: tells the kernel to end, if it asks, and waits. kernel: the last that was launched, or NULL. */
+/* Nobody wants what is under way on the stream_slot: tells the kernel to end, if it asks, and waits. kernel: the last
+ * that was launched, or NULL. */
 void vy_cuda_abort(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, const vy_cuda_kernel *kernel);
 
 /* What the mirror says of a launch that is done.
  *
  * VYRE_TRAPPED  *trap (if not NULL) has the smallest invocation
  * VYRE_TIMEOUT, VYRE_CANCELLED  what was written is not to be used
- * VYRE_LIMIT    a grid in device memory is over the limits (indirect.h): `refused` of the mirror's `taken` is the ticket, and code the one that it was given to */
+ * VYRE_LIMIT    the grid of an indirect dispatch is over the limits: `refused` of the mirror's `taken` is the ticket,
+ *               and `code` is the executable that it was given to */
 vyre_status vy_cuda_decode_result(vy_cuda_stream_slot *stream_slot, const vy_cuda_kernel *kernel,
                                   const vy_cuda_executable *code, int was_cancelled, vyre_trap *trap,
                                   vyre_error *error);
+
+/* ---- indirect grids ----
+ *
+ * Launches whose grid lies in device memory: nobody on the host knows it (emit/ptx/indirect_grid.c).
+ *
+ * The kernel is one of its own, part of a pipeline's object or compiled when it is first needed, and launched with as
+ * many blocks as run at the same time, which take the workgroups by turns. It reads the grid where it lies, if the
+ * program only reads that buffer; else from a copy in the stream_slot's control block, made in the stream before it.
+ *
+ * A grid over the limits of the language is refused by the kernel, in the control block, which is looked at when
+ * everything is done: so several such launches need no wait in between. Of those with one control block the first that
+ * is refused says so with its ticket. The ones behind it that have grids of this kind run nothing; others do not know,
+ * and run. */
+
+/* Says how many blocks of a kernel are launched. */
+vyre_status vy_cuda_indirect_count(vy_cuda *cuda, vy_cuda_kernel *kernel, vyre_error *error);
+/* Puts it into the stream_slot's stream; the control block is prepared. ticket: from 1 on. Inside. */
+vyre_status vy_cuda_indirect_launch(vy_cuda_stream_slot *stream_slot, const vy_cuda_executable *code,
+                                    const vy_cuda_kernel *kernel, const vyre_launch *launch,
+                                    const vy_cu_address *addresses, uint32_t ticket, vyre_error *error);
 
 #endif

@@ -1,16 +1,21 @@
-/* Device memory: a stream-ordered pool that keeps what is freed up to a bound, and resident buffers out of it.
+/* Device memory: a stream-ordered pool, resident buffers, and interoperability with the memory and streams of other
+ * libraries.
  *
- * A native value of a resident buffer is the address of a block. Blocks are listed, so that a lost device leaves none behind. */
+ * The pool keeps freed memory up to a bound. The native value of a resident buffer is the address of a block. Blocks
+ * are listed, so that none is leaked when the device is lost. */
 #ifndef VY_BACKENDS_CUDA_MEMORY_H
 #define VY_BACKENDS_CUDA_MEMORY_H
 
 #include "backends/cuda/cuda.h"
+#include "backends/cuda/stream_slot.h"
+
+/* ---- device memory ---- */
 
 struct vy_cuda_block {
     vy_cuda_block *previous, *next;
     vy_cu_address address;
     uint64_t size;
-    int is_foreign; /* somebody else's memory (interop.h) */
+    int is_foreign; /* somebody else's memory (memory.h) */
     int is_gone;    /* its memory went with a device that has not come back */
 };
 
@@ -18,20 +23,18 @@ struct vy_cuda_block {
 vyre_status vy_cuda_pool_start(vy_cuda *cuda, vyre_error *error);
 void vy_cuda_pool_end(vy_cuda *cuda);
 
-/* Memory in the order of a stream, not cleared, aligned to 256 bytes. What idle stream_slots hold is given back before it fails.
+/* Memory in the order of a stream, not cleared, aligned to 256 bytes. What idle stream_slots hold is given back before
+ * it fails.
  *
  * VYRE_NO_DEVICE_MEMORY  with how much was asked for, and how much there is */
 vyre_status vy_cuda_memory_allocate(vy_cuda *cuda, vy_cu_stream stream, uint64_t size, const char *doing,
                                     vy_cu_address *out, vyre_error *error);
 void vy_cuda_memory_free(vy_cuda *cuda, vy_cu_stream stream, vy_cu_address address);
-/* Gives back what nobody uses. stream: the caller's own. */
-void vy_cuda_memory_trim(vy_cuda *cuda, vy_cu_stream stream);
 
 static inline vy_cu_address vy_cuda_resident_address(uint64_t native) {
     return ((const vy_cuda_block *)(uintptr_t)native)->address;
 }
-/* Lists a block. */
-void vy_cuda_block_link(vy_cuda *cuda, vy_cuda_block *block);
+
 /* Gives back the memory of all blocks: those of a device that ends. They can still be freed. */
 void vy_cuda_blocks_invalidate(vy_cuda *cuda);
 /* Frees all blocks, which are lost. */
@@ -47,5 +50,32 @@ vyre_status vy_cuda_resident_download(void *self, uint64_t native, uint64_t offs
 vyre_status vy_cuda_resident_upload_batch(void *self, const vyre_transfer *transfers, size_t count, vyre_error *error);
 vyre_status vy_cuda_resident_download_batch(void *self, const vyre_transfer *transfers, size_t count,
                                             vyre_error *error);
+
+/* ---- interoperability ----
+ *
+ * Memory and streams of others (vyre/interop.h): device memory that somebody else allocated, where ours lies, and
+ * waiting for foreign streams on the device.
+ *
+ * A joined stream is waited for by a stream of our own, whose event stream_slots wait for when they are taken: one
+ * event stands for all streams joined so far, and a stream_slot that has seen the last join pays one comparison. */
+
+/* Entries of the backend's table. */
+vyre_status vy_cuda_resident_wrap(void *self, const vyre_memory_location *place, uint64_t size, uint64_t *native,
+                                  vyre_error *error);
+vyre_status vy_cuda_resident_location(void *self, uint64_t native, vyre_memory_location *place, vyre_error *error);
+vyre_status vy_cuda_stream_join(void *self, void *stream, vyre_error *error);
+void vy_cuda_external_stream_start(vy_cuda_external_stream *join);
+/* With the context, as far as there is one. */
+void vy_cuda_external_stream_end(vy_cuda *cuda);
+void vy_cuda_external_stream_destroy(vy_cuda_external_stream *join);
+
+/* The stream_slot's stream waits for the streams joined since it was taken last. Inside. */
+vyre_status vy_cuda_external_stream_wait(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, vyre_error *error);
+static inline vyre_status vy_cuda_external_stream_sync(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot,
+                                                       vyre_error *error) {
+    return atomic_load_explicit(&cuda->join.count, memory_order_acquire) == stream_slot->joined
+               ? (vyre_status)VYRE_OK
+               : vy_cuda_external_stream_wait(cuda, stream_slot, error);
+}
 
 #endif

@@ -1,11 +1,13 @@
-/* The probe of the numerics (numerics.h).
+/* Probe of the numerics (numerics.h).
  *
- * A few programs compute every operation that PTX promises on operands that are hard: zeros, subnormals, the ends of ranges, halves, infinities, NaNs, and any bits. What
- * the device gives is held against the oracle. An operation that differs once is not native any more, and is legalised; if all that differs has subnormal operands or
- * results, it is subnormals that are not. The answer is kept in the disk cache, under the device's name and the driver's version. */
+ * A few programs compute every operation that PTX promises to compute exactly, on hard operands: zeros, subnormals,
+ * ends of ranges, halves, infinities, NaNs and random bits. The results are compared with those of the reference
+ * interpreter. An operation that differs once is no longer native, and is legalised. If all differences have subnormal
+ * operands or results, it is the subnormals that are not native. The result is kept in the disk cache, under the
+ * device's name and the driver's version. */
 #include "backends/cuda/numerics.h"
 
-#include "backends/cuda/compile.h"
+#include "backends/cuda/executable.h"
 #include "backends/cuda/submission.h"
 #include "base/env.h"
 #include "base/memory.h"

@@ -1,4 +1,5 @@
-/* What the device computes as our rules ask: what PTX promises (emit/ptx/ptx.h), confirmed by a probe that runs once for each kind of device and driver. */
+/* Probe of the numerics: which operations the device computes exactly. PTX promises some (emit/ptx/ptx.h); a probe
+ * confirms them once for each kind of device and driver. */
 #ifndef VY_BACKENDS_CUDA_NUMERICS_H
 #define VY_BACKENDS_CUDA_NUMERICS_H
 
@@ -6,7 +7,8 @@
 
 /* The entry of the backend's table. */
 void vy_cuda_numerics(void *self, vyre_numerics_profile *profile);
-/* Before anything is compiled: the probe, if nobody ran it before. Inside or not. VYRE_CUDA_PROBE=0 takes the promise for it. */
+/* Before anything is compiled: the probe, if nobody ran it before. Inside or not. VYRE_CUDA_PROBE=0 takes the promise
+ * for it. */
 vyre_status vy_cuda_numerics_confirm(vy_cuda *cuda, vyre_error *error);
 
 #endif

@@ -1,17 +1,196 @@
-/* Opening NVTX (nvtx.h). */
+/* NVTX ranges: finding a profiler's library, and the injection protocol of NVTX 3 (nvtx.h). */
 #include "backends/cuda/nvtx.h"
 
-#include "backends/cuda/nvtx_injection.h"
 #include "base/log.h"
 #include "base/trusted_path.h"
 
+#include <assert.h>
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- NVTX 3: the tables that a profiler fills ----
+ *
+ * A profiler names its library in NVTX_INJECTION64_PATH. A program that has ranges opens the library and calls its
+ * InitializeInjectionNvtx2 with a function that hands out tables. Through them the profiler stores the functions that
+ * it wants to have called.
+ *
+ * The facts are those of version 3 of the interface: numbers of tables, modules and functions never change, new ones
+ * come behind. All modules are handed out at their full length, because a profiler may fill all of them without asking
+ * which are called. What they leave empty is not called.
+ *
+ * The state is static: none of the protocol's functions says on whose behalf it is called. */
+
+enum { VERSION = 3 };
+enum { TABLE_CALLBACKS = 1, TABLE_VERSION = 3 };
+
+/* number, name, how many functions */
+#define MODULE_LIST(X)                                                                                                 \
+    X(1, CORE, 15)                                                                                                     \
+    X(2, CUDA, 8)                                                                                                      \
+    X(3, OPENCL, 14)                                                                                                   \
+    X(4, CUDART, 6)                                                                                                    \
+    X(5, CORE2, 15)                                                                                                    \
+    X(6, SYNC, 6)
+
+enum {
+#define X(number, name, count) name = number,
+    MODULE_LIST(X)
+#undef X
+        MODULE_COUNT,
+    FUNCTION_MOST = 15
+};
+
+static const unsigned counts[MODULE_COUNT] = {
+#define X(number, name, count) [name] = (count),
+    MODULE_LIST(X)
+#undef X
+};
+
+/* Of the functions, those that are called here. */
+enum { CORE_PUSH = 9, CORE_POP = 11 };
+enum { CORE2_PUSH = 4, CORE2_POP = 5, CORE2_DOMAIN = 12 };
+
+typedef void function(void); /* of whatever type it has */
+
+/* By module and number, from 1. What the profiler sees are addresses of these, between two NULLs. */
+static function *functions[MODULE_COUNT][FUNCTION_MOST + 1];
+static function **addresses[MODULE_COUNT][FUNCTION_MOST + 2];
+
+/* ---- what the profiler calls ---- */
+
+static int get_module(uint32_t module, function ****table, unsigned *size) {
+    if (module == 0 || module >= MODULE_COUNT)
+        return 0;
+    if (table)
+        *table = addresses[module];
+    if (size)
+        *size = counts[module] + 1; /* with the NULL in front */
+    return 1;
+}
+
+static void set_version(uint32_t version) {
+    (void)version;
+}
+
+static const void *get_export_table(uint32_t table) {
+    static const struct {
+        size_t size;
+        int (*get_module)(uint32_t module, function ****table, unsigned *size);
+    } callbacks = {sizeof callbacks, get_module};
+    static const struct {
+        size_t size;
+        uint32_t version, reserved;
+        void (*set_version)(uint32_t version);
+    } version = {sizeof version, VERSION, 0, set_version};
+    return table == TABLE_CALLBACKS ? &callbacks : table == TABLE_VERSION ? (const void *)&version : NULL;
+}
+
+/* What a range in a domain is told with. */
+typedef struct attributes {
+    uint16_t version, size;
+    uint32_t category;
+    int32_t color_kind;
+    uint32_t color;
+    int32_t payload_kind, reserved;
+    uint64_t payload;
+    int32_t message_kind;
+    const char *message;
+} attributes;
+static_assert(sizeof(void *) != 8 || sizeof(attributes) == 48, "the layout is NVTX's");
+enum { MESSAGE_ASCII = 1 };
+
+/* ---- ranges ---- */
+
+/* Where the open ranges of a thread went, two bits each, the innermost lowest: one that was begun before the profiler
+ * stored its functions is not ended there. Ours are two deep at most, a sequence and a dispatch in it. */
+enum { NOWHERE, PLAIN, IN_DOMAIN, WHERE_BITS = 2, WHERE_MASK = 3 };
+static _Thread_local uint64_t begun;
+
+/* Made when the library is opened; NULL, if the profiler does not know domains by then, is the one without a name. */
+static void *domain;
+
+/* Asked for each range: a profiler need not have stored when it returns. CUPTI, without a subscriber, has not. */
+static function *stored(unsigned module, unsigned number) {
+    return __atomic_load_n(&functions[module][number], __ATOMIC_ACQUIRE);
+}
+
+static int push(const char *name) {
+    function *plain = stored(CORE, CORE_PUSH), *in_domain = stored(CORE2, CORE2_PUSH);
+    unsigned where = NOWHERE;
+    if (in_domain && stored(CORE2, CORE2_POP))
+        where = IN_DOMAIN;
+    else if (plain && stored(CORE, CORE_POP))
+        where = PLAIN;
+    begun = begun << WHERE_BITS | where;
+    if (where == IN_DOMAIN) {
+        const attributes range = {
+            .version = VERSION, .size = sizeof range, .message_kind = MESSAGE_ASCII, .message = name};
+        return ((int (*)(void *, const attributes *))in_domain)(domain, &range);
+    }
+    return where == PLAIN ? ((int (*)(const char *))plain)(name) : -1;
+}
+
+static int pop(void) {
+    function *plain = stored(CORE, CORE_POP), *in_domain = stored(CORE2, CORE2_POP);
+    unsigned where = begun & WHERE_MASK;
+    begun >>= WHERE_BITS;
+    if (where == IN_DOMAIN && in_domain)
+        return ((int (*)(void *))in_domain)(domain);
+    return where == PLAIN && plain ? ((int (*)(void))plain)() : -1;
+}
+
+/* ---- opening ---- */
+
+static void lay_out(void) {
+    for (unsigned module = 1; module < MODULE_COUNT; module++)
+        for (unsigned i = 1; i <= counts[module]; i++)
+            addresses[module][i] = &functions[module][i];
+}
+
+/* Opens the profiler's library, which stays open, and lets it store its functions, now or later. 1: ranges of nvtx go
+ * to those that are stored when they begin, in a domain "vyre" if the profiler knows domains. 0: it cannot be used,
+ * and `problem` says why. At most once in a process: the profiler keeps the addresses of the tables. */
+static int nvtx_injection_open(const char *file, vy_cuda_nvtx *nvtx, char *problem, size_t size) {
+    int (*start)(const void *(*get_export_table)(uint32_t table)) = NULL;
+    vyre_error error;
+    *nvtx = (vy_cuda_nvtx){NULL, NULL};
+    if (vy_trusted_library_check(file, "library of NVTX_INJECTION64_PATH", &error) != VYRE_OK) {
+        snprintf(problem, size, "%s", error.message);
+        return 0;
+    }
+    /* Lazily, as profilers are used to. It stays even if it refuses: it may have threads by then. */
+    void *library = dlopen(file, RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE);
+    if (!library) {
+        const char *why = dlerror();
+        snprintf(problem, size, "the library of NVTX_INJECTION64_PATH cannot be opened: %s", why ? why : file);
+        return 0;
+    }
+    void *symbol = dlsym(library, "InitializeInjectionNvtx2");
+    dlclose(library);
+    if (!symbol) {
+        snprintf(problem, size, "the library of NVTX_INJECTION64_PATH has no InitializeInjectionNvtx2: %s", file);
+        return 0;
+    }
+    memcpy(&start, &symbol, sizeof symbol);
+    lay_out();
+    if (!start(get_export_table)) {
+        snprintf(problem, size, "the library of NVTX_INJECTION64_PATH does not want to start: %s", file);
+        return 0;
+    }
+    function *make_domain = stored(CORE2, CORE2_DOMAIN);
+    domain = make_domain ? ((void *(*)(const char *))make_domain)("vyre") : NULL;
+    *nvtx = (vy_cuda_nvtx){push, pop};
+    return 1;
+}
+
+/* ---- finding the library ---- */
+
 /* A profiler that was started twice would count everything twice. */
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_once_t found_once = PTHREAD_ONCE_INIT;
 static vy_cuda_nvtx found;
 
 static void open_library(const char *file) {
@@ -36,11 +215,11 @@ static void find_library(void) {
     char problem[512];
     if (!injection || !*injection)
         open_library(file && *file ? file : "libnvToolsExt.so.1");
-    else if (!vy_cuda_nvtx_injection_open(injection, &found, problem, sizeof problem))
+    else if (!nvtx_injection_open(injection, &found, problem, sizeof problem))
         vy_log(1, "cuda", problem);
 }
 
 void vy_cuda_nvtx_open(vy_cuda_nvtx *nvtx) {
-    pthread_once(&once, find_library);
+    pthread_once(&found_once, find_library);
     *nvtx = found;
 }

@@ -1,19 +1,252 @@
-/* Native asynchronous dispatch (pending.h).
- *
- * The device's side ends with an event; what is left for `wait` is to judge and to hand over. `cancel` may come meanwhile: the lock keeps it from telling a
- * kernel to end that has ended, whose stream_slot may be another's. */
+/* Asynchronous dispatches, eager readback of their outputs, and the thread that watches their events (pending.h). */
 #include "backends/cuda/pending.h"
 
-#include "backends/cuda/eager_readback.h"
+#include "backends/cuda/cuda.h"
+#include "backends/cuda/transfer.h"
+#include "base/buffer_recycler.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/thread.h"
 #include "driver/dispatch.h"
 
 #include <time.h>
 
+/* ---- event watcher ---- */
+
+enum { PAUSE_NS = 20000 };
+
+void vy_cuda_event_watcher_start(vy_cuda_event_watcher *watch) {
+    pthread_mutex_init(&watch->lock, NULL);
+    pthread_cond_init(&watch->changed, NULL);
+}
+
+void vy_cuda_event_watcher_end(vy_cuda_event_watcher *watch) {
+    pthread_mutex_lock(&watch->lock);
+    int was_running = watch->is_running;
+    watch->is_ending = 1;
+    pthread_cond_broadcast(&watch->changed);
+    pthread_mutex_unlock(&watch->lock);
+    if (was_running)
+        pthread_join(watch->thread, NULL);
+    pthread_cond_destroy(&watch->changed);
+    pthread_mutex_destroy(&watch->lock);
+}
+
+/* ---- the thread ---- */
+
+static int is_done(vy_cuda *cuda, const vy_cuda_watched_event *watched) {
+    return !watched->event || atomic_load(&cuda->loss) || cuda->api.event_query(watched->event) != VY_CU_NOT_READY;
+}
+
+/* With the lock held: the first that is done is taken out of the list. The driver is asked with the lock, so that
+ * nobody destroys an event meanwhile. */
+static vy_cuda_watched_event *pop_done(vy_cuda *cuda) {
+    for (vy_cuda_watched_event **link = &cuda->watch.first; *link; link = &(*link)->next)
+        if (is_done(cuda, *link)) {
+            vy_cuda_watched_event *taken = *link;
+            *link = taken->next;
+            return taken;
+        }
+    return NULL;
+}
+
+static void notify_watched(vy_cuda_event_watcher *watch, vy_cuda_watched_event *watched) {
+    void (*done)(void *) = watched->done;
+    void *user = watched->user;
+    watch->notified = watched;
+    pthread_mutex_unlock(&watch->lock);
+    done(user); /* what was watched may be gone from here on */
+    pthread_mutex_lock(&watch->lock);
+    watch->notified = NULL;
+    pthread_cond_broadcast(&watch->changed);
+}
+
+static void *watch_events(void *user) {
+    vy_cuda *cuda = user;
+    vy_cuda_event_watcher *watch = &cuda->watch;
+    const struct timespec pause = {.tv_nsec = PAUSE_NS};
+    int was_pushed;
+    (void)vy_cancellation_disable();
+    pthread_mutex_lock(&watch->lock);
+    while (!watch->is_ending) {
+        if (!watch->first) {
+            pthread_cond_wait(&watch->changed, &watch->lock);
+            continue;
+        }
+        vy_cuda_enter_for_release(cuda, &was_pushed);
+        vy_cuda_watched_event *done = pop_done(cuda);
+        vy_cuda_leave(cuda, was_pushed);
+        if (done) {
+            notify_watched(watch, done);
+            continue;
+        }
+        pthread_mutex_unlock(&watch->lock);
+        nanosleep(&pause, NULL);
+        pthread_mutex_lock(&watch->lock);
+    }
+    pthread_mutex_unlock(&watch->lock);
+    return NULL;
+}
+
+/* ---- who wants to know ---- */
+
+int vy_cuda_event_watcher_add(vy_cuda *cuda, vy_cuda_watched_event *watched) {
+    vy_cuda_event_watcher *watch = &cuda->watch;
+    pthread_mutex_lock(&watch->lock);
+    if (!watch->is_running)
+        watch->is_running = vy_thread_start(&watch->thread, watch_events, cuda);
+    int is_running = watch->is_running;
+    if (is_running) {
+        watched->next = watch->first;
+        watch->first = watched;
+        pthread_cond_broadcast(&watch->changed);
+    }
+    pthread_mutex_unlock(&watch->lock);
+    return is_running;
+}
+
+/* Somebody saw that it is done, and the event will be another's: who is not told yet is told without looking. */
+static void event_watcher_done(vy_cuda *cuda, vy_cuda_watched_event *watched) {
+    pthread_mutex_lock(&cuda->watch.lock);
+    watched->event = NULL;
+    pthread_mutex_unlock(&cuda->watch.lock);
+}
+
+/* `done` is not called any more when it returns. From `done` itself, too. */
+static void event_watcher_remove(vy_cuda *cuda, vy_cuda_watched_event *watched) {
+    vy_cuda_event_watcher *watch = &cuda->watch;
+    pthread_mutex_lock(&watch->lock);
+    for (vy_cuda_watched_event **link = &watch->first; *link; link = &(*link)->next)
+        if (*link == watched) {
+            *link = watched->next;
+            break;
+        }
+    while (watch->notified == watched && !pthread_equal(watch->thread, pthread_self()))
+        pthread_cond_wait(&watch->changed, &watch->lock);
+    pthread_mutex_unlock(&watch->lock);
+}
+
+/* ---- eager readback: the thread ---- */
+
+static vyre_status wait_for_kernel(const vy_cuda_submission *f, vyre_error *error) {
+    const struct timespec pause = {.tv_nsec = PAUSE_NS};
+    int result;
+    while ((result = f->cuda->api.event_query(f->stream_slot->done)) == VY_CU_NOT_READY)
+        nanosleep(&pause, NULL);
+    return vy_cuda_check(f->cuda, result, "running a kernel", error);
+}
+
+static vyre_status fetch(vy_cuda_eager_readback *a) {
+    const vy_cuda_submission *f = a->submission;
+    vy_cuda_copy copies[VY_LIMIT_BUFFERS];
+    size_t count = 0, output = 0;
+    for (uint32_t i = 0; i < f->code->buffer_count; i++)
+        if (vy_cuda_is_output(f->code, i))
+            copies[count++] = (vy_cuda_copy){f->addresses[i], a->memory[output++].data, f->sizes[i]};
+    return vy_cuda_parallel_copy(f->cuda, copies, count, 0, &a->error);
+}
+
+static void *readback_thread(void *user) {
+    vy_cuda_eager_readback *a = user;
+    vy_cuda *cuda = a->submission->cuda;
+    int was_pushed;
+    (void)vy_cancellation_disable();
+    a->status = vy_cuda_enter(cuda, &was_pushed, &a->error);
+    if (a->status != VYRE_OK)
+        return NULL;
+    a->status = wait_for_kernel(a->submission, &a->error);
+    if (a->status == VYRE_OK)
+        a->status = fetch(a);
+    vy_cuda_leave(cuda, was_pushed);
+    return NULL;
+}
+
+/* ---- before and after ---- */
+
+/* Bytes of all outputs. */
+static uint64_t size_of(const vy_cuda_submission *f) {
+    uint64_t size = 0;
+    for (uint32_t i = 0; i < f->code->buffer_count; i++)
+        size += vy_cuda_is_output(f->code, i) ? f->sizes[i] : 0;
+    return size;
+}
+
+static void release_memory(vy_cuda_eager_readback *a) {
+    for (size_t i = 0; i < a->output_count; i++) {
+        vy_buffer_recycler_release(&a->submission->cuda->hoard, &a->memory[i]);
+        vyre_bytes_free(&a->memory[i]);
+    }
+    a->output_count = 0;
+}
+
+static int acquire_memory(vy_cuda_eager_readback *a) {
+    const vy_cuda_submission *f = a->submission;
+    vyre_error ignored;
+    for (uint32_t i = 0; i < f->code->buffer_count; i++) {
+        if (!vy_cuda_is_output(f->code, i))
+            continue;
+        vyre_bytes *slot = &a->memory[a->output_count++];
+        *slot = (vyre_bytes)VYRE_BYTES_INIT;
+        vy_buffer_recycler_acquire(&f->cuda->hoard, f->sizes[i], slot);
+        if (vy_cuda_output_reserve(slot, f->sizes[i], &ignored) != VYRE_OK)
+            return 0;
+    }
+    return 1;
+}
+
+/* Once the stream_slot's event `done` is recorded. Where the outputs are small, or there is no memory or no thread,
+ * nothing comes ahead, and whoever waits copies. */
+static void eager_readback_start(vy_cuda_eager_readback *a, vy_cuda_submission *f) {
+    a->submission = NULL;
+    if (f->is_small || size_of(f) < VY_CUDA_PARALLEL_COPY_MIN)
+        return;
+    a->submission = f;
+    a->output_count = 0;
+    a->is_over = 0;
+    if (acquire_memory(a) && vy_thread_start(&a->thread, readback_thread, a))
+        return;
+    release_memory(a);
+    a->submission = NULL;
+}
+
+static void join_thread(vy_cuda_eager_readback *a) {
+    if (!a->is_over)
+        pthread_join(a->thread, NULL);
+    a->is_over = 1;
+}
+
+vyre_status vy_cuda_eager_readback_deliver(vy_cuda_eager_readback *a, vyre_outputs *outputs, vyre_error *error) {
+    join_thread(a);
+    if (a->status != VYRE_OK) {
+        *error = a->error;
+        return a->status;
+    }
+    for (size_t i = 0; i < a->output_count; i++) {
+        vyre_bytes old = outputs->items[i];
+        outputs->items[i] = a->memory[i];
+        a->memory[i] = old;
+    }
+    return VYRE_OK;
+}
+
+/* Before the submission ends: the thread has ended when it returns, and memory nobody took is kept for others. */
+static void eager_readback_end(vy_cuda_eager_readback *a) {
+    if (!a->submission)
+        return;
+    join_thread(a);
+    release_memory(a);
+    a->submission = NULL;
+}
+
+/* ---- pending dispatches ----
+ *
+ * Native asynchronous dispatch (pending.h).
+ *
+ * The device's side ends with an event; what is left for `wait` is to judge and to hand over. `cancel` may come
+ * meanwhile: the lock keeps it from telling a kernel to end that has ended, whose stream_slot may be another's. */
+
 /* As in launch.c: for so long without a pause, then with pauses. */
 #define SPIN_NS UINT64_C(100000)
-enum { PAUSE_NS = 20000 };
 
 typedef struct pending {
     vy_cuda_submission submission;
@@ -95,8 +328,8 @@ static void decode_result(pending *p, int result, vyre_outputs *outputs) {
     if (p->status == VYRE_OK)
         p->status = vy_cuda_submission_finish(&p->submission, outputs, &p->error);
     if (p->is_watched)
-        vy_cuda_event_watcher_done(p->cuda, &p->watched);
-    vy_cuda_eager_readback_end(&p->eager_readback);
+        event_watcher_done(p->cuda, &p->watched);
+    eager_readback_end(&p->eager_readback);
     vy_cuda_submission_end(&p->submission);
     p->is_decoded = 1;
 }
@@ -154,11 +387,11 @@ static void destroy(void *self) {
     pending *p = self;
     int was_pushed;
     if (p->is_watched)
-        vy_cuda_event_watcher_remove(p->cuda, &p->watched);
+        event_watcher_remove(p->cuda, &p->watched);
     if (!p->is_decoded) { /* nobody wants its outputs */
         vy_cuda_enter_for_release(p->cuda, &was_pushed);
         stop_signalling(p);
-        vy_cuda_eager_readback_end(&p->eager_readback);
+        eager_readback_end(&p->eager_readback);
         vy_cuda_submission_end(&p->submission);
         vy_cuda_leave(p->cuda, was_pushed);
     }
@@ -207,7 +440,7 @@ vyre_status vy_cuda_pending_start(vy_cuda_executable *code, const vyre_launch *l
     }
     p->code = vy_cuda_executable_retain(code);
     pthread_mutex_init(&p->lock, NULL);
-    vy_cuda_eager_readback_start(&p->eager_readback, &p->submission);
+    eager_readback_start(&p->eager_readback, &p->submission);
     p->submission.eager_readback = p->eager_readback.submission ? &p->eager_readback : NULL;
     *out = (vyre_native_pending){&table, p};
     return VYRE_OK;

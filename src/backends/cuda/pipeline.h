@@ -1,8 +1,11 @@
-/* Pipelines: code that was compiled or loaded once, in all forms of dispatch. */
+/* Pipelines: programs compiled or loaded once, and all forms of dispatch: single, batched, sequences of several
+ * pipelines. */
 #ifndef VY_BACKENDS_CUDA_PIPELINE_H
 #define VY_BACKENDS_CUDA_PIPELINE_H
 
 #include "backends/cuda/executable.h"
+
+/* ---- pipelines ---- */
 
 /* What `self` of a native pipeline points at. */
 typedef struct vy_cuda_pipeline {
@@ -15,5 +18,22 @@ vyre_status vy_cuda_pipeline_compile(void *self, vyre_program *program, const vy
                                      vyre_native_pipeline *out, vyre_error *error);
 vyre_status vy_cuda_pipeline_load(void *self, vyre_program *program, const vyre_compile_options *options,
                                   vyre_span binary, vyre_native_pipeline *out, vyre_error *error);
+
+/* ---- sequences and batches ----
+ *
+ * Several launches on one stream, with one wait for all that cannot trap: sequences and batches.
+ *
+ * A step that traps is the last: its trap is seen before the next one starts. So each step that may trap is waited
+ * for, and the others are not. Those that cannot are graphs, where they come again (graph.h). */
+
+/* The bindings of a batch: a list for each item, or rows of four. */
+typedef struct vy_cuda_batch_bindings {
+    const vyre_resource *const *each; /* or NULL, and */
+    const vyre_resource (*four)[4];
+} vy_cuda_batch_bindings;
+/* Of the backend's. */
+vyre_status vy_cuda_sequence(void *self, const vyre_native_step *steps, size_t step_count,
+                             const vyre_readback *readbacks, size_t readback_count, vyre_timing *timing, size_t *failed,
+                             vyre_error *error);
 
 #endif

@@ -1,7 +1,8 @@
-/* Dispatches in slices (pipelined_dispatch.h). */
+/* Pipelined dispatch: the analysis of elementwise programs, and the overlap of copies and kernels
+ * (pipelined_dispatch.h). */
 #include "backends/cuda/pipelined_dispatch.h"
 
-#include "backends/cuda/parallel_copy.h"
+#include "backends/cuda/transfer.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/thread.h"

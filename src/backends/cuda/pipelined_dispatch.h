@@ -1,7 +1,9 @@
-/* Slices: a large dispatch from host bytes in pieces, each of which is uploaded, computed and read back while others are.
+/* Pipelined dispatch: a large dispatch from host bytes in pieces, each of which is uploaded, computed and read back
+ * while others are.
  *
- * That takes a program in which every invocation reads and writes its own element of the buffers that are cut, the one at global_id.x, and nothing else of them. What it
- * reads elsewhere is uploaded whole before. Pieces are whole workgroups; several threads take them one by one, each with a stream_slot of its own. */
+ * The program must be elementwise in the buffers that are divided: every invocation reads and writes only the element
+ * at global_id.x of them. All other buffers are uploaded whole before. Pieces are whole workgroups. Several threads
+ * take pieces one by one, each with a stream slot of its own. */
 #ifndef VY_BACKENDS_CUDA_PIPELINED_DISPATCH_H
 #define VY_BACKENDS_CUDA_PIPELINED_DISPATCH_H
 
@@ -16,7 +18,8 @@ typedef enum vy_cuda_buffer_role { VY_CUDA_BUFFER_WHOLE, VY_CUDA_BUFFER_ELEMENTW
 vyre_status vy_cuda_pipelined_analyze(const vyre_program *program, int *is_elementwise, uint8_t *roles,
                                       vyre_error *error);
 
-/* Runs a dispatch that way, if it is large enough and can be; *was_run says whether. Bound from host bytes, not submitted. */
+/* Runs a dispatch that way, if it is large enough and can be; *was_run says whether. Bound from host bytes, not
+ * submitted. */
 vyre_status vy_cuda_pipelined_run(vy_cuda_submission *submission, const vyre_launch *launch, vyre_outputs *outputs,
                                   int *was_run, vyre_error *error);
 

@@ -1,7 +1,6 @@
-/* Lanes (stream_slot.h). */
+/* Stream slots: acquired and released, reserved and trimmed (stream_slot.h). */
 #include "backends/cuda/stream_slot.h"
 
-#include "backends/cuda/interop.h"
 #include "backends/cuda/memory.h"
 #include "base/memory.h"
 #include "base/status.h"

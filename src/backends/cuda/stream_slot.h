@@ -1,11 +1,13 @@
-/* Lanes: a stream and all that one dispatch in flight needs beside it. A stream_slot belongs to one dispatch at a time; the last one used is used first.
+/* Stream slots: a stream and all else that one dispatch in flight needs. A slot belongs to one dispatch at a time; the
+ * last one used is used first.
  *
- * The control block (emit/ptx/ptx.h) of a stream_slot is clean while nobody uses it, so that a program that only reports traps needs no copy before its launch. */
+ * The control block (emit/ptx/ptx.h) of an idle slot is clean. So a program that only reports traps needs no copy
+ * before its launch. */
 #ifndef VY_BACKENDS_CUDA_STREAM_SLOT_H
 #define VY_BACKENDS_CUDA_STREAM_SLOT_H
 
 #include "backends/cuda/cuda.h"
-#include "backends/cuda/staging.h"
+#include "backends/cuda/transfer.h"
 #include "emit/ptx/ptx.h"
 
 /* Pinned: what goes to the device's control block, what came from it, and a word that says "end". */
@@ -22,7 +24,7 @@ struct vy_cuda_stream_slot {
     vy_cuda_mirror *mirror;
     vy_cu_address control; /* of the device */
     int is_control_clean;
-    uint64_t joined;     /* how many joins of foreign streams its stream waits for (interop.h) */
+    uint64_t joined;     /* how many joins of foreign streams its stream waits for (memory.h) */
     vy_cu_address arena; /* buffers of dispatches from host bytes */
     uint64_t arena_size;
     vy_cuda_staging staging;

@@ -1,17 +1,18 @@
-/* Dispatches (submission.h). */
+/* Submission of one dispatch, and the fast path for dispatches that need no control block (submission.h). */
 #include "backends/cuda/submission.h"
 
-#include "backends/cuda/eager_readback.h"
-#include "backends/cuda/indirect.h"
+#include "backends/cuda/launch.h"
 #include "backends/cuda/memory.h"
-#include "backends/cuda/parallel_copy.h"
+#include "backends/cuda/pending.h"
 #include "backends/cuda/pipelined_dispatch.h"
-#include "backends/cuda/zero_copy.h"
+#include "backends/cuda/transfer.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "driver/dispatch.h"
 
 #include <sys/mman.h>
+
+/* ---- submissions ---- */
 
 /* So many zeros are sent along with the inputs: less than a fill of its own takes. */
 enum { ZEROS_SENT = 16 << 10 };
@@ -93,8 +94,7 @@ void vy_cuda_submission_bind_host(vy_cuda_submission *f, const vyre_launch *laun
     lay_out(f, launch);
 }
 
-void vy_cuda_submission_bind_resources(vy_cuda_submission *f, const vyre_launch *launch,
-                                       const vyre_resource *bindings) {
+static void submission_bind_resources(vy_cuda_submission *f, const vyre_launch *launch, const vyre_resource *bindings) {
     int has_host = 0;
     for (uint32_t i = 0; i < f->code->buffer_count; i++) {
         int is_resident = bindings[i].kind == VYRE_RESOURCE_RESIDENT;
@@ -246,7 +246,8 @@ vyre_status vy_cuda_submission_submit(vy_cuda_submission *f, const vyre_launch *
 
 /* ---- finishing ---- */
 
-/* A large output is touched page by page when it is filled, and that takes longer than to fill it: larger pages, where the system has them. A hint, no more. */
+/* A large output is touched page by page when it is filled, and that takes longer than to fill it: larger pages, where
+ * the system has them. A hint, no more. */
 static void ask_for_large_pages(void *data, uint64_t size) {
     enum { PAGE = 2 << 20 };
     uintptr_t first = ((uintptr_t)data + PAGE - 1) / PAGE * PAGE, end = ((uintptr_t)data + size) / PAGE * PAGE;
@@ -341,7 +342,7 @@ vyre_status vy_cuda_submission_run(vy_cuda_executable *code, const vyre_launch *
         return status;
     vy_cuda_nvtx_begin(&f.cuda->nvtx, launch->label, code->name);
     if (bindings)
-        vy_cuda_submission_bind_resources(&f, launch, bindings);
+        submission_bind_resources(&f, launch, bindings);
     else
         vy_cuda_submission_bind_host(&f, launch, inputs);
     int was_run = 0;
@@ -353,5 +354,39 @@ vyre_status vy_cuda_submission_run(vy_cuda_executable *code, const vyre_launch *
         status = vy_cuda_submission_finish(&f, outputs, error);
     vy_cuda_submission_end(&f);
     vy_cuda_nvtx_end(&code->cuda->nvtx);
+    return status;
+}
+
+/* ---- fast path ---- */
+
+vyre_status vy_cuda_dispatch_fast(vy_cuda_executable *code, const vyre_launch *launch, const vyre_resource *bindings,
+                                  vyre_error *error) {
+    alignas(8) uint8_t bytes[VY_CUDA_PARAM_BYTES];
+    uint32_t grid[3];
+    vy_cuda *cuda = code->cuda;
+    const vy_cuda_kernel *kernel = &code->kernel;
+    const uint32_t *block = kernel->header.block;
+    vy_cuda_stream_slot *stream_slot;
+    vyre_status status = vy_cuda_stream_slot_acquire(cuda, &stream_slot, error);
+    if (status != VYRE_OK)
+        return status;
+    vy_cuda_nvtx_begin(&cuda->nvtx, launch->label, code->name);
+    for (uint32_t i = 0; i < code->buffer_count; i++) {
+        vy_cu_address address = vy_cuda_resident_address(bindings[i].resident.id) + bindings[i].offset;
+        memcpy(bytes + sizeof address * i, &address, sizeof address);
+    }
+    size_t size = vy_cuda_pack_scalars(kernel, launch, stream_slot->control, bytes, grid);
+    void *extra[] = {VY_CU_PARAMS_BYTES, bytes, VY_CU_PARAMS_SIZE, &size, VY_CU_PARAMS_END};
+    int result = cuda->api.launch(kernel->function, grid[0], grid[1], grid[2], block[0], block[1], block[2],
+                                  kernel->header.dynamic_bytes, stream_slot->stream, NULL, extra);
+    status = vy_cuda_check(cuda, result, "launching a kernel", error);
+    if (status == VYRE_OK)
+        status = vy_cuda_check(cuda, cuda->api.stream_synchronize(stream_slot->stream), "running a kernel", error);
+    if (status != VYRE_OK) { /* as a submission that failed on the way */
+        stream_slot->is_control_clean = 0;
+        cuda->api.stream_synchronize(stream_slot->stream);
+    }
+    vy_cuda_stream_slot_release(cuda, stream_slot);
+    vy_cuda_nvtx_end(&cuda->nvtx);
     return status;
 }

@@ -1,20 +1,23 @@
-/* One dispatch: its buffers bound, its host bytes uploaded, its kernel launched, awaited and judged, its outputs read back.
+/* Submission of one dispatch: its buffers bound, its host bytes uploaded, its kernel launched and awaited, its result
+ * decoded, its outputs read back.
  *
- *   vy_cuda_submission_start      takes a stream_slot
- *   vy_cuda_submission_bind_…     says where every buffer is
- *   vy_cuda_submission_submit     everything that needs the caller's bytes; the device works when it returns
- *   vy_cuda_submission_finish     waits, judges, delivers
- *   vy_cuda_submission_end        gives the stream_slot back, whatever happened
+ *   vy_cuda_submission_start      acquires a stream slot
+ *   vy_cuda_submission_bind_…     sets the address of every buffer
+ *   vy_cuda_submission_submit     does all that needs the caller's bytes; the device works when it returns
+ *   vy_cuda_submission_finish     waits, decodes the result, delivers the outputs
+ *   vy_cuda_submission_end        releases the stream slot, whatever happened
  *
- * Host bytes lie in the stream_slot's arena: inputs first, then what is read and written, then what is only written and starts as zero, then what is written whole, so that one copy brings all that goes there and one
- * all that comes back, if they are small. Large ones pass through the staging in pieces. Behind all these is what stays in the staging, where the kernel comes to it (zero_copy.h). */
+ * Host bytes are copied to the stream slot's arena in this order: inputs; buffers that are read and written; buffers
+ * that are only written and start as zero; buffers that are written whole. So if they are small, one copy uploads all
+ * inputs and one copy reads back all outputs. Large buffers pass through the staging in pieces. The layout ends with
+ * the zero-copy buffers, which stay in the staging (transfer.h). */
 #ifndef VY_BACKENDS_CUDA_SUBMISSION_H
 #define VY_BACKENDS_CUDA_SUBMISSION_H
 
 #include "backends/cuda/launch.h"
 
 /* Large, and filled only as far as there are buffers: not to be cleared. */
-typedef struct vy_cuda_submission {
+struct vy_cuda_submission {
     vy_cuda *cuda;
     vy_cuda_executable *code; /* borrowed */
     vy_cuda_stream_slot *stream_slot;
@@ -34,7 +37,7 @@ typedef struct vy_cuda_submission {
     const void *sources[VY_LIMIT_BUFFERS]; /* host bytes of inputs */
     uint64_t offsets[VY_LIMIT_BUFFERS];    /* in the arena; VY_CUDA_RESIDENT: not there */
     uint64_t sizes[VY_LIMIT_BUFFERS];      /* bytes */
-} vy_cuda_submission;
+};
 #define VY_CUDA_RESIDENT UINT64_MAX
 
 /* Buffers in the arena start at multiples of 256, as the driver's own do: the bytes that one takes there. */
@@ -46,14 +49,13 @@ static inline uint64_t vy_cuda_align_size(uint64_t size) {
 vyre_status vy_cuda_submission_start(vy_cuda_submission *submission, vy_cuda_executable *code,
                                      const vyre_launch *launch, vyre_timing *timing, vyre_error *error);
 void vy_cuda_submission_bind_host(vy_cuda_submission *submission, const vyre_launch *launch, const vyre_span *inputs);
-void vy_cuda_submission_bind_resources(vy_cuda_submission *submission, const vyre_launch *launch,
-                                       const vyre_resource *bindings);
 vyre_status vy_cuda_submission_submit(vy_cuda_submission *submission, const vyre_launch *launch, vyre_error *error);
 /* outputs may be NULL: then all that is written is resident. Outputs that are resident stay empty. */
 vyre_status vy_cuda_submission_finish(vy_cuda_submission *submission, vyre_outputs *outputs, vyre_error *error);
 void vy_cuda_submission_end(vy_cuda_submission *submission);
 
-/* Its steps, for pipelined_dispatch.h: memory for what lies in the arena, and the addresses of it; room for an output, not cleared. */
+/* Its steps, for pipelined_dispatch.h: memory for what lies in the arena, and the addresses of it; room for an output,
+ * not cleared. */
 vyre_status vy_cuda_submission_allocate(vy_cuda_submission *submission, vyre_error *error);
 vyre_status vy_cuda_output_reserve(vyre_bytes *slot, uint64_t size, vyre_error *error);
 
@@ -61,5 +63,27 @@ vyre_status vy_cuda_output_reserve(vyre_bytes *slot, uint64_t size, vyre_error *
 vyre_status vy_cuda_submission_run(vy_cuda_executable *code, const vyre_launch *launch, const vyre_span *inputs,
                                    const vyre_resource *bindings, vyre_outputs *outputs, vyre_timing *timing,
                                    vyre_error *error);
+
+/* ---- fast path ----
+ *
+ * The straight road of a dispatch: one launch on resident buffers of a kernel that tells nothing, and a wait. It is
+ * what flights (submission.h) do with such, without asking what they might need: such dispatches are made again and
+ * again, and what each costs is noticed. */
+
+/* Whether it is such a dispatch. bindings may be NULL: host bytes. */
+static inline int vy_cuda_is_fast_dispatch(const vy_cuda_executable *code, const vyre_launch *launch,
+                                           const vyre_resource *bindings, const vyre_timing *timing) {
+    if (!bindings || timing || launch->grid_buffer || vy_cuda_needs_control(&code->kernel) ||
+        vy_cuda_needs_tiles(code->cuda, launch->groups))
+        return 0;
+    for (uint32_t i = 0; i < code->buffer_count; i++)
+        if (bindings[i].kind != VYRE_RESOURCE_RESIDENT)
+            return 0;
+    return 1;
+}
+
+/* Inside. */
+vyre_status vy_cuda_dispatch_fast(vy_cuda_executable *code, const vyre_launch *launch, const vyre_resource *bindings,
+                                  vyre_error *error);
 
 #endif

@@ -1,30 +1,240 @@
-/* Decode, bound, emit, optimise, generate, lay flat. */
+/* Compiling with LLVM: decode, bound, emit, optimise, generate, link; assembly listings (compile.h). */
 #include "compilers/llvm/compile.h"
 
+#include "backends/cpu/compiler.h"
+#include "base/source.h"
 #include "base/status.h"
-#include "compilers/llvm/asm_listing.h"
+#include "base/text.h"
 #include "compilers/llvm/blob_link.h"
-#include "compilers/llvm/bound.h"
 #include "compilers/llvm/llvm_session.h"
-#include "compilers/llvm/target_machine.h"
 #include "emit/llvm/errata.h"
 #include "ir/model.h"
+#include "vyre/base.h"
 #include "vyre/wire.h"
 
+#include <inttypes.h>
 #include <llvm-c/Analysis.h>
 #include <llvm-c/Core.h>
 #include <llvm-c/Transforms/PassBuilder.h>
-
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 #include <time.h>
 
-/* Short, since programs come optimised: variables into registers, what is the same computed once and outside of loops, dead code away. No pass that makes
- * calls of a library (loop-idiom makes memset and memcpy), none that vectorises: the emitter has. Stores that others overwrite are found by early-cse: dse
- * would find no more, and takes long. instcombine would end the process where one round of it leaves something to do. */
+/* More instructions than this are compiled quickly rather than well: at its default level LLVM takes time with the
+ * square of the size. */
+enum { LARGE_INSTRUCTIONS = 1 << 15 };
+
+/* Above this work of promotion variables are not promoted to registers. A step of it takes 25 ns. */
+enum { HUGE_PROMOTION_WORK = 1 << 24 };
+
+/* ---- bounds on compile time: long blocks ---- */
+
+static LLVMContextRef context_of(LLVMValueRef function) {
+    return LLVMGetModuleContext(LLVMGetGlobalParent(function));
+}
+
+static unsigned count_instructions(LLVMBasicBlockRef block) {
+    unsigned count = 0;
+    for (LLVMValueRef i = LLVMGetFirstInstruction(block); i; i = LLVMGetNextInstruction(i))
+        count++;
+    return count;
+}
+
+/* Jumps to `from` become jumps to `to`. */
+static void retarget(LLVMBasicBlockRef from, LLVMBasicBlockRef to) {
+    LLVMUseRef use;
+    while ((use = LLVMGetFirstUse(LLVMBasicBlockAsValue(from)))) {
+        LLVMValueRef jump = LLVMGetUser(use);
+        for (unsigned i = 0; i < LLVMGetNumSuccessors(jump); i++)
+            if (LLVMGetSuccessor(jump, i) == from)
+                LLVMSetSuccessor(jump, i, to);
+    }
+}
+
+/* Phis begin a block. Variables are in the first block of a function, where they have a place in the frame. */
+static int stays_in_front(LLVMValueRef instruction) {
+    LLVMOpcode opcode = LLVMGetInstructionOpcode(instruction);
+    return opcode == LLVMPHI || opcode == LLVMAlloca;
+}
+
+/* The first part of a block becomes a block of its own before it; returns how many instructions that has. The rest
+ * keeps the jump at its end, so that phis behind it stay as they are. A jump alone between the two would be removed by
+ * the code generator, which does not know that a frame is never NULL. */
+static unsigned split_front(LLVMBuilderRef builder, LLVMBasicBlockRef block, LLVMBasicBlockRef never) {
+    LLVMValueRef function = LLVMGetBasicBlockParent(block);
+    LLVMBasicBlockRef front = LLVMInsertBasicBlockInContext(context_of(function), block, "");
+    LLVMValueRef frame = LLVMGetParam(function, 0), i = LLVMGetFirstInstruction(block), next;
+    unsigned moved = 0;
+    retarget(block, front);
+    LLVMPositionBuilderAtEnd(builder, front);
+    for (; moved < VY_LLVM_BLOCK_PART || stays_in_front(i); i = next, moved++) {
+        next = LLVMGetNextInstruction(i);
+        LLVMInstructionRemoveFromParent(i);
+        LLVMInsertIntoBuilder(builder, i);
+    }
+    LLVMBuildCondBr(builder, LLVMBuildICmp(builder, LLVMIntEQ, frame, LLVMConstNull(LLVMTypeOf(frame)), ""), never,
+                    block);
+    return moved;
+}
+
+static LLVMBasicBlockRef make_return(LLVMBuilderRef builder, LLVMValueRef function) {
+    LLVMBasicBlockRef block = LLVMAppendBasicBlockInContext(context_of(function), function, "never");
+    LLVMPositionBuilderAtEnd(builder, block);
+    LLVMBuildRetVoid(builder);
+    return block;
+}
+
+static void split_function(LLVMBuilderRef builder, LLVMValueRef function) {
+    LLVMBasicBlockRef never = NULL;
+    for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(function); b; b = LLVMGetNextBasicBlock(b)) {
+        unsigned count = count_instructions(b);
+        if (count <= VY_LLVM_BLOCK_LIMIT)
+            continue;
+        never = never ? never : make_return(builder, function);
+        while (count > 2 * VY_LLVM_BLOCK_PART)
+            count -= split_front(builder, b, never);
+    }
+}
+
+/* Splits the long blocks of an optimised module. No pass of the optimiser may run afterwards: it could join the parts
+ * again. */
+static void split_blocks(LLVMModuleRef module) {
+    LLVMBuilderRef builder = LLVMCreateBuilderInContext(LLVMGetModuleContext(module));
+    for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
+        split_function(builder, f);
+    LLVMDisposeBuilder(builder);
+}
+
+/* ---- promotion ---- */
+
+/* Whether sroa follows a variable from block to block. One that is used in one block, or stored to once, it replaces
+ * at once. */
+static int is_followed(LLVMValueRef variable) {
+    LLVMBasicBlockRef first = NULL;
+    unsigned stores = 0;
+    int is_spread = 0;
+    for (LLVMUseRef use = LLVMGetFirstUse(variable); use && (stores < 2 || !is_spread); use = LLVMGetNextUse(use)) {
+        LLVMValueRef user = LLVMGetUser(use);
+        LLVMBasicBlockRef block = LLVMGetInstructionParent(user);
+        stores += LLVMGetInstructionOpcode(user) == LLVMStore;
+        is_spread |= first && block != first;
+        first = block;
+    }
+    return stores > 1 && is_spread;
+}
+
+/* All variables are in the first block. */
+static uint64_t count_followed(LLVMValueRef function) {
+    uint64_t count = 0;
+    for (LLVMValueRef i = LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(function)); i; i = LLVMGetNextInstruction(i))
+        count += LLVMGetInstructionOpcode(i) == LLVMAlloca && is_followed(i);
+    return count;
+}
+
+uint64_t vy_llvm_promotion_work(LLVMModuleRef module) {
+    uint64_t work = 0;
+    for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
+        if (!LLVMIsDeclaration(f))
+            work += count_followed(f) * LLVMCountBasicBlocks(f);
+    return work;
+}
+
+/* ---- assembly listings ----
+ *
+ * A filter of lines: LLVM's printer writes one directive, label or instruction per line. */
+
+#if defined(__aarch64__)
+#define COMMENT "//"
+#else
+#define COMMENT "#"
+#endif
+
+typedef struct lister {
+    const vy_source *source;
+    uint32_t line; /* shown last */
+    int skips;     /* in a section for debuggers */
+    vy_string out;
+} lister;
+
+static int starts(const char *text, size_t size, const char *with) {
+    size_t length = strlen(with);
+    return size >= length && memcmp(text, with, length) == 0;
+}
+
+/* "\t.loc\t1 12 3 …": the source's line, without its indentation. Line 0 is nobody's: the code of several lines, or of
+ * none. */
+static void show_place(lister *l, const char *text, size_t size) {
+    char words[64];
+    unsigned file;
+    uint32_t line;
+    size_t length;
+    snprintf(words, sizeof words, "%.*s", (int)(size < sizeof words ? size : sizeof words - 1), text);
+    if (sscanf(words, " .loc %u %" SCNu32, &file, &line) != 2 || !line || line == l->line)
+        return;
+    const char *source = vy_source_line(l->source, line, &length);
+    l->line = line;
+    while (length && (*source == ' ' || *source == '\t')) {
+        source++;
+        length--;
+    }
+    vy_string_format(&l->out, COMMENT " %s:%" PRIu32 "%s%.*s\n", vy_source_name(l->source), line, length ? "  " : "",
+                     (int)length, source ? source : "");
+}
+
+/* Directives that only speak to debuggers, and labels that only those mention. */
+static int is_for_debuggers(const char *text, size_t size) {
+    static const char *const starts_of[] = {"\t.file\t", "\t.cfi_", ".Ltmp"};
+    for (size_t i = 0; i < sizeof starts_of / sizeof *starts_of; i++)
+        if (starts(text, size, starts_of[i]))
+            return 1;
+    return 0;
+}
+
+static void append_line(lister *l, const char *text, size_t size) {
+    if (starts(text, size, "\t.section\t"))
+        l->skips = starts(text, size, "\t.section\t.debug_");
+    else if (starts(text, size, "\t.text"))
+        l->skips = 0;
+    if (l->skips || is_for_debuggers(text, size))
+        return;
+    if (starts(text, size, "\t.loc\t"))
+        show_place(l, text, size);
+    else
+        vy_string_format(&l->out, "%.*s\n", (int)size, text);
+}
+
+/* Replaces the contents of out by LLVM's assembly, with the places it names (.loc) as comments and without what else
+ * is there for debuggers. What is left can be assembled. VYRE_NO_MEMORY. */
+static vyre_status listing(const char *text, size_t size, const vy_source *source, vyre_bytes *out, vyre_error *error) {
+    lister l = {.source = source};
+    for (const char *end = text + size; text < end;) {
+        const char *newline = memchr(text, '\n', (size_t)(end - text));
+        size_t length = (size_t)((newline ? newline : end) - text);
+        append_line(&l, text, length);
+        text += length + 1;
+    }
+    vyre_status status =
+        l.out.failed ? vy_fail_memory(error, "an assembly listing") : vyre_bytes_resize(out, l.out.length, error);
+    if (status == VYRE_OK && l.out.length)
+        memcpy(out->data, l.out.text, l.out.length);
+    vy_string_free(&l.out);
+    return status;
+}
+
+/* ---- compiling ---- */
+
+/* Short, since programs come optimised: variables into registers, what is the same computed once and outside of loops,
+ * dead code away. No pass that makes calls of a library (loop-idiom makes memset and memcpy), none that vectorises:
+ * the emitter has. Stores that others overwrite are found by early-cse: dse would find no more, and takes long.
+ * instcombine would end the process where one round of it leaves something to do. */
 #define COMBINE "instcombine<no-verify-fixpoint>"
 #define PASSES                                                                                                         \
     "function(sroa,early-cse<memssa>,simplifycfg," COMBINE ",loop-mssa(loop-rotate,licm),gvn," COMBINE ",simplifycfg)"
 
-/* First early-cse, so that sroa has few variables left that are stored to and read in one block: it passes the block for each. */
+/* First early-cse, so that sroa has few variables left that are stored to and read in one block: it passes the block
+ * for each. */
 #define LARGE_PASSES "function(early-cse,sroa)"
 
 /* Variables stay in memory. */
@@ -100,7 +310,7 @@ static vyre_status check_program(const vyre_program *program, vyre_error *error)
 
 /* ---- LLVM ---- */
 
-static uint64_t count_instructions(LLVMModuleRef module) {
+static uint64_t count_module_instructions(LLVMModuleRef module) {
     uint64_t count = 0;
     for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
         for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b))
@@ -132,10 +342,10 @@ static vyre_status write_module(vy_llvm_session *session) {
         status = verify(session);
     if (status != VYRE_OK)
         return status;
-    uint64_t count = count_instructions(session->module);
+    uint64_t count = count_module_instructions(session->module);
     status = check_size(count, VY_LLVM_INSTRUCTION_LIMIT, "instructions", session->error);
-    session->is_huge = vy_llvm_promotion_work(session->module) > VY_LLVM_HUGE;
-    session->is_large = session->is_huge || count > VY_LLVM_LARGE;
+    session->is_huge = vy_llvm_promotion_work(session->module) > HUGE_PROMOTION_WORK;
+    session->is_large = session->is_huge || count > LARGE_INSTRUCTIONS;
     if (status == VYRE_OK && session->is_large)
         status = vy_llvm_machine_make(session);
     if (status == VYRE_OK)
@@ -154,7 +364,7 @@ static vyre_status optimise(vy_llvm_session *session) {
         LLVMDisposeErrorMessage(words);
     if (status == VYRE_OK) {
         vy_llvm_errata_rewrite(session->module, session->request->features);
-        vy_llvm_split_blocks(session->module);
+        split_blocks(session->module);
     }
     return status;
 }
@@ -189,12 +399,12 @@ static vyre_status output_ir(vy_llvm_session *session, vyre_bytes *out) {
 static vyre_status output_assembly(vy_llvm_session *session, vyre_bytes *out) {
     const char *text = LLVMGetBufferStart(session->made);
     size_t size = LLVMGetBufferSize(session->made);
-    return session->request->lines ? vy_llvm_listing(text, size, session->program->source, out, session->error)
+    return session->request->lines ? listing(text, size, session->program->source, out, session->error)
                                    : copy_out(text, size, out, session->error);
 }
 
-/* Beside the frames that LLVM reports: return addresses, what aligns a frame, and arguments that the entry pushes (one word for
- * each buffer, and a few more). */
+/* Beside the frames that LLVM reports: return addresses, what aligns a frame, and arguments that the entry pushes (one
+ * word for each buffer, and a few more). */
 enum { STACK_BESIDE_FRAMES = 4096 };
 _Static_assert(8 * (VY_LIMIT_BUFFERS + 16) + 4 * 64 <= STACK_BESIDE_FRAMES, "pushed arguments need more stack");
 

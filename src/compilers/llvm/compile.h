@@ -1,17 +1,17 @@
-/* The compiler: from the wire form of a legal program to an object, or to text for people. */
+/* The LLVM compiler: from the wire form of a legal program to a code object, LLVM IR or an assembly listing. */
 #ifndef VY_COMPILERS_LLVM_COMPILE_H
 #define VY_COMPILERS_LLVM_COMPILE_H
 
 #include "backends/cpu/compiler.h"
+#include "base/source.h"
+#include "vyre/base.h"
 
-/* What a program may have, and what the emitter may make of it: LLVM ends the process when memory is out, so there is a bound before it is asked. */
+#include <llvm-c/Core.h>
+#include <stdint.h>
+
+/* What a program may have, and what the emitter may make of it: LLVM ends the process when memory is out, so there is
+ * a bound before it is asked. */
 enum { VY_LLVM_STATEMENT_LIMIT = 1 << 16, VY_LLVM_EXPRESSION_LIMIT = 1 << 18, VY_LLVM_INSTRUCTION_LIMIT = 1 << 19 };
-
-/* More instructions than this are compiled quickly rather than well: at its default level LLVM takes time with the square of the size. */
-enum { VY_LLVM_LARGE = 1 << 15 };
-
-/* Above this work of promotion (bound.h) variables are not promoted to registers. A step of it takes 25 ns. */
-enum { VY_LLVM_HUGE = 1 << 24 };
 
 /* As the entries of the same names in vy_jit_plugin. Any thread. */
 vyre_status vy_llvm_compile(const vy_jit_request *request, vyre_bytes *out, vyre_error *error);
@@ -19,5 +19,19 @@ vyre_status vy_llvm_emit_text(const vy_jit_request *request, vy_jit_text text, v
 
 /* For tests: how much native stack the code may need that this thread compiles from now on; 0: VY_CPU_STACK_LIMIT. */
 void vy_llvm_limit_stack(uint64_t bytes);
+
+/* ---- bounds on compile time ----
+ *
+ * Bounds of what LLVM is given at once, where it takes time with the square of that: for large programs, so that the
+ * code of others stays as it is. */
+
+/* A block with more instructions than the limit is split into parts of about so many. The code generator works block
+ * by block: what its combiner and its schedulers do for a block of n instructions may take n steps for each. Of the
+ * examples none has a block of more than 420. */
+enum { VY_LLVM_BLOCK_LIMIT = 512, VY_LLVM_BLOCK_PART = 128 };
+
+/* How many values it takes to promote variables to registers (sroa): over all functions, variables that live in
+ * several blocks times blocks, since the values of all of them are copied for every block. */
+uint64_t vy_llvm_promotion_work(LLVMModuleRef module);
 
 #endif

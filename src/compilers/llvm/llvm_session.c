@@ -1,18 +1,158 @@
-/* Contexts, and the three ways in which LLVM fails. */
+/* LLVM sessions: contexts, target machines, and the three ways in which LLVM fails (llvm_session.h). */
 #include "compilers/llvm/llvm_session.h"
 
 #include "base/status.h"
-#include "compilers/llvm/target_machine.h"
+#include "base/text.h"
 
 #include <llvm-c/Core.h>
 #include <llvm-c/ErrorHandling.h>
 #include <llvm-c/Support.h>
 #include <llvm-c/Target.h>
-
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- target machine ----
+ *
+ * Triple, features, attributes. The compiler makes code for the architecture it runs on, with no feature of the
+ * processor but those it is given: an object from the cache runs on every machine that has them. */
+
+#if defined(__x86_64__)
+#define ARCHITECTURE VY_CPU_FEATURE_X86_64
+#define TRIPLE "x86_64-unknown-linux-gnu"
+#define PROCESSOR "x86-64"
+#elif defined(__aarch64__)
+#define ARCHITECTURE VY_CPU_FEATURE_AARCH64
+#define TRIPLE "aarch64-unknown-linux-gnu"
+#define PROCESSOR "generic"
+#else
+#error "no code is made for this architecture. Fix: configure with -DVYRE_COMPILER=OFF"
+#endif
+
+/* "+sse4.1,+avx": what is not named is not used. */
+static vyre_status name_features(uint64_t features, vy_string *out, vyre_error *error) {
+    for (unsigned bit = 0; bit < 64; bit++) {
+        const char *name = features >> bit & 1 ? vy_cpu_feature_name(bit) : "";
+        if (!name)
+            return vy_fail(error, VYRE_UNSUPPORTED, "use a compiler of the library's version",
+                           "the compiler does not know the processor's feature %u", bit);
+        if (name[0])
+            vy_string_format(out, "%s+%s", out->length ? "," : "", name);
+    }
+    return out->failed ? vy_fail_memory(error, "the features of a processor") : VYRE_OK;
+}
+
+/* ---- the machine that is kept ---- */
+
+/* A machine takes as long to make as a small program to optimise, and serves any number of programs one after the
+ * other: the last one waits here for the next job. Nobody waits for the place: who finds it taken makes a machine of
+ * its own, or ends one. */
+static struct {
+    atomic_flag is_taken;
+    LLVMTargetMachineRef machine; /* NULL: none */
+    uint64_t features;
+    int is_large;
+} kept = {.is_taken = ATOMIC_FLAG_INIT};
+
+static LLVMTargetMachineRef take_cached(const vy_llvm_session *session) {
+    LLVMTargetMachineRef machine = NULL;
+    if (atomic_flag_test_and_set_explicit(&kept.is_taken, memory_order_acquire))
+        return NULL;
+    if (kept.features == session->request->features && kept.is_large == session->is_large) {
+        machine = kept.machine;
+        kept.machine = NULL;
+    }
+    atomic_flag_clear_explicit(&kept.is_taken, memory_order_release);
+    return machine;
+}
+
+/* Takes the machine of a job that went well, for one that wants the same. */
+static void machine_keep(vy_llvm_session *session) {
+    LLVMTargetMachineRef other = session->machine;
+    if (!atomic_flag_test_and_set_explicit(&kept.is_taken, memory_order_acquire)) {
+        other = kept.machine;
+        kept.machine = session->machine;
+        kept.features = session->request->features;
+        kept.is_large = session->is_large;
+        atomic_flag_clear_explicit(&kept.is_taken, memory_order_release);
+    }
+    if (other)
+        LLVMDisposeTargetMachine(other);
+    session->machine = NULL;
+}
+
+static vyre_status make_machine(vy_llvm_session *session, const char *features) {
+    LLVMTargetRef target = NULL;
+    char *words = NULL;
+    int failed = LLVMGetTargetFromTriple(TRIPLE, &target, &words);
+    vyre_status status = vy_llvm_check(session, !failed, "know the target " TRIPLE, words);
+    if (words)
+        LLVMDisposeMessage(words);
+    if (status != VYRE_OK)
+        return status;
+    session->machine = LLVMCreateTargetMachine(target, TRIPLE, PROCESSOR, features ? features : "",
+                                               session->is_large ? LLVMCodeGenLevelNone : LLVMCodeGenLevelDefault,
+                                               LLVMRelocPIC, LLVMCodeModelSmall);
+    return vy_llvm_check(session, session->machine != NULL, "make code for the target " TRIPLE, NULL);
+}
+
+vyre_status vy_llvm_machine_make(vy_llvm_session *session) {
+    vy_string features = {0};
+    if (!(session->request->features & ARCHITECTURE))
+        return vy_fail(session->error, VYRE_UNSUPPORTED, "compile on a machine of the architecture the code is for",
+                       "the compiler makes code for " TRIPLE " alone");
+    if (session->machine)
+        LLVMDisposeTargetMachine(session->machine);
+    session->machine = take_cached(session);
+    vyre_status status =
+        session->machine ? VYRE_OK : name_features(session->request->features, &features, session->error);
+    if (status == VYRE_OK && !session->machine)
+        status = make_machine(session, features.text);
+    vy_string_free(&features);
+    if (status != VYRE_OK)
+        return status;
+    LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(session->machine);
+    LLVMSetModuleDataLayout(session->module, layout);
+    LLVMDisposeTargetData(layout);
+    LLVMSetTarget(session->module, TRIPLE);
+    return VYRE_OK;
+}
+
+/* ---- attributes ---- */
+
+/* Registers as wide as the lanes of a word, if there are such: LLVM would halve those of 512 bits on its own. */
+static const char *vector_bits(const vy_llvm_session *session) {
+    uint64_t features = session->request->features;
+    if (features & VY_CPU_FEATURE_AVX512F && session->width >= 16)
+        return "512";
+    return features & VY_CPU_FEATURE_AVX && session->width >= 8 ? "256" : "128";
+}
+
+static void mark(LLVMContextRef context, LLVMValueRef function, const char *name, const char *value) {
+    LLVMAddAttributeAtIndex(
+        function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+        LLVMCreateStringAttribute(context, name, (unsigned)strlen(name), value, (unsigned)strlen(value)));
+}
+
+void vy_llvm_machine_mark(vy_llvm_session *session) {
+    unsigned nounwind = LLVMGetEnumAttributeKindForName("nounwind", strlen("nounwind"));
+    LLVMValueRef function = LLVMGetFirstFunction(session->module);
+    for (; function; function = LLVMGetNextFunction(function)) {
+        if (LLVMIsDeclaration(function))
+            continue;
+        LLVMAddAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                                LLVMCreateEnumAttribute(session->context, nounwind, 0));
+        mark(session->context, function, "no-builtins", "");
+        mark(session->context, function, "frame-pointer", "none");
+        mark(session->context, function, "prefer-vector-width", vector_bits(session));
+        mark(session->context, function, "warn-stack-size", "0");      /* every frame is reported (llvm_session.c) */
+        mark(session->context, function, "probe-stack", "inline-asm"); /* a frame is touched page by page */
+    }
+}
+
+/* ---- sessions ---- */
 
 #define REPORT_FIX "report this with the program, and choose another backend until then"
 
@@ -87,8 +227,8 @@ void vy_llvm_blame_width(void) {
 
 /* ---- a job ---- */
 
-/* Where a loop has many accesses LLVM compares each with all others: it stops sooner. This LLVM is ours alone (cmake/VyreCompiler.cmake), and so are its
- * settings. */
+/* Where a loop has many accesses LLVM compares each with all others: it stops sooner. This LLVM is ours alone
+ * (cmake/VyreCompiler.cmake), and so are its settings. */
 static const char *const settings[] = {"vyre", "-licm-mssa-max-acc-promotion=80", "-licm-mssa-optimization-cap=16"};
 
 static void start_llvm(void) {
@@ -115,7 +255,7 @@ static vyre_status do_work(vy_llvm_session *session, vy_llvm_work *work, void *u
     session->module = LLVMModuleCreateWithNameInContext(session->request->name, session->context);
     vyre_status status = work(session, user);
     if (status == VYRE_OK && session->machine)
-        vy_llvm_machine_keep(session);
+        machine_keep(session);
     dispose_session(session);
     return status;
 }

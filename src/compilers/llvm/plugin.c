@@ -1,8 +1,8 @@
-/* The door of the plug-in: one exported function, one table.
+/* Entry point of the compiler plug-in: one exported function, which returns the compiler's table.
  *
- * The plug-in has its own copy of the parts of libvyre that it needs. Their memory comes from the host, so that what crosses the border can be freed on
- * either side and the process has one account. */
-#include "compilers/llvm/plugin.h"
+ * The plug-in has its own copy of the parts of libvyre that it needs. Their memory comes from the host, so that memory
+ * that crosses the interface can be freed on either side, and the process has one memory account. */
+#include "backends/cpu/compiler.h"
 #include "base/memory.h"
 #include "compilers/llvm/compile.h"
 
@@ -51,6 +51,9 @@ static const vy_jit_plugin compiler = {
     .compile = compile,
     .emit_text = emit_text,
 };
+
+/* The exported function, whose name is VY_JIT_PLUGIN_SYMBOL. */
+VYRE_API vy_jit_plugin_get vyre_compiler_get;
 
 const vy_jit_plugin *vyre_compiler_get(const vyre_host *given) {
     if (!given || given->abi != VYRE_BACKEND_ABI || given->struct_size < sizeof *given)

@@ -1,11 +1,13 @@
-/* The compile server: LLVM in a process of its own, so that a program that makes LLVM crash, loop or run out of memory harms
- * this process and not the host (backends/cpu/compile_protocol.h, docs/cpu.md).
+/* The compile server: LLVM in a process of its own, so that a program that makes LLVM crash, loop or run out of memory
+ * harms this process and not the host (backends/cpu/compile_protocol.h, docs/internals/cpu.md).
  *
- * Two threads. The worker reads requests, compiles and replies; it has a large stack, since LLVM recurses over programs. The main
- * thread waits for the client to close the socket and ends the process at once, in whatever state the worker is.
+ * Two threads. The worker reads requests, compiles and replies; it has a large stack, since LLVM recurses over
+ * programs. The main thread waits for the client to close the socket and ends the process at once, in whatever state
+ * the worker is.
  *
- * The process reports its own end where it can (out of memory, out of processor time, crash): the client cannot rely on the exit
- * status, which a host that waits for any child may take. Such a report is one send() of a fixed struct, without allocation. */
+ * The process reports its own end where it can (out of memory, out of processor time, crash): the client cannot rely
+ * on the exit status, which a host that waits for any child may take. Such a report is one send() of a fixed struct,
+ * without allocation. */
 #include "backends/cpu/compile_protocol.h"
 #include "base/hash.h"
 #include "base/memory.h"
@@ -36,8 +38,8 @@ enum {
     STACK_BYTES = 64 << 20,
     CRASH_STACK_BYTES = 64 << 10,
     FIRST_MS = 60000, /* for the first request to arrive */
-    /* A server that once used more than this part of its limit ends after its reply: what the allocator keeps would count
-     * against the next program. */
+    /* A server that once used more than this part of its limit ends after its reply: what the allocator keeps would
+     * count against the next program. */
     MEMORY_PART = 4
 };
 

@@ -1,13 +1,20 @@
-/* Rows: what is known of a gang without looking at its lanes.
- *
- * The invocations of a row of the workgroup follow each other, and a gang is one row or a few: `row_count` times `row` lanes. A value with a stride
- * (analysis/uniformity.h) is given by one scalar for each row, that of the row's first lane; lanes are made of it where somebody wants them. So indices are
- * computed by scalars, and whether a comparison holds in all lanes is told by two numbers.
- *
- * A row's scalar is right if any lane of the row executes. Where none does it is some number, and whatever touches memory asks before. */
+/* Affine values: a value with a known stride is held as one scalar per row of lanes; speculative strides are checked
+ * at run time. */
 #include "emit/llvm/emitter.h"
 
 #include <stddef.h>
+
+/* ---- affine values ----
+ *
+ * Rows: what is known of a gang without looking at its lanes.
+ *
+ * The invocations of a row of the workgroup follow each other, and a gang is one row or a few: `row_count` times `row`
+ * lanes. A value with a stride (analysis/uniformity.h) is given by one scalar for each row, that of the row's first
+ * lane; lanes are made of it where somebody wants them. So indices are computed by scalars, and whether a comparison
+ * holds in all lanes is told by two numbers.
+ *
+ * A row's scalar is right if any lane of the row executes. Where none does it is some number, and whatever touches
+ * memory asks before. */
 
 uint32_t vy_llvm_row_of(const uint32_t *size, uint32_t width) {
     uint32_t row = size[0] & (0 - size[0]);
@@ -149,7 +156,8 @@ LLVMValueRef vy_llvm_row_of_lanes(vy_emitter *e, uint32_t expr, LLVMValueRef val
     return LLVMBuildSub(e->builder, value, LLVMBuildMul(e->builder, by, LLVMConstInt(type, stride, 0), ""), "");
 }
 
-LLVMValueRef vy_llvm_safe_divisor(vy_emitter *e, LLVMValueRef divisor, uint32_t k) {
+/* What division takes, also in a row of which no lane executes: there a divisor may be anything. */
+static LLVMValueRef safe_divisor(vy_emitter *e, LLVMValueRef divisor, uint32_t k) {
     LLVMValueRef executes = LLVMIsConstant(divisor) ? NULL : vy_llvm_row_executes(e, k);
     return executes ? LLVMBuildSelect(e->builder, executes, divisor, LLVMConstInt(LLVMTypeOf(divisor), 1, 0), "")
                     : divisor;
@@ -180,7 +188,7 @@ LLVMValueRef vy_llvm_row_base(vy_emitter *e, uint32_t expr, uint32_t k) {
         values[i] = vy_llvm_row_base(e, from[i], k);
     vyre_type type = (vyre_type)e->program->exprs.items[x->op == VYRE_OP_SELECT ? x->b : x->a].type;
     if ((x->op == VYRE_OP_DIV || x->op == VYRE_OP_REM) && vyre_type_class(type) != VYRE_CLASS_FLOAT)
-        values[1] = vy_llvm_safe_divisor(e, values[1], k);
+        values[1] = safe_divisor(e, values[1], k);
     return vy_llvm_op(e, x, type, values[0], values[1], values[2]);
 }
 
@@ -193,8 +201,8 @@ static LLVMValueRef wide_row(vy_emitter *e, uint32_t expr, uint32_t k, int is_si
     return is_signed ? LLVMBuildSExt(e->builder, row, i64, "") : LLVMBuildZExt(e->builder, row, i64, "");
 }
 
-/* One side counts on, the other is the same in a row: `side` is which lane decides. Where numbers wrap in a row the answer is no: one lane has the largest
- * number, and the lane that decides is beyond it. */
+/* One side counts on, the other is the same in a row: `side` is which lane decides. Where numbers wrap in a row the
+ * answer is no: one lane has the largest number, and the lane that decides is beyond it. */
 static LLVMValueRef counting_holds(vy_emitter *e, const vy_expr *x, uint64_t a_stride, uint32_t k,
                                    LLVMValueRef *stride_guard) {
     vyre_type type = (vyre_type)e->program->exprs.items[x->a].type;
@@ -272,4 +280,89 @@ int vy_llvm_all_true_is_exact(const vy_emitter *e, uint32_t expr) {
     if (is_counting(e, x, &stride))
         return vy_stride_of(e->uniform, x->a, &stride) && vy_stride_of(e->uniform, x->b, &stride);
     return vy_stride_of(e->uniform, expr, &stride);
+}
+
+/* ---- speculative strides ----
+ *
+ * Strides that are found out at run time: the remainder of what counts on counts on as long as it does not start anew
+ * within a row, and the quotient is the same then. So does whatever is a sum of such values. A value that may have a
+ * stride has a scalar for each row, as one that has (affine_values.c), and a condition under which they are right;
+ * where it is not met, lanes are. */
+
+static int is_division(const vyre_program *p, const vy_expr *x) {
+    return x->kind == VY_EXPR_OP && (x->op == VYRE_OP_DIV || x->op == VYRE_OP_REM) && x->type == VYRE_TYPE_U32 &&
+           p->exprs.items[x->b].kind != VY_EXPR_LITERAL;
+}
+
+/* The stride of an op, of those of its operands. */
+static int stride_of_op(const vy_expr *x, const uint64_t *strides, uint64_t *stride) {
+    *stride = 0;
+    if (!strides[0] && !strides[1] && !strides[2])
+        return 1;
+    if (x->type != VYRE_TYPE_U32)
+        return 0;
+    if (x->op == VYRE_OP_ADD)
+        *stride = (uint32_t)(strides[0] + strides[1]);
+    else if (x->op == VYRE_OP_SUB)
+        *stride = (uint32_t)(strides[0] - strides[1]);
+    else if (x->op == VYRE_OP_SELECT && !strides[0] && strides[1] == strides[2])
+        *stride = strides[1];
+    return *stride != 0;
+}
+
+/* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
+int vy_llvm_guarded_stride(const vy_emitter *e, uint32_t expr, uint64_t *stride) {
+    const vy_expr *x = &e->program->exprs.items[expr];
+    if (!e->row)
+        return 0;
+    if (vy_stride_of(e->uniform, expr, stride))
+        return 1;
+    if (x->kind == VY_EXPR_VARIABLE) {
+        *stride = e->slots[x->a].guarded_stride;
+        return e->slots[x->a].stride_guard != NULL;
+    }
+    if (x->kind != VY_EXPR_OP)
+        return 0;
+    const uint32_t from[3] = {x->a, x->b, x->c};
+    uint64_t strides[3] = {0, 0, 0};
+    for (unsigned i = 0; i < vyre_op_get((vyre_op)x->op)->arity; i++)
+        if (!vy_llvm_guarded_stride(e, from[i], &strides[i]))
+            return 0;
+    if (is_division(e->program, x) && strides[0] == 1 && !strides[1]) {
+        *stride = x->op == VYRE_OP_REM;
+        return 1;
+    }
+    return stride_of_op(x, strides, stride);
+}
+
+/* Neither does the row reach the next multiple of the divisor nor the end of all numbers. */
+static LLVMValueRef is_within(vy_emitter *e, LLVMValueRef a, LLVMValueRef b) {
+    LLVMTypeRef i64 = vy_llvm_int(e, 64);
+    LLVMValueRef rest = LLVMBuildURem(e->builder, a, b, ""), lanes = vy_llvm_number(e, 64, e->row);
+    LLVMValueRef end = LLVMBuildAdd(e->builder, LLVMBuildZExt(e->builder, rest, i64, ""), lanes, "");
+    LLVMValueRef within = LLVMBuildICmp(e->builder, LLVMIntULE, end, LLVMBuildZExt(e->builder, b, i64, ""), "");
+    LLVMValueRef last = vy_llvm_number(e, 32, UINT32_MAX - e->row);
+    return LLVMBuildAnd(e->builder, within, LLVMBuildICmp(e->builder, LLVMIntULE, a, last, ""), "");
+}
+
+/* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
+LLVMValueRef vy_llvm_guarded_row_base(vy_emitter *e, uint32_t expr, uint32_t k, LLVMValueRef *stride_guard) {
+    const vy_expr *x = &e->program->exprs.items[expr];
+    uint64_t stride;
+    if (vy_stride_of(e->uniform, expr, &stride))
+        return vy_llvm_row_base(e, expr, k);
+    if (x->kind == VY_EXPR_VARIABLE) {
+        *stride_guard = vy_llvm_both(e, *stride_guard, e->slots[x->a].stride_guard);
+        return e->slots[x->a].rows[k];
+    }
+    const uint32_t from[3] = {x->a, x->b, x->c};
+    LLVMValueRef values[3] = {NULL, NULL, NULL};
+    for (unsigned i = 0; i < vyre_op_get((vyre_op)x->op)->arity; i++)
+        values[i] = vy_llvm_guarded_row_base(e, from[i], k, stride_guard);
+    if (is_division(e->program, x)) {
+        values[1] = safe_divisor(e, values[1], k);
+        *stride_guard = vy_llvm_both(e, *stride_guard, is_within(e, values[0], values[1]));
+    }
+    vyre_type type = (vyre_type)e->program->exprs.items[x->op == VYRE_OP_SELECT ? x->b : x->a].type;
+    return vy_llvm_op(e, x, type, values[0], values[1], values[2]);
 }

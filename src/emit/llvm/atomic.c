@@ -1,7 +1,9 @@
 /* Atomics.
  *
- * What only one thread sees needs no lock: arrays of the workgroup, and buffers of which every thread has its own for the time of a dispatch (kernel_abi.h). There lanes side by
- * side are one vector, and the others follow each other. Elsewhere it is lane by lane, real atomics. */
+ * Memory that only one thread accesses needs no atomic instructions: arrays of the workgroup, and privatised buffers,
+ * of which every thread has its own for the time of a dispatch (kernel_abi.h). There, contiguous lanes are one vector
+ * access, and other lanes are accessed one after the other. All other memory is accessed lane by lane with atomic
+ * instructions. */
 #include "base/cpu_features.h"
 #include "emit/llvm/emitter.h"
 #include "ir/eval.h"
@@ -127,7 +129,8 @@ static LLVMValueRef combine_floats(vy_emitter *e, const atomic *a, LLVMValueRef 
     return canonical(e, a->type, value);
 }
 
-/* What is stored instead of the old value, or NULL: one after the other is atomic, too. Scalars, or lanes of which no two have the same element. */
+/* What is stored instead of the old value, or NULL: one after the other is atomic, too. Scalars, or lanes of which no
+ * two have the same element. */
 static LLVMValueRef new_value(vy_emitter *e, const atomic *a, LLVMValueRef old, LLVMValueRef b, LLVMValueRef c) {
     switch ((vyre_atomic)a->s->op) {
     case VYRE_ATOMIC_LOAD:
@@ -269,8 +272,9 @@ static unsigned bits_of(const vy_emitter *e, const vy_stmt *s) {
     return vyre_type_class(from) == VYRE_CLASS_UNSIGNED && vyre_type_bits(from) < 32 ? vyre_type_bits(from) : 64;
 }
 
-/* The lanes of a vector, word by word of eight bytes: a word is one instruction, and so is a lane of it. From memory they would be, too, but those
- * loads wait for the stores of the lanes before. What is no vector is the same for all. Only so many bits of a lane matter. */
+/* The lanes of a vector, word by word of eight bytes: a word is one instruction, and so is a lane of it. From memory
+ * they would be, too, but those loads wait for the stores of the lanes before. What is no vector is the same for all.
+ * Only so many bits of a lane matter. */
 static void take_apart(vy_emitter *e, LLVMValueRef value, unsigned matter, LLVMValueRef *lanes) {
     if (!value || !vy_llvm_is_lanes(value)) {
         for (unsigned i = 0; i < e->width; i++)

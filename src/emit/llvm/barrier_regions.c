@@ -1,10 +1,14 @@
-/* Meetings: code between two of them is a region, which runs for all gangs before the next begins. What stands around meetings (uniform ifs and loops) runs once for the
- * workgroup. A variable that is used in several regions is kept in the frame's memory, a vector for each gang. */
+/* Barrier regions: the code between two barriers or collectives, which runs for all gangs before the next region
+ * begins (loop fission at barriers).
+ *
+ * Uniform ifs and loops around barriers run once for the workgroup. A variable that is used in several regions is
+ * spilled to the frame's memory, one vector for each gang. */
 #include "emit/llvm/emitter.h"
 #include "ir/walk.h"
 
 enum { CHUNKS_WRITTEN_OUT = 4, SMALL_COST = 4, STRETCH_COST = 16, ALL_COST = 320 }; /* in statements */
-/* Of the program. Chunks, trips and pieces of loads (lane_constants.c) together may make fifty times the code of what is written out. */
+/* Of the program. Chunks, trips and pieces of loads (lane_constants.c) together may make fifty times the code of what
+ * is written out. */
 enum { EXPRESSIONS_WRITTEN_OUT = 400 };
 enum { STACK_BYTES = 16384 };
 
@@ -215,7 +219,8 @@ static void write_gang(vy_emitter *e, inside_gang *inside, const void *user) {
     vy_llvm_position_at(e, step);
 }
 
-/* Whether gangs are written one by one: where they are few and the code is short, LLVM sees what one meeting hands to the next, and it stays in registers. */
+/* Whether gangs are written one by one: where they are few and the code is short, LLVM sees what one meeting hands to
+ * the next, and it stays in registers. */
 static int is_unrolled(vy_emitter *e, inside_gang *inside, const void *user) {
     uint32_t cost = e->gangs * (inside == write_region ? region_cost(e, user) : SMALL_COST);
     if (!e->has_sync || e->gangs > CHUNKS_WRITTEN_OUT || cost > e->gangs * STRETCH_COST || e->written + cost > ALL_COST)
@@ -253,8 +258,8 @@ void vy_llvm_gangs(vy_emitter *e, inside_gang *inside, const void *user) {
 
 /* ---- the workgroup ---- */
 
-/* What is the same for the workgroup is assigned by every gang, and each has to start from what it was before the first did: calls `each` for the
- * variables from outside that a region assigns. */
+/* What is the same for the workgroup is assigned by every gang, and each has to start from what it was before the
+ * first did: calls `each` for the variables from outside that a region assigns. */
 static void each_assigned(vy_emitter *e, const region *s, void (*each)(vy_emitter *e, uint32_t variable)) {
     const vy_stmt *stmts = e->program->stmts.items;
     uint32_t own = VY_NONE, own_end = 0; /* declared in it: variables are numbered in order */

@@ -1,11 +1,28 @@
-/* Collectives over the workgroup and over subgroups.
- *
- * The operands of all invocations are laid down side by side in the frame's memory, in the order of their local index; then every gang takes what it needs. What
- * combines is done by one loop in the canonical order: the values up to here are blocks of powers of two, as in a binary counter, and their combination,
- * from the shortest block to the longest, is the prefix. Integers do not care about the order and are done faster. */
-#include "emit/llvm/collective.h"
+/* Collectives over the workgroup and over subgroups: reductions, scans and broadcasts, in the frame's memory or by
+ * shuffles. */
 #include "emit/llvm/emitter.h"
+
 #include "ir/op_tables.h"
+
+typedef struct collective_site {
+    const vy_stmt *s;
+    vyre_type type;      /* of the operand */
+    LLVMTypeRef element; /* as it lies in memory */
+    uint64_t size;
+    uint32_t width;             /* of a subgroup; the workgroup's size for all */
+    uint64_t operands, results; /* places in the frame's memory */
+} collective_site;
+
+static int collective_in_register(vy_emitter *e, const collective_site *m);
+
+/* ---- in memory ----
+ *
+ * Collectives over the workgroup and over subgroups.
+ *
+ * The operands of all invocations are laid down side by side in the frame's memory, in the order of their local index;
+ * then every gang takes what it needs. What combines is done by one loop in the canonical order: the values up to here
+ * are blocks of powers of two, as in a binary counter, and their combination, from the shortest block to the longest,
+ * is the prefix. Integers do not care about the order and are done faster. */
 
 #define B e->builder
 
@@ -23,12 +40,12 @@ static LLVMValueRef spill_at(vy_emitter *e, uint64_t offset, LLVMValueRef index,
 }
 
 /* Bools are bytes in memory. */
-static LLVMValueRef to_memory(vy_emitter *e, const vy_llvm_collective_site *m, LLVMValueRef value) {
+static LLVMValueRef to_memory(vy_emitter *e, const collective_site *m, LLVMValueRef value) {
     LLVMTypeRef type = vy_llvm_is_lanes(value) ? vy_llvm_lanes(e, m->element) : m->element;
     return m->type == VYRE_TYPE_BOOL ? LLVMBuildZExt(B, value, type, "") : value;
 }
 
-static LLVMValueRef from_memory(vy_emitter *e, const vy_llvm_collective_site *m, LLVMValueRef value) {
+static LLVMValueRef from_memory(vy_emitter *e, const collective_site *m, LLVMValueRef value) {
     (void)e;
     return m->type == VYRE_TYPE_BOOL ? LLVMBuildICmp(B, LLVMIntNE, value, LLVMConstNull(LLVMTypeOf(value)), "") : value;
 }
@@ -38,19 +55,19 @@ static LLVMValueRef first_of_chunk(vy_emitter *e) {
 }
 
 static void lay_down(vy_emitter *e, const void *user) {
-    const vy_llvm_collective_site *m = user;
+    const collective_site *m = user;
     LLVMValueRef value = to_memory(e, m, vy_llvm_expr_lanes(e, m->s->a));
     LLVMSetAlignment(LLVMBuildStore(B, value, spill_at(e, m->operands, first_of_chunk(e), m->size)), 1);
 }
 
-static LLVMValueRef element_at(vy_emitter *e, const vy_llvm_collective_site *m, uint64_t place, LLVMValueRef index) {
+static LLVMValueRef element_at(vy_emitter *e, const collective_site *m, uint64_t place, LLVMValueRef index) {
     LLVMValueRef load = LLVMBuildLoad2(B, m->element, spill_at(e, place, index, m->size), "");
     LLVMSetAlignment(load, (unsigned)m->size);
     return load;
 }
 
 /* Lanes from any indices; zero where `valid` is not. */
-static LLVMValueRef take(vy_emitter *e, const vy_llvm_collective_site *m, uint64_t place, LLVMValueRef index,
+static LLVMValueRef take(vy_emitter *e, const collective_site *m, uint64_t place, LLVMValueRef index,
                          LLVMValueRef valid) {
     LLVMTypeRef lanes = vy_llvm_lanes(e, m->element);
     LLVMValueRef at = spill_at(e, place, index, m->size);
@@ -93,8 +110,9 @@ static LLVMValueRef block_at(vy_emitter *e, LLVMTypeRef type, LLVMValueRef block
     return LLVMBuildGEP2(B, LLVMArrayType2(type, BLOCKS), blocks, at, 2, "");
 }
 
-/* Adds a value to the blocks: as long as there is a block of its length they become one of twice that. `count` values were there. */
-static void add_value(vy_emitter *e, const vy_llvm_collective_site *m, LLVMTypeRef type, LLVMValueRef blocks,
+/* Adds a value to the blocks: as long as there is a block of its length they become one of twice that. `count` values
+ * were there. */
+static void add_value(vy_emitter *e, const collective_site *m, LLVMTypeRef type, LLVMValueRef blocks,
                       LLVMValueRef count, LLVMValueRef value) {
     LLVMValueRef carried = vy_llvm_alloca(e, type, "carried");
     LLVMBuildStore(B, value, carried);
@@ -114,7 +132,7 @@ static void add_value(vy_emitter *e, const vy_llvm_collective_site *m, LLVMTypeR
 }
 
 /* All blocks of `count` values combined, the shortest on the right. count is not 0. */
-static LLVMValueRef all_values(vy_emitter *e, const vy_llvm_collective_site *m, LLVMTypeRef type, LLVMValueRef blocks,
+static LLVMValueRef all_values(vy_emitter *e, const collective_site *m, LLVMTypeRef type, LLVMValueRef blocks,
                                LLVMValueRef count) {
     LLVMTypeRef i32 = vy_llvm_int(e, 32);
     LLVMValueRef result = vy_llvm_alloca(e, type, "prefix"), left = vy_llvm_alloca(e, i32, "left"),
@@ -141,7 +159,7 @@ static LLVMValueRef all_values(vy_emitter *e, const vy_llvm_collective_site *m, 
 }
 
 /* The value of the prefix that ends with invocation i is put at its place among the results. */
-static void combine_floats(vy_emitter *e, const vy_llvm_collective_site *m) {
+static void combine_floats(vy_emitter *e, const collective_site *m) {
     LLVMTypeRef type = m->element;
     LLVMValueRef blocks = vy_llvm_alloca(e, LLVMArrayType2(type, BLOCKS), "blocks");
     int only_last = m->s->op == VYRE_COLLECTIVE_REDUCE && m->width >= e->group_size;
@@ -161,7 +179,7 @@ static void combine_floats(vy_emitter *e, const vy_llvm_collective_site *m) {
 }
 
 /* Of integers: one running value. */
-static void combine_integers(vy_emitter *e, const vy_llvm_collective_site *m) {
+static void combine_integers(vy_emitter *e, const collective_site *m) {
     LLVMTypeRef type = m->element;
     LLVMValueRef sum = vy_llvm_alloca(e, type, "sum");
     LLVMValueRef identity = LLVMConstInt(type, vyre_combine_identity((vyre_op)m->s->combine, m->type), 0);
@@ -179,14 +197,15 @@ static void combine_integers(vy_emitter *e, const vy_llvm_collective_site *m) {
 /* ---- reductions over the workgroup, by lanes ---- */
 
 /* What changes nothing: for floats not the identity of the language, but what keeps a zero's sign. */
-static LLVMValueRef neutral(vy_emitter *e, const vy_llvm_collective_site *m) {
+static LLVMValueRef neutral(vy_emitter *e, const collective_site *m) {
     LLVMValueRef one = vyre_type_class(m->type) != VYRE_CLASS_FLOAT
                            ? LLVMConstInt(m->element, vyre_combine_identity((vyre_op)m->s->combine, m->type), 0)
                            : LLVMConstReal(m->element, m->s->combine == VYRE_OP_MUL ? 1.0 : -0.0);
     return vy_llvm_splat(e, one);
 }
 
-LLVMValueRef vy_llvm_operand_or_neutral(vy_emitter *e, const vy_llvm_collective_site *m) {
+/* The operand, and what changes nothing in lanes that do not execute. */
+static LLVMValueRef operand_or_neutral(vy_emitter *e, const collective_site *m) {
     LLVMValueRef value = vy_llvm_expr_lanes(e, m->s->a);
     return e->mask ? LLVMBuildSelect(B, e->mask, value, neutral(e, m), "") : value;
 }
@@ -199,36 +218,36 @@ static LLVMValueRef every_second(vy_emitter *e, LLVMValueRef low, LLVMValueRef h
     return LLVMBuildShuffleVector(B, low, high, LLVMConstVector(places, count), "");
 }
 
-static LLVMValueRef neighbours(vy_emitter *e, const vy_llvm_collective_site *m, LLVMValueRef low, LLVMValueRef high,
+static LLVMValueRef neighbours(vy_emitter *e, const collective_site *m, LLVMValueRef low, LLVMValueRef high,
                                uint32_t count) {
     return vy_llvm_combine(e, (vyre_op)m->s->combine, m->type, every_second(e, low, high, count, 0),
                            every_second(e, low, high, count, 1));
 }
 
 /* The lanes of one vector, neighbours first. */
-static LLVMValueRef within(vy_emitter *e, const vy_llvm_collective_site *m, LLVMValueRef lanes) {
+static LLVMValueRef within(vy_emitter *e, const collective_site *m, LLVMValueRef lanes) {
     for (uint32_t count = e->width / 2; count; count /= 2)
         lanes = neighbours(e, m, lanes, LLVMGetPoison(LLVMTypeOf(lanes)), count);
     return vy_llvm_lane(e, lanes, 0);
 }
 
-static LLVMValueRef lanes_at(vy_emitter *e, const vy_llvm_collective_site *m, LLVMValueRef index) {
+static LLVMValueRef lanes_at(vy_emitter *e, const collective_site *m, LLVMValueRef index) {
     LLVMTypeRef lanes = vy_llvm_lanes(e, m->element);
     LLVMValueRef load = LLVMBuildLoad2(B, lanes, spill_at(e, m->operands, index, m->size), "");
     LLVMSetAlignment(load, (unsigned)m->size);
     return load;
 }
 
-static void put_lanes(vy_emitter *e, const vy_llvm_collective_site *m, LLVMValueRef index, LLVMValueRef value) {
+static void put_lanes(vy_emitter *e, const collective_site *m, LLVMValueRef index, LLVMValueRef value) {
     LLVMSetAlignment(LLVMBuildStore(B, value, spill_at(e, m->operands, index, m->size)), (unsigned)m->size);
 }
 
 static void lay_down_or_neutral(vy_emitter *e, const void *user) {
-    put_lanes(e, user, first_of_chunk(e), vy_llvm_operand_or_neutral(e, user));
+    put_lanes(e, user, first_of_chunk(e), operand_or_neutral(e, user));
 }
 
 /* Vectors from element `from` on are made of two of the others each, or of what is neutral. */
-static void each_vector(vy_emitter *e, const vy_llvm_collective_site *m, uint32_t from, uint32_t end, int is_pad) {
+static void each_vector(vy_emitter *e, const collective_site *m, uint32_t from, uint32_t end, int is_pad) {
     counter c = count_from(e, vy_llvm_number(e, 32, from));
     LLVMValueRef by = vy_llvm_number(e, 32, e->width), value = neutral(e, m);
     if (!is_pad) {
@@ -241,8 +260,9 @@ static void each_vector(vy_emitter *e, const vy_llvm_collective_site *m, uint32_
     count_to(e, &c, next, LLVMBuildICmp(B, LLVMIntULT, next, vy_llvm_number(e, 32, end), ""));
 }
 
-/* The canonical order is a tree of neighbours; a workgroup that is no power of two is filled up with what is neutral. */
-static LLVMValueRef reduce_floats(vy_emitter *e, const vy_llvm_collective_site *m) {
+/* The canonical order is a tree of neighbours; a workgroup that is no power of two is filled up with what is
+ * neutral. */
+static LLVMValueRef reduce_floats(vy_emitter *e, const collective_site *m) {
     uint32_t size = e->width, padded = e->gangs * e->width;
     while (size < e->group_size)
         size *= 2;
@@ -260,7 +280,7 @@ enum { FEW = 16 };
 
 /* What the gangs give, each at its place. Of gangs that are written out LLVM makes registers of it. */
 typedef struct handful {
-    const vy_llvm_collective_site *m;
+    const collective_site *m;
     LLVMValueRef place; /* an alloca: vectors, by gang */
 } handful;
 
@@ -272,10 +292,10 @@ static LLVMValueRef vector_of(vy_emitter *e, const handful *h, LLVMValueRef gang
 
 static void give_vector(vy_emitter *e, const void *user) {
     const handful *h = user;
-    LLVMBuildStore(B, vy_llvm_operand_or_neutral(e, h->m), vector_of(e, h, e->gang));
+    LLVMBuildStore(B, operand_or_neutral(e, h->m), vector_of(e, h, e->gang));
 }
 
-static LLVMValueRef reduce_few(vy_emitter *e, const vy_llvm_collective_site *m) {
+static LLVMValueRef reduce_few(vy_emitter *e, const collective_site *m) {
     LLVMTypeRef lanes = vy_llvm_lanes(e, m->element);
     handful h = {m, vy_llvm_alloca(e, LLVMArrayType2(lanes, e->gangs), "given")};
     LLVMValueRef vectors[FEW];
@@ -295,17 +315,17 @@ static LLVMValueRef reduce_few(vy_emitter *e, const vy_llvm_collective_site *m) 
 /* ---- integers ---- */
 
 typedef struct running {
-    const vy_llvm_collective_site *m;
+    const collective_site *m;
     LLVMValueRef place;
 } running;
 
 static void run_on(vy_emitter *e, const void *user) {
     const running *r = user;
-    LLVMValueRef value = vy_llvm_operand_or_neutral(e, r->m), old = LLVMBuildLoad2(B, LLVMTypeOf(value), r->place, "");
+    LLVMValueRef value = operand_or_neutral(e, r->m), old = LLVMBuildLoad2(B, LLVMTypeOf(value), r->place, "");
     LLVMBuildStore(B, vy_llvm_combine(e, (vyre_op)r->m->s->combine, r->m->type, old, value), r->place);
 }
 
-static LLVMValueRef reduce_integers(vy_emitter *e, const vy_llvm_collective_site *m) {
+static LLVMValueRef reduce_integers(vy_emitter *e, const collective_site *m) {
     LLVMTypeRef lanes = vy_llvm_lanes(e, m->element);
     running r = {m, vy_llvm_alloca(e, lanes, "running")};
     LLVMBuildStore(B, neutral(e, m), r.place);
@@ -324,12 +344,12 @@ static LLVMValueRef below(vy_emitter *e, LLVMValueRef index, uint32_t end) {
 }
 
 /* The first invocation of a lane's subgroup. */
-static LLVMValueRef start_of(vy_emitter *e, const vy_llvm_collective_site *m) {
+static LLVMValueRef start_of(vy_emitter *e, const collective_site *m) {
     return LLVMBuildSub(B, e->local_index, LLVMBuildURem(B, e->local_index, lanes_number(e, m->width), ""), "");
 }
 
 static void give_combined(vy_emitter *e, const void *user) {
-    const vy_llvm_collective_site *m = user;
+    const collective_site *m = user;
     LLVMValueRef index = e->local_index, start = start_of(e, m), value;
     LLVMValueRef exists = below(e, index, e->group_size);
     if (m->s->op == VYRE_COLLECTIVE_REDUCE) {
@@ -350,7 +370,7 @@ static void give_combined(vy_emitter *e, const void *user) {
     vy_llvm_declare(e, m->s->variable, value);
 }
 
-static void combine(vy_emitter *e, const vy_llvm_collective_site *m) {
+static void combine(vy_emitter *e, const collective_site *m) {
     int is_float = vyre_type_class(m->type) == VYRE_CLASS_FLOAT;
     if (e->slots[m->s->variable].storage == VY_STORAGE_SCALAR) { /* a reduction over the workgroup */
         vy_llvm_declare(e, m->s->variable,
@@ -370,7 +390,7 @@ static void combine(vy_emitter *e, const vy_llvm_collective_site *m) {
 /* ---- votes ---- */
 
 /* Bits of the lanes of a subgroup, as i64, by the index of their first invocation. */
-static void count_votes(vy_emitter *e, const vy_llvm_collective_site *m) {
+static void count_votes(vy_emitter *e, const collective_site *m) {
     LLVMTypeRef i64 = vy_llvm_int(e, 64);
     LLVMValueRef votes = vy_llvm_alloca(e, i64, "votes");
     counter c = count_from(e, vy_llvm_number(e, 32, 0));
@@ -386,8 +406,8 @@ static void count_votes(vy_emitter *e, const vy_llvm_collective_site *m) {
 }
 
 static void give_votes(vy_emitter *e, const void *user) {
-    const vy_llvm_collective_site *m = user;
-    vy_llvm_collective_site words = {.element = vy_llvm_int(e, 64), .size = 8, .type = VYRE_TYPE_U64};
+    const collective_site *m = user;
+    collective_site words = {.element = vy_llvm_int(e, 64), .size = 8, .type = VYRE_TYPE_U64};
     LLVMValueRef start = start_of(e, m), i64_zero = LLVMConstNull(vy_llvm_lanes(e, words.element));
     LLVMValueRef votes = take(e, &words, m->results, start, below(e, e->local_index, e->group_size)), value = votes;
     if (m->s->op == VYRE_COLLECTIVE_ANY)
@@ -431,7 +451,7 @@ static void vote_all(vy_emitter *e, const vy_stmt *s) {
 /* ---- moving ---- */
 
 static void move(vy_emitter *e, const void *user) {
-    const vy_llvm_collective_site *m = user;
+    const collective_site *m = user;
     LLVMValueRef start = start_of(e, m), lane = LLVMBuildSub(B, e->local_index, start, "");
     LLVMValueRef given = vy_llvm_expr_lanes(e, m->s->b), from = given, valid = NULL;
     if (m->s->op == VYRE_COLLECTIVE_SHUFFLE_XOR)
@@ -450,7 +470,7 @@ static void move(vy_emitter *e, const void *user) {
     vy_llvm_declare(e, m->s->variable, from_memory(e, m, take(e, m, m->operands, index, inside)));
 }
 
-static void broadcast_all(vy_emitter *e, const vy_llvm_collective_site *m) {
+static void broadcast_all(vy_emitter *e, const collective_site *m) {
     LLVMValueRef lane = vy_llvm_uniform_across_group(e, m->s->b), place = vy_llvm_alloca(e, m->element, "broadcast");
     LLVMBasicBlockRef yes = vy_llvm_block(e, "there"), end = vy_llvm_block(e, "broadcast_end");
     vy_llvm_gangs(e, lay_down, m);
@@ -469,15 +489,15 @@ void vy_llvm_collective(vy_emitter *e, uint32_t stmt) {
     const vy_stmt *s = &e->program->stmts.items[stmt];
     vyre_type type = (vyre_type)e->program->exprs.items[s->a].type;
     uint64_t padded = (uint64_t)e->gangs * e->width;
-    vy_llvm_collective_site m = {.s = s,
-                                 .type = type,
-                                 .element = type == VYRE_TYPE_BOOL ? vy_llvm_int(e, 8) : vy_llvm_type(e, type),
-                                 .size = vy_llvm_size(type),
-                                 .width = s->width ? s->width : e->group_size,
-                                 .operands = e->collective_offset,
-                                 .results = e->collective_offset + padded * 8};
+    collective_site m = {.s = s,
+                         .type = type,
+                         .element = type == VYRE_TYPE_BOOL ? vy_llvm_int(e, 8) : vy_llvm_type(e, type),
+                         .size = vy_llvm_size(type),
+                         .width = s->width ? s->width : e->group_size,
+                         .operands = e->collective_offset,
+                         .results = e->collective_offset + padded * 8};
     int is_vote = s->op == VYRE_COLLECTIVE_ANY || s->op == VYRE_COLLECTIVE_ALL || s->op == VYRE_COLLECTIVE_BALLOT;
-    if (vy_llvm_collective_in_register(e, &m))
+    if (collective_in_register(e, &m))
         return;
     if (vy_collectives[s->op].combines)
         combine(e, &m);
@@ -514,4 +534,139 @@ void vy_llvm_collective_alone(vy_emitter *e, uint32_t stmt) {
         value = LLVMBuildSelect(B, own, value, LLVMConstNull(element), "");
     }
     vy_llvm_declare(e, s->variable, value);
+}
+
+/* ---- among the lanes of a gang ----
+ *
+ * Collectives that the lanes of a gang settle among themselves: subgroups that lie within one, by shuffles; and
+ * prefixes of integers, of which a gang takes over what the ones before it came to. */
+
+/* ---- shuffles ---- */
+
+/* Lanes of a value by numbers; `width` and above are lanes of `other`. */
+static LLVMValueRef pick(vy_emitter *e, LLVMValueRef value, LLVMValueRef other, const uint32_t *from) {
+    LLVMValueRef places[VY_LLVM_LANES];
+    for (uint32_t i = 0; i < e->width; i++)
+        places[i] = vy_llvm_number(e, 32, from[i]);
+    return LLVMBuildShuffleVector(B, value, other, LLVMConstVector(places, e->width), "");
+}
+
+static LLVMValueRef both(vy_emitter *e, const collective_site *m, LLVMValueRef a, LLVMValueRef b) {
+    return vy_llvm_combine(e, (vyre_op)m->s->combine, m->type, a, b);
+}
+
+/* ---- reductions ---- */
+
+/* Neighbours first, the lower one on the left, until every lane has them all. */
+static void reduce_lanes(vy_emitter *e, const void *user) {
+    const collective_site *m = user;
+    LLVMValueRef value = operand_or_neutral(e, m);
+    for (uint32_t step = 1; step < m->width; step *= 2) {
+        uint32_t low[VY_LLVM_LANES], high[VY_LLVM_LANES];
+        for (uint32_t i = 0; i < e->width; i++) {
+            low[i] = i & ~step;
+            high[i] = i | step;
+        }
+        LLVMValueRef none = LLVMGetPoison(LLVMTypeOf(value));
+        value = both(e, m, pick(e, value, none, low), pick(e, value, none, high));
+    }
+    vy_llvm_declare(e, m->s->variable, value);
+}
+
+/* ---- prefixes ---- */
+
+typedef struct prefix {
+    const collective_site *m;
+    LLVMValueRef before; /* an alloca: what the gangs before came to; NULL if subgroups lie within gangs */
+} prefix;
+
+/* Prefixes of integers within runs of `length` lanes. */
+static LLVMValueRef prefixes(vy_emitter *e, const collective_site *m, LLVMValueRef value, LLVMValueRef identity,
+                             uint32_t length) {
+    for (uint32_t step = 1; step < length; step *= 2) {
+        uint32_t from[VY_LLVM_LANES];
+        for (uint32_t i = 0; i < e->width; i++)
+            from[i] = i % length < step ? e->width : i - step;
+        value = both(e, m, pick(e, value, identity, from), value);
+    }
+    return value;
+}
+
+/* What came before the gang's first lane. */
+static LLVMValueRef before_gang(vy_emitter *e, const prefix *p, LLVMValueRef identity) {
+    LLVMValueRef first = LLVMBuildMul(B, e->gang, vy_llvm_number(e, 32, e->width), "");
+    LLVMValueRef rest = LLVMBuildURem(B, first, vy_llvm_number(e, 32, p->m->width), "");
+    LLVMValueRef starts = LLVMBuildICmp(B, LLVMIntEQ, rest, vy_llvm_number(e, 32, 0), "");
+    LLVMValueRef before = LLVMBuildLoad2(B, p->m->element, p->before, "");
+    return LLVMBuildSelect(B, starts, vy_llvm_lane(e, identity, 0), before, "");
+}
+
+static void scan_lanes(vy_emitter *e, const void *user) {
+    const prefix *p = user;
+    const collective_site *m = p->m;
+    uint64_t bits = vyre_combine_identity((vyre_op)m->s->combine, m->type);
+    LLVMValueRef identity = vy_llvm_splat(e, LLVMConstInt(m->element, bits, 0)), start = identity;
+    uint32_t length = p->before ? e->width : m->width, from[VY_LLVM_LANES];
+    LLVMValueRef value = prefixes(e, m, operand_or_neutral(e, m), identity, length);
+    if (p->before) {
+        start = vy_llvm_splat(e, before_gang(e, p, identity));
+        value = both(e, m, start, value);
+        LLVMBuildStore(B, vy_llvm_lane(e, value, e->width - 1), p->before);
+    }
+    for (uint32_t i = 0; i < e->width; i++)
+        from[i] = i % length ? i - 1 : e->width;
+    if (m->s->op == VYRE_COLLECTIVE_SCAN_EXCLUSIVE)
+        value = pick(e, value, start, from);
+    vy_llvm_declare(e, m->s->variable, value);
+}
+
+/* ---- moves ---- */
+
+/* Where lane `lane` of a subgroup has its value from; the width if from nobody. */
+static uint32_t moved_from(const collective_site *m, uint32_t lane, uint32_t given) {
+    uint32_t from = given;
+    if (m->s->op == VYRE_COLLECTIVE_SHUFFLE_XOR)
+        from = lane ^ given;
+    else if (m->s->op == VYRE_COLLECTIVE_SHUFFLE_UP)
+        from = given < m->width ? lane - given : m->width;
+    else if (m->s->op == VYRE_COLLECTIVE_SHUFFLE_DOWN)
+        from = given < m->width ? lane + given : m->width;
+    return from < m->width ? from : m->width;
+}
+
+static void move_lanes(vy_emitter *e, const void *user) {
+    const collective_site *m = user;
+    LLVMValueRef value = vy_llvm_expr_lanes(e, m->s->a);
+    uint32_t given = (uint32_t)e->program->exprs.items[m->s->b].bits, from[VY_LLVM_LANES];
+    for (uint32_t i = 0; i < e->width; i++) {
+        uint32_t lane = moved_from(m, i % m->width, given);
+        from[i] = lane < m->width ? i - i % m->width + lane : e->width + i;
+    }
+    vy_llvm_declare(e, m->s->variable, pick(e, value, LLVMConstNull(LLVMTypeOf(value)), from));
+}
+
+/* ---- any of them ---- */
+
+/* Does it without memory if that is a way; else returns 0, and nothing is written. */
+static int collective_in_register(vy_emitter *e, const collective_site *m) {
+    int is_float = vyre_type_class(m->type) == VYRE_CLASS_FLOAT, lies_within = m->s->width && m->width <= e->width;
+    prefix p = {.m = m};
+    if (e->slots[m->s->variable].storage == VY_STORAGE_SCALAR ||
+        (m->type == VYRE_TYPE_BOOL && vy_collectives[m->s->op].combines))
+        return 0;
+    if (m->s->op == VYRE_COLLECTIVE_REDUCE && lies_within)
+        vy_llvm_gangs(e, reduce_lanes, m);
+    else if (vy_collectives[m->s->op].combines && m->s->op != VYRE_COLLECTIVE_REDUCE && !is_float) {
+        if (!lies_within) {
+            p.before = vy_llvm_alloca(e, m->element, "before");
+            LLVMBuildStore(B, LLVMConstNull(m->element), p.before);
+        }
+        vy_llvm_gangs(e, scan_lanes, &p);
+    } else if (m->s->b != VY_NONE && lies_within && e->group_size % m->width == 0 &&
+               e->program->exprs.items[m->s->b].kind == VY_EXPR_LITERAL) {
+        vy_llvm_gangs(e, move_lanes, m);
+    } else {
+        return 0;
+    }
+    return 1;
 }

@@ -1,7 +1,11 @@
-/* Runs: indices of which nothing is known but how they are computed mostly lie side by side, as those of a butterfly do, or of a tile whose size is a parameter. So the code
- * asks: a vector access costs a tenth of a gather, the question about as much.
+/* Run-time contiguity checks: indices without a known stride are compared at run time, and accessed as vectors where
+ * they are contiguous.
  *
- * A gang is taken by parts, which are vectors of the processor or of a few more lanes; all of them are runs or none is. */
+ * Such indices are often contiguous, for example those of a butterfly, or of a tile whose size is a param. A vector
+ * access costs a tenth of a gather; the check costs about as much.
+ *
+ * A gang is checked in parts, which are vectors of the processor or of a few more lanes. The vector access is used
+ * only if all parts are contiguous. */
 #include "emit/llvm/emitter.h"
 
 #define B e->builder
@@ -14,7 +18,8 @@ static uint32_t part_lanes(const vy_emitter *e) {
 
 /* ---- what is worth a question ---- */
 
-/* Whether a value is computed of ids and of what is the same, not loaded. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
+/* Whether a value is computed of ids and of what is the same, not loaded. Recursion is bounded by
+ * VY_LIMIT_EXPRESSION_DEPTH. */
 static int is_computed(const vy_emitter *e, uint32_t expr) {
     if (expr == VY_NONE || vy_expr_uniformity(e->uniform, expr) != VY_UNIFORMITY_DIVERGENT)
         return 1;
@@ -56,7 +61,8 @@ static LLVMValueRef starts_of(vy_emitter *e, LLVMValueRef index) {
     return LLVMBuildSub(B, index, numbers(e, 0), "");
 }
 
-/* Under a mask a part may start below zero, and what is computed of its first lane would be far off: such a part is none. */
+/* Under a mask a part may start below zero, and what is computed of its first lane would be far off: such a part is
+ * none. */
 LLVMValueRef vy_llvm_is_contiguous_dyn(vy_emitter *e, LLVMValueRef index, LLVMValueRef mask) {
     LLVMValueRef starts = starts_of(e, index);
     LLVMValueRef first = LLVMBuildShuffleVector(B, starts, LLVMGetPoison(LLVMTypeOf(starts)), numbers(e, 1), "");

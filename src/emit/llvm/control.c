@@ -1,7 +1,8 @@
-/* Statements of a gang: masks where lanes part, branches where they do not.
+/* Structured control flow of a gang: masks where lanes diverge, branches where they do not.
  *
- * A loop that lanes leave one by one goes on while any is left. A lane that jumps is noted in a mask of the loop (or of the gang, for a return); behind a statement
- * that may have taken lanes away the mask is made anew, and what follows is skipped when none is left. */
+ * A loop that lanes leave one by one continues while any lane is left. A lane that jumps is noted in a mask of the
+ * loop, or of the gang for a return. After a statement that may have removed lanes, the mask is recomputed, and what
+ * follows is skipped if no lane is left. */
 #include "emit/llvm/emitter.h"
 
 #include <stddef.h>
@@ -108,8 +109,8 @@ static void uniform_if(vy_emitter *e, uint32_t index, const vy_stmt *s, LLVMValu
     vy_llvm_position_at(e, end);
 }
 
-/* A jump that some take, and nothing else, notes its lanes: none of them is noted as well as skipped, and LLVM 19 does not come to an end with some code that
- * chooses between masks by one condition. */
+/* A jump that some take, and nothing else, notes its lanes: none of them is noted as well as skipped, and LLVM 19 does
+ * not come to an end with some code that chooses between masks by one condition. */
 static int is_noted(const vy_emitter *e, uint32_t first, uint32_t last) {
     uint8_t kind = e->program->stmts.items[first].kind;
     return e->program->stmts.items[first].end == last && e->jumps[first] &&
@@ -392,7 +393,8 @@ static void poll(vy_emitter *e, const vy_stmt *s) {
     e->poll = stop;
 }
 
-/* The first lane is the smallest invocation of the gang; gangs and groups come in order, but a worker's ranges need not. */
+/* The first lane is the smallest invocation of the gang; gangs and groups come in order, but a worker's ranges need
+ * not. */
 static void report(vy_emitter *e, uint32_t index) {
     const vy_stmt *s = &e->program->stmts.items[index];
     LLVMTypeRef i64 = vy_llvm_int(e, 64);
@@ -475,7 +477,8 @@ static void statement(vy_emitter *e, uint32_t index) {
     }
 }
 
-/* Behind a statement that may have taken lanes away, the rest is for those that are left. Recursion is bounded by VY_LIMIT_NESTING. */
+/* Behind a statement that may have taken lanes away, the rest is for those that are left. Recursion is bounded by
+ * VY_LIMIT_NESTING. */
 void vy_llvm_statements(vy_emitter *e, uint32_t first, uint32_t end) {
     LLVMBasicBlockRef done = NULL;
     LLVMValueRef before = e->mask;

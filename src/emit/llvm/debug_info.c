@@ -1,4 +1,4 @@
-/* Source lines: what debuggers and listings call the code by. Nothing here changes the code itself. */
+/* Debug info: source lines of the code, for debuggers and listings. It does not change the code itself. */
 #include "base/source.h"
 #include "emit/llvm/emitter.h"
 

@@ -1,9 +1,12 @@
-/* Who jumps where: what is known of jumps and meetings before a line is written.
+/* Divergent jumps: an analysis, made before code is emitted, of which jumps only some invocations take, and of which
+ * code has barriers.
  *
- * A jump that all invocations take together is a branch. One that only some take is noted in a mask. In a loop with meetings the rules of the language leave these: a
- * continue (in a loop of one trip also a break or return) behind which nobody meets any more in the trip, and a return behind which nobody meets at all. Every other jump
- * is one of all. That could be seen in the source, but need not be seen any more in what legalisation has made of it: the rules of uniformity know no order, so that a
- * variable assigned behind a return of some, which a trap has become, differs in their eyes before it, too. */
+ * A jump that all invocations take together is a branch. A divergent one is noted in a mask. In a loop with barriers,
+ * the rules of the language allow only these divergent jumps: a continue (in a loop of one trip also a break or
+ * return) after which no barrier follows in the trip, and a return after which no barrier follows at all. Every other
+ * jump is uniform. The source shows that, but the legalised program need not: the rules of uniformity ignore the order
+ * of statements. So a variable assigned after a divergent return, which a trap has become, counts as divergent before
+ * it, too. */
 #include "emit/llvm/emitter.h"
 
 /* What jumps out of a block, by whom. */
@@ -33,8 +36,8 @@ static int is_taken_by_all(const vy_emitter *e, uint32_t index) {
     return e->has_sync_inside[index] || vy_control_uniformity(e->uniform, index) != VY_UNIFORMITY_DIVERGENT;
 }
 
-/* What leaves the statements, each noted in `jumps`. Lanes that leave a loop one by one make every jump in it one of some. Recursion is bounded by
- * VY_LIMIT_NESTING. */
+/* What leaves the statements, each noted in `jumps`. Lanes that leave a loop one by one make every jump in it one of
+ * some. Recursion is bounded by VY_LIMIT_NESTING. */
 static uint8_t find_leavers(vy_emitter *e, uint32_t first, uint32_t end) {
     const vy_stmt *stmts = e->program->stmts.items;
     uint8_t all = 0;
@@ -59,8 +62,8 @@ static uint8_t find_leavers(vy_emitter *e, uint32_t first, uint32_t end) {
     return all;
 }
 
-/* Notes which jumps only some lanes take, and gives those that leave the block. parted: lanes have parted since the innermost loop began, or since the gang did.
- * Recursion is bounded by VY_LIMIT_NESTING. */
+/* Notes which jumps only some lanes take, and gives those that leave the block. parted: lanes have parted since the
+ * innermost loop began, or since the gang did. Recursion is bounded by VY_LIMIT_NESTING. */
 static uint8_t find_jumps(vy_emitter *e, uint32_t first, uint32_t end, int parted_in_loop, int parted) {
     const vy_stmt *stmts = e->program->stmts.items;
     uint8_t all = 0;
@@ -166,8 +169,8 @@ static int is_before_meeting(uint8_t jumps, ahead then) {
            (jumps & VY_JUMP_BREAK && (then.in_trip || then.repeats));
 }
 
-/* Those who have left stay away from later regions, and must be remembered where such can follow: behind what is for the workgroup, and what some left in the
- * midst of. Recursion is bounded by VY_LIMIT_NESTING. */
+/* Those who have left stay away from later regions, and must be remembered where such can follow: behind what is for
+ * the workgroup, and what some left in the midst of. Recursion is bounded by VY_LIMIT_NESTING. */
 static int keeps_returned(const vy_emitter *e, uint32_t first, uint32_t end) {
     const vy_stmt *stmts = e->program->stmts.items;
     for (uint32_t i = first; i < end; i = stmts[i].end)
@@ -177,8 +180,9 @@ static int keeps_returned(const vy_emitter *e, uint32_t first, uint32_t end) {
     return 0;
 }
 
-/* Makes meetings of jumps that all take, though nobody has seen that they do: one before others meet, since the rules of the language let nobody leave there alone; and one
- * out of a loop of the workgroup at which lanes have not parted. Gives whether there are new ones. Recursion is bounded by VY_LIMIT_NESTING. */
+/* Makes meetings of jumps that all take, though nobody has seen that they do: one before others meet, since the rules
+ * of the language let nobody leave there alone; and one out of a loop of the workgroup at which lanes have not parted.
+ * Gives whether there are new ones. Recursion is bounded by VY_LIMIT_NESTING. */
 static int meet_at_jumps(vy_emitter *e, uint32_t first, uint32_t end, ahead outside, int in_group_loop) {
     const vy_stmt *stmts = e->program->stmts.items;
     uint32_t last = last_to_meet(e, first, end);
@@ -202,7 +206,8 @@ static int meet_at_jumps(vy_emitter *e, uint32_t first, uint32_t end, ahead outs
 
 /* ---- the plan ---- */
 
-/* A meeting more makes control that of the workgroup which was not before, and jumps those of all: it is looked at again until none is new. */
+/* A meeting more makes control that of the workgroup which was not before, and jumps those of all: it is looked at
+ * again until none is new. */
 int vy_llvm_plan_jumps(vy_emitter *e) {
     uint32_t first = e->body->first_stmt, end = e->body->end_stmt;
     uint8_t jumps;

@@ -1,31 +1,27 @@
-/* The state of an emission, and what its parts offer each other.
+/* The state of an emission, and the functions that its files share.
  *
- *   kernel.c        the function: frame, loop over workgroups, declarations
- *   divergent_jumps.c        who jumps where, and who meets
- *   barrier_regions.c       meetings: regions of code between them, each a loop over gangs
- *   control.c     statements, masks
- *   address.c     where accesses go, in what shape
- *   load.c        loads
- *   store.c       stores
- *   contiguous_check.c        accesses that turn out to be side by side
- *   scatter_narrow.c       stores of narrow elements, lane by lane
- *   atomic.c      atomics
- *   collective.c  collectives in memory
- *   collective_shuffle.c      collectives among lanes
- *   value.c       expressions
- *   speculative_stride.c       what is found out of rows at run time
- *   lane_constants.c       lanes that differ by numbers
- *   load_combine.c       words that are put together of bytes
- *   rematerialize.c       values that are computed again
- *   simd_width.c       how many lanes
- *   affine_values.c        what is known of a gang without its lanes
- *   op.c          rows of the op table, conversions
- *   debug_info.c       lines of the source
- *   errata.c      rewriting of the optimised module against LLVM errata (errata.h)
+ *   kernel.c            the kernel function: frame, loop over workgroups, declarations
+ *   divergent_jumps.c   which jumps are divergent, and which code has barriers
+ *   barrier_regions.c   code between barriers, each region a loop over gangs
+ *   control.c           statements, masks
+ *   memory.c            loads and stores: addresses, contiguous, gathered and scattered accesses
+ *   contiguous_check.c  accesses whose contiguity is checked at run time
+ *   load_combine.c      words that a program combines from bytes
+ *   atomic.c            atomics
+ *   collective.c        collectives: in memory and by shuffles
+ *   value.c             expressions and variables
+ *   op.c                ops and conversions
+ *   affine_values.c     values with a stride, as scalars; speculative strides
+ *   lane_constants.c    lanes that differ by constants
+ *   rematerialize.c     rematerialisation
+ *   simd_width.c        the number of lanes
+ *   debug_info.c        source lines
+ *   llvm_util.c         helpers for LLVM's C interface
+ *   errata.c            workarounds for defects of LLVM (errata.h)
  *
- * A value is a scalar where the program says that it is the same for the workgroup (analysis/uniformity.h), a vector of `width` lanes elsewhere. The mask
- * says which lanes execute; NULL stands for all of them, and then nothing is masked. A lane that does not execute computes whatever it likes,
- * but touches no memory: where no lane executes, no code does. */
+ * A value is a scalar if it is uniform in the workgroup (analysis/uniformity.h), else a vector of `width` lanes. The
+ * mask has the lanes that execute; NULL means all of them, and then nothing is masked. A lane that does not execute
+ * computes any value, but touches no memory: where no lane executes, no code does. */
 #ifndef VY_EMIT_LLVM_EMITTER_H
 #define VY_EMIT_LLVM_EMITTER_H
 
@@ -188,10 +184,11 @@ void vy_llvm_line_set(vy_emitter *e, LLVMMetadataRef line);
 
 /* Whether lanes part by it: it differs between them, and there is more than one. */
 int vy_llvm_is_divergent(const vy_emitter *e, uint32_t expr);
-/* Whether a statement is `if stop { … }` right behind its poll, which all lanes of a gang make at once: they do not part there. */
+/* Whether a statement is `if stop { … }` right behind its poll, which all lanes of a gang make at once: they do not
+ * part there. */
 int vy_llvm_is_polled(const vy_emitter *e, uint32_t stmt);
-/* Whether every lane has the value that its place demands, also those that do not execute: nothing in it was loaded under a mask. Of values with a
- * stride only. */
+/* Whether every lane has the value that its place demands, also those that do not execute: nothing in it was loaded
+ * under a mask. Of values with a stride only. */
 int vy_llvm_is_whole(const vy_emitter *e, uint32_t expr);
 
 /* ---- values ---- */
@@ -236,33 +233,33 @@ int vy_llvm_has_rows(const vy_emitter *e, uint32_t expr);
 LLVMValueRef vy_llvm_row_base(vy_emitter *e, uint32_t expr, uint32_t k);
 /* The same from the lanes of the value. */
 LLVMValueRef vy_llvm_row_of_lanes(vy_emitter *e, uint32_t expr, LLVMValueRef value, uint32_t k);
-/* Lanes of one scalar for each row, that grow by a stride; of vectors for each row, which are overwritten; and those of a row. */
+/* Lanes of one scalar for each row, that grow by a stride; of vectors for each row, which are overwritten; and those
+ * of a row. */
 LLVMValueRef vy_llvm_lanes_of(vy_emitter *e, const LLVMValueRef *rows, uint64_t stride);
 LLVMValueRef vy_llvm_join(vy_emitter *e, LLVMValueRef *rows);
 LLVMValueRef vy_llvm_row_lanes(vy_emitter *e, LLVMValueRef lanes, uint32_t k);
 /* i1: whether a lane of row k executes; NULL: at least one does. */
 LLVMValueRef vy_llvm_row_executes(vy_emitter *e, uint32_t k);
-/* What division takes, also in a row of which no lane executes: there a divisor may be anything. */
-LLVMValueRef vy_llvm_safe_divisor(vy_emitter *e, LLVMValueRef divisor, uint32_t k);
-/* Whether it has a stride, perhaps, and the value of the first lane of a row under the condition that becomes a part of *fits (NULL: none). */
+/* Whether it has a stride, perhaps, and the value of the first lane of a row under the condition that becomes a part
+ * of *fits (NULL: none). */
 int vy_llvm_guarded_stride(const vy_emitter *e, uint32_t expr, uint64_t *stride);
 LLVMValueRef vy_llvm_guarded_row_base(vy_emitter *e, uint32_t expr, uint32_t k, LLVMValueRef *stride_guard);
-/* i1: a condition that is true in all lanes, told without them. It may say no where all are. NULL: lanes have to be asked. */
+/* i1: a condition that is true in all lanes, told without them. It may say no where all are. NULL: lanes have to be
+ * asked. */
 LLVMValueRef vy_llvm_all_true(vy_emitter *e, uint32_t condition);
 /* Whether what it says no to is not true in all lanes, but for numbers that wrap. */
 int vy_llvm_all_true_is_exact(const vy_emitter *e, uint32_t condition);
 
 /* ---- known lanes ---- */
 
-/* Whether lanes of an expression differ by numbers, and how. */
-int vy_llvm_lane_affine_of(vy_emitter *e, uint32_t expr, vy_lane_affine *out);
 /* Notes it of a variable that is declared. */
 void vy_llvm_note_lane_affine(vy_emitter *e, const vy_stmt *s);
 /* As vy_llvm_all_true, of a comparison. */
 LLVMValueRef vy_llvm_constants_all_true(vy_emitter *e, const vy_expr *x);
 /* Whether the compiler knows which lanes execute. */
 int vy_llvm_mask_is_constant(const vy_emitter *e);
-/* Whether an index consists of pieces that are loaded faster than lane by lane; zeros where the mask (NULL: all) says no. */
+/* Whether an index consists of pieces that are loaded faster than lane by lane; zeros where the mask (NULL: all) says
+ * no. */
 int vy_llvm_has_pieces(vy_emitter *e, uint32_t memory, uint32_t index, LLVMValueRef mask, vy_lane_affine *k);
 LLVMValueRef vy_llvm_load_pieces(vy_emitter *e, uint32_t memory, const vy_lane_affine *k, LLVMValueRef mask);
 /* Whether a loop makes few trips, all known where the gang is; and writes it trip by trip, or gives 0. */
@@ -286,9 +283,6 @@ LLVMValueRef vy_llvm_load_or_zero(vy_emitter *e, const vy_expr *select);
 LLVMValueRef vy_llvm_load_row(vy_emitter *e, uint32_t expr, uint32_t k); /* one that is the same in a row */
 void vy_llvm_store(vy_emitter *e, uint32_t stmt);
 uint64_t vy_llvm_size(vyre_type type); /* bytes of an element */
-/* Whether lanes of a value are best stored one by one, and that: those that execute, in their order. The memory is none of a lane's own. */
-int vy_llvm_is_narrow_scatter(const vy_emitter *e, LLVMValueRef value);
-void vy_llvm_scatter_narrow(vy_emitter *e, uint32_t memory, LLVMValueRef index, LLVMValueRef value);
 /* Whether lanes lie side by side; then load_first and store_first access them, as far as the mask allows. */
 int vy_llvm_is_contiguous(const vy_emitter *e, uint32_t memory, uint32_t index);
 LLVMValueRef vy_llvm_load_contiguous(vy_emitter *e, uint32_t memory, uint32_t index);
@@ -298,7 +292,8 @@ LLVMValueRef vy_llvm_address(vy_emitter *e, uint32_t memory, LLVMValueRef index)
 
 /* ---- words ---- */
 
-/* An `or` of four bytes that is a word of memory, or NULL: then, and where the word cannot be loaded as one, it is `otherwise`. */
+/* An `or` of four bytes that is a word of memory, or NULL: then, and where the word cannot be loaded as one, it is
+ * `otherwise`. */
 LLVMValueRef vy_llvm_combine_loads(vy_emitter *e, const vy_expr *x,
                                    LLVMValueRef (*otherwise)(vy_emitter *e, const vy_expr *x));
 /* Words of 32 bits from anywhere, for the lanes that execute. */
@@ -309,7 +304,8 @@ LLVMValueRef vy_llvm_gather_words(vy_emitter *e, LLVMValueRef at);
 void vy_llvm_plan_contiguous_checks(vy_emitter *e);
 /* Whether it is worth to ask. */
 int vy_llvm_may_be_contiguous(const vy_emitter *e, uint32_t memory, uint32_t index);
-/* i1: the lanes, also those that do not execute, lie side by side as far as the next two care. mask: of the access, NULL for all. */
+/* i1: the lanes, also those that do not execute, lie side by side as far as the next two care. mask: of the access,
+ * NULL for all. */
 LLVMValueRef vy_llvm_is_contiguous_dyn(vy_emitter *e, LLVMValueRef index, LLVMValueRef mask);
 LLVMValueRef vy_llvm_load_contiguous_dyn(vy_emitter *e, uint32_t memory, LLVMValueRef index, LLVMValueRef mask);
 void vy_llvm_store_contiguous_dyn(vy_emitter *e, uint32_t memory, LLVMValueRef index, LLVMValueRef value,
@@ -333,14 +329,16 @@ void vy_llvm_plan_regions(vy_emitter *e);
 int vy_llvm_plan_jumps(vy_emitter *e);
 /* Whether a statement of a block with meetings is for the workgroup, and ends a region. */
 int vy_llvm_ends_region(const vy_emitter *e, uint32_t index);
-/* Of a loop with meetings: whether some leave a trip before others, and whether a later region of the trip must know who. */
+/* Of a loop with meetings: whether some leave a trip before others, and whether a later region of the trip must know
+ * who. */
 int vy_llvm_has_divergent_exit(const vy_emitter *e, uint32_t loop);
 int vy_llvm_keeps_left(const vy_emitter *e, uint32_t loop);
 /* A loop over the gangs of the workgroup around what `inside` writes. */
 void vy_llvm_gangs(vy_emitter *e, void (*inside)(vy_emitter *e, const void *user), const void *user);
 /* Around regions: what all invocations agree on, a scalar. */
 LLVMValueRef vy_llvm_uniform_across_group(vy_emitter *e, uint32_t expr);
-/* The steps of a `for`: whether there is a first trip, and after a trip whether there is another; the variable is advanced. Scalars or lanes. */
+/* The steps of a `for`: whether there is a first trip, and after a trip whether there is another; the variable is
+ * advanced. Scalars or lanes. */
 LLVMValueRef vy_llvm_for_enters(vy_emitter *e, const vy_stmt *s, LLVMValueRef from, LLVMValueRef to, LLVMValueRef step);
 LLVMValueRef vy_llvm_for_next(vy_emitter *e, const vy_stmt *s, LLVMValueRef now, LLVMValueRef to, LLVMValueRef step,
                               LLVMValueRef *next);

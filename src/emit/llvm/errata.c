@@ -10,9 +10,9 @@
  *    instruction;
  *  - a mask that is constant is that of one register, and the first or the last lane is false.
  *
- * Sums with masks, for AVX-512. The code generator turns y + zext(m) into y - sext(m), y - zext(m) into y + sext(m), and
- * sext(m) into zext(m) where it knows that m is false: if it knows that of a whole register, it does so without end
- * (mask-sum-loop). A choice between y + 1 and y is not turned into any of these. */
+ * Sums with masks, for AVX-512. The code generator turns y + zext(m) into y - sext(m), y - zext(m) into y + sext(m),
+ * and sext(m) into zext(m) where it knows that m is false: if it knows that of a whole register, it does so without
+ * end (mask-sum-loop). A choice between y + 1 and y is not turned into any of these. */
 #include "emit/llvm/errata.h"
 
 #include "base/cpu_features.h"

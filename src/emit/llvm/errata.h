@@ -3,7 +3,7 @@
  * One row for each defect. `name` is the file name of the reproducer, tests/compilers/errata/NAME.ll: IR that LLVM of
  * the given versions compiles to wrong code, or does not compile. The test compilers.errata compiles it without the
  * avoidance and reports a row that the linked LLVM no longer needs; NAME.vyre is a program that the emitter must
- * compile to the right bits. docs/cpu.md ("LLVM errata") describes the rows.
+ * compile to the right bits. docs/internals/cpu.md ("LLVM errata") describes the rows.
  *
  * A row is removed when every LLVM that the build accepts compiles its reproducer correctly. */
 #ifndef VY_EMIT_LLVM_ERRATA_H

@@ -1,4 +1,5 @@
-/* The function (kernel_abi.h): what it is called with, the loop over workgroups, and what is known before a line is written. */
+/* The kernel function (kernel_abi.h): its arguments, the loop over workgroups, and the analyses that run before code
+ * is emitted. */
 #include "emit/llvm/kernel.h"
 
 #include "base/status.h"
@@ -34,8 +35,8 @@ static void read_buffers(vy_emitter *e, LLVMValueRef buffers) {
     }
 }
 
-/* Whether there is a buffer that is written and never read. A store that releases is on x86-64 one like others, which does not wait for those past the caches, as atomics do
- * that also read: a program with one has none of them. */
+/* Whether there is a buffer that is written and never read. A store that releases is on x86-64 one like others, which
+ * does not wait for those past the caches, as atomics do that also read: a program with one has none of them. */
 static int may_stream(const vyre_program *program) {
     int writes_only = 0;
     for (uint32_t i = 0; i < program->buffer_count; i++)
@@ -62,7 +63,8 @@ static void read_frame(vy_emitter *e) {
 
 /* ---- the loop over workgroups ---- */
 
-/* Axes of the grid, from the first on, on which the program asks where it is. The others are not counted: LLVM would not see that nobody looks. */
+/* Axes of the grid, from the first on, on which the program asks where it is. The others are not counted: LLVM would
+ * not see that nobody looks. */
 static int axes_of(const vyre_program *program) {
     int axes = 0;
     for (uint32_t i = 0; i < program->exprs.count; i++) {
@@ -100,7 +102,8 @@ static void next_group(vy_emitter *e, int axes) {
     }
 }
 
-/* Units (kernel_abi.h) as workgroups: the first one may begin behind its first gang, the last one may end before its last. A part is a gang. */
+/* Units (kernel_abi.h) as workgroups: the first one may begin behind its first gang, the last one may end before its
+ * last. A part is a gang. */
 typedef struct span {
     LLVMValueRef first;         /* workgroup: i64 */
     LLVMValueRef left;          /* alloca: workgroups behind the current one, i64 */
@@ -266,7 +269,8 @@ static vyre_status outcome(vy_emitter *e) {
     return e->status == VYRE_NO_MEMORY ? vy_fail_memory(e->error, "code for the processor") : e->status;
 }
 
-/* Invocations that meet or have arrays in common are one thread's. And no two threads have anything of a workgroup that is short: straight code with few expressions. */
+/* Invocations that meet or have arrays in common are one thread's. And no two threads have anything of a workgroup
+ * that is short: straight code with few expressions. */
 enum { SHORT_EXPRS = 256 };
 static int has_parts(const vy_emitter *e) {
     const vyre_program *p = e->program;

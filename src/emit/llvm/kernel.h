@@ -1,9 +1,10 @@
-/* From a program to LLVM IR: SPMD on SIMD.
+/* The LLVM emitter: from a program to LLVM IR, SPMD on SIMD.
  *
- * The function that is made runs workgroups, each as gangs of `width` consecutive invocations: a value that differs between invocations is a vector with a
- * lane for each, a value that does not is a scalar. docs/cpu.md tells the story; emit/llvm/kernel_abi.h is what the function is called with.
+ * The emitted function runs workgroups, each as gangs of `width` consecutive invocations. A value that differs between
+ * invocations is a vector with a lane for each; a uniform value is a scalar. docs/internals/cpu.md describes the
+ * result; emit/llvm/kernel_abi.h has the function's arguments.
  *
- * Part of the compiler alone: libvyre knows nothing of LLVM. */
+ * Part of the compiler alone: libvyre does not depend on LLVM. */
 #ifndef VY_EMIT_LLVM_KERNEL_H
 #define VY_EMIT_LLVM_KERNEL_H
 
@@ -29,15 +30,16 @@ typedef struct vy_llvm_sizes {
     vy_cpu_private_buffer privates[VY_CPU_PRIVATE_BUFFERS]; /* may be a thread's own */
 } vy_llvm_sizes;
 
-/* Lanes that fit a program on a processor with these features (VY_CPU_FEATURE_…): those of a register, or more. And fewer, of a second code, or 0: where a
- * workgroup is one gang and may take long, several threads have something of it only if there is another way to cut it.
+/* Lanes that fit a program on a processor with these features (VY_CPU_FEATURE_…): those of a register, or more. And
+ * fewer, of a second code, or 0: where a workgroup is one gang and may take long, several threads have something of it
+ * only if there is another way to cut it.
  *
  * VYRE_NO_MEMORY */
 vyre_status vy_llvm_choose_width(const vyre_program *program, uint64_t features, uint32_t *width, uint32_t *narrow,
                                  vyre_error *error);
 
-/* Writes the entry of a program into the module. The program is at level legal, inlined, without guarded accesses, traps and prints, and every meeting in it
- * stands in control that all invocations of a workgroup take alike.
+/* Writes the entry of a program into the module. The program is at level legal, inlined, without guarded accesses,
+ * traps and prints, and every meeting in it stands in control that all invocations of a workgroup take alike.
  *
  * VYRE_UNSUPPORTED  something in it is not for this emitter; the error names it
  * VYRE_NO_MEMORY    ours; LLVM itself ends the process when it has none */

@@ -1,8 +1,9 @@
-/* The code of a compiled program: what the compiler makes, the cache keeps and the backend calls.
+/* The ABI of compiled kernels: the code object that the compiler makes, the cache keeps and the backend calls, and the
+ * frame of a kernel.
  *
- * An object is a header and a blob of machine code with its constants: position independent, without relocations, without calls to anything outside, so that to
- * load it is to copy it into memory that may be executed. The layout of the frame is known to both sides; a change of either
- * is a change of VY_CPU_FORMAT. */
+ * An object is a header and a blob of machine code with its constants. The blob is position independent, and has no
+ * relocations and no calls to anything outside. So loading it means copying it into executable memory. Both sides
+ * depend on the layout of the frame; whoever changes it or the header changes VY_CPU_FORMAT. */
 #ifndef VY_EMIT_LLVM_KERNEL_ABI_H
 #define VY_EMIT_LLVM_KERNEL_ABI_H
 
@@ -12,8 +13,9 @@
 #define VY_CPU_MAGIC "vyre-cpu"
 enum { VY_CPU_FORMAT = 7, VY_CPU_ALIGNMENT = 64, VY_CPU_PRIVATE_BUFFERS = 4 };
 
-/* Native stack, in bytes. Code that needs at most VY_CPU_STACK_SMALL runs on the stack of the thread that calls it; other code
- * runs on a stack that the backend maps (stack.h). The compiler makes no code that needs more than VY_CPU_STACK_LIMIT. */
+/* Native stack, in bytes. Code that needs at most VY_CPU_STACK_SMALL runs on the stack of the thread that calls it;
+ * other code runs on a stack that the backend maps (stack.h). The compiler makes no code that needs more than
+ * VY_CPU_STACK_LIMIT. */
 enum { VY_CPU_STACK_SMALL = 16 << 10, VY_CPU_STACK_LIMIT = 16 << 20 };
 
 /* The next multiple of VY_CPU_ALIGNMENT. */
@@ -21,7 +23,8 @@ static inline uint64_t vy_cpu_align(uint64_t size) {
     return (size + VY_CPU_ALIGNMENT - 1) / VY_CPU_ALIGNMENT * VY_CPU_ALIGNMENT;
 }
 
-/* A buffer that the program only combines into, by atomics of one kind whose results nobody asks for: it does not matter when. */
+/* A buffer that the program only combines into, by atomics of one kind whose results nobody asks for: it does not
+ * matter when. */
 typedef struct vy_cpu_private_buffer {
     uint8_t buffer; /* in declaration order */
     uint8_t op;     /* vyre_atomic: add, and, or, xor, min or max */
@@ -67,12 +70,13 @@ typedef struct vy_cpu_frame {
     uint32_t groups[3];
     uint32_t private_set; /* bit i: `data` of privates[i] is the thread's own */
     uint32_t is_narrow;   /* 1: units are parts of the code with fewer lanes */
-    uint32_t
-        streams; /* 1: what is stored in a row to `write` buffers may go past the caches; the backend orders it afterwards */
+    /* 1: what is stored in a row to `write` buffers may go past the caches; the backend orders it afterwards */
+    uint32_t streams;
     uint32_t trap_site; /* of trap_invocation: 1 + the index of its `trap` in the program that was compiled */
 } vy_cpu_frame;
 
-/* Runs units [first, end) of the grid: unit u is part u % parts of workgroup u / parts, and workgroups are numbered x + groups.x * (y + groups.y * z). */
+/* Runs units [first, end) of the grid: unit u is part u % parts of workgroup u / parts, and workgroups are numbered x
+ * + groups.x * (y + groups.y * z). */
 typedef void vy_cpu_entry(vy_cpu_frame *frame, uint64_t first, uint64_t end);
 
 #endif

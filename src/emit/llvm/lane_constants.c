@@ -1,13 +1,14 @@
-/* Known lanes: what differs between the lanes of a gang by numbers the compiler knows.
+/* Lane constants: values whose lanes differ by constants.
  *
- * A value of 32 bits is base + factor * times + offset here, with two scalars and two numbers for each lane. Ids are such values, and so is what is computed of them
- * and of scalars by sums and one product: a place in a plane. In a gang that is written out, the number of which is known, so are divisions of ids by numbers
- * (`local_index % 18`), for which there is no stride. It is of use twice:
+ * Such a value of 32 bits is base + factor * times + offset, with two scalars, and two constants for each lane. Ids
+ * are such values, and so are sums of them and scalars with one product: a position in a plane. In a gang that is
+ * unrolled, whose number is constant, divisions of ids by constants (`local_index % 18`) are such values too, although
+ * they have no stride. They are used twice:
  *
- * - whether a comparison with a scalar holds in all lanes is told by one number, the largest of them;
- * - an index consists of pieces that lie side by side, and each is one vector access under a mask that is known.
+ * - whether a comparison with a scalar holds in all lanes is decided by one lane, the one with the largest constant;
+ * - an index consists of contiguous pieces, and each is one vector access with a constant mask.
  *
- * A `for` whose variable is known in all its trips is written trip by trip. */
+ * A `for` whose variable is constant in all its trips is unrolled. */
 #include "emit/llvm/emitter.h"
 #include "ir/eval.h"
 
@@ -188,7 +189,8 @@ static int is_worth_it(const vy_emitter *e) {
     return e->gang && e->group_size > 1 && (e->row_count > 1 || LLVMIsAConstantInt(e->gang));
 }
 
-int vy_llvm_lane_affine_of(vy_emitter *e, uint32_t expr, vy_lane_affine *out) {
+/* Whether lanes of an expression differ by numbers, and how. */
+static int lane_affine_of(vy_emitter *e, uint32_t expr, vy_lane_affine *out) {
     return is_worth_it(e) && know(e, expr, out, DEPTH);
 }
 
@@ -208,7 +210,7 @@ void vy_llvm_note_lane_affine(vy_emitter *e, const vy_stmt *s) {
     vy_lane_affine k;
     slot->known = NULL;
     if (s->kind == VY_STMT_LET && slot->storage == VY_STORAGE_LANES &&
-        e->program->exprs.items[s->a].type == VYRE_TYPE_U32 && vy_llvm_lane_affine_of(e, s->a, &k))
+        e->program->exprs.items[s->a].type == VYRE_TYPE_U32 && lane_affine_of(e, s->a, &k))
         remember(e, s->variable, &k);
 }
 
@@ -281,8 +283,8 @@ LLVMValueRef vy_llvm_constants_all_true(vy_emitter *e, const vy_expr *x) {
     vyre_op op = (vyre_op)x->op;
     vy_lane_affine a, b;
     LLVMValueRef least, most;
-    if (x->kind != VY_EXPR_OP || op < VYRE_OP_LT || op > VYRE_OP_GE || !vy_llvm_lane_affine_of(e, x->a, &a) ||
-        !vy_llvm_lane_affine_of(e, x->b, &b))
+    if (x->kind != VY_EXPR_OP || op < VYRE_OP_LT || op > VYRE_OP_GE || !lane_affine_of(e, x->a, &a) ||
+        !lane_affine_of(e, x->b, &b))
         return NULL;
     int is_turned = !is_scalar(e, &b);
     if (is_turned)
@@ -328,15 +330,15 @@ static uint32_t count_pieces(const vy_emitter *e, const vy_lane_affine *k, const
 
 int vy_llvm_has_pieces(vy_emitter *e, uint32_t memory, uint32_t index, LLVMValueRef mask, vy_lane_affine *k) {
     uint8_t is_set[VY_LLVM_LANES];
-    if (vy_llvm_size((vyre_type)e->program->memories.items[memory].type) < 4 || !vy_llvm_lane_affine_of(e, index, k))
+    if (vy_llvm_size((vyre_type)e->program->memories.items[memory].type) < 4 || !lane_affine_of(e, index, k))
         return 0;
     if (!know_mask(e, mask, is_set))
         memset(is_set, 1, sizeof is_set);
     return count_pieces(e, k, is_set) <= PIECES * (e->width / part_lanes(e));
 }
 
-/* Where lane `from` of the piece's part would be. If the mask is not known, the first lane of the piece may be masked and its index below zero: so a small distance from
- * the end of u32 counts as that, as it does for rows. */
+/* Where lane `from` of the piece's part would be. If the mask is not known, the first lane of the piece may be masked
+ * and its index below zero: so a small distance from the end of u32 counts as that, as it does for rows. */
 static LLVMValueRef piece_address(vy_emitter *e, uint32_t memory, const vy_lane_affine *k, piece p, uint32_t from,
                                   int is_known) {
     uint32_t ahead = is_known ? 0 : PART;
@@ -466,7 +468,7 @@ int vy_llvm_unroll_loop(vy_emitter *e, uint32_t loop) {
     vy_lane_affine now;
     uint8_t makes[VY_LLVM_LANES];
     if (e->mask || !vy_llvm_is_unrollable_loop(e, loop) || e->slots[s->variable].storage != VY_STORAGE_LANES ||
-        !vy_llvm_lane_affine_of(e, s->a, &now) || !is_number(&now))
+        !lane_affine_of(e, s->a, &now) || !is_number(&now))
         return 0;
     uint32_t to = (uint32_t)e->program->exprs.items[s->b].bits, step = (uint32_t)e->program->exprs.items[s->c].bits;
     uint32_t count = 0;

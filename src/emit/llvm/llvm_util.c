@@ -1,4 +1,4 @@
-/* Small things of LLVM's C interface, said once. */
+/* Helpers for LLVM's C interface: types, constants, vectors, blocks and masks. */
 #include "base/status.h"
 #include "emit/llvm/emitter.h"
 

@@ -1,5 +1,8 @@
-/* Words that a program puts together of bytes, u32(d[i]) | u32(d[i + 1]) << 8 | …, in either order: one gather of words that need not be aligned instead of four of
- * bytes, if every lane that executes may load all four. Else bytes it is. */
+/* Load combining: a word that a program combines from bytes, u32(d[i]) | u32(d[i + 1]) << 8 | …, in either byte order,
+ * becomes one gather of unaligned words.
+ *
+ * It replaces four gathers of bytes, if every lane that executes may load all four bytes. Otherwise the bytes are
+ * loaded one by one. */
 #include "emit/llvm/emitter.h"
 
 enum { BYTES = 4 };

@@ -1,5 +1,6 @@
-/* Rows of the op table. What the target is not exact in was rewritten before; so were divisors that are zero, amounts beyond the width and everything about
- * NaN that can be seen: nothing here gives LLVM an operand for which it promises nothing. */
+/* Ops of the op table and conversions, as LLVM instructions. Legalisation has replaced inexact operations, zero
+ * divisors, shift amounts beyond the width, and NaN operands whose result can be observed: no emitted operand has an
+ * undefined result in LLVM. */
 #include "emit/llvm/emitter.h"
 
 typedef enum form {
@@ -141,8 +142,9 @@ static LLVMValueRef count_zeros(vy_emitter *e, const char *name, LLVMValueRef a)
 
 /* ---- division of lanes ---- */
 
-/* Processors divide floats by lanes, integers one by one. A quotient of floats with more bits than the integers have is off by less than what keeps
- * it from the next whole number, so what is cut off gives the quotient: 24 bits for integers of 16, 53 for those of 32. Divisors are never zero here. */
+/* Processors divide floats by lanes, integers one by one. A quotient of floats with more bits than the integers have
+ * is off by less than what keeps it from the next whole number, so what is cut off gives the quotient: 24 bits for
+ * integers of 16, 53 for those of 32. Divisors are never zero here. */
 static LLVMTypeRef dividing_type(vy_emitter *e, vyre_type type) {
     return vyre_type_bits(type) < 32 ? LLVMFloatTypeInContext(e->context) : LLVMDoubleTypeInContext(e->context);
 }
@@ -159,7 +161,8 @@ static LLVMValueRef divide_lanes(vy_emitter *e, vyre_op op, vyre_type type, LLVM
     return op == VYRE_OP_DIV ? quotient : LLVMBuildSub(e->builder, a, LLVMBuildMul(e->builder, quotient, b, ""), "");
 }
 
-/* By one u32 for all, which is no constant: times its reciprocal. The product is never too large, and too small for a whole number only if nothing is left over. */
+/* By one u32 for all, which is no constant: times its reciprocal. The product is never too large, and too small for a
+ * whole number only if nothing is left over. */
 static LLVMValueRef divide_by_one(vy_emitter *e, vyre_op op, LLVMValueRef a, LLVMValueRef b) {
     LLVMBuilderRef builder = e->builder;
     LLVMValueRef one = LLVMConstReal(LLVMDoubleTypeInContext(e->context), 1), divisor = vy_llvm_splat(e, b),

@@ -1,5 +1,8 @@
-/* Values that are computed again: a `let` of a few cheap operations on ids, numbers from outside and other such values is no more work to compute than to keep, so
- * a region that needs it makes its own. What it is made of never changes while it is in scope: nothing that is assigned, and no memory. */
+/* Rematerialisation: a cheap `let` is recomputed in each barrier region that uses it, instead of being spilled.
+ *
+ * A `let` is cheap if it takes fewer than CHEAP integer ops, without divisions, over ids, lengths, params, literals
+ * and other rematerialisable lets. Sound because its operands do not change while it is in scope: they are immutable,
+ * and it loads nothing. */
 #include "emit/llvm/emitter.h"
 
 enum { CHEAP = 6 }; /* operations */

@@ -1,8 +1,9 @@
-/* How many lanes a program gets (kernel_abi.h).
+/* SIMD width: how many lanes a program gets (kernel_abi.h).
  *
- * More lanes than a register has are several registers for each value: what waits for memory or for a sum waits less, what is computed once for a gang is
- * computed less often, and narrow values fill their registers. It pays as long as what is alive at once fits the registers, so that is counted: a variable lives
- * from its declaration to its last use, and as long as a loop that it was declared before. */
+ * With more lanes than a register has, each value takes several registers. Then latencies of memory and of sums
+ * overlap, what is computed once for a gang is computed less often, and narrow values fill their registers. It pays as
+ * long as the live values fit the registers, so register pressure is estimated: a variable is live from its
+ * declaration to its last use, extended to the end of each loop that it was declared before. */
 #include "base/cpu_features.h"
 #include "base/memory.h"
 #include "base/status.h"
@@ -109,7 +110,8 @@ static int has_arrays(const vyre_program *p) {
     return 0;
 }
 
-/* Registers for one value of 32 bits that may be of use: narrow elements fill theirs only then, and few gangs hand on values in registers. */
+/* Registers for one value of 32 bits that may be of use: narrow elements fill theirs only then, and few gangs hand on
+ * values in registers. */
 static uint32_t most_of(const vyre_program *p) {
     if (loops(p) || has_sync_inside(p))
         return MOST;

@@ -1,4 +1,4 @@
-/* Expressions and variables. */
+/* Expressions and variables, as scalars or vectors of lanes. */
 #include "emit/llvm/emitter.h"
 #include "emit/llvm/kernel_abi.h"
 #include "ir/eval.h"
@@ -38,7 +38,8 @@ static vyre_type type_of(const vy_emitter *e, uint32_t variable) {
     return (vyre_type)e->program->variables.items[variable].type;
 }
 
-/* One vector for each gang. On the stack LLVM knows that nobody reads it later, and of gangs that are written out it makes registers. */
+/* One vector for each gang. On the stack LLVM knows that nobody reads it later, and of gangs that are written out it
+ * makes registers. */
 static LLVMValueRef spilled_at(vy_emitter *e, uint32_t variable) {
     vy_value_slot *slot = &e->slots[variable];
     uint64_t bytes = e->width * vy_llvm_size(type_of(e, variable));
@@ -245,7 +246,8 @@ static LLVMValueRef plain_op(vy_emitter *e, const vy_expr *x) {
     return vy_llvm_op(e, x, type, values[0], values[1], values[2]);
 }
 
-/* Legalisation asks by integers whether a result is NaN, (bits & 0x7fffffff) > 0x7f800000; processors can be asked directly. NULL: it is something else. */
+/* Legalisation asks by integers whether a result is NaN, (bits & 0x7fffffff) > 0x7f800000; processors can be asked
+ * directly. NULL: it is something else. */
 static LLVMValueRef is_nan(vy_emitter *e, const vy_expr *x) {
     const vy_expr *exprs = e->program->exprs.items, *size = &exprs[x->a];
     vyre_type type = (vyre_type)size->type, as = type == VYRE_TYPE_U32 ? VYRE_TYPE_F32 : VYRE_TYPE_F64;

@@ -1,5 +1,9 @@
-/* `if misalignment(x) & 3 == 0 { one wide access } else { the same elements one by one }`, as legalisation writes it. Either branch does for elements that are accessed one by one,
- * and where the buffer is aligned, either does at all: so somebody else may have asked before. What looks like it but is something else is an `if` like any other. */
+/* Alignment versioning: recognises `if misalignment(x) & 3 == 0 { one wide access } else { the same elements one by
+ * one }`, as legalisation writes it.
+ *
+ * For elements that are accessed one by one, either branch is correct; where the buffer is aligned, either branch is
+ * correct in any case. So an earlier test may decide for several such ifs. An `if` that differs from this form is
+ * emitted like any other. */
 #include "emit/ptx/emitter.h"
 
 static const vy_expr *expr_at(const vy_ptx *e, uint32_t expr) {

@@ -1,9 +1,14 @@
-/* Bytes near each other: `data[at]`, `data[at + 1]` and so on in the body of a loop, each with a test of its own. Whether all of them are inside is asked once, and then they are loaded as words: where neighbours read from places
- * that are far apart, every load takes its time for each of them. Words are where words start, so that there is one more of them, and two are shifted into one.
+/* Byte load combining: the loads `data[at]`, `data[at + 1]` and so on in the body of a loop, each with a bounds check,
+ * become loads of words under one check.
  *
- *   at <= len(data) - 20, where len(data) >= 20: so at + 19 does not wrap, and all that is loaded is inside; but for what is before `at`, up to three bytes, which is inside if the buffer starts with a word.
+ * Where neighbouring invocations load from distant addresses, every load costs time for each of them. Words are loaded
+ * at aligned addresses, so there is one more of them, and two are funnel-shifted into one.
  *
- * Where it is not so, the body is written as it is. Nobody can tell: nobody writes the buffer in the dispatch. */
+ *   at <= len(data) - 20, where len(data) >= 20: so at + 19 does not wrap, and all loaded bytes are inside, except for
+ *   up to three bytes before `at`, which are inside if the buffer starts at a word boundary.
+ *
+ * If the check fails, the body runs as it is written. The results are the same, because no invocation writes the
+ * buffer in the dispatch. */
 #include "emit/ptx/emitter.h"
 
 #include <inttypes.h>
@@ -47,7 +52,8 @@ static int is_assigned_before(const body *b, uint32_t variable, uint32_t at) {
     return 0;
 }
 
-/* What an expression of statement `at` is as a sum; 0 if it is none. Every step goes back to an earlier statement, or down the tree. */
+/* What an expression of statement `at` is as a sum; 0 if it is none. Every step goes back to an earlier statement, or
+ * down the tree. */
 static int sum_of(const body *b, uint32_t expr, uint32_t at, sum *out) {
     out->offset = 0;
     for (;;) {

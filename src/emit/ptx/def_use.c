@@ -1,4 +1,5 @@
-/* Where variables are set and read, and what statements stand in: found once, when somebody first asks. Who looks at a loop asks often, and would walk through the whole program each time. */
+/* Def-use index: where variables are set and read, and which statements enclose a statement. It is built once, at the
+ * first query, because the analyses of loops make many queries. */
 #include "emit/ptx/emitter.h"
 
 static uint32_t *allocate(vy_ptx *e, uint32_t count) {
@@ -14,7 +15,8 @@ static uint32_t set_count(const vy_stmt *s) {
     return s->kind == VY_STMT_ASSIGN ? 1 : s->result_count;
 }
 
-/* The statements of a variable begin behind those of the one before. While they are filled in, each start stands one place further up, and ends where it belongs. */
+/* The statements of a variable begin behind those of the one before. While they are filled in, each start stands one
+ * place further up, and ends where it belongs. */
 static int find_sets(vy_ptx *e) {
     const vyre_program *p = e->program;
     uint32_t all = 0, variables = p->variables.count;

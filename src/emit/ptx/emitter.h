@@ -1,31 +1,27 @@
-/* The state of an emission, and what its parts offer each other.
+/* The state of an emission, and the functions that its files share.
  *
- *   module.c      the module: declarations, the entry
- *   text_writer.c     lines of code
- *   prologue.c    what is known at the start of the entry
- *   register.c registers and literals
- *   expr.c    variables, expressions, ops of two words
- *   op.c       rows of the op table
- *   cast.c     conversions
- *   subword.c     elements of words
- *   memory.c   loads and stores
- *   atomic.c   atomics
- *   control.c  statements
- *   for.c      loops that count by themselves
- *   while.c    and all others
- *   loop_errata.c  which loops the driver's compiler may count
+ *   module.c              the module: declarations, the entry
+ *   prologue.c            ids, addresses, counts and params, computed at the start of the entry
+ *   text_writer.c         lines, registers, literals
+ *   expr.c                variables, expressions, ops of two words
+ *   op.c                  ops and conversions
+ *   ptxas_errata.c        ops that ptxas compiles wrongly, and their replacements
+ *   memory.c              loads, stores, atomics, elements of words
+ *   control.c             statements, traps, polls
+ *   loop.c                `for` and `while`
+ *   loop_errata.c         loops that ptxas must not unroll
+ *   if_conversion.c       short branches as predicated code
  *   alignment_versions.c  tests of alignment
- *   if_conversion.c    short branches
- *   def_use.c    where things are in the program
- *   load_pipelining.c    loads for the next trip
- *   byte_load_combine.c     bytes near each other in a loop
- *   trap_poll.c      report and poll
- *   grid_barrier.c     grid barriers
- *   indirect_grid.c grids that lie in memory: the loop around everything
+ *   load_pipelining.c     software pipelining: loads for the next trip
+ *   byte_load_combine.c   loads of neighbouring bytes in a loop
+ *   def_use.c             where variables are set and read
+ *   grid_barrier.c        grid barriers
+ *   indirect_grid.c       indirect grids: the grid-stride loop around the program
  *
- * A value is a register or a literal. Registers are typed by size alone, which PTX lets every instruction of that size use: so bitcasts between f32 and u32 are
- * nothing. 8- and 16-bit integers are held in 32 bits, extended by their sign; f16 and bf16 in 16 bits; bools in predicates. Registers of temporaries
- * are written in one place. */
+ * A value is a register or a literal. Registers are typed by size alone, which PTX allows for every instruction of
+ * that size: so bitcasts between f32 and u32 need no instruction. 8- and 16-bit integers are held in 32 bits,
+ * sign-extended; f16 and bf16 in 16 bits; bools in predicates. The register of a temporary is written by one
+ * instruction. */
 #ifndef VY_EMIT_PTX_EMITTER_H
 #define VY_EMIT_PTX_EMITTER_H
 
@@ -33,12 +29,14 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "emit/ptx/ptx.h"
+#include "ir/eval.h"
 #include "ir/model.h"
 
 /* Kinds of registers: %p0 …, %h0 …, %r0 …, %d0 … */
 typedef enum vy_ptx_class { VY_PTX_PRED, VY_PTX_B16, VY_PTX_B32, VY_PTX_B64, VY_PTX_CLASS_COUNT } vy_ptx_class;
 
-/* What is known of the low bits of a value: they are an element of a word of several, or of one that an op makes of two such words. Elements that are stored together again need not be taken apart then. */
+/* What is known of the low bits of a value: they are an element of a word of several, or of one that an op makes of
+ * two such words. Elements that are stored together again need not be taken apart then. */
 typedef struct vy_ptx_subword {
     uint8_t bytes;     /* of the element; 0: nothing is known */
     uint8_t element;   /* which */
@@ -57,7 +55,7 @@ typedef struct vy_ptx_value {
     uint8_t never_negative : 1; /* a number, not below 0 */
     uint8_t maybe_bool : 1; /* an integer that may be 1 where a comparison holds, else 0; if the program has_flags */
     uint8_t is_opaque : 1;  /* only the run knows it: no number that the driver's compiler could find out */
-    uint32_t part;          /* of what it is one (subword.c); 0: nothing is known */
+    uint32_t part;          /* of what it is one (memory.c); 0: nothing is known */
     union {
         uint64_t bits;
         uint64_t name; /* "%r123" as bytes of a word, the first lowest; its number << 8 where that is too long */
@@ -107,8 +105,8 @@ typedef struct vy_ptx_byte_loads {
 typedef struct vy_ptx_def_use {
     uint32_t *starts, *sets; /* statements that set variables; by variable: where its own begin, and of one more */
     uint32_t *parents;       /* by statement: the one around it; VY_NONE */
-    uint32_t *reads,
-        *givers; /* by variable: how many expressions read it; 1 + the first statement that assigns it to another, or 0 */
+    /* by variable: how many expressions read it; 1 + the first statement that assigns it to another, or 0 */
+    uint32_t *reads, *givers;
 } vy_ptx_def_use;
 
 enum { VY_PTX_NAMES = 16, VY_PTX_NAME = 24, VY_PTX_LINE = 256, VY_PTX_ROOM = VY_PTX_LINE + 32 };
@@ -119,8 +117,8 @@ typedef struct vy_ptx {
     const vy_function *body;
     vy_arena *arena;
     vy_ptx_def_use index;
-    vy_string before, start, code,
-        behind; /* of the entry: what is known at its start, and the rest; of one for an indirect grid: what stands around them */
+    /* of the entry: what is known at its start, and the rest; of one for an indirect grid: what stands around them */
+    vy_string before, start, code, behind;
     vy_string *out; /* the one that is written to; it knows its length once it is settled */
     char *at;       /* where its next line goes */
     char *last;     /* the last place with room for a line */
@@ -139,12 +137,12 @@ typedef struct vy_ptx {
     int has_floors;                                /* something may be the larger of a float and 0 */
     int has_flags;                                 /* floats are compared, and integers made of bools */
     int has_orders;                                /* f32 are compared with what need not be above 0 */
-    uint32_t
-        plain_types; /* from i32 on, that have ops of a line and no more (expr.c): none, if there are extremes or flags */
-    int has_sync;    /* its invocations meet: barriers, shuffles */
+    /* from i32 on, that have ops of a line and no more (expr.c): none, if there are extremes or flags */
+    uint32_t plain_types;
+    int has_sync;               /* its invocations meet: barriers, shuffles */
     vy_ptx_alignment alignment; /* of buffers, where what is written runs */
-    uint8_t
-        *asks; /* by statement of the body, whether it asks a buffer for that (alignment_versions.c); NULL: not known */
+    /* by statement of the body, whether it asks a buffer for that (alignment_versions.c); NULL: not known */
+    uint8_t *asks;
     int one_by_one; /* wide accesses are written as accesses of their elements */
     int has_positions;
     uint32_t line; /* of the last .loc */
@@ -182,7 +180,8 @@ vy_string *vy_ptx_set_output(vy_ptx *e, vy_string *out);
 void vy_ptx_flush(vy_ptx *e); /* the string that is written to knows its length then */
 /* A line of code, without its tab and semicolon: %s, %d, %u and %c. */
 void vy_ptx_write(vy_ptx *e, const char *format, ...) VY_PRINTF(2, 3);
-/* The same by hand (base/text.h): where it goes, with room for VY_PTX_LINE bytes; and the rest of it, once all is put. No other line is written meanwhile. */
+/* The same by hand (base/text.h): where it goes, with room for VY_PTX_LINE bytes; and the rest of it, once all is put.
+ * No other line is written meanwhile. */
 char *vy_ptx_more_room(vy_ptx *e);
 static inline char *vy_ptx_room(vy_ptx *e) {
     return e->at <= e->last ? e->at : vy_ptx_more_room(e);
@@ -278,7 +277,7 @@ vy_ptx_value vy_ptx_variable(vy_ptx *e, uint32_t variable);
 vy_ptx_value vy_ptx_expr(vy_ptx *e, uint32_t expr);
 /* The same for a value that is used later: nobody changes it. */
 vy_ptx_value vy_ptx_expr_kept(vy_ptx *e, uint32_t expr);
-/* What a value is a part of (subword.c). */
+/* What a value is a part of (memory.c). */
 vy_ptx_subword vy_ptx_subword_of(const vy_ptx *e, vy_ptx_value value);
 uint32_t vy_ptx_new_subword(vy_ptx *e, vy_ptx_subword part);
 /* … of what an op makes of such a value; or the word that parts are of, where it puts them together again. */
@@ -301,8 +300,6 @@ vy_ptx_value vy_ptx_count(vy_ptx *e, uint32_t buffer);
 vy_ptx_value vy_ptx_misalignment(vy_ptx *e, uint32_t buffer);
 vy_ptx_value vy_ptx_control_address(vy_ptx *e);
 vy_ptx_value vy_ptx_zero(vy_ptx *e); /* which the driver's compiler does not know for one: 64 bits */
-/* Where a scalar param lies among all that the entry is given; of the one behind the last: the control block's address. */
-uint32_t vy_ptx_param_offset(const vy_ptx *e, uint32_t param);
 uint32_t vy_ptx_batch_item_bytes(const vy_ptx *e);
 vy_ptx_value vy_ptx_arrays(vy_ptx *e, vy_space space); /* where they start: workgroup 32 bits, private 64 */
 
@@ -312,13 +309,12 @@ vy_ptx_value vy_ptx_arrays(vy_ptx *e, vy_space space); /* where they start: work
 typedef struct vy_ptx_address {
     char text[2 * VY_PTX_NAME];
 } vy_ptx_address;
-vy_ptx_address vy_ptx_at(vy_ptx *e, uint32_t memory, uint32_t index);
-const char *vy_ptx_space(const vy_ptx *e, uint32_t memory); /* global, shared, local */
 
 vy_ptx_value vy_ptx_load(vy_ptx *e, uint32_t expr);
 /* The same if the condition holds, which is all that is asked for; else 0. */
 vy_ptx_value vy_ptx_load_if(vy_ptx *e, uint32_t expr, vy_ptx_value condition);
-/* A load that the body [first, end) of a loop begins with and that can be made in the trip before, from statement `settled` on; VY_NONE. */
+/* A load that the body [first, end) of a loop begins with and that can be made in the trip before, from statement
+ * `settled` on; VY_NONE. */
 uint32_t vy_ptx_find_pipelined_load(vy_ptx *e, uint32_t first, uint32_t settled, uint32_t end);
 /* Makes it, if the condition holds. */
 vy_ptx_value vy_ptx_load_next_iteration(vy_ptx *e, uint32_t load, vy_ptx_value condition);
@@ -345,12 +341,14 @@ static inline unsigned vy_ptx_arity(const vy_expr *x) {
  *
  * Without memory for it, VY_NONE or 0, and the status says so. */
 
-/* The first statement from `stmt` on that declares a variable or assigns to it; the last before `stmt`. VY_NONE: none does. */
+/* The first statement from `stmt` on that declares a variable or assigns to it; the last before `stmt`. VY_NONE: none
+ * does. */
 uint32_t vy_ptx_next_def(vy_ptx *e, uint32_t variable, uint32_t stmt);
 uint32_t vy_ptx_last_def(vy_ptx *e, uint32_t variable, uint32_t stmt);
 /* The statement around one; VY_NONE. */
 uint32_t vy_ptx_parent(vy_ptx *e, uint32_t stmt);
-/* Whether all that is done with a variable is to give it to one that nobody reads, as legalisation does with values of guarded statements. */
+/* Whether all that is done with a variable is to give it to one that nobody reads, as legalisation does with values of
+ * guarded statements. */
 int vy_ptx_is_dead_copy(vy_ptx *e, uint32_t variable);
 
 /* ---- statements ---- */
@@ -358,18 +356,21 @@ int vy_ptx_is_dead_copy(vy_ptx *e, uint32_t variable);
 void vy_ptx_declare(vy_ptx *e, uint32_t variable, vy_ptx_value value);
 /* [first, end). */
 void vy_ptx_statements(vy_ptx *e, uint32_t first, uint32_t end);
-/* The buffer of an `if misalignment(x) & 3 == 0` with an access of several elements and, behind `else`, the same one by one; VY_NONE if the statement is not that. */
+/* The buffer of an `if misalignment(x) & 3 == 0` with an access of several elements and, behind `else`, the same one
+ * by one; VY_NONE if the statement is not that. */
 uint32_t vy_ptx_alignment_test_buffer(const vy_ptx *e, uint32_t stmt);
 /* The invocation is done. */
 void vy_ptx_leave(vy_ptx *e);
 static inline int vy_ptx_is_constant(vy_ptx_value condition, uint64_t bits) {
     return condition.is_literal && condition.bits == bits;
 }
-/* An `if` without branches: its effects are guarded by predicates. 0 if it is not short enough for that, and nothing is written. */
+/* An `if` without branches: its effects are guarded by predicates. 0 if it is not short enough for that, and nothing
+ * is written. */
 int vy_ptx_if_convert(vy_ptx *e, uint32_t index, const vy_stmt *s);
 /* The same of a `for` that is gone through once or twice, from a local id. */
 int vy_ptx_for_convert(vy_ptx *e, uint32_t index, const vy_stmt *s);
-/* Whether an assignment gives the variable the value that it has wherever the guard does not hold, so that nothing need guard it. */
+/* Whether an assignment gives the variable the value that it has wherever the guard does not hold, so that nothing
+ * need guard it. */
 int vy_ptx_assigns_itself_outside(const vy_ptx *e, const vy_stmt *s);
 /* What an instruction with an effect is guarded by: a register, or a literal, where it is always executed. */
 static inline vy_ptx_value vy_ptx_predicate(vy_ptx *e, vy_ptx_value condition) {
@@ -382,7 +383,8 @@ void vy_ptx_for(vy_ptx *e, uint32_t index, const vy_stmt *s);
 void vy_ptx_while(vy_ptx *e, uint32_t index, const vy_stmt *s);
 /* Gives a loop its labels; 0 if there is no memory. It ends by `loops.count--`. */
 int vy_ptx_loop_begin(vy_ptx *e, vy_ptx_loop *out);
-/* How a loop counts (loop_errata.c): another trip is made while a number of the type, which starts in `from`, compares so with one in `to`. */
+/* How a loop counts (loop_errata.c): another trip is made while a number of the type, which starts in `from`, compares
+ * so with one in `to`. */
 typedef struct vy_ptx_trip_count {
     uint8_t type;
     vyre_op goes_on; /* LT, LE, GT, GE, NE */
@@ -395,21 +397,68 @@ int vy_ptx_trip_count_is_safe(const vy_ptx_trip_count *counting);
 int vy_ptx_exits_are_safe(vy_ptx *e, uint32_t loop);
 /* Before a loop for which that is not so: what it counts starts from what nobody knows. */
 void vy_ptx_hide_constants(vy_ptx *e, uint32_t loop);
-/* Places the label where the body of a loop begins; one that would not be counted rightly is not to be counted at all. */
+/* Places the label where the body of a loop begins; one that would not be counted rightly is not to be counted at
+ * all. */
 void vy_ptx_bind_body_label(vy_ptx *e, uint32_t label, int is_right);
 
 /* ---- ends ---- */
 
-void vy_ptx_record_trap(vy_ptx *e, const vy_stmt *s);
-void vy_ptx_poll(vy_ptx *e, const vy_stmt *s);
 /* Ors to `stop` whether the dispatch is to end; who finds out says so to all. */
 void vy_ptx_check_cancel(vy_ptx *e, vy_ptx_value stop);
 /* "[%d1+8]": of the control block. */
 vy_ptx_address vy_ptx_field(vy_ptx *e, size_t offset);
 #define VY_PTX_FIELD(name) vy_ptx_field(e, offsetof(vy_ptx_control, name)).text
 void vy_ptx_grid_barrier(vy_ptx *e);
-/* Around the statements of an entry for an indirect grid (indirect_grid.c): fills `before`, and `behind` once all of them are written. */
+/* Around the statements of an entry for an indirect grid (indirect_grid.c): fills `before`, and `behind` once all of
+ * them are written. */
 void vy_ptx_indirect_begin(vy_ptx *e);
 void vy_ptx_indirect_end(vy_ptx *e);
+
+/* ---- ops, and their replacements (ptxas_errata.c) ---- */
+
+static inline int vy_ptx_is_float(vyre_type type) {
+    return vy_type_layouts[type].classes == VYRE_CLASS_FLOAT;
+}
+
+static inline int vy_ptx_is_half(vyre_type type) {
+    return type == VYRE_TYPE_F16 || type == VYRE_TYPE_BF16;
+}
+
+static inline uint64_t vy_ptx_sign_bit(vyre_type type) {
+    return UINT64_C(1) << (vy_type_layouts[type].bits - 1);
+}
+
+/* The unsigned type in which a float's bits are looked at. */
+static inline vyre_type vy_ptx_integer_of(vyre_type type) {
+    return vy_type_layouts[type].bits == 64 ? VYRE_TYPE_U64 : VYRE_TYPE_U32;
+}
+
+/* A new register of that type: name.suffix of two; args[0] ? args[1] : args[2]; the bits of a float that a mask lets
+ * through, as an integer. */
+vy_ptx_value vy_ptx_two_by(vy_ptx *e, uint64_t name, const char *suffix, vyre_type type, vy_ptx_value a,
+                           vy_ptx_value b);
+static inline vy_ptx_value vy_ptx_two(vy_ptx *e, const char *name, const char *suffix, vyre_type type, vy_ptx_value a,
+                                      vy_ptx_value b) {
+    return vy_ptx_two_by(e, vy_pack_text(name), suffix, type, a, b);
+}
+vy_ptx_value vy_ptx_choose(vy_ptx *e, vyre_type type, const vy_ptx_value *args);
+vy_ptx_value vy_ptx_masked(vy_ptx *e, vyre_type type, vy_ptx_value a, uint64_t mask);
+
+/* vy_ptx_choose, also where ptxas takes it for the smaller of something and 1. */
+vy_ptx_value vy_ptx_selection(vy_ptx *e, vyre_type type, const vy_ptx_value *args);
+/* Writes an op otherwise than the table says, for the sake of the driver's compiler; 0 if the table is right, as it is
+ * of most. */
+extern const uint8_t vy_ptx_has_errata[VYRE_OP_COUNT];
+int vy_ptx_errata_replace(vy_ptx *e, vyre_op op, vyre_type operand, const vy_ptx_value *args, vy_ptx_value *out);
+/* Whether what an op gives maybe_negated, which is asked where there are extremes. */
+int vy_ptx_may_be_negated(const vy_expr *x, vyre_type operand, const vy_ptx_value *args);
+/* Whether what an op gives maybe_bool, which is asked where there are such; and an integer that is taken for the bits
+ * of another type, not to be taken for one. */
+int vy_ptx_may_be_bool(const vy_expr *x, const vy_ptx_value *args);
+vy_ptx_value vy_ptx_normalize_bool(vy_ptx *e, vyre_type to, vy_ptx_value value);
+/* Whether an op of floats one of which is_opaque gives such a value. */
+int vy_ptx_keeps_opaque(vyre_op op);
+/* Notes what the program has of what mistakes are made about. */
+void vy_ptx_scan_errata(vy_ptx *e);
 
 #endif

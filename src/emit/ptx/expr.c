@@ -1,5 +1,5 @@
 /* Variables and expressions. */
-#include "emit/ptx/op.h"
+#include "emit/ptx/emitter.h"
 
 /* ---- variables ---- */
 
@@ -90,12 +90,14 @@ void vy_ptx_note_shift(vy_ptx *e, const vy_stmt *s) {
 
 /* ---- ops of two words ----
  *
- * Most of a large program: one line each, written without asking for what is true of other ops alone (op.c). What those would write is the same. */
+ * Most of a large program: one line each, written without asking for what is true of other ops alone (op.c). What
+ * those would write is the same. */
 
 /* A bit for neither operand, the first, the second. Both never are literals. */
 enum { NEITHER = 1 << 0, FIRST = 1 << 1, SECOND = 1 << 2, ONE_AT_MOST = NEITHER | FIRST | SECOND };
 
-/* "\tadd.u32 ", and which operands may be literals, if a line is all there is to the op. Of 32 bytes: found without a product, and put by one store. */
+/* "\tadd.u32 ", and which operands may be literals, if a line is all there is to the op. Of 32 bytes: found without a
+ * product, and put by one store. */
 typedef struct plain {
     alignas(32) char word[16];
     uint8_t length, literals;
@@ -109,7 +111,8 @@ typedef struct plain {
 #define NONE                                                                                                           \
     { "", 0, 0, 0 }
 
-/* By op, and by type: i32, u32. All give the type of their operands. Of an exclusive or no operand is a literal, which would be all ones. Amounts are unsigned. */
+/* By op, and by type: i32, u32. All give the type of their operands. Of an exclusive or no operand is a literal, which
+ * would be all ones. Amounts are unsigned. */
 static const plain plains[VYRE_OP_COUNT][2] = {
     [VYRE_OP_ADD] = {PLAIN("\tadd.s32 ", ONE_AT_MOST), PLAIN("\tadd.u32 ", ONE_AT_MOST)},
     [VYRE_OP_SUB] = {PLAIN("\tsub.s32 ", ONE_AT_MOST), PLAIN("\tsub.u32 ", ONE_AT_MOST)},
@@ -164,7 +167,8 @@ static __attribute__((noinline)) vy_ptx_value other(vy_ptx *e, uint32_t expr, co
     return x->kind == VY_EXPR_BUILTIN ? vy_ptx_builtin(e, (vyre_builtin)x->op, x->axis) : length(e, x);
 }
 
-/* Where the value is: that of a variable where it is kept, any other in `made`. What is asked for first is what most are. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
+/* Where the value is: that of a variable where it is kept, any other in `made`. What is asked for first is what most
+ * are. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
 static inline const vy_ptx_value *value_of(vy_ptx *e, uint32_t expr, vy_ptx_value *made) {
     const vy_expr *x = &e->exprs[expr];
     if (x->kind == VY_EXPR_VARIABLE && !e->variables[x->a].is_variable)

@@ -1,12 +1,16 @@
-/* Grid barriers, inside a launch whose blocks all run at the same time. The first thread of each block counts it in and waits for the others; the rest of its block waits for it.
+/* Grid barriers, inside a cooperative launch, whose blocks all run at the same time. The first thread of each block
+ * increments a count and waits for the other blocks; the rest of its block waits for it.
  *
- * The last one to come clears the count and says that another barrier was passed, which is what the others wait for: so the words serve again at once, also for the next launch.
- * Everything before the barrier is ordered before everything behind it: bar.sync orders the block's accesses with those of its first thread, whose count releases them to the device;
- * the last one acquires all counts, and releases with the word that the others acquire.
+ * The last block to arrive clears the count and increments the word that the others wait for. So both words can be
+ * used again immediately, also by the next launch. Everything before the barrier is ordered before everything after
+ * it: bar.sync orders the accesses of the block with those of its first thread, whose increment releases them to the
+ * device; the last block acquires all increments, and releases with the word that the others acquire.
  *
- * Nobody waits for ever. A block of which somebody trapped does not come, or leaves here without counting. Who waits and sees a trap leaves, too, unless all have come: the word is
- * loaded after the trap, and whoever trapped behind this barrier had seen the word, so that all blocks leave at the same barrier, and each has run up to there. Where programs
- * poll, who waits asks each time whether the dispatch is to end; then no bytes matter, and it does not matter who leaves where. */
+ * No thread waits for ever. A block of which a thread trapped does not arrive, or leaves here without incrementing the
+ * count. A thread that waits and sees a trap leaves, too, unless all blocks have arrived: the word is loaded after the
+ * trap, and a thread that trapped after this barrier had seen the word. So all blocks leave at the same barrier, and
+ * each has run up to there. Where programs poll, a thread that waits also polls for the end of the dispatch. Then the
+ * outputs are not used, and blocks may leave at different barriers. */
 #include "emit/ptx/emitter.h"
 
 #include <inttypes.h>

@@ -1,5 +1,8 @@
-/* Short branches: an `if` that only assigns and stores a few simple things is written without a jump. Whatever it computes is computed anyway; what others see (variables,
- * stores) and what may not be touched (loads) is guarded by predicates. Loads of several such branches are then under way together, which jumps prevent. */
+/* If-conversion: an `if` with at most MOST_OPS cheap ops and MOST_ACCESSES accesses becomes predicated straight-line
+ * code.
+ *
+ * Pure ops run unconditionally; assignments, stores and loads carry the predicate. This lets the loads of several
+ * branches overlap, which jumps prevent. */
 #include "emit/ptx/emitter.h"
 #include "ir/eval.h"
 
@@ -104,8 +107,8 @@ static void write_guarded(vy_ptx *e, vy_ptx_value condition, uint32_t first, uin
  *
  * There are seven predicates. One that must be kept until a load has come is not there for the next. */
 
-/* Whether an integer is zero where the guard does not hold: what is loaded there is, and so is much of what is made of it. Recursion is bounded by
- * VY_LIMIT_EXPRESSION_DEPTH. */
+/* Whether an integer is zero where the guard does not hold: what is loaded there is, and so is much of what is made of
+ * it. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
 static int is_zero_outside(const vyre_program *p, uint32_t expr) {
     const vy_expr *x = &p->exprs.items[expr];
     if (!(vy_type_layouts[x->type].classes & VYRE_CLASS_INTEGER))
@@ -153,7 +156,8 @@ static int is_equality(const vy_expr *x) {
     return x->kind == VY_EXPR_OP && x->op == VYRE_OP_EQ;
 }
 
-/* Whether a branch behind `else` is an `if` alone whose condition never holds where the first does: `a < b`, else `a == b`. The first need not be asked about then. */
+/* Whether a branch behind `else` is an `if` alone whose condition never holds where the first does: `a < b`, else `a
+ * == b`. The first need not be asked about then. */
 static int excludes(const vyre_program *p, const vy_stmt *s) {
     const vy_stmt *inner = &p->stmts.items[s->middle];
     if (inner->kind != VY_STMT_IF || inner->end != s->end || inner->middle != inner->end)
@@ -184,8 +188,9 @@ int vy_ptx_if_convert(vy_ptx *e, uint32_t index, const vy_stmt *s) {
 
 /* ---- loops of one trip or two ----
  *
- * `for cell in local_index .. 324 step 256`: a workgroup of 256 brings a tile and its border, each invocation one element or two. The second trip is written behind the first, guarded, so that what both load is under way
- * together; of a loop the driver's compiler makes four trips at a time, two, and one, and asks which of them there are. */
+ * `for cell in local_index .. 324 step 256`: a workgroup of 256 brings a tile and its border, each invocation one
+ * element or two. The second trip is written behind the first, guarded, so that what both load is under way together;
+ * of a loop the driver's compiler makes four trips at a time, two, and one, and asks which of them there are. */
 
 /* How many values a local id has; 0: it is something else, also behind the `let` that names it. */
 static uint64_t local_values(vy_ptx *e, uint32_t expr) {

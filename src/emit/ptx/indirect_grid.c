@@ -1,14 +1,17 @@
-/* Entries for grids that lie in memory: nobody knows when they are launched how many workgroups there are. Some number of blocks is launched, and each of them takes workgroups by turns, counted by x,
- * then y, then z: its own number, and from there on in steps of as many as there are blocks.
+/* Indirect grids: entries whose grid is read from device memory, with a grid-stride loop over the workgroups.
  *
- *   before   the words, what their product is, whether it is a grid at all; the first workgroup of the block
- *   $body:   its ids (before), what is known at the start (start), the statements (code), in which `return` is a jump to the end
- *   $next:   (behind) the next one, if there is one
+ * The number of workgroups is unknown at launch. Some number of blocks is launched. Each block runs the workgroups
+ * that start with its own number, in steps of the number of blocks, counted by x, then y, then z.
  *
- * Workgroup arrays are one block's, so nobody of a program that has some, or whose invocations meet, starts with the next workgroup before all are done with this one. Where programs poll, too, they leave
- * together: somebody who has heard that it is over may be the one that asks for all.
+ *   before   the words, their product, whether it is a valid grid; the first workgroup of the block
+ *   $body:   its ids (before), the prologue (start), the statements (code), in which `return` jumps to the end
+ *   $next:   (behind) the next workgroup, if there is one
  *
- * What is refused is said by one thread of all; the words are what the host needs for its error. */
+ * Workgroup arrays belong to the block. So in a program that has arrays or barriers, all invocations finish a
+ * workgroup before any starts the next one. If such a program also polls, its invocations leave together, because the
+ * one that has seen the end of the dispatch may be the one that polls for all.
+ *
+ * One thread of the grid reports an invalid grid. It stores the words, which the host needs for its error. */
 #include "emit/ptx/emitter.h"
 
 #include <inttypes.h>
@@ -65,7 +68,8 @@ static void check_product(vy_ptx *e, value wrong, value a, const char *b) {
     or_to(e, wrong, p);
 }
 
-/* What vy_program_check_grid refuses: a dimension of more than 32 bits of invocations, more than 64 bits of them in all. Gives the number of workgroups. */
+/* What vy_program_check_grid refuses: a dimension of more than 32 bits of invocations, more than 64 bits of them in
+ * all. Gives the number of workgroups. */
 static value check_grid(vy_ptx *e, value wrong) {
     const uint32_t *size = e->program->workgroup;
     uint32_t all = size[0] * size[1] * size[2];
@@ -163,7 +167,7 @@ void vy_ptx_indirect_begin(vy_ptx *e) {
     g->linear = widened(e, number);
     for (unsigned axis = 0; axis < 3; axis++)
         e->group_id[axis] = new32(e);
-    /* The question stands before the loop and at its end, as everywhere (while.c). */
+    /* The question stands before the loop and at its end, as everywhere (loop.c). */
     vy_ptx_write(e, "setp.ge.u64 %s, %s, %s", NAME(p), NAME(g->linear), NAME(g->total));
     vy_ptx_write(e, "@%s bra $L%" PRIu32, NAME(p), g->done);
     vy_ptx_bind_label(e, g->body);

@@ -1,11 +1,14 @@
-/* Loading ahead: what a trip of a loop begins by loading is loaded in the trip before, as soon as its index is known there. A chain of loads that wait for each other, as in an
- * automaton that goes from byte to byte, is then shorter by one.
+/* Software pipelining of loads: a load at the start of a loop's trip is issued in the trip before, as soon as its
+ * index is known.
  *
- * Nobody can tell. The load is of a buffer that nobody writes in the dispatch, and its own condition says that the index is inside, whatever else is so; it is made if there is
- * another trip, which a `break` may still prevent. */
+ * A chain of dependent loads, as in an automaton that reads byte by byte, becomes shorter by one.
+ *
+ * The results are the same: no invocation writes the buffer in the dispatch, and the load's own condition guarantees
+ * that the index is inside. The load is made if there is another trip, which a `break` may still prevent. */
 #include "emit/ptx/emitter.h"
 
-/* Statements of a body that are looked at, for it begins with what they load; and loads that are: each is compared with the whole body. */
+/* Statements of a body that are looked at, for it begins with what they load; and loads that are: each is compared
+ * with the whole body. */
 enum { BEGINNING = 16, TRIES = 8 };
 
 /* The body of a loop, whose condition is known from statement `settled` on; the load is in statement `at`. */
@@ -26,7 +29,8 @@ static int is_set(const body *b, uint32_t variable, uint32_t first, uint32_t end
     return at != VY_NONE && at < end;
 }
 
-/* Whether an expression has at `settled` the value that it will have in the next trip. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
+/* Whether an expression has at `settled` the value that it will have in the next trip. Recursion is bounded by
+ * VY_LIMIT_EXPRESSION_DEPTH. */
 static int is_iteration_invariant(const body *b, uint32_t expr) {
     const vy_expr *x = expr_at(b, expr);
     if (x->kind == VY_EXPR_VARIABLE)

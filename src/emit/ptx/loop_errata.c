@@ -1,10 +1,12 @@
-/* Which loops the driver's compiler may count.
+/* Loop errata: which loops ptxas may unroll.
  *
- * It finds out how many trips a loop makes whose only way out compares a number that grows or shrinks by the same in every trip, and unrolls it by that. But it computes as if nothing
- * could wrap (docs/ptx.md). So a loop is left to it if no way out is such a comparison, or if everything that it computes fits in the type. Any other is written with a pragma
- * that forbids it to unroll, which costs nothing where it would not have done so, and what such a loop counts does not start from anything that it knows.
+ * ptxas computes the trip count of a loop whose only exit compares an induction variable, and unrolls by it. But it
+ * computes as if nothing could wrap (docs/internals/ptx.md). So a loop is left to ptxas only if no exit is such a
+ * comparison, or if all that it computes fits in the type. Any other loop has a pragma that forbids unrolling, which
+ * costs nothing where ptxas would not have unrolled; and its induction variable does not start from a value that ptxas
+ * knows.
  *
- * Conservative: 1 is said only of what is seen to be right. */
+ * Conservative: 1 is returned only for loops that are proved safe. */
 #include "emit/ptx/emitter.h"
 #include "ir/eval.h"
 
@@ -14,7 +16,8 @@ void vy_ptx_bind_body_label(vy_ptx *e, uint32_t label, int is_right) {
         vy_ptx_write(e, ".pragma \"nounroll\"");
 }
 
-/* As many steps as it takes together must be of the type, too; and so must what comes behind the last trip, and the way there. */
+/* As many steps as it takes together must be of the type, too; and so must what comes behind the last trip, and the
+ * way there. */
 int vy_ptx_trip_count_is_safe(const vy_ptx_trip_count *c) {
     vy_interval whole = vy_interval_whole(c->type);
     vy_wide magnitude = c->step < 0 ? -c->step : c->step;
@@ -44,7 +47,8 @@ typedef struct view {
     unsigned seen_count;
 } view;
 
-/* What a value is from trip to trip: the same; a multiple of something that varies; something that varies; such a thing with something added; or what nobody knows before the trip. */
+/* What a value is from trip to trip: the same; a multiple of something that varies; something that varies; such a
+ * thing with something added; or what nobody knows before the trip. */
 typedef enum change { STEADY, SCALED, VARYING, STEPPED, LOADED } change;
 
 static const vy_expr *expr_at(const view *w, uint32_t expr) {
@@ -165,7 +169,8 @@ static unsigned find_around(const view *w, uint32_t at, uint32_t around[VY_LIMIT
     return count;
 }
 
-/* Whether every trip comes to a statement: it stands straight in the body, and nobody goes on with the next trip before. */
+/* Whether every trip comes to a statement: it stands straight in the body, and nobody goes on with the next trip
+ * before. */
 static int is_in_every_trip(const view *w, uint32_t at) {
     uint32_t around[VY_LIMIT_NESTING];
     for (unsigned i = 0, count = find_around(w, at, around); i < count; i++)
@@ -186,7 +191,8 @@ static int any_is_counted(view *w, const vy_stmt *s) {
     return 0;
 }
 
-/* Whether a statement of the loop makes a variable something that is counted, by its value or by what it stands under. */
+/* Whether a statement of the loop makes a variable something that is counted, by its value or by what it stands
+ * under. */
 static int makes_counted(view *w, uint32_t at) {
     const vy_stmt *s = stmt_at(w, at);
     if (!is_value(s) && s->kind != VY_STMT_FOR)
@@ -200,7 +206,8 @@ static int makes_counted(view *w, uint32_t at) {
     return 0;
 }
 
-/* Whether a variable gets in every trip what nobody knows before: then it does not count, whatever else is done to it. */
+/* Whether a variable gets in every trip what nobody knows before: then it does not count, whatever else is done to
+ * it. */
 static int is_loaded(view *w, uint32_t variable) {
     for (uint32_t at = where_set(w, variable, w->loop + 1); at < w->end; at = where_set(w, variable, at + 1))
         if (is_value(stmt_at(w, at)) && change_of(w, stmt_at(w, at)->a) == LOADED && is_in_every_trip(w, at))
@@ -223,7 +230,8 @@ static int is_counted_variable(view *w, uint32_t variable) {
     return 0;
 }
 
-/* Whether an expression is made, in some way, of what grows or shrinks by the same in every trip. Recursion is bounded by what is looked at, and by what was seen. */
+/* Whether an expression is made, in some way, of what grows or shrinks by the same in every trip. Recursion is bounded
+ * by what is looked at, and by what was seen. */
 static int is_counted(view *w, uint32_t expr) {
     const vy_expr *x = expr_at(w, expr);
     if (w->looks++ >= LOOKS)
@@ -303,7 +311,8 @@ static vy_wide only_step(const view *w, uint32_t variable) {
     return x->op == VYRE_OP_ADD ? step_of(b) : -step_of(b);
 }
 
-/* From where, and by which steps, a side of a comparison goes: a variable, perhaps with something steady added or taken from something steady. 0 if it is none. */
+/* From where, and by which steps, a side of a comparison goes: a variable, perhaps with something steady added or
+ * taken from something steady. 0 if it is none. */
 static int follow(view *w, uint32_t expr, vy_ptx_trip_count *c) {
     const vy_expr *x = expr_at(w, expr = resolve(w, expr));
     int is_sum = 0, is_back = 0;
@@ -340,7 +349,8 @@ static int comparison_is_right(view *w, const vy_expr *x, int wanted) {
     return follow(w, side, &c) && vy_ptx_trip_count_is_safe(&c);
 }
 
-/* A condition that must be `wanted` for the loop to go on. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH, and by what is looked at. */
+/* A condition that must be `wanted` for the loop to go on. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH, and by
+ * what is looked at. */
 static int condition_is_right(view *w, uint32_t expr, int wanted) {
     if (!is_made_of_counted(w, expr))
         return 1;
@@ -363,7 +373,8 @@ static uint32_t last_exit(const view *w, uint32_t first, uint32_t end) {
     return breaks > returns ? breaks : returns;
 }
 
-/* An `if` that may decide whether there is another trip: who goes on with the next one there does not come to a way out behind it. */
+/* An `if` that may decide whether there is another trip: who goes on with the next one there does not come to a way
+ * out behind it. */
 static int if_is_right(view *w, uint32_t at) {
     const vy_stmt *s = stmt_at(w, at);
     int then_leaves = last_exit(w, at + 1, s->middle) != 0, else_leaves = last_exit(w, s->middle, s->end) != 0;

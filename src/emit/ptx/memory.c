@@ -1,9 +1,77 @@
-/* Loads and stores. Indices are inside, by proof: an address is the start and index * size, computed in 64 bits (32 in shared memory, which has no more).
- *
- * Buffers that nobody writes in a dispatch are read through the read-only cache. Narrow elements that are accessed together come as words, and prmt takes them
- * apart: its selectors 0 to 3 name bytes of the first operand, 4 to 7 of the second, and 8 more is the sign of such a byte, eight times. */
+/* Memory accesses: loads, stores, atomics, and elements of words. */
 #include "emit/ptx/emitter.h"
+
 #include "ir/eval.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* ---- elements of words ----
+ *
+ * Elements of words: what took a word apart and what puts it together again find each other by what is known of the
+ * values between. */
+
+vy_ptx_subword vy_ptx_subword_of(const vy_ptx *e, vy_ptx_value value) {
+    return value.part ? e->parts.items[value.part - 1] : (vy_ptx_subword){0};
+}
+
+uint32_t vy_ptx_new_subword(vy_ptx *e, vy_ptx_subword part) {
+    vy_ptx_subword *slot = VY_PUSH(&e->parts);
+    if (!slot) {
+        e->status = VYRE_NO_MEMORY;
+        return 0;
+    }
+    *slot = part;
+    return e->parts.count;
+}
+
+/* The same element of two words. */
+static int same_subword(vy_ptx_subword a, vy_ptx_subword b) {
+    return a.bytes && a.bytes == b.bytes && a.element == b.element && a.op == VYRE_OP_COUNT && b.op == VYRE_OP_COUNT;
+}
+
+/* A byte that is shifted to its place in the word; the first is there. */
+static uint8_t places_of(vy_ptx_subword p, uint64_t shift) {
+    int is_byte = p.bytes == 1 && p.is_all && p.op == VYRE_OP_COUNT;
+    return p.places && !shift ? p.places : is_byte && p.element * 8u == shift ? (uint8_t)(1u << p.element) : 0;
+}
+
+static vy_ptx_value shifted(vy_ptx *e, vy_ptx_subword part, uint64_t amount, vy_ptx_value made) {
+    uint8_t places = amount ? places_of(part, amount) : 0;
+    if (places)
+        made.part = vy_ptx_new_subword(e, (vy_ptx_subword){.places = places, .words = {part.words[0], 0}});
+    return made;
+}
+
+/* Bytes of a word that are put together again are the word. */
+vy_ptx_value vy_ptx_track_subword(vy_ptx *e, const vy_expr *x, const vy_ptx_value *args, vy_ptx_value made) {
+    const vy_ptx_subword a = vy_ptx_subword_of(e, args[0]), b = vy_ptx_subword_of(e, args[1]);
+    uint8_t first = places_of(a, 0), second = places_of(b, 0);
+    if (x->op == VYRE_OP_SHL && args[1].is_literal)
+        return shifted(e, a, args[1].bits, made);
+    if (x->op != VYRE_OP_XOR && x->op != VYRE_OP_AND && x->op != VYRE_OP_OR)
+        return made;
+    if (x->type == VYRE_TYPE_U32 && x->op == VYRE_OP_OR && first && second && !(first & second) &&
+        a.words[0] == b.words[0]) {
+        if ((first | second) == 15)
+            return vy_ptx_named(VYRE_TYPE_U32, a.words[0]);
+        made.part = vy_ptx_new_subword(e, (vy_ptx_subword){.places = first | second, .words = {a.words[0], 0}});
+    } else if (same_subword(a, b)) {
+        made.part = vy_ptx_new_subword(
+            e,
+            (vy_ptx_subword){.bytes = a.bytes, .element = a.element, .op = x->op, .words = {a.words[0], b.words[0]}});
+    }
+    return made;
+}
+
+/* ---- loads and stores ----
+ *
+ * Loads and stores. Indices are inside, by proof: an address is the start and index * size, computed in 64 bits (32 in
+ * shared memory, which has no more).
+ *
+ * Buffers that nobody writes in a dispatch are read through the read-only cache. Narrow elements that are accessed
+ * together come as words, and prmt takes them apart: its selectors 0 to 3 name bytes of the first operand, 4 to 7 of
+ * the second, and 8 more is the sign of such a byte, eight times. */
 
 static const vy_memory *memory_of(const vy_ptx *e, uint32_t memory) {
     return &e->program->memories.items[memory];
@@ -13,12 +81,14 @@ static uint32_t size_of(vyre_type type) {
     return vy_type_layouts[type].size;
 }
 
-const char *vy_ptx_space(const vy_ptx *e, uint32_t memory) {
+/* global, shared, local */
+static const char *state_space(const vy_ptx *e, uint32_t memory) {
     static const char *const names[VY_SPACE_COUNT] = {"global", "shared", "local"};
     return names[memory_of(e, memory)->space];
 }
 
-/* A buffer that nobody writes in a dispatch: of what lies elsewhere the driver's compiler may know what was stored there. */
+/* A buffer that nobody writes in a dispatch: of what lies elsewhere the driver's compiler may know what was stored
+ * there. */
 static int is_constant(const vy_ptx *e, uint32_t memory) {
     const vy_memory *m = memory_of(e, memory);
     return m->space == VY_SPACE_BUFFER && (m->access == VYRE_ACCESS_READ || m->access == VYRE_ACCESS_UNIFORM);
@@ -70,7 +140,7 @@ static place place_of(vy_ptx *e, uint32_t memory, uint32_t index) {
     return (place){base, offset};
 }
 
-vy_ptx_address vy_ptx_at(vy_ptx *e, uint32_t memory, uint32_t index) {
+static vy_ptx_address address_at(vy_ptx *e, uint32_t memory, uint32_t index) {
     vy_ptx_address made;
     *put_place(made.text, place_of(e, memory, index)) = 0;
     return made;
@@ -234,7 +304,8 @@ static int are_whole(const vy_ptx *e, const vy_ptx_value *from, uint32_t n) {
     return 1;
 }
 
-/* That word: what took it apart and computed with the parts is for nobody then, and the driver's compiler leaves it out. */
+/* That word: what took it apart and computed with the parts is for nobody then, and the driver's compiler leaves it
+ * out. */
 static vy_ptx_value whole(vy_ptx *e, vy_ptx_subword p) {
     static const char *const names[VYRE_OP_COUNT] = {[VYRE_OP_XOR] = "xor", [VYRE_OP_AND] = "and", [VYRE_OP_OR] = "or"};
     vy_ptx_value a = vy_ptx_named(VYRE_TYPE_U32, p.words[0]), b = vy_ptx_named(VYRE_TYPE_U32, p.words[1]);
@@ -335,4 +406,130 @@ void vy_ptx_store_wide(vy_ptx *e, const vy_stmt *s) {
     char *text = put_store(e, vy_ptx_line(e), s->memory, u.name);
     text = vy_write_text(put_place(text, at), ", ");
     vy_ptx_end_line(e, put_units(text, &u));
+}
+
+/* ---- atomics ----
+ *
+ * Atomics. Those that are relaxed and change something need no qualifier: .relaxed.gpu is what the ISA assumes, and
+ * every architecture has it. Orders and atomic loads and stores come with sm_70. */
+
+typedef struct row {
+    const char *name;
+    uint8_t is_bits; /* .b32, not .u32 */
+} row;
+
+static const row rows[VYRE_ATOMIC_COUNT] = {
+    [VYRE_ATOMIC_ADD] = {"add", 0},       [VYRE_ATOMIC_AND] = {"and", 1},
+    [VYRE_ATOMIC_OR] = {"or", 1},         [VYRE_ATOMIC_XOR] = {"xor", 1},
+    [VYRE_ATOMIC_MIN] = {"min", 0},       [VYRE_ATOMIC_MAX] = {"max", 0},
+    [VYRE_ATOMIC_EXCHANGE] = {"exch", 1}, [VYRE_ATOMIC_COMPARE_EXCHANGE] = {"cas", 1},
+};
+
+/* ".acq_rel.gpu.global" */
+static void qualify(vy_ptx *e, const vy_stmt *s, int always, char *text, size_t size) {
+    const char *scope = s->scope == VYRE_SCOPE_WORKGROUP ? "cta" : "gpu", *space = state_space(e, s->memory);
+    if (!always && s->order == VYRE_ORDER_RELAXED) {
+        snprintf(text, size, ".%s", space);
+        return;
+    }
+    vy_ptx_need(e, 60, 70);
+    snprintf(text, size, ".%s.%s.%s", vyre_order_name((vyre_order)s->order), scope, space);
+}
+
+/* Two's complement is added alike, and there is no add.s64. */
+static const char *type_of(const row *r, vyre_type type) {
+    if (r->is_bits)
+        return vy_ptx_bits(type);
+    if (r == &rows[VYRE_ATOMIC_ADD] && type == VYRE_TYPE_I64)
+        return "u64";
+    return vy_ptx_type(type);
+}
+
+/* A load whose value nobody asks for. What it orders stays; of the load itself the driver's compiler keeps a half
+ * (docs/internals/ptx.md). */
+static void load_nothing(vy_ptx *e, const vy_stmt *s, vyre_type type) {
+    if (s->result_count)
+        vy_ptx_declare(e, s->variable, vy_ptx_literal(type, 0));
+    if (s->order == VYRE_ORDER_RELAXED)
+        return;
+    vy_ptx_need(e, 60, 70);
+    vy_ptx_write(e, "fence.acq_rel.%s", s->scope == VYRE_SCOPE_WORKGROUP ? "cta" : "gpu");
+}
+
+static void load_or_store(vy_ptx *e, const vy_stmt *s, vyre_type type) {
+    char how[48];
+    if (s->op == VYRE_ATOMIC_LOAD && (!s->result_count || vy_ptx_is_dead_copy(e, s->variable))) {
+        load_nothing(e, s, type);
+        return;
+    }
+    vy_ptx_address at = address_at(e, s->memory, s->a);
+    qualify(e, s, 1, how, sizeof how);
+    if (s->op == VYRE_ATOMIC_STORE) {
+        vy_ptx_value value = vy_ptx_in_register(e, vy_ptx_expr(e, s->b));
+        vy_ptx_write(e, "st%s.%s %s, %s", how, vy_ptx_bits(type), at.text, vy_ptx_name(e, value));
+        return;
+    }
+    vy_ptx_value d = vy_ptx_new(e, type);
+    vy_ptx_write(e, "ld%s.%s %s, %s", how, vy_ptx_bits(type), vy_ptx_name(e, d), at.text);
+    vy_ptx_declare(e, s->variable, d);
+}
+
+/* Whether nobody asks for the old value and the instruction without one will do: it cannot acquire, exchange or
+ * compare. */
+static int is_reduction(const vy_stmt *s) {
+    return !s->result_count && s->op != VYRE_ATOMIC_EXCHANGE && s->op != VYRE_ATOMIC_COMPARE_EXCHANGE &&
+           (s->order == VYRE_ORDER_RELAXED || s->order == VYRE_ORDER_RELEASE);
+}
+
+static void change(vy_ptx *e, const vy_stmt *s, vyre_type type) {
+    const row *r = &rows[s->op];
+    char how[48];
+    vy_ptx_address at = address_at(e, s->memory, s->a);
+    vy_ptx_value b = vy_ptx_in_register(e, vy_ptx_expr(e, s->b));
+    qualify(e, s, 0, how, sizeof how);
+    if (is_reduction(s)) {
+        vy_ptx_write(e, "red%s.%s.%s %s, %s", how, r->name, type_of(r, type), at.text, vy_ptx_name(e, b));
+        return;
+    }
+    vy_ptx_value c = s->c == VY_NONE ? b : vy_ptx_in_register(e, vy_ptx_expr(e, s->c)), d = vy_ptx_new(e, type);
+    vy_ptx_write(e, "atom%s.%s.%s %s, %s, %s%s%s", how, r->name, type_of(r, type), vy_ptx_name(e, d), at.text,
+                 vy_ptx_name(e, b), s->c == VY_NONE ? "" : ", ", s->c == VY_NONE ? "" : vy_ptx_name(e, c));
+    if (s->result_count)
+        vy_ptx_declare(e, s->variable, d);
+}
+
+/* The smaller or larger float, which no instruction keeps: computed from what was there, until it is still there. Bits
+ * are compared, so that a NaN is found again. */
+static void keep_float(vy_ptx *e, const vy_stmt *s, vyre_type type) {
+    char how[48];
+    vy_ptx_address at = address_at(e, s->memory, s->a);
+    vy_ptx_value b = vy_ptx_in_register(e, vy_ptx_expr(e, s->b)), old = vy_ptx_new(e, type), seen = vy_ptx_new(e, type),
+                 kept = vy_ptx_new(e, type), p = vy_ptx_new(e, VYRE_TYPE_BOOL);
+    uint32_t again = vy_ptx_label(e);
+    const char *bits = vy_ptx_bits(type);
+    qualify(e, s, 0, how, sizeof how);
+    vy_ptx_write(e, "ld.volatile.%s.%s %s, %s", state_space(e, s->memory), bits, vy_ptx_name(e, old), at.text);
+    vy_ptx_bind_label(e, again);
+    vy_ptx_move(e, seen, old);
+    vy_ptx_write(e, "%s.%s %s, %s, %s", rows[s->op].name, vy_ptx_type(type), vy_ptx_name(e, kept), vy_ptx_name(e, seen),
+                 vy_ptx_name(e, b));
+    vy_ptx_write(e, "atom%s.cas.%s %s, %s, %s, %s", how, bits, vy_ptx_name(e, old), at.text, vy_ptx_name(e, seen),
+                 vy_ptx_name(e, kept));
+    vy_ptx_write(e, "setp.ne.%s %s, %s, %s", bits, vy_ptx_name(e, p), vy_ptx_name(e, old), vy_ptx_name(e, seen));
+    vy_ptx_write(e, "@%s bra $L%" PRIu32, vy_ptx_name(e, p), again);
+    if (s->result_count)
+        vy_ptx_declare(e, s->variable, old);
+}
+
+void vy_ptx_atomic(vy_ptx *e, const vy_stmt *s) {
+    vyre_type type = (vyre_type)e->program->memories.items[s->memory].type;
+    int is_float = vyre_type_class(type) == VYRE_CLASS_FLOAT;
+    if (s->bounds_check != VY_BOUNDS_UNCHECKED)
+        vy_ptx_refuse(e, "a guarded atomic");
+    else if (is_float && (s->op == VYRE_ATOMIC_MIN || s->op == VYRE_ATOMIC_MAX))
+        keep_float(e, s, type);
+    else if (s->op == VYRE_ATOMIC_LOAD || s->op == VYRE_ATOMIC_STORE)
+        load_or_store(e, s, type);
+    else
+        change(e, s, type);
 }

@@ -1,8 +1,8 @@
-/* The module (ptx.h): declarations, the entry, and what the target needs to have. */
+/* The PTX module (ptx.h): declarations, the entry, and the requirements on the target. */
 #include "emit/ptx/ptx.h"
 
 #include "base/status.h"
-#include "emit/ptx/op.h"
+#include "emit/ptx/emitter.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -204,13 +204,15 @@ static void scan_program(vy_ptx *e) {
 
 /* ---- the body, once or twice ----
  *
- * Where nothing proves that buffers start at multiples of 16, every wide access stands behind a test of its own. The driver's compiler makes predicates of such tests: then
- * the accesses one by one, which nobody makes, wait for the wide one, whose registers they would write. So the buffers are asked once, before a body with wide accesses;
- * behind it is one with none. */
+ * Where nothing proves that buffers start at multiples of 16, every wide access stands behind a test of its own. The
+ * driver's compiler makes predicates of such tests: then the accesses one by one, which nobody makes, wait for the
+ * wide one, whose registers they would write. So the buffers are asked once, before a body with wide accesses; behind
+ * it is one with none. */
 
 enum { MOST_TWICE = 512 }; /* statements; beyond that compiling takes longer than waiting */
 
-/* Not 0 if a buffer that wide accesses ask does not start at a multiple of 16; a literal if none is asked. Notes who asks. */
+/* Not 0 if a buffer that wide accesses ask does not start at a multiple of 16; a literal if none is asked. Notes who
+ * asks. */
 static vy_ptx_value misalignments(vy_ptx *e) {
     vy_ptx_value all = vy_ptx_literal(VYRE_TYPE_U32, 0);
     uint32_t first = e->body->first_stmt, end = e->body->end_stmt;

@@ -1,4 +1,4 @@
-/* Preparing (prepare.h). */
+/* The pass pipeline before PTX: coarsening, optimisation, legalisation (prepare.h). */
 #include "emit/ptx/prepare.h"
 
 #include "emit/ptx/ptx.h"
@@ -20,7 +20,8 @@ static vyre_status widen(vyre_program *program, const vy_ptx_prepare_options *op
     return VYRE_OK;
 }
 
-/* What follows far unrolling: loops inside may be counted now; literals go through what became of them, for unrolling folds. Once each, for the program is large. */
+/* What follows far unrolling: loops inside may be counted now; literals go through what became of them, for unrolling
+ * folds. Once each, for the program is large. */
 #define PASS(ID) VYRE_PASS_##ID
 static const vyre_pass behind[] = {PASS(UNROLL), PASS(INSTCOMBINE), PASS(SIMPLIFY_CFG),    PASS(UNROLL),
                                    PASS(GVN),    PASS(RANGE),       PASS(STRENGTH_REDUCE), PASS(DCE)};
@@ -40,8 +41,8 @@ static vyre_status run_passes(const vyre_program *program, const vyre_optimize_o
                   : vy_optimize_by(program, options, rules, out, NULL, error);
 }
 
-/* Unrolls far. What is small is unrolled here, so that passes and proofs see every trip of it; of what becomes large, loops over private arrays are written out
- * behind legalisation. */
+/* Unrolls far. What is small is unrolled here, so that passes and proofs see every trip of it; of what becomes large,
+ * loops over private arrays are written out behind legalisation. */
 static vyre_status unroll(vyre_program *program, int trusts, vyre_program **out, vyre_error *error) {
     const vyre_optimize_options rest = {.passes = behind, .pass_count = sizeof behind / sizeof *behind};
     vyre_program *unrolled = NULL;
@@ -88,8 +89,8 @@ static vyre_status lower_by(vyre_program *program, const vy_ptx_prepare_options 
     return vy_legalize_unverified(optimised, &target, legal, error);
 }
 
-/* The validator sees the result alone. Where it does not like that, it looks at every pass, so that one that shows an error or goes over a
- * limit is left out. */
+/* The validator sees the result alone. Where it does not like that, it looks at every pass, so that one that shows an
+ * error or goes over a limit is left out. */
 static vyre_status lower(vyre_program *program, const vy_ptx_prepare_options *options, vyre_program **legal,
                          vyre_error *error) {
     vyre_status status = lower_by(program, options, 1, legal, error);

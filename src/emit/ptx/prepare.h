@@ -1,7 +1,8 @@
-/* From any program to the one that PTX is written of: widened where that pays, optimised, legalised.
+/* The pass pipeline before PTX: coarsened where that pays, optimised, legalised.
  *
- * A widened program has one more param, a u32, behind the others: the groups in x of the dispatch as it was asked for. It is launched over fewer of them:
- * vy_ptx_launch_groups. Everything else about a dispatch (buffers, counts, params, groups in y and z, the size of a workgroup) is as it was. */
+ * A coarsened program has one more param, a u32 after the others: the groups in x of the dispatch as it was requested.
+ * It is launched over fewer groups: vy_ptx_launch_groups. Everything else about a dispatch (buffers, counts, params,
+ * groups in y and z, the size of a workgroup) is unchanged. */
 #ifndef VY_EMIT_PTX_PREPARE_H
 #define VY_EMIT_PTX_PREPARE_H
 
@@ -11,15 +12,16 @@ typedef struct vy_ptx_prepare_options {
     uint32_t architecture; /* of the device: 90 for sm_90 */
     uint64_t inexact;      /* bits 1 << VYRE_NUMERIC_…: what a probe on the device did not confirm of vy_ptx_exact */
     uint8_t cancellable;   /* with polls */
-    uint8_t
-        keeps_grid; /* nothing is widened: the grid is known only on the device (vy_ptx_options.indirect), or somebody asked for it as it is */
+    /* nothing is widened: the grid is known only on the device (vy_ptx_options.indirect), or somebody asked for it
+     * as it is */
+    uint8_t keeps_grid;
     uint8_t aligned; /* every buffer starts at a multiple of 16 bytes in every dispatch: nothing asks for it then */
 } vy_ptx_prepare_options;
 
 typedef struct vy_ptx_prepared {
     vyre_program *program; /* legal, without a fingerprint; one reference */
-    uint32_t
-        factor; /* invocations of the original that one handles; 1: it is not widened, and there is no other param */
+    /* invocations of the original that one handles; 1: it is not widened, and there is no other param */
+    uint32_t factor;
     const char *reason; /* why the factor is 1, a static sentence; NULL if it is more */
 } vy_ptx_prepared;
 

@@ -1,4 +1,5 @@
-/* What is known at the start of the entry: ids, addresses, counts, params. Each is computed there when it is first asked for, so that it is there wherever it is used. */
+/* The prologue: ids, addresses, counts and params at the start of the entry. Each is computed there when it is first
+ * used, so that its register is defined wherever it is used. */
 #include "emit/ptx/emitter.h"
 
 #include <inttypes.h>
@@ -105,8 +106,9 @@ vy_ptx_value vy_ptx_builtin(vy_ptx *e, vyre_builtin which, unsigned axis) {
 
 /* ---- what the entry is given ---- */
 
-/* As PTX lays params out: each at a multiple of its size. */
-uint32_t vy_ptx_param_offset(const vy_ptx *e, uint32_t param) {
+/* Where a scalar param lies among all that the entry is given; of the one behind the last: the control block's
+ * address. As PTX lays params out: each at a multiple of its size. */
+static uint32_t param_offset(const vy_ptx *e, uint32_t param) {
     uint32_t at = 12 * e->program->buffer_count;
     for (uint32_t i = 0; i <= param; i++) {
         int is_wide = i == e->program->param_count ||
@@ -120,7 +122,7 @@ uint32_t vy_ptx_param_offset(const vy_ptx *e, uint32_t param) {
 }
 
 uint32_t vy_ptx_batch_item_bytes(const vy_ptx *e) {
-    return (vy_ptx_param_offset(e, e->program->param_count) + 8 + 15) / 16 * 16;
+    return (param_offset(e, e->program->param_count) + 8 + 15) / 16 * 16;
 }
 
 /* A pointer of ours is one into the global space. */
@@ -181,7 +183,7 @@ static vy_ptx_value misalignment(vy_ptx *e, uint32_t buffer, uint32_t bytes) {
 /* Bits beyond a param's type do not matter. */
 static vy_ptx_value param(vy_ptx *e, uint32_t index, uint32_t type) {
     int is_wide = vyre_type_bits((vyre_type)type) == 64;
-    vy_ptx_value d = take_at(e, is_wide ? VYRE_TYPE_U64 : VYRE_TYPE_U32, "param", index, vy_ptx_param_offset(e, index));
+    vy_ptx_value d = take_at(e, is_wide ? VYRE_TYPE_U64 : VYRE_TYPE_U32, "param", index, param_offset(e, index));
     if (type == VYRE_TYPE_BOOL) {
         vy_ptx_value p = vy_ptx_new(e, VYRE_TYPE_BOOL);
         vy_ptx_write(e, "setp.ne.u32 %s, %s, 0", vy_ptx_name(e, p), vy_ptx_name(e, d));
@@ -196,7 +198,7 @@ static vy_ptx_value param(vy_ptx *e, uint32_t index, uint32_t type) {
 
 static vy_ptx_value control(vy_ptx *e, uint32_t a, uint32_t b) {
     (void)a, (void)b;
-    return to_global(e, load_param(e, VYRE_TYPE_U64, "control", vy_ptx_param_offset(e, e->program->param_count)));
+    return to_global(e, load_param(e, VYRE_TYPE_U64, "control", param_offset(e, e->program->param_count)));
 }
 
 /* No address is so far up. */

@@ -1,5 +1,7 @@
-/* What the driver's compiler compiles wrongly as it is written in the table of ops, written otherwise; docs/ptx.md has the mistakes. What costs anything is done where a program has what it takes. */
-#include "emit/ptx/op.h"
+/* ptxas errata: ops that ptxas, the driver's compiler, compiles wrongly as the op table writes them, and their
+ * replacements. docs/internals/ptx.md lists the defects. A replacement that costs anything is used only in programs
+ * that have the code that triggers the defect. */
+#include "emit/ptx/emitter.h"
 
 /* ---- what a program has ---- */
 
@@ -113,8 +115,9 @@ static vy_ptx_value hidden(vy_ptx *e, vyre_type type, vy_ptx_value v) {
     return vy_ptx_two(e, "or", vy_ptx_bits(type), type, v, vy_ptx_cast(e, vy_ptx_integer_of(type), vy_ptx_zero(e)));
 }
 
-/* The smaller of the smaller of a and -b, and c, is one instruction on sm_90 and sm_100, and ptxas 13.0 forgets the minus sign if it stands in the second place (docs/ptx.md):
- * so it stands in the first, or, if both may have one, the second is hidden. (A comparison that chooses would be taken for the smaller of two again, of u32.) */
+/* The smaller of the smaller of a and -b, and c, is one instruction on sm_90 and sm_100, and ptxas 13.0 forgets the
+ * minus sign if it stands in the second place (docs/internals/ptx.md): so it stands in the first, or, if both may have
+ * one, the second is hidden. (A comparison that chooses would be taken for the smaller of two again, of u32.) */
 static vy_ptx_value extreme(vy_ptx *e, vyre_op op, vyre_type type, vy_ptx_value a, vy_ptx_value b) {
     const char *name = op == VYRE_OP_MIN ? "min" : "max";
     int may_a = a.maybe_negated || a.is_variable, may_b = b.maybe_negated || b.is_variable;
@@ -124,7 +127,8 @@ static vy_ptx_value extreme(vy_ptx *e, vyre_op op, vyre_type type, vy_ptx_value 
                  : vy_ptx_two(e, name, vy_ptx_type(type), type, a, b);
 }
 
-/* The larger of x and -0: x, unless it has a sign or is no number. Of that, and the smaller of it and 1, ptxas makes a sum that saturates, and -0 becomes 0. */
+/* The larger of x and -0: x, unless it has a sign or is no number. Of that, and the smaller of it and 1, ptxas makes a
+ * sum that saturates, and -0 becomes 0. */
 static vy_ptx_value not_below(vy_ptx *e, vy_ptx_value x, vy_ptx_value negative_zero) {
     vy_ptx_value p = vy_ptx_new(e, VYRE_TYPE_BOOL);
     x = vy_ptx_in_register(e, x);
@@ -132,7 +136,8 @@ static vy_ptx_value not_below(vy_ptx *e, vy_ptx_value x, vy_ptx_value negative_z
     return vy_ptx_choose(e, VYRE_TYPE_F32, (const vy_ptx_value[]){p, x, negative_zero});
 }
 
-/* Of mul.hi.u32, made a u64, minus x ptxas makes a product with a sum (IMAD.HI), and forgets to carry where the lower half of x is 0. It takes the upper half of a product of 64 bits for nothing of the kind. */
+/* Of mul.hi.u32, made a u64, minus x ptxas makes a product with a sum (IMAD.HI), and forgets to carry where the lower
+ * half of x is 0. It takes the upper half of a product of 64 bits for nothing of the kind. */
 static vy_ptx_value upper_half(vy_ptx *e, vy_ptx_value a, vy_ptx_value b) {
     vy_ptx_value all = vy_ptx_two(e, "mul.wide", "u32", VYRE_TYPE_U64, a, b), upper = vy_ptx_new(e, VYRE_TYPE_U64);
     vy_ptx_write(e, "shr.u64 %s, %s, 32", vy_ptx_name(e, upper), vy_ptx_name(e, all));
@@ -164,12 +169,14 @@ static int may_saturate(vy_ptx_value a, vy_ptx_value b) {
     return (is_one(a) && !never_negative(b)) || (is_one(b) && !never_negative(a));
 }
 
-/* Whether ptxas does right whatever becomes of the smaller or larger of two: it has one number that we know, or nothing that is thought about with it. */
+/* Whether ptxas does right whatever becomes of the smaller or larger of two: it has one number that we know, or
+ * nothing that is thought about with it. */
 static int is_harmless(const vy_ptx *e, vyre_op op, vy_ptx_value a, vy_ptx_value b) {
     return (!e->has_signs || is_number(a) || is_number(b)) && !(op == VYRE_OP_MIN && may_saturate(a, b));
 }
 
-/* Of the smaller, the larger and abs, one behind the other, ptxas makes what is right for numbers alone, and for -0 not always (docs/ptx.md). A zero that it does not know for one stands between them. */
+/* Of the smaller, the larger and abs, one behind the other, ptxas makes what is right for numbers alone, and for -0
+ * not always (docs/internals/ptx.md). A zero that it does not know for one stands between them. */
 static vy_ptx_value bound(vy_ptx *e, vyre_op op, vyre_type type, vy_ptx_value a, vy_ptx_value b) {
     vy_ptx_value d = vy_ptx_two(e, op == VYRE_OP_MIN ? "min" : "max", vy_ptx_type(type), type, a, b);
     if (!is_harmless(e, op, a, b))
@@ -188,14 +195,16 @@ vy_ptx_value vy_ptx_assigned(vy_ptx *e, vy_ptx_value value) {
     return is_real(type) && e->has_floors && is_one(value) ? hidden(e, type, value) : value;
 }
 
-/* Of abs ptxas believes that it is 0 or more, also where it is NaN, which no comparison holds for. Of bits it knows no such thing. */
+/* Of abs ptxas believes that it is 0 or more, also where it is NaN, which no comparison holds for. Of bits it knows no
+ * such thing. */
 static vy_ptx_value without_sign(vy_ptx *e, vy_ptx_value a) {
     vy_ptx_value d = vy_ptx_masked(e, VYRE_TYPE_F32, a, INT32_MAX);
     return d.type = VYRE_TYPE_F32, d;
 }
 
-/* Of numbers that it finds out the driver's compiler makes the sum itself, and rounds it wrongly if their signs differ and it lies half-way between two floats (docs/ptx.md). A product with 1 or -1
- * and its sum it leaves to the device, which takes no longer. */
+/* Of numbers that it finds out the driver's compiler makes the sum itself, and rounds it wrongly if their signs differ
+ * and it lies half-way between two floats (docs/internals/ptx.md). A product with 1 or -1 and its sum it leaves to the
+ * device, which takes no longer. */
 static vy_ptx_value sum(vy_ptx *e, vyre_op op, vy_ptx_value a, vy_ptx_value b) {
     if (op == VYRE_OP_SUB && b.is_literal) { /* which needs no register where it is added */
         b.bits ^= vy_ptx_sign_bit(VYRE_TYPE_F32);
@@ -235,8 +244,9 @@ int vy_ptx_errata_replace(vy_ptx *e, vyre_op op, vyre_type operand, const vy_ptx
     return 1;
 }
 
-/* Whether the driver's compiler may find out that an integer is the opposite of a number. What is made of such a thing may be one again: x | 0 with a 0 that only the compiler knows, or ~x + 1. What is
- * made of a variable and a literal is none, for our own passes would have left the op out; nor is the smaller or larger of two. */
+/* Whether the driver's compiler may find out that an integer is the opposite of a number. What is made of such a thing
+ * may be one again: x | 0 with a 0 that only the compiler knows, or ~x + 1. What is made of a variable and a literal
+ * is none, for our own passes would have left the op out; nor is the smaller or larger of two. */
 int vy_ptx_may_be_negated(const vy_expr *x, vyre_type operand, const vy_ptx_value *args) {
     enum { BY_OPERANDS, ALWAYS, NEVER };
     static const uint8_t rules[VYRE_OP_COUNT] = {
@@ -255,8 +265,9 @@ int vy_ptx_may_be_negated(const vy_expr *x, vyre_type operand, const vy_ptx_valu
     return has_opposite || (has_variable && !has_literal);
 }
 
-/* 1 where a comparison of floats holds, else 0, taken for the bits of a float, is a number near 0, or 0. Of some such bits ptxas 13.0 makes a comparison that gives 1.0 or 0.0 (docs/ptx.md). Whatever is made of such an integer may be one
- * again, by ops that the compiler leaves out; so may a variable. */
+/* 1 where a comparison of floats holds, else 0, taken for the bits of a float, is a number near 0, or 0. Of some such
+ * bits ptxas 13.0 makes a comparison that gives 1.0 or 0.0 (docs/internals/ptx.md). Whatever is made of such an
+ * integer may be one again, by ops that the compiler leaves out; so may a variable. */
 int vy_ptx_may_be_bool(const vy_expr *x, const vy_ptx_value *args) {
     if (vy_ptx_is_float((vyre_type)x->type) || x->type == VYRE_TYPE_BOOL)
         return 0;
@@ -275,8 +286,9 @@ vy_ptx_value vy_ptx_normalize_bool(vy_ptx *e, vyre_type to, vy_ptx_value v) {
     return v;
 }
 
-/* Whether what is made of something that only the run knows is such a thing: not where an operand may decide alone, as the larger of anything and infinity. Nor what is made of integers: behind a
- * branch that asks whether one is 5 the compiler takes it for 5, and finds out what becomes of it. It does not of floats. */
+/* Whether what is made of something that only the run knows is such a thing: not where an operand may decide alone, as
+ * the larger of anything and infinity. Nor what is made of integers: behind a branch that asks whether one is 5 the
+ * compiler takes it for 5, and finds out what becomes of it. It does not of floats. */
 int vy_ptx_keeps_opaque(vyre_op op) {
     static const uint8_t keeps[VYRE_OP_COUNT] = {
         [VYRE_OP_ADD] = 1, [VYRE_OP_SUB] = 1,  [VYRE_OP_MUL] = 1, [VYRE_OP_FMA] = 1,  [VYRE_OP_DIV] = 1,

@@ -1,7 +1,7 @@
-/* Lines of code, each put together where it stands in the text (base/text.h): a program has thousands of them. */
+/* Writer of PTX text: lines, registers, literals and moves. */
 #include "emit/ptx/emitter.h"
 
-/* ---- where they go ---- */
+/* ---- lines: where they go ---- */
 
 static void begin(vy_ptx *e) {
     char *at = vy_string_reserve(e->out, VY_PTX_ROOM);
@@ -104,4 +104,105 @@ void vy_ptx_locate(vy_ptx *e, uint32_t stmt) {
     const vy_position *position = &e->program->stmt_positions.items[stmt];
     if (position->line && position->line != e->line)
         locate(e, position);
+}
+
+/* ---- registers and literals ----
+ *
+ * Registers and literals: their types and names, and moves. */
+
+/* ---- types ---- */
+
+const vy_ptx_type_row vy_ptx_types[VYRE_TYPE_COUNT] = {
+    [VYRE_TYPE_BOOL] = {"pred", "pred", "%p", VY_PTX_PRED}, [VYRE_TYPE_I8] = {"s32", "b32", "%r", VY_PTX_B32},
+    [VYRE_TYPE_U8] = {"u32", "b32", "%r", VY_PTX_B32},      [VYRE_TYPE_I16] = {"s32", "b32", "%r", VY_PTX_B32},
+    [VYRE_TYPE_U16] = {"u32", "b32", "%r", VY_PTX_B32},     [VYRE_TYPE_I32] = {"s32", "b32", "%r", VY_PTX_B32},
+    [VYRE_TYPE_U32] = {"u32", "b32", "%r", VY_PTX_B32},     [VYRE_TYPE_I64] = {"s64", "b64", "%d", VY_PTX_B64},
+    [VYRE_TYPE_U64] = {"u64", "b64", "%d", VY_PTX_B64},     [VYRE_TYPE_F16] = {"f16", "b16", "%h", VY_PTX_B16},
+    [VYRE_TYPE_BF16] = {"bf16", "b16", "%h", VY_PTX_B16},   [VYRE_TYPE_F32] = {"f32", "b32", "%r", VY_PTX_B32},
+    [VYRE_TYPE_F64] = {"f64", "b64", "%d", VY_PTX_B64},
+};
+
+/* ---- registers and literals ---- */
+
+void vy_ptx_next_ten(vy_ptx_registers *r) {
+    enum { LONGEST = 1000000 }; /* %r999999 has 8 bytes */
+    char text[2 * sizeof r->next] = {0};
+    memcpy(text, r->start, 2);
+    *vy_write_decimal(text + 2, r->ten) = 0;
+    memcpy(&r->next, text, sizeof r->next);
+    r->one = UINT64_C(1) << 8 * (vy_packed_length(r->next) - 1);
+    if (r->ten >= LONGEST) {
+        r->next = (uint64_t)r->ten << 8;
+        r->one = 1 << 8;
+    }
+    r->left = 10;
+    r->ten += 10;
+}
+
+/* A signed literal of fewer than 64 bits as the number it is. */
+static int64_t extended(vyre_type type, uint64_t bits) {
+    unsigned unused = 64u - vy_type_layouts[type].bits;
+    return (int64_t)(bits << unused) >> unused;
+}
+
+static __attribute__((noinline)) char *put_literal(char *at, vy_ptx_value v) {
+    vyre_type type = (vyre_type)v.type;
+    int is_signed = vy_type_layouts[type].classes == VYRE_CLASS_SIGNED;
+    int64_t number = is_signed ? extended(type, v.bits) : 0;
+    if (type == VYRE_TYPE_BOOL)
+        return vy_write_text(at, v.bits ? "-1" : "0");
+    if (type == VYRE_TYPE_F32)
+        return vy_write_hex_upper(vy_write_text(at, "0f"), v.bits, 8);
+    if (type == VYRE_TYPE_F64)
+        return vy_write_hex_upper(vy_write_text(at, "0d"), v.bits, 16);
+    if (number < 0 && number != INT64_MIN)
+        return vy_write_decimal(vy_write_text(at, "-"), (uint64_t)-number);
+    if (v.bits < 1 << 20 || (is_signed && number >= 0))
+        return vy_write_decimal(at, v.bits);
+    return vy_write_hex(vy_write_text(at, "0x"), v.bits, 1);
+}
+
+/* Most literals are small, and positive in all types of integers. */
+char *vy_ptx_put_other(char *at, vy_ptx_value v) {
+    if (v.is_literal && v.bits <= INT8_MAX && vy_type_layouts[v.type].classes & VYRE_CLASS_INTEGER)
+        return vy_write_decimal(at, v.bits);
+    return v.is_literal ? put_literal(at, v)
+                        : vy_write_decimal(vy_write_text(at, vy_ptx_types[v.type].start), v.name >> 8);
+}
+
+const char *vy_ptx_name(vy_ptx *e, vy_ptx_value v) {
+    char *text = e->names[e->next_name++ % VY_PTX_NAMES];
+    *vy_ptx_put(text, v) = 0;
+    return text;
+}
+
+/* Bits are moved, those of floats too. */
+static void move(vy_ptx *e, char *at, vy_ptx_value to, vy_ptx_value from) {
+    static const uint8_t integers[VY_PTX_CLASS_COUNT] = {VYRE_TYPE_BOOL, VYRE_TYPE_U16, VYRE_TYPE_U32, VYRE_TYPE_U64};
+    if (from.is_literal && vy_ptx_is_float((vyre_type)from.type))
+        from.type = integers[vy_ptx_class_of((vyre_type)from.type)];
+    at = vy_write_text(at, "mov.");
+    at = vy_write_text(vy_write_packed(at, vy_ptx_letters(vy_ptx_bits((vyre_type)to.type))), " ");
+    at = vy_write_text(vy_ptx_put(at, to), ", ");
+    vy_ptx_end_line(e, vy_ptx_put(at, from));
+}
+
+void vy_ptx_move(vy_ptx *e, vy_ptx_value to, vy_ptx_value from) {
+    move(e, vy_ptx_line(e), to, from);
+}
+
+void vy_ptx_move_if(vy_ptx *e, vy_ptx_value condition, vy_ptx_value to, vy_ptx_value from) {
+    move(e, vy_ptx_line_predicated(e, vy_ptx_predicate(e, condition)), to, from);
+}
+
+vy_ptx_value vy_ptx_in_register(vy_ptx *e, vy_ptx_value v) {
+    if (!v.is_literal)
+        return v;
+    vy_ptx_value made = vy_ptx_new(e, (vyre_type)v.type);
+    vy_ptx_move(e, made, v);
+    return made;
+}
+
+const char *vy_ptx_register(vy_ptx *e, vy_ptx_value v) {
+    return vy_ptx_name(e, vy_ptx_in_register(e, v));
 }

@@ -1,4 +1,5 @@
-/* Code written by hand, and a `cpu` backend that "compiles" programs to it: what the runtime does is tested without a compiler.
+/* Code written by hand, and a `cpu` backend that "compiles" programs to it: what the runtime does is tested without a
+ * compiler.
  *
  * A kernel runs workgroups of one invocation. For x86-64 and AArch64; elsewhere the tests that run code are skipped. */
 #ifndef VY_TESTS_CPU_BLOB_H
@@ -20,8 +21,8 @@ typedef struct blob {
     uint32_t parts, narrow_parts; /* of a workgroup */
 } blob;
 
-/* The frame (emit/llvm/kernel_abi.h): buffers 0, params 8, workgroup 16, spill 24, cancel 32, stop 40, trap_invocation 48, trap_code 56, stopped 60, is_narrow 80; a buffer:
- * data 0, count 8, next one at 16. */
+/* The frame (emit/llvm/kernel_abi.h): buffers 0, params 8, workgroup 16, spill 24, cancel 32, stop 40, trap_invocation
+ * 48, trap_code 56, stopped 60, is_narrow 80; a buffer: data 0, count 8, next one at 16. */
 #if defined(__x86_64__)
 #include "backends/cpu/blob_x86_64.h"
 #define BLOB_HAS_CODE 1

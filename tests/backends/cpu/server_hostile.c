@@ -1,8 +1,8 @@
 /* A compile server that misbehaves on demand, for tests of its client.
  *
- * The name of the program says how, and from how many lanes on: `crash_16` crashes on requests for 16 lanes and more, or for any
- * (width 0). Any other request is left unread to the real server, which this process then becomes. So a server misbehaves in its
- * first request or never. */
+ * The name of the program says how, and from how many lanes on: `crash_16` crashes on requests for 16 lanes and more,
+ * or for any (width 0). Any other request is left unread to the real server, which this process then becomes. So a
+ * server misbehaves in its first request or never. */
 #include "backends/cpu/compile_protocol.h"
 
 #include <limits.h>

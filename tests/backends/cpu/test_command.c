@@ -1,4 +1,5 @@
-/* The command on the `cpu` backend: a kernel or a compile that never ends is ended by --timeout, and one that does is not. */
+/* The command on the `cpu` backend: a kernel or a compile that never ends is ended by --timeout, and one that does is
+ * not. */
 #include "compile_server.h"
 
 #include <sys/wait.h>

@@ -1,5 +1,5 @@
-/* Compile servers that crash, hang, lie or end, and hosts that do what they like with children, descriptors and fork: a compile ends with
- * an object or with an error that names the program, and nothing is left behind. */
+/* Compile servers that crash, hang, lie or end, and hosts that do what they like with children, descriptors and fork:
+ * a compile ends with an object or with an error that names the program, and nothing is left behind. */
 #include "backends/cpu/compile_server.h" /* of the library */
 #include "compile_server.h"
 
@@ -108,7 +108,8 @@ static void count_narrowed(void *user, int level, const char *source, const char
         level == 1 && strcmp(source, "cpu") == 0 && strstr(message, "is compiled with 8 lanes instead");
 }
 
-/* Through the backend: the result is right, the log says why it has fewer lanes, and what the cache has is the narrower object. */
+/* Through the backend: the result is right, the log says why it has fewer lanes, and what the cache has is the
+ * narrower object. */
 static void code_with_fewer_lanes_runs_and_is_cached(void **state) {
     char folder[] = "/tmp/vyre-server-XXXXXX";
     uint32_t y[100] = {5};

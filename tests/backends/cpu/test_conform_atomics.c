@@ -1,4 +1,5 @@
-/* Atomics whose results nobody asks for, on backend `cpu`: threads combine in buffers of their own (backends/cpu/privatize.h) where that is worth it, and nobody can tell. */
+/* Atomics whose results nobody asks for, on backend `cpu`: threads combine in buffers of their own
+ * (backends/cpu/execute.h) where that is worth it, and nobody can tell. */
 #include "backends/conform.h"
 #include "backends/cpu/matrix.h"
 
@@ -75,7 +76,8 @@ static void every_op_has_the_oracles_bits_at_lower_levels(void **state) {
     matrix_lower_levels(combine_on, 13);
 }
 
-/* The last size that a thread has its own of, and the first that it has not; and so few invocations that it is not worth it. */
+/* The last size that a thread has its own of, and the first that it has not; and so few invocations that it is not
+ * worth it. */
 static void sizes_around_the_limit_have_the_oracles_bits(void **state) {
     static conform c;
     (void)state;

@@ -1,4 +1,5 @@
-/* What one process compiled for backend `cpu` runs in the next from the folder: nothing is compiled, and the compiler is not even started. */
+/* What one process compiled for backend `cpu` runs in the next from the folder: nothing is compiled, and the compiler
+ * is not even started. */
 #include "backends/conform.h"
 
 #include "compile_server.h"

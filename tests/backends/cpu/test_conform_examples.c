@@ -1,8 +1,10 @@
-/* Every program of the examples gives the oracle's bits on backend `cpu`, at every width, ISA level and several sizes. */
+/* Every program of the examples gives the oracle's bits on backend `cpu`, at every width, ISA level and several
+ * sizes. */
 #include "backends/conform_examples.h"
 #include "backends/cpu/matrix.h"
 
-/* With sanitizers at every second width: neither LLVM nor the code it makes has any inside, and builds without run them all. */
+/* With sanitizers at every second width: neither LLVM nor the code it makes has any inside, and builds without run
+ * them all. */
 static void run_with(const char *width) {
     static conform c;
     static unsigned turn;

@@ -1,5 +1,6 @@
-/* More than 2^31 elements on backend `cpu`: what depends on the index is right at both ends and beyond the sign bit. The oracle computes a sample of whole workgroups, by the same
- * formula over a small grid: what it would copy for the grid itself is too much. */
+/* More than 2^31 elements on backend `cpu`: what depends on the index is right at both ends and beyond the sign bit.
+ * The oracle computes a sample of whole workgroups, by the same formula over a small grid: what it would copy for the
+ * grid itself is too much. */
 #include "backends/conform.h"
 
 #include <unistd.h>

@@ -1,4 +1,5 @@
-/* Every function of the standard library gives the oracle's bits on backend `cpu`, on all numbers of lanes and ISA levels in turns. */
+/* Every function of the standard library gives the oracle's bits on backend `cpu`, on all numbers of lanes and ISA
+ * levels in turns. */
 #include "backends/conform_library.h"
 #include "backends/cpu/matrix.h"
 

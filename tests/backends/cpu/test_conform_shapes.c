@@ -58,8 +58,8 @@ static void outputs_start_as_zero_whatever_was_there(void **state) {
     at_one_width(conform_covers);
 }
 
-/* At the start of resident buffers, which is aligned, a whole row is one store; at multiples of 16 bytes it is several, elsewhere it does not go past the caches, and neither does
- * the last one, of which not all is there. */
+/* At the start of resident buffers, which is aligned, a whole row is one store; at multiples of 16 bytes it is
+ * several, elsewhere it does not go past the caches, and neither does the last one, of which not all is there. */
 static void store_in_a_stream(conform *c, size_t first, size_t step) {
     enum { N = 10007, AROUND = 64 };
     static const char *const types[] = {"u8", "u16", "u32", "u64"};

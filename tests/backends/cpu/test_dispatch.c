@@ -1,4 +1,5 @@
-/* Dispatches on hand-written code: every road to it, bytes in place, traps, deadlines, cancellation, the floating-point environment, memory of frames. */
+/* Dispatches on hand-written code: every road to it, bytes in place, traps, deadlines, cancellation, the
+ * floating-point environment, memory of frames. */
 #include "backends/cpu/blob.h"
 
 #include "base/thread.h"

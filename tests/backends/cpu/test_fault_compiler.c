@@ -1,4 +1,5 @@
-/* The k-th allocation fails in the client of the compile server. tests/compilers does the same to the compiler itself. */
+/* The k-th allocation fails in the client of the compile server. tests/compilers does the same to the compiler
+ * itself. */
 #include "support/test.h"
 
 #include "backends/cpu/compile.h"

@@ -1,4 +1,5 @@
-/* fork: a child is refused whatever its parent acquired, at once and with a fix, and whatever it acquires itself works; in any state of the parent. */
+/* fork: a child is refused whatever its parent acquired, at once and with a fix, and whatever it acquires itself
+ * works; in any state of the parent. */
 #include "support/test.h"
 
 #include "backends/cpu/compile.h"
@@ -321,7 +322,8 @@ static void amid_work(const char *id, int forks) {
     rig_close(&r);
 }
 
-/* The allocator of the address sanitizer does not survive the fork of a process whose threads allocate: the child waits for its lock. */
+/* The allocator of the address sanitizer does not survive the fork of a process whose threads allocate: the child
+ * waits for its lock. */
 static void a_child_of_a_process_at_work(void **state) {
     (void)state;
     NEEDS_COMPILER();

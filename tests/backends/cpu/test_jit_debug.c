@@ -1,8 +1,8 @@
 /* Profilers and debuggers are told of code if the environment asks for it: perf's map, GDB's list, and GDB itself. */
 #include "backends/cpu/blob.h"
 
+#include "backends/cpu/code_object.h"
 #include "backends/cpu/compile.h"
-#include "backends/cpu/jit_debug.h"
 
 #include <elf.h>
 #include <fcntl.h>

@@ -1,5 +1,6 @@
-/* What backend `cpu` is legalised for is true: for every bit of it compiled code gives the oracle's bits on operands that are hard. The backend measures
- * nothing itself, and its numerics profile claims nothing: a compiler would have to be opened. */
+/* What backend `cpu` is legalised for is true: for every bit of it compiled code gives the oracle's bits on operands
+ * that are hard. The backend measures nothing itself, and its numerics profile claims nothing: a compiler would have
+ * to be opened. */
 #include "backends/conform.h"
 
 #include "base/cpu_features.h"
@@ -52,7 +53,8 @@ enum { ROWS = sizeof rows / sizeof *rows };
 
 /* ---- operands ---- */
 
-/* Significands with few bits, all, or any: sums, products and conversions of such lie in the middle between two values, and next to it. */
+/* Significands with few bits, all, or any: sums, products and conversions of such lie in the middle between two
+ * values, and next to it. */
 static uint64_t significand(vy_random *random, unsigned bits) {
     uint64_t all = (UINT64_C(1) << bits) - 1, any = vy_random_next(random), how = any >> 58;
     unsigned k = (unsigned)vy_random_below(random, bits), half = bits == 52 ? 28 : bits == 23 ? 12 : k;
@@ -71,7 +73,8 @@ static uint64_t significand(vy_random *random, unsigned bits) {
     return any & all;
 }
 
-/* Exponents meet in all pairs where there are at most 256 of them; in f64 every difference of two does, and the ends with all. */
+/* Exponents meet in all pairs where there are at most 256 of them; in f64 every difference of two does, and the ends
+ * with all. */
 static void exponents(vyre_type type, uint32_t i, vy_random *random, uint64_t *out) {
     unsigned bits = type == VYRE_TYPE_F16 ? 5 : type == VYRE_TYPE_F32 ? 8 : 11;
     uint64_t all = (UINT64_C(1) << bits) - 1;

@@ -1,7 +1,9 @@
-/* pthread_cancel: a thread that is cancelled inside a call of the library ends after the call, and leaves nothing behind.
+/* pthread_cancel: a thread that is cancelled inside a call of the library ends after the call, and leaves nothing
+ * behind.
  *
- * Where a call could end a thread is found without luck: a thread that has been cancelled already ends at the first cancellation point it
- * meets, so a call that returns on such a thread has held cancellation off wherever it has one. */
+ * Where a call could end a thread is found without luck: a thread that has been cancelled already ends at the first
+ * cancellation point it meets, so a call that returns on such a thread has held cancellation off wherever it has
+ * one. */
 #include "support/test.h"
 
 #include "backends/cpu/compile.h"

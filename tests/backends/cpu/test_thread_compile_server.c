@@ -1,4 +1,5 @@
-/* Many threads compile at once on few servers, some of which fail, while other threads fork and open and close the pool. */
+/* Many threads compile at once on few servers, some of which fail, while other threads fork and open and close the
+ * pool. */
 #include "compile_server.h"
 
 #include "base/thread.h"

@@ -1,4 +1,5 @@
-/* Dispatches of many threads at once on one backend: in place, in flight, with deadlines, in batches and sequences. Meant for the thread sanitizer. */
+/* Dispatches of many threads at once on one backend: in place, in flight, with deadlines, in batches and sequences.
+ * Meant for the thread sanitizer. */
 #include "backends/cpu/blob.h"
 
 #include "base/thread.h"

@@ -1,4 +1,5 @@
-/* The pool: every range is taken once, whoever helps; jobs inside jobs and beside each other end; tasks run and are waited for. */
+/* The pool: every range is taken once, whoever helps; jobs inside jobs and beside each other end; tasks run and are
+ * waited for. */
 #include "support/test.h"
 
 #include "backends/cpu/deadline_timer.h"

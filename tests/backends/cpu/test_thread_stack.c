@@ -1,8 +1,9 @@
-/* Native stacks: however little stack a thread has left, code with a large frame neither overflows it nor writes outside of it. */
+/* Native stacks: however little stack a thread has left, code with a large frame neither overflows it nor writes
+ * outside of it. */
 #include "support/test.h"
 
 #include "backends/cpu/compile.h"
-#include "backends/cpu/stack.h"
+#include "backends/cpu/frame_pool.h"
 #include "base/text.h"
 #include "base/thread.h"
 #include "vyre/async.h"
@@ -18,8 +19,8 @@
 #include <unistd.h>
 #include <unwind.h>
 
-/* STACK: of the threads that dispatch, and of the library's; frames of a sanitizer are several times as large. The code needs more
- * than all of it, and enough to jump over one page. BELOW: memory that is no stack of that thread. */
+/* STACK: of the threads that dispatch, and of the library's; frames of a sanitizer are several times as large. The
+ * code needs more than all of it, and enough to jump over one page. BELOW: memory that is no stack of that thread. */
 enum { STACK = VY_SANITIZED ? 512 << 10 : 64 << 10, VALUES = VY_SANITIZED ? 1200 : 150, BELOW = 4 << 20, COUNT = 5000 };
 
 static int has_compiler(void) {

@@ -1,5 +1,5 @@
-/* The pool under load that changes all the time: many owners, jobs of all sizes, threads that sleep, look and are busy. Every element of every job is done once,
- * no job ends early, nobody hangs. Longer with VYRE_EFFORT. */
+/* The pool under load that changes all the time: many owners, jobs of all sizes, threads that sleep, look and are
+ * busy. Every element of every job is done once, no job ends early, nobody hangs. Longer with VYRE_EFFORT. */
 #include "support/test.h"
 
 #include "backends/cpu/pool.h"
@@ -124,7 +124,8 @@ static void own(void *user, unsigned worker) {
     }
 }
 
-/* Somebody who was called in his sleep may still wake up afterwards, and sleep again: all asleep at once is what is asked for. */
+/* Somebody who was called in his sleep may still wake up afterwards, and sleep again: all asleep at once is what is
+ * asked for. */
 static void wait_for_sleep(vy_cpu_pool *pool) {
     uint64_t start = vy_clock_now();
     uint32_t awake;

@@ -1,4 +1,5 @@
-/* Where a program trapped: backend `cpu` reports the same source position as the reference, whoever compiled the code. */
+/* Where a program trapped: backend `cpu` reports the same source position as the reference, whoever compiled the
+ * code. */
 #include "backends/conform.h"
 
 #include "base/text.h"

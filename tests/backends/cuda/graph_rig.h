@@ -4,7 +4,6 @@
 
 #include "backends/conform.h"
 
-#include "backends/cuda/batched_launch.h"
 #include "backends/cuda/graph.h"
 #include "backends/cuda/memory.h"
 #include "backends/cuda/pipeline.h"

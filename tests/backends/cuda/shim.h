@@ -1,8 +1,9 @@
 /* Stands between backend `cuda` and the driver: counts calls, fails one of them, and knows what is alive.
  *
  *   shim_install();                 before the backend is made
- *   shim_start(k, result);          the k-th call from now on gives that result, and is not made; calls that give something back are made all the same,
- *                                   as the driver does when it tells of an error that came before
+ *   shim_start(k, result);          the k-th call from now on gives that result, and is not made; calls that give
+ *                                   something back are made all the same, as the driver does when it tells of an error
+ *                                   that came before
  *   shim_start_losing(k, result);   the same from the k-th call on, as after a loss
  *   shim_stop();                    whether one was struck */
 #ifndef VY_TESTS_CUDA_SHIM_H

@@ -1,7 +1,9 @@
-/* Kernels that are to end, where something else is going on: steps behind one that was stopped, deadlines at the end of the clock, memory that is out meanwhile. */
+/* Kernels that are to end, where something else is going on: steps behind one that was stopped, deadlines at the end
+ * of the clock, memory that is out meanwhile. */
 #include "backends/conform_control.h"
 
-#include "backends/cuda/clock.h"
+#include "backends/cuda/launch.h"
+#include "backends/cuda/pending.h"
 #include "backends/cuda/stream_slot.h"
 #include "driver/async.h"
 #include "driver/backend.h"
@@ -66,7 +68,8 @@ static vy_cuda *device_of(rig *r) {
     return r->c.backend->self;
 }
 
-/* With a clock of which we think that it is behind, kernels do not see that their time is up, and the host tells them. Clocks are compared again after a minute. */
+/* With a clock of which we think that it is behind, kernels do not see that their time is up, and the host tells them.
+ * Clocks are compared again after a minute. */
 static void mistake_the_clock(rig *r) {
     size_t failed;
     vyre_error error;
@@ -76,7 +79,8 @@ static void mistake_the_clock(rig *r) {
     atomic_store(&device_of(r)->clock_taken_ns, vy_clock_now());
 }
 
-/* The large grid is several launches, and each has the control block for itself: what those before it said must have been read. */
+/* The large grid is several launches, and each has the control block for itself: what those before it said must have
+ * been read. */
 static void a_step_that_was_stopped_ends_a_sequence_with_a_large_grid(void **state) {
     (void)state;
     static rig r;
@@ -177,7 +181,8 @@ static vyre_status start(rig *r, int program, vyre_pending **out) {
     return vyre_pipeline_dispatch_async(r->pipelines[program], &arguments, NULL, out, NULL);
 }
 
-/* Two stream_slots, with all that a flight needs: a driver may wait for what runs before it gives memory. Their control blocks are to be copied again. */
+/* Two stream_slots, with all that a flight needs: a driver may wait for what runs before it gives memory. Their
+ * control blocks are to be copied again. */
 static void warm_up(rig *r) {
     vyre_pending *pending[2];
     for (int i = 0; i < 2; i++)
@@ -192,7 +197,8 @@ static void warm_up(rig *r) {
     last_used->is_control_clean = idle->is_control_clean = 0;
 }
 
-/* The second one waits on the device behind the first. It is told to end before its control block is there, which says otherwise. */
+/* The second one waits on the device behind the first. It is told to end before its control block is there, which says
+ * otherwise. */
 static void who_is_told_before_it_began_ends_too(void **state) {
     (void)state;
     static rig r;

@@ -1,4 +1,4 @@
-/* Random programs as rows of a table (src/backends/cuda/batched_launch.h): each row gives what the oracle gives. */
+/* Random programs as rows of a table (src/backends/cuda/graph.h): each row gives what the oracle gives. */
 #include "backends/conform_campaign.h"
 
 #include "backends/cuda/graph_rig.h"

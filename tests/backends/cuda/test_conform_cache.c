@@ -1,8 +1,8 @@
 /* What one backend compiled the next one loads from the folder: nothing is compiled. */
 #include "backends/conform.h"
 
-#include "backends/cuda/batched_launch.h"
 #include "backends/cuda/dynamic_symbols.h"
+#include "backends/cuda/graph.h"
 #include "vyre/cache.h"
 
 #include <pthread.h>

@@ -1,6 +1,8 @@
-/* Grid barriers on backend `cuda`: inside one launch where all workgroups run at the same time, as several launches elsewhere; the oracle's bits either way.
+/* Grid barriers on backend `cuda`: inside one launch where all workgroups run at the same time, as several launches
+ * elsewhere; the oracle's bits either way.
  *
- * What can be stopped comes first, and everything has a deadline there: a barrier that does not open fails a test and hangs nothing. */
+ * What can be stopped comes first, and everything has a deadline there: a barrier that does not open fails a test and
+ * hangs nothing. */
 #include "backends/conform_control.h"
 #include "lower/put_traps.h"
 #include "split/put_barriers.h"

@@ -1,5 +1,6 @@
-/* An illegal address in a kernel takes the device away: everything pending ends with DEVICE_LOST, nothing hangs or leaks on the host, recovery says to restart the
- * process, and a fresh process works. Each in a process of its own: the driver does not survive a fork. */
+/* An illegal address in a kernel takes the device away: everything pending ends with DEVICE_LOST, nothing hangs or
+ * leaks on the host, recovery says to restart the process, and a fresh process works. Each in a process of its own:
+ * the driver does not survive a fork. */
 #include "backends/conform.h"
 
 #include "backends/cuda/dynamic_symbols.h"
@@ -78,7 +79,8 @@ static int enter(scene *s) {
     return FINE;
 }
 
-/* The blocks of the library that are left. A thread of its may hold the last reference for a moment: not more than expected are waited for. */
+/* The blocks of the library that are left. A thread of its may hold the last reference for a moment: not more than
+ * expected are waited for. */
 static size_t leave(scene *s, size_t expected) {
     for (int i = 0; i < FLIGHTS; i++)
         vyre_pending_free(s->pending[i]);
@@ -111,7 +113,8 @@ static int see_loss(scene *s) {
     return FINE;
 }
 
-/* The scene is played once without a loss: what stays then (the list of backends, say) may stay after one, and nothing more. */
+/* The scene is played once without a loss: what stays then (the list of backends, say) may stay after one, and nothing
+ * more. */
 static int lose(void) {
     vyre_error error = VYRE_ERROR_INIT;
     scene s;

@@ -1,9 +1,10 @@
-/* Dispatches on backend `cuda`, through the public interface: every form, ranges and batches of resident buffers, sizes around the staging's chunks, times, waits with a
- * timeout, notification, memory that is out, and what a dispatch costs. */
+/* Dispatches on backend `cuda`, through the public interface: every form, ranges and batches of resident buffers,
+ * sizes around the staging's chunks, times, waits with a timeout, notification, memory that is out, and what a
+ * dispatch costs. */
 #include "backends/conform.h"
 
-#include "backends/cuda/compile.h"
 #include "backends/cuda/cuda.h"
+#include "backends/cuda/executable.h"
 #include "backends/cuda/pipeline.h"
 #include "backends/cuda/submission.h"
 #include "driver/backend.h"
@@ -648,7 +649,8 @@ static int our_dispatch(cost *k) {
                                              NULL, NULL, NULL);
 }
 
-/* Figures for people, and no promise: beside another process on the device each of them may wait for half a millisecond. */
+/* Figures for people, and no promise: beside another process on the device each of them may wait for half a
+ * millisecond. */
 static void a_resident_dispatch_is_a_launch_and_a_wait(void **state) {
     (void)state;
     static rig r;

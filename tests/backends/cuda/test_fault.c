@@ -1,9 +1,9 @@
-/* The k-th call of the driver fails, for every k of a scenario that uses everything: an error with a fix each time, nothing left on the device or the host; and a
- * device that was lost that way comes back. */
+/* The k-th call of the driver fails, for every k of a scenario that uses everything: an error with a fix each time,
+ * nothing left on the device or the host; and a device that was lost that way comes back. */
 #include "backends/conform.h"
 #include "backends/cuda/shim.h"
 
-#include "backends/cuda/batched_launch.h"
+#include "backends/cuda/graph.h"
 #include "backends/cuda/pipeline.h"
 #include "driver/pipeline.h"
 #include "support/fault.h"
@@ -143,7 +143,8 @@ static void ask_for_tables(course *c) {
     c->may_do_without = !shim.struck;
 }
 
-/* Rows and steps that come again, then with other params: as they are, as graphs, as graphs that are changed, as tables. */
+/* Rows and steps that come again, then with other params: as they are, as graphs, as graphs that are changed, as
+ * tables. */
 static vyre_status graphs(course *c, vyre_error *error) {
     enum { ROWS = 5, EACH = SMALL / ROWS };
     vyre_resource bindings[ROWS][2];
@@ -252,7 +253,8 @@ static vyre_status go_indirect(course *c, vyre_error *error) {
     return status;
 }
 
-/* What one backend compiles and stores, another one loads and runs. Whatever fails where binaries are made is told to nobody: they are not stored. */
+/* What one backend compiles and stores, another one loads and runs. Whatever fails where binaries are made is told to
+ * nobody: they are not stored. */
 static vyre_status go_stored(course *c, vyre_error *error) {
     vyre_span span;
     vyre_scalar a;
@@ -305,7 +307,8 @@ static vyre_status go_large(course *c, vyre_error *error) {
     return status;
 }
 
-/* Large outputs, brought back by threads of their own: one that is waited for, one that nobody wants, of which nobody is told. */
+/* Large outputs, brought back by threads of their own: one that is waited for, one that nobody wants, of which nobody
+ * is told. */
 static vyre_status go_ahead(course *c, vyre_error *error) {
     vyre_span span;
     vyre_scalar a;
@@ -412,7 +415,8 @@ static int is_clean(size_t blocks) {
     return nothing_is_left;
 }
 
-/* From the k-th call on all fail, as after a loss: every step ends, and nothing is left when everything was given back. */
+/* From the k-th call on all fail, as after a loss: every step ends, and nothing is left when everything was given
+ * back. */
 static void drill_loss(const scenario *s, vyre_status (*way)(course *c, vyre_error *error), uint64_t step,
                        uint64_t *losses) {
     size_t blocks = vy_fault_live_blocks();

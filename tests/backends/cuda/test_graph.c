@@ -1,4 +1,5 @@
-/* Batches and sequences that come again are graphs of the driver's: the same bits as one dispatch after the other, whatever of them changed in between. */
+/* Batches and sequences that come again are graphs of the driver's: the same bits as one dispatch after the other,
+ * whatever of them changed in between. */
 #include "backends/cuda/graph_rig.h"
 
 #include <pthread.h>
@@ -32,7 +33,8 @@ static void put(rig *r, table *t, size_t row, const size_t *slots, size_t elemen
     }
 }
 
-/* Item i reads slot 2k + by and changes slot 2k + 1 + by, where k counts upwards or downwards: downwards they are not a table (batched_launch.h). */
+/* Item i reads slot 2k + by and changes slot 2k + 1 + by, where k counts upwards or downwards: downwards they are not
+ * a table (batched_launch.h). */
 static void put_upwards(rig *r, table *t, size_t count, size_t by) {
     t->count = count;
     t->width = 2;
@@ -127,7 +129,8 @@ static void rows_that_share_buffers_keep_their_order(void **state) {
     rig_close(&r);
 }
 
-/* Every invocation reads, through the read-only path, what one of another workgroup wrote in the row before: the memory it reads held something else two rows before. */
+/* Every invocation reads, through the read-only path, what one of another workgroup wrote in the row before: the
+ * memory it reads held something else two rows before. */
 static void try_turns(int may_begin_early) {
     static const size_t sizes[] = {ELEMENTS, 32 * 132, 32 * 1056, WORDS / 2};
     static rig r;
@@ -151,7 +154,8 @@ static void try_turns(int may_begin_early) {
     rig_close(&r);
 }
 
-/* Workgroups share lines of the cache: what one has read and another has written meanwhile is read anew in the next row. */
+/* Workgroups share lines of the cache: what one has read and another has written meanwhile is read anew in the next
+ * row. */
 static void rows_share_no_caches(void **state) {
     (void)state;
     static const size_t sizes[] = {3 * 100, 3 * 132 + 1, 3 * 1056, WORDS / 8};

@@ -1,4 +1,5 @@
-/* What a batch of small dispatches costs, against graphs made by hand with the same driver. Figures for people: a busy machine breaks no promise here. */
+/* What a batch of small dispatches costs, against graphs made by hand with the same driver. Figures for people: a busy
+ * machine breaks no promise here. */
 #include "backends/cuda/graph_rig.h"
 
 enum { TIMED = 1000, SETS = 8 };

@@ -1,4 +1,5 @@
-/* Grids that lie on the device (`grid indirect` of a resident buffer) on backend `cuda`: the device reads them by itself, and the bits, traps and errors are those of the oracle and of the host's road.
+/* Grids that lie on the device (`grid indirect` of a resident buffer) on backend `cuda`: the device reads them by
+ * itself, and the bits, traps and errors are those of the oracle and of the host's road.
  *
  * What can be stopped comes first: a loop over workgroups that does not end fails a test and hangs nothing. */
 #include "backends/conform_control.h"
@@ -105,7 +106,8 @@ static vyre_pipeline *compiled(bench *b, const char *name, int cancellable) {
     return pipeline;
 }
 
-/* A dispatch on resident buffers: a grid with an element before it, and `elements` values. seconds: its deadline, 0: none. Leaves what was in the buffers. */
+/* A dispatch on resident buffers: a grid with an element before it, and `elements` values. seconds: its deadline, 0:
+ * none. Leaves what was in the buffers. */
 typedef struct outcome {
     vyre_status status;
     vyre_trap trap;
@@ -379,7 +381,8 @@ static void wrap(vy_cuda_dynamic_symbols *api) {
 
 enum { PAIRS = 20 };
 
-/* makes, counts, makes, counts, …: each grid from what the one before counted. How long that takes, in microseconds, at best. */
+/* makes, counts, makes, counts, …: each grid from what the one before counted. How long that takes, in microseconds,
+ * at best. */
 static double run_chain(bench *b, size_t pairs, unsigned times, uint32_t end[4]) {
     uint32_t grid[4] = {0, 1, 1, 1}, zeros[4] = {0, 0, 0, 0};
     vyre_resource d = resident(b, grid, sizeof grid), y = resident(b, zeros, sizeof zeros);

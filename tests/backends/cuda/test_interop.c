@@ -1,4 +1,5 @@
-/* Memory and streams that somebody else made, on backend `cuda`: in place, in order, given back once; the driver's k-th call failing. */
+/* Memory and streams that somebody else made, on backend `cuda`: in place, in order, given back once; the driver's
+ * k-th call failing. */
 #include "driver/foreign.h"
 
 #include "backends/cuda/shim.h"

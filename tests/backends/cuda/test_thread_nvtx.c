@@ -1,4 +1,5 @@
-/* Ranges for profilers: against a profiler of our own (nvtx/plugin_nvtx_tool.c), without a device. NVTX is looked for once in a process, so each claim has one. */
+/* Ranges for profilers: against a profiler of our own (nvtx/plugin_nvtx_tool.c), without a device. NVTX is looked for
+ * once in a process, so each claim has one. */
 #include "driver/registry/child.h"
 
 #include "backends/cuda/nvtx.h"

@@ -1,8 +1,9 @@
-/* What of backend `cuda` needs no device: opening the driver's library, what its results mean, how params are laid out, objects that are damaged. */
+/* What of backend `cuda` needs no device: opening the driver's library, what its results mean, how params are laid
+ * out, objects that are damaged. */
 #include "support/test.h"
 
-#include "backends/cuda/compile.h"
-#include "backends/cuda/device_info.h"
+#include "backends/cuda/device.h"
+#include "backends/cuda/executable.h"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/pipelined_dispatch.h"
 #include "vyre/text.h"

@@ -1,9 +1,11 @@
-/* Small host bytes that are not copied (backends/cuda/zero_copy.h). Without a device: which buffers of a program may be direct, and which of a dispatch are. With one: sizes around the bound, in
- * every form, against the oracle; batches; traps and deadlines; that nothing is copied; and what it saves, as a ladder of sizes. */
+/* Small host bytes that are not copied (backends/cuda/transfer.h). Without a device: which buffers of a program may be
+ * direct, and which of a dispatch are. With one: sizes around the bound, in every form, against the oracle; batches;
+ * traps and deadlines; that nothing is copied; and what it saves, as a ladder of sizes. */
 #include "backends/conform.h"
 
 #include "backends/cuda/pipeline.h"
-#include "backends/cuda/zero_copy.h"
+#include "backends/cuda/submission.h"
+#include "backends/cuda/transfer.h"
 #include "base/clock.h"
 #include "driver/pipeline.h"
 #include "support/fault.h"
@@ -209,7 +211,8 @@ static void count(vy_cuda_dynamic_symbols *api) {
     api->copy_to_host = count_back;
 }
 
-/* X(name, copies there, copies back if it is small, text): one workgroup size, buffers of as many elements as are asked for. */
+/* X(name, copies there, copies back if it is small, text): one workgroup size, buffers of as many elements as are
+ * asked for. */
 #define PROGRAMS(X)                                                                                                    \
     X(add, 0, 0,                                                                                                       \
       " buffer x : u32 read\n buffer y : u32 write\n workgroup 64\n grid over y\n let i = global_id.x\n"               \

@@ -1,10 +1,11 @@
-/* Runs compiled code on memory that ends, and begins, at a page that nobody may touch: a lane that does not execute and still loads is found. */
+/* Runs compiled code on memory that ends, and begins, at a page that nobody may touch: a lane that does not execute
+ * and still loads is found. */
 #ifndef VY_TESTS_COMPILERS_EMIT_RUN_H
 #define VY_TESTS_COMPILERS_EMIT_RUN_H
 
 #include "compilers/code.h"
 
-#include "compilers/llvm/target_machine.h"
+#include "compilers/llvm/llvm_session.h"
 #include "opt/pass_manager.h"
 #include "support/guarded.h"
 #include "vyre/transform.h"
@@ -19,7 +20,8 @@ static inline guarded frame_memory(uint64_t bytes) {
 /* The word that stops a run, and whether a run was stopped. */
 static uint32_t run_cancel;
 static int run_stopped;
-/* An element of the last buffer, of words, that also stops a run for which it is chosen: the program stops itself. VY_NONE: programs are run to their end. */
+/* An element of the last buffer, of words, that also stops a run for which it is chosen: the program stops itself.
+ * VY_NONE: programs are run to their end. */
 static uint32_t run_stop_at = VY_NONE;
 static int run_stops_itself;
 
@@ -179,8 +181,8 @@ static inline verdict judge(vyre_program *program, const vyre_arguments *argumen
     return v;
 }
 
-/* One of many. With sanitizers every eighth is run, since neither LLVM nor the code it makes has any inside; of the others the module is made, which is what ours
- * do. Builds without run them all. */
+/* One of many. With sanitizers every eighth is run, since neither LLVM nor the code it makes has any inside; of the
+ * others the module is made, which is what ours do. Builds without run them all. */
 static inline verdict judge_next(vyre_program *program, const vyre_arguments *arguments, const manner *m, char *why,
                                  size_t size) {
     static unsigned turn;

@@ -1,5 +1,6 @@
-/* Jumps before others meet are taken by all: the source shows it, what legalisation makes of it need not. Polls in loops and traps that have become returns make variables
- * differ in the eyes of rules that know no order. Every program here is compiled in all four manners, and none is refused. */
+/* Jumps before others meet are taken by all: the source shows it, what legalisation makes of it need not. Polls in
+ * loops and traps that have become returns make variables differ in the eyes of rules that know no order. Every
+ * program here is compiled in all four manners, and none is refused. */
 #include "compilers/emit/run.h"
 
 enum { LENGTH = 130, PROCESSORS = 10 };

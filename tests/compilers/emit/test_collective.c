@@ -1,4 +1,5 @@
-/* Every collective with every op on every type, over the workgroup and over subgroups, and every atomic in every order, in workgroups whole and not. */
+/* Every collective with every op on every type, over the workgroup and over subgroups, and every atomic in every
+ * order, in workgroups whole and not. */
 #include "compilers/emit/run.h"
 
 enum { LENGTH = 130, PROCESSORS = 10 };

@@ -1,4 +1,5 @@
-/* Every kind of statement, in workgroups of every shape, for lanes of every width: masks, jumps, meetings, memory. Memory is guarded at both ends. */
+/* Every kind of statement, in workgroups of every shape, for lanes of every width: masks, jumps, meetings, memory.
+ * Memory is guarded at both ends. */
 #include "compilers/emit/run.h"
 
 #include <pthread.h>
@@ -10,7 +11,8 @@ typedef struct sample {
     const char *name, *body;
 } sample;
 
-/* x: u32 read, y: u32 read_write, z: f32 read_write; i: an invocation's number in the grid, l: in its workgroup, n: a number from outside. */
+/* x: u32 read, y: u32 read_write, z: f32 read_write; i: an invocation's number in the grid, l: in its workgroup, n: a
+ * number from outside. */
 static const char head[] = "program sample {\nparam n : u32\nbuffer x : u32 read\nbuffer y : u32 read_write\n"
                            "buffer z : f32 read_write\nbuffer e : u32 read\nworkgroup %s\n%s"
                            "let i = (global_id.z * global_size.y + global_id.y) * global_size.x + global_id.x\n"

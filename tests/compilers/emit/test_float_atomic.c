@@ -1,4 +1,5 @@
-/* Atomics on floats, under relaxed numerics: where no two invocations meet, and where their order cannot show, they give the oracle's bits. */
+/* Atomics on floats, under relaxed numerics: where no two invocations meet, and where their order cannot show, they
+ * give the oracle's bits. */
 #include "compilers/emit/run.h"
 
 #include "ir/eval.h"
@@ -38,7 +39,8 @@ static const uint64_t specials[2][12] = {
     {0, 0x8000000000000000, 0x7ff0000000000000, 0xfff0000000000000, 0x7ff8000000000000, 0xfff8000000000001,
      0x7ff0000012345678, 1, 0x8000000000000001, 0x3ff0000000000000, 0xbff0000000000000, 0x7fefffffffffffff}};
 
-/* Elements of the type in the place of doubles. An atomic load of the oracle leaves a canonical NaN behind, so memory has no other. */
+/* Elements of the type in the place of doubles. An atomic load of the oracle leaves a canonical NaN behind, so memory
+ * has no other. */
 static void fill(double *out, int is_double, int is_exact, int is_clean, vy_random *random) {
     for (uint32_t i = 0; i < ELEMENTS; i++) {
         uint64_t any = vy_random_next(random), bits = specials[is_double][any % 12];

@@ -1,5 +1,6 @@
-/* Random programs of jumps and meetings: whatever the validator lets through is compiled, and gives the oracle's bits. Nothing is refused. Half of them can be stopped; those
- * are run once more so that they stop themselves, by a store, wherever that is: what is not stopped gives the oracle's bits, and all come to an end.
+/* Random programs of jumps and meetings: whatever the validator lets through is compiled, and gives the oracle's bits.
+ * Nothing is refused. Half of them can be stopped; those are run once more so that they stop themselves, by a store,
+ * wherever that is: what is not stopped gives the oracle's bits, and all come to an end.
  *
  * VYRE_EFFORT makes it longer, VYRE_FIRST=seed starts elsewhere. */
 #include "compilers/emit/run.h"

@@ -1,5 +1,5 @@
-/* Every op on every type with the operands where things happen, by lanes, by scalars and by both, gives the evaluator's bits. One program for each type of
- * operand holds all its rows. */
+/* Every op on every type with the operands where things happen, by lanes, by scalars and by both, gives the
+ * evaluator's bits. One program for each type of operand holds all its rows. */
 #include "compilers/emit/run.h"
 
 enum { CASES = 96, GROUP = 24, GROUPS = CASES / GROUP, ROWS = 220, PROCESSORS = 10 };
@@ -85,7 +85,8 @@ static void write_value(const op_row *row, vyre_type type, const char *const *x,
     (void)type;
 }
 
-/* By lanes at [i]; by scalars at [g], one number for each workgroup; and the first operand by lanes, the others by scalars. */
+/* By lanes at [i]; by scalars at [g], one number for each workgroup; and the first operand by lanes, the others by
+ * scalars. */
 static void write_program(vyre_type type, const op_row *rows, unsigned count, char *text, size_t size) {
     static const char *const forms[3][3] = {{"p", "q", "r"}, {"a[g]", "b[g]", "c[g]"}, {"p", "b[g]", "c[g]"}};
     static const char *const bools[3][3] = {{"(p != 0)", "(q != 0)", "(r != 0)"},

@@ -1,4 +1,5 @@
-/* Parts of workgroups: whoever runs them, in whatever order and cut wherever, gives the oracle's bits; and who meets stays together. */
+/* Parts of workgroups: whoever runs them, in whatever order and cut wherever, gives the oracle's bits; and who meets
+ * stays together. */
 #include "compilers/emit/run.h"
 
 #define LENGTH 2100u
@@ -7,7 +8,8 @@ typedef struct sample {
     const char *name, *array, *body;
 } sample;
 
-/* x: u32 read, y: u32 write, z: u32 read_write of 8 elements; i: the invocation's number in the grid. All loop, so that they have parts. */
+/* x: u32 read, y: u32 write, z: u32 read_write of 8 elements; i: the invocation's number in the grid. All loop, so
+ * that they have parts. */
 static const char head[] =
     "program sample {\nbuffer x : u32 read\nbuffer y : u32 write count len(x)\n"
     "buffer z : u32 read_write\nworkgroup %u, %u, %u\ngrid elements %u, %u, %u\n%s"

@@ -1,5 +1,6 @@
-/* Code between meetings where chunks are few and written out: values that are handed on in registers, arrays read at places that are known, and indices that turn out to be
- * runs. In workgroups of one to many chunks, arrays that are and are not whole vectors, on memory that is guarded at both ends. */
+/* Code between meetings where chunks are few and written out: values that are handed on in registers, arrays read at
+ * places that are known, and indices that turn out to be runs. In workgroups of one to many chunks, arrays that are
+ * and are not whole vectors, on memory that is guarded at both ends. */
 #include "compilers/emit/run.h"
 
 #define LENGTH 700u

@@ -1,7 +1,8 @@
-/* Random programs, compiled in every manner, deliver what the oracle delivers; none is refused. A mismatch shrinks itself.
+/* Random programs, compiled in every manner, deliver what the oracle delivers; none is refused. A mismatch shrinks
+ * itself.
  *
- * VYRE_EFFORT makes it longer, VYRE_FIRST=seed starts elsewhere and VYRE_JOBS=n divides the seeds among so many processes: campaigns on machines with many
- * cores. */
+ * VYRE_EFFORT makes it longer, VYRE_FIRST=seed starts elsewhere and VYRE_JOBS=n divides the seeds among so many
+ * processes: campaigns on machines with many cores. */
 #include "compilers/emit/run.h"
 
 #include "vyre/generate.h"

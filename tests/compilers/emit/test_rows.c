@@ -1,5 +1,6 @@
-/* Chunks of several rows, indices that follow each other or turn out to, conditions that all lanes meet: in workgroups whose rows are and are not whole chunks, with
- * numbers around the lanes of a chunk, on memory that is guarded at both ends. */
+/* Chunks of several rows, indices that follow each other or turn out to, conditions that all lanes meet: in workgroups
+ * whose rows are and are not whole chunks, with numbers around the lanes of a chunk, on memory that is guarded at both
+ * ends. */
 #include "compilers/emit/run.h"
 
 #define LENGTH 1400u
@@ -8,7 +9,8 @@ typedef struct sample {
     const char *name, *body;
 } sample;
 
-/* x: u32 read, b: u8 read, e: u8 read without an element, y: u32 read_write; n: a number from outside; i: the number of an invocation in the grid. */
+/* x: u32 read, b: u8 read, e: u8 read without an element, y: u32 read_write; n: a number from outside; i: the number
+ * of an invocation in the grid. */
 static const char head[] = "program sample {\nparam n : u32\nbuffer x : u32 read\nbuffer b : u8 read\nbuffer e : u8 "
                            "read\nbuffer y : u32 read_write\nworkgroup %s\ngrid %s\n%s"
                            "let i = (global_id.z * global_size.y + global_id.y) * global_size.x + global_id.x\n%s}\n";
@@ -160,8 +162,9 @@ static void rows_and_what_turns_out_to_be_one_are_those_of_the_oracle(void **sta
             try_sample(&samples[i], round * 37 + i * 11);
 }
 
-/* Where all lanes take the branch the loop is written trip by trip, beside it as a loop: what was known of its variable in the last trip does not hold there. In rows of three there
- * are no strides, so that nothing else is known of it. */
+/* Where all lanes take the branch the loop is written trip by trip, beside it as a loop: what was known of its
+ * variable in the last trip does not hold there. In rows of three there are no strides, so that nothing else is known
+ * of it. */
 static void a_loop_is_one_beside_its_trips(void **state) {
     static const sample s = {"trips and a loop",
                              "@array s : u32 [48] workgroup\n@var v = 1u32\nif x[i] & 1 == 0 { for c in "

@@ -72,7 +72,8 @@ static inline void batch_leave(device *d, const batch_job *job) {
 
 /* ---- preparing ---- */
 
-/* Nearly all as a backend would; what is widened though it does not pay takes the driver longest. Of trees half: much that compilers know patterns of does not outlive our passes. */
+/* Nearly all as a backend would; what is widened though it does not pay takes the driver longest. Of trees half: much
+ * that compilers know patterns of does not outlive our passes. */
 static inline unsigned batch_manner(uint64_t seed) {
     return (unsigned)(seed % MANNERS) | (seed / MANNERS % (trees_are_of(seed) ? 2 : 16) ? AS_BACKEND : 0);
 }
@@ -152,7 +153,8 @@ static inline void batch_append(const batch_job *job, vy_string *text) {
     vy_string_format(text, "\n%s%s%s", mark, job->entry, entry + strlen(job->code.entry));
 }
 
-/* Dynamic memory is declared outside of an entry, under a name that arrays inside have too; lines of sources need a table of files. Those go alone. */
+/* Dynamic memory is declared outside of an entry, under a name that arrays inside have too; lines of sources need a
+ * table of files. Those go alone. */
 static inline int batch_is_alone(const batch_job *job) {
     return job->code.dynamic_bytes || strstr(job->code.text.data, "\n.file ") != NULL;
 }

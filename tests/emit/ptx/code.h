@@ -52,8 +52,8 @@ static inline vyre_status ptx_make(vyre_program *program, int cancellable, vyre_
 
 /* ---- what is wrong with a text ----
  *
- * Labels are defined once and known where they are used; registers are declared, written (further up) before they are read, and of the size that the instruction
- * takes. Not a parser of PTX: of what we write. */
+ * Labels are defined once and known where they are used; registers are declared, written (further up) before they are
+ * read, and of the size that the instruction takes. Not a parser of PTX: of what we write. */
 
 enum { CHECK_REGISTERS = 1 << 18, CHECK_LABELS = 1 << 16, CHECK_OPERANDS = 24 };
 

@@ -1,7 +1,8 @@
 /* An NVIDIA device through its driver, which is opened at run time: loads a text, launches it, and says what came out.
  *
- * All memory of a launch is one image: the control block, then the buffers, each between guards and as far behind a multiple of 16 bytes as is asked for. The
- * image goes to the device, comes back, and the guards must be as they were. */
+ * All memory of a launch is one image: the control block, then the buffers, each between guards and as far behind a
+ * multiple of 16 bytes as is asked for. The image goes to the device, comes back, and the guards must be as they
+ * were. */
 #ifndef VY_TESTS_EMIT_PTX_DEVICE_H
 #define VY_TESTS_EMIT_PTX_DEVICE_H
 

@@ -1,7 +1,9 @@
-/* Digests of what the oracle gives for the programs of a range of seeds, in a file: computed once on any machine, compared with what a device gives on another.
+/* Digests of what the oracle gives for the programs of a range of seeds, in a file: computed once on any machine,
+ * compared with what a device gives on another.
  *
- * The file is a header and one u64 for each seed: 0 where nobody can be judged by the program (it does not end in time, or races), else a digest of status,
- * trap and outputs. The header has a checksum of two programs' texts, so that digests of another generator are known for what they are. */
+ * The file is a header and one u64 for each seed: 0 where nobody can be judged by the program (it does not end in
+ * time, or races), else a digest of status, trap and outputs. The header has a checksum of two programs' texts, so
+ * that digests of another generator are known for what they are. */
 #ifndef VY_TESTS_EMIT_PTX_DIGEST_H
 #define VY_TESTS_EMIT_PTX_DIGEST_H
 
@@ -28,8 +30,8 @@ static const char digest_magic[8] = "VYDIGST1";
 
 /* ---- one ---- */
 
-/* Smaller than those of the backends' campaigns, since there are a thousand times as many, and what takes the time is the driver's compiler: by the seed alone. Some
- * are long, some have large grids. */
+/* Smaller than those of the backends' campaigns, since there are a thousand times as many, and what takes the time is
+ * the driver's compiler: by the seed alone. Some are long, some have large grids. */
 static inline vyre_case *digest_generate(uint64_t seed) {
     vyre_generate_options options = {
         .seed = seed, .statements = 2 + (unsigned)(seed % 5), .depth = 2 + (unsigned)(seed / 5 % 2), .invocations = 64};

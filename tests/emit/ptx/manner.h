@@ -10,7 +10,8 @@
 
 #include <string.h>
 
-/* AS_BACKEND: by the function that a backend uses; WIDENED is then where it pays, and OPTIMISED with buffers known to be aligned. */
+/* AS_BACKEND: by the function that a backend uses; WIDENED is then where it pays, and OPTIMISED with buffers known to
+ * be aligned. */
 enum { OPTIMISED = 1, WIDENED = 2, CANCELLABLE = 4, MANNERS = 8, AS_BACKEND = 8 };
 
 /* The arguments of a widened program: another param, and fewer groups. */
@@ -27,7 +28,8 @@ static inline void widen_arguments(const vyre_arguments *arguments, uint32_t fac
         (vyre_geometry){VYRE_GEOMETRY_GROUPS, {vy_ptx_launch_groups(factor, groups[0]), groups[1], groups[2]}};
 }
 
-/* The program as a backend would prepare it, and the arguments for that: params has room for VY_LIMIT_PARAMS + VY_COARSEN_PARAMS. */
+/* The program as a backend would prepare it, and the arguments for that: params has room for VY_LIMIT_PARAMS +
+ * VY_COARSEN_PARAMS. */
 static inline vyre_status prepare_in_manner(vyre_program *program, const vyre_arguments *arguments,
                                             uint32_t architecture, unsigned manner, vyre_arguments *given,
                                             vyre_scalar *params, vyre_program **legal, vyre_error *error) {

@@ -1,4 +1,5 @@
-/* Random programs on a device by the hundred thousand: digests of the oracle's results are computed before, on any machine, and compared on the one with the device.
+/* Random programs on a device by the hundred thousand: digests of the oracle's results are computed before, on any
+ * machine, and compared on the one with the device.
  *
  *   emit.ptx.campaign digest FILE FIRST COUNT   the digests of a range of seeds
  *   emit.ptx.campaign device FILE               that range on the first device of the driver
@@ -11,8 +12,8 @@
  *   VYRE_CAMPAIGN_FOLDER   where failing cases go (campaign-failures)
  *   VYRE_CAMPAIGN_JSON     a file for the figures
  *
- * Programs of a batch are one module. A process that dies over one (the driver's compiler may, docs/internals/ptx.md) is followed by another that takes its programs one by one; the one
- * that kills it is counted, named and kept. */
+ * Programs of a batch are one module. A process that dies over one (the driver's compiler may, docs/internals/ptx.md)
+ * is followed by another that takes its programs one by one; the one that kills it is counted, named and kept. */
 #include "emit/ptx/batch.h"
 
 enum { CAMPAIGN_WORKERS = 64, BATCH_SECONDS = 120, PROGRAM_SECONDS = 30, LOST = 3 };

@@ -1,10 +1,12 @@
-/* The text on a device: every op on operands that bring mistakes to light, random programs in every manner, traps, deadlines, give the oracle's bits. Skipped, and said
- * so, where there is no device.
+/* The text on a device: every op on operands that bring mistakes to light, random programs in every manner, traps,
+ * deadlines, give the oracle's bits. Skipped, and said so, where there is no device.
  *
- * VYRE_SEED is the first seed of random programs, VYRE_EFFORT how many hundreds there are: several processes with ranges of their own compile faster than one. A
- * mismatch shrinks itself; an error of the device cannot, for it ends what the process can do.
+ * VYRE_SEED is the first seed of random programs, VYRE_EFFORT how many hundreds there are: several processes with
+ * ranges of their own compile faster than one. A mismatch shrinks itself; an error of the device cannot, for it ends
+ * what the process can do.
  *
- * The driver is used in child processes: its compiler may end one (docs/internals/ptx.md). A few of those are counted; the rest of the seeds goes on in another. */
+ * The driver is used in child processes: its compiler may end one (docs/internals/ptx.md). A few of those are counted;
+ * the rest of the seeds goes on in another. */
 #include "emit/ptx/device.h"
 #include "emit/ptx/manner.h"
 

@@ -1,5 +1,5 @@
-/* golden/NAME.vyre beside golden/NAME.ptx, which is what its program becomes on sm_90. UPDATE_GOLDEN=1 writes them anew; look at the difference before it is
- * committed. Where there is a ptxas, it compiles each. */
+/* golden/NAME.vyre beside golden/NAME.ptx, which is what its program becomes on sm_90. UPDATE_GOLDEN=1 writes them
+ * anew; look at the difference before it is committed. Where there is a ptxas, it compiles each. */
 #include "emit/ptx/code.h"
 #include "support/fault.h"
 

@@ -1,4 +1,5 @@
-/* Programs with grid barriers: as they are prepared for a cooperative launch they deliver what the source delivers, also where somebody traps or is told to end; and they have a text. */
+/* Programs with grid barriers: as they are prepared for a cooperative launch they deliver what the source delivers,
+ * also where somebody traps or is told to end; and they have a text. */
 #include "emit/ptx/code.h"
 #include "lower/put_traps.h"
 #include "lower/traps_runner.h"
@@ -152,7 +153,8 @@ static void trap_is(const char *text, uint64_t invocation, uint32_t code) {
     vyre_program_release(program);
 }
 
-/* One may come to the next stretch before another has left the barrier: what it does there is no reason for the other not to come. */
+/* One may come to the next stretch before another has left the barrier: what it does there is no reason for the other
+ * not to come. */
 static void the_smallest_of_a_stretch_is_told(void **state) {
     (void)state;
     trap_is(HEAD "if i == 9 { trap 1 }\n if i == 5 { trap 2 }\n grid_barrier\n if i == 0 { trap 3 }\n}\n", 5, 2);

@@ -1,4 +1,5 @@
-/* What is prepared for PTX computes the same bits: random programs, widened, unrolled far, legalised, with arrays as variables; and what each of these is to do is done. */
+/* What is prepared for PTX computes the same bits: random programs, widened, unrolled far, legalised, with arrays as
+ * variables; and what each of these is to do is done. */
 #include "emit/ptx/code.h"
 
 #include "emit/ptx/prepare.h"
@@ -128,7 +129,8 @@ static unsigned private_arrays(const vyre_program *program) {
     return count;
 }
 
-/* Three loops over a private array with a short loop in each: those of the first are written out, and then there is no room. */
+/* Three loops over a private array with a short loop in each: those of the first are written out, and then there is no
+ * room. */
 static vyre_program *loops_without_room(void) {
     static const unsigned stores[] = {12, 2, 2};
     char text[4096];

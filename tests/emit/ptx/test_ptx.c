@@ -1,4 +1,5 @@
-/* Whatever legalisation makes for this target has a text, which holds together: each op on each type, the examples, the library, random programs. */
+/* Whatever legalisation makes for this target has a text, which holds together: each op on each type, the examples,
+ * the library, random programs. */
 #include "emit/ptx/code.h"
 
 #include "lower/runner.h"

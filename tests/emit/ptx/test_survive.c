@@ -1,7 +1,9 @@
-/* The compiler survives what we write: it runs in the process that loads the text, so a program that ends it ends everything. Random programs, with and without
- * traps, are compiled as the driver does, in batches; one that is ended by a signal is compiled again, entry by entry.
+/* The compiler survives what we write: it runs in the process that loads the text, so a program that ends it ends
+ * everything. Random programs, with and without traps, are compiled as the driver does, in batches; one that is ended
+ * by a signal is compiled again, entry by entry.
  *
- * VYRE_SEED is the first seed, VYRE_EFFORT how many times twenty there are. Skipped, and said so, where there is no ptxas. */
+ * VYRE_SEED is the first seed, VYRE_EFFORT how many times twenty there are. Skipped, and said so, where there is no
+ * ptxas. */
 #include "emit/ptx/code.h"
 
 #include "lower/put_traps.h"
@@ -126,7 +128,8 @@ static void ptxas_survives_random_traps(void **state) {
     try_seeds("traps", 1);
 }
 
-/* These ended it when a `while` began with its question: loops that are left from the middle, and that nobody enters because of what stands before. */
+/* These ended it when a `while` began with its question: loops that are left from the middle, and that nobody enters
+ * because of what stands before. */
 static void ptxas_survives_loops_that_nobody_enters(void **state) {
     static const uint64_t seeds[] = {52, 364, 1052, 1148, 1452};
     texts t = {.what = "traps"};

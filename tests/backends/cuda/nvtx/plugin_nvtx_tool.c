@@ -1,5 +1,5 @@
-/* A profiler's side of NVTX, written from the interface alone: notes for each thread what it was told. VYRE_TEST_NVTX says what is odd about it. It also has the two functions
- * of libnvToolsExt. */
+/* A profiler's side of NVTX, written from the interface alone: notes for each thread what it was told. VYRE_TEST_NVTX
+ * says what is odd about it. It also has the two functions of libnvToolsExt. */
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,0 +1,682 @@
+/* Loads and stores: addresses, and accesses as scalars, contiguous vectors, gathers and scatters. */
+#include "emit/llvm/emitter.h"
+
+/* How the places of the lanes lie, by their index. */
+typedef enum shape { SCALAR, SAME_IN_ROW, CONTIGUOUS, SCATTERED } shape;
+
+/* Two ways, by a condition; the caller starts the first. */
+typedef struct branches {
+    LLVMBasicBlockRef yes, no, end;
+} branches;
+
+/* ---- addresses ---- */
+
+static shape shape_of(const vy_emitter *e, uint32_t index) {
+    uint64_t stride;
+    if (vy_expr_uniformity(e->uniform, index) != VY_UNIFORMITY_DIVERGENT)
+        return SCALAR;
+    if (!e->row || !vy_stride_of(e->uniform, index, &stride) || (uint32_t)stride > 1)
+        return SCATTERED;
+    return stride ? CONTIGUOUS : SAME_IN_ROW;
+}
+
+static int is_private(const vy_emitter *e, uint32_t memory) {
+    return e->program->memories.items[memory].space == VY_SPACE_PRIVATE;
+}
+
+LLVMValueRef vy_llvm_base(vy_emitter *e, uint32_t memory) {
+    const vy_memory *m = &e->program->memories.items[memory];
+    if (m->space == VY_SPACE_BUFFER)
+        return e->data[memory - e->body->first_memory];
+    LLVMValueRef offset = vy_llvm_number(e, 64, e->array_offsets[memory]);
+    if (m->space == VY_SPACE_WORKGROUP)
+        return vy_llvm_offset_pointer(e, e->workgroup, offset);
+    if (!e->has_sync)
+        return vy_llvm_offset_pointer(e, e->spill, offset);
+    /* A private array of each gang: it may live across meetings. */
+    uint64_t bytes = (uint64_t)m->elements * e->width * vy_llvm_size((vyre_type)m->type);
+    /* Between regions any invocation will do: there all have the same. */
+    LLVMValueRef gang = e->gang ? LLVMBuildZExt(e->builder, e->gang, vy_llvm_int(e, 64), "") : vy_llvm_number(e, 64, 0);
+    LLVMValueRef at = LLVMBuildMul(e->builder, gang, vy_llvm_number(e, 64, bytes), "");
+    return vy_llvm_offset_pointer(e, e->spill, LLVMBuildAdd(e->builder, at, offset, ""));
+}
+
+static LLVMValueRef wide(vy_emitter *e, LLVMValueRef index) {
+    return LLVMBuildZExt(e->builder, index, vy_llvm_int(e, 64), "");
+}
+
+static LLVMValueRef scaled(vy_emitter *e, LLVMValueRef index, uint64_t by) {
+    return by == 1 ? index : LLVMBuildMul(e->builder, index, vy_llvm_number(e, 64, by), "");
+}
+
+/* Lanes of addresses behind a base, of elements of so many bytes. Processors add 32-bit indices to a base, with their
+ * sign: so the base is that of the middle of all indices. An array is not so long that it would need that. */
+static LLVMValueRef lane_addresses(vy_emitter *e, LLVMValueRef base, LLVMValueRef index, uint64_t size,
+                                   int may_be_long) {
+    LLVMTypeRef element = vy_llvm_int(e, (unsigned)size * 8), i64 = vy_llvm_int(e, 64);
+    if (may_be_long) {
+        base = vy_llvm_offset_pointer(e, base, vy_llvm_number(e, 64, size << 31));
+        index = LLVMBuildXor(e->builder, index, vy_llvm_splat(e, vy_llvm_number(e, 32, UINT32_C(1) << 31)), "");
+    }
+    index = LLVMBuildSExt(e->builder, index, vy_llvm_lanes(e, i64), "");
+    return LLVMBuildGEP2(e->builder, element, base, &index, 1, "");
+}
+
+/* In a private array the lanes of an element lie side by side. */
+LLVMValueRef vy_llvm_address(vy_emitter *e, uint32_t memory, LLVMValueRef index) {
+    uint64_t size = vy_llvm_size((vyre_type)e->program->memories.items[memory].type);
+    int is_own = is_private(e, memory);
+    if (!vy_llvm_is_lanes(index)) { /* elements, not bytes: that processors scale by themselves */
+        index = scaled(e, wide(e, index), is_own ? e->width : 1);
+        return LLVMBuildGEP2(e->builder, vy_llvm_int(e, (unsigned)size * 8), vy_llvm_base(e, memory), &index, 1, "");
+    }
+    if (is_own) {
+        LLVMValueRef row = LLVMBuildMul(e->builder, index, vy_llvm_splat(e, vy_llvm_number(e, 32, e->width)), "");
+        index = LLVMBuildAdd(e->builder, row, vy_llvm_iota(e, 32), "");
+    }
+    return lane_addresses(e, vy_llvm_base(e, memory), index, size,
+                          e->program->memories.items[memory].space == VY_SPACE_BUFFER);
+}
+
+/* The address of the element of a row's first lane. That lane may be masked and its index below zero, so a small
+ * distance from the end of u32 counts as that; no buffer is so long. */
+static LLVMValueRef row_address(vy_emitter *e, uint32_t memory, LLVMValueRef first, int is_masked) {
+    uint64_t size = vy_llvm_size((vyre_type)e->program->memories.items[memory].type);
+    if (is_masked) {
+        first = wide(e, LLVMBuildAdd(e->builder, first, vy_llvm_number(e, 32, e->row), ""));
+        first = LLVMBuildSub(e->builder, first, vy_llvm_number(e, 64, e->row), "");
+    } else {
+        first = wide(e, first);
+    }
+    return vy_llvm_offset_pointer(e, vy_llvm_base(e, memory), scaled(e, first, size));
+}
+
+/* Of an element, in bytes. */
+static unsigned llvm_alignment(const vy_emitter *e, uint32_t memory) {
+    return (unsigned)vy_llvm_size((vyre_type)e->program->memories.items[memory].type);
+}
+
+/* The indices of the first lanes of all rows, and the addresses there. With a mask the first lane may be none. */
+static void first_indices(vy_emitter *e, uint32_t expr, LLVMValueRef *first) {
+    for (uint32_t k = 0; k < e->row_count; k++)
+        first[k] = vy_llvm_row_base(e, expr, k);
+}
+
+static void row_addresses(vy_emitter *e, uint32_t memory, const LLVMValueRef *first, LLVMValueRef mask,
+                          LLVMValueRef *at) {
+    for (uint32_t k = 0; k < e->row_count; k++)
+        at[k] = row_address(e, memory, first[k], mask != NULL);
+}
+
+/* Whether lanes lie a known way apart: there is nothing to ask. */
+static int has_stride(const vy_emitter *e, uint32_t index) {
+    uint64_t stride;
+    return e->row && vy_stride_of(e->uniform, index, &stride);
+}
+
+/* Of two rows the lanes could meet. */
+int vy_llvm_is_contiguous(const vy_emitter *e, uint32_t memory, uint32_t index) {
+    return shape_of(e, index) == CONTIGUOUS && e->row_count == 1 && !is_private(e, memory);
+}
+
+/* ---- two ways, by a condition ---- */
+
+static branches branch(vy_emitter *e, LLVMValueRef condition) {
+    branches b = {vy_llvm_block(e, "yes"), vy_llvm_block(e, "no"), vy_llvm_block(e, "end")};
+    LLVMBuildCondBr(e->builder, condition, b.yes, b.no);
+    return b;
+}
+
+/* ---- loads ----
+ *
+ * Loads.
+ *
+ * The index decides: the same for all, or for all lanes of a gang, is a scalar access; a stride of one a vector access
+ * at the index of the first lane; anything else a gather. Where lanes are masked a vector access is tried with all of
+ * them first: masks are mostly full. */
+
+static LLVMValueRef plain_load(vy_emitter *e, LLVMTypeRef type, LLVMValueRef at, unsigned alignment) {
+    LLVMValueRef load = LLVMBuildLoad2(e->builder, type, at, "");
+    LLVMSetAlignment(load, alignment);
+    return load;
+}
+
+static LLVMValueRef masked_load(vy_emitter *e, LLVMTypeRef type, LLVMValueRef at, LLVMValueRef mask,
+                                unsigned alignment) {
+    LLVMTypeRef types[2] = {type, vy_llvm_pointer(e)};
+    LLVMValueRef args[4] = {at, vy_llvm_number(e, 32, alignment), mask, LLVMConstNull(type)};
+    return vy_llvm_intrinsic(e, "llvm.masked.load", types, 2, args, 4);
+}
+
+/* What `condition` (i1) chooses; a load, or zeros. */
+static LLVMValueRef scalar_load_if(vy_emitter *e, LLVMTypeRef type, uint32_t memory, LLVMValueRef index,
+                                   LLVMValueRef condition) {
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(e->builder), yes = vy_llvm_block(e, "load"),
+                      end = vy_llvm_block(e, "loaded");
+    LLVMBuildCondBr(e->builder, condition, yes, end);
+    vy_llvm_position_at(e, yes);
+    LLVMValueRef loaded = plain_load(e, type, vy_llvm_address(e, memory, index), llvm_alignment(e, memory));
+    vy_llvm_branch_to(e, end);
+    vy_llvm_position_at(e, end);
+    LLVMValueRef phi = LLVMBuildPhi(e->builder, type, "");
+    LLVMAddIncoming(phi, (LLVMValueRef[]){LLVMConstNull(type), loaded}, (LLVMBasicBlockRef[]){before, yes}, 2);
+    return phi;
+}
+
+static LLVMTypeRef row_type(const vy_emitter *e, LLVMTypeRef type) {
+    return LLVMVectorType(type, e->row);
+}
+
+static LLVMValueRef load_rows(vy_emitter *e, LLVMTypeRef type, const LLVMValueRef *at, LLVMValueRef mask,
+                              unsigned alignment) {
+    LLVMValueRef rows[VY_LLVM_ROWS];
+    for (uint32_t k = 0; k < e->row_count; k++)
+        rows[k] = mask ? masked_load(e, row_type(e, type), at[k], vy_llvm_row_lanes(e, mask, k), alignment)
+                       : plain_load(e, row_type(e, type), at[k], alignment);
+    return vy_llvm_join(e, rows);
+}
+
+/* `all` tells whether the mask is full, if somebody knows a shorter way to find out. Addresses are computed where they
+ * are used: without a mask they are parts of instructions. */
+static LLVMValueRef contiguous_load(vy_emitter *e, uint32_t memory, const LLVMValueRef *first, LLVMValueRef mask,
+                                    LLVMValueRef all) {
+    LLVMTypeRef type = vy_llvm_type(e, (vyre_type)e->program->memories.items[memory].type);
+    unsigned alignment = llvm_alignment(e, memory);
+    LLVMValueRef at[VY_LLVM_ROWS];
+    branches b = {0};
+    if (mask && e->is_part) {
+        row_addresses(e, memory, first, mask, at);
+        return load_rows(e, type, at, mask, alignment);
+    }
+    if (mask) {
+        b = branch(e, all ? all : vy_llvm_all(e, mask));
+        vy_llvm_position_at(e, b.yes);
+    }
+    row_addresses(e, memory, first, NULL, at);
+    LLVMValueRef whole = load_rows(e, type, at, NULL, alignment);
+    if (!mask)
+        return whole;
+    vy_llvm_branch_to(e, b.end);
+    vy_llvm_position_at(e, b.no);
+    row_addresses(e, memory, first, mask, at);
+    LLVMValueRef part = load_rows(e, type, at, mask, alignment);
+    vy_llvm_branch_to(e, b.end);
+    vy_llvm_position_at(e, b.end);
+    LLVMValueRef phi = LLVMBuildPhi(e->builder, LLVMTypeOf(whole), "");
+    LLVMAddIncoming(phi, (LLVMValueRef[]){whole, part}, (LLVMBasicBlockRef[]){b.yes, b.no}, 2);
+    return phi;
+}
+
+/* A vector of an array of the workgroup that starts at a multiple of the lanes; zeros outside. NULL: it is partly
+ * outside. */
+static LLVMValueRef aligned_lanes(vy_emitter *e, uint32_t memory, int64_t first) {
+    const vy_memory *m = &e->program->memories.items[memory];
+    LLVMTypeRef lanes = vy_llvm_lanes(e, vy_llvm_type(e, (vyre_type)m->type));
+    if (first < 0 || first >= m->elements)
+        return LLVMConstNull(lanes);
+    if (first + e->width > m->elements)
+        return NULL;
+    uint64_t at = (uint64_t)first * vy_llvm_size((vyre_type)m->type);
+    return plain_load(e, lanes, vy_llvm_offset_pointer(e, vy_llvm_base(e, memory), vy_llvm_number(e, 64, at)),
+                      llvm_alignment(e, memory));
+}
+
+/* Lanes of such an array from a place that is known: pieces of what gangs stored there, so that LLVM sees the values
+ * and not the memory. NULL: another way. */
+static LLVMValueRef known_load(vy_emitter *e, uint32_t memory, uint32_t index, LLVMValueRef mask) {
+    if (e->program->memories.items[memory].space != VY_SPACE_WORKGROUP || e->row != e->width)
+        return NULL;
+    LLVMValueRef start = vy_llvm_row_base(e, index, 0), places[VY_LLVM_LANES];
+    if (!LLVMIsAConstantInt(start))
+        return NULL;
+    int64_t first = LLVMConstIntGetSExtValue(start), ahead = first & (e->width - 1);
+    LLVMValueRef low = aligned_lanes(e, memory, first - ahead), high = low;
+    if (ahead)
+        high = aligned_lanes(e, memory, first - ahead + e->width);
+    if (!low || !high)
+        return NULL;
+    for (uint32_t i = 0; i < e->width; i++)
+        places[i] = vy_llvm_number(e, 32, (uint64_t)ahead + i);
+    LLVMValueRef value =
+        ahead ? LLVMBuildShuffleVector(e->builder, low, high, LLVMConstVector(places, e->width), "") : low;
+    return mask ? LLVMBuildSelect(e->builder, mask, value, LLVMConstNull(LLVMTypeOf(value)), "") : value;
+}
+
+static LLVMValueRef gather(vy_emitter *e, LLVMTypeRef lanes, LLVMValueRef at, LLVMValueRef mask, unsigned alignment) {
+    LLVMTypeRef types[2] = {lanes, LLVMTypeOf(at)};
+    LLVMValueRef all = LLVMConstAllOnes(vy_llvm_lanes(e, vy_llvm_int(e, 1)));
+    LLVMValueRef args[4] = {at, vy_llvm_number(e, 32, alignment), mask ? mask : all, LLVMConstNull(lanes)};
+    return vy_llvm_intrinsic(e, "llvm.masked.gather", types, 2, args, 4);
+}
+
+/* Elements of one or two bytes, as parts of the aligned words they lie in: no page ends in such a word, so that what
+ * is loaded beside an element is there. */
+static LLVMValueRef gather_parts(vy_emitter *e, LLVMTypeRef lanes, uint32_t memory, LLVMValueRef index,
+                                 LLVMValueRef mask) {
+    LLVMBuilderRef b = e->builder;
+    unsigned size = llvm_alignment(e, memory), log = size == 1 ? 2 : 1;
+    LLVMTypeRef i32 = vy_llvm_int(e, 32), i64 = vy_llvm_int(e, 64), words = vy_llvm_lanes(e, i32);
+    LLVMTypeRef types[2] = {vy_llvm_pointer(e), i64};
+    LLVMValueRef base = vy_llvm_base(e, memory), args[2] = {base, vy_llvm_number(e, 64, ~UINT64_C(3))};
+    LLVMValueRef aligned = vy_llvm_intrinsic(e, "llvm.ptrmask", types, 2, args, 2);
+    LLVMValueRef behind = LLVMBuildTrunc(b, LLVMBuildPtrToInt(b, base, i64, ""), i32, "");
+    behind =
+        LLVMBuildLShr(b, LLVMBuildAnd(b, behind, vy_llvm_number(e, 32, 3), ""), vy_llvm_number(e, 32, 2 - log), "");
+    LLVMValueRef last = vy_llvm_splat(e, vy_llvm_number(e, 32, (1u << log) - 1)),
+                 by = vy_llvm_splat(e, vy_llvm_number(e, 32, log));
+    /* The index may be the last of all u32: its upper and lower bits are added apart. */
+    LLVMValueRef low = LLVMBuildAdd(b, LLVMBuildAnd(b, index, last, ""), vy_llvm_splat(e, behind), "");
+    LLVMValueRef word = LLVMBuildAdd(b, LLVMBuildLShr(b, index, by, ""), LLVMBuildLShr(b, low, by, ""), "");
+    LLVMValueRef shift =
+        LLVMBuildMul(b, LLVMBuildAnd(b, low, last, ""), vy_llvm_splat(e, vy_llvm_number(e, 32, 8 * size)), "");
+    LLVMValueRef loaded = gather(e, words, lane_addresses(e, aligned, word, 4, 0), mask, 4);
+    return LLVMBuildTrunc(b, LLVMBuildLShr(b, loaded, shift, ""), lanes, "");
+}
+
+/* One element of a private array, of which each lane has its own. If all have the same there, any lane that executes
+ * knows it. */
+static LLVMValueRef own_element(vy_emitter *e, uint32_t expr, LLVMValueRef index, LLVMValueRef condition) {
+    const vy_expr *x = &e->program->exprs.items[expr];
+    LLVMTypeRef lanes = vy_llvm_lanes(e, vy_llvm_type(e, (vyre_type)x->type));
+    if (condition) /* any element will do where it is not loaded */
+        index = LLVMBuildSelect(e->builder, condition, index, vy_llvm_number(e, 32, 0), "");
+    LLVMValueRef value = plain_load(e, lanes, vy_llvm_address(e, x->a, index), llvm_alignment(e, x->a));
+    if (condition)
+        value = LLVMBuildSelect(e->builder, condition, value, LLVMConstNull(lanes), "");
+    if (vy_expr_uniformity(e->uniform, expr) == VY_UNIFORMITY_DIVERGENT)
+        return value;
+    return LLVMBuildExtractElement(e->builder, value, vy_llvm_first(e, e->mask), "");
+}
+
+/* All lanes of a row load one element, or none does. */
+static int is_one_load(const vy_emitter *e, const vy_expr *x) {
+    uint64_t stride;
+    return shape_of(e, x->b) == SAME_IN_ROW && !is_private(e, x->a) &&
+           (x->c == VY_NONE || (vy_stride_of(e->uniform, x->c, &stride) && !stride));
+}
+
+/* Rows of which no lane executes do not load. */
+LLVMValueRef vy_llvm_load_row(vy_emitter *e, uint32_t expr, uint32_t k) {
+    const vy_expr *x = &e->program->exprs.items[expr];
+    LLVMTypeRef type = vy_llvm_type(e, (vyre_type)x->type);
+    if (is_private(e, x->a))
+        return vy_llvm_row_of_lanes(e, expr, vy_llvm_load(e, expr), k);
+    LLVMValueRef index = vy_llvm_row_base(e, x->b, k),
+                 condition = x->c == VY_NONE ? NULL : vy_llvm_row_base(e, x->c, k);
+    condition = vy_llvm_both(e, condition, vy_llvm_row_executes(e, k));
+    return condition ? scalar_load_if(e, type, x->a, index, condition)
+                     : plain_load(e, type, vy_llvm_address(e, x->a, index), llvm_alignment(e, x->a));
+}
+
+static LLVMValueRef load_by_rows(vy_emitter *e, uint32_t expr) {
+    LLVMValueRef rows[VY_LLVM_ROWS];
+    for (uint32_t k = 0; k < e->row_count; k++)
+        rows[k] = vy_llvm_load_row(e, expr, k);
+    return vy_llvm_lanes_of(e, rows, 0);
+}
+
+/* From anywhere. */
+static LLVMValueRef scattered_load(vy_emitter *e, LLVMTypeRef lanes, uint32_t memory, LLVMValueRef index,
+                                   LLVMValueRef mask) {
+    if (e->gathers && llvm_alignment(e, memory) < 4 && !is_private(e, memory))
+        return gather_parts(e, lanes, memory, index, mask);
+    return gather(e, lanes, vy_llvm_address(e, memory, index), mask, llvm_alignment(e, memory));
+}
+
+/* From places that may lie side by side. */
+static LLVMValueRef run_load(vy_emitter *e, LLVMTypeRef lanes, uint32_t memory, LLVMValueRef index, LLVMValueRef mask) {
+    branches b = branch(e, vy_llvm_is_contiguous_dyn(e, index, mask));
+    vy_llvm_position_at(e, b.yes);
+    LLVMValueRef run = vy_llvm_load_contiguous_dyn(e, memory, index, mask);
+    vy_llvm_branch_to(e, b.end);
+    vy_llvm_position_at(e, b.no);
+    LLVMValueRef scattered = scattered_load(e, lanes, memory, index, mask);
+    vy_llvm_branch_to(e, b.end);
+    vy_llvm_position_at(e, b.end);
+    LLVMValueRef phi = LLVMBuildPhi(e->builder, lanes, "");
+    LLVMAddIncoming(phi, (LLVMValueRef[]){run, scattered}, (LLVMBasicBlockRef[]){b.yes, b.no}, 2);
+    return phi;
+}
+
+/* From places of which nothing is known. */
+static LLVMValueRef anywhere_load(vy_emitter *e, const vy_expr *x, LLVMValueRef mask) {
+    LLVMTypeRef lanes = vy_llvm_lanes(e, vy_llvm_type(e, (vyre_type)x->type));
+    LLVMValueRef index = vy_llvm_expr(e, x->b);
+    if (vy_llvm_is_lanes(index) && !has_stride(e, x->b) && vy_llvm_may_be_contiguous(e, x->a, x->b))
+        return run_load(e, lanes, x->a, index, mask);
+    return scattered_load(e, lanes, x->a, vy_llvm_splat(e, index), mask);
+}
+
+/* Indices that turn out to follow each other, or to be the same, in lanes of which all load; else the lanes go their
+ * ways. */
+static LLVMValueRef lucky_load(vy_emitter *e, const vy_expr *x, LLVMValueRef mask, LLVMValueRef all, uint64_t stride) {
+    LLVMTypeRef type = vy_llvm_type(e, (vyre_type)x->type);
+    unsigned alignment = llvm_alignment(e, x->a);
+    if (e->is_part)
+        return scattered_load(e, vy_llvm_lanes(e, type), x->a, vy_llvm_expr_lanes(e, x->b), mask);
+    LLVMValueRef at[VY_LLVM_ROWS], stride_guard = !mask ? NULL : all ? all : vy_llvm_all(e, mask), lucky;
+    for (uint32_t k = 0; k < e->row_count; k++)
+        at[k] = vy_llvm_address(e, x->a, vy_llvm_guarded_row_base(e, x->b, k, &stride_guard));
+    branches b = branch(e, stride_guard);
+    vy_llvm_position_at(e, b.yes);
+    if (stride) {
+        lucky = load_rows(e, type, at, NULL, alignment);
+    } else {
+        for (uint32_t k = 0; k < e->row_count; k++)
+            at[k] = plain_load(e, type, at[k], alignment);
+        lucky = vy_llvm_lanes_of(e, at, 0);
+    }
+    vy_llvm_branch_to(e, b.end);
+    vy_llvm_position_at(e, b.no);
+    /* Nothing else is asked: what lanes are computed of is only needed here then, and only computed here. */
+    LLVMValueRef other = scattered_load(e, LLVMTypeOf(lucky), x->a, vy_llvm_expr_lanes(e, x->b), mask);
+    LLVMBasicBlockRef from = LLVMGetInsertBlock(e->builder);
+    vy_llvm_branch_to(e, b.end);
+    vy_llvm_position_at(e, b.end);
+    LLVMValueRef phi = LLVMBuildPhi(e->builder, LLVMTypeOf(lucky), "");
+    LLVMAddIncoming(phi, (LLVMValueRef[]){lucky, other}, (LLVMBasicBlockRef[]){b.yes, from}, 2);
+    return phi;
+}
+
+/* Whether rows lie in an array of the workgroup, all of their lanes: then those that do not execute may load, too. */
+static int are_inside(const vy_emitter *e, uint32_t memory, const LLVMValueRef *first) {
+    const vy_memory *m = &e->program->memories.items[memory];
+    int inside = m->space == VY_SPACE_WORKGROUP;
+    for (uint32_t k = 0; inside && k < e->row_count; k++)
+        inside = LLVMIsAConstantInt(first[k]) && LLVMConstIntGetZExtValue(first[k]) + e->row <= m->elements;
+    return inside;
+}
+
+/* Every lane its own element, where `condition` (lanes or one for all; NULL: everywhere) holds and the lane executes;
+ * zeros elsewhere. `all` tells whether the condition holds in all lanes, if it is known. */
+static LLVMValueRef load_lanes(vy_emitter *e, const vy_expr *x, LLVMValueRef condition, LLVMValueRef all) {
+    LLVMValueRef mask = condition ? vy_llvm_both(e, e->mask, vy_llvm_splat(e, condition)) : e->mask;
+    uint64_t stride;
+    vy_lane_affine k;
+    all = e->mask ? NULL : all;
+    if (is_private(e, x->a))
+        return anywhere_load(e, x, mask);
+    if (shape_of(e, x->b) == CONTIGUOUS) {
+        LLVMValueRef first[VY_LLVM_ROWS], known = known_load(e, x->a, x->b, mask);
+        if (known)
+            return known;
+        first_indices(e, x->b, first);
+        return contiguous_load(e, x->a, first, !condition && are_inside(e, x->a, first) ? NULL : mask, all);
+    }
+    if (vy_llvm_has_pieces(e, x->a, x->b, mask, &k))
+        return vy_llvm_load_pieces(e, x->a, &k, mask);
+    if (!vy_stride_of(e->uniform, x->b, &stride) && vy_llvm_guarded_stride(e, x->b, &stride) && stride <= 1)
+        return lucky_load(e, x, mask, all, stride);
+    return anywhere_load(e, x, mask);
+}
+
+LLVMValueRef vy_llvm_load(vy_emitter *e, uint32_t expr) {
+    const vy_expr *x = &e->program->exprs.items[expr];
+    LLVMTypeRef type = vy_llvm_type(e, (vyre_type)x->type);
+    if (x->op != VY_BOUNDS_UNCHECKED) {
+        vy_llvm_refuse(e, "a guarded load");
+        return LLVMGetPoison(type);
+    }
+    LLVMValueRef condition = x->c == VY_NONE ? NULL : vy_llvm_expr(e, x->c);
+    if (shape_of(e, x->b) == SCALAR && (!condition || !vy_llvm_is_lanes(condition))) {
+        LLVMValueRef index = vy_llvm_expr(e, x->b);
+        if (is_private(e, x->a))
+            return own_element(e, expr, index, condition);
+        return condition ? scalar_load_if(e, type, x->a, index, condition)
+                         : plain_load(e, type, vy_llvm_address(e, x->a, index), llvm_alignment(e, x->a));
+    }
+    if (is_one_load(e, x))
+        return load_by_rows(e, expr);
+    return load_lanes(e, x, condition, condition ? vy_llvm_all_true(e, x->c) : NULL);
+}
+
+/* Where a load gives zeros, so does a choice between it and zero: one condition more. */
+LLVMValueRef vy_llvm_load_or_zero(vy_emitter *e, const vy_expr *select) {
+    const vy_expr *x = &e->program->exprs.items[select->b], *other = &e->program->exprs.items[select->c];
+    if (x->kind != VY_EXPR_LOAD || x->op != VY_BOUNDS_UNCHECKED || other->kind != VY_EXPR_LITERAL || other->bits ||
+        vy_expr_uniformity(e->uniform, select->a) != VY_UNIFORMITY_DIVERGENT || is_one_load(e, x) ||
+        shape_of(e, x->b) == SCALAR || is_private(e, x->a))
+        return NULL;
+    LLVMValueRef condition = vy_llvm_expr_lanes(e, select->a), all = vy_llvm_all_true(e, select->a);
+    if (x->c != VY_NONE) {
+        LLVMValueRef also = all ? vy_llvm_all_true(e, x->c) : NULL;
+        condition = vy_llvm_both(e, condition, vy_llvm_expr_lanes(e, x->c));
+        all = also ? LLVMBuildAnd(e->builder, all, also, "") : NULL;
+    }
+    return load_lanes(e, x, condition, all);
+}
+
+LLVMValueRef vy_llvm_gather_words(vy_emitter *e, LLVMValueRef at) {
+    return gather(e, vy_llvm_lanes(e, vy_llvm_int(e, 32)), at, e->mask, 1);
+}
+
+LLVMValueRef vy_llvm_load_contiguous(vy_emitter *e, uint32_t memory, uint32_t index) {
+    LLVMValueRef first = vy_llvm_row_base(e, index, 0);
+    return contiguous_load(e, memory, &first, e->mask, NULL);
+}
+
+/* ---- stores ----
+ *
+ * Stores, in the shapes of loads: scalar, a row, scattered; and past the caches what nobody reads soon. */
+
+static void plain_store(vy_emitter *e, LLVMValueRef value, LLVMValueRef at, unsigned alignment) {
+    LLVMSetAlignment(LLVMBuildStore(e->builder, value, at), alignment);
+}
+
+static void masked_store(vy_emitter *e, LLVMValueRef value, LLVMValueRef at, LLVMValueRef mask, unsigned alignment) {
+    LLVMTypeRef types[2] = {LLVMTypeOf(value), vy_llvm_pointer(e)};
+    LLVMValueRef args[4] = {value, at, vy_llvm_number(e, 32, alignment), mask};
+    vy_llvm_intrinsic(e, "llvm.masked.store", types, 2, args, 4);
+}
+
+static void store_rows(vy_emitter *e, LLVMValueRef value, const LLVMValueRef *at, LLVMValueRef mask,
+                       unsigned alignment) {
+    for (uint32_t k = 0; k < e->row_count; k++)
+        if (mask)
+            masked_store(e, vy_llvm_row_lanes(e, value, k), at[k], vy_llvm_row_lanes(e, mask, k), alignment);
+        else
+            plain_store(e, vy_llvm_row_lanes(e, value, k), at[k], alignment);
+}
+
+/* Bytes of a line, which is written whole or read before; of the least store that goes past the caches. Allocators
+ * align to the latter. */
+enum { LINE = 64, STREAM_LEAST = 16 };
+
+/* Whether a line that one gang begins is ended by the next one, before there is no place for it any more where lines
+ * wait to be whole. */
+static int goes_on(const vy_emitter *e) {
+    return e->program->workgroup[1] * e->program->workgroup[2] == 1;
+}
+
+/* How a row has to be aligned to go past the caches in stores of this size: to itself, up to a line. 0: it does not. */
+static unsigned stream_alignment(const vy_emitter *e, uint32_t memory) {
+    const vy_memory *m = &e->program->memories.items[memory];
+    uint64_t bytes = vy_llvm_size((vyre_type)m->type) * e->row;
+    if (!e->cached || m->space != VY_SPACE_BUFFER || m->access != VYRE_ACCESS_WRITE ||
+        bytes < (goes_on(e) ? STREAM_LEAST : LINE))
+        return 0;
+    return bytes < LINE ? (unsigned)bytes : LINE;
+}
+
+/* Past the caches: what is written only is not read before. Rows that are less aligned than they are long become
+ * several stores. */
+static void stream_rows(vy_emitter *e, LLVMValueRef value, const LLVMValueRef *at, unsigned alignment) {
+    static const char kind[] = "nontemporal";
+    LLVMMetadataRef one = LLVMValueAsMetadata(vy_llvm_number(e, 32, 1));
+    LLVMValueRef node = LLVMMetadataAsValue(e->context, LLVMMDNodeInContext2(e->context, &one, 1));
+    for (uint32_t k = 0; k < e->row_count; k++) {
+        LLVMValueRef store = LLVMBuildStore(e->builder, vy_llvm_row_lanes(e, value, k), at[k]);
+        LLVMSetAlignment(store, alignment);
+        LLVMSetMetadata(store, LLVMGetMDKindIDInContext(e->context, kind, sizeof kind - 1), node);
+    }
+}
+
+/* Streams rows if `low`, bits of all addresses, has none below the alignment; goes to `end` then. Goes on where it has
+ * some. */
+static void stream_if_aligned(vy_emitter *e, LLVMValueRef value, const LLVMValueRef *at, LLVMValueRef low,
+                              unsigned alignment, LLVMBasicBlockRef end) {
+    LLVMBasicBlockRef yes = vy_llvm_block(e, "aligned"), no = vy_llvm_block(e, "not_aligned");
+    LLVMValueRef below = LLVMBuildAnd(e->builder, low, vy_llvm_number(e, 64, alignment - 1), "");
+    LLVMBuildCondBr(e->builder, LLVMBuildICmp(e->builder, LLVMIntEQ, below, vy_llvm_number(e, 64, 0), ""), yes, no);
+    vy_llvm_position_at(e, yes);
+    stream_rows(e, value, at, alignment);
+    vy_llvm_branch_to(e, end);
+    vy_llvm_position_at(e, no);
+}
+
+/* All lanes store. */
+static void whole_store(vy_emitter *e, uint32_t memory, LLVMValueRef value, const LLVMValueRef *at) {
+    unsigned alignment = llvm_alignment(e, memory), stream = stream_alignment(e, memory);
+    if (!stream) {
+        store_rows(e, value, at, NULL, alignment);
+        return;
+    }
+    LLVMBasicBlockRef streams = vy_llvm_block(e, "streams"), plain = vy_llvm_block(e, "plain"),
+                      end = vy_llvm_block(e, "stored");
+    LLVMBuildCondBr(e->builder, e->cached, plain, streams);
+    vy_llvm_position_at(e, streams);
+    LLVMValueRef low = vy_llvm_number(e, 64, 0);
+    for (uint32_t k = 0; k < e->row_count; k++)
+        low = LLVMBuildOr(e->builder, low, LLVMBuildPtrToInt(e->builder, at[k], vy_llvm_int(e, 64), ""), "");
+    stream_if_aligned(e, value, at, low, stream, end);
+    if (stream > STREAM_LEAST && goes_on(e))
+        stream_if_aligned(e, value, at, low, STREAM_LEAST, end);
+    vy_llvm_branch_to(e, plain);
+    vy_llvm_position_at(e, plain);
+    store_rows(e, value, at, NULL, alignment);
+    vy_llvm_branch_to(e, end);
+    vy_llvm_position_at(e, end);
+}
+
+static void contiguous_store(vy_emitter *e, uint32_t memory, LLVMValueRef value, const LLVMValueRef *first) {
+    LLVMValueRef at[VY_LLVM_ROWS];
+    branches b = {0};
+    if (e->mask && e->is_part) {
+        row_addresses(e, memory, first, e->mask, at);
+        store_rows(e, value, at, e->mask, llvm_alignment(e, memory));
+        return;
+    }
+    if (e->mask) {
+        b = branch(e, vy_llvm_all(e, e->mask));
+        vy_llvm_position_at(e, b.yes);
+    }
+    row_addresses(e, memory, first, NULL, at);
+    whole_store(e, memory, value, at);
+    if (!e->mask)
+        return;
+    vy_llvm_branch_to(e, b.end);
+    vy_llvm_position_at(e, b.no);
+    row_addresses(e, memory, first, e->mask, at);
+    store_rows(e, value, at, e->mask, llvm_alignment(e, memory));
+    vy_llvm_branch_to(e, b.end);
+    vy_llvm_position_at(e, b.end);
+}
+
+static int is_narrow_scatter(const vy_emitter *e, LLVMValueRef value);
+
+static void scatter_narrow(vy_emitter *e, uint32_t memory, LLVMValueRef index, LLVMValueRef value);
+
+static void scatter(vy_emitter *e, uint32_t memory, LLVMValueRef index, LLVMValueRef value) {
+    if (!is_private(e, memory) && is_narrow_scatter(e, value)) {
+        scatter_narrow(e, memory, index, value);
+        return;
+    }
+    LLVMValueRef at = vy_llvm_address(e, memory, index), all = LLVMConstAllOnes(vy_llvm_lanes(e, vy_llvm_int(e, 1)));
+    LLVMTypeRef types[2] = {LLVMTypeOf(value), LLVMTypeOf(at)};
+    LLVMValueRef args[4] = {value, at, vy_llvm_number(e, 32, llvm_alignment(e, memory)), e->mask ? e->mask : all};
+    vy_llvm_intrinsic(e, "llvm.masked.scatter", types, 2, args, 4);
+}
+
+/* To places that may lie side by side. */
+static void run_store(vy_emitter *e, uint32_t memory, LLVMValueRef index, LLVMValueRef value) {
+    branches b = branch(e, vy_llvm_is_contiguous_dyn(e, index, e->mask));
+    vy_llvm_position_at(e, b.yes);
+    vy_llvm_store_contiguous_dyn(e, memory, index, value, e->mask);
+    vy_llvm_branch_to(e, b.end);
+    vy_llvm_position_at(e, b.no);
+    scatter(e, memory, index, value);
+    vy_llvm_branch_to(e, b.end);
+    vy_llvm_position_at(e, b.end);
+}
+
+void vy_llvm_store(vy_emitter *e, uint32_t stmt) {
+    const vy_stmt *s = &e->program->stmts.items[stmt];
+    unsigned alignment = llvm_alignment(e, s->memory);
+    if (s->bounds_check != VY_BOUNDS_UNCHECKED) {
+        vy_llvm_refuse(e, "a guarded store");
+        return;
+    }
+    shape how = shape_of(e, s->a);
+    LLVMValueRef index = vy_llvm_expr(e, s->a), value = vy_llvm_expr(e, s->b);
+    if (!is_private(e, s->memory) && how == SCALAR && !vy_llvm_is_lanes(value)) {
+        plain_store(e, value, vy_llvm_address(e, s->memory, index), alignment);
+        return;
+    }
+    value = vy_llvm_splat(e, value);
+    if (is_private(e, s->memory) && how == SCALAR && !e->mask)
+        plain_store(e, value, vy_llvm_address(e, s->memory, index), alignment);
+    else if (is_private(e, s->memory) && how == SCALAR) {
+        LLVMValueRef at = vy_llvm_address(e, s->memory, index);
+        LLVMValueRef old = plain_load(e, LLVMTypeOf(value), at, alignment);
+        plain_store(e, LLVMBuildSelect(e->builder, e->mask, value, old, ""), at, alignment);
+    } else if (how == CONTIGUOUS && !is_private(e, s->memory)) {
+        LLVMValueRef first[VY_LLVM_ROWS];
+        first_indices(e, s->a, first);
+        contiguous_store(e, s->memory, value, first);
+    } else if (vy_llvm_is_lanes(index) && !has_stride(e, s->a) && vy_llvm_may_be_contiguous(e, s->memory, s->a))
+        run_store(e, s->memory, index, value);
+    else
+        scatter(e, s->memory, vy_llvm_splat(e, index), value);
+}
+
+void vy_llvm_store_contiguous(vy_emitter *e, uint32_t memory, LLVMValueRef value, uint32_t index) {
+    LLVMValueRef first = vy_llvm_row_base(e, index, 0);
+    contiguous_store(e, memory, value, &first);
+}
+
+/* ---- scatter of narrow elements ----
+ *
+ * Lanes taken apart: stores of narrow elements to places that follow no pattern. No processor scatters bytes, and what
+ * LLVM makes of it is a branch for every lane, which takes long to compile. A loop over the lanes that execute is as
+ * fast and small. */
+
+#define B e->builder
+
+/* Whether lanes of a value are best stored one by one, and that: those that execute, in their order. The memory is
+ * none of a lane's own. */
+static int is_narrow_scatter(const vy_emitter *e, LLVMValueRef value) {
+    LLVMTypeRef type = LLVMGetElementType(LLVMTypeOf(value));
+    return e->mask && LLVMGetTypeKind(type) == LLVMIntegerTypeKind &&
+           (LLVMGetIntTypeWidth(type) == 8 || LLVMGetIntTypeWidth(type) == 16);
+}
+
+/* A place in memory for the lanes, the same for all stores of the type. */
+static LLVMValueRef put(vy_emitter *e, LLVMValueRef lanes, LLVMValueRef *place) {
+    if (!*place)
+        *place = vy_llvm_alloca(e, LLVMTypeOf(lanes), "apart");
+    LLVMBuildStore(B, lanes, *place);
+    return *place;
+}
+
+static LLVMValueRef get(vy_emitter *e, LLVMTypeRef type, LLVMValueRef place, LLVMValueRef lane) {
+    return LLVMBuildLoad2(B, type, LLVMBuildGEP2(B, type, place, &lane, 1, ""), "");
+}
+
+static void scatter_narrow(vy_emitter *e, uint32_t memory, LLVMValueRef index, LLVMValueRef value) {
+    LLVMTypeRef type = LLVMGetElementType(LLVMTypeOf(value));
+    unsigned bits = LLVMGetIntTypeWidth(type);
+    LLVMValueRef indices = put(e, index, &e->apart[0]), values = put(e, value, &e->apart[bits / 8]);
+    LLVMValueRef all = vy_llvm_bits(e, e->mask);
+    LLVMTypeRef set = LLVMTypeOf(all);
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(B), loop = vy_llvm_block(e, "lane"), end = vy_llvm_block(e, "apart");
+    LLVMBuildCondBr(B, LLVMBuildICmp(B, LLVMIntNE, all, LLVMConstNull(set), ""), loop, end);
+    vy_llvm_position_at(e, loop);
+    LLVMValueRef left = LLVMBuildPhi(B, set, ""), args[2] = {left, vy_llvm_number(e, 1, 1)};
+    LLVMValueRef lane = vy_llvm_intrinsic(e, "llvm.cttz", &set, 1, args, 2);
+    LLVMValueRef at = vy_llvm_address(e, memory, get(e, vy_llvm_int(e, 32), indices, lane));
+    LLVMSetAlignment(LLVMBuildStore(B, get(e, type, values, lane), at), bits / 8);
+    LLVMValueRef next = LLVMBuildAnd(B, left, LLVMBuildSub(B, left, LLVMConstInt(set, 1, 0), ""), "");
+    LLVMAddIncoming(left, (LLVMValueRef[]){all, next}, (LLVMBasicBlockRef[]){before, loop}, 2);
+    LLVMBuildCondBr(B, LLVMBuildICmp(B, LLVMIntNE, next, LLVMConstNull(set), ""), loop, end);
+    vy_llvm_position_at(e, end);
+}
