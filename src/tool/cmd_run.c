@@ -2,9 +2,11 @@
 #include "base/clock.h"
 #include "base/env.h"
 #include "base/thread.h"
+#include "driver/dispatch.h"
 #include "driver/grid_sync.h"
 #include "ir/dispatch_resolve.h"
 #include "ir/op_tables.h"
+#include "oracle/run.h"
 #include "tool/bindings.h"
 #include "tool/json.h"
 #include "tool/load.h"
@@ -54,7 +56,7 @@ static const tool_option options_table[] = {
     {"backend", 0, "NAME", TOOL_TEXT, offsetof(run_options, backend),
      "where to run, as NAME or NAME#DEVICE (a GPU if one is usable, otherwise `cpu`)"},
     {"timeout", 0, "SECONDS", TOOL_SECONDS, offsetof(run_options, timeout),
-     "end if compiling and a run take longer; the reference has --budget instead"},
+     "stop with TIMEOUT if the compile and the first run, or a further run, take longer"},
     {"repeat", 0, "N", TOOL_AMOUNT, offsetof(run_options, repeat), "run N times from the same inputs (1)"},
     {"time", 0, NULL, TOOL_FLAG, offsetof(run_options, time), "print the shortest and the median run"},
     {"json", 0, NULL, TOOL_FLAG, offsetof(run_options, json), "one JSON object on standard output"},
@@ -347,14 +349,27 @@ static uint64_t timeout_of_run(run *r) {
     return timeout;
 }
 
+/* Runs the interpreter directly, with the options that dispatches do not have, and with the deadline of a dispatch. */
+static vyre_status run_reference(run *r, const vyre_oracle_options *options, uint64_t timeout) {
+    const vy_run_end end = {.deadline_ns = timeout ? vy_clock_now() + timeout : 0};
+    vy_resolved_dispatch launch;
+    vyre_status status = vy_resolve_dispatch(r->program, &r->bindings.arguments, &launch, &r->error);
+
+    if (status == VYRE_OK)
+        status = vy_dispatch_check_expired(r->program, end.deadline_ns, NULL, &r->error);
+    if (status == VYRE_OK)
+        status = vy_oracle_launch(r->oracle, &launch, options, end, r->outputs, &r->report, r->findings, &r->error);
+    return status;
+}
+
 static vyre_status run_once(run *r, const vyre_oracle_options *options) {
     vyre_outputs outputs = {r->outputs, r->output_count,
                             r->output_count + 1}; /* as many slots as are needed: it stays where it is */
 
+    uint64_t timeout = timeout_of_run(r);
     if (!r->place.pipeline)
-        return vyre_oracle_run(r->oracle, &r->bindings.arguments, options, r->outputs, &r->report, r->findings,
-                               &r->error);
-    vyre_dispatch_config config = {.timeout_ns = timeout_of_run(r)};
+        return run_reference(r, options, timeout);
+    vyre_dispatch_config config = {.timeout_ns = timeout};
     return vyre_pipeline_dispatch_into(r->place.pipeline, &r->bindings.arguments, &config, &outputs, &r->report.trap,
                                        &r->error);
 }
@@ -621,9 +636,6 @@ static int prepare(run *r, const char *file, const tool_args *args) {
         return code;
     if (r->place.backend)
         return describe_grid(r);
-    if (r->options->timeout)
-        return tool_usage(r->command, "use --budget N, which bounds the statements it executes",
-                          "--timeout is not for the reference, which would run `%s`", vyre_program_name(r->program));
     return vyre_oracle_new(r->program, &r->oracle, &r->error) == VYRE_OK ? TOOL_OK : tool_error(&r->error);
 }
 
