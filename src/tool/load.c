@@ -46,9 +46,10 @@ static int make_defines(const tool_command *command, const tool_list *words, vy_
     vyre_error error;
 
     for (uint32_t i = 0; defines && i < words->count; i++) {
-        size_t length;
-        if (!tool_args_split(words->items[i], &length, &defines[i].value))
-            return tool_usage(command, "write `-D NAME=VALUE`, as in `-D TILE=32`", "-D takes NAME=VALUE, not `%s`",
+        size_t length = strlen(words->items[i]);
+        defines[i].value = ""; /* without `=`: the parser reports it, with the type of the const */
+        if (!tool_args_split(words->items[i], &length, &defines[i].value) && strchr(words->items[i], '='))
+            return tool_usage(command, "write `-D NAME=VALUE`, as in `-D TILE=32`", "-D needs NAME=VALUE, not `%s`",
                               words->items[i]);
         defines[i].name = vy_arena_copy(arena, words->items[i], length);
         if (!defines[i].name)
@@ -70,6 +71,10 @@ static void print_findings(void *user, const vyre_dialects_event *event) {
 
 /* A folder that does not exist is probably a typing mistake, and its ops are not found. */
 static int warn_missing_folders(void) {
+    static int is_done;
+    if (is_done || !secure_getenv("VYRE_DIALECT_PATH"))
+        return TOOL_OK;
+    is_done = 1;
     vyre_diagnostics *list = vyre_diagnostics_new();
     vy_manifest_dirs folders = {0};
     vyre_error error;
@@ -187,6 +192,7 @@ int tool_file_load(const tool_command *command, const char *path, const tool_lis
 
     memset(out, 0, sizeof *out);
     out->path = path;
+    (void)warn_missing_folders(); /* here, because a file that calls no op does not load the folders */
     code = tool_file_read(path, &out->bytes);
     if (code == TOOL_OK) {
         code = tool_file_is_wire(&out->bytes) ? load_wire(command, defines, list, out, &error)
