@@ -2,6 +2,7 @@
 #include "driver/backend.h"
 #include "tool/args.h"
 #include "tool/json.h"
+#include "tool/terminal.h"
 #include "tool/tool.h"
 #include "vyre/driver.h"
 #include "vyre/registry.h"
@@ -26,7 +27,8 @@ static const tool_option backends_table[] = {
 /* Plug-ins that could not be loaded: they are why a backend is not in the list. */
 typedef struct broken {
     int json;
-    vy_string text;
+    vy_string text;  /* part of the list */
+    vy_string notes; /* for a failure, which shows no list */
 } broken;
 
 static void on_plugin(void *user, const char *path, vyre_status status, const vyre_error *error) {
@@ -34,9 +36,10 @@ static void on_plugin(void *user, const char *path, vyre_status status, const vy
 
     if (!error)
         return;
+    vy_string_format(&b->notes, "note: plug-in %s is not loaded: %s\nFix: %s\n", path, error->message, error->fix);
     if (!b->json) {
-        vy_string_format(&b->text, "plug-in %s: %s: %s\n             Fix: %s\n", path, vyre_status_name(status),
-                         error->message, error->fix);
+        vy_string_format(&b->text, "plug-in %s is not loaded: %s\n             Fix: %s\n", path, error->message,
+                         error->fix);
         return;
     }
     tool_json_open(&b->text, "", '{');
@@ -95,11 +98,14 @@ static int run_backends(const tool_command *self, void *given, const tool_args *
     if (status == VYRE_OK || (report && vyre_selection_count(report) > 0)) {
         code = show(report, chosen, &plugins, options->json);
     } else {
+        if (plugins.notes.length)
+            tool_write_lines(stderr, plugins.notes.text, plugins.notes.length);
         code = tool_error(&error);
         if (status == VYRE_NOT_FOUND) /* the name, not the program, is wrong */
             code = TOOL_USAGE;
     }
     vy_string_free(&plugins.text);
+    vy_string_free(&plugins.notes);
     vyre_selection_free(report);
     vyre_backend_release(chosen);
     return code;
@@ -411,7 +417,6 @@ static int show_one(page *p, const char *name) {
 
 static void show_all(page *p) {
     size_t count;
-    vyre_plugins_load_all(NULL, NULL);
     const vyre_backend_registration *const *list = vyre_backends_by_precedence(&count);
     for (size_t i = 0; i < count; i++) {
         vyre_backend *backend;
@@ -437,6 +442,7 @@ static int run_info(const tool_command *self, void *given, const tool_args *args
         return tool_usage(self, "name one, or none for all of them", "%u backends are named", args->words.count);
     if (p.json)
         vy_string_add(&out, "{\"backends\":[");
+    vyre_plugins_load_all(tool_note_plugin, NULL);
     if (args->words.count)
         code = show_one(&p, args->words.items[0]);
     else

@@ -99,13 +99,6 @@ static int is_registered(const char *name) {
     return vyre_backend_find(id) != NULL;
 }
 
-/* A plug-in that is not loaded may be the reason why another backend runs the program. */
-static void note_plugin(void *user, const char *path, vyre_status status, const vyre_error *error) {
-    (void)user, (void)status;
-    if (error)
-        tool_write(stderr, "note: plug-in %s is not loaded: %s\nFix: %s\n", path, error->message, error->fix);
-}
-
 /* Prints each backend that failed to start with its fix: probably the fault of a setting. */
 static void note_failed(const vyre_selection *report) {
     vyre_candidate candidate;
@@ -208,7 +201,7 @@ static int acquire_and_compile(const tool_command *command, const char *named, c
         setenv("VYRE_CPU_THREADS", threads, 1);
     }
     if (!request->quiet)
-        vyre_plugins_load_all(note_plugin, NULL);
+        vyre_plugins_load_all(tool_note_plugin, NULL); /* such a backend cannot be selected */
     int code = named ? acquire_named(named, &out->backend) : select_default(request, program, &out->backend);
     if (code != TOOL_OK)
         return code;

@@ -192,6 +192,12 @@ void tool_diagnostics(const vyre_diagnostics *list) {
     vyre_bytes_free(&text);
 }
 
+void tool_note_plugin(void *user, const char *path, vyre_status status, const vyre_error *error) {
+    (void)user, (void)status;
+    if (error)
+        tool_write(stderr, "note: plug-in %s is not loaded: %s\nFix: %s\n", path, error->message, error->fix);
+}
+
 int tool_ends_with(const char *path, const char *ending) {
     size_t length = strlen(path), ending_length = strlen(ending);
     return length > ending_length && strcasecmp(path + length - ending_length, ending) == 0;

@@ -91,6 +91,9 @@ void tool_fix(const char *fix);
 /* Prints what a list holds to standard error, if anything. */
 void tool_diagnostics(const vyre_diagnostics *list);
 
+/* Prints a note about a plug-in that does not load: a report for vyre_plugins_load_all. */
+void tool_note_plugin(void *user, const char *path, vyre_status status, const vyre_error *error);
+
 /* Whether a path ends in that, a dot and letters, in capitals or not. */
 int tool_ends_with(const char *path, const char *ending);
 
