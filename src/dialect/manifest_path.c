@@ -123,9 +123,13 @@ void vy_manifest_dirs_warn_missing(const vy_manifest_dirs *folders, vyre_diagnos
         int is_present = stat(root->path, &about) == 0;
         if (is_present && S_ISDIR(about.st_mode))
             continue;
+        const char *slash = strrchr(root->shown, '/');
+        int folder_length = slash && slash > root->shown ? (int)(slash - root->shown) : 1;
         vy_source *source = vy_source_new("VYRE_DIALECT_PATH", "", 0);
         vy_diagnostic_add(list, source, vy_diag_code_name(VY_D126), VYRE_SEVERITY_WARNING, (vy_position){0},
-                          vy_diag_code_fix(VY_D126),
+                          is_present ? VY_FIX("name the folder that contains it (`%.*s`) in VYRE_DIALECT_PATH",
+                                              folder_length, slash ? root->shown : ".")
+                                     : vy_diag_code_fix(VY_D126),
                           is_present ? "`%.200s` is not a folder" : "folder `%.200s` does not exist", root->shown);
         vy_source_release(source);
     }

@@ -19,6 +19,7 @@ typedef struct parser {
     const tool_option *pending; /* an option that waits for its value in the next word */
     const char *directory;      /* of the argument file being read, with its slash; NULL on the command line itself */
     int only_words;             /* `--` was seen */
+    uint64_t seen;              /* options with a single value that were stored, one bit per row of the table */
 } parser;
 
 int tool_number(const char *text, size_t length, uint64_t *out) {
@@ -108,9 +109,25 @@ static int store_seconds(parser *p, const tool_option *option, const char *value
     return -1;
 }
 
+/* Refuses a second value for an option that has room for one. Flags are idempotent; --color has no row in the table, and
+ * its last value applies, so that an alias can set it. */
+static int check_repeated(parser *p, const tool_option *option, const char *value) {
+    if (option->kind == TOOL_FLAG || option->kind == TOOL_LIST || option->kind == TOOL_COLOR)
+        return -1;
+    uint64_t bit = UINT64_C(1) << (option - p->command->options);
+    if (p->seen & bit)
+        return tool_usage(p->command, VY_FIX("write --%s once", option->name),
+                          "--%s is given twice, the second time as `%.100s`", option->name, value);
+    p->seen |= bit;
+    return -1;
+}
+
 static int store(parser *p, const tool_option *option, const char *value) {
     char *at = p->options + option->offset;
+    int code = check_repeated(p, option, value);
 
+    if (code != -1)
+        return code;
     switch (option->kind) {
     case TOOL_FLAG:
         *(int *)at = 1;

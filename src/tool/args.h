@@ -9,10 +9,11 @@ typedef VY_VECTOR(const char *) tool_list;
 #define TOOL_SECOND_NS UINT64_C(1000000000)
 enum { TOOL_MAX_SECONDS = 1000000 };
 
-/* What an option stores at its offset in the caller's struct of options. */
+/* What an option stores at its offset in the caller's struct of options. Flags and lists may be given several times, other
+ * options once. A command has at most 64 options. */
 typedef enum tool_option_kind {
     TOOL_FLAG,    /* int: set to 1 */
-    TOOL_TEXT,    /* const char *: the last one wins */
+    TOOL_TEXT,    /* const char * */
     TOOL_NUMBER,  /* uint64_t, decimal or 0x… */
     TOOL_AMOUNT,  /* the same, at least 1 */
     TOOL_SIZE,    /* bytes: the same, at least 1, with K, M or G for 2^10, 2^20 or 2^30 of them */

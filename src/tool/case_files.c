@@ -5,7 +5,7 @@
 #include "ir/eval.h"
 #include "ir/op_tables.h"
 #include "tool/bindings.h"
-#include "tool/npy.h"
+#include "tool/file_formats.h"
 #include "tool/scalar_text.h"
 #include "vyre/text.h"
 

@@ -4,8 +4,8 @@
  * close. It is C11 and C++ and needs libvyre alone. The logic is in the library, so that a header does not change with its version. */
 #include "ir/op_tables.h"
 #include "tool/bindings.h"
-#include "tool/commands.h"
 #include "tool/load.h"
+#include "tool/tool.h"
 #include "vyre/wire.h"
 
 typedef struct bind_options {

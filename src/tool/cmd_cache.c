@@ -1,8 +1,8 @@
 /* vyre cache: what is kept on disk of compiled pipelines; how much, whether it is whole, and away with it. */
 #include "tool/args.h"
-#include "tool/commands.h"
 #include "tool/json.h"
 #include "tool/terminal.h"
+#include "tool/tool.h"
 #include "vyre/cache.h"
 #include "vyre/telemetry.h"
 

@@ -1,8 +1,8 @@
 /* vyre check: everything that is wrong with the files, and what is in those that are right. */
-#include "tool/commands.h"
 #include "tool/json.h"
 #include "tool/load.h"
 #include "tool/program_summary.h"
+#include "tool/tool.h"
 
 typedef struct check_options {
     tool_list defines;

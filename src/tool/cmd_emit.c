@@ -1,7 +1,7 @@
 /* vyre emit: what a program becomes on its way to the device. */
-#include "tool/commands.h"
 #include "tool/load.h"
-#include "tool/progress.h"
+#include "tool/terminal.h"
+#include "tool/tool.h"
 #include "vyre/emit.h"
 
 #include <inttypes.h>

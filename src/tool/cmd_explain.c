@@ -1,15 +1,20 @@
 /* vyre explain: a diagnostic code, a status, or the shape of a program. */
+#include "backends/cuda/dynamic_symbols.h"
+#include "emit/ptx/ptx.h"
 #include "ir/model.h"
 #include "ir/op_tables.h"
 #include "targets/ptx.h"
 #include "tool/bindings.h"
-#include "tool/commands.h"
-#include "tool/explain_ptx.h"
 #include "tool/json.h"
 #include "tool/load.h"
 #include "tool/program_summary.h"
-#include "tool/provenance.h"
+#include "tool/tool.h"
+#include "vyre/dialect.h"
+#include "vyre/emit.h"
 
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 typedef struct explain_options {
@@ -133,6 +138,202 @@ static int explain_code(const tool_command *self, const char *word, int json) {
                       "`%.100s` is neither a code nor a file", word);
 }
 
+/* ---- provenance ---- */
+
+/* Inlining leaves a region around each body: those that are called like an op are counted, by the ops around them. */
+#define NO_ORIGIN UINT32_MAX
+
+/* An op as called from one place: the program itself, or another origin. */
+typedef struct origin {
+    const vyre_op_definition *op;
+    uint32_t parent, calls, statements;
+} origin;
+
+typedef struct region {
+    uint32_t end, origin; /* its statements end there */
+} region;
+
+typedef struct tree {
+    VY_VECTOR(origin) origins; /* parents before children */
+    VY_VECTOR(region) open;    /* around the statement that is looked at */
+} tree;
+
+static void count_call(tree *t, const vyre_op_definition *op, uint32_t statements, uint32_t end, vy_string *out) {
+    uint32_t parent = t->open.count ? t->open.items[t->open.count - 1].origin : NO_ORIGIN, i = 0;
+
+    while (i < t->origins.count && (t->origins.items[i].op != op || t->origins.items[i].parent != parent))
+        i++;
+    if (i == t->origins.count) {
+        origin *made = VY_PUSH(&t->origins);
+        if (made)
+            *made = (origin){.op = op, .parent = parent};
+    }
+    region *open = i < t->origins.count ? VY_PUSH(&t->open) : NULL;
+    out->failed |= !open;
+    if (!open)
+        return;
+    *open = (region){end, i};
+    t->origins.items[i].calls++;
+    t->origins.items[i].statements += statements;
+}
+
+static void add_below(vy_string *out, const tree *t, uint32_t parent, unsigned depth) {
+    for (uint32_t i = 0; i < t->origins.count; i++) {
+        const origin *o = &t->origins.items[i];
+        if (o->parent != parent)
+            continue;
+        vy_string_format(out, "  %-10s %*s%s %s (%s): %u call%s, %u statement%s\n", i ? "" : "dialects", (int)depth, "",
+                         o->op->id, o->op->version, o->op->owner, o->calls, o->calls == 1 ? "" : "s", o->statements,
+                         o->statements == 1 ? "" : "s");
+        add_below(out, t, i, depth + 2); /* calls are at most VY_LIMIT_CALL_DEPTH deep */
+    }
+}
+
+/* Lines for `vyre explain`: the ops whose bodies are regions of a program, each below the op whose body calls it, with how often it is called and how many
+ * statements that is. `flat` is inlined; the guard has the ops. Nothing if there are none. */
+static void add_provenance(vy_string *out, const vyre_program *flat, vyre_dialects_guard guard) {
+    tree t = {{0}, {0}};
+
+    for (uint32_t i = 0; i < flat->stmts.count && !out->failed; i++) {
+        const vy_stmt *s = &flat->stmts.items[i];
+        while (t.open.count && t.open.items[t.open.count - 1].end <= i)
+            t.open.count--;
+        const char *name = s->kind == VY_STMT_REGION ? vy_symbol_name(flat, s->name) : "";
+        const vyre_op_definition *op = *name ? vyre_dialects_find(guard, name, strlen(name)) : NULL;
+        if (op)
+            count_call(&t, op, s->end - i - 1, s->end, out);
+    }
+    add_below(out, &t, NO_ORIGIN, 0);
+    VY_VECTOR_FREE(&t.origins);
+    VY_VECTOR_FREE(&t.open);
+}
+
+/* ---- PTX ---- */
+
+typedef struct ptx_jit_kernel {
+    char device[128]; /* its name */
+    int architecture; /* 90 is sm_90 */
+    int registers, local_bytes;
+} ptx_jit_kernel;
+
+static int is_good(int result) {
+    return result == VY_CU_OK;
+}
+
+/* With the context of the device current. */
+static int load_kernel(const vy_cuda_dynamic_symbols *api, const vy_ptx_code *code, ptx_jit_kernel *out) {
+    vy_cu_module module;
+    vy_cu_function function;
+    if (!is_good(api->module_load(&module, code->text.data, 0, NULL, NULL)))
+        return 0;
+    int found = is_good(api->module_function(&function, module, code->entry)) &&
+                is_good(api->function_attribute(&out->registers, VY_CU_FUNCTION_REGISTERS, function)) &&
+                is_good(api->function_attribute(&out->local_bytes, VY_CU_FUNCTION_LOCAL_BYTES, function));
+    api->module_unload(module);
+    return found;
+}
+
+static int describe(const vy_cuda_dynamic_symbols *api, int device, ptx_jit_kernel *out) {
+    int major, minor;
+    int found = is_good(api->device_name(out->device, (int)sizeof out->device, device)) &&
+                is_good(api->device_attribute(&major, VY_CU_DEVICE_MAJOR, device)) &&
+                is_good(api->device_attribute(&minor, VY_CU_DEVICE_MINOR, device));
+    out->architecture = found ? 10 * major + minor : 0;
+    return found;
+}
+
+/* Has the text compiled for the first device; 0 if there is no driver, no device, or it refuses the text. Makes the device's context, and gives it back. */
+static int ptx_jit_compile(const vy_ptx_code *code, ptx_jit_kernel *out) {
+    vy_cuda_dynamic_symbols api;
+    vy_cu_context context;
+    int device, count;
+    memset(out, 0, sizeof *out);
+    if (vy_cuda_dynamic_symbols_open(vy_cuda_dynamic_symbols_file(), &api, NULL) != VYRE_OK)
+        return 0;
+    if (!is_good(api.init(0)) || !is_good(api.device_count(&count)) || count < 1 ||
+        !is_good(api.device_get(&device, 0)) || !describe(&api, device, out) ||
+        !is_good(api.context_retain(&context, device)))
+        return 0;
+    int found = is_good(api.context_set(context)) && load_kernel(&api, code, out);
+    api.context_set(NULL);
+    api.context_release(device);
+    return found;
+}
+
+/* The number before a word in what the assembler said; 0 if the word is not there. */
+static uint64_t number_before(const char *said, const char *word) {
+    const char *found = said ? strstr(said, word) : NULL;
+    while (found && found > said && found[-1] == ' ')
+        found--;
+    while (found && found > said && found[-1] >= '0' && found[-1] <= '9')
+        found--;
+    return found ? strtoull(found, NULL, 10) : 0;
+}
+
+/* For the device that is here, whichever was asked for: the driver compiles for no other. */
+static int add_jit_compiled(vy_string *out, const vy_ptx_code *code) {
+    ptx_jit_kernel kernel;
+    if (!ptx_jit_compile(code, &kernel))
+        return 0;
+    vy_string_format(out, "  registers  %d", kernel.registers);
+    if (kernel.local_bytes > (int)code->local_bytes)
+        vy_string_format(out, ", and %d bytes of memory a thread beside its arrays",
+                         kernel.local_bytes - (int)code->local_bytes);
+    else
+        vy_string_add(out, ", nothing spilled");
+    vy_string_format(out, ", says the driver of %s (sm_%d)\n", kernel.device, kernel.architecture);
+    return 1;
+}
+
+static void add_assembled(vy_string *out, const vy_ptx_code *code, const char *arch) {
+    vy_ptx_assembly a = {0};
+    vyre_error error;
+    if (vy_ptx_assemble(code, arch, &a, &error) == VYRE_OK) {
+        const char *said = a.said.text;
+        uint64_t stored = number_before(said, "bytes spill stores"), loaded = number_before(said, "bytes spill loads");
+        vy_string_format(out, "  registers  %" PRIu64, number_before(said, "registers"));
+        if (stored || loaded)
+            vy_string_format(out, ", spilled: %" PRIu64 " bytes stored, %" PRIu64 " loaded\n", stored, loaded);
+        else
+            vy_string_add(out, ", nothing spilled\n");
+    } else if (!add_jit_compiled(out, code)) {
+        vy_string_format(out, "  registers  not known: %s, and no NVIDIA device was found (%s)\n", error.message,
+                         error.fix);
+    }
+    vy_ptx_assembly_free(&a);
+}
+
+/* Adds lines about the launch, and registers and spills if an assembler or a device is there to say so. The ops of the
+ * program are resolved; options->arch is set. */
+static void add_ptx(vy_string *out, vyre_program *program, const vyre_emit_options *options) {
+    vy_ptx_prepared prepared;
+    vy_ptx_code code;
+    vyre_error error;
+    if (vy_target_ptx_make(program, options, &prepared, &code, &error) != VYRE_OK) {
+        vy_string_format(out, "  ptx        none: %s\n", error.message);
+        vy_ptx_free(&code);
+        return;
+    }
+    vy_string_format(out, "  ptx        version %" PRIu32 ".%" PRIu32 " for sm_%" PRIu32 " and later, %zu bytes\n",
+                     code.version / 10, code.version % 10, code.architecture, code.text.size);
+    vy_string_format(out, "  launch     %" PRIu32 " threads a block", code.block[0] * code.block[1] * code.block[2]);
+    if (code.static_bytes + code.dynamic_bytes)
+        vy_string_format(out, ", %" PRIu32 " bytes of shared memory", code.static_bytes + code.dynamic_bytes);
+    if (code.local_bytes)
+        vy_string_format(out, ", %" PRIu32 " bytes of arrays a thread", code.local_bytes);
+    vy_string_char(out, '\n');
+    if (code.needs_cooperative)
+        vy_string_add(out,
+                      "  barriers   of the grid: inside one launch where all workgroups run at the same time, else as "
+                      "several launches\n");
+    if (prepared.factor > 1)
+        vy_string_format(out, "  widened    a thread does %" PRIu32 " invocations\n", prepared.factor);
+    else
+        vy_string_format(out, "  widened    no: %s\n", prepared.reason);
+    add_assembled(out, &code, options->arch);
+    vy_ptx_free(&code);
+}
+
 /* ---- programs ---- */
 
 /* A number and the ending of its noun. */
@@ -190,7 +391,7 @@ static void add_inlined(vy_string *out, tool_file *file, vyre_program *program) 
     if (tool_file_resolve(file, program, NULL, &resolved, &error) == VYRE_OK &&
         vyre_program_inline(resolved, &flat, &error) == VYRE_OK) {
         add_stats(out, "inlined", flat);
-        tool_provenance(out, flat, vyre_program_dialects(resolved));
+        add_provenance(out, flat, vyre_program_dialects(resolved));
     } else {
         vy_string_format(out, "  inlined    not possible: %s\n", error.message);
     }
@@ -217,7 +418,7 @@ static void add_target(vy_string *out, tool_file *file, vyre_program *program, c
     vyre_program *resolved = NULL;
     vyre_error error;
     if (tool_file_resolve(file, program, NULL, &resolved, &error) == VYRE_OK)
-        tool_explain_ptx(out, resolved, target);
+        add_ptx(out, resolved, target);
     else
         vy_string_format(out, "  ptx        none: %s\n", error.message);
     vyre_program_release(resolved);

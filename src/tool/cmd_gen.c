@@ -1,9 +1,9 @@
 /* vyre gen: random programs with their inputs. */
 #include "tool/args.h"
 #include "tool/case_files.h"
-#include "tool/commands.h"
 #include "tool/json.h"
-#include "tool/progress.h"
+#include "tool/terminal.h"
+#include "tool/tool.h"
 #include "vyre/text.h"
 
 #include <errno.h>

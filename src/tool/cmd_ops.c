@@ -1,8 +1,8 @@
 /* vyre ops: the op table and its neighbours (builtins, atomics, collectives), as text, Markdown (docs/ops.md) or JSON. */
 #include "ir/op_tables.h"
 #include "tool/args.h"
-#include "tool/commands.h"
 #include "tool/json.h"
+#include "tool/tool.h"
 #include "vyre/op.h"
 
 typedef struct ops_options {

@@ -1,7 +1,7 @@
 /* vyre opt: a program before and after the optimiser, and what each pass did to it. */
-#include "tool/commands.h"
 #include "tool/json.h"
 #include "tool/load.h"
+#include "tool/tool.h"
 #include "vyre/text.h"
 #include "vyre/transform.h"
 

@@ -1,21 +1,24 @@
 /* vyre run: dispatches a program and shows what came out. */
 #include "base/clock.h"
+#include "base/env.h"
 #include "base/thread.h"
+#include "driver/dispatch.h"
 #include "driver/multi_launch.h"
 #include "ir/dispatch_resolve.h"
 #include "ir/op_tables.h"
-#include "tool/backend_choice.h"
+#include "oracle/run.h"
 #include "tool/bindings.h"
-#include "tool/commands.h"
 #include "tool/json.h"
 #include "tool/load.h"
 #include "tool/outputs.h"
-#include "tool/print_buffer.h"
-#include "tool/progress.h"
 #include "tool/terminal.h"
+#include "tool/tool.h"
 #include "vyre/oracle.h"
+#include "vyre/pipeline.h"
+#include "vyre/registry.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { DEFAULT_ROWS = 8, MAX_REPEATS = 1000000, MAX_THREADS = 4096 };
@@ -53,7 +56,7 @@ static const tool_option options_table[] = {
     {"backend", 0, "NAME", TOOL_TEXT, offsetof(run_options, backend),
      "where to run, as NAME or NAME#DEVICE (a GPU if one is usable, otherwise `cpu`)"},
     {"timeout", 0, "SECONDS", TOOL_SECONDS, offsetof(run_options, timeout),
-     "end if compiling and a run take longer; the reference has --budget instead"},
+     "stop with TIMEOUT if the compile and the first run, or a further run, take longer"},
     {"repeat", 0, "N", TOOL_AMOUNT, offsetof(run_options, repeat), "run N times from the same inputs (1)"},
     {"time", 0, NULL, TOOL_FLAG, offsetof(run_options, time), "print the shortest and the median run"},
     {"json", 0, NULL, TOOL_FLAG, offsetof(run_options, json), "one JSON object on standard output"},
@@ -64,6 +67,186 @@ static const tool_option options_table[] = {
      "show every backend that was considered, and why it was chosen or not"},
     TOOL_OPTION_END,
 };
+
+/* ---- backend ---- */
+
+/* Start from zeros, end with backend_choice_free. */
+typedef struct backend_choice {
+    const char *id;
+    const char *cause; /* the option or statement for which the reference runs without being named; otherwise NULL */
+    vyre_backend *backend; /* NULL: the reference interpreter */
+    vyre_pipeline *pipeline;
+} backend_choice;
+
+typedef struct backend_request {
+    const char *name;            /* --backend; NULL: VYRE_BACKEND */
+    const char *needs_reference; /* the option or statement that only the reference has; NULL: there is none */
+    int limits_memory;           /* --memory is given, which only the reference has; it does not select the reference */
+    unsigned threads;            /* of the backend `cpu`; 0: it decides */
+    int quiet;                   /* no note and no progress */
+    int verbose;                 /* print the report of the selection */
+    uint64_t deadline_ns;        /* of the compile (CLOCK_MONOTONIC), and the program can be stopped; 0: none */
+} backend_request;
+
+static const char reference[] = "reference";
+
+/* Whether there is such a backend; if there is, its driver or its device is missing. */
+static int is_registered(const char *name) {
+    char id[64];
+    size_t length = strcspn(name, "#");
+
+    snprintf(id, sizeof id, "%.*s", length < sizeof id ? (int)length : 0, name);
+    return vyre_backend_find(id) != NULL;
+}
+
+/* Prints each backend that failed to start with its fix: probably the fault of a setting. */
+static void note_failed(const vyre_selection *report) {
+    vyre_candidate candidate;
+
+    for (size_t i = 0; vyre_selection_get(report, i, &candidate); i++)
+        if (candidate.verdict == VYRE_VERDICT_FAILED)
+            tool_write(stderr, "note: backend %s does not start: %s\nFix: %s\n", candidate.id, candidate.reason,
+                       candidate.fix);
+}
+
+/* The fix of the last backend that the policy allows, which is `cpu` unless a plug-in has a higher rank: it needs no device. */
+static int fail_none(const vyre_selection *report, vyre_error *error) {
+    vyre_candidate candidate;
+    const char *fix = "", *id = "";
+
+    for (size_t i = 0; vyre_selection_get(report, i, &candidate); i++)
+        if (candidate.verdict != VYRE_VERDICT_REFUSED_BY_POLICY && candidate.fix[0]) {
+            fix = candidate.fix;
+            id = candidate.id;
+        }
+    if (*fix)
+        snprintf(error->fix, sizeof error->fix, "for backend %s: %.160s. Or add `--backend reference`, the interpreter",
+                 id, fix);
+    (void)tool_error(error);
+    return TOOL_SYSTEM;
+}
+
+/* -v: every backend in the order in which they were considered, its verdict and the reason. */
+static void show_report(const vyre_selection *report) {
+    vyre_bytes text = VYRE_BYTES_INIT;
+
+    if (report && vyre_selection_render(report, 0, &text, NULL) == VYRE_OK)
+        tool_write_lines(stderr, text.data, text.size);
+    vyre_bytes_free(&text);
+}
+
+static int select_default(const backend_request *request, vyre_program *program, vyre_backend **out) {
+    vyre_policy policy = VYRE_POLICY_DEFAULT;
+    vyre_selection *report = NULL;
+    vyre_error error;
+    int code = TOOL_OK;
+
+    policy.program = program;
+    vyre_status status = vyre_select(&policy, out, &report, &error);
+    if (request->verbose)
+        show_report(report);
+    if (status == VYRE_OK) {
+        if (!request->verbose)
+            note_failed(report);
+    } else if (status == VYRE_NOT_FOUND) {
+        code = fail_none(report, &error);
+    } else {
+        (void)tool_error(&error);
+        code = tool_exit_of_run(status);
+    }
+    vyre_selection_free(report);
+    return code;
+}
+
+static int acquire_named(const char *name, vyre_backend **out) {
+    vyre_error error;
+    vyre_status status = vyre_acquire(name, out, &error);
+
+    if (status == VYRE_OK)
+        return TOOL_OK;
+    (void)tool_error(&error);
+    return status == VYRE_NOT_FOUND && !is_registered(name) ? TOOL_USAGE : tool_exit_of_run(status);
+}
+
+/* With a line about the time that it takes. */
+static vyre_status compile_program(const backend_request *request, vyre_program *program,
+                                   const vyre_compile_options *options, backend_choice *choice, vyre_error *error) {
+    tool_progress progress = {0};
+
+    if (!request->quiet)
+        tool_progress_start(&progress, "compiling", 0);
+    vyre_status status = vyre_compile(choice->backend, program, options, &choice->pipeline, error);
+    tool_progress_stop(&progress);
+    return status;
+}
+
+static void backend_choice_free(backend_choice *choice) {
+    vyre_pipeline_release(choice->pipeline);
+    vyre_backend_release(choice->backend);
+    memset(choice, 0, sizeof *choice);
+}
+
+static int acquire_and_compile(const tool_command *command, const char *named, const backend_request *request,
+                               vyre_program *program, backend_choice *out) {
+    const vyre_compile_options options = {
+        .struct_size = sizeof options, .cancellable = request->deadline_ns != 0, .deadline_ns = request->deadline_ns};
+    char threads[16];
+    vyre_error error;
+
+    if (request->limits_memory)
+        return tool_usage(command, "leave --memory out, or write `--backend reference`, the interpreter",
+                          "--memory is a limit of the backend `reference`, which is not named");
+    if (request->threads) { /* no other thread runs yet that could read the environment */
+        snprintf(threads, sizeof threads, "%u", request->threads);
+        setenv("VYRE_CPU_THREADS", threads, 1);
+    }
+    if (!request->quiet)
+        vyre_plugins_load_all(tool_note_plugin, NULL); /* such a backend cannot be selected */
+    int code = named ? acquire_named(named, &out->backend) : select_default(request, program, &out->backend);
+    if (code != TOOL_OK)
+        return code;
+    out->id = vyre_backend_id(out->backend);
+    if (request->threads && strcmp(out->id, "cpu") != 0)
+        return tool_usage(command, "leave --threads out, or choose one of these with `--backend`",
+                          "--threads is for the backends `cpu` and `reference`, not for `%s`", out->id);
+    if (compile_program(request, program, &options, out, &error) == VYRE_OK)
+        return TOOL_OK;
+    (void)tool_error(&error);
+    return tool_exit_of_run(error.code);
+}
+
+/* Selects a backend and compiles the program on it. A backend that is named runs the program, or the error gives the reason why it does not. If
+ * none is named, needs_reference selects the reference, with a note; otherwise VYRE_POLICY_DEFAULT selects, which never chooses the reference.
+ * Prints the error. */
+static int choose_backend(const tool_command *command, const backend_request *request, vyre_program *program,
+                          backend_choice *out) {
+    const char *needs = request->needs_reference;
+    const char *named = request->name && *request->name ? request->name : vy_env_get("VYRE_BACKEND");
+
+    *out = (backend_choice){.id = reference};
+    if (named && request->verbose)
+        tool_write(stderr, "note: backend `%.60s` is named by %s; no other is considered\n", named,
+                   named == request->name ? "--backend" : "VYRE_BACKEND");
+    if (named && strcmp(named, reference) == 0)
+        return TOOL_OK;
+    if (needs && named)
+        return tool_usage(command, VY_FIX("leave `%s` out, or write `--backend reference`, the interpreter", needs),
+                          "`%s` needs the backend `reference`, and `%.60s` is named%s", needs, named,
+                          named == request->name ? "" : " by VYRE_BACKEND");
+    if (needs) {
+        out->cause = needs;
+        if (!request->quiet)
+            tool_write(stderr, "note: the backend `reference`, an interpreter, runs %s: `%s` needs it\n",
+                       vyre_program_name(program), needs);
+        return TOOL_OK;
+    }
+    int code = acquire_and_compile(command, named, request, program, out);
+    if (code != TOOL_OK)
+        backend_choice_free(out);
+    return code;
+}
+
+/* ---- state of a run ---- */
 
 /* A print statement that was executed. With --json they are collected, otherwise shown at once. */
 typedef struct prints {
@@ -80,7 +263,7 @@ typedef struct run {
     run_options *options;
     vyre_program *program;
     vyre_oracle *oracle;
-    tool_backend_choice place;
+    backend_choice place;
     uint64_t deadline_ns; /* of compiling and the first run; 0: none */
     tool_bindings bindings;
     vyre_bytes *outputs;
@@ -159,14 +342,27 @@ static uint64_t timeout_of_run(run *r) {
     return timeout;
 }
 
+/* Runs the interpreter directly, with the options that dispatches do not have, and with the deadline of a dispatch. */
+static vyre_status run_reference(run *r, const vyre_oracle_options *options, uint64_t timeout) {
+    const vy_run_end end = {.deadline_ns = timeout ? vy_clock_now() + timeout : 0};
+    vy_resolved_dispatch launch;
+    vyre_status status = vy_resolve_dispatch(r->program, &r->bindings.arguments, &launch, &r->error);
+
+    if (status == VYRE_OK)
+        status = vy_dispatch_check_expired(r->program, end.deadline_ns, NULL, &r->error);
+    if (status == VYRE_OK)
+        status = vy_oracle_launch(r->oracle, &launch, options, end, r->outputs, &r->report, r->findings, &r->error);
+    return status;
+}
+
 static vyre_status run_once(run *r, const vyre_oracle_options *options) {
     vyre_outputs outputs = {r->outputs, r->output_count,
                             r->output_count + 1}; /* as many slots as are needed: it stays where it is */
 
+    uint64_t timeout = timeout_of_run(r);
     if (!r->place.pipeline)
-        return vyre_oracle_run(r->oracle, &r->bindings.arguments, options, r->outputs, &r->report, r->findings,
-                               &r->error);
-    vyre_dispatch_config config = {.timeout_ns = timeout_of_run(r)};
+        return run_reference(r, options, timeout);
+    vyre_dispatch_config config = {.timeout_ns = timeout};
     return vyre_pipeline_dispatch_into(r->place.pipeline, &r->bindings.arguments, &config, &outputs, &r->report.trap,
                                        &r->error);
 }
@@ -421,21 +617,18 @@ static int prepare(run *r, const char *file, const tool_args *args) {
     }
     if (r->options->timeout)
         r->deadline_ns = vy_clock_now() + r->options->timeout;
-    const tool_backend_request place = {.name = r->options->backend,
-                                        .needs_reference = needs_reference(r),
-                                        .limits_memory = r->options->memory != 0,
-                                        .threads = (unsigned)r->options->threads,
-                                        .quiet = r->options->quiet,
-                                        .verbose = r->options->verbose,
-                                        .deadline_ns = r->deadline_ns};
-    code = tool_backend_choose(r->command, &place, r->program, &r->place);
+    const backend_request place = {.name = r->options->backend,
+                                   .needs_reference = needs_reference(r),
+                                   .limits_memory = r->options->memory != 0,
+                                   .threads = (unsigned)r->options->threads,
+                                   .quiet = r->options->quiet,
+                                   .verbose = r->options->verbose,
+                                   .deadline_ns = r->deadline_ns};
+    code = choose_backend(r->command, &place, r->program, &r->place);
     if (code != TOOL_OK)
         return code;
     if (r->place.backend)
         return describe_grid(r);
-    if (r->options->timeout)
-        return tool_usage(r->command, "use --budget N, which bounds the statements it executes",
-                          "--timeout is not for the reference, which would run `%s`", vyre_program_name(r->program));
     return vyre_oracle_new(r->program, &r->oracle, &r->error) == VYRE_OK ? TOOL_OK : tool_error(&r->error);
 }
 
@@ -467,7 +660,7 @@ static void run_free(run *r) {
     vy_string_free(&r->prints.json);
     vyre_diagnostics_free(r->findings);
     vyre_oracle_free(r->oracle);
-    tool_backend_choice_free(&r->place);
+    backend_choice_free(&r->place);
     tool_bindings_free(&r->bindings);
 }
 

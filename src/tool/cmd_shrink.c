@@ -5,10 +5,9 @@
 #include "base/clock.h"
 #include "tool/bindings.h"
 #include "tool/case_files.h"
-#include "tool/commands.h"
 #include "tool/load.h"
-#include "tool/progress.h"
 #include "tool/terminal.h"
+#include "tool/tool.h"
 
 #include <errno.h>
 #include <fcntl.h>

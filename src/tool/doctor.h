@@ -23,7 +23,6 @@ typedef enum doctor_state {
 #undef X
         DOCTOR_STATE_COUNT
 } doctor_state;
-const char *doctor_state_name(doctor_state state);
 
 /* Texts are in the report's arena, "" if there is nothing to say. */
 typedef struct doctor_plugin {
@@ -95,25 +94,13 @@ const char *doctor_copy_text(doctor *d, const char *text, size_t length);
 const char *doctor_format(doctor *d, const char *format, ...) VY_PRINTF(2, 3);
 void doctor_problem(doctor *d, const char *message, const char *fix);
 void doctor_warning(doctor *d, const char *message, const char *fix);
-size_t doctor_problem_count(const doctor *d);
-void doctor_free(doctor *d);
 
 /* ---- doctor_probe.c ---- */
 void doctor_probe_plugins(doctor *d);
 void doctor_probe_backends(doctor *d); /* after the plug-ins */
 void doctor_probe_libraries(doctor *d);
 
-/* ---- doctor_system.c ---- */
-void doctor_check_devices(doctor *d);
-void doctor_check_limits(doctor *d);
-void doctor_check_environment(doctor *d);
-void doctor_check_cache(doctor *d);
-
-/* ---- doctor_report.c ---- */
-void doctor_report_text(const doctor *d, vy_string *out);
-void doctor_report_json(const doctor *d, vy_string *out);
-
-/* ---- doctor_worker.c: the other side. Lines of fields with tabs between them, written to TOOL_SUBPROCESS_RESULT_FD; the first field says what a line is.
+/* ---- doctor_worker.c: the other side. Lines of fields with tabs between them, written to DOCTOR_RESULT_FD; the first field says what a line is.
  *
  *   stage    WHAT                 what comes next, in words that follow "while"
  *   refused  PATH STATUS MESSAGE FIX
@@ -132,6 +119,7 @@ void doctor_report_json(const doctor *d, vy_string *out);
     X(choose, 0, "load all plug-ins and choose a backend under the command's policy")                                  \
     X(library, 1, "open this shared library")
 #define DOCTOR_WORKER "child"
+enum { DOCTOR_RESULT_FD = 3 };
 /* Returns 0 if the words are none of it. */
 int doctor_worker_run(const char *task, const char *argument);
 

@@ -1,18 +1,397 @@
 /* Asking children: what they answer, and what it means if they do not come back as they should. */
 #include "tool/doctor.h"
 
+#include "base/text.h"
+#include "base/trusted_path.h"
+#include "driver/dispatch.h"
+#include "driver/host_services.h"
 #include "driver/plugin.h"
-#include "tool/subprocess.h"
+#include "driver/registry.h"
+#include "vyre/driver.h"
 
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+/* ---- subprocess ----
+ *
+ * Doing something in a child process that may crash, hang, exit or print without harm: the command runs itself again with limits.
+ *
+ * The child is `vyre WORDS…`, in a process group of its own, with standard output and error captured, no input, no core file, a limit on
+ * memory and on processor time. What it has to say it writes to the descriptor DOCTOR_RESULT_FD, apart from what is printed. */
+
+enum {
+    RESULT_LIMIT = 1 << 20 /* bytes of an answer */,
+    OUTPUT_LIMIT = 256 /* bytes of what is printed; the rest is read and dropped */
+};
+
+typedef enum subprocess_end {
+    SUBPROCESS_EXITED,     /* code: the exit code */
+    SUBPROCESS_SIGNALLED,  /* code: the signal */
+    SUBPROCESS_TIMED_OUT,  /* and was killed */
+    SUBPROCESS_STUCK,      /* the same, but it does not die: it waits in the kernel */
+    SUBPROCESS_NOT_STARTED /* code: errno */
+} subprocess_end;
+
+typedef struct subprocess {
+    subprocess_end end;
+    int code;
+    vy_string answer, output; /* `failed` if memory ran out */
+} subprocess;
+
+enum {
+    FIRST_FREE = 16,  /* descriptors from here on are not ones the child uses */
+    MAX_WORDS = 8,    /* of a child's command line */
+    NOT_STARTED = 125 /* exit code before the child is another program */
+};
+#define MIN_MEMORY ((rlim_t)4 << 30) /* drivers may take as much; half of the machine is too much in any case */
+#define KILL_NS UINT64_C(2000000000) /* how long a killed process may take to end */
+#define TICK_MS 20
+
+/* A sanitizer reserves more memory than any limit worth having. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define LIMITS_MEMORY 0
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define LIMITS_MEMORY 0
+#endif
+#endif
+#ifndef LIMITS_MEMORY
+#define LIMITS_MEMORY 1
+#endif
+
+/* "SIGSEGV (Segmentation fault)" in a buffer of 80 bytes. */
+static const char *signal_name(int number, char text[80]) {
+    const char *name = sigabbrev_np(number), *what = sigdescr_np(number);
+    if (name && what)
+        snprintf(text, 80, "SIG%s (%s)", name, what);
+    else
+        snprintf(text, 80, "signal %d", number);
+    return text;
+}
+
+/* ---- subprocess: the child ---- */
+
+/* Lowers a limit, never raises it. */
+static void lower_limit(int resource, rlim_t value) {
+    struct rlimit limit;
+    if (getrlimit((__rlimit_resource_t)resource, &limit) != 0 ||
+        (limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur <= value))
+        return;
+    limit.rlim_cur = value;
+    setrlimit((__rlimit_resource_t)resource, &limit);
+}
+
+static rlim_t half_of_memory(void) {
+    long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+    rlim_t half = pages > 0 && size > 0 ? (rlim_t)pages / 2 * (rlim_t)size : 0;
+    return half > MIN_MEMORY ? half : MIN_MEMORY;
+}
+
+static void exec_child(const char *const *words, const char *plugins, uint64_t timeout_ns, int output, int answer) {
+    char *argv[MAX_WORDS + 2] = {"vyre"};
+    int nothing = open("/dev/null", O_RDONLY);
+    for (int i = 0; i < MAX_WORDS && words[i]; i++)
+        argv[i + 1] = (char *)words[i];
+    setpgid(0, 0); /* so that what it starts ends with it */
+    lower_limit(RLIMIT_CORE, 0);
+    lower_limit(RLIMIT_CPU, (rlim_t)(timeout_ns / 1000000000u) + 2);
+    if (LIMITS_MEMORY)
+        lower_limit(RLIMIT_DATA, half_of_memory());
+    unsetenv("VYRE_TRACE");
+    if (plugins)
+        setenv("VYRE_PLUGINS", plugins, 1);
+    else
+        unsetenv("VYRE_PLUGINS");
+    if (nothing >= 0)
+        dup2(nothing, STDIN_FILENO);
+    dup2(output, STDOUT_FILENO);
+    dup2(output, STDERR_FILENO);
+    dup2(answer, DOCTOR_RESULT_FD);
+    execv("/proc/self/exe", argv);
+    _exit(NOT_STARTED);
+}
+
+/* ---- subprocess: the parent ---- */
+
+/* Reads what is there; 0 at the end. What is over the limit is dropped. */
+static int read_pipe(int from, vy_string *to, size_t limit) {
+    char bytes[4096];
+    ssize_t count = read(from, bytes, sizeof bytes);
+    if (count < 0)
+        return errno == EAGAIN || errno == EINTR;
+    size_t capacity = limit - to->length;
+    vy_string_append(to, bytes, (size_t)count < capacity ? (size_t)count : capacity);
+    return count > 0;
+}
+
+/* The child has ended, but something it started may hold the pipes: what is in them now is all that counts. */
+static void drain_pipe(int from, vy_string *to, size_t limit) {
+    struct pollfd ready = {.fd = from, .events = POLLIN};
+    for (int i = 0; i < 1024 && from >= 0 && poll(&ready, 1, 0) > 0; i++)
+        if (!read_pipe(from, to, limit))
+            return;
+}
+
+static int has_ended(pid_t child, int *status) {
+    return waitpid(child, status, WNOHANG) != 0;
+}
+
+static int kill_and_wait(pid_t child, int *status) {
+    uint64_t until = vy_clock_now() + KILL_NS;
+    kill(-child, SIGKILL);
+    kill(child, SIGKILL);
+    while (!has_ended(child, status)) {
+        if (vy_clock_now() > until)
+            return 0;
+        usleep(1000);
+    }
+    return 1;
+}
+
+static void wait_with_timeout(pid_t child, int output, int answer, uint64_t timeout_ns, subprocess *out) {
+    struct pollfd pipes[2] = {{.fd = output, .events = POLLIN}, {.fd = answer, .events = POLLIN}};
+    uint64_t until = vy_clock_now() + timeout_ns;
+    int status = 0, timed_out = 0, ended = 0;
+    while (!ended && !timed_out) {
+        poll(pipes, 2, pipes[0].fd < 0 && pipes[1].fd < 0 ? 1 : TICK_MS);
+        if (pipes[0].revents && !read_pipe(output, &out->output, OUTPUT_LIMIT))
+            pipes[0].fd = -1;
+        if (pipes[1].revents && !read_pipe(answer, &out->answer, RESULT_LIMIT))
+            pipes[1].fd = -1;
+        ended = has_ended(child, &status);
+        timed_out = !ended && vy_clock_now() > until;
+    }
+    int stuck = timed_out && !kill_and_wait(child, &status);
+    drain_pipe(pipes[0].fd, &out->output, OUTPUT_LIMIT);
+    drain_pipe(pipes[1].fd, &out->answer, RESULT_LIMIT);
+    kill(-child, SIGKILL); /* what it left running */
+    if (timed_out || (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU))
+        out->end = stuck ? SUBPROCESS_STUCK : SUBPROCESS_TIMED_OUT;
+    else
+        out->end = WIFSIGNALED(status) ? SUBPROCESS_SIGNALLED : SUBPROCESS_EXITED;
+    out->code = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
+    if (out->end == SUBPROCESS_EXITED && out->code == NOT_STARTED && out->answer.length == 0)
+        out->end = SUBPROCESS_NOT_STARTED, out->code = ENOEXEC;
+}
+
+/* A pipe whose ends are out of the way of the child's descriptors. */
+static int make_pipe(int ends[2]) {
+    int low[2];
+    if (pipe2(low, O_CLOEXEC | O_NONBLOCK) != 0)
+        return 0;
+    for (int i = 0; i < 2; i++) {
+        ends[i] = fcntl(low[i], F_DUPFD_CLOEXEC, FIRST_FREE);
+        close(low[i]);
+    }
+    if (ends[0] < 0 || ends[1] < 0)
+        errno = EMFILE; /* EINVAL, if no number that high is allowed */
+    if (ends[1] >= 0)   /* the child's end: printing does not fail because the reader is slow */
+        fcntl(ends[1], F_SETFL, 0);
+    return ends[0] >= 0 && ends[1] >= 0;
+}
+
+static void close_pipe(const int ends[2]) {
+    for (int i = 0; i < 2; i++)
+        if (ends[i] >= 0)
+            close(ends[i]);
+}
+
+/* Runs it and waits, at most timeout_ns. words ends with NULL and begins with the subcommand. `plugins` is what VYRE_PLUGINS is for the
+ * child (NULL: not set); VYRE_TRACE is not set. Release with subprocess_free. */
+static void subprocess_run(const char *const *words, const char *plugins, uint64_t timeout_ns, subprocess *out) {
+    int output[2] = {-1, -1}, answer[2] = {-1, -1};
+    *out = (subprocess){.end = SUBPROCESS_NOT_STARTED};
+    fflush(NULL);
+    pid_t child = make_pipe(output) && make_pipe(answer) ? fork() : -1;
+    if (child == 0)
+        exec_child(words, plugins, timeout_ns, output[1], answer[1]);
+    out->code = errno;
+    if (child > 0) {
+        setpgid(child, child); /* here too: whichever comes first */
+        close(output[1]);
+        close(answer[1]);
+        output[1] = answer[1] = -1;
+        wait_with_timeout(child, output[0], answer[0], timeout_ns, out);
+    }
+    close_pipe(output);
+    close_pipe(answer);
+}
+
+static void subprocess_free(subprocess *child) {
+    vy_string_free(&child->answer);
+    vy_string_free(&child->output);
+}
+
+/* ---- worker: records ----
+ *
+ * What a child of the doctor does: the things that may end a process. Every step is announced before it is taken, so that the parent knows
+ * where the child ended. */
+
+/* One line, written at once: what was written stays written if the next step ends the process. Fields hold no tabs, line ends or other control
+ * characters, whatever the text they come from. */
+static void write_record(size_t count, const char *const *fields) {
+    vy_string line = {0};
+    for (size_t i = 0; i < count; i++) {
+        if (i)
+            vy_string_char(&line, '\t');
+        for (const char *at = fields[i]; *at; at++)
+            vy_string_char(&line, (unsigned char)*at < 0x20 || *at == 0x7f ? ' ' : *at);
+    }
+    vy_string_char(&line, '\n');
+    for (size_t done = 0; !line.failed && done < line.length;) {
+        ssize_t n = write(DOCTOR_RESULT_FD, line.text + done, line.length - done);
+        if (n <= 0)
+            break;
+        done += (size_t)n;
+    }
+    vy_string_free(&line);
+}
+#define WRITE_RECORD(...)                                                                                              \
+    write_record(sizeof((const char *[]){__VA_ARGS__}) / sizeof(const char *), (const char *[]){__VA_ARGS__})
+
+static const char *number_text(uint32_t value, char text[16]) {
+    snprintf(text, 16, "%u", value);
+    return text;
+}
+
+/* ---- worker: probes ---- */
+
+static const char *answer_name(vyre_probe_answer answer) {
+    static const char *const names[] = {[VYRE_PROBE_YES] = "yes",
+                                        [VYRE_PROBE_FOR_NOW] = "for_now",
+                                        [VYRE_PROBE_NOT_NOW] = "not_now",
+                                        [VYRE_PROBE_NEVER] = "never"};
+    return (unsigned)answer < sizeof names / sizeof *names ? names[answer] : "unknown";
+}
+
+static void run_probe(const vyre_backend_registration *backend, const char *owner) {
+    vyre_probe probe = {.struct_size = sizeof probe};
+    void (*ask)(const vyre_host *, vyre_probe *) = VY_STRUCT_GET(backend, vyre_backend_registration, probe);
+    char rank[16], devices[16], stage[128];
+    if (ask) {
+        snprintf(stage, sizeof stage, "the probe of backend `%s` is asked", backend->id);
+        WRITE_RECORD("stage", stage);
+        ask(&vy_host_services, &probe);
+        probe.reason[sizeof probe.reason - 1] = probe.fix[sizeof probe.fix - 1] = 0;
+    }
+    WRITE_RECORD("backend", backend->id, owner, number_text(vyre_backend_precedence(backend->id), rank),
+                 ask && vyre_backend_dispatches(backend->id) ? answer_name(probe.answer) : "",
+                 vyre_device_class_name(probe.device_class), number_text(probe.device_count, devices), probe.reason,
+                 probe.fix);
+}
+
+static void run_probes_of(const char *owner) {
+    size_t count;
+    const vyre_backend_registration *const *list = vyre_backends_by_precedence(&count);
+    for (size_t i = 0; i < count; i++) {
+        const char *by = vyre_backend_owner(list[i]->id);
+        if (by && strcmp(by, owner) == 0)
+            run_probe(list[i], owner);
+    }
+}
+
+/* ---- worker: tasks ---- */
+
+static void task_plugin(const char *path) {
+    vyre_error error = VYRE_ERROR_INIT;
+    WRITE_RECORD("stage", "it is loaded");
+    vyre_status status = vyre_plugin_load(path, &error);
+    if (status == VYRE_OK)
+        run_probes_of(path);
+    else
+        WRITE_RECORD("refused", path, vyre_status_name(status), error.message, error.fix);
+}
+
+static void task_builtin(const char *unused) {
+    (void)unused;
+    run_probes_of("libvyre");
+}
+
+static void report_refused(void *unused, const char *path, vyre_status status, const vyre_error *error) {
+    (void)unused;
+    if (error)
+        WRITE_RECORD("refused", path, vyre_status_name(status), error->message, error->fix);
+}
+
+static void task_choose(const char *unused) {
+    vyre_policy policy = VYRE_POLICY_DEFAULT;
+    policy.probe_all = 1; /* as `vyre backends` */
+    vyre_selection *report = NULL;
+    vyre_backend *chosen = NULL;
+    vyre_error error = VYRE_ERROR_INIT;
+    vyre_candidate c;
+    char rank[16], devices[16];
+    (void)unused;
+    WRITE_RECORD("stage", "all plug-ins are loaded together");
+    vyre_plugins_load_all(report_refused, NULL);
+    WRITE_RECORD("stage", "a backend is chosen and started");
+    vyre_status status = vyre_select(&policy, &chosen, &report, &error);
+    for (size_t i = 0; report && vyre_selection_get(report, i, &c); i++)
+        WRITE_RECORD("candidate", c.id, c.owner, number_text(c.rank, rank), vyre_verdict_name(c.verdict),
+                     vyre_device_class_name(c.device_class), number_text(c.device_count, devices), c.reason, c.fix);
+    if (status == VYRE_OK)
+        WRITE_RECORD("chosen", vyre_backend_id(chosen));
+    else
+        WRITE_RECORD("nothing", error.message, error.fix);
+    WRITE_RECORD("stage", "the chosen backend is released");
+    vyre_selection_free(report);
+    vyre_backend_release(chosen);
+}
+
+static void task_library(const char *name) {
+    vyre_error error;
+    WRITE_RECORD("stage", "it is opened");
+    if (vy_trusted_library_check(name, "library", &error) != VYRE_OK) {
+        WRITE_RECORD("library", "", error.message);
+        return;
+    }
+    void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    struct link_map *map = NULL;
+    if (!handle)
+        WRITE_RECORD("library", "", dlerror());
+    else if (dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map)
+        WRITE_RECORD("library", map->l_name, "");
+    else
+        WRITE_RECORD("library", name, "");
+}
+
+int doctor_worker_run(const char *task, const char *argument) {
+    static const struct {
+        const char *name;
+        int has_argument;
+        void (*run)(const char *);
+    } tasks[] = {
+#define X(name, argument, doc) {#name, argument, task_##name},
+        DOCTOR_TASK_LIST(X)
+#undef X
+    };
+    for (size_t i = 0; i < sizeof tasks / sizeof *tasks; i++) {
+        if (strcmp(tasks[i].name, task) != 0 || tasks[i].has_argument != (argument != NULL))
+            continue;
+        tasks[i].run(argument);
+        WRITE_RECORD("stage", "the process ends");
+        WRITE_RECORD("done");
+        return 1;
+    }
+    return 0;
+}
 
 /* ---- answers ---- */
 
 enum { MAX_FIELDS = 10 };
 
 typedef struct answer {
-    tool_subprocess child;
+    subprocess child;
     const char *stage; /* what came next when it ended */
     int is_done;
 } answer;
@@ -35,8 +414,8 @@ static void run_worker(doctor *d, const char *task, const char *argument, const 
     const char *words[] = {"doctor", DOCTOR_WORKER, task, argument, NULL};
     const char *fields[MAX_FIELDS], *at;
     *out = (answer){.stage = "it is started"};
-    tool_subprocess_run(words, plugins, d->timeout_ns, &out->child);
-    if (out->child.end == TOOL_SUBPROCESS_NOT_STARTED && !d->cannot_start) {
+    subprocess_run(words, plugins, d->timeout_ns, &out->child);
+    if (out->child.end == SUBPROCESS_NOT_STARTED && !d->cannot_start) {
         const char *reason = strerrordesc_np(out->child.code);
         d->cannot_start = 1;
         doctor_problem(
@@ -61,24 +440,24 @@ static uint32_t to_number(const char *text) {
 /* How the child ended, as a sentence about `it`, or NULL if all is well. Fills state, signal and exit code of `plugin`. */
 static const char *describe_end(doctor *d, const answer *a, doctor_plugin *plugin) {
     char text[80];
-    if (!a->is_done || a->child.end != TOOL_SUBPROCESS_EXITED || a->child.code != 0)
+    if (!a->is_done || a->child.end != SUBPROCESS_EXITED || a->child.code != 0)
         plugin->stage = a->stage;
     switch (a->child.end) {
-    case TOOL_SUBPROCESS_SIGNALLED:
+    case SUBPROCESS_SIGNALLED:
         plugin->state = DOCTOR_CRASHED;
         plugin->signal = a->child.code;
-        return doctor_format(d, "ends the process with %s while %s", tool_signal_name(a->child.code, text), a->stage);
-    case TOOL_SUBPROCESS_TIMED_OUT:
+        return doctor_format(d, "ends the process with %s while %s", signal_name(a->child.code, text), a->stage);
+    case SUBPROCESS_TIMED_OUT:
         plugin->state = DOCTOR_HUNG;
         return doctor_format(d, "does not come back within %g s while %s", (double)d->timeout_ns * 1e-9, a->stage);
-    case TOOL_SUBPROCESS_STUCK:
+    case SUBPROCESS_STUCK:
         plugin->state = DOCTOR_HUNG;
         return doctor_format(d, "does not come back within %g s while %s, and cannot be killed: it waits in the kernel",
                              (double)d->timeout_ns * 1e-9, a->stage);
-    case TOOL_SUBPROCESS_NOT_STARTED:
+    case SUBPROCESS_NOT_STARTED:
         plugin->state = DOCTOR_UNKNOWN;
         return "is not tried: the child process cannot be started";
-    case TOOL_SUBPROCESS_EXITED:
+    case SUBPROCESS_EXITED:
         break;
     }
     if (a->is_done && a->child.code == 0)
@@ -90,7 +469,7 @@ static const char *describe_end(doctor *d, const answer *a, doctor_plugin *plugi
 
 /* That no child can be started is told once, not of each. */
 static void report_end(doctor *d, const answer *a, const char *message, const char *fix) {
-    if (a->child.end != TOOL_SUBPROCESS_NOT_STARTED)
+    if (a->child.end != SUBPROCESS_NOT_STARTED)
         doctor_problem(d, message, fix);
 }
 
@@ -183,7 +562,7 @@ static void probe_plugin(doctor *d, doctor_plugin *plugin) {
         plugin->fix = remedy(d, plugin, "have it use the log of its host");
         doctor_problem(d, doctor_format(d, "plug-in %s %s", plugin->path, plugin->message), plugin->fix);
     }
-    tool_subprocess_free(&a.child);
+    subprocess_free(&a.child);
 }
 
 typedef struct finder {
@@ -288,7 +667,7 @@ void doctor_probe_backends(doctor *d) {
     if (words)
         report_end(d, &a, doctor_format(d, "a backend of the library itself %s", words),
                    "update the driver of the backend that is named");
-    tool_subprocess_free(&a.child);
+    subprocess_free(&a.child);
 
     d->chosen = "";
     run_worker(d, "choose", NULL, healthy_list(d, &list), &a);
@@ -301,7 +680,7 @@ void doctor_probe_backends(doctor *d) {
     for (uint32_t i = 0; !words && i < d->backends.count; i++)
         if (strcmp(d->backends.items[i].verdict, "unknown") == 0)
             d->backends.items[i].verdict = "not_loaded"; /* with its plug-in */
-    tool_subprocess_free(&a.child);
+    subprocess_free(&a.child);
     vy_string_free(&list);
     if (d->backends.count)
         qsort(d->backends.items, d->backends.count, sizeof *d->backends.items, compare_backends);
@@ -334,15 +713,15 @@ static void probe_library(doctor *d, const char *name, const char *what, const c
     if (words) {
         library->message = words;
         library->path = "";
-        library->is_broken = a.child.end != TOOL_SUBPROCESS_NOT_STARTED;
+        library->is_broken = a.child.end != SUBPROCESS_NOT_STARTED;
     } else if (!*library->path) {
         library->is_broken = strstr(library->message, "No such file") == NULL;
     }
-    if (!*library->path && a.child.end != TOOL_SUBPROCESS_NOT_STARTED)
+    if (!*library->path && a.child.end != SUBPROCESS_NOT_STARTED)
         library->fix = library->is_broken ? "install the driver again" : fix;
     if (library->is_broken)
         doctor_problem(d, doctor_format(d, "%s does not load: %s", name, library->message), library->fix);
-    tool_subprocess_free(&a.child);
+    subprocess_free(&a.child);
 }
 
 void doctor_probe_libraries(doctor *d) {

@@ -1,13 +1,15 @@
 /* Loading programs from files. */
 #include "tool/load.h"
-#include "tool/dialects.h"
-
-#include "ir/model.h"
 
 #include "base/file.h"
+#include "dialect/manifest_dir.h"
 #include "ir/limits.h"
+#include "ir/model.h"
 #include "ir/wire/format.h"
+#include "vyre/manifest.h"
 #include "vyre/wire.h"
+
+#include <stdlib.h>
 
 const char *tool_path_name(const char *path) {
     return strcmp(path, "-") == 0 ? "<stdin>" : path;
@@ -44,9 +46,10 @@ static int make_defines(const tool_command *command, const tool_list *words, vy_
     vyre_error error;
 
     for (uint32_t i = 0; defines && i < words->count; i++) {
-        size_t length;
-        if (!tool_args_split(words->items[i], &length, &defines[i].value))
-            return tool_usage(command, "write `-D NAME=VALUE`, as in `-D TILE=32`", "-D takes NAME=VALUE, not `%s`",
+        size_t length = strlen(words->items[i]);
+        defines[i].value = ""; /* without `=`: the parser reports it, with the type of the const */
+        if (!tool_args_split(words->items[i], &length, &defines[i].value) && strchr(words->items[i], '='))
+            return tool_usage(command, "write `-D NAME=VALUE`, as in `-D TILE=32`", "-D needs NAME=VALUE, not `%s`",
                               words->items[i]);
         defines[i].name = vy_arena_copy(arena, words->items[i], length);
         if (!defines[i].name)
@@ -57,6 +60,51 @@ static int make_defines(const tool_command *command, const tool_list *words, vy_
         return TOOL_OK;
     vy_fail_memory(&error, "reading the definitions");
     return tool_error(&error);
+}
+
+/* ---- dialects ---- */
+
+static void print_findings(void *user, const vyre_dialects_event *event) {
+    (void)user;
+    tool_diagnostics(event->findings);
+}
+
+/* A folder that does not exist is probably a typing mistake, and its ops are not found. */
+static int warn_missing_folders(void) {
+    static int is_done;
+    if (is_done || !secure_getenv("VYRE_DIALECT_PATH"))
+        return TOOL_OK;
+    is_done = 1;
+    vyre_diagnostics *list = vyre_diagnostics_new();
+    vy_manifest_dirs folders = {0};
+    vyre_error error;
+    int code = vy_manifest_dirs_add_path(&folders, &error) == VYRE_OK ? TOOL_OK : tool_error(&error);
+
+    vy_manifest_dirs_warn_missing(&folders, list);
+    tool_diagnostics(list);
+    vy_manifest_dirs_free(&folders);
+    vyre_diagnostics_free(list);
+    return code;
+}
+
+/* A manifest with a mistake does not keep the others out: a watcher that looks once. */
+int tool_dialects_load(void) {
+    static int is_loaded;
+    vyre_dialects_watch_options options = VYRE_DIALECTS_WATCH_OPTIONS_INIT;
+    vyre_dialects_watcher *watcher;
+    vyre_error error;
+    int code = TOOL_OK;
+
+    if (is_loaded || !secure_getenv("VYRE_DIALECT_PATH"))
+        return TOOL_OK;
+    is_loaded = 1;
+    code = warn_missing_folders();
+    options.is_manual = 1;
+    options.report = print_findings;
+    if (vyre_dialects_watch(&options, &watcher, &error) != VYRE_OK && error.code != VYRE_INVALID_ARGUMENT)
+        code = tool_error(&error);
+    vyre_dialects_watcher_stop(watcher);
+    return code;
 }
 
 /* The newest snapshot with VYRE_DIALECT_PATH in it, which is not read for a file that calls no op. */
@@ -72,6 +120,8 @@ static int lookup_signature(void *user, const char *id, size_t length, vyre_op_s
     vyre_dialects_guard guard = dialects_of(user);
     return vyre_dialects_op_signature(&guard, id, length, out);
 }
+
+/* ---- files ---- */
 
 static int load_text(const tool_command *command, const tool_list *words, vyre_diagnostics *list, tool_file *file,
                      vyre_error *error) {
@@ -142,6 +192,7 @@ int tool_file_load(const tool_command *command, const char *path, const tool_lis
 
     memset(out, 0, sizeof *out);
     out->path = path;
+    (void)warn_missing_folders(); /* here, because a file that calls no op does not load the folders */
     code = tool_file_read(path, &out->bytes);
     if (code == TOOL_OK) {
         code = tool_file_is_wire(&out->bytes) ? load_wire(command, defines, list, out, &error)

@@ -15,6 +15,9 @@ typedef struct tool_file {
     vyre_dialects_guard dialects; /* taken when an op is first met */
 } tool_file;
 
+/* Loads the folders of VYRE_DIALECT_PATH, once. What is wrong with a manifest is printed, and the others are loaded. */
+int tool_dialects_load(void);
+
 /* Whether the bytes of a file start as a wire form does. */
 int tool_file_is_wire(const vyre_bytes *bytes);
 /* The name diagnostics show for a path: "<stdin>" for "-". */

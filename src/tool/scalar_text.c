@@ -25,9 +25,11 @@ static uint64_t type_mask(vyre_type type) {
 }
 
 static vyre_status not_a_value(const char *text, size_t length, vyre_type type, vyre_error *error) {
-    const char *fix = vyre_type_class(type) == VYRE_CLASS_BOOL    ? "write true or false"
-                      : vyre_type_class(type) == VYRE_CLASS_FLOAT ? "write a number such as 2.5, 1e-3, inf or nan"
-                                                                  : "write a whole number such as 42, -7 or 0x2a";
+    const unsigned class = vyre_type_class(type);
+    const char *fix = class == VYRE_CLASS_BOOL       ? "write true or false"
+                      : class == VYRE_CLASS_FLOAT    ? "write a number such as 2.5, 1e-3, inf or nan"
+                      : class == VYRE_CLASS_UNSIGNED ? "write a whole number such as 42 or 0x2a"
+                                                     : "write a whole number such as 42, -7 or 0x2a";
     return vy_fail(error, VYRE_INVALID_ARGUMENT, fix, "`%.*s` is not a value of type %s",
                    (int)(length < 60 ? length : 60), text, vyre_type_name(type));
 }

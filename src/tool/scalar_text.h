@@ -15,17 +15,4 @@ void tool_scalar_write(vyre_type type, uint64_t bits, char text[TOOL_SCALAR_TEXT
 /* Whether the value, seen as a number, is below the other; false for NaN. */
 int tool_scalar_less(vyre_type type, uint64_t a, uint64_t b);
 
-/* Makes the bytes of a buffer from a specification:
- *
- *   1,2,3.5          literals; nothing at all = no elements
- *   zeros:N ones:N   N may be left out where the program fixes the count
- *   iota:N           0, 1, 2, …
- *   random:SEED:N[:LO:HI]   floats in [0, 1) or [LO, HI), integers over their whole range or [LO, HI); the same on every machine
- *   text:WORDS       the bytes of the text, for 8-bit elements
- *   @FILE            the bytes of a file
- *   FILE.npy         an array of the same element type, in C order
- *
- * fixed  the count the program fixes, or UINT64_MAX; used where N is left out, not checked otherwise */
-vyre_status tool_buffer_spec_read(const char *spec, vyre_type type, uint64_t fixed, vyre_bytes *out, vyre_error *error);
-
 #endif

@@ -7,6 +7,8 @@
 #include "base/diagnostics.h"
 #include "base/text.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
 typedef enum tool_color {
@@ -30,5 +32,22 @@ const vy_render_style *tool_render_style(FILE *stream);
 void tool_write_lines(FILE *stream, const char *text, size_t length);
 /* The same for a few, formatted. */
 void tool_write(FILE *stream, const char *format, ...) VY_PRINTF(2, 3);
+
+/* A line on standard error that says how long something has been going on. It appears only after a second and only on a terminal. */
+typedef struct tool_progress {
+    const char *what;
+    pthread_t thread;
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    atomic_ullong done; /* shown beside the time if total is not 0 */
+    unsigned long long total;
+    int running, stop;
+} tool_progress;
+
+/* Starts the clock; `what` is borrowed until stop. Does nothing where nobody would see it. */
+void tool_progress_start(tool_progress *progress, const char *what, unsigned long long total);
+void tool_progress_step(tool_progress *progress, unsigned long long done);
+/* Stops and wipes the line. */
+void tool_progress_stop(tool_progress *progress);
 
 #endif

@@ -6,7 +6,6 @@
 
 #include "base/status.h"
 #include "base/text.h"
-#include "tool/error_record.h"
 #include "vyre/diagnostic.h"
 
 #include <stdio.h>
@@ -43,6 +42,33 @@ typedef struct tool_command {
     int (*run)(const struct tool_command *self, void *options, const struct tool_args *args);
 } tool_command;
 
+/* The subcommands, in the order in which help lists them. Each is a tool_command in a file src/tool/cmd_*.c. */
+#define TOOL_COMMAND_LIST(X)                                                                                           \
+    X(run)                                                                                                             \
+    X(check)                                                                                                           \
+    X(fmt)                                                                                                             \
+    X(explain)                                                                                                         \
+    X(backends)                                                                                                        \
+    X(info)                                                                                                            \
+    X(cache)                                                                                                           \
+    X(doctor)                                                                                                          \
+    X(dialects)                                                                                                        \
+    X(ops)                                                                                                             \
+    X(inline)                                                                                                          \
+    X(opt)                                                                                                             \
+    X(emit)                                                                                                            \
+    X(encode)                                                                                                          \
+    X(decode)                                                                                                          \
+    X(bind)                                                                                                            \
+    X(gen)                                                                                                             \
+    X(shrink)                                                                                                          \
+    X(version)                                                                                                         \
+    X(help)
+
+#define X(name) extern const tool_command tool_cmd_##name;
+TOOL_COMMAND_LIST(X)
+#undef X
+
 /* The subcommands in the order of `vyre help`; NULL past the end. */
 const tool_command *tool_command_at(size_t index);
 const tool_command *tool_command_find(const char *name);
@@ -65,6 +91,9 @@ void tool_fix(const char *fix);
 /* Prints what a list holds to standard error, if anything. */
 void tool_diagnostics(const vyre_diagnostics *list);
 
+/* Prints a note about a plug-in that does not load: a report for vyre_plugins_load_all. */
+void tool_note_plugin(void *user, const char *path, vyre_status status, const vyre_error *error);
+
 /* Whether a path ends in that, a dot and letters, in capitals or not. */
 int tool_ends_with(const char *path, const char *ending);
 
@@ -72,5 +101,27 @@ int tool_ends_with(const char *path, const char *ending);
 int tool_print(vy_string *string);
 /* The same for lines that may be coloured (terminal.h). */
 int tool_print_lines(vy_string *string);
+
+/* ---- error record: what went wrong, kept beside what was printed, so that --json can say it on standard output too ----
+ *
+ * There is one record for the process: a process runs one subcommand. Everything that tool_error, tool_usage and
+ * tool_diagnostics print is noted by them; commands rarely need more than these three. */
+
+/* Notes an error without printing it. The first status stays; further messages are added to the first. */
+void tool_error_record_note(const vyre_error *error);
+/* The same in parts; fix NULL leaves it open, for tool_error_record_fix. */
+void tool_error_record_add(vyre_status status, const char *message, const char *where, const char *fix);
+void tool_error_record_fix(const char *fix);
+/* Notes findings, in JSON, as vyre_diagnostics_render_json makes them. */
+void tool_error_record_findings(const vyre_diagnostics *list);
+/* Notes that the command has put JSON on standard output, so that nothing is to be added there. */
+void tool_error_record_json_printed(void);
+
+/* Adds "status":…,"message":…,"fix":… of what was noted, with "where" if it is known; nothing if nothing was. */
+void tool_error_record_json(vy_string *out);
+/* Prints {"status":…,"message":…,"fix":…,"diagnostics":[…]} to standard output unless the command has answered there. */
+void tool_error_record_print(void);
+/* Back to nothing noted. */
+void tool_error_record_clear(void);
 
 #endif

@@ -85,7 +85,10 @@ static void attach_defines(vy_lowering *l, const vyre_define *defines, size_t co
         for (const vy_ast_const *c = l->parser->file.consts; c; c = c->next)
             vy_suggestion_offer(&suggestion, vy_lower_text(l, c->name));
         const char *best = vy_suggestion_get(&suggestion);
-        vy_lower_error(l, VY_T049, nowhere, best ? VY_FIX("did you mean `-D %s=…`?", best) : NULL,
+        vy_lower_error(l, VY_T049, nowhere,
+                       best                     ? VY_FIX("did you mean `-D %s=…`?", best)
+                       : l->parser->file.consts ? NULL
+                                                : "leave -D out: the file declares no const",
                        "-D %.100s: the file has no const of that name", given);
     }
 }

@@ -1,34 +1,157 @@
-/* .npy files. The header is a Python dictionary literal with three known keys; it is parsed strictly, in any order. */
-#include "tool/npy.h"
+/* File formats of buffers: images and .npy files (file_formats.h). */
+#include "tool/file_formats.h"
 
 #include "base/file.h"
 
 #include <inttypes.h>
 
-#define MAGIC "\x93NUMPY"
-enum { MAGIC_SIZE = 6, ALIGNMENT = 64 };
+/* ---- images ---- */
+
+/* Pictures. PNG (RFC 2083) holds a zlib stream (RFC 1950), and a zlib stream may hold stored blocks (RFC 1951 §3.2.4), so
+ * writing one takes two checksums and no compressor. */
+enum { STORED_BLOCK = 65535 };
+
+int tool_image_is(const char *path) {
+    return tool_ends_with(path, ".png") || tool_ends_with(path, ".pgm") || tool_ends_with(path, ".ppm");
+}
+
+int tool_image_supports(const char *path, unsigned channels) {
+    return tool_ends_with(path, ".pgm")   ? channels == 1
+           : tool_ends_with(path, ".ppm") ? channels == 3
+                                          : channels >= 1 && channels <= 4;
+}
+
+static uint32_t crc32_of(const unsigned char *data, size_t size) {
+    uint32_t table[256], crc = 0xffffffff;
+
+    for (uint32_t i = 0; i < 256; i++) {
+        table[i] = i;
+        for (int bit = 0; bit < 8; bit++)
+            table[i] = table[i] & 1 ? table[i] >> 1 ^ 0xedb88320 : table[i] >> 1;
+    }
+    for (size_t i = 0; i < size; i++)
+        crc = crc >> 8 ^ table[(crc ^ data[i]) & 0xff];
+    return ~crc;
+}
+
+static uint32_t adler32_of(const unsigned char *data, size_t size) {
+    uint32_t a = 1, b = 0;
+
+    for (size_t i = 0; i < size; i++) {
+        a = (a + data[i]) % 65521;
+        b = (b + a) % 65521;
+    }
+    return b << 16 | a;
+}
+
+static void add_u32(vy_string *out, uint32_t value) {
+    unsigned char bytes[4] = {value >> 24 & 0xff, value >> 16 & 0xff, value >> 8 & 0xff, value & 0xff};
+    vy_string_append(out, (char *)bytes, 4);
+}
+
+static void add_chunk(vy_string *out, const char type[4], const char *data, size_t size) {
+    size_t start;
+
+    add_u32(out, (uint32_t)size);
+    start = out->length;
+    vy_string_append(out, type, 4);
+    vy_string_append(out, data, size);
+    if (!out->failed)
+        add_u32(out, crc32_of((unsigned char *)out->text + start, size + 4));
+}
+
+static void add_stored(vy_string *out, const vy_string *raw) {
+    vy_string_append(out, "\x78\x01", 2);
+    for (size_t at = 0; at < raw->length;) {
+        size_t n = raw->length - at < STORED_BLOCK ? raw->length - at : STORED_BLOCK;
+        unsigned char head[5] = {at + n == raw->length, n & 0xff, n >> 8 & 0xff, ~n & 0xff, ~n >> 8 & 0xff};
+        vy_string_append(out, (char *)head, 5);
+        vy_string_append(out, raw->text + at, n);
+        at += n;
+    }
+    add_u32(out, adler32_of((unsigned char *)raw->text, raw->length));
+}
+
+static void write_png(vy_string *out, uint32_t width, uint32_t height, unsigned channels, const char *samples) {
+    static const char color_types[] = {0, 0, 4, 2, 6};
+    size_t row = (size_t)width * channels;
+    vy_string raw = {0}, stream = {0}, head = {0};
+
+    for (uint32_t y = 0; y < height; y++) {
+        vy_string_char(&raw, 0); /* filter: none */
+        vy_string_append(&raw, samples + y * row, row);
+    }
+    add_u32(&head, width);
+    add_u32(&head, height);
+    vy_string_append(&head, (char[]){8, color_types[channels], 0, 0, 0}, 5);
+    if (!raw.failed)
+        add_stored(&stream, &raw);
+    vy_string_append(out, "\x89PNG\r\n\x1a\n", 8);
+    if (!head.failed && !raw.failed && !stream.failed) {
+        add_chunk(out, "IHDR", head.text, head.length);
+        add_chunk(out, "IDAT", stream.text, stream.length);
+        add_chunk(out, "IEND", "", 0);
+    } else {
+        out->failed = 1;
+    }
+    vy_string_free(&head);
+    vy_string_free(&raw);
+    vy_string_free(&stream);
+}
+
+vyre_status tool_image_write(const char *path, uint32_t width, uint32_t height, unsigned channels, const void *samples,
+                             vyre_error *error) {
+    size_t size = (size_t)width * height * channels;
+    vyre_bytes file = VYRE_BYTES_INIT;
+    vy_string out = {0};
+    vyre_status status;
+
+    if (width == 0 || height == 0 || size > UINT32_MAX / 2)
+        return vy_fail(error, VYRE_LIMIT, "write it as .npy or .bin instead",
+                       "a picture of %u x %u pixels cannot be written", width, height);
+    if (!tool_image_supports(path, channels))
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "write it as .png, which takes 1 to 4 samples a pixel",
+                       "`%s` cannot have %u samples a pixel", path, channels);
+    if (tool_ends_with(path, ".png")) {
+        write_png(&out, width, height, channels, samples);
+    } else {
+        vy_string_format(&out, "P%d\n%u %u\n255\n", channels == 1 ? 5 : 6, width, height);
+        vy_string_append(&out, samples, size);
+    }
+    status = vy_string_to_bytes(&out, &file, error);
+    if (status == VYRE_OK)
+        status = vy_file_write(path, file.data, file.size, error);
+    vyre_bytes_free(&file);
+    return status;
+}
+
+/* ---- .npy files ---- */
+
+/* .npy files. The header is a Python dictionary literal with three known keys; it is parsed strictly, in any order. */
+#define NPY_MAGIC "\x93NUMPY"
+enum { NPY_MAGIC_SIZE = 6, NPY_ALIGNMENT = 64 };
 
 /* How the header names each element type. */
-static const char *const descriptions[VYRE_TYPE_COUNT] = {
+static const char *const npy_types[VYRE_TYPE_COUNT] = {
     [VYRE_TYPE_I8] = "|i1",  [VYRE_TYPE_U8] = "|u1",   [VYRE_TYPE_I16] = "<i2", [VYRE_TYPE_U16] = "<u2",
     [VYRE_TYPE_I32] = "<i4", [VYRE_TYPE_U32] = "<u4",  [VYRE_TYPE_I64] = "<i8", [VYRE_TYPE_U64] = "<u8",
     [VYRE_TYPE_F16] = "<f2", [VYRE_TYPE_BF16] = "<u2", [VYRE_TYPE_F32] = "<f4", [VYRE_TYPE_F64] = "<f8",
 };
 
-typedef struct header {
+typedef struct npy_header {
     const char *at, *end;
     char description[16];
     int fortran;
     uint64_t count;
     int seen; /* bits: 1 descr, 2 fortran_order, 4 shape */
-} header;
+} npy_header;
 
-static void skip_space(header *h) {
+static void skip_space(npy_header *h) {
     while (h->at < h->end && (*h->at == ' ' || *h->at == '\n'))
         h->at++;
 }
 
-static int accept_text(header *h, const char *text) {
+static int accept_text(npy_header *h, const char *text) {
     size_t length = strlen(text);
 
     skip_space(h);
@@ -38,7 +161,7 @@ static int accept_text(header *h, const char *text) {
     return 1;
 }
 
-static int parse_string(header *h, char *out, size_t size) {
+static int parse_string(npy_header *h, char *out, size_t size) {
     size_t length = 0;
     char quote;
 
@@ -55,7 +178,7 @@ static int parse_string(header *h, char *out, size_t size) {
 }
 
 /* (), (3,), (2, 3): the product of the dimensions. */
-static int parse_shape(header *h) {
+static int parse_shape(npy_header *h) {
     h->count = 1;
     if (!accept_text(h, "("))
         return 0;
@@ -80,7 +203,7 @@ static int parse_shape(header *h) {
     return 1;
 }
 
-static int parse_header(header *h) {
+static int parse_header(npy_header *h) {
     if (!accept_text(h, "{"))
         return 0;
     while (!accept_text(h, "}")) {
@@ -106,26 +229,26 @@ static int parse_header(header *h) {
     return h->at == h->end && h->seen == 7;
 }
 
-static int matches(vyre_type type, const char *description) {
-    if (strcmp(description, descriptions[type]) == 0)
+static int npy_type_matches(vyre_type type, const char *description) {
+    if (strcmp(description, npy_types[type]) == 0)
         return 1;
     /* One-byte elements have no byte order, yet some writers give one; two opaque bytes are how bfloat16 packages save theirs. */
     if (vyre_type_size(type) == 1)
-        return strcmp(description + 1, descriptions[type] + 1) == 0;
+        return strcmp(description + 1, npy_types[type] + 1) == 0;
     return type == VYRE_TYPE_BF16 && (strcmp(description, "<V2") == 0 || strcmp(description, "|V2") == 0);
 }
 
-static vyre_status corrupt(const char *path, const char *what, vyre_error *error) {
+static vyre_status not_npy(const char *path, const char *what, vyre_error *error) {
     return vy_fail(error, VYRE_CORRUPT, "save it again with numpy.save, or pass raw bytes with @FILE",
                    "`%s` is not a .npy file: %s", path, what);
 }
 
 /* Finds header and data in the file; NULL in *what if all is well so far. */
-static const char *split(const vyre_bytes *file, header *h, size_t *data_offset) {
+static const char *split_npy(const vyre_bytes *file, npy_header *h, size_t *data_offset) {
     const unsigned char *bytes = file->data;
     size_t prefix, length;
 
-    if (file->size < MAGIC_SIZE + 4 || memcmp(bytes, MAGIC, MAGIC_SIZE) != 0)
+    if (file->size < NPY_MAGIC_SIZE + 4 || memcmp(bytes, NPY_MAGIC, NPY_MAGIC_SIZE) != 0)
         return "it does not start with \\x93NUMPY";
     if (bytes[6] < 1 || bytes[6] > 3)
         return "its format version is not 1, 2 or 3";
@@ -146,22 +269,22 @@ static const char *split(const vyre_bytes *file, header *h, size_t *data_offset)
 
 vyre_status tool_npy_read(const char *path, vyre_type type, vyre_bytes *out, vyre_error *error) {
     size_t offset = 0, size;
-    header h = {0};
+    npy_header h = {0};
     const char *wrong;
     vyre_status status = vy_file_read(path, SIZE_MAX, out, error);
 
     if (status != VYRE_OK)
         return status;
-    wrong = split(out, &h, &offset);
+    wrong = split_npy(out, &h, &offset);
     if (wrong)
-        return corrupt(path, wrong, error);
-    if (!matches(type, h.description))
+        return not_npy(path, wrong, error);
+    if (!npy_type_matches(type, h.description))
         return vy_fail(error, VYRE_INVALID_ARGUMENT,
                        type == VYRE_TYPE_BF16
                            ? "give the bits of each bf16, of f32 toward zero: (x.view('<u4') >> 16).astype('<u2')"
-                           : VY_FIX("convert it: x.astype('%s')", descriptions[type]),
+                           : VY_FIX("convert it: x.astype('%s')", npy_types[type]),
                        "`%s` holds elements of type '%s', and the program takes %s ('%s')", path, h.description,
-                       vyre_type_name(type), descriptions[type]);
+                       vyre_type_name(type), npy_types[type]);
     if (h.fortran && h.count > 1)
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "save it in C order: numpy.save(FILE, numpy.ascontiguousarray(x))",
                        "`%s` is in Fortran order, and buffers are in C order", path);
@@ -182,15 +305,15 @@ vyre_status tool_npy_write(const char *path, vyre_type type, const uint64_t *sha
     size_t total;
     vyre_status status;
 
-    vy_string_append(&text, MAGIC "\x01\x00\x00\x00", MAGIC_SIZE + 4);
-    vy_string_format(&text, "{'descr': '%s', 'fortran_order': False, 'shape': (", descriptions[type]);
+    vy_string_append(&text, NPY_MAGIC "\x01\x00\x00\x00", NPY_MAGIC_SIZE + 4);
+    vy_string_format(&text, "{'descr': '%s', 'fortran_order': False, 'shape': (", npy_types[type]);
     for (size_t i = 0; i < dimensions; i++)
         vy_string_format(&text, "%s%" PRIu64, i ? ", " : "", shape[i]);
     vy_string_add(&text, dimensions == 1 ? ",), }" : "), }");
-    while ((text.length + 1) % ALIGNMENT != 0 && !text.failed)
+    while ((text.length + 1) % NPY_ALIGNMENT != 0 && !text.failed)
         vy_string_char(&text, ' ');
     vy_string_char(&text, '\n');
-    total = text.length - MAGIC_SIZE - 4;
+    total = text.length - NPY_MAGIC_SIZE - 4;
     status = vy_string_to_bytes(&text, &file, error);
     if (status == VYRE_OK) {
         size_t header_size = file.size;
