@@ -2,7 +2,7 @@
 
 #include "base/hash.h"
 #include "base/memory.h"
-#include "dialect/atfork.h"
+#include "dialect/registry.h"
 #include "ir/identifiers.h"
 #include "ir/limits.h"
 #include "vyre/dialect.h"

@@ -1,3 +1,46 @@
+/* Guards that live as long as programs (pin.h). */
+#include "dialect/link.h"
+
+#include "base/diagnostics.h"
+#include "base/status.h"
+#include "dialect/opdef.h"
+#include "ir/attributes.h"
+#include "ir/build/finish.h"
+#include "ir/identifiers.h"
+#include "ir/irbuilder.h"
+#include "ir/model.h"
+#include "ir/text/module.h"
+#include "vyre/dialect.h"
+
+#include <stdio.h>
+
+typedef struct snapshot_keepalive {
+    vy_keepalive base;
+    vyre_dialects_guard guard;
+} snapshot_keepalive;
+
+static void release(vy_keepalive *base) {
+    snapshot_keepalive *pin = (snapshot_keepalive *)base;
+    vyre_dialects_release(&pin->guard);
+    vy_release(pin, sizeof *pin);
+}
+
+static vyre_status pin_snapshot(vyre_program *program, vyre_dialects_guard guard, vyre_error *error) {
+    snapshot_keepalive *pin = vy_allocate_zero(sizeof *pin);
+    if (!pin)
+        return vy_fail_memory(error, "keeping the dialects of a program");
+    atomic_init(&pin->base.references, 1);
+    pin->base.release = release;
+    pin->guard = vyre_dialects_retain(guard);
+    program->keepalive = &pin->base;
+    return VYRE_OK;
+}
+
+vyre_dialects_guard vyre_program_dialects(const vyre_program *program) {
+    return program && program->keepalive ? ((const snapshot_keepalive *)program->keepalive)->guard
+                                         : (vyre_dialects_guard){NULL, NULL};
+}
+
 /* Resolving: a program that calls ops becomes one that carries their bodies as functions of its own.
  *
  *   let r : u32 = int.isqrt_u32(x) →     fn int.isqrt_u32(n: u32) -> u32 { … }     and a call of that
@@ -5,18 +48,6 @@
  * The function of an op is called after the op, and the functions its body calls after the op and themselves: `int.isqrt_u32.step`; so inlining leaves
  * regions that say where code came from. Attributes become the last arguments, as literals. Ops called by bodies are resolved too, and
  * recursion is what the validator finds. The result is validated as a whole. */
-#include "dialect/link.h"
-#include "base/diagnostics.h"
-#include "base/status.h"
-#include "dialect/opdef.h"
-#include "dialect/program_snapshot.h"
-#include "ir/attributes.h"
-#include "ir/build/finish.h"
-#include "ir/identifiers.h"
-#include "ir/irbuilder.h"
-#include "vyre/dialect.h"
-
-#include <stdio.h>
 
 /* A function of the result: where it comes from. */
 typedef struct link_unit {
@@ -493,7 +524,7 @@ vyre_status vyre_program_resolve(vyre_program *program, vyre_dialects_guard guar
     if (status == VYRE_OK)
         status = build(&l, diagnostics, out);
     if (status == VYRE_OK) {
-        status = vy_program_pin_snapshot(*out, guard, l.error);
+        status = pin_snapshot(*out, guard, l.error);
         if (status != VYRE_OK) {
             vyre_program_release(*out);
             *out = NULL;
@@ -527,4 +558,44 @@ int vyre_dialects_op_signature(void *guard, const char *id, size_t length, vyre_
     for (uint32_t i = 0; i < op->output_count; i++)
         out->outputs[i] = op->outputs[i].type;
     return 1;
+}
+
+/* ---- Parsing with the dialects known: the public parser (vyre/text.h) around the one of ir/text, which has no dialects. ---- */
+
+/* The newest snapshot, pinned at the first call of an op: most texts have none. */
+typedef struct newest {
+    vyre_dialects_guard guard;
+    vyre_status status; /* of pinning it */
+    vyre_error error;
+} newest;
+
+static int lookup_signature(void *user, const char *id, size_t length, vyre_op_signature *out) {
+    newest *n = user;
+    if (!n->guard.snapshot && n->status == VYRE_OK)
+        n->status = vyre_dialects_global(&n->guard, &n->error);
+    return vyre_dialects_op_signature(&n->guard, id, length, out);
+}
+
+vyre_status vyre_text_parse(const char *text, size_t size, const vyre_parse_options *options,
+                            vyre_diagnostics *diagnostics, vyre_module **out, vyre_error *error) {
+    VY_REQUIRE(error, out);
+    *out = NULL;
+    VY_REQUIRE_ARRAY(error, text, size);
+    if (options)
+        VY_REQUIRE_ARRAY(error, options->defines, options->define_count);
+    newest n = {.status = VYRE_OK};
+    vyre_parse_options own = {0};
+    if (options)
+        own = *options;
+    if (!own.op_signature)
+        own.op_signature = lookup_signature, own.op_signature_user = &n;
+    vyre_status status = vy_text_parse_without_dialects(text, size, &own, diagnostics, out, error);
+    vyre_dialects_release(&n.guard);
+    if (n.status == VYRE_OK)
+        return status;
+    vyre_module_free(*out);
+    *out = NULL;
+    if (error)
+        *error = n.error;
+    return n.status;
 }

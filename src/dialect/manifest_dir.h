@@ -63,11 +63,6 @@ void vy_manifest_dirs_warn_missing(const vy_manifest_dirs *folders, vyre_diagnos
 /* Adds one manifest, in whatever folder. */
 vyre_status vy_manifest_dirs_add_file(vy_manifest_dirs *folders, const char *path, vyre_error *error);
 void vy_manifest_dirs_free(vy_manifest_dirs *folders);
-/* The entry of a path, made if there is none; NULL when memory is out. */
-vy_manifest_entry *vy_manifest_dirs_entry(vy_manifest_dirs *folders, const char *path, const char *shown);
-void vy_manifest_dirs_remove_entry(vy_manifest_dirs *folders, uint32_t index);
-/* Its files are to be read again. */
-void vy_manifest_entry_invalidate(vy_manifest_entry *entry);
 /* What was read is not to be registered, and is to be read again. Where its files are stays known. */
 void vy_manifest_entry_discard(vy_manifest_entry *entry);
 /* The path of a file it names; 0 if that is too long. */

@@ -71,12 +71,8 @@ void vy_manifest_operand_text(const vyre_op_operand *operand, char *buffer, size
 /* A value of a type: TOML's own, or a literal of the language in a string. Reported if it is none; 0 then. */
 int vy_manifest_value(vy_manifest_reader *reader, const vy_toml_value *value, vyre_type type, uint64_t *bits,
                       const char **text);
-void vy_manifest_read_attributes(vy_manifest_work *work);
 void vy_manifest_read_laws(vy_manifest_work *work);
 void vy_manifest_read_lowerings(vy_manifest_work *work);
 void vy_manifest_read_body(vy_manifest_work *work);
-/* Takes over what was found in the text of a string, at the places where it was written. `error` is what the call that found it returned. */
-void vy_manifest_import_diagnostics(vy_manifest_reader *reader, const vy_toml_value *string,
-                                    const vyre_diagnostics *found, const vyre_error *error);
 
 #endif

@@ -71,6 +71,5 @@ vyre_status vy_op_check_body(const vyre_op_definition *op, vyre_error *error);
 int vy_target_has_consumer(vyre_target target);
 /* The parts of an op id, one or more. */
 int vy_is_dialect_name(const char *text, size_t length);
-vyre_status vy_version_check(const char *version, const char *what, const char *name, vyre_error *error);
 
 #endif

@@ -6,12 +6,12 @@
 
 extern vy_hazard_domain vy_dialects;
 
+/* Installs the pthread_atfork handlers, once per process; later calls are one load. Must be called before the first lock is acquired or the
+ * first snapshot is published. */
+void vy_dialects_atfork_install(void);
+
 /* The newest snapshot, or an empty guard if there is none yet: none is made. */
 vyre_dialects_guard vy_dialects_peek(void);
-
-/* Held while the first snapshot is made. Taken after vy_modules_lock, and before the locks of the interners. */
-void vy_dialects_lock_first(void);
-void vy_dialects_unlock_first(void);
 
 /* Two snapshots, the second installed in place of the first. The guards are released by vy_dialects_log_swap. */
 typedef struct vy_dialects_swap {

@@ -49,7 +49,6 @@ const vy_dialect *vy_snapshot_dialect(const vyre_snapshot *snapshot, const char 
 uint64_t vy_snapshot_checksum(const vyre_snapshot *snapshot);
 
 /* DUPLICATE if two ops have one id: names it and both owners. */
-vyre_status vy_ops_check_unique(vy_op *const *ops, uint32_t count, vyre_error *error);
 vyre_status vy_fail_duplicate(const char *id, const char *first, const char *second, vyre_error *error);
 
 #endif

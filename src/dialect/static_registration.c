@@ -1,7 +1,7 @@
 /* Link-time records of dialects: reading a module's streams, checking them, and joining them to the registry. Records are read only after the bounds,
  * sizes and texts were looked at; nothing of a module is published unless all of it is good. */
+#define VYRE_STREAM_PREFIX vyre_builtin_stream /* see vy_builtin_dialects */
 #include "base/status.h"
-#include "dialect/atfork.h"
 #include "dialect/registry.h"
 
 #include <pthread.h>
@@ -242,3 +242,13 @@ int vy_dialects_needs_module(const vyre_module_descriptor *module, const char *o
     vyre_dialects_release(&guard);
     return is_missing;
 }
+
+/* libvyre's own records of dialects. As with its backends, they sit in one object that the registry names by symbol: a linker drops members of an
+ * archive that nobody names. The streams have the prefix of libvyre's own, so that an application linked with the archive keeps its records
+ * apart. */
+VYRE_STREAM_BOUNDS(vyre_op_definition, VYRE_STREAM(ops));
+VYRE_STREAM_BOUNDS(vyre_extern_dialect, VYRE_STREAM(extern_dialects));
+VYRE_STREAM_BOUNDS(vyre_extern_op, VYRE_STREAM(extern_ops));
+
+const vy_dialect_streams vy_builtin_dialects = {VYRE_MODULE_STREAM(ops), VYRE_MODULE_STREAM(extern_dialects),
+                                                VYRE_MODULE_STREAM(extern_ops)};

@@ -1,3 +1,68 @@
+/* Tables: a list in the order of the document, and a hash over it once it is long. */
+#include "base/hash.h"
+#include "dialect/toml_parser.h"
+
+#define LISTED 8u /* entries up to which looking through the list is as fast */
+
+static uint32_t slot_of(const vy_toml_table *table, uint64_t hash, const char *key, size_t length) {
+    uint32_t mask = table->slot_count - 1, slot = (uint32_t)hash & mask;
+    for (; table->slots[slot]; slot = (slot + 1) & mask) {
+        const vy_toml_entry *entry = table->slots[slot];
+        if (entry->hash == hash && entry->length == length && memcmp(entry->key, key, length) == 0)
+            break;
+    }
+    return slot;
+}
+
+vy_toml_entry *vy_toml_find(const vy_toml_value *value, const char *key, size_t length) {
+    const vy_toml_table *table = &value->table;
+    uint64_t hash = vy_hash(key, length);
+    if (table->slot_count)
+        return table->slots[slot_of(table, hash, key, length)];
+    vy_toml_entry *entry = table->first;
+    while (entry && (entry->hash != hash || entry->length != length || memcmp(entry->key, key, length) != 0))
+        entry = entry->next;
+    return entry;
+}
+
+/* Keeps the slots at most half full. The old ones stay in the arena: together they are smaller than the new. */
+static int make_slots(vy_toml_parser *p, vy_toml_table *table) {
+    if (table->count < LISTED || table->count < table->slot_count / 2)
+        return 1;
+    uint32_t count = table->slot_count ? table->slot_count * 2 : LISTED * 4;
+    vy_toml_entry **slots = vy_arena_allocate(&p->document->arena, vy_array_size(count, sizeof *slots));
+    if (!slots)
+        return vy_toml_no_memory(p);
+    table->slots = slots;
+    table->slot_count = count;
+    for (vy_toml_entry *entry = table->first; entry; entry = entry->next)
+        slots[slot_of(table, entry->hash, entry->key, entry->length)] = entry;
+    return 1;
+}
+
+/* toml_table.c: a new entry; the key is not in the table. NULL when memory is out. */
+static vy_toml_entry *add_entry(vy_toml_parser *p, vy_toml_value *value, const vy_toml_part *part) {
+    vy_toml_table *table = &value->table;
+    vy_toml_entry *entry = vy_arena_allocate(&p->document->arena, sizeof *entry);
+    if (!entry || !make_slots(p, table)) {
+        vy_toml_no_memory(p);
+        return NULL;
+    }
+    entry->key = part->key;
+    entry->length = part->length;
+    entry->hash = vy_hash(part->key, part->length);
+    entry->at = part->at;
+    if (table->slot_count)
+        table->slots[slot_of(table, entry->hash, entry->key, entry->length)] = entry;
+    if (table->last)
+        table->last->next = entry;
+    else
+        table->first = entry;
+    table->last = entry;
+    table->count++;
+    return entry;
+}
+
 /* The TOML parser: keys, tables, arrays and lines.
  *
  * What may be added to a table depends on where it came from (vy_toml_form):
@@ -6,7 +71,6 @@
  *   a dotted key may pass through dotted and implicit tables, which are then dotted ones;
  *   inline tables and arrays written as values are closed for both.
  * Every table that exists is thus defined once, in one place. */
-#include "dialect/toml_parser.h"
 
 static int parse_value(vy_toml_parser *p, vy_toml_value *out);
 
@@ -167,7 +231,7 @@ static int nest(vy_toml_parser *p, const vy_toml_value *parent, vy_toml_value *c
 static vy_toml_value *add_container(vy_toml_parser *p, vy_toml_value *table, const vy_toml_part *part,
                                     vy_toml_kind kind, vy_toml_form form) {
     vy_toml_value value = {.kind = (uint8_t)kind, .form = (uint8_t)form};
-    vy_toml_entry *entry = nest(p, table, &value, part->at) ? vy_toml_add(p, table, part) : NULL;
+    vy_toml_entry *entry = nest(p, table, &value, part->at) ? add_entry(p, table, part) : NULL;
     if (!entry)
         return NULL;
     entry->value = value;
@@ -260,7 +324,7 @@ static int parse_pair(vy_toml_parser *p, vy_toml_value *table) {
     p->at++;
     skip_space(p);
     if (inner && !before) {
-        vy_toml_entry *entry = vy_toml_add(p, inner, &last);
+        vy_toml_entry *entry = add_entry(p, inner, &last);
         value = entry ? &entry->value : NULL;
         if (value)
             value->depth = inner->depth;

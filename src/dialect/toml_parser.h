@@ -67,10 +67,5 @@ static inline int vy_toml_no_memory(vy_toml_parser *p) {
 int vy_toml_read_string(vy_toml_parser *p, vy_toml_string *out);
 /* toml_number.c: the boolean, number or date at the parser's place. */
 int vy_toml_read_scalar(vy_toml_parser *p, vy_toml_value *out);
-/* toml_time.c: whether the text starts as a date or time does; and what it is. */
-int vy_toml_starts_time(const char *text, size_t size);
-int vy_toml_read_time(vy_toml_parser *p, const char *text, size_t size, vy_toml_value *out);
-/* toml_table.c: a new entry; the key is not in the table. NULL when memory is out. */
-vy_toml_entry *vy_toml_add(vy_toml_parser *p, vy_toml_value *table, const vy_toml_part *part);
 
 #endif

@@ -1,3 +1,400 @@
+
+#include "dialect/watch.h"
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/status.h"
+#include "base/thread.h"
+#include "vyre/manifest.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* What happens to a file that has lost its name does not happen to the one that has it now. */
+#define EVENTS                                                                                                         \
+    (IN_CREATE | IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE | IN_DELETE_SELF |   \
+     IN_MOVE_SELF | IN_ONLYDIR | IN_EXCL_UNLINK)
+
+/* How long it is remembered that a file is whole. Its own time tells the same then. */
+#define TRACE_LIFETIME_NS ((int64_t)5000000000)
+
+void vy_inotify_open(vy_inotify *notify) {
+    *notify = (vy_inotify){.file = inotify_init1(IN_NONBLOCK | IN_CLOEXEC)};
+}
+
+static void remove_watch(vy_inotify *notify, uint32_t index) {
+    vy_inotify_watch *watch = &notify->watches.items[index];
+    for (uint32_t i = notify->traces.count; i-- > 0;)
+        if (notify->traces.items[i].number == watch->number)
+            notify->traces.items[i] = notify->traces.items[--notify->traces.count];
+    vy_path_free(watch->path);
+    vy_path_free(watch->only);
+    *watch = notify->watches.items[--notify->watches.count];
+}
+
+void vy_inotify_close(vy_inotify *notify) {
+    if (notify->file >= 0)
+        (void)close(notify->file);
+    notify->file = -1;
+    while (notify->watches.count)
+        remove_watch(notify, notify->watches.count - 1);
+    VY_VECTOR_FREE(&notify->watches);
+    VY_VECTOR_FREE(&notify->traces);
+}
+
+/* ---- what is watched ---- */
+
+static char *copy(const char *text, size_t length) {
+    char *made = vy_allocate(length + 1);
+    if (made) {
+        memcpy(made, text, length);
+        made[length] = 0;
+    }
+    return made;
+}
+
+/* Adds a watch, or widens the one there is: the system has one for each folder. 0 if the folder is not there. */
+static int watch(vy_inotify *notify, const char *path, const char *only, size_t only_length, int *added) {
+    int number = inotify_add_watch(notify->file, path, EVENTS);
+    if (number < 0) {
+        int is_absent = errno == ENOENT || errno == ENOTDIR;
+        notify->is_incomplete |= !is_absent;
+        return !is_absent;
+    }
+    vy_inotify_watch *at = NULL;
+    for (uint32_t i = 0; i < notify->watches.count && !at; i++)
+        if (notify->watches.items[i].number == number)
+            at = &notify->watches.items[i];
+    int is_same =
+        at && (!at->only || (only && strlen(at->only) == only_length && memcmp(at->only, only, only_length) == 0));
+    if (at && (is_same || at->is_wanted)) {
+        if (!is_same) { /* wanted for two reasons */
+            vy_path_free(at->only);
+            at->only = NULL;
+            *added = 1;
+        }
+        at->is_wanted = 1;
+        return 1;
+    }
+    if (at) { /* wanted for another reason than before */
+        vy_path_free(at->only);
+        at->only = NULL;
+    } else if ((at = VY_PUSH(&notify->watches))) {
+        at->number = number;
+        at->path = copy(path, strlen(path));
+    } else {
+        notify->is_incomplete = 1;
+        return 1;
+    }
+    at->only = only ? copy(only, only_length) : NULL; /* without memory: every name */
+    at->is_wanted = 1;
+    *added = 1;
+    return 1;
+}
+
+/* The nearest folder above a path that is there, for the name that leads down. */
+static void watch_nearest_ancestor(vy_inotify *notify, const char *path, int *added) {
+    char above[PATH_MAX];
+    size_t length = strlen(path);
+    if (length >= sizeof above)
+        return;
+    memcpy(above, path, length + 1);
+    for (char *slash; (slash = strrchr(above, '/'));) {
+        const char *name = path + (slash + 1 - above);
+        size_t name_length = strcspn(name, "/");
+        slash[slash == above] = 0;
+        if (name_length == 0 || watch(notify, above, name, name_length, added) || slash == above)
+            return;
+    }
+}
+
+/* The folder a file is in, and its name there; NULL if the path is too long. */
+static const char *split_path(const char *path, char folder[PATH_MAX]) {
+    const char *slash = strrchr(path, '/');
+    size_t length = slash == path ? 1 : (size_t)(slash - path);
+    if (!slash || length >= PATH_MAX)
+        return NULL;
+    memcpy(folder, path, length);
+    folder[length] = 0;
+    return slash + 1;
+}
+
+/* The folder a file is in; if that is not there, the nearest one above. */
+static void watch_file(vy_inotify *notify, const char *path, int *added) {
+    char folder[PATH_MAX];
+    if (split_path(path, folder) && !watch(notify, folder, NULL, 0, added))
+        watch_nearest_ancestor(notify, folder, added);
+}
+
+/* Where the name is, and where links from it lead. */
+static void watch_with_link_target(vy_inotify *notify, const vy_manifest_entry *entry, const char *path, int *added) {
+    char real[PATH_MAX];
+    watch_file(notify, path, added);
+    if (vy_manifest_entry_resolve(entry, path, real) && strcmp(real, path) != 0)
+        watch_file(notify, real, added);
+}
+
+static void watch_entry(vy_inotify *notify, const vy_manifest_entry *entry, int *added) {
+    char path[PATH_MAX];
+    watch_with_link_target(notify, entry, entry->path, added);
+    for (uint32_t i = 0; i < entry->inputs.count; i++)
+        if (vy_manifest_entry_input_path(entry, i, path))
+            watch_with_link_target(notify, entry, path, added);
+}
+
+void vy_inotify_add_watches(vy_inotify *notify, const vy_manifest_dirs *folders, int *added) {
+    *added = 0;
+    if (notify->file < 0)
+        return;
+    notify->is_incomplete = 0;
+    for (uint32_t i = 0; i < notify->watches.count; i++)
+        notify->watches.items[i].is_wanted = 0;
+    for (uint32_t i = 0; i < folders->roots.count; i++) {
+        watch(notify, folders->roots.items[i].path, NULL, 0, added);
+        watch_nearest_ancestor(notify, folders->roots.items[i].path, added);
+    }
+    for (uint32_t i = 0; i < folders->entries.count; i++)
+        watch_entry(notify, &folders->entries.items[i], added);
+}
+
+/* Gives up the watches that the latest vy_inotify_add_watches had no use for, and what was told there. */
+static void prune_watches(vy_inotify *notify) {
+    for (uint32_t i = notify->watches.count; i-- > 0;)
+        if (!notify->watches.items[i].is_wanted) {
+            (void)inotify_rm_watch(notify->file, notify->watches.items[i].number);
+            remove_watch(notify, i);
+        }
+}
+
+/* ---- files ---- */
+
+static vy_inotify_trace *find_trace(const vy_inotify *notify, int number, uint64_t name) {
+    for (uint32_t i = 0; i < notify->traces.count; i++)
+        if (notify->traces.items[i].number == number && notify->traces.items[i].name == name)
+            return &notify->traces.items[i];
+    return NULL;
+}
+
+/* What was told of the file that has this absolute path, whose folder is watched; NULL if nothing was. */
+static const vy_inotify_trace *find_trace_of_path(const vy_inotify *notify, const char *path) {
+    char folder[PATH_MAX];
+    const char *name = notify->traces.count ? split_path(path, folder) : NULL;
+    /* By any of its names a folder that is watched has one number. One that is not will be, and is known as new by vy_inotify_add_watches. */
+    int number = name ? inotify_add_watch(notify->file, folder, EVENTS) : -1;
+    return number < 0 ? NULL : find_trace(notify, number, vy_hash(name, strlen(name)));
+}
+
+/* Whether the file under the name of an event is open for writing now. It keeps that when it is moved. */
+static int is_open_after(vy_inotify *notify, const vy_inotify_trace *before, const struct inotify_event *event) {
+    if (event->mask & IN_MOVED_FROM)
+        notify->moved = before->is_open ? event->cookie : 0;
+    return (event->mask & IN_MODIFY) ||
+           ((event->mask & IN_MOVED_TO) && event->cookie && event->cookie == notify->moved);
+}
+
+static void trace(vy_inotify *notify, const struct inotify_event *event) {
+    uint64_t name = vy_hash(event->name, strlen(event->name));
+    vy_inotify_trace *trace = find_trace(notify, event->wd, name);
+    if (trace)
+        trace->is_modified |= !trace->whole; /* what became of it, it was not whole when it was read */
+    else if ((trace = VY_PUSH(&notify->traces)))
+        *trace = (vy_inotify_trace){.number = event->wd, .name = name};
+    else
+        return; /* what nothing is known of is not trusted at once */
+    trace->at = vy_clock_wall();
+    trace->is_modified |= (event->mask & (IN_CREATE | IN_MODIFY | IN_CLOSE_WRITE)) != 0;
+    trace->is_open = is_open_after(notify, trace, event);
+    trace->whole = trace->is_open || (event->mask & IN_CREATE) ? 0 : trace->at;
+}
+
+void vy_inotify_begin_scan(vy_inotify *notify) {
+    (void)vy_inotify_drain(notify);
+    int64_t now = vy_clock_wall();
+    for (uint32_t i = notify->traces.count; i-- > 0;) {
+        vy_inotify_trace *trace = &notify->traces.items[i];
+        trace->is_modified = 0;
+        if (!trace->is_open && (trace->at > now || now - trace->at > TRACE_LIFETIME_NS))
+            *trace = notify->traces.items[--notify->traces.count];
+    }
+}
+
+/* ---- events ---- */
+
+/* Nobody knows what was lost: an open file may be closed, which is waited for, but not for ever; one that is whole may be so no more. */
+static void handle_overflow(vy_inotify *notify) {
+    for (uint32_t i = 0; i < notify->traces.count; i++) {
+        notify->traces.items[i].whole = 0;
+        notify->traces.items[i].is_modified = 1;
+    }
+}
+
+/* Whether it may matter. */
+static int handle_event(vy_inotify *notify, const struct inotify_event *event) {
+    uint32_t i = 0;
+    if (event->mask & IN_Q_OVERFLOW) {
+        handle_overflow(notify);
+        return 1;
+    }
+    while (i < notify->watches.count && notify->watches.items[i].number != event->wd)
+        i++;
+    if (i == notify->watches.count)
+        return 0; /* of a watch that was given up */
+    const vy_inotify_watch *watch = &notify->watches.items[i];
+    if (event->mask & IN_IGNORED) {
+        remove_watch(notify, i);
+        return 1;
+    }
+    if (event->len == 0) /* the folder itself */
+        return 1;
+    if (watch->only)
+        return strcmp(watch->only, event->name) == 0;
+    if (!(event->mask & (IN_ATTRIB | IN_ISDIR))) /* other rights or times make nothing whole */
+        trace(notify, event);
+    return 1;
+}
+
+int vy_inotify_drain(vy_inotify *notify) {
+    int has_relevant_event = 0;
+    _Alignas(struct inotify_event) char buffer[16 * (sizeof(struct inotify_event) + NAME_MAX + 1)];
+    for (ssize_t size; notify->file >= 0 && (size = read(notify->file, buffer, sizeof buffer)) > 0;)
+        for (ssize_t at = 0; at < size;) {
+            const struct inotify_event *event = (const struct inotify_event *)(const void *)(buffer + at);
+            has_relevant_event |= handle_event(notify, event);
+            at += (ssize_t)(sizeof *event + event->len);
+        }
+    return has_relevant_event;
+}
+
+/* Whether a file is whole.
+ *
+ * That somebody has a file open for writing is known only by being told that it was written to, and not that it was closed. Bytes can be read
+ * before anybody is told of them, for as long as their writer does not get to run: milliseconds, on a busy machine. So silence is no word for a
+ * file, unless it lasts. What must stay true:
+ *  - Against a file speaks that it is open, and that it was written to while it was read. Nothing outweighs that.
+ *  - For a file speaks that it was told to be whole, and was not changed since (its time). If nobody told anything (it was there before it was
+ *    watched; nobody tells; events were lost; it was linked there), it has to be as it is for a while, by its own time or from look to look: times
+ *    of files may lie.
+ *  - A manifest is as good as the worst of its files.
+ *  - No manifest is held for ever. */
+
+/* There are file systems whose times count in steps of two seconds. */
+#define MTIME_GRANULARITY_NS ((int64_t)2000000000)
+
+typedef enum stability { STABLE, UNCERTAIN, BEING_WRITTEN } stability;
+
+static int is_being_written(const vy_inotify_trace *trace) {
+    return trace && (trace->is_open || trace->is_modified);
+}
+
+/* *content_hash changes whenever the file does. */
+static stability classify_file(const vy_quiesce_options *terms, const vy_manifest_entry *entry, const char *path,
+                               const vy_file_state *state, uint64_t *content_hash) {
+    char real[PATH_MAX];
+    struct stat about;
+    const vy_inotify_trace *trace = find_trace_of_path(terms->notify, path);
+    if (is_being_written(trace))
+        return BEING_WRITTEN;
+    if (state->status == VYRE_NOT_FOUND || !vy_manifest_entry_resolve(entry, path, real) || stat(real, &about) != 0)
+        return STABLE; /* nothing is not half of anything */
+    if (strcmp(real, path) != 0)
+        trace = find_trace_of_path(terms->notify, real);
+    if (is_being_written(trace))
+        return BEING_WRITTEN;
+    int64_t time = (int64_t)about.st_mtim.tv_sec * 1000000000 + about.st_mtim.tv_nsec;
+    const uint64_t found[] = {*content_hash, state->hash, state->size, (uint64_t)time};
+    *content_hash = vy_hash(found, sizeof found);
+    if (trace && trace->whole && time <= trace->whole)
+        return STABLE;
+    int is_old = terms->trusts_mtime && vy_clock_wall() - time >= terms->quiesce * 1000000 + MTIME_GRANULARITY_NS;
+    return is_old ? STABLE : UNCERTAIN;
+}
+
+static stability classify_entry(const vy_quiesce_options *terms, const vy_manifest_entry *entry,
+                                uint64_t *content_hash) {
+    char path[PATH_MAX];
+    stability worst = classify_file(terms, entry, entry->path, &entry->state, content_hash);
+    for (uint32_t i = 0; i < entry->inputs.count && worst != BEING_WRITTEN; i++)
+        if (vy_manifest_entry_input_path(entry, i, path)) {
+            stability next = classify_file(terms, entry, path, &entry->inputs.items[i].state, content_hash);
+            worst = next > worst ? next : worst;
+        }
+    return worst;
+}
+
+static void report_write_timeout(vy_manifest_dirs *folders, const vy_manifest_entry *entry, vyre_diagnostics *list) {
+    vyre_error why;
+    vy_fail(&why, VYRE_LIMIT, "close the file, or write another one and rename it over this one",
+            "`%.200s` is being written for too long (more than %d seconds), and is read as it is", entry->shown,
+            VY_QUIESCE_LIMIT_MS / 1000);
+    vy_manifest_dirs_report(folders, entry->shown, VY_D124, &why, list);
+}
+
+/* Whether the entry is to be held, from now or still. */
+static int must_defer(vy_manifest_dirs *folders, vy_manifest_entry *entry, const vy_quiesce_options *terms,
+                      vyre_diagnostics *list) {
+    vy_quiesce_state *write_quiesce = &entry->write_quiesce;
+    uint64_t content_hash = 0;
+    stability stability = classify_entry(terms, entry, &content_hash);
+    if (stability == STABLE)
+        return 0;
+    if (!write_quiesce->since)
+        write_quiesce->since = terms->now;
+    if (!write_quiesce->same || write_quiesce->content_hash != content_hash)
+        write_quiesce->same = terms->now;
+    write_quiesce->content_hash = content_hash;
+    if (stability == UNCERTAIN && terms->now - write_quiesce->same >= terms->quiesce)
+        return 0;
+    if (terms->now - write_quiesce->since >= VY_QUIESCE_LIMIT_MS) {
+        report_write_timeout(folders, entry, list);
+        return 0;
+    }
+    write_quiesce->until = write_quiesce->since + VY_QUIESCE_LIMIT_MS;
+    if (stability == UNCERTAIN && write_quiesce->same + terms->quiesce < write_quiesce->until)
+        write_quiesce->until = write_quiesce->same + terms->quiesce;
+    return 1;
+}
+
+void vy_quiesce_begin(vy_manifest_dirs *folders) {
+    for (uint32_t i = 0; i < folders->entries.count; i++)
+        folders->entries.items[i].write_quiesce.is_deferred = 0;
+}
+
+size_t vy_quiesce_defer_unstable(vy_manifest_dirs *folders, const vy_quiesce_options *terms, vyre_diagnostics *list) {
+    size_t held = 0;
+    for (uint32_t i = 0; i < folders->entries.count; i++) {
+        vy_manifest_entry *entry = &folders->entries.items[i];
+        if (entry->is_uncommitted && entry->is_present && must_defer(folders, entry, terms, list)) {
+            vy_manifest_entry_discard(entry);
+            entry->write_quiesce.is_deferred = 1;
+            held++;
+        }
+    }
+    return held;
+}
+
+int64_t vy_quiesce_next_deadline(const vy_manifest_dirs *folders) {
+    int64_t until = -1;
+    for (uint32_t i = 0; i < folders->entries.count; i++) {
+        const vy_quiesce_state *write_quiesce = &folders->entries.items[i].write_quiesce;
+        if (write_quiesce->is_deferred && (until < 0 || write_quiesce->until < until))
+            until = write_quiesce->until;
+    }
+    return until;
+}
+
+void vy_quiesce_end(vy_manifest_dirs *folders) {
+    for (uint32_t i = 0; i < folders->entries.count; i++)
+        if (!folders->entries.items[i].write_quiesce.is_deferred)
+            folders->entries.items[i].write_quiesce = (vy_quiesce_state){0};
+}
+
 /* Watching folders of manifests.
  *
  * A scan reads every manifest of the folders, and installs what changed as one snapshot. What must stay true:
@@ -5,16 +402,6 @@
  *  - What may be half written is not installed but held (dialect/write_quiesce.h); the others are. What is held is looked at again when something changes, and in time.
  *  - Whoever looks takes the events, and leaves word for the thread of those that came after the reading.
  *  - Watches are set before folders are read, and folders are read again if a watch is new: nothing falls in between. */
-#include "base/clock.h"
-#include "base/status.h"
-#include "base/thread.h"
-#include "dialect/write_quiesce.h"
-#include "vyre/manifest.h"
-
-#include <errno.h>
-#include <poll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 enum {
     DEBOUNCE_MS = 50,       /* without a change before a scan */
@@ -148,7 +535,7 @@ static void note_scan(const scan *scan, int is_done) {
     watcher->first = is_done ? watcher->looked : scan->since;
     watcher->is_pending = !is_done || scan->has_changed || scan->error.code == VYRE_NO_MEMORY;
     if (is_done && watcher->due < 0)
-        vy_inotify_prune_watches(&watcher->notify);
+        prune_watches(&watcher->notify);
 }
 
 /* Looks, reads, installs, tells, with the lock held. 0: nothing was installed or told, since it is too early for that. */

@@ -4,7 +4,7 @@
  * call may take it. Backends, with all that belongs to them, and queues of completions are therefore usable only in the process that made
  * them: the handler marks every inherited one before fork returns, and calls look at the mark first. Inherited objects are never freed.
  *
- * State of the process itself stays usable: its locks (trace, cache folder, probes; that of the log sink in base/log.c; those of dialects in dialect/atfork.h) are held while
+ * State of the process itself stays usable: its locks (trace, cache folder, probes; that of the log sink in base/log.c; those of dialects in dialect/registry.h) are held while
  * the process is copied. No thread that holds one of them waits for another lock. */
 #ifndef VY_DRIVER_ATFORK_H
 #define VY_DRIVER_ATFORK_H

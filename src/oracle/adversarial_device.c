@@ -4,7 +4,6 @@
 
 #include "ir/eval_kernel.h"
 #include "ir/softfloat.h"
-#include "oracle/hash_mix.h"
 
 #include <math.h>
 

@@ -26,6 +26,8 @@
 #include "vyre/backend.h"
 #include "vyre/oracle.h"
 
+#include <stdint.h>
+
 /* Like vyre_oracle_new, for a device with that profile.
  * VYRE_UNSUPPORTED  the program needs what such a device does not have; the error names it */
 vyre_status vy_oracle_new_on(vyre_program *program, uint64_t exact, vyre_oracle **out, vyre_error *error);
@@ -41,5 +43,14 @@ static inline int vy_op_is_approximate(vyre_op op) {
 vy_kernel *vy_approximate_kernel(vyre_op op, vyre_type type);
 /* Whether a float op gives the exact results there, up to the sign and payload of NaNs; 1 for other types. */
 int vy_device_is_exact(uint64_t exact, vyre_op op, vyre_type type);
+
+/* ---- Garbage: bits that depend on two numbers and on nothing else (splitmix64's finish). ---- */
+
+static inline uint64_t vy_mix(uint64_t a, uint64_t b) {
+    uint64_t z = a * UINT64_C(0x9e3779b97f4a7c15) + b + UINT64_C(0x632be59bd9b4e019);
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
 
 #endif

@@ -6,7 +6,7 @@
  * holds every tree of size 2^k that any prefix of any subgroup needs. A prefix is then folded from its smallest tree to its largest; all
  * prefixes advance together, one level at a time, so that the kernel runs over many lanes. */
 #include "ir/diagnostic_codes.h"
-#include "oracle/violation.h"
+#include "oracle/shadow_memory.h"
 
 /* A group of lanes that exchange values: [first, first + count). */
 typedef struct segment {

@@ -76,39 +76,4 @@ uint32_t vy_register_misalignment(vy_oracle_compiler *c, uint32_t memory);
 uint32_t vy_register_garbage(vy_oracle_compiler *c);
 uint32_t vy_register_builtin(vy_oracle_compiler *c, uint8_t builtin, uint8_t axis);
 
-/* ---- compile_expr.c ---- */
-
-/* Emits an expression and returns the register that holds it. `into` asks for that register (VY_NONE: any); masked then writes active
- * lanes only. The caller gives the register back with vy_value_free. */
-uint32_t vy_emit_expr(vy_oracle_compiler *c, uint32_t e, uint32_t into, int masked);
-uint32_t vy_emit_value(vy_oracle_compiler *c, uint32_t e); /* into any register */
-void vy_value_free(vy_oracle_compiler *c, uint32_t e, uint32_t r);
-/* Whether the register of an expression was taken for it alone. */
-int vy_value_is_temporary(const vy_expr *expr, uint32_t r);
-/* How the lanes of a load are read. */
-uint8_t vy_loaded_type(vy_oracle_compiler *c, vyre_type type);
-/* Before an access without a guard: `elements` of them are inside. */
-vy_instruction *vy_emit_inside(vy_oracle_compiler *c, uint32_t memory, uint32_t index, uint32_t elements);
-/* The device has not what the program needs. */
-void vy_oracle_compiler_refuse(vy_oracle_compiler *c, const char *what, vyre_type type);
-
-/* ---- compile_memory.c ---- */
-
-void vy_emit_store(vy_oracle_compiler *c, const vy_stmt *stmt);
-void vy_emit_atomic(vy_oracle_compiler *c, const vy_stmt *stmt);
-void vy_emit_collective(vy_oracle_compiler *c, const vy_stmt *stmt);
-void vy_emit_barrier(vy_oracle_compiler *c, const vy_stmt *stmt);
-void vy_emit_print(vy_oracle_compiler *c, const vy_stmt *stmt);
-void vy_emit_load_wide(vy_oracle_compiler *c, const vy_stmt *stmt);
-void vy_emit_store_wide(vy_oracle_compiler *c, const vy_stmt *stmt);
-void vy_emit_report(vy_oracle_compiler *c, const vy_stmt *stmt);
-void vy_emit_poll(vy_oracle_compiler *c, const vy_stmt *stmt);
-
-/* ---- compile.c ---- */
-
-/* The register of a variable that the current statement declares. */
-uint32_t vy_emit_declare(vy_oracle_compiler *c, uint32_t variable);
-/* A straight run of statements ends: the mask may change. */
-void vy_emit_end_run(vy_oracle_compiler *c);
-
 #endif

@@ -2,9 +2,8 @@
 #include "oracle/lowered_env.h"
 
 #include "ir/diagnostic_codes.h"
-#include "oracle/hash_mix.h"
+#include "oracle/adversarial_device.h"
 #include "oracle/shadow_memory.h"
-#include "oracle/violation.h"
 
 /* ---- conditions ---- */
 

@@ -172,16 +172,9 @@ vy_lane_memory vy_warp_memory(const vy_worker *worker, const vy_warp *warp, uint
 
 /* ---- memory.c: the lanes of a load, store or atomic; `mask` NULL = all ---- */
 
-/* Indices as mathematical integers: what is negative becomes too large. Gives `index` itself or `scratch`. */
-const uint64_t *vy_memory_indices(vyre_type type, const uint64_t *index, const uint64_t *mask, uint32_t lanes,
-                                  uint64_t *scratch);
-
 void vy_memory_load(vyre_type type, vy_lane_memory memory, const uint64_t *index, uint64_t *result, uint32_t lanes);
 void vy_memory_store(vyre_type type, vy_lane_memory memory, const uint64_t *index, const uint64_t *value,
                      uint32_t lanes);
-/* result receives the old values, 0 out of bounds. is_shared: other threads may touch the memory. */
-void vy_memory_atomic(vyre_atomic op, vyre_type type, vy_lane_memory memory, const uint64_t *index, const uint64_t *b,
-                      const uint64_t *c, uint64_t *result, uint32_t lanes, int is_shared);
 
 /* ---- collective.c ---- */
 
@@ -191,10 +184,6 @@ void vy_collective(const vy_stmt *stmt, vyre_type type, const uint64_t *values, 
 enum { VY_COLLECTIVE_ROWS = 5 };
 /* The sync_rows of a whole workgroup at a COLLECTIVE instruction. */
 void vy_collective_run(vy_worker *worker, vy_group *group, const vy_instruction *instruction);
-
-/* ---- print.c ---- */
-
-void vy_print(vy_worker *worker, vy_warp *warp, const vy_instruction *instruction);
 
 /* ---- schedule.c ---- */
 
@@ -207,8 +196,6 @@ void vy_group_place(vy_group *group, const vy_run *run, uint8_t *block);
 void vy_group_start(vy_worker *worker, vy_group *group, uint64_t unit);
 /* Runs it until it is done or at a grid barrier. Returns 0 if the run is over. */
 int vy_group_run(vy_worker *worker, vy_group *group);
-/* When every warp has stopped: what they met at. Sets group->state; warps are runnable again if it is RUNNING. */
-void vy_group_sync(vy_worker *worker, vy_group *group);
 /* When every group has stopped: lets those at a grid barrier go on, unless an invocation has trapped or reported, or reports that some
  * missed it. Returns how many may run. */
 uint32_t vy_grid_barrier_release(vy_run *run, vy_group *groups, uint32_t count);

@@ -1,14 +1,28 @@
-/* The checkers: races, bounds, reads of unwritten workgroup memory. Divergence is in violation.h.
- *
- * Shadow memory holds, for each element that the program may write, who accessed it last; an access is compared with what is there. Two
- * accesses by different invocations are ordered if a grid barrier lies between them, or, in one workgroup, a barrier, or a chain of
- * acquires and releases (vector_clock.h). Runs with checks use one thread. */
+/* Breaches: what no run of a right program does, whatever its input. They are always looked for, on any number of threads: members of a workgroup that
+ * miss each other, and, at level legal, an access or a lane that a false proof let through. The run goes on where that is safe, so
+ * that the same violations are found on any number of threads. */
 #ifndef VY_ORACLE_SHADOW_MEMORY_H
 #define VY_ORACLE_SHADOW_MEMORY_H
 
 #include "base/diagnostics.h"
 #include "oracle/machine.h"
 #include "oracle/vector_clock.h"
+
+/* Keeps the violation of the lowest-numbered invocation for each code and place. Any thread. */
+void vy_violation_keep(vy_run *run, const vy_violation *violation);
+
+/* A workgroup, or the grid, whose members do not all arrive. Any thread. */
+void vy_violation_divergence(vy_worker *worker, const vy_group *group);
+void vy_violation_grid_divergence(vy_run *run, const vy_group *waiting, const vy_group *ended);
+
+/* Adds what was kept to the diagnostics, in the order of the program. */
+void vy_violation_deliver(vy_run *run);
+
+/* The checkers: races, bounds, reads of unwritten workgroup memory. Divergence is in violation.h.
+ *
+ * Shadow memory holds, for each element that the program may write, who accessed it last; an access is compared with what is there. Two
+ * accesses by different invocations are ordered if a grid barrier lies between them, or, in one workgroup, a barrier, or a chain of
+ * acquires and releases (vector_clock.h). Runs with checks use one thread. */
 
 /* A place in the program: a statement, or an expression with this bit set. */
 #define VY_SITE_EXPRESSION 0x80000000u

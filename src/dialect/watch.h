@@ -1,6 +1,6 @@
 /* Being told of changes in folders of manifests: inotify, and what its events mean here. One thread at a time. */
-#ifndef VY_DIALECT_INOTIFY_H
-#define VY_DIALECT_INOTIFY_H
+#ifndef VY_DIALECT_WATCH_H
+#define VY_DIALECT_WATCH_H
 
 #include "dialect/manifest_dir.h"
 
@@ -35,13 +35,31 @@ void vy_inotify_close(vy_inotify *notify);
 /* Watches the folders, the folders of every file they lead to, and what is nearest above a folder that is not there. *added says whether any is new: what happened in it
  * before was not told. */
 void vy_inotify_add_watches(vy_inotify *notify, const vy_manifest_dirs *folders, int *added);
-/* Gives up the watches that the latest vy_inotify_add_watches had no use for, and what was told there. */
-void vy_inotify_prune_watches(vy_inotify *notify);
 /* Takes all events there are; does not wait. Whether there was any that may matter. */
 int vy_inotify_drain(vy_inotify *notify);
 /* Files are read from now on: takes the events of before. */
 void vy_inotify_begin_scan(vy_inotify *notify);
-/* What was told of the file that has this absolute path, whose folder is watched; NULL if nothing was. */
-const vy_inotify_trace *vy_inotify_find_trace(const vy_inotify *notify, const char *path);
+
+/* ---- Holding back manifests that may be half written: half a manifest may be a manifest. ---- */
+
+enum { VY_QUIESCE_LIMIT_MS = 10000 /* at most, for somebody who does not stop writing */ };
+
+/* When a look is, and what it asks of files. */
+typedef struct vy_quiesce_options {
+    const vy_inotify *notify;
+    int64_t now;      /* CLOCK_MONOTONIC in milliseconds */
+    int64_t quiesce;  /* for so many milliseconds a file stays as it is, if nobody told that it is whole */
+    int trusts_mtime; /* its own time tells that, too: the clock it is from is ours */
+} vy_quiesce_options;
+
+/* A look begins: everything is read. */
+void vy_quiesce_begin(vy_manifest_dirs *folders);
+/* Of what was scanned, holds back what may be half of something: it is as if it had not been read, and scans pass over it until the next look. What was
+ * held for too long is not, which is reported. Events are to be taken between the scan and this. How many entries are held that were not before. */
+size_t vy_quiesce_defer_unstable(vy_manifest_dirs *folders, const vy_quiesce_options *terms, vyre_diagnostics *list);
+/* When to look again because of what is held; -1 if nothing is. */
+int64_t vy_quiesce_next_deadline(const vy_manifest_dirs *folders);
+/* A look has ended, and what is not held is settled. */
+void vy_quiesce_end(vy_manifest_dirs *folders);
 
 #endif

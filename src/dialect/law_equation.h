@@ -1,6 +1,6 @@
 /* What the parts of the law checker share. */
-#ifndef VY_DIALECT_LAW_INTERNAL_H
-#define VY_DIALECT_LAW_INTERNAL_H
+#ifndef VY_DIALECT_LAW_EQUATION_H
+#define VY_DIALECT_LAW_EQUATION_H
 
 #include "base/text.h"
 #include "dialect/law_check.h"
@@ -91,10 +91,5 @@ static inline uint64_t vy_law_tuples_at(const vy_law_tuples *tuples, uint32_t co
     const vy_law_column *c = &tuples->columns[column];
     return c->values[tuple / c->stride % c->count];
 }
-
-/* ---- law_cache.c: what was seen to hold ---- */
-
-int vy_law_cache_contains(const vyre_digest *digest);
-void vy_law_cache_insert(const vyre_digest *digest);
 
 #endif
