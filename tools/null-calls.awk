@@ -140,7 +140,7 @@ function add_host_entry(entry,    name, at, result) {
     at = index(entry, ")(")
     result = trim(substr(entry, 1, index(entry, "(") - 1))
     gsub(/ \*/, "*", result)
-    add_function(result, "vyre_host." name, substr(entry, at + 2, length(entry) - at - 2), "(vy_host." name ")")
+    add_function(result, "vyre_host." name, substr(entry, at + 2, length(entry) - at - 2), "(vy_host_services." name ")")
 }
 # Keeps the names of members that are pointers, of those that are texts, and `type:name` of those that are structs.
 function add_struct(name, body,    members, member, names, part, type, i, j) {

@@ -17,9 +17,18 @@
 #ifndef VY_GENERATE_GENERATOR_H
 #define VY_GENERATE_GENERATOR_H
 
-#include "generate/random.h"
+#include "generate/generate.h"
+#include "generate/interesting_values.h"
 #include "ir/irbuilder.h"
-#include "vyre/generate.h"
+#include "ir/model.h"
+
+/* A program and the arguments of one dispatch of it. Immutable once made. */
+struct vyre_case {
+    vyre_program *program;
+    vyre_arguments arguments; /* points into `block` */
+    void *block;              /* params, spans, counts and bytes, in one piece */
+    size_t block_size;
+};
 
 enum {
     VY_GEN_MEMORIES = 16,
@@ -224,9 +233,6 @@ int vy_gen_draws_idiom(vy_gen *g, unsigned feature);
 uint32_t vy_gen_edge(vy_gen *g, uint32_t most);
 /* A local id: axis 3 is the index in the workgroup. */
 uint32_t vy_gen_local_id(vy_gen *g, uint32_t axis);
-/* An integer with few known bits that is narrowed and widened again, as a value of that type. VY_NONE if no allowed
- * type can be the integer, or the type is bool. */
-uint32_t vy_gen_narrowed(vy_gen *g, vyre_type type, unsigned depth);
 /* A condition that is constant for part of the lanes; never uniform. */
 uint32_t vy_gen_lane_condition(vy_gen *g);
 /* An index, for a memory of which any element may be loaded, that leaves it for some of the lanes. */
@@ -255,28 +261,15 @@ vy_gen_ownership vy_gen_draw_ownership(vy_gen *g, const vy_gen_memory *memory, v
 
 /* About `count` statements in the current block; vy_gen_block makes them a scope of their own. */
 void vy_gen_statements(vy_gen *g, unsigned count);
-void vy_gen_block(vy_gen *g, unsigned count);
 void vy_gen_set_weights(vy_gen *g);
-int vy_gen_if(vy_gen *g);
-int vy_gen_for(vy_gen *g);
-int vy_gen_while(vy_gen *g);
-int vy_gen_leave_loop(vy_gen *g, vy_stmt_kind kind);
-int vy_gen_return(vy_gen *g);
-int vy_gen_region(vy_gen *g);
-int vy_gen_trap(vy_gen *g);
 /* The return statement itself, with a value for every result of the function. */
 void vy_gen_return_values(vy_gen *g);
 int vy_gen_call(vy_gen *g);
 /* Calls in the entry every function that nobody has called; at a place where all go, before the last meeting. */
-void vy_gen_call_rest(vy_gen *g);
 void vy_gen_functions(vy_gen *g);
-/* Forgets variables, memories and place: a function starts. */
-void vy_gen_start_function(vy_gen *g, const vy_gen_function *function, unsigned statements);
 
 /* ---- shape.c, entry.c ---- */
 
-/* allowed  bit set of types; 0: all */
-void vy_gen_shape(vy_gen *g, uint32_t allowed);
 /* Declares the plan, and writes the entry; fills params, data and geometry. NO_MEMORY is the only failure. */
 vyre_status vy_gen_entry(vy_gen *g, vyre_error *error);
 

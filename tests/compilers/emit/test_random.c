@@ -4,7 +4,7 @@
  * cores. */
 #include "compilers/emit/run.h"
 
-#include "vyre/generate.h"
+#include "generate/generate.h"
 
 #include <sys/wait.h>
 #include <unistd.h>

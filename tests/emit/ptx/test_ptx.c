@@ -1,10 +1,10 @@
 /* Whatever legalisation makes for this target has a text, which holds together: each op on each type, the examples, the library, random programs. */
 #include "emit/ptx/code.h"
 
+#include "generate/generate.h"
 #include "lower/runner.h"
 #include "opt/call_library.h"
 #include "support/fault.h"
-#include "vyre/generate.h"
 
 #include <dirent.h>
 

@@ -4,9 +4,9 @@
  * VYRE_SEED is the first seed, VYRE_EFFORT how many times twenty there are. Skipped, and said so, where there is no ptxas. */
 #include "emit/ptx/code.h"
 
+#include "generate/generate.h"
 #include "lower/put_traps.h"
 #include "opt/coarsen.h"
-#include "vyre/generate.h"
 
 #include <inttypes.h>
 #include <sys/wait.h>
