@@ -1,6 +1,9 @@
-/* A table of digests, of fixed size, for the whole process. An entry that is read while another thread writes it is a mixture of two digests, which
- * equals no third one any more often than two digests equal each other; so there is no lock, and nothing to take care of at fork. When a bucket is full,
- * its entries go in turn: what is forgotten is checked again. */
+/* Law checker: runs equations on the oracle and caches the digests of equations that hold.
+ *
+ * The cache is a table of digests of fixed size for the whole process. It has no lock, and no fork handler is needed:
+ * an entry that is read while another thread writes it is a mixture of two digests, which matches a third digest as
+ * rarely as two digests collide. When a bucket is full, its entries are replaced in turn, and a forgotten law is
+ * checked again. */
 #include "dialect/law_check.h"
 
 #include "base/hash.h"
@@ -58,35 +61,36 @@ void vy_law_cache_clear(void) {
                 atomic_store_explicit(&buckets[b].digests[way][i], 0, memory_order_relaxed);
 }
 
-/* Asking the oracle (laws.h).
+/* Running an equation.
  *
- * A set of tuples runs in pieces. The first is small; what it costs tells what larger ones may cost. A piece that takes many times more is run again in
- * small pieces, where each tuple has VY_LAW_STEPS statements on average: if such a piece overruns, one half of it overruns half of the
- * budget, and so on down to a tuple that takes too long. So a body that does not end costs seconds, and is shown with its operands. */
+ * A set of tuples runs in batches. The first batch is small; its cost predicts the cost of larger ones. A batch that
+ * costs many times more runs again in small batches with a budget of VY_LAW_STEPS statements per tuple on average. If
+ * such a batch exceeds its budget, bisection finds a tuple that exceeds it. So a body that does not terminate costs
+ * seconds, and the message shows its operands. */
 
 enum {
-    CHECKER_VERSION = 1, /* raise it when more is tried, or something else */
+    CHECKER_VERSION = 1, /* increment it when the checker tries other tuples or other properties */
     SMALL_BATCH = 512,
     LARGE_BATCH = 1 << 16,
-    HEADROOM = 4, /* how many times the mean so far a large piece may take */
+    HEADROOM = 4, /* limit of a large batch, as a multiple of the mean cost so far */
     PARAMS = 3 + 2 * VY_LAW_LIMIT_OPERANDS,
     INPUTS = VY_LAW_LIMIT_OPERANDS + 1
 };
 #define NO_TUPLE UINT32_MAX
 
-/* One equation, compiled, over one set. */
+/* One compiled equation and one set of tuples. */
 typedef struct trial {
     const vy_law_instance *instance;
     const vy_law_tuples *tuples;
     vyre_oracle *oracle;
-    vyre_bytes columns[VY_LAW_LIMIT_OPERANDS]; /* of `tuples`, as they lie in buffers */
+    vyre_bytes columns[VY_LAW_LIMIT_OPERANDS]; /* of `tuples`, in the layout of buffers */
     vyre_bytes outputs[3];                     /* broken, left, right */
-    uint64_t steps, done;                      /* of all pieces so far: statements, and tuples */
+    uint64_t steps, done;                      /* statements and tuples of all batches so far */
     uint32_t piece;
     vyre_error *error;
 } trial;
 
-/* ---- one run ---- */
+/* ---- one batch ---- */
 
 static uint32_t broken_tuple(const trial *t) {
     uint32_t index;
@@ -121,7 +125,7 @@ static void tuple_at(const trial *t, uint64_t index, uint64_t tuple[VY_LAW_LIMIT
         tuple[k] = vy_value_canonicalize(t->instance->operands[k].type, vy_law_tuples_at(t->tuples, k, index));
 }
 
-/* ---- what goes wrong ---- */
+/* ---- failures ---- */
 
 static uint64_t output_bits(const trial *t, const vyre_bytes *output) {
     vyre_type type = t->instance->type;
@@ -145,7 +149,7 @@ static vyre_status fail_trapped(trial *t, uint64_t index, uint32_t code) {
     return vy_law_fail_tuple(t->instance, tuple, VY_FIX("it executes `trap %u`", code), t->error);
 }
 
-/* Finds a tuple among those of a piece that took more than VY_LAW_STEPS each. */
+/* Finds a tuple of a batch that exceeds VY_LAW_STEPS. */
 static vyre_status fail_nonterminating(trial *t, uint64_t first, uint64_t count) {
     uint64_t tuple[VY_LAW_LIMIT_OPERANDS];
     vyre_oracle_report report;
@@ -162,7 +166,7 @@ static vyre_status fail_nonterminating(trial *t, uint64_t first, uint64_t count)
     return vy_law_fail_tuple(t->instance, tuple, VY_FIX("it takes more than %d statements", VY_LAW_STEPS), t->error);
 }
 
-/* ---- a set ---- */
+/* ---- a set of tuples ---- */
 
 static vyre_status fill_columns(trial *t) {
     for (uint32_t k = 0; k < t->instance->operand_count; k++) {
@@ -178,7 +182,7 @@ static vyre_status fill_columns(trial *t) {
     return VYRE_OK;
 }
 
-/* One piece, and what comes of it; *again: it was too expensive for a large one. */
+/* Runs one batch. *again is set if a large batch was too expensive. */
 static vyre_status run_batch(trial *t, uint64_t first, uint64_t count, int *again) {
     int is_small = count <= SMALL_BATCH;
     uint64_t budget =
@@ -222,9 +226,9 @@ static vyre_status run_set(trial *t) {
     return status;
 }
 
-/* ---- an equation ---- */
+/* ---- one equation ---- */
 
-/* Over everything that the answer depends on. */
+/* Digest of all inputs of the check. */
 static void digest_of(const vy_law_instance *q, const vyre_program *resolved, vyre_digest *out) {
     struct {
         char what[8];
@@ -261,7 +265,7 @@ static vyre_status run_sets(const vy_law_instance *q, vyre_program *resolved, vy
     return status;
 }
 
-/* The program of the equation with the bodies of all ops it reaches. */
+/* Makes the program of the equation, linked with the bodies of all ops it reaches. */
 static vyre_status make_program(vy_law_instance *q, vyre_dialects_guard guard, vyre_program **out, vyre_error *error) {
     vy_string text = {0};
     vyre_module *module = NULL;
@@ -303,7 +307,7 @@ static vyre_status check_equation(vy_law_instance *q, vyre_dialects_guard guard,
     return status;
 }
 
-/* ---- a law ---- */
+/* ---- one law ---- */
 
 static vyre_status find_named_ops(vy_law_instance *q, vyre_dialects_guard guard, vyre_error *error) {
     const char *letters = vyre_law_arguments(q->law->kind);
@@ -357,20 +361,21 @@ vyre_status vy_law_candidate_open(const vyre_dialect_builder *builder, vyre_dial
     return status;
 }
 
-/* It was never published, so nobody else has it. */
+/* The snapshot was never published, so no other thread has a reference. */
 void vy_law_candidate_close(vyre_dialects_guard *candidate) {
     vy_snapshot_free((vyre_snapshot *)(uintptr_t)candidate->snapshot);
     *candidate = (vyre_dialects_guard){NULL, NULL};
 }
 
-/* ---- Laws of other dialects that depend on one that changes: through an op that the law names, or that a body calls, or a body of that. ---- */
+/* Dependents: laws of other dialects that depend on a dialect that changes. The law names an op of it, or a body that
+ * the law reaches calls one. */
 
-/* ---- what an op depends on ---- */
+/* ---- dependency search ---- */
 
 typedef struct dependency_walk {
     vyre_dialects_guard guard;
     const char *dialect;
-    VY_VECTOR(const vyre_op_definition *) seen; /* ops on the way, each once; those up to `done` were looked at */
+    VY_VECTOR(const vyre_op_definition *) seen; /* ops found so far, each once; those before `done` have been visited */
     uint32_t done;
     int found, failed;
 } dependency_walk;
@@ -406,7 +411,7 @@ static void visit_laws(dependency_walk *r, const vyre_op_definition *op) {
                 visit(r, op->laws[i].arguments[k].text, strlen(op->laws[i].arguments[k].text));
 }
 
-/* Whether laws of an op of another dialect depend on this one: 1, 0, or -1 without memory. */
+/* Returns 1 if a law of an op of another dialect depends on this one, 0 if not, -1 if memory is exhausted. */
 static int depends(vyre_dialects_guard guard, const vyre_op_definition *op, const char *dialect) {
     dependency_walk r = {.guard = guard, .dialect = dialect};
     visit_laws(&r, op);
@@ -417,9 +422,10 @@ static int depends(vyre_dialects_guard guard, const vyre_op_definition *op, cons
     return r.failed ? -1 : r.found;
 }
 
-/* ---- their laws ---- */
+/* ---- checking the dependents ---- */
 
-/* The law held before the change, or else its op would not be there. One that names an op that is gone says nothing until it is back. */
+/* The law held before the change, since its op is registered. A law that names an op that no dialect provides now is
+ * skipped until the op is available again. */
 static vyre_status check_op(vyre_dialects_guard candidate, const vyre_op_definition *op, vy_law_violation_fn *broken,
                             void *user) {
     for (uint32_t i = 0; i < op->law_count; i++) {

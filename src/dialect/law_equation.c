@@ -1,7 +1,8 @@
-/* What laws say, and how that becomes a program and a message.
+/* Laws as equations: their programs, their messages, and the operands they are tried on.
  *
- * An equation is a short text in the notation of the documentation. One walk over it (side) types the operands by where they stand, and writes it down:
- * as code that calls the ops by their ids, or as the reader of a message sees it. */
+ * An equation is a short text in the notation of the documentation. One recursive walk over it (`side`) derives the
+ * types of the operands from their positions, and prints the equation: as code that calls the ops by their ids, or as a
+ * message shows it. */
 #include "dialect/law_equation.h"
 
 #include "ir/eval.h"
@@ -46,7 +47,7 @@ const vy_law_equation *vy_law_next_equation(const vyre_op_definition *op, vyre_l
     return NULL;
 }
 
-/* ---- what cannot be checked ---- */
+/* ---- laws that cannot be checked ---- */
 
 vyre_status vy_law_fail_check(const vy_law_instance *q, const char *why, const char *fix, vyre_error *error) {
     return vy_fail(error, VYRE_INVALID_PROGRAM, fix, "the law `%s` of `%.128s` cannot be checked: %s",
@@ -56,7 +57,7 @@ vyre_status vy_law_fail_check(const vy_law_instance *q, const char *why, const c
 #define CANNOT(instance, error, fix, ...)                                                                              \
     vy_law_fail_check(instance, vy_fix_format((char[512]){0}, 512, __VA_ARGS__), fix, error)
 
-/* Whether a law can speak of the op: it maps values to one value, and has a body to do that with. */
+/* A law applies to an op that has a body and maps values to one value. */
 static vyre_status check_op(const vy_law_instance *q, const vyre_op_definition *op, vyre_error *error) {
     for (uint32_t i = 0; i < op->input_count; i++)
         if (op->inputs[i].kind != VYRE_OPERAND_VALUE)
@@ -99,7 +100,7 @@ static void put_literal(vy_string *out, vyre_type type, uint64_t bits) {
         vy_number_print(out, type, bits, 1);
 }
 
-/* The type of a part, where another may be expected (VYRE_TYPE_COUNT: any will do). */
+/* Sets the type of a part and checks it against the expected type (VYRE_TYPE_COUNT: any). */
 static void expect(walk *w, vyre_type expected, vyre_type type) {
     if (w->status == VYRE_OK && expected != VYRE_TYPE_COUNT && expected != type)
         w->status = CANNOT(w->instance, w->error, "remove the law, or change the signature",
@@ -126,7 +127,7 @@ static vyre_type operand(walk *w, const char *name, size_t length, vyre_type exp
     return q->operands[k].type;
 }
 
-/* Which of the law's values a name stands for; NULL if none. */
+/* Returns the argument of the law that a name denotes, or NULL. */
 static const vyre_law_argument *value_of(const vy_law_instance *q, const char *name, size_t length) {
     static const struct {
         const char *name;
@@ -169,7 +170,7 @@ static void arguments(walk *w, const vyre_op_definition *op) {
     w->at++;
 }
 
-/* Reads one name, or one call. Equations nest three deep at most. */
+/* Parses one name or one call. Equations nest at most three levels deep. */
 static vyre_type side(walk *w, vyre_type expected) {
     const vy_law_instance *q = w->instance;
     const char *name = w->at;
@@ -207,7 +208,7 @@ static vyre_status write_side(vy_law_instance *q, const char *text, vyre_type ex
 
 /* ---- the program ---- */
 
-/* x <= y in the order of the type. Zeros of two signs are equal to a comparison, but not here: of these the one with more bits is below. */
+/* x <= y in the order of the type. Unlike in a comparison, zeros of different sign are ordered: -0 < +0. */
 static void put_at_most(vy_string *out, vyre_type type, const char *x, const char *y) {
     if (type == VYRE_TYPE_BOOL)
         vy_string_format(out, "(!%s || %s)", x, y);
@@ -259,7 +260,7 @@ static void put_premise(vy_string *out, const vy_law_instance *q) {
     }
 }
 
-/* How a type lies in a buffer. */
+/* The element type of a buffer that holds values of the type. */
 static const char *stored(vyre_type type) {
     return vyre_type_name(type == VYRE_TYPE_BOOL ? VYRE_TYPE_U8 : type);
 }
@@ -317,7 +318,7 @@ vyre_status vy_law_program(vy_law_instance *q, vy_string *text, vyre_error *erro
 
 /* ---- messages ---- */
 
-/* "a = 1u8, b = 2u8, e = 0u8, g = `other.op`": all that the equation speaks of. */
+/* Lists everything that the equation names: "a = 1u8, b = 2u8, e = 0u8, g = `other.op`". */
 static void put_tuple(vy_string *out, const vy_law_instance *q, const uint64_t *tuple) {
     static const char *const values[VYRE_LAW_COUNT] = {
         [VYRE_LAW_IDENTITY] = "e",       [VYRE_LAW_LEFT_IDENTITY] = "e", [VYRE_LAW_RIGHT_IDENTITY] = "e",
@@ -351,7 +352,7 @@ vyre_status vy_law_fail_equation(const vy_law_instance *q, const uint64_t *tuple
     static const char *const between[] = {[VY_LAW_EQUAL] = " and ",
                                           [VY_LAW_AT_MOST] = ", which is not at most ",
                                           [VY_LAW_AT_LEAST] = ", which is not at least "};
-    vy_law_instance again = *q; /* the walk types operands, which they have already */
+    vy_law_instance again = *q; /* a copy, since the walk sets the types of operands, which are set already */
     vy_string said = {0};
     vyre_type type;
     write_side(&again, q->equation->left, VYRE_TYPE_COUNT, NULL, &said, &type, error);
@@ -373,22 +374,24 @@ vyre_status vy_law_fail_equation(const vy_law_instance *q, const uint64_t *tuple
     return status;
 }
 
-/* The operands that an equation is tried on.
+/* Test inputs of laws.
  *
- * All of them, where they have at most VY_LAW_EXHAUSTIVE_BITS together. Else two sets: every combination of the first few edge values, and rows of
- * edge values and random ones. Edge values come in order of how often they break something: the corners of the type, then what the law and
- * the bodies themselves name, each with its neighbours, then the rest of the list. The same equation always gets the same operands. */
+ * If the operands have at most VY_LAW_EXHAUSTIVE_BITS in total, all tuples are tried. Else there are two sets: every
+ * combination of the first few edge values, and rows of edge values and random values. Edge values are ordered by how
+ * often they reveal a violation: the corners of the type, then the literals of the law and of the bodies with their
+ * neighbours, then the rest. The same equation always has the same operands. */
 
-/* Values of one type, each once. */
+/* Distinct values of one type. */
 typedef struct edges {
     vyre_type type;
     VY_VECTOR(uint64_t) values;
     int failed;
 } edges;
 
-/* ---- moving within a type ---- */
+/* ---- neighbours of a value ---- */
 
-/* The next value in the order of the type; the last one, and NaN, stay. Of floats the patterns with a sign go down. */
+/* The next larger value in the order of the type. The largest value and NaN are returned unchanged. For floats with a
+ * sign bit the pattern is decremented. */
 static uint64_t successor(vyre_type type, uint64_t bits) {
     const vy_type_layout *layout = &vy_type_layouts[type];
     uint64_t sign = (layout->mask >> 1) + 1;
@@ -413,7 +416,7 @@ static void add(edges *e, uint64_t bits) {
         e->failed = 1;
 }
 
-/* A value and the patterns beside it, which are its neighbours for floats too. */
+/* Adds a value and the adjacent bit patterns, which are its neighbours for floats, too. */
 static void add_around(edges *e, uint64_t bits) {
     add(e, bits);
     add(e, bits + 1);
@@ -454,7 +457,7 @@ static void add_integer_rest(edges *e) {
 
 /* ---- floats ---- */
 
-/* 2^exponent times 1.fraction, fraction being the top bits. */
+/* 2^exponent times 1.fraction; `fraction` holds the top fraction bits. */
 static uint64_t make_float(vyre_type type, int exponent, uint64_t fraction, int is_negative) {
     const vy_type_layout *layout = &vy_type_layouts[type];
     unsigned fraction_bits = (unsigned)__builtin_ctzll(layout->infinity);
@@ -489,7 +492,7 @@ static void add_float_rest(edges *e) {
                 add(e, make_float(e->type, -exponent, fractions[i], sign));
             }
     add(e, make_float(e->type, 0, 0, 0) + 1);
-    for (int at = -1; at < 3; at++) /* where whole numbers end */
+    for (int at = -1; at < 3; at++) /* around the largest consecutive integers */
         for (int sign = 0; sign < 2; sign++)
             add_around(e, make_float(e->type, (int)fraction_bits + at, 0, sign));
     for (unsigned k = 4; k <= 64; k += 4)
@@ -499,15 +502,15 @@ static void add_float_rest(edges *e) {
         }
 }
 
-/* ---- the list of a type ---- */
+/* ---- edge values of a type ---- */
 
-/* A number of another type is taken for the same number, or for the bits of a float: bodies convert. */
+/* Bodies convert between types, so a literal of another type is added as the same number or as the bits of a float. */
 static int is_convertible(vyre_type a, vyre_type b) {
     unsigned floats = (vyre_type_class(a) | vyre_type_class(b)) & VYRE_CLASS_FLOAT;
     return b != VYRE_TYPE_BOOL && (!floats || vyre_type_bits(a) == vyre_type_bits(b));
 }
 
-/* The numbers a law or a body names are where it changes its mind. */
+/* Adds the literals of the law and of the bodies: behaviour changes there. */
 static void add_named(edges *e, const vy_law_instance *q, const vyre_program *program) {
     enum { LITERALS = 64 };
     for (uint32_t i = 0; i < q->law->argument_count; i++)
@@ -548,7 +551,7 @@ static uint64_t next_random(uint64_t *state) {
     return z ^ z >> 31;
 }
 
-/* Any pattern; or one of moderate size, since most patterns are very large or very small. */
+/* Any bit pattern, or one of moderate magnitude, since most patterns are very large or very small. */
 static uint64_t random_value(vyre_type type, uint64_t *state) {
     uint64_t bits = next_random(state), choice = next_random(state);
     if (choice % 2 == 0)
@@ -560,13 +563,13 @@ static uint64_t random_value(vyre_type type, uint64_t *state) {
     return vy_value_canonicalize(type, choice / 1024 % 2 ? bits : 0 - bits);
 }
 
-/* Operand k of a row: an edge value, a random one, or one near the operand before it. */
+/* Operand k of a row: an edge value, a random value, or a value close to the previous operand. */
 static uint64_t row_value(const edges *e, const uint64_t *before, int is_ordered, uint64_t *state) {
     uint64_t choice = next_random(state);
     if (before && is_ordered && choice % 2)
         return successor(e->type, *before);
     uint64_t edge = e->values.items[next_random(state) % e->values.count];
-    if (before && choice / 2 % 8 == 0) /* equal, opposite, or an edge away */
+    if (before && choice / 2 % 8 == 0) /* equal, opposite, or an edge value apart */
         return vy_value_canonicalize(e->type, choice / 16 % 3 == 0   ? *before
                                               : choice / 16 % 3 == 1 ? 0 - *before
                                                                      : edge - *before);
@@ -575,7 +578,7 @@ static uint64_t row_value(const edges *e, const uint64_t *before, int is_ordered
     return random_value(e->type, state);
 }
 
-/* ---- sets ---- */
+/* ---- sets of tuples ---- */
 
 void vy_law_tuples_free(vy_law_tuples *tuples) {
     for (uint32_t k = 0; k < tuples->column_count; k++)
@@ -583,7 +586,7 @@ void vy_law_tuples_free(vy_law_tuples *tuples) {
     tuples->column_count = 0;
 }
 
-/* A column of a product: the strides are those of a number with as many digits as columns. */
+/* Adds a column of a product. The strides count through all combinations, as the digits of a number do. */
 static uint64_t *new_column(vy_law_tuples *set, uint64_t count, uint64_t stride) {
     vy_law_column *column = &set->columns[set->column_count];
     *column = (vy_law_column){vy_allocate(vy_array_size(count, sizeof(uint64_t))), (uint32_t)count, (uint32_t)stride};
@@ -606,7 +609,7 @@ static int exhaustive_tuples(const vy_law_instance *q, vy_law_tuples *set) {
     return 1;
 }
 
-/* How many values of each operand, so that there are not more combinations than VY_LAW_PRODUCT. */
+/* Values per operand such that there are at most VY_LAW_PRODUCT combinations. */
 static uint64_t product_side(uint32_t operands) {
     uint64_t side = 1;
     for (;; side++) {
@@ -634,9 +637,9 @@ static int combinations(const vy_law_instance *q, const edges *lists, vy_law_tup
 
 static int rows(const vy_law_instance *q, const edges *lists, vy_law_tuples *set) {
     const int is_ordered = q->equation->premise == VY_LAW_ORDERED;
-    /* Order is a matter of neighbours, and of 16 bits all can be had. */
+    /* Monotonicity is decided by neighbours, and all pairs of neighbours of a 16-bit type can be tried. */
     const int all_pairs = is_ordered && vyre_type_bits(q->operands[0].type) == 16;
-    uint64_t state = 0x7679726c617773; /* any seed will do, always the same */
+    uint64_t state = 0x7679726c617773; /* an arbitrary constant seed */
     set->count = all_pairs ? 1u << 16 : VY_LAW_RANDOM;
     for (uint32_t k = 0; k < q->operand_count; k++)
         if (!new_column(set, set->count, 1))

@@ -1,4 +1,5 @@
-/* Guards that live as long as programs (pin.h). */
+/* Linker: resolves calls of dialect ops by linking op bodies into the program, and keeps the snapshot of the ops
+ * alive. */
 #include "dialect/link.h"
 
 #include "base/diagnostics.h"
@@ -41,20 +42,21 @@ vyre_dialects_guard vyre_program_dialects(const vyre_program *program) {
                                          : (vyre_dialects_guard){NULL, NULL};
 }
 
-/* Resolving: a program that calls ops becomes one that carries their bodies as functions of its own.
+/* Linking.
  *
- *   let r : u32 = int.isqrt_u32(x) →     fn int.isqrt_u32(n: u32) -> u32 { … }     and a call of that
+ *   let r : u32 = int.isqrt_u32(x) →     fn int.isqrt_u32(n: u32) -> u32 { … }     and a call of it
  *
- * The function of an op is called after the op, and the functions its body calls after the op and themselves: `int.isqrt_u32.step`; so inlining leaves
- * regions that say where code came from. Attributes become the last arguments, as literals. Ops called by bodies are resolved too, and
- * recursion is what the validator finds. The result is validated as a whole. */
+ * The function of an op is named after the op. A function that a body calls is named after the op and itself:
+ * `int.isqrt_u32.step`. After inlining, these names identify the origin of a region. Attributes become the last
+ * arguments, as literals. Ops that bodies call are linked, too. The verifier checks the complete result and detects
+ * recursion. */
 
-/* A function of the result: where it comes from. */
+/* A function of the result and its origin. */
 typedef struct link_unit {
     const vyre_program *from;
     uint32_t function;
-    const vyre_op_definition *op; /* whose body it is, or belongs to; NULL: of the program itself */
-    vy_position at;               /* of imported code: the first call that wants it */
+    const vyre_op_definition *op; /* the op whose body it belongs to; NULL for a function of the program */
+    vy_position at;               /* of imported code: the first call that needs it */
     vy_symbol name;               /* in the draft */
 } link_unit;
 
@@ -62,15 +64,15 @@ typedef struct linker {
     const vyre_program *program;
     vyre_dialects_guard guard;
     VY_VECTOR(link_unit)
-    units; /* in the order of the result's functions; the program's own first, then the entry's place is last */
+    units; /* in the order of the functions of the result: first those of the program, last the entry */
     vy_irb draft;
-    unsigned last_number;                /* that was given to a function whose name was taken */
+    unsigned last_number;                /* suffix of the latest function that had to be renamed */
     uint32_t *map_variable, *map_memory; /* of the function being copied */
     VY_VECTOR(vy_arg) args;
     vyre_error *error;
 } linker;
 
-/* ---- saying what is wrong, where ---- */
+/* ---- diagnostics ---- */
 
 static vyre_status fail_at(linker *l, const link_unit *p, uint32_t stmt, vyre_status status) {
     vy_position at = p->op ? p->at : vy_stmt_position(p->from, stmt);
@@ -150,7 +152,7 @@ static vyre_status check_call(linker *l, const link_unit *p, uint32_t index, con
     return VYRE_OK;
 }
 
-/* The value of an attribute: as the call says, or its default. */
+/* Sets the bits of an attribute: the value in the call, or its default. */
 static vyre_status attribute_bits(linker *l, const link_unit *p, uint32_t stmt, const vyre_op_definition *op,
                                   const vyre_attribute *attribute, const vy_attribute *given, size_t count,
                                   uint64_t *bits) {
@@ -203,9 +205,9 @@ static vyre_status check_attributes(linker *l, const link_unit *p, uint32_t stmt
     return VYRE_OK;
 }
 
-/* ---- collecting what the result has ---- */
+/* ---- collecting the functions of the result ---- */
 
-/* The program's own functions come first, in their order. */
+/* The functions of the program come first, in their order. */
 static uint32_t find_unit(const linker *l, const vyre_program *from, uint32_t function) {
     uint32_t own = l->program->functions.count;
     if (from == l->program)
@@ -250,7 +252,7 @@ static vyre_status collect_op(linker *l, const link_unit *p, uint32_t stmt) {
 }
 
 static vyre_status collect_calls(linker *l, uint32_t index) {
-    const link_unit p = l->units.items[index]; /* a copy: the list moves */
+    const link_unit p = l->units.items[index]; /* a copy, since the list may be reallocated */
     const vy_function *f = &p.from->functions.items[p.function];
     vyre_status status = VYRE_OK;
     for (uint32_t i = f->first_stmt; i < f->end_stmt && status == VYRE_OK; i++) {
@@ -273,7 +275,7 @@ static vyre_status collect(linker *l) {
     return status;
 }
 
-/* The entry is the last function of a program: the units after it come before. */
+/* The entry is the last function of a program, so units after it in the list precede it in the result. */
 static uint32_t function_index(const linker *l, uint32_t unit_index) {
     uint32_t own = (uint32_t)vyre_program_function_count(l->program);
     if (unit_index < own || !vy_program_has_entry(l->program))
@@ -290,8 +292,8 @@ static vy_symbol copy_name(linker *l, const vyre_program *from, vy_symbol name) 
     return vy_irb_intern(&l->draft, text, strlen(text));
 }
 
-/* The program's own functions keep their names. A body is called after its op, what it calls after the op and itself, with a number if
- * somebody has that name. */
+/* The functions of the program keep their names. A body is named after its op, a function that it calls after the op
+ * and itself. A number is appended if the name is in use. */
 static void name_unit(linker *l, uint32_t index) {
     link_unit *p = &l->units.items[index];
     vy_symbol own = p->from->functions.items[p->function].name;
@@ -303,9 +305,9 @@ static void name_unit(linker *l, uint32_t index) {
         return;
     }
     snprintf(text, sizeof text, "%s%s%s", p->op->id, is_body(p) ? "" : ".", is_body(p) ? "" : last);
-    for (;;) { /* so far the draft has no names but those of functions, and the program's, which has no dot */
+    for (;;) { /* so far the draft has the names of functions and of the program, and the latter has no dot */
         size_t length = strnlen(text, VY_LIMIT_NAME - strlen(suffix));
-        while (text[length - 1] == '.' || text[length - 1] == ':') /* cut behind a separator it would be no name */
+        while (text[length - 1] == '.' || text[length - 1] == ':') /* a name must not end in a separator */
             length--;
         snprintf(tried, sizeof tried, "%.*s%s", (int)length, text, suffix);
         if (vy_intern_pool_find(&l->draft.program->names, tried, strlen(tried)) == VY_SYMBOL_INVALID)
@@ -370,7 +372,8 @@ static void push_arg(linker *l, vy_arg arg) {
         *slot = arg;
 }
 
-/* The attributes of a call, as literals behind its arguments, if the body takes them; they were checked when the op was collected. */
+/* Appends the attributes of a call after its arguments, as literals, if the body has parameters for them. They were
+ * checked when the op was collected. */
 static void push_attributes(linker *l, const link_unit *p, uint32_t stmt, const vyre_op_definition *op) {
     vy_attribute given[VY_ATTRIBUTES_LIMIT];
     size_t count = vy_call_attributes(vy_symbol_name(p->from, p->from->stmts.items[stmt].name), given);
@@ -451,9 +454,10 @@ static void copy_unit(linker *l, uint32_t index) {
     const vy_function *f = &from->functions.items[p->function];
     size_t variables = vy_array_size(from->variables.count + 1u, sizeof *l->map_variable);
     size_t memories = vy_array_size(from->memories.count + 1u, sizeof *l->map_memory);
-    vyre_program bare; /* imported expressions have the place of the call: those they had are of another file */
+    vyre_program bare; /* imported expressions have the position of the call, since their own belongs to another file */
     if (p->op) {
-        const size_t behind = offsetof(vyre_program, name); /* the count of references, which others change meanwhile */
+        const size_t behind =
+            offsetof(vyre_program, name); /* skips the reference count, which other threads may change */
         memcpy((char *)&bare + behind, (const char *)from + behind, sizeof bare - behind);
         bare.expr_positions.count = bare.stmt_positions.count = 0;
         from = &bare;
@@ -475,7 +479,7 @@ static void copy_unit(linker *l, uint32_t index) {
     vy_release(l->map_memory, memories);
 }
 
-/* Adds the errors of the result. Its warnings were reported when the program and the bodies were read. */
+/* Adds the errors of the result. Warnings were reported when the program and the bodies were parsed. */
 static vyre_status finish(linker *l, vyre_diagnostics *diagnostics, vyre_program **out) {
     vyre_diagnostics *found = diagnostics ? vyre_diagnostics_new() : NULL;
     vyre_status status = vy_irb_finish(&l->draft, l->program->source, found, out, l->error);
@@ -560,12 +564,12 @@ int vyre_dialects_op_signature(void *guard, const char *id, size_t length, vyre_
     return 1;
 }
 
-/* ---- Parsing with the dialects known: the public parser (vyre/text.h) around the one of ir/text, which has no dialects. ---- */
+/* ---- vyre_text_parse: the parser of ir/text with the signatures of registered ops ---- */
 
-/* The newest snapshot, pinned at the first call of an op: most texts have none. */
+/* The newest snapshot, acquired at the first call of an op; most texts have none. */
 typedef struct newest {
     vyre_dialects_guard guard;
-    vyre_status status; /* of pinning it */
+    vyre_status status; /* of acquiring it */
     vyre_error error;
 } newest;
 

@@ -1,4 +1,4 @@
-/* A manifest as a whole: the dialect, what it requires, and its ops one by one. */
+/* Manifest reader: the dialect, its requirements, its ops, and their attributes. */
 #include "dialect/manifest_reader.h"
 #include "dialect/opdef.h"
 #include "dialect/semver.h"
@@ -11,7 +11,7 @@
 
 static void read_attributes(vy_manifest_work *work);
 
-/* A manifest, and all that lives as long. */
+/* A manifest and the memory that it owns. */
 typedef struct whole {
     vy_manifest manifest;
     vy_arena arena;
@@ -108,14 +108,14 @@ static void read_category(vy_manifest_work *work) {
     const vy_toml_value *value = vy_manifest_get(work->table, "category", VY_MANIFEST_STRING);
     vyre_op_definition *op = &work->op->definition;
     if (!value)
-        return; /* composite, the first of the list */
+        return; /* composite, the first category */
     op->category = vyre_op_category_find(value->string.text, value->string.size);
     if (op->category == VYRE_CATEGORY_COUNT)
         vy_diag_sink_error(&work->reader->report, VY_D106, value->at, NULL, "`%.64s` is no category",
                            value->string.text);
 }
 
-/* The function is called as the op is, unless `function` names another. */
+/* The function has the name of the op, unless `function` names another. */
 static void read_function(vy_manifest_work *work, const vy_toml_value *id, size_t skip) {
     const vy_toml_value *named = vy_manifest_get(work->table, "function", VY_MANIFEST_STRING);
     const vy_toml_value *value = named ? named : id;
@@ -182,7 +182,8 @@ static void read_op(vy_manifest_reader *reader, const vy_toml_value *table, vy_m
     vy_manifest_check_keys(reader, table, "an op", keys, sizeof keys / sizeof *keys);
     for (size_t i = 0; i < sizeof parts / sizeof *parts && !reader->report.out_of_memory; i++)
         parts[i](&work);
-    /* The registry has the last word, so that what is read here can be installed: sizes of texts are all that is left. */
+    /* The registry checks the definition, so that a manifest that was read can be installed. Only the sizes of texts
+     * are still unchecked. */
     vyre_error error;
     if (reader->report.errors == errors && !reader->report.out_of_memory && out->definition.version &&
         out->definition.id && vy_op_check(&out->definition, out->definition.owner, &error) != VYRE_OK) {
@@ -304,7 +305,7 @@ static void read_root(vy_manifest_reader *reader) {
     record_files(reader);
 }
 
-/* ---- in and out ---- */
+/* ---- parsing and freeing ---- */
 
 vyre_status vy_manifest_parse(const char *file, const char *text, size_t size, vy_manifest_read_file *read, void *user,
                               vyre_diagnostics *list, vy_manifest **out, vyre_error *error) {
@@ -353,14 +354,14 @@ void vy_manifest_free(vy_manifest *manifest) {
     vy_release(all, sizeof *all);
 }
 
-/* Values of the language in a manifest, and attributes, which are made of them.
+/* Values and attributes.
  *
- * A value is a number or boolean of TOML, or a literal of the language in a string. Both become a literal that the language's own reader turns into
- * bits, so a manifest rounds and refuses exactly as a program does. */
+ * A value is a TOML number or boolean, or a string that holds a literal of the language. Both become a literal that the
+ * parser of the language evaluates, so a manifest rounds and rejects exactly as a program does. */
 
 enum { LONGEST = 1024 };
 
-/* A float is spelt as the document spells it, so that it is rounded once. */
+/* Copies the spelling of a float from the document, so that it is rounded once. */
 static int spell_float(const vy_manifest_reader *reader, const vy_toml_value *value, vyre_type type, char *out,
                        int size) {
     size_t length;
@@ -374,7 +375,7 @@ static int spell_float(const vy_manifest_reader *reader, const vy_toml_value *va
     return snprintf(out, (size_t)size, "%s%.*s", sign, (int)length, digits) < size;
 }
 
-/* The spelling of a value in the language; 0 if it has none. */
+/* Spells a value in the language; returns 0 if that is impossible. */
 static int spell(const vy_manifest_reader *reader, const vy_toml_value *value, vyre_type type, char *out, int size) {
     switch (value->kind) {
     case VY_TOML_STRING:
@@ -391,7 +392,8 @@ static int spell(const vy_manifest_reader *reader, const vy_toml_value *value, v
     }
 }
 
-/* The bits of a literal: the value of a const that it overrides. NO_MEMORY, or INVALID_PROGRAM if it is no literal of the type. */
+/* Evaluates a literal: it overrides a const, whose value is read. NO_MEMORY, or INVALID_PROGRAM if it is not a literal
+ * of the type. */
 static vyre_status read_literal(const char *literal, vyre_type type, uint64_t *bits, vyre_error *error) {
     char text[96];
     const char *name = vyre_type_name(type);
@@ -402,7 +404,8 @@ static vyre_status read_literal(const char *literal, vyre_type type, uint64_t *b
                         type == VYRE_TYPE_BOOL ? "false" : "0", name);
     vyre_status status = vy_text_parse_without_dialects(text, (size_t)size, &options, NULL, &module, error);
     if (status == VYRE_OK)
-        *bits = vyre_module_library(module)->exprs.items[0].bits; /* the one expression: the literal that is returned */
+        *bits =
+            vyre_module_library(module)->exprs.items[0].bits; /* the only expression: the literal that is returned */
     vyre_module_free(module);
     return status;
 }
@@ -444,7 +447,7 @@ static int read_name_and_type(attribute_work *w) {
     w->attribute->name = vy_manifest_text(w->table, "name");
     w->attribute->type = VYRE_TYPE_COUNT;
     if (!w->attribute->name || !type)
-        return 0; /* reported with the keys */
+        return 0; /* reported by vy_manifest_check_keys */
     vy_position at = vy_manifest_get(w->table, "name", VY_MANIFEST_STRING)->at;
     if (!vy_text_is_name(w->attribute->name, strlen(w->attribute->name)))
         vy_diag_sink_error(&reader->report, VY_D104, at, NULL, "`%.64s` is no name", w->attribute->name);

@@ -1,4 +1,6 @@
-/* Paths of folders and manifests: absolute, so that they mean the same whatever the process does with its working folder. */
+/* Manifest directories: scanning them for changed manifests.
+ *
+ * Paths are absolute, so they stay valid when the process changes its working directory. */
 #include "dialect/manifest_dir.h"
 
 #include "base/diagnostics.h"
@@ -35,7 +37,7 @@ static vyre_status fail_long(const char *path, vyre_error *error) {
                    PATH_MAX - 1);
 }
 
-/* The length of a path without slashes at its end; that of "/" is 1. */
+/* Returns the length of a path without trailing slashes; 1 for "/". */
 static size_t trimmed(const char *path) {
     size_t length = strlen(path);
     while (length > 1 && path[length - 1] == '/')
@@ -43,7 +45,7 @@ static size_t trimmed(const char *path) {
     return length;
 }
 
-/* The folder a path is in, as the system names it; if it is not there, as it was given, made absolute. */
+/* Writes the real path of the folder of a path; if the folder does not exist, the given path made absolute. */
 static int name_folder(const char *given, char out[PATH_MAX]) {
     char current[PATH_MAX];
     if (realpath(given, out))
@@ -162,6 +164,7 @@ vyre_status vy_manifest_dirs_add_file(vy_manifest_dirs *folders, const char *pat
     return VYRE_OK;
 }
 
+/* Returns the entry of a path and creates it if necessary; NULL if memory is exhausted. */
 static vy_manifest_entry *find_or_add_entry(vy_manifest_dirs *folders, const char *path, const char *shown) {
     for (uint32_t i = 0; i < folders->entries.count; i++)
         if (strcmp(folders->entries.items[i].path, path) == 0)
@@ -178,7 +181,6 @@ static vy_manifest_entry *find_or_add_entry(vy_manifest_dirs *folders, const cha
     return NULL;
 }
 
-/* The entry of a path, made if there is none; NULL when memory is out. */
 static void remove_entry(vy_manifest_dirs *folders, uint32_t index) {
     vy_manifest_entry *items = folders->entries.items;
     free_entry(&items[index]);
@@ -197,11 +199,12 @@ void vy_manifest_dirs_free(vy_manifest_dirs *folders) {
     VY_VECTOR_FREE(&folders->roots);
 }
 
-/* Scanning folders.
+/* Scanning.
  *
- * A file is the same if its bytes are: times and sizes of files are no help, since a file that is written twice within one tick of the clock keeps its time.
- * Manifests are small, so reading all of them again costs less than a mistake. A manifest is read again when its own bytes, or those of a file it named the last
- * time, are others than they were, also if that reading failed: then the file it lacked may be there. */
+ * Two versions of a file are equal if their bytes are. Modification times and sizes are not sufficient: a file that is
+ * written twice within one tick of the clock keeps its time. Manifests are small, so reading all of them is cheap. A
+ * manifest is parsed again if its own bytes, or those of a file that it named last time, have changed; also if the last
+ * parse failed, since a missing file may exist now. */
 
 /* ---- files ---- */
 
@@ -217,12 +220,12 @@ static int same_state(const vy_file_state *a, const vy_file_state *b) {
 static vyre_status read_manifest(const vy_manifest_entry *entry, vyre_bytes *out, vyre_error *error) {
     const char *name = strrchr(entry->path, '/') + 1; /* absolute */
     vyre_status status = vy_manifest_read_sibling(entry->path, name, entry->shown, out, error);
-    if (status == VYRE_NOT_FOUND) /* by the name that was given */
+    if (status == VYRE_NOT_FOUND) /* under the name that the user gave */
         vy_fail(error, status, "check the spelling of the path", "there is no file `%.200s`", entry->shown);
     return status;
 }
 
-/* Its files are to be read again. */
+/* Forces the files of the entry to be read again. */
 static void invalidate_entry(vy_manifest_entry *entry) {
     while (entry->inputs.count)
         vy_path_free(entry->inputs.items[--entry->inputs.count].name);
@@ -254,7 +257,7 @@ int vy_manifest_entry_resolve(const vy_manifest_entry *entry, const char *path, 
     return strncmp(real, inside, size) == 0 && real[size] == '/';
 }
 
-/* Reads a file for a manifest and notes what it was. */
+/* Reads a file for a manifest and records its state. */
 static vyre_status read_input(void *user, const char *name, vyre_bytes *out, vyre_error *error) {
     vy_manifest_entry *entry = user;
     char *copy = vy_allocate(strlen(name) + 1);
@@ -312,7 +315,7 @@ static vyre_status parse(vy_manifest_dirs *folders, vy_manifest_entry *entry, co
     return VYRE_OK;
 }
 
-/* Reads the manifest unless it is as it was. */
+/* Parses the manifest unless its files are unchanged. */
 static vyre_status read_entry(vy_manifest_dirs *folders, vy_manifest_entry *entry, vyre_diagnostics *list,
                               size_t *changed, vyre_error *error) {
     vyre_bytes text = VYRE_BYTES_INIT, scratch = VYRE_BYTES_INIT;
@@ -353,7 +356,7 @@ static vyre_status find_file(vy_manifest_dirs *folders, const vy_manifest_dir *r
         snprintf(shown, sizeof shown, "%s/%s", strcmp(root->shown, "/") == 0 ? "" : root->shown, name) >= PATH_MAX)
         return vy_fail(error, VYRE_LIMIT, "use a shorter path", "the path of `%.128s` is too long", name);
     if (lstat(path, &about) != 0 && errno == ENOENT)
-        return VYRE_OK; /* gone since it was listed */
+        return VYRE_OK; /* removed since the folder was listed */
     vy_manifest_entry *entry = find_or_add_entry(folders, path, shown);
     if (!entry)
         return vy_fail_memory(error, "a list of manifests");
@@ -370,7 +373,7 @@ static int is_in(const vy_manifest_entry *entry, const vy_manifest_dir *root) {
            !strchr(entry->path + length + 1, '/');
 }
 
-/* Finds the manifests of a folder. One that cannot be looked into is as it was. */
+/* Lists the manifests of a folder. The entries of a folder that cannot be read stay unchanged. */
 static vyre_status list_folder(vy_manifest_dirs *folders, const vy_manifest_dir *root, vyre_diagnostics *list,
                                vyre_error *error) {
     vyre_error why = VYRE_ERROR_INIT;

@@ -1,4 +1,5 @@
-/* Signatures: the head of a function, read by the parser of the language. */
+/* Manifest reader: the signature, body, laws and lowerings of an op. A signature is the head of a function, parsed by
+ * the parser of the language. */
 #include "base/file.h"
 #include "dialect/manifest_reader.h"
 #include "dialect/opdef.h"
@@ -14,11 +15,11 @@
 #include <stdio.h>
 
 static const char no_body[] =
-    "\n{}"; /* makes the head a function; on a line of its own, since a comment may end the head */
+    "\n{}"; /* makes the head a function; on a separate line, since a comment may end the head */
 
-/* ---- places ---- */
+/* ---- source positions ---- */
 
-/* The offset of a line and column; the end of the text if it is shorter. */
+/* Returns the offset of a line and column, or the end of the text if it is shorter. */
 static size_t offset_of(const vy_toml_string *string, uint32_t line, uint32_t column) {
     const char *at = string->text, *end = string->text + string->size;
     for (; line > 1; line--) {
@@ -31,7 +32,8 @@ static size_t offset_of(const vy_toml_string *string, uint32_t line, uint32_t co
     return offset < string->size ? offset : string->size;
 }
 
-/* Takes over what was found in the text of a string, at the places where it was written. `error` is what the call that found it returned. */
+/* Adds the diagnostics of the text of a string at its positions in the manifest. `error` is the result of the call that
+ * produced them. */
 static void import_diagnostics(vy_manifest_reader *reader, const vy_toml_value *string, const vyre_diagnostics *found,
                                const vyre_error *error) {
     vyre_diagnostics *moved = vyre_diagnostics_new();
@@ -70,7 +72,7 @@ void vy_manifest_operand_text(const vyre_op_operand *operand, char *buffer, size
 
 typedef struct head {
     vy_manifest_work *work;
-    const vy_toml_value *value; /* the string */
+    const vy_toml_value *value; /* the string with the head */
     vy_parser parser;
     const vy_ast_function *unit;
 } head;
@@ -90,7 +92,7 @@ static const char *copy_name(head *h, uint32_t name) {
     return copy;
 }
 
-/* The space of names is shared by all inputs, so the limit on inputs keeps this short. */
+/* Inputs share one namespace. The limit on inputs bounds this search. */
 static int is_taken(const vyre_op_operand *operands, uint32_t count, const char *name) {
     for (uint32_t i = 0; i < count; i++)
         if (strcmp(operands[i].name, name) == 0)
@@ -131,7 +133,7 @@ static void read_outputs(head *h) {
     }
 }
 
-/* One function and nothing beside it, inside the limits. */
+/* Checks that the text has exactly one function, within the limits. */
 static int is_one_head(head *h) {
     const vy_ast_file *file = &h->parser.file;
     h->unit = file->functions;
@@ -165,7 +167,7 @@ static void read_head(head *h) {
     h->work->has_signature = reader->report.errors == errors && !reader->report.out_of_memory;
 }
 
-/* Whether the text starts as a head does and opens no block; the parser would take it for a file and say so. */
+/* Checks that the text starts like a head and opens no block; the parser would report it as a file. */
 static int looks_like_head(head *h, const char *text) {
     const char *start = text + strspn(text, " \t\r\n");
     size_t brace = strcspn(text, "{}");
@@ -197,7 +199,7 @@ void vy_manifest_read_signature(vy_manifest_work *work) {
     vy_source *source = text.failed ? NULL : vy_source_new("", text.text, text.length);
     vy_diag_sink inner = {.source = source, .list = found, .out_of_memory = !source};
     if (source) {
-        /* Line ends are checked first, as for a file: an escape may have brought a carriage return. */
+        /* Line ends are checked first, as for a file, because an escape may produce a carriage return. */
         if (!vy_lexer_check_lines(text.text, (uint32_t)text.length, &inner))
             text.length = 0;
         vy_parser_run(&h.parser, text.text, (uint32_t)text.length, &arena, &inner);
@@ -215,23 +217,23 @@ void vy_manifest_read_signature(vy_manifest_work *work) {
     vy_string_free(&text);
 }
 
-/* Bodies: text in the manifest, or a file beside it; read as a file of the language, and compared with the signature.
+/* Bodies: text in the manifest or in a file of its folder, parsed as a source file and compared with the signature.
  *
- * A file stays inside the manifest's folder: neither its name nor a symbolic link on its way leads out of it. */
+ * A body file stays inside the folder of the manifest: neither its name nor a symbolic link leads out of it. */
 
-/* Where a body came from: a string of the manifest, or a file. */
+/* The origin of a body: a string of the manifest, or a file. */
 typedef struct origin {
     vy_manifest_work *work;
     const vy_toml_value *string; /* NULL for a file */
     const vy_manifest_body *file;
     const vy_toml_value *named; /* the string that names the file */
     vyre_program *library;
-    int is_bad; /* it has errors, reported already */
+    int is_bad; /* it has errors, which were reported */
 } origin;
 
 /* ---- files ---- */
 
-/* Relative, of plain parts: no part is empty, "." or "..". */
+/* A relative path without empty, "." or ".." components. */
 static int is_plain_path(const char *path) {
     for (;;) {
         size_t size = strcspn(path, "/");
@@ -270,7 +272,7 @@ static vyre_status read_file(vy_manifest_reader *reader, const vy_toml_value *na
     return vy_manifest_read_sibling(vy_source_name(reader->report.source), name, name, out, error);
 }
 
-/* The name under which findings in the file are shown: beside the manifest. */
+/* Makes the source of a body file. Its name in diagnostics is relative to the folder of the manifest. */
 static vy_source *make_source(vy_manifest_reader *reader, const char *name, const vyre_bytes *text) {
     const char *manifest = vy_source_name(reader->report.source), *slash = strrchr(manifest, '/');
     vy_string path = {0};
@@ -283,8 +285,8 @@ static vy_source *make_source(vy_manifest_reader *reader, const char *name, cons
 
 /* ---- parsing ---- */
 
-/* The types of ops of the standard library need not be written. Those of other dialects must: whether they are there depends on what was loaded
- * before, and a manifest means the same every time. */
+/* Results of ops of the standard library need no type annotation. Those of other dialects do: whether they are
+ * registered depends on the order of loading, and a manifest must have one meaning. */
 static int lookup_signature(void *user, const char *id, size_t length, vyre_op_signature *out) {
     (void)user;
     vyre_dialects_guard guard = vy_dialects_peek();
@@ -295,7 +297,7 @@ static int lookup_signature(void *user, const char *id, size_t length, vyre_op_s
     return is_known;
 }
 
-/* Parses a text that a source stands for; what is found is in the list. */
+/* Parses a source; diagnostics are in the list. */
 static vyre_program *parse(vy_source *source, vyre_diagnostics *found, vyre_error *error) {
     size_t size;
     const char *text = vy_source_text(source, &size);
@@ -315,7 +317,7 @@ static void parse_file(vy_manifest_reader *reader, vy_manifest_body *body) {
     const vy_source *own = reader->report.source;
     body->library = parse(body->source, found, &error);
     body->is_bad = error.code != VYRE_OK;
-    reader->report.source = body->source; /* what is found belongs to the file */
+    reader->report.source = body->source; /* the following diagnostics are in the body file */
     vy_diag_sink_merge(&reader->report, found, vyre_diagnostics_count(reader->report.list), &error);
     reader->report.source = own;
     vyre_diagnostics_free(found);
@@ -339,7 +341,7 @@ static void load_file(vy_manifest_reader *reader, const vy_toml_value *named, vy
     vyre_bytes_free(&text);
 }
 
-/* The file of that name, read the first time it is named; NULL if it cannot be kept. */
+/* Returns the file of that name, which is read once; NULL if memory is exhausted or there are too many files. */
 static const vy_manifest_body *open_file(vy_manifest_reader *reader, const vy_toml_value *named) {
     for (uint32_t i = 0; i < reader->bodies.count; i++)
         if (strcmp(reader->bodies.items[i].name, named->string.text) == 0)
@@ -376,9 +378,9 @@ static void parse_string(origin *o) {
     vyre_diagnostics_free(found);
 }
 
-/* ---- agreement with the signature ---- */
+/* ---- comparison with the signature ---- */
 
-/* Reports at a place of the body. */
+/* Reports at a position of the body. */
 static void report_body(const origin *o, vy_position at, const char *message) {
     vy_manifest_reader *reader = o->work->reader;
     const vy_source *own = reader->report.source;
@@ -421,7 +423,7 @@ static int same_operand(const vyre_op_operand *a, const vyre_op_operand *b) {
     return strcmp(a->name, b->name) == 0 && a->kind == b->kind && a->type == b->type && a->access == b->access;
 }
 
-/* What the i-th parameter of the function must be: an input, or behind them an attribute. */
+/* The required i-th parameter of the function: an input, or, after the inputs, an attribute. */
 static vyre_op_operand expected_param(const vyre_op_definition *op, uint32_t i) {
     if (i < op->input_count)
         return op->inputs[i];
@@ -495,7 +497,8 @@ static const vy_function *find_function(const origin *o) {
 
 /* ---- an op's body ---- */
 
-/* The string of the body or the name of the file; both, or neither where one must be, is reported. */
+/* Finds the string of the body or the name of the file. Reports it if both are given, or if neither is given and one is
+ * required. */
 static void find_origin(vy_manifest_work *work, origin *o) {
     const vyre_op_definition *op = &work->op->definition;
     const vy_toml_value *file = vy_manifest_get(work->table, "file", VY_MANIFEST_STRING);
@@ -535,11 +538,11 @@ void vy_manifest_read_body(vy_manifest_work *work) {
     }
 }
 
-/* ---- Laws and lowerings of an op. Whether a law holds is not asked here, only whether it can be asked. ---- */
+/* Laws and lowerings. Laws are checked for their form only, not whether they hold. */
 
 /* ---- laws ---- */
 
-/* What the arguments of a law are called, by its letters (VYRE_LAW_LIST). */
+/* Names of the arguments of a law, by their letters (VYRE_LAW_LIST). */
 static const struct {
     const char *letters, *keys[2];
 } forms[] = {{"", {NULL}}, {"v", {"value"}}, {"o", {"op"}}, {"vv", {"low", "high"}}, {"oo", {"negation", "dual"}}};
@@ -566,7 +569,7 @@ static vyre_law_kind find_law(law_work *w, const vy_toml_value *name) {
     return VYRE_LAW_COUNT;
 }
 
-/* The type a value of the law has: that of the input it stands for where it is one, else that of the output. */
+/* The type of a value of the law: that of the input for which it is an operand, else that of the output. */
 static vyre_type value_type(const law_work *w) {
     const vyre_op_definition *op = &w->op->op->definition;
     switch (w->law->kind) {
@@ -583,7 +586,7 @@ static vyre_type value_type(const law_work *w) {
     }
 }
 
-/* A full id, or the name of an op of the same dialect. */
+/* Reads a full id, or the name of an op of the same dialect. */
 static void read_op(law_work *w, const vy_toml_value *value, vyre_law_argument *argument) {
     vy_manifest_reader *reader = w->op->reader;
     vy_string id = {0};
@@ -601,7 +604,7 @@ static void read_op(law_work *w, const vy_toml_value *value, vyre_law_argument *
     vy_string_free(&id);
 }
 
-/* The law lacks the argument `name`; the fix shows the whole law. */
+/* Reports that the law lacks the argument `name`; the fix shows the complete law. */
 static void report_lacking(law_work *w, const char *name, const char *const *names, uint32_t count) {
     REFUSE(w, VY_D115, w->value->at,
            VY_FIX("write { law = \"%s\", %s = …%s%s%s }", vyre_law_name(w->law->kind), names[0], count > 1 ? ", " : "",
@@ -632,7 +635,7 @@ static void read_arguments(law_work *w, const char *letters, const char *const *
     }
 }
 
-/* Whether the op has the shape that the law speaks of. */
+/* Checks that the op has the number of inputs and outputs that the law requires. */
 static int has_shape(law_work *w) {
     const vyre_op_definition *op = &w->op->op->definition;
     unsigned inputs = vyre_law_inputs(w->law->kind);

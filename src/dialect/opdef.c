@@ -1,5 +1,5 @@
-/* Whether an op definition is one. Definitions come from other people's compilers and files: every field is looked at before it is used, and the
- * first thing that is wrong is named with the op, its owner, the value given and what is allowed. */
+/* Op definitions: validation, and copies for the registry. A definition may come from any compiler or file, so every
+ * field is validated before it is used. The error names the op, its owner, the value and the limit. */
 #include "dialect/opdef.h"
 
 #include "base/hash.h"
@@ -13,14 +13,14 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* One op on its way through the checks. */
+/* An op that is being validated. */
 typedef struct check {
     const vyre_op_definition *op;
     const char *owner;
     vyre_error *error;
 } check;
 
-/* "op `int.isqrt_u32` of `libvyre` …" */
+/* Fails with a message that starts "op `int.isqrt_u32` of `libvyre` …". */
 VY_PRINTF(4, 5)
 static vyre_status fail(const check *check, vyre_status code, const char *fix, const char *format, ...) {
     char what[320];
@@ -103,7 +103,7 @@ static vyre_status check_operand(const check *check, const vyre_op_operand *oper
     return VYRE_OK;
 }
 
-/* Names of inputs and attributes share one space. */
+/* Inputs and attributes share one namespace. */
 static int is_taken(const vyre_op_definition *op, const char *name, uint32_t inputs, uint32_t attributes) {
     for (uint32_t i = 0; i < inputs; i++)
         if (strcmp(op->inputs[i].name, name) == 0)
@@ -148,7 +148,7 @@ static int is_of_type(vyre_type type, uint64_t bits) {
     return vyre_scalar_bits(type, bits).bits == bits;
 }
 
-/* What calls may give, and whether the default is among it. */
+/* Checks the allowed values, and that the default is one of them. */
 static vyre_status check_allowed(const check *check, const vyre_attribute *attribute) {
     int is_good = !attribute->has_range || is_of_type(attribute->type, attribute->least);
     is_good &= !attribute->has_range || is_of_type(attribute->type, attribute->most);
@@ -359,7 +359,7 @@ vyre_status vy_op_check_body(const vyre_op_definition *op, vyre_error *error) {
     return status == VYRE_OK ? check_results(&check, function) : status;
 }
 
-/* ---- Copying op definitions and dialects into objects of the registry. Everything lives in the object's arena but the body, which is retained. ---- */
+/* Copies. The arena of the object owns everything except the body, which is retained. */
 
 /* ---- tables of names ---- */
 
@@ -416,7 +416,7 @@ vyre_law_kind vyre_law_find(const char *name, size_t length) {
     return (vyre_law_kind)i;
 }
 
-/* ---- copying: each gives 0 when memory is out ---- */
+/* ---- copying; each function returns 0 if memory is exhausted ---- */
 
 static int copy_text(vy_arena *arena, const char **text) {
     const char *given = *text ? *text : "";
@@ -424,7 +424,7 @@ static int copy_text(vy_arena *arena, const char **text) {
     return *text != NULL;
 }
 
-/* NULL for nothing. */
+/* A non-NULL pointer, also for size 0; NULL if memory is exhausted. */
 static void *copy_bytes(vy_arena *arena, const void *data, size_t size) {
     void *copy = vy_arena_allocate(arena, size ? size : 1);
     if (copy && size)
@@ -473,7 +473,7 @@ static int copy_laws(vy_arena *arena, const vyre_law **given, uint32_t count) {
     return copy != NULL;
 }
 
-/* Targets are written by their ids, whatever alias was given. */
+/* Targets are stored by id, also if an alias was given. */
 static vyre_status copy_lowerings(vy_op *op, vyre_error *error) {
     vyre_op_definition *definition = &op->definition;
     uint32_t count = definition->lowering_count;
@@ -507,7 +507,7 @@ static vyre_status copy_definition(vy_op *op, vyre_error *error) {
 
 /* ---- ops ---- */
 
-/* What the caller's header did not know yet is absent. */
+/* Fields beyond the caller's struct_size are zero. */
 static vyre_status extend_definition(const vyre_op_definition *given, const char *owner, vyre_op_definition *out,
                                      vyre_error *error) {
     const size_t least = offsetof(vyre_op_definition, function) + sizeof given->function;
@@ -521,13 +521,13 @@ static vyre_status extend_definition(const vyre_op_definition *given, const char
     return VYRE_OK;
 }
 
-/* The id behind the dialect if that is known, else behind the last separator. */
+/* The id after its dialect if that is given, else after the last separator. */
 static const char *name_of(const vyre_op_definition *op) {
     size_t length = strlen(op->id);
     return op->id + (op->dialect ? vy_op_id_after(op->id, length, op->dialect) : vy_op_id_last(op->id, length));
 }
 
-/* The body as a program, with a reference of our own. */
+/* Retains the body, or parses the source into one. */
 static vyre_status retain_body(vyre_op_definition *op, vyre_error *error) {
     const char *source = op->source;
     vyre_program *given = op->body;
@@ -580,7 +580,7 @@ vyre_status vy_op_make(const vyre_op_definition *given, const vyre_dialect *dial
         return vy_fail_memory(error, "an op definition");
     atomic_init(&op->references, 1);
     vyre_status status = extend_definition(given, owner, &op->definition, error);
-    vyre_program *body = op->definition.body; /* not ours before retain_body */
+    vyre_program *body = op->definition.body; /* retain_body adds the reference */
     const char *source = op->definition.source;
     op->definition.body = NULL;
     if (status == VYRE_OK && body && source)

@@ -1,4 +1,10 @@
-/* What the log sink receives about dialects (registry.h): every change of a snapshot, and every conflict. */
+/* Dialect registry: the current snapshot, published through hazard pointers; log lines, targets, and fork handlers.
+ *
+ * Invariants:
+ *  - A snapshot is complete and validated before it is published, and its base is the current snapshot at that moment.
+ *    So no concurrent installation is lost.
+ *  - Publishing is a compare-and-swap on a pointer that the builder has pinned. Neither readers nor writers hold a
+ *    lock. */
 #include "dialect/registry.h"
 
 #include "base/log.h"
@@ -38,14 +44,14 @@ static void log_replaced(const vyre_dialect *before, const vyre_dialect *after, 
                   after->version, after->owner, generation));
 }
 
-/* Ops that joined or left dialects that stay: extern ops of modules. */
+/* Logs ops that were added to or removed from unchanged dialects: extern ops of modules. */
 static void log_ops(const vyre_snapshot *before, const vyre_snapshot *after) {
     vy_log(INFO, source,
            VY_FIX("the number of ops changed from %" PRIu32 " to %" PRIu32 " (generation %" PRIu64 ")",
                   before->op_count, after->op_count, after->generation));
 }
 
-/* Both lists are sorted by name, and share the dialects that did not change. */
+/* Both lists are sorted by name and share the dialects that did not change. */
 static void log_changes(const vyre_snapshot *before, const vyre_snapshot *after) {
     uint32_t a = 0, b = 0, lines = 0;
     while (a < before->dialect_count || b < after->dialect_count) {
@@ -87,7 +93,7 @@ void vy_dialects_log_refusal(vyre_status status, const vyre_error *error) {
     vy_log(WARNING, source, line);
 }
 
-/* ---- Targets: the table, and extensions kept under numbers above it. ---- */
+/* ---- targets: the built-in table, and extensions, which are interned and numbered after it ---- */
 
 enum { TEXT_LIMIT = 63 };
 
@@ -155,7 +161,7 @@ vyre_target vyre_target_from_emit_name(const char *name) {
     return VYRE_TARGET_COUNT;
 }
 
-/* ----  ---- */
+/* ---- pthread_atfork handlers: no thread holds a lock or reclaims a snapshot while the process is copied ---- */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -184,7 +190,8 @@ static void after_in_child(void) {
     after_in_parent();
 }
 
-/* Without memory for the handlers a child of a process with other threads might find a lock taken; nothing else depends on them. */
+/* If pthread_atfork is out of memory, a child of a multi-threaded process may inherit a held lock. Nothing else depends
+ * on the handlers. */
 static void add_handlers(void) {
     (void)pthread_atfork(before, after_in_parent, after_in_child);
 }
@@ -193,11 +200,7 @@ void vy_dialects_atfork_install(void) {
     (void)pthread_once(&once, add_handlers);
 }
 
-/* The registry: one domain (base/hazard.h) whose current object is the newest snapshot.
- *
- * What must stay true:
- *  - A snapshot is complete and checked before it is published, and its base was the current one at that moment: nothing anybody installed is lost.
- *  - Publishing is a compare-and-swap on a pointer its builder has pinned; there is no lock among writers, nor between them and readers. */
+/* ---- the current snapshot ---- */
 
 static void destroy(vy_hazard_object *object) {
     vy_snapshot_free((vyre_snapshot *)object);
@@ -210,13 +213,13 @@ static vyre_dialects_guard to_guard(vy_hazard_guard pin) {
 }
 
 static vy_hazard_guard to_pin(vyre_dialects_guard guard) {
-    /* The count in a snapshot is all that ever changes in it. */
+    /* Only the reference count of a snapshot ever changes. */
     return (vy_hazard_guard){(vy_hazard_object *)(uintptr_t)guard.snapshot, (uintptr_t)guard.slot};
 }
 
 /* ---- the first snapshot ---- */
 
-/* What a builder needs is a base; the first one has nothing in it, and nobody sees it. */
+/* Builds the first snapshot, from an empty builder without a base. */
 static vyre_status build_first(vyre_snapshot **out, vyre_error *error) {
     vyre_dialect_builder builder = {0};
     int added;
@@ -234,19 +237,19 @@ static vyre_status build_first(vyre_snapshot **out, vyre_error *error) {
     return status;
 }
 
-/* One thread reads the library, and those that come meanwhile wait for it, rather than each reading it for nothing. */
+/* Held while the first snapshot is built, so that concurrent threads wait instead of parsing the library again. Lock
+ * order: vy_modules_lock, this mutex, the mutexes of the interners. */
 static pthread_mutex_t first_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static void lock_first(void) {
     (void)pthread_mutex_lock(&first_mutex);
 }
 
-/* Held while the first snapshot is made. Taken after vy_modules_lock, and before the locks of the interners. */
 static void unlock_first(void) {
     (void)pthread_mutex_unlock(&first_mutex);
 }
 
-/* After VYRE_OK there is a current snapshot, whoever made it. */
+/* Returns VYRE_OK if there is a current snapshot, built by this thread or another. */
 static vyre_status make_first(vyre_error *error) {
     vyre_snapshot *first = NULL;
     vyre_status status = VYRE_OK;
@@ -255,7 +258,7 @@ static vyre_status make_first(vyre_error *error) {
     if (!atomic_load(&vy_dialects.current))
         status = build_first(&first, error);
     if (first)
-        (void)vy_hazard_publish(&vy_dialects, NULL, &first->pinned); /* nobody else makes the first one */
+        (void)vy_hazard_publish(&vy_dialects, NULL, &first->pinned); /* the mutex excludes other first snapshots */
     unlock_first();
     return status;
 }
@@ -275,7 +278,7 @@ vyre_status vyre_dialects_global(vyre_dialects_guard *out, vyre_error *error) {
 
 static __attribute__((noinline)) vyre_dialects_guard acquire_first(void) {
     vyre_dialects_guard guard;
-    (void)vyre_dialects_global(&guard, NULL); /* without memory: an empty guard */
+    (void)vyre_dialects_global(&guard, NULL); /* on NO_MEMORY the guard is empty */
     return guard;
 }
 
@@ -300,7 +303,7 @@ void vyre_dialects_release(vyre_dialects_guard *guard) {
     vy_hazard_release(&vy_dialects, pin);
 }
 
-/* ---- reading ---- */
+/* ---- queries ---- */
 
 const vyre_op_definition *vyre_dialects_lookup(vyre_dialects_guard guard, vyre_op_id id) {
     return guard.snapshot ? vy_snapshot_lookup(guard.snapshot, id) : NULL;
@@ -356,7 +359,7 @@ vyre_status vyre_dialects_verify(vyre_dialects_guard guard, vyre_error *error) {
                    (unsigned long long)guard.snapshot->checksum);
 }
 
-/* ---- changing ---- */
+/* ---- updates ---- */
 
 vyre_status vy_dialects_install(vyre_dialect_builder *builder, int *lost_race, vy_dialects_swap *swap,
                                 vyre_error *error) {
@@ -426,7 +429,7 @@ vyre_status vyre_dialects_validate_no_duplicates(const vyre_op_definition *const
     if (count > VY_DIALECT_LIMIT_OPS)
         return vy_fail(error, VYRE_LIMIT, NULL, "there are too many ops (%zu of at most %d)", count,
                        VY_DIALECT_LIMIT_OPS);
-    const size_t slot_count = 4 * count + 1; /* odd, so that any step below it visits all */
+    const size_t slot_count = 4 * count + 1; /* at most a quarter full */
     uint32_t *slots = vy_allocate_zero(slot_count * sizeof *slots);
     if (!slots)
         return vy_fail_memory(error, "the search for duplicates");

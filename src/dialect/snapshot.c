@@ -1,3 +1,4 @@
+/* Snapshots: immutable op tables of the registry, and the builders that make the next one. */
 
 #include "dialect/snapshot.h"
 
@@ -8,7 +9,7 @@
 
 #define FIRST_BITS 4u
 
-/* ---- the index ---- */
+/* ---- the hash table ---- */
 
 vyre_status vy_fail_duplicate(const char *id, const char *first, const char *second, vyre_error *error) {
     (void)vy_fail(error, VYRE_DUPLICATE, VY_FIX("keep one owner of the id; rename or remove the other op"),
@@ -17,7 +18,7 @@ vyre_status vy_fail_duplicate(const char *id, const char *first, const char *sec
     return VYRE_DUPLICATE;
 }
 
-/* A table in the making: 2^bits slots, empty before. */
+/* A table under construction: 2^bits slots. */
 typedef struct table {
     vy_snapshot_slot *slots;
     uint32_t bits, multiplier, max_probe;
@@ -45,7 +46,7 @@ static vyre_status fill_slots(table *table, vy_op *const *ops, uint32_t count, v
     return VYRE_OK;
 }
 
-/* The way to spread with the smallest max_probe. The first one takes the low bits as they are. */
+/* Chooses the multiplier with the smallest max_probe. The first candidate selects the low bits of the number. */
 static vyre_status choose_multiplier(table *table, vy_op *const *ops, uint32_t count, vyre_error *error) {
     const uint32_t candidates[] = {
         1u << (32 - table->bits), 0x9e3779b1u, 0x85ebca6bu, 0xc2b2ae35u, 0x27d4eb2fu, 0x165667b1u};
@@ -96,7 +97,7 @@ static int compare_dialects(const void *left, const void *right) {
     return strcmp(a->dialect.name, b->dialect.name);
 }
 
-/* One block; slots first, since they want the larger alignment. */
+/* One block; slots come first, because they have the largest alignment. */
 static vyre_snapshot *allocate(uint32_t ops, uint32_t dialects, table *table) {
     table->bits = bits_for(ops);
     size_t slots_at = sizeof(vyre_snapshot), ops_at = slots_at + (sizeof(vy_snapshot_slot) << table->bits);
@@ -180,7 +181,7 @@ void vy_snapshot_free(vyre_snapshot *snapshot) {
     vy_release(snapshot, snapshot->size);
 }
 
-/* ---- reading ---- */
+/* ---- queries ---- */
 
 const vy_dialect *vy_snapshot_dialect(const vyre_snapshot *snapshot, const char *name, size_t length) {
     uint32_t low = 0, high = snapshot->dialect_count;
@@ -212,10 +213,10 @@ uint64_t vy_snapshot_checksum(const vyre_snapshot *snapshot) {
     return sum;
 }
 
-/* Builders: the ops and dialects of the next snapshot, as lists with references of their own. A change is prepared beside them and moved in when
- * nothing can fail any more. */
+/* Builders: the ops and dialects of the next snapshot, as lists of references. A change is prepared separately and
+ * applied when it cannot fail any more. */
 
-/* ---- making ---- */
+/* ---- creating and freeing ---- */
 
 static vyre_status copy_base(vyre_dialect_builder *builder, vyre_error *error) {
     const vyre_snapshot *base = builder->base.snapshot;
@@ -268,7 +269,7 @@ void vyre_dialect_builder_free(vyre_dialect_builder *builder) {
     vy_release(builder, sizeof *builder);
 }
 
-/* ---- single pieces ---- */
+/* ---- single objects ---- */
 
 static uint32_t find_dialect(const vyre_dialect_builder *builder, const char *name) {
     uint32_t i = 0;
@@ -312,7 +313,7 @@ vyre_status vy_fail_provider(const char *name, const char *first, const char *se
 
 /* ---- a dialect with its ops ---- */
 
-/* What is being added: ops that stay, then the new ones, all with references of their own. */
+/* A change of a builder: the ops that stay, then the new ones; one reference each. */
 typedef struct change {
     vy_dialect *dialect;
     VY_VECTOR(vy_op *) ops;
@@ -372,7 +373,7 @@ static vyre_status check_provider(const vyre_dialect_builder *builder, const vyr
     return VYRE_DUPLICATE;
 }
 
-/* Nothing can fail here: room was made. */
+/* Cannot fail, since the memory was reserved. */
 static void apply(vyre_dialect_builder *builder, change *change) {
     uint32_t place = find_dialect(builder, change->dialect->dialect.name);
     if (place < builder->dialects.count)

@@ -1,7 +1,7 @@
-/* The four kinds of strings.
+/* TOML scalars: strings, dates and times, booleans and numbers.
  *
- * step() alone knows how bytes of the source become bytes of the text; reading a string and finding a place in it both walk with
- * it, so they cannot disagree. */
+ * step() alone defines how bytes of the source become bytes of a string. Parsing a string and locating a byte in it
+ * both use it, so they always agree. */
 #include "dialect/toml_parser.h"
 
 enum { LITERAL = 1, LINES = 2 }; /* bits of vy_toml_string.quotes; a basic string on one line has neither */
@@ -13,7 +13,7 @@ static int hexadecimal(char c) {
                                   : -1;
 }
 
-/* The UTF-8 form of a code point; 0 if it is none (a surrogate, or too large). */
+/* Encodes a code point as UTF-8; returns 0 for a surrogate or a value that is too large. */
 static size_t encode(uint32_t point, char out[4]) {
     static const unsigned char leads[] = {0, 0, 0xc0, 0xe0, 0xf0};
     if (point > 0x10ffff || (point >= 0xd800 && point < 0xe000))
@@ -25,7 +25,8 @@ static size_t encode(uint32_t point, char out[4]) {
     return size;
 }
 
-/* A backslash at the end of a line: it, the line end and all space up to the next character. 0 if it is not that. */
+/* Size of a line continuation: a backslash at the end of a line, the line end and all whitespace up to the next
+ * character. 0 if there is none. */
 static size_t line_joint(const char *at, const char *end) {
     const char *next = at + 1;
     while (next < end && (*next == ' ' || *next == '\t'))
@@ -41,7 +42,7 @@ static size_t line_joint(const char *at, const char *end) {
     return (size_t)(next - at);
 }
 
-/* An escape: its size, or 0 if there is none such. */
+/* Decodes an escape. Returns its size, or 0 if it is unknown. */
 static size_t escape(const char *at, const char *end, char out[4], size_t *made) {
     static const char names[] = "btnfr\"\\", meanings[] = "\b\t\n\f\r\"\\";
     if (end - at < 2 || at[1] == 0)
@@ -66,7 +67,7 @@ static size_t escape(const char *at, const char *end, char out[4], size_t *made)
     return *made ? 2 + digits : 0;
 }
 
-/* One step: bytes taken from the source (0: they may not stand here), and bytes made of them. */
+/* Decodes one step: returns the bytes consumed (0: not allowed here) and the bytes produced. */
 static size_t step(const char *at, const char *end, unsigned quotes, char out[4], size_t *made) {
     *made = 0;
     if (*at == '\\' && !(quotes & LITERAL)) {
@@ -103,8 +104,8 @@ static void report_step(vy_toml_parser *p) {
                        kind >= 0 && (vy_toml_is_control(kind) || kind >= 0x80) ? 1 : (int)size, p->at);
 }
 
-/* Whether the string ends here, and how many quotes before the end belong to its text: a multi-line string may end in up to two quotes of
- * its own kind. */
+/* Whether the string ends here, and how many quotes before the end belong to its text: a multi-line string may end in
+ * up to two quotes of its kind. */
 static int closes(const vy_toml_parser *p, char quote, unsigned quotes, size_t *own) {
     *own = 0;
     if (!(quotes & LINES))
@@ -145,7 +146,7 @@ int vy_toml_read_string(vy_toml_parser *p, vy_toml_string *out) {
         if (size == 0)
             report_step(p);
         vy_string_append(&p->scratch, bytes, made);
-        /* What was refused is read over, and with a backslash what it escapes, so that `\` before a quote ends nothing. */
+        /* Skips the refused bytes, and an escaped character, so that `\` before a quote does not end the string. */
         p->at += size ? size : *p->at == '\\' && p->end - p->at > 1 && p->at[1] != '\n' && p->at[1] != '\r' ? 2 : 1;
     }
     vy_string_append(&p->scratch, p->at, own);
@@ -161,7 +162,7 @@ vy_position vy_toml_locate(const vy_toml *document, const vy_toml_value *string,
     const char *text = vy_source_text(document->source, &size);
     const char *at = text + string->string.from;
     char bytes[4];
-    /* The step that makes byte `offset` is not taken; steps before it that make nothing are. */
+    /* Does not execute the step that produces byte `offset`; executes preceding steps that produce nothing. */
     for (size_t taken; at < text + size && done <= offset; at += taken, done += made) {
         taken = step(at, text + size, string->string.quotes, bytes, &made);
         if (taken == 0 || done + made > offset || done >= string->string.size)
@@ -170,7 +171,7 @@ vy_position vy_toml_locate(const vy_toml *document, const vy_toml_value *string,
     return vy_source_position(document->source, (size_t)(at - text), length);
 }
 
-/* ---- Dates and times (RFC 3339, and its parts): fields in fixed places, then their ranges. ---- */
+/* ---- dates and times (RFC 3339 and its parts): fields at fixed positions, then their ranges ---- */
 
 typedef struct cursor {
     const char *at, *end;
@@ -247,7 +248,7 @@ static int report_range(vy_toml_parser *p, const char *text, const char *end, co
     return 0;
 }
 
-/* toml_time.c: whether the text starts as a date or time does; and what it is. */
+/* Whether the text starts like a date or time. */
 static int starts_time(const char *text, size_t size) {
     size_t digits = 0;
     while (digits < 5 && digits < size && vy_toml_is_digit((unsigned char)text[digits]))
@@ -255,7 +256,7 @@ static int starts_time(const char *text, size_t size) {
     return digits < size && ((digits == 2 && text[digits] == ':') || (digits >= 4 && text[digits] == '-'));
 }
 
-/* A space may stand for the T between date and time. */
+/* A space may replace the T between date and time. */
 static const char *extend_over_space(vy_toml_parser *p, const char *text, size_t size) {
     cursor c = {p->at, p->end};
     unsigned hour;
@@ -310,8 +311,8 @@ static int read_time(vy_toml_parser *p, const char *text, size_t size, vy_toml_v
     return 1;
 }
 
-/* Booleans and numbers. A scalar is the longest run of characters that booleans, numbers and dates are made of, so that what is wrong with
- * it is shown as a whole. */
+/* Booleans and numbers. A scalar is the longest run of characters that occur in booleans, numbers and dates, so that an
+ * error shows the complete word. */
 
 static int is_scalar(int c) {
     return vy_toml_is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '+' ||
@@ -330,7 +331,7 @@ static int digit_of(int c, unsigned base) {
     return value < (int)base ? value : -1;
 }
 
-/* Digits with single underscores between them: how many bytes, 0 if it does not start with a digit. */
+/* Returns the size of a run of digits with single underscores between them; 0 if it does not start with a digit. */
 static size_t span_digits(const char *at, const char *end, unsigned base) {
     const char *start = at;
     while (at < end && digit_of(*at, base) >= 0) {
@@ -348,7 +349,7 @@ static int fail_number(vy_toml_parser *p, vy_diag_code code, const char *text, s
     return 1;
 }
 
-/* The digits were checked; only their size is left to judge. Negative numbers reach one further. */
+/* Converts digits that were checked; only overflow is possible. The range of negative numbers is larger by one. */
 static int read_digits(vy_toml_parser *p, const char *text, size_t size, const char *digits, unsigned base,
                        vy_toml_value *out) {
     int negative = *text == '-';
@@ -366,7 +367,7 @@ static int read_digits(vy_toml_parser *p, const char *text, size_t size, const c
     return 1;
 }
 
-/* 0x, 0o and 0b: no sign, and the letter is small. Returns 0 if the text is none of them. */
+/* Returns the base of 0x, 0o and 0b, which allow no sign and no capital letter; 0 for other texts. */
 static unsigned prefix_base(const char *text, size_t size) {
     if (size < 3 || text[0] != '0')
         return 0;
@@ -424,7 +425,7 @@ static int read_float(vy_toml_parser *p, const char *digits, const char *end, in
     return 1;
 }
 
-/* What a reader probably meant by a word that is no value. */
+/* A suggestion for a word that is not a value. */
 static const char *word_fix(const char *text, size_t size, char *buffer, size_t room) {
     static const char *const words[] = {"true", "false", "inf", "nan"};
     vy_suggestion near;

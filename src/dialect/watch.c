@@ -1,3 +1,7 @@
+/* File watcher: reloads changed manifests, with inotify where it is available, else by polling.
+ *
+ * Its parts: inotify watches and events; write quiescence, which defers half-written files; scans and the watcher
+ * thread. */
 
 #include "dialect/watch.h"
 
@@ -17,12 +21,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What happens to a file that has lost its name does not happen to the one that has it now. */
+/* IN_EXCL_UNLINK: events of an unlinked file do not concern the file that has its name now. */
 #define EVENTS                                                                                                         \
     (IN_CREATE | IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE | IN_DELETE_SELF |   \
      IN_MOVE_SELF | IN_ONLYDIR | IN_EXCL_UNLINK)
 
-/* How long it is remembered that a file is whole. Its own time tells the same then. */
+/* How long a trace of a complete file is kept. Later its modification time is sufficient. */
 #define TRACE_LIFETIME_NS ((int64_t)5000000000)
 
 void vy_inotify_open(vy_inotify *notify) {
@@ -49,7 +53,7 @@ void vy_inotify_close(vy_inotify *notify) {
     VY_VECTOR_FREE(&notify->traces);
 }
 
-/* ---- what is watched ---- */
+/* ---- watches ---- */
 
 static char *copy(const char *text, size_t length) {
     char *made = vy_allocate(length + 1);
@@ -60,7 +64,8 @@ static char *copy(const char *text, size_t length) {
     return made;
 }
 
-/* Adds a watch, or widens the one there is: the system has one for each folder. 0 if the folder is not there. */
+/* Adds a watch, or widens the existing one: inotify has one watch per folder. Returns 0 if the folder does not
+ * exist. */
 static int watch(vy_inotify *notify, const char *path, const char *only, size_t only_length, int *added) {
     int number = inotify_add_watch(notify->file, path, EVENTS);
     if (number < 0) {
@@ -75,7 +80,7 @@ static int watch(vy_inotify *notify, const char *path, const char *only, size_t 
     int is_same =
         at && (!at->only || (only && strlen(at->only) == only_length && memcmp(at->only, only, only_length) == 0));
     if (at && (is_same || at->is_wanted)) {
-        if (!is_same) { /* wanted for two reasons */
+        if (!is_same) { /* needed for two purposes: watch all names */
             vy_path_free(at->only);
             at->only = NULL;
             *added = 1;
@@ -83,7 +88,7 @@ static int watch(vy_inotify *notify, const char *path, const char *only, size_t 
         at->is_wanted = 1;
         return 1;
     }
-    if (at) { /* wanted for another reason than before */
+    if (at) { /* needed for another purpose than before */
         vy_path_free(at->only);
         at->only = NULL;
     } else if ((at = VY_PUSH(&notify->watches))) {
@@ -93,13 +98,13 @@ static int watch(vy_inotify *notify, const char *path, const char *only, size_t 
         notify->is_incomplete = 1;
         return 1;
     }
-    at->only = only ? copy(only, only_length) : NULL; /* without memory: every name */
+    at->only = only ? copy(only, only_length) : NULL; /* NULL watches every name, also if memory is exhausted */
     at->is_wanted = 1;
     *added = 1;
     return 1;
 }
 
-/* The nearest folder above a path that is there, for the name that leads down. */
+/* Watches the nearest existing ancestor of a path, for the name of the next component. */
 static void watch_nearest_ancestor(vy_inotify *notify, const char *path, int *added) {
     char above[PATH_MAX];
     size_t length = strlen(path);
@@ -115,7 +120,7 @@ static void watch_nearest_ancestor(vy_inotify *notify, const char *path, int *ad
     }
 }
 
-/* The folder a file is in, and its name there; NULL if the path is too long. */
+/* Splits a path into its folder and its name; NULL if the path is too long. */
 static const char *split_path(const char *path, char folder[PATH_MAX]) {
     const char *slash = strrchr(path, '/');
     size_t length = slash == path ? 1 : (size_t)(slash - path);
@@ -126,14 +131,14 @@ static const char *split_path(const char *path, char folder[PATH_MAX]) {
     return slash + 1;
 }
 
-/* The folder a file is in; if that is not there, the nearest one above. */
+/* Watches the folder of a file, or its nearest existing ancestor. */
 static void watch_file(vy_inotify *notify, const char *path, int *added) {
     char folder[PATH_MAX];
     if (split_path(path, folder) && !watch(notify, folder, NULL, 0, added))
         watch_nearest_ancestor(notify, folder, added);
 }
 
-/* Where the name is, and where links from it lead. */
+/* Watches a path and the target of its symbolic links. */
 static void watch_with_link_target(vy_inotify *notify, const vy_manifest_entry *entry, const char *path, int *added) {
     char real[PATH_MAX];
     watch_file(notify, path, added);
@@ -164,7 +169,7 @@ void vy_inotify_add_watches(vy_inotify *notify, const vy_manifest_dirs *folders,
         watch_entry(notify, &folders->entries.items[i], added);
 }
 
-/* Gives up the watches that the latest vy_inotify_add_watches had no use for, and what was told there. */
+/* Removes the watches that the latest vy_inotify_add_watches did not need, with their traces. */
 static void prune_watches(vy_inotify *notify) {
     for (uint32_t i = notify->watches.count; i-- > 0;)
         if (!notify->watches.items[i].is_wanted) {
@@ -173,7 +178,7 @@ static void prune_watches(vy_inotify *notify) {
         }
 }
 
-/* ---- files ---- */
+/* ---- traces of files ---- */
 
 static vy_inotify_trace *find_trace(const vy_inotify *notify, int number, uint64_t name) {
     for (uint32_t i = 0; i < notify->traces.count; i++)
@@ -182,16 +187,17 @@ static vy_inotify_trace *find_trace(const vy_inotify *notify, int number, uint64
     return NULL;
 }
 
-/* What was told of the file that has this absolute path, whose folder is watched; NULL if nothing was. */
+/* Returns the trace of the file with this absolute path, whose folder is watched; NULL if there is none. */
 static const vy_inotify_trace *find_trace_of_path(const vy_inotify *notify, const char *path) {
     char folder[PATH_MAX];
     const char *name = notify->traces.count ? split_path(path, folder) : NULL;
-    /* By any of its names a folder that is watched has one number. One that is not will be, and is known as new by vy_inotify_add_watches. */
+    /* inotify_add_watch returns the same number for all names of a watched folder. If the folder is not watched, this
+     * adds a watch, and vy_inotify_add_watches reports it as new. */
     int number = name ? inotify_add_watch(notify->file, folder, EVENTS) : -1;
     return number < 0 ? NULL : find_trace(notify, number, vy_hash(name, strlen(name)));
 }
 
-/* Whether the file under the name of an event is open for writing now. It keeps that when it is moved. */
+/* Whether the file with the name of the event is open for writing now. A file that is moved stays open. */
 static int is_open_after(vy_inotify *notify, const vy_inotify_trace *before, const struct inotify_event *event) {
     if (event->mask & IN_MOVED_FROM)
         notify->moved = before->is_open ? event->cookie : 0;
@@ -203,11 +209,11 @@ static void trace(vy_inotify *notify, const struct inotify_event *event) {
     uint64_t name = vy_hash(event->name, strlen(event->name));
     vy_inotify_trace *trace = find_trace(notify, event->wd, name);
     if (trace)
-        trace->is_modified |= !trace->whole; /* what became of it, it was not whole when it was read */
+        trace->is_modified |= !trace->whole; /* the file was incomplete when it was read */
     else if ((trace = VY_PUSH(&notify->traces)))
         *trace = (vy_inotify_trace){.number = event->wd, .name = name};
     else
-        return; /* what nothing is known of is not trusted at once */
+        return; /* a file without a trace is not trusted immediately */
     trace->at = vy_clock_wall();
     trace->is_modified |= (event->mask & (IN_CREATE | IN_MODIFY | IN_CLOSE_WRITE)) != 0;
     trace->is_open = is_open_after(notify, trace, event);
@@ -227,7 +233,8 @@ void vy_inotify_begin_scan(vy_inotify *notify) {
 
 /* ---- events ---- */
 
-/* Nobody knows what was lost: an open file may be closed, which is waited for, but not for ever; one that is whole may be so no more. */
+/* The queue overflowed, so events are lost. An open file may have been closed: the scan waits for it, up to a limit. A
+ * complete file may have been written to. */
 static void handle_overflow(vy_inotify *notify) {
     for (uint32_t i = 0; i < notify->traces.count; i++) {
         notify->traces.items[i].whole = 0;
@@ -235,7 +242,7 @@ static void handle_overflow(vy_inotify *notify) {
     }
 }
 
-/* Whether it may matter. */
+/* Processes one event. Returns whether it may matter. */
 static int handle_event(vy_inotify *notify, const struct inotify_event *event) {
     uint32_t i = 0;
     if (event->mask & IN_Q_OVERFLOW) {
@@ -245,7 +252,7 @@ static int handle_event(vy_inotify *notify, const struct inotify_event *event) {
     while (i < notify->watches.count && notify->watches.items[i].number != event->wd)
         i++;
     if (i == notify->watches.count)
-        return 0; /* of a watch that was given up */
+        return 0; /* its watch was removed */
     const vy_inotify_watch *watch = &notify->watches.items[i];
     if (event->mask & IN_IGNORED) {
         remove_watch(notify, i);
@@ -255,7 +262,7 @@ static int handle_event(vy_inotify *notify, const struct inotify_event *event) {
         return 1;
     if (watch->only)
         return strcmp(watch->only, event->name) == 0;
-    if (!(event->mask & (IN_ATTRIB | IN_ISDIR))) /* other rights or times make nothing whole */
+    if (!(event->mask & (IN_ATTRIB | IN_ISDIR))) /* changed permissions or times do not make a file complete */
         trace(notify, event);
     return 1;
 }
@@ -272,19 +279,21 @@ int vy_inotify_drain(vy_inotify *notify) {
     return has_relevant_event;
 }
 
-/* Whether a file is whole.
+/* Write quiescence: classifies files as complete or possibly half-written.
  *
- * That somebody has a file open for writing is known only by being told that it was written to, and not that it was closed. Bytes can be read
- * before anybody is told of them, for as long as their writer does not get to run: milliseconds, on a busy machine. So silence is no word for a
- * file, unless it lasts. What must stay true:
- *  - Against a file speaks that it is open, and that it was written to while it was read. Nothing outweighs that.
- *  - For a file speaks that it was told to be whole, and was not changed since (its time). If nobody told anything (it was there before it was
- *    watched; nobody tells; events were lost; it was linked there), it has to be as it is for a while, by its own time or from look to look: times
- *    of files may lie.
- *  - A manifest is as good as the worst of its files.
- *  - No manifest is held for ever. */
+ * A file is known to be open for writing only if inotify reported a write and no close. Bytes can be read before their
+ * event is delivered, as long as the writer is preempted: milliseconds on a busy machine. So a file without events is
+ * complete only after a quiet period. Invariants:
+ *  - A file that is open for writing, or was written to while it was read, is deferred. No other evidence overrides
+ *    this.
+ *  - A file is complete if inotify reported it as complete (closed or moved here) and its modification time is not
+ *    later. Without such an event (the file existed before the watch, inotify is unavailable, events were lost, the
+ *    file is a hard link) it must be unchanged for a period, by its modification time or from scan to scan.
+ *    Modification times can be wrong.
+ *  - A manifest is only as stable as the least stable of its files.
+ *  - No manifest is deferred for longer than VY_QUIESCE_LIMIT_MS. */
 
-/* There are file systems whose times count in steps of two seconds. */
+/* Some file systems store times with a granularity of two seconds. */
 #define MTIME_GRANULARITY_NS ((int64_t)2000000000)
 
 typedef enum stability { STABLE, UNCERTAIN, BEING_WRITTEN } stability;
@@ -293,7 +302,7 @@ static int is_being_written(const vy_inotify_trace *trace) {
     return trace && (trace->is_open || trace->is_modified);
 }
 
-/* *content_hash changes whenever the file does. */
+/* Adds the state of the file to *content_hash. */
 static stability classify_file(const vy_quiesce_options *terms, const vy_manifest_entry *entry, const char *path,
                                const vy_file_state *state, uint64_t *content_hash) {
     char real[PATH_MAX];
@@ -302,7 +311,7 @@ static stability classify_file(const vy_quiesce_options *terms, const vy_manifes
     if (is_being_written(trace))
         return BEING_WRITTEN;
     if (state->status == VYRE_NOT_FOUND || !vy_manifest_entry_resolve(entry, path, real) || stat(real, &about) != 0)
-        return STABLE; /* nothing is not half of anything */
+        return STABLE; /* an absent file cannot be half-written */
     if (strcmp(real, path) != 0)
         trace = find_trace_of_path(terms->notify, real);
     if (is_being_written(trace))
@@ -336,7 +345,7 @@ static void report_write_timeout(vy_manifest_dirs *folders, const vy_manifest_en
     vy_manifest_dirs_report(folders, entry->shown, VY_D124, &why, list);
 }
 
-/* Whether the entry is to be held, from now or still. */
+/* Whether the entry must be deferred, newly or still. */
 static int must_defer(vy_manifest_dirs *folders, vy_manifest_entry *entry, const vy_quiesce_options *terms,
                       vyre_diagnostics *list) {
     vy_quiesce_state *write_quiesce = &entry->write_quiesce;
@@ -395,22 +404,24 @@ void vy_quiesce_end(vy_manifest_dirs *folders) {
             folders->entries.items[i].write_quiesce = (vy_quiesce_state){0};
 }
 
-/* Watching folders of manifests.
+/* Scans.
  *
- * A scan reads every manifest of the folders, and installs what changed as one snapshot. What must stay true:
- *  - One scan at a time (`scanning`), whichever thread it is on.
- *  - What may be half written is not installed but held (dialect/write_quiesce.h); the others are. What is held is looked at again when something changes, and in time.
- *  - Whoever looks takes the events, and leaves word for the thread of those that came after the reading.
- *  - Watches are set before folders are read, and folders are read again if a watch is new: nothing falls in between. */
+ * A scan reads every manifest of the folders and installs the changes as one snapshot. Invariants:
+ *  - Scans are serialised by `scanning`, on whichever thread they run.
+ *  - Manifests that may be half-written are deferred; the others are installed. A deferred manifest is checked again
+ *    after the next change, and at its deadline.
+ *  - A scan consumes the inotify events. If any arrived after the files were read, it sets `is_pending` for the watcher
+ *    thread.
+ *  - Watches are added before folders are read, and folders are read again if a watch was new. So no change is
+ * missed. */
 
 enum {
-    DEBOUNCE_MS = 50,       /* without a change before a scan */
-    MAX_DEBOUNCE_MS = 1000, /* at most, from the first change to a scan */
-    STABLE_MS = 1000,       /* a file stays as it is, where changes are told but that of the file was not */
-    FIRST_SCAN_LIMIT_MS =
-        2000,          /* at most, for folders to be quiet and files to quiesce before the first scan is over */
-    FALLBACK_MS = 500, /* between two looks where nobody tells of changes */
-    READ_TRIES = 8     /* to read folders without a new watch or writer; they change faster only by malice */
+    DEBOUNCE_MS = 50,           /* quiet period before a scan */
+    MAX_DEBOUNCE_MS = 1000,     /* maximum delay from the first change to a scan */
+    STABLE_MS = 1000,           /* quiet period for a file without events, if inotify is available */
+    FIRST_SCAN_LIMIT_MS = 2000, /* maximum time of the first scan to wait for quiet folders and complete files */
+    FALLBACK_MS = 500,          /* polling interval if inotify is not available */
+    READ_TRIES = 8              /* reads of the folders until no watch is new and no file is being written */
 };
 
 struct vyre_dialects_watcher {
@@ -420,13 +431,12 @@ struct vyre_dialects_watcher {
     pthread_t thread;
     int wake; /* an eventfd; -1 without a thread */
     int has_thread;
-    pid_t
-        process; /* that made it; a child after fork has no thread, and perhaps half of what the thread was changing */
-    pthread_mutex_t scanning; /* for all above that changes, and: */
+    pid_t process;            /* that created it; after fork a child has no thread, and the state may be half-updated */
+    pthread_mutex_t scanning; /* protects the state above and below */
     int is_stopping;
-    int is_pending;              /* something changed and was not looked at */
-    int64_t first, last, looked; /* when: the first and the latest change, the latest scan */
-    int64_t due;                 /* when to scan again at what is held; -1 if nothing is */
+    int is_pending;              /* a change was not scanned yet */
+    int64_t first, last, looked; /* times of the first and the latest change, and of the latest scan */
+    int64_t due;                 /* when to scan again because of deferred manifests; -1 if there are none */
 };
 
 static int64_t now_ms(void) {
@@ -437,24 +447,25 @@ static int64_t now_ms(void) {
 
 typedef enum reason { FIRST, DUE, ASKED } reason;
 
-/* What one scan does, and what it says afterwards. */
+/* The state and results of one scan. */
 typedef struct scan {
     vyre_dialects_watcher *watcher;
     reason reason;
-    int64_t since; /* when the first change was */
+    int64_t since; /* time of the first change */
     vyre_diagnostics *findings;
-    vyre_error error; /* the first thing wrong; code VYRE_OK if nothing is */
-    size_t read;      /* manifests that are not as they were */
-    int has_changed;  /* something changed while they were read */
+    vyre_error error; /* the first error; code VYRE_OK if there is none */
+    size_t read;      /* manifests that changed */
+    int has_changed;  /* a file changed while the folders were read */
     uint32_t changed, removed;
 } scan;
 
-/* Holds back what may be half of something; without a thread, whoever asks for a scan says that it is time. */
+/* Defers manifests that may be half-written. In manual mode nothing is deferred: the caller chooses the time. */
 static size_t hold(scan *scan) {
     vyre_dialects_watcher *watcher = scan->watcher;
     const vyre_dialects_watch_options *options = &watcher->options;
     int has_inotify = watcher->notify.file >= 0, is_first = scan->reason == FIRST;
-    /* Folders are polled because they are of other machines. At first nothing else is known of files. */
+    /* Polled folders are usually on other machines, so mtimes are not comparable. In the first scan there are no events
+     * yet. */
     const vy_quiesce_options terms = {.notify = &watcher->notify,
                                       .now = now_ms(),
                                       .quiesce = has_inotify && !is_first ? STABLE_MS : options->quiet_milliseconds,
@@ -462,7 +473,8 @@ static size_t hold(scan *scan) {
     return options->is_manual ? 0 : vy_quiesce_defer_unstable(&watcher->folders, &terms, scan->findings);
 }
 
-/* Reads the folders once. *is_over: with every folder that matters being watched before it was read, and with nothing in the findings that is held. */
+/* Reads the folders once. *is_over is set if every relevant folder was watched before it was read and no manifest was
+ * newly deferred. */
 static vyre_status read_once(scan *scan, int *is_over) {
     vyre_dialects_watcher *watcher = scan->watcher;
     int added;
@@ -474,7 +486,8 @@ static vyre_status read_once(scan *scan, int *is_over) {
     if (status != VYRE_OK)
         return status;
     vy_inotify_add_watches(&watcher->notify, &watcher->folders, &added);
-    scan->has_changed |= vy_inotify_drain(&watcher->notify); /* of what is held, an earlier try was told the last */
+    scan->has_changed |= vy_inotify_drain(
+        &watcher->notify); /* manifests deferred by an earlier try are skipped, so their events arrived before */
     *is_over = hold(scan) == 0 && !added;
     return VYRE_OK;
 }
@@ -521,14 +534,15 @@ static void report_event(const scan *scan) {
     options->report(options->user, &event);
 }
 
-/* Whether to read again before anything is installed. How long reading took is nobody's fault. */
+/* Whether to scan again before anything is installed. The time limit applies to the start of the scan, so slow reading
+ * is not counted. */
 static int is_too_early(const scan *scan, int64_t begun) {
     if (scan->reason == FIRST)
         return (scan->has_changed || scan->watcher->due >= 0) && begun - scan->since < FIRST_SCAN_LIMIT_MS;
     return scan->reason == DUE && scan->has_changed && begun - scan->since < MAX_DEBOUNCE_MS;
 }
 
-/* A scan has ended. When is the next? */
+/* Records the end of a scan and schedules the next one. */
 static void note_scan(const scan *scan, int is_done) {
     vyre_dialects_watcher *watcher = scan->watcher;
     watcher->looked = watcher->last = now_ms();
@@ -538,7 +552,8 @@ static void note_scan(const scan *scan, int is_done) {
         prune_watches(&watcher->notify);
 }
 
-/* Looks, reads, installs, tells, with the lock held. 0: nothing was installed or told, since it is too early for that. */
+/* Reads, installs and reports, with the lock held. Returns 0 if nothing was installed or reported because it is too
+ * early. */
 static int scan_once(scan *scan) {
     vyre_dialects_watcher *watcher = scan->watcher;
     int64_t begun = now_ms();
@@ -546,7 +561,7 @@ static int scan_once(scan *scan) {
     vyre_status status = read_folders(scan);
     watcher->due = vy_quiesce_next_deadline(&watcher->folders);
     int is_done = status != VYRE_OK || !is_too_early(scan, begun);
-    /* What was refused before is tried again when something changed, or when somebody asks. */
+    /* Changes that were refused before are tried again if a manifest changed, or on request. */
     if (status == VYRE_OK && is_done && (scan->read || scan->reason != DUE))
         status = install(scan);
     if (!is_done || status != VYRE_OK)
@@ -562,7 +577,7 @@ static int scan_once(scan *scan) {
     return is_done;
 }
 
-/* There is no thread yet, and no other scan. */
+/* The thread is not running yet, so there are no concurrent scans. */
 static vyre_status scan_first(vyre_dialects_watcher *watcher, vyre_error *error) {
     scan scan = {.watcher = watcher, .reason = FIRST, .since = now_ms(), .error = VYRE_ERROR_INIT};
     while (!scan_once(&scan))
@@ -581,7 +596,7 @@ vyre_status vyre_dialects_rescan(vyre_dialects_watcher *watcher, vyre_error *err
     (void)pthread_mutex_lock(&watcher->scanning);
     (void)scan_once(&scan);
     (void)pthread_mutex_unlock(&watcher->scanning);
-    if (watcher->has_thread) /* what it would have been told of, this scan was told of */
+    if (watcher->has_thread) /* the scan consumed events that would have woken the thread */
         (void)eventfd_write(watcher->wake, 1);
     if (error && scan.error.code != VYRE_OK)
         *error = scan.error;
@@ -597,7 +612,7 @@ static void note_change(vyre_dialects_watcher *watcher, int64_t now) {
     watcher->last = now;
 }
 
-/* When to scan next; -1: when told. */
+/* Time of the next scan; -1: only after an event. */
 static int64_t next_scan_time(const vyre_dialects_watcher *watcher) {
     int64_t at = -1;
     uint32_t every = watcher->options.poll_milliseconds;
@@ -614,7 +629,7 @@ static int64_t next_scan_time(const vyre_dialects_watcher *watcher) {
     return at;
 }
 
-/* Looks if it is time to. When to come again; -1: when told. 0: to end. */
+/* Scans if it is time. Returns the time of the next scan; -1: only after an event; 0: stop. */
 static int64_t process_events(vyre_dialects_watcher *watcher) {
     (void)pthread_mutex_lock(&watcher->scanning);
     if (vy_inotify_drain(&watcher->notify))
@@ -656,7 +671,7 @@ static vyre_status start(vyre_dialects_watcher *watcher, vyre_error *error) {
     return VYRE_OK;
 }
 
-/* ---- making and stopping ---- */
+/* ---- creating and stopping ---- */
 
 static vyre_status set_up(vyre_dialects_watcher *watcher, const vyre_dialects_watch_options *given, vyre_error *error) {
     vyre_dialects_watch_options *options = &watcher->options;
@@ -671,7 +686,7 @@ static vyre_status set_up(vyre_dialects_watcher *watcher, const vyre_dialects_wa
         status = vy_manifest_dirs_add(&watcher->folders, options->folders[i], error);
     if (status == VYRE_OK && !options->folders)
         status = vy_manifest_dirs_add_path(&watcher->folders, error);
-    options->folders = NULL; /* the caller's */
+    options->folders = NULL; /* owned by the caller */
     if (status == VYRE_OK && watcher->folders.roots.count == 0)
         status = vy_fail(error, VYRE_INVALID_ARGUMENT, "give folders, or set VYRE_DIALECT_PATH",
                          "there is no folder to watch");
@@ -698,7 +713,8 @@ vyre_status vyre_dialects_watch(const vyre_dialects_watch_options *options, vyre
     vyre_error why = VYRE_ERROR_INIT;
     vyre_status status = set_up(watcher, options, &why), looked = VYRE_OK;
     if (status == VYRE_OK)
-        looked = scan_first(watcher, &why); /* a mistake in a manifest is told, and no reason not to watch */
+        looked =
+            scan_first(watcher, &why); /* an error in a manifest is reported, and the watcher starts nevertheless */
     if (looked == VYRE_NO_MEMORY)
         status = looked;
     if (status == VYRE_OK && !watcher->options.is_manual)
@@ -717,7 +733,8 @@ void vyre_dialects_watcher_stop(vyre_dialects_watcher *watcher) {
     VY_SCOPED_CANCELLATION_DISABLE();
     if (!watcher)
         return;
-    if (watcher->process != getpid()) /* what the thread and the lock were doing nobody knows: it all stays */
+    if (watcher->process !=
+        getpid()) /* the state of the thread and of the lock is unknown in the child, so everything is leaked */
         return;
     if (watcher->has_thread) {
         (void)pthread_mutex_lock(&watcher->scanning);
