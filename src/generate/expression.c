@@ -1,4 +1,4 @@
-/* Random expressions: any row of the op table over literals, variables, loads and ids. */
+/* Random expressions: any row of the op table over literals, variables, loads and ids; and idioms. */
 #include "base/text.h"
 #include "generate/generator.h"
 #include "generate/interesting_values.h"
@@ -13,7 +13,7 @@ vy_symbol vy_gen_name(vy_gen *g, char prefix) {
 
 /* ---- types ---- */
 
-/* Stress on integers or floats makes eight of ten draws of that class, if the allowed types have any. */
+/* Stress on integers or floats directs eight of ten draws to that class, if the allowed types include any. */
 static vyre_type draw_type(vy_gen *g, const uint8_t *types, unsigned count) {
     unsigned wanted = 0;
     if (g->stress & VYRE_STRESS_INTEGERS)
@@ -34,7 +34,7 @@ vyre_type vy_gen_data_type(vy_gen *g) {
     return draw_type(g, g->data_types, g->data_type_count);
 }
 
-/* An allowed type of the classes: the first from a random place on; VYRE_TYPE_COUNT if there is none. */
+/* An allowed type of the classes: the first one from a random index on; VYRE_TYPE_COUNT if there is none. */
 static vyre_type type_of_class(vy_gen *g, unsigned classes, unsigned bits) {
     uint32_t start = vy_gen_below(g, g->type_count);
     for (uint32_t i = 0; i < g->type_count; i++) {
@@ -87,7 +87,7 @@ static uint32_t builtin(vy_gen *g) {
     return vy_irb_builtin(&g->draft, which, vy_builtins[which].has_axes ? vy_gen_below(g, 3) : 0);
 }
 
-/* A variable of whatever type, brought to this one: what is computed stays connected. VY_NONE if there is none. */
+/* A variable of any type, converted to this one, so that computed values stay connected. VY_NONE if there is none. */
 static uint32_t converted_variable(vy_gen *g, vyre_type type) {
     for (int i = 0; i < 4 && g->variables.count; i++) {
         const vy_gen_variable *found = &g->variables.items[vy_gen_below(g, g->variables.count)];
@@ -140,7 +140,7 @@ uint32_t vy_gen_digest(vy_gen *g, vyre_type type) {
 
 /* ---- operations ---- */
 
-/* The operand type with which a row gives `type`; VYRE_TYPE_COUNT if it cannot. */
+/* The operand type for which a row has the result `type`; VYRE_TYPE_COUNT if there is none. */
 static vyre_type operand_type(vy_gen *g, const vyre_op_info *row, vyre_type type) {
     unsigned class = vy_type_layouts[type].classes;
     switch ((vyre_op_rule)row->rule) {
@@ -161,7 +161,7 @@ static vyre_type operand_type(vy_gen *g, const vyre_op_info *row, vyre_type type
 }
 
 static uint32_t operation(vy_gen *g, vyre_type type, unsigned depth) {
-    /* Every type has select, so a draw succeeds soon; the bound is for the case that the table changes. */
+    /* Every type has select, so a draw soon succeeds; the bound protects against changes of the table. */
     for (int i = 0; i < 64; i++) {
         vyre_op op = (vyre_op)vy_gen_below(g, VY_SOURCE_OPS);
         const vyre_op_info *row = vyre_op_get(op);
@@ -207,19 +207,19 @@ uint32_t vy_gen_with_literal(vy_gen *g, vyre_op op, vyre_type type, uint32_t a, 
     return vy_irb_op(&g->draft, op, type, a, b, VY_NONE);
 }
 
-/* Idioms: shapes of code that compilers have rules for and that independent draws meet too rarely.
+/* Idioms: code patterns that compilers optimise with special rules and that independent draws rarely produce.
  *
  * Few known bits: an integer of which most bits are known to be zero (masked, shifted, converted from a narrow type, an
- * id times a constant), converted, narrowed and widened again. Compilers drop conversions that they believe exact.
+ * id times a constant), converted, narrowed and widened again. Compilers remove conversions that they consider exact.
  *
- * Lane conditions: conditions that are constant for part of the lanes of a vector, whatever the data is: an id compared
- * with a number, or with the length of a buffer. An access under one has a mask that is partly constant, and parts of a
- * vector are known to do nothing.
+ * Lane conditions: conditions that are constant for part of the lanes of a vector, independent of the data: an id
+ * compared with a number, or with the length of a buffer. An access under one has a partly constant mask, so parts of a
+ * vector are known to be inactive.
  *
- * Edges: numbers around multiples of vector widths and around the size of the workgroup, for these conditions, for
- * counts of elements and for offsets of indices.
+ * Edges: numbers close to multiples of vector widths and to the size of the workgroup, for these conditions, for
+ * element counts and for index offsets.
  *
- * One draw to an expression, as in shape.c. */
+ * Each expression contains at most one draw, as in generate.c. */
 
 static uint32_t cast(vy_gen *g, vyre_type type, uint32_t value) {
     int is_same = value != VY_NONE && g->draft.program->exprs.items[value].type == type;
@@ -249,7 +249,7 @@ uint32_t vy_gen_edge(vy_gen *g, uint32_t most) {
 
 /* ---- few known bits ---- */
 
-/* Any type of the classes, with at most so many bits, that the options allow; VYRE_TYPE_COUNT if there is none. */
+/* Any type of the classes with at most so many bits that the options allow; VYRE_TYPE_COUNT if there is none. */
 static vyre_type draw_allowed(vy_gen *g, unsigned classes, unsigned bits) {
     uint8_t types[VYRE_TYPE_COUNT];
     uint32_t count = 0;
@@ -260,7 +260,7 @@ static vyre_type draw_allowed(vy_gen *g, unsigned classes, unsigned bits) {
     return count ? (vyre_type)types[draw] : VYRE_TYPE_COUNT;
 }
 
-/* Something that a compiler does not know: loaded, a variable, or an id. */
+/* A value that a compiler cannot determine: a load, a variable, or an id. */
 static uint32_t unknown(vy_gen *g, vyre_type type) {
     uint32_t load = vy_gen_chance(g, 1, 2) ? vy_gen_load(g, type, 0) : VY_NONE;
     if (load != VY_NONE)
@@ -273,7 +273,7 @@ static uint32_t unknown(vy_gen *g, vyre_type type) {
     return cast(g, type, vy_gen_local_id(g, 3));
 }
 
-/* At most `count` bits of the type's may be set, from bit `at` on. */
+/* At most `count` bits of the value may be set, from bit `at` on. */
 static uint32_t field(vy_gen *g, vyre_type type, unsigned count, unsigned at) {
     uint64_t mask = (UINT64_C(1) << count) - 1;
     vyre_type narrow = draw_allowed(g, VYRE_CLASS_INTEGER | VYRE_CLASS_BOOL, 16);
@@ -296,7 +296,7 @@ static uint32_t field(vy_gen *g, vyre_type type, unsigned count, unsigned at) {
     return at ? vy_gen_with_literal(g, VYRE_OP_SHL, type, value, at) : value;
 }
 
-/* Something small to a value of which few bits are known. */
+/* Adds a small operation to a value with few known bits. */
 static uint32_t adjusted(vy_gen *g, vyre_type type, uint32_t value) {
     static const uint8_t float_ops[] = {VYRE_OP_ADD, VYRE_OP_MUL, VYRE_OP_SUB, VYRE_OP_MAX};
     static const uint8_t integer_ops[] = {VYRE_OP_ADD, VYRE_OP_OR, VYRE_OP_XOR, VYRE_OP_SHL};
@@ -310,7 +310,8 @@ static uint32_t adjusted(vy_gen *g, vyre_type type, uint32_t value) {
     return vy_gen_with_literal(g, (vyre_op)float_ops[draw], type, value, bits);
 }
 
-/* The first conversion is mostly to a float of 16 bits, and the highest bit of the field near 2^16, where f16 ends. */
+/* The first conversion is usually to a 16-bit float, and the highest bit of the field is near 2^16, the end of the
+ * range of f16. */
 static uint32_t gen_narrowed(vy_gen *g, vyre_type type, unsigned depth) {
     vyre_type from = draw_allowed(g, VYRE_CLASS_INTEGER, 64);
     if (from == VYRE_TYPE_COUNT || !(vy_type_layouts[type].classes & VYRE_CLASS_NUMBER))
@@ -341,7 +342,7 @@ uint32_t vy_gen_local_id(vy_gen *g, uint32_t axis) {
                      : vy_irb_builtin(&g->draft, VYRE_BUILTIN_LOCAL_ID, axis);
 }
 
-/* An index that counts lanes: in the workgroup, or in the grid. */
+/* An index that counts lanes, in the workgroup or in the grid. */
 static uint32_t lane_index(vy_gen *g) {
     uint32_t draw = vy_gen_below(g, 5);
     if (draw < 3)
@@ -377,7 +378,7 @@ uint32_t vy_gen_lane_condition(vy_gen *g) {
 
 uint32_t vy_gen_edge_index(vy_gen *g, unsigned m) {
     uint32_t count = g->memories[m].count, draw = vy_gen_below(g, 8), edge = vy_gen_edge(g, count + 2), id;
-    if (draw == 0) { /* from the end, backwards */
+    if (draw == 0) { /* from the end, in reverse */
         uint32_t end = vy_irb_len(&g->draft, g->memories[m].memory);
         id = lane_index(g);
         return vy_irb_op(&g->draft, VYRE_OP_SUB, VYRE_TYPE_U32, end, id, VY_NONE);
@@ -385,7 +386,7 @@ uint32_t vy_gen_edge_index(vy_gen *g, unsigned m) {
     id = lane_index(g);
     if (draw == 1)
         id = vy_gen_with_literal(g, VYRE_OP_MUL, VYRE_TYPE_U32, id, 2 + vy_gen_below(g, 3));
-    if (draw == 2) /* so that the last lanes are behind the end */
+    if (draw == 2) /* so that the last lanes are past the end */
         edge = count > edge ? count - edge : 0;
     if (draw == 3)
         return vy_gen_with_literal(g, VYRE_OP_SUB, VYRE_TYPE_U32, id, edge);

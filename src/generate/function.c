@@ -1,7 +1,8 @@
-/* Functions and their calls.
+/* Functions, their calls, and the entry.
  *
- * A function is written before its callers and may call those written before it. What it may do to a memory it is given is fixed by the
- * phase of the parameter: the caller passes only a memory that is in that phase, and with an OWN parameter the element it owns. */
+ * A function is written before its callers, and may call functions written before it. The phase of a memory parameter
+ * determines what the function may do with the memory: the caller passes only a memory in that phase and, for an OWN
+ * parameter, the element that the invocation owns. */
 #include "generate/generator.h"
 #include "generate/interesting_values.h"
 #include "ir/eval.h"
@@ -18,9 +19,9 @@ static void add_scalar_param(vy_gen *g, vy_gen_function *function) {
         *param = (vy_gen_function_param){.type = (uint8_t)vy_gen_type(g)};
 }
 
-/* The phase in which a function gets a memory like this one of the plan. */
+/* Draws the phase in which a function receives a memory like this one of the plan. */
 static vy_gen_phase draw_phase(vy_gen *g, const vy_gen_memory *memory, const vy_gen_ownership *hold) {
-    if (memory->space != VY_SPACE_WORKGROUP || !(g->features & VY_GEN_SYNC)) /* without barriers phases stay */
+    if (memory->space != VY_SPACE_WORKGROUP || !(g->features & VY_GEN_SYNC)) /* without barriers phases cannot change */
         return (vy_gen_phase)hold->phase;
     if (memory->atomic != VYRE_ATOMIC_COUNT && vy_gen_chance(g, 1, 3))
         return VY_GEN_PHASE_ATOMIC;
@@ -41,7 +42,7 @@ static void add_memory_param(vy_gen *g, vy_gen_function *function) {
     unsigned m = vy_gen_below(g, g->plan_count);
     const vy_gen_memory *memory = &g->plan[m];
     vy_gen_phase phase = draw_phase(g, memory, &g->planned_ownership[m]);
-    /* The function does not know the chunk of its workgroup. */
+    /* A function does not have the chunk of its workgroup. */
     if (memory->space == VY_SPACE_PRIVATE || (phase != VY_GEN_PHASE_READ && has_plan(function, m)) ||
         (phase == VY_GEN_PHASE_ATOMIC && g->planned_ownership[m].base == VY_GEN_BASE_CHUNK))
         return;
@@ -79,7 +80,7 @@ static void draw_signature(vy_gen *g, vy_gen_function *function) {
 
 /* ---- bodies ---- */
 
-/* Forgets variables, memories and place: a function starts. */
+/* Resets variables, memories and context for a new function. */
 static void gen_start_function(vy_gen *g, const vy_gen_function *function, unsigned statements) {
     g->function = function;
     g->variables.count = 0;
@@ -160,7 +161,7 @@ static void write_function(vy_gen *g, vy_gen_function *function, unsigned statem
         g->place.uniform = g->place.sync = 1;
         vy_gen_statements(g, statements * 2 / 3);
         vy_gen_restore_phases(g, ownership);
-        g->place.sync = g->place.uniform = 0; /* some may leave now, and what they miss is no longer uniform */
+        g->place.sync = g->place.uniform = 0; /* some invocations may return from here on, so control is divergent */
     }
     vy_gen_statements(g, statements);
     if (function->result_count)
@@ -173,7 +174,7 @@ static void write_function(vy_gen *g, vy_gen_function *function, unsigned statem
 void vy_gen_functions(vy_gen *g) {
     if (!(g->features & VY_GEN_CALLS))
         return;
-    unsigned most = 1 + g->statements / 8; /* a short program has few */
+    unsigned most = 1 + g->statements / 8; /* a short program has few functions */
     unsigned count = 1 + vy_gen_below(g, most < VY_GEN_FUNCTIONS ? most : VY_GEN_FUNCTIONS);
     unsigned statements = g->statements / 3 / count;
     g->work_limit = 3 * statements + 6;
@@ -200,7 +201,7 @@ static int fits(const vy_gen *g, const vy_gen_function_param *param, unsigned m)
     return 1;
 }
 
-/* A memory for every memory parameter, no written one twice; 0 if there is none. */
+/* Chooses a memory for every memory parameter, no written one twice; returns 0 if that is impossible. */
 static int choose_memories(vy_gen *g, const vy_gen_function *function, uint8_t *chosen) {
     uint32_t used = 0;
     for (unsigned i = 0; i < function->param_count; i++) {
@@ -259,7 +260,7 @@ static void write_call(vy_gen *g, vy_gen_function *function, const uint8_t *chos
     g->inlined += function->size;
 }
 
-/* Whether what the calls become stays in proportion: calls of calls multiply. */
+/* Whether the inlined size stays below the limit: nested calls multiply it. */
 static int is_small_enough(const vy_gen *g, const vy_gen_function *function) {
     unsigned most = 100 * g->statements < VY_GEN_SIZE ? 100 * g->statements + 1000 : VY_GEN_SIZE;
     return g->work + g->place.times * function->work <= g->work_limit * 2 && g->inlined + function->size <= most;
@@ -279,7 +280,7 @@ int vy_gen_call(vy_gen *g) {
     return 0;
 }
 
-/* The memories of the plan, brought into the phases the function wants. */
+/* Brings the memories of the plan into the phases that the function requires, and calls it. */
 static void call_planned(vy_gen *g, vy_gen_function *function) {
     uint8_t chosen[VY_GEN_FUNCTION_PARAMS] = {0};
     vy_gen_ownership ownership[VY_GEN_MEMORIES];
@@ -299,6 +300,7 @@ static void call_planned(vy_gen *g, vy_gen_function *function) {
     write_call(g, function, chosen);
 }
 
+/* Calls from the entry every function that has no caller yet; in uniform control, before the last barrier. */
 static void gen_call_rest(vy_gen *g) {
     vy_gen_start_statement(g);
     for (unsigned i = g->function_count; i-- > 0;)
@@ -306,12 +308,13 @@ static void gen_call_rest(vy_gen *g) {
             call_planned(g, &g->functions[i]);
 }
 
-/* ---- The entry: declares the plan with size expressions that give the planned numbers, writes the body, and makes the arguments. ---- */
+/* The entry: declares the plan with size expressions that evaluate to the planned numbers, writes the body, and makes
+ * the arguments. */
 
 /* ---- size expressions ----
  *
- * Made backwards from the number they must give, so that no draw has to be thrown away. A param that no size uses yet takes whatever
- * value is asked of it. */
+ * Derived backwards from the required result, so that no draw is discarded. A param that no size uses yet is set to the
+ * value that is needed. */
 
 static uint32_t size_leaf(vy_gen *g, uint64_t value) {
     uint32_t draw = vy_gen_below(g, 3);
@@ -428,7 +431,7 @@ static void declare_grid(vy_gen *g) {
         g->geometry.size[axis] = g->geometry_kind == VYRE_GEOMETRY_GROUPS ? g->groups[axis] : planned_elements(g, axis);
 }
 
-/* ---- the indices everything owned is computed from ---- */
+/* ---- indices that ownership is based on ---- */
 
 static uint32_t let_u32(vy_gen *g, uint32_t value, int is_uniform) {
     uint32_t variable = vy_irb_let(&g->draft, vy_gen_name(g, 'v'), VYRE_TYPE_U32, value);
@@ -440,7 +443,8 @@ static uint32_t op2(vy_gen *g, vyre_op op, uint32_t a, uint32_t b) {
     return vy_irb_op(&g->draft, op, VYRE_TYPE_U32, a, b, VY_NONE);
 }
 
-/* id.x + count.x * (id.y + count.y * id.z), for groups (group_id, group_count) or invocations (global_id, global_size). */
+/* id.x + count.x * (id.y + count.y * id.z), for groups (group_id, group_count) or invocations (global_id,
+ * global_size). */
 static uint32_t linear_index(vy_gen *g, vyre_builtin id, vyre_builtin count) {
     uint32_t x = vy_irb_builtin(&g->draft, id, 0);
     uint32_t columns = vy_irb_builtin(&g->draft, count, 0);
@@ -479,7 +483,7 @@ static void write_indices(vy_gen *g) {
 
 /* ---- the body ---- */
 
-/* From here on no invocation meets another, so that some may leave early. Buffers go back to what they were planned as. */
+/* From here on invocations do not synchronise, so some may return early. Buffers return to their planned phases. */
 static void start_tail(vy_gen *g) {
     vy_gen_ownership ownership[VY_GEN_MEMORIES];
     memcpy(ownership, g->ownership, sizeof ownership);
@@ -502,7 +506,7 @@ static void write_body(vy_gen *g) {
         gen_call_rest(g);
     }
     vy_gen_statements(g, g->left);
-    /* What was computed must be seen: every output gets a last value. */
+    /* Every output receives a final value, so that computed values are observable. */
     for (unsigned m = 0; m < g->memory_count; m++) {
         vy_gen_start_statement(g);
         if (g->memories[m].space == VY_SPACE_BUFFER)
@@ -545,7 +549,7 @@ static vyre_status fill_data(vy_gen *g, vyre_error *error) {
 }
 
 vyre_status vy_gen_entry(vy_gen *g, vyre_error *error) {
-    uint32_t written = g->draft.program->stmts.count; /* by the functions, from the same number */
+    uint32_t written = g->draft.program->stmts.count; /* by the functions, from the same budget */
     vy_irb_begin_entry(&g->draft);
     gen_start_function(g, NULL, g->statements > 2 * written ? g->statements - written : g->statements / 2 + 1);
     g->work_limit = g->statements * 6;

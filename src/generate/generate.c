@@ -1,15 +1,15 @@
-/* Cases: a program with a copy of its arguments (vyre/generate.h). */
+/* Program generator: vyre_generate; the plan of a program; and test cases (generate.h). */
 #include "base/status.h"
 #include "generate/generator.h"
 #include "ir/build/finish.h"
 #include "ir/eval.h"
 
-/* Every part of the block starts aligned for any scalar element. */
+/* Every part of the block is aligned for any scalar element. */
 static size_t rounded(size_t size) {
     return (size + 15) & ~(size_t)15;
 }
 
-/* Adds a part; what is over PTRDIFF_MAX stays SIZE_MAX, for which there is no memory. */
+/* Adds the size of a part. Above PTRDIFF_MAX the sum saturates at SIZE_MAX, which cannot be allocated. */
 static size_t add_part(size_t total, size_t size) {
     return size > PTRDIFF_MAX || total > PTRDIFF_MAX ? SIZE_MAX : total + rounded(size);
 }
@@ -86,14 +86,14 @@ const vyre_arguments *vyre_case_arguments(const vyre_case *test_case) {
     return test_case ? &test_case->arguments : NULL;
 }
 
-/* The plan of a program: features, types, geometry, params, buffers and arrays, drawn before anything is written.
+/* The plan of a program: features, types, geometry, params, buffers and arrays, drawn before any code is written.
  *
- * One draw of the random numbers to an expression: the order of arguments is the compiler's choice, and a seed must mean the same program
- * everywhere. */
+ * Each expression contains at most one draw: the evaluation order of arguments is unspecified, and a seed must produce
+ * the same program with every compiler. */
 
 /* ---- features ---- */
 
-/* One row per feature: how often of 24 it is on without stress, and which stress sets it. */
+/* One row per feature: its probability (of 24) without stress, and the stress that enables it. */
 typedef struct feature_row {
     uint16_t feature, often, stress;
 } feature_row;
@@ -118,8 +118,8 @@ static void draw_features(vy_gen *g) {
             g->features |= features[i].feature;
 }
 
-/* Few types in a program make its variables meet more often: most programs use three to six of those allowed. Programs
- * with edges use one or two, so that what they load is stored. */
+/* With few types, variables of the same type are more frequent: most programs use three to six of the allowed types.
+ * Programs with edges use one or two, so that loaded values are stored. */
 static void draw_types(vy_gen *g, uint32_t allowed) {
     uint32_t all = (UINT32_C(1) << VYRE_TYPE_COUNT) - 1;
     if (!(allowed & all))
@@ -206,7 +206,7 @@ static unsigned add_memory(vy_gen *g, vy_space space, vyre_type type, vyre_acces
     return m;
 }
 
-/* Around the size of the grid, mostly; sometimes a few, sometimes none. */
+/* Usually around the size of the grid; sometimes a few elements, sometimes none. */
 static uint32_t draw_count(vy_gen *g) {
     if (vy_gen_draws_idiom(g, VY_GEN_EDGES))
         return vy_gen_edge(g, g->total + 9);
@@ -244,7 +244,7 @@ static void plan_outputs(vy_gen *g) {
     }
 }
 
-/* Atomics take 32- and 64-bit integers: an allowed one, or VYRE_TYPE_COUNT. */
+/* An allowed type for atomics (integers of 32 and 64 bits), or VYRE_TYPE_COUNT. */
 static vyre_type atomic_type(vy_gen *g) {
     uint32_t start = vy_gen_below(g, g->data_type_count);
     for (uint32_t i = 0; i < g->data_type_count; i++) {
@@ -255,7 +255,7 @@ static vyre_type atomic_type(vy_gen *g) {
     return VYRE_TYPE_COUNT;
 }
 
-/* Kinds whose order does not matter; a load without a result is the idle one. */
+/* Commutative kinds; a load without a result is the neutral one. */
 static vyre_atomic draw_atomic(vy_gen *g) {
     static const uint8_t kinds[] = {VYRE_ATOMIC_ADD, VYRE_ATOMIC_AND, VYRE_ATOMIC_OR,  VYRE_ATOMIC_XOR,
                                     VYRE_ATOMIC_MIN, VYRE_ATOMIC_MAX, VYRE_ATOMIC_LOAD};
@@ -297,7 +297,7 @@ static void plan_arrays(vy_gen *g) {
     }
 }
 
-/* The buffer from which the grid is taken, where that is how it is given. */
+/* Plans the buffer that determines the grid, if the grid is given by a buffer. */
 static void plan_grid_buffer(vy_gen *g) {
     if (g->grid_kind == VYRE_GRID_OVER) {
         g->grid_memory = (uint8_t)vy_gen_below(g, g->plan_count);
@@ -311,7 +311,7 @@ static void plan_grid_buffer(vy_gen *g) {
     }
 }
 
-/* Inputs and outputs in any order. Only buffers are in the plan yet. */
+/* Shuffles inputs and outputs. The plan contains only buffers so far. */
 static void shuffle_buffers(vy_gen *g) {
     for (unsigned i = g->plan_count; i > 1; i--) {
         unsigned a = i - 1, b = vy_gen_below(g, i);
@@ -338,13 +338,13 @@ static void gen_shape(vy_gen *g, uint32_t allowed) {
     plan_atomics(g);
     shuffle_buffers(g);
     plan_grid_buffer(g);
-    plan_arrays(g); /* after the buffers: that is the order of declaration */
+    plan_arrays(g); /* after the buffers, in the order of declaration */
     vy_gen_set_weights(g);
 }
 
-/* ---- vyre_generate: options in, a case out (vyre/generate.h). ---- */
+/* ---- vyre_generate ---- */
 
-/* A knob: 0 means the default; beyond the most it is the most, as the header says "about". */
+/* An option: 0 means the default; larger values are clamped, since the limits are approximate. */
 static unsigned knob(unsigned given, unsigned otherwise, unsigned most) {
     unsigned value = given ? given : otherwise;
     return value < most ? value : most;

@@ -1,4 +1,4 @@
-/* Values worth trying: where types begin, end, wrap, round and change sign. */
+/* Random numbers and boundary values: where types begin, end, wrap, round and change sign. */
 #ifndef VY_GENERATE_INTERESTING_VALUES_H
 #define VY_GENERATE_INTERESTING_VALUES_H
 
@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-/* ---- Random numbers of the generator: splitmix64. The same on every machine, and no state but the caller's. ---- */
+/* ---- random numbers: splitmix64; the same on every machine, with all state in the caller's struct ---- */
 
 typedef struct vy_rng {
     uint64_t state;
@@ -19,7 +19,7 @@ static inline uint64_t vy_rng_next(vy_rng *rng) {
     return z ^ (z >> 31);
 }
 
-/* Neighbouring seeds give unrelated sequences. */
+/* Adjacent seeds yield unrelated sequences. */
 static inline vy_rng vy_rng_start(uint64_t seed) {
     vy_rng rng = {seed ^ UINT64_C(0x76797265)};
     rng.state = vy_rng_next(&rng);
@@ -43,10 +43,10 @@ static inline int vy_rng_chance(vy_rng *rng, uint32_t part, uint32_t whole) {
 
 /* ---- values ---- */
 
-/* Bits of a type, biased to the edges. Excess bits are zero; a NaN may have any payload and sign (loads and literals must cope). */
+/* Bits of a type, biased to boundary values. Excess bits are zero; a NaN may have any payload and sign. */
 uint64_t vy_interesting_value(vy_rng *rng, vyre_type type);
 
-/* `count` elements of a type, as they lie in memory. */
+/* Fills `count` elements of a type, in memory layout. */
 void vy_interesting_fill(vy_rng *rng, vyre_type type, void *data, uint64_t count);
 
 #endif

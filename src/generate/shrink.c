@@ -1,4 +1,5 @@
-/* The rewriting copy (shrink_edit.h). Recursion follows blocks and expressions of a valid program, so the limits of the language bound it. */
+/* Test-case reducer (shrinker), and the rewriting copy that makes its candidates. Recursion follows the blocks and
+ * expressions of a valid program, so the limits of the language bound it. */
 #include "generate/shrink.h"
 
 #include "ir/build/finish.h"
@@ -51,7 +52,7 @@ typedef struct rewrite {
     const vy_resolved_dispatch *launch;
     const vy_shrink_edits *edits;
     vy_irb draft;
-    uint32_t *variables, *memories, *functions; /* old index → new, VY_NONE = left out */
+    uint32_t *variables, *memories, *functions; /* old index → new index; VY_NONE: dropped */
     const vy_function *function;                /* being copied */
     uint32_t name_count;
 } rewrite;
@@ -126,7 +127,7 @@ static uint32_t copy_expr(rewrite *r, uint32_t root) {
 
 /* ---- statements ---- */
 
-/* Whether what the statement works on is still there. */
+/* Whether the operands of the statement still exist. */
 static int can_keep(const rewrite *r, const vy_stmt *stmt) {
     if (stmt->kind == VY_STMT_ASSIGN && r->variables[stmt->variable] == VY_NONE)
         return 0;
@@ -146,7 +147,7 @@ static int can_keep(const rewrite *r, const vy_stmt *stmt) {
     return 1;
 }
 
-/* Whether argument i is left out because the parameter or result it is for is. */
+/* Whether argument i is dropped because its parameter or result is. */
 static int drops_arg(const rewrite *r, const vy_stmt *stmt, uint32_t i) {
     if (stmt->kind == VY_STMT_RETURN)
         return r->edits->results[r->function->first_result + i];
@@ -201,8 +202,8 @@ static int is_jump(uint8_t kind) {
     return kind == VY_STMT_BREAK || kind == VY_STMT_CONTINUE || kind == VY_STMT_RETURN;
 }
 
-/* Copies the statements from `first` to `end`; nothing may follow a jump, so the rest of a block behind one is left out. Returns whether a
- * jump ended it. */
+/* Copies the statements from `first` to `end`. Statements after a jump are dropped, since they are not allowed. Returns
+ * whether a jump ended the block. */
 static int copy_block(rewrite *r, uint32_t first, uint32_t end) {
     for (uint32_t i = first; i < end; i = r->program->stmts.items[i].end) {
         const vy_stmt *stmt = &r->program->stmts.items[i];
@@ -235,7 +236,7 @@ static uint32_t literal_size(rewrite *r, uint64_t value) {
     return vy_irb_size(&r->draft, VY_SIZE_LITERAL, VY_NONE, VY_NONE, value);
 }
 
-/* Params and buffers are declared before, and every one is there unless sizes are frozen. */
+/* Params and buffers are declared before, and all of them exist unless sizes are frozen. */
 static uint32_t copy_size(rewrite *r, uint32_t root) {
     if (root == VY_NONE)
         return VY_NONE;
@@ -243,7 +244,7 @@ static uint32_t copy_size(rewrite *r, uint32_t root) {
     if (size.kind == VY_SIZE_PARAM) {
         size.a = r->variables[size.a];
     } else if (size.kind == VY_SIZE_LEN) {
-        /* Perhaps of a later buffer: all are copied, so the place is known. */
+        /* May refer to a later buffer: all buffers are copied, so its index is known. */
         size.a = r->draft.program->functions.items[r->draft.program->functions.count - 1].first_memory +
                  (size.a - r->function->first_memory);
     } else if (size.kind != VY_SIZE_LITERAL) {
@@ -335,7 +336,7 @@ static void copy_entry(rewrite *r, const vy_function *entry) {
     vy_irb_end_function(&r->draft);
 }
 
-/* Callees may come after their callers, so every function's new index is known first. */
+/* Callees may follow their callers, so all new function indices are assigned first. */
 static void number_functions(rewrite *r) {
     uint32_t next = 0, count = (uint32_t)vyre_program_function_count(r->program);
     for (uint32_t i = 0; i < count; i++)
@@ -419,11 +420,12 @@ vyre_status vy_shrink_apply(const vyre_case *from, const vy_resolved_dispatch *l
     return status;
 }
 
-/* The shrinker: smaller and smaller cases that still fail (vyre/generate.h).
+/* Reduction by passes from coarse to fine.
  *
- * Passes go from coarse to fine, each trying edits of the current case until none helps, and all again until a round changes nothing or
- * the tries are used up. A candidate is offered only if it is valid and can be dispatched. Every accepted candidate has fewer
- * or simpler parts, except after inlining, which happens at most once; so there is an end even without the bound on tries. */
+ * Each pass tries edits of the current case until none is accepted. All passes are repeated until a round changes
+ * nothing or the tries are exhausted. A candidate is offered only if it is valid and can be dispatched. Every accepted
+ * candidate has fewer or simpler parts, except after inlining, which happens at most once; so the reduction terminates
+ * even without the limit on tries. */
 
 typedef struct shrinker {
     vyre_case *current;
@@ -432,12 +434,12 @@ typedef struct shrinker {
     vyre_still_fails *fails;
     void *user;
     unsigned tries;
-    vyre_status status; /* not OK: memory is out, stop */
+    vyre_status status; /* not OK: memory is exhausted, stop */
     vyre_error *error;
-    int progress; /* something was accepted in this round */
+    int progress; /* a candidate was accepted in this round */
 } shrinker;
 
-/* ---- trying ---- */
+/* ---- candidates ---- */
 
 static int stopped(const shrinker *s) {
     return s->status != VYRE_OK || s->tries == 0;
@@ -450,7 +452,7 @@ static void clear_edits(shrinker *s) {
     s->status = vy_shrink_edits_init(&s->edits, s->current->program, &s->launch, s->error);
 }
 
-/* Takes over `candidate`, and keeps it if it still fails. */
+/* Consumes `candidate`, and makes it the current case if it still fails. */
 static int offer(shrinker *s, vyre_case *candidate) {
     vy_resolved_dispatch launch;
     s->tries--;
@@ -466,7 +468,7 @@ static int offer(shrinker *s, vyre_case *candidate) {
     return 1;
 }
 
-/* Offers the current case with the edits that are set, then clears them. Returns whether it was accepted. */
+/* Offers the current case with the pending edits, then clears them. Returns whether it was accepted. */
 static int try_edits(shrinker *s) {
     vyre_case *candidate;
     if (stopped(s))
@@ -486,7 +488,7 @@ static void delete_range(shrinker *s, uint32_t first, uint32_t end) {
         s->edits.stmts[i] = s->current->program->stmts.items[i].end <= end ? VY_SHRINK_DELETE : VY_SHRINK_KEEP;
 }
 
-/* From the end, as what comes late is used by less; halves, quarters, … single statements. */
+/* From the end, since late statements have fewer uses; halves, quarters, … single statements. */
 static void delete_statements(shrinker *s) {
     for (uint32_t size = (s->current->program->stmts.count + 1) / 2; size > 0 && !stopped(s); size /= 2)
         for (uint32_t end = s->current->program->stmts.count; end > 0 && !stopped(s);) {
@@ -497,7 +499,7 @@ static void delete_statements(shrinker *s) {
         }
 }
 
-/* Bodies in place of what ownership them; branches away. */
+/* Replaces statements by their bodies, and removes branches. */
 static void unwrap_statements(shrinker *s) {
     static const uint8_t edits[] = {VY_SHRINK_BODY, VY_SHRINK_ELSE_BODY, VY_SHRINK_NO_ELSE};
     for (uint32_t i = s->current->program->stmts.count; i-- > 0 && !stopped(s);) {
@@ -505,7 +507,7 @@ static void unwrap_statements(shrinker *s) {
             const vy_stmt *stmt = &s->current->program->stmts.items[i];
             if (!vy_stmt_is_structured(stmt->kind) || (edits[e] != VY_SHRINK_BODY && stmt->middle == stmt->end))
                 break;
-            /* Names that were in blocks of their own may meet now. */
+            /* After unwrapping, names of separate blocks may collide. */
             for (int rename = 0; rename < 2; rename++) {
                 s->edits.stmts[i] = edits[e];
                 s->edits.rename = (uint8_t)rename;
@@ -526,7 +528,8 @@ static int is_plain(const vy_expr *expr) {
     return expr->kind == VY_EXPR_LITERAL && (expr->bits == 0 || expr->bits == one(expr->type));
 }
 
-/* Several at once: every expression of a range that is not a literal becomes 0. Trees overlap; the outermost edit wins. */
+/* Replaces all non-literal expressions of a range by 0, several in one candidate. Trees overlap; the outermost edit
+ * wins. */
 static void zero_expressions(shrinker *s) {
     for (uint32_t size = (s->current->program->exprs.count + 1) / 2; size > 3 && !stopped(s); size /= 2)
         for (uint32_t end = s->current->program->exprs.count; end > 0 && !stopped(s);) {
@@ -551,7 +554,7 @@ static int try_literal(shrinker *s, uint32_t i, uint64_t bits) {
     return try_edits(s);
 }
 
-/* The nearest expressions of the same type below take its place. */
+/* Tries to replace an expression by its nearest descendants of the same type. */
 static int try_operands(shrinker *s, uint32_t i) {
     const vyre_program *program = s->current->program;
     uint32_t first = vy_expr_first(program, i);
@@ -568,7 +571,7 @@ static int try_operands(shrinker *s, uint32_t i) {
     return 0;
 }
 
-/* Roots come last in their trees, so going down meets the largest first. */
+/* Roots follow their operands, so the descending order starts with the largest trees. */
 static void simplify_expressions(shrinker *s) {
     for (uint32_t i = s->current->program->exprs.count; i-- > 0 && !stopped(s);) {
         if (i >= s->current->program->exprs.count)
@@ -614,7 +617,8 @@ static void inline_functions(shrinker *s) {
     clear_edits(s);
 }
 
-/* One thing of a kind at a time, the last first: its uses become literals or go. A count or grid that used it becomes a number. */
+/* One declaration of a kind per candidate, the last first: its uses become literals or are dropped. A count or grid
+ * that used it becomes a number. */
 typedef uint8_t *edit_array(vy_shrink_edits *edits);
 
 static uint8_t *variable_edits(vy_shrink_edits *edits) {
@@ -636,7 +640,7 @@ static void drop_each(shrinker *s, edit_array *array, uint32_t first, uint32_t c
 }
 
 static void drop_declarations(shrinker *s) {
-    /* An accepted candidate moves what comes behind it, never what comes before: backwards, indices stay true. */
+    /* An accepted candidate moves only later declarations, so descending indices stay valid. */
     const vyre_program *program = s->current->program;
     const vy_function *entry = vy_program_entry(program);
     drop_each(s, memory_edits, entry->first_memory, entry->memory_count, 1);
@@ -658,7 +662,7 @@ static void drop_declarations(shrinker *s) {
 
 /* ---- geometry and data ---- */
 
-/* A number that may become smaller, in the edits as they are now. */
+/* A number of the pending edits that may be reduced. */
 typedef uint32_t *edit_number(vy_shrink_edits *edits, uint32_t index);
 
 static uint32_t *group_edit(vy_shrink_edits *edits, uint32_t index) {
@@ -671,7 +675,7 @@ static uint32_t *count_edit(vy_shrink_edits *edits, uint32_t index) {
     return &edits->counts[index];
 }
 
-/* The least, a half, one less: whatever is accepted, from the start. */
+/* Tries the minimum, a half, one less; repeats after each accepted candidate. */
 static void lower(shrinker *s, edit_number *number, uint32_t index, uint32_t least) {
     while (!stopped(s) && *number(&s->edits, index) > least) {
         uint32_t now = *number(&s->edits, index);
@@ -738,7 +742,7 @@ static int is_zero(const unsigned char *bytes, size_t size) {
     return 1;
 }
 
-/* Halves, quarters, … elements of an input become zero. `bytes` has room for the input. */
+/* Zeroes halves, quarters, … single elements of an input. `bytes` has the size of the input. */
 static void zero_input(shrinker *s, size_t input, unsigned char *bytes, unsigned element) {
     vyre_span spans[VY_LIMIT_BUFFERS];
     size_t total = s->current->arguments.inputs[input].size;
@@ -777,7 +781,7 @@ static void zero_inputs(shrinker *s) {
     }
 }
 
-/* ---- the whole ---- */
+/* ---- driver ---- */
 
 static void shorten_names(shrinker *s) {
     int progress = s->progress;
@@ -822,7 +826,7 @@ vyre_status vyre_shrink(const vyre_case *start, vyre_still_fails *fails, void *u
         status = vyre_case_new(start->program, &start->arguments, &s.current, error);
     if (status != VYRE_OK)
         return status;
-    /* The data of the launch must be the copy's: the original is not ours to keep. */
+    /* The data of the resolved dispatch must point into the copy, since the original is borrowed. */
     s.status = vy_resolve_dispatch(s.current->program, &s.current->arguments, &s.launch, s.error);
     clear_edits(&s);
     shrink(&s);

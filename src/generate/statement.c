@@ -1,4 +1,5 @@
-/* Structured statements and the ways out of them. All of it ends: a `for` makes few trips by its bounds, a `while` burns fuel or counts to an end that is near. */
+/* Random statements: blocks, control flow and the simple kinds. All programs terminate: a `for` has few trips by its
+ * bounds; a `while` consumes fuel or counts to a near end. */
 #include "generate/generator.h"
 #include "ir/eval.h"
 #include "ir/op_tables.h"
@@ -9,7 +10,7 @@ static void gen_block(vy_gen *g, unsigned count);
 
 enum { MAX_NESTING = 6 };
 
-/* A share of what is left for a nested block. */
+/* A share of the remaining statements for a nested block. */
 static unsigned block_size(vy_gen *g) {
     return 1 + vy_gen_below(g, g->left / 3 < 8 ? g->left / 3 + 1 : 8);
 }
@@ -18,7 +19,7 @@ static int may_nest(const vy_gen *g) {
     return g->place.nesting < MAX_NESTING && g->left > 0;
 }
 
-/* A nested block: `uniform` says whether the whole workgroup goes in together. The phases are brought back at the end. */
+/* Writes a nested block. `uniform`: the whole workgroup enters it together. The phases are restored at its end. */
 static void write_block(vy_gen *g, int uniform, unsigned count) {
     vy_gen_context place = g->place;
     vy_gen_ownership ownership[VY_GEN_MEMORIES];
@@ -30,7 +31,7 @@ static void write_block(vy_gen *g, int uniform, unsigned count) {
     g->place = place;
 }
 
-/* A condition: uniform if the caller can use that and luck has it; *uniform says so. */
+/* A condition, uniform with some probability if the caller can use that; *uniform is set then. */
 static uint32_t condition(vy_gen *g, int *uniform) {
     *uniform = g->place.uniform && (*uniform || vy_gen_chance(g, 1, 2));
     unsigned depth = g->depth > 2 ? g->depth - 1 : g->depth;
@@ -62,7 +63,7 @@ static int gen_region(vy_gen *g) {
     vy_stmt stmt = vy_irb_blank_stmt(VY_STMT_REGION);
     stmt.name = vy_irb_intern(&g->draft, name, strlen(name));
     vy_irb_stmt(&g->draft, &stmt, NULL, 0, NULL, NULL);
-    /* Straight on: phases need no way back. */
+    /* Control continues straight, so phases need not be restored. */
     g->place.nesting++;
     gen_block(g, block_size(g));
     g->place.nesting--;
@@ -107,7 +108,7 @@ static uint64_t highest_of(vyre_type type) {
     return is_signed_type(type) ? lowest_of(type) - 1 : vy_type_layouts[type].mask;
 }
 
-/* Literals at the ends of the type or near zero, either direction, sometimes the wrong one. */
+/* Literals at the ends of the type or near zero, in either direction, sometimes the wrong one. */
 static for_bounds literal_bounds(vy_gen *g, vyre_type type) {
     int is_signed = is_signed_type(type);
     uint64_t lowest = lowest_of(type), highest = highest_of(type);
@@ -123,7 +124,7 @@ static for_bounds literal_bounds(vy_gen *g, vyre_type type) {
         to = vy_gen_chance(g, 1, 3) ? highest - vy_gen_below(g, 3) : reach + vy_gen_below(g, stride);
         from = to - reach;
     }
-    if (vy_gen_chance(g, 1, 12)) { /* no trip: the other way round */
+    if (vy_gen_chance(g, 1, 12)) { /* no trip: reversed bounds */
         uint64_t swap = from;
         from = to;
         to = swap;
@@ -137,7 +138,7 @@ static for_bounds literal_bounds(vy_gen *g, vyre_type type) {
     return made;
 }
 
-/* Computed bounds, masked to be small; the step too, and it may be zero. */
+/* Computed bounds, masked to be small; the step, too, which may be zero. */
 static for_bounds masked_bounds(vy_gen *g, vyre_type type, int uniform) {
     for_bounds made = {.step = VY_NONE, .trips = 4};
     made.from = vy_gen_with_literal(g, VYRE_OP_AND, type, bound(g, type, uniform, 2), 3);
@@ -147,7 +148,7 @@ static for_bounds masked_bounds(vy_gen *g, vyre_type type, int uniform) {
     return made;
 }
 
-/* Any bounds at all, with a step so wide that the type has room for four trips: nothing may wrap at its end. */
+/* Arbitrary bounds, with a step so large that the type has room for four trips, so that nothing wraps. */
 static for_bounds wide_bounds(vy_gen *g, vyre_type type, int uniform) {
     const vy_type_layout *layout = &vy_type_layouts[type];
     uint64_t step = (UINT64_C(1) << (layout->bits - 2)) + vy_gen_below(g, 8);
@@ -160,7 +161,7 @@ static for_bounds wide_bounds(vy_gen *g, vyre_type type, int uniform) {
     return made;
 }
 
-/* Lets the number of trips and what they count be seen in a variable from outside. */
+/* Makes the number of trips and the counter observable in a variable outside the loop. */
 static void count_trip(vy_gen *g, uint32_t counter, vyre_type type, uint32_t variable) {
     uint32_t sum = vy_irb_variable(&g->draft, counter), now;
     sum = vy_gen_with_literal(g, VYRE_OP_ROTL, type, sum, 5);
@@ -180,9 +181,9 @@ static void write_for(vy_gen *g, vyre_type type, const for_bounds *bounds, int u
     vy_irb_end_block(&g->draft);
 }
 
-/* ---- loops along local ids ----
+/* ---- loops over local ids ----
  *
- * Every invocation has trips of its own, as where a workgroup goes through something in strides, and some do not come there at all:
+ * The trip counts of invocations differ, as in strided loops of a workgroup, and some invocations skip the loop:
  *
  *     var v = …
  *     if CONDITION { for k in local_index .. 100 step 32 { v = rotl(v, 5) ^ k … } } */
@@ -192,7 +193,8 @@ static uint32_t local_id(vy_gen *g, vyre_type type, uint32_t axis) {
     return type == VYRE_TYPE_U32 ? id : vy_irb_op(&g->draft, VYRE_OP_CAST, type, id, VY_NONE, VY_NONE);
 }
 
-/* Down from the id; up to it; a few elements from it on; or from it in strides, mostly of all ids. Never more than four trips. */
+/* Down from the id; up to it; a few elements from it on; or from it in strides, usually of all ids. At most four
+ * trips. */
 static for_bounds local_bounds(vy_gen *g, vyre_type type) {
     enum { TRIPS = 4 };
     uint32_t axis = vy_gen_below(g, 6), draw = vy_gen_below(g, 6);
@@ -222,7 +224,7 @@ static for_bounds local_bounds(vy_gen *g, vyre_type type) {
     return made;
 }
 
-/* Of each invocation: often one that half of them meet. */
+/* A condition per invocation, often true for half of them. */
 static uint32_t local_condition(vy_gen *g) {
     if (vy_gen_chance(g, 1, 2))
         return vy_gen_expr(g, VYRE_TYPE_BOOL, 2);
@@ -232,7 +234,7 @@ static uint32_t local_condition(vy_gen *g) {
     return vy_irb_op(&g->draft, VYRE_OP_EQ, VYRE_TYPE_BOOL, bit, zero, VY_NONE);
 }
 
-/* The counter, and the loop: in two of three cases under a condition. */
+/* Writes the counter and the loop; in two of three cases under a condition. */
 static void write_for_locals(vy_gen *g) {
     vyre_type type = vy_gen_integer_type(g);
     if (vy_type_layouts[type].bits < 16) /* ids and strides do not fit */
@@ -262,7 +264,7 @@ static int gen_for(vy_gen *g) {
         return 1;
     }
     vyre_type type = vy_gen_integer_type(g);
-    /* A loop with uniform bounds that lanes may leave on their own is not uniform. */
+    /* A loop with uniform bounds is not uniform if single lanes may leave it. */
     int uniform = g->place.uniform && vy_gen_chance(g, 2, 3);
     uint32_t draw = vy_gen_below(g, 10);
     for_bounds bounds = draw < 5   ? literal_bounds(g, type)
@@ -272,13 +274,14 @@ static int gen_for(vy_gen *g) {
     return 1;
 }
 
-/* ---- counted by hand ----
+/* ---- while loops with a counter ----
  *
  *     var v = …
  *     var n = FROM
  *     while n < TO { n = n + STEP, v = rotl(v, 5) ^ n … }
  *
- * What compilers that count trips may get wrong: far steps, ways over half of the range, what wraps, and the number from before the step. Never more than seven trips. */
+ * Cases that trip-count analyses of compilers may get wrong: large steps, distances over half of the range, wrapping,
+ * and the value before the step. At most seven trips. */
 
 typedef struct counting {
     vyre_type type;
@@ -299,7 +302,7 @@ static void name_end(vy_gen *g, counting *c, uint32_t value, int uniform) {
     vy_gen_declare(g, c->variable, c->type, 0, uniform);
 }
 
-/* Some steps away from a number: a few by a literal, or as many as a value of the invocation says. */
+/* A start that is some steps before a number: a few, by a literal; or as many as a value of the invocation. */
 static uint32_t steps_before(vy_gen *g, const counting *c, uint32_t number, int uniform) {
     uint32_t steps = vy_gen_chance(g, 1, 3)
                          ? vy_irb_literal(&g->draft, c->type, vy_gen_below(g, 6))
@@ -308,7 +311,7 @@ static uint32_t steps_before(vy_gen *g, const counting *c, uint32_t number, int 
     return vy_irb_op(&g->draft, VYRE_OP_SUB, c->type, number, steps, VY_NONE);
 }
 
-/* To a number that is met, however often the way there wraps. */
+/* To a number that is reached exactly, however often the counter wraps. */
 static void count_to_meet(vy_gen *g, counting *c, int uniform) {
     const vy_type_layout *layout = &vy_type_layouts[c->type];
     uint64_t far = (UINT64_C(1) << (layout->bits - 2)) + vy_gen_below(g, 8);
@@ -321,7 +324,7 @@ static void count_to_meet(vy_gen *g, counting *c, int uniform) {
     c->from = steps_before(g, c, end_of(g, c), uniform);
 }
 
-/* From anywhere, by steps of a quarter of the range, to an end behind which there is room for one. */
+/* From any start, by steps of a quarter of the range, to an end after which there is room for one step. */
 static void count_far(vy_gen *g, counting *c, int uniform) {
     uint64_t quarter = UINT64_C(1) << (vy_type_layouts[c->type].bits - 2), step = quarter - vy_gen_below(g, 8);
     int is_up = (int)vy_gen_below(g, 2), is_strict = (int)vy_gen_below(g, 2);
@@ -340,7 +343,7 @@ static void count_far(vy_gen *g, counting *c, int uniform) {
                   : bound(g, c->type, uniform, 2);
 }
 
-/* From near an end of the range, over it. */
+/* From near an end of the range, across it. */
 static void count_to_wrap(vy_gen *g, counting *c, int uniform) {
     uint64_t step = 1 + vy_gen_below(g, 7);
     int is_up = (int)vy_gen_below(g, 2), is_strict = (int)vy_gen_below(g, 2);
@@ -385,7 +388,7 @@ static void write_counted(vy_gen *g, int uniform) {
     vy_gen_declare(g, n, c.type, 0, uniform);
     vy_irb_while(&g->draft, way < 3 ? goes_on(g, &c, n) : vy_irb_literal(&g->draft, VYRE_TYPE_BOOL, 1));
     switch (way) {
-    case 0: /* nothing in the body can leave out the step */
+    case 0: /* no statement of the body can skip the step */
         step_on(g, &c, n);
         count_trip(g, counter, c.type, n);
         write_loop_body(g, uniform, 6);
@@ -408,7 +411,8 @@ static void write_counted(vy_gen *g, int uniform) {
     vy_irb_end_block(&g->draft);
 }
 
-/* Fuel is a variable of its own that nothing else assigns, burned first thing in the body, so that `continue` cannot skip it. */
+/* Fuel is a separate variable that no other statement assigns. It is decremented first in the body, so that `continue`
+ * cannot skip it. */
 static int gen_while(vy_gen *g) {
     if (!may_loop(g) || g->left < 3)
         return 0;
@@ -417,7 +421,7 @@ static int gen_while(vy_gen *g) {
         write_counted(g, uniform);
         return 1;
     }
-    g->left--; /* the fuel is a statement too */
+    g->left--; /* the fuel is a statement, too */
     vyre_type type = vy_gen_integer_type(g);
     unsigned trips = 1 + vy_gen_below(g, 4);
     uint32_t fuel = vy_irb_var(&g->draft, vy_gen_name(g, 'w'), type, vy_irb_literal(&g->draft, type, trips));
@@ -438,15 +442,15 @@ static int gen_while(vy_gen *g) {
     return 1;
 }
 
-/* ---- ways out ---- */
+/* ---- break, continue, return, trap ---- */
 
-/* if CONDITION { one statement or none, then the way out } */
+/* if CONDITION { at most one statement, then the jump } */
 static void open_exit(vy_gen *g, int uniform) {
     uint32_t test = condition(g, &uniform);
     vy_irb_if(&g->draft, test);
     if (g->left && vy_gen_chance(g, 1, 3)) {
         vy_gen_context place = g->place;
-        g->place.uniform = 0; /* no barrier between here and the way out: phases stay */
+        g->place.uniform = 0; /* no barrier before the jump, so phases stay */
         g->place.nesting++;
         gen_block(g, 1);
         g->place = place;
@@ -468,7 +472,7 @@ static int gen_leave_loop(vy_gen *g, vy_stmt_kind kind) {
 static int gen_return(vy_gen *g) {
     if ((g->place.sync && !g->place.uniform) || !may_nest(g))
         return 0;
-    /* A grid barrier needs every workgroup, also those that would have gone. */
+    /* A grid barrier requires every workgroup, including workgroups that would have returned. */
     if (g->place.sync && !g->function && (g->features & VY_GEN_GRID_BARRIER))
         return 0;
     open_exit(g, g->place.sync);
@@ -477,7 +481,7 @@ static int gen_return(vy_gen *g) {
     return 1;
 }
 
-/* Rarely met: a few of a hundred programs have a trap, and it waits for a few invocations or a rare value. */
+/* Rarely executed: few of a hundred programs have a trap, which depends on a few invocations or a rare value. */
 static int gen_trap(vy_gen *g) {
     if (!may_nest(g))
         return 0;
@@ -499,11 +503,11 @@ static int gen_trap(vy_gen *g) {
     return 1;
 }
 
-/* ---- Blocks of random statements: which kind comes next, and the simple kinds. ---- */
+/* ---- simple statements ---- */
 
 /* ---- let, var, assign ---- */
 
-/* The value of a declaration, uniform in a third of the places where that can be seen; says which it is. */
+/* The value of a declaration, uniform in a third of the cases where that is possible; sets *is_uniform. */
 static uint32_t value(vy_gen *g, vyre_type type, int *is_uniform) {
     *is_uniform = g->place.uniform && vy_gen_chance(g, 1, 3);
     return *is_uniform ? vy_gen_uniform_expr(g, type, g->depth) : vy_gen_expr(g, type, g->depth);
@@ -534,7 +538,7 @@ static int write_var(vy_gen *g) {
 static int write_assign(vy_gen *g) {
     for (int i = 0; i < 4; i++) {
         const vy_gen_variable *found = vy_gen_find_variable(g, vy_gen_type(g), 1);
-        /* A uniform variable stays so: assigned only where all go, and something uniform. */
+        /* A uniform variable is assigned only in uniform control flow, and only a uniform value. */
         if (!found || (found->is_uniform && !g->place.uniform))
             continue;
         uint32_t variable = found->variable;
@@ -560,7 +564,7 @@ static int write_collective(vy_gen *g) {
     if (!g->place.uniform || !g->place.sync)
         return 0;
     vy_stmt stmt = vy_irb_blank_stmt(VY_STMT_COLLECTIVE);
-    /* Those that combine have many variants: half of the draws. */
+    /* Combining collectives have many variants, so they are half of the draws. */
     int combines = vy_gen_chance(g, 1, 2);
     vyre_collective op = (vyre_collective)vy_gen_below(g, combines ? VYRE_COLLECTIVE_ANY : VY_SOURCE_COLLECTIVES);
     const vy_collective_row *row = &vy_collectives[op];
@@ -602,8 +606,8 @@ static int write_continue(vy_gen *g) {
     return gen_leave_loop(g, VY_STMT_CONTINUE);
 }
 
-/* One row per kind: its writer (0 = not possible here), its weight, the features it needs, and the stress that multiplies it. print is
- * never written: it is the oracle's alone. */
+/* One row per kind: its writer (returns 0 if not possible here), its weight, the features it needs, and the stress that
+ * multiplies the weight. print is not generated, because only the oracle supports it. */
 typedef struct kind_row {
     int (*write)(vy_gen *g);
     uint16_t weight;
@@ -666,5 +670,5 @@ static void gen_block(vy_gen *g, unsigned count) {
     vy_gen_statements(g, count);
     g->variables.count = scope;
     if (vy_gen_chance(g, 1, 2))
-        g->name_count = names; /* a name may return once its block has ended */
+        g->name_count = names; /* names can be reused after their block has ended */
 }

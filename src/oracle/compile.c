@@ -1,4 +1,5 @@
-/* Expressions to bytecode. */
+/* Bytecode compiler: translates statements and expressions of a program into bytecode (bytecode.h). compile_registers.c
+ * allocates the registers. */
 #include "oracle/compile.h"
 #include "base/status.h"
 #include "ir/op_tables.h"
@@ -6,34 +7,35 @@
 
 static uint32_t emit_declare(vy_oracle_compiler *c, uint32_t variable);
 static void emit_end_run(vy_oracle_compiler *c);
+/* Emits an expression and returns its register: `into`, unless that is VY_NONE. If masked, only active lanes of `into` are
+ * written. The caller frees the register with value_free. */
 static uint32_t emit_expr(vy_oracle_compiler *c, uint32_t e, uint32_t into, int masked);
 
-/* Whether the register of an expression was taken for it alone. */
+/* Whether the register was allocated for this expression. */
 static int value_is_temporary(const vy_expr *expr, uint32_t r) {
     return expr->kind == VY_EXPR_OP || expr->kind == VY_EXPR_LOAD ||
            (expr->kind == VY_EXPR_LITERAL && !(r & VY_SHARED));
 }
 
-/* Emits an expression and returns the register that holds it. `into` asks for that register (VY_NONE: any); masked then writes active
- * lanes only. The caller gives the register back with vy_value_free. */
+/* Frees the register of an expression, unless it is shared or belongs to a variable. */
 static void value_free(vy_oracle_compiler *c, uint32_t e, uint32_t r) {
     const vy_expr *expr = &c->program->exprs.items[e];
     if (value_is_temporary(expr, r))
         vy_register_free(c, expr->type, r);
 }
 
-/* into any register */
+/* Emits an expression into any register. */
 static uint32_t emit_value(vy_oracle_compiler *c, uint32_t e) {
     return emit_expr(c, e, VY_NONE, 0);
 }
 
-/* The device has not what the program needs. */
-static void oracle_compiler_refuse(vy_oracle_compiler *c, const char *what, vyre_type type) {
+/* Records that the device lacks an op or type that the program needs. */
+static void refuse_op(vy_oracle_compiler *c, const char *what, vyre_type type) {
     c->refused = what;
     c->refused_type = type;
 }
 
-/* A device takes what it finds, also a NaN that is not the canonical one. */
+/* A device loads raw bits, also a NaN that is not canonical. */
 static uint8_t loaded_type(vy_oracle_compiler *c, vyre_type type) {
     static const uint8_t raw[VYRE_TYPE_COUNT] = {[VYRE_TYPE_F16] = VYRE_TYPE_U16,
                                                  [VYRE_TYPE_BF16] = VYRE_TYPE_U16,
@@ -42,7 +44,7 @@ static uint8_t loaded_type(vy_oracle_compiler *c, vyre_type type) {
     if (!c->oracle->is_device)
         return (uint8_t)type;
     if (!vy_device_has(c->oracle->exact, type))
-        oracle_compiler_refuse(c, "a load", type);
+        refuse_op(c, "a load", type);
     return raw[type] ? raw[type] : (uint8_t)type;
 }
 
@@ -51,11 +53,11 @@ static vy_kernel *kernel_of(vy_oracle_compiler *c, vyre_op op, vyre_type result,
         return vy_op_is_approximate(op) ? vy_approximate_kernel(op, operand) : vy_eval_kernel(op, result, operand);
     vy_kernel *kernel = vy_device_kernel(c->oracle->exact, op, result, operand);
     if (!kernel)
-        oracle_compiler_refuse(c, vyre_op_get(op)->name, vyre_type_bits(result) == 64 ? result : operand);
+        refuse_op(c, vyre_op_get(op)->name, vyre_type_bits(result) == 64 ? result : operand);
     return kernel;
 }
 
-/* Before an access without a guard: `elements` of them are inside. */
+/* Emitted before an unguarded access: checks that `elements` elements are in bounds. */
 static vy_instruction *emit_inside(vy_oracle_compiler *c, uint32_t memory, uint32_t index, uint32_t elements) {
     vy_instruction *inside = vy_emit(c, VY_OPCODE_INSIDE);
     inside->a = index;
@@ -82,11 +84,11 @@ static void emit_load_at(vy_oracle_compiler *c, uint32_t e, uint32_t index, uint
     c->oracle->memories.items[load->b].accesses |= 1u << VY_ACCESS_READ;
 }
 
-/* A load with a condition runs under a mask: it gives zero to the lanes that are not active. Where no lane is, it is jumped over. */
+/* A load with a condition runs under a mask: inactive lanes receive zero. If no lane is active, it is skipped. */
 static uint32_t emit_predicated_load(vy_oracle_compiler *c, uint32_t e, uint32_t into) {
     const vy_expr *expr = &c->program->exprs.items[e];
     uint32_t index = emit_value(c, expr->b), condition = emit_value(c, expr->c);
-    /* Taken before the operands are given back: it is filled while they are still needed. */
+    /* Allocated before the operands are freed, because it is written while they are still live. */
     uint32_t r = into != VY_NONE ? into : vy_register_new(c, expr->type), slot = vy_output_slots_new(c, 1),
              chain = VY_NONE;
     vy_instruction *fill = vy_emit(c, VY_OPCODE_FILL);
@@ -115,8 +117,9 @@ static uint32_t emit_load(vy_oracle_compiler *c, uint32_t e, uint32_t into) {
     return r;
 }
 
-/* Both arms are pure, so they are computed for every lane; but a load in an arm that the lane does not take is not meant by the program, and the
- * checkers must not see it (`i < len(x) ? x[i] : 0`). So arms with loads run under a mask. */
+/* Both arms are pure, so they are computed for every lane. A load in an arm that the lane does not select is not
+ * executed by the program, and the checkers must not see it (`i < len(x) ? x[i] : 0`). So arms with loads run under a
+ * mask. */
 static uint32_t emit_arm(vy_oracle_compiler *c, uint32_t e, uint32_t condition, int when) {
     if (!c->has_load[e - c->first_expr])
         return emit_value(c, e);
@@ -209,7 +212,7 @@ static uint32_t emit_expr(vy_oracle_compiler *c, uint32_t e, uint32_t into, int 
     return into;
 }
 
-/* ---- Statements with an effect to bytecode: on memory, on the workgroup, on the outside. ---- */
+/* ---- statements with side effects: memory, synchronisation, print ---- */
 
 static void emit_store(vy_oracle_compiler *c, const vy_stmt *stmt) {
     uint32_t index = emit_value(c, stmt->a), value = emit_value(c, stmt->b);
@@ -251,14 +254,14 @@ static void emit_atomic(vy_oracle_compiler *c, const vy_stmt *stmt) {
     c->oracle->orders |= stmt->order != VYRE_ORDER_RELAXED;
 }
 
-/* Collectives combine with the evaluator's kernels: on a device only what is exact there. */
+/* Collectives combine with the kernels of the evaluator, so a device may use only ops that are exact there. */
 static void check_combine(vy_oracle_compiler *c, const vy_stmt *stmt) {
     const vyre_type type = (vyre_type)c->program->exprs.items[stmt->a].type;
     const vyre_op op = (vyre_op)stmt->combine;
     if (!c->oracle->is_device || !vy_collectives[stmt->op].combines)
         return;
     if (!vy_device_kernel(c->oracle->exact, op, type, type) || !vy_device_is_exact(c->oracle->exact, op, type))
-        oracle_compiler_refuse(c, "a reduction or scan", type);
+        refuse_op(c, "a reduction or scan", type);
 }
 
 static void emit_collective(vy_oracle_compiler *c, const vy_stmt *stmt) {
@@ -292,7 +295,7 @@ static void list_register(vy_oracle_compiler *c, uint32_t r) {
         c->failed = 1;
 }
 
-/* The values of a statement's arguments, as a list of registers. Returns its start. */
+/* Emits the arguments of a statement as a list of registers. Returns the start of the list. */
 static uint32_t emit_args(vy_oracle_compiler *c, const vy_stmt *stmt) {
     uint32_t first = c->oracle->lists.count;
     for (uint32_t i = 0; i < stmt->arg_count; i++)
@@ -334,7 +337,7 @@ static void emit_load_wide(vy_oracle_compiler *c, const vy_stmt *stmt) {
     for (uint32_t i = 0; i < stmt->result_count; i++)
         list_register(c, emit_declare(c, stmt->variable + i));
     emit_wide(c, stmt, VY_OPCODE_LOAD_WIDE, index, first, stmt->result_count);
-    /* Only now: the first results are there while the index is still needed. */
+    /* Freed only now: the first results are written while the index is still live. */
     value_free(c, stmt->a, index);
 }
 
@@ -352,7 +355,7 @@ static void emit_report(vy_oracle_compiler *c, const vy_stmt *stmt) {
 }
 
 static void emit_poll(vy_oracle_compiler *c, const vy_stmt *stmt) {
-    /* Never from a free list: the register counts from the start of the invocation on. */
+    /* A fresh register, not from a free list: it counts from the start of the invocation. */
     if (c->oracle->polls == VY_NONE)
         c->oracle->polls = c->oracle->registers++;
     uint32_t result = emit_declare(c, stmt->variable);
@@ -361,9 +364,10 @@ static void emit_poll(vy_oracle_compiler *c, const vy_stmt *stmt) {
     poll->a = c->oracle->polls;
 }
 
-/* ---- Program to bytecode (bytecode.h): one walk over the statements, after liveness.c has found how long each variable lives. ---- */
+/* ---- control flow and declarations: one walk over the statements ---- */
 
-/* Statements of a straight run are counted by one instruction at its start; whatever may change the mask ends the run. */
+/* One STEP instruction at the start of a straight run counts its statements. A statement that may change the mask ends
+ * the run. */
 static void count_step(vy_oracle_compiler *c, uint32_t statements, uint32_t nodes) {
     if (c->step == VY_NONE) {
         vy_emit(c, VY_OPCODE_STEP);
@@ -375,12 +379,12 @@ static void count_step(vy_oracle_compiler *c, uint32_t statements, uint32_t node
     c->oracle->code.items[c->step].a += nodes;
 }
 
-/* A straight run of statements ends: the mask may change. */
+/* Ends a straight run of statements: the mask may change. */
 static void emit_end_run(vy_oracle_compiler *c) {
     c->step = VY_NONE;
 }
 
-/* Registers of variables whose last use lies in the statement (or loop) that just ended. */
+/* Frees the registers of variables whose last use is in the statement (or loop) that just ended. */
 static void free_expired(vy_oracle_compiler *c, uint32_t stmt) {
     for (uint32_t v = c->expires[stmt - c->entry->first_stmt]; v != VY_NONE; v = c->lives[v].next) {
         const vy_variable *variable = &c->program->variables.items[c->entry->first_variable + v];
@@ -389,7 +393,7 @@ static void free_expired(vy_oracle_compiler *c, uint32_t stmt) {
     }
 }
 
-/* The register of a variable that the current statement declares. */
+/* Allocates the register of a variable that the current statement declares. */
 static uint32_t emit_declare(vy_oracle_compiler *c, uint32_t variable) {
     vy_live_interval *life = &c->lives[variable - c->entry->first_variable];
     return life->r = vy_register_new(c, c->program->variables.items[variable].type);
@@ -401,14 +405,14 @@ static void emit_let(vy_oracle_compiler *c, const vy_stmt *stmt) {
     vy_live_interval *life = &c->lives[stmt->variable - c->entry->first_variable];
     const vy_expr *value = &c->program->exprs.items[stmt->a];
     if (life->root != stmt->variable - c->entry->first_variable)
-        return; /* another name for a value that does not change */
+        return; /* an alias of an immutable value */
     if (life->is_borrowed) {
         uint32_t r = emit_value(c, stmt->a);
         if (!value_is_temporary(value, r)) {
             life->r = r;
             return;
         }
-        /* A literal that found no shared register. */
+        /* A literal without a shared register. */
         life->is_borrowed = 0;
         life->r = r;
         return;
@@ -439,7 +443,8 @@ static void emit_if(vy_oracle_compiler *c, uint32_t s, uint32_t *join) {
     c->slots--;
 }
 
-/* The body of a loop, the way back to `head`, and the exit, which `leave` waits for. `next` is the last instruction of the body. */
+/* Emits the body of a loop, the jump back to `head`, and the exit, to which the chain `leave` is patched. `next` is the
+ * last instruction of the body. */
 static void emit_loop(vy_oracle_compiler *c, uint32_t s, uint32_t slot, uint32_t head, uint32_t leave,
                       vy_instruction next, uint32_t *join) {
     uint32_t outer = c->loop_slot, chain = VY_NONE;
@@ -472,7 +477,7 @@ static void emit_while(vy_oracle_compiler *c, uint32_t s, uint32_t *join) {
     emit_loop(c, s, slot, head, leave, (vy_instruction){.code = VY_OPCODE_NEXT}, join);
 }
 
-/* The step must keep its value while the body may assign to what it was computed from. */
+/* The step must keep its value, because the body may assign to its operands. */
 static uint32_t emit_step(vy_oracle_compiler *c, const vy_stmt *stmt, int *owned) {
     const vy_expr *step = &c->program->exprs.items[stmt->c];
     uint32_t r = emit_value(c, stmt->c);
@@ -526,7 +531,7 @@ static void emit_assign(vy_oracle_compiler *c, const vy_stmt *stmt) {
     emit_expr(c, stmt->a, vy_register_variable(c, stmt->variable), 1);
 }
 
-/* Statements after which the next one follows. */
+/* Statements that are followed by the next one. */
 static void (*const writers[VY_STMT_KIND_COUNT])(vy_oracle_compiler *c, const vy_stmt *stmt) = {
     [VY_STMT_LET] = emit_let,
     [VY_STMT_VAR] = emit_let,
@@ -542,7 +547,7 @@ static void (*const writers[VY_STMT_KIND_COUNT])(vy_oracle_compiler *c, const vy
     [VY_STMT_POLL] = emit_poll,
 };
 
-/* The others. */
+/* Control-flow statements. */
 static void emit_control(vy_oracle_compiler *c, uint32_t s, uint32_t *join) {
     const vy_stmt *stmt = &c->program->stmts.items[s];
     switch ((vy_stmt_kind)stmt->kind) {
@@ -567,7 +572,7 @@ static void emit_control(vy_oracle_compiler *c, uint32_t s, uint32_t *join) {
         vy_emit_jump(c, VY_OPCODE_RETURN, 0, join);
         emit_end_run(c);
         break;
-    default: /* region: a scope and nothing else; calls are gone */
+    default: /* region: a scope only; calls were inlined */
         emit_block(c, s + 1, stmt->end, join);
         break;
     }
@@ -588,7 +593,7 @@ static void emit_stmt(vy_oracle_compiler *c, uint32_t s, uint32_t *join) {
     free_expired(c, s);
 }
 
-/* `join` collects the instructions that wait for the end of the construct around the block. */
+/* `join` chains the jumps to the end of the enclosing construct. */
 static void emit_block(vy_oracle_compiler *c, uint32_t first, uint32_t end, uint32_t *join) {
     for (uint32_t s = first; s < end && !c->failed; s = c->program->stmts.items[s].end)
         emit_stmt(c, s, join);

@@ -1,18 +1,19 @@
-/* Before emission: how long variables live, which expressions load, how many nodes a statement has. One pass, no recursion: statements are in
- * pre-order, and the expressions of a statement are a contiguous range in post-order (ir/model.h).
+/* Liveness analysis and register allocation of the bytecode compiler; emission of instructions.
  *
- * A variable is dead after the last statement that uses it, or after the outermost loop that contains such a use but not its declaration, as
- * the next trip may use it again. */
+ * Liveness: one pass before emission, without recursion. It also finds the expressions with loads and counts the nodes
+ * of statements. Statements are in pre-order, and the expressions of a statement are a contiguous range in post-order
+ * (ir/model.h). A variable is dead after the last statement that uses it, or after the outermost loop that contains
+ * such a use but not its declaration, since the next trip may use it again. */
 #include "oracle/compile.h"
 
 typedef struct walk {
     vy_oracle_compiler *c;
-    uint32_t expr;                        /* the next expression that no statement has claimed */
+    uint32_t expr;                        /* the next expression that does not belong to an earlier statement */
     uint32_t loops[VY_LIMIT_NESTING + 2]; /* open loops, outermost first */
     uint32_t depth;
 } walk;
 
-/* The last expression a statement owns, or VY_NONE. Its trees come in the order a, b, c, args. */
+/* The last expression of a statement, or VY_NONE. Its trees are in the order a, b, c, args. */
 static uint32_t last_root(const vyre_program *program, const vy_stmt *stmt) {
     for (uint32_t i = stmt->arg_count; i-- > 0;)
         if (!program->args.items[stmt->args + i].is_memory)
@@ -34,7 +35,7 @@ static void use(walk *w, uint32_t s, uint32_t variable) {
     life->last = s;
 }
 
-/* `let x = y` with an immutable y, or a literal, a len or an id: x needs no register of its own. */
+/* `let x = y` with an immutable y, a literal, a len or an id: x needs no separate register. */
 static void find_alias(walk *w, const vy_stmt *stmt, vy_live_interval *life) {
     vy_oracle_compiler *c = w->c;
     const vy_expr *value = &c->program->exprs.items[stmt->a];
@@ -76,7 +77,7 @@ static void walk_statement(walk *w, uint32_t s) {
     int is_while = stmt->kind == VY_STMT_WHILE, is_for = stmt->kind == VY_STMT_FOR;
     while (w->depth && c->program->stmts.items[w->loops[w->depth - 1]].end <= s)
         w->depth--;
-    /* The condition of a while belongs to its trips, the bounds of a for do not. */
+    /* The condition of a while is part of its trips; the bounds of a for are not. */
     if (is_while)
         w->loops[w->depth++] = s;
     walk_expressions(w, s);
@@ -93,14 +94,14 @@ static void walk_statement(walk *w, uint32_t s) {
         }
 }
 
-/* Chains every variable that owns a register to the statement after which it is free. */
+/* Adds every variable that owns a register to the list of the statement after which it is free. */
 static void chain_expired(vy_oracle_compiler *c) {
     memset(c->expires, 0xff, (c->entry->end_stmt - c->entry->first_stmt) * sizeof *c->expires);
     for (uint32_t v = c->program->param_count; v < c->entry->variable_count; v++) {
         vy_live_interval *life = &c->lives[v];
         if (life->root != v)
             continue;
-        /* A loop variable lives as long as its loop, whatever the body does with it. */
+        /* A loop variable is live during its whole loop, independent of its uses. */
         if (c->program->stmts.items[life->stmt].kind == VY_STMT_FOR)
             life->last = life->stmt;
         uint32_t *head = &c->expires[life->last - c->entry->first_stmt];
@@ -112,7 +113,7 @@ static void chain_expired(vy_oracle_compiler *c) {
 int vy_oracle_compiler_liveness(vy_oracle_compiler *c) {
     const vyre_program *program = c->program;
     walk w = {.c = c};
-    /* Functions that were inlined may still be there; their expressions come before the entry's. */
+    /* Inlined functions may still exist; their expressions precede those of the entry. */
     for (uint32_t s = 0; s < c->entry->first_stmt; s++) {
         uint32_t last = last_root(program, &program->stmts.items[s]);
         if (last != VY_NONE)
@@ -121,7 +122,7 @@ int vy_oracle_compiler_liveness(vy_oracle_compiler *c) {
     c->first_expr = w.expr;
     size_t variables = c->entry->variable_count, statements = c->entry->end_stmt - c->entry->first_stmt;
     size_t expressions = program->exprs.count - w.expr;
-    /* One more byte: an empty program has a block too, since the parts are found by arithmetic on its address. */
+    /* One extra byte, so that an empty program has a block, too: the parts are found by arithmetic on its address. */
     c->block_size = variables * sizeof(vy_live_interval) + statements * 2 * sizeof(uint32_t) + expressions + 1;
     c->block = vy_allocate_zero(c->block_size);
     if (!c->block)
@@ -144,11 +145,10 @@ void vy_oracle_compiler_free(vy_oracle_compiler *c) {
         VY_VECTOR_FREE(&c->free[type]);
 }
 
-/* Emission of instructions, and the registers they use.
- *
- * Registers come from one free list per type, because a register may only ever hold values of one type. */
+/* Emission and registers. There is one free list per type, because a register may hold values of one type only. */
 
-/* More distinct literals than this are filled in where they are used: a shared register costs a row of lanes for the whole run. */
+/* Further distinct literals are filled where they are used, since a shared register occupies a row of lanes for the
+ * whole run. */
 #define MAX_SHARED_LITERALS 192
 
 /* ---- emission ---- */
@@ -169,7 +169,7 @@ uint32_t vy_emit_here(const vy_oracle_compiler *c) {
     return c->oracle->code.count;
 }
 
-/* The chain runs through the target fields. */
+/* The chain is linked through the target fields. */
 vy_instruction *vy_emit_jump(vy_oracle_compiler *c, vy_opcode code, uint32_t slot, uint32_t *chain) {
     vy_instruction *instruction = vy_emit(c, code);
     instruction->slot = slot;
@@ -220,10 +220,11 @@ uint32_t vy_register_shared(vy_oracle_compiler *c, const vy_shared_value *value)
     return (c->oracle->shared.count - 1) | VY_SHARED;
 }
 
-/* The shared register of a literal, or VY_NONE when there are too many. Registers have no type here: they are never written. */
+/* Returns the shared register of a literal, or VY_NONE if there are too many. Shared registers have no type, since they
+ * are never written. */
 uint32_t vy_register_literal(vy_oracle_compiler *c, uint64_t bits) {
     if (c->failed)
-        return VY_SHARED; /* the table may name registers that were never made */
+        return VY_SHARED; /* the table may name registers that were never allocated */
     uint32_t slot = (uint32_t)((bits * 0x9e3779b97f4a7c15u) >> 56);
     for (; c->literals[slot] != VY_NONE; slot = (slot + 1) % VY_LITERAL_SLOTS)
         if (c->oracle->shared.items[c->literals[slot] & ~VY_SHARED].bits == bits)
@@ -280,7 +281,7 @@ uint32_t vy_register_builtin(vy_oracle_compiler *c, uint8_t builtin, uint8_t axi
         c->failed = 1;
         return 0;
     }
-    /* Never from a free list: the register is filled before the first instruction runs. */
+    /* A fresh register, not from a free list: it is set before the first instruction runs. */
     *id = (vy_id_register){builtin, axis, c->oracle->registers++};
     return *r = id->r;
 }

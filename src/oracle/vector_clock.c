@@ -1,14 +1,15 @@
-/* Persistent maps (persistent_map.h).
+/* Vector clocks for release/acquire ordering, on persistent maps.
  *
- * Nodes are never changed after they are made, and only their uses keep them. Making one may move them all: no pointer to a node outlives a
- * call that makes one. A function that gives a node gives a use of it. Recursion is as deep as the tree: 13 levels for keys of 64 bits. */
+ * Persistent maps: nodes are immutable and reference-counted. Creating a node may move all nodes, so no pointer to a
+ * node is kept across a call that creates one. A function that returns a node returns a reference. The recursion depth
+ * is that of the tree: 13 levels for keys of 64 bits. */
 #include "oracle/vector_clock.h"
 
 #include "base/hash.h"
 
 enum { MAX_HEIGHT = 12 };
 
-/* Makes room for one more item. Returns 0, and sets the status, if there is none. */
+/* Makes room for one more item. If memory is exhausted, returns 0 and sets the status. */
 static int allowance_grow(vy_allowance *allowance, void **items, uint32_t *capacity, uint32_t count, size_t item_size) {
     if (count < *capacity)
         return 1;
@@ -42,7 +43,7 @@ static void drop(vy_persistent_maps *k, uint32_t node, uint32_t height) {
     k->free = node;
 }
 
-/* A node with these slots, whose uses it takes over; 0 if memory is out. */
+/* Makes a node with these slots and consumes their references; 0 if memory is exhausted. */
 static uint32_t make(vy_persistent_maps *k, const uint32_t *slots, uint32_t height) {
     uint32_t node = k->free;
     k->nodes.count += k->nodes.count == 0;
@@ -61,9 +62,9 @@ static uint32_t make(vy_persistent_maps *k, const uint32_t *slots, uint32_t heig
     return node;
 }
 
-/* ---- learning ---- */
+/* ---- insertion ---- */
 
-/* The same as `node` (0: empty), but with the value for `key`. */
+/* Returns `node` (0: empty) with the value for `key`. */
 static uint32_t with(vy_persistent_maps *k, uint32_t node, uint32_t height, uint64_t key, uint32_t value) {
     uint32_t slots[VY_PERSISTENT_MAP_SLOTS] = {0},
              at = key >> VY_PERSISTENT_MAP_BITS * height & (VY_PERSISTENT_MAP_SLOTS - 1);
@@ -79,7 +80,7 @@ static uint32_t with(vy_persistent_maps *k, uint32_t node, uint32_t height, uint
     return make(k, slots, height);
 }
 
-/* ---- joining ---- */
+/* ---- union ---- */
 
 static uint32_t join_leaves(vy_persistent_maps *k, uint32_t a, uint32_t b) {
     const uint32_t *of_a = k->nodes.items[a].slots, *of_b = k->nodes.items[b].slots;
@@ -91,17 +92,18 @@ static uint32_t join_leaves(vy_persistent_maps *k, uint32_t a, uint32_t b) {
     }
     if (other_than_a && other_than_b)
         return make(k, slots, 0);
-    /* Of two equal ones always the same, so that maps of different origin come to share it. */
+    /* Of two equal nodes always the same one, so that maps of different origin share it. */
     if (!other_than_a && !other_than_b)
         return use(k, a < b ? a : b);
     return use(k, other_than_a ? b : a);
 }
 
-/* Neither is empty and they differ. Gives one of the two whenever it holds all of the other, so that what is equal is the same node. */
+/* Joins two different non-empty nodes. Returns one of the two if it contains the other, so that equal maps are the same
+ * node. */
 static uint32_t join_nodes(vy_persistent_maps *k, uint32_t a, uint32_t b, uint32_t height) {
     if (height == 0)
         return join_leaves(k, a, b);
-    uint32_t slots[VY_PERSISTENT_MAP_SLOTS], made = 0; /* a bit for each slot that we have a use of already */
+    uint32_t slots[VY_PERSISTENT_MAP_SLOTS], made = 0; /* a bit for each slot that has its reference already */
     int is_a = 1, is_b = 1, is_whole = 1;
     for (int i = 0; i < VY_PERSISTENT_MAP_SLOTS; i++) {
         uint32_t x = k->nodes.items[a].slots[i], y = k->nodes.items[b].slots[i];
@@ -173,9 +175,9 @@ void vy_persistent_map_set(vy_persistent_maps *k, uint32_t *map, uint32_t other)
         drop(k, old, k->height);
 }
 
-/* ---- Happens-before by acquire and release (vector_clock.h). ---- */
+/* ---- happens-before by release and acquire ---- */
 
-/* Keys of the knowledge map. */
+/* Keys of the maps. */
 static uint64_t invocation_key(uint64_t invocation) {
     return invocation << 1;
 }
@@ -211,7 +213,7 @@ static int grow_slots(vy_vector_clocks *clocks) {
     return 1;
 }
 
-/* NULL if there is none. */
+/* Returns NULL if there is none. */
 static vy_vector_clock *look_up(vy_vector_clocks *clocks, vy_vector_clock_name name) {
     if (clocks->slot_count == 0)
         return NULL;
@@ -219,7 +221,7 @@ static vy_vector_clock *look_up(vy_vector_clocks *clocks, vy_vector_clock_name n
     return index ? &clocks->clocks.items[index - 1] : NULL;
 }
 
-/* Makes it if there is none; NULL when memory is out. Moves the others: fetch again what you hold. */
+/* Creates it if necessary; NULL if memory is exhausted. May move all clocks, so pointers to them become invalid. */
 static vy_vector_clock *look_up_or_make(vy_vector_clocks *clocks, vy_vector_clock_name name) {
     vy_vector_clock *found = look_up(clocks, name);
     if (found)
@@ -280,7 +282,7 @@ int vy_vector_clocks_knows(vy_vector_clocks *clocks, uint64_t invocation, uint64
            covers(clocks, look_up(clocks, name_of(VY_VECTOR_CLOCK_GROUP, group)), other, other_group, time, epoch);
 }
 
-/* Adds a message to what an invocation knows. */
+/* Joins a message into the map of an invocation. */
 static void merge_message(vy_vector_clocks *clocks, vy_vector_clock *own, uint64_t invocation,
                           const vy_vector_clock *message) {
     vy_persistent_maps *k = &clocks->knowledge;
@@ -299,7 +301,7 @@ static void acquire(vy_vector_clocks *clocks, const vy_vector_clock_event *event
     vy_vector_clock *own = look_up_or_make(clocks, name_of(VY_VECTOR_CLOCK_INVOCATION, event->invocation));
     if (!own)
         return;
-    /* Both sides must be in each other's scope. */
+    /* Each side must be in the scope of the other. */
     if (event->scope == VYRE_SCOPE_DEVICE)
         merge_message(clocks, own, event->invocation,
                       look_up(clocks, message_name(event, VY_VECTOR_CLOCK_DEVICE_MESSAGE)));
@@ -308,7 +310,7 @@ static void acquire(vy_vector_clocks *clocks, const vy_vector_clock_event *event
         merge_message(clocks, own, event->invocation, beside);
 }
 
-/* Adds what the releaser knows, and what it and its workgroup did so far, to a message. */
+/* Adds to a message the map of the releasing invocation, and the accesses of it and its workgroup so far. */
 static void leave(vy_vector_clocks *clocks, const vy_vector_clock_event *event, vy_vector_clock_kind kind) {
     vy_persistent_maps *k = &clocks->knowledge;
     vy_vector_clock *message = look_up_or_make(clocks, message_name(event, kind));

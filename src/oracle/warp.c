@@ -1,8 +1,9 @@
-/* Loads, stores and atomics of a warp's lanes.
+/* Bytecode interpreter: runs one warp up to its next synchronisation; loads, stores, atomics and print of its lanes.
  *
- * An index is compared as a mathematical integer: indices arrive here sign-extended, so that a negative one is larger than any count. An
- * inactive lane arrives with an index out of bounds. Out of bounds a load gives 0, a store does nothing, an atomic gives 0 and does nothing.
- * Each element type has its own loop; the type is looked up once per instruction. */
+ * Memory: an index is compared as a mathematical integer. Indices are sign-extended, so a negative one is larger than
+ * any count. An inactive lane has an index out of bounds. Out of bounds, a load yields 0, a store has no effect, and an
+ * atomic yields 0 and has no effect. Each element type has a separate loop; the type is dispatched once per
+ * instruction. */
 #include "base/text.h"
 #include "oracle/lowered_env.h"
 #include "oracle/machine.h"
@@ -12,7 +13,7 @@
 
 #define NOWHERE UINT64_MAX
 
-/* Indices as mathematical integers: what is negative becomes too large. Gives `index` itself or `scratch`. */
+/* Converts indices to mathematical integers: negative ones become too large. Returns `index` or `scratch`. */
 static const uint64_t *memory_indices(vyre_type type, const uint64_t *index, const uint64_t *mask, uint32_t lanes,
                                       uint64_t *scratch) {
     const vy_type_layout *layout = &vy_type_layouts[type];
@@ -32,7 +33,7 @@ static const uint64_t *memory_indices(vyre_type type, const uint64_t *index, con
 
 typedef void load_loop(vy_lane_memory memory, const uint64_t *index, uint64_t *result, uint32_t lanes);
 
-/* CLEAN turns the bits into the proper value; the infinity and NaN patterns are those of vy_type_layouts. */
+/* CLEAN makes the value canonical; the patterns of infinity and NaN are those of vy_type_layouts. */
 #define LOAD_LOOP(name, T, CLEAN)                                                                                      \
     static void name(vy_lane_memory memory, const uint64_t *index, uint64_t *result, uint32_t lanes) {                 \
         for (uint32_t i = 0; i < lanes; i++) {                                                                         \
@@ -99,7 +100,7 @@ void vy_memory_store(vyre_type type, vy_lane_memory memory, const uint64_t *inde
 
 /* ---- atomics ---- */
 
-/* The op of the table that an atomic combines with; VYRE_OP_COUNT: it replaces. */
+/* The op that an atomic combines with; VYRE_OP_COUNT: it replaces the value. */
 static const vyre_op combines[VYRE_ATOMIC_COUNT] = {
     [VYRE_ATOMIC_LOAD] = VYRE_OP_COUNT,     [VYRE_ATOMIC_STORE] = VYRE_OP_COUNT,
     [VYRE_ATOMIC_ADD] = VYRE_OP_ADD,        [VYRE_ATOMIC_AND] = VYRE_OP_AND,
@@ -108,7 +109,7 @@ static const vyre_op combines[VYRE_ATOMIC_COUNT] = {
     [VYRE_ATOMIC_EXCHANGE] = VYRE_OP_COUNT, [VYRE_ATOMIC_COMPARE_EXCHANGE] = VYRE_OP_COUNT,
 };
 
-/* The element after the atomic, given the element before. */
+/* The new value of the element. */
 static uint64_t combined(vyre_atomic op, vy_kernel *kernel, uint64_t old, uint64_t b, uint64_t c) {
     uint64_t result = old;
     if (kernel)
@@ -120,13 +121,14 @@ static uint64_t combined(vyre_atomic op, vy_kernel *kernel, uint64_t old, uint64
     return result;
 }
 
-/* Relaxed host atomics suffice: a program that could see an order runs on one thread. Elements of our buffers are aligned. */
+/* Relaxed host atomics suffice: a program that could observe an order runs on one thread. Elements of buffers are
+ * aligned. */
 static uint64_t load_shared(const uint8_t *element, unsigned size) {
     return size == 4 ? __atomic_load_n((const uint32_t *)element, __ATOMIC_RELAXED)
                      : __atomic_load_n((const uint64_t *)element, __ATOMIC_RELAXED);
 }
 
-/* Replaces the element if it still holds *seen; otherwise *seen is what it holds. */
+/* Replaces the element if it still equals *seen; otherwise sets *seen to its value. */
 static int replace_shared(uint8_t *element, unsigned size, uint64_t *seen, uint64_t next) {
     if (size == 8)
         return __atomic_compare_exchange_n((uint64_t *)element, seen, next, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
@@ -158,7 +160,7 @@ static uint64_t atomic_alone(vyre_atomic op, vy_kernel *kernel, vyre_type type, 
     return old;
 }
 
-/* result receives the old values, 0 out of bounds. is_shared: other threads may touch the memory. */
+/* result receives the old values, 0 out of bounds. is_shared: other threads may access the memory. */
 static void memory_atomic(vyre_atomic op, vyre_type type, vy_lane_memory memory, const uint64_t *index,
                           const uint64_t *b, const uint64_t *c, uint64_t *result, uint32_t lanes, int is_shared) {
     size_t size = vy_type_layouts[type].size;
@@ -173,9 +175,9 @@ static void memory_atomic(vyre_atomic op, vyre_type type, vy_lane_memory memory,
     }
 }
 
-/* ---- Print statements: the format with each {} replaced by a value, one text per invocation, to the caller's sink. ---- */
+/* ---- print: the format with each {} replaced by a value, one text per invocation ---- */
 
-/* Fraction bits of the float types; the rest but the sign is exponent. */
+/* Fraction bits of the float types; the other bits except the sign are the exponent. */
 static const uint8_t fraction_bits[VYRE_TYPE_COUNT] = {
     [VYRE_TYPE_F16] = 10, [VYRE_TYPE_BF16] = 7, [VYRE_TYPE_F32] = 23, [VYRE_TYPE_F64] = 52};
 
@@ -247,7 +249,7 @@ static void print_lanes(vy_worker *worker, vy_warp *warp, const vy_instruction *
     vy_string_free(&text);
 }
 
-/* ---- The interpreter loop: one warp, from its pc to the next place where it must wait (bytecode.h says what each instruction does). ---- */
+/* ---- interpreter (bytecode.h describes the instructions) ---- */
 
 /* ---- sets of lanes ---- */
 
@@ -257,7 +259,7 @@ static void swap_lanes(vy_lanes *a, vy_lanes *b) {
     *b = t;
 }
 
-/* Adds the lanes of `from`, which are not in `to`, and empties it. */
+/* Moves the lanes of `from` to `to`; the sets must be disjoint. */
 static void join_lanes(vy_lanes *to, vy_lanes *from, uint32_t n) {
     if (from->count == 0)
         return;
@@ -304,7 +306,8 @@ static int64_t as_signed(const vy_type_layout *layout, uint64_t bits) {
     return (int64_t)(bits << (64 - layout->bits)) >> (64 - layout->bits);
 }
 
-/* Trips of the mathematical sequence from, from + step, … before `to`. Distances between values of 64 bits fit a uint64_t. */
+/* Trip count of the mathematical sequence from, from + step, … before `to`. Distances between values of 64 bits fit a
+ * uint64_t. */
 static uint64_t count_trips(const vy_type_layout *layout, uint64_t from, uint64_t to, uint64_t step) {
     int down = 0, ahead;
     uint64_t distance, stride = step;
@@ -334,7 +337,7 @@ static void start_for(const vy_worker *worker, vy_warp *warp, const vy_instructi
     memcpy(variable, from, warp->lanes * sizeof *from);
 }
 
-/* Lanes outside the loop are stepped too; nobody looks at theirs. */
+/* Lanes outside the loop are stepped, too; their values are unused. */
 static void step_for(const vy_worker *worker, vy_warp *warp, const vy_instruction *in) {
     uint64_t mask = vy_type_layouts[in->type].mask;
     uint64_t *variable = vy_register(worker, warp, in->r), *trips = vy_register(worker, warp, in->a);
@@ -370,7 +373,7 @@ vy_lane_memory vy_warp_memory(const vy_worker *worker, const vy_warp *warp, uint
     return (vy_lane_memory){warp->private_memory + memory->offset, memory->elements, run->oracle->private_bytes};
 }
 
-/* The indices of the active lanes; those of the others become out of bounds, so that nothing is accessed for them. */
+/* The indices of the active lanes; those of the others are out of bounds, so that their elements are not accessed. */
 static const uint64_t *indices_of(const vy_worker *worker, const vy_warp *warp, const vy_instruction *in) {
     const uint64_t *mask = warp->mask.count == warp->lanes ? NULL : warp->mask.words;
     return memory_indices((vyre_type)in->index_type, vy_register(worker, warp, in->a), mask, warp->lanes,
@@ -411,7 +414,7 @@ static void run_atomic(vy_worker *worker, vy_warp *warp, const vy_instruction *i
 
 /* ---- traps ---- */
 
-/* The smallest invocation counts, and of that the first time. */
+/* The lowest invocation counts; for that one, its first trap. */
 static void run_report(vy_worker *worker, vy_warp *warp, const vy_instruction *in) {
     const uint64_t *code = vy_register(worker, warp, in->a);
     for (uint32_t i = 0; i < warp->lanes; i++) {
@@ -436,7 +439,7 @@ static void run_trap(vy_worker *worker, vy_warp *warp, const vy_instruction *in)
 
 /* ---- the loop ---- */
 
-/* Between effects a warp under a quantum may be asked to let another one run. It has not executed the instruction then. */
+/* Between effects, a warp with a quantum may have to yield. It has not executed the instruction then. */
 static int is_due(vy_warp *warp) {
     return warp->quantum && --warp->quantum == 0;
 }
@@ -594,7 +597,7 @@ vy_stop vy_warp_run(vy_worker *worker, vy_warp *warp) {
     }
 }
 
-/* ---- starting ---- */
+/* ---- starting a warp ---- */
 
 typedef struct place {
     uint32_t local[3], group[3];
@@ -655,7 +658,7 @@ static void fill_ids(vy_worker *worker, vy_warp *warp) {
 
 static void start_legal(vy_worker *worker, vy_warp *warp) {
     const vyre_oracle *oracle = worker->run->oracle;
-    /* Invocations are told from workgroups, which come from the other end. */
+    /* Invocations are numbered from the other end than workgroups, so that their garbage differs. */
     for (uint32_t i = 0; oracle->private_bytes && i < warp->lanes; i++)
         vy_garbage_fill(worker->run, warp->private_memory + (size_t)i * oracle->private_bytes, oracle->private_bytes,
                         ~vy_lane_invocation(warp, i));
