@@ -154,7 +154,7 @@ vyre_status vyre_op_intern(const char *text, size_t length, vyre_op_id *out, vyr
     *out = 0;
     VY_REQUIRE(error, text);
     if (!vy_text_is_op_id(text, length))
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX(VY_OP_ID_FIX, VY_LIMIT_NAME), "`%.*s` is no op id",
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX(VY_OP_ID_FIX, VY_LIMIT_NAME), "`%.*s` is not an op id",
                        (int)(length < 160 ? length : 160), text);
     return vy_interner_add(&vy_op_ids, text, length, out, error);
 }

@@ -163,7 +163,7 @@ static vyre_status fail_nonterminating(trial *t, uint64_t first, uint64_t count)
         count = status == VYRE_BUDGET ? half : count - half;
     }
     tuple_at(t, first, tuple);
-    return vy_law_fail_tuple(t->instance, tuple, VY_FIX("it takes more than %d statements", VY_LAW_STEPS), t->error);
+    return vy_law_fail_tuple(t->instance, tuple, VY_FIX("it executes more than %d statements", VY_LAW_STEPS), t->error);
 }
 
 /* ---- a set of tuples ---- */
@@ -206,7 +206,7 @@ static vyre_status run_batch(trial *t, uint64_t first, uint64_t count, int *agai
     if (broken_tuple(t) != NO_TUPLE)
         return fail_broken(t, broken_tuple(t));
     if (t->steps > VY_LAW_TOTAL_STEPS)
-        return vy_law_fail_check(t->instance, VY_FIX("that takes over %llu statements", VY_LAW_TOTAL_STEPS + 0ull),
+        return vy_law_fail_check(t->instance, VY_FIX("the check exceeds %llu statements", VY_LAW_TOTAL_STEPS + 0ull),
                                  "remove the law, or make the body cheaper", t->error);
     return VYRE_OK;
 }

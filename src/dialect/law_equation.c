@@ -61,10 +61,11 @@ vyre_status vy_law_fail_check(const vy_law_instance *q, const char *why, const c
 static vyre_status check_op(const vy_law_instance *q, const vyre_op_definition *op, vyre_error *error) {
     for (uint32_t i = 0; i < op->input_count; i++)
         if (op->inputs[i].kind != VYRE_OPERAND_VALUE)
-            return CANNOT(q, error, "remove the law", "it speaks of values, and `%.128s` takes memory", op->id);
+            return CANNOT(q, error, "remove the law", "laws apply to values, and `%.128s` has a memory operand",
+                          op->id);
     for (uint32_t i = 0; i < op->attribute_count; i++)
         if (!op->attributes[i].has_default)
-            return CANNOT(q, error, "give the attribute a default, or remove the law",
+            return CANNOT(q, error, "add a default to the attribute, or remove the law",
                           "attributes have their defaults, and `%.64s` of `%.128s` has none", op->attributes[i].name,
                           op->id);
     if (op->output_count != 1 || op->input_count == 0)
@@ -72,7 +73,7 @@ static vyre_status check_op(const vy_law_instance *q, const vyre_op_definition *
                       "it speaks of ops with inputs and one output; `%.128s` has %u inputs and %u outputs", op->id,
                       op->input_count, op->output_count);
     if (!op->body)
-        return CANNOT(q, error, "give the op a body, or remove the law", "`%.128s` has no body", op->id);
+        return CANNOT(q, error, "add a body to the op, or remove the law", "`%.128s` has no body", op->id);
     return VYRE_OK;
 }
 
@@ -104,8 +105,7 @@ static void put_literal(vy_string *out, vyre_type type, uint64_t bits) {
 static void expect(walk *w, vyre_type expected, vyre_type type) {
     if (w->status == VYRE_OK && expected != VYRE_TYPE_COUNT && expected != type)
         w->status = CANNOT(w->instance, w->error, "remove the law, or change the signature",
-                           "a value of type %s stands where one of type %s is taken", vyre_type_name(type),
-                           vyre_type_name(expected));
+                           "mismatched types: %s where %s is expected", vyre_type_name(type), vyre_type_name(expected));
 }
 
 static vyre_type operand(walk *w, const char *name, size_t length, vyre_type expected) {
@@ -165,7 +165,7 @@ static void arguments(walk *w, const vyre_op_definition *op) {
     }
     if (w->status == VYRE_OK && count != op->input_count)
         w->status = CANNOT(w->instance, w->error, "remove the law, or name another op",
-                           "it calls `%.128s` with %u value%s, which takes %u", op->id, count, count == 1 ? "" : "s",
+                           "it calls `%.128s` with %u value%s (expected %u)", op->id, count, count == 1 ? "" : "s",
                            op->input_count);
     w->at++;
 }

@@ -130,7 +130,7 @@ static vyre_status check_call(linker *l, const link_unit *p, uint32_t index, con
     if (s->arg_count != op->input_count)
         return fail_at(l, p, index,
                        vy_fail(l->error, VYRE_INVALID_PROGRAM, VY_FIX("pass %u", op->input_count),
-                               "`%s` takes %u argument%s, but %u are given", op->id, op->input_count,
+                               "`%s` expects %u argument%s (%u given)", op->id, op->input_count,
                                op->input_count == 1 ? "" : "s", s->arg_count));
     for (uint32_t i = 0; i < s->arg_count; i++)
         if (!fits(p->from, &p->from->args.items[s->args + i], &op->inputs[i]))
@@ -144,9 +144,10 @@ static vyre_status check_call(linker *l, const link_unit *p, uint32_t index, con
         vyre_type bound = (vyre_type)p->from->variables.items[s->variable + i].type;
         if (s->result_count != op->output_count || bound != op->outputs[i].type)
             return fail_at(l, p, index,
-                           vy_fail(l->error, VYRE_INVALID_PROGRAM, VY_FIX("look at `vyre dialects show %s`", op->id),
-                                   "`%s` gives %u value%s, %s%s: what is bound does not fit", op->id, op->output_count,
-                                   op->output_count == 1 ? "" : "s", i < op->output_count ? "this one of type " : "",
+                           vy_fail(l->error, VYRE_INVALID_PROGRAM, VY_FIX("see `vyre dialects show %s`", op->id),
+                                   "the results of `%s` do not match: it returns %u value%s, %s%s", op->id,
+                                   op->output_count, op->output_count == 1 ? "" : "s",
+                                   i < op->output_count ? "this one of type " : "",
                                    i < op->output_count ? vyre_type_name(op->outputs[i].type) : "none here"));
     }
     return VYRE_OK;
@@ -165,12 +166,12 @@ static vyre_status attribute_bits(linker *l, const link_unit *p, uint32_t stmt, 
             return VYRE_OK;
         if (is_of_type)
             return fail_at(l, p, stmt,
-                           vy_fail(l->error, VYRE_INVALID_PROGRAM, VY_FIX("look at `vyre dialects show %s`", op->id),
+                           vy_fail(l->error, VYRE_INVALID_PROGRAM, VY_FIX("see `vyre dialects show %s`", op->id),
                                    "the attribute `%s` of `%s` may not be `%s`", attribute->name, op->id,
                                    given[i].value));
         return fail_at(l, p, stmt,
                        vy_fail(l->error, VYRE_INVALID_PROGRAM,
-                               VY_FIX("give a value of type %s", vyre_type_name(attribute->type)),
+                               VY_FIX("use a value of type %s", vyre_type_name(attribute->type)),
                                "the attribute `%s` of `%s` is %s, which `%s` is not", attribute->name, op->id,
                                vyre_type_name(attribute->type), given[i].value));
     }
@@ -194,7 +195,7 @@ static vyre_status check_attributes(linker *l, const link_unit *p, uint32_t stmt
             k++;
         if (k == op->attribute_count)
             return fail_at(l, p, stmt,
-                           vy_fail(l->error, VYRE_INVALID_PROGRAM, VY_FIX("look at `vyre dialects show %s`", op->id),
+                           vy_fail(l->error, VYRE_INVALID_PROGRAM, VY_FIX("see `vyre dialects show %s`", op->id),
                                    "`%s` has no attribute `%.*s`", op->id, (int)given[i].name_length, given[i].name));
     }
     for (uint32_t k = 0; k < op->attribute_count; k++) {
@@ -239,7 +240,7 @@ static vyre_status collect_op(linker *l, const link_unit *p, uint32_t stmt) {
         return unknown_op(l, p, stmt, name, length);
     if (!op->body)
         return fail_at(l, p, stmt,
-                       vy_fail(l->error, VYRE_UNSUPPORTED, "use another op, or ask its provider for a body",
+                       vy_fail(l->error, VYRE_UNSUPPORTED, "use another op, or add a body to this one",
                                "op `%s` (of %s) has no body, so no program that calls it can run", op->id, op->owner));
     vyre_status status = check_call(l, p, stmt, op);
     if (status == VYRE_OK)

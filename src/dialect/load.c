@@ -484,7 +484,7 @@ vyre_status vyre_dialects_load_folder(const char *path, vyre_diagnostics *list, 
     vyre_status status = vy_manifest_dirs_add(&folders, path, error);
     if (status == VYRE_OK && stat(path, &about) != 0)
         status = vy_fail(error, errno == ENOENT ? VYRE_NOT_FOUND : VYRE_IO, "check the spelling of the path",
-                         "there is no folder `%.200s`", path);
+                         "folder `%.200s` does not exist", path);
     else if (status == VYRE_OK && !S_ISDIR(about.st_mode))
         status = vy_fail(error, VYRE_IO, "name the folder, or load the file itself", "`%.200s` is not a folder", path);
     if (status == VYRE_OK)
@@ -509,7 +509,7 @@ vyre_status vyre_dialects_load_path(vyre_diagnostics *list, vyre_error *error) {
 static vyre_status refuse_file(void *user, const char *name, vyre_bytes *out, vyre_error *error) {
     (void)user, (void)out;
     return vy_fail(error, VYRE_NOT_FOUND, "write the body into the manifest",
-                   "`%.128s` cannot be read: the manifest is a text, not a file with others beside it", name);
+                   "`%.128s` cannot be read: a manifest in memory has no folder", name);
 }
 
 vyre_status vyre_dialects_load_text(const char *owner, const char *text, size_t size, vyre_diagnostics *list,

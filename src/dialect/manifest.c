@@ -111,7 +111,7 @@ static void read_category(vy_manifest_work *work) {
         return; /* composite, the first category */
     op->category = vyre_op_category_find(value->string.text, value->string.size);
     if (op->category == VYRE_CATEGORY_COUNT)
-        vy_diag_sink_error(&work->reader->report, VY_D106, value->at, NULL, "`%.64s` is no category",
+        vy_diag_sink_error(&work->reader->report, VY_D106, value->at, NULL, "`%.64s` is not a category",
                            value->string.text);
 }
 
@@ -131,7 +131,7 @@ static void read_function(vy_manifest_work *work, const vy_toml_value *id, size_
                            "add `function = …` with another name, and use it in the body and the signature",
                            "`%.64s` is a word of the language: no function is called so", name);
     else if (named)
-        vy_diag_sink_error(report, VY_D104, value->at, NULL, "`%.64s` is no name of a function", name);
+        vy_diag_sink_error(report, VY_D104, value->at, NULL, "`%.64s` is not a function name", name);
     else if (vy_text_is_op_part(name, size))
         vy_diag_sink_error(report, VY_D104, value->at,
                            "add `function = …` with an identifier, and use it in the body and the signature",
@@ -154,7 +154,7 @@ static void read_names(vy_manifest_work *work) {
     }
     if (id && (!vy_text_is_op_part(id->string.text + skip, id->string.size - skip) ||
                (op->id && !vy_text_is_op_id(op->id, full.length))))
-        vy_diag_sink_error(&reader->report, VY_D104, id->at, NULL, "`%.64s` is no name of an op", id->string.text);
+        vy_diag_sink_error(&reader->report, VY_D104, id->at, NULL, "`%.64s` is not an op name", id->string.text);
     vy_string_free(&full);
     read_function(work, id, skip);
 }
@@ -239,7 +239,7 @@ static int check_version(vy_manifest_reader *reader, const vy_toml_value *value)
     int is_valid =
         value->string.size <= VY_OP_LIMIT_VERSION && vy_semver_is_valid(value->string.text, value->string.size);
     if (!is_valid)
-        vy_diag_sink_error(&reader->report, VY_D105, value->at, NULL, "`%.64s` is no semantic version",
+        vy_diag_sink_error(&reader->report, VY_D105, value->at, NULL, "`%.64s` is not a semantic version",
                            value->string.text);
     return is_valid;
 }
@@ -248,7 +248,7 @@ static void read_requirement(vy_manifest_reader *reader, const vy_toml_entry *en
     const char *own = reader->manifest->dialect.name;
     *out = (vy_manifest_requirement){entry->key, NULL, entry->at};
     if (strlen(entry->key) != entry->length || !vy_is_dialect_name(entry->key, entry->length))
-        vy_diag_sink_error(&reader->report, VY_D104, entry->at, NULL, "`%.64s` is no name of a dialect", entry->key);
+        vy_diag_sink_error(&reader->report, VY_D104, entry->at, NULL, "`%.64s` is not a dialect name", entry->key);
     else if (own && strcmp(own, entry->key) == 0)
         vy_diag_sink_error(&reader->report, VY_D104, entry->at, "remove the line",
                            "the dialect `%.64s` requires itself", own);
@@ -269,7 +269,7 @@ static void read_dialect(vy_manifest_reader *reader, const vy_toml_value *root) 
     if (name && vy_is_dialect_name(name->string.text, name->string.size))
         manifest->dialect.name = name->string.text;
     else if (name)
-        vy_diag_sink_error(&reader->report, VY_D104, name->at, NULL, "`%.64s` is no name of a dialect",
+        vy_diag_sink_error(&reader->report, VY_D104, name->at, NULL, "`%.64s` is not a dialect name",
                            name->string.text);
     if (version && check_version(reader, version))
         manifest->dialect.version = version->string.text;
@@ -424,7 +424,7 @@ int vy_manifest_value(vy_manifest_reader *reader, const vy_toml_value *value, vy
         vy_diag_sink_error(&reader->report, VY_D116, value->at,
                            VY_FIX("write a literal of type %s: %s", vyre_type_name(type),
                                   type == VYRE_TYPE_BOOL ? "true or false" : "a number that fits it"),
-                           "`%.60s` is no value of type %s", is_spelt ? literal : vy_toml_kind_name(value->kind),
+                           "`%.60s` is not a value of type %s", is_spelt ? literal : vy_toml_kind_name(value->kind),
                            vyre_type_name(type));
     return status == VYRE_OK && !reader->report.out_of_memory;
 }
@@ -450,7 +450,7 @@ static int read_name_and_type(attribute_work *w) {
         return 0; /* reported by vy_manifest_check_keys */
     vy_position at = vy_manifest_get(w->table, "name", VY_MANIFEST_STRING)->at;
     if (!vy_text_is_name(w->attribute->name, strlen(w->attribute->name)))
-        vy_diag_sink_error(&reader->report, VY_D104, at, NULL, "`%.64s` is no name", w->attribute->name);
+        vy_diag_sink_error(&reader->report, VY_D104, at, NULL, "`%.64s` is not a name", w->attribute->name);
     for (uint32_t i = 0; i < op->input_count; i++)
         if (strcmp(op->inputs[i].name, w->attribute->name) == 0)
             REFUSE(w, at, "choose another name", "`%.64s` is an input of the op, too", w->attribute->name);
@@ -460,7 +460,8 @@ static int read_name_and_type(attribute_work *w) {
     w->attribute->type = vyre_type_find(type, strlen(type));
     if (w->attribute->type == VYRE_TYPE_COUNT)
         REFUSE(w, vy_manifest_get(w->table, "type", VY_MANIFEST_STRING)->at,
-               "write bool, i8, u8, i16, u16, i32, u32, i64, u64, f16, bf16, f32 or f64", "`%.64s` is no type", type);
+               "write bool, i8, u8, i16, u16, i32, u32, i64, u64, f16, bf16, f32 or f64", "`%.64s` is not a type",
+               type);
     return w->attribute->type != VYRE_TYPE_COUNT;
 }
 

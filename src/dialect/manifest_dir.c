@@ -221,7 +221,7 @@ static vyre_status read_manifest(const vy_manifest_entry *entry, vyre_bytes *out
     const char *name = strrchr(entry->path, '/') + 1; /* absolute */
     vyre_status status = vy_manifest_read_sibling(entry->path, name, entry->shown, out, error);
     if (status == VYRE_NOT_FOUND) /* under the name that the user gave */
-        vy_fail(error, status, "check the spelling of the path", "there is no file `%.200s`", entry->shown);
+        vy_fail(error, status, "check the spelling of the path", "file `%.200s` does not exist", entry->shown);
     return status;
 }
 

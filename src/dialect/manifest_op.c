@@ -115,7 +115,7 @@ static void read_inputs(head *h) {
         if (is_taken(inputs, op->input_count, input->name))
             report_operand(h, item->at, "choose another name", "there are two parameters `%s`", input->name);
         if (item->is_memory && item->type == VYRE_TYPE_BOOL)
-            report_operand(h, item->at, "use u8", "parameter `%s` is memory of bool, which has no place in memory",
+            report_operand(h, item->at, "use u8", "parameter `%s` has element type bool, which memory cannot hold",
                            input->name);
         op->input_count++;
     }
@@ -145,7 +145,7 @@ static int is_one_head(head *h) {
         char counts[80];
         snprintf(counts, sizeof counts, "%u inputs (limit %d) and %u results (limit %d)", h->unit->params.count,
                  VY_LIMIT_PARAMS - VY_OP_LIMIT_ATTRIBUTES, h->unit->result_count, VY_LIMIT_RESULTS);
-        report_operand(h, (vy_position){0, 0, 0}, "take and give less; pass several values in an array",
+        report_operand(h, (vy_position){0, 0, 0}, "use fewer parameters and results; pass several values in an array",
                        "the signature has %s", counts);
         return 0;
     }
@@ -256,8 +256,8 @@ vyre_status vy_manifest_read_sibling(const char *manifest, const char *name, con
     folder[size] = 0;
     vyre_status status = vy_file_read_beneath(folder, name, shown, VY_TOML_LIMIT_BYTES, out, error);
     if (status == VYRE_NOT_FOUND)
-        vy_fail(error, status, "put the file beside the manifest, and check the spelling",
-                "`%.128s` cannot be read: there is no such file", shown);
+        vy_fail(error, status, "put the file into the folder of the manifest, and check the spelling",
+                "`%.128s` cannot be read: the file does not exist", shown);
     return status;
 }
 
@@ -435,11 +435,11 @@ static void compare_params(const origin *o, const vy_function *function) {
     const vyre_op_definition *op = &o->work->op->definition;
     char message[256], given_text[96], wanted_text[96];
     if (function->param_count != op->input_count && function->param_count != op->input_count + op->attribute_count) {
-        int used = snprintf(message, sizeof message, "`%.64s` takes %u parameters; the op has %u inputs", op->function,
+        int used = snprintf(message, sizeof message, "`%.64s` has %u parameters; the op has %u inputs", op->function,
                             function->param_count, op->input_count);
         if (op->attribute_count)
             snprintf(message + used, sizeof message - (size_t)used,
-                     " and %u attributes, of which all or none come behind the inputs", op->attribute_count);
+                     " and %u attributes, of which all or none follow the inputs", op->attribute_count);
         report_body(o, function->position, message);
         return;
     }
@@ -460,7 +460,7 @@ static void compare_results(const origin *o, const vy_function *function) {
     const vyre_op_definition *op = &o->work->op->definition;
     char message[256];
     if (function->result_count != op->output_count) {
-        snprintf(message, sizeof message, "`%.64s` gives %u results; the signature has %u", op->function,
+        snprintf(message, sizeof message, "`%.64s` has %u results; the signature has %u", op->function,
                  function->result_count, op->output_count);
         report_body(o, function->position, message);
         return;
@@ -564,7 +564,7 @@ static vyre_law_kind find_law(law_work *w, const vy_toml_value *name) {
     for (int i = 0; i < VYRE_LAW_COUNT; i++)
         vy_suggestion_offer(&near, vyre_law_name((vyre_law_kind)i));
     const char *best = vy_suggestion_get(&near);
-    REFUSE(w, VY_D114, name->at, best ? VY_FIX("did you mean `%s`?", best) : NULL, "`%.64s` is no law",
+    REFUSE(w, VY_D114, name->at, best ? VY_FIX("did you mean `%s`?", best) : NULL, "`%.64s` is not a law",
            name->string.text);
     return VYRE_LAW_COUNT;
 }
@@ -597,7 +597,7 @@ static void read_op(law_work *w, const vy_toml_value *value, vyre_law_argument *
     vy_string_add(&id, value->string.text);
     if (!id.failed && !vy_text_is_op_id(id.text, id.length))
         REFUSE(w, VY_D104, value->at, "name an op of this dialect, or one of another as dialect.name",
-               "`%.64s` is no op id", value->string.text);
+               "`%.64s` is not an op id", value->string.text);
     argument->text = id.failed ? NULL : vy_arena_copy(reader->arena, id.text, id.length);
     if (!argument->text)
         reader->report.out_of_memory = 1;
@@ -651,7 +651,7 @@ static int has_shape(law_work *w) {
            : inputs == 2 ? "two values"
                          : "values",
            op->input_count, op->input_count == 1 ? "" : "s", op->output_count, op->output_count == 1 ? "" : "s",
-           all_values ? "" : ", and takes memory");
+           all_values ? "" : ", and has memory operands");
     return 0;
 }
 
@@ -716,7 +716,7 @@ static void read_lowering(vy_manifest_work *work, const vy_toml_entry *entry, vy
                                vyre_target_text(seen[i]));
     if (seen[count] == VYRE_TARGET_REFERENCE)
         vy_diag_sink_error(report, VY_D117, entry->at, "leave it out: the reference runs the body",
-                           "`%.64s` is the reference, which has no code of its own", entry->key);
+                           "`%.64s` is the reference, which has no separate code", entry->key);
     else if (!vy_target_has_consumer(seen[count]))
         vy_diag_sink_error(report, VY_D125, entry->at,
                            VY_FIX("remove it, or use the id of the plug-in that reads it, such as `my-%s`", entry->key),

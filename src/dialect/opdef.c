@@ -58,7 +58,7 @@ static vyre_status check_names(const check *check) {
     if ((unsigned)op->category >= VYRE_CATEGORY_COUNT)
         return REFUSE(check, NULL, "has a category there is not (%d)", (int)op->category);
     if (op->function && !vy_text_is_function_name(op->function, strlen(op->function)))
-        return REFUSE(check, NULL, "names a function by what is no name (`%.128s`)", op->function);
+        return REFUSE(check, NULL, "has a function name that is not valid (`%.128s`)", op->function);
     if (op->doc && strnlen(op->doc, VY_OP_LIMIT_TEXT + 1) > VY_OP_LIMIT_TEXT)
         return fail(check, VYRE_LIMIT, NULL, "has a doc longer than the limit (%d bytes)", VY_OP_LIMIT_TEXT);
     return check_version(op->version, "op", op->id, check->error);
@@ -97,7 +97,7 @@ static vyre_status check_operand(const check *check, const vyre_op_operand *oper
     if ((unsigned)operand->type >= VYRE_TYPE_COUNT)
         return REFUSE(check, NULL, "has a type there is not (%d)", (int)operand->type);
     if (operand->kind != VYRE_OPERAND_VALUE && operand->type == VYRE_TYPE_BOOL)
-        return REFUSE(check, VY_FIX("use u8"), "takes memory of bool");
+        return REFUSE(check, VY_FIX("use u8"), "has a memory operand of bool");
     if (operand->kind == VYRE_OPERAND_BUFFER && (unsigned)operand->access >= VYRE_ACCESS_COUNT)
         return REFUSE(check, NULL, "has an access there is not (%d)", (int)operand->access);
     return VYRE_OK;
@@ -137,7 +137,8 @@ static vyre_status check_outputs(const check *check) {
         if (status != VYRE_OK)
             return status;
         if (output->kind != VYRE_OPERAND_VALUE)
-            return REFUSE(check, VY_FIX("take the memory as an input and write it"), "has an output that is no value");
+            return REFUSE(check, VY_FIX("make the memory an input and write to it"),
+                          "has an output that is not a value");
         if (output->name && *output->name && !is_name(output->name))
             return REFUSE(check, NULL, "has an output whose name is not one (`%.128s`)", output->name);
     }
@@ -182,8 +183,8 @@ static vyre_status check_attributes(const check *check) {
         if ((unsigned)attribute->type >= VYRE_TYPE_COUNT)
             return REFUSE(check, NULL, "has a type there is not (%d)", (int)attribute->type);
         if (!is_of_type(attribute->type, attribute->value))
-            return REFUSE(check, NULL, "has a default of `%.128s` that is no %s (%#llx)", attribute->name,
-                          vyre_type_name(attribute->type), (unsigned long long)attribute->value);
+            return REFUSE(check, NULL, "has a default of `%.128s` that is not a value of type %s (%#llx)",
+                          attribute->name, vyre_type_name(attribute->type), (unsigned long long)attribute->value);
         vyre_status status = check_allowed(check, attribute);
         if (status != VYRE_OK)
             return status;
@@ -220,8 +221,8 @@ static vyre_status check_laws(const check *check) {
         size_t wanted = strlen(vyre_law_arguments(law->kind));
         unsigned inputs = vyre_law_inputs(law->kind);
         if (law->argument_count != wanted || (wanted && !law->arguments))
-            return REFUSE(check, NULL, "gives the law `%s` a wrong number of arguments (%u instead of %zu)", name,
-                          law->argument_count, wanted);
+            return REFUSE(check, NULL, "declares the law `%s` with a wrong number of arguments (%u instead of %zu)",
+                          name, law->argument_count, wanted);
         if ((inputs && op->input_count != inputs) || op->output_count != 1)
             return REFUSE(check, NULL, "claims the law `%s` with %u inputs and %u outputs (%s inputs, one output)",
                           name, op->input_count, op->output_count,
@@ -306,9 +307,9 @@ static vyre_status check_params(const check *check, const vy_function *function)
     const vyre_op_definition *op = check->op;
     const vyre_program *body = op->body;
     if (function->param_count != op->input_count && function->param_count != op->input_count + op->attribute_count)
-        return REFUSE(check, VY_FIX("let the function take the inputs, and then all attributes or none"),
-                      "has a body that takes %u parameters (the op has %u inputs and %u attributes)",
-                      function->param_count, op->input_count, op->attribute_count);
+        return REFUSE(check, VY_FIX("declare the inputs as parameters, followed by all attributes or none"),
+                      "has a body with %u parameters (the op has %u inputs and %u attributes)", function->param_count,
+                      op->input_count, op->attribute_count);
     for (uint32_t i = 0; i < function->param_count; i++) {
         int is_input = i < op->input_count;
         vyre_op_operand attribute = {.kind = VYRE_OPERAND_VALUE};
@@ -318,7 +319,7 @@ static vyre_status check_params(const check *check, const vy_function *function)
         const vyre_op_operand *operand = is_input ? &op->inputs[i] : &attribute;
         if (!is_operand(body, &body->params.items[function->first_param + i], operand))
             return REFUSE(check, VY_FIX("let signature and function agree"),
-                          "has a body whose parameter %u is not what the signature says (`%.64s`: %s)", i + 1,
+                          "has a body whose parameter %u does not match the signature (`%.64s`: %s)", i + 1,
                           operand->name, vyre_type_name(operand->type));
     }
     return VYRE_OK;
@@ -328,8 +329,7 @@ static vyre_status check_results(const check *check, const vy_function *function
     const vyre_op_definition *op = check->op;
     if (function->result_count != op->output_count)
         return REFUSE(check, VY_FIX("let signature and function agree"),
-                      "has a body that gives %u results (the op has %u outputs)", function->result_count,
-                      op->output_count);
+                      "has a body with %u results (the op has %u outputs)", function->result_count, op->output_count);
     for (uint32_t i = 0; i < function->result_count; i++) {
         vyre_type given = op->body->results.items[function->first_result + i].type;
         if (given != op->outputs[i].type)
@@ -345,7 +345,7 @@ vyre_status vy_op_check_body(const vyre_op_definition *op, vyre_error *error) {
     if (!op->body) {
         if (op->category == VYRE_CATEGORY_EXTENSION)
             return VYRE_OK;
-        return REFUSE(&check, VY_FIX("give it a body or a source, or the category `extension`"),
+        return REFUSE(&check, VY_FIX("add a body or a source, or use the category `extension`"),
                       "is %s and has no body", vyre_op_category_name(op->category));
     }
     const vy_function *function = find_function(op->body, op->function);
@@ -584,7 +584,7 @@ vyre_status vy_op_make(const vyre_op_definition *given, const vyre_dialect *dial
     const char *source = op->definition.source;
     op->definition.body = NULL;
     if (status == VYRE_OK && body && source)
-        status = vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("give one of the two"),
+        status = vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("set only one of the two"),
                          "op `%s` has both a body and a source", given->id ? given->id : "NULL");
     if (status == VYRE_OK)
         status = fill(op, dialect, owner, error);
@@ -648,7 +648,7 @@ int vy_attribute_allows(const vyre_attribute *attribute, uint64_t bits) {
 
 static vyre_status check_dialect(const vyre_dialect *dialect, vyre_error *error) {
     if (!dialect->owner || !*dialect->owner)
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("set .owner: who provides the dialect"),
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("set .owner to the provider of the dialect"),
                        "a dialect has no owner (`%.128s`)", dialect->name ? dialect->name : "NULL");
     if (!dialect->name || !vy_is_dialect_name(dialect->name, strlen(dialect->name)))
         return vy_fail(

@@ -125,7 +125,7 @@ vyre_status vyre_target_parse(const char *text, size_t length, vyre_target *out,
     if (!is_target_text(text, length))
         return vy_fail(error, VYRE_INVALID_ARGUMENT,
                        VY_FIX("use 1 to %d letters, digits, `_`, `-`, `.` and `:`", TEXT_LIMIT),
-                       "`%.*s` is no target id", (int)(length < 64 ? length : 64), text);
+                       "`%.*s` is not a target id", (int)(length < 64 ? length : 64), text);
     for (vyre_target i = 0; i < VYRE_TARGET_COUNT; i++)
         if (equals(targets[i].id, text, length) || equals(targets[i].alias, text, length)) {
             *out = i;
@@ -353,7 +353,7 @@ vyre_status vyre_dialects_verify(vyre_dialects_guard guard, vyre_error *error) {
     uint64_t now = vy_snapshot_checksum(guard.snapshot);
     if (now == guard.snapshot->checksum)
         return VYRE_OK;
-    return vy_fail(error, VYRE_CORRUPT, VY_FIX("look for the code that writes through a pointer it was given to read"),
+    return vy_fail(error, VYRE_CORRUPT, VY_FIX("find the code that writes through a const pointer of the registry"),
                    "the snapshot of generation %llu was written to (checksum %016llx instead of %016llx)",
                    (unsigned long long)guard.snapshot->generation, (unsigned long long)now,
                    (unsigned long long)guard.snapshot->checksum);

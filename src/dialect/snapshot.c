@@ -119,15 +119,15 @@ static vyre_status check_dialects(const vyre_snapshot *snapshot, vyre_error *err
     for (uint32_t i = 1; i < snapshot->dialect_count; i++) {
         const vyre_dialect *a = &snapshot->dialects[i - 1]->dialect, *b = &snapshot->dialects[i]->dialect;
         if (strcmp(a->name, b->name) == 0)
-            return vy_fail(error, VYRE_CONFLICT, VY_FIX("remove one of the two, or give one another name"),
+            return vy_fail(error, VYRE_CONFLICT, VY_FIX("remove one of the two, or rename one"),
                            "the dialect `%s` has two providers (`%.128s` and `%.128s`)", a->name, a->owner, b->owner);
     }
     for (uint32_t i = 0; i < snapshot->op_count; i++) {
         const vyre_op_definition *op = &snapshot->ops[i]->definition;
         if (!vy_snapshot_dialect(snapshot, op->dialect, strlen(op->dialect)))
             return vy_fail(error, VYRE_NOT_FOUND, VY_FIX("register the dialect `%.128s` before its ops", op->dialect),
-                           "op `%.128s` of `%.128s` is in a dialect nobody registered (`%.128s`)", op->id, op->owner,
-                           op->dialect);
+                           "op `%.128s` of `%.128s` is in a dialect that is not registered (`%.128s`)", op->id,
+                           op->owner, op->dialect);
     }
     return VYRE_OK;
 }
@@ -304,7 +304,7 @@ vyre_status vy_builder_put_op(vyre_dialect_builder *builder, vy_op *op, vyre_err
 }
 
 vyre_status vy_fail_provider(const char *name, const char *first, const char *second, vyre_error *error) {
-    (void)vy_fail(error, VYRE_CONFLICT, VY_FIX("remove one of the two, or give one of the dialects another name"),
+    (void)vy_fail(error, VYRE_CONFLICT, VY_FIX("remove one of the two, or rename one of the dialects"),
                   "the dialect `%.128s` has a provider (`%.128s`), so `%.128s` cannot provide it too", name, first,
                   second);
     (void)vy_fail_parts(error, name, first, second);
@@ -350,9 +350,9 @@ static vyre_status make_ops(const vyre_dialect_builder *builder, change *change,
             return status;
         change->ops.items[change->ops.count++] = op;
         if (strcmp(op->definition.dialect, dialect->name) != 0)
-            return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("give the op with its own dialect"),
-                           "op `%s` is of another dialect (`%s`) than the one it is given with (`%s`)",
-                           op->definition.id, op->definition.dialect, dialect->name);
+            return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("register the op with its own dialect"),
+                           "op `%s` belongs to dialect `%s`, but is registered with `%s`", op->definition.id,
+                           op->definition.dialect, dialect->name);
     }
     return check_ops_unique(change->ops.items, change->ops.count, error);
 }
@@ -366,8 +366,8 @@ static vyre_status check_provider(const vyre_dialect_builder *builder, const vyr
         return vy_fail_provider(dialect->name, there->dialect.owner, dialect->owner, error);
     if (replace)
         return VYRE_OK;
-    (void)vy_fail(error, VYRE_DUPLICATE, VY_FIX("replace the dialect, or add what is new to it there"),
-                  "the dialect `%.128s` is there already (from `%.128s` and again from `%.128s`)", dialect->name,
+    (void)vy_fail(error, VYRE_DUPLICATE, VY_FIX("replace the dialect, or add the new ops to the first registration"),
+                  "the dialect `%.128s` is already registered (by `%.128s`, and again by `%.128s`)", dialect->name,
                   there->dialect.owner, dialect->owner);
     (void)vy_fail_parts(error, dialect->name, there->dialect.owner, dialect->owner);
     return VYRE_DUPLICATE;
@@ -444,8 +444,8 @@ vyre_status vyre_dialect_builder_remove(vyre_dialect_builder *builder, const cha
 vyre_status vy_builder_remove(vyre_dialect_builder *builder, const char *name, const char *owner, vyre_error *error) {
     uint32_t place = find_dialect(builder, name), kept = 0;
     if (place == builder->dialects.count)
-        return vy_fail(error, VYRE_NOT_FOUND, VY_FIX("name a dialect that is there"), "there is no dialect `%.128s`",
-                       name);
+        return vy_fail(error, VYRE_NOT_FOUND, VY_FIX("use the name of a registered dialect"),
+                       "dialect `%.128s` is not registered", name);
     vy_dialect *dialect = builder->dialects.items[place];
     if (owner && strcmp(owner, dialect->dialect.owner) != 0) {
         (void)vy_fail(error, VYRE_CONFLICT, VY_FIX("let its provider remove it"),

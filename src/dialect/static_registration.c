@@ -141,7 +141,7 @@ static vyre_status add_extern_op(registration *registration, const vyre_extern_o
     if (!record->dialect || !vy_builder_dialect(registration->builder, record->dialect))
         return vy_fail(registration->error, VYRE_NOT_FOUND,
                        VY_FIX("register the dialect with VYRE_REGISTER_EXTERN_DIALECT in this module or in one before"),
-                       "extern op `%.128s` of `%.128s` is in a dialect nobody registered (`%.128s`)",
+                       "extern op `%.128s` of `%.128s` is in a dialect that is not registered (`%.128s`)",
                        record->id ? record->id : "NULL", registration->owner,
                        record->dialect ? record->dialect : "NULL");
     const vy_dialect *dialect = vy_builder_dialect(registration->builder, record->dialect);

@@ -1,6 +1,6 @@
 /* TOML parser: documents, tables, keys and arrays. toml_scalar.c has strings, numbers and dates.
  *
- * The form of a table (vy_toml_form) determines what may be added to it:
+ * The form of a table (vy_toml_form) determines which additions are allowed:
  *  - A header may pass through implicit, header and dotted tables and through the last table of an array of tables. It
  *    may define a table that is absent or implicit.
  *  - A dotted key may pass through dotted and implicit tables, which become dotted.
@@ -97,7 +97,7 @@ static void skip_comment(vy_toml_parser *p) {
     for (; p->at < p->end && !vy_toml_newline(p->at, p->end); p->at++)
         if (vy_toml_is_control((unsigned char)*p->at))
             vy_diag_sink_error(&p->report, VY_D003, vy_toml_position(p, p->at, p->at + 1), NULL,
-                               "a control character (0x%02x) stands in a comment", (unsigned char)*p->at);
+                               "control character (0x%02x) in a comment", (unsigned char)*p->at);
 }
 
 /* Skips whitespace, comments and line ends, as between the values of an array. */
@@ -203,7 +203,7 @@ static int fail_closed(vy_toml_parser *p, const vy_toml_part *part, const vy_tom
     const vy_toml_value *value = &before->value;
     const char *what = vy_toml_kind_name(value->kind);
     if (value->kind == VY_TOML_TABLE)
-        what = value->form == VY_TOML_INLINE ? "an inline table" : "a table with a header of its own";
+        what = value->form == VY_TOML_INLINE ? "an inline table" : "a table with its own header";
     else if (value->kind == VY_TOML_ARRAY)
         what = value->form == VY_TOML_HEADER ? "an array of tables" : "an array written as a value";
     int is_container = value->kind == VY_TOML_TABLE || value->kind == VY_TOML_ARRAY;

@@ -43,7 +43,7 @@ typedef struct vy_toml_time {
     uint32_t nanosecond;
 } vy_toml_time;
 
-/* Origin of a table or array: determines what may be added while the document is parsed. */
+/* Origin of a table or array: determines which additions are allowed while the document is parsed. */
 typedef enum vy_toml_form {
     VY_TOML_PLAIN,    /* not a container; an array written as `[…]` */
     VY_TOML_INLINE,   /* a table written as `{…}` */

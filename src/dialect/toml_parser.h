@@ -47,7 +47,7 @@ static inline int vy_toml_is_control(int c) {
     return (c >= 0 && c < 0x20 && c != '\t') || c == 0x7f;
 }
 
-/* Bytes of the line end at `at`: 2 or 1; 0 if there is no line end. */
+/* Bytes of the line end at `at`: 2, 1, or 0 if none. */
 static inline size_t vy_toml_newline(const char *at, const char *end) {
     if (at < end && *at == '\n')
         return 1;

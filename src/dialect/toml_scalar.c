@@ -86,7 +86,7 @@ static void report_step(vy_toml_parser *p) {
     if (*p->at != '\\') {
         vy_diag_sink_error(&p->report, VY_D003, vy_toml_position(p, p->at, p->at + 1),
                            VY_FIX("write `\\u%04X` in a string with double quotes", (unsigned char)*p->at),
-                           "a control character (0x%02x) stands in a string", (unsigned char)*p->at);
+                           "control character (0x%02x) in a string", (unsigned char)*p->at);
         return;
     }
     int kind = vy_toml_peek(p, 1);
@@ -97,10 +97,10 @@ static void report_step(vy_toml_parser *p) {
     if (size == most && size > 2)
         fix = "name a Unicode character: at most 10FFFF, and not D800 to DFFF";
     else if (most > size)
-        fix = "give `\\u` four hexadecimal digits and `\\U` eight";
+        fix = "write four hexadecimal digits after `\\u` and eight after `\\U`";
     else if (kind == 'x')
         fix = "write `\\u00` and the two digits";
-    vy_diag_sink_error(&p->report, VY_D008, vy_toml_position(p, p->at, p->at + size), fix, "`%.*s` is no escape",
+    vy_diag_sink_error(&p->report, VY_D008, vy_toml_position(p, p->at, p->at + size), fix, "`%.*s` is not an escape",
                        kind >= 0 && (vy_toml_is_control(kind) || kind >= 0x80) ? 1 : (int)size, p->at);
 }
 
@@ -280,7 +280,7 @@ static int read_time(vy_toml_parser *p, const char *text, size_t size, vy_toml_v
     if (fits && has_date && has_clock && c.at < c.end)
         fits = has_offset = read_offset(&c, offset);
     if (!fits || c.at != c.end) {
-        vy_diag_sink_error(&p->report, VY_D011, vy_toml_position(p, text, c.end), NULL, "`%.*s` is no date or time",
+        vy_diag_sink_error(&p->report, VY_D011, vy_toml_position(p, text, c.end), NULL, "`%.*s` is not a date or time",
                            c.end - text > 64 ? 64 : (int)(c.end - text), text);
         return 1;
     }
@@ -442,8 +442,8 @@ static int fail_scalar(vy_toml_parser *p, const char *text, size_t size) {
     char fix[128];
     const char *digits = text + (*text == '+' || *text == '-');
     if (digits < text + size && (vy_toml_is_digit(*digits) || *digits == '.'))
-        return fail_number(p, VY_D009, text, size, NULL, "is no number");
-    return fail_number(p, VY_D012, text, size, word_fix(text, size, fix, sizeof fix), "is no value");
+        return fail_number(p, VY_D009, text, size, NULL, "is not a number");
+    return fail_number(p, VY_D012, text, size, word_fix(text, size, fix, sizeof fix), "is not a value");
 }
 
 int vy_toml_read_scalar(vy_toml_parser *p, vy_toml_value *out) {

@@ -340,8 +340,8 @@ static stability classify_entry(const vy_quiesce_options *terms, const vy_manife
 static void report_write_timeout(vy_manifest_dirs *folders, const vy_manifest_entry *entry, vyre_diagnostics *list) {
     vyre_error why;
     vy_fail(&why, VYRE_LIMIT, "close the file, or write another one and rename it over this one",
-            "`%.200s` is being written for too long (more than %d seconds), and is read as it is", entry->shown,
-            VY_QUIESCE_LIMIT_MS / 1000);
+            "`%.200s` was open for writing for too long (more than %d seconds), and is read in its present state",
+            entry->shown, VY_QUIESCE_LIMIT_MS / 1000);
     vy_manifest_dirs_report(folders, entry->shown, VY_D124, &why, list);
 }
 
@@ -577,7 +577,7 @@ static int scan_once(scan *scan) {
     return is_done;
 }
 
-/* The thread is not running yet, so there are no concurrent scans. */
+/* The thread is not running yet, so scans cannot be concurrent. */
 static vyre_status scan_first(vyre_dialects_watcher *watcher, vyre_error *error) {
     scan scan = {.watcher = watcher, .reason = FIRST, .since = now_ms(), .error = VYRE_ERROR_INIT};
     while (!scan_once(&scan))
@@ -688,8 +688,7 @@ static vyre_status set_up(vyre_dialects_watcher *watcher, const vyre_dialects_wa
         status = vy_manifest_dirs_add_path(&watcher->folders, error);
     options->folders = NULL; /* owned by the caller */
     if (status == VYRE_OK && watcher->folders.roots.count == 0)
-        status = vy_fail(error, VYRE_INVALID_ARGUMENT, "give folders, or set VYRE_DIALECT_PATH",
-                         "there is no folder to watch");
+        status = vy_fail(error, VYRE_INVALID_ARGUMENT, "pass folders, or set VYRE_DIALECT_PATH", "no folder to watch");
     if (status == VYRE_OK && !options->is_manual && options->poll_milliseconds == 0)
         vy_inotify_open(&watcher->notify);
     return status;

@@ -358,8 +358,8 @@ static vyre_status finish(vy_run *run, const vy_worker *worker, vyre_bytes *outp
     vy_violation_deliver(run);
     if (stop == VYRE_LIMIT)
         return vy_fail(error, VYRE_LIMIT, "raise max_memory, or run with fewer workgroups, or without the race checker",
-                       "what the race checker remembers of accesses, acquires and releases takes over %" PRIu64
-                       " bytes, what the rest of the run (%" PRIu64 ") leaves of the limit (%" PRIu64 ")",
+                       "the records of the race checker for accesses, acquires and releases exceed the %" PRIu64
+                       " bytes that the rest of the run (%" PRIu64 ") leaves of the limit (%" PRIu64 ")",
                        memory_limit(run) - run->memory, run->memory, memory_limit(run));
     if (stop == VYRE_TIMEOUT)
         return vy_fail(error, VYRE_TIMEOUT, NULL, "`%s` was still running at its deadline, and was stopped",

@@ -81,7 +81,7 @@ static void describe(const vy_run *run, const vy_violation *found, char *text, s
         return;
     case VY_R008:
         snprintf(text, size,
-                 "%s accesses %" PRIu64 " elements at once at `%s![%" PRIu64 "]`, which starts %" PRIu64
+                 "%s accesses %" PRIu64 " elements in one access at `%s![%" PRIu64 "]`, which starts %" PRIu64
                  " elements past a boundary of that width",
                  who, found->bound, memory, found->index, found->missing);
         return;

@@ -94,7 +94,7 @@ static void conflicts_are_logged_once(void **state) {
     assert_int_equal(vyre_dialect_builder_new(&builder, NULL), VYRE_OK);
     assert_int_equal(vyre_dialect_builder_new(&faster, NULL), VYRE_OK);
     assert_int_equal(vyre_dialect_builder_add(builder, &one.dialect, one.list, 1, NULL), VYRE_DUPLICATE);
-    EXPECT_LINE("1 dialects: ", "the dialect `log` is there already");
+    EXPECT_LINE("1 dialects: ", "the dialect `log` is already registered");
     assert_int_equal(vyre_dialect_builder_remove(faster, "log", NULL, NULL), VYRE_OK);
     assert_int_equal(vyre_dialects_install(faster, NULL), VYRE_OK);
     EXPECT_LINE("2 dialects: removed", "");

@@ -219,7 +219,7 @@ static void definitions_that_are_none_are_refused(void **state) {
     REFUSED(op.id = "plus", VYRE_INVALID_ARGUMENT, "an id that is not one");
     REFUSED(op.id = "other.plus", VYRE_INVALID_ARGUMENT, "not in its dialect");
     REFUSED(op.dialect = "other", VYRE_INVALID_ARGUMENT, "not in its dialect");
-    REFUSED((op.id = "other.plus", op.dialect = "other"), VYRE_INVALID_ARGUMENT, "another dialect");
+    REFUSED((op.id = "other.plus", op.dialect = "other"), VYRE_INVALID_ARGUMENT, "belongs to dialect");
     REFUSED(op.category = VYRE_CATEGORY_COUNT, VYRE_INVALID_ARGUMENT, "category");
     REFUSED(op.version = "1.2", VYRE_INVALID_ARGUMENT, "version");
     REFUSED(op.version = "01.2.3", VYRE_INVALID_ARGUMENT, "version");
@@ -233,7 +233,7 @@ static void definitions_that_are_none_are_refused(void **state) {
     REFUSED((op.inputs = bad_type, op.input_count = 1), VYRE_INVALID_ARGUMENT, "type there is not");
     REFUSED((op.inputs = bad_kind, op.input_count = 1), VYRE_INVALID_ARGUMENT, "kind of operand");
     REFUSED((op.inputs = bad_name, op.input_count = 1), VYRE_INVALID_ARGUMENT, "name is not one");
-    REFUSED((op.inputs = bool_memory, op.input_count = 1), VYRE_INVALID_ARGUMENT, "memory of bool");
+    REFUSED((op.inputs = bool_memory, op.input_count = 1), VYRE_INVALID_ARGUMENT, "memory operand of bool");
     REFUSED(op.inputs = same_name, VYRE_INVALID_ARGUMENT, "two inputs of one name");
     REFUSED(op.outputs = memory_out, VYRE_INVALID_ARGUMENT, "no value");
     REFUSED(op.outputs = bad_name, VYRE_INVALID_ARGUMENT, "output whose name");

@@ -115,8 +115,8 @@ static void what_is_wrong_in_a_module_is_named_and_nothing_is_published(void **s
         refused(&made, expected, word, __LINE__);                                                                      \
     } while (0)
     REFUSED((made.extern_op.dialect = "nobody", made.extern_op.id = "nobody.op"), VYRE_NOT_FOUND,
-            "`nobody.op` of `by hand` is in a dialect nobody registered (`nobody`)");
-    REFUSED(made.extern_op.dialect = NULL, VYRE_NOT_FOUND, "nobody registered");
+            "`nobody.op` of `by hand` is in a dialect that is not registered (`nobody`)");
+    REFUSED(made.extern_op.dialect = NULL, VYRE_NOT_FOUND, "that is not registered");
     REFUSED(made.extern_op.id = "hand_extern", VYRE_INVALID_ARGUMENT, "an id that is not one");
     REFUSED(made.extern_op.id = "other.op", VYRE_INVALID_ARGUMENT, "not in its dialect");
     REFUSED(made.extern_op.id = NULL, VYRE_INVALID_ARGUMENT, "an id that is not one");
