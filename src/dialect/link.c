@@ -172,7 +172,7 @@ static vyre_status attribute_bits(linker *l, const link_unit *p, uint32_t stmt, 
         return fail_at(l, p, stmt,
                        vy_fail(l->error, VYRE_INVALID_PROGRAM,
                                VY_FIX("use a value of type %s", vyre_type_name(attribute->type)),
-                               "the attribute `%s` of `%s` is %s, which `%s` is not", attribute->name, op->id,
+                               "the attribute `%s` of `%s` has type %s (`%s` given)", attribute->name, op->id,
                                vyre_type_name(attribute->type), given[i].value));
     }
     *bits = attribute->value;

@@ -141,11 +141,11 @@ static int is_satisfied(const vyre_dialect_builder *builder, const vy_manifest_r
     if (!there)
         vy_fail(why, VYRE_NOT_FOUND,
                 VY_FIX("load the manifest of `%.128s` before this one or with it", wanted->dialect),
-                "the dialect `%.128s` is required and is not there", wanted->dialect);
+                "the dialect `%.128s` is required, but not registered", wanted->dialect);
     else if (vy_semver_compare(version, strlen(version), wanted->version, strlen(wanted->version)) < 0)
         vy_fail(why, VYRE_CONFLICT,
                 VY_FIX("load a newer `%.128s`, or require no more than %.64s", wanted->dialect, version),
-                "the dialect `%.128s` is required from version %.64s on, and %.64s is there", wanted->dialect,
+                "the dialect `%.128s` is required in version %.64s or later (%.64s is registered)", wanted->dialect,
                 wanted->version, version);
     else
         return 1;

@@ -129,7 +129,7 @@ static void read_function(vy_manifest_work *work, const vy_toml_value *id, size_
     else if (vy_text_is_identifier(name, size))
         vy_diag_sink_error(report, VY_D104, value->at,
                            "add `function = …` with another name, and use it in the body and the signature",
-                           "`%.64s` is a word of the language: no function is called so", name);
+                           "`%.64s` is a keyword of the language, and cannot name a function", name);
     else if (named)
         vy_diag_sink_error(report, VY_D104, value->at, NULL, "`%.64s` is not a function name", name);
     else if (vy_text_is_op_part(name, size))
@@ -470,7 +470,7 @@ static void read_range(attribute_work *w, const vy_toml_value *range) {
     vyre_type type = w->attribute->type;
     if (range->array.count != 2 || type == VYRE_TYPE_BOOL) {
         REFUSE(w, range->at, "write `range = [least, most]`, for a number",
-               "a range has two ends (%u given) and a type of numbers", range->array.count);
+               "a range needs two ends (%u given) and a numeric type", range->array.count);
         return;
     }
     if (!vy_manifest_value(reader, range->array.first, type, &w->attribute->least, NULL) ||

@@ -393,8 +393,7 @@ static vyre_status list_folder(vy_manifest_dirs *folders, const vy_manifest_dir 
     if (status == VYRE_OK && (reason == 0 || reason == ENOENT || reason == ENOTDIR))
         return VYRE_OK;
     if (status == VYRE_OK)
-        vy_fail(&why, VYRE_IO, NULL, "the folder `%.200s` cannot be looked into (%s)", root->shown,
-                strerrordesc_np(reason));
+        vy_fail(&why, VYRE_IO, NULL, "the folder `%.200s` cannot be read (%s)", root->shown, strerrordesc_np(reason));
     for (uint32_t i = 0; i < folders->entries.count; i++)
         folders->entries.items[i].is_present |= is_in(&folders->entries.items[i], root);
     vy_manifest_dirs_report(folders, root->shown, VY_D121, &why, list);

@@ -712,7 +712,7 @@ static void read_lowering(vy_manifest_work *work, const vy_toml_entry *entry, vy
     }
     for (uint32_t i = 0; i < count; i++)
         if (seen[i] == seen[count])
-            vy_diag_sink_error(report, VY_D117, entry->at, "keep one of the two", "there is code for `%s` twice",
+            vy_diag_sink_error(report, VY_D117, entry->at, "keep one of the two", "duplicate code for `%s`",
                                vyre_target_text(seen[i]));
     if (seen[count] == VYRE_TARGET_REFERENCE)
         vy_diag_sink_error(report, VY_D117, entry->at, "leave it out: the reference runs the body",
@@ -739,7 +739,7 @@ void vy_manifest_read_lowerings(vy_manifest_work *work) {
     if (work->op->definition.category == VYRE_CATEGORY_COMPOSITE && table->table.count)
         vy_diag_sink_error(&work->reader->report, VY_D117, table->at,
                            "remove `lowering`, or write `category = \"intrinsic\"`",
-                           "a composite op has no code for targets: its body is all there is to know");
+                           "a composite op has no code for targets: its body defines it");
     vyre_lowering *lowerings = vy_manifest_new(work->reader, table->table.count, sizeof *lowerings);
     work->op->definition.lowerings = lowerings;
     for (const vy_toml_entry *entry = table->table.first; entry && lowerings; entry = entry->next) {

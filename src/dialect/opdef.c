@@ -50,15 +50,14 @@ static vyre_status check_names(const check *check) {
     const vyre_op_definition *op = check->op;
     if (!op->id || !vy_text_is_op_id(op->id, strnlen(op->id, VY_LIMIT_NAME + 1)))
         return vy_fail(check->error, VYRE_INVALID_ARGUMENT, VY_FIX(VY_OP_ID_FIX, VY_LIMIT_NAME),
-                       "an op of `%.128s` has an id that is not one (`%.160s`)", check->owner,
-                       op->id ? op->id : "NULL");
+                       "an op of `%.128s` has an invalid id (`%.160s`)", check->owner, op->id ? op->id : "NULL");
     if (op->dialect && !vy_op_id_after(op->id, strlen(op->id), op->dialect))
         return REFUSE(check, VY_FIX("begin the id with `%.128s.` or `%.128s::`", op->dialect, op->dialect),
                       "is not in its dialect (`%.128s`)", op->dialect);
     if ((unsigned)op->category >= VYRE_CATEGORY_COUNT)
-        return REFUSE(check, NULL, "has a category there is not (%d)", (int)op->category);
+        return REFUSE(check, NULL, "has an unknown category (%d)", (int)op->category);
     if (op->function && !vy_text_is_function_name(op->function, strlen(op->function)))
-        return REFUSE(check, NULL, "has a function name that is not valid (`%.128s`)", op->function);
+        return REFUSE(check, NULL, "has an invalid function name (`%.128s`)", op->function);
     if (op->doc && strnlen(op->doc, VY_OP_LIMIT_TEXT + 1) > VY_OP_LIMIT_TEXT)
         return fail(check, VYRE_LIMIT, NULL, "has a doc longer than the limit (%d bytes)", VY_OP_LIMIT_TEXT);
     return check_version(op->version, "op", op->id, check->error);
@@ -93,13 +92,13 @@ static int is_name(const char *name) {
 
 static vyre_status check_operand(const check *check, const vyre_op_operand *operand) {
     if ((unsigned)operand->kind >= VYRE_OPERAND_KIND_COUNT)
-        return REFUSE(check, NULL, "has a kind of operand there is not (%d)", (int)operand->kind);
+        return REFUSE(check, NULL, "has an unknown kind of operand (%d)", (int)operand->kind);
     if ((unsigned)operand->type >= VYRE_TYPE_COUNT)
-        return REFUSE(check, NULL, "has a type there is not (%d)", (int)operand->type);
+        return REFUSE(check, NULL, "has an unknown type (%d)", (int)operand->type);
     if (operand->kind != VYRE_OPERAND_VALUE && operand->type == VYRE_TYPE_BOOL)
         return REFUSE(check, VY_FIX("use u8"), "has a memory operand of bool");
     if (operand->kind == VYRE_OPERAND_BUFFER && (unsigned)operand->access >= VYRE_ACCESS_COUNT)
-        return REFUSE(check, NULL, "has an access there is not (%d)", (int)operand->access);
+        return REFUSE(check, NULL, "has an unknown access (%d)", (int)operand->access);
     return VYRE_OK;
 }
 
@@ -118,10 +117,10 @@ static vyre_status check_inputs(const check *check) {
     const vyre_op_definition *op = check->op;
     for (uint32_t i = 0; i < op->input_count; i++) {
         if (!is_name(op->inputs[i].name))
-            return REFUSE(check, NULL, "has an input whose name is not one (`%.128s`)",
+            return REFUSE(check, NULL, "has an input with an invalid name (`%.128s`)",
                           op->inputs[i].name ? op->inputs[i].name : "NULL");
         if (is_taken(op, op->inputs[i].name, i, 0))
-            return REFUSE(check, NULL, "has two inputs of one name (`%.128s`)", op->inputs[i].name);
+            return REFUSE(check, NULL, "has two inputs with the same name (`%.128s`)", op->inputs[i].name);
         vyre_status status = check_operand(check, &op->inputs[i]);
         if (status != VYRE_OK)
             return status;
@@ -140,7 +139,7 @@ static vyre_status check_outputs(const check *check) {
             return REFUSE(check, VY_FIX("make the memory an input and write to it"),
                           "has an output that is not a value");
         if (output->name && *output->name && !is_name(output->name))
-            return REFUSE(check, NULL, "has an output whose name is not one (`%.128s`)", output->name);
+            return REFUSE(check, NULL, "has an output with an invalid name (`%.128s`)", output->name);
     }
     return VYRE_OK;
 }
@@ -155,7 +154,7 @@ static vyre_status check_allowed(const check *check, const vyre_attribute *attri
     is_good &= !attribute->has_range || is_of_type(attribute->type, attribute->most);
     if (attribute->has_range && (attribute->type == VYRE_TYPE_BOOL || attribute->value_count))
         return REFUSE(check, VY_FIX("keep the range or the values; bool has no range"),
-                      "has a range of `%.128s` that cannot be (%s, %u values)", attribute->name,
+                      "has an invalid range of `%.128s` (%s, %u values)", attribute->name,
                       vyre_type_name(attribute->type), attribute->value_count);
     if (attribute->value_count && !attribute->values)
         return REFUSE(check, NULL, "has %u values of `%.128s` and no array of them (NULL)", attribute->value_count,
@@ -163,7 +162,7 @@ static vyre_status check_allowed(const check *check, const vyre_attribute *attri
     for (uint32_t i = 0; i < attribute->value_count; i++)
         is_good &= is_of_type(attribute->type, attribute->values[i]);
     if (!is_good || (attribute->has_range && !vy_attribute_allows(attribute, attribute->least)))
-        return REFUSE(check, NULL, "has a range or values of `%.128s` that are none of %s", attribute->name,
+        return REFUSE(check, NULL, "has a range or values of `%.128s` that are not of type %s", attribute->name,
                       vyre_type_name(attribute->type));
     if (attribute->has_default && !vy_attribute_allows(attribute, attribute->value))
         return REFUSE(check, NULL, "has a default of `%.128s` that its range or values do not allow (%#llx)",
@@ -176,12 +175,12 @@ static vyre_status check_attributes(const check *check) {
     for (uint32_t i = 0; i < op->attribute_count; i++) {
         const vyre_attribute *attribute = &op->attributes[i];
         if (!is_name(attribute->name))
-            return REFUSE(check, NULL, "has an attribute whose name is not one (`%.128s`)",
+            return REFUSE(check, NULL, "has an attribute with an invalid name (`%.128s`)",
                           attribute->name ? attribute->name : "NULL");
         if (is_taken(op, attribute->name, op->input_count, i))
-            return REFUSE(check, NULL, "has two inputs or attributes of one name (`%.128s`)", attribute->name);
+            return REFUSE(check, NULL, "has two inputs or attributes with the same name (`%.128s`)", attribute->name);
         if ((unsigned)attribute->type >= VYRE_TYPE_COUNT)
-            return REFUSE(check, NULL, "has a type there is not (%d)", (int)attribute->type);
+            return REFUSE(check, NULL, "has an unknown type (%d)", (int)attribute->type);
         if (!is_of_type(attribute->type, attribute->value))
             return REFUSE(check, NULL, "has a default of `%.128s` that is not a value of type %s (%#llx)",
                           attribute->name, vyre_type_name(attribute->type), (unsigned long long)attribute->value);
@@ -201,13 +200,13 @@ static vyre_status check_argument(const check *check, const vyre_law *law, uint3
         return REFUSE(check, NULL, "has an argument of the law `%s` without a text (NULL)", name);
     if (vyre_law_arguments(law->kind)[index] == 'o') {
         if (!vy_text_is_op_id(argument->text, strnlen(argument->text, VY_LIMIT_NAME + 1)))
-            return REFUSE(check, VY_FIX("name an op as dialect.name"), "names no op in the law `%s` (`%.128s`)", name,
-                          argument->text);
+            return REFUSE(check, VY_FIX("name an op as dialect.name"),
+                          "has an invalid op id in the law `%s` (`%.128s`)", name, argument->text);
         return VYRE_OK;
     }
     if ((unsigned)argument->value.type >= VYRE_TYPE_COUNT ||
         vyre_scalar_bits(argument->value.type, argument->value.bits).bits != argument->value.bits)
-        return REFUSE(check, NULL, "has a value in the law `%s` that is not one (`%.128s`)", name, argument->text);
+        return REFUSE(check, NULL, "has an invalid value in the law `%s` (`%.128s`)", name, argument->text);
     return VYRE_OK;
 }
 
@@ -216,7 +215,7 @@ static vyre_status check_laws(const check *check) {
     for (uint32_t i = 0; i < op->law_count; i++) {
         const vyre_law *law = &op->laws[i];
         if ((unsigned)law->kind >= VYRE_LAW_COUNT)
-            return REFUSE(check, NULL, "claims a law there is not (%d)", (int)law->kind);
+            return REFUSE(check, NULL, "declares an unknown law (%d)", (int)law->kind);
         const char *name = vyre_law_name(law->kind);
         size_t wanted = strlen(vyre_law_arguments(law->kind));
         unsigned inputs = vyre_law_inputs(law->kind);
@@ -654,8 +653,7 @@ static vyre_status check_dialect(const vyre_dialect *dialect, vyre_error *error)
         return vy_fail(
             error, VYRE_INVALID_ARGUMENT,
             VY_FIX("use letters, digits, `_` and `-`, in parts joined by `.` or `::`, such as `image-filter`"),
-            "the name of a dialect of `%s` is not one (`%.160s`)", dialect->owner,
-            dialect->name ? dialect->name : "NULL");
+            "a dialect of `%s` has an invalid name (`%.160s`)", dialect->owner, dialect->name ? dialect->name : "NULL");
     return check_version(dialect->version, "dialect", dialect->name, error);
 }
 

@@ -374,7 +374,7 @@ vyre_status vy_dialects_install(vyre_dialect_builder *builder, int *lost_race, v
         vy_snapshot_free(next);
         *lost_race = 1;
         return vy_fail(error, VYRE_CONFLICT, VY_FIX("begin again with a new builder"),
-                       "another snapshot was installed since the builder began (at generation %llu)",
+                       "another snapshot was installed since the builder was created (at generation %llu)",
                        (unsigned long long)base->generation);
     }
     swap->before = builder->base;

@@ -13,7 +13,7 @@
 
 vyre_status vy_fail_duplicate(const char *id, const char *first, const char *second, vyre_error *error) {
     (void)vy_fail(error, VYRE_DUPLICATE, VY_FIX("keep one owner of the id; rename or remove the other op"),
-                  "the op id `%.128s` is taken twice (by `%.128s` and by `%.128s`)", id, first, second);
+                  "the op id `%.128s` is registered twice (by `%.128s` and by `%.128s`)", id, first, second);
     (void)vy_fail_parts(error, id, first, second);
     return VYRE_DUPLICATE;
 }
@@ -305,7 +305,7 @@ vyre_status vy_builder_put_op(vyre_dialect_builder *builder, vy_op *op, vyre_err
 
 vyre_status vy_fail_provider(const char *name, const char *first, const char *second, vyre_error *error) {
     (void)vy_fail(error, VYRE_CONFLICT, VY_FIX("remove one of the two, or rename one of the dialects"),
-                  "the dialect `%.128s` has a provider (`%.128s`), so `%.128s` cannot provide it too", name, first,
+                  "the dialect `%.128s` is provided by `%.128s`, so `%.128s` cannot provide it, too", name, first,
                   second);
     (void)vy_fail_parts(error, name, first, second);
     return VYRE_CONFLICT;

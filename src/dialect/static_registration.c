@@ -29,7 +29,7 @@ static vyre_status check_record(const char *stream, const void *record, size_t l
     uint32_t size = 0;
     if (!record)
         return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("make records with the VYRE_REGISTER_* macros"),
-                       "`%s` has a record among its %s that is missing (NULL)", owner, stream);
+                       "`%s` has a NULL record among its %s", owner, stream);
     memcpy(&size, record, sizeof size);
     if (size < least)
         return vy_fail(error, VYRE_ABI_MISMATCH, NULL,
@@ -43,8 +43,7 @@ static vyre_status check_stream(const char *stream, const void *begin, const voi
     uintptr_t from = (uintptr_t)begin, to = (uintptr_t)end;
     if (!begin != !end || to < from || (to - from) % sizeof(void *) != 0)
         return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("make the descriptor with VYRE_MODULE or VYRE_PLUGIN"),
-                       "the bounds of the stream of %s of `%s` do not fit each other (%p to %p)", stream, owner, begin,
-                       end);
+                       "the stream of %s of `%s` has invalid bounds (%p to %p)", stream, owner, begin, end);
     if ((to - from) / sizeof(void *) > RECORDS_LIMIT)
         return vy_fail(error, VYRE_LIMIT, VY_FIX("split the module, or make its descriptor with the macros"),
                        "`%s` has too many %s (%zu of at most %u)", owner, stream, (to - from) / sizeof(void *),

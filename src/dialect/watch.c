@@ -590,8 +590,8 @@ vyre_status vyre_dialects_rescan(vyre_dialects_watcher *watcher, vyre_error *err
     VY_SCOPED_CANCELLATION_DISABLE();
     VY_REQUIRE(error, watcher);
     if (watcher->process != getpid())
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, "make a watcher in the child itself",
-                       "the watcher is that of the process before fork (%ld)", (long)watcher->process);
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "create a watcher in the child process",
+                       "the watcher was created by the parent process (%ld)", (long)watcher->process);
     scan scan = {.watcher = watcher, .reason = ASKED, .error = VYRE_ERROR_INIT};
     (void)pthread_mutex_lock(&watcher->scanning);
     (void)scan_once(&scan);
@@ -663,7 +663,7 @@ static vyre_status start(vyre_dialects_watcher *watcher, vyre_error *error) {
     watcher->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (watcher->wake < 0)
         return vy_fail(error, VYRE_LIMIT, "close files, or raise the limit of open files",
-                       "the watcher cannot have a file to be woken by (%s)", strerrordesc_np(errno));
+                       "the eventfd of the watcher cannot be created (%s)", strerrordesc_np(errno));
     watcher->has_thread = vy_thread_start(&watcher->thread, watcher_thread, watcher);
     if (!watcher->has_thread)
         return vy_fail(error, VYRE_LIMIT, "end threads or raise their limit, or watch without one (`is_manual`)",
