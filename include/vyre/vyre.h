@@ -13,7 +13,6 @@
 #include "vyre/dlpack.h"
 #include "vyre/driver.h"
 #include "vyre/emit.h"
-#include "vyre/generate.h"
 #include "vyre/interop.h"
 #include "vyre/kernel.h"
 #include "vyre/manifest.h"

@@ -1,17 +1,18 @@
+/* Interner: a concurrent string table with lock-free lookup (interner.h). */
 #include "dialect/interner.h"
 
 #include "base/hash.h"
 #include "base/memory.h"
-#include "dialect/atfork.h"
+#include "dialect/registry.h"
 #include "ir/identifiers.h"
 #include "ir/limits.h"
 #include "vyre/dialect.h"
 
 #define FIRST_SLOTS 256u
 
-/* Open addressing, at most half full: a search always meets an empty slot. */
+/* Open addressing, at most half full, so a search always ends at an empty slot. */
 typedef struct vy_interner_table {
-    struct vy_interner_table *previous; /* smaller, and perhaps still read; also what leak checkers follow */
+    struct vy_interner_table *previous; /* the smaller predecessor, which readers may still use */
     uint32_t slot_count;
     vy_interned_slot slots[];
 } vy_interner_table;
@@ -19,13 +20,13 @@ typedef struct vy_interner_table {
 vy_interner vy_op_ids = VY_INTERNER_INIT("op ids");
 vy_interner vy_extension_targets = VY_INTERNER_INIT("extension targets");
 
-/* ---- finding ---- */
+/* ---- lookup ---- */
 
 static int is_text(const vy_interned *entry, uint64_t hash, const char *text, size_t length) {
     return entry->hash == hash && entry->length == length && memcmp(entry->text, text, length) == 0;
 }
 
-/* The slot of the text, or the empty one where it belongs. */
+/* Returns the slot of the text, or the empty slot where it belongs. */
 static vy_interned_slot *find_slot(vy_interner_table *table, uint64_t hash, const char *text, size_t length) {
     uint32_t mask = table->slot_count - 1, slot = (uint32_t)hash & mask;
     for (;; slot = (slot + 1) & mask) {
@@ -67,7 +68,7 @@ const char *vy_interner_text(vy_interner *interner, uint32_t number) {
     return entry ? entry->text : NULL;
 }
 
-/* ---- adding: one thread at a time ---- */
+/* ---- insertion, under the lock `adding` ---- */
 
 static int reserve_number(vy_interner *interner, uint32_t index) {
     unsigned segment;
@@ -153,7 +154,7 @@ vyre_status vyre_op_intern(const char *text, size_t length, vyre_op_id *out, vyr
     *out = 0;
     VY_REQUIRE(error, text);
     if (!vy_text_is_op_id(text, length))
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX(VY_OP_ID_FIX, VY_LIMIT_NAME), "`%.*s` is no op id",
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX(VY_OP_ID_FIX, VY_LIMIT_NAME), "`%.*s` is not an op id",
                        (int)(length < 160 ? length : 160), text);
     return vy_interner_add(&vy_op_ids, text, length, out, error);
 }

@@ -1,7 +1,8 @@
-/* The interner: texts that get a small number, the same for the life of the process.
+/* Interner: assigns each distinct text a small number that stays valid for the life of the process.
  *
- * Finding takes no lock: tables are immutable but for slots that go from empty to full once, and a larger table replaces a smaller one that stays where
- * it is, since somebody may be reading it. All tables together take at most twice the last one. Nothing is ever freed: names are few. */
+ * Lookup is lock-free. A table is immutable except for slots, each of which changes once from empty to full. When a
+ * table is full, a larger one replaces it; the old one is kept, because readers may still use it. The old tables
+ * together are smaller than the newest one. Nothing is freed. */
 #ifndef VY_DIALECT_INTERNER_H
 #define VY_DIALECT_INTERNER_H
 
@@ -12,7 +13,8 @@
 
 enum {
     VY_INTERNER_LIMIT = 1 << 20, /* texts */
-    VY_INTERNER_FIRST = 64,      /* texts in the first segment; each later one has as many as all before */
+    VY_INTERNER_FIRST =
+        64, /* texts in the first segment; each later segment holds as many as all earlier ones together */
     VY_INTERNER_SEGMENTS = 15
 };
 
@@ -20,7 +22,7 @@ typedef struct vy_interned {
     uint32_t number; /* from 1 */
     uint32_t length;
     uint64_t hash;
-    char text[]; /* and a NUL */
+    char text[]; /* NUL-terminated */
 } vy_interned;
 
 typedef _Atomic(const vy_interned *) vy_interned_slot;
@@ -36,11 +38,11 @@ typedef struct vy_interner {
 #define VY_INTERNER_INIT(what_text)                                                                                    \
     { .what = (what_text), .adding = PTHREAD_MUTEX_INITIALIZER }
 
-/* The number of a text; 0 if it is not there. */
+/* Returns the number of a text, or 0 if it is not interned. */
 uint32_t vy_interner_find(vy_interner *interner, const char *text, size_t length);
-/* The same, and it is added if need be. NO_MEMORY and LIMIT add nothing. */
+/* Returns the number of a text and interns it if necessary. On NO_MEMORY and LIMIT nothing is added. */
 vyre_status vy_interner_add(vy_interner *interner, const char *text, size_t length, uint32_t *out, vyre_error *error);
-/* The text of a number, for ever; NULL if there is none. */
+/* Returns the text of a number, or NULL if the number is unused. The text is never freed. */
 const char *vy_interner_text(vy_interner *interner, uint32_t number);
 
 /* The interners of op ids and of extension targets. */

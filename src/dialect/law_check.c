@@ -1,40 +1,96 @@
-/* Asking the oracle (laws.h).
+/* Law checker: runs equations on the oracle and caches the digests of equations that hold.
  *
- * A set of tuples runs in pieces. The first is small; what it costs tells what larger ones may cost. A piece that takes many times more is run again in
- * small pieces, where each tuple has VY_LAW_STEPS statements on average: if such a piece overruns, one half of it overruns half of the
- * budget, and so on down to a tuple that takes too long. So a body that does not end costs seconds, and is shown with its operands. */
-#include "dialect/law_internal.h"
+ * The cache is a table of digests of fixed size for the whole process. It has no lock, and no fork handler is needed:
+ * an entry that is read while another thread writes it is a mixture of two digests, which matches a third digest as
+ * rarely as two digests collide. When a bucket is full, its entries are replaced in turn, and a forgotten law is
+ * checked again. */
+#include "dialect/law_check.h"
 
 #include "base/hash.h"
+#include "base/status.h"
 #include "base/thread.h"
+#include "dialect/law_equation.h"
 #include "dialect/registry.h"
+#include "ir/attributes.h"
 #include "ir/eval.h"
+#include "ir/identifiers.h"
+#include "ir/model.h"
 #include "vyre/oracle.h"
 #include "vyre/text.h"
 
+#include <stdatomic.h>
+
+enum { WORDS = 4, WAYS = 4, BUCKETS = 1024 };
+
+typedef struct bucket {
+    _Atomic uint64_t digests[WAYS][WORDS];
+    atomic_uint turn;
+} bucket;
+static bucket buckets[BUCKETS];
+
+static bucket *find(const vyre_digest *digest, uint64_t words[WORDS]) {
+    memcpy(words, digest->bytes, sizeof digest->bytes);
+    return &buckets[words[0] % BUCKETS];
+}
+
+static int law_cache_contains(const vyre_digest *digest) {
+    uint64_t words[WORDS];
+    bucket *in = find(digest, words);
+    int found = 0;
+    for (int way = 0; way < WAYS; way++) {
+        int equal = 1;
+        for (int i = 0; i < WORDS; i++)
+            equal &= atomic_load_explicit(&in->digests[way][i], memory_order_relaxed) == words[i];
+        found |= equal;
+    }
+    return found;
+}
+
+static void law_cache_insert(const vyre_digest *digest) {
+    uint64_t words[WORDS];
+    bucket *in = find(digest, words);
+    unsigned way = atomic_fetch_add_explicit(&in->turn, 1, memory_order_relaxed) % WAYS;
+    for (int i = 0; i < WORDS; i++)
+        atomic_store_explicit(&in->digests[way][i], words[i], memory_order_relaxed);
+}
+
+void vy_law_cache_clear(void) {
+    for (int b = 0; b < BUCKETS; b++)
+        for (int way = 0; way < WAYS; way++)
+            for (int i = 0; i < WORDS; i++)
+                atomic_store_explicit(&buckets[b].digests[way][i], 0, memory_order_relaxed);
+}
+
+/* Running an equation.
+ *
+ * A set of tuples runs in batches. The first batch is small; its cost predicts the cost of larger ones. A batch that
+ * costs many times more runs again in small batches with a budget of VY_LAW_STEPS statements per tuple on average. If
+ * such a batch exceeds its budget, bisection finds a tuple that exceeds it. So a body that does not terminate costs
+ * seconds, and the message shows its operands. */
+
 enum {
-    CHECKER_VERSION = 1, /* raise it when more is tried, or something else */
+    CHECKER_VERSION = 1, /* increment it when the checker tries other tuples or other properties */
     SMALL_BATCH = 512,
     LARGE_BATCH = 1 << 16,
-    HEADROOM = 4, /* how many times the mean so far a large piece may take */
+    HEADROOM = 4, /* limit of a large batch, as a multiple of the mean cost so far */
     PARAMS = 3 + 2 * VY_LAW_LIMIT_OPERANDS,
     INPUTS = VY_LAW_LIMIT_OPERANDS + 1
 };
 #define NO_TUPLE UINT32_MAX
 
-/* One equation, compiled, over one set. */
+/* One compiled equation and one set of tuples. */
 typedef struct trial {
     const vy_law_instance *instance;
     const vy_law_tuples *tuples;
     vyre_oracle *oracle;
-    vyre_bytes columns[VY_LAW_LIMIT_OPERANDS]; /* of `tuples`, as they lie in buffers */
+    vyre_bytes columns[VY_LAW_LIMIT_OPERANDS]; /* of `tuples`, in the layout of buffers */
     vyre_bytes outputs[3];                     /* broken, left, right */
-    uint64_t steps, done;                      /* of all pieces so far: statements, and tuples */
+    uint64_t steps, done;                      /* statements and tuples of all batches so far */
     uint32_t piece;
     vyre_error *error;
 } trial;
 
-/* ---- one run ---- */
+/* ---- one batch ---- */
 
 static uint32_t broken_tuple(const trial *t) {
     uint32_t index;
@@ -69,7 +125,7 @@ static void tuple_at(const trial *t, uint64_t index, uint64_t tuple[VY_LAW_LIMIT
         tuple[k] = vy_value_canonicalize(t->instance->operands[k].type, vy_law_tuples_at(t->tuples, k, index));
 }
 
-/* ---- what goes wrong ---- */
+/* ---- failures ---- */
 
 static uint64_t output_bits(const trial *t, const vyre_bytes *output) {
     vyre_type type = t->instance->type;
@@ -93,7 +149,7 @@ static vyre_status fail_trapped(trial *t, uint64_t index, uint32_t code) {
     return vy_law_fail_tuple(t->instance, tuple, VY_FIX("it executes `trap %u`", code), t->error);
 }
 
-/* Finds a tuple among those of a piece that took more than VY_LAW_STEPS each. */
+/* Finds a tuple of a batch that exceeds VY_LAW_STEPS. */
 static vyre_status fail_nonterminating(trial *t, uint64_t first, uint64_t count) {
     uint64_t tuple[VY_LAW_LIMIT_OPERANDS];
     vyre_oracle_report report;
@@ -107,10 +163,10 @@ static vyre_status fail_nonterminating(trial *t, uint64_t first, uint64_t count)
         count = status == VYRE_BUDGET ? half : count - half;
     }
     tuple_at(t, first, tuple);
-    return vy_law_fail_tuple(t->instance, tuple, VY_FIX("it takes more than %d statements", VY_LAW_STEPS), t->error);
+    return vy_law_fail_tuple(t->instance, tuple, VY_FIX("it executes more than %d statements", VY_LAW_STEPS), t->error);
 }
 
-/* ---- a set ---- */
+/* ---- a set of tuples ---- */
 
 static vyre_status fill_columns(trial *t) {
     for (uint32_t k = 0; k < t->instance->operand_count; k++) {
@@ -126,7 +182,7 @@ static vyre_status fill_columns(trial *t) {
     return VYRE_OK;
 }
 
-/* One piece, and what comes of it; *again: it was too expensive for a large one. */
+/* Runs one batch. *again is set if a large batch was too expensive. */
 static vyre_status run_batch(trial *t, uint64_t first, uint64_t count, int *again) {
     int is_small = count <= SMALL_BATCH;
     uint64_t budget =
@@ -150,7 +206,7 @@ static vyre_status run_batch(trial *t, uint64_t first, uint64_t count, int *agai
     if (broken_tuple(t) != NO_TUPLE)
         return fail_broken(t, broken_tuple(t));
     if (t->steps > VY_LAW_TOTAL_STEPS)
-        return vy_law_fail_check(t->instance, VY_FIX("that takes over %llu statements", VY_LAW_TOTAL_STEPS + 0ull),
+        return vy_law_fail_check(t->instance, VY_FIX("the check exceeds %llu statements", VY_LAW_TOTAL_STEPS + 0ull),
                                  "remove the law, or make the body cheaper", t->error);
     return VYRE_OK;
 }
@@ -170,9 +226,9 @@ static vyre_status run_set(trial *t) {
     return status;
 }
 
-/* ---- an equation ---- */
+/* ---- one equation ---- */
 
-/* Over everything that the answer depends on. */
+/* Digest of all inputs of the check. */
 static void digest_of(const vy_law_instance *q, const vyre_program *resolved, vyre_digest *out) {
     struct {
         char what[8];
@@ -209,7 +265,7 @@ static vyre_status run_sets(const vy_law_instance *q, vyre_program *resolved, vy
     return status;
 }
 
-/* The program of the equation with the bodies of all ops it reaches. */
+/* Makes the program of the equation, linked with the bodies of all ops it reaches. */
 static vyre_status make_program(vy_law_instance *q, vyre_dialects_guard guard, vyre_program **out, vyre_error *error) {
     vy_string text = {0};
     vyre_module *module = NULL;
@@ -240,18 +296,18 @@ static vyre_status check_equation(vy_law_instance *q, vyre_dialects_guard guard,
     if (status != VYRE_OK)
         return status;
     digest_of(q, resolved, &digest);
-    if (vy_law_cache_contains(&digest)) {
+    if (law_cache_contains(&digest)) {
         count->cached++;
     } else {
         status = run_sets(q, resolved, count, error);
         if (status == VYRE_OK)
-            vy_law_cache_insert(&digest);
+            law_cache_insert(&digest);
     }
     vyre_program_release(resolved);
     return status;
 }
 
-/* ---- a law ---- */
+/* ---- one law ---- */
 
 static vyre_status find_named_ops(vy_law_instance *q, vyre_dialects_guard guard, vyre_error *error) {
     const char *letters = vyre_law_arguments(q->law->kind);
@@ -305,8 +361,95 @@ vyre_status vy_law_candidate_open(const vyre_dialect_builder *builder, vyre_dial
     return status;
 }
 
-/* It was never published, so nobody else has it. */
+/* The snapshot was never published, so no other thread has a reference. */
 void vy_law_candidate_close(vyre_dialects_guard *candidate) {
     vy_snapshot_free((vyre_snapshot *)(uintptr_t)candidate->snapshot);
     *candidate = (vyre_dialects_guard){NULL, NULL};
+}
+
+/* Dependents: laws of other dialects that depend on a dialect that changes. The law names an op of it, or a body that
+ * the law reaches calls one. */
+
+/* ---- dependency search ---- */
+
+typedef struct dependency_walk {
+    vyre_dialects_guard guard;
+    const char *dialect;
+    VY_VECTOR(const vyre_op_definition *) seen; /* ops found so far, each once; those before `done` have been visited */
+    uint32_t done;
+    int found, failed;
+} dependency_walk;
+
+static void visit(dependency_walk *r, const char *id, size_t length) {
+    const vyre_op_definition *op = vyre_dialects_find(r->guard, id, length);
+    if (vy_op_id_after(id, length, r->dialect))
+        r->found = 1;
+    for (uint32_t i = 0; i < r->seen.count; i++)
+        if (r->seen.items[i] == op)
+            return;
+    const vyre_op_definition **slot = op ? VY_PUSH(&r->seen) : NULL;
+    if (slot)
+        *slot = op;
+    else
+        r->failed |= op != NULL;
+}
+
+static void visit_calls(dependency_walk *r, const vyre_program *body) {
+    for (uint32_t i = 0; body && (body->facts & VY_PROGRAM_HAS_OP_CALL) && i < body->stmts.count; i++) {
+        const vy_stmt *s = &body->stmts.items[i];
+        if (s->kind == VY_STMT_CALL && s->callee == VY_NONE) {
+            const char *name = vy_symbol_name(body, s->name);
+            visit(r, name, vy_call_id_length(name));
+        }
+    }
+}
+
+static void visit_laws(dependency_walk *r, const vyre_op_definition *op) {
+    for (uint32_t i = 0; i < op->law_count; i++)
+        for (uint32_t k = 0; k < op->laws[i].argument_count; k++)
+            if (vyre_law_arguments(op->laws[i].kind)[k] == 'o')
+                visit(r, op->laws[i].arguments[k].text, strlen(op->laws[i].arguments[k].text));
+}
+
+/* Returns 1 if a law of an op of another dialect depends on this one, 0 if not, -1 if memory is exhausted. */
+static int depends(vyre_dialects_guard guard, const vyre_op_definition *op, const char *dialect) {
+    dependency_walk r = {.guard = guard, .dialect = dialect};
+    visit_laws(&r, op);
+    visit_calls(&r, op->body);
+    for (; r.done < r.seen.count && !r.found && !r.failed; r.done++)
+        visit_calls(&r, r.seen.items[r.done]->body);
+    VY_VECTOR_FREE(&r.seen);
+    return r.failed ? -1 : r.found;
+}
+
+/* ---- checking the dependents ---- */
+
+/* The law held before the change, since its op is registered. A law that names an op that no dialect provides now is
+ * skipped until the op is available again. */
+static vyre_status check_op(vyre_dialects_guard candidate, const vyre_op_definition *op, vy_law_violation_fn *broken,
+                            void *user) {
+    for (uint32_t i = 0; i < op->law_count; i++) {
+        vyre_error why;
+        vyre_status status = vy_law_check(candidate, op, i, NULL, &why);
+        if (status == VYRE_NO_MEMORY)
+            return status;
+        if (status == VYRE_OK || status == VYRE_NOT_FOUND)
+            continue;
+        vy_fix_format(why.fix, sizeof why.fix, "correct the body here, or remove the law there (%.128s)", op->owner);
+        broken(user, &why);
+    }
+    return VYRE_OK;
+}
+
+vyre_status vy_law_check_dependents(vyre_dialects_guard candidate, const char *dialect, vy_law_violation_fn *broken,
+                                    void *user) {
+    vyre_status status = VYRE_OK;
+    for (size_t i = 0; i < vyre_dialects_count(candidate) && status == VYRE_OK; i++) {
+        const vyre_op_definition *op = vyre_dialects_at(candidate, i);
+        if (op->law_count == 0 || strcmp(op->dialect, dialect) == 0)
+            continue;
+        int is_dependent = depends(candidate, op, dialect);
+        status = is_dependent < 0 ? VYRE_NO_MEMORY : is_dependent ? check_op(candidate, op, broken, user) : VYRE_OK;
+    }
+    return status;
 }

@@ -1,29 +1,62 @@
-/* Resolving: a program that calls ops becomes one that carries their bodies as functions of its own.
- *
- *   let r : u32 = int.isqrt_u32(x) →     fn int.isqrt_u32(n: u32) -> u32 { … }     and a call of that
- *
- * The function of an op is called after the op, and the functions its body calls after the op and themselves: `int.isqrt_u32.step`; so inlining leaves
- * regions that say where code came from. Attributes become the last arguments, as literals. Ops called by bodies are resolved too, and
- * recursion is what the validator finds. The result is validated as a whole. */
+/* Linker: resolves calls of dialect ops by linking op bodies into the program, and keeps the snapshot of the ops
+ * alive. */
 #include "dialect/link.h"
+
 #include "base/diagnostics.h"
 #include "base/status.h"
 #include "dialect/opdef.h"
-#include "dialect/program_snapshot.h"
 #include "ir/attributes.h"
 #include "ir/build/finish.h"
 #include "ir/identifiers.h"
 #include "ir/irbuilder.h"
+#include "ir/model.h"
+#include "ir/text/module.h"
 #include "vyre/dialect.h"
 
 #include <stdio.h>
 
-/* A function of the result: where it comes from. */
+typedef struct snapshot_keepalive {
+    vy_keepalive base;
+    vyre_dialects_guard guard;
+} snapshot_keepalive;
+
+static void release(vy_keepalive *base) {
+    snapshot_keepalive *pin = (snapshot_keepalive *)base;
+    vyre_dialects_release(&pin->guard);
+    vy_release(pin, sizeof *pin);
+}
+
+static vyre_status pin_snapshot(vyre_program *program, vyre_dialects_guard guard, vyre_error *error) {
+    snapshot_keepalive *pin = vy_allocate_zero(sizeof *pin);
+    if (!pin)
+        return vy_fail_memory(error, "keeping the dialects of a program");
+    atomic_init(&pin->base.references, 1);
+    pin->base.release = release;
+    pin->guard = vyre_dialects_retain(guard);
+    program->keepalive = &pin->base;
+    return VYRE_OK;
+}
+
+vyre_dialects_guard vyre_program_dialects(const vyre_program *program) {
+    return program && program->keepalive ? ((const snapshot_keepalive *)program->keepalive)->guard
+                                         : (vyre_dialects_guard){NULL, NULL};
+}
+
+/* Linking.
+ *
+ *   let r : u32 = int.isqrt_u32(x) →     fn int.isqrt_u32(n: u32) -> u32 { … }     and a call of it
+ *
+ * The function of an op is named after the op. A function that a body calls is named after the op and itself:
+ * `int.isqrt_u32.step`. After inlining, these names identify the origin of a region. Attributes become the last
+ * arguments, as literals. Ops that bodies call are linked, too. The verifier checks the complete result and detects
+ * recursion. */
+
+/* A function of the result and its origin. */
 typedef struct link_unit {
     const vyre_program *from;
     uint32_t function;
-    const vyre_op_definition *op; /* whose body it is, or belongs to; NULL: of the program itself */
-    vy_position at;               /* of imported code: the first call that wants it */
+    const vyre_op_definition *op; /* the op whose body it belongs to; NULL for a function of the program */
+    vy_position at;               /* of imported code: the first call that needs it */
     vy_symbol name;               /* in the draft */
 } link_unit;
 
@@ -31,15 +64,15 @@ typedef struct linker {
     const vyre_program *program;
     vyre_dialects_guard guard;
     VY_VECTOR(link_unit)
-    units; /* in the order of the result's functions; the program's own first, then the entry's place is last */
+    units; /* in the order of the functions of the result: first those of the program, last the entry */
     vy_irb draft;
-    unsigned last_number;                /* that was given to a function whose name was taken */
+    unsigned last_number;                /* suffix of the latest function that had to be renamed */
     uint32_t *map_variable, *map_memory; /* of the function being copied */
     VY_VECTOR(vy_arg) args;
     vyre_error *error;
 } linker;
 
-/* ---- saying what is wrong, where ---- */
+/* ---- diagnostics ---- */
 
 static vyre_status fail_at(linker *l, const link_unit *p, uint32_t stmt, vyre_status status) {
     vy_position at = p->op ? p->at : vy_stmt_position(p->from, stmt);
@@ -97,7 +130,7 @@ static vyre_status check_call(linker *l, const link_unit *p, uint32_t index, con
     if (s->arg_count != op->input_count)
         return fail_at(l, p, index,
                        vy_fail(l->error, VYRE_INVALID_PROGRAM, VY_FIX("pass %u", op->input_count),
-                               "`%s` takes %u argument%s, but %u are given", op->id, op->input_count,
+                               "`%s` expects %u argument%s (%u given)", op->id, op->input_count,
                                op->input_count == 1 ? "" : "s", s->arg_count));
     for (uint32_t i = 0; i < s->arg_count; i++)
         if (!fits(p->from, &p->from->args.items[s->args + i], &op->inputs[i]))
@@ -111,15 +144,16 @@ static vyre_status check_call(linker *l, const link_unit *p, uint32_t index, con
         vyre_type bound = (vyre_type)p->from->variables.items[s->variable + i].type;
         if (s->result_count != op->output_count || bound != op->outputs[i].type)
             return fail_at(l, p, index,
-                           vy_fail(l->error, VYRE_INVALID_PROGRAM, VY_FIX("look at `vyre dialects show %s`", op->id),
-                                   "`%s` gives %u value%s, %s%s: what is bound does not fit", op->id, op->output_count,
-                                   op->output_count == 1 ? "" : "s", i < op->output_count ? "this one of type " : "",
+                           vy_fail(l->error, VYRE_INVALID_PROGRAM, VY_FIX("see `vyre dialects show %s`", op->id),
+                                   "the results of `%s` do not match: it returns %u value%s, %s%s", op->id,
+                                   op->output_count, op->output_count == 1 ? "" : "s",
+                                   i < op->output_count ? "this one of type " : "",
                                    i < op->output_count ? vyre_type_name(op->outputs[i].type) : "none here"));
     }
     return VYRE_OK;
 }
 
-/* The value of an attribute: as the call says, or its default. */
+/* Sets the bits of an attribute: the value in the call, or its default. */
 static vyre_status attribute_bits(linker *l, const link_unit *p, uint32_t stmt, const vyre_op_definition *op,
                                   const vyre_attribute *attribute, const vy_attribute *given, size_t count,
                                   uint64_t *bits) {
@@ -132,13 +166,13 @@ static vyre_status attribute_bits(linker *l, const link_unit *p, uint32_t stmt, 
             return VYRE_OK;
         if (is_of_type)
             return fail_at(l, p, stmt,
-                           vy_fail(l->error, VYRE_INVALID_PROGRAM, VY_FIX("look at `vyre dialects show %s`", op->id),
+                           vy_fail(l->error, VYRE_INVALID_PROGRAM, VY_FIX("see `vyre dialects show %s`", op->id),
                                    "the attribute `%s` of `%s` may not be `%s`", attribute->name, op->id,
                                    given[i].value));
         return fail_at(l, p, stmt,
                        vy_fail(l->error, VYRE_INVALID_PROGRAM,
-                               VY_FIX("give a value of type %s", vyre_type_name(attribute->type)),
-                               "the attribute `%s` of `%s` is %s, which `%s` is not", attribute->name, op->id,
+                               VY_FIX("use a value of type %s", vyre_type_name(attribute->type)),
+                               "the attribute `%s` of `%s` has type %s (`%s` given)", attribute->name, op->id,
                                vyre_type_name(attribute->type), given[i].value));
     }
     *bits = attribute->value;
@@ -161,7 +195,7 @@ static vyre_status check_attributes(linker *l, const link_unit *p, uint32_t stmt
             k++;
         if (k == op->attribute_count)
             return fail_at(l, p, stmt,
-                           vy_fail(l->error, VYRE_INVALID_PROGRAM, VY_FIX("look at `vyre dialects show %s`", op->id),
+                           vy_fail(l->error, VYRE_INVALID_PROGRAM, VY_FIX("see `vyre dialects show %s`", op->id),
                                    "`%s` has no attribute `%.*s`", op->id, (int)given[i].name_length, given[i].name));
     }
     for (uint32_t k = 0; k < op->attribute_count; k++) {
@@ -172,9 +206,9 @@ static vyre_status check_attributes(linker *l, const link_unit *p, uint32_t stmt
     return VYRE_OK;
 }
 
-/* ---- collecting what the result has ---- */
+/* ---- collecting the functions of the result ---- */
 
-/* The program's own functions come first, in their order. */
+/* The functions of the program come first, in their order. */
 static uint32_t find_unit(const linker *l, const vyre_program *from, uint32_t function) {
     uint32_t own = l->program->functions.count;
     if (from == l->program)
@@ -206,7 +240,7 @@ static vyre_status collect_op(linker *l, const link_unit *p, uint32_t stmt) {
         return unknown_op(l, p, stmt, name, length);
     if (!op->body)
         return fail_at(l, p, stmt,
-                       vy_fail(l->error, VYRE_UNSUPPORTED, "use another op, or ask its provider for a body",
+                       vy_fail(l->error, VYRE_UNSUPPORTED, "use another op, or add a body to this one",
                                "op `%s` (of %s) has no body, so no program that calls it can run", op->id, op->owner));
     vyre_status status = check_call(l, p, stmt, op);
     if (status == VYRE_OK)
@@ -219,7 +253,7 @@ static vyre_status collect_op(linker *l, const link_unit *p, uint32_t stmt) {
 }
 
 static vyre_status collect_calls(linker *l, uint32_t index) {
-    const link_unit p = l->units.items[index]; /* a copy: the list moves */
+    const link_unit p = l->units.items[index]; /* a copy, since the list may be reallocated */
     const vy_function *f = &p.from->functions.items[p.function];
     vyre_status status = VYRE_OK;
     for (uint32_t i = f->first_stmt; i < f->end_stmt && status == VYRE_OK; i++) {
@@ -242,7 +276,7 @@ static vyre_status collect(linker *l) {
     return status;
 }
 
-/* The entry is the last function of a program: the units after it come before. */
+/* The entry is the last function of a program, so units after it in the list precede it in the result. */
 static uint32_t function_index(const linker *l, uint32_t unit_index) {
     uint32_t own = (uint32_t)vyre_program_function_count(l->program);
     if (unit_index < own || !vy_program_has_entry(l->program))
@@ -259,8 +293,8 @@ static vy_symbol copy_name(linker *l, const vyre_program *from, vy_symbol name) 
     return vy_irb_intern(&l->draft, text, strlen(text));
 }
 
-/* The program's own functions keep their names. A body is called after its op, what it calls after the op and itself, with a number if
- * somebody has that name. */
+/* The functions of the program keep their names. A body is named after its op, a function that it calls after the op
+ * and itself. A number is appended if the name is in use. */
 static void name_unit(linker *l, uint32_t index) {
     link_unit *p = &l->units.items[index];
     vy_symbol own = p->from->functions.items[p->function].name;
@@ -272,9 +306,9 @@ static void name_unit(linker *l, uint32_t index) {
         return;
     }
     snprintf(text, sizeof text, "%s%s%s", p->op->id, is_body(p) ? "" : ".", is_body(p) ? "" : last);
-    for (;;) { /* so far the draft has no names but those of functions, and the program's, which has no dot */
+    for (;;) { /* so far the draft has the names of functions and of the program, and the latter has no dot */
         size_t length = strnlen(text, VY_LIMIT_NAME - strlen(suffix));
-        while (text[length - 1] == '.' || text[length - 1] == ':') /* cut behind a separator it would be no name */
+        while (text[length - 1] == '.' || text[length - 1] == ':') /* a name must not end in a separator */
             length--;
         snprintf(tried, sizeof tried, "%.*s%s", (int)length, text, suffix);
         if (vy_intern_pool_find(&l->draft.program->names, tried, strlen(tried)) == VY_SYMBOL_INVALID)
@@ -339,7 +373,8 @@ static void push_arg(linker *l, vy_arg arg) {
         *slot = arg;
 }
 
-/* The attributes of a call, as literals behind its arguments, if the body takes them; they were checked when the op was collected. */
+/* Appends the attributes of a call after its arguments, as literals, if the body has parameters for them. They were
+ * checked when the op was collected. */
 static void push_attributes(linker *l, const link_unit *p, uint32_t stmt, const vyre_op_definition *op) {
     vy_attribute given[VY_ATTRIBUTES_LIMIT];
     size_t count = vy_call_attributes(vy_symbol_name(p->from, p->from->stmts.items[stmt].name), given);
@@ -420,9 +455,10 @@ static void copy_unit(linker *l, uint32_t index) {
     const vy_function *f = &from->functions.items[p->function];
     size_t variables = vy_array_size(from->variables.count + 1u, sizeof *l->map_variable);
     size_t memories = vy_array_size(from->memories.count + 1u, sizeof *l->map_memory);
-    vyre_program bare; /* imported expressions have the place of the call: those they had are of another file */
+    vyre_program bare; /* imported expressions have the position of the call, since their own belongs to another file */
     if (p->op) {
-        const size_t behind = offsetof(vyre_program, name); /* the count of references, which others change meanwhile */
+        const size_t behind =
+            offsetof(vyre_program, name); /* skips the reference count, which other threads may change */
         memcpy((char *)&bare + behind, (const char *)from + behind, sizeof bare - behind);
         bare.expr_positions.count = bare.stmt_positions.count = 0;
         from = &bare;
@@ -444,7 +480,7 @@ static void copy_unit(linker *l, uint32_t index) {
     vy_release(l->map_memory, memories);
 }
 
-/* Adds the errors of the result. Its warnings were reported when the program and the bodies were read. */
+/* Adds the errors of the result. Warnings were reported when the program and the bodies were parsed. */
 static vyre_status finish(linker *l, vyre_diagnostics *diagnostics, vyre_program **out) {
     vyre_diagnostics *found = diagnostics ? vyre_diagnostics_new() : NULL;
     vyre_status status = vy_irb_finish(&l->draft, l->program->source, found, out, l->error);
@@ -493,7 +529,7 @@ vyre_status vyre_program_resolve(vyre_program *program, vyre_dialects_guard guar
     if (status == VYRE_OK)
         status = build(&l, diagnostics, out);
     if (status == VYRE_OK) {
-        status = vy_program_pin_snapshot(*out, guard, l.error);
+        status = pin_snapshot(*out, guard, l.error);
         if (status != VYRE_OK) {
             vyre_program_release(*out);
             *out = NULL;
@@ -527,4 +563,44 @@ int vyre_dialects_op_signature(void *guard, const char *id, size_t length, vyre_
     for (uint32_t i = 0; i < op->output_count; i++)
         out->outputs[i] = op->outputs[i].type;
     return 1;
+}
+
+/* ---- vyre_text_parse: the parser of ir/text with the signatures of registered ops ---- */
+
+/* The newest snapshot, acquired at the first call of an op; most texts have none. */
+typedef struct newest {
+    vyre_dialects_guard guard;
+    vyre_status status; /* of acquiring it */
+    vyre_error error;
+} newest;
+
+static int lookup_signature(void *user, const char *id, size_t length, vyre_op_signature *out) {
+    newest *n = user;
+    if (!n->guard.snapshot && n->status == VYRE_OK)
+        n->status = vyre_dialects_global(&n->guard, &n->error);
+    return vyre_dialects_op_signature(&n->guard, id, length, out);
+}
+
+vyre_status vyre_text_parse(const char *text, size_t size, const vyre_parse_options *options,
+                            vyre_diagnostics *diagnostics, vyre_module **out, vyre_error *error) {
+    VY_REQUIRE(error, out);
+    *out = NULL;
+    VY_REQUIRE_ARRAY(error, text, size);
+    if (options)
+        VY_REQUIRE_ARRAY(error, options->defines, options->define_count);
+    newest n = {.status = VYRE_OK};
+    vyre_parse_options own = {0};
+    if (options)
+        own = *options;
+    if (!own.op_signature)
+        own.op_signature = lookup_signature, own.op_signature_user = &n;
+    vyre_status status = vy_text_parse_without_dialects(text, size, &own, diagnostics, out, error);
+    vyre_dialects_release(&n.guard);
+    if (n.status == VYRE_OK)
+        return status;
+    vyre_module_free(*out);
+    *out = NULL;
+    if (error)
+        *error = n.error;
+    return n.status;
 }

@@ -1,14 +1,15 @@
-/* Batches of manifests.
+/* Loader: installs batches of manifests in the registry, atomically.
  *
- * What must stay true:
- *  - A snapshot is installed only if each manifest of the batch that is in it finds what it requires in that very snapshot, and all laws hold there
- *    that its ops claim or that depend on it.
- *  - A lenient batch is tried from the start without what was refused. Each try but the last refuses at least one more change, so there are at most as
- *    many tries as changes, and one. */
+ * Invariants:
+ *  - A snapshot is installed only if every manifest of the batch that is in it finds its requirements in that snapshot,
+ *    and if all laws hold there that its ops declare or that depend on it.
+ *  - A lenient batch is retried without the refused changes. Each try except the last refuses at least one more change,
+ *    so there are at most as many tries as changes, plus one. */
 #include "dialect/load.h"
-
 #include "base/status.h"
+#include "base/thread.h"
 #include "dialect/law_check.h"
+#include "dialect/manifest_dir.h"
 #include "dialect/registry.h"
 #include "dialect/semver.h"
 #include "dialect/standard_library.h"
@@ -16,20 +17,25 @@
 #include "ir/diagnostic_sink.h"
 #include "ir/identifiers.h"
 #include "ir/model.h"
+#include "vyre/manifest.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 
 typedef struct batch {
     vy_load_item *items;
     size_t count;
-    vy_diag_sink report; /* all that was found, in all tries */
+    vy_diag_sink report; /* all findings, of all tries */
     size_t refused;      /* in this try */
-    vyre_status status;  /* of the first thing found */
-    vyre_error first;    /* its parts */
+    vyre_status status;  /* of the first finding */
+    vyre_error first;    /* the first finding, as an error */
     int is_lenient;
 } batch;
 
-/* ---- what goes wrong ---- */
+/* ---- diagnostics ---- */
 
-/* Reports at a place of a manifest. */
+/* Reports at a position of a manifest. */
 static void found(batch *batch, const vy_manifest *manifest, vy_diag_code code, vy_position at,
                   const vyre_error *error) {
     if (batch->status == VYRE_OK) {
@@ -40,7 +46,7 @@ static void found(batch *batch, const vy_manifest *manifest, vy_diag_code code, 
     vy_diag_sink_error(&batch->report, code, at, error->fix, "%s", error->message);
 }
 
-/* The error of the batch: the first thing found, with its place. */
+/* Sets the error of the batch: the first finding, with its position. */
 static void fill_error(const batch *batch, vyre_error *error) {
     (void)vy_diag_sink_status(&batch->report, error);
     if (error)
@@ -53,7 +59,7 @@ static void refuse(batch *batch, vy_load_item *item) {
     item->is_refused = 1;
 }
 
-/* What of the item is in the snapshot if the rest goes well; NULL for nothing that is known. */
+/* The manifest of the item that will be in the snapshot if nothing else is refused; NULL if none is known. */
 static const vy_manifest *installed_manifest(const vy_load_item *item) {
     if (item->change == VY_LOAD_KEEP || item->is_refused)
         return item->before;
@@ -71,7 +77,7 @@ vyre_status vy_load_parse(const char *file, const char *text, size_t size, vy_ma
     return vy_manifest_parse(file, text, size, read, user, list, out, error);
 }
 
-/* ---- putting and taking ---- */
+/* ---- applying changes ---- */
 
 vyre_status vy_load_register(vyre_dialect_builder *builder, const vy_manifest *manifest, const char *owner,
                              vyre_error *error) {
@@ -87,7 +93,7 @@ vyre_status vy_load_register(vyre_dialect_builder *builder, const vy_manifest *m
     return status;
 }
 
-/* Takes out what the owner provides, but for the dialect of that name. */
+/* Removes the dialects of the owner, except the one of that name. */
 static vyre_status remove_owner_dialects(vyre_dialect_builder *builder, const char *owner, const char *but,
                                          vyre_error *error) {
     vyre_status status = VYRE_OK;
@@ -95,13 +101,13 @@ static vyre_status remove_owner_dialects(vyre_dialect_builder *builder, const ch
         const vyre_dialect *dialect = &builder->dialects.items[i]->dialect;
         if (strcmp(dialect->owner, owner) != 0 || (but && strcmp(dialect->name, but) == 0))
             i++;
-        else /* another takes its place */
+        else /* it will be replaced */
             status = vy_builder_remove(builder, dialect->name, owner, error);
     }
     return status;
 }
 
-/* First all that goes, so that two files can exchange their dialects. */
+/* Removals come first, so that two files can exchange their dialects. */
 static vyre_status apply_changes(batch *batch, vyre_dialect_builder *builder, vyre_error *error) {
     vyre_status status = VYRE_OK;
     for (size_t i = 0; i < batch->count && status == VYRE_OK; i++) {
@@ -135,18 +141,18 @@ static int is_satisfied(const vyre_dialect_builder *builder, const vy_manifest_r
     if (!there)
         vy_fail(why, VYRE_NOT_FOUND,
                 VY_FIX("load the manifest of `%.128s` before this one or with it", wanted->dialect),
-                "the dialect `%.128s` is required and is not there", wanted->dialect);
+                "the dialect `%.128s` is required, but not registered", wanted->dialect);
     else if (vy_semver_compare(version, strlen(version), wanted->version, strlen(wanted->version)) < 0)
         vy_fail(why, VYRE_CONFLICT,
                 VY_FIX("load a newer `%.128s`, or require no more than %.64s", wanted->dialect, version),
-                "the dialect `%.128s` is required from version %.64s on, and %.64s is there", wanted->dialect,
+                "the dialect `%.128s` is required in version %.64s or later (%.64s is registered)", wanted->dialect,
                 wanted->version, version);
     else
         return 1;
     return 0;
 }
 
-/* Refuses the change that took away, or made older, what others require. */
+/* Refuses the change that removed, or downgraded, a required dialect. */
 static int refuse_cause(batch *batch, const char *dialect) {
     for (size_t i = 0; i < batch->count; i++) {
         vy_load_item *item = &batch->items[i];
@@ -171,11 +177,11 @@ static void check_requirements(batch *batch, const vyre_dialect_builder *builder
         if (is_new)
             refuse(batch, item);
         else if (!refuse_cause(batch, wanted->dialect))
-            item->is_reported = 1; /* nothing of this batch is to blame */
+            item->is_reported = 1; /* no change of this batch is the cause */
     }
 }
 
-/* ---- bodies and laws, in what would be installed ---- */
+/* ---- bodies and laws in the candidate snapshot ---- */
 
 /* Several ops share the body of their file. */
 static int is_first_with_body(const vy_manifest *manifest, uint32_t index) {
@@ -185,7 +191,8 @@ static int is_first_with_body(const vy_manifest *manifest, uint32_t index) {
     return 1;
 }
 
-/* Whether every op that a body calls is there and takes what it is given, and none calls itself. One without a body may get it later. */
+/* Checks that every op that a body calls is registered and fits the call, and that none is recursive. An op without a
+ * body is accepted, since it may have one later. */
 static vyre_status try_body(vyre_program *body, vyre_dialects_guard candidate, vyre_error *why) {
     vyre_program *resolved;
     vyre_status status = vyre_program_resolve(body, candidate, NULL, &resolved, why);
@@ -207,7 +214,7 @@ static vyre_status check_body(batch *batch, vyre_dialects_guard candidate, vy_lo
     return VYRE_OK;
 }
 
-/* A law that does not hold, or that nobody can check, is reported where it was written. */
+/* A law that does not hold or cannot be checked is reported at its position. */
 static vyre_status check_laws(batch *batch, vyre_dialects_guard candidate, vy_load_item *item, uint32_t index) {
     const vy_manifest_op *written = &item->next->ops[index];
     const char *id = written->definition.id;
@@ -231,15 +238,16 @@ static vyre_status check_item(batch *batch, vyre_dialects_guard candidate, vy_lo
         return VYRE_OK;
     for (uint32_t i = 0; i < item->next->op_count && status == VYRE_OK; i++)
         status = check_body(batch, candidate, item, i);
-    uint32_t can_be_asked = item->is_refused ? 0 : item->next->op_count; /* laws are about bodies that fit */
+    uint32_t can_be_asked =
+        item->is_refused ? 0 : item->next->op_count; /* laws are checked only if all bodies are valid */
     for (uint32_t i = 0; i < can_be_asked && status == VYRE_OK; i++)
         status = check_laws(batch, candidate, item, i);
     return status;
 }
 
-/* ---- what stays, beside what changes ---- */
+/* ---- manifests that do not change ---- */
 
-/* The changes of this batch to the dialect of an op are refused; how many there were. */
+/* Refuses the changes of this batch to the dialect of an op, and returns their number. */
 static size_t refuse_changes(batch *batch, const char *id, int is_serious) {
     size_t count = 0;
     for (size_t i = 0; i < batch->count; i++) {
@@ -255,7 +263,7 @@ static size_t refuse_changes(batch *batch, const char *id, int is_serious) {
     return count;
 }
 
-/* The same for every op a body calls. */
+/* The same for every op that a body calls. */
 static size_t refuse_called(batch *batch, const vyre_program *body, int is_serious) {
     size_t count = 0;
     for (uint32_t i = 0; i < body->stmts.count; i++)
@@ -299,7 +307,7 @@ static vyre_status check_kept_law(batch *batch, vyre_dialects_guard candidate, c
     return VYRE_OK;
 }
 
-/* A manifest that does not change itself may call, or make claims about, ops of one that does. */
+/* An unchanged manifest may call, or declare laws about, ops of a manifest that changes. */
 static vyre_status check_kept(batch *batch, vyre_dialects_guard candidate, const vy_load_item *item) {
     const vy_manifest *manifest = item->change == VY_LOAD_KEEP || item->is_refused ? item->before : NULL;
     vyre_status status = VYRE_OK;
@@ -312,14 +320,14 @@ static vyre_status check_kept(batch *batch, vyre_dialects_guard candidate, const
     return status;
 }
 
-/* ---- laws of whatever else is registered ---- */
+/* ---- laws of dialects outside the batch ---- */
 
 typedef struct change_work {
     batch *batch;
     vy_load_item *item;
 } change_work;
 
-/* The change breaks a law of somebody else. */
+/* The change violates a law of another dialect. */
 static void refuse_change(void *user, const vyre_error *why) {
     change_work *w = user;
     found(w->batch, w->item->next, VY_D123, w->item->next->at, why);
@@ -335,7 +343,7 @@ static vyre_status check_dependents(batch *batch, vyre_dialects_guard candidate,
 
 /* ---- batches ---- */
 
-/* All that can be said only of manifests and registry together. */
+/* The checks that depend on the manifests and on the registry. */
 static vyre_status check_candidate(batch *batch, vyre_dialect_builder *builder, vyre_error *error) {
     vyre_dialects_guard candidate;
     for (size_t i = 0; i < batch->count; i++)
@@ -347,19 +355,20 @@ static vyre_status check_candidate(batch *batch, vyre_dialect_builder *builder, 
         status = check_item(batch, candidate, &batch->items[i]);
     for (size_t i = 0; i < batch->count && status == VYRE_OK; i++)
         status = check_kept(batch, candidate, &batch->items[i]);
-    /* One that was refused may be to blame itself, and is not there in the next try. */
+    /* An item that was refused may be the cause, and is absent in the next try. */
     for (size_t i = 0; i < batch->count && status == VYRE_OK && batch->refused == 0; i++)
         status = check_dependents(batch, candidate, &batch->items[i]);
     vy_law_candidate_close(&candidate);
     return status != VYRE_OK || batch->report.out_of_memory ? vy_fail_memory(error, "loading a manifest") : VYRE_OK;
 }
 
-/* One try. */
+/* One try of a batch. */
 static vyre_status apply(vyre_dialect_builder *builder, void *user, vyre_error *error) {
     batch *batch = user;
     batch->refused = 0;
     vyre_status status = apply_changes(batch, builder, error);
-    /* A lenient batch is tried again without what was refused; what is missing only because of that is not. */
+    /* A lenient batch is retried without the refused changes, so requirements that are missing only because of them are
+     * not checked now. */
     if (status == VYRE_OK && !(batch->is_lenient && batch->refused))
         status = check_candidate(batch, builder, error);
     if (status != VYRE_OK || batch->refused == 0)
@@ -403,7 +412,7 @@ vyre_status vy_load_lenient(vy_load_item *items, size_t count, vyre_diagnostics 
     return status;
 }
 
-/* Takes out the dialects of the standard library that the batch has, too. */
+/* Removes the dialects of the standard library that the batch replaces. */
 static vyre_status remove_overridden(vyre_dialect_builder *builder, const vy_load_item *items, size_t count,
                                      vyre_error *error) {
     vyre_status status = VYRE_OK;
@@ -425,5 +434,124 @@ vyre_status vy_load_check(vy_load_item *items, size_t count, vyre_diagnostics *l
     if (status == VYRE_OK)
         status = apply(builder, &batch, error);
     vyre_dialect_builder_free(builder);
+    return status;
+}
+
+/* ---- public functions (vyre/manifest.h) ---- */
+
+/* ---- files and folders ---- */
+
+/* Installs all manifests that were read, or none. */
+static vyre_status install(vy_manifest_dirs *folders, vyre_diagnostics *list, vyre_error *error) {
+    if (folders->first.code != VYRE_OK) {
+        if (error)
+            *error = folders->first;
+        return folders->first.code;
+    }
+    vy_load_item *items = vy_manifest_dirs_batch(folders);
+    if (!items && folders->entries.count)
+        return vy_fail_memory(error, "loading manifests");
+    vyre_status status = vy_load_strict(items, folders->entries.count, list, error);
+    vy_manifest_dirs_commit(folders, items, status == VYRE_OK);
+    return status;
+}
+
+vyre_status vyre_dialects_load_file(const char *path, vyre_diagnostics *list, vyre_error *error) {
+    VY_SCOPED_CANCELLATION_DISABLE();
+    VY_REQUIRE(error, path);
+    vy_manifest_dirs folders = {0};
+    size_t changed;
+    vyre_status status = vy_manifest_dirs_add_file(&folders, path, error);
+    if (status == VYRE_OK)
+        status = vy_manifest_dirs_read(&folders, list, &changed, error);
+    if (status == VYRE_OK)
+        status = install(&folders, list, error);
+    vy_manifest_dirs_free(&folders);
+    return status;
+}
+
+static vyre_status load_folders(vy_manifest_dirs *folders, vyre_diagnostics *list, vyre_error *error) {
+    size_t changed;
+    vyre_status status = vy_manifest_dirs_scan(folders, list, &changed, error);
+    return status == VYRE_OK ? install(folders, list, error) : status;
+}
+
+vyre_status vyre_dialects_load_folder(const char *path, vyre_diagnostics *list, vyre_error *error) {
+    VY_SCOPED_CANCELLATION_DISABLE();
+    VY_REQUIRE(error, path);
+    vy_manifest_dirs folders = {0};
+    struct stat about;
+    vyre_status status = vy_manifest_dirs_add(&folders, path, error);
+    if (status == VYRE_OK && stat(path, &about) != 0)
+        status = vy_fail(error, errno == ENOENT ? VYRE_NOT_FOUND : VYRE_IO, "check the spelling of the path",
+                         "folder `%.200s` does not exist", path);
+    else if (status == VYRE_OK && !S_ISDIR(about.st_mode))
+        status = vy_fail(error, VYRE_IO, "name the folder, or load the file itself", "`%.200s` is not a folder", path);
+    if (status == VYRE_OK)
+        status = load_folders(&folders, list, error);
+    vy_manifest_dirs_free(&folders);
+    return status;
+}
+
+vyre_status vyre_dialects_load_path(vyre_diagnostics *list, vyre_error *error) {
+    VY_SCOPED_CANCELLATION_DISABLE();
+    vy_manifest_dirs folders = {0};
+    vyre_status status = vy_manifest_dirs_add_path(&folders, error);
+    vy_manifest_dirs_warn_missing(&folders, list);
+    if (status == VYRE_OK && folders.roots.count)
+        status = load_folders(&folders, list, error);
+    vy_manifest_dirs_free(&folders);
+    return status;
+}
+
+/* ---- manifests in memory ---- */
+
+static vyre_status refuse_file(void *user, const char *name, vyre_bytes *out, vyre_error *error) {
+    (void)user, (void)out;
+    return vy_fail(error, VYRE_NOT_FOUND, "write the body into the manifest",
+                   "`%.128s` cannot be read: a manifest in memory has no folder", name);
+}
+
+vyre_status vyre_dialects_load_text(const char *owner, const char *text, size_t size, vyre_diagnostics *list,
+                                    vyre_error *error) {
+    VY_SCOPED_CANCELLATION_DISABLE();
+    VY_REQUIRE(error, owner);
+    VY_REQUIRE_ARRAY(error, text, size);
+    vy_manifest *manifest;
+    if (!*owner)
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "name the provider of the dialect", "the owner is empty");
+    vyre_status status = vy_load_parse(owner, text ? text : "", size, refuse_file, NULL, list, &manifest, error);
+    vy_load_item item = {.owner = owner, .next = manifest, .change = VY_LOAD_REPLACE};
+    if (status == VYRE_OK)
+        status = vy_load_strict(&item, 1, list, error);
+    vy_manifest_free(manifest);
+    return status;
+}
+
+/* ---- unloading ---- */
+
+static int provides(const char *owner) {
+    int found = 0;
+    vyre_dialects_guard guard = vyre_dialects_acquire();
+    for (size_t i = 0; i < vyre_dialects_dialect_count(guard); i++)
+        found |= strcmp(vyre_dialects_dialect_at(guard, i)->owner, owner) == 0;
+    vyre_dialects_release(&guard);
+    return found;
+}
+
+vyre_status vyre_dialects_unload(const char *owner, vyre_error *error) {
+    VY_SCOPED_CANCELLATION_DISABLE();
+    VY_REQUIRE(error, owner);
+    char *path = NULL;
+    if (!*owner)
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, NULL, "the owner is empty");
+    vyre_status status = provides(owner) ? VYRE_OK : vy_path_absolute(owner, &path, error);
+    if (status == VYRE_OK && path && !provides(path))
+        status = vy_fail(error, VYRE_NOT_FOUND, "name an owner that `vyre_dialects_dialect_at` shows",
+                         "`%.200s` provides no dialect", owner);
+    vy_load_item item = {.owner = path ? path : owner, .change = VY_LOAD_REMOVE};
+    if (status == VYRE_OK)
+        status = vy_load_strict(&item, 1, NULL, error);
+    vy_path_free(path);
     return status;
 }

@@ -1,14 +1,17 @@
-/* A manifest as a whole: the dialect, what it requires, and its ops one by one. */
+/* Manifest reader: the dialect, its requirements, its ops, and their attributes. */
 #include "dialect/manifest_reader.h"
-
 #include "dialect/opdef.h"
 #include "dialect/semver.h"
 #include "ir/identifiers.h"
+#include "ir/text/module.h"
+#include "vyre/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A manifest, and all that lives as long. */
+static void read_attributes(vy_manifest_work *work);
+
+/* A manifest and the memory that it owns. */
 typedef struct whole {
     vy_manifest manifest;
     vy_arena arena;
@@ -105,14 +108,14 @@ static void read_category(vy_manifest_work *work) {
     const vy_toml_value *value = vy_manifest_get(work->table, "category", VY_MANIFEST_STRING);
     vyre_op_definition *op = &work->op->definition;
     if (!value)
-        return; /* composite, the first of the list */
+        return; /* composite, the first category */
     op->category = vyre_op_category_find(value->string.text, value->string.size);
     if (op->category == VYRE_CATEGORY_COUNT)
-        vy_diag_sink_error(&work->reader->report, VY_D106, value->at, NULL, "`%.64s` is no category",
+        vy_diag_sink_error(&work->reader->report, VY_D106, value->at, NULL, "`%.64s` is not a category",
                            value->string.text);
 }
 
-/* The function is called as the op is, unless `function` names another. */
+/* The function has the name of the op, unless `function` names another. */
 static void read_function(vy_manifest_work *work, const vy_toml_value *id, size_t skip) {
     const vy_toml_value *named = vy_manifest_get(work->table, "function", VY_MANIFEST_STRING);
     const vy_toml_value *value = named ? named : id;
@@ -126,9 +129,9 @@ static void read_function(vy_manifest_work *work, const vy_toml_value *id, size_
     else if (vy_text_is_identifier(name, size))
         vy_diag_sink_error(report, VY_D104, value->at,
                            "add `function = …` with another name, and use it in the body and the signature",
-                           "`%.64s` is a word of the language: no function is called so", name);
+                           "`%.64s` is a keyword of the language, and cannot name a function", name);
     else if (named)
-        vy_diag_sink_error(report, VY_D104, value->at, NULL, "`%.64s` is no name of a function", name);
+        vy_diag_sink_error(report, VY_D104, value->at, NULL, "`%.64s` is not a function name", name);
     else if (vy_text_is_op_part(name, size))
         vy_diag_sink_error(report, VY_D104, value->at,
                            "add `function = …` with an identifier, and use it in the body and the signature",
@@ -151,7 +154,7 @@ static void read_names(vy_manifest_work *work) {
     }
     if (id && (!vy_text_is_op_part(id->string.text + skip, id->string.size - skip) ||
                (op->id && !vy_text_is_op_id(op->id, full.length))))
-        vy_diag_sink_error(&reader->report, VY_D104, id->at, NULL, "`%.64s` is no name of an op", id->string.text);
+        vy_diag_sink_error(&reader->report, VY_D104, id->at, NULL, "`%.64s` is not an op name", id->string.text);
     vy_string_free(&full);
     read_function(work, id, skip);
 }
@@ -165,7 +168,7 @@ static void read_op(vy_manifest_reader *reader, const vy_toml_value *table, vy_m
     static void (*const parts[])(vy_manifest_work *) = {read_category,
                                                         read_names,
                                                         vy_manifest_read_signature,
-                                                        vy_manifest_read_attributes,
+                                                        read_attributes,
                                                         vy_manifest_read_laws,
                                                         vy_manifest_read_lowerings,
                                                         vy_manifest_read_body};
@@ -179,7 +182,8 @@ static void read_op(vy_manifest_reader *reader, const vy_toml_value *table, vy_m
     vy_manifest_check_keys(reader, table, "an op", keys, sizeof keys / sizeof *keys);
     for (size_t i = 0; i < sizeof parts / sizeof *parts && !reader->report.out_of_memory; i++)
         parts[i](&work);
-    /* The registry has the last word, so that what is read here can be installed: sizes of texts are all that is left. */
+    /* The registry checks the definition, so that a manifest that was read can be installed. Only the sizes of texts
+     * are still unchecked. */
     vyre_error error;
     if (reader->report.errors == errors && !reader->report.out_of_memory && out->definition.version &&
         out->definition.id && vy_op_check(&out->definition, out->definition.owner, &error) != VYRE_OK) {
@@ -235,7 +239,7 @@ static int check_version(vy_manifest_reader *reader, const vy_toml_value *value)
     int is_valid =
         value->string.size <= VY_OP_LIMIT_VERSION && vy_semver_is_valid(value->string.text, value->string.size);
     if (!is_valid)
-        vy_diag_sink_error(&reader->report, VY_D105, value->at, NULL, "`%.64s` is no semantic version",
+        vy_diag_sink_error(&reader->report, VY_D105, value->at, NULL, "`%.64s` is not a semantic version",
                            value->string.text);
     return is_valid;
 }
@@ -244,7 +248,7 @@ static void read_requirement(vy_manifest_reader *reader, const vy_toml_entry *en
     const char *own = reader->manifest->dialect.name;
     *out = (vy_manifest_requirement){entry->key, NULL, entry->at};
     if (strlen(entry->key) != entry->length || !vy_is_dialect_name(entry->key, entry->length))
-        vy_diag_sink_error(&reader->report, VY_D104, entry->at, NULL, "`%.64s` is no name of a dialect", entry->key);
+        vy_diag_sink_error(&reader->report, VY_D104, entry->at, NULL, "`%.64s` is not a dialect name", entry->key);
     else if (own && strcmp(own, entry->key) == 0)
         vy_diag_sink_error(&reader->report, VY_D104, entry->at, "remove the line",
                            "the dialect `%.64s` requires itself", own);
@@ -265,7 +269,7 @@ static void read_dialect(vy_manifest_reader *reader, const vy_toml_value *root) 
     if (name && vy_is_dialect_name(name->string.text, name->string.size))
         manifest->dialect.name = name->string.text;
     else if (name)
-        vy_diag_sink_error(&reader->report, VY_D104, name->at, NULL, "`%.64s` is no name of a dialect",
+        vy_diag_sink_error(&reader->report, VY_D104, name->at, NULL, "`%.64s` is not a dialect name",
                            name->string.text);
     if (version && check_version(reader, version))
         manifest->dialect.version = version->string.text;
@@ -301,7 +305,7 @@ static void read_root(vy_manifest_reader *reader) {
     record_files(reader);
 }
 
-/* ---- in and out ---- */
+/* ---- parsing and freeing ---- */
 
 vyre_status vy_manifest_parse(const char *file, const char *text, size_t size, vy_manifest_read_file *read, void *user,
                               vyre_diagnostics *list, vy_manifest **out, vyre_error *error) {
@@ -348,4 +352,193 @@ void vy_manifest_free(vy_manifest *manifest) {
     vy_arena_free(&all->arena);
     vy_toml_free(all->document);
     vy_release(all, sizeof *all);
+}
+
+/* Values and attributes.
+ *
+ * A value is a TOML number or boolean, or a string that holds a literal of the language. Both become a literal that the
+ * parser of the language evaluates, so a manifest rounds and rejects exactly as a program does. */
+
+enum { LONGEST = 1024 };
+
+/* Copies the spelling of a float from the document, so that it is rounded once. */
+static int spell_float(const vy_manifest_reader *reader, const vy_toml_value *value, vyre_type type, char *out,
+                       int size) {
+    size_t length;
+    const char *text = vy_source_line(reader->report.source, value->at.line, &length) + value->at.column - 1;
+    const char *sign = *text == '-' ? "-" : "", *digits = text + (*text == '+' || *text == '-');
+    length = value->at.length - (size_t)(digits - text);
+    if (*digits == 'n')
+        return snprintf(out, (size_t)size, "%s.nan", vyre_type_name(type)) < size;
+    if (*digits == 'i')
+        return snprintf(out, (size_t)size, "%s%s.inf", sign, vyre_type_name(type)) < size;
+    return snprintf(out, (size_t)size, "%s%.*s", sign, (int)length, digits) < size;
+}
+
+/* Spells a value in the language; returns 0 if that is impossible. */
+static int spell(const vy_manifest_reader *reader, const vy_toml_value *value, vyre_type type, char *out, int size) {
+    switch (value->kind) {
+    case VY_TOML_STRING:
+        return strlen(value->string.text) == value->string.size &&
+               snprintf(out, (size_t)size, "%s", value->string.text) < size;
+    case VY_TOML_INTEGER:
+        return snprintf(out, (size_t)size, "%lld", (long long)value->integer) < size;
+    case VY_TOML_BOOLEAN:
+        return snprintf(out, (size_t)size, "%s", value->boolean ? "true" : "false") < size;
+    case VY_TOML_FLOAT:
+        return spell_float(reader, value, type, out, size);
+    default:
+        return 0;
+    }
+}
+
+/* Evaluates a literal: it overrides a const, whose value is read. NO_MEMORY, or INVALID_PROGRAM if it is not a literal
+ * of the type. */
+static vyre_status read_literal(const char *literal, vyre_type type, uint64_t *bits, vyre_error *error) {
+    char text[96];
+    const char *name = vyre_type_name(type);
+    vyre_define define = {"value", literal};
+    vyre_parse_options options = {.defines = &define, .define_count = 1};
+    vyre_module *module = NULL;
+    int size = snprintf(text, sizeof text, "const value : %s = %s\nfn get() -> %s { return value }", name,
+                        type == VYRE_TYPE_BOOL ? "false" : "0", name);
+    vyre_status status = vy_text_parse_without_dialects(text, (size_t)size, &options, NULL, &module, error);
+    if (status == VYRE_OK)
+        *bits =
+            vyre_module_library(module)->exprs.items[0].bits; /* the only expression: the literal that is returned */
+    vyre_module_free(module);
+    return status;
+}
+
+int vy_manifest_value(vy_manifest_reader *reader, const vy_toml_value *value, vyre_type type, uint64_t *bits,
+                      const char **text) {
+    char literal[LONGEST];
+    vyre_error error;
+    int is_spelt = spell(reader, value, type, literal, sizeof literal);
+    vyre_status status = is_spelt ? read_literal(literal, type, bits, &error) : VYRE_INVALID_PROGRAM;
+    if (status == VYRE_OK && text)
+        *text = vy_arena_copy(reader->arena, literal, strlen(literal));
+    if (status == VYRE_NO_MEMORY || (status == VYRE_OK && text && !*text))
+        reader->report.out_of_memory = 1;
+    else if (status != VYRE_OK)
+        vy_diag_sink_error(&reader->report, VY_D116, value->at,
+                           VY_FIX("write a literal of type %s: %s", vyre_type_name(type),
+                                  type == VYRE_TYPE_BOOL ? "true or false" : "a number that fits it"),
+                           "`%.60s` is not a value of type %s", is_spelt ? literal : vy_toml_kind_name(value->kind),
+                           vyre_type_name(type));
+    return status == VYRE_OK && !reader->report.out_of_memory;
+}
+
+/* ---- attributes ---- */
+
+typedef struct attribute_work {
+    vy_manifest_work *op;
+    const vy_toml_value *table;
+    vyre_attribute *attribute;
+    vy_position *place;
+} attribute_work;
+
+#define REFUSE(work, at, fix, ...) vy_diag_sink_error(&(work)->op->reader->report, VY_D113, at, fix, __VA_ARGS__)
+
+static int read_name_and_type(attribute_work *w) {
+    vy_manifest_reader *reader = w->op->reader;
+    const vyre_op_definition *op = &w->op->op->definition;
+    const char *type = vy_manifest_text(w->table, "type");
+    w->attribute->name = vy_manifest_text(w->table, "name");
+    w->attribute->type = VYRE_TYPE_COUNT;
+    if (!w->attribute->name || !type)
+        return 0; /* reported by vy_manifest_check_keys */
+    vy_position at = vy_manifest_get(w->table, "name", VY_MANIFEST_STRING)->at;
+    if (!vy_text_is_name(w->attribute->name, strlen(w->attribute->name)))
+        vy_diag_sink_error(&reader->report, VY_D104, at, NULL, "`%.64s` is not a name", w->attribute->name);
+    for (uint32_t i = 0; i < op->input_count; i++)
+        if (strcmp(op->inputs[i].name, w->attribute->name) == 0)
+            REFUSE(w, at, "choose another name", "`%.64s` is an input of the op, too", w->attribute->name);
+    for (const vyre_attribute *other = op->attributes; other < w->attribute; other++)
+        if (other->name && strcmp(other->name, w->attribute->name) == 0)
+            REFUSE(w, at, "choose another name", "there are two attributes `%.64s`", w->attribute->name);
+    w->attribute->type = vyre_type_find(type, strlen(type));
+    if (w->attribute->type == VYRE_TYPE_COUNT)
+        REFUSE(w, vy_manifest_get(w->table, "type", VY_MANIFEST_STRING)->at,
+               "write bool, i8, u8, i16, u16, i32, u32, i64, u64, f16, bf16, f32 or f64", "`%.64s` is not a type",
+               type);
+    return w->attribute->type != VYRE_TYPE_COUNT;
+}
+
+static void read_range(attribute_work *w, const vy_toml_value *range) {
+    vy_manifest_reader *reader = w->op->reader;
+    vyre_type type = w->attribute->type;
+    if (range->array.count != 2 || type == VYRE_TYPE_BOOL) {
+        REFUSE(w, range->at, "write `range = [least, most]`, for a number",
+               "a range needs two ends (%u given) and a numeric type", range->array.count);
+        return;
+    }
+    if (!vy_manifest_value(reader, range->array.first, type, &w->attribute->least, NULL) ||
+        !vy_manifest_value(reader, range->array.last, type, &w->attribute->most, NULL))
+        return;
+    w->attribute->has_range = 1;
+    if (!vy_attribute_allows(w->attribute, w->attribute->least))
+        REFUSE(w, range->at, "write the smaller end first", "the range of `%.64s` is empty", w->attribute->name);
+}
+
+static void read_values(attribute_work *w, const vy_toml_value *values) {
+    uint64_t *bits = vy_manifest_new(w->op->reader, values->array.count, sizeof *bits);
+    w->attribute->values = bits;
+    if (values->array.count == 0)
+        REFUSE(w, values->at, "name the values that are allowed, or leave `values` out",
+               "no value is allowed for `%.64s`", w->attribute->name);
+    for (const vy_toml_value *value = values->array.first; value && bits; value = value->next)
+        if (vy_manifest_value(w->op->reader, value, w->attribute->type, &bits[w->attribute->value_count], NULL))
+            w->attribute->value_count++;
+}
+
+static void read_attribute(attribute_work *w) {
+    static const vy_manifest_key keys[] = {{"name", VY_MANIFEST_STRING, 1},
+                                           {"type", VY_MANIFEST_STRING, 1},
+                                           {"default", VY_MANIFEST_VALUE, 0},
+                                           {"values", VY_MANIFEST_ARRAY, 0},
+                                           {"range", VY_MANIFEST_ARRAY, 0}};
+    vy_manifest_reader *reader = w->op->reader;
+    vy_manifest_check_keys(reader, w->table, "an attribute", keys, sizeof keys / sizeof *keys);
+    *w->place = w->table->at;
+    if (!read_name_and_type(w))
+        return;
+    size_t errors = reader->report.errors;
+    const vy_toml_value *range = vy_manifest_get(w->table, "range", VY_MANIFEST_ARRAY);
+    const vy_toml_value *values = vy_manifest_get(w->table, "values", VY_MANIFEST_ARRAY);
+    const vy_toml_value *given = vy_manifest_get(w->table, "default", VY_MANIFEST_VALUE);
+    if (range && values)
+        REFUSE(w, values->at, "keep one of the two", "`%.64s` has a range and a list of values", w->attribute->name);
+    if (range)
+        read_range(w, range);
+    else if (values)
+        read_values(w, values);
+    if (!given || !vy_manifest_value(reader, given, w->attribute->type, &w->attribute->value, NULL))
+        return;
+    w->attribute->has_default = 1;
+    if (reader->report.errors == errors && !vy_attribute_allows(w->attribute, w->attribute->value))
+        REFUSE(w, given->at, "choose a default that is allowed", "the default of `%.64s` is not one of its values",
+               w->attribute->name);
+}
+
+static void read_attributes(vy_manifest_work *work) {
+    vy_manifest_reader *reader = work->reader;
+    const vy_toml_value *list = vy_manifest_get(work->table, "attributes", VY_MANIFEST_ARRAY);
+    size_t errors = reader->report.errors;
+    work->has_attributes = 1;
+    if (!list || !vy_manifest_fits(work, list, list->array.count, "attributes", VY_OP_LIMIT_ATTRIBUTES))
+        return;
+    vyre_attribute *attributes = vy_manifest_new(reader, list->array.count, sizeof *attributes);
+    vy_position *places = vy_manifest_new(reader, list->array.count, sizeof *places);
+    if (!attributes || !places)
+        return;
+    work->op->definition.attributes = attributes;
+    work->op->attribute_positions = places;
+    for (const vy_toml_value *item = list->array.first; item; item = item->next) {
+        uint32_t i = work->op->definition.attribute_count++;
+        attribute_work w = {work, item, &attributes[i], &places[i]};
+        if (vy_manifest_expect(reader, item, "an attribute", VY_MANIFEST_TABLE))
+            read_attribute(&w);
+    }
+    work->has_attributes = reader->report.errors == errors;
 }

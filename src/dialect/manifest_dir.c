@@ -1,10 +1,9 @@
-/* Scanning folders.
+/* Manifest directories: scanning them for changed manifests.
  *
- * A file is the same if its bytes are: times and sizes of files are no help, since a file that is written twice within one tick of the clock keeps its time.
- * Manifests are small, so reading all of them again costs less than a mistake. A manifest is read again when its own bytes, or those of a file it named the last
- * time, are others than they were, also if that reading failed: then the file it lacked may be there. */
+ * Paths are absolute, so they stay valid when the process changes its working directory. */
 #include "dialect/manifest_dir.h"
 
+#include "base/diagnostics.h"
 #include "base/hash.h"
 #include "base/status.h"
 #include "base/text.h"
@@ -17,6 +16,199 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+static vy_manifest_entry *find_or_add_entry(vy_manifest_dirs *folders, const char *path, const char *shown);
+static void invalidate_entry(vy_manifest_entry *entry);
+
+void vy_path_free(char *path) {
+    if (path)
+        vy_release(path, strlen(path) + 1);
+}
+
+static char *copy(const char *text) {
+    size_t size = strlen(text) + 1;
+    char *made = vy_allocate(size);
+    return made ? memcpy(made, text, size) : NULL;
+}
+
+static vyre_status fail_long(const char *path, vyre_error *error) {
+    return vy_fail(error, VYRE_LIMIT, "use a shorter path", "the path is too long (`%.64s…`, more than %d bytes)", path,
+                   PATH_MAX - 1);
+}
+
+/* Returns the length of a path without trailing slashes; 1 for "/". */
+static size_t trimmed(const char *path) {
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    return length;
+}
+
+/* Writes the real path of the folder of a path; if the folder does not exist, the given path made absolute. */
+static int name_folder(const char *given, char out[PATH_MAX]) {
+    char current[PATH_MAX];
+    if (realpath(given, out))
+        return 1;
+    if (given[0] == '/')
+        return snprintf(out, PATH_MAX, "%s", given) < PATH_MAX;
+    return getcwd(current, sizeof current) && snprintf(out, PATH_MAX, "%s/%s", current, given) < PATH_MAX;
+}
+
+vyre_status vy_path_absolute(const char *path, char **out, vyre_error *error) {
+    char given[PATH_MAX], folder[PATH_MAX], whole[PATH_MAX];
+    size_t length = path ? trimmed(path) : 0;
+    *out = NULL;
+    if (length == 0)
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "name a file or a folder", "the path is empty");
+    if (length >= sizeof given)
+        return fail_long(path, error);
+    memcpy(given, path, length);
+    given[length] = 0;
+    char *slash = strrchr(given, '/');
+    const char *name = slash ? slash + 1 : given;
+    int is_plain = *name && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+    if (slash && is_plain)
+        *slash = 0;
+    int fits = name_folder(!is_plain ? given : !slash ? "." : *given ? given : "/", folder);
+    if (fits && is_plain)
+        fits = snprintf(whole, sizeof whole, "%s/%s", strcmp(folder, "/") == 0 ? "" : folder, name) < PATH_MAX;
+    if (!fits)
+        return fail_long(path, error);
+    *out = copy(is_plain ? whole : folder);
+    return *out ? VYRE_OK : vy_fail_memory(error, "the path of a manifest");
+}
+
+/* ---- folders ---- */
+
+static vyre_status add_root(vy_manifest_dirs *folders, const char *given, size_t length, vyre_error *error) {
+    char shown[PATH_MAX], real[PATH_MAX], *path = NULL;
+    if (length >= sizeof shown)
+        return fail_long(given, error);
+    memcpy(shown, given, length);
+    shown[length] = 0;
+    shown[trimmed(shown)] = 0;
+    vyre_status status = VYRE_OK;
+    if (realpath(shown, real))
+        path = copy(real);
+    else
+        status = vy_path_absolute(shown, &path, error);
+    for (uint32_t i = 0; path && i < folders->roots.count; i++)
+        if (strcmp(folders->roots.items[i].path, path) == 0) {
+            vy_path_free(path);
+            return VYRE_OK;
+        }
+    char *name = copy(shown);
+    vy_manifest_dir *root = path && name ? VY_PUSH(&folders->roots) : NULL;
+    if (root) {
+        *root = (vy_manifest_dir){path, name};
+        return VYRE_OK;
+    }
+    vy_path_free(path);
+    vy_path_free(name);
+    return status != VYRE_OK ? status : vy_fail_memory(error, "a list of folders");
+}
+
+vyre_status vy_manifest_dirs_add(vy_manifest_dirs *folders, const char *path, vyre_error *error) {
+    if (!path || !*path)
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "name a folder", "the path of a folder is empty");
+    return add_root(folders, path, strlen(path), error);
+}
+
+vyre_status vy_manifest_dirs_add_path(vy_manifest_dirs *folders, vyre_error *error) {
+    const char *at = secure_getenv("VYRE_DIALECT_PATH");
+    vyre_status status = VYRE_OK;
+    while (at && *at && status == VYRE_OK) {
+        size_t length = strcspn(at, ":");
+        if (length)
+            status = add_root(folders, at, length, error);
+        at += length + (at[length] == ':');
+    }
+    return status;
+}
+
+void vy_manifest_dirs_warn_missing(const vy_manifest_dirs *folders, vyre_diagnostics *list) {
+    for (uint32_t i = 0; i < folders->roots.count; i++) {
+        const vy_manifest_dir *root = &folders->roots.items[i];
+        struct stat about;
+        int is_present = stat(root->path, &about) == 0;
+        if (is_present && S_ISDIR(about.st_mode))
+            continue;
+        const char *slash = strrchr(root->shown, '/');
+        int folder_length = slash && slash > root->shown ? (int)(slash - root->shown) : 1;
+        vy_source *source = vy_source_new("VYRE_DIALECT_PATH", "", 0);
+        vy_diagnostic_add(list, source, vy_diag_code_name(VY_D126), VYRE_SEVERITY_WARNING, (vy_position){0},
+                          is_present ? VY_FIX("name the folder that contains it (`%.*s`) in VYRE_DIALECT_PATH",
+                                              folder_length, slash ? root->shown : ".")
+                                     : vy_diag_code_fix(VY_D126),
+                          is_present ? "`%.200s` is not a folder" : "folder `%.200s` does not exist", root->shown);
+        vy_source_release(source);
+    }
+}
+
+static void free_entry(vy_manifest_entry *entry) {
+    vy_path_free(entry->path);
+    vy_path_free(entry->shown);
+    vy_manifest_free(entry->installed);
+    vy_manifest_free(entry->next);
+    invalidate_entry(entry);
+    VY_VECTOR_FREE(&entry->inputs);
+}
+
+vyre_status vy_manifest_dirs_add_file(vy_manifest_dirs *folders, const char *path, vyre_error *error) {
+    char *absolute;
+    vyre_status status = vy_path_absolute(path, &absolute, error);
+    if (!absolute)
+        return status;
+    vy_manifest_entry *entry = find_or_add_entry(folders, absolute, path);
+    vy_path_free(absolute);
+    if (!entry)
+        return vy_fail_memory(error, "a list of manifests");
+    entry->is_present = 1;
+    return VYRE_OK;
+}
+
+/* Returns the entry of a path and creates it if necessary; NULL if memory is exhausted. */
+static vy_manifest_entry *find_or_add_entry(vy_manifest_dirs *folders, const char *path, const char *shown) {
+    for (uint32_t i = 0; i < folders->entries.count; i++)
+        if (strcmp(folders->entries.items[i].path, path) == 0)
+            return &folders->entries.items[i];
+    char *own = copy(path), *name = copy(shown);
+    vy_manifest_entry *entry = own && name ? VY_PUSH(&folders->entries) : NULL;
+    if (entry) {
+        entry->path = own;
+        entry->shown = name;
+        return entry;
+    }
+    vy_path_free(own);
+    vy_path_free(name);
+    return NULL;
+}
+
+static void remove_entry(vy_manifest_dirs *folders, uint32_t index) {
+    vy_manifest_entry *items = folders->entries.items;
+    free_entry(&items[index]);
+    folders->entries.count--;
+    memmove(&items[index], &items[index + 1], (folders->entries.count - index) * sizeof *items);
+}
+
+void vy_manifest_dirs_free(vy_manifest_dirs *folders) {
+    while (folders->entries.count)
+        remove_entry(folders, folders->entries.count - 1);
+    VY_VECTOR_FREE(&folders->entries);
+    for (uint32_t i = 0; i < folders->roots.count; i++) {
+        vy_path_free(folders->roots.items[i].path);
+        vy_path_free(folders->roots.items[i].shown);
+    }
+    VY_VECTOR_FREE(&folders->roots);
+}
+
+/* Scanning.
+ *
+ * Two versions of a file are equal if their bytes are. Modification times and sizes are not sufficient: a file that is
+ * written twice within one tick of the clock keeps its time. Manifests are small, so reading all of them is cheap. A
+ * manifest is parsed again if its own bytes, or those of a file that it named last time, have changed; also if the last
+ * parse failed, since a missing file may exist now. */
 
 /* ---- files ---- */
 
@@ -32,12 +224,13 @@ static int same_state(const vy_file_state *a, const vy_file_state *b) {
 static vyre_status read_manifest(const vy_manifest_entry *entry, vyre_bytes *out, vyre_error *error) {
     const char *name = strrchr(entry->path, '/') + 1; /* absolute */
     vyre_status status = vy_manifest_read_sibling(entry->path, name, entry->shown, out, error);
-    if (status == VYRE_NOT_FOUND) /* by the name that was given */
-        vy_fail(error, status, "check the spelling of the path", "there is no file `%.200s`", entry->shown);
+    if (status == VYRE_NOT_FOUND) /* under the name that the user gave */
+        vy_fail(error, status, "check the spelling of the path", "file `%.200s` does not exist", entry->shown);
     return status;
 }
 
-void vy_manifest_entry_invalidate(vy_manifest_entry *entry) {
+/* Forces the files of the entry to be read again. */
+static void invalidate_entry(vy_manifest_entry *entry) {
     while (entry->inputs.count)
         vy_path_free(entry->inputs.items[--entry->inputs.count].name);
     entry->is_known = 0;
@@ -68,7 +261,7 @@ int vy_manifest_entry_resolve(const vy_manifest_entry *entry, const char *path, 
     return strncmp(real, inside, size) == 0 && real[size] == '/';
 }
 
-/* Reads a file for a manifest and notes what it was. */
+/* Reads a file for a manifest and records its state. */
 static vyre_status read_input(void *user, const char *name, vyre_bytes *out, vyre_error *error) {
     vy_manifest_entry *entry = user;
     char *copy = vy_allocate(strlen(name) + 1);
@@ -116,7 +309,7 @@ static vyre_status parse(vy_manifest_dirs *folders, vy_manifest_entry *entry, co
     vyre_status status = vy_load_parse(entry->shown, text->size ? text->data : "", text->size, read_input, entry, list,
                                        &entry->next, &why);
     if (status == VYRE_NO_MEMORY) {
-        vy_manifest_entry_invalidate(entry);
+        invalidate_entry(entry);
         if (error)
             *error = why;
         return status;
@@ -126,7 +319,7 @@ static vyre_status parse(vy_manifest_dirs *folders, vy_manifest_entry *entry, co
     return VYRE_OK;
 }
 
-/* Reads the manifest unless it is as it was. */
+/* Parses the manifest unless its files are unchanged. */
 static vyre_status read_entry(vy_manifest_dirs *folders, vy_manifest_entry *entry, vyre_diagnostics *list,
                               size_t *changed, vyre_error *error) {
     vyre_bytes text = VYRE_BYTES_INIT, scratch = VYRE_BYTES_INIT;
@@ -137,7 +330,7 @@ static vyre_status read_entry(vy_manifest_dirs *folders, vy_manifest_entry *entr
         result = vy_fail_memory(error, "reading a manifest");
     } else if (!entry->is_known || !same_state(&entry->state, &now) || !same_inputs(entry, &scratch)) {
         ++*changed;
-        vy_manifest_entry_invalidate(entry);
+        invalidate_entry(entry);
         vy_manifest_free(entry->next);
         entry->next = NULL;
         entry->state = now;
@@ -167,8 +360,8 @@ static vyre_status find_file(vy_manifest_dirs *folders, const vy_manifest_dir *r
         snprintf(shown, sizeof shown, "%s/%s", strcmp(root->shown, "/") == 0 ? "" : root->shown, name) >= PATH_MAX)
         return vy_fail(error, VYRE_LIMIT, "use a shorter path", "the path of `%.128s` is too long", name);
     if (lstat(path, &about) != 0 && errno == ENOENT)
-        return VYRE_OK; /* gone since it was listed */
-    vy_manifest_entry *entry = vy_manifest_dirs_entry(folders, path, shown);
+        return VYRE_OK; /* removed since the folder was listed */
+    vy_manifest_entry *entry = find_or_add_entry(folders, path, shown);
     if (!entry)
         return vy_fail_memory(error, "a list of manifests");
     entry->is_present = 1;
@@ -184,7 +377,7 @@ static int is_in(const vy_manifest_entry *entry, const vy_manifest_dir *root) {
            !strchr(entry->path + length + 1, '/');
 }
 
-/* Finds the manifests of a folder. One that cannot be looked into is as it was. */
+/* Lists the manifests of a folder. The entries of a folder that cannot be read stay unchanged. */
 static vyre_status list_folder(vy_manifest_dirs *folders, const vy_manifest_dir *root, vyre_diagnostics *list,
                                vyre_error *error) {
     vyre_error why = VYRE_ERROR_INIT;
@@ -204,8 +397,7 @@ static vyre_status list_folder(vy_manifest_dirs *folders, const vy_manifest_dir 
     if (status == VYRE_OK && (reason == 0 || reason == ENOENT || reason == ENOTDIR))
         return VYRE_OK;
     if (status == VYRE_OK)
-        vy_fail(&why, VYRE_IO, NULL, "the folder `%.200s` cannot be looked into (%s)", root->shown,
-                strerrordesc_np(reason));
+        vy_fail(&why, VYRE_IO, NULL, "the folder `%.200s` cannot be read (%s)", root->shown, strerrordesc_np(reason));
     for (uint32_t i = 0; i < folders->entries.count; i++)
         folders->entries.items[i].is_present |= is_in(&folders->entries.items[i], root);
     vy_manifest_dirs_report(folders, root->shown, VY_D121, &why, list);
@@ -280,7 +472,7 @@ void vy_manifest_dirs_commit(vy_manifest_dirs *folders, vy_load_item *items, int
             entry->installed = entry->next;
             entry->next = NULL;
         } else if (!entry->is_present && !items[i].is_refused) {
-            vy_manifest_dirs_remove_entry(folders, i);
+            remove_entry(folders, i);
         }
     }
     vy_release(items, size);

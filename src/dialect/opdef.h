@@ -1,4 +1,4 @@
-/* Op definitions inside the registry: a checked copy of what was given, immutable and reference counted, so that snapshots share the ops that did not
+/* Op definitions in the registry: validated, immutable, reference-counted copies. Snapshots share the ops that did not
  * change between them. */
 #ifndef VY_DIALECT_OPDEF_H
 #define VY_DIALECT_OPDEF_H
@@ -20,7 +20,7 @@ enum {
 
 typedef struct vy_op {
     atomic_uint references;
-    vy_arena arena;                /* every array and text below */
+    vy_arena arena;                /* owns every array and text below */
     vyre_op_definition definition; /* owns one reference to its body */
     vyre_target *targets;          /* of definition.lowerings, in order */
     vyre_lowering reference;
@@ -35,19 +35,19 @@ typedef struct vy_dialect {
     const void *origin; /* the module's descriptor; NULL for others */
 } vy_dialect;
 
-/* A checked copy with one reference. `dialect` provides version and, where the definition names none, the dialect's name; NULL is allowed. `owner` wins
- * over what the definition says. */
+/* Makes a validated copy with one reference. `dialect` (may be NULL) provides the version, and the name of the dialect
+ * if the definition has none. `owner` overrides that of the definition. */
 vyre_status vy_op_make(const vyre_op_definition *given, const vyre_dialect *dialect, const char *owner, vy_op **out,
                        vyre_error *error);
 vy_op *vy_op_retain(vy_op *op);
 void vy_op_release(vy_op *op);
-/* Whether a call may give the attribute this value of its type. */
+/* Whether a call may set the attribute to this value of its type. */
 int vy_attribute_allows(const vyre_attribute *attribute, uint64_t bits);
-/* Over all the definition holds but the checksum itself. */
+/* Checksum of the definition without its checksum field. */
 uint64_t vy_op_checksum(const vy_op *op);
-/* NULL if the op has no code for the target. */
+/* Returns NULL if the op has no code for the target. */
 const vyre_lowering *vy_op_lowering(const vy_op *op, vyre_target target);
-/* The op around a definition that is part of one. */
+/* The op that contains a definition. */
 static inline const vy_op *vy_op_of(const vyre_op_definition *definition) {
     return (const vy_op *)(const void *)((const char *)definition - offsetof(vy_op, definition));
 }
@@ -57,20 +57,19 @@ vy_dialect *vy_dialect_retain(vy_dialect *dialect);
 void vy_dialect_release(vy_dialect *dialect);
 uint64_t vy_dialect_checksum(const vy_dialect *dialect);
 
-/* A running checksum of several things. */
+/* Adds bytes to a running checksum. */
 uint64_t vy_checksum_mix(uint64_t sum, const void *data, size_t size);
 
-/* ---- opdef_check.c ---- */
+/* ---- validation ---- */
 
-/* Whether a definition (whole: as long as this header's) is one, whatever it came from. Bodies are looked at by vy_op_check_body. */
+/* Validates a definition of full size (that of this header), except its body; see vy_op_check_body. */
 vyre_status vy_op_check(const vyre_op_definition *op, const char *owner, vyre_error *error);
-/* Whether the body has the function, and the function the op's signature. */
+/* Checks that the body contains the function, and that the function has the signature of the op. */
 vyre_status vy_op_check_body(const vyre_op_definition *op, vyre_error *error);
-/* Whether anything reads the code of an op for this target: true for extensions, whose plug-ins call vyre_dialects_lowering, and false for the
- * built-in targets, whose emitters compile the op's body. */
+/* Whether any code reads the lowering of an op for this target: true for extensions, whose plug-ins call
+ * vyre_dialects_lowering; false for the built-in targets, whose emitters compile the body. */
 int vy_target_has_consumer(vyre_target target);
-/* The parts of an op id, one or more. */
+/* One or more components of an op id. */
 int vy_is_dialect_name(const char *text, size_t length);
-vyre_status vy_version_check(const char *version, const char *what, const char *name, vyre_error *error);
 
 #endif

@@ -1,16 +1,206 @@
-/* The registry: one domain (base/hazard.h) whose current object is the newest snapshot.
+/* Dialect registry: the current snapshot, published through hazard pointers; log lines, targets, and fork handlers.
  *
- * What must stay true:
- *  - A snapshot is complete and checked before it is published, and its base was the current one at that moment: nothing anybody installed is lost.
- *  - Publishing is a compare-and-swap on a pointer its builder has pinned; there is no lock among writers, nor between them and readers. */
+ * Invariants:
+ *  - A snapshot is complete and validated before it is published, and its base is the current snapshot at that moment.
+ *    So no concurrent installation is lost.
+ *  - Publishing is a compare-and-swap on a pointer that the builder has pinned. Neither readers nor writers hold a
+ *    lock. */
 #include "dialect/registry.h"
 
+#include "base/log.h"
 #include "base/status.h"
 #include "base/thread.h"
-#include "dialect/atfork.h"
+#include "dialect/interner.h"
 #include "dialect/standard_library.h"
+#include "vyre/dialect.h"
 
+#include <inttypes.h>
 #include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+static void lock_first(void);
+static void unlock_first(void);
+
+enum { WARNING = 1, INFO = 2 };
+
+static const char source[] = "dialects";
+
+static void log_added(const vyre_dialect *dialect, uint64_t generation) {
+    vy_log(INFO, source,
+           VY_FIX("added `%.100s` %.32s of `%.80s` (generation %" PRIu64 ")", dialect->name, dialect->version,
+                  dialect->owner, generation));
+}
+
+static void log_removed(const vyre_dialect *dialect, uint64_t generation) {
+    vy_log(INFO, source,
+           VY_FIX("removed `%.100s` %.32s of `%.80s` (generation %" PRIu64 ")", dialect->name, dialect->version,
+                  dialect->owner, generation));
+}
+
+static void log_replaced(const vyre_dialect *before, const vyre_dialect *after, uint64_t generation) {
+    vy_log(INFO, source,
+           VY_FIX("replaced `%.80s` %.32s by %.32s of `%.64s` (generation %" PRIu64 ")", after->name, before->version,
+                  after->version, after->owner, generation));
+}
+
+/* Logs ops that were added to or removed from unchanged dialects: extern ops of modules. */
+static void log_ops(const vyre_snapshot *before, const vyre_snapshot *after) {
+    vy_log(INFO, source,
+           VY_FIX("the number of ops changed from %" PRIu32 " to %" PRIu32 " (generation %" PRIu64 ")",
+                  before->op_count, after->op_count, after->generation));
+}
+
+/* Both lists are sorted by name and share the dialects that did not change. */
+static void log_changes(const vyre_snapshot *before, const vyre_snapshot *after) {
+    uint32_t a = 0, b = 0, lines = 0;
+    while (a < before->dialect_count || b < after->dialect_count) {
+        const vy_dialect *old = a < before->dialect_count ? before->dialects[a] : NULL;
+        const vy_dialect *new = b < after->dialect_count ? after->dialects[b] : NULL;
+        int order = !old ? 1 : !new ? -1 : strcmp(old->dialect.name, new->dialect.name);
+        lines += old != new;
+        if (order < 0)
+            log_removed(&old->dialect, after->generation);
+        else if (order > 0)
+            log_added(&new->dialect, after->generation);
+        else if (old != new)
+            log_replaced(&old->dialect, &new->dialect, after->generation);
+        a += order <= 0;
+        b += order >= 0;
+    }
+    if (!lines)
+        log_ops(before, after);
+}
+
+void vy_dialects_log_swap(vy_dialects_swap *swap) {
+    if (swap->after.snapshot && vy_log_is_on())
+        log_changes(swap->before.snapshot, swap->after.snapshot);
+    vyre_dialects_release(&swap->before);
+    vyre_dialects_release(&swap->after);
+}
+
+vyre_status vy_dialects_log_conflict(vyre_status status, const vyre_error *error) {
+    if (status == VYRE_CONFLICT || status == VYRE_DUPLICATE)
+        vy_log(WARNING, source, error->message);
+    return status;
+}
+
+void vy_dialects_log_refusal(vyre_status status, const vyre_error *error) {
+    char line[sizeof error->message + 16];
+    if (status == VYRE_OK)
+        return;
+    snprintf(line, sizeof line, "not loaded: %s", error->message);
+    vy_log(WARNING, source, line);
+}
+
+/* ---- targets: the built-in table, and extensions, which are interned and numbered after it ---- */
+
+enum { TEXT_LIMIT = 63 };
+
+static const struct {
+    const char *id, *alias, *extension, *emit_name;
+} targets[VYRE_TARGET_COUNT] = {
+#define X(ID, id, alias, extension, emit, doc) {id, alias, extension, emit},
+    VYRE_TARGET_LIST(X)
+#undef X
+};
+
+static int is_target_text(const char *text, size_t length) {
+    if (length < 1 || length > TEXT_LIMIT)
+        return 0;
+    for (size_t i = 0; i < length; i++)
+        if (!text[i] || !strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.:", text[i]))
+            return 0;
+    return 1;
+}
+
+static int equals(const char *word, const char *text, size_t length) {
+    return strlen(word) == length && memcmp(word, text, length) == 0;
+}
+
+vyre_status vyre_target_parse(const char *text, size_t length, vyre_target *out, vyre_error *error) {
+    VY_REQUIRE(error, out);
+    *out = VYRE_TARGET_COUNT;
+    VY_REQUIRE(error, text);
+    if (!is_target_text(text, length))
+        return vy_fail(error, VYRE_INVALID_ARGUMENT,
+                       VY_FIX("use 1 to %d letters, digits, `_`, `-`, `.` and `:`", TEXT_LIMIT),
+                       "`%.*s` is not a target id", (int)(length < 64 ? length : 64), text);
+    for (vyre_target i = 0; i < VYRE_TARGET_COUNT; i++)
+        if (equals(targets[i].id, text, length) || equals(targets[i].alias, text, length)) {
+            *out = i;
+            return VYRE_OK;
+        }
+    uint32_t number;
+    vyre_status status = vy_interner_add(&vy_extension_targets, text, length, &number, error);
+    if (status == VYRE_OK)
+        *out = VYRE_TARGET_COUNT + number;
+    return status;
+}
+
+static const char *extension_text(vyre_target target) {
+    return target > VYRE_TARGET_COUNT ? vy_interner_text(&vy_extension_targets, target - VYRE_TARGET_COUNT) : NULL;
+}
+
+const char *vyre_target_text(vyre_target target) {
+    return target < VYRE_TARGET_COUNT ? targets[target].id : extension_text(target);
+}
+
+const char *vyre_target_extension(vyre_target target) {
+    return target < VYRE_TARGET_COUNT ? targets[target].extension : extension_text(target);
+}
+
+const char *vyre_target_emit_name(vyre_target target) {
+    return target < VYRE_TARGET_COUNT ? targets[target].emit_name : NULL;
+}
+
+vyre_target vyre_target_from_emit_name(const char *name) {
+    for (vyre_target i = 0; name && i < VYRE_TARGET_COUNT; i++)
+        if (targets[i].emit_name && strcmp(targets[i].emit_name, name) == 0)
+            return i;
+    return VYRE_TARGET_COUNT;
+}
+
+/* ---- pthread_atfork handlers: no thread holds a lock or reclaims a snapshot while the process is copied ---- */
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void before(void) {
+    vy_modules_lock();
+    lock_first();
+    (void)pthread_mutex_lock(&vy_op_ids.adding);
+    (void)pthread_mutex_lock(&vy_extension_targets.adding);
+    vy_hazard_domain_before_fork(&vy_dialects);
+}
+
+static void unlock(void) {
+    (void)pthread_mutex_unlock(&vy_extension_targets.adding);
+    (void)pthread_mutex_unlock(&vy_op_ids.adding);
+    unlock_first();
+    vy_modules_unlock();
+}
+
+static void after_in_parent(void) {
+    unlock();
+    vy_hazard_domain_after_fork(&vy_dialects);
+}
+
+static void after_in_child(void) {
+    vy_hazard_records_after_fork_in_child();
+    after_in_parent();
+}
+
+/* If pthread_atfork is out of memory, a child of a multi-threaded process may inherit a held lock. Nothing else depends
+ * on the handlers. */
+static void add_handlers(void) {
+    (void)pthread_atfork(before, after_in_parent, after_in_child);
+}
+
+void vy_dialects_atfork_install(void) {
+    (void)pthread_once(&once, add_handlers);
+}
+
+/* ---- the current snapshot ---- */
 
 static void destroy(vy_hazard_object *object) {
     vy_snapshot_free((vyre_snapshot *)object);
@@ -23,13 +213,13 @@ static vyre_dialects_guard to_guard(vy_hazard_guard pin) {
 }
 
 static vy_hazard_guard to_pin(vyre_dialects_guard guard) {
-    /* The count in a snapshot is all that ever changes in it. */
+    /* Only the reference count of a snapshot ever changes. */
     return (vy_hazard_guard){(vy_hazard_object *)(uintptr_t)guard.snapshot, (uintptr_t)guard.slot};
 }
 
 /* ---- the first snapshot ---- */
 
-/* What a builder needs is a base; the first one has nothing in it, and nobody sees it. */
+/* Builds the first snapshot, from an empty builder without a base. */
 static vyre_status build_first(vyre_snapshot **out, vyre_error *error) {
     vyre_dialect_builder builder = {0};
     int added;
@@ -47,28 +237,29 @@ static vyre_status build_first(vyre_snapshot **out, vyre_error *error) {
     return status;
 }
 
-/* One thread reads the library, and those that come meanwhile wait for it, rather than each reading it for nothing. */
+/* Held while the first snapshot is built, so that concurrent threads wait instead of parsing the library again. Lock
+ * order: vy_modules_lock, this mutex, the mutexes of the interners. */
 static pthread_mutex_t first_mutex = PTHREAD_MUTEX_INITIALIZER;
 
-void vy_dialects_lock_first(void) {
+static void lock_first(void) {
     (void)pthread_mutex_lock(&first_mutex);
 }
 
-void vy_dialects_unlock_first(void) {
+static void unlock_first(void) {
     (void)pthread_mutex_unlock(&first_mutex);
 }
 
-/* After VYRE_OK there is a current snapshot, whoever made it. */
+/* Returns VYRE_OK if there is a current snapshot, built by this thread or another. */
 static vyre_status make_first(vyre_error *error) {
     vyre_snapshot *first = NULL;
     vyre_status status = VYRE_OK;
     vy_dialects_atfork_install();
-    vy_dialects_lock_first();
+    lock_first();
     if (!atomic_load(&vy_dialects.current))
         status = build_first(&first, error);
     if (first)
-        (void)vy_hazard_publish(&vy_dialects, NULL, &first->pinned); /* nobody else makes the first one */
-    vy_dialects_unlock_first();
+        (void)vy_hazard_publish(&vy_dialects, NULL, &first->pinned); /* the mutex excludes other first snapshots */
+    unlock_first();
     return status;
 }
 
@@ -87,7 +278,7 @@ vyre_status vyre_dialects_global(vyre_dialects_guard *out, vyre_error *error) {
 
 static __attribute__((noinline)) vyre_dialects_guard acquire_first(void) {
     vyre_dialects_guard guard;
-    (void)vyre_dialects_global(&guard, NULL); /* without memory: an empty guard */
+    (void)vyre_dialects_global(&guard, NULL); /* on NO_MEMORY the guard is empty */
     return guard;
 }
 
@@ -112,7 +303,7 @@ void vyre_dialects_release(vyre_dialects_guard *guard) {
     vy_hazard_release(&vy_dialects, pin);
 }
 
-/* ---- reading ---- */
+/* ---- queries ---- */
 
 const vyre_op_definition *vyre_dialects_lookup(vyre_dialects_guard guard, vyre_op_id id) {
     return guard.snapshot ? vy_snapshot_lookup(guard.snapshot, id) : NULL;
@@ -162,13 +353,13 @@ vyre_status vyre_dialects_verify(vyre_dialects_guard guard, vyre_error *error) {
     uint64_t now = vy_snapshot_checksum(guard.snapshot);
     if (now == guard.snapshot->checksum)
         return VYRE_OK;
-    return vy_fail(error, VYRE_CORRUPT, VY_FIX("look for the code that writes through a pointer it was given to read"),
+    return vy_fail(error, VYRE_CORRUPT, VY_FIX("find the code that writes through a const pointer of the registry"),
                    "the snapshot of generation %llu was written to (checksum %016llx instead of %016llx)",
                    (unsigned long long)guard.snapshot->generation, (unsigned long long)now,
                    (unsigned long long)guard.snapshot->checksum);
 }
 
-/* ---- changing ---- */
+/* ---- updates ---- */
 
 vyre_status vy_dialects_install(vyre_dialect_builder *builder, int *lost_race, vy_dialects_swap *swap,
                                 vyre_error *error) {
@@ -183,7 +374,7 @@ vyre_status vy_dialects_install(vyre_dialect_builder *builder, int *lost_race, v
         vy_snapshot_free(next);
         *lost_race = 1;
         return vy_fail(error, VYRE_CONFLICT, VY_FIX("begin again with a new builder"),
-                       "another snapshot was installed since the builder began (at generation %llu)",
+                       "another snapshot was installed since the builder was created (at generation %llu)",
                        (unsigned long long)base->generation);
     }
     swap->before = builder->base;
@@ -238,7 +429,7 @@ vyre_status vyre_dialects_validate_no_duplicates(const vyre_op_definition *const
     if (count > VY_DIALECT_LIMIT_OPS)
         return vy_fail(error, VYRE_LIMIT, NULL, "there are too many ops (%zu of at most %d)", count,
                        VY_DIALECT_LIMIT_OPS);
-    const size_t slot_count = 4 * count + 1; /* odd, so that any step below it visits all */
+    const size_t slot_count = 4 * count + 1; /* at most a quarter full */
     uint32_t *slots = vy_allocate_zero(slot_count * sizeof *slots);
     if (!slots)
         return vy_fail_memory(error, "the search for duplicates");

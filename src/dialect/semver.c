@@ -1,4 +1,5 @@
-/* Numbers are compared as they are written: none has leading zeros, so the longer one is the larger. */
+/* Semantic versions: validation and precedence. Numbers are compared as texts: they have no leading zeros, so the
+ * longer one is larger. */
 #include "dialect/semver.h"
 
 #include <string.h>
@@ -15,7 +16,7 @@ static int is_word(char c) {
     return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-';
 }
 
-/* The run of characters of a class here. */
+/* Consumes the longest run of characters of a class. */
 static cursor consume(cursor *c, int (*belongs)(char)) {
     cursor run = {c->at, c->at};
     while (run.end < c->end && belongs(*run.end))
@@ -47,7 +48,7 @@ static int consume_number(cursor *c) {
     return size_of(number) > 0 && !has_leading_zero(number);
 }
 
-/* Words with dots between them. Numbers among those of a pre-release have no leading zeros. */
+/* Consumes identifiers separated by dots. Numeric identifiers of a pre-release have no leading zeros. */
 static int consume_identifiers(cursor *c, int is_build) {
     do {
         cursor word = consume(c, is_word);

@@ -1,3 +1,4 @@
+/* Standard library: the embedded files of lib/. */
 #include "dialect/standard_library.h"
 
 #include "base/status.h"

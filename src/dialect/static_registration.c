@@ -1,12 +1,12 @@
-/* Link-time records of dialects: reading a module's streams, checking them, and joining them to the registry. Records are read only after the bounds,
- * sizes and texts were looked at; nothing of a module is published unless all of it is good. */
+/* Link-time registration: reads, validates and registers the record streams of modules. Records are used only after
+ * bounds, sizes and texts were validated. The dialects of a module are published all or nothing. */
+#define VYRE_STREAM_PREFIX vyre_builtin_stream /* for vy_builtin_dialects */
 #include "base/status.h"
-#include "dialect/atfork.h"
 #include "dialect/registry.h"
 
 #include <pthread.h>
 
-/* More records than any module has; a larger count means that the bounds are garbage. */
+/* More records than any module has. A larger count means that the bounds are invalid. */
 #define RECORDS_LIMIT 65536u
 #define END_OF(type, field) (offsetof(type, field) + sizeof(((type *)0)->field))
 
@@ -21,7 +21,7 @@ void vy_modules_unlock(void) {
     (void)pthread_mutex_unlock(&joining);
 }
 
-/* ---- streams ---- */
+/* ---- record streams ---- */
 
 /* Every record begins with its size. */
 static vyre_status check_record(const char *stream, const void *record, size_t least, const char *owner,
@@ -29,7 +29,7 @@ static vyre_status check_record(const char *stream, const void *record, size_t l
     uint32_t size = 0;
     if (!record)
         return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("make records with the VYRE_REGISTER_* macros"),
-                       "`%s` has a record among its %s that is missing (NULL)", owner, stream);
+                       "`%s` has a NULL record among its %s", owner, stream);
     memcpy(&size, record, sizeof size);
     if (size < least)
         return vy_fail(error, VYRE_ABI_MISMATCH, NULL,
@@ -43,8 +43,7 @@ static vyre_status check_stream(const char *stream, const void *begin, const voi
     uintptr_t from = (uintptr_t)begin, to = (uintptr_t)end;
     if (!begin != !end || to < from || (to - from) % sizeof(void *) != 0)
         return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("make the descriptor with VYRE_MODULE or VYRE_PLUGIN"),
-                       "the bounds of the stream of %s of `%s` do not fit each other (%p to %p)", stream, owner, begin,
-                       end);
+                       "the stream of %s of `%s` has invalid bounds (%p to %p)", stream, owner, begin, end);
     if ((to - from) / sizeof(void *) > RECORDS_LIMIT)
         return vy_fail(error, VYRE_LIMIT, VY_FIX("split the module, or make its descriptor with the macros"),
                        "`%s` has too many %s (%zu of at most %u)", owner, stream, (to - from) / sizeof(void *),
@@ -77,9 +76,9 @@ vyre_status vy_dialect_streams_read(const vyre_module_descriptor *module, const 
     return status;
 }
 
-/* ---- joining ---- */
+/* ---- registration ---- */
 
-/* One module on its way into a builder. */
+/* A module that is being added to a builder. */
 typedef struct registration {
     vyre_dialect_builder *builder;
     const char *owner;
@@ -88,7 +87,7 @@ typedef struct registration {
     vyre_error *error;
 } registration;
 
-/* Makes the module the provider of a dialect; fine if it is. */
+/* Makes the module the provider of a dialect, unless it is already. */
 static vyre_status ensure_provider(registration *registration, const vyre_dialect *dialect) {
     vy_dialect *made;
     const vy_dialect *there = vy_builder_dialect(registration->builder, dialect->name);
@@ -110,7 +109,7 @@ static vyre_status add_dialect(registration *registration, const vyre_extern_dia
     return ensure_provider(registration, &dialect);
 }
 
-/* Adds an op made from a record, unless that very record is there. */
+/* Adds an op made from a record, unless that record was added before. */
 static vyre_status add_definition(registration *registration, const vyre_op_definition *definition,
                                   const void *record) {
     vy_op *op;
@@ -126,7 +125,7 @@ static vyre_status add_definition(registration *registration, const vyre_op_defi
     return vy_builder_put_op(registration->builder, op, registration->error);
 }
 
-/* An op brings its dialect along, so its module must be the provider. */
+/* An op implies its dialect, so its module must be the provider. */
 static vyre_status add_op(registration *registration, const vyre_op_definition *record) {
     uint32_t before = registration->builder->ops.count;
     vyre_status status = add_definition(registration, record, record);
@@ -141,7 +140,7 @@ static vyre_status add_extern_op(registration *registration, const vyre_extern_o
     if (!record->dialect || !vy_builder_dialect(registration->builder, record->dialect))
         return vy_fail(registration->error, VYRE_NOT_FOUND,
                        VY_FIX("register the dialect with VYRE_REGISTER_EXTERN_DIALECT in this module or in one before"),
-                       "extern op `%.128s` of `%.128s` is in a dialect nobody registered (`%.128s`)",
+                       "extern op `%.128s` of `%.128s` is in a dialect that is not registered (`%.128s`)",
                        record->id ? record->id : "NULL", registration->owner,
                        record->dialect ? record->dialect : "NULL");
     const vy_dialect *dialect = vy_builder_dialect(registration->builder, record->dialect);
@@ -154,7 +153,7 @@ static vyre_status add_extern_op(registration *registration, const vyre_extern_o
     return add_definition(registration, &definition, record);
 }
 
-/* A module says once what a dialect is. */
+/* A module may declare a dialect only once. */
 static vyre_status check_declared_once(const vy_dialect_streams *streams, const char *owner, vyre_error *error) {
     for (const vyre_extern_dialect *const *a = streams->dialects; a != streams->dialects_end; a++)
         for (const vyre_extern_dialect *const *b = streams->dialects; b != a; b++)
@@ -230,7 +229,7 @@ int vy_dialects_needs_module(const vyre_module_descriptor *module, const char *o
     if (vy_dialect_streams_read(module, owner, &streams, NULL) != VYRE_OK)
         return 1;
     if (is_empty(&streams))
-        return 0; /* without the registry having to be made */
+        return 0; /* without creating the registry */
     int is_missing = 0;
     vyre_dialects_guard guard = vyre_dialects_acquire();
     for (const vyre_extern_dialect *const *at = streams.dialects; at != streams.dialects_end; at++)
@@ -242,3 +241,13 @@ int vy_dialects_needs_module(const vyre_module_descriptor *module, const char *o
     vyre_dialects_release(&guard);
     return is_missing;
 }
+
+/* The records of libvyre. They are in one object that the registry references by symbol, because a linker drops archive
+ * members that are not referenced. The streams have a separate prefix, so that an application linked with the archive
+ * keeps its records apart. */
+VYRE_STREAM_BOUNDS(vyre_op_definition, VYRE_STREAM(ops));
+VYRE_STREAM_BOUNDS(vyre_extern_dialect, VYRE_STREAM(extern_dialects));
+VYRE_STREAM_BOUNDS(vyre_extern_op, VYRE_STREAM(extern_ops));
+
+const vy_dialect_streams vy_builtin_dialects = {VYRE_MODULE_STREAM(ops), VYRE_MODULE_STREAM(extern_dialects),
+                                                VYRE_MODULE_STREAM(extern_ops)};

@@ -1,12 +1,76 @@
-/* The TOML parser: keys, tables, arrays and lines.
+/* TOML parser: documents, tables, keys and arrays. toml_scalar.c has strings, numbers and dates.
  *
- * What may be added to a table depends on where it came from (vy_toml_form):
- *   a header may pass through implicit, header and dotted tables and through the last table of an array of tables, and may define a table
- *   that is absent or implicit;
- *   a dotted key may pass through dotted and implicit tables, which are then dotted ones;
- *   inline tables and arrays written as values are closed for both.
- * Every table that exists is thus defined once, in one place. */
+ * The form of a table (vy_toml_form) determines which additions are allowed:
+ *  - A header may pass through implicit, header and dotted tables and through the last table of an array of tables. It
+ *    may define a table that is absent or implicit.
+ *  - A dotted key may pass through dotted and implicit tables, which become dotted.
+ *  - Inline tables and arrays written as values are closed for both.
+ * So every table is defined exactly once. */
+#include "base/hash.h"
 #include "dialect/toml_parser.h"
+
+#define LISTED 8u /* entries up to which a linear search is as fast as the hash table */
+
+static uint32_t slot_of(const vy_toml_table *table, uint64_t hash, const char *key, size_t length) {
+    uint32_t mask = table->slot_count - 1, slot = (uint32_t)hash & mask;
+    for (; table->slots[slot]; slot = (slot + 1) & mask) {
+        const vy_toml_entry *entry = table->slots[slot];
+        if (entry->hash == hash && entry->length == length && memcmp(entry->key, key, length) == 0)
+            break;
+    }
+    return slot;
+}
+
+vy_toml_entry *vy_toml_find(const vy_toml_value *value, const char *key, size_t length) {
+    const vy_toml_table *table = &value->table;
+    uint64_t hash = vy_hash(key, length);
+    if (table->slot_count)
+        return table->slots[slot_of(table, hash, key, length)];
+    vy_toml_entry *entry = table->first;
+    while (entry && (entry->hash != hash || entry->length != length || memcmp(entry->key, key, length) != 0))
+        entry = entry->next;
+    return entry;
+}
+
+/* Keeps the slots at most half full. The old slots stay in the arena; together they are smaller than the new ones. */
+static int make_slots(vy_toml_parser *p, vy_toml_table *table) {
+    if (table->count < LISTED || table->count < table->slot_count / 2)
+        return 1;
+    uint32_t count = table->slot_count ? table->slot_count * 2 : LISTED * 4;
+    vy_toml_entry **slots = vy_arena_allocate(&p->document->arena, vy_array_size(count, sizeof *slots));
+    if (!slots)
+        return vy_toml_no_memory(p);
+    table->slots = slots;
+    table->slot_count = count;
+    for (vy_toml_entry *entry = table->first; entry; entry = entry->next)
+        slots[slot_of(table, entry->hash, entry->key, entry->length)] = entry;
+    return 1;
+}
+
+/* Adds an entry. The key must not be in the table. NULL if memory is exhausted. */
+static vy_toml_entry *add_entry(vy_toml_parser *p, vy_toml_value *value, const vy_toml_part *part) {
+    vy_toml_table *table = &value->table;
+    vy_toml_entry *entry = vy_arena_allocate(&p->document->arena, sizeof *entry);
+    if (!entry || !make_slots(p, table)) {
+        vy_toml_no_memory(p);
+        return NULL;
+    }
+    entry->key = part->key;
+    entry->length = part->length;
+    entry->hash = vy_hash(part->key, part->length);
+    entry->at = part->at;
+    if (table->slot_count)
+        table->slots[slot_of(table, entry->hash, entry->key, entry->length)] = entry;
+    if (table->last)
+        table->last->next = entry;
+    else
+        table->first = entry;
+    table->last = entry;
+    table->count++;
+    return entry;
+}
+
+/* ---- parser ---- */
 
 static int parse_value(vy_toml_parser *p, vy_toml_value *out);
 
@@ -26,17 +90,17 @@ static void skip_space(vy_toml_parser *p) {
         p->at++;
 }
 
-/* A comment, if one starts here, up to the end of its line. */
+/* Skips a comment up to the end of its line. */
 static void skip_comment(vy_toml_parser *p) {
     if (vy_toml_peek(p, 0) != '#')
         return;
     for (; p->at < p->end && !vy_toml_newline(p->at, p->end); p->at++)
         if (vy_toml_is_control((unsigned char)*p->at))
             vy_diag_sink_error(&p->report, VY_D003, vy_toml_position(p, p->at, p->at + 1), NULL,
-                               "a control character (0x%02x) stands in a comment", (unsigned char)*p->at);
+                               "control character (0x%02x) in a comment", (unsigned char)*p->at);
 }
 
-/* Space, comments and line ends, as between the values of an array. */
+/* Skips whitespace, comments and line ends, as between the values of an array. */
 static void skip_lines(vy_toml_parser *p) {
     for (size_t size = 1; size;) {
         skip_space(p);
@@ -46,7 +110,7 @@ static void skip_lines(vy_toml_parser *p) {
     }
 }
 
-/* Bytes of the character here, for a caret. */
+/* Bytes of the current character, for the caret of a diagnostic. */
 static size_t character(const vy_toml_parser *p) {
     size_t size = p->at < p->end;
     while (size && (vy_toml_peek(p, size) & 0xc0) == 0x80 && vy_toml_peek(p, size) >= 0)
@@ -109,7 +173,7 @@ static int parse_part(vy_toml_parser *p) {
     return 1;
 }
 
-/* A key with its dots into p->path, and the space behind it. */
+/* Parses a dotted key into p->path, and skips the whitespace after it. */
 static int parse_path(vy_toml_parser *p) {
     p->path.count = 0;
     for (;;) {
@@ -139,7 +203,7 @@ static int fail_closed(vy_toml_parser *p, const vy_toml_part *part, const vy_tom
     const vy_toml_value *value = &before->value;
     const char *what = vy_toml_kind_name(value->kind);
     if (value->kind == VY_TOML_TABLE)
-        what = value->form == VY_TOML_INLINE ? "an inline table" : "a table with a header of its own";
+        what = value->form == VY_TOML_INLINE ? "an inline table" : "a table with its own header";
     else if (value->kind == VY_TOML_ARRAY)
         what = value->form == VY_TOML_HEADER ? "an array of tables" : "an array written as a value";
     int is_container = value->kind == VY_TOML_TABLE || value->kind == VY_TOML_ARRAY;
@@ -152,7 +216,7 @@ static int fail_closed(vy_toml_parser *p, const vy_toml_part *part, const vy_tom
     return 0;
 }
 
-/* What lies inside `parent`: refused beyond the limit of nesting. */
+/* Sets the nesting depth of a value inside `parent`; reports it if the limit is exceeded. */
 static int nest(vy_toml_parser *p, const vy_toml_value *parent, vy_toml_value *child, vy_position at) {
     if (parent->depth >= VY_TOML_LIMIT_DEPTH) {
         vy_diag_sink_error(&p->report, VY_D002, at, NULL, "tables and arrays are nested deeper than the limit (%d)",
@@ -167,14 +231,14 @@ static int nest(vy_toml_parser *p, const vy_toml_value *parent, vy_toml_value *c
 static vy_toml_value *add_container(vy_toml_parser *p, vy_toml_value *table, const vy_toml_part *part,
                                     vy_toml_kind kind, vy_toml_form form) {
     vy_toml_value value = {.kind = (uint8_t)kind, .form = (uint8_t)form};
-    vy_toml_entry *entry = nest(p, table, &value, part->at) ? vy_toml_add(p, table, part) : NULL;
+    vy_toml_entry *entry = nest(p, table, &value, part->at) ? add_entry(p, table, part) : NULL;
     if (!entry)
         return NULL;
     entry->value = value;
     return &entry->value;
 }
 
-/* The table that a part of a key before the last one leads to; it is made if it is absent. */
+/* Returns the table that a part of a key (not the last) denotes; creates it if it is absent. */
 static vy_toml_value *descend(vy_toml_parser *p, vy_toml_value *table, const vy_toml_part *part, vy_toml_form made) {
     vy_toml_entry *entry = vy_toml_find(table, part->key, part->length);
     if (!entry)
@@ -194,7 +258,7 @@ static vy_toml_value *descend(vy_toml_parser *p, vy_toml_value *table, const vy_
     return NULL;
 }
 
-/* Goes down all parts but the last. */
+/* Descends through all parts except the last. */
 static vy_toml_value *descend_path(vy_toml_parser *p, vy_toml_value *table, vy_toml_form made) {
     for (uint32_t i = 0; table && i + 1 < p->path.count; i++)
         table = descend(p, table, &p->path.items[i], made);
@@ -245,7 +309,7 @@ static int parse_array(vy_toml_parser *p, vy_toml_value *out) {
     return 1;
 }
 
-/* One `key = value` into a table. A key that may not be added is reported, and its value is still read. */
+/* Parses one `key = value` into a table. If the key is not allowed, it is reported and its value is still parsed. */
 static int parse_pair(vy_toml_parser *p, vy_toml_value *table) {
     if (!parse_path(p))
         return 0;
@@ -260,7 +324,7 @@ static int parse_pair(vy_toml_parser *p, vy_toml_value *table) {
     p->at++;
     skip_space(p);
     if (inner && !before) {
-        vy_toml_entry *entry = vy_toml_add(p, inner, &last);
+        vy_toml_entry *entry = add_entry(p, inner, &last);
         value = entry ? &entry->value : NULL;
         if (value)
             value->depth = inner->depth;
@@ -295,7 +359,7 @@ static int parse_inline_table(vy_toml_parser *p, vy_toml_value *out) {
     }
 }
 
-/* out->depth is the depth of what it lies in. */
+/* out->depth is the depth of the container. */
 static int parse_value(vy_toml_parser *p, vy_toml_value *out) {
     const char *start = p->at;
     int first = vy_toml_peek(p, 0), done;
@@ -318,7 +382,7 @@ static int parse_value(vy_toml_parser *p, vy_toml_value *out) {
 
 /* ---- headers ---- */
 
-/* The table a header without a mistake in its form opens; NULL if it may not. */
+/* Opens the table of a well-formed header; NULL if it is not allowed. */
 static vy_toml_value *open_table(vy_toml_parser *p, vy_toml_value *parent, const vy_toml_part *part) {
     vy_toml_entry *entry = vy_toml_find(parent, part->key, part->length);
     if (!entry)
@@ -349,7 +413,7 @@ static vy_toml_value *open_array(vy_toml_parser *p, vy_toml_value *parent, const
     return nest(p, array, item, part->at) ? item : NULL;
 }
 
-/* Where the keys under a refused header go, so that they are still checked. */
+/* Opens a table for the keys after a refused header, so that they are still checked. */
 static int open_detached_table(vy_toml_parser *p) {
     p->section = vy_arena_allocate(&p->document->arena, sizeof *p->section);
     if (!p->section)
@@ -401,7 +465,7 @@ static int parse_line(vy_toml_parser *p) {
     return 1;
 }
 
-/* Whether a line looks like one that starts something: a header, or a key with its `=`. */
+/* Whether a line looks like a header, or like a key with its `=`. */
 static int starts_something(const char *at, const char *end) {
     if (at < end && *at == '[')
         return 1;
@@ -411,7 +475,7 @@ static int starts_something(const char *at, const char *end) {
     return at > start && *start != ' ' && at < end && *at == '=';
 }
 
-/* After a mistake: on to the next line, or, where an array leaves open how far it goes, to one that starts something. */
+/* Recovery after an error: skips to the next line; inside an array, to a line that looks like a header or a key. */
 static void recover(vy_toml_parser *p) {
     do {
         const char *newline = memchr(p->at, '\n', (size_t)(p->end - p->at));

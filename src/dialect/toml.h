@@ -1,10 +1,10 @@
-/* TOML 1.0: a document → an immutable tree.
+/* TOML 1.0: parses a document into an immutable tree.
  *
- * The whole language and nothing beyond it; what it leaves open is decided here: CRLF in a multi-line string reads as LF, fractions of a
- * second are cut after nine digits, a float beyond the largest double is infinite, second 60 is allowed. Any bytes are accepted as input;
- * time and memory grow linearly with their number.
+ * Supports the complete language without extensions. Choices where the specification leaves freedom: CRLF in a
+ * multi-line string becomes LF, fractions of a second are truncated after nine digits, a float beyond the largest
+ * double is infinite, second 60 is allowed. Any bytes are accepted as input. Time and memory are linear in the size.
  *
- * A tree never changes and may be read from any thread. Everything in it, keys and texts too, lives as long as the document. */
+ * A tree is immutable and may be read from any thread. All keys and texts live as long as the document. */
 #ifndef VY_DIALECT_TOML_H
 #define VY_DIALECT_TOML_H
 
@@ -13,10 +13,10 @@
 
 enum {
     VY_TOML_LIMIT_BYTES = 16 << 20, /* of a document */
-    VY_TOML_LIMIT_DEPTH = 128,      /* tables and arrays inside one another: bounds every recursion over a tree */
+    VY_TOML_LIMIT_DEPTH = 128,      /* nesting of tables and arrays: bounds every recursion over a tree */
 };
 
-/* X(ID, what messages call it) */
+/* X(ID, name in messages) */
 #define VY_TOML_KIND_LIST(X)                                                                                           \
     X(STRING, "a string")                                                                                              \
     X(INTEGER, "an integer")                                                                                           \
@@ -43,12 +43,12 @@ typedef struct vy_toml_time {
     uint32_t nanosecond;
 } vy_toml_time;
 
-/* Where a table or array comes from: decides what may still be added while the document is read. */
+/* Origin of a table or array: determines which additions are allowed while the document is parsed. */
 typedef enum vy_toml_form {
     VY_TOML_PLAIN,    /* not a container; an array written as `[…]` */
     VY_TOML_INLINE,   /* a table written as `{…}` */
-    VY_TOML_IMPLICIT, /* a table named only on the way to another by a header */
-    VY_TOML_HEADER,   /* a table with a header of its own, an array of such tables, the root */
+    VY_TOML_IMPLICIT, /* a table that a header mentions only as the parent of another */
+    VY_TOML_HEADER,   /* a table with its own header, an array of such tables, the root */
     VY_TOML_DOTTED,   /* a table made by a dotted key */
 } vy_toml_form;
 
@@ -56,7 +56,7 @@ typedef struct vy_toml_value vy_toml_value;
 typedef struct vy_toml_entry vy_toml_entry;
 
 typedef struct vy_toml_string {
-    const char *text; /* UTF-8 and a NUL; may hold NULs of its own */
+    const char *text; /* UTF-8, NUL-terminated; may contain NULs */
     size_t size;
     uint32_t from;  /* offset in the source of the first byte between the quotes */
     uint8_t quotes; /* for vy_toml_locate */
@@ -69,7 +69,7 @@ typedef struct vy_toml_array {
 
 typedef struct vy_toml_table {
     vy_toml_entry *first, *last; /* in the order of the document */
-    vy_toml_entry **slots;       /* open addressing once a table is large enough to be worth it */
+    vy_toml_entry **slots;       /* open addressing, for large tables only */
     uint32_t count, slot_count;
 } vy_toml_table;
 
@@ -89,7 +89,7 @@ struct vy_toml_value {
 };
 
 struct vy_toml_entry {
-    const char *key; /* UTF-8 and a NUL; may hold NULs of its own */
+    const char *key; /* UTF-8, NUL-terminated; may contain NULs */
     size_t length;
     uint64_t hash;
     vy_position at; /* of the key */
@@ -99,7 +99,7 @@ struct vy_toml_entry {
 
 typedef struct vy_toml vy_toml;
 
-/* Reads a document. What is wrong is in `list` (optional), several findings in one run, and summed up in `error`.
+/* Parses a document. Errors are in `list` (may be NULL), several in one run, and summarised in `error`.
  *
  * VYRE_INVALID_PROGRAM  the text is not TOML 1.0, or nests deeper than the limit
  * VYRE_LIMIT            the text is larger than VY_TOML_LIMIT_BYTES
@@ -111,10 +111,10 @@ void vy_toml_free(vy_toml *document); /* NULL is ignored */
 const vy_toml_value *vy_toml_root(const vy_toml *document);
 vy_source *vy_toml_source(const vy_toml *document); /* borrowed */
 
-/* The entry of a key, or NULL; expected constant time. `table` is a table. */
+/* Returns the entry of a key, or NULL. Expected constant time. `table` must be a table. */
 vy_toml_entry *vy_toml_find(const vy_toml_value *table, const char *key, size_t length);
-/* Where in the document byte `offset` of a string's text was written, whatever escapes stand before it. Linear in the
- * offset. */
+/* Returns the position in the document of byte `offset` of the text of a string; escapes are taken into account. Linear
+ * in the offset. */
 vy_position vy_toml_locate(const vy_toml *document, const vy_toml_value *string, size_t offset, size_t length);
 const char *vy_toml_kind_name(vy_toml_kind kind); /* "a string" */
 

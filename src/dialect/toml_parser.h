@@ -1,8 +1,8 @@
-/* What the parts of the TOML parser share: the state, and how each part is called.
+/* State of the TOML parser, shared by toml.c and toml_scalar.c.
  *
- * A function that returns int gives 0 when it cannot go on in this line: it has reported why, or memory is out. A mistake that leaves no
- * doubt where the value ends (a number too large, an unknown escape) is reported and read over: the call returns 1, and the document is
- * refused at the end. */
+ * A parser function returns 0 if it cannot continue in this line: it has reported an error, or memory is exhausted. An
+ * error after which the end of the value is certain (a number too large, an unknown escape) is reported, and the
+ * function returns 1; the document is rejected at the end. */
 #ifndef VY_DIALECT_TOML_PARSER_H
 #define VY_DIALECT_TOML_PARSER_H
 
@@ -27,13 +27,13 @@ typedef struct vy_toml_parser {
     vy_toml *document;
     const char *text, *at, *end;
     vy_toml_value *section; /* the table that keys belong to */
-    uint32_t open_arrays;   /* around this place, in this line */
+    uint32_t open_arrays;   /* open at the current position, in this line */
     vy_string scratch;
     VY_VECTOR(vy_toml_part) path; /* of the key just read */
     vy_diag_sink report;
 } vy_toml_parser;
 
-/* The character `ahead` of here, or -1 beyond the end. */
+/* Returns the character `ahead` of the current position, or -1 past the end. */
 static inline int vy_toml_peek(const vy_toml_parser *p, size_t ahead) {
     return (size_t)(p->end - p->at) > ahead ? (unsigned char)p->at[ahead] : -1;
 }
@@ -42,12 +42,12 @@ static inline int vy_toml_is_digit(int c) {
     return c >= '0' && c <= '9';
 }
 
-/* TOML has no place for these outside escapes. Tab is none of them. */
+/* Control characters, which TOML allows only as escapes. Tab is not one of them. */
 static inline int vy_toml_is_control(int c) {
     return (c >= 0 && c < 0x20 && c != '\t') || c == 0x7f;
 }
 
-/* Bytes of the line end at `at`: 2, 1, or 0 if there is none. */
+/* Bytes of the line end at `at`: 2, 1, or 0 if none. */
 static inline size_t vy_toml_newline(const char *at, const char *end) {
     if (at < end && *at == '\n')
         return 1;
@@ -63,14 +63,9 @@ static inline int vy_toml_no_memory(vy_toml_parser *p) {
     return 0;
 }
 
-/* toml_string.c: the string at the parser's place, opening quote included. */
+/* Parses the string at the current position, including the opening quote. */
 int vy_toml_read_string(vy_toml_parser *p, vy_toml_string *out);
-/* toml_number.c: the boolean, number or date at the parser's place. */
+/* Parses the boolean, number or date at the current position. */
 int vy_toml_read_scalar(vy_toml_parser *p, vy_toml_value *out);
-/* toml_time.c: whether the text starts as a date or time does; and what it is. */
-int vy_toml_starts_time(const char *text, size_t size);
-int vy_toml_read_time(vy_toml_parser *p, const char *text, size_t size, vy_toml_value *out);
-/* toml_table.c: a new entry; the key is not in the table. NULL when memory is out. */
-vy_toml_entry *vy_toml_add(vy_toml_parser *p, vy_toml_value *table, const vy_toml_part *part);
 
 #endif

@@ -1,25 +1,36 @@
-/* The generator's state, shared by its files.
+/* State of the program generator, shared by its files.
  *
- * How a program comes about: shape.c draws features, geometry, params and memories; function.c writes functions; entry.c declares the plan
- * and writes the entry; statement.c, control.c, memory.c, expression.c and idiom.c write what is inside. Everything is appended to a draft on the
- * fly, so nothing is ever taken back: whoever starts a statement knows that it can be finished.
+ * generate.c draws the plan: features, geometry, params and memories. function.c writes the functions, declares the
+ * plan and writes the entry; statement.c, memory.c and expression.c write the bodies. Code is appended to a draft and
+ * never removed, so a statement is started only if it can be completed.
  *
- * What keeps a program race-free: a memory that several invocations can reach is always in one phase, the same for the whole workgroup (for
- * buffers: the whole grid), and changes it only at a barrier.
+ * Race freedom: a memory that several invocations can access is always in one phase, the same for the whole workgroup
+ * (for buffers: the whole grid), and changes its phase only at a barrier.
  *
- *   OWN     an invocation loads and stores only elements it owns: those of a map from invocations that never gives two the same element
+ *   OWN     an invocation loads and stores only the elements that it owns: an injective map from invocations to
+ *           elements
  *   SHARED  loads only, of any element; a CHUNK buffer: of any element of the workgroup's chunk
  *   ATOMIC  atomics of one commutative kind only, results unused
  *
- * What keeps it convergent: `uniform` is set where the whole workgroup goes the same way, and barriers and collectives are written only
- * there; a value is marked uniform only if it is made of nothing but uniform things in uniform control. Phases at the end of a
- * block are those at its start (a barrier is added if need be), so they do not depend on the way taken. */
+ * Convergence: `uniform` is set where control flow is uniform over the workgroup, and barriers and collectives are
+ * written only there. A value is marked uniform only if all its operands are uniform, in uniform control flow. Phases
+ * at the end of a block equal those at its start (a barrier is added if necessary), so they do not depend on the
+ * branch. */
 #ifndef VY_GENERATE_GENERATOR_H
 #define VY_GENERATE_GENERATOR_H
 
-#include "generate/random.h"
+#include "generate/generate.h"
+#include "generate/interesting_values.h"
 #include "ir/irbuilder.h"
-#include "vyre/generate.h"
+#include "ir/model.h"
+
+/* A program and the arguments of one dispatch. Immutable. */
+struct vyre_case {
+    vyre_program *program;
+    vyre_arguments arguments; /* points into `block` */
+    void *block;              /* params, spans, counts and bytes */
+    size_t block_size;
+};
 
 enum {
     VY_GEN_MEMORIES = 16,
@@ -27,12 +38,11 @@ enum {
     VY_GEN_FUNCTIONS = 5,
     VY_GEN_FUNCTION_PARAMS = 8,
     VY_GEN_RESULTS = 4,
-    VY_GEN_SIZE =
-        1 << 20,      /* expressions a function may have and its calls become: far below what the language allows */
-    VY_GEN_TRIPS = 32 /* the most a point inside loops is passed for each pass of the function */
+    VY_GEN_SIZE = 1 << 20, /* limit of the expressions of a function after inlining: far below that of the language */
+    VY_GEN_TRIPS = 32      /* limit of the executions of a point inside loops per execution of the function */
 };
 
-/* What a program uses. Drawn per program, so that features also meet alone and in pairs; stress sets them. */
+/* Features of a program. They are drawn per program, so that each also occurs alone and in pairs; stress sets them. */
 enum {
     VY_GEN_SYNC = 1, /* barriers and collectives */
     VY_GEN_ARRAYS = 2,
@@ -48,19 +58,19 @@ enum {
 };
 
 typedef enum vy_gen_phase {
-    VY_GEN_PHASE_READ,    /* nobody writes it, ever */
-    VY_GEN_PHASE_PRIVATE, /* nobody else sees it */
+    VY_GEN_PHASE_READ,    /* never written */
+    VY_GEN_PHASE_PRIVATE, /* visible to one invocation only */
     VY_GEN_PHASE_OWN,
     VY_GEN_PHASE_SHARED,
     VY_GEN_PHASE_ATOMIC
 } vy_gen_phase;
 
-/* From what an owned element is computed. */
+/* The index from which an owned element is computed. */
 typedef enum vy_gen_base {
     VY_GEN_BASE_LOCAL,  /* the index in the workgroup */
     VY_GEN_BASE_GLOBAL, /* the index in the grid */
-    VY_GEN_BASE_CHUNK,  /* the workgroup's chunk, then the index in it */
-    VY_GEN_BASE_PARAM   /* a parameter of the function ownership it: k is the variable */
+    VY_GEN_BASE_CHUNK,  /* the chunk of the workgroup, then the index in it */
+    VY_GEN_BASE_PARAM   /* a parameter of the function holds the owned element; k is the variable */
 } vy_gen_base;
 
 typedef enum vy_gen_map {
@@ -72,7 +82,8 @@ typedef enum vy_gen_map {
     VY_GEN_MAP_SCATTER
 } vy_gen_map;
 
-/* The phase of a memory, and which elements are owned: map(base) * stride … + stride - 1. No padding: compared as bytes. */
+/* The phase of a memory, and the owned elements: map(base) * stride … + stride - 1. No padding, since it is compared
+ * bytewise. */
 typedef struct vy_gen_ownership {
     uint8_t phase, base, map, stride;
     uint32_t k;
@@ -83,8 +94,8 @@ typedef struct vy_gen_memory {
     uint8_t space, type, access;
     uint8_t atomic;       /* vyre_atomic of its ATOMIC phase, fixed; VYRE_ATOMIC_COUNT if it has none */
     uint8_t is_open;      /* the program leaves the count to the dispatch */
-    uint32_t count;       /* elements; a guess for parameters */
-    uint32_t slot;        /* parameters: the variable that ownership the owned element, or VY_NONE */
+    uint32_t count;       /* elements; an estimate for parameters */
+    uint32_t slot;        /* parameters: the variable that holds the owned element, or VY_NONE */
     uint32_t data_offset; /* of its bytes in vy_gen.data, for inputs */
 } vy_gen_memory;
 
@@ -92,7 +103,7 @@ typedef struct vy_gen_variable {
     uint32_t variable;
     uint8_t type;
     uint8_t is_assignable;
-    uint8_t is_uniform; /* over the workgroup; assignments keep it so */
+    uint8_t is_uniform; /* over the workgroup; preserved by assignments */
 } vy_gen_variable;
 
 typedef struct vy_gen_function_param {
@@ -102,35 +113,35 @@ typedef struct vy_gen_function_param {
     uint8_t slot_of;
     uint8_t space, access, phase; /* memory */
     uint8_t atomic;
-    uint8_t plan; /* memory: one that fits, in the plan; no written one twice in a function */
+    uint8_t plan; /* memory: a matching one of the plan; no written one twice in a function */
 } vy_gen_function_param;
 
 typedef struct vy_gen_function {
     uint32_t index; /* in the draft */
     uint8_t param_count, result_count;
     uint8_t has_sync;
-    uint8_t is_called; /* by a function written later, or the entry: a program may not have functions nobody calls */
+    uint8_t is_called; /* by a function written later, or by the entry: a program must call all its functions */
     vy_gen_function_param params[VY_GEN_FUNCTION_PARAMS];
     uint8_t results[VY_GEN_RESULTS];
-    unsigned work; /* statements one call executes, at most about */
-    unsigned size; /* expressions one call becomes when it is inlined */
+    unsigned work; /* approximate maximum of the statements that one call executes */
+    unsigned size; /* expressions of one call after inlining */
 } vy_gen_function;
 
 typedef struct vy_gen_param {
     uint32_t variable;
     uint8_t type;
-    uint8_t is_set; /* the value is fixed: a size expression uses it */
+    uint8_t is_set; /* the value is fixed, because a size expression uses it */
     uint64_t bits;
 } vy_gen_param;
 
-/* Where the next statement goes. Saved and restored around blocks. */
+/* Context of the next statement. Saved and restored around blocks. */
 typedef struct vy_gen_context {
     uint8_t uniform; /* control is uniform over the workgroup */
-    uint8_t sync;    /* barriers and collectives may still come in this function: no divergent return */
+    uint8_t sync;    /* barriers and collectives may follow in this function: no divergent return */
     uint8_t in_loop;
     uint8_t loop_uniform; /* leaving the innermost loop needs uniform control */
     uint8_t nesting;
-    uint32_t times;                                   /* how often this point is passed, at most about */
+    uint32_t times;                                   /* approximate maximum of the executions of this point */
     vy_gen_ownership loop_ownership[VY_GEN_MEMORIES]; /* at the head of the innermost loop */
 } vy_gen_context;
 
@@ -139,10 +150,10 @@ typedef struct vy_gen {
     vy_rng rng;
     unsigned statements, depth, invocations, stress;
     unsigned features;
-    uint32_t allowed;               /* bit set of types that the caller allows: idioms take any of them */
-    uint8_t types[VYRE_TYPE_COUNT]; /* those of this program, bool first if it is one */
+    uint32_t allowed;               /* bit set of the types that the caller allows: idioms use any of them */
+    uint8_t types[VYRE_TYPE_COUNT]; /* types of this program; bool first if it is included */
     uint8_t type_count;
-    uint8_t data_types[VYRE_TYPE_COUNT]; /* … that fit memory; never empty */
+    uint8_t data_types[VYRE_TYPE_COUNT]; /* … that can be stored in memory; never empty */
     uint8_t data_type_count;
     uint32_t weights[VY_STMT_KIND_COUNT], weight_sum;
 
@@ -171,14 +182,14 @@ typedef struct vy_gen {
     vy_gen_memory memories[VY_GEN_MEMORIES];
     vy_gen_ownership ownership[VY_GEN_MEMORIES];
     unsigned memory_count;
-    uint32_t linear, local, chunk, span; /* variables of the entry: indices, first of the chunk, size of the grid */
+    uint32_t linear, local, chunk, span; /* variables of the entry: indices, start of the chunk, size of the grid */
     vy_gen_context place;
-    unsigned work; /* statements executed so far in this function, at most about */
+    unsigned work; /* approximate maximum of the statements executed so far in this function */
     unsigned work_limit;
-    unsigned inlined;    /* expressions the calls of this function become */
-    unsigned left;       /* statements to write */
-    unsigned operations; /* that the expressions of this statement may still have: depth alone would let them explode */
-    int only_uniform;    /* expressions: use nothing that may differ within the workgroup */
+    unsigned inlined;    /* expressions of the calls of this function after inlining */
+    unsigned left;       /* statements left to write */
+    unsigned operations; /* left for this statement; a limit on depth alone would allow exponential size */
+    int only_uniform;    /* expressions: use only operands that are uniform in the workgroup */
     unsigned name_count;
 } vy_gen;
 
@@ -191,93 +202,78 @@ static inline uint32_t vy_gen_below(vy_gen *g, uint32_t bound) {
     return vy_rng_below(&g->rng, bound);
 }
 
-/* A name that no other thing of the program has: the prefix and a number. Prefixes are chosen so that no name is a type (u8). */
+/* A unique name: the prefix and a number. Prefixes are chosen so that no name is a type (u8). */
 vy_symbol vy_gen_name(vy_gen *g, char prefix);
-/* Any allowed type; one that fits memory; an integer type (u32 if none is allowed). */
+/* Any allowed type; one that can be stored in memory; an integer type (u32 if none is allowed). */
 vyre_type vy_gen_type(vy_gen *g);
 vyre_type vy_gen_data_type(vy_gen *g);
 vyre_type vy_gen_integer_type(vy_gen *g);
-/* Brings a variable into scope. */
+/* Adds a variable to the scope. */
 void vy_gen_declare(vy_gen *g, uint32_t variable, vyre_type type, int is_assignable, int is_uniform);
 
-/* ---- expression.c: appends a tree and gives its root ---- */
+/* ---- expressions (expression.c): each function appends a tree and returns its root ---- */
 
-/* What the expressions of the next statement may have: call it before each. */
+/* Resets the limits of expressions; call it before each statement. */
 void vy_gen_start_statement(vy_gen *g);
 uint32_t vy_gen_expr(vy_gen *g, vyre_type type, unsigned depth);
 uint32_t vy_gen_uniform_expr(vy_gen *g, vyre_type type, unsigned depth);
-/* An operand-free expression. */
+/* An expression without operands. */
 uint32_t vy_gen_leaf(vy_gen *g, vyre_type type, unsigned depth);
 uint32_t vy_gen_literal(vy_gen *g, vyre_type type);
-/* Several values of an integer type, mixed so that a difference in one stays visible. */
+/* Combines several values of an integer type such that a difference in one stays visible. */
 uint32_t vy_gen_digest(vy_gen *g, vyre_type type);
-/* A variable in scope of that type, or NULL. */
+/* Returns a variable in scope of that type, or NULL. */
 const vy_gen_variable *vy_gen_find_variable(vy_gen *g, vyre_type type, int assignable);
 /* a op literal, both of one integer type. */
 uint32_t vy_gen_with_literal(vy_gen *g, vyre_op op, vyre_type type, uint32_t a, uint64_t literal);
 
-/* ---- idiom.c ---- */
+/* ---- idioms (expression.c) ---- */
 
-/* Whether an idiom of the feature is written here: often in programs that have it, sometimes in all. */
+/* Whether to write an idiom of the feature here: often in programs with the feature, sometimes in others. */
 int vy_gen_draws_idiom(vy_gen *g, unsigned feature);
-/* A number up to `most`, mostly near the size of the workgroup or a multiple of a vector's width. */
+/* A number up to `most`, usually near the size of the workgroup or a multiple of a vector width. */
 uint32_t vy_gen_edge(vy_gen *g, uint32_t most);
 /* A local id: axis 3 is the index in the workgroup. */
 uint32_t vy_gen_local_id(vy_gen *g, uint32_t axis);
-/* An integer with few known bits that is narrowed and widened again, as a value of that type. VY_NONE if no allowed
- * type can be the integer, or the type is bool. */
-uint32_t vy_gen_narrowed(vy_gen *g, vyre_type type, unsigned depth);
 /* A condition that is constant for part of the lanes; never uniform. */
 uint32_t vy_gen_lane_condition(vy_gen *g);
-/* An index, for a memory of which any element may be loaded, that leaves it for some of the lanes. */
+/* An index that is out of bounds for some lanes, for a memory of which any element may be loaded. */
 uint32_t vy_gen_edge_index(vy_gen *g, unsigned m);
 
-/* ---- memory.c ---- */
+/* ---- memory accesses and barriers (memory.c) ---- */
 
-/* A load of that type that is allowed here, or VY_NONE (nothing is appended then). */
+/* A load of that type that is allowed here, or VY_NONE (then nothing is appended). */
 uint32_t vy_gen_load(vy_gen *g, vyre_type type, unsigned depth);
-/* A load that some lanes do not make, of the type, or of any if that is VYRE_TYPE_COUNT; *type becomes its type.
+/* A load that is inactive for some lanes, of the type, or of any if that is VYRE_TYPE_COUNT; *type becomes its type.
  * VY_NONE if no such load is allowed here. */
 uint32_t vy_gen_guarded_load(vy_gen *g, vyre_type *type);
-/* The index of an element of memories[m] that this invocation owns, as u32 or, if `any_type`, perhaps another integer type. */
+/* The index of an element of memories[m] that this invocation owns, as u32 or, if `any_type`, possibly another integer
+ * type. */
 uint32_t vy_gen_own_index(vy_gen *g, unsigned m, int any_type);
-/* Statements; 0 if none is possible here. */
+/* Statements; each returns 0 if it is not possible here. */
 int vy_gen_store(vy_gen *g);
 int vy_gen_store_to(vy_gen *g, unsigned m, int digest);
 int vy_gen_atomic(vy_gen *g);
 int vy_gen_barrier(vy_gen *g);
-/* A barrier that brings the phases back to `ownership`; nothing if they are. */
+/* Writes a barrier that restores the phases to `ownership`; nothing if they are equal. */
 void vy_gen_restore_phases(vy_gen *g, const vy_gen_ownership *ownership);
 /* A random ownership of a memory whose phase a barrier may change. */
 vy_gen_ownership vy_gen_draw_ownership(vy_gen *g, const vy_gen_memory *memory, vy_gen_base base);
 
-/* ---- statement.c, control.c, function.c ---- */
+/* ---- statements (statement.c) and functions (function.c) ---- */
 
-/* About `count` statements in the current block; vy_gen_block makes them a scope of their own. */
+/* Writes about `count` statements in the current block. */
 void vy_gen_statements(vy_gen *g, unsigned count);
-void vy_gen_block(vy_gen *g, unsigned count);
 void vy_gen_set_weights(vy_gen *g);
-int vy_gen_if(vy_gen *g);
-int vy_gen_for(vy_gen *g);
-int vy_gen_while(vy_gen *g);
-int vy_gen_leave_loop(vy_gen *g, vy_stmt_kind kind);
-int vy_gen_return(vy_gen *g);
-int vy_gen_region(vy_gen *g);
-int vy_gen_trap(vy_gen *g);
-/* The return statement itself, with a value for every result of the function. */
+/* Writes the return statement, with a value for every result of the function. */
 void vy_gen_return_values(vy_gen *g);
 int vy_gen_call(vy_gen *g);
-/* Calls in the entry every function that nobody has called; at a place where all go, before the last meeting. */
-void vy_gen_call_rest(vy_gen *g);
+/* Writes all functions of the program. */
 void vy_gen_functions(vy_gen *g);
-/* Forgets variables, memories and place: a function starts. */
-void vy_gen_start_function(vy_gen *g, const vy_gen_function *function, unsigned statements);
 
-/* ---- shape.c, entry.c ---- */
+/* ---- the entry (function.c) ---- */
 
-/* allowed  bit set of types; 0: all */
-void vy_gen_shape(vy_gen *g, uint32_t allowed);
-/* Declares the plan, and writes the entry; fills params, data and geometry. NO_MEMORY is the only failure. */
+/* Declares the plan and writes the entry; sets params, data and geometry. NO_MEMORY is the only failure. */
 vyre_status vy_gen_entry(vy_gen *g, vyre_error *error);
 
 #endif

@@ -1,7 +1,8 @@
-/* The distribution of literals, params and input elements (interesting_values.h).
+/* Boundary-value distribution of literals, params and input elements (interesting_values.h).
  *
- * A few values carry most bugs: the ends of a type, powers of two and their neighbours, what rounds half-way, subnormals. Each kind is one
- * case; a kind is drawn evenly, then the value within it. No expression draws twice: the order would be the compiler's choice. */
+ * A few values reveal most bugs: the ends of a type, powers of two and their neighbours, ties of rounding, subnormals.
+ * Each kind is one case; kinds are drawn uniformly, then a value within the kind. Each expression contains at most one
+ * draw, since the evaluation order is unspecified. */
 #include "generate/interesting_values.h"
 
 #include "ir/eval.h"
@@ -44,7 +45,7 @@ static uint64_t integer(vy_rng *rng, unsigned bits) {
 
 /* ---- floats ---- */
 
-/* The parts of a float type, from its layout: the pattern of infinity has the exponent field full and nothing else. */
+/* The fields of a float type, from its layout: infinity has all exponent bits set and no others. */
 typedef struct float_format {
     unsigned fraction_bits;
     uint64_t exponent_max; /* the exponent of infinity */
@@ -61,7 +62,7 @@ static float_format format_of(vyre_type type) {
     return (float_format){fraction_bits, exponent_max, exponent_max >> 1, infinity};
 }
 
-/* 2^power as a pattern; clamped to the finite normal range. */
+/* The pattern of 2^power, clamped to the finite normal range. */
 static uint64_t power_of_two(const float_format *format, int power) {
     int64_t exponent = (int64_t)format->bias + power;
     if (exponent < 1)
@@ -93,14 +94,14 @@ static uint64_t magnitude(vy_rng *rng, const float_format *format, uint64_t frac
         return power_of_two(format, 0);
     case 8: /* 1 and its neighbours */
         return power_of_two(format, 0) + vy_rng_below(rng, 3) - 1;
-    case 9: /* where integers of 8 to 64 bits end: the edges of conversions */
+    case 9: /* ends of integer ranges of 8 to 64 bits: edges of conversions */
         value = power_of_two(format, (int)(7u << vy_rng_below(rng, 4)) + (int)(fraction & 7));
         return value - vy_rng_below(rng, 2);
-    case 10: /* around the square roots of the ends: products over- and underflow */
+    case 10: /* near the square roots of the ends of the range: products overflow and underflow */
         return power_of_two(format, (int)(format->bias / 2) * (vy_rng_chance(rng, 1, 2) ? 1 : -1)) + fraction;
     case 11:
         return power_of_two(format, (int)vy_rng_below(rng, 20) - 10);
-    case 12: /* few significant bits: sums and products that are half-way between two values */
+    case 12: /* few significant bits: sums and products that are ties */
         return power_of_two(format, (int)vy_rng_below(rng, format->fraction_bits + 4) - 2) |
                (fraction & ~low_mask(format->fraction_bits > 3 ? format->fraction_bits - 3 : 0));
     case 13: /* ordinary numbers */

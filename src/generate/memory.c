@@ -1,4 +1,4 @@
-/* Loads, stores, atomics and barriers under the phases of generator.h. */
+/* Random loads, stores, atomics and barriers under the ownership phases of generator.h. */
 #include "generate/generator.h"
 #include "ir/eval.h"
 #include "ir/op_tables.h"
@@ -11,7 +11,7 @@ static uint32_t op2(vy_gen *g, vyre_op op, uint32_t a, uint32_t b) {
     return vy_irb_op(&g->draft, op, VYRE_TYPE_U32, a, b, VY_NONE);
 }
 
-/* A u32 without a load in it, so that an index of an index ends. */
+/* A u32 without a load, so that nested indices end. */
 static uint32_t plain_index(vy_gen *g) {
     const vy_gen_variable *variable = vy_gen_chance(g, 3, 4) ? vy_gen_find_variable(g, VYRE_TYPE_U32, 0) : NULL;
     return variable ? vy_irb_variable(&g->draft, variable->variable) : u32(g, vy_gen_below(g, 12));
@@ -19,7 +19,7 @@ static uint32_t plain_index(vy_gen *g) {
 
 /* ---- indices ---- */
 
-/* The number of invocations the base counts: of the workgroup, or of the grid. */
+/* The number of invocations of the base: of the workgroup, or of the grid. */
 static uint32_t base_size(vy_gen *g, vy_gen_base base) {
     return base == VY_GEN_BASE_GLOBAL ? vy_irb_variable(&g->draft, g->span) : u32(g, g->size);
 }
@@ -48,7 +48,7 @@ static uint32_t mapped(vy_gen *g, const vy_gen_ownership *hold) {
                                                                : vy_irb_variable(&g->draft, start);
 }
 
-/* An upper bound of the owned indices, so that a narrower type is known to hold them. */
+/* An upper bound of the owned indices, to find the narrower types that can hold them. */
 static uint64_t index_bound(const vy_gen *g, const vy_gen_ownership *hold) {
     uint64_t bound = hold->base == VY_GEN_BASE_LOCAL ? g->size : g->total;
     if (hold->map == VY_GEN_MAP_SCATTER)
@@ -102,7 +102,7 @@ static uint32_t any_index(vy_gen *g, unsigned m, unsigned depth) {
     }
     case 6:
         return u32(g, vy_gen_below(g, g->memories[m].count + 2));
-    default: /* anywhere at all */
+    default: /* any index */
         return depth ? vy_gen_expr(g, vy_gen_integer_type(g), depth - 1) : vy_gen_literal(g, vy_gen_integer_type(g));
     }
 }
@@ -135,7 +135,7 @@ static uint32_t load_from(vy_gen *g, unsigned m, unsigned depth) {
     return vy_irb_load(&g->draft, g->memories[m].memory, index);
 }
 
-/* CONDITION ? load : 0, or another literal; 0 is also what a load that leaves the memory gives. */
+/* CONDITION ? load : 0 or another literal; an out-of-bounds load also yields 0. */
 static uint32_t guarded_load(vy_gen *g, unsigned m, unsigned depth) {
     vyre_type type = (vyre_type)g->memories[m].type;
     int is_free = g->ownership[m].phase == VY_GEN_PHASE_READ && vy_gen_chance(g, 3, 4); /* any element may be loaded */
@@ -171,7 +171,8 @@ uint32_t vy_gen_guarded_load(vy_gen *g, vyre_type *type) {
 
 /* ---- stores ---- */
 
-/* An owned index moved out of bounds, still different for every invocation: below zero, or beyond any buffer the generator makes. */
+/* Moves an owned index out of bounds, still different for every invocation: below zero, or beyond any generated
+ * buffer. */
 static uint32_t out_of_bounds(vy_gen *g, unsigned m) {
     if (vy_gen_chance(g, 1, 2) && g->ownership[m].base != VY_GEN_BASE_PARAM &&
         g->ownership[m].map != VY_GEN_MAP_SCATTER)
@@ -207,7 +208,7 @@ int vy_gen_store_to(vy_gen *g, unsigned m, int digest) {
     return 1;
 }
 
-/* Opens an `if` around an access that some lanes do not make; says whether it did. */
+/* Opens an `if` around an access that is inactive for some lanes. Returns whether it did. */
 static int open_guard(vy_gen *g) {
     int is_open = vy_gen_draws_idiom(g, VY_GEN_EDGES);
     if (is_open)
@@ -237,7 +238,7 @@ static void write_atomic(vy_gen *g, unsigned m) {
     vy_stmt stmt = vy_irb_blank_stmt(VY_STMT_ATOMIC);
     stmt.op = memory->atomic;
     stmt.memory = memory->memory;
-    /* Between workgroups only device scope orders; a chunk is one workgroup's alone. */
+    /* Between workgroups only device scope orders. A chunk belongs to one workgroup. */
     int own_group = memory->space == VY_SPACE_WORKGROUP || g->ownership[m].base == VY_GEN_BASE_CHUNK;
     stmt.scope = own_group && vy_gen_chance(g, 1, 2) ? VYRE_SCOPE_WORKGROUP : VYRE_SCOPE_DEVICE;
     stmt.order = (uint8_t)vy_gen_below(g, stmt.op == VYRE_ATOMIC_LOAD ? VYRE_ORDER_RELEASE : VYRE_ORDER_COUNT);
@@ -268,7 +269,8 @@ vy_gen_ownership vy_gen_draw_ownership(vy_gen *g, const vy_gen_memory *memory, v
     vy_gen_ownership hold = {.phase = VY_GEN_PHASE_OWN, .base = (uint8_t)base, .stride = 1};
     uint32_t size = base == VY_GEN_BASE_GLOBAL ? g->total : g->size;
     hold.map = (uint8_t)vy_gen_below(g, base == VY_GEN_BASE_CHUNK ? VY_GEN_MAP_OFFSET : VY_GEN_MAP_SCATTER + 1);
-    /* Mostly identity: owned elements that exist. A chunk may not be left, so xor needs a whole power of two there. */
+    /* Usually the identity: owned elements that exist. Indices must stay in the chunk, so xor requires a power of two
+     * there. */
     if (vy_gen_chance(g, 2, 5) || (base == VY_GEN_BASE_CHUNK && hold.map == VY_GEN_MAP_XOR && (size & (size - 1))))
         hold.map = VY_GEN_MAP_IDENTITY;
     if (hold.map == VY_GEN_MAP_SCATTER && vy_gen_chance(g, 3, 4))
@@ -295,7 +297,7 @@ static int may_change(const vy_gen *g, unsigned m, vyre_scope scope) {
     return g->ownership[m].base == VY_GEN_BASE_CHUNK || scope == VYRE_SCOPE_DEVICE;
 }
 
-/* What a memory may become behind a barrier. */
+/* Draws the ownership of a memory after a barrier. */
 static vy_gen_ownership draw_hold(vy_gen *g, unsigned m) {
     const vy_gen_memory *memory = &g->memories[m];
     vy_gen_ownership now = g->ownership[m];
@@ -303,12 +305,12 @@ static vy_gen_ownership draw_hold(vy_gen *g, unsigned m) {
     if (memory->space == VY_SPACE_BUFFER) {
         vy_gen_ownership own = vy_gen_draw_ownership(g, memory, (vy_gen_base)now.base);
         if (now.base == VY_GEN_BASE_CHUNK)
-            own.stride = now.stride; /* another stride is another chunk: other workgroups' elements */
+            own.stride = now.stride; /* another stride would move the chunk to elements of other workgroups */
         return vy_gen_chance(g, 1, 2) ? own : shared;
     }
     if (memory->atomic != VYRE_ATOMIC_COUNT && vy_gen_chance(g, 1, 3))
         return (vy_gen_ownership){.phase = VY_GEN_PHASE_ATOMIC};
-    if (g->function) /* only the caller's slot is known to be owned */
+    if (g->function) /* only the element of the caller is known to be owned */
         return memory->slot != VY_NONE && vy_gen_chance(g, 1, 2) ? (vy_gen_ownership){.phase = VY_GEN_PHASE_OWN,
                                                                                       .base = VY_GEN_BASE_PARAM,
                                                                                       .stride = 1,
@@ -337,13 +339,13 @@ int vy_gen_barrier(vy_gen *g) {
     vyre_scope scope = VYRE_SCOPE_WORKGROUP;
     if ((g->features & VY_GEN_GRID_BARRIER) && g->place.nesting == 0 && !g->function)
         scope = vy_gen_chance(g, 1, 2) ? VYRE_SCOPE_DEVICE : VYRE_SCOPE_WORKGROUP;
-    /* So that the barrier matters: something is written before it, and read behind it by others. */
+    /* Makes the barrier matter: writes before it, and reads by other invocations after it. */
     for (unsigned m = 0; m < g->memory_count; m++)
         if (may_change(g, m, scope) && vy_gen_chance(g, 1, 2))
             vy_gen_store_to(g, m, 0);
     write_barrier(g, scope);
     uint32_t fresh =
-        0; /* memories that are shared now; loaded only when all phases are settled, as an index may load too */
+        0; /* memories that are shared now; loaded after all phases are set, because an index may contain a load, too */
     for (unsigned m = 0; m < g->memory_count; m++) {
         vy_gen_phase before = (vy_gen_phase)g->ownership[m].phase;
         if (!may_change(g, m, scope) || vy_gen_chance(g, 1, 3))

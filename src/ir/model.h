@@ -204,7 +204,7 @@ enum {
     VY_PROGRAM_HAS_CALL = 128    /* calls a local function */
 };
 
-/* What a program keeps alive without knowing it: what its ops came from (dialect/program_snapshot.h). No part of identity. */
+/* What a program keeps alive without knowing it: what its ops came from (dialect/link.c). No part of identity. */
 typedef struct vy_keepalive {
     atomic_uint references;
     void (*release)(struct vy_keepalive *pin); /* the last reference is gone */

@@ -1,10 +1,9 @@
-/* The kernels of a bad device (adversarial_device.h). What must stay true: a kernel is at least as bad as any device whose profile lacks the bit, and exact where the profile
- * promises it. */
+/* Kernels of the adversarial device (adversarial_device.h). Invariant: a kernel is at least as bad as any device whose
+ * profile lacks the bit, and exact where the profile has it. */
 #include "oracle/adversarial_device.h"
 
 #include "ir/eval_kernel.h"
 #include "ir/softfloat.h"
-#include "oracle/hash_mix.h"
 
 #include <math.h>
 
@@ -26,7 +25,7 @@
     VY_KERNEL_2(OP##_##ID, ,                                                                                           \
                 b >= W ? mix(a, b) & UINT64_MAX >> (64 - W)                                                            \
                        : vyre_op_evaluate(VYRE_OP_##OP, VYRE_TYPE_##ID, VYRE_TYPE_##ID, a, b, 0))
-/* Unsigned division has one edge only; b == ones is harmless there, and garbage for it would ask too much. */
+/* Unsigned division has only one special case. b == ones is harmless there, so garbage for it would be too strict. */
 INTEGER(I8, 8)
 INTEGER(I16, 16)
 INTEGER(I32, 32)
@@ -80,9 +79,10 @@ static vy_kernel *integer_kernel(uint64_t exact, vyre_op op, vyre_type type) {
 #define LEAST UINT64_C(0x0010000000000000)
 #include "oracle/adversarial_device_float.inc"
 
-/* How an op of f32 is computed: the bit that makes it exact, and the first of its kernels: [2 * exact + keeps subnormals]. */
+/* How an op of f32 is computed: the profile bit that makes it exact, and its kernels, indexed by [2 * exact + keeps
+ * subnormals]. */
 typedef struct float_row {
-    uint8_t op, numeric; /* numeric: offset from F32_ADD or F64_ADD; NONE: flushing is all it can do wrong */
+    uint8_t op, numeric; /* numeric: offset from F32_ADD or F64_ADD; NONE: flushing is its only possible error */
     vy_kernel *kernels[2][4];
 } float_row;
 enum { NONE = 0xff };
@@ -94,7 +94,7 @@ enum { NONE = 0xff };
             OP##_F64_0, OP##_F64_1, OP##_F64_2, OP##_F64_3                                                             \
         }                                                                                                              \
     }
-/* Refused where they are not exact. */
+/* Ops that are refused where they are not exact. */
 #define EXACT_KERNELS(OP)                                                                                              \
     {                                                                                                                  \
         {NULL, NULL, OP##_F32_2, OP##_F32_3}, {                                                                        \
@@ -124,7 +124,7 @@ static const float_row float_rows[] = {
     {VYRE_OP_GE, NONE, KERNELS(GE)},
 };
 
-/* ---- narrow floats: exact, or not there ---- */
+/* ---- narrow floats: exact or absent ---- */
 
 static inline uint64_t any_nan_small(uint64_t bits, uint64_t infinity, uint64_t garbage) {
     const uint64_t dirt = mix(garbage, bits), fraction = infinity == 0x7c00 ? 0x3ff : 0x7f;
@@ -163,7 +163,7 @@ static const small_row small_rows[] = {
 };
 #undef ROW
 
-/* Whoever has any op of such a type can also choose between two of its values. */
+/* A device that has any op of such a type can also select between two of its values. */
 static vy_kernel *small_kernel(uint64_t exact, vyre_op op, vyre_type type) {
     int has_any = 0;
     for (size_t i = 0; i < sizeof small_rows / sizeof *small_rows; i++) {
@@ -179,7 +179,7 @@ static vy_kernel *small_kernel(uint64_t exact, vyre_op op, vyre_type type) {
 
 /* ---- all floats ---- */
 
-/* [0] on a device that loses what lies below the normal range, [1] on one that does not, [2] with proper values alone. */
+/* [0] on a device that flushes subnormals, [1] on one that keeps them, [2] outside a device, with canonical values. */
 static vy_kernel *const approximate_kernels[2][2][3] = {
     {{APPROX_DIV_F32_0, APPROX_DIV_F32_1, APPROX_DIV_F32_2}, {APPROX_DIV_F64_0, APPROX_DIV_F64_1, APPROX_DIV_F64_2}},
     {{APPROX_SQRT_F32_0, APPROX_SQRT_F32_1, APPROX_SQRT_F32_2},
@@ -233,14 +233,14 @@ VY_KERNEL_1(flushed_f32_to_bf16, ,
             any_nan_small(vyre_op_evaluate(VYRE_OP_CAST, VYRE_TYPE_BF16, VYRE_TYPE_F32, flush_F32(a), 0, 0), 0x7f80, a))
 VY_KERNEL_1(f64_to_f32, const double x = vy_f64_decode(a);, any_nan_F32(vy_f32_raw((float)x), a))
 
-/* What a conversion without its bit may do: nothing is promised for NaN, beyond the range, or of how integers are rounded. */
+/* Conversions without their profile bit: NaN, values out of range and the rounding of integers are unspecified. */
 #define LOOSE(name, TO, FROM, in_range)                                                                                \
     VY_KERNEL_1(name, const double x = vy_##FROM##_decode(a);                                                          \
                 , (in_range) ? vyre_op_evaluate(VYRE_OP_CAST, VYRE_TYPE_##TO, VYRE_TYPE_F64, vy_f64_encode(x), 0, 0)   \
                              : mix(a, 1) & UINT64_MAX >> (64 - vyre_type_bits(VYRE_TYPE_##TO)))
 LOOSE(f32_to_i32, I32, f32, x > -2147483649.0 && x < 2147483648.0)
 LOOSE(f32_to_u32, U32, f32, x > -1.0 && x < 4294967296.0)
-/* Toward zero instead of to nearest. */
+/* Rounds toward zero instead of to nearest. */
 static inline uint64_t cut_to_f32(double x) {
     float f = (float)x;
     if (fabs((double)f) > fabs(x))
@@ -250,7 +250,7 @@ static inline uint64_t cut_to_f32(double x) {
 VY_KERNEL_1(i32_to_f32, , cut_to_f32((double)(int32_t)a))
 VY_KERNEL_1(u32_to_f32, , cut_to_f32((double)a))
 
-/* f16 and bf16 know f32 alone; f32's subnormals are bf16's. */
+/* f16 and bf16 convert to and from f32 only. The subnormals of bf16 are subnormals of f32. */
 static vy_kernel *from_small(uint64_t exact, vyre_type to, vyre_type from) {
     int keeps = exact >> VYRE_NUMERIC_F32_SUBNORMAL & 1;
     if (to != VYRE_TYPE_F32)
@@ -284,7 +284,7 @@ static vy_kernel *cast_kernel(uint64_t exact, vyre_type to, vyre_type from) {
             return keeps ? f32_to_f64 : flushed_f32_to_f64;
         if (to == VYRE_TYPE_F32)
             return keeps ? f64_to_f32 : flushed_f64_to_f32;
-        /* Narrow integers know 32 bits. */
+        /* Narrow integers convert to and from 32 bits only. */
         return vyre_type_bits(from) >= 32 && vyre_type_bits(to) >= 32 ? plain : from == VYRE_TYPE_BOOL ? plain : NULL;
     }
     if (vyre_type_bits(from) == 16 && from_float)
@@ -314,11 +314,11 @@ int vy_device_has(uint64_t exact, vyre_type type) {
     return (exact >> VYRE_NUMERIC_INT64 & 1) && (type != VYRE_TYPE_F64 || (exact & any_f64));
 }
 
-/* Whether there is arithmetic on such a type. */
+/* Whether the device has arithmetic on the type. */
 static int has_type(uint64_t exact, vyre_type type) {
     unsigned bits = vyre_type_bits(type);
     if (type == VYRE_TYPE_F16 || type == VYRE_TYPE_BF16)
-        return 1; /* by op: small_kernel */
+        return 1; /* decided per op in small_kernel */
     return bits == 8 ? exact >> VYRE_NUMERIC_INT8 & 1 : bits == 16 ? exact >> VYRE_NUMERIC_INT16 & 1 : 1;
 }
 

@@ -1,14 +1,17 @@
-/* What the oracle compiles a program into: a register machine whose registers are arrays of lanes.
+/* Bytecode of the oracle: a register machine whose registers are vectors of lanes.
  *
- * A warp is a set of invocations that run in step. Register r of a warp is `stride` consecutive uint64_t, one proper value per lane. Kernels
- * (ir/eval.h) compute all lanes, active or not, because ops are pure and total; what has an effect (assignment, store, atomic, print, trap)
- * looks at the mask. Two facts keep that sound and must stay true:
- *  - A register only ever holds values of one type, so a lane that was skipped holds an old value, but a proper one.
- *  - `let` and `var` may write all lanes: a lane that is not active there cannot reach a use without executing the declaration itself.
+ * A warp is a set of invocations that execute in lockstep. Register r of a warp is `stride` consecutive uint64_t, one
+ * canonical value per lane. Kernels (ir/eval.h) compute all lanes, active or not, because ops are pure and total.
+ * Instructions with side effects (assignment, store, atomic, print, trap) respect the mask. Two invariants keep this
+ * sound:
+ *  - A register holds values of one type only, so an inactive lane holds an old but canonical value.
+ *  - `let` and `var` may write all lanes: a lane that is inactive there cannot reach a use without executing the
+ *    declaration.
  *
- * Control: the mask is the set of active lanes; the others wait in slots. An `if` has one slot (first the lanes of the else branch, then
- * those that finished the then branch), a loop two (those that left it, those that continue with the next trip). An instruction that may leave
- * the mask empty has a target: the next place where lanes can come back (the join). So no instruction runs for no lane. */
+ * Control flow: the mask is the set of active lanes; the others wait in slots. An `if` has one slot (first the lanes of
+ * the else branch, then lanes that finished the then branch), a loop has two (lanes that left it; lanes that continue
+ * with the next trip). An instruction that may empty the mask has a target: the next point where lanes reconverge (the
+ * join). So no instruction runs without an active lane. */
 #ifndef VY_ORACLE_BYTECODE_H
 #define VY_ORACLE_BYTECODE_H
 
@@ -29,11 +32,11 @@ typedef enum vy_opcode {
     VY_OPCODE_STEP,        /* counts r statements and a expression nodes per active lane */
     VY_OPCODE_IF,          /* lanes without a to `slot`; none left: target */
     VY_OPCODE_ELSE,        /* exchange with `slot`; none: target */
-    VY_OPCODE_ENDIF,       /* lanes of `slot` come back; none: target */
+    VY_OPCODE_ENDIF,       /* lanes of `slot` are reactivated; none: target */
     VY_OPCODE_LOOP,        /* empties `slot` and `slot` + 1 */
     VY_OPCODE_WHILE,       /* lanes without a to `slot`; none: target */
-    VY_OPCODE_NEXT,        /* lanes of `slot` + 1 come back; any: target */
-    VY_OPCODE_EXIT,        /* lanes of `slot` come back; none: target */
+    VY_OPCODE_NEXT,        /* lanes of `slot` + 1 are reactivated; any: target */
+    VY_OPCODE_EXIT,        /* lanes of `slot` are reactivated; none: target */
     VY_OPCODE_FOR,         /* r = a, register `value` = trips of a .. b step c (VY_NONE = 1) */
     VY_OPCODE_FOR_TEST,    /* as WHILE, with trips a != 0 */
     VY_OPCODE_FOR_NEXT,    /* as NEXT, and r += c, a -= 1 */
@@ -41,16 +44,16 @@ typedef enum vy_opcode {
     VY_OPCODE_CONTINUE,    /* mask to `slot` + 1; target */
     VY_OPCODE_RETURN,      /* mask ends; target */
     VY_OPCODE_TRAP,        /* mask ends with code a; target */
-    VY_OPCODE_BARRIER,     /* stops until the workgroup is there */
-    VY_OPCODE_COLLECTIVE,  /* the same, then r = of a, b */
+    VY_OPCODE_BARRIER,     /* waits for the workgroup */
+    VY_OPCODE_COLLECTIVE,  /* the same, then r = result for a, b */
     VY_OPCODE_PRINT,       /* `site`, arguments: registers lists[a …] */
-    /* Of level legal alone (lowered_env.h). */
-    VY_OPCODE_INSIDE,     /* r elements of memory b from a on are there, and aligned if r > 1: else a violation */
+    /* Level legal only (lowered_env.h). */
+    VY_OPCODE_INSIDE,     /* violation unless r elements of memory b from a on exist, and are aligned if r > 1 */
     VY_OPCODE_LOAD_WIDE,  /* registers lists[r …] = c elements of memory b from a on */
-    VY_OPCODE_STORE_WIDE, /* the other way */
-    VY_OPCODE_REPORT,     /* as TRAP, but control goes on */
-    VY_OPCODE_POLL,       /* r = whether the dispatch is to end; register a counts the polls of a lane */
-    VY_OPCODE_END         /* the warp is done */
+    VY_OPCODE_STORE_WIDE, /* the reverse */
+    VY_OPCODE_REPORT,     /* as TRAP, but execution continues */
+    VY_OPCODE_POLL,       /* r = whether the dispatch must end; register a counts the polls of a lane */
+    VY_OPCODE_END         /* end of the warp */
 } vy_opcode;
 
 /* A register reference with this bit set names a shared register: the same value in every lane of every warp. */
@@ -61,7 +64,7 @@ typedef struct vy_instruction {
     uint8_t type;       /* of the element, the loop variable or the operands of a collective */
     uint8_t index_type; /* load, store, atomic */
     uint8_t site_is_expression;
-    uint32_t site; /* the expression (load) or statement this comes from, for messages and details */
+    uint32_t site; /* the expression (load) or statement of origin, for diagnostics */
     uint32_t r, a, b, c;
     union {
         vy_kernel *kernel;
@@ -72,7 +75,7 @@ typedef struct vy_instruction {
     };
 } vy_instruction;
 
-/* Where the value of a shared register comes from. */
+/* Source of the value of a shared register. */
 typedef enum vy_shared_kind {
     VY_SHARED_LITERAL,
     VY_SHARED_PARAM,
@@ -88,13 +91,14 @@ typedef struct vy_shared_value {
     uint64_t bits;  /* literal */
 } vy_shared_value;
 
-/* A register that holds an id of the invocation; filled when a warp starts. */
+/* A register that holds an id of the invocation; set when a warp starts. */
 typedef struct vy_id_register {
     uint8_t builtin, axis;
     uint32_t r;
 } vy_id_register;
 
-/* Kinds of access, as far as it matters for what they race with. Atomics load or change the element, for the device or a workgroup. */
+/* Kinds of access that the race detector distinguishes. Atomics load or modify the element, with device or workgroup
+ * scope. */
 typedef enum vy_access_kind {
     VY_ACCESS_WRITE,
     VY_ACCESS_READ,
@@ -109,7 +113,7 @@ static inline int vy_access_is_atomic(vy_access_kind kind) {
     return kind >= VY_ACCESS_DEVICE_LOAD;
 }
 
-/* Nobody else can reach an array of a workgroup: its atomics are for everyone who can. */
+/* Only its workgroup can access a workgroup array, so its atomics count as device scope. */
 static inline vy_access_kind vy_atomic_access(const vy_stmt *atomic, vy_space space) {
     int is_load = atomic->op == VYRE_ATOMIC_LOAD;
     if (atomic->scope == VYRE_SCOPE_WORKGROUP && space == VY_SPACE_BUFFER)
@@ -117,7 +121,7 @@ static inline vy_access_kind vy_atomic_access(const vy_stmt *atomic, vy_space sp
     return is_load ? VY_ACCESS_DEVICE_LOAD : VY_ACCESS_DEVICE_CHANGE;
 }
 
-/* A memory of the entry, with what the program does to it. */
+/* A memory of the entry, and how the program accesses it. */
 typedef struct vy_oracle_memory {
     uint8_t space, type;
     uint8_t accesses;  /* by any statement: bits 1 << vy_access_kind */
@@ -142,11 +146,11 @@ struct vyre_oracle {
     uint8_t is_legal;  /* of level legal: arrays start with garbage */
     uint8_t orders;    /* has an atomic that acquires or releases */
     uint8_t serial;    /* results depend on the schedule: one thread, ascending order */
-    uint8_t is_device; /* ops are computed as a device with the profile `exact` does (adversarial_device.h) */
+    uint8_t is_device; /* ops are computed as by a device with the profile `exact` (adversarial_device.h) */
     uint64_t exact;
 };
 
-/* Compiles oracle->program into the rest of the oracle, which is zero. */
+/* Compiles oracle->program into the other fields of the oracle, which must be zero. */
 vyre_status vy_oracle_compile(vyre_oracle *oracle, vyre_error *error);
 
 #endif

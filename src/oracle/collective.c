@@ -1,14 +1,16 @@
-/* Collectives: a workgroup meets and exchanges values, in one order for every type (docs/bits.md).
+/* Collectives: reductions, scans, votes and shuffles of a workgroup, combined in one fixed order for every type
+ * (docs/bits.md).
  *
- * P(a, b) = v_a if b = a + 1, else P(a, a + h) ⊕ P(a + h, b) with h the largest power of two below b - a. Unrolled from a multiple of a
- * large enough power of two, P(a, a + m) is made of perfect trees, one for each one bit of m, the largest first: T1 ⊕ (T2 ⊕ (T3 ⊕ …)).
- * Each starts at a multiple of its size, so level k of one pyramid over all values (level[k][j] = level[k-1][2j] ⊕ level[k-1][2j+1])
- * holds every tree of size 2^k that any prefix of any subgroup needs. A prefix is then folded from its smallest tree to its largest; all
- * prefixes advance together, one level at a time, so that the kernel runs over many lanes. */
+ * P(a, b) = v_a if b = a + 1, else P(a, a + h) ⊕ P(a + h, b) with h the largest power of two below b - a. For a that is
+ * a multiple of a large enough power of two, P(a, a + m) consists of perfect trees, one for each one bit of m, the
+ * largest first: T1 ⊕ (T2 ⊕ (T3 ⊕ …)). Each tree starts at a multiple of its size, so level k of one pyramid over all
+ * values (level[k][j] = level[k-1][2j] ⊕ level[k-1][2j+1]) holds every tree of size 2^k that any prefix of any subgroup
+ * needs. A prefix is folded from its smallest tree to its largest. All prefixes advance together, one level at a time,
+ * so that the kernel runs over many lanes. */
 #include "ir/diagnostic_codes.h"
-#include "oracle/violation.h"
+#include "oracle/shadow_memory.h"
 
-/* A group of lanes that exchange values: [first, first + count). */
+/* A segment of lanes that exchange values: [first, first + count). */
 typedef struct segment {
     uint32_t first, count;
 } segment;
@@ -27,12 +29,12 @@ typedef struct fold {
     uint32_t n, width;
 } fold;
 
-/* How many lanes of a segment ask for a prefix: a reduce is asked for once, by the first. */
+/* Number of prefixes that a segment computes: one per lane, but only one for a reduce. */
 static uint32_t askers(const vy_stmt *stmt, segment s) {
     return stmt->op == VYRE_COLLECTIVE_REDUCE ? 1 : s.count;
 }
 
-/* The prefix that the l-th lane of a segment asks for: how many values from the segment's start. */
+/* Length of the l-th prefix of a segment, from the start of the segment. */
 static uint32_t prefix_length(const vy_stmt *stmt, segment s, uint32_t l) {
     switch ((vyre_collective)stmt->op) {
     case VYRE_COLLECTIVE_SCAN_INCLUSIVE:
@@ -44,12 +46,13 @@ static uint32_t prefix_length(const vy_stmt *stmt, segment s, uint32_t l) {
     }
 }
 
-/* The tree of size 2^k in a prefix of `length` starts after its larger trees: where the bits of length above k end. */
+/* Index of the tree of size 2^k in a prefix of `length`. It starts after the larger trees, which the higher bits of
+ * `length` count. */
 static uint32_t tree_index(segment s, uint32_t length, unsigned k) {
     return (s.first + (length >> k >> 1 << k << 1)) >> k;
 }
 
-/* Takes the trees of size 2^k into the prefixes that have one. A prefix without a smaller tree starts with it. */
+/* Combines the trees of size 2^k with the prefixes that contain one. A prefix without a smaller tree starts with it. */
 static void fold_level(fold *f, const vy_stmt *stmt, unsigned k) {
     const uint32_t bit = 1u << k;
     uint32_t count = 0;
@@ -90,7 +93,7 @@ static void combine(const vy_stmt *stmt, vyre_type type, const uint64_t *values,
     uint32_t count = n;
     for (unsigned k = 0; longest >> k; k++) {
         fold_level(&f, stmt, k);
-        /* The next level: the even and odd trees side by side. */
+        /* The next level combines the even and the odd trees. */
         count /= 2;
         for (uint32_t j = 0; j < count; j++) {
             f.left[j] = f.pyramid[2 * j];
@@ -108,7 +111,8 @@ static void combine(const vy_stmt *stmt, vyre_type type, const uint64_t *values,
     }
 }
 
-/* any, all and ballot: bit l of the ballot is lane l's value; of a workgroup only whether all or some are set matters. */
+/* any, all and ballot: bit l of the ballot is the value of lane l. For a workgroup only whether all or some are set
+ * matters. */
 static void vote(const vy_stmt *stmt, const uint64_t *values, uint64_t *results, uint32_t n) {
     for (uint32_t first = 0; first < n;) {
         segment s = segment_of(first, stmt->width, n);
@@ -125,7 +129,7 @@ static void vote(const vy_stmt *stmt, const uint64_t *values, uint64_t *results,
     }
 }
 
-/* Broadcast and shuffles: the lane each one reads, as a number that may be outside (then the result is 0). */
+/* Broadcast and shuffles: computes the source lane of each lane; the result is 0 if it is out of range. */
 static void move_lanes(const vy_stmt *stmt, const uint64_t *values, const uint64_t *operands, uint64_t *results,
                        uint32_t n) {
     for (uint32_t i = 0; i < n; i++) {
@@ -167,7 +171,7 @@ void vy_collective(const vy_stmt *stmt, vyre_type type, const uint64_t *values, 
     }
 }
 
-/* What hardware moves comes from a lane that is there. */
+/* The source lane of a native move must exist. */
 static void check_native(const vy_worker *worker, const vy_group *group, const vy_instruction *in, uint8_t width,
                          const uint64_t *lanes, uint32_t n) {
     for (uint32_t i = 0; i < n; i++) {

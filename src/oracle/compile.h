@@ -1,10 +1,5 @@
-/* The compiler's state, and what its files share:
- *
- *   liveness.c          how long variables live
- *   compile_emit.c     instructions and registers
- *   compile_expr.c     expressions
- *   compile_memory.c   statements with an effect
- *   compile.c          control, declarations, the program */
+/* State of the bytecode compiler, shared by compile.c (statements, expressions) and compile_registers.c (liveness,
+ * registers, emission). */
 #ifndef VY_ORACLE_COMPILE_H
 #define VY_ORACLE_COMPILE_H
 
@@ -12,12 +7,12 @@
 
 #define VY_LITERAL_SLOTS 256
 
-/* The life of a variable of the entry, by its place in the entry's range. */
+/* Live interval of a variable, indexed from the first variable of the entry. */
 typedef struct vy_live_interval {
-    uint32_t root;       /* the variable whose register it uses: itself, or the one it is another name for */
+    uint32_t root;       /* the variable whose register it uses: itself, or the one that it is an alias of */
     uint32_t next;       /* next variable that expires at the same statement */
     uint32_t stmt;       /* the declaring statement; 0 for params */
-    uint32_t last;       /* of a root: the statement, or loop, after which no name of it is used; VY_NONE for params */
+    uint32_t last;       /* of a root: the statement or loop after which no alias of it is used; VY_NONE for params */
     uint32_t r;          /* register */
     uint8_t is_borrowed; /* `r` belongs to a literal, a len or an id, not to the variable */
 } vy_live_interval;
@@ -26,15 +21,15 @@ typedef struct vy_oracle_compiler {
     vyre_oracle *oracle;
     const vyre_program *program;
     const vy_function *entry;
-    int failed;          /* out of memory: emission goes on harmlessly and is thrown away */
-    const char *refused; /* an op that the device has not; NULL if none */
+    int failed;          /* out of memory: emission continues harmlessly and is discarded */
+    const char *refused; /* an op that the device lacks; NULL if none */
     vyre_type refused_type;
     vy_instruction sink;
-    /* From liveness.c: one block of memory. */
+    /* Results of the liveness analysis, in one block of memory. */
     void *block;
     size_t block_size;
     vy_live_interval *lives;
-    uint32_t *expires;     /* per statement of the entry: first variable whose life ends there */
+    uint32_t *expires;     /* per statement of the entry: first variable whose live interval ends there */
     uint32_t *node_counts; /* per statement of the entry: its expression nodes */
     uint8_t *has_load;     /* per expression of the entry */
     uint32_t first_expr;   /* of the entry */
@@ -51,23 +46,25 @@ typedef struct vy_oracle_compiler {
     uint32_t nodes;
 } vy_oracle_compiler;
 
-/* Fills the part from liveness.c. Returns 0 when memory is out. */
+/* Liveness analysis: fills the results above. Returns 0 if memory is exhausted. */
 int vy_oracle_compiler_liveness(vy_oracle_compiler *compiler);
 void vy_oracle_compiler_free(vy_oracle_compiler *compiler);
 
-/* ---- compile_emit.c. When memory is out, c->failed is set and what is given is harmless. ---- */
+/* ---- emission and registers (compile_registers.c). If memory is exhausted, c->failed is set and the results are
+ * harmless ---- */
 
-/* Appends an instruction of the current statement. The pointer is valid until the next one. */
+/* Appends an instruction of the current statement. The pointer is valid until the next call. */
 vy_instruction *vy_emit(vy_oracle_compiler *c, vy_opcode code);
-uint32_t vy_emit_here(const vy_oracle_compiler *c); /* where the next one will stand */
-/* Instructions that wait for the same target are chained, from VY_NONE on, until vy_emit_patch says that it is here. */
+uint32_t vy_emit_here(const vy_oracle_compiler *c); /* index of the next instruction */
+/* Jumps with the same unknown target are chained, starting from VY_NONE, until vy_emit_patch sets the target to the
+ * next instruction. */
 vy_instruction *vy_emit_jump(vy_oracle_compiler *c, vy_opcode code, uint32_t slot, uint32_t *chain);
 void vy_emit_patch(vy_oracle_compiler *c, uint32_t chain);
 
 uint32_t vy_register_new(vy_oracle_compiler *c, uint8_t type);
 void vy_register_free(vy_oracle_compiler *c, uint8_t type, uint32_t r);
-uint32_t vy_output_slots_new(vy_oracle_compiler *c, uint32_t count); /* given back by c->slots -= count */
-/* Registers that hold what never changes; VY_NONE for a literal, or what is as constant, when there are too many. */
+uint32_t vy_output_slots_new(vy_oracle_compiler *c, uint32_t count); /* freed by c->slots -= count */
+/* Shared registers hold constants. VY_NONE for a literal, or a value that is as constant, if there are too many. */
 uint32_t vy_register_shared(vy_oracle_compiler *c, const vy_shared_value *value);
 uint32_t vy_register_literal(vy_oracle_compiler *c, uint64_t bits);
 uint32_t vy_register_variable(const vy_oracle_compiler *c, uint32_t variable);
@@ -75,40 +72,5 @@ uint32_t vy_register_len(vy_oracle_compiler *c, uint32_t memory);
 uint32_t vy_register_misalignment(vy_oracle_compiler *c, uint32_t memory);
 uint32_t vy_register_garbage(vy_oracle_compiler *c);
 uint32_t vy_register_builtin(vy_oracle_compiler *c, uint8_t builtin, uint8_t axis);
-
-/* ---- compile_expr.c ---- */
-
-/* Emits an expression and returns the register that holds it. `into` asks for that register (VY_NONE: any); masked then writes active
- * lanes only. The caller gives the register back with vy_value_free. */
-uint32_t vy_emit_expr(vy_oracle_compiler *c, uint32_t e, uint32_t into, int masked);
-uint32_t vy_emit_value(vy_oracle_compiler *c, uint32_t e); /* into any register */
-void vy_value_free(vy_oracle_compiler *c, uint32_t e, uint32_t r);
-/* Whether the register of an expression was taken for it alone. */
-int vy_value_is_temporary(const vy_expr *expr, uint32_t r);
-/* How the lanes of a load are read. */
-uint8_t vy_loaded_type(vy_oracle_compiler *c, vyre_type type);
-/* Before an access without a guard: `elements` of them are inside. */
-vy_instruction *vy_emit_inside(vy_oracle_compiler *c, uint32_t memory, uint32_t index, uint32_t elements);
-/* The device has not what the program needs. */
-void vy_oracle_compiler_refuse(vy_oracle_compiler *c, const char *what, vyre_type type);
-
-/* ---- compile_memory.c ---- */
-
-void vy_emit_store(vy_oracle_compiler *c, const vy_stmt *stmt);
-void vy_emit_atomic(vy_oracle_compiler *c, const vy_stmt *stmt);
-void vy_emit_collective(vy_oracle_compiler *c, const vy_stmt *stmt);
-void vy_emit_barrier(vy_oracle_compiler *c, const vy_stmt *stmt);
-void vy_emit_print(vy_oracle_compiler *c, const vy_stmt *stmt);
-void vy_emit_load_wide(vy_oracle_compiler *c, const vy_stmt *stmt);
-void vy_emit_store_wide(vy_oracle_compiler *c, const vy_stmt *stmt);
-void vy_emit_report(vy_oracle_compiler *c, const vy_stmt *stmt);
-void vy_emit_poll(vy_oracle_compiler *c, const vy_stmt *stmt);
-
-/* ---- compile.c ---- */
-
-/* The register of a variable that the current statement declares. */
-uint32_t vy_emit_declare(vy_oracle_compiler *c, uint32_t variable);
-/* A straight run of statements ends: the mask may change. */
-void vy_emit_end_run(vy_oracle_compiler *c);
 
 #endif

@@ -1,10 +1,9 @@
-/* What only programs of level legal do (lowered_env.h). */
+/* Constructs and conditions of programs of level legal (lowered_env.h). */
 #include "oracle/lowered_env.h"
 
 #include "ir/diagnostic_codes.h"
-#include "oracle/hash_mix.h"
+#include "oracle/adversarial_device.h"
 #include "oracle/shadow_memory.h"
-#include "oracle/violation.h"
 
 /* ---- conditions ---- */
 
@@ -31,7 +30,7 @@ static uint32_t site_of(const vy_instruction *in) {
     return in->site | (in->site_is_expression ? VY_SITE_EXPRESSION : 0);
 }
 
-/* The accesses that follow are guarded all the same: where the proof was false they do nothing, as they would with a guard. */
+/* The following accesses are still bounds-checked: if the proof was wrong, they have no effect, as with a guard. */
 void vy_inside_run(vy_worker *worker, vy_warp *warp, const vy_instruction *in) {
     const uint64_t *index = vy_register(worker, warp, in->a), elements = in->r;
     const uint64_t count = vy_warp_memory(worker, warp, in->b).count;
@@ -51,7 +50,7 @@ void vy_inside_run(vy_worker *worker, vy_warp *warp, const vy_instruction *in) {
     }
 }
 
-/* The k-th element of each active lane; the others are nowhere. */
+/* The index of the k-th element for each active lane; out of bounds for the others. */
 static const uint64_t *nth_index(const vy_worker *worker, const vy_warp *warp, const vy_instruction *in, uint32_t k) {
     const uint64_t *index = vy_register(worker, warp, in->a);
     for (uint32_t i = 0; i < warp->lanes; i++)

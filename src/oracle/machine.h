@@ -1,7 +1,8 @@
-/* The running state: a run has workers (threads), a worker runs workgroups, a workgroup has warps, a warp has lanes.
+/* Run-time state of the oracle: a run has workers (threads), a worker runs workgroups, a workgroup has warps, a warp
+ * has lanes.
  *
- * Positions: the invocations of a unit of work (a workgroup, or several small ones that run as one) are numbered from 0 in linear order.
- * A lane knows its position; linear invocation id = warp->first + position. */
+ * Positions: the invocations of a unit of work (a workgroup, or several small ones that run as one) are numbered from 0
+ * in linear order. A lane stores its position; linear invocation id = warp->first + position. */
 #ifndef VY_ORACLE_MACHINE_H
 #define VY_ORACLE_MACHINE_H
 
@@ -16,18 +17,18 @@ typedef struct vy_group vy_group;
 typedef struct vy_shadow_memory vy_shadow_memory; /* shadow_memory.h */
 typedef struct vy_group_shadow vy_group_shadow;   /* shadow_memory.h */
 
-/* Sees every finding of races (R001, R002), bounds (R003) and unwritten memory (R004); the list of diagnostics has one
- * for each place. memory: of the entry. */
+/* Called for every finding of races (R001, R002), bounds (R003) and unwritten memory (R004); the list of diagnostics
+ * has only one per site. `memory` is an index of the entry. */
 typedef void vy_finding_observer(void *user, uint32_t code, uint32_t memory, uint64_t element);
 
-/* What a device does as it pleases to programs of level legal (lowered_env.h), and what else only tests ask for. */
+/* Conditions that a device may choose for programs of level legal (lowered_env.h), and options for tests. */
 typedef struct vy_lowered_env {
-    uint64_t garbage;      /* seed of what arrays start with, and of approximate results */
-    uint64_t misalignment; /* seed of where buffers start; 0: on 16-byte boundaries */
-    uint64_t poll;         /* an invocation's poll is true from its poll-th on, counted from 1; 0 = never */
+    uint64_t garbage;      /* seed of the initial contents of arrays, and of approximate results */
+    uint64_t misalignment; /* seed of the alignment of buffers; 0: 16-byte boundaries */
+    uint64_t poll;         /* a poll returns true from this one of an invocation on, counted from 1; 0: never */
     uint32_t
-        poll_spread; /* … or up to so many later, another number for each invocation, as where a device reads a clock */
-    uint8_t zeroes_arrays;         /* they start as zero, as at level source */
+        poll_spread; /* … or up to so many later, different for each invocation, as on a device that reads a clock */
+    uint8_t zeroes_arrays;         /* arrays start as zeros, as at level source */
     vy_finding_observer *observer; /* NULL: none */
     void *observer_user;
 } vy_lowered_env;
@@ -43,7 +44,7 @@ typedef enum vy_stop {
     VY_STOP_SYNC,  /* at a barrier or collective */
     VY_STOP_YIELD, /* its quantum is used up */
     VY_STOP_END,
-    VY_STOP_ABORT /* the run is over: budget, or a checker could go no further */
+    VY_STOP_ABORT /* the run has ended: budget, or a checker cannot continue */
 } vy_stop;
 
 typedef struct vy_warp {
@@ -54,7 +55,7 @@ typedef struct vy_warp {
     uint32_t *positions;     /* per lane */
     uint64_t first;          /* linear id of position 0 */
     uint32_t lanes;
-    uint32_t trapped; /* how many lanes did */
+    uint32_t trapped; /* number of lanes that did */
     uint32_t pc;
     uint32_t quantum; /* effects until it yields; 0 = never */
     uint8_t stop;     /* vy_stop */
@@ -64,7 +65,7 @@ typedef struct vy_warp {
 typedef enum vy_group_state {
     VY_GROUP_RUNNING,
     VY_GROUP_AT_GRID_BARRIER,
-    VY_GROUP_BROKEN, /* ended by a trap or a divergence: not the reason why others miss it at a grid barrier */
+    VY_GROUP_BROKEN, /* ended by a trap or a divergence, and therefore not reported as missing at a grid barrier */
     VY_GROUP_DONE
 } vy_group_state;
 
@@ -72,20 +73,21 @@ struct vy_group {
     uint64_t index; /* linear; of the first one if several run as one */
     vy_warp *warps;
     uint32_t warp_count;
-    uint8_t *memory;        /* workgroup arrays */
-    uint32_t epoch;         /* barriers passed */
-    uint8_t trapped;        /* an invocation did */
-    uint8_t is_ending;      /* at level legal: one reported, or a poll was true. The grid ends at its next barrier */
-    uint8_t state;          /* vy_group_state */
+    uint8_t *memory; /* workgroup arrays */
+    uint32_t epoch;  /* barriers passed */
+    uint8_t trapped; /* an invocation did */
+    uint8_t
+        is_ending; /* at level legal: an invocation reported, or a poll was true; the grid ends at its next barrier */
+    uint8_t state; /* vy_group_state */
     vy_group_shadow *check; /* NULL without checks */
 };
 
-/* How the lanes of a unit of work are cut into warps; fixed for a run. */
+/* How a unit of work is divided into warps; fixed for a run. */
 typedef struct vy_layout {
     uint32_t unit;       /* invocations of a unit of work */
     uint32_t fused;      /* workgroups in a unit */
     uint32_t stride;     /* lanes of a register */
-    uint32_t warps;      /* warps of a unit that have state of their own */
+    uint32_t warps;      /* warps of a unit with separate state */
     size_t warp_bytes;   /* registers, masks, positions, private arrays of a warp */
     size_t group_bytes;  /* all of a unit */
     size_t worker_bytes; /* shared registers and scratch */
@@ -96,10 +98,10 @@ struct vy_worker {
     uint64_t *shared;    /* shared registers */
     uint64_t *scratch;   /* VY_SCRATCH_ROWS rows of `stride` lanes */
     uint64_t *sync_rows; /* VY_SYNC_ROWS rows of `unit` lanes, for collectives */
-    vy_group *group;     /* the one it runs, unless groups outlive a worker's turn */
+    vy_group *group;     /* the group it runs, unless groups persist between phases */
     uint64_t steps, evaluations, prints;
-    uint64_t checkpoint; /* steps at which to look at the budget and at the end of the run */
-    uint64_t reported;   /* steps already added to the run's total */
+    uint64_t checkpoint; /* step count at which to check the budget and the end of the run */
+    uint64_t reported;   /* steps already added to the total of the run */
     vyre_trap trap;
     uint32_t trap_stmt; /* where it trapped */
     int trapped;
@@ -107,15 +109,15 @@ struct vy_worker {
 };
 enum { VY_SCRATCH_ROWS = 3, VY_SYNC_ROWS = 8 };
 
-/* What violation.h looks for, at one place of the program. */
+/* A contract violation at one site of the program (shadow_memory.h). */
 typedef struct vy_violation {
     uint32_t code;       /* vy_diag_code */
     uint32_t site;       /* as in shadow_memory.h */
     uint32_t memory;     /* accesses */
-    uint64_t invocation; /* who did it, or waits */
-    uint64_t missing;    /* divergence: who does not come; wide access: elements past the boundary */
-    uint64_t index;      /* the element or lane asked for */
-    uint64_t bound;      /* how many there are; wide access: how many are accessed */
+    uint64_t invocation; /* the invocation that did it, or waits */
+    uint64_t missing;    /* divergence: the invocation that does not arrive; wide access: elements past the boundary */
+    uint64_t index;      /* the accessed element or lane */
+    uint64_t bound;      /* the number of elements or lanes; wide access: elements accessed */
 } vy_violation;
 enum { VY_MAX_VIOLATIONS = 32 };
 
@@ -128,14 +130,14 @@ struct vy_run {
     vy_run_end end;
     vy_layout layout;
     uint8_t **buffers;       /* base of each */
-    int is_shared;           /* several threads may touch the buffers: atomics must be the host's */
-    vy_shadow_memory *check; /* NULL without checks; always there when one thread runs */
+    int is_shared;           /* several threads may access the buffers, so atomics must be host atomics */
+    vy_shadow_memory *check; /* NULL without checks */
     vyre_diagnostics *diagnostics;
     pthread_mutex_t lock; /* print sink, violations */
     vy_violation violations[VY_MAX_VIOLATIONS];
     uint32_t violation_count;
-    uint64_t memory; /* allocated so far */
-    /* Work. */
+    uint64_t memory; /* bytes allocated so far */
+    /* Work distribution. */
     atomic_uint_fast64_t next; /* unit not yet taken */
     uint64_t units, chunk;
     atomic_uint_fast64_t steps; /* reported by workers */
@@ -153,7 +155,7 @@ static inline uint64_t vy_lane_invocation(const vy_warp *warp, uint32_t lane) {
     return warp->first + warp->positions[lane];
 }
 
-/* A memory as the lanes of a warp see it. */
+/* A memory as seen by the lanes of a warp. */
 typedef struct vy_lane_memory {
     uint8_t *base;
     uint64_t count;
@@ -162,68 +164,56 @@ typedef struct vy_lane_memory {
 
 /* ---- warp.c ---- */
 
-/* Runs a warp until it stops, and returns why. */
+/* Runs a warp until it stops, and returns the reason. */
 vy_stop vy_warp_run(vy_worker *worker, vy_warp *warp);
 /* Prepares a warp to run from the start; positions and lanes are set. */
 void vy_warp_start(vy_worker *worker, vy_warp *warp);
 
-/* Where an instruction of the warp finds a memory of the entry. */
+/* The memory of the entry that an instruction of the warp accesses. */
 vy_lane_memory vy_warp_memory(const vy_worker *worker, const vy_warp *warp, uint32_t memory);
 
-/* ---- memory.c: the lanes of a load, store or atomic; `mask` NULL = all ---- */
-
-/* Indices as mathematical integers: what is negative becomes too large. Gives `index` itself or `scratch`. */
-const uint64_t *vy_memory_indices(vyre_type type, const uint64_t *index, const uint64_t *mask, uint32_t lanes,
-                                  uint64_t *scratch);
+/* ---- memory accesses (warp.c): the lanes of a load or store; `mask` NULL = all ---- */
 
 void vy_memory_load(vyre_type type, vy_lane_memory memory, const uint64_t *index, uint64_t *result, uint32_t lanes);
 void vy_memory_store(vyre_type type, vy_lane_memory memory, const uint64_t *index, const uint64_t *value,
                      uint32_t lanes);
-/* result receives the old values, 0 out of bounds. is_shared: other threads may touch the memory. */
-void vy_memory_atomic(vyre_atomic op, vyre_type type, vy_lane_memory memory, const uint64_t *index, const uint64_t *b,
-                      const uint64_t *c, uint64_t *result, uint32_t lanes, int is_shared);
 
 /* ---- collective.c ---- */
 
-/* Computes results[i] for i = 0 … n-1 from values and operands (b), in the canonical order. room: VY_COLLECTIVE_ROWS * n words. */
+/* Computes results[i] for i = 0 … n-1 from values and operands (b), in the canonical order. room: VY_COLLECTIVE_ROWS
+ * times n words. */
 void vy_collective(const vy_stmt *stmt, vyre_type type, const uint64_t *values, const uint64_t *operands,
                    uint64_t *results, uint32_t n, uint64_t *room);
 enum { VY_COLLECTIVE_ROWS = 5 };
 /* The sync_rows of a whole workgroup at a COLLECTIVE instruction. */
 void vy_collective_run(vy_worker *worker, vy_group *group, const vy_instruction *instruction);
 
-/* ---- print.c ---- */
-
-void vy_print(vy_worker *worker, vy_warp *warp, const vy_instruction *instruction);
-
 /* ---- schedule.c ---- */
 
 void vy_layout_choose(const vyre_oracle *oracle, const vy_resolved_dispatch *launch, const vyre_oracle_options *options,
                       vy_layout *layout);
-/* Places the parts of a worker or group in its block of memory. */
+/* Assigns the parts of a worker or group to its block of memory. */
 void vy_worker_place(vy_worker *worker, vy_run *run, uint8_t *block);
 void vy_group_place(vy_group *group, const vy_run *run, uint8_t *block);
-/* Prepares a group to run as unit `index`. */
+/* Prepares a group to run as unit `unit`. */
 void vy_group_start(vy_worker *worker, vy_group *group, uint64_t unit);
-/* Runs it until it is done or at a grid barrier. Returns 0 if the run is over. */
+/* Runs it until it is done or at a grid barrier. Returns 0 if the run has ended. */
 int vy_group_run(vy_worker *worker, vy_group *group);
-/* When every warp has stopped: what they met at. Sets group->state; warps are runnable again if it is RUNNING. */
-void vy_group_sync(vy_worker *worker, vy_group *group);
-/* When every group has stopped: lets those at a grid barrier go on, unless an invocation has trapped or reported, or reports that some
- * missed it. Returns how many may run. */
+/* Call when every group has stopped. Releases those at a grid barrier, unless an invocation has trapped or reported, or
+ * some groups missed the barrier, which is a violation. Returns how many can run. */
 uint32_t vy_grid_barrier_release(vy_run *run, vy_group *groups, uint32_t count);
-/* Unit of work without meetings: one warp after the other in the same state. */
+/* Runs a unit of work without synchronisation: one warp after the other, in the same state. */
 int vy_unit_run(vy_worker *worker, uint64_t unit);
-/* Adds the worker's steps to the run's; returns 0 if the run is over. */
+/* Adds the worker's steps to those of the run. Returns 0 if the run has ended. */
 int vy_worker_report(vy_worker *worker);
-/* Ends the run if it was cancelled or its deadline has passed; returns 0 if it is over, for whatever reason. */
+/* Ends the run if it was cancelled or its deadline has passed. Returns 0 if it has ended for any reason. */
 int vy_run_goes_on(vy_run *run);
 
-/* ---- schedule_fuzz.c ---- */
+/* ---- schedule fuzzing (schedule.c) ---- */
 
 /* Runs the whole grid on the calling thread in an order drawn from options->seed. groups: `window` placed groups. */
 int vy_schedule_fuzz_run(vy_worker *worker, vy_group *groups, uint32_t window);
-/* The number of groups that are under way at once. */
+/* The number of groups that run concurrently. */
 uint64_t vy_schedule_fuzz_window(const vy_run *run);
 
 #endif

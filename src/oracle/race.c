@@ -1,26 +1,27 @@
-/* The race checker: compares an access with what the shadow remembers of the element.
+/* Happens-before race detector on shadow memory: compares each access with the stored accesses to the element.
  *
- * Every two accesses of an element that conflict and that nothing orders give a finding, or another two of that
- * element did. Why what is kept suffices: whether two accesses conflict depends on their kinds, and for atomics on
- * whether they are of two workgroups; so each kind can be looked at by itself.
+ * Guarantee: no false positives. If two accesses to an element conflict and are unordered, a race on that element is
+ * found: this pair or another.
  *
- *  - Writes conflict with everything. If the last one is ordered before the access, so is every earlier one, as order
- *    is transitive, or the two writes were found. For the same reason a write makes all accesses before it, of every
- *    kind, superfluous.
- *  - Of any other kind, without acquires and releases, three are enough. An earlier access is unordered with one of
- *    invocation i if it is by another invocation and either of the same workgroup in the same epoch, or of another
- *    workgroup in the same grid epoch. Take those since the last grid barrier. If two workgroups made some, `latest`
- *    and `elsewhere` are among them and of two workgroups, and one of these is not i's. If one workgroup did and it
- *    is not i's, `latest` will do. If it is i's, only those since its last barrier count; if two invocations made
- *    some, `latest` and `beside` are among them and of two, and one is not i. What is left of an earlier epoch in the
- *    three does no harm: it is ordered.
- *  - With acquires and releases, i may know of any of them but one. So the last access of every invocation is kept,
- *    as in FastTrack (Flanagan and Freund, PLDI 2009): one record as long as each access is ordered after the one
- *    before, a set of them otherwise. An access a is left out if it is ordered before a later one b of its kind: what
- *    is unordered with a is unordered with b, and conflicts with b too, unless the kind conflicts only with other
- *    workgroups and a and b are of two.
+ * Proof. Whether two accesses conflict depends only on their kinds and, for two atomics, on whether their workgroups
+ * differ. So each kind can be treated separately:
+ *  - Writes conflict with every kind. If the last write is ordered before the new access, every earlier write is, too,
+ *    by transitivity; or the two writes race, and that race was found. For the same reason a write makes all earlier
+ *    accesses, of every kind, irrelevant.
+ *  - Other kinds, without acquires and releases: three accesses suffice. An earlier access is unordered with one of
+ *    invocation i iff it is by another invocation of the same workgroup in the same epoch, or by another workgroup in
+ *    the same grid epoch. Consider the accesses since the last grid barrier. Two or more workgroups: `latest` and
+ *    `elsewhere` are from different workgroups; one that is not from i's is unordered with the new access. One
+ *    workgroup, not i's: `latest` is unordered. One workgroup, i's: only its current epoch matters; if two or more
+ *    invocations accessed the element in it, `latest` and `beside` are by different invocations, and one of them is not
+ *    i. Entries from an earlier epoch are ordered, and are never reported.
+ *  - Other kinds, with acquires and releases: i may be ordered after all of them but one. So the last access of every
+ *    invocation is kept, as in FastTrack (Flanagan and Freund, PLDI 2009): one record as long as each access is ordered
+ *    after the previous one, else a set. An access a is dropped if it is ordered before a later access b of its kind:
+ *    an access that is unordered with a is unordered with b, and conflicts with b, too, unless the kind conflicts only
+ *    with other workgroups and a and b are from different ones.
  *
- * A set has at most one record for each invocation, and is counted against the memory limit of the run. */
+ * A set has at most one record per invocation, and counts against the memory limit of the run. */
 #include "oracle/shadow_memory.h"
 
 #include "ir/diagnostic_codes.h"
@@ -34,10 +35,11 @@
 #define ATOMICS (BIT(DEVICE_LOAD) | BIT(GROUP_LOAD) | BIT(DEVICE_CHANGE) | BIT(GROUP_CHANGE))
 #define CHANGES (BIT(DEVICE_CHANGE) | BIT(GROUP_CHANGE))
 
-/* Both are symmetric. Atomics do not race with each other, unless one of them is not meant for the other's workgroup. */
+/* Both tables are symmetric. Atomics do not race with each other, unless the scope of one does not include the
+ * workgroup of the other. */
 static const struct {
     unsigned anywhere;  /* kinds that this one conflicts with */
-    unsigned elsewhere; /* … only if of another workgroup */
+    unsigned elsewhere; /* … only those of another workgroup */
 } conflicts[VY_ACCESS_COUNT] = {
     [VY_ACCESS_WRITE] = {BIT(WRITE) | BIT(READ) | ATOMICS, 0},
     [VY_ACCESS_READ] = {BIT(WRITE) | CHANGES, 0},
@@ -57,12 +59,12 @@ unsigned vy_race_kinds(unsigned accesses) {
 
 /* ---- order ---- */
 
-/* The access under way. */
+/* The access that is being checked. */
 typedef struct present {
     vy_run *run;
     const vy_access *access;
     uint64_t group;
-    uint64_t first; /* its workgroup's first invocation, counted as in vy_access, so that none is below it */
+    uint64_t first; /* first invocation of its workgroup, counted as in vy_access (from 1) */
     uint32_t memory;
     uint64_t element;
 } present;
@@ -113,7 +115,7 @@ static void report(const present *now, const vy_access *before) {
         verb(run, before->site), line, vy_invocation_text(run, before->invocation - 1, second, sizeof second));
 }
 
-/* ---- three of each kind ---- */
+/* ---- three accesses of each kind ---- */
 
 static void remember_three(const present *now, vy_access *kept) {
     vy_access *latest = &kept[VY_KEPT_LATEST], *beside = &kept[VY_KEPT_BESIDE], *elsewhere = &kept[VY_KEPT_ELSEWHERE];
@@ -126,7 +128,7 @@ static void remember_three(const present *now, vy_access *kept) {
     *latest = *now->access;
 }
 
-/* One finding is enough. Returns 1 if there is one. */
+/* Stops at the first finding. Returns 1 if there is one. */
 static int compare(const present *now, const vy_access *kept, uint32_t count, int only_elsewhere) {
     for (uint32_t i = 0; i < count; i++) {
         if ((only_elsewhere && is_here(now, &kept[i])) || is_ordered(now, &kept[i]))
@@ -142,7 +144,7 @@ static int compare(const present *now, const vy_access *kept, uint32_t count, in
 /* A hash table by invocation, with linear probing; at most three quarters full. */
 struct vy_access_set {
     uint32_t count, capacity; /* a power of two */
-    int has_many_groups;      /* it and the latest access are not of one workgroup */
+    int has_many_groups;      /* it and the latest access are from different workgroups */
     vy_access slots[];
 };
 enum { MIN_CAPACITY = 8 };
@@ -166,7 +168,7 @@ static void free_set(vy_vector_clocks *clocks, vy_access_set **set) {
     *set = NULL;
 }
 
-/* Makes room for one more. Returns 0, and sets the status of the allowance, if there is none. */
+/* Makes room for one more. If memory is exhausted, returns 0 and sets the status of the allowance. */
 static int grow_set(vy_vector_clocks *clocks, vy_access_set **set) {
     vy_access_set *old = *set;
     if (old && old->count < old->capacity / 4 * 3)
@@ -195,7 +197,7 @@ static int grow_set(vy_vector_clocks *clocks, vy_access_set **set) {
     return 1;
 }
 
-/* Whether a barrier lies between every access of the history and this one. */
+/* Whether a barrier orders every access of the history before this one. */
 static int is_after_barrier(const present *now, const vy_access_history *history) {
     const vy_access *latest = &history->latest;
     if (latest->grid_epoch < now->access->grid_epoch)
@@ -237,7 +239,7 @@ static void forget(const present *now, vy_memory_shadow *shadow) {
     }
 }
 
-/* ---- an access ---- */
+/* ---- checking an access ---- */
 
 size_t vy_race_bytes(const vyre_oracle *oracle, vy_access_kind kind) {
     if (kind == VY_ACCESS_WRITE)

@@ -1,34 +1,105 @@
-/* One run: resolves the launch, allocates everything in one block, runs the grid, delivers the outputs.
- *
- * Threads are started only when there is work for them: the calling thread begins alone, and calls for help when it has done a fair piece and
- * workgroups are left. Workgroups are taken from a shared counter, so the result does not depend on who runs which. */
-#include "base/status.h"
+/* Running the oracle: creates oracles, and runs dispatches (vyre/oracle.h). */
+#include "oracle/run.h"
 
+#include "base/status.h"
 #include "base/thread.h"
+#include "oracle/adversarial_device.h"
+#include "oracle/bytecode.h"
 #include "oracle/lowered_env.h"
 #include "oracle/machine.h"
-#include "oracle/run.h"
 #include "oracle/shadow_memory.h"
-#include "oracle/violation.h"
 
 #include <inttypes.h>
 
+static vyre_status refuse_op_calls(const vyre_program *program, vyre_error *error) {
+    const vy_function *entry = vy_program_entry(program);
+    for (uint32_t s = entry->first_stmt; s < entry->end_stmt; s++) {
+        const vy_stmt *stmt = &program->stmts.items[s];
+        if (stmt->kind != VY_STMT_CALL)
+            continue;
+        vy_position at = vy_stmt_position(program, s);
+        vy_fail(error, VYRE_NOT_FOUND,
+                "resolve the program first (vyre_program_resolve), or define the function in the file",
+                "the program calls op `%s`, which is not resolved", vy_symbol_name(program, stmt->name));
+        if (error && at.line)
+            vy_fail_where(error, "%s:%u:%u", vy_source_name(program->source), at.line, at.column);
+        return VYRE_NOT_FOUND;
+    }
+    return VYRE_OK;
+}
+
+static vyre_status make(vyre_program *program, const uint64_t *exact, vyre_oracle **out, vyre_error *error) {
+    *out = NULL;
+    if (!vy_program_entry(program))
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "pass a `program`, not a file of functions",
+                       "a library has no entry to run");
+    vyre_oracle *oracle = vy_allocate_zero(sizeof *oracle);
+    if (!oracle)
+        return vy_fail_memory(error, "an oracle");
+    oracle->is_device = exact != NULL;
+    oracle->exact = exact ? *exact : 0;
+    vyre_status status = VYRE_OK;
+    if (program->facts & VY_PROGRAM_HAS_CALL)
+        status = vyre_program_inline(program, &oracle->program, error);
+    else
+        oracle->program = vyre_program_retain(program);
+    if (status == VYRE_OK)
+        status = refuse_op_calls(oracle->program, error);
+    if (status == VYRE_OK)
+        status = vy_oracle_compile(oracle, error);
+    if (status != VYRE_OK) {
+        vyre_oracle_free(oracle);
+        return status;
+    }
+    *out = oracle;
+    return VYRE_OK;
+}
+
+vyre_status vyre_oracle_new(vyre_program *program, vyre_oracle **out, vyre_error *error) {
+    VY_REQUIRE(error, out);
+    *out = NULL;
+    VY_REQUIRE(error, program);
+    return make(program, NULL, out, error);
+}
+
+vyre_status vy_oracle_new_on(vyre_program *program, uint64_t exact, vyre_oracle **out, vyre_error *error) {
+    return make(program, &exact, out, error);
+}
+
+void vyre_oracle_free(vyre_oracle *oracle) {
+    if (!oracle)
+        return;
+    vyre_program_release(oracle->program);
+    VY_VECTOR_FREE(&oracle->code);
+    VY_VECTOR_FREE(&oracle->shared);
+    VY_VECTOR_FREE(&oracle->ids);
+    VY_VECTOR_FREE(&oracle->memories);
+    VY_VECTOR_FREE(&oracle->lists);
+    vy_release(oracle, sizeof *oracle);
+}
+
+/* One run: resolves the dispatch, allocates one block of memory, runs the grid, delivers the outputs.
+ *
+ * The calling thread starts alone. It starts more threads if workgroups are left after TRIAL_STEPS. Threads claim
+ * workgroups with a shared counter; the result does not depend on the assignment. */
+
 enum {
-    TRIAL_STEPS = 100000, /* executed statements, about half a millisecond: below, a thread costs more than it gives */
+    TRIAL_STEPS =
+        100000, /* executed statements, about half a millisecond; for less work a thread is not worth its cost */
     MAX_THREADS = 256,
 };
 #define DEFAULT_MEMORY ((uint64_t)4 << 30)
 
 /* ---- memory ---- */
 
-/* The block of a run: what is in it, and where. */
+/* Layout of the block of a run. */
 typedef struct plan {
     uint64_t size;
     uint64_t pointers, worker, groups, group_blocks, check, group_checks, buffers; /* offsets */
     uint64_t group_count;
 } plan;
 
-/* Sizes beyond what 64 bits hold stay at the top, which every limit refuses. */
+/* Sizes that overflow 64 bits saturate, and exceed every limit. */
 static uint64_t plan_add(plan *p, uint64_t count, uint64_t size) {
     uint64_t at = p->size, bytes, end;
     if (__builtin_mul_overflow(count, size, &bytes) || __builtin_add_overflow(at, bytes, &end) || end > UINT64_MAX - 63)
@@ -47,7 +118,7 @@ static plan make_plan(const vy_run *run) {
     p.group_count = run->options->seed          ? vy_schedule_fuzz_window(run)
                     : run->oracle->grid_barrier ? run->launch->group_count
                                                 : 1;
-    /* Groups that are kept are counted in 32 bits. */
+    /* Groups that persist between phases are counted in 32 bits. */
     if (p.group_count > UINT32_MAX)
         p.size = UINT64_MAX - 63;
     p.pointers = plan_add(&p, program->buffer_count, sizeof(uint8_t *));
@@ -79,7 +150,7 @@ static vyre_status refuse_memory(const vy_run *run, const plan *p, vyre_error *e
                    p->check ? p->buffers - p->check : 0);
 }
 
-/* Read-only buffers are read where the caller has them; the others are copies, as they must stay unchanged if the run fails. */
+/* Read-only buffers are not copied. The others are copies, since outputs must stay unchanged if the run fails. */
 static void place_buffers(vy_run *run, uint8_t *block, const plan *p) {
     uint8_t *next = block + p->buffers;
     run->buffers = (uint8_t **)(block + p->pointers);
@@ -109,9 +180,9 @@ static void place_groups(vy_run *run, uint8_t *block, const plan *p, vy_group *g
 typedef struct crew {
     vy_run *run;
     vy_worker *workers;
-    vy_group *groups;   /* all of the grid, if it has a grid barrier; else NULL */
-    int is_first_phase; /* … and they have not started yet */
-    uint64_t trial;     /* steps after which a worker takes no more work */
+    vy_group *groups;   /* all groups of the grid, if it has a grid barrier; else NULL */
+    int is_first_phase; /* … and the groups have not started yet */
+    uint64_t trial;     /* steps after which a worker claims no more work */
 } crew;
 
 static int run_unit(const crew *c, vy_worker *worker, uint64_t unit) {
@@ -142,7 +213,7 @@ static void work(void *user, unsigned index) {
     vy_fenv_leave(&saved);
 }
 
-/* What a worker found, into the first one. */
+/* Merges the results of a worker into those of the first. */
 static void merge(vy_worker *into, const vy_worker *from) {
     into->steps += from->steps;
     into->evaluations += from->evaluations;
@@ -162,7 +233,7 @@ static unsigned thread_count(const vy_run *run) {
     return threads > MAX_THREADS ? MAX_THREADS : threads;
 }
 
-/* How many workers there is work and memory for; each costs `bytes`. */
+/* The number of workers for which there is work and memory; each needs `bytes`. */
 static unsigned choose_workers(const vy_run *run, unsigned threads, uint64_t left, uint64_t bytes) {
     uint64_t fit = (memory_limit(run) - run->memory) / bytes + 1;
     uint64_t workers = threads < left ? threads : left;
@@ -170,7 +241,7 @@ static unsigned choose_workers(const vy_run *run, unsigned threads, uint64_t lef
     return workers ? (unsigned)workers : 1;
 }
 
-/* Runs the work that is left with up to `threads` workers. Where memory for more is missing, fewer do it. */
+/* Runs the remaining work with up to `threads` workers, or with fewer if memory is exhausted. */
 static void run_crew(crew *c, unsigned threads) {
     vy_run *run = c->run;
     vy_worker *first = c->workers;
@@ -209,7 +280,7 @@ static void run_crew(crew *c, unsigned threads) {
     vy_release(block, size);
 }
 
-/* ---- ways to run a grid ---- */
+/* ---- strategies ---- */
 
 static void run_plain(vy_run *run, vy_worker *worker) {
     crew c = {.run = run, .workers = worker, .trial = TRIAL_STEPS};
@@ -220,7 +291,7 @@ static void run_plain(vy_run *run, vy_worker *worker) {
         run_crew(&c, thread_count(run));
 }
 
-/* All workgroups up to the grid barrier, then on: every one keeps its state. */
+/* Runs all workgroups up to the grid barrier, then to the next one; every group keeps its state. */
 static void run_phases(vy_run *run, vy_worker *worker, vy_group *groups) {
     crew c = {.run = run, .workers = worker, .groups = groups, .is_first_phase = 1};
     int is_small = run->launch->invocations * (uint64_t)run->oracle->code.count < TRIAL_STEPS;
@@ -238,7 +309,7 @@ static void run_grid(vy_run *run, vy_worker *worker, vy_group *groups, uint64_t 
     const vy_function *entry = vy_program_entry(run->program);
     if (run->launch->group_count == 0 || entry->first_stmt == entry->end_stmt)
         return;
-    /* Even a workgroup that executes nothing takes time: a grid of more than the budget's is over it. */
+    /* A workgroup costs time even if it executes nothing, so a grid with more workgroups than the budget exceeds it. */
     if (run->options->budget && run->launch->group_count > run->options->budget) {
         atomic_store(&run->stop, VYRE_BUDGET);
         return;
@@ -256,7 +327,7 @@ static void run_grid(vy_run *run, vy_worker *worker, vy_group *groups, uint64_t 
 
 /* ---- results ---- */
 
-/* Room for every output first, so that either all are replaced or none is. */
+/* Allocates every output first, so that either all are replaced or none. */
 static vyre_status deliver(const vy_run *run, vyre_bytes *outputs, vyre_error *error) {
     for (uint32_t i = 0; i < run->program->buffer_count; i++) {
         const vy_resolved_buffer *buffer = &run->launch->buffers[i];
@@ -283,12 +354,12 @@ static vyre_status deliver(const vy_run *run, vyre_bytes *outputs, vyre_error *e
 static vyre_status finish(vy_run *run, const vy_worker *worker, vyre_bytes *outputs, vyre_error *error) {
     const vyre_oracle_options *options = run->options;
     vyre_status stop = (vyre_status)atomic_load(&run->stop);
-    /* First: a run that does not end may have gone astray there. */
+    /* First, since a violation may be the reason why a run does not end. */
     vy_violation_deliver(run);
     if (stop == VYRE_LIMIT)
         return vy_fail(error, VYRE_LIMIT, "raise max_memory, or run with fewer workgroups, or without the race checker",
-                       "what the race checker remembers of accesses, acquires and releases takes over %" PRIu64
-                       " bytes, what the rest of the run (%" PRIu64 ") leaves of the limit (%" PRIu64 ")",
+                       "the records of the race checker for accesses, acquires and releases exceed the %" PRIu64
+                       " bytes that the rest of the run (%" PRIu64 ") leaves of the limit (%" PRIu64 ")",
                        memory_limit(run) - run->memory, run->memory, memory_limit(run));
     if (stop == VYRE_TIMEOUT)
         return vy_fail(error, VYRE_TIMEOUT, NULL, "`%s` was still running at its deadline, and was stopped",
@@ -301,7 +372,7 @@ static vyre_status finish(vy_run *run, const vy_worker *worker, vyre_bytes *outp
         return vy_fail(error, VYRE_BUDGET, NULL, "the run executes over %" PRIu64 " statements, its step budget",
                        options->budget);
     int found = run->violation_count || (run->check && run->check->finding_count);
-    /* A legal program goes on after a report or the deadline: what is found then is wrong with it. */
+    /* A legal program continues after a report or the deadline, so later findings are errors of the program. */
     if (worker->is_over && !found)
         return vy_fail(error, VYRE_TIMEOUT, NULL, "a poll ended the dispatch");
     if (worker->trapped && !(found && run->oracle->is_legal))
@@ -366,7 +437,7 @@ static vyre_status launch_under(const vyre_oracle *oracle, const vy_resolved_dis
     if (!block)
         return vy_fail_memory(error, "the buffers and registers of a run");
     run.memory = p.size;
-    /* Without a list of the caller's, one of our own, so that the error can quote the first finding. */
+    /* If the caller has no list, uses a temporary one, so that the error can quote the first finding. */
     vyre_diagnostics *own =
         diagnostics || !(run.options->checks || oracle->has_sync || oracle->is_legal) ? NULL : vyre_diagnostics_new();
     run.diagnostics = diagnostics ? diagnostics : own;
@@ -378,7 +449,7 @@ static vyre_status launch_under(const vyre_oracle *oracle, const vy_resolved_dis
     return status;
 }
 
-/* Whoever perturbs the schedule gets other garbage too. */
+/* Schedule fuzzing also varies the garbage. */
 static vy_lowered_env usual_conditions(const vyre_oracle_options *options) {
     uint64_t seed = options ? options->seed : 0;
     return (vy_lowered_env){.garbage = seed, .misalignment = seed};

@@ -1,19 +1,19 @@
-/* The oracle on a launch that is resolved already: for the reference backend, whose resident `write` buffers keep their old bytes, and whose runs end
- * at a deadline or when they are cancelled. */
+/* Oracle runs with a resolved dispatch: for the reference backend, whose resident `write` buffers keep their old bytes,
+ * and whose runs can be cancelled or have a deadline. */
 #ifndef VY_ORACLE_RUN_H
 #define VY_ORACLE_RUN_H
 
 #include "ir/dispatch_resolve.h"
 #include "vyre/oracle.h"
 
-/* When a run ends early. */
+/* Conditions that end a run early. */
 typedef struct vy_run_end {
     uint64_t deadline_ns;   /* CLOCK_MONOTONIC; 0 = none */
-    const uint32_t *cancel; /* becomes non-zero (atomically) to cancel the run; NULL = it cannot be cancelled */
+    const uint32_t *cancel; /* set to non-zero (atomically) to cancel the run; NULL: not cancellable */
 } vy_run_end;
 
-/* As vyre_oracle_run. The launch was resolved against the oracle's program; the `data` of a `write` buffer, which the resolver leaves NULL, may be
- * set to what the buffer holds before the run, `bytes` long. `end` is checked
+/* Like vyre_oracle_run. The dispatch must be resolved against the program of the oracle. The `data` of a `write`
+ * buffer, which the resolver leaves NULL, may be set to the contents before the run, `bytes` long. `end` is checked
  * about every half millisecond.
  *
  * VYRE_TIMEOUT, VYRE_CANCELLED  the run was ended early; nothing is delivered */

@@ -1,17 +1,18 @@
-/* Running a workgroup: cutting it into warps, letting them run in turn, and what happens when they meet.
+/* Workgroup scheduler: divides a workgroup into warps, runs them in turn, and synchronises them at barriers and
+ * collectives.
  *
- * The natural schedule, which every unchecked run uses: warps in ascending order of their invocations, each as far as it can. */
+ * The natural schedule, used by every run without a seed, runs warps in ascending order of their invocations, each as
+ * far as possible. */
 #include "base/clock.h"
 #include "oracle/lowered_env.h"
 #include "oracle/machine.h"
 #include "oracle/shadow_memory.h"
-#include "oracle/violation.h"
 
 enum {
     MAX_LANES =
         128, /* of a warp: 1 KiB per register, so that the registers of a usual program stay in the first-level cache */
-    MIN_LANES = 16,           /* … but no fewer than this for the sake of the cache */
-    CACHE_BYTES = 256 * 1024, /* what the registers of a warp may take before warps get narrower */
+    MIN_LANES = 16,           /* … but at least this many, even if the registers exceed the cache */
+    CACHE_BYTES = 256 * 1024, /* size of the registers of a warp above which warps become narrower */
 };
 
 static size_t round_up(size_t size, size_t multiple) {
@@ -20,7 +21,7 @@ static size_t round_up(size_t size, size_t multiple) {
 
 /* ---- layout ---- */
 
-/* Small workgroups that never meet and share nothing run as one: their lanes fill a warp. */
+/* Small workgroups without synchronisation and workgroup arrays run as one unit, so that their lanes fill a warp. */
 static uint32_t choose_fused(const vyre_oracle *oracle, const vy_resolved_dispatch *launch,
                              const vyre_oracle_options *options) {
     if (oracle->has_sync || oracle->workgroup_bytes || oracle->serial || options->checks || options->seed)
@@ -59,7 +60,7 @@ void vy_layout_choose(const vyre_oracle *oracle, const vy_resolved_dispatch *lau
                                     64);
 }
 
-/* ---- placement: blocks are zeroed, so registers start as proper values ---- */
+/* ---- placement: blocks are zeroed, so registers start with canonical values ---- */
 
 static uint64_t shared_value(const vy_run *run, const vy_shared_value *value) {
     const uint32_t *size = run->program->workgroup, *groups = run->launch->groups;
@@ -147,7 +148,8 @@ int vy_worker_report(vy_worker *worker) {
     worker->reported = worker->steps;
     uint64_t total = atomic_fetch_add_explicit(&run->steps, fresh, memory_order_relaxed) + fresh;
     if (budget || can_end(run)) {
-        /* Small enough that all threads together overshoot by little, large enough that the counter is no bottleneck. */
+        /* Small enough that all threads together exceed the budget by little, large enough to avoid contention on the
+         * counter. */
         uint64_t left = !budget ? UINT64_MAX : total > budget ? 0 : budget - total, batch = left / 64 + 1;
         worker->checkpoint = worker->steps + (batch > 65536 ? 65536 : batch);
     }
@@ -202,9 +204,9 @@ int vy_unit_run(vy_worker *worker, uint64_t unit) {
     return 1;
 }
 
-/* ---- meetings ---- */
+/* ---- barriers and collectives ---- */
 
-/* Whether every invocation of the workgroup waits at the same instruction; none has trapped. */
+/* Whether every invocation of the workgroup waits at the same instruction and none has trapped. */
 static int all_arrived(const vy_group *group) {
     for (uint32_t w = 0; w < group->warp_count; w++) {
         const vy_warp *warp = &group->warps[w];
@@ -228,7 +230,9 @@ static void pass(vy_group *group) {
     }
 }
 
-void vy_group_sync(vy_worker *worker, vy_group *group) {
+/* Call when every warp has stopped: executes the barrier or collective they wait at. Sets group->state; warps can run
+ * again if it is RUNNING. */
+static void group_sync(vy_worker *worker, vy_group *group) {
     const vy_run *run = worker->run;
     if (group->trapped || all_ended(group)) {
         group->state = group->trapped ? VY_GROUP_BROKEN : VY_GROUP_DONE;
@@ -259,13 +263,13 @@ int vy_group_run(vy_worker *worker, vy_group *group) {
             if (warp->stop != VY_STOP_END && vy_warp_run(worker, warp) == VY_STOP_ABORT)
                 return 0;
         }
-        vy_group_sync(worker, group);
+        group_sync(worker, group);
     }
     return 1;
 }
 
-/* A trap ends the grid where all workgroups are next known to have come: those without one have run up to here, so whoever
- * trapped on the way has, under every schedule. */
+/* A trap ends the grid at the next point that all workgroups reach: those without a trap have run up to here, so an
+ * invocation that trapped before it has trapped under every schedule. */
 static int has_trap(const vy_group *groups, uint32_t count) {
     for (uint32_t g = 0; g < count; g++)
         if (groups[g].trapped)
@@ -273,7 +277,7 @@ static int has_trap(const vy_group *groups, uint32_t count) {
     return 0;
 }
 
-/* At level legal a workgroup of which somebody ended has left: nobody waits for it. */
+/* At level legal a workgroup with an invocation that ended has left the grid: no other group waits for it. */
 static int is_ending(const vy_run *run, const vy_group *groups, uint32_t count) {
     for (uint32_t g = 0; run->oracle->is_legal && g < count; g++)
         if (groups[g].is_ending)
@@ -281,7 +285,7 @@ static int is_ending(const vy_run *run, const vy_group *groups, uint32_t count) 
     return 0;
 }
 
-/* A group that a grid barrier misses: one that ended, or waits at another one than `waiting`. */
+/* Finds a group that misses a grid barrier: one that ended, or that waits at a different one than `waiting`. */
 static const vy_group *find_missing(const vy_group *groups, uint32_t count, const vy_group *waiting) {
     for (uint32_t g = 0; g < count; g++) {
         const vy_group *group = &groups[g];
@@ -313,4 +317,122 @@ uint32_t vy_grid_barrier_release(vy_run *run, vy_group *groups, uint32_t count) 
     }
     vy_shadow_grid_barrier(run);
     return running;
+}
+
+/* Schedule fuzzing: alternative orders in which a valid program may run, drawn from a seed.
+ *
+ * Warps have a random width, invocations are assigned to them at random, several workgroups run concurrently, and a
+ * warp runs for a random number of effects before another warp, of any of these workgroups, continues. A program
+ * without races and schedule-dependent statements produces the same bytes under every seed. */
+
+#define WINDOW 4
+
+typedef struct dice {
+    uint64_t state;
+} dice;
+
+/* splitmix64 */
+static uint64_t roll(dice *d, uint64_t bound) {
+    uint64_t z = d->state += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return (z ^ z >> 31) % bound;
+}
+
+/* A permutation of all workgroups without a table: steps of a width that is coprime to their number. */
+typedef struct tour {
+    uint64_t next, width, count, left;
+} tour;
+
+static uint64_t common_factor(uint64_t a, uint64_t b) {
+    while (b) {
+        uint64_t r = a % b;
+        a = b;
+        b = r;
+    }
+    return a;
+}
+
+static tour tour_start(dice *d, uint64_t count) {
+    tour t = {0, 1, count, count};
+    if (count > 1) {
+        t.next = roll(d, count);
+        t.width = 1 + roll(d, count - 1);
+        while (common_factor(t.width, count) != 1)
+            t.width = t.width % (count - 1) + 1;
+    }
+    return t;
+}
+
+static uint64_t tour_next(tour *t) {
+    uint64_t at = t->next;
+    t->left--;
+    t->next = t->next >= t->count - t->width ? t->next - (t->count - t->width) : t->next + t->width;
+    return at;
+}
+
+/* Assigns the positions of a group to its warps. */
+static void deal(dice *d, vy_group *group, uint32_t unit, uint32_t stride) {
+    for (uint32_t i = unit; i > 1; i--) {
+        uint32_t j = (uint32_t)roll(d, i);
+        uint32_t *a = &group->warps[(i - 1) / stride].positions[(i - 1) % stride],
+                 *b = &group->warps[j / stride].positions[j % stride];
+        uint32_t t = *a;
+        *a = *b;
+        *b = t;
+    }
+}
+
+static void enter(vy_worker *worker, dice *d, vy_group *group, tour *t) {
+    deal(d, group, worker->run->layout.unit, worker->run->layout.stride);
+    vy_group_start(worker, group, tour_next(t));
+}
+
+static int can_run(const vy_warp *warp) {
+    return warp->stop == VY_STOP_RUNNABLE || warp->stop == VY_STOP_YIELD;
+}
+
+/* Runs a random warp of the group; if none can continue, synchronises them. Returns 0 if the run has ended. */
+static int turn(vy_worker *worker, dice *d, vy_group *group) {
+    uint32_t start = (uint32_t)roll(d, group->warp_count);
+    for (uint32_t k = 0; k < group->warp_count; k++) {
+        vy_warp *warp = &group->warps[(start + k) % group->warp_count];
+        if (!can_run(warp))
+            continue;
+        /* At least 2: one is consumed at the instruction where it stopped. */
+        warp->quantum = 2 + (uint32_t)roll(d, 8);
+        return vy_warp_run(worker, warp) != VY_STOP_ABORT;
+    }
+    group_sync(worker, group);
+    return 1;
+}
+
+uint64_t vy_schedule_fuzz_window(const vy_run *run) {
+    uint64_t groups = run->launch->group_count;
+    return run->oracle->grid_barrier || groups < WINDOW ? groups : WINDOW;
+}
+
+int vy_schedule_fuzz_run(vy_worker *worker, vy_group *groups, uint32_t window) {
+    vy_run *run = worker->run;
+    dice d = {run->options->seed};
+    tour t = tour_start(&d, run->launch->group_count);
+    uint32_t running = window;
+    for (uint32_t g = 0; g < window; g++)
+        enter(worker, &d, &groups[g], &t);
+    while (running) {
+        vy_group *group = &groups[roll(&d, window)];
+        if (group->state != VY_GROUP_RUNNING)
+            continue;
+        if (!turn(worker, &d, group))
+            return 0;
+        if (group->state == VY_GROUP_RUNNING)
+            continue;
+        if (group->state != VY_GROUP_AT_GRID_BARRIER && t.left)
+            enter(worker, &d, group, &t);
+        else
+            running--;
+        if (running == 0)
+            running = vy_grid_barrier_release(run, groups, window);
+    }
+    return 1;
 }

@@ -1,4 +1,5 @@
-/* Shadow memory, bounds, unwritten memory, and the list of findings (shadow_memory.h). */
+/* Shadow memory: bounds and unwritten-memory checks, contract violations, and the list of findings. race.c has the race
+ * detector. */
 #include "oracle/shadow_memory.h"
 
 #include "ir/diagnostic_codes.h"
@@ -6,20 +7,134 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* ---- shadow memory ---- */
+/* ---- the list of violations ---- */
+
+void vy_violation_keep(vy_run *run, const vy_violation *violation) {
+    pthread_mutex_lock(&run->lock);
+    uint32_t at = 0;
+    while (at < run->violation_count &&
+           (run->violations[at].site != violation->site || run->violations[at].code != violation->code))
+        at++;
+    if (at == run->violation_count && at < VY_MAX_VIOLATIONS)
+        run->violations[run->violation_count++] = *violation;
+    else if (at < run->violation_count && violation->invocation < run->violations[at].invocation)
+        run->violations[at] = *violation;
+    pthread_mutex_unlock(&run->lock);
+}
+
+/* ---- divergence ---- */
+
+/* Returns the lowest invocation of the workgroup that has, or has not, arrived at the instruction; UINT64_MAX if
+ * none. */
+static uint64_t find_lane(const vy_group *group, uint32_t pc, int arrived) {
+    uint64_t found = UINT64_MAX;
+    for (uint32_t w = 0; w < group->warp_count; w++) {
+        const vy_warp *warp = &group->warps[w];
+        int is_here = warp->stop == VY_STOP_SYNC && warp->pc == pc;
+        for (uint32_t i = 0; i < warp->lanes; i++) {
+            int has_arrived = is_here && warp->mask.words[i] != 0;
+            if (has_arrived == arrived && vy_lane_invocation(warp, i) < found)
+                found = vy_lane_invocation(warp, i);
+        }
+    }
+    return found;
+}
+
+void vy_violation_divergence(vy_worker *worker, const vy_group *group) {
+    vy_run *run = worker->run;
+    uint32_t w = 0;
+    while (group->warps[w].stop != VY_STOP_SYNC)
+        w++;
+    uint32_t pc = group->warps[w].pc;
+    vy_violation_keep(run, &(vy_violation){.code = VY_R005,
+                                           .site = run->oracle->code.items[pc].site,
+                                           .invocation = find_lane(group, pc, 1),
+                                           .missing = find_lane(group, pc, 0)});
+}
+
+void vy_violation_grid_divergence(vy_run *run, const vy_group *waiting, const vy_group *ended) {
+    uint32_t size = run->launch->group_size;
+    /* The group has already stepped past the barrier. */
+    vy_violation_keep(run, &(vy_violation){.code = VY_R006,
+                                           .site = run->oracle->code.items[waiting->warps[0].pc - 1].site,
+                                           .invocation = waiting->index * size,
+                                           .missing = ended->index * size});
+}
+
+/* ---- messages of violations ---- */
+
+static const char *place_name(const vy_run *run, const vy_violation *found) {
+    if (found->code == VY_R006)
+        return "grid barrier";
+    return run->program->stmts.items[found->site].kind == VY_STMT_COLLECTIVE ? "collective" : "barrier";
+}
+
+static void describe(const vy_run *run, const vy_violation *found, char *text, size_t size) {
+    char who[128], other[128];
+    const char *memory =
+        found->code == VY_R007 || found->code == VY_R008 ? vy_memory_name(run->program, found->memory) : "";
+    vy_invocation_text(run, found->invocation, who, sizeof who);
+    switch ((vy_diag_code)found->code) {
+    case VY_R007:
+        snprintf(text, size, "%s accesses `%s![%" PRIu64 "]` without a guard, out of bounds (%" PRIu64 " elements)",
+                 who, memory, found->index, found->bound);
+        return;
+    case VY_R008:
+        snprintf(text, size,
+                 "%s accesses %" PRIu64 " elements in one access at `%s![%" PRIu64 "]`, which starts %" PRIu64
+                 " elements past a boundary of that width",
+                 who, found->bound, memory, found->index, found->missing);
+        return;
+    case VY_R009:
+        snprintf(text, size, "%s shuffles from lane %" PRIu64 ", and its subgroup has %" PRIu64 " lanes", who,
+                 found->index, found->bound);
+        return;
+    default:
+        snprintf(text, size, "%s waits at this %s, and %s does not reach it", who, place_name(run, found),
+                 vy_invocation_text(run, found->missing, other, sizeof other));
+    }
+}
+
+void vy_violation_deliver(vy_run *run) {
+    const vyre_program *program = run->program;
+    for (uint32_t done = 0; done < run->violation_count; done++) {
+        /* In program order, independent of the threads: the next site that was not delivered. */
+        uint32_t next = done;
+        for (uint32_t i = done + 1; i < run->violation_count; i++) {
+            const vy_violation *a = &run->violations[i], *b = &run->violations[next];
+            if (a->site < b->site || (a->site == b->site && a->code < b->code))
+                next = i;
+        }
+        vy_violation found = run->violations[next];
+        run->violations[next] = run->violations[done];
+        char text[512], line[48] = "";
+        describe(run, &found, text, sizeof text);
+        vy_position at = vy_site_position(program, found.site);
+        /* Statements made by a transform have no source position. */
+        if (!at.line && run->oracle->is_legal)
+            snprintf(line, sizeof line, " (%s %" PRIu32 ")",
+                     found.site & VY_SITE_EXPRESSION ? "expression" : "statement", found.site & ~VY_SITE_EXPRESSION);
+        vy_diagnostic_add(run->diagnostics, program->source, vy_diag_code_name((vy_diag_code)found.code),
+                          VYRE_SEVERITY_ERROR, at, vy_diag_code_fix((vy_diag_code)found.code), "%s%s", text, line);
+    }
+}
+
+/* ---- shadow memory and findings ---- */
+
+/* ---- layout ---- */
 
 static size_t round_up(size_t size) {
     return (size + 15) & ~(size_t)15;
 }
 
-/* Gives the next `size` bytes of a block; with a NULL block only counts. */
+/* Returns the next `size` bytes of a block; with a NULL block it only counts. */
 static void *carve(uint8_t *block, size_t *used, size_t size) {
     void *part = block && size ? block + *used : NULL;
     *used += round_up(size);
     return part;
 }
 
-/* What cannot race with anything, as in a memory that is never written, needs no shadow. */
+/* Accesses that cannot race, as in a memory that is never written, need no shadow. */
 static void place_shadow(const vy_run *run, const vy_oracle_memory *memory, uint64_t count, vy_memory_shadow *shadow,
                          uint8_t *block, size_t *used) {
     vy_memory_shadow ignored;
@@ -38,7 +153,7 @@ static uint64_t element_count(const vy_run *run, uint32_t memory) {
     return declared->space == VY_SPACE_BUFFER ? run->launch->buffers[memory].count : declared->elements;
 }
 
-/* Lays out the shadows of one space behind `header` bytes; returns the size. */
+/* Lays out the shadows of one space after `header` bytes. Returns the size. */
 static size_t place_space(const vy_run *run, vy_space space, size_t header, uint8_t *block,
                           vy_memory_shadow **shadows) {
     const vyre_oracle *oracle = run->oracle;
@@ -111,7 +226,7 @@ void vy_shadow_grid_barrier(vy_run *run) {
         run->check->grid_epoch++;
 }
 
-/* ---- words ---- */
+/* ---- messages ---- */
 
 vy_position vy_site_position(const vyre_program *program, uint32_t site) {
     return site & VY_SITE_EXPRESSION ? vy_expr_position(program, site & ~VY_SITE_EXPRESSION)
@@ -152,13 +267,13 @@ int vy_shadow_is_new(const vy_run *run, uint32_t code, uint32_t first, uint32_t 
 typedef struct lane_access {
     vy_access access;
     uint32_t memory;
-    uint64_t element, count; /* the element asked for, and how many there are */
+    uint64_t element, count; /* the accessed element, and the number of elements */
     vyre_type index_type;
     vy_access_kind kind;
-    int synchronises; /* the element may carry what a release left */
+    int synchronises; /* the element may carry the message of a release */
 } lane_access;
 
-/* An access without a guard that is outside is a violation, and found as such. */
+/* An unguarded access out of bounds is a violation, and is reported as such. */
 static int is_guarded(const vyre_program *program, uint32_t site) {
     if (site & VY_SITE_EXPRESSION)
         return program->exprs.items[site & ~VY_SITE_EXPRESSION].op == VY_BOUNDS_CHECKED;
@@ -185,7 +300,7 @@ static int is_read(vy_access_kind kind) {
     return kind == VY_ACCESS_READ || kind == VY_ACCESS_DEVICE_LOAD || kind == VY_ACCESS_GROUP_LOAD;
 }
 
-/* Whether garbage in the element would show. In source it is zero, and atomics may count on that. */
+/* Whether garbage in the element would be visible. At level source it is zero, and atomics may rely on that. */
 static int needs_value(const vy_run *run, const lane_access *lane) {
     if (is_read(lane->kind) || !run->oracle->is_legal || !vy_access_is_atomic(lane->kind))
         return is_read(lane->kind);
@@ -208,7 +323,7 @@ static void check_written(vy_run *run, vy_memory_shadow *shadow, const lane_acce
     }
 }
 
-/* A plain store ends, as an atomic one does, what an earlier release began at the element. */
+/* A plain store ends the release sequence of the element, as an atomic store does. */
 static void synchronise(const vy_run *run, const vy_group *group, const lane_access *lane, int changed) {
     const vy_stmt *stmt = &run->program->stmts.items[lane->access.site];
     int is_atomic = vy_access_is_atomic(lane->kind);
@@ -241,13 +356,13 @@ static void check_lane(vy_worker *worker, const vy_group *group, vy_memory_shado
         check_written(run, shadow, lane, changed);
     if (!shadow || !(run->check->enabled & VYRE_CHECK_RACES))
         return;
-    /* An acquire orders the atomic itself too: what was released is known when the value is there. */
+    /* An acquire also orders the atomic itself: the message is received with the value. */
     if (lane->synchronises)
         synchronise(run, group, lane, changed);
     vy_race_access(run, group, shadow, &lane->access, lane->memory, lane->element, lane->kind);
     if (run->check->clocks.allowance.status != VYRE_OK) {
         atomic_store(&run->stop, run->check->clocks.allowance.status);
-        worker->checkpoint = 0; /* the next step ends the run */
+        worker->checkpoint = 0; /* ends the run at the next step */
     }
 }
 
@@ -255,7 +370,7 @@ static int has_atomics(const vy_oracle_memory *memory) {
     return memory->accesses >> VY_ACCESS_DEVICE_LOAD != 0;
 }
 
-/* NULL if no access of the memory matters to any checker but bounds. */
+/* Returns NULL if no access of the memory matters to any check except bounds. */
 static vy_memory_shadow *shadow_of(const vy_run *run, const vy_group *group, uint32_t memory) {
     uint8_t space = run->oracle->memories.items[memory].space;
     if (space == VY_SPACE_PRIVATE)

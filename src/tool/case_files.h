@@ -4,8 +4,8 @@
 #ifndef TOOL_CASE_FILES_H
 #define TOOL_CASE_FILES_H
 
+#include "generate/generate.h"
 #include "tool/tool.h"
-#include "vyre/generate.h"
 
 vyre_status tool_case_write(const vyre_case *given, const char *base, vyre_error *error);
 /* Removes what tool_case_write wrote for this case. */

@@ -13,8 +13,8 @@
 #include "support/test.h"
 
 #include "campaign/case_file.h"
+#include "generate/generate.h"
 #include "support/guarded.h"
-#include "vyre/generate.h"
 #include "vyre/oracle.h"
 #include "vyre/pipeline.h"
 #include "vyre/text.h"

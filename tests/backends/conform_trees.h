@@ -4,11 +4,11 @@
 #ifndef VY_TESTS_CONFORM_TREES_H
 #define VY_TESTS_CONFORM_TREES_H
 
+#include "generate/generate.h"
 #include "generate/interesting_values.h"
 #include "ir/eval.h"
 #include "ir/op_tables.h"
 #include "vyre/builder.h"
-#include "vyre/generate.h"
 
 #include "backends/conform.h"
 

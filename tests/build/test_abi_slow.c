@@ -46,7 +46,7 @@ static void growth_is_compatible_and_what_moves_or_goes_is_not(void **state) {
     edit("include/vyre/manifest.h", "s/^} vyre_dialects_watch_options;/    uint32_t grown;\\n&/");
     edit("include/vyre/manifest.h",
          "s/^VYRE_API vyre_status vyre_dialects_unload(.*);/&\\nVYRE_API int vyre_added(void);/");
-    edit("src/dialect/load_public.c", "$ s/$/\\nint vyre_added(void) {\\n    return 1;\\n}/");
+    edit("src/dialect/load.c", "$ s/$/\\nint vyre_added(void) {\\n    return 1;\\n}/");
     expect(0, shell("cd '%s' && cmake -G Ninja -S . -B build -DVYRE_TESTS=OFF -DVYRE_COMPILER=OFF %s 2>&1",
                     shell_folder, objects_but("include/vyre/(manifest|interop).h$")));
     build_copy();

@@ -3,7 +3,7 @@
 #define VY_CAMPAIGN_CASE_FILE_H
 
 #include "base/text.h"
-#include "vyre/generate.h"
+#include "generate/generate.h"
 #include "vyre/text.h"
 
 #include <inttypes.h>

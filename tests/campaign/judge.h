@@ -5,8 +5,8 @@
 #ifndef VY_CAMPAIGN_JUDGE_H
 #define VY_CAMPAIGN_JUDGE_H
 
+#include "generate/generate.h"
 #include "ir/model.h"
-#include "vyre/generate.h"
 #include "vyre/oracle.h"
 #include "vyre/text.h"
 #include "vyre/wire.h"

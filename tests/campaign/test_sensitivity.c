@@ -2,7 +2,7 @@
 #include "support/test.h"
 
 #include "campaign/judge.h"
-#include "generate/shrink_edit.h"
+#include "generate/shrink.h"
 
 static judge j;
 

@@ -1,7 +1,7 @@
 /* Random programs, compiled for every width, deliver what the oracle delivers. A mismatch shrinks itself. */
 #include "compilers/code.h"
 
-#include "vyre/generate.h"
+#include "generate/generate.h"
 
 typedef enum verdict { SAME, REFUSED, DIFFERENT } verdict;
 

@@ -2,7 +2,7 @@
 #include "base/text.h"
 #include "support/test.h"
 
-#include "vyre/generate.h"
+#include "generate/generate.h"
 #include "vyre/manifest.h"
 #include "vyre/oracle.h"
 

@@ -89,12 +89,12 @@ static void conflicts_are_logged_once(void **state) {
     assert_int_equal(vyre_dialects_update(replace, &one, NULL), VYRE_OK);
     EXPECT_LINE("2 dialects: added", "");
     assert_int_equal(vyre_dialects_update(replace, &two, NULL), VYRE_CONFLICT);
-    EXPECT_LINE("1 dialects: ", "the dialect `log` has a provider (`one.toml`), so `two.toml` cannot provide it too");
+    EXPECT_LINE("1 dialects: ", "the dialect `log` is provided by `one.toml`, so `two.toml` cannot provide it, too");
     vyre_dialect_builder *builder, *faster;
     assert_int_equal(vyre_dialect_builder_new(&builder, NULL), VYRE_OK);
     assert_int_equal(vyre_dialect_builder_new(&faster, NULL), VYRE_OK);
     assert_int_equal(vyre_dialect_builder_add(builder, &one.dialect, one.list, 1, NULL), VYRE_DUPLICATE);
-    EXPECT_LINE("1 dialects: ", "the dialect `log` is there already");
+    EXPECT_LINE("1 dialects: ", "the dialect `log` is already registered");
     assert_int_equal(vyre_dialect_builder_remove(faster, "log", NULL, NULL), VYRE_OK);
     assert_int_equal(vyre_dialects_install(faster, NULL), VYRE_OK);
     EXPECT_LINE("2 dialects: removed", "");
@@ -121,7 +121,7 @@ static void loading_and_reloading_are_logged(void **state) {
     EXPECT_LINE("2 dialects: replaced `log` 1.0.0 by 1.0.1 of `mine`", "");
     /* The parts of a conflict outlive the finding that is made of it. */
     assert_int_equal(load("theirs", MANIFEST("1.0.0", "x"), &error), VYRE_CONFLICT);
-    EXPECT_LINE("1 dialects: not loaded: ", "`log` has a provider (`mine`)");
+    EXPECT_LINE("1 dialects: not loaded: ", "`log` is provided by `mine`");
     assert_string_equal(error.subject, "log");
     assert_string_equal(error.first, "mine");
     assert_string_equal(error.second, "theirs");
@@ -186,7 +186,7 @@ static void modules_are_logged(void **state) {
     assert_int_equal(vyre_module_register(&guest, NULL), VYRE_OK);
     EXPECT_LINE("2 dialects: the number of ops changed from 0 to 1", "");
     assert_int_equal(vyre_module_register(&second, &error), VYRE_CONFLICT);
-    EXPECT_LINE("1 registry: ", "has a provider (`first`), so `second` cannot");
+    EXPECT_LINE("1 registry: ", "is provided by `first`, so `second` cannot");
     assert_string_equal(error.subject, "log-module");
 }
 

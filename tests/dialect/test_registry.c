@@ -215,11 +215,11 @@ static void definitions_that_are_none_are_refused(void **state) {
         change;                                                                                                        \
         refuse(&op, expected, word, __LINE__);                                                                         \
     } while (0)
-    REFUSED(op.id = NULL, VYRE_INVALID_ARGUMENT, "an id that is not one");
-    REFUSED(op.id = "plus", VYRE_INVALID_ARGUMENT, "an id that is not one");
+    REFUSED(op.id = NULL, VYRE_INVALID_ARGUMENT, "an invalid id");
+    REFUSED(op.id = "plus", VYRE_INVALID_ARGUMENT, "an invalid id");
     REFUSED(op.id = "other.plus", VYRE_INVALID_ARGUMENT, "not in its dialect");
     REFUSED(op.dialect = "other", VYRE_INVALID_ARGUMENT, "not in its dialect");
-    REFUSED((op.id = "other.plus", op.dialect = "other"), VYRE_INVALID_ARGUMENT, "another dialect");
+    REFUSED((op.id = "other.plus", op.dialect = "other"), VYRE_INVALID_ARGUMENT, "belongs to dialect");
     REFUSED(op.category = VYRE_CATEGORY_COUNT, VYRE_INVALID_ARGUMENT, "category");
     REFUSED(op.version = "1.2", VYRE_INVALID_ARGUMENT, "version");
     REFUSED(op.version = "01.2.3", VYRE_INVALID_ARGUMENT, "version");
@@ -230,35 +230,35 @@ static void definitions_that_are_none_are_refused(void **state) {
     REFUSED(op.version = "1.2.3 4", VYRE_INVALID_ARGUMENT, "version");
     REFUSED(op.inputs = NULL, VYRE_INVALID_ARGUMENT, "no array");
     REFUSED(op.input_count = 300, VYRE_LIMIT, "too many inputs");
-    REFUSED((op.inputs = bad_type, op.input_count = 1), VYRE_INVALID_ARGUMENT, "type there is not");
+    REFUSED((op.inputs = bad_type, op.input_count = 1), VYRE_INVALID_ARGUMENT, "unknown type");
     REFUSED((op.inputs = bad_kind, op.input_count = 1), VYRE_INVALID_ARGUMENT, "kind of operand");
-    REFUSED((op.inputs = bad_name, op.input_count = 1), VYRE_INVALID_ARGUMENT, "name is not one");
-    REFUSED((op.inputs = bool_memory, op.input_count = 1), VYRE_INVALID_ARGUMENT, "memory of bool");
-    REFUSED(op.inputs = same_name, VYRE_INVALID_ARGUMENT, "two inputs of one name");
-    REFUSED(op.outputs = memory_out, VYRE_INVALID_ARGUMENT, "no value");
-    REFUSED(op.outputs = bad_name, VYRE_INVALID_ARGUMENT, "output whose name");
-    REFUSED(op.attributes = taken, VYRE_INVALID_ARGUMENT, "of one name");
+    REFUSED((op.inputs = bad_name, op.input_count = 1), VYRE_INVALID_ARGUMENT, "invalid name");
+    REFUSED((op.inputs = bool_memory, op.input_count = 1), VYRE_INVALID_ARGUMENT, "memory operand of bool");
+    REFUSED(op.inputs = same_name, VYRE_INVALID_ARGUMENT, "two inputs with the same name");
+    REFUSED(op.outputs = memory_out, VYRE_INVALID_ARGUMENT, "not a value");
+    REFUSED(op.outputs = bad_name, VYRE_INVALID_ARGUMENT, "output with an invalid name");
+    REFUSED(op.attributes = taken, VYRE_INVALID_ARGUMENT, "with the same name");
     REFUSED(op.attributes = wide, VYRE_INVALID_ARGUMENT, "default");
     REFUSED(op.attributes = empty_range, VYRE_INVALID_ARGUMENT, "range");
     REFUSED(op.attributes = wide_range, VYRE_INVALID_ARGUMENT, "range");
     REFUSED(op.attributes = truth_range, VYRE_INVALID_ARGUMENT, "range");
     REFUSED(op.attributes = no_values, VYRE_INVALID_ARGUMENT, "no array");
-    REFUSED(op.attributes = wide_value, VYRE_INVALID_ARGUMENT, "none of u8");
+    REFUSED(op.attributes = wide_value, VYRE_INVALID_ARGUMENT, "not of type u8");
     REFUSED(op.attributes = other_default, VYRE_INVALID_ARGUMENT, "do not allow");
     REFUSED((op.laws = no_arguments, op.law_count = 1), VYRE_INVALID_ARGUMENT, "wrong number of arguments");
-    REFUSED((op.laws = unknown, op.law_count = 1), VYRE_INVALID_ARGUMENT, "law there is not");
+    REFUSED((op.laws = unknown, op.law_count = 1), VYRE_INVALID_ARGUMENT, "unknown law");
     REFUSED((op.laws = of_one, op.law_count = 1), VYRE_INVALID_ARGUMENT, "`involution` with 2 inputs");
-    REFUSED((op.laws = over_nothing, op.law_count = 1), VYRE_INVALID_ARGUMENT, "names no op");
+    REFUSED((op.laws = over_nothing, op.law_count = 1), VYRE_INVALID_ARGUMENT, "invalid op id");
     REFUSED(op.lowerings = twice, VYRE_INVALID_ARGUMENT, "one target twice");
     REFUSED((op.lowerings = nothing, op.lowering_count = 1), VYRE_INVALID_ARGUMENT, "no code");
-    REFUSED((op.lowerings = no_target, op.lowering_count = 1), VYRE_INVALID_ARGUMENT, "no target id");
+    REFUSED((op.lowerings = no_target, op.lowering_count = 1), VYRE_INVALID_ARGUMENT, "not a target id");
     REFUSED((op.lowerings = reference, op.lowering_count = 1), VYRE_INVALID_ARGUMENT, "the reference");
     REFUSED(op.source = NULL, VYRE_INVALID_ARGUMENT, "has no body");
     REFUSED(op.source = "fn plus(", VYRE_INVALID_PROGRAM, "");
     REFUSED(op.source = "fn minus(a: u32, b: u32) -> u32 { return a }\n", VYRE_INVALID_ARGUMENT,
             "without its function");
     REFUSED(op.source = "const A = 1u32\n", VYRE_INVALID_ARGUMENT, "no functions");
-    REFUSED(op.source = "fn plus(a: u32) -> u32 { return a }\n", VYRE_INVALID_ARGUMENT, "takes 1 parameters");
+    REFUSED(op.source = "fn plus(a: u32) -> u32 { return a }\n", VYRE_INVALID_ARGUMENT, "with 1 parameters");
     REFUSED(op.source = "fn plus(a: u32, b: f32) -> u32 { return a }\n", VYRE_INVALID_ARGUMENT, "parameter 2");
     REFUSED(op.source = "fn plus(a: u32, b: u32) -> f32 { return f32(a) }\n", VYRE_INVALID_ARGUMENT, "result 1");
     REFUSED(op.source = "fn plus(a: u32, b: u32, c: i32) -> u32 { return a }\n", VYRE_INVALID_ARGUMENT, "parameter 3");

@@ -115,16 +115,16 @@ static void what_is_wrong_in_a_module_is_named_and_nothing_is_published(void **s
         refused(&made, expected, word, __LINE__);                                                                      \
     } while (0)
     REFUSED((made.extern_op.dialect = "nobody", made.extern_op.id = "nobody.op"), VYRE_NOT_FOUND,
-            "`nobody.op` of `by hand` is in a dialect nobody registered (`nobody`)");
-    REFUSED(made.extern_op.dialect = NULL, VYRE_NOT_FOUND, "nobody registered");
-    REFUSED(made.extern_op.id = "hand_extern", VYRE_INVALID_ARGUMENT, "an id that is not one");
+            "`nobody.op` of `by hand` is in a dialect that is not registered (`nobody`)");
+    REFUSED(made.extern_op.dialect = NULL, VYRE_NOT_FOUND, "that is not registered");
+    REFUSED(made.extern_op.id = "hand_extern", VYRE_INVALID_ARGUMENT, "an invalid id");
     REFUSED(made.extern_op.id = "other.op", VYRE_INVALID_ARGUMENT, "not in its dialect");
-    REFUSED(made.extern_op.id = NULL, VYRE_INVALID_ARGUMENT, "an id that is not one");
-    REFUSED(made.dialect.name = "linked", VYRE_CONFLICT, "has a provider (`this test`), so `by hand` cannot");
-    REFUSED(made.op.id = "linked.more", VYRE_CONFLICT, "has a provider (`this test`), so `by hand` cannot");
+    REFUSED(made.extern_op.id = NULL, VYRE_INVALID_ARGUMENT, "an invalid id");
+    REFUSED(made.dialect.name = "linked", VYRE_CONFLICT, "is provided by `this test`, so `by hand` cannot");
+    REFUSED(made.op.id = "linked.more", VYRE_CONFLICT, "is provided by `this test`, so `by hand` cannot");
     REFUSED((made.extern_op.dialect = "linked", made.extern_op.id = "linked.thrice"), VYRE_DUPLICATE,
-            "`linked.thrice` is taken twice (by `this test` and by `by hand`)");
-    REFUSED(made.dialect.name = NULL, VYRE_INVALID_ARGUMENT, "not one");
+            "`linked.thrice` is registered twice (by `this test` and by `by hand`)");
+    REFUSED(made.dialect.name = NULL, VYRE_INVALID_ARGUMENT, "invalid name");
     REFUSED(made.dialect.version = "new", VYRE_INVALID_ARGUMENT, "version");
     REFUSED(made.module.extern_dialects_end = made.dialects + 2, VYRE_DUPLICATE, "registered twice");
     REFUSED(made.op.category = VYRE_CATEGORY_COMPOSITE, VYRE_INVALID_ARGUMENT, "has no body");
@@ -132,8 +132,8 @@ static void what_is_wrong_in_a_module_is_named_and_nothing_is_published(void **s
     REFUSED(made.op.struct_size = 8, VYRE_ABI_MISMATCH, "too short");
     REFUSED(made.dialect.struct_size = 8, VYRE_ABI_MISMATCH, "too short");
     REFUSED(made.extern_op.struct_size = 8, VYRE_ABI_MISMATCH, "too short");
-    REFUSED(made.ops[0] = NULL, VYRE_INVALID_ARGUMENT, "missing");
-    REFUSED(made.module.ops_end = NULL, VYRE_INVALID_ARGUMENT, "do not fit");
+    REFUSED(made.ops[0] = NULL, VYRE_INVALID_ARGUMENT, "NULL record");
+    REFUSED(made.module.ops_end = NULL, VYRE_INVALID_ARGUMENT, "invalid bounds");
 #undef REFUSED
 }
 

@@ -1,6 +1,6 @@
 /* What is held back of a folder in which somebody writes, look by look, at times that are made up. */
 #include "dialect/manifests.h"
-#include "dialect/write_quiesce.h"
+#include "dialect/watch.h"
 #include "support/fault.h"
 
 #include <time.h>

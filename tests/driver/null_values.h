@@ -95,23 +95,6 @@ static inline vyre_optimize_options *optimize_options(void) {
     return &options;
 }
 
-static inline vyre_generate_options *generate_options(void) {
-    static vyre_generate_options options;
-    options = (vyre_generate_options){.seed = 1, .statements = 5};
-    return &options;
-}
-
-static inline vyre_case *generated_case(void) {
-    vyre_case *out = NULL;
-    NEED(vyre_generate(generate_options(), &out, &the_error), "case");
-    return out;
-}
-
-static inline int never_fails(void *user, const vyre_case *candidate) {
-    (void)user, (void)candidate;
-    return 0;
-}
-
 static inline vyre_diagnostics *diagnostics(void) {
     return vyre_diagnostics_new();
 }

@@ -4,6 +4,7 @@
 #include "driver/registry/child.h"
 
 #include "backends/cpu/compile.h"
+#include "generate/generate.h"
 #include "ir/limits.h"
 
 #include <limits.h>

@@ -6,9 +6,9 @@
 #include "split/put_barriers.h"
 #include "support/fault.h"
 
+#include "generate/generate.h"
 #include "vyre/async.h"
 #include "vyre/cache.h"
-#include "vyre/generate.h"
 #include "vyre/oracle.h"
 #include "vyre/telemetry.h"
 

@@ -6,9 +6,9 @@
 #include "support/fault.h"
 
 #include "base/file.h"
+#include "generate/generate.h"
 #include "split/grid_tile.h"
 #include "vyre/async.h"
-#include "vyre/generate.h"
 #include "vyre/oracle.h"
 #include "vyre/telemetry.h"
 

@@ -5,8 +5,8 @@
 
 #include "backends/cpu/compile.h"
 #include "base/file.h"
+#include "generate/generate.h"
 #include "vyre/cache.h"
-#include "vyre/generate.h"
 #include "vyre/oracle.h"
 
 #include <glob.h>

@@ -2,7 +2,7 @@
 #include "driver/fake.h"
 
 #include "base/file.h"
-#include "vyre/generate.h"
+#include "generate/generate.h"
 #include "vyre/oracle.h"
 
 #include <glob.h>

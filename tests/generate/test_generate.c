@@ -3,9 +3,9 @@
 #include "support/test.h"
 
 #include "campaign/coverage.h"
+#include "generate/generate.h"
 #include "ir/dispatch_resolve.h"
 #include "ir/eval.h"
-#include "vyre/generate.h"
 
 static vyre_case *generate(vyre_generate_options options) {
     vyre_case *made;

@@ -2,10 +2,10 @@
 #include "support/fault.h"
 #include "support/test.h"
 
+#include "generate/generate.h"
 #include "ir/dispatch_resolve.h"
 #include "ir/model.h"
 #include "ir/validate/validate.h"
-#include "vyre/generate.h"
 
 static vyre_case *generate(vyre_generate_options options) {
     vyre_case *made;

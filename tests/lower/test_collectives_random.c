@@ -2,7 +2,7 @@
  * when the schedule is perturbed, and without races. */
 #include "lower/runner.h"
 
-#include "vyre/generate.h"
+#include "generate/generate.h"
 
 enum { OUTPUTS = 64, STEPS = 100000 };
 

@@ -1,9 +1,9 @@
 /* Random programs and the examples, legalised for a profile and run as its worst device, deliver what the oracle delivers. A mismatch shrinks itself. */
 #include "lower/covering.h"
 
+#include "generate/generate.h"
 #include "lower/holds.h"
 #include "vyre/dialect.h"
-#include "vyre/generate.h"
 
 #include <dirent.h>
 

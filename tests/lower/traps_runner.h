@@ -4,8 +4,8 @@
 
 #include "lower/runner.h"
 
+#include "generate/generate.h"
 #include "oracle/lowered_env.h"
-#include "vyre/generate.h"
 
 enum { OUTPUTS = 64, STEPS = 200000, MORE = 60 };
 

@@ -7,10 +7,10 @@
 
 #include "support/test.h"
 
+#include "generate/generate.h"
 #include "ir/eval.h"
 #include "opt/pass_manager.h"
 #include "opt/rewriter.h"
-#include "vyre/generate.h"
 #include "vyre/oracle.h"
 #include "vyre/text.h"
 

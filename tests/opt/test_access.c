@@ -4,12 +4,12 @@
  * Programs are those of access_programs.h. VYRE_SEED starts elsewhere, VYRE_EFFORT makes it that many times longer. */
 #include "opt/access_programs.h"
 
+#include "generate/generate.h"
 #include "ir/diagnostic_codes.h"
 #include "lower/legalize.h"
 #include "opt/coarsen.h"
 #include "opt/pass_manager.h"
 #include "oracle/lowered_env.h"
-#include "vyre/generate.h"
 #include "vyre/oracle.h"
 #include "vyre/text.h"
 

@@ -2,8 +2,8 @@
 #include "opt/coarsen_runner.h"
 
 #include "analysis/range_checks.h"
+#include "generate/generate.h"
 #include "lower/legalize.h"
-#include "vyre/generate.h"
 
 enum { REASONS = 64 };
 

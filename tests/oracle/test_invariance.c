@@ -1,7 +1,7 @@
 /* The same bytes at any number of threads and under any schedule, for programs that use everything that could make a difference. */
 #include "oracle/trial.h"
 
-#include "vyre/generate.h"
+#include "generate/generate.h"
 
 static const char *const programs[] = {
     /* Divergent loops, private memory, no meeting: small workgroups that run as one. */

@@ -111,7 +111,7 @@ static void sets_of_readers_count_as_memory(void **state) {
     for (uint64_t seed = 0; seed < 3; seed++) {
         t.options = (vyre_oracle_options){.checks = VYRE_CHECK_RACES, .max_memory = 100000, .seed = seed};
         trial_expect(&t, VYRE_LIMIT);
-        assert_non_null(strstr(t.error.message, "the race checker remembers"));
+        assert_non_null(strstr(t.error.message, "the records of the race checker"));
         t.options.max_memory = 400000; /* 4096 readers of 24 bytes, the table half full, twice while it grows */
         trial_expect(&t, VYRE_OK);
     }

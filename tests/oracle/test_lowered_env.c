@@ -144,7 +144,7 @@ static void wide_accesses_are_aligned(void **state) {
     assert_string_equal(vyre_diagnostics_get(t.findings, 0)->code, "R008");
     assert_string_equal(
         vyre_diagnostics_get(t.findings, 0)->message,
-        "invocation 9 (global_id 9, 0, 0) accesses 4 elements at once at `x![6]`, which starts 2 elements "
+        "invocation 9 (global_id 9, 0, 0) accesses 4 elements in one access at `x![6]`, which starts 2 elements "
         "past a boundary of that width");
     /* Where the buffer starts counts: some place makes it right, the others do not. */
     unsigned right = 0, wrong = 0;

@@ -1,7 +1,7 @@
 /* Random programs: the oracle and a direct reading of the language give the same bytes. */
 #include "oracle/model.h"
 
-#include "vyre/generate.h"
+#include "generate/generate.h"
 #include "vyre/oracle.h"
 #include "vyre/text.h"
 

@@ -1,7 +1,7 @@
 /* Maps that share nodes behave as maps that share nothing, keep no node too many, and stay within their allowance. */
 #include "support/test.h"
 
-#include "oracle/persistent_map.h"
+#include "oracle/vector_clock.h"
 #include "support/fault.h"
 
 enum { KEYS = 3000, MAPS = 6 };

@@ -5,7 +5,7 @@
 #include "split/split_runner.h"
 #include "support/fault.h"
 
-#include "vyre/generate.h"
+#include "generate/generate.h"
 
 /* ---- one case ---- */
 

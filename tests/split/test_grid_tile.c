@@ -3,8 +3,8 @@
 #include "split/split_runner.h"
 #include "support/fault.h"
 
+#include "generate/generate.h"
 #include "split/grid_tile.h"
-#include "vyre/generate.h"
 
 enum { MOST_PIECES = 4096, MOST_PROGRAMS = 64 };
 

@@ -1,7 +1,7 @@
 /* The formatter: canonical spacing, nothing else. */
+#include "generate/generate.h"
 #include "ir/text/lexer.h"
 #include "text/text_support.h"
-#include "vyre/generate.h"
 
 #include <dirent.h>
 

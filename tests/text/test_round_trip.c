@@ -1,10 +1,10 @@
 /* Parse after print is the identity: on files, on generated programs, on every kind of literal and on random trees of
  * every op. */
+#include "generate/generate.h"
 #include "ir/build/finish.h"
 #include "ir/irbuilder.h"
 #include "ir/op_tables.h"
 #include "text/text_support.h"
-#include "vyre/generate.h"
 
 #include <dirent.h>
 

@@ -1,8 +1,8 @@
 /* Inlining: what a program computes stays the same, and the result is a program of its own. */
 #include "validate/text_fixture.h"
 
+#include "generate/generate.h"
 #include "support/fault.h"
-#include "vyre/generate.h"
 #include "vyre/oracle.h"
 
 static vyre_program *parse(const char *text, vyre_module **module) {

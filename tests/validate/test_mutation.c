@@ -1,11 +1,11 @@
 /* Any arrays: a valid program with something overwritten is refused or is a program; nothing crashes, and what passes has one encoding. */
+#include "generate/generate.h"
 #include "ir/validate/validate.h"
 #include "ir/wire/fingerprint.h"
 #include "support/fault.h"
 #include "support/test.h"
 #include "text/text_support.h"
 #include "validate/program_fixture.h"
-#include "vyre/generate.h"
 #include "vyre/text.h"
 #include "vyre/wire.h"
 

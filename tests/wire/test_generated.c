@@ -1,4 +1,5 @@
 /* Random programs, and programs from text with their positions, come back from their wire form as they were. */
+#include "generate/generate.h"
 #include "vyre/vyre.h"
 #include "wire/compare.h"
 

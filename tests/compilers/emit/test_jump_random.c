@@ -5,7 +5,7 @@
  * VYRE_EFFORT makes it longer, VYRE_FIRST=seed starts elsewhere. */
 #include "compilers/emit/run.h"
 
-#include "vyre/generate.h"
+#include "generate/generate.h"
 
 #include <stdarg.h>
 

@@ -5,7 +5,7 @@
  * processes: campaigns on machines with many cores. */
 #include "compilers/emit/run.h"
 
-#include "vyre/generate.h"
+#include "generate/generate.h"
 
 #include <sys/wait.h>
 #include <unistd.h>

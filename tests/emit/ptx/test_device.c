@@ -10,11 +10,11 @@
 #include "emit/ptx/device.h"
 #include "emit/ptx/manner.h"
 
+#include "generate/generate.h"
 #include "ir/eval.h"
 #include "lower/operands.h"
 #include "lower/put_traps.h"
 #include "lower/runner.h"
-#include "vyre/generate.h"
 
 #include <signal.h>
 #include <sys/mman.h>

@@ -2,10 +2,10 @@
  * the library, random programs. */
 #include "emit/ptx/code.h"
 
+#include "generate/generate.h"
 #include "lower/runner.h"
 #include "opt/call_library.h"
 #include "support/fault.h"
-#include "vyre/generate.h"
 
 #include <dirent.h>
 

@@ -6,9 +6,9 @@
  * ptxas. */
 #include "emit/ptx/code.h"
 
+#include "generate/generate.h"
 #include "lower/put_traps.h"
 #include "opt/coarsen.h"
-#include "vyre/generate.h"
 
 #include <inttypes.h>
 #include <sys/wait.h>
