@@ -65,7 +65,7 @@ typedef struct vy_lowering {
     VY_VECTOR(vy_ast_function *) reached;
 } vy_lowering;
 
-/* ---- lower_scope.c: names ---- */
+/* ---- lower_decl.c: names ---- */
 
 int vy_lower_start(vy_lowering *l, vy_parser *parser); /* 0 when memory is out */
 void vy_lower_free(vy_lowering *l);
@@ -88,7 +88,7 @@ void vy_lower_leave_scope(vy_lowering *l, uint32_t mark);
 const vy_binding *vy_lower_memory(vy_lowering *l, uint32_t name, vy_position at);
 void vy_lower_unknown(vy_lowering *l, uint32_t name, vy_position at);
 
-/* ---- lower_type.c: types ---- */
+/* ---- lower_expr.c: types ---- */
 
 /* Finds the type of a tree and hoists its effects. hint: the type the context would like, or VY_TYPE_UNTYPED. Gives a
  * type, VY_TYPE_UNTYPED or VY_TYPE_BAD. */
@@ -100,8 +100,6 @@ int vy_lower_expect(vy_lowering *l, vy_ast_node *node, uint8_t type, const char 
 uint8_t vy_lower_require_typed(vy_lowering *l, vy_ast_node *node, uint8_t hint);
 /* The value that `keyword name = …` binds without a written type. Returns its type, or VY_TYPE_BAD after an error. */
 uint8_t vy_lower_initializer(vy_lowering *l, vy_ast_node *node, const char *keyword, uint32_t name);
-/* Reports that a literal has no type; keyword and name: what it is bound to, where a written type would help, or NULL. */
-void vy_lower_untyped(vy_lowering *l, const vy_ast_node *node, const char *keyword, const char *name);
 /* The same for the bounds of a `for`, none of which has a type. */
 void vy_lower_untyped_range(vy_lowering *l, vy_ast_node *const bounds[3]);
 /* All nodes (up to three; NULLs are skipped) must have one type, because `what` asks for it; those open take it from the others.
@@ -125,12 +123,6 @@ typedef struct vy_effect_signature {
 
 /* Checks the operands of an effect and says what it gives. Returns 0 after an error. */
 int vy_lower_effect(vy_lowering *l, vy_ast_node *node, uint8_t hint, vy_effect_signature *out);
-/* Of level legal, in lower_intrinsics.c: turns a call into the construct; checks one; makes its statement. */
-void vy_lower_intrinsic_resolve(vy_lowering *l, vy_ast_node *node);
-int vy_lower_intrinsic_check(vy_lowering *l, vy_ast_node *node, vy_effect_signature *out);
-vy_stmt vy_lower_intrinsic_stmt(vy_lowering *l, const vy_ast_node *node);
-/* The arguments of a call or the elements of a wide store, into l->args. */
-void vy_lower_arguments(vy_lowering *l, const vy_ast_node *first);
 /* A store or atomic has no condition in its index: reports one and returns 0. */
 int vy_lower_unconditional(vy_lowering *l, const vy_ast_node *index);
 /* Appends it with these results; gives the first variable. */
@@ -145,13 +137,12 @@ uint8_t vy_lower_hoist(vy_lowering *l, vy_ast_node *node, uint8_t hint);
 
 uint32_t vy_lower_append(vy_lowering *l, const vy_ast_node *node);
 
-/* ---- lower_size.c: counts, grids, lengths ---- */
+/* ---- lower_decl.c: constant sizes ---- */
 
-uint32_t vy_lower_size(vy_lowering *l, const vy_ast_node *node);
 /* A constant from 0 to `limit`; `what` names it. Returns 0 after an error. */
 int vy_lower_constant(vy_lowering *l, const vy_ast_node *node, uint64_t limit, const char *what, uint64_t *value);
 
-/* ---- lower_const.c: consts and -D ---- */
+/* ---- lower_decl.c: consts and -D ---- */
 
 void vy_lower_consts(vy_lowering *l, const vyre_define *defines, size_t count);
 

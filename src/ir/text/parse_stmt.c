@@ -1,7 +1,7 @@
 /* Statements and blocks. */
 #include "ir/limits.h"
 #include "ir/porting_hint.h"
-#include "ir/text/parse_expr.h"
+#include "ir/text/parser.h"
 
 #include <stdio.h>
 

@@ -5,8 +5,193 @@
 #ifndef VY_IR_TEXT_PARSER_H
 #define VY_IR_TEXT_PARSER_H
 
-#include "ir/text/ast.h"
+#include "ir/model.h"
+#include "ir/number.h"
 #include "ir/text/lexer.h"
+
+/* ==== syntax tree ====
+ *
+ * All nodes are in one arena; names are vy_intern_pool of the lexer.
+ *
+ * The parser fills it in once. Lowering writes only the fields marked so, and overwrites them each time a tree is
+ * lowered: a function is lowered once for the library and once for each program that reaches it. */
+
+/* Types of expressions while a text is read: a vyre_type, or one of these. */
+enum {
+    VY_TYPE_UNTYPED = VYRE_TYPE_COUNT, /* made of literals without suffix: waits for a type from its context */
+    VY_TYPE_BAD                        /* wrong, and reported already: fits everything */
+};
+
+/* ---- expressions ---- */
+
+typedef enum vy_ast_node_kind {
+    VY_AST_BAD,          /* reported already */
+    VY_AST_NUMBER,       /* number, negative */
+    VY_AST_BITS,         /* type_name and value: true, false, inf, nan */
+    VY_AST_NAME,         /* name: variable, param, const, or (as an argument) a memory */
+    VY_AST_INDEX,        /* name[a]; op = VY_BOUNDS_UNCHECKED: name![a], or name![a if b] */
+    VY_AST_LEN,          /* len(name) */
+    VY_AST_BUILTIN,      /* op = vyre_builtin, axis */
+    VY_AST_OP,           /* op = vyre_op of a, b, c */
+    VY_AST_CAST,         /* type_name(a); of a literal without suffix: that literal, with axis set by lowering */
+    VY_AST_BITCAST,      /* bitcast<type_name>(a) */
+    VY_AST_ALIGN_OFFSET, /* misalignment(a), a name; made by lowering of a call, as are the ops of level legal */
+    VY_AST_ATOMIC, /* op = vyre_atomic on a (an index) with b, c; order, scope; axis: the usual scope. From here on: effects */
+    VY_AST_COLLECTIVE, /* name = its word, op = vyre_collective of a, b; combine, scope 1 = subgroup of `width` (as a number: axis) */
+    VY_AST_CALL,    /* name = function; arguments a, a->next, …; in sizes also div_ceil */
+    VY_AST_OP_CALL, /* name = dotted op id (interned whole); arguments likewise */
+    /* Of level legal: lowering makes them of calls. name = their word; arguments likewise. */
+    VY_AST_LOAD_WIDE,
+    VY_AST_STORE_WIDE,
+    VY_AST_RECORD_TRAP,
+    VY_AST_POLL
+} vy_ast_node_kind;
+
+typedef struct vy_ast_node vy_ast_node;
+struct vy_ast_node {
+    uint8_t kind, op, axis, type_name;
+    uint8_t order, scope, combine, negative; /* order, scope: COUNT means the default */
+    uint16_t depth;                          /* operators below, on the longest path */
+    uint8_t type;                            /* lowering: type of the value */
+    uint8_t is_literal;                      /* lowering: stands for `bits` */
+    uint32_t count;                          /* arguments */
+    uint32_t name;
+    uint32_t variable; /* lowering: what the name or the hoisted effect is bound to */
+    vy_position at;    /* the token that stands for the node: operator, name, literal */
+    vy_ast_node *next; /* in a list of arguments */
+    vy_ast_node *a, *b;
+    union {
+        vy_ast_node *c;
+        uint64_t bits; /* lowering: value of a literal or const, which has no operands */
+    };
+    union {
+        const vy_number *number;
+        uint64_t value;
+        vy_ast_node *width; /* collectives over a subgroup */
+    };
+};
+
+static inline int vy_ast_node_is_effect(const vy_ast_node *node) {
+    return node->kind >= VY_AST_ATOMIC;
+}
+
+/* ---- statements ---- */
+
+/* A name being declared, with its type where one is written (VYRE_TYPE_COUNT otherwise). */
+typedef struct vy_ast_declarator vy_ast_declarator;
+struct vy_ast_declarator {
+    uint32_t name;
+    uint8_t type;
+    vy_position at;
+    vy_ast_declarator *next;
+};
+
+typedef enum vy_ast_stmt_kind {
+    VY_AST_STMT_LET,    /* names = a; `let (…)` too, with grouped set */
+    VY_AST_STMT_VAR,    /* names = a */
+    VY_AST_STMT_ASSIGN, /* target (name or index) = a, or op= with op != VYRE_OP_COUNT */
+    VY_AST_STMT_CALL,   /* a: an effect */
+    VY_AST_STMT_BARRIER,
+    VY_AST_STMT_GRID_BARRIER,
+    VY_AST_STMT_TRAP,  /* a */
+    VY_AST_STMT_PRINT, /* text; a, a->next, … */
+    VY_AST_STMT_IF,    /* a; body; other */
+    VY_AST_STMT_FOR,   /* names in a .. b step c; body */
+    VY_AST_STMT_WHILE, /* a; body */
+    VY_AST_STMT_BREAK,
+    VY_AST_STMT_CONTINUE,
+    VY_AST_STMT_RETURN, /* a, a->next, … */
+    VY_AST_STMT_REGION  /* text; body */
+} vy_ast_stmt_kind;
+
+typedef struct vy_ast_stmt vy_ast_stmt;
+struct vy_ast_stmt {
+    uint8_t kind; /* vy_ast_stmt_kind */
+    uint8_t op;
+    uint8_t grouped;
+    uint32_t count; /* arguments or names */
+    vy_position at; /* keyword, or the first token */
+    vy_ast_declarator *names;
+    vy_ast_node *target, *a, *b, *c;
+    const char *text;
+    uint32_t length;
+    vy_ast_stmt *body, *other, *next;
+};
+
+/* ---- declarations ---- */
+
+/* Every declaration that makes a memory or a parameter. */
+typedef struct vy_ast_decl vy_ast_decl;
+struct vy_ast_decl {
+    uint32_t name;
+    vy_position at;
+    uint8_t is_memory;
+    uint8_t space, type, access; /* type: VY_TYPE_BAD if it was wrong */
+    vy_ast_node *size;           /* count of a buffer or length of an array; NULL */
+    uint32_t index;              /* lowering: its variable or memory */
+    vy_ast_decl *next;
+};
+
+typedef struct vy_ast_decl_list {
+    vy_ast_decl *first, **last;
+    uint32_t count;
+} vy_ast_decl_list;
+
+/* A name that is called, in the order of the text. */
+typedef struct vy_ast_callee vy_ast_callee;
+struct vy_ast_callee {
+    uint32_t name;
+    vy_ast_callee *next;
+};
+
+/* A function or a program. */
+typedef struct vy_ast_function vy_ast_function;
+struct vy_ast_function {
+    uint32_t name;
+    vy_position at;
+    int is_program;
+    int is_bad;               /* has errors: no program is made of it */
+    int is_broken;            /* the error is in its head: what it takes and gives is not known */
+    vy_ast_decl_list params;  /* functions: scalars and memories as written; programs: params */
+    vy_ast_decl_list buffers; /* programs */
+    vy_ast_decl_list arrays;
+    vy_ast_decl_list broken; /* names of declarations that went wrong: known, as nothing in particular */
+    vy_ast_declarator *results;
+    uint32_t result_count;
+    /* Programs. */
+    uint8_t numerics, level, grid_kind;
+    uint8_t has_numerics, has_level, has_workgroup, has_grid;
+    uint32_t workgroup_count, grid_count;
+    vy_ast_node *workgroup[3], *grid[3];
+    uint32_t grid_name; /* over, indirect */
+    vy_position grid_name_at;
+    vy_position workgroup_at;
+    vy_ast_stmt *body;
+    vy_ast_callee *calls;
+    uint32_t ordinal;    /* place in the file, among its kind */
+    uint32_t index;      /* lowering: its function in the program being made */
+    uint32_t reached_by; /* lowering: stamp of the last program that reached it */
+    vy_ast_function *next;
+};
+
+typedef struct vy_ast_const {
+    uint32_t name;
+    vy_position at;
+    uint8_t type; /* declared, or VYRE_TYPE_COUNT; after evaluation the type, or VY_TYPE_BAD */
+    vy_ast_node *value;
+    uint64_t bits;
+    int is_known;       /* evaluated */
+    const char *define; /* the text that overrides its value, or NULL */
+    struct vy_ast_const *next;
+} vy_ast_const;
+
+typedef struct vy_ast_file {
+    uint8_t level, has_level; /* of its functions, where it says so */
+    vy_ast_const *consts;
+    vy_ast_function *functions, *programs;
+} vy_ast_file;
+
+/* ==== parser ==== */
 
 typedef struct vy_parser {
     vy_lexer lexer;
@@ -71,8 +256,22 @@ char vy_parse_peek(const vy_parser *parser);
 /* `expected one of …` with a suggestion for the word that stands there. Returns 0. */
 int vy_parse_one_of(vy_parser *parser, const char *what, const char *const *words, unsigned count);
 
-vy_ast_node *vy_parse_expression(vy_parser *parser); /* NULL only when memory is out */
+/* ---- expressions: parse_expr.c; nodes are NULL only if memory could not be allocated ---- */
+
+vy_ast_node *vy_parse_node(vy_parser *parser, vy_ast_node_kind kind, vy_position at);
+/* Makes `node` deeper than an operand `below`; one that gets too deep is reported and cut. */
+void vy_parse_update_depth(vy_parser *parser, vy_ast_node *node, const vy_ast_node *below);
+/* The rest of a dotted id after its first name; `at` grows over it. Returns 0 after an error. */
+int vy_parse_op_id(vy_parser *parser, uint32_t first, vy_position *at, char id[VY_LIMIT_NAME + 1]);
+/* The op id in the string that comes next, which is consumed. Returns 0 after an error. */
+int vy_parse_quoted_id(vy_parser *parser, char id[VY_LIMIT_NAME + 1]);
+/* A name that only the parser uses; VY_SYMBOL_INVALID when memory is out, which is noted. */
+uint32_t vy_parse_add_name(vy_parser *parser, const char *text);
+vy_ast_node *vy_parse_expression(vy_parser *parser);
 vy_ast_node *vy_parse_size(vy_parser *parser);
+
+/* ---- statements and declarations: parse_stmt.c, parse.c ---- */
+
 /* `{ … }` with its statements; the braces are consumed. */
 vy_ast_stmt *vy_parse_block(vy_parser *parser);
 /* Statements up to the closing brace, which is not consumed. */
@@ -80,13 +279,7 @@ vy_ast_stmt *vy_parse_statements(vy_parser *parser);
 /* The brace that ends a block; an error if it is missing. */
 void vy_parse_close_block(vy_parser *parser, vy_position opened);
 void vy_parse_end_statement(vy_parser *parser);
-/* The head and body of a function or program; its keyword is consumed. */
-vy_ast_function *vy_parse_function(vy_parser *parser);
-vy_ast_function *vy_parse_program(vy_parser *parser);
 int vy_parse_is_decl(const vy_parser *parser);
-/* Whether `level` stands here with its word, and that line; *seen: it stands once. */
-int vy_parse_is_level(const vy_parser *parser);
-uint8_t vy_parse_level(vy_parser *parser, uint8_t *seen);
 /* Whether the next token starts a const, function or program. */
 int vy_parse_is_top_level(const vy_parser *parser);
 /* One of these inside a body: reported, and read as if it stood where it belongs. */

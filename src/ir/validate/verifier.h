@@ -1,17 +1,19 @@
-/* What the parts of the validator share: the program under verifier, where findings go, and scratch memory.
+/* State shared by the parts of the verifier: the program, the destination of findings, and scratch memory.
  *
- * The parts run in order, each relying on what the ones before have established, and a part runs only if they found no error:
+ * The parts run in this order. Each relies on the facts that earlier parts established, and runs only if these found no
+ * error:
  *
- *   layout.c        every index and tag is in range and the arrays lie exactly as model.h says     (stops at its first finding)
- *   declarations.c  names, limits, memories, geometry, size expressions                             (collects findings, as do the rest)
- *   body.c          types, scopes and statements, with expressions.c and memory_ops.c
+ *   layout.c        indices, tags and array layout as model.h specifies    (stops at its first finding)
+ *   declarations.c  names, limits, memories, geometry, size expressions    (collects findings, as do the rest)
+ *   statements.c    types, scopes, statements
  *   calls.c         recursion, reachability, sizes after inlining
- *   facts.c         what the program does
- *   uniform.c       barriers and collectives stand in uniform control    (of level source)
- *   races.c         races that happen in every run                       (likewise)
- *   unused.c        warnings about declarations that nothing uses        (likewise)
+ *   validate.c      program flags
+ *   uniformity.c    barriers and collectives are in uniform control flow   (level source only)
+ *   races.c         races that occur in every run                          (level source only)
+ *   declarations.c  warnings about unused declarations                     (level source only)
  *
- * Time is linear in the program, memory a small multiple of it. */
+ * The declarations and the statements are both checked even if the first of the two parts finds errors. Time is linear
+ * in the size of the program; memory is a small multiple of it. */
 #ifndef VY_IR_VALIDATE_VERIFIER_H
 #define VY_IR_VALIDATE_VERIFIER_H
 
@@ -62,7 +64,6 @@ void vy_verify_layout(vy_verifier *verifier);
 void vy_verify_declarations(vy_verifier *verifier);
 void vy_verify_bodies(vy_verifier *verifier);
 void vy_verify_calls(vy_verifier *verifier);
-void vy_verifier_derive_flags(vy_verifier *verifier);
 /* What a statement adds to the facts by being there. */
 uint32_t vy_stmt_flags(const vy_stmt *stmt);
 /* Whether a statement may go on for ever. A `for` cannot: its trips are counted before the first. */
