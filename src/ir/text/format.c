@@ -45,8 +45,7 @@ static void match_bracket(formatter *f, const vy_token *token) {
         if (f->open.count && f->open.items[f->open.count - 1] == token->kind)
             f->open.count--;
         else
-            vy_diag_sink_error(&f->report, VY_T017, token->at, NULL, "this `%s` closes nothing",
-                               vy_punctuator_text(token->kind));
+            vy_diag_sink_error(&f->report, VY_T017, token->at, NULL, "unmatched `%s`", vy_punctuator_text(token->kind));
     }
 }
 
@@ -66,7 +65,7 @@ static void read_tokens(formatter *f) {
             return;
     } while (token->kind != VY_TOKEN_END && !f->report.out_of_memory);
     if (f->open.count && !f->report.out_of_memory)
-        vy_diag_sink_error(&f->report, VY_T017, token->at, NULL, "the text ends before its last `%s`",
+        vy_diag_sink_error(&f->report, VY_T017, token->at, NULL, "missing `%s` at the end of the file",
                            vy_punctuator_text(f->open.items[f->open.count - 1]));
 }
 
@@ -337,7 +336,7 @@ vyre_status vyre_text_format(const char *text, size_t size, const vyre_parse_opt
     VY_REQUIRE_ARRAY(error, text, size);
     VY_REQUIRE(error, out);
     if (size > VY_LIMIT_SOURCE_BYTES)
-        return vy_fail(error, VYRE_LIMIT, "split the file", "the text has %zu bytes (limit %d)", size,
+        return vy_fail(error, VYRE_LIMIT, "split the file", "text too large (%zu bytes, limit %d)", size,
                        VY_LIMIT_SOURCE_BYTES);
     vy_source *source = vy_source_new(options && options->file ? options->file : "<text>", size ? text : "", size);
     if (!source)
@@ -349,7 +348,7 @@ vyre_status vyre_text_format(const char *text, size_t size, const vyre_parse_opt
     f.lexer.keep_comments = 1;
     if (valid < size)
         vy_diag_sink_error(&f.report, VY_T001, vy_source_position(source, valid, 1), NULL,
-                           "the text is not UTF-8 (byte 0x%02x at offset %zu)", (unsigned char)copy[valid], valid);
+                           "invalid UTF-8 (byte 0x%02x at offset %zu)", (unsigned char)copy[valid], valid);
     else if (vy_lexer_check_lines(copy, (uint32_t)size, &f.report))
         read_tokens(&f);
     if (vy_diag_sink_is_clean(&f.report))

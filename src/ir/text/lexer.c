@@ -110,8 +110,7 @@ int vy_lexer_check_lines(const char *text, uint32_t size, vy_diag_sink *report) 
     if (!at || at >= end)
         return 1;
     vy_diag_sink_error(report, VY_T002, vy_source_position(report->source, (size_t)(at - text), 1),
-                       "save the file with line feeds (LF, or CR LF) at the ends of its lines",
-                       "a carriage return stands without a line feed after it");
+                       "save the file with LF or CR LF line endings", "carriage return without a line feed");
     return 0;
 }
 
@@ -158,12 +157,12 @@ static uint32_t skip_block_comment(vy_lexer *lexer, uint32_t start, int *newline
         } else if (text[i] == '/' && text[i + 1] == '*' && !nested) {
             nested = 1;
             vy_diag_sink_error(lexer->report, VY_T004, position_at(lexer, i, 2), NULL,
-                               "a comment opens inside the comment of line %u", opened.line);
+                               "nested comment inside the comment that starts in line %u", opened.line);
         }
         i++;
     }
     if (i >= lexer->size) {
-        vy_diag_sink_error(lexer->report, VY_T003, opened, NULL, "the comment opened here is never closed");
+        vy_diag_sink_error(lexer->report, VY_T003, opened, NULL, "unterminated comment");
         return lexer->size;
     }
     return i + 2;
@@ -241,15 +240,14 @@ static void report_non_ascii(vy_lexer *lexer, uint32_t start, vy_position at) {
     int bytes = (int)vy_utf8_decode(lexer->text + start, lexer->size - start, &point);
     const char *twin = ascii_confusable(point, one);
     if (is_blank(point)) {
-        vy_diag_sink_error(lexer->report, VY_T002, at, "replace it by a space, or remove it",
-                           "an invisible character (U+%04X) stands between tokens", point);
+        vy_diag_sink_error(lexer->report, VY_T002, at, "replace it with a space, or remove it",
+                           "invisible character (U+%04X) between tokens", point);
         return;
     }
     snprintf(fix, sizeof fix, "write `%s`", twin ? twin : "");
     vy_diag_sink_error(lexer->report, VY_T002, at,
-                       twin ? fix : "write names in ASCII; other letters may stand in comments and strings",
-                       "the character `%.*s` (U+%04X) is outside ASCII and starts nothing", bytes, lexer->text + start,
-                       point);
+                       twin ? fix : "use ASCII letters in names; other letters are allowed in comments and strings",
+                       "unexpected non-ASCII character `%.*s` (U+%04X)", bytes, lexer->text + start, point);
 }
 
 /* Letters outside ASCII that go on a name: reported, and taken with it, so that it is no other name. Gives the end of the whole. */
@@ -278,7 +276,7 @@ static void lex_name(vy_lexer *lexer, vy_token *token) {
     uint32_t length = end - token->offset;
     finish(lexer, token, VY_TOKEN_NAME, end);
     if (length > VY_LIMIT_NAME) {
-        vy_diag_sink_error(lexer->report, VY_T009, token->at, NULL, "a name has %u bytes (limit %d)", length,
+        vy_diag_sink_error(lexer->report, VY_T009, token->at, NULL, "name too long (%u bytes, limit %d)", length,
                            VY_LIMIT_NAME);
         length = VY_LIMIT_NAME;
     }
@@ -333,7 +331,7 @@ static void lex_string(vy_lexer *lexer, vy_token *token) {
     finish(lexer, token, VY_TOKEN_STRING, closed ? i + 1 : i);
     if (!closed) {
         token->at.length = 1;
-        vy_diag_sink_error(lexer->report, VY_T005, token->at, NULL, "the string opened here is not closed on its line");
+        vy_diag_sink_error(lexer->report, VY_T005, token->at, NULL, "unterminated string");
     }
 }
 
@@ -346,12 +344,11 @@ static void skip_unknown(vy_lexer *lexer, vy_token *token) {
     unsigned char byte = (unsigned char)text[start];
     vy_position at = position_at(lexer, start, end - start);
     if (byte > ' ' && byte < 127)
-        vy_diag_sink_error(lexer->report, VY_T002, at, NULL, "the character `%c` starts nothing in this language",
-                           byte);
+        vy_diag_sink_error(lexer->report, VY_T002, at, NULL, "unexpected character `%c`", byte);
     else if (byte >= 128)
         report_non_ascii(lexer, start, at);
     else
-        vy_diag_sink_error(lexer->report, VY_T002, at, NULL, "a control byte (0x%02x) stands in the text", byte);
+        vy_diag_sink_error(lexer->report, VY_T002, at, NULL, "control character (0x%02x) in the text", byte);
     lexer->offset = end;
     token->newline = 0;
 }

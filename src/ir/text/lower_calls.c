@@ -19,9 +19,9 @@ static int check_atomic(vy_lowering *l, vy_ast_node *node, vy_effect_signature *
     uint8_t element = vy_lower_type(l, node->a, VY_TYPE_UNTYPED);
     int is_good = element != VY_TYPE_BAD && vy_lower_unconditional(l, node->a);
     if (node->b)
-        is_good &= vy_lower_expect(l, node->b, element, "the element of", vyre_atomic_name(node->op));
+        is_good &= vy_lower_expect(l, node->b, element, "an operand of", vyre_atomic_name(node->op));
     if (node->c)
-        is_good &= vy_lower_expect(l, node->c, element, "the element of", vyre_atomic_name(node->op));
+        is_good &= vy_lower_expect(l, node->c, element, "an operand of", vyre_atomic_name(node->op));
     const vy_binding *memory = vy_lower_find(l, node->a->name);
     node->axis = memory && memory->space == VY_SPACE_BUFFER ? VYRE_SCOPE_DEVICE : VYRE_SCOPE_WORKGROUP;
     set_result_type(out, element);
@@ -36,11 +36,11 @@ static int check_width(vy_lowering *l, vy_ast_node *node) {
     node->axis = 0;
     if (!node->scope)
         return 1;
-    if (!node->width || !vy_lower_constant(l, node->width, 64, "the width of a subgroup", &width))
+    if (!node->width || !vy_lower_constant(l, node->width, 64, "the subgroup width", &width))
         return 0;
     if (width < 2 || (width & (width - 1))) {
         vy_lower_error(l, VY_T045, node->width->at, "write 2, 4, 8, 16, 32 or 64",
-                       "the width of a subgroup is a power of two from 2 to 64 (%u given)", (unsigned)width);
+                       "invalid subgroup width %u (expected a power of two from 2 to 64)", (unsigned)width);
         return 0;
     }
     node->axis = (uint8_t)width;
@@ -60,7 +60,7 @@ static int check_collective(vy_lowering *l, vy_ast_node *node, uint8_t hint, vy_
     if (node->b)
         is_good &= vy_lower_expect(l, node->b, VYRE_TYPE_U32, "the second argument of", name);
     if (vy_collectives[node->op].combines && type < VYRE_TYPE_COUNT && !vyre_op_accepts(node->combine, type, type)) {
-        vy_lower_error(l, VY_T034, node->at, NULL, "%s does not take %s", name, vyre_type_name(type));
+        vy_lower_error(l, VY_T034, node->at, NULL, "`%s` does not support %s", name, vyre_type_name(type));
         is_good = 0;
     }
     return set_result_type(out, node->op == VYRE_COLLECTIVE_BALLOT ? VYRE_TYPE_U64 : type) && is_good;
@@ -86,14 +86,14 @@ static int check_memory_argument(vy_lowering *l, vy_ast_node *argument, const vy
     if (!memory || memory->kind != VY_BINDING_MEMORY) {
         if (argument->kind != VY_AST_BAD)
             vy_lower_error(l, VY_T038, argument->at, "pass the name of a buffer or array",
-                           "parameter `%s` takes a memory (%s [%s])", name, space_names[param->space],
-                           param->type < VYRE_TYPE_COUNT ? vyre_type_name(param->type) : "?");
+                           "expected a memory (%s [%s]) for parameter `%s`", space_names[param->space],
+                           param->type < VYRE_TYPE_COUNT ? vyre_type_name(param->type) : "?", name);
         return 0;
     }
     if (memory->space != param->space ||
         (memory->type != param->type && memory->type != VY_TYPE_BAD && param->type != VY_TYPE_BAD)) {
-        vy_lower_error(l, VY_T038, argument->at, NULL, "parameter `%s` takes %s [%s], but `%s` is %s [%s]", name,
-                       space_names[param->space], vyre_type_name(param->type), vy_lower_text(l, argument->name),
+        vy_lower_error(l, VY_T038, argument->at, NULL, "expected %s [%s] for parameter `%s`, but `%s` is %s [%s]",
+                       space_names[param->space], vyre_type_name(param->type), name, vy_lower_text(l, argument->name),
                        space_names[memory->space], vyre_type_name(memory->type));
         return 0;
     }
@@ -128,7 +128,7 @@ static __attribute__((noinline)) void report_unknown(vy_lowering *l, const vy_as
                           : op == VYRE_OP_OR     ? "write `a || b` for bools, `a | b` for the bits of integers"
                           : row->arity == 1      ? VY_DIAG_SINK_FIX(l->report, "write `%sx`", row->symbol)
                                                  : VY_DIAG_SINK_FIX(l->report, "write `a %s b`", row->symbol);
-        vy_lower_error(l, VY_T053, node->at, fix, "`%s` is not written as a call", name);
+        vy_lower_error(l, VY_T053, node->at, fix, "`%s` cannot be called by name", name);
         return;
     }
     vy_suggestion suggestion;
@@ -183,8 +183,8 @@ static int check_call(vy_lowering *l, vy_ast_node *node, vy_effect_signature *ou
         unsigned taken = function->params.count;
         vy_lower_error(l, VY_T037, node->at,
                        VY_DIAG_SINK_FIX(l->report, "pass %u argument%s", taken, taken == 1 ? "" : "s"),
-                       "%s takes %u argument%s (%u given)", vy_lower_text(l, node->name), taken, taken == 1 ? "" : "s",
-                       node->count);
+                       "`%s` requires %u argument%s (%u given)", vy_lower_text(l, node->name), taken,
+                       taken == 1 ? "" : "s", node->count);
         return 0;
     }
     for (const vy_ast_declarator *result = function->results; result && out->count < VY_LIMIT_RESULTS;
@@ -210,7 +210,7 @@ static int check_op_argument(vy_lowering *l, vy_ast_node *argument, uint8_t aske
         argument->type = binding->type;
         return 1;
     }
-    return asked < VYRE_TYPE_COUNT ? vy_lower_expect(l, argument, asked, "argument of", op)
+    return asked < VYRE_TYPE_COUNT ? vy_lower_expect(l, argument, asked, "an argument of", op)
                                    : vy_lower_require_typed(l, argument, VY_TYPE_UNTYPED) != VY_TYPE_BAD;
 }
 
@@ -224,7 +224,7 @@ static __attribute__((noinline)) int query_op_signature(vy_lowering *l, const vy
         vy_lower_error(
             l, VY_T037, node->at,
             VY_DIAG_SINK_FIX(l->report, "pass %u argument%s", op.input_count, op.input_count == 1 ? "" : "s"),
-            "%s takes %u argument%s (%u given)", vy_lower_text(l, node->name), op.input_count,
+            "`%s` requires %u argument%s (%u given)", vy_lower_text(l, node->name), op.input_count,
             op.input_count == 1 ? "" : "s", node->count);
         return 0;
     }
@@ -267,7 +267,7 @@ static void lower_arguments(vy_lowering *l, const vy_ast_node *first) {
 }
 
 static void wrong_count(vy_lowering *l, const vy_ast_node *node, const char *taken) {
-    vy_lower_error(l, VY_T037, node->at, VY_DIAG_SINK_FIX(l->report, "pass %s", taken), "%s takes %s (%u given)",
+    vy_lower_error(l, VY_T037, node->at, VY_DIAG_SINK_FIX(l->report, "pass %s", taken), "`%s` requires %s (%u given)",
                    vy_lower_text(l, node->name), taken, node->count);
 }
 
@@ -305,7 +305,7 @@ static void check_named(vy_lowering *l, vy_ast_node *node) {
         return;
     if (node->a->kind != VY_AST_BAD)
         vy_lower_error(l, VY_T038, node->a->at, "pass the name of a buffer or array",
-                       "the first argument of %s is a buffer or array", vy_lower_text(l, node->name));
+                       "expected a buffer or array as the first argument of `%s`", vy_lower_text(l, node->name));
     node->kind = VY_AST_BAD;
 }
 
@@ -340,7 +340,7 @@ static __attribute__((noinline)) void resolve_intrinsic(vy_lowering *l, vy_ast_n
 int vy_lower_unconditional(vy_lowering *l, const vy_ast_node *index) {
     if (index->kind != VY_AST_INDEX || !index->b)
         return 1;
-    vy_lower_error(l, VY_T021, index->b->at, "put the statement into an `if`", "only a load has a condition");
+    vy_lower_error(l, VY_T021, index->b->at, "put the statement into an `if`", "only a load can have a condition");
     return 0;
 }
 
@@ -481,17 +481,17 @@ uint32_t vy_lower_effect_append(vy_lowering *l, const vy_ast_node *node, uint32_
 static const char *const effect_ban_names[] = {
     [VY_EFFECT_BAN_WHILE] = "in the condition of `while`",
     [VY_EFFECT_BAN_ARM] = "in an arm of `? :`",
-    [VY_EFFECT_BAN_LOGIC] = "on the right of `&&` or `||`",
+    [VY_EFFECT_BAN_LOGIC] = "in the right operand of `&&` or `||`",
 };
 
 static void report_effect_ban(vy_lowering *l, const vy_ast_node *node) {
     if (l->effect_ban == VY_EFFECT_BAN_CONST)
-        vy_lower_error(l, VY_T047, node->at, NULL, "a call, atomic or collective is not constant");
+        vy_lower_error(l, VY_T047, node->at, NULL, "call, atomic or collective in a constant expression");
     else
         vy_lower_error(
             l, VY_T039, node->at,
             l->effect_ban == VY_EFFECT_BAN_WHILE ? "write `while true`, bind it with `let` inside and `break`" : NULL,
-            "a call, atomic or collective stands %s", effect_ban_names[l->effect_ban]);
+            "call, atomic or collective %s", effect_ban_names[l->effect_ban]);
 }
 
 void vy_lower_unknown_op(vy_lowering *l, const vy_ast_node *node) {
@@ -504,7 +504,7 @@ void vy_lower_unknown_op(vy_lowering *l, const vy_ast_node *node) {
             l->report,
             "check its spelling, load the dialect that provides it (VYRE_DIALECT_PATH), or define `fn %.100s`",
             vy_call_spelling(id, storage)),
-        "no dialect provides the op `%s`, so the type of its result is not known", name);
+        "unknown op `%s`: no loaded dialect provides it, so its result type is unknown", name);
 }
 
 uint8_t vy_lower_hoist(vy_lowering *l, vy_ast_node *node, uint8_t hint) {
@@ -523,18 +523,18 @@ uint8_t vy_lower_hoist(vy_lowering *l, vy_ast_node *node, uint8_t hint) {
                 l, VY_T040, node->at,
                 VY_DIAG_SINK_FIX(l->report, "bind it first: `let x : f32 = %.100s(…)`",
                                  vy_call_spelling(vy_lower_text(l, node->name), (char[VY_CALL_SPELLING_CAPACITY]){0})),
-                "the type that %s gives is not known here", vy_lower_text(l, node->name));
+                "unknown result type of `%s`", vy_lower_text(l, node->name));
         return VY_TYPE_BAD;
     }
     if (signature.count == VY_RESULTS_BOUND) {
-        vy_lower_error(l, VY_T041, node->at, "bind them with `let (a, b) = …`", "%s gives several values",
+        vy_lower_error(l, VY_T041, node->at, "bind them with `let (a, b) = …`", "`%s` returns several values",
                        vy_lower_text(l, node->name));
         return VY_TYPE_BAD;
     }
     if (signature.count != 1) {
         const char *name = node->kind == VY_AST_ATOMIC ? vyre_atomic_name(node->op) : vy_lower_text(l, node->name);
-        vy_lower_error(l, VY_T041, node->at, signature.count ? NULL : "call it as a statement of its own",
-                       "%s gives %u values, but one is needed here", name, signature.count);
+        vy_lower_error(l, VY_T041, node->at, signature.count ? NULL : "call it as a separate statement",
+                       "`%s` returns %u values, but exactly one is required here", name, signature.count);
         return VY_TYPE_BAD;
     }
     vy_symbol name = vy_lower_temporary(l);

@@ -89,13 +89,14 @@ void vy_lower_declare(vy_lowering *l, const vy_binding *binding) {
     const vy_global *global = vy_lower_global(l, binding->name);
     const char *text = vy_lower_text(l, binding->name);
     if (l->bound[binding->name]) {
-        vy_lower_error(l, VY_T024, binding->at, VY_FIX("choose another name than `%s`", text),
-                       "`%s` is already declared in line %u", text, vy_lower_find(l, binding->name)->at.line);
+        vy_lower_error(l, VY_T024, binding->at, VY_FIX("rename `%s`", text),
+                       "duplicate name `%s` (first declared in line %u)", text,
+                       vy_lower_find(l, binding->name)->at.line);
         return;
     }
     if (global && global->constant) {
-        vy_lower_error(l, VY_T024, binding->at, VY_FIX("choose another name than `%s`", text),
-                       "`%s` is already a const, declared in line %u", text, global->constant->at.line);
+        vy_lower_error(l, VY_T024, binding->at, VY_FIX("rename `%s`", text),
+                       "duplicate name `%s` (a const, declared in line %u)", text, global->constant->at.line);
         return;
     }
     vy_binding *made = VY_PUSH(&l->scope);
@@ -145,7 +146,7 @@ void vy_lower_unknown(vy_lowering *l, uint32_t name, vy_position at) {
     }
     vy_lower_error(l, VY_T025, at,
                    best ? VY_FIX("did you mean `%s`?", best) : vy_porting_hint_value(text, strlen(text)),
-                   "`%s` is not declared", text);
+                   "unknown name `%s`", text);
 }
 
 const vy_binding *vy_lower_memory(vy_lowering *l, uint32_t name, vy_position at) {
@@ -231,7 +232,7 @@ static void define_value(vy_lowering *l, vy_ast_const *constant) {
                        scratch.first.message + sizeof "T000"); /* without the code in front */
     else
         vy_lower_error(l, VY_T050, nowhere, VY_FIX("write -D %.60s=VALUE with a literal of type %s", name, type),
-                       "-D %s=%.60s: the const is %s, the value is %s", name, constant->define, type,
+                       "-D %s=%.60s: expected %s, found %s", name, constant->define, type,
                        given < VYRE_TYPE_COUNT ? vyre_type_name(given) : "a number");
 }
 
@@ -251,7 +252,7 @@ static void attach_defines(vy_lowering *l, const vyre_define *defines, size_t co
             vy_suggestion_offer(&suggestion, vy_lower_text(l, c->name));
         const char *best = vy_suggestion_get(&suggestion);
         vy_lower_error(l, VY_T049, nowhere, best ? VY_FIX("did you mean `-D %s=…`?", best) : NULL,
-                       "-D %.100s: the file has no const of that name", given);
+                       "-D %.100s: unknown const", given);
     }
 }
 
@@ -328,7 +329,7 @@ static int combine(size_walk *w, const vy_ast_node *node, vy_size_kind kind, uin
     case VY_SIZE_ADD:
         return !__builtin_add_overflow(a, b, value) || out_of_range(w, node, "is above 2^64-1");
     case VY_SIZE_SUB:
-        return !__builtin_sub_overflow(a, b, value) || out_of_range(w, node, "is below zero");
+        return !__builtin_sub_overflow(a, b, value) || out_of_range(w, node, "is negative");
     case VY_SIZE_MUL:
         return !__builtin_mul_overflow(a, b, value) || out_of_range(w, node, "is above 2^64-1");
     case VY_SIZE_MIN:
@@ -341,7 +342,7 @@ static int combine(size_walk *w, const vy_ast_node *node, vy_size_kind kind, uin
         break;
     }
     if (b == 0)
-        return out_of_range(w, node, "is divided by zero");
+        return out_of_range(w, node, "contains a division by zero");
     *value = kind == VY_SIZE_REM ? a % b : a / b + (kind == VY_SIZE_DIV_CEIL && a % b != 0);
     return 1;
 }
@@ -350,9 +351,9 @@ static int number_value(size_walk *w, const vy_ast_node *node, uint64_t *value) 
     const vy_number *number = node->number;
     int is_integer = number->type == VYRE_TYPE_COUNT || (vyre_type_class(number->type) & VYRE_CLASS_INTEGER);
     if (number->is_float || !is_integer)
-        return refuse(w, node, "is made of integers");
+        return refuse(w, node, "must be an integer");
     if (node->negative && number->value)
-        return out_of_range(w, node, "is below zero");
+        return out_of_range(w, node, "is negative");
     if (number->too_large)
         return out_of_range(w, node, "is above 2^64-1");
     *value = number->value;
@@ -372,10 +373,10 @@ static int const_value(size_walk *w, const vy_ast_node *node, const vy_ast_const
         return 0;
     }
     if (!(cls & VYRE_CLASS_INTEGER))
-        return refuse(w, node, "is made of integers");
+        return refuse(w, node, "must be an integer");
     uint64_t mask = vy_type_layouts[constant->type].mask;
     if (cls == VYRE_CLASS_SIGNED && (constant->bits & (mask ^ mask >> 1)))
-        return out_of_range(w, node, "is below zero");
+        return out_of_range(w, node, "is negative");
     *value = constant->bits;
     return 1;
 }
@@ -398,9 +399,9 @@ static vy_size_kind leaf(size_walk *w, const vy_ast_node *node, uint64_t *value,
         else if (binding->kind == VY_BINDING_BROKEN)
             w->l->live = 0;
         else if (binding->kind == VY_BINDING_MEMORY)
-            refuse(w, node, "is made of values; the length of a buffer is `len(…)`");
+            refuse(w, node, "cannot use a buffer or array as a value; write `len(…)` for its length");
         else if (w->is_constant)
-            refuse(w, node, "must be constant, but a param is known only at dispatch");
+            refuse(w, node, "must be constant, but a param is not known before dispatch");
         else {
             *index = binding->index;
             return VY_SIZE_PARAM;
@@ -412,14 +413,14 @@ static vy_size_kind leaf(size_walk *w, const vy_ast_node *node, uint64_t *value,
             return VY_SIZE_KIND_COUNT;
         *index = binding->index;
         if (w->is_constant)
-            refuse(w, node, "must be constant, but a length is known only at dispatch");
+            refuse(w, node, "must be constant, but a length is not known before dispatch");
         else if (binding->space != VY_SPACE_BUFFER)
-            refuse(w, node, "uses lengths of buffers only");
+            refuse(w, node, "can use lengths of buffers only");
         else
             return VY_SIZE_LEN;
         return VY_SIZE_KIND_COUNT;
     default:
-        refuse(w, node, "cannot be made of this");
+        refuse(w, node, "contains an invalid operation");
         return VY_SIZE_KIND_COUNT;
     }
 }
@@ -471,8 +472,8 @@ int vy_lower_constant(vy_lowering *l, const vy_ast_node *node, uint64_t limit, c
         return 0;
     if (*value <= limit)
         return 1;
-    vy_lower_error(l, VY_T052, node->at, VY_FIX("choose at most %" PRIu64, limit),
-                   "%s (%" PRIu64 ") is over the limit (%" PRIu64 ")", what, *value, limit);
+    vy_lower_error(l, VY_T052, node->at, VY_FIX("use at most %" PRIu64, limit),
+                   "%s (%" PRIu64 ") exceeds the limit (%" PRIu64 ")", what, *value, limit);
     return 0;
 }
 

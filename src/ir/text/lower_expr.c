@@ -94,7 +94,7 @@ static __attribute__((noinline)) void report_untyped(vy_lowering *l, const vy_as
     char text[96];
     const char *fix = NULL;
     if (literal->kind != VY_AST_NUMBER) {
-        vy_lower_error(l, VY_T030, literal->at, NULL, "this expression has no type");
+        vy_lower_error(l, VY_T030, literal->at, NULL, "expression without a type");
         return;
     }
     if (type < VYRE_TYPE_COUNT)
@@ -109,8 +109,8 @@ static __attribute__((noinline)) void report_untyped(vy_lowering *l, const vy_as
         fix = VY_DIAG_SINK_FIX(l->report, "write `%s`, or `%s %.60s : %s = …`", text, keyword, name,
                                vyre_type_name(type));
     else
-        fix = "convert a part of the expression: no type has all its literals and is accepted by all its ops";
-    vy_lower_error(l, VY_T030, literal->at, fix, "the literal %s%.*s has no type here", literal->negative ? "-" : "",
+        fix = "convert a part of the expression: no type represents all its literals and supports all its ops";
+    vy_lower_error(l, VY_T030, literal->at, fix, "literal %s%.*s without a type", literal->negative ? "-" : "",
                    literal->number->length < 60 ? literal->number->length : 60, literal->number->text);
 }
 
@@ -122,7 +122,7 @@ void vy_lower_untyped_range(vy_lowering *l, vy_ast_node *const bounds[3]) {
     vyre_type type = type_for_untyped((const vy_ast_node *const[3]){bounds[0], bounds[1], bounds[2]});
     if (type < VYRE_TYPE_COUNT && vyre_type_class(type) == VYRE_CLASS_FLOAT)
         vy_lower_error(l, VY_T035, bounds[0]->at, "count with an integer and convert it inside the loop",
-                       "the range of `for` is of integers, but a bound has a fraction");
+                       "expected integers for the range of `for`, found a number with a fraction");
     else
         report_untyped(l, bounds[0], type, NULL, NULL);
 }
@@ -131,7 +131,7 @@ void vy_lower_untyped_range(vy_lowering *l, vy_ast_node *const bounds[3]) {
 
 static void assign_literal_type(vy_lowering *l, vy_ast_node *node, uint8_t type) {
     if (type == VYRE_TYPE_BOOL) {
-        vy_lower_error(l, VY_T035, node->at, "write `true` or `false`", "a number stands where bool is needed");
+        vy_lower_error(l, VY_T035, node->at, "write `true` or `false`", "expected bool, found a number");
         node->type = VY_TYPE_BAD;
         return;
     }
@@ -182,7 +182,7 @@ static int check_class(vy_lowering *l, vy_ast_node *node, uint8_t type) {
         fix = VY_DIAG_SINK_FIX(l->report, "convert the operand: `f32(%.60s)`", value);
     else if (row->classes == VYRE_CLASS_INTEGER && vyre_type_class(type) == VYRE_CLASS_FLOAT)
         fix = VY_DIAG_SINK_FIX(l->report, "convert the operand: `i32(%.60s)`, or `bitcast` for its bits", value);
-    vy_lower_error(l, VY_T034, node->at, fix, "`%s` takes %s, not %s", written, class_name(row->classes),
+    vy_lower_error(l, VY_T034, node->at, fix, "`%s` requires %s, found %s", written, class_name(row->classes),
                    vyre_type_name(type));
     return 0;
 }
@@ -220,7 +220,7 @@ static void mismatch(vy_lowering *l, vy_position at, const char *what, const vy_
             VY_DIAG_SINK_FIX(l->report, "convert one of them: `%s(%.60s)` or `%s(%.60s)`", vyre_type_name(right->type),
                              spelling(l, left), vyre_type_name(left->type), spelling(l, right));
     }
-    vy_lower_error(l, VY_T033, at, fix, "`%s` needs one type, but has %s and %s", what, vyre_type_name(left->type),
+    vy_lower_error(l, VY_T033, at, fix, "mismatched types in `%s`: %s and %s", what, vyre_type_name(left->type),
                    vyre_type_name(right->type));
 }
 
@@ -271,11 +271,11 @@ static uint8_t type_select(vy_lowering *l, vy_ast_node *node, uint8_t hint) {
 /* `&&` and `||`: the left side may have effects, the right side not. */
 static uint8_t type_logic(vy_lowering *l, vy_ast_node *node) {
     const char *symbol = vyre_op_get(node->op)->symbol;
-    int is_good = vy_lower_expect(l, node->a, VYRE_TYPE_BOOL, "each side of", symbol);
+    int is_good = vy_lower_expect(l, node->a, VYRE_TYPE_BOOL, "an operand of", symbol);
     vy_effect_ban before = l->effect_ban;
     if (!before)
         l->effect_ban = VY_EFFECT_BAN_LOGIC;
-    is_good &= vy_lower_expect(l, node->b, VYRE_TYPE_BOOL, "each side of", symbol);
+    is_good &= vy_lower_expect(l, node->b, VYRE_TYPE_BOOL, "an operand of", symbol);
     l->effect_ban = before;
     return is_good ? VYRE_TYPE_BOOL : VY_TYPE_BAD;
 }
@@ -306,7 +306,7 @@ static uint8_t type_cast(vy_lowering *l, vy_ast_node *node) {
     node->axis = 0;
     if (node->type_name == VYRE_TYPE_BOOL) {
         vy_lower_error(l, VY_T036, node->at, VY_DIAG_SINK_FIX(l->report, "write `(%.60s != 0)`", spelling(l, node->a)),
-                       "nothing converts to bool");
+                       "conversion to bool");
         return VY_TYPE_BAD;
     }
     if (from == VY_TYPE_UNTYPED) {
@@ -335,13 +335,12 @@ static uint8_t type_bitcast(vy_lowering *l, vy_ast_node *node) {
     if (from == VY_TYPE_BAD)
         return from;
     if (node->type_name == VYRE_TYPE_BOOL || from == VYRE_TYPE_BOOL) {
-        vy_lower_error(l, VY_T036, node->at, "compare with `!=`, or convert with `u32(x)`",
-                       "bool has no bits to reinterpret");
+        vy_lower_error(l, VY_T036, node->at, "compare with `!=`, or convert with `u32(x)`", "bitcast from or to bool");
         return VY_TYPE_BAD;
     }
     if (vyre_type_bits(from) != bits) {
         vy_lower_error(l, VY_T036, node->at, VY_DIAG_SINK_FIX(l->report, "convert to a type of %u bits first", bits),
-                       "bitcast needs equal widths, but %s has %u bits and %s has %u", vyre_type_name(from),
+                       "bitcast between different widths: %s has %u bits and %s has %u", vyre_type_name(from),
                        vyre_type_bits(from), vyre_type_name(node->type_name), bits);
         return VY_TYPE_BAD;
     }
@@ -370,7 +369,7 @@ static uint8_t type_name(vy_lowering *l, vy_ast_node *node) {
         return VY_TYPE_BAD;
     }
     if (!global->constant->is_known) {
-        vy_lower_error(l, VY_T048, node->at, NULL, "const `%s` is declared below, in line %u", text,
+        vy_lower_error(l, VY_T048, node->at, NULL, "const `%s` used before its declaration in line %u", text,
                        global->constant->at.line);
         return VY_TYPE_BAD;
     }
@@ -387,7 +386,7 @@ static int check_index(vy_lowering *l, vy_ast_node *node) {
     if (vyre_type_class(type) & VYRE_CLASS_INTEGER)
         return 1;
     vy_lower_error(l, VY_T035, node->at, VY_DIAG_SINK_FIX(l->report, "convert it: `u32(%.60s)`", spelling(l, node)),
-                   "an index is an integer, but this value is %s", vyre_type_name(type));
+                   "expected an integer for the index, found %s", vyre_type_name(type));
     return 0;
 }
 
@@ -469,9 +468,9 @@ int vy_lower_expect(vy_lowering *l, vy_ast_node *node, uint8_t type, const char 
         return 0;
     if (given == type)
         return 1;
-    vy_lower_error(l, VY_T035, node->at, conversion(l, node, type), "%s%s%s%s%s is %s, but this value is %s",
-                   what ? what : "", what && name ? " " : "", name ? "`" : "", name ? name : "", name ? "`" : "",
-                   vyre_type_name(type), vyre_type_name(given));
+    vy_lower_error(l, VY_T035, node->at, conversion(l, node, type), "expected %s for %s%s%s%s%s, found %s",
+                   vyre_type_name(type), what ? what : "", what && name ? " " : "", name ? "`" : "", name ? name : "",
+                   name ? "`" : "", vyre_type_name(given));
     return 0;
 }
 

@@ -26,7 +26,7 @@ static int check_declared(vy_lowering *l, const vy_ast_declarator *declared, uin
         return 1;
     vy_lower_error(l, VY_T035, declared->at,
                    VY_DIAG_SINK_FIX(l->report, "write `: %s`, or convert the value afterwards", vyre_type_name(type)),
-                   "`%s` is declared %s, but the value is %s", vy_lower_text(l, declared->name),
+                   "`%s` is declared as %s, but the value is %s", vy_lower_text(l, declared->name),
                    vyre_type_name(declared->type), vyre_type_name(type));
     return 0;
 }
@@ -41,12 +41,12 @@ typedef struct bound_results {
 static void report_count(vy_lowering *l, const vy_ast_stmt *s, const vy_effect_signature *signature) {
     const char *name = s->a->kind == VY_AST_ATOMIC ? vyre_atomic_name(s->a->op) : vy_lower_text(l, s->a->name);
     if (signature->count == 0)
-        vy_lower_error(l, VY_T041, s->a->at, "call it as a statement of its own", "%s gives no value to bind", name);
+        vy_lower_error(l, VY_T041, s->a->at, "call it as a separate statement", "`%s` returns no value", name);
     else
         vy_lower_error(l, VY_T042, s->at,
                        VY_DIAG_SINK_FIX(l->report, "write %u name%s", signature->count,
                                         signature->count == 1 ? "" : "s in parentheses"),
-                       "%s gives %u value%s, but %u name%s given", name, signature->count,
+                       "`%s` returns %u value%s, but %u name%s given", name, signature->count,
                        signature->count == 1 ? "" : "s", s->count, s->count == 1 ? " is" : "s are");
 }
 
@@ -60,7 +60,7 @@ static int bind_results(vy_lowering *l, const vy_ast_stmt *s, const vy_effect_si
     }
     if (signature->count == VY_RESULTS_BOUND && s->count < 2) {
         vy_lower_error(l, VY_T042, s->at, "write 2, 4, 8 or 16 names in parentheses",
-                       "%s gives several values, but 1 name is given", vy_lower_text(l, s->a->name));
+                       "`%s` returns several values, but 1 name is given", vy_lower_text(l, s->a->name));
         return 0;
     }
     uint32_t i = 0;
@@ -76,7 +76,7 @@ static int bind_results(vy_lowering *l, const vy_ast_stmt *s, const vy_effect_si
                 vy_lower_error(
                     l, VY_T040, declared->at,
                     VY_DIAG_SINK_FIX(l->report, "write its type: `%.60s : f32`", vy_lower_text(l, declared->name)),
-                    "the type of `%s` is not known: %s is an op of a dialect", vy_lower_text(l, declared->name), op);
+                    "unknown type of `%s`: `%s` is an op of a dialect", vy_lower_text(l, declared->name), op);
             is_good = 0;
             type = VY_TYPE_BAD;
         }
@@ -94,8 +94,7 @@ static void lower_let_effect(vy_lowering *l, const vy_ast_stmt *s) {
     uint32_t variable = VY_NONE;
     uint8_t hint = s->count == 1 && s->names->type < VYRE_TYPE_COUNT ? s->names->type : VY_TYPE_UNTYPED;
     if (s->count > VY_LIMIT_RESULTS) {
-        vy_lower_error(l, VY_T042, s->at, NULL, "a call gives at most %d values (%u names given)", VY_LIMIT_RESULTS,
-                       s->count);
+        vy_lower_error(l, VY_T042, s->at, NULL, "too many names (%u, limit %d)", s->count, VY_LIMIT_RESULTS);
         return;
     }
     int is_good = vy_lower_effect(l, s->a, hint, &signature) && bind_results(l, s, &signature, &results);
@@ -131,7 +130,7 @@ static void lower_let(vy_lowering *l, const vy_ast_stmt *s) {
         return;
     }
     if (s->grouped) {
-        vy_lower_error(l, VY_T042, s->at, "write one `let` for each name", "`let (…)` binds the results of a call");
+        vy_lower_error(l, VY_T042, s->at, "write one `let` for each name", "`let (…)` requires a call");
         return;
     }
     uint8_t type = declared->type;
@@ -161,15 +160,15 @@ static void report_immutable(vy_lowering *l, const vy_ast_node *target, const vy
     const char *name = vy_lower_text(l, target->name);
     if (binding && binding->kind == VY_BINDING_MEMORY)
         vy_lower_error(l, VY_T028, target->at, VY_DIAG_SINK_FIX(l->report, "write `%s[i] = …`", name),
-                       "`%s` is a buffer or array: only its elements are assigned", name);
+                       "assignment to `%s`, a buffer or array, instead of an element", name);
     else if (binding)
         vy_lower_error(l, VY_T043, target->at,
                        binding->is_let
                            ? VY_DIAG_SINK_FIX(l->report, "declare it with `var %s` in line %u", name, binding->at.line)
                            : "copy it into a `var` first",
-                       "`%s` cannot be assigned: it is immutable", name);
+                       "assignment to `%s`, which is immutable", name);
     else
-        vy_lower_error(l, VY_T043, target->at, "copy the const into a `var`", "`%s` cannot be assigned: it is a const",
+        vy_lower_error(l, VY_T043, target->at, "copy the const into a `var`", "assignment to `%s`, which is a const",
                        name);
 }
 
@@ -201,7 +200,7 @@ static int check_assign_op(vy_lowering *l, const vy_ast_stmt *s, uint8_t type) {
         return 1;
     vy_lower_error(l, VY_T034, s->target->at,
                    s->op == VYRE_OP_REM ? "write `x = remainder(x, y)` for the IEEE remainder" : NULL,
-                   "`%s=` does not take %s", row->symbol, vyre_type_name(type));
+                   "`%s=` does not support %s", row->symbol, vyre_type_name(type));
     return 0;
 }
 
@@ -246,18 +245,18 @@ static void lower_call(vy_lowering *l, const vy_ast_stmt *s) {
     vy_lower_resolve_callee(l, s->a);
     if (!vy_ast_node_is_effect(s->a)) { /* a pure word of level legal, or one that was reported */
         if (vy_lower_type(l, s->a, VY_TYPE_UNTYPED) != VY_TYPE_BAD)
-            vy_lower_error(l, VY_T021, s->a->at, NULL, "the value of this expression is not used");
+            vy_lower_error(l, VY_T021, s->a->at, NULL, "unused value");
         return;
     }
     if (s->a->kind == VY_AST_LOAD_WIDE || s->a->kind == VY_AST_POLL) {
-        vy_lower_error(l, VY_T044, s->a->at, NULL, "the result of %s is not used", vy_lower_text(l, s->a->name));
+        vy_lower_error(l, VY_T044, s->a->at, NULL, "unused result of `%s`", vy_lower_text(l, s->a->name));
         return;
     }
     if (s->a->kind == VY_AST_COLLECTIVE) {
         char name[VY_KEYWORD_CAPACITY];
         vy_keyword_collective(s->a->op, s->a->combine, s->a->scope, name);
         vy_lower_error(l, VY_T044, s->a->at, VY_DIAG_SINK_FIX(l->report, "write `let x = %s…`", name),
-                       "the result of %s is not used", name);
+                       "unused result of `%s`", name);
         return;
     }
     if (vy_lower_effect(l, s->a, VY_TYPE_UNTYPED, &signature))
@@ -306,7 +305,7 @@ static void lower_return(vy_lowering *l, const vy_ast_stmt *s) {
         vy_lower_error(l, VY_T046, s->at,
                        needed ? VY_DIAG_SINK_FIX(l->report, "return %u value%s", needed, needed == 1 ? "" : "s")
                               : "write `return` alone",
-                       "%s `%s` returns %u value%s (%u given)", l->func->is_program ? "program" : "function",
+                       "%s `%s` must return %u value%s (%u given)", l->func->is_program ? "program" : "function",
                        vy_lower_text(l, l->func->name), needed, needed == 1 ? "" : "s", s->count);
         return;
     }
@@ -318,7 +317,7 @@ static void lower_return(vy_lowering *l, const vy_ast_stmt *s) {
 }
 
 static void lower_trap(vy_lowering *l, const vy_ast_stmt *s) {
-    vy_lower_expect(l, s->a, VYRE_TYPE_U32, "the code of a trap", NULL);
+    vy_lower_expect(l, s->a, VYRE_TYPE_U32, "the trap code", NULL);
     if (!l->live)
         return;
     vy_stmt stmt = vy_irb_blank_stmt(VY_STMT_TRAP);
@@ -384,7 +383,7 @@ static void lower_for(vy_lowering *l, const vy_ast_stmt *s) {
     }
     if (type < VYRE_TYPE_COUNT && !(vyre_type_class(type) & VYRE_CLASS_INTEGER)) {
         vy_lower_error(l, VY_T035, s->at, "count with an integer and convert it inside the loop",
-                       "the range of `for` is of integers, not of %s", vyre_type_name(type));
+                       "expected integers for the range of `for`, found %s", vyre_type_name(type));
         type = VY_TYPE_BAD;
     }
     uint32_t mark = l->scope.count, variable = VY_NONE;

@@ -31,14 +31,15 @@ int vy_parse_expected(vy_parser *parser, const char *what) {
     const vy_token *token = &parser->token;
     if (token->kind == VY_TOKEN_END)
         vy_parse_error(parser, VY_T011, missing_at(parser), VY_FIX("write %s", what),
-                       "%s is missing before the end of the file", what);
+                       "expected %s before the end of the file", what);
     else if (token->newline)
         vy_parse_error(parser, VY_T011, missing_at(parser),
-                       parser->brackets ? VY_FIX("write %s here", what)
-                                        : VY_FIX("write %s here; a statement ends with its line", what),
-                       "%s is missing before the end of the line", what);
+                       parser->brackets
+                           ? VY_FIX("write %s here", what)
+                           : VY_FIX("write %s on this line; a statement ends at the end of its line", what),
+                       "expected %s before the end of the line", what);
     else
-        vy_parse_error(parser, VY_T011, token->at, VY_FIX("write %s here", what), "%s is needed here, not `%.*s`", what,
+        vy_parse_error(parser, VY_T011, token->at, VY_FIX("write %s here", what), "expected %s, found `%.*s`", what,
                        (int)(token->at.length < 60 ? token->at.length : 60), vy_token_text(&parser->lexer, token));
     return 0;
 }
@@ -62,10 +63,10 @@ int vy_parse_one_of(vy_parser *parser, const char *what, const char *const *word
     const char *best = is_name ? vy_suggestion_get(&suggestion) : NULL;
     const char *fix = best ? VY_FIX("did you mean `%s`?", best) : VY_FIX("write %s", list);
     if (is_name && !vy_parse_at_end(parser))
-        vy_parse_error(parser, VY_T020, parser->token.at, fix, "`%.*s` is no %s (%s)", (int)parser->token.at.length,
-                       given, what, list);
+        vy_parse_error(parser, VY_T020, parser->token.at, fix, "unknown %s `%.*s` (expected %s)", what,
+                       (int)parser->token.at.length, given, list);
     else
-        vy_parse_error(parser, VY_T020, missing_at(parser), fix, "the %s is missing (%s)", what, list);
+        vy_parse_error(parser, VY_T020, missing_at(parser), fix, "missing %s (expected %s)", what, list);
     return 0;
 }
 
@@ -106,7 +107,7 @@ void *vy_parse_new(vy_parser *parser, size_t size) {
 void vy_parse_count(vy_parser *parser, uint32_t *count, uint32_t limit, const char *what, vy_position at) {
     if (++*count <= limit)
         return;
-    vy_parse_error(parser, VY_T016, at, NULL, "the text has more than %u %s", (unsigned)limit, what);
+    vy_parse_error(parser, VY_T016, at, NULL, "the file has more than %u %s", (unsigned)limit, what);
     parser->lexer.offset = parser->lexer.size;
     parser->is_over_limit = 1;
 }
@@ -183,8 +184,8 @@ int vy_parse_name(vy_parser *parser, const char *what, uint32_t *name, vy_positi
         return vy_parse_expected(parser, what);
     *name = token->name;
     if (token->word.cls >= VY_IDENTIFIER_KEYWORD) {
-        vy_parse_error(parser, VY_T022, *at, NULL, "`%.*s` is a reserved word and cannot be %s", (int)at->length,
-                       vy_token_text(&parser->lexer, token), what);
+        vy_parse_error(parser, VY_T022, *at, NULL, "expected %s, found the reserved word `%.*s`", what, (int)at->length,
+                       vy_token_text(&parser->lexer, token));
         return 0;
     }
     vy_parse_advance(parser);
@@ -205,7 +206,7 @@ uint8_t vy_parse_type(vy_parser *parser) {
         const char *best = vy_porting_hint_type(vy_token_text(&parser->lexer, token), token->at.length);
         best = best ? best : vy_suggestion_get(&suggestion);
         vy_parse_error(parser, VY_T027, token->at, best ? VY_FIX("did you mean `%s`?", best) : NULL,
-                       "`%.*s` is no type", (int)token->at.length, vy_token_text(&parser->lexer, token));
+                       "unknown type `%.*s`", (int)token->at.length, vy_token_text(&parser->lexer, token));
         return VY_TYPE_BAD;
     }
     uint8_t type = token->word.index;
@@ -299,7 +300,7 @@ static void parse_array(vy_parser *parser, vy_ast_function *func) {
         return;
     decl->space = vy_parse_is_word(parser, words[0]) ? VY_SPACE_WORKGROUP : VY_SPACE_PRIVATE;
     if (vy_parse_at_end(parser) || (decl->space == VY_SPACE_PRIVATE && !vy_parse_is_word(parser, words[1])))
-        vy_parse_one_of(parser, "place of the array", words, 2);
+        vy_parse_one_of(parser, "array space", words, 2);
     else
         vy_parse_advance(parser);
 }
@@ -311,7 +312,7 @@ static uint32_t parse_sizes(vy_parser *parser, vy_ast_node *sizes[3]) {
         vy_position at = parser->token.at;
         vy_ast_node *size = vy_parse_size(parser);
         if (count == 3)
-            vy_parse_error(parser, VY_T037, at, "leave out the fourth size", "there are at most three dimensions");
+            vy_parse_error(parser, VY_T037, at, "remove the fourth size", "more than three dimensions");
         if (count < 3)
             sizes[count++] = size;
     } while (!parser->panic && vy_parse_accept(parser, VY_TOKEN_COMMA));
@@ -360,7 +361,7 @@ static void parse_grid(vy_parser *parser, vy_ast_function *func) {
 /* Items that stand once. */
 static void parse_once(vy_parser *parser, uint8_t *seen, vy_position at, const char *name) {
     if (*seen)
-        vy_parse_error(parser, VY_T019, at, NULL, "`%s` stands twice", name);
+        vy_parse_error(parser, VY_T019, at, NULL, "duplicate `%s`", name);
     *seen = 1;
 }
 
@@ -386,7 +387,7 @@ static void parse_decl(vy_parser *parser, vy_ast_function *func) {
     vy_parse_advance(parser);
     if (!func->is_program && keyword != VY_KEYWORD_ARRAY) {
         vy_parse_error(parser, VY_T018, at, "declare it in the program and pass it to the function as a parameter",
-                       "a function declares only private arrays");
+                       "a function can declare private arrays only");
         return;
     }
     switch (keyword) {
@@ -410,7 +411,7 @@ static void parse_decl(vy_parser *parser, vy_ast_function *func) {
         break;
     default:
         parse_once(parser, &func->has_numerics, at, "numerics");
-        func->numerics = parse_choice(parser, "kind of numerics", "strict", "relaxed");
+        func->numerics = parse_choice(parser, "numerics", "strict", "relaxed");
         break;
     }
 }
@@ -643,7 +644,8 @@ static vy_ast_function *parse_function(vy_parser *parser) {
         if (func->name == VY_SYMBOL_INVALID)
             return NULL;
     } else if (word.cls == VY_IDENTIFIER_OP || word.cls == VY_IDENTIFIER_LEN) {
-        vy_parse_error(parser, VY_T023, func->at, NULL, "`%s` is an op of the language",
+        vy_parse_error(parser, VY_T023, func->at, NULL,
+                       "a function cannot be named `%s`, which is an op of the language",
                        vy_parse_name_text(parser, func->name));
         parser->panic = 0;
     }
@@ -702,9 +704,8 @@ void vy_parse_misplaced(vy_parser *parser) {
     vy_ast_callee **calls = parser->calls;
     uint32_t margin = parser->margin;
     const char *word = vy_parse_name_text(parser, parser->token.name);
-    vy_parse_error(parser, VY_T018, parser->token.at,
-                   VY_FIX("move the `%s` out of this body, to the level of the file", word),
-                   "`%s` stands inside the body of a function or program", word);
+    vy_parse_error(parser, VY_T018, parser->token.at, VY_FIX("move the `%s` out of this body, to file level", word),
+                   "`%s` inside the body of a function or program", word);
     if (parser->nesting >= VY_LIMIT_NESTING) {
         vy_parse_advance(parser); /* recovery skips the rest */
         return;
@@ -731,8 +732,7 @@ static void parse_top(vy_parser *parser) {
     } else if (is_level(parser)) {
         parser->file.level = parse_level(parser, &parser->file.has_level);
     } else if (vy_parse_is(parser, VY_TOKEN_CLOSE_BLOCK)) {
-        vy_parse_error(parser, VY_T017, parser->token.at, "remove it, or open its block above",
-                       "this `}` closes nothing");
+        vy_parse_error(parser, VY_T017, parser->token.at, "remove it, or open a block above", "unmatched `}`");
         vy_parse_advance(parser);
     } else {
         const char *given = vy_token_text(&parser->lexer, &parser->token);
@@ -743,7 +743,7 @@ static void parse_top(vy_parser *parser) {
             vy_parse_error(parser, VY_T020, parser->token.at, fix, "`%.*s` is not a declaration of this language",
                            (int)length, given);
         else
-            vy_parse_one_of(parser, "declaration of a file", words, 3);
+            vy_parse_one_of(parser, "declaration", words, 3);
         vy_parse_advance(parser);
     }
 }

@@ -33,7 +33,7 @@ __attribute__((noinline)) void vy_parse_update_depth(vy_parser *parser, vy_ast_n
         return;
     node->depth = (uint16_t)(below->depth + 1);
     if (node->depth > VY_LIMIT_EXPRESSION_DEPTH) {
-        vy_parse_error(parser, VY_T014, node->at, NULL, "the expression has more than %d operators inside one another",
+        vy_parse_error(parser, VY_T014, node->at, NULL, "expression too deep (more than %d nested operators)",
                        VY_LIMIT_EXPRESSION_DEPTH);
         node->kind = VY_AST_BAD; /* cut, so that no walk over the tree goes deeper */
         node->a = node->b = node->c = NULL;
@@ -106,7 +106,7 @@ static __attribute__((noinline)) void wrong_count(vy_parser *parser, const vy_as
                                                        : "bitcast";
     vy_parse_error(parser, VY_T037, node->at,
                    VY_DIAG_SINK_FIX(parser->report, "pass %u argument%s", taken, taken == 1 ? "" : "s"),
-                   "%s takes %u argument%s (%u given)", name, taken, taken == 1 ? "" : "s", given);
+                   "`%s` requires %u argument%s (%u given)", name, taken, taken == 1 ? "" : "s", given);
 }
 
 static __attribute__((noinline)) void parse_operands(vy_parser *parser, vy_ast_node *node, unsigned taken) {
@@ -155,7 +155,7 @@ static void parse_atomic_attributes(vy_parser *parser, vy_ast_node *node) {
         uint8_t *attribute = found < VYRE_ORDER_COUNT ? &node->order : &node->scope;
         unsigned none = found < VYRE_ORDER_COUNT ? VYRE_ORDER_COUNT : VYRE_SCOPE_COUNT;
         if (*attribute != none)
-            vy_parse_error(parser, VY_T019, parser->token.at, NULL, "an atomic takes one order and one scope");
+            vy_parse_error(parser, VY_T019, parser->token.at, NULL, "more than one order or scope of an atomic");
         *attribute = (uint8_t)(found < VYRE_ORDER_COUNT ? found : found - VYRE_ORDER_COUNT);
         vy_parse_advance(parser);
     } while (vy_parse_accept(parser, VY_TOKEN_COMMA));
@@ -173,8 +173,9 @@ static __attribute__((noinline)) vy_ast_node *parse_atomic(vy_parser *parser, vy
         parse_atomic_attributes(parser, node);
     parse_operands(parser, node, 1 + vy_atomics[word.index].operands);
     if (node->kind == VY_AST_ATOMIC && node->a && node->a->kind != VY_AST_INDEX && node->a->kind != VY_AST_BAD) {
-        vy_parse_error(parser, VY_T038, node->a->at, "write the buffer or array with an index, as in `m[i]`",
-                       "the first argument of %s is an element of a memory", vyre_atomic_name(word.index));
+        vy_parse_error(parser, VY_T038, node->a->at, "pass an element, as in `m[i]`",
+                       "expected an element of a buffer or array as the first argument of `%s`",
+                       vyre_atomic_name(word.index));
         node->kind = VY_AST_BAD;
     }
     return node;
@@ -197,7 +198,7 @@ static vy_ast_node *parse_width(vy_parser *parser) {
         width = is_number ? parse_number(parser, 0, parser->token.at) : parse_const_name(parser);
         parser->brackets = before;
     } else {
-        vy_parse_error(parser, VY_T045, parser->token.at, NULL, "the width of a subgroup is a number or a const");
+        vy_parse_error(parser, VY_T045, parser->token.at, NULL, "expected a number or a const as the subgroup width");
     }
     vy_parse_expect(parser, VY_TOKEN_GT);
     return width;
@@ -221,7 +222,7 @@ static __attribute__((noinline)) vy_ast_node *parse_collective(vy_parser *parser
             parser, VY_T045, at,
             word.subgroup ? VY_DIAG_SINK_FIX(parser->report, "write `%s<32>(…)`", vy_parse_name_text(parser, name))
                           : "remove the width",
-            word.subgroup ? "%s needs the width of its subgroups" : "%s is over the whole workgroup and has no width",
+            word.subgroup ? "`%s` requires a subgroup width" : "`%s` is a workgroup collective and has no width",
             vy_parse_name_text(parser, name));
     parse_operands(parser, node, vy_collectives[word.index].operands);
     node->width = width;
@@ -295,7 +296,7 @@ static void report_member(vy_parser *parser, const char *first, const char *id, 
         is_length ? VY_DIAG_SINK_FIX(parser->report, "write `len(%.100s)`", first)
         : best    ? VY_DIAG_SINK_FIX(parser->report, "did you mean `%s%.100s`?", best, id + strlen(first))
                : VY_DIAG_SINK_FIX(parser->report, "use one variable for each member, or call the op: `%.100s(…)`", id),
-        "only builtins have members; `%s` can only be an op that is called", id);
+        "`%s` is not a value: only builtins have members, and an op must be called", id);
 }
 
 int vy_parse_op_id(vy_parser *parser, uint32_t first, vy_position *at, char id[VY_LIMIT_NAME + 1]) {
@@ -304,12 +305,12 @@ int vy_parse_op_id(vy_parser *parser, uint32_t first, vy_position *at, char id[V
     while (vy_parse_accept(parser, VY_TOKEN_DOT)) {
         const vy_token *token = &parser->token;
         if (token->kind != VY_TOKEN_NAME || vy_parse_at_end(parser)) {
-            vy_parse_expected(parser, "a name after the dot");
+            vy_parse_expected(parser, "a name");
             return 0;
         }
         at->length = token->at.column + token->at.length - at->column;
         if (length + 1 + token->at.length > VY_LIMIT_NAME) {
-            vy_parse_error(parser, VY_T009, *at, NULL, "an op id has more than %d bytes", VY_LIMIT_NAME);
+            vy_parse_error(parser, VY_T009, *at, NULL, "op id too long (limit %d bytes)", VY_LIMIT_NAME);
             return 0;
         }
         id[length++] = '.';
@@ -374,7 +375,7 @@ static int insert_attribute(vy_parser *parser, given *list, size_t count, const 
     for (; slot > 0; slot--) {
         int order = strcmp(vy_parse_name_text(parser, list[slot - 1].name), name);
         if (order == 0) {
-            vy_parse_error(parser, VY_T054, at, NULL, "the attribute `%s` is given twice", name);
+            vy_parse_error(parser, VY_T054, at, NULL, "duplicate attribute `%s`", name);
             return 0;
         }
         if (order < 0)
@@ -394,7 +395,7 @@ static int add_attribute(vy_parser *parser, given *list, size_t *count) {
     if (parser->panic || !parse_attribute_value(parser, attribute.value))
         return 0;
     if (*count == VY_ATTRIBUTES_LIMIT) {
-        vy_parse_error(parser, VY_T054, at, NULL, "a call has more than %d attributes", VY_ATTRIBUTES_LIMIT);
+        vy_parse_error(parser, VY_T054, at, NULL, "too many attributes (limit %d)", VY_ATTRIBUTES_LIMIT);
         return 0;
     }
     return insert_attribute(parser, list, (*count)++, &attribute, at);
@@ -419,7 +420,7 @@ static int parse_attributes(vy_parser *parser, char id[VY_LIMIT_NAME + 1], vy_po
                                    vy_parse_name_text(parser, list[i].name), list[i].value, i + 1 == count ? ">" : "");
     if (length > VY_LIMIT_NAME)
         vy_parse_error(parser, VY_T054, at, "use fewer or shorter attributes",
-                       "an op id and its attributes have more than %d bytes", VY_LIMIT_NAME);
+                       "op id and attributes too long (limit %d bytes)", VY_LIMIT_NAME);
     return length <= VY_LIMIT_NAME && !parser->panic;
 }
 
@@ -451,7 +452,7 @@ static __attribute__((noinline)) int parse_quoted_name(vy_parser *parser, vy_pos
     if (!vy_parse_quoted_id(parser, id) || (vy_parse_accept(parser, VY_TOKEN_LT) && !parse_attributes(parser, id, at)))
         return 0;
     if (!vy_parse_follows(parser, VY_TOKEN_OPEN)) {
-        vy_parse_expected(parser, "`(` after the op id");
+        vy_parse_expected(parser, "`(`");
         return 0;
     }
     *name = vy_parse_add_name(parser, id);
@@ -463,7 +464,7 @@ static __attribute__((noinline)) vy_ast_node *parse_quoted(vy_parser *parser) {
     char next = vy_parse_peek(parser);
     uint32_t name;
     if (next != '(' && next != '<') {
-        vy_parse_error(parser, VY_T012, at, "strings stand after `print` and `region`, and as op ids in calls",
+        vy_parse_error(parser, VY_T012, at, "use strings only after `print` and `region`, and as op ids in calls",
                        "a string is not a value");
         return new_bad_node(parser);
     }
@@ -494,12 +495,12 @@ static vy_ast_node *parse_special(vy_parser *parser, uint8_t type, int negative,
                            ? "write `true` or `false`"
                            : VY_DIAG_SINK_FIX(parser->report, "write the value; the largest is `%" PRIu64 "%s`",
                                               largest, vyre_type_name(type)),
-                       "%s has no members", vyre_type_name(type));
+                       "`%s` has no members", vyre_type_name(type));
         return new_bad_node(parser);
     }
     int is_nan = vy_parse_is_word(parser, "nan");
     if (!is_nan && !vy_parse_is_word(parser, "inf")) {
-        vy_parse_one_of(parser, "special float", words, 2);
+        vy_parse_one_of(parser, "float constant", words, 2);
         return new_bad_node(parser);
     }
     at.length = parser->token.at.column + parser->token.at.length - at.column;
@@ -522,7 +523,7 @@ static vy_ast_node *parse_builtin(vy_parser *parser, vy_identifier_info word, vy
         vy_parse_error(parser, VY_T029, at,
                        has_axes ? VY_DIAG_SINK_FIX(parser->report, "write `%s.x`, `%s.y` or `%s.z`", name, name, name)
                                 : VY_DIAG_SINK_FIX(parser->report, "write `%s`", name),
-                       has_axes ? "`%s` needs an axis" : "`%s` has no axes", name);
+                       has_axes ? "`%s` requires an axis" : "`%s` has no axes", name);
         return node;
     }
     if (!has_axes)
@@ -532,7 +533,7 @@ static vy_ast_node *parse_builtin(vy_parser *parser, vy_identifier_info word, vy
     if (axis < 'x' || axis > 'z') {
         vy_parse_error(parser, VY_T029, parser->token.at,
                        VY_DIAG_SINK_FIX(parser->report, "write `%s.x`, `%s.y` or `%s.z`", name, name, name),
-                       "`%s` has the axes x, y and z", name);
+                       "invalid axis of `%s` (expected x, y or z)", name);
         return node;
     }
     node->axis = (uint8_t)(axis - 'x');
@@ -571,13 +572,13 @@ static vy_ast_node *parse_type_word(vy_parser *parser, vy_identifier_info word, 
         return parse_special(parser, word.index, 0, at);
     vy_parse_error(parser, VY_T012, at,
                    VY_DIAG_SINK_FIX(parser->report, "write `%s(x)` to convert", vyre_type_name(word.index)),
-                   "a type alone is no value (`%s`)", vyre_type_name(word.index));
+                   "expected a value, found the type `%s`", vyre_type_name(word.index));
     return new_bad_node(parser);
 }
 
 static vy_ast_node *missing_value(vy_parser *parser) {
     vy_position end = {parser->last.line, parser->last.column + parser->last.length, 1};
-    vy_parse_error(parser, VY_T012, end, NULL, "a value is missing before the end of the statement");
+    vy_parse_error(parser, VY_T012, end, NULL, "expected a value before the end of the statement");
     return new_bad_node(parser);
 }
 
@@ -598,7 +599,7 @@ static __attribute__((noinline)) vy_ast_node *parse_word(vy_parser *parser) {
     if (word.cls == VY_IDENTIFIER_KEYWORD && word.index != VY_KEYWORD_TRUE && word.index != VY_KEYWORD_FALSE) {
         if (parser->token.newline)
             return missing_value(parser);
-        vy_parse_error(parser, VY_T012, at, NULL, "a value is needed here, not the keyword `%s`",
+        vy_parse_error(parser, VY_T012, at, NULL, "expected a value, found the keyword `%s`",
                        vy_parse_name_text(parser, name));
         return new_bad_node(parser);
     }
@@ -656,8 +657,8 @@ static __attribute__((noinline)) vy_ast_node *report_no_value(vy_parser *parser)
         return missing_value(parser);
     default:
         vy_parse_error(parser, VY_T012, parser->token.at,
-                       vy_parse_is(parser, VY_TOKEN_PLUS) ? "remove the `+`; to count up, write `i += 1`" : NULL,
-                       "a value is needed here, not `%.*s`", (int)parser->token.at.length,
+                       vy_parse_is(parser, VY_TOKEN_PLUS) ? "remove the `+`; to increment, write `i += 1`" : NULL,
+                       "expected a value, found `%.*s`", (int)parser->token.at.length,
                        vy_token_text(&parser->lexer, &parser->token));
         return new_bad_node(parser);
     }
@@ -701,8 +702,7 @@ static int too_deep(vy_parser *parser) {
     if (parser->depth < 2 * VY_LIMIT_EXPRESSION_DEPTH + 8)
         return 0;
     vy_parse_error(parser, VY_T014, parser->token.at, NULL,
-                   "the expression has more than %d operators or parentheses inside one another",
-                   VY_LIMIT_EXPRESSION_DEPTH);
+                   "expression too deep (more than %d nested operators or parentheses)", VY_LIMIT_EXPRESSION_DEPTH);
     return 1;
 }
 
@@ -768,7 +768,7 @@ static void check_step(vy_parser *parser, unsigned op, const vy_ast_node *left) 
         vy_parse_error(
             parser, VY_T011, token->at,
             VY_DIAG_SINK_FIX(parser->report, "write `%.60s %s 1`", spelling(parser, left), is_plus ? "+=" : "-="),
-            "`%s` is no operator", is_plus ? "++" : "--");
+            "unknown operator `%s`", is_plus ? "++" : "--");
 }
 
 /* Words that are operators elsewhere, after an operand `left`. */
@@ -781,19 +781,19 @@ static void check_porting_hint(vy_parser *parser, const vy_ast_node *left) {
     int length = (int)strspn(after, "abcdefghijklmnopqrstuvwxyz0123456789");
     if (vy_parse_is_word(parser, "and") || vy_parse_is_word(parser, "or"))
         vy_parse_error(parser, VY_T011, token->at, vy_parse_is_word(parser, "or") ? "write `||`" : "write `&&`",
-                       "`%s` is no operator", vy_parse_name_text(parser, token->name));
+                       "unknown operator `%s`", vy_parse_name_text(parser, token->name));
     else if (vy_parse_is_word(parser, "as"))
         vy_parse_error(parser, VY_T011, token->at,
                        VY_DIAG_SINK_FIX(parser->report, "write `%.*s(%.60s)` to convert",
                                         length && length < 8 ? length : 3, length && length < 8 ? after : "f32",
                                         spelling(parser, left)),
-                       "`as` is no operator");
+                       "unknown operator `as`");
     else if (left && left->kind == VY_AST_NAME && strcmp(vy_parse_name_text(parser, left->name), "not") == 0)
         vy_parse_error(parser, VY_T011, left->at,
                        VY_DIAG_SINK_FIX(parser->report, "write `!%.*s`",
                                         (int)(token->at.length < 60 ? token->at.length : 60),
                                         vy_token_text(&parser->lexer, token)),
-                       "`not` is no operator");
+                       "unknown operator `not`");
 }
 
 /* The operators that bind at least as strongly as `least`. One function, so that a pair of parentheses takes as few frames as possible. */
@@ -814,7 +814,7 @@ static vy_ast_node *parse_binary(vy_parser *parser, unsigned least) {
         unsigned next = infix_at(parser, VYRE_PRECEDENCE_COMPARE);
         if (precedence == VYRE_PRECEDENCE_COMPARE && next != VYRE_OP_COUNT &&
             vyre_op_get(next)->precedence == VYRE_PRECEDENCE_COMPARE)
-            vy_parse_error(parser, VY_T013, parser->token.at, NULL, "comparisons do not chain (`%s` after `%s`)",
+            vy_parse_error(parser, VY_T013, parser->token.at, NULL, "chained comparison (`%s` after `%s`)",
                            vyre_op_get(next)->symbol, vyre_op_get(op)->symbol);
     }
     if (least == VYRE_PRECEDENCE_SELECT && left && !parser->panic && vy_parse_follows(parser, VY_TOKEN_QUESTION)) {

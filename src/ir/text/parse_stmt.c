@@ -90,7 +90,7 @@ static const char *parse_string(vy_parser *parser, uint32_t *length) {
             byte = escape_value(text + i + 1, &read);
             if (byte == 0) {
                 vy_position at = {token.at.line, token.at.column + 1 + i, 2};
-                vy_parse_error(parser, VY_T006, at, NULL, "`\\%c` is no escape", text[i + 1]);
+                vy_parse_error(parser, VY_T006, at, NULL, "unknown escape sequence `\\%c`", text[i + 1]);
                 return NULL;
             }
             i += read;
@@ -98,7 +98,7 @@ static const char *parse_string(vy_parser *parser, uint32_t *length) {
         out[used++] = byte;
     }
     if (used > VY_LIMIT_STRING) {
-        vy_parse_error(parser, VY_T010, token.at, NULL, "a string has %u bytes (limit %d)", used, VY_LIMIT_STRING);
+        vy_parse_error(parser, VY_T010, token.at, NULL, "string too long (%u bytes, limit %d)", used, VY_LIMIT_STRING);
         return NULL;
     }
     *length = used;
@@ -178,7 +178,7 @@ static vy_ast_stmt *report_two_words(vy_parser *parser, vy_position at, uint32_t
     vy_parse_error(parser, VY_T011, at,
                    best ? VY_DIAG_SINK_FIX(parser->report, "did you mean `%s`?", best)
                         : "start the statement with a keyword, or assign with `=`",
-                   "`%s` starts no statement", given);
+                   "`%s` does not start a statement", given);
     return next == '=' || next == ':' ? declare_broken(parser, at) : NULL;
 }
 
@@ -218,7 +218,7 @@ static vy_ast_stmt *report_type_first(vy_parser *parser, const char *type) {
     vy_parse_error(parser, VY_T011, word.at,
                    VY_DIAG_SINK_FIX(parser->report, "write `let %.*s : %s = %.*s`, or `var` if it changes", name_length,
                                     name, type, length ? length : (int)sizeof "…" - 1, length ? value : "…"),
-                   "a declaration does not start with its type (`%.*s`)", (int)word.at.length,
+                   "a declaration starts with `let` or `var`, not with its type (`%.*s`)", (int)word.at.length,
                    vy_token_text(&parser->lexer, &word));
     return declare_broken(parser, word.at);
 }
@@ -234,9 +234,9 @@ static void report_unused(vy_parser *parser, const vy_ast_node *node) {
     const char *best = vy_suggestion_get(&suggestion);
     if (best)
         vy_parse_error(parser, VY_T021, node->at, VY_DIAG_SINK_FIX(parser->report, "did you mean `%s`?", best),
-                       "`%s` alone does nothing", name);
+                       "`%s` has no effect", name);
     else
-        vy_parse_error(parser, VY_T021, node->at, NULL, "the value of this expression is not used");
+        vy_parse_error(parser, VY_T021, node->at, NULL, "unused value");
 }
 
 /* A word that starts a statement in another language, where no expression goes on after it: `loop {`, `do {`, `discard`. */
@@ -266,7 +266,7 @@ static vy_ast_stmt *parse_expression_statement(vy_parser *parser) {
             return NULL;
         if (node->kind != VY_AST_NAME && node->kind != VY_AST_INDEX && node->kind != VY_AST_BAD)
             vy_parse_error(parser, VY_T021, node->at, "assign to a `var` name or to an element `m[i]`",
-                           "only a variable or an element can be assigned");
+                           "only a variable or an element can be assigned to");
         statement->op = vy_parse_is(parser, VY_TOKEN_ASSIGN) ? VYRE_OP_COUNT : (uint8_t)op;
         vy_parse_advance(parser);
         statement->target = node;
@@ -298,8 +298,7 @@ static vy_ast_stmt *parse_expression_statement(vy_parser *parser) {
 static vy_ast_node *parse_condition(vy_parser *parser) {
     vy_ast_node *condition = vy_parse_expression(parser);
     if (!parser->panic && vy_parse_follows(parser, VY_TOKEN_ASSIGN))
-        vy_parse_error(parser, VY_T011, parser->token.at, "write `==` to compare",
-                       "`=` assigns, which a condition does not");
+        vy_parse_error(parser, VY_T011, parser->token.at, "write `==` to compare", "assignment in a condition");
     return condition;
 }
 
@@ -320,8 +319,8 @@ static vy_ast_stmt *parse_if(vy_parser *parser) {
     }
     /* `else if` is an else block with one `if`, so it nests one deeper. */
     if (parser->nesting >= VY_LIMIT_NESTING) {
-        vy_parse_error(parser, VY_T015, parser->token.at, NULL, "blocks and `else if` are nested more than %d deep",
-                       VY_LIMIT_NESTING);
+        vy_parse_error(parser, VY_T015, parser->token.at, NULL,
+                       "blocks nested too deeply (limit %d, including `else if`)", VY_LIMIT_NESTING);
         return statement;
     }
     parser->nesting++;
@@ -340,8 +339,8 @@ static vy_ast_stmt *parse_for(vy_parser *parser) {
     statement->names->type = VYRE_TYPE_COUNT;
     if (vy_parse_follows(parser, VY_TOKEN_OPEN)) {
         vy_parse_error(parser, VY_T011, parser->token.at,
-                       "write `for i in 0 .. n { … }`, with `step` after the end if needed",
-                       "a `for` counts through a range and has no parentheses");
+                       "write `for i in 0 .. n { … }`, optionally with `step` after the end",
+                       "expected a loop variable after `for`, found `(`");
         return NULL;
     }
     vy_parse_name(parser, "the name of the loop variable", &statement->names->name, &statement->names->at);
@@ -390,7 +389,7 @@ static vy_ast_stmt *parse_print(vy_parser *parser) {
         return NULL;
     if (parser->token.kind != VY_TOKEN_STRING && !vy_parse_at_end(parser)) {
         vy_parse_error(parser, VY_T011, parser->token.at, "write the format first: `print \"{}\", x`",
-                       "`print` needs a string first");
+                       "expected a format string after `print`");
         return NULL;
     }
     statement->text = parse_string(parser, &statement->length);
@@ -409,7 +408,7 @@ static vy_ast_stmt *parse_return(vy_parser *parser) {
 static vy_ast_stmt *parse_trap(vy_parser *parser) {
     vy_ast_stmt *statement = consume_keyword(parser, VY_AST_STMT_TRAP);
     if (statement && vy_parse_at_end(parser))
-        vy_parse_expected(parser, "the code of the trap");
+        vy_parse_expected(parser, "a trap code");
     else if (statement)
         statement->a = vy_parse_expression(parser);
     return statement;
@@ -482,8 +481,8 @@ static vy_ast_stmt *parse_keyword_statement(vy_parser *parser) {
     case VY_KEYWORD_GRID_BARRIER:
         return parse_bare_keyword(parser, VY_AST_STMT_GRID_BARRIER);
     case VY_KEYWORD_ELSE:
-        vy_parse_error(parser, VY_T011, token->at, "put it directly after the `}` of its `if`",
-                       "this `else` belongs to no `if`");
+        vy_parse_error(parser, VY_T011, token->at, "move it directly after the `}` of its `if`",
+                       "`else` without an `if`");
         return NULL;
     default:
         break;
@@ -493,7 +492,7 @@ static vy_ast_stmt *parse_keyword_statement(vy_parser *parser) {
         return NULL;
     }
     if (vy_parse_is_decl(parser)) {
-        vy_parse_error(parser, VY_T018, token->at, NULL, "`%s` stands after a statement or inside a block",
+        vy_parse_error(parser, VY_T018, token->at, NULL, "`%s` after a statement or inside a block",
                        vy_parse_name_text(parser, token->name));
         return NULL;
     }
@@ -502,8 +501,8 @@ static vy_ast_stmt *parse_keyword_statement(vy_parser *parser) {
 
 static vy_ast_stmt *parse_statement(vy_parser *parser) {
     if (vy_parse_is(parser, VY_TOKEN_OPEN_BLOCK)) {
-        vy_parse_error(parser, VY_T011, parser->token.at, "put an `if`, `for`, `while` or `region` before it",
-                       "a block needs a head");
+        vy_parse_error(parser, VY_T011, parser->token.at, "write an `if`, `for`, `while` or `region` before it",
+                       "block without a statement that opens it");
         parser->panic = 0;
         vy_parse_block(parser);
         return NULL;
@@ -535,7 +534,7 @@ void vy_parse_end_statement(vy_parser *parser) {
                                                            : "remove it: values are scalars and have no members";
         vy_parse_error(parser, VY_T011, parser->token.at,
                        foreign ? foreign : "end the statement with a new line or `;`",
-                       "the statement should end before `%.*s`",
+                       "expected the end of the statement, found `%.*s`",
                        (int)(parser->token.at.length < 60 ? parser->token.at.length : 60),
                        vy_token_text(&parser->lexer, &parser->token));
     }
@@ -578,8 +577,7 @@ void vy_parse_close_block(vy_parser *parser, vy_position opened) {
     if (vy_parse_is(parser, VY_TOKEN_CLOSE_BLOCK))
         vy_parse_advance(parser);
     else
-        vy_parse_error(parser, VY_T017, opened, "add a `}` where the block ends",
-                       "the block opened here is never closed");
+        vy_parse_error(parser, VY_T017, opened, "add a `}` at the end of the block", "unterminated block");
 }
 
 vy_ast_stmt *vy_parse_block(vy_parser *parser) {
@@ -589,7 +587,7 @@ vy_ast_stmt *vy_parse_block(vy_parser *parser) {
         return NULL;
     }
     if (parser->nesting >= VY_LIMIT_NESTING) {
-        vy_parse_error(parser, VY_T015, at, NULL, "blocks are nested more than %d deep", VY_LIMIT_NESTING);
+        vy_parse_error(parser, VY_T015, at, NULL, "blocks nested too deeply (limit %d)", VY_LIMIT_NESTING);
         return NULL;
     }
     parser->nesting++;

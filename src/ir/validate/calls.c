@@ -48,8 +48,7 @@ static void visit_callee(graph *g, uint32_t stmt, uint32_t callee) {
     } else if (g->states[callee] == OPEN) {
         char cycle[256];
         describe_cycle(g, callee, cycle, sizeof cycle);
-        vy_verifier_error(g->verifier, VY_V095, vy_stmt_position(g->program, stmt), NULL,
-                          "functions call themselves: %s", cycle);
+        vy_verifier_error(g->verifier, VY_V095, vy_stmt_position(g->program, stmt), NULL, "recursion: %s", cycle);
     }
 }
 
@@ -83,8 +82,7 @@ static void order_functions(graph *g) {
         visit(g, count - 1);
     for (uint32_t i = 0; i < count; i++) {
         if (g->states[i] == NEW && has_entry)
-            vy_verifier_error(g->verifier, VY_V012, p->functions.items[i].position, NULL,
-                              "nothing calls the function `%s`",
+            vy_verifier_error(g->verifier, VY_V012, p->functions.items[i].position, NULL, "unused function `%s`",
                               vy_verifier_name(g->verifier, p->functions.items[i].name));
         visit(g, i);
     }
@@ -126,7 +124,7 @@ static void add_memory_args(summary *sum, vy_callee_summary *mine, uint32_t inde
             record_write(sum, mine, arg->index);
         if (sum->seen_by[arg->index] == index + 1 && (written | sum->seen_write[arg->index]))
             vy_verifier_error(sum->verifier, VY_V094, vy_stmt_position(sum->program, index), NULL,
-                              "`%s` gets `%s` twice and stores to it",
+                              "`%s` stores to `%s`, which is passed to it twice",
                               vy_verifier_name(sum->verifier, sum->program->functions.items[s->callee].name),
                               vy_verifier_name(sum->verifier, sum->program->memories.items[arg->index].name));
         written |= sum->seen_by[arg->index] == index + 1 ? sum->seen_write[arg->index] : 0;
@@ -203,17 +201,16 @@ static void check_inlined(vy_verifier *verifier, uint32_t function) {
     if (sum->calls_over)
         return;
     if (sum->depth > VY_LIMIT_CALL_DEPTH)
-        vy_verifier_error(verifier, VY_V034, f->position, NULL, "calls in `%s` nest deeper (%u) than the limit (%d)",
-                          name, sum->depth, VY_LIMIT_CALL_DEPTH);
+        vy_verifier_error(verifier, VY_V034, f->position, NULL, "calls in `%s` nested too deeply (%u, limit %d)", name,
+                          sum->depth, VY_LIMIT_CALL_DEPTH);
     else if (sum->nesting > VY_LIMIT_NESTING)
         vy_verifier_error(verifier, VY_V033, f->position, NULL,
-                          "blocks of `%s` and what it calls nest deeper (%u) than the limit (%d)", name, sum->nesting,
-                          VY_LIMIT_NESTING);
+                          "blocks of `%s` and the functions it calls nested too deeply (%u, limit %d)", name,
+                          sum->nesting, VY_LIMIT_NESTING);
     else if (sum->stmts > VY_LIMIT_STATEMENTS || sum->exprs > VY_LIMIT_EXPRESSIONS)
-        vy_verifier_error(
-            verifier, VY_V044, f->position, NULL,
-            "`%s` has more statements (about %llu%s) or expressions than the limit (%d) once its calls are inlined",
-            name, (unsigned long long)sum->stmts, sum->stmts == CAP ? " or more" : "", VY_LIMIT_STATEMENTS);
+        vy_verifier_error(verifier, VY_V044, f->position, NULL,
+                          "`%s` has too many statements (about %llu%s, limit %d) or expressions after inlining", name,
+                          (unsigned long long)sum->stmts, sum->stmts == CAP ? " or more" : "", VY_LIMIT_STATEMENTS);
 }
 
 /* Every array of every function becomes one of the program. */
@@ -227,13 +224,12 @@ static void check_arrays(vy_verifier *verifier, const vy_function *entry) {
     }
     if (count > VY_LIMIT_ARRAYS)
         vy_verifier_error(verifier, VY_V037, entry->position, NULL,
-                          "the program and the functions it calls have more arrays (%llu) than the limit (%d)",
+                          "too many arrays in the program and the functions it calls (%llu, limit %d)",
                           (unsigned long long)count, VY_LIMIT_ARRAYS);
     if (bytes > VY_LIMIT_PRIVATE_BYTES)
-        vy_verifier_error(
-            verifier, VY_V043, entry->position, NULL,
-            "the private arrays of the program and the functions it calls take more bytes (%llu) than the limit (%d)",
-            (unsigned long long)bytes, VY_LIMIT_PRIVATE_BYTES);
+        vy_verifier_error(verifier, VY_V043, entry->position, NULL,
+                          "private arrays of the program and the functions it calls too large (%llu bytes, limit %d)",
+                          (unsigned long long)bytes, VY_LIMIT_PRIVATE_BYTES);
 }
 
 static void number_params(const vyre_program *p, uint32_t *param_of) {

@@ -12,9 +12,9 @@ static void check_program_name(vy_verifier *verifier) {
     const char *name = vy_verifier_name(verifier, p->name);
     if (entry && strlen(name) > VY_LIMIT_NAME)
         vy_verifier_error(verifier, VY_V030, entry->position, NULL,
-                          "the program's name is longer (%zu bytes) than the limit (%d)", strlen(name), VY_LIMIT_NAME);
+                          "name of the program too long (%zu bytes, limit %d)", strlen(name), VY_LIMIT_NAME);
     else if (entry && !vy_text_is_name(name, strlen(name)))
-        vy_verifier_error(verifier, VY_V010, entry->position, NULL, "the program cannot be called `%.*s`",
+        vy_verifier_error(verifier, VY_V010, entry->position, NULL, "invalid name of the program: `%.*s`",
                           VY_LIMIT_NAME, name);
 }
 
@@ -29,24 +29,23 @@ static void check_function_names(vy_verifier *verifier) {
         const char *name = vy_verifier_name(verifier, f->name);
         size_t length = strlen(name);
         if (length > VY_LIMIT_NAME)
-            vy_verifier_error(verifier, VY_V030, f->position, NULL,
-                              "the name of a function is longer (%zu bytes) than the limit (%d)", length,
-                              VY_LIMIT_NAME);
+            vy_verifier_error(verifier, VY_V030, f->position, NULL, "name of a function too long (%zu bytes, limit %d)",
+                              length, VY_LIMIT_NAME);
         else if (!vy_text_is_function_name(name, length))
-            vy_verifier_error(verifier, VY_V010, f->position, NULL, "a function cannot be called `%s`", name);
+            vy_verifier_error(verifier, VY_V010, f->position, NULL, "invalid name of a function: `%s`", name);
         else if (p->level == VYRE_LEVEL_LEGAL && vy_intrinsic_find(name, length, NULL) != VY_INTRINSIC_NONE)
-            vy_verifier_error(verifier, VY_V010, f->position, VY_FIX("choose another name than `%s`", name),
-                              "at level legal `%s` has a meaning of its own", name);
+            vy_verifier_error(verifier, VY_V010, f->position, VY_FIX("rename `%s`", name),
+                              "`%s` is an intrinsic at level legal", name);
         else if (taken[f->name]++)
-            vy_verifier_error(verifier, VY_V011, f->position, VY_FIX("rename one of the functions called `%s`", name),
-                              "the function `%s` is declared twice", name);
+            vy_verifier_error(verifier, VY_V011, f->position, VY_FIX("rename one of the functions named `%s`", name),
+                              "duplicate function `%s`", name);
     }
 }
 
 static void check_results(vy_verifier *verifier, const vy_function *f) {
     const vyre_program *p = verifier->program;
     if (f->result_count > VY_LIMIT_RESULTS) {
-        vy_verifier_error(verifier, VY_V038, f->position, NULL, "`%s` has more results (%u) than the limit (%d)",
+        vy_verifier_error(verifier, VY_V038, f->position, NULL, "too many results of `%s` (%u, limit %d)",
                           vy_verifier_name(verifier, f->name), f->result_count, VY_LIMIT_RESULTS);
         return;
     }
@@ -56,12 +55,12 @@ static void check_results(vy_verifier *verifier, const vy_function *f) {
         if (*name == 0 && f->result_count == 1)
             continue;
         if (!vy_text_is_name(name, strlen(name)))
-            vy_verifier_error(verifier, VY_V010, f->position, NULL, "result %u of `%s` cannot be called `%.*s`", i + 1,
+            vy_verifier_error(verifier, VY_V010, f->position, NULL, "invalid name of result %u of `%s`: `%.*s`", i + 1,
                               vy_verifier_name(verifier, f->name), VY_LIMIT_NAME, name);
         for (uint32_t j = 0; j < i; j++)
             if (p->results.items[f->first_result + j].name == id)
-                vy_verifier_error(verifier, VY_V011, f->position, VY_FIX("rename one of the results called `%s`", name),
-                                  "`%s` has two results called `%s`", vy_verifier_name(verifier, f->name), name);
+                vy_verifier_error(verifier, VY_V011, f->position, VY_FIX("rename one of the results named `%s`", name),
+                                  "`%s` has two results named `%s`", vy_verifier_name(verifier, f->name), name);
     }
 }
 
@@ -77,20 +76,20 @@ static void check_array(vy_verifier *verifier, const vy_memory *m, int is_entry)
     const char *name = vy_verifier_name(verifier, m->name);
     check_element(verifier, m);
     if (m->elements == 0)
-        vy_verifier_error(verifier, VY_V014, m->position, NULL, "the array `%s` has no elements", name);
+        vy_verifier_error(verifier, VY_V014, m->position, NULL, "array `%s` without elements", name);
     if (!is_entry && m->space != VY_SPACE_PRIVATE)
         vy_verifier_error(verifier, VY_V015, m->position,
                           VY_FIX("declare `%s` in the program and pass it as a parameter `%s: workgroup [%s]`", name,
                                  name, vyre_type_name((vyre_type)m->type)),
-                          "the function declares a workgroup array `%s`", name);
+                          "workgroup array `%s` in a function", name);
 }
 
 /* Arrays can be loaded and stored, whoever sees them. */
 static void check_parameter(vy_verifier *verifier, const vy_memory *m) {
     check_element(verifier, m);
     if (m->space != VY_SPACE_BUFFER && m->access != VYRE_ACCESS_READ_WRITE)
-        vy_verifier_error(verifier, VY_V015, m->position, "leave the access of an array parameter out",
-                          "the parameter `%s`, a %s, has access `%s` (only read_write is possible)",
+        vy_verifier_error(verifier, VY_V015, m->position, "remove the access of the array parameter",
+                          "parameter `%s`, a %s, has access `%s` (expected read_write)",
                           vy_verifier_name(verifier, m->name), vy_space_name(m->space), vy_access_name(m->access));
 }
 
@@ -105,7 +104,7 @@ static void check_function_memories(vy_verifier *verifier, const vy_function *f)
     for (uint32_t i = 0; !is_entry && i < f->param_count; i++)
         given += p->params.items[f->first_param + i].is_memory;
     if (f->memory_count - given > VY_LIMIT_ARRAYS) {
-        vy_verifier_error(verifier, VY_V037, f->position, NULL, "`%s` has more arrays (%u) than the limit (%d)",
+        vy_verifier_error(verifier, VY_V037, f->position, NULL, "too many arrays in `%s` (%u, limit %d)",
                           vy_verifier_name(verifier, f->name), f->memory_count - given, VY_LIMIT_ARRAYS);
         return;
     }
@@ -121,12 +120,11 @@ static void check_function_memories(vy_verifier *verifier, const vy_function *f)
         bytes[m->space] += array_bytes(m);
     }
     if (bytes[VY_SPACE_WORKGROUP] > VY_LIMIT_WORKGROUP_BYTES)
-        vy_verifier_error(verifier, VY_V042, f->position, NULL,
-                          "the workgroup arrays take more bytes (%llu) than the limit (%d)",
+        vy_verifier_error(verifier, VY_V042, f->position, NULL, "workgroup arrays too large (%llu bytes, limit %d)",
                           (unsigned long long)bytes[VY_SPACE_WORKGROUP], VY_LIMIT_WORKGROUP_BYTES);
     if (bytes[VY_SPACE_PRIVATE] > VY_LIMIT_PRIVATE_BYTES)
         vy_verifier_error(verifier, VY_V043, f->position, NULL,
-                          "the private arrays of an invocation take more bytes (%llu) than the limit (%d)",
+                          "private arrays of an invocation too large (%llu bytes, limit %d)",
                           (unsigned long long)bytes[VY_SPACE_PRIVATE], VY_LIMIT_PRIVATE_BYTES);
 }
 
@@ -135,7 +133,7 @@ static void check_functions(vy_verifier *verifier) {
     for (uint32_t i = 0; i < p->functions.count; i++) {
         const vy_function *f = &p->functions.items[i];
         if (f->param_count > VY_LIMIT_PARAMS)
-            vy_verifier_error(verifier, VY_V035, f->position, NULL, "`%s` has more parameters (%u) than the limit (%d)",
+            vy_verifier_error(verifier, VY_V035, f->position, NULL, "too many parameters of `%s` (%u, limit %d)",
                               vy_verifier_name(verifier, f->name), f->param_count, VY_LIMIT_PARAMS);
         check_results(verifier, f);
         check_function_memories(verifier, f);
@@ -156,8 +154,8 @@ static void check_workgroup(vy_verifier *verifier, const vy_function *entry) {
     }
     if (invocations > VY_LIMIT_WORKGROUP)
         vy_verifier_error(verifier, VY_V045, entry->position, NULL,
-                          "the workgroup (%u, %u, %u) has more invocations than the limit (%d)", size[0], size[1],
-                          size[2], VY_LIMIT_WORKGROUP);
+                          "workgroup (%u, %u, %u) too large (limit %d invocations)", size[0], size[1], size[2],
+                          VY_LIMIT_WORKGROUP);
 }
 
 static void check_grid(vy_verifier *verifier, const vy_function *entry) {
@@ -168,14 +166,15 @@ static void check_grid(vy_verifier *verifier, const vy_function *entry) {
     const vy_memory *m = &p->memories.items[grid->memory];
     const char *name = vy_verifier_name(verifier, m->name);
     if (m->space != VY_SPACE_BUFFER)
-        vy_verifier_error(verifier, VY_V017, entry->position, NULL, "the grid names `%s`, which is a %s", name,
-                          vy_space_name(m->space));
+        vy_verifier_error(verifier, VY_V017, entry->position, NULL, "expected a buffer for the grid, but `%s` is a %s",
+                          name, vy_space_name(m->space));
     else if (grid->kind == VYRE_GRID_OVER && (p->workgroup[1] != 1 || p->workgroup[2] != 1))
         vy_verifier_error(verifier, VY_V018, entry->position, NULL,
-                          "`grid over %s` counts invocations in one dimension, but the workgroup is (%u, %u, %u)", name,
-                          p->workgroup[0], p->workgroup[1], p->workgroup[2]);
+                          "`grid over %s` has one dimension, but the workgroup is (%u, %u, %u)", name, p->workgroup[0],
+                          p->workgroup[1], p->workgroup[2]);
     else if (grid->kind == VYRE_GRID_INDIRECT && (m->type != VYRE_TYPE_U32 || !vy_access_loads(m->access)))
-        vy_verifier_error(verifier, VY_V019, entry->position, NULL, "the grid is read from `%s`, a %s buffer of %s",
+        vy_verifier_error(verifier, VY_V019, entry->position, NULL,
+                          "expected a readable buffer of u32 for the indirect grid, but `%s` is a %s buffer of %s",
                           name, vy_access_name(m->access), vyre_type_name((vyre_type)m->type));
 }
 
@@ -228,8 +227,7 @@ static void check_cycles(vy_verifier *verifier, const uint32_t *owners, const vy
                 queue[resolved++] = owners[use - 1] - first;
     for (uint32_t i = 0; resolved < n && i < n; i++)
         if (needs[i])
-            vy_verifier_error(verifier, VY_V023, p->memories.items[first + i].position, NULL,
-                              "the count of `%s` depends on itself",
+            vy_verifier_error(verifier, VY_V023, p->memories.items[first + i].position, NULL, "cyclic count of `%s`",
                               vy_verifier_name(verifier, p->memories.items[first + i].name));
 }
 
@@ -247,7 +245,8 @@ static void check_sizes(vy_verifier *verifier, const vy_function *entry) {
             continue;
         const vy_variable *v = &p->variables.items[size->a];
         if (!(vyre_type_class((vyre_type)v->type) & VYRE_CLASS_INTEGER))
-            vy_verifier_error(verifier, VY_V022, at, NULL, "a count or grid uses the param `%s`, which is of type %s",
+            vy_verifier_error(verifier, VY_V022, at, NULL,
+                              "expected an integer param in a count or grid, but `%s` is %s",
                               vy_verifier_name(verifier, v->name), vyre_type_name((vyre_type)v->type));
     }
     for (uint32_t i = 0; i < p->buffer_count; i++) {
@@ -255,7 +254,7 @@ static void check_sizes(vy_verifier *verifier, const vy_function *entry) {
         if (m->size != VY_NONE && p->sizes.items[m->size].kind == VY_SIZE_LITERAL &&
             p->sizes.items[m->size].value > UINT32_MAX)
             vy_verifier_error(
-                verifier, VY_V046, m->position, NULL, "the count of `%s` (%llu) is over the limit (%u elements)",
+                verifier, VY_V046, m->position, NULL, "the count of `%s` (%llu) exceeds the limit (%u elements)",
                 vy_verifier_name(verifier, m->name), (unsigned long long)p->sizes.items[m->size].value, UINT32_MAX);
     }
     check_cycles(verifier, owners, entry);
@@ -272,11 +271,11 @@ void vy_verify_declarations(vy_verifier *verifier) {
     if (!entry)
         return;
     if (p->param_count > VY_LIMIT_PARAMS)
-        vy_verifier_error(verifier, VY_V035, entry->position, NULL,
-                          "the program has more params (%u) than the limit (%d)", p->param_count, VY_LIMIT_PARAMS);
+        vy_verifier_error(verifier, VY_V035, entry->position, NULL, "too many params (%u, limit %d)", p->param_count,
+                          VY_LIMIT_PARAMS);
     if (p->buffer_count > VY_LIMIT_BUFFERS)
-        vy_verifier_error(verifier, VY_V036, entry->position, NULL,
-                          "the program has more buffers (%u) than the limit (%d)", p->buffer_count, VY_LIMIT_BUFFERS);
+        vy_verifier_error(verifier, VY_V036, entry->position, NULL, "too many buffers (%u, limit %d)", p->buffer_count,
+                          VY_LIMIT_BUFFERS);
     check_workgroup(verifier, entry);
     check_grid(verifier, entry);
     check_sizes(verifier, entry);
@@ -355,10 +354,10 @@ static void report_variable(vy_verifier *verifier, uint32_t index, int is_param,
     if ((use & READ) || !is_reported(verifier, variable->name, variable->position))
         return;
     if (is_param)
-        vy_verifier_warning(verifier, VY_V105, variable->position, NULL, "param `%s` is not used", name);
+        vy_verifier_warning(verifier, VY_V105, variable->position, NULL, "unused param `%s`", name);
     else
-        vy_verifier_warning(verifier, VY_V106, variable->position, NULL, "`%s` is %s", name,
-                            use & WRITTEN ? "assigned, but its value is not used" : "not used");
+        vy_verifier_warning(verifier, VY_V106, variable->position, NULL,
+                            use & WRITTEN ? "variable `%s` is assigned, but never read" : "unused variable `%s`", name);
 }
 
 static void report_memory(vy_verifier *verifier, uint32_t index, unsigned use) {
@@ -367,10 +366,10 @@ static void report_memory(vy_verifier *verifier, uint32_t index, unsigned use) {
     if ((use & READ) || !is_reported(verifier, memory->name, memory->position))
         return;
     if (memory->space != VY_SPACE_BUFFER)
-        vy_verifier_warning(verifier, VY_V107, memory->position, NULL, "array `%s` is %s", name,
-                            use & WRITTEN ? "stored to, but not read" : "not used");
+        vy_verifier_warning(verifier, VY_V107, memory->position, NULL,
+                            use & WRITTEN ? "array `%s` is stored to, but never read" : "unused array `%s`", name);
     else if (!vy_access_stores(memory->access))
-        vy_verifier_warning(verifier, VY_V105, memory->position, NULL, "buffer `%s` is not used", name);
+        vy_verifier_warning(verifier, VY_V105, memory->position, NULL, "unused buffer `%s`", name);
 }
 
 /* The parameters of a function come first in its ranges. They are not reported: callers, or the signature of an op, fix them. */

@@ -30,7 +30,7 @@ static int name_fits(const vy_verifier *verifier, vy_symbol name) {
 static int check_names(vy_verifier *verifier) {
     const vyre_program *p = verifier->program;
     if (p->names.size && p->names.pool[p->names.size - 1] != 0)
-        return LAYOUT_ERROR(verifier, V002, "the pool of names does not end in a NUL");
+        return LAYOUT_ERROR(verifier, V002, "the name pool does not end with a NUL");
     int fits = name_fits(verifier, p->name);
     for (uint32_t i = 0; fits && i < p->functions.count; i++)
         fits = name_fits(verifier, p->functions.items[i].name);
@@ -42,7 +42,8 @@ static int check_names(vy_verifier *verifier) {
         fits = name_fits(verifier, p->memories.items[i].name);
     for (uint32_t i = 0; fits && i < p->stmts.count; i++)
         fits = name_fits(verifier, p->stmts.items[i].name);
-    return fits ? 1 : LAYOUT_ERROR(verifier, V002, "a name is no place in the pool of names (%u bytes)", p->names.size);
+    return fits ? 1
+                : LAYOUT_ERROR(verifier, V002, "a name is not an offset in the name pool (%u bytes)", p->names.size);
 }
 
 /* ---- the header ---- */
@@ -50,19 +51,19 @@ static int check_names(vy_verifier *verifier) {
 static int check_header(vy_verifier *verifier) {
     const vyre_program *p = verifier->program;
     if (p->kind > VYRE_PROGRAM_LIBRARY)
-        return LAYOUT_ERROR(verifier, V001, "the kind of the program (%u) is unknown", p->kind);
+        return LAYOUT_ERROR(verifier, V001, "unknown kind of program (%u)", p->kind);
     if (p->level > VYRE_LEVEL_LEGAL)
-        return LAYOUT_ERROR(verifier, V001, "the level of the program (%u) is unknown", p->level);
+        return LAYOUT_ERROR(verifier, V001, "unknown level of the program (%u)", p->level);
     if (p->numerics > VYRE_NUMERICS_RELAXED)
-        return LAYOUT_ERROR(verifier, V001, "the numerics of the program (%u) are unknown", p->numerics);
+        return LAYOUT_ERROR(verifier, V001, "unknown numerics of the program (%u)", p->numerics);
     if (p->grid.kind >= VYRE_GRID_KIND_COUNT)
-        return LAYOUT_ERROR(verifier, V001, "the kind of the grid (%u) is unknown", p->grid.kind);
+        return LAYOUT_ERROR(verifier, V001, "unknown kind of grid (%u)", p->grid.kind);
     if (p->kind == VYRE_PROGRAM_ENTRY && p->functions.count == 0)
         return LAYOUT_ERROR(verifier, V003, "the program has no entry");
     if (p->stmt_positions.count != 0 || p->expr_positions.count != 0)
         if (p->stmt_positions.count != p->stmts.count ||
             (p->expr_positions.count != 0 && p->expr_positions.count != p->exprs.count))
-            return LAYOUT_ERROR(verifier, V003, "positions are given for %u of %u statements and %u of %u expressions",
+            return LAYOUT_ERROR(verifier, V003, "incomplete positions: %u of %u statements and %u of %u expressions",
                                 p->stmt_positions.count, p->stmts.count, p->expr_positions.count, p->exprs.count);
     return 1;
 }
@@ -71,14 +72,13 @@ static int check_header(vy_verifier *verifier) {
 static int check_totals(vy_verifier *verifier) {
     const vyre_program *p = verifier->program;
     if (p->functions.count > VY_LIMIT_FUNCTIONS + (p->kind == VYRE_PROGRAM_ENTRY))
-        return LAYOUT_ERROR(verifier, V039, "the program has more functions (%u) than the limit (%d)",
-                            p->functions.count, VY_LIMIT_FUNCTIONS);
+        return LAYOUT_ERROR(verifier, V039, "too many functions (%u, limit %d)", p->functions.count,
+                            VY_LIMIT_FUNCTIONS);
     if (p->stmts.count > VY_LIMIT_STATEMENTS)
-        return LAYOUT_ERROR(verifier, V040, "the program has more statements (%u) than the limit (%d)", p->stmts.count,
-                            VY_LIMIT_STATEMENTS);
+        return LAYOUT_ERROR(verifier, V040, "too many statements (%u, limit %d)", p->stmts.count, VY_LIMIT_STATEMENTS);
     if (p->exprs.count > VY_LIMIT_EXPRESSIONS)
-        return LAYOUT_ERROR(verifier, V041, "the program has more expression nodes (%u) than the limit (%d)",
-                            p->exprs.count, VY_LIMIT_EXPRESSIONS);
+        return LAYOUT_ERROR(verifier, V041, "too many expression nodes (%u, limit %d)", p->exprs.count,
+                            VY_LIMIT_EXPRESSIONS);
     return 1;
 }
 
@@ -89,7 +89,7 @@ static int check_library_header(vy_verifier *verifier) {
         p->workgroup[0] != 1 || p->workgroup[1] != 1 || p->workgroup[2] != 1 || p->numerics != VYRE_NUMERICS_STRICT)
         return LAYOUT_ERROR(
             verifier, V021,
-            "a library declares a name, params, buffers, a geometry or numerics, which only a program has");
+            "a library declares a name, params, buffers, a geometry or numerics, which only a program can have");
     return 1;
 }
 
@@ -112,8 +112,7 @@ static int check_params(vy_verifier *verifier, const vy_function *f) {
     for (uint32_t i = 0; i < f->param_count; i++) {
         const vy_param *param = &verifier->program->params.items[f->first_param + i];
         if (param->is_memory > 1 || param->index != (param->is_memory ? memory : variable))
-            return LAYOUT_ERROR(verifier, V003,
-                                "parameter %u of a function does not refer to the next variable or memory", i);
+            return LAYOUT_ERROR(verifier, V003, "parameter %u of a function is not the next variable or memory", i);
         if (param->is_memory)
             memory++;
         else
@@ -141,13 +140,15 @@ static int check_ranges(vy_verifier *verifier) {
     }
     if (next.params != p->params.count || next.results != p->results.count || next.variables != p->variables.count ||
         next.memories != p->memories.count || next.stmts != p->stmts.count)
-        return LAYOUT_ERROR(verifier, V003, "something in the program belongs to no function");
+        return LAYOUT_ERROR(verifier, V003, "a param, result, variable, memory or statement belongs to no function");
     const vy_function *entry = vy_program_entry(p);
     if (!entry)
         return check_library_header(verifier);
     if (entry->param_count || entry->result_count || entry->name != p->name || p->param_count > entry->variable_count ||
         p->buffer_count > entry->memory_count)
-        return LAYOUT_ERROR(verifier, V003, "the entry does not have the shape of an entry");
+        return LAYOUT_ERROR(verifier, V003,
+                            "the entry has parameters, results or another name, or fewer variables or memories than "
+                            "the program declares");
     return 1;
 }
 
@@ -160,16 +161,16 @@ static int check_memories(vy_verifier *verifier, const vy_function *f) {
     for (uint32_t i = 0; i < f->memory_count; i++) {
         const vy_memory *m = &p->memories.items[f->first_memory + i];
         if (m->space >= VY_SPACE_COUNT || m->type >= VYRE_TYPE_COUNT || m->access >= VYRE_ACCESS_COUNT)
-            return LAYOUT_ERROR(verifier, V001, "the space (%u), type (%u) or access (%u) of a memory is unknown",
-                                m->space, m->type, m->access);
+            return LAYOUT_ERROR(verifier, V001, "unknown space (%u), type (%u) or access (%u) of a memory", m->space,
+                                m->type, m->access);
         if (m->size != VY_NONE && (!is_entry || i >= given || m->size >= p->sizes.count))
             return LAYOUT_ERROR(verifier, V002,
-                                "the count of a memory (size %u) is not one of the program's sizes (%u)", m->size,
+                                "the count of a memory (size %u) is not one of the sizes of the program (%u)", m->size,
                                 p->sizes.count);
         if (i < given ? m->elements != 0 : m->access != VYRE_ACCESS_READ_WRITE || m->space == VY_SPACE_BUFFER)
-            return LAYOUT_ERROR(verifier, V009, "a memory carries what only another kind of memory has");
+            return LAYOUT_ERROR(verifier, V009, "a memory has a field that its kind does not have");
         if (is_entry && i < given && m->space != VY_SPACE_BUFFER)
-            return LAYOUT_ERROR(verifier, V009, "one of the program's buffers is no buffer");
+            return LAYOUT_ERROR(verifier, V009, "a buffer of the program is in another memory space");
     }
     return 1;
 }
@@ -181,10 +182,10 @@ static int check_types(vy_verifier *verifier) {
             return 0;
     for (uint32_t i = 0; i < p->variables.count; i++)
         if (p->variables.items[i].type >= VYRE_TYPE_COUNT || p->variables.items[i].is_mutable > 1)
-            return LAYOUT_ERROR(verifier, V001, "the type (%u) of a variable is unknown", p->variables.items[i].type);
+            return LAYOUT_ERROR(verifier, V001, "unknown type (%u) of a variable", p->variables.items[i].type);
     for (uint32_t i = 0; i < p->results.count; i++)
         if (p->results.items[i].type >= VYRE_TYPE_COUNT)
-            return LAYOUT_ERROR(verifier, V001, "the type (%u) of a result is unknown", p->results.items[i].type);
+            return LAYOUT_ERROR(verifier, V001, "unknown type (%u) of a result", p->results.items[i].type);
     return 1;
 }
 
@@ -199,22 +200,22 @@ static int check_size(vy_verifier *verifier, uint32_t index, uint8_t *uses, uint
     const vy_function *entry = vy_program_entry(p);
     const vy_size *size = &p->sizes.items[index];
     if (size->kind >= VY_SIZE_KIND_COUNT)
-        return LAYOUT_ERROR(verifier, V001, "the kind (%u) of a size expression is unknown", size->kind);
+        return LAYOUT_ERROR(verifier, V001, "unknown kind (%u) of a size expression", size->kind);
     if (size->kind == VY_SIZE_PARAM &&
         (size->a < entry->first_variable || size->a - entry->first_variable >= p->param_count))
-        return LAYOUT_ERROR(verifier, V002, "a size expression refers to a variable (%u) that is no param", size->a);
+        return LAYOUT_ERROR(verifier, V002, "a size expression refers to a variable (%u) that is not a param", size->a);
     if (size->kind == VY_SIZE_LEN &&
         (size->a < entry->first_memory || size->a - entry->first_memory >= p->buffer_count))
-        return LAYOUT_ERROR(verifier, V002, "a size expression refers to a memory (%u) that is no buffer", size->a);
+        return LAYOUT_ERROR(verifier, V002, "a size expression refers to a memory (%u) that is not a buffer", size->a);
     if (is_size_leaf(size->kind))
         return 1;
     if (size->a >= index || size->b >= index || size->a == size->b || uses[size->a]++ || uses[size->b]++)
-        return LAYOUT_ERROR(verifier, V005, "the operands of size expression %u are not earlier ones used once", index);
+        return LAYOUT_ERROR(verifier, V005, "an operand of size expression %u does not precede it, or is used twice",
+                            index);
     uint16_t deepest = depths[size->a] > depths[size->b] ? depths[size->a] : depths[size->b];
     depths[index] = (uint16_t)(deepest + 1);
     if (depths[index] > VY_LIMIT_EXPRESSION_DEPTH)
-        return LAYOUT_ERROR(verifier, V032, "a size expression is deeper than the limit (%d)",
-                            VY_LIMIT_EXPRESSION_DEPTH);
+        return LAYOUT_ERROR(verifier, V032, "size expression too deep (limit %d)", VY_LIMIT_EXPRESSION_DEPTH);
     return 1;
 }
 
@@ -229,15 +230,17 @@ static int check_grid(vy_verifier *verifier, uint8_t *uses) {
                             grid->memory);
     if ((!has_memory && grid->memory != VY_NONE) || (grid->kind != VYRE_GRID_INDIRECT && grid->offset != 0) ||
         (has_sizes && grid->sizes[0] == VY_NONE) || (grid->sizes[1] == VY_NONE && grid->sizes[2] != VY_NONE))
-        return LAYOUT_ERROR(verifier, V009, "the grid carries what its kind does not have");
+        return LAYOUT_ERROR(verifier, V009,
+                            "the grid has a field that its kind does not have, or lacks a required one");
     for (int i = 0; i < 3; i++) {
         uint32_t root = grid->sizes[i];
         if (root == VY_NONE)
             continue;
         if (!has_sizes)
-            return LAYOUT_ERROR(verifier, V009, "the grid carries what its kind does not have");
+            return LAYOUT_ERROR(verifier, V009,
+                                "the grid has a field that its kind does not have, or lacks a required one");
         if (root >= p->sizes.count || uses[root]++)
-            return LAYOUT_ERROR(verifier, V005, "dimension %d of the grid is no size expression of its own", i);
+            return LAYOUT_ERROR(verifier, V005, "dimension %d of the grid is not a size expression, or shares one", i);
     }
     return 1;
 }
@@ -303,7 +306,7 @@ typedef struct tree {
  * operands are taken from the last to the first. */
 static int consume_operand(layout *l, tree *t, uint32_t index, uint32_t operand) {
     if (t->start <= l->next_expr || operand != t->start - 1)
-        return LAYOUT_ERROR(l->verifier, V005, "an operand of expression %u is not the tree before it", index);
+        return LAYOUT_ERROR(l->verifier, V005, "an operand of expression %u does not directly precede it", index);
     t->start = l->tree_start[operand];
     if (l->tree_depth[operand] >= t->depth)
         t->depth = (uint16_t)(l->tree_depth[operand] + 1);
@@ -313,13 +316,13 @@ static int consume_operand(layout *l, tree *t, uint32_t index, uint32_t operand)
 static int check_absent(layout *l, uint32_t a, uint32_t b, uint32_t c) {
     return (a & b & c) == VY_NONE
                ? 1
-               : LAYOUT_ERROR(l->verifier, V009, "an expression has more operands than its kind takes");
+               : LAYOUT_ERROR(l->verifier, V009, "an expression has more operands than its kind allows");
 }
 
 static int check_op(layout *l, tree *t, uint32_t index, const vy_expr *e) {
     const vyre_op_info *info = vyre_op_get((vyre_op)e->op);
     if (!info)
-        return LAYOUT_ERROR(l->verifier, V001, "op %u is unknown", e->op);
+        return LAYOUT_ERROR(l->verifier, V001, "unknown op %u", e->op);
     return (info->arity < 3 || consume_operand(l, t, index, e->c)) &&
            (info->arity < 2 || consume_operand(l, t, index, e->b)) && consume_operand(l, t, index, e->a) &&
            check_absent(l, VY_NONE, info->arity < 2 ? e->b : VY_NONE, info->arity < 3 ? e->c : VY_NONE);
@@ -328,7 +331,7 @@ static int check_op(layout *l, tree *t, uint32_t index, const vy_expr *e) {
 /* An unguarded load may have a condition. */
 static int check_load(layout *l, tree *t, uint32_t index, const vy_expr *e) {
     if (e->op >= VY_BOUNDS_CHECK_COUNT)
-        return LAYOUT_ERROR(l->verifier, V001, "guard %u is unknown", e->op);
+        return LAYOUT_ERROR(l->verifier, V001, "unknown bounds check %u", e->op);
     return (e->op == VY_BOUNDS_CHECKED ? check_absent(l, VY_NONE, VY_NONE, e->c)
                                        : e->c == VY_NONE || consume_operand(l, t, index, e->c)) &&
            consume_operand(l, t, index, e->b);
@@ -340,7 +343,7 @@ static int check_node(layout *l, tree *t, uint32_t index, const vy_expr *e) {
         return check_absent(l, e->a, e->b, e->c);
     case VY_EXPR_BUILTIN:
         if (e->op >= VYRE_BUILTIN_COUNT)
-            return LAYOUT_ERROR(l->verifier, V001, "builtin %u is unknown", e->op);
+            return LAYOUT_ERROR(l->verifier, V001, "unknown builtin %u", e->op);
         return check_absent(l, e->a, e->b, e->c);
     case VY_EXPR_VARIABLE:
         if (!has_variable(l, e->a))
@@ -357,7 +360,7 @@ static int check_node(layout *l, tree *t, uint32_t index, const vy_expr *e) {
     case VY_EXPR_OP:
         return check_op(l, t, index, e);
     default:
-        return LAYOUT_ERROR(l->verifier, V001, "the kind (%u) of an expression is unknown", e->kind);
+        return LAYOUT_ERROR(l->verifier, V001, "unknown kind (%u) of an expression", e->kind);
     }
 }
 
@@ -365,12 +368,12 @@ static int check_expr(layout *l, uint32_t index) {
     const vy_expr *e = &l->program->exprs.items[index];
     tree t = {index, 0};
     if (e->type >= VYRE_TYPE_COUNT)
-        return LAYOUT_ERROR(l->verifier, V001, "the type (%u) of an expression is unknown", e->type);
+        return LAYOUT_ERROR(l->verifier, V001, "unknown type (%u) of an expression", e->type);
     if (!check_node(l, &t, index, e))
         return 0;
     if (t.depth > VY_LIMIT_EXPRESSION_DEPTH) {
         vy_verifier_error(l->verifier, VY_V032, vy_expr_position(l->program, index), NULL,
-                          "an expression is deeper than the limit (%d operators)", VY_LIMIT_EXPRESSION_DEPTH);
+                          "expression too deep (limit %d operators)", VY_LIMIT_EXPRESSION_DEPTH);
         return 0;
     }
     l->tree_start[index] = t.start;
@@ -428,16 +431,16 @@ static const shape shapes[VY_STMT_KIND_COUNT] = {
 
 static int check_tags(layout *l, uint32_t index, const vy_stmt *s) {
     if (s->kind >= VY_STMT_KIND_COUNT)
-        return LAYOUT_ERROR(l->verifier, V001, "the kind (%u) of statement %u is unknown", s->kind, index);
+        return LAYOUT_ERROR(l->verifier, V001, "unknown kind (%u) of statement %u", s->kind, index);
     if (s->kind == VY_STMT_ATOMIC && (s->op >= VYRE_ATOMIC_COUNT || s->order >= VYRE_ORDER_COUNT))
-        return LAYOUT_ERROR(l->verifier, V001, "atomic %u or order %u is unknown", s->op, s->order);
+        return LAYOUT_ERROR(l->verifier, V001, "unknown atomic %u or order %u", s->op, s->order);
     if ((s->kind == VY_STMT_ATOMIC || s->kind == VY_STMT_BARRIER) && s->scope >= VYRE_SCOPE_COUNT)
-        return LAYOUT_ERROR(l->verifier, V001, "scope %u is unknown", s->scope);
+        return LAYOUT_ERROR(l->verifier, V001, "unknown scope %u", s->scope);
     if (s->bounds_check &&
         (s->bounds_check >= VY_BOUNDS_CHECK_COUNT || (s->kind != VY_STMT_STORE && s->kind != VY_STMT_ATOMIC)))
-        return LAYOUT_ERROR(l->verifier, V001, "guard %u of statement %u is unknown", s->bounds_check, index);
+        return LAYOUT_ERROR(l->verifier, V001, "unknown bounds check %u of statement %u", s->bounds_check, index);
     if (s->kind == VY_STMT_COLLECTIVE && s->op >= VYRE_COLLECTIVE_COUNT)
-        return LAYOUT_ERROR(l->verifier, V001, "collective %u is unknown", s->op);
+        return LAYOUT_ERROR(l->verifier, V001, "unknown collective %u", s->op);
     return 1;
 }
 
@@ -450,7 +453,7 @@ static int check_operands(layout *l, uint32_t index, const vy_stmt *s) {
     const uint32_t operands[3] = {s->a, s->b, s->c};
     for (int i = 0; i < 3; i++) {
         if (operands[i] == VY_NONE ? i < row.fewest_operands : i >= row.most_operands)
-            return LAYOUT_ERROR(l->verifier, V009, "operand %d of statement %u is missing or too much", i, index);
+            return LAYOUT_ERROR(l->verifier, V009, "operand %d of statement %u is missing or unexpected", i, index);
         if (operands[i] != VY_NONE && !check_tree(l, operands[i]))
             return 0;
     }
@@ -462,7 +465,7 @@ static int check_args(layout *l, uint32_t index, const vy_stmt *s) {
     if (s->arg_count == 0)
         return 1;
     if (!shapes[s->kind].has_args)
-        return LAYOUT_ERROR(l->verifier, V009, "statement %u has arguments, which its kind does not take", index);
+        return LAYOUT_ERROR(l->verifier, V009, "statement %u has arguments, which its kind does not allow", index);
     if (s->args != l->next_arg || s->arg_count > p->args.count - l->next_arg)
         return LAYOUT_ERROR(l->verifier, V007, "the arguments of statement %u do not follow those of the one before",
                             index);
@@ -470,8 +473,7 @@ static int check_args(layout *l, uint32_t index, const vy_stmt *s) {
     for (uint32_t i = 0; i < s->arg_count; i++) {
         const vy_arg *arg = &p->args.items[s->args + i];
         if (arg->is_memory > (s->kind == VY_STMT_CALL))
-            return LAYOUT_ERROR(l->verifier, V007, "argument %u of statement %u is of no kind that fits here", i,
-                                index);
+            return LAYOUT_ERROR(l->verifier, V007, "argument %u of statement %u has the wrong kind", i, index);
         if (arg->is_memory && !has_memory(l, arg->index))
             return LAYOUT_ERROR(l->verifier, V002, "argument %u of statement %u is a memory (%u) of another function",
                                 i, index, arg->index);
@@ -494,14 +496,14 @@ static int check_results(layout *l, uint32_t index, const vy_stmt *s) {
     if (s->result_count == 0)
         return s->variable == VY_NONE
                    ? 1
-                   : LAYOUT_ERROR(l->verifier, V009, "statement %u carries a variable it does not declare", index);
+                   : LAYOUT_ERROR(l->verifier, V009, "statement %u has a variable that it does not declare", index);
     uint32_t end = l->function->first_variable + l->function->variable_count;
     if (s->variable != l->next_variable || s->result_count > end - l->next_variable)
         return LAYOUT_ERROR(l->verifier, V006, "statement %u does not declare the next variable (%u)", index,
                             l->next_variable);
     for (uint32_t i = 0; i < s->result_count; i++)
         if (l->program->variables.items[s->variable + i].is_mutable != (s->kind == VY_STMT_VAR))
-            return LAYOUT_ERROR(l->verifier, V006, "variable %u is not as mutable as its declaration says",
+            return LAYOUT_ERROR(l->verifier, V006, "the mutability of variable %u contradicts its declaration",
                                 s->variable + i);
     l->next_variable += s->result_count;
     return 1;
@@ -509,12 +511,11 @@ static int check_results(layout *l, uint32_t index, const vy_stmt *s) {
 
 static int check_references(layout *l, uint32_t index, const vy_stmt *s) {
     if (shapes[s->kind].has_memory ? !has_memory(l, s->memory) : s->memory != VY_NONE)
-        return LAYOUT_ERROR(l->verifier, V002, "statement %u refers to a memory (%u) that it cannot have", index,
-                            s->memory);
+        return LAYOUT_ERROR(l->verifier, V002, "statement %u refers to an invalid memory (%u)", index, s->memory);
     if (s->callee == VY_NONE)
         return 1;
     if (s->kind != VY_STMT_CALL)
-        return LAYOUT_ERROR(l->verifier, V009, "statement %u carries a callee, but is no call", index);
+        return LAYOUT_ERROR(l->verifier, V009, "statement %u has a callee, but is not a call", index);
     if (s->callee >= vyre_program_function_count(l->program))
         return LAYOUT_ERROR(l->verifier, V002, "statement %u calls a function (%u) that the program does not have",
                             index, s->callee);
@@ -530,14 +531,13 @@ static int check_block(layout *l, uint32_t index, const vy_stmt *s) {
         return s->end == index + 1 && s->middle == s->end
                    ? 1
                    : LAYOUT_ERROR(l->verifier, V004,
-                                  "statement %u has no body, but does not end where the next one begins", index);
+                                  "statement %u has no body, but does not end where the next statement begins", index);
     if (s->end <= index || s->end > end || s->middle <= index || s->middle > s->end ||
         (s->kind != VY_STMT_IF && s->middle != s->end))
-        return LAYOUT_ERROR(l->verifier, V004, "the block of statement %u reaches outside the block it stands in",
-                            index);
+        return LAYOUT_ERROR(l->verifier, V004, "the block of statement %u extends beyond the enclosing block", index);
     if (l->depth == VY_LIMIT_NESTING) {
         vy_verifier_error(l->verifier, VY_V033, vy_stmt_position(l->program, index), NULL,
-                          "blocks nest deeper than the limit (%d)", VY_LIMIT_NESTING);
+                          "blocks nested too deeply (limit %d)", VY_LIMIT_NESTING);
         return 0;
     }
     l->open[l->depth].stmt = index;

@@ -116,7 +116,7 @@ static void report_pair(races *r, const access *earlier, const access *later) {
         vy_fix_format(line, sizeof line, " in line %u", before.line);
     vy_verifier_error(
         r->verifier, earlier->is_atomic || later->is_atomic ? VY_V104 : VY_V103, at, NULL,
-        "%s of `%s` and %s%s reach the same element from different invocations, with no barrier between them",
+        "%s of `%s` and %s%s access the same element from different invocations without a barrier between them",
         access_word(later), name, access_word(earlier), line);
 }
 

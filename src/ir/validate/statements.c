@@ -49,10 +49,10 @@ static int is_integer(uint8_t type) {
 static void type_mismatch(body_verifier *body, vy_diag_code code, vy_position at, const char *what, uint8_t given,
                           uint8_t wanted) {
     const char *fix = given == VYRE_TYPE_BOOL || wanted == VYRE_TYPE_BOOL
-                          ? VY_FIX("give a value of type %s", type_name(wanted))
+                          ? VY_FIX("use a value of type %s", type_name(wanted))
                           : VY_FIX("convert it: %s(...)", type_name(wanted));
-    vy_verifier_error(body->verifier, code, at, fix, "%s is of type %s, but %s is wanted here", what, type_name(given),
-                      type_name(wanted));
+    vy_verifier_error(body->verifier, code, at, fix, "expected %s for %s, found %s", type_name(wanted), what,
+                      type_name(given));
 }
 
 static int is_visible(const body_verifier *body, uint32_t variable) {
@@ -63,7 +63,7 @@ static void check_result(body_verifier *body, uint32_t index, uint8_t wanted) {
     uint8_t given = expr_type(body, index);
     if (given != wanted)
         vy_verifier_error(body->verifier, VY_V051, expr_position(body, index), NULL,
-                          "an expression says it is of type %s, but it gives %s", type_name(given), type_name(wanted));
+                          "wrong type of an expression: expected %s, found %s", type_name(wanted), type_name(given));
 }
 
 static void check_variable(body_verifier *body, uint32_t index, const vy_expr *e) {
@@ -84,37 +84,37 @@ static int literal_is_below(const vy_expr *e, uint64_t bound) {
 
 static void require_level_legal(body_verifier *body, vy_position at, const char *fix, const char *what) {
     if (body->program->level != VYRE_LEVEL_LEGAL)
-        vy_verifier_error(body->verifier, VY_V020, at, fix, "%s stands in a program of level source", what);
+        vy_verifier_error(body->verifier, VY_V020, at, fix, "%s in a program of level source", what);
 }
 
 static void check_index(body_verifier *body, vy_position at, uint32_t memory, uint32_t index, uint8_t guard) {
     const vy_expr *e = &body->program->exprs.items[index];
     const char *name = vy_verifier_name(body->verifier, body->program->memories.items[memory].name);
     if (guard == VY_BOUNDS_UNCHECKED) {
-        require_level_legal(body, at, "leave the `!` out: a load out of bounds gives zero, a store does nothing",
-                            "an unguarded access");
+        require_level_legal(body, at,
+                            "remove the `!`: an out-of-bounds load returns zero, an out-of-bounds store is ignored",
+                            "unchecked access");
         if (e->type != VYRE_TYPE_U32)
-            type_mismatch(body, VY_V053, expr_position(body, index), "the index of an unguarded access", e->type,
+            type_mismatch(body, VY_V053, expr_position(body, index), "the index of an unchecked access", e->type,
                           VYRE_TYPE_U32);
         return;
     }
     if (!is_integer(e->type)) {
-        vy_verifier_error(body->verifier, VY_V053, expr_position(body, index), NULL, "an index of `%s` is of type %s",
-                          name, type_name(e->type));
+        vy_verifier_error(body->verifier, VY_V053, expr_position(body, index), NULL,
+                          "expected an integer for the index of `%s`, found %s", name, type_name(e->type));
         return;
     }
     uint64_t length = vy_memory_known_length(body->program, memory);
     if (e->kind == VY_EXPR_LITERAL && length && !literal_is_below(e, length))
         vy_verifier_warning(body->verifier, VY_V059, expr_position(body, index), NULL,
-                            "a constant index of `%s` is out of bounds (the length is %llu)", name,
-                            (unsigned long long)length);
+                            "constant index of `%s` out of bounds (length %llu)", name, (unsigned long long)length);
 }
 
 static void check_load(body_verifier *body, uint32_t index, const vy_expr *e) {
     const vy_memory *m = &body->program->memories.items[e->a];
     if (!vy_access_loads(m->access))
         vy_verifier_error(body->verifier, VY_V054, expr_position(body, index), NULL,
-                          "`%s` is loaded, but its access is `%s`", vy_verifier_name(body->verifier, m->name),
+                          "load from `%s`, whose access is `%s`", vy_verifier_name(body->verifier, m->name),
                           vy_access_name(m->access));
     check_index(body, expr_position(body, index), e->a, e->b, e->op);
     if (e->c != VY_NONE && expr_type(body, e->c) != VYRE_TYPE_BOOL)
@@ -127,7 +127,7 @@ static void check_builtin(body_verifier *body, uint32_t index, const vy_expr *e)
     unsigned axes = vy_builtins[e->op].has_axes ? 3 : 1;
     if (e->axis >= axes)
         vy_verifier_error(body->verifier, VY_V057, expr_position(body, index), NULL,
-                          "axis %u of `%s` does not exist (it has %u)", e->axis, vyre_builtin_name((vyre_builtin)e->op),
+                          "invalid axis %u of `%s`, which has %u", e->axis, vyre_builtin_name((vyre_builtin)e->op),
                           axes);
     check_result(body, index, VYRE_TYPE_U32);
 }
@@ -146,8 +146,7 @@ static int check_same(body_verifier *body, uint32_t index, const vyre_op_info *i
             continue;
         vy_verifier_error(body->verifier, VY_V050, expr_position(body, index),
                           VY_FIX("convert one of them: %s(...) or %s(...)", type_name(wanted), type_name(given)),
-                          "`%s` takes operands of one type, but these are %s and %s", spelling(info), type_name(wanted),
-                          type_name(given));
+                          "mismatched types in `%s`: %s and %s", spelling(info), type_name(wanted), type_name(given));
         return 0;
     }
     return 1;
@@ -189,11 +188,11 @@ static void check_op(body_verifier *body, uint32_t index, const vy_expr *e) {
     if (!vyre_op_accepts((vyre_op)e->op, (vyre_type)operand,
                          (vyre_type)(wanted == VYRE_TYPE_COUNT ? e->type : wanted))) {
         if (wanted == VYRE_TYPE_COUNT)
-            vy_verifier_error(body->verifier, VY_V050, expr_position(body, index), NULL,
-                              "`%s` does not turn %s into %s", spelling(info), type_name(operand), type_name(e->type));
+            vy_verifier_error(body->verifier, VY_V050, expr_position(body, index), NULL, "`%s` cannot convert %s to %s",
+                              spelling(info), type_name(operand), type_name(e->type));
         else
-            vy_verifier_error(body->verifier, VY_V050, expr_position(body, index), NULL,
-                              "`%s` does not take operands of type %s", spelling(info), type_name(operand));
+            vy_verifier_error(body->verifier, VY_V050, expr_position(body, index), NULL, "`%s` does not support %s",
+                              spelling(info), type_name(operand));
     } else if (wanted != VYRE_TYPE_COUNT)
         check_result(body, index, wanted);
 }
@@ -201,7 +200,8 @@ static void check_op(body_verifier *body, uint32_t index, const vy_expr *e) {
 static void check_literal(body_verifier *body, uint32_t index, const vy_expr *e) {
     if (vy_value_canonicalize((vyre_type)e->type, e->bits) != e->bits)
         vy_verifier_error(body->verifier, VY_V056, expr_position(body, index), NULL,
-                          "the bits 0x%llx are no value of type %s", (unsigned long long)e->bits, type_name(e->type));
+                          "the bits 0x%llx are not a value of type %s", (unsigned long long)e->bits,
+                          type_name(e->type));
 }
 
 static void check_expression(body_verifier *body, uint32_t index) {
@@ -217,7 +217,7 @@ static void check_expression(body_verifier *body, uint32_t index) {
         check_load(body, index, e);
         break;
     case VY_EXPR_ALIGN_OFFSET:
-        require_level_legal(body, expr_position(body, index), "leave it out: how memory lies is the library's concern",
+        require_level_legal(body, expr_position(body, index), "remove it: the library manages the alignment of memory",
                             "`misalignment`"); /* fall through */
     case VY_EXPR_LEN:
         check_result(body, index, VYRE_TYPE_U32);
@@ -243,7 +243,7 @@ static void check_result_type(body_verifier *body, const vy_stmt *s, uint32_t re
     const vy_variable *v = &body->program->variables.items[s->variable + result];
     if (v->type != wanted)
         vy_verifier_error(body->verifier, VY_V060, stmt_position(body), NULL,
-                          "`%s` is of type %s, but the statement gives %s", vy_verifier_name(body->verifier, v->name),
+                          "`%s` has type %s, but the statement returns %s", vy_verifier_name(body->verifier, v->name),
                           type_name(v->type), type_name(wanted));
 }
 
@@ -252,9 +252,8 @@ static void check_result_type(body_verifier *body, const vy_stmt *s, uint32_t re
 static void check_store(body_verifier *body, const vy_stmt *s) {
     const vy_memory *m = &body->program->memories.items[s->memory];
     if (!vy_access_stores(m->access))
-        vy_verifier_error(body->verifier, VY_V055, stmt_position(body), NULL,
-                          "`%s` is stored to, but its access is `%s`", memory_name(body, s->memory),
-                          vy_access_name(m->access));
+        vy_verifier_error(body->verifier, VY_V055, stmt_position(body), NULL, "store to `%s`, whose access is `%s`",
+                          memory_name(body, s->memory), vy_access_name(m->access));
     check_index(body, stmt_position(body), s->memory, s->a, s->bounds_check);
     if (expr_type(body, s->b) != m->type)
         type_mismatch(body, VY_V062, expr_position(body, s->b), "the stored value", expr_type(body, s->b), m->type);
@@ -266,20 +265,21 @@ static void check_store(body_verifier *body, const vy_stmt *s) {
 static void check_wide(body_verifier *body, const vy_stmt *s, uint32_t count) {
     const vy_memory *m = &body->program->memories.items[s->memory];
     if (body->program->level != VYRE_LEVEL_LEGAL) {
-        require_level_legal(body, stmt_position(body), "access the elements one by one: the library widens what it can",
-                            "a wide access");
+        require_level_legal(body, stmt_position(body),
+                            "access the elements one by one; the library combines accesses where possible",
+                            "wide access");
         return;
     }
     check_index(body, stmt_position(body), s->memory, s->a, VY_BOUNDS_UNCHECKED);
     if (count < 2 || (count & (count - 1)) != 0 || count * vyre_type_bits((vyre_type)m->type) > 8 * VY_LIMIT_WIDE)
         vy_verifier_error(body->verifier, VY_V024, stmt_position(body), NULL,
-                          "%u elements of type %s are accessed at once", count, type_name(m->type));
+                          "invalid wide access of %u elements of type %s", count, type_name(m->type));
 }
 
 static void check_load_wide(body_verifier *body, const vy_stmt *s) {
     const vy_memory *m = &body->program->memories.items[s->memory];
     if (!vy_access_loads(m->access))
-        vy_verifier_error(body->verifier, VY_V054, stmt_position(body), NULL, "`%s` is loaded, but its access is `%s`",
+        vy_verifier_error(body->verifier, VY_V054, stmt_position(body), NULL, "load from `%s`, whose access is `%s`",
                           memory_name(body, s->memory), vy_access_name(m->access));
     check_wide(body, s, s->result_count);
     for (uint32_t i = 0; i < s->result_count; i++)
@@ -289,9 +289,8 @@ static void check_load_wide(body_verifier *body, const vy_stmt *s) {
 static void check_store_wide(body_verifier *body, const vy_stmt *s) {
     const vy_memory *m = &body->program->memories.items[s->memory];
     if (!vy_access_stores(m->access))
-        vy_verifier_error(body->verifier, VY_V055, stmt_position(body), NULL,
-                          "`%s` is stored to, but its access is `%s`", memory_name(body, s->memory),
-                          vy_access_name(m->access));
+        vy_verifier_error(body->verifier, VY_V055, stmt_position(body), NULL, "store to `%s`, whose access is `%s`",
+                          memory_name(body, s->memory), vy_access_name(m->access));
     check_wide(body, s, s->arg_count);
     for (uint32_t i = 0; i < s->arg_count; i++) {
         uint32_t value = body->program->args.items[s->args + i].index;
@@ -302,7 +301,7 @@ static void check_store_wide(body_verifier *body, const vy_stmt *s) {
 }
 
 static void check_poll(body_verifier *body, const vy_stmt *s) {
-    require_level_legal(body, stmt_position(body), "leave it out: deadlines and cancelling ask nothing of a program",
+    require_level_legal(body, stmt_position(body), "remove it: deadlines and cancellation require no code in a program",
                         "`poll`");
     check_result_type(body, s, 0, VYRE_TYPE_BOOL);
 }
@@ -338,9 +337,9 @@ static void check_atomic_element(body_verifier *body, const vy_stmt *s, const vy
         /* Numerics belong to the program: a function of a library is judged in each program that calls it. */
         if (body->program->numerics == VYRE_NUMERICS_STRICT && body->program->kind == VYRE_PROGRAM_ENTRY)
             vy_verifier_error(body->verifier, VY_V073, stmt_position(body), NULL,
-                              "`%s` works on %s elements under strict numerics", name, type_name(m->type));
+                              "`%s` on %s elements under strict numerics", name, type_name(m->type));
     } else if (!(vyre_type_class(type) & VYRE_CLASS_INTEGER) || bits < 32)
-        vy_verifier_error(body->verifier, VY_V072, stmt_position(body), NULL, "`%s` does not work on %s elements", name,
+        vy_verifier_error(body->verifier, VY_V072, stmt_position(body), NULL, "`%s` does not support %s elements", name,
                           type_name(m->type));
 }
 
@@ -350,13 +349,13 @@ static void check_atomic(body_verifier *body, const vy_stmt *s) {
     vy_position at = stmt_position(body);
     check_index(body, stmt_position(body), s->memory, s->a, s->bounds_check);
     if (m->space == VY_SPACE_PRIVATE || m->access != VYRE_ACCESS_READ_WRITE)
-        vy_verifier_error(body->verifier, VY_V071, at, NULL, "`%s` works on `%s`, which is a %s%s%s", name,
+        vy_verifier_error(body->verifier, VY_V071, at, NULL, "`%s` on `%s`, which is a %s%s%s", name,
                           memory_name(body, s->memory), vy_space_name(m->space),
                           m->space == VY_SPACE_BUFFER ? " with access " : "",
                           m->space == VY_SPACE_BUFFER ? vy_access_name(m->access) : "");
     check_atomic_element(body, s, m);
     if (!(atomic_rules[s->op].orders >> s->order & 1))
-        vy_verifier_error(body->verifier, VY_V074, at, NULL, "`%s` cannot have the order `%s`", name,
+        vy_verifier_error(body->verifier, VY_V074, at, NULL, "`%s` does not support the order `%s`", name,
                           vyre_order_name((vyre_order)s->order));
     const uint32_t operands[2] = {s->b, s->c};
     for (int i = 0; i < 2; i++)
@@ -364,7 +363,8 @@ static void check_atomic(body_verifier *body, const vy_stmt *s) {
             type_mismatch(body, VY_V075, expr_position(body, operands[i]), "the operand of an atomic",
                           expr_type(body, operands[i]), m->type);
     if (s->result_count && !vy_atomics[s->op].gives)
-        vy_verifier_error(body->verifier, VY_V076, at, NULL, "`%s` gives no value, but a variable takes it", name);
+        vy_verifier_error(body->verifier, VY_V076, at, NULL, "`%s` returns no value, but a variable is bound to it",
+                          name);
     else if (s->result_count)
         check_result_type(body, s, 0, m->type);
 }
@@ -401,10 +401,10 @@ static void collective_name(const vy_stmt *s, char text[VY_KEYWORD_CAPACITY]) {
 static void check_width(body_verifier *body, const vy_stmt *s, const char *name) {
     int is_power = s->width >= 2 && s->width <= 64 && (s->width & (s->width - 1)) == 0;
     if (s->width && !is_power)
-        vy_verifier_error(body->verifier, VY_V081, stmt_position(body), NULL, "the subgroup width of `%s` is %u", name,
-                          s->width);
+        vy_verifier_error(body->verifier, VY_V081, stmt_position(body), NULL, "invalid subgroup width of `%s`: %u",
+                          name, s->width);
     else if (!vy_collectives[s->op].over[s->width != 0])
-        vy_verifier_error(body->verifier, VY_V082, stmt_position(body), NULL, "`%s` does not exist", name);
+        vy_verifier_error(body->verifier, VY_V082, stmt_position(body), NULL, "unknown collective `%s`", name);
 }
 
 /* Hardware moves 32 bits. */
@@ -412,7 +412,7 @@ static void check_native(body_verifier *body, const vy_stmt *s, const char *name
     uint8_t type = expr_type(body, s->a);
     require_level_legal(body, stmt_position(body), "write `subgroup_shuffle<W>(v, lane)`", VY_FIX("`%s`", name));
     if (vyre_type_bits((vyre_type)type) != 32)
-        vy_verifier_error(body->verifier, VY_V080, stmt_position(body), NULL, "`%s` does not move values of type %s",
+        vy_verifier_error(body->verifier, VY_V080, stmt_position(body), NULL, "`%s` does not support values of type %s",
                           name, type_name(type));
 }
 
@@ -426,12 +426,11 @@ static void check_collective(body_verifier *body, const vy_stmt *s) {
         check_native(body, s, name);
     if (rule == TAKES_NUMBER &&
         (!may_combine(s->combine) || !vyre_op_accepts((vyre_op)s->combine, (vyre_type)type, (vyre_type)type)))
-        vy_verifier_error(body->verifier, VY_V080, stmt_position(body), NULL,
-                          "`%s` does not combine values of type %s%s", name, type_name(type),
-                          may_combine(s->combine) ? "" : " with such an op");
+        vy_verifier_error(body->verifier, VY_V080, stmt_position(body), NULL, "`%s` cannot combine values of type %s%s",
+                          name, type_name(type), may_combine(s->combine) ? "" : " with this op");
     else if ((rule == TAKES_BOOL || rule == TAKES_BALLOT) && type != VYRE_TYPE_BOOL)
         vy_verifier_error(body->verifier, VY_V083, stmt_position(body), NULL,
-                          "`%s` takes a bool, but the value is of type %s", name, type_name(type));
+                          "expected bool for the value of `%s`, found %s", name, type_name(type));
     else if (rule == TAKES_ANY && expr_type(body, s->b) != VYRE_TYPE_U32)
         type_mismatch(body, VY_V084, expr_position(body, s->b), "the lane of a collective", expr_type(body, s->b),
                       VYRE_TYPE_U32);
@@ -488,16 +487,15 @@ static void check_local_call(body_verifier *body, const vy_stmt *s) {
     const vyre_program *p = body->program;
     const vy_function *f = &p->functions.items[s->callee];
     if (s->arg_count != f->param_count)
-        vy_verifier_error(body->verifier, VY_V091, stmt_position(body), NULL,
-                          "`%s` takes %u argument%s, but %u are given", function_name(body, s->callee), f->param_count,
-                          f->param_count == 1 ? "" : "s", s->arg_count);
+        vy_verifier_error(body->verifier, VY_V091, stmt_position(body), NULL, "`%s` requires %u argument%s (%u given)",
+                          function_name(body, s->callee), f->param_count, f->param_count == 1 ? "" : "s", s->arg_count);
     for (uint32_t i = 0; i < s->arg_count && i < f->param_count; i++)
         check_argument(body, s, i, &p->params.items[f->first_param + i]);
     if (s->result_count == 0)
         return;
     if (s->result_count != f->result_count) {
         vy_verifier_error(body->verifier, VY_V097, stmt_position(body), NULL,
-                          "`%s` gives %u result%s, but %u variables take them", function_name(body, s->callee),
+                          "`%s` returns %u result%s, but %u variables are bound", function_name(body, s->callee),
                           f->result_count, f->result_count == 1 ? "" : "s", s->result_count);
         return;
     }
@@ -509,13 +507,13 @@ static void check_op_call(body_verifier *body, const vy_stmt *s) {
     const char *name = vy_verifier_name(body->verifier, s->name);
     size_t length = strlen(name);
     if (length > VY_LIMIT_NAME)
-        vy_verifier_error(body->verifier, VY_V030, stmt_position(body), NULL,
-                          "an op id is longer (%zu bytes) than the limit (%d)", length, VY_LIMIT_NAME);
+        vy_verifier_error(body->verifier, VY_V030, stmt_position(body), NULL, "op id too long (%zu bytes, limit %d)",
+                          length, VY_LIMIT_NAME);
     else if (!vy_text_is_op_call(name))
-        vy_verifier_error(body->verifier, VY_V090, stmt_position(body), NULL, "`%s` is no op id", name);
+        vy_verifier_error(body->verifier, VY_V090, stmt_position(body), NULL, "`%s` is not an op id", name);
     else if (s->arg_count > VY_LIMIT_PARAMS)
         vy_verifier_error(body->verifier, VY_V091, stmt_position(body), NULL,
-                          "`%s` gets more arguments (%u) than the limit (%d)", name, s->arg_count, VY_LIMIT_PARAMS);
+                          "too many arguments of `%s` (%u, limit %d)", name, s->arg_count, VY_LIMIT_PARAMS);
 }
 
 static void check_call(body_verifier *body, const vy_stmt *s) {
@@ -564,21 +562,20 @@ static void declare(body_verifier *b, vy_symbol name, vy_position at, uint32_t d
     const char *text = vy_verifier_name(b->verifier, name);
     size_t length = *slot ? 0 : strlen(text); /* what has been declared before has been looked at */
     if (length > VY_LIMIT_NAME) {
-        vy_verifier_error(b->verifier, VY_V030, at, NULL, "a name is longer (%zu bytes) than the limit (%d)", length,
-                          VY_LIMIT_NAME);
+        vy_verifier_error(b->verifier, VY_V030, at, NULL, "name too long (%zu bytes, limit %d)", length, VY_LIMIT_NAME);
         return;
     }
     if (!*slot && !vy_text_is_name(text, length)) {
-        vy_verifier_error(b->verifier, VY_V010, at, NULL, "nothing can be called `%s`", text);
+        vy_verifier_error(b->verifier, VY_V010, at, NULL, "invalid name `%s`", text);
         return;
     }
     if (declaration_is_visible(b, *slot)) {
         vy_position earlier = declaration_position(b, *slot);
         if (earlier.line)
-            vy_verifier_error(b->verifier, VY_V011, at, NULL, "`%s` is declared already, in line %u", text,
+            vy_verifier_error(b->verifier, VY_V011, at, NULL, "duplicate name `%s` (first declared in line %u)", text,
                               earlier.line);
         else
-            vy_verifier_error(b->verifier, VY_V011, at, NULL, "`%s` is declared already", text);
+            vy_verifier_error(b->verifier, VY_V011, at, NULL, "duplicate name `%s`", text);
     }
     *slot = declaration;
 }
@@ -607,7 +604,7 @@ static void check_assign(body_verifier *b, const vy_stmt *s) {
                                                          : "before it is declared");
     else if (!v->is_mutable)
         vy_verifier_error(b->verifier, VY_V061, stmt_position(b), VY_FIX("declare it with `var %s = ...`", name),
-                          "`%s` is assigned, but it is immutable", name);
+                          "assignment to `%s`, which is immutable", name);
     check_value(b, s);
 }
 
@@ -620,7 +617,7 @@ static void check_for(body_verifier *b, const vy_stmt *s) {
     uint8_t wanted = b->program->variables.items[s->variable].type;
     if (!(vyre_type_class((vyre_type)wanted) & VYRE_CLASS_INTEGER))
         vy_verifier_error(b->verifier, VY_V064, stmt_position(b), NULL,
-                          "the loop variable `%s` is of type %s, which is no integer",
+                          "expected an integer type for the loop variable `%s`, found %s",
                           vy_verifier_name(b->verifier, b->program->variables.items[s->variable].name),
                           vyre_type_name((vyre_type)wanted));
     const uint32_t operands[3] = {s->a, s->b, s->c};
@@ -632,7 +629,7 @@ static void check_for(body_verifier *b, const vy_stmt *s) {
 
 static void check_trap(body_verifier *b, const vy_stmt *s) {
     if (expr_type(b, s->a) != VYRE_TYPE_U32)
-        type_mismatch(b, VY_V069, expr_position(b, s->a), "the code of a trap", expr_type(b, s->a), VYRE_TYPE_U32);
+        type_mismatch(b, VY_V069, expr_position(b, s->a), "the trap code", expr_type(b, s->a), VYRE_TYPE_U32);
 }
 
 static void check_report(body_verifier *b, const vy_stmt *s) {
@@ -644,19 +641,19 @@ static void check_print(body_verifier *b, const vy_stmt *s) {
     const char *format = vy_verifier_name(b->verifier, s->name);
     size_t length = strlen(format);
     if (length > VY_LIMIT_STRING) {
-        vy_verifier_error(b->verifier, VY_V031, stmt_position(b), NULL,
-                          "a print format is longer (%zu bytes) than the limit (%d)", length, VY_LIMIT_STRING);
+        vy_verifier_error(b->verifier, VY_V031, stmt_position(b), NULL, "print format too long (%zu bytes, limit %d)",
+                          length, VY_LIMIT_STRING);
         return;
     }
     if (vy_utf8_valid(format, length) != length)
-        vy_verifier_error(b->verifier, VY_V077, stmt_position(b), NULL,
-                          "a print format is no valid UTF-8 from byte %zu on", vy_utf8_valid(format, length));
+        vy_verifier_error(b->verifier, VY_V077, stmt_position(b), NULL, "invalid UTF-8 in a print format (at byte %zu)",
+                          vy_utf8_valid(format, length));
     uint32_t places = 0;
     for (const char *at = format; (at = strstr(at, "{}")) != NULL; at += 2)
         places++;
     if (places != s->arg_count)
-        vy_verifier_error(b->verifier, VY_V070, stmt_position(b), NULL,
-                          "the format has %u places {}, but %u values are given", places, s->arg_count);
+        vy_verifier_error(b->verifier, VY_V070, stmt_position(b), NULL, "the format has %u {}, but %u values are given",
+                          places, s->arg_count);
 }
 
 static void check_return(body_verifier *b, const vy_stmt *s) {
@@ -681,9 +678,9 @@ static void check_region(body_verifier *b, const vy_stmt *s) {
     size_t length = strlen(name);
     if (length > VY_LIMIT_NAME)
         vy_verifier_error(b->verifier, VY_V030, stmt_position(b), NULL,
-                          "the name of a region is longer (%zu bytes) than the limit (%d)", length, VY_LIMIT_NAME);
+                          "name of a region too long (%zu bytes, limit %d)", length, VY_LIMIT_NAME);
     else if (!vy_text_is_identifier(name, length) && !vy_text_is_op_id(name, length))
-        vy_verifier_error(b->verifier, VY_V010, stmt_position(b), NULL, "a region cannot be called `%s`", name);
+        vy_verifier_error(b->verifier, VY_V010, stmt_position(b), NULL, "invalid name of a region: `%s`", name);
 }
 
 static void (*const checks[VY_STMT_KIND_COUNT])(body_verifier *, const vy_stmt *) = {
@@ -762,10 +759,10 @@ static void check_jump(walk *w, const vy_stmt *s, uint32_t block_end) {
     if (s->kind != VY_STMT_BREAK && s->kind != VY_STMT_CONTINUE && s->kind != VY_STMT_RETURN)
         return;
     if (s->kind != VY_STMT_RETURN && w->open[w->depth].loops == 0)
-        vy_verifier_error(b->verifier, VY_V065, stmt_position(b), NULL, "`%s` stands outside any loop", names[s->kind]);
+        vy_verifier_error(b->verifier, VY_V065, stmt_position(b), NULL, "`%s` outside a loop", names[s->kind]);
     if (b->stmt + 1 < block_end)
         vy_verifier_error(b->verifier, VY_V068, vy_stmt_position(b->program, b->stmt + 1), NULL,
-                          "a statement follows `%s` in the same block", names[s->kind]);
+                          "unreachable statement after `%s`", names[s->kind]);
 }
 
 /* ---- the walk ---- */
@@ -811,7 +808,7 @@ static void check_function(walk *w, const vy_function *f) {
         check_statement(w, i);
     if (f->result_count && falls_through(p, f->first_stmt, f->end_stmt))
         vy_verifier_error(b->verifier, VY_V067, f->position, NULL,
-                          "`%s` gives results, but its end can be reached without a return",
+                          "missing return at the end of `%s`, which has results",
                           vy_verifier_name(b->verifier, f->name));
 }
 

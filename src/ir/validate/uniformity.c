@@ -125,7 +125,7 @@ static void describe_root(const solver *s, uint32_t node, char *text, size_t siz
         snprintf(text, size, "`%s`%s", vyre_builtin_name((vyre_builtin)p->exprs.items[n->origin].op),
                  line_text(vy_expr_position(p, n->origin), line));
     else if (n->kind == VY_DIVERGENCE_MEMORY)
-        snprintf(text, size, "what is loaded from `%s`, which invocations write",
+        snprintf(text, size, "a load from `%s`, which invocations write",
                  vy_symbol_name(p, p->memories.items[n->origin].name));
     else
         describe_variable(s, node, text, size);
@@ -178,10 +178,10 @@ static void report(solver *s, const vy_sync_point *m) {
     line_text(m->where != m->stmt ? vy_stmt_position(p, m->where) : (vy_position){0, 0, 0}, line);
     vy_position at = vy_stmt_position(p, m->stmt);
     if (m->is_lane)
-        vy_verifier_error(s->flow.verifier, VY_V101, at, NULL,
-                          "%s`%s`%s names a lane that differs between invocations: %s", inside, what, line, cause);
+        vy_verifier_error(s->flow.verifier, VY_V101, at, NULL, "%s`%s`%s uses a divergent lane: %s", inside, what, line,
+                          cause);
     else
-        vy_verifier_error(s->flow.verifier, VY_V100, at, NULL, "%s`%s`%s stands in divergent control: %s", inside, what,
+        vy_verifier_error(s->flow.verifier, VY_V100, at, NULL, "%s`%s`%s in divergent control flow: %s", inside, what,
                           line, cause);
 }
 

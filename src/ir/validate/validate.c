@@ -164,7 +164,7 @@ vyre_status vy_derive_program_flags(vyre_program *program, vyre_error *error) {
     vy_verifier verifier = {.program = program, .error = error};
     derive_flags(&verifier);
     vy_arena_free(&verifier.scratch);
-    return verifier.out_of_memory ? vy_fail_memory(error, "the facts of a program") : VYRE_OK;
+    return verifier.out_of_memory ? vy_fail_memory(error, "deriving the flags of a program") : VYRE_OK;
 }
 
 /* What a run has come to. */
@@ -172,7 +172,7 @@ static vyre_status conclude(vy_verifier *verifier) {
     vyre_error *error = verifier->error;
     vy_arena_free(&verifier->scratch);
     if (verifier->errors == 0)
-        return verifier->out_of_memory ? vy_fail_memory(error, "the validation of a program") : VYRE_OK;
+        return verifier->out_of_memory ? vy_fail_memory(error, "validating a program") : VYRE_OK;
     if (error && verifier->errors > 1) {
         size_t length = strlen(error->message);
         snprintf(error->message + length, sizeof error->message - length, " (and %zu more error%s)",
