@@ -1,5 +1,5 @@
-/* The lexer. Every function here looks at each byte once; the text is followed by a NUL, so looking one byte ahead is
- * always allowed. */
+/* Lexer. Each byte is read a bounded number of times. The text is followed by a NUL, so reading one byte ahead is
+ * always safe. */
 #include "ir/text/lexer.h"
 
 #include "base/utf8.h"
@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-/* What a byte can be part of. */
+/* Character classes. */
 enum { NAME_START = 1, DIGIT = 2, HEX = 4, SPACE = 8, SYMBOL = 16 };
 
 static const uint8_t classes[256] = {
@@ -46,13 +46,13 @@ const char *vy_punctuator_text(vy_token_kind kind) {
     return punctuators[kind] ? punctuators[kind] : "";
 }
 
-/* One row per first byte: the symbol of one byte, and what it becomes before another byte. */
+/* One row per first byte: the one-byte symbol, and the longer symbols that begin with it. */
 typedef struct punctuator_row {
     uint8_t alone;
     struct {
         char byte;
         uint8_t kind, equals; /* equals: the kind if `=` follows, or 0 */
-    } next;                   /* byte 0: there is none */
+    } next;                   /* byte 0: none */
     uint8_t equals;
 } punctuator_row;
 
@@ -196,7 +196,7 @@ static int skip_space(vy_lexer *lexer, vy_token *token) {
         token->newline = (uint8_t)newline;
         uint32_t end = text[start + 1] == '/' ? line_end(lexer, start) : skip_block_comment(lexer, start, &newline);
         if (lexer->keep_comments) {
-            /* A carriage return before the newline is no part of the comment. */
+            /* A carriage return before the newline is not part of the comment. */
             while (text[start + 1] == '/' && end > start &&
                    (text[end - 1] == '\r' || text[end - 1] == ' ' || text[end - 1] == '\t'))
                 end--;
@@ -207,7 +207,7 @@ static int skip_space(vy_lexer *lexer, vy_token *token) {
     }
 }
 
-/* What word processors and other keyboards write for a symbol of the language; NULL if nothing looks like one. */
+/* The ASCII symbol that a character resembles, as word processors and other keyboards produce it; NULL if none. */
 static const char *ascii_confusable(uint32_t point, char one[2]) {
     static const struct {
         uint32_t point;
@@ -250,7 +250,8 @@ static void report_non_ascii(vy_lexer *lexer, uint32_t start, vy_position at) {
                        "unexpected non-ASCII character `%.*s` (U+%04X)", bytes, lexer->text + start, point);
 }
 
-/* Letters outside ASCII that go on a name: reported, and taken with it, so that it is no other name. Gives the end of the whole. */
+/* Reports non-ASCII letters that continue a name, and skips them with it, so that the rest is not read as another
+ * name. Returns the end of the whole. */
 static uint32_t skip_non_ascii_letters(vy_lexer *lexer, uint32_t end) {
     uint32_t point = 0, start = end;
     char one[2];
@@ -306,8 +307,8 @@ static uint32_t skip_digits(const char *text, uint32_t i, int what) {
     return i;
 }
 
-/* Finds where a number ends: digits, fraction and exponent by the rules of its base, then whatever letters and digits
- * follow directly. What is in it is judged when its value is made (number.c). */
+/* Returns the end of a number: digits, fraction and exponent by the rules of its base, then any letters and digits
+ * that follow directly. vy_number_read checks the contents. */
 static uint32_t number_end(const char *text, uint32_t i) {
     int hex = text[i] == '0' && (text[i + 1] == 'x' || text[i + 1] == 'X');
     int what = hex ? DIGIT | HEX : DIGIT;
@@ -335,7 +336,7 @@ static void lex_string(vy_lexer *lexer, vy_token *token) {
     }
 }
 
-/* Bytes that start no token: reported once for a run of them. */
+/* Reports and skips bytes that do not start a token, once per run of such bytes. */
 static void skip_unknown(vy_lexer *lexer, vy_token *token) {
     const char *text = lexer->text;
     uint32_t start = lexer->offset, end = start;

@@ -80,7 +80,7 @@ static int check_memory_argument(vy_lowering *l, vy_ast_node *argument, const vy
         return 0;
     }
     if (memory && (memory->kind == VY_BINDING_BROKEN || memory->type == VY_TYPE_BAD)) {
-        l->live = 0; /* it was said where it is declared */
+        l->live = 0; /* reported at the declaration */
         return 0;
     }
     if (!memory || memory->kind != VY_BINDING_MEMORY) {
@@ -115,7 +115,8 @@ static int check_arguments(vy_lowering *l, vy_ast_node *node, const vy_ast_funct
     return is_good;
 }
 
-/* An unknown function: a typo, an op that has a symbol, or an op id without its dialect. Not in the frame of its caller, which recurses. */
+/* Reports an unknown function: a typo, an op that has a symbol, or an op id whose dialect is not loaded. Not
+ * inlined, because its caller recurses. */
 static __attribute__((noinline)) void report_unknown(vy_lowering *l, const vy_ast_node *node) {
     const char *name = vy_lower_text(l, node->name), *best = NULL;
     vyre_op op = vyre_op_find(name, strlen(name));
@@ -157,7 +158,7 @@ static __attribute__((noinline)) void report_unknown(vy_lowering *l, const vy_as
     vy_lower_error(l, VY_T026, node->at, fix, "unknown function `%s`", name);
 }
 
-/* The arguments of a function whose head has errors: only what is wrong with themselves is said. */
+/* Types the arguments of a function whose head has errors, to report errors inside them. */
 static void type_arguments(vy_lowering *l, const vy_ast_node *node) {
     for (vy_ast_node *argument = node->a; argument; argument = argument->next) {
         const vy_binding *binding = argument->kind == VY_AST_NAME ? vy_lower_find(l, argument->name) : NULL;
@@ -200,7 +201,8 @@ int vy_lower_op_signature(vy_lowering *l, const vy_ast_node *node, vyre_op_signa
            out->input_count <= VYRE_OP_INPUTS && out->output_count <= VYRE_OP_OUTPUTS;
 }
 
-/* An argument of an op: the name of a memory is passed as such; a value takes the type the op asks for, or must have one of its own. */
+/* Checks an argument of an op: the name of a memory is passed as a memory; a value gets the type that the op
+ * requires, or must have a type if the op requires none. */
 static int check_op_argument(vy_lowering *l, vy_ast_node *argument, uint8_t asked, const char *op) {
     const vy_binding *binding = argument->kind == VY_AST_NAME ? vy_lower_find(l, argument->name) : NULL;
     argument->axis = argument->kind == VY_AST_BUILTIN ? argument->axis : 0;
@@ -214,7 +216,8 @@ static int check_op_argument(vy_lowering *l, vy_ast_node *argument, uint8_t aske
                                    : vy_lower_require_typed(l, argument, VY_TYPE_UNTYPED) != VY_TYPE_BAD;
 }
 
-/* Says what an op gives, and leaves in the type of each argument which one is asked for. Not in the frame of its caller, which recurses: a signature is large. */
+/* Stores the results of an op in *out, and the required type of each argument in its node. Not inlined, because its
+ * caller recurses and a signature is large. */
 static __attribute__((noinline)) int query_op_signature(vy_lowering *l, const vy_ast_node *node,
                                                         vy_effect_signature *out) {
     vyre_op_signature op;
@@ -246,10 +249,9 @@ static int check_op_call(vy_lowering *l, vy_ast_node *node, vy_effect_signature 
 
 /* ---- intrinsics of level legal ---- */
 
-/* What only level legal has, as far as it is written like a call: approximate ops, `misalignment`, wide accesses, `report`, `poll`.
- *
- * The words are plain names, so the parser sees calls; whether one means the construct is known when all functions of the file are.
- * At which level it stands is the validator's to judge. */
+/* Intrinsics that are written like calls: approximate ops, `misalignment`, wide accesses, `report`, `poll`. Their
+ * words are plain names, so the parser creates calls. Whether a call is an intrinsic can be decided only after all
+ * functions of the file have been read. The verifier checks the level. */
 
 static void lower_arguments(vy_lowering *l, const vy_ast_node *first) {
     l->args.count = 0;
@@ -280,7 +282,7 @@ static int check_intrinsic_count(vy_lowering *l, vy_ast_node *node, uint32_t min
     return 0;
 }
 
-/* Spreads the arguments over the operands of an op. */
+/* Turns the arguments into the operands of an op. */
 static void resolve_op(vy_lowering *l, vy_ast_node *node, vyre_op op) {
     static const char *const taken[] = {"no arguments", "1 argument", "2 arguments", "3 arguments"};
     unsigned arity = vyre_op_get(op)->arity;
@@ -299,7 +301,7 @@ static void resolve_op(vy_lowering *l, vy_ast_node *node, vyre_op op) {
     node->c = operands[2];
 }
 
-/* The first argument is the name of a memory. */
+/* Checks that the first argument is the name of a memory. */
 static void check_named(vy_lowering *l, vy_ast_node *node) {
     if (node->kind == VY_AST_BAD || !node->a || node->a->kind == VY_AST_NAME)
         return;
@@ -324,7 +326,7 @@ static __attribute__((noinline)) void resolve_intrinsic(vy_lowering *l, vy_ast_n
     const char *name = vy_lower_text(l, node->name);
     vyre_op op = VYRE_OP_COUNT;
     vy_intrinsic word = vy_intrinsic_find(name, strlen(name), &op);
-    if (word == VY_INTRINSIC_NONE || l->effect_ban == VY_EFFECT_BAN_CONST) /* a const belongs to no level */
+    if (word == VY_INTRINSIC_NONE || l->effect_ban == VY_EFFECT_BAN_CONST) /* a const has no level */
         return;
     if (word == VY_INTRINSIC_OP) {
         resolve_op(l, node, op);
@@ -346,7 +348,7 @@ int vy_lower_unconditional(vy_lowering *l, const vy_ast_node *index) {
 
 /* ---- intrinsic statements ---- */
 
-/* The memory and the index of a wide access. Gives the type of its elements, or VY_TYPE_BAD. */
+/* Checks the memory and the index of a wide access. Returns the type of its elements, or VY_TYPE_BAD. */
 static uint8_t check_location(vy_lowering *l, vy_ast_node *node) {
     const vy_binding *memory = vy_lower_memory(l, node->a->name, node->a->at);
     int is_good = vy_lower_expect(l, node->a->next, VYRE_TYPE_U32, "the index of", vy_lower_text(l, node->name));

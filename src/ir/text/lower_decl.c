@@ -116,7 +116,7 @@ void vy_lower_leave_scope(vy_lowering *l, uint32_t mark) {
 
 /* ---- unknown names ---- */
 
-/* Suggestions are for readers: beyond the errors a list keeps, and beyond the nearest names, they only cost time. */
+/* Bounds on the cost of suggestions: errors that have one, and names that are compared. */
 enum { SUGGEST_ERRORS = 100, SUGGEST_NAMES = 2000 };
 
 static void offer_visible(vy_lowering *l, vy_suggestion *suggestion) {
@@ -156,7 +156,7 @@ const vy_binding *vy_lower_memory(vy_lowering *l, uint32_t name, vy_position at)
         return binding;
     const vy_global *global = vy_lower_global(l, name);
     if (binding && (binding->kind == VY_BINDING_BROKEN || binding->type == VY_TYPE_BAD))
-        l->live = 0; /* it was said where it is declared */
+        l->live = 0; /* reported at the declaration */
     else if (binding || (global && global->constant))
         vy_lower_error(l, VY_T028, at, VY_FIX("use `%s` without an index, or name a buffer or array", text),
                        "`%s` is a value, not a buffer or array", text);
@@ -178,7 +178,7 @@ static uint64_t fold(const vy_ast_node *node) {
     case VY_AST_BITCAST:
         return vyre_op_evaluate(VYRE_OP_BITCAST, node->type, node->a->type, fold(node->a), 0, 0);
     case VY_AST_OP: {
-        /* The table is asked with the type T of the operands; of a select that is the type of the arms. */
+        /* vyre_op_evaluate expects the type T of the operands; for a select that is the type of the arms. */
         uint8_t operand = node->op == VYRE_OP_SELECT ? node->b->type : node->a->type;
         return vyre_op_evaluate(node->op, node->type, operand, fold(node->a), node->b ? fold(node->b) : 0,
                                 node->c ? fold(node->c) : 0);
@@ -190,7 +190,7 @@ static uint64_t fold(const vy_ast_node *node) {
 
 /* ---- -D ---- */
 
-/* The value of a define as a tree: one literal and nothing else. NULL with the reason in *why. */
+/* Parses the value of a define, which must be one literal. Returns NULL after an error, which is in *scratch. */
 static vy_ast_node *parse_define(vy_lowering *l, const char *text, vy_diag_sink *scratch) {
     vy_parser parser;
     size_t size = strlen(text);
@@ -229,7 +229,7 @@ static void define_value(vy_lowering *l, vy_ast_const *constant) {
         constant->bits = bits;
     else if (scratch.errors)
         vy_lower_error(l, VY_T050, nowhere, scratch.first.fix, "-D %s=%.60s: %s", name, constant->define,
-                       scratch.first.message + sizeof "T000"); /* without the code in front */
+                       scratch.first.message + sizeof "T000"); /* without the code prefix */
     else
         vy_lower_error(l, VY_T050, nowhere, VY_FIX("write -D %.60s=VALUE with a literal of type %s", name, type),
                        "-D %s=%.60s: expected %s, found %s", name, constant->define, type,
@@ -284,8 +284,8 @@ void vy_lower_consts(vy_lowering *l, const vyre_define *defines, size_t count) {
 
 /* ---- sizes ---- */
 
-/* One walk serves both: a size that the host computes at dispatch becomes nodes of the draft, a constant one becomes a
- * value. */
+/* One walk for both kinds of sizes: a size that the host computes at dispatch becomes nodes of the draft, a constant
+ * size becomes a value. */
 typedef struct size_walk {
     vy_lowering *l;
     int is_constant;
@@ -311,7 +311,7 @@ static const struct {
     {VYRE_OP_REM, VY_SIZE_REM}, {VYRE_OP_MIN, VY_SIZE_MIN}, {VYRE_OP_MAX, VY_SIZE_MAX},
 };
 
-/* The kind of an inner node and its operands; VY_SIZE_KIND_COUNT if it is none. */
+/* The kind of an inner node and its operands; VY_SIZE_KIND_COUNT if it is not an inner node. */
 static vy_size_kind inner_kind(const size_walk *w, const vy_ast_node *node, const vy_ast_node *operands[2]) {
     operands[0] = node->a;
     operands[1] = node->b;
@@ -368,7 +368,7 @@ static int number_value(size_walk *w, const vy_ast_node *node, uint64_t *value) 
 
 static int const_value(size_walk *w, const vy_ast_node *node, const vy_ast_const *constant, uint64_t *value) {
     unsigned cls = constant->is_known ? vyre_type_class(constant->type) : 0;
-    if (cls == 0) { /* a const with errors of its own */
+    if (cls == 0) { /* a const with errors */
         w->l->live = 0;
         return 0;
     }
@@ -381,8 +381,8 @@ static int const_value(size_walk *w, const vy_ast_node *node, const vy_ast_const
     return 1;
 }
 
-/* Literals and consts give *value and return VY_SIZE_LITERAL; params and lengths give their index; VY_SIZE_KIND_COUNT
- * after an error. */
+/* Stores the value of a literal or const in *value, or the index of a param or memory in *index. Returns the kind,
+ * or VY_SIZE_KIND_COUNT after an error. */
 static vy_size_kind leaf(size_walk *w, const vy_ast_node *node, uint64_t *value, uint32_t *index) {
     const vy_binding *binding = NULL;
     const vy_global *global = NULL;
@@ -559,7 +559,7 @@ static int start(vy_lowering *l, const char *name) {
     return 1;
 }
 
-/* Validates what was built, and takes over what the validator finds. */
+/* Validates the draft and adds the findings of the verifier to the report. */
 static void finish(vy_lowering *l, size_t known, vy_source *source, vyre_program **out) {
     if (!l->live || l->report->out_of_memory) {
         vy_irb_discard(&l->draft);
@@ -583,7 +583,7 @@ void vy_lower_library(vy_lowering *l, vyre_level level, size_t known, vy_source 
         func->index = index++;
     int live = 1;
     for (vy_ast_function *func = l->parser->file.functions; func; func = func->next) {
-        /* One function with errors spoils the library, but the others are still looked at. */
+        /* A function with errors makes the library invalid, but the other functions are still checked. */
         size_t errors = l->report->errors;
         l->live = live && !func->is_bad;
         lower_function(l, func);
@@ -616,7 +616,7 @@ static int by_ordinal(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-/* The functions a program calls, directly or not, in the order of the file. */
+/* The functions that a program calls, directly or indirectly, in file order. */
 static void find_reachable(vy_lowering *l, const vy_ast_function *program) {
     l->stamp++;
     l->reached.count = 0;
@@ -629,7 +629,7 @@ static void find_reachable(vy_lowering *l, const vy_ast_function *program) {
         l->reached.items[i]->index = i;
 }
 
-/* Params and buffers are declared before any count is read, because a count may use the length of a later buffer. */
+/* Params and buffers are declared before any count is lowered, because a count can use the length of a later buffer. */
 static void add_bindings(vy_lowering *l, vy_ast_function *program) {
     uint32_t first_memory = l->draft.program->memories.count, ordinal = 0;
     for (vy_ast_decl *decl = program->params.first; decl; decl = decl->next)
@@ -701,7 +701,7 @@ void vy_lower_program(vy_lowering *l, vy_ast_function *program, size_t known, vy
     find_reachable(l, program);
     for (uint32_t i = 0; i < l->reached.count; i++)
         l->live &= !l->reached.items[i]->is_bad;
-    /* Functions with errors have been reported with the library; the program's own statements are still looked at. */
+    /* Functions with errors have been reported with the library; the statements of the program are still checked. */
     for (uint32_t i = 0; i < l->reached.count && l->live; i++)
         lower_function(l, l->reached.items[i]);
     lower_entry(l, program);

@@ -13,19 +13,21 @@ static int has_type(uint8_t type) {
 
 /* ---- messages ---- */
 
-/* How a tree is spelled in a fix: its name if it is one. */
+/* The spelling of a tree in a fix: its name, or an ellipsis. */
 static const char *spelling(const vy_lowering *l, const vy_ast_node *node) {
     return node->kind == VY_AST_NAME ? vy_lower_text(l, node->name) : "…";
 }
 
-/* Whether a literal is exact in the type; nothing is reported. Like the other reports here, not in the frames of functions that recurse. */
+/* Whether the type represents the literal exactly; reports nothing. Not inlined, like the other helpers for
+ * messages, because the callers recurse. */
 static __attribute__((noinline)) int literal_fits(const vy_ast_node *node, vyre_type type) {
     vy_diag_sink ignored = {0};
     uint64_t bits;
     return type != VYRE_TYPE_BOOL && vy_number_bits(&ignored, node->number, node->negative, type, node->at, &bits);
 }
 
-/* A literal that fits the type, with the type as its suffix. An integer as a float is written in decimal: in `0x2f32` the suffix would be digits. */
+/* Writes a literal of the type, with the type as its suffix. An integer as a float is written in decimal: in
+ * `0x2f32` the suffix would be read as digits. */
 static const char *literal_spelling(const vy_ast_node *node, vyre_type type, char text[96]) {
     const char *sign = node->negative ? "-" : "", *suffix = vyre_type_name(type);
     if (vyre_type_class(type) == VYRE_CLASS_FLOAT && !node->number->is_float)
@@ -60,7 +62,7 @@ static const vy_ast_node *first_untyped(const vy_ast_node *node) {
     }
 }
 
-/* Whether every op of an open tree accepts the type and every literal of it is exact in it. */
+/* Whether every op of an untyped tree supports the type, and the type represents every literal of the tree exactly. */
 static int tree_fits(const vy_ast_node *node, vyre_type type) {
     const vy_ast_node *operands[3] = {node->a, node->b, node->c};
     if (node->kind == VY_AST_NUMBER)
@@ -73,7 +75,8 @@ static int tree_fits(const vy_ast_node *node, vyre_type type) {
     return node->op == VYRE_OP_SELECT || (vyre_op_get(node->op)->classes & vyre_type_class(type));
 }
 
-/* The type that a fix gives to open trees: the first of these that all of them accept; VYRE_TYPE_COUNT if none does. */
+/* The type that a fix suggests for untyped trees: the first candidate that fits all of them; VYRE_TYPE_COUNT if none
+ * does. */
 static vyre_type type_for_untyped(const vy_ast_node *const trees[3]) {
     static const uint8_t usual[] = {VYRE_TYPE_U32, VYRE_TYPE_U64, VYRE_TYPE_I32,
                                     VYRE_TYPE_I64, VYRE_TYPE_F32, VYRE_TYPE_F64};
@@ -159,7 +162,7 @@ static const char *class_name(unsigned classes) {
     return "other types";
 }
 
-/* Whether the row takes operands of the type. */
+/* Checks that the op supports operands of the type. */
 static int check_class(vy_lowering *l, vy_ast_node *node, uint8_t type) {
     const vyre_op_info *row = vyre_op_get(node->op);
     const char *written = row->symbol ? row->symbol : row->name, *fix = NULL;
@@ -187,7 +190,7 @@ static int check_class(vy_lowering *l, vy_ast_node *node, uint8_t type) {
     return 0;
 }
 
-/* Gives an open tree its type. */
+/* Assigns a type to an untyped tree. */
 static void assign_type(vy_lowering *l, vy_ast_node *node, uint8_t type) {
     if (node->type != VY_TYPE_UNTYPED)
         return;
@@ -268,7 +271,7 @@ static uint8_t type_select(vy_lowering *l, vy_ast_node *node, uint8_t hint) {
     return condition == VY_TYPE_BAD ? VY_TYPE_BAD : type;
 }
 
-/* `&&` and `||`: the left side may have effects, the right side not. */
+/* `&&` and `||`: only the left operand can have effects. */
 static uint8_t type_logic(vy_lowering *l, vy_ast_node *node) {
     const char *symbol = vyre_op_get(node->op)->symbol;
     int is_good = vy_lower_expect(l, node->a, VYRE_TYPE_BOOL, "an operand of", symbol);
@@ -325,7 +328,7 @@ static uint8_t type_bitcast(vy_lowering *l, vy_ast_node *node) {
     uint8_t from = vy_lower_type(l, node->a, VY_TYPE_UNTYPED);
     if (from == VY_TYPE_UNTYPED && first_untyped(node->a)->kind == VY_AST_NUMBER &&
         !first_untyped(node->a)->number->is_float) {
-        assign_type(l, node->a, unsigned_of(bits)); /* a pattern of bits */
+        assign_type(l, node->a, unsigned_of(bits)); /* a bit pattern */
         from = node->a->type;
     }
     if (from == VY_TYPE_UNTYPED) {
@@ -378,7 +381,7 @@ static uint8_t type_name(vy_lowering *l, vy_ast_node *node) {
     return global->constant->type;
 }
 
-/* The tree is an index: any integer type, u32 if it is open. */
+/* Checks that the tree is an index: of any integer type, or u32 if it is untyped. */
 static int check_index(vy_lowering *l, vy_ast_node *node) {
     uint8_t type = vy_lower_require_typed(l, node, VYRE_TYPE_U32);
     if (type == VY_TYPE_BAD)
@@ -496,8 +499,7 @@ uint8_t vy_lower_initializer(vy_lowering *l, vy_ast_node *node, const char *keyw
 
 /* ---- appending ---- */
 
-/* Appending pure trees, operands before their operator. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH, which the
- * parser keeps. */
+/* Operands precede their operator. */
 uint32_t vy_lower_append(vy_lowering *l, const vy_ast_node *node) {
     uint32_t a = VY_NONE, b = VY_NONE, c = VY_NONE;
     vy_irb *draft = &l->draft;
@@ -531,6 +533,6 @@ uint32_t vy_lower_append(vy_lowering *l, const vy_ast_node *node) {
     case VY_AST_BITCAST:
         return vy_irb_op(draft, VYRE_OP_BITCAST, node->type, a, VY_NONE, VY_NONE);
     default:
-        return vy_irb_variable(draft, node->variable); /* a name, or an effect that was hoisted */
+        return vy_irb_variable(draft, node->variable); /* a name, or a hoisted effect */
     }
 }

@@ -1,4 +1,4 @@
-/* Statements. Recursion over blocks is bounded by VY_LIMIT_NESTING, which the parser keeps. */
+/* Lowering of statements. The recursion over blocks is bounded by VY_LIMIT_NESTING, which the parser enforces. */
 #include "ir/text/lower.h"
 
 static void set_position(vy_lowering *l, const vy_ast_stmt *s) {
@@ -19,7 +19,7 @@ static void declare(vy_lowering *l, const vy_ast_stmt *s, const vy_ast_declarato
 
 /* ---- let and var ---- */
 
-/* Checks the type written beside a name, if there is one. */
+/* Checks the declared type of a name, if it has one. */
 static int check_declared(vy_lowering *l, const vy_ast_declarator *declared, uint8_t type) {
     if (declared->type == VYRE_TYPE_COUNT || declared->type == type || declared->type == VY_TYPE_BAD ||
         type == VY_TYPE_BAD)
@@ -31,7 +31,7 @@ static int check_declared(vy_lowering *l, const vy_ast_declarator *declared, uin
     return 0;
 }
 
-/* What the results of a call are called and typed; VY_TYPE_BAD where that is not known. */
+/* Names and types of the results of a call; VY_TYPE_BAD where the type is unknown. */
 typedef struct bound_results {
     uint32_t count;
     vy_symbol names[VY_LIMIT_RESULTS];
@@ -87,7 +87,7 @@ static int bind_results(vy_lowering *l, const vy_ast_stmt *s, const vy_effect_si
     return is_good;
 }
 
-/* `let` of a single effect: its results are the names themselves. */
+/* `let` of a single effect: the names are bound directly to its results. */
 static void lower_let_effect(vy_lowering *l, const vy_ast_stmt *s) {
     vy_effect_signature signature;
     bound_results results = {0};
@@ -107,7 +107,7 @@ static void lower_let_effect(vy_lowering *l, const vy_ast_stmt *s) {
         declare(l, s, declared, is_good ? (uint8_t)results.types[i] : VY_TYPE_BAD, variable + i);
 }
 
-/* `var x : T = dialect.op(t)`: the written type says what the op gives, so the call can be hoisted. */
+/* `var x : T = dialect.op(t)`: the declared type is the result type of the op, so the call can be hoisted. */
 static uint8_t hoist_op_call(vy_lowering *l, const vy_ast_stmt *s) {
     vy_effect_signature signature;
     vyre_type type = s->names->type;
@@ -139,7 +139,8 @@ static void lower_let(vy_lowering *l, const vy_ast_stmt *s) {
         !vy_lower_op_signature(l, s->a, &known)) {
         type = hoist_op_call(l, s);
     } else if (type < VYRE_TYPE_COUNT) {
-        /* The name keeps its declared type even if the value is wrong: that is what its uses mean. */
+        /* The name keeps its declared type even if the value is wrong, so that its uses are checked against that
+         * type. */
         vy_lower_expect(l, s->a, type, NULL, vy_lower_text(l, declared->name));
     } else {
         type = vy_lower_initializer(l, s->a, is_var ? "var" : "let", declared->name);
@@ -172,7 +173,7 @@ static void report_immutable(vy_lowering *l, const vy_ast_node *target, const vy
                        name);
 }
 
-/* The type of what is assigned, and where it lies; VY_TYPE_BAD after an error. */
+/* Resolves the target of an assignment. Returns its type, or VY_TYPE_BAD after an error. */
 static uint8_t lower_target(vy_lowering *l, vy_ast_node *target) {
     if (target->kind != VY_AST_NAME)
         return vy_lower_type(l, target, VY_TYPE_UNTYPED); /* an element */
@@ -193,7 +194,7 @@ static uint8_t lower_target(vy_lowering *l, vy_ast_node *target) {
     return target->type = binding->type;
 }
 
-/* The op of `op=` must take the type, as in `x = x op e`. */
+/* Checks that the op of `op=` supports the type, as in `x = x op e`. */
 static int check_assign_op(vy_lowering *l, const vy_ast_stmt *s, uint8_t type) {
     const vyre_op_info *row = vyre_op_get(s->op);
     if (type >= VYRE_TYPE_COUNT || vyre_op_accepts(s->op, type, type))
@@ -243,7 +244,7 @@ static void lower_assign(vy_lowering *l, const vy_ast_stmt *s) {
 static void lower_call(vy_lowering *l, const vy_ast_stmt *s) {
     vy_effect_signature signature;
     vy_lower_resolve_callee(l, s->a);
-    if (!vy_ast_node_is_effect(s->a)) { /* a pure word of level legal, or one that was reported */
+    if (!vy_ast_node_is_effect(s->a)) { /* a pure intrinsic, or a reported error */
         if (vy_lower_type(l, s->a, VY_TYPE_UNTYPED) != VY_TYPE_BAD)
             vy_lower_error(l, VY_T021, s->a->at, NULL, "unused value");
         return;
@@ -296,7 +297,7 @@ static void lower_print(vy_lowering *l, const vy_ast_stmt *s) {
 
 static void lower_return(vy_lowering *l, const vy_ast_stmt *s) {
     uint32_t needed = l->func->result_count;
-    if (l->func->is_broken) { /* who knows how many, and of which types */
+    if (l->func->is_broken) { /* the results are unknown */
         for (vy_ast_node *value = s->a; value; value = value->next)
             vy_lower_type(l, value, VY_TYPE_UNTYPED);
         return;

@@ -1,4 +1,4 @@
-/* Modules: a file from its bytes to its programs. */
+/* Module parser: runs the lexer, the parser and the lowering on a file, and builds its library and programs. */
 #include "ir/text/module.h"
 #include "base/status.h"
 #include "ir/text/lower.h"
@@ -82,7 +82,7 @@ static void collect(vy_lowering *l) {
 
 /* ---- parsing ---- */
 
-/* Functions may do what any program of their file may; the file can say so itself, where it has no program. */
+/* The level of the library: the highest level of the file and its programs. */
 static vyre_level library_level(const vy_ast_file *file) {
     int level = file->level;
     for (const vy_ast_function *func = file->programs; func; func = func->next)
@@ -90,8 +90,8 @@ static vyre_level library_level(const vy_ast_file *file) {
     return (vyre_level)level;
 }
 
-/* Each program has a copy of the functions it reaches, so a short text with many programs could make as many long ones: all of them together keep the limits of
- * one. */
+/* Each program has a copy of the functions it reaches, so a short text with many programs could expand to many long
+ * ones. The limits of one program therefore apply to the sum of all programs. */
 static int check_sum(vy_lowering *l, const vy_ast_function *func, uint64_t stmts, uint64_t exprs) {
     if (stmts <= VY_LIMIT_STATEMENTS && exprs <= VY_LIMIT_EXPRESSIONS)
         return 1;
@@ -170,7 +170,7 @@ static vyre_status parse(const char *text, size_t size, const vyre_parse_options
     if (!source || !module) {
         status = vy_fail_memory(error, "reading the text");
     } else {
-        /* A caller without a list gets the same error: what is found twice is recognised by a list. */
+        /* The list detects duplicate findings, so a caller without one gets the same error. */
         vyre_diagnostics *own = diagnostics ? NULL : vyre_diagnostics_new();
         vy_diag_sink report = {.source = source, .list = diagnostics ? diagnostics : own};
         parse_source(source, options, skip_verify, &report, module);

@@ -20,7 +20,7 @@ void vy_parse_error(vy_parser *parser, vy_diag_code code, vy_position at, const 
     vy_diag_sink_error(parser->report, code, at, fix, "%s", message);
 }
 
-/* Where something is missing: at the next token, or after the last one if the line ends between them. */
+/* The position of a missing token: that of the next token, or after the last one if the line ends between them. */
 static vy_position missing_at(const vy_parser *parser) {
     if (parser->token.kind != VY_TOKEN_END && !parser->token.newline)
         return parser->token.at;
@@ -122,13 +122,13 @@ void *vy_parse_new_statement(vy_parser *parser, size_t size, vy_position at) {
 void vy_parse_advance(vy_parser *parser) {
     parser->last = parser->token.at;
     parser->last_kind = parser->token.kind;
-    /* Out of memory: nothing that follows can be kept, so the text ends here. */
+    /* Out of memory: the rest of the text is skipped. */
     if (parser->report->out_of_memory)
         parser->lexer.offset = parser->lexer.size;
     size_t errors = parser->report->errors;
     vy_lexer_next(&parser->lexer, &parser->token);
     if (parser->report->errors != errors)
-        parser->panic = 1; /* what the lexer refused is missing now: nothing more about this statement */
+        parser->panic = 1; /* the lexer skipped an invalid token; suppress further errors in this statement */
 }
 
 int vy_parse_at_end(const vy_parser *parser) {
@@ -229,7 +229,7 @@ static void add_decl(vy_ast_decl_list *items, vy_ast_decl *decl) {
     items->count++;
 }
 
-/* `name :`. Without the colon the name is known all the same, so that its uses are not called unknown. */
+/* `name :`. The name is declared even if the colon is missing, so that its uses are not reported as unknown. */
 static vy_ast_decl *new_decl(vy_parser *parser, vy_ast_function *func, const char *what) {
     vy_ast_decl *decl = vy_parse_new_statement(parser, sizeof *decl, parser->token.at);
     if (!decl || !vy_parse_name(parser, what, &decl->name, &decl->at))
@@ -358,7 +358,7 @@ static void parse_grid(vy_parser *parser, vy_ast_function *func) {
     func->grid_count = parse_sizes(parser, func->grid);
 }
 
-/* Items that stand once. */
+/* Reports a declaration that can appear only once and was seen before. */
 static void parse_once(vy_parser *parser, uint8_t *seen, vy_position at, const char *name) {
     if (*seen)
         vy_parse_error(parser, VY_T019, at, NULL, "duplicate `%s`", name);
@@ -420,7 +420,7 @@ static int starts_name(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-/* `level` is no keyword, because people call variables so; as an decl it is followed by another word. */
+/* `level` is not a keyword, because it is a common variable name; the declaration is followed by another word. */
 static int is_level(const vy_parser *parser) {
     return vy_parse_is_word(parser, "level") && starts_name(vy_parse_peek(parser));
 }
@@ -437,7 +437,7 @@ static uint8_t parse_level(vy_parser *parser, uint8_t *seen) {
 static const char *const decl_words[] = {"param", "buffer", "array", "workgroup", "grid", "numerics"};
 enum { ITEM_WORDS = sizeof decl_words / sizeof *decl_words };
 
-/* Whether `word name :` stands here. */
+/* Whether `word name :` follows. */
 static int has_decl_shape(const vy_parser *parser) {
     const char *at = vy_token_text(&parser->lexer, &parser->token) + parser->token.at.length;
     while (*at == ' ' || *at == '\t')
@@ -451,8 +451,8 @@ static int has_decl_shape(const vy_parser *parser) {
     return *at == ':';
 }
 
-/* A plain word followed by a name or number starts no statement. It is taken for a declaration if its word is nearly one, or if it looks
- * like one: then the declarations go on after it. */
+/* A plain word followed by a name or number does not start a statement. It is treated as a misspelt declaration if
+ * the word is similar to one, or if the shape matches; parsing of declarations then continues after it. */
 static int is_misspelt_decl(const vy_parser *parser) {
     char next = vy_parse_peek(parser);
     vy_suggestion suggestion;
@@ -466,7 +466,7 @@ static int is_misspelt_decl(const vy_parser *parser) {
 }
 
 static void parse_misspelt_decl(vy_parser *parser, vy_ast_function *func) {
-    parser->token.newline = 0; /* the message is about this token, not about a line end before it */
+    parser->token.newline = 0; /* the message concerns this token, not the line end before it */
     vy_parse_one_of(parser, "declaration", decl_words, ITEM_WORDS);
     vy_parse_advance(parser);
     vy_ast_decl *decl =
@@ -579,7 +579,7 @@ static void parse_results(vy_parser *parser, vy_ast_function *func) {
     parser->brackets -= (unsigned)(grouped && parser->brackets);
 }
 
-/* Skips the rest of a parameter that is wrong, so that those after it are known. */
+/* Skips the rest of an invalid parameter, so that the following ones are still declared. */
 static void skip_parameter(vy_parser *parser) {
     while (!vy_parse_is(parser, VY_TOKEN_COMMA) && !vy_parse_is(parser, VY_TOKEN_CLOSE) &&
            !vy_parse_is(parser, VY_TOKEN_OPEN_BLOCK) && !vy_parse_is(parser, VY_TOKEN_CLOSE_BLOCK) &&
@@ -605,7 +605,7 @@ static void parse_head(vy_parser *parser, vy_ast_function *func) {
         parse_results(parser, func);
 }
 
-/* After an error in the head the body is read all the same, unless none is in sight. */
+/* After an error in the head, skips to the body, if one follows. */
 static void skip_to_body(vy_parser *parser) {
     parser->brackets = 0;
     while (!vy_parse_is(parser, VY_TOKEN_OPEN_BLOCK) && !vy_parse_is(parser, VY_TOKEN_CLOSE_BLOCK) &&
@@ -614,7 +614,7 @@ static void skip_to_body(vy_parser *parser) {
     parser->panic = !vy_parse_is(parser, VY_TOKEN_OPEN_BLOCK);
 }
 
-/* A function that stands for an op with a quoted id. */
+/* A function that implements an op with a quoted id. */
 static vy_ast_function *new_quoted_function(vy_parser *parser) {
     char id[VY_LIMIT_NAME + 1];
     vy_ast_function *func = vy_parse_new(parser, sizeof *func);
@@ -635,7 +635,7 @@ static vy_ast_function *parse_function(vy_parser *parser) {
     if (!func)
         return NULL;
     if (is_quoted) {
-        /* A name of its own: neither members nor a word of the language. */
+        /* The quoted id is the complete name. */
     } else if (vy_parse_is(parser, VY_TOKEN_DOT)) {
         char id[VY_LIMIT_NAME + 1];
         if (!vy_parse_op_id(parser, func->name, &func->at, id))
@@ -671,7 +671,7 @@ static void parse_const(vy_parser *parser) {
         made->type = vy_parse_type(parser);
     if (vy_parse_expect(parser, VY_TOKEN_ASSIGN))
         made->value = vy_parse_expression(parser);
-    /* Kept even when its value is wrong, so that its uses are not called unknown. */
+    /* Declared even if its value is invalid, so that its uses are not reported as unknown. */
     *parser->last_const = made;
     parser->last_const = &made->next;
 }
@@ -738,7 +738,7 @@ static void parse_top(vy_parser *parser) {
         const char *given = vy_token_text(&parser->lexer, &parser->token);
         size_t length = parser->token.kind == VY_TOKEN_NAME ? parser->token.at.length : 0;
         const char *fix = vy_porting_hint_statement(given, length);
-        parser->token.newline = 0; /* the message is about this token, not about a line end before it */
+        parser->token.newline = 0; /* the message concerns this token, not the line end before it */
         if (fix)
             vy_parse_error(parser, VY_T020, parser->token.at, fix, "`%.*s` is not a declaration of this language",
                            (int)length, given);
@@ -759,8 +759,7 @@ static void fill_operators(vy_parser *parser) {
             continue;
         size_t size = strlen(row->symbol);
         parser->infix[vy_punctuator_find(row->symbol, &length)] = (uint8_t)op;
-        /* `<=` is no assignment with `<`: only symbols that, with `=` added, are one token of three bytes or none
-         * other's. */
+        /* `<=` is a comparison, not an assignment with `<`: only symbols from PLUS_ASSIGN on are assignments. */
         memcpy(assign, row->symbol, size);
         memcpy(assign + size, "=", sizeof "=");
         vy_token_kind kind = vy_punctuator_find(assign, &length);

@@ -1,7 +1,7 @@
 /* Expression parser: precedence climbing over the op table, literals, names and calls.
  *
- * The precedence of each infix symbol is a column of the op table. The recursion is bounded by too_deep; functions that
- * take part in it have small frames, so those that format messages are not inlined into them. */
+ * The precedence of each infix symbol is a column of the op table. The recursion is bounded by too_deep. Its
+ * functions must have small frames, so functions that format messages are not inlined into them. */
 #include "ir/attributes.h"
 #include "ir/eval.h"
 #include "ir/identifiers.h"
@@ -35,7 +35,7 @@ __attribute__((noinline)) void vy_parse_update_depth(vy_parser *parser, vy_ast_n
     if (node->depth > VY_LIMIT_EXPRESSION_DEPTH) {
         vy_parse_error(parser, VY_T014, node->at, NULL, "expression too deep (more than %d nested operators)",
                        VY_LIMIT_EXPRESSION_DEPTH);
-        node->kind = VY_AST_BAD; /* cut, so that no walk over the tree goes deeper */
+        node->kind = VY_AST_BAD; /* cut off, so that no walk over the tree recurses deeper */
         node->a = node->b = node->c = NULL;
         node->depth = 0;
     }
@@ -65,7 +65,7 @@ static __attribute__((noinline)) vy_ast_node *parse_number(vy_parser *parser, in
         return NULL;
     node->number = number;
     node->negative = (uint8_t)negative;
-    /* A malformed number is reported without panic: what stands around it is understood. */
+    /* A malformed number does not start panic mode, because its end is known. */
     if (!vy_number_read(parser->report, vy_token_text(&parser->lexer, &parser->token), parser->token.at, number))
         node->kind = VY_AST_BAD;
     vy_parse_advance(parser);
@@ -79,7 +79,7 @@ static vy_ast_node *parse_arguments(vy_parser *parser, uint32_t *count) {
     vy_ast_node *first = NULL, **end = &first;
     *count = 0;
     parser->brackets++;
-    parser->depth++; /* see too_deep in parse_expr.c */
+    parser->depth++; /* see too_deep */
     while (!vy_parse_is(parser, VY_TOKEN_CLOSE) && !parser->panic) {
         vy_ast_node *argument = vy_parse_expression(parser);
         if (!argument)
@@ -96,7 +96,7 @@ static vy_ast_node *parse_arguments(vy_parser *parser, uint32_t *count) {
     return first;
 }
 
-/* Not in the frame of its caller, which recurses. */
+/* Not inlined, because its caller recurses. */
 static __attribute__((noinline)) void wrong_count(vy_parser *parser, const vy_ast_node *node, unsigned given,
                                                   unsigned taken) {
     const char *name = node->kind == VY_AST_COLLECTIVE ? vy_parse_name_text(parser, node->name)
@@ -267,7 +267,7 @@ static __attribute__((noinline)) vy_ast_node *parse_call(vy_parser *parser, vy_a
     if (!node || !vy_parse_expect(parser, VY_TOKEN_OPEN))
         return node;
     node->name = name;
-    if (parser->calls && !parser->in_size) { /* also op ids: the file may have a function that stands for one */
+    if (parser->calls && !parser->in_size) { /* also op ids: a function of the file can implement one */
         vy_ast_callee *called = vy_parse_new(parser, sizeof *called);
         if (!called)
             return node;
@@ -281,7 +281,7 @@ static __attribute__((noinline)) vy_ast_node *parse_call(vy_parser *parser, vy_a
     return node;
 }
 
-/* `id` is `first` with members, and not called. */
+/* Reports `id`, which is `first` with members and is not called. */
 static void report_member(vy_parser *parser, const char *first, const char *id, vy_position at) {
     vy_suggestion suggestion;
     vy_suggestion_start(&suggestion, first, strlen(first));
@@ -325,7 +325,7 @@ int vy_parse_op_id(vy_parser *parser, uint32_t first, vy_position *at, char id[V
 int vy_parse_quoted_id(vy_parser *parser, char id[VY_LIMIT_NAME + 1]) {
     const vy_token *token = &parser->token;
     const char *text = vy_token_text(&parser->lexer, token) + 1;
-    size_t length = token->at.length < 2 ? 0 : token->at.length - 2; /* not closed: the lexer has reported it */
+    size_t length = token->at.length < 2 ? 0 : token->at.length - 2; /* unterminated, which the lexer has reported */
     if (!vy_text_is_op_id(text, length)) {
         vy_parse_error(parser, VY_T055, token->at, NULL, "\"%.*s\" is not an op id", (int)(length < 100 ? length : 100),
                        text);
@@ -362,13 +362,14 @@ static int parse_attribute_value(vy_parser *parser, char value[VY_ATTRIBUTE_CAPA
            vy_attribute_spell(parser->report, node->number, negative, 0, at, value);
 }
 
-/* An attribute as it is read. Names are kept as such: their texts move while more is read. */
+/* An attribute of a call. It stores the name as a symbol, because the text of names can move while the parser adds
+ * names. */
 typedef struct given {
     uint32_t name;
     char value[VY_ATTRIBUTE_CAPACITY];
 } given;
 
-/* Puts it where its name belongs; reports and returns 0 if it is there already. */
+/* Inserts the attribute in the order of names; reports a duplicate and returns 0. */
 static int insert_attribute(vy_parser *parser, given *list, size_t count, const given *new, vy_position at) {
     const char *name = vy_parse_name_text(parser, new->name);
     size_t slot = count;
@@ -401,7 +402,7 @@ static int add_attribute(vy_parser *parser, given *list, size_t *count) {
     return insert_attribute(parser, list, (*count)++, &attribute, at);
 }
 
-/* `<name = value, …>` behind the id; the id grows by them in canonical form. Returns 0 after an error. */
+/* Parses `<name = value, …>` after the id and appends it to the id in canonical form. Returns 0 after an error. */
 static int parse_attributes(vy_parser *parser, char id[VY_LIMIT_NAME + 1], vy_position at) {
     given list[VY_ATTRIBUTES_LIMIT + 1];
     size_t count = 0;
@@ -424,8 +425,8 @@ static int parse_attributes(vy_parser *parser, char id[VY_LIMIT_NAME + 1], vy_po
     return length <= VY_LIMIT_NAME && !parser->panic;
 }
 
-/* The name of a call with its attributes, up to the bracket; `at` grows over the id. Returns 0 after an error. Not in the frame of its caller, which
- * recurses. */
+/* Parses the name of a call with its attributes, up to the bracket, and extends `at` over the id. Returns 0 after an
+ * error. Not inlined, because its caller recurses. */
 static __attribute__((noinline)) int parse_op_name(vy_parser *parser, uint32_t first, vy_position *at, uint32_t *name) {
     char id[VY_LIMIT_NAME + 1];
     if (!vy_parse_op_id(parser, first, at, id) ||
@@ -446,7 +447,7 @@ static __attribute__((noinline)) vy_ast_node *parse_dotted(vy_parser *parser, vy
     return name == VY_SYMBOL_INVALID ? NULL : parse_call(parser, VY_AST_OP_CALL, name, at);
 }
 
-/* As parse_op_name. */
+/* Like parse_op_name. */
 static __attribute__((noinline)) int parse_quoted_name(vy_parser *parser, vy_position at, uint32_t *name) {
     char id[VY_LIMIT_NAME + 1];
     if (!vy_parse_quoted_id(parser, id) || (vy_parse_accept(parser, VY_TOKEN_LT) && !parse_attributes(parser, id, at)))
@@ -542,7 +543,7 @@ static vy_ast_node *parse_builtin(vy_parser *parser, vy_identifier_info word, vy
     return node;
 }
 
-/* `[i]`, or after `!` also `[i if c]`; the parser stands at the bracket. */
+/* Parses `[i]`, or after `!` also `[i if c]`, from the bracket on. */
 static vy_ast_node *parse_index(vy_parser *parser, uint32_t name, vy_position at, vy_bounds_check guard) {
     vy_ast_node *node = vy_parse_node(parser, VY_AST_INDEX, at);
     if (!node)
@@ -582,7 +583,8 @@ static vy_ast_node *missing_value(vy_parser *parser) {
     return new_bad_node(parser);
 }
 
-/* Reports a word that other languages have, with the one that is meant. Not in the frame of parse_word, which recurses. */
+/* Reports a function name of another language and suggests the equivalent. Not inlined into parse_word, which
+ * recurses. */
 static __attribute__((noinline)) int report_synonym(vy_parser *parser, vy_position at, const char *text) {
     char meant[VY_KEYWORD_CAPACITY];
     if (!vy_keyword_synonym(text, strlen(text), meant))
@@ -648,7 +650,7 @@ static __attribute__((noinline)) vy_ast_node *parse_word(vy_parser *parser) {
 
 /* ---- operators ---- */
 
-/* What starts no value. */
+/* Reports a token that does not start a value. */
 static __attribute__((noinline)) vy_ast_node *report_no_value(vy_parser *parser) {
     switch (parser->token.kind) {
     case VY_TOKEN_END:
@@ -696,8 +698,9 @@ static vy_ast_node *parse_minus(vy_parser *parser, vy_position at) {
     return operation(parser, VYRE_OP_NEG, at, parse_unary(parser), NULL, NULL);
 }
 
-/* Bounds the stack. Operators, parentheses and arms of selects count one; calls and indices, which have larger frames, two. Twice the limit of the language:
- * each operator may stand in a pair of parentheses of its own. */
+/* Bounds the stack. Operators, parentheses and arms of selects count one level; calls and indices, which have larger
+ * frames, count two. The bound is twice the limit of the language, because each operator can be in its own pair of
+ * parentheses. */
 static int too_deep(vy_parser *parser) {
     if (parser->depth < 2 * VY_LIMIT_EXPRESSION_DEPTH + 8)
         return 0;
@@ -723,7 +726,7 @@ static __attribute__((noinline)) vy_ast_node *parse_prefix(vy_parser *parser) {
     return node;
 }
 
-/* Nothing but calls at its end: it adds no frame to the recursion. */
+/* Only tail calls, so it adds no frame to the recursion. */
 static vy_ast_node *parse_unary(vy_parser *parser) {
     switch (parser->token.kind) {
     case VY_TOKEN_MINUS:
@@ -743,7 +746,7 @@ static vy_ast_node *parse_unary(vy_parser *parser) {
     }
 }
 
-/* The infix op at the parser's place that binds at least as strongly as `least`, or VYRE_OP_COUNT. */
+/* The infix op at the current token with a precedence of at least `least`, or VYRE_OP_COUNT. */
 static unsigned infix_at(const vy_parser *parser, unsigned least) {
     unsigned op = parser->infix[parser->token.kind];
     if (op == VYRE_OP_COUNT || (parser->token.newline && !parser->brackets))
@@ -751,12 +754,13 @@ static unsigned infix_at(const vy_parser *parser, unsigned least) {
     return vyre_op_get(op)->precedence >= least ? op : VYRE_OP_COUNT;
 }
 
-/* How a tree is spelled in a fix: its name if it is one. */
+/* The spelling of a tree in a fix: its name, or an ellipsis. */
 static const char *spelling(const vy_parser *parser, const vy_ast_node *node) {
     return node && node->kind == VY_AST_NAME ? vy_parse_name_text(parser, node->name) : "…";
 }
 
-/* `i++` and `i--`, with the parser at the second sign. A minus may also belong to what follows: `i - -1`. */
+/* Reports `i++` and `i--`; the current token is the second sign. A minus can also belong to the next operand: `i -
+ * -1`. */
 static void check_step(vy_parser *parser, unsigned op, const vy_ast_node *left) {
     const vy_token *token = &parser->token;
     int is_plus = token->kind == VY_TOKEN_PLUS;
@@ -771,7 +775,7 @@ static void check_step(vy_parser *parser, unsigned op, const vy_ast_node *left) 
             "unknown operator `%s`", is_plus ? "++" : "--");
 }
 
-/* Words that are operators elsewhere, after an operand `left`. */
+/* Reports words that are operators in other languages, after an operand `left`. */
 static void check_porting_hint(vy_parser *parser, const vy_ast_node *left) {
     const vy_token *token = &parser->token;
     if (parser->panic || token->kind != VY_TOKEN_NAME || vy_parse_at_end(parser))
@@ -796,7 +800,8 @@ static void check_porting_hint(vy_parser *parser, const vy_ast_node *left) {
                        "unknown operator `not`");
 }
 
-/* The operators that bind at least as strongly as `least`. One function, so that a pair of parentheses takes as few frames as possible. */
+/* Parses operators with a precedence of at least `least`. One function handles all levels, so that a pair of
+ * parentheses needs few frames. */
 static vy_ast_node *parse_binary(vy_parser *parser, unsigned least) {
     if (too_deep(parser))
         return new_bad_node(parser);

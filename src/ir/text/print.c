@@ -58,7 +58,7 @@ static void print_op_call(text_printer *printer, const vy_expr *expr, const char
 static void print_unary(text_printer *printer, const vy_expr *expr, int is_typed) {
     const vy_expr *operand = expr_at(printer, expr->a);
     vy_string_add(&printer->out, vyre_op_get(expr->op)->symbol);
-    /* A minus before a number would be part of it, and two in a row are hard to read. */
+    /* A minus before a number would be part of the literal, and `--` is hard to read. */
     int guard = expr->op == VYRE_OP_NEG &&
                 (operand->kind == VY_EXPR_LITERAL || (operand->kind == VY_EXPR_OP && operand->op == VYRE_OP_NEG));
     if (guard)
@@ -90,7 +90,7 @@ static void print_select(text_printer *printer, const vy_expr *expr, int is_type
 
 static void print_op(text_printer *printer, const vy_expr *expr, int is_typed, unsigned min_precedence) {
     const vyre_op_info *row = vyre_op_get(expr->op);
-    /* The type of a comparison or test says nothing about its operands. */
+    /* The type of a comparison or test does not determine the type of its operands. */
     is_typed = is_typed && (row->rule == VYRE_RULE_SAME || row->rule == VYRE_RULE_SELECT);
     if (row->rule == VYRE_RULE_CAST || row->rule == VYRE_RULE_BITCAST) {
         vy_string_format(&printer->out, row->rule == VYRE_RULE_CAST ? "%s(" : "bitcast<%s>(",
@@ -204,7 +204,7 @@ static void print_string(text_printer *printer, const char *text) {
     size_t left = strlen(text);
     vy_string_char(&printer->out, '"');
     while (left) {
-        /* Bytes that are no UTF-8 are escaped, so that the text stays UTF-8. */
+        /* Bytes that are not UTF-8 are escaped, so that the output is UTF-8. */
         size_t valid = vy_utf8_valid(text, left), take = valid ? valid : 1;
         for (size_t i = 0; i < take; i++) {
             unsigned char byte = (unsigned char)text[i];
@@ -266,7 +266,7 @@ static void add_element(text_printer *p, const vy_stmt *stmt) {
 
 /* ---- statements that bind results ---- */
 
-/* `let x = `, `let (x, y) = `, or nothing; with types where the parser cannot know them. */
+/* `let x = `, `let (x, y) = `, or nothing; with types where the parser cannot infer them. */
 static void add_results(text_printer *p, const vy_stmt *stmt, int with_types) {
     if (stmt->result_count == 0)
         return;
@@ -357,7 +357,8 @@ static void print_store_wide(text_printer *p, const vy_stmt *stmt) {
     add(p, ")");
 }
 
-/* An operator stands in parentheses, which make it look like a call: what follows `report` must not go on after a bracket. */
+/* An operator is printed in the call form `report(…)`: after the bare word, an expression that begins with `(` would
+ * be parsed as a call. */
 static void print_report(text_printer *p, const vy_stmt *stmt) {
     const vy_expr *code = &p->program->exprs.items[stmt->a];
     int is_bare = code->kind != VY_EXPR_OP || !vyre_op_get(code->op)->symbol;
@@ -424,7 +425,7 @@ static void print_binding(text_printer *p, const vy_stmt *stmt) {
         add(p, stmt->kind == VY_STMT_LET ? "let " : "var ");
     add_name(p, variable_at(p, stmt->variable)->name);
     add(p, " = ");
-    add_value(p, stmt->a, !is_new); /* the variable has a type already */
+    add_value(p, stmt->a, !is_new); /* the variable has a declared type */
 }
 
 static void print_print(text_printer *p, const vy_stmt *stmt) {
