@@ -68,7 +68,7 @@ static void read_tokens(formatter *f) {
                            vy_punctuator_text(f->open.items[f->open.count - 1]));
 }
 
-/* ---- what tokens are ---- */
+/* ---- token classes ---- */
 
 static int is_name(const vy_token *token, unsigned cls) {
     return token && token->kind == VY_TOKEN_NAME && token->word.cls == cls;
@@ -135,7 +135,7 @@ static uint32_t depth(const formatter *f) {
     return f->questions.count - 1;
 }
 
-/* ---- between two tokens ---- */
+/* ---- spacing and line breaks ---- */
 
 /* Whether the two tokens would be lexed differently without a space between them. */
 static int would_merge(const formatter *f, const vy_token *a, const vy_token *b) {

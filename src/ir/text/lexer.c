@@ -101,7 +101,7 @@ vy_token_kind vy_punctuator_find(const char *text, unsigned *length) {
     return row->alone;
 }
 
-/* ---- the stream ---- */
+/* ---- tokens ---- */
 
 int vy_lexer_check_lines(const char *text, uint32_t size, vy_diag_sink *report) {
     const char *end = text + size, *at = text;

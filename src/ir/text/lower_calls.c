@@ -399,7 +399,7 @@ static __attribute__((noinline)) vy_stmt intrinsic_stmt(vy_lowering *l, const vy
     return stmt;
 }
 
-/* ---- any effect ---- */
+/* ---- effects ---- */
 
 void vy_lower_resolve_callee(vy_lowering *l, vy_ast_node *node) {
     if (node->kind != VY_AST_OP_CALL && node->kind != VY_AST_CALL)

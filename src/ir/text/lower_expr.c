@@ -130,7 +130,7 @@ void vy_lower_untyped_range(vy_lowering *l, vy_ast_node *const bounds[3]) {
         report_untyped(l, bounds[0], type, NULL, NULL);
 }
 
-/* ---- settling ---- */
+/* ---- assigning types to untyped trees ---- */
 
 static void assign_literal_type(vy_lowering *l, vy_ast_node *node, uint8_t type) {
     if (type == VYRE_TYPE_BOOL) {
@@ -210,7 +210,7 @@ static void assign_type(vy_lowering *l, vy_ast_node *node, uint8_t type) {
     node->type = type;
 }
 
-/* ---- one type for several trees ---- */
+/* ---- unification ---- */
 
 static void mismatch(vy_lowering *l, vy_position at, const char *what, const vy_ast_node *left,
                      const vy_ast_node *right) {
@@ -459,7 +459,7 @@ uint8_t vy_lower_type(vy_lowering *l, vy_ast_node *node, uint8_t hint) {
     return node->type;
 }
 
-/* ---- places ---- */
+/* ---- required types ---- */
 
 int vy_lower_expect(vy_lowering *l, vy_ast_node *node, uint8_t type, const char *what, const char *name) {
     uint8_t given = vy_lower_type(l, node, type);

@@ -1,13 +1,14 @@
-/* Calls: no recursion, nothing unreachable, no aliasing, and a bounded size once every call is replaced by its body.
+/* Call verifier: no recursion, no unreachable function, no aliasing arguments, and a bounded program size after
+ * inlining.
  *
- * Functions are put in an order with callees first; then one pass sums up each function from its statements and the sums of what it
- * calls. The sums are upper bounds on what src/ir/build/inline.c makes (its header says what a call becomes), so a program that
- * passes here can always be inlined. */
+ * Functions are ordered with callees first. One pass then summarises each function from its statements and the
+ * summaries of its callees. The sizes are upper bounds on the output of src/ir/build/inline.c, whose header
+ * describes the code for a call, so a program that passes can always be inlined. */
 #include "ir/validate/verifier.h"
 
 #include <stdio.h>
 
-/* Sums stop here: far above every limit, and products of two fit 64 bits. */
+/* Saturation value of the sizes: far above every limit, and products of two fit in 64 bits. */
 #define CAP (UINT64_C(1) << 31)
 
 enum { NEW, OPEN, DONE };
@@ -26,7 +27,7 @@ typedef struct graph {
 
 /* ---- order, recursion, reachability ---- */
 
-/* "f → g → f" */
+/* "`f` calls `g` calls `f`" */
 static void describe_cycle(const graph *g, uint32_t callee, char *text, size_t size) {
     uint32_t first = g->depth;
     while (first > 0 && g->stack[first - 1].function != callee)
@@ -88,15 +89,14 @@ static void order_functions(graph *g) {
     }
 }
 
-/* ---- sums ---- */
+/* ---- summaries ---- */
 
 typedef struct summary {
     vy_verifier *verifier;
     const vyre_program *program;
-    uint32_t
-        *param_of; /* of each memory: its position among the parameters of its function, plus 1; 0 = not a parameter */
-    uint32_t *seen_by;   /* of each memory: the call it was last passed to, plus 1 */
-    uint8_t *seen_write; /* … and whether that call writes it */
+    uint32_t *param_of;  /* per memory: 1 + position among the parameters; 0: not a parameter */
+    uint32_t *seen_by;   /* per memory: 1 + the last call that it was passed to */
+    uint8_t *seen_write; /* per memory: whether that call writes it */
 } summary;
 
 static uint64_t capped(uint64_t n) {
@@ -138,8 +138,8 @@ static int is_over(const vy_callee_summary *sum) {
            sum->exprs > VY_LIMIT_EXPRESSIONS;
 }
 
-/* What a call adds: a region with the body in at most one loop, a variable for each result, a `let` for each argument, a loop that
- * clears each array. */
+/* Adds the size of an inlined call: a region with the body in at most one loop, a variable for each result, a `let`
+ * for each argument, and a loop that clears each array. */
 static void add_call(summary *sum, vy_callee_summary *mine, uint32_t index, const vy_stmt *s, uint32_t nesting) {
     const vy_function *f = &sum->program->functions.items[s->callee];
     const vy_callee_summary *callee = &sum->verifier->callees[s->callee];
@@ -180,7 +180,7 @@ static void summarize(summary *sum, uint32_t function) {
             mine->stmts = capped(mine->stmts + f->result_count + 1);
             mine->exprs = capped(mine->exprs + 1);
         } else if (vy_stmt_is_loop(s->kind)) {
-            mine->stmts = capped(mine->stmts + 4); /* a flag, and leaving by it */
+            mine->stmts = capped(mine->stmts + 4); /* a flag, and an exit that tests it */
             mine->exprs = capped(mine->exprs + 3);
         }
         if (vy_stmt_is_structured(s->kind)) {
@@ -191,9 +191,9 @@ static void summarize(summary *sum, uint32_t function) {
     }
 }
 
-/* ---- limits of what comes out ---- */
+/* ---- limits after inlining ---- */
 
-/* Whoever calls a function that is over a limit is over it too: it is said once, of the innermost. */
+/* A caller of a function that exceeds a limit exceeds it, too; only the innermost function is reported. */
 static void check_inlined(vy_verifier *verifier, uint32_t function) {
     const vy_function *f = &verifier->program->functions.items[function];
     const vy_callee_summary *sum = &verifier->callees[function];
@@ -213,7 +213,7 @@ static void check_inlined(vy_verifier *verifier, uint32_t function) {
                           (unsigned long long)sum->stmts, sum->stmts == CAP ? " or more" : "", VY_LIMIT_STATEMENTS);
 }
 
-/* Every array of every function becomes one of the program. */
+/* After inlining, the arrays of all functions belong to the program. */
 static void check_arrays(vy_verifier *verifier, const vy_function *entry) {
     const vyre_program *p = verifier->program;
     uint64_t count = 0, bytes = 0;

@@ -1,5 +1,5 @@
-/* Declaration verifier: names of programs and functions, counts, memories, geometry, size expressions, and warnings about
- * unused declarations. Names of variables and memories depend on scopes, which statements.c checks. */
+/* Declaration verifier: names of programs and functions, counts, memories, geometry, size expressions, and warnings
+ * about unused declarations. Names of variables and memories depend on scopes, which statements.c checks. */
 #include "ir/identifiers.h"
 #include "ir/keywords.h"
 #include "ir/validate/verifier.h"
@@ -84,7 +84,7 @@ static void check_array(vy_verifier *verifier, const vy_memory *m, int is_entry)
                           "workgroup array `%s` in a function", name);
 }
 
-/* Arrays can be loaded and stored, whoever sees them. */
+/* An array parameter has the access read_write. */
 static void check_parameter(vy_verifier *verifier, const vy_memory *m) {
     check_element(verifier, m);
     if (m->space != VY_SPACE_BUFFER && m->access != VYRE_ACCESS_READ_WRITE)
@@ -180,8 +180,8 @@ static void check_grid(vy_verifier *verifier, const vy_function *entry) {
 
 /* ---- size expressions ---- */
 
-/* Which buffer's count each node of a size expression belongs to (VY_NONE: the grid). Operands come before their operator, so
- * one pass from the end hands the owner down. */
+/* The buffer whose count contains each node of a size expression (VY_NONE: the grid). Operands precede their
+ * operator, so one backward pass propagates the owner to the operands. */
 static uint32_t *find_owners(vy_verifier *verifier) {
     const vyre_program *p = verifier->program;
     uint32_t *owners = vy_verifier_scratch(verifier, p->sizes.count, sizeof *owners);
@@ -200,13 +200,14 @@ static uint32_t *find_owners(vy_verifier *verifier) {
     return owners;
 }
 
-/* Counts that need each other have no value. Buffers whose counts need only resolved ones are resolved; what stays open is in or behind a
- * cycle. Edges are few: one for each `len`. Kahn's algorithm over lists threaded through the size nodes. */
+/* Reports cyclic counts, with Kahn's algorithm over lists threaded through the size nodes. A buffer is resolved if
+ * its count uses lengths of resolved buffers only; unresolved buffers are in a cycle or depend on one. There is one
+ * edge per `len`. */
 static void check_cycles(vy_verifier *verifier, const uint32_t *owners, const vy_function *entry) {
     const vyre_program *p = verifier->program;
     uint32_t n = p->buffer_count, first = entry->first_memory, resolved = 0;
-    uint32_t *needs = vy_verifier_scratch(verifier, n, sizeof *needs); /* `len`s in the count that are not resolved */
-    uint32_t *needed_by = vy_verifier_scratch(verifier, n, sizeof *needed_by); /* first `len` of this buffer, plus 1 */
+    uint32_t *needs = vy_verifier_scratch(verifier, n, sizeof *needs);         /* unresolved `len`s in the count */
+    uint32_t *needed_by = vy_verifier_scratch(verifier, n, sizeof *needed_by); /* 1 + first `len` of this buffer */
     uint32_t *next = vy_verifier_scratch(verifier, p->sizes.count, sizeof *next);
     uint32_t *queue = vy_verifier_scratch(verifier, n, sizeof *queue);
     if (!needs || !needed_by || !next || !queue)
@@ -283,11 +284,10 @@ void vy_verify_declarations(vy_verifier *verifier) {
 
 /* ---- unused declarations ---- */
 
-/* Warnings about declarations that nothing uses.
- *
- * Only declarations with a position are reported, that is, those of a text: programs that are built by calls are made by generators, which leave
- * such declarations behind. Not reported are names that begin with `_`, loop variables, parameters of functions, buffers that the dispatch returns, and
- * the results of a statement if one of them is used. */
+/* Only declarations with a position are reported, that is, declarations from text: programs built through the API
+ * often come from generators, which leave unused declarations. The following are not reported: names that begin with
+ * `_`, loop variables, parameters of functions, buffers that the dispatch returns, and the results of a statement if
+ * one of them is used. */
 
 enum { READ = 1, WRITTEN = 2 };
 
@@ -317,7 +317,7 @@ static void use_sizes(const vyre_program *program, const uses *u) {
         u->memories[program->grid.memory] |= READ;
 }
 
-/* All results of a statement count as read if one is. */
+/* If one result of a statement is read, all its results count as read. */
 static void use_results(const vy_stmt *stmt, const uses *u) {
     unsigned char any = stmt->kind == VY_STMT_FOR ? READ : 0;
     for (uint32_t i = 0; i < stmt->result_count; i++)
@@ -372,7 +372,8 @@ static void report_memory(vy_verifier *verifier, uint32_t index, unsigned use) {
         vy_verifier_warning(verifier, VY_V105, memory->position, NULL, "unused buffer `%s`", name);
 }
 
-/* The parameters of a function come first in its ranges. They are not reported: callers, or the signature of an op, fix them. */
+/* The parameters of a function precede its other variables and memories. They are not reported, because callers or
+ * the signature of an op determine them. */
 static void report_function(vy_verifier *verifier, const vy_function *function, const uses *u) {
     const vyre_program *program = verifier->program;
     int is_entry = vy_is_entry(program, function);

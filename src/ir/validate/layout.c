@@ -7,11 +7,11 @@
 #include "ir/op_tables.h"
 #include "ir/validate/verifier.h"
 
-/* Fails the part with one finding; the value is 0, so that a verifier can return it. */
+/* Reports a finding; the value is 0, for use in a return statement. */
 #define LAYOUT_ERROR(verifier, code, ...)                                                                              \
     (vy_verifier_error((verifier), VY_##code, (vy_position){0, 0, 0}, NULL, __VA_ARGS__), 0)
 
-/* How many of a function's parameters are memories. */
+/* The number of memory parameters of a function. */
 static uint32_t memory_param_count(const vyre_program *program, const vy_function *function) {
     uint32_t count = 0;
     for (uint32_t i = 0; i < function->param_count; i++)
@@ -21,7 +21,7 @@ static uint32_t memory_param_count(const vyre_program *program, const vy_functio
 
 /* ---- names ---- */
 
-/* A name is the start of a text in the pool. */
+/* Whether a name is the offset of a string in the pool. */
 static int name_fits(const vy_verifier *verifier, vy_symbol name) {
     const vy_intern_pool *names = &verifier->program->names;
     return name == 0 || (name < names->size && names->pool[name - 1] == 0);
@@ -68,7 +68,7 @@ static int check_header(vy_verifier *verifier) {
     return 1;
 }
 
-/* These bound the time and memory of everything that follows. */
+/* These limits bound the time and memory of all later parts. */
 static int check_totals(vy_verifier *verifier) {
     const vyre_program *p = verifier->program;
     if (p->functions.count > VY_LIMIT_FUNCTIONS + (p->kind == VYRE_PROGRAM_ENTRY))
@@ -82,7 +82,7 @@ static int check_totals(vy_verifier *verifier) {
     return 1;
 }
 
-/* A library has no entry, so it has nothing that belongs to one. */
+/* A library has no entry, so all fields of the entry must be empty. */
 static int check_library_header(vy_verifier *verifier) {
     const vyre_program *p = verifier->program;
     if (p->name != 0 || p->param_count || p->buffer_count || p->sizes.count || p->grid.kind != VYRE_GRID_DISPATCH ||
@@ -93,13 +93,13 @@ static int check_library_header(vy_verifier *verifier) {
     return 1;
 }
 
-/* ---- functions: contiguous ranges in order, which use up every array ---- */
+/* ---- functions: contiguous ranges in order that cover every array ---- */
 
 typedef struct totals {
     uint32_t params, results, variables, memories, stmts;
 } totals;
 
-/* Whether [first, first + count) begins where the last range ended and lies in the array; moves the end. */
+/* Whether [first, first + count) begins at the end of the previous range and is within the array; advances the end. */
 static int is_next_range(uint32_t *next, uint32_t first, uint32_t count, uint32_t total) {
     if (first != *next || count > total - *next)
         return 0;
@@ -274,10 +274,10 @@ static int check_sizes(vy_verifier *verifier) {
 typedef struct layout {
     vy_verifier *verifier;
     const vyre_program *program;
-    const vy_function *function; /* whose statements are being checked */
+    const vy_function *function; /* the function being checked */
     int is_entry;
-    uint32_t next_expr, next_arg, next_variable; /* what the next statement must use first */
-    uint32_t *tree_start;                        /* of each expression: the first one below it */
+    uint32_t next_expr, next_arg, next_variable; /* first expression, argument and variable of the next statement */
+    uint32_t *tree_start;                        /* by expression: the first expression of its tree */
     uint16_t *tree_depth;
     struct {
         uint32_t stmt, end;
@@ -296,14 +296,14 @@ static int has_memory(const layout *l, uint32_t memory) {
     return memory >= l->function->first_memory && memory - l->function->first_memory < l->function->memory_count;
 }
 
-/* What checking a node finds out about the tree below it. */
+/* The tree below a node. */
 typedef struct tree {
     uint32_t start;
     uint16_t depth;
 } tree;
 
-/* In postfix order the last operand directly precedes its operator, and each other operand directly precedes the tree of the next: so
- * operands are taken from the last to the first. */
+/* In postfix order the last operand directly precedes its operator, and each other operand directly precedes the
+ * tree of the next one. So operands are consumed from the last to the first. */
 static int consume_operand(layout *l, tree *t, uint32_t index, uint32_t operand) {
     if (t->start <= l->next_expr || operand != t->start - 1)
         return LAYOUT_ERROR(l->verifier, V005, "an operand of expression %u does not directly precede it", index);
@@ -328,7 +328,7 @@ static int check_op(layout *l, tree *t, uint32_t index, const vy_expr *e) {
            check_absent(l, VY_NONE, info->arity < 2 ? e->b : VY_NONE, info->arity < 3 ? e->c : VY_NONE);
 }
 
-/* An unguarded load may have a condition. */
+/* Only an unchecked load can have a condition. */
 static int check_load(layout *l, tree *t, uint32_t index, const vy_expr *e) {
     if (e->op >= VY_BOUNDS_CHECK_COUNT)
         return LAYOUT_ERROR(l->verifier, V001, "unknown bounds check %u", e->op);
@@ -381,7 +381,7 @@ static int check_expr(layout *l, uint32_t index) {
     return 1;
 }
 
-/* The tree of a statement's next operand: exactly the expressions from next_expr to its root. */
+/* Checks that the tree of the next operand consists of exactly the expressions from next_expr to its root. */
 static int check_tree(layout *l, uint32_t root) {
     if (root < l->next_expr || root >= l->program->exprs.count)
         return LAYOUT_ERROR(l->verifier, V005,
@@ -398,7 +398,7 @@ static int check_tree(layout *l, uint32_t root) {
 
 /* ---- statements ---- */
 
-/* What each kind of statement has. Operand counts of atomics and collectives come from their own tables. */
+/* Fields of each kind of statement. The operand counts of atomics and collectives come from separate tables. */
 typedef struct shape {
     uint8_t fewest_operands, most_operands;
     uint8_t fewest_results, most_results;
@@ -522,7 +522,7 @@ static int check_references(layout *l, uint32_t index, const vy_stmt *s) {
     return 1;
 }
 
-/* Closes blocks that end before this statement, and checks where this one ends. */
+/* Closes blocks that end before this statement, and checks the end of its block. */
 static int check_block(layout *l, uint32_t index, const vy_stmt *s) {
     while (l->depth && l->open[l->depth - 1].end == index)
         l->depth--;
@@ -571,7 +571,7 @@ static int check_function(layout *l, const vy_function *f) {
     return 1;
 }
 
-/* What no statement has taken. */
+/* Checks that every expression and argument belongs to a statement. */
 static int check_rest(layout *l) {
     if (l->next_expr != l->program->exprs.count)
         return LAYOUT_ERROR(l->verifier, V005, "expression %u belongs to no statement", l->next_expr);

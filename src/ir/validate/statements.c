@@ -15,11 +15,11 @@ typedef struct body_verifier {
     vy_verifier *verifier;
     const vyre_program *program;
     const vy_function *function;
-    uint32_t stmt;               /* being checked */
+    uint32_t stmt;               /* the statement being checked */
     uint32_t next_expr;          /* its first expression */
     uint32_t next_variable;      /* variables from here on are not declared yet */
-    uint32_t *visible_until;     /* of each variable: the end of the block it is declared in */
-    uint32_t *last_declarations; /* of each name: the last declaration with that name, see body.c */
+    uint32_t *visible_until;     /* by variable: the end of the block that declares it */
+    uint32_t *last_declarations; /* by name: its last declaration (declaration_key) */
 } body_verifier;
 
 static vy_position stmt_position(const body_verifier *body) {
@@ -30,7 +30,7 @@ static uint8_t expr_type(const body_verifier *body, uint32_t expr) {
     return body->program->exprs.items[expr].type;
 }
 
-/* The position of an expression, or of its statement if that is not known. */
+/* The position of an expression, or of its statement if the expression has none. */
 static vy_position expr_position(const body_verifier *body, uint32_t expr) {
     vy_position at = vy_expr_position(body->program, expr);
     return at.line ? at : stmt_position(body);
@@ -75,7 +75,7 @@ static void check_variable(body_verifier *body, uint32_t index, const vy_expr *e
     check_result(body, index, v->type);
 }
 
-/* Signed literals below zero are out of bounds too. */
+/* Negative literals are out of bounds, too. */
 static int literal_is_below(const vy_expr *e, uint64_t bound) {
     unsigned bits = vyre_type_bits((vyre_type)e->type);
     int is_negative = vyre_type_class((vyre_type)e->type) == VYRE_CLASS_SIGNED && (e->bits >> (bits - 1) & 1);
@@ -136,7 +136,7 @@ static const char *spelling(const vyre_op_info *info) {
     return info->symbol ? info->symbol : info->name;
 }
 
-/* Operands that must have one type: all of them, but for the condition of a select. */
+/* Checks that all operands have the same type, except for the condition of a select. */
 static int check_same(body_verifier *body, uint32_t index, const vyre_op_info *info, const uint32_t operands[3],
                       unsigned first) {
     uint8_t wanted = expr_type(body, operands[first]);
@@ -152,7 +152,7 @@ static int check_same(body_verifier *body, uint32_t index, const vyre_op_info *i
     return 1;
 }
 
-/* The type the row gives for these operands; VYRE_TYPE_COUNT if the row lets the program say. */
+/* The result type for these operands; VYRE_TYPE_COUNT if the program states it. */
 static uint8_t result_type(const vyre_op_info *info, uint8_t operand) {
     switch ((vyre_op_rule)info->rule) {
     case VYRE_RULE_COMPARE:
@@ -261,7 +261,7 @@ static void check_store(body_verifier *body, const vy_stmt *s) {
 
 /* ---- wide accesses ---- */
 
-/* Whether `count` elements of a memory can be accessed at once: a power of two of them, in at most 16 bytes. */
+/* Checks that a wide access covers a power of two of elements and at most 16 bytes. */
 static void check_wide(body_verifier *body, const vy_stmt *s, uint32_t count) {
     const vy_memory *m = &body->program->memories.items[s->memory];
     if (body->program->level != VYRE_LEVEL_LEGAL) {
@@ -308,7 +308,7 @@ static void check_poll(body_verifier *body, const vy_stmt *s) {
 
 /* ---- atomics ---- */
 
-/* Which atomics exist for floats, and which orders an atomic may have. */
+/* Float support and valid memory orders of each atomic. */
 typedef struct atomic_rule {
     uint8_t floats;
     uint8_t orders; /* bit set of 1 << vyre_order */
@@ -334,7 +334,8 @@ static void check_atomic_element(body_verifier *body, const vy_stmt *s, const vy
     vyre_type type = (vyre_type)m->type;
     unsigned bits = vyre_type_bits(type);
     if (vyre_type_class(type) == VYRE_CLASS_FLOAT && bits >= 32 && atomic_rules[s->op].floats) {
-        /* Numerics belong to the program: a function of a library is judged in each program that calls it. */
+        /* Numerics is a property of the program, so a function of a library is checked in each program that calls
+         * it. */
         if (body->program->numerics == VYRE_NUMERICS_STRICT && body->program->kind == VYRE_PROGRAM_ENTRY)
             vy_verifier_error(body->verifier, VY_V073, stmt_position(body), NULL,
                               "`%s` on %s elements under strict numerics", name, type_name(m->type));
@@ -371,7 +372,7 @@ static void check_atomic(body_verifier *body, const vy_stmt *s) {
 
 /* ---- collectives ---- */
 
-/* What a collective takes and gives. */
+/* Operand and result types of a collective. */
 typedef enum value_rule {
     TAKES_NUMBER, /* T → T, combined */
     TAKES_BOOL,   /* bool → bool */
@@ -407,7 +408,7 @@ static void check_width(body_verifier *body, const vy_stmt *s, const char *name)
         vy_verifier_error(body->verifier, VY_V082, stmt_position(body), NULL, "unknown collective `%s`", name);
 }
 
-/* Hardware moves 32 bits. */
+/* Hardware shuffles move 32 bits. */
 static void check_native(body_verifier *body, const vy_stmt *s, const char *name) {
     uint8_t type = expr_type(body, s->a);
     require_level_legal(body, stmt_position(body), "write `subgroup_shuffle<W>(v, lane)`", VY_FIX("`%s`", name));
@@ -527,11 +528,11 @@ static void check_call(body_verifier *body, const vy_stmt *s) {
 
 typedef struct block {
     uint32_t stmt, end;
-    uint32_t loops; /* loops open with this block, itself included */
+    uint32_t loops; /* number of open loops, including this block */
 } block;
 
 typedef struct walk {
-    body_verifier body;               /* first: what the other files see */
+    body_verifier body;
     block open[VY_LIMIT_NESTING + 1]; /* open[0] is the body of the function */
     uint32_t depth;
 } walk;
@@ -560,7 +561,7 @@ static vy_position declaration_position(const body_verifier *b, uint32_t declara
 static void declare(body_verifier *b, vy_symbol name, vy_position at, uint32_t declaration) {
     uint32_t *slot = &b->last_declarations[name];
     const char *text = vy_verifier_name(b->verifier, name);
-    size_t length = *slot ? 0 : strlen(text); /* what has been declared before has been looked at */
+    size_t length = *slot ? 0 : strlen(text); /* a name that was declared before has been checked */
     if (length > VY_LIMIT_NAME) {
         vy_verifier_error(b->verifier, VY_V030, at, NULL, "name too long (%zu bytes, limit %d)", length, VY_LIMIT_NAME);
         return;
@@ -706,7 +707,7 @@ static void (*const checks[VY_STMT_KIND_COUNT])(body_verifier *, const vy_stmt *
 
 /* ---- control ---- */
 
-/* Whether a loop with this condition and body can end by itself or by a break: only `while true` without one cannot. */
+/* Whether a loop can end: only `while true` without a break cannot. */
 static int loop_ends(const vyre_program *p, uint32_t loop) {
     const vy_stmt *s = &p->stmts.items[loop];
     const vy_expr *condition = s->kind == VY_STMT_WHILE ? &p->exprs.items[s->a] : NULL;
@@ -721,7 +722,7 @@ static int loop_ends(const vyre_program *p, uint32_t loop) {
     return 0;
 }
 
-/* Whether control can reach the end of the block [first, end). Recursion follows blocks, so VY_LIMIT_NESTING bounds it. */
+/* Whether control can reach the end of the block [first, end). The recursion is bounded by VY_LIMIT_NESTING. */
 static int falls_through(const vyre_program *p, uint32_t first, uint32_t end) {
     for (uint32_t i = first; i < end; i = p->stmts.items[i].end) {
         const vy_stmt *s = &p->stmts.items[i];

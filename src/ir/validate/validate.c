@@ -1,4 +1,5 @@
-/* Verifier driver: reports findings, derives the program flags, and runs the parts in the order that verifier.h lists. */
+/* Verifier driver: reports findings, derives the program flags, and runs the parts in the order that verifier.h
+ * states. */
 #include "ir/validate/validate.h"
 #include "ir/op_tables.h"
 #include "ir/validate/verifier.h"
@@ -8,7 +9,7 @@
 
 /* ---- findings and scratch memory ---- */
 
-/* A list keeps fewer than this; the rest is only counted, so their words are not made. */
+/* Findings with a message. A list keeps fewer than this; the rest is only counted. */
 enum { WORDS_MADE = 2000 };
 
 static void add(vy_verifier *verifier, vy_diag_code code, vyre_severity severity, vy_position at, const char *fix,
@@ -94,15 +95,16 @@ uint32_t vy_stmt_flags(const vy_stmt *stmt) {
     }
 }
 
-/* An atomic that shows the schedule by itself: its value is taken, or what it leaves behind depends on who came last, or on the order of
- * roundings. */
+/* Whether an atomic by itself makes the result depend on the schedule: its result is used, the last writer
+ * determines the final value, or the order of roundings does. */
 static int shows_schedule(const vyre_program *p, const vy_stmt *s) {
     return s->result_count || s->op == VYRE_ATOMIC_STORE || s->op == VYRE_ATOMIC_EXCHANGE ||
            s->op == VYRE_ATOMIC_COMPARE_EXCHANGE ||
            vyre_type_class((vyre_type)p->memories.items[s->memory].type) == VYRE_CLASS_FLOAT;
 }
 
-/* Adds the kinds of atomics each memory meets in a function; callees have been added. Returns whether the schedule shows. */
+/* Adds the kinds of atomics that a function applies to each memory; callees have been added before. Returns whether
+ * the result depends on the schedule. */
 static int add_kinds(const vyre_program *p, const vy_function *f, uint16_t *kinds) {
     int shows = 0;
     for (uint32_t i = f->first_stmt; i < f->end_stmt; i++) {
@@ -147,14 +149,15 @@ static void run_parts(vy_verifier *verifier) {
     vy_verify_layout(verifier);
     if (!vy_verifier_is_clean(verifier))
         return;
-    /* These two are independent, so one run shows what both find. */
+    /* These two parts are independent, so one run reports the findings of both. */
     vy_verify_declarations(verifier);
     if (!verifier->out_of_memory)
         vy_verify_bodies(verifier);
-    /* The rest speaks about programs that mean something. */
+    /* The remaining parts require a program without errors. */
     void (*const parts[])(vy_verifier *) = {vy_verify_calls, derive_flags, vy_verify_uniformity, vy_verify_races,
                                             vy_verify_unused};
-    /* Legalisation gives values to others through memory, which no rule proves uniform; a run in the oracle tells. */
+    /* At level legal, uniformity and races are not checked: legalisation passes values through memory, which the
+     * rules treat as divergent. The reference interpreter checks them at run time. */
     size_t count = verifier->program->level == VYRE_LEVEL_LEGAL ? 2 : sizeof parts / sizeof *parts;
     for (size_t i = 0; i < count && vy_verifier_is_clean(verifier); i++)
         parts[i](verifier);
@@ -167,7 +170,7 @@ vyre_status vy_derive_program_flags(vyre_program *program, vyre_error *error) {
     return verifier.out_of_memory ? vy_fail_memory(error, "deriving the flags of a program") : VYRE_OK;
 }
 
-/* What a run has come to. */
+/* Returns the status of a finished run. */
 static vyre_status conclude(vy_verifier *verifier) {
     vyre_error *error = verifier->error;
     vy_arena_free(&verifier->scratch);
