@@ -656,13 +656,13 @@ static void a_program_over_a_limit_is_invalid(void **state) {
     (void)state;
     char name[VY_LIMIT_NAME + 2] = "";
     memset(name, 'n', sizeof name - 1);
-    expect_finding(vyre_builder_new(name), "V030", "longer (129 bytes) than the limit (128)");
+    expect_finding(vyre_builder_new(name), "V030", "too long (129 bytes, limit 128)");
     vyre_builder *b = vyre_builder_new("p");
     for (int i = 0; i <= VY_LIMIT_BUFFERS; i++) {
         snprintf(name, sizeof name, "b%d", i);
         vyre_buffer(b, name, VYRE_TYPE_U32, VYRE_ACCESS_READ);
     }
-    expect_finding(b, "V036", "more buffers");
+    expect_finding(b, "V036", "too many buffers");
     b = vyre_builder_new("p");
     vyre_builder_workgroup(b, 1u << 20, 1, 1);
     expect_finding(b, "V045", "workgroup");
@@ -671,7 +671,7 @@ static void a_program_over_a_limit_is_invalid(void **state) {
         vyre_builder_begin_if(b, vyre_bool(b, 1));
     for (int i = 0; i < VY_LIMIT_NESTING + 1; i++)
         vyre_builder_end(b);
-    expect_finding(b, "V033", "blocks nest deeper than the limit (128)");
+    expect_finding(b, "V033", "blocks nested too deeply (limit 128)");
 }
 
 static void a_breach_of_the_language_is_the_validators_finding(void **state) {

@@ -144,8 +144,8 @@ static void what_bodies_call_is_there_and_fits(void **state) {
                 {"return bits.parity_u32(x) + bits.parity_u32(x << 1)", NULL},
                 {"let y : u32 = calls.other(x)\nreturn y", NULL},
                 {"let y : u32 = bits.partiy_u32(x)\nreturn y", "bits.partiy_u32"},
-                {"let y : u32 = bits.parity_u32(x, x)\nreturn y", "1 argument"},
-                {"let y : f32 = bits.parity_u32(x)\nreturn u32(y)", "declared f32"},
+                {"let y : u32 = bits.parity_u32(x, x)\nreturn y", "requires 1 argument"},
+                {"let y : f32 = bits.parity_u32(x)\nreturn u32(y)", "declared as f32"},
                 {"let y : u32 = calls.one(x)\nreturn y", "one"},
                 {"let y : u32 = calls.back(x)\nreturn y", "back"}};
     const char format[] =

@@ -76,7 +76,7 @@ static void an_error_sums_up_without_a_list(void **state) {
     vyre_error error;
     assert_int_equal(vyre_text_parse(wrong, strlen(wrong), &options, NULL, &module, &error), VYRE_INVALID_PROGRAM);
     assert_null(module);
-    assert_string_equal(error.message, "T025 `b` is not declared (and 2 more errors)");
+    assert_string_equal(error.message, "T025 unknown name `b` (and 2 more errors)");
     assert_string_equal(error.fix, "declare it first");
     assert_string_equal(error.where, "wrong.vyre:2:11");
     assert_string_equal(error.subject, "T025");
@@ -94,7 +94,7 @@ static void an_error_is_about_its_own_text(void **state) {
     assert_int_equal(vyre_text_parse("first", 5, NULL, found, &module, &error), VYRE_INVALID_PROGRAM);
     assert_int_equal(vyre_text_parse("program p { let a = later }", 27, NULL, found, &module, &error),
                      VYRE_INVALID_PROGRAM);
-    assert_string_equal(error.message, "T025 `later` is not declared");
+    assert_string_equal(error.message, "T025 unknown name `later`");
     assert_int_equal(vyre_diagnostics_count(found), 2);
     assert_int_equal(vyre_text_parse("program p { workgroup 1 }", 25, NULL, found, &module, &error), VYRE_OK);
     vyre_module_free(module);

@@ -1,9 +1,8 @@
-/* The formatter: canonical spacing and indentation of a text, token by token.
+/* Formatter: canonical spacing and indentation of a text, token by token.
  *
- * What must stay true: the tokens and their order stay as they are (but for `;` at the end of a line, which means
- * nothing there), and line breaks stay where they are but before `{` and `else`, where they mean nothing. So the text
- * means the same. What is decided about a token depends only on tokens and line breaks, so formatting twice changes
- * nothing more. */
+ * Invariants: the tokens and their order are unchanged, except for redundant `;`. Line breaks are unchanged, except
+ * before `{` and `else`, where they have no meaning. So the meaning of the text is preserved. The decision about a
+ * token depends only on tokens and line breaks, so formatting is idempotent. */
 #include "base/status.h"
 #include "ir/limits.h"
 #include "ir/text/lexer.h"
@@ -13,14 +12,14 @@ typedef struct formatter {
     vy_lexer lexer;
     vy_diag_sink report;
     VY_VECTOR(vy_token) tokens;    /* comments too; ends with VY_TOKEN_END */
-    VY_VECTOR(uint32_t) questions; /* open `?` in each open ( or [; the first is for none */
-    VY_VECTOR(uint8_t) open;       /* open brackets of all kinds, while they are matched */
+    VY_VECTOR(uint32_t) questions; /* open `?` in each open ( or [; the first entry is for the outermost level */
+    VY_VECTOR(uint8_t) open;       /* expected closing brackets, innermost last */
     vy_string out;
     uint32_t level;              /* open { */
-    int in_angle;                /* inside <…> after a name that takes them */
-    const vy_token *last;        /* written last, comments too */
-    const vy_token *last_real;   /* written last, but no comment */
-    const vy_token *before_last; /* the real one before that */
+    int in_angle;                /* inside <…> after a name that can have attributes */
+    const vy_token *last;        /* written last, including comments */
+    const vy_token *last_real;   /* written last, excluding comments */
+    const vy_token *before_last; /* the token before last_real */
     int last_is_unary;
 } formatter;
 
@@ -45,12 +44,11 @@ static void match_bracket(formatter *f, const vy_token *token) {
         if (f->open.count && f->open.items[f->open.count - 1] == token->kind)
             f->open.count--;
         else
-            vy_diag_sink_error(&f->report, VY_T017, token->at, NULL, "this `%s` closes nothing",
-                               vy_punctuator_text(token->kind));
+            vy_diag_sink_error(&f->report, VY_T017, token->at, NULL, "unmatched `%s`", vy_punctuator_text(token->kind));
     }
 }
 
-/* Stops at the first bracket that does not match: what follows could only be guessed. */
+/* Stops at the first mismatched bracket, because the structure after it is unknown. */
 static void read_tokens(formatter *f) {
     vy_token *token;
     do {
@@ -66,11 +64,11 @@ static void read_tokens(formatter *f) {
             return;
     } while (token->kind != VY_TOKEN_END && !f->report.out_of_memory);
     if (f->open.count && !f->report.out_of_memory)
-        vy_diag_sink_error(&f->report, VY_T017, token->at, NULL, "the text ends before its last `%s`",
+        vy_diag_sink_error(&f->report, VY_T017, token->at, NULL, "missing `%s` at the end of the file",
                            vy_punctuator_text(f->open.items[f->open.count - 1]));
 }
 
-/* ---- what tokens are ---- */
+/* ---- token classes ---- */
 
 static int is_name(const vy_token *token, unsigned cls) {
     return token && token->kind == VY_TOKEN_NAME && token->word.cls == cls;
@@ -92,7 +90,7 @@ static int ends_value(const vy_token *token) {
            token->kind == VY_TOKEN_CLOSE || token->kind == VY_TOKEN_CLOSE_INDEX;
 }
 
-/* A statement goes on after this token, whatever the line. */
+/* Whether the statement continues after this token, even on the next line. */
 static int continues(const vy_token *token) {
     if (!token)
         return 0;
@@ -137,9 +135,9 @@ static uint32_t depth(const formatter *f) {
     return f->questions.count - 1;
 }
 
-/* ---- between two tokens ---- */
+/* ---- spacing and line breaks ---- */
 
-/* Written without a space between them, the two would read as something else. */
+/* Whether the two tokens would be lexed differently without a space between them. */
 static int would_merge(const formatter *f, const vy_token *a, const vy_token *b) {
     const char *text = f->lexer.text;
     if (a->kind == VY_TOKEN_NUMBER || b->kind == VY_TOKEN_NUMBER)
@@ -167,7 +165,7 @@ static int space_before_open(const formatter *f, const vy_token *last) {
     return is_keyword(last) || is_separator_word(f, f->before_last, last);
 }
 
-/* Whether a space belongs between the last token and this one, on one line. */
+/* Whether a space separates the last token from this one if both are on one line. */
 static int wants_space(const formatter *f, const vy_token *token) {
     const vy_token *last = f->last;
     if (token->kind == VY_TOKEN_COMMENT || last->kind == VY_TOKEN_COMMENT)
@@ -194,7 +192,7 @@ static int wants_space(const formatter *f, const vy_token *token) {
         return space_before_open(f, last);
     case VY_TOKEN_OPEN_INDEX:
         return last->kind != VY_TOKEN_NAME || opens_length(last, token) || is_keyword(last);
-    case VY_TOKEN_BANG: /* of an unguarded access */
+    case VY_TOKEN_BANG: /* of an unchecked access */
         return !(last->kind == VY_TOKEN_NAME && !is_keyword(last) && token[1].kind == VY_TOKEN_OPEN_INDEX);
     case VY_TOKEN_LT:
         return !opens_angle(f, last, token);
@@ -235,14 +233,14 @@ static void start_line(formatter *f, const vy_token *token, uint32_t line_before
     uint32_t level = f->level - (token->kind == VY_TOKEN_CLOSE_BLOCK && f->level);
     if (depth(f) > 0 || (continues(f->last_real) && token->kind != VY_TOKEN_CLOSE_BLOCK))
         level += 2;
-    /* Deep nesting is no reason to write megabytes of spaces. */
+    /* The limit bounds the output for deeply nested input. */
     for (uint32_t i = 0; i < level && i < VY_LIMIT_NESTING; i++)
         vy_string_add(&f->out, "  ");
 }
 
 /* ---- writing ---- */
 
-/* `;` before a line end, `}` or another `;` separates nothing. */
+/* Whether the token is a redundant `;`: before a line end, `}` or another `;`. */
 static int is_idle_semicolon(const formatter *f, const vy_token *token) {
     const vy_token *next = token + 1;
     if (token->kind != VY_TOKEN_SEMICOLON || depth(f) > 0 || continues(f->last_real))
@@ -252,7 +250,7 @@ static int is_idle_semicolon(const formatter *f, const vy_token *token) {
            next->kind == VY_TOKEN_END || is_line_comment(f, next);
 }
 
-/* Keeps count of what is open, after the token is written. */
+/* Updates the nesting counters after the token has been written. */
 static void update_nesting(formatter *f, const vy_token *token) {
     uint32_t *questions = &f->questions.items[depth(f)];
     switch (token->kind) {
@@ -337,7 +335,7 @@ vyre_status vyre_text_format(const char *text, size_t size, const vyre_parse_opt
     VY_REQUIRE_ARRAY(error, text, size);
     VY_REQUIRE(error, out);
     if (size > VY_LIMIT_SOURCE_BYTES)
-        return vy_fail(error, VYRE_LIMIT, "split the file", "the text has %zu bytes (limit %d)", size,
+        return vy_fail(error, VYRE_LIMIT, "split the file", "text too large (%zu bytes, limit %d)", size,
                        VY_LIMIT_SOURCE_BYTES);
     vy_source *source = vy_source_new(options && options->file ? options->file : "<text>", size ? text : "", size);
     if (!source)
@@ -349,7 +347,7 @@ vyre_status vyre_text_format(const char *text, size_t size, const vyre_parse_opt
     f.lexer.keep_comments = 1;
     if (valid < size)
         vy_diag_sink_error(&f.report, VY_T001, vy_source_position(source, valid, 1), NULL,
-                           "the text is not UTF-8 (byte 0x%02x at offset %zu)", (unsigned char)copy[valid], valid);
+                           "invalid UTF-8 (byte 0x%02x at offset %zu)", (unsigned char)copy[valid], valid);
     else if (vy_lexer_check_lines(copy, (uint32_t)size, &f.report))
         read_tokens(&f);
     if (vy_diag_sink_is_clean(&f.report))

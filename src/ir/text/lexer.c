@@ -1,5 +1,5 @@
-/* The lexer. Every function here looks at each byte once; the text is followed by a NUL, so looking one byte ahead is
- * always allowed. */
+/* Lexer. Each byte is read a bounded number of times. The text is followed by a NUL, so reading one byte ahead is
+ * always safe. */
 #include "ir/text/lexer.h"
 
 #include "base/utf8.h"
@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-/* What a byte can be part of. */
+/* Character classes. */
 enum { NAME_START = 1, DIGIT = 2, HEX = 4, SPACE = 8, SYMBOL = 16 };
 
 static const uint8_t classes[256] = {
@@ -46,13 +46,13 @@ const char *vy_punctuator_text(vy_token_kind kind) {
     return punctuators[kind] ? punctuators[kind] : "";
 }
 
-/* One row per first byte: the symbol of one byte, and what it becomes before another byte. */
+/* One row per first byte: the one-byte symbol, and the longer symbols that begin with it. */
 typedef struct punctuator_row {
     uint8_t alone;
     struct {
         char byte;
         uint8_t kind, equals; /* equals: the kind if `=` follows, or 0 */
-    } next;                   /* byte 0: there is none */
+    } next;                   /* byte 0: none */
     uint8_t equals;
 } punctuator_row;
 
@@ -101,7 +101,7 @@ vy_token_kind vy_punctuator_find(const char *text, unsigned *length) {
     return row->alone;
 }
 
-/* ---- the stream ---- */
+/* ---- tokens ---- */
 
 int vy_lexer_check_lines(const char *text, uint32_t size, vy_diag_sink *report) {
     const char *end = text + size, *at = text;
@@ -110,8 +110,7 @@ int vy_lexer_check_lines(const char *text, uint32_t size, vy_diag_sink *report) 
     if (!at || at >= end)
         return 1;
     vy_diag_sink_error(report, VY_T002, vy_source_position(report->source, (size_t)(at - text), 1),
-                       "save the file with line feeds (LF, or CR LF) at the ends of its lines",
-                       "a carriage return stands without a line feed after it");
+                       "save the file with LF or CR LF line endings", "carriage return without a line feed");
     return 0;
 }
 
@@ -158,12 +157,12 @@ static uint32_t skip_block_comment(vy_lexer *lexer, uint32_t start, int *newline
         } else if (text[i] == '/' && text[i + 1] == '*' && !nested) {
             nested = 1;
             vy_diag_sink_error(lexer->report, VY_T004, position_at(lexer, i, 2), NULL,
-                               "a comment opens inside the comment of line %u", opened.line);
+                               "nested comment inside the comment that starts in line %u", opened.line);
         }
         i++;
     }
     if (i >= lexer->size) {
-        vy_diag_sink_error(lexer->report, VY_T003, opened, NULL, "the comment opened here is never closed");
+        vy_diag_sink_error(lexer->report, VY_T003, opened, NULL, "unterminated comment");
         return lexer->size;
     }
     return i + 2;
@@ -197,7 +196,7 @@ static int skip_space(vy_lexer *lexer, vy_token *token) {
         token->newline = (uint8_t)newline;
         uint32_t end = text[start + 1] == '/' ? line_end(lexer, start) : skip_block_comment(lexer, start, &newline);
         if (lexer->keep_comments) {
-            /* A carriage return before the newline is no part of the comment. */
+            /* A carriage return before the newline is not part of the comment. */
             while (text[start + 1] == '/' && end > start &&
                    (text[end - 1] == '\r' || text[end - 1] == ' ' || text[end - 1] == '\t'))
                 end--;
@@ -208,7 +207,7 @@ static int skip_space(vy_lexer *lexer, vy_token *token) {
     }
 }
 
-/* What word processors and other keyboards write for a symbol of the language; NULL if nothing looks like one. */
+/* The ASCII symbol that a character resembles, as word processors and other keyboards produce it; NULL if none. */
 static const char *ascii_confusable(uint32_t point, char one[2]) {
     static const struct {
         uint32_t point;
@@ -241,18 +240,18 @@ static void report_non_ascii(vy_lexer *lexer, uint32_t start, vy_position at) {
     int bytes = (int)vy_utf8_decode(lexer->text + start, lexer->size - start, &point);
     const char *twin = ascii_confusable(point, one);
     if (is_blank(point)) {
-        vy_diag_sink_error(lexer->report, VY_T002, at, "replace it by a space, or remove it",
-                           "an invisible character (U+%04X) stands between tokens", point);
+        vy_diag_sink_error(lexer->report, VY_T002, at, "replace it with a space, or remove it",
+                           "invisible character (U+%04X) between tokens", point);
         return;
     }
     snprintf(fix, sizeof fix, "write `%s`", twin ? twin : "");
     vy_diag_sink_error(lexer->report, VY_T002, at,
-                       twin ? fix : "write names in ASCII; other letters may stand in comments and strings",
-                       "the character `%.*s` (U+%04X) is outside ASCII and starts nothing", bytes, lexer->text + start,
-                       point);
+                       twin ? fix : "use ASCII letters in names; other letters are allowed in comments and strings",
+                       "unexpected non-ASCII character `%.*s` (U+%04X)", bytes, lexer->text + start, point);
 }
 
-/* Letters outside ASCII that go on a name: reported, and taken with it, so that it is no other name. Gives the end of the whole. */
+/* Reports non-ASCII letters that continue a name, and skips them with it, so that the rest is not read as another
+ * name. Returns the end of the whole. */
 static uint32_t skip_non_ascii_letters(vy_lexer *lexer, uint32_t end) {
     uint32_t point = 0, start = end;
     char one[2];
@@ -278,7 +277,7 @@ static void lex_name(vy_lexer *lexer, vy_token *token) {
     uint32_t length = end - token->offset;
     finish(lexer, token, VY_TOKEN_NAME, end);
     if (length > VY_LIMIT_NAME) {
-        vy_diag_sink_error(lexer->report, VY_T009, token->at, NULL, "a name has %u bytes (limit %d)", length,
+        vy_diag_sink_error(lexer->report, VY_T009, token->at, NULL, "name too long (%u bytes, limit %d)", length,
                            VY_LIMIT_NAME);
         length = VY_LIMIT_NAME;
     }
@@ -308,8 +307,8 @@ static uint32_t skip_digits(const char *text, uint32_t i, int what) {
     return i;
 }
 
-/* Finds where a number ends: digits, fraction and exponent by the rules of its base, then whatever letters and digits
- * follow directly. What is in it is judged when its value is made (number.c). */
+/* Returns the end of a number: digits, fraction and exponent by the rules of its base, then any letters and digits
+ * that follow directly. vy_number_read checks the contents. */
 static uint32_t number_end(const char *text, uint32_t i) {
     int hex = text[i] == '0' && (text[i + 1] == 'x' || text[i + 1] == 'X');
     int what = hex ? DIGIT | HEX : DIGIT;
@@ -333,11 +332,11 @@ static void lex_string(vy_lexer *lexer, vy_token *token) {
     finish(lexer, token, VY_TOKEN_STRING, closed ? i + 1 : i);
     if (!closed) {
         token->at.length = 1;
-        vy_diag_sink_error(lexer->report, VY_T005, token->at, NULL, "the string opened here is not closed on its line");
+        vy_diag_sink_error(lexer->report, VY_T005, token->at, NULL, "unterminated string");
     }
 }
 
-/* Bytes that start no token: reported once for a run of them. */
+/* Reports and skips bytes that do not start a token, once per run of such bytes. */
 static void skip_unknown(vy_lexer *lexer, vy_token *token) {
     const char *text = lexer->text;
     uint32_t start = lexer->offset, end = start;
@@ -346,12 +345,11 @@ static void skip_unknown(vy_lexer *lexer, vy_token *token) {
     unsigned char byte = (unsigned char)text[start];
     vy_position at = position_at(lexer, start, end - start);
     if (byte > ' ' && byte < 127)
-        vy_diag_sink_error(lexer->report, VY_T002, at, NULL, "the character `%c` starts nothing in this language",
-                           byte);
+        vy_diag_sink_error(lexer->report, VY_T002, at, NULL, "unexpected character `%c`", byte);
     else if (byte >= 128)
         report_non_ascii(lexer, start, at);
     else
-        vy_diag_sink_error(lexer->report, VY_T002, at, NULL, "a control byte (0x%02x) stands in the text", byte);
+        vy_diag_sink_error(lexer->report, VY_T002, at, NULL, "control character (0x%02x) in the text", byte);
     lexer->offset = end;
     token->newline = 0;
 }

@@ -1,8 +1,7 @@
-/* The lexer: bytes of a .vyre file to tokens, one at a time.
+/* Lexer: converts the bytes of a .vyre file to tokens, one at a time.
  *
- * A token remembers whether a newline stands before it, so the parser decides where a newline ends a statement. Every
- * distinct name is interned once, with what the language uses it for. Anything that is no token is reported and
- * skipped. */
+ * Each token records whether a newline precedes it, so the parser decides where a newline ends a statement. Every
+ * distinct name is interned once, with its meaning in the language. Invalid bytes are reported and skipped. */
 #ifndef VY_IR_TEXT_LEXER_H
 #define VY_IR_TEXT_LEXER_H
 
@@ -14,7 +13,7 @@
 
 /* X(ID, spelling) */
 /* clang-format off */
-#define VY_PUNCTUATOR_LIST(X)                                                                                              \
+#define VY_PUNCTUATOR_LIST(X)                                                                                          \
     X(OPEN, "(") X(CLOSE, ")") X(OPEN_INDEX, "[") X(CLOSE_INDEX, "]") X(OPEN_BLOCK, "{") X(CLOSE_BLOCK, "}")           \
     X(COMMA, ",") X(SEMICOLON, ";") X(COLON, ":") X(QUESTION, "?") X(DOT, ".") X(RANGE, "..") X(ARROW, "->")           \
     X(ASSIGN, "=") X(PLUS, "+") X(MINUS, "-") X(STAR, "*") X(SLASH, "/") X(PERCENT, "%") X(AND, "&") X(OR, "|")        \
@@ -38,7 +37,7 @@ typedef enum vy_token_kind {
 
 typedef struct vy_token {
     uint8_t kind;            /* vy_token_kind */
-    uint8_t newline;         /* a line ends between the token before and this one */
+    uint8_t newline;         /* a line ends between the previous token and this one */
     vy_identifier_info word; /* names */
     uint32_t name;           /* names: vy_symbol in lexer.names */
     uint32_t offset;         /* first byte in the text */
@@ -52,20 +51,20 @@ typedef struct vy_lexer {
     int keep_comments;
     vy_diag_sink *report;
     vy_intern_pool names;
-    VY_VECTOR(vy_identifier_info) words; /* by vy_symbol: what each name means */
+    VY_VECTOR(vy_identifier_info) words; /* by vy_symbol: meaning of each name in the language */
 } vy_lexer;
 
-/* Reports the first carriage return that no line feed follows, and returns 0: such a file has lines that are not seen, and what a
- * comment hides would be the rest of it. */
+/* Reports the first carriage return without a line feed, and returns 0. Editors show such a carriage return as a
+ * line end, but a `//` comment would extend beyond it. */
 int vy_lexer_check_lines(const char *text, uint32_t size, vy_diag_sink *report);
 /* The text must outlive the lexer and be followed by a NUL byte (vy_source_text is). A byte order mark at its start is
  * skipped. */
 void vy_lexer_start(vy_lexer *lexer, const char *text, uint32_t size, vy_diag_sink *report);
 void vy_lexer_free(vy_lexer *lexer);
-/* The next token; VY_TOKEN_END for ever at the end of the text. */
+/* The next token; at the end of the text always VY_TOKEN_END. */
 void vy_lexer_next(vy_lexer *lexer, vy_token *token);
 
-/* The symbol at the start of NUL-terminated text and its length; VY_TOKEN_END if there is none. */
+/* The symbol at the start of NUL-terminated text and its length; VY_TOKEN_END if it does not start with one. */
 vy_token_kind vy_punctuator_find(const char *text, unsigned *length);
 /* The spelling of a symbol; "" for other kinds. */
 const char *vy_punctuator_text(vy_token_kind kind);

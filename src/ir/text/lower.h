@@ -1,12 +1,13 @@
-/* Lowering: syntax tree to draft, typed.
+/* Lowering: type inference on the syntax tree, and conversion to a draft.
  *
- * Each expression is walked twice. First vy_lower_type finds names and types, and runs what has an effect: a call,
- * atomic or collective inside an expression becomes a statement of its own, in the order of the text, and its node
- * stands for the variable that holds the result. Then vy_lower_append appends what is left, which is pure, directly
- * before the statement that uses it, as the draft demands.
+ * Each expression is walked twice. First vy_lower_type resolves names and types, and hoists effects: a call, atomic or
+ * collective inside an expression becomes a separate statement, in the order of the text, and its node refers to the
+ * variable that holds the result. Then vy_lower_append appends the remaining pure tree directly before the statement
+ * that uses it, as the layout of a draft requires.
  *
- * After the first error of a func nothing more is appended (live is 0), but types and names are still checked, so that
- * one run shows every mistake. VY_TYPE_BAD fits everything, so one mistake is told once. */
+ * After the first error in a function, no more statements are appended (live is 0), but types and names are still
+ * checked, so that one run reports all errors. VY_TYPE_BAD is compatible with every type, so each error is reported
+ * once. */
 #ifndef VY_IR_TEXT_LOWER_H
 #define VY_IR_TEXT_LOWER_H
 
@@ -14,10 +15,10 @@
 #include "ir/text/parser.h"
 #include "vyre/text.h"
 
-/* BROKEN: of a declaration that went wrong, so nothing is said about its uses. */
+/* BROKEN: an invalid declaration, whose uses are not reported. */
 typedef enum vy_binding_kind { VY_BINDING_VARIABLE, VY_BINDING_MEMORY, VY_BINDING_BROKEN } vy_binding_kind;
 
-/* A name that is visible now. */
+/* A visible name. */
 typedef struct vy_binding {
     uint32_t name;
     uint8_t kind; /* vy_binding_kind */
@@ -29,13 +30,13 @@ typedef struct vy_binding {
     vy_position at;
 } vy_binding;
 
-/* What a name means at the level of the file. */
+/* The declarations of a name at file level. */
 typedef struct vy_global {
     vy_ast_const *constant;
     vy_ast_function *function, *program;
 } vy_global;
 
-/* Why effects are refused at a place. */
+/* The context that does not allow effects. */
 typedef enum vy_effect_ban {
     VY_EFFECT_BAN_NONE,
     VY_EFFECT_BAN_WHILE,
@@ -52,11 +53,11 @@ typedef struct vy_lowering {
     int skip_verify; /* of drafts */
     vy_effect_ban effect_ban;
     vy_ast_function *func;
-    vyre_op_signature_fn *op_signature; /* knows ops of dialects; may be NULL */
+    vyre_op_signature_fn *op_signature; /* looks up ops of dialects; may be NULL */
     void *op_signature_user;
     uint32_t next_temporary;
-    uint32_t stamp; /* of the program being made */
-    /* By name: 1 + index of the binding or global, 0 if there is none. */
+    uint32_t stamp; /* of the program being lowered */
+    /* By name: 1 + index of the binding or global, or 0. */
     uint32_t *bound, *global;
     size_t table_size; /* of each, in bytes */
     VY_VECTOR(vy_binding) scope;
@@ -65,9 +66,9 @@ typedef struct vy_lowering {
     VY_VECTOR(vy_ast_function *) reached;
 } vy_lowering;
 
-/* ---- lower_scope.c: names ---- */
+/* ---- lower_decl.c: names ---- */
 
-int vy_lower_start(vy_lowering *l, vy_parser *parser); /* 0 when memory is out */
+int vy_lower_start(vy_lowering *l, vy_parser *parser); /* 0 if out of memory */
 void vy_lower_free(vy_lowering *l);
 void vy_lower_error(vy_lowering *l, vy_diag_code code, vy_position at, const char *fix, const char *format, ...)
     VY_PRINTF(5, 6);
@@ -80,86 +81,78 @@ vy_symbol vy_lower_temporary(vy_lowering *l);           /* a name that the file 
 vy_global *vy_lower_global(vy_lowering *l, uint32_t name); /* NULL if the file declares no such name */
 vy_global *vy_lower_make_global(vy_lowering *l, uint32_t name);
 const vy_binding *vy_lower_find(const vy_lowering *l, uint32_t name);
-/* Makes a name visible; an error if it is already, or if a const has it. */
+/* Declares a name. Reports an error if the name is visible or is a const. */
 void vy_lower_declare(vy_lowering *l, const vy_binding *binding);
-/* Scopes: remember scope.count on entry, give it back on leaving. */
+/* Ends a scope; `mark` is scope.count at its beginning. */
 void vy_lower_leave_scope(vy_lowering *l, uint32_t mark);
-/* The memory of that name; NULL and an error if it is none. */
+/* The memory of that name; reports an error and returns NULL if the name is not a memory. */
 const vy_binding *vy_lower_memory(vy_lowering *l, uint32_t name, vy_position at);
 void vy_lower_unknown(vy_lowering *l, uint32_t name, vy_position at);
 
-/* ---- lower_type.c: types ---- */
+/* ---- lower_expr.c: types ---- */
 
-/* Finds the type of a tree and hoists its effects. hint: the type the context would like, or VY_TYPE_UNTYPED. Gives a
- * type, VY_TYPE_UNTYPED or VY_TYPE_BAD. */
+/* Infers the type of a tree and hoists its effects. hint: the type that the context prefers, or VY_TYPE_UNTYPED.
+ * Returns a type, VY_TYPE_UNTYPED or VY_TYPE_BAD. */
 uint8_t vy_lower_type(vy_lowering *l, vy_ast_node *node, uint8_t hint);
-/* The value must have that type. The message says "<what> `<name>` is …"; either may be NULL. Returns 0 after an
- * error. */
+/* Requires a type. The message is "expected <type> for <what> `<name>`, found …"; what or name can be NULL. Returns
+ * 0 after an error. */
 int vy_lower_expect(vy_lowering *l, vy_ast_node *node, uint8_t type, const char *what, const char *name);
-/* The value must have a type of its own. Returns it, or VY_TYPE_BAD after an error. */
+/* Requires a typed value. Returns its type, or VY_TYPE_BAD after an error. */
 uint8_t vy_lower_require_typed(vy_lowering *l, vy_ast_node *node, uint8_t hint);
-/* The value that `keyword name = …` binds without a written type. Returns its type, or VY_TYPE_BAD after an error. */
+/* Types the value of `keyword name = …`, which has no declared type. Returns its type, or VY_TYPE_BAD after an
+ * error. */
 uint8_t vy_lower_initializer(vy_lowering *l, vy_ast_node *node, const char *keyword, uint32_t name);
-/* Reports that a literal has no type; keyword and name: what it is bound to, where a written type would help, or NULL. */
-void vy_lower_untyped(vy_lowering *l, const vy_ast_node *node, const char *keyword, const char *name);
-/* The same for the bounds of a `for`, none of which has a type. */
+/* Reports the bounds of a `for`, none of which has a type. */
 void vy_lower_untyped_range(vy_lowering *l, vy_ast_node *const bounds[3]);
-/* All nodes (up to three; NULLs are skipped) must have one type, because `what` asks for it; those open take it from the others.
- * Gives it, or OPEN or BAD. */
+/* Requires the same type for all nodes (up to three; NULLs are skipped), which are operands of `what`. Untyped nodes
+ * get the type of the others. Returns that type, VY_TYPE_UNTYPED or VY_TYPE_BAD. */
 uint8_t vy_lower_unify(vy_lowering *l, vy_ast_node *const nodes[3], uint8_t hint, vy_position at, const char *what);
 
 /* ---- lower_calls.c: calls, atomics, collectives ---- */
 
-/* A call by op id is a call of the function of that name, if the file has one; a call by a word of level legal is what the word
- * means there, if the file has none. */
+/* Resolves a call: an op id refers to the function of that name if the file has one; the name of an intrinsic refers
+ * to the intrinsic unless the file has a function of that name. */
 void vy_lower_resolve_callee(vy_lowering *l, vy_ast_node *node);
-/* The signature of the op a node calls, if somebody knows it. */
+/* The signature of the op that a node calls. Returns 0 if it is unknown. */
 int vy_lower_op_signature(vy_lowering *l, const vy_ast_node *node, vyre_op_signature *out);
 
-enum { VY_RESULTS_BOUND = UINT32_MAX }; /* count: as many as there are names, all of types[0] */
+enum { VY_RESULTS_BOUND = UINT32_MAX }; /* count: one result per bound name, all of types[0] */
 typedef struct vy_effect_signature {
     uint32_t count;
-    int is_known; /* 0: an op id, whose results only the text can tell */
+    int is_known; /* 0: an op id with an unknown signature; the text declares the results */
     uint8_t types[VY_LIMIT_RESULTS];
 } vy_effect_signature;
 
-/* Checks the operands of an effect and says what it gives. Returns 0 after an error. */
+/* Checks the operands of an effect and stores its results in *out. Returns 0 after an error. */
 int vy_lower_effect(vy_lowering *l, vy_ast_node *node, uint8_t hint, vy_effect_signature *out);
-/* Of level legal, in lower_intrinsics.c: turns a call into the construct; checks one; makes its statement. */
-void vy_lower_intrinsic_resolve(vy_lowering *l, vy_ast_node *node);
-int vy_lower_intrinsic_check(vy_lowering *l, vy_ast_node *node, vy_effect_signature *out);
-vy_stmt vy_lower_intrinsic_stmt(vy_lowering *l, const vy_ast_node *node);
-/* The arguments of a call or the elements of a wide store, into l->args. */
-void vy_lower_arguments(vy_lowering *l, const vy_ast_node *first);
-/* A store or atomic has no condition in its index: reports one and returns 0. */
+/* A store or atomic cannot have a condition in its index: reports one and returns 0. */
 int vy_lower_unconditional(vy_lowering *l, const vy_ast_node *index);
-/* Appends it with these results; gives the first variable. */
+/* Appends the effect with these results; returns the first variable. */
 uint32_t vy_lower_effect_append(vy_lowering *l, const vy_ast_node *node, uint32_t count, const vy_symbol *names,
                                 const vyre_type *types);
-/* Reports that the dialects of the parse do not have the op that a node calls. */
+/* Reports that no dialect of the parse provides the op that a node calls. */
 void vy_lower_unknown_op(vy_lowering *l, const vy_ast_node *node);
-/* The effect as part of an expression: appends it, bound to a new name. Gives its type. */
+/* Hoists an effect out of an expression: appends it, bound to a new name. Returns its type. */
 uint8_t vy_lower_hoist(vy_lowering *l, vy_ast_node *node, uint8_t hint);
 
 /* ---- lower_expr.c: appending pure trees ---- */
 
 uint32_t vy_lower_append(vy_lowering *l, const vy_ast_node *node);
 
-/* ---- lower_size.c: counts, grids, lengths ---- */
+/* ---- lower_decl.c: constant sizes ---- */
 
-uint32_t vy_lower_size(vy_lowering *l, const vy_ast_node *node);
-/* A constant from 0 to `limit`; `what` names it. Returns 0 after an error. */
+/* Evaluates a constant from 0 to `limit`; `what` names it in messages. Returns 0 after an error. */
 int vy_lower_constant(vy_lowering *l, const vy_ast_node *node, uint64_t limit, const char *what, uint64_t *value);
 
-/* ---- lower_const.c: consts and -D ---- */
+/* ---- lower_decl.c: consts and -D ---- */
 
 void vy_lower_consts(vy_lowering *l, const vyre_define *defines, size_t count);
 
 /* ---- lower_stmt.c, lower_decl.c ---- */
 
 void vy_lower_statements(vy_lowering *l, const vy_ast_stmt *first);
-/* All functions of the file as a library of that level (which finds the errors in them), and one program with what it reaches. *out
- * stays NULL after an error or if there is nothing. */
+/* Lowers all functions of the file to a library of that level, which reports the errors in them; or one program with
+ * the functions it reaches. *out stays NULL after an error or if the file has no functions. */
 void vy_lower_library(vy_lowering *l, vyre_level level, size_t known_findings, vy_source *source, vyre_program **out);
 void vy_lower_program(vy_lowering *l, vy_ast_function *program, size_t known_findings, vy_source *source,
                       vyre_program **out);

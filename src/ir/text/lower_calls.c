@@ -1,4 +1,4 @@
-/* Effects: atomics, collectives and calls, as statements or hoisted out of an expression. */
+/* Lowering of effects: atomics, collectives, calls and intrinsics, as statements or hoisted out of an expression. */
 #include "ir/attributes.h"
 #include "ir/op_tables.h"
 #include "ir/porting_hint.h"
@@ -19,9 +19,9 @@ static int check_atomic(vy_lowering *l, vy_ast_node *node, vy_effect_signature *
     uint8_t element = vy_lower_type(l, node->a, VY_TYPE_UNTYPED);
     int is_good = element != VY_TYPE_BAD && vy_lower_unconditional(l, node->a);
     if (node->b)
-        is_good &= vy_lower_expect(l, node->b, element, "the element of", vyre_atomic_name(node->op));
+        is_good &= vy_lower_expect(l, node->b, element, "an operand of", vyre_atomic_name(node->op));
     if (node->c)
-        is_good &= vy_lower_expect(l, node->c, element, "the element of", vyre_atomic_name(node->op));
+        is_good &= vy_lower_expect(l, node->c, element, "an operand of", vyre_atomic_name(node->op));
     const vy_binding *memory = vy_lower_find(l, node->a->name);
     node->axis = memory && memory->space == VY_SPACE_BUFFER ? VYRE_SCOPE_DEVICE : VYRE_SCOPE_WORKGROUP;
     set_result_type(out, element);
@@ -36,11 +36,11 @@ static int check_width(vy_lowering *l, vy_ast_node *node) {
     node->axis = 0;
     if (!node->scope)
         return 1;
-    if (!node->width || !vy_lower_constant(l, node->width, 64, "the width of a subgroup", &width))
+    if (!node->width || !vy_lower_constant(l, node->width, 64, "the subgroup width", &width))
         return 0;
     if (width < 2 || (width & (width - 1))) {
         vy_lower_error(l, VY_T045, node->width->at, "write 2, 4, 8, 16, 32 or 64",
-                       "the width of a subgroup is a power of two from 2 to 64 (%u given)", (unsigned)width);
+                       "invalid subgroup width %u (expected a power of two from 2 to 64)", (unsigned)width);
         return 0;
     }
     node->axis = (uint8_t)width;
@@ -60,7 +60,7 @@ static int check_collective(vy_lowering *l, vy_ast_node *node, uint8_t hint, vy_
     if (node->b)
         is_good &= vy_lower_expect(l, node->b, VYRE_TYPE_U32, "the second argument of", name);
     if (vy_collectives[node->op].combines && type < VYRE_TYPE_COUNT && !vyre_op_accepts(node->combine, type, type)) {
-        vy_lower_error(l, VY_T034, node->at, NULL, "%s does not take %s", name, vyre_type_name(type));
+        vy_lower_error(l, VY_T034, node->at, NULL, "`%s` does not support %s", name, vyre_type_name(type));
         is_good = 0;
     }
     return set_result_type(out, node->op == VYRE_COLLECTIVE_BALLOT ? VYRE_TYPE_U64 : type) && is_good;
@@ -80,20 +80,20 @@ static int check_memory_argument(vy_lowering *l, vy_ast_node *argument, const vy
         return 0;
     }
     if (memory && (memory->kind == VY_BINDING_BROKEN || memory->type == VY_TYPE_BAD)) {
-        l->live = 0; /* it was said where it is declared */
+        l->live = 0; /* reported at the declaration */
         return 0;
     }
     if (!memory || memory->kind != VY_BINDING_MEMORY) {
         if (argument->kind != VY_AST_BAD)
             vy_lower_error(l, VY_T038, argument->at, "pass the name of a buffer or array",
-                           "parameter `%s` takes a memory (%s [%s])", name, space_names[param->space],
-                           param->type < VYRE_TYPE_COUNT ? vyre_type_name(param->type) : "?");
+                           "expected a memory (%s [%s]) for parameter `%s`", space_names[param->space],
+                           param->type < VYRE_TYPE_COUNT ? vyre_type_name(param->type) : "?", name);
         return 0;
     }
     if (memory->space != param->space ||
         (memory->type != param->type && memory->type != VY_TYPE_BAD && param->type != VY_TYPE_BAD)) {
-        vy_lower_error(l, VY_T038, argument->at, NULL, "parameter `%s` takes %s [%s], but `%s` is %s [%s]", name,
-                       space_names[param->space], vyre_type_name(param->type), vy_lower_text(l, argument->name),
+        vy_lower_error(l, VY_T038, argument->at, NULL, "expected %s [%s] for parameter `%s`, but `%s` is %s [%s]",
+                       space_names[param->space], vyre_type_name(param->type), name, vy_lower_text(l, argument->name),
                        space_names[memory->space], vyre_type_name(memory->type));
         return 0;
     }
@@ -115,7 +115,8 @@ static int check_arguments(vy_lowering *l, vy_ast_node *node, const vy_ast_funct
     return is_good;
 }
 
-/* An unknown function: a typo, an op that has a symbol, or an op id without its dialect. Not in the frame of its caller, which recurses. */
+/* Reports an unknown function: a typo, an op that has a symbol, or an op id whose dialect is not loaded. Not
+ * inlined, because its caller recurses. */
 static __attribute__((noinline)) void report_unknown(vy_lowering *l, const vy_ast_node *node) {
     const char *name = vy_lower_text(l, node->name), *best = NULL;
     vyre_op op = vyre_op_find(name, strlen(name));
@@ -128,7 +129,7 @@ static __attribute__((noinline)) void report_unknown(vy_lowering *l, const vy_as
                           : op == VYRE_OP_OR     ? "write `a || b` for bools, `a | b` for the bits of integers"
                           : row->arity == 1      ? VY_DIAG_SINK_FIX(l->report, "write `%sx`", row->symbol)
                                                  : VY_DIAG_SINK_FIX(l->report, "write `a %s b`", row->symbol);
-        vy_lower_error(l, VY_T053, node->at, fix, "`%s` is not written as a call", name);
+        vy_lower_error(l, VY_T053, node->at, fix, "`%s` cannot be called by name", name);
         return;
     }
     vy_suggestion suggestion;
@@ -157,7 +158,7 @@ static __attribute__((noinline)) void report_unknown(vy_lowering *l, const vy_as
     vy_lower_error(l, VY_T026, node->at, fix, "unknown function `%s`", name);
 }
 
-/* The arguments of a function whose head has errors: only what is wrong with themselves is said. */
+/* Types the arguments of a function whose head has errors, to report errors inside them. */
 static void type_arguments(vy_lowering *l, const vy_ast_node *node) {
     for (vy_ast_node *argument = node->a; argument; argument = argument->next) {
         const vy_binding *binding = argument->kind == VY_AST_NAME ? vy_lower_find(l, argument->name) : NULL;
@@ -183,8 +184,8 @@ static int check_call(vy_lowering *l, vy_ast_node *node, vy_effect_signature *ou
         unsigned taken = function->params.count;
         vy_lower_error(l, VY_T037, node->at,
                        VY_DIAG_SINK_FIX(l->report, "pass %u argument%s", taken, taken == 1 ? "" : "s"),
-                       "%s takes %u argument%s (%u given)", vy_lower_text(l, node->name), taken, taken == 1 ? "" : "s",
-                       node->count);
+                       "`%s` requires %u argument%s (%u given)", vy_lower_text(l, node->name), taken,
+                       taken == 1 ? "" : "s", node->count);
         return 0;
     }
     for (const vy_ast_declarator *result = function->results; result && out->count < VY_LIMIT_RESULTS;
@@ -200,7 +201,8 @@ int vy_lower_op_signature(vy_lowering *l, const vy_ast_node *node, vyre_op_signa
            out->input_count <= VYRE_OP_INPUTS && out->output_count <= VYRE_OP_OUTPUTS;
 }
 
-/* An argument of an op: the name of a memory is passed as such; a value takes the type the op asks for, or must have one of its own. */
+/* Checks an argument of an op: the name of a memory is passed as a memory; a value gets the type that the op
+ * requires, or must have a type if the op requires none. */
 static int check_op_argument(vy_lowering *l, vy_ast_node *argument, uint8_t asked, const char *op) {
     const vy_binding *binding = argument->kind == VY_AST_NAME ? vy_lower_find(l, argument->name) : NULL;
     argument->axis = argument->kind == VY_AST_BUILTIN ? argument->axis : 0;
@@ -210,11 +212,12 @@ static int check_op_argument(vy_lowering *l, vy_ast_node *argument, uint8_t aske
         argument->type = binding->type;
         return 1;
     }
-    return asked < VYRE_TYPE_COUNT ? vy_lower_expect(l, argument, asked, "argument of", op)
+    return asked < VYRE_TYPE_COUNT ? vy_lower_expect(l, argument, asked, "an argument of", op)
                                    : vy_lower_require_typed(l, argument, VY_TYPE_UNTYPED) != VY_TYPE_BAD;
 }
 
-/* Says what an op gives, and leaves in the type of each argument which one is asked for. Not in the frame of its caller, which recurses: a signature is large. */
+/* Stores the results of an op in *out, and the required type of each argument in its node. Not inlined, because its
+ * caller recurses and a signature is large. */
 static __attribute__((noinline)) int query_op_signature(vy_lowering *l, const vy_ast_node *node,
                                                         vy_effect_signature *out) {
     vyre_op_signature op;
@@ -224,7 +227,7 @@ static __attribute__((noinline)) int query_op_signature(vy_lowering *l, const vy
         vy_lower_error(
             l, VY_T037, node->at,
             VY_DIAG_SINK_FIX(l->report, "pass %u argument%s", op.input_count, op.input_count == 1 ? "" : "s"),
-            "%s takes %u argument%s (%u given)", vy_lower_text(l, node->name), op.input_count,
+            "`%s` requires %u argument%s (%u given)", vy_lower_text(l, node->name), op.input_count,
             op.input_count == 1 ? "" : "s", node->count);
         return 0;
     }
@@ -244,7 +247,159 @@ static int check_op_call(vy_lowering *l, vy_ast_node *node, vy_effect_signature 
     return is_good;
 }
 
-/* ---- any effect ---- */
+/* ---- intrinsics of level legal ---- */
+
+/* Intrinsics that are written like calls: approximate ops, `misalignment`, wide accesses, `report`, `poll`. Their
+ * words are plain names, so the parser creates calls. Whether a call is an intrinsic can be decided only after all
+ * functions of the file have been read. The verifier checks the level. */
+
+static void lower_arguments(vy_lowering *l, const vy_ast_node *first) {
+    l->args.count = 0;
+    for (const vy_ast_node *argument = first; argument; argument = argument->next) {
+        int is_memory = argument->kind == VY_AST_NAME && argument->axis;
+        uint32_t index = is_memory ? argument->variable : vy_lower_append(l, argument);
+        vy_arg *arg = VY_PUSH(&l->args);
+        if (!arg) {
+            l->report->out_of_memory = 1;
+            l->live = 0;
+            return;
+        }
+        *arg = (vy_arg){(uint32_t)is_memory, index};
+    }
+}
+
+static void wrong_count(vy_lowering *l, const vy_ast_node *node, const char *taken) {
+    vy_lower_error(l, VY_T037, node->at, VY_DIAG_SINK_FIX(l->report, "pass %s", taken), "`%s` requires %s (%u given)",
+                   vy_lower_text(l, node->name), taken, node->count);
+}
+
+static int check_intrinsic_count(vy_lowering *l, vy_ast_node *node, uint32_t min_count, uint32_t max_count,
+                                 const char *taken) {
+    if (node->count >= min_count && node->count <= max_count)
+        return 1;
+    wrong_count(l, node, taken);
+    node->kind = VY_AST_BAD;
+    return 0;
+}
+
+/* Turns the arguments into the operands of an op. */
+static void resolve_op(vy_lowering *l, vy_ast_node *node, vyre_op op) {
+    static const char *const taken[] = {"no arguments", "1 argument", "2 arguments", "3 arguments"};
+    unsigned arity = vyre_op_get(op)->arity;
+    if (!check_intrinsic_count(l, node, arity, arity, taken[arity]))
+        return;
+    vy_ast_node *operands[3] = {NULL, NULL, NULL}, *next = node->a;
+    for (unsigned i = 0; i < arity && next; i++) {
+        operands[i] = next;
+        next = next->next;
+        operands[i]->next = NULL;
+    }
+    node->kind = VY_AST_OP;
+    node->op = (uint8_t)op;
+    node->a = operands[0];
+    node->b = operands[1];
+    node->c = operands[2];
+}
+
+/* Checks that the first argument is the name of a memory. */
+static void check_named(vy_lowering *l, vy_ast_node *node) {
+    if (node->kind == VY_AST_BAD || !node->a || node->a->kind == VY_AST_NAME)
+        return;
+    if (node->a->kind != VY_AST_BAD)
+        vy_lower_error(l, VY_T038, node->a->at, "pass the name of a buffer or array",
+                       "expected a buffer or array as the first argument of `%s`", vy_lower_text(l, node->name));
+    node->kind = VY_AST_BAD;
+}
+
+static __attribute__((noinline)) void resolve_intrinsic(vy_lowering *l, vy_ast_node *node) {
+    static const struct {
+        uint8_t kind, min_count, max_count, is_named;
+        const char *taken;
+    } rows[VY_INTRINSIC_COUNT] = {
+        [VY_INTRINSIC_ALIGN_OFFSET] = {VY_AST_ALIGN_OFFSET, 1, 1, 1, "1 argument"},
+        [VY_INTRINSIC_LOAD_WIDE] = {VY_AST_LOAD_WIDE, 2, 2, 1, "2 arguments: the memory and an index"},
+        [VY_INTRINSIC_STORE_WIDE] = {VY_AST_STORE_WIDE, 4, 2 + VY_LIMIT_WIDE, 1,
+                                     "the memory, an index and 2 to 16 values"},
+        [VY_INTRINSIC_RECORD_TRAP] = {VY_AST_RECORD_TRAP, 1, 1, 0, "1 argument"},
+        [VY_INTRINSIC_POLL] = {VY_AST_POLL, 0, 0, 0, "no arguments"},
+    };
+    const char *name = vy_lower_text(l, node->name);
+    vyre_op op = VYRE_OP_COUNT;
+    vy_intrinsic word = vy_intrinsic_find(name, strlen(name), &op);
+    if (word == VY_INTRINSIC_NONE || l->effect_ban == VY_EFFECT_BAN_CONST) /* a const has no level */
+        return;
+    if (word == VY_INTRINSIC_OP) {
+        resolve_op(l, node, op);
+        return;
+    }
+    if (!check_intrinsic_count(l, node, rows[word].min_count, rows[word].max_count, rows[word].taken))
+        return;
+    node->kind = rows[word].kind;
+    if (rows[word].is_named)
+        check_named(l, node);
+}
+
+int vy_lower_unconditional(vy_lowering *l, const vy_ast_node *index) {
+    if (index->kind != VY_AST_INDEX || !index->b)
+        return 1;
+    vy_lower_error(l, VY_T021, index->b->at, "put the statement into an `if`", "only a load can have a condition");
+    return 0;
+}
+
+/* ---- intrinsic statements ---- */
+
+/* Checks the memory and the index of a wide access. Returns the type of its elements, or VY_TYPE_BAD. */
+static uint8_t check_location(vy_lowering *l, vy_ast_node *node) {
+    const vy_binding *memory = vy_lower_memory(l, node->a->name, node->a->at);
+    int is_good = vy_lower_expect(l, node->a->next, VYRE_TYPE_U32, "the index of", vy_lower_text(l, node->name));
+    node->variable = memory ? memory->index : VY_NONE;
+    return memory && is_good ? memory->type : VY_TYPE_BAD;
+}
+
+static int check_values(vy_lowering *l, const vy_ast_node *node, uint8_t type) {
+    int is_good = type != VY_TYPE_BAD;
+    for (vy_ast_node *value = node->a->next->next; value; value = value->next)
+        is_good &= vy_lower_expect(l, value, type, "an element of", vy_lower_text(l, node->a->name));
+    return is_good;
+}
+
+static __attribute__((noinline)) int check_intrinsic(vy_lowering *l, vy_ast_node *node, vy_effect_signature *out) {
+    out->is_known = 1;
+    switch (node->kind) {
+    case VY_AST_LOAD_WIDE:
+        out->count = VY_RESULTS_BOUND;
+        out->types[0] = check_location(l, node);
+        return out->types[0] != VY_TYPE_BAD;
+    case VY_AST_STORE_WIDE:
+        return check_values(l, node, check_location(l, node));
+    case VY_AST_RECORD_TRAP:
+        return vy_lower_expect(l, node->a, VYRE_TYPE_U32, "the code of a report", NULL);
+    case VY_AST_POLL:
+        out->count = 1;
+        out->types[0] = VYRE_TYPE_BOOL;
+        return 1;
+    default: /* reported already */
+        l->live = 0;
+        return 0;
+    }
+}
+
+static __attribute__((noinline)) vy_stmt intrinsic_stmt(vy_lowering *l, const vy_ast_node *node) {
+    vy_stmt stmt = vy_irb_blank_stmt(node->kind == VY_AST_LOAD_WIDE     ? VY_STMT_LOAD_WIDE
+                                     : node->kind == VY_AST_STORE_WIDE  ? VY_STMT_STORE_WIDE
+                                     : node->kind == VY_AST_RECORD_TRAP ? VY_STMT_RECORD_TRAP
+                                                                        : VY_STMT_POLL);
+    if (node->kind == VY_AST_RECORD_TRAP)
+        stmt.a = vy_lower_append(l, node->a);
+    if (node->kind != VY_AST_LOAD_WIDE && node->kind != VY_AST_STORE_WIDE)
+        return stmt;
+    stmt.memory = node->variable;
+    stmt.a = vy_lower_append(l, node->a->next);
+    lower_arguments(l, node->a->next->next);
+    return stmt;
+}
+
+/* ---- effects ---- */
 
 void vy_lower_resolve_callee(vy_lowering *l, vy_ast_node *node) {
     if (node->kind != VY_AST_OP_CALL && node->kind != VY_AST_CALL)
@@ -253,7 +408,7 @@ void vy_lower_resolve_callee(vy_lowering *l, vy_ast_node *node) {
     if (global && global->function)
         node->kind = VY_AST_CALL;
     else if (node->kind == VY_AST_CALL)
-        vy_lower_intrinsic_resolve(l, node);
+        resolve_intrinsic(l, node);
 }
 
 int vy_lower_effect(vy_lowering *l, vy_ast_node *node, uint8_t hint, vy_effect_signature *out) {
@@ -269,22 +424,7 @@ int vy_lower_effect(vy_lowering *l, vy_ast_node *node, uint8_t hint, vy_effect_s
     case VY_AST_OP_CALL:
         return check_op_call(l, node, out);
     default:
-        return vy_lower_intrinsic_check(l, node, out);
-    }
-}
-
-void vy_lower_arguments(vy_lowering *l, const vy_ast_node *first) {
-    l->args.count = 0;
-    for (const vy_ast_node *argument = first; argument; argument = argument->next) {
-        int is_memory = argument->kind == VY_AST_NAME && argument->axis;
-        uint32_t index = is_memory ? argument->variable : vy_lower_append(l, argument);
-        vy_arg *arg = VY_PUSH(&l->args);
-        if (!arg) {
-            l->report->out_of_memory = 1;
-            l->live = 0;
-            return;
-        }
-        *arg = (vy_arg){(uint32_t)is_memory, index};
+        return check_intrinsic(l, node, out);
     }
 }
 
@@ -317,7 +457,7 @@ static vy_stmt call_stmt(vy_lowering *l, const vy_ast_node *node) {
         stmt.callee = node->variable;
     else
         stmt.name = vy_lower_name(l, node->name);
-    vy_lower_arguments(l, node->a);
+    lower_arguments(l, node->a);
     return stmt;
 }
 
@@ -329,7 +469,7 @@ uint32_t vy_lower_effect_append(vy_lowering *l, const vy_ast_node *node, uint32_
     vy_stmt stmt = node->kind == VY_AST_ATOMIC       ? atomic_stmt(l, node)
                    : node->kind == VY_AST_COLLECTIVE ? collective_stmt(l, node)
                    : node->kind <= VY_AST_OP_CALL    ? call_stmt(l, node)
-                                                     : vy_lower_intrinsic_stmt(l, node);
+                                                     : intrinsic_stmt(l, node);
     if (!l->live)
         return VY_NONE;
     stmt.result_count = (uint8_t)count;
@@ -343,17 +483,17 @@ uint32_t vy_lower_effect_append(vy_lowering *l, const vy_ast_node *node, uint32_
 static const char *const effect_ban_names[] = {
     [VY_EFFECT_BAN_WHILE] = "in the condition of `while`",
     [VY_EFFECT_BAN_ARM] = "in an arm of `? :`",
-    [VY_EFFECT_BAN_LOGIC] = "on the right of `&&` or `||`",
+    [VY_EFFECT_BAN_LOGIC] = "in the right operand of `&&` or `||`",
 };
 
 static void report_effect_ban(vy_lowering *l, const vy_ast_node *node) {
     if (l->effect_ban == VY_EFFECT_BAN_CONST)
-        vy_lower_error(l, VY_T047, node->at, NULL, "a call, atomic or collective is not constant");
+        vy_lower_error(l, VY_T047, node->at, NULL, "call, atomic or collective in a constant expression");
     else
         vy_lower_error(
             l, VY_T039, node->at,
             l->effect_ban == VY_EFFECT_BAN_WHILE ? "write `while true`, bind it with `let` inside and `break`" : NULL,
-            "a call, atomic or collective stands %s", effect_ban_names[l->effect_ban]);
+            "call, atomic or collective %s", effect_ban_names[l->effect_ban]);
 }
 
 void vy_lower_unknown_op(vy_lowering *l, const vy_ast_node *node) {
@@ -366,7 +506,7 @@ void vy_lower_unknown_op(vy_lowering *l, const vy_ast_node *node) {
             l->report,
             "check its spelling, load the dialect that provides it (VYRE_DIALECT_PATH), or define `fn %.100s`",
             vy_call_spelling(id, storage)),
-        "no dialect provides the op `%s`, so the type of its result is not known", name);
+        "unknown op `%s`: no loaded dialect provides it, so its result type is unknown", name);
 }
 
 uint8_t vy_lower_hoist(vy_lowering *l, vy_ast_node *node, uint8_t hint) {
@@ -385,18 +525,18 @@ uint8_t vy_lower_hoist(vy_lowering *l, vy_ast_node *node, uint8_t hint) {
                 l, VY_T040, node->at,
                 VY_DIAG_SINK_FIX(l->report, "bind it first: `let x : f32 = %.100s(…)`",
                                  vy_call_spelling(vy_lower_text(l, node->name), (char[VY_CALL_SPELLING_CAPACITY]){0})),
-                "the type that %s gives is not known here", vy_lower_text(l, node->name));
+                "unknown result type of `%s`", vy_lower_text(l, node->name));
         return VY_TYPE_BAD;
     }
     if (signature.count == VY_RESULTS_BOUND) {
-        vy_lower_error(l, VY_T041, node->at, "bind them with `let (a, b) = …`", "%s gives several values",
+        vy_lower_error(l, VY_T041, node->at, "bind them with `let (a, b) = …`", "`%s` returns several values",
                        vy_lower_text(l, node->name));
         return VY_TYPE_BAD;
     }
     if (signature.count != 1) {
         const char *name = node->kind == VY_AST_ATOMIC ? vyre_atomic_name(node->op) : vy_lower_text(l, node->name);
-        vy_lower_error(l, VY_T041, node->at, signature.count ? NULL : "call it as a statement of its own",
-                       "%s gives %u values, but one is needed here", name, signature.count);
+        vy_lower_error(l, VY_T041, node->at, signature.count ? NULL : "call it as a separate statement",
+                       "`%s` returns %u values, but exactly one is required here", name, signature.count);
         return VY_TYPE_BAD;
     }
     vy_symbol name = vy_lower_temporary(l);

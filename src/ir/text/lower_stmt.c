@@ -1,4 +1,4 @@
-/* Statements. Recursion over blocks is bounded by VY_LIMIT_NESTING, which the parser keeps. */
+/* Lowering of statements. The recursion over blocks is bounded by VY_LIMIT_NESTING, which the parser enforces. */
 #include "ir/text/lower.h"
 
 static void set_position(vy_lowering *l, const vy_ast_stmt *s) {
@@ -19,19 +19,19 @@ static void declare(vy_lowering *l, const vy_ast_stmt *s, const vy_ast_declarato
 
 /* ---- let and var ---- */
 
-/* Checks the type written beside a name, if there is one. */
+/* Checks the declared type of a name, if it has one. */
 static int check_declared(vy_lowering *l, const vy_ast_declarator *declared, uint8_t type) {
     if (declared->type == VYRE_TYPE_COUNT || declared->type == type || declared->type == VY_TYPE_BAD ||
         type == VY_TYPE_BAD)
         return 1;
     vy_lower_error(l, VY_T035, declared->at,
                    VY_DIAG_SINK_FIX(l->report, "write `: %s`, or convert the value afterwards", vyre_type_name(type)),
-                   "`%s` is declared %s, but the value is %s", vy_lower_text(l, declared->name),
+                   "`%s` is declared as %s, but the value is %s", vy_lower_text(l, declared->name),
                    vyre_type_name(declared->type), vyre_type_name(type));
     return 0;
 }
 
-/* What the results of a call are called and typed; VY_TYPE_BAD where that is not known. */
+/* Names and types of the results of a call; VY_TYPE_BAD where the type is unknown. */
 typedef struct bound_results {
     uint32_t count;
     vy_symbol names[VY_LIMIT_RESULTS];
@@ -41,12 +41,12 @@ typedef struct bound_results {
 static void report_count(vy_lowering *l, const vy_ast_stmt *s, const vy_effect_signature *signature) {
     const char *name = s->a->kind == VY_AST_ATOMIC ? vyre_atomic_name(s->a->op) : vy_lower_text(l, s->a->name);
     if (signature->count == 0)
-        vy_lower_error(l, VY_T041, s->a->at, "call it as a statement of its own", "%s gives no value to bind", name);
+        vy_lower_error(l, VY_T041, s->a->at, "call it as a separate statement", "`%s` returns no value", name);
     else
         vy_lower_error(l, VY_T042, s->at,
                        VY_DIAG_SINK_FIX(l->report, "write %u name%s", signature->count,
                                         signature->count == 1 ? "" : "s in parentheses"),
-                       "%s gives %u value%s, but %u name%s given", name, signature->count,
+                       "`%s` returns %u value%s, but %u name%s given", name, signature->count,
                        signature->count == 1 ? "" : "s", s->count, s->count == 1 ? " is" : "s are");
 }
 
@@ -60,7 +60,7 @@ static int bind_results(vy_lowering *l, const vy_ast_stmt *s, const vy_effect_si
     }
     if (signature->count == VY_RESULTS_BOUND && s->count < 2) {
         vy_lower_error(l, VY_T042, s->at, "write 2, 4, 8 or 16 names in parentheses",
-                       "%s gives several values, but 1 name is given", vy_lower_text(l, s->a->name));
+                       "`%s` returns several values, but 1 name is given", vy_lower_text(l, s->a->name));
         return 0;
     }
     uint32_t i = 0;
@@ -76,7 +76,7 @@ static int bind_results(vy_lowering *l, const vy_ast_stmt *s, const vy_effect_si
                 vy_lower_error(
                     l, VY_T040, declared->at,
                     VY_DIAG_SINK_FIX(l->report, "write its type: `%.60s : f32`", vy_lower_text(l, declared->name)),
-                    "the type of `%s` is not known: %s is an op of a dialect", vy_lower_text(l, declared->name), op);
+                    "unknown type of `%s`: `%s` is an op of a dialect", vy_lower_text(l, declared->name), op);
             is_good = 0;
             type = VY_TYPE_BAD;
         }
@@ -87,15 +87,14 @@ static int bind_results(vy_lowering *l, const vy_ast_stmt *s, const vy_effect_si
     return is_good;
 }
 
-/* `let` of a single effect: its results are the names themselves. */
+/* `let` of a single effect: the names are bound directly to its results. */
 static void lower_let_effect(vy_lowering *l, const vy_ast_stmt *s) {
     vy_effect_signature signature;
     bound_results results = {0};
     uint32_t variable = VY_NONE;
     uint8_t hint = s->count == 1 && s->names->type < VYRE_TYPE_COUNT ? s->names->type : VY_TYPE_UNTYPED;
     if (s->count > VY_LIMIT_RESULTS) {
-        vy_lower_error(l, VY_T042, s->at, NULL, "a call gives at most %d values (%u names given)", VY_LIMIT_RESULTS,
-                       s->count);
+        vy_lower_error(l, VY_T042, s->at, NULL, "too many names (%u, limit %d)", s->count, VY_LIMIT_RESULTS);
         return;
     }
     int is_good = vy_lower_effect(l, s->a, hint, &signature) && bind_results(l, s, &signature, &results);
@@ -108,7 +107,7 @@ static void lower_let_effect(vy_lowering *l, const vy_ast_stmt *s) {
         declare(l, s, declared, is_good ? (uint8_t)results.types[i] : VY_TYPE_BAD, variable + i);
 }
 
-/* `var x : T = dialect.op(t)`: the written type says what the op gives, so the call can be hoisted. */
+/* `var x : T = dialect.op(t)`: the declared type is the result type of the op, so the call can be hoisted. */
 static uint8_t hoist_op_call(vy_lowering *l, const vy_ast_stmt *s) {
     vy_effect_signature signature;
     vyre_type type = s->names->type;
@@ -131,7 +130,7 @@ static void lower_let(vy_lowering *l, const vy_ast_stmt *s) {
         return;
     }
     if (s->grouped) {
-        vy_lower_error(l, VY_T042, s->at, "write one `let` for each name", "`let (…)` binds the results of a call");
+        vy_lower_error(l, VY_T042, s->at, "write one `let` for each name", "`let (…)` requires a call");
         return;
     }
     uint8_t type = declared->type;
@@ -140,7 +139,8 @@ static void lower_let(vy_lowering *l, const vy_ast_stmt *s) {
         !vy_lower_op_signature(l, s->a, &known)) {
         type = hoist_op_call(l, s);
     } else if (type < VYRE_TYPE_COUNT) {
-        /* The name keeps its declared type even if the value is wrong: that is what its uses mean. */
+        /* The name keeps its declared type even if the value is wrong, so that its uses are checked against that
+         * type. */
         vy_lower_expect(l, s->a, type, NULL, vy_lower_text(l, declared->name));
     } else {
         type = vy_lower_initializer(l, s->a, is_var ? "var" : "let", declared->name);
@@ -161,19 +161,19 @@ static void report_immutable(vy_lowering *l, const vy_ast_node *target, const vy
     const char *name = vy_lower_text(l, target->name);
     if (binding && binding->kind == VY_BINDING_MEMORY)
         vy_lower_error(l, VY_T028, target->at, VY_DIAG_SINK_FIX(l->report, "write `%s[i] = …`", name),
-                       "`%s` is a buffer or array: only its elements are assigned", name);
+                       "assignment to `%s`, a buffer or array, instead of an element", name);
     else if (binding)
         vy_lower_error(l, VY_T043, target->at,
                        binding->is_let
                            ? VY_DIAG_SINK_FIX(l->report, "declare it with `var %s` in line %u", name, binding->at.line)
                            : "copy it into a `var` first",
-                       "`%s` cannot be assigned: it is immutable", name);
+                       "assignment to `%s`, which is immutable", name);
     else
-        vy_lower_error(l, VY_T043, target->at, "copy the const into a `var`", "`%s` cannot be assigned: it is a const",
+        vy_lower_error(l, VY_T043, target->at, "copy the const into a `var`", "assignment to `%s`, which is a const",
                        name);
 }
 
-/* The type of what is assigned, and where it lies; VY_TYPE_BAD after an error. */
+/* Resolves the target of an assignment. Returns its type, or VY_TYPE_BAD after an error. */
 static uint8_t lower_target(vy_lowering *l, vy_ast_node *target) {
     if (target->kind != VY_AST_NAME)
         return vy_lower_type(l, target, VY_TYPE_UNTYPED); /* an element */
@@ -194,14 +194,14 @@ static uint8_t lower_target(vy_lowering *l, vy_ast_node *target) {
     return target->type = binding->type;
 }
 
-/* The op of `op=` must take the type, as in `x = x op e`. */
+/* Checks that the op of `op=` supports the type, as in `x = x op e`. */
 static int check_assign_op(vy_lowering *l, const vy_ast_stmt *s, uint8_t type) {
     const vyre_op_info *row = vyre_op_get(s->op);
     if (type >= VYRE_TYPE_COUNT || vyre_op_accepts(s->op, type, type))
         return 1;
     vy_lower_error(l, VY_T034, s->target->at,
                    s->op == VYRE_OP_REM ? "write `x = remainder(x, y)` for the IEEE remainder" : NULL,
-                   "`%s=` does not take %s", row->symbol, vyre_type_name(type));
+                   "`%s=` does not support %s", row->symbol, vyre_type_name(type));
     return 0;
 }
 
@@ -244,20 +244,20 @@ static void lower_assign(vy_lowering *l, const vy_ast_stmt *s) {
 static void lower_call(vy_lowering *l, const vy_ast_stmt *s) {
     vy_effect_signature signature;
     vy_lower_resolve_callee(l, s->a);
-    if (!vy_ast_node_is_effect(s->a)) { /* a pure word of level legal, or one that was reported */
+    if (!vy_ast_node_is_effect(s->a)) { /* a pure intrinsic, or a reported error */
         if (vy_lower_type(l, s->a, VY_TYPE_UNTYPED) != VY_TYPE_BAD)
-            vy_lower_error(l, VY_T021, s->a->at, NULL, "the value of this expression is not used");
+            vy_lower_error(l, VY_T021, s->a->at, NULL, "unused value");
         return;
     }
     if (s->a->kind == VY_AST_LOAD_WIDE || s->a->kind == VY_AST_POLL) {
-        vy_lower_error(l, VY_T044, s->a->at, NULL, "the result of %s is not used", vy_lower_text(l, s->a->name));
+        vy_lower_error(l, VY_T044, s->a->at, NULL, "unused result of `%s`", vy_lower_text(l, s->a->name));
         return;
     }
     if (s->a->kind == VY_AST_COLLECTIVE) {
         char name[VY_KEYWORD_CAPACITY];
         vy_keyword_collective(s->a->op, s->a->combine, s->a->scope, name);
         vy_lower_error(l, VY_T044, s->a->at, VY_DIAG_SINK_FIX(l->report, "write `let x = %s…`", name),
-                       "the result of %s is not used", name);
+                       "unused result of `%s`", name);
         return;
     }
     if (vy_lower_effect(l, s->a, VY_TYPE_UNTYPED, &signature))
@@ -297,7 +297,7 @@ static void lower_print(vy_lowering *l, const vy_ast_stmt *s) {
 
 static void lower_return(vy_lowering *l, const vy_ast_stmt *s) {
     uint32_t needed = l->func->result_count;
-    if (l->func->is_broken) { /* who knows how many, and of which types */
+    if (l->func->is_broken) { /* the results are unknown */
         for (vy_ast_node *value = s->a; value; value = value->next)
             vy_lower_type(l, value, VY_TYPE_UNTYPED);
         return;
@@ -306,7 +306,7 @@ static void lower_return(vy_lowering *l, const vy_ast_stmt *s) {
         vy_lower_error(l, VY_T046, s->at,
                        needed ? VY_DIAG_SINK_FIX(l->report, "return %u value%s", needed, needed == 1 ? "" : "s")
                               : "write `return` alone",
-                       "%s `%s` returns %u value%s (%u given)", l->func->is_program ? "program" : "function",
+                       "%s `%s` must return %u value%s (%u given)", l->func->is_program ? "program" : "function",
                        vy_lower_text(l, l->func->name), needed, needed == 1 ? "" : "s", s->count);
         return;
     }
@@ -318,7 +318,7 @@ static void lower_return(vy_lowering *l, const vy_ast_stmt *s) {
 }
 
 static void lower_trap(vy_lowering *l, const vy_ast_stmt *s) {
-    vy_lower_expect(l, s->a, VYRE_TYPE_U32, "the code of a trap", NULL);
+    vy_lower_expect(l, s->a, VYRE_TYPE_U32, "the trap code", NULL);
     if (!l->live)
         return;
     vy_stmt stmt = vy_irb_blank_stmt(VY_STMT_TRAP);
@@ -384,7 +384,7 @@ static void lower_for(vy_lowering *l, const vy_ast_stmt *s) {
     }
     if (type < VYRE_TYPE_COUNT && !(vyre_type_class(type) & VYRE_CLASS_INTEGER)) {
         vy_lower_error(l, VY_T035, s->at, "count with an integer and convert it inside the loop",
-                       "the range of `for` is of integers, not of %s", vyre_type_name(type));
+                       "expected integers for the range of `for`, found %s", vyre_type_name(type));
         type = VY_TYPE_BAD;
     }
     uint32_t mark = l->scope.count, variable = VY_NONE;

@@ -1,4 +1,4 @@
-/* Modules: a file from its bytes to its programs. */
+/* Module parser: runs the lexer, the parser and the lowering on a file, and builds its library and programs. */
 #include "ir/text/module.h"
 #include "base/status.h"
 #include "ir/text/lower.h"
@@ -41,8 +41,8 @@ vyre_program *vyre_module_library(const vyre_module *module) {
 /* ---- the names of the file ---- */
 
 static void report_duplicate(vy_lowering *l, uint32_t name, vy_position at, const char *kind, uint32_t line) {
-    vy_lower_error(l, VY_T024, at, VY_FIX("choose another name than `%s`", vy_lower_text(l, name)),
-                   "%s `%s` is already declared in line %u", kind, vy_lower_text(l, name), line);
+    vy_lower_error(l, VY_T024, at, VY_FIX("rename `%s`", vy_lower_text(l, name)),
+                   "duplicate %s `%s` (first declared in line %u)", kind, vy_lower_text(l, name), line);
 }
 
 static void collect_function(vy_lowering *l, vy_ast_function *func, uint32_t ordinal) {
@@ -58,7 +58,7 @@ static void collect_function(vy_lowering *l, vy_ast_function *func, uint32_t ord
     }
     *slot = func;
     if (func->result_count > VY_LIMIT_RESULTS)
-        vy_lower_error(l, VY_V038, func->at, NULL, "function `%s` has %u results (limit %d)",
+        vy_lower_error(l, VY_V038, func->at, NULL, "too many results in function `%s` (%u, limit %d)",
                        vy_lower_text(l, func->name), func->result_count, VY_LIMIT_RESULTS);
     func->is_bad |= func->result_count > VY_LIMIT_RESULTS;
 }
@@ -82,7 +82,7 @@ static void collect(vy_lowering *l) {
 
 /* ---- parsing ---- */
 
-/* Functions may do what any program of their file may; the file can say so itself, where it has no program. */
+/* The level of the library: the highest level of the file and its programs. */
 static vyre_level library_level(const vy_ast_file *file) {
     int level = file->level;
     for (const vy_ast_function *func = file->programs; func; func = func->next)
@@ -90,16 +90,17 @@ static vyre_level library_level(const vy_ast_file *file) {
     return (vyre_level)level;
 }
 
-/* Each program has a copy of the functions it reaches, so a short text with many programs could make as many long ones: all of them together keep the limits of
- * one. */
+/* Each program has a copy of the functions it reaches, so a short text with many programs could expand to many long
+ * ones. The limits of one program therefore apply to the sum of all programs. */
 static int check_sum(vy_lowering *l, const vy_ast_function *func, uint64_t stmts, uint64_t exprs) {
     if (stmts <= VY_LIMIT_STATEMENTS && exprs <= VY_LIMIT_EXPRESSIONS)
         return 1;
-    vy_lower_error(l, VY_T016, func->at, "split the file",
-                   "the programs up to `%s`, with the functions they call, have more statements (%llu, limit %d) or "
-                   "expression nodes (%llu, limit %d) than a text may make",
-                   vy_lower_text(l, func->name), (unsigned long long)stmts, VY_LIMIT_STATEMENTS,
-                   (unsigned long long)exprs, VY_LIMIT_EXPRESSIONS);
+    vy_lower_error(
+        l, VY_T016, func->at, "split the file",
+        "the programs up to `%s`, including the functions they call, have too many statements (%llu, limit %d) or "
+        "expression nodes (%llu, limit %d)",
+        vy_lower_text(l, func->name), (unsigned long long)stmts, VY_LIMIT_STATEMENTS, (unsigned long long)exprs,
+        VY_LIMIT_EXPRESSIONS);
     return 0;
 }
 
@@ -132,7 +133,7 @@ static void parse_source(vy_source *source, const vyre_parse_options *options, i
     size_t valid = vy_utf8_valid(text, size);
     if (valid < size) {
         vy_diag_sink_error(report, VY_T001, vy_source_position(source, valid, 1), NULL,
-                           "the text is not UTF-8 (byte 0x%02x at offset %zu)", (unsigned char)text[valid], valid);
+                           "invalid UTF-8 (byte 0x%02x at offset %zu)", (unsigned char)text[valid], valid);
         return;
     }
     if (!vy_lexer_check_lines(text, (uint32_t)size, report))
@@ -161,7 +162,7 @@ static vyre_status parse(const char *text, size_t size, const vyre_parse_options
                          vyre_diagnostics *diagnostics, vyre_module **out, vyre_error *error) {
     *out = NULL;
     if (size > VY_LIMIT_SOURCE_BYTES)
-        return vy_fail(error, VYRE_LIMIT, "split the file", "the text has %zu bytes (limit %d)", size,
+        return vy_fail(error, VYRE_LIMIT, "split the file", "text too large (%zu bytes, limit %d)", size,
                        VY_LIMIT_SOURCE_BYTES);
     vy_source *source = vy_source_new(options && options->file ? options->file : "<text>", size ? text : "", size);
     vyre_module *module = vy_allocate_zero(sizeof *module);
@@ -169,7 +170,7 @@ static vyre_status parse(const char *text, size_t size, const vyre_parse_options
     if (!source || !module) {
         status = vy_fail_memory(error, "reading the text");
     } else {
-        /* A caller without a list gets the same error: what is found twice is recognised by a list. */
+        /* The list detects duplicate findings, so a caller without one gets the same error. */
         vyre_diagnostics *own = diagnostics ? NULL : vyre_diagnostics_new();
         vy_diag_sink report = {.source = source, .list = diagnostics ? diagnostics : own};
         parse_source(source, options, skip_verify, &report, module);

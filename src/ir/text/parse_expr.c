@@ -1,13 +1,20 @@
-/* Expressions: names, literals and operators. Precedence climbing: the strength of each infix symbol is a column of the op table. */
-#include "ir/text/parse_expr.h"
-
+/* Expression parser: precedence climbing over the op table, literals, names and calls.
+ *
+ * The precedence of each infix symbol is a column of the op table. The recursion is bounded by too_deep. Its
+ * functions must have small frames, so functions that format messages are not inlined into them. */
+#include "ir/attributes.h"
 #include "ir/eval.h"
+#include "ir/identifiers.h"
 #include "ir/limits.h"
 #include "ir/op_tables.h"
+#include "ir/porting_hint.h"
+#include "ir/text/parser.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
-vy_ast_node *vy_parse_node(vy_parser *parser, vy_ast_node_kind kind, vy_position at) {
+/* Not inlined, like the functions that parse calls: their frames bound the depth of the recursion (see too_deep). */
+__attribute__((noinline)) vy_ast_node *vy_parse_node(vy_parser *parser, vy_ast_node_kind kind, vy_position at) {
     vy_parse_count(parser, &parser->nodes, VY_LIMIT_EXPRESSIONS, "expression nodes", at);
     vy_ast_node *node = vy_parse_new(parser, sizeof *node);
     if (node) {
@@ -17,18 +24,18 @@ vy_ast_node *vy_parse_node(vy_parser *parser, vy_ast_node_kind kind, vy_position
     return node;
 }
 
-vy_ast_node *vy_parse_bad(vy_parser *parser) {
+static __attribute__((noinline)) vy_ast_node *new_bad_node(vy_parser *parser) {
     return vy_parse_node(parser, VY_AST_BAD, parser->token.at);
 }
 
-void vy_parse_update_depth(vy_parser *parser, vy_ast_node *node, const vy_ast_node *below) {
+__attribute__((noinline)) void vy_parse_update_depth(vy_parser *parser, vy_ast_node *node, const vy_ast_node *below) {
     if (!below || below->depth < node->depth)
         return;
     node->depth = (uint16_t)(below->depth + 1);
     if (node->depth > VY_LIMIT_EXPRESSION_DEPTH) {
-        vy_parse_error(parser, VY_T014, node->at, NULL, "the expression has more than %d operators inside one another",
+        vy_parse_error(parser, VY_T014, node->at, NULL, "expression too deep (more than %d nested operators)",
                        VY_LIMIT_EXPRESSION_DEPTH);
-        node->kind = VY_AST_BAD; /* cut, so that no walk over the tree goes deeper */
+        node->kind = VY_AST_BAD; /* cut off, so that no walk over the tree recurses deeper */
         node->a = node->b = node->c = NULL;
         node->depth = 0;
     }
@@ -49,21 +56,425 @@ static vy_ast_node *operation(vy_parser *parser, unsigned op, vy_position at, vy
     return node;
 }
 
-/* ---- names and literals ---- */
+/* ---- numbers ---- */
 
-vy_ast_node *vy_parse_number(vy_parser *parser, int negative, vy_position at) {
+static __attribute__((noinline)) vy_ast_node *parse_number(vy_parser *parser, int negative, vy_position at) {
     vy_ast_node *node = vy_parse_node(parser, VY_AST_NUMBER, at);
     vy_number *number = vy_parse_new(parser, sizeof *number);
     if (!node || !number)
         return NULL;
     node->number = number;
     node->negative = (uint8_t)negative;
-    /* A malformed number is reported without panic: what stands around it is understood. */
+    /* A malformed number does not start panic mode, because its end is known. */
     if (!vy_number_read(parser->report, vy_token_text(&parser->lexer, &parser->token), parser->token.at, number))
         node->kind = VY_AST_BAD;
     vy_parse_advance(parser);
     return node;
 }
+
+/* ---- calls; the word before the bracket is consumed ---- */
+
+/* Arguments up to `)`; the `(` is consumed. Returns the list, its length in *count. */
+static vy_ast_node *parse_arguments(vy_parser *parser, uint32_t *count) {
+    vy_ast_node *first = NULL, **end = &first;
+    *count = 0;
+    parser->brackets++;
+    parser->depth++; /* see too_deep */
+    while (!vy_parse_is(parser, VY_TOKEN_CLOSE) && !parser->panic) {
+        vy_ast_node *argument = vy_parse_expression(parser);
+        if (!argument)
+            return NULL;
+        *end = argument;
+        end = &argument->next;
+        ++*count;
+        if (!vy_parse_accept(parser, VY_TOKEN_COMMA))
+            break;
+    }
+    parser->depth--;
+    vy_parse_expect(parser, VY_TOKEN_CLOSE);
+    parser->brackets -= parser->brackets > 0;
+    return first;
+}
+
+/* Not inlined, because its caller recurses. */
+static __attribute__((noinline)) void wrong_count(vy_parser *parser, const vy_ast_node *node, unsigned given,
+                                                  unsigned taken) {
+    const char *name = node->kind == VY_AST_COLLECTIVE ? vy_parse_name_text(parser, node->name)
+                       : node->kind == VY_AST_ATOMIC   ? vyre_atomic_name(node->op)
+                       : node->kind == VY_AST_CAST     ? vyre_type_name(node->type_name)
+                       : node->kind == VY_AST_OP       ? vyre_op_get(node->op)->name
+                                                       : "bitcast";
+    vy_parse_error(parser, VY_T037, node->at,
+                   VY_DIAG_SINK_FIX(parser->report, "pass %u argument%s", taken, taken == 1 ? "" : "s"),
+                   "`%s` requires %u argument%s (%u given)", name, taken, taken == 1 ? "" : "s", given);
+}
+
+static __attribute__((noinline)) void parse_operands(vy_parser *parser, vy_ast_node *node, unsigned taken) {
+    if (!vy_parse_expect(parser, VY_TOKEN_OPEN)) {
+        node->kind = VY_AST_BAD;
+        return;
+    }
+    uint32_t given;
+    vy_ast_node *list = parse_arguments(parser, &given);
+    vy_ast_node *operands[3] = {NULL, NULL, NULL};
+    if (given != taken) {
+        wrong_count(parser, node, given, taken);
+        node->kind = VY_AST_BAD;
+        return;
+    }
+    for (unsigned i = 0; i < taken; i++) {
+        operands[i] = list;
+        list = list->next;
+        operands[i]->next = NULL;
+        vy_parse_update_depth(parser, node, operands[i]);
+    }
+    if (node->kind == VY_AST_BAD)
+        return;
+    node->a = operands[0];
+    node->b = operands[1];
+    node->c = operands[2];
+}
+
+static const char *const order_words[] = {
+#define X(ID, name) name,
+    VYRE_ORDER_LIST(X)
+#undef X
+        "workgroup",
+    "device"};
+
+/* `<order, scope>`, each optional, in any order. */
+static void parse_atomic_attributes(vy_parser *parser, vy_ast_node *node) {
+    do {
+        unsigned found = 0;
+        while (found < 6 && !vy_parse_is_word(parser, order_words[found]))
+            found++;
+        if (found == 6) {
+            vy_parse_one_of(parser, "order or scope", order_words, 6);
+            return;
+        }
+        uint8_t *attribute = found < VYRE_ORDER_COUNT ? &node->order : &node->scope;
+        unsigned none = found < VYRE_ORDER_COUNT ? VYRE_ORDER_COUNT : VYRE_SCOPE_COUNT;
+        if (*attribute != none)
+            vy_parse_error(parser, VY_T019, parser->token.at, NULL, "more than one order or scope of an atomic");
+        *attribute = (uint8_t)(found < VYRE_ORDER_COUNT ? found : found - VYRE_ORDER_COUNT);
+        vy_parse_advance(parser);
+    } while (vy_parse_accept(parser, VY_TOKEN_COMMA));
+    vy_parse_expect(parser, VY_TOKEN_GT);
+}
+
+static __attribute__((noinline)) vy_ast_node *parse_atomic(vy_parser *parser, vy_identifier_info word, vy_position at) {
+    vy_ast_node *node = vy_parse_node(parser, VY_AST_ATOMIC, at);
+    if (!node)
+        return NULL;
+    node->op = word.index;
+    node->order = VYRE_ORDER_COUNT;
+    node->scope = VYRE_SCOPE_COUNT;
+    if (vy_parse_accept(parser, VY_TOKEN_LT))
+        parse_atomic_attributes(parser, node);
+    parse_operands(parser, node, 1 + vy_atomics[word.index].operands);
+    if (node->kind == VY_AST_ATOMIC && node->a && node->a->kind != VY_AST_INDEX && node->a->kind != VY_AST_BAD) {
+        vy_parse_error(parser, VY_T038, node->a->at, "pass an element, as in `m[i]`",
+                       "expected an element of a buffer or array as the first argument of `%s`",
+                       vyre_atomic_name(word.index));
+        node->kind = VY_AST_BAD;
+    }
+    return node;
+}
+
+static vy_ast_node *parse_const_name(vy_parser *parser) {
+    vy_ast_node *node = vy_parse_node(parser, VY_AST_NAME, parser->token.at);
+    if (node)
+        node->name = parser->token.name;
+    vy_parse_advance(parser);
+    return node;
+}
+
+static vy_ast_node *parse_width(vy_parser *parser) {
+    int is_number = vy_parse_is(parser, VY_TOKEN_NUMBER);
+    vy_ast_node *width = NULL;
+    if (is_number || (parser->token.kind == VY_TOKEN_NAME && parser->token.word.cls < VY_IDENTIFIER_KEYWORD)) {
+        unsigned before = parser->brackets;
+        parser->brackets = 1;
+        width = is_number ? parse_number(parser, 0, parser->token.at) : parse_const_name(parser);
+        parser->brackets = before;
+    } else {
+        vy_parse_error(parser, VY_T045, parser->token.at, NULL, "expected a number or a const as the subgroup width");
+    }
+    vy_parse_expect(parser, VY_TOKEN_GT);
+    return width;
+}
+
+static __attribute__((noinline)) vy_ast_node *parse_collective(vy_parser *parser, vy_identifier_info word,
+                                                               uint32_t name, vy_position at) {
+    vy_ast_node *node = vy_parse_node(parser, VY_AST_COLLECTIVE, at);
+    if (!node)
+        return NULL;
+    node->name = name;
+    node->op = word.index;
+    node->combine = word.combine;
+    node->scope = word.subgroup;
+    vy_ast_node *width = NULL;
+    int has_width = vy_parse_accept(parser, VY_TOKEN_LT);
+    if (has_width)
+        width = parse_width(parser);
+    if (has_width != word.subgroup)
+        vy_parse_error(
+            parser, VY_T045, at,
+            word.subgroup ? VY_DIAG_SINK_FIX(parser->report, "write `%s<32>(…)`", vy_parse_name_text(parser, name))
+                          : "remove the width",
+            word.subgroup ? "`%s` requires a subgroup width" : "`%s` is a workgroup collective and has no width",
+            vy_parse_name_text(parser, name));
+    parse_operands(parser, node, vy_collectives[word.index].operands);
+    node->width = width;
+    return node;
+}
+
+static __attribute__((noinline)) vy_ast_node *parse_cast(vy_parser *parser, vy_ast_node_kind kind, uint8_t type,
+                                                         vy_position at) {
+    vy_ast_node *node = vy_parse_node(parser, kind, at);
+    if (!node)
+        return NULL;
+    node->type_name = type;
+    parse_operands(parser, node, 1);
+    return node;
+}
+
+static __attribute__((noinline)) vy_ast_node *parse_bitcast(vy_parser *parser, vy_position at) {
+    if (!vy_parse_expect(parser, VY_TOKEN_LT))
+        return new_bad_node(parser);
+    uint8_t type = vy_parse_type(parser);
+    vy_parse_expect(parser, VY_TOKEN_GT);
+    return type == VY_TYPE_BAD ? new_bad_node(parser) : parse_cast(parser, VY_AST_BITCAST, type, at);
+}
+
+static __attribute__((noinline)) vy_ast_node *parse_len(vy_parser *parser) {
+    vy_ast_node *node = vy_parse_node(parser, VY_AST_LEN, parser->token.at);
+    if (!node)
+        return NULL;
+    vy_parse_expect(parser, VY_TOKEN_OPEN);
+    parser->brackets++;
+    vy_parse_name(parser, "the name of a buffer or array", &node->name, &node->at);
+    vy_parse_expect(parser, VY_TOKEN_CLOSE);
+    parser->brackets -= parser->brackets > 0;
+    if (parser->panic)
+        node->kind = VY_AST_BAD;
+    return node;
+}
+
+static __attribute__((noinline)) vy_ast_node *parse_call(vy_parser *parser, vy_ast_node_kind kind, uint32_t name,
+                                                         vy_position at) {
+    vy_ast_node *node = vy_parse_node(parser, kind, at);
+    if (!node || !vy_parse_expect(parser, VY_TOKEN_OPEN))
+        return node;
+    node->name = name;
+    if (parser->calls && !parser->in_size) { /* also op ids: a function of the file can implement one */
+        vy_ast_callee *called = vy_parse_new(parser, sizeof *called);
+        if (!called)
+            return node;
+        called->name = name;
+        *parser->calls = called;
+        parser->calls = &called->next;
+    }
+    node->a = parse_arguments(parser, &node->count);
+    for (const vy_ast_node *argument = node->a; argument && node->kind != VY_AST_BAD; argument = argument->next)
+        vy_parse_update_depth(parser, node, argument);
+    return node;
+}
+
+/* Reports `id`, which is `first` with members and is not called. */
+static void report_member(vy_parser *parser, const char *first, const char *id, vy_position at) {
+    vy_suggestion suggestion;
+    vy_suggestion_start(&suggestion, first, strlen(first));
+    for (unsigned i = 0; i < VYRE_BUILTIN_COUNT; i++)
+        if (vy_builtins[i].has_axes)
+            vy_suggestion_offer(&suggestion, vyre_builtin_name(i));
+    const char *best = vy_porting_hint_builtin(first, strlen(first)), *member = id + strlen(first) + 1;
+    best = best ? best : vy_suggestion_get(&suggestion);
+    int is_length = strcmp(member, "length") == 0 || strcmp(member, "size") == 0 || strcmp(member, "len") == 0;
+    vy_parse_error(
+        parser, VY_T012, at,
+        is_length ? VY_DIAG_SINK_FIX(parser->report, "write `len(%.100s)`", first)
+        : best    ? VY_DIAG_SINK_FIX(parser->report, "did you mean `%s%.100s`?", best, id + strlen(first))
+               : VY_DIAG_SINK_FIX(parser->report, "use one variable for each member, or call the op: `%.100s(…)`", id),
+        "`%s` is not a value: only builtins have members, and an op must be called", id);
+}
+
+int vy_parse_op_id(vy_parser *parser, uint32_t first, vy_position *at, char id[VY_LIMIT_NAME + 1]) {
+    size_t length = strlen(vy_parse_name_text(parser, first));
+    memcpy(id, vy_parse_name_text(parser, first), length);
+    while (vy_parse_accept(parser, VY_TOKEN_DOT)) {
+        const vy_token *token = &parser->token;
+        if (token->kind != VY_TOKEN_NAME || vy_parse_at_end(parser)) {
+            vy_parse_expected(parser, "a name");
+            return 0;
+        }
+        at->length = token->at.column + token->at.length - at->column;
+        if (length + 1 + token->at.length > VY_LIMIT_NAME) {
+            vy_parse_error(parser, VY_T009, *at, NULL, "op id too long (limit %d bytes)", VY_LIMIT_NAME);
+            return 0;
+        }
+        id[length++] = '.';
+        memcpy(id + length, vy_token_text(&parser->lexer, token), token->at.length);
+        length += token->at.length;
+        vy_parse_advance(parser);
+    }
+    id[length] = 0;
+    return 1;
+}
+
+int vy_parse_quoted_id(vy_parser *parser, char id[VY_LIMIT_NAME + 1]) {
+    const vy_token *token = &parser->token;
+    const char *text = vy_token_text(&parser->lexer, token) + 1;
+    size_t length = token->at.length < 2 ? 0 : token->at.length - 2; /* unterminated, which the lexer has reported */
+    if (!vy_text_is_op_id(text, length)) {
+        vy_parse_error(parser, VY_T055, token->at, NULL, "\"%.*s\" is not an op id", (int)(length < 100 ? length : 100),
+                       text);
+        return 0;
+    }
+    memcpy(id, text, length);
+    id[length] = 0;
+    vy_parse_advance(parser);
+    return 1;
+}
+
+uint32_t vy_parse_add_name(vy_parser *parser, const char *text) {
+    vy_symbol name = vy_intern_pool_add(&parser->lexer.names, text, strlen(text));
+    parser->report->out_of_memory |= name == VY_SYMBOL_INVALID;
+    return name;
+}
+
+/* ---- attributes of ops ---- */
+
+static int parse_attribute_value(vy_parser *parser, char value[VY_ATTRIBUTE_CAPACITY]) {
+    vy_position at = parser->token.at;
+    int is_true = vy_parse_is_word(parser, "true");
+    if (is_true || vy_parse_is_word(parser, "false")) {
+        vy_parse_advance(parser);
+        return vy_attribute_spell(parser->report, NULL, 0, (uint64_t)is_true, at, value);
+    }
+    int negative = vy_parse_accept(parser, VY_TOKEN_MINUS);
+    if (!vy_parse_is(parser, VY_TOKEN_NUMBER)) {
+        vy_parse_expected(parser, "`true`, `false` or a number");
+        return 0;
+    }
+    const vy_ast_node *node = parse_number(parser, negative, at);
+    return node && node->kind == VY_AST_NUMBER &&
+           vy_attribute_spell(parser->report, node->number, negative, 0, at, value);
+}
+
+/* An attribute of a call. It stores the name as a symbol, because the text of names can move while the parser adds
+ * names. */
+typedef struct given {
+    uint32_t name;
+    char value[VY_ATTRIBUTE_CAPACITY];
+} given;
+
+/* Inserts the attribute in the order of names; reports a duplicate and returns 0. */
+static int insert_attribute(vy_parser *parser, given *list, size_t count, const given *new, vy_position at) {
+    const char *name = vy_parse_name_text(parser, new->name);
+    size_t slot = count;
+    for (; slot > 0; slot--) {
+        int order = strcmp(vy_parse_name_text(parser, list[slot - 1].name), name);
+        if (order == 0) {
+            vy_parse_error(parser, VY_T054, at, NULL, "duplicate attribute `%s`", name);
+            return 0;
+        }
+        if (order < 0)
+            break;
+        list[slot] = list[slot - 1];
+    }
+    list[slot] = *new;
+    return 1;
+}
+
+static int add_attribute(vy_parser *parser, given *list, size_t *count) {
+    given attribute = {0};
+    vy_position at;
+    if (!vy_parse_name(parser, "the name of an attribute", &attribute.name, &at))
+        return 0;
+    vy_parse_expect(parser, VY_TOKEN_ASSIGN);
+    if (parser->panic || !parse_attribute_value(parser, attribute.value))
+        return 0;
+    if (*count == VY_ATTRIBUTES_LIMIT) {
+        vy_parse_error(parser, VY_T054, at, NULL, "too many attributes (limit %d)", VY_ATTRIBUTES_LIMIT);
+        return 0;
+    }
+    return insert_attribute(parser, list, (*count)++, &attribute, at);
+}
+
+/* Parses `<name = value, …>` after the id and appends it to the id in canonical form. Returns 0 after an error. */
+static int parse_attributes(vy_parser *parser, char id[VY_LIMIT_NAME + 1], vy_position at) {
+    given list[VY_ATTRIBUTES_LIMIT + 1];
+    size_t count = 0;
+    parser->brackets++;
+    do {
+        if (!add_attribute(parser, list, &count)) {
+            parser->brackets -= parser->brackets > 0;
+            return 0;
+        }
+    } while (vy_parse_accept(parser, VY_TOKEN_COMMA));
+    vy_parse_expect(parser, VY_TOKEN_GT);
+    parser->brackets -= parser->brackets > 0;
+    size_t length = strlen(id);
+    for (size_t i = 0; i < count && length <= VY_LIMIT_NAME; i++)
+        length += (size_t)snprintf(id + length, VY_LIMIT_NAME + 1 - length, "%s%s = %s%s", i ? ", " : "<",
+                                   vy_parse_name_text(parser, list[i].name), list[i].value, i + 1 == count ? ">" : "");
+    if (length > VY_LIMIT_NAME)
+        vy_parse_error(parser, VY_T054, at, "use fewer or shorter attributes",
+                       "op id and attributes too long (limit %d bytes)", VY_LIMIT_NAME);
+    return length <= VY_LIMIT_NAME && !parser->panic;
+}
+
+/* Parses the name of a call with its attributes, up to the bracket, and extends `at` over the id. Returns 0 after an
+ * error. Not inlined, because its caller recurses. */
+static __attribute__((noinline)) int parse_op_name(vy_parser *parser, uint32_t first, vy_position *at, uint32_t *name) {
+    char id[VY_LIMIT_NAME + 1];
+    if (!vy_parse_op_id(parser, first, at, id) ||
+        (vy_parse_accept(parser, VY_TOKEN_LT) && !parse_attributes(parser, id, *at)))
+        return 0;
+    if (!vy_parse_follows(parser, VY_TOKEN_OPEN)) {
+        report_member(parser, vy_parse_name_text(parser, first), id, *at);
+        return 0;
+    }
+    *name = vy_parse_add_name(parser, id);
+    return 1;
+}
+
+static __attribute__((noinline)) vy_ast_node *parse_dotted(vy_parser *parser, vy_position at, uint32_t first) {
+    uint32_t name;
+    if (!parse_op_name(parser, first, &at, &name))
+        return new_bad_node(parser);
+    return name == VY_SYMBOL_INVALID ? NULL : parse_call(parser, VY_AST_OP_CALL, name, at);
+}
+
+/* Like parse_op_name. */
+static __attribute__((noinline)) int parse_quoted_name(vy_parser *parser, vy_position at, uint32_t *name) {
+    char id[VY_LIMIT_NAME + 1];
+    if (!vy_parse_quoted_id(parser, id) || (vy_parse_accept(parser, VY_TOKEN_LT) && !parse_attributes(parser, id, at)))
+        return 0;
+    if (!vy_parse_follows(parser, VY_TOKEN_OPEN)) {
+        vy_parse_expected(parser, "`(`");
+        return 0;
+    }
+    *name = vy_parse_add_name(parser, id);
+    return 1;
+}
+
+static __attribute__((noinline)) vy_ast_node *parse_quoted(vy_parser *parser) {
+    vy_position at = parser->token.at;
+    char next = vy_parse_peek(parser);
+    uint32_t name;
+    if (next != '(' && next != '<') {
+        vy_parse_error(parser, VY_T012, at, "use strings only after `print` and `region`, and as op ids in calls",
+                       "a string is not a value");
+        return new_bad_node(parser);
+    }
+    if (!parse_quoted_name(parser, at, &name))
+        return new_bad_node(parser);
+    return name == VY_SYMBOL_INVALID ? NULL : parse_call(parser, VY_AST_OP_CALL, name, at);
+}
+
+/* ---- names and literals ---- */
 
 static vy_ast_node *bits_node(vy_parser *parser, vyre_type type, uint64_t bits, vy_position at) {
     vy_ast_node *node = vy_parse_node(parser, VY_AST_BITS, at);
@@ -85,13 +496,13 @@ static vy_ast_node *parse_special(vy_parser *parser, uint8_t type, int negative,
                            ? "write `true` or `false`"
                            : VY_DIAG_SINK_FIX(parser->report, "write the value; the largest is `%" PRIu64 "%s`",
                                               largest, vyre_type_name(type)),
-                       "%s has no members", vyre_type_name(type));
-        return vy_parse_bad(parser);
+                       "`%s` has no members", vyre_type_name(type));
+        return new_bad_node(parser);
     }
     int is_nan = vy_parse_is_word(parser, "nan");
     if (!is_nan && !vy_parse_is_word(parser, "inf")) {
-        vy_parse_one_of(parser, "special float", words, 2);
-        return vy_parse_bad(parser);
+        vy_parse_one_of(parser, "float constant", words, 2);
+        return new_bad_node(parser);
     }
     at.length = parser->token.at.column + parser->token.at.length - at.column;
     vy_parse_advance(parser);
@@ -113,7 +524,7 @@ static vy_ast_node *parse_builtin(vy_parser *parser, vy_identifier_info word, vy
         vy_parse_error(parser, VY_T029, at,
                        has_axes ? VY_DIAG_SINK_FIX(parser->report, "write `%s.x`, `%s.y` or `%s.z`", name, name, name)
                                 : VY_DIAG_SINK_FIX(parser->report, "write `%s`", name),
-                       has_axes ? "`%s` needs an axis" : "`%s` has no axes", name);
+                       has_axes ? "`%s` requires an axis" : "`%s` has no axes", name);
         return node;
     }
     if (!has_axes)
@@ -123,7 +534,7 @@ static vy_ast_node *parse_builtin(vy_parser *parser, vy_identifier_info word, vy
     if (axis < 'x' || axis > 'z') {
         vy_parse_error(parser, VY_T029, parser->token.at,
                        VY_DIAG_SINK_FIX(parser->report, "write `%s.x`, `%s.y` or `%s.z`", name, name, name),
-                       "`%s` has the axes x, y and z", name);
+                       "invalid axis of `%s` (expected x, y or z)", name);
         return node;
     }
     node->axis = (uint8_t)(axis - 'x');
@@ -132,7 +543,7 @@ static vy_ast_node *parse_builtin(vy_parser *parser, vy_identifier_info word, vy
     return node;
 }
 
-/* `[i]`, or after `!` also `[i if c]`; the parser stands at the bracket. */
+/* Parses `[i]`, or after `!` also `[i if c]`, from the bracket on. */
 static vy_ast_node *parse_index(vy_parser *parser, uint32_t name, vy_position at, vy_bounds_check guard) {
     vy_ast_node *node = vy_parse_node(parser, VY_AST_INDEX, at);
     if (!node)
@@ -157,22 +568,23 @@ static vy_ast_node *parse_index(vy_parser *parser, uint32_t name, vy_position at
 
 static vy_ast_node *parse_type_word(vy_parser *parser, vy_identifier_info word, vy_position at) {
     if (vy_parse_follows(parser, VY_TOKEN_OPEN))
-        return vy_parse_cast(parser, VY_AST_CAST, word.index, at);
+        return parse_cast(parser, VY_AST_CAST, word.index, at);
     if (vy_parse_accept(parser, VY_TOKEN_DOT))
         return parse_special(parser, word.index, 0, at);
     vy_parse_error(parser, VY_T012, at,
                    VY_DIAG_SINK_FIX(parser->report, "write `%s(x)` to convert", vyre_type_name(word.index)),
-                   "a type alone is no value (`%s`)", vyre_type_name(word.index));
-    return vy_parse_bad(parser);
+                   "expected a value, found the type `%s`", vyre_type_name(word.index));
+    return new_bad_node(parser);
 }
 
 static vy_ast_node *missing_value(vy_parser *parser) {
     vy_position end = {parser->last.line, parser->last.column + parser->last.length, 1};
-    vy_parse_error(parser, VY_T012, end, NULL, "a value is missing before the end of the statement");
-    return vy_parse_bad(parser);
+    vy_parse_error(parser, VY_T012, end, NULL, "expected a value before the end of the statement");
+    return new_bad_node(parser);
 }
 
-/* Reports a word that other languages have, with the one that is meant. Not in the frame of parse_word, which recurses. */
+/* Reports a function name of another language and suggests the equivalent. Not inlined into parse_word, which
+ * recurses. */
 static __attribute__((noinline)) int report_synonym(vy_parser *parser, vy_position at, const char *text) {
     char meant[VY_KEYWORD_CAPACITY];
     if (!vy_keyword_synonym(text, strlen(text), meant))
@@ -189,9 +601,9 @@ static __attribute__((noinline)) vy_ast_node *parse_word(vy_parser *parser) {
     if (word.cls == VY_IDENTIFIER_KEYWORD && word.index != VY_KEYWORD_TRUE && word.index != VY_KEYWORD_FALSE) {
         if (parser->token.newline)
             return missing_value(parser);
-        vy_parse_error(parser, VY_T012, at, NULL, "a value is needed here, not the keyword `%s`",
+        vy_parse_error(parser, VY_T012, at, NULL, "expected a value, found the keyword `%s`",
                        vy_parse_name_text(parser, name));
-        return vy_parse_bad(parser);
+        return new_bad_node(parser);
     }
     vy_parse_advance(parser);
     switch (word.cls) {
@@ -202,11 +614,11 @@ static __attribute__((noinline)) vy_ast_node *parse_word(vy_parser *parser) {
     case VY_IDENTIFIER_BUILTIN:
         return parse_builtin(parser, word, at);
     case VY_IDENTIFIER_BITCAST:
-        return vy_parse_bitcast(parser, at);
+        return parse_bitcast(parser, at);
     case VY_IDENTIFIER_ATOMIC:
-        return vy_parse_atomic(parser, word, at);
+        return parse_atomic(parser, word, at);
     case VY_IDENTIFIER_COLLECTIVE:
-        return vy_parse_collective(parser, word, name, at);
+        return parse_collective(parser, word, name, at);
     default:
         break;
     }
@@ -217,9 +629,9 @@ static __attribute__((noinline)) vy_ast_node *parse_word(vy_parser *parser) {
         return parse_index(parser, name, at, VY_BOUNDS_UNCHECKED);
     }
     if (vy_parse_follows(parser, VY_TOKEN_LT) && report_synonym(parser, at, vy_parse_name_text(parser, name)))
-        return vy_parse_bad(parser);
+        return new_bad_node(parser);
     if (vy_parse_follows(parser, VY_TOKEN_DOT))
-        return vy_parse_dotted(parser, at, name);
+        return parse_dotted(parser, at, name);
     if (!vy_parse_follows(parser, VY_TOKEN_OPEN)) {
         vy_ast_node *node = vy_parse_node(parser, VY_AST_NAME, at);
         if (node)
@@ -227,18 +639,18 @@ static __attribute__((noinline)) vy_ast_node *parse_word(vy_parser *parser) {
         return node;
     }
     if (word.cls == VY_IDENTIFIER_LEN)
-        return vy_parse_len(parser);
+        return parse_len(parser);
     if (word.cls != VY_IDENTIFIER_OP)
-        return vy_parse_call(parser, VY_AST_CALL, name, at);
+        return parse_call(parser, VY_AST_CALL, name, at);
     vy_ast_node *node = operation(parser, word.index, at, NULL, NULL, NULL);
     if (node)
-        vy_parse_operands(parser, node, vyre_op_get(word.index)->arity);
+        parse_operands(parser, node, vyre_op_get(word.index)->arity);
     return node;
 }
 
 /* ---- operators ---- */
 
-/* What starts no value. */
+/* Reports a token that does not start a value. */
 static __attribute__((noinline)) vy_ast_node *report_no_value(vy_parser *parser) {
     switch (parser->token.kind) {
     case VY_TOKEN_END:
@@ -247,10 +659,10 @@ static __attribute__((noinline)) vy_ast_node *report_no_value(vy_parser *parser)
         return missing_value(parser);
     default:
         vy_parse_error(parser, VY_T012, parser->token.at,
-                       vy_parse_is(parser, VY_TOKEN_PLUS) ? "remove the `+`; to count up, write `i += 1`" : NULL,
-                       "a value is needed here, not `%.*s`", (int)parser->token.at.length,
+                       vy_parse_is(parser, VY_TOKEN_PLUS) ? "remove the `+`; to increment, write `i += 1`" : NULL,
+                       "expected a value, found `%.*s`", (int)parser->token.at.length,
                        vy_token_text(&parser->lexer, &parser->token));
-        return vy_parse_bad(parser);
+        return new_bad_node(parser);
     }
 }
 
@@ -272,7 +684,7 @@ static vy_ast_node *parse_minus(vy_parser *parser, vy_position at) {
         vy_position whole = at;
         if (token->at.line == at.line)
             whole.length = token->at.column + token->at.length - at.column;
-        return vy_parse_number(parser, 1, whole);
+        return parse_number(parser, 1, whole);
     }
     if (token->kind == VY_TOKEN_NAME && token->word.cls == VY_IDENTIFIER_TYPE) {
         uint8_t type = token->word.index;
@@ -286,14 +698,14 @@ static vy_ast_node *parse_minus(vy_parser *parser, vy_position at) {
     return operation(parser, VYRE_OP_NEG, at, parse_unary(parser), NULL, NULL);
 }
 
-/* Bounds the stack. Operators, parentheses and arms of selects count one; calls and indices, which have larger frames, two. Twice the limit of the language:
- * each operator may stand in a pair of parentheses of its own. */
+/* Bounds the stack. Operators, parentheses and arms of selects count one level; calls and indices, which have larger
+ * frames, count two. The bound is twice the limit of the language, because each operator can be in its own pair of
+ * parentheses. */
 static int too_deep(vy_parser *parser) {
     if (parser->depth < 2 * VY_LIMIT_EXPRESSION_DEPTH + 8)
         return 0;
     vy_parse_error(parser, VY_T014, parser->token.at, NULL,
-                   "the expression has more than %d operators or parentheses inside one another",
-                   VY_LIMIT_EXPRESSION_DEPTH);
+                   "expression too deep (more than %d nested operators or parentheses)", VY_LIMIT_EXPRESSION_DEPTH);
     return 1;
 }
 
@@ -301,7 +713,7 @@ static __attribute__((noinline)) vy_ast_node *parse_prefix(vy_parser *parser) {
     vy_position at = parser->token.at;
     vy_token_kind kind = parser->token.kind;
     if (too_deep(parser))
-        return vy_parse_bad(parser);
+        return new_bad_node(parser);
     parser->depth++;
     vy_parse_advance(parser);
     vy_ast_node *node;
@@ -314,7 +726,7 @@ static __attribute__((noinline)) vy_ast_node *parse_prefix(vy_parser *parser) {
     return node;
 }
 
-/* Nothing but calls at its end: it adds no frame to the recursion. */
+/* Only tail calls, so it adds no frame to the recursion. */
 static vy_ast_node *parse_unary(vy_parser *parser) {
     switch (parser->token.kind) {
     case VY_TOKEN_MINUS:
@@ -324,17 +736,17 @@ static vy_ast_node *parse_unary(vy_parser *parser) {
     case VY_TOKEN_NAME:
         return parse_word(parser);
     case VY_TOKEN_NUMBER:
-        return vy_parse_number(parser, 0, parser->token.at);
+        return parse_number(parser, 0, parser->token.at);
     case VY_TOKEN_OPEN:
         return parse_group(parser);
     case VY_TOKEN_STRING:
-        return vy_parse_quoted(parser);
+        return parse_quoted(parser);
     default:
         return report_no_value(parser);
     }
 }
 
-/* The infix op at the parser's place that binds at least as strongly as `least`, or VYRE_OP_COUNT. */
+/* The infix op at the current token with a precedence of at least `least`, or VYRE_OP_COUNT. */
 static unsigned infix_at(const vy_parser *parser, unsigned least) {
     unsigned op = parser->infix[parser->token.kind];
     if (op == VYRE_OP_COUNT || (parser->token.newline && !parser->brackets))
@@ -342,12 +754,13 @@ static unsigned infix_at(const vy_parser *parser, unsigned least) {
     return vyre_op_get(op)->precedence >= least ? op : VYRE_OP_COUNT;
 }
 
-/* How a tree is spelled in a fix: its name if it is one. */
+/* The spelling of a tree in a fix: its name, or an ellipsis. */
 static const char *spelling(const vy_parser *parser, const vy_ast_node *node) {
     return node && node->kind == VY_AST_NAME ? vy_parse_name_text(parser, node->name) : "…";
 }
 
-/* `i++` and `i--`, with the parser at the second sign. A minus may also belong to what follows: `i - -1`. */
+/* Reports `i++` and `i--`; the current token is the second sign. A minus can also belong to the next operand: `i -
+ * -1`. */
 static void check_step(vy_parser *parser, unsigned op, const vy_ast_node *left) {
     const vy_token *token = &parser->token;
     int is_plus = token->kind == VY_TOKEN_PLUS;
@@ -359,10 +772,10 @@ static void check_step(vy_parser *parser, unsigned op, const vy_ast_node *left) 
         vy_parse_error(
             parser, VY_T011, token->at,
             VY_DIAG_SINK_FIX(parser->report, "write `%.60s %s 1`", spelling(parser, left), is_plus ? "+=" : "-="),
-            "`%s` is no operator", is_plus ? "++" : "--");
+            "unknown operator `%s`", is_plus ? "++" : "--");
 }
 
-/* Words that are operators elsewhere, after an operand `left`. */
+/* Reports words that are operators in other languages, after an operand `left`. */
 static void check_porting_hint(vy_parser *parser, const vy_ast_node *left) {
     const vy_token *token = &parser->token;
     if (parser->panic || token->kind != VY_TOKEN_NAME || vy_parse_at_end(parser))
@@ -372,25 +785,26 @@ static void check_porting_hint(vy_parser *parser, const vy_ast_node *left) {
     int length = (int)strspn(after, "abcdefghijklmnopqrstuvwxyz0123456789");
     if (vy_parse_is_word(parser, "and") || vy_parse_is_word(parser, "or"))
         vy_parse_error(parser, VY_T011, token->at, vy_parse_is_word(parser, "or") ? "write `||`" : "write `&&`",
-                       "`%s` is no operator", vy_parse_name_text(parser, token->name));
+                       "unknown operator `%s`", vy_parse_name_text(parser, token->name));
     else if (vy_parse_is_word(parser, "as"))
         vy_parse_error(parser, VY_T011, token->at,
                        VY_DIAG_SINK_FIX(parser->report, "write `%.*s(%.60s)` to convert",
                                         length && length < 8 ? length : 3, length && length < 8 ? after : "f32",
                                         spelling(parser, left)),
-                       "`as` is no operator");
+                       "unknown operator `as`");
     else if (left && left->kind == VY_AST_NAME && strcmp(vy_parse_name_text(parser, left->name), "not") == 0)
         vy_parse_error(parser, VY_T011, left->at,
                        VY_DIAG_SINK_FIX(parser->report, "write `!%.*s`",
                                         (int)(token->at.length < 60 ? token->at.length : 60),
                                         vy_token_text(&parser->lexer, token)),
-                       "`not` is no operator");
+                       "unknown operator `not`");
 }
 
-/* The operators that bind at least as strongly as `least`. One function, so that a pair of parentheses takes as few frames as possible. */
+/* Parses operators with a precedence of at least `least`. One function handles all levels, so that a pair of
+ * parentheses needs few frames. */
 static vy_ast_node *parse_binary(vy_parser *parser, unsigned least) {
     if (too_deep(parser))
-        return vy_parse_bad(parser);
+        return new_bad_node(parser);
     parser->depth++;
     vy_ast_node *left = parse_unary(parser);
     unsigned op;
@@ -405,7 +819,7 @@ static vy_ast_node *parse_binary(vy_parser *parser, unsigned least) {
         unsigned next = infix_at(parser, VYRE_PRECEDENCE_COMPARE);
         if (precedence == VYRE_PRECEDENCE_COMPARE && next != VYRE_OP_COUNT &&
             vyre_op_get(next)->precedence == VYRE_PRECEDENCE_COMPARE)
-            vy_parse_error(parser, VY_T013, parser->token.at, NULL, "comparisons do not chain (`%s` after `%s`)",
+            vy_parse_error(parser, VY_T013, parser->token.at, NULL, "chained comparison (`%s` after `%s`)",
                            vyre_op_get(next)->symbol, vyre_op_get(op)->symbol);
     }
     if (least == VYRE_PRECEDENCE_SELECT && left && !parser->panic && vy_parse_follows(parser, VY_TOKEN_QUESTION)) {
@@ -413,7 +827,7 @@ static vy_ast_node *parse_binary(vy_parser *parser, unsigned least) {
         vy_parse_advance(parser);
         vy_ast_node *yes = vy_parse_expression(parser);
         vy_parse_expect(parser, VY_TOKEN_COLON);
-        vy_ast_node *no = parser->panic ? vy_parse_bad(parser) : vy_parse_expression(parser);
+        vy_ast_node *no = parser->panic ? new_bad_node(parser) : vy_parse_expression(parser);
         left = operation(parser, VYRE_OP_SELECT, at, left, yes, no);
     }
     parser->depth--;

@@ -1,7 +1,8 @@
-/* Statements and blocks. */
+/* Statement parser: declarations of variables, assignments, control flow and blocks. The nesting of blocks is
+ * bounded by VY_LIMIT_NESTING. */
 #include "ir/limits.h"
 #include "ir/porting_hint.h"
-#include "ir/text/parse_expr.h"
+#include "ir/text/parser.h"
 
 #include <stdio.h>
 
@@ -45,7 +46,7 @@ static int hex_value(char c) {
                                   : -1;
 }
 
-/* The byte of an escape after its backslash and the number of bytes read; 0 if it is none. */
+/* The byte that an escape sequence denotes, and the number of bytes read after the backslash; 0 if it is invalid. */
 static char escape_value(const char *text, unsigned *read) {
     *read = 1;
     switch (text[0]) {
@@ -80,7 +81,7 @@ static const char *parse_string(vy_parser *parser, uint32_t *length) {
     }
     vy_parse_advance(parser);
     if (token.at.length < 2)
-        return ""; /* not closed, which the lexer has reported */
+        return ""; /* unterminated, which the lexer has reported */
     uint32_t size = token.at.length - 2, used = 0;
     char *out = vy_parse_new(parser, size + 1);
     for (uint32_t i = 0; out && i < size; i++) {
@@ -90,7 +91,7 @@ static const char *parse_string(vy_parser *parser, uint32_t *length) {
             byte = escape_value(text + i + 1, &read);
             if (byte == 0) {
                 vy_position at = {token.at.line, token.at.column + 1 + i, 2};
-                vy_parse_error(parser, VY_T006, at, NULL, "`\\%c` is no escape", text[i + 1]);
+                vy_parse_error(parser, VY_T006, at, NULL, "unknown escape sequence `\\%c`", text[i + 1]);
                 return NULL;
             }
             i += read;
@@ -98,7 +99,7 @@ static const char *parse_string(vy_parser *parser, uint32_t *length) {
         out[used++] = byte;
     }
     if (used > VY_LIMIT_STRING) {
-        vy_parse_error(parser, VY_T010, token.at, NULL, "a string has %u bytes (limit %d)", used, VY_LIMIT_STRING);
+        vy_parse_error(parser, VY_T010, token.at, NULL, "string too long (%u bytes, limit %d)", used, VY_LIMIT_STRING);
         return NULL;
     }
     *length = used;
@@ -107,7 +108,7 @@ static const char *parse_string(vy_parser *parser, uint32_t *length) {
 
 /* ---- let, var, assignments and calls ---- */
 
-/* `is_further`: one of several, which counts as a declaration of its own. */
+/* `is_further`: not the first of several names; it counts as another declaration. */
 static vy_ast_declarator *parse_declared(vy_parser *parser, int is_further) {
     vy_ast_declarator *declared = is_further ? vy_parse_new_statement(parser, sizeof *declared, parser->token.at)
                                              : vy_parse_new(parser, sizeof *declared);
@@ -149,7 +150,7 @@ static vy_ast_stmt *parse_let(vy_parser *parser, vy_ast_stmt_kind kind) {
     return statement->names ? statement : NULL;
 }
 
-/* The keyword nearest to what is given, in the caller's suggestion; NULL if none is suggestion. */
+/* The keyword most similar to `given`; NULL if none is similar. */
 static const char *nearest_keyword(vy_suggestion *suggestion, const char *given) {
     char word[VY_KEYWORD_CAPACITY];
     vy_suggestion_start(suggestion, given, strlen(given));
@@ -158,7 +159,7 @@ static const char *nearest_keyword(vy_suggestion *suggestion, const char *given)
     return vy_suggestion_get(suggestion);
 }
 
-/* The name that a statement with an error was to declare: known from here on, with a type that fits everything. */
+/* Declares the name of an invalid declaration with the type VY_TYPE_BAD, so that its uses are not reported. */
 static vy_ast_stmt *declare_broken(vy_parser *parser, vy_position at) {
     vy_ast_stmt *statement = new_statement(parser, VY_AST_STMT_VAR, at);
     vy_ast_declarator *declared = statement ? vy_parse_new(parser, sizeof *declared) : NULL;
@@ -170,7 +171,7 @@ static vy_ast_stmt *declare_broken(vy_parser *parser, vy_position at) {
     return statement;
 }
 
-/* Two words in a row: a misspelt keyword, most likely. The second may be what it declares. */
+/* Reports two consecutive words, probably a misspelt keyword and the name that it declares. */
 static vy_ast_stmt *report_two_words(vy_parser *parser, vy_position at, uint32_t name) {
     vy_suggestion suggestion;
     const char *given = vy_parse_name_text(parser, name), *best = nearest_keyword(&suggestion, given);
@@ -178,7 +179,7 @@ static vy_ast_stmt *report_two_words(vy_parser *parser, vy_position at, uint32_t
     vy_parse_error(parser, VY_T011, at,
                    best ? VY_DIAG_SINK_FIX(parser->report, "did you mean `%s`?", best)
                         : "start the statement with a keyword, or assign with `=`",
-                   "`%s` starts no statement", given);
+                   "`%s` does not start a statement", given);
     return next == '=' || next == ':' ? declare_broken(parser, at) : NULL;
 }
 
@@ -186,7 +187,7 @@ static int is_letter(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-/* `int i = 5`, `u32 i = 5`: our type of the word that stands before a name, or NULL. */
+/* For `int i = 5` or `u32 i = 5`: the type that corresponds to the word before the name, or NULL. */
 static const char *type_before_name(const vy_parser *parser) {
     if (parser->token.kind != VY_TOKEN_NAME || !is_letter(vy_parse_peek(parser)))
         return NULL;
@@ -195,7 +196,8 @@ static const char *type_before_name(const vy_parser *parser) {
     return vy_porting_hint_type(vy_token_text(&parser->lexer, &parser->token), parser->token.at.length);
 }
 
-/* What the line says after the next token and `=`, without spaces around it; its length in *length, 0 if that is nothing short. */
+/* The text after the next token and `=`, up to the end of the line and without surrounding spaces; its length in
+ * *length, 0 if it is empty or long. */
 static const char *written_value(const vy_parser *parser, int *length) {
     const char *text = vy_token_text(&parser->lexer, &parser->token) + parser->token.at.length;
     text += strspn(text, " \t");
@@ -218,12 +220,12 @@ static vy_ast_stmt *report_type_first(vy_parser *parser, const char *type) {
     vy_parse_error(parser, VY_T011, word.at,
                    VY_DIAG_SINK_FIX(parser->report, "write `let %.*s : %s = %.*s`, or `var` if it changes", name_length,
                                     name, type, length ? length : (int)sizeof "…" - 1, length ? value : "…"),
-                   "a declaration does not start with its type (`%.*s`)", (int)word.at.length,
+                   "a declaration starts with `let` or `var`, not with its type (`%.*s`)", (int)word.at.length,
                    vy_token_text(&parser->lexer, &word));
     return declare_broken(parser, word.at);
 }
 
-/* A name alone: a typo, if it is suggestion to a keyword that stands alone. */
+/* Reports an unused value. A name that is similar to a keyword without operands is probably a typo. */
 static void report_unused(vy_parser *parser, const vy_ast_node *node) {
     static const char *const words[] = {"barrier", "grid_barrier", "break", "continue", "return"};
     const char *name = node->kind == VY_AST_NAME ? vy_parse_name_text(parser, node->name) : "";
@@ -234,12 +236,13 @@ static void report_unused(vy_parser *parser, const vy_ast_node *node) {
     const char *best = vy_suggestion_get(&suggestion);
     if (best)
         vy_parse_error(parser, VY_T021, node->at, VY_DIAG_SINK_FIX(parser->report, "did you mean `%s`?", best),
-                       "`%s` alone does nothing", name);
+                       "`%s` has no effect", name);
     else
-        vy_parse_error(parser, VY_T021, node->at, NULL, "the value of this expression is not used");
+        vy_parse_error(parser, VY_T021, node->at, NULL, "unused value");
 }
 
-/* A word that starts a statement in another language, where no expression goes on after it: `loop {`, `do {`, `discard`. */
+/* The hint for a word that starts a statement in another language, if the token after it does not continue an
+ * expression: `loop {`, `do {`, `discard`. */
 static const char *find_porting_hint(const vy_parser *parser) {
     if (parser->token.kind != VY_TOKEN_NAME || parser->token.word.cls != VY_IDENTIFIER_PLAIN)
         return NULL;
@@ -266,7 +269,7 @@ static vy_ast_stmt *parse_expression_statement(vy_parser *parser) {
             return NULL;
         if (node->kind != VY_AST_NAME && node->kind != VY_AST_INDEX && node->kind != VY_AST_BAD)
             vy_parse_error(parser, VY_T021, node->at, "assign to a `var` name or to an element `m[i]`",
-                           "only a variable or an element can be assigned");
+                           "only a variable or an element can be assigned to");
         statement->op = vy_parse_is(parser, VY_TOKEN_ASSIGN) ? VYRE_OP_COUNT : (uint8_t)op;
         vy_parse_advance(parser);
         statement->target = node;
@@ -298,8 +301,7 @@ static vy_ast_stmt *parse_expression_statement(vy_parser *parser) {
 static vy_ast_node *parse_condition(vy_parser *parser) {
     vy_ast_node *condition = vy_parse_expression(parser);
     if (!parser->panic && vy_parse_follows(parser, VY_TOKEN_ASSIGN))
-        vy_parse_error(parser, VY_T011, parser->token.at, "write `==` to compare",
-                       "`=` assigns, which a condition does not");
+        vy_parse_error(parser, VY_T011, parser->token.at, "write `==` to compare", "assignment in a condition");
     return condition;
 }
 
@@ -320,8 +322,8 @@ static vy_ast_stmt *parse_if(vy_parser *parser) {
     }
     /* `else if` is an else block with one `if`, so it nests one deeper. */
     if (parser->nesting >= VY_LIMIT_NESTING) {
-        vy_parse_error(parser, VY_T015, parser->token.at, NULL, "blocks and `else if` are nested more than %d deep",
-                       VY_LIMIT_NESTING);
+        vy_parse_error(parser, VY_T015, parser->token.at, NULL,
+                       "blocks nested too deeply (limit %d, including `else if`)", VY_LIMIT_NESTING);
         return statement;
     }
     parser->nesting++;
@@ -340,8 +342,8 @@ static vy_ast_stmt *parse_for(vy_parser *parser) {
     statement->names->type = VYRE_TYPE_COUNT;
     if (vy_parse_follows(parser, VY_TOKEN_OPEN)) {
         vy_parse_error(parser, VY_T011, parser->token.at,
-                       "write `for i in 0 .. n { … }`, with `step` after the end if needed",
-                       "a `for` counts through a range and has no parentheses");
+                       "write `for i in 0 .. n { … }`, optionally with `step` after the end",
+                       "expected a loop variable after `for`, found `(`");
         return NULL;
     }
     vy_parse_name(parser, "the name of the loop variable", &statement->names->name, &statement->names->at);
@@ -390,7 +392,7 @@ static vy_ast_stmt *parse_print(vy_parser *parser) {
         return NULL;
     if (parser->token.kind != VY_TOKEN_STRING && !vy_parse_at_end(parser)) {
         vy_parse_error(parser, VY_T011, parser->token.at, "write the format first: `print \"{}\", x`",
-                       "`print` needs a string first");
+                       "expected a format string after `print`");
         return NULL;
     }
     statement->text = parse_string(parser, &statement->length);
@@ -409,14 +411,14 @@ static vy_ast_stmt *parse_return(vy_parser *parser) {
 static vy_ast_stmt *parse_trap(vy_parser *parser) {
     vy_ast_stmt *statement = consume_keyword(parser, VY_AST_STMT_TRAP);
     if (statement && vy_parse_at_end(parser))
-        vy_parse_expected(parser, "the code of the trap");
+        vy_parse_expected(parser, "a trap code");
     else if (statement)
         statement->a = vy_parse_expression(parser);
     return statement;
 }
 
-/* `report code`. The word is nobody's: only a value behind it on its line makes it this statement; `report(code)` is a call of that
- * name, which lowering understands. */
+/* Whether `report code` follows. `report` is not a reserved word: it starts this statement only if a value follows
+ * on its line. `report(code)` is a call, which lowering resolves. */
 static int is_report(const vy_parser *parser) {
     if (!vy_parse_is_word(parser, "report"))
         return 0;
@@ -439,7 +441,7 @@ static vy_ast_stmt *parse_report(vy_parser *parser) {
     return statement;
 }
 
-/* Keywords that are whole statements. */
+/* Keywords without operands. */
 static vy_ast_stmt *parse_bare_keyword(vy_parser *parser, vy_ast_stmt_kind kind) {
     const char *word = vy_parse_name_text(parser, parser->token.name);
     vy_ast_stmt *statement = consume_keyword(parser, kind);
@@ -482,8 +484,8 @@ static vy_ast_stmt *parse_keyword_statement(vy_parser *parser) {
     case VY_KEYWORD_GRID_BARRIER:
         return parse_bare_keyword(parser, VY_AST_STMT_GRID_BARRIER);
     case VY_KEYWORD_ELSE:
-        vy_parse_error(parser, VY_T011, token->at, "put it directly after the `}` of its `if`",
-                       "this `else` belongs to no `if`");
+        vy_parse_error(parser, VY_T011, token->at, "move it directly after the `}` of its `if`",
+                       "`else` without an `if`");
         return NULL;
     default:
         break;
@@ -493,7 +495,7 @@ static vy_ast_stmt *parse_keyword_statement(vy_parser *parser) {
         return NULL;
     }
     if (vy_parse_is_decl(parser)) {
-        vy_parse_error(parser, VY_T018, token->at, NULL, "`%s` stands after a statement or inside a block",
+        vy_parse_error(parser, VY_T018, token->at, NULL, "`%s` after a statement or inside a block",
                        vy_parse_name_text(parser, token->name));
         return NULL;
     }
@@ -502,8 +504,8 @@ static vy_ast_stmt *parse_keyword_statement(vy_parser *parser) {
 
 static vy_ast_stmt *parse_statement(vy_parser *parser) {
     if (vy_parse_is(parser, VY_TOKEN_OPEN_BLOCK)) {
-        vy_parse_error(parser, VY_T011, parser->token.at, "put an `if`, `for`, `while` or `region` before it",
-                       "a block needs a head");
+        vy_parse_error(parser, VY_T011, parser->token.at, "write an `if`, `for`, `while` or `region` before it",
+                       "block without a statement that opens it");
         parser->panic = 0;
         vy_parse_block(parser);
         return NULL;
@@ -521,7 +523,7 @@ static vy_ast_stmt *parse_statement(vy_parser *parser) {
     return type ? report_type_first(parser, type) : parse_expression_statement(parser);
 }
 
-/* A closing brace ends its statement, as a new line does. */
+/* A closing brace ends its statement, like a new line. */
 void vy_parse_end_statement(vy_parser *parser) {
     if (vy_parse_is(parser, VY_TOKEN_SEMICOLON))
         vy_parse_advance(parser);
@@ -535,14 +537,14 @@ void vy_parse_end_statement(vy_parser *parser) {
                                                            : "remove it: values are scalars and have no members";
         vy_parse_error(parser, VY_T011, parser->token.at,
                        foreign ? foreign : "end the statement with a new line or `;`",
-                       "the statement should end before `%.*s`",
+                       "expected the end of the statement, found `%.*s`",
                        (int)(parser->token.at.length < 60 ? parser->token.at.length : 60),
                        vy_token_text(&parser->lexer, &parser->token));
     }
 }
 
-/* A block ends at its brace; where that is missing, at the end of the text or at a line that belongs to the file: by its
- * first word, and because it is not indented. */
+/* A block ends at its brace. If the brace is missing, it ends at the end of the text, or at a line that starts a
+ * file-level declaration and is not indented. */
 static int at_block_end(const vy_parser *parser) {
     const vy_token *token = &parser->token;
     int is_top = vy_parse_is_top_level(parser) && token->newline && token->at.column <= parser->margin;
@@ -567,9 +569,9 @@ vy_ast_stmt *vy_parse_statements(vy_parser *parser) {
         if (!parser->panic)
             continue;
         if (parser->token.offset == before)
-            vy_parse_advance(parser); /* always forward */
+            vy_parse_advance(parser); /* ensure progress */
         if (!at_block_end(parser) || vy_parse_is(parser, VY_TOKEN_CLOSE_BLOCK))
-            vy_parse_recover(parser); /* otherwise the block is not closed, and that was said */
+            vy_parse_recover(parser); /* otherwise the block is unterminated, which has been reported */
     }
     return first;
 }
@@ -578,8 +580,7 @@ void vy_parse_close_block(vy_parser *parser, vy_position opened) {
     if (vy_parse_is(parser, VY_TOKEN_CLOSE_BLOCK))
         vy_parse_advance(parser);
     else
-        vy_parse_error(parser, VY_T017, opened, "add a `}` where the block ends",
-                       "the block opened here is never closed");
+        vy_parse_error(parser, VY_T017, opened, "add a `}` at the end of the block", "unterminated block");
 }
 
 vy_ast_stmt *vy_parse_block(vy_parser *parser) {
@@ -589,7 +590,7 @@ vy_ast_stmt *vy_parse_block(vy_parser *parser) {
         return NULL;
     }
     if (parser->nesting >= VY_LIMIT_NESTING) {
-        vy_parse_error(parser, VY_T015, at, NULL, "blocks are nested more than %d deep", VY_LIMIT_NESTING);
+        vy_parse_error(parser, VY_T015, at, NULL, "blocks nested too deeply (limit %d)", VY_LIMIT_NESTING);
         return NULL;
     }
     parser->nesting++;

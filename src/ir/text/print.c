@@ -1,50 +1,263 @@
-/* The printer: a program in canonical form. Two spaces per level, one statement per line, declarations in the order of
- * the model. */
-#include "ir/text/print.h"
-
+/* Printer of the text form: a program in canonical form, two spaces per level, one statement per line, declarations in
+ * the order of the model.
+ *
+ * Invariant: parsing the output yields the same program. So a negative literal and the negation of a literal differ
+ * (`-5i32`, `-(5i32)`), parentheses appear exactly where precedence would yield another tree, and a literal omits its
+ * type only where lowering assigns the same one: each rule here has its counterpart in lower_expr.c. Recursion is
+ * bounded by VY_LIMIT_EXPRESSION_DEPTH. */
 #include "base/status.h"
+#include "base/text.h"
 #include "ir/attributes.h"
 #include "ir/keywords.h"
+#include "ir/model.h"
+#include "ir/number.h"
 #include "ir/op_tables.h"
 #include "vyre/text.h"
 
 #include <inttypes.h>
 
+typedef struct text_printer {
+    const vyre_program *program;
+    vy_string out;
+    unsigned indent;
+} text_printer;
+
+/* Prints an expression, in parentheses if it binds more weakly than `min_precedence`. is_typed: the context determines
+ * the type, so literals may omit their suffix; the parser assigns the same type when it reads the text. */
+static void print_expr(text_printer *printer, uint32_t root, int is_typed, unsigned min_precedence);
+static void print_size(text_printer *printer, uint32_t root, unsigned min_precedence);
+
+static const vy_expr *expr_at(const text_printer *printer, uint32_t root) {
+    return &printer->program->exprs.items[root];
+}
+
+/* The first of several expressions of one type, as in `a .. b step c`, that has a type without a suffix; the others
+ * get theirs from it. Absent expressions are VY_NONE. */
+static unsigned find_anchor(const text_printer *printer, const uint32_t roots[3]) {
+    for (unsigned i = 0; i < 3; i++)
+        if (roots[i] != VY_NONE && expr_at(printer, roots[i])->kind != VY_EXPR_LITERAL)
+            return i;
+    return 0;
+}
+
+static void print_memory(text_printer *printer, uint32_t memory) {
+    vy_string_add(&printer->out, vy_symbol_name(printer->program, printer->program->memories.items[memory].name));
+}
+
+static void print_op_call(text_printer *printer, const vy_expr *expr, const char *name, int is_typed) {
+    const uint32_t operands[3] = {expr->a, expr->b, expr->c};
+    unsigned anchor = find_anchor(printer, operands);
+    vy_string_format(&printer->out, "%s(", name);
+    for (unsigned i = 0; i < 3 && operands[i] != VY_NONE; i++) {
+        vy_string_add(&printer->out, i ? ", " : "");
+        print_expr(printer, operands[i], is_typed || i != anchor, VYRE_PRECEDENCE_SELECT);
+    }
+    vy_string_char(&printer->out, ')');
+}
+
+static void print_unary(text_printer *printer, const vy_expr *expr, int is_typed) {
+    const vy_expr *operand = expr_at(printer, expr->a);
+    vy_string_add(&printer->out, vyre_op_get(expr->op)->symbol);
+    /* A minus before a number would be part of the literal, and `--` is hard to read. */
+    int guard = expr->op == VYRE_OP_NEG &&
+                (operand->kind == VY_EXPR_LITERAL || (operand->kind == VY_EXPR_OP && operand->op == VYRE_OP_NEG));
+    if (guard)
+        vy_string_char(&printer->out, '(');
+    print_expr(printer, expr->a, is_typed, guard ? VYRE_PRECEDENCE_SELECT : VYRE_PRECEDENCE_UNARY);
+    if (guard)
+        vy_string_char(&printer->out, ')');
+}
+
+static void print_infix(text_printer *printer, const vy_expr *expr, int is_typed) {
+    const vyre_op_info *row = vyre_op_get(expr->op);
+    const uint32_t operands[3] = {expr->a, expr->b, VY_NONE};
+    unsigned anchor = find_anchor(printer, operands);
+    unsigned left = row->precedence == VYRE_PRECEDENCE_COMPARE ? row->precedence + 1u : row->precedence;
+    print_expr(printer, expr->a, is_typed || anchor != 0, left);
+    vy_string_format(&printer->out, " %s ", row->symbol);
+    print_expr(printer, expr->b, is_typed || anchor != 1, row->precedence + 1u);
+}
+
+static void print_select(text_printer *printer, const vy_expr *expr, int is_typed) {
+    const uint32_t arms[3] = {expr->b, expr->c, VY_NONE};
+    unsigned anchor = find_anchor(printer, arms);
+    print_expr(printer, expr->a, 0, VYRE_PRECEDENCE_SELECT + 1);
+    vy_string_add(&printer->out, " ? ");
+    print_expr(printer, expr->b, is_typed || anchor != 0, VYRE_PRECEDENCE_SELECT);
+    vy_string_add(&printer->out, " : ");
+    print_expr(printer, expr->c, is_typed || anchor != 1, VYRE_PRECEDENCE_SELECT);
+}
+
+static void print_op(text_printer *printer, const vy_expr *expr, int is_typed, unsigned min_precedence) {
+    const vyre_op_info *row = vyre_op_get(expr->op);
+    /* The type of a comparison or test does not determine the type of its operands. */
+    is_typed = is_typed && (row->rule == VYRE_RULE_SAME || row->rule == VYRE_RULE_SELECT);
+    if (row->rule == VYRE_RULE_CAST || row->rule == VYRE_RULE_BITCAST) {
+        vy_string_format(&printer->out, row->rule == VYRE_RULE_CAST ? "%s(" : "bitcast<%s>(",
+                         vyre_type_name(expr->type));
+        print_expr(printer, expr->a, 0, VYRE_PRECEDENCE_SELECT);
+        vy_string_char(&printer->out, ')');
+        return;
+    }
+    if (!row->symbol) {
+        print_op_call(printer, expr, row->name, is_typed);
+        return;
+    }
+    int guard = row->precedence < min_precedence;
+    if (guard)
+        vy_string_char(&printer->out, '(');
+    if (row->arity == 1)
+        print_unary(printer, expr, is_typed);
+    else if (row->arity == 2)
+        print_infix(printer, expr, is_typed);
+    else
+        print_select(printer, expr, is_typed);
+    if (guard)
+        vy_string_char(&printer->out, ')');
+}
+
+static void print_expr(text_printer *printer, uint32_t root, int is_typed, unsigned min_precedence) {
+    const vyre_program *program = printer->program;
+    const vy_expr *expr = expr_at(printer, root);
+    switch (expr->kind) {
+    case VY_EXPR_LITERAL:
+        vy_number_print(&printer->out, expr->type, expr->bits, !is_typed);
+        break;
+    case VY_EXPR_VARIABLE:
+        vy_string_add(&printer->out, vy_symbol_name(program, program->variables.items[expr->a].name));
+        break;
+    case VY_EXPR_LOAD:
+        print_memory(printer, expr->a);
+        vy_string_add(&printer->out, expr->op == VY_BOUNDS_UNCHECKED ? "![" : "[");
+        print_expr(printer, expr->b, expr_at(printer, expr->b)->type == VYRE_TYPE_U32, VYRE_PRECEDENCE_SELECT);
+        if (expr->c != VY_NONE) {
+            vy_string_add(&printer->out, " if ");
+            print_expr(printer, expr->c, 1, VYRE_PRECEDENCE_SELECT);
+        }
+        vy_string_char(&printer->out, ']');
+        break;
+    case VY_EXPR_LEN:
+    case VY_EXPR_ALIGN_OFFSET:
+        vy_string_add(&printer->out, expr->kind == VY_EXPR_LEN ? "len(" : "misalignment(");
+        print_memory(printer, expr->a);
+        vy_string_char(&printer->out, ')');
+        break;
+    case VY_EXPR_BUILTIN:
+        vy_string_add(&printer->out, vyre_builtin_name(expr->op));
+        if (expr->op != VYRE_BUILTIN_LOCAL_INDEX)
+            vy_string_format(&printer->out, ".%c", "xyz"[expr->axis]);
+        break;
+    default:
+        print_op(printer, expr, is_typed, min_precedence);
+        break;
+    }
+}
+
+/* ---- sizes ---- */
+
+static const struct {
+    const char *text; /* infix symbol, or the name of a call */
+    uint8_t precedence;
+} size_rows[VY_SIZE_KIND_COUNT] = {
+    [VY_SIZE_ADD] = {"+", VYRE_PRECEDENCE_ADD},    [VY_SIZE_SUB] = {"-", VYRE_PRECEDENCE_ADD},
+    [VY_SIZE_MUL] = {"*", VYRE_PRECEDENCE_MUL},    [VY_SIZE_DIV] = {"/", VYRE_PRECEDENCE_MUL},
+    [VY_SIZE_REM] = {"%", VYRE_PRECEDENCE_MUL},    [VY_SIZE_MIN] = {"min", VYRE_PRECEDENCE_CALL},
+    [VY_SIZE_MAX] = {"max", VYRE_PRECEDENCE_CALL}, [VY_SIZE_DIV_CEIL] = {"div_ceil", VYRE_PRECEDENCE_CALL},
+};
+
+static void print_size_node(text_printer *printer, const vy_size *size, unsigned min_precedence) {
+    const char *text = size_rows[size->kind].text;
+    unsigned precedence = size_rows[size->kind].precedence;
+    int is_call = precedence == VYRE_PRECEDENCE_CALL, guard = !is_call && precedence < min_precedence;
+    vy_string_format(&printer->out, "%s%s", is_call ? text : "", is_call || guard ? "(" : "");
+    print_size(printer, size->a, is_call ? VYRE_PRECEDENCE_SELECT : precedence);
+    vy_string_format(&printer->out, is_call ? ", " : " %s ", text);
+    print_size(printer, size->b, is_call ? VYRE_PRECEDENCE_SELECT : precedence + 1);
+    vy_string_add(&printer->out, is_call || guard ? ")" : "");
+}
+
+static void print_size(text_printer *printer, uint32_t root, unsigned min_precedence) {
+    const vyre_program *program = printer->program;
+    const vy_size *size = &program->sizes.items[root];
+    switch (size->kind) {
+    case VY_SIZE_LITERAL:
+        vy_string_format(&printer->out, "%" PRIu64, size->value);
+        break;
+    case VY_SIZE_PARAM:
+        vy_string_add(&printer->out, vy_symbol_name(program, program->variables.items[size->a].name));
+        break;
+    case VY_SIZE_LEN:
+        vy_string_add(&printer->out, "len(");
+        print_memory(printer, size->a);
+        vy_string_char(&printer->out, ')');
+        break;
+    default:
+        print_size_node(printer, size, min_precedence);
+        break;
+    }
+}
+
+/* ---- strings ---- */
+
+static void print_string(text_printer *printer, const char *text) {
+    static const char letters[256] = {['\n'] = 'n', ['\t'] = 't', ['\r'] = 'r', ['"'] = '"', ['\\'] = '\\'};
+    size_t left = strlen(text);
+    vy_string_char(&printer->out, '"');
+    while (left) {
+        /* Bytes that are not UTF-8 are escaped, so that the output is UTF-8. */
+        size_t valid = vy_utf8_valid(text, left), take = valid ? valid : 1;
+        for (size_t i = 0; i < take; i++) {
+            unsigned char byte = (unsigned char)text[i];
+            if (letters[byte])
+                vy_string_format(&printer->out, "\\%c", letters[byte]);
+            else if (!valid || byte < 0x20 || byte == 0x7f)
+                vy_string_format(&printer->out, "\\x%02x", byte);
+            else
+                vy_string_char(&printer->out, (char)byte);
+        }
+        text += take;
+        left -= take;
+    }
+    vy_string_char(&printer->out, '"');
+}
+
+/* ---- statements and declarations ---- */
+
 static const char *const space_names[VY_SPACE_COUNT] = {"buffer", "workgroup", "private"};
 
-static void add(vy_printer *p, const char *text) {
+static void add(text_printer *p, const char *text) {
     vy_string_add(&p->out, text);
 }
-static void add_name(vy_printer *p, vy_symbol name) {
+static void add_name(text_printer *p, vy_symbol name) {
     add(p, vy_symbol_name(p->program, name));
 }
 
 /* Of a function or an op. */
-static void add_callee(vy_printer *p, vy_symbol name) {
+static void add_callee(text_printer *p, vy_symbol name) {
     char storage[VY_CALL_SPELLING_CAPACITY];
     add(p, vy_call_spelling(vy_symbol_name(p->program, name), storage));
 }
 
-static void start_line(vy_printer *p) {
+static void start_line(text_printer *p) {
     for (unsigned i = 0; i < p->indent; i++)
         add(p, "  ");
 }
 
-static void add_value(vy_printer *p, uint32_t root, int is_typed) {
-    vy_print_expr(p, root, is_typed, VYRE_PRECEDENCE_SELECT);
+static void add_value(text_printer *p, uint32_t root, int is_typed) {
+    print_expr(p, root, is_typed, VYRE_PRECEDENCE_SELECT);
 }
 
-static const vy_variable *variable_at(const vy_printer *p, uint32_t index) {
+static const vy_variable *variable_at(const text_printer *p, uint32_t index) {
     return &p->program->variables.items[index];
 }
-static const vy_memory *memory_at(const vy_printer *p, uint32_t index) {
+static const vy_memory *memory_at(const text_printer *p, uint32_t index) {
     return &p->program->memories.items[index];
 }
-static int is_u32(const vy_printer *p, uint32_t root) {
+static int is_u32(const text_printer *p, uint32_t root) {
     return p->program->exprs.items[root].type == VYRE_TYPE_U32;
 }
 
-static void add_element(vy_printer *p, const vy_stmt *stmt) {
+static void add_element(text_printer *p, const vy_stmt *stmt) {
     add_name(p, memory_at(p, stmt->memory)->name);
     add(p, stmt->bounds_check == VY_BOUNDS_UNCHECKED ? "![" : "[");
     add_value(p, stmt->a, is_u32(p, stmt->a));
@@ -53,8 +266,8 @@ static void add_element(vy_printer *p, const vy_stmt *stmt) {
 
 /* ---- statements that bind results ---- */
 
-/* `let x = `, `let (x, y) = `, or nothing; with types where the parser cannot know them. */
-static void add_results(vy_printer *p, const vy_stmt *stmt, int with_types) {
+/* `let x = `, `let (x, y) = `, or nothing; with types where the parser cannot infer them. */
+static void add_results(text_printer *p, const vy_stmt *stmt, int with_types) {
     if (stmt->result_count == 0)
         return;
     int grouped = stmt->result_count > 1;
@@ -69,7 +282,7 @@ static void add_results(vy_printer *p, const vy_stmt *stmt, int with_types) {
     add(p, grouped ? ") = " : " = ");
 }
 
-static void print_atomic(vy_printer *p, const vy_stmt *stmt) {
+static void print_atomic(text_printer *p, const vy_stmt *stmt) {
     int usual_scope = memory_at(p, stmt->memory)->space == VY_SPACE_BUFFER ? VYRE_SCOPE_DEVICE : VYRE_SCOPE_WORKGROUP;
     int order = stmt->order != VYRE_ORDER_RELAXED, scope = stmt->scope != usual_scope;
     add_results(p, stmt, 0);
@@ -91,7 +304,7 @@ static void print_atomic(vy_printer *p, const vy_stmt *stmt) {
     add(p, ")");
 }
 
-static void print_collective(vy_printer *p, const vy_stmt *stmt) {
+static void print_collective(text_printer *p, const vy_stmt *stmt) {
     char name[VY_KEYWORD_CAPACITY];
     vy_keyword_collective(stmt->op, stmt->combine, stmt->width != 0, name);
     add_results(p, stmt, 0);
@@ -107,7 +320,7 @@ static void print_collective(vy_printer *p, const vy_stmt *stmt) {
     add(p, ")");
 }
 
-static void add_arguments(vy_printer *p, const vy_stmt *stmt, int is_typed) {
+static void add_arguments(text_printer *p, const vy_stmt *stmt, int is_typed) {
     for (uint32_t i = 0; i < stmt->arg_count; i++) {
         const vy_arg *arg = &p->program->args.items[stmt->args + i];
         add(p, i ? ", " : "");
@@ -118,7 +331,7 @@ static void add_arguments(vy_printer *p, const vy_stmt *stmt, int is_typed) {
     }
 }
 
-static void print_call(vy_printer *p, const vy_stmt *stmt) {
+static void print_call_stmt(text_printer *p, const vy_stmt *stmt) {
     int is_local = stmt->callee != VY_NONE;
     add_results(p, stmt, !is_local);
     add_callee(p, is_local ? p->program->functions.items[stmt->callee].name : stmt->name);
@@ -129,14 +342,14 @@ static void print_call(vy_printer *p, const vy_stmt *stmt) {
 
 /* ---- statements of level legal ---- */
 
-static void print_load_wide(vy_printer *p, const vy_stmt *stmt) {
+static void print_load_wide(text_printer *p, const vy_stmt *stmt) {
     add_results(p, stmt, 0);
     vy_string_format(&p->out, "load_wide(%s, ", vy_symbol_name(p->program, memory_at(p, stmt->memory)->name));
     add_value(p, stmt->a, 1);
     add(p, ")");
 }
 
-static void print_store_wide(vy_printer *p, const vy_stmt *stmt) {
+static void print_store_wide(text_printer *p, const vy_stmt *stmt) {
     vy_string_format(&p->out, "store_wide(%s, ", vy_symbol_name(p->program, memory_at(p, stmt->memory)->name));
     add_value(p, stmt->a, 1);
     add(p, ", ");
@@ -144,8 +357,9 @@ static void print_store_wide(vy_printer *p, const vy_stmt *stmt) {
     add(p, ")");
 }
 
-/* An operator stands in parentheses, which make it look like a call: what follows `report` must not go on after a bracket. */
-static void print_report(vy_printer *p, const vy_stmt *stmt) {
+/* An operator is printed in the call form `report(…)`: after the bare word, an expression that begins with `(` would
+ * be parsed as a call. */
+static void print_report(text_printer *p, const vy_stmt *stmt) {
     const vy_expr *code = &p->program->exprs.items[stmt->a];
     int is_bare = code->kind != VY_EXPR_OP || !vyre_op_get(code->op)->symbol;
     add(p, is_bare ? "report " : "report(");
@@ -155,9 +369,9 @@ static void print_report(vy_printer *p, const vy_stmt *stmt) {
 
 /* ---- statements ---- */
 
-static void print_block(vy_printer *p, uint32_t first, uint32_t end);
+static void print_block(text_printer *p, uint32_t first, uint32_t end);
 
-static void add_block(vy_printer *p, uint32_t first, uint32_t end) {
+static void add_block(text_printer *p, uint32_t first, uint32_t end) {
     add(p, "{\n");
     p->indent++;
     print_block(p, first, end);
@@ -166,7 +380,7 @@ static void add_block(vy_printer *p, uint32_t first, uint32_t end) {
     add(p, "}");
 }
 
-static void print_if(vy_printer *p, uint32_t index) {
+static void print_if(text_printer *p, uint32_t index) {
     const vy_stmt *stmts = p->program->stmts.items;
     for (;;) {
         const vy_stmt *stmt = &stmts[index];
@@ -186,15 +400,15 @@ static void print_if(vy_printer *p, uint32_t index) {
 }
 
 /* The block of a loop or region, after its head. */
-static void add_body(vy_printer *p, uint32_t index) {
+static void add_body(text_printer *p, uint32_t index) {
     add(p, " ");
     add_block(p, index + 1, p->program->stmts.items[index].end);
 }
 
-static void print_for(vy_printer *p, uint32_t index) {
+static void print_for(text_printer *p, uint32_t index) {
     const vy_stmt *stmt = &p->program->stmts.items[index];
     const uint32_t bounds[3] = {stmt->a, stmt->b, stmt->c};
-    unsigned anchor = vy_print_anchor(p, bounds);
+    unsigned anchor = find_anchor(p, bounds);
     static const char *const before[3] = {" in ", " .. ", " step "};
     add(p, "for ");
     add_name(p, variable_at(p, stmt->variable)->name);
@@ -205,23 +419,23 @@ static void print_for(vy_printer *p, uint32_t index) {
     add_body(p, index);
 }
 
-static void print_binding(vy_printer *p, const vy_stmt *stmt) {
+static void print_binding(text_printer *p, const vy_stmt *stmt) {
     int is_new = stmt->kind != VY_STMT_ASSIGN;
     if (is_new)
         add(p, stmt->kind == VY_STMT_LET ? "let " : "var ");
     add_name(p, variable_at(p, stmt->variable)->name);
     add(p, " = ");
-    add_value(p, stmt->a, !is_new); /* the variable has a type already */
+    add_value(p, stmt->a, !is_new); /* the variable has a declared type */
 }
 
-static void print_print(vy_printer *p, const vy_stmt *stmt) {
+static void print_print(text_printer *p, const vy_stmt *stmt) {
     add(p, "print ");
-    vy_print_string(p, vy_symbol_name(p->program, stmt->name));
+    print_string(p, vy_symbol_name(p->program, stmt->name));
     add(p, stmt->arg_count ? ", " : "");
     add_arguments(p, stmt, 0);
 }
 
-static void print_stmt(vy_printer *p, uint32_t index) {
+static void print_stmt(text_printer *p, uint32_t index) {
     const vy_stmt *stmt = &p->program->stmts.items[index];
     switch (stmt->kind) {
     case VY_STMT_LET:
@@ -241,7 +455,7 @@ static void print_stmt(vy_printer *p, uint32_t index) {
         print_collective(p, stmt);
         break;
     case VY_STMT_CALL:
-        print_call(p, stmt);
+        print_call_stmt(p, stmt);
         break;
     case VY_STMT_BARRIER:
         add(p, stmt->scope == VYRE_SCOPE_DEVICE ? "grid_barrier" : "barrier");
@@ -276,7 +490,7 @@ static void print_stmt(vy_printer *p, uint32_t index) {
         break;
     case VY_STMT_REGION:
         add(p, "region ");
-        vy_print_string(p, vy_symbol_name(p->program, stmt->name));
+        print_string(p, vy_symbol_name(p->program, stmt->name));
         add_body(p, index);
         break;
     case VY_STMT_LOAD_WIDE:
@@ -298,7 +512,7 @@ static void print_stmt(vy_printer *p, uint32_t index) {
 }
 
 /* Recursion over blocks is bounded by VY_LIMIT_NESTING. */
-static void print_block(vy_printer *p, uint32_t first, uint32_t end) {
+static void print_block(text_printer *p, uint32_t first, uint32_t end) {
     for (uint32_t i = first; i < end; i = p->program->stmts.items[i].end) {
         start_line(p);
         print_stmt(p, i);
@@ -308,7 +522,7 @@ static void print_block(vy_printer *p, uint32_t first, uint32_t end) {
 
 /* ---- declarations ---- */
 
-static void print_arrays(vy_printer *p, uint32_t first, uint32_t end) {
+static void print_arrays(text_printer *p, uint32_t first, uint32_t end) {
     for (uint32_t i = first; i < end; i++) {
         const vy_memory *memory = memory_at(p, i);
         add(p, "  array ");
@@ -318,13 +532,13 @@ static void print_arrays(vy_printer *p, uint32_t first, uint32_t end) {
     }
 }
 
-static void print_body(vy_printer *p, const vy_function *function) {
+static void print_body(text_printer *p, const vy_function *function) {
     p->indent = 1;
     print_block(p, function->first_stmt, function->end_stmt);
     add(p, "}\n");
 }
 
-static uint32_t print_params(vy_printer *p, const vy_function *function) {
+static uint32_t print_params(text_printer *p, const vy_function *function) {
     uint32_t memories = 0;
     for (uint32_t i = 0; i < function->param_count; i++) {
         const vy_param *param = &p->program->params.items[function->first_param + i];
@@ -344,7 +558,7 @@ static uint32_t print_params(vy_printer *p, const vy_function *function) {
     return memories;
 }
 
-static void print_result_types(vy_printer *p, const vy_function *function) {
+static void print_result_types(text_printer *p, const vy_function *function) {
     if (function->result_count == 0)
         return;
     const vy_result *results = p->program->results.items + function->first_result;
@@ -361,7 +575,7 @@ static void print_result_types(vy_printer *p, const vy_function *function) {
     add(p, ")");
 }
 
-static void print_function(vy_printer *p, const vy_function *function) {
+static void print_function(text_printer *p, const vy_function *function) {
     add(p, "fn ");
     add_callee(p, function->name);
     add(p, "(");
@@ -373,15 +587,15 @@ static void print_function(vy_printer *p, const vy_function *function) {
     print_body(p, function);
 }
 
-static void print_sizes(vy_printer *p, const uint32_t *sizes) {
+static void print_sizes(text_printer *p, const uint32_t *sizes) {
     for (unsigned i = 0; i < 3 && sizes[i] != VY_NONE; i++) {
         add(p, i ? ", " : " ");
-        vy_print_size(p, sizes[i], VYRE_PRECEDENCE_SELECT);
+        print_size(p, sizes[i], VYRE_PRECEDENCE_SELECT);
     }
     add(p, "\n");
 }
 
-static void print_grid(vy_printer *p, const vy_grid *grid) {
+static void print_grid(text_printer *p, const vy_grid *grid) {
     switch (grid->kind) {
     case VYRE_GRID_OVER:
     case VYRE_GRID_INDIRECT:
@@ -401,18 +615,18 @@ static void print_grid(vy_printer *p, const vy_grid *grid) {
     }
 }
 
-static void print_buffer(vy_printer *p, const vy_memory *memory) {
+static void print_buffer(text_printer *p, const vy_memory *memory) {
     add(p, "  buffer ");
     add_name(p, memory->name);
     vy_string_format(&p->out, " : %s %s", vyre_type_name(memory->type), vy_accesses[memory->access].name);
     if (memory->size != VY_NONE) {
         add(p, " count ");
-        vy_print_size(p, memory->size, VYRE_PRECEDENCE_SELECT);
+        print_size(p, memory->size, VYRE_PRECEDENCE_SELECT);
     }
     add(p, "\n");
 }
 
-static void print_entry(vy_printer *p, const vy_function *entry) {
+static void print_entry(text_printer *p, const vy_function *entry) {
     const vyre_program *program = p->program;
     const uint32_t *size = program->workgroup;
     add(p, "program ");
@@ -443,7 +657,7 @@ static void print_entry(vy_printer *p, const vy_function *entry) {
 vyre_status vyre_text_print(const vyre_program *program, vyre_bytes *out, vyre_error *error) {
     VY_REQUIRE(error, program);
     VY_REQUIRE(error, out);
-    vy_printer printer = {.program = program};
+    text_printer printer = {.program = program};
     if (program->kind == VYRE_PROGRAM_LIBRARY && program->level == VYRE_LEVEL_LEGAL)
         add(&printer, "level legal\n\n");
     for (uint32_t i = 0; i < program->functions.count; i++) {

@@ -1,13 +1,14 @@
-/* Calls: no recursion, nothing unreachable, no aliasing, and a bounded size once every call is replaced by its body.
+/* Call verifier: no recursion, no unreachable function, no aliasing arguments, and a bounded program size after
+ * inlining.
  *
- * Functions are put in an order with callees first; then one pass sums up each function from its statements and the sums of what it
- * calls. The sums are upper bounds on what src/ir/build/inline.c makes (its header says what a call becomes), so a program that
- * passes here can always be inlined. */
+ * Functions are ordered with callees first. One pass then summarises each function from its statements and the
+ * summaries of its callees. The sizes are upper bounds on the output of src/ir/build/inline.c, whose header
+ * describes the code for a call, so a program that passes can always be inlined. */
 #include "ir/validate/verifier.h"
 
 #include <stdio.h>
 
-/* Sums stop here: far above every limit, and products of two fit 64 bits. */
+/* Saturation value of the sizes: far above every limit, and products of two fit in 64 bits. */
 #define CAP (UINT64_C(1) << 31)
 
 enum { NEW, OPEN, DONE };
@@ -26,7 +27,7 @@ typedef struct graph {
 
 /* ---- order, recursion, reachability ---- */
 
-/* "f → g → f" */
+/* "`f` calls `g` calls `f`" */
 static void describe_cycle(const graph *g, uint32_t callee, char *text, size_t size) {
     uint32_t first = g->depth;
     while (first > 0 && g->stack[first - 1].function != callee)
@@ -48,8 +49,7 @@ static void visit_callee(graph *g, uint32_t stmt, uint32_t callee) {
     } else if (g->states[callee] == OPEN) {
         char cycle[256];
         describe_cycle(g, callee, cycle, sizeof cycle);
-        vy_verifier_error(g->verifier, VY_V095, vy_stmt_position(g->program, stmt), NULL,
-                          "functions call themselves: %s", cycle);
+        vy_verifier_error(g->verifier, VY_V095, vy_stmt_position(g->program, stmt), NULL, "recursion: %s", cycle);
     }
 }
 
@@ -83,22 +83,20 @@ static void order_functions(graph *g) {
         visit(g, count - 1);
     for (uint32_t i = 0; i < count; i++) {
         if (g->states[i] == NEW && has_entry)
-            vy_verifier_error(g->verifier, VY_V012, p->functions.items[i].position, NULL,
-                              "nothing calls the function `%s`",
+            vy_verifier_error(g->verifier, VY_V012, p->functions.items[i].position, NULL, "unused function `%s`",
                               vy_verifier_name(g->verifier, p->functions.items[i].name));
         visit(g, i);
     }
 }
 
-/* ---- sums ---- */
+/* ---- summaries ---- */
 
 typedef struct summary {
     vy_verifier *verifier;
     const vyre_program *program;
-    uint32_t
-        *param_of; /* of each memory: its position among the parameters of its function, plus 1; 0 = not a parameter */
-    uint32_t *seen_by;   /* of each memory: the call it was last passed to, plus 1 */
-    uint8_t *seen_write; /* … and whether that call writes it */
+    uint32_t *param_of;  /* per memory: 1 + position among the parameters; 0: not a parameter */
+    uint32_t *seen_by;   /* per memory: 1 + the last call that it was passed to */
+    uint8_t *seen_write; /* per memory: whether that call writes it */
 } summary;
 
 static uint64_t capped(uint64_t n) {
@@ -126,7 +124,7 @@ static void add_memory_args(summary *sum, vy_callee_summary *mine, uint32_t inde
             record_write(sum, mine, arg->index);
         if (sum->seen_by[arg->index] == index + 1 && (written | sum->seen_write[arg->index]))
             vy_verifier_error(sum->verifier, VY_V094, vy_stmt_position(sum->program, index), NULL,
-                              "`%s` gets `%s` twice and stores to it",
+                              "`%s` stores to `%s`, which is passed to it twice",
                               vy_verifier_name(sum->verifier, sum->program->functions.items[s->callee].name),
                               vy_verifier_name(sum->verifier, sum->program->memories.items[arg->index].name));
         written |= sum->seen_by[arg->index] == index + 1 ? sum->seen_write[arg->index] : 0;
@@ -140,8 +138,8 @@ static int is_over(const vy_callee_summary *sum) {
            sum->exprs > VY_LIMIT_EXPRESSIONS;
 }
 
-/* What a call adds: a region with the body in at most one loop, a variable for each result, a `let` for each argument, a loop that
- * clears each array. */
+/* Adds the size of an inlined call: a region with the body in at most one loop, a variable for each result, a `let`
+ * for each argument, and a loop that clears each array. */
 static void add_call(summary *sum, vy_callee_summary *mine, uint32_t index, const vy_stmt *s, uint32_t nesting) {
     const vy_function *f = &sum->program->functions.items[s->callee];
     const vy_callee_summary *callee = &sum->verifier->callees[s->callee];
@@ -182,7 +180,7 @@ static void summarize(summary *sum, uint32_t function) {
             mine->stmts = capped(mine->stmts + f->result_count + 1);
             mine->exprs = capped(mine->exprs + 1);
         } else if (vy_stmt_is_loop(s->kind)) {
-            mine->stmts = capped(mine->stmts + 4); /* a flag, and leaving by it */
+            mine->stmts = capped(mine->stmts + 4); /* a flag, and an exit that tests it */
             mine->exprs = capped(mine->exprs + 3);
         }
         if (vy_stmt_is_structured(s->kind)) {
@@ -193,9 +191,9 @@ static void summarize(summary *sum, uint32_t function) {
     }
 }
 
-/* ---- limits of what comes out ---- */
+/* ---- limits after inlining ---- */
 
-/* Whoever calls a function that is over a limit is over it too: it is said once, of the innermost. */
+/* A caller of a function that exceeds a limit exceeds it, too; only the innermost function is reported. */
 static void check_inlined(vy_verifier *verifier, uint32_t function) {
     const vy_function *f = &verifier->program->functions.items[function];
     const vy_callee_summary *sum = &verifier->callees[function];
@@ -203,20 +201,19 @@ static void check_inlined(vy_verifier *verifier, uint32_t function) {
     if (sum->calls_over)
         return;
     if (sum->depth > VY_LIMIT_CALL_DEPTH)
-        vy_verifier_error(verifier, VY_V034, f->position, NULL, "calls in `%s` nest deeper (%u) than the limit (%d)",
-                          name, sum->depth, VY_LIMIT_CALL_DEPTH);
+        vy_verifier_error(verifier, VY_V034, f->position, NULL, "calls in `%s` nested too deeply (%u, limit %d)", name,
+                          sum->depth, VY_LIMIT_CALL_DEPTH);
     else if (sum->nesting > VY_LIMIT_NESTING)
         vy_verifier_error(verifier, VY_V033, f->position, NULL,
-                          "blocks of `%s` and what it calls nest deeper (%u) than the limit (%d)", name, sum->nesting,
-                          VY_LIMIT_NESTING);
+                          "blocks of `%s` and the functions it calls nested too deeply (%u, limit %d)", name,
+                          sum->nesting, VY_LIMIT_NESTING);
     else if (sum->stmts > VY_LIMIT_STATEMENTS || sum->exprs > VY_LIMIT_EXPRESSIONS)
-        vy_verifier_error(
-            verifier, VY_V044, f->position, NULL,
-            "`%s` has more statements (about %llu%s) or expressions than the limit (%d) once its calls are inlined",
-            name, (unsigned long long)sum->stmts, sum->stmts == CAP ? " or more" : "", VY_LIMIT_STATEMENTS);
+        vy_verifier_error(verifier, VY_V044, f->position, NULL,
+                          "`%s` has too many statements (about %llu%s, limit %d) or expressions after inlining", name,
+                          (unsigned long long)sum->stmts, sum->stmts == CAP ? " or more" : "", VY_LIMIT_STATEMENTS);
 }
 
-/* Every array of every function becomes one of the program. */
+/* After inlining, the arrays of all functions belong to the program. */
 static void check_arrays(vy_verifier *verifier, const vy_function *entry) {
     const vyre_program *p = verifier->program;
     uint64_t count = 0, bytes = 0;
@@ -227,13 +224,12 @@ static void check_arrays(vy_verifier *verifier, const vy_function *entry) {
     }
     if (count > VY_LIMIT_ARRAYS)
         vy_verifier_error(verifier, VY_V037, entry->position, NULL,
-                          "the program and the functions it calls have more arrays (%llu) than the limit (%d)",
+                          "too many arrays in the program and the functions it calls (%llu, limit %d)",
                           (unsigned long long)count, VY_LIMIT_ARRAYS);
     if (bytes > VY_LIMIT_PRIVATE_BYTES)
-        vy_verifier_error(
-            verifier, VY_V043, entry->position, NULL,
-            "the private arrays of the program and the functions it calls take more bytes (%llu) than the limit (%d)",
-            (unsigned long long)bytes, VY_LIMIT_PRIVATE_BYTES);
+        vy_verifier_error(verifier, VY_V043, entry->position, NULL,
+                          "private arrays of the program and the functions it calls too large (%llu bytes, limit %d)",
+                          (unsigned long long)bytes, VY_LIMIT_PRIVATE_BYTES);
 }
 
 static void number_params(const vyre_program *p, uint32_t *param_of) {

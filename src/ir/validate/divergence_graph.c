@@ -1,4 +1,5 @@
-/* Building the flow graph: one walk over the statements of a function. flow.h has the rules. */
+/* Construction of the divergence graph in one pass over the statements of a function, by the rules in
+ * divergence_graph.h. */
 #include "ir/validate/divergence_graph.h"
 
 #include "ir/op_tables.h"
@@ -8,12 +9,12 @@
 
 typedef struct block {
     uint32_t stmt, end;
-    uint32_t control;     /* inside it */
-    uint32_t around;      /* control before it */
-    uint32_t jumps;       /* pending jumps when it was opened, to see whether it added some */
-    uint32_t outer_jumps; /* loops: pending jumps of the loop around */
-    uint32_t returns;     /* pending returns when it was opened */
-    /* Pending ones at the end of the first branch of an `if`: no matter to the second. */
+    uint32_t control;     /* control inside the block */
+    uint32_t around;      /* control around the block */
+    uint32_t jumps;       /* pending jumps at its start */
+    uint32_t outer_jumps; /* loops: pending jumps of the enclosing loop */
+    uint32_t returns;     /* pending returns at its start */
+    /* Pending jumps and returns at the end of the first branch of an `if`; they do not affect the second. */
     uint32_t then_jumps, then_returns;
     uint8_t is_loop, one_trip;
 } block;
@@ -24,19 +25,19 @@ typedef struct builder {
     const vy_function *function;
     uint32_t control; /* at the current statement */
     uint32_t
-        jumps; /* control at the continues (in loops of one trip: also breaks) of the innermost loop so far; VY_NONE */
-    uint32_t returns; /* control at the returns so far; VY_NONE */
+        jumps; /* control at the continues so far of the innermost loop (single-trip loops: also breaks), or VY_NONE */
+    uint32_t returns; /* control at the returns so far, or VY_NONE */
     block open[VY_LIMIT_NESTING];
     uint32_t depth;
 } builder;
 
-/* ---- nodes and edges; a failure is noted once and makes everything after it harmless ---- */
+/* ---- nodes and edges; after a failed allocation, further calls have no effect ---- */
 
 static uint32_t add_node(builder *b, vy_divergence_kind kind, uint32_t origin, uint32_t seed) {
     vy_divergence_node *node = VY_PUSH(&b->flow->nodes);
     if (!node) {
         b->flow->verifier->out_of_memory = 1;
-        return 0; /* a node that exists, or never read */
+        return 0; /* out of memory: a valid node, or never read */
     }
     node->kind = (uint8_t)kind;
     node->origin = origin;
@@ -67,7 +68,7 @@ static uint32_t memory_node(const builder *b, uint32_t memory) {
     return b->function->variable_count + memory - b->function->first_memory;
 }
 
-/* Control that depends on both; VY_NONE stands for nothing. */
+/* Control that depends on both; VY_NONE: on neither. */
 static uint32_t join(builder *b, uint32_t one, uint32_t other) {
     if (one == VY_NONE || one == other)
         return other;
@@ -98,7 +99,7 @@ static void add_leaf_edges(builder *b, uint32_t index, uint32_t to) {
     }
 }
 
-/* VY_NONE as the target skips the tree; VY_NONE as the root is no tree. */
+/* If `to` is VY_NONE, the tree is skipped; if `root` is VY_NONE, it is empty. */
 static void add_tree_edges(builder *b, uint32_t root, uint32_t to) {
     uint32_t *next = &b->flow->next_expr;
     if (root == VY_NONE)
@@ -108,7 +109,7 @@ static void add_tree_edges(builder *b, uint32_t root, uint32_t to) {
     *next = root + 1;
 }
 
-/* ---- sync_points ---- */
+/* ---- synchronisation points ---- */
 
 static void add_sync_point(builder *b, uint32_t node, uint32_t stmt, uint32_t where, int level, int is_lane) {
     vy_sync_point *sync_point = VY_PUSH(&b->flow->sync_points);
@@ -140,9 +141,9 @@ static void add_collective_edges(builder *b, uint32_t index, const vy_stmt *s) {
     seed(b, variable_node(b, s->variable), is_uniform_collective(s) ? IN_GRID : IN_GROUP);
 }
 
-/* ---- calls: the summary of the callee, with its sources replaced by what is passed ---- */
+/* ---- calls: the summary of the callee, with its sources replaced by the arguments ---- */
 
-/* An op nobody has resolved yet counts as a pure function of its arguments; the program is checked again when its body is known. */
+/* An unresolved op is treated as a pure function of its arguments; the program is verified again after linking. */
 static void add_op_call_edges(builder *b, uint32_t index, const vy_stmt *s) {
     uint32_t value = add_node(b, VY_DIVERGENCE_VALUE, index, 0);
     for (uint32_t i = 0; i < s->arg_count; i++) {
@@ -167,7 +168,7 @@ static void add_source_edges(builder *b, uint32_t index, const vy_stmt *s, const
                            callee->is_lane[level] && bit >= VY_VARIES_PARAM);
 }
 
-/* What a callee stores to a private array it is given is not looked into. */
+/* The values that a callee stores to a private array argument are not tracked. */
 static void add_memory_arg_edges(builder *b, const vy_stmt *s, uint32_t i, uint32_t memory) {
     const vy_callee_summary *callee = &b->flow->verifier->callees[s->callee];
     if (b->program->memories.items[memory].space == VY_SPACE_PRIVATE && (callee->written[i / 64] >> i % 64 & 1))
@@ -218,7 +219,7 @@ static void open_block(builder *b, uint32_t index, const vy_stmt *s) {
     b->control = k->control;
 }
 
-/* Whoever jumped in the first branch is not in the second. */
+/* Jumps in the first branch do not affect control in the second. */
 static void start_else(builder *b) {
     block *k = &b->open[b->depth - 1];
     k->then_jumps = b->jumps;
@@ -228,7 +229,7 @@ static void start_else(builder *b) {
     b->control = k->control;
 }
 
-/* The pending jumps of both branches; `before` were pending before either. */
+/* Joins the pending jumps of both branches; `before` were pending before the `if`. */
 static uint32_t merge(builder *b, uint32_t before, uint32_t one, uint32_t other) {
     return one == before ? other : other == before ? one : join(b, one, other);
 }
@@ -239,7 +240,7 @@ static void close_block(builder *b) {
     b->returns = merge(b, k->returns, k->then_returns, b->returns);
     int has_jumps = b->jumps != k->jumps, has_returns = b->returns != k->returns;
     if (b->program->stmts.items[k->stmt].kind == VY_STMT_REGION)
-        return; /* control runs straight through it */
+        return; /* control flow is linear */
     b->control = k->around;
     if (k->is_loop) {
         b->jumps = k->outer_jumps;
@@ -275,7 +276,7 @@ static void add_return_edges(builder *b, const vy_stmt *s) {
 
 /* ---- statements ---- */
 
-/* Everything but private arrays is memory whose contents were decided when its node was made. */
+/* Only private arrays depend on stores; the divergence of other memory was set when its node was created. */
 static void add_store_edges(builder *b, const vy_stmt *s) {
     int is_private = b->program->memories.items[s->memory].space == VY_SPACE_PRIVATE;
     uint32_t to = is_private ? memory_node(b, s->memory) : VY_NONE;
@@ -357,9 +358,9 @@ static void add_stmt_edges(builder *b, uint32_t index, const vy_stmt *s) {
     }
 }
 
-/* What loads from a memory bring: nothing from memory that nobody writes; whatever the argument brings for a parameter that only reads;
- * from a private array of the entry what is stored to it; else anything. A function's private arrays count as anything, because once
- * inlined they are shared by all its calls. */
+/* The divergence of loads from a memory. Memory that is never written is uniform. A read-only parameter is as
+ * divergent as its argument. A private array of the entry depends on the stores to it. All other memory is
+ * divergent, including private arrays of functions, because all inlined calls share them. */
 static void add_memory(builder *b, uint32_t memory, int is_entry) {
     const vy_memory *m = &b->program->memories.items[memory];
     int is_private = m->space == VY_SPACE_PRIVATE;
@@ -397,7 +398,7 @@ void vy_divergence_graph_build(vy_divergence_graph *flow, uint32_t index) {
     add_declarations(&b, is_entry);
     b.control = add_node(&b, VY_DIVERGENCE_CONTROL, VY_NONE, is_entry ? 0 : 1u << VY_VARIES_CONTROL);
     for (uint32_t i = b.function->first_stmt; i < b.function->end_stmt; i++) {
-        /* A block closes where it ends; the else branch starts from the control of the `if` again. */
+        /* The else branch starts with the control of the `if`. */
         while (b.depth && b.open[b.depth - 1].end == i)
             close_block(&b);
         if (b.depth && p->stmts.items[b.open[b.depth - 1].stmt].middle == i)

@@ -1,18 +1,24 @@
-/* Races that happen in every run. The oracle finds the others; what is refused here must be certain, for a valid program may never be
- * refused. So only this is looked at:
+/* Static detection of races that occur in every run. The reference interpreter finds the others.
  *
- *  - statements that stand directly in the body of the program, in a workgroup of more than one invocation, as long as nothing before them may
- *    have trapped, returned or looped for ever: every invocation runs them, if the grid has any;
- *  - between two of them nothing may order memory: a barrier, a collective, an atomic that is not relaxed, or a block or call with
- *    one of these inside ends a stretch;
- *  - accesses to memories whose length is known (an access out of bounds touches nothing), at indices that are constants, or the linear
- *    local index plus a constant (global_id counts as local_id: in the first workgroup they are the same);
- *  - loads that are evaluated whatever the values are: none under `? :`, `&&` or `||`.
+ * A valid program must never be rejected, so only the following accesses are considered:
  *
- * Two accesses collide if two different invocations reach the same element in bounds, one stores, and not both are atomic. */
+ *  - Accesses in statements directly in the body of the program, in a workgroup of more than one invocation, as long as
+ *    no earlier statement may have trapped, returned or looped forever. Every invocation executes them, unless the grid
+ *    is empty.
+ *  - Accesses in the same region: a barrier, a collective, an atomic that is not relaxed, or a block or call that
+ *    contains one of these may order memory and ends the region.
+ *  - Accesses to memories of known length (an out-of-bounds access has no effect), at indices that are constants, or
+ *    the linear local index plus a constant (global_id counts as local_id, because they are equal in the first
+ *    workgroup).
+ *  - Loads that are evaluated unconditionally: not in `? :`, `&&` or `||`.
+ *
+ * Two accesses collide if two different invocations access the same element in bounds, one access is a store, and at
+ * least one is not atomic. */
 #include "ir/validate/verifier.h"
 
-enum { STRETCH = 32 /* accesses remembered; later ones in a long stretch are compared with the first ones only */ };
+enum {
+    REGION_ACCESSES = 32 /* accesses kept per barrier region; later accesses are compared with the first ones only */
+};
 
 /* An index as a function of the linear local index l, modulo 2^32. */
 typedef struct form {
@@ -30,9 +36,9 @@ typedef struct races {
     vy_verifier *verifier;
     const vyre_program *program;
     uint32_t invocations;
-    form *forms; /* of the variables of the entry, by position in it */
+    form *forms; /* by variable of the entry */
     const vy_function *entry;
-    access stretch[STRETCH];
+    access region[REGION_ACCESSES];
     uint32_t count;
 } races;
 
@@ -42,7 +48,7 @@ static form builtin_form(const races *r, const vy_expr *e) {
     const uint32_t *size = r->program->workgroup;
     if (e->op == VYRE_BUILTIN_LOCAL_INDEX)
         return (form){LINEAR, 0};
-    /* A line of invocations along this axis: its id is the linear index. */
+    /* The workgroup extends along this axis only, so the id is the linear index. */
     if ((e->op == VYRE_BUILTIN_LOCAL_ID || e->op == VYRE_BUILTIN_GLOBAL_ID) && size[e->axis] == r->invocations)
         return (form){LINEAR, 0};
     return (form){UNKNOWN, 0};
@@ -68,7 +74,7 @@ static form form_of(const races *r, uint32_t expr) {
     const vy_expr *e = &r->program->exprs.items[expr];
     switch (e->kind) {
     case VY_EXPR_LITERAL: {
-        /* The bits of a literal that is not negative are its value; anything from 2^31 on is out of every bound we know. */
+        /* The bits of a non-negative literal are its value; values from 2^31 on exceed every known length. */
         int fits = (vyre_type_class((vyre_type)e->type) & VYRE_CLASS_INTEGER) &&
                    e->bits < UINT64_C(1) << (vyre_type_bits((vyre_type)e->type) - 1) && e->bits <= INT32_MAX;
         return fits ? (form){CONSTANT, (uint32_t)e->bits} : (form){UNKNOWN, 0};
@@ -90,15 +96,16 @@ static form form_of(const races *r, uint32_t expr) {
 static int collide(form one, form other, uint32_t n, uint64_t length) {
     if (one.kind == CONSTANT && other.kind == LINEAR)
         return collide(other, one, n, length);
-    if (other.kind == CONSTANT) /* one(l) hits the constant for l = c - offset, and someone else is there too */
+    if (other.kind ==
+        CONSTANT) /* one(l) equals the constant for l = c - offset, and all other invocations access it, too */
         return other.offset < length &&
                (one.kind == CONSTANT ? one.offset == other.offset : other.offset - one.offset < n);
     int32_t distance = (int32_t)(one.offset - other.offset); /* l' = l + distance */
     uint32_t apart = distance < 0 ? 0u - (uint32_t)distance : (uint32_t)distance;
     if (apart == 0 || apart >= n)
         return 0;
-    /* l runs over n - apart values from `first`; the elements they hit are consecutive, so one is in bounds if the first is or if they
-     * wrap around to 0. */
+    /* l has n - apart values. The accessed elements are consecutive from `first`, so one is in bounds if the first
+     * is, or if they wrap around to 0. */
     uint32_t first = (distance < 0 ? apart : 0) + one.offset;
     return first < length || first + (n - apart - 1) < first;
 }
@@ -116,7 +123,7 @@ static void report_pair(races *r, const access *earlier, const access *later) {
         vy_fix_format(line, sizeof line, " in line %u", before.line);
     vy_verifier_error(
         r->verifier, earlier->is_atomic || later->is_atomic ? VY_V104 : VY_V103, at, NULL,
-        "%s of `%s` and %s%s reach the same element from different invocations, with no barrier between them",
+        "%s of `%s` and %s%s access the same element from different invocations without a barrier between them",
         access_word(later), name, access_word(earlier), line);
 }
 
@@ -133,20 +140,20 @@ static void add_access(races *r, uint32_t stmt, uint32_t memory, uint32_t index,
         return;
     }
     for (uint32_t i = 0; i < r->count; i++) {
-        const access *a = &r->stretch[i];
+        const access *a = &r->region[i];
         if (a->memory == memory && (a->writes || writes) && !(a->is_atomic && is_atomic) &&
             collide(a->index, now.index, r->invocations, length)) {
             report_pair(r, a, &now);
             return;
         }
     }
-    if (r->count < STRETCH)
-        r->stretch[r->count++] = now;
+    if (r->count < REGION_ACCESSES)
+        r->region[r->count++] = now;
 }
 
 /* ---- statements ---- */
 
-/* Loads of a statement, unless some of its expressions may not be needed. */
+/* Adds the loads of a statement, unless some of its expressions are evaluated conditionally. */
 static void add_loads(races *r, uint32_t stmt, uint32_t first, uint32_t end) {
     const vy_expr *exprs = r->program->exprs.items;
     for (uint32_t i = first; i < end; i++)
@@ -158,10 +165,10 @@ static void add_loads(races *r, uint32_t stmt, uint32_t first, uint32_t end) {
             add_access(r, stmt, exprs[i].a, exprs[i].b, 0, 0);
 }
 
-typedef enum effect { NOTHING, ORDERS, MAY_END } effect; /* MAY_END: what follows may never run */
+typedef enum effect { NOTHING, ORDERS, MAY_END } effect; /* MAY_END: the following statements may not be executed */
 
-/* What running a statement, with whatever is inside it, may do to those that follow. A call does what its body would do in its place, so
- * that inlining changes no verdict. */
+/* The effect of a statement, including its block, on the following statements. A call has the effect of its body, so
+ * that inlining does not change the result. */
 static effect effect_of(const races *r, const vy_stmt *s) {
     const vy_callee_summary *callee =
         s->kind == VY_STMT_CALL && s->callee != VY_NONE ? &r->verifier->callees[s->callee] : NULL;
@@ -181,7 +188,7 @@ static effect effect_of_block(const races *r, uint32_t first, uint32_t end) {
     return strongest;
 }
 
-/* Returns the first expression after the statement and what is inside it. */
+/* Returns the first expression after the statement and its block. */
 static uint32_t skip_block(const races *r, uint32_t first, uint32_t end, uint32_t expr) {
     for (uint32_t i = first; i < end; i++)
         expr = vy_stmt_exprs_end(r->program, &r->program->stmts.items[i], expr);
@@ -190,7 +197,8 @@ static uint32_t skip_block(const races *r, uint32_t first, uint32_t end, uint32_
 
 static void run_stmt(races *r, uint32_t index, uint32_t first_expr, uint32_t end_expr) {
     const vy_stmt *s = &r->program->stmts.items[index];
-    /* A condition of `while` is evaluated again, after who knows what; arguments of a call move into its region once inlined. */
+    /* The condition of a `while` is evaluated again after the body; arguments of a call move into the inlined
+     * region. */
     if (s->kind != VY_STMT_WHILE && (s->kind != VY_STMT_CALL || s->callee == VY_NONE))
         add_loads(r, index, first_expr, end_expr);
     if (s->kind == VY_STMT_LET)
@@ -201,7 +209,8 @@ static void run_stmt(races *r, uint32_t index, uint32_t first_expr, uint32_t end
         add_access(r, index, s->memory, s->a, s->op != VYRE_ATOMIC_LOAD, 1);
 }
 
-/* Whether a size is the same in every run, and that value. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
+/* Evaluates a size that is the same in every run; returns 0 for other sizes. Recursion is bounded by
+ * VY_LIMIT_EXPRESSION_DEPTH. */
 static int size_known(const vyre_program *p, uint32_t index, uint64_t *value) {
     const vy_size *size = &p->sizes.items[index];
     uint64_t a = 0, b = 0;
@@ -234,7 +243,7 @@ static int size_known(const vyre_program *p, uint32_t index, uint64_t *value) {
     return 1;
 }
 
-/* Whether the program says itself that no workgroup ever runs. */
+/* Whether the grid of the program is always empty. */
 static int is_empty(const vyre_program *p) {
     const vy_grid *grid = &p->grid;
     if (grid->kind != VYRE_GRID_GROUPS && grid->kind != VYRE_GRID_ELEMENTS)

@@ -1,12 +1,14 @@
-/* Uniformity: barriers and collectives are met by all invocations of a workgroup or by none, the grid barrier by all of the grid.
+/* Uniformity verifier: either all invocations of a workgroup reach a barrier or collective, or none does; for the grid
+ * barrier, all invocations of the grid.
  *
- * For each function, callees first: build its flow graph (flow.h), let sets of sources flow along the edges until nothing changes, and look
- * at the sync_points. A set says which of "differs in the workgroup", "differs in the grid", "as control at the call", "as argument i" a node
- * depends on. What a sync_point owes to the first two is an error here; what it owes to the others is a demand on the callers, kept with
- * the sets of the results as the function's summary. So each function is looked at once, whoever calls it how often.
+ * For each function, callees first: build its divergence graph, propagate sets of sources along the edges to a fixed
+ * point, and check the synchronisation points. The set of a node states whether it varies in the workgroup, in the
+ * grid, with control at the call, or with argument i. At a synchronisation point the first two are errors; the others
+ * are requirements on the callers. These requirements and the sets of the results form the summary of the function, so
+ * each function is analysed once.
  *
- * The analysis is sound: it may refuse a program whose sync_points are uniform for a reason it does not see, and never accepts one that can
- * diverge. What it accepts it also accepts once inlined. */
+ * The analysis is sound: it never accepts a program that can diverge, and may reject one whose uniformity it cannot
+ * prove. A program that it accepts is also accepted after inlining. */
 #include "ir/validate/divergence_graph.h"
 
 #include "ir/keywords.h"
@@ -16,9 +18,9 @@
 typedef struct solver {
     vy_divergence_graph flow;
     uint32_t words;
-    uint64_t *sets; /* words for each node */
+    uint64_t *sets; /* `words` words per node */
     size_t sets_size;
-    uint32_t *queue; /* a stack: the order does not matter */
+    uint32_t *queue; /* worklist, as a stack */
     size_t queue_size;
 } solver;
 
@@ -49,7 +51,8 @@ static int prepare(solver *s) {
     return 1;
 }
 
-/* Adds what `from` has to `to` and remembers where the two bits that can be errors came from. Returns whether anything was new. */
+/* Adds the set of `from` to that of `to`, and records the source of the two bits that can cause errors. Returns
+ * whether the set changed. */
 static int propagate(solver *s, uint32_t from, uint32_t to) {
     const uint64_t *source = set_of(s, from);
     uint64_t *target = set_of(s, to), changed = 0;
@@ -88,9 +91,9 @@ static void solve(solver *s) {
     }
 }
 
-/* ---- saying why ---- */
+/* ---- messages ---- */
 
-/* " (line 12)", or nothing if the line is not known. */
+/* " (line 12)", or an empty string if the line is unknown. */
 static const char *line_text(vy_position at, char text[32]) {
     text[0] = 0;
     if (at.line)
@@ -104,7 +107,7 @@ static void describe_variable(const solver *s, uint32_t node, char *text, size_t
     const char *name = vy_symbol_name(p, p->variables.items[s->flow.function->first_variable + node].name);
     char line[32], word[VY_KEYWORD_CAPACITY], named[VY_LIMIT_NAME + 8] = "";
     line_text(vy_stmt_position(p, s->flow.nodes.items[node].origin), line);
-    if (!*line) /* the text gives results names of its own, which mean nothing to whoever reads the line */
+    if (!*line) /* with a line, the name is omitted: the parser generates names for hoisted results */
         snprintf(named, sizeof named, "`%s`, ", name);
     if (stmt->kind == VY_STMT_COLLECTIVE)
         vy_keyword_collective((vyre_collective)stmt->op, (vyre_op)stmt->combine, stmt->width != 0, word);
@@ -116,7 +119,7 @@ static void describe_variable(const solver *s, uint32_t node, char *text, size_t
                  stmt->kind == VY_STMT_ATOMIC ? vyre_atomic_name((vyre_atomic)stmt->op) : word, line);
 }
 
-/* What lets a node differ in the first place. */
+/* Describes the source of divergence. */
 static void describe_root(const solver *s, uint32_t node, char *text, size_t size) {
     const vyre_program *p = s->flow.program;
     const vy_divergence_node *n = &s->flow.nodes.items[node];
@@ -125,7 +128,7 @@ static void describe_root(const solver *s, uint32_t node, char *text, size_t siz
         snprintf(text, size, "`%s`%s", vyre_builtin_name((vyre_builtin)p->exprs.items[n->origin].op),
                  line_text(vy_expr_position(p, n->origin), line));
     else if (n->kind == VY_DIVERGENCE_MEMORY)
-        snprintf(text, size, "what is loaded from `%s`, which invocations write",
+        snprintf(text, size, "a load from `%s`, which invocations write",
                  vy_symbol_name(p, p->memories.items[n->origin].name));
     else
         describe_variable(s, node, text, size);
@@ -178,10 +181,10 @@ static void report(solver *s, const vy_sync_point *m) {
     line_text(m->where != m->stmt ? vy_stmt_position(p, m->where) : (vy_position){0, 0, 0}, line);
     vy_position at = vy_stmt_position(p, m->stmt);
     if (m->is_lane)
-        vy_verifier_error(s->flow.verifier, VY_V101, at, NULL,
-                          "%s`%s`%s names a lane that differs between invocations: %s", inside, what, line, cause);
+        vy_verifier_error(s->flow.verifier, VY_V101, at, NULL, "%s`%s`%s uses a divergent lane: %s", inside, what, line,
+                          cause);
     else
-        vy_verifier_error(s->flow.verifier, VY_V100, at, NULL, "%s`%s`%s stands in divergent control: %s", inside, what,
+        vy_verifier_error(s->flow.verifier, VY_V100, at, NULL, "%s`%s`%s in divergent control flow: %s", inside, what,
                           line, cause);
 }
 
@@ -236,7 +239,7 @@ static void analyse(solver *s, vy_divergence_summary *summaries, uint32_t functi
 void vy_verify_uniformity(vy_verifier *verifier) {
     const vyre_program *p = verifier->program;
     if (!(p->facts & (VY_PROGRAM_HAS_BARRIER | VY_PROGRAM_HAS_GRID_BARRIER)))
-        return; /* nobody meets */
+        return; /* no synchronisation points */
     vy_divergence_summary *summaries = vy_verifier_scratch(verifier, p->functions.count, sizeof *summaries);
     solver s = {.flow = {.verifier = verifier, .program = p, .summaries = summaries}};
     for (uint32_t i = 0; i < p->functions.count && !verifier->out_of_memory; i++)
