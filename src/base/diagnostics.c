@@ -1,6 +1,5 @@
 /* The list of findings. Strings live in an arena; equal file names and source lines are kept once. */
 #include "base/diagnostics.h"
-#include "base/text.h"
 
 #include <stdarg.h>
 #include <stdio.h>

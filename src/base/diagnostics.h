@@ -4,7 +4,7 @@
 
 #include "base/source.h"
 #include "base/status.h"
-#include "base/text.h"
+#include "base/string.h"
 #include "vyre/diagnostic.h"
 
 /* Adds one finding. Never fails: what memory does not hold is counted. list and source may be NULL; every string is

@@ -4,7 +4,7 @@
  * caret lines up and no program text reaches the terminal as a command. Of a long line the part around the caret is
  * shown, and only that part is decoded, however long the line is. */
 #include "base/diagnostics.h"
-#include "base/text.h"
+#include "base/string.h"
 #include "base/utf8.h"
 
 #define TAB 4u

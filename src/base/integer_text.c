@@ -1,5 +1,5 @@
 /* Whole numbers as text, by hand: printf takes ten times as long. */
-#include "base/text.h"
+#include "base/string.h"
 
 const char vy_digit_pairs[] = "00010203040506070809"
                               "10111213141516171819"

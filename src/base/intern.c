@@ -1,7 +1,8 @@
 /* The pool of names: texts one after the other, each with its NUL, found through an open-addressing table of offsets.
  * The table is at most half full, so a probe always meets an empty slot. */
+#include "base/intern.h"
 #include "base/hash.h"
-#include "base/text.h"
+#include "base/string.h"
 
 #define EMPTY UINT32_MAX
 #define FIRST_SLOTS 16u

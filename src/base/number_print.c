@@ -5,7 +5,9 @@
  * is left is closer than that. A neighbour's boundary itself reads back as this value only if the significand is even
  * (ties to even). */
 #include "base/bignum.h"
-#include "base/text.h"
+#include "base/number_text.h"
+
+#include <string.h>
 
 #define MAX_DIGITS 17 /* of an f64 */
 

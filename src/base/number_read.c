@@ -8,7 +8,7 @@
  * Sizes: a value of 10^MAGNITUDE or more is infinite in f64, one below 10^-MAGNITUDE rounds to zero, so power lies in
  * [-MAGNITUDE - DIGITS_KEPT - 1, MAGNITUDE], and 5^1201 has 2789 bits. */
 #include "base/bignum.h"
-#include "base/text.h"
+#include "base/number_text.h"
 
 #define DIGITS_KEPT 800
 #define MAGNITUDE 400

@@ -1,5 +1,6 @@
 /* The growing string. capacity counts the room for the NUL, which is always there once text is. */
-#include "base/text.h"
+#include "base/string.h"
+#include "base/utf8.h"
 
 /* Room for `extra` more bytes and the NUL. */
 static int reserve(vy_string *string, size_t extra) {

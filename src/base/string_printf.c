@@ -1,5 +1,5 @@
 /* Text by a format. Most have little in them, which is put without the C library; that takes several times as long. */
-#include "base/text.h"
+#include "base/string.h"
 
 #include <stdio.h>
 

@@ -1,6 +1,5 @@
 /* UTF-8 as Unicode 15 table 3-7 defines it: no overlong forms, no surrogates, nothing above U+10FFFF. */
 #include "base/utf8.h"
-#include "base/text.h"
 
 size_t vy_utf8_decode(const char *text, size_t size, uint32_t *point) {
     const unsigned char *bytes = (const unsigned char *)text;

@@ -2,7 +2,7 @@
 #ifndef VY_DIALECT_LAW_INTERNAL_H
 #define VY_DIALECT_LAW_INTERNAL_H
 
-#include "base/text.h"
+#include "base/string.h"
 #include "dialect/law_check.h"
 
 /* ---- law_equation.c: what a law says, as a program ---- */

@@ -8,6 +8,7 @@
 #include "dialect/link.h"
 #include "base/diagnostics.h"
 #include "base/status.h"
+#include "base/suggest.h"
 #include "dialect/opdef.h"
 #include "dialect/program_snapshot.h"
 #include "ir/attributes.h"

@@ -7,7 +7,6 @@
 
 #include "base/hash.h"
 #include "base/status.h"
-#include "base/text.h"
 #include "dialect/toml.h"
 #include "ir/diagnostic_sink.h"
 

@@ -1,7 +1,6 @@
 /* Paths of folders and manifests: absolute, so that they mean the same whatever the process does with its working folder. */
 #include "base/diagnostics.h"
 #include "base/status.h"
-#include "base/text.h"
 #include "dialect/manifest_dir.h"
 
 #include <limits.h>

@@ -5,7 +5,8 @@
 #ifndef VY_DIALECT_MANIFEST_READER_H
 #define VY_DIALECT_MANIFEST_READER_H
 
-#include "base/text.h"
+#include "base/string.h"
+#include "base/suggest.h"
 #include "dialect/manifest.h"
 #include "dialect/toml.h"
 #include "ir/diagnostic_sink.h"

@@ -6,7 +6,10 @@
 #ifndef VY_DIALECT_TOML_PARSER_H
 #define VY_DIALECT_TOML_PARSER_H
 
-#include "base/text.h"
+#include "base/number_text.h"
+#include "base/string.h"
+#include "base/suggest.h"
+#include "base/utf8.h"
 #include "dialect/toml.h"
 #include "ir/diagnostic_sink.h"
 

@@ -5,7 +5,7 @@
  * the shards, modulo 2^64: a gauge may rise in one shard and fall in another. */
 #include "driver/counters.h"
 
-#include "base/text.h"
+#include "base/string.h"
 #include "base/thread.h"
 
 #include <inttypes.h>

@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
-#include "base/text.h"
+#include "base/suggest.h"
 #include "base/thread.h"
 #include "dialect/link.h"
 #include "driver/dispatch.h"

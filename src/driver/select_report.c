@@ -2,7 +2,7 @@
 #include "driver/select.h"
 
 #include "base/status.h"
-#include "base/text.h"
+#include "base/string.h"
 
 #include <inttypes.h>
 

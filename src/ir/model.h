@@ -15,9 +15,9 @@
 #ifndef VY_IR_MODEL_H
 #define VY_IR_MODEL_H
 
+#include "base/intern.h"
 #include "base/memory.h"
 #include "base/source.h"
-#include "base/text.h"
 #include "ir/limits.h"
 #include "ir/op_set.h"
 #include "vyre/op.h"

@@ -2,7 +2,7 @@
 #ifndef VY_IR_NUMBER_H
 #define VY_IR_NUMBER_H
 
-#include "base/text.h"
+#include "base/string.h"
 #include "ir/diagnostic_sink.h"
 #include "vyre/type.h"
 

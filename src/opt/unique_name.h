@@ -2,7 +2,7 @@
 #ifndef VY_OPT_UNIQUE_NAME_H
 #define VY_OPT_UNIQUE_NAME_H
 
-#include "base/text.h"
+#include "base/string.h"
 #include "ir/limits.h"
 
 /* The text, `most` bytes of it or as many as leave room, and _number. Returns its length; there is no NUL. */

@@ -1,5 +1,6 @@
 /* Print statements: the format with each {} replaced by a value, one text per invocation, to the caller's sink. */
-#include "base/text.h"
+#include "base/number_text.h"
+#include "base/string.h"
 #include "oracle/machine.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* vyre_emit: the table of targets, and what all of them share: options, ops, stages. */
 #include "base/memory.h"
 #include "base/status.h"
-#include "base/text.h"
+#include "base/suggest.h"
 #include "base/thread.h"
 #include "dialect/link.h"
 #include "ir/model.h"

@@ -1,7 +1,8 @@
 /* Target legal: the program that legalisation makes for a device which the options describe, below comments that list
  * the accesses that kept a test, and why. */
 #include "base/status.h"
-#include "base/text.h"
+#include "base/string.h"
+#include "base/suggest.h"
 #include "ir/model.h"
 #include "lower/bounds_checks.h"
 #include "lower/legalize.h"

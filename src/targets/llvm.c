@@ -2,7 +2,7 @@
 #include "backends/cpu/compile.h"
 #include "base/env.h"
 #include "base/status.h"
-#include "base/text.h"
+#include "base/string.h"
 #include "ir/model.h"
 #include "split/grid_split.h"
 #include "targets/targets.h"

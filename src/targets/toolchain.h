@@ -3,7 +3,7 @@
 #ifndef VY_TARGETS_TOOLCHAIN_H
 #define VY_TARGETS_TOOLCHAIN_H
 
-#include "base/text.h"
+#include "base/string.h"
 
 enum { VY_TOOLCHAIN_PATH = 1024 };
 

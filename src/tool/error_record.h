@@ -5,7 +5,7 @@
 #ifndef TOOL_ERROR_RECORD_H
 #define TOOL_ERROR_RECORD_H
 
-#include "base/text.h"
+#include "base/string.h"
 #include "vyre/diagnostic.h"
 
 /* Notes an error without printing it. The first status stays; further messages are added to the first. */

@@ -2,7 +2,7 @@
 #ifndef TOOL_EXPLAIN_PTX_H
 #define TOOL_EXPLAIN_PTX_H
 
-#include "base/text.h"
+#include "base/string.h"
 #include "vyre/emit.h"
 
 /* Adds lines about the launch, and registers and spills if an assembler or a device is there to say so. The ops of the

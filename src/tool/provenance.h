@@ -2,7 +2,7 @@
 #ifndef VY_TOOL_PROVENANCE_H
 #define VY_TOOL_PROVENANCE_H
 
-#include "base/text.h"
+#include "base/string.h"
 #include "vyre/dialect.h"
 
 /* Lines for `vyre explain`: the ops whose bodies are regions of a program, each below the op whose body calls it, with how often it is called and how many

@@ -5,7 +5,7 @@
 #ifndef TOOL_SUBPROCESS_H
 #define TOOL_SUBPROCESS_H
 
-#include "base/text.h"
+#include "base/string.h"
 
 enum {
     TOOL_SUBPROCESS_RESULT_FD = 3, /* the descriptor */

@@ -5,7 +5,8 @@
 #define TOOL_TOOL_H
 
 #include "base/status.h"
-#include "base/text.h"
+#include "base/string.h"
+#include "base/suggest.h"
 #include "tool/error_record.h"
 #include "vyre/diagnostic.h"
 

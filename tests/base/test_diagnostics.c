@@ -1,5 +1,4 @@
 #include "base/diagnostics.h"
-#include "base/text.h"
 #include "support/fault.h"
 #include "support/test.h"
 

@@ -1,4 +1,3 @@
-#include "base/text.h"
 #include "base/utf8.h"
 #include "support/test.h"
 

@@ -1,7 +1,7 @@
 /* The compiler: small programs on every width give the oracle's bits; what it refuses, it refuses in words; and whatever fails in LLVM, the process lives. */
 #include "compilers/code.h"
 
-#include "base/text.h"
+#include "base/string.h"
 #include "compilers/llvm/bound.h"
 #include "compilers/llvm/llvm_session.h"
 #include "compilers/llvm/target_machine.h"

@@ -5,7 +5,7 @@
 #include "support/test.h"
 
 #include "base/file.h"
-#include "base/text.h"
+#include "base/utf8.h"
 
 #include <ctype.h>
 

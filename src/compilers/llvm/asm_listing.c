@@ -2,7 +2,7 @@
 #include "compilers/llvm/asm_listing.h"
 
 #include "base/status.h"
-#include "base/text.h"
+#include "base/string.h"
 
 #include <inttypes.h>
 #include <stdio.h>

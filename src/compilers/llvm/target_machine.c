@@ -3,7 +3,7 @@
 #include "compilers/llvm/target_machine.h"
 
 #include "base/status.h"
-#include "base/text.h"
+#include "base/string.h"
 
 #include <llvm-c/Core.h>
 #include <llvm-c/Target.h>

@@ -31,7 +31,7 @@
 
 #include "analysis/interval.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/string.h"
 #include "emit/ptx/ptx.h"
 #include "ir/model.h"
 
@@ -182,7 +182,7 @@ vy_string *vy_ptx_set_output(vy_ptx *e, vy_string *out);
 void vy_ptx_flush(vy_ptx *e); /* the string that is written to knows its length then */
 /* A line of code, without its tab and semicolon: %s, %d, %u and %c. */
 void vy_ptx_write(vy_ptx *e, const char *format, ...) VY_PRINTF(2, 3);
-/* The same by hand (base/text.h): where it goes, with room for VY_PTX_LINE bytes; and the rest of it, once all is put. No other line is written meanwhile. */
+/* The same by hand (base/string.h): where it goes, with room for VY_PTX_LINE bytes; and the rest of it, once all is put. No other line is written meanwhile. */
 char *vy_ptx_more_room(vy_ptx *e);
 static inline char *vy_ptx_room(vy_ptx *e) {
     return e->at <= e->last ? e->at : vy_ptx_more_room(e);
@@ -194,7 +194,7 @@ char *vy_ptx_line_predicated(vy_ptx *e, vy_ptx_value guard); /* "@%p1 ": what vy
 static inline void vy_ptx_end_line(vy_ptx *e, char *at) {
     e->at = vy_write_text(at, ";\n");
 }
-/* "name.suffix %r1, %r2": what most lines are. A name is a word (base/text.h), a suffix has three letters or four. */
+/* "name.suffix %r1, %r2": what most lines are. A name is a word (base/string.h), a suffix has three letters or four. */
 void vy_ptx_instruct(vy_ptx *e, uint64_t name, const char *suffix, const vy_ptx_value *operands, unsigned count);
 #define VY_PTX_INSTRUCT(e, name, suffix, ...)                                                                          \
     vy_ptx_instruct(e, vy_pack_text(name), suffix, (const vy_ptx_value[]){__VA_ARGS__},                                \
@@ -232,7 +232,7 @@ static inline const char *vy_ptx_type(vyre_type type) {
 static inline const char *vy_ptx_bits(vyre_type type) {
     return vy_ptx_types[type].bits;
 }
-/* Those of a type as a word (base/text.h): three, and a NUL, or four. */
+/* Those of a type as a word (base/string.h): three, and a NUL, or four. */
 static inline uint32_t vy_ptx_letters(const char *type) {
     uint32_t letters;
     memcpy(&letters, type, sizeof letters);

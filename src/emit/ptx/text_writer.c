@@ -1,4 +1,4 @@
-/* Lines of code, each put together where it stands in the text (base/text.h): a program has thousands of them. */
+/* Lines of code, each put together where it stands in the text (base/string.h): a program has thousands of them. */
 #include "emit/ptx/emitter.h"
 
 /* ---- where they go ---- */

@@ -6,7 +6,9 @@
 #ifndef VY_IR_TEXT_LEXER_H
 #define VY_IR_TEXT_LEXER_H
 
-#include "base/text.h"
+#include "base/intern.h"
+#include "base/suggest.h"
+#include "base/utf8.h"
 #include "ir/diagnostic_sink.h"
 #include "ir/keywords.h"
 

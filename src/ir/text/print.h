@@ -2,6 +2,7 @@
 #ifndef VY_IR_TEXT_PRINT_H
 #define VY_IR_TEXT_PRINT_H
 
+#include "base/string.h"
 #include "ir/model.h"
 
 typedef struct vy_printer {

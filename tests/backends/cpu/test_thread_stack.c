@@ -3,7 +3,7 @@
 
 #include "backends/cpu/compile.h"
 #include "backends/cpu/stack.h"
-#include "base/text.h"
+#include "base/string.h"
 #include "base/thread.h"
 #include "vyre/async.h"
 #include "vyre/cache.h"

@@ -1,7 +1,7 @@
 /* Where a program trapped: backend `cpu` reports the same source position as the reference, whoever compiled the code. */
 #include "backends/conform.h"
 
-#include "base/text.h"
+#include "base/string.h"
 #include "driver/cache.h"
 #include "vyre/async.h"
 #include "vyre/cache.h"

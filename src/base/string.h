@@ -1,7 +1,6 @@
-/* Text helpers: a growing string, name tables, spelling suggestions, UTF-8, numbers in text. Nothing here depends on
- * the locale. */
-#ifndef VY_BASE_TEXT_H
-#define VY_BASE_TEXT_H
+/* A growing string, printf-style formatting and integer text. Nothing here depends on the locale. */
+#ifndef VY_BASE_STRING_H
+#define VY_BASE_STRING_H
 
 #include "base/memory.h"
 #include "base/status.h"
@@ -89,59 +88,5 @@ char *vy_write_hex_upper(char *at, uint64_t number, unsigned digits);
 
 /* Digits of base 10 or 16 and nothing else, no sign and no prefix, → the number. 0: it is none; -1: it is over `most`; *out is unset then. */
 int vy_parse_digits(const char *text, size_t length, unsigned base, uint64_t most, uint64_t *out);
-
-/* Names: a pool of distinct NUL-terminated strings; a name is its offset in the pool, 0 is "". Equal strings have equal
- * names. */
-typedef uint32_t vy_symbol;
-#define VY_SYMBOL_INVALID UINT32_MAX
-typedef struct vy_intern_slot {
-    vy_symbol name; /* empty = UINT32_MAX */
-    uint32_t hash;  /* of its text: a larger table is filled without a look at the pool */
-} vy_intern_slot;
-typedef struct vy_intern_pool {
-    char *pool;
-    uint32_t size, capacity;
-    vy_intern_slot *slots; /* open addressing */
-    uint32_t slot_count, used;
-} vy_intern_pool;
-/* A text ends at its first NUL or at `length`. */
-vy_symbol vy_intern_pool_add(vy_intern_pool *names, const char *text,
-                             size_t length); /* VY_SYMBOL_INVALID when memory is out */
-vy_symbol vy_intern_pool_add_numbered(vy_intern_pool *names, char letter,
-                                      uint32_t number); /* the same of a text as v123 */
-vy_symbol vy_intern_pool_find(const vy_intern_pool *names, const char *text,
-                              size_t length); /* VY_SYMBOL_INVALID if absent */
-int vy_intern_pool_reserve(vy_intern_pool *names,
-                           const vy_intern_pool *like); /* room for as many; 0 when memory is out */
-int vy_intern_pool_reserve_more(vy_intern_pool *names, uint32_t count,
-                                uint32_t length); /* so many more, of that length */
-int vy_intern_pool_copy(vy_intern_pool *to,
-                        const vy_intern_pool *from); /* to an empty pool, with the same offsets; 0 when memory is out */
-void vy_intern_pool_free(vy_intern_pool *names);
-
-/* The candidate nearest to `given` in edit distance, if near enough to be a plausible typo; else NULL. Feed candidates
- * one by one. */
-typedef struct vy_suggestion {
-    const char *given;
-    size_t given_length;
-    char best[64];
-    unsigned distance;
-} vy_suggestion;
-void vy_suggestion_start(vy_suggestion *suggestion, const char *given, size_t length);
-void vy_suggestion_offer(vy_suggestion *suggestion, const char *candidate);
-const char *vy_suggestion_get(const vy_suggestion *suggestion); /* NULL if none is near */
-
-/* Length of the valid UTF-8 prefix of the bytes; equals size if all is valid. */
-size_t vy_utf8_valid(const char *text, size_t size);
-
-/* Decimal or hexadecimal ("0x1.8p3") float text → bits of a float type with 1 sign, `exponent_bits` and
- * `fraction_bits`, rounded once to nearest-even whatever the length of the text. `length` bytes, no sign, no suffix;
- * "inf" and "nan" are not numbers. A value beyond the largest finite one gives the bits of infinity. exponent_bits 2 …
- * 11, fraction_bits 1 … 52. Returns 0, and bits 0, if the text is not a number. Linear in the length of the text, and
- * allocates nothing. */
-int vy_number_to_bits(const char *text, size_t length, unsigned exponent_bits, unsigned fraction_bits, uint64_t *bits);
-/* The shortest decimal text that vy_number_to_bits turns back into the same bits, always with a '.' or an exponent;
- * finite positive values only. buffer holds at least 40 bytes. */
-void vy_number_from_bits(uint64_t bits, unsigned exponent_bits, unsigned fraction_bits, char *buffer);
 
 #endif
