@@ -1,7 +1,7 @@
 /* Memory of large outputs that changed hands, kept for those that come next.
  *
- * Memory that is new is cleared by the system page by page when it is first touched, and that takes several times as long as to fill it. What is kept is bounded: a few pieces,
- * and a sixteenth of the machine's memory in all. */
+ * Memory that is new is cleared by the system page by page when it is first touched, and that takes several times as
+ * long as to fill it. What is kept is bounded: a few pieces, and a sixteenth of the machine's memory in all. */
 #ifndef VY_BASE_BUFFER_RECYCLER_H
 #define VY_BASE_BUFFER_RECYCLER_H
 

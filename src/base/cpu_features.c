@@ -167,8 +167,8 @@ uint32_t vy_cpu_width(uint64_t features) {
     return features & VY_CPU_FEATURE_AVX2 ? 8 : 4;
 }
 
-/* IEEE 754 in the default environment, which the backend sets around every call: SSE2 and NEON promise correctly rounded + - * / and square root with subnormals.
- * The emitter uses no instruction that promises less. */
+/* IEEE 754 in the default environment, which the backend sets around every call: SSE2 and NEON promise correctly
+ * rounded + - * / and square root with subnormals. The emitter uses no instruction that promises less. */
 uint64_t vy_cpu_numerics(uint64_t features) {
 #define BIT(ID) (UINT64_C(1) << VYRE_NUMERIC_##ID)
     static const struct {

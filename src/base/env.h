@@ -1,5 +1,6 @@
-/* Settings: the VYRE_… variables of the environment, read the same way wherever they are read. One that is empty is as one that is not there, and a process with
- * more rights than who started it has none (secure_getenv). Any thread, as long as nobody changes the environment meanwhile. */
+/* Settings: the VYRE_… variables of the environment, read the same way wherever they are read. One that is empty is as
+ * one that is not there, and a process with more rights than who started it has none (secure_getenv). Any thread, as
+ * long as nobody changes the environment meanwhile. */
 #ifndef VY_BASE_ENV_H
 #define VY_BASE_ENV_H
 

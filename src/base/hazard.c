@@ -101,8 +101,8 @@ static int pin_in_slot(vy_hazard_domain *domain, vy_hazard_slot *slot, vy_hazard
     return atomic_load(&domain->current) == object;
 }
 
-/* The slot may have been seen with the object that was not confirmed, so that may be waiting for us. Freeing it may run code that pins something on
- * this thread, and keeps it. */
+/* The slot may have been seen with the object that was not confirmed, so that may be waiting for us. Freeing it may run
+ * code that pins something on this thread, and keeps it. */
 vy_hazard_guard vy_hazard_pin_retry(vy_hazard_domain *domain, vy_hazard_slot *slot) {
     vy_hazard_guard pin;
     do {

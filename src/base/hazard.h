@@ -1,18 +1,22 @@
 /* Reclamation: readers pin the newest object of a domain, writers replace it, and what nobody pins any more is freed.
  *
- * A pin is a pointer in a slot of the reading thread. To take one, a reader stores the pointer it loaded from `current` in a free slot of its own and
- * loads `current` again: if that still is the same, the object cannot go away until the slot is cleared. Whoever replaces an object makes every
- * running thread pass a full memory barrier (membarrier(2)) before slots are read, so that readers need none: a pin is two loads and a
- * store, its release a store and a load, and no two threads write the same line. A thread that has used up its slots, and whoever wants to
- * hold a pin long, counts in the object instead.
+ * A pin is a pointer in a slot of the reading thread. To take one, a reader stores the pointer it loaded from `current`
+ * in a free slot of its own and loads `current` again: if that still is the same, the object cannot go away until the
+ * slot is cleared. Whoever replaces an object makes every running thread pass a full memory barrier (membarrier(2))
+ * before slots are read, so that readers need none: a pin is two loads and a store, its release a store and a load, and
+ * no two threads write the same line. A thread that has used up its slots, and whoever wants to hold a pin long, counts
+ * in the object instead.
  *
- * What must stay true (tests/base/test_hazard.c tries every interleaving, also with store buffers, and what happens without each of these):
+ * What must stay true (tests/base/test_hazard.c tries every interleaving, also with store buffers, and what happens
+ * without each of these):
  *  - A reader touches nothing of an object before the second load has confirmed it.
- *  - A slot that may have been seen with an object that was replaced is followed by vy_hazard_reclaim() after it is cleared: the last one to let go
+ *  - A slot that may have been seen with an object that was replaced is followed by vy_hazard_reclaim() after it is
+ *    cleared: the last one to let go
  *    frees. Hence the load of `current` after every release, and the call after a pin that was not confirmed.
  *  - Slots are read before counts: a reader that counts clears its slot afterwards.
  *  - A slot is cleared by whichever thread releases the pin, but only its thread puts pointers in.
- *  - An object is freed at most once: lists are touched by whoever has `busy`; whoever does not get it leaves word in `wanted`. */
+ *  - An object is freed at most once: lists are touched by whoever has `busy`; whoever does not get it leaves word in
+ *    `wanted`. */
 #ifndef VY_BASE_HAZARD_H
 #define VY_BASE_HAZARD_H
 
@@ -42,7 +46,8 @@ typedef struct vy_hazard_record {
     atomic_int owned;
 } vy_hazard_record;
 
-/* How the pin is held: an even number is the address of a slot, VY_HAZARD_COUNTED a count, any other odd number a slot of a thread that uses full barriers. */
+/* How the pin is held: an even number is the address of a slot, VY_HAZARD_COUNTED a count, any other odd number a slot
+ * of a thread that uses full barriers. */
 typedef struct vy_hazard_guard {
     vy_hazard_object *object; /* NULL: nothing is pinned */
     uintptr_t how;
@@ -64,15 +69,16 @@ static inline vy_hazard_guard vy_hazard_guard_retain(vy_hazard_guard pin);
 /* Exactly once for each pin, on any thread. */
 static inline void vy_hazard_release(vy_hazard_domain *domain, vy_hazard_guard pin);
 
-/* Makes `next` current if `expected` (pinned by the caller, or NULL) still is; else returns 0. Counted pins may be in `next` already. */
+/* Makes `next` current if `expected` (pinned by the caller, or NULL) still is; else returns 0. Counted pins may be in
+ * `next` already. */
 int vy_hazard_publish(vy_hazard_domain *domain, vy_hazard_object *expected, vy_hazard_object *next);
 /* Frees what was replaced and is not pinned, or leaves that to the thread that is at it. */
 void vy_hazard_reclaim(vy_hazard_domain *domain);
 /* How many were replaced and are not freed yet; for tests, when no other thread is at work. */
 size_t vy_hazard_unreclaimed_count(const vy_hazard_domain *domain);
 
-/* For pthread_atfork: nobody frees while the process is copied, and in the child the records of threads that are not there are free again. Pins those
- * threads held stay, since they may have been handed on. */
+/* For pthread_atfork: nobody frees while the process is copied, and in the child the records of threads that are not
+ * there are free again. Pins those threads held stay, since they may have been handed on. */
 void vy_hazard_domain_before_fork(vy_hazard_domain *domain);
 void vy_hazard_domain_after_fork(vy_hazard_domain *domain);
 void vy_hazard_records_after_fork_in_child(void);
@@ -82,8 +88,8 @@ void vy_hazard_use_fences(void);
 
 /* ---- the fast path ---- */
 
-/* The record of this thread; NULL before its first pin, and on a kernel without membarrier. A plain offset, also in a shared library: it takes
- * 8 bytes of the static block. */
+/* The record of this thread; NULL before its first pin, and on a kernel without membarrier. A plain offset, also in a
+ * shared library: it takes 8 bytes of the static block. */
 extern _Thread_local vy_hazard_record *vy_hazard_thread_record __attribute__((tls_model("initial-exec")));
 
 /* The first slot is taken, or there is none: all the other ways to pin. */
@@ -95,7 +101,8 @@ vy_hazard_guard vy_hazard_pin_counted(vy_hazard_domain *domain);
 /* Lets go of a pin that is no plain slot. */
 void vy_hazard_guard_release_slow(vy_hazard_guard pin);
 
-/* Stores. The writer's barrier lets no later load of this thread be seen before; the compiler must keep the order too. */
+/* Stores. The writer's barrier lets no later load of this thread be seen before; the compiler must keep the order
+ * too. */
 static inline void vy_hazard_slot_set(vy_hazard_slot *slot, vy_hazard_object *object) {
     atomic_store_explicit(slot, object, memory_order_release);
     atomic_signal_fence(memory_order_seq_cst);

@@ -59,7 +59,8 @@ int vy_intern_pool_reserve_more(vy_intern_pool *names, uint32_t count, uint32_t 
            vy_grow((void **)&names->pool, &names->capacity, names->size, count * (length + 1), 1);
 }
 
-/* The end of the pool, with room for a text of that length; NULL when memory is out. Offset 0 is "", which is never in the table. */
+/* The end of the pool, with room for a text of that length; NULL when memory is out. Offset 0 is "", which is never in
+ * the table. */
 static char *reserve_text(vy_intern_pool *names, size_t length) {
     uint32_t first = names->size == 0 ? 1 : 0;
     if (length > UINT32_MAX - 2 - first - names->size)

@@ -5,8 +5,8 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-/* Sink and user change together, so they are read together under a lock; lines are rare. The sink itself runs outside the lock: it may log
- * or set another sink. */
+/* Sink and user change together, so they are read together under a lock; lines are rare. The sink itself runs outside
+ * the lock: it may log or set another sink. */
 static pthread_mutex_t sink_lock = PTHREAD_MUTEX_INITIALIZER;
 static vyre_log_sink *sink;
 static void *sink_user;
@@ -20,7 +20,8 @@ static void after_fork(void) {
     pthread_mutex_unlock(&sink_lock);
 }
 
-/* Without memory for the handlers a child of a process with other threads might find the lock taken; nothing else depends on them. */
+/* Without memory for the handlers a child of a process with other threads might find the lock taken; nothing else
+ * depends on them. */
 static void watch_fork(void) {
     (void)pthread_atfork(before_fork, after_fork, after_fork);
 }

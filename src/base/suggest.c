@@ -1,9 +1,10 @@
 /* Spelling suggestions: the optimal string alignment distance (insert, delete, replace, swap neighbours), letters
  * compared without their case.
  *
- * A suggestion is a fix, so a word that means something else must not be near: `sin` is not a typo of `min`, `gpu` not of `cpu`, and
- * `atomic_inc` not of `atomic_and`. Hence in words of up to three letters no letter is replaced, and words with the same number of parts
- * between underscores are compared part by part, each with the tolerance of its own length. */
+ * A suggestion is a fix, so a word that means something else must not be near: `sin` is not a typo of `min`, `gpu` not
+ * of `cpu`, and `atomic_inc` not of `atomic_and`. Hence in words of up to three letters no letter is replaced, and
+ * words with the same number of parts between underscores are compared part by part, each with the tolerance of its own
+ * length. */
 #include "base/suggest.h"
 
 #include <stdint.h>

@@ -20,16 +20,16 @@ static inline uint64_t vy_thread_number(void) {
     return __builtin_expect(vy_thread_number_cached != 0, 1) ? vy_thread_number_cached - 1 : vy_thread_number_assign();
 }
 
-/* Starts a thread that takes no signals: the application's handlers run on the application's threads. 0: it cannot be started, and errno says
- * why. */
+/* Starts a thread that takes no signals: the application's handlers run on the application's threads. 0: it cannot be
+ * started, and errno says why. */
 int vy_thread_start(pthread_t *thread, void *(*body)(void *user), void *user);
 
-/* Holds off cancellation of the calling thread (pthread_cancel) until the enclosing block ends. Public functions that block, call a
- * backend, do I/O or call the application back begin with it: a thread that ended in between would leave locks, counts and threads of
- * the library behind. Threads of the library never restore it.
+/* Holds off cancellation of the calling thread (pthread_cancel) until the enclosing block ends. Public functions that
+ * block, call a backend, do I/O or call the application back begin with it: a thread that ended in between would leave
+ * locks, counts and threads of the library behind. Threads of the library never restore it.
  *
- * The type is deferred meanwhile, too: glibc's handler for asynchronous cancellation looks at the type alone, so that a request made
- * just before the state changed would be acted on afterwards. */
+ * The type is deferred meanwhile, too: glibc's handler for asynchronous cancellation looks at the type alone, so that a
+ * request made just before the state changed would be acted on afterwards. */
 typedef struct vy_cancellation {
     int state, type;
 } vy_cancellation;
@@ -49,8 +49,8 @@ static inline void vy_cancellation_restore(const vy_cancellation *before) {
     const vy_cancellation cancellation_before __attribute__((cleanup(vy_cancellation_restore), unused)) =              \
         vy_cancellation_disable()
 
-/* Makes a condition whose timed waits are by the clock of base/clock.h: setting the time of day neither ends nor prolongs
- * them. End it with pthread_cond_destroy(). */
+/* Makes a condition whose timed waits are by the clock of base/clock.h: setting the time of day neither ends nor
+ * prolongs them. End it with pthread_cond_destroy(). */
 void vy_cond_init_monotonic(pthread_cond_t *cond);
 
 /* Runs body(user, worker) for worker = 0 … workers-1, worker 0 on the calling thread, and returns when all are done. If

@@ -1,7 +1,7 @@
 /* Trusted paths (trusted_path.h): a path walk (path_walk.h) that checks the owner and the mode of every component. */
 #include "base/trusted_path.h"
 
-#include "base/path_walk.h"
+#include "base/file.h"
 #include "base/status.h"
 
 #include <errno.h>

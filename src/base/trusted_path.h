@@ -33,7 +33,8 @@ vyre_status vy_trusted_path_check(const char *path, const char *what, vyre_error
  * loader. A file that is missing is VYRE_OK: dlopen() reports it, and no other user can put one there. */
 vyre_status vy_trusted_library_check(const char *name, const char *what, vyre_error *error);
 
-/* As vy_trusted_path_check; *file receives a descriptor for reading the file that was checked, which the caller closes, or -1. */
+/* As vy_trusted_path_check; *file receives a descriptor for reading the file that was checked, which the caller closes,
+ * or -1. */
 vyre_status vy_trusted_file_open(const char *path, const char *what, int *file, vyre_error *error);
 
 /* The same for a folder that no other user can write to, sticky or not, and whose last component is not a symbolic

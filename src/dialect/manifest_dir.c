@@ -8,7 +8,7 @@
 #include "base/hash.h"
 #include "base/status.h"
 #include "dialect/toml.h"
-#include "ir/diagnostic_sink.h"
+#include "ir/diagnostic_codes.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -9,7 +9,7 @@
 #include "base/suggest.h"
 #include "dialect/manifest.h"
 #include "dialect/toml.h"
-#include "ir/diagnostic_sink.h"
+#include "ir/diagnostic_codes.h"
 #include "ir/model.h"
 
 /* A file with bodies, read once. */

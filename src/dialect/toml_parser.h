@@ -9,9 +9,8 @@
 #include "base/number_text.h"
 #include "base/string.h"
 #include "base/suggest.h"
-#include "base/utf8.h"
 #include "dialect/toml.h"
-#include "ir/diagnostic_sink.h"
+#include "ir/diagnostic_codes.h"
 
 struct vy_toml {
     vy_arena arena;

@@ -1,7 +1,8 @@
 /* Resolving a dispatch (dispatch_resolve.h).
  *
- * Order matters: params first, as sizes may use them; then the inputs, whose counts are given by their bytes; then the `write` buffers,
- * whose sizes may use any count known so far; then the counts the program fixes for inputs are compared; last the grid. */
+ * Order matters: params first, as sizes may use them; then the inputs, whose counts are given by their bytes; then the
+ * `write` buffers, whose sizes may use any count known so far; then the counts the program fixes for inputs are
+ * compared; last the grid. */
 #include "ir/dispatch_resolve.h"
 
 #include "base/status.h"
@@ -38,7 +39,8 @@ static int is_computed(const vy_memory *buffer) {
     return !vy_accesses[buffer->access].is_input && buffer->size != VY_NONE;
 }
 
-/* Whether a size uses only counts that are given or belong to a buffer before `index`. As deep as the validator allows. */
+/* Whether a size uses only counts that are given or belong to a buffer before `index`. As deep as the validator
+ * allows. */
 static int is_ordered(const vyre_program *program, uint32_t root, uint32_t index) {
     const vy_size *size = &program->sizes.items[root];
     if (size->kind == VY_SIZE_LITERAL || size->kind == VY_SIZE_PARAM)
@@ -292,7 +294,8 @@ static size_result stated_count(const vyre_program *program, uint32_t index, con
     return size_evaluate(&context, buffer_at(program, index)->size, out);
 }
 
-/* The `write` buffers whose count is an expression: counts may build on each other in any order, so passes run until nothing changes. */
+/* The `write` buffers whose count is an expression: counts may build on each other in any order, so passes run until
+ * nothing changes. */
 static vyre_status resolve_stated_counts(const vyre_program *program, vy_resolved_dispatch *launch, vyre_error *error) {
     uint32_t stuck = VY_NONE;
     int changed;
@@ -426,7 +429,8 @@ static vyre_status set_grid(const vyre_program *program, const uint64_t size[3],
     return VYRE_OK;
 }
 
-/* The groups of one dimension where they are so often asked for: `grid over`, and a number. 0: none, or it is something else. */
+/* The groups of one dimension where they are so often asked for: `grid over`, and a number. 0: none, or it is something
+ * else. */
 static inline uint64_t linear_grid_groups(const vyre_program *program, const vy_resolved_dispatch *launch) {
     const vy_grid *grid = &program->grid;
     uint32_t wide = program->workgroup[0];
@@ -525,7 +529,8 @@ static int resolve_bytes_fast(const vyre_program *program, vy_resolved_dispatch 
     return 1;
 }
 
-/* All counts are known, so each that is stated is compared with its expression. That has one solution where none builds on itself. */
+/* All counts are known, so each that is stated is compared with its expression. That has one solution where none builds
+ * on itself. */
 static int counts_match(const vyre_program *program, const vy_resolved_dispatch *launch) {
     const vy_memory *buffers = buffer_at(program, 0);
     for (uint32_t i = 0; i < program->buffer_count; i++) {

@@ -1,7 +1,8 @@
-/* A launch: a dispatch resolved against its program. Counts, byte sizes, params and the grid, all checked, as plain numbers.
+/* A launch: a dispatch resolved against its program. Counts, byte sizes, params and the grid, all checked, as plain
+ * numbers.
  *
- * The oracle and the driver's boundary both start from this, so that the same arguments are accepted, refused and explained in the
- * same words everywhere. */
+ * The oracle and the driver's boundary both start from this, so that the same arguments are accepted, refused and
+ * explained in the same words everywhere. */
 #ifndef VY_IR_DISPATCH_RESOLVE_H
 #define VY_IR_DISPATCH_RESOLVE_H
 
@@ -34,13 +35,13 @@ typedef struct vy_resolved_dispatch {
 vyre_status vy_resolve_dispatch(const vyre_program *program, const vyre_arguments *arguments,
                                 vy_resolved_dispatch *launch, vyre_error *error);
 
-/* The same where the bytes of all buffers are known (launch->buffers[].bytes) and none lies on the host: arguments->inputs and counts are not
- * looked at. For those who dispatch often: 0 if it does not fit, or if it takes more than one look to tell; then
- * vy_resolve_dispatch says what it is. */
+/* The same where the bytes of all buffers are known (launch->buffers[].bytes) and none lies on the host:
+ * arguments->inputs and counts are not looked at. For those who dispatch often: 0 if it does not fit, or if it takes
+ * more than one look to tell; then vy_resolve_dispatch says what it is. */
 int vy_resolve_dispatch_fast(const vyre_program *program, const vyre_arguments *arguments,
                              vy_resolved_dispatch *launch);
-/* What is left of it where the counts and bytes are known to be those of whole elements, and not over the limit. Places among inputs and
- * outputs are not set. */
+/* What is left of it where the counts and bytes are known to be those of whole elements, and not over the limit. Places
+ * among inputs and outputs are not set. */
 int vy_resolve_dispatch_fast_sized(const vyre_program *program, const vyre_arguments *arguments,
                                    vy_resolved_dispatch *launch);
 

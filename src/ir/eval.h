@@ -1,10 +1,11 @@
 /* The evaluator: the single place that knows what an op does.
  *
- * A row of the op table on one type is a kernel: a loop over lanes. The oracle runs kernels over all invocations of a workgroup, the folder
- * runs them with one lane (through vyre_op_evaluate), so there is no second opinion anywhere.
+ * A row of the op table on one type is a kernel: a loop over lanes. The oracle runs kernels over all invocations of a
+ * workgroup, the folder runs them with one lane (through vyre_op_evaluate), so there is no second opinion anywhere.
  *
- * A proper value of type T is a uint64_t whose bits above T's width are zero and which, if T is a float and the value a NaN, is the
- * canonical NaN of T. Kernels take proper values and give proper values; vy_value_canonicalize makes any bits proper. */
+ * A proper value of type T is a uint64_t whose bits above T's width are zero and which, if T is a float and the value a
+ * NaN, is the canonical NaN of T. Kernels take proper values and give proper values; vy_value_canonicalize makes any
+ * bits proper. */
 #ifndef VY_IR_EVAL_H
 #define VY_IR_EVAL_H
 
@@ -12,15 +13,16 @@
 
 #include <string.h>
 
-/* Computes n lanes: r[i] = op(a[i], b[i], c[i]). Total, no side effect, every lane unconditionally. Operands beyond the arity are not
- * read and may be NULL. r may be the same array as a, b or c, but may not overlap them partly. For select, a holds the bools.
+/* Computes n lanes: r[i] = op(a[i], b[i], c[i]). Total, no side effect, every lane unconditionally. Operands beyond the
+ * arity are not read and may be NULL. r may be the same array as a, b or c, but may not overlap them partly. For
+ * select, a holds the bools.
  *
- * The floating-point environment must be ours: call between vy_fenv_enter and vy_fenv_leave (base/thread.h), once around any number of
- * kernel calls on that thread. Any thread. */
+ * The floating-point environment must be ours: call between vy_fenv_enter and vy_fenv_leave (base/thread.h), once
+ * around any number of kernel calls on that thread. Any thread. */
 typedef void vy_kernel(uint64_t *r, const uint64_t *a, const uint64_t *b, const uint64_t *c, size_t n);
 
-/* The kernel of a row, for the same combinations as vyre_op_accepts(op, operand, result) (note the order); NULL for any other, also for
- * values outside the lists. Constant time, constant data, any thread. */
+/* The kernel of a row, for the same combinations as vyre_op_accepts(op, operand, result) (note the order); NULL for any
+ * other, also for values outside the lists. Constant time, constant data, any thread. */
 vy_kernel *vy_eval_kernel(vyre_op op, vyre_type result, vyre_type operand);
 /* The same of an op of a valid program, whose types fit: nothing is asked. */
 vy_kernel *vy_eval_kernel_unchecked(vyre_op op, vyre_type result, vyre_type operand);

@@ -1,25 +1,25 @@
 /* The program model: what a frozen program is made of.
  *
- * Everything lies in arrays and refers by index. Statements are flat, in pre-order: the body of a structured statement follows it
- * directly, `end` is the index of its next sibling, so a walk needs no stack to skip and no pointer to follow. Expressions are trees, never
- * shared: every node is used exactly once, operands come before their operator, and the trees of a statement come in the
- * order of its operands (a, b, c, then args). Variables are numbered in the order of their declaring statements. Functions come before the entry, each
- * owning a contiguous range of every array, callees in any order. So one program has exactly one layout, and equality
- * of programs is equality of their wire form.
+ * Everything lies in arrays and refers by index. Statements are flat, in pre-order: the body of a structured statement
+ * follows it directly, `end` is the index of its next sibling, so a walk needs no stack to skip and no pointer to
+ * follow. Expressions are trees, never shared: every node is used exactly once, operands come before their operator,
+ * and the trees of a statement come in the order of its operands (a, b, c, then args). Variables are numbered in the
+ * order of their declaring statements. Functions come before the entry, each owning a contiguous range of every array,
+ * callees in any order. So one program has exactly one layout, and equality of programs is equality of their wire form.
  *
- * A vyre_program that a caller holds is always valid: parser, builder and decoder run the validator before they hand one out
- * (vy_irb_finish). Code that gets a program relies on that and does not check again. Between the steps of a transform a program is trusted to be
- * valid, and checked after the last (vy_program_verify).
+ * A vyre_program that a caller holds is always valid: parser, builder and decoder run the validator before they hand
+ * one out (vy_irb_finish). Code that gets a program relies on that and does not check again. Between the steps of a
+ * transform a program is trusted to be valid, and checked after the last (vy_program_verify).
  *
  * Positions are a side table and no part of identity. */
 #ifndef VY_IR_MODEL_H
 #define VY_IR_MODEL_H
 
+#include "base/diagnostics.h"
 #include "base/intern.h"
 #include "base/memory.h"
-#include "base/source.h"
 #include "ir/limits.h"
-#include "ir/op_set.h"
+#include "ir/op_tables.h"
 #include "vyre/op.h"
 #include "vyre/program.h"
 
@@ -49,8 +49,9 @@ typedef struct vy_expr {
     uint64_t bits;
 } vy_expr;
 
-/* How an access keeps inside its memory. Unguarded ones are of level legal: the index is a u32 that is inside, by proof. An unguarded load may
- * have a condition c (bool): where it is false nothing is accessed, and the load gives zero. */
+/* How an access keeps inside its memory. Unguarded ones are of level legal: the index is a u32 that is inside, by
+ * proof. An unguarded load may have a condition c (bool): where it is false nothing is accessed, and the load gives
+ * zero. */
 typedef enum vy_bounds_check { VY_BOUNDS_CHECKED, VY_BOUNDS_UNCHECKED, VY_BOUNDS_CHECK_COUNT } vy_bounds_check;
 
 /* ---- statements ---- */
@@ -72,17 +73,19 @@ typedef enum vy_stmt_kind {
     VY_STMT_BREAK,
     VY_STMT_CONTINUE,
     VY_STMT_RETURN, /* args: one value per result of the function */
-    VY_STMT_REGION, /* name = where the code came from (an op id or function name); body [this+1, end), a scope of its own */
+    /* name = where the code came from (an op id or function name); body [this+1, end), a scope of its own */
+    VY_STMT_REGION,
     /* Of level legal alone. */
-    VY_STMT_LOAD_WIDE, /* results = memory[a], memory[a + 1], …: 2 to 16 of them, at most 16 bytes, aligned to their size */
+    /* results = memory[a], memory[a + 1], …: 2 to 16 of them, at most 16 bytes, aligned to their size */
+    VY_STMT_LOAD_WIDE,
     VY_STMT_STORE_WIDE,  /* memory[a], memory[a + 1], … = args, likewise */
     VY_STMT_RECORD_TRAP, /* the dispatch has trapped here with code a (u32); control goes on */
     VY_STMT_POLL,        /* 1 result, bool: whether the dispatch is to end (deadline, cancelled) */
     VY_STMT_KIND_COUNT
 } vy_stmt_kind;
 
-/* `for`: bounds and step are evaluated once, all of one integer type. Trips: the mathematical sequence a, a+c, … while below b
- * (above b if c is negative); step 0 makes no trip; nothing wraps. */
+/* `for`: bounds and step are evaluated once, all of one integer type. Trips: the mathematical sequence a, a+c, … while
+ * below b (above b if c is negative); step 0 makes no trip; nothing wraps. */
 
 typedef struct vy_stmt {
     uint8_t kind;
@@ -138,12 +141,13 @@ typedef struct vy_result {
 
 /* A function, or the entry (the program itself). Ranges are [first, first + count) in the program's arrays.
  *
- * Functions: `params` lists parameters in order; a scalar parameter is an immutable variable (the first ones of the range), a memory
- * parameter is a memory (the first ones of the range). After the memory parameters come the function's own private arrays, which read as
- * zero at the start of every call. Functions see nothing of the program but what is passed.
+ * Functions: `params` lists parameters in order; a scalar parameter is an immutable variable (the first ones of the
+ * range), a memory parameter is a memory (the first ones of the range). After the memory parameters come the function's
+ * own private arrays, which read as zero at the start of every call. Functions see nothing of the program but what is
+ * passed.
  *
- * Entry: its first `param_count` variables are the program's scalar params (immutable, uniform); its memories are the buffers, in
- * declaration order, then the arrays. No entry of `params` is used, and there are no results. */
+ * Entry: its first `param_count` variables are the program's scalar params (immutable, uniform); its memories are the
+ * buffers, in declaration order, then the arrays. No entry of `params` is used, and there are no results. */
 typedef struct vy_function {
     vy_symbol name;
     uint32_t first_param, param_count;
@@ -161,7 +165,8 @@ typedef struct vy_param {
 
 /* ---- size expressions: counts and grids, evaluated by the host at dispatch ----
  *
- * Over mathematical integers: a result below zero or above 2^64-1 at any node, and a division by zero, is an error of the dispatch. */
+ * Over mathematical integers: a result below zero or above 2^64-1 at any node, and a division by zero, is an error of
+ * the dispatch. */
 typedef enum vy_size_kind {
     VY_SIZE_LITERAL, /* value */
     VY_SIZE_PARAM,   /* a = variable index of an integer program param */
@@ -204,7 +209,8 @@ enum {
     VY_PROGRAM_HAS_CALL = 128    /* calls a local function */
 };
 
-/* What a program keeps alive without knowing it: what its ops came from (dialect/program_snapshot.h). No part of identity. */
+/* What a program keeps alive without knowing it: what its ops came from (dialect/program_snapshot.h). No part of
+ * identity. */
 typedef struct vy_keepalive {
     atomic_uint references;
     void (*release)(struct vy_keepalive *pin); /* the last reference is gone */
@@ -237,7 +243,8 @@ struct vyre_program {
     VY_VECTOR(vy_stmt) stmts;
     VY_VECTOR(vy_expr) exprs;
     VY_VECTOR(vy_arg) args;
-    /* Positions, parallel to stmts and exprs, each complete or empty; of expressions only where there are those of statements. */
+    /* Positions, parallel to stmts and exprs, each complete or empty; of expressions only where there are those of
+     * statements. */
     VY_VECTOR(vy_position) stmt_positions;
     VY_VECTOR(vy_position) expr_positions;
     vy_source *source;       /* may be NULL */
@@ -248,7 +255,8 @@ struct vyre_program {
     atomic_uchar has_ops;
     uint8_t is_verified, has_fingerprint; /* not so between the steps of a transform (irbuilder.h) */
     uint8_t
-        is_unique; /* between such steps: nobody else has it, and the next step may change it instead of making another */
+        /* between such steps: nobody else has it, and the next step may change it instead of making another */
+        is_unique;
     uint32_t
         uncounted_nodes; /* between such steps: what unrolling did not write, and counts all the same (pass_unroll.c) */
 };
@@ -290,16 +298,19 @@ static inline int vy_stmt_is_loop(uint8_t kind) {
     return kind == VY_STMT_FOR || kind == VY_STMT_WHILE;
 }
 
-/* Whether a loop makes at most one trip: its body ends in a jump out of it, and nothing jumps back. The inliner makes such loops out of
- * functions with several returns. */
+/* Whether a loop makes at most one trip: its body ends in a jump out of it, and nothing jumps back. The inliner makes
+ * such loops out of functions with several returns. */
 int vy_loop_runs_once(const vyre_program *program, uint32_t loop);
 
-/* Whether two expressions without loads are written alike: evaluated at the same place they are the same. Either may be VY_NONE. */
+/* Whether two expressions without loads are written alike: evaluated at the same place they are the same. Either may be
+ * VY_NONE. */
 int vy_expr_equal(const vyre_program *program, uint32_t one, uint32_t other);
-/* Whether an expression has the same value wherever it is evaluated in its scope: no loads, no variables that change. VY_NONE is one. */
+/* Whether an expression has the same value wherever it is evaluated in its scope: no loads, no variables that change.
+ * VY_NONE is one. */
 int vy_expr_is_invariant(const vyre_program *program, uint32_t expr);
 
-/* How many of a, b, c a statement of this kind may use is fixed by the kind; this visits those present, in canonical order. */
+/* How many of a, b, c a statement of this kind may use is fixed by the kind; this visits those present, in canonical
+ * order. */
 #define VY_STMT_OPERANDS(stmt) ((const uint32_t[3]){(stmt)->a, (stmt)->b, (stmt)->c})
 
 #endif

@@ -3,7 +3,7 @@
 #define VY_IR_NUMBER_H
 
 #include "base/string.h"
-#include "ir/diagnostic_sink.h"
+#include "ir/diagnostic_codes.h"
 #include "vyre/type.h"
 
 enum { VY_NUMBER_LIMIT = 1024 /* bytes of a number; the longest exact f64 needs under 800 */ };

@@ -31,7 +31,8 @@ uint32_t vy_stmt_exprs_first(const vyre_program *program, const vy_stmt *stmt) {
     return root == VY_NONE ? 0 : vy_expr_first(program, root);
 }
 
-/* The value of a size made of literals; 0 if it is not, or has none. Recursion is bounded by the depth the validator allows. */
+/* The value of a size made of literals; 0 if it is not, or has none. Recursion is bounded by the depth the validator
+ * allows. */
 static uint64_t known_size(const vyre_program *program, uint32_t root) {
     const vy_size *size = &program->sizes.items[root];
     uint64_t a, b, value;

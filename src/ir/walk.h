@@ -1,4 +1,5 @@
-/* Walking a program: the expressions of a statement, the tree of an expression, and small facts about statements and memories. */
+/* Walking a program: the expressions of a statement, the tree of an expression, and small facts about statements and
+ * memories. */
 #ifndef VY_IR_WALK_H
 #define VY_IR_WALK_H
 
@@ -24,8 +25,8 @@ static inline uint32_t vy_stmt_exprs_end(const vyre_program *program, const vy_s
     return last == VY_NONE ? first : last + 1;
 }
 
-/* Whether accesses before and after a statement are ordered between invocations by it: a barrier, a collective, an atomic that is not
- * relaxed. */
+/* Whether accesses before and after a statement are ordered between invocations by it: a barrier, a collective, an
+ * atomic that is not relaxed. */
 static inline int vy_stmt_orders(const vy_stmt *stmt) {
     return stmt->kind == VY_STMT_BARRIER || stmt->kind == VY_STMT_COLLECTIVE ||
            (stmt->kind == VY_STMT_ATOMIC && stmt->order != VYRE_ORDER_RELAXED);

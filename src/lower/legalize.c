@@ -1,7 +1,7 @@
 /* Legalisation (legalize.h): inline, then the phases. */
 #include "lower/legalize.h"
 
-#include "base/deadline.h"
+#include "base/clock.h"
 #include "base/status.h"
 #include "ir/build/finish.h"
 #include "ir/build/inline.h"

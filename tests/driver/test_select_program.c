@@ -3,7 +3,7 @@
 
 #include "driver/probe.h"
 #include "driver/registry.h"
-#include "ir/op_set.h"
+#include "ir/op_tables.h"
 #include "vyre/telemetry.h"
 
 #include <signal.h>

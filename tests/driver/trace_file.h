@@ -5,7 +5,7 @@
 #include "support/test.h"
 
 #include "base/file.h"
-#include "base/utf8.h"
+#include "base/string.h"
 
 #include <ctype.h>
 

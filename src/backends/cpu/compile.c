@@ -2,7 +2,7 @@
 #include "backends/cpu/compile.h"
 
 #include "backends/cpu/jit_debug.h"
-#include "base/deadline.h"
+#include "base/clock.h"
 #include "base/status.h"
 #include "lower/legalize.h"
 #include "opt/pass_manager.h"

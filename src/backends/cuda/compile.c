@@ -2,7 +2,7 @@
 #include "backends/cuda/compile.h"
 
 #include "backends/cuda/indirect.h"
-#include "base/deadline.h"
+#include "base/clock.h"
 #include "base/status.h"
 #include "emit/ptx/prepare.h"
 #include "ir/model.h"

@@ -7,7 +7,7 @@
 #include "backends/cuda/pending.h"
 #include "backends/cuda/sequence.h"
 #include "backends/cuda/submission.h"
-#include "base/deadline.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/status.h"
 

@@ -2,7 +2,7 @@
 #ifndef VY_COMPILERS_LLVM_ASM_LISTING_H
 #define VY_COMPILERS_LLVM_ASM_LISTING_H
 
-#include "base/source.h"
+#include "base/diagnostics.h"
 #include "vyre/base.h"
 
 /* Replaces the contents of out by LLVM's assembly, with the places it names (.loc) as comments and without what else is there for debuggers. What is left can be

@@ -1,5 +1,5 @@
 /* Source lines: what debuggers and listings call the code by. Nothing here changes the code itself. */
-#include "base/source.h"
+#include "base/diagnostics.h"
 #include "emit/llvm/emitter.h"
 
 #include <llvm-c/DebugInfo.h>

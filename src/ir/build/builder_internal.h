@@ -1,9 +1,10 @@
-/* The builder's state, shared by its files: builder.c (life, errors, header), builder_declare.c (functions, declarations, sizes), builder_value.c
- * (expressions), builder_stmt.c (statements and blocks).
+/* The builder's state, shared by its files: builder.c (life, errors, header), builder_declare.c (functions,
+ * declarations, sizes), builder_value.c (expressions), builder_stmt.c (statements and blocks).
  *
- * Declarations wait until the first statement, so that they may come in any order, and are then written to the draft in the order of
- * model.h. Expressions wait in a pool of their own until a statement takes them, since the draft wants them directly before it. After the first
- * mistake nothing more goes to the draft, for it is never finished; types are tracked here, so checking goes on. */
+ * Declarations wait until the first statement, so that they may come in any order, and are then written to the draft in
+ * the order of model.h. Expressions wait in a pool of their own until a statement takes them, since the draft wants
+ * them directly before it. After the first mistake nothing more goes to the draft, for it is never finished; types are
+ * tracked here, so checking goes on. */
 #ifndef VY_IR_BUILD_BUILDER_INTERNAL_H
 #define VY_IR_BUILD_BUILDER_INTERNAL_H
 
@@ -53,8 +54,8 @@ typedef struct vy_built_param {
     uint32_t is_memory, index; /* into the builder's tables */
 } vy_built_param;
 
-/* Functions are scopes 0, 1, …; the program itself is VY_SCOPE_ENTRY. Ranges are those of the builder's tables: only one
- * function is open at a time and the entry's params stand in no list, so they are contiguous. */
+/* Functions are scopes 0, 1, …; the program itself is VY_SCOPE_ENTRY. Ranges are those of the builder's tables: only
+ * one function is open at a time and the entry's params stand in no list, so they are contiguous. */
 #define VY_SCOPE_ENTRY (VY_NONE - 1)
 typedef struct vy_built_function {
     vy_symbol name;
@@ -99,8 +100,8 @@ void vy_builder_no_memory(vyre_builder *b);
 static inline int vy_builder_is_valid(const vyre_builder *b) {
     return b->errors == 0 && !b->no_memory;
 }
-/* Whether a handle came out of a mistake that was noted, and so is accepted silently. Before the first mistake there is no such handle:
- * it is made up. */
+/* Whether a handle came out of a mistake that was noted, and so is accepted silently. Before the first mistake there is
+ * no such handle: it is made up. */
 static inline int vy_builder_is_poisoned(const vyre_builder *b, const vyre_builder *owner, uint32_t index) {
     return owner == b && index == VY_POISON && !vy_builder_is_valid(b);
 }
@@ -118,25 +119,19 @@ int vy_builder_check_enum(vyre_builder *b, unsigned value, unsigned count, const
 /* Whether a row may stand in a program of level source; notes it if not. */
 int vy_builder_check_level(vyre_builder *b, unsigned level, const char *name);
 
-/* The table index behind a handle, or VY_POISON: silently if it came out of a mistake, else with a note. `user` is what uses it. */
+/* The table index behind a handle, or VY_POISON: silently if it came out of a mistake, else with a note. `user` is what
+ * uses it. */
 uint32_t vy_builder_use_memory(vyre_builder *b, vyre_memory memory, const char *user);
 /* The same for a value that is going to be used: a computed one is marked. */
 uint32_t vy_builder_use_value(vyre_builder *b, vyre_value value, const char *user, const char *role);
 /* "`i` (u32)" or "value 12 (add, f32)", in the caller's buffer. */
 const char *vy_builder_describe(const vyre_builder *b, uint32_t node, char buffer[96]);
-/* Whether a taken value has the type; notes it if not. True for VY_POISON. */
-int vy_builder_expect(vyre_builder *b, uint32_t node, vyre_type type, const char *user, const char *role);
-int vy_builder_expect_integer(vyre_builder *b, uint32_t node, const char *user, const char *role);
 
 /* A leaf that reads the variable. */
 vyre_value vy_builder_add_variable(vyre_builder *b, vy_symbol name, vyre_type type, int is_mutable, int is_param,
                                    uint32_t index);
-/* Copies the tree into the draft. */
-uint32_t vy_builder_emit(vyre_builder *b, uint32_t node);
 
 /* Writes the declarations of the scope, once: before its first statement and at its end. */
 void vy_builder_flush_declarations(vyre_builder *b);
-/* Writes the grid; the entry is sealed. */
-void vy_builder_emit_grid(vyre_builder *b);
 
 #endif

@@ -1,9 +1,12 @@
 /* Finishing (finish.h). */
 #include "ir/build/finish.h"
 
+#include "base/status.h"
 #include "ir/dispatch_resolve.h"
 #include "ir/validate/validate.h"
-#include "ir/wire/fingerprint.h"
+#include "ir/wire/decode.h"
+#include "ir/wire/encode.h"
+#include "vyre/wire.h"
 
 /* Builds that are to find errors trust no step. */
 #if defined(__SANITIZE_ADDRESS__) || !defined(NDEBUG)
@@ -76,4 +79,31 @@ vyre_status vy_irb_finish(vy_irb *draft, vy_source *source, vyre_diagnostics *di
     draft->program = NULL;
     *out = program;
     return VYRE_OK;
+}
+
+/* ---- decoding ---- */
+
+static vyre_status finish(vy_decoder *d, vy_source *source, vyre_program **out) {
+    vyre_status status = vy_irb_finish(&d->draft, source, d->reader.diagnostics, out, d->reader.error);
+    if (status == VYRE_OK && vy_decode_check_digest(d, *out) != VYRE_OK) {
+        vyre_program_release(*out);
+        *out = NULL;
+        status = VYRE_CORRUPT;
+    }
+    return status;
+}
+
+vyre_status vyre_wire_decode(const void *data, size_t size, vyre_diagnostics *diagnostics, vyre_program **out,
+                             vyre_error *error) {
+    VY_REQUIRE(error, out);
+    *out = NULL;
+    VY_REQUIRE_ARRAY(error, data, size);
+    vy_decoder d = {.reader = {.data = data, .end = size, .diagnostics = diagnostics, .error = error}};
+    vy_source *source;
+    vyre_status status = vy_decode_to_builder(&d, &source);
+    if (status == VYRE_OK)
+        status = finish(&d, source, out);
+    vy_source_release(source);
+    vy_decoder_free(&d);
+    return status;
 }

@@ -7,10 +7,10 @@
 #define VY_IR_TEXT_LEXER_H
 
 #include "base/intern.h"
+#include "base/string.h"
 #include "base/suggest.h"
-#include "base/utf8.h"
-#include "ir/diagnostic_sink.h"
-#include "ir/keywords.h"
+#include "ir/diagnostic_codes.h"
+#include "ir/identifiers.h"
 
 /* ---- tokens ---- */
 

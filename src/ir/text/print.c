@@ -4,7 +4,7 @@
 
 #include "base/status.h"
 #include "ir/attributes.h"
-#include "ir/keywords.h"
+#include "ir/identifiers.h"
 #include "ir/op_tables.h"
 #include "vyre/text.h"
 

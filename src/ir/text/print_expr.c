@@ -5,7 +5,6 @@
  * literal leaves out its type only where the parser finds it again: each rule here has its counterpart in
  * lower_type.c. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
 #include "base/string.h"
-#include "base/utf8.h"
 #include "ir/number.h"
 #include "ir/text/print.h"
 

@@ -1,7 +1,6 @@
 /* Declarations: names of programs and functions, numbers of things, memories, geometry and size expressions. Names of variables and
  * memories belong to scopes, which body.c keeps. */
 #include "ir/identifiers.h"
-#include "ir/keywords.h"
 #include "ir/validate/verifier.h"
 
 /* ---- names ---- */

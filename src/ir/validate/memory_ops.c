@@ -1,6 +1,6 @@
 /* Statements with an effect beyond variables: stores, atomics, collectives, calls. */
 #include "ir/attributes.h"
-#include "ir/keywords.h"
+#include "ir/identifiers.h"
 #include "ir/op_tables.h"
 #include "ir/validate/statements.h"
 

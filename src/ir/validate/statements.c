@@ -4,7 +4,7 @@
  * a name has at most one declaration, and a table from names to their last declaration is all the scope there is. */
 #include "ir/validate/statements.h"
 
-#include "base/utf8.h"
+#include "base/string.h"
 #include "ir/identifiers.h"
 
 typedef struct block {

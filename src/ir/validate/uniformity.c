@@ -9,7 +9,7 @@
  * diverge. What it accepts it also accepts once inlined. */
 #include "ir/validate/divergence_graph.h"
 
-#include "ir/keywords.h"
+#include "ir/identifiers.h"
 
 #include <stdio.h>
 

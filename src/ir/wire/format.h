@@ -8,12 +8,13 @@
  *              digest of everything before it (BLAKE2b-256): the fingerprint
  *              debug section, optional, outside the digest
  *
- * Numbers are LEB128 in their shortest form. Trees are postfix: an operator follows its operands and a statement follows its
- * expressions and takes all of them, so neither side recurses and no operand count is stored. What can be derived (types of variables and
- * operators, indices of declarations, ends of blocks) is not stored, so it cannot be stored wrongly.
+ * Numbers are LEB128 in their shortest form. Trees are postfix: an operator follows its operands and a statement
+ * follows its expressions and takes all of them, so neither side recurses and no operand count is stored. What can be
+ * derived (types of variables and operators, indices of declarations, ends of blocks) is not stored, so it cannot be
+ * stored wrongly.
  *
- * Tags are for ever: a row may be added, never changed or removed. Adding one means a new minor version, which the encoder writes only for
- * programs that need it, so that no fingerprint changes. */
+ * Tags are for ever: a row may be added, never changed or removed. Adding one means a new minor version, which the
+ * encoder writes only for programs that need it, so that no fingerprint changes. */
 #ifndef VY_IR_WIRE_FORMAT_H
 #define VY_IR_WIRE_FORMAT_H
 
@@ -30,7 +31,8 @@ enum {
     VY_WIRE_DIGEST = 32
 };
 
-/* ---- strings: one number n. n even: a string of n/2 bytes follows, which did not occur before (0 is ""). n odd: the string that
+/* ---- strings: one number n. n even: a string of n/2 bytes follows, which did not occur before (0 is ""). n odd: the
+ * string that
  * was number n/2, from 0, in order of first occurrence. ---- */
 
 /* ---- bodies: a sequence of these tags, closed by END ---- */
@@ -118,13 +120,17 @@ extern const vy_wire_size vy_wire_sizes[VY_SIZE_KIND_COUNT];
 /* ---- parameters of functions: one of these, then name and type; a memory: then space and access ---- */
 enum { VY_WIRE_PARAM_SCALAR = 0, VY_WIRE_PARAM_MEMORY = 1 };
 
-/* ---- the debug section: length of the payload (u32, little-endian), payload, digest of everything from the program's digest to the end
+/* ---- the debug section: length of the payload (u32, little-endian), payload, digest of everything from the program's
+ * digest to the end
  * of the payload, so that a section fits one program only. Payload: these flags, then each part in this order. ---- */
 enum {
     VY_WIRE_DEBUG_SOURCE = 1,       /* name and text */
     VY_WIRE_DEBUG_DECLARATIONS = 2, /* positions of functions, variables, memories; at least one is known */
     VY_WIRE_DEBUG_CODE = 4          /* positions of statements, then expressions; there is at least one statement */
 };
+
+/* Whether a function, variable or memory of the program has a position. */
+int vy_wire_has_declaration_positions(const vyre_program *program);
 
 static inline unsigned vy_wire_literal_bytes(vyre_type type) {
     return (vyre_type_bits(type) + 7) / 8;
