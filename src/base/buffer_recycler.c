@@ -1,4 +1,4 @@
-/* Memory that is kept (buffer_recycler.h). */
+/* Buffer recycler (buffer_recycler.h). */
 #include "base/buffer_recycler.h"
 
 #include <unistd.h>
@@ -15,7 +15,7 @@ void vy_buffer_recycler_destroy(vy_buffer_recycler *hoard) {
     pthread_mutex_destroy(&hoard->lock);
 }
 
-/* Less than twice as large: the rest would be idle for as long as the caller has it. */
+/* At most about twice as large: the rest would be unused while the caller has the buffer. */
 static int fits(const vyre_bytes *item, uint64_t size) {
     return item->capacity >= size && item->capacity / 2 <= size;
 }

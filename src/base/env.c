@@ -1,4 +1,4 @@
-/* Variables of the environment (env.h). */
+/* Environment variables (env.h). */
 #include "base/env.h"
 
 #include "base/status.h"

@@ -1,16 +1,15 @@
-/* String interning: a pool of distinct strings that are compared by their offset. */
+/* String interning: a pool of distinct strings; equal strings have equal symbols. */
 #ifndef VY_BASE_INTERN_H
 #define VY_BASE_INTERN_H
 
 #include "base/memory.h"
 
-/* Names: a pool of distinct NUL-terminated strings; a name is its offset in the pool, 0 is "". Equal strings have equal
- * names. */
+/* A symbol is the offset of a NUL-terminated string in its pool; 0 is "". */
 typedef uint32_t vy_symbol;
 #define VY_SYMBOL_INVALID UINT32_MAX
 typedef struct vy_intern_slot {
     vy_symbol name; /* empty = UINT32_MAX */
-    uint32_t hash;  /* of its text: a larger table is filled without a look at the pool */
+    uint32_t hash;  /* of its text, so that rehashing does not read the pool */
 } vy_intern_slot;
 typedef struct vy_intern_pool {
     char *pool;
@@ -18,7 +17,7 @@ typedef struct vy_intern_pool {
     vy_intern_slot *slots; /* open addressing */
     uint32_t slot_count, used;
 } vy_intern_pool;
-/* A text ends at its first NUL or at `length`. */
+/* A text ends at its first NUL or at `length`. The functions that add return VY_SYMBOL_INVALID when out of memory. */
 vy_symbol vy_intern_pool_add(vy_intern_pool *names, const char *text,
                              size_t length); /* VY_SYMBOL_INVALID when memory is out */
 vy_symbol vy_intern_pool_add_numbered(vy_intern_pool *names, char letter,

@@ -5,14 +5,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Decimal or hexadecimal ("0x1.8p3") float text → bits of a float type with 1 sign, `exponent_bits` and
- * `fraction_bits`, rounded once to nearest-even whatever the length of the text. `length` bytes, no sign, no suffix;
- * "inf" and "nan" are not numbers. A value beyond the largest finite one gives the bits of infinity. exponent_bits 2 …
- * 11, fraction_bits 1 … 52. Returns 0, and bits 0, if the text is not a number. Linear in the length of the text, and
- * allocates nothing. */
+/* Parses decimal or hexadecimal ("0x1.8p3") text to the bits of a float type with 1 sign bit, `exponent_bits` (2 … 11)
+ * and `fraction_bits` (1 … 52), rounded once to nearest-even for a text of any length. The text has neither sign nor
+ * suffix; "inf" and "nan" are not numbers. A value beyond the largest finite one becomes infinity. Returns 0, with bits
+ * 0, if the text is not a number. Linear time; allocates nothing. */
 int vy_number_to_bits(const char *text, size_t length, unsigned exponent_bits, unsigned fraction_bits, uint64_t *bits);
-/* The shortest decimal text that vy_number_to_bits turns back into the same bits, always with a '.' or an exponent;
- * finite positive values only. buffer holds at least 40 bytes. */
+/* The shortest decimal text that vy_number_to_bits converts to the same bits, always with a '.' or an exponent. For
+ * finite positive values. buffer has at least 40 bytes. */
 void vy_number_from_bits(uint64_t bits, unsigned exponent_bits, unsigned fraction_bits, char *buffer);
 
 #endif

@@ -4,8 +4,8 @@
 
 #include <stddef.h>
 
-/* The candidate nearest to `given` in edit distance, if near enough to be a plausible typo; else NULL. Feed candidates
- * one by one. */
+/* Finds the candidate with the smallest edit distance to `given` that is small enough for a typo. Candidates are
+ * offered one by one. */
 typedef struct vy_suggestion {
     const char *given;
     size_t given_length;
@@ -14,6 +14,6 @@ typedef struct vy_suggestion {
 } vy_suggestion;
 void vy_suggestion_start(vy_suggestion *suggestion, const char *given, size_t length);
 void vy_suggestion_offer(vy_suggestion *suggestion, const char *candidate);
-const char *vy_suggestion_get(const vy_suggestion *suggestion); /* NULL if none is near */
+const char *vy_suggestion_get(const vy_suggestion *suggestion); /* NULL if no candidate is close enough */
 
 #endif

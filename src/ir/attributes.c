@@ -69,7 +69,7 @@ size_t vy_call_id_length(const char *name) {
     return strcspn(name, "<");
 }
 
-/* One `name = value` at *cursor, which moves behind it. */
+/* Reads one `name = value` at *cursor and advances it. */
 static int read_attribute(const char **cursor, vy_attribute *out) {
     const char *text = *cursor;
     out->name = text;

@@ -1,4 +1,4 @@
-/* The joined list of codes, and explanations of codes and statuses. */
+/* Diagnostic codes: the joined table, explanations of codes and statuses, and the diagnostic sink. */
 #include "ir/diagnostic_codes.h"
 
 #include "vyre/diagnostic.h"
@@ -87,7 +87,7 @@ void vy_diag_sink_merge(vy_diag_sink *report, const vyre_diagnostics *found, siz
         report->out_of_memory = 1;
         return;
     }
-    size_t over = vyre_diagnostics_errors(found); /* errors that the list counted but did not keep */
+    size_t over = vyre_diagnostics_errors(found); /* errors that the list counted but did not store */
     for (size_t i = 0; i < vyre_diagnostics_count(found); i++) {
         const vyre_diagnostic *finding = vyre_diagnostics_get(found, i);
         over -= finding->severity == VYRE_SEVERITY_ERROR;
@@ -100,7 +100,7 @@ void vy_diag_sink_merge(vy_diag_sink *report, const vyre_diagnostics *found, siz
             keep_first(report, finding->code, finding->message, finding->fix, at);
     }
     report->errors += over;
-    /* A refusal counts even if no list could hold what was found. */
+    /* An error counts even if no list could store its diagnostic. */
     if (error->code != VYRE_OK && report->first.code == VYRE_OK) {
         report->errors += report->errors == 0;
         report->first = *error;

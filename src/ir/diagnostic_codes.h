@@ -26,31 +26,32 @@ typedef enum vy_diag_code {
 const char *vy_diag_code_name(vy_diag_code code); /* "V012" */
 const char *vy_diag_code_fix(vy_diag_code code);  /* the default fix */
 
+/* Collects the errors of one text: of the lexer, the parser, the lowering, and readers of dialect files. */
 typedef struct vy_diag_sink {
     const vy_source *source;
-    vyre_diagnostics *list; /* the caller's; may be NULL */
-    size_t errors;          /* of this text, whatever the list could keep */
-    int out_of_memory;      /* somebody's allocation failed: the text is not to blame */
-    vyre_error first;       /* the first error, ready to be handed out */
+    vyre_diagnostics *list; /* owned by the caller; may be NULL */
+    size_t errors;          /* of this text, including errors that the list did not store */
+    int out_of_memory;      /* an allocation failed: the text is not at fault */
+    vyre_error first;       /* the first error, for vy_diag_sink_status */
     char fix[256];          /* scratch of VY_DIAG_SINK_FIX */
 } vy_diag_sink;
 
-/* A fix for the next vy_diag_sink_error, formatted into the report: functions that recurse would otherwise have the
- * buffer of VY_FIX in every frame. One at a time: the next one overwrites it. */
+/* Formats a fix for the next vy_diag_sink_error into the sink, because VY_FIX would put its buffer into every frame of
+ * a recursive function. The next use overwrites it. */
 #define VY_DIAG_SINK_FIX(report, ...) vy_fix_format((report)->fix, sizeof(report)->fix, __VA_ARGS__)
 
 /* Adds an error. fix NULL means the default fix of the code. */
 void vy_diag_sink_error(vy_diag_sink *report, vy_diag_code code, vy_position at, const char *fix, const char *format,
                         ...) VY_PRINTF(5, 6);
-/* Takes over findings that the validator made for a part of this text, leaving out those already in the list from
- * index `from` on (a function is validated once in the library and once in each program that reaches it). error: what
- * the validator's call returned. */
+/* Adds the diagnostics that the validator made for a part of this text, without those already in the list from index
+ * `from` on (a function is validated once in the library and once in each program that reaches it). error: the result
+ * of the validator. */
 void vy_diag_sink_merge(vy_diag_sink *report, const vyre_diagnostics *found, size_t from, const vyre_error *error);
-/* Whether the text can still become a program. */
+/* Whether the text has no errors so far. */
 static inline int vy_diag_sink_is_clean(const vy_diag_sink *report) {
     return report->errors == 0 && !report->out_of_memory;
 }
-/* The status of the whole: NO_MEMORY, INVALID_PROGRAM with the first error and the number of further ones, or OK. */
+/* The overall status: NO_MEMORY, INVALID_PROGRAM with the first error and the number of further ones, or OK. */
 vyre_status vy_diag_sink_status(const vy_diag_sink *report, vyre_error *error);
 
 #endif

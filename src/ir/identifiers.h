@@ -37,7 +37,7 @@ typedef enum vy_keyword {
 } vy_keyword;
 
 typedef enum vy_identifier_class {
-    VY_IDENTIFIER_PLAIN,      /* an ordinary name */
+    VY_IDENTIFIER_PLAIN,      /* not reserved */
     VY_IDENTIFIER_OP,         /* index = vyre_op written as a call */
     VY_IDENTIFIER_LEN,        /* len */
     VY_IDENTIFIER_KEYWORD,    /* index = vy_keyword; from here on reserved */
@@ -56,20 +56,21 @@ typedef struct vy_identifier_info {
     uint8_t subgroup; /* collectives: 1 if over a subgroup */
 } vy_identifier_info;
 
-/* What a name means; VY_IDENTIFIER_PLAIN if nothing. Any thread. */
+/* The meaning of a name; VY_IDENTIFIER_PLAIN if it has none. Any thread. */
 vy_identifier_info vy_identifier_find(const char *text, size_t length);
 
-/* Whether it is taken everywhere: from VY_IDENTIFIER_KEYWORD on. */
+/* Whether it is reserved everywhere: from VY_IDENTIFIER_KEYWORD on. */
 int vy_identifier_is_reserved(const char *text, size_t length);
 
-/* The words one by one, for suggestions: writes the spelling of the index-th word of that class; 0 past the end. */
+/* Enumerates the words of a class, for suggestions: writes the spelling of the index-th word; 0 past the end. */
 enum { VY_KEYWORD_CAPACITY = 64 };
 int vy_keyword_at(vy_identifier_class cls, unsigned index, char text[VY_KEYWORD_CAPACITY]);
 
-/* Another name for a word: `workgroup_reduce_sum` for `workgroup_reduce_add`. Writes the word; 0 if it is none. */
+/* Writes the word that a synonym denotes: `workgroup_reduce_add` for `workgroup_reduce_sum`. 0 if it is not a
+ * synonym. */
 int vy_keyword_synonym(const char *text, size_t length, char word[VY_KEYWORD_CAPACITY]);
 
-/* Words of level legal: X(ID, spelling). Beside them the op rows of that level, as VY_INTRINSIC_OP. */
+/* Intrinsics of level legal: X(ID, spelling). The ops of that level are VY_INTRINSIC_OP. */
 #define VY_INTRINSIC_LIST(X)                                                                                           \
     X(ALIGN_OFFSET, "misalignment")                                                                                    \
     X(LOAD_WIDE, "load_wide") X(STORE_WIDE, "store_wide") X(RECORD_TRAP, "report") X(POLL, "poll")
@@ -82,25 +83,25 @@ typedef enum vy_intrinsic {
         VY_INTRINSIC_COUNT
 } vy_intrinsic;
 
-/* What a name means at level legal, where it is called; *op (optional) for VY_INTRINSIC_OP. */
+/* The meaning of a called name at level legal; *op (optional) is set for VY_INTRINSIC_OP. */
 vy_intrinsic vy_intrinsic_find(const char *text, size_t length, vyre_op *op);
 
-/* Spelling of a collective as it is written, without its width. */
+/* The spelling of a collective in the text form, without its width. */
 void vy_keyword_collective(vyre_collective collective, vyre_op combine, int subgroup, char text[VY_KEYWORD_CAPACITY]);
 
 /* ---- identifier rules ---- */
 
-/* [A-Za-z_][A-Za-z0-9_]*, at most VY_LIMIT_NAME bytes. Keywords pass: ask vy_text_is_keyword too. */
+/* [A-Za-z_][A-Za-z0-9_]*, at most VY_LIMIT_NAME bytes. Accepts keywords: check vy_text_is_keyword, too. */
 int vy_text_is_identifier(const char *text, size_t length);
-/* Reserved words: no variable, memory, function or program may be called so. */
+/* Reserved words, which cannot name a variable, memory, function or program. */
 int vy_text_is_keyword(const char *text, size_t length);
-/* May this name a variable, memory, param or program? An identifier that is no keyword. */
+/* Whether this may name a variable, memory, param or program: an identifier that is not a keyword. */
 int vy_text_is_name(const char *text, size_t length);
-/* May this name a function? As above, and not an op that is written as a call (`min`, `sqrt`, `len`, …); or an op id,
- * which the function then stands for. */
+/* Whether this may name a function: as above, and not an op that is written as a call (`min`, `sqrt`, `len`, …); or an
+ * op id, which the function then implements. */
 int vy_text_is_function_name(const char *text, size_t length);
 /* An op id: two or more parts joined by `.` or `::`, at most VY_LIMIT_NAME bytes. A part is a letter or `_`, then
- * letters, digits, `_` and `-`; the first one is not a keyword. */
+ * letters, digits, `_` and `-`; the first part is not a keyword. */
 int vy_text_is_op_id(const char *text, size_t length);
 #define VY_OP_ID_FIX                                                                                                   \
     "write dialect.name: parts of letters, digits, `_` and `-` that begin with a letter or `_`, joined by `.` or "     \
@@ -108,13 +109,13 @@ int vy_text_is_op_id(const char *text, size_t length);
     "most %d bytes"
 /* The name of a dialect: the same with one or more parts. */
 int vy_text_is_dialect_name(const char *text, size_t length);
-/* One part of an op id after the first, so a keyword passes. */
+/* One part of an op id after the first. Accepts keywords. */
 int vy_text_is_op_part(const char *text, size_t length);
 /* An op id that the text form writes without quotes: identifiers joined by dots. */
 int vy_text_is_bare_op_id(const char *text, size_t length);
-/* The offset of the rest of an op id behind the name of a dialect and a separator; 0 if it does not begin with them. */
+/* The offset in an op id after a dialect's name and a separator; 0 if the id does not start with them. */
 size_t vy_op_id_after(const char *id, size_t length, const char *dialect);
-/* The offset of the last part of an op id; 0 if there is only one. */
+/* The offset of the last part of an op id; 0 if it has only one. */
 size_t vy_op_id_last(const char *id, size_t length);
 
 #endif

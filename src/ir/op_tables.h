@@ -18,7 +18,7 @@ typedef struct vy_collective_row {
 } vy_collective_row;
 extern const vy_collective_row vy_collectives[VYRE_COLLECTIVE_COUNT];
 
-/* How many ops and collectives have level source: they come first in their lists. */
+/* The number of ops and collectives of level source; they are first in their lists. */
 #define VY_IS_SOURCE 1
 #define VY_IS_LEGAL 0
 enum {
@@ -38,8 +38,8 @@ extern const uint8_t vy_combine_ops[VY_COMBINE_COUNT];
 
 typedef struct vy_atomic_row {
     const char *name;
-    uint8_t operands; /* beside the element */
-    uint8_t gives;    /* 1 if it has a value */
+    uint8_t operands; /* in addition to the element */
+    uint8_t gives;    /* 1 if it has a result */
     const char *doc;
 } vy_atomic_row;
 extern const vy_atomic_row vy_atomics[VYRE_ATOMIC_COUNT];
@@ -86,14 +86,14 @@ static inline void vy_op_set_add(vy_op_set *set, unsigned member) {
 
 /* The members of a list of names; NULL entries are skipped. */
 vy_op_set vy_op_set_of_names(const char *const *names, size_t count);
-/* The ops of a program and of the functions it carries. Reads every statement and expression; any thread. */
+/* The ops of a program and its functions. Reads every statement and expression; any thread. */
 vy_op_set vy_op_set_of_program(const vyre_program *program);
-/* The same, computed once and kept in the program. */
+/* The same, computed once and cached in the program. */
 vy_op_set vy_program_ops(vyre_program *program);
-/* The first member of `needed` that is not in `offered`, by its name in a static table; NULL if there is none. */
+/* The name of the first member of `needed` that is not in `offered`, from a static table; NULL if all are. */
 const char *vy_op_set_missing(const vy_op_set *needed, const vy_op_set *offered);
-/* The name of a member below VY_OP_SET_COUNT; NULL for a collective that the scope does not have, and for rows of level
- * legal. */
+/* The name of a member below VY_OP_SET_COUNT; NULL for a collective that does not exist at that scope, and for rows of
+ * level legal. */
 const char *vy_op_set_name(unsigned member);
 
 #endif

@@ -1,5 +1,4 @@
-/* Words of other languages that have another spelling, or nothing, here: a message about one states what to write
- * instead. */
+/* Porting hints: fixes for types, builtins, functions and keywords of other languages. */
 #ifndef VY_IR_PORTING_HINT_H
 #define VY_IR_PORTING_HINT_H
 

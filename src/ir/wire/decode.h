@@ -20,23 +20,24 @@ typedef struct vy_decoder {
     vy_irb draft;
     uint32_t function_count;      /* without the entry */
     VY_VECTOR(vy_symbol) strings; /* in order of first occurrence */
-    VY_VECTOR(uint32_t) stack;    /* expressions no statement has taken yet; size nodes while a size is read */
+    VY_VECTOR(uint32_t) stack;    /* expressions that no statement has consumed yet; size nodes while a size is read */
     VY_VECTOR(vy_arg) args;       /* of the statement being read */
     uint32_t first_variable, first_memory, memory_count; /* of the function being read */
     size_t length;                                       /* of the program in the data, with its digest */
 } vy_decoder;
 
 /* Reads the data of decoder->reader, which the caller has set, into decoder->draft, which the caller then finishes.
- * *source (NULL if the data has none) is the caller's reference. If it fails there is nothing to finish or to release
- * but the decoder. */
+ * *source (NULL if the data has none) is a reference that the caller releases. After a failure only the decoder has to
+ * be freed. */
 vyre_status vy_decode_to_builder(vy_decoder *decoder, vy_source **source);
-/* Fails, as the reader does, if the fingerprint of the finished program is not the digest in the data: the bytes were
- * not the canonical form. */
+/* Fails, as the reader does, if the fingerprint of the finished program differs from the digest in the data: the bytes
+ * were not the canonical form. */
 vyre_status vy_decode_check_digest(vy_decoder *decoder, const vyre_program *program);
 void vy_decoder_free(vy_decoder *decoder);
 
-/* Makes magic, version, length and digest right, taking all the bytes for one program without a debug section, so that
- * only the body decides. Returns 0 and changes nothing if they are too few to hold a header and a digest. */
+/* For fuzzing and tests: writes a correct magic, version, length and digest, treating all the bytes as one program
+ * without a debug section, so that only the body is tested. Returns 0 without a change if the bytes cannot hold a
+ * header and a digest. */
 int vy_wire_fix_header(uint8_t *bytes, size_t size);
 
 #endif
