@@ -1,4 +1,4 @@
-/* Attributes of op calls: spelling, reading back (attributes.h). */
+/* Attributes of op calls: canonical spelling and parsing (attributes.h). */
 #include "ir/attributes.h"
 
 #include "ir/identifiers.h"
@@ -87,7 +87,7 @@ static int read_attribute(const char **cursor, vy_attribute *out) {
     return 1;
 }
 
-/* Spelled the one way there is. */
+/* The spelling must be the canonical one. */
 static int is_canonical(const vy_attribute *attribute) {
     vy_diag_sink ignored = {0};
     vy_number number;

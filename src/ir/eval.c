@@ -1,4 +1,6 @@
-/* Kernels of the integer types and of bool. The rows stand in eval_integer.inc, once for all eight integer types. */
+/* Evaluator (eval.h): kernels of integers, bool, floats and conversions, and their lookup.
+ *
+ * The kernels of a type are in eval_integer.inc and eval_float.inc, which are included once for each type. */
 #include "ir/eval.h"
 
 #include "base/thread.h"
@@ -132,10 +134,14 @@ static vy_kernel *const kernels_BOOL[VYRE_OP_COUNT] = {VYRE_OP_LIST(VY_ENTRY)};
 #define INF VY_F64_INFINITY
 #include "ir/eval_float.inc"
 
-/* ---- conversions ---- */
+/* ---- conversions ----
+ *
+ * A cast reads its operand as one of three kinds (signed: int64_t, unsigned: uint64_t, real: double), each of which
+ * represents every value of its types exactly, and writes the result type with one rounding. So 13 readers and 12 × 3
+ * writers suffice for 156 casts. */
 
-/* Truncates; what is outside the range gives its nearer end, NaN gives 0. The bounds are powers of two, exact as
- * double; comparing before truncating keeps the C conversion inside its range. */
+/* Truncates and saturates; NaN becomes 0. The bounds are powers of two and exact as double. The comparison before the
+ * truncation keeps the C conversion in range. */
 static inline uint64_t saturate_signed(double value, unsigned width) {
     const double bound = vy_f64_power((int)width - 1);
     const uint64_t most = (UINT64_C(1) << (width - 1)) - 1;
@@ -153,7 +159,7 @@ static inline uint64_t saturate_unsigned(double value, unsigned width) {
     return value > 0 ? (uint64_t)value : 0; /* also NaN */
 }
 
-/* Writers: to_TYPE_KIND gives the result's bits. */
+/* Writers: to_TYPE_KIND returns the bits of the result. */
 #define TO_INTEGER(ID, width, saturate)                                                                                \
     static inline uint64_t to_##ID##_signed(int64_t value) {                                                           \
         return (uint64_t)value & UINT64_MAX >> (64 - width);                                                           \
@@ -173,7 +179,7 @@ TO_INTEGER(U32, 32, saturate_unsigned)
 TO_INTEGER(I64, 64, saturate_signed)
 TO_INTEGER(U64, 64, saturate_unsigned)
 
-/* Each conversion from the given kind to the encoder's argument must be exact, or be the one rounding, or round to
+/* Each conversion from the source kind to the encoder's argument must be exact, be the only rounding, or round to
  * odd. */
 #define TO_FLOAT(ID, encode, from_signed, from_unsigned, from_real)                                                    \
     static inline uint64_t to_##ID##_signed(int64_t value) {                                                           \
@@ -231,7 +237,7 @@ static vy_kernel *const casts[VYRE_TYPE_COUNT][VYRE_TYPE_COUNT] = {
     CASTS_TO(I64), CASTS_TO(U64), CASTS_TO(F16), CASTS_TO(BF16), CASTS_TO(F32), CASTS_TO(F64),
 };
 
-/* A bitcast keeps the bits; a NaN pattern that comes to lie in a float becomes the canonical one. */
+/* A bitcast keeps the bits; a NaN pattern in a float type becomes the canonical NaN. */
 VY_KERNEL_1(bits_kept, , a)
 VY_KERNEL_1(bits_to_F16, , (a & 0x7fff) > 0x7c00 ? 0x7e00 : a)
 VY_KERNEL_1(bits_to_BF16, , (a & 0x7fff) > 0x7f80 ? 0x7fc0 : a)
@@ -245,7 +251,7 @@ static vy_kernel *const bitcasts[VYRE_TYPE_COUNT] = {
     [VYRE_TYPE_BF16] = bits_to_BF16, [VYRE_TYPE_F32] = bits_to_F32, [VYRE_TYPE_F64] = bits_to_F64,
 };
 
-/* ---- dispatch ---- */
+/* ---- kernel lookup and evaluation ---- */
 
 static vy_kernel *const *const rows[VYRE_TYPE_COUNT] = {
 #define X(ID, name, bits, cls, nan) kernels_##ID,

@@ -1,4 +1,4 @@
-/* Words: the tables of the language turned into one lookup by spelling. */
+/* Identifiers and keywords (identifiers.h): lookup of the language's words by spelling, and the rules for names. */
 #include "ir/identifiers.h"
 
 #include "ir/limits.h"
@@ -25,7 +25,7 @@ static vy_identifier_info word(vy_identifier_class cls, unsigned index) {
     return (vy_identifier_info){(uint8_t)cls, (uint8_t)index, VYRE_OP_COUNT, 0};
 }
 
-/* The rest of a collective's name after its prefix: the row's name, and after it `_op` where the row combines. */
+/* Looks up a collective by its name without the prefix: the row's name, followed by `_op` if the row combines. */
 static vy_identifier_info find_collective(const char *text, size_t length, int subgroup) {
     for (unsigned i = 0; i < VYRE_COLLECTIVE_COUNT; i++) {
         const vy_collective_row *row = &vy_collectives[i];
@@ -80,7 +80,7 @@ vy_identifier_info vy_identifier_find(const char *text, size_t length) {
     return equals("len", text, length) ? word(VY_IDENTIFIER_LEN, 0) : word(VY_IDENTIFIER_PLAIN, 0);
 }
 
-/* Of these words only types end in a digit, and so do most names that transforms make. */
+/* Of these words only types end in a digit, as most names made by transforms do. */
 int vy_identifier_is_reserved(const char *text, size_t length) {
     if (length && text[length - 1] >= '0' && text[length - 1] <= '9')
         return vyre_type_find(text, length) != VYRE_TYPE_COUNT;
@@ -113,8 +113,8 @@ void vy_keyword_collective(vyre_collective collective, vyre_op combine, int subg
         snprintf(text, VY_KEYWORD_CAPACITY, "%s%s", prefixes[subgroup != 0], row->name);
 }
 
-/* Collectives are counted as a box of scope, row and op; corners that do not exist are passed over by the caller's
- * next index, so they repeat the nearest that does. */
+/* The index enumerates scope × row × op. A combination that does not exist yields the spelling of the nearest existing
+ * one. */
 static int collective_at(unsigned index, char text[VY_KEYWORD_CAPACITY]) {
     unsigned combine = index % VY_COMBINE_COUNT, row = index / VY_COMBINE_COUNT % VYRE_COLLECTIVE_COUNT;
     unsigned subgroup = index / VY_COMBINE_COUNT / VYRE_COLLECTIVE_COUNT;
@@ -155,8 +155,8 @@ int vy_keyword_at(vy_identifier_class cls, unsigned index, char text[VY_KEYWORD_
     }
     if (!spelling)
         return 0;
-    /* Rows with a symbol or of level legal are no call; what stands for them here is never nearer to a typo than
-     * itself. */
+    /* Ops with a symbol or of level legal are not calls; their entry repeats another word, which does not change the
+     * best suggestion. */
     snprintf(text, VY_KEYWORD_CAPACITY, "%s",
              cls == VY_IDENTIFIER_OP && !is_call(vyre_op_get(index)) ? "min" : spelling);
     return 1;
@@ -180,7 +180,7 @@ int vy_keyword_synonym(const char *text, size_t length, char word[VY_KEYWORD_CAP
 
 /* ---- identifier rules ---- */
 
-/* `_` is a letter here. */
+/* Includes `_`. */
 static int is_letter(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
@@ -211,14 +211,14 @@ int vy_text_is_function_name(const char *text, size_t length) {
            vy_text_is_op_id(text, length);
 }
 
-/* The bytes of a separator of op ids at the start of the text: `.` or `::`; 0 if there is none. */
+/* The length of a separator of op ids at the start of the text: `.` or `::`; 0 if the text starts with neither. */
 static size_t separator_length(const char *text, size_t length) {
     if (length >= 1 && text[0] == '.')
         return 1;
     return length >= 2 && text[0] == ':' && text[1] == ':' ? 2 : 0;
 }
 
-/* Parts joined by separators; returns how many, and 0 if the text is something else. */
+/* The number of parts joined by separators; 0 if the text has another form. */
 static size_t count_parts(const char *text, size_t length) {
     size_t parts = 0, i = 0;
     if (length > VY_LIMIT_NAME)

@@ -1,8 +1,8 @@
-/* Drafts: appending to the arrays of a program in its canonical order (irbuilder.h, model.h).
+/* IR builder: appends to the arrays of a program in canonical order, and clones expressions and statements
+ * (irbuilder.h, model.h).
  *
- * What must stay true: an append either happens whole or leaves the arrays as they were and sets `failed`; indices
- * handed out are those of model.h's layout; nothing here looks at meaning, except to give variables and loads their
- * types. */
+ * Invariants: an append either completes or leaves the arrays unchanged and sets `failed`. Returned indices are those
+ * of model.h's layout. Semantics are not checked; only the types of variables and loads are derived. */
 #include "ir/irbuilder.h"
 
 #include "ir/eval.h"
@@ -33,7 +33,7 @@ void vy_irb_discard(vy_irb *draft) {
     draft->program = NULL;
 }
 
-/* An eighth more, so that what grows a little is not copied. */
+/* An eighth more, so that a slightly larger program needs no reallocation. */
 #define RESERVE(draft, vector, like)                                                                                   \
     ((draft)->failed |= !VY_RESERVE(&(draft)->program->vector,                                                         \
                                     (like)->vector.count + (like)->vector.count / 8 + ((like)->vector.count != 0)))
@@ -65,7 +65,7 @@ vy_symbol vy_irb_intern_numbered(vy_irb *draft, char letter, uint32_t number) {
     return check_interned(draft, vy_intern_pool_add_numbered(&draft->program->names, letter, number));
 }
 
-/* The common shape of an append: one item, all of which the caller sets, or failure noted. */
+/* The common form of an append: adds one item, which the caller fills completely, or sets `failed`. */
 #define APPEND(draft, vector, item)                                                                                    \
     do {                                                                                                               \
         if (!VY_RESERVE(&(draft)->program->vector, 1)) {                                                               \
@@ -149,7 +149,7 @@ static uint32_t add_variable(vy_irb *draft, vy_symbol name, vyre_type type, int 
     return draft->program->variables.count - 1;
 }
 
-/* Parameters of the entry need no list: they are its first variables and memories. */
+/* Parameters of the entry are not in a list: they are its first variables and memories. */
 static uint32_t record_param(vy_irb *draft, int is_memory, uint32_t index) {
     vyre_program *program = draft->program;
     if (draft->in_entry) {
@@ -206,7 +206,7 @@ uint32_t vy_irb_array(vy_irb *draft, vy_symbol name, vy_space space, vyre_type t
 
 /* ---- expressions ---- */
 
-/* A transform that makes much of little must not fill the memory before the validator sees it. */
+/* Keeps a transform that multiplies code from exhausting memory before the validator runs. */
 int vy_irb_is_full(vy_irb *draft, uint32_t count, uint32_t limit) {
     if (!draft->fail_at_limit || count < limit)
         return 0;
@@ -332,7 +332,7 @@ static uint32_t append_args(vy_irb *draft, const vy_arg *args, uint32_t count) {
     return first;
 }
 
-/* What has no more nodes than a path may have operators is not deeper. */
+/* A tree is not deeper than its number of nodes. */
 static void track_depth(vy_irb *draft) {
     uint32_t count = draft->program->exprs.count;
     draft->needs_verify |= count - draft->written_exprs > VY_LIMIT_EXPRESSION_DEPTH;
@@ -409,7 +409,7 @@ vy_stmt vy_irb_blank_stmt(vy_stmt_kind kind) {
     return stmt;
 }
 
-/* One that declares one variable, which it returns: most statements do. */
+/* Appends a statement that declares one variable and returns the variable, the most common case. */
 static uint32_t declare_one(vy_irb *draft, vy_stmt_kind kind, vy_symbol name, vyre_type type, uint32_t a, uint32_t b,
                             uint32_t c) {
     vyre_program *program = draft->program;
@@ -486,9 +486,9 @@ void vy_irb_simple(vy_irb *draft, vy_stmt_kind kind) {
     vy_irb_stmt(draft, &stmt, NULL, 0, NULL, NULL);
 }
 
-/* ---- cloning ---- */
-
-/* ---- names ---- */
+/* ---- cloning ----
+ *
+ * Unchanged runs of nodes are copied as blocks; all their indices move by the same offset. */
 
 void vy_irb_clone_symbols(vy_irb *draft, const vyre_program *from) {
     vy_intern_pool_free(&draft->program->names);
@@ -496,7 +496,7 @@ void vy_irb_clone_symbols(vy_irb *draft, const vyre_program *from) {
     draft->program->name = from->name;
 }
 
-/* ---- expressions ---- */
+/* ---- cloned expressions ---- */
 
 /* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH: `from` is a valid program. */
 uint32_t vy_irb_clone_expr(vy_irb *draft, const vyre_program *from, uint32_t root, const uint32_t *map_variable,
@@ -534,17 +534,17 @@ uint32_t vy_irb_clone_expr(vy_irb *draft, const vyre_program *from, uint32_t roo
     return vy_irb_expr(draft, &expr);
 }
 
-/* `by` further on; VY_NONE stays. */
+/* Adds `by` to an index; VY_NONE stays. */
 static uint32_t relocate_index(uint32_t index, uint32_t by) {
     return index == VY_NONE ? VY_NONE : index + by;
 }
 
-/* Copies expressions, which refer to what is in the draft then; operands are `by` further on. Asked in the order of how
- * many there are. */
+/* Copies expressions and maps their references to the draft; operand indices increase by `by`. The kinds are tested in
+ * order of frequency. */
 static void relocate_exprs(vy_expr *to, const vy_expr *from, uint32_t count, uint32_t by, const uint32_t *map_variable,
                            const uint32_t *map_memory) {
     for (const vy_expr *end = from + count; from < end; from++, to++) {
-        *to = *from; /* which may be further down in the same array: from here on only `to` is looked at */
+        *to = *from; /* which may overlap the source: from here on only `to` is read */
         if (to->kind == VY_EXPR_VARIABLE) {
             to->a = map_variable[to->a];
         } else if (to->kind == VY_EXPR_OP || to->kind == VY_EXPR_LOAD) {
@@ -559,7 +559,7 @@ static void relocate_exprs(vy_expr *to, const vy_expr *from, uint32_t count, uin
     }
 }
 
-/* There is room for `added` more. A program has all positions or none. */
+/* The caller has reserved room for `added` more. A program has all positions or none. */
 static void append_positions(vy_position *to, uint32_t *count, const vy_position *from, uint32_t added) {
     if (from)
         memmove(to + *count, from, added * sizeof *to);
@@ -589,7 +589,7 @@ uint32_t vy_irb_clone_exprs(vy_irb *draft, const vyre_program *from, uint32_t fi
     return at;
 }
 
-/* ---- statements ---- */
+/* ---- cloned statements ---- */
 
 /* The expressions of the statements [first, end). */
 static void find_exprs(const vyre_program *p, uint32_t first, uint32_t end, uint32_t *first_expr, uint32_t *end_expr) {
@@ -602,7 +602,7 @@ static void find_exprs(const vyre_program *p, uint32_t first, uint32_t end, uint
         *first_expr = vy_stmt_exprs_first(p, &p->stmts.items[first]);
 }
 
-/* Where a copy begins, in the source and in the draft. */
+/* The first statement and expression of a copy, in the source or in the draft. */
 typedef struct origin {
     uint32_t stmt, expr;
 } origin;
@@ -622,7 +622,8 @@ static void relocate_stmt(vy_stmt *to, const vy_stmt *from, const origin *source
         to->name = map_name[to->name];
 }
 
-/* The arguments of a statement; 0 when memory is out. One without any may say anything of where they are. */
+/* Copies the arguments of a statement; returns 0 if out of memory. A statement without arguments may have any
+ * `args`. */
 static int copy_args(vyre_program *program, const vyre_program *from, const vy_stmt *s, uint32_t by,
                      const uint32_t *map_memory) {
     if (!VY_RESERVE(&program->args, s->arg_count))
@@ -635,7 +636,7 @@ static int copy_args(vyre_program *program, const vyre_program *from, const vy_s
     return 1;
 }
 
-/* The variables that a statement declares; 0 when memory is out. */
+/* Copies the variables that a statement declares; returns 0 if out of memory. */
 static int copy_results(vyre_program *program, const vyre_program *from, const vy_stmt *s, vy_position position,
                         uint32_t *map_variable, const vy_symbol *map_name) {
     uint32_t declared = s->variable, end = declared + s->result_count, to = program->variables.count;
@@ -653,12 +654,12 @@ static int copy_results(vyre_program *program, const vyre_program *from, const v
     return 1;
 }
 
-/* The blocks that are open in what is copied. */
+/* The open blocks of the copied statements. */
 typedef struct nesting {
     uint32_t end[VY_LIMIT_NESTING], depth;
 } nesting;
 
-/* The statements may nest deeper here than they did. */
+/* The statements may nest deeper in the draft than in the source. */
 static void track_nesting(vy_irb *draft, nesting *open, uint32_t index, uint32_t end) {
     while (open->depth && open->end[open->depth - 1] <= index)
         open->depth--;
@@ -685,7 +686,7 @@ void vy_irb_clone_stmts(vy_irb *draft, const vyre_program *from, uint32_t first,
     vy_position last = vy_stmt_position(from, end - 1);
     nesting open;
     open.depth = 0;
-    /* What is written may cover what was read: a statement is written when all of it has been. */
+    /* The output may overlap the input: a statement is written only after it was read completely. */
     for (uint32_t i = first; i < end && !draft->failed; i++, to++) {
         const vy_stmt *s = &stmts[i];
         uint32_t args = program->args.count, variable = s->variable;

@@ -1,3 +1,4 @@
+/* Number literals: parsing, conversion to the bits of a type, and printing (number.h). */
 #include "ir/number.h"
 
 #include "base/number_text.h"
@@ -9,7 +10,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* ---- reading the spelling ---- */
+/* ---- parsing ---- */
 
 static int digit_value(char c) {
     if (c >= '0' && c <= '9')
@@ -21,8 +22,8 @@ static int digit_value(char c) {
     return 99;
 }
 
-/* Skips digits of the base with single `_` between them. Returns the end, or 0 if there are none or a `_` stands
- * elsewhere. */
+/* Skips digits of the base with single `_` between them. Returns the end, or 0 without a digit or a `_` is
+ * misplaced. */
 static uint32_t digits_end(const char *text, uint32_t i, uint32_t end, int base) {
     if (i >= end || digit_value(text[i]) >= base)
         return 0;
@@ -47,7 +48,7 @@ static void read_integer(vy_number *out, uint32_t start, uint32_t end, int base)
     out->value = value;
 }
 
-/* Fraction and exponent, if there are any. Returns the end of the digits, or 0 if they are malformed. */
+/* Skips an optional fraction and exponent. Returns the end of the digits, or 0 if they are malformed. */
 static uint32_t read_fraction(vy_number *out, uint32_t i, uint32_t end, int base) {
     const char *text = out->text;
     if (i < end && text[i] == '.') {
@@ -64,7 +65,7 @@ static uint32_t read_fraction(vy_number *out, uint32_t i, uint32_t end, int base
             i++;
         return digits_end(text, i, end, 10);
     }
-    return base == 16 && out->is_float ? 0 : i; /* a hexadecimal fraction needs its exponent: 0x1.8p0 */
+    return base == 16 && out->is_float ? 0 : i; /* a hexadecimal fraction requires an exponent: 0x1.8p0 */
 }
 
 static int malformed(vy_diag_sink *report, const char *text, vy_position at) {
@@ -132,7 +133,7 @@ int vy_number_read(vy_diag_sink *report, const char *text, vy_position at, vy_nu
     return read_suffix(report, out, end, at);
 }
 
-/* ---- its value in a type ---- */
+/* ---- conversion to a type ---- */
 
 static int integer_bits(vy_diag_sink *report, const vy_number *number, int negative, vyre_type type, vy_position at,
                         uint64_t *bits) {
@@ -149,7 +150,7 @@ static int integer_bits(vy_diag_sink *report, const vy_number *number, int negat
         return 0;
     }
     if (number->too_large || number->value > limit) {
-        char text[256]; /* outlives the branch, as VY_FIX there would not */
+        char text[256]; /* VY_FIX would end with the branch */
         const char *fix = NULL;
         if (negative && !is_signed && !number->too_large && number->value <= largest)
             fix = vy_fix_format(text, sizeof text, "write %" PRIu64 "%s for the wrapped value, or use a signed type",
@@ -166,7 +167,7 @@ static int integer_bits(vy_diag_sink *report, const vy_number *number, int negat
     return 1;
 }
 
-/* Whether an integer below 2^64 is exact with that many fraction bits; its size is judged by the conversion. */
+/* Whether an integer below 2^64 is exact with that many fraction bits; the conversion checks its magnitude. */
 static int is_exact(uint64_t value, unsigned fraction_bits) {
     while (value && !(value & 1))
         value >>= 1;

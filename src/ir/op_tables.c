@@ -1,4 +1,4 @@
-/* Scalar types: the columns of VYRE_TYPE_LIST, and typed scalars. */
+/* Op tables (op_tables.h): types, ops, collectives, atomics, builtins and accesses as arrays, and op sets. */
 #include "ir/op_tables.h"
 
 #include "ir/eval.h"
@@ -8,8 +8,8 @@
 
 /* ---- types ---- */
 
-/* +infinity has all exponent bits and no other; the canonical NaN adds the top fraction bit, which is therefore half of
- * the lowest exponent bit: nan & (nan << 1), cut to the width, keeps just the exponent. */
+/* +infinity has all exponent bits set and no others. The canonical NaN has the top fraction bit set, too, which is one
+ * position below the lowest exponent bit: nan & (nan << 1), truncated to the width, keeps only the exponent. */
 #define INFINITY_OF(cls, nan) ((cls) == VYRE_CLASS_FLOAT ? (uint64_t)(nan) & (uint64_t)(nan) << 1 : UINT64_MAX)
 
 const vy_type_layout vy_type_layouts[VYRE_TYPE_COUNT] = {
@@ -110,7 +110,7 @@ static const vyre_op_info ops[VYRE_OP_COUNT] = {
 #undef X
 };
 
-/* Beside the rows, so that a search looks at bytes and rarely at strings. */
+/* Separate from the rows, so that a search compares bytes and rarely strings. */
 static const uint8_t op_name_lengths[VYRE_OP_COUNT] = {
 #define X(ID, name, ...) sizeof name - 1,
     VYRE_OP_LIST(X)
@@ -334,7 +334,7 @@ vy_op_set vy_program_ops(vyre_program *program) {
             set.words[w] = atomic_load_explicit(&program->ops[w], memory_order_relaxed);
         return set;
     }
-    set = vy_op_set_of_program(program); /* several threads store the same words */
+    set = vy_op_set_of_program(program); /* several threads may store the same words */
     for (unsigned w = 0; w < VY_OP_SET_WORDS; w++)
         atomic_store_explicit(&program->ops[w], set.words[w], memory_order_relaxed);
     atomic_store_explicit(&program->has_ops, 1, memory_order_release);

@@ -1,4 +1,4 @@
-/* Words of other languages (porting_hint.h). Every fix here is applied by a case of tests/tool/fixes. */
+/* Porting hints (porting_hint.h). A case of tests/tool/fixes applies each fix. */
 #include "ir/porting_hint.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-/* The life of a builder, its errors, and the header of the program (vyre/builder.h, builder_internal.h). */
+/* The public builder (vyre/builder.h): life cycle, errors, program header, functions, declarations, sizes and the
+ * grid. */
 #include "ir/build/builder_internal.h"
 
 #include "ir/build/finish.h"
@@ -10,7 +11,7 @@ _Static_assert((int)VYRE_SPACE_BUFFER == (int)VY_SPACE_BUFFER && (int)VYRE_SPACE
                    (int)VYRE_SPACE_PRIVATE == (int)VY_SPACE_PRIVATE && (int)VYRE_SPACE_COUNT == (int)VY_SPACE_COUNT,
                "the public spaces are the model's");
 
-/* ---- notes ---- */
+/* ---- errors ---- */
 
 void vy_builder_no_memory(vyre_builder *b) {
     b->no_memory = 1;
@@ -50,7 +51,7 @@ int vy_builder_check_level(vyre_builder *b, unsigned level, const char *name) {
     return 0;
 }
 
-/* ---- life ---- */
+/* ---- creation and destruction ---- */
 
 static vyre_builder *new_builder(const char *name, vyre_program_kind kind) {
     vyre_builder *b = vy_allocate_zero(sizeof *b);
@@ -96,7 +97,7 @@ void vyre_builder_free(vyre_builder *b) {
     vy_release(b, sizeof *b);
 }
 
-/* ---- the header ---- */
+/* ---- program header ---- */
 
 void vyre_builder_numerics(vyre_builder *b, vyre_numerics numerics) {
     if (b && vy_builder_check_enum(b, numerics, VYRE_NUMERICS_RELAXED + 1, "the numerics"))
@@ -115,7 +116,7 @@ static vyre_memory poison_memory(const vyre_builder *b) {
     return (vyre_memory){b, VY_POISON};
 }
 
-/* Whether a declaration may still come in this scope. */
+/* Whether a declaration is still allowed in this scope. */
 static int may_declare(vyre_builder *b, const char *what, const char *name) {
     if (!b->declarations_flushed)
         return 1;
@@ -167,8 +168,7 @@ static vyre_memory add_memory(vyre_builder *b, const char *what, const char *nam
     return (vyre_memory){b, b->memories.count - 1};
 }
 
-/* Enums from callers may hold anything: kept as far as their table's byte allows, so that the check sees that they are
- * wrong. */
+/* Enums from callers may have any value: clamped to the byte of their table, so that the check still rejects them. */
 static uint8_t clamp_to_byte(unsigned value) {
     return value > UINT8_MAX ? UINT8_MAX : (uint8_t)value;
 }
@@ -314,7 +314,7 @@ static vyre_size add_size(vyre_builder *b, vy_built_size size) {
     return (vyre_size){b, b->sizes.count - 1};
 }
 
-/* The index of a size that is going to be used. */
+/* The index of a size in use. */
 static uint32_t use_size(vyre_builder *b, vyre_size size, const char *user) {
     if (vy_builder_is_poisoned(b, size.builder, size.index))
         return VY_POISON;
@@ -389,7 +389,7 @@ void vyre_builder_count(vyre_builder *b, vyre_memory buffer, vyre_size count) {
         built->size = size;
 }
 
-/* ---- the grid: kept here until finish, when the buffers have their places ---- */
+/* ---- grid: stored until finish, when the buffers have their indices ---- */
 
 static void grid_sizes(vyre_builder *b, vyre_grid_kind kind, vyre_size x, vyre_size y, vyre_size z) {
     if (!b)
@@ -424,7 +424,7 @@ void vyre_builder_grid_indirect(vyre_builder *b, vyre_memory buffer, uint32_t of
     grid_memory(b, VYRE_GRID_INDIRECT, buffer, offset);
 }
 
-/* ---- sealing: the declarations go to the draft in the order of model.h ---- */
+/* ---- writing the declarations to the draft, in the order of model.h ---- */
 
 /* Recursion is bounded by the depth that vyre_size_binary allows. */
 static uint32_t emit_size(vyre_builder *b, uint32_t index) {
@@ -450,8 +450,8 @@ static void flush_memory(vyre_builder *b, const vy_built_memory *memory) {
         vy_irb_array(&b->draft, memory->name, (vy_space)memory->space, (vyre_type)memory->type, memory->elements);
 }
 
-/* Gives the memories of the scope their places, those that are given before the arrays: a size may name a buffer
- * declared later. */
+/* Assigns indices to the memories of the scope, parameters before arrays: a size may refer to a buffer declared
+ * later. */
 static void assign_memory_indices(vyre_builder *b, uint32_t first) {
     uint32_t next = b->draft.program->memories.count;
     for (int is_param = 1; is_param >= 0; is_param--)
@@ -543,7 +543,7 @@ vyre_status vyre_builder_finish(vyre_builder *b, vyre_diagnostics *diagnostics, 
     check_unclosed(b);
     if (b->draft.program->kind == VYRE_PROGRAM_ENTRY)
         vy_builder_flush_declarations(b);
-    if (b->draft.too_deep) /* the draft left statements out: there is nothing for the validator to see */
+    if (b->draft.too_deep) /* the draft omitted statements, so the validator cannot report this */
         vy_builder_error(b, VY_V033, NULL, "blocks nest deeper than the limit (%d)", VY_LIMIT_NESTING);
     vyre_status status;
     if (b->no_memory || b->draft.failed)

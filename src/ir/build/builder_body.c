@@ -1,4 +1,5 @@
-/* The builder's expressions: a pool of trees that statements take from (vyre/builder.h, builder_internal.h). */
+/* The public builder (vyre/builder.h): expressions, which are trees in a pool until a statement uses them, and
+ * statements. */
 #include "ir/build/builder_internal.h"
 
 #include "ir/eval.h"
@@ -20,7 +21,7 @@ static vyre_value add_node(vyre_builder *b, vy_builder_node node) {
     return (vyre_value){b, b->nodes.count - 1};
 }
 
-/* ---- taking ---- */
+/* ---- using values ---- */
 
 static int is_leaf(const vy_builder_node *node) {
     return node->kind != VY_EXPR_OP && node->kind != VY_EXPR_LOAD;
@@ -103,7 +104,7 @@ vyre_value vyre_literal(vyre_builder *b, vyre_type type, uint64_t bits) {
     return add_node(b, node);
 }
 
-/* Rounded by the evaluator, so by the rules of the language. */
+/* Rounded by the evaluator, by the rules of the language. */
 static vyre_value from_double(vyre_builder *b, vyre_type type, double value) {
     return vyre_literal(b, type,
                         vyre_op_evaluate(VYRE_OP_CAST, type, VYRE_TYPE_F64, vyre_scalar_f64(value).bits, 0, 0));
@@ -173,7 +174,7 @@ vyre_value vy_builder_add_variable(vyre_builder *b, vy_symbol name, vyre_type ty
 
 /* ---- computed values ---- */
 
-/* Scope and depth of a node from its operands, which are taken; 0 if the node would be too deep. */
+/* Derives scope and depth of a node from its operands, which are in use; returns 0 if the node would be too deep. */
 static int derive_scope_and_depth(vyre_builder *b, vy_builder_node *node, const char *name) {
     const uint32_t operands[3] = {node->kind == VY_EXPR_OP ? node->a : VY_NONE, node->b, node->c};
     unsigned depth = 0;
@@ -224,14 +225,14 @@ static void report_types(vyre_builder *b, const vyre_op_info *info, const uint32
                          "`%s` (statement %u) does not take (%s)", info->name, b->stmt_count, list);
 }
 
-/* The type of an op's result by the rule of its row. */
+/* The result type of an op by the rule of its row. */
 static vyre_type result_type(const vyre_builder *b, const vyre_op_info *info, const uint32_t *operands) {
     if (info->rule == VYRE_RULE_COMPARE || info->rule == VYRE_RULE_TEST)
         return VYRE_TYPE_BOOL;
     return (vyre_type)b->nodes.items[operands[info->rule == VYRE_RULE_SELECT ? 1 : 0]].type;
 }
 
-/* Whether the operands agree with each other and with the row. */
+/* Whether the operand types match each other and the row. */
 static int types_fit(const vyre_builder *b, vyre_op op, const vyre_op_info *info, const uint32_t *operands,
                      vyre_type result) {
     unsigned first = info->rule == VYRE_RULE_SELECT ? 1 : 0;
@@ -244,7 +245,7 @@ static int types_fit(const vyre_builder *b, vyre_op op, const vyre_op_info *info
     return vyre_op_accepts(op, (vyre_type)type, result);
 }
 
-/* type: the result's for cast and bitcast, VYRE_TYPE_COUNT for the rest. */
+/* type: of the result for cast and bitcast, else VYRE_TYPE_COUNT. */
 static vyre_value make_op(vyre_builder *b, vyre_op op, vyre_type type, const vyre_value *values, unsigned count) {
     if (!b)
         return vyre_no_value();
@@ -313,7 +314,7 @@ vyre_value vyre_bitcast(vyre_builder *b, vyre_type type, vyre_value x) {
     return convert(b, VYRE_OP_BITCAST, type, x);
 }
 
-/* ---- into the draft ---- */
+/* ---- writing trees to the draft ---- */
 
 /* Recursion is bounded by the depth that derive_scope_and_depth allows. */
 static uint32_t emit_tree(vyre_builder *b, uint32_t index) {
@@ -335,16 +336,20 @@ static uint32_t emit_tree(vyre_builder *b, uint32_t index) {
         uint32_t x = emit_tree(b, node.a), y = emit_tree(b, node.b), z = emit_tree(b, node.c);
         return vy_irb_op(&b->draft, (vyre_op)node.op, (vyre_type)node.type, x, y, z);
     }
-    case VY_EXPR_ALIGN_OFFSET: /* of level legal: never made */
+    case VY_EXPR_ALIGN_OFFSET: /* level legal: never created */
     case VY_EXPR_KIND_COUNT:
         break;
     }
     return VY_NONE;
 }
 
-/* ---- statements ---- */
+/* ---- statements ----
+ *
+ * Every statement is built in the same way: open_stmt checks that it is allowed at this point, its operands are used
+ * and checked in the order of model.h, and close_stmt writes their trees and the statement to the draft, unless an
+ * error was reported before. */
 
-/* A statement under way. */
+/* A statement under construction. */
 typedef struct statement {
     vyre_builder *b;
     const char *name; /* for messages */
@@ -393,7 +398,7 @@ static vyre_type type_of(const vyre_builder *b, uint32_t node) {
     return (vyre_type)b->nodes.items[node].type;
 }
 
-/* Writes the statement; args are nodes, or memories of the builder. Gives the first variable it declares. */
+/* Writes the statement; args are nodes, or memories of the builder. Returns the first variable that it declares. */
 static uint32_t close_stmt(statement *s, vy_arg *args, uint32_t arg_count, const vy_symbol *names,
                            const vyre_type *types) {
     vyre_builder *b = s->b;
@@ -417,7 +422,7 @@ static uint32_t close_stmt(statement *s, vy_arg *args, uint32_t arg_count, const
     return index == VY_NONE ? VY_NONE : b->draft.program->stmts.items[index].variable;
 }
 
-/* Writes a statement that declares one variable, and gives it. */
+/* Writes a statement that declares one variable, and returns the variable. */
 static vyre_value close_declaring(statement *s, const char *name, const char *what, vyre_type type) {
     vyre_builder *b = s->b;
     vy_symbol interned = vy_builder_intern(b, name, what, 0);
@@ -476,7 +481,7 @@ void vyre_builder_store(vyre_builder *b, vyre_memory memory, vyre_value index, v
     close_stmt(&s, NULL, 0, NULL, NULL);
 }
 
-/* Takes as many of x and y as there are operands; the rest must be none. */
+/* Uses the first `operands` of x and y; the others must be empty. */
 static void use_operands(statement *s, unsigned count, const vyre_value values[2], const vyre_type types[2],
                          uint32_t *const to[2]) {
     static const char *const roles[2] = {"first operand", "second operand"};
@@ -546,8 +551,8 @@ vyre_value vyre_builder_collective(vyre_builder *b, const char *name, vyre_colle
 
 /* ---- calls ---- */
 
-/* The arguments as nodes and memories; NULL when memory is out or a count is over its limit. The caller releases
- * `count` of them. */
+/* The arguments as nodes and memories; NULL if out of memory or a count exceeds its limit. The caller releases `count`
+ * of them. */
 static vy_arg *use_arguments(statement *s, const vyre_operand *arguments, size_t count) {
     if (count > VY_LIMIT_PARAMS || (count && !arguments)) {
         vy_builder_error(s->b, VY_B008, NULL, "%s (statement %u) is given %zu arguments (at most %d, and not NULL)",
@@ -569,7 +574,7 @@ static vy_arg *use_arguments(statement *s, const vyre_operand *arguments, size_t
     return args;
 }
 
-/* Arguments against the parameters of a function of the builder. */
+/* Checks the arguments against the parameters of a function of the builder. */
 static void check_arguments(statement *s, const vy_built_function *function, const vy_arg *args, size_t count) {
     vyre_builder *b = s->b;
     const char *name = vy_builder_symbol_name(b, function->name);
@@ -593,7 +598,7 @@ static void check_arguments(statement *s, const vy_built_function *function, con
     }
 }
 
-/* The rest of a call: results are declared if there are names for them. */
+/* Completes a call: declares the results if they have names. */
 static void close_call(statement *s, vy_arg *args, size_t arg_count, const char *const *names, const vyre_type *types,
                        size_t count, vyre_value *results) {
     vyre_builder *b = s->b;
@@ -684,7 +689,7 @@ void vyre_builder_trap(vyre_builder *b, vyre_value code) {
     close_stmt(&s, NULL, 0, NULL, NULL);
 }
 
-/* The values of a print or return. */
+/* Completes a print or return with its values. */
 static void close_with_values(statement *s, const vyre_value *values, size_t count, const vy_result *results) {
     if (count > VY_LIMIT_PARAMS || (count && !values)) {
         vy_builder_error(s->b, VY_B008, NULL, "%s (statement %u) is given %zu values (at most %d, and not NULL)",

@@ -1,4 +1,4 @@
-/* Finishing (finish.h). */
+/* Finishing (finish.h): validation, feature flags and fingerprint of a built or decoded program; vyre_wire_decode. */
 #include "ir/build/finish.h"
 
 #include "base/status.h"
@@ -8,7 +8,7 @@
 #include "ir/wire/encode.h"
 #include "vyre/wire.h"
 
-/* Builds that are to find errors trust no step. */
+/* Debug and sanitizer builds validate every step. */
 #if defined(__SANITIZE_ADDRESS__) || !defined(NDEBUG)
 enum { MAY_SKIP_VERIFY = 0 };
 #elif defined(__has_feature)
@@ -17,7 +17,7 @@ enum { MAY_SKIP_VERIFY = !__has_feature(address_sanitizer) };
 enum { MAY_SKIP_VERIFY = 1 };
 #endif
 
-/* One that was checked may be used by other threads: it is not written to, here and below. */
+/* A verified program may be in use by other threads: it is not written to, here and below. */
 vyre_status vy_program_verify(vyre_program *program, vyre_error *error) {
     if (program->is_verified)
         return VYRE_OK;
@@ -41,7 +41,7 @@ vyre_status vy_program_finalize(vyre_program *program, vyre_error *error) {
     return status;
 }
 
-/* A step that may be over a limit on which all code relies is validated at once. */
+/* A step that may exceed a limit on which all code relies is validated immediately. */
 static vyre_status finish_body(vy_irb *draft, vyre_diagnostics *diagnostics, vyre_error *error) {
     vyre_program *program = draft->program;
     int is_large = program->stmts.count > VY_LIMIT_STATEMENTS || program->exprs.count > VY_LIMIT_EXPRESSIONS;

@@ -1,4 +1,22 @@
-/* Bodies (inline_body.h): statements, returns, calls. inline.c says what becomes of a call. */
+/* Inlining: replaces every call of a function of the program by the function's body.
+ *
+ *   let r = f(v, t)        →     var r = 0
+ *                                region "f" {
+ *                                  let a = v                              one per scalar argument, in order
+ *                                  for i in 0 .. 8 { s[i] = 0 }           one per private array of f
+ *                                  …                                      the body, with t for its memory parameter
+ *                                }
+ *
+ * A return becomes assignments to the results. If a return is not at the end of the body, the body is in a
+ * `while true { … break }` loop, and the return also breaks out of that. Inside a loop of the body, it sets a flag of that loop and
+ * breaks, and after the loop `if flag { break }` follows, which first sets the flag of the enclosing loop. Private
+ * arrays of functions become arrays of the program that all calls of the function share, so each call clears them.
+ * Names are kept where they are free, else they get a suffix: `a_2`.
+ *
+ * Invariants: the result is valid whenever the program is. src/ir/validate/calls.c counts the nodes that are created
+ * here, and src/ir/validate/divergence_graph.h derives the same control flow for both. A name is visible (`visible`,
+ * `declared`) from its declaration to the end of its block, and no declaration uses a visible name. Symbols of the
+ * draft are valid only while draft.failed is not set. */
 #include "ir/build/inline.h"
 
 #include "base/status.h"
@@ -11,27 +29,26 @@ typedef struct inliner {
     const vyre_program *from;
     vy_irb draft;
     uint32_t *map_variable,
-        *map_memory;            /* from indices of `from` to those of the draft; a function's change with each call */
-    uint8_t *needed;            /* functions that the current root calls, directly or not */
-    VY_VECTOR(vy_arg) args;     /* of the statement being copied */
-    VY_VECTOR(uint8_t) visible; /* by name of the draft */
+        /* from indices of `from` to those of the draft; each call changes the entries of its function */
+        *map_memory;
+    uint8_t *needed;               /* functions that the current root calls, directly or not */
+    VY_VECTOR(vy_arg) args;        /* of the statement being copied */
+    VY_VECTOR(uint8_t) visible;    /* by name of the draft */
     VY_VECTOR(vy_symbol) declared; /* visible names of the current function, innermost last */
     int over_limit;
     int skip_verify; /* of the draft */
 } inliner;
 
-/* How the body being copied came here. */
+/* A body being copied. */
 typedef struct inline_frame {
     const vy_function *function;
-    int is_call;      /* else it is the root: returns stay */
-    int in_loop;      /* returns must leave `while true` */
-    uint32_t results; /* first variable that takes the results; VY_NONE if nobody wants them */
-    uint32_t flag;    /* of the innermost loop of the body around the current statement, if returns leave it */
+    int is_call;      /* 0: the root, whose returns stay */
+    int in_loop;      /* the body is in a `while true` loop that returns must leave */
+    uint32_t results; /* first variable of the results; VY_NONE if the call ignores them */
+    uint32_t flag;    /* flag of the innermost loop of the body around the current statement, if returns leave it */
     uint32_t loops;   /* loops of the body around the current statement */
-    vy_position call; /* where glue comes from */
+    vy_position call; /* position of added statements */
 } inline_frame;
-
-/* ---- bodies ---- */
 
 /* ---- names ---- */
 
@@ -52,7 +69,7 @@ static void declare_name(inliner *in, vy_symbol name) {
     }
     in->draft.failed |= name >= in->visible.count;
     if (in->draft.failed)
-        return; /* every declared name has its place in visible */
+        return; /* `visible` has an entry for every declared name */
     vy_symbol *slot = VY_PUSH(&in->declared);
     in->draft.failed |= !slot;
     if (!slot)
@@ -111,7 +128,7 @@ static int count_returns(const vyre_program *p, uint32_t first, uint32_t end) {
     return count;
 }
 
-/* Returns that are the last thing to happen in the block. Recursion is bounded by VY_LIMIT_NESTING. */
+/* The number of returns at the end of a path through the block. Recursion is bounded by VY_LIMIT_NESTING. */
 static int count_last_returns(const vyre_program *p, uint32_t first, uint32_t end) {
     uint32_t last = VY_NONE;
     for (uint32_t i = first; i < end; i = p->stmts.items[i].end)
@@ -142,9 +159,9 @@ static void emit_return(inliner *in, const inline_frame *f, uint32_t index) {
     vy_irb_simple(&in->draft, VY_STMT_BREAK);
 }
 
-/* Before a loop of the body that a return may leave. Each has a flag of its own: with one for several, a divergent
- * return in one loop would make what follows another look divergent, because uniformity of variables does not follow
- * the flow. */
+/* Declares a flag before a loop of the body that a return may leave. Each loop has a separate flag: with a shared one,
+ * a divergent return in one loop would make the code after another loop appear divergent, because the uniformity of
+ * variables is flow-insensitive. */
 static void emit_flag(inliner *in, inline_frame *f) {
     vy_symbol name = unique_name(in, "returned", NULL);
     in->draft.position = f->call;
@@ -152,7 +169,7 @@ static void emit_flag(inliner *in, inline_frame *f) {
     f->flag = vy_irb_var(&in->draft, name, VYRE_TYPE_BOOL, literal(in, VYRE_TYPE_BOOL, 0));
 }
 
-/* After that loop: on to the next one around it. */
+/* After that loop: leaves the next loop around it if the flag is set. */
 static void emit_return_check(inliner *in, const inline_frame *f, uint32_t flag) {
     in->draft.position = f->call;
     vy_irb_if(&in->draft, vy_irb_variable(&in->draft, flag));
@@ -164,7 +181,7 @@ static void emit_return_check(inliner *in, const inline_frame *f, uint32_t flag)
 
 /* ---- statements ---- */
 
-/* A statement as it is, with everything it refers to mapped. Structured ones are left open. */
+/* Copies a statement and maps its references. Structured statements are left open. */
 static void emit_copy(inliner *in, uint32_t index) {
     const vyre_program *p = in->from;
     const vy_stmt *s = &p->stmts.items[index];
@@ -190,7 +207,7 @@ static void emit_copy(inliner *in, uint32_t index) {
         names[i] = variable_name(in, s->variable + i);
         types[i] = (vyre_type)p->variables.items[s->variable + i].type;
         if (s->kind != VY_STMT_FOR)
-            declare_name(in, names[i]); /* a loop variable belongs to the body */
+            declare_name(in, names[i]); /* the body declares the loop variable */
     }
     in->draft.position = vy_stmt_position(p, index);
     if (in->draft.failed)
@@ -294,7 +311,7 @@ static void emit_body(inliner *in, inline_frame *f) {
     uint32_t mark = in->declared.count;
     inline_block(in, f, callee->first_stmt, callee->end_stmt);
     end_scope(in, mark);
-    /* A return that stands directly at the end has left a break there. */
+    /* A return directly at the end was replaced by a break. */
     int ends_in_break = 0;
     for (uint32_t i = callee->first_stmt; i < callee->end_stmt; i = p->stmts.items[i].end)
         ends_in_break = p->stmts.items[i].kind == VY_STMT_RETURN;
@@ -324,13 +341,13 @@ static void emit_call(inliner *in, uint32_t index) {
     vy_irb_end_block(&in->draft);
 }
 
-/* Whether a statement stays as it is in the body, and neither declares nor names anything nor has arguments. */
+/* Whether a statement can be copied unchanged: it declares no variables, uses no names and has no arguments. */
 static int is_plain(const inline_frame *f, const vy_stmt *s) {
     return !vy_stmt_is_structured(s->kind) && s->kind != VY_STMT_CALL && !(s->kind == VY_STMT_RETURN && f->is_call) &&
            !s->result_count && !s->name && !s->arg_count;
 }
 
-/* The end of those from `first` on: most follow each other. */
+/* The end of the run of such statements that starts at `first`. */
 static uint32_t plain_end(const inliner *in, const inline_frame *f, uint32_t first, uint32_t end) {
     const vy_stmt *stmts = in->from->stmts.items;
     uint32_t i = first;
@@ -359,9 +376,7 @@ static void inline_block(inliner *in, inline_frame *f, uint32_t first, uint32_t 
     }
 }
 
-/* ---- programs ---- */
-
-/* ---- declarations ---- */
+/* ---- declarations of the program ---- */
 
 static void declare_scalar(inliner *in, uint32_t variable) {
     const vy_variable *v = &in->from->variables.items[variable];
@@ -387,7 +402,7 @@ static void declare_array(inliner *in, uint32_t memory, vy_symbol name) {
     declare_name(in, name);
 }
 
-/* Marks what the statements of a function call. Recursion is bounded by VY_LIMIT_CALL_DEPTH. */
+/* Marks the functions that a function calls. Recursion is bounded by VY_LIMIT_CALL_DEPTH. */
 static void mark_needed(inliner *in, const vy_function *f) {
     for (uint32_t i = f->first_stmt; i < f->end_stmt; i++) {
         const vy_stmt *s = &in->from->stmts.items[i];
@@ -398,8 +413,8 @@ static void mark_needed(inliner *in, const vy_function *f) {
     }
 }
 
-/* The arrays of the root keep their names; those of the functions it calls are called after both, and differ from every
- * name of the program. */
+/* The arrays of the root keep their names. An array of a called function is named after the function and the array,
+ * with a name that is unique in the program. */
 static void declare_arrays(inliner *in, const vy_function *root, uint32_t first) {
     const vyre_program *p = in->from;
     for (uint32_t i = first; i < root->memory_count; i++)
@@ -413,7 +428,7 @@ static void declare_arrays(inliner *in, const vy_function *root, uint32_t first)
             snprintf(text, sizeof text, "%s_%s", vy_symbol_name(p, f->name),
                      vy_symbol_name(p, p->memories.items[f->first_memory + i].name));
             for (char *at = text + strcspn(text, ".:-"); *at; at += strcspn(at, ".:-"))
-                *at = '_'; /* a function that stands for an op */
+                *at = '_'; /* a function that implements an op */
             declare_array(in, f->first_memory + i, unique_name(in, text, &p->names));
         }
     }
@@ -448,7 +463,7 @@ static void copy_signature(inliner *in, const vy_function *f) {
     declare_arrays(in, f, memory_param_count(p, f));
 }
 
-/* The entry, or each function of a library, with its calls replaced. */
+/* Copies the entry, or each function of a library, with its calls inlined. */
 static void copy_roots(inliner *in) {
     const vyre_program *p = in->from;
     int has_entry = vy_program_has_entry(p);
@@ -495,7 +510,7 @@ static vyre_status finish(inliner *in, vyre_program **out, vyre_error *error) {
     vyre_status status = vy_irb_finish(&in->draft, in->from->source, NULL, out, error);
     if (status != VYRE_INVALID_PROGRAM || vy_program_entry(in->from))
         return status;
-    /* The functions of a library are valid one by one; only what calls add up to can be too much. */
+    /* The functions of a library are valid one by one; only the inlined code can exceed a limit. */
     return vy_fail(error, VYRE_LIMIT, fix,
                    "a function has more arrays than the limits (%d, %d bytes) once its calls are inlined",
                    VY_LIMIT_ARRAYS, VY_LIMIT_PRIVATE_BYTES);

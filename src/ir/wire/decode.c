@@ -175,7 +175,11 @@ static vy_symbol decode_string(vy_decoder *d, const char *what) {
     return d->strings.items[n / 2];
 }
 
-/* ---- bodies ---- */
+/* ---- bodies ----
+ *
+ * A stack machine over the tags of format.h: expressions push, a statement consumes the whole stack. Nothing recurses,
+ * and nesting is bounded here before it reaches the limit of the draft. Only the guarantees of the wire form are
+ * checked; the validator checks the meaning of the program. */
 
 static void reject_stack(vy_decoder *d, size_t at, const char *what, uint32_t min_exprs, uint32_t max_exprs) {
     char range[48];
@@ -301,12 +305,12 @@ static void decode_expr(vy_decoder *d, uint8_t tag) {
 
 /* ---- statements ---- */
 
-/* What the fields of a statement say, beside the statement itself. */
+/* The decoded fields of a statement that are not in the statement. */
 typedef struct fields {
     vy_stmt stmt;
     vy_symbol names[VY_LIMIT_RESULTS];
     vyre_type types[VY_LIMIT_RESULTS];
-    int has_args; /* d->args is filled, the stack is in it */
+    int has_args; /* d->args is filled and contains the stack */
 } fields;
 
 static void decode_args(vy_decoder *d, fields *f) {
@@ -424,7 +428,7 @@ static vyre_type declared_type(const vy_decoder *d, const vy_stmt *stmt) {
     return stmt->kind == VY_STMT_POLL ? VYRE_TYPE_BOOL : type_of(d, stmt->a);
 }
 
-/* Hands the stack to the statement: as a, b, c, or as arguments. */
+/* Moves the stack to the statement: to a, b, c, or to its arguments. */
 static void pop_operands(vy_decoder *d, fields *f, uint32_t max_exprs) {
     uint32_t *const operands[3] = {&f->stmt.a, &f->stmt.b, &f->stmt.c};
     uint32_t count = f->has_args ? 0 : d->stack.count;
@@ -441,7 +445,7 @@ static void pop_operands(vy_decoder *d, fields *f, uint32_t max_exprs) {
     d->stack.count = 0;
 }
 
-/* How many expressions this very statement takes: for atomics and collectives the op decides. */
+/* The number of expressions of this statement; for atomics and collectives it depends on the op. */
 static void operand_range(const vy_stmt *stmt, uint32_t *min_exprs, uint32_t *max_exprs) {
     if (stmt->kind == VY_STMT_ATOMIC)
         *min_exprs = *max_exprs = 1 + vy_atomics[stmt->op].operands;
@@ -532,7 +536,7 @@ static void decode_body(vy_decoder *d) {
     }
 }
 
-/* ---- debug section ---- */
+/* ---- debug section (format.h) ---- */
 
 static vy_position read_position(vy_wire_reader *reader, uint32_t *line) {
     vy_position position = {0, 0, 0};
@@ -549,7 +553,7 @@ static vy_position read_position(vy_wire_reader *reader, uint32_t *line) {
 }
 
 static vy_source *read_source(vy_wire_reader *reader) {
-    /* A name may be of any length; it is copied with its terminating zero, so it may not have one inside. */
+    /* The name may have any length. It is copied as a NUL-terminated string, so it must not contain a NUL. */
     size_t at = reader->at,
            name_size = (size_t)reader_number(reader, VY_LIMIT_WIRE_BYTES, "the length of the source's name");
     const uint8_t *name = reader_bytes(reader, name_size, "the name of the source");
@@ -600,7 +604,7 @@ static void read_code(vy_wire_reader *reader, vyre_program *program, uint32_t *l
         program->expr_positions.items[program->expr_positions.count++] = read_position(reader, line);
 }
 
-/* Length and check of the section; the reader is then at its payload and ends with it. */
+/* Checks length and digest of the section; the reader is then limited to its payload. */
 static void read_frame(vy_wire_reader *reader, size_t digest_at) {
     size_t start = reader->at, size = (size_t)reader_fixed(reader, 4, "the length of the debug section");
     if (reader->status == VYRE_OK &&
@@ -647,7 +651,7 @@ static int decoding(vy_decoder *d) {
     return d->reader.status == VYRE_OK;
 }
 
-/* Notes where the function's variables and memories begin: references are relative to that. */
+/* Records where the function's variables and memories begin: references are relative. */
 static void begin(vy_decoder *d) {
     d->first_variable = d->draft.program->variables.count;
     d->first_memory = d->draft.program->memories.count;
@@ -786,7 +790,7 @@ static void decode_entry(vy_decoder *d) {
 
 /* ---- programs ---- */
 
-/* Magic, version, length and digest. Gives the length of the program, without the debug section. */
+/* Checks magic, version, length and digest. Returns the length of the program without the debug section. */
 static size_t decode_frame(vy_wire_reader *reader) {
     const uint8_t *data = reader->data;
     if (reader->end > VY_LIMIT_WIRE_BYTES) {

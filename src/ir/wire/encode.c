@@ -1,8 +1,9 @@
-/* The encoder: one pass over the arrays of a valid program (format.h has the layout).
+/* Wire encoder, program fingerprint and debug section (format.h has the layout): one pass over the arrays of a valid
+ * program.
  *
- * It relies on what the validator has checked: expressions lie in postfix order, those of a statement directly follow
- * those of the statement before, and only what format.h lists distinguishes two programs. Indices are written relative
- * to their function. */
+ * It relies on the validator: expressions are in postfix order, those of a statement directly follow those of the
+ * statement before, and only the data that format.h lists distinguishes two programs. Indices are written relative to
+ * their function. */
 #include "ir/wire/encode.h"
 
 #include "base/hash.h"
@@ -88,7 +89,7 @@ typedef struct encoder {
     vy_wire_writer *writer;
     const vyre_program *program;
     const vy_function *function; /* being written */
-    uint32_t next_expr;          /* the first one not written yet */
+    uint32_t next_expr;          /* the first expression that is not written yet */
     uint32_t *ordinals;          /* of a string by its offset in the pool, plus 1; 0 = not written yet */
     uint32_t strings;
 } encoder;
@@ -151,7 +152,7 @@ static void write_expr(encoder *e, const vy_expr *expr) {
     }
 }
 
-/* One past the last expression of a statement: its last operand's root, for trees are postfix. */
+/* One past the last expression of a statement: trees are postfix, so it is the root of its last operand. */
 static uint32_t stmt_expr_end(const encoder *e, const vy_stmt *stmt) {
     for (uint32_t i = stmt->arg_count; i > 0; i--) {
         const vy_arg *arg = &e->program->args.items[stmt->args + i - 1];
@@ -265,7 +266,7 @@ static void write_body(encoder *e) {
         }
         if (i == e->function->end_stmt)
             break;
-        /* Only the innermost open block can have its else here: deeper ones that ended are closed above. */
+        /* Only the innermost open block can have its else here: inner blocks that ended are closed above. */
         if (depth && stmts[open[depth - 1]].kind == VY_STMT_IF && stmts[open[depth - 1]].middle == i)
             writer_byte(e->writer, VY_WIRE_ELSE);
         write_stmt(e, &stmts[i]);
@@ -419,7 +420,11 @@ vyre_status vy_wire_writer_fail(const vy_wire_writer *writer, vyre_error *error)
     return vy_fail_memory(error, "the wire form of a program");
 }
 
-/* ---- debug section ---- */
+/* ---- debug section ----
+ *
+ * Source and positions, outside the digest of the program. Positions are runs of (line, column, length), lines as
+ * zigzag differences to the previous line, since these are mostly small. The section has one canonical form, too: flags
+ * list its parts, and an empty part is omitted. */
 
 static void write_position(vy_wire_writer *writer, vy_position position, uint32_t *line) {
     int64_t step = (int64_t)position.line - (int64_t)*line;
@@ -474,9 +479,7 @@ static void write_debug(vy_wire_writer *writer, const vyre_program *program) {
 
 /* ---- vyre_wire_encode and the fingerprint ---- */
 
-enum {
-    SCRATCH = 4096
-}; /* holds most programs people and the generator write, so that their fingerprint allocates nothing */
+enum { SCRATCH = 4096 }; /* most programs fit, so that their fingerprint allocates nothing */
 
 vyre_status vy_fingerprint(vyre_program *program, vyre_error *error) {
     uint8_t scratch[SCRATCH];

@@ -1,4 +1,4 @@
-/* The tables of format.h. A kind without a row does not build: each table is as long as its enum, and the assertions
+/* The tables of format.h. A kind without a row does not compile: each table is as long as its enum, and the assertions
  * count the rows. */
 #include "ir/wire/format.h"
 
