@@ -135,8 +135,7 @@ vyre_status vy_cpu_isa_find(const char *name, uint64_t *features, vyre_error *er
             return VYRE_OK;
         }
     list_levels(UINT64_MAX, names, sizeof names);
-    return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("give host, or one of %s", names), "there is no ISA `%.40s`",
-                   name);
+    return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("use host, or one of %s", names), "unknown ISA `%.40s`", name);
 }
 
 vyre_status vy_cpu_isa_restrict(const char *setting, uint64_t has, uint64_t *features, vyre_error *error) {
@@ -145,13 +144,12 @@ vyre_status vy_cpu_isa_restrict(const char *setting, uint64_t has, uint64_t *fea
     vyre_error why;
     *features = has;
     if (setting && vy_cpu_isa_find(setting, &wanted, &why) != VYRE_OK)
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("%s, or leave VYRE_CPU_ISA out", why.fix),
-                       "VYRE_CPU_ISA: %s", why.message);
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("%s, or unset VYRE_CPU_ISA", why.fix), "VYRE_CPU_ISA: %s",
+                       why.message);
     list_levels(has, names, sizeof names);
     if (wanted & ~has)
         return vy_fail(error, VYRE_INVALID_ARGUMENT,
-                       *names ? VY_FIX("give VYRE_CPU_ISA one of %s, or leave it out", names)
-                              : "leave VYRE_CPU_ISA out",
+                       *names ? VY_FIX("set VYRE_CPU_ISA to one of %s, or unset it", names) : "unset VYRE_CPU_ISA",
                        "VYRE_CPU_ISA names a level that this processor lacks (`%.40s`)", setting);
     *features = wanted;
     return VYRE_OK;

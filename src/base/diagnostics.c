@@ -250,7 +250,7 @@ void vy_diagnostic_add(vyre_diagnostics *list, const vy_source *source, const ch
     va_start(arguments, format);
     finding.message = copy_formatted(&list->arena, format, arguments);
     va_end(arguments);
-    fix = fix && *fix ? fix : "correct the program at this place";
+    fix = fix && *fix ? fix : "correct the program at this position";
     code = code ? code : "";
     finding.fix = vy_arena_copy(&list->arena, fix, strlen(fix));
     finding.code = vy_arena_copy(&list->arena, code, strlen(code));

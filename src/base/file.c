@@ -179,7 +179,7 @@ static vyre_status fail_io(vyre_error *error, const char *doing, const char *pat
 }
 
 static vyre_status fail_size(vyre_error *error, const char *path, size_t limit) {
-    vy_fail(error, VYRE_LIMIT, "give a smaller file", "`%s` is larger than the limit (%zu bytes)", path, limit);
+    vy_fail(error, VYRE_LIMIT, "use a smaller file", "`%s` is larger than the limit (%zu bytes)", path, limit);
     vy_fail_where(error, "%s", path);
     return VYRE_LIMIT;
 }
@@ -353,7 +353,7 @@ static vyre_status replace(const char *path, mode_t mode, int is_trial, const vo
     vyre_status status;
     int file = open_temporary(path, name, room);
     if (file < 0) {
-        status = fail_io(error, "create a file beside", path, errno);
+        status = fail_io(error, "create a file next to", path, errno);
     } else if (is_trial) {
         close(file);
         unlink(name);

@@ -97,10 +97,10 @@ vyre_status vy_fail_memory(vyre_error *error, const char *what) {
 }
 
 vyre_status vy_fail_null(vyre_error *error, const char *argument, const char *function) {
-    return vy_fail(
-        error, VYRE_INVALID_ARGUMENT,
-        VY_FIX("pass a pointer as `%s`; the header of %s says which arguments may be NULL", argument, function),
-        "the argument `%s` of %s is NULL", argument, function);
+    return vy_fail(error, VYRE_INVALID_ARGUMENT,
+                   VY_FIX("pass a pointer as `%s`; the header that declares %s lists the arguments that may be NULL",
+                          argument, function),
+                   "the argument `%s` of %s is NULL", argument, function);
 }
 
 vyre_status vy_fail_parts(vyre_error *error, const char *subject, const char *first, const char *second) {

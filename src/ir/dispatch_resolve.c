@@ -96,7 +96,7 @@ static size_result size_fail(const size_context *context, const char *problem, u
                              uint64_t b) {
     size_name name = describe_size(context);
     vy_fail(context->error, VYRE_INVALID_ARGUMENT,
-            VY_FIX("give params and inputs for which the %s is a number from 0 to 2^64 - 1", name.text),
+            VY_FIX("pass params and inputs for which the %s is from 0 to 2^64 - 1", name.text),
             "the %s has %s: %" PRIu64 " %s %" PRIu64, name.text, problem, a, symbol, b);
     return SIZE_ERROR;
 }
@@ -191,7 +191,7 @@ static vyre_status resolve_params(const vyre_program *program, const vyre_argume
     if (arguments->param_count != program->param_count || !arguments->params)
         return vy_fail(error, VYRE_INVALID_ARGUMENT,
                        VY_FIX("pass one value per `param` of `%s`, in declaration order", vyre_program_name(program)),
-                       "the dispatch gives %zu params, the program has %u",
+                       "the dispatch has %zu params (%u expected)",
                        arguments->params ? arguments->param_count : (size_t)0, program->param_count);
     const vy_variable *declared = program->variables.items + vy_program_entry(program)->first_variable;
     const vyre_scalar *given = arguments->params, *last = given + program->param_count - 1;
@@ -219,7 +219,7 @@ static vyre_status resolve_input(const vyre_program *program, uint32_t index, co
         return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("point the span of `%s` at its bytes", name),
                        "input `%s` has %zu bytes at a NULL pointer", name, span->size);
     if (span->size & (size - 1))
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("give `%s` a multiple of %u bytes", name, size),
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("pass a multiple of %u bytes for `%s`", size, name),
                        "input `%s` has %zu bytes, not a whole number of %s elements (%u bytes each)", name, span->size,
                        vyre_type_name((vyre_type)memory->type), size);
     buffer->data = span->size ? span->data : NULL;
@@ -235,7 +235,7 @@ static vyre_status resolve_inputs(const vyre_program *program, const vyre_argume
         return vy_fail(error, VYRE_INVALID_ARGUMENT,
                        VY_FIX("pass one span per read, uniform and read_write buffer of `%s`, in declaration order",
                               vyre_program_name(program)),
-                       "the dispatch gives %zu inputs, the program takes %zu",
+                       "the dispatch has %zu inputs (%zu expected)",
                        arguments->inputs ? arguments->input_count : (size_t)0, expected);
     uint32_t inputs = 0, outputs = 0;
     for (uint32_t i = 0; i < program->buffer_count; i++) {
@@ -272,7 +272,7 @@ static vyre_status resolve_open_counts(const vyre_program *program, const vyre_a
         if (open >= given)
             return vy_fail(
                 error, VYRE_INVALID_ARGUMENT,
-                VY_FIX("give the number of elements of `%s`, or write `count …` in the program",
+                VY_FIX("pass the number of elements of `%s`, or write `count …` in the program",
                        buffer_name(program, i)),
                 "the count of `%s` is left open by the program and missing in the dispatch (%zu counts given)",
                 buffer_name(program, i), given);
@@ -283,7 +283,7 @@ static vyre_status resolve_open_counts(const vyre_program *program, const vyre_a
     if (open != given)
         return vy_fail(error, VYRE_INVALID_ARGUMENT,
                        VY_FIX("pass %zu counts, one per `write` buffer without `count`", open),
-                       "the dispatch gives %zu counts, the program leaves %zu open", given, open);
+                       "the dispatch has %zu counts (%zu expected)", given, open);
     return VYRE_OK;
 }
 
@@ -365,7 +365,7 @@ static vyre_status grid_indirect(const vyre_program *program, const vy_resolved_
     uint64_t end = (uint64_t)program->grid.offset + 3;
     if (!buffer->data || buffer->count < end)
         return vy_fail(error, VYRE_INVALID_ARGUMENT,
-                       VY_FIX("give `%s` at least %" PRIu64 " elements", buffer_name(program, index), end),
+                       VY_FIX("pass at least %" PRIu64 " elements for `%s`", end, buffer_name(program, index)),
                        "the grid is read from `%s` at elements %" PRIu32 " to %" PRIu64 ", but it has %" PRIu64,
                        buffer_name(program, index), program->grid.offset, end - 1, buffer->data ? buffer->count : 0);
     for (int d = 0; d < 3; d++)

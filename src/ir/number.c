@@ -70,7 +70,7 @@ static uint32_t read_fraction(vy_number *out, uint32_t i, uint32_t end, int base
 
 static int malformed(vy_diag_sink *report, const char *text, vy_position at) {
     int shown = at.length < 40 ? (int)at.length : 40;
-    vy_diag_sink_error(report, VY_T007, at, NULL, "`%.*s%s` is no number", shown, text, at.length > 40 ? "…" : "");
+    vy_diag_sink_error(report, VY_T007, at, NULL, "`%.*s%s` is not a number", shown, text, at.length > 40 ? "…" : "");
     return 0;
 }
 
@@ -94,7 +94,7 @@ static int read_suffix(vy_diag_sink *report, vy_number *out, uint32_t end, vy_po
             best = "f64"; /* `1.5L` */
         vy_diag_sink_error(report, VY_T008, at,
                            best ? VY_FIX("did you mean `%.*s%s`?", (int)out->length, out->text, best) : NULL,
-                           "`%.*s` is no number type", (int)(length < 40 ? length : 40), suffix);
+                           "`%.*s` is not a number type", (int)(length < 40 ? length : 40), suffix);
         return 0;
     }
     if (out->is_float && cls != VYRE_CLASS_FLOAT) {
@@ -146,7 +146,7 @@ static int integer_bits(vy_diag_sink *report, const vy_number *number, int negat
         vy_diag_sink_error(
             report, VY_T032, at,
             VY_FIX("write an integer, or convert: `%s(%.*sf32)`", vyre_type_name(type), shown, number->text),
-            "%.*s is no integer, but %s is needed here", shown, number->text, vyre_type_name(type));
+            "%.*s is not an integer (%s is expected here)", shown, number->text, vyre_type_name(type));
         return 0;
     }
     if (number->too_large || number->value > limit) {

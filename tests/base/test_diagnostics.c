@@ -45,7 +45,7 @@ static void a_finding_shows_place_line_caret_and_fix(void **state) {
                                            "Fix: declare `foo`\n"
                                            "\n"
                                            "warning: no place\n"
-                                           "Fix: correct the program at this place\n");
+                                           "Fix: correct the program at this position\n");
     assert_string_equal(
         rendered(list, 1),
         "[\n  {\"code\": \"V012\", \"severity\": \"error\", \"message\": \"`foo` is not declared\", \"fix\": \"declare "

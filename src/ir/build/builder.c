@@ -32,7 +32,7 @@ void vy_builder_error(vyre_builder *b, vy_diag_code code, const char *fix, const
 
 vy_symbol vy_builder_intern(vyre_builder *b, const char *name, const char *what, int may_be_empty) {
     if (!name && !may_be_empty)
-        vy_builder_error(b, VY_B007, VY_FIX("give %s a name", what), "the name of %s is NULL", what);
+        vy_builder_error(b, VY_B007, VY_FIX("pass a name for %s", what), "the name of %s is NULL", what);
     return name ? vy_irb_intern(&b->draft, name, strlen(name)) : 0;
 }
 
@@ -269,7 +269,7 @@ void vyre_builder_result(vyre_builder *b, const char *name, vyre_type type) {
     if (!b)
         return;
     if (b->scope == VY_SCOPE_ENTRY) {
-        vy_builder_error(b, VY_B009, "write what a program computes to a buffer",
+        vy_builder_error(b, VY_B009, "write the results of a program to a buffer",
                          "result `%s` is declared outside a function", name ? name : "");
         return;
     }
@@ -324,8 +324,8 @@ static uint32_t use_size(vyre_builder *b, vyre_size size, const char *user) {
     }
     vy_built_size *built = &b->sizes.items[size.index];
     if (built->is_used) {
-        vy_builder_error(b, VY_B002, "make the size again for each use", "size %u is used twice, the second time by %s",
-                         size.index, user);
+        vy_builder_error(b, VY_B002, "create the size again for each use",
+                         "size %u is used twice, the second time by %s", size.index, user);
         return VY_POISON;
     }
     built->is_used = built->kind >= VY_SIZE_ADD;
@@ -345,7 +345,7 @@ vyre_size vyre_size_param(vyre_builder *b, vyre_value param) {
     const vy_builder_node *leaf = &b->nodes.items[node];
     if (leaf->kind != VY_EXPR_VARIABLE || !b->variables.items[leaf->a].is_param || b->scope != VY_SCOPE_ENTRY) {
         char text[96];
-        vy_builder_error(b, VY_B006, "pass what vyre_param gave for the program",
+        vy_builder_error(b, VY_B006, "pass the value that vyre_param returned for the program",
                          "the param of a size, %s, is not a param of the program", vy_builder_describe(b, node, text));
         return (vyre_size){b, VY_POISON};
     }
@@ -554,8 +554,7 @@ vyre_status vyre_builder_finish(vyre_builder *b, vyre_diagnostics *diagnostics, 
             vy_diagnostic_add(diagnostics, NULL, finding->code, finding->severity, (vy_position){0, 0, 0}, finding->fix,
                               "%s", finding->message);
         }
-        status = vy_diagnostics_fail(b->findings, VYRE_INVALID_PROGRAM,
-                                     "the calls that built the program have mistakes", error);
+        status = vy_diagnostics_fail(b->findings, VYRE_INVALID_PROGRAM, "the calls of the builder have errors", error);
     } else {
         if (b->draft.program->kind == VYRE_PROGRAM_ENTRY) {
             emit_grid(b);

@@ -221,8 +221,8 @@ static void report_types(vyre_builder *b, const vyre_op_info *info, const uint32
                          list, vyre_type_name(result));
     else
         vy_builder_error(b, VY_B003,
-                         VY_FIX("give `%s` operands of one type it takes; convert with vyre_cast", info->name),
-                         "`%s` (statement %u) does not take (%s)", info->name, b->stmt_count, list);
+                         VY_FIX("pass operands of one type that `%s` accepts; convert with vyre_cast", info->name),
+                         "`%s` (statement %u) does not accept (%s)", info->name, b->stmt_count, list);
 }
 
 /* The result type of an op by the rule of its row. */
@@ -361,8 +361,8 @@ static statement open_stmt(vyre_builder *b, vy_stmt_kind kind, const char *name)
     statement s = {.b = b, .name = name, .stmt = vy_irb_blank_stmt(kind), .is_good = 1};
     b->stmt_count++;
     if (b->scope == VY_SCOPE_ENTRY && b->draft.program->kind == VYRE_PROGRAM_LIBRARY) {
-        vy_builder_error(b, VY_B009, "begin a function first: a library has no statements of its own",
-                         "%s (statement %u) stands outside a function", name, b->stmt_count);
+        vy_builder_error(b, VY_B009, "begin a function first: a library has no statements outside functions",
+                         "%s (statement %u) is outside a function", name, b->stmt_count);
         s.is_good = 0;
         return s;
     }
@@ -490,8 +490,8 @@ static void use_operands(statement *s, unsigned count, const vyre_value values[2
             *to[i] = types[i] < VYRE_TYPE_COUNT ? use_typed(s, values[i], types[i], roles[i])
                                                 : use_value(s, values[i], roles[i]);
         else if (values[i].builder) {
-            vy_builder_error(s->b, VY_B008, NULL, "%s (statement %u) is given more operands than it takes (%u)",
-                             s->name, s->b->stmt_count, count);
+            vy_builder_error(s->b, VY_B008, NULL, "%s (statement %u) has too many operands (%u expected)", s->name,
+                             s->b->stmt_count, count);
             s->is_good = 0;
         }
     }
@@ -579,7 +579,7 @@ static void check_arguments(statement *s, const vy_built_function *function, con
     vyre_builder *b = s->b;
     const char *name = vy_builder_symbol_name(b, function->name);
     if (count != function->param_count) {
-        vy_builder_error(b, VY_B008, NULL, "call (statement %u) gives `%s` %zu arguments (%u expected)", b->stmt_count,
+        vy_builder_error(b, VY_B008, NULL, "call (statement %u) passes `%s` %zu arguments (%u expected)", b->stmt_count,
                          name, count, function->param_count);
         s->is_good = 0;
         return;
@@ -658,7 +658,7 @@ void vyre_builder_call_op(vyre_builder *b, const char *id, const vyre_operand *a
     statement s = open_stmt(b, VY_STMT_CALL, "call");
     vy_arg *args = use_arguments(&s, arguments, argument_count);
     if (result_count > VY_LIMIT_RESULTS || (result_count && (!types || !names))) {
-        vy_builder_error(b, VY_B008, "give names and types for at most 16 results",
+        vy_builder_error(b, VY_B008, "pass names and types for at most 16 results",
                          "call (statement %u) binds %zu results (at most %d, with names and types)", b->stmt_count,
                          result_count, VY_LIMIT_RESULTS);
         s.is_good = 0;
@@ -722,8 +722,8 @@ void vyre_builder_return(vyre_builder *b, const vyre_value *values, size_t count
     uint32_t expected = function ? function->result_count : 0;
     if (count != expected) {
         vy_builder_error(b, VY_B008,
-                         function ? "return one value per result" : "write what the program computes to a buffer",
-                         "return (statement %u) gives %zu values (%u expected)", b->stmt_count, count, expected);
+                         function ? "return one value per result" : "write the results of the program to a buffer",
+                         "return (statement %u) has %zu values (%u expected)", b->stmt_count, count, expected);
         return;
     }
     close_with_values(&s, values, count, function && expected ? &b->results.items[function->first_result] : NULL);

@@ -107,7 +107,7 @@ static inline int vy_builder_is_poisoned(const vyre_builder *b, const vyre_build
 }
 /* The problem with a handle that is not valid in this builder, for messages. */
 static inline const char *vy_builder_handle_problem(const vyre_builder *b, const vyre_builder *owner) {
-    return owner == b ? "was not given by this builder" : owner ? "belongs to another builder" : "is missing";
+    return owner == b ? "was not created by this builder" : owner ? "belongs to another builder" : "is missing";
 }
 /* Interns a name in the draft; reports an error if it is NULL unless may_be_empty. `what` describes the named
  * entity. */

@@ -97,7 +97,7 @@ static uint64_t reader_number(vy_wire_reader *reader, uint64_t limit, const char
         }
     }
     if (value > limit)
-        reader_reject(reader, VYRE_CORRUPT, VY_W006, at, "%s (%llu) is over its limit (%llu)", what,
+        reader_reject(reader, VYRE_CORRUPT, VY_W006, at, "%s (%llu) exceeds its limit (%llu)", what,
                       (unsigned long long)value, (unsigned long long)limit);
     return reader->status == VYRE_OK ? value : 0;
 }
@@ -491,8 +491,7 @@ static void decode_else(vy_decoder *d) {
     if (d->stack.count)
         reject_stack(d, d->reader.at - 1, "else", 0, 0);
     else if (!stmt || stmt->kind != VY_STMT_IF || stmt->middle != VY_NONE)
-        reader_reject(&d->reader, VYRE_CORRUPT, VY_W012, d->reader.at - 1,
-                      "an else stands where no if is open without one");
+        reader_reject(&d->reader, VYRE_CORRUPT, VY_W012, d->reader.at - 1, "an else is not in an open if without one");
     else
         vy_irb_else(&d->draft);
 }
@@ -590,7 +589,7 @@ static void read_declarations(vy_wire_reader *reader, vyre_program *program, uin
 static void read_code(vy_wire_reader *reader, vyre_program *program, uint32_t *line) {
     if (program->stmts.count == 0)
         reader_reject(reader, VYRE_CORRUPT, VY_W014, reader->at,
-                      "there is no statement whose position could be listed");
+                      "positions of code are listed, but the program has no statements");
     if (reader->status != VYRE_OK)
         return;
     if (!VY_RESERVE(&program->stmt_positions, program->stmts.count) ||
@@ -794,7 +793,7 @@ static void decode_entry(vy_decoder *d) {
 static size_t decode_frame(vy_wire_reader *reader) {
     const uint8_t *data = reader->data;
     if (reader->end > VY_LIMIT_WIRE_BYTES) {
-        reader_reject(reader, VYRE_LIMIT, VY_W013, 0, "the wire form (%zu bytes) is over the limit (%d)", reader->end,
+        reader_reject(reader, VYRE_LIMIT, VY_W013, 0, "the wire form (%zu bytes) exceeds the limit (%d)", reader->end,
                       VY_LIMIT_WIRE_BYTES);
         return 0;
     }

@@ -416,7 +416,7 @@ static void write_program(vy_wire_writer *writer, const vyre_program *program) {
 vyre_status vy_wire_writer_fail(const vy_wire_writer *writer, vyre_error *error) {
     if (writer->status == VYRE_LIMIT)
         return vy_fail(error, VYRE_LIMIT, "split the program, shorten its names, or leave the debug section out",
-                       "the wire form of the program is over the limit (%d bytes)", VY_LIMIT_WIRE_BYTES);
+                       "the wire form of the program exceeds the limit (%d bytes)", VY_LIMIT_WIRE_BYTES);
     return vy_fail_memory(error, "the wire form of a program");
 }
 
