@@ -18,12 +18,12 @@ typedef struct vy_buffer_recycler {
     uint64_t bytes, max_bytes;
 } vy_buffer_recycler;
 
-void vy_buffer_recycler_init(vy_buffer_recycler *hoard);
-void vy_buffer_recycler_destroy(vy_buffer_recycler *hoard);
+void vy_buffer_recycler_init(vy_buffer_recycler *recycler);
+void vy_buffer_recycler_destroy(vy_buffer_recycler *recycler);
 /* Moves a buffer of at least `size` and at most about twice that to an empty slot, if the list has one. Its contents
  * are unspecified. */
-void vy_buffer_recycler_acquire(vy_buffer_recycler *hoard, uint64_t size, vyre_bytes *slot);
+void vy_buffer_recycler_acquire(vy_buffer_recycler *recycler, uint64_t size, vyre_bytes *slot);
 /* Moves a large buffer to the list if it fits; the slot is empty then. */
-void vy_buffer_recycler_release(vy_buffer_recycler *hoard, vyre_bytes *slot);
+void vy_buffer_recycler_release(vy_buffer_recycler *recycler, vyre_bytes *slot);
 
 #endif

@@ -52,7 +52,7 @@ static void a_finding_shows_place_line_caret_and_fix(void **state) {
         "`foo`\", "
         "\"file\": \"saxpy.vyre\", \"source_line\": \"  let x = foo\", \"line\": 2, \"column\": 11, \"length\": 3},\n"
         "  {\"code\": \"\", \"severity\": \"warning\", \"message\": \"no place\", \"fix\": \"correct the program at "
-        "this place\", "
+        "this position\", "
         "\"file\": \"\", \"source_line\": null, \"line\": 0, \"column\": 0, \"length\": 0}\n]\n");
     const vyre_diagnostic *first = vyre_diagnostics_get(list, 0);
     assert_string_equal(first->source_line, "  let x = foo");
