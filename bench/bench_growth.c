@@ -6,7 +6,7 @@
  * server; its limits are far above the defaults, so that a program that would be refused is measured too. Every time is the best of a few runs. Without the
  * compiler its stages are 0. */
 #include "backends/cpu/compile.h"
-#include "base/text.h"
+#include "base/string.h"
 #include "emit/ptx/prepare.h"
 #include "emit/ptx/ptx.h"
 #include "ir/validate/validate.h"

@@ -3,7 +3,7 @@
  *
  * usage: optimize [--json]. Every number is the best of several runs. That the columns stay level from row to row is the point: time
  * grows with the size and with nothing else. */
-#include "base/text.h"
+#include "base/string.h"
 #include "vyre/text.h"
 #include "vyre/transform.h"
 

@@ -3,8 +3,8 @@
  *
  * usage: text [--json]. Every number is the best of several runs, so that a busy machine does not show. That the
  * columns stay level from row to row is the point: time grows with the size and with nothing else. */
-#include "base/source.h"
-#include "base/text.h"
+#include "base/diagnostics.h"
+#include "base/string.h"
 #include "ir/text/lexer.h"
 #include "vyre/text.h"
 

@@ -1,7 +1,8 @@
 /* Numbers in text: any bytes are read or refused, and what was read is printed so that it reads back. */
-#include "base/text.h"
+#include "base/number_text.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static const unsigned formats[][2] = {{5, 10}, {8, 7}, {8, 23}, {11, 52}};
 

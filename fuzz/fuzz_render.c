@@ -1,6 +1,6 @@
 /* Findings in any text: the input's first bytes choose the place, the rest is the source. */
 #include "base/diagnostics.h"
-#include "base/text.h"
+#include "base/string.h"
 
 #include <stdlib.h>
 

@@ -1,9 +1,10 @@
 /* Wire forms from strangers: any bytes are refused or decode to a program that encodes to the same bytes, prints to text that parses back to it,
  * and runs under a budget. The bytes are tried as they are, and with length and digest made right, so that the fuzzer gets past them. */
 #include "ir/model.h"
-#include "ir/wire/wire.h"
+#include "ir/wire/decode.h"
 #include "vyre/oracle.h"
 #include "vyre/text.h"
+#include "vyre/wire.h"
 
 #include <stdlib.h>
 

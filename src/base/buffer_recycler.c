@@ -1,52 +1,52 @@
-/* Memory that is kept (buffer_recycler.h). */
+/* Buffer recycler (buffer_recycler.h). */
 #include "base/buffer_recycler.h"
 
 #include <unistd.h>
 
-void vy_buffer_recycler_init(vy_buffer_recycler *hoard) {
+void vy_buffer_recycler_init(vy_buffer_recycler *recycler) {
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    *hoard = (vy_buffer_recycler){.max_bytes = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page / 16 : 0};
-    pthread_mutex_init(&hoard->lock, NULL);
+    *recycler = (vy_buffer_recycler){.max_bytes = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page / 16 : 0};
+    pthread_mutex_init(&recycler->lock, NULL);
 }
 
-void vy_buffer_recycler_destroy(vy_buffer_recycler *hoard) {
+void vy_buffer_recycler_destroy(vy_buffer_recycler *recycler) {
     for (int i = 0; i < VY_BUFFER_RECYCLER_SLOTS; i++)
-        vyre_bytes_free(&hoard->items[i]);
-    pthread_mutex_destroy(&hoard->lock);
+        vyre_bytes_free(&recycler->items[i]);
+    pthread_mutex_destroy(&recycler->lock);
 }
 
-/* Less than twice as large: the rest would be idle for as long as the caller has it. */
+/* At most about twice as large: the rest would be unused while the caller has the buffer. */
 static int fits(const vyre_bytes *item, uint64_t size) {
     return item->capacity >= size && item->capacity / 2 <= size;
 }
 
-void vy_buffer_recycler_acquire(vy_buffer_recycler *hoard, uint64_t size, vyre_bytes *slot) {
+void vy_buffer_recycler_acquire(vy_buffer_recycler *recycler, uint64_t size, vyre_bytes *slot) {
     vyre_bytes *best = NULL;
     if (size < VY_BUFFER_RECYCLER_MIN_BYTES || slot->capacity)
         return;
-    pthread_mutex_lock(&hoard->lock);
+    pthread_mutex_lock(&recycler->lock);
     for (int i = 0; i < VY_BUFFER_RECYCLER_SLOTS; i++)
-        if (fits(&hoard->items[i], size) && (!best || hoard->items[i].capacity < best->capacity))
-            best = &hoard->items[i];
+        if (fits(&recycler->items[i], size) && (!best || recycler->items[i].capacity < best->capacity))
+            best = &recycler->items[i];
     if (best) {
-        hoard->bytes -= best->capacity;
+        recycler->bytes -= best->capacity;
         *slot = *best;
         slot->size = 0;
         *best = (vyre_bytes)VYRE_BYTES_INIT;
     }
-    pthread_mutex_unlock(&hoard->lock);
+    pthread_mutex_unlock(&recycler->lock);
 }
 
-void vy_buffer_recycler_release(vy_buffer_recycler *hoard, vyre_bytes *slot) {
+void vy_buffer_recycler_release(vy_buffer_recycler *recycler, vyre_bytes *slot) {
     if (slot->capacity < VY_BUFFER_RECYCLER_MIN_BYTES)
         return;
-    pthread_mutex_lock(&hoard->lock);
-    for (int i = 0; i < VY_BUFFER_RECYCLER_SLOTS && slot->capacity <= hoard->max_bytes - hoard->bytes && slot->capacity;
-         i++)
-        if (!hoard->items[i].capacity) {
-            hoard->bytes += slot->capacity;
-            hoard->items[i] = *slot;
+    pthread_mutex_lock(&recycler->lock);
+    for (int i = 0;
+         i < VY_BUFFER_RECYCLER_SLOTS && slot->capacity <= recycler->max_bytes - recycler->bytes && slot->capacity; i++)
+        if (!recycler->items[i].capacity) {
+            recycler->bytes += slot->capacity;
+            recycler->items[i] = *slot;
             *slot = (vyre_bytes)VYRE_BYTES_INIT;
         }
-    pthread_mutex_unlock(&hoard->lock);
+    pthread_mutex_unlock(&recycler->lock);
 }

@@ -1,4 +1,4 @@
-/* Features by cpuid or the kernel's word, and what follows from them (cpu_features.h). */
+/* CPU feature detection with cpuid or the auxiliary vector (cpu_features.h). */
 #include "base/cpu_features.h"
 
 #include "base/status.h"
@@ -17,7 +17,7 @@
 
 enum { LEAF_1_ECX, LEAF_1_EDX, LEAF_7_EBX, LEAF_80000001_ECX, WORD_COUNT };
 
-/* What the operating system saves on a switch: bits of XCR0. */
+/* Register state that the operating system saves on a context switch: bits of XCR0. */
 enum { SAVES_YMM = 0x6, SAVES_ZMM = 0xe6 };
 
 static uint64_t saved_state(void) {
@@ -26,7 +26,7 @@ static uint64_t saved_state(void) {
     return (uint64_t)high << 32 | low;
 }
 
-/* Rows: where cpuid tells (Intel SDM, volume 2A, CPUID), and what the operating system has to save for it. */
+/* The cpuid bit of each feature (Intel SDM, volume 2A, CPUID), and the XCR0 bits that it requires. */
 static const struct {
     uint64_t feature;
     uint8_t word, bit;
@@ -57,7 +57,7 @@ uint64_t vy_cpu_features(void) {
     __get_cpuid(1, &unused, &unused, &words[LEAF_1_ECX], &words[LEAF_1_EDX]);
     __get_cpuid_count(7, 0, &unused, &words[LEAF_7_EBX], &unused, &unused);
     __get_cpuid(0x80000001, &unused, &unused, &words[LEAF_80000001_ECX], &unused);
-    if (words[LEAF_1_ECX] & (1u << 27)) /* OSXSAVE: xgetbv may be asked */
+    if (words[LEAF_1_ECX] & (1u << 27)) /* OSXSAVE: xgetbv is available */
         saved = saved_state();
     for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++)
         if ((words[rows[i].word] >> rows[i].bit & 1) && (saved & rows[i].saves) == rows[i].saves)
@@ -135,8 +135,7 @@ vyre_status vy_cpu_isa_find(const char *name, uint64_t *features, vyre_error *er
             return VYRE_OK;
         }
     list_levels(UINT64_MAX, names, sizeof names);
-    return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("give host, or one of %s", names), "there is no ISA `%.40s`",
-                   name);
+    return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("use host, or one of %s", names), "unknown ISA `%.40s`", name);
 }
 
 vyre_status vy_cpu_isa_restrict(const char *setting, uint64_t has, uint64_t *features, vyre_error *error) {
@@ -145,19 +144,18 @@ vyre_status vy_cpu_isa_restrict(const char *setting, uint64_t has, uint64_t *fea
     vyre_error why;
     *features = has;
     if (setting && vy_cpu_isa_find(setting, &wanted, &why) != VYRE_OK)
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("%s, or leave VYRE_CPU_ISA out", why.fix),
-                       "VYRE_CPU_ISA: %s", why.message);
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("%s, or unset VYRE_CPU_ISA", why.fix), "VYRE_CPU_ISA: %s",
+                       why.message);
     list_levels(has, names, sizeof names);
     if (wanted & ~has)
         return vy_fail(error, VYRE_INVALID_ARGUMENT,
-                       *names ? VY_FIX("give VYRE_CPU_ISA one of %s, or leave it out", names)
-                              : "leave VYRE_CPU_ISA out",
+                       *names ? VY_FIX("set VYRE_CPU_ISA to one of %s, or unset it", names) : "unset VYRE_CPU_ISA",
                        "VYRE_CPU_ISA names a level that this processor lacks (`%.40s`)", setting);
     *features = wanted;
     return VYRE_OK;
 }
 
-/* ---- what follows from features ---- */
+/* ---- properties of feature sets ---- */
 
 uint32_t vy_cpu_width(uint64_t features) {
     const uint64_t wide =
@@ -167,8 +165,8 @@ uint32_t vy_cpu_width(uint64_t features) {
     return features & VY_CPU_FEATURE_AVX2 ? 8 : 4;
 }
 
-/* IEEE 754 in the default environment, which the backend sets around every call: SSE2 and NEON promise correctly rounded + - * / and square root with subnormals.
- * The emitter uses no instruction that promises less. */
+/* In the default environment, which the backend sets around every call, SSE2 and NEON guarantee correctly rounded + - *
+ * / and square root with subnormals (IEEE 754). The emitter uses no instruction with a weaker guarantee. */
 uint64_t vy_cpu_numerics(uint64_t features) {
 #define BIT(ID) (UINT64_C(1) << VYRE_NUMERIC_##ID)
     static const struct {

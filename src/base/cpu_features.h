@@ -1,11 +1,12 @@
-/* What the processor can do: bits that the compiler may use, that objects need, and that the numerics profile follows from. */
+/* CPU features: the bits that the compiler may use, that code objects require, and from which the numerics profile
+ * follows. */
 #ifndef VY_BASE_CPU_FEATURES_H
 #define VY_BASE_CPU_FEATURES_H
 
 #include "vyre/base.h"
 
-/* X(ID, bit, name): names are those of LLVM's subtarget features; "" for the architecture itself, which is a bit too so that an object of another one needs
- * something that is not there. Bits are part of objects: append only. */
+/* X(ID, bit, name). The names are those of LLVM's subtarget features. The architecture is a bit with the name "", so
+ * that an object of another architecture requires a missing feature. Bits are stored in code objects: append only. */
 #define VY_CPU_FEATURE_LIST(X)                                                                                         \
     X(X86_64, 0, "")                                                                                                   \
     X(AARCH64, 1, "")                                                                                                  \
@@ -35,8 +36,9 @@ VY_CPU_FEATURE_LIST(X)
 
 enum { VY_CPU_WIDTH_MIN = 4, VY_CPU_WIDTH_MAX = 64 };
 
-/* X(name, added): the ISA levels of the x86-64 psABI, as far as compiled code uses them. A level has its own features and those of the levels before it.
- * On x86-64 the backend never uses a set of features that is not one of these, so that tests of every level cover every set. */
+/* X(name, added): the ISA levels of the x86-64 psABI that compiled code uses. A level has its own features and those of
+ * the levels before it. On x86-64 the backend uses only these sets of features, so tests of every level cover every
+ * set. */
 #define VY_CPU_LEVEL_LIST(X)                                                                                           \
     X("x86-64", VY_CPU_FEATURE_X86_64)                                                                                 \
     X("x86-64-v2", VY_CPU_FEATURE_SSE3 | VY_CPU_FEATURE_SSSE3 | VY_CPU_FEATURE_SSE41 | VY_CPU_FEATURE_SSE42 |          \
@@ -52,26 +54,27 @@ enum { VY_CPU_LEVEL_COUNT = 0 VY_CPU_LEVEL_LIST(X) };
 /* The name and all features of a level, which is below VY_CPU_LEVEL_COUNT. */
 const char *vy_cpu_level_name(unsigned level);
 uint64_t vy_cpu_level_features(unsigned level);
-/* The highest level whose features are all in the set: its features. A set of another architecture is given back unchanged. */
+/* The features of the highest level that is contained in the set. Returns a set of another architecture unchanged. */
 uint64_t vy_cpu_level_round(uint64_t features);
 
-/* What the backend may use of this processor: on x86-64 the highest level of which the processor has every feature and the operating system saves the
- * registers; 0 on an architecture without code. */
+/* The features that the backend may use on this CPU: on x86-64 the highest level that the CPU supports completely and
+ * whose registers the operating system saves; 0 on an unsupported architecture. */
 uint64_t vy_cpu_features(void);
 /* The features of an ISA by name: a level, or `host` for vy_cpu_features().
  *
- * VYRE_INVALID_ARGUMENT  there is no such level */
+ * VYRE_INVALID_ARGUMENT  unknown name */
 vyre_status vy_cpu_isa_find(const char *name, uint64_t *features, vyre_error *error);
-/* The features that the backend uses: those that the processor has, or those of the level that VYRE_CPU_ISA names, which must be a part of them.
+/* The features that the backend uses: `has`, or those of the level in VYRE_CPU_ISA, which must be a subset.
  *
- * setting  the variable's value; NULL: it is not set
- * VYRE_INVALID_ARGUMENT  there is no such level, or the processor lacks a feature of it */
+ * setting  the value of the variable; NULL: not set
+ * VYRE_INVALID_ARGUMENT  unknown level, or the CPU lacks a feature of it */
 vyre_status vy_cpu_isa_restrict(const char *setting, uint64_t has, uint64_t *features, vyre_error *error);
-/* Lanes that fit it best: 16 with AVX-512, 8 with AVX2, else 4. */
+/* The preferred SIMD width in 32-bit lanes: 16 with AVX-512, 8 with AVX2, else 4. */
 uint32_t vy_cpu_width(uint64_t features);
-/* What compiled code computes exactly (bits 1 << VYRE_NUMERIC_…): what the architecture promises of the instructions the emitter chooses. */
+/* The numerics that compiled code computes exactly (bits 1 << VYRE_NUMERIC_…), as the architecture guarantees for the
+ * instructions that the emitter uses. */
 uint64_t vy_cpu_numerics(uint64_t features);
-/* The name of a feature by its bit's number; NULL if no feature has it, "" for an architecture. */
+/* The name of a feature by its bit number; NULL if the bit is unused, "" for an architecture. */
 const char *vy_cpu_feature_name(unsigned bit);
 
 #endif

@@ -1,8 +1,8 @@
-/* Variables of the environment (env.h). */
+/* Environment variables (env.h). */
 #include "base/env.h"
 
 #include "base/status.h"
-#include "base/text.h"
+#include "base/string.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ vyre_status vy_env_number(const char *variable, uint32_t min, uint32_t max, uint
     uint64_t value = fallback;
     if (text && (vy_parse_digits(text, strlen(text), 10, max, &value) <= 0 || value < min))
         return vy_fail(error, VYRE_INVALID_ARGUMENT,
-                       VY_FIX("give %s a number from %" PRIu32 " to %" PRIu32 ", or leave it out", variable, min, max),
+                       VY_FIX("set %s to a number from %" PRIu32 " to %" PRIu32 ", or unset it", variable, min, max),
                        "%s is not a number from %" PRIu32 " to %" PRIu32 " (`%.40s`)", variable, min, max, text);
     *out = (uint32_t)value;
     return VYRE_OK;

@@ -1,7 +1,7 @@
-/* Whole files. */
+/* File access (file.h): path walk, whole reads, and writes through a temporary file and rename(). */
 #include "base/file.h"
+
 #include "base/memory.h"
-#include "base/path_walk.h"
 #include "base/status.h"
 
 #include <errno.h>
@@ -9,13 +9,129 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* ---- path walk ---- */
+
+enum { LINKS_MAX = 40 /* as in the kernel */ };
+
+static int reset_to_root(vy_path_walk *walk) {
+    if (walk->at >= 0)
+        close(walk->at);
+    walk->current_path[0] = 0;
+    walk->at = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return walk->at >= 0 && fstat(walk->at, &walk->metadata) == 0 ? 0 : errno;
+}
+
+static void pop_component(vy_path_walk *walk) {
+    char *slash = strrchr(walk->current_path, '/');
+    if (slash)
+        *slash = 0;
+}
+
+int vy_path_walk_begin(vy_path_walk *walk, const char *path) {
+    walk->at = walk->parent = -1;
+    walk->links = 0;
+    if (strlen(path) >= sizeof walk->rest)
+        return ENAMETOOLONG;
+    strcpy(walk->rest, path);
+    return reset_to_root(walk);
+}
+
+int vy_path_walk_next(vy_path_walk *walk) {
+    do {
+        size_t start = strspn(walk->rest, "/"), length = strcspn(walk->rest + start, "/"), end = start + length;
+        memcpy(walk->name, walk->rest + start, length);
+        walk->name[length] = 0;
+        memmove(walk->rest, walk->rest + end, strlen(walk->rest + end) + 1);
+    } while (strcmp(walk->name, ".") == 0);
+    return walk->name[0] != 0;
+}
+
+int vy_path_walk_open(vy_path_walk *walk, int *opened) {
+    size_t length = strlen(walk->current_path);
+    *opened = openat(walk->at, walk->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (*opened < 0)
+        return errno;
+    int number = fstat(*opened, &walk->metadata) != 0 ? errno : 0;
+    if (strcmp(walk->name, "..") == 0)
+        pop_component(walk);
+    else if ((size_t)snprintf(walk->current_path + length, PATH_MAX - length, "/%s", walk->name) >= PATH_MAX - length)
+        number = ENAMETOOLONG;
+    if (number)
+        close(*opened);
+    return number;
+}
+
+/* Prepends the target of the link to `rest`. */
+static int follow_link(vy_path_walk *walk, int link) {
+    char target[PATH_MAX];
+    size_t rest = strlen(walk->rest);
+    ssize_t length = readlinkat(link, "", target, sizeof target);
+    if (length < 0)
+        return errno;
+    if (++walk->links > LINKS_MAX)
+        return ELOOP;
+    if ((size_t)length + rest >= sizeof walk->rest)
+        return ENAMETOOLONG;
+    memmove(walk->rest + length, walk->rest, rest + 1);
+    memcpy(walk->rest, target, (size_t)length);
+    if (walk->rest[0] == '/')
+        return reset_to_root(walk);
+    pop_component(walk);
+    return fstat(walk->at, &walk->metadata) == 0 ? 0 : errno;
+}
+
+int vy_path_walk_enter(vy_path_walk *walk, int opened) {
+    if (S_ISLNK(walk->metadata.st_mode)) {
+        int number = follow_link(walk, opened);
+        close(opened);
+        return number;
+    }
+    if (S_ISDIR(walk->metadata.st_mode))
+        close(walk->at);
+    else
+        walk->parent = walk->at;
+    walk->at = opened;
+    return !S_ISDIR(walk->metadata.st_mode) && walk->rest[0] ? ENOTDIR : 0;
+}
+
+int vy_path_walk_read(const vy_path_walk *walk, int *file) {
+    const int flags = O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+    struct stat now;
+    *file = -1;
+    if (walk->parent < 0)
+        *file = openat(walk->at, ".", flags);
+    else if (S_ISREG(walk->metadata.st_mode))
+        *file = openat(walk->parent, walk->name, flags);
+    else
+        return 0;
+    int number = *file < 0 || fstat(*file, &now) != 0                                         ? errno
+                 : now.st_dev != walk->metadata.st_dev || now.st_ino != walk->metadata.st_ino ? ESTALE
+                                                                                              : 0;
+    if (number && *file >= 0) {
+        close(*file);
+        *file = -1;
+    }
+    return number;
+}
+
+void vy_path_walk_end(vy_path_walk *walk) {
+    if (walk->at >= 0)
+        close(walk->at);
+    if (walk->parent >= 0)
+        close(walk->parent);
+    walk->at = walk->parent = -1;
+}
+
+/* ---- whole files ---- */
 
 #define READ_STEP ((size_t)64 << 10)
 #define TEMPORARY_TRIES 100u
 
-/* What the operating system said, in a form that neither the locale nor another thread changes. */
+/* The description of an errno value; depends neither on the locale nor on other threads. */
 static const char *reason(int number) {
 #ifdef __GLIBC__
     const char *text = strerrordesc_np(number);
@@ -25,7 +141,7 @@ static const char *reason(int number) {
 #endif
 }
 
-/* What the user can do about a refusal; NULL for those that leave only the default of VYRE_IO. */
+/* The fix for an errno value; NULL: the default fix of the status. */
 static const char *fix_of(int number) {
     switch (number) {
     case ENOENT:
@@ -63,12 +179,12 @@ static vyre_status fail_io(vyre_error *error, const char *doing, const char *pat
 }
 
 static vyre_status fail_size(vyre_error *error, const char *path, size_t limit) {
-    vy_fail(error, VYRE_LIMIT, "give a smaller file", "`%s` is larger than the limit (%zu bytes)", path, limit);
+    vy_fail(error, VYRE_LIMIT, "use a smaller file", "`%s` is larger than the limit (%zu bytes)", path, limit);
     vy_fail_where(error, "%s", path);
     return VYRE_LIMIT;
 }
 
-/* Reads to the end; the room grows by doubling, and by one byte over the limit to see that it is exceeded. */
+/* Reads to the end of the file. The buffer doubles, up to one byte over the limit to detect an oversized file. */
 static vyre_status read_all(int file, const char *path, size_t expected, size_t limit, vyre_bytes *out,
                             vyre_error *error) {
     size_t most = limit < PTRDIFF_MAX ? limit + 1 : limit, length = 0;
@@ -100,7 +216,7 @@ static vyre_status fail_kind(vyre_error *error, const char *path) {
     return vy_fail(error, VYRE_IO, "put a plain file there, or name another one", "`%.200s` is not a plain file", path);
 }
 
-/* Reads what is open, and closes it. */
+/* Reads the open file, and closes it. */
 static vyre_status read_open(int file, const char *path, int is_plain, size_t limit, vyre_bytes *out,
                              vyre_error *error) {
     struct stat about;
@@ -145,7 +261,7 @@ vyre_status vy_file_read_plain(const char *path, size_t limit, vyre_bytes *out, 
 
 /* ---- files below a folder ---- */
 
-/* Whether the walk may look at `name`: a component on the way to the folder, or below it. */
+/* Whether the walk may open `name`: a component on the way to the folder, or below it. */
 static int is_within_folder(const vy_path_walk *walk, const char *folder) {
     char next[2 * PATH_MAX];
     size_t length = (size_t)snprintf(next, sizeof next, "%s/%s", walk->current_path, walk->name), base = strlen(folder);
@@ -155,7 +271,7 @@ static int is_within_folder(const vy_path_walk *walk, const char *folder) {
            (memcmp(next, folder, common) == 0 && (longer[common] == '/' || longer[common] == 0));
 }
 
-/* Returns 0 or what the system said: EXDEV if a link leads out of the folder, whether or not a file is there. */
+/* Returns 0 or an errno value: EXDEV if a link leads out of the folder, whether or not its target exists. */
 static int open_beneath(vy_path_walk *walk, const char *folder, const char *name, int *file) {
     char path[PATH_MAX];
     int opened, number = 0;
@@ -205,7 +321,7 @@ static vyre_status write_all(int file, const char *path, const void *data, size_
     return VYRE_OK;
 }
 
-/* A device, pipe or the like is written to, never replaced. */
+/* Devices, pipes and the like are opened and written, never replaced. */
 static vyre_status write_in_place(const char *path, const void *data, size_t size, vyre_error *error) {
     int file = open(path, O_WRONLY | O_CLOEXEC);
     if (file < 0)
@@ -216,7 +332,7 @@ static vyre_status write_in_place(const char *path, const void *data, size_t siz
     return status;
 }
 
-/* A new file beside the path; name receives its name. -1 with errno. */
+/* Creates a new file in the folder of the path and sets `name`; -1 with errno on failure. */
 static int open_temporary(const char *path, char *name, size_t size) {
     for (unsigned try = 0; try < TEMPORARY_TRIES; try++) {
         snprintf(name, size, "%s.%ld-%u.tmp", path, (long)getpid(), try);
@@ -227,23 +343,23 @@ static int open_temporary(const char *path, char *name, size_t size) {
     return -1;
 }
 
-/* mode is that of the file replaced, or 0. A trial only creates the temporary file, and removes it. */
+/* mode: of the replaced file, or 0. A trial only creates and removes the temporary file. */
 static vyre_status replace(const char *path, mode_t mode, int is_trial, const void *data, size_t size,
                            vyre_error *error) {
-    size_t room = strlen(path) + 40; /* a process id and a try, with their signs and dots */
+    size_t room = strlen(path) + 40; /* process id and attempt, with separators and the suffix */
     char *name = vy_allocate(room);
     if (!name)
         return vy_fail_memory(error, "a file name");
     vyre_status status;
     int file = open_temporary(path, name, room);
     if (file < 0) {
-        status = fail_io(error, "create a file beside", path, errno);
+        status = fail_io(error, "create a file next to", path, errno);
     } else if (is_trial) {
         close(file);
         unlink(name);
         status = VYRE_OK;
     } else {
-        /* Not being allowed to keep the mode is no reason to refuse. */
+        /* Failing to preserve the mode is not an error. */
         if (mode && fchmod(file, mode & 07777) != 0)
             errno = 0;
         status = write_all(file, path, data, size, error);
@@ -268,7 +384,7 @@ static vyre_status write_file(const char *path, int is_trial, const void *data, 
         return access(path, W_OK) == 0 ? VYRE_OK : fail_io(error, "open", path, errno);
     if (!S_ISREG(about.st_mode))
         return write_in_place(path, data, size, error);
-    /* Through a symbolic link, what it names is replaced, not the link. */
+    /* The target of a symbolic link is replaced, not the link. */
     char resolved[PATH_MAX];
     return replace(realpath(path, resolved) ? resolved : path, about.st_mode, is_trial, data, size, error);
 }

@@ -1,4 +1,4 @@
-/* Hashes. BLAKE2b through libsodium needs no initialisation: until sodium_init is called the portable code runs. */
+/* Hashes (hash.h). BLAKE2b of libsodium works without sodium_init; until that is called, the portable code runs. */
 #include "base/hash.h"
 
 #include <sodium.h>

@@ -1,4 +1,4 @@
-/* The slow side of reclamation (base/hazard.h): records of threads, counted pins, replacing and freeing. */
+/* Hazard pointers, slow paths (hazard.h): records of threads, counted pins, replacing and freeing. */
 #include "base/hazard.h"
 
 #include <errno.h>
@@ -9,15 +9,15 @@
 #include <unistd.h>
 
 _Thread_local vy_hazard_record *vy_hazard_thread_record;
-/* The same where readers use full barriers: the fast path finds no record. */
+/* The same for readers with full barriers: the fast path must not find a record. */
 static _Thread_local vy_hazard_record *thread_fenced_record __attribute__((tls_model("initial-exec")));
-/* 1 if the kernel has no membarrier. Set before the first record is given out. */
+/* 1 if the kernel lacks membarrier. Set before the first record is acquired. */
 static atomic_int fences;
 
-/* Records are never freed, so a slot can be read at any time. Only those below `used` were ever owned. */
+/* Records are never freed, so a slot can be read at any time. Only records below `records_used` were ever owned. */
 static vy_hazard_record records[VY_HAZARD_RECORD_LIMIT];
 static atomic_uint records_used, records_owned;
-/* For readers about to count who have no free slot. Any thread claims one by exchange. */
+/* Slots for readers that are about to count and have no free slot. Any thread claims one with compare-and-swap. */
 static struct { alignas(64) vy_hazard_slot slot; } shared[VY_HAZARD_SHARED_SLOTS];
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -33,10 +33,10 @@ static int call_membarrier(int command) {
 /* Every thread of the process has passed a full barrier when this returns 1. */
 static int barrier_all_threads(void) {
     if (atomic_load(&fences))
-        return 1; /* each reader has its own */
+        return 1; /* each reader executes its own barrier */
     if (call_membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0)
         return 1;
-    /* A new address space (an odd kind of fork) is not registered. */
+    /* A new address space (after an unusual kind of fork) is not registered. */
     return errno == EPERM && call_membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0 &&
            call_membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0;
 }
@@ -66,7 +66,7 @@ static void raise_records_used(unsigned count) {
         continue;
 }
 
-/* A record for this thread, or NULL: then it counts, and asks again next time. */
+/* Acquires a record for this thread. NULL: the thread counts, and retries at its next pin. */
 static vy_hazard_record *acquire_record(void) {
     if (!has_key || atomic_load(&records_owned) >= VY_HAZARD_RECORD_LIMIT)
         return NULL;
@@ -75,7 +75,7 @@ static vy_hazard_record *acquire_record(void) {
         if (!atomic_compare_exchange_strong(&records[i].owned, &expected, 1))
             continue;
         atomic_fetch_add(&records_owned, 1);
-        raise_records_used(i + 1); /* before the first pointer is stored: writers look at all that are used */
+        raise_records_used(i + 1); /* before the first pointer is stored: writers scan all used records */
         if (pthread_setspecific(key, &records[i]) == 0)
             return &records[i];
         release_record(&records[i]);
@@ -93,7 +93,7 @@ static void store_slot(vy_hazard_slot *slot, vy_hazard_object *object) {
         vy_hazard_slot_set(slot, object);
 }
 
-/* 0 if the pin was not confirmed; the slot is to be cleared then. */
+/* Returns 0 if the pin was not confirmed; the caller must clear the slot then. */
 static int pin_in_slot(vy_hazard_domain *domain, vy_hazard_slot *slot, vy_hazard_guard *out) {
     vy_hazard_object *object = atomic_load(&domain->current);
     store_slot(slot, object);
@@ -101,8 +101,8 @@ static int pin_in_slot(vy_hazard_domain *domain, vy_hazard_slot *slot, vy_hazard
     return atomic_load(&domain->current) == object;
 }
 
-/* The slot may have been seen with the object that was not confirmed, so that may be waiting for us. Freeing it may run code that pins something on
- * this thread, and keeps it. */
+/* A writer may have seen the slot with the unconfirmed object and kept that object for this thread to free. Freeing may
+ * run code that pins another object on this thread and keeps the slot. */
 vy_hazard_guard vy_hazard_pin_retry(vy_hazard_domain *domain, vy_hazard_slot *slot) {
     vy_hazard_guard pin;
     do {
@@ -182,7 +182,7 @@ static int is_in_any_slot(const vy_hazard_object *object) {
     return 0;
 }
 
-/* The first look at the count only spares the search. The last one is what counts: after the slots. */
+/* The first load of the count only avoids the scan. The decisive load is the last one, after the slots. */
 static int is_pinned(vy_hazard_object *object) {
     return atomic_load(&object->holds) != 0 || is_in_any_slot(object) || atomic_load(&object->holds) != 0;
 }
@@ -194,7 +194,7 @@ static void push(vy_hazard_slot *list, vy_hazard_object *first, vy_hazard_object
     while (!atomic_compare_exchange_weak(list, &head, first));
 }
 
-/* Takes over what was replaced. Without a barrier it stays where it is, for the next call. */
+/* Moves the replaced objects to `waiting`. Without a barrier they stay in `retired` for the next call. */
 static void collect_retired(vy_hazard_domain *domain) {
     vy_hazard_object *first = atomic_exchange(&domain->retired, NULL), *last = first;
     if (!first)
@@ -227,11 +227,11 @@ static vy_hazard_object *collect_unpinned(vy_hazard_domain *domain) {
 void vy_hazard_reclaim(vy_hazard_domain *domain) {
     atomic_store(&domain->wanted, 1);
     while (atomic_load(&domain->wanted) && !atomic_exchange(&domain->busy, 1)) {
-        (void)atomic_exchange(&domain->wanted, 0); /* an exchange: what those who asked did before is seen below */
+        (void)atomic_exchange(&domain->wanted, 0); /* an exchange: acquires the writes of the threads that set it */
         collect_retired(domain);
         vy_hazard_object *dead = collect_unpinned(domain);
         atomic_store(&domain->busy, 0);
-        while (dead) { /* other people's code may run here: nothing is held */
+        while (dead) { /* user code may run here: no lock is held */
             vy_hazard_object *next = dead->next;
             domain->destroy(dead);
             dead = next;
@@ -247,7 +247,7 @@ int vy_hazard_publish(vy_hazard_domain *domain, vy_hazard_object *expected, vy_h
         push(&domain->retired, expected, expected);
         vy_hazard_reclaim(domain);
         if (atomic_load(&domain->retired))
-            (void)sched_yield(); /* whoever frees is not getting on: do not pile up more meanwhile */
+            (void)sched_yield(); /* the freeing thread is slow: do not add more objects meanwhile */
     }
     return 1;
 }
@@ -268,7 +268,8 @@ void vy_hazard_domain_before_fork(vy_hazard_domain *domain) {
         (void)sched_yield();
 }
 
-/* Whoever asked meanwhile did not get `busy`. In the child nobody may have been left who would look. */
+/* A thread that called vy_hazard_reclaim during the fork failed to set `busy`, and in the child that thread may not
+ * exist: reclaim now. */
 void vy_hazard_domain_after_fork(vy_hazard_domain *domain) {
     atomic_store(&domain->busy, 0);
     if (atomic_load(&domain->wanted))

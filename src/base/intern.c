@@ -1,7 +1,8 @@
-/* The pool of names: texts one after the other, each with its NUL, found through an open-addressing table of offsets.
- * The table is at most half full, so a probe always meets an empty slot. */
+/* String interning pool (intern.h): the strings with their NULs in one array, and an open-addressing hash table of
+ * offsets. The table is at most half full, so every probe sequence ends at an empty slot. */
+#include "base/intern.h"
 #include "base/hash.h"
-#include "base/text.h"
+#include "base/string.h"
 
 #define EMPTY UINT32_MAX
 #define FIRST_SLOTS 16u
@@ -58,7 +59,8 @@ int vy_intern_pool_reserve_more(vy_intern_pool *names, uint32_t count, uint32_t 
            vy_grow((void **)&names->pool, &names->capacity, names->size, count * (length + 1), 1);
 }
 
-/* The end of the pool, with room for a text of that length; NULL when memory is out. Offset 0 is "", which is never in the table. */
+/* The end of the pool, with room for a text of that length; NULL if out of memory. Offset 0 is "", which is never in
+ * the table. */
 static char *reserve_text(vy_intern_pool *names, size_t length) {
     uint32_t first = names->size == 0 ? 1 : 0;
     if (length > UINT32_MAX - 2 - first - names->size)
@@ -71,7 +73,7 @@ static char *reserve_text(vy_intern_pool *names, size_t length) {
     return names->pool + names->size;
 }
 
-/* What is at the end of the pool is a name, which has this slot. */
+/* Makes the text at the end of the pool a symbol and stores it in the slot. */
 static vy_symbol insert_symbol(vy_intern_pool *names, vy_intern_slot *slot, uint32_t hash, size_t length) {
     vy_symbol name = names->size;
     names->pool[name + length] = 0;
@@ -104,7 +106,7 @@ vy_symbol vy_intern_pool_add(vy_intern_pool *names, const char *text, size_t len
     return insert_symbol(names, slot, hash, length);
 }
 
-/* Made where it stays, if it is new. */
+/* Formats the text at the end of the pool, where it stays if it is new. */
 vy_symbol vy_intern_pool_add_numbered(vy_intern_pool *names, char letter, uint32_t number) {
     enum { MAX_LENGTH = 11 }; /* ten digits */
     int has_room = names->size && names->capacity - names->size > MAX_LENGTH && names->used < names->slot_count / 2;

@@ -5,12 +5,12 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-/* Sink and user change together, so they are read together under a lock; lines are rare. The sink itself runs outside the lock: it may log
- * or set another sink. */
+/* Sink and user change together, so they are read under a lock; lines are rare. The sink runs outside the lock: it may
+ * log or set another sink. */
 static pthread_mutex_t sink_lock = PTHREAD_MUTEX_INITIALIZER;
 static vyre_log_sink *sink;
 static void *sink_user;
-static _Atomic int has_sink; /* without one, nothing takes the lock */
+static _Atomic int has_sink; /* without a sink, vy_log does not lock */
 
 static void before_fork(void) {
     pthread_mutex_lock(&sink_lock);
@@ -20,7 +20,8 @@ static void after_fork(void) {
     pthread_mutex_unlock(&sink_lock);
 }
 
-/* Without memory for the handlers a child of a process with other threads might find the lock taken; nothing else depends on them. */
+/* If the handlers cannot be registered, a child of a multithreaded process might inherit a locked mutex; nothing else
+ * depends on them. */
 static void watch_fork(void) {
     (void)pthread_atfork(before_fork, after_fork, after_fork);
 }

@@ -4,9 +4,9 @@
 
 #include "vyre/telemetry.h"
 
-/* Whether there is a sink: without one, a line need not be made. */
+/* Whether a sink is set: without one, the caller need not format a line. */
 int vy_log_is_on(void);
-/* One line for the sink of the process, if there is one. */
+/* Passes one line to the sink, if one is set. */
 void vy_log(int level, const char *source, const char *message);
 
 #endif

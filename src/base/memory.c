@@ -1,12 +1,14 @@
-/* The allocator hook and the growth of arrays.
+/* Memory: the allocator hook, growable arrays, the arena and vyre_bytes.
  *
- * The hook is the one mutable global of the library. It never sees a size of 0 nor one over PTRDIFF_MAX, so a hook
- * needs no special cases. */
+ * The hook is process-wide state. It is never called with size 0 or a size over PTRDIFF_MAX, so a hook needs no special
+ * cases. */
 #include "base/memory.h"
+
+#include "base/status.h"
 
 #include <stdlib.h>
 
-/* What an array has room for when it grows first, in items and in bytes: small items come in numbers. */
+/* The minimum capacity of an array, in items and in bytes: arrays of small items start with more of them. */
 enum { LEAST_ITEMS = 8, LEAST_BYTES = 256 };
 
 static void *default_allocate(void *user, size_t size) {
@@ -80,7 +82,7 @@ int vy_grow(void **items, uint32_t *capacity, uint32_t count, uint32_t extra, si
     uint32_t target = doubled < least ? least : doubled;
     if (target < needed)
         target = needed;
-    /* The caller's pointer is a T *, not a void *: copying its bytes is the way that aliasing rules allow. */
+    /* The caller's pointer is a T *, not a void *: strict aliasing only permits to copy its bytes. */
     void *old;
     memcpy(&old, items, sizeof old);
     void *grown = vy_resize(old, vy_array_size(*capacity, item_size), vy_array_size(target, item_size));
@@ -89,4 +91,94 @@ int vy_grow(void **items, uint32_t *capacity, uint32_t count, uint32_t extra, si
     memcpy(items, &grown, sizeof grown);
     *capacity = target;
     return 1;
+}
+
+/* ---- arena ----
+ *
+ * A chain of blocks, the newest first; `used` counts bytes of the newest. */
+
+#define FIRST_BLOCK 4096u
+#define LARGEST_STEP (1u << 20)
+
+struct vy_arena_block {
+    struct vy_arena_block *next;
+    size_t size; /* of data */
+    alignas(max_align_t) unsigned char data[];
+};
+
+static int add_block(vy_arena *arena, size_t size) {
+    size_t step = FIRST_BLOCK - sizeof(struct vy_arena_block);
+    if (arena->blocks) {
+        step = arena->blocks->size < LARGEST_STEP / 2 ? arena->blocks->size * 2 : LARGEST_STEP;
+        step -= step % alignof(max_align_t);
+    }
+    if (step < size)
+        step = size;
+    struct vy_arena_block *block = vy_allocate(sizeof *block + step);
+    if (!block)
+        return 0;
+    block->next = arena->blocks;
+    block->size = step;
+    arena->blocks = block;
+    arena->used = 0;
+    return 1;
+}
+
+void *vy_arena_allocate(vy_arena *arena, size_t size) {
+    if (size > PTRDIFF_MAX / 2)
+        return NULL;
+    size_t unit = alignof(max_align_t);
+    size = size ? (size + unit - 1) / unit * unit : unit;
+    if (!arena->blocks || arena->blocks->size - arena->used < size) {
+        if (!add_block(arena, size))
+            return NULL;
+    }
+    void *memory = arena->blocks->data + arena->used;
+    arena->used += size;
+    return memset(memory, 0, size);
+}
+
+char *vy_arena_copy(vy_arena *arena, const char *text, size_t length) {
+    if (length == SIZE_MAX)
+        return NULL;
+    char *copy = vy_arena_allocate(arena, length + 1);
+    if (copy && length)
+        memcpy(copy, text, length);
+    return copy;
+}
+
+void vy_arena_free(vy_arena *arena) {
+    for (struct vy_arena_block *block = arena->blocks, *next; block; block = next) {
+        next = block->next;
+        vy_release(block, sizeof *block + block->size);
+    }
+    *arena = (vy_arena){0};
+}
+
+/* ---- vyre_bytes ---- */
+
+void vyre_bytes_free(vyre_bytes *bytes) {
+    if (!bytes)
+        return;
+    vy_release(bytes->data, bytes->capacity);
+    *bytes = (vyre_bytes)VYRE_BYTES_INIT;
+}
+
+vyre_status vyre_bytes_resize(vyre_bytes *bytes, size_t size, vyre_error *error) {
+    VY_REQUIRE(error, bytes);
+    VY_REQUIRE_ARRAY(error, bytes->data, bytes->capacity);
+    if (size > bytes->capacity) {
+        /* Growth by half keeps repeated growth linear in total. */
+        size_t half_more = bytes->capacity + bytes->capacity / 2;
+        size_t capacity = half_more > size ? half_more : size;
+        void *data = vy_resize(bytes->data, bytes->capacity, capacity);
+        if (!data)
+            return vy_fail(error, VYRE_NO_MEMORY, NULL, "no host memory for a buffer (%zu bytes)", size);
+        bytes->data = data;
+        bytes->capacity = capacity;
+    }
+    if (size > bytes->size)
+        memset((char *)bytes->data + bytes->size, 0, size - bytes->size);
+    bytes->size = size;
+    return VYRE_OK;
 }

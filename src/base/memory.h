@@ -1,6 +1,6 @@
-/* Memory: the only door to the allocator hook, plus growable arrays and an arena.
+/* Memory: the only caller of the allocator hook, plus growable arrays and an arena.
  *
- * Sizes are passed back on release, so a hook can account without headers. Multiplications are checked here and nowhere
+ * Sizes are passed on release, so a hook needs no block headers. Size multiplications are checked here and nowhere
  * else. */
 #ifndef VY_BASE_MEMORY_H
 #define VY_BASE_MEMORY_H
@@ -10,21 +10,21 @@
 #include <stdalign.h>
 #include <string.h>
 
-/* NULL for size 0, which callers do not treat as failure, and when memory is out. Resizing NULL allocates, resizing to
- * 0 releases. */
+/* NULL when out of memory, and for size 0, which callers do not treat as a failure. Resizing NULL allocates; resizing
+ * to 0 releases. */
 void *vy_allocate(size_t size);
 void *vy_allocate_zero(size_t size);
 void *vy_resize(void *memory, size_t old_size, size_t new_size);
 void vy_release(void *memory, size_t size);
 
-/* count * size, or SIZE_MAX when it overflows (which every allocator refuses). */
+/* count * size, or SIZE_MAX if that overflows, for which every allocation fails. */
 size_t vy_array_size(size_t count, size_t size);
 
-/* Growth for "T *items; uint32_t count, capacity" triples: makes room for `extra` more. Returns 0 when memory or the
+/* Makes room for `extra` more items in a "T *items; uint32_t count, capacity" triple. Returns 0 when memory or the
  * 32-bit count is exhausted; the array is unchanged then. */
 int vy_grow(void **items, uint32_t *capacity, uint32_t count, uint32_t extra, size_t item_size);
 
-/* VY_VECTOR(T) declares such a triple; VY_PUSH appends one zeroed item and gives its address, or NULL. */
+/* VY_VECTOR(T) declares such a triple. VY_PUSH appends one zeroed item and returns its address, or NULL. */
 #define VY_VECTOR(T)                                                                                                   \
     struct {                                                                                                           \
         T *items;                                                                                                      \
@@ -38,13 +38,13 @@ int vy_grow(void **items, uint32_t *capacity, uint32_t count, uint32_t extra, si
 #define VY_VECTOR_FREE(v)                                                                                              \
     (vy_release((v)->items, (v)->capacity * sizeof *(v)->items), (v)->items = NULL, (v)->count = (v)->capacity = 0)
 
-/* Arena: many small objects freed together. One thread at a time. Initialise with zeros. */
+/* Arena: allocates many small objects that are freed together. One thread at a time. Initialise with zeros. */
 typedef struct vy_arena {
     struct vy_arena_block *blocks;
-    size_t used; /* in the first block */
+    size_t used; /* bytes of the first block */
 } vy_arena;
 
-/* Zeroed, aligned for any object; NULL when memory is out. */
+/* Zeroed and aligned for any object; NULL if out of memory. */
 void *vy_arena_allocate(vy_arena *arena, size_t size);
 /* A NUL-terminated copy. */
 char *vy_arena_copy(vy_arena *arena, const char *text, size_t length);

@@ -1,4 +1,4 @@
-/* Statuses and errors. Nothing here allocates: an error must be possible when memory is gone. */
+/* Statuses and errors (status.h). Nothing here allocates: an error must be possible when out of memory. */
 #include "base/status.h"
 
 #include <inttypes.h>
@@ -17,7 +17,7 @@ typedef struct status_row {
     const char *name, *fix, *doc;
 } status_row;
 
-/* Indexed by code: the codes are dense, which the compiler checks by the size of the table. */
+/* Indexed by code. The codes are dense; the assertion below checks it. */
 static const status_row rows[] = {
 #define X(ID, code, fix, doc) [code] = {#ID, fix, doc},
     VYRE_STATUS_LIST(X)
@@ -45,7 +45,7 @@ const char *vyre_status_doc(vyre_status status) {
     return row_of(status)->doc;
 }
 
-/* After a text of `length` bytes was cut to fit size bytes: ends it in "..." without leaving half a UTF-8 character. */
+/* Ends a truncated text in "..." without splitting a UTF-8 character. `length` is that of the full text. */
 static void mark_truncated(char *buffer, size_t size, size_t length) {
     if (length < size || size < 4)
         return;
@@ -73,7 +73,7 @@ static void copy_text(char *buffer, size_t size, const char *text) {
 vyre_status vy_fail(vyre_error *error, vyre_status code, const char *fix, const char *format, ...) {
     if (!error)
         return code;
-    /* Built aside, because an argument or the fix may be a text of the same error. */
+    /* Built in a copy, because an argument or the fix may point into *error. */
     vyre_error built = VYRE_ERROR_INIT;
     va_list arguments;
     va_start(arguments, format);
@@ -97,10 +97,10 @@ vyre_status vy_fail_memory(vyre_error *error, const char *what) {
 }
 
 vyre_status vy_fail_null(vyre_error *error, const char *argument, const char *function) {
-    return vy_fail(
-        error, VYRE_INVALID_ARGUMENT,
-        VY_FIX("pass a pointer as `%s`; the header of %s says which arguments may be NULL", argument, function),
-        "the argument `%s` of %s is NULL", argument, function);
+    return vy_fail(error, VYRE_INVALID_ARGUMENT,
+                   VY_FIX("pass a pointer as `%s`; the header that declares %s lists the arguments that may be NULL",
+                          argument, function),
+                   "the argument `%s` of %s is NULL", argument, function);
 }
 
 vyre_status vy_fail_parts(vyre_error *error, const char *subject, const char *first, const char *second) {

@@ -1,4 +1,5 @@
-/* Making errors: one line at the place that knows, passed up untouched. Allocates nothing. */
+/* Errors (vyre_error): created in one line where the cause is detected, and returned unchanged by the callers.
+ * Allocates nothing. */
 #ifndef VY_BASE_STATUS_H
 #define VY_BASE_STATUS_H
 
@@ -7,7 +8,7 @@
 /* Fills error (if not NULL) and returns code. fix NULL means the default fix of the code.
  *
  *   return vy_fail(error, VYRE_LIMIT, VY_FIX("lower `workgroup` to %u", limit),
- *                  "workgroup size (%u) is over the limit (%u)", size, limit);
+ *                  "workgroup size (%u) exceeds the limit (%u)", size, limit);
  *
  * VY_FIX formats into a buffer of the calling scope. */
 #if defined(__GNUC__)
@@ -19,13 +20,13 @@
 #endif
 
 vyre_status vy_fail(vyre_error *error, vyre_status code, const char *fix, const char *format, ...) VY_PRINTF(4, 5);
-/* The common one: out of host memory while doing `what`. */
+/* Out of host memory while doing `what`. */
 vyre_status vy_fail_memory(vyre_error *error, const char *what);
-/* A NULL where the header of the public function allows none. */
+/* An argument is NULL although the header of the public function does not allow it. */
 vyre_status vy_fail_null(vyre_error *error, const char *argument, const char *function) VY_COLD;
-/* The first lines of a public function that returns a status, one for each pointer: they leave it with
- * VYRE_INVALID_ARGUMENT if the pointer is NULL. The argument has the name that the header gives it. An array or a text
- * may be NULL if `count` is 0. */
+/* A public function that returns a status starts with one of these for each pointer: it returns VYRE_INVALID_ARGUMENT
+ * if the pointer is NULL. `argument` must have the name used in the header. An array or text may be NULL if `count` is
+ * 0. */
 #define VY_REQUIRE(error, argument)                                                                                    \
     do {                                                                                                               \
         if (!(argument))                                                                                               \
@@ -38,7 +39,7 @@ vyre_status vy_fail_null(vyre_error *error, const char *argument, const char *fu
     } while (0)
 /* Sets the parts of the message (vyre/base.h); returns error->code. */
 vyre_status vy_fail_parts(vyre_error *error, const char *subject, const char *first, const char *second);
-/* The same for a diagnostic: its code, its file and its place (line 0: none). */
+/* The same for a diagnostic: code, file and position (line 0: none). */
 void vy_fail_parts_at(vyre_error *error, const char *code, const char *file, uint32_t line, uint32_t column);
 /* Sets error->where; returns error->code. */
 vyre_status vy_fail_where(vyre_error *error, const char *format, ...) VY_PRINTF(2, 3);

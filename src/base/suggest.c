@@ -1,10 +1,12 @@
-/* Spelling suggestions: the optimal string alignment distance (insert, delete, replace, swap neighbours), letters
- * compared without their case.
+/* Spelling suggestions: the optimal string alignment distance (insert, delete, replace, transpose), case-insensitive.
  *
- * A suggestion is a fix, so a word that means something else must not be near: `sin` is not a typo of `min`, `gpu` not of `cpu`, and
- * `atomic_inc` not of `atomic_and`. Hence in words of up to three letters no letter is replaced, and words with the same number of parts
- * between underscores are compared part by part, each with the tolerance of its own length. */
-#include "base/text.h"
+ * A suggestion becomes a fix, so a different word must not be close: `sin` is not a typo of `min`, `gpu` not of `cpu`,
+ * `atomic_inc` not of `atomic_and`. Hence a replacement costs two in words of up to three letters, and words with the
+ * same number of parts between underscores are compared part by part, each with the tolerance for its length. */
+#include "base/suggest.h"
+
+#include <stdint.h>
+#include <string.h>
 
 #define LONGEST (sizeof((vy_suggestion *)0)->best - 1)
 
@@ -12,8 +14,8 @@ static char fold(char c) {
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-/* How many mistakes a word of this length may hold and still be recognised: none in one letter, since every letter
- * would be near. */
+/* The largest distance at which a word of this length counts as a typo: 0 for one letter, since every letter would be
+ * close. */
 static unsigned tolerance(size_t length) {
     return length < 2 ? 0 : length < 6 ? 1 : length < 9 ? 2 : 3;
 }
@@ -23,7 +25,7 @@ static unsigned smallest(unsigned a, unsigned b, unsigned c) {
     return least < c ? least : c;
 }
 
-/* In letters; `replace` is the cost of a replaced one. */
+/* Optimal string alignment distance; `replace` is the cost of a replacement. */
 static unsigned edit_distance(const char *a, size_t a_length, const char *b, size_t b_length, unsigned replace) {
     unsigned rows[3][LONGEST + 1];
     unsigned *before = rows[0], *above = rows[1], *row = rows[2];
@@ -45,7 +47,7 @@ static unsigned edit_distance(const char *a, size_t a_length, const char *b, siz
     return above[b_length];
 }
 
-/* The distance of two words without regard to their parts; UINT32_MAX if that is over the tolerance. */
+/* The distance of two words, regardless of their parts; UINT32_MAX if it exceeds the tolerance. */
 static unsigned word_distance(const char *given, size_t given_length, const char *word, size_t length) {
     unsigned limit = tolerance(given_length);
     if (length == 0 || given_length == 0 || length > given_length + limit || given_length > length + limit)
@@ -66,7 +68,7 @@ static size_t part_length(const char *part, size_t length) {
     return end ? (size_t)(end - part) : length;
 }
 
-/* The same part by part, for words that have equally many. */
+/* The sum of the distances of the parts of two words with equally many parts. */
 static unsigned part_distance(const char *given, size_t given_length, const char *word, size_t length) {
     unsigned sum = 0;
     for (size_t left = part_count(given, given_length); left > 0; left--) {
@@ -96,7 +98,7 @@ void vy_suggestion_offer(vy_suggestion *suggestion, const char *candidate) {
                             : word_distance(suggestion->given, given, candidate, length);
     if (distance == UINT32_MAX)
         return;
-    /* Doubled, so that case alone counts as half a mistake. */
+    /* Doubled, so that a difference in case alone counts as half an edit. */
     int same = length == given && memcmp(suggestion->given, candidate, length) == 0;
     distance = 2 * distance + (same ? 0 : 1);
     if (distance >= suggestion->distance)

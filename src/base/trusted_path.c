@@ -1,7 +1,7 @@
 /* Trusted paths (trusted_path.h): a path walk (path_walk.h) that checks the owner and the mode of every component. */
 #include "base/trusted_path.h"
 
-#include "base/path_walk.h"
+#include "base/file.h"
 #include "base/status.h"
 
 #include <errno.h>
@@ -64,8 +64,8 @@ static vyre_status refuse_mode(const check *check) {
              (unsigned)check->walk.metadata.st_mode & 07777, (unsigned long)check->walk.metadata.st_uid);
     return refuse(check,
                   strlen(current_path(check)) <= FIX_PATH
-                      ? VY_FIX("check what is in it, then run `chmod go-w '%s'`", current_path(check))
-                      : "check what is in it, then take that right away with `chmod go-w`",
+                      ? VY_FIX("check its contents, then run `chmod go-w '%s'`", current_path(check))
+                      : "check its contents, then remove that permission with `chmod go-w`",
                   why);
 }
 
@@ -155,7 +155,7 @@ static vyre_status go(check *check, int *out) {
 /* `out` may be NULL. */
 static vyre_status run(check *check, int *out) {
     if (!check->path || check->path[0] != '/')
-        return vy_fail(check->error, VYRE_INVALID_ARGUMENT, "give the path from the root, as `realpath` prints it",
+        return vy_fail(check->error, VYRE_INVALID_ARGUMENT, "use an absolute path, as `realpath` prints it",
                        "the path of a %s is not absolute (`%s`)", check->what, check->path ? check->path : "NULL");
     vyre_status status = go(check, out);
     vy_path_walk_end(&check->walk);

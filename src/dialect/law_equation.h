@@ -2,7 +2,7 @@
 #ifndef VY_DIALECT_LAW_EQUATION_H
 #define VY_DIALECT_LAW_EQUATION_H
 
-#include "base/text.h"
+#include "base/string.h"
 #include "dialect/law_check.h"
 
 /* ---- equations and their programs ---- */

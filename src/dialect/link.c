@@ -4,6 +4,7 @@
 
 #include "base/diagnostics.h"
 #include "base/status.h"
+#include "base/suggest.h"
 #include "dialect/opdef.h"
 #include "ir/attributes.h"
 #include "ir/build/finish.h"

@@ -14,7 +14,7 @@
 #include "dialect/semver.h"
 #include "dialect/standard_library.h"
 #include "ir/attributes.h"
-#include "ir/diagnostic_sink.h"
+#include "ir/diagnostic_codes.h"
 #include "ir/identifiers.h"
 #include "ir/model.h"
 #include "vyre/manifest.h"

@@ -6,7 +6,7 @@
 #ifndef VY_DIALECT_MANIFEST_H
 #define VY_DIALECT_MANIFEST_H
 
-#include "base/source.h"
+#include "base/diagnostics.h"
 #include "vyre/dialect.h"
 
 enum { VY_MANIFEST_LIMIT_FILES = 1024 /* that one manifest may name */ };

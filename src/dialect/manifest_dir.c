@@ -6,9 +6,8 @@
 #include "base/diagnostics.h"
 #include "base/hash.h"
 #include "base/status.h"
-#include "base/text.h"
 #include "dialect/toml.h"
-#include "ir/diagnostic_sink.h"
+#include "ir/diagnostic_codes.h"
 
 #include <dirent.h>
 #include <errno.h>

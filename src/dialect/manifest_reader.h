@@ -5,10 +5,11 @@
 #ifndef VY_DIALECT_MANIFEST_READER_H
 #define VY_DIALECT_MANIFEST_READER_H
 
-#include "base/text.h"
+#include "base/string.h"
+#include "base/suggest.h"
 #include "dialect/manifest.h"
 #include "dialect/toml.h"
-#include "ir/diagnostic_sink.h"
+#include "ir/diagnostic_codes.h"
 #include "ir/model.h"
 
 /* A file with bodies, read once. */

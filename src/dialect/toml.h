@@ -8,7 +8,7 @@
 #ifndef VY_DIALECT_TOML_H
 #define VY_DIALECT_TOML_H
 
-#include "base/source.h"
+#include "base/diagnostics.h"
 #include "vyre/diagnostic.h"
 
 enum {

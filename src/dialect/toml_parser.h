@@ -6,9 +6,11 @@
 #ifndef VY_DIALECT_TOML_PARSER_H
 #define VY_DIALECT_TOML_PARSER_H
 
-#include "base/text.h"
+#include "base/number_text.h"
+#include "base/string.h"
+#include "base/suggest.h"
 #include "dialect/toml.h"
-#include "ir/diagnostic_sink.h"
+#include "ir/diagnostic_codes.h"
 
 struct vy_toml {
     vy_arena arena;

@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "base/text.h"
+#include "base/suggest.h"
 #include "base/thread.h"
 #include "dialect/link.h"
 #include "driver/atfork.h"

@@ -19,7 +19,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
-#include "base/text.h"
+#include "base/string.h"
 #include "base/thread.h"
 #include "driver/atfork.h"
 #include "driver/dispatch.h"

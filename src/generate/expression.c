@@ -1,5 +1,5 @@
 /* Random expressions: any row of the op table over literals, variables, loads and ids; and idioms. */
-#include "base/text.h"
+#include "base/intern.h"
 #include "generate/generator.h"
 #include "generate/interesting_values.h"
 #include "ir/eval.h"

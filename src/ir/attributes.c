@@ -1,4 +1,4 @@
-/* Attributes of op calls: spelling, reading back (attributes.h). */
+/* Attributes of op calls: canonical spelling and parsing (attributes.h). */
 #include "ir/attributes.h"
 
 #include "ir/identifiers.h"
@@ -69,7 +69,7 @@ size_t vy_call_id_length(const char *name) {
     return strcspn(name, "<");
 }
 
-/* One `name = value` at *cursor, which moves behind it. */
+/* Reads one `name = value` at *cursor and advances it. */
 static int read_attribute(const char **cursor, vy_attribute *out) {
     const char *text = *cursor;
     out->name = text;
@@ -87,7 +87,7 @@ static int read_attribute(const char **cursor, vy_attribute *out) {
     return 1;
 }
 
-/* Spelled the one way there is. */
+/* The spelling must be the canonical one. */
 static int is_canonical(const vy_attribute *attribute) {
     vy_diag_sink ignored = {0};
     vy_number number;

@@ -1,7 +1,8 @@
-/* Resolving a dispatch (dispatch_resolve.h).
+/* Dispatch resolution (dispatch_resolve.h).
  *
- * Order matters: params first, as sizes may use them; then the inputs, whose counts are given by their bytes; then the `write` buffers,
- * whose sizes may use any count known so far; then the counts the program fixes for inputs are compared; last the grid. */
+ * The order matters: params first, since sizes may use them; then the inputs, whose counts follow from their bytes;
+ * then the `write` buffers, whose sizes may use any count resolved so far; then the comparison of the inputs' counts
+ * with those in the program; last the grid. */
 #include "ir/dispatch_resolve.h"
 
 #include "base/status.h"
@@ -12,7 +13,7 @@
 #include <stdio.h>
 
 #define MAX_COUNT UINT32_MAX     /* elements of a buffer */
-#define MAX_DIMENSION UINT32_MAX /* invocations along one dimension: global_size is a u32 too, not only the ids */
+#define MAX_DIMENSION UINT32_MAX /* invocations along one dimension: global_size is a u32, too */
 #define UNKNOWN UINT64_MAX       /* a count not resolved yet: above MAX_COUNT */
 
 static const vy_memory *buffer_at(const vyre_program *program, uint32_t index) {
@@ -23,7 +24,7 @@ static const char *buffer_name(const vyre_program *program, uint32_t index) {
     return vy_symbol_name(program, buffer_at(program, index)->name);
 }
 
-/* ---- what the program alone says ---- */
+/* ---- properties of the program ---- */
 
 size_t vyre_program_input_count(const vyre_program *program) {
     return program ? program->input_count : 0;
@@ -38,7 +39,8 @@ static int is_computed(const vy_memory *buffer) {
     return !vy_accesses[buffer->access].is_input && buffer->size != VY_NONE;
 }
 
-/* Whether a size uses only counts that are given or belong to a buffer before `index`. As deep as the validator allows. */
+/* Whether a size uses only counts that the caller supplies or that belong to a buffer before `index`. The validator
+ * bounds the recursion. */
 static int is_ordered(const vyre_program *program, uint32_t root, uint32_t index) {
     const vy_size *size = &program->sizes.items[root];
     if (size->kind == VY_SIZE_LITERAL || size->kind == VY_SIZE_PARAM)
@@ -71,12 +73,12 @@ typedef enum size_result { SIZE_OK, SIZE_UNRESOLVED, SIZE_ERROR } size_result;
 typedef struct size_context {
     const vyre_program *program;
     const vy_resolved_dispatch *launch;
-    uint32_t buffer; /* whose count it is, or VY_NONE: the grid's */
+    uint32_t buffer; /* the buffer whose count it is, or VY_NONE: the grid's */
     int axis;
     vyre_error *error;
 } size_context;
 
-/* "count of `x`" or "grid (x)": only messages say it. */
+/* "count of `x`" or "grid (x)", for messages. */
 typedef struct size_name {
     char text[VY_LIMIT_NAME + 16];
 } size_name;
@@ -94,7 +96,7 @@ static size_result size_fail(const size_context *context, const char *problem, u
                              uint64_t b) {
     size_name name = describe_size(context);
     vy_fail(context->error, VYRE_INVALID_ARGUMENT,
-            VY_FIX("give params and inputs for which the %s is a number from 0 to 2^64 - 1", name.text),
+            VY_FIX("pass params and inputs for which the %s is from 0 to 2^64 - 1", name.text),
             "the %s has %s: %" PRIu64 " %s %" PRIu64, name.text, problem, a, symbol, b);
     return SIZE_ERROR;
 }
@@ -141,7 +143,7 @@ static size_result size_combine(const size_context *context, vy_size_kind kind, 
     return SIZE_OK;
 }
 
-/* Recursion is bounded by the depth the validator allows. */
+/* Recursion is bounded by the depth that the validator allows. */
 static size_result size_evaluate(const size_context *context, uint32_t root, uint64_t *out) {
     const vy_size *size = &context->program->sizes.items[root];
     switch ((vy_size_kind)size->kind) {
@@ -189,7 +191,7 @@ static vyre_status resolve_params(const vyre_program *program, const vyre_argume
     if (arguments->param_count != program->param_count || !arguments->params)
         return vy_fail(error, VYRE_INVALID_ARGUMENT,
                        VY_FIX("pass one value per `param` of `%s`, in declaration order", vyre_program_name(program)),
-                       "the dispatch gives %zu params, the program has %u",
+                       "the dispatch has %zu params (%u expected)",
                        arguments->params ? arguments->param_count : (size_t)0, program->param_count);
     const vy_variable *declared = program->variables.items + vy_program_entry(program)->first_variable;
     const vyre_scalar *given = arguments->params, *last = given + program->param_count - 1;
@@ -211,13 +213,13 @@ static vyre_status resolve_input(const vyre_program *program, uint32_t index, co
                                  vy_resolved_dispatch *launch, vyre_error *error) {
     const vy_memory *memory = buffer_at(program, index);
     const char *name = buffer_name(program, index);
-    unsigned size = vy_type_layouts[memory->type].size; /* a power of two, so nothing is divided */
+    unsigned size = vy_type_layouts[memory->type].size; /* a power of two, so no division is needed */
     vy_resolved_buffer *buffer = &launch->buffers[index];
     if (span->size && !span->data)
         return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("point the span of `%s` at its bytes", name),
                        "input `%s` has %zu bytes at a NULL pointer", name, span->size);
     if (span->size & (size - 1))
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("give `%s` a multiple of %u bytes", name, size),
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("pass a multiple of %u bytes for `%s`", size, name),
                        "input `%s` has %zu bytes, not a whole number of %s elements (%u bytes each)", name, span->size,
                        vyre_type_name((vyre_type)memory->type), size);
     buffer->data = span->size ? span->data : NULL;
@@ -233,7 +235,7 @@ static vyre_status resolve_inputs(const vyre_program *program, const vyre_argume
         return vy_fail(error, VYRE_INVALID_ARGUMENT,
                        VY_FIX("pass one span per read, uniform and read_write buffer of `%s`, in declaration order",
                               vyre_program_name(program)),
-                       "the dispatch gives %zu inputs, the program takes %zu",
+                       "the dispatch has %zu inputs (%zu expected)",
                        arguments->inputs ? arguments->input_count : (size_t)0, expected);
     uint32_t inputs = 0, outputs = 0;
     for (uint32_t i = 0; i < program->buffer_count; i++) {
@@ -260,7 +262,7 @@ static vyre_status set_count(const vyre_program *program, uint32_t index, uint64
     return VYRE_OK;
 }
 
-/* The `write` buffers whose count the dispatch gives. */
+/* Resolves the `write` buffers whose count is an argument of the dispatch. */
 static vyre_status resolve_open_counts(const vyre_program *program, const vyre_arguments *arguments,
                                        vy_resolved_dispatch *launch, vyre_error *error) {
     size_t open = 0, given = arguments->counts ? arguments->count_count : 0;
@@ -270,7 +272,7 @@ static vyre_status resolve_open_counts(const vyre_program *program, const vyre_a
         if (open >= given)
             return vy_fail(
                 error, VYRE_INVALID_ARGUMENT,
-                VY_FIX("give the number of elements of `%s`, or write `count …` in the program",
+                VY_FIX("pass the number of elements of `%s`, or write `count …` in the program",
                        buffer_name(program, i)),
                 "the count of `%s` is left open by the program and missing in the dispatch (%zu counts given)",
                 buffer_name(program, i), given);
@@ -281,18 +283,19 @@ static vyre_status resolve_open_counts(const vyre_program *program, const vyre_a
     if (open != given)
         return vy_fail(error, VYRE_INVALID_ARGUMENT,
                        VY_FIX("pass %zu counts, one per `write` buffer without `count`", open),
-                       "the dispatch gives %zu counts, the program leaves %zu open", given, open);
+                       "the dispatch has %zu counts (%zu expected)", given, open);
     return VYRE_OK;
 }
 
-/* The count the program states for a buffer; SIZE_UNRESOLVED if it uses one that is not known yet. */
+/* The count that the program states for a buffer; SIZE_UNRESOLVED if it depends on an unresolved one. */
 static size_result stated_count(const vyre_program *program, uint32_t index, const vy_resolved_dispatch *launch,
                                 uint64_t *out, vyre_error *error) {
     size_context context = {program, launch, index, 0, error};
     return size_evaluate(&context, buffer_at(program, index)->size, out);
 }
 
-/* The `write` buffers whose count is an expression: counts may build on each other in any order, so passes run until nothing changes. */
+/* Resolves the `write` buffers whose count is an expression. Counts may depend on each other in any order, so passes
+ * run until a fixpoint. */
 static vyre_status resolve_stated_counts(const vyre_program *program, vy_resolved_dispatch *launch, vyre_error *error) {
     uint32_t stuck = VY_NONE;
     int changed;
@@ -362,7 +365,7 @@ static vyre_status grid_indirect(const vyre_program *program, const vy_resolved_
     uint64_t end = (uint64_t)program->grid.offset + 3;
     if (!buffer->data || buffer->count < end)
         return vy_fail(error, VYRE_INVALID_ARGUMENT,
-                       VY_FIX("give `%s` at least %" PRIu64 " elements", buffer_name(program, index), end),
+                       VY_FIX("pass at least %" PRIu64 " elements for `%s`", end, buffer_name(program, index)),
                        "the grid is read from `%s` at elements %" PRIu32 " to %" PRIu64 ", but it has %" PRIu64,
                        buffer_name(program, index), program->grid.offset, end - 1, buffer->data ? buffer->count : 0);
     for (int d = 0; d < 3; d++)
@@ -370,7 +373,7 @@ static vyre_status grid_indirect(const vyre_program *program, const vy_resolved_
     return VYRE_OK;
 }
 
-/* The grid as the program states it: workgroups, or invocations if *elements. */
+/* The grid that the program states, in workgroups, or in invocations if *elements. */
 static vyre_status program_grid(const vyre_program *program, const vy_resolved_dispatch *launch, uint64_t size[3],
                                 int *elements, vyre_error *error) {
     switch ((vyre_grid_kind)program->grid.kind) {
@@ -401,9 +404,9 @@ static vyre_status set_grid(const vyre_program *program, const uint64_t size[3],
     int empty = 0, overflow = 0;
     for (int d = 0; d < 3; d++) {
         uint64_t wide = program->workgroup[d], groups = size[d];
-        if (elements && wide > 1) /* two dimensions of three are 1 as a rule, and divisions are slow */
+        if (elements && wide > 1) /* usually two of the three dimensions are 1, and divisions are slow */
             groups = size[d] / wide + (size[d] % wide != 0);
-        /* The first bound keeps the product of the second in 64 bits. */
+        /* The first bound keeps the second product within 64 bits. */
         if (groups > MAX_DIMENSION || groups * wide > MAX_DIMENSION)
             return vy_fail(error, VYRE_LIMIT,
                            VY_FIX("use at most %" PRIu64 " workgroups of %" PRIu64
@@ -426,7 +429,8 @@ static vyre_status set_grid(const vyre_program *program, const uint64_t size[3],
     return VYRE_OK;
 }
 
-/* The groups of one dimension where they are so often asked for: `grid over`, and a number. 0: none, or it is something else. */
+/* The workgroups of one dimension in the common cases, `grid over` and a literal. 0: an empty dimension or another
+ * case. */
 static inline uint64_t linear_grid_groups(const vyre_program *program, const vy_resolved_dispatch *launch) {
     const vy_grid *grid = &program->grid;
     uint32_t wide = program->workgroup[0];
@@ -441,7 +445,7 @@ static inline uint64_t linear_grid_groups(const vyre_program *program, const vy_
     return size->kind == VY_SIZE_LITERAL && size->value <= MAX_DIMENSION ? size->value : 0;
 }
 
-/* 0: it is not one of these, or resolve_grid has to say what is wrong. */
+/* Returns 0 in all other cases and on errors, which resolve_grid reports. */
 static inline int set_linear_grid(const vyre_program *program, const vyre_geometry *geometry,
                                   vy_resolved_dispatch *launch) {
     if (geometry->kind != VYRE_GEOMETRY_PROGRAM)
@@ -480,7 +484,7 @@ static vyre_status resolve_grid(const vyre_program *program, const vyre_geometry
 
 vyre_status vy_program_check_grid(const vyre_program *program, const uint32_t groups[3], vyre_error *error) {
     const uint64_t size[3] = {groups[0], groups[1], groups[2]};
-    vy_resolved_dispatch launch; /* only what is about the grid is looked at */
+    vy_resolved_dispatch launch; /* only errors of the grid are reported */
     return set_grid(program, size, 0, &launch, error);
 }
 
@@ -505,7 +509,7 @@ vyre_status vy_resolve_dispatch(const vyre_program *program, const vyre_argument
     return status;
 }
 
-/* ---- quickly ---- */
+/* ---- fast path ---- */
 
 static int resolve_bytes_fast(const vyre_program *program, vy_resolved_dispatch *launch) {
     static const unsigned char nonnull_placeholder;
@@ -525,7 +529,8 @@ static int resolve_bytes_fast(const vyre_program *program, vy_resolved_dispatch 
     return 1;
 }
 
-/* All counts are known, so each that is stated is compared with its expression. That has one solution where none builds on itself. */
+/* All counts are resolved, so each stated count is compared with its expression. If no count depends on itself, this
+ * has one solution. */
 static int counts_match(const vyre_program *program, const vy_resolved_dispatch *launch) {
     const vy_memory *buffers = buffer_at(program, 0);
     for (uint32_t i = 0; i < program->buffer_count; i++) {
@@ -553,7 +558,7 @@ int vy_resolve_dispatch_fast(const vyre_program *program, const vyre_arguments *
            vy_resolve_dispatch_fast_sized(program, arguments, launch);
 }
 
-/* ---- ends ---- */
+/* ---- traps ---- */
 
 vyre_status vy_fail_trapped(const vyre_program *program, uint32_t stmt, const vyre_trap *trap, vyre_error *error) {
     vy_position at = vy_stmt_position(program, stmt);

@@ -1,7 +1,8 @@
-/* A launch: a dispatch resolved against its program. Counts, byte sizes, params and the grid, all checked, as plain numbers.
+/* Dispatch resolution: checks the arguments of a dispatch against its program and computes counts, byte sizes, params
+ * and the grid.
  *
- * The oracle and the driver's boundary both start from this, so that the same arguments are accepted, refused and explained in the
- * same words everywhere. */
+ * The reference interpreter and the driver both use it, so the same arguments are accepted or rejected with the same
+ * messages everywhere. */
 #ifndef VY_IR_DISPATCH_RESOLVE_H
 #define VY_IR_DISPATCH_RESOLVE_H
 
@@ -12,14 +13,16 @@ typedef struct vy_resolved_buffer {
     const void *data; /* host bytes of an input, borrowed from the arguments; NULL for a `write` buffer or no bytes */
     uint64_t count;   /* elements, at most 2^32 - 1 */
     uint64_t bytes;
-    uint32_t input, output; /* place among the inputs and outputs of the dispatch, or VY_NONE */
+    uint32_t input, output; /* index among the inputs and outputs of the dispatch, or VY_NONE */
 } vy_resolved_buffer;
 
 /* Filled by vy_resolve_dispatch; owns nothing. Entries beyond the program's counts are not touched. */
 typedef struct vy_resolved_dispatch {
     uint32_t groups[3];
     uint32_t
-        grid_buffer; /* 0. Who leaves the grid to the device sets it: the buffer's index + 1, the grid is unknown */
+        /* set to 0. A caller that leaves the grid to the device sets it to the buffer's index + 1; the grid is unknown
+         * then */
+        grid_buffer;
     uint64_t group_count; /* product of groups; 0 is an empty grid */
     uint32_t group_size;  /* invocations of a workgroup */
     uint64_t invocations; /* group_count * group_size, below 2^64 */
@@ -27,24 +30,25 @@ typedef struct vy_resolved_dispatch {
     uint64_t params[VY_LIMIT_PARAMS]; /* proper values */
 } vy_resolved_dispatch;
 
-/* Checks the arguments against the program, which must be an entry, and computes what runs.
+/* Checks the arguments against the program, which must be an entry, and fills *launch.
  *
- * VYRE_INVALID_ARGUMENT  params, inputs, counts or grid do not fit: the message names the one and what was expected
- * VYRE_LIMIT             a count is over 2^32 - 1 elements, or a dimension of the grid over 2^32 - 1 invocations */
+ * VYRE_INVALID_ARGUMENT  params, inputs, counts or grid do not match: the message names the argument and the expected
+ *                        value
+ * VYRE_LIMIT             a count exceeds 2^32 - 1 elements, or a dimension of the grid 2^32 - 1 invocations */
 vyre_status vy_resolve_dispatch(const vyre_program *program, const vyre_arguments *arguments,
                                 vy_resolved_dispatch *launch, vyre_error *error);
 
-/* The same where the bytes of all buffers are known (launch->buffers[].bytes) and none lies on the host: arguments->inputs and counts are not
- * looked at. For those who dispatch often: 0 if it does not fit, or if it takes more than one look to tell; then
- * vy_resolve_dispatch says what it is. */
+/* Fast path for resident buffers: the bytes of all buffers are given (launch->buffers[].bytes), and arguments->inputs
+ * and counts are not read. Returns 0 if the arguments do not match or the case is not a simple one; the caller then
+ * calls vy_resolve_dispatch, which also reports the error. */
 int vy_resolve_dispatch_fast(const vyre_program *program, const vyre_arguments *arguments,
                              vy_resolved_dispatch *launch);
-/* What is left of it where the counts and bytes are known to be those of whole elements, and not over the limit. Places among inputs and
- * outputs are not set. */
+/* The same for counts and bytes that are known to be whole elements within the limit. Does not set the indices among
+ * inputs and outputs. */
 int vy_resolve_dispatch_fast_sized(const vyre_program *program, const vyre_arguments *arguments,
                                    vy_resolved_dispatch *launch);
 
-/* Whether a grid of so many workgroups is one of the program's, and why not.
+/* Checks that the program may run with a grid of this many workgroups.
  *
  * VYRE_LIMIT  as above */
 vyre_status vy_program_check_grid(const vyre_program *program, const uint32_t groups[3], vyre_error *error);
@@ -52,7 +56,7 @@ vyre_status vy_program_check_grid(const vyre_program *program, const uint32_t gr
 /* VYRE_TRAPPED, with the source position of statement `stmt`, which executed the trap, if the program has it. */
 vyre_status vy_fail_trapped(const vyre_program *program, uint32_t stmt, const vyre_trap *trap, vyre_error *error);
 
-/* Notes in a program that is complete what dispatches ask again and again. */
+/* Caches in a finished program the facts that every dispatch needs. */
 void vy_program_cache_dispatch_info(vyre_program *program);
 
 #endif

@@ -1,29 +1,22 @@
-/* What the kernel files share. Each of them gives, for each of its types, one table of kernels with a place for every op; the places are
- * filled from VYRE_OP_LIST itself, so a row without a kernel for a type it accepts does not compile. */
+/* Kernel macros of the evaluator and of the adversarial device: a loop over lanes, and tables of kernels by op.
+ *
+ * The tables are filled from VYRE_OP_LIST, so a row without a kernel for a type that it accepts does not compile. */
 #ifndef VY_IR_EVAL_KERNEL_H
 #define VY_IR_EVAL_KERNEL_H
 
 #include "ir/eval.h"
 
-/* vy_kernels_I8[op] and so on: rows of rule SAME, COMPARE, TEST and SELECT, by the type T of their operands; NULL where T is not accepted. */
-#define X(ID, name, bits, cls, nan) extern vy_kernel *const vy_kernels_##ID[VYRE_OP_COUNT];
-VYRE_TYPE_LIST(X)
-#undef X
-
-/* By result type and operand type; none to bool. Bitcasts depend on the result type alone. */
-extern vy_kernel *const vy_casts[VYRE_TYPE_COUNT][VYRE_TYPE_COUNT];
-extern vy_kernel *const vy_bitcasts[VYRE_TYPE_COUNT];
-
-/* The loop over lanes. Lanes are independent and r is either one of the operands or apart from them, so no store reaches a load of a later
- * lane: gcc is told, as otherwise r == a would take the slow path of its run-time check. */
+/* The loop over lanes. Lanes are independent, and r is either one of the operands or disjoint from them, so no store
+ * affects a load of a later lane. The pragma states this to gcc; without it, r == a would run the slow path of its
+ * run-time alias check. */
 #if defined(__GNUC__) && !defined(__clang__)
 #define VY_LANES(i, n) _Pragma("GCC ivdep") for (size_t i = 0; i < (n); i++)
 #else
 #define VY_LANES(i, n) for (size_t i = 0; i < (n); i++)
 #endif
 
-/* One kernel, a static function `name`: r[i] = (expression in the lane's operand bits a, b, c). Declarations that the expression needs come
- * first, each ended by a semicolon. */
+/* One kernel, a static function `name`: r[i] = (expression in the lane's operand bits a, b, c). `declarations` precede
+ * the expression, each ended by a semicolon. */
 #define VY_KERNEL_1(name, declarations, expression)                                                                    \
     static void name(uint64_t *r, const uint64_t *va, const uint64_t *vb, const uint64_t *vc, size_t n) {              \
         (void)vb, (void)vc;                                                                                            \
@@ -48,14 +41,15 @@ extern vy_kernel *const vy_bitcasts[VYRE_TYPE_COUNT];
         }                                                                                                              \
     }
 
-/* yes if truth is 1, no if it is 0. Without a test of 64-bit lanes, which the baseline of x86-64 does not have as one instruction. */
+/* yes if truth is 1, no if it is 0. Avoids a test of 64-bit lanes, for which baseline x86-64 has no single
+ * instruction. */
 #define VY_CHOOSE(truth, yes, no) ((no) ^ (((yes) ^ (no)) & (0 - (truth))))
 
 #define VY_JOIN(a, b) VY_JOIN_(a, b)
 #define VY_JOIN_(a, b) a##b
 
-/* A row's place in the table of a type, if T may be of that type's class; casts and bitcasts have their own tables. `VY_CLASS` is defined by
- * the file that fills a table: BOOL, INTEGER or FLOAT. `VY_NAME(ID)` names the kernel. */
+/* The table entry of a row for a type whose class it accepts; casts and bitcasts have their own tables. The file that
+ * fills a table defines VY_CLASS (BOOL, INTEGER or FLOAT) and VY_NAME(ID), the name of the kernel. */
 #define VY_ENTRY(ID, name, symbol, precedence, arity, cls, rule, level, edge, doc) VY_ENTRY_##rule(cls, ID)
 #define VY_ENTRY_SAME(cls, ID) VY_ENTRY_IF(cls, ID)
 #define VY_ENTRY_COMPARE(cls, ID) VY_ENTRY_IF(cls, ID)

@@ -1,10 +1,12 @@
-/* Drafts: appending to the arrays of a program in its canonical order (irbuilder.h, model.h).
+/* IR builder: appends to the arrays of a program in canonical order, and clones expressions and statements
+ * (irbuilder.h, model.h).
  *
- * What must stay true: an append either happens whole or leaves the arrays as they were and sets `failed`; indices handed out
- * are those of model.h's layout; nothing here looks at meaning, except to give variables and loads their types. */
+ * Invariants: an append either completes or leaves the arrays unchanged and sets `failed`. Returned indices are those
+ * of model.h's layout. Semantics are not checked; only the types of variables and loads are derived. */
 #include "ir/irbuilder.h"
 
 #include "ir/eval.h"
+#include "ir/walk.h"
 
 vyre_status vy_irb_start(vy_irb *draft, const char *name, vyre_error *error) {
     memset(draft, 0, sizeof *draft);
@@ -31,7 +33,7 @@ void vy_irb_discard(vy_irb *draft) {
     draft->program = NULL;
 }
 
-/* An eighth more, so that what grows a little is not copied. */
+/* An eighth more, so that a slightly larger program needs no reallocation. */
 #define RESERVE(draft, vector, like)                                                                                   \
     ((draft)->failed |= !VY_RESERVE(&(draft)->program->vector,                                                         \
                                     (like)->vector.count + (like)->vector.count / 8 + ((like)->vector.count != 0)))
@@ -63,7 +65,7 @@ vy_symbol vy_irb_intern_numbered(vy_irb *draft, char letter, uint32_t number) {
     return check_interned(draft, vy_intern_pool_add_numbered(&draft->program->names, letter, number));
 }
 
-/* The common shape of an append: one item, all of which the caller sets, or failure noted. */
+/* The common form of an append: adds one item, which the caller fills completely, or sets `failed`. */
 #define APPEND(draft, vector, item)                                                                                    \
     do {                                                                                                               \
         if (!VY_RESERVE(&(draft)->program->vector, 1)) {                                                               \
@@ -147,7 +149,7 @@ static uint32_t add_variable(vy_irb *draft, vy_symbol name, vyre_type type, int 
     return draft->program->variables.count - 1;
 }
 
-/* Parameters of the entry need no list: they are its first variables and memories. */
+/* Parameters of the entry are not in a list: they are its first variables and memories. */
 static uint32_t record_param(vy_irb *draft, int is_memory, uint32_t index) {
     vyre_program *program = draft->program;
     if (draft->in_entry) {
@@ -204,7 +206,7 @@ uint32_t vy_irb_array(vy_irb *draft, vy_symbol name, vy_space space, vyre_type t
 
 /* ---- expressions ---- */
 
-/* A transform that makes much of little must not fill the memory before the validator sees it. */
+/* Keeps a transform that multiplies code from exhausting memory before the validator runs. */
 int vy_irb_is_full(vy_irb *draft, uint32_t count, uint32_t limit) {
     if (!draft->fail_at_limit || count < limit)
         return 0;
@@ -330,7 +332,7 @@ static uint32_t append_args(vy_irb *draft, const vy_arg *args, uint32_t count) {
     return first;
 }
 
-/* What has no more nodes than a path may have operators is not deeper. */
+/* A tree is not deeper than its number of nodes. */
 static void track_depth(vy_irb *draft) {
     uint32_t count = draft->program->exprs.count;
     draft->needs_verify |= count - draft->written_exprs > VY_LIMIT_EXPRESSION_DEPTH;
@@ -407,7 +409,7 @@ vy_stmt vy_irb_blank_stmt(vy_stmt_kind kind) {
     return stmt;
 }
 
-/* One that declares one variable, which it returns: most statements do. */
+/* Appends a statement that declares one variable and returns the variable, the most common case. */
 static uint32_t declare_one(vy_irb *draft, vy_stmt_kind kind, vy_symbol name, vyre_type type, uint32_t a, uint32_t b,
                             uint32_t c) {
     vyre_program *program = draft->program;
@@ -482,4 +484,233 @@ uint32_t vy_irb_while(vy_irb *draft, uint32_t condition) {
 void vy_irb_simple(vy_irb *draft, vy_stmt_kind kind) {
     vy_stmt stmt = vy_irb_blank_stmt(kind);
     vy_irb_stmt(draft, &stmt, NULL, 0, NULL, NULL);
+}
+
+/* ---- cloning ----
+ *
+ * Unchanged runs of nodes are copied as blocks; all their indices move by the same offset. */
+
+void vy_irb_clone_symbols(vy_irb *draft, const vyre_program *from) {
+    vy_intern_pool_free(&draft->program->names);
+    draft->failed |= !vy_intern_pool_copy(&draft->program->names, &from->names);
+    draft->program->name = from->name;
+}
+
+/* ---- cloned expressions ---- */
+
+/* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH: `from` is a valid program. */
+uint32_t vy_irb_clone_expr(vy_irb *draft, const vyre_program *from, uint32_t root, const uint32_t *map_variable,
+                           const uint32_t *map_memory) {
+    if (root == VY_NONE)
+        return VY_NONE;
+    vy_expr expr = from->exprs.items[root];
+    switch (expr.kind) {
+    case VY_EXPR_VARIABLE:
+        if (map_variable)
+            expr.a = map_variable[expr.a];
+        break;
+    case VY_EXPR_LEN:
+    case VY_EXPR_ALIGN_OFFSET:
+        if (map_memory)
+            expr.a = map_memory[expr.a];
+        break;
+    case VY_EXPR_LOAD:
+        if (map_memory)
+            expr.a = map_memory[expr.a];
+        expr.b = vy_irb_clone_expr(draft, from, expr.b, map_variable, map_memory);
+        expr.c = vy_irb_clone_expr(draft, from, expr.c, map_variable, map_memory);
+        break;
+    case VY_EXPR_OP:
+        expr.a = vy_irb_clone_expr(draft, from, expr.a, map_variable, map_memory);
+        expr.b = vy_irb_clone_expr(draft, from, expr.b, map_variable, map_memory);
+        expr.c = vy_irb_clone_expr(draft, from, expr.c, map_variable, map_memory);
+        break;
+    default:
+        break;
+    }
+    vy_position at = vy_expr_position(from, root);
+    if (at.line)
+        draft->position = at;
+    return vy_irb_expr(draft, &expr);
+}
+
+/* Adds `by` to an index; VY_NONE stays. */
+static uint32_t relocate_index(uint32_t index, uint32_t by) {
+    return index == VY_NONE ? VY_NONE : index + by;
+}
+
+/* Copies expressions and maps their references to the draft; operand indices increase by `by`. The kinds are tested in
+ * order of frequency. */
+static void relocate_exprs(vy_expr *to, const vy_expr *from, uint32_t count, uint32_t by, const uint32_t *map_variable,
+                           const uint32_t *map_memory) {
+    for (const vy_expr *end = from + count; from < end; from++, to++) {
+        *to = *from; /* which may overlap the source: from here on only `to` is read */
+        if (to->kind == VY_EXPR_VARIABLE) {
+            to->a = map_variable[to->a];
+        } else if (to->kind == VY_EXPR_OP || to->kind == VY_EXPR_LOAD) {
+            to->a = to->kind == VY_EXPR_OP ? to->a + by : map_memory[to->a];
+            if (to->b != VY_NONE)
+                to->b += by;
+            if (to->c != VY_NONE)
+                to->c += by;
+        } else if (to->kind == VY_EXPR_LEN || to->kind == VY_EXPR_ALIGN_OFFSET) {
+            to->a = map_memory[to->a];
+        }
+    }
+}
+
+/* The caller has reserved room for `added` more. A program has all positions or none. */
+static void append_positions(vy_position *to, uint32_t *count, const vy_position *from, uint32_t added) {
+    if (from)
+        memmove(to + *count, from, added * sizeof *to);
+    else
+        memset(to + *count, 0, added * sizeof *to);
+    *count += added;
+}
+
+uint32_t vy_irb_clone_exprs(vy_irb *draft, const vyre_program *from, uint32_t first, uint32_t end,
+                            const uint32_t *map_variable, const uint32_t *map_memory) {
+    vyre_program *program = draft->program;
+    uint32_t at = program->exprs.count, count = end - first;
+    if (count == 0)
+        return at;
+    if (vy_irb_is_full(draft, at + count - 1, VY_LIMIT_EXPRESSIONS))
+        return VY_NONE;
+    if (!VY_RESERVE(&program->exprs, count) ||
+        (vy_irb_keeps_expr_positions(draft) && !VY_RESERVE(&program->expr_positions, count))) {
+        draft->failed = 1;
+        return VY_NONE;
+    }
+    relocate_exprs(program->exprs.items + at, from->exprs.items + first, count, at - first, map_variable, map_memory);
+    program->exprs.count += count;
+    if (vy_irb_keeps_expr_positions(draft))
+        append_positions(program->expr_positions.items, &program->expr_positions.count,
+                         from->expr_positions.count ? from->expr_positions.items + first : NULL, count);
+    return at;
+}
+
+/* ---- cloned statements ---- */
+
+/* The expressions of the statements [first, end). */
+static void find_exprs(const vyre_program *p, uint32_t first, uint32_t end, uint32_t *first_expr, uint32_t *end_expr) {
+    *first_expr = *end_expr = 0;
+    while (end > first && (*end_expr = vy_stmt_exprs_end(p, &p->stmts.items[end - 1], 0)) == 0)
+        end--;
+    while (first < end && vy_stmt_exprs_end(p, &p->stmts.items[first], 0) == 0)
+        first++;
+    if (first < end)
+        *first_expr = vy_stmt_exprs_first(p, &p->stmts.items[first]);
+}
+
+/* The first statement and expression of a copy, in the source or in the draft. */
+typedef struct origin {
+    uint32_t stmt, expr;
+} origin;
+
+static void relocate_stmt(vy_stmt *to, const vy_stmt *from, const origin *source, const origin *here,
+                          const uint32_t *map_memory, const vy_symbol *map_name) {
+    uint32_t by = here->expr - source->expr;
+    *to = *from;
+    to->end += here->stmt - source->stmt;
+    to->middle += here->stmt - source->stmt;
+    to->a = relocate_index(to->a, by);
+    to->b = relocate_index(to->b, by);
+    to->c = relocate_index(to->c, by);
+    if (to->memory != VY_NONE)
+        to->memory = map_memory[to->memory];
+    if (map_name)
+        to->name = map_name[to->name];
+}
+
+/* Copies the arguments of a statement; returns 0 if out of memory. A statement without arguments may have any
+ * `args`. */
+static int copy_args(vyre_program *program, const vyre_program *from, const vy_stmt *s, uint32_t by,
+                     const uint32_t *map_memory) {
+    if (!VY_RESERVE(&program->args, s->arg_count))
+        return 0;
+    for (uint32_t i = 0; i < s->arg_count; i++) {
+        vy_arg arg = from->args.items[s->args + i];
+        arg.index = arg.is_memory ? map_memory[arg.index] : arg.index + by;
+        program->args.items[program->args.count++] = arg;
+    }
+    return 1;
+}
+
+/* Copies the variables that a statement declares; returns 0 if out of memory. */
+static int copy_results(vyre_program *program, const vyre_program *from, const vy_stmt *s, vy_position position,
+                        uint32_t *map_variable, const vy_symbol *map_name) {
+    uint32_t declared = s->variable, end = declared + s->result_count, to = program->variables.count;
+    if (!VY_RESERVE(&program->variables, s->result_count))
+        return 0;
+    program->variables.count += s->result_count;
+    for (; declared < end; declared++, to++) {
+        vy_variable *made = &program->variables.items[to];
+        *made = from->variables.items[declared];
+        made->position = position;
+        if (map_name)
+            made->name = map_name[made->name];
+        map_variable[declared] = to;
+    }
+    return 1;
+}
+
+/* The open blocks of the copied statements. */
+typedef struct nesting {
+    uint32_t end[VY_LIMIT_NESTING], depth;
+} nesting;
+
+/* The statements may nest deeper in the draft than in the source. */
+static void track_nesting(vy_irb *draft, nesting *open, uint32_t index, uint32_t end) {
+    while (open->depth && open->end[open->depth - 1] <= index)
+        open->depth--;
+    if (open->depth < VY_LIMIT_NESTING)
+        open->end[open->depth++] = end;
+    draft->needs_verify |= draft->depth + open->depth > VY_LIMIT_NESTING;
+}
+
+void vy_irb_clone_stmts(vy_irb *draft, const vyre_program *from, uint32_t first, uint32_t end, uint32_t *map_variable,
+                        const uint32_t *map_memory, const vy_symbol *map_name) {
+    vyre_program *program = draft->program;
+    const vy_stmt *stmts = from->stmts.items;
+    uint32_t end_expr;
+    origin source = {first, 0}, here = {program->stmts.count, program->exprs.count};
+    if (vy_irb_is_full(draft, here.stmt + (end - first) - 1, VY_LIMIT_STATEMENTS))
+        return;
+    find_exprs(from, first, end, &source.expr, &end_expr);
+    if (!VY_RESERVE(&program->stmts, end - first) ||
+        (draft->keep_positions && !VY_RESERVE(&program->stmt_positions, end - first))) {
+        draft->failed = 1;
+        return;
+    }
+    vy_stmt *to = program->stmts.items + here.stmt;
+    vy_position last = vy_stmt_position(from, end - 1);
+    nesting open;
+    open.depth = 0;
+    /* The output may overlap the input: a statement is written only after it was read completely. */
+    for (uint32_t i = first; i < end && !draft->failed; i++, to++) {
+        const vy_stmt *s = &stmts[i];
+        uint32_t args = program->args.count, variable = s->variable;
+        if (s->arg_count)
+            draft->failed |= !copy_args(program, from, s, here.expr - source.expr, map_memory);
+        if (s->result_count) {
+            variable = program->variables.count;
+            draft->failed |= !copy_results(program, from, s, vy_stmt_position(from, i), map_variable, map_name);
+        } else if (variable != VY_NONE) {
+            variable = map_variable[variable];
+        }
+        if (vy_stmt_is_structured(s->kind))
+            track_nesting(draft, &open, i, s->end);
+        relocate_stmt(to, s, &source, &here, map_memory, map_name);
+        to->args = args;
+        to->variable = variable;
+    }
+    if (draft->failed)
+        return;
+    draft->position = last;
+    program->stmts.count += end - first;
+    if (draft->keep_positions)
+        append_positions(program->stmt_positions.items, &program->stmt_positions.count,
+                         from->stmt_positions.count ? from->stmt_positions.items + first : NULL, end - first);
+    vy_irb_clone_exprs(draft, from, source.expr, end_expr, map_variable, map_memory);
+    draft->written_exprs = program->exprs.count;
 }

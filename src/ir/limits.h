@@ -1,5 +1,5 @@
-/* Limits of the language. They bound memory, recursion and time for programs from strangers; each is far above what people write.
- * The validator, the parser and the decoder name the same numbers. */
+/* Limits of the language. They bound memory, recursion and time for untrusted programs and far exceed those of
+ * hand-written ones. The validator, the parser and the decoder use the same numbers. */
 #ifndef VY_IR_LIMITS_H
 #define VY_IR_LIMITS_H
 

@@ -1,25 +1,25 @@
-/* The program model: what a frozen program is made of.
+/* The program model: the data structures of a finished program.
  *
- * Everything lies in arrays and refers by index. Statements are flat, in pre-order: the body of a structured statement follows it
- * directly, `end` is the index of its next sibling, so a walk needs no stack to skip and no pointer to follow. Expressions are trees, never
- * shared: every node is used exactly once, operands come before their operator, and the trees of a statement come in the
- * order of its operands (a, b, c, then args). Variables are numbered in the order of their declaring statements. Functions come before the entry, each
- * owning a contiguous range of every array, callees in any order. So one program has exactly one layout, and equality
- * of programs is equality of their wire form.
+ * All parts are in arrays and refer to each other by index. Statements are flat, in pre-order: the body of a structured
+ * statement follows it directly, and `end` is the index of its next sibling, so a walk needs neither a stack to skip
+ * nor pointers. Expressions are trees without sharing: every node is used exactly once, operands precede their
+ * operator, and the trees of a statement are in the order of its operands (a, b, c, then args). Variables are numbered
+ * in the order of their declaring statements. Functions precede the entry, each with a contiguous range of every array,
+ * callees in any order. So one program has exactly one layout, and two programs are equal if their wire forms are.
  *
- * A vyre_program that a caller holds is always valid: parser, builder and decoder run the validator before they hand one out
- * (vy_irb_finish). Code that gets a program relies on that and does not check again. Between the steps of a transform a program is trusted to be
- * valid, and checked after the last (vy_program_verify).
+ * A vyre_program that a caller holds is always valid: parser, builder and decoder run the validator before they return
+ * one (vy_irb_finish). Code that receives a program relies on that and does not check again. Between the steps of a
+ * transform a program is assumed to be valid; it is checked after the last step (vy_program_verify).
  *
- * Positions are a side table and no part of identity. */
+ * Positions are in separate arrays and not part of a program's identity. */
 #ifndef VY_IR_MODEL_H
 #define VY_IR_MODEL_H
 
+#include "base/diagnostics.h"
+#include "base/intern.h"
 #include "base/memory.h"
-#include "base/source.h"
-#include "base/text.h"
 #include "ir/limits.h"
-#include "ir/op_set.h"
+#include "ir/op_tables.h"
 #include "vyre/op.h"
 #include "vyre/program.h"
 
@@ -27,12 +27,12 @@
 
 #define VY_NONE UINT32_MAX
 
-/* ---- expressions: pure but for loads ---- */
+/* ---- expressions: pure except loads ---- */
 
 typedef enum vy_expr_kind {
     VY_EXPR_LITERAL,      /* type, bits (proper value: canonical NaN, excess bits zero) */
     VY_EXPR_VARIABLE,     /* a = variable: a let, var, loop variable, result, function parameter or program param */
-    VY_EXPR_LOAD,         /* memory = a, index = b (any integer type), op = vy_bounds_check; out of bounds gives zero */
+    VY_EXPR_LOAD,         /* memory = a, index = b (any integer type), op = vy_bounds_check; out of bounds loads zero */
     VY_EXPR_LEN,          /* memory = a; u32 */
     VY_EXPR_BUILTIN,      /* op = vyre_builtin, axis 0..2 (0 where it has no axes); u32 */
     VY_EXPR_OP,           /* op = vyre_op, operands a, b, c (VY_NONE beyond the arity) */
@@ -49,8 +49,8 @@ typedef struct vy_expr {
     uint64_t bits;
 } vy_expr;
 
-/* How an access keeps inside its memory. Unguarded ones are of level legal: the index is a u32 that is inside, by proof. An unguarded load may
- * have a condition c (bool): where it is false nothing is accessed, and the load gives zero. */
+/* The bounds check of an access. Unchecked accesses exist at level legal: the index is a u32 that is proven in bounds.
+ * An unchecked load may have a condition c (bool): if it is false, no memory is accessed and the load yields zero. */
 typedef enum vy_bounds_check { VY_BOUNDS_CHECKED, VY_BOUNDS_UNCHECKED, VY_BOUNDS_CHECK_COUNT } vy_bounds_check;
 
 /* ---- statements ---- */
@@ -68,21 +68,23 @@ typedef enum vy_stmt_kind {
     VY_STMT_PRINT,      /* name = format with one {} per arg; oracle only */
     VY_STMT_IF,         /* a = condition; then: [this+1, middle), else: [middle, end), middle == end if there is none */
     VY_STMT_FOR,        /* variable (declared here) from a to b (exclusive) step c (VY_NONE = 1); body [this+1, end) */
-    VY_STMT_WHILE,      /* a = condition, evaluated before each trip; body [this+1, end) */
+    VY_STMT_WHILE,      /* a = condition, evaluated before each iteration; body [this+1, end) */
     VY_STMT_BREAK,
     VY_STMT_CONTINUE,
     VY_STMT_RETURN, /* args: one value per result of the function */
-    VY_STMT_REGION, /* name = where the code came from (an op id or function name); body [this+1, end), a scope of its own */
-    /* Of level legal alone. */
-    VY_STMT_LOAD_WIDE, /* results = memory[a], memory[a + 1], …: 2 to 16 of them, at most 16 bytes, aligned to their size */
+    /* name = where the code came from (an op id or function name); body [this+1, end), a separate scope */
+    VY_STMT_REGION,
+    /* At level legal only. */
+    /* results = memory[a], memory[a + 1], …: 2 to 16 of them, at most 16 bytes, aligned to their size */
+    VY_STMT_LOAD_WIDE,
     VY_STMT_STORE_WIDE,  /* memory[a], memory[a + 1], … = args, likewise */
-    VY_STMT_RECORD_TRAP, /* the dispatch has trapped here with code a (u32); control goes on */
-    VY_STMT_POLL,        /* 1 result, bool: whether the dispatch is to end (deadline, cancelled) */
+    VY_STMT_RECORD_TRAP, /* the dispatch has trapped here with code a (u32); execution continues */
+    VY_STMT_POLL,        /* 1 result, bool: whether the dispatch must end (deadline, cancelled) */
     VY_STMT_KIND_COUNT
 } vy_stmt_kind;
 
-/* `for`: bounds and step are evaluated once, all of one integer type. Trips: the mathematical sequence a, a+c, … while below b
- * (above b if c is negative); step 0 makes no trip; nothing wraps. */
+/* `for`: bounds and step are evaluated once, all of one integer type. The iterations are the mathematical sequence a,
+ * a+c, … while below b (above b if c is negative); step 0 means no iteration; no value wraps. */
 
 typedef struct vy_stmt {
     uint8_t kind;
@@ -119,7 +121,7 @@ typedef struct vy_memory {
     uint8_t space;     /* vy_space */
     uint8_t type;      /* element type, not bool */
     uint8_t access;    /* vyre_access; arrays are read_write */
-    uint32_t size;     /* buffers: root of a size expression, or VY_NONE = given at dispatch; parameters: VY_NONE */
+    uint32_t size;     /* buffers: root of a size expression, or VY_NONE = set at dispatch; parameters: VY_NONE */
     uint32_t elements; /* arrays: their constant length, at least 1; buffers and parameters: 0 */
     vy_position position;
 } vy_memory;
@@ -138,12 +140,13 @@ typedef struct vy_result {
 
 /* A function, or the entry (the program itself). Ranges are [first, first + count) in the program's arrays.
  *
- * Functions: `params` lists parameters in order; a scalar parameter is an immutable variable (the first ones of the range), a memory
- * parameter is a memory (the first ones of the range). After the memory parameters come the function's own private arrays, which read as
- * zero at the start of every call. Functions see nothing of the program but what is passed.
+ * Functions: `params` lists parameters in order; a scalar parameter is an immutable variable (the first ones of the
+ * range), a memory parameter is a memory (the first ones of the range). After the memory parameters come the function's
+ * own private arrays, which read as zero at the start of every call. A function accesses only its parameters,
+ * never other memories of the program.
  *
- * Entry: its first `param_count` variables are the program's scalar params (immutable, uniform); its memories are the buffers, in
- * declaration order, then the arrays. No entry of `params` is used, and there are no results. */
+ * Entry: its first `param_count` variables are the program's scalar params (immutable, uniform); its memories are the
+ * buffers, in declaration order, then the arrays. It has neither entries in `params` nor results. */
 typedef struct vy_function {
     vy_symbol name;
     uint32_t first_param, param_count;
@@ -161,7 +164,8 @@ typedef struct vy_param {
 
 /* ---- size expressions: counts and grids, evaluated by the host at dispatch ----
  *
- * Over mathematical integers: a result below zero or above 2^64-1 at any node, and a division by zero, is an error of the dispatch. */
+ * Over mathematical integers: a result below zero or above 2^64-1 at any node, or a division by zero, is an error of
+ * the dispatch. */
 typedef enum vy_size_kind {
     VY_SIZE_LITERAL, /* value */
     VY_SIZE_PARAM,   /* a = variable index of an integer program param */
@@ -192,9 +196,9 @@ typedef struct vy_grid {
     uint32_t sizes[3]; /* groups, elements: roots of size expressions; VY_NONE beyond the first = 1 */
 } vy_grid;
 
-/* Facts the validator derives; no part of identity. */
+/* Feature flags that the validator derives; not part of identity. */
 enum {
-    VY_PROGRAM_IS_SCHEDULE_DEPENDENT = 1, /* outside the same-bits promise (docs/bits.md) */
+    VY_PROGRAM_IS_SCHEDULE_DEPENDENT = 1, /* outside the guarantee of identical results (docs/bits.md) */
     VY_PROGRAM_HAS_BARRIER = 2,           /* has a workgroup barrier or collective */
     VY_PROGRAM_HAS_GRID_BARRIER = 4,
     VY_PROGRAM_HAS_ATOMIC = 8,
@@ -204,12 +208,12 @@ enum {
     VY_PROGRAM_HAS_CALL = 128    /* calls a local function */
 };
 
-/* What a program keeps alive without knowing it: what its ops came from (dialect/link.c). No part of identity. */
+/* A keep-alive reference to the owner of the program's ops (dialect/link.c). Not part of identity. */
 typedef struct vy_keepalive {
     atomic_uint references;
-    void (*release)(struct vy_keepalive *pin); /* the last reference is gone */
+    void (*release)(struct vy_keepalive *pin); /* called when the last reference is released */
 } vy_keepalive;
-vy_keepalive *vy_keepalive_retain(vy_keepalive *pin); /* NULL is passed through by both */
+vy_keepalive *vy_keepalive_retain(vy_keepalive *pin); /* both ignore NULL */
 void vy_keepalive_release(vy_keepalive *pin);
 
 struct vyre_program {
@@ -224,9 +228,10 @@ struct vyre_program {
     uint32_t param_count;  /* of the entry */
     uint32_t buffer_count; /* of the entry: its first memories */
     /* Set by vy_program_cache_dispatch_info, when the program is finished. */
-    uint32_t input_count, output_count; /* buffers of the entry that a dispatch takes and gives */
-    uint8_t is_ordered;                 /* no count of a `write` buffer uses its own or a later one */
-    uint8_t has_counts;                 /* the program states a count of any buffer */
+    uint32_t input_count, output_count; /* input and output buffers of a dispatch */
+    /* no count of a `write` buffer depends on its own length or that of a later one */
+    uint8_t is_ordered;
+    uint8_t has_counts; /* some buffer has a count in the program */
     vy_intern_pool names;
     VY_VECTOR(vy_function) functions; /* the entry is the last one, unless kind is library (no entry) */
     VY_VECTOR(vy_param) params;
@@ -237,20 +242,21 @@ struct vyre_program {
     VY_VECTOR(vy_stmt) stmts;
     VY_VECTOR(vy_expr) exprs;
     VY_VECTOR(vy_arg) args;
-    /* Positions, parallel to stmts and exprs, each complete or empty; of expressions only where there are those of statements. */
+    /* Positions, parallel to stmts and exprs, each complete or empty; expressions have positions only if statements
+     * have. */
     VY_VECTOR(vy_position) stmt_positions;
     VY_VECTOR(vy_position) expr_positions;
     vy_source *source;       /* may be NULL */
     vy_keepalive *keepalive; /* may be NULL */
     vyre_digest fingerprint;
-    /* The ops it uses, once a caller of vy_program_ops needed them; no part of identity. */
+    /* The ops that the program uses, computed by the first call of vy_program_ops; not part of identity. */
     _Atomic uint64_t ops[VY_OP_SET_WORDS];
     atomic_uchar has_ops;
-    uint8_t is_verified, has_fingerprint; /* not so between the steps of a transform (irbuilder.h) */
-    uint8_t
-        is_unique; /* between such steps: nobody else has it, and the next step may change it instead of making another */
-    uint32_t
-        uncounted_nodes; /* between such steps: what unrolling did not write, and counts all the same (pass_unroll.c) */
+    uint8_t is_verified, has_fingerprint; /* 0 between the steps of a transform (irbuilder.h) */
+    /* Between such steps: the program has one owner, and the next step may modify it. */
+    uint8_t is_unique;
+    /* Between such steps: nodes that unrolling did not emit but that count towards its limits (pass_unroll.c). */
+    uint32_t uncounted_nodes;
 };
 
 static inline const char *vy_symbol_name(const vyre_program *program, vy_symbol name) {
@@ -281,7 +287,8 @@ static inline int vy_stmt_is_structured(uint8_t kind) {
     return kind == VY_STMT_IF || kind == VY_STMT_FOR || kind == VY_STMT_WHILE || kind == VY_STMT_REGION;
 }
 
-/* Whether the operands of an op but the first are arms: a load in one is made only for invocations that take it. */
+/* Whether the operands of an op except the first are arms: a load in an arm is executed only for invocations that
+ * select the arm. */
 static inline int vy_op_has_arms(uint8_t op) {
     return op == VYRE_OP_SELECT || op == VYRE_OP_LAND || op == VYRE_OP_LOR;
 }
@@ -290,16 +297,18 @@ static inline int vy_stmt_is_loop(uint8_t kind) {
     return kind == VY_STMT_FOR || kind == VY_STMT_WHILE;
 }
 
-/* Whether a loop makes at most one trip: its body ends in a jump out of it, and nothing jumps back. The inliner makes such loops out of
- * functions with several returns. */
+/* Whether a loop runs at most one iteration: its body ends in a jump out of it, and no `continue` refers to it. The
+ * inliner creates such loops from functions with several returns. */
 int vy_loop_runs_once(const vyre_program *program, uint32_t loop);
 
-/* Whether two expressions without loads are written alike: evaluated at the same place they are the same. Either may be VY_NONE. */
+/* Whether two expressions without loads are structurally equal: evaluated at the same program point, they have the same
+ * value. Either may be VY_NONE. */
 int vy_expr_equal(const vyre_program *program, uint32_t one, uint32_t other);
-/* Whether an expression has the same value wherever it is evaluated in its scope: no loads, no variables that change. VY_NONE is one. */
+/* Whether an expression has the same value everywhere in its scope: no loads, no mutable variables. True for
+ * VY_NONE. */
 int vy_expr_is_invariant(const vyre_program *program, uint32_t expr);
 
-/* How many of a, b, c a statement of this kind may use is fixed by the kind; this visits those present, in canonical order. */
+/* The operands a, b, c of a statement in canonical order; VY_NONE for operands that its kind does not have. */
 #define VY_STMT_OPERANDS(stmt) ((const uint32_t[3]){(stmt)->a, (stmt)->b, (stmt)->c})
 
 #endif

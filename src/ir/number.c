@@ -1,5 +1,8 @@
+/* Number literals: parsing, conversion to the bits of a type, and printing (number.h). */
 #include "ir/number.h"
 
+#include "base/number_text.h"
+#include "base/suggest.h"
 #include "ir/eval.h"
 #include "ir/porting_hint.h"
 #include "vyre/op.h"
@@ -7,7 +10,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* ---- reading the spelling ---- */
+/* ---- parsing ---- */
 
 static int digit_value(char c) {
     if (c >= '0' && c <= '9')
@@ -19,8 +22,8 @@ static int digit_value(char c) {
     return 99;
 }
 
-/* Skips digits of the base with single `_` between them. Returns the end, or 0 if there are none or a `_` stands
- * elsewhere. */
+/* Skips digits of the base with single `_` between them. Returns the end, or 0 without a digit or a `_` is
+ * misplaced. */
 static uint32_t digits_end(const char *text, uint32_t i, uint32_t end, int base) {
     if (i >= end || digit_value(text[i]) >= base)
         return 0;
@@ -45,7 +48,7 @@ static void read_integer(vy_number *out, uint32_t start, uint32_t end, int base)
     out->value = value;
 }
 
-/* Fraction and exponent, if there are any. Returns the end of the digits, or 0 if they are malformed. */
+/* Skips an optional fraction and exponent. Returns the end of the digits, or 0 if they are malformed. */
 static uint32_t read_fraction(vy_number *out, uint32_t i, uint32_t end, int base) {
     const char *text = out->text;
     if (i < end && text[i] == '.') {
@@ -62,12 +65,12 @@ static uint32_t read_fraction(vy_number *out, uint32_t i, uint32_t end, int base
             i++;
         return digits_end(text, i, end, 10);
     }
-    return base == 16 && out->is_float ? 0 : i; /* a hexadecimal fraction needs its exponent: 0x1.8p0 */
+    return base == 16 && out->is_float ? 0 : i; /* a hexadecimal fraction requires an exponent: 0x1.8p0 */
 }
 
 static int malformed(vy_diag_sink *report, const char *text, vy_position at) {
     int shown = at.length < 40 ? (int)at.length : 40;
-    vy_diag_sink_error(report, VY_T007, at, NULL, "`%.*s%s` is no number", shown, text, at.length > 40 ? "…" : "");
+    vy_diag_sink_error(report, VY_T007, at, NULL, "`%.*s%s` is not a number", shown, text, at.length > 40 ? "…" : "");
     return 0;
 }
 
@@ -91,7 +94,7 @@ static int read_suffix(vy_diag_sink *report, vy_number *out, uint32_t end, vy_po
             best = "f64"; /* `1.5L` */
         vy_diag_sink_error(report, VY_T008, at,
                            best ? VY_FIX("did you mean `%.*s%s`?", (int)out->length, out->text, best) : NULL,
-                           "`%.*s` is no number type", (int)(length < 40 ? length : 40), suffix);
+                           "`%.*s` is not a number type", (int)(length < 40 ? length : 40), suffix);
         return 0;
     }
     if (out->is_float && cls != VYRE_CLASS_FLOAT) {
@@ -130,7 +133,7 @@ int vy_number_read(vy_diag_sink *report, const char *text, vy_position at, vy_nu
     return read_suffix(report, out, end, at);
 }
 
-/* ---- its value in a type ---- */
+/* ---- conversion to a type ---- */
 
 static int integer_bits(vy_diag_sink *report, const vy_number *number, int negative, vyre_type type, vy_position at,
                         uint64_t *bits) {
@@ -143,11 +146,11 @@ static int integer_bits(vy_diag_sink *report, const vy_number *number, int negat
         vy_diag_sink_error(
             report, VY_T032, at,
             VY_FIX("write an integer, or convert: `%s(%.*sf32)`", vyre_type_name(type), shown, number->text),
-            "%.*s is no integer, but %s is needed here", shown, number->text, vyre_type_name(type));
+            "%.*s is not an integer (%s is expected here)", shown, number->text, vyre_type_name(type));
         return 0;
     }
     if (number->too_large || number->value > limit) {
-        char text[256]; /* outlives the branch, as VY_FIX there would not */
+        char text[256]; /* VY_FIX would end with the branch */
         const char *fix = NULL;
         if (negative && !is_signed && !number->too_large && number->value <= largest)
             fix = vy_fix_format(text, sizeof text, "write %" PRIu64 "%s for the wrapped value, or use a signed type",
@@ -164,7 +167,7 @@ static int integer_bits(vy_diag_sink *report, const vy_number *number, int negat
     return 1;
 }
 
-/* Whether an integer below 2^64 is exact with that many fraction bits; its size is judged by the conversion. */
+/* Whether an integer below 2^64 is exact with that many fraction bits; the conversion checks its magnitude. */
 static int is_exact(uint64_t value, unsigned fraction_bits) {
     while (value && !(value & 1))
         value >>= 1;

@@ -1,4 +1,4 @@
-/* Words of other languages (porting_hint.h). Every fix here is applied by a case of tests/tool/fixes. */
+/* Porting hints (porting_hint.h). A case of tests/tool/fixes applies each fix. */
 #include "ir/porting_hint.h"
 
 #include <string.h>
@@ -36,15 +36,16 @@ static const porting_hint values[] = {
     {"nan NAN NaN", "write `f32.nan`, or that of the type needed; test for it with `is_nan(x)`"},
     {"inf INF INFINITY infinity HUGE_VAL", "write `f32.inf`, or that of the type needed"},
     {"PI M_PI pi", "write the number: `3.14159265358979`"},
-    {"null NULL nullptr None nil", "remove it; there are no pointers, and an index out of bounds loads zero"},
+    {"null NULL nullptr None nil", "remove it; the language has no pointers, and an index out of bounds loads zero"},
 };
 
 #define SCALARS "write one variable for each component; there are only scalar types"
 
 static const porting_hint statements[] = {
     {"float2 float3 float4 int2 int3 int4 uint2 uint3 uint4 half2 half4 double2 vec2 vec3 vec4", SCALARS},
-    {"import include use using require module", "copy the functions into this file; a file stands alone, and ops of "
-                                                "dialects are called by their id without an import"},
+    {"import include use using require module",
+     "copy the functions into this file; a file is self-contained, and ops of "
+     "dialects are called by their id without an import"},
     {"loop forever repeat", "write `while true { … }`"},
     {"do", "write `while true { … if !condition { break } }`"},
     {"until unless", "write `while` or `if` with the opposite condition"},

@@ -1,4 +1,4 @@
-/* Words of other languages that have another spelling, or nothing, here: a message about one states what to write instead. */
+/* Porting hints: fixes for types, builtins, functions and keywords of other languages. */
 #ifndef VY_IR_PORTING_HINT_H
 #define VY_IR_PORTING_HINT_H
 
@@ -19,7 +19,8 @@ const char *vy_porting_hint_value(const char *text, size_t length);
 /* The fix for a word that starts a statement or declaration in other languages; NULL if it is not one. */
 const char *vy_porting_hint_statement(const char *text, size_t length);
 
-/* The fix for a function of other languages: the expression to write instead, or that it has to be defined; NULL if it is not one. */
+/* The fix for a function of other languages: the expression to write instead, or that it has to be defined; NULL if it
+ * is not one. */
 const char *vy_porting_hint_function(const char *text, size_t length);
 
 #endif

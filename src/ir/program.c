@@ -1,4 +1,4 @@
-/* Programs: reference counting, what callers may ask (vyre/program.h), and what several rooms ask of a loop. */
+/* Programs: reference counting, accessors of vyre/program.h, and structural queries on expressions and loops. */
 #include "ir/model.h"
 
 vyre_program *vyre_program_retain(vyre_program *program) {

@@ -1,18 +1,20 @@
-/* Float formats on bits: decode a pattern into a host float, encode a host float back, rounding once.
+/* Soft-float formats: decode a bit pattern to a host float, encode a host float with one rounding.
  *
- * f32 and f64 are the host's own formats. f16 and bf16 are computed in f64 and rounded to the format at the end. Two roundings are usually a
- * mistake; here they are none:
+ * f32 and f64 are formats of the host. f16 and bf16 are computed in f64 and rounded to the format at the end. Double
+ * rounding is usually wrong; here it is not:
  *
- *   + - * / sqrt   Rounding to q bits and then to p bits equals one rounding to p bits if q >= 2p + 2 (Figueroa 1995): 53 >= 24 for
- *                  f16 (p = 11), 53 >= 18 for bf16 (p = 8). A subnormal result has fewer bits than p, so the bound holds all the more, and
- *                  f64's exponents reach so far (operands from 2^-133 to 2^128) that no result here is subnormal or overflows in f64.
- *   fma            has three operands, for which that theorem does not hold: vy_fma_odd below.
+ *   + - * / sqrt   Rounding to q bits and then to p bits equals one rounding to p bits if q >= 2p + 2 (Figueroa 1995):
+ *                  53 >= 24 for f16 (p = 11), 53 >= 18 for bf16 (p = 8). A subnormal result has fewer bits than p, so
+ *                  the bound holds, too. With operands from 2^-133 to 2^128, no result is subnormal or overflows in
+ *                  f64.
+ *   fma            has three operands; the theorem does not apply: vy_fma_odd below.
  *   remainder, floor, ceil, trunc, round, conversions from f32 and narrow integers
- *                  are exact in f64 (IEEE's remainder of two values of a format is a value of that format), so there is one rounding.
+ *                  are exact in f64 (the IEEE remainder of two values of a format is a value of that format), so the
+ *                  only rounding is the last.
  *   64-bit integers do not fit in f64's 53 bits: vy_odd_from_u64 below.
  *
- * Everything here is inline and, where it can be, free of branches: the callers are loops over lanes. It needs round-to-nearest-even and
- * subnormals (vy_fenv_enter). */
+ * All functions are inline and mostly free of branches: the callers are loops over lanes. They need
+ * round-to-nearest-even and subnormals (vy_fenv_enter). */
 #ifndef VY_IR_SOFTFLOAT_H
 #define VY_IR_SOFTFLOAT_H
 
@@ -55,15 +57,16 @@ static inline double vy_small_decode(uint64_t bits, int fraction, int bias) {
     return vy_f64_from_bits((magnitude >> fraction ? number : vy_f64_to_bits(subnormal)) | sign);
 }
 
-/* An f64 rounded to a 16-bit format, nearest-even, once; NaN gives `nan`.
+/* Rounds an f64 to a 16-bit format, nearest-even, once; NaN becomes `nan`.
  *
- * Adding c = 2^(e + 52 - fraction), where 2^e is the number's binade (or the least normal one), gives a sum in [c, 2c), whose last place is
- * the last place of the format at e: the host's own rounding of the addition is the rounding we want, and the sum's pattern less
- * c's is the significand as an integer. It includes the hidden bit, so it is added to (not put beside) an exponent one too small; a
- * carry out of the significand lands in the exponent, and out of the largest exponent gives just infinity. */
+ * Let 2^e be the number's binade (or the least normal one) and c = 2^(e + 52 - fraction). The sum of the number and c
+ * is in [c, 2c), and one ulp of it is one ulp of the format at e. So the host's rounding of the addition is the
+ * required rounding, and the sum's pattern minus that of c is the significand as an integer. It includes the hidden
+ * bit, so it is added to an exponent that is one too small. A carry out of the significand increments the exponent; out
+ * of the largest exponent it yields infinity. */
 static inline uint64_t vy_small_encode(double value, int fraction, int bias, uint64_t nan) {
     const uint64_t bits = vy_f64_to_bits(value), sign = (bits & VY_F64_SIGN) >> 48, all = bits & ~VY_F64_SIGN;
-    const uint64_t beyond = (uint64_t)(1023 + bias + 1) << 52; /* from here on all is infinity */
+    const uint64_t beyond = (uint64_t)(1023 + bias + 1) << 52; /* infinity from here on */
     const uint64_t least = (uint64_t)(1024 - bias);            /* f64's exponent field of the least normal */
     const uint64_t magnitude = all < beyond ? all : beyond;
     const uint64_t binade = magnitude >> 52 > least ? magnitude >> 52 : least;
@@ -73,12 +76,13 @@ static inline uint64_t vy_small_encode(double value, int fraction, int bias, uin
     return all > VY_F64_INFINITY ? nan : (((binade - least) << fraction) + significand) | sign;
 }
 
-/* x * y + z rounded to odd: cut off, and the last bit set if anything was lost. Rounding that to p bits equals one rounding of the exact
- * value if f64 has at least p + 2 bits (Boldo and Melquiond 2008): the set bit says "not a tie, not exact" to the second rounding.
+/* x * y + z rounded to odd: truncated, with the last bit set if the result is inexact. Rounding that to p bits equals
+ * one rounding of the exact value if f64 has at least p + 2 bits (Boldo and Melquiond 2008): the last bit prevents a
+ * false tie in the second rounding.
  *
- * x * y must be exact in f64: for f16 and bf16 it is, with at most 22 bits and exponents within 2^±266. The sum's error is computed
- * exactly (Knuth's two-sum; nothing here is near f64's overflow). If there is one and the sum is even, its neighbour on the side of the
- * error is odd, and the exact value lies between the two. */
+ * x * y must be exact in f64: for f16 and bf16 it is, with at most 22 bits and exponents within 2^±266. The error of
+ * the sum is computed exactly (Knuth's two-sum; no value is near f64's overflow). If it is not zero and the sum is
+ * even, the neighbour in the direction of the error is odd, and the exact value is between the two. */
 static inline double vy_fma_odd(double x, double y, double z) {
     const double product = x * y, sum = product + z;
     const double from_z = sum - product, from_product = sum - from_z;
@@ -102,10 +106,12 @@ static inline double vy_odd_from_i64(int64_t value) {
     return value < 0 ? -vy_odd_from_u64(0 - (uint64_t)value) : vy_odd_from_u64((uint64_t)value);
 }
 
-/* IEEE's remainder x - n * y, n the integer nearest to x / y, ties to even. Exact in every format, so f16, bf16 and f32 use it too.
+/* The IEEE remainder x - n * y, where n is the integer nearest to x / y, ties to even. Exact in every format, so f16,
+ * bf16 and f32 use it, too.
  *
- * Not the C library's: glibc 2.36 gives +0 for a negative multiple of the least subnormal. Magnitudes are m * 2^(e - 1074) with integers m and
- * e >= 0; x is divided as in school, eleven bits of the quotient at a time (53 + 11 = 64), of which only the last is of interest. */
+ * The C library is not used: glibc 2.36 returns +0 for a negative multiple of the least subnormal. Magnitudes are m *
+ * 2^(e - 1074) with integers m and e >= 0. Long division computes eleven bits of the quotient at a time (53 + 11 = 64),
+ * of which only the last one is needed. */
 static inline double vy_f64_remainder(double x, double y) {
     const uint64_t fraction = (UINT64_C(1) << 52) - 1, sign = vy_f64_to_bits(x) & VY_F64_SIGN;
     const uint64_t all_x = vy_f64_to_bits(x) ^ sign, all_y = vy_f64_to_bits(y) & ~VY_F64_SIGN;
@@ -139,7 +145,8 @@ static inline double vy_f64_remainder(double x, double y) {
     return vy_f64_from_bits(vy_f64_to_bits(x) | (sign ^ (flip ? VY_F64_SIGN : 0)));
 }
 
-/* The four formats under one set of names: FORMAT_decode gives the type the format is computed in, FORMAT_encode rounds to the format. */
+/* The four formats under one set of names: FORMAT_decode returns the host type that computes the format, FORMAT_encode
+ * rounds to the format. */
 
 static inline double vy_f16_decode(uint64_t bits) {
     return vy_small_decode(bits, 10, 15);

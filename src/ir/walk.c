@@ -1,4 +1,4 @@
-/* Walking a program (walk.h). */
+/* Program traversal (walk.h). */
 #include "ir/walk.h"
 
 uint32_t vy_expr_first(const vyre_program *program, uint32_t root) {
@@ -12,7 +12,7 @@ uint32_t vy_expr_first(const vyre_program *program, uint32_t root) {
     }
 }
 
-/* The arms of an op are what lies between its first operand and itself. */
+/* The arms of an op are the expressions between its first operand and the op. */
 int vy_expr_is_in_arm(const vyre_program *program, uint32_t expr, uint32_t end) {
     for (uint32_t i = expr + 1; i < end; i++) {
         const vy_expr *e = &program->exprs.items[i];
@@ -31,7 +31,7 @@ uint32_t vy_stmt_exprs_first(const vyre_program *program, const vy_stmt *stmt) {
     return root == VY_NONE ? 0 : vy_expr_first(program, root);
 }
 
-/* The value of a size made of literals; 0 if it is not, or has none. Recursion is bounded by the depth the validator allows. */
+/* The value of a size made of literals; 0 if it is not constant or invalid. The validator bounds the recursion. */
 static uint64_t known_size(const vyre_program *program, uint32_t root) {
     const vy_size *size = &program->sizes.items[root];
     uint64_t a, b, value;

@@ -1,13 +1,14 @@
-/* Walking a program: the expressions of a statement, the tree of an expression, and small facts about statements and memories. */
+/* Program traversal: the expressions of a statement, the tree of an expression, and properties of statements and
+ * memories. */
 #ifndef VY_IR_WALK_H
 #define VY_IR_WALK_H
 
 #include "ir/model.h"
 
-/* The first expression of the tree rooted at `root`: the tree is what lies between. */
+/* The first expression of the tree rooted at `root`: the tree is the range from there to `root`. */
 uint32_t vy_expr_first(const vyre_program *program, uint32_t root);
 
-/* Whether an expression of a statement, whose expressions end at `end`, is in an arm (vy_op_has_arms). */
+/* Whether an expression is in an arm (vy_op_has_arms) of its statement, whose expressions end at `end`. */
 int vy_expr_is_in_arm(const vyre_program *program, uint32_t expr, uint32_t end);
 
 /* The first expression of a statement; 0 if it has none. */
@@ -24,14 +25,14 @@ static inline uint32_t vy_stmt_exprs_end(const vyre_program *program, const vy_s
     return last == VY_NONE ? first : last + 1;
 }
 
-/* Whether accesses before and after a statement are ordered between invocations by it: a barrier, a collective, an atomic that is not
- * relaxed. */
+/* Whether a statement orders the memory accesses of different invocations before and after it: a barrier, a collective,
+ * an atomic that is not relaxed. */
 static inline int vy_stmt_orders(const vy_stmt *stmt) {
     return stmt->kind == VY_STMT_BARRIER || stmt->kind == VY_STMT_COLLECTIVE ||
            (stmt->kind == VY_STMT_ATOMIC && stmt->order != VYRE_ORDER_RELAXED);
 }
 
-/* How many elements a memory has for certain; 0 if only the dispatch or the caller knows. */
+/* The number of elements of a memory if it is a constant; else 0. */
 uint64_t vy_memory_known_length(const vyre_program *program, uint32_t memory);
 
 #endif

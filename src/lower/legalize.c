@@ -1,7 +1,7 @@
 /* Legalisation pipeline (legalize.h): inlines the program, then runs the phases in order. */
 #include "lower/legalize.h"
 
-#include "base/deadline.h"
+#include "base/clock.h"
 #include "base/status.h"
 #include "ir/build/finish.h"
 #include "ir/build/inline.h"

@@ -2,6 +2,7 @@
 #include "lower/softlib.h"
 
 #include "base/status.h"
+#include "base/string.h"
 #include "ir/text/module.h"
 
 /* Units that are read with no more than what is wanted: who still asks is given everything. */

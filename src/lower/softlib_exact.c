@@ -8,7 +8,6 @@
 #define VY_FORMAT 32
 #include "lower/softlib_float.inc"
 #define VY_FORMAT 64
-#include "lower/softlib_float.inc"
 
 /* clang-format off */
 

@@ -6,7 +6,8 @@
 #ifndef VY_OPT_CLONE_H
 #define VY_OPT_CLONE_H
 
-#include "base/text.h"
+#include "base/intern.h"
+#include "base/string.h"
 #include "ir/irbuilder.h"
 #include "ir/limits.h"
 

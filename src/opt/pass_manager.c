@@ -9,7 +9,6 @@
 #include "opt/pass_manager.h"
 
 #include "base/clock.h"
-#include "base/deadline.h"
 #include "base/status.h"
 #include "ir/build/finish.h"
 #include "ir/build/inline.h"

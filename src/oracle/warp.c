@@ -4,7 +4,8 @@
  * any count. An inactive lane has an index out of bounds. Out of bounds, a load yields 0, a store has no effect, and an
  * atomic yields 0 and has no effect. Each element type has a separate loop; the type is dispatched once per
  * instruction. */
-#include "base/text.h"
+#include "base/number_text.h"
+#include "base/string.h"
 #include "oracle/lowered_env.h"
 #include "oracle/machine.h"
 #include "oracle/shadow_memory.h"

@@ -5,7 +5,7 @@
 #include "base/env.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "base/text.h"
+#include "base/suggest.h"
 #include "base/thread.h"
 #include "dialect/link.h"
 #include "ir/model.h"

@@ -3,7 +3,7 @@
 
 #include "base/env.h"
 #include "base/file.h"
-#include "base/text.h"
+#include "base/string.h"
 #include "emit/ptx/prepare.h"
 #include "emit/ptx/ptx.h"
 #include "ir/model.h"

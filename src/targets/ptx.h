@@ -3,7 +3,7 @@
 #ifndef VY_TARGETS_PTX_H
 #define VY_TARGETS_PTX_H
 
-#include "base/text.h"
+#include "base/string.h"
 #include "emit/ptx/prepare.h"
 #include "emit/ptx/ptx.h"
 #include "vyre/emit.h"

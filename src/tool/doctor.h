@@ -6,7 +6,8 @@
 #define TOOL_DOCTOR_H
 
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/string.h"
+#include "base/suggest.h"
 
 /* X(ID, name, doc): how a plug-in is. */
 #define DOCTOR_STATE_LIST(X)                                                                                           \

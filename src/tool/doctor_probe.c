@@ -1,7 +1,7 @@
 /* Asking children: what they answer, and what it means if they do not come back as they should. */
 #include "tool/doctor.h"
 
-#include "base/text.h"
+#include "base/string.h"
 #include "base/trusted_path.h"
 #include "driver/dispatch.h"
 #include "driver/host_services.h"

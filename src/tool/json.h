@@ -3,7 +3,7 @@
 #ifndef TOOL_JSON_H
 #define TOOL_JSON_H
 
-#include "base/text.h"
+#include "base/string.h"
 #include "vyre/diagnostic.h"
 
 /* The name alone; the value follows by hand. */

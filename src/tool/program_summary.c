@@ -2,7 +2,6 @@
 #include "tool/program_summary.h"
 
 #include "ir/model.h"
-#include "ir/op_set.h"
 #include "ir/op_tables.h"
 #include "tool/bindings.h"
 #include "tool/json.h"

@@ -1,6 +1,7 @@
 /* Scalars in text. */
 #include "tool/scalar_text.h"
 
+#include "base/number_text.h"
 #include "vyre/op.h"
 
 #include <inttypes.h>

@@ -5,7 +5,6 @@
 #define TOOL_TERMINAL_H
 
 #include "base/diagnostics.h"
-#include "base/text.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -5,7 +5,7 @@
 #define TOOL_TOOL_H
 
 #include "base/status.h"
-#include "base/text.h"
+#include "base/string.h"
 #include "vyre/diagnostic.h"
 
 #include <stdio.h>

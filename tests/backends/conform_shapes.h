@@ -5,7 +5,7 @@
 
 #include "backends/conform.h"
 
-#include "base/text.h"
+#include "base/string.h"
 
 enum { SHAPE_COUNT = 2048 };
 

@@ -2,7 +2,6 @@
 #include "support/test.h"
 
 #include "base/clock.h"
-#include "base/deadline.h"
 
 #include <pthread.h>
 

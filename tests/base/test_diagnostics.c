@@ -1,5 +1,4 @@
 #include "base/diagnostics.h"
-#include "base/text.h"
 #include "support/fault.h"
 #include "support/test.h"
 
@@ -46,14 +45,14 @@ static void a_finding_shows_place_line_caret_and_fix(void **state) {
                                            "Fix: declare `foo`\n"
                                            "\n"
                                            "warning: no place\n"
-                                           "Fix: correct the program at this place\n");
+                                           "Fix: correct the program at this position\n");
     assert_string_equal(
         rendered(list, 1),
         "[\n  {\"code\": \"V012\", \"severity\": \"error\", \"message\": \"`foo` is not declared\", \"fix\": \"declare "
         "`foo`\", "
         "\"file\": \"saxpy.vyre\", \"source_line\": \"  let x = foo\", \"line\": 2, \"column\": 11, \"length\": 3},\n"
         "  {\"code\": \"\", \"severity\": \"warning\", \"message\": \"no place\", \"fix\": \"correct the program at "
-        "this place\", "
+        "this position\", "
         "\"file\": \"\", \"source_line\": null, \"line\": 0, \"column\": 0, \"length\": 0}\n]\n");
     const vyre_diagnostic *first = vyre_diagnostics_get(list, 0);
     assert_string_equal(first->source_line, "  let x = foo");

@@ -18,7 +18,7 @@ static void a_number_is_within_its_bounds_or_refused_by_name(void **state) {
         assert_int_equal(vy_env_number(NAME, 2, 8, 5, &value, &error), VYRE_INVALID_ARGUMENT);
         snprintf(message, sizeof message, NAME " is not a number from 2 to 8 (`%s`)", refused[i]);
         assert_string_equal(error.message, message);
-        assert_string_equal(error.fix, "give " NAME " a number from 2 to 8, or leave it out");
+        assert_string_equal(error.fix, "set " NAME " to a number from 2 to 8, or unset it");
     }
     for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) {
         setenv(NAME, taken[i], 1);

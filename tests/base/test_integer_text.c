@@ -1,5 +1,5 @@
 /* Numbers as text, compared with what the C library writes. */
-#include "base/text.h"
+#include "base/string.h"
 #include "support/test.h"
 
 #include <inttypes.h>

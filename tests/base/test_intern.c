@@ -1,4 +1,5 @@
-#include "base/text.h"
+#include "base/intern.h"
+#include "base/suggest.h"
 #include "support/fault.h"
 #include "support/test.h"
 

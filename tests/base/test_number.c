@@ -1,6 +1,6 @@
 /* Reading is compared with MPFR (any type) and the C library (f32, f64); printing with what makes a text shortest and
  * nearest. */
-#include "base/text.h"
+#include "base/number_text.h"
 #include "support/test.h"
 
 #include <fenv.h>

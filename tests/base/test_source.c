@@ -1,4 +1,4 @@
-#include "base/source.h"
+#include "base/diagnostics.h"
 #include "support/fault.h"
 #include "support/test.h"
 

@@ -1,5 +1,5 @@
 #include "base/status.h"
-#include "base/text.h"
+#include "base/string.h"
 #include "support/test.h"
 
 static void every_status_has_a_name_a_fix_and_a_sentence(void **state) {

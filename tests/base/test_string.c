@@ -1,4 +1,4 @@
-#include "base/text.h"
+#include "base/string.h"
 #include "support/fault.h"
 #include "support/test.h"
 

@@ -1,5 +1,4 @@
-#include "base/text.h"
-#include "base/utf8.h"
+#include "base/string.h"
 #include "support/test.h"
 
 /* Writes a code point as its definition says, to compare against. */

@@ -339,7 +339,7 @@ static void wrong_types_are_named(void **state) {
     (void)state;
     vyre_builder *b = vyre_builder_new("b");
     vyre_let(b, "v", vyre_add(b, vyre_u32(b, 1), vyre_f32(b, 1)));
-    expect_finding(b, "B003", "`add` (statement 0) does not take (u32, f32)");
+    expect_finding(b, "B003", "`add` (statement 0) does not accept (u32, f32)");
 
     b = vyre_builder_new("b");
     vyre_let(b, "v", vyre_choose(b, vyre_u32(b, 1), vyre_f32(b, 1), vyre_f32(b, 1)));
@@ -498,7 +498,7 @@ static void numbers_of_operands_must_fit(void **state) {
     b = vyre_builder_new("b");
     vyre_value one = vyre_u32(b, 1);
     vyre_builder_return(b, &one, 1);
-    expect_finding(b, "B008", "return (statement 1) gives 1 values (0 expected)");
+    expect_finding(b, "B008", "return (statement 1) has 1 values (0 expected)");
 
     b = vyre_builder_new("b");
     vyre_memory y = vyre_buffer(b, "y", VYRE_TYPE_U32, VYRE_ACCESS_READ_WRITE);
@@ -511,7 +511,7 @@ static void numbers_of_operands_must_fit(void **state) {
     vyre_param(b, "x", VYRE_TYPE_U32);
     vyre_builder_end_function(b);
     vyre_builder_call(b, f, NULL, 0, NULL, NULL);
-    expect_finding(b, "B008", "gives `f` 0 arguments (1 expected)");
+    expect_finding(b, "B008", "passes `f` 0 arguments (1 expected)");
 
     b = vyre_builder_new("b");
     vyre_builder_call_op(b, "a.b", NULL, 3, NULL, NULL, 0, NULL);
@@ -637,19 +637,19 @@ static void a_made_up_handle_is_a_mistake(void **state) {
     (void)state;
     vyre_builder *b = vyre_builder_new("p");
     vyre_let(b, "x", (vyre_value){b, UINT32_MAX});
-    expect_finding(b, "B001", "the value of let (statement 1) was not given by this builder");
+    expect_finding(b, "B001", "the value of let (statement 1) was not created by this builder");
     b = vyre_builder_new("p");
     vyre_let(b, "x", (vyre_value){b, 7});
-    expect_finding(b, "B001", "was not given by this builder");
+    expect_finding(b, "B001", "was not created by this builder");
     b = vyre_builder_new("p");
     vyre_builder_store(b, (vyre_memory){b, UINT32_MAX}, vyre_u32(b, 0), vyre_u32(b, 0));
-    expect_finding(b, "B001", "the memory of store (statement 1) was not given by this builder");
+    expect_finding(b, "B001", "the memory of store (statement 1) was not created by this builder");
     b = vyre_builder_new("p");
     vyre_builder_grid_groups(b, (vyre_size){b, UINT32_MAX}, vyre_no_size(), vyre_no_size());
-    expect_finding(b, "B001", "the size of the grid was not given by this builder");
+    expect_finding(b, "B001", "the size of the grid was not created by this builder");
     b = vyre_builder_new("p");
     vyre_builder_call(b, (vyre_function){b, UINT32_MAX}, NULL, 0, NULL, NULL);
-    expect_finding(b, "B001", "the function of call (statement 1) was not given by this builder");
+    expect_finding(b, "B001", "the function of call (statement 1) was not created by this builder");
 }
 
 static void a_program_over_a_limit_is_invalid(void **state) {

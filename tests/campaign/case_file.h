@@ -2,7 +2,7 @@
 #ifndef VY_CAMPAIGN_CASE_FILE_H
 #define VY_CAMPAIGN_CASE_FILE_H
 
-#include "base/text.h"
+#include "base/number_text.h"
 #include "generate/generate.h"
 #include "vyre/text.h"
 

@@ -3,7 +3,7 @@
  * the oracle. VYRE_CASES sets the number of programs, VYRE_SEED selects others. */
 #include "compilers/code.h"
 
-#include "base/text.h"
+#include "base/string.h"
 
 enum { VALUES = 14, INVOCATIONS = 64, INPUTS = 8 };
 

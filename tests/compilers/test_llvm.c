@@ -2,7 +2,7 @@
  * whatever fails in LLVM, the process lives. */
 #include "compilers/code.h"
 
-#include "base/text.h"
+#include "base/string.h"
 #include "compilers/llvm/compile.h"
 #include "compilers/llvm/llvm_session.h"
 #include "support/fault.h"

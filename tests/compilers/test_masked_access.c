@@ -6,7 +6,7 @@
 #include "compilers/ir.h"
 #include "support/test.h"
 
-#include "base/text.h"
+#include "base/string.h"
 
 #include <inttypes.h>
 #include <setjmp.h>

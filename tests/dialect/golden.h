@@ -4,7 +4,7 @@
 #define VY_DIALECT_GOLDEN_H
 
 #include "base/file.h"
-#include "base/text.h"
+#include "base/string.h"
 #include "support/test.h"
 
 #include <dirent.h>

@@ -1,5 +1,5 @@
 /* Random programs whose functions are taken out and become ops: resolved, they are what they were before. */
-#include "base/text.h"
+#include "base/string.h"
 #include "support/test.h"
 
 #include "generate/generate.h"

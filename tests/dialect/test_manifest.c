@@ -3,7 +3,7 @@
 #include "dialect/manifest.h"
 
 #include "base/file.h"
-#include "base/text.h"
+#include "base/string.h"
 #include "dialect/opdef.h"
 #include "support/fault.h"
 #include "support/test.h"

@@ -3,7 +3,8 @@
 #ifndef VY_TOML_TREE_H
 #define VY_TOML_TREE_H
 
-#include "base/text.h"
+#include "base/number_text.h"
+#include "base/string.h"
 #include "dialect/toml.h"
 
 #include <math.h>

@@ -6,7 +6,7 @@
 #include "backends/cuda/device.h"
 #include "emit/ptx/prepare.h"
 #include "emit/ptx/ptx.h"
-#include "ir/op_set.h"
+#include "ir/op_tables.h"
 
 #define HEAD                                                                                                           \
     "program p {\n  buffer x : u32 read\n  buffer y : u32 read_write\n  workgroup 32\n  grid over y\n"                 \

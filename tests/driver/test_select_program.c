@@ -3,7 +3,7 @@
 
 #include "driver/registry.h"
 #include "driver/select.h"
-#include "ir/op_set.h"
+#include "ir/op_tables.h"
 #include "vyre/telemetry.h"
 
 #include <signal.h>

@@ -6,7 +6,7 @@
 #include "support/test.h"
 
 #include "base/file.h"
-#include "base/text.h"
+#include "base/string.h"
 
 #include <ctype.h>
 

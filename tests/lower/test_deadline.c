@@ -2,7 +2,6 @@
 #include "support/test.h"
 
 #include "base/clock.h"
-#include "base/deadline.h"
 #include "emit/ptx/prepare.h"
 #include "lower/legalize.h"
 #include "opt/pass_manager.h"

@@ -9,7 +9,7 @@
 
 #include "support/test.h"
 
-#include "base/text.h"
+#include "base/string.h"
 #include "vyre/dispatch.h"
 
 #include <stdarg.h>

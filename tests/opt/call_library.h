@@ -5,7 +5,7 @@
 
 #include "support/test.h"
 
-#include "base/text.h"
+#include "base/string.h"
 #include "ir/model.h"
 #include "vyre/text.h"
 

@@ -96,10 +96,10 @@ static void params_must_fit(void **state) {
     launch_case c;
     open_case(&c, "program p {\n param a : f32\n param b : i8\n grid 1\n}");
     vyre_scalar params[3] = {vyre_scalar_f32(1), vyre_scalar_bits(VYRE_TYPE_I8, 0x1ff), vyre_scalar_f32(1)};
-    expect_refusal(&c, VYRE_INVALID_ARGUMENT, "gives 0 params, the program has 2");
+    expect_refusal(&c, VYRE_INVALID_ARGUMENT, "has 0 params (2 expected)");
     c.arguments.params = params;
     c.arguments.param_count = 3;
-    expect_refusal(&c, VYRE_INVALID_ARGUMENT, "gives 3 params");
+    expect_refusal(&c, VYRE_INVALID_ARGUMENT, "has 3 params");
     c.arguments.param_count = 2;
     assert_int_equal(resolve(&c), VYRE_OK);
     assert_int_equal(c.launch.params[1], 0xff);
@@ -115,7 +115,7 @@ static void inputs_must_fit(void **state) {
     vyre_span inputs[2] = {{data, 16}, {data, 8}};
     open_case(&c, "program p {\n buffer x : u32 read\n buffer y : u32 read_write count 2\n buffer z : u32 write count "
                   "1\n grid 1\n}");
-    expect_refusal(&c, VYRE_INVALID_ARGUMENT, "gives 0 inputs, the program takes 2");
+    expect_refusal(&c, VYRE_INVALID_ARGUMENT, "has 0 inputs (2 expected)");
     c.arguments.inputs = inputs;
     c.arguments.input_count = 2;
     assert_int_equal(resolve(&c), VYRE_OK);
@@ -144,7 +144,7 @@ static void open_counts_must_be_given(void **state) {
     c.arguments.count_count = 1;
     expect_refusal(&c, VYRE_INVALID_ARGUMENT, "count of `z` is left open");
     c.arguments.count_count = 3;
-    expect_refusal(&c, VYRE_INVALID_ARGUMENT, "gives 3 counts, the program leaves 2 open");
+    expect_refusal(&c, VYRE_INVALID_ARGUMENT, "has 3 counts (2 expected)");
     c.arguments.count_count = 2;
     assert_int_equal(resolve(&c), VYRE_OK);
     assert_int_equal(c.launch.buffers[1].count, 9);

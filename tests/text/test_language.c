@@ -1,5 +1,5 @@
 /* docs/language.md: its examples are right, its list of keywords is complete. */
-#include "ir/keywords.h"
+#include "ir/identifiers.h"
 #include "text/text_support.h"
 
 static void every_example_parses(void **state) {

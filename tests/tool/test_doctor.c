@@ -2,7 +2,7 @@
  * the doctor down. The plug-ins are tests/tool/doctor/plugin_*.c and tests/driver/registry/plugin_*.c. */
 #include "support/test.h"
 
-#include "base/text.h"
+#include "base/string.h"
 #include "driver/plugin.h"
 
 #include <elf.h>

@@ -20,7 +20,7 @@
 #include "support/test.h"
 
 #include "base/file.h"
-#include "base/text.h"
+#include "base/string.h"
 
 #include <sys/wait.h>
 #include <unistd.h>

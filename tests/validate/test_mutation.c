@@ -1,7 +1,7 @@
 /* Any arrays: a valid program with something overwritten is refused or is a program; nothing crashes, and what passes has one encoding. */
 #include "generate/generate.h"
 #include "ir/validate/validate.h"
-#include "ir/wire/fingerprint.h"
+#include "ir/wire/encode.h"
 #include "support/fault.h"
 #include "support/test.h"
 #include "text/text_support.h"

@@ -1,8 +1,8 @@
 /* The decoder refuses everything but canonical wire forms of valid programs, says why, and survives all of it. */
 #include "base/hash.h"
 #include "ir/limits.h"
+#include "ir/wire/decode.h"
 #include "ir/wire/format.h"
-#include "ir/wire/wire.h"
 #include "support/test.h"
 #include "wire/corpus.h"
 #include "wire/golden.h"

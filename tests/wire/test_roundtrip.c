@@ -293,7 +293,7 @@ static void a_wire_form_over_the_limit_is_not_written(void **state) {
     vy_wire_writer writer = {
         .data = &byte, .size = VY_LIMIT_WIRE_BYTES - 5, .capacity = VY_LIMIT_WIRE_BYTES - 5, .borrowed = 1};
     vyre_error error = VYRE_ERROR_INIT;
-    vy_wire_writer_number(&writer, 1);
+    assert_false(vy_wire_writer_grow(&writer, 10));
     assert_int_equal(writer.status, VYRE_LIMIT);
     assert_int_equal(vy_wire_writer_fail(&writer, &error), VYRE_LIMIT);
     assert_non_null(strstr(error.message, "268435456"));

@@ -4,7 +4,6 @@
 #include "backends/cpu/code_object.h"
 #include "backends/cpu/compile_server.h"
 #include "base/clock.h"
-#include "base/deadline.h"
 #include "base/env.h"
 #include "base/log.h"
 #include "base/memory.h"

@@ -15,7 +15,7 @@
 #include "base/status.h"
 #include "emit/ptx/ptx.h"
 #include "ir/limits.h"
-#include "ir/op_set.h"
+#include "ir/op_tables.h"
 
 #include <inttypes.h>
 #include <pthread.h>

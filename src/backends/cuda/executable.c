@@ -6,7 +6,7 @@
 #include "backends/cuda/cuda.h"
 #include "backends/cuda/graph.h"
 #include "backends/cuda/launch.h"
-#include "base/deadline.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/status.h"

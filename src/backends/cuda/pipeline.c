@@ -8,7 +8,7 @@
 #include "backends/cuda/numerics.h"
 #include "backends/cuda/pending.h"
 #include "backends/cuda/submission.h"
-#include "base/deadline.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "driver/dispatch.h"

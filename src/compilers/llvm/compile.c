@@ -2,9 +2,9 @@
 #include "compilers/llvm/compile.h"
 
 #include "backends/cpu/compiler.h"
-#include "base/source.h"
+#include "base/diagnostics.h"
 #include "base/status.h"
-#include "base/text.h"
+#include "base/string.h"
 #include "compilers/llvm/blob_link.h"
 #include "compilers/llvm/llvm_session.h"
 #include "emit/llvm/errata.h"

@@ -3,7 +3,7 @@
 #define VY_COMPILERS_LLVM_COMPILE_H
 
 #include "backends/cpu/compiler.h"
-#include "base/source.h"
+#include "base/diagnostics.h"
 #include "vyre/base.h"
 
 #include <llvm-c/Core.h>

@@ -2,7 +2,7 @@
 #include "compilers/llvm/llvm_session.h"
 
 #include "base/status.h"
-#include "base/text.h"
+#include "base/string.h"
 
 #include <llvm-c/Core.h>
 #include <llvm-c/ErrorHandling.h>

@@ -1,5 +1,5 @@
 /* Debug info: source lines of the code, for debuggers and listings. It does not change the code itself. */
-#include "base/source.h"
+#include "base/diagnostics.h"
 #include "emit/llvm/emitter.h"
 
 #include <llvm-c/DebugInfo.h>

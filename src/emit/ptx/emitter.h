@@ -27,7 +27,7 @@
 
 #include "analysis/interval.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/string.h"
 #include "emit/ptx/ptx.h"
 #include "ir/eval.h"
 #include "ir/model.h"
@@ -193,7 +193,7 @@ char *vy_ptx_line_predicated(vy_ptx *e, vy_ptx_value guard); /* "@%p1 ": what vy
 static inline void vy_ptx_end_line(vy_ptx *e, char *at) {
     e->at = vy_write_text(at, ";\n");
 }
-/* "name.suffix %r1, %r2": what most lines are. A name is a word (base/text.h), a suffix has three letters or four. */
+/* "name.suffix %r1, %r2": what most lines are. A name is a word (base/string.h), a suffix has three letters or four. */
 void vy_ptx_instruct(vy_ptx *e, uint64_t name, const char *suffix, const vy_ptx_value *operands, unsigned count);
 #define VY_PTX_INSTRUCT(e, name, suffix, ...)                                                                          \
     vy_ptx_instruct(e, vy_pack_text(name), suffix, (const vy_ptx_value[]){__VA_ARGS__},                                \
@@ -231,7 +231,7 @@ static inline const char *vy_ptx_type(vyre_type type) {
 static inline const char *vy_ptx_bits(vyre_type type) {
     return vy_ptx_types[type].bits;
 }
-/* Those of a type as a word (base/text.h): three, and a NUL, or four. */
+/* Those of a type as a word (base/string.h): three, and a NUL, or four. */
 static inline uint32_t vy_ptx_letters(const char *type) {
     uint32_t letters;
     memcpy(&letters, type, sizeof letters);

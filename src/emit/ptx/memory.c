@@ -94,7 +94,7 @@ static int is_constant(const vy_ptx *e, uint32_t memory) {
     return m->space == VY_SPACE_BUFFER && (m->access == VYRE_ACCESS_READ || m->access == VYRE_ACCESS_UNIFORM);
 }
 
-/* One element as it lies in memory, as a word (base/text.h). */
+/* One element as it lies in memory, as a word (base/string.h). */
 static uint64_t element_of(vyre_type type) {
     static const char names[VYRE_TYPE_COUNT][8] = {
         [VYRE_TYPE_I8] = "s8",   [VYRE_TYPE_U8] = "u8",    [VYRE_TYPE_I16] = "s16", [VYRE_TYPE_U16] = "u16",
@@ -227,7 +227,7 @@ void vy_ptx_store(vy_ptx *e, const vy_stmt *s) {
 
 typedef struct units {
     uint32_t count;
-    uint64_t name;  /* "v4.b32", as a word (base/text.h) */
+    uint64_t name;  /* "v4.b32", as a word (base/string.h) */
     vyre_type type; /* of the register of each */
     vy_ptx_value values[VY_LIMIT_WIDE];
 } units;

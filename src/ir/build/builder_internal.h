@@ -1,9 +1,10 @@
-/* The builder's state, shared by its files: builder.c (life, errors, header), builder_declare.c (functions, declarations, sizes), builder_value.c
- * (expressions), builder_stmt.c (statements and blocks).
+/* The state of the public builder, shared by builder.c (life cycle, declarations, header) and builder_body.c
+ * (expressions, statements).
  *
- * Declarations wait until the first statement, so that they may come in any order, and are then written to the draft in the order of
- * model.h. Expressions wait in a pool of their own until a statement takes them, since the draft wants them directly before it. After the first
- * mistake nothing more goes to the draft, for it is never finished; types are tracked here, so checking goes on. */
+ * Declarations are buffered until the first statement, so that they may come in any order, and are then written to the
+ * draft in the order of model.h. Expressions are buffered in a pool until a statement uses them, since the draft
+ * requires them directly before it. After the first error no more is written to the draft, since it is never finished;
+ * types are tracked here, so checking continues. */
 #ifndef VY_IR_BUILD_BUILDER_INTERNAL_H
 #define VY_IR_BUILD_BUILDER_INTERNAL_H
 
@@ -11,7 +12,7 @@
 #include "ir/irbuilder.h"
 #include "vyre/builder.h"
 
-#define VY_POISON VY_NONE /* index of a handle that came out of a mistake: accepted silently */
+#define VY_POISON VY_NONE /* index of a handle that resulted from an error; accepted silently */
 
 typedef struct vy_builder_node {
     uint8_t kind; /* vy_expr_kind; a of a variable or memory is an index into the builder's tables */
@@ -19,7 +20,7 @@ typedef struct vy_builder_node {
     uint8_t op, axis;
     uint8_t is_used;
     uint16_t depth; /* operators on the longest path */
-    uint32_t scope; /* where it may be used; VY_NONE = anywhere (literals, ids) */
+    uint32_t scope; /* function where it may be used; VY_NONE = anywhere (literals, ids) */
     uint32_t a, b, c;
     uint64_t bits;
 } vy_builder_node;
@@ -28,7 +29,7 @@ typedef struct vy_built_variable {
     vy_symbol name;
     uint8_t type, is_mutable, is_param;
     uint32_t scope;
-    uint32_t index; /* in the draft; VY_NONE before its declaration is written */
+    uint32_t index; /* in the draft; VY_NONE until its declaration is written */
 } vy_built_variable;
 
 typedef struct vy_built_memory {
@@ -53,8 +54,8 @@ typedef struct vy_built_param {
     uint32_t is_memory, index; /* into the builder's tables */
 } vy_built_param;
 
-/* Functions are scopes 0, 1, …; the program itself is VY_SCOPE_ENTRY. Ranges are those of the builder's tables: only one
- * function is open at a time and the entry's params stand in no list, so they are contiguous. */
+/* Functions are scopes 0, 1, …; the program itself is VY_SCOPE_ENTRY. Ranges of the builder's tables are contiguous:
+ * only one function is open at a time, and the entry's params are not in `params`. */
 #define VY_SCOPE_ENTRY (VY_NONE - 1)
 typedef struct vy_built_function {
     vy_symbol name;
@@ -65,18 +66,18 @@ typedef struct vy_built_function {
 typedef struct vy_open_block {
     uint8_t kind; /* vy_stmt_kind */
     uint8_t has_else;
-    uint32_t stmt; /* which statement opened it, for messages */
+    uint32_t stmt; /* the number of the opening statement, for messages */
 } vy_open_block;
 
 struct vyre_builder {
     vy_irb draft;
-    vyre_diagnostics *findings; /* made when the first one comes */
+    vyre_diagnostics *findings; /* created with the first error */
     size_t errors;
     int no_memory;
-    uint32_t scope;           /* the function open, or VY_SCOPE_ENTRY */
+    uint32_t scope;           /* the open function, or VY_SCOPE_ENTRY */
     int declarations_flushed; /* the declarations of the scope are written */
     uint32_t stmt_count;      /* for messages */
-    uint32_t first_memory;    /* of the function open, in memories */
+    uint32_t first_memory;    /* of the open function, in memories */
     struct {
         uint8_t kind;
         uint32_t memory, offset, sizes[3];
@@ -91,52 +92,47 @@ struct vyre_builder {
     VY_VECTOR(vy_open_block) blocks;
 };
 
-/* Notes a mistake. */
+/* Reports an error. */
 void vy_builder_error(vyre_builder *b, vy_diag_code code, const char *fix, const char *format, ...) VY_PRINTF(4, 5);
-/* Notes that memory is out. */
+/* Records that memory has run out. */
 void vy_builder_no_memory(vyre_builder *b);
-/* Whether what is written to the draft can still become a program. */
+/* Whether the draft can still become a program. */
 static inline int vy_builder_is_valid(const vyre_builder *b) {
     return b->errors == 0 && !b->no_memory;
 }
-/* Whether a handle came out of a mistake that was noted, and so is accepted silently. Before the first mistake there is no such handle:
- * it is made up. */
+/* Whether a handle resulted from a reported error and is therefore accepted silently. Before the first error such a
+ * handle cannot exist: the caller has invented it. */
 static inline int vy_builder_is_poisoned(const vyre_builder *b, const vyre_builder *owner, uint32_t index) {
     return owner == b && index == VY_POISON && !vy_builder_is_valid(b);
 }
-/* What is wrong with a handle that stands for nothing here. */
+/* The problem with a handle that is not valid in this builder, for messages. */
 static inline const char *vy_builder_handle_problem(const vyre_builder *b, const vyre_builder *owner) {
-    return owner == b ? "was not given by this builder" : owner ? "belongs to another builder" : "is missing";
+    return owner == b ? "was not created by this builder" : owner ? "belongs to another builder" : "is missing";
 }
-/* A name in the draft; NULL is a mistake unless may_be_empty, `what` names the thing. */
+/* Interns a name in the draft; reports an error if it is NULL unless may_be_empty. `what` describes the named
+ * entity. */
 vy_symbol vy_builder_intern(vyre_builder *b, const char *name, const char *what, int may_be_empty);
 static inline const char *vy_builder_symbol_name(const vyre_builder *b, vy_symbol name) {
     return vy_symbol_name(b->draft.program, name);
 }
-/* Whether a value lies in its list; notes it if not. */
+/* Whether a value is in its enum; reports an error if not. */
 int vy_builder_check_enum(vyre_builder *b, unsigned value, unsigned count, const char *what);
-/* Whether a row may stand in a program of level source; notes it if not. */
+/* Whether an op of this level may be used in a program of level source; reports an error if not. */
 int vy_builder_check_level(vyre_builder *b, unsigned level, const char *name);
 
-/* The table index behind a handle, or VY_POISON: silently if it came out of a mistake, else with a note. `user` is what uses it. */
+/* The table index of a handle, or VY_POISON: silently if it resulted from an error, else with a report. `user` names
+ * its use. */
 uint32_t vy_builder_use_memory(vyre_builder *b, vyre_memory memory, const char *user);
-/* The same for a value that is going to be used: a computed one is marked. */
+/* The same for a value; a computed value is marked as used. */
 uint32_t vy_builder_use_value(vyre_builder *b, vyre_value value, const char *user, const char *role);
 /* "`i` (u32)" or "value 12 (add, f32)", in the caller's buffer. */
 const char *vy_builder_describe(const vyre_builder *b, uint32_t node, char buffer[96]);
-/* Whether a taken value has the type; notes it if not. True for VY_POISON. */
-int vy_builder_expect(vyre_builder *b, uint32_t node, vyre_type type, const char *user, const char *role);
-int vy_builder_expect_integer(vyre_builder *b, uint32_t node, const char *user, const char *role);
 
-/* A leaf that reads the variable. */
+/* Adds a variable and returns a leaf that reads it. */
 vyre_value vy_builder_add_variable(vyre_builder *b, vy_symbol name, vyre_type type, int is_mutable, int is_param,
                                    uint32_t index);
-/* Copies the tree into the draft. */
-uint32_t vy_builder_emit(vyre_builder *b, uint32_t node);
 
-/* Writes the declarations of the scope, once: before its first statement and at its end. */
+/* Writes the declarations of the scope to the draft, once: before its first statement or at its end. */
 void vy_builder_flush_declarations(vyre_builder *b);
-/* Writes the grid; the entry is sealed. */
-void vy_builder_emit_grid(vyre_builder *b);
 
 #endif

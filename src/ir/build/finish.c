@@ -1,11 +1,14 @@
-/* Finishing (finish.h). */
+/* Finishing (finish.h): validation, feature flags and fingerprint of a built or decoded program; vyre_wire_decode. */
 #include "ir/build/finish.h"
 
+#include "base/status.h"
 #include "ir/dispatch_resolve.h"
 #include "ir/validate/validate.h"
-#include "ir/wire/fingerprint.h"
+#include "ir/wire/decode.h"
+#include "ir/wire/encode.h"
+#include "vyre/wire.h"
 
-/* Builds that are to find errors trust no step. */
+/* Debug and sanitizer builds validate every step. */
 #if defined(__SANITIZE_ADDRESS__) || !defined(NDEBUG)
 enum { MAY_SKIP_VERIFY = 0 };
 #elif defined(__has_feature)
@@ -14,7 +17,7 @@ enum { MAY_SKIP_VERIFY = !__has_feature(address_sanitizer) };
 enum { MAY_SKIP_VERIFY = 1 };
 #endif
 
-/* One that was checked may be used by other threads: it is not written to, here and below. */
+/* A verified program may be in use by other threads: it is not written to, here and below. */
 vyre_status vy_program_verify(vyre_program *program, vyre_error *error) {
     if (program->is_verified)
         return VYRE_OK;
@@ -38,7 +41,7 @@ vyre_status vy_program_finalize(vyre_program *program, vyre_error *error) {
     return status;
 }
 
-/* A step that may be over a limit on which all code relies is validated at once. */
+/* A step that may exceed a limit on which all code relies is validated immediately. */
 static vyre_status finish_body(vy_irb *draft, vyre_diagnostics *diagnostics, vyre_error *error) {
     vyre_program *program = draft->program;
     int is_large = program->stmts.count > VY_LIMIT_STATEMENTS || program->exprs.count > VY_LIMIT_EXPRESSIONS;
@@ -76,4 +79,31 @@ vyre_status vy_irb_finish(vy_irb *draft, vy_source *source, vyre_diagnostics *di
     draft->program = NULL;
     *out = program;
     return VYRE_OK;
+}
+
+/* ---- decoding ---- */
+
+static vyre_status finish(vy_decoder *d, vy_source *source, vyre_program **out) {
+    vyre_status status = vy_irb_finish(&d->draft, source, d->reader.diagnostics, out, d->reader.error);
+    if (status == VYRE_OK && vy_decode_check_digest(d, *out) != VYRE_OK) {
+        vyre_program_release(*out);
+        *out = NULL;
+        status = VYRE_CORRUPT;
+    }
+    return status;
+}
+
+vyre_status vyre_wire_decode(const void *data, size_t size, vyre_diagnostics *diagnostics, vyre_program **out,
+                             vyre_error *error) {
+    VY_REQUIRE(error, out);
+    *out = NULL;
+    VY_REQUIRE_ARRAY(error, data, size);
+    vy_decoder d = {.reader = {.data = data, .end = size, .diagnostics = diagnostics, .error = error}};
+    vy_source *source;
+    vyre_status status = vy_decode_to_builder(&d, &source);
+    if (status == VYRE_OK)
+        status = finish(&d, source, out);
+    vy_source_release(source);
+    vy_decoder_free(&d);
+    return status;
 }

@@ -2,7 +2,7 @@
  * always safe. */
 #include "ir/text/lexer.h"
 
-#include "base/utf8.h"
+#include "base/string.h"
 #include "ir/limits.h"
 
 #include <stdio.h>

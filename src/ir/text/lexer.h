@@ -5,9 +5,11 @@
 #ifndef VY_IR_TEXT_LEXER_H
 #define VY_IR_TEXT_LEXER_H
 
-#include "base/text.h"
-#include "ir/diagnostic_sink.h"
-#include "ir/keywords.h"
+#include "base/intern.h"
+#include "base/string.h"
+#include "base/suggest.h"
+#include "ir/diagnostic_codes.h"
+#include "ir/identifiers.h"
 
 /* ---- tokens ---- */
 

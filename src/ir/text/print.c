@@ -6,9 +6,10 @@
  * type only where lowering assigns the same one: each rule here has its counterpart in lower_expr.c. Recursion is
  * bounded by VY_LIMIT_EXPRESSION_DEPTH. */
 #include "base/status.h"
-#include "base/text.h"
+#include "base/intern.h"
+#include "base/string.h"
 #include "ir/attributes.h"
-#include "ir/keywords.h"
+#include "ir/identifiers.h"
 #include "ir/model.h"
 #include "ir/number.h"
 #include "ir/op_tables.h"

@@ -1,7 +1,6 @@
 /* Declaration verifier: names of programs and functions, counts, memories, geometry, size expressions, and warnings
  * about unused declarations. Names of variables and memories depend on scopes, which statements.c checks. */
 #include "ir/identifiers.h"
-#include "ir/keywords.h"
 #include "ir/validate/verifier.h"
 
 /* ---- names ---- */

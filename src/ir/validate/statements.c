@@ -5,7 +5,6 @@
 #include "ir/attributes.h"
 #include "ir/eval.h"
 #include "ir/identifiers.h"
-#include "ir/keywords.h"
 #include "ir/op_tables.h"
 #include "ir/validate/verifier.h"
 

@@ -11,7 +11,7 @@
  * prove. A program that it accepts is also accepted after inlining. */
 #include "ir/validate/divergence_graph.h"
 
-#include "ir/keywords.h"
+#include "ir/identifiers.h"
 
 #include <stdio.h>
 

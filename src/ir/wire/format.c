@@ -1,4 +1,5 @@
-/* The tables of format.h. A kind without a row does not build: each table is as long as its enum, and the assertions count the rows. */
+/* The tables of format.h. A kind without a row does not compile: each table is as long as its enum, and the assertions
+ * count the rows. */
 #include "ir/wire/format.h"
 
 const vy_wire_stmt vy_wire_stmts[VY_STMT_KIND_COUNT] = {
@@ -19,3 +20,20 @@ _Static_assert(0 VY_WIRE_SIZE_LIST(X) == VY_SIZE_KIND_COUNT, "a size kind has no
 #undef X
 _Static_assert(VY_WIRE_LITERAL + VYRE_TYPE_COUNT <= VY_WIRE_LITERAL_END, "types outgrow their tags");
 _Static_assert(VY_WIRE_OP + VYRE_OP_COUNT <= 0x100, "ops outgrow their tags");
+
+static int is_known(vy_position position) {
+    return position.line || position.column || position.length;
+}
+
+int vy_wire_has_declaration_positions(const vyre_program *program) {
+    for (uint32_t i = 0; i < program->functions.count; i++)
+        if (is_known(program->functions.items[i].position))
+            return 1;
+    for (uint32_t i = 0; i < program->variables.count; i++)
+        if (is_known(program->variables.items[i].position))
+            return 1;
+    for (uint32_t i = 0; i < program->memories.count; i++)
+        if (is_known(program->memories.items[i].position))
+            return 1;
+    return 0;
+}

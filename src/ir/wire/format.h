@@ -1,4 +1,4 @@
-/* The layout of the wire form, as tables: what the encoder writes, the decoder reads and docs/wire.md describes.
+/* The layout of the wire form, as tables that the encoder and the decoder share; docs/wire.md describes it.
  *
  *   offset 0   magic "\0vyr"
  *          4   major version, minor version
@@ -8,12 +8,13 @@
  *              digest of everything before it (BLAKE2b-256): the fingerprint
  *              debug section, optional, outside the digest
  *
- * Numbers are LEB128 in their shortest form. Trees are postfix: an operator follows its operands and a statement follows its
- * expressions and takes all of them, so neither side recurses and no operand count is stored. What can be derived (types of variables and
- * operators, indices of declarations, ends of blocks) is not stored, so it cannot be stored wrongly.
+ * Numbers are LEB128 in their shortest form. Trees are postfix: an operator follows its operands, and a statement
+ * follows its expressions and consumes all of them, so neither side recurses and no operand count is stored. Derivable
+ * data (types of variables and operators, indices of declarations, ends of blocks) is not stored, so it cannot be
+ * inconsistent.
  *
- * Tags are for ever: a row may be added, never changed or removed. Adding one means a new minor version, which the encoder writes only for
- * programs that need it, so that no fingerprint changes. */
+ * Tags are permanent: a row may be added, never changed or removed. Adding one requires a new minor version, which the
+ * encoder writes only for programs that need it, so that no fingerprint changes. */
 #ifndef VY_IR_WIRE_FORMAT_H
 #define VY_IR_WIRE_FORMAT_H
 
@@ -30,7 +31,8 @@ enum {
     VY_WIRE_DIGEST = 32
 };
 
-/* ---- strings: one number n. n even: a string of n/2 bytes follows, which did not occur before (0 is ""). n odd: the string that
+/* ---- strings: one number n. n even: a string of n/2 bytes follows, which did not occur before (0 is ""). n odd: the
+ * string that
  * was number n/2, from 0, in order of first occurrence. ---- */
 
 /* ---- bodies: a sequence of these tags, closed by END ---- */
@@ -42,7 +44,7 @@ enum {
     VY_WIRE_LEN = 0x22,
     VY_WIRE_BUILTIN = 0x23,
     VY_WIRE_LOAD_UNGUARDED = 0x24,
-    VY_WIRE_LOAD_IF = 0x25, /* unguarded: index, condition */
+    VY_WIRE_LOAD_IF = 0x25, /* unchecked: index, condition */
     VY_WIRE_ALIGN_OFFSET = 0x26,
     VY_WIRE_LITERAL = 0x40, /* + type; then its bytes, little-endian */
     VY_WIRE_LITERAL_END = 0x60,
@@ -51,7 +53,7 @@ enum {
 
 /* Fields of a statement, written after its tag in the order of the row.
  *   n  name of the one variable it declares
- *   r  name of the result, or a 0 byte; a 1 byte stands before a name
+ *   r  name of the result, or a 0 byte; a 1 byte precedes a name
  *   v  variable            m  memory
  *   a  atomic              o  order             s  scope
  *   k  collective, then the op it combines with if it combines, then the width
@@ -59,7 +61,7 @@ enum {
  *   g  arguments: count, then for each 0 (the next expression) or memory + 1
  *   t  results: count, then for each its name and type
  *   x  text: a print format, the name of a region
- *   u  guard, in programs at level legal only
+ *   u  bounds check, in programs at level legal only
  *   w  results of the memory's type: count, then their names
  *
  * X(KIND, tag, min_exprs expressions, max_exprs expressions, fields) */
@@ -118,13 +120,17 @@ extern const vy_wire_size vy_wire_sizes[VY_SIZE_KIND_COUNT];
 /* ---- parameters of functions: one of these, then name and type; a memory: then space and access ---- */
 enum { VY_WIRE_PARAM_SCALAR = 0, VY_WIRE_PARAM_MEMORY = 1 };
 
-/* ---- the debug section: length of the payload (u32, little-endian), payload, digest of everything from the program's digest to the end
+/* ---- the debug section: length of the payload (u32, little-endian), payload, digest of everything from the program's
+ * digest to the end
  * of the payload, so that a section fits one program only. Payload: these flags, then each part in this order. ---- */
 enum {
     VY_WIRE_DEBUG_SOURCE = 1,       /* name and text */
     VY_WIRE_DEBUG_DECLARATIONS = 2, /* positions of functions, variables, memories; at least one is known */
     VY_WIRE_DEBUG_CODE = 4          /* positions of statements, then expressions; there is at least one statement */
 };
+
+/* Whether a function, variable or memory of the program has a position. */
+int vy_wire_has_declaration_positions(const vyre_program *program);
 
 static inline unsigned vy_wire_literal_bytes(vyre_type type) {
     return (vyre_type_bits(type) + 7) / 8;

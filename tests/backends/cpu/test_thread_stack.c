@@ -4,7 +4,7 @@
 
 #include "backends/cpu/compile.h"
 #include "backends/cpu/frame_pool.h"
-#include "base/text.h"
+#include "base/string.h"
 #include "base/thread.h"
 #include "vyre/async.h"
 #include "vyre/cache.h"

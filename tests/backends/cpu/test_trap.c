@@ -2,7 +2,7 @@
  * code. */
 #include "backends/conform.h"
 
-#include "base/text.h"
+#include "base/string.h"
 #include "driver/cache.h"
 #include "vyre/async.h"
 #include "vyre/cache.h"

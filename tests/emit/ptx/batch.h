@@ -6,7 +6,7 @@
 #include "emit/ptx/digest.h"
 #include "emit/ptx/manner.h"
 
-#include "base/text.h"
+#include "base/string.h"
 
 enum { BATCH_PROGRAMS = 128, BATCH_IMAGE = DEVICE_IMAGE / 2 };
 

@@ -1,11 +1,355 @@
-/* The builder's statements and blocks (vyre/builder.h, builder_internal.h).
- *
- * Every statement goes the same way: open_stmt says whether it may stand here, its operands are taken and checked in the order of model.h, and
- * close_stmt writes their trees and the statement to the draft, unless a mistake was made before. */
+/* The public builder (vyre/builder.h): expressions, which are trees in a pool until a statement uses them, and
+ * statements. */
 #include "ir/build/builder_internal.h"
+
+#include "ir/eval.h"
 #include "ir/op_tables.h"
 
-/* A statement under way. */
+#include <stdio.h>
+
+static vyre_value poison(const vyre_builder *b) {
+    return (vyre_value){b, VY_POISON};
+}
+
+static vyre_value add_node(vyre_builder *b, vy_builder_node node) {
+    vy_builder_node *item = VY_PUSH(&b->nodes);
+    if (!item) {
+        vy_builder_no_memory(b);
+        return poison(b);
+    }
+    *item = node;
+    return (vyre_value){b, b->nodes.count - 1};
+}
+
+/* ---- using values ---- */
+
+static int is_leaf(const vy_builder_node *node) {
+    return node->kind != VY_EXPR_OP && node->kind != VY_EXPR_LOAD;
+}
+
+const char *vy_builder_describe(const vyre_builder *b, uint32_t index, char buffer[96]) {
+    const vy_builder_node *node = &b->nodes.items[index];
+    const char *type = vyre_type_name((vyre_type)node->type);
+    const vyre_op_info *info = node->kind == VY_EXPR_OP ? vyre_op_get((vyre_op)node->op) : NULL;
+    if (node->kind == VY_EXPR_VARIABLE)
+        snprintf(buffer, 96, "`%s` (%s)", vy_builder_symbol_name(b, b->variables.items[node->a].name), type);
+    else
+        snprintf(buffer, 96, "value %u (%s, %s)", index,
+                 info                            ? info->name
+                 : node->kind == VY_EXPR_LOAD    ? "load"
+                 : node->kind == VY_EXPR_LITERAL ? "literal"
+                                                 : "id or length",
+                 type);
+    return buffer;
+}
+
+uint32_t vy_builder_use_value(vyre_builder *b, vyre_value value, const char *user, const char *role) {
+    if (vy_builder_is_poisoned(b, value.builder, value.index))
+        return VY_POISON;
+    if (value.builder != b || value.index >= b->nodes.count) {
+        vy_builder_error(b, VY_B001, NULL, "the %s of %s (statement %u) %s", role, user, b->stmt_count,
+                         vy_builder_handle_problem(b, value.builder));
+        return VY_POISON;
+    }
+    vy_builder_node *node = &b->nodes.items[value.index];
+    char text[96];
+    if (node->scope != VY_NONE && node->scope != b->scope) {
+        vy_builder_error(b, VY_B011, NULL, "the %s of %s (statement %u), %s, belongs to another function", role, user,
+                         b->stmt_count, vy_builder_describe(b, value.index, text));
+        return VY_POISON;
+    }
+    if (node->is_used) {
+        vy_builder_error(b, VY_B002, NULL, "%s is used twice, the second time as %s of %s (statement %u)",
+                         vy_builder_describe(b, value.index, text), role, user, b->stmt_count);
+        return VY_POISON;
+    }
+    node->is_used = !is_leaf(node);
+    return value.index;
+}
+
+/* Whether a value in use has the type; reports an error if not. True for VY_POISON. */
+static int expect_type(vyre_builder *b, uint32_t index, vyre_type type, const char *user, const char *role) {
+    if (index == VY_POISON || b->nodes.items[index].type == type)
+        return 1;
+    char text[96];
+    vy_builder_error(b, VY_B003, VY_FIX("convert it: vyre_cast(b, the type %s, value)", vyre_type_name(type)),
+                     "the %s of %s (statement %u), %s, is not of type %s", role, user, b->stmt_count,
+                     vy_builder_describe(b, index, text), vyre_type_name(type));
+    return 0;
+}
+
+static int expect_integer(vyre_builder *b, uint32_t index, const char *user, const char *role) {
+    if (index == VY_POISON || vyre_type_class((vyre_type)b->nodes.items[index].type) & VYRE_CLASS_INTEGER)
+        return 1;
+    char text[96];
+    vy_builder_error(b, VY_B003, "convert it: vyre_cast(b, VYRE_TYPE_U32, value)",
+                     "the %s of %s (statement %u), %s, is not an integer", role, user, b->stmt_count,
+                     vy_builder_describe(b, index, text));
+    return 0;
+}
+
+/* ---- leaves ---- */
+
+static const vy_builder_node blank = {.scope = VY_NONE, .a = VY_NONE, .b = VY_NONE, .c = VY_NONE};
+
+vyre_value vyre_literal(vyre_builder *b, vyre_type type, uint64_t bits) {
+    if (!b)
+        return vyre_no_value();
+    if (!vy_builder_check_enum(b, type, VYRE_TYPE_COUNT, "the type of a literal"))
+        return poison(b);
+    vy_builder_node node = blank;
+    node.kind = VY_EXPR_LITERAL;
+    node.type = (uint8_t)type;
+    node.bits = vy_value_canonicalize(type, bits);
+    return add_node(b, node);
+}
+
+/* Rounded by the evaluator, by the rules of the language. */
+static vyre_value from_double(vyre_builder *b, vyre_type type, double value) {
+    return vyre_literal(b, type,
+                        vyre_op_evaluate(VYRE_OP_CAST, type, VYRE_TYPE_F64, vyre_scalar_f64(value).bits, 0, 0));
+}
+
+vyre_value vyre_f16(vyre_builder *b, double value) {
+    return from_double(b, VYRE_TYPE_F16, value);
+}
+
+vyre_value vyre_bf16(vyre_builder *b, double value) {
+    return from_double(b, VYRE_TYPE_BF16, value);
+}
+
+vyre_value vyre_f32(vyre_builder *b, float value) {
+    return vyre_literal(b, VYRE_TYPE_F32, vyre_scalar_f32(value).bits);
+}
+
+vyre_value vyre_f64(vyre_builder *b, double value) {
+    return vyre_literal(b, VYRE_TYPE_F64, vyre_scalar_f64(value).bits);
+}
+
+vyre_value vyre_builtin_value(vyre_builder *b, vyre_builtin builtin, unsigned axis) {
+    if (!b)
+        return vyre_no_value();
+    if (!vy_builder_check_enum(b, builtin, VYRE_BUILTIN_COUNT, "the builtin") ||
+        !vy_builder_check_enum(b, axis, vy_builtins[builtin].has_axes ? 3 : 1, "the axis"))
+        return poison(b);
+    vy_builder_node node = blank;
+    node.kind = VY_EXPR_BUILTIN;
+    node.type = VYRE_TYPE_U32;
+    node.op = (uint8_t)builtin;
+    node.axis = (uint8_t)axis;
+    return add_node(b, node);
+}
+
+vyre_value vyre_len(vyre_builder *b, vyre_memory memory) {
+    if (!b)
+        return vyre_no_value();
+    vy_builder_node node = blank;
+    node.kind = VY_EXPR_LEN;
+    node.type = VYRE_TYPE_U32;
+    node.scope = b->scope;
+    node.a = vy_builder_use_memory(b, memory, "len");
+    return node.a == VY_POISON ? poison(b) : add_node(b, node);
+}
+
+vyre_value vy_builder_add_variable(vyre_builder *b, vy_symbol name, vyre_type type, int is_mutable, int is_param,
+                                   uint32_t index) {
+    vy_built_variable *variable = VY_PUSH(&b->variables);
+    if (!variable) {
+        vy_builder_no_memory(b);
+        return poison(b);
+    }
+    *variable = (vy_built_variable){.name = name,
+                                    .type = (uint8_t)type,
+                                    .is_mutable = (uint8_t)is_mutable,
+                                    .is_param = (uint8_t)is_param,
+                                    .scope = b->scope,
+                                    .index = index};
+    vy_builder_node node = blank;
+    node.kind = VY_EXPR_VARIABLE;
+    node.type = (uint8_t)type;
+    node.scope = b->scope;
+    node.a = b->variables.count - 1;
+    return add_node(b, node);
+}
+
+/* ---- computed values ---- */
+
+/* Derives scope and depth of a node from its operands, which are in use; returns 0 if the node would be too deep. */
+static int derive_scope_and_depth(vyre_builder *b, vy_builder_node *node, const char *name) {
+    const uint32_t operands[3] = {node->kind == VY_EXPR_OP ? node->a : VY_NONE, node->b, node->c};
+    unsigned depth = 0;
+    for (int i = 0; i < 3; i++) {
+        if (operands[i] == VY_NONE)
+            continue;
+        const vy_builder_node *operand = &b->nodes.items[operands[i]];
+        depth = operand->depth > depth ? operand->depth : depth;
+        if (operand->scope != VY_NONE)
+            node->scope = operand->scope;
+    }
+    if (depth > VY_LIMIT_EXPRESSION_DEPTH) {
+        vy_builder_error(b, VY_B010, NULL, "`%s` (statement %u) makes an expression deeper than the limit (%d)", name,
+                         b->stmt_count, VY_LIMIT_EXPRESSION_DEPTH);
+        return 0;
+    }
+    node->depth = (uint16_t)(depth + 1);
+    return 1;
+}
+
+vyre_value vyre_load(vyre_builder *b, vyre_memory memory, vyre_value index) {
+    if (!b)
+        return vyre_no_value();
+    vy_builder_node node = blank;
+    node.kind = VY_EXPR_LOAD;
+    node.scope = b->scope;
+    node.a = vy_builder_use_memory(b, memory, "load");
+    node.b = vy_builder_use_value(b, index, "load", "index");
+    if (!expect_integer(b, node.b, "load", "index") || node.a == VY_POISON || node.b == VY_POISON)
+        return poison(b);
+    node.type = b->memories.items[node.a].type;
+    return derive_scope_and_depth(b, &node, "load") ? add_node(b, node) : poison(b);
+}
+
+static void report_types(vyre_builder *b, const vyre_op_info *info, const uint32_t *operands, unsigned count,
+                         vyre_type result) {
+    char list[200] = "";
+    size_t used = 0;
+    for (unsigned i = 0; i < count; i++)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "",
+                                 vyre_type_name((vyre_type)b->nodes.items[operands[i]].type));
+    if (result < VYRE_TYPE_COUNT)
+        vy_builder_error(b, VY_B003, NULL, "`%s` (statement %u) does not turn %s into %s", info->name, b->stmt_count,
+                         list, vyre_type_name(result));
+    else
+        vy_builder_error(b, VY_B003,
+                         VY_FIX("pass operands of one type that `%s` accepts; convert with vyre_cast", info->name),
+                         "`%s` (statement %u) does not accept (%s)", info->name, b->stmt_count, list);
+}
+
+/* The result type of an op by the rule of its row. */
+static vyre_type result_type(const vyre_builder *b, const vyre_op_info *info, const uint32_t *operands) {
+    if (info->rule == VYRE_RULE_COMPARE || info->rule == VYRE_RULE_TEST)
+        return VYRE_TYPE_BOOL;
+    return (vyre_type)b->nodes.items[operands[info->rule == VYRE_RULE_SELECT ? 1 : 0]].type;
+}
+
+/* Whether the operand types match each other and the row. */
+static int types_fit(const vyre_builder *b, vyre_op op, const vyre_op_info *info, const uint32_t *operands,
+                     vyre_type result) {
+    unsigned first = info->rule == VYRE_RULE_SELECT ? 1 : 0;
+    uint8_t type = b->nodes.items[operands[first]].type;
+    for (unsigned i = first; i < info->arity; i++)
+        if (b->nodes.items[operands[i]].type != type)
+            return 0;
+    if (first && b->nodes.items[operands[0]].type != VYRE_TYPE_BOOL)
+        return 0;
+    return vyre_op_accepts(op, (vyre_type)type, result);
+}
+
+/* type: of the result for cast and bitcast, else VYRE_TYPE_COUNT. */
+static vyre_value make_op(vyre_builder *b, vyre_op op, vyre_type type, const vyre_value *values, unsigned count) {
+    if (!b)
+        return vyre_no_value();
+    const vyre_op_info *info = vyre_op_get(op);
+    if (!info) {
+        vy_builder_check_enum(b, op, VYRE_OP_COUNT, "the op");
+        return poison(b);
+    }
+    if (!vy_builder_check_level(b, info->level, info->name))
+        return poison(b);
+    static const char *const roles[] = {"first operand", "second operand", "third operand"};
+    uint32_t operands[3] = {VY_NONE, VY_NONE, VY_NONE};
+    int is_good = 1;
+    for (unsigned i = 0; i < count; i++) {
+        operands[i] = vy_builder_use_value(b, values[i], info->name, roles[i]);
+        is_good &= operands[i] != VY_POISON;
+    }
+    int names_type = op == VYRE_OP_CAST || op == VYRE_OP_BITCAST;
+    if (info->arity != count || names_type != (type < VYRE_TYPE_COUNT)) {
+        vy_builder_error(b, VY_B008,
+                         names_type ? "call vyre_cast or vyre_bitcast" : VY_FIX("call vyre_op%u", info->arity),
+                         "`%s` (statement %u) is given %u operands (%u expected%s)", info->name, b->stmt_count, count,
+                         info->arity, names_type ? ", and a type" : "");
+        return poison(b);
+    }
+    if (!is_good)
+        return poison(b);
+    vyre_type result = names_type ? type : result_type(b, info, operands);
+    if (!types_fit(b, op, info, operands, result)) {
+        report_types(b, info, operands, count, type);
+        return poison(b);
+    }
+    vy_builder_node node = {.kind = VY_EXPR_OP,
+                            .type = (uint8_t)result,
+                            .op = (uint8_t)op,
+                            .scope = VY_NONE,
+                            .a = operands[0],
+                            .b = operands[1],
+                            .c = operands[2]};
+    return derive_scope_and_depth(b, &node, info->name) ? add_node(b, node) : poison(b);
+}
+
+vyre_value vyre_op1(vyre_builder *b, vyre_op op, vyre_value x) {
+    return make_op(b, op, VYRE_TYPE_COUNT, &x, 1);
+}
+
+vyre_value vyre_op2(vyre_builder *b, vyre_op op, vyre_value x, vyre_value y) {
+    return make_op(b, op, VYRE_TYPE_COUNT, (const vyre_value[]){x, y}, 2);
+}
+
+vyre_value vyre_op3(vyre_builder *b, vyre_op op, vyre_value x, vyre_value y, vyre_value z) {
+    return make_op(b, op, VYRE_TYPE_COUNT, (const vyre_value[]){x, y, z}, 3);
+}
+
+static vyre_value convert(vyre_builder *b, vyre_op op, vyre_type type, vyre_value x) {
+    if (b && !vy_builder_check_enum(b, type, VYRE_TYPE_COUNT, "the type to convert to"))
+        return poison(b);
+    return make_op(b, op, type, &x, 1);
+}
+
+vyre_value vyre_cast(vyre_builder *b, vyre_type type, vyre_value x) {
+    return convert(b, VYRE_OP_CAST, type, x);
+}
+
+vyre_value vyre_bitcast(vyre_builder *b, vyre_type type, vyre_value x) {
+    return convert(b, VYRE_OP_BITCAST, type, x);
+}
+
+/* ---- writing trees to the draft ---- */
+
+/* Recursion is bounded by the depth that derive_scope_and_depth allows. */
+static uint32_t emit_tree(vyre_builder *b, uint32_t index) {
+    if (index == VY_NONE)
+        return VY_NONE;
+    vy_builder_node node = b->nodes.items[index];
+    switch ((vy_expr_kind)node.kind) {
+    case VY_EXPR_LITERAL:
+        return vy_irb_literal(&b->draft, (vyre_type)node.type, node.bits);
+    case VY_EXPR_VARIABLE:
+        return vy_irb_variable(&b->draft, b->variables.items[node.a].index);
+    case VY_EXPR_LEN:
+        return vy_irb_len(&b->draft, b->memories.items[node.a].index);
+    case VY_EXPR_BUILTIN:
+        return vy_irb_builtin(&b->draft, (vyre_builtin)node.op, node.axis);
+    case VY_EXPR_LOAD:
+        return vy_irb_load(&b->draft, b->memories.items[node.a].index, emit_tree(b, node.b));
+    case VY_EXPR_OP: {
+        uint32_t x = emit_tree(b, node.a), y = emit_tree(b, node.b), z = emit_tree(b, node.c);
+        return vy_irb_op(&b->draft, (vyre_op)node.op, (vyre_type)node.type, x, y, z);
+    }
+    case VY_EXPR_ALIGN_OFFSET: /* level legal: never created */
+    case VY_EXPR_KIND_COUNT:
+        break;
+    }
+    return VY_NONE;
+}
+
+/* ---- statements ----
+ *
+ * Every statement is built in the same way: open_stmt checks that it is allowed at this point, its operands are used
+ * and checked in the order of model.h, and close_stmt writes their trees and the statement to the draft, unless an
+ * error was reported before. */
+
+/* A statement under construction. */
 typedef struct statement {
     vyre_builder *b;
     const char *name; /* for messages */
@@ -13,16 +357,12 @@ typedef struct statement {
     int is_good;
 } statement;
 
-static vyre_value poison(const vyre_builder *b) {
-    return (vyre_value){b, VY_POISON};
-}
-
 static statement open_stmt(vyre_builder *b, vy_stmt_kind kind, const char *name) {
     statement s = {.b = b, .name = name, .stmt = vy_irb_blank_stmt(kind), .is_good = 1};
     b->stmt_count++;
     if (b->scope == VY_SCOPE_ENTRY && b->draft.program->kind == VYRE_PROGRAM_LIBRARY) {
-        vy_builder_error(b, VY_B009, "begin a function first: a library has no statements of its own",
-                         "%s (statement %u) stands outside a function", name, b->stmt_count);
+        vy_builder_error(b, VY_B009, "begin a function first: a library has no statements outside functions",
+                         "%s (statement %u) is outside a function", name, b->stmt_count);
         s.is_good = 0;
         return s;
     }
@@ -38,13 +378,13 @@ static uint32_t use_value(statement *s, vyre_value value, const char *role) {
 
 static uint32_t use_typed(statement *s, vyre_value value, vyre_type type, const char *role) {
     uint32_t node = use_value(s, value, role);
-    s->is_good &= vy_builder_expect(s->b, node, type, s->name, role);
+    s->is_good &= expect_type(s->b, node, type, s->name, role);
     return node;
 }
 
 static uint32_t use_integer(statement *s, vyre_value value, const char *role) {
     uint32_t node = use_value(s, value, role);
-    s->is_good &= vy_builder_expect_integer(s->b, node, s->name, role);
+    s->is_good &= expect_integer(s->b, node, s->name, role);
     return node;
 }
 
@@ -58,7 +398,7 @@ static vyre_type type_of(const vyre_builder *b, uint32_t node) {
     return (vyre_type)b->nodes.items[node].type;
 }
 
-/* Writes the statement; args are nodes, or memories of the builder. Gives the first variable it declares. */
+/* Writes the statement; args are nodes, or memories of the builder. Returns the first variable that it declares. */
 static uint32_t close_stmt(statement *s, vy_arg *args, uint32_t arg_count, const vy_symbol *names,
                            const vyre_type *types) {
     vyre_builder *b = s->b;
@@ -71,18 +411,18 @@ static uint32_t close_stmt(statement *s, vy_arg *args, uint32_t arg_count, const
     }
     if (!s->is_good || !vy_builder_is_valid(b))
         return VY_NONE;
-    s->stmt.a = vy_builder_emit(b, s->stmt.a);
-    s->stmt.b = vy_builder_emit(b, s->stmt.b);
-    s->stmt.c = vy_builder_emit(b, s->stmt.c);
+    s->stmt.a = emit_tree(b, s->stmt.a);
+    s->stmt.b = emit_tree(b, s->stmt.b);
+    s->stmt.c = emit_tree(b, s->stmt.c);
     for (uint32_t i = 0; i < arg_count; i++)
-        args[i].index = args[i].is_memory ? b->memories.items[args[i].index].index : vy_builder_emit(b, args[i].index);
+        args[i].index = args[i].is_memory ? b->memories.items[args[i].index].index : emit_tree(b, args[i].index);
     if (s->stmt.memory != VY_NONE)
         s->stmt.memory = b->memories.items[s->stmt.memory].index;
     uint32_t index = vy_irb_stmt(&b->draft, &s->stmt, args, arg_count, names, types);
     return index == VY_NONE ? VY_NONE : b->draft.program->stmts.items[index].variable;
 }
 
-/* Writes a statement that declares one variable, and gives it. */
+/* Writes a statement that declares one variable, and returns the variable. */
 static vyre_value close_declaring(statement *s, const char *name, const char *what, vyre_type type) {
     vyre_builder *b = s->b;
     vy_symbol interned = vy_builder_intern(b, name, what, 0);
@@ -141,7 +481,7 @@ void vyre_builder_store(vyre_builder *b, vyre_memory memory, vyre_value index, v
     close_stmt(&s, NULL, 0, NULL, NULL);
 }
 
-/* Takes as many of x and y as there are operands; the rest must be none. */
+/* Uses the first `operands` of x and y; the others must be empty. */
 static void use_operands(statement *s, unsigned count, const vyre_value values[2], const vyre_type types[2],
                          uint32_t *const to[2]) {
     static const char *const roles[2] = {"first operand", "second operand"};
@@ -150,8 +490,8 @@ static void use_operands(statement *s, unsigned count, const vyre_value values[2
             *to[i] = types[i] < VYRE_TYPE_COUNT ? use_typed(s, values[i], types[i], roles[i])
                                                 : use_value(s, values[i], roles[i]);
         else if (values[i].builder) {
-            vy_builder_error(s->b, VY_B008, NULL, "%s (statement %u) is given more operands than it takes (%u)",
-                             s->name, s->b->stmt_count, count);
+            vy_builder_error(s->b, VY_B008, NULL, "%s (statement %u) has too many operands (%u expected)", s->name,
+                             s->b->stmt_count, count);
             s->is_good = 0;
         }
     }
@@ -211,7 +551,8 @@ vyre_value vyre_builder_collective(vyre_builder *b, const char *name, vyre_colle
 
 /* ---- calls ---- */
 
-/* The arguments as nodes and memories; NULL when memory is out or a count is over its limit. The caller releases `count` of them. */
+/* The arguments as nodes and memories; NULL if out of memory or a count exceeds its limit. The caller releases `count`
+ * of them. */
 static vy_arg *use_arguments(statement *s, const vyre_operand *arguments, size_t count) {
     if (count > VY_LIMIT_PARAMS || (count && !arguments)) {
         vy_builder_error(s->b, VY_B008, NULL, "%s (statement %u) is given %zu arguments (at most %d, and not NULL)",
@@ -233,12 +574,12 @@ static vy_arg *use_arguments(statement *s, const vyre_operand *arguments, size_t
     return args;
 }
 
-/* Arguments against the parameters of a function of the builder. */
+/* Checks the arguments against the parameters of a function of the builder. */
 static void check_arguments(statement *s, const vy_built_function *function, const vy_arg *args, size_t count) {
     vyre_builder *b = s->b;
     const char *name = vy_builder_symbol_name(b, function->name);
     if (count != function->param_count) {
-        vy_builder_error(b, VY_B008, NULL, "call (statement %u) gives `%s` %zu arguments (%u expected)", b->stmt_count,
+        vy_builder_error(b, VY_B008, NULL, "call (statement %u) passes `%s` %zu arguments (%u expected)", b->stmt_count,
                          name, count, function->param_count);
         s->is_good = 0;
         return;
@@ -253,11 +594,11 @@ static void check_arguments(statement *s, const vy_built_function *function, con
             s->is_good = 0;
         } else if (!param.is_memory)
             s->is_good &=
-                vy_builder_expect(b, args[i].index, (vyre_type)b->variables.items[param.index].type, name, "argument");
+                expect_type(b, args[i].index, (vyre_type)b->variables.items[param.index].type, name, "argument");
     }
 }
 
-/* The rest of a call: results are declared if there are names for them. */
+/* Completes a call: declares the results if they have names. */
 static void close_call(statement *s, vy_arg *args, size_t arg_count, const char *const *names, const vyre_type *types,
                        size_t count, vyre_value *results) {
     vyre_builder *b = s->b;
@@ -317,7 +658,7 @@ void vyre_builder_call_op(vyre_builder *b, const char *id, const vyre_operand *a
     statement s = open_stmt(b, VY_STMT_CALL, "call");
     vy_arg *args = use_arguments(&s, arguments, argument_count);
     if (result_count > VY_LIMIT_RESULTS || (result_count && (!types || !names))) {
-        vy_builder_error(b, VY_B008, "give names and types for at most 16 results",
+        vy_builder_error(b, VY_B008, "pass names and types for at most 16 results",
                          "call (statement %u) binds %zu results (at most %d, with names and types)", b->stmt_count,
                          result_count, VY_LIMIT_RESULTS);
         s.is_good = 0;
@@ -348,7 +689,7 @@ void vyre_builder_trap(vyre_builder *b, vyre_value code) {
     close_stmt(&s, NULL, 0, NULL, NULL);
 }
 
-/* The values of a print or return. */
+/* Completes a print or return with its values. */
 static void close_with_values(statement *s, const vyre_value *values, size_t count, const vy_result *results) {
     if (count > VY_LIMIT_PARAMS || (count && !values)) {
         vy_builder_error(s->b, VY_B008, NULL, "%s (statement %u) is given %zu values (at most %d, and not NULL)",
@@ -381,8 +722,8 @@ void vyre_builder_return(vyre_builder *b, const vyre_value *values, size_t count
     uint32_t expected = function ? function->result_count : 0;
     if (count != expected) {
         vy_builder_error(b, VY_B008,
-                         function ? "return one value per result" : "write what the program computes to a buffer",
-                         "return (statement %u) gives %zu values (%u expected)", b->stmt_count, count, expected);
+                         function ? "return one value per result" : "write the results of the program to a buffer",
+                         "return (statement %u) has %zu values (%u expected)", b->stmt_count, count, expected);
         return;
     }
     close_with_values(&s, values, count, function && expected ? &b->results.items[function->first_result] : NULL);

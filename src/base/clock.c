@@ -1,10 +1,9 @@
-/* Deadlines of threads (deadline.h). */
-#include "base/deadline.h"
-
+/* Deadlines of threads (clock.h). */
 #include "base/clock.h"
+
 #include "base/status.h"
 
-static _Thread_local vy_deadline_scope own; /* zeros: none */
+static _Thread_local vy_deadline_scope own; /* zeros: no deadline */
 
 vy_deadline_scope vy_deadline_begin(uint64_t deadline_ns) {
     vy_deadline_scope before = own;
