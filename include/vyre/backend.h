@@ -58,8 +58,8 @@ typedef struct vyre_resource {
     uint64_t size;          /* RESIDENT: bytes, 0 = to the end */
 } vyre_resource;
 
-/* Times of a dispatch in nanoseconds. `present` marks the times that the backend measured; an absent time differs from
- * 0. */
+/* Times of a dispatch in nanoseconds. `present` has a bit for each time that the backend measured; the others are
+ * undefined. */
 enum { VYRE_TIMED_DEVICE = 1, VYRE_TIMED_ENQUEUE = 2, VYRE_TIMED_WAIT = 4 };
 typedef struct vyre_timing {
     uint64_t wall_ns;
@@ -92,7 +92,8 @@ typedef struct vyre_launch {
 
 /* Properties of a device, for planning by frontends. A flag is 1 only if the code that the backend runs uses the
  * feature. A number is 0 unless it was measured, reported by the driver or the operating system, or is a limit of the
- * backend: no typical values or guesses. */
+ * backend: no typical values or guesses. Exceptions: the library presets max_native_int_width to 32, and the workgroup
+ * limits to those of the capabilities. */
 typedef struct vyre_device_profile {
     uint32_t struct_size;
     const char *backend; /* id */
@@ -286,7 +287,8 @@ typedef struct vyre_pipeline_vtable {
                                          vyre_error *error);
 
     /* Host bytes and resident buffers mixed. Outputs bound to host bytes are read back; those bound to resident buffers
-     * stay there. Default: UNSUPPORTED "persistent handle dispatch", unless the backend has `dispatch_resident`. */
+     * stay there. Default: UNSUPPORTED "persistent handle dispatch", unless the backend has `dispatch_resident` and,
+     * for host bytes, resident memory. */
     vyre_status (*dispatch_persistent_into)(void *self, const vyre_launch *launch, const vyre_resource *bindings,
                                             size_t binding_count, vyre_outputs *outputs, vyre_timing *timing,
                                             vyre_error *error);

@@ -6,7 +6,7 @@
  *  - Outputs: parameters named `out` follow the inputs and precede `error`. On failure an `out` of a handle or number
  *    is NULL or 0; a `vyre_bytes` remains valid, with unspecified contents unless stated.
  *  - Ownership: a const pointer is borrowed for the call. An object returned through a double pointer belongs to the
- *    caller. A returned plain pointer is borrowed.
+ *    caller. A plain pointer that a function returns is borrowed, except from functions named …_new and …_retain.
  *  - NULL: allowed for `error`, for `user`, for an array or text of 0 elements, for objects to free or release, and
  *    where a comment states it ("optional", "may be NULL", "NULL: …"). For any other NULL, a function that returns a
  *    status returns VYRE_INVALID_ARGUMENT, and the error names the argument. Other functions return NULL, 0, or their

@@ -161,8 +161,8 @@ typedef struct vyre_op_operand {
     vyre_access access; /* of a buffer */
 } vyre_op_operand;
 
-/* A compile-time parameter. Calls may pass any value of its type within `least` … `most` or among `values`; an
- * attribute does not have both. */
+/* A compile-time parameter. Calls may pass any value of its type; with has_range only `least` … `most`, with
+ * value_count only `values`. An attribute does not have both. */
 typedef struct vyre_attribute {
     const char *name;
     vyre_type type;
@@ -185,7 +185,9 @@ typedef struct vyre_lowering {
     vyre_program *body; /* result of vyre_dialects_lowering for the reference; NULL in a definition */
 } vyre_lowering;
 
-/* The definition of an op: input of registration, and result of lookups. Fields that are NULL or 0 are absent.
+/* The definition of an op: input of registration, and result of lookups. Fields that are NULL or 0 are absent. The
+ * function `function` of the body has the inputs, then optionally the attributes, as parameters and returns the
+ * outputs.
  *
  * Ownership:  on registration everything is copied and `body` is retained. In a result everything is valid as long as
  *             the guard is held. */
@@ -202,9 +204,9 @@ typedef struct vyre_op_definition {
     const vyre_law *laws;
     const vyre_lowering *lowerings;
     uint32_t input_count, output_count, attribute_count, law_count, lowering_count;
-    vyre_program *body;   /* its function `function` has the inputs, then optionally the attributes, as parameters */
+    vyre_program *body;   /* see `function` */
     const char *source;   /* instead of body: the text of a file with the function; NULL in a result */
-    const char *function; /* NULL = the last part of the id */
+    const char *function; /* name in body or source; NULL = the last part of the id */
     /* Filled in by the registry. */
     const char *owner; /* the provider: a module's name, a plug-in's path, a manifest's file */
     vyre_op_id number; /* its interned id */

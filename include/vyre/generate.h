@@ -78,7 +78,7 @@ VYRE_API vyre_status vyre_case_new(vyre_program *program, const vyre_arguments *
 /* Reduces a failing case: calls `fails` for smaller and smaller candidates and keeps those for which it returns
  * non-zero.
  *
- * start      Must fail; not modified.
+ * start      A case for which `fails` returns non-zero (not checked). Not modified.
  * max_tries  Maximum number of calls of `fails`; 0 = 2000.
  * out        A case that fails; free with vyre_case_free.
  *
