@@ -1,14 +1,17 @@
-/* What every other header builds on: statuses, errors, the allocator hook, byte ranges.
+/* The base of all other headers: statuses, errors, the allocator hook, byte ranges and digests. Every public function
+ * follows the conventions below; a comment on a function states only what differs from them.
  *
- * Conventions of the whole library:
- *  - A function that can fail returns a vyre_status; VYRE_OK is 0. It also takes a `vyre_error *error`, which may be
- *    NULL, and fills it only on failure. The library never prints, exits or aborts.
- *  - `out` parameters come last but for `error`, and are set to NULL or 0 on failure.
- *  - A const pointer is borrowed for the call. A pointer given through a double pointer belongs to the caller.
- *  - NULL is allowed for `error`, for `user`, for an array or text of 0 elements, for what is freed or released, and
- *    where a comment says so ("optional", "may be NULL", "NULL means …"). Any other NULL is refused. A function that
- *    returns a status then returns VYRE_INVALID_ARGUMENT, and the error names the argument. Other functions return NULL,
- *    0, or what their comment gives for "none". The same holds for the functions in vyre_host (vyre/backend.h). */
+ *  - Errors: a function that can fail returns a vyre_status; VYRE_OK is 0. Its last parameter is a `vyre_error *error`,
+ *    which may be NULL and is filled only on failure. The library never prints, exits or aborts.
+ *  - Outputs: parameters named `out` follow the inputs and precede `error`. On failure an `out` of a handle or number
+ *    is NULL or 0; a `vyre_bytes` remains valid, with unspecified contents unless stated.
+ *  - Ownership: a const pointer is borrowed for the call. An object returned through a double pointer belongs to the
+ *    caller. A plain pointer that a function returns is borrowed, except from functions named …_new and …_retain.
+ *  - NULL: allowed for `error`, for `user`, for an array or text of 0 elements, for objects to free or release, and
+ *    where a comment states it ("optional", "may be NULL", "NULL: …"). For any other NULL, a function that returns a
+ *    status returns VYRE_INVALID_ARGUMENT, and the error names the argument. Other functions return NULL, 0, or their
+ *    documented value for "none". The same applies to the functions of vyre_host (vyre/backend.h).
+ *  - Threads and blocking: stated per header or per function. */
 #ifndef VYRE_BASE_H
 #define VYRE_BASE_H
 
@@ -29,10 +32,10 @@ extern "C" {
 #define VYRE_VERSION_MINOR 1
 #define VYRE_VERSION_PATCH 0
 
-/* "0.1.0", of the library that runs, which may be newer than the header. */
+/* The version of the running library, such as "0.1.0". It may be newer than the header. */
 VYRE_API const char *vyre_version(void);
 
-/* X(ID, code, default fix, doc line). The code is stable: append only. */
+/* Statuses. X(ID, code, default fix, doc line). Codes are stable: append only. */
 #define VYRE_STATUS_LIST(X)                                                                                            \
     X(OK, 0, "nothing to fix", "success")                                                                              \
     X(INVALID_ARGUMENT, 1, "check the argument the message names against the header",                                  \
@@ -68,30 +71,30 @@ typedef enum vyre_status {
 #undef X
 } vyre_status;
 
-/* "NO_MEMORY"; "UNKNOWN" for a code outside the list. */
+/* The name of a status, such as "NO_MEMORY"; "UNKNOWN" for a code outside the list. */
 VYRE_API const char *vyre_status_name(vyre_status status);
 /* The default fix and the doc line of a status. */
 VYRE_API const char *vyre_status_fix(vyre_status status);
 VYRE_API const char *vyre_status_doc(vyre_status status);
 
-/* One error, in storage the caller owns (usually on the stack): filling it allocates nothing, so it works when memory
- * is gone. Texts that do not fit end in "...". Initialise with VYRE_ERROR_INIT or leave uninitialised: it is only read
- * after a failure.
+/* An error, in storage owned by the caller, usually on the stack. Filling it allocates no memory, so it also works when
+ * memory is exhausted. A text that does not fit ends in "...". Initialise with VYRE_ERROR_INIT, or leave uninitialised:
+ * it is to be read only after a failure.
  *
- * subject, first and second are the parts of the message, for programs; "" if the error does not have the part:
+ * subject, first and second are the parts of the message, for programs. A part that the error does not have is "":
  *
- *   error                                   subject       first                    second
- *   DUPLICATE, an op id is taken twice      the op id     its owner                the owner that was refused
- *   DUPLICATE, CONFLICT, about a dialect    the dialect   its provider             the provider that was refused
- *   DUPLICATE, about a record of a module   its id        its owner                the owner that was refused
- *   UNSUPPORTED, by a backend               the feature   the backend              the program
- *                                           or op
- *   INVALID_PROGRAM, CHECK_FAILED           the code of   the file                 "line:column"
- *                                           the first
- *                                           diagnostic */
+ *     error                                   subject       first                    second
+ *     DUPLICATE, an op id is taken twice      the op id     its owner                the owner that was refused
+ *     DUPLICATE, CONFLICT, about a dialect    the dialect   its provider             the provider that was refused
+ *     DUPLICATE, about a record of a module   its id        its owner                the owner that was refused
+ *     UNSUPPORTED, by a backend               the feature   the backend              the program
+ *                                             or op
+ *     INVALID_PROGRAM, CHECK_FAILED           the code of   the file                 "line:column"
+ *                                             the first
+ *                                             diagnostic */
 typedef struct vyre_error {
     vyre_status code;
-    char message[512]; /* a sentence: what was given, what is allowed */
+    char message[512]; /* a sentence: the value given and the values allowed */
     char fix[256];     /* what to do; never empty after a failure */
     char where[256];   /* "file:line:column", an object's name, or "" */
     char subject[160], first[256], second[256];
@@ -99,15 +102,22 @@ typedef struct vyre_error {
 #define VYRE_ERROR_INIT                                                                                                \
     { VYRE_OK, "", "", "", "", "", "" }
 
-/* Writes "NAME: message (where)\nFix: fix\n" into buffer, always terminated if size > 0. buffer may be NULL, to
- * measure; error NULL means VYRE_ERROR_INIT. Returns the length of the whole text, which may be more than fits. */
+/* Formats an error as "NAME: message (where)\nFix: fix\n".
+ *
+ * error   NULL: VYRE_ERROR_INIT.
+ * buffer  May be NULL, to measure. Always terminated if size > 0.
+ *
+ * Returns the length of the whole text, which may exceed size. */
 VYRE_API size_t vyre_error_format(const vyre_error *error, char *buffer, size_t size);
 
-/* The allocator every allocation of the library goes through.
+/* The allocator of the library. Every allocation uses it.
  *
- * allocate must return memory aligned for any object, or NULL; resize behaves as realloc for a pointer of this
- * allocator; release takes what allocate or resize gave, with its size. Sizes are never 0, nor above PTRDIFF_MAX.
- * Called from any thread at once. */
+ * allocate  Returns memory aligned for any object, or NULL.
+ * resize    Behaves like realloc, for a pointer of this allocator.
+ * release   Receives a pointer from allocate or resize, with its size.
+ *
+ * Sizes:    never 0, never above PTRDIFF_MAX.
+ * Threads:  called from any thread, concurrently. */
 typedef struct vyre_allocator {
     void *user;
     void *(*allocate)(void *user, size_t size);
@@ -115,8 +125,9 @@ typedef struct vyre_allocator {
     void (*release)(void *user, void *memory, size_t size);
 } vyre_allocator;
 
-/* Replaces the allocator of the process; NULL, or one that lacks a function, restores the C library's. Call it when no
- * object of the library is alive and no other thread is inside the library. The struct is copied. */
+/* Replaces the allocator of the process. The struct is copied. NULL, or a struct that lacks a function, restores the
+ * allocator of the C library. Precondition: no object of the library exists, and no other thread is in a function of
+ * the library. */
 VYRE_API void vyre_allocator_set(const vyre_allocator *allocator);
 
 /* Borrowed bytes. */
@@ -125,8 +136,12 @@ typedef struct vyre_span {
     size_t size;
 } vyre_span;
 
-/* Owned bytes that keep their capacity: what functions that make bytes write into. Start from VYRE_BYTES_INIT, reuse as
- * often as you like (contents are replaced, memory is kept when it suffices), end with vyre_bytes_free. */
+/* Owned bytes with a capacity: the output type of functions that produce bytes. Contents are replaced by each such
+ * function; memory is kept if it suffices.
+ *
+ * Constructor:  VYRE_BYTES_INIT
+ * Destructor:   vyre_bytes_free
+ * Methods:      vyre_bytes_resize */
 typedef struct vyre_bytes {
     void *data;
     size_t size;
@@ -137,7 +152,12 @@ typedef struct vyre_bytes {
 
 /* Frees the memory and resets to VYRE_BYTES_INIT. */
 VYRE_API void vyre_bytes_free(vyre_bytes *bytes);
-/* Makes size bytes of room and sets `size`; old contents are kept up to the smaller size, new bytes are zero. */
+
+/* Sets the size, and grows the memory if needed. Contents are kept up to the smaller size; new bytes are zero. On
+ * failure nothing is changed.
+ *
+ * VYRE_INVALID_ARGUMENT  the capacity is not 0 and data is NULL
+ * VYRE_NO_MEMORY         out of host memory */
 VYRE_API vyre_status vyre_bytes_resize(vyre_bytes *bytes, size_t size, vyre_error *error);
 
 /* A 256-bit digest (BLAKE2b). */
@@ -145,7 +165,7 @@ typedef struct vyre_digest {
     uint8_t bytes[32];
 } vyre_digest;
 
-/* 64 lower-case hexadecimal digits and a NUL; "" if digest is NULL. */
+/* Writes 64 lower-case hexadecimal digits and a NUL; "" if digest is NULL. */
 VYRE_API void vyre_digest_format(const vyre_digest *digest, char text[65]);
 
 #ifdef __cplusplus

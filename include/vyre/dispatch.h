@@ -1,4 +1,9 @@
-/* What a dispatch is given and what it gives back: the same for the oracle and for every backend. */
+/* The arguments of a dispatch and the report of a trap. They are the same for the reference interpreter and for every
+ * backend. The dispatch functions are in vyre/driver.h, vyre/pipeline.h, vyre/async.h and vyre/oracle.h.
+ *
+ *     const vyre_scalar params[] = {vyre_scalar_f32(2.0f)};
+ *     const vyre_span inputs[] = {{x, sizeof x}, {y, sizeof y}};
+ *     vyre_arguments arguments = {.params = params, .param_count = 1, .inputs = inputs, .input_count = 2}; */
 #ifndef VYRE_DISPATCH_H
 #define VYRE_DISPATCH_H
 
@@ -8,7 +13,7 @@
 extern "C" {
 #endif
 
-/* The grid of a dispatch. Zero-initialised means: as the program says. */
+/* The grid of a dispatch. Zero-initialised: the grid that the program specifies. */
 typedef enum vyre_geometry_kind {
     VYRE_GEOMETRY_PROGRAM,
     VYRE_GEOMETRY_GROUPS,  /* workgroups per dimension */
@@ -16,14 +21,16 @@ typedef enum vyre_geometry_kind {
 } vyre_geometry_kind;
 typedef struct vyre_geometry {
     vyre_geometry_kind kind;
-    uint32_t size[3]; /* a zero makes an empty grid, which is legal: nothing runs */
+    uint32_t size[3]; /* a zero makes an empty grid, which is valid: nothing runs */
 } vyre_geometry;
 
-/* Arguments of a dispatch; everything is borrowed for the call. Where a function takes them, NULL means zeros.
+/* Arguments of a dispatch. Everything is borrowed for the call. Functions accept NULL for a zero-initialised struct.
  *
- * inputs   host bytes of the read, uniform and read_write buffers, in declaration order; a whole number of elements each; where the
- *          program fixes the count, exactly that many
- * counts   optional: element counts of the `write` buffers whose count the program leaves open, in declaration order among these */
+ * params  One per param of the program, in declaration order.
+ * inputs  The bytes of the read, uniform and read_write buffers, in declaration order; each a whole number of
+ *         elements, and exactly the count that the program fixes, if any.
+ * counts  Optional: element counts of the `write` buffers whose count the program does not fix, in declaration
+ *         order. */
 typedef struct vyre_arguments {
     const vyre_scalar *params;
     size_t param_count;
@@ -34,11 +41,11 @@ typedef struct vyre_arguments {
     vyre_geometry geometry;
 } vyre_arguments;
 
-/* Number of inputs (read, uniform, read_write) and outputs (write, read_write) a dispatch of this program takes. */
+/* The number of inputs (read, uniform, read_write) and outputs (write, read_write) of a dispatch of this program. */
 VYRE_API size_t vyre_program_input_count(const vyre_program *program);
 VYRE_API size_t vyre_program_output_count(const vyre_program *program);
 
-/* Which invocation trapped first (smallest linear id: group · size + local) and with which code. */
+/* The first invocation that trapped (smallest linear id: group · size + local), and its trap code. */
 typedef struct vyre_trap {
     uint64_t invocation;
     uint32_t code;

@@ -1,13 +1,15 @@
-/* Memory and streams that are there already: wrapping what others own as resident buffers, telling others where ours lie, and the order between their work and
- * ours. Nothing is copied. For tensors of other libraries see vyre/dlpack.h, which is made of this.
+/* Interoperation with other libraries on the same device: wrap memory owned by others as resident buffers, export the
+ * addresses of resident buffers, and order work with a foreign stream. No data is copied. For tensors, see
+ * vyre/dlpack.h, which is built on this header.
  *
- * Which backends can: `cuda` (device memory, streams), `cpu` and `reference` (memory of the process). Others answer VYRE_UNSUPPORTED, with the feature.
- *
- * Order. Every call that works on resident buffers returns when the device is done with them. So whatever is put into a stream after such a call finds
- * its results there, and needs no event. The other way round, work that was put into a stream may not have run yet when a dispatch on the same
- * memory starts: vyre_stream_join puts the two in order, on the device, without waiting.
- *
- * Threads: any, several at once, as everything of vyre/driver.h. */
+ * Backends:  `cuda` (device memory, streams), `cpu` and `reference` (memory of the process). Others return
+ *            VYRE_UNSUPPORTED with the name of the feature.
+ * Order:     every call on resident buffers returns when the device has finished with them, so work enqueued in a
+ *            stream after such a call sees its results without an event. In the other direction, work enqueued in a
+ *            stream may not have run when a dispatch on the same memory starts: vyre_stream_join orders the two on the
+ *            device, without waiting.
+ * Threads:   any thread, concurrently.
+ * Blocking:  no function blocks. */
 #ifndef VYRE_INTEROP_H
 #define VYRE_INTEROP_H
 
@@ -17,15 +19,17 @@
 extern "C" {
 #endif
 
-/* Memory of somebody else's. Zero-initialise, set struct_size.
+/* Memory owned by others. Zero-initialise and set struct_size.
  *
- * location    address: where it starts, as the device knows it (a CUdeviceptr; a pointer of the process). Any address is taken, but a dispatch binds a range only if it
- *          starts at a multiple of its elements' size. device VYRE_LOCATION_OWN: the backend's own, which is what there is unless somebody else says where it lies
- * size     bytes; 0 is fine, and the address is not looked at then
- * is_read_only  uploads and programs that write it are refused with VYRE_INVALID_ARGUMENT
- * release  optional: called with `user`, once, when nothing of ours uses the memory any more: by vyre_resident_free, by the end of the backend (vyre_backend_shutdown
- *          or its last release), or by recovery, after which the handle is stale. From the thread that does that, with no lock held; it may not free or
- *          shut down this backend's things, but for what vyre_resident_unexport does */
+ * location      The start address for the device: a CUdeviceptr, or a pointer of the process. Any address is accepted,
+ *               but a dispatch requires that a bound range starts at a multiple of its element size. Device
+ *               VYRE_LOCATION_OWN: memory of the backend's device, the default.
+ * size          In bytes; 0 is allowed, and the address is ignored then.
+ * is_read_only  Uploads, and programs that write it, are rejected with VYRE_INVALID_ARGUMENT.
+ * release       Optional: called with `user` exactly once, when the library no longer uses the memory: by
+ *               vyre_resident_free, by the end of the backend (vyre_backend_shutdown or its last release), or by
+ *               recovery, after which the handle is stale. Called on the thread that performs this, with no lock held.
+ *               It may call vyre_resident_unexport, but must not free objects of this backend or shut it down. */
 typedef struct vyre_foreign {
     uint32_t struct_size;
     int is_read_only;
@@ -35,38 +39,50 @@ typedef struct vyre_foreign {
     void *user;
 } vyre_foreign;
 
-/* A resident buffer of memory that is there already. It is used as any other, until vyre_resident_free, which leaves the memory alone. The memory stays the
- * caller's: it must stay valid and in its place until then. It may be wrapped several times, as a whole or in parts: a dispatch sees that they are the same
- * memory, and refuses what it refuses of one buffer bound twice. Bytes lent to a call (vyre_span) may not lie in it if the call writes it. Does not block.
+/* Wraps existing memory as a resident buffer. vyre_resident_free ends the buffer and leaves the memory unmodified.
  *
- * On failure the memory is not used and `release` is not called.
+ * foreign  Copied. The memory remains the caller's and must stay valid, at its address, until the buffer is freed. It
+ *          may be wrapped several times, completely or in parts: dispatches detect overlaps as for one buffer bound
+ *          twice. Host bytes passed to a call (vyre_span) must not overlap memory that the call writes.
+ * out      Free with vyre_resident_free. On failure the memory is not used and `release` is not called.
  *
- * VYRE_INVALID_ARGUMENT  no address; memory of another device; on `cuda`, memory of the host, or whose first or last byte the driver does not know
- * VYRE_LIMIT             over the backend's largest buffer
- * VYRE_UNSUPPORTED       the backend wraps nothing
- * VYRE_NO_MEMORY, VYRE_DEVICE_LOST */
+ * VYRE_INVALID_ARGUMENT  no address; a size past the last address; memory of another device; on `cuda`, host memory, or
+ *                        memory whose first or last byte is unknown to the driver
+ * VYRE_LIMIT             size exceeds the largest buffer of the backend
+ * VYRE_UNSUPPORTED       the backend cannot wrap memory
+ * VYRE_NO_MEMORY         out of host memory
+ * VYRE_DEVICE_LOST       the device is lost, or the backend is shut down */
 VYRE_API vyre_status vyre_resident_wrap(vyre_backend *backend, const vyre_foreign *foreign, vyre_resident *out,
                                         vyre_error *error);
 
-/* Where a resident buffer lies, for others to work on it: *out has device, ordinal and address. Until vyre_resident_unexport, as often as it was exported,
- * vyre_resident_free answers VYRE_CONFLICT; the address ends all the same with vyre_backend_shutdown, with the last release of the backend and with the loss of the device.
- * Recovery does not restore it. Others may write it while no call uses it. Does not block.
+/* Exports the address of a resident buffer, so that others can use its memory while no call uses it.
  *
- * VYRE_INVALID_ARGUMENT  stale or foreign handle
- * VYRE_UNSUPPORTED       the backend's buffers have no address */
+ * out  Device, ordinal and address. Valid until vyre_resident_unexport, until vyre_backend_shutdown or the last release
+ *      of the backend, or until the device is lost; recovery does not restore it.
+ *
+ * Each export is ended by one vyre_resident_unexport. Until then vyre_resident_free returns VYRE_CONFLICT.
+ *
+ * VYRE_INVALID_ARGUMENT  a stale handle, or one of another backend
+ * VYRE_UNSUPPORTED       buffers of the backend have no address
+ * VYRE_DEVICE_LOST       the device is lost, or the backend is shut down */
 VYRE_API vyre_status vyre_resident_export(vyre_backend *backend, vyre_resident resident, vyre_memory_location *out,
                                           vyre_error *error);
-/* VYRE_INVALID_ARGUMENT: stale or foreign handle, or not exported. */
+
+/* Ends one export.
+ *
+ * VYRE_INVALID_ARGUMENT  a stale handle, one of another backend, or a buffer that is not exported */
 VYRE_API vyre_status vyre_resident_unexport(vyre_backend *backend, vyre_resident resident, vyre_error *error);
 
-/* Everything that this backend starts from now on, from any thread, starts on the device behind what is in the stream now. Several streams may be joined, one
- * call each; join again after putting more into one. Does not wait.
+/* Orders this backend after a stream: all work that the backend starts after this call, from any thread, starts on the
+ * device after the work that is in the stream now. Several streams may be joined, one call each. Join again after
+ * enqueuing more work. Does not wait.
  *
- * stream  on `cuda` a CUstream of the device's primary context, or NULL for the default stream; it need not outlive the call. Elsewhere UNSUPPORTED: calls are
- *         in order with the threads that make them
+ * stream  On `cuda`, a CUstream of the device's primary context, or NULL for the default stream; it need not outlive
+ *         the call.
  *
  * VYRE_INVALID_ARGUMENT  a stream of another context, or one that is being captured
- * VYRE_UNSUPPORTED       the backend has no streams */
+ * VYRE_UNSUPPORTED       the backend has no streams; its calls are ordered with the threads that make them
+ * VYRE_DEVICE_LOST       the device is lost, or the backend is shut down */
 VYRE_API vyre_status vyre_stream_join(vyre_backend *backend, void *stream, vyre_error *error);
 
 #ifdef __cplusplus

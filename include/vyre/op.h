@@ -1,8 +1,10 @@
-/* The op table: every operation of the language, one row each.
+/* The op table: every operation of the language, one row each. The enums, the text spelling, the wire tags, the type
+ * rules, the validator, the evaluator and the reference in docs/ops.md (`vyre ops`) are derived from these lists. A new
+ * op is one row here and one line in the evaluator (src/ir/eval_integer.inc, eval_float.inc); a row without one does
+ * not compile.
  *
- * From these lists derive the enums, the text spelling, the wire tags, the type rules, the validator, the
- * evaluator's dispatch and the reference in docs/ops.md (`vyre ops`). A new op is one row here and one line in
- * the evaluator (src/ir/eval_integer.inc, eval_float.inc): a row without one does not compile. The position of a row is its wire tag: append only. */
+ * Threads:    any thread, concurrently. All data is constant.
+ * Wire tags:  the position of a row is its wire tag: append only. */
 #ifndef VYRE_OP_H
 #define VYRE_OP_H
 
@@ -12,7 +14,7 @@
 extern "C" {
 #endif
 
-/* How operand types and the result type relate. T is in the row's class. */
+/* Type rules: the relation of operand types and result type. T is in the row's class. */
 typedef enum vyre_op_rule {
     VYRE_RULE_SAME,    /* T, … → T */
     VYRE_RULE_COMPARE, /* T, T → bool */
@@ -22,13 +24,13 @@ typedef enum vyre_op_rule {
     VYRE_RULE_BITCAST  /* T → U of the same width, neither bool */
 } vyre_op_rule;
 
-/* Rows marked LEGAL exist only in programs at level `legal`, which legalisation makes; the validator refuses them
- * in source, and so does the driver: what the library makes for a device is not handed in. */
+/* Levels of programs. Rows marked LEGAL exist only in programs of level `legal`, which legalisation generates for a
+ * device. The validator rejects them in source, and dispatch functions reject programs of level legal. */
 typedef enum vyre_level { VYRE_LEVEL_SOURCE, VYRE_LEVEL_LEGAL } vyre_level;
 
-/* Binding strength of infix symbols, weakest first; all are left-associative, comparisons do not chain. */
+/* Precedence of operators, weakest first. All are left-associative except select; comparisons do not chain. */
 enum {
-    VYRE_PRECEDENCE_CALL = 0, /* no symbol: written name(a, b) */
+    VYRE_PRECEDENCE_CALL = 0, /* written name(a, b) */
     VYRE_PRECEDENCE_SELECT,   /* c ? a : b, right-associative */
     VYRE_PRECEDENCE_OR,       /* || */
     VYRE_PRECEDENCE_AND,      /* && */
@@ -42,7 +44,7 @@ enum {
     VYRE_PRECEDENCE_UNARY     /* - ~ ! */
 };
 
-/* X(ID, name, symbol or NULL, precedence, arity, class, rule, level, edge rule, doc line) */
+/* Ops. X(ID, name, symbol or NULL, precedence, arity, class, rule, level, edge rule, doc line) */
 #define VYRE_OP_LIST(X)                                                                                                \
     X(NEG, "neg", "-", UNARY, 1, NUMBER, SAME, SOURCE,                                                                 \
       "integers wrap: -MIN = MIN; floats flip the sign, also of zero; NaN stays the canonical NaN", "negation")        \
@@ -130,37 +132,39 @@ typedef enum vyre_op {
         VYRE_OP_COUNT
 } vyre_op;
 
+/* A row of the op table. */
 typedef struct vyre_op_info {
-    const char *name;   /* lower case, as the wire docs and `vyre ops` spell it */
+    const char *name;   /* lower case, as in `vyre ops` */
     const char *symbol; /* infix or prefix symbol, or NULL if written as a call */
     uint8_t precedence; /* VYRE_PRECEDENCE_* */
     uint8_t arity;      /* 1 to 3 */
     uint8_t classes;    /* VYRE_CLASS_* bits of T */
     uint8_t rule;       /* vyre_op_rule */
     uint8_t level;      /* vyre_level */
-    const char *edge;   /* what happens at the edges */
+    const char *edge;   /* behaviour at the edges */
     const char *doc;
 } vyre_op_info;
 
-/* The row of an op; NULL outside the list. Constant data, any thread. */
+/* The row of an op; NULL outside the list. */
 VYRE_API const vyre_op_info *vyre_op_get(vyre_op op);
-/* The op of that name, or VYRE_OP_COUNT. */
+/* The op with this name; VYRE_OP_COUNT if unknown. */
 VYRE_API vyre_op vyre_op_find(const char *name, size_t length);
-/* Whether `op` takes operands of type `operand` and gives `result` (for select, `operand` is the type of the arms). */
+
+/* 1 if `op` accepts operands of type `operand` with a result of type `result`. For select, `operand` is the type of the
+ * arms. */
 VYRE_API int vyre_op_accepts(vyre_op op, vyre_type operand, vyre_type result);
 
-/* Evaluates one row on bits: the only place that knows what an op does. Total: any bits give a result.
+/* Evaluates an op. Total: any bits yield a result.
  *
- * op       a row; type and operand must satisfy vyre_op_accepts(op, operand, result)
- * result   the type of the result (for compare and test rows: bool)
- * operand  the type T of the operands (for select: of the arms)
- * a, b, c  operand bits; those beyond the arity are ignored, excess bits are ignored, NaNs are canonicalised
+ * op, result, operand  Must satisfy vyre_op_accepts(op, operand, result). result is bool for compare and test rows;
+ *                      operand is the type of the arms for select.
+ * a, b, c              Operand bits. Operands beyond the arity and excess bits are ignored; NaNs are canonicalised.
  *
- * Returns the bits of the result; 0 if the combination is not one the table accepts. Any thread. The caller's floating-point
- * environment does not matter. */
+ * Returns the bits of the result; 0 if the table does not accept the combination. Does not depend on the caller's
+ * floating-point environment. */
 VYRE_API uint64_t vyre_op_evaluate(vyre_op op, vyre_type result, vyre_type operand, uint64_t a, uint64_t b, uint64_t c);
 
-/* Values an invocation can ask for. X(ID, name, has axes, uniform over the workgroup, doc). All are u32. */
+/* Built-in values of an invocation, of type u32. X(ID, name, has axes, uniform over the workgroup, doc) */
 #define VYRE_BUILTIN_LIST(X)                                                                                           \
     X(GLOBAL_ID, "global_id", 1, 0, "group_id * workgroup_size + local_id")                                            \
     X(LOCAL_ID, "local_id", 1, 0, "position in the workgroup")                                                         \
@@ -177,8 +181,9 @@ typedef enum vyre_builtin {
         VYRE_BUILTIN_COUNT
 } vyre_builtin;
 
-/* Atomic operations on one element. X(ID, name, operands beside the element, gives a value, doc). In strict numerics the element
- * is a 32- or 64-bit integer; under relaxed numerics load, store, add, min, max and exchange also take f32 and f64. */
+/* Atomic operations on one element. X(ID, name, operands in addition to the element, returns a value, doc). In strict
+ * numerics the element is a 32- or 64-bit integer. In relaxed numerics load, store, add, min, max and exchange also
+ * accept f32 and f64. */
 #define VYRE_ATOMIC_LIST(X)                                                                                            \
     X(LOAD, "atomic_load", 0, 1, "reads the element")                                                                  \
     X(STORE, "atomic_store", 1, 0, "writes the element")                                                               \
@@ -199,6 +204,7 @@ typedef enum vyre_atomic {
         VYRE_ATOMIC_COUNT
 } vyre_atomic;
 
+/* Memory orders of atomics. X(ID, name) */
 #define VYRE_ORDER_LIST(X) X(RELAXED, "relaxed") X(ACQUIRE, "acquire") X(RELEASE, "release") X(ACQ_REL, "acq_rel")
 typedef enum vyre_order {
 #define X(ID, name) VYRE_ORDER_##ID,
@@ -210,9 +216,9 @@ typedef enum vyre_order {
 /* Scopes of atomics and barriers: the workgroup, or the device (for a barrier: the whole grid). */
 typedef enum vyre_scope { VYRE_SCOPE_WORKGROUP, VYRE_SCOPE_DEVICE, VYRE_SCOPE_COUNT } vyre_scope;
 
-/* Collectives: invocations meet and exchange values. X(ID, name, operands, combines, over workgroup, over subgroup, level, doc).
- * The written name is workgroup_NAME(v) or subgroup_NAME<W>(v); where `combines` is 1 an op name from
- * VYRE_COMBINE_LIST follows: workgroup_reduce_add(v). Canonical order of combination: docs/bits.md. */
+/* Collectives: synchronising operations that exchange values between invocations. X(ID, name, operands, combines, over
+ * workgroup, over subgroup, level, doc). Written workgroup_NAME(v) or subgroup_NAME<W>(v); if `combines` is 1, an op
+ * name from VYRE_COMBINE_LIST follows: workgroup_reduce_add(v). The order of combination is in docs/bits.md. */
 #define VYRE_COLLECTIVE_LIST(X)                                                                                        \
     X(REDUCE, "reduce", 1, 1, 1, 1, SOURCE, "all values combined, given to every invocation")                          \
     X(SCAN_INCLUSIVE, "scan_inclusive", 1, 1, 1, 1, SOURCE,                                                            \
@@ -238,13 +244,14 @@ typedef enum vyre_collective {
         VYRE_COLLECTIVE_COUNT
 } vyre_collective;
 
-/* Ops that reduce and scan may combine with: rows of the op table. X(op ID) */
+/* Ops for reduce and scan: rows of the op table. X(op ID) */
 #define VYRE_COMBINE_LIST(X) X(ADD) X(MUL) X(MIN) X(MAX) X(AND) X(OR) X(XOR)
 
-/* The identity an exclusive scan gives to the first invocation: add +0, mul 1, min the largest value (+inf), max the smallest
- * (-inf), and all ones, or and xor 0. */
+/* The identity of a combining op, which an exclusive scan returns to the first invocation: add +0, mul 1, min the
+ * largest value (+inf), max the smallest (-inf), and all ones, or and xor 0. */
 VYRE_API uint64_t vyre_combine_identity(vyre_op op, vyre_type type);
 
+/* Names of rows; "?" outside the list. */
 VYRE_API const char *vyre_builtin_name(vyre_builtin builtin);
 VYRE_API const char *vyre_atomic_name(vyre_atomic atomic);
 VYRE_API const char *vyre_order_name(vyre_order order);

@@ -1,5 +1,7 @@
-/* Telemetry: counters that every dispatch bumps, a trace file with a span for every stage, and a log sink. The library
- * never prints. docs/telemetry.md shows how to use them. */
+/* Telemetry: counters of the process, a trace file with a span for every stage of a dispatch, and a log sink. The
+ * library never prints. docs/telemetry.md is the guide.
+ *
+ * Threads:  any thread, concurrently. */
 #ifndef VYRE_TELEMETRY_H
 #define VYRE_TELEMETRY_H
 
@@ -9,7 +11,7 @@
 extern "C" {
 #endif
 
-/* X(name, kind, doc). Counters of the process, bumped in the boundary. kind: counter, or gauge for what also falls. */
+/* Counters of the process. X(name, kind, doc). kind: a counter only increases; a gauge may also decrease. */
 #define VYRE_COUNTER_LIST(X)                                                                                           \
     X(dispatches, counter, "dispatches that reached a backend")                                                        \
     X(dispatch_failures, counter, "dispatches that ended with an error")                                               \
@@ -42,35 +44,49 @@ typedef struct vyre_counters {
 #undef X
 } vyre_counters;
 
-/* A consistent-enough copy of the first `size` bytes: each counter is exact, the set is not one instant. Any thread. Counters are added at the end;
- * a library that knows fewer than the caller leaves the rest 0. */
+/* Copies the first `size` bytes of the counters. Each counter is exact, but they are not read at a single instant.
+ * Counters are only appended to the struct; counters that the library does not have are 0. Does not block. */
 VYRE_API void vyre_counters_read(vyre_counters *out, size_t size);
-/* All that this header names. */
+/* Copies all counters of this header. */
 static inline void vyre_counters_get(vyre_counters *out) {
     vyre_counters_read(out, sizeof *out);
 }
-/* Prometheus text exposition format, names vyre_… */
+
+/* Renders the counters in the Prometheus text exposition format, with names vyre_….
+ *
+ * VYRE_NO_MEMORY  out of host memory */
 VYRE_API vyre_status vyre_counters_prometheus(vyre_bytes *out, vyre_error *error);
 
-/* Starts to write a trace: what each stage of each dispatch took, on each thread, as Trace Event JSON, which
- * https://ui.perfetto.dev and chrome://tracing open. A file at the path is replaced. The environment variable VYRE_TRACE=path starts one
- * at the first span of the process unless this function was called before.
+/* Starts a trace: the duration of each stage of each dispatch, on each thread, as Trace Event JSON, which
+ * https://ui.perfetto.dev and chrome://tracing open. A trace can also be started with the environment variable
+ * VYRE_TRACE=path: at the first span of the process, unless this function was called before; set-user-id programs
+ * ignore it.
  *
- * The file is complete JSON after every outermost span, so that a process that ends without vyre_trace_stop, or is killed, leaves one that
- * opens. A process that is forked does not write to its parent's file. If the disk fills, the trace ends there with one line for the
- * log sink; no dispatch fails for it. Any thread.
+ * path  An existing file is replaced.
  *
- * VYRE_CONFLICT   a trace is being written.
- * VYRE_NOT_FOUND, VYRE_IO, VYRE_NO_MEMORY  nothing is traced. */
+ * Durability:  the file is complete JSON after every outermost span, also if the process is killed. If the disk is full
+ *              the trace ends, with one line for the log sink; no dispatch fails.
+ * Fork:        a child process does not write to its parent's file.
+ *
+ * VYRE_CONFLICT          a trace is being written already, or another process writes this file
+ * VYRE_INVALID_ARGUMENT  the path is empty
+ * VYRE_NOT_FOUND         the folder does not exist
+ * VYRE_IO                the file cannot be opened or written
+ * VYRE_NO_MEMORY         out of host memory */
 VYRE_API vyre_status vyre_trace_start(const char *path, vyre_error *error);
-/* Ends the trace and closes its file. Spans that have not ended are left out. VYRE_OK also if none is being written.
+
+/* Ends the trace and closes its file. Spans that have not ended are omitted. VYRE_OK also if no trace is being written.
  *
- * VYRE_IO  the file could not be written to its end: it holds what came before. */
+ * VYRE_IO  the file could not be written completely; it contains the earlier spans */
 VYRE_API vyre_status vyre_trace_stop(vyre_error *error);
 
-/* Receives log lines of the library and of backends: from any thread, several at once. level: 0 error, 1 warning, 2 info, 3 debug. */
+/* Receives log lines of the library and of backends. Called from any thread, concurrently.
+ *
+ * level  0 error, 1 warning, 2 info, 3 debug. */
 typedef void vyre_log_sink(void *user, int level, const char *source, const char *message);
-/* NULL turns it off (the default). A line under way on another thread may still reach the sink that was set before. */
+
+/* Sets the log sink; NULL, the default, turns logging off. A concurrent line of another thread may still reach the
+ * previous sink. */
 VYRE_API void vyre_log_set_sink(vyre_log_sink *sink, void *user);
 
 #ifdef __cplusplus

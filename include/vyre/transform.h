@@ -1,8 +1,11 @@
-/* Transforms: programs made out of programs.
+/* The optimiser: passes that transform programs. Each pass yields a program with identical results for every input,
+ * including traps, barriers, prints, NaN, −0, wrapping, bounds and memory order (docs/bits.md). The passes and their
+ * order are selected by a level or a list; docs/internals/transform.md describes them.
  *
- * The optimiser runs passes over a program. Each gives a program that computes the same bits, for every input, with the same traps,
- * barriers and prints: NaN, −0, wrapping, bounds and the order of memory included (docs/bits.md). Which passes run, in which order, is
- * data: a level, or a list. */
+ *     vyre_optimize_options options = {.level = 2};
+ *     status = vyre_program_optimize(program, &options, &optimized, NULL, &error);
+ *
+ * Threads:  any thread, concurrently. */
 #ifndef VYRE_TRANSFORM_H
 #define VYRE_TRANSFORM_H
 
@@ -40,33 +43,33 @@ VYRE_API const char *vyre_pass_doc(vyre_pass pass);
 /* The pass of that name, or VYRE_PASS_COUNT. */
 VYRE_API vyre_pass vyre_pass_find(const char *name, size_t length);
 
-/* One run of a pass. */
+/* Statistics of one run of a pass. */
 typedef struct vyre_pass_run {
     vyre_pass pass;
-    uint64_t changes; /* places it changed; 0: the program is the same object */
-    int was_refused; /* its result was no valid program (a race that could not be seen before, a limit) and was dropped */
+    uint64_t changes; /* number of changes; 0: the program is the same object */
+    int was_refused;  /* its result was not valid (a race exposed by the pass, a limit) and was dropped */
     uint64_t nanoseconds;
     uint32_t statements, expressions; /* of the program after it */
 } vyre_pass_run;
 
-/* Sees every run, with the program it made (borrowed). */
+/* Called after every run of a pass, with the resulting program (borrowed). */
 typedef void vyre_pass_observer(void *user, const vyre_pass_run *run, const vyre_program *after);
 
 enum { VYRE_OPTIMIZE_LEVEL_MAX = 2 };
 
-/* Zero-initialised means level 1 and nobody watches. */
+/* Options of vyre_program_optimize. Zero-initialised: level 1, no observer. */
 typedef struct vyre_optimize_options {
-    unsigned level;          /* 1: what costs little and always pays; 2: everything. 0 = 1 */
-    const vyre_pass *passes; /* not NULL: these, in this order, once each, whatever the level */
+    unsigned level;          /* 1: cheap passes that always pay off; 2: all passes. 0 = 1 */
+    const vyre_pass *passes; /* not NULL: these, in this order, once each; `level` is ignored */
     size_t pass_count;
     vyre_pass_observer *observer;
     void *observer_user;
 } vyre_optimize_options;
 
-/* Room for passes that later versions add: the report keeps its size. */
+/* Capacity of the report, so that later versions can add passes without changing its size. */
 enum { VYRE_PASS_LIMIT = 32 };
 
-/* What the passes did, summed up. */
+/* Statistics by pass. */
 typedef struct vyre_optimize_report {
     struct {
         uint32_t runs, refused;
@@ -76,16 +79,18 @@ typedef struct vyre_optimize_report {
     uint32_t statements_before, statements_after, expressions_before, expressions_after; /* before: inlined */
 } vyre_optimize_report;
 
-/* Optimises a program. Calls of its own functions are inlined first; calls of ops by id stay. A list of passes runs once; a level repeats its
- * passes until they change nothing, a few times at most. Any thread; the program is not changed.
+/* Optimises a program, which is not modified. Calls of local functions are inlined first; calls of ops by id remain. A
+ * list of passes runs once. A level repeats its passes until they change nothing, up to a small limit.
  *
- * options  NULL = all zeros
- * out      receives a program with one reference; the same object if there was nothing to do
- * report   optional; zeros on failure
+ * options  NULL: zero-initialised.
+ * out      A program with one reference; the same object if nothing changed.
+ * report   Optional; zeros on failure.
  *
- * VYRE_INVALID_ARGUMENT  the program is NULL or of level legal (which is optimised before, not after), a level or pass is not in the list
- * VYRE_LIMIT             inlined, the program is over a limit of the language
- * VYRE_NO_MEMORY         nothing was made */
+ * Blocking:  no; time grows with the size of the program.
+ *
+ * VYRE_INVALID_ARGUMENT  the program is of level legal (optimise before legalising); an unknown level or pass
+ * VYRE_LIMIT             the inlined program exceeds a limit of the language
+ * VYRE_NO_MEMORY         out of host memory */
 VYRE_API vyre_status vyre_program_optimize(const vyre_program *program, const vyre_optimize_options *options,
                                            vyre_program **out, vyre_optimize_report *report, vyre_error *error);
 

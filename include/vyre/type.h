@@ -1,8 +1,8 @@
-/* Scalar types.
+/* Scalar types and typed scalars. A value of any type is represented by its bit pattern in the low bits of a uint64_t;
+ * the bits above the type's width are zero. A NaN is always the canonical NaN of its type (docs/bits.md), so equal bits
+ * mean equal values everywhere in the library.
  *
- * A value of any type travels as its bit pattern in the low bits of a uint64_t; the bits above the
- * type's width are zero. A float value that is a NaN is always the one canonical NaN of its type
- * (docs/bits.md), so equal bits mean equal values everywhere in the library. */
+ * Threads:  any thread, concurrently. All data is constant. */
 #ifndef VYRE_TYPE_H
 #define VYRE_TYPE_H
 
@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/* Classes of types, as bits: what an op of the table accepts. */
+/* Classes of types, as bits. The op table uses them for operand types. */
 #define VYRE_CLASS_BOOL 1u
 #define VYRE_CLASS_SIGNED 2u
 #define VYRE_CLASS_UNSIGNED 4u
@@ -21,8 +21,8 @@ extern "C" {
 #define VYRE_CLASS_NUMBER (VYRE_CLASS_INTEGER | VYRE_CLASS_FLOAT)
 #define VYRE_CLASS_ANY (VYRE_CLASS_NUMBER | VYRE_CLASS_BOOL)
 
-/* X(ID, name, bits, class, canonical NaN or 0). The position in the list is the wire tag: append only.
- * A bool is a value only; it never lies in a buffer or array. */
+/* Types. X(ID, name, bits, class, canonical NaN or 0). The position in the list is the wire tag: append only. A bool is
+ * a value only; buffers and arrays cannot hold it. */
 #define VYRE_TYPE_LIST(X)                                                                                              \
     X(BOOL, "bool", 1, VYRE_CLASS_BOOL, 0)                                                                             \
     X(I8, "i8", 8, VYRE_CLASS_SIGNED, 0)                                                                               \
@@ -45,27 +45,28 @@ typedef enum vyre_type {
         VYRE_TYPE_COUNT
 } vyre_type;
 
-/* The name as the language spells it ("f32"); "?" for a value outside the list. Any thread. */
+/* The name in the language ("f32"); "?" for a value outside the list. */
 VYRE_API const char *vyre_type_name(vyre_type type);
 
-/* Bits of a value: 1 for bool, else 8 to 64; 0 outside the list. */
+/* The width in bits: 1 for bool, else 8 to 64; 0 outside the list. */
 VYRE_API unsigned vyre_type_bits(vyre_type type);
 
-/* Bytes of one element in a buffer: bits / 8; 0 for bool, which has no place in memory. */
+/* The bytes of one element in a buffer: bits / 8; 0 for bool and outside the list. */
 VYRE_API unsigned vyre_type_size(vyre_type type);
 
-/* One of VYRE_CLASS_*; 0 outside the list. */
+/* The class, one of VYRE_CLASS_*; 0 outside the list. */
 VYRE_API unsigned vyre_type_class(vyre_type type);
 
-/* The type of that name, or VYRE_TYPE_COUNT. */
+/* The type with this name; VYRE_TYPE_COUNT if unknown. */
 VYRE_API vyre_type vyre_type_find(const char *name, size_t length);
 
-/* A typed scalar: how params are passed to a dispatch. */
+/* A typed scalar, such as a param of a dispatch. */
 typedef struct vyre_scalar {
     vyre_type type;
     uint64_t bits;
 } vyre_scalar;
 
+/* A scalar from a C value. */
 VYRE_API vyre_scalar vyre_scalar_bool(int value);
 VYRE_API vyre_scalar vyre_scalar_i32(int32_t value);
 VYRE_API vyre_scalar vyre_scalar_u32(uint32_t value);
@@ -73,7 +74,7 @@ VYRE_API vyre_scalar vyre_scalar_i64(int64_t value);
 VYRE_API vyre_scalar vyre_scalar_u64(uint64_t value);
 VYRE_API vyre_scalar vyre_scalar_f32(float value);
 VYRE_API vyre_scalar vyre_scalar_f64(double value);
-/* Any type from its bits; excess bits are dropped and a NaN becomes the canonical one. */
+/* A scalar of any type from its bits. Excess bits are dropped, and a NaN becomes the canonical one. */
 VYRE_API vyre_scalar vyre_scalar_bits(vyre_type type, uint64_t bits);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-/* All of libvyre. */
+/* Includes all public headers of libvyre. */
 #ifndef VYRE_VYRE_H
 #define VYRE_VYRE_H
 

@@ -1,4 +1,11 @@
-/* The wire form: exactly one byte string per program. Layout and the compatibility promise: docs/wire.md. */
+/* The wire form of programs: a canonical binary encoding, exactly one byte string per program. Use it to store programs
+ * or to send them to other processes. docs/wire.md specifies the layout and the compatibility promise.
+ *
+ *     status = vyre_wire_encode(program, 0, &bytes, &error);
+ *     status = vyre_wire_decode(bytes.data, bytes.size, NULL, &copy, &error);
+ *
+ * Threads:   any thread, concurrently.
+ * Blocking:  no function blocks. */
 #ifndef VYRE_WIRE_H
 #define VYRE_WIRE_H
 
@@ -9,25 +16,31 @@ extern "C" {
 #endif
 
 /* Encoding options, or-ed. */
-enum { VYRE_WIRE_DEBUG = 1 /* append source name, text and positions, outside the digest */ };
+enum { VYRE_WIRE_DEBUG = 1 /* append source name, text and positions, which the digest does not cover */ };
 
-/* Writes the wire form into out, replacing what it held. Borrows the program; any thread, does not block.
+/* Encodes a program. `out` is replaced.
  *
- * VYRE_INVALID_ARGUMENT  an option that does not exist
- * VYRE_LIMIT             with its debug section the wire form would be over 256 MiB
- * VYRE_NO_MEMORY */
+ * options  VYRE_WIRE_…, or-ed; 0 for none.
+ *
+ * VYRE_INVALID_ARGUMENT  an unknown option
+ * VYRE_LIMIT             with its debug section the wire form would exceed 256 MiB
+ * VYRE_NO_MEMORY         out of host memory */
 VYRE_API vyre_status vyre_wire_encode(const vyre_program *program, unsigned options, vyre_bytes *out,
                                       vyre_error *error);
 
-/* Decodes and validates. Survives any bytes: memory is bounded by a small multiple of `size`, depth by the limits of the language. Refuses
- * every encoding but the canonical one. The bytes are borrowed; any thread, does not block. What is wrong is in `diagnostics` (optional) and in
- * error, with the byte where it was found. With a debug section, the program has its source and findings point into it.
+/* Decodes and validates a program. Safe for any bytes: memory is bounded by a small multiple of `size`, depth by the
+ * limits of the language. Only the canonical encoding is accepted. With a debug section, the program has its source,
+ * and findings refer to it.
+ *
+ * data         Borrowed for the call.
+ * diagnostics  Optional; receives all findings. error has the byte offset of the first.
+ * out          A program with one reference; release with vyre_program_release.
  *
  * VYRE_CORRUPT          not a wire form, truncated, wrong digest or not canonical
- * VYRE_UNSUPPORTED      made by a newer version
- * VYRE_INVALID_PROGRAM  well-formed, but breaks a rule of the language; see diagnostics
+ * VYRE_UNSUPPORTED      encoded by a newer version
+ * VYRE_INVALID_PROGRAM  well-formed, but violates a rule of the language; see diagnostics
  * VYRE_LIMIT            more than 256 MiB
- * VYRE_NO_MEMORY */
+ * VYRE_NO_MEMORY        out of host memory */
 VYRE_API vyre_status vyre_wire_decode(const void *data, size_t size, vyre_diagnostics *diagnostics, vyre_program **out,
                                       vyre_error *error);
 

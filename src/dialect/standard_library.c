@@ -15,6 +15,7 @@ static const struct {
     vyre_span bytes;
 } files[] = {
 #define VY_STANDARD_LIBRARY_FILE(identifier, name, ...) {name, {identifier, sizeof identifier}},
+#include "vyre_standard.inc"
 #undef VY_STANDARD_LIBRARY_FILE
 };
 enum { FILES = sizeof files / sizeof *files };

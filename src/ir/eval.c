@@ -35,42 +35,49 @@ static inline uint64_t reverse_bits(uint64_t bits) {
 #define WIDE uint64_t
 #define W 8
 #define SIGNED 0
+#include "ir/eval_integer.inc"
 
 #define TYPE I16
 #define T int16_t
 #define WIDE int64_t
 #define W 16
 #define SIGNED 1
+#include "ir/eval_integer.inc"
 
 #define TYPE U16
 #define T uint16_t
 #define WIDE uint64_t
 #define W 16
 #define SIGNED 0
+#include "ir/eval_integer.inc"
 
 #define TYPE I32
 #define T int32_t
 #define WIDE int64_t
 #define W 32
 #define SIGNED 1
+#include "ir/eval_integer.inc"
 
 #define TYPE U32
 #define T uint32_t
 #define WIDE uint64_t
 #define W 32
 #define SIGNED 0
+#include "ir/eval_integer.inc"
 
 #define TYPE I64
 #define T int64_t
 #define WIDE int128
 #define W 64
 #define SIGNED 1
+#include "ir/eval_integer.inc"
 
 #define TYPE U64
 #define T uint64_t
 #define WIDE uint128
 #define W 64
 #define SIGNED 0
+#include "ir/eval_integer.inc"
 
 #undef VY_CLASS
 #define VY_CLASS BOOL
@@ -107,6 +114,7 @@ static vy_kernel *const kernels_BOOL[VYRE_OP_COUNT] = {VYRE_OP_LIST(VY_ENTRY)};
 #define FUSED vy_fma_odd
 #define SIGN UINT64_C(0x8000)
 #define INF UINT64_C(0x7f80)
+#include "ir/eval_float.inc"
 
 #define TYPE F32
 #define FORMAT vy_f32
@@ -115,6 +123,7 @@ static vy_kernel *const kernels_BOOL[VYRE_OP_COUNT] = {VYRE_OP_LIST(VY_ENTRY)};
 #define FUSED fmaf
 #define SIGN UINT64_C(0x80000000)
 #define INF UINT64_C(0x7f800000)
+#include "ir/eval_float.inc"
 
 #define TYPE F64
 #define FORMAT vy_f64
@@ -123,6 +132,7 @@ static vy_kernel *const kernels_BOOL[VYRE_OP_COUNT] = {VYRE_OP_LIST(VY_ENTRY)};
 #define FUSED fma
 #define SIGN VY_F64_SIGN
 #define INF VY_F64_INFINITY
+#include "ir/eval_float.inc"
 
 /* ---- conversions ----
  *

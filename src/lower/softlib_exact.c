@@ -8,6 +8,7 @@
 #define VY_FORMAT 32
 #include "lower/softlib_float.inc"
 #define VY_FORMAT 64
+#include "lower/softlib_float.inc"
 
 /* clang-format off */
 

@@ -77,6 +77,7 @@ static vy_kernel *integer_kernel(uint64_t exact, vyre_op op, vyre_type type) {
 #define SIGN VY_F64_SIGN
 #define INF VY_F64_INFINITY
 #define LEAST UINT64_C(0x0010000000000000)
+#include "oracle/adversarial_device_float.inc"
 
 /* How an op of f32 is computed: the profile bit that makes it exact, and its kernels, indexed by [2 * exact + keeps
  * subnormals]. */

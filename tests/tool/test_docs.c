@@ -62,6 +62,19 @@ static void errors_page_is_what_the_command_prints(void **state) {
     expect_page("docs/errors.md", "vyre explain --all --markdown");
 }
 
+/* tools/api-docs generates docs/api.md from the comments of the public headers. */
+static void api_page_is_generated_from_the_headers(void **state) {
+    char command[2048];
+
+    (void)state;
+    if (system("python3 -c '' 2>/dev/null") != 0)
+        VY_SKIP("python3 not found");
+    snprintf(command, sizeof command, "cd '%s' && python3 tools/api-docs %s docs/api.md", vy_test_source_dir(),
+             getenv("VYRE_UPDATE") ? ">" : "--check");
+    if (system(command) != 0)
+        fail_msg("docs/api.md is out of date. Fix: tools/api-docs > docs/api.md");
+}
+
 static void bound_header_is_what_the_command_makes(void **state) {
     (void)state;
     expect_page("examples/saxpy.h", "vyre bind examples/saxpy.vyre");
@@ -500,6 +513,7 @@ int main(void) {
     struct CMUnitTest tests[128] = {
         cmocka_unit_test(ops_page_is_what_the_command_prints),
         cmocka_unit_test(errors_page_is_what_the_command_prints),
+        cmocka_unit_test(api_page_is_generated_from_the_headers),
         cmocka_unit_test(bound_header_is_what_the_command_makes),
         cmocka_unit_test(readme_shows_the_c_example_as_it_is),
         cmocka_unit_test(readme_shows_saxpy_as_it_is),
