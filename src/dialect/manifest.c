@@ -1,4 +1,5 @@
 /* Manifest reader: the dialect, its requirements, its ops, and their attributes. */
+#include "base/suggest.h"
 #include "dialect/manifest_reader.h"
 #include "dialect/opdef.h"
 #include "dialect/semver.h"

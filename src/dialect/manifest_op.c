@@ -1,6 +1,7 @@
 /* Manifest reader: the signature, body, laws and lowerings of an op. A signature is the head of a function, parsed by
  * the parser of the language. */
 #include "base/file.h"
+#include "base/suggest.h"
 #include "dialect/manifest_reader.h"
 #include "dialect/opdef.h"
 #include "dialect/registry.h"

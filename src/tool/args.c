@@ -3,6 +3,7 @@
 #include "tool/args.h"
 
 #include "base/file.h"
+#include "base/suggest.h"
 #include "tool/terminal.h"
 
 enum { ARGUMENT_FILE_LIMIT = 1 << 24 };

@@ -1,4 +1,5 @@
 /* vyre dialects: ops that are not part of the language, and the manifests they come from. */
+#include "base/suggest.h"
 #include "dialect/manifest_dir.h"
 #include "dialect/manifest_reader.h"
 #include "dialect/standard_library.h"

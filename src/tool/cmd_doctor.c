@@ -1,4 +1,5 @@
 /* vyre doctor: is everything here that should be, does it work, and what to do about what does not. */
+#include "base/suggest.h"
 #include "base/thread.h"
 #include "dialect/manifest_dir.h"
 #include "tool/args.h"

@@ -1,5 +1,6 @@
 /* vyre explain: a diagnostic code, a status, or the shape of a program. */
 #include "backends/cuda/dynamic_symbols.h"
+#include "base/suggest.h"
 #include "emit/ptx/ptx.h"
 #include "ir/model.h"
 #include "ir/op_tables.h"

@@ -1,4 +1,5 @@
 /* vyre ops: the op table and its neighbours (builtins, atomics, collectives), as text, Markdown (docs/ops.md) or JSON. */
+#include "base/suggest.h"
 #include "ir/op_tables.h"
 #include "tool/args.h"
 #include "tool/json.h"

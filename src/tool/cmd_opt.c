@@ -1,4 +1,5 @@
 /* vyre opt: a program before and after the optimiser, and what each pass did to it. */
+#include "base/suggest.h"
 #include "tool/json.h"
 #include "tool/load.h"
 #include "tool/tool.h"

@@ -2,6 +2,7 @@
 #include "tool/load.h"
 
 #include "base/file.h"
+#include "base/suggest.h"
 #include "dialect/manifest_dir.h"
 #include "ir/limits.h"
 #include "ir/model.h"

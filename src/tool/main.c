@@ -1,4 +1,5 @@
 /* The vyre command: finds the subcommand, runs it, and makes sure that what it printed has arrived. */
+#include "base/suggest.h"
 #include "tool/args.h"
 #include "tool/terminal.h"
 #include "tool/tool.h"

@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/suggest.h"
 #include "ir/dispatch_resolve.h"
 #include "ir/eval.h"
 #include "ir/op_tables.h"

@@ -1,4 +1,5 @@
 /* Lowering of effects: atomics, collectives, calls and intrinsics, as statements or hoisted out of an expression. */
+#include "base/suggest.h"
 #include "ir/attributes.h"
 #include "ir/op_tables.h"
 #include "ir/porting_hint.h"

@@ -1,4 +1,5 @@
 /* Parser core: errors and recovery, token helpers, declarations, functions, programs and the file. */
+#include "base/suggest.h"
 #include "ir/limits.h"
 #include "ir/porting_hint.h"
 #include "ir/text/parser.h"

@@ -2,6 +2,7 @@
  *
  * The precedence of each infix symbol is a column of the op table. The recursion is bounded by too_deep. Its
  * functions must have small frames, so functions that format messages are not inlined into them. */
+#include "base/suggest.h"
 #include "ir/attributes.h"
 #include "ir/eval.h"
 #include "ir/identifiers.h"

@@ -1,5 +1,6 @@
 /* Statement parser: declarations of variables, assignments, control flow and blocks. The nesting of blocks is
  * bounded by VY_LIMIT_NESTING. */
+#include "base/suggest.h"
 #include "ir/limits.h"
 #include "ir/porting_hint.h"
 #include "ir/text/parser.h"
