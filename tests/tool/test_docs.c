@@ -6,7 +6,7 @@
 #include <glob.h>
 #include <sys/stat.h>
 
-#include "compilers/llvm/compile.h"
+#include "backends/cpu/compiler.h"
 
 /* Texts live until the end of all tests. */
 static vy_arena texts;

@@ -11,6 +11,10 @@
 #include "emit/llvm/kernel_abi.h"
 #include "vyre/backend.h"
 
+/* Largest program that the compiler accepts, and the most LLVM instructions that it may emit for one. LLVM ends the
+ * process when memory is exhausted, so the compiler checks these limits first. */
+enum { VY_LLVM_STATEMENT_LIMIT = 1 << 16, VY_LLVM_EXPRESSION_LIMIT = 1 << 18, VY_LLVM_INSTRUCTION_LIMIT = 1 << 19 };
+
 #define VY_JIT_PLUGIN_ABI 4u
 #define VY_JIT_PLUGIN_SYMBOL "vyre_compiler_get"
 

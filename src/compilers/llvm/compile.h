@@ -9,10 +9,6 @@
 #include <llvm-c/Core.h>
 #include <stdint.h>
 
-/* What a program may have, and what the emitter may make of it: LLVM ends the process when memory is out, so there is
- * a bound before it is asked. */
-enum { VY_LLVM_STATEMENT_LIMIT = 1 << 16, VY_LLVM_EXPRESSION_LIMIT = 1 << 18, VY_LLVM_INSTRUCTION_LIMIT = 1 << 19 };
-
 /* As the entries of the same names in vy_jit_plugin. Any thread. */
 vyre_status vy_llvm_compile(const vy_jit_request *request, vyre_bytes *out, vyre_error *error);
 vyre_status vy_llvm_emit_text(const vy_jit_request *request, vy_jit_text text, vyre_bytes *out, vyre_error *error);
