@@ -40,8 +40,8 @@ typedef struct null_call {
     const char *name;
     void (*run)(null_case *c);
     char kind; /* what it returns: s status, p pointer, i integer, t struct, v nothing */
-    /* Bit i is for argument i: pointers, those that may be NULL, and those where NULL means zeros; numbers, and those
-     * that are the length of another argument. */
+    /* Bit i is for argument i. pointers: all; optional: NULL is allowed; has_default: NULL means zeros; numbers: all;
+     * counts: the length of another argument. */
     unsigned pointers, optional, has_default, numbers, counts;
     const char *arguments[MOST_ARGUMENTS];
     const change *changes;

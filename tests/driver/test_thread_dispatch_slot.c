@@ -1,5 +1,5 @@
-/* Dispatches from a dispatch slot (driver/dispatch_slot.h): which threads get one, what may not end during a dispatch,
- * and threads that end objects that others use. */
+/* Dispatches from a dispatch slot (driver/dispatch_slot.h): which threads get one, which objects outlive a
+ * dispatch, and threads that end objects that others use. */
 #include "driver/live.h"
 #include "driver/pipeline_forms.h"
 

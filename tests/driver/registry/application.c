@@ -1,5 +1,5 @@
-/* A program with records of its own, for tests/driver/registry/links: prints what is missing, or "all records are seen". One file of records
- * (application_records.c) is linked and named by nobody.
+/* A program with its own records, for tests/driver/registry/links: prints the missing records, or "all records are
+ * seen". One file of records (application_records.c) is linked without any reference to it.
  *
  * usage: application PLUGIN */
 #include "vyre/vyre.h" /* all of it: the names of a module and of a file of text live side by side */

@@ -1,4 +1,4 @@
-/* A test that needs a process whose registry nobody has touched runs in a child. A claim that fails there is told by line number. */
+/* Runs a test that needs an unused registry in a child process. A failed claim is reported by its line number. */
 #ifndef VY_TEST_CHILD_H
 #define VY_TEST_CHILD_H
 

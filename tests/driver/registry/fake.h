@@ -1,5 +1,5 @@
-/* Fake plug-ins, each broken in one way (or in none): tests/driver/test_registry_plugins.c says how each is diagnosed. Only the public header
- * is used, and nothing is linked. */
+/* Fake plug-ins, each broken in at most one way; tests/driver/test_registry_plugins.c checks the diagnosis of each.
+ * Only the public header is used, and nothing is linked. */
 #ifndef VY_TEST_FAKE_H
 #define VY_TEST_FAKE_H
 
@@ -13,7 +13,7 @@ static inline vyre_status fake_create(const vyre_host *host, uint32_t ordinal, v
     return host->fail(error, VYRE_UNSUPPORTED, NULL, "a fake backend does not start");
 }
 
-/* A descriptor by hand, for those that lie in it: no precedences, no capabilities. */
+/* A hand-made descriptor, for plug-ins with wrong values in it: no precedences, no capabilities. */
 #define FAKE_DESCRIPTOR(size, version, module_name, records, count)                                                    \
     extern __attribute__((visibility("default"))) const vyre_module_descriptor vyre_module_entry;                      \
     const vyre_module_descriptor vyre_module_entry = {.struct_size = (size),                                           \

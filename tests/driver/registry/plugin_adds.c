@@ -1,6 +1,6 @@
-/* A plug-in with two backends that run `add` and not `mul`. `adds` lists its ops in its registration, so that selection reads them without
- * constructing it; `adds-late` lists them in its table only. Both run what they are given, on the host's interpreter: an op that they do not list
- * reaches them only if the library hands it over. */
+/* A plug-in with two backends that run `add` and not `mul`. `adds` lists its ops in its registration, so that selection
+ * reads them without constructing it; `adds-late` lists them in its table only. Both run every program they receive, on
+ * the host's interpreter: an op that they do not list reaches them only if the library passes it on. */
 #include <vyre/backend.h>
 
 static const char *const ops[] = {"add", "load", "store", "global_id"};
