@@ -23,8 +23,8 @@
 
 /* ---- target legal ----
  *
- * Target legal: the program that legalisation makes for a device which the options describe, below comments that list
- * the accesses that kept a test, and why. */
+ * The program that legalisation makes for the device that the options describe. Comments before it list the accesses
+ * that kept a bounds check, and why. */
 
 /* ---- the device ---- */
 
@@ -168,7 +168,7 @@ static vyre_status emit_legal(vyre_program *program, const vyre_emit_options *op
 
 /* ---- targets llvm-ir and asm ----
  *
- * Targets llvm-ir and asm: the texts of the compiler of backend `cpu`. */
+ * The texts of the compiler of backend `cpu`. */
 
 /* A program of level legal is encoded unchanged. */
 static vyre_status lower(const vy_cpu *cpu, vyre_program *program, int cancellable, vyre_bytes *wire,
@@ -252,7 +252,7 @@ static vyre_status emit_asm(vyre_program *program, const vyre_emit_options *opti
 
 /* ---- vyre_emit ----
  *
- * vyre_emit: the table of targets, and what all of them share: options, ops, stages. */
+ * The table of targets, and the steps that all of them share: options, ops, stages. */
 
 /* The options that not every target uses, one bit each. */
 enum { CPU = 1, WIDTH = 2, ARCH = 4, UNWIDENED = 8, INDIRECT = 16, EXACT = 32, SUBGROUP = 64, ACCESS = 128 };

@@ -47,8 +47,8 @@ vyre_status vy_cpu_code_object_save(const vy_cpu_code_object *object, vyre_bytes
 
 /* ---- registration with perf and GDB ----
  *
- * What profilers and debuggers are told of loaded code, if the environment asks for it: VYRE_PERF_MAP, VYRE_GDB
- * (docs/cpu.md). Best effort: whoever cannot be told is not. Any thread. */
+ * Registration of loaded code with profilers and debuggers, if the environment variables VYRE_PERF_MAP or VYRE_GDB
+ * request it (docs/cpu.md). Best effort: a failure is ignored. Any thread. */
 
 /* Whether GDB is to be told: code is compiled with lines then. */
 int vy_jit_debug_is_enabled(void);

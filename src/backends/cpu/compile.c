@@ -122,13 +122,10 @@ vyre_status vy_cpu_compile(vy_cpu *cpu, vyre_program *program, int cancellable, 
 
 /* ---- client of the compile servers ----
  *
- * Client of the compile servers, with fewer lanes where LLVM fails.
- *
  * If LLVM crashes, or needs more memory or processor time than its limits, the request is sent again with half the
  * lanes, down to VY_CPU_WIDTH_MIN: most of LLVM's failures are in code for wide vectors. An attempt that is not the
- * last gets half of the time that is left until the deadline. What the program computes does not depend on the width,
- * so the object that is made in the end is what the caches keep. The width is remembered too, for compiles that no
- * cache answers. */
+ * last gets half of the time that is left until the deadline. The results of a program do not depend on the width, so
+ * the caches keep the object of the last attempt. The width is remembered too, for compiles that no cache answers. */
 
 /* A server that neither replies nor uses processor time is killed after so many times the limit on processor time, if
  * there is no deadline. Others may use the processors meanwhile. */
@@ -336,11 +333,9 @@ static void compile_client_close(const vy_jit_plugin *compiler) {
 
 /* ---- opening the compiler ----
  *
- * Finding and opening the compiler (compile.h).
- *
- * It is looked for where VYRE_COMPILER says, else in the build tree (programs of the build tree only) and where it is
- * installed; a set-user-id process looks in the last only. The file must pass the rule of base/trusted_path.h: it is
- * run, or its code is. */
+ * The compiler is searched at VYRE_COMPILER if that is set, else in the build tree (programs of the build tree only)
+ * and in the installation folder. A set-user-id process searches the last only. The file must pass the rule of
+ * base/trusted_path.h, because it is executed. */
 
 #ifndef VYRE_LIBEXEC_FOLDER
 #error "define VYRE_LIBEXEC_FOLDER: the folder of installed executables that are not for users"

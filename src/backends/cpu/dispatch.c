@@ -22,10 +22,8 @@ typedef struct cpu_bindings {
 
 /* ---- binding ----
  *
- * Binding of buffers.
- *
- * Inputs first: one that lies in the memory of an output's slot is copied before the slot is filled or grown. Only the
- * input of a read_write buffer that lies at the start of its own slot stays: it is where it has to be. */
+ * Inputs are bound first: an input in the memory of an output's slot is copied before the slot is filled or grown.
+ * Only the input of a read_write buffer that is at the start of its own slot is not copied: it is already in place. */
 
 struct cpu_copy {
     cpu_copy *next;
@@ -339,10 +337,8 @@ vyre_status vy_cpu_batch(vy_cpu *cpu, vy_cpu_executable *code, const vyre_launch
 
 /* ---- asynchronous dispatches ----
  *
- * Native asynchronous dispatch.
- *
- * A pending has two owners, who wants the result and the task; the last one frees it. The task is done with it when
- * `notify` has returned, so a callback may even destroy it. */
+ * A pending dispatch has two owners: the caller who waits for the result, and the task. The last one frees it. The
+ * task does not use it after `notify` has returned, so a callback may destroy it. */
 
 typedef struct pending {
     vy_cpu_task task;

@@ -7,8 +7,8 @@
 
 /* ---- binding ----
  *
- * Where the bytes of a dispatch are: inputs in place where they lie, outputs in the caller's slots, resident buffers
- * where they are. Copied is only what is not aligned for its elements, and what an output would overwrite. */
+ * Inputs are used in place, outputs are written to the caller's slots, and resident buffers are used in place. An
+ * input is copied only if it is not aligned for its elements, or if an output would overwrite it. */
 
 /* What the buffers of a dispatch are bound to: host bytes, or resources. */
 typedef struct vy_cpu_arguments {
@@ -39,8 +39,8 @@ vyre_status vy_cpu_call_run(const vy_cpu_call *call, vyre_error *error);
 
 /* ---- batches ----
  *
- * Batches: independent dispatches of one code from host bytes. Small ones are spread over the threads item by item,
- * large ones each over all threads. */
+ * Independent dispatches of one executable from host bytes. Small items are distributed over the threads one by one;
+ * large items each run on all threads. */
 
 /* As dispatch_batched_into of the contract: the first item in order that fails is named. */
 vyre_status vy_cpu_batch(vy_cpu *cpu, vy_cpu_executable *code, const vyre_launch *launches,
@@ -49,7 +49,7 @@ vyre_status vy_cpu_batch(vy_cpu *cpu, vy_cpu_executable *code, const vyre_launch
 
 /* ---- asynchronous dispatches ----
  *
- * Dispatches in flight: a task of the pool with copies of all it was lent. */
+ * A task of the pool, with copies of all borrowed arguments. */
 
 /* Starts one. If there is no thread for it, it has run when this returns. VYRE_NO_MEMORY */
 vyre_status vy_cpu_pending_start(vy_cpu *cpu, vy_cpu_executable *code, const vyre_launch *launch,

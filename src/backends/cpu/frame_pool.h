@@ -12,11 +12,9 @@
 
 /* ---- native stacks ----
  *
- * Native stacks for kernels with large frames.
- *
- * A kernel's frame may take megabytes, and the stack of the thread that dispatches may have only some kilobytes left.
- * Code that needs more than VY_CPU_STACK_SMALL (kernel_abi.h) therefore runs on a stack that the backend maps. Such a
- * stack has a guard region at its low end, and room for the host's signal handlers beside what the code needs.
+ * A kernel's frame may take megabytes, and the stack of the dispatching thread may have only some kilobytes left. Code
+ * that needs more than VY_CPU_STACK_SMALL (kernel_abi.h) therefore runs on a stack that the backend maps. Such a stack
+ * has a guard region at its low end, and room for the host's signal handlers in addition to what the code needs.
  * Generated code calls nothing outside of itself, so that no code of the library and none of a sanitizer runs on it. */
 
 /* Starts zeroed. One thread at a time. */

@@ -264,10 +264,8 @@ void vy_cuda_device_info_profile(const vy_cuda_device_info *device_info, vyre_de
 
 /* ---- context and device loss ----
  *
- * The context: entering it, losing it, and making it again (device.h).
- *
- * A loss is sticky: the driver answers every later call with the same result, and we do not ask any more. After a real
- * one the driver gives this process no other context; that is seen by trying. */
+ * A loss is sticky: the driver returns the same result from every later call, and the backend makes no further calls.
+ * After a real loss the driver gives this process no other context; recovery finds that out by trying. */
 
 /* ---- loss ---- */
 

@@ -110,9 +110,9 @@ void vy_cuda_param_layout(const vyre_program *program, uint32_t hidden, vy_cuda_
 
 /* ---- compiling ----
  *
- * From a program to code (executable.h): optimised, widened where that pays, legalised for the device, written as PTX,
- * and loaded, which is when the driver compiles it. The cubin that the disk cache keeps is made afterwards, for
- * itself: the driver does not give what it made of a text when it loaded it. */
+ * A program is optimised, coarsened where that pays, legalised for the device, emitted as PTX, and loaded, which is
+ * when the driver compiles it. The cubin for the disk cache is linked separately afterwards, because the driver does
+ * not return the code that it makes of a loaded text. */
 
 /* The program as PTX, and the factor it was widened by. Needs no device: the architecture and what it computes exactly
  * say all. */
@@ -136,11 +136,11 @@ vyre_status vy_cuda_compile_binary(vy_cuda_executable *code, vyre_bytes *out, vy
 
 /* ---- kernel cache ----
  *
- * Kernels that no pipeline stores: for pieces of a grid, for many rows, for grids in device memory, and that which
- * tells the device's time.
+ * The disk cache of auxiliary kernels, which are not part of a pipeline: for tiles of a grid, for batches, for
+ * indirect grids, and for the device clock.
  *
- * The disk cache has their cubins by the digest of their text. What is not found there is compiled from its text,
- * which is kept until the device is shut down: then cubins are made and stored. */
+ * The key is the digest of the PTX. On a miss the PTX is compiled and kept until the device is shut down; then cubins
+ * are linked and stored. */
 
 /* Loads an object (executable.h) that has a text, or what the cache has of it. must: also where compiling is
  * forbidden. Inside.

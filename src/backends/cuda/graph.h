@@ -63,12 +63,12 @@ void vy_cuda_graphs_drop(vy_cuda *cuda, const vy_cuda_executable *code);
 
 /* ---- batched launches ----
  *
- * The rows of a batch as one launch: their params are a table in device memory, refreshed by one copy, and the kernel
- * (emit/ptx/ptx.h, by rows) has a block in z for each of them.
+ * The items of a batch as one launch: their params are a table in device memory, updated by one copy, and the kernel
+ * (emit/ptx/ptx.h, by rows) has a block in z for each item.
  *
- * Rows run at the same time then, so this is for those that do not touch what others write: the ranges of each written
- * buffer go upwards from row to row without overlap, and meet none of the other buffers. They have the same grid, one
- * group in z, and cannot trap or be stopped. The kernel is compiled when so many of them came that it is worth it. */
+ * The items run concurrently, so they must be independent: the ranges of each written buffer ascend from item to item
+ * without overlap, and overlap none of the other buffers. They have the same grid, with one group in z, and cannot
+ * trap or be cancelled. The kernel is compiled when there were enough such items (VY_CUDA_BATCHED_COMPILE_AFTER). */
 
 enum {
     VY_CUDA_BATCHED_MIN = 4,             /* rows that are worth it */

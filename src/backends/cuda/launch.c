@@ -14,10 +14,9 @@
 
 /* ---- device clock ----
  *
- * Comparing clocks.
- *
- * A kernel writes down its time, between two looks at ours; the closest pair of several says how far they are apart.
- * Clocks drift by some parts in a million: what was compared a minute ago is right to some milliseconds. */
+ * A kernel stores the device's time between two readings of the host's clock. The closest pair of several samples
+ * gives the offset. Clocks drift by some parts in a million, so an offset that is a minute old is accurate to some
+ * milliseconds. */
 
 static const char clock_entry[] = "vyre_clock";
 static const char clock_text[] = ".version 6.0\n"

@@ -9,7 +9,7 @@
 
 /* ---- device clock ----
  *
- * The device's clock: deadlines are given in ours (CLOCK_MONOTONIC) and watched by kernels in theirs (%globaltimer). */
+ * Deadlines are given in the host's time (CLOCK_MONOTONIC); kernels compare them with the device's (%globaltimer). */
 
 /* A deadline in the device's time. The clocks are compared when they were not for a minute: on the stream_slot, whose
  * control block is not clean then. Inside. */
@@ -20,13 +20,14 @@ void vy_cuda_clock_end(vy_cuda *cuda);
 
 /* ---- cooperative launches ----
  *
- * Launches whose blocks all run at the same time, so that a program's grid barriers run inside them
- * (emit/ptx/grid_barrier.c): cooperative launches.
+ * All blocks of a cooperative launch run at the same time, so that a program's grid barriers can run inside it
+ * (emit/ptx/grid_barrier.c).
  *
- * How many blocks that can be the driver says of each kernel, when it is loaded: registers, shared memory and threads
- * decide. The boundary asks at each dispatch, and runs what has more workgroups as several launches. Should the driver
- * still refuse a launch, because others have a part of the device, nothing ran: the dispatch runs as several, and the
- * kernel is not tried again. Graphs and tables have no such kernels. */
+ * The driver reports how many blocks of a kernel can do so when it is loaded; registers, shared memory and threads
+ * decide. The driver layer asks for this limit at each dispatch, and runs a dispatch with more workgroups as several
+ * launches. If CUDA still refuses a launch, because other processes use a part of the device, nothing ran: the
+ * dispatch runs as several launches, and the kernel is not tried again. Graphs and batched launches have no such
+ * kernels. */
 
 /* Of the backend's table. */
 uint64_t vy_cuda_grid_sync_limit(void *self, const vyre_program *program, void *pipeline);
@@ -129,16 +130,17 @@ vyre_status vy_cuda_decode_result(vy_cuda_stream_slot *stream_slot, const vy_cud
 
 /* ---- indirect grids ----
  *
- * Launches whose grid lies in device memory: nobody on the host knows it (emit/ptx/indirect_grid.c).
+ * The grid is in device memory, and the host does not know it (emit/ptx/indirect_grid.c).
  *
- * The kernel is one of its own, part of a pipeline's object or compiled when it is first needed, and launched with as
- * many blocks as run at the same time, which take the workgroups by turns. It reads the grid where it lies, if the
- * program only reads that buffer; else from a copy in the stream_slot's control block, made in the stream before it.
+ * The kernel is a separate one, part of a pipeline's object or compiled when it is first needed. It is launched with
+ * as many blocks as run at the same time, which run the workgroups in a grid-stride loop. It reads the grid in place,
+ * if the program only reads that buffer; else from a copy in the stream slot's control block, made in the stream
+ * before it.
  *
- * A grid over the limits of the language is refused by the kernel, in the control block, which is looked at when
- * everything is done: so several such launches need no wait in between. Of those with one control block the first that
- * is refused says so with its ticket. The ones behind it that have grids of this kind run nothing; others do not know,
- * and run. */
+ * The kernel refuses a grid over the limits of the language, in the control block, which is read when everything is
+ * done: so several such launches need no wait in between. Of the launches with one control block, the first that is
+ * refused stores its ticket. Later launches with indirect grids run nothing; launches of other kinds do not read the
+ * ticket, and run. */
 
 /* Says how many blocks of a kernel are launched. */
 vyre_status vy_cuda_indirect_count(vy_cuda *cuda, vy_cuda_kernel *kernel, vyre_error *error);

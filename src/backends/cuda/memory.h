@@ -53,11 +53,12 @@ vyre_status vy_cuda_resident_download_batch(void *self, const vyre_transfer *tra
 
 /* ---- interoperability ----
  *
- * Memory and streams of others (vyre/interop.h): device memory that somebody else allocated, where ours lies, and
- * waiting for foreign streams on the device.
+ * Memory and streams of other libraries (vyre/interop.h): device memory that another library allocated, the address of
+ * a resident buffer, and waiting for foreign streams on the device.
  *
- * A joined stream is waited for by a stream of our own, whose event stream_slots wait for when they are taken: one
- * event stands for all streams joined so far, and a stream_slot that has seen the last join pays one comparison. */
+ * A stream of the backend waits for a joined stream, and stream slots wait for that stream's event when they are
+ * acquired. One event covers all streams joined so far, and a slot that has waited for the last join only compares two
+ * counters. */
 
 /* Entries of the backend's table. */
 vyre_status vy_cuda_resident_wrap(void *self, const vyre_memory_location *place, uint64_t size, uint64_t *native,

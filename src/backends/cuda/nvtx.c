@@ -18,11 +18,11 @@
  * InitializeInjectionNvtx2 with a function that hands out tables. Through them the profiler stores the functions that
  * it wants to have called.
  *
- * The facts are those of version 3 of the interface: numbers of tables, modules and functions never change, new ones
- * come behind. All modules are handed out at their full length, because a profiler may fill all of them without asking
- * which are called. What they leave empty is not called.
+ * The numbers are those of version 3 of the interface: numbers of tables, modules and functions never change, and new
+ * ones are appended. All modules are handed out at their full length, because a profiler may fill all of them without
+ * asking which are called. Functions that it leaves empty are not called.
  *
- * The state is static: none of the protocol's functions says on whose behalf it is called. */
+ * The state is static, because no function of the protocol has an argument for it. */
 
 enum { VERSION = 3 };
 enum { TABLE_CALLBACKS = 1, TABLE_VERSION = 3 };

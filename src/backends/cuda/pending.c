@@ -240,10 +240,9 @@ static void eager_readback_end(vy_cuda_eager_readback *a) {
 
 /* ---- pending dispatches ----
  *
- * Native asynchronous dispatch (pending.h).
- *
- * The device's side ends with an event; what is left for `wait` is to judge and to hand over. `cancel` may come
- * meanwhile: the lock keeps it from telling a kernel to end that has ended, whose stream_slot may be another's. */
+ * The device's part ends with an event; `wait` decodes the result and delivers the outputs. `cancel` may be called
+ * meanwhile: the lock keeps it from signalling a kernel that has ended, whose stream slot may belong to another
+ * dispatch. */
 
 /* As in launch.c: for so long without a pause, then with pauses. */
 #define SPIN_NS UINT64_C(100000)

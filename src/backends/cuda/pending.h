@@ -9,8 +9,8 @@
 
 /* ---- event watcher ----
  *
- * A thread that looks at events and tells who wants to know that they are done. Started when somebody first asks,
- * ended with the device. */
+ * A thread that polls events and calls a function when an event is done. It is started at the first request, and ends
+ * with the device. */
 
 void vy_cuda_event_watcher_start(vy_cuda_event_watcher *watch);
 /* Ends the thread; nothing is watched. */
@@ -22,11 +22,11 @@ int vy_cuda_event_watcher_add(vy_cuda *cuda, vy_cuda_watched_event *watched);
 
 /* ---- eager readback ----
  *
- * Ahead: large outputs of a dispatch in flight come back when its kernel ends, not when somebody waits for them, so
- * that they are on their way while the inputs of others go there.
+ * Large outputs of an asynchronous dispatch are read back when its kernel ends, not when the caller waits for them. So
+ * they overlap with the uploads of other dispatches.
  *
- * A thread of its own sees to it, with memory of its own, which changes hands with the caller's: what he had is kept
- * for the next submission. */
+ * A thread for each such dispatch reads them back into buffers of its own, which are exchanged with the caller's: the
+ * caller's old buffers are kept for the next submission. */
 
 typedef struct vy_cuda_eager_readback {
     vy_cuda_submission *submission; /* NULL: nothing comes ahead */
@@ -42,7 +42,7 @@ vyre_status vy_cuda_eager_readback_deliver(vy_cuda_eager_readback *ahead, vyre_o
 
 /* ---- pending dispatches ----
  *
- * Dispatches in flight: a stream_slot of their own until they are destroyed. */
+ * A pending dispatch holds a stream slot until it is destroyed. */
 
 /* Starts one: when it returns, the inputs are copied and the device works. Inside. */
 vyre_status vy_cuda_pending_start(vy_cuda_executable *code, const vyre_launch *launch, const vyre_span *inputs,

@@ -21,10 +21,11 @@ vyre_status vy_cuda_pipeline_load(void *self, vyre_program *program, const vyre_
 
 /* ---- sequences and batches ----
  *
- * Several launches on one stream, with one wait for all that cannot trap: sequences and batches.
+ * Several launches on one stream, with one wait for all that cannot trap.
  *
- * A step that traps is the last: its trap is seen before the next one starts. So each step that may trap is waited
- * for, and the others are not. Those that cannot are graphs, where they come again (graph.h). */
+ * A step that traps is the last: its trap must be seen before the next step starts. So each step that may trap is
+ * waited for, and the others are not. Steps that cannot trap are launched as graphs when they are repeated
+ * (graph.h). */
 
 /* The bindings of a batch: a list for each item, or rows of four. */
 typedef struct vy_cuda_batch_bindings {

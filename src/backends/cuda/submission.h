@@ -66,9 +66,8 @@ vyre_status vy_cuda_submission_run(vy_cuda_executable *code, const vyre_launch *
 
 /* ---- fast path ----
  *
- * The straight road of a dispatch: one launch on resident buffers of a kernel that tells nothing, and a wait. It is
- * what flights (submission.h) do with such, without asking what they might need: such dispatches are made again and
- * again, and what each costs is noticed. */
+ * All bindings resident, no control block (the kernel neither traps nor polls), grid within limits: one launch and one
+ * wait. Any other dispatch is a submission. Such dispatches are frequent and short, so their overhead matters. */
 
 /* Whether it is such a dispatch. bindings may be NULL: host bytes. */
 static inline int vy_cuda_is_fast_dispatch(const vy_cuda_executable *code, const vyre_launch *launch,

@@ -8,11 +8,11 @@
 
 /* ---- staging ----
  *
- * Staging: pinned memory through which host bytes pass, a few chunks in turn, so that the copies of this processor and
- * those of the device overlap.
+ * Host bytes pass through a few chunks of pinned memory in rotation, so that the copies of the host and those of the
+ * device overlap.
  *
- * A chunk that was handed to the device is used again when its event says that the copy is done. All copies of a
- * staging are in one stream: what comes back may use the chunks of what goes there. */
+ * A chunk that was handed to the device is reused when its event reports that the copy is done. All copies of a
+ * staging are in one stream: a readback may use the chunks of an upload. */
 
 enum { VY_CUDA_CHUNKS = 4, VY_CUDA_CHUNK = 1 << 20 };
 /* What passes as a whole, through the first chunk. */
@@ -70,7 +70,7 @@ vyre_status vy_cuda_stage_out_end(vy_cuda *cuda, vy_cuda_staging *staging, vy_cu
 
 /* ---- parallel copies ----
  *
- * Large copies between host bytes and the device: by several threads, each with a stream_slot of its own, because one
+ * Large copies between host and device are made by several threads, each with a stream slot of its own, because one
  * processor copies more slowly than the device. */
 
 /* Below it one thread does. */
@@ -85,17 +85,17 @@ vyre_status vy_cuda_parallel_copy(vy_cuda *cuda, const vy_cuda_copy *copies, siz
 
 /* ---- zero-copy buffers ----
  *
- * Direct: small host bytes that the kernel reads and writes where they lie in pinned memory, so that nothing is copied
- * to the device or back.
+ * The kernel reads and writes small host bytes in place, in pinned memory, so that nothing is copied to the device or
+ * back. Comments and fields also call such a buffer direct.
  *
- * A copy takes some microseconds however small it is; an access over the bus takes less, but each one takes it again,
- * and one that waits for another takes it twice. So a buffer is direct only where the program comes to few of its
- * accesses: outside loops, neighbours at neighbouring elements or few invocations, no load that waits for another one
- * or follows a store. Never with atomics, which the bus does not do. But for those, the bits are the same either way,
- * and only the time hangs on what is found here.
+ * A copy takes some microseconds however small it is. An access over the bus takes less, but every access pays it
+ * again, and a dependent access pays it twice. So a buffer is zero-copy only if the program makes few accesses to it:
+ * outside loops, neighbouring invocations at neighbouring elements or few invocations, no load that depends on another
+ * load or follows a store. A buffer with atomics is never zero-copy, because the bus does not support them. Otherwise
+ * the results are the same either way, and this analysis affects only the time.
  *
- * With unified addressing pinned memory has one address for the host and the device (CUDA Driver API, Unified
- * Addressing), and what a kernel stored there is seen by the host that waited for it. */
+ * With unified addressing, pinned memory has one address for the host and the device (CUDA Driver API, Unified
+ * Addressing), and the host sees a kernel's stores to it after it has waited for the kernel. */
 
 /* costs[i]: how many requests over the bus a warp makes to buffer i, at most; 0: it is not to be direct. The program
  * has no calls.

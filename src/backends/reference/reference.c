@@ -128,8 +128,8 @@ static vyre_status reference_prepare(void *self, vyre_program *program, vyre_err
 
 /* ---- resident buffers ----
  *
- * Resident buffers of the reference backend: plain memory. A native value is the address of a block that knows its
- * size. The boundary has checked handles and ranges. */
+ * Plain memory. A native value is the address of a block that holds its size. The driver layer has checked handles and
+ * ranges. */
 
 typedef struct vy_reference_block {
     struct vy_reference_block *before, *after; /* of the backend's */

@@ -139,10 +139,10 @@ vyre_status vy_relocate(const vy_relocation *reference, uint8_t *blob, size_t si
 
 /* ---- linking ----
  *
- * Reads an ELF object, lays out what is loaded, resolves what refers to it.
+ * Reads an ELF object, lays out the loaded sections, and resolves references.
  *
- * The object is LLVM's, but nothing in it is believed: every offset, index and count is checked before it is used, so
- * that a damaged one is an error. */
+ * The object is LLVM's, but it is not trusted: every offset, index and count is checked before it is used, so that a
+ * damaged object is an error. */
 
 enum { CODE_LIMIT = 1 << 30 };
 

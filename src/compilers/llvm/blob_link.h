@@ -12,7 +12,8 @@
 
 /* ---- relocations ----
  *
- * Relocations that can be resolved without knowing where code will lie: a table of what each kind writes. */
+ * Relocations that can be resolved without the final address of the code, as a table of the bits that each kind
+ * writes. */
 
 /* One place that refers to something, both by their distance from the start of the blob. */
 typedef struct vy_relocation {

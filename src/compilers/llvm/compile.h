@@ -18,8 +18,8 @@ void vy_llvm_limit_stack(uint64_t bytes);
 
 /* ---- bounds on compile time ----
  *
- * Bounds of what LLVM is given at once, where it takes time with the square of that: for large programs, so that the
- * code of others stays as it is. */
+ * Bounds on the input of passes whose time is quadratic. They apply to large programs only, so that the code of other
+ * programs does not change. */
 
 /* A block with more instructions than the limit is split into parts of about so many. The code generator works block
  * by block: what its combiner and its schedulers do for a block of n instructions may take n steps for each. Of the

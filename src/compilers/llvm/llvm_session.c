@@ -16,8 +16,8 @@
 
 /* ---- target machine ----
  *
- * Triple, features, attributes. The compiler makes code for the architecture it runs on, with no feature of the
- * processor but those it is given: an object from the cache runs on every machine that has them. */
+ * Triple, features, attributes. The compiler makes code for the architecture it runs on, and uses only the given
+ * features of the processor: an object from the cache runs on every machine that has them. */
 
 #if defined(__x86_64__)
 #define ARCHITECTURE VY_CPU_FEATURE_X86_64

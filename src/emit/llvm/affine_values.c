@@ -6,15 +6,13 @@
 
 /* ---- affine values ----
  *
- * Rows: what is known of a gang without looking at its lanes.
+ * The invocations of a row of the workgroup are consecutive, and a gang is one row or a few: `row_count` times `row`
+ * lanes. A value with a stride (analysis/uniformity.h) is held as one scalar for each row, the value of the row's
+ * first lane; lanes are computed from it where they are needed. So indices are computed by scalars, and two numbers
+ * decide whether a comparison holds in all lanes.
  *
- * The invocations of a row of the workgroup follow each other, and a gang is one row or a few: `row_count` times `row`
- * lanes. A value with a stride (analysis/uniformity.h) is given by one scalar for each row, that of the row's first
- * lane; lanes are made of it where somebody wants them. So indices are computed by scalars, and whether a comparison
- * holds in all lanes is told by two numbers.
- *
- * A row's scalar is right if any lane of the row executes. Where none does it is some number, and whatever touches
- * memory asks before. */
+ * A row's scalar is correct if any lane of the row executes. If none does, it is any number, so code that touches
+ * memory must check that first. */
 
 uint32_t vy_llvm_row_of(const uint32_t *size, uint32_t width) {
     uint32_t row = size[0] & (0 - size[0]);
@@ -284,10 +282,9 @@ int vy_llvm_all_true_is_exact(const vy_emitter *e, uint32_t expr) {
 
 /* ---- speculative strides ----
  *
- * Strides that are found out at run time: the remainder of what counts on counts on as long as it does not start anew
- * within a row, and the quotient is the same then. So does whatever is a sum of such values. A value that may have a
- * stride has a scalar for each row, as one that has (affine_values.c), and a condition under which they are right;
- * where it is not met, lanes are. */
+ * If x has stride 1 and [x, x + row) does not cross a multiple of d, then x % d has stride 1 and x / d is uniform
+ * within the row. The same holds for sums of such values. A value with a speculative stride has a scalar for each row
+ * and a run-time condition (stride_guard) under which the scalars are correct; where it fails, per-lane code runs. */
 
 static int is_division(const vyre_program *p, const vy_expr *x) {
     return x->kind == VY_EXPR_OP && (x->op == VYRE_OP_DIV || x->op == VYRE_OP_REM) && x->type == VYRE_TYPE_U32 &&

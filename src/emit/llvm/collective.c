@@ -17,12 +17,10 @@ static int collective_in_register(vy_emitter *e, const collective_site *m);
 
 /* ---- in memory ----
  *
- * Collectives over the workgroup and over subgroups.
- *
- * The operands of all invocations are laid down side by side in the frame's memory, in the order of their local index;
- * then every gang takes what it needs. What combines is done by one loop in the canonical order: the values up to here
- * are blocks of powers of two, as in a binary counter, and their combination, from the shortest block to the longest,
- * is the prefix. Integers do not care about the order and are done faster. */
+ * The operands of all invocations are stored contiguously in the frame's memory, in the order of their local index;
+ * then every gang loads what it needs. One loop combines them in the canonical order: the values so far are blocks of
+ * powers of two, as in a binary counter, and their combination, from the shortest block to the longest, is the prefix.
+ * Integer combinations do not depend on the order, and use a faster way. */
 
 #define B e->builder
 
@@ -538,8 +536,8 @@ void vy_llvm_collective_alone(vy_emitter *e, uint32_t stmt) {
 
 /* ---- among the lanes of a gang ----
  *
- * Collectives that the lanes of a gang settle among themselves: subgroups that lie within one, by shuffles; and
- * prefixes of integers, of which a gang takes over what the ones before it came to. */
+ * Subgroups within one gang are combined by shuffles. Prefixes of integers are computed within each gang, which starts
+ * with the total of the gangs before it. */
 
 /* ---- shuffles ---- */
 

@@ -129,11 +129,9 @@ static branches branch(vy_emitter *e, LLVMValueRef condition) {
 
 /* ---- loads ----
  *
- * Loads.
- *
- * The index decides: the same for all, or for all lanes of a gang, is a scalar access; a stride of one a vector access
- * at the index of the first lane; anything else a gather. Where lanes are masked a vector access is tried with all of
- * them first: masks are mostly full. */
+ * The index decides the kind of access. If it is uniform, or the same in all lanes of a gang, the access is scalar;
+ * with a stride of one it is a vector access at the index of the first lane; else it is a gather. Where lanes are
+ * masked, a vector access with all lanes is tried first, because masks are mostly full. */
 
 static LLVMValueRef plain_load(vy_emitter *e, LLVMTypeRef type, LLVMValueRef at, unsigned alignment) {
     LLVMValueRef load = LLVMBuildLoad2(e->builder, type, at, "");
@@ -457,7 +455,8 @@ LLVMValueRef vy_llvm_load_contiguous(vy_emitter *e, uint32_t memory, uint32_t in
 
 /* ---- stores ----
  *
- * Stores, in the shapes of loads: scalar, a row, scattered; and past the caches what nobody reads soon. */
+ * Stores have the same kinds of access as loads: scalar, a row, scattered. Data that is not read soon is stored past
+ * the caches (non-temporal stores). */
 
 static void plain_store(vy_emitter *e, LLVMValueRef value, LLVMValueRef at, unsigned alignment) {
     LLVMSetAlignment(LLVMBuildStore(e->builder, value, at), alignment);
@@ -636,9 +635,8 @@ void vy_llvm_store_contiguous(vy_emitter *e, uint32_t memory, LLVMValueRef value
 
 /* ---- scatter of narrow elements ----
  *
- * Lanes taken apart: stores of narrow elements to places that follow no pattern. No processor scatters bytes, and what
- * LLVM makes of it is a branch for every lane, which takes long to compile. A loop over the lanes that execute is as
- * fast and small. */
+ * No processor scatters bytes, and LLVM expands such a scatter to a branch for every lane, which takes long to
+ * compile. A loop over the lanes that execute is as fast, and small. */
 
 #define B e->builder
 

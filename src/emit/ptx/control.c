@@ -6,8 +6,8 @@
 
 /* ---- statements ----
  *
- * Statements: labels and predicated branches. Threads that part meet again where structured control does; the driver's
- * compiler sees to that. */
+ * Statements become labels and predicated branches. Divergent threads reconverge where structured control flow joins;
+ * ptxas ensures that. */
 
 void vy_ptx_leave(vy_ptx *e) {
     if (e->is_indirect)
@@ -182,7 +182,7 @@ void vy_ptx_statements(vy_ptx *e, uint32_t first, uint32_t end) {
 
 /* ---- traps and polls ----
  *
- * How an invocation ends: it reports that it trapped, it asks whether the dispatch is over (vy_ptx_control). */
+ * How an invocation ends early: it reports a trap, or a poll finds that the dispatch is to end (vy_ptx_control). */
 
 vy_ptx_address vy_ptx_field(vy_ptx *e, size_t offset) {
     vy_ptx_address at;

@@ -3,7 +3,8 @@
 
 /* ---- for ----
  *
- * `for`: asked by comparing with the end where what comes behind the last trip is of the type, else by what is left. */
+ * The loop condition compares the variable with the end, if the value after the last trip fits in the type; else it
+ * compares the remaining distance. */
 
 typedef struct bounds {
     vyre_type type;
@@ -223,7 +224,7 @@ void vy_ptx_for(vy_ptx *e, uint32_t index, const vy_stmt *s) {
 
 /* ---- while ----
  *
- * `while`: the question stands before the loop and at its end, or where the answer is settled. */
+ * The condition is tested before the loop and at its end, or earlier in the trip, once nothing changes it any more. */
 
 /* What is asked before every trip: the condition; or, of an endless loop, that of an `if c { break }` that it begins
  * with, behind some `let`s. */

@@ -8,8 +8,8 @@
 
 /* ---- elements of words ----
  *
- * Elements of words: what took a word apart and what puts it together again find each other by what is known of the
- * values between. */
+ * Elements that were extracted from a word and are combined into a word again are recognised by the facts that are
+ * kept with the values. */
 
 vy_ptx_subword vy_ptx_subword_of(const vy_ptx *e, vy_ptx_value value) {
     return value.part ? e->parts.items[value.part - 1] : (vy_ptx_subword){0};
@@ -66,12 +66,12 @@ vy_ptx_value vy_ptx_track_subword(vy_ptx *e, const vy_expr *x, const vy_ptx_valu
 
 /* ---- loads and stores ----
  *
- * Loads and stores. Indices are inside, by proof: an address is the start and index * size, computed in 64 bits (32 in
- * shared memory, which has no more).
+ * Indices are inside, by proof: an address is the start plus index * size, computed in 64 bits (32 in shared memory,
+ * whose addresses have no more).
  *
- * Buffers that nobody writes in a dispatch are read through the read-only cache. Narrow elements that are accessed
- * together come as words, and prmt takes them apart: its selectors 0 to 3 name bytes of the first operand, 4 to 7 of
- * the second, and 8 more is the sign of such a byte, eight times. */
+ * Buffers that no invocation writes in a dispatch are read through the read-only cache. Narrow elements that are
+ * accessed together are loaded as words, and prmt extracts them: its selectors 0 to 3 name bytes of the first operand,
+ * 4 to 7 bytes of the second; adding 8 replicates the sign of that byte eight times. */
 
 static const vy_memory *memory_of(const vy_ptx *e, uint32_t memory) {
     return &e->program->memories.items[memory];
@@ -410,8 +410,8 @@ void vy_ptx_store_wide(vy_ptx *e, const vy_stmt *s) {
 
 /* ---- atomics ----
  *
- * Atomics. Those that are relaxed and change something need no qualifier: .relaxed.gpu is what the ISA assumes, and
- * every architecture has it. Orders and atomic loads and stores come with sm_70. */
+ * Relaxed read-modify-write atomics need no qualifier: the ISA assumes .relaxed.gpu, which every architecture has.
+ * Other orders, and atomic loads and stores, need sm_70. */
 
 typedef struct row {
     const char *name;

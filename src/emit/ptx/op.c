@@ -5,12 +5,12 @@
 
 /* ---- ops ----
  *
- * Rows of the op table. What the ISA does not do by our rules was rewritten before; so were divisors that are zero,
- * amounts beyond the width and everything about NaN that can be seen. Float arithmetic names its rounding, so that
- * nothing is contracted, and never .ftz, so that subnormals are kept.
+ * Legalisation has replaced operations that the ISA does not compute exactly, zero divisors, shift amounts beyond the
+ * width, and NaN operands whose result can be observed. Float arithmetic names its rounding, so that nothing is
+ * contracted, and never .ftz, so that subnormals are kept.
  *
- * From the PTX ISA: min and max of floats give the other operand for a NaN, and +0 > -0; clz and popc are u32 whatever
- * they count; shl and shr give 0 (or the sign) for amounts of the width and more. */
+ * From the PTX ISA: min and max of floats return the other operand for a NaN, and +0 > -0; the results of clz and popc
+ * are u32 for every operand type; shl and shr return 0 (or the sign) for amounts of the width and more. */
 
 typedef enum form {
     NONE,
@@ -362,8 +362,8 @@ vy_ptx_value vy_ptx_op(vy_ptx *e, const vy_expr *x, vyre_type operand, const vy_
 
 /* ---- conversions ----
  *
- * Conversions. From the PTX ISA (cvt): float to integer saturates; a NaN becomes 0 if neither side has 64 bits, else
- * something else. */
+ * From the PTX ISA (cvt): float to integer saturates; a NaN becomes 0 if neither side has 64 bits, else another
+ * value. */
 
 static int is_narrow(vyre_type type) {
     return !vy_ptx_is_float(type) && type != VYRE_TYPE_BOOL && vyre_type_bits(type) < 32;

@@ -18,8 +18,8 @@
  * memory, the workgroups in x, y and z (u64), and a ticket, not 0 (u32). It is launched with any number of blocks, all
  * in x, each of which runs every n-th workgroup; control is never 0.
  *
- * An entry is launched with blocks of vy_ptx_code.block threads, vy_ptx_code.dynamic_bytes of dynamic shared memory, and
- * a grid of the dispatch's groups. */
+ * An entry is launched with blocks of vy_ptx_code.block threads, vy_ptx_code.dynamic_bytes of dynamic shared memory,
+ * and a grid of the dispatch's groups. */
 #ifndef VY_EMIT_PTX_PTX_H
 #define VY_EMIT_PTX_PTX_H
 

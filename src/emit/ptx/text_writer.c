@@ -106,11 +106,7 @@ void vy_ptx_locate(vy_ptx *e, uint32_t stmt) {
         locate(e, position);
 }
 
-/* ---- registers and literals ----
- *
- * Registers and literals: their types and names, and moves. */
-
-/* ---- types ---- */
+/* ---- registers and literals: types and names: types ---- */
 
 const vy_ptx_type_row vy_ptx_types[VYRE_TYPE_COUNT] = {
     [VYRE_TYPE_BOOL] = {"pred", "pred", "%p", VY_PTX_PRED}, [VYRE_TYPE_I8] = {"s32", "b32", "%r", VY_PTX_B32},
