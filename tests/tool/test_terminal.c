@@ -103,8 +103,8 @@ static void findings_are_coloured_on_a_terminal(void **state) {
 
 static void errors_and_notes_are_coloured(void **state) {
     (void)state;
-    expect(play(SHOWN_BOTH, "", "run --nothing")->terminal, "\033[1;31mvyre run:\033[0m there is no option");
-    expect(play(SHOWN_BOTH, "", "nothing")->terminal, "\033[1;31mvyre:\033[0m there is no command");
+    expect(play(SHOWN_BOTH, "", "run --nothing")->terminal, "\033[1;31mvyre run:\033[0m unknown option");
+    expect(play(SHOWN_BOTH, "", "nothing")->terminal, "\033[1;31mvyre:\033[0m unknown command");
     expect(play(SHOWN_BOTH, "", "run examples/saxpy.vyre a=2 x=1 y=1 --backend reference")->terminal,
            "\033[1;36mnote:\033[0m saxpy ran");
     run *r = play(SHOWN_BOTH, "", "run tests/tool/programs/trap.vyre x=7 --backend reference");
