@@ -1,5 +1,6 @@
-/* vyre doctor from the outside: every plug-in that is broken in its own way is named for what it is, in text and in JSON, and none of them takes
- * the doctor down. The plug-ins are tests/tool/doctor/plugin_*.c and tests/driver/registry/plugin_*.c. */
+/* vyre doctor as a black box: it reports the defect of every broken plug-in, in text and in JSON, and none of them ends
+ * the doctor.
+ * The plug-ins are tests/tool/doctor/plugin_*.c and tests/driver/registry/plugin_*.c. */
 #include "support/test.h"
 
 #include "base/text.h"
@@ -200,7 +201,7 @@ static void a_relative_path_is_refused(void **state) {
     assert_named(&(expectation){"relative", "refused", "\"status\":\"INVALID_ARGUMENT\"", "", "not absolute"}, "x.so");
 }
 
-/* ---- many at once ---- */
+/* ---- several plug-ins ---- */
 
 static void the_healthy_ones_are_shown_beside_the_broken(void **state) {
     (void)state;
@@ -218,10 +219,10 @@ static void the_healthy_ones_are_shown_beside_the_broken(void **state) {
     expect(text, "  fake-not-now   not_now, gpu, 2 devices, probe not_now, rank 5, from /");
     expect(text, "                 the fake device is busy \n                 Fix: end the other process\n");
     expect(text, "  fake-one       no_dispatch");
-    expect(text, "  fake-before    not_loaded"); /* of the one that is refused beside `good` */
+    expect(text, "  fake-before    not_loaded"); /* of the plug-in that is refused because of `good` */
     expect(text, "the backend `fake-good` is registered twice (by `");
     expect(text, "problem: backend fake-good does not start: a fake backend does not start");
-    expect(text, "  chosen:        cpu\n"); /* what has no plug-in of its own goes on working */
+    expect(text, "  chosen:        cpu\n"); /* built-in backends are not affected */
     assert_true(strstr(text, "fake-not-now") < strstr(text, "fake-one"));
     expect(text, "verdict: broken (4 problems, ");
     free(text);
@@ -319,7 +320,8 @@ static void the_wished_backend_is_chosen_or_a_problem(void **state) {
     unsetenv("VYRE_BACKEND");
 }
 
-/* Without a compiler nothing runs but what is in the cache: with an empty one the backend is not chosen, with an entry it is. */
+/* Without a compiler only programs in the cache run: with an empty cache the backend is not selected, with an entry it
+ * is. */
 static void a_compiler_that_is_none_is_a_warning_with_a_fix(void **state) {
     (void)state;
     int code;
@@ -431,7 +433,7 @@ static void words_are_not_taken(void **state) {
     assert_int_equal(code, 2);
     expect(text, "vyre doctor: unexpected argument `please`\nFix: ");
     free(text);
-    text = doctor("child plugin /x.so 3>&-", &code); /* the form it has for itself, without anybody who listens */
+    text = doctor("child plugin /x.so 3>&-", &code); /* the form of the child process, without its parent */
     assert_int_equal(code, 2);
     free(text);
     text = doctor("child nonsense", &code);
