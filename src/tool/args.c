@@ -1,5 +1,4 @@
-/* The command line. One loop over the words; every option is a row of the command's table, so help, suggestions and parsing cannot
- * disagree. */
+/* Command line parser (args.h). Parsing, help and suggestions read the same option table, so they cannot disagree. */
 #include "tool/args.h"
 
 #include "base/file.h"
@@ -17,8 +16,8 @@ typedef struct parser {
     const tool_command *command;
     char *options;
     tool_args *args;
-    const tool_option *pending; /* an option that waits for its value in the next word */
-    const char *directory;      /* of the argument file being read, with its slash; NULL on the command line itself */
+    const tool_option *pending; /* an option whose value is the next word */
+    const char *directory;      /* of the argument file being read, with a final slash; NULL on the command line */
     int only_words;             /* `--` was seen */
     uint64_t seen;              /* options with a single value that were stored, one bit per row of the table */
 } parser;
@@ -81,7 +80,8 @@ static int read_size(const char *text, uint64_t *out) {
     return 1;
 }
 
-/* Decimal seconds to nanoseconds; digits after the ninth are dropped. Returns 0 if the text is not a number. */
+/* Converts decimal seconds to nanoseconds; digits after the ninth are dropped. Returns 0 if the text is not a
+ * number. */
 static int read_seconds(const char *text, uint64_t *out) {
     size_t whole = strspn(text, "0123456789"), digits = text[whole] == '.' ? strspn(text + whole + 1, "0123456789") : 0;
     uint64_t seconds = 0, unit = TOOL_SECOND_NS / 10;
@@ -100,18 +100,18 @@ static int store_seconds(parser *p, const tool_option *option, const char *value
     if (!read_seconds(value, out))
         return tool_usage(p->command,
                           VY_FIX("write seconds, as in `--%s 10` or `--%s 0.5`", option->name, option->name),
-                          "--%s takes a number of seconds, not `%.100s`", option->name, value);
+                          "--%s needs a number of seconds, not `%.100s`", option->name, value);
     if (*out == 0)
-        return tool_usage(p->command, VY_FIX("write more than 0, or leave --%s out", option->name),
-                          "--%s %.100s leaves no time", option->name, value);
+        return tool_usage(p->command, VY_FIX("write 0.000000001 or more, or omit --%s", option->name),
+                          "--%s %.100s is below its minimum (0.000000001)", option->name, value);
     if (*out > TOOL_MAX_SECONDS * TOOL_SECOND_NS)
-        return tool_usage(p->command, VY_FIX("use at most --%s %d, or leave it out", option->name, TOOL_MAX_SECONDS),
-                          "--%s %.100s is over its limit (%d)", option->name, value, TOOL_MAX_SECONDS);
+        return tool_usage(p->command, VY_FIX("write at most --%s %d, or omit it", option->name, TOOL_MAX_SECONDS),
+                          "--%s %.100s exceeds its limit (%d)", option->name, value, TOOL_MAX_SECONDS);
     return -1;
 }
 
-/* Refuses a second value for an option that has room for one. Flags are idempotent; --color has no row in the table, and
- * its last value applies, so that an alias can set it. */
+/* Refuses a second value for an option that stores one. Flags are idempotent. --color has no row in the table, and its
+ * last value applies, so that an alias can set it. */
 static int check_repeated(parser *p, const tool_option *option, const char *value) {
     if (option->kind == TOOL_FLAG || option->kind == TOOL_LIST || option->kind == TOOL_COLOR)
         return -1;
@@ -140,17 +140,17 @@ static int store(parser *p, const tool_option *option, const char *value) {
     case TOOL_AMOUNT:
         if (!tool_number(value, strlen(value), (uint64_t *)at))
             return tool_usage(p->command, VY_FIX("write a whole number, as in `--%s 4`", option->name),
-                              "--%s takes a whole number, not `%s`", option->name, value);
+                              "--%s needs a whole number, not `%s`", option->name, value);
         if (option->kind == TOOL_AMOUNT && *(uint64_t *)at == 0)
-            return tool_usage(p->command, VY_FIX("write 1 or more, or leave --%s out", option->name),
-                              "--%s is %s, below its minimum (1)", option->name, value);
+            return tool_usage(p->command, VY_FIX("write 1 or more, or omit --%s", option->name),
+                              "--%s %s is below its minimum (1)", option->name, value);
         return -1;
     case TOOL_SIZE:
         if (!read_size(value, (uint64_t *)at))
             return tool_usage(
                 p->command,
                 VY_FIX("write 1 or more bytes, as in `--%s 65536` or `--%s 8G`", option->name, option->name),
-                "--%s takes a number of bytes from 1 to 2^64-1, with K, M or G behind it or not, not `%s`",
+                "--%s needs a number of bytes from 1 to 2^64-1, optionally with the suffix K, M or G, not `%s`",
                 option->name, value);
         return -1;
     case TOOL_SECONDS:
@@ -158,7 +158,7 @@ static int store(parser *p, const tool_option *option, const char *value) {
     case TOOL_COLOR:
         return tool_color_set(value)
                    ? -1
-                   : tool_usage(p->command, color_fix, "--color is auto, always or never, not `%.100s`", value);
+                   : tool_usage(p->command, color_fix, "--color needs auto, always or never, not `%.100s`", value);
     case TOOL_LIST:
         return push((tool_list *)at, value);
     }
@@ -172,7 +172,7 @@ static const tool_option *find_long(const tool_command *command, const char *nam
     return length == 5 && memcmp(name, "color", 5) == 0 ? &tool_option_color : NULL;
 }
 
-/* An option that begins with the word, or that the word begins with, if it is the only one: `--back`, `--output`. */
+/* Returns the only option that is a prefix of the word or has it as a prefix: `--back`, `--output`. */
 static const char *find_by_start(const tool_command *command, const char *name, size_t length) {
     const char *found = NULL;
 
@@ -187,7 +187,7 @@ static const char *find_by_start(const tool_command *command, const char *name, 
     return found;
 }
 
-/* The commands that have the option, three of them by name; "" if none has. */
+/* Lists up to three commands that have the option; "" if none has. */
 static void list_owners(const char *name, size_t length, char out[100]) {
     size_t used = 0, count = 0;
 
@@ -203,7 +203,7 @@ static void list_owners(const char *name, size_t length, char out[100]) {
     }
 }
 
-/* `dashes` is what stood before the name. */
+/* `dashes` precedes the name: "-" or "--". */
 static int unknown_option(parser *p, const char *dashes, const char *name, size_t length) {
     const char *fix, *closest;
     char owners[100];
@@ -219,9 +219,9 @@ static int unknown_option(parser *p, const char *dashes, const char *name, size_
         closest = find_by_start(p->command, name, length);
     list_owners(name, length, owners);
     fix = closest   ? VY_FIX("did you mean `--%s`?", closest)
-          : *owners ? VY_FIX("leave it out; it is an option of %s", owners)
+          : *owners ? VY_FIX("remove it; it is an option of %s", owners)
                     : NULL;
-    return tool_usage(p->command, fix, "there is no option `%s%.*s`", dashes, (int)(length < 100 ? length : 100), name);
+    return tool_usage(p->command, fix, "unknown option `%s%.*s`", dashes, (int)(length < 100 ? length : 100), name);
 }
 
 static int parse_long(parser *p, const char *word) {
@@ -232,15 +232,15 @@ static int parse_long(parser *p, const char *word) {
     if (!option)
         return unknown_option(p, "--", word, length);
     if (option->kind == TOOL_FLAG && value)
-        return tool_usage(p->command, VY_FIX("write `--%s` alone", option->name), "--%s takes no value (`%s`)",
-                          option->name, value);
+        return tool_usage(p->command, VY_FIX("write `--%s` without a value", option->name),
+                          "--%s has no value, but `%s` is given", option->name, value);
     if (option->kind == TOOL_FLAG || value)
         return store(p, option, value);
     p->pending = option;
     return -1;
 }
 
-/* -o FILE, -oFILE, and flags one by one: they are few, so they do not combine. */
+/* -o FILE, -oFILE, and single flags. Flags cannot be combined (-qv). */
 static int parse_short(parser *p, const char *word) {
     for (const tool_option *option = p->command->options; option && option->name; option++) {
         if (!option->letter || option->letter != word[0])
@@ -248,8 +248,8 @@ static int parse_short(parser *p, const char *word) {
         if (option->kind == TOOL_FLAG && word[1] == '\0')
             return store(p, option, NULL);
         if (option->kind == TOOL_FLAG && word[1] == '=')
-            return tool_usage(p->command, VY_FIX("write `-%c` alone", option->letter), "-%c takes no value (`%.100s`)",
-                              option->letter, word + 2);
+            return tool_usage(p->command, VY_FIX("write `-%c` without a value", option->letter),
+                              "-%c has no value, but `%.100s` is given", option->letter, word + 2);
         if (option->kind == TOOL_FLAG)
             break;
         if (word[1])
@@ -257,11 +257,12 @@ static int parse_short(parser *p, const char *word) {
         p->pending = option;
         return -1;
     }
-    /* `-json` and `-j` for `--json` */
+    /* also finds `--json` for `-json` */
     return unknown_option(p, "-", word, strcspn(word, "="));
 }
 
-/* In an argument file paths are relative to the file, so that a case can be moved as a whole: `x=case.x.npy`, `x=@case.x.bin`. */
+/* Makes a path in an argument file relative to that file, so that a test case can be moved: `x=case.x.npy`,
+ * `x=@case.x.bin`. */
 static const char *localise(parser *p, const char *word) {
     size_t name_length, word_length = strlen(word), directory_length;
     const char *value;
@@ -286,7 +287,7 @@ static const char *localise(parser *p, const char *word) {
 
 static int parse_word(parser *p, const char *word);
 
-/* One argument per line; blank lines and lines that start with # are skipped. Argument files do not nest. */
+/* Reads one argument per line; skips blank lines and lines that start with #. Argument files cannot be nested. */
 static int parse_argument_file(parser *p, const char *path) {
     const char *slash = strrchr(path, '/');
     vyre_bytes bytes = VYRE_BYTES_INIT;
@@ -295,8 +296,8 @@ static int parse_argument_file(parser *p, const char *path) {
     int code = -1;
 
     if (p->directory)
-        return tool_usage(p->command, "write the arguments of the inner file into the outer one",
-                          "the argument file names another one (`@%s`)", path);
+        return tool_usage(p->command, "copy the arguments of the inner file into the outer one",
+                          "an argument file contains another argument file (`@%s`)", path);
     if (vy_file_read(path, ARGUMENT_FILE_LIMIT, &bytes, &error) != VYRE_OK) {
         tool_error(&error);
         return TOOL_SYSTEM;
@@ -305,7 +306,7 @@ static int parse_argument_file(parser *p, const char *path) {
         size_t at = (size_t)((char *)memchr(bytes.data, '\0', bytes.size) - (char *)bytes.data);
         vyre_bytes_free(&bytes);
         return tool_usage(p->command, "write the arguments as text, one per line",
-                          "the argument file `%s` is no text: it has a NUL at byte %zu", path, at);
+                          "the argument file `%s` is not a text: byte %zu is NUL", path, at);
     }
     text = vy_arena_copy(&p->args->arena, bytes.size ? bytes.data : "", bytes.size);
     p->directory = slash ? vy_arena_copy(&p->args->arena, path, (size_t)(slash - path) + 1) : "";
@@ -350,7 +351,7 @@ static int parse_word(parser *p, const char *word) {
     return word ? push(&p->args->words, word) : out_of_memory();
 }
 
-/* Returns -1 to go on; otherwise the command is over, and this is its exit code. */
+/* Returns -1 if the command is to be run, otherwise the exit code. */
 static int parse_all(const tool_command *command, int argc, char **argv, void *options, tool_args *args) {
     parser p = {.command = command, .options = options, .args = args};
     int code = -1;
@@ -365,7 +366,7 @@ static int parse_all(const tool_command *command, int argc, char **argv, void *o
     return code;
 }
 
-/* Whether a failure is to be told in JSON. A line that could not be read to its end asks for it too if it has the word. */
+/* Whether to print a failure as JSON. --json counts also if an error before it ended the parse. */
 static int wants_json(const tool_command *command, const char *options, int argc, char **argv) {
     const tool_option *option = command->options;
 
@@ -406,9 +407,8 @@ int tool_command_execute(const tool_command *command, int argc, char **argv) {
 
 /* ---- actions ---- */
 
-const tool_action *tool_action_find(const tool_command *command, const tool_action *actions, const char *word,
-                                    const char *what) {
-    char all[128] = "say ";
+const tool_action *tool_action_find(const tool_command *command, const tool_action *actions, const char *word) {
+    char all[128] = "use ";
     size_t used = strlen(all);
     vy_suggestion suggestion;
 
@@ -417,12 +417,12 @@ const tool_action *tool_action_find(const tool_command *command, const tool_acti
         if (strcmp(action->name, word) == 0)
             return action;
         vy_suggestion_offer(&suggestion, action->name);
-        const char *behind = !action[1].name ? "" : !action[2].name ? " or " : ", ";
+        const char *separator = !action[1].name ? "" : !action[2].name ? " or " : ", ";
         if (used < sizeof all)
-            used += (size_t)snprintf(all + used, sizeof all - used, "%s%s", action->name, behind);
+            used += (size_t)snprintf(all + used, sizeof all - used, "%s%s", action->name, separator);
     }
     const char *closest = vy_suggestion_get(&suggestion);
     tool_usage(command, closest ? VY_FIX("did you mean `vyre %s %s`?", command->name, closest) : all,
-               "`%.100s` is nothing to do with %s", word, what);
+               "unknown action `%.100s`", word);
     return NULL;
 }

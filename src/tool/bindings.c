@@ -1,5 +1,7 @@
-/* Bindings. Every slot of the program (param, input buffer, open count) is filled from exactly one word; words left over and slots left
- * empty are reported together, with the whole interface of the program, so that one look is enough to write the line right. */
+/* Binding of command-line arguments (bindings.h).
+ *
+ * Every param, input buffer and open count is bound by exactly one word. Surplus words and missing values are reported
+ * together, with the interface of the program. */
 #include "tool/bindings.h"
 
 #include "base/file.h"
@@ -21,7 +23,7 @@ static int name_is(const char *word, size_t length, const char *name) {
     return strlen(name) == length && memcmp(word, name, length) == 0;
 }
 
-/* The value of NAME=VALUE among the words, or NULL. */
+/* The value of NAME=VALUE in the words, or NULL. */
 static const char *find_word(const char *const *words, size_t count, const char *name) {
     for (size_t i = 0; i < count; i++) {
         size_t length;
@@ -53,7 +55,7 @@ static const char *example_value(vyre_type type) {
     }
 }
 
-/* What to write for a buffer whose value is missing. */
+/* An example argument for a buffer whose value is missing. */
 static void add_buffer_example(vy_string *out, const vyre_buffer_info *buffer) {
     if (!vy_accesses[buffer->access].is_input)
         vy_string_format(out, "--count %s=N", buffer->name);
@@ -67,7 +69,7 @@ static void add_given(vy_string *out, const char *value) {
     vy_string_format(out, "%.40s%s", value, strlen(value) > 40 ? "..." : "");
 }
 
-/* Prints the program's interface beside what was given, then a command line that would be complete. */
+/* Prints the interface of the program with the given values, then a complete command line as the fix. */
 static void print_interface(const tool_command *command, const vyre_program *program, const char *file,
                             const tool_request *request) {
     vy_string table = {0}, line = {0};
@@ -93,7 +95,7 @@ static void print_interface(const tool_command *command, const vyre_program *pro
             vy_string_add(&table, value ? (input ? "given " : "count ") : (input ? "missing" : "count missing"));
             add_given(&table, value ? value : "");
         } else {
-            vy_string_add(&table, "the program makes it");
+            vy_string_add(&table, "written by the program");
         }
         if (buffer.is_static)
             vy_string_format(&table, " (%" PRIu64 " elements)", buffer.count);
@@ -133,9 +135,9 @@ static int is_slot(const vyre_program *program, const char *word, size_t length)
     return 0;
 }
 
-/* ---- checks of the words before anything is read ---- */
+/* ---- checks before reading ---- */
 
-/* Says what is wrong with word `i`, if anything; TOOL_OK if it fits. */
+/* Reports an error in word `i`; TOOL_OK if it has none. */
 static int check_word(const tool_command *command, const vyre_program *program, const tool_request *request, size_t i) {
     const char *word = request->words[i], *value;
     size_t length;
@@ -145,7 +147,7 @@ static int check_word(const tool_command *command, const vyre_program *program, 
         return tool_problem(command, "`%s` is not NAME=VALUE", word);
     slot = is_slot(program, word, length);
     if (slot == 2)
-        return tool_problem(command, "`%.*s` is a write buffer: it takes no value, it starts as zero", (int)length,
+        return tool_problem(command, "`%.*s` is a write buffer: it has no value and starts as zeros", (int)length,
                             word);
     if (slot == 0)
         return tool_problem(command, "program %s has no param or buffer `%.*s`", vyre_program_name(program),
@@ -165,7 +167,7 @@ static int check_count_word(const tool_command *command, const vyre_program *pro
     vyre_buffer_info buffer;
 
     if (!tool_args_split(word, &length, &value) || !tool_number(value, strlen(value), &count))
-        return tool_problem(command, "--count takes NAME=N, not `%s`", word);
+        return tool_problem(command, "--count needs NAME=N, not `%s`", word);
     for (uint32_t i = 0; i < at; i++)
         if (strncmp(counts->items[i], word, length + 1) == 0)
             return tool_problem(command, "--count names `%.*s` twice", (int)length, word);
@@ -173,10 +175,10 @@ static int check_count_word(const tool_command *command, const vyre_program *pro
         if (name_is(word, length, buffer.name)) {
             if (tool_buffer_needs_count(&buffer))
                 return TOOL_OK;
-            return tool_problem(command, "the count of `%s` is not open: %s", buffer.name,
-                                buffer.has_count ? "the program fixes it" : "it is that of the bytes you give");
+            return tool_problem(command, "--count does not apply to `%s`: %s", buffer.name,
+                                buffer.has_count ? "the program fixes its count" : "its value determines its count");
         }
-    return tool_problem(command, "--count names `%.*s`, which is no buffer of program %s", (int)length, word,
+    return tool_problem(command, "--count names `%.*s`, which is not a buffer of program %s", (int)length, word,
                         vyre_program_name(program));
 }
 
@@ -217,25 +219,23 @@ static int check_words(const tool_command *command, const vyre_program *program,
     return code;
 }
 
-/* ---- buffer specifications ----
- *
- * Specifications of buffers: `zeros:256`, `random:1:1000`, `1,2,3`, `x.npy`. One row of a table per kind. */
+/* ---- buffer specifications: `zeros:256`, `random:1:1000`, `1,2,3`, `x.npy` ---- */
 
-/* Elements of any buffer, as vy_resolve_dispatch has it. */
+/* Maximum element count of a buffer; vy_resolve_dispatch has the same limit. */
 #define MAX_COUNT UINT32_MAX
-/* Bytes read from a device where the program leaves the count open: a device may have no end. */
+/* Limit for character devices if the program leaves the count open: a device may be endless. */
 #define MAX_DEVICE_BYTES (UINT64_C(1) << 28)
 
 typedef struct buffer_spec {
-    const char *spec; /* whole, for messages */
+    const char *spec; /* complete, for messages */
     const char *rest; /* after "kind:", or "" */
     vyre_type type;
-    uint64_t fixed; /* count the program fixes, or UINT64_MAX */
+    uint64_t fixed; /* element count fixed by the program, or UINT64_MAX */
 } buffer_spec;
 
 typedef vyre_status make_function(const buffer_spec *r, vyre_bytes *out, vyre_error *error);
 
-/* Takes the text up to the next ':'; NULL if nothing is left. */
+/* Returns the text up to the next ':' and advances *rest; NULL at the end. */
 static const char *next_field(const char **rest, size_t *length) {
     const char *field = *rest;
 
@@ -252,17 +252,17 @@ static vyre_status allocate_elements(const buffer_spec *r, const char *field, si
 
     if (!field && r->fixed == UINT64_MAX)
         return vy_fail(error, VYRE_INVALID_ARGUMENT,
-                       VY_FIX("write how many elements, as in `%.100s%s256`", r->spec,
+                       VY_FIX("add the number of elements, as in `%.100s%s256`", r->spec,
                               r->spec[strlen(r->spec) - 1] == ':' ? "" : ":"),
-                       "`%.80s` does not say how many elements to make", r->spec);
-    /* Digits alone, yet no number: it is over 2^64 - 1. */
+                       "`%.80s` does not specify the number of elements", r->spec);
+    /* Only digits, but not a number: it exceeds 2^64 - 1. */
     if (field && !tool_number(field, length, &count) && strspn(field, "0123456789") < length)
         return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("write a whole number from 0 to %u", MAX_COUNT),
                        "`%.*s` in `%.80s` is not a number of elements (0 to %u)", (int)(length < 60 ? length : 60),
                        field, r->spec, MAX_COUNT);
     if (field && (!tool_number(field, length, &count) || count > MAX_COUNT))
-        return vy_fail(error, VYRE_LIMIT, VY_FIX("make at most %u elements", MAX_COUNT),
-                       "`%.80s` asks for %.*s elements (limit %u)", r->spec, (int)(length < 60 ? length : 60), field,
+        return vy_fail(error, VYRE_LIMIT, VY_FIX("use at most %u elements", MAX_COUNT),
+                       "`%.80s` has %.*s elements (limit %u)", r->spec, (int)(length < 60 ? length : 60), field,
                        MAX_COUNT);
     return vyre_bytes_resize(out, (size_t)count * vyre_type_size(r->type), error);
 }
@@ -273,8 +273,8 @@ static vyre_status make_from_count(const buffer_spec *r, vyre_bytes *out, vyre_e
     const char *field = next_field(&rest, &length);
 
     if (*rest)
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, "leave out what follows the count",
-                       "`%.80s` has something after the count", r->spec);
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "remove the text after the count",
+                       "`%.80s` has text after the count", r->spec);
     return allocate_elements(r, field, length, out, error);
 }
 
@@ -319,7 +319,7 @@ static uint64_t next_random(uint64_t *state) {
     return z ^ (z >> 31);
 }
 
-/* A float in [0, 1): as many random bits as the significand has, so that no rounding happens and 1 is never reached. */
+/* A float in [0, 1) from as many random bits as the significand has: exact, and never 1. */
 static uint64_t random_unit(vyre_type type, uint64_t word) {
     unsigned bits = type == VYRE_TYPE_F64 ? 53 : type == VYRE_TYPE_F32 ? 24 : type == VYRE_TYPE_F16 ? 11 : 8;
     uint64_t scale =
@@ -334,7 +334,7 @@ static uint64_t random_between(vyre_type type, uint64_t word, uint64_t low, uint
         uint64_t width = vyre_op_evaluate(VYRE_OP_SUB, type, type, high, low, 0);
         return vyre_op_evaluate(VYRE_OP_FMA, type, type, random_unit(type, word), width, low);
     }
-    /* The high half of word * range is uniform over the range to within 2^-64 of the range; sums wrap at the type's width. */
+    /* The high half of word * range is uniform to within 2^-64 of the range. The sum wraps at the width of the type. */
     uint64_t range = vyre_op_evaluate(VYRE_OP_SUB, type, type, high, low, 0);
     uint64_t offset = vyre_op_evaluate(VYRE_OP_MUL_HIGH, VYRE_TYPE_U64, VYRE_TYPE_U64, word, range, 0);
     return vyre_op_evaluate(VYRE_OP_ADD, type, type, low, offset, 0);
@@ -345,12 +345,12 @@ static vyre_status check_bounds(const buffer_spec *r, uint64_t low, uint64_t hig
 
     if (!tool_scalar_less(r->type, low, high))
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "write the smaller bound first; the larger one is excluded",
-                       "the bounds of `%.80s` leave no value between them", r->spec);
-    /* A width that is not finite has a bound that is not, or is over the largest value of the type. */
+                       "the range of `%.80s` is empty", r->spec);
+    /* The difference is not finite if a bound is not finite or the difference exceeds the largest value of the type. */
     if (vyre_type_class(r->type) == VYRE_CLASS_FLOAT &&
         !vyre_op_evaluate(VYRE_OP_IS_FINITE, VYRE_TYPE_BOOL, r->type, width, 0, 0))
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, "write finite bounds that are nearer to each other",
-                       "the bounds of `%.80s` are too far apart: HI - LO is no finite %s", r->spec,
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "write finite bounds that are closer to each other",
+                       "the bounds of `%.80s` are too far apart: HI - LO is not a finite %s", r->spec,
                        vyre_type_name(r->type));
     return VYRE_OK;
 }
@@ -395,7 +395,7 @@ static vyre_status make_text(const buffer_spec *r, vyre_bytes *out, vyre_error *
     if (vyre_type_size(r->type) != 1)
         return vy_fail(error, VYRE_INVALID_ARGUMENT,
                        "write numbers, as in `1,2,3`, or declare the buffer with u8 elements",
-                       "text: gives bytes, and the elements are of type %s", vyre_type_name(r->type));
+                       "text: needs 8-bit elements, not %s", vyre_type_name(r->type));
     status = vyre_bytes_resize(out, length, error);
     if (status == VYRE_OK && length > 0)
         memcpy(out->data, r->rest, length);
@@ -426,7 +426,7 @@ static int is_device(const char *path) {
     return stat(path, &about) == 0 && S_ISCHR(about.st_mode);
 }
 
-/* No more is read than the buffer can hold. */
+/* Reads at most as many bytes as the buffer can hold. */
 static vyre_status make_raw(const buffer_spec *r, vyre_bytes *out, vyre_error *error) {
     const char *path = r->spec + 1;
     unsigned size = vyre_type_size(r->type);
@@ -440,27 +440,26 @@ static vyre_status make_raw(const buffer_spec *r, vyre_bytes *out, vyre_error *e
         return status;
     if (r->fixed != UINT64_MAX)
         return vy_fail(error, VYRE_INVALID_ARGUMENT,
-                       VY_FIX("give %" PRIu64 " elements, %" PRIu64 " bytes", most, bytes),
-                       "`%.100s` gives more than %" PRIu64 " bytes, and the program fixes the count (%" PRIu64
+                       VY_FIX("pass %" PRIu64 " elements (%" PRIu64 " bytes)", most, bytes),
+                       "`%.100s` has more than %" PRIu64 " bytes, but the program fixes the count (%" PRIu64
                        " elements of %u bytes)",
                        r->spec, bytes, most, size);
-    return vy_fail(error, VYRE_LIMIT, "give a smaller file; `head -c BYTES` takes a part of one",
-                   "`%.100s` gives more than %" PRIu64 " bytes, %s", r->spec, bytes,
-                   bytes == MAX_DEVICE_BYTES ? "all that is read from a device"
-                                             : "which is all that a buffer can hold");
+    return vy_fail(error, VYRE_LIMIT, "pass a smaller file; `head -c BYTES` copies the start of one",
+                   "`%.100s` has more than %" PRIu64 " bytes, the limit %s", r->spec, bytes,
+                   bytes == MAX_DEVICE_BYTES ? "for a device" : "of a buffer of this type");
 }
 
-/* Makes the bytes of a buffer from a specification:
+/* Reads a buffer specification:
  *
- *   1,2,3.5          literals; nothing at all = no elements
- *   zeros:N ones:N   N may be left out where the program fixes the count
- *   iota:N           0, 1, 2, …
- *   random:SEED:N[:LO:HI]   floats in [0, 1) or [LO, HI), integers over their whole range or [LO, HI); the same on every machine
- *   text:WORDS       the bytes of the text, for 8-bit elements
- *   @FILE            the bytes of a file
- *   FILE.npy         an array of the same element type, in C order
+ *   1,2,3.5                 literals; an empty specification is an empty buffer
+ *   zeros:N ones:N          N may be omitted if the program fixes the count
+ *   iota:N                  0, 1, 2, …
+ *   random:SEED:N[:LO:HI]   floats in [0, 1) or [LO, HI), integers of any value or in [LO, HI); portable
+ *   text:WORDS              the bytes of the text, for 8-bit elements
+ *   @FILE                   the bytes of a file
+ *   FILE.npy                an array of the same element type, in C order
  *
- * fixed  the count the program fixes, or UINT64_MAX; used where N is left out, not checked otherwise */
+ * fixed  the element count fixed by the program, or UINT64_MAX; replaces a missing N, and is not checked otherwise */
 static vyre_status read_buffer_spec(const char *spec, vyre_type type, uint64_t fixed, vyre_bytes *out,
                                     vyre_error *error) {
     static const struct {
@@ -505,12 +504,12 @@ static vyre_status read_buffer(const vyre_buffer_info *info, const char *spec, v
     out->data = storage->data;
     out->size = storage->size;
     if (status == VYRE_OK && storage->size % size != 0)
-        status = vy_fail(error, VYRE_INVALID_ARGUMENT, "give a whole number of elements",
-                         "`%.100s` gives %zu bytes, which is no multiple of the %u bytes of an %s", spec, storage->size,
-                         size, vyre_type_name(info->type));
+        status = vy_fail(error, VYRE_INVALID_ARGUMENT, "pass a whole number of elements",
+                         "`%.100s` has %zu bytes, which is not a multiple of the element size (%u bytes, %s)", spec,
+                         storage->size, size, vyre_type_name(info->type));
     if (status == VYRE_OK && info->is_static && storage->size / size != info->count)
-        status = vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("give %" PRIu64 " elements", info->count),
-                         "`%.100s` gives %zu elements, and the program fixes the count (%" PRIu64 ")", spec,
+        status = vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("pass %" PRIu64 " elements", info->count),
+                         "`%.100s` has %zu elements, but the program fixes the count (%" PRIu64 ")", spec,
                          storage->size / size, info->count);
     if (status != VYRE_OK && error->where[0] == '\0')
         vy_fail_where(error, "buffer %s : %s %s", info->name, vyre_type_name(info->type),
@@ -526,11 +525,11 @@ static vyre_status read_geometry(const vyre_program *program, const tool_request
         return vy_fail(
             error, VYRE_INVALID_ARGUMENT,
             "add `--grid X,Y,Z` (workgroups) or `--elements X,Y,Z` (invocations), or write `grid ...` in the program",
-            "program %s does not say how large its grid is", vyre_program_name(program));
+            "program %s does not specify its grid", vyre_program_name(program));
     if (!text)
         return VYRE_OK;
     if (request->grid && request->elements)
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, "give --grid (workgroups) or --elements (invocations)",
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "keep one of --grid (workgroups) and --elements (invocations)",
                        "--grid and --elements are both given");
     out->kind = request->grid ? VYRE_GEOMETRY_GROUPS : VYRE_GEOMETRY_ELEMENTS;
     if (!tool_numbers3(text, out->size))
@@ -591,7 +590,7 @@ int tool_bindings_make(const tool_command *command, const vyre_program *program,
     if (read_all(program, request, out, &error) == VYRE_OK)
         return TOOL_OK;
     tool_error(&error);
-    /* A file that is not what it should be is an argument that does not fit. */
+    /* A damaged input file is an invalid argument. */
     return error.code == VYRE_CORRUPT     ? TOOL_USAGE
            : error.code == VYRE_NOT_FOUND ? TOOL_SYSTEM
                                           : tool_exit_of(error.code);

@@ -1,4 +1,4 @@
-/* Cases on disk. */
+/* Test cases on disk (case_files.h). */
 #include "tool/case_files.h"
 
 #include "base/file.h"
@@ -63,7 +63,7 @@ void tool_case_arguments(vy_string *out, const vyre_case *given, const char *bas
     add_geometry(out, &arguments->geometry);
 }
 
-/* BASE with an ending, in a string that the caller frees; NULL when memory is out. */
+/* BASE with a suffix, in a string that the caller frees; NULL if out of memory. */
 static const char *path_of(vy_string *path, const char *base, const char *name, const char *ending) {
     path->length = 0;
     vy_string_format(path, "%s.%s%s%s", base, name ? name : "", name ? "." : "", ending);

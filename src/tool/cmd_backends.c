@@ -1,4 +1,4 @@
-/* vyre backends and vyre info. */
+/* vyre backends and vyre info: the registered backends, and the properties of their devices. */
 #include "driver/backend.h"
 #include "tool/args.h"
 #include "tool/json.h"
@@ -9,7 +9,7 @@
 
 #include <inttypes.h>
 
-/* ---- vyre backends: what is registered, what its probe says, what would be chosen and why not the others ---- */
+/* ---- vyre backends: every backend with its verdict, and the one that would be selected ---- */
 
 typedef struct backends_options {
     const char *backend;
@@ -18,13 +18,14 @@ typedef struct backends_options {
 
 static const tool_option backends_table[] = {
     {"backend", 0, "NAME", TOOL_TEXT, offsetof(backends_options, backend),
-     "consider only this one, as NAME or NAME#DEVICE"},
-    {"software", 0, NULL, TOOL_FLAG, offsetof(backends_options, software), "allow GPU APIs that run on the CPU"},
-    {"json", 0, NULL, TOOL_FLAG, offsetof(backends_options, json), "one JSON object on standard output"},
+     "consider only this backend: NAME or NAME#DEVICE"},
+    {"software", 0, NULL, TOOL_FLAG, offsetof(backends_options, software),
+     "also allow GPU APIs implemented on the CPU"},
+    {"json", 0, NULL, TOOL_FLAG, offsetof(backends_options, json), "print one JSON object"},
     TOOL_OPTION_END,
 };
 
-/* Plug-ins that could not be loaded: they are why a backend is not in the list. */
+/* Plug-ins that could not be loaded, the reason why their backends are not listed. */
 typedef struct broken {
     int json;
     vy_string text;  /* part of the list */
@@ -72,7 +73,7 @@ static int show(const vyre_selection *report, const vyre_backend *chosen, broken
         vy_string_append(&out, plugins->text.text, plugins->text.length);
     out.failed |= plugins->text.failed;
     if (!json)
-        vy_string_format(&out, id ? "chosen: %s\n" : "chosen: none; name one with --backend\n", id);
+        vy_string_format(&out, id ? "chosen: %s\n" : "chosen: none; select one with --backend\n", id);
     vyre_bytes_free(&list);
     return json ? tool_print(&out) : tool_print_lines(&out);
 }
@@ -87,13 +88,13 @@ static int run_backends(const tool_command *self, void *given, const tool_args *
     int code;
 
     if (args->words.count)
-        return tool_usage(self, "say --backend NAME to ask about one", "`%.100s` is not expected",
+        return tool_usage(self, "use --backend NAME to examine one", "unexpected argument `%.100s`",
                           args->words.items[0]);
     policy.allow_software = options->software;
     policy.only = options->backend;
     policy.probe_all = 1;
     vyre_plugins_load_all(on_plugin, &plugins);
-    /* That nothing is usable is an answer here, as long as there is a list to show. */
+    /* If no backend is usable, the list is still printed. */
     vyre_status status = vyre_select(&policy, &chosen, &report, &error);
     if (status == VYRE_OK || (report && vyre_selection_count(report) > 0)) {
         code = show(report, chosen, &plugins, options->json);
@@ -101,7 +102,7 @@ static int run_backends(const tool_command *self, void *given, const tool_args *
         if (plugins.notes.length)
             tool_write_lines(stderr, plugins.notes.text, plugins.notes.length);
         code = tool_error(&error);
-        if (status == VYRE_NOT_FOUND) /* the name, not the program, is wrong */
+        if (status == VYRE_NOT_FOUND) /* the name is wrong, not the program */
             code = TOOL_USAGE;
     }
     vy_string_free(&plugins.text);
@@ -113,11 +114,11 @@ static int run_backends(const tool_command *self, void *given, const tool_args *
 
 const tool_command tool_cmd_backends = {
     .name = "backends",
-    .summary = "list the backends, which one would be chosen, and why not the others",
+    .summary = "list the backends, the one that would be selected, and why not the others",
     .usage = "[OPTIONS]",
-    .details = "Chosen is the first in order of precedence that is a GPU or the native CPU and that starts; the "
-               "reference only if it is\n"
-               "named. VYRE_BACKEND=NAME names one for every command.\n",
+    .details = "Selects the first backend, in order of rank, that is a GPU or the native CPU and starts. The reference "
+               "interpreter\n"
+               "is selected only by name. VYRE_BACKEND=NAME selects a backend for every command.\n",
     .examples = "  vyre backends\n"
                 "  vyre backends --backend reference\n"
                 "  vyre backends --json\n",
@@ -133,7 +134,7 @@ typedef struct info_options {
 } info_options;
 
 static const tool_option info_table[] = {
-    {"json", 0, NULL, TOOL_FLAG, offsetof(info_options, json), "one JSON object on standard output"},
+    {"json", 0, NULL, TOOL_FLAG, offsetof(info_options, json), "print one JSON object"},
     TOOL_OPTION_END,
 };
 
@@ -141,13 +142,13 @@ static const tool_option info_table[] = {
 
 /* X(ID, name, doc) */
 #define SOURCE_LIST(X)                                                                                                 \
-    X(UNKNOWN, "unknown", "nothing measures or reports it")                                                            \
-    X(DEFAULT, "default", "the backend does not answer: the conservative default of the library")                      \
-    X(STATED, "stated", "the plug-in states it, and not how it knows")                                                 \
+    X(UNKNOWN, "unknown", "neither measured nor reported")                                                             \
+    X(DEFAULT, "default", "conservative default of the library, because the backend does not report it")               \
+    X(STATED, "stated", "stated by the plug-in, which does not name a source")                                         \
     X(LIMIT, "limit", "a limit of the language or of the backend")                                                     \
-    X(CODE, "code", "whether the code that the backend runs uses it")                                                  \
-    X(REPORTED, "reported", "the driver, the operating system or the processor reports it")                            \
-    X(MEASURED, "measured", "a probe on the device measured it")
+    X(CODE, "code", "whether the code of the backend uses it")                                                         \
+    X(REPORTED, "reported", "reported by the driver, the operating system or the processor")                           \
+    X(MEASURED, "measured", "measured by a probe on the device")
 typedef enum source {
 #define X(ID, name, doc) SOURCE_##ID,
     SOURCE_LIST(X)
@@ -257,7 +258,7 @@ static void read_profile(const vyre_device_profile *profile, uint64_t values[PRO
 #undef X
 }
 
-/* A flag that is 0 is known: the code does not use the feature. */
+/* A flag of 0 is known: the code does not use the feature. */
 static int is_flag(size_t row) {
     return strncmp(profile_rows[row].name, "supports_", 9) == 0 || strncmp(profile_rows[row].name, "has_", 4) == 0;
 }
@@ -371,7 +372,7 @@ static void add_backend(page *p, vyre_backend *backend) {
         vy_string_char(p->out, '}');
 }
 
-/* One that does not start here is an answer when all are listed. */
+/* When all backends are listed, one that does not start is part of the result. */
 static void add_failure(page *p, const char *id, const vyre_error *error) {
     if (!p->json) {
         vy_string_format(p->out, "%s\n  does not start: %s\n  Fix: %s\n", id, error->message, error->fix);
@@ -439,7 +440,7 @@ static int run_info(const tool_command *self, void *given, const tool_args *args
     page p = {.out = &out, .json = options->json};
     int code = TOOL_OK;
     if (args->words.count > 1)
-        return tool_usage(self, "name one, or none for all of them", "%u backends are named", args->words.count);
+        return tool_usage(self, "name one backend, or none for all", "%u backends are named", args->words.count);
     if (p.json)
         vy_string_add(&out, "{\"backends\":[");
     vyre_plugins_load_all(tool_note_plugin, NULL);
@@ -461,11 +462,11 @@ static int run_info(const tool_command *self, void *given, const tool_args *args
 
 const tool_command tool_cmd_info = {
     .name = "info",
-    .summary = "show capabilities, limits, device profile and numerics of backends",
+    .summary = "print capabilities, limits, device profile and numerics of backends",
     .usage = "[BACKEND] [OPTIONS]",
-    .details = "BACKEND is NAME or NAME#DEVICE; without it, every backend is shown. Each value has its source: whether "
-               "it was\n"
-               "measured, is reported by a driver, follows from the code that the backend runs, or is a default.\n",
+    .details = "BACKEND is NAME or NAME#DEVICE; if omitted, every backend is printed. Each value has its source: "
+               "measured,\n"
+               "reported by a driver, derived from the code of the backend, or a default.\n",
     .examples = "  vyre info cpu\n"
                 "  vyre info cuda#1 --json\n"
                 "  vyre info\n",

@@ -1,7 +1,8 @@
-/* vyre bind: a C header with typed functions for the programs of a file.
+/* vyre bind: generates a C header with typed functions for the programs of a file.
  *
- * For each program the header holds its wire form as bytes, a struct with one field per param and buffer, and thin calls of vyre/kernel.h: open, run,
- * close. It is C11 and C++ and needs libvyre alone. The logic is in the library, so that a header does not change with its version. */
+ * For each program the header contains its wire form, a struct with one field per param and buffer, and thin wrappers
+ * of vyre/kernel.h: open, run, close. It is valid C11 and C++ and needs only libvyre. The logic is in the library, so
+ * the header does not change with the version. */
 #include "ir/op_tables.h"
 #include "tool/bindings.h"
 #include "tool/load.h"
@@ -20,7 +21,8 @@ static const tool_option options_table[] = {
     TOOL_OPTION_END,
 };
 
-/* What an element of each type is in C, and how a param of it becomes a scalar (%s is the value). Half floats travel as their bits. */
+/* The C type of each element type, and the expression that makes a scalar of a param (%s is the value). Half floats are
+ * passed as bits. */
 static const struct {
     const char *name, *scalar;
 } c_types[VYRE_TYPE_COUNT] = {
@@ -39,8 +41,9 @@ static const struct {
     [VYRE_TYPE_F64] = {"double", "vyre_scalar_f64(%s)"},
 };
 
-/* Words that cannot name a field in C or C++, nor in GNU C, whose macros `linux`, `unix` and `i386` they are; what standard headers define
- * in small letters; and the field every struct has. What else headers take is told by its form: see is_reserved. */
+/* Names that cannot be fields: keywords of C and C++, macros of GNU C (`linux`, `unix`, `i386`) and lower-case macros
+ * of standard headers, and the field `geometry` of every struct. Other reserved names are recognised by their form:
+ * has_reserved_form. */
 static const char *const reserved[] = {
     "alignas",       "alignof",    "and",       "and_eq",
     "asm",           "auto",       "bitand",    "bitor",
@@ -70,19 +73,19 @@ static const char *const reserved[] = {
     "while",         "xor",        "xor_eq",
 };
 
-/* What a name gets in front if it cannot be used as it is. */
+/* The prefix of a name that is reserved. */
 #define ESCAPE "my_"
 
 typedef struct field {
     char name[160];     /* in C */
-    char count[176];    /* buffers: the field with the number of elements */
-    char resident[176]; /* buffers: the field with a resident buffer */
+    char count[176];    /* buffers: the field for the element count */
+    char resident[176]; /* buffers: the field for a resident buffer */
     const char *source;
     vyre_type type;
     int is_buffer, is_input, is_output, is_open;
 } field;
 
-/* A vector, and the prefix of everything the header declares: the program's name, escaped like a field. */
+/* A vector of fields, and the prefix of all declarations in the header: the program name, escaped like a field. */
 typedef struct field_list {
     field *items;
     uint32_t count, capacity;
@@ -91,12 +94,12 @@ typedef struct field_list {
 
 /* ---- names ---- */
 
-/* What begins like names of the library or of the implementation. */
+/* Names that start like those of the library or of the implementation. */
 static int is_foreign(const char *name) {
     return name[0] == '_' || strncmp(name, "vyre", 4) == 0 || strncmp(name, "VYRE", 4) == 0;
 }
 
-/* Beside those, headers may take types (…_t), MACROS, and the `I` of complex.h. */
+/* Headers may also define types (…_t), macros in capitals, and the `I` of complex.h. */
 static int has_reserved_form(const char *name) {
     size_t length = strlen(name);
 
@@ -117,7 +120,7 @@ static int is_reserved(const char *name) {
 static int is_taken(const field_list *fields, const char *name) {
     size_t prefix = strlen(fields->prefix);
 
-    /* In C++ no member has the name of its class. */
+    /* In C++ a member cannot have the name of its class. */
     if (strncmp(fields->prefix, name, prefix) == 0 && strcmp(name + prefix, "_arguments") == 0)
         return 1;
     for (uint32_t i = 0; i < fields->count; i++)
@@ -148,13 +151,14 @@ static int add_field(field_list *fields, const field *given) {
     return slot != NULL;
 }
 
-/* All names first, then the counts: what the program named keeps its name where it can. */
+/* Assigns the names of params and buffers before those of counts, so that the program keeps its names where
+ * possible. */
 static int collect(const vyre_program *program, field_list *fields) {
     const char *name = vyre_program_name(program);
     vyre_param_info param;
     vyre_buffer_info buffer;
 
-    /* As a prefix, a keyword or a macro is no trouble. */
+    /* A keyword or macro is a valid prefix. */
     snprintf(fields->prefix, sizeof fields->prefix, "%s%.128s", is_foreign(name) ? ESCAPE : "", name);
     for (size_t i = 0; vyre_program_param(program, i, &param); i++)
         if (!add_field(fields, &(field){.source = param.name, .type = param.type}))
@@ -186,11 +190,11 @@ static void add_head(vy_string *out, const char *guard, const char *file) {
 
     vy_string_format(
         out,
-        "/* Programs of %s as C functions, made by `vyre bind`. Do not edit: run it again.\n *\n"
+        "/* Programs of %s as C functions, generated by `vyre bind`. Do not edit.\n *\n"
         " * NAME_open decodes the program, selects a backend and compiles, once. NAME_run may then be called from any "
         "thread, any\n"
-        " * number of times. vyre/kernel.h documents both. Names that C, C++ or vyre reserve begin with `" ESCAPE
-        "`; where two\n * would be equal, one ends in `_`. */\n",
+        " * number of times. vyre/kernel.h documents both. Names that C, C++ or vyre reserve start with `" ESCAPE
+        "`; of two\n * equal names, one ends in `_`. */\n",
         slash ? slash + 1 : file);
     vy_string_format(out, "#ifndef VYRE_BIND_%s_H\n#define VYRE_BIND_%s_H\n\n#include \"vyre/kernel.h\"\n", guard,
                      guard);
@@ -212,9 +216,9 @@ static void add_bytes(vy_string *out, const char *name, const vyre_program *prog
 
 static void add_struct(vy_string *out, const char *name, const field_list *fields) {
     vy_string_format(out,
-                     "/* Arguments of a run. Start from zeros: %s_arguments a = {0} (C++: {}). A resident buffer, if "
-                     "it is set, takes\n"
-                     " * the place of the pointer. */\n"
+                     "/* Arguments of a run. Zero-initialise: %s_arguments a = {0} (C++: {}). A resident buffer, if "
+                     "set, replaces\n"
+                     " * the pointer. */\n"
                      "typedef struct %s_arguments {\n",
                      name, name);
     for (uint32_t i = 0; i < fields->count; i++) {
@@ -227,17 +231,18 @@ static void add_struct(vy_string *out, const char *name, const field_list *field
         }
         vy_string_format(out, "    %s%s *%s; /* %s, %s%s */\n", f->is_output ? "" : "const ", c_types[f->type].name,
                          f->name, type,
-                         f->is_input && f->is_output ? "read, then written in place"
+                         f->is_input && f->is_output ? "read and overwritten"
                          : f->is_input               ? "read"
                                                      : "written",
                          half);
         vy_string_format(out, "    size_t %s; /* elements%s */\n", f->count,
                          f->is_input  ? ""
-                         : f->is_open ? " to make"
-                                      : ": room before, made after");
+                         : f->is_open ? " to write"
+                                      : ": capacity before the run, elements written after it");
         vy_string_format(out, "    vyre_resident %s; /* optional: a buffer of %s_backend() */\n", f->resident, name);
     }
-    vy_string_format(out, "    vyre_geometry geometry; /* zeros: as the program says */\n} %s_arguments;\n\n", name);
+    vy_string_format(out, "    vyre_geometry geometry; /* zeros: the grid of the program */\n} %s_arguments;\n\n",
+                     name);
 }
 
 static void add_open_close(vy_string *out, const char *name) {
@@ -250,14 +255,14 @@ static void add_open_close(vy_string *out, const char *name) {
         name, name, name, name);
     vy_string_format(
         out,
-        "/* On a backend that the caller has: kernels on one backend can share resident buffers. */\n"
+        "/* Uses the given backend: kernels on one backend can share resident buffers. */\n"
         "static inline vyre_status %s_open_on(%s_kernel *self, vyre_backend *backend, vyre_error *error) {\n"
         "    return vyre_kernel_open_on(backend, %s_wire, sizeof %s_wire, &self->kernel, error);\n}\n\n",
         name, name, name, name);
     vy_string_format(out,
                      "static inline void %s_close(%s_kernel *self) {\n    vyre_kernel_close(self->kernel);\n"
                      "    self->kernel = NULL;\n}\n\n"
-                     "/* The backend that runs it; borrowed. */\n"
+                     "/* The backend of the kernel; borrowed. */\n"
                      "static inline vyre_backend *%s_backend(const %s_kernel *self) {\n"
                      "    return vyre_kernel_backend(self->kernel);\n}\n\n"
                      "static inline const char *%s_backend_id(const %s_kernel *self) {\n"
@@ -265,7 +270,7 @@ static void add_open_close(vy_string *out, const char *name) {
                      name, name, name, name, name, name);
 }
 
-/* The arrays of a run: elements are assigned one by one, which C and C++ agree on. */
+/* The arrays of a run. Elements are assigned individually, which is valid in C and C++. */
 static void add_arrays(vy_string *out, const field_list *fields) {
     size_t param = 0, buffer = 0;
 
@@ -296,9 +301,10 @@ static void add_run(vy_string *out, const char *name, const field_list *fields) 
     }
     vy_string_format(
         out,
-        "/* Runs once; blocks until done. config and trap may be NULL. After a failure the memory of buffers that the "
+        "/* Runs once; blocks until done. config and trap may be NULL. After a failure the contents of buffers that "
+        "the "
         "program\n"
-        " * writes holds anything. */\n"
+        " * writes are unspecified. */\n"
         "static inline vyre_status %s_run(const %s_kernel *self, %s_arguments *a, const vyre_dispatch_config *config,\n"
         "    vyre_trap *trap, vyre_error *error) {\n    vyre_status status;\n",
         name, name, name);
@@ -341,7 +347,7 @@ static vyre_status add_program(const vyre_program *program, vy_string *text, vyr
     return status;
 }
 
-/* The include guard: the name of the only program, or that of the file with what C does not allow replaced. */
+/* The include guard: the name of the only program, or the file name with other characters replaced by `_`. */
 static void choose_guard(const char *path, const vyre_program *only, char *out, size_t size) {
     const char *slash = strrchr(path, '/');
 
@@ -351,7 +357,7 @@ static void choose_guard(const char *path, const vyre_program *only, char *out, 
             *c = '_';
 }
 
-/* One program, or all of the file (program NULL). */
+/* Generates the header of one program, or of all programs of the file if program is NULL. */
 static vyre_status make_header(tool_file *file, vyre_program *program, const char *path, vyre_bytes *out,
                                vyre_error *error) {
     vy_string text = {0};
@@ -398,15 +404,15 @@ static int run_command(const tool_command *self, void *given, const tool_args *a
 
 const tool_command tool_cmd_bind = {
     .name = "bind",
-    .summary = "make a C header with typed functions for the programs of a file",
+    .summary = "generate a C header with typed functions for the programs of a file",
     .usage = "FILE [OPTIONS]",
     .details =
-        "For a program `saxpy` the header holds the program itself, struct saxpy_arguments with a field per param and\n"
-        "buffer, and saxpy_open, saxpy_run and saxpy_close: thin calls of vyre/kernel.h, which selects a backend (a "
-        "GPU if\n"
-        "one is usable, else the native CPU backend) and compiles once. All programs of the file are covered unless\n"
-        "--program names one. The header is C and C++ and needs libvyre alone. Names that C, C++ or vyre reserve\n"
-        "begin with `" ESCAPE "`.\n",
+        "For a program `saxpy` the header contains the program, struct saxpy_arguments with a field per param and\n"
+        "buffer, and saxpy_open, saxpy_run and saxpy_close. These are thin wrappers of vyre/kernel.h: open selects a\n"
+        "backend (a GPU if one is usable, otherwise the native CPU) and compiles once. All programs of the file are\n"
+        "included unless --program selects one. The header is valid C and C++ and needs only libvyre. Names that C, "
+        "C++\n"
+        "or vyre reserve start with `" ESCAPE "`.\n",
     .examples = "  vyre bind examples/saxpy.vyre -o saxpy.h\n",
     .options = options_table,
     .options_size = sizeof(bind_options),

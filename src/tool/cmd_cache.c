@@ -1,4 +1,4 @@
-/* vyre cache: what is kept on disk of compiled pipelines; how much, whether it is whole, and away with it. */
+/* vyre cache: lists, measures, verifies and clears the disk cache of compiled pipelines. */
 #include "tool/args.h"
 #include "tool/json.h"
 #include "tool/terminal.h"
@@ -17,17 +17,17 @@ typedef struct cache_options {
 } cache_options;
 
 static const tool_option options_table[] = {
-    {"folder", 0, "DIR", TOOL_TEXT, offsetof(cache_options, folder), "look there instead of in the usual place"},
+    {"folder", 0, "DIR", TOOL_TEXT, offsetof(cache_options, folder), "use this folder instead of the default"},
     {"backend", 0, "ID", TOOL_TEXT, offsetof(cache_options, backend), "only entries of this backend"},
-    {"invalid", 0, NULL, TOOL_FLAG, offsetof(cache_options, invalid), "with clear: only entries that are damaged"},
-    {"json", 0, NULL, TOOL_FLAG, offsetof(cache_options, json), "one JSON object on standard output"},
+    {"invalid", 0, NULL, TOOL_FLAG, offsetof(cache_options, invalid), "with clear: only damaged entries"},
+    {"json", 0, NULL, TOOL_FLAG, offsetof(cache_options, json), "print one JSON object"},
     TOOL_OPTION_END,
 };
 
-/* What a walk gathers. */
+/* The result of a walk through the cache. */
 typedef struct cache_summary {
     const cache_options *options;
-    int names_all, names_damaged; /* which entries are listed one by one */
+    int names_all, names_damaged; /* which entries are listed individually */
     vy_string list;
     uint64_t listed, count, bytes, damaged;
 } cache_summary;
@@ -93,7 +93,7 @@ static void add_folder(vy_string *out, int json) {
     } else if (*path) {
         vy_string_format(out, " in %s\n", path);
     } else {
-        vy_string_add(out, "; nothing is kept on disk\n");
+        vy_string_add(out, "; the disk cache is off\n");
     }
 }
 
@@ -133,22 +133,22 @@ static int report_damage(const cache_summary *s) {
     vyre_error error;
 
     vy_fail(&error, VYRE_CORRUPT,
-            "remove what is damaged with `vyre cache clear --invalid`; it is compiled again when needed",
+            "remove damaged entries with `vyre cache clear --invalid`; they are recompiled when needed",
             "%" PRIu64 " of %" PRIu64 " entries %s damaged", s->damaged, s->count, s->damaged == 1 ? "is" : "are");
     return tool_error(&error);
 }
 
-/* list, size and verify differ in how closely they look and what they name. */
-static int look(const cache_options *options, vyre_cache_read_depth closely, int names_all, int names_damaged) {
+/* Implements list, size and verify, which differ in the read depth and in the entries that they list. */
+static int inspect(const cache_options *options, vyre_cache_read_depth depth, int names_all, int names_damaged) {
     cache_summary s = {.options = options, .names_all = names_all, .names_damaged = names_damaged};
     vyre_error error;
     int code = TOOL_OK, shown;
 
-    if (vyre_cache_walk(closely, visit, &s, &error) != VYRE_OK) {
+    if (vyre_cache_walk(depth, visit, &s, &error) != VYRE_OK) {
         vy_string_free(&s.list);
         return tool_error(&error);
     }
-    /* Text is printed before the error that sums it up; in JSON the error is a part of the object. */
+    /* Text is printed before the error that summarises it; in JSON the error is part of the object. */
     shown = options->json ? TOOL_OK : show_text(&s);
     if (shown == TOOL_OK && names_damaged && s.damaged)
         code = report_damage(&s);
@@ -159,13 +159,13 @@ static int look(const cache_options *options, vyre_cache_read_depth closely, int
 }
 
 static int run_list(const void *options) {
-    return look(options, VYRE_CACHE_READ_HEADERS, 1, 0);
+    return inspect(options, VYRE_CACHE_READ_HEADERS, 1, 0);
 }
 static int run_size(const void *options) {
-    return look(options, VYRE_CACHE_READ_HEADERS, 0, 0);
+    return inspect(options, VYRE_CACHE_READ_HEADERS, 0, 0);
 }
 static int run_verify(const void *options) {
-    return look(options, VYRE_CACHE_READ_ALL, 0, 1);
+    return inspect(options, VYRE_CACHE_READ_ALL, 0, 1);
 }
 
 static int run_clear(const void *given) {
@@ -191,7 +191,7 @@ static int run_clear(const void *given) {
 static const tool_action actions[] = {
     {"list", run_list}, {"size", run_size}, {"verify", run_verify}, {"clear", run_clear}, {NULL, NULL}};
 
-/* A folder that was named is meant to be there. */
+/* A folder that the user names must exist. */
 static int set_folder(const char *path) {
     struct stat facts;
     vyre_error error;
@@ -199,13 +199,13 @@ static int set_folder(const char *path) {
     if (!path)
         return TOOL_OK;
     if (stat(path, &facts) != 0) {
-        vy_fail(&error, VYRE_IO, "check the spelling of the path", "there is no folder `%s`", path);
+        vy_fail(&error, VYRE_IO, "check the spelling of the path", "folder `%s` does not exist", path);
         return tool_error(&error);
     }
     return vyre_cache_set_folder(path, &error) == VYRE_OK ? TOOL_OK : tool_error(&error);
 }
 
-/* Why there is no folder, where nobody chose that. */
+/* Prints log messages, such as the reason why the cache has no folder. */
 static void print_line(void *user, int level, const char *source, const char *message) {
     (void)user, (void)level;
     tool_write(stderr, "vyre: %s: %s\n", source, message);
@@ -216,12 +216,12 @@ static int run_command(const tool_command *self, void *given, const tool_args *a
     const char *word = args->words.count ? args->words.items[0] : "list";
 
     if (args->words.count > 1)
-        return tool_usage(self, "say one of list, size, verify and clear", "`%.100s` is not expected",
+        return tool_usage(self, "use one of list, size, verify and clear", "unexpected argument `%.100s`",
                           args->words.items[1]);
     if (options->invalid && strcmp(word, "clear") != 0)
-        return tool_usage(self, "say `vyre cache clear --invalid`, or `vyre cache verify` to see what is damaged",
-                          "--invalid goes with clear, not with %.100s", word);
-    const tool_action *action = tool_action_find(self, actions, word, "a cache");
+        return tool_usage(self, "use `vyre cache clear --invalid`, or `vyre cache verify` to list damaged entries",
+                          "--invalid is an option of clear, not of %.100s", word);
+    const tool_action *action = tool_action_find(self, actions, word);
     if (!action)
         return TOOL_USAGE;
     int code = set_folder(options->folder);
@@ -231,16 +231,16 @@ static int run_command(const tool_command *self, void *given, const tool_args *a
 
 const tool_command tool_cmd_cache = {
     .name = "cache",
-    .summary = "list, measure, verify or clear the compiled pipelines kept on disk",
+    .summary = "list, measure, verify or clear the disk cache of compiled pipelines",
     .usage = "[list|size|verify|clear] [OPTIONS]",
     .details =
-        "list   every entry, used last first: key, bytes, time of last use (UTC), pipeline\n"
-        "size   how many entries, how many bytes\n"
-        "verify reads every byte, names what is damaged, and exits with 1 if anything is\n"
-        "clear  removes entries: all, or those that --backend and --invalid mean\n"
+        "list    prints every entry, most recently used first: key, bytes, time of last use (UTC), pipeline\n"
+        "size    prints the number of entries and bytes\n"
+        "verify  reads every byte, lists damaged entries, and exits with 1 if there are any\n"
+        "clear   removes all entries, or those selected by --backend and --invalid\n"
         "\n"
         "The folder is $VYRE_CACHE_DIR, else $XDG_CACHE_HOME/vyre, else $HOME/.cache/vyre. Clearing is safe while "
-        "programs run.\n",
+        "programs are running.\n",
     .examples = "  vyre cache\n"
                 "  vyre cache verify || vyre cache clear --invalid\n"
                 "  vyre cache clear --backend cuda\n",

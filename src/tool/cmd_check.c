@@ -1,4 +1,4 @@
-/* vyre check: everything that is wrong with the files, and what is in those that are right. */
+/* vyre check: reports every error in files, and summarises the programs of valid files. */
 #include "tool/json.h"
 #include "tool/load.h"
 #include "tool/program_summary.h"
@@ -11,8 +11,8 @@ typedef struct check_options {
 
 static const tool_option options_table[] = {
     TOOL_OPTION_DEFINE(check_options),
-    {"json", 0, NULL, TOOL_FLAG, offsetof(check_options, json), "one JSON array on standard output"},
-    {"quiet", 'q', NULL, TOOL_FLAG, offsetof(check_options, quiet), "only what is wrong"},
+    {"json", 0, NULL, TOOL_FLAG, offsetof(check_options, json), "print one JSON array"},
+    {"quiet", 'q', NULL, TOOL_FLAG, offsetof(check_options, quiet), "print errors and warnings only"},
     TOOL_OPTION_END,
 };
 
@@ -28,9 +28,9 @@ static void add_program(vy_string *out, const vyre_program *program) {
     if (vyre_program_schedule_dependent(program))
         vy_string_add(
             out,
-            "    schedule-dependent: results may differ between runs and devices, outside the same-bits promise\n");
+            "    schedule-dependent: results may differ between runs and devices; bit identity is not guaranteed\n");
     if (vyre_program_numerics(program) == VYRE_NUMERICS_RELAXED)
-        vy_string_add(out, "    relaxed numerics: results are within a bound, not the same bits\n");
+        vy_string_add(out, "    relaxed numerics: results are within a bound, not bit-identical\n");
     vy_string_free(&uses);
 }
 
@@ -55,7 +55,7 @@ static void add_json(vy_string *out, const tool_file *file, const vyre_diagnosti
     vy_string_char(out, '{');
     tool_json_text(out, "file", tool_path_name(file->path));
     tool_json_flag(out, "ok", code == TOOL_OK);
-    tool_error_record_json(out); /* of this file alone */
+    tool_error_record_json(out); /* of this file only */
     tool_error_record_clear();
     tool_json_findings(out, list, 0);
     tool_json_open(out, "programs", '[');
@@ -67,7 +67,7 @@ static void add_json(vy_string *out, const tool_file *file, const vyre_diagnosti
     vy_string_add(out, "]}");
 }
 
-/* Whether every op the programs call is there and fits. */
+/* Checks that every op that the programs call exists and matches its call. */
 static int check_ops(tool_file *file, vyre_diagnostics *list) {
     int code = TOOL_OK;
 
@@ -93,7 +93,7 @@ static int check_file(const tool_command *self, const check_options *options, co
 
     if (code == TOOL_OK)
         code = check_ops(&file, list);
-    file.path = path; /* freed files forget theirs */
+    file.path = path; /* tool_file_free clears it */
     if (options->json) {
         vy_string_add(&out, first ? "[" : ",\n ");
         add_json(&out, &file, list, code);
@@ -113,7 +113,7 @@ static int run_command(const tool_command *self, void *given, const tool_args *a
     int worst = TOOL_OK;
 
     if (args->words.count == 0)
-        return tool_usage(self, "name one or more, as in `vyre check examples/*.vyre`", "no file is given");
+        return tool_usage(self, "add files, as in `vyre check examples/*.vyre`", "no file is given");
     for (uint32_t i = 0; i < args->words.count; i++) {
         int code = check_file(self, options, args->words.items[i], i == 0);
         if (code > worst)
@@ -126,12 +126,13 @@ static int run_command(const tool_command *self, void *given, const tool_args *a
 
 const tool_command tool_cmd_check = {
     .name = "check",
-    .summary = "find every mistake in programs, and say what they are",
+    .summary = "report every error in programs, and summarise them",
     .usage = "FILE... [OPTIONS]",
-    .details = "Findings go to standard error, each with its place, a caret and a fix; `vyre explain CODE` says more "
-               "about one.\n"
-               "For a file without errors the programs are listed, with what they use and whether their results\n"
-               "depend on the schedule. The exit code is that of the worst file.\n",
+    .details =
+        "Prints diagnostics to standard error, each with its source line and a fix; `vyre explain CODE` explains "
+        "one.\n"
+        "For a file without errors, lists its programs, the features they use, and whether their results\n"
+        "depend on the schedule. The exit code is the highest of all files.\n",
     .examples = "  vyre check examples/*.vyre\n"
                 "  vyre check kernel.vyre -D TILE=32\n"
                 "  vyre check kernel.vyre --json\n",

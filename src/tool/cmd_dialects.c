@@ -1,4 +1,4 @@
-/* vyre dialects: ops that are not part of the language, and the manifests they come from. */
+/* vyre dialects: lists and shows ops of dialects, checks manifests, watches folders of manifests. */
 #include "base/suggest.h"
 #include "dialect/manifest_dir.h"
 #include "dialect/manifest_reader.h"
@@ -24,14 +24,14 @@ typedef struct dialects_options {
 } dialects_options;
 
 static const tool_option options_table[] = {
-    {"folder", 0, "DIR", TOOL_LIST, offsetof(dialects_options, folders), "load the manifests in it first"},
-    {"events", 0, "N", TOOL_AMOUNT, offsetof(dialects_options, events), "with watch: end after N changes"},
-    {"json", 0, NULL, TOOL_FLAG, offsetof(dialects_options, json),
-     "one JSON value on standard output; with watch one on each line"},
+    {"folder", 0, "DIR", TOOL_LIST, offsetof(dialects_options, folders),
+     "load the manifests in DIR first; may be repeated"},
+    {"events", 0, "N", TOOL_AMOUNT, offsetof(dialects_options, events), "with watch: exit after N changes"},
+    {"json", 0, NULL, TOOL_FLAG, offsetof(dialects_options, json), "print one JSON value; with watch, one per line"},
     TOOL_OPTION_END,
 };
 
-/* What an action is given: the words behind its name. */
+/* The arguments of an action: the words after its name. */
 typedef struct request {
     const tool_command *self;
     const dialects_options *options;
@@ -41,7 +41,8 @@ typedef struct request {
 
 /* ---- loading ---- */
 
-/* Prints what was found, or the error if nothing was. A file or folder that is not there is no mistake in one. */
+/* Prints the diagnostics, or the error if there are none. A missing file or folder is TOOL_SYSTEM, not an error in a
+ * manifest. */
 static int report(const vyre_diagnostics *list, const vyre_error *error) {
     const vyre_diagnostic *first = vyre_diagnostics_get(list, 0);
     int is_absent = error->code == VYRE_NOT_FOUND && (!first || first->line == 0);
@@ -68,7 +69,7 @@ static int load_folders(const request *request) {
     return code;
 }
 
-/* The newest snapshot with all that was asked for in it. */
+/* Acquires the current snapshot after loading the requested folders. */
 static int acquire(const request *request, vyre_dialects_guard *guard) {
     vyre_error error;
     int code = load_folders(request);
@@ -99,9 +100,9 @@ static void add_signature(vy_string *out, const vyre_op_definition *op) {
         vy_string_char(out, ')');
 }
 
-/* ---- bodies: of the file an op's function is in, only what it needs ---- */
+/* ---- bodies: only the functions that the op needs, of the file that contains its body ---- */
 
-/* One function of a canonical text: from "fn " at the start of a line to "}" at the start of another. */
+/* A function in canonical text: from "fn " at the start of a line to "}" at the start of a line. */
 typedef struct piece {
     const char *text, *name;
     size_t length, name_length;
@@ -228,7 +229,7 @@ static void add_op_text(vy_string *out, const vyre_op_definition *op) {
     add_laws(out, op);
     for (uint32_t i = 0; i < op->lowering_count; i++)
         vy_string_format(out, "%-12s%s, %s\n", i ? "" : "lowerings", op->lowerings[i].target,
-                         op->lowerings[i].function ? "by a function" : "as code");
+                         op->lowerings[i].function ? "function" : "code");
     vy_string_format(out, "%-12s%s\n", "owner", op->owner);
     if (!op->body) {
         vy_string_format(out, "%-12snone\n", "body");
@@ -382,12 +383,11 @@ static void add_ops(vy_string *out, vyre_dialects_guard guard, const vyre_dialec
     vy_string_add(out, json ? "]}\n" : "");
 }
 
-static int is_not_there(const char *word, const vy_suggestion *closest, const char *what, const char *fix) {
+static int unknown_name(const char *word, const vy_suggestion *closest, const char *what, const char *fix) {
     const char *best = vy_suggestion_get(closest);
     vyre_error error;
 
-    vy_fail(&error, VYRE_NOT_FOUND, best ? VY_FIX("did you mean `%s`?", best) : fix, "there is no %s `%.128s`", what,
-            word);
+    vy_fail(&error, VYRE_NOT_FOUND, best ? VY_FIX("did you mean `%s`?", best) : fix, "unknown %s `%.128s`", what, word);
     return tool_error(&error);
 }
 
@@ -397,7 +397,7 @@ static int no_dialect(vyre_dialects_guard guard, const char *word) {
     vy_suggestion_start(&closest, word, strlen(word));
     for (size_t i = 0; i < vyre_dialects_dialect_count(guard); i++)
         vy_suggestion_offer(&closest, vyre_dialects_dialect_at(guard, i)->name);
-    return is_not_there(word, &closest, "dialect", "`vyre dialects` lists all; --folder loads more");
+    return unknown_name(word, &closest, "dialect", "see `vyre dialects list`, or load more with --folder");
 }
 
 static int run_list(const void *given) {
@@ -407,7 +407,7 @@ static int run_list(const void *given) {
     int code = acquire(request, &guard);
 
     if (code == TOOL_OK && request->count > 1) {
-        code = tool_usage(request->self, "name one dialect", "`%.100s` is not expected", request->words[1]);
+        code = tool_usage(request->self, "name one dialect", "unexpected argument `%.100s`", request->words[1]);
     } else if (code == TOOL_OK && request->count == 1) {
         const char *word = request->words[0];
         const vyre_dialect *dialect = vyre_dialects_dialect(guard, word, strlen(word));
@@ -433,13 +433,14 @@ static int no_op(vyre_dialects_guard guard, const char *word) {
     vy_suggestion_start(&closest, word, strlen(word));
     for (size_t i = 0; i < vyre_dialects_count(guard); i++)
         vy_suggestion_offer(&closest, vyre_dialects_at(guard, i)->id);
-    /* The dialect itself, or the part before the last dot. */
+    /* The word is a dialect, or a dialect precedes its last dot. */
     const char *dot = strrchr(word, '.');
     size_t length = dot ? (size_t)(dot - word) : strlen(word);
-    return is_not_there(word, &closest, "op",
-                        length < 128 && vyre_dialects_dialect(guard, word, length)
-                            ? VY_FIX("`vyre dialects list %.*s` lists its ops", (int)length, word)
-                            : "`vyre dialects list` names the dialects, `vyre dialects list DIALECT` the ops of one");
+    return unknown_name(
+        word, &closest, "op",
+        length < 128 && vyre_dialects_dialect(guard, word, length)
+            ? VY_FIX("see `vyre dialects list %.*s`", (int)length, word)
+            : "see `vyre dialects list` for the dialects, `vyre dialects list DIALECT` for the ops of one");
 }
 
 static int run_show(const void *given) {
@@ -449,7 +450,7 @@ static int run_show(const void *given) {
     int json = request->options->json, code;
 
     if (request->count == 0)
-        return tool_usage(request->self, "name one, as in `vyre dialects show bits.extract_u32`", "no op is named");
+        return tool_usage(request->self, "add an op, as in `vyre dialects show bits.extract_u32`", "no op is given");
     code = acquire(request, &guard);
     vy_string_add(&out, json ? "[" : "");
     for (uint32_t i = 0; i < request->count && code == TOOL_OK; i++) {
@@ -473,7 +474,7 @@ static int run_show(const void *given) {
 
 /* ---- check ---- */
 
-/* Everything that loading these files together would find; nothing is installed. */
+/* Reports all errors of loading these files together. Installs nothing. */
 static vyre_status check_files(vy_manifest_dirs *folders, vyre_diagnostics *list, vyre_error *error) {
     size_t changed;
     vyre_status status = vy_manifest_dirs_read(folders, list, &changed, error);
@@ -492,7 +493,7 @@ static vyre_status check_files(vy_manifest_dirs *folders, vyre_diagnostics *list
     return status;
 }
 
-/* Such a manifest can be checked, and be compiled in, but not be loaded. */
+/* Whether libvyre provides the dialect. Its manifest can be checked and compiled in, but not loaded. */
 static int is_standard(const char *dialect) {
     vyre_dialects_guard guard = vyre_dialects_acquire();
     const vyre_dialect *there = vyre_dialects_dialect(guard, dialect, strlen(dialect));
@@ -519,7 +520,7 @@ static void add_checked(vy_string *out, const vy_manifest_dirs *folders, int jso
         } else {
             vy_string_format(out, "%s: ok, dialect %s %s, %u op%s%s\n", shown, manifest->dialect.name,
                              manifest->dialect.version, manifest->op_count, manifest->op_count == 1 ? "" : "s",
-                             is_standard(manifest->dialect.name) ? ", in the place of libvyre's" : "");
+                             is_standard(manifest->dialect.name) ? ", replaces the dialect of libvyre" : "");
         }
     }
 }
@@ -550,8 +551,7 @@ static int run_check(const void *given) {
 
     if (request->count == 0) {
         vyre_diagnostics_free(list);
-        return tool_usage(request->self, "name one or more, as in `vyre dialects check words.toml`",
-                          "no file is given");
+        return tool_usage(request->self, "add a file, as in `vyre dialects check words.toml`", "no file is given");
     }
     code = load_folders(request);
     error.code = VYRE_OK;
@@ -576,7 +576,7 @@ typedef struct watching {
     uint64_t events;
 } watching;
 
-/* SIGINT and SIGTERM end the watch; they are blocked in every thread, and one waits for them. */
+/* SIGINT and SIGTERM end the watch. They are blocked in every thread; this thread waits for them. */
 static sigset_t end_signals(void) {
     sigset_t signals;
 
@@ -593,7 +593,7 @@ static void wait_for_end(void) {
     (void)sigwait(&signals, &number);
 }
 
-/* Called by the watcher's thread while the other waits for a signal. */
+/* Called on the watcher's thread while the main thread waits for a signal. */
 static void print_event(void *user, const vyre_dialects_event *event) {
     watching *watching = user;
     vy_string out = {0};
@@ -606,7 +606,7 @@ static void print_event(void *user, const vyre_dialects_event *event) {
     } else {
         tool_diagnostics(event->findings);
         vy_string_format(&out, "generation %" PRIu64 ": %u changed, %u removed%s\n", event->generation, event->changed,
-                         event->removed, event->error ? "; what has mistakes stays as it was" : "");
+                         event->removed, event->error ? "; manifests with errors were not reloaded" : "");
     }
     (void)tool_print(&out);
     fflush(stdout);
@@ -653,26 +653,25 @@ static int run_command(const tool_command *self, void *given, const tool_args *a
         request.count = args->words.count - 1;
     }
     if (request.options->events && strcmp(word, "watch") != 0)
-        return tool_usage(self, "say `vyre dialects watch FOLDER`", "--events goes with watch, not with %.100s", word);
-    const tool_action *action = tool_action_find(self, actions, word, "dialects");
+        return tool_usage(self, "use `vyre dialects watch FOLDER`", "--events is an option of watch, not of %.100s",
+                          word);
+    const tool_action *action = tool_action_find(self, actions, word);
     return action ? action->run(&request) : TOOL_USAGE;
 }
 
 const tool_command tool_cmd_dialects = {
     .name = "dialects",
-    .summary = "list, show, check or watch dialects: ops that are not part of the language",
+    .summary = "list and show ops of dialects, check and watch manifests",
     .usage = "[list [DIALECT]|show OP...|check FILE...|watch FOLDER...] [OPTIONS]",
     .details =
-        "list   the dialects, with version, number of ops, doc and owner; or the ops of one\n"
-        "show   signature, doc, attributes, laws, lowerings and body of ops\n"
-        "check  every mistake in manifests, as if all of them were loaded together, those of libvyre's own dialects "
-        "in\n"
-        "       their place; exits with 1 if there is one\n"
-        "watch  tells of every change in folders of manifests, until it is interrupted\n"
+        "list   prints the dialects with version, number of ops, description and owner; or the ops of one\n"
+        "show   prints signature, description, attributes, laws, lowerings and body of ops\n"
+        "check  reports every error in manifests, as if they were loaded together; exits with 1 if there is one.\n"
+        "       A manifest of a dialect of libvyre replaces that dialect\n"
+        "watch  reports every change in folders of manifests, until interrupted\n"
         "\n"
-        "Beside those of libvyre, the dialects in the folders of $VYRE_DIALECT_PATH (separated by colons) are there, "
-        "for\n"
-        "every command that reads programs.\n",
+        "Every command that reads programs also uses the dialects in the folders of $VYRE_DIALECT_PATH (separated by\n"
+        "colons), in addition to those of libvyre.\n",
     .examples = "  vyre dialects list bits\n"
                 "  vyre dialects show bits.extract_u32\n"
                 "  vyre dialects check words.toml\n"

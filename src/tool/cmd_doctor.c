@@ -1,4 +1,5 @@
-/* vyre doctor: is everything here that should be, does it work, and what to do about what does not. */
+/* vyre doctor: examines plug-ins, backends, drivers, device nodes, limits, the environment and the cache, and suggests
+ * fixes. */
 #include "base/suggest.h"
 #include "base/thread.h"
 #include "dialect/manifest_dir.h"
@@ -29,8 +30,8 @@ static const doctor_options defaults = {.timeout = 10 * TOOL_SECOND_NS};
 
 static const tool_option options_table[] = {
     {"timeout", 0, "SECONDS", TOOL_SECONDS, offsetof(doctor_options, timeout),
-     "how long a plug-in or driver may take (10)"},
-    {"json", 0, NULL, TOOL_FLAG, offsetof(doctor_options, json), "one JSON object on standard output"},
+     "time limit for each plug-in and driver (10)"},
+    {"json", 0, NULL, TOOL_FLAG, offsetof(doctor_options, json), "print one JSON object"},
     TOOL_OPTION_END,
 };
 
@@ -100,11 +101,11 @@ static void note_device(doctor *d, const char *path, const char *group) {
         return;
     device->fix = group
                       ? doctor_format(d,
-                                      "join the group `%s` (sudo usermod -aG %s $USER, then log in again), or hand the "
+                                      "join the group `%s` (sudo usermod -aG %s $USER, then log in again), or pass the "
                                       "device to the container",
                                       group, group)
-                      : "hand the device to the container, or ask who runs the machine";
-    doctor_warning(d, doctor_format(d, "the device %s is there and may not be used", device->path), device->fix);
+                      : "pass the device to the container, or contact the administrator";
+    doctor_warning(d, doctor_format(d, "the device %s exists, but access is denied", device->path), device->fix);
 }
 
 static void check_devices(doctor *d) {
@@ -136,12 +137,13 @@ static void note_limit(doctor *d, const char *name, const char *title, const cha
     }
     *limit = (doctor_limit){name, title, unit, value};
     if (value < least)
-        doctor_warning(
-            d, doctor_format(d, "the limit `%s` is low (%" PRIu64 "%s, below %" PRIu64 ")", title, value, unit, least),
-            fix);
+        doctor_warning(d,
+                       doctor_format(d, "the limit `%s` is low (%" PRIu64 "%s; %" PRIu64 " or more is recommended)",
+                                     title, value, unit, least),
+                       fix);
 }
 
-/* X(resource, name, title, unit, least that does not bite, fix) */
+/* X(resource, name, title, unit, minimum without a warning, fix) */
 #define LIMIT_LIST(X)                                                                                                  \
     X(RLIMIT_AS, "address_space", "address space", " bytes", (uint64_t)64 << 30,                                       \
       "`ulimit -v unlimited`: GPU drivers reserve more than they use")                                                 \
@@ -167,7 +169,7 @@ static void check_limits(doctor *d) {
 
 /* ---- environment ---- */
 
-/* X(name): what the library and the command read. */
+/* X(name): the variables that the library and the command read. */
 #define VARIABLE_LIST(X)                                                                                               \
     X("VYRE_BACKEND")                                                                                                  \
     X("VYRE_PLUGINS")                                                                                                  \
@@ -210,8 +212,7 @@ static void check_name(doctor *d, const char *name) {
     }
     const char *near = vy_suggestion_get(&suggestion);
     if (near)
-        doctor_warning(d, doctor_format(d, "nothing reads the variable %.60s", name),
-                       doctor_format(d, "did you mean %s?", near));
+        doctor_warning(d, doctor_format(d, "unknown variable %.60s", name), doctor_format(d, "did you mean %s?", near));
 }
 
 static void check_dialect_path(doctor *d) {
@@ -261,7 +262,7 @@ static int count_entry(void *user, const vyre_cache_entry *entry) {
     return 0;
 }
 
-/* Whether the folder, or the nearest one above it that is there, can be written to. */
+/* Whether the folder, or its nearest existing ancestor, is writable. */
 static int may_write(const char *path) {
     char above[4096];
     if (strlen(path) >= sizeof above)
@@ -287,14 +288,14 @@ static void check_cache(doctor *d) {
     vyre_status status = vyre_cache_walk(VYRE_CACHE_READ_HEADERS, count_entry, d, &error);
     if (status != VYRE_OK) {
         d->cache_state = "not usable";
-        doctor_warning(d, doctor_format(d, "compiled programs are not kept: %s", error.message),
+        doctor_warning(d, doctor_format(d, "the disk cache is not usable: %s", error.message),
                        doctor_copy_text(d, error.fix, strlen(error.fix)));
     } else if (!may_write(d->cache_folder)) {
         d->cache_state = "read only";
-        doctor_warning(d, doctor_format(d, "compiled programs are not kept: %s cannot be written to", d->cache_folder),
-                       "make it writable, or name another folder in VYRE_CACHE_DIR");
+        doctor_warning(d, doctor_format(d, "the disk cache is not usable: %s is not writable", d->cache_folder),
+                       "make it writable, or set VYRE_CACHE_DIR to another folder");
     } else {
-        d->cache_state = access(d->cache_folder, F_OK) == 0 ? "usable" : "usable, made when first needed";
+        d->cache_state = access(d->cache_folder, F_OK) == 0 ? "usable" : "usable, created when needed";
     }
 }
 
@@ -330,7 +331,7 @@ static void machine_text(char text[200]) {
 
 /* ---- the report as text ---- */
 
-/* A name and what belongs to it, lines of which begin under it. */
+/* A row of a name and a text; further lines are indented to the text. */
 #define ROW "  %-14s %s\n"
 #define UNDER "  %-14s "
 
@@ -350,7 +351,7 @@ static void text_library(vy_string *out) {
 
 static void text_plugins(const doctor *d, vy_string *out) {
     vy_string_add(out, "plug-ins\n");
-    vy_string_format(out, "  %-14s %s%s\n", "folder", d->folder, d->has_folder ? "" : " (not there)");
+    vy_string_format(out, "  %-14s %s%s\n", "folder", d->folder, d->has_folder ? "" : " (does not exist)");
     for (uint32_t i = 0; i < d->plugins.count; i++) {
         const doctor_plugin *p = &d->plugins.items[i];
         vy_string_format(out, "  %-14s %s", state_name(p->state), p->path);
@@ -366,14 +367,14 @@ static void text_plugins(const doctor *d, vy_string *out) {
 }
 
 static void text_backends(const doctor *d, vy_string *out) {
-    vy_string_add(out, "backends, in order of precedence\n");
+    vy_string_add(out, "backends, in order of rank\n");
     for (uint32_t i = 0; i < d->backends.count; i++) {
         const doctor_backend *b = &d->backends.items[i];
         vy_string_format(out, "  %-14s %s, %s", b->id, b->verdict, b->device_class);
         if (b->devices)
             vy_string_format(out, ", %" PRIu32 " device%s", b->devices, b->devices == 1 ? "" : "s");
         if (*b->probe)
-            vy_string_format(out, ", its probe says %s", b->probe);
+            vy_string_format(out, ", probe %s", b->probe);
         if (b->rank != UINT32_MAX)
             vy_string_format(out, ", rank %" PRIu32, b->rank);
         if (strcmp(b->owner, "libvyre") != 0)
@@ -393,7 +394,7 @@ static void text_drivers(const doctor *d, vy_string *out) {
         vy_string_format(out, "  %-14s %s", l->name,
                          *l->path                   ? l->path
                          : l->is_broken || !*l->fix ? l->message
-                                                    : "not there");
+                                                    : "not found");
         vy_string_format(out, " (%s)\n", l->what);
         add_fix(out, l->fix);
     }
@@ -595,7 +596,7 @@ static int examine(const doctor_options *options) {
     return code;
 }
 
-/* The form the command has for itself: the parent waits for an answer on a descriptor of its own. */
+/* Whether this process is a worker (doctor.h), which requires the descriptor of its parent. Runs the task. */
 static int is_worker(const tool_args *args) {
     return args->words.count >= 2 && strcmp(args->words.items[0], DOCTOR_WORKER) == 0 &&
            fcntl(DOCTOR_RESULT_FD, F_GETFD) >= 0 &&
@@ -606,19 +607,19 @@ static int run_command(const tool_command *self, void *given, const tool_args *a
     if (is_worker(args))
         return TOOL_OK;
     if (args->words.count)
-        return tool_usage(self, "`vyre doctor` looks at everything; leave the word out", "`%.100s` is not expected",
+        return tool_usage(self, "run `vyre doctor` without arguments", "unexpected argument `%.100s`",
                           args->words.items[0]);
     return examine(given);
 }
 
 const tool_command tool_cmd_doctor = {
     .name = "doctor",
-    .summary = "examine plug-ins, backends, drivers, the cache and limits, and say what to do",
+    .summary = "examine plug-ins, backends, drivers, the cache and limits, and suggest fixes",
     .usage = "[OPTIONS]",
     .details =
-        "Plug-ins, probes and driver libraries are loaded in child processes with a time limit, so that one that\n"
-        "crashes, hangs, exits or prints is named and ends nothing else. Exits with 1 if there is a problem;\n"
-        "warnings change nothing.\n",
+        "Loads plug-ins, probes and driver libraries in child processes with a time limit, so that a crash, a hang or\n"
+        "an exit is contained and reported. Exits with 1 if there is a problem; warnings do not change the exit "
+        "code.\n",
     .examples = "  vyre doctor\n"
                 "  VYRE_PLUGINS=$PWD/mine.so vyre doctor --timeout 30\n"
                 "  vyre doctor --json\n",

@@ -1,4 +1,4 @@
-/* vyre emit: what a program becomes on its way to the device. */
+/* vyre emit: prints the code of a program for a target. */
 #include "tool/load.h"
 #include "tool/terminal.h"
 #include "tool/tool.h"
@@ -19,19 +19,22 @@ static const tool_option options_table[] = {
     {"cpu", 0, "NAME", TOOL_TEXT, offsetof(emit_options, cpu),
      "for llvm-ir, asm: host (the default), x86-64, or x86-64-v2, -v3, -v4"},
     {"width", 'w', "N", TOOL_AMOUNT, offsetof(emit_options, width),
-     "for llvm-ir, asm: lanes: 4, 8, 16, 32 or 64 (what fits the program)"},
-    {"arch", 0, "sm_N", TOOL_TEXT, offsetof(emit_options, arch), "for ptx, cubin, sass: the NVIDIA device (sm_90)"},
+     "for llvm-ir, asm: vector lanes, 4, 8, 16, 32 or 64 (chosen for the program)"},
+    {"arch", 0, "sm_N", TOOL_TEXT, offsetof(emit_options, arch), "for ptx, cubin, sass: the GPU architecture (sm_90)"},
     {"exact", 0, "NAMES", TOOL_TEXT, offsetof(emit_options, exact),
-     "for legal: what the device computes exactly (all)"},
-    {"subgroup", 0, "N", TOOL_AMOUNT, offsetof(emit_options, subgroup), "for legal: the width of its shuffles (none)"},
-    {"access", 0, "BYTES", TOOL_AMOUNT, offsetof(emit_options, access), "for legal: its widest access (one element)"},
-    {"cancellable", 0, NULL, TOOL_FLAG, offsetof(emit_options, cancellable), "with polls, as for a deadline"},
+     "for legal: the operations that the device computes exactly (all)"},
+    {"subgroup", 0, "N", TOOL_AMOUNT, offsetof(emit_options, subgroup),
+     "for legal: the width of native shuffles (none)"},
+    {"access", 0, "BYTES", TOOL_AMOUNT, offsetof(emit_options, access),
+     "for legal: the widest memory access (one element)"},
+    {"cancellable", 0, NULL, TOOL_FLAG, offsetof(emit_options, cancellable),
+     "with cancellation polls, as for a run with a deadline"},
     {"unwidened", 0, NULL, TOOL_FLAG, offsetof(emit_options, unwidened),
-     "for ptx, cubin, sass: one invocation a thread"},
+     "for ptx, cubin, sass: one invocation per thread"},
     {"indirect", 0, NULL, TOOL_FLAG, offsetof(emit_options, indirect),
-     "for ptx, cubin, sass: for a grid that lies in device memory"},
+     "for ptx, cubin, sass: read the grid size from device memory"},
     {"stage", 0, "N", TOOL_AMOUNT, offsetof(emit_options, stage),
-     "only launch N of those that grid barriers cut the program into (all)"},
+     "only launch N of a program that grid barriers split into several (all)"},
     {"list", 0, NULL, TOOL_FLAG, offsetof(emit_options, list), "list the targets"},
     TOOL_OPTION_OUTPUT(emit_options),
     TOOL_OPTION_PROGRAM(emit_options),
@@ -50,7 +53,7 @@ static int list_targets(void) {
     return tool_print(&out);
 }
 
-/* The fields of the library are narrower than the options. */
+/* Checks the range of numbers: the fields of vyre_emit_options have 32 bits. */
 static int check_numbers(const tool_command *self, const emit_options *options) {
     const struct {
         const char *name;
@@ -61,7 +64,8 @@ static int check_numbers(const tool_command *self, const emit_options *options) 
                  {"stage", options->stage}};
     for (size_t i = 0; i < sizeof given / sizeof *given; i++)
         if (given[i].value > UINT32_MAX)
-            return tool_usage(self, NULL, "--%s is %" PRIu64 ", more than 32 bits hold", given[i].name, given[i].value);
+            return tool_usage(self, NULL, "--%s %" PRIu64 " exceeds its limit (%u)", given[i].name, given[i].value,
+                              UINT32_MAX);
     return TOOL_OK;
 }
 
@@ -95,7 +99,8 @@ static int run_command(const tool_command *self, void *given, const tool_args *a
     tool_file file = {0};
     vyre_program *program;
     if (options->list)
-        return args->words.count ? tool_usage(self, NULL, "--list takes no file") : list_targets();
+        return args->words.count ? tool_usage(self, "remove the file", "--list cannot be combined with a file")
+                                 : list_targets();
     int code = check_numbers(self, options);
     if (code == TOOL_OK)
         code = tool_one_file(self, args);
@@ -109,14 +114,19 @@ static int run_command(const tool_command *self, void *given, const tool_args *a
 
 const tool_command tool_cmd_emit = {
     .name = "emit",
-    .summary = "print the code a program becomes",
+    .summary = "print the code of a program for a target",
     .usage = "FILE [OPTIONS]",
     .details =
-        "The program is optimised and legalised for the device. llvm-ir and asm are how backend `cpu` compiles it:\n"
-        "what would run, or how it looks just before; they need the compiler. A program with grid barriers\n"
-        "runs in stages there, and each is shown; --stage shows one, for any target. ptx needs nothing,\n"
-        "cubin and sass need NVIDIA's tools: in CUDA_HOME/bin, along PATH, or in /usr/local/cuda/bin.\n"
-        "legal shows the step before, for any device: --exact all, none, int64,f32.add,… or -f32.div,-f32.subnormal.\n",
+        "Optimises the program and lowers it for the target.\n"
+        "\n"
+        "  llvm-ir, asm  the code of backend `cpu`; requires its compiler. Prints each stage of a program with grid\n"
+        "                barriers\n"
+        "  ptx           requires no tools\n"
+        "  cubin, sass   require NVIDIA's tools, in CUDA_HOME/bin, PATH or /usr/local/cuda/bin\n"
+        "  legal         the program before code generation. --exact is all, none, or a list such as int64,f32.add or\n"
+        "                -f32.div,-f32.subnormal\n"
+        "\n"
+        "--stage prints one stage, for any target.\n",
     .examples = "  vyre emit examples/saxpy.vyre --target asm\n"
                 "  vyre emit examples/matmul.vyre --target llvm-ir --cpu x86-64-v3 --width 8\n"
                 "  vyre emit examples/reduce.vyre --program by_shuffle --target ptx\n"

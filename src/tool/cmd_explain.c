@@ -1,4 +1,4 @@
-/* vyre explain: a diagnostic code, a status, or the shape of a program. */
+/* vyre explain: explains a diagnostic code or a status, or describes a program. */
 #include "backends/cuda/dynamic_symbols.h"
 #include "base/suggest.h"
 #include "emit/ptx/ptx.h"
@@ -25,17 +25,19 @@ typedef struct explain_options {
 } explain_options;
 
 static const tool_option options_table[] = {
-    {"all", 0, NULL, TOOL_FLAG, offsetof(explain_options, all), "every code and status"},
+    {"all", 0, NULL, TOOL_FLAG, offsetof(explain_options, all), "explain every code and status"},
     {"markdown", 0, NULL, TOOL_FLAG, offsetof(explain_options, markdown),
-     "with --all: the reference page docs/errors.md"},
-    {"program", 'p', "NAME", TOOL_TEXT, offsetof(explain_options, program), "of a file: only this program"},
-    {"define", 'D', "NAME=VALUE", TOOL_LIST, offsetof(explain_options, defines), "of a file: override a const"},
+     "with --all: print the reference page docs/errors.md"},
+    {"program", 'p', "NAME", TOOL_TEXT, offsetof(explain_options, program), "for a file: only this program"},
+    {"define", 'D', "NAME=VALUE", TOOL_LIST, offsetof(explain_options, defines), "for a file: override a const"},
     {"target", 't', "NAME", TOOL_TEXT, offsetof(explain_options, target),
-     "of a file: ptx, and also what it becomes on an NVIDIA device"},
-    {"arch", 0, "sm_N", TOOL_TEXT, offsetof(explain_options, architecture), "of that device (sm_90)"},
+     "for a file: ptx, to describe its launch on an NVIDIA device"},
+    {"arch", 0, "sm_N", TOOL_TEXT, offsetof(explain_options, architecture),
+     "with --target: the GPU architecture (sm_90)"},
     {"names", 0, NULL, TOOL_FLAG, offsetof(explain_options, names),
-     "only names, one per line: of a file NAME= for each value that `vyre run` needs, else all codes and statuses"},
-    {"json", 0, NULL, TOOL_FLAG, offsetof(explain_options, json), "JSON on standard output"},
+     "print names only, one per line: for a file NAME= for each value that `vyre run` needs, otherwise all codes and "
+     "statuses"},
+    {"json", 0, NULL, TOOL_FLAG, offsetof(explain_options, json), "print JSON"},
     TOOL_OPTION_END,
 };
 
@@ -44,7 +46,7 @@ static const tool_option options_table[] = {
 static void add_code(vy_string *out, const vyre_explanation *e, int json) {
     if (!json) {
         vy_string_format(out, "%s: %s\n\n", e->code, e->title);
-        if (strcmp(e->title, e->text) != 0) /* a status has one line for both */
+        if (strcmp(e->title, e->text) != 0) /* the title and the text of a status are equal */
             vy_string_format(out, "%s\n\n", e->text);
         vy_string_format(out, "Fix: %s\n", e->fix);
         return;
@@ -57,7 +59,7 @@ static void add_code(vy_string *out, const vyre_explanation *e, int json) {
     vy_string_char(out, '}');
 }
 
-/* Blocks open with their language. Examples of codes are parts of programs, which no command runs. */
+/* Adds the language to code blocks. The examples of codes are fragments, which no test runs. */
 static void add_markdown(vy_string *out, const char *text) {
     int is_open = 0;
 
@@ -76,11 +78,12 @@ static int explain_markdown(void) {
     vyre_explanation e;
     int in_table = 0;
 
-    vy_string_add(&out, "# Errors\n\nEvery finding has a code, and every code a section here; `vyre explain CODE` "
-                        "prints the same. This page is made "
-                        "by\n`vyre explain --all --markdown`; a test fails when it is out of date. T: text form, V: "
-                        "validator, W: wire form,\n"
-                        "B: builder, D: dialect files (TOML and manifests), R: found while running.\n");
+    vy_string_add(&out,
+                  "# Errors\n\nEvery diagnostic has a code, and every code has a section here; `vyre explain CODE` "
+                  "prints the same text. This page is generated "
+                  "by\n`vyre explain --all --markdown`; a test fails if it is out of date. T: text form, V: "
+                  "validator, W: wire form,\n"
+                  "B: builder, D: dialect files (TOML and manifests), R: checks of a run.\n");
     for (size_t i = 0; vyre_explain_at(i, &e); i++) {
         if (strcmp(e.title, e.text) != 0) {
             vy_string_format(&out, "\n## %s: %s\n\n", e.code, e.title);
@@ -89,7 +92,7 @@ static int explain_markdown(void) {
             continue;
         }
         if (!in_table++)
-            vy_string_add(&out, "\n## Statuses\n\nWhat functions of the library return.\n\n| status | meaning | fix "
+            vy_string_add(&out, "\n## Statuses\n\nThe results of library functions.\n\n| status | meaning | fix "
                                 "|\n| --- | --- | --- |\n");
         vy_string_format(&out, "| `%s` | %s | %s |\n", e.code, e.title, e.fix);
     }
@@ -134,29 +137,30 @@ static int explain_code(const tool_command *self, const char *word, int json) {
         vy_suggestion_offer(&suggestion, e.code);
     closest = vy_suggestion_get(&suggestion);
     return tool_usage(self,
-                      closest ? VY_FIX("did you mean `%s`? `vyre explain --all` lists every code", closest)
-                              : "`vyre explain --all` lists every code",
+                      closest ? VY_FIX("did you mean `%s`? See `vyre explain --names`", closest)
+                              : "see `vyre explain --names` for all codes",
                       "`%.100s` is neither a code nor a file", word);
 }
 
 /* ---- provenance ---- */
 
-/* Inlining leaves a region around each body: those that are called like an op are counted, by the ops around them. */
+/* Provenance: the ops that the code of a program comes from. Inlining leaves a region around each body. Regions that
+ * are named like an op are counted, grouped by the ops that enclose them. */
 #define NO_ORIGIN UINT32_MAX
 
-/* An op as called from one place: the program itself, or another origin. */
+/* An op as called from one caller: the program, or another origin. */
 typedef struct origin {
     const vyre_op_definition *op;
     uint32_t parent, calls, statements;
 } origin;
 
 typedef struct region {
-    uint32_t end, origin; /* its statements end there */
+    uint32_t end, origin; /* end of its statements, and its origin */
 } region;
 
 typedef struct tree {
     VY_VECTOR(origin) origins; /* parents before children */
-    VY_VECTOR(region) open;    /* around the statement that is looked at */
+    VY_VECTOR(region) open;    /* the regions that enclose the current statement */
 } tree;
 
 static void count_call(tree *t, const vyre_op_definition *op, uint32_t statements, uint32_t end, vy_string *out) {
@@ -186,12 +190,12 @@ static void add_below(vy_string *out, const tree *t, uint32_t parent, unsigned d
         vy_string_format(out, "  %-10s %*s%s %s (%s): %u call%s, %u statement%s\n", i ? "" : "dialects", (int)depth, "",
                          o->op->id, o->op->version, o->op->owner, o->calls, o->calls == 1 ? "" : "s", o->statements,
                          o->statements == 1 ? "" : "s");
-        add_below(out, t, i, depth + 2); /* calls are at most VY_LIMIT_CALL_DEPTH deep */
+        add_below(out, t, i, depth + 2); /* bounded by VY_LIMIT_CALL_DEPTH */
     }
 }
 
-/* Lines for `vyre explain`: the ops whose bodies are regions of a program, each below the op whose body calls it, with how often it is called and how many
- * statements that is. `flat` is inlined; the guard has the ops. Nothing if there are none. */
+/* Adds the ops whose bodies are regions of an inlined program, each below the op whose body calls it, with the number
+ * of calls and statements. The guard contains the ops. */
 static void add_provenance(vy_string *out, const vyre_program *flat, vyre_dialects_guard guard) {
     tree t = {{0}, {0}};
 
@@ -212,8 +216,8 @@ static void add_provenance(vy_string *out, const vyre_program *flat, vyre_dialec
 /* ---- PTX ---- */
 
 typedef struct ptx_jit_kernel {
-    char device[128]; /* its name */
-    int architecture; /* 90 is sm_90 */
+    char device[128]; /* name of the device */
+    int architecture; /* 90 for sm_90 */
     int registers, local_bytes;
 } ptx_jit_kernel;
 
@@ -221,7 +225,7 @@ static int is_good(int result) {
     return result == VY_CU_OK;
 }
 
-/* With the context of the device current. */
+/* Requires the context of the device to be current. */
 static int load_kernel(const vy_cuda_dynamic_symbols *api, const vy_ptx_code *code, ptx_jit_kernel *out) {
     vy_cu_module module;
     vy_cu_function function;
@@ -243,7 +247,8 @@ static int describe(const vy_cuda_dynamic_symbols *api, int device, ptx_jit_kern
     return found;
 }
 
-/* Has the text compiled for the first device; 0 if there is no driver, no device, or it refuses the text. Makes the device's context, and gives it back. */
+/* Compiles the PTX for the first device; returns 0 if no driver or device is found, or the driver refuses it. Acquires
+ * the context of the device, and releases it. */
 static int ptx_jit_compile(const vy_ptx_code *code, ptx_jit_kernel *out) {
     vy_cuda_dynamic_symbols api;
     vy_cu_context context;
@@ -261,28 +266,28 @@ static int ptx_jit_compile(const vy_ptx_code *code, ptx_jit_kernel *out) {
     return found;
 }
 
-/* The number before a word in what the assembler said; 0 if the word is not there. */
-static uint64_t number_before(const char *said, const char *word) {
-    const char *found = said ? strstr(said, word) : NULL;
-    while (found && found > said && found[-1] == ' ')
+/* The number before a word in the log of the assembler; 0 if the word does not occur. */
+static uint64_t number_before(const char *log, const char *word) {
+    const char *found = log ? strstr(log, word) : NULL;
+    while (found && found > log && found[-1] == ' ')
         found--;
-    while (found && found > said && found[-1] >= '0' && found[-1] <= '9')
+    while (found && found > log && found[-1] >= '0' && found[-1] <= '9')
         found--;
     return found ? strtoull(found, NULL, 10) : 0;
 }
 
-/* For the device that is here, whichever was asked for: the driver compiles for no other. */
+/* Reports registers for the first device of this machine, whatever --arch is: the driver compiles for no other. */
 static int add_jit_compiled(vy_string *out, const vy_ptx_code *code) {
     ptx_jit_kernel kernel;
     if (!ptx_jit_compile(code, &kernel))
         return 0;
     vy_string_format(out, "  registers  %d", kernel.registers);
     if (kernel.local_bytes > (int)code->local_bytes)
-        vy_string_format(out, ", and %d bytes of memory a thread beside its arrays",
+        vy_string_format(out, ", %d bytes of local memory per thread in addition to its arrays",
                          kernel.local_bytes - (int)code->local_bytes);
     else
         vy_string_add(out, ", nothing spilled");
-    vy_string_format(out, ", says the driver of %s (sm_%d)\n", kernel.device, kernel.architecture);
+    vy_string_format(out, " (by the driver of %s, sm_%d)\n", kernel.device, kernel.architecture);
     return 1;
 }
 
@@ -290,22 +295,22 @@ static void add_assembled(vy_string *out, const vy_ptx_code *code, const char *a
     vy_ptx_assembly a = {0};
     vyre_error error;
     if (vy_ptx_assemble(code, arch, &a, &error) == VYRE_OK) {
-        const char *said = a.said.text;
-        uint64_t stored = number_before(said, "bytes spill stores"), loaded = number_before(said, "bytes spill loads");
-        vy_string_format(out, "  registers  %" PRIu64, number_before(said, "registers"));
+        const char *log = a.said.text;
+        uint64_t stored = number_before(log, "bytes spill stores"), loaded = number_before(log, "bytes spill loads");
+        vy_string_format(out, "  registers  %" PRIu64, number_before(log, "registers"));
         if (stored || loaded)
             vy_string_format(out, ", spilled: %" PRIu64 " bytes stored, %" PRIu64 " loaded\n", stored, loaded);
         else
             vy_string_add(out, ", nothing spilled\n");
     } else if (!add_jit_compiled(out, code)) {
-        vy_string_format(out, "  registers  not known: %s, and no NVIDIA device was found (%s)\n", error.message,
+        vy_string_format(out, "  registers  unknown: %s, and no NVIDIA device was found (%s)\n", error.message,
                          error.fix);
     }
     vy_ptx_assembly_free(&a);
 }
 
-/* Adds lines about the launch, and registers and spills if an assembler or a device is there to say so. The ops of the
- * program are resolved; options->arch is set. */
+/* Adds the launch parameters, and registers and spills if ptxas or a device is available. The ops of the program are
+ * resolved; options->arch is set. */
 static void add_ptx(vy_string *out, vyre_program *program, const vyre_emit_options *options) {
     vy_ptx_prepared prepared;
     vy_ptx_code code;
@@ -317,18 +322,18 @@ static void add_ptx(vy_string *out, vyre_program *program, const vyre_emit_optio
     }
     vy_string_format(out, "  ptx        version %" PRIu32 ".%" PRIu32 " for sm_%" PRIu32 " and later, %zu bytes\n",
                      code.version / 10, code.version % 10, code.architecture, code.text.size);
-    vy_string_format(out, "  launch     %" PRIu32 " threads a block", code.block[0] * code.block[1] * code.block[2]);
+    vy_string_format(out, "  launch     %" PRIu32 " threads per block", code.block[0] * code.block[1] * code.block[2]);
     if (code.static_bytes + code.dynamic_bytes)
         vy_string_format(out, ", %" PRIu32 " bytes of shared memory", code.static_bytes + code.dynamic_bytes);
     if (code.local_bytes)
-        vy_string_format(out, ", %" PRIu32 " bytes of arrays a thread", code.local_bytes);
+        vy_string_format(out, ", %" PRIu32 " bytes of arrays per thread", code.local_bytes);
     vy_string_char(out, '\n');
     if (code.needs_cooperative)
         vy_string_add(out,
-                      "  barriers   of the grid: inside one launch where all workgroups run at the same time, else as "
-                      "several launches\n");
+                      "  barriers   grid barriers: in one launch if all workgroups are resident, otherwise as several "
+                      "launches\n");
     if (prepared.factor > 1)
-        vy_string_format(out, "  widened    a thread does %" PRIu32 " invocations\n", prepared.factor);
+        vy_string_format(out, "  widened    %" PRIu32 " invocations per thread\n", prepared.factor);
     else
         vy_string_format(out, "  widened    no: %s\n", prepared.reason);
     add_assembled(out, &code, options->arch);
@@ -337,7 +342,7 @@ static void add_ptx(vy_string *out, vyre_program *program, const vyre_emit_optio
 
 /* ---- programs ---- */
 
-/* A number and the ending of its noun. */
+/* A number and its plural suffix. */
 #define PLURAL(n) (n), (n) == 1 ? "" : "s"
 
 static void add_buffers(vy_string *out, const vyre_program *program) {
@@ -352,7 +357,7 @@ static void add_buffers(vy_string *out, const vyre_program *program) {
             vy_string_format(out, " count %s", count.text);
         else
             vy_string_add(out, tool_buffer_needs_count(&buffer) ? ", count given at dispatch (--count)"
-                                                                : ", as many elements as you give");
+                                                                : ", count determined by its value");
         vy_string_char(out, '\n');
         vy_string_free(&count);
     }
@@ -378,7 +383,7 @@ static void add_stats(vy_string *out, const char *label, const vyre_program *pro
                      PLURAL(stats.expressions), PLURAL(stats.variables));
 }
 
-/* What inlining makes of functions and ops, and which ops that is. */
+/* The functions, the size after inlining, and the provenance. */
 static void add_inlined(vy_string *out, tool_file *file, vyre_program *program) {
     vyre_program *resolved = NULL, *flat = NULL;
     vyre_error error;
@@ -410,11 +415,11 @@ static void add_requirements(vy_string *out, tool_file *file, vyre_program *prog
     else if (status == VYRE_OK)
         tool_requirements(out, resolved);
     else
-        vy_string_format(out, "  ops        not known: %s\n", error.message);
+        vy_string_format(out, "  ops        unknown: %s\n", error.message);
     vyre_program_release(resolved);
 }
 
-/* What it becomes on a device, and what that takes there. */
+/* The launch on an NVIDIA device. */
 static void add_target(vy_string *out, tool_file *file, vyre_program *program, const vyre_emit_options *target) {
     vyre_program *resolved = NULL;
     vyre_error error;
@@ -443,13 +448,13 @@ static void add_program(vy_string *out, tool_file *file, vyre_program *program) 
     vy_string_add(out, "  uses       ");
     start = out->length;
     tool_summary_uses(out, program);
-    vy_string_add(out, out->length == start ? "nothing special\n" : "\n");
+    vy_string_add(out, out->length == start ? "none\n" : "\n");
     add_requirements(out, file, program, 0);
     vy_string_format(out, "  bits       %s\n",
-                     vyre_program_schedule_dependent(program) ? "schedule-dependent: outside the same-bits promise"
+                     vyre_program_schedule_dependent(program) ? "schedule-dependent: bit identity is not guaranteed"
                      : vyre_program_numerics(program) == VYRE_NUMERICS_RELAXED
-                         ? "relaxed: within a bound, not the same bits"
-                         : "the same on every device");
+                         ? "relaxed: within a bound, not bit-identical"
+                         : "identical on every device");
     add_stats(out, "size", program);
     add_inlined(out, file, program);
 }
@@ -458,9 +463,9 @@ static int check_target(const tool_command *self, const explain_options *options
     uint32_t architecture;
     vyre_error error;
     if (options->target && strcmp(options->target, "ptx") != 0)
-        return tool_usage(self, "give ptx", "nothing is known of target `%s`", options->target);
+        return tool_usage(self, "use --target ptx", "unknown target `%s`", options->target);
     if (options->target && options->json)
-        return tool_usage(self, "leave out one of them", "--json and --target do not go together");
+        return tool_usage(self, "remove one of them", "--json and --target cannot be combined");
     if (vy_target_ptx_arch(options->architecture, &architecture, &error) != VYRE_OK)
         return tool_usage(self, error.fix, "%s", error.message);
     return TOOL_OK;
@@ -498,7 +503,7 @@ static int explain_file(const tool_command *self, const explain_options *options
     if (code == TOOL_OK && options->json)
         vy_string_add(&out, shown ? "]\n" : "[]\n");
     else if (code == TOOL_OK && shown == 0)
-        vy_string_format(&out, "%s holds functions only\n", path);
+        vy_string_format(&out, "%s contains functions only\n", path);
     tool_file_free(&file);
     if (code != TOOL_OK) {
         vy_string_free(&out);
@@ -518,7 +523,7 @@ static int print_codes(void) {
     return tool_print(&out);
 }
 
-/* Unless it is there: programs of a file may share names. */
+/* Adds a name once: programs of a file may share names. */
 static void add_value(vy_string *out, const char *name) {
     size_t length = strlen(name);
 
@@ -539,7 +544,7 @@ static void add_values(vy_string *out, const vyre_program *program) {
             add_value(out, buffer.name);
 }
 
-/* Of all programs, unless one is selected: the line that is being completed need not name it yet. */
+/* Prints the values of all programs, or of the selected one: the line being completed may not name it yet. */
 static int print_values(const tool_command *self, const explain_options *options, const char *path) {
     tool_file file = {0};
     vyre_program *only = NULL;
@@ -558,7 +563,7 @@ static int print_values(const tool_command *self, const explain_options *options
     return code;
 }
 
-/* A code never has a dot or a slash; a file nearly always has. */
+/* A code contains neither a dot nor a slash; a path usually does. */
 static int is_file(const char *word) {
     return strpbrk(word, "./") != NULL || strcmp(word, "-") == 0 || access(word, F_OK) == 0;
 }
@@ -573,8 +578,8 @@ static int run_command(const tool_command *self, void *given, const tool_args *a
     if (options->names && args->words.count == 1)
         return print_values(self, options, args->words.items[0]);
     if (args->words.count != 1)
-        return tool_usage(self, "name a code, as in `vyre explain V001`, or a file", "%u words are given",
-                          args->words.count);
+        return tool_usage(self, "pass one code, as in `vyre explain V001`, or one file",
+                          "%u arguments are given; one is expected", args->words.count);
     return is_file(args->words.items[0]) ? explain_file(self, options, args->words.items[0])
                                          : explain_code(self, args->words.items[0], options->json);
 }
@@ -583,15 +588,15 @@ static const explain_options defaults = {.architecture = "sm_90"};
 
 const tool_command tool_cmd_explain = {
     .name = "explain",
-    .summary = "explain a diagnostic code, or what a program is made of",
+    .summary = "explain a diagnostic code, or describe a program",
     .usage = "CODE | FILE [OPTIONS]",
-    .details =
-        "CODE is the letter and number in a finding, or the name of a status. For a FILE: buffers with their counts,\n"
-        "arrays, what it uses, the ops and capabilities it needs from a backend, its fingerprint, its size before and "
-        "after\n"
-        "inlining, and the dialect ops that the code comes from.\n"
-        "With --target ptx also what is launched on an NVIDIA device, with registers and spills if ptxas or a device "
-        "is there.\n",
+    .details = "CODE is the code of a diagnostic, or the name of a status. For a FILE, prints the buffers with their "
+               "counts, the\n"
+               "arrays, the features it uses, the ops and capabilities that it needs from a backend, its fingerprint, "
+               "its size\n"
+               "before and after inlining, and the dialect ops that it calls. --target ptx adds the launch on an "
+               "NVIDIA device,\n"
+               "with registers and spills if ptxas or a device is available.\n",
     .examples = "  vyre explain V001\n"
                 "  vyre explain TRAPPED\n"
                 "  vyre explain examples/sha256.vyre\n"

@@ -1,4 +1,4 @@
-/* vyre fmt, encode, decode and inline: a program in another form. */
+/* vyre fmt, encode, decode and inline: convert a program to another form. */
 #include "tool/load.h"
 #include "tool/terminal.h"
 #include "tool/tool.h"
@@ -6,16 +6,16 @@
 
 #include <unistd.h>
 
-/* ---- vyre fmt: canonical spacing and indentation; comments stay ---- */
+/* ---- vyre fmt: normalises spacing and indentation, and keeps comments ---- */
 
 typedef struct fmt_options {
     int write, check;
 } fmt_options;
 
 static const tool_option fmt_table[] = {
-    {"write", 'w', NULL, TOOL_FLAG, offsetof(fmt_options, write), "write the files back instead of printing them"},
+    {"write", 'w', NULL, TOOL_FLAG, offsetof(fmt_options, write), "overwrite the files instead of printing them"},
     {"check", 0, NULL, TOOL_FLAG, offsetof(fmt_options, check),
-     "change nothing; list the files that would change and exit with 1"},
+     "list the files that would change, and exit with 1 if there are any"},
     TOOL_OPTION_END,
 };
 
@@ -36,7 +36,7 @@ static int write_result(const fmt_options *options, const char *path, const vyre
     return changed ? tool_file_write(path, after->data, after->size) : TOOL_OK;
 }
 
-/* What is no text to lay out; TOOL_OK for the rest. */
+/* Refuses a wire form; prints a note for an empty file. */
 static int check_form(const tool_command *self, const char *path, const vyre_bytes *bytes) {
     const char *name = tool_path_name(path);
 
@@ -46,7 +46,8 @@ static int check_form(const tool_command *self, const char *path, const vyre_byt
     }
     if (!tool_file_is_wire(bytes))
         return TOOL_OK;
-    tool_usage(self, VY_FIX("`vyre decode %s` prints it as text", path), "`%s` is a wire form, not text", name);
+    tool_usage(self, VY_FIX("use `vyre decode %s`, which prints it as text", path), "`%s` is a wire form, not text",
+               name);
     return TOOL_FAILED;
 }
 
@@ -78,9 +79,9 @@ static int run_fmt(const tool_command *self, void *given, const tool_args *args)
     int worst = TOOL_OK;
 
     if (args->words.count == 0)
-        return tool_usage(self, "name one or more, or - for standard input", "no file is given");
+        return tool_usage(self, "add files, or - for standard input", "no file is given");
     if (options->write && options->check)
-        return tool_usage(self, "use one of them", "-w and --check are both given");
+        return tool_usage(self, "remove one of them", "-w and --check cannot be combined");
     for (uint32_t i = 0; i < args->words.count; i++) {
         int code = format_file(self, options, args->words.items[i]);
         if (code > worst)
@@ -91,11 +92,10 @@ static int run_fmt(const tool_command *self, void *given, const tool_args *args)
 
 const tool_command tool_cmd_fmt = {
     .name = "fmt",
-    .summary = "lay out .vyre files",
+    .summary = "format .vyre files",
     .usage = "[-w | --check] FILE...",
-    .details = "Works on tokens, so a file that does not validate can be formatted too. Comments and single blank "
-               "lines stay.\n"
-               "Formatting twice changes nothing more.\n",
+    .details = "Formats tokens, so a file with errors can be formatted. Keeps comments and single blank lines.\n"
+               "Formatting is idempotent.\n",
     .examples = "  vyre fmt kernel.vyre\n"
                 "  vyre fmt -w examples/*.vyre\n"
                 "  vyre fmt --check examples/*.vyre\n",
@@ -104,7 +104,7 @@ const tool_command tool_cmd_fmt = {
     .run = run_fmt,
 };
 
-/* ---- vyre encode: text to wire form ---- */
+/* ---- vyre encode: converts a text to its wire form ---- */
 
 typedef struct encode_options {
     const char *output, *program;
@@ -117,7 +117,7 @@ static const tool_option encode_table[] = {
     TOOL_OPTION_PROGRAM(encode_options),
     TOOL_OPTION_DEFINE(encode_options),
     {"debug", 'g', NULL, TOOL_FLAG, offsetof(encode_options, debug),
-     "add source text and positions; the fingerprint stays"},
+     "add source text and positions; does not change the fingerprint"},
     TOOL_OPTION_END,
 };
 
@@ -134,7 +134,7 @@ static int run_encode(const tool_command *self, void *given, const tool_args *ar
         return code;
     if (strcmp(output, "-") == 0 && isatty(STDOUT_FILENO))
         return tool_usage(self, "write to a file: `-o program.vyw`",
-                          "the wire form is binary, and standard output is a terminal");
+                          "the wire form is binary, but standard output is a terminal");
     code = tool_load_program(self, args->words.items[0], options->program, &options->defines, &file, &program);
     if (code == TOOL_OK) {
         if (vyre_wire_encode(program, options->debug ? VYRE_WIRE_DEBUG : 0, &bytes, &error) == VYRE_OK)
@@ -149,11 +149,11 @@ static int run_encode(const tool_command *self, void *given, const tool_args *ar
 
 const tool_command tool_cmd_encode = {
     .name = "encode",
-    .summary = "turn a program into its wire form",
+    .summary = "convert a program to its wire form",
     .usage = "FILE [OPTIONS]",
-    .details = "The wire form is what programs are stored and sent as: canonical, so that equal programs are equal "
-               "bytes, and\n"
-               "checked by a digest, which is the program's fingerprint. Every command that takes a FILE takes one.\n",
+    .details = "The wire form is the binary form for storage and transport. It is canonical: equal programs have equal "
+               "bytes.\n"
+               "Its digest is the fingerprint of the program. Every command with a FILE argument accepts it.\n",
     .examples = "  vyre encode examples/saxpy.vyre -o saxpy.vyw\n"
                 "  vyre encode kernel.vyre -D TILE=32 --debug -o kernel.vyw\n",
     .options = encode_table,
@@ -161,7 +161,7 @@ const tool_command tool_cmd_encode = {
     .run = run_encode,
 };
 
-/* ---- vyre decode: any form to canonical text ---- */
+/* ---- vyre decode: converts any form to canonical text ---- */
 
 typedef struct decode_options {
     const char *output, *program;
@@ -194,8 +194,8 @@ const tool_command tool_cmd_decode = {
     .summary = "print a program as canonical text",
     .usage = "FILE [OPTIONS]",
     .details =
-        "FILE is usually a wire form; a .vyre text is printed as the program it means: constants folded into their\n"
-        "uses, one spelling for everything. Parsing the result gives an equal program.\n",
+        "FILE is a wire form or a .vyre text. In canonical text, consts are replaced by their values, and every\n"
+        "construct has one spelling. Parsing the result yields an equal program.\n",
     .examples = "  vyre decode saxpy.vyw\n"
                 "  vyre decode saxpy.vyw -o saxpy.vyre\n",
     .options = decode_table,
@@ -203,7 +203,7 @@ const tool_command tool_cmd_decode = {
     .run = run_decode,
 };
 
-/* ---- vyre inline: what is left of a program's functions once they are where they are called ---- */
+/* ---- vyre inline: replaces calls of local functions by their bodies ---- */
 
 typedef struct inline_options {
     const char *output, *program;
@@ -239,8 +239,8 @@ const tool_command tool_cmd_inline = {
     .summary = "print a program with its functions inlined",
     .usage = "FILE [OPTIONS]",
     .details =
-        "Every call of a local function is replaced by the function's body in a region that names it: what the oracle\n"
-        "and the backends run.\n",
+        "Replaces every call of a local function by the body of the function, in a region with its name. Backends run\n"
+        "this form.\n",
     .examples = "  vyre inline examples/sha256.vyre\n",
     .options = inline_table,
     .options_size = sizeof(inline_options),

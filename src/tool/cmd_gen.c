@@ -1,4 +1,4 @@
-/* vyre gen: random programs with their inputs. */
+/* vyre gen: generates random test cases: programs with inputs. */
 #include "tool/args.h"
 #include "tool/case_files.h"
 #include "tool/json.h"
@@ -18,16 +18,17 @@ typedef struct gen_options {
 
 static const tool_option options_table[] = {
     {"seed", 's', "N", TOOL_NUMBER, offsetof(gen_options, seed), "the first seed (1)"},
-    {"count", 'n', "N", TOOL_NUMBER, offsetof(gen_options, count), "how many cases, with seeds counting up (1)"},
-    {"statements", 0, "N", TOOL_AMOUNT, offsetof(gen_options, statements), "about how many statements (30)"},
-    {"depth", 0, "N", TOOL_AMOUNT, offsetof(gen_options, depth), "depth of expressions (4)"},
-    {"invocations", 0, "N", TOOL_AMOUNT, offsetof(gen_options, invocations), "at most about this many (256)"},
+    {"count", 'n', "N", TOOL_NUMBER, offsetof(gen_options, count), "number of cases, with consecutive seeds (1)"},
+    {"statements", 0, "N", TOOL_AMOUNT, offsetof(gen_options, statements), "approximate number of statements (30)"},
+    {"depth", 0, "N", TOOL_AMOUNT, offsetof(gen_options, depth), "maximum depth of expressions (4)"},
+    {"invocations", 0, "N", TOOL_AMOUNT, offsetof(gen_options, invocations),
+     "approximate maximum of invocations (256)"},
     {"stress", 0, "WHAT", TOOL_TEXT, offsetof(gen_options, stress),
      "integers, floats, control, functions, memory, collectives, atomics, geometry, "
-     "conversions, edges; several with commas (everything)"},
-    {"types", 0, "TYPES", TOOL_TEXT, offsetof(gen_options, types), "element types allowed, with commas (all)"},
-    {"output", 'o', "DIR", TOOL_TEXT, offsetof(gen_options, output), "write cases there instead of printing them"},
-    {"json", 0, NULL, TOOL_FLAG, offsetof(gen_options, json), "list the cases as JSON on standard output"},
+     "conversions, edges; separated by commas (all)"},
+    {"types", 0, "TYPES", TOOL_TEXT, offsetof(gen_options, types), "allowed element types, separated by commas (all)"},
+    {"output", 'o', "DIR", TOOL_TEXT, offsetof(gen_options, output), "write the cases to DIR instead of printing them"},
+    {"json", 0, NULL, TOOL_FLAG, offsetof(gen_options, json), "list the cases as JSON"},
     TOOL_OPTION_END,
 };
 
@@ -49,14 +50,14 @@ static int type_bit(const char *text, size_t length) {
     return type == VYRE_TYPE_COUNT ? -1 : (int)type;
 }
 
-/* Words separated by commas, each a bit. */
+/* Reads a comma-separated list of names as a set of bits. */
 static int read_bits(const tool_command *self, const char *option, const char *text, int (*bit)(const char *, size_t),
                      uint32_t *out) {
     while (text && *text) {
         size_t length = strcspn(text, ",");
         int index = bit(text, length);
         if (index < 0)
-            return tool_usage(self, NULL, "--%s does not know `%.*s`", option, (int)length, text);
+            return tool_usage(self, NULL, "unknown name `%.*s` in --%s", (int)length, text, option);
         *out |= UINT32_C(1) << index;
         text += length + (text[length] == ',');
     }
@@ -78,7 +79,7 @@ static void add_json_case(vy_string *out, const vyre_case *made, uint64_t seed, 
     vy_string_char(out, '}');
 }
 
-/* A command line that makes this one case again. */
+/* The command line that regenerates this case. */
 static void add_command(vy_string *out, const gen_options *options, uint64_t seed) {
     const struct {
         const char *name;
@@ -95,7 +96,7 @@ static void add_command(vy_string *out, const gen_options *options, uint64_t see
         vy_string_format(out, " --types %s", options->types);
 }
 
-/* The program as text, its arguments in comments: the file can be run after copying them to the command line. */
+/* The program as text, with its arguments in comments. Copied to the command line, they run the file. */
 static vyre_status add_text_case(vy_string *out, const vyre_case *made, const gen_options *options, uint64_t seed,
                                  vyre_error *error) {
     vyre_bytes text = VYRE_BYTES_INIT;
@@ -118,7 +119,8 @@ static vyre_status add_text_case(vy_string *out, const vyre_case *made, const ge
     return status;
 }
 
-/* Lists are collected, so that a failure leaves no half of one on standard output; everything else is printed at once. */
+/* Generates one case. JSON elements are collected in `list`, so that a failure prints no partial array; other output is
+ * printed immediately. */
 static int make_one(const gen_options *options, const vyre_generate_options *knobs, int first, vy_string *list) {
     vyre_case *made = NULL;
     vy_string out = {0}, base = {0};
@@ -154,7 +156,7 @@ static int make_directory(const char *path) {
 
     if (mkdir(path, 0777) == 0 || errno == EEXIST)
         return TOOL_OK;
-    vy_fail(&error, VYRE_IO, "name a folder that can be made", "the folder `%s` cannot be made (%s)", path,
+    vy_fail(&error, VYRE_IO, "use a folder that can be created", "folder `%s` cannot be created (%s)", path,
             strerror(errno));
     return tool_error(&error);
 }
@@ -170,7 +172,7 @@ static int check_sizes(const tool_command *self, const gen_options *options) {
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (sizes[i].value > sizes[i].most)
             return tool_usage(self, VY_FIX("use at most --%s %" PRIu64, sizes[i].name, sizes[i].most),
-                              "--%s %" PRIu64 " is over its limit (%" PRIu64 ")", sizes[i].name, sizes[i].value,
+                              "--%s %" PRIu64 " exceeds its limit (%" PRIu64 ")", sizes[i].name, sizes[i].value,
                               sizes[i].most);
     return TOOL_OK;
 }
@@ -187,7 +189,7 @@ static int run_command(const tool_command *self, void *given, const tool_args *a
     int code;
 
     if (args->words.count > 0)
-        return tool_usage(self, NULL, "`%s` is not understood: everything is an option", args->words.items[0]);
+        return tool_usage(self, NULL, "unexpected argument `%s`", args->words.items[0]);
     code = check_sizes(self, options);
     if (code != TOOL_OK)
         return code;
@@ -218,11 +220,12 @@ static const gen_options defaults = {.seed = 1, .count = 1};
 
 const tool_command tool_cmd_gen = {
     .name = "gen",
-    .summary = "make random programs with inputs, for testing",
+    .summary = "generate random programs with inputs, for testing",
     .usage = "[OPTIONS]",
-    .details = "Programs are valid, terminating, free of races and not schedule-dependent; the same seed gives the "
-               "same program and\n"
-               "inputs on every machine. With -o each case is BASE.vyre, BASE.NAME.npy and BASE.args.\n",
+    .details =
+        "The programs are valid, terminate, have no data races and are not schedule-dependent. A seed yields the "
+        "same program\n"
+        "and inputs on every machine. With -o each case is BASE.vyre, BASE.NAME.npy and BASE.args.\n",
     .examples = "  vyre gen --seed 7\n"
                 "  vyre gen --seed 1 --count 100 -o cases && vyre run cases/case-1.vyre @cases/case-1.args\n"
                 "  vyre gen --stress collectives,floats --types f32 --statements 10\n",

@@ -1,4 +1,4 @@
-/* vyre opt: a program before and after the optimiser, and what each pass did to it. */
+/* vyre opt: prints an optimised program, or the effect of each pass. */
 #include "base/suggest.h"
 #include "tool/json.h"
 #include "tool/load.h"
@@ -8,7 +8,7 @@
 
 #include <inttypes.h>
 
-enum { PASSES = 64 }; /* of a --pass list */
+enum { PASSES = 64 }; /* maximum length of a --pass list */
 
 typedef struct opt_options {
     const char *output, *program, *passes;
@@ -18,13 +18,15 @@ typedef struct opt_options {
 } opt_options;
 
 static const tool_option options_table[] = {
-    {"level", 'O', "N", TOOL_AMOUNT, offsetof(opt_options, level), "1: what always pays; 2 (the default): everything"},
-    {"pass", 0, "A,B,...", TOOL_TEXT, offsetof(opt_options, passes), "these passes in this order, once each"},
-    {"both", 0, NULL, TOOL_FLAG, offsetof(opt_options, both), "print the program before, then after"},
+    {"level", 'O', "N", TOOL_AMOUNT, offsetof(opt_options, level),
+     "1: passes that always pay off; 2 (the default): all passes"},
+    {"pass", 0, "A,B,...", TOOL_TEXT, offsetof(opt_options, passes), "run these passes in this order, once each"},
+    {"both", 0, NULL, TOOL_FLAG, offsetof(opt_options, both), "print the program before and after"},
     {"each", 0, NULL, TOOL_FLAG, offsetof(opt_options, each), "print the program after each pass that changed it"},
-    {"report", 0, NULL, TOOL_FLAG, offsetof(opt_options, report), "print what each pass did, and how long it took"},
+    {"report", 0, NULL, TOOL_FLAG, offsetof(opt_options, report),
+     "print the number of changes and the time of each pass"},
     {"list", 0, NULL, TOOL_FLAG, offsetof(opt_options, list), "list the passes"},
-    {"json", 0, NULL, TOOL_FLAG, offsetof(opt_options, json), "the report as one JSON object on standard output"},
+    {"json", 0, NULL, TOOL_FLAG, offsetof(opt_options, json), "print the report as one JSON object"},
     TOOL_OPTION_OUTPUT(opt_options),
     TOOL_OPTION_PROGRAM(opt_options),
     TOOL_OPTION_DEFINE(opt_options),
@@ -33,7 +35,7 @@ static const tool_option options_table[] = {
 
 static const opt_options defaults = {.level = VYRE_OPTIMIZE_LEVEL_MAX};
 
-/* ---- which passes ---- */
+/* ---- passes ---- */
 
 static int unknown_pass(const tool_command *self, const char *word, size_t length) {
     vy_suggestion suggestion;
@@ -41,8 +43,8 @@ static int unknown_pass(const tool_command *self, const char *word, size_t lengt
     for (unsigned i = 0; i < VYRE_PASS_COUNT; i++)
         vy_suggestion_offer(&suggestion, vyre_pass_name((vyre_pass)i));
     const char *closest = vy_suggestion_get(&suggestion);
-    return tool_usage(self, closest ? VY_FIX("did you mean `%s`?", closest) : "`vyre opt --list` names the passes",
-                      "there is no pass `%.*s`", (int)length, word);
+    return tool_usage(self, closest ? VY_FIX("did you mean `%s`?", closest) : "see `vyre opt --list`",
+                      "unknown pass `%.*s`", (int)length, word);
 }
 
 static int read_passes(const tool_command *self, const char *text, vyre_pass passes[PASSES], size_t *count) {
@@ -53,7 +55,8 @@ static int read_passes(const tool_command *self, const char *text, vyre_pass pas
         if (pass == VYRE_PASS_COUNT)
             return unknown_pass(self, at, length);
         if (*count == PASSES)
-            return tool_usage(self, "give fewer passes, or a level", "--pass names more passes than %d", PASSES);
+            return tool_usage(self, "name fewer passes, or use --level", "--pass names too many passes (limit %d)",
+                              PASSES);
         passes[(*count)++] = pass;
     }
     return TOOL_OK;
@@ -77,7 +80,7 @@ static int list_passes(int json) {
     return tool_print(&out);
 }
 
-/* ---- what is printed ---- */
+/* ---- output ---- */
 
 static void add_program(vy_string *out, const vyre_program *program) {
     vyre_bytes text = {0};
@@ -89,11 +92,11 @@ static void add_program(vy_string *out, const vyre_program *program) {
     vyre_bytes_free(&text);
 }
 
-/* --each: what a pass made, if it made anything. */
+/* --each: prints the program after a pass that changed it. */
 static void watch(void *user, const vyre_pass_run *run, const vyre_program *after) {
     vy_string *out = user;
     if (run->was_refused)
-        vy_string_format(out, "// %s: refused, its result is not valid\n", vyre_pass_name(run->pass));
+        vy_string_format(out, "// %s: refused, because its result is not valid\n", vyre_pass_name(run->pass));
     if (!run->changes)
         return;
     vy_string_format(out, "// %s: %" PRIu64 " %s, %u statements, %u expressions\n", vyre_pass_name(run->pass),
@@ -185,12 +188,13 @@ static int run_command(const tool_command *self, void *given, const tool_args *a
     tool_file file = {0};
     vyre_program *program;
     if (options->list)
-        return args->words.count ? tool_usage(self, NULL, "--list takes no file") : list_passes(options->json);
+        return args->words.count ? tool_usage(self, "remove the file", "--list cannot be combined with a file")
+                                 : list_passes(options->json);
     if (options->level > VYRE_OPTIMIZE_LEVEL_MAX)
-        return tool_usage(self, VY_FIX("give a level from 1 to %d", VYRE_OPTIMIZE_LEVEL_MAX),
-                          "there is no level %" PRIu64, options->level);
+        return tool_usage(self, VY_FIX("use a level from 1 to %d", VYRE_OPTIMIZE_LEVEL_MAX),
+                          "level %" PRIu64 " is out of range (1 to %d)", options->level, VYRE_OPTIMIZE_LEVEL_MAX);
     if (options->both + options->each + options->report + options->json > 1)
-        return tool_usage(self, "give one of them", "--both, --each, --report and --json exclude each other");
+        return tool_usage(self, "keep one of them", "--both, --each, --report and --json cannot be combined");
     int code = options->passes ? read_passes(self, options->passes, passes, &how.pass_count) : TOOL_OK;
     how.passes = options->passes ? passes : NULL;
     if (code == TOOL_OK)
@@ -205,11 +209,11 @@ static int run_command(const tool_command *self, void *given, const tool_args *a
 
 const tool_command tool_cmd_opt = {
     .name = "opt",
-    .summary = "print a program optimised, and what each pass did",
+    .summary = "print an optimised program, or the effect of each pass",
     .usage = "FILE [OPTIONS]",
-    .details =
-        "Functions are inlined, then passes run over the program until they change nothing. The result computes the\n"
-        "same bits with the same traps; `vyre run` takes it like any program.\n",
+    .details = "Inlines functions, then runs the passes until none changes the program. The result is a program with "
+               "the same\n"
+               "outputs and traps.\n",
     .examples = "  vyre opt examples/sha256.vyre --report\n"
                 "  vyre opt examples/matmul.vyre --pass const-fold,gvn,dce --each\n"
                 "  vyre opt --list\n",

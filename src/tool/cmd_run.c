@@ -1,4 +1,4 @@
-/* vyre run: dispatches a program and shows what came out. */
+/* vyre run: runs a program and prints or stores its outputs. */
 #include "base/clock.h"
 #include "base/env.h"
 #include "base/thread.h"
@@ -35,62 +35,63 @@ static const tool_option options_table[] = {
     TOOL_OPTION_PROGRAM(run_options),
     TOOL_OPTION_DEFINE(run_options),
     {"out", 'o', "NAME=FILE", TOOL_LIST, offsetof(run_options, outs),
-     "write an output to FILE (.npy, .png, .ppm, .pgm; .bin, .raw or no ending: raw bytes) instead of showing it; "
-     "an output may have several files"},
+     "write an output to FILE instead of printing it: .npy, .png, .ppm or .pgm; .bin, .raw or no suffix for raw "
+     "bytes. May be repeated"},
     {"shape", 0, "NAME=N,N", TOOL_LIST, offsetof(run_options, shapes),
-     "shape of that .npy or picture: rows, columns, samples"},
+     "shape of that file: rows, columns, samples per pixel"},
     {"grid", 0, "X,Y,Z", TOOL_TEXT, offsetof(run_options, grid),
-     "workgroups, where the program says otherwise or nothing"},
-    {"elements", 0, "X,Y,Z", TOOL_TEXT, offsetof(run_options, elements), "invocations, rounded up to whole workgroups"},
-    {"count", 0, "NAME=N", TOOL_LIST, offsetof(run_options, counts), "elements of a write buffer whose count is open"},
+     "number of workgroups; overrides the grid of the program"},
+    {"elements", 0, "X,Y,Z", TOOL_TEXT, offsetof(run_options, elements),
+     "number of invocations, rounded up to whole workgroups"},
+    {"count", 0, "NAME=N", TOOL_LIST, offsetof(run_options, counts),
+     "element count of a write buffer for which the program has none"},
     {"check", 0, "WHAT", TOOL_TEXT, offsetof(run_options, check),
-     "find program errors: races, bounds, unwritten, divergence, or all; several with commas; runs on `reference`"},
+     "check the run: races, bounds, unwritten, divergence or all, separated by commas; runs on `reference`"},
     {"seed", 0, "N", TOOL_NUMBER, offsetof(run_options, seed),
-     "perturb the schedule by this seed; runs on `reference`"},
+     "perturb the schedule with this seed; runs on `reference`"},
     {"threads", 0, "N", TOOL_NUMBER, offsetof(run_options, threads),
-     "worker threads of `cpu` or `reference` (0 = all cores)"},
+     "number of worker threads of `cpu` or `reference` (0 = all cores)"},
     {"budget", 0, "N", TOOL_NUMBER, offsetof(run_options, budget),
      "stop after N statements (0 = never); runs on `reference`"},
     {"memory", 0, "BYTES", TOOL_SIZE, offsetof(run_options, memory),
-     "memory that a run on `reference` may allocate in addition to its inputs; K, M and G may follow the number (4G)"},
+     "limit of the memory that `reference` allocates in addition to the inputs; suffix K, M or G (4G)"},
     {"backend", 0, "NAME", TOOL_TEXT, offsetof(run_options, backend),
-     "where to run, as NAME or NAME#DEVICE (a GPU if one is usable, otherwise `cpu`)"},
+     "run on NAME or NAME#DEVICE (a GPU if one is usable, otherwise `cpu`)"},
     {"timeout", 0, "SECONDS", TOOL_SECONDS, offsetof(run_options, timeout),
-     "stop with TIMEOUT if the compile and the first run, or a further run, take longer"},
+     "time limit of the compile and the first run together, and of each further run"},
     {"repeat", 0, "N", TOOL_AMOUNT, offsetof(run_options, repeat), "run N times from the same inputs (1)"},
-    {"time", 0, NULL, TOOL_FLAG, offsetof(run_options, time), "print the shortest and the median run"},
-    {"json", 0, NULL, TOOL_FLAG, offsetof(run_options, json), "one JSON object on standard output"},
-    {"hex", 0, NULL, TOOL_FLAG, offsetof(run_options, hex), "add a hex dump; with --json, values as bits"},
-    {"limit", 0, "ROWS", TOOL_NUMBER, offsetof(run_options, limit), "show at most ROWS rows of a buffer (8; 0 = all)"},
-    {"quiet", 'q', NULL, TOOL_FLAG, offsetof(run_options, quiet), "no note about what ran where"},
-    {"verbose", 'v', NULL, TOOL_FLAG, offsetof(run_options, verbose),
-     "show every backend that was considered, and why it was chosen or not"},
+    {"time", 0, NULL, TOOL_FLAG, offsetof(run_options, time), "print the shortest and the median time"},
+    {"json", 0, NULL, TOOL_FLAG, offsetof(run_options, json), "print one JSON object"},
+    {"hex", 0, NULL, TOOL_FLAG, offsetof(run_options, hex), "add a hex dump; with --json, print values as bits"},
+    {"limit", 0, "ROWS", TOOL_NUMBER, offsetof(run_options, limit), "print at most ROWS rows of a buffer (8; 0 = all)"},
+    {"quiet", 'q', NULL, TOOL_FLAG, offsetof(run_options, quiet), "print no notes"},
+    {"verbose", 'v', NULL, TOOL_FLAG, offsetof(run_options, verbose), "print the selection of the backend"},
     TOOL_OPTION_END,
 };
 
 /* ---- backend ---- */
 
-/* Start from zeros, end with backend_choice_free. */
+/* Zero-initialise; release with backend_choice_free. */
 typedef struct backend_choice {
     const char *id;
-    const char *cause; /* the option or statement for which the reference runs without being named; otherwise NULL */
+    const char *cause;     /* the option or statement that selected the reference; otherwise NULL */
     vyre_backend *backend; /* NULL: the reference interpreter */
     vyre_pipeline *pipeline;
 } backend_choice;
 
 typedef struct backend_request {
     const char *name;            /* --backend; NULL: VYRE_BACKEND */
-    const char *needs_reference; /* the option or statement that only the reference has; NULL: there is none */
-    int limits_memory;           /* --memory is given, which only the reference has; it does not select the reference */
-    unsigned threads;            /* of the backend `cpu`; 0: it decides */
-    int quiet;                   /* no note and no progress */
-    int verbose;                 /* print the report of the selection */
-    uint64_t deadline_ns;        /* of the compile (CLOCK_MONOTONIC), and the program can be stopped; 0: none */
+    const char *needs_reference; /* the option or statement that only the reference supports; NULL if none */
+    int limits_memory; /* --memory is present; only the reference supports it, but it does not select the reference */
+    unsigned threads;  /* of the backend `cpu`; 0: its default */
+    int quiet;         /* no notes, no progress line */
+    int verbose;       /* print the selection report */
+    uint64_t deadline_ns; /* of the compile (CLOCK_MONOTONIC), which also makes the program cancellable; 0: none */
 } backend_request;
 
 static const char reference[] = "reference";
 
-/* Whether there is such a backend; if there is, its driver or its device is missing. */
+/* Whether the backend is registered; if so, its driver or device is missing. */
 static int is_registered(const char *name) {
     char id[64];
     size_t length = strcspn(name, "#");
@@ -99,7 +100,7 @@ static int is_registered(const char *name) {
     return vyre_backend_find(id) != NULL;
 }
 
-/* Prints each backend that failed to start with its fix: probably the fault of a setting. */
+/* Prints each backend that failed to start, with its fix: a setting is probably wrong. */
 static void note_failed(const vyre_selection *report) {
     vyre_candidate candidate;
 
@@ -109,7 +110,8 @@ static void note_failed(const vyre_selection *report) {
                        candidate.fix);
 }
 
-/* The fix of the last backend that the policy allows, which is `cpu` unless a plug-in has a higher rank: it needs no device. */
+/* Prints the error with the fix of the last allowed backend. That is `cpu`, which needs no device, unless a plug-in has
+ * a higher rank. */
 static int fail_none(const vyre_selection *report, vyre_error *error) {
     vyre_candidate candidate;
     const char *fix = "", *id = "";
@@ -126,7 +128,7 @@ static int fail_none(const vyre_selection *report, vyre_error *error) {
     return TOOL_SYSTEM;
 }
 
-/* -v: every backend in the order in which they were considered, its verdict and the reason. */
+/* -v: prints every backend in the order of selection, with its verdict and reason. */
 static void show_report(const vyre_selection *report) {
     vyre_bytes text = VYRE_BYTES_INIT;
 
@@ -168,7 +170,7 @@ static int acquire_named(const char *name, vyre_backend **out) {
     return status == VYRE_NOT_FOUND && !is_registered(name) ? TOOL_USAGE : tool_exit_of_run(status);
 }
 
-/* With a line about the time that it takes. */
+/* Compiles the program, with a progress line. */
 static vyre_status compile_program(const backend_request *request, vyre_program *program,
                                    const vyre_compile_options *options, backend_choice *choice, vyre_error *error) {
     tool_progress progress = {0};
@@ -194,30 +196,30 @@ static int acquire_and_compile(const tool_command *command, const char *named, c
     vyre_error error;
 
     if (request->limits_memory)
-        return tool_usage(command, "leave --memory out, or write `--backend reference`, the interpreter",
-                          "--memory is a limit of the backend `reference`, which is not named");
-    if (request->threads) { /* no other thread runs yet that could read the environment */
+        return tool_usage(command, "remove --memory, or add `--backend reference`, the interpreter",
+                          "--memory requires `--backend reference`");
+    if (request->threads) { /* safe: no other thread runs yet */
         snprintf(threads, sizeof threads, "%u", request->threads);
         setenv("VYRE_CPU_THREADS", threads, 1);
     }
     if (!request->quiet)
-        vyre_plugins_load_all(tool_note_plugin, NULL); /* such a backend cannot be selected */
+        vyre_plugins_load_all(tool_note_plugin, NULL); /* its backends cannot be selected */
     int code = named ? acquire_named(named, &out->backend) : select_default(request, program, &out->backend);
     if (code != TOOL_OK)
         return code;
     out->id = vyre_backend_id(out->backend);
     if (request->threads && strcmp(out->id, "cpu") != 0)
-        return tool_usage(command, "leave --threads out, or choose one of these with `--backend`",
-                          "--threads is for the backends `cpu` and `reference`, not for `%s`", out->id);
+        return tool_usage(command, "remove --threads, or select one of these with `--backend`",
+                          "--threads applies to the backends `cpu` and `reference`, not to `%s`", out->id);
     if (compile_program(request, program, &options, out, &error) == VYRE_OK)
         return TOOL_OK;
     (void)tool_error(&error);
     return tool_exit_of_run(error.code);
 }
 
-/* Selects a backend and compiles the program on it. A backend that is named runs the program, or the error gives the reason why it does not. If
- * none is named, needs_reference selects the reference, with a note; otherwise VYRE_POLICY_DEFAULT selects, which never chooses the reference.
- * Prints the error. */
+/* Selects a backend and compiles the program on it. A named backend is used, or the error states why it cannot be.
+ * Without a name, needs_reference selects the reference, with a note; otherwise VYRE_POLICY_DEFAULT selects, never the
+ * reference. Prints the error. */
 static int choose_backend(const tool_command *command, const backend_request *request, vyre_program *program,
                           backend_choice *out) {
     const char *needs = request->needs_reference;
@@ -225,18 +227,18 @@ static int choose_backend(const tool_command *command, const backend_request *re
 
     *out = (backend_choice){.id = reference};
     if (named && request->verbose)
-        tool_write(stderr, "note: backend `%.60s` is named by %s; no other is considered\n", named,
+        tool_write(stderr, "note: backend `%.60s` is selected by %s\n", named,
                    named == request->name ? "--backend" : "VYRE_BACKEND");
     if (named && strcmp(named, reference) == 0)
         return TOOL_OK;
     if (needs && named)
-        return tool_usage(command, VY_FIX("leave `%s` out, or write `--backend reference`, the interpreter", needs),
-                          "`%s` needs the backend `reference`, and `%.60s` is named%s", needs, named,
+        return tool_usage(command, VY_FIX("remove `%s`, or use `--backend reference`, the interpreter", needs),
+                          "`%s` needs the backend `reference`, but `%.60s` is selected%s", needs, named,
                           named == request->name ? "" : " by VYRE_BACKEND");
     if (needs) {
         out->cause = needs;
         if (!request->quiet)
-            tool_write(stderr, "note: the backend `reference`, an interpreter, runs %s: `%s` needs it\n",
+            tool_write(stderr, "note: %s runs on the reference interpreter, because of `%s`\n",
                        vyre_program_name(program), needs);
         return TOOL_OK;
     }
@@ -248,7 +250,7 @@ static int choose_backend(const tool_command *command, const backend_request *re
 
 /* ---- state of a run ---- */
 
-/* A print statement that was executed. With --json they are collected, otherwise shown at once. */
+/* Output of print statements: collected with --json, otherwise printed immediately. */
 typedef struct prints {
     int collect;
     vy_string json;
@@ -264,7 +266,7 @@ typedef struct run {
     vyre_program *program;
     vyre_oracle *oracle;
     backend_choice place;
-    uint64_t deadline_ns; /* of compiling and the first run; 0: none */
+    uint64_t deadline_ns; /* of the compile and the first run; 0: none */
     tool_bindings bindings;
     vyre_bytes *outputs;
     size_t output_count;
@@ -309,14 +311,14 @@ static int read_checks(const tool_command *command, const char *text, unsigned *
                 break;
         if (i == sizeof names / sizeof *names)
             return tool_usage(command, "use races, bounds, unwritten, divergence or all, separated by commas",
-                              "there is no check `%.*s`", (int)length, text);
+                              "unknown check `%.*s`", (int)length, text);
         *checks |= names[i].bit;
         text += length + (text[length] == ',');
     }
     return TOOL_OK;
 }
 
-/* The option or statement that only the reference has; NULL: there is none. */
+/* The option or statement that only the reference supports; NULL if none. */
 static const char *needs_reference(const run *r) {
     const run_options *options = r->options;
     return options->check                               ? "--check"
@@ -333,7 +335,7 @@ static int compare_doubles(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* The first run has what compiling left; 1 is over before it begins. */
+/* The first run has the time that the compile left. 1 ns expires before the run starts. */
 static uint64_t timeout_of_run(run *r) {
     uint64_t timeout = r->options->timeout, now = timeout ? vy_clock_now() : 0;
     if (timeout && r->deadline_ns)
@@ -342,7 +344,8 @@ static uint64_t timeout_of_run(run *r) {
     return timeout;
 }
 
-/* Runs the interpreter directly, with the options that dispatches do not have, and with the deadline of a dispatch. */
+/* Runs the interpreter directly, since a dispatch has no checks, seed, budget or prints. The deadline is that of a
+ * dispatch. */
 static vyre_status run_reference(run *r, const vyre_oracle_options *options, uint64_t timeout) {
     const vy_run_end end = {.deadline_ns = timeout ? vy_clock_now() + timeout : 0};
     vy_resolved_dispatch launch;
@@ -357,7 +360,7 @@ static vyre_status run_reference(run *r, const vyre_oracle_options *options, uin
 
 static vyre_status run_once(run *r, const vyre_oracle_options *options) {
     vyre_outputs outputs = {r->outputs, r->output_count,
-                            r->output_count + 1}; /* as many slots as are needed: it stays where it is */
+                            r->output_count + 1}; /* enough slots: the array is not reallocated */
 
     uint64_t timeout = timeout_of_run(r);
     if (!r->place.pipeline)
@@ -367,14 +370,15 @@ static vyre_status run_once(run *r, const vyre_oracle_options *options) {
                                        &r->error);
 }
 
-/* Runs --repeat times; only the first run prints. Stops at the first failure. */
+/* Runs --repeat times and stops at the first failure. Only the first run prints. */
 static int run_all(run *r, const vyre_oracle_options *given) {
     uint64_t repeat = r->options->repeat;
     vyre_oracle_options options = *given;
     double *times = vy_allocate(vy_array_size((size_t)repeat, sizeof *times));
     tool_progress progress = {0};
     uint64_t done = 0;
-    int prints = !r->options->json && (r->program->facts & VY_PROGRAM_HAS_PRINT); /* they would mix with the progress */
+    int prints =
+        !r->options->json && (r->program->facts & VY_PROGRAM_HAS_PRINT); /* prints would mix with the progress line */
 
     if (!times) {
         vy_fail_memory(&r->error, "timing the runs");
@@ -414,7 +418,7 @@ static void format_time(double seconds, char *text, size_t size) {
         snprintf(text, size, "%.3f s", seconds);
 }
 
-/* "30 x 40 x 1" without the ones at its end. */
+/* "30 x 40" for 30 x 40 x 1. */
 static void add_extent(vy_string *out, const uint32_t size[3]) {
     vy_string_format(out, "%u", size[0]);
     if (size[1] != 1 || size[2] != 1)
@@ -423,7 +427,7 @@ static void add_extent(vy_string *out, const uint32_t size[3]) {
         vy_string_format(out, " x %u", size[2]);
 }
 
-/* How grid barriers ran on a backend, and why; NULL: there are none. */
+/* How the backend ran grid barriers, and why; NULL if the program has none. */
 static const char *barriers(const run *r) {
     vy_resolved_dispatch launch;
     vy_grid_sync_reason reason = VY_GRID_SYNC_NONE;
@@ -538,7 +542,7 @@ static int write_outputs(run *r) {
     return delivered(r) ? tool_outputs_write(r->program, &r->options->outs, &r->options->shapes, r->outputs) : TOOL_OK;
 }
 
-/* Files first: if one cannot be written, the one object on standard output says so. */
+/* Writes the files before the JSON object, so that it can report a failed write. */
 static int report_json(run *r) {
     int code = write_outputs(r);
 
@@ -548,7 +552,7 @@ static int report_json(run *r) {
     return r->status != VYRE_OK ? tool_exit_of_run(r->status) : code;
 }
 
-/* The error of the run; with the line of source if a `trap` of the program is where it is. */
+/* Prints the error of the run, with the source line if it is the location of a `trap`. */
 static void show_error(const run *r) {
     const vyre_program *program = r->program;
     vyre_diagnostics *place = r->status == VYRE_TRAPPED ? vyre_diagnostics_new() : NULL;
@@ -566,13 +570,13 @@ static void show_error(const run *r) {
     vyre_diagnostics_free(place);
 }
 
-/* The findings come before the outputs, which are delivered even then. */
+/* Prints findings before the outputs, which are delivered also if a check failed. */
 static int report_text(run *r) {
     int shown;
 
     if (r->status != VYRE_OK) {
         tool_diagnostics(r->findings);
-        if (vyre_diagnostics_errors(r->findings) == 0) /* otherwise it would repeat the first finding */
+        if (vyre_diagnostics_errors(r->findings) == 0) /* otherwise it repeats the first finding */
             show_error(r);
     }
     shown = show_text(r);
@@ -584,7 +588,7 @@ static int report_text(run *r) {
 
 /* ---- the command ---- */
 
-/* What the oracle would report of the grid. */
+/* Fills in the grid, which the oracle reports itself. */
 static int describe_grid(run *r) {
     vy_resolved_dispatch launch;
 
@@ -612,7 +616,7 @@ static int prepare(run *r, const char *file, const tool_args *args) {
     r->output_count = vyre_program_output_count(r->program);
     r->outputs = vy_allocate_zero(vy_array_size(r->output_count + 1, sizeof *r->outputs));
     if (!r->outputs) {
-        vy_fail_memory(&r->error, "making room for the outputs");
+        vy_fail_memory(&r->error, "allocating the outputs");
         return tool_error(&r->error);
     }
     if (r->options->timeout)
@@ -644,7 +648,7 @@ static int execute(run *r) {
     r->prints.collect = r->options->json;
     options.print = on_print;
     options.print_user = &r->prints;
-    /* Prints of several workgroups come in a fixed order only from one thread. */
+    /* Only one thread prints several workgroups in a fixed order. */
     if (options.threads == 0 && (r->program->facts & VY_PROGRAM_HAS_PRINT))
         options.threads = 1;
     code = run_all(r, &options);
@@ -666,13 +670,13 @@ static void run_free(run *r) {
 
 static int check_usage(const tool_command *self, const run_options *options, const tool_args *args) {
     if (args->words.count == 0)
-        return tool_usage(self, "name one, as in `vyre run saxpy.vyre a=2.0 x=1,2,3 y=4,5,6`", "no file is given");
+        return tool_usage(self, "add a file, as in `vyre run saxpy.vyre a=2.0 x=1,2,3 y=4,5,6`", "no file is given");
     if (options->repeat > MAX_REPEATS)
         return tool_usage(self, VY_FIX("use at most --repeat %d", MAX_REPEATS),
-                          "--repeat %" PRIu64 " is over its limit (%d)", options->repeat, MAX_REPEATS);
+                          "--repeat %" PRIu64 " exceeds its limit (%d)", options->repeat, MAX_REPEATS);
     if (options->threads > MAX_THREADS)
         return tool_usage(self, VY_FIX("use at most --threads %d", MAX_THREADS),
-                          "--threads %" PRIu64 " is over its limit (%d)", options->threads, MAX_THREADS);
+                          "--threads %" PRIu64 " exceeds its limit (%d)", options->threads, MAX_THREADS);
     return TOOL_OK;
 }
 
@@ -697,20 +701,20 @@ static const run_options defaults = {.repeat = 1, .limit = DEFAULT_ROWS};
 
 const tool_command tool_cmd_run = {
     .name = "run",
-    .summary = "run a program and show its outputs",
+    .summary = "run a program and print or store its outputs",
     .usage = "FILE [NAME=VALUE ...] [OPTIONS]",
     .details =
         "FILE is a .vyre text or a wire form; - is standard input. Each param and each read, uniform or read_write\n"
-        "buffer takes a NAME=VALUE:\n"
+        "buffer needs a NAME=VALUE:\n"
         "\n"
-        "  1,2,3.5  -7  0x1f  inf  nan  true     literals; nothing after the = gives no elements\n"
-        "  zeros:N  ones:N  iota:N               N may be left out where the program fixes the count\n"
-        "  random:SEED:N  random:SEED:N:LO:HI    [0, 1) or [LO, HI); integers without bounds: any bits\n"
+        "  1,2,3.5  -7  0x1f  inf  nan  true     literals; an empty value is an empty buffer\n"
+        "  zeros:N  ones:N  iota:N               N may be omitted if the program fixes the count\n"
+        "  random:SEED:N  random:SEED:N:LO:HI    [0, 1) or [LO, HI); random bits for integers without bounds\n"
         "  text:WORDS                            the bytes of a text, for u8 and i8\n"
         "  @FILE                                 raw bytes, little-endian\n"
         "  FILE.npy                              a NumPy array of the same element type, in C order\n"
         "\n"
-        "A word @FILE alone stands for the arguments in FILE, one per line; paths in it are relative to it.\n",
+        "An argument @FILE without a name reads arguments from FILE, one per line. Paths in it are relative to FILE.\n",
     .examples = "  vyre run examples/saxpy.vyre a=2.0 x=1,2,3 y=10,20,30\n"
                 "  vyre run examples/saxpy.vyre a=2 x=x.npy y=y.npy --out y=result.npy\n"
                 "  vyre run kernel.vyre x=random:1:4096 --check all --seed 7\n"

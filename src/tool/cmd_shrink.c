@@ -1,7 +1,7 @@
-/* vyre shrink: makes a failing case smaller, asking a command about each candidate.
+/* vyre shrink: reduces a failing test case; a command tests each candidate.
  *
- * The command runs in a process group of its own with a limit on time, and nothing of the group outlives the
- * question: it is killed when the command has ended, when its time is up, and when this process is interrupted. */
+ * The command runs in a separate process group with a time limit. The group is killed when the command ends, when its
+ * time expires, and when this process is interrupted, so no process outlives its test. */
 #include "base/clock.h"
 #include "tool/bindings.h"
 #include "tool/case_files.h"
@@ -28,43 +28,43 @@ typedef struct shrink_options {
 
 enum { FIRST_SECONDS = 60, MIN_SECONDS = 2, TIMES_LONGER = 10 };
 #define SECOND_NS UINT64_C(1000000000)
-#define KILL_NS (2 * SECOND_NS) /* how long a killed process may take to end */
+#define KILL_NS (2 * SECOND_NS) /* maximum time until a killed process ends */
 
 static const tool_option options_table[] = {
     {"output", 'o', "BASE", TOOL_TEXT, offsetof(shrink_options, output),
-     "write the result to BASE.vyre, BASE.args and .npy files (FILE's name with .min)"},
+     "write the result to BASE.vyre, BASE.args and .npy files (FILE with .min)"},
     TOOL_OPTION_PROGRAM(shrink_options),
     TOOL_OPTION_DEFINE(shrink_options),
     {"count", 0, "NAME=N", TOOL_LIST, offsetof(shrink_options, counts),
-     "elements of a write buffer whose count is open"},
+     "element count of a write buffer for which the program has none"},
     {"grid", 0, "X,Y,Z", TOOL_TEXT, offsetof(shrink_options, grid),
-     "workgroups, where the program says otherwise or nothing"},
+     "number of workgroups; overrides the grid of the program"},
     {"elements", 0, "X,Y,Z", TOOL_TEXT, offsetof(shrink_options, elements),
-     "invocations, rounded up to whole workgroups"},
-    {"tries", 0, "N", TOOL_AMOUNT, offsetof(shrink_options, tries), "candidates to try at most (2000)"},
+     "number of invocations, rounded up to whole workgroups"},
+    {"tries", 0, "N", TOOL_AMOUNT, offsetof(shrink_options, tries), "maximum number of candidates (2000)"},
     {"timeout", 0, "SECONDS", TOOL_SECONDS, offsetof(shrink_options, timeout),
-     "a COMMAND that takes longer is ended and counts as passing (2 and ten times what the case as it is takes)"},
+     "time limit of COMMAND, after which it is killed and passes (2 plus ten times the duration of the original case)"},
     {"timeout-fails", 0, NULL, TOOL_FLAG, offsetof(shrink_options, timeout_fails),
-     "COMMAND fails if it takes longer than --timeout, and only then: for shrinking a hang"},
-    {"verbose", 'v', NULL, TOOL_FLAG, offsetof(shrink_options, verbose), "show what COMMAND prints"},
+     "COMMAND fails if it exceeds --timeout, and passes otherwise: reduces a hang"},
+    {"verbose", 'v', NULL, TOOL_FLAG, offsetof(shrink_options, verbose), "show the output of COMMAND"},
     TOOL_OPTION_END,
 };
 
-/* What the question about one candidate needs. */
+/* The test of a candidate. */
 typedef struct shrink_test {
     const tool_list *command;
     const shrink_options *options;
-    const char *base; /* where candidates are written */
+    const char *base; /* path of the candidate, without its suffix */
     tool_progress *progress;
-    uint64_t limit_ns; /* for one run of the command */
-    unsigned long long asked, timeouts;
-    vyre_error error; /* set when the question itself failed: then nothing can be kept any more */
+    uint64_t limit_ns; /* of one run of the command */
+    unsigned long long tested, timeouts;
+    vyre_error error; /* set if a test could not be run: the search ends */
     int broken;
 } shrink_test;
 
 /* ---- one run of the command ---- */
 
-/* Replaces {} by the candidate's program and {args} by @ and its argument file. */
+/* Replaces {} by the .vyre file of the candidate, and {args} by @ and its argument file. */
 static char *substitute(const char *word, const char *base, vy_arena *arena) {
     vy_string out = {0};
     char *copy = NULL;
@@ -97,17 +97,17 @@ static char **make_words(const shrink_test *j, vy_arena *arena) {
 
 enum { NOT_STARTED = 126, NO_SUCH_COMMAND = 127 };
 
-/* The child: nothing here allocates, since another thread may have held the allocator's lock when the process was copied. */
+/* The child. It does not allocate, since another thread may have held the lock of the allocator during the fork. */
 static void exec_child(char **words, pid_t parent, int verbose) {
     int nothing = open("/dev/null", O_RDWR);
-    /* Reading from the terminal would stop it: its process group is not the one in the foreground. */
+    /* Standard input is not the terminal: reading it would stop a background process group. */
     if (nothing >= 0)
         dup2(nothing, STDIN_FILENO);
     if (nothing >= 0 && !verbose) {
         dup2(nothing, STDOUT_FILENO);
         dup2(nothing, STDERR_FILENO);
     }
-    setpgid(0, 0); /* so that what it starts ends with it */
+    setpgid(0, 0); /* so that processes it starts can be killed with it */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(NOT_STARTED);
@@ -116,21 +116,21 @@ static void exec_child(char **words, pid_t parent, int verbose) {
     _exit(errno == ENOENT ? NO_SUCH_COMMAND : NOT_STARTED);
 }
 
-/* The signal that asked this process to end; 0: none did. */
+/* The signal that interrupted this process; 0: none. */
 static volatile sig_atomic_t interrupted;
 
 static void interrupt(int number) {
     interrupted = number;
 }
 
-/* Whether the child has ended. It is not reaped: its process group keeps its number until everything in it has been
- * killed. */
+/* Whether the child has ended. It is not reaped yet, so that the id of its process group is not reused before the group
+ * is killed. */
 static int has_ended(pid_t child) {
     siginfo_t info = {0};
     return waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == child;
 }
 
-/* Waits until the child has ended, `ns` have passed or this process is asked to end; returns whether it has ended. */
+/* Waits until the child ends, `ns` have passed or this process is interrupted; returns whether the child has ended. */
 static int wait_for(pid_t child, uint64_t ns, int may_interrupt) {
     struct timespec nap = {0, 500000};
     uint64_t start = vy_clock_now();
@@ -151,16 +151,17 @@ static pid_t start(shrink_test *j) {
     pid_t child = -1, self = getpid();
 
     if (!words) {
-        vy_fail_memory(&j->error, "filling in the command");
+        vy_fail_memory(&j->error, "building the command");
     } else {
         fflush(NULL);
         child = fork();
         if (child == 0)
             exec_child(words, self, j->options->verbose);
         if (child < 0)
-            vy_fail(&j->error, VYRE_IO, "end other processes", "the command cannot be started (%s)", strerror(errno));
+            vy_fail(&j->error, VYRE_IO, "end other processes, or raise `ulimit -u`",
+                    "the command cannot be started (%s)", strerror(errno));
         else
-            setpgid(child, child); /* here too: whichever comes first */
+            setpgid(child, child); /* in both processes, whichever runs first */
     }
     vy_arena_free(&arena);
     return child;
@@ -168,8 +169,7 @@ static pid_t start(shrink_test *j) {
 
 typedef enum test_result { PASSES, FAILS, NO_RESULT } test_result;
 
-/* Runs the command on the candidate that lies on disk. Without a test_result j->error is set, or this process was
- * interrupted. */
+/* Runs the command on the candidate that was written. NO_RESULT: j->error is set, or this process was interrupted. */
 static test_result run_test(shrink_test *j) {
     pid_t child = start(j);
     int status = 0;
@@ -180,8 +180,8 @@ static test_result run_test(shrink_test *j) {
     kill(-child, SIGKILL);
     kill(child, SIGKILL);
     if (!wait_for(child, KILL_NS, 0)) {
-        vy_fail(&j->error, VYRE_IO, "end it by other means; what it waits for is in /proc/PID/wchan",
-                "the command (process %d) was killed and does not end", (int)child);
+        vy_fail(&j->error, VYRE_IO, "end the process; /proc/PID/wchan shows what it waits for",
+                "the command (process %d) was killed, but does not end", (int)child);
         return NO_RESULT;
     }
     waitpid(child, &status, 0);
@@ -191,7 +191,7 @@ static test_result run_test(shrink_test *j) {
     if (!is_done)
         return j->options->timeout_fails ? FAILS : PASSES;
     if (WIFEXITED(status) && (WEXITSTATUS(status) == NO_SUCH_COMMAND || WEXITSTATUS(status) == NOT_STARTED)) {
-        vy_fail(&j->error, VYRE_IO, "name a command that exists; a shell line needs `sh -c '...'`",
+        vy_fail(&j->error, VYRE_IO, "use an existing command; a shell command needs `sh -c '...'`",
                 "`%s` cannot be run", j->command->items[0]);
         return NO_RESULT;
     }
@@ -207,12 +207,12 @@ static int still_fails(void *user, const vyre_case *candidate) {
     if (tool_case_write(candidate, j->base, &j->error) == VYRE_OK)
         v = run_test(j);
     tool_case_remove(candidate, j->base);
-    tool_progress_step(j->progress, ++j->asked);
+    tool_progress_step(j->progress, ++j->tested);
     j->broken = v == NO_RESULT && !interrupted;
     return v == FAILS;
 }
 
-/* The same for the case as it is, whose time decides how long a candidate may take where no option does. */
+/* Tests the original case. Without --timeout, its duration determines the limit for candidates. */
 static int start_fails(shrink_test *j, const vyre_case *start) {
     uint64_t begun = vy_clock_now();
     int fails;
@@ -226,7 +226,7 @@ static int start_fails(shrink_test *j, const vyre_case *start) {
 
 /* ---- the command ---- */
 
-/* Where the result goes, without the ending: --output, or the file's name with .min. */
+/* The path of the result without its suffix: --output, or the name of the file with .min. */
 static void add_result_base(vy_string *out, const shrink_options *options, const char *file) {
     size_t length = strlen(file);
 
@@ -237,7 +237,7 @@ static void add_result_base(vy_string *out, const shrink_options *options, const
                          (int)(length > 5 && strcmp(file + length - 5, ".vyre") == 0 ? length - 5 : length), file);
 }
 
-/* Looks before the work, which may take long, whether its result will find room. */
+/* Checks before the search, which may be long, that the result can be written. */
 static int check_folder(const shrink_options *options, const char *file) {
     vy_string base = {0};
     vyre_error error;
@@ -249,7 +249,7 @@ static int check_folder(const shrink_options *options, const char *file) {
     if (slash)
         slash[slash == base.text] = '\0';
     if (slash && access(base.text, W_OK | X_OK) != 0) {
-        vy_fail(&error, VYRE_IO, "make the folder first, or write elsewhere with --output",
+        vy_fail(&error, VYRE_IO, "create the folder, or use another one with --output",
                 "the result cannot be written to the folder `%s` (%s)", base.text, strerror(errno));
         code = tool_error(&error);
     }
@@ -278,24 +278,23 @@ static int write_result(const shrink_options *options, const char *file, const v
     return code;
 }
 
-/* Why there is nothing to shrink. */
+/* Reports why the original case does not fail. */
 static int refuse(const tool_command *self, const shrink_test *j) {
     vyre_error error;
 
     if (j->timeouts > 0) {
         vy_fail(&error, VYRE_TIMEOUT,
-                "raise --timeout, or give the command less to do; if it is the hang that is to be shrunk, add "
-                "--timeout-fails",
-                "the command was ended after %.1f seconds, which counts as passing: there is nothing to shrink",
+                "raise --timeout, or reduce the work of the command; to reduce a hang, add --timeout-fails",
+                "the case does not fail: the command was killed after %.1f seconds, which counts as passing",
                 (double)j->limit_ns / SECOND_NS);
         return tool_error(&error);
     }
     if (j->options->timeout_fails)
-        tool_usage(self, "lower --timeout, or leave --timeout-fails out",
-                   "the case does not fail: the command ends before %g second%s have passed",
+        tool_usage(self, "lower --timeout, or remove --timeout-fails",
+                   "the case does not fail: the command ends within %g second%s",
                    (double)j->options->timeout / SECOND_NS, j->options->timeout == SECOND_NS ? "" : "s");
     else
-        tool_usage(self, "write a COMMAND that exits with a status other than 0 on this case",
+        tool_usage(self, "use a COMMAND that exits with a non-zero status on this case",
                    "the case does not fail: the command exits with 0");
     return TOOL_FAILED;
 }
@@ -323,11 +322,11 @@ static int shrink(const tool_command *self, const shrink_options *options, const
     if (status != VYRE_OK)
         return tool_error(&error);
     if (interrupted)
-        tool_write(stderr, "note: interrupted after %llu candidate%s: this is the smallest so far\n", j->asked - 1,
-                   j->asked == 2 ? "" : "s");
+        tool_write(stderr, "note: interrupted after %llu candidate%s; this is the smallest case so far\n",
+                   j->tested - 1, j->tested == 2 ? "" : "s");
     if (j->timeouts > 0 && !options->timeout_fails)
-        tool_write(stderr, "note: commands ended after %.1f seconds, which counts as passing: %llu of %llu\n",
-                   (double)j->limit_ns / SECOND_NS, j->timeouts, j->asked);
+        tool_write(stderr, "note: %llu of %llu commands were killed after %.1f seconds, which counts as passing\n",
+                   j->timeouts, j->tested, (double)j->limit_ns / SECOND_NS);
     code = write_result(options, file, small);
     vyre_case_free(small);
     return code;
@@ -338,7 +337,7 @@ static int shrink(const tool_command *self, const shrink_options *options, const
 static const int end_signals[] = {SIGINT, SIGTERM, SIGHUP};
 enum { END_SIGNALS = sizeof end_signals / sizeof *end_signals };
 
-/* Signals that end this process let it clean up first; those that it was started to ignore it ignores. */
+/* Lets signals that end this process run the clean-up first. Signals that were ignored at the start stay ignored. */
 static void catch_signals(struct sigaction before[END_SIGNALS]) {
     struct sigaction action = {.sa_handler = interrupt, .sa_flags = SA_RESTART};
 
@@ -350,7 +349,7 @@ static void catch_signals(struct sigaction before[END_SIGNALS]) {
     }
 }
 
-/* Ends this process by the signal that interrupted it, so that a shell ends its script too. */
+/* Ends this process by the signal that interrupted it, so that a shell also ends its script. */
 static void release_signals(const struct sigaction before[END_SIGNALS]) {
     for (int i = 0; i < END_SIGNALS; i++)
         sigaction(end_signals[i], &before[i], NULL);
@@ -360,7 +359,7 @@ static void release_signals(const struct sigaction before[END_SIGNALS]) {
     }
 }
 
-/* A folder of our own for candidates; the shrink_test's base is inside it. */
+/* Creates a temporary folder for candidates, and runs the search. */
 static int with_folder(const tool_command *self, const shrink_options *options, const char *file,
                        const tool_list *command, const vyre_case *start) {
     const char *root = getenv("TMPDIR");
@@ -372,7 +371,7 @@ static int with_folder(const tool_command *self, const shrink_options *options, 
     catch_signals(before);
     vy_string_format(&folder, "%s/vyre-shrink-XXXXXX", root && *root ? root : "/tmp");
     if (folder.failed || !mkdtemp(folder.text)) {
-        vy_fail(&j.error, VYRE_IO, "set TMPDIR to a folder that can be written", "no temporary folder can be made (%s)",
+        vy_fail(&j.error, VYRE_IO, "set TMPDIR to a writable folder", "a temporary folder cannot be created (%s)",
                 strerror(errno));
         code = tool_error(&j.error);
     } else {
@@ -398,10 +397,10 @@ static int run_command(const tool_command *self, void *given, const tool_args *a
     int code;
 
     if (!path || args->after.count == 0)
-        return tool_usage(self, "write `vyre shrink FILE @FILE.args -- COMMAND {} {args}`",
-                          "a file and, after --, a command are needed");
+        return tool_usage(self, "use `vyre shrink FILE @FILE.args -- COMMAND {} {args}`",
+                          "a file is required, and after -- a command");
     if (options->timeout_fails && !options->timeout)
-        return tool_usage(self, "add --timeout SECONDS: more than the command needs where it does not hang",
+        return tool_usage(self, "add --timeout SECONDS: more than the command needs without a hang",
                           "--timeout-fails needs --timeout");
     code = tool_load_program(self, path, options->program, &options->defines, &file, &program);
     if (code == TOOL_OK) {
@@ -425,15 +424,17 @@ static const shrink_options defaults = {.tries = 2000};
 
 const tool_command tool_cmd_shrink = {
     .name = "shrink",
-    .summary = "make a failing case as small as it can be",
+    .summary = "reduce a failing test case",
     .usage = "FILE [NAME=VALUE ...] [OPTIONS] -- COMMAND...",
-    .details = "Tries smaller and smaller programs and inputs and keeps those for which COMMAND exits with anything "
-               "but 0. In\n"
-               "COMMAND, {} stands for the candidate's .vyre file and {args} for @ and its argument file. Values are "
-               "written as for\n"
-               "`vyre run`. COMMAND and whatever it starts are killed when its time is up. Ctrl-C ends the search and "
-               "writes the\n"
-               "smallest case so far.\n",
+    .details = "Repeatedly simplifies the program and its inputs, keeping each candidate for which COMMAND still fails "
+               "(exits\n"
+               "with a non-zero status). COMMAND must fail on the original case. In COMMAND, {} is replaced by the "
+               "candidate's\n"
+               ".vyre file and {args} by @ followed by its argument file. NAME=VALUE is written as for `vyre run`. "
+               "COMMAND and\n"
+               "the processes it starts are killed when its time expires. Ctrl-C ends the search and writes the "
+               "smallest case\n"
+               "so far.\n",
     .examples = "  vyre shrink case-7.vyre @case-7.args -- ./compare.sh {} {args}\n"
                 "  vyre shrink race.vyre x=iota:64 -- vyre run {} {args} --check races\n"
                 "  vyre shrink endless.vyre x=iota:64 --timeout 5 --timeout-fails -- vyre run {} {args}\n",

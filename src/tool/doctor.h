@@ -1,7 +1,7 @@
-/* vyre doctor: what was found, and what is wrong with it.
+/* Model of `vyre doctor`: the examined parts of the machine, and the findings.
  *
- * Everything that could crash happens in child processes (doctor_worker.c), which are asked one after the other (doctor_probe.c). What is known
- * of the machine without that is in doctor_system.c; doctor_report.c shows it all. */
+ * Code that may crash runs in child processes, one after another (doctor_probe.c). cmd_doctor.c examines the rest of
+ * the machine and prints the report. */
 #ifndef TOOL_DOCTOR_H
 #define TOOL_DOCTOR_H
 
@@ -9,15 +9,15 @@
 #include "base/string.h"
 #include "base/suggest.h"
 
-/* X(ID, name, doc): how a plug-in is. */
+/* X(ID, name, doc): the states of a plug-in. */
 #define DOCTOR_STATE_LIST(X)                                                                                           \
     X(OK, "ok", "it loads")                                                                                            \
-    X(REFUSED, "refused", "it is not a plug-in this library takes")                                                    \
+    X(REFUSED, "refused", "it is not a valid plug-in for this library")                                                \
     X(CRASHED, "crashed", "it ends the process with a signal")                                                         \
     X(EXITED, "exited", "it ends the process with an exit code")                                                       \
-    X(HUNG, "hung", "it does not come back")                                                                           \
-    X(NOISY, "noisy", "it prints")                                                                                     \
-    X(UNKNOWN, "unknown", "the child process could not be started, or cannot be understood")
+    X(HUNG, "hung", "it does not return in time")                                                                      \
+    X(NOISY, "noisy", "it prints to standard output or standard error")                                                \
+    X(UNKNOWN, "unknown", "the child process could not be started")
 typedef enum doctor_state {
 #define X(ID, name, doc) DOCTOR_##ID,
     DOCTOR_STATE_LIST(X)
@@ -25,29 +25,29 @@ typedef enum doctor_state {
         DOCTOR_STATE_COUNT
 } doctor_state;
 
-/* Texts are in the report's arena, "" if there is nothing to say. */
+/* Texts are in the report's arena; "" if empty. */
 typedef struct doctor_plugin {
     const char *path;
-    int is_installed; /* else it is named by VYRE_PLUGINS */
+    int is_installed; /* otherwise it is named by VYRE_PLUGINS */
     doctor_state state;
     int signal, exit_code; /* -1: none */
-    const char *status;    /* of the library, if it refuses the plug-in */
-    const char *stage;     /* what the child was doing when it ended before its time */
+    const char *status;    /* of vyre_plugin_load, if it refuses the plug-in */
+    const char *stage;     /* the stage of the child process when it ended prematurely */
     const char *message, *fix, *output;
 } doctor_plugin;
 
 typedef struct doctor_backend {
     const char *id, *owner, *device_class, *probe;
-    const char *verdict; /* of the choice, or "not_loaded", or "unknown" if there was none */
+    const char *verdict; /* of the selection; "not_loaded"; or "unknown" if none was made */
     const char *reason, *fix;
     uint32_t rank, devices;
 } doctor_backend;
 
 typedef struct doctor_library {
     const char *name, *what;
-    const char *path; /* "" if it is not there or does not load */
+    const char *path; /* "" if it does not exist or does not load */
     const char *message, *fix;
-    int is_broken; /* it is there and does not load */
+    int is_broken; /* it exists and does not load */
 } doctor_library;
 
 typedef struct doctor_device {
@@ -58,14 +58,14 @@ typedef struct doctor_device {
 
 typedef struct doctor_limit {
     const char *name, *title, *unit;
-    uint64_t value; /* UINT64_MAX: none */
+    uint64_t value; /* UINT64_MAX: unlimited */
 } doctor_limit;
 
 typedef struct doctor_variable {
     const char *name, *value;
 } doctor_variable;
 
-/* Something to tell: a problem makes the verdict "broken", a warning does not. */
+/* A finding: a problem makes the verdict "broken", a warning does not. */
 typedef struct doctor_finding {
     int is_problem;
     const char *message, *fix;
@@ -73,7 +73,7 @@ typedef struct doctor_finding {
 
 typedef struct doctor {
     vy_arena texts;
-    uint64_t timeout_ns; /* of a child */
+    uint64_t timeout_ns; /* of a child process */
     int is_out_of_memory, cannot_start;
     const char *folder; /* of installed plug-ins */
     int has_folder;
@@ -90,7 +90,7 @@ typedef struct doctor {
     VY_VECTOR(doctor_finding) findings;
 } doctor;
 
-/* A copy in the arena; "" when memory is out, which is noted. */
+/* Copies a text to the arena. If memory is exhausted, returns "" and sets is_out_of_memory. */
 const char *doctor_copy_text(doctor *d, const char *text, size_t length);
 const char *doctor_format(doctor *d, const char *format, ...) VY_PRINTF(2, 3);
 void doctor_problem(doctor *d, const char *message, const char *fix);
@@ -101,27 +101,30 @@ void doctor_probe_plugins(doctor *d);
 void doctor_probe_backends(doctor *d); /* after the plug-ins */
 void doctor_probe_libraries(doctor *d);
 
-/* ---- doctor_worker.c: the other side. Lines of fields with tabs between them, written to DOCTOR_RESULT_FD; the first field says what a line is.
+/* ---- worker: the child process ----
  *
- *   stage    WHAT                 what comes next, in words that follow "while"
- *   refused  PATH STATUS MESSAGE FIX
- *   backend  ID OWNER RANK PROBE CLASS DEVICES REASON FIX   (PROBE empty: it has none, or runs nothing)
+ * The child writes records to DOCTOR_RESULT_FD: one line of fields separated by tabs. The first field is the kind of
+ * the record.
+ *
+ *   stage     WHAT                the next step, in words that follow "while"
+ *   refused   PATH STATUS MESSAGE FIX
+ *   backend   ID OWNER RANK PROBE CLASS DEVICES REASON FIX   (PROBE is empty if it has none, or dispatches nothing)
  *   candidate ID OWNER RANK VERDICT CLASS DEVICES REASON FIX
- *   chosen   ID
- *   nothing  MESSAGE FIX
- *   library  PATH MESSAGE
- *   done                          the last one
- */
+ *   chosen    ID
+ *   nothing   MESSAGE FIX
+ *   library   PATH MESSAGE
+ *   done                          the last record */
 
-/* X(name, argument, doc): what a child can be asked, as words of the hidden form `vyre doctor child NAME [ARGUMENT]`. */
+/* X(name, argument, doc): the tasks of a child process, `vyre doctor child NAME [ARGUMENT]`; this form is not
+ * documented. */
 #define DOCTOR_TASK_LIST(X)                                                                                            \
-    X(plugin, 1, "load this plug-in and ask the probes of its backends")                                               \
-    X(builtin, 0, "ask the probes of the library's own backends")                                                      \
-    X(choose, 0, "load all plug-ins and choose a backend under the command's policy")                                  \
+    X(plugin, 1, "load this plug-in and call the probes of its backends")                                              \
+    X(builtin, 0, "call the probes of the built-in backends")                                                          \
+    X(choose, 0, "load all plug-ins and select a backend with VYRE_POLICY_DEFAULT")                                    \
     X(library, 1, "open this shared library")
 #define DOCTOR_WORKER "child"
 enum { DOCTOR_RESULT_FD = 3 };
-/* Returns 0 if the words are none of it. */
+/* Returns 0 if the words are not a task. */
 int doctor_worker_run(const char *task, const char *argument);
 
 #endif

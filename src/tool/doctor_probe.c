@@ -1,4 +1,7 @@
-/* Asking children: what they answer, and what it means if they do not come back as they should. */
+/* Probes of `vyre doctor` that may crash: plug-ins, backends and driver libraries, each examined in a child process.
+ *
+ * The file contains both sides: the parent starts `vyre doctor child TASK` with limits and interprets its records and
+ * its end; the worker performs the task. */
 #include "tool/doctor.h"
 
 #include "base/string.h"
@@ -24,40 +27,39 @@
 
 /* ---- subprocess ----
  *
- * Doing something in a child process that may crash, hang, exit or print without harm: the command runs itself again with limits.
- *
- * The child is `vyre WORDS…`, in a process group of its own, with standard output and error captured, no input, no core file, a limit on
- * memory and on processor time. What it has to say it writes to the descriptor DOCTOR_RESULT_FD, apart from what is printed. */
+ * The command runs itself as a child process that may crash, hang, exit or print. The child has its own process group,
+ * captured standard output and error, no input, no core file, and limits on memory and processor time. It writes its
+ * records to DOCTOR_RESULT_FD. */
 
 enum {
-    RESULT_LIMIT = 1 << 20 /* bytes of an answer */,
-    OUTPUT_LIMIT = 256 /* bytes of what is printed; the rest is read and dropped */
+    RESULT_LIMIT = 1 << 20 /* bytes of records */,
+    OUTPUT_LIMIT = 256 /* bytes of captured output; the rest is read and dropped */
 };
 
 typedef enum subprocess_end {
     SUBPROCESS_EXITED,     /* code: the exit code */
     SUBPROCESS_SIGNALLED,  /* code: the signal */
-    SUBPROCESS_TIMED_OUT,  /* and was killed */
-    SUBPROCESS_STUCK,      /* the same, but it does not die: it waits in the kernel */
+    SUBPROCESS_TIMED_OUT,  /* killed after the timeout */
+    SUBPROCESS_STUCK,      /* killed, but blocked in the kernel */
     SUBPROCESS_NOT_STARTED /* code: errno */
 } subprocess_end;
 
 typedef struct subprocess {
     subprocess_end end;
     int code;
-    vy_string answer, output; /* `failed` if memory ran out */
+    vy_string answer, output; /* `failed` if memory was exhausted */
 } subprocess;
 
 enum {
-    FIRST_FREE = 16,  /* descriptors from here on are not ones the child uses */
-    MAX_WORDS = 8,    /* of a child's command line */
-    NOT_STARTED = 125 /* exit code before the child is another program */
+    FIRST_FREE = 16,  /* lowest descriptor that the child does not use */
+    MAX_WORDS = 8,    /* of the child's command line */
+    NOT_STARTED = 125 /* exit code if exec fails */
 };
-#define MIN_MEMORY ((rlim_t)4 << 30) /* drivers may take as much; half of the machine is too much in any case */
-#define KILL_NS UINT64_C(2000000000) /* how long a killed process may take to end */
+#define MIN_MEMORY ((rlim_t)4 << 30) /* drivers may need this much; half of the physical memory is always excessive */
+#define KILL_NS UINT64_C(2000000000) /* maximum time until a killed process ends */
 #define TICK_MS 20
 
-/* A sanitizer reserves more memory than any limit worth having. */
+/* Sanitizers reserve more memory than any useful limit. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define LIMITS_MEMORY 0
 #elif defined(__has_feature)
@@ -69,7 +71,7 @@ enum {
 #define LIMITS_MEMORY 1
 #endif
 
-/* "SIGSEGV (Segmentation fault)" in a buffer of 80 bytes. */
+/* Writes a name such as "SIGSEGV (Segmentation fault)". */
 static const char *signal_name(int number, char text[80]) {
     const char *name = sigabbrev_np(number), *what = sigdescr_np(number);
     if (name && what)
@@ -81,7 +83,7 @@ static const char *signal_name(int number, char text[80]) {
 
 /* ---- subprocess: the child ---- */
 
-/* Lowers a limit, never raises it. */
+/* Lowers a limit; never raises it. */
 static void lower_limit(int resource, rlim_t value) {
     struct rlimit limit;
     if (getrlimit((__rlimit_resource_t)resource, &limit) != 0 ||
@@ -102,7 +104,7 @@ static void exec_child(const char *const *words, const char *plugins, uint64_t t
     int nothing = open("/dev/null", O_RDONLY);
     for (int i = 0; i < MAX_WORDS && words[i]; i++)
         argv[i + 1] = (char *)words[i];
-    setpgid(0, 0); /* so that what it starts ends with it */
+    setpgid(0, 0); /* so that processes it starts can be killed with it */
     lower_limit(RLIMIT_CORE, 0);
     lower_limit(RLIMIT_CPU, (rlim_t)(timeout_ns / 1000000000u) + 2);
     if (LIMITS_MEMORY)
@@ -123,7 +125,7 @@ static void exec_child(const char *const *words, const char *plugins, uint64_t t
 
 /* ---- subprocess: the parent ---- */
 
-/* Reads what is there; 0 at the end. What is over the limit is dropped. */
+/* Reads available bytes; returns 0 at the end. Bytes beyond the limit are dropped. */
 static int read_pipe(int from, vy_string *to, size_t limit) {
     char bytes[4096];
     ssize_t count = read(from, bytes, sizeof bytes);
@@ -134,7 +136,8 @@ static int read_pipe(int from, vy_string *to, size_t limit) {
     return count > 0;
 }
 
-/* The child has ended, but something it started may hold the pipes: what is in them now is all that counts. */
+/* The child has ended, but a process that it started may hold the pipe open: reads only the bytes that are available
+ * now. */
 static void drain_pipe(int from, vy_string *to, size_t limit) {
     struct pollfd ready = {.fd = from, .events = POLLIN};
     for (int i = 0; i < 1024 && from >= 0 && poll(&ready, 1, 0) > 0; i++)
@@ -174,7 +177,7 @@ static void wait_with_timeout(pid_t child, int output, int answer, uint64_t time
     int stuck = timed_out && !kill_and_wait(child, &status);
     drain_pipe(pipes[0].fd, &out->output, OUTPUT_LIMIT);
     drain_pipe(pipes[1].fd, &out->answer, RESULT_LIMIT);
-    kill(-child, SIGKILL); /* what it left running */
+    kill(-child, SIGKILL); /* processes that it left running */
     if (timed_out || (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU))
         out->end = stuck ? SUBPROCESS_STUCK : SUBPROCESS_TIMED_OUT;
     else
@@ -184,7 +187,7 @@ static void wait_with_timeout(pid_t child, int output, int answer, uint64_t time
         out->end = SUBPROCESS_NOT_STARTED, out->code = ENOEXEC;
 }
 
-/* A pipe whose ends are out of the way of the child's descriptors. */
+/* Creates a pipe whose descriptors do not collide with those of the child. */
 static int make_pipe(int ends[2]) {
     int low[2];
     if (pipe2(low, O_CLOEXEC | O_NONBLOCK) != 0)
@@ -194,8 +197,8 @@ static int make_pipe(int ends[2]) {
         close(low[i]);
     }
     if (ends[0] < 0 || ends[1] < 0)
-        errno = EMFILE; /* EINVAL, if no number that high is allowed */
-    if (ends[1] >= 0)   /* the child's end: printing does not fail because the reader is slow */
+        errno = EMFILE; /* fcntl sets EINVAL if the limit on descriptors is lower */
+    if (ends[1] >= 0)   /* the child's end blocks, so that printing does not fail if the reader is slow */
         fcntl(ends[1], F_SETFL, 0);
     return ends[0] >= 0 && ends[1] >= 0;
 }
@@ -206,8 +209,8 @@ static void close_pipe(const int ends[2]) {
             close(ends[i]);
 }
 
-/* Runs it and waits, at most timeout_ns. words ends with NULL and begins with the subcommand. `plugins` is what VYRE_PLUGINS is for the
- * child (NULL: not set); VYRE_TRACE is not set. Release with subprocess_free. */
+/* Runs the child and waits at most timeout_ns. words starts with the subcommand and ends with NULL. `plugins` becomes
+ * VYRE_PLUGINS of the child (NULL: unset); VYRE_TRACE is unset. Release with subprocess_free. */
 static void subprocess_run(const char *const *words, const char *plugins, uint64_t timeout_ns, subprocess *out) {
     int output[2] = {-1, -1}, answer[2] = {-1, -1};
     *out = (subprocess){.end = SUBPROCESS_NOT_STARTED};
@@ -217,7 +220,7 @@ static void subprocess_run(const char *const *words, const char *plugins, uint64
         exec_child(words, plugins, timeout_ns, output[1], answer[1]);
     out->code = errno;
     if (child > 0) {
-        setpgid(child, child); /* here too: whichever comes first */
+        setpgid(child, child); /* in both processes, whichever runs first */
         close(output[1]);
         close(answer[1]);
         output[1] = answer[1] = -1;
@@ -234,11 +237,10 @@ static void subprocess_free(subprocess *child) {
 
 /* ---- worker: records ----
  *
- * What a child of the doctor does: the things that may end a process. Every step is announced before it is taken, so that the parent knows
- * where the child ended. */
+ * The worker announces each step before it starts it, so that the parent can report where the process ended. */
 
-/* One line, written at once: what was written stays written if the next step ends the process. Fields hold no tabs, line ends or other control
- * characters, whatever the text they come from. */
+/* Writes one record immediately, so that it is not lost if the next step ends the process. Control characters in fields
+ * become spaces. */
 static void write_record(size_t count, const char *const *fields) {
     vy_string line = {0};
     for (size_t i = 0; i < count; i++) {
@@ -276,16 +278,16 @@ static const char *answer_name(vyre_probe_answer answer) {
 
 static void run_probe(const vyre_backend_registration *backend, const char *owner) {
     vyre_probe probe = {.struct_size = sizeof probe};
-    void (*ask)(const vyre_host *, vyre_probe *) = VY_STRUCT_GET(backend, vyre_backend_registration, probe);
+    void (*call_probe)(const vyre_host *, vyre_probe *) = VY_STRUCT_GET(backend, vyre_backend_registration, probe);
     char rank[16], devices[16], stage[128];
-    if (ask) {
-        snprintf(stage, sizeof stage, "the probe of backend `%s` is asked", backend->id);
+    if (call_probe) {
+        snprintf(stage, sizeof stage, "the probe of backend `%s` is called", backend->id);
         WRITE_RECORD("stage", stage);
-        ask(&vy_host_services, &probe);
+        call_probe(&vy_host_services, &probe);
         probe.reason[sizeof probe.reason - 1] = probe.fix[sizeof probe.fix - 1] = 0;
     }
     WRITE_RECORD("backend", backend->id, owner, number_text(vyre_backend_precedence(backend->id), rank),
-                 ask && vyre_backend_dispatches(backend->id) ? answer_name(probe.answer) : "",
+                 call_probe && vyre_backend_dispatches(backend->id) ? answer_name(probe.answer) : "",
                  vyre_device_class_name(probe.device_class), number_text(probe.device_count, devices), probe.reason,
                  probe.fix);
 }
@@ -325,7 +327,7 @@ static void report_refused(void *unused, const char *path, vyre_status status, c
 
 static void task_choose(const char *unused) {
     vyre_policy policy = VYRE_POLICY_DEFAULT;
-    policy.probe_all = 1; /* as `vyre backends` */
+    policy.probe_all = 1; /* like `vyre backends` */
     vyre_selection *report = NULL;
     vyre_backend *chosen = NULL;
     vyre_error error = VYRE_ERROR_INIT;
@@ -334,7 +336,7 @@ static void task_choose(const char *unused) {
     (void)unused;
     WRITE_RECORD("stage", "all plug-ins are loaded together");
     vyre_plugins_load_all(report_refused, NULL);
-    WRITE_RECORD("stage", "a backend is chosen and started");
+    WRITE_RECORD("stage", "a backend is selected and started");
     vyre_status status = vyre_select(&policy, &chosen, &report, &error);
     for (size_t i = 0; report && vyre_selection_get(report, i, &c); i++)
         WRITE_RECORD("candidate", c.id, c.owner, number_text(c.rank, rank), vyre_verdict_name(c.verdict),
@@ -343,7 +345,7 @@ static void task_choose(const char *unused) {
         WRITE_RECORD("chosen", vyre_backend_id(chosen));
     else
         WRITE_RECORD("nothing", error.message, error.fix);
-    WRITE_RECORD("stage", "the chosen backend is released");
+    WRITE_RECORD("stage", "the selected backend is released");
     vyre_selection_free(report);
     vyre_backend_release(chosen);
 }
@@ -386,17 +388,18 @@ int doctor_worker_run(const char *task, const char *argument) {
     return 0;
 }
 
-/* ---- answers ---- */
+/* ---- parent: records ---- */
 
 enum { MAX_FIELDS = 10 };
 
 typedef struct answer {
     subprocess child;
-    const char *stage; /* what came next when it ended */
+    const char *stage; /* the last announced step */
     int is_done;
 } answer;
 
-/* The fields of the line at *at, kept in the arena; missing ones are "". Returns 0 at the end. A last line without its end was cut. */
+/* Splits the line at *at into fields, copied to the arena; missing fields are "". Returns 0 at the end. An incomplete
+ * last line is ignored. */
 static int next_line(doctor *d, const char **at, const char *fields[MAX_FIELDS]) {
     const char *end = *at ? strchr(*at, '\n') : NULL;
     if (!end)
@@ -418,10 +421,10 @@ static void run_worker(doctor *d, const char *task, const char *argument, const 
     if (out->child.end == SUBPROCESS_NOT_STARTED && !d->cannot_start) {
         const char *reason = strerrordesc_np(out->child.code);
         d->cannot_start = 1;
-        doctor_problem(
-            d,
-            doctor_format(d, "child processes cannot be started (%s): nothing is tried", reason ? reason : "unknown"),
-            "raise the limits on processes, memory and open files, and have /proc mounted");
+        doctor_problem(d,
+                       doctor_format(d, "child processes cannot be started (%s), so nothing was examined",
+                                     reason ? reason : "unknown"),
+                       "raise the limits on processes, memory and open files, and mount /proc");
     }
     if (out->child.answer.failed || out->child.output.failed)
         d->is_out_of_memory = 1;
@@ -437,7 +440,8 @@ static uint32_t to_number(const char *text) {
     return value < UINT32_MAX ? (uint32_t)value : UINT32_MAX;
 }
 
-/* How the child ended, as a sentence about `it`, or NULL if all is well. Fills state, signal and exit code of `plugin`. */
+/* Describes how the child ended, in words that follow its name; NULL if it ended normally. Fills state, signal and exit
+ * code of `plugin`. */
 static const char *describe_end(doctor *d, const answer *a, doctor_plugin *plugin) {
     char text[80];
     if (!a->is_done || a->child.end != SUBPROCESS_EXITED || a->child.code != 0)
@@ -449,14 +453,15 @@ static const char *describe_end(doctor *d, const answer *a, doctor_plugin *plugi
         return doctor_format(d, "ends the process with %s while %s", signal_name(a->child.code, text), a->stage);
     case SUBPROCESS_TIMED_OUT:
         plugin->state = DOCTOR_HUNG;
-        return doctor_format(d, "does not come back within %g s while %s", (double)d->timeout_ns * 1e-9, a->stage);
+        return doctor_format(d, "does not return within %g s while %s", (double)d->timeout_ns * 1e-9, a->stage);
     case SUBPROCESS_STUCK:
         plugin->state = DOCTOR_HUNG;
-        return doctor_format(d, "does not come back within %g s while %s, and cannot be killed: it waits in the kernel",
-                             (double)d->timeout_ns * 1e-9, a->stage);
+        return doctor_format(
+            d, "does not return within %g s while %s, and cannot be killed because it is blocked in the kernel",
+            (double)d->timeout_ns * 1e-9, a->stage);
     case SUBPROCESS_NOT_STARTED:
         plugin->state = DOCTOR_UNKNOWN;
-        return "is not tried: the child process cannot be started";
+        return "was not examined: the child process cannot be started";
     case SUBPROCESS_EXITED:
         break;
     }
@@ -467,7 +472,7 @@ static const char *describe_end(doctor *d, const answer *a, doctor_plugin *plugi
     return doctor_format(d, "ends the process with exit code %d while %s", a->child.code, a->stage);
 }
 
-/* That no child can be started is told once, not of each. */
+/* If no child can be started, run_worker has reported it once. */
 static void report_end(doctor *d, const answer *a, const char *message, const char *fix) {
     if (a->child.end != SUBPROCESS_NOT_STARTED)
         doctor_problem(d, message, fix);
@@ -487,13 +492,14 @@ static doctor_backend *find_backend(doctor *d, const char *id) {
     return backend;
 }
 
-/* `backend` and `candidate` lines differ in their fourth field. The verdict comes last and knows best; a probe's words stay where it has none. */
+/* Merges a `backend` or `candidate` record; they differ in the fourth field. The verdict is recorded last and has
+ * priority; where it has no reason, that of the probe is kept. */
 static void note_backend(doctor *d, const char *fields[MAX_FIELDS]) {
     int is_verdict = strcmp(fields[0], "candidate") == 0;
     if (!is_verdict && strcmp(fields[0], "backend") != 0)
         return;
     doctor_backend *b = find_backend(d, fields[1]);
-    if (!b || (*b->owner && strcmp(b->owner, fields[2]) != 0)) /* an id that is taken is the first one's */
+    if (!b || (*b->owner && strcmp(b->owner, fields[2]) != 0)) /* a duplicate id belongs to the first owner */
         return;
     b->owner = fields[2];
     b->rank = to_number(fields[3]);
@@ -511,7 +517,7 @@ static void note_backend(doctor *d, const char *fields[MAX_FIELDS]) {
         b->fix = fields[8];
 }
 
-/* In order of precedence, as the library has them. */
+/* The order of rank, as in the library. */
 static int compare_backends(const void *a, const void *b) {
     const doctor_backend *left = a, *right = b;
     if (left->rank != right->rank)
@@ -523,8 +529,8 @@ static int compare_backends(const void *a, const void *b) {
 
 static const char *remedy(doctor *d, const doctor_plugin *plugin, const char *repair) {
     if (plugin->is_installed)
-        return doctor_format(d, "%s; until then move it out of %s", repair, d->folder);
-    return doctor_format(d, "%s; until then take it out of VYRE_PLUGINS", repair);
+        return doctor_format(d, "%s; until then remove it from %s", repair, d->folder);
+    return doctor_format(d, "%s; until then remove it from VYRE_PLUGINS", repair);
 }
 
 static void note_refused(doctor *d, const char *fields[MAX_FIELDS], doctor_plugin *plugin) {
@@ -550,16 +556,15 @@ static void probe_plugin(doctor *d, doctor_plugin *plugin) {
     if (end) {
         plugin->message = end;
         plugin->fix = remedy(d, plugin,
-                             plugin->state == DOCTOR_HUNG
-                                 ? "have it repaired, or give it more time with --timeout if it is only slow"
-                                 : "have it repaired or rebuilt");
+                             plugin->state == DOCTOR_HUNG ? "repair it, or raise --timeout if it is only slow"
+                                                          : "repair or rebuild it");
         if (plugin->state == DOCTOR_UNKNOWN)
-            plugin->fix = "have child processes started first";
+            plugin->fix = "first enable child processes";
         report_end(d, &a, doctor_format(d, "plug-in %s %s", plugin->path, end), plugin->fix);
     } else if (plugin->state == DOCTOR_OK && a.child.output.length) {
         plugin->state = DOCTOR_NOISY;
-        plugin->message = "prints to standard output or error, where it mixes with what programs print";
-        plugin->fix = remedy(d, plugin, "have it use the log of its host");
+        plugin->message = "prints to standard output or error, which mixes with the output of programs";
+        plugin->fix = remedy(d, plugin, "change it to use the log function of vyre_host");
         doctor_problem(d, doctor_format(d, "plug-in %s %s", plugin->path, plugin->message), plugin->fix);
     }
     subprocess_free(&a.child);
@@ -570,7 +575,7 @@ typedef struct finder {
     int is_installed;
 } finder;
 
-/* A path named twice is one plug-in. */
+/* Adds a plug-in; a repeated path is one plug-in. */
 static void note_path(void *user, const char *path, vyre_status status, const vyre_error *error) {
     finder *f = user;
     doctor *d = f->d;
@@ -607,9 +612,9 @@ void doctor_probe_plugins(doctor *d) {
         probe_plugin(d, &d->plugins.items[i]);
 }
 
-/* ---- the choice ---- */
+/* ---- selection ---- */
 
-/* VYRE_PLUGINS without those that would end the child: NULL if none is left. */
+/* VYRE_PLUGINS without plug-ins that would end the child; NULL if none is left. */
 static char *healthy_list(const doctor *d, vy_string *list) {
     for (uint32_t i = 0; i < d->plugins.count; i++) {
         const doctor_plugin *plugin = &d->plugins.items[i];
@@ -622,7 +627,7 @@ static char *healthy_list(const doctor *d, vy_string *list) {
     return list->text;
 }
 
-/* One that loads alone may be refused beside the others: two of one id. */
+/* A plug-in that loads alone may be refused together with others: a duplicate id. */
 static void note_refused_together(doctor *d, const char *fields[MAX_FIELDS]) {
     for (uint32_t i = 0; i < d->plugins.count; i++)
         if (strcmp(d->plugins.items[i].path, fields[1]) == 0 && d->plugins.items[i].state == DOCTOR_OK)
@@ -631,19 +636,19 @@ static void note_refused_together(doctor *d, const char *fields[MAX_FIELDS]) {
 
 static void read_choice(doctor *d, const answer *a) {
     const char *fields[MAX_FIELDS], *at;
-    const char *wish = secure_getenv("VYRE_BACKEND");
+    const char *named = secure_getenv("VYRE_BACKEND");
     for (at = a->child.answer.text; next_line(d, &at, fields);) {
         note_backend(d, fields);
         if (strcmp(fields[0], "refused") == 0)
             note_refused_together(d, fields);
         if (strcmp(fields[0], "chosen") == 0)
             d->chosen = fields[1];
-        if (strcmp(fields[0], "nothing") == 0 && wish && *wish)
-            doctor_problem(d, doctor_format(d, "VYRE_BACKEND is `%.80s`: %s", wish, fields[1]), fields[2]);
+        if (strcmp(fields[0], "nothing") == 0 && named && *named)
+            doctor_problem(d, doctor_format(d, "VYRE_BACKEND is `%.80s`: %s", named, fields[1]), fields[2]);
         else if (strcmp(fields[0], "nothing") == 0)
             doctor_warning(
-                d, "no backend is chosen unless one is named",
-                "install a GPU driver and a backend for it, or name the reference, which runs every program slowly: "
+                d, "no backend is usable unless it is named",
+                "install a GPU driver and a backend for it, or name the reference interpreter, which is slow: "
                 "VYRE_BACKEND=reference");
     }
     for (uint32_t i = 0; i < d->backends.count; i++) {
@@ -651,7 +656,7 @@ static void read_choice(doctor *d, const answer *a) {
         if (strcmp(b->verdict, "failed") == 0)
             doctor_problem(d, doctor_format(d, "backend %s does not start: %s", b->id, b->reason), b->fix);
         else if (strcmp(b->verdict, "chosen") == 0 && *b->reason)
-            doctor_warning(d, doctor_format(d, "backend %s is chosen, but %s", b->id, b->reason), b->fix);
+            doctor_warning(d, doctor_format(d, "backend %s is selected, but %s", b->id, b->reason), b->fix);
     }
 }
 
@@ -665,8 +670,7 @@ void doctor_probe_backends(doctor *d) {
     for (at = a.child.answer.text; next_line(d, &at, fields);)
         note_backend(d, fields);
     if (words)
-        report_end(d, &a, doctor_format(d, "a backend of the library itself %s", words),
-                   "update the driver of the backend that is named");
+        report_end(d, &a, doctor_format(d, "a built-in backend %s", words), "update the driver of that backend");
     subprocess_free(&a.child);
 
     d->chosen = "";
@@ -675,11 +679,11 @@ void doctor_probe_backends(doctor *d) {
     words = describe_end(d, &a, &end);
     read_choice(d, &a);
     if (words)
-        report_end(d, &a, doctor_format(d, "choosing a backend %s", words),
-                   "do first what is said of plug-ins and drivers");
+        report_end(d, &a, doctor_format(d, "selecting a backend %s", words),
+                   "first apply the fixes for plug-ins and drivers");
     for (uint32_t i = 0; !words && i < d->backends.count; i++)
         if (strcmp(d->backends.items[i].verdict, "unknown") == 0)
-            d->backends.items[i].verdict = "not_loaded"; /* with its plug-in */
+            d->backends.items[i].verdict = "not_loaded"; /* its plug-in was not loaded */
     subprocess_free(&a.child);
     vy_string_free(&list);
     if (d->backends.count)
@@ -688,11 +692,11 @@ void doctor_probe_backends(doctor *d) {
 
 /* ---- driver libraries ---- */
 
-/* X(file, what it is for, what to install): the libraries that backends of this version load. */
+/* X(file, purpose, fix): the libraries that the built-in backends load. */
 #define LIBRARY_LIST(X)                                                                                                \
     X("libcuda.so.1", "CUDA", "for an NVIDIA GPU, install its driver (nvidia-driver, or libcuda1 in a container)")
 
-/* A library nobody installed is no mistake; one that is there and does not load is. */
+/* A library that is not installed is not a problem. One that exists but does not load is a problem. */
 static void probe_library(doctor *d, const char *name, const char *what, const char *fix) {
     answer a;
     const char *fields[MAX_FIELDS], *at;
@@ -718,7 +722,7 @@ static void probe_library(doctor *d, const char *name, const char *what, const c
         library->is_broken = strstr(library->message, "No such file") == NULL;
     }
     if (!*library->path && a.child.end != SUBPROCESS_NOT_STARTED)
-        library->fix = library->is_broken ? "install the driver again" : fix;
+        library->fix = library->is_broken ? "reinstall the driver" : fix;
     if (library->is_broken)
         doctor_problem(d, doctor_format(d, "%s does not load: %s", name, library->message), library->fix);
     subprocess_free(&a.child);

@@ -1,4 +1,4 @@
-/* File formats of buffers: images and .npy files (file_formats.h). */
+/* File formats of buffers (file_formats.h). */
 #include "tool/file_formats.h"
 
 #include "base/file.h"
@@ -7,8 +7,8 @@
 
 /* ---- images ---- */
 
-/* Pictures. PNG (RFC 2083) holds a zlib stream (RFC 1950), and a zlib stream may hold stored blocks (RFC 1951 §3.2.4), so
- * writing one takes two checksums and no compressor. */
+/* PNG (RFC 2083) contains a zlib stream (RFC 1950), which may consist of stored blocks (RFC 1951 §3.2.4). Writing one
+ * needs two checksums and no compressor. */
 enum { STORED_BLOCK = 65535 };
 
 int tool_image_is(const char *path) {
@@ -108,10 +108,10 @@ vyre_status tool_image_write(const char *path, uint32_t width, uint32_t height, 
 
     if (width == 0 || height == 0 || size > UINT32_MAX / 2)
         return vy_fail(error, VYRE_LIMIT, "write it as .npy or .bin instead",
-                       "a picture of %u x %u pixels cannot be written", width, height);
+                       "an image of %u x %u pixels cannot be written", width, height);
     if (!tool_image_supports(path, channels))
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, "write it as .png, which takes 1 to 4 samples a pixel",
-                       "`%s` cannot have %u samples a pixel", path, channels);
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "write it as .png, which supports 1 to 4 samples per pixel",
+                       "`%s` cannot have %u samples per pixel", path, channels);
     if (tool_ends_with(path, ".png")) {
         write_png(&out, width, height, channels, samples);
     } else {
@@ -127,11 +127,12 @@ vyre_status tool_image_write(const char *path, uint32_t width, uint32_t height, 
 
 /* ---- .npy files ---- */
 
-/* .npy files. The header is a Python dictionary literal with three known keys; it is parsed strictly, in any order. */
+/* The header is a Python dictionary literal with three known keys. It is parsed strictly, with the keys in any
+ * order. */
 #define NPY_MAGIC "\x93NUMPY"
 enum { NPY_MAGIC_SIZE = 6, NPY_ALIGNMENT = 64 };
 
-/* How the header names each element type. */
+/* The name of each element type in the header. */
 static const char *const npy_types[VYRE_TYPE_COUNT] = {
     [VYRE_TYPE_I8] = "|i1",  [VYRE_TYPE_U8] = "|u1",   [VYRE_TYPE_I16] = "<i2", [VYRE_TYPE_U16] = "<u2",
     [VYRE_TYPE_I32] = "<i4", [VYRE_TYPE_U32] = "<u4",  [VYRE_TYPE_I64] = "<i8", [VYRE_TYPE_U64] = "<u8",
@@ -232,7 +233,8 @@ static int parse_header(npy_header *h) {
 static int npy_type_matches(vyre_type type, const char *description) {
     if (strcmp(description, npy_types[type]) == 0)
         return 1;
-    /* One-byte elements have no byte order, yet some writers give one; two opaque bytes are how bfloat16 packages save theirs. */
+    /* One-byte elements have no byte order, but some writers specify one. bfloat16 packages write two opaque bytes
+     * (V2). */
     if (vyre_type_size(type) == 1)
         return strcmp(description + 1, npy_types[type] + 1) == 0;
     return type == VYRE_TYPE_BF16 && (strcmp(description, "<V2") == 0 || strcmp(description, "|V2") == 0);
@@ -243,7 +245,7 @@ static vyre_status not_npy(const char *path, const char *what, vyre_error *error
                    "`%s` is not a .npy file: %s", path, what);
 }
 
-/* Finds header and data in the file; NULL in *what if all is well so far. */
+/* Finds the header and the data in the file. Returns NULL, or the reason why it is not a .npy file. */
 static const char *split_npy(const vyre_bytes *file, npy_header *h, size_t *data_offset) {
     const unsigned char *bytes = file->data;
     size_t prefix, length;
@@ -279,19 +281,20 @@ vyre_status tool_npy_read(const char *path, vyre_type type, vyre_bytes *out, vyr
     if (wrong)
         return not_npy(path, wrong, error);
     if (!npy_type_matches(type, h.description))
-        return vy_fail(error, VYRE_INVALID_ARGUMENT,
-                       type == VYRE_TYPE_BF16
-                           ? "give the bits of each bf16, of f32 toward zero: (x.view('<u4') >> 16).astype('<u2')"
-                           : VY_FIX("convert it: x.astype('%s')", npy_types[type]),
-                       "`%s` holds elements of type '%s', and the program takes %s ('%s')", path, h.description,
-                       vyre_type_name(type), npy_types[type]);
+        return vy_fail(
+            error, VYRE_INVALID_ARGUMENT,
+            type == VYRE_TYPE_BF16
+                ? "pass the bits of each bf16; to convert f32, rounded toward zero: (x.view('<u4') >> 16).astype('<u2')"
+                : VY_FIX("convert it: x.astype('%s')", npy_types[type]),
+            "`%s` has elements of type '%s', but the program needs %s ('%s')", path, h.description,
+            vyre_type_name(type), npy_types[type]);
     if (h.fortran && h.count > 1)
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "save it in C order: numpy.save(FILE, numpy.ascontiguousarray(x))",
-                       "`%s` is in Fortran order, and buffers are in C order", path);
+                       "`%s` is in Fortran order, but buffers are in C order", path);
     size = out->size - offset;
     if (h.count > SIZE_MAX / 8 || h.count * vyre_type_size(type) != size)
         return vy_fail(error, VYRE_CORRUPT, "save it again with numpy.save",
-                       "`%s` has %zu bytes of data, and its shape needs %" PRIu64 " elements of %u bytes", path, size,
+                       "`%s` has %zu bytes of data, but its shape needs %" PRIu64 " elements of %u bytes", path, size,
                        h.count, vyre_type_size(type));
     if (size > 0)
         memmove(out->data, (char *)out->data + offset, size);

@@ -1,4 +1,4 @@
-/* File formats of buffers: images of 8-bit samples (PNG, and the plain netpbm formats), and NumPy's .npy files. */
+/* File formats of buffers: images of 8-bit samples (PNG, binary netpbm) and NumPy .npy files. */
 #ifndef TOOL_FILE_FORMATS_H
 #define TOOL_FILE_FORMATS_H
 
@@ -7,22 +7,25 @@
 
 /* ---- images ---- */
 
-/* Writes width × height pixels of 1 (grey), 2 (grey, alpha), 3 (RGB) or 4 (RGBA) samples, rows from the top. The path's ending decides:
- * .png, .pgm (1 sample) or .ppm (3). The data is not compressed: no library is needed, and any viewer opens it. */
+/* Writes width × height pixels of 1 (grey), 2 (grey, alpha), 3 (RGB) or 4 (RGBA) samples, top row first. The suffix of
+ * the path selects the format: .png, .pgm (1 sample) or .ppm (3 samples). The data is not compressed, so no library is
+ * needed. */
 vyre_status tool_image_write(const char *path, uint32_t width, uint32_t height, unsigned channels, const void *samples,
                              vyre_error *error);
-/* Whether the path ends like a picture. */
+/* Whether the suffix of the path is that of an image. */
 int tool_image_is(const char *path);
-/* Whether a picture of that ending can have that many samples a pixel. */
+/* Whether an image with that suffix can have that many samples per pixel. */
 int tool_image_supports(const char *path, unsigned channels);
 
-/* ---- .npy files (format 1.0, 2.0 and 3.0): https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html ---- */
+/* ---- .npy files, format 1.0, 2.0 and 3.0 ----
+ *
+ * https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html */
 
-/* Reads the elements of a file, in C order. The element type must be exactly `type`; bf16, which NumPy does not have, is read from and
+/* Reads the elements of a file in C order. The element type must equal `type`. NumPy has no bf16: it is read and
  * written as 16-bit unsigned integers. */
 vyre_status tool_npy_read(const char *path, vyre_type type, vyre_bytes *out, vyre_error *error);
 
-/* Writes elements with that shape; the product of the dimensions is the number of elements. "-" is standard output. */
+/* Writes elements with that shape, the product of whose dimensions is the element count. "-" is standard output. */
 vyre_status tool_npy_write(const char *path, vyre_type type, const uint64_t *shape, size_t dimensions, const void *data,
                            size_t size, vyre_error *error);
 

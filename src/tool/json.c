@@ -1,4 +1,4 @@
-/* JSON (json.h). */
+/* JSON writer (json.h). */
 #include "tool/json.h"
 
 #include <inttypes.h>
@@ -53,7 +53,7 @@ void tool_json_findings(vy_string *out, const vyre_diagnostics *list, int on_one
     tool_json_name(out, "diagnostics");
     if (vyre_diagnostics_render_json(list, &text, NULL) != VYRE_OK)
         out->failed = 1;
-    for (size_t i = 0; i < text.size; i++) { /* a newline inside a string is escaped; one is the last byte */
+    for (size_t i = 0; i < text.size; i++) { /* newlines in strings are escaped, so each one here is layout */
         char c = ((const char *)text.data)[i];
         if (c != '\n' || (!on_one_line && i + 1 < text.size))
             vy_string_char(out, c);

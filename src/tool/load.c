@@ -1,4 +1,4 @@
-/* Loading programs from files. */
+/* Program loader (load.h). Dialects are loaded only if a program calls an op. */
 #include "tool/load.h"
 
 #include "base/file.h"
@@ -35,20 +35,20 @@ int tool_file_write(const char *path, const void *data, size_t size) {
     return TOOL_SYSTEM;
 }
 
-/* No text starts with the wire form's magic: its first byte is NUL. */
+/* The magic number starts with NUL, so no text starts with it. */
 int tool_file_is_wire(const vyre_bytes *bytes) {
     size_t size = sizeof VY_WIRE_MAGIC;
     return bytes->size >= size && memcmp(bytes->data, VY_WIRE_MAGIC, size) == 0;
 }
 
-/* -D words become an array that borrows from them but for the names, which need their own end. */
+/* Converts -D words to defines. The values are borrowed; the names are copied to terminate them. */
 static int make_defines(const tool_command *command, const tool_list *words, vy_arena *arena, vyre_define **out) {
     vyre_define *defines = vy_arena_allocate(arena, vy_array_size(words->count + 1, sizeof *defines));
     vyre_error error;
 
     for (uint32_t i = 0; defines && i < words->count; i++) {
         size_t length = strlen(words->items[i]);
-        defines[i].value = ""; /* without `=`: the parser reports it, with the type of the const */
+        defines[i].value = ""; /* without `=`: the parser reports it with the type of the const */
         if (!tool_args_split(words->items[i], &length, &defines[i].value) && strchr(words->items[i], '='))
             return tool_usage(command, "write `-D NAME=VALUE`, as in `-D TILE=32`", "-D needs NAME=VALUE, not `%s`",
                               words->items[i]);
@@ -70,7 +70,7 @@ static void print_findings(void *user, const vyre_dialects_event *event) {
     tool_diagnostics(event->findings);
 }
 
-/* A folder that does not exist is probably a typing mistake, and its ops are not found. */
+/* Warns once about folders of VYRE_DIALECT_PATH that do not exist. */
 static int warn_missing_folders(void) {
     static int is_done;
     if (is_done || !secure_getenv("VYRE_DIALECT_PATH"))
@@ -88,7 +88,8 @@ static int warn_missing_folders(void) {
     return code;
 }
 
-/* A manifest with a mistake does not keep the others out: a watcher that looks once. */
+/* Loads the folders with a watcher that polls once: unlike vyre_dialects_load_folder, it skips manifests with
+ * errors. */
 int tool_dialects_load(void) {
     static int is_loaded;
     vyre_dialects_watch_options options = VYRE_DIALECTS_WATCH_OPTIONS_INIT;
@@ -108,10 +109,10 @@ int tool_dialects_load(void) {
     return code;
 }
 
-/* The newest snapshot with VYRE_DIALECT_PATH in it, which is not read for a file that calls no op. */
+/* The current snapshot, after VYRE_DIALECT_PATH has been loaded. Not called for a file that calls no op. */
 static vyre_dialects_guard dialects_of(tool_file *file) {
     if (!file->dialects.snapshot) {
-        (void)tool_dialects_load(); /* an op that is missing because of that is named later */
+        (void)tool_dialects_load(); /* an op that is missing as a result is reported later */
         file->dialects = vyre_dialects_acquire();
     }
     return file->dialects;
@@ -148,18 +149,18 @@ static int load_wire(const tool_command *command, const tool_list *words, vyre_d
                      vyre_error *error) {
     error->code = VYRE_OK;
     if (words && words->count > 0)
-        return tool_usage(command, "define constants when encoding: `vyre encode -D NAME=VALUE`",
-                          "-D does not apply: the wire form in `%s` has no constants left to define", file->path);
+        return tool_usage(command, "define consts when encoding: `vyre encode -D NAME=VALUE`",
+                          "-D does not apply: the wire form in `%s` contains no consts", file->path);
     vyre_wire_decode(file->bytes.data, file->bytes.size, list, &file->program, error);
     if (error->code != VYRE_OK) {
-        char place[sizeof error->where];
-        strcpy(place, error->where);
-        vy_fail_where(error, "%s%s%s", tool_path_name(file->path), place[0] ? ", " : "", place);
+        char where[sizeof error->where];
+        strcpy(where, error->where);
+        vy_fail_where(error, "%s%s%s", tool_path_name(file->path), where[0] ? ", " : "", where);
     }
     return TOOL_OK;
 }
 
-/* Whether all errors are those of -D (T049, T050), which are mistakes of the command line and not of the file. */
+/* Whether all errors concern -D (T049, T050). These are usage errors, not errors in the file. */
 static int are_of_defines(const vyre_diagnostics *list) {
     const vyre_diagnostic *finding;
 
@@ -170,8 +171,9 @@ static int are_of_defines(const vyre_diagnostics *list) {
     return 1;
 }
 
-/* Findings with a place say more than their summary. Without a place (damaged wire forms) or without findings the summary, which names the
- * file, is all there is. Returns the exit code. */
+/* Reports a load failure and returns the exit code. Diagnostics with a source location are printed instead of the error
+ * that summarises them. Without a location (damaged wire forms) or without diagnostics the error is printed; it
+ * contains the file name. */
 static int report_failure(const vyre_diagnostics *list, size_t before, int is_kept, const vyre_error *error) {
     size_t count = vyre_diagnostics_errors(list);
     const vyre_diagnostic *first = vyre_diagnostics_get(list, 0);
@@ -193,7 +195,7 @@ int tool_file_load(const tool_command *command, const char *path, const tool_lis
 
     memset(out, 0, sizeof *out);
     out->path = path;
-    (void)warn_missing_folders(); /* here, because a file that calls no op does not load the folders */
+    (void)warn_missing_folders(); /* here too, since a file without op calls does not load the folders */
     code = tool_file_read(path, &out->bytes);
     if (code == TOOL_OK) {
         code = tool_file_is_wire(&out->bytes) ? load_wire(command, defines, list, out, &error)
@@ -234,13 +236,13 @@ static void list_programs(const tool_file *file, vy_string *out) {
         vy_string_format(out, "%s%s", i ? ", " : "", vyre_program_name(tool_file_program(file, i)));
 }
 
-/* What a file without a program is. */
-static const char *what_instead(const tool_file *file) {
+/* Describes a file without a program. */
+static const char *describe_contents(const tool_file *file) {
     const vyre_program *library = file->module ? vyre_module_library(file->module) : NULL;
 
     if (file->bytes.size == 0)
         return "is empty";
-    return library ? "holds no program, only functions" : "holds no program and no functions";
+    return library ? "contains functions only, no program" : "contains no program";
 }
 
 int tool_file_select(const tool_command *command, const tool_file *file, const char *name, vyre_program **out) {
@@ -259,19 +261,19 @@ int tool_file_select(const tool_command *command, const tool_file *file, const c
     if (*out)
         return TOOL_OK;
     if (count == 0)
-        return tool_usage(command, "name a file that holds a `program NAME { … }`", "`%s` %s", path,
-                          what_instead(file));
+        return tool_usage(command, "use a file that contains a `program NAME { … }`", "`%s` %s", path,
+                          describe_contents(file));
     list_programs(file, &names);
     if (!name) {
-        tool_usage(command, VY_FIX("choose one, as in `--program %s`", vyre_program_name(tool_file_program(file, 0))),
-                   "`%s` holds %zu programs: %s", path, count, names.text ? names.text : "");
+        tool_usage(command, VY_FIX("select one, as in `--program %s`", vyre_program_name(tool_file_program(file, 0))),
+                   "`%s` contains %zu programs: %s", path, count, names.text ? names.text : "");
     } else {
         vy_suggestion_start(&suggestion, name, strlen(name));
         for (size_t i = 0; i < count; i++)
             vy_suggestion_offer(&suggestion, vyre_program_name(tool_file_program(file, i)));
         near = vy_suggestion_get(&suggestion);
-        tool_usage(command, near ? VY_FIX("did you mean `--program %s`?", near) : "use one of these names",
-                   "`%s` holds no program `%s`, but %s", path, name, names.text ? names.text : "");
+        tool_usage(command, near ? VY_FIX("did you mean `--program %s`?", near) : "select one of these with --program",
+                   "`%s` does not contain program `%s`, only %s", path, name, names.text ? names.text : "");
     }
     vy_string_free(&names);
     return TOOL_USAGE;
@@ -329,9 +331,10 @@ int tool_program_print(const vyre_program *program, const char *output) {
 
 int tool_one_file(const tool_command *command, const tool_args *args) {
     if (args->words.count == 0)
-        return tool_usage(command, VY_FIX("name one, as in `vyre %s kernel.vyre`", command->name), "no file is given");
+        return tool_usage(command, VY_FIX("add a file, as in `vyre %s kernel.vyre`", command->name),
+                          "no file is given");
     if (args->words.count > 1)
-        return tool_usage(command, "name one file", "%u files are given (`%s` is the second), and it takes one",
+        return tool_usage(command, "pass one file", "%u files are given (the second is `%s`); one is expected",
                           args->words.count, args->words.items[1]);
     return TOOL_OK;
 }

@@ -1,4 +1,5 @@
-/* The vyre command: finds the subcommand, runs it, and makes sure that what it printed has arrived. */
+/* The command `vyre`: looks up the subcommand, runs it, and checks that its output was written. Contains `vyre help`
+ * and `vyre version`. */
 #include "base/suggest.h"
 #include "tool/args.h"
 #include "tool/terminal.h"
@@ -30,7 +31,7 @@ const tool_command *tool_command_find(const char *name) {
 
 enum { OPTION_COLUMN = 28, TEXT_WIDTH = 100 };
 
-/* Prints words from `column` on, going on under it. */
+/* Prints text from `column`, wrapped at TEXT_WIDTH and indented to `column`. */
 static void print_wrapped(const char *text, int column) {
     int at = column;
 
@@ -70,20 +71,20 @@ void tool_command_help(const tool_command *command) {
     for (const tool_option *option = command->options; option && option->name; option++)
         print_option(option);
     print_option(&tool_option_color);
-    print_option(&(tool_option){"help", 'h', NULL, TOOL_FLAG, 0, "this text"});
+    print_option(&(tool_option){"help", 'h', NULL, TOOL_FLAG, 0, "print this text"});
     if (command->examples[0])
         printf("\nexamples:\n%s", command->examples);
 }
 
 static void print_overview(void) {
-    printf("vyre: one compute program, the same bits everywhere\n\nusage: vyre COMMAND [ARGUMENTS]\n\ncommands:\n");
+    printf("vyre: run, check and inspect compute programs\n\nusage: vyre COMMAND [ARGUMENTS]\n\ncommands:\n");
     for (size_t i = 0; tool_command_at(i); i++)
         printf("  %-10s %s\n", tool_command_at(i)->name, tool_command_at(i)->summary);
     printf("\nexit codes:\n");
 #define X(ID, code, doc) printf("  %d  %s\n", code, doc);
     TOOL_EXIT_LIST(X)
 #undef X
-    printf("\n`vyre help COMMAND` or `vyre COMMAND --help` says more. To begin:\n"
+    printf("\n`vyre help COMMAND` or `vyre COMMAND --help` prints the options of a command. Example:\n"
            "  vyre run examples/saxpy.vyre a=2.0 x=1,2,3 y=10,20,30\n");
 }
 
@@ -108,12 +109,12 @@ static int run_help(const tool_command *self, void *options, const tool_args *ar
     closest = vy_suggestion_get(&suggestion);
     return tool_usage(self,
                       closest ? VY_FIX("did you mean `vyre help %s`?", closest) : "`vyre help` lists the commands",
-                      "there is no command `%.100s`", args->words.items[0]);
+                      "unknown command `%.100s`", args->words.items[0]);
 }
 
 const tool_command tool_cmd_help = {
     .name = "help",
-    .summary = "show what the command and its subcommands take",
+    .summary = "print the commands, or the options of one",
     .usage = "[COMMAND]",
     .details = "",
     .examples = "  vyre help run\n",
@@ -148,19 +149,19 @@ static void list_commands(void) {
     tool_write(stderr, "Fix: use one of");
     for (size_t i = 0; tool_command_at(i); i++)
         fprintf(stderr, "%s %s", i ? "," : "", commands[i]->name);
-    fprintf(stderr, "; `vyre help` says what they do\n");
+    fprintf(stderr, "; `vyre help` describes them\n");
 }
 
 static int unknown_command(const char *name) {
     vy_suggestion suggestion;
     const char *closest;
 
-    /* Not tool_usage: without a command there is no help to point to, and no --json to answer. */
+    /* Not tool_usage, which refers to the help and the --json option of a command. */
     vy_suggestion_start(&suggestion, name, strlen(name));
     for (size_t i = 0; tool_command_at(i); i++)
         vy_suggestion_offer(&suggestion, commands[i]->name);
     closest = vy_suggestion_get(&suggestion);
-    tool_write(stderr, "vyre: there is no command `%.100s`\n", name);
+    tool_write(stderr, "vyre: unknown command `%.100s`\n", name);
     if (closest)
         tool_write(stderr, "Fix: did you mean `vyre %s`?\n", closest);
     else
@@ -168,7 +169,7 @@ static int unknown_command(const char *name) {
     return TOOL_USAGE;
 }
 
-/* `vyre --version` and `vyre --help` are what people try first. */
+/* Accepts `vyre --help` and `vyre --version`. */
 static const char *command_name(const char *word) {
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
         return "help";
@@ -177,14 +178,14 @@ static const char *command_name(const char *word) {
     return word;
 }
 
-/* Whether standard output is a pipe or socket that nobody reads any more. */
+/* Whether standard output is a pipe or socket whose reader has closed it. */
 static int reader_left(void) {
     struct pollfd output = {.fd = STDOUT_FILENO, .events = POLLOUT};
     return poll(&output, 1, 0) == 1 && (output.revents & (POLLERR | POLLHUP)) != 0;
 }
 
-/* Output that could not be written is an error, except where the reader left on purpose (`vyre ops | head`): what it saw was enough,
- * and the exit code of the work stands. */
+/* Reports output that could not be written. A reader that closed the pipe (`vyre ops | head`) is not an error: the exit
+ * code is unchanged. */
 static int finish_output(int code) {
     int failed = ferror(stdout);
 
@@ -193,7 +194,7 @@ static int finish_output(int code) {
     if (reader_left())
         return code;
     tool_write(stderr,
-               "vyre: IO: standard output cannot be written\nFix: free space there, or send the output elsewhere\n");
+               "vyre: IO: standard output cannot be written\nFix: free space on the device, or redirect the output\n");
     return code == TOOL_OK ? TOOL_SYSTEM : code;
 }
 

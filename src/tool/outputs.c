@@ -25,7 +25,7 @@ typedef struct shape {
     size_t count;
 } shape;
 
-/* The value of a word NAME=VALUE if that is its name; otherwise NULL. */
+/* The value of NAME=VALUE if the name matches, otherwise NULL. */
 static const char *value_for(const char *word, const char *name) {
     size_t length;
     const char *value;
@@ -68,7 +68,7 @@ static int check_names(const tool_command *command, const vyre_program *program,
         int found = 0;
 
         if (!tool_args_split(list->items[i], &length, &value) || *value == '\0')
-            return tool_usage(command, VY_FIX("write `--%s NAME=…`", option), "--%s takes NAME=…, not `%s`", option,
+            return tool_usage(command, VY_FIX("write `--%s NAME=…`", option), "--%s needs NAME=…, not `%s`", option,
                               list->items[i]);
         vy_suggestion_start(&suggestion, list->items[i], length);
         for (size_t j = 0; vyre_program_buffer(program, j, &buffer); j++) {
@@ -82,19 +82,19 @@ static int check_names(const tool_command *command, const vyre_program *program,
                               vy_suggestion_get(&suggestion)
                                   ? VY_FIX("did you mean `%s`?", vy_suggestion_get(&suggestion))
                                   : "name a write or read_write buffer; `vyre explain FILE` lists them",
-                              "--%s names `%.*s`, which is no output of program %s", option, (int)length,
+                              "--%s names `%.*s`, which is not an output of program %s", option, (int)length,
                               list->items[i], vyre_program_name(program));
     }
     return TOOL_OK;
 }
 
-/* Two words of --shape for one output, or two of --out for one file: the first would have no effect. */
+/* Refuses two shapes of one output, and two outputs to one file: the first would have no effect. */
 static int check_twice(const tool_command *command, const tool_list *outs, const tool_list *shapes) {
     for (uint32_t i = 0; i < shapes->count; i++)
         for (uint32_t j = 0; j < i; j++) {
             size_t length = strcspn(shapes->items[i], "=");
             if (strncmp(shapes->items[i], shapes->items[j], length + 1) == 0)
-                return tool_usage(command, "give one --shape for each output; all its files have that shape",
+                return tool_usage(command, "write one --shape per output; it applies to all its files",
                                   "--shape names `%.*s` twice", (int)length, shapes->items[i]);
         }
     for (uint32_t i = 0; i < outs->count; i++)
@@ -103,12 +103,13 @@ static int check_twice(const tool_command *command, const tool_list *outs, const
             struct stat about;
             if (strcmp(file, strchr(outs->items[j], '=') + 1) == 0 && strcmp(file, "-") != 0 &&
                 (stat(file, &about) != 0 || S_ISREG(about.st_mode)))
-                return tool_usage(command, "give each --out another file", "--out writes `%s` twice", file);
+                return tool_usage(command, "use a different file for each --out", "two --out options write `%s`", file);
         }
     return TOOL_OK;
 }
 
-/* The ending decides the format, so one without a format is probably a mistake. Raw bytes: .bin, .raw, and names without an ending. */
+/* Refuses an unknown suffix: the suffix selects the format, so it is probably a mistake. Raw bytes are .bin, .raw and
+ * no suffix. */
 static int check_ending(const tool_command *command, const char *word) {
     const char *file = strchr(word, '=') + 1, *slash = strrchr(file, '/'), *name = slash ? slash + 1 : file;
     const char *dot = strrchr(name, '.');
@@ -119,12 +120,12 @@ static int check_ending(const tool_command *command, const char *word) {
     return tool_usage(
         command,
         VY_FIX("use .npy, .png, .ppm, .pgm, or .bin for raw bytes, as in `--out %.*s.bin`", (int)(dot - word), word),
-        "`%s` ends in `%s`, which is not a format that --out writes", file, dot);
+        "`%s` ends in `%s`, which is not a format of --out", file, dot);
 }
 
-/* A picture needs bytes and its size; --shape gives it as NumPy would: rows, columns, samples of a pixel. */
-static int check_picture(const tool_command *command, const vyre_buffer_info *buffer, const char *file,
-                         const tool_list *shapes) {
+/* An image needs u8 elements and --shape in the order of NumPy: rows, columns, samples per pixel. */
+static int check_image(const tool_command *command, const vyre_buffer_info *buffer, const char *file,
+                       const tool_list *shapes) {
     const char *text = find_value(shapes, buffer->name);
     shape s = {.count = 0};
 
@@ -132,33 +133,33 @@ static int check_picture(const tool_command *command, const vyre_buffer_info *bu
         return TOOL_OK;
     if (buffer->type != VYRE_TYPE_U8)
         return tool_usage(command, VY_FIX("make `%s` a u8 buffer, or write it as .npy", buffer->name),
-                          "`%s` cannot be a picture: its elements are %s, and a picture has u8 samples", buffer->name,
+                          "`%s` cannot be written as an image: its elements are %s, not u8", buffer->name,
                           vyre_type_name(buffer->type));
     if (!text || !read_shape(text, &s) || s.count < 2 || s.count > 3 ||
         (s.count == 3 && (s.sizes[2] < 1 || s.sizes[2] > 4)) || s.sizes[0] > INT32_MAX || s.sizes[1] > INT32_MAX)
         return tool_usage(command,
                           VY_FIX("add `--shape %s=ROWS,COLUMNS` (grey) or `--shape %s=ROWS,COLUMNS,3` (RGB)",
                                  buffer->name, buffer->name),
-                          "the picture `%s` needs a shape", file);
+                          "the image `%s` needs a shape of two or three sizes", file);
     if (!tool_image_supports(file, s.count == 3 ? (unsigned)s.sizes[2] : 1))
-        return tool_usage(command, "write it as .png, which takes 1 to 4 samples a pixel",
-                          "`%s` cannot have %u sample%s a pixel: .pgm takes 1 and .ppm 3", file,
+        return tool_usage(command, "write it as .png, which supports 1 to 4 samples per pixel",
+                          "`%s` cannot have %u sample%s per pixel: .pgm has 1 and .ppm has 3", file,
                           s.count == 3 ? (unsigned)s.sizes[2] : 1, s.count == 3 && s.sizes[2] > 1 ? "s" : "");
     return TOOL_OK;
 }
 
-/* A shape is that of a file. */
+/* A shape applies to the files of --out. */
 static int check_shape(const tool_command *command, const tool_list *outs, const char *word) {
     int length = (int)strcspn(word, "=");
     shape s;
 
     if (!read_shape(word + length + 1, &s))
         return tool_usage(command, "write up to 8 sizes, as in `--shape y=480,640`",
-                          "--shape takes NAME=N,N,…, not `%s`", word);
+                          "--shape needs NAME=N,N,…, not `%s`", word);
     for (uint32_t i = 0; i < outs->count; i++)
         if (strncmp(outs->items[i], word, (size_t)length + 1) == 0)
             return TOOL_OK;
-    return tool_usage(command, VY_FIX("add `--out %.*s=FILE.npy`, or leave --shape out", length, word),
+    return tool_usage(command, VY_FIX("add `--out %.*s=FILE.npy`, or remove --shape", length, word),
                       "--shape names `%.*s`, which no --out writes", length, word);
 }
 
@@ -179,7 +180,7 @@ int tool_outputs_check(const tool_command *command, const vyre_program *program,
         for (uint32_t j = 0; code == TOOL_OK && j < outs->count; j++) {
             const char *file = value_for(outs->items[j], buffer.name);
             if (file)
-                code = check_picture(command, &buffer, file, shapes);
+                code = check_image(command, &buffer, file, shapes);
         }
     return code;
 }
@@ -204,8 +205,8 @@ static int compare_shape(const tool_command *command, const char *name, const ch
         product = s.sizes[i] && product > UINT64_MAX / s.sizes[i] ? UINT64_MAX : product * s.sizes[i];
     if (product == count)
         return TOOL_OK;
-    return tool_usage(command, VY_FIX("give sizes whose product is %" PRIu64, count),
-                      "the shape of `%s` (%s) does not hold its %" PRIu64 " element%s", name, text, count,
+    return tool_usage(command, VY_FIX("use sizes whose product is %" PRIu64, count),
+                      "the shape of `%s` (%s) does not match its %" PRIu64 " element%s", name, text, count,
                       count == 1 ? "" : "s");
 }
 
@@ -215,7 +216,7 @@ int tool_outputs_compare(const tool_command *command, const vyre_program *progra
     vyre_buffer_info buffer;
     int code = TOOL_OK;
 
-    /* A dispatch that does not resolve is refused, with the reason, by the run. */
+    /* If the dispatch does not resolve, the run reports the reason. */
     if (launch && vy_resolve_dispatch(program, arguments, launch, NULL) == VYRE_OK)
         for (size_t i = 0; code == TOOL_OK && vyre_program_buffer(program, i, &buffer); i++) {
             const char *text = find_value(shapes, buffer.name);
@@ -233,7 +234,7 @@ static int write_one(const vyre_buffer_info *buffer, const char *file, const cha
 
     if (shape_text)
         read_shape(shape_text, &s);
-    fflush(stdout); /* in case the file is "-" */
+    fflush(stdout); /* the file may be "-" */
     error.code = VYRE_OK;
     if (tool_image_is(file))
         tool_image_write(file, (uint32_t)s.sizes[1], (uint32_t)s.sizes[0], s.count == 3 ? (unsigned)s.sizes[2] : 1,
@@ -297,7 +298,7 @@ static int is_shown(const rows *r, size_t row) {
     return row < r->head || row >= r->total - r->tail;
 }
 
-/* The widest text among the first and last values decides the column; wider ones in the middle are not shown or push their row. */
+/* The width of the widest value in a sample of at least 4096. A wider value shifts the rest of its row. */
 static int column_width(const tool_buffer_view *buffer, size_t count) {
     size_t width = 1, step = count > 4096 ? count / 4096 : 1;
     char text[TOOL_SCALAR_TEXT];
@@ -406,8 +407,8 @@ void tool_print_buffer_hex(vy_string *out, const tool_buffer_view *buffer, uint6
     }
 }
 
-/* A reader of JSON takes numbers as doubles. The shortest text that gives a half float back, such as 6.55e4, is another number to it
- * than the half float is (65504), so they are written as the doubles they are. */
+/* JSON readers parse numbers as doubles. The shortest text that identifies a half float (6.55e4) is a different double
+ * than the half float itself (65504), so half floats are printed as doubles. */
 static void write_json_value(vyre_type type, uint64_t bits, char text[TOOL_SCALAR_TEXT]) {
     if (type == VYRE_TYPE_F16 || type == VYRE_TYPE_BF16)
         tool_scalar_write(VYRE_TYPE_F64, vyre_op_evaluate(VYRE_OP_CAST, VYRE_TYPE_F64, type, bits, 0, 0), text);
@@ -415,7 +416,7 @@ static void write_json_value(vyre_type type, uint64_t bits, char text[TOOL_SCALA
         tool_scalar_write(type, bits, text);
 }
 
-/* JSON has no infinities and no NaN: they are strings. */
+/* Infinities and NaN are strings: JSON has no such numbers. */
 static int is_json_number(const char *text) {
     return strpbrk(text, "in") == NULL;
 }

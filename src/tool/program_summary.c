@@ -1,4 +1,4 @@
-/* What a program is. */
+/* Summary of a program (program_summary.h). */
 #include "tool/program_summary.h"
 
 #include "ir/model.h"
@@ -30,8 +30,8 @@ void tool_summary_uses(vy_string *out, const vyre_program *program) {
             vy_string_format(out, "%s%s", out->length > start ? ", " : "", fact_names[i].name);
 }
 
-/* Size expressions as the language writes them; parentheses around every nested operator keep it simple and right. The depth of the
- * tree is bounded by the validator. */
+/* Prints a size expression in the syntax of the language. Every nested operator is parenthesised. The validator bounds
+ * the depth. */
 static void add_size(vy_string *out, const vyre_program *program, uint32_t index, int nested) {
     static const struct {
         const char *symbol;
@@ -201,7 +201,7 @@ static int has_op(const vy_op_set *set, unsigned member) {
     return vy_op_set_name(member) && (set->words[member / 64] >> member % 64 & 1);
 }
 
-/* The least value of a capability that the program needs. */
+/* The minimum value of a capability that the program needs. */
 static uint64_t required_value(const vyre_program *program, const vy_op_set *ops, vyre_capability capability) {
     const uint32_t *size = program->workgroup;
     switch (capability) {
@@ -221,7 +221,7 @@ static uint64_t required_value(const vyre_program *program, const vy_op_set *ops
     }
 }
 
-/* Capabilities that some backend may lack: every workgroup holds one invocation. */
+/* The capabilities with the value that every backend has; every workgroup holds one invocation. */
 static const struct {
     vyre_capability capability;
     const char *name;

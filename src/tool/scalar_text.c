@@ -1,4 +1,4 @@
-/* Scalars in text. */
+/* Text form of scalars (scalar_text.h). */
 #include "tool/scalar_text.h"
 
 #include "base/number_text.h"
@@ -47,12 +47,12 @@ static vyre_status out_of_range(const char *text, size_t length, vyre_type type,
                    vyre_type_name(type), low, high);
 }
 
-/* A number that rounds to infinity. Infinity itself is written `inf`. */
+/* Refuses a number that rounds to infinity. Infinity itself is written `inf`. */
 static vyre_status over_largest(const char *text, size_t length, vyre_type type, vyre_error *error) {
     char high[TOOL_SCALAR_TEXT];
     uint64_t largest = (((UINT64_C(1) << formats[type].exponent) - 1) << formats[type].fraction) - 1;
     int is_short =
-        vyre_type_size(type) == 2; /* the shortest text of the largest f16 is 65500.0, of which 65504.0 is more */
+        vyre_type_size(type) == 2; /* the shortest text of the largest f16 is 65500.0, below its exact value 65504.0 */
 
     if (is_short)
         largest = vyre_op_evaluate(VYRE_OP_CAST, VYRE_TYPE_F64, type, largest, 0, 0);
@@ -116,7 +116,7 @@ vyre_status tool_scalar_read(const char *text, size_t length, vyre_type type, ui
         *bits = is(text, length, "true");
         return *bits || is(text, length, "false") ? VYRE_OK : not_a_value(text, length, type, error);
     }
-    /* In hexadecimal, f32 at the end is digits: 0x1f32 has no suffix. */
+    /* In hexadecimal, a final f32 is digits: 0x1f32 has no suffix. */
     if (length > suffix && memcmp(text + length - suffix, name, suffix) == 0 &&
         !(name[0] == 'f' && memchr(text, 'x', length) && !memchr(text, 'p', length)))
         length -= suffix;

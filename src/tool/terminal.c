@@ -1,4 +1,4 @@
-/* Colour (terminal.h): SGR sequences of ECMA-48, which every terminal since the VT100 understands or ignores. */
+/* Terminal output (terminal.h). Colours are SGR sequences (ECMA-48), which terminals support or ignore. */
 #include "tool/terminal.h"
 
 #include "base/clock.h"
@@ -35,7 +35,7 @@ int tool_can_erase(FILE *stream) {
     return isatty(fileno(stream)) && term && *term && strcmp(term, "dumb") != 0;
 }
 
-/* NO_COLOR: https://no-color.org; an empty value counts as none. */
+/* NO_COLOR: https://no-color.org. An empty value is ignored. */
 int tool_has_color(FILE *stream) {
     const char *refused = getenv("NO_COLOR");
 
@@ -59,7 +59,7 @@ static const struct {
     {"verdict: broken", RED}, {"verdict: fine", GREEN}, {"chosen:", GREEN},
 };
 
-/* `vyre:` or `vyre run:`, which opens an error; 0 if the line does not begin so. */
+/* The length of `vyre:` or `vyre run:` at the start of an error; 0 if the line starts otherwise. */
 static size_t command_length(const char *line, size_t length) {
     size_t end = 4;
 
@@ -71,7 +71,7 @@ static size_t command_length(const char *line, size_t length) {
     return end < length && line[end] == ':' ? end + 1 : 0;
 }
 
-/* How much of the line, without its indentation, has which colour. */
+/* The length of the opening to colour, after the indentation, and its colour. */
 static size_t find_opening(const char *line, size_t length, int is_indented, const char **color) {
     size_t end = 0;
 
@@ -131,7 +131,7 @@ void tool_write(FILE *stream, const char *format, ...) {
     va_start(arguments, format);
     va_copy(again, arguments);
     vy_string_format_list(&text, format, arguments);
-    if (text.failed) /* memory ran out, which may be what there is to report */
+    if (text.failed) /* out of memory, possibly while an out-of-memory error is reported */
         vfprintf(stream, format, again);
     else if (text.length)
         tool_write_lines(stream, text.text, text.length);
@@ -142,7 +142,7 @@ void tool_write(FILE *stream, const char *format, ...) {
 
 /* ---- progress ---- */
 
-/* Progress: a thread that wakes up four times a second, because the work itself has no time for it. */
+/* The progress thread: redraws the line four times a second. */
 static void *show_progress(void *user) {
     tool_progress *progress = user;
     uint64_t start = vy_clock_now(), wake = start + 1000000000u;

@@ -1,4 +1,4 @@
-/* Errors on standard error, and how statuses of the library become exit codes. */
+/* Error reporting of the command, the error record, and the exit code of each status. */
 #include "tool/tool.h"
 
 #include "tool/json.h"
@@ -12,7 +12,7 @@
 
 static struct {
     vyre_status status;
-    vy_string message, where, fix, findings; /* findings: the inside of a JSON array */
+    vy_string message, where, fix, findings; /* findings: the elements of a JSON array */
     int answered;
 } record;
 
@@ -121,16 +121,16 @@ int tool_exit_of_run(vyre_status status) {
     return status == VYRE_NOT_FOUND || status == VYRE_CORRUPT ? TOOL_SYSTEM : tool_exit_of(status);
 }
 
-int tool_error_at(const vyre_error *error, const vyre_diagnostic *place) {
+int tool_error_at(const vyre_error *error, const vyre_diagnostic *finding) {
     char text[sizeof *error + 64];
     vy_string excerpt = {0};
 
     vyre_error_format(error, text, sizeof text);
     const char *fix = strstr(text, "\nFix: ");
     size_t length = fix ? (size_t)(fix + 1 - text) : strlen(text);
-    if (place)
-        vy_render_excerpt(&excerpt, place, tool_render_style(stderr));
-    fflush(stdout); /* what came before is seen before */
+    if (finding)
+        vy_render_excerpt(&excerpt, finding, tool_render_style(stderr));
+    fflush(stdout); /* keep the order of the two streams */
     tool_write(stderr, "vyre: %.*s", (int)length, text);
     if (excerpt.text && !excerpt.failed)
         fputs(excerpt.text, stderr);
@@ -173,7 +173,7 @@ int tool_usage(const tool_command *command, const char *fix, const char *format,
     va_start(arguments, format);
     problem(command, format, arguments);
     va_end(arguments);
-    tool_fix(fix ? fix : VY_FIX("`vyre help %s` shows what it takes", command->name));
+    tool_fix(fix ? fix : VY_FIX("see `vyre help %s`", command->name));
     return TOOL_USAGE;
 }
 
@@ -203,15 +203,15 @@ int tool_ends_with(const char *path, const char *ending) {
     return length > ending_length && strcasecmp(path + length - ending_length, ending) == 0;
 }
 
-static int print(vy_string *string, int is_for_people) {
+static int print(vy_string *string, int is_coloured) {
     int code = TOOL_OK;
 
     if (string->failed) {
         vyre_error error;
-        vy_fail_memory(&error, "making the output");
+        vy_fail_memory(&error, "formatting the output");
         code = tool_error(&error);
     } else if (string->length > 0) {
-        if (is_for_people)
+        if (is_coloured)
             tool_write_lines(stdout, string->text, string->length);
         else
             fwrite(string->text, 1, string->length, stdout);

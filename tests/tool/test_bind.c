@@ -79,7 +79,7 @@ static void bound_example_gives_the_result(void **state) {
     vy_string_free(&expected);
 }
 
-/* Built by calls or parsed from text, it is the same program: the fingerprint says so. */
+/* A program built with calls and one parsed from text have the same fingerprint. */
 static void built_example_is_the_same_program(void **state) {
     vy_string expected = {0};
     char folder[256];

@@ -1,5 +1,6 @@
-/* vyre doctor from the outside: every plug-in that is broken in its own way is named for what it is, in text and in JSON, and none of them takes
- * the doctor down. The plug-ins are tests/tool/doctor/plugin_*.c and tests/driver/registry/plugin_*.c. */
+/* vyre doctor as a black box: it reports the defect of every broken plug-in, in text and in JSON, and none of them ends
+ * the doctor.
+ * The plug-ins are tests/tool/doctor/plugin_*.c and tests/driver/registry/plugin_*.c. */
 #include "support/test.h"
 
 #include "base/string.h"
@@ -48,11 +49,11 @@ static char *doctor(const char *words, int *code) {
     vy_string out = {0};
     char bytes[4096];
     size_t count;
-    /* Variables that steer the tests are none of the doctor's business. */
-    snprintf(
-        line, sizeof line,
-        "env -u VYRE_SOURCE_DIR -u VYRE_BINARY_DIR -u VYRE_COMMAND -u VYRE_VECTORS '%s' doctor --timeout %d %s 2>&1",
-        vy_test_command(), VY_SANITIZED ? 10 : 3, words);
+    const char *timeout = strstr(words, "--timeout") ? "" : VY_SANITIZED ? "--timeout 10" : "--timeout 3";
+    /* The doctor would report the variables of the tests. */
+    snprintf(line, sizeof line,
+             "env -u VYRE_SOURCE_DIR -u VYRE_BINARY_DIR -u VYRE_COMMAND -u VYRE_VECTORS '%s' doctor %s %s 2>&1",
+             vy_test_command(), timeout, words);
     FILE *pipe = popen(line, "r");
     assert_non_null(pipe);
     while ((count = fread(bytes, 1, sizeof bytes, pipe)) > 0)
@@ -140,8 +141,8 @@ static void each_broken_plugin_is_named_for_what_it_is(void **state) {
         {"crashes", "crashed", "\"signal\":11,\"exit\":null", "it is loaded", "SIGSEGV (Segmentation fault)"},
         {"exits", "exited", "\"signal\":null,\"exit\":3", "it is loaded", "exit code 3 while it is loaded"},
         {"prints", "noisy", "\"signal\":null,\"exit\":null", "", "prints to standard output or error"},
-        {"probe_crashes", "crashed", "\"signal\":7", "the probe of backend `fake-probe-crashes` is asked",
-         "SIGBUS (Bus error) while the probe of backend `fake-probe-crashes` is asked"},
+        {"probe_crashes", "crashed", "\"signal\":7", "the probe of backend `fake-probe-crashes` is called",
+         "SIGBUS (Bus error) while the probe of backend `fake-probe-crashes` is called"},
         {"ends_badly", "crashed", "\"signal\":6", "the process ends", "SIGABRT (Aborted) while the process ends"},
         {"too_old", "refused", "\"status\":\"ABI_MISMATCH\"", "", "too old"},
         {"too_new", "refused", "\"status\":\"ABI_MISMATCH\"", "", "made for version 999"},
@@ -170,13 +171,13 @@ static void one_that_hangs_is_ended_when_its_time_is_up(void **state) {
     const char *object = object_of(text, plugin_path("hangs"));
     expect(object, "\"state\":\"hung\",\"signal\":null,\"exit\":null");
     expect(object, "\"stage\":\"it is loaded\"");
-    expect(object, "does not come back within 1 s while it is loaded");
+    expect(object, "does not return within 1 s while it is loaded");
     expect(object, "--timeout");
     assert_true(end.tv_sec - start.tv_sec < 30);
     free(text);
     text = doctor("--timeout 1", &code);
     expect(text, "  hung           ");
-    expect(text, "hangs.so does not come back within 1 s while it is loaded\n");
+    expect(text, "hangs.so does not return within 1 s while it is loaded\n");
     free(text);
 }
 
@@ -200,7 +201,7 @@ static void a_relative_path_is_refused(void **state) {
     assert_named(&(expectation){"relative", "refused", "\"status\":\"INVALID_ARGUMENT\"", "", "not absolute"}, "x.so");
 }
 
-/* ---- many at once ---- */
+/* ---- several plug-ins ---- */
 
 static void the_healthy_ones_are_shown_beside_the_broken(void **state) {
     (void)state;
@@ -215,13 +216,13 @@ static void the_healthy_ones_are_shown_beside_the_broken(void **state) {
     vy_string_free(&list);
     char *text = doctor("", &code);
     assert_int_equal(code, 1);
-    expect(text, "  fake-not-now   not_now, gpu, 2 devices, its probe says not_now, rank 5, from /");
+    expect(text, "  fake-not-now   not_now, gpu, 2 devices, probe not_now, rank 5, from /");
     expect(text, "                 the fake device is busy \n                 Fix: end the other process\n");
     expect(text, "  fake-one       no_dispatch");
-    expect(text, "  fake-before    not_loaded"); /* of the one that is refused beside `good` */
+    expect(text, "  fake-before    not_loaded"); /* of the plug-in that is refused because of `good` */
     expect(text, "the backend `fake-good` is registered twice (by `");
     expect(text, "problem: backend fake-good does not start: a fake backend does not start");
-    expect(text, "  chosen:        cpu\n"); /* what has no plug-in of its own goes on working */
+    expect(text, "  chosen:        cpu\n"); /* built-in backends are not affected */
     assert_true(strstr(text, "fake-not-now") < strstr(text, "fake-one"));
     expect(text, "verdict: broken (4 problems, ");
     free(text);
@@ -284,7 +285,7 @@ static void a_machine_without_plugins_is_fine(void **state) {
     char *text = doctor("", &code);
     expect(text, "library\n  version        ");
     expect(text, "plug-ins\n  folder         /");
-    expect(text, "  cpu-ref        refused, reference, 1 device, its probe says yes, rank 1001\n");
+    expect(text, "  cpu-ref        refused, reference, 1 device, probe yes, rank 1001\n");
     expect(text, "drivers\n  libcuda.so.1   ");
     assert_null(strstr(text, "ulkan")); /* no backend loads it */
     assert_null(strstr(text, "OpenCL"));
@@ -319,7 +320,8 @@ static void the_wished_backend_is_chosen_or_a_problem(void **state) {
     unsetenv("VYRE_BACKEND");
 }
 
-/* Without a compiler nothing runs but what is in the cache: with an empty one the backend is not chosen, with an entry it is. */
+/* Without a compiler only programs in the cache run: with an empty cache the backend is not selected, with an entry it
+ * is. */
 static void a_compiler_that_is_none_is_a_warning_with_a_fix(void **state) {
     (void)state;
     int code;
@@ -346,7 +348,7 @@ static void a_compiler_that_is_none_is_a_warning_with_a_fix(void **state) {
     assert_int_equal(code, 0);
     expect(text, "  chosen:        cpu\n");
     expect(text,
-           "warning: backend cpu is chosen, but only what the cache has runs: the compiler `/no/such/compiler` "
+           "warning: backend cpu is selected, but only what the cache has runs: the compiler `/no/such/compiler` "
            "cannot be opened (No such file or directory)\n  Fix: correct the path in VYRE_COMPILER, or unset it\n");
     free(text);
     setenv("VYRE_COMPILER", "/proc/self/cmdline", 1);
@@ -364,7 +366,7 @@ static void variables_nobody_reads_are_told(void **state) {
     setenv("VYRE_BACKENT", "\x1b[2J", 1);
     char *text = doctor("", &code);
     expect(text, "  VYRE_BACKENT=\"\\u001b[2J\"\n");
-    expect(text, "warning: nothing reads the variable VYRE_BACKENT\n  Fix: did you mean VYRE_BACKEND?\n");
+    expect(text, "warning: unknown variable VYRE_BACKENT\n  Fix: did you mean VYRE_BACKEND?\n");
     free(text);
     unsetenv("VYRE_BACKENT");
 }
@@ -380,8 +382,9 @@ static void low_limits_are_told(void **state) {
     bytes[count] = 0;
     pclose(pipe);
     expect(bytes, "  address space  4096000000 bytes\n");
-    expect(bytes, "warning: the limit `address space` is low (4096000000 bytes, below 68719476736)\n  Fix: `ulimit -v");
-    expect(bytes, "warning: the limit `open files` is low (40, below 64)\n");
+    expect(bytes, "warning: the limit `address space` is low (4096000000 bytes; 68719476736 or more is recommended)\n  "
+                  "Fix: `ulimit -v");
+    expect(bytes, "warning: the limit `open files` is low (40; 64 or more is recommended)\n");
 }
 
 static void that_no_child_can_be_started_is_told_once(void **state) {
@@ -394,8 +397,8 @@ static void that_no_child_can_be_started_is_told_once(void **state) {
     int status = pclose(pipe);
     assert_int_equal(WEXITSTATUS(status), 1);
     expect(bytes, "  unknown        /nowhere/x.so (VYRE_PLUGINS)\n");
-    expect(bytes, "  libcuda.so.1   is not tried: the child process cannot be started (CUDA)\n");
-    expect(bytes, "problem: child processes cannot be started (Too many open files): nothing is tried\n  Fix: ");
+    expect(bytes, "  libcuda.so.1   was not examined: the child process cannot be started (CUDA)\n");
+    expect(bytes, "problem: child processes cannot be started (Too many open files), so nothing was examined\n  Fix: ");
     expect(bytes, "verdict: broken (1 problem, ");
 }
 
@@ -410,13 +413,13 @@ static void a_cache_that_cannot_be_used_is_a_warning(void **state) {
     snprintf(path, sizeof path, "%s/new", folder);
     setenv("VYRE_CACHE_DIR", path, 1);
     text = doctor("", &code);
-    expect(text, "(usable, made when first needed)");
+    expect(text, "(usable, created when needed)");
     free(text);
     assert_int_equal(chmod(folder, 0777), 0); /* others may put code there */
     setenv("VYRE_CACHE_DIR", folder, 1);
     text = doctor("", &code);
     expect(text, "(not usable)");
-    expect(text, "warning: compiled programs are not kept: ");
+    expect(text, "warning: the disk cache is not usable: ");
     free(text);
     assert_int_equal(access(path, F_OK), -1); /* looking makes nothing */
 }
@@ -428,9 +431,9 @@ static void words_are_not_taken(void **state) {
     int code;
     char *text = doctor("please", &code);
     assert_int_equal(code, 2);
-    expect(text, "vyre doctor: `please` is not expected\nFix: ");
+    expect(text, "vyre doctor: unexpected argument `please`\nFix: ");
     free(text);
-    text = doctor("child plugin /x.so 3>&-", &code); /* the form it has for itself, without anybody who listens */
+    text = doctor("child plugin /x.so 3>&-", &code); /* the form of the child process, without its parent */
     assert_int_equal(code, 2);
     free(text);
     text = doctor("child nonsense", &code);

@@ -171,7 +171,7 @@ static int check_case(const fix_case *c, char printed[512]) {
     return is_good;
 }
 
-/* Reads one case; `*at` is moved behind it. Its lines are appended to `copy`, with the fix that came out. */
+/* Reads one case and advances `*at` past it. Appends its lines to `copy`, with the actual fix. */
 static int play_case(const char *name, char **at, unsigned *line, vy_string *copy) {
     fix_case c = {0};
     char *start = *at, printed[512] = "";

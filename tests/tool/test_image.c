@@ -32,7 +32,7 @@ static void read_png(const vyre_bytes *file, unsigned char head[13], unsigned ch
     assert_int_equal(chunks, 3);
 }
 
-/* xor with a zero key gives its data, so any bytes can become a picture. */
+/* xor with a zero key returns its data, so any bytes can become an image. */
 static void write_picture(const char *shape, size_t size, char *folder, vyre_bytes *file) {
     char line[512];
 

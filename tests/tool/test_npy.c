@@ -28,7 +28,7 @@ static void numpy_and_the_command_agree(void **state) {
     assert_int_equal(code, 0);
 }
 
-/* A file with any byte changed, or cut anywhere, gives a result or an error, never a crash. */
+/* A file with any byte changed, or truncated anywhere, is read or refused, and never crashes the command. */
 static void damaged_files_are_refused_or_read(void **state) {
     vyre_bytes bytes = VYRE_BYTES_INIT;
     vy_random random = vy_random_start(20);

@@ -1,4 +1,4 @@
-/* Pages state only what is true: every command in them is run, and what they show must come out. */
+/* Documentation test: runs every command on the pages and compares its output with the page. */
 #include "tool/transcript.h"
 
 #include <glob.h>

@@ -103,8 +103,8 @@ static void findings_are_coloured_on_a_terminal(void **state) {
 
 static void errors_and_notes_are_coloured(void **state) {
     (void)state;
-    expect(play(SHOWN_BOTH, "", "run --nothing")->terminal, "\033[1;31mvyre run:\033[0m there is no option");
-    expect(play(SHOWN_BOTH, "", "nothing")->terminal, "\033[1;31mvyre:\033[0m there is no command");
+    expect(play(SHOWN_BOTH, "", "run --nothing")->terminal, "\033[1;31mvyre run:\033[0m unknown option");
+    expect(play(SHOWN_BOTH, "", "nothing")->terminal, "\033[1;31mvyre:\033[0m unknown command");
     expect(play(SHOWN_BOTH, "", "run examples/saxpy.vyre a=2 x=1 y=1 --backend reference")->terminal,
            "\033[1;36mnote:\033[0m saxpy ran");
     run *r = play(SHOWN_BOTH, "", "run tests/tool/programs/trap.vyre x=7 --backend reference");
@@ -170,7 +170,7 @@ static void the_environment_and_the_option_decide(void **state) {
 
 static char program[] = "/tmp/vyre-terminal-XXXXXX";
 
-/* Writes a program that takes longer than 1.6 s, and returns the words that run it for as long. */
+/* Writes a program, and returns the arguments that run it with a limit of 1.6 s. */
 static const char *run_slow(const char *text, const char *words) {
     static char line[512];
     FILE *file = fopen(program, "w");
@@ -187,7 +187,7 @@ static const char *spin(void) {
                     "stop=1 x=0,0,0");
 }
 
-/* By its name, the compile server of the tests takes 4 s. */
+/* The compile server of the tests delays the compile of a program with this name by 4 s. */
 #define SLOW "program sleep_4 {\n buffer x : u32 read_write\n workgroup 4\n grid over x\n x[global_id.x] = 1\n}\n"
 
 static void a_long_run_shows_its_time_and_erases_it(void **state) {
@@ -222,7 +222,7 @@ static void a_long_compile_shows_its_time_and_erases_it(void **state) {
     expect_none(r->terminal, "compiling:");
 }
 
-/* Compilers have no deadline here: the command is ended when it shows what is expected. */
+/* Compilers have no deadline here: the command is killed when it has shown the expected text. */
 static void a_long_emit_shows_its_time(void **state) {
     char settings[4200], words[256];
     (void)state;

@@ -1,4 +1,4 @@
-/* Transcripts: what a person types and what comes back, as a test.
+/* Transcript tests: commands and their expected output.
  *
  *   $ vyre run saxpy.vyre a=2 x=1 y=2
  *   y : f32, 1 element
@@ -7,13 +7,15 @@
  *   ...
  *   [exit 4]
  *
- * Each command runs under sh with `vyre` in its path, in a fresh folder that holds copies of examples/ and of tests/tool/programs/. Its
- * standard output and error, in the order written, must be the lines that follow. A line `...` stands for any lines, `[...]` inside
- * a line for any text; `[exit N]` ends a command that does not exit with 0. Lines starting with # before the first command are comments.
+ * Each command runs under sh with `vyre` in its path, in a new folder with copies of examples/ and of
+ * tests/tool/programs/. Its standard output and error, in the order written, must equal the lines that follow. A line
+ * `...` matches any lines, `[...]` in a line matches any text. `[exit N]` follows a command that does not exit with 0.
+ * Lines that start with # before the first command are comments.
  *
- * In a Markdown file only blocks that open with ```sh count, and `make` in them is only asked what it would do.
+ * In a Markdown file only blocks that open with ```sh are run, and `make` in them only prints its commands.
  *
- * With VYRE_UPDATE set in the environment, files are rewritten with what came out: read the difference before you keep it. */
+ * With VYRE_UPDATE set in the environment, files are rewritten with the actual output: read the difference before you
+ * keep it. */
 #ifndef VY_TESTS_TRANSCRIPT_H
 #define VY_TESTS_TRANSCRIPT_H
 

@@ -1,7 +1,7 @@
-# bash completion for vyre: subcommands, their options, values of a program, diagnostic codes, and files. A test compares the lists with
-# `vyre help` and completes some lines.
+# bash completion for vyre: subcommands, their options, values of a program, diagnostic codes, and files. A test compares
+# the lists with `vyre help` and completes some lines.
 
-# The names of the values that the program of this line needs, as NAME=: those of the first word that is a file.
+# Prints NAME= for the values that the program of the first file on the line needs.
 _vyre_values() {
     local i
     for ((i = 2; i < COMP_CWORD; i++)); do

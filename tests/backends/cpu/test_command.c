@@ -51,13 +51,15 @@ static void a_compile_that_does_not_end_is_ended(void **state) {
         fail_msg("%s", out);
 }
 
-static void the_reference_has_a_budget_instead(void **state) {
+static void the_reference_stops_at_its_deadline(void **state) {
     (void)state;
     char out[4096];
-    assert_int_equal(run("--backend reference --timeout 1 stop=8 x=0", out, sizeof out), 2);
-    assert_non_null(strstr(out, "--budget"));
+    assert_int_equal(run("--backend reference --timeout 0.2 stop=1 x=0", out, sizeof out), 4);
+    assert_non_null(strstr(out, "TIMEOUT"));
+    assert_int_equal(run("--backend reference --timeout 1000000 stop=8 x=0,0,0", out, sizeof out), 0);
+    assert_non_null(strstr(out, "8  8  8"));
     assert_int_equal(run("--backend cpu --timeout 1000001 stop=8 x=0", out, sizeof out), 2);
-    assert_non_null(strstr(out, "over its limit (1000000)"));
+    assert_non_null(strstr(out, "exceeds its limit (1000000)"));
     assert_int_equal(run("--backend cpu --timeout 0 stop=8 x=0", out, sizeof out), 2);
 }
 
@@ -80,7 +82,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_kernel_that_does_not_end_is_ended),
         cmocka_unit_test(a_compile_that_does_not_end_is_ended),
-        cmocka_unit_test(the_reference_has_a_budget_instead),
+        cmocka_unit_test(the_reference_stops_at_its_deadline),
         cmocka_unit_test(threads_are_those_of_the_backend),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* Never comes back from its initialiser, and ignores what asks it politely. */
+/* Never returns from its initialiser, and ignores SIGTERM. */
 #include "../../driver/registry/fake.h"
 
 #include <signal.h>

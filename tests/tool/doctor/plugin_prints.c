@@ -1,4 +1,4 @@
-/* Works, and says so where nobody wants to hear it: a banner that is not even text, and more of it than a pipe holds. */
+/* Works, but prints a banner that is not text and exceeds the capacity of a pipe. */
 #include "../../driver/registry/fake.h"
 
 #include <stdio.h>
