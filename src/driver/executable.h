@@ -1,4 +1,4 @@
-/* Executables: the compiled form of a program on a backend, shared by pipelines.
+/* Executables: the compiled form of a program on a backend, shared by pipelines, and the LRU cache of them in memory.
  *
  * An executable has one entry for each launched program: one, or one per stage (multi_launch.h). It is shared by
  * pipelines, by the backend's table in memory, and by calls that may outlive their caller. An executable does not

@@ -1,4 +1,4 @@
-/* Functions, their calls, and the entry.
+/* Random functions, their calls, and the entry.
  *
  * A function is written before its callers, and may call functions written before it. The phase of a memory parameter
  * determines what the function may do with the memory: the caller passes only a memory in that phase and, for an OWN

@@ -1,4 +1,5 @@
-/* Lowering of votes, broadcasts and shuffles (collectives.h), and of moving a value between lanes of the hardware. */
+/* Lowering of subgroup and workgroup votes, broadcasts and shuffles (collectives.h), and of moving a value between
+ * lanes of the hardware. */
 #include "lower/collectives.h"
 
 /* ---- lanes of the hardware ---- */

@@ -1,4 +1,4 @@
-/* Dead code elimination: removes every statement that no effect depends on.
+/* Dead code and dead store elimination: removes every statement that no effect depends on.
  *
  * The roots are the statements that rules->is_kept lists, and stores to buffers. A needed statement needs the variables
  * in its expressions, so every statement that assigns them; the arrays it loads from, so every store to them; the

@@ -1,4 +1,4 @@
-/* Atomics.
+/* Atomics as LLVM instructions, or as plain accesses where one thread owns the memory.
  *
  * Memory that only one thread accesses needs no atomic instructions: arrays of the workgroup, and privatised buffers,
  * of which every thread has its own for the time of a dispatch (kernel_abi.h). There, contiguous lanes are one vector

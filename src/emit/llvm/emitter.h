@@ -1,4 +1,4 @@
-/* The state of an emission, and the functions that its files share.
+/* State of the LLVM emitter, and the functions that its files share.
  *
  *   kernel.c            the kernel function: frame, loop over workgroups, declarations
  *   divergent_jumps.c   which jumps are divergent, and which code has barriers

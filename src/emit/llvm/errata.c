@@ -1,4 +1,4 @@
-/* Rewriting of optimised modules against LLVM errata (errata.h).
+/* Workarounds for LLVM errata that rewrite the optimised module (errata.h).
  *
  * Masked loads, for AVX and AVX2 without AVX-512. The code generator holds such a mask as integers of which the
  * processor reads the sign bit, and simplifies them with only that bit demanded: a lane that is known false may become

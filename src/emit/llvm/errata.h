@@ -1,4 +1,4 @@
-/* LLVM errata: defects of LLVM's optimiser and code generator, and how the emitted code avoids each.
+/* Workarounds for LLVM errata: defects of LLVM's optimiser and code generator, and how the emitted code avoids each.
  *
  * One row for each defect. `name` is the file name of the reproducer, tests/compilers/errata/NAME.ll: IR that LLVM of
  * the given versions compiles to wrong code, or does not compile. The test compilers.errata compiles it without the

@@ -1,4 +1,5 @@
-/* Control flow: statements as labels and predicated branches, traps, and polls for cancellation. */
+/* Control flow: statements as labels and predicated branches; barriers, subgroup shuffles (shfl.sync), traps, and polls
+ * for cancellation. */
 #include "emit/ptx/emitter.h"
 
 #include <inttypes.h>

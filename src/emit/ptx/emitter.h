@@ -1,4 +1,4 @@
-/* The state of an emission, and the functions that its files share.
+/* State of the PTX emitter, and the functions that its files share.
  *
  *   module.c              the module: declarations, the entry
  *   prologue.c            ids, addresses, counts and params, computed at the start of the entry

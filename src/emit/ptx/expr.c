@@ -1,4 +1,4 @@
-/* Variables and expressions. */
+/* Variables and expressions as PTX registers and instructions. */
 #include "emit/ptx/emitter.h"
 
 /* ---- variables ---- */

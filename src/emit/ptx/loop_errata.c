@@ -1,4 +1,4 @@
-/* Loop errata: which loops ptxas may unroll.
+/* Workarounds for ptxas loop errata: which loops ptxas may unroll.
  *
  * ptxas computes the trip count of a loop whose only exit compares an induction variable, and unrolls by it. But it
  * computes as if nothing could wrap (docs/internals/ptx.md). So a loop is left to ptxas only if no exit is such a

@@ -1,4 +1,4 @@
-/* Memory accesses: loads, stores, atomics, and elements of words. */
+/* Memory accesses in PTX: loads, stores, atomics, and elements of words. */
 #include "emit/ptx/emitter.h"
 
 #include "ir/eval.h"

@@ -1,5 +1,5 @@
-/* The prologue: ids, addresses, counts and params at the start of the entry. Each is computed there when it is first
- * used, so that its register is defined wherever it is used. */
+/* The kernel prologue: ids, addresses, counts and params at the start of the entry. Each is computed there when it is
+ * first used, so that its register is defined wherever it is used. */
 #include "emit/ptx/emitter.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
-/* ptxas errata: ops that ptxas, the driver's compiler, compiles wrongly as the op table writes them, and their
- * replacements. docs/internals/ptx.md lists the defects. A replacement that costs anything is used only in programs
- * that have the code that triggers the defect. */
+/* Workarounds for ptxas errata: ops that ptxas, the driver's compiler, compiles wrongly as the op table writes them,
+ * and their replacements. docs/internals/ptx.md lists the defects. A replacement that costs anything is used only in
+ * programs that have the code that triggers the defect. */
 #include "emit/ptx/emitter.h"
 
 /* ---- what a program has ---- */
