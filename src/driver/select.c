@@ -221,7 +221,8 @@ typedef struct choice {
     device_name only;
     vyre_selection *selection;
     vyre_backend *chosen;
-    vyre_program *resolved; /* of policy.program */
+    vyre_program *resolved;     /* of policy.program */
+    vyre_device_class excluded; /* of the first usable candidate that only the policy excludes; UNKNOWN: none */
     int is_out_of_memory;
 } choice;
 
@@ -358,9 +359,10 @@ static void consider(choice *c, const vyre_backend_registration *registration, v
     if (is_other)
         refuse(c, candidate, VYRE_VERDICT_REFUSED_BY_POLICY, VY_FIX("only `%s` was requested", c->only.id),
                "request this backend, or omit VYRE_BACKEND and `only`");
-    else if (!is_allowed(c, candidate))
-        return;
-    else if (probe.answer == VYRE_PROBE_NEVER)
+    else if (!is_allowed(c, candidate)) {
+        if (!c->excluded && (probe.answer == VYRE_PROBE_YES || probe.answer == VYRE_PROBE_FOR_NOW))
+            c->excluded = candidate->device_class;
+    } else if (probe.answer == VYRE_PROBE_NEVER)
         refuse(c, candidate, VYRE_VERDICT_PROBE_NEVER, or_else(probe.reason, "it has no device in this process"),
                or_else(probe.fix, "install its driver"));
     else if (probe.answer == VYRE_PROBE_NOT_NOW)
@@ -377,12 +379,44 @@ static void log_failure(const vyre_candidate *candidate) {
         vy_log(1, candidate->id, VY_FIX("not selected: %s", candidate->reason));
 }
 
+/* The error for a backend that was named: its own reason and fix. */
+static vyre_status named_unusable(const choice *c, vyre_error *error) {
+    for (uint32_t i = 0; i < c->selection->candidates.count; i++) {
+        const vyre_candidate *candidate = &c->selection->candidates.items[i];
+        if (strcmp(candidate->id, c->only.id) == 0)
+            return vy_fail(error, VYRE_NOT_FOUND, or_else(candidate->fix, "name another backend"),
+                           "backend `%.80s` is not usable: %s", c->asked, candidate->reason);
+    }
+    return not_registered(c->asked, error);
+}
+
+/* Writes the fix of the last candidate that the policy allows: the native CPU backend, which needs no device, comes
+ * after the GPUs. A usable backend that only the policy excludes precedes it. */
+static const char *fix_of_allowed(const choice *c, char fix[256]) {
+    const vyre_candidate *last = NULL;
+    const char *allow = c->excluded == VYRE_DEVICE_CPU ? "allow the CPU in the policy, as VYRE_POLICY_DEFAULT does"
+                        : c->excluded == VYRE_DEVICE_SOFTWARE ? "allow software devices in the policy"
+                                                              : NULL;
+    for (uint32_t i = 0; i < c->selection->candidates.count; i++) {
+        const vyre_candidate *candidate = &c->selection->candidates.items[i];
+        if (*candidate->fix && candidate->verdict != VYRE_VERDICT_REFUSED_BY_POLICY &&
+            candidate->verdict != VYRE_VERDICT_NO_DISPATCH)
+            last = candidate;
+    }
+    if (!last)
+        return allow ? allow : "name the interpreter, VYRE_BACKEND=reference, or install a plug-in with a backend";
+    snprintf(fix, 256, "%s%sfor backend %s: %s", allow ? allow : "", allow ? "; or " : "", last->id, last->fix);
+    return fix;
+}
+
 /* Lists the refused backends with their reasons, as many as fit. The report has all of them. */
 static vyre_status nothing_usable(const choice *c, vyre_error *error) {
     enum { ROOM_FOR_REST = 32 };
-    char list[384] = "";
+    char list[384] = "", fix[256];
     size_t used = 0;
     uint32_t count = c->selection->candidates.count, i = 0;
+    if (c->asked)
+        return named_unusable(c, error);
     for (; i < count; i++) {
         const vyre_candidate *candidate = &c->selection->candidates.items[i];
         int added =
@@ -394,11 +428,8 @@ static vyre_status nothing_usable(const choice *c, vyre_error *error) {
     if (i < count)
         snprintf(list + used, sizeof list - used, "%s%" PRIu32 "%s", i ? "; and " : "", count - i,
                  i ? " more" : " backends");
-    return vy_fail(
-        error, VYRE_NOT_FOUND,
-        "install a GPU driver, allow the CPU or software devices in the policy, or name a backend (VYRE_BACKEND); "
-        "`vyre backends` lists every reason",
-        "no backend is usable (%s)", *list ? list : "none is registered");
+    return vy_fail(error, VYRE_NOT_FOUND, fix_of_allowed(c, fix), "no backend is usable (%s)",
+                   *list ? list : "none is registered");
 }
 
 static vyre_status choose(choice *c, vyre_error *error) {

@@ -110,20 +110,12 @@ static void note_failed(const vyre_selection *report) {
                        candidate.fix);
 }
 
-/* Prints the error with the fix of the last allowed backend. That is `cpu`, which needs no device, unless a plug-in has
- * a higher rank. */
-static int fail_none(const vyre_selection *report, vyre_error *error) {
-    vyre_candidate candidate;
-    const char *fix = "", *id = "";
+/* Adds to the fix of the selection, which does not choose the reference, the option that does. */
+static int fail_none(vyre_error *error) {
+    char fix[sizeof error->fix];
 
-    for (size_t i = 0; vyre_selection_get(report, i, &candidate); i++)
-        if (candidate.verdict != VYRE_VERDICT_REFUSED_BY_POLICY && candidate.fix[0]) {
-            fix = candidate.fix;
-            id = candidate.id;
-        }
-    if (*fix)
-        snprintf(error->fix, sizeof error->fix, "for backend %s: %.160s. Or add `--backend reference`, the interpreter",
-                 id, fix);
+    snprintf(fix, sizeof fix, "%.200s. Or add `--backend reference`, the interpreter", error->fix);
+    memcpy(error->fix, fix, sizeof fix);
     (void)tool_error(error);
     return TOOL_SYSTEM;
 }
@@ -151,7 +143,7 @@ static int select_default(const backend_request *request, vyre_program *program,
         if (!request->verbose)
             note_failed(report);
     } else if (status == VYRE_NOT_FOUND) {
-        code = fail_none(report, &error);
+        code = fail_none(&error);
     } else {
         (void)tool_error(&error);
         code = tool_exit_of_run(status);

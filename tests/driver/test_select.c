@@ -189,13 +189,42 @@ static void nothing_usable_says_what_was_refused(void **state) {
     assert_int_equal(vyre_select(&policy, &backend, &report, &error), VYRE_NOT_FOUND);
     assert_null(backend);
     assert_non_null(report);
-    assert_non_null(strstr(error.message, "broken: the device has no memory left"));
+    assert_string_equal(error.message, "backend `broken` is not usable: the device has no memory left");
+    assert_string_equal(error.fix, "close other programs");
     assert_int_equal(candidate(report, "broken").verdict, VYRE_VERDICT_FAILED);
     assert_string_equal(candidate(report, "broken").fix, "close other programs");
     vyre_selection_free(report);
     policy.only = "refrence";
     assert_int_equal(vyre_select(&policy, &backend, NULL, &error), VYRE_NOT_FOUND);
     assert_string_equal(error.fix, "did you mean `reference`?");
+}
+
+/* A named backend that fails returns its own reason and fix, and no other backend is listed. */
+static void a_named_backend_returns_its_own_fix(void **state) {
+    static const struct {
+        const char *name, *message, *fix;
+    } rows[] = {
+        {"never", "backend `never` is not usable: no driver is installed", "install libnever"},
+        {"busy", "backend `busy` is not usable: others keep it busy", "ask them to wait"},
+        {"broken", "backend `broken` is not usable: the device has no memory left", "close other programs"},
+        {"emitter", "backend `emitter` is not usable: it emits code and does not run it", "use it with `emit`"},
+        {"reference#7", "backend `reference#7` is not usable: there is one device of `reference`", "reference"},
+    };
+    (void)state;
+    for (size_t i = 0; i < 2 * sizeof rows / sizeof *rows; i++) { /* by the policy, then by the environment */
+        const int is_policy = i < sizeof rows / sizeof *rows;
+        const size_t row = i % (sizeof rows / sizeof *rows);
+        vyre_policy policy = VYRE_POLICY_DEFAULT;
+        vyre_backend *backend;
+        vyre_error error;
+        policy.only = is_policy ? rows[row].name : NULL;
+        setenv("VYRE_BACKEND", is_policy ? "good" : rows[row].name, 1);
+        assert_int_equal(vyre_select(&policy, &backend, NULL, &error), VYRE_NOT_FOUND);
+        assert_memory_equal(error.message, rows[row].message, strlen(rows[row].message));
+        assert_non_null(strstr(error.fix, rows[row].fix));
+        assert_null(strstr(error.message, "was requested"));
+    }
+    unsetenv("VYRE_BACKEND");
 }
 
 /* A name that cannot be one is not the same as none: nothing else is chosen instead. */
@@ -299,6 +328,7 @@ int main(void) {
         cmocka_unit_test_setup(software_and_cpu_are_chosen_when_allowed, setup),
         cmocka_unit_test_setup(who_is_named_is_chosen_whatever_it_runs_on, setup),
         cmocka_unit_test_setup(nothing_usable_says_what_was_refused, setup),
+        cmocka_unit_test_setup(a_named_backend_returns_its_own_fix, setup),
         cmocka_unit_test_setup(a_candidate_that_fails_is_logged, setup),
         cmocka_unit_test_setup(who_asks_for_a_name_that_is_none_gets_nothing, setup),
         cmocka_unit_test_setup(a_missing_id_names_what_there_is, setup),
