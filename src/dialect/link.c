@@ -11,6 +11,7 @@
 #include "ir/identifiers.h"
 #include "ir/irbuilder.h"
 #include "ir/model.h"
+#include "ir/porting_hint.h"
 #include "ir/text/module.h"
 #include "vyre/dialect.h"
 
@@ -88,12 +89,11 @@ static vyre_status unknown_op(linker *l, const link_unit *p, uint32_t stmt, cons
     for (size_t i = 0; i < vyre_dialects_count(l->guard); i++)
         vy_suggestion_offer(&near, vyre_dialects_at(l->guard, i)->id);
     const char *best = vy_suggestion_get(&near);
-    vyre_status status =
-        vy_fail(l->error, VYRE_NOT_FOUND,
-                best ? VY_FIX("did you mean `%s`?", best)
-                     : VY_FIX("provide a dialect with `%.*s` (VYRE_DIALECT_PATH), or define the function in the file",
-                              (int)length, id),
-                "the program calls op `%.*s`, which no dialect provides", (int)length, id);
+    vyre_status status = vy_fail(l->error, VYRE_NOT_FOUND,
+                                 best ? VY_FIX("did you mean `%s`?", best)
+                                      : VY_FIX("load a dialect with `%.*s` (%s), or define the function in the file",
+                                               (int)length, id, vy_dialect_loader_name()),
+                                 "the program calls op `%.*s`, which no dialect provides", (int)length, id);
     return fail_at(l, p, stmt, status);
 }
 

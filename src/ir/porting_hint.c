@@ -148,3 +148,13 @@ const char *vy_porting_hint_statement(const char *text, size_t length) {
 const char *vy_porting_hint_function(const char *text, size_t length) {
     return find(functions, sizeof functions / sizeof *functions, text, length);
 }
+
+static const char *dialect_loader_name = "vyre_dialects_load_folder";
+
+const char *vy_dialect_loader_name(void) {
+    return dialect_loader_name;
+}
+
+void vy_dialect_loader_name_set(const char *name) {
+    dialect_loader_name = name;
+}

@@ -23,4 +23,9 @@ const char *vy_porting_hint_statement(const char *text, size_t length);
  * is not one. */
 const char *vy_porting_hint_function(const char *text, size_t length);
 
+/* The name of the way to load a folder of dialects, for fixes: by default the function of vyre/manifest.h. The command
+ * sets its environment variable, before it starts threads. `name` is not copied. */
+const char *vy_dialect_loader_name(void);
+void vy_dialect_loader_name_set(const char *name);
+
 #endif

@@ -1,6 +1,7 @@
 /* The command `vyre`: looks up the subcommand, runs it, and checks that its output was written. Contains `vyre help`
  * and `vyre version`. */
 #include "base/suggest.h"
+#include "ir/porting_hint.h"
 #include "tool/args.h"
 #include "tool/terminal.h"
 #include "tool/tool.h"
@@ -202,6 +203,7 @@ int main(int argc, char **argv) {
     const tool_command *command;
 
     signal(SIGPIPE, SIG_IGN);
+    vy_dialect_loader_name_set("VYRE_DIALECT_PATH");
     if (argc < 2) {
         tool_command_execute(&tool_cmd_help, 0, NULL);
         return finish_output(TOOL_USAGE);

@@ -271,7 +271,7 @@ static void a_function_of_the_file_comes_before_the_op(void **state) {
 static void what_does_not_fit_is_refused_where_it_stands(void **state) {
     (void)state;
     refused("let a : u32 = t.twise(y[i])", VYRE_NOT_FOUND, "no dialect provides", "did you mean `t.twice`?");
-    refused("let a : u32 = zzz.far(y[i])", VYRE_NOT_FOUND, "zzz.far", "VYRE_DIALECT_PATH");
+    refused("let a : u32 = zzz.far(y[i])", VYRE_NOT_FOUND, "zzz.far", "vyre_dialects_load_folder");
     refused("let a : u32 = t.bodiless(y[i])", VYRE_UNSUPPORTED, "has no body", "");
     refused("let a : u32 = t.twice(y[i], 1u32)", VYRE_INVALID_PROGRAM, "requires 1 argument", "");
     refused("let a : u32 = t.repeat<negate = 4>(y[i])", VYRE_INVALID_PROGRAM, "has type bool (`4` given)", "bool");

@@ -285,6 +285,44 @@ static void a_pipe_does_not_block(void **state) {
 
 /* ---- folders ---- */
 
+/* From C the environment variable of the command has no effect: the fix for an unknown op names a function, and calling
+ * it works. The op is looked up by the parser, and by the linker if its result type is written. */
+static void the_fix_for_an_unknown_op_is_a_call_that_works(void **state) {
+    static const char *const texts[] = {
+        "program p { buffer y : u32 read_write; workgroup 1; let a = far.away(1u32); y[0] = a }",
+        "program p { buffer y : u32 read_write; workgroup 1; let a : u32 = far.away(1u32); y[0] = a }"};
+    const char *folder = *state;
+    for (size_t i = 0; i < 2; i++) {
+        vyre_error error = VYRE_ERROR_INIT;
+        vyre_module *module = NULL;
+        vyre_program *resolved = NULL;
+        vyre_dialects_guard guard;
+        vyre_status status = vyre_text_parse(texts[i], strlen(texts[i]), NULL, NULL, &module, &error);
+        if (status == VYRE_OK) {
+            assert_int_equal(vyre_dialects_global(&guard, NULL), VYRE_OK);
+            status = vyre_program_resolve(vyre_module_program(module, 0), guard, NULL, &resolved, &error);
+            vyre_dialects_release(&guard);
+        }
+        assert_int_not_equal(status, VYRE_OK);
+        vyre_module_free(module);
+        assert_non_null(strstr(error.fix, "(vyre_dialects_load_folder)"));
+        assert_null(strstr(error.fix, "VYRE_DIALECT_PATH"));
+    }
+    manifests_write(folder, "far.toml",
+                    "dialect = \"far\"\nversion = \"1.0.0\"\n[[op]]\nid = \"away\"\n"
+                    "signature = \"fn away(x: u32) -> u32\"\nbody = \"fn away(x: u32) -> u32 { return x + 1 }\"\n");
+    assert_int_equal(vyre_dialects_load_folder(folder, NULL, NULL), VYRE_OK);
+    for (size_t i = 0; i < 2; i++) {
+        vyre_program *program = vy_test_parse(texts[i]), *resolved = NULL;
+        vyre_dialects_guard guard;
+        assert_int_equal(vyre_dialects_global(&guard, NULL), VYRE_OK);
+        assert_int_equal(vyre_program_resolve(program, guard, NULL, &resolved, NULL), VYRE_OK);
+        vyre_dialects_release(&guard);
+        vyre_program_release(resolved);
+        vyre_program_release(program);
+    }
+}
+
 static void a_folder_is_one_snapshot(void **state) {
     const char *folder = *state;
     /* They require each other, and one is not a manifest by its name. */
@@ -382,6 +420,7 @@ int main(void) {
         MANIFESTS_TEST(a_file_that_is_none_is_an_error_with_a_finding),
         MANIFESTS_TEST(a_manifest_that_is_a_link_out_of_its_folder_is_refused),
         MANIFESTS_TEST(a_pipe_does_not_block),
+        MANIFESTS_TEST(the_fix_for_an_unknown_op_is_a_call_that_works),
         MANIFESTS_TEST(a_folder_is_one_snapshot),
         MANIFESTS_TEST(one_bad_manifest_keeps_the_whole_folder_out),
         MANIFESTS_TEST(files_of_a_folder_may_exchange_their_dialects),

@@ -501,13 +501,11 @@ void vy_lower_unknown_op(vy_lowering *l, const vy_ast_node *node) {
     const char *name = vy_lower_text(l, node->name);
     char id[VY_LIMIT_NAME + 1], storage[VY_CALL_SPELLING_CAPACITY];
     snprintf(id, sizeof id, "%.*s", (int)vy_call_id_length(name), name);
-    vy_lower_error(
-        l, VY_T040, node->at,
-        VY_DIAG_SINK_FIX(
-            l->report,
-            "check its spelling, load the dialect that provides it (VYRE_DIALECT_PATH), or define `fn %.100s`",
-            vy_call_spelling(id, storage)),
-        "unknown op `%s`: no loaded dialect provides it, so its result type is unknown", name);
+    vy_lower_error(l, VY_T040, node->at,
+                   VY_DIAG_SINK_FIX(l->report,
+                                    "check its spelling, load the dialect that provides it (%s), or define `fn %.100s`",
+                                    vy_dialect_loader_name(), vy_call_spelling(id, storage)),
+                   "unknown op `%s`: no loaded dialect provides it, so its result type is unknown", name);
 }
 
 uint8_t vy_lower_hoist(vy_lowering *l, vy_ast_node *node, uint8_t hint) {
