@@ -36,6 +36,8 @@ static const porting_hint values[] = {
     {"nan NAN NaN", "write `f32.nan`, or that of the type needed; test for it with `is_nan(x)`"},
     {"inf INF INFINITY infinity HUGE_VAL", "write `f32.inf`, or that of the type needed"},
     {"PI M_PI pi", "write the number: `3.14159265358979`"},
+    {"True TRUE", "write `true`"},
+    {"False FALSE", "write `false`"},
     {"null NULL nullptr None nil", "remove it; the language has no pointers, and an index out of bounds loads zero"},
 };
 
@@ -52,9 +54,11 @@ static const porting_hint statements[] = {
     {"foreach", "write `for i in 0 .. n { … }`"},
     {"elif elsif elseif", "write `else if`"},
     {"switch match select case when default", "write `if … { … } else if … { … } else { … }`"},
-    {"discard exit", "write `return`, which ends the invocation"},
+    {"discard exit stop quit halt", "write `return`, which ends the invocation"},
     {"goto", "use a loop with `break` and `continue`"},
     {"assert panic throw raise abort", "write `if !condition { trap 1 }`"},
+    {"yield", "store the value in a buffer, or `return` it from a function"},
+    {"try catch except finally", "remove it and keep the statements of its block; there are no exceptions"},
     {"pass", "leave it out; a block may be empty"},
     {"end endif endfor endwhile done fi", "end the block with `}`"},
     {"mut auto", "write `var name = value`"},
@@ -94,7 +98,7 @@ static const porting_hint functions[] = {
     {"saturate", "write `min(max(x, 0.0), 1.0)`"},
     {"frac fract", "write `x - floor(x)`"},
     {"sign signum", "write `x > 0 ? 1 : x < 0 ? -1 : 0`, with literals of its type"},
-    {"mod", "write `a % b`"},
+    {"mod", "write `a % b` for integers, `a - b * floor(a / b)` for floats"},
     {"popcnt popc bitcount countOneBits", "write `popcount(x)`"},
     {"countLeadingZeros", "write `clz(x)`"},
     {"countTrailingZeros", "write `ctz(x)`"},
@@ -107,10 +111,11 @@ static const porting_hint functions[] = {
     {"atomic_dec atomicDec atomic_decrement", "write `atomic_add(m[i], -1)`, or for an unsigned element the largest "
                                               "value of its type"},
     {"atomic_sub atomicSub", "write `atomic_add(m[i], -x)`, or for an unsigned element `0 - x`"},
-    {"atomicAdd", "write `atomic_add(m[i], x)`"},
+    {"atomic_nand atomic_mul", "repeat `atomic_compare_exchange(m[i], old, new)` until it returns `old`"},
+    {"atomicAdd atomic_fetch_add", "write `atomic_add(m[i], x)`"},
     {"atomicMin", "write `atomic_min(m[i], x)`"},
     {"atomicMax", "write `atomic_max(m[i], x)`"},
-    {"atomic_swap atomic_exch atomicExch", "write `atomic_exchange(m[i], x)`"},
+    {"atomic_swap atomic_exch atomic_xchg atomicExch", "write `atomic_exchange(m[i], x)`"},
     {"atomic_cas atomicCAS atomic_cmpxchg", "write `atomic_compare_exchange(m[i], expected, new)`"},
 };
 

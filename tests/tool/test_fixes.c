@@ -12,6 +12,7 @@
  * The command must print the code and the fix before, and exit with 0 and without the code after. Options follow the code:
  *
  *   body     the lines are statements of a program, or for D what follows the head of a manifest: see `program_head` and `manifest_head`
+ *   several  a case with `body` has further errors; without it the diagnostic is the only error of a T case
  *   escaped  `\xNN` is a byte, `\n` a line break, and `<<N|text>>` N times the text, with `#` in it the number of the time
  *   sh       the lines are a script, run by sh in a folder with copies of examples/ and tests/tool/programs/
  *   elsewhere PATH  the case is code in that file, which names the code: drafts, calls of the builder
@@ -159,6 +160,10 @@ static int check_case(const fix_case *c, char printed[512]) {
     } else if (strcmp(printed, c->fix) != 0 && !getenv("VYRE_UPDATE")) {
         print_message("%s: the fix of %s is another one\n  expected: %s\n  came out: %s\n", c->place, c->code, c->fix,
                       printed);
+        is_good = 0;
+    }
+    if (has_option(c, "body") && c->code[0] == 'T' && !has_option(c, "several") && !strstr(before.text, ": 1 error\n")) {
+        print_message("%s: %s does not come alone:\n%s\n", c->place, c->code, before.text);
         is_good = 0;
     }
     if (strstr(after.text, "[exit ") || strstr(after.text, "[signal ") ||

@@ -138,7 +138,10 @@ static __attribute__((noinline)) void report_unknown(vy_lowering *l, const vy_as
     char synonym[VY_KEYWORD_CAPACITY];
     vy_suggestion_start(&suggestion, name, strlen(name));
     const char *fix = NULL;
-    if (vy_keyword_synonym(name, strlen(name), synonym)) {
+    const char *type = vy_porting_hint_type(name, strlen(name));
+    if (type) {
+        fix = VY_DIAG_SINK_FIX(l->report, "write `%s(…)` to convert", type);
+    } else if (vy_keyword_synonym(name, strlen(name), synonym)) {
         best = synonym;
     } else if (l->report->errors < 100) {
         unsigned offered = 0;

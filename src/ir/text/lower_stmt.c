@@ -129,6 +129,12 @@ static void lower_let(vy_lowering *l, const vy_ast_stmt *s) {
         lower_let_effect(l, s);
         return;
     }
+    if (s->grouped && (!s->a || s->a->kind == VY_AST_BAD)) { /* the parser has reported it */
+        l->live = 0;
+        for (; declared; declared = declared->next)
+            declare(l, s, declared, VY_TYPE_BAD, VY_NONE);
+        return;
+    }
     if (s->grouped) {
         vy_lower_error(l, VY_T042, s->at, "write one `let` for each name", "`let (…)` requires a call");
         return;
@@ -243,6 +249,12 @@ static void lower_assign(vy_lowering *l, const vy_ast_stmt *s) {
 
 static void lower_call(vy_lowering *l, const vy_ast_stmt *s) {
     vy_effect_signature signature;
+    if (s->a->kind == VY_AST_NAME && !vy_lower_find(l, s->a->name) && !vy_lower_global(l, s->a->name)) {
+        vy_lower_error(l, VY_T025, s->a->at,
+                       "remove it; a statement is a declaration, an assignment, a call, or starts with a keyword",
+                       "unknown name `%s`", vy_lower_text(l, s->a->name));
+        return;
+    }
     vy_lower_resolve_callee(l, s->a);
     if (!vy_ast_node_is_effect(s->a)) { /* a pure intrinsic, or a reported error */
         if (vy_lower_type(l, s->a, VY_TYPE_UNTYPED) != VY_TYPE_BAD)

@@ -262,6 +262,22 @@ static void parse_param(vy_parser *parser, vy_ast_function *func) {
     add_decl(&func->params, decl);
 }
 
+/* Reports `[64]` in the declaration of a buffer, whose size is written after `count`. The access may follow it. */
+static void report_bracketed_count(vy_parser *parser, int has_access) {
+    const char *size = vy_token_text(&parser->lexer, &parser->token) + 1, *access = has_access ? "" : "read_write";
+    size_t length = strcspn(size, "]\r\n");
+    const int is_short = size[length] == ']' && length && length < 60;
+    const char *after = size + length + (size[length] == ']');
+    after += strspn(after, " \t");
+    for (unsigned i = 0; i < VYRE_ACCESS_COUNT && !has_access; i++)
+        if (strncmp(after, access_words[i], strcspn(after, " \t\r\n;}")) == 0)
+            access = access_words[i];
+    vy_parse_error(
+        parser, VY_T011, parser->token.at,
+        VY_FIX("write `%s%scount %.*s`", access, *access ? " " : "", is_short ? (int)length : 1, is_short ? size : "n"),
+        "the size of a buffer follows `count`, after the access");
+}
+
 static void parse_buffer(vy_parser *parser, vy_ast_function *func) {
     vy_ast_decl *decl = new_decl(parser, func, "the name of the buffer");
     if (!decl)
@@ -272,9 +288,17 @@ static void parse_buffer(vy_parser *parser, vy_ast_function *func) {
     add_decl(&func->buffers, decl);
     if (parser->panic)
         return;
+    if (vy_parse_follows(parser, VY_TOKEN_OPEN_INDEX)) {
+        report_bracketed_count(parser, 0);
+        return;
+    }
     decl->access = parse_access(parser);
     if (parser->panic || vy_parse_at_end(parser))
         return;
+    if (vy_parse_follows(parser, VY_TOKEN_OPEN_INDEX)) {
+        report_bracketed_count(parser, 1);
+        return;
+    }
     if (!vy_parse_is_word(parser, "count")) {
         vy_parse_expected(parser, "`count` or the end of the line");
         return;

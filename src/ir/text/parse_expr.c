@@ -544,6 +544,11 @@ static vy_ast_node *parse_builtin(vy_parser *parser, vy_identifier_info word, vy
     return node;
 }
 
+static __attribute__((noinline)) void report_dimensions(vy_parser *parser) {
+    vy_parse_error(parser, VY_T011, parser->token.at, "compute one index, as in `m[row * width + column]`",
+                   "buffers and arrays have one dimension");
+}
+
 /* Parses `[i]`, or after `!` also `[i if c]`, from the bracket on. */
 static vy_ast_node *parse_index(vy_parser *parser, uint32_t name, vy_position at, vy_bounds_check guard) {
     vy_ast_node *node = vy_parse_node(parser, VY_AST_INDEX, at);
@@ -561,8 +566,12 @@ static vy_ast_node *parse_index(vy_parser *parser, uint32_t name, vy_position at
         vy_parse_update_depth(parser, node, node->b);
     }
     parser->depth--;
+    if (vy_parse_is(parser, VY_TOKEN_COMMA)) /* `m[i, j]` */
+        report_dimensions(parser);
     vy_parse_expect(parser, VY_TOKEN_CLOSE_INDEX);
     parser->brackets -= parser->brackets > 0;
+    if (vy_parse_follows(parser, VY_TOKEN_OPEN_INDEX)) /* `m[i][j]` */
+        report_dimensions(parser);
     vy_parse_update_depth(parser, node, node->a);
     return node;
 }
@@ -659,6 +668,14 @@ static __attribute__((noinline)) vy_ast_node *report_no_value(vy_parser *parser)
     case VY_TOKEN_CLOSE_BLOCK:
         return missing_value(parser);
     default:
+        if (vy_parse_is(parser, VY_TOKEN_DOT) && vy_parse_peek(parser) >= '0' && vy_parse_peek(parser) <= '9') {
+            const char *digits = vy_token_text(&parser->lexer, &parser->token) + 1;
+            vy_parse_error(
+                parser, VY_T012, parser->token.at,
+                VY_DIAG_SINK_FIX(parser->report, "write `0.%.*s`", (int)strspn(digits, "0123456789"), digits),
+                "expected a value, found `.`; a number has digits on both sides of the point");
+            return new_bad_node(parser);
+        }
         vy_parse_error(parser, VY_T012, parser->token.at,
                        vy_parse_is(parser, VY_TOKEN_PLUS) ? "remove the `+`; to increment, write `i += 1`" : NULL,
                        "expected a value, found `%.*s`", (int)parser->token.at.length,
@@ -667,12 +684,30 @@ static __attribute__((noinline)) vy_ast_node *report_no_value(vy_parser *parser)
     }
 }
 
+/* Reports `(float)x`, a conversion in other languages: a type in parentheses, which are parsed, before an operand. */
+static __attribute__((noinline)) void check_c_cast(vy_parser *parser, vy_ast_node *node) {
+    const vy_token *token = &parser->token;
+    const char *name = vy_parse_name_text(parser, node->name), *type = vy_porting_hint_type(name, strlen(name));
+    if (!type || parser->panic || vy_parse_at_end(parser) ||
+        (token->kind != VY_TOKEN_NAME && token->kind != VY_TOKEN_NUMBER && token->kind != VY_TOKEN_OPEN))
+        return;
+    const int is_word = token->kind != VY_TOKEN_OPEN && token->at.length < 60;
+    vy_parse_error(parser, VY_T011, node->at,
+                   VY_DIAG_SINK_FIX(parser->report, "write `%s(%.*s)`", type,
+                                    is_word ? (int)token->at.length : (int)sizeof "…" - 1,
+                                    is_word ? vy_token_text(&parser->lexer, token) : "…"),
+                   "`(%s)` does not convert: a conversion is a call of the type", name);
+    node->kind = VY_AST_BAD;
+}
+
 static __attribute__((noinline)) vy_ast_node *parse_group(vy_parser *parser) {
     vy_parse_advance(parser);
     parser->brackets++;
     vy_ast_node *node = vy_parse_expression(parser);
     vy_parse_expect(parser, VY_TOKEN_CLOSE);
     parser->brackets -= parser->brackets > 0;
+    if (node && node->kind == VY_AST_NAME)
+        check_c_cast(parser, node);
     return node;
 }
 
@@ -776,8 +811,20 @@ static void check_step(vy_parser *parser, unsigned op, const vy_ast_node *left) 
             "unknown operator `%s`", is_plus ? "++" : "--");
 }
 
-/* Reports words that are operators in other languages, after an operand `left`. */
-static void check_porting_hint(vy_parser *parser, const vy_ast_node *left) {
+/* Reports `x ** y`; the current token is the second star. */
+static void check_power(vy_parser *parser, unsigned op, const vy_ast_node *left) {
+    const vy_token *token = &parser->token;
+    if (op == VYRE_OP_MUL && token->kind == VY_TOKEN_STAR && token->at.line == parser->last.line &&
+        token->at.column == parser->last.column + 1)
+        vy_parse_error(parser, VY_T011, token->at,
+                       VY_DIAG_SINK_FIX(parser->report, "write the product, as in `%.60s * %.60s`",
+                                        spelling(parser, left), spelling(parser, left)),
+                       "unknown operator `**`");
+}
+
+/* Reports words that are operators in other languages, after an operand `left`. The operand becomes invalid: its type
+ * is not that of the expression that was meant. */
+static void check_porting_hint(vy_parser *parser, vy_ast_node *left) {
     const vy_token *token = &parser->token;
     if (parser->panic || token->kind != VY_TOKEN_NAME || vy_parse_at_end(parser))
         return;
@@ -799,6 +846,8 @@ static void check_porting_hint(vy_parser *parser, const vy_ast_node *left) {
                                         (int)(token->at.length < 60 ? token->at.length : 60),
                                         vy_token_text(&parser->lexer, token)),
                        "unknown operator `not`");
+    if (parser->panic && left)
+        left->kind = VY_AST_BAD;
 }
 
 /* Parses operators with a precedence of at least `least`. One function handles all levels, so that a pair of
@@ -815,6 +864,7 @@ static vy_ast_node *parse_binary(vy_parser *parser, unsigned least) {
         vy_position at = parser->token.at;
         vy_parse_advance(parser);
         check_step(parser, op, left);
+        check_power(parser, op, left);
         vy_ast_node *right = parse_binary(parser, precedence + 1);
         left = operation(parser, op, at, left, right, NULL);
         unsigned next = infix_at(parser, VYRE_PRECEDENCE_COMPARE);

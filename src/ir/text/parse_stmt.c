@@ -38,6 +38,10 @@ static vy_ast_node *parse_list(vy_parser *parser, uint32_t *count) {
     return first;
 }
 
+static int is_letter(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
 /* ---- strings ---- */
 
 static int hex_value(char c) {
@@ -136,15 +140,56 @@ static void parse_group(vy_parser *parser, vy_ast_stmt *statement) {
     parser->brackets -= parser->brackets > 0;
 }
 
+/* Declares the name of an invalid declaration with the type VY_TYPE_BAD, so that its uses are not reported. */
+static vy_ast_stmt *declare_broken(vy_parser *parser, vy_position at) {
+    vy_ast_stmt *statement = new_statement(parser, VY_AST_STMT_VAR, at);
+    vy_ast_declarator *declared = statement ? vy_parse_new(parser, sizeof *declared) : NULL;
+    if (!declared || !vy_parse_name(parser, "a name", &declared->name, &declared->at))
+        return NULL;
+    declared->type = VYRE_TYPE_COUNT;
+    statement->names = declared;
+    statement->count = 1;
+    return statement;
+}
+
+/* `let mut name`. */
+static vy_ast_stmt *report_mut(vy_parser *parser, vy_position at) {
+    vy_position word = parser->token.at;
+    vy_parse_advance(parser);
+    vy_parse_error(parser, VY_T011, word,
+                   VY_DIAG_SINK_FIX(parser->report, "write `var %.*s`",
+                                    (int)(parser->token.at.length < 60 ? parser->token.at.length : 60),
+                                    vy_token_text(&parser->lexer, &parser->token)),
+                   "unknown word `mut`: a variable that changes is declared with `var`");
+    return declare_broken(parser, at);
+}
+
+/* `let a, b`, from the comma on. The names are declared, so that their uses are not reported. */
+static void report_ungrouped(vy_parser *parser, vy_ast_stmt *statement) {
+    vy_parse_error(parser, VY_T011, parser->token.at,
+                   "write `let (a, b) = f(x)` for the results of a call, otherwise one `let` for each name",
+                   "several names without parentheses");
+    vy_ast_declarator **end = &statement->names->next;
+    while (vy_parse_accept(parser, VY_TOKEN_COMMA) && (*end = parse_declared(parser, 1))) {
+        end = &(*end)->next;
+        statement->count++;
+    }
+    statement->grouped = 1;
+}
+
 static vy_ast_stmt *parse_let(vy_parser *parser, vy_ast_stmt_kind kind) {
     vy_ast_stmt *statement = consume_keyword(parser, kind);
     if (!statement)
         return NULL;
+    if (vy_parse_is_word(parser, "mut") && is_letter(vy_parse_peek(parser)))
+        return report_mut(parser, statement->at);
     if (kind == VY_AST_STMT_LET && vy_parse_accept(parser, VY_TOKEN_OPEN)) {
         parse_group(parser, statement);
     } else {
         statement->names = parse_declared(parser, 0);
         statement->count = 1;
+        if (statement->names && !parser->panic && vy_parse_follows(parser, VY_TOKEN_COMMA))
+            report_ungrouped(parser, statement);
     }
     if (!parser->panic && vy_parse_expect(parser, VY_TOKEN_ASSIGN))
         statement->a = vy_parse_expression(parser);
@@ -160,18 +205,6 @@ static const char *nearest_keyword(vy_suggestion *suggestion, const char *given)
     return vy_suggestion_get(suggestion);
 }
 
-/* Declares the name of an invalid declaration with the type VY_TYPE_BAD, so that its uses are not reported. */
-static vy_ast_stmt *declare_broken(vy_parser *parser, vy_position at) {
-    vy_ast_stmt *statement = new_statement(parser, VY_AST_STMT_VAR, at);
-    vy_ast_declarator *declared = statement ? vy_parse_new(parser, sizeof *declared) : NULL;
-    if (!declared || !vy_parse_name(parser, "a name", &declared->name, &declared->at))
-        return NULL;
-    declared->type = VYRE_TYPE_COUNT;
-    statement->names = declared;
-    statement->count = 1;
-    return statement;
-}
-
 /* Reports two consecutive words, probably a misspelt keyword and the name that it declares. */
 static vy_ast_stmt *report_two_words(vy_parser *parser, vy_position at, uint32_t name) {
     vy_suggestion suggestion;
@@ -182,10 +215,6 @@ static vy_ast_stmt *report_two_words(vy_parser *parser, vy_position at, uint32_t
                         : "start the statement with a keyword, or assign with `=`",
                    "`%s` does not start a statement", given);
     return next == '=' || next == ':' ? declare_broken(parser, at) : NULL;
-}
-
-static int is_letter(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
 /* For `int i = 5` or `u32 i = 5`: the type that corresponds to the word before the name, or NULL. */
@@ -226,8 +255,9 @@ static vy_ast_stmt *report_type_first(vy_parser *parser, const char *type) {
     return declare_broken(parser, word.at);
 }
 
-/* Reports an unused value. A name that is similar to a keyword without operands is probably a typo. */
-static void report_unused(vy_parser *parser, const vy_ast_node *node) {
+/* Reports a value as a statement. A name is reported only if it is similar to a keyword without operands, which is
+ * probably a typo; lowering reports other names, because it can determine whether they are declared. */
+static vy_ast_stmt *report_unused(vy_parser *parser, vy_ast_node *node) {
     static const char *const words[] = {"barrier", "grid_barrier", "break", "continue", "return"};
     const char *name = node->kind == VY_AST_NAME ? vy_parse_name_text(parser, node->name) : "";
     vy_suggestion suggestion;
@@ -235,11 +265,18 @@ static void report_unused(vy_parser *parser, const vy_ast_node *node) {
     for (unsigned i = 0; i < sizeof words / sizeof *words; i++)
         vy_suggestion_offer(&suggestion, words[i]);
     const char *best = vy_suggestion_get(&suggestion);
-    if (best)
+    if (best) {
         vy_parse_error(parser, VY_T021, node->at, VY_DIAG_SINK_FIX(parser->report, "did you mean `%s`?", best),
                        "`%s` has no effect", name);
-    else
+    } else if (node->kind == VY_AST_NAME) {
+        vy_ast_stmt *statement = new_statement(parser, VY_AST_STMT_CALL, node->at);
+        if (statement)
+            statement->a = node;
+        return statement;
+    } else {
         vy_parse_error(parser, VY_T021, node->at, NULL, "unused value");
+    }
+    return NULL;
 }
 
 /* The hint for a word that starts a statement in another language, if the token after it does not continue an
@@ -290,11 +327,11 @@ static vy_ast_stmt *parse_expression_statement(vy_parser *parser) {
             statement->a = node;
         return statement;
     }
-    if (node->kind == VY_AST_NAME && parser->token.kind == VY_TOKEN_NAME && !vy_parse_at_end(parser))
+    if (node->kind == VY_AST_NAME && !vy_parse_at_end(parser) &&
+        (parser->token.kind == VY_TOKEN_NAME || parser->token.kind == VY_TOKEN_NUMBER ||
+         parser->token.kind == VY_TOKEN_STRING || parser->token.kind == VY_TOKEN_OPEN_BLOCK))
         return report_two_words(parser, at, node->name);
-    if (node->kind != VY_AST_BAD)
-        report_unused(parser, node);
-    return NULL;
+    return node->kind == VY_AST_BAD ? NULL : report_unused(parser, node);
 }
 
 /* ---- control ---- */
@@ -345,6 +382,10 @@ static vy_ast_stmt *parse_for(vy_parser *parser) {
         vy_parse_error(parser, VY_T011, parser->token.at,
                        "write `for i in 0 .. n { … }`, optionally with `step` after the end",
                        "expected a loop variable after `for`, found `(`");
+        do /* its semicolons do not end the statement */
+            vy_parse_advance(parser);
+        while (!parser->token.newline && !vy_parse_is(parser, VY_TOKEN_OPEN_BLOCK) &&
+               !vy_parse_is(parser, VY_TOKEN_END));
         return NULL;
     }
     vy_parse_name(parser, "the name of the loop variable", &statement->names->name, &statement->names->at);
@@ -413,6 +454,9 @@ static vy_ast_stmt *parse_trap(vy_parser *parser) {
     vy_ast_stmt *statement = consume_keyword(parser, VY_AST_STMT_TRAP);
     if (statement && vy_parse_at_end(parser))
         vy_parse_expected(parser, "a trap code");
+    else if (statement && vy_parse_is(parser, VY_TOKEN_STRING))
+        vy_parse_error(parser, VY_T012, parser->token.at, "write a number, as in `trap 1`",
+                       "expected a trap code, found a string");
     else if (statement)
         statement->a = vy_parse_expression(parser);
     return statement;

@@ -288,10 +288,11 @@ void vy_verify_declarations(vy_verifier *verifier) {
  * `_`, loop variables, parameters of functions, buffers that the dispatch returns, and the results of a statement if
  * one of them is used. */
 
-enum { READ = 1, WRITTEN = 2 };
+enum { READ = 1, WRITTEN = 2, EFFECT = 4, SEVERAL = 8 };
 
 typedef struct uses {
-    unsigned char *variables, *memories; /* READ, WRITTEN */
+    unsigned char *variables,
+        *memories; /* READ, WRITTEN; EFFECT: a result of a call or atomic; SEVERAL: one of several */
 } uses;
 
 static void use_expressions(const vyre_program *program, const uses *u) {
@@ -321,6 +322,8 @@ static void use_results(const vy_stmt *stmt, const uses *u) {
     unsigned char any = stmt->kind == VY_STMT_FOR ? READ : 0;
     for (uint32_t i = 0; i < stmt->result_count; i++)
         any |= u->variables[stmt->variable + i];
+    if (stmt->kind == VY_STMT_ATOMIC || stmt->kind == VY_STMT_CALL)
+        any |= stmt->result_count > 1 ? EFFECT | SEVERAL : EFFECT;
     for (uint32_t i = 0; i < stmt->result_count; i++)
         u->variables[stmt->variable + i] |= any;
 }
@@ -355,8 +358,12 @@ static void report_variable(vy_verifier *verifier, uint32_t index, int is_param,
     if (is_param)
         vy_verifier_warning(verifier, VY_V105, variable->position, NULL, "unused param `%s`", name);
     else
-        vy_verifier_warning(verifier, VY_V106, variable->position, NULL,
-                            use & WRITTEN ? "variable `%s` is assigned, but never read" : "unused variable `%s`", name);
+        vy_verifier_warning(
+            verifier, VY_V106, variable->position,
+            use & SEVERAL  ? "use it, remove `let (…) =` and keep the call, or begin its name with `_`"
+            : use & EFFECT ? VY_FIX("use it, remove `let %.60s =` and keep the call, or begin its name with `_`", name)
+                           : NULL,
+            use & WRITTEN ? "variable `%s` is assigned, but never read" : "unused variable `%s`", name);
 }
 
 static void report_memory(vy_verifier *verifier, uint32_t index, unsigned use) {
