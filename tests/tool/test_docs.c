@@ -299,7 +299,7 @@ static const struct {
     {"toml", MANIFEST},          /* a manifest: `vyre dialects check` accepts it */
     {"sh", PLAYED},              /* commands and their output: test_readme.c, and the_commands_of_a_page_run */
     {"sh cc", PLAYED},           /* the same, where a C compiler can link against the library */
-    {"vyre fragment", FRAGMENT}, /* part of a program; for codes, tests/tool/fixes has whole programs */
+    {"vyre fragment", FRAGMENT}, /* part of a program, of the section of a code: see run_fragment */
     {"sh no-run", NOT_RUN},      /* commands that need a GPU, hours or another program */
     {"text", OTHER},
     {"c", OTHER},
@@ -308,7 +308,11 @@ static const struct {
     {"json", OTHER},
 };
 
-enum { FRAGMENTS = 59, COMMANDS_NOT_RUN = 5 };
+enum { COMMANDS_NOT_RUN = 5 };
+
+/* Codes whose fragment is not run: it stands for a program that is too long to show. */
+static const char *const fragments_not_run[] = {"V032"};
+enum { FRAGMENTS_NOT_RUN = sizeof fragments_not_run / sizeof *fragments_not_run };
 
 /* `vyre run ARGUMENTS` is run with them. `c examples/NAME.c` is part of that file. `vyre NAME.vyre`, `toml NAME.toml` and
  * `c NAME.c` are files for the commands of the page. */
@@ -343,6 +347,245 @@ static void run_block(const char *page, int line, int kind, const char *info, co
     if (strstr(out.text, "[exit ") || strstr(out.text, "[signal "))
         fail_msg("%s:%d: `%s` fails on this block:\n%s", page, line, command, out.text);
     vy_string_free(&out);
+}
+
+/* ---- fragments ---- */
+
+/* A fragment shows wrong and correct lines of a program. A comment marks them:
+ *
+ *   // error …, // warning …   wrong; the code of the section is reported
+ *   // T035 …                  wrong; the parser reports this code, and the section names it
+ *   // OK …                    correct
+ *
+ * Lines without a mark belong to both. The wrong and the unmarked lines give every code that the marks mean, or the code
+ * of the section if there is no mark; the correct and the unmarked ones give none of them. Functions are moved before the
+ * program, declarations to its start, and names that the fragment uses without a declaration are declared. */
+typedef enum fragment_mark { UNMARKED, WRONG, CORRECT } fragment_mark;
+
+static fragment_mark mark_of(const char *line, size_t length, const char *section, char code[8]) {
+    const char *comment = memmem(line, length, "// ", 3);
+
+    snprintf(code, 8, "%.4s", section);
+    if (!comment)
+        return UNMARKED;
+    comment += 3;
+    if (strchr("TV", *comment) && strspn(comment + 1, "0123456789") == 3) {
+        snprintf(code, 8, "%.4s", comment);
+        return WRONG;
+    }
+    return strncmp(comment, "error", 5) == 0 || strncmp(comment, "warning", 7) == 0 ? WRONG
+           : strncmp(comment, "OK", 2) == 0                                         ? CORRECT
+                                                                                    : UNMARKED;
+}
+
+static int starts_with_word(const char *line, const char *const *words) {
+    size_t length = strspn(line, "abcdefghijklmnopqrstuvwxyz");
+
+    for (; *words; words++)
+        if (strlen(*words) == length && memcmp(line, *words, length) == 0)
+            return 1;
+    return 0;
+}
+
+static int is_name_part(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+static int has_word(const char *text, size_t size, const char *word) {
+    size_t length = strlen(word);
+
+    for (const char *at = text; (at = memmem(at, size - (size_t)(at - text), word, length)); at++)
+        if ((at == text || !is_name_part(at[-1])) && !is_name_part(at[length]))
+            return 1;
+    return 0;
+}
+
+/* Whether a line of the text declares the name: the name stands before its `=`, `:`, `{` or `in`. */
+static int declares(const char *text, const char *name) {
+    static const char *const words[] = {"let", "var", "buffer", "param", "array", "for", "fn", NULL};
+
+    for (const char *line = text; *line; line += transcript_line(line) + (line[transcript_line(line)] != 0)) {
+        size_t head = strcspn(line, strncmp(line, "fn ", 3) == 0 ? "(\n" : "=:{\n");
+        if (starts_with_word(line, words) && has_word(line, head, name))
+            return 1;
+    }
+    return 0;
+}
+
+/* Declarations of the names that fragments use. */
+static const struct {
+    const char *name, *declaration;
+} assumed_decls[] = {{"n", "param n : u32"},
+                     {"x", "buffer x : f32 read"},
+                     {"y", "buffer y : f32 read_write"},
+                     {"h", "buffer h : u32 read_write"},
+                     {"f", "buffer f : u32 read_write"},
+                     {"sum", "buffer sum : f32 read_write"},
+                     {"t", "array t : u32 [64] workgroup"},
+                     {"u", "array u : u32 [64] workgroup"}},
+  assumed_lets[] = {{"i", "let i = global_id.x"},
+                    {"v", "let v = 1u32"},
+                    {"a", "let a = 1u32"},
+                    {"b", "let b = 2u32"},
+                    {"done", "let done = global_id.x > 3"}};
+
+typedef struct fragment_parts {
+    vy_string functions, decls, body;
+} fragment_parts;
+
+/* Adds a line without its comment to the part it belongs to; `depth` counts the open braces of a function. */
+static void add_fragment_line(fragment_parts *parts, const char *line, size_t length, int *depth) {
+    static const char *const decl_words[] = {"param", "buffer",   "array", "workgroup",
+                                             "grid",  "numerics", "level", NULL};
+    const char *comment = memmem(line, length, "//", 2), *dots;
+    size_t size = comment ? (size_t)(comment - line) : length;
+    const int is_function = *depth > 0 || strncmp(line, "fn ", 3) == 0;
+    vy_string *part = is_function                          ? &parts->functions
+                      : starts_with_word(line, decl_words) ? &parts->decls
+                                                           : &parts->body;
+
+    if ((dots = memmem(line, size, "{ … }", strlen("{ … }")))) {
+        vy_string_append(part, line, (size_t)(dots - line));
+        vy_string_add(part, "{ }");
+        size -= (size_t)(dots - line) + strlen("{ … }");
+        line = dots + strlen("{ … }");
+    }
+    vy_string_append(part, line, size);
+    vy_string_char(part, '\n');
+    for (size_t i = 0; is_function && i < size; i++)
+        *depth += (line[i] == '{') - (line[i] == '}');
+}
+
+static void make_fragment_program(const char *text, size_t size, const char *section, fragment_mark left_out,
+                                  vy_string *out) {
+    fragment_parts parts = {0};
+    vy_string all = {0};
+    int depth = 0;
+    char code[8];
+
+    for (const char *line = text; line < text + size; line += transcript_line(line) + 1)
+        if (mark_of(line, transcript_line(line), section, code) != left_out)
+            add_fragment_line(&parts, line, transcript_line(line), &depth);
+    vy_string_append(&parts.functions, "", 0);
+    vy_string_append(&parts.decls, "", 0);
+    vy_string_append(&parts.body, "", 0);
+    vy_string_format(&all, "%s%s", parts.decls.text, parts.body.text);
+    vy_string_format(out, "%sprogram p {\n", parts.functions.text);
+    for (size_t i = 0; i < sizeof assumed_decls / sizeof *assumed_decls; i++)
+        if (has_word(all.text, all.length, assumed_decls[i].name) && !declares(all.text, assumed_decls[i].name) &&
+            !declares(parts.functions.text, assumed_decls[i].name))
+            vy_string_format(out, "%s\n", assumed_decls[i].declaration);
+    vy_string_add(out, parts.decls.text);
+    if (!strstr(parts.decls.text, "workgroup ") || strstr(parts.decls.text, "] workgroup"))
+        vy_string_add(out, "workgroup 64\n");
+    for (size_t i = 0; i < sizeof assumed_lets / sizeof *assumed_lets; i++)
+        if (has_word(all.text, all.length, assumed_lets[i].name) && !declares(all.text, assumed_lets[i].name))
+            vy_string_format(out, "%s\n", assumed_lets[i].declaration);
+    vy_string_format(out, "%s}\n", parts.body.text);
+    vy_string_free(&parts.functions);
+    vy_string_free(&parts.decls);
+    vy_string_free(&parts.body);
+    vy_string_free(&all);
+}
+
+/* Checks one side of a fragment: `wanted` 1 if the codes must be reported, 0 if they must not. */
+static int check_side(const char *page, int line, const char *text, size_t size, const char *section, int wanted) {
+    vy_string program = {0}, out = {0};
+    char code[8], needle[16];
+    int is_good, marks = 0;
+
+    make_fragment_program(text, size, section, wanted ? CORRECT : WRONG, &program);
+    assert_int_equal(vy_file_write("block.vyre", program.text, program.length, NULL), VYRE_OK);
+    transcript_run("vyre check block.vyre", &out);
+    vy_string_append(&out, "", 0);
+    is_good = wanted || !strstr(out.text, "[exit ");
+    for (const char *at = text; at < text + size; at += transcript_line(at) + 1)
+        if (mark_of(at, transcript_line(at), section, code) == WRONG) {
+            snprintf(needle, sizeof needle, " %s: ", code);
+            is_good &= (strstr(out.text, needle) != NULL) == wanted;
+            marks++;
+        }
+    snprintf(needle, sizeof needle, " %.4s: ", section);
+    if (!marks)
+        is_good &= (strstr(out.text, needle) != NULL) == wanted;
+    if (!is_good)
+        print_message("%s:%d: the fragment of %.4s, with its %s lines, gives:\n%s\n%s\n", page, line, section,
+                      wanted ? "wrong" : "correct", program.text, out.text);
+    vy_string_free(&program);
+    vy_string_free(&out);
+    return is_good;
+}
+
+/* The heading above a line, from its code on. */
+static const char *section_of(const char *page, int line) {
+    const char *at = file_text(page), *heading = "";
+
+    for (int i = 1; i < line && *at; i++, at += transcript_line(at) + 1)
+        if (strncmp(at, "## ", 3) == 0)
+            heading = at + 3;
+    return heading;
+}
+
+/* Returns 1 if the fragment was run. */
+static int run_fragment(const char *page, int line, const char *text, size_t size) {
+    const char *section = section_of(page, line), *end = strstr(section, "\n## ");
+    char folder[256], code[8];
+    int is_good;
+
+    for (size_t i = 0; i < FRAGMENTS_NOT_RUN; i++)
+        if (strncmp(section, fragments_not_run[i], 4) == 0)
+            return 0;
+    transcript_enter(folder);
+    is_good = check_side(page, line, text, size, section, 1) & check_side(page, line, text, size, section, 0);
+    transcript_leave(folder);
+    for (const char *at = text; at < text + size; at += transcript_line(at) + 1)
+        if (mark_of(at, transcript_line(at), section, code) == WRONG && strncmp(code, section, 4) != 0 &&
+            !memmem(section, (size_t)(strstr(section, "```") - section), code, strlen(code))) {
+            print_message("%s:%d: the text of %.4s does not name %s, which the parser reports\n", page, line, section,
+                          code);
+            is_good = 0;
+        }
+    if (!is_good || !end)
+        fail_msg("%s:%d: a fragment does not do what it says", page, line);
+    return 1;
+}
+
+static const char *public_headers(void) {
+    static const char *all;
+    vy_string text = {0};
+    glob_t files;
+
+    if (all)
+        return all;
+    assert_int_equal(glob(vy_test_path("include/vyre/*.h"), 0, NULL, &files), 0);
+    for (size_t i = 0; i < files.gl_pathc; i++)
+        vy_string_add(&text, file_text(files.gl_pathv[i] + strlen(vy_test_source_dir()) + 1));
+    globfree(&files);
+    vy_string_add(&text, file_text("docs/api.md")); /* generated from the headers, with the names that macros make */
+    all = keep(text.text, text.length);
+    vy_string_free(&text);
+    return all;
+}
+
+/* Every name of the library in a block of C exists. A complete program has the name of a file, and the page compiles
+ * it. */
+static void check_c_block(const char *page, int line, const char *text, size_t size) {
+    const char *headers = public_headers();
+
+    if (memmem(text, size, "main(", 5))
+        fail_msg("%s:%d: a C program is not compiled. Fix: open the block with `c NAME.c`, and compile it below", page,
+                 line);
+    for (const char *at = text; at < text + size; at++) {
+        char word[128];
+        size_t length = 0;
+        while (is_name_part(at[length]))
+            length++;
+        snprintf(word, sizeof word, "%.*s", (int)length, at);
+        if ((strncmp(word, "vyre_", 5) == 0 || strncmp(word, "VYRE_", 5) == 0) &&
+            !has_word(headers, strlen(headers), word))
+            fail_msg("%s:%d: no public header has `%s`", page, line, word);
+        at += length;
+    }
 }
 
 /* One block: `info` is what follows the backticks, `text` its lines. */
@@ -385,23 +628,27 @@ static void check_block(void *user, const char *page, int line, const char *info
         fail_msg("%s:%d: no command below uses `%s`", page, line, strrchr(info, ' ') + 1);
     if (kind == EXCERPT && !strstr(file_text(strrchr(info, ' ') + 1), keep(text, size)))
         fail_msg("%s:%d: the block is not part of `%s`", page, line, strrchr(info, ' ') + 1);
+    if (strcmp(info, "c") == 0)
+        check_c_block(page, line, text, size);
+    if (kind == FRAGMENT && !run_fragment(page, line, text, size))
+        counts[KIND_COUNT]++;
     if (kind == OTHER && strncmp(text, "$ vyre", 6) == 0)
         fail_msg("%s:%d: a command is not run. Fix: open the block with `sh`, or with `sh no-run`", page, line);
     counts[kind]++;
 }
 
 static void every_block_of_every_page_is_run_or_marked(void **state) {
-    size_t counts[KIND_COUNT] = {0};
+    size_t counts[KIND_COUNT + 1] = {0}; /* the last: fragments that are not run */
 
     (void)state;
     for (size_t i = 0; i < pages.gl_pathc; i++)
         visit_blocks(pages.gl_pathv[i], check_block, counts);
     print_message(
-        "%zu programs checked, %zu run, %zu manifests, %zu transcripts, %zu files, %zu excerpts; not run: %zu "
-        "fragments, %zu of commands, %zu of other languages\n",
+        "%zu programs checked, %zu run, %zu manifests, %zu transcripts, %zu files, %zu excerpts, %zu fragments; not "
+        "run: %zu fragments, %zu of commands, %zu of other languages\n",
         counts[CHECKED], counts[RUN], counts[MANIFEST], counts[PLAYED], counts[FILE_OF_PAGE], counts[EXCERPT],
-        counts[FRAGMENT], counts[NOT_RUN], counts[OTHER]);
-    assert_in_range(counts[FRAGMENT], 0, FRAGMENTS);
+        counts[FRAGMENT] - counts[KIND_COUNT], counts[KIND_COUNT], counts[NOT_RUN], counts[OTHER]);
+    assert_int_equal(counts[KIND_COUNT], FRAGMENTS_NOT_RUN);
     assert_in_range(counts[NOT_RUN], 0, COMMANDS_NOT_RUN);
 }
 
