@@ -1,4 +1,5 @@
 /* Every fix of the builder's codes works: each function makes a program with the mistake, and after its fix, which is finished. */
+#include "support/fixes.h"
 #include "support/test.h"
 #include "vyre/vyre.h"
 
@@ -155,6 +156,8 @@ static void every_fix_works(void **state) {
             if (!fixed && (status != VYRE_INVALID_PROGRAM || vyre_diagnostics_count(found) == 0 ||
                            strcmp(vyre_diagnostics_get(found, 0)->code, cases[i].code) != 0))
                 fail_msg("case %zu: not %s: %s", i, cases[i].code, error.message);
+            if (!fixed)
+                fixes_expect("builder", cases[i].code, vyre_diagnostics_get(found, 0)->fix);
             if (program)
                 vyre_program_release(program);
             vyre_diagnostics_free(found);

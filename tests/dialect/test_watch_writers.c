@@ -1,6 +1,7 @@
 /* Folders that are watched while somebody writes there: half a manifest may be a manifest, and nobody sees it. That a look has been is known by another
  * manifest that changed. */
 #include "dialect/watching.h"
+#include "support/fixes.h"
 
 #include <pthread.h>
 
@@ -242,6 +243,7 @@ static void one_who_never_ends_is_not_waited_for_for_ever(void **state) {
     end(watcher);
     assert_int_equal(told.errors, 1);
     assert_string_equal(told.code, "D124");
+    fixes_expect("dialect", "D124", told.error.fix);
     assert_non_null(strstr(told.error.message, "a.toml"));
 }
 

@@ -4,6 +4,7 @@
 
 #include "ir/irbuilder.h"
 #include "vyre/oracle.h"
+#include "support/fixes.h"
 
 enum { SIZE = 300 }; /* three warps */
 
@@ -87,8 +88,10 @@ static void expect(body_writer *body, uint32_t groups, const char *code, const c
             fail_msg("run %u: %s %s", run, vyre_status_name(status), first ? first->message : error.message);
         if (message && run <= 3)
             assert_string_equal(first->message, message);
-        if (code)
+        if (code) {
             assert_int_equal(vyre_diagnostics_count(list), 1);
+            fixes_expect("oracle", code, first->fix);
+        }
         assert_int_equal(out.size, SIZE * 4);
         vyre_diagnostics_free(list);
         vyre_bytes_free(&out);

@@ -15,7 +15,8 @@
  *   several  a case with `body` has further errors; without it the diagnostic is the only error of a T case
  *   escaped  `\xNN` is a byte, `\n` a line break, and `<<N|text>>` N times the text, with `#` in it the number of the time
  *   sh       the lines are a script, run by sh in a folder with copies of examples/ and tests/tool/programs/
- *   elsewhere PATH  the case is code in that file, which names the code: drafts, calls of the builder
+ *   elsewhere PATH  the case is code in that test, which triggers the code and compares its fix (support/fixes.h) with the lines
+ *                   `fix:` of the case: drafts, calls of the builder, bytes of the wire form
  *
  * `run: COMMAND` replaces the command: `vyre check case.vyre`, for D `vyre dialects check case.toml`.
  *
@@ -131,18 +132,36 @@ static int find_fix(const char *output, const char *code, char fix[512]) {
     return 1;
 }
 
+/* The explanation of a code of the validator says that the parser does not report it. */
+static int says_its_origin(const fix_case *c) {
+    vyre_explanation e;
+
+    for (size_t i = 0; c->code[0] == 'V' && vyre_explain_at(i, &e); i++)
+        if (strcmp(e.code, c->code) == 0)
+            return strstr(e.text, "builder") || strstr(e.text, "wire form") || strstr(e.text, "draft");
+    return c->code[0] != 'V';
+}
+
+/* The test must have the code as a literal or as the argument of a macro, and compare its fix with that of the case. */
 static int check_elsewhere(const fix_case *c) {
     const char *path = strstr(c->options, "elsewhere ") + strlen("elsewhere ");
     vyre_bytes bytes = VYRE_BYTES_INIT;
+    char literal[16], argument[16];
     int found = 0;
 
+    snprintf(literal, sizeof literal, "\"%s\"", c->code);
+    snprintf(argument, sizeof argument, "(%s, ", c->code);
     if (vy_file_read(vy_test_path(path), SIZE_MAX, &bytes, NULL) == VYRE_OK &&
         vyre_bytes_resize(&bytes, bytes.size + 1, NULL) == VYRE_OK)
-        found = strstr(bytes.data, c->code) != NULL;
+        found = (strstr(bytes.data, literal) || strstr(bytes.data, argument)) && strstr(bytes.data, "fixes_expect(\"");
     if (!found)
-        print_message("%s: %s does not name %s\n", c->place, path, c->code);
+        print_message("%s: %s does not test the fix of %s\n", c->place, path, c->code);
+    if (!c->fix[0])
+        print_message("%s: the case of %s has no fix\n", c->place, c->code);
+    if (!says_its_origin(c))
+        print_message("%s: the text of %s does not name the builder, drafts or the wire form\n", c->place, c->code);
     vyre_bytes_free(&bytes);
-    return found;
+    return found && c->fix[0] && says_its_origin(c);
 }
 
 /* Returns whether the fix works; the fix that was printed is left in `printed`. */
@@ -162,7 +181,8 @@ static int check_case(const fix_case *c, char printed[512]) {
                       printed);
         is_good = 0;
     }
-    if (has_option(c, "body") && c->code[0] == 'T' && !has_option(c, "several") && !strstr(before.text, ": 1 error\n")) {
+    if (has_option(c, "body") && c->code[0] == 'T' && !has_option(c, "several") &&
+        !strstr(before.text, ": 1 error\n")) {
         print_message("%s: %s does not come alone:\n%s\n", c->place, c->code, before.text);
         is_good = 0;
     }

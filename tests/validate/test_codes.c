@@ -1,5 +1,6 @@
 /* Every code of the validator: a program that triggers it, and beside it the nearest one that is fine. */
 #include "validate/program_fixture.h"
+#include "support/fixes.h"
 
 /* ---- layout: a valid program with one thing broken ---- */
 
@@ -1182,7 +1183,7 @@ static void check_case(const code_case *c, int bad) {
     }
     if (status != VYRE_OK) {
         assert_int_equal(strncmp(error.message, c->code, 4), 0); /* the first finding is the one meant */
-        assert_true(error.fix[0] != 0);
+        fixes_expect("validate", c->code, error.fix);
         /* Without a list the error says the same. */
         vyre_error alone = VYRE_ERROR_INIT;
         assert_int_equal(vy_validate(d.program, NULL, &alone), status);

@@ -6,6 +6,7 @@
 #include "support/test.h"
 #include "wire/corpus.h"
 #include "wire/golden.h"
+#include "support/fixes.h"
 
 /* ---- helpers ---- */
 
@@ -25,7 +26,7 @@ static void expect_refused(const void *data, size_t size, vyre_status status, co
     assert_non_null(strstr(error.message, "(byte "));
     assert_non_null(strstr(error.message, code));
     assert_memory_equal(error.where, "byte ", 5);
-    assert_true(finding->fix[0] != 0);
+    fixes_expect("wire", code, finding->fix);
     vyre_diagnostics_free(diagnostics);
 }
 
