@@ -62,8 +62,8 @@ typedef struct vyre_emit_options {
  *            /usr/local/cuda/bin. A process with raised privileges ignores these variables. Files are created in a
  *            folder below TMPDIR (/tmp), which is removed.
  *
- * VYRE_INVALID_ARGUMENT  unknown target (the fix names the nearest, or lists them); an option is out of its range, or
- *                        the target does not use it; the program is a library, or has no such stage
+ * VYRE_INVALID_ARGUMENT  unknown target (the message lists the targets); an option is out of its range, or the target
+ *                        does not use it; the program is a library, or has no such stage
  * VYRE_UNSUPPORTED       the target cannot express the program, or a tool was not found; the message names it
  * VYRE_NOT_FOUND         no dialect provides an op; VYRE_COMPILER names a file that cannot be opened; or ptxas produced
  *                        no file

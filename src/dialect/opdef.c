@@ -238,7 +238,7 @@ static vyre_status check_laws(const check *check) {
 }
 
 int vy_target_has_consumer(vyre_target target) {
-    return target > VYRE_TARGET_COUNT;
+    return target > VYRE_TARGET_COUNT && !vy_target_resembles_builtin(vyre_target_text(target));
 }
 
 static vyre_status check_lowerings(const check *check) {

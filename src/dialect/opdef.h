@@ -67,8 +67,12 @@ vyre_status vy_op_check(const vyre_op_definition *op, const char *owner, vyre_er
 /* Checks that the body contains the function, and that the function has the signature of the op. */
 vyre_status vy_op_check_body(const vyre_op_definition *op, vyre_error *error);
 /* Whether any code reads the lowering of an op for this target: true for extensions, whose plug-ins call
- * vyre_dialects_lowering; false for the built-in targets, whose emitters compile the body. */
+ * vyre_dialects_lowering; false for the built-in targets, whose emitters compile the body, and for extensions with the
+ * name of one. */
 int vy_target_has_consumer(vyre_target target);
+/* Whether the text is the id, the alias or the `vyre emit` name of a built-in target, in upper or lower case
+ * (registry.c). */
+int vy_target_resembles_builtin(const char *text);
 /* One or more components of an op id. */
 int vy_is_dialect_name(const char *text, size_t length);
 

@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "base/thread.h"
 #include "dialect/interner.h"
+#include "dialect/opdef.h"
 #include "dialect/standard_library.h"
 #include "vyre/dialect.h"
 
@@ -144,6 +145,24 @@ static const char *extension_text(vyre_target target) {
 
 const char *vyre_target_text(vyre_target target) {
     return target < VYRE_TARGET_COUNT ? targets[target].id : extension_text(target);
+}
+
+/* Compares ASCII letters without regard to case, in every locale. */
+static int equals_without_case(const char *a, const char *b) {
+    for (; *a && *b; a++, b++) {
+        char x = *a >= 'A' && *a <= 'Z' ? (char)(*a + 32) : *a, y = *b >= 'A' && *b <= 'Z' ? (char)(*b + 32) : *b;
+        if (x != y)
+            return 0;
+    }
+    return *a == *b;
+}
+
+int vy_target_resembles_builtin(const char *text) {
+    for (vyre_target i = 0; i < VYRE_TARGET_COUNT; i++)
+        if (equals_without_case(targets[i].id, text) || equals_without_case(targets[i].alias, text) ||
+            (targets[i].emit_name && equals_without_case(targets[i].emit_name, text)))
+            return 1;
+    return 0;
 }
 
 const char *vyre_target_extension(vyre_target target) {

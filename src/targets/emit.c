@@ -316,10 +316,8 @@ static vyre_status find_target(const char *name, const struct target **out, vyre
         vy_suggestion_offer(&suggestion, targets[i].shown.name);
     }
     const char *near = vy_suggestion_get(&suggestion);
-    return vy_fail(error, VYRE_INVALID_ARGUMENT,
-                   near ? VY_FIX("did you mean `%s`?", near)
-                        : VY_FIX("use target %s", list_targets(0, list, sizeof list)),
-                   "unknown target `%.40s`", name);
+    return vy_fail(error, VYRE_INVALID_ARGUMENT, near ? VY_FIX("did you mean `%s`?", near) : "use one of these targets",
+                   "unknown target `%.40s` (expected %s)", name, list_targets(0, list, sizeof list));
 }
 
 /* ---- options ---- */

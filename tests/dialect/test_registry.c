@@ -123,8 +123,9 @@ static void code_is_found_by_op_and_target_and_the_reference_always(void **state
 /* Emitters of built-in targets compile the body: code for them would have no effect. */
 static void code_for_a_built_in_target_is_refused(void **state) {
     (void)state;
-    static const char *const ids[] = {"ptx",          "secondary_text", "spv",          "spirv",
-                                      "primary_text", "primary_binary", "native_module"};
+    static const char *const ids[] = {"ptx",          "secondary_text", "spv",           "spirv",
+                                      "primary_text", "primary_binary", "native_module", "PTX",
+                                      "llvm-ir",      "LLVM-IR",        "SpirV",         "Secondary_Text"};
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
         vyre_op_definition op = full_op();
         vyre_lowering lowering = {.target = ids[i], .data = "THIS IS NOT PTX", .size = 15};

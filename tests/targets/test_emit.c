@@ -132,9 +132,10 @@ static void targets_are_listed_and_all_of_them_are_made(void **state) {
 
 static void an_unknown_target_is_refused_with_a_fix(void **state) {
     (void)state;
-    refused(saxpy, "am", NULL, VYRE_INVALID_ARGUMENT, "unknown target `am`", "`asm`");
-    refused(saxpy, "spirv", NULL, VYRE_INVALID_ARGUMENT, "unknown target `spirv`", "llvm-ir, asm, ptx, cubin, sass or");
-    refused(saxpy, "", NULL, VYRE_INVALID_ARGUMENT, "unknown target ``", "llvm-ir");
+    refused(saxpy, "am", NULL, VYRE_INVALID_ARGUMENT, "unknown target `am` (expected llvm-ir, asm,", "`asm`");
+    refused(saxpy, "spirv", NULL, VYRE_INVALID_ARGUMENT,
+            "unknown target `spirv` (expected llvm-ir, asm, ptx, cubin, sass or legal)", "one of these");
+    refused(saxpy, "", NULL, VYRE_INVALID_ARGUMENT, "unknown target `` (expected llvm-ir", "one of these");
 }
 
 static void an_option_that_the_target_does_not_use_is_refused(void **state) {
