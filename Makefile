@@ -109,9 +109,11 @@ device-bundle: ## build/device-bundle, and the same as .tar.xz: command, tests, 
 	@du -h $(BUILD)/device-bundle.tar.xz
 
 # examples/saxpy.h is what the command makes.
-format: ## check the layout of every C file
+format: ## check the layout of every C file: clang-format, and 120 columns in comments and strings too
 	@tools/setup lint
 	@git ls-files --cached --others --exclude-standard '*.c' '*.h' ':!examples/saxpy.h' | xargs clang-format --dry-run -Werror
+	@! git ls-files --cached --others --exclude-standard '*.c' '*.h' '*.inc' '*.def' ':!examples/saxpy.h' | \
+	    LC_ALL=C.UTF-8 xargs grep -nE '^.{121,}'
 
 format-fix: ## lay out every C file
 	@tools/setup lint

@@ -1,8 +1,9 @@
 /* 64 dispatches in flight at once.
  *
- * Two questions. What starting and collecting costs the caller, on a backend whose handles are ready at once (the library's part, and
- * nothing else), drained by waiting and by a queue of completions. And what concurrency gives on a backend without an asynchronous entry, whose
- * dispatch takes a millisecond of somebody else's time: 64 in flight against 64 one after the other.
+ * Two questions. What starting and collecting costs the caller, on a backend whose handles are ready at once (the
+ * library's part, and nothing else), drained by waiting and by a queue of completions. And what concurrency gives on a
+ * backend without an asynchronous entry, whose dispatch takes a millisecond of somebody else's time: 64 in flight
+ * against 64 one after the other.
  *
  * usage: async [--json]. Every number is the median of several runs. */
 #include "driver/backend.h"

@@ -1,8 +1,10 @@
-/* What a header made by `vyre bind` costs: saxpy over 16 Mi elements through examples/saxpy.h, next to what `vyre run --repeat 10 --time` prints
- * on the same backend, to the call that it times (vyre_pipeline_dispatch_into with kept outputs), and to hand-written C on one thread and on all.
+/* What a header made by `vyre bind` costs: saxpy over 16 Mi elements through examples/saxpy.h, next to what `vyre run
+ * --repeat 10 --time` prints on the same backend, to the call that it times (vyre_pipeline_dispatch_into with kept
+ * outputs), and to hand-written C on one thread and on all.
  *
  * usage: bind [--json] [BACKEND]. Forms alternate within one run, the command three times; every number is a
- * median. VYRE_COMMAND and VYRE_SOURCE_DIR replace the command and the repository of the build. Goal: bind at most 1.05 of vyre run. */
+ * median. VYRE_COMMAND and VYRE_SOURCE_DIR replace the command and the repository of the build. Goal: bind at most 1.05
+ * of vyre run. */
 #include "../examples/saxpy.h"
 
 #include "base/thread.h"

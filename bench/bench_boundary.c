@@ -1,5 +1,6 @@
-/* What the boundary adds to a dispatch: a backend that does nothing, called through vyre_backend_dispatch_into (counters on, as always) and through
- * its own table with the same launch; and what it adds on resident buffers, on the backend and through a pipeline.
+/* What the boundary adds to a dispatch: a backend that does nothing, called through vyre_backend_dispatch_into
+ * (counters on, as always) and through its own table with the same launch; and what it adds on resident buffers, on the
+ * backend and through a pipeline.
  *
  * usage: boundary [--json]. Every number is the median of several runs. Goal: under 150 ns added. */
 #include "driver/backend.h"

@@ -1,7 +1,9 @@
-/* What a hit of the cache on disk costs, beside a plain open, read and close of the same file; and a miss, a store, and making a key.
+/* What a hit of the cache on disk costs, beside a plain open, read and close of the same file; and a miss, a store, and
+ * making a key.
  *
- * usage: cache [--json]. Microseconds of one call, the median and the best of several rounds; files are in the page cache. Hit and plain read
- * take turns, so that what else the machine does meets both. The folder is made in $TMPDIR, or /tmp. */
+ * usage: cache [--json]. Microseconds of one call, the median and the best of several rounds; files are in the page
+ * cache. Hit and plain read take turns, so that what else the machine does meets both. The folder is made in $TMPDIR,
+ * or /tmp. */
 #include "driver/cache_disk.h"
 #include "driver/cache_entry.h"
 

@@ -1,9 +1,12 @@
-/* How long it takes to compile the examples for this processor: the first one of a process, for which a compile server is started, and later ones.
+/* How long it takes to compile the examples for this processor: the first one of a process, for which a compile server
+ * is started, and later ones.
  *
- * usage: compile [--json] [--plugin FILE]. lower: optimise, legalise, encode; first: open the compiler and compile, in a process of its own; later: compile
- * again, and what of it the steps of the compiler took; load: from the object to code that runs. Each is the best of several runs, steps are those of the best one.
- * With --plugin, first and later are also measured with LLVM in this process: FILE is built by `ninja vyre-compiler-plugin`. The two designs take turns, since
- * the machine may become slower or faster meanwhile. Lanes are chosen as the backend does. Without the compiler there is nothing to measure, which is said. */
+ * usage: compile [--json] [--plugin FILE]. lower: optimise, legalise, encode; first: open the compiler and compile, in
+ * a process of its own; later: compile again, and what of it the steps of the compiler took; load: from the object to
+ * code that runs. Each is the best of several runs, steps are those of the best one. With --plugin, first and later are
+ * also measured with LLVM in this process: FILE is built by `ninja vyre-compiler-plugin`. The two designs take turns,
+ * since the machine may become slower or faster meanwhile. Lanes are chosen as the backend does. Without the compiler
+ * there is nothing to measure, which is said. */
 #include "backends/cpu/compile.h"
 #include "driver/host_services.h"
 #include "vyre/text.h"

@@ -1,8 +1,9 @@
 /* What the `cpu` backend costs beside the work itself.
  *
- * How long a program takes from the wire to running code (the first in a process, which opens the compiler; later ones; from the disk cache), and how long
- * a dispatch takes that does next to nothing: alone, in a batch, in a sequence, in flight. Saxpy of sizes at which threads begin to be worth it, in dispatches
- * that follow each other and in single ones; and of a large one, in bytes a second.
+ * How long a program takes from the wire to running code (the first in a process, which opens the compiler; later ones;
+ * from the disk cache), and how long a dispatch takes that does next to nothing: alone, in a batch, in a sequence, in
+ * flight. Saxpy of sizes at which threads begin to be worth it, in dispatches that follow each other and in single
+ * ones; and of a large one, in bytes a second.
  *
  * usage: cpu [--json]. Medians, but for the first compile. */
 #include "vyre/async.h"
@@ -187,7 +188,8 @@ static double median(void (*run)(bound *b), bound *b) {
     return took[RUNS / 2];
 }
 
-/* What threads cost: dispatches that follow each other, which find them awake, and one after a pause, which has to wake them or do without. */
+/* What threads cost: dispatches that follow each other, which find them awake, and one after a pause, which has to wake
+ * them or do without. */
 static double after_a_pause(bound *b) {
     double took[RUNS];
     for (int i = 0; i < RUNS; i++) {

@@ -1,12 +1,14 @@
-/* What it costs to take a guard, look an op up by its interned id and let go, by one and more threads, with and without a writer that installs a new
- * snapshot ten thousand times a second. Ours against the same table behind a mutex, a read-write lock and a shared count.
+/* What it costs to take a guard, look an op up by its interned id and let go, by one and more threads, with and without
+ * a writer that installs a new snapshot ten thousand times a second. Ours against the same table behind a mutex, a
+ * read-write lock and a shared count.
  *
  *   guard           vyre_dialects_acquire, vyre_dialects_lookup, vyre_dialects_release
  *   counted guard   the same when the thread's slots are used up: a count in the snapshot
  *   mutex, rwlock   lock, look up, unlock: no guard that could be kept, which is the best case for a lock
- *   shared count    a count beside the pointer, changed by compare-and-swap: what a shared_ptr that can be replaced does
+ *   shared count a count beside the pointer, changed by compare-and-swap: what a shared_ptr that can be replaced does
  *
- * usage: dialect [--json]. Nanoseconds of one round trip as each thread sees it, of the slowest thread in the best round. */
+ * usage: dialect [--json]. Nanoseconds of one round trip as each thread sees it, of the slowest thread in the best
+ * round. */
 #include "base/thread.h"
 #include "dialect/registry.h"
 
@@ -122,7 +124,8 @@ static void install_rwlock(void) {
     vy_snapshot_free(old);
 }
 
-/* Guards that were taken through the word are counted in its high bits until the word is replaced; then in the snapshot. */
+/* Guards that were taken through the word are counted in its high bits until the word is replaced; then in the
+ * snapshot. */
 #define ONE ((uint64_t)1 << 48)
 static _Alignas(128) _Atomic uint64_t word;
 

@@ -1,6 +1,8 @@
-/* What a random case costs: microseconds to generate one (validation and fingerprint included), by size, and to shrink one.
+/* What a random case costs: microseconds to generate one (validation and fingerprint included), by size, and to shrink
+ * one.
  *
- * usage: generate [--json]. Every number is the best of several runs of processor time, so that a busy machine does not show. */
+ * usage: generate [--json]. Every number is the best of several runs of processor time, so that a busy machine does not
+ * show. */
 #include "generate/generate.h"
 #include "ir/model.h"
 

@@ -1,9 +1,10 @@
-/* How compile time grows with the size of a program: processor time for a statement in every stage, over programs of 1,000 to 16,000 statements in several
- * shapes.
+/* How compile time grows with the size of a program: processor time for a statement in every stage, over programs of
+ * 1,000 to 16,000 statements in several shapes.
  *
- * usage: growth [--json] [--shape NAME] [--statements N]. Behind each shape stands the largest ratio of a time to that for 1,000 statements. The goal is 2 for
- * `cpu` and `ptx`, which are the sums of the stages of a compile for the processor and for sm_90. `decode` to `flatten` are processor time of the compile
- * server; its limits are far above the defaults, so that a program that would be refused is measured too. Every time is the best of a few runs. Without the
+ * usage: growth [--json] [--shape NAME] [--statements N]. Behind each shape stands the largest ratio of a time to that
+ * for 1,000 statements. The goal is 2 for `cpu` and `ptx`, which are the sums of the stages of a compile for the
+ * processor and for sm_90. `decode` to `flatten` are processor time of the compile server; its limits are far above the
+ * defaults, so that a program that would be refused is measured too. Every time is the best of a few runs. Without the
  * compiler its stages are 0. */
 #include "backends/cpu/compile.h"
 #include "base/string.h"
@@ -36,8 +37,8 @@ enum {
 
 /* ---- programs ---- */
 
-/* `text` is added once for each k, then `end`, once or for each k too; together they have `statements` statements. In both @ stands for k, # for k + 1 and $
- * for a hash of k, eight hexadecimal digits. */
+/* `text` is added once for each k, then `end`, once or for each k too; together they have `statements` statements. In
+ * both @ stands for k, # for k + 1 and $ for a hash of k, eight hexadecimal digits. */
 typedef struct shape {
     const char *name;
     unsigned statements;

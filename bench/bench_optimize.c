@@ -1,8 +1,8 @@
-/* How long each pass takes: nanoseconds for a statement of the program it is given, over programs of 1,000 to 100,000 statements. The validator and the
- * fingerprint come behind the last pass and are not counted.
+/* How long each pass takes: nanoseconds for a statement of the program it is given, over programs of 1,000 to 100,000
+ * statements. The validator and the fingerprint come behind the last pass and are not counted.
  *
- * usage: optimize [--json]. Every number is the best of several runs. That the columns stay level from row to row is the point: time
- * grows with the size and with nothing else. */
+ * usage: optimize [--json]. Every number is the best of several runs. That the columns stay level from row to row is
+ * the point: time grows with the size and with nothing else. */
 #include "base/string.h"
 #include "vyre/text.h"
 #include "vyre/transform.h"
@@ -12,7 +12,8 @@
 
 enum { RUNS = 5 };
 
-/* Something for every pass, ten statements at a time: loads twice, divisions, loops that compute the same in each trip, short loops, dead values. */
+/* Something for every pass, ten statements at a time: loads twice, divisions, loops that compute the same in each trip,
+ * short loops, dead values. */
 static void make_text(vy_string *out, unsigned statements) {
     vy_string_add(
         out, "program bench {\n  param n : u32\n  buffer x : u32 read\n  buffer y : u32 read_write\n  workgroup 64\n"

@@ -1,5 +1,5 @@
-/* How fast the oracle judges: evaluated expression nodes per second and core for a few kernels, how that scales over threads, and the fixed
- * cost of a tiny case.
+/* How fast the oracle judges: evaluated expression nodes per second and core for a few kernels, how that scales over
+ * threads, and the fixed cost of a tiny case.
  *
  * usage: oracle [--json]. Every number is the median of several runs. */
 #include "base/thread.h"

@@ -1,5 +1,5 @@
-/* What a pipeline costs: finding one in memory and on disk (beside a plain read of the entry's file), and dispatching through one beside
- * dispatching on the backend. The backend does nothing: its compile, load and dispatch are free.
+/* What a pipeline costs: finding one in memory and on disk (beside a plain read of the entry's file), and dispatching
+ * through one beside dispatching on the backend. The backend does nothing: its compile, load and dispatch are free.
  *
  * usage: pipeline [--json]. Every number is the median of several runs; files are in the page cache. */
 #include "driver/backend.h"

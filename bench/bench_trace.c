@@ -1,4 +1,5 @@
-/* What a span costs: while nothing is traced, within another span while a trace is written, and as an outermost one, which writes.
+/* What a span costs: while nothing is traced, within another span while a trace is written, and as an outermost one,
+ * which writes.
  *
  * usage: trace [--json]. Every number is the median of several runs. Goal while nothing is traced: under 2 ns. */
 #include "driver/telemetry.h"

@@ -1,7 +1,8 @@
-/* How fast programs are encoded, fingerprinted, decoded and built, over sizes from a small kernel to a million statements.
+/* How fast programs are encoded, fingerprinted, decoded and built, over sizes from a small kernel to a million
+ * statements.
  *
- * usage: wire [--json]. Every number is the best of several runs. MB/s count bytes of the wire form; decoding includes validation and the
- * fingerprint of the result, building includes both too. */
+ * usage: wire [--json]. Every number is the best of several runs. MB/s count bytes of the wire form; decoding includes
+ * validation and the fingerprint of the result, building includes both too. */
 #include "ir/wire/encode.h"
 #include "vyre/builder.h"
 #include "vyre/wire.h"

@@ -1,4 +1,5 @@
-/* A kernel in a C program, through the header that `vyre bind examples/saxpy.vyre` makes: typed, and no file to find at run time. */
+/* A kernel in a C program, through the header that `vyre bind examples/saxpy.vyre` makes: typed, and no file to find at
+ * run time. */
 #include "saxpy.h"
 
 #include <stdio.h>

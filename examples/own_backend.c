@@ -1,6 +1,8 @@
-/* An application that registers its own backend: it runs programs that only add, and selection reports why it does not get others.
+/* An application that registers its own backend: it runs programs that only add, and selection reports why it does not
+ * get others.
  *
- * This one computes through the library's interpreter; a real one would hand the program, in its wire form, to a device (vyre/backend.h).
+ * This one computes through the library's interpreter; a real one would hand the program, in its wire form, to a device
+ * (vyre/backend.h).
  *
  *   cc own_backend.c $(pkg-config --cflags --libs vyre) && ./a.out */
 #include <vyre/vyre.h>

@@ -1,4 +1,5 @@
-/* Resident buffers and a sequence: two kernels work on data that stays on the device, submitted together, and one range is read back.
+/* Resident buffers and a sequence: two kernels work on data that stays on the device, submitted together, and one range
+ * is read back.
  *
  *   cc resident.c $(pkg-config --cflags --libs vyre) && ./a.out */
 #include <vyre/vyre.h>

@@ -1,5 +1,5 @@
-/* Cache entries from strangers: any bytes are refused, or are exactly what encoding their parts gives. Tried as they are, and with the checksum made
- * right, so that the fuzzer gets past it. */
+/* Cache entries from strangers: any bytes are refused, or are exactly what encoding their parts gives. Tried as they
+ * are, and with the checksum made right, so that the fuzzer gets past it. */
 #include "base/hash.h"
 #include "driver/cache_entry.h"
 

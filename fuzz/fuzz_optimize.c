@@ -1,5 +1,5 @@
-/* Programs from strangers through the optimiser: the first byte chooses passes, the rest is text. Whatever parses is optimised or refused
- * for a limit; the result prints to text that parses back to it, and optimising once more ends. */
+/* Programs from strangers through the optimiser: the first byte chooses passes, the rest is text. Whatever parses is
+ * optimised or refused for a limit; the result prints to text that parses back to it, and optimising once more ends. */
 #include "vyre/text.h"
 #include "vyre/transform.h"
 

@@ -1,5 +1,5 @@
-/* The oracle: any program that parses runs to an end, under a small budget and little memory, with every checker on, under another schedule and
- * without checks; and a run without findings gives the same bytes again.
+/* The oracle: any program that parses runs to an end, under a small budget and little memory, with every checker on,
+ * under another schedule and without checks; and a run without findings gives the same bytes again.
  *
  * The first bytes of the input choose params, sizes and the grid; the rest is the text. */
 #include "vyre/oracle.h"

@@ -1,5 +1,5 @@
-/* TOML: any bytes are read or refused with a place and a fix; what was read prints to a document that reads back to an equal tree; every
- * string knows where its bytes were written. */
+/* TOML: any bytes are read or refused with a place and a fix; what was read prints to a document that reads back to an
+ * equal tree; every string knows where its bytes were written. */
 #include "dialect/toml_tree.h"
 
 #include <stdlib.h>

@@ -1,5 +1,6 @@
-/* Wire forms from strangers: any bytes are refused or decode to a program that encodes to the same bytes, prints to text that parses back to it,
- * and runs under a budget. The bytes are tried as they are, and with length and digest made right, so that the fuzzer gets past them. */
+/* Wire forms from strangers: any bytes are refused or decode to a program that encodes to the same bytes, prints to
+ * text that parses back to it, and runs under a budget. The bytes are tried as they are, and with length and digest
+ * made right, so that the fuzzer gets past them. */
 #include "ir/model.h"
 #include "ir/wire/decode.h"
 #include "vyre/oracle.h"
@@ -33,7 +34,8 @@ static void prints_and_parses(const vyre_program *program) {
     vyre_bytes_free(&text);
 }
 
-/* Zero params, buffers of their static count or 16 elements, two groups. Whether the arguments fit is the oracle's to say. */
+/* Zero params, buffers of their static count or 16 elements, two groups. Whether the arguments fit is the oracle's to
+ * say. */
 static void runs(vyre_program *program) {
     static const uint8_t zeros[1 << 12];
     vyre_span inputs[VY_LIMIT_BUFFERS];

@@ -1,5 +1,5 @@
-/* A thousand tiny launches in one call: ours, and graphs of the driver's made by hand with the same kernel, in turns. Rows that have nothing to do with each other, and rows that
- * all change the same element. */
+/* A thousand tiny launches in one call: ours, and graphs of the driver's made by hand with the same kernel, in turns.
+ * Rows that have nothing to do with each other, and rows that all change the same element. */
 #include "extras.h"
 
 #include <stdio.h>

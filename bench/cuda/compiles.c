@@ -1,7 +1,9 @@
-/* From a program to something that runs, against the driver's part of it alone: the same PTX, loaded; the same machine code, loaded. In turns, with the driver's own cache off.
+/* From a program to something that runs, against the driver's part of it alone: the same PTX, loaded; the same machine
+ * code, loaded. In turns, with the driver's own cache off.
  *
- * The driver takes longer or shorter for the same text by more than all of ours. So ours compiles on a backend with a clock between it and the driver, which tells what of its time is not that of
- * cuModuleLoadData: exactly what is added to it. */
+ * The driver takes longer or shorter for the same text by more than all of ours. So ours compiles on a backend with a
+ * clock between it and the driver, which tells what of its time is not that of cuModuleLoadData: exactly what is added
+ * to it. */
 #include "ptx.h"
 
 #include "backends/cuda/dynamic_symbols.h"

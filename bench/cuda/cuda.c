@@ -1,4 +1,5 @@
-/* CUDA C as two versions of the suite: the OpenCL kernels as nvcc compiles them, step by step, and kernels by hand with launches of their own. */
+/* CUDA C as two versions of the suite: the OpenCL kernels as nvcc compiles them, step by step, and kernels by hand with
+ * launches of their own. */
 #include "cuda.h"
 
 #include "../suite/ours.h"

@@ -72,7 +72,8 @@ typedef struct cu_driver {
     char about[256];
 } cu_driver;
 
-/* Opens the first device once for all; NULL and a reason if there is none. It is never closed: ours uses the same primary context. */
+/* Opens the first device once for all; NULL and a reason if there is none. It is never closed: ours uses the same
+ * primary context. */
 cu_driver *cu_open(char *reason, size_t room);
 
 /* A module the build left beside the program; NULL with a reason. */

@@ -43,8 +43,8 @@ typedef struct bench_way {
     int against;
 } bench_way;
 
-/* Ways take turns, sample by sample, forwards and backwards, so that what the machine does meanwhile meets all of them, and none always follows the same one. A round that does not count comes
- * first. One that fails ends the contest. */
+/* Ways take turns, sample by sample, forwards and backwards, so that what the machine does meanwhile meets all of them,
+ * and none always follows the same one. A round that does not count comes first. One that fails ends the contest. */
 void bench_contest(device_bench *b, const char *group, const bench_way *ways, int way_count, int samples);
 
 /* ---- what the files need of each other ---- */

@@ -125,7 +125,8 @@ static int launch_search(cuda_job *j) {
     return cuda_launch(j->cu, j->functions[0], pieces(*word(j, 1), 256), 1, 256, 1, params);
 }
 
-/* The sum of everything is CUB's: nobody writes that by hand. cub.so lies beside the program if nvcc was there when it was built. */
+/* The sum of everything is CUB's: nobody writes that by hand. cub.so lies beside the program if nvcc was there when it
+ * was built. */
 typedef int cub_sum(void *scratch, size_t *scratch_size, const void *x, void *out, size_t n, void *stream);
 
 static cub_sum *find_cub(void) {

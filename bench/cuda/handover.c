@@ -1,5 +1,7 @@
-/* What of a dispatch on a resident buffer is not the driver's: a backend of its own, with clocks between it and the driver, so that launching and waiting, which differ from one time to the next by more
- * than all of ours, are not in the figure. And what the driver takes for the same launch: called by hand with a stream and a kernel of its own, called by hand with those of ours, and called by ours. */
+/* What of a dispatch on a resident buffer is not the driver's: a backend of its own, with clocks between it and the
+ * driver, so that launching and waiting, which differ from one time to the next by more than all of ours, are not in
+ * the figure. And what the driver takes for the same launch: called by hand with a stream and a kernel of its own,
+ * called by hand with those of ours, and called by ours. */
 #include "extras.h"
 
 #include "backends/cuda/dynamic_symbols.h"
@@ -73,7 +75,8 @@ typedef struct rig {
     double clock; /* what looking at it takes */
 } rig;
 
-/* `BOTH`: from the call of cuLaunchKernel until the wait is over, which is the driver's, but for what is done between the two. */
+/* `BOTH`: from the call of cuLaunchKernel until the wait is over, which is the driver's, but for what is done between
+ * the two. */
 typedef enum figure_of {
     BARE,
     BARE_BOTH,

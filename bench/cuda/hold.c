@@ -1,4 +1,5 @@
-/* The device is held, so that everything is in its streams before the first of it runs: what is measured then is the device alone. */
+/* The device is held, so that everything is in its streams before the first of it runs: what is measured then is the
+ * device alone. */
 #include "driver.h"
 
 #include "../suite/ours.h"

@@ -1,5 +1,6 @@
-/* What the device does during dispatches on large host buffers, as backend cuda drives it: events around every copy and launch, put there by standing between the backend and
- * the driver. Not for measuring: in a run of its own (--timeline). */
+/* What the device does during dispatches on large host buffers, as backend cuda drives it: events around every copy and
+ * launch, put there by standing between the backend and the driver. Not for measuring: in a run of its own
+ * (--timeline). */
 #include "extras.h"
 
 #include "backends/cuda/dynamic_symbols.h"
@@ -92,7 +93,8 @@ static int by_start(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Several streams feed one engine: what overlaps in a lane becomes one, and what nearly touches, so that pictures stay small. */
+/* Several streams feed one engine: what overlaps in a lane becomes one, and what nearly touches, so that pictures stay
+ * small. */
 static void join_stretches(lane lane) {
     stretch *all = stretches[lane];
     size_t kept = 0;

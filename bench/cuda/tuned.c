@@ -1,4 +1,5 @@
-/* Ours, written for the machine: programs in the shapes of hand.cu (bench/cuda/tuned/), on the arrays of the work and the backend of ours. */
+/* Ours, written for the machine: programs in the shapes of hand.cu (bench/cuda/tuned/), on the arrays of the work and
+ * the backend of ours. */
 #include "../suite/ours.h"
 #include "../suite/work.h"
 
@@ -8,7 +9,8 @@
 
 /* ---- the work of each ----
  *
- * The arrays are there, and `example` is the first step of the example's; scratch may be added. Grids are the programs' own. 0 if the shape does not fit. */
+ * The arrays are there, and `example` is the first step of the example's; scratch may be added. Grids are the programs'
+ * own. 0 if the shape does not fit. */
 
 static step *add_step(work *w, const char *program, const int *arrays) {
     return work_step(w, program, NULL, arrays, 0, 1);

@@ -1,7 +1,9 @@
-/* The bandwidth of the memory: c = a + s * b on more than caches hold, by ours, by a plain loop and by a loop with non-temporal stores.
+/* The bandwidth of the memory: c = a + s * b on more than caches hold, by ours, by a plain loop and by a loop with
+ * non-temporal stores.
  *
- * All three are on large pages, take turns, and begin when the threads of the one before have gone to sleep; a run that does not count wakes their own. Ratios
- * are of neighbours in time, so that they mean something on a machine that others use, too. */
+ * All three are on large pages, take turns, and begin when the threads of the one before have gone to sleep; a run that
+ * does not count wakes their own. Ratios are of neighbours in time, so that they mean something on a machine that
+ * others use, too. */
 #include "peer_c/peer.h"
 #include "suite.h"
 

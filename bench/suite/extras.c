@@ -1,4 +1,5 @@
-/* What is not a kernel: dispatches of nothing, and compiling; the bandwidth of the memory has a file of its own (bandwidth.c). */
+/* What is not a kernel: dispatches of nothing, and compiling; the bandwidth of the memory has a file of its own
+ * (bandwidth.c). */
 #include "peer_c/peer.h"
 #include "suite.h"
 

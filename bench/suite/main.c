@@ -1,6 +1,7 @@
 /* Runs the suite: every kernel at every size in every version there is, results compared, times side by side.
  *
- * usage: suite [--backend ID] [--device | --timeline] [--quick | --check] [--only LIST] [--peers LIST] [--anchors COMMAND] [--out FOLDER]
+ * usage: suite [--backend ID] [--device | --timeline] [--quick | --check] [--only LIST] [--peers LIST] [--anchors
+ * COMMAND] [--out FOLDER]
  *
  *   --backend ID   which backend is ours (cpu, or cuda with --device; with --check, reference if there is no cpu)
  *   --device       sizes for a device with memory of its own; its clock is read too, and what ours adds to its driver
@@ -8,7 +9,8 @@
  *   --quick        small and medium sizes, fewer samples
  *   --check        tiny sizes, nothing measured: only whether the versions agree
  *   --only LIST    these kernels, with commas between; `extras`: everything beside the kernels
- *   --peers LIST   of c, opencl, vulkan, cuda, cuda-same, ours-hand, with commas between (the first three; the others with --device)
+ *   --peers LIST of c, opencl, vulkan, cuda, cuda-same, ours-hand, with commas between (the first three; the others
+ *   with --device)
  *   --anchors COMMAND  is run at the end; what it prints is kept
  *   --out FOLDER   where suite.json and suite.html go (the current folder)
  *
@@ -111,7 +113,8 @@ typedef struct course {
     int count, iterations, rounds;
 } course;
 
-/* The mean of several runs, < 0 on failure. It ends early when others keep the processor; the best run is kept apart. */
+/* The mean of several runs, < 0 on failure. It ends early when others keep the processor; the best run is kept apart.
+ * */
 static double sample(const runner *runner, void *job, int iterations, int restores, double *best) {
     if (restores)
         runner->reset(job);
@@ -129,8 +132,8 @@ static double sample(const runner *runner, void *job, int iterations, int restor
     return (before - start) / done;
 }
 
-/* How often: a sample is long enough for the clock and to fill caches, and all samples together take about the budget, but there are three of them.
- * Where a run takes a second, the one made here is enough. */
+/* How often: a sample is long enough for the clock and to fill caches, and all samples together take about the budget,
+ * but there are three of them. Where a run takes a second, the one made here is enough. */
 static void plan(const runner *runner, void *job, const options *o, int restores, course *c) {
     double length = o->quick ? 0.002 : 0.01, budget = o->quick ? 0.05 : 0.35;
     c->best = INFINITY;
@@ -159,8 +162,8 @@ void suite_settle(void) {
     }
 }
 
-/* Versions take turns, so that what else the machine does meets all of them. In between the threads of the one before go to sleep; a short run
- * that does not count wakes those of the next. */
+/* Versions take turns, so that what else the machine does meets all of them. In between the threads of the one before
+ * go to sleep; a short run that does not count wakes those of the next. */
 static void measure(const work *w, void *const *jobs, const options *o, row *row) {
     course courses[VERSION_COUNT] = {0};
     int restores = w->kernel->restores;
@@ -370,8 +373,8 @@ static int is_known(const char *list) {
     return 1;
 }
 
-/* In line, ours would begin each run before the last has ended, and the peers would not: a comparison of graphs, not of kernels. What it is worth, the batches among the extras tell, which are behind us:
- * ours is opened again. */
+/* In line, ours would begin each run before the last has ended, and the peers would not: a comparison of graphs, not of
+ * kernels. What it is worth, the batches among the extras tell, which are behind us: ours is opened again. */
 static void begin_late(const options *o, report *r, int *available) {
     const runner *ours = suite_runners[VERSION_OURS];
     if (!o->device || o->check || !available[VERSION_OURS])

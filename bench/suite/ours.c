@@ -9,8 +9,7 @@
 #include <unistd.h>
 
 static vyre_backend *backend;
-static double
-    first_compile; /* seconds: of the first program in this process, with all that is loaded for it; < 0 without a compiler */
+static double first_compile;  /* seconds: the first program of the process; < 0 without a compiler */
 static char cache_folder[32]; /* "" if there is none */
 
 typedef struct job {
@@ -314,8 +313,8 @@ static vyre_status store_on_disk(vyre_backend *on, vyre_program *program, vyre_e
     return status;
 }
 
-/* Parsing is not part of it. There is a folder to store in either way; what is stored after the compile has returned is waited for, and not part of
- * it. A backend without a compiler has no time to compile: < 0. */
+/* Parsing is not part of it. There is a folder to store in either way; what is stored after the compile has returned is
+ * waited for, and not part of it. A backend without a compiler has no time to compile: < 0. */
 double suite_ours_compile_on(vyre_backend *on, const char *file, int from_disk) {
     vyre_error error = {0};
     vyre_module *module = suite_ours_parse(file, NULL, &error);

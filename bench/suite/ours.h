@@ -16,8 +16,8 @@ vyre_module *suite_ours_parse(const char *file, const work *w, vyre_error *error
 /* suite_ours_compile on another backend. */
 double suite_ours_compile_on(vyre_backend *on, const char *file, int from_disk);
 
-/* Holds the device (bench/cuda/hold.c): what is put into the driver's stream behind it, or started by the backend (NULL: nothing is), begins when there was time to hand over so many launches. 0: it
- * cannot be held. */
+/* Holds the device (bench/cuda/hold.c): what is put into the driver's stream behind it, or started by the backend
+ * (NULL: nothing is), begins when there was time to hand over so many launches. 0: it cannot be held. */
 int suite_hold(vyre_backend *backend, size_t launches);
 /* Whether all was handed over in time; if not, the next hold is longer. */
 int suite_was_held(double handed_over);

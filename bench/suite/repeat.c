@@ -1,5 +1,5 @@
-/* Short runs by the device's clock: as many of them one after the other as take about a millisecond, handed over before the first begins. An event costs as
- * much as the shortest of them, and a single one of those says little. */
+/* Short runs by the device's clock: as many of them one after the other as take about a millisecond, handed over before
+ * the first begins. An event costs as much as the shortest of them, and a single one of those says little. */
 #include "suite.h"
 
 #include <stdio.h>

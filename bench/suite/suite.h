@@ -1,7 +1,8 @@
 /* The benchmark suite: the kernels of examples/ in several versions, side by side.
  *
- * A kernel at a size is a `work`: arrays with their first contents, and steps (dispatches) over them. A `runner` is one way to do it: ours, plain C,
- * OpenCL, Vulkan, CUDA C. All of them get the same arrays and have to leave the same results; what is timed is from inputs in memory to outputs in memory. */
+ * A kernel at a size is a `work`: arrays with their first contents, and steps (dispatches) over them. A `runner` is one
+ * way to do it: ours, plain C, OpenCL, Vulkan, CUDA C. All of them get the same arrays and have to leave the same
+ * results; what is timed is from inputs in memory to outputs in memory. */
 #ifndef SUITE_H
 #define SUITE_H
 
@@ -26,13 +27,12 @@ typedef struct array {
 
 typedef struct binding {
     uint32_t array;
-    uint32_t
-        offset; /* bytes. Only ours binds a range; the other interfaces want aligned offsets, and find this one in their words. */
-    uint64_t size; /* bytes; 0: to the end */
+    uint32_t offset; /* bytes. Only ours binds a range; the other interfaces pass this offset in their parameters. */
+    uint64_t size;   /* bytes; 0: to the end */
 } binding;
 
-/* One dispatch. `words` are what a kernel takes beside its buffers: first the params of the program in examples/, then the lengths that only
- * the peers have to be told. */
+/* One dispatch. `words` are what a kernel takes beside its buffers: first the params of the program in examples/, then
+ * the lengths that only the peers have to be told. */
 typedef struct step {
     const char *program; /* in the file of the kernel */
     const char *peer;    /* name of the OpenCL kernel and of the shader */
@@ -86,7 +86,7 @@ typedef struct kernel {
     void (*plain)(const work *w, void *const *arrays);
     comparison comparison;
     double bounds[VERSION_COUNT]; /* 0: bit for bit */
-    int restores; /* results depend on what is in the arrays before, in time too: each run starts from the first contents */
+    int restores;                 /* results and times depend on the initial contents, so each run restores them */
 } kernel;
 
 extern const kernel suite_kernels[];
@@ -109,7 +109,8 @@ typedef struct runner {
     void (*discard)(void *job);
     void (*close)(void);
     double (*run_on_clock)(void *job); /* a run by the device's clock, in seconds; < 0: not known. NULL: never */
-    /* The same of so many runs one after the other, each seeing what those before wrote, and all in the device's queue before the first begins: their mean. */
+    /* The same of so many runs one after the other, each seeing what those before wrote, and all in the device's queue
+     * before the first begins: their mean. */
     double (*run_in_line)(void *job, int repeats);
 } runner;
 
@@ -126,8 +127,8 @@ extern const pairing suite_pairings[PAIRINGS];
 
 double suite_now(void); /* seconds, monotonic */
 
-/* Returns when no thread of the process computes, or after a while: threads that still look for work take processors from the next version. Those of OpenMP
- * look for 10 to 20 ms. */
+/* Returns when no thread of the process computes, or after a while: threads that still look for work take processors
+ * from the next version. Those of OpenMP look for 10 to 20 ms. */
 void suite_settle(void);
 
 typedef struct statistic {
@@ -190,8 +191,9 @@ typedef struct report {
 /* Whether others used the machine: half a process on a small one, a tenth of the cores on a large one. */
 int suite_is_busy(const report *r);
 
-/* How many times faster mine is than theirs, as a geometric mean over rows that have both; size NULL: all sizes. 0 if there are none. By medians, or
- * by the best times, which say more on a machine that others use too, or by the device's clock: of single runs, or of repeated ones, neighbour by neighbour. */
+/* How many times faster mine is than theirs, as a geometric mean over rows that have both; size NULL: all sizes. 0 if
+ * there are none. By medians, or by the best times, which say more on a machine that others use too, or by the device's
+ * clock: of single runs, or of repeated ones, neighbour by neighbour. */
 typedef enum figure { FIGURE_MEDIAN, FIGURE_BEST, FIGURE_DEVICE, FIGURE_REPEATED } figure;
 double suite_geometric_mean(const report *r, const pairing *c, const char *size, figure figure, size_t *count);
 
@@ -205,7 +207,8 @@ void suite_extra(report *r, const char *group, const char *name, const char *uni
 /* The same, with what was measured in turns with it, sample for sample. */
 void suite_extra_against(report *r, const char *group, const char *name, const char *unit, double *values, int count,
                          const char *against, const double *others);
-/* What an extra says of the two: "adds 0.12 us (0.10 to 0.15), x1.013 of ..."; "" if there is nothing to compare with. */
+/* What an extra says of the two: "adds 0.12 us (0.10 to 0.15), x1.013 of ..."; "" if there is nothing to compare with.
+ * */
 void suite_say_against(const extra *e, const char *micro, char *to, size_t room);
 void suite_span(report *r, const char *picture, const char *lane, const char *name, double start, double end);
 
@@ -218,7 +221,8 @@ extern const runner *const suite_runners[VERSION_COUNT];
 /* Empty dispatches, compiling cold and from disk, bandwidth. `available` tells which versions are open. */
 void suite_extras(report *r, const int *available, int quick);
 void suite_bandwidth(report *r, const int *available, int quick);
-/* Opens the bare driver before anything of ours: of a context's streams the driver waits for the first most quickly, and that is then not ours. */
+/* Opens the bare driver before anything of ours: of a context's streams the driver waits for the first most quickly,
+ * and that is then not ours. */
 void suite_device_open(void);
 /* The same for a device: what ours adds to the bare driver, transfers, compiling. */
 void suite_device_extras(report *r, const int *available, int quick);

@@ -1,7 +1,8 @@
-/* GLSL on lavapipe, through Vulkan. The loader is opened at run time; without its headers at build time there is no such version.
+/* GLSL on lavapipe, through Vulkan. The loader is opened at run time; without its headers at build time there is no
+ * such version.
  *
- * Buffers lie in memory the host sees, mapped all the time: nothing is copied. The commands of a job are recorded once; a run is one submission
- * and one wait. */
+ * Buffers lie in memory the host sees, mapped all the time: nothing is copied. The commands of a job are recorded once;
+ * a run is one submission and one wait. */
 #include "suite.h"
 
 #include <stdio.h>

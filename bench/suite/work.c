@@ -88,11 +88,11 @@ void work_random_bytes(void *to, size_t size, uint64_t seed) {
     }
 }
 
-/* X(name, file, sizes (tiny, small, medium, large), the same on a device, comparison, bounds of ours, C, OpenCL, Vulkan and CUDA C in our shape and its own, whether it
- * starts anew each time)
+/* X(name, file, sizes (tiny, small, medium, large), the same on a device, comparison, bounds of ours, C, OpenCL, Vulkan
+ * and CUDA C in our shape and its own, whether it starts anew each time)
  *
- * Bounds: plain C adds sums of 256 in another order. Lavapipe has no fused multiply-add, which changes the last bits of a result and, where those
- * decide how long a loop runs, whole pixels. */
+ * Bounds: plain C adds sums of 256 in another order. Lavapipe has no fused multiply-add, which changes the last bits of
+ * a result and, where those decide how long a loop runs, whole pixels. */
 #define LIST(...)                                                                                                      \
     { __VA_ARGS__ }
 #define KERNELS(X)                                                                                                     \

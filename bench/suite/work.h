@@ -4,9 +4,11 @@
 
 #include "suite.h"
 
-/* Adds an array; its first contents, to be filled in, or NULL where it starts as zeros or memory is out (w->array_count tells). */
+/* Adds an array; its first contents, to be filled in, or NULL where it starts as zeros or memory is out (w->array_count
+ * tells). */
 void *work_array(work *w, role role, size_t size);
-/* Adds a step with all of `arrays` bound (ended by -1), and a linear grid of groups of `local` invocations that covers `elements`. */
+/* Adds a step with all of `arrays` bound (ended by -1), and a linear grid of groups of `local` invocations that covers
+ * `elements`. */
 step *work_step(work *w, const char *program, const char *peer, const int *arrays, size_t elements, uint32_t local);
 void work_word(step *s, uint32_t word);
 void work_float(step *s, float value);

@@ -2,11 +2,13 @@
  *
  *   hotswap FOLDER [DISPATCHES]
  *
- * The folder holds a manifest with an op `tone.map` (examples/hotswap/ops). The loop dispatches a program that calls it, two dispatches in flight. When the
- * manifest is edited, the next dispatch uses the new op; what is in flight ends with the old one, since a program holds the snapshot it was resolved
- * against. A manifest with a mistake, or none at all, changes nothing.
+ * The folder holds a manifest with an op `tone.map` (examples/hotswap/ops). The loop dispatches a program that calls
+ * it, two dispatches in flight. When the manifest is edited, the next dispatch uses the new op; what is in flight ends
+ * with the old one, since a program holds the snapshot it was resolved against. A manifest with a mistake, or none at
+ * all, changes nothing.
  *
- * Each dispatch prints one line: its number, the generation of its dialects, and its outputs (only the first, if all are the same multiple). */
+ * Each dispatch prints one line: its number, the generation of its dialects, and its outputs (only the first, if all
+ * are the same multiple). */
 #include <vyre/vyre.h>
 
 #include <stdio.h>

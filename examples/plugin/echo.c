@@ -1,7 +1,8 @@
 /* An example of a backend plug-in: copy this folder and replace what runs the program.
  *
- * `echo` hands every dispatch to the library's own interpreter through the host, so it gives the right bits and is slow. It includes one
- * header and links against nothing. What it leaves out of its table has a default, which vyre/backend.h tells entry by entry.
+ * `echo` hands every dispatch to the library's own interpreter through the host, so it gives the right bits and is
+ * slow. It includes one header and links against nothing. What it leaves out of its table has a default, which
+ * vyre/backend.h tells entry by entry.
  *
  *   make                                          # echo.so
  *   VYRE_PLUGINS=$PWD/echo.so my-program          # any program that uses libvyre now knows the backend `echo` */

@@ -1,7 +1,8 @@
 /* The search path of the build tree: a program finds the compiler that was built with it, without an installation.
  *
- * Linked into the programs and the shared library of the build tree only, never into what is installed: an installed program
- * must not load code from a folder beside it. Everything that is found must still pass the rule of base/trusted_path.h. */
+ * Linked into the programs and the shared library of the build tree only, never into what is installed: an installed
+ * program must not load code from a folder beside it. Everything that is found must still pass the rule of
+ * base/trusted_path.h. */
 #include "driver/plugin.h"
 
 #include <dlfcn.h>
@@ -12,7 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The file that this function was linked into: a shared library, or the executable, whose name in the link map is empty. */
+/* The file that this function was linked into: a shared library, or the executable, whose name in the link map is
+ * empty. */
 static int own_path(char path[PATH_MAX]) {
     Dl_info info;
     struct link_map *map;

@@ -29,8 +29,8 @@ typedef struct vy_law_stats {
  * snapshot; attributes have their defaults. Runs on all cores. May be called from any thread. `count` may be NULL.
  *
  * VYRE_INVALID_PROGRAM  the law does not hold, and the message shows the operands and both sides; or it cannot be
- *                       checked, and the message states the reason: a memory operand, mismatched types, an op that traps
- *                       or does not terminate
+ *                       checked, and the message states the reason: a memory operand, mismatched types, an op that
+ *                       traps or does not terminate
  * VYRE_NOT_FOUND        the law names an op that no dialect provides
  * VYRE_NO_MEMORY */
 vyre_status vy_law_check(vyre_dialects_guard guard, const vyre_op_definition *op, uint32_t index, vy_law_stats *count,

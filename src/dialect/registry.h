@@ -7,8 +7,8 @@
 
 extern vy_hazard_domain vy_dialects;
 
-/* Installs the pthread_atfork handlers, once per process; later calls are one load. Must be called before the first lock
- * is acquired or the first snapshot is published. */
+/* Installs the pthread_atfork handlers, once per process; later calls are one load. Must be called before the first
+ * lock is acquired or the first snapshot is published. */
 void vy_dialects_atfork_install(void);
 
 /* Returns the current snapshot, or an empty guard if there is none; does not create one. */

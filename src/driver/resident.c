@@ -216,8 +216,8 @@ static vyre_status fail_lost(const vyre_backend *backend, vyre_error *error) {
 }
 
 /* Enters a native buffer described by `what`, pinned and without a handle until the caller unpins it. On failure the
- * native buffer is not freed if the device was lost during the call, because the recovered device may have reused its value,
- * nor if its value is in use, because it belongs to another buffer. */
+ * native buffer is not freed if the device was lost during the call, because the recovered device may have reused its
+ * value, nor if its value is in use, because it belongs to another buffer. */
 static vyre_status enter_pinned(vyre_backend *backend, const vy_resident_entry *what, uint64_t generation,
                                 uint32_t *slot, vyre_error *error) {
     vy_residents *residents = &backend->residents;

@@ -1,10 +1,10 @@
 /* Bounds check insertion and elimination: every access of a program is in bounds by proof or by an explicit test.
  *
  * In the language an index may have any value: an out-of-bounds load returns 0, and an out-of-bounds store or atomic is
- * ignored. Devices do not provide this. The phase makes every access unguarded (ir/model.h, vy_bounds_check): without a test
- * where the range analysis proves the index (analysis/range.h), otherwise under a condition. An access that is always
- * out of bounds is removed. Indices are integers, not bit patterns: a negative index is out of bounds, and a 64-bit
- * index is compared before it is truncated. */
+ * ignored. Devices do not provide this. The phase makes every access unguarded (ir/model.h, vy_bounds_check): without a
+ * test where the range analysis proves the index (analysis/range.h), otherwise under a condition. An access that is
+ * always out of bounds is removed. Indices are integers, not bit patterns: a negative index is out of bounds, and a
+ * 64-bit index is compared before it is truncated. */
 #ifndef VY_LOWER_BOUNDS_CHECKS_H
 #define VY_LOWER_BOUNDS_CHECKS_H
 

@@ -15,14 +15,18 @@
 /* ---- integers ---- */
 
 #define DIVIDE_SIGNED(T) \
-    "fn div_" T "(a: " T ", b: " T ") -> " T " { let edge = b == 0 || b == -1; let q = a / (edge ? 1 : b); return b == 0 ? -1 : edge ? -a : q }\n" \
-    "fn rem_" T "(a: " T ", b: " T ") -> " T " { let edge = b == 0 || b == -1; let r = a % (edge ? 1 : b); return b == 0 ? a : edge ? 0 : r }\n"
+    "fn div_" T "(a: " T ", b: " T ") -> " T " { let edge = b == 0 || b == -1; let q = a / (edge ? 1 : b); " \
+    "return b == 0 ? -1 : edge ? -a : q }\n" \
+    "fn rem_" T "(a: " T ", b: " T ") -> " T " { let edge = b == 0 || b == -1; let r = a % (edge ? 1 : b); " \
+    "return b == 0 ? a : edge ? 0 : r }\n"
 #define DIVIDE_UNSIGNED(T) \
     "fn div_" T "(a: " T ", b: " T ") -> " T " { let q = a / (b == 0 ? 1 : b); return b == 0 ? ~b : q }\n" \
     "fn rem_" T "(a: " T ", b: " T ") -> " T " { let r = a % (b == 0 ? 1 : b); return b == 0 ? a : r }\n"
 #define ROTATIONS(T, U, LAST) \
-    "fn rotl_" T "(a: " T ", b: " T ") -> " T " { let u = " U "(a); let s = " U "(b) & " LAST "; return " T "((u << s) | (u >> (0 - s & " LAST "))) }\n" \
-    "fn rotr_" T "(a: " T ", b: " T ") -> " T " { let u = " U "(a); let s = " U "(b) & " LAST "; return " T "((u >> s) | (u << (0 - s & " LAST "))) }\n"
+    "fn rotl_" T "(a: " T ", b: " T ") -> " T " { let u = " U "(a); let s = " U "(b) & " LAST "; return " \
+    "" T "((u << s) | (u >> (0 - s & " LAST "))) }\n" \
+    "fn rotr_" T "(a: " T ", b: " T ") -> " T " { let u = " U "(a); let s = " U "(b) & " LAST "; return " \
+    "" T "((u >> s) | (u << (0 - s & " LAST "))) }\n"
 
 static const char divide_8[] = DIVIDE_SIGNED("i8") DIVIDE_UNSIGNED("u8");
 static const char divide_16[] = DIVIDE_SIGNED("i16") DIVIDE_UNSIGNED("u16");
@@ -162,7 +166,8 @@ static const char f32_convert_64[] =
     "  let m = b & 0x7fffffff\n"
     "  let w = i64(whole_64(m))\n"
     "  let negative = b >= 0x80000000\n"
-    "  return m > 0x7f800000 ? 0 : m >= 0x5f000000 ? (negative ? -9223372036854775808 : 9223372036854775807) : negative ? -w : w\n"
+    "  return m > 0x7f800000 ? 0 : m >= 0x5f000000 ? (negative ? -9223372036854775808 : 9223372036854775807) : "
+    "negative ? -w : w\n"
     "}\n";
 
 /* ---- f64 ---- */
@@ -275,14 +280,16 @@ static const char f64_convert[] =
     "  let m = b & 0x7fffffffffffffff\n"
     "  let w = i64(whole_f64(m))\n"
     "  let negative = b >= 0x8000000000000000\n"
-    "  return m > 0x7ff0000000000000 ? 0 : m >= 0x43e0000000000000 ? (negative ? -9223372036854775808 : 9223372036854775807) : negative ? -w : w\n"
+    "  return m > 0x7ff0000000000000 ? 0 : m >= 0x43e0000000000000 ? (negative ? -9223372036854775808 : "
+    "9223372036854775807) : negative ? -w : w\n"
     "}\n"
     "fn cast_i32_f64(a: f64) -> i32 {\n"
     "  let b = bitcast<u64>(a)\n"
     "  let m = b & 0x7fffffffffffffff\n"
     "  let w = i32(whole_f64(m))\n"
     "  let negative = b >= 0x8000000000000000\n"
-    "  return m > 0x7ff0000000000000 ? 0 : m >= 0x41e0000000000000 ? (negative ? -2147483648 : 2147483647) : negative ? -w : w\n"
+    "  return m > 0x7ff0000000000000 ? 0 : m >= 0x41e0000000000000 ? (negative ? -2147483648 : 2147483647) : "
+    "negative ? -w : w\n"
     "}\n";
 /* f32 to and from f64 by bits. */
 static const char f64_convert_f32[] =

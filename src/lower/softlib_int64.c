@@ -21,7 +21,8 @@
     "fn or_" T PAIRS " { return al | bl, ah | bh }\n" \
     "fn xor_" T PAIRS " { return al ^ bl, ah ^ bh }\n" \
     "fn not_" T PAIR " { return ~al, ~ah }\n" \
-    "fn select_" T "(c: bool, al: u32, ah: u32, bl: u32, bh: u32) -> (l: u32, h: u32) { return c ? al : bl, c ? ah : bh }\n" \
+    "fn select_" T "(c: bool, al: u32, ah: u32, bl: u32, bh: u32) -> (l: u32, h: u32) { return c ? al : bl, c ? " \
+    "ah : bh }\n" \
     "fn eq_" T TEST " { return al == bl && ah == bh }\n" \
     "fn ne_" T TEST " { return al != bl || ah != bh }\n" \
     "fn gt_" T TEST " { return lt_" T "(bl, bh, al, ah) }\n" \

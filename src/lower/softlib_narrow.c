@@ -24,8 +24,10 @@
     "fn reverse_bits_" T "(a: i32) -> i32 { return reverse_bits(a) >> " UP " }\n" \
     "fn reverse_bytes_" T "(a: i32) -> i32 { return reverse_bytes(a) >> " UP " }\n" \
     "fn mul_high_" T "(a: i32, b: i32) -> i32 { return a * b >> " WIDTH " }\n" \
-    "fn rotl_" T "(a: i32, b: i32) -> i32 { let u = a & " MASK "; let s = b & " LAST "; return ((u << s) | (u >> (" WIDTH " - s & " LAST "))) << " UP " >> " UP " }\n" \
-    "fn rotr_" T "(a: i32, b: i32) -> i32 { let u = a & " MASK "; let s = b & " LAST "; return ((u >> s) | (u << (" WIDTH " - s & " LAST "))) << " UP " >> " UP " }\n"
+    "fn rotl_" T "(a: i32, b: i32) -> i32 { let u = a & " MASK "; let s = b & " LAST "; return ((u << s) | (u " \
+    ">> (" WIDTH " - s & " LAST "))) << " UP " >> " UP " }\n" \
+    "fn rotr_" T "(a: i32, b: i32) -> i32 { let u = a & " MASK "; let s = b & " LAST "; return ((u >> s) | (u " \
+    "<< (" WIDTH " - s & " LAST "))) << " UP " >> " UP " }\n"
 
 #define UNSIGNED(T, WIDTH, UP, LAST, MASK) \
     "fn clamp_" T "(a: u32) -> u32 { return min(a, " MASK ") }\n" \
@@ -43,8 +45,10 @@
     "fn reverse_bits_" T "(a: u32) -> u32 { return reverse_bits(a) >> " UP " }\n" \
     "fn reverse_bytes_" T "(a: u32) -> u32 { return reverse_bytes(a) >> " UP " }\n" \
     "fn mul_high_" T "(a: u32, b: u32) -> u32 { return a * b >> " WIDTH " }\n" \
-    "fn rotl_" T "(a: u32, b: u32) -> u32 { let u = a & " MASK "; let s = b & " LAST "; return ((u << s) | (u >> (" WIDTH " - s & " LAST "))) & " MASK " }\n" \
-    "fn rotr_" T "(a: u32, b: u32) -> u32 { let u = a & " MASK "; let s = b & " LAST "; return ((u >> s) | (u << (" WIDTH " - s & " LAST "))) & " MASK " }\n"
+    "fn rotl_" T "(a: u32, b: u32) -> u32 { let u = a & " MASK "; let s = b & " LAST "; return ((u << s) | (u " \
+    ">> (" WIDTH " - s & " LAST "))) & " MASK " }\n" \
+    "fn rotr_" T "(a: u32, b: u32) -> u32 { let u = a & " MASK "; let s = b & " LAST "; return ((u >> s) | (u " \
+    "<< (" WIDTH " - s & " LAST "))) & " MASK " }\n"
 
 static const char i8_ops[] = SIGNED("i8", "8", "24", "7", "0xff", "-128", "127");
 static const char i16_ops[] = SIGNED("i16", "16", "16", "15", "0xffff", "-32768", "32767");
@@ -136,7 +140,8 @@ static const char bf16_fma_native[] =
     "  let x = pack_bf16(a)\n"
     "  let y = pack_bf16(b)\n"
     "  let z = pack_bf16(c)\n"
-    "  return unpack_bf16(u32(bitcast<u16>(fma(bitcast<bf16>(u16(x)), bitcast<bf16>(u16(y)), bitcast<bf16>(u16(z))))))\n"
+    "  return unpack_bf16(u32(bitcast<u16>(fma(bitcast<bf16>(u16(x)), bitcast<bf16>(u16(y)), "
+    "bitcast<bf16>(u16(z))))))\n"
     "}\n";
 static const char bf16_fma_by_bits[] =
     VY_SOFTLIB_TEXT_SOFT

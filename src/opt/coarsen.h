@@ -35,8 +35,8 @@ vyre_status vy_coarsen(vyre_program *program, const vy_coarsen_options *options,
 vyre_status vy_coarsen_unverified(vyre_program *inlined, const vy_coarsen_options *options, vy_coarsened *out,
                                   vyre_error *error);
 
-/* How many groups in x a coarsened program needs for `groups_x` of the original, which is the value of its hidden param,
- * a u32. */
+/* How many groups in x a coarsened program needs for `groups_x` of the original, which is the value of its hidden
+ * param, a u32. */
 static inline uint32_t vy_coarsened_groups(const vy_coarsened *widened, uint32_t groups_x) {
     return groups_x / widened->factor + (groups_x % widened->factor != 0);
 }

@@ -7,8 +7,8 @@
 
 static uint32_t emit_declare(vy_oracle_compiler *c, uint32_t variable);
 static void emit_end_run(vy_oracle_compiler *c);
-/* Emits an expression and returns its register: `into`, unless that is VY_NONE. If masked, only active lanes of `into` are
- * written. The caller frees the register with value_free. */
+/* Emits an expression and returns its register: `into`, unless that is VY_NONE. If masked, only active lanes of `into`
+ * are written. The caller frees the register with value_free. */
 static uint32_t emit_expr(vy_oracle_compiler *c, uint32_t e, uint32_t into, int masked);
 
 /* Whether the register was allocated for this expression. */

@@ -1,5 +1,5 @@
-/* What is said to be written whole is: claims about programs in all the forms people write, and random programs whose every store is a 7, so that the oracle's
- * zeros are what was not stored to. */
+/* What is said to be written whole is: claims about programs in all the forms people write, and random programs whose
+ * every store is a 7, so that the oracle's zeros are what was not stored to. */
 #include "oracle/trial.h"
 
 #include "analysis/full_write.h"

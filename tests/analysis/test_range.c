@@ -1,5 +1,5 @@
-/* Ranges: what is claimed of values and indices holds. Small programs for each source of knowledge; then random programs with every claim
- * put into them as a check that traps. */
+/* Ranges: what is claimed of values and indices holds. Small programs for each source of knowledge; then random
+ * programs with every claim put into them as a check that traps. */
 #include "opt/campaign.h"
 #include "support/fault.h"
 

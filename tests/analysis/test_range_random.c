@@ -1,5 +1,6 @@
-/* What ranges claim of counts that hang together, of builtins, sums and lets: random conditions around random indices, in programs of tiny buffers. Every
- * access that is proven is made unguarded and run where going outside is an error. */
+/* What ranges claim of counts that hang together, of builtins, sums and lets: random conditions around random indices,
+ * in programs of tiny buffers. Every access that is proven is made unguarded and run where going outside is an error.
+ * */
 #include "lower/bounds_checks_campaign.h"
 
 /* ---- programs ---- */

@@ -1,5 +1,5 @@
-/* Uniformity and strides: what is claimed of values and control holds. Small programs for each rule; then random programs that print every value
- * claimed, with the invocation and the trips it is in, and the prints are compared.
+/* Uniformity and strides: what is claimed of values and control holds. Small programs for each rule; then random
+ * programs that print every value claimed, with the invocation and the trips it is in, and the prints are compared.
  *
  * VYRE_SEED starts elsewhere, VYRE_EFFORT makes it that many times longer. */
 #include "opt/campaign.h"

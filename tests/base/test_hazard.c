@@ -1,8 +1,9 @@
 /* The protocol of base/hazard.h, tried in every interleaving.
  *
- * Each thread is a small machine whose every step touches shared memory once. Stores that the code makes without a locked instruction go into a store buffer of
- * the thread first, as on x86 (TSO), and reach memory at any later moment; locked operations wait until it is empty. membarrier is not one moment: each
- * thread passes its barrier some time between the call and the return. Replaced objects are freed and their addresses used again. All states that can be
+ * Each thread is a small machine whose every step touches shared memory once. Stores that the code makes without a
+ * locked instruction go into a store buffer of the thread first, as on x86 (TSO), and reach memory at any later moment;
+ * locked operations wait until it is empty. membarrier is not one moment: each thread passes its barrier some time
+ * between the call and the return. Replaced objects are freed and their addresses used again. All states that can be
  * reached are visited, and in each of them
  *   - an object that a reader has pinned is not freed, and none is freed twice;
  *   - when all threads have ended, whatever is not current is free.
@@ -89,7 +90,8 @@ static const char *const verdict_names[VERDICTS] = {"fine", "used after free", "
 
 static unsigned rules_left_out;
 static const role *roles;
-/* Which slots and counts the threads of a scenario can ever use: the rest is not looked at, which spares states and hides nothing. */
+/* Which slots and counts the threads of a scenario can ever use: the rest is not looked at, which spares states and
+ * hides nothing. */
 static uint8_t used_slots[SLOTS + THREADS], used_slot_count, counts_used;
 
 static int left_out(unsigned rule) {

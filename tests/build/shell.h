@@ -1,4 +1,5 @@
-/* Tests that build things: a folder of their own, commands whose output is shown when they fail, and objects of the build that is there already. */
+/* Tests that build things: a folder of their own, commands whose output is shown when they fail, and objects of the
+ * build that is there already. */
 #ifndef VY_TEST_SHELL_H
 #define VY_TEST_SHELL_H
 
@@ -77,8 +78,9 @@ __attribute__((format(printf, 1, 2))) static inline const char *run(const char *
     return shell_output;
 }
 
-/* Options of cmake for another build of the library: objects are taken from this one, but for those that depend on a file whose path matches (a pattern of awk).
- * Empty where it is not known what objects depend on, or with VYRE_EFFORT: then all of them are compiled. */
+/* Options of cmake for another build of the library: objects are taken from this one, but for those that depend on a
+ * file whose path matches (a pattern of awk). Empty where it is not known what objects depend on, or with VYRE_EFFORT:
+ * then all of them are compiled. */
 static inline const char *objects_but(const char *pattern) {
     static char options[2048];
     options[0] = 0;

@@ -1,4 +1,5 @@
-/* The binary interface: what is stored in abi/ still holds, and the comparison finds what would break a program built before. */
+/* The binary interface: what is stored in abi/ still holds, and the comparison finds what would break a program built
+ * before. */
 #include "build/shell.h"
 
 static void expect(int wanted, int status) {

@@ -1,5 +1,5 @@
-/* docs/architecture.md: cited files and folders exist, the functions of its tables are in the files beside them, and each
- * question names a file whose path or first line contains the term. */
+/* docs/architecture.md: cited files and folders exist, the functions of its tables are in the files beside them, and
+ * each question names a file whose path or first line contains the term. */
 #include "build/shell.h"
 
 #include <ctype.h>

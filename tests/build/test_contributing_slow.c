@@ -1,5 +1,5 @@
-/* The worked examples of CONTRIBUTING.md: each patch of tests/contributing applies to the tree, and a copy of the tree with
- * all of them builds and shows the effect of each. */
+/* The worked examples of CONTRIBUTING.md: each patch of tests/contributing applies to the tree, and a copy of the tree
+ * with all of them builds and shows the effect of each. */
 #include "build/shell.h"
 
 static const char *const patches[] = {"op", "pass", "backend", "diagnostic"};

@@ -1,5 +1,5 @@
-/* Hardening of what is built and installed: every ELF file of an installation, the programs of the build tree, and the objects of the
- * static library. */
+/* Hardening of what is built and installed: every ELF file of an installation, the programs of the build tree, and the
+ * objects of the static library. */
 #include "build/shell.h"
 
 /* 1 if the build found that the compiler knows an option. */
@@ -13,7 +13,8 @@ static void need_an_optimised_build(void) {
         VY_SKIP("this is not a release build");
 }
 
-/* Writes the paths of the ELF files to check to `files`: all of an installation, and their counterparts of the build tree. */
+/* Writes the paths of the ELF files to check to `files`: all of an installation, and their counterparts of the build
+ * tree. */
 static void list_files(void) {
     run("cmake --install '%s' --prefix '%s/usr' 2>&1", build_folder(), shell_folder);
     run("cd '%s' && { find \"$PWD/usr\" -type f; ls '%s/vyre' '%s/libvyre.so'; } | while read -r f; do "

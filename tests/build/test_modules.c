@@ -1,4 +1,5 @@
-/* The layering of src/: tools/modules finds no upward include, no upward call and no cycle, and docs/architecture.svg is current. */
+/* The layering of src/: tools/modules finds no upward include, no upward call and no cycle, and docs/architecture.svg
+ * is current. */
 #include "build/shell.h"
 
 static void need_the_tree(void) {

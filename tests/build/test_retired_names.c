@@ -1,6 +1,7 @@
 /* Retired names: no identifier or file of tests/build/retired_names.txt occurs in src/, include/ or docs/.
  *
- * A line of the list is an identifier, or the path of a file with its folder, below src/. Lines that begin with # are comments. */
+ * A line of the list is an identifier, or the path of a file with its folder, below src/. Lines that begin with # are
+ * comments. */
 #include "build/shell.h"
 
 #include <ctype.h>

@@ -1,4 +1,5 @@
-/* Every fix of the builder's codes works: each function makes a program with the mistake, and after its fix, which is finished. */
+/* Every fix of the builder's codes works: each function makes a program with the mistake, and after its fix, which is
+ * finished. */
 #include "support/fixes.h"
 #include "support/test.h"
 #include "vyre/vyre.h"

@@ -1,6 +1,8 @@
-/* What a set of programs contains: every row of the op table on every type, every kind of statement, collective, atomic, memory and grid.
+/* What a set of programs contains: every row of the op table on every type, every kind of statement, collective,
+ * atomic, memory and grid.
  *
- * A cell counts programs, not occurrences. A table with no empty cell means that the generator reaches everything it should. */
+ * A cell counts programs, not occurrences. A table with no empty cell means that the generator reaches everything it
+ * should. */
 #ifndef VY_CAMPAIGN_COVERAGE_H
 #define VY_CAMPAIGN_COVERAGE_H
 

@@ -1,7 +1,8 @@
 /* Judging one random case: everything the library promises about every program, in stages.
  *
- * A stage that fails leaves a sentence in `message`. The order matters to the shrinker: a smaller case counts only if the same stage
- * fails, so a case that became racy on the way (races come before schedules) is not taken for a wrong schedule. */
+ * A stage that fails leaves a sentence in `message`. The order matters to the shrinker: a smaller case counts only if
+ * the same stage fails, so a case that became racy on the way (races come before schedules) is not taken for a wrong
+ * schedule. */
 #ifndef VY_CAMPAIGN_JUDGE_H
 #define VY_CAMPAIGN_JUDGE_H
 

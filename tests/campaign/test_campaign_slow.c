@@ -5,8 +5,9 @@
  *   VYRE_CAMPAIGN_WORKERS  processes (the cores)
  *   VYRE_CAMPAIGN_FOLDER   where failing cases go (campaign-failures in the working directory)
  *
- * Workers are processes, so that a crash is one more finding: the parent names the seed and starts the next. A failure shows the seed, the
- * stage and the program, shrinks the case and writes it to the folder, to be run with `vyre run BASE.vyre @BASE.args`. */
+ * Workers are processes, so that a crash is one more finding: the parent names the seed and starts the next. A failure
+ * shows the seed, the stage and the program, shrinks the case and writes it to the folder, to be run with `vyre run
+ * BASE.vyre @BASE.args`. */
 #include "support/test.h"
 
 #include "base/thread.h"
@@ -45,8 +46,8 @@ static uint64_t setting(const char *name, uint64_t otherwise) {
     return value && *value ? strtoull(value, NULL, 0) : otherwise;
 }
 
-/* Every third case feels one of the ten kinds of stress, sizes vary, and a few are large: long programs, and grids that the oracle gives
- * to several threads. Fixed by the seed alone. */
+/* Every third case feels one of the ten kinds of stress, sizes vary, and a few are large: long programs, and grids that
+ * the oracle gives to several threads. Fixed by the seed alone. */
 static vyre_generate_options options_of(uint64_t seed) {
     vyre_generate_options options = {.seed = seed, .statements = 12 + (unsigned)(seed % 5) * 6, .invocations = 48};
     if (seed % 3 == 0)

@@ -1,4 +1,5 @@
-/* A campaign that cannot fail proves nothing. These tests break what the generator promises and look whether anybody notices. */
+/* A campaign that cannot fail proves nothing. These tests break what the generator promises and look whether anybody
+ * notices. */
 #include "support/test.h"
 
 #include "campaign/judge.h"

@@ -1,5 +1,5 @@
-/* Random programs on several threads: the same bytes as on one, and (under ThreadSanitizer) no two threads at the same byte, since generated
- * programs have no races that the host could see either. */
+/* Random programs on several threads: the same bytes as on one, and (under ThreadSanitizer) no two threads at the same
+ * byte, since generated programs have no races that the host could see either. */
 #include "support/test.h"
 
 #include "campaign/judge.h"

@@ -1,5 +1,5 @@
-/* A reader of JSON for tests: strings, objects and arrays, which is all that the expected files of toml-test hold. Nodes live in an
- * arena. */
+/* A reader of JSON for tests: strings, objects and arrays, which is all that the expected files of toml-test hold.
+ * Nodes live in an arena. */
 #ifndef VY_DIALECT_JSON_H
 #define VY_DIALECT_JSON_H
 

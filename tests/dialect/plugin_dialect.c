@@ -1,4 +1,5 @@
-/* A plug-in that brings a dialect, an op with a body, one with code for a target of its own, and an op in a dialect of somebody else. */
+/* A plug-in that brings a dialect, an op with a body, one with code for a target of its own, and an op in a dialect of
+ * somebody else. */
 #include "vyre/dialect.h"
 
 static const vyre_op_operand in[] = {{"x", VYRE_OPERAND_VALUE, VYRE_TYPE_U32, VYRE_ACCESS_READ}};

@@ -1,4 +1,5 @@
-/* examples/hotswap, end to end: a loop of dispatches in another process picks up an op that is edited, and no dispatch sees half of a change. */
+/* examples/hotswap, end to end: a loop of dispatches in another process picks up an op that is edited, and no dispatch
+ * sees half of a change. */
 #include "dialect/manifests.h"
 
 #include <errno.h>

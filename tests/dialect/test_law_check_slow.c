@@ -1,4 +1,5 @@
-/* Every law that the standard library declares holds, as far as the checker of laws can see. tests/lib has models for what the ops do. */
+/* Every law that the standard library declares holds, as far as the checker of laws can see. tests/lib has models for
+ * what the ops do. */
 #include "dialect/law_check.h"
 #include "support/test.h"
 

@@ -1,4 +1,5 @@
-/* Calls of ops: typed by the op_signature, resolved into functions, inlined with their provenance, pinned to their snapshot. */
+/* Calls of ops: typed by the op_signature, resolved into functions, inlined with their provenance, pinned to their
+ * snapshot. */
 #include "support/fault.h"
 #include "support/test.h"
 

@@ -17,7 +17,8 @@ static const char *find_program(const char *text) {
     return found;
 }
 
-/* A manifest with one op for each function; its body has the functions before it, which it may call. Returns their number. */
+/* A manifest with one op for each function; its body has the functions before it, which it may call. Returns their
+ * number. */
 static unsigned make_manifest(vy_string *out, const char *text, const char *end) {
     unsigned count = 0;
     vy_string_add(out, "dialect = 'r'\nversion = '1.0.0'\n");

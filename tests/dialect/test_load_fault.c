@@ -1,4 +1,5 @@
-/* Loading and reloading without memory: nothing is published, nothing leaks, and the next try does what the failed one did not. */
+/* Loading and reloading without memory: nothing is published, nothing leaks, and the next try does what the failed one
+ * did not. */
 #include "dialect/manifests.h"
 #include "support/fault.h"
 
@@ -9,7 +10,8 @@ typedef struct scene {
     size_t stride; /* 0: every allocation */
 } scene;
 
-/* Fails the k-th allocation of `act`, for every k, alone and with all later ones. `prepare` and `clean` run without faults. */
+/* Fails the k-th allocation of `act`, for every k, alone and with all later ones. `prepare` and `clean` run without
+ * faults. */
 static size_t fail_each(scene *scene, void (*prepare)(struct scene *), vyre_status (*act)(struct scene *, vyre_error *),
                         void (*clean)(struct scene *)) {
     size_t count = 0;

@@ -1,5 +1,5 @@
-/* The log of dialects: what is added, replaced and removed, and what is refused, reaches the sink once, while none of the library's locks is
- * held. */
+/* The log of dialects: what is added, replaced and removed, and what is refused, reaches the sink once, while none of
+ * the library's locks is held. */
 #include "dialect/fixture.h"
 
 #include "vyre/manifest.h"

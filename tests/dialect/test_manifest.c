@@ -1,5 +1,5 @@
-/* Manifests: what is read can be installed; files stay in their folder; any input, any failing allocation. test_manifest_golden.c has what is
- * said about mistakes. */
+/* Manifests: what is read can be installed; files stay in their folder; any input, any failing allocation.
+ * test_manifest_golden.c has what is said about mistakes. */
 #include "dialect/manifest.h"
 
 #include "base/file.h"

@@ -1,4 +1,5 @@
-/* Manifests, good and bad: manifests/NAME.toml beside manifests/NAME.expected, which holds what was read, or everything that is wrong. */
+/* Manifests, good and bad: manifests/NAME.toml beside manifests/NAME.expected, which holds what was read, or everything
+ * that is wrong. */
 #include "dialect/golden.h"
 #include "dialect/manifest_reader.h"
 

@@ -1,4 +1,5 @@
-/* The dialect registry by one thread: what a snapshot holds, how builders change it, what is refused, and what guards keep. */
+/* The dialect registry by one thread: what a snapshot holds, how builders change it, what is refused, and what guards
+ * keep. */
 #include "dialect/fixture.h"
 #include "dialect/registry.h"
 #include "support/fault.h"
@@ -661,7 +662,8 @@ static vyre_status make_change_install(void *user) {
     return status;
 }
 
-/* As vy_fault_loop, which wants a library without live objects; the registry always has one. Gives the number of faults that were met. */
+/* As vy_fault_loop, which wants a library without live objects; the registry always has one. Gives the number of faults
+ * that were met. */
 static size_t fail_each(vyre_program *body, void (*start)(size_t), int may_survive) {
     for (size_t k = 1;; k++) {
         size_t blocks = vy_fault_live_blocks();

@@ -1,5 +1,5 @@
-/* Readers and writers of the dialect registry at once: every snapshot a reader holds is whole, guards travel between threads, threads come and go, and
- * memory stays flat. For ThreadSanitizer too. */
+/* Readers and writers of the dialect registry at once: every snapshot a reader holds is whole, guards travel between
+ * threads, threads come and go, and memory stays flat. For ThreadSanitizer too. */
 #include "base/thread.h"
 #include "dialect/fixture.h"
 #include "dialect/registry.h"

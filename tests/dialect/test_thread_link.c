@@ -1,4 +1,5 @@
-/* Programs are resolved, inlined and run while their ops are replaced: each is made of one snapshot. For ThreadSanitizer too. */
+/* Programs are resolved, inlined and run while their ops are replaced: each is made of one snapshot. For
+ * ThreadSanitizer too. */
 #include "support/test.h"
 
 #include "vyre/manifest.h"

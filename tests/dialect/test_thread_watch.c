@@ -1,4 +1,5 @@
-/* Manifests are edited, half written, replaced, linked, broken and removed as fast as it goes while others read: every reader sees one whole version. */
+/* Manifests are edited, half written, replaced, linked, broken and removed as fast as it goes while others read: every
+ * reader sees one whole version. */
 #include "dialect/manifests.h"
 
 #include <pthread.h>

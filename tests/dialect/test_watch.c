@@ -1,4 +1,5 @@
-/* Folders that are watched: what happens to files happens to dialects, each manifest for itself, all in one snapshot. */
+/* Folders that are watched: what happens to files happens to dialects, each manifest for itself, all in one snapshot.
+ * */
 #include "dialect/watching.h"
 
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
-/* Folders that are watched while somebody writes there: half a manifest may be a manifest, and nobody sees it. That a look has been is known by another
- * manifest that changed. */
+/* Folders that are watched while somebody writes there: half a manifest may be a manifest, and nobody sees it. That a
+ * look has been is known by another manifest that changed. */
 #include "dialect/watching.h"
 #include "support/fixes.h"
 
@@ -194,8 +194,9 @@ static void asking_does_not_make_it_whole(void **state) {
     end(watcher);
 }
 
-/* Bytes are there before the system tells that they were written: for as long as the writer does not get to run. A file that is linked there looks the
- * same. Tried again if this thread did not get to run for so long that it counts as whole. */
+/* Bytes are there before the system tells that they were written: for as long as the writer does not get to run. A file
+ * that is linked there looks the same. Tried again if this thread did not get to run for so long that it counts as
+ * whole. */
 static void bytes_that_nobody_told_of_are_not_trusted_at_once(void **state) {
     const char *folder = *state;
     char path[600], beside[600];

@@ -1,5 +1,5 @@
-/* What the tests and the fuzz target of TOML share: a printer of trees, and equality. Positions, and how a table was written, do not
- * count. */
+/* What the tests and the fuzz target of TOML share: a printer of trees, and equality. Positions, and how a table was
+ * written, do not count. */
 #ifndef VY_TOML_TREE_H
 #define VY_TOML_TREE_H
 

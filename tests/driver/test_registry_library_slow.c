@@ -7,7 +7,8 @@ static void build_and_link(const char *compiler, const char *archiver, const cha
     snprintf(tools, sizeof tools, "%s %s bash cmake ninja", compiler, archiver);
     need_a_plain_build(tools);
     run("cmake -G Ninja -S '%s' -B '%s/%s' -DCMAKE_C_COMPILER=%s -DCMAKE_AR=$(command -v %s) -DVYRE_TESTS=OFF "
-        "-DVYRE_COMPILER=OFF -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG= " /* no file is optimised more than others */
+        "-DVYRE_COMPILER=OFF -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG= "
+        "" /* no file is optimised more than others */
         "-DCMAKE_C_FLAGS='-O1 -flto -ffunction-sections -fdata-sections' "
         "-DCMAKE_SHARED_LINKER_FLAGS='%s -Wl,--gc-sections' %s 2>&1",
         vy_test_source_dir(), shell_folder, compiler, compiler, archiver, linker,

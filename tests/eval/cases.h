@@ -129,8 +129,8 @@ static inline int64_t exponent_of(const format *f, uint64_t bits) {
     return (int64_t)((bits & (format_sign(f) - 1)) >> f->fraction);
 }
 
-/* Three operands that know of each other: sums whose exponents are near, products near the least normal and near overflow, and addends
- * near the product or far below it. */
+/* Three operands that know of each other: sums whose exponents are near, products near the least normal and near
+ * overflow, and addends near the product or far below it. */
 static inline void random_operands(vy_random *random, const format *f, uint64_t operands[3]) {
     const unsigned places = f->fraction + 3;
 

@@ -1,5 +1,5 @@
-/* What the float rows and the conversions mean, said a second time with MPFR: exact operands, one rounding to the format's precision, its
- * exponent range and its subnormals. */
+/* What the float rows and the conversions mean, said a second time with MPFR: exact operands, one rounding to the
+ * format's precision, its exponent range and its subnormals. */
 #ifndef VY_TEST_EVAL_FLOAT_MODEL_H
 #define VY_TEST_EVAL_FLOAT_MODEL_H
 

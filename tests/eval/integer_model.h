@@ -1,4 +1,5 @@
-/* What the integer rows mean, said a second time: on mathematical integers in 128 bits, or bit by bit. Slow and plain. */
+/* What the integer rows mean, said a second time: on mathematical integers in 128 bits, or bit by bit. Slow and plain.
+ * */
 #ifndef VY_TEST_EVAL_INTEGER_MODEL_H
 #define VY_TEST_EVAL_INTEGER_MODEL_H
 

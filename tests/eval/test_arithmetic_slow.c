@@ -1,4 +1,5 @@
-/* Arithmetic of all four float formats on millions of random operands against MPFR: subnormals, ties, cancellation, overflow. */
+/* Arithmetic of all four float formats on millions of random operands against MPFR: subnormals, ties, cancellation,
+ * overflow. */
 #include "eval/float_model.h"
 
 static const vyre_op arithmetic[] = {VYRE_OP_ADD, VYRE_OP_SUB,       VYRE_OP_MUL, VYRE_OP_DIV,

@@ -1,4 +1,5 @@
-/* The float rows at their edges, in all four formats, against MPFR; NaN; and cases that a second rounding gets wrong. */
+/* The float rows at their edges, in all four formats, against MPFR; NaN; and cases that a second rounding gets wrong.
+ * */
 #include "eval/float_model.h"
 
 #define ALL_OPS(op) for (unsigned op = 0; op < VYRE_OP_COUNT; op++)
@@ -130,7 +131,8 @@ static void results_are_rounded_once(void **state) {
                0x5e800001);
     check_bits(VYRE_OP_CAST, VYRE_TYPE_F32, VYRE_TYPE_U64, (UINT64_C(1) << 63) + (UINT64_C(1) << 39) + 1, 0, 0,
                0x5f000001);
-    /* bf16: 3 * 87 * 2^94 and 7 * 37 * 2^95 lie half way between two values. 2^-120 decides, though f64 cannot hold the sum. */
+    /* bf16: 3 * 87 * 2^94 and 7 * 37 * 2^95 lie half way between two values. 2^-120 decides, though f64 cannot hold the
+     * sum. */
     check_bits(VYRE_OP_FMA, VYRE_TYPE_BF16, VYRE_TYPE_BF16, 0x4040, 0x71ae, 0, 0x7282);
     check_bits(VYRE_OP_FMA, VYRE_TYPE_BF16, VYRE_TYPE_BF16, 0x4040, 0x71ae, 0x0380, 0x7283);
     check_bits(VYRE_OP_FMA, VYRE_TYPE_BF16, VYRE_TYPE_BF16, 0x40e0, 0x7194, 0, 0x7302);

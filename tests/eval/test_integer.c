@@ -1,4 +1,5 @@
-/* Every integer row against a model on mathematical integers: 8-bit types on all pairs, wider ones on edges and samples. */
+/* Every integer row against a model on mathematical integers: 8-bit types on all pairs, wider ones on edges and
+ * samples. */
 #include "eval/cases.h"
 #include "eval/integer_model.h"
 

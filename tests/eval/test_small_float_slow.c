@@ -1,5 +1,5 @@
-/* f16 and bf16: every unary row and every conversion from them on all 65536 patterns, and every conversion to them from all values of the
- * narrow types and from samples of the wide ones, against MPFR. */
+/* f16 and bf16: every unary row and every conversion from them on all 65536 patterns, and every conversion to them from
+ * all values of the narrow types and from samples of the wide ones, against MPFR. */
 #include "eval/float_model.h"
 
 static uint64_t checked;
@@ -82,7 +82,8 @@ static void conversions_from_wide_integers_are_right_on_samples(void **state) {
             }
 }
 
-/* A value of the wide format that is half way between two of the narrow one (also of its first subnormals), or next to that. */
+/* A value of the wide format that is half way between two of the narrow one (also of its first subnormals), or next to
+ * that. */
 static uint64_t near_tie(vy_random *random, const format *wide_format, const format *narrow) {
     const unsigned lost = wide_format->fraction - narrow->fraction;
     const unsigned spread = (unsigned)narrow->bias + narrow->fraction + 3;

@@ -21,7 +21,8 @@ static void every_accepted_combination_has_a_kernel_and_no_other(void **state) {
                 accepted += (unsigned)accepts;
             }
     printf("%u accepted combinations\n", accepted);
-    /* 13 types, 8 integer, 4 float; rows by class and rule; 13 * 12 casts; bitcasts within 2, 4, 3 and 3 types of a width. */
+    /* 13 types, 8 integer, 4 float; rows by class and rule; 13 * 12 casts; bitcasts within 2, 4, 3 and 3 types of a
+     * width. */
     assert_int_equal(accepted, 12 * 8 /* NUMBER */ + 15 * 8 /* INTEGER */ + 14 * 4 /* FLOAT */ + 3 * 1 /* BOOL */ +
                                    4 * 12 /* orders */ + 2 * 13 /* equalities */ + 13 /* select */ + 13 * 12 +
                                    (4 + 16 + 9 + 9));

@@ -118,7 +118,8 @@ static void fnv1a_gives_the_published_values(void **state) {
     free(m.data);
 }
 
-/* The reference implementation's own sanity buffer (xxHash, tests/sanity_test.c), at lengths that reach every branch. */
+/* The reference implementation's own sanity buffer (xxHash, tests/sanity_test.c), at lengths that reach every branch.
+ * */
 static const size_t sizes[] = {0, 1, 3, 4, 5, 7, 8, 11, 12, 14, 15, 16, 17, 31, 32, 33, 36, 47, 63, 64, 65, 101, 222};
 
 static void make_sanity_messages(messages *m) {

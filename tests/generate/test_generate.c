@@ -314,7 +314,8 @@ static void types_are_kept_to(void **state) {
         for (uint64_t seed = 0; seed < 60; seed++) {
             vyre_case *made = generate((vyre_generate_options){.seed = seed, .types = UINT32_C(1) << type});
             const vyre_program *program = vyre_case_program(made);
-            /* Indices and conditions are u32 and bool, and an index may be any integer; what is stored is the type asked for. */
+            /* Indices and conditions are u32 and bool, and an index may be any integer; what is stored is the type
+             * asked for. */
             for (uint32_t i = 0; i < program->memories.count; i++)
                 assert_true(program->memories.items[i].type == type || program->grid.kind == VYRE_GRID_INDIRECT);
             for (uint32_t i = 0; i < program->exprs.count; i++)

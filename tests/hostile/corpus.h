@@ -1,7 +1,8 @@
 /* The hostile corpus: texts that try to exhaust, hang or crash whatever parses, compiles or runs them.
  *
- * Each case is a text and what a host may see of it: a result, an error, or either of the two. Large texts are generated here rather than stored. A
- * program of the corpus has at most one input, a buffer of CORPUS_ELEMENTS u32. Adding a case takes one function and one row of `corpus`. */
+ * Each case is a text and what a host may see of it: a result, an error, or either of the two. Large texts are
+ * generated here rather than stored. A program of the corpus has at most one input, a buffer of CORPUS_ELEMENTS u32.
+ * Adding a case takes one function and one row of `corpus`. */
 #ifndef VY_HOSTILE_CORPUS_H
 #define VY_HOSTILE_CORPUS_H
 

@@ -1,9 +1,9 @@
-/* A small host against the hostile corpus: a process with a stack of 512 KiB, 1 GB of address space and a deadline of two seconds survives every
- * input, with the reference's bits or with an error that says what to do.
+/* A small host against the hostile corpus: a process with a stack of 512 KiB, 1 GB of address space and a deadline of
+ * two seconds survives every input, with the reference's bits or with an error that says what to do.
  *
- * Each case runs in a child process, so that a crash or a hang is a failed test and not the end of the run. Address space is not limited in sanitized
- * builds, whose shadow memory needs all of it, and stacks are larger there. Times are printed and not asserted; a child that has not answered after
- * HANG_SECONDS, many times its deadline, hangs. */
+ * Each case runs in a child process, so that a crash or a hang is a failed test and not the end of the run. Address
+ * space is not limited in sanitized builds, whose shadow memory needs all of it, and stacks are larger there. Times are
+ * printed and not asserted; a child that has not answered after HANG_SECONDS, many times its deadline, hangs. */
 #include "hostile/corpus.h"
 
 #include "vyre/cache.h"

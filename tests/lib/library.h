@@ -1,4 +1,5 @@
-/* Running the standard library in a test: the bodies of a dialect followed by a small program that calls them, on the oracle. */
+/* Running the standard library in a test: the bodies of a dialect followed by a small program that calls them, on the
+ * oracle. */
 #ifndef VY_TESTS_LIBRARY_H
 #define VY_TESTS_LIBRARY_H
 
@@ -25,7 +26,8 @@ static const size_t library_sizes[] = {0, 1, 31, 32, 33, 255, 256, 257, 1023, 10
 #define LIBRARY_SIZES (sizeof library_sizes / sizeof *library_sizes)
 enum { LIBRARY_MILLION = (1 << 20) + 1 };
 
-/* Opens lib/<dialect>.vyre together with `program`, which holds exactly one program; what it calls by id is found in the guard's snapshot. */
+/* Opens lib/<dialect>.vyre together with `program`, which holds exactly one program; what it calls by id is found in
+ * the guard's snapshot. */
 static inline void library_open_resolved(library *l, const char *dialect, const char *program,
                                          vyre_dialects_guard guard) {
     vyre_parse_options options = {.file = dialect};

@@ -1,7 +1,7 @@
 /* Functions of scalars against their models: one table row a function, the values made here.
  *
- * Values are bit patterns in uint64_t, zero above the type's width. A model reads the operands and writes the results so; it is written
- * from the definition of the function, not from its body in lib/. */
+ * Values are bit patterns in uint64_t, zero above the type's width. A model reads the operands and writes the results
+ * so; it is written from the definition of the function, not from its body in lib/. */
 #ifndef VY_TESTS_MAP_H
 #define VY_TESTS_MAP_H
 
@@ -89,8 +89,8 @@ static inline void map_program(const char *function, const map_shape *shape, cha
     assert_true(at < size);
 }
 
-/* Values at which functions of bits tend to go wrong, as bits of any type: cut to its width. Floats find their zeros, ones, limits,
- * infinities, NaN and subnormals among those of their width. */
+/* Values at which functions of bits tend to go wrong, as bits of any type: cut to its width. Floats find their zeros,
+ * ones, limits, infinities, NaN and subnormals among those of their width. */
 static const uint64_t map_integers[] = {0,
                                         1,
                                         2,
@@ -267,7 +267,8 @@ static inline void map_random(const char *dialect, const char *extra, const map_
     library_close(&l);
 }
 
-/* Every combination of special values; of up to three operands, the rest is drawn. Every value of a lone 8-bit operand, and every pair of two. */
+/* Every combination of special values; of up to three operands, the rest is drawn. Every value of a lone 8-bit operand,
+ * and every pair of two. */
 static inline void map_special(const char *dialect, const char *extra, const map_function *f) {
     const uint64_t *values[3];
     uint64_t bytes[256], *in[MAP_VALUES], masks[MAP_VALUES];

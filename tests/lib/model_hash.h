@@ -94,8 +94,8 @@ static void hash_crc32(const uint8_t *data, size_t size, uint64_t seed0, uint64_
     memcpy(digest, &crc, sizeof crc);
 }
 
-/* By a table of the remainders of all bytes, with the generator 1EDC6F41 as it is written, highest power first; data and result are
- * reflected on the way in and out. */
+/* By a table of the remainders of all bytes, with the generator 1EDC6F41 as it is written, highest power first; data
+ * and result are reflected on the way in and out. */
 static uint32_t hash_reflect(uint32_t x, int bits) {
     uint32_t r = 0;
     for (int i = 0; i < bits; i++)

@@ -11,8 +11,8 @@ static inline int_exact int_clamp(int_exact x, int_exact low, int_exact high) {
     return x < low ? low : x > high ? high : x;
 }
 
-/* Per type: the value of bits, the ends of the range, and what follows from the exact result alone. A product of two u64 needs 128 bits
- * without a sign, so everything is computed on magnitudes that fit: |a|, |b| < 2^64. */
+/* Per type: the value of bits, the ends of the range, and what follows from the exact result alone. A product of two
+ * u64 needs 128 bits without a sign, so everything is computed on magnitudes that fit: |a|, |b| < 2^64. */
 #define INT_TYPE(type, C, low, high)                                                                                   \
     static inline int_exact int_value_##type(uint64_t bits) {                                                          \
         return (C)bits;                                                                                                \

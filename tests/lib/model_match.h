@@ -6,8 +6,8 @@
 
 enum { MATCH_STATES = 7 };
 
-/* An automaton that forgets nothing: each byte permutes the states, so the last state tells of every byte. One byte in 64 leads all states
- * to one. */
+/* An automaton that forgets nothing: each byte permutes the states, so the last state tells of every byte. One byte in
+ * 64 leads all states to one. */
 static inline void match_table(uint16_t *table, vy_random *random) {
     for (unsigned byte = 0; byte < 256; byte++) {
         unsigned turn = (unsigned)vy_random_below(random, MATCH_STATES), flip = (unsigned)vy_random_below(random, 2);

@@ -30,7 +30,8 @@ typedef struct pack_format {
 
 static const pack_format pack_half = {10, 15, 0x7e00}, pack_brain = {7, 127, 0x7fc0};
 
-/* The multiple of the spacing at x that is nearest, ties to even; infinity from half a spacing above the largest number on. */
+/* The multiple of the spacing at x that is nearest, ties to even; infinity from half a spacing above the largest number
+ * on. */
 static uint32_t pack_small(float x, const pack_format *format) {
     uint32_t sign = signbit(x) ? 0x8000u : 0, infinity = (uint32_t)(2 * format->emax + 1) << format->fraction, code;
     double size = fabs((double)x);
@@ -42,7 +43,8 @@ static uint32_t pack_small(float x, const pack_format *format) {
     exponent = size == 0 || exponent - 1 < 1 - format->emax ? 1 - format->emax : exponent - 1;
     if (isinf(x) || exponent > format->emax)
         return sign | infinity;
-    /* Subnormals count from 0; normal ones from 2^fraction at each exponent. Rounding up carries by itself, to infinity too. */
+    /* Subnormals count from 0; normal ones from 2^fraction at each exponent. Rounding up carries by itself, to infinity
+     * too. */
     code = (uint32_t)((exponent - (1 - format->emax)) << format->fraction);
     code += (uint32_t)nearbyint(size / ldexp(1, exponent - format->fraction));
     return sign | code;

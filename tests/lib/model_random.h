@@ -6,8 +6,8 @@
 
 #include <math.h>
 
-/* Philox of n words: pairs (L, R) of the counter become (low(M L), high(M L) ^ key ^ R), and the words move one pair on. The key grows by
- * a Weyl step a round. */
+/* Philox of n words: pairs (L, R) of the counter become (low(M L), high(M L) ^ key ^ R), and the words move one pair
+ * on. The key grows by a Weyl step a round. */
 static void random_philox(unsigned n, const uint32_t *multipliers, const uint64_t *in, uint64_t *out) {
     static const uint32_t weyl[2] = {0x9e3779b9, 0xbb67ae85};
     uint32_t c[4], k[2];

@@ -33,7 +33,8 @@ static void sort_float(tile *tile) {
     qsort(tile->t, tile->n, sizeof(float), sort_compare_float);
 }
 
-/* Binary insertion of pairs: behind all with a key that is not larger, and, if values count, behind pairs that are not larger. */
+/* Binary insertion of pairs: behind all with a key that is not larger, and, if values count, behind pairs that are not
+ * larger. */
 static void sort_pairs(tile *tile, int by_value) {
     uint32_t *keys = tile->t, *values = tile->m;
     for (size_t i = 1; i < tile->n; i++) {
@@ -96,7 +97,8 @@ static const tile_function sort_functions[] = {
     {"sort", "upper_bound_u32", "u32", "u32", SORT_SEARCH("upper"), NULL, sort_upper, 40},
 };
 
-/* The place of a float among all of its patterns, counted: the negative ones from -inf up to -0, then the others, NaN last. */
+/* The place of a float among all of its patterns, counted: the negative ones from -inf up to -0, then the others, NaN
+ * last. */
 static void sort_order(const uint64_t *in, uint64_t *out, uint64_t sign) {
     out[0] = in[0] & sign ? sign - 1 - (in[0] & ~sign) : sign + in[0];
 }

@@ -65,7 +65,8 @@ static void text_base64_value(const uint64_t *in, uint64_t *out) {
     out[0] = text_find(text_base64, in[0]);
 }
 
-/* RFC 4648, section 4: 24-bit groups of four 6-bit digits, filled up with zero bits; a digit without any bit of the input is '='. */
+/* RFC 4648, section 4: 24-bit groups of four 6-bit digits, filled up with zero bits; a digit without any bit of the
+ * input is '='. */
 static void text_base64_encode(const uint64_t *in, uint64_t *out) {
     size_t count = in[1] < 3 ? (size_t)in[1] : 3;
     unsigned bits[24] = {0};
@@ -96,7 +97,8 @@ static void text_base64_decode(const uint64_t *in, uint64_t *out) {
     }
 }
 
-/* RFC 3629, by the number of bits that a character needs; not for surrogates. Returns the size, 0 if it has no encoding. */
+/* RFC 3629, by the number of bits that a character needs; not for surrogates. Returns the size, 0 if it has no
+ * encoding. */
 static size_t text_put(uint32_t c, uint8_t *bytes) {
     size_t size = c < 1u << 7 ? 1 : c < 1u << 11 ? 2 : c < 1u << 16 ? 3 : 4;
     if (c > 0x10ffff || (c >> 11) == 0x1b)

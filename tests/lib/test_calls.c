@@ -1,7 +1,8 @@
 /* The library is part of libvyre: every op is called by its id, without a manifest on disk.
  *
- * Ops of values alone must give what the function of the same name in lib/ gives, which stands in the same file as the program that calls
- * both: so names of the op's own helpers and of the program's functions meet, and must not disturb each other. */
+ * Ops of values alone must give what the function of the same name in lib/ gives, which stands in the same file as the
+ * program that calls both: so names of the op's own helpers and of the program's functions meet, and must not disturb
+ * each other. */
 #include "lib/map.h"
 
 #include "dialect/manifest.h"

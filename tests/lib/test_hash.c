@@ -36,8 +36,8 @@ typedef struct vector {
     uint64_t seed0, seed1, digest;
 } vector;
 
-/* Where they stand: draft-eastlake-fnv; the xxHash specification's own program; SMHasher's verification as listed by its users; "check"
- * of the CRC catalogue; appendix A of the SipHash paper and its reference vectors. */
+/* Where they stand: draft-eastlake-fnv; the xxHash specification's own program; SMHasher's verification as listed by
+ * its users; "check" of the CRC catalogue; appendix A of the SipHash paper and its reference vectors. */
 static const vector vectors[] = {
     {"fnv1a_u32", "", 0, 0, 0x811c9dc5},
     {"fnv1a_u32", "a", 0, 0, 0xe40c292c},

@@ -6,8 +6,8 @@ static void every_function_gives_what_its_definition_says(void **state) {
     map_check("pack", pack_functions, MAP_COUNT(pack_functions));
 }
 
-/* What was unpacked packs to the same word, for every 16-bit pattern but the NaNs, which have one pattern afterwards, and the second
- * spelling of -1. */
+/* What was unpacked packs to the same word, for every 16-bit pattern but the NaNs, which have one pattern afterwards,
+ * and the second spelling of -1. */
 static void packing_gives_every_pattern_back(void **state) {
     static const char *const names[] = {"f16x2", "bf16x2", "unorm16x2", "snorm16x2"};
     enum { PATTERNS = 65536 };

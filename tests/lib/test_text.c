@@ -6,7 +6,8 @@ static void every_function_gives_what_its_definition_says(void **state) {
     map_check("text", text_functions, MAP_COUNT(text_functions));
 }
 
-/* Groups that the random values of the table hardly ever hit: encoded ones, and those with one digit replaced by every byte. */
+/* Groups that the random values of the table hardly ever hit: encoded ones, and those with one digit replaced by every
+ * byte. */
 static void base64_takes_exactly_what_it_writes(void **state) {
     enum { GROUPS = 300, N = GROUPS * (1 + 256) };
     uint64_t *rows = calloc(N, sizeof *rows);

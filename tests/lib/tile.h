@@ -1,7 +1,8 @@
-/* Workgroup-level ops against their models: a program that gives each workgroup a tile of two buffers in workgroup arrays, calls the op, and
- * writes the arrays back.
+/* Workgroup-level ops against their models: a program that gives each workgroup a tile of two buffers in workgroup
+ * arrays, calls the op, and writes the arrays back.
  *
- * One table row an op. The model does to the tile in plain C, element by element from the definition, what the op does. */
+ * One table row an op. The model does to the tile in plain C, element by element from the definition, what the op does.
+ * */
 #ifndef VY_TESTS_TILE_H
 #define VY_TESTS_TILE_H
 
@@ -9,8 +10,8 @@
 
 enum { TILE_CAPACITY = 2048, TILE_ODD = 77 };
 
-/* A tile: `n` elements of each array; the model changes them, and gives the result's bytes (8, zero if there is none). `stored` is how many
- * elements the op leaves in order, n unless the model says less. */
+/* A tile: `n` elements of each array; the model changes them, and gives the result's bytes (8, zero if there is none).
+ * `stored` is how many elements the op leaves in order, n unless the model says less. */
 typedef struct tile {
     void *t, *m;
     size_t n, stored;
@@ -22,8 +23,7 @@ typedef void tile_model(tile *tile);
 typedef struct tile_function {
     const char *dialect, *name;
     const char *type, *more; /* elements of t and of m */
-    const char *
-        call; /* of t, m, scratch arrays s and s2 (of the type of t and m), n; declares result, result2 and stored where it likes */
+    const char *call; /* of t, m, scratch arrays s and s2 (of the same type), n; declares result, result2 and stored */
     const char *result; /* type, NULL if there is none */
     tile_model *model;
     unsigned distinct; /* not 0: values of t and m are drawn below this, so that equal ones meet */
@@ -33,8 +33,8 @@ static inline size_t tile_size(const char *type) {
     return (size_t)atoi(type + 1) / 8;
 }
 
-/* Elements are loaded and stored by invocations other than those that the op gives them to, and overwritten at the end: without its barriers, or
- * if it touched what lies behind n (the guards), the op would race or differ. */
+/* Elements are loaded and stored by invocations other than those that the op gives them to, and overwritten at the end:
+ * without its barriers, or if it touched what lies behind n (the guards), the op would race or differ. */
 static inline void tile_open_arrays(library *l, const tile_function *f, const char *workgroup, unsigned length,
                                     unsigned more_length, const char *n) {
     char text[4096];
@@ -112,7 +112,8 @@ static inline uint64_t tile_draw(const char *type, unsigned distinct, vy_random 
     return bits;
 }
 
-/* Runs the op over `count` elements in tiles of `size`, and compares every byte with what the model makes of each tile. */
+/* Runs the op over `count` elements in tiles of `size`, and compares every byte with what the model makes of each tile.
+ * */
 static inline void tile_run(const tile_function *f, library *l, size_t count, size_t size) {
     size_t width = tile_size(f->type), more_width = tile_size(f->more), tiles = count ? (count + size - 1) / size : 1;
     size_t result_width = f->result ? tile_size(f->result) : 4;

@@ -1,7 +1,8 @@
-/* Random programs that go out of bounds, through fill and guard: at level legal, where arrays start with garbage and an access outside is an error, they
- * deliver what they delivered.
+/* Random programs that go out of bounds, through fill and guard: at level legal, where arrays start with garbage and an
+ * access outside is an error, they deliver what they delivered.
  *
- * Programs come from the generator, inlined; then one index in two is made to leave its memory for some invocations, by one, below zero, or by 2^32. */
+ * Programs come from the generator, inlined; then one index in two is made to leave its memory for some invocations, by
+ * one, below zero, or by 2^32. */
 #ifndef VY_GUARD_CAMPAIGN_H
 #define VY_GUARD_CAMPAIGN_H
 

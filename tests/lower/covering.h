@@ -1,5 +1,5 @@
-/* A covering array of the switches of a numerics profile: few profiles in which every two switches meet in all four ways. What legalisation does for a missing bit
- * often depends on a second one, and hardly ever on a third. */
+/* A covering array of the switches of a numerics profile: few profiles in which every two switches meet in all four
+ * ways. What legalisation does for a missing bit often depends on a second one, and hardly ever on a third. */
 #ifndef VY_TESTS_LOWER_COVERING_H
 #define VY_TESTS_LOWER_COVERING_H
 
@@ -59,7 +59,8 @@ static inline uint64_t candidate(const covering *c, vy_random *random) {
     return exact;
 }
 
-/* The best of some candidates, again and again: the same rows in every run. A row without 64-bit integers, which refuses much, comes once more with them. */
+/* The best of some candidates, again and again: the same rows in every run. A row without 64-bit integers, which
+ * refuses much, comes once more with them. */
 static inline const covering *covering_rows(void) {
     static covering c;
     vy_random random = vy_random_start(31);

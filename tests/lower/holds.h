@@ -1,5 +1,6 @@
-/* What a target has, asked of a program that was legalised for it: nothing is left that its emitter would have to know, or its device to do, beyond what the
- * target says. Types and ops are judged by the oracle as a bad device (oracle/adversarial_device.h), which refuses what a profile does not have. */
+/* What a target has, asked of a program that was legalised for it: nothing is left that its emitter would have to know,
+ * or its device to do, beyond what the target says. Types and ops are judged by the oracle as a bad device
+ * (oracle/adversarial_device.h), which refuses what a profile does not have. */
 #ifndef VY_TESTS_LOWER_HOLDS_H
 #define VY_TESTS_LOWER_HOLDS_H
 

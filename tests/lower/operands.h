@@ -10,7 +10,8 @@ static inline unsigned fraction_of(vyre_type type) {
     return type == VYRE_TYPE_F16 ? 10 : type == VYRE_TYPE_BF16 ? 7 : type == VYRE_TYPE_F32 ? 23 : 52;
 }
 
-/* A number of q bits, the last one set: halfway between two of q - 1 bits. And what is just beside it, which a second rounding would not tell from it. */
+/* A number of q bits, the last one set: halfway between two of q - 1 bits. And what is just beside it, which a second
+ * rounding would not tell from it. */
 static inline uint64_t near_halfway(vy_random *random, unsigned width) {
     static const unsigned bits[] = {9, 12, 25};
     unsigned q = bits[vy_random_below(random, 3)];
@@ -20,7 +21,8 @@ static inline uint64_t near_halfway(vy_random *random, unsigned width) {
     return (halfway << vy_random_below(random, width - q + 1)) + vy_random_below(random, 3) - 1;
 }
 
-/* Patterns where things happen: zeros, the ends of the subnormal range, 1, the largest numbers, infinities, NaNs; for integers their ends. */
+/* Patterns where things happen: zeros, the ends of the subnormal range, 1, the largest numbers, infinities, NaNs; for
+ * integers their ends. */
 static inline uint64_t special(vy_random *random, vyre_type type) {
     unsigned bits = vyre_type_bits(type);
     uint64_t mask = UINT64_MAX >> (64 - bits), sign = UINT64_C(1) << (bits - 1), value;

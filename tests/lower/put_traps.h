@@ -1,5 +1,6 @@
-/* Traps put into a program at random: behind an `if` about the place of the invocation, about a variable, or about nothing that differs. Behind some stands
- * what only those would do that have trapped: a store that races, or a loop without end. And meetings are put where some uniform variable says so. */
+/* Traps put into a program at random: behind an `if` about the place of the invocation, about a variable, or about
+ * nothing that differs. Behind some stands what only those would do that have trapped: a store that races, or a loop
+ * without end. And meetings are put where some uniform variable says so. */
 #ifndef VY_TESTS_LOWER_PUT_TRAPS_H
 #define VY_TESTS_LOWER_PUT_TRAPS_H
 
@@ -124,7 +125,8 @@ static inline void put_barrier_if(trapper *t, uint32_t variable, uint32_t is) {
     vy_irb_end_block(draft);
 }
 
-/* A loop of a few trips, which nobody can know, and a barrier that hangs on what it counted. Stands in uniform control. */
+/* A loop of a few trips, which nobody can know, and a barrier that hangs on what it counted. Stands in uniform control.
+ * */
 static inline void put_loop(trapper *t, int depth) {
     vy_irb *draft = &t->copy.draft;
     uint32_t trips = 1 + (uint32_t)vy_random_below(t->random, 4), from;

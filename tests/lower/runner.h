@@ -26,7 +26,8 @@ typedef struct profile {
     uint64_t exact;
 } profile;
 
-/* Every bit alone is left out, then all that can be together, then devices as they were measured (design: numerics as measured). */
+/* Every bit alone is left out, then all that can be together, then devices as they were measured (design: numerics as
+ * measured). */
 static const profile profiles[] = {
 #define X(ID, name, doc) {"without " name, ALL_BITS & ~BIT(ID)},
     VYRE_NUMERIC_LIST(X)
@@ -156,8 +157,8 @@ static inline vyre_type element_type(vyre_type type) {
     return type == VYRE_TYPE_BOOL ? VYRE_TYPE_U32 : type;
 }
 
-/* Compares the op over n operands, computed by the profile's device, with `expected` (NULL: the evaluator). operands[1] and [2] may be NULL. Returns
- * the number of cases, 0 if the profile refuses the op. */
+/* Compares the op over n operands, computed by the profile's device, with `expected` (NULL: the evaluator). operands[1]
+ * and [2] may be NULL. Returns the number of cases, 0 if the profile refuses the op. */
 static inline uint64_t op_run_check(const op_run *run, const profile *p, size_t n, const uint64_t *const operands[3],
                                     const uint64_t *expected) {
     vy_target_desc target = {.exact = p->exact};

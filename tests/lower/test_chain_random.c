@@ -1,8 +1,11 @@
-/* The whole way of a program, with everything on it chosen at random: a generated program that leaves its memories and traps, through passes of the optimiser in any
- * order, perhaps widened and optimised again, legalised for a target of any kind, and run as the worst device of its profile: with arrays full of garbage, buffers that start anywhere, a schedule of
- * its own and races looked for. Unless it is told to stop, it delivers what the program delivers in the oracle, and needs nothing that the target does not have.
+/* The whole way of a program, with everything on it chosen at random: a generated program that leaves its memories and
+ * traps, through passes of the optimiser in any order, perhaps widened and optimised again, legalised for a target of
+ * any kind, and run as the worst device of its profile: with arrays full of garbage, buffers that start anywhere, a
+ * schedule of its own and races looked for. Unless it is told to stop, it delivers what the program delivers in the
+ * oracle, and needs nothing that the target does not have.
  *
- * VYRE_SEED starts elsewhere, VYRE_EFFORT makes it that many times longer. A case that differs prints its seed and shrinks itself. */
+ * VYRE_SEED starts elsewhere, VYRE_EFFORT makes it that many times longer. A case that differs prints its seed and
+ * shrinks itself. */
 #include "lower/bounds_checks_campaign.h"
 #include "lower/covering.h"
 #include "lower/holds.h"
@@ -101,7 +104,8 @@ static int arguments_of_way(const vyre_program *program, const vy_coarsened *wid
 
 static outcome want, got;
 
-/* Where invocations trap or are told to stop, races are not looked for: they go on to the next meeting, and what they load on their way nobody uses. */
+/* Where invocations trap or are told to stop, races are not looked for: they go on to the next meeting, and what they
+ * load on their way nobody uses. */
 static void run_on_device(way *w, vyre_program *legal, const vyre_arguments *arguments, outcome *out) {
     vyre_oracle *oracle = NULL;
     vyre_oracle_report report = {0};

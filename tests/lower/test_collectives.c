@@ -1,5 +1,5 @@
-/* Collectives that are written out give the bits of the collective: for every kind, type, size of workgroup and subgroup, through arrays and through shuffles
- * of any width, without races and without reading what nobody wrote. */
+/* Collectives that are written out give the bits of the collective: for every kind, type, size of workgroup and
+ * subgroup, through arrays and through shuffles of any width, without races and without reading what nobody wrote. */
 #include "ir/build/finish.h"
 #include "lower/runner.h"
 
@@ -98,7 +98,8 @@ static const char *some_op(vyre_type type, unsigned which) {
     return ops[which % (vyre_type_class(type) == VYRE_CLASS_FLOAT ? 4 : 7)];
 }
 
-/* The collective over the workgroup (width 0) or a subgroup, of `x[i]` and, where it has two, a variable or a number. */
+/* The collective over the workgroup (width 0) or a subgroup, of `x[i]` and, where it has two, a variable or a number.
+ * */
 static void write_call(char *text, size_t size, vyre_collective kind, uint32_t width, vyre_type type, unsigned which) {
     const vy_collective_row *row = &vy_collectives[kind];
     int is_vote = kind == VYRE_COLLECTIVE_ANY || kind == VYRE_COLLECTIVE_ALL || kind == VYRE_COLLECTIVE_BALLOT;
@@ -199,7 +200,8 @@ static void large_workgroups_meet(void **state) {
 
 /* ---- several ---- */
 
-/* Arrays are used again: in sequence, in loops, in branches, beside barriers of the program. The schedule is perturbed and races are looked for. */
+/* Arrays are used again: in sequence, in loops, in branches, beside barriers of the program. The schedule is perturbed
+ * and races are looked for. */
 static const char several[] = "program p {\n"
                               "  buffer x : f32 read\n"
                               "  buffer k : u32 read\n"
@@ -387,7 +389,8 @@ static void meetings_cost_what_the_table_says(void **state) {
     }
 }
 
-/* A meeting waits until the array has been read, unless a barrier stands between them anyway; short arrays have a twin that does not wait. */
+/* A meeting waits until the array has been read, unless a barrier stands between them anyway; short arrays have a twin
+ * that does not wait. */
 static void an_array_is_used_again_behind_a_barrier(void **state) {
     (void)state;
     static const struct {

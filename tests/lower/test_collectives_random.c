@@ -1,5 +1,5 @@
-/* Generated programs with collectives, written out for hardware of any subgroup width and legalised, give their bytes on the worst device of the profile; also
- * when the schedule is perturbed, and without races. */
+/* Generated programs with collectives, written out for hardware of any subgroup width and legalised, give their bytes
+ * on the worst device of the profile; also when the schedule is perturbed, and without races. */
 #include "lower/runner.h"
 
 #include "generate/generate.h"

@@ -7,9 +7,8 @@ typedef struct cost {
     uint64_t missing;
     vyre_op op;
     vyre_type result, operand;
-    uint32_t code; /* operations in the program: the statement `out[i] = op(a[i], …)`; bitcasts are not counted */
-    uint32_t
-        outer; /* of these, those outside of branches and loops: all that ordinary operands cost where a guard branches to a slow path */
+    uint32_t code;  /* operations in the program: the statement `out[i] = op(a[i], …)`; bitcasts are not counted */
+    uint32_t outer; /* those outside of branches and loops: the cost of ordinary operands */
 } cost;
 
 #define ROW(MISSING, OP, R, T, code, run)                                                                              \

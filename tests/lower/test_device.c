@@ -1,4 +1,5 @@
-/* The bad device is bad: without legalisation it refuses, or gives other bits, for each thing it lacks. And vyre's own oracle stays as it is. */
+/* The bad device is bad: without legalisation it refuses, or gives other bits, for each thing it lacks. And vyre's own
+ * oracle stays as it is. */
 #include "lower/runner.h"
 
 #include "lower/softlib.h"

@@ -1,5 +1,6 @@
-/* Programs at the limits of the language, and large ones, through everything in the room: each pass, all of them, widening, and legalisation for targets from
- * the best to the worst. What comes out is a program, or an error that says what to do; and it comes in time. */
+/* Programs at the limits of the language, and large ones, through everything in the room: each pass, all of them,
+ * widening, and legalisation for targets from the best to the worst. What comes out is a program, or an error that says
+ * what to do; and it comes in time. */
 #include "lower/holds.h"
 #include "lower/runner.h"
 

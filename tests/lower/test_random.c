@@ -1,4 +1,5 @@
-/* Random programs and the examples, legalised for a profile and run as its worst device, deliver what the oracle delivers. A mismatch shrinks itself. */
+/* Random programs and the examples, legalised for a profile and run as its worst device, deliver what the oracle
+ * delivers. A mismatch shrinks itself. */
 #include "lower/covering.h"
 
 #include "generate/generate.h"
@@ -176,7 +177,8 @@ static vyre_module *parse_file(const char *path) {
     return module;
 }
 
-/* Inputs of any bytes; counts that are known are kept. Programs whose arguments these cannot be are counted, not judged. */
+/* Inputs of any bytes; counts that are known are kept. Programs whose arguments these cannot be are counted, not
+ * judged. */
 static int try_example(vyre_program *program, const profile *p, uint64_t *judged) {
     static uint8_t bytes[OUTPUTS][4096];
     vyre_scalar params[64];

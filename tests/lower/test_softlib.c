@@ -1,4 +1,5 @@
-/* The texts of legalisation, function by function: what is read when one is called is all that it needs, and no more than asked for. */
+/* The texts of legalisation, function by function: what is read when one is called is all that it needs, and no more
+ * than asked for. */
 #include "support/fault.h"
 #include "support/test.h"
 

@@ -1,5 +1,5 @@
-/* 64-bit integers on devices that have none: ops at their edges, loops, indices, sizes, params, collectives, and accesses of level legal give the bytes they give
- * where there are 64 bits. */
+/* 64-bit integers on devices that have none: ops at their edges, loops, indices, sizes, params, collectives, and
+ * accesses of level legal give the bytes they give where there are 64 bits. */
 #include "lower/runner.h"
 
 #include "lower/numeric_passes.h"

@@ -1,7 +1,9 @@
-/* Stack use at the nesting limits of the language: every step of the library on programs that nest as deeply as the validator allows.
+/* Stack use at the nesting limits of the language: every step of the library on programs that nest as deeply as the
+ * validator allows.
  *
- * Each step runs on a thread whose stack this test owns. The stack is filled with a pattern before and scanned after, so the test compares bytes,
- * not crashes: a step that needs more than STACK_MOST fails with the name of the step and of the program. Below the stack lies a guard page. */
+ * Each step runs on a thread whose stack this test owns. The stack is filled with a pattern before and scanned after,
+ * so the test compares bytes, not crashes: a step that needs more than STACK_MOST fails with the name of the step and
+ * of the program. Below the stack lies a guard page. */
 #include "lower/runner.h"
 
 #include "emit/ptx/prepare.h"
@@ -18,7 +20,8 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
-/* The goal is half of the smallest stack that hosts give threads (512 KiB). Frames of sanitized builds are several times as large. */
+/* The goal is half of the smallest stack that hosts give threads (512 KiB). Frames of sanitized builds are several
+ * times as large. */
 enum {
     STACK_BYTES = VY_SANITIZED ? 4 << 20 : 1 << 20,
     STACK_MOST = VY_SANITIZED ? 2 << 20 : 256 << 10,

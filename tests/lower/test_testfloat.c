@@ -51,8 +51,8 @@ static const vector_file files[] = {
 
 static uint64_t operands[3][LINES], expected[LINES];
 
-/* TestFloat's word for the result, but for NaNs and what IEEE leaves open when a number does not fit an integer (flag 0x10): there the evaluator's, which
- * test_testfloat.c holds against the same line. */
+/* TestFloat's word for the result, but for NaNs and what IEEE leaves open when a number does not fit an integer (flag
+ * 0x10): there the evaluator's, which test_testfloat.c holds against the same line. */
 static uint64_t result_of(const vector_file *f, const uint64_t *fields, unsigned arity) {
     if (fields[arity + 1] & 0x10 || vyre_type_class(f->result) == VYRE_CLASS_FLOAT)
         return vyre_op_evaluate(f->op, f->result, f->operand, fields[0], arity > 1 ? fields[1] : 0,

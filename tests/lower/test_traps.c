@@ -32,7 +32,8 @@ static vyre_program *program_of(const char *declarations, const char *body, unsi
     return vy_test_parse(text);
 }
 
-/* Runs it as it is and legalised, with the given polls, under several schedules and on emitters that do and do not have collectives. */
+/* Runs it as it is and legalised, with the given polls, under several schedules and on emitters that do and do not have
+ * collectives. */
 static void check_on(vyre_program *program, int cancellable, uint64_t poll, uint32_t spread) {
     static question q;
     if (!want_outcome(&q, program, usual()))

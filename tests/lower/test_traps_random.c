@@ -1,5 +1,5 @@
-/* Generated programs with traps in random places end as they do at level source, whatever the schedule; those that ask whether to stop do so without hanging,
- * diverging or racing. A mismatch shrinks itself. */
+/* Generated programs with traps in random places end as they do at level source, whatever the schedule; those that ask
+ * whether to stop do so without hanging, diverging or racing. A mismatch shrinks itself. */
 #include "lower/put_traps.h"
 #include "lower/traps_runner.h"
 

@@ -23,7 +23,8 @@ static const vyre_arguments *usual(void) {
     return &arguments;
 }
 
-/* Eight invocations in one group; b = 16 * local_index is a multiple of 16, q is not known to be one of anything; both and what lies 15 behind are inside. */
+/* Eight invocations in one group; b = 16 * local_index is a multiple of 16, q is not known to be one of anything; both
+ * and what lies 15 behind are inside. */
 static vyre_program *program_of(const char *type, const char *body) {
     char text[4096];
     snprintf(text, sizeof text,

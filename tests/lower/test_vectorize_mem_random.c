@@ -1,5 +1,6 @@
-/* Random runs of adjacent accesses, generated programs and widened ones give their bytes when accesses are fused, wherever buffers start; and what widening is
- * for comes out of it: nothing but wide accesses in the fast path of the examples. */
+/* Random runs of adjacent accesses, generated programs and widened ones give their bytes when accesses are fused,
+ * wherever buffers start; and what widening is for comes out of it: nothing but wide accesses in the fast path of the
+ * examples. */
 #include "ir/walk.h"
 #include "lower/vectorize_mem_runner.h"
 #include "opt/coarsen_runner.h"
@@ -33,7 +34,8 @@ static unsigned below(writer *w, unsigned bound) {
     return (unsigned)vy_random_below(w->random, bound);
 }
 
-/* One of 16 elements: from the start, from its middle, from a start that nothing is known of, or by a variable, which is in the first half. */
+/* One of 16 elements: from the start, from its middle, from a start that nothing is known of, or by a variable, which
+ * is in the first half. */
 static void put_index(writer *w, unsigned at) {
     switch (below(w, 8)) {
     case 0:
@@ -220,7 +222,8 @@ static void generated_programs_keep_their_bytes(void **state) {
         static legal_arguments given;
         static outcome checked;
         vyre_program *legal = NULL;
-        /* A load may be computed for nothing, and is then ordered with nobody's store: of such a program the bytes count. */
+        /* A load may be computed for nothing, and is then ordered with nobody's store: of such a program the bytes
+         * count. */
         outcome_of(program, vyre_case_arguments(made), q.options, &(vy_lowered_env){0}, &checked);
         if (checked.status == VYRE_CHECK_FAILED)
             q.options.checks = 0;

@@ -1,5 +1,6 @@
-/* Fill: an array that is read before it is written is zeroed, one that is written in time is not, and either way the bytes are those of arrays that start
- * as zero. Each body is judged and run: at level legal arrays start with garbage. */
+/* Fill: an array that is read before it is written is zeroed, one that is written in time is not, and either way the
+ * bytes are those of arrays that start as zero. Each body is judged and run: at level legal arrays start with garbage.
+ * */
 #include "lower/bounds_checks_campaign.h"
 
 static vyre_program *parse(const char *body) {

@@ -73,8 +73,8 @@ typedef struct question {
     char why[1200];
 } question;
 
-/* Legalises and runs `program`; true if it does not do what it must. With polls it may also be stopped, perhaps after a trap that the program has; but never do
- * anything else. */
+/* Legalises and runs `program`; true if it does not do what it must. With polls it may also be stopped, perhaps after a
+ * trap that the program has; but never do anything else. */
 static inline int misbehaves(question *q, vyre_program *program, const vyre_arguments *arguments) {
     static outcome got;
     vyre_program *legal = NULL;

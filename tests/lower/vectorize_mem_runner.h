@@ -1,4 +1,5 @@
-/* Fuses the accesses of a program of level legal for every width of access, and runs it beside the program as it is, wherever buffers start. */
+/* Fuses the accesses of a program of level legal for every width of access, and runs it beside the program as it is,
+ * wherever buffers start. */
 #ifndef VY_TESTS_LOWER_VECTORIZE_MEM_RUNNER_H
 #define VY_TESTS_LOWER_VECTORIZE_MEM_RUNNER_H
 
@@ -67,7 +68,8 @@ static inline vyre_program *fused(const vyre_program *program, uint32_t bytes, i
     return made;
 }
 
-/* Compares `made` with what is wanted, for buffers that start anywhere, or on boundaries only. Returns what differs, or NULL. */
+/* Compares `made` with what is wanted, for buffers that start anywhere, or on boundaries only. Returns what differs, or
+ * NULL. */
 static inline const char *fused_differs(vyre_program *made, const vyre_arguments *arguments, const outcome *want,
                                         int is_aligned) {
     static outcome got;

@@ -1,5 +1,6 @@
-/* Programs that call a function of a library. Functions of scalars are called by 256 invocations, each with values of its own; those with memories by
- * one, so that nothing races. Arrays are filled from buffers before, and written back: what a function leaves there is a result of it. */
+/* Programs that call a function of a library. Functions of scalars are called by 256 invocations, each with values of
+ * its own; those with memories by one, so that nothing races. Arrays are filled from buffers before, and written back:
+ * what a function leaves there is a result of it. */
 #ifndef VY_TESTS_OPT_CALL_LIBRARY_H
 #define VY_TESTS_OPT_CALL_LIBRARY_H
 

@@ -1,7 +1,8 @@
-/* Random (program, sequence of passes) pairs: the optimised program delivers what the program delivers, byte for byte, trap for trap.
+/* Random (program, sequence of passes) pairs: the optimised program delivers what the program delivers, byte for byte,
+ * trap for trap.
  *
- * Programs come from the generator, inlined and then seasoned: expressions get wrapped into what passes look for (an addition of zero, a
- * shift beyond the width, a comparison with itself), because the generator rarely makes such. */
+ * Programs come from the generator, inlined and then seasoned: expressions get wrapped into what passes look for (an
+ * addition of zero, a shift beyond the width, a comparison with itself), because the generator rarely makes such. */
 #ifndef VY_OPT_CAMPAIGN_H
 #define VY_OPT_CAMPAIGN_H
 
@@ -197,7 +198,8 @@ static inline uint32_t opt_season_integer(vy_rewrite *rw, vyre_type type, uint32
     }
 }
 
-/* Floats are nobody's index: they may change, so that what is true of numbers and false of NaN, infinities and -0 is tried. */
+/* Floats are nobody's index: they may change, so that what is true of numbers and false of NaN, infinities and -0 is
+ * tried. */
 static inline uint32_t opt_season_float(vy_rewrite *rw, vyre_type type, uint32_t x, uint32_t y, uint64_t recipe) {
     switch (recipe % 12) {
     case 0:
@@ -278,7 +280,8 @@ static inline uint32_t opt_limit(vy_rewrite *rw, uint64_t choice) {
                                  : vy_irb_literal(&rw->draft, VYRE_TYPE_U32, choice / 2 % 9);
 }
 
-/* let t = min(global_id.x, n); if t <= n { if t < n { print } } else { if t > n { print } }, and the same with t < n. */
+/* let t = min(global_id.x, n); if t <= n { if t < n { print } } else { if t > n { print } }, and the same with t < n.
+ * */
 static inline void opt_season_condition(vy_rewrite *rw, uint64_t choice) {
     opt_season *season = rw->user;
     vy_irb *d = &rw->draft;
@@ -299,7 +302,8 @@ static inline void opt_season_condition(vy_rewrite *rw, uint64_t choice) {
     vy_irb_end_block(d);
 }
 
-/* for q in a .. b step c { if q > m { print } }: few trips, often near the end of the type. Some start at local_index, or step by that and one. */
+/* for q in a .. b step c { if q > m { print } }: few trips, often near the end of the type. Some start at local_index,
+ * or step by that and one. */
 static inline void opt_season_loop(vy_rewrite *rw, uint64_t choice) {
     static const vyre_type types[] = {VYRE_TYPE_U8, VYRE_TYPE_I8, VYRE_TYPE_U32, VYRE_TYPE_I32};
     opt_season *season = rw->user;
@@ -322,7 +326,8 @@ static inline void opt_season_loop(vy_rewrite *rw, uint64_t choice) {
     vy_irb_end_block(d);
 }
 
-/* `if global_id.x % n == m { trap code }`: the oracle tells which invocation came first, so that passes cannot lose one or add one. */
+/* `if global_id.x % n == m { trap code }`: the oracle tells which invocation came first, so that passes cannot lose one
+ * or add one. */
 static inline int opt_season_stmt(vy_rewrite *rw, uint32_t stmt) {
     opt_season *season = rw->user;
     vy_irb *d = &rw->draft;

@@ -1,4 +1,5 @@
-/* Runs a program directly by the oracle, widened, and widened and optimised, with fewer groups, and compares what they deliver. */
+/* Runs a program directly by the oracle, widened, and widened and optimised, with fewer groups, and compares what they
+ * deliver. */
 #ifndef VY_TESTS_OPT_COARSEN_RUNNER_H
 #define VY_TESTS_OPT_COARSEN_RUNNER_H
 

@@ -1,5 +1,5 @@
-/* Every row the simplifier goes by holds for every value: tried on all values of the 8-bit types, of f16 and bf16 and of bool, and on special
- * and random values of the wider ones, by the evaluator alone. */
+/* Every row the simplifier goes by holds for every value: tried on all values of the 8-bit types, of f16 and bf16 and
+ * of bool, and on special and random values of the wider ones, by the evaluator alone. */
 #include "support/test.h"
 
 #include "ir/eval.h"

@@ -43,7 +43,8 @@ static void fill(vy_random *random, uint8_t *bytes, size_t size) {
         bytes[i] = (uint8_t)vy_random_next(random);
 }
 
-/* Buffers are as long as `counts` says, one for each that has no size of its own, and the grid has `groups` (0: the program's own). */
+/* Buffers are as long as `counts` says, one for each that has no size of its own, and the grid has `groups` (0: the
+ * program's own). */
 static void run_both(vyre_program *program, const vy_coarsened *made, const uint64_t *counts, const uint32_t *params,
                      const uint32_t groups[3], const char *what) {
     static uint8_t bytes[BUFFERS][8 * ELEMENTS * 8];
@@ -71,7 +72,8 @@ static void run_both(vyre_program *program, const vy_coarsened *made, const uint
     widen_compare(program, made, &arguments, (vyre_oracle_options){.checks = VYRE_CHECK_RACES}, what);
 }
 
-/* All lengths from 0 to 70 of the first buffer, others of the same, a shorter and a longer length; the program's own grid, and larger and smaller ones. */
+/* All lengths from 0 to 70 of the first buffer, others of the same, a shorter and a longer length; the program's own
+ * grid, and larger and smaller ones. */
 static void run_lengths(vyre_program *program, const vy_coarsened *made, const char *what) {
     static const int differences[][4] = {{0, 0, 0, 0}, {0, -3, 5, 1}, {0, 9, -9, 17}};
     static const uint32_t params[BUFFERS] = {3, 11, 40, 5, 6, 7, 8, 9};
@@ -371,8 +373,9 @@ static void the_fast_path_is_fused(void **state) {
 
 enum { SEEN = 64 };
 
-/* Which of the last SEEN ids below `end` a widened program handles in one workgroup of 3, where lane 0 of its first invocation is `first` * 4, for a
- * grid of `groups` workgroups. It is launched as a piece of a large grid, and may not be launched whole: that takes days. */
+/* Which of the last SEEN ids below `end` a widened program handles in one workgroup of 3, where lane 0 of its first
+ * invocation is `first` * 4, for a grid of `groups` workgroups. It is launched as a piece of a large grid, and may not
+ * be launched whole: that takes days. */
 static uint64_t ids_handled(uint32_t groups, uint32_t first, uint32_t end) {
     static uint32_t seen[SEEN];
     vyre_program *program = parse("program p {\n param end : u32\n buffer y : u32 read_write count 64\n workgroup 3\n"

@@ -1,5 +1,6 @@
-/* What the optimiser does to the examples, in numbers: the table of docs/internals/transform.md. Sizes of the programs as written (inlined), at level 1 and at level 2,
- * and what a dispatch of each executes. The bytes of the three are the same.
+/* What the optimiser does to the examples, in numbers: the table of docs/internals/transform.md. Sizes of the programs
+ * as written (inlined), at level 1 and at level 2, and what a dispatch of each executes. The bytes of the three are the
+ * same.
  *
  * VYRE_UPDATE=1 writes the rows anew. */
 #include "support/test.h"

@@ -1,5 +1,5 @@
-/* Division without dividing: every dividend by every divisor of the 8-bit types, every 16-bit dividend by many divisors, and special and random
- * ones of the wider types, against the evaluator. Floats by powers of two. */
+/* Division without dividing: every dividend by every divisor of the 8-bit types, every 16-bit dividend by many
+ * divisors, and special and random ones of the wider types, against the evaluator. Floats by powers of two. */
 #include "support/test.h"
 
 #include "ir/eval.h"

@@ -1,4 +1,5 @@
-/* The table of value numbering stays a table: values that differ little do not meet in one bucket, where each would be compared with all others. */
+/* The table of value numbering stays a table: values that differ little do not meet in one bucket, where each would be
+ * compared with all others. */
 #include "ir/walk.h"
 #include "support/test.h"
 

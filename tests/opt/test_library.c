@@ -1,5 +1,6 @@
-/* Code that people wrote: every function of the standard library through every pass and both levels, and legalised, delivers what it delivered, on
- * special and random values. Functions of scalars run 256 invocations at once; those with memories one, so that nothing races. */
+/* Code that people wrote: every function of the standard library through every pass and both levels, and legalised,
+ * delivers what it delivered, on special and random values. Functions of scalars run 256 invocations at once; those
+ * with memories one, so that nothing races. */
 #include "opt/call_library.h"
 #include "opt/campaign.h"
 
@@ -40,7 +41,8 @@ static void compare(const vyre_program *library, const vy_function *f, vyre_prog
     vyre_program_release(made);
 }
 
-/* Legalised for a device that computes everything: arrays are zeroed, meetings written out, and no access is outside. */
+/* Legalised for a device that computes everything: arrays are zeroed, meetings written out, and no access is outside.
+ * */
 static void try_legal(const vyre_program *library, const vy_function *f, vyre_program *flat,
                       const vyre_arguments *arguments) {
     vyre_program *optimized, *legal;

@@ -1,9 +1,10 @@
-/* Does the campaign find a wrong optimiser? Each mutant is the rules with one thing wrong; the same campaign that passes with the sound rules must
- * spoil a program with each. The rules are data that passes are given, so the wrong ones exist in this file only. Sequences hold the pass that goes wrong
- * and no other, so that it is what was found.
+/* Does the campaign find a wrong optimiser? Each mutant is the rules with one thing wrong; the same campaign that
+ * passes with the sound rules must spoil a program with each. The rules are data that passes are given, so the wrong
+ * ones exist in this file only. Sequences hold the pass that goes wrong and no other, so that it is what was found.
  *
- * Merging loads across a barrier alone is no mutant that can be found: all invocations execute the same statements, so between two
- * loads that a barrier separates and that may differ in a program without races, there is a store, a branch or a loop that tells. */
+ * Merging loads across a barrier alone is no mutant that can be found: all invocations execute the same statements, so
+ * between two loads that a barrier separates and that may differ in a program without races, there is a store, a branch
+ * or a loop that tells. */
 #include "opt/campaign.h"
 
 /* ---- mutants ---- */

@@ -464,7 +464,8 @@ static void names_of_passes_go_both_ways(void **state) {
     assert_null(vyre_pass_doc(VYRE_PASS_COUNT));
 }
 
-/* The index of every store turns out to be one element: an error of the program that was hidden. The pass does not make it worse. */
+/* The index of every store turns out to be one element: an error of the program that was hidden. The pass does not make
+ * it worse. */
 static void a_race_that_comes_to_light_leaves_the_program_as_it_is(void **state) {
     (void)state;
     vyre_program *program = program_of("t[local_index & 0] = local_index\n" KEEP), *out;

@@ -1,6 +1,7 @@
 /* Random programs through random sequences of passes: the bytes and traps stay (campaign.h).
  *
- * VYRE_SEED starts elsewhere, VYRE_EFFORT makes it that many times longer. A pair that is spoiled prints its seed and shrinks itself. */
+ * VYRE_SEED starts elsewhere, VYRE_EFFORT makes it that many times longer. A pair that is spoiled prints its seed and
+ * shrinks itself. */
 #include "opt/campaign.h"
 
 static void run_campaign(opt_campaign *c, uint64_t pairs) {

@@ -1,5 +1,5 @@
-/* A pass that changes the program it was given, since that is nobody else's, makes the one that it would have made: the same text, the same positions, as many changes. And passes that are not asked again
- * would have found nothing. */
+/* A pass that changes the program it was given, since that is nobody else's, makes the one that it would have made: the
+ * same text, the same positions, as many changes. And passes that are not asked again would have found nothing. */
 #include "ir/build/finish.h"
 #include "opt/campaign.h"
 
@@ -142,7 +142,8 @@ static vyre_program *run_one(vyre_pass pass, vyre_program *from, uint64_t *chang
     return made;
 }
 
-/* Runs a pass until it finds nothing, leaves out dead code, and runs the pass again; `dce` itself, where the dead code read nothing that is written. 1 if dead code was nothing but `let`s. */
+/* Runs a pass until it finds nothing, leaves out dead code, and runs the pass again; `dce` itself, where the dead code
+ * read nothing that is written. 1 if dead code was nothing but `let`s. */
 static int run_around_dead(uint64_t seed, vyre_pass pass, vyre_program *program) {
     enum { MOST = 20 };
     uint64_t changes = pass != VYRE_PASS_DCE, gone = 0, again = 0;
@@ -204,7 +205,8 @@ static void hoisting_leaves_itself_nothing_to_do(void **state) {
     assert_true(seen > SEEDS / 8);
 }
 
-/* Runs `range` until it finds nothing, then the pass, then `range` again. 1 if the pass changed what `range` need not look at again. */
+/* Runs `range` until it finds nothing, then the pass, then `range` again. 1 if the pass changed what `range` need not
+ * look at again. */
 static int run_around_pass(uint64_t seed, vyre_pass pass, vyre_program *program) {
     enum { MOST = 20 };
     uint64_t found = 1, changes = 0, again = 0;

@@ -1,4 +1,5 @@
-/* A program belongs to all threads that hold it: transforms that have nothing to do give it back as it is, and leave it alone. */
+/* A program belongs to all threads that hold it: transforms that have nothing to do give it back as it is, and leave it
+ * alone. */
 #include "support/test.h"
 
 #include "vyre/transform.h"

@@ -1,4 +1,5 @@
-/* Loops over private arrays are written trip by trip, their arrays become variables, and nothing else changes: case by case, random texts, and random programs. */
+/* Loops over private arrays are written trip by trip, their arrays become variables, and nothing else changes: case by
+ * case, random texts, and random programs. */
 #include "ir/build/finish.h"
 #include "lower/traps_runner.h"
 

@@ -1,6 +1,6 @@
-/* A second opinion: the language written down as directly as possible, one invocation at a time, to hold the oracle against. No lanes, no
- * masks, no registers: a tree walk over the program, with a coroutine for each invocation of a workgroup so that barriers can be waited
- * for. Slow and simple; runs programs without grid barriers. */
+/* A second opinion: the language written down as directly as possible, one invocation at a time, to hold the oracle
+ * against. No lanes, no masks, no registers: a tree walk over the program, with a coroutine for each invocation of a
+ * workgroup so that barriers can be waited for. Slow and simple; runs programs without grid barriers. */
 #ifndef VY_TESTS_ORACLE_MODEL_H
 #define VY_TESTS_ORACLE_MODEL_H
 

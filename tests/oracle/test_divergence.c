@@ -1,10 +1,10 @@
-/* Divergent barriers and collectives. The validator refuses what it cannot prove uniform, so the programs here are drafts that it never saw:
- * the oracle must not hang, and must say who waits and who is missing. */
+/* Divergent barriers and collectives. The validator refuses what it cannot prove uniform, so the programs here are
+ * drafts that it never saw: the oracle must not hang, and must say who waits and who is missing. */
 #include "support/test.h"
 
 #include "ir/irbuilder.h"
-#include "vyre/oracle.h"
 #include "support/fixes.h"
+#include "vyre/oracle.h"
 
 enum { SIZE = 300 }; /* three warps */
 

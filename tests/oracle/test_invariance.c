@@ -1,4 +1,5 @@
-/* The same bytes at any number of threads and under any schedule, for programs that use everything that could make a difference. */
+/* The same bytes at any number of threads and under any schedule, for programs that use everything that could make a
+ * difference. */
 #include "oracle/trial.h"
 
 #include "generate/generate.h"
@@ -99,7 +100,8 @@ static void a_seed_changes_the_order_and_repeats_it(void **state) {
     trial_close(&t);
 }
 
-/* Lanes of a warp come to a counter in ascending order. Were they not dealt at random, they would be neighbours, and come as such. */
+/* Lanes of a warp come to a counter in ascending order. Were they not dealt at random, they would be neighbours, and
+ * come as such. */
 static void a_seed_deals_invocations_to_warps_at_random(void **state) {
     (void)state;
     enum { N = 64, SEEDS = 24 };

@@ -1,4 +1,5 @@
-/* Programs of level legal: each of their constructs right and wrong, on one thread and several, in the natural order and in others. */
+/* Programs of level legal: each of their constructs right and wrong, on one thread and several, in the natural order
+ * and in others. */
 #include "oracle/trial.h"
 
 #include "oracle/lowered_env.h"

@@ -1,4 +1,5 @@
-/* Planted races and their race-free twins: the checker finds the one and is silent about the other, whatever the schedule. */
+/* Planted races and their race-free twins: the checker finds the one and is silent about the other, whatever the
+ * schedule. */
 #include "oracle/trial.h"
 
 typedef struct pair {
@@ -84,7 +85,8 @@ static const pair pairs[] = {
 
 static uint32_t zeros[64];
 
-/* A perturbed schedule may let the reader of a flag come first, and then nothing is read: only the natural one must find those. */
+/* A perturbed schedule may let the reader of a flag come first, and then nothing is read: only the natural one must
+ * find those. */
 static int depends_on_schedule(const trial *t) {
     return vyre_program_schedule_dependent(t->program);
 }

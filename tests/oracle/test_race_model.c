@@ -1,7 +1,7 @@
 /* The race checker against the definition: random patterns of accesses and barriers, where every pair is looked at.
  *
- * Invocations take part in an access by a mask that the program reads from a buffer, so nothing can be proved before the run. What is
- * ordered does not depend on the schedule: every seed must give the same verdict. */
+ * Invocations take part in an access by a mask that the program reads from a buffer, so nothing can be proved before
+ * the run. What is ordered does not depend on the schedule: every seed must give the same verdict. */
 #include "oracle/trial.h"
 
 enum { MAX_STEPS = 14, MAX_ACCESSES = MAX_STEPS * 16, TEXT = 4096 };

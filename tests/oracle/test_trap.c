@@ -174,7 +174,8 @@ static void a_trap_ends_the_grid_at_the_next_grid_barrier(void **state) {
     trial_close(&t);
 }
 
-/* Invocation 5000 traps in the first trip, smaller ones would in the second. The grid is large enough for several threads. */
+/* Invocation 5000 traps in the first trip, smaller ones would in the second. The grid is large enough for several
+ * threads. */
 static void a_trap_behind_the_grid_barrier_is_not_reached(void **state) {
     (void)state;
     static uint32_t y[8192];

@@ -1,4 +1,5 @@
-/* What acquires, releases and barriers let invocations know. Workgroups have four invocations here: 0 … 3 are group 0. */
+/* What acquires, releases and barriers let invocations know. Workgroups have four invocations here: 0 … 3 are group 0.
+ * */
 #include "support/test.h"
 
 #include "oracle/vector_clock.h"

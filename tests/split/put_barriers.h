@@ -1,5 +1,5 @@
-/* Grid barriers put into a program at random: a program without races delivers the same with a barrier more, and where control is not
- * uniform enough for one, the validator says so and another place is tried. */
+/* Grid barriers put into a program at random: a program without races delivers the same with a barrier more, and where
+ * control is not uniform enough for one, the validator says so and another place is tried. */
 #ifndef VY_TESTS_SPLIT_PUT_BARRIERS_H
 #define VY_TESTS_SPLIT_PUT_BARRIERS_H
 

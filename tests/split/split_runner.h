@@ -1,5 +1,6 @@
 /* Runs a program twice, directly by the oracle and as the launches of its split, and compares all that can be seen:
- * status, trap, output bytes and prints. It does what the driver's boundary has to do, with the oracle as the device. */
+ * status, trap, output bytes and prints. It does what the driver's boundary has to do, with the oracle as the device.
+ * */
 #ifndef VY_TESTS_SPLIT_SPLIT_RUNNER_H
 #define VY_TESTS_SPLIT_SPLIT_RUNNER_H
 

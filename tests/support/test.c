@@ -5,8 +5,8 @@
 #include <dirent.h>
 #include <time.h>
 
-/* Threads of calls that were abandoned or cancelled end when they do, which may be while the process exits; the leak checker then looks into a
- * thread that is going away. */
+/* Threads of calls that were abandoned or cancelled end when they do, which may be while the process exits; the leak
+ * checker then looks into a thread that is going away. */
 static int thread_count(void) {
     int count = 0;
     DIR *tasks = opendir("/proc/self/task");

@@ -33,8 +33,8 @@ static void read_defines(golden *g) {
     }
 }
 
-/* Whether all findings are about declarations that nothing uses. Most cases declare values only to show how they are read and printed, so such
- * findings are shown in the case about them alone. */
+/* Whether all findings are about declarations that nothing uses. Most cases declare values only to show how they are
+ * read and printed, so such findings are shown in the case about them alone. */
 static int are_unused(const vyre_diagnostics *found) {
     const vyre_diagnostic *finding;
     for (size_t i = 0; (finding = vyre_diagnostics_get(found, i)); i++)

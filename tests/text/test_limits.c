@@ -127,8 +127,8 @@ static void too_many_statements_are_refused(void **state) {
     free(text);
 }
 
-/* The syntax tree has at most VY_LIMIT_STATEMENTS statements and declarations and VY_LIMIT_EXPRESSIONS nodes, whatever the text: 60 MiB and 300 MiB, and memory for
- * numbers and calls. The copy of the text comes on top. */
+/* The syntax tree has at most VY_LIMIT_STATEMENTS statements and declarations and VY_LIMIT_EXPRESSIONS nodes, whatever
+ * the text: 60 MiB and 300 MiB, and memory for numbers and calls. The copy of the text comes on top. */
 enum { TREE_MOST = 512 << 20, TEXT_BYTES = 29 << 20 };
 
 static void an_over_long_text_is_refused_in_bounded_memory(void **state) {

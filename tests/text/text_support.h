@@ -43,7 +43,8 @@ static inline vyre_module *text_parse(const char *text, size_t size) {
     return module;
 }
 
-/* Printing a program and reading it back gives an equal one, and the printed form is as the formatter would leave it. */
+/* Printing a program and reading it back gives an equal one, and the printed form is as the formatter would leave it.
+ * */
 static inline void text_check_round_trip(const vyre_program *program) {
     vyre_bytes text = VYRE_BYTES_INIT, formatted = VYRE_BYTES_INIT, again = VYRE_BYTES_INIT;
     vyre_error error;

@@ -1,4 +1,5 @@
-/* Headers made by `vyre bind` compile without a warning as C and as C++, whatever the program's names and types; and the examples in C run. */
+/* Headers made by `vyre bind` compile without a warning as C and as C++, whatever the program's names and types; and
+ * the examples in C run. */
 #include "tool/transcript.h"
 
 static int have(const char *compiler) {

@@ -170,7 +170,8 @@ static void links_lead_to_files(void **state) {
     assert_int_equal(wrong, 0);
 }
 
-/* The part of a completion or page about one command is not separated here: that an option is named at all catches what is forgotten. */
+/* The part of a completion or page about one command is not separated here: that an option is named at all catches what
+ * is forgotten. */
 static void expect_named(const char *path, const char *text, const char *word) {
     if (!strstr(text, word))
         fail_msg("%s does not name `%s`", path, word);
@@ -209,7 +210,8 @@ static void pages_and_completions_name_every_command_and_option(void **state) {
     }
 }
 
-/* What the completion for bash offers for a line; the last word is the one being typed. bash separates words at `=`, too. */
+/* What the completion for bash offers for a line; the last word is the one being typed. bash separates words at `=`,
+ * too. */
 static void expect_completion(const char *line, const char *offered) {
     char command[2048], *made;
 
@@ -287,7 +289,8 @@ static void cpu_page_names_the_limits_of_programs(void **state) {
 
 /* ---- the blocks of pages ---- */
 
-/* The kind of a block, from its first line. Blocks that are not run are counted: a page gets one more only on purpose. */
+/* The kind of a block, from its first line. Blocks that are not run are counted: a page gets one more only on purpose.
+ * */
 enum { CHECKED, RUN, MANIFEST, PLAYED, FILE_OF_PAGE, EXCERPT, FRAGMENT, NOT_RUN, OTHER, KIND_COUNT };
 
 /* Words after the first one that name a file, and lists of arguments, are recognised by kind_of. */
@@ -314,8 +317,8 @@ enum { COMMANDS_NOT_RUN = 5 };
 static const char *const fragments_not_run[] = {"V032"};
 enum { FRAGMENTS_NOT_RUN = sizeof fragments_not_run / sizeof *fragments_not_run };
 
-/* `vyre run ARGUMENTS` is run with them. `c examples/NAME.c` is part of that file. `vyre NAME.vyre`, `toml NAME.toml` and
- * `c NAME.c` are files for the commands of the page. */
+/* `vyre run ARGUMENTS` is run with them. `c examples/NAME.c` is part of that file. `vyre NAME.vyre`, `toml NAME.toml`
+ * and `c NAME.c` are files for the commands of the page. */
 static int kind_of(const char *info) {
     const char *file = strrchr(info, ' '), *ending = strrchr(info, '.');
 
@@ -357,9 +360,10 @@ static void run_block(const char *page, int line, int kind, const char *info, co
  *   // T035 …                  wrong; the parser reports this code, and the section names it
  *   // OK …                    correct
  *
- * Lines without a mark belong to both. The wrong and the unmarked lines give every code that the marks mean, or the code
- * of the section if there is no mark; the correct and the unmarked ones give none of them. Functions are moved before the
- * program, declarations to its start, and names that the fragment uses without a declaration are declared. */
+ * Lines without a mark belong to both. The wrong and the unmarked lines give every code that the marks mean, or the
+ * code of the section if there is no mark; the correct and the unmarked ones give none of them. Functions are moved
+ * before the program, declarations to its start, and names that the fragment uses without a declaration are declared.
+ * */
 typedef enum fragment_mark { UNMARKED, WRONG, CORRECT } fragment_mark;
 
 static fragment_mark mark_of(const char *line, size_t length, const char *section, char code[8]) {

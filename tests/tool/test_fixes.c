@@ -1,4 +1,5 @@
-/* Every fix works: for each diagnostic code a case that gives it, and the same case after its fix was applied, which does not.
+/* Every fix works: for each diagnostic code a case that gives it, and the same case after its fix was applied, which
+ * does not.
  *
  * tests/tool/fixes/NAME.fix holds cases:
  *
@@ -8,19 +9,24 @@
  *   +  var a = 1u32
  *      a = 2
  *
- * Lines that start with `-` are those before the fix, with `+` those after it, with a space both; after the first character comes the text.
- * The command must print the code and the fix before, and exit with 0 and without the code after. Options follow the code:
+ * Lines that start with `-` are those before the fix, with `+` those after it, with a space both; after the first
+ * character comes the text. The command must print the code and the fix before, and exit with 0 and without the code
+ * after. Options follow the code:
  *
- *   body     the lines are statements of a program, or for D what follows the head of a manifest: see `program_head` and `manifest_head`
+ *   body the lines are statements of a program, or for D what follows the head of a manifest: see `program_head` and
+ *   `manifest_head`
  *   several  a case with `body` has further errors; without it the diagnostic is the only error of a T case
- *   escaped  `\xNN` is a byte, `\n` a line break, and `<<N|text>>` N times the text, with `#` in it the number of the time
+ *   escaped `\xNN` is a byte, `\n` a line break, and `<<N|text>>` N times the text, with `#` in it the number of the
+ *   time
  *   sh       the lines are a script, run by sh in a folder with copies of examples/ and tests/tool/programs/
- *   elsewhere PATH  the case is code in that test, which triggers the code and compares its fix (support/fixes.h) with the lines
+ *   elsewhere PATH the case is code in that test, which triggers the code and compares its fix (support/fixes.h) with
+ *   the lines
  *                   `fix:` of the case: drafts, calls of the builder, bytes of the wire form
  *
  * `run: COMMAND` replaces the command: `vyre check case.vyre`, for D `vyre dialects check case.toml`.
  *
- * With VYRE_UPDATE set in the environment, the lines `fix:` are rewritten with what came out: read the difference before you keep it. */
+ * With VYRE_UPDATE set in the environment, the lines `fix:` are rewritten with what came out: read the difference
+ * before you keep it. */
 #include "tool/transcript.h"
 
 #include "ir/diagnostic_codes.h"

@@ -7,7 +7,8 @@ static uint32_t big_endian(const unsigned char *at) {
     return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
 }
 
-/* Checks every chunk's checksum; the header's fields go to `head`, the decompressed samples with their filter bytes to `raw`. */
+/* Checks every chunk's checksum; the header's fields go to `head`, the decompressed samples with their filter bytes to
+ * `raw`. */
 static void read_png(const vyre_bytes *file, unsigned char head[13], unsigned char *raw, size_t raw_size) {
     const unsigned char *at = file->data, *end = at + file->size;
     uLongf size = raw_size;

@@ -55,8 +55,10 @@ static inline void transcript_leave(const char *folder) {
 static inline void transcript_run(const char *command, vy_string *out) {
     static const char setup[] =
         "PATH=\"$PWD/.bin:$PATH\"; export PATH; LC_ALL=C; export LC_ALL; unset VYRE_UPDATE MAKEFLAGS MAKELEVEL\n"
-        "unset VYRE_SOURCE_DIR VYRE_BINARY_DIR VYRE_COMMAND VYRE_VECTORS VYRE_EFFORT VYRE_SEED\n" /* for tests: doctor would name them */
-        "VYRE_BACKEND=${TRANSCRIPT_BACKEND-reference}; export VYRE_BACKEND\n" /* what else there is differs from machine to machine */
+        "unset VYRE_SOURCE_DIR VYRE_BINARY_DIR VYRE_COMMAND VYRE_VECTORS VYRE_EFFORT "
+        "VYRE_SEED\n" /* for tests: doctor would name them */
+        "VYRE_BACKEND=${TRANSCRIPT_BACKEND-reference}; export "
+        "VYRE_BACKEND\n" /* what else there is differs from machine to machine */
         "make() { command make -n \"$@\" >/dev/null; }\nexec 2>&1\n";
     vy_string script = {0};
     char buffer[4096];

@@ -38,7 +38,8 @@ static inline uint32_t ID(void) {
 static inline uint32_t BUILTIN(vyre_builtin builtin) {
     return vy_irb_builtin(&d, builtin, 0);
 }
-/* Operands are appended in the order written: C leaves the order of arguments open, so these are statement expressions. */
+/* Operands are appended in the order written: C leaves the order of arguments open, so these are statement expressions.
+ * */
 #define IN_ORDER(a_expr, b_expr, use)                                                                                  \
     ({                                                                                                                 \
         const uint32_t a_ = (a_expr), b_ = (b_expr);                                                                   \

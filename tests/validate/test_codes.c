@@ -1,6 +1,6 @@
 /* Every code of the validator: a program that triggers it, and beside it the nearest one that is fine. */
-#include "validate/program_fixture.h"
 #include "support/fixes.h"
+#include "validate/program_fixture.h"
 
 /* ---- layout: a valid program with one thing broken ---- */
 

@@ -28,7 +28,8 @@ static int has_local_call(const vyre_program *program) {
     return 0;
 }
 
-/* Inlines, and checks what holds for every program: no call is left, printing and parsing gives it back, inlining again changes nothing. */
+/* Inlines, and checks what holds for every program: no call is left, printing and parsing gives it back, inlining again
+ * changes nothing. */
 static vyre_program *inlined(const vyre_program *program) {
     vyre_program *made = NULL, *again = NULL;
     vyre_error error = VYRE_ERROR_INIT;
@@ -173,7 +174,8 @@ static void collectives_in_functions_stay_uniform(void **state) {
           "var v = 0u32\n for k in 0u32 .. 2 { v = total(i) }\n out[i] = v }");
 }
 
-/* A barrier before a divergent early return: the loop that the return leaves makes one trip, so the barrier stays uniform. */
+/* A barrier before a divergent early return: the loop that the return leaves makes one trip, so the barrier stays
+ * uniform. */
 static void a_barrier_before_an_early_return_stays_valid(void **state) {
     (void)state;
     gives((uint32_t[8]){1, 1, 1, 1, 2, 2, 2, 2},
@@ -181,7 +183,8 @@ static void a_barrier_before_an_early_return_stays_valid(void **state) {
           "return 3 } }\n return r }\n" MAIN "let v = f(i)\n barrier\n out[i] = v }");
 }
 
-/* The return of the first loop is uniform, that of the second is not: what stands between them may not be mistaken for divergent. */
+/* The return of the first loop is uniform, that of the second is not: what stands between them may not be mistaken for
+ * divergent. */
 static void returns_of_different_loops_are_told_apart(void **state) {
     (void)state;
     gives((uint32_t[8]){20, 21, 22, 23, 3, 3, 3, 3},

@@ -1,4 +1,5 @@
-/* Any arrays: a valid program with something overwritten is refused or is a program; nothing crashes, and what passes has one encoding. */
+/* Any arrays: a valid program with something overwritten is refused or is a program; nothing crashes, and what passes
+ * has one encoding. */
 #include "generate/generate.h"
 #include "ir/validate/validate.h"
 #include "ir/wire/encode.h"
@@ -115,7 +116,8 @@ static unsigned mutate(vyre_program *p, vy_random *random, unsigned rounds) {
             made++;
         }
         uint32_t facts = p->facts;
-        /* That names are distinct is what vy_intern_pool promises; only the validator has to bear a pool where they are not. */
+        /* That names are distinct is what vy_intern_pool promises; only the validator has to bear a pool where they are
+         * not. */
         int pool_is_whole = 1;
         for (unsigned k = 0; k < made; k++)
             pool_is_whole &= (char *)undo[k].at < p->names.pool || (char *)undo[k].at >= p->names.pool + p->names.size;
@@ -213,8 +215,8 @@ static void memory_grows_with_the_program_only(void **state) {
     assert_in_range(large, 0, small * 20 + 1000000);
 }
 
-/* A chain of variables around a loop, each taking the next one's value: the analysis must not walk it once for each link
- * (that would take hours, and the runner's limit ends it). */
+/* A chain of variables around a loop, each taking the next one's value: the analysis must not walk it once for each
+ * link (that would take hours, and the runner's limit ends it). */
 static void a_long_chain_of_dependences_is_followed(void **state) {
     (void)state;
     enum { LINKS = 100000 };

@@ -1,5 +1,5 @@
-/* What the validator accepts never diverges at a barrier: random programs full of barriers, jumps and functions, run by the oracle. And
- * what it accepts, it accepts once inlined. */
+/* What the validator accepts never diverges at a barrier: random programs full of barriers, jumps and functions, run by
+ * the oracle. And what it accepts, it accepts once inlined. */
 #include "validate/text_fixture.h"
 
 #include "vyre/oracle.h"

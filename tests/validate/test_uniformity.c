@@ -21,8 +21,7 @@ static void the_finding_names_where_control_diverged_and_why(void **state) {
                HEAD "let m = l + n\n"
                     "if m > 4 {\n"
                     "barrier } }");
-    refused_at("V100", 10, "the `while` in line 9 depends on a load from `t`",
-               HEAD "while t[0] != 0 {\nbarrier } }");
+    refused_at("V100", 10, "the `while` in line 9 depends on a load from `t`", HEAD "while t[0] != 0 {\nbarrier } }");
     refused_at("V101", 9, "it depends on `local_id`", HEAD "let v = workgroup_broadcast(n, l) }");
 }
 

@@ -1,5 +1,5 @@
-/* Programs that between them have every kind of node, made with the builder; those of level legal of text. The golden files are their wire forms: a program here may not
- * change once its file exists; add another one instead. */
+/* Programs that between them have every kind of node, made with the builder; those of level legal of text. The golden
+ * files are their wire forms: a program here may not change once its file exists; add another one instead. */
 #ifndef VY_TESTS_WIRE_CORPUS_H
 #define VY_TESTS_WIRE_CORPUS_H
 

@@ -3,10 +3,10 @@
 #include "ir/limits.h"
 #include "ir/wire/decode.h"
 #include "ir/wire/format.h"
+#include "support/fixes.h"
 #include "support/test.h"
 #include "wire/corpus.h"
 #include "wire/golden.h"
-#include "support/fixes.h"
 
 /* ---- helpers ---- */
 

@@ -1,4 +1,5 @@
-/* Wherever memory runs out while a program is built, encoded or decoded, the call says NO_MEMORY and nothing is left behind. */
+/* Wherever memory runs out while a program is built, encoded or decoded, the call says NO_MEMORY and nothing is left
+ * behind. */
 #include "ir/wire/encode.h"
 #include "support/fault.h"
 #include "support/test.h"

@@ -91,7 +91,8 @@ static void the_corpus_has_every_kind_of_node(void **state) {
 #undef ALL
 }
 
-/* The promise of docs/wire.md. A file that is missing is written if VYRE_GOLDEN_WRITE is set; none is ever overwritten. */
+/* The promise of docs/wire.md. A file that is missing is written if VYRE_GOLDEN_WRITE is set; none is ever overwritten.
+ * */
 static void golden_files_decode_and_encode_as_they_always_did(void **state) {
     (void)state;
     for (size_t i = 0; i < CORPUS_COUNT; i++) {

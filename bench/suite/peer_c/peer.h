@@ -1,7 +1,9 @@
-/* Plain C, as one would write it for gcc -O3 -march=native -fno-math-errno with OpenMP: the first of the versions ours is compared with.
+/* Plain C, as one would write it for gcc -O3 -march=native -fno-math-errno with OpenMP: the first of the versions ours
+ * is compared with.
  *
- * Nothing here is written by hand for an instruction set. Floats are fused where the examples say fma and nowhere else (-ffp-contract=off), and added in
- * the order of the examples, so that results are equal bit for bit; peer_reduce is the exception, as its comment says. */
+ * Nothing here is written by hand for an instruction set. Floats are fused where the examples say fma and nowhere else
+ * (-ffp-contract=off), and added in the order of the examples, so that results are equal bit for bit; peer_reduce is
+ * the exception, as its comment says. */
 #ifndef PEER_H
 #define PEER_H
 
@@ -33,13 +35,14 @@ void peer_dfa(size_t count, const uint8_t *restrict data, const uint32_t *restri
 void peer_search(size_t key_count, size_t query_count, const int64_t *restrict keys, const int64_t *restrict queries,
                  uint32_t *restrict places);
 
-/* An empty parallel region, and streams over doubles on all threads: c = a + s * b with plain and with non-temporal stores. */
+/* An empty parallel region, and streams over doubles on all threads: c = a + s * b with plain and with non-temporal
+ * stores. */
 void peer_empty(void);
 void peer_triad(size_t n, double s, const double *restrict a, const double *restrict b, double *restrict c);
 void peer_triad_streaming(size_t n, double s, const double *restrict a, const double *restrict b, double *restrict c);
 
-/* What the files here were compiled with: compiler and flags, threads at run time (1 without OpenMP), and 0 if this processor lacks an instruction
- * set they were compiled for. */
+/* What the files here were compiled with: compiler and flags, threads at run time (1 without OpenMP), and 0 if this
+ * processor lacks an instruction set they were compiled for. */
 const char *peer_compiler(void);
 int peer_threads(void);
 int peer_fits_processor(void);

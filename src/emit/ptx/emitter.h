@@ -180,8 +180,8 @@ vy_string *vy_ptx_set_output(vy_ptx *e, vy_string *out);
 void vy_ptx_flush(vy_ptx *e); /* the string that is written to knows its length then */
 /* A line of code, without its tab and semicolon: %s, %d, %u and %c. */
 void vy_ptx_write(vy_ptx *e, const char *format, ...) VY_PRINTF(2, 3);
-/* The same by hand (base/string.h): where it goes, with room for VY_PTX_LINE bytes; and the rest of it, once all is put.
- * No other line is written meanwhile. */
+/* The same by hand (base/string.h): where it goes, with room for VY_PTX_LINE bytes; and the rest of it, once all is
+ * put. No other line is written meanwhile. */
 char *vy_ptx_more_room(vy_ptx *e);
 static inline char *vy_ptx_room(vy_ptx *e) {
     return e->at <= e->last ? e->at : vy_ptx_more_room(e);

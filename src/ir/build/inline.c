@@ -9,9 +9,9 @@
  *
  * A return becomes assignments to the results. If a return is not at the end of the body, the body is in a
  * `while true { … break }` loop, and the return also breaks out of that. Inside a loop of the body, it sets a flag of
- * that loop and breaks, and after the loop `if flag { break }` follows, which first sets the flag of the enclosing loop.
- * Private arrays of functions become arrays of the program that all calls of the function share, so each call clears
- * them. Names are kept where they are free, else they get a suffix: `a_2`.
+ * that loop and breaks, and after the loop `if flag { break }` follows, which first sets the flag of the enclosing
+ * loop. Private arrays of functions become arrays of the program that all calls of the function share, so each call
+ * clears them. Names are kept where they are free, else they get a suffix: `a_2`.
  *
  * Invariants: the result is valid whenever the program is. src/ir/validate/calls.c counts the nodes that are created
  * here, and src/ir/validate/divergence_graph.h derives the same control flow for both. A name is visible (`visible`,

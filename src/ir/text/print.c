@@ -5,8 +5,8 @@
  * (`-5i32`, `-(5i32)`), parentheses appear exactly where precedence would yield another tree, and a literal omits its
  * type only where lowering assigns the same one: each rule here has its counterpart in lower_expr.c. Recursion is
  * bounded by VY_LIMIT_EXPRESSION_DEPTH. */
-#include "base/status.h"
 #include "base/intern.h"
+#include "base/status.h"
 #include "base/string.h"
 #include "ir/attributes.h"
 #include "ir/identifiers.h"
