@@ -59,7 +59,7 @@ static void add_code(vy_string *out, const vyre_explanation *e, int json) {
     vy_string_char(out, '}');
 }
 
-/* Blocks open with their language. Examples of codes are parts of programs, which tests/tool/test_docs.c completes. */
+/* Adds the language to code blocks. The examples of codes are fragments, which tests/tool/test_docs.c completes. */
 static void add_markdown(vy_string *out, const char *text) {
     int is_open = 0;
 

@@ -646,10 +646,10 @@ static void read_choice(doctor *d, const answer *a) {
         if (strcmp(fields[0], "nothing") == 0 && named && *named)
             doctor_problem(d, doctor_format(d, "VYRE_BACKEND is `%.80s`: %s", named, fields[1]), fields[2]);
         else if (strcmp(fields[0], "nothing") == 0)
-            doctor_warning(
-                d, "no backend is usable unless it is named",
-                "install a GPU driver and a backend for it, or name the reference interpreter, which is slow: "
-                "VYRE_BACKEND=reference");
+            doctor_warning(d, "no backend is usable unless it is named",
+                           doctor_format(d,
+                                         "%s; or name the reference interpreter, which is slow: VYRE_BACKEND=reference",
+                                         fields[2]));
     }
     for (uint32_t i = 0; i < d->backends.count; i++) {
         const doctor_backend *b = &d->backends.items[i];

@@ -66,6 +66,22 @@ static void a_usable_cpu_is_recommended_and_then_chosen(void **state) {
                                    "leave VYRE_CUDA_LIBRARY out, or name the driver's library");
 }
 
+/* Reasons that do not fit are counted, and none is cut. */
+static void a_message_ends_with_a_whole_reason(void **state) {
+    const vyre_policy policy = VYRE_POLICY_DEFAULT;
+    char path[180] = "/";
+    vyre_error error;
+    (void)state;
+    memset(path + 1, 'x', sizeof path - 2);
+    path[sizeof path - 1] = 0;
+    setenv("VYRE_COMPILER", path, 1);
+    setenv("VYRE_CUDA_LIBRARY", path + 1, 1);
+    select_fails(&policy, &error);
+    size_t length = strlen(error.message);
+    assert_string_equal(error.message + length - 6, " more)");
+    assert_memory_equal(error.fix, "for backend cpu: ", 17);
+}
+
 static void a_named_device_that_does_not_exist_is_the_reason(void **state) {
     const vyre_policy policy = VYRE_POLICY_DEFAULT;
     vyre_error error;
@@ -85,6 +101,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_missing_compiler_is_the_fix_when_the_cpu_is_allowed, setup, teardown),
         cmocka_unit_test_setup_teardown(gpus_only_name_the_driver, setup, teardown),
         cmocka_unit_test_setup_teardown(a_usable_cpu_is_recommended_and_then_chosen, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_message_ends_with_a_whole_reason, setup, teardown),
         cmocka_unit_test_setup_teardown(a_named_device_that_does_not_exist_is_the_reason, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -99,7 +99,7 @@ static void bombs_get_an_answer(void **state) {
         {"program p { print \"", "a", "\" }", "T010"},
         {"/*", "a", "", "T003"},
         {"program p { ", "@ ", "}", "T002"},
-        {"program p { ", "x\n", "}", "T021"},
+        {"program p { ", "x\n", "}", "T025"},
         {"program p { ", "let a = b\n", "}", "T025"},
         {"program p { ", "let a = 1 +\n", "}", "T012"},
         {"program p { buffer x : u32 read count ", "min(", "}", "T014"},

@@ -331,8 +331,9 @@ static void a_compiler_that_is_none_is_a_warning_with_a_fix(void **state) {
     char *text = doctor("", &code);
     assert_int_equal(code, 1);
     expect(text,
-           "cpu: the cache has no program, and the compiler `/no/such/compiler` cannot be opened (No such file or "
-           "directory)");
+           "problem: VYRE_BACKEND is `cpu`: backend `cpu` is not usable: the cache has no program, and the compiler "
+           "`/no/such/compiler` cannot be opened (No such file or directory)\n"
+           "  Fix: correct the path in VYRE_COMPILER, or unset it\n");
     free(text);
     unsetenv("VYRE_COMPILER");
     snprintf(cache, sizeof cache, "%s/cache", folder);
