@@ -1,4 +1,4 @@
-/* Executables and their in-memory LRU cache: lookup in memory and on disk, compilation, sharing, retirement
+/* Executables and their in-memory LRU cache: lookup in memory and on disk, single-flight compilation, retirement
  * (executable.h).
  *
  * Lookup order: memory, disk, compiler. Equal concurrent compiles are one: the first thread compiles, the others wait

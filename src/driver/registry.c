@@ -1,4 +1,4 @@
-/* Backend registry: an atomic pointer to the newest immutable list; reading module descriptors; names of supported ops.
+/* Backend registry: atomic pointer to the newest immutable list; plug-in ABI version check of descriptors; op names.
  *
  * Invariants:
  *  - A list never changes after it is published and is never freed. `previous` keeps older lists reachable for leak

@@ -1,4 +1,4 @@
-/* Dispatches on resources: binding, resolving, running (resource_dispatch.h). */
+/* Dispatches on resources: binding, buffer overlap (aliasing) check, resolving, running (resource_dispatch.h). */
 #include "driver/resource_dispatch.h"
 
 #include "base/status.h"

@@ -51,7 +51,7 @@ static const porting_hint statements[] = {
     {"loop forever repeat", "write `while true { … }`"},
     {"do", "write `while true { … if !condition { break } }`"},
     {"until unless", "write `while` or `if` with the opposite condition"},
-    {"foreach", "write `for i in 0 .. n { … }`"},
+    {"foreach", "write `for i in 0u32 .. n { … }`"},
     {"elif elsif elseif", "write `else if`"},
     {"switch match select case when default", "write `if … { … } else if … { … } else { … }`"},
     {"discard exit stop quit halt", "write `return`, which ends the invocation"},

@@ -1,5 +1,5 @@
-/* Lowering of subgroup and workgroup reductions and scans (collectives.h), for targets without native ones (PTX): a
- * prefix scan in log2 levels, in the canonical order.
+/* Lowering of subgroup and workgroup reductions (XOR butterfly of shuffles) and scans (prefix scan in log2 levels), for
+ * targets without native ones (PTX), in the canonical order (collectives.h).
  *
  * P(0, i + 1) = T ⊕ P(h, i + 1), where h is the highest one bit of i and T the perfect tree over the h values before.
  * This holds for every i, also for those that end a perfect tree. Level by level, for bit = 1, 2, 4, …, every lane i

@@ -1,5 +1,5 @@
-/* Legalisation: rewrites a program so that it computes the same bits on a device that does not compute everything
- * exactly.
+/* Legalisation, and the target description (vy_target_desc): rewrites a program so that it computes the same bits on a
+ * device that does not compute everything exactly.
  *
  * Whatever the numerics profile of the device does not promise (vyre/backend.h, VYRE_NUMERIC_LIST) is replaced: narrow
  * integers and floats by 32-bit ones, edge cases of division and shifts by selects, inexact, split or flushing float

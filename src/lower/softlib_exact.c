@@ -1,4 +1,4 @@
-/* Softlib of the second numeric phase: replaces ops on 32- and 64-bit types that the target does not compute exactly.
+/* Soft-float and soft-integer code (division, square root, conversions) for 32- and 64-bit ops that are not exact.
  *
  * Written for the target: nothing here is rewritten again, so it may use only native ops that are exact where they are
  * used. Shift amounts are below the width, no division is by zero or overflows, bit patterns may be those of

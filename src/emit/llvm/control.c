@@ -1,4 +1,4 @@
-/* Structured control flow of a gang: masks where lanes diverge, branches where they do not.
+/* Structured control flow of a gang: execution masks (predication) where lanes diverge, branches where they do not.
  *
  * A loop that lanes leave one by one continues while any lane is left. A lane that jumps is noted in a mask of the
  * loop, or of the gang for a return. After a statement that may have removed lanes, the mask is recomputed, and what

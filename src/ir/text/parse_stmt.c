@@ -380,7 +380,7 @@ static vy_ast_stmt *parse_for(vy_parser *parser) {
     statement->names->type = VYRE_TYPE_COUNT;
     if (vy_parse_follows(parser, VY_TOKEN_OPEN)) {
         vy_parse_error(parser, VY_T011, parser->token.at,
-                       "write `for i in 0 .. n { … }`, optionally with `step` after the end",
+                       "write `for i in 0u32 .. n { … }`, optionally with `step` after the end",
                        "expected a loop variable after `for`, found `(`");
         do /* its semicolons do not end the statement */
             vy_parse_advance(parser);
