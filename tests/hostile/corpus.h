@@ -40,8 +40,9 @@ static void corpus_repeat(corpus_text *t, unsigned count, const char *piece) {
         corpus_put(t, piece, strlen(piece));
 }
 
+/* Invocations read elements of others in x only, and write their own of y: a race would make the result undefined. */
 static void corpus_head(corpus_text *t) {
-    corpus_add(t, "program p {\nbuffer y : u32 read_write\nworkgroup 64\ngrid over y\n");
+    corpus_add(t, "program p {\nbuffer x : u32 read\nbuffer y : u32 read_write\nworkgroup 64\ngrid over y\n");
 }
 
 static void corpus_start(corpus_text *t) {
@@ -59,7 +60,7 @@ static void corpus_end(corpus_text *t) {
 static void live_values(corpus_text *t, unsigned count) {
     corpus_start(t);
     for (unsigned k = 0; k < count; k++)
-        corpus_add(t, "let v%u = f64(y[i + %u]) * 1.5\n", k, k);
+        corpus_add(t, "let v%u = f64(x[i + %u]) * 1.5\n", k, k);
     for (unsigned k = count; k-- > 0;)
         corpus_add(t, "s = s ^ u32(v%u)\n", k);
     corpus_end(t);
@@ -75,7 +76,7 @@ static void live_across_barriers(corpus_text *t) {
     corpus_head(t);
     corpus_add(t, "array w : u32 [64] workgroup\nlet i = global_id.x\nvar s = y[i]\n");
     for (unsigned k = 0; k < 400; k++)
-        corpus_add(t, "let v%u = y[i + %u] * s\nw[local_index] = v%u\nbarrier\ns = s + w[63 - local_index]\nbarrier\n",
+        corpus_add(t, "let v%u = x[i + %u] * s\nw[local_index] = v%u\nbarrier\ns = s + w[63 - local_index]\nbarrier\n",
                    k, k, k);
     for (unsigned k = 400; k-- > 0;)
         corpus_add(t, "s = s ^ v%u\n", k);
@@ -155,7 +156,7 @@ static void unaries_over_the_limit(corpus_text *t) {
     wrapped(t, "~", "", 1000000);
 }
 static void loads_in_indices(corpus_text *t) {
-    wrapped(t, "y[", "]", 500);
+    wrapped(t, "x[", "]", 500);
 }
 static void selects(corpus_text *t) {
     wrapped(t, "(s > 3 ? 1 + s : ", ")", 250);
@@ -188,7 +189,7 @@ static void many_loops(corpus_text *t) {
 static void straight_line(corpus_text *t, unsigned count) {
     corpus_start(t);
     for (unsigned k = 0; k < count; k++)
-        corpus_add(t, "s = s * %uu32 + y[(s >> %u) & 63]\n", 2 * k + 3, k % 24);
+        corpus_add(t, "s = s * %uu32 + x[(s >> %u) & 63]\n", 2 * k + 3, k % 24);
     corpus_end(t);
 }
 static void straight_line_16000(corpus_text *t) {
@@ -229,8 +230,13 @@ static void repeated(corpus_text *t, const char *head, const char *line, unsigne
     corpus_add(t, "s = s + u32(d) + u32(h) + u32(w)\n");
     corpus_end(t);
 }
+/* On a workgroup array, which is read after a barrier: the result does not depend on the schedule. */
 static void many_atomics(corpus_text *t) {
-    repeated(t, "", "atomic_add(y[s & 63], 1)\n", 2000);
+    corpus_head(t);
+    corpus_add(t, "array a : u32 [64] workgroup\nlet i = global_id.x\nvar s = y[i]\n");
+    corpus_repeat(t, 2000, "atomic_add(a[s & 63], 1)\n");
+    corpus_add(t, "barrier\ns = s + a[local_index & 63]\n");
+    corpus_end(t);
 }
 static void many_barriers(corpus_text *t) {
     repeated(t, "array a : u32 [64] workgroup\n", "a[local_index] = s\nbarrier\ns = s + a[63 - local_index]\nbarrier\n",

@@ -64,8 +64,11 @@ static vyre_status dispatch(attempt *a, vyre_program *program) {
         input[i] = i * 2654435761u;
     vyre_backend *backend = NULL;
     vyre_outputs outputs = VYRE_OUTPUTS_INIT;
-    const vyre_span span = {input, sizeof input};
-    const vyre_arguments arguments = {.inputs = &span, .input_count = vyre_program_input_count(program)};
+    vyre_span inputs[8];
+    for (size_t i = 0; i < 8; i++)
+        inputs[i] = (vyre_span){input, sizeof input};
+    size_t count = vyre_program_input_count(program); /* more of them than there are here: an error */
+    const vyre_arguments arguments = {.inputs = inputs, .input_count = count < 8 ? count : 8};
     const vyre_dispatch_config config = {.timeout_ns = UINT64_C(1000000) * DEADLINE_MS};
     vyre_status status = vyre_acquire(a->backend, &backend, &a->answer.error);
     if (status == VYRE_OK)
