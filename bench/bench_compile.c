@@ -8,7 +8,7 @@
  * since the machine may become slower or faster meanwhile. Lanes are chosen as the backend does. Without the compiler
  * there is nothing to measure, which is said. */
 #include "backends/cpu/compile.h"
-#include "driver/host_services.h"
+#include "driver/plugin.h"
 #include "vyre/text.h"
 
 #include <dlfcn.h>

@@ -8,7 +8,6 @@
  * compiler its stages are 0. */
 #include "backends/cpu/compile.h"
 #include "base/string.h"
-#include "emit/ptx/prepare.h"
 #include "emit/ptx/ptx.h"
 #include "ir/validate/validate.h"
 #include "lower/legalize.h"

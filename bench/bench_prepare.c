@@ -4,7 +4,6 @@
  * usage: prepare [--json]. The examples, and the programs of bench/cuda/tuned. Each is the best of several runs, in
  * milliseconds of this thread: who else uses the machine counts little. The statements are those of the program that is
  * written. */
-#include "emit/ptx/prepare.h"
 #include "emit/ptx/ptx.h"
 #include "vyre/text.h"
 

@@ -3,7 +3,7 @@
  *
  * usage: wire [--json]. Every number is the best of several runs. MB/s count bytes of the wire form; decoding includes
  * validation and the fingerprint of the result, building includes both too. */
-#include "ir/wire/encode.h"
+#include "ir/wire/format.h"
 #include "vyre/builder.h"
 #include "vyre/wire.h"
 

@@ -19,7 +19,7 @@ if(NOT CMAKE_SCRIPT_MODE_FILE)
         COMMENT "Digesting the sources" VERBATIM)
     target_sources(vyre-objects PRIVATE "${build_header}")
     # For the one file that asks: the path of the build folder stays out of every other command line.
-    set_source_files_properties(src/driver/cache_key.c PROPERTIES INCLUDE_DIRECTORIES "${CMAKE_BINARY_DIR}/generated")
+    set_source_files_properties(src/driver/cache_entry.c PROPERTIES INCLUDE_DIRECTORIES "${CMAKE_BINARY_DIR}/generated")
     return()
 endif()
 

@@ -15,7 +15,7 @@ if(NOT CMAKE_SCRIPT_MODE_FILE)
         COMMENT "Embedding the standard library" VERBATIM)
     target_sources(vyre-objects PRIVATE "${standard_bytes}")
     # For the one file that asks, as in VyreBuild.
-    set_source_files_properties(src/dialect/standard_library.c PROPERTIES INCLUDE_DIRECTORIES "${CMAKE_BINARY_DIR}/generated")
+    set_source_files_properties(src/dialect/load.c PROPERTIES INCLUDE_DIRECTORIES "${CMAKE_BINARY_DIR}/generated")
     return()
 endif()
 

@@ -1,6 +1,6 @@
 /* Cache entries from strangers: any bytes are refused, or are exactly what encoding their parts gives. Tried as they
  * are, and with the checksum made right, so that the fuzzer gets past it. */
-#include "base/hash.h"
+#include "base/string.h"
 #include "driver/cache_entry.h"
 
 #include <stdlib.h>

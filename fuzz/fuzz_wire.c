@@ -2,7 +2,7 @@
  * text that parses back to it, and runs under a budget. The bytes are tried as they are, and with length and digest
  * made right, so that the fuzzer gets past them. */
 #include "ir/model.h"
-#include "ir/wire/decode.h"
+#include "ir/wire/format.h"
 #include "vyre/oracle.h"
 #include "vyre/text.h"
 #include "vyre/wire.h"

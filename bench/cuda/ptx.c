@@ -1,6 +1,6 @@
 #include "ptx.h"
 
-#include "emit/ptx/prepare.h"
+#include "emit/ptx/ptx.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "base/string.h"
 #include "vyre/diagnostic.h"
+#include "vyre/telemetry.h"
 
 /* ---- source text ---- */
 
@@ -62,5 +63,11 @@ void vy_render_excerpt(vy_string *out, const vyre_diagnostic *finding, const vy_
 /* vyre_diagnostics_render with a style; NULL: plain. */
 vyre_status vy_diagnostics_render_styled(const vyre_diagnostics *list, const vy_render_style *style, vyre_bytes *out,
                                          vyre_error *error);
+
+/* The log sink of the process (vyre_log_set_sink of vyre/telemetry.h). */
+/* Whether a sink is set: without one, the caller need not format a line. */
+int vy_log_is_on(void);
+/* Passes one line to the sink, if one is set. */
+void vy_log(int level, const char *source, const char *message);
 
 #endif

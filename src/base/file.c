@@ -1,11 +1,13 @@
-/* File access (file.h): path walk, whole reads, and writes through a temporary file and rename(). */
+/* File access (path walk, whole reads, writes through a temporary file and rename()) and environment variables. */
 #include "base/file.h"
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/string.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -397,4 +399,27 @@ vyre_status vy_file_write(const char *path, const void *data, size_t size, vyre_
 
 vyre_status vy_file_check_write(const char *path, vyre_error *error) {
     return strcmp(path, "-") == 0 ? VYRE_OK : write_file(path, 1, NULL, 0, error);
+}
+
+/* Environment variables (file.h). */
+const char *vy_env_get(const char *variable) {
+    const char *text = secure_getenv(variable);
+    return text && *text ? text : NULL;
+}
+
+int vy_env_flag(const char *variable, int fallback) {
+    const char *text = vy_env_get(variable);
+    return text ? strcmp(text, "0") != 0 : fallback;
+}
+
+vyre_status vy_env_number(const char *variable, uint32_t min, uint32_t max, uint32_t fallback, uint32_t *out,
+                          vyre_error *error) {
+    const char *text = vy_env_get(variable);
+    uint64_t value = fallback;
+    if (text && (vy_parse_digits(text, strlen(text), 10, max, &value) <= 0 || value < min))
+        return vy_fail(error, VYRE_INVALID_ARGUMENT,
+                       VY_FIX("set %s to a number from %" PRIu32 " to %" PRIu32 ", or unset it", variable, min, max),
+                       "%s is not a number from %" PRIu32 " to %" PRIu32 " (`%.40s`)", variable, min, max, text);
+    *out = (uint32_t)value;
+    return VYRE_OK;
 }

@@ -1,7 +1,6 @@
 /* String interning pool (intern.h): the strings with their NULs in one array, and an open-addressing hash table of
  * offsets. The table is at most half full, so every probe sequence ends at an empty slot. */
 #include "base/intern.h"
-#include "base/hash.h"
 #include "base/string.h"
 
 #define EMPTY UINT32_MAX

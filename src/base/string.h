@@ -1,11 +1,14 @@
-/* Strings: a growing string, printf-style formatting, integer text and UTF-8. Nothing here depends on the locale. */
+/* Strings: a growing string, printf-style formatting, integer text, UTF-8, hashes and spelling suggestions. Nothing
+ * here depends on the locale. */
 #ifndef VY_BASE_STRING_H
 #define VY_BASE_STRING_H
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "vyre/base.h"
 
 #include <stdarg.h>
+#include <stddef.h>
 
 /* A growing string. Initialise with zeros. An append after a failed allocation is ignored and `failed` stays set, so a
  * printer checks once at the end. text is NUL-terminated unless it is NULL. */
@@ -106,5 +109,29 @@ size_t vy_utf8_decode(const char *text, size_t size, uint32_t *point);
 size_t vy_utf8_valid(const char *text, size_t size);
 /* Terminal columns of a character: 0 for combining marks, 2 for East Asian wide characters, else 1. */
 unsigned vy_utf8_columns(uint32_t point);
+
+/* Hashes: XXH3 for tables in memory and checksums, BLAKE2b for identity. */
+/* XXH3. For tables in memory only: never stored, never used as an identity. */
+uint64_t vy_hash(const void *data, size_t size);
+
+/* XXH3-128 in its canonical form, which may be stored: detects accidental changes at thirty times the speed of a
+ * digest. It is not a protection against an attacker, which can compute it, too. */
+void vy_checksum(const void *data, size_t size, uint8_t out[16]);
+
+/* BLAKE2b-256 of the bytes. */
+void vy_digest(const void *data, size_t size, vyre_digest *out);
+
+/* Spelling suggestions by edit distance. */
+/* Finds the candidate with the smallest edit distance to `given` that is small enough for a typo. Candidates are
+ * offered one by one. */
+typedef struct vy_suggestion {
+    const char *given;
+    size_t given_length;
+    char best[64];
+    unsigned distance;
+} vy_suggestion;
+void vy_suggestion_start(vy_suggestion *suggestion, const char *given, size_t length);
+void vy_suggestion_offer(vy_suggestion *suggestion, const char *candidate);
+const char *vy_suggestion_get(const vy_suggestion *suggestion); /* NULL if no candidate is close enough */
 
 #endif

@@ -1,11 +1,11 @@
 /* Interner: a concurrent string table with lock-free lookup (interner.h). */
 #include "dialect/interner.h"
 
-#include "base/hash.h"
 #include "base/memory.h"
+#include "base/string.h"
 #include "dialect/registry.h"
 #include "ir/identifiers.h"
-#include "ir/limits.h"
+#include "ir/model.h"
 #include "vyre/dialect.h"
 
 #define FIRST_SLOTS 256u

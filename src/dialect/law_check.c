@@ -6,12 +6,11 @@
  * checked again. */
 #include "dialect/law_check.h"
 
-#include "base/hash.h"
 #include "base/status.h"
+#include "base/string.h"
 #include "base/thread.h"
 #include "dialect/law_equation.h"
 #include "dialect/registry.h"
-#include "ir/attributes.h"
 #include "ir/eval.h"
 #include "ir/identifiers.h"
 #include "ir/model.h"

@@ -1,18 +1,17 @@
 /* Linker: resolves calls of dialect ops by linking op bodies into the program, and keeps the snapshot of the ops
  * alive. */
-#include "dialect/link.h"
+#include "dialect/load.h"
 
 #include "base/diagnostics.h"
 #include "base/status.h"
-#include "base/suggest.h"
+#include "base/string.h"
 #include "dialect/opdef.h"
-#include "ir/attributes.h"
-#include "ir/build/finish.h"
+#include "ir/build/builder_internal.h"
 #include "ir/identifiers.h"
 #include "ir/irbuilder.h"
 #include "ir/model.h"
 #include "ir/porting_hint.h"
-#include "ir/text/module.h"
+#include "ir/text/lower.h"
 #include "vyre/dialect.h"
 
 #include <stdio.h>

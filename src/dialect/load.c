@@ -1,4 +1,4 @@
-/* Loader: installs batches of manifests in the registry, atomically.
+/* Loader: installs batches of manifests, among them the standard library, in the registry, atomically.
  *
  * Invariants:
  *  - A snapshot is installed only if every manifest of the batch that is in it finds its requirements in that snapshot,
@@ -6,20 +6,20 @@
  *  - A lenient batch is retried without the refused changes. Each try except the last refuses at least one more change,
  *    so there are at most as many tries as changes, plus one. */
 #include "dialect/load.h"
+
 #include "base/status.h"
 #include "base/thread.h"
 #include "dialect/law_check.h"
+#include "dialect/manifest.h"
 #include "dialect/manifest_dir.h"
 #include "dialect/registry.h"
-#include "dialect/semver.h"
-#include "dialect/standard_library.h"
-#include "ir/attributes.h"
 #include "ir/diagnostic_codes.h"
 #include "ir/identifiers.h"
 #include "ir/model.h"
 #include "vyre/manifest.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -553,5 +553,57 @@ vyre_status vyre_dialects_unload(const char *owner, vyre_error *error) {
     if (status == VYRE_OK)
         status = vy_load_strict(&item, 1, NULL, error);
     vy_path_free(path);
+    return status;
+}
+
+/* Standard library: the embedded files of lib/. */
+#define VY_STANDARD_LIBRARY_FILE(identifier, name, ...) static const unsigned char identifier[] = {__VA_ARGS__};
+#include "vyre_standard.inc"
+#undef VY_STANDARD_LIBRARY_FILE
+
+static const struct {
+    const char *name;
+    vyre_span bytes;
+} files[] = {
+#define VY_STANDARD_LIBRARY_FILE(identifier, name, ...) {name, {identifier, sizeof identifier}},
+#include "vyre_standard.inc"
+#undef VY_STANDARD_LIBRARY_FILE
+};
+enum { FILES = sizeof files / sizeof *files };
+
+int vy_standard_library_file(size_t index, const char **name, vyre_span *bytes) {
+    if (index >= FILES)
+        return 0;
+    *name = files[index].name;
+    *bytes = files[index].bytes;
+    return 1;
+}
+
+static vyre_status read_body(void *user, const char *name, vyre_bytes *out, vyre_error *error) {
+    (void)user;
+    for (size_t i = 0; i < FILES; i++)
+        if (strcmp(files[i].name, name) == 0) {
+            vyre_status status = vyre_bytes_resize(out, files[i].bytes.size, error);
+            if (status == VYRE_OK)
+                memcpy(out->data, files[i].bytes.data, files[i].bytes.size);
+            return status;
+        }
+    return vy_fail(error, VYRE_NOT_FOUND, NULL, "the standard library has no file `%.128s`", name);
+}
+
+vyre_status vy_standard_library_add(vyre_dialect_builder *builder, vyre_error *error) {
+    vyre_status status = VYRE_OK;
+    for (size_t i = 0; i < FILES && status == VYRE_OK; i++) {
+        char shown[128];
+        vy_manifest *manifest;
+        if (!strstr(files[i].name, ".toml"))
+            continue;
+        snprintf(shown, sizeof shown, "lib/%s", files[i].name);
+        status =
+            vy_manifest_parse(shown, files[i].bytes.data, files[i].bytes.size, read_body, NULL, NULL, &manifest, error);
+        if (status == VYRE_OK)
+            status = vy_load_register(builder, manifest, VY_STANDARD_LIBRARY_OWNER, error);
+        vy_manifest_free(manifest);
+    }
     return status;
 }

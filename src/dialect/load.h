@@ -1,8 +1,9 @@
-/* Loader: turns parsed manifests into the next snapshot, all or nothing. */
+/* Loader of manifests and of the standard library: makes the next snapshot, all or nothing. Linking of programs. */
 #ifndef VY_DIALECT_LOAD_H
 #define VY_DIALECT_LOAD_H
 
 #include "dialect/manifest.h"
+#include "vyre/dialect.h"
 
 typedef enum vy_load_change {
     VY_LOAD_KEEP,    /* no change; only the requirements are checked again */
@@ -38,5 +39,20 @@ vyre_status vy_load_lenient(vy_load_item *items, size_t count, vyre_diagnostics 
 /* Checks whether vy_load_strict would succeed now; installs nothing. A manifest may define a dialect of the standard
  * library and is then checked in its stead, so that manifests of lib/ can be checked. */
 vyre_status vy_load_check(vy_load_item *items, size_t count, vyre_diagnostics *list, vyre_error *error);
+
+/* Linking against the newest snapshot: dispatch and emit functions call this for a program that may call dialect
+ * ops. */
+/* Like vyre_program_resolve. A program that calls no op is retained, and the registry is not read. */
+vyre_status vy_program_resolve_newest(vyre_program *program, vyre_program **out, vyre_error *error);
+
+/* Standard library: the manifests and bodies of lib/, embedded in libvyre. */
+#define VY_STANDARD_LIBRARY_OWNER "libvyre"
+
+/* Adds all of its dialects to a builder, with libvyre as owner. VYRE_NO_MEMORY; any other status is an error in
+ * lib/. */
+vyre_status vy_standard_library_add(vyre_dialect_builder *builder, vyre_error *error);
+
+/* Returns the index-th file by name ("bits.toml"); 0 past the end. */
+int vy_standard_library_file(size_t index, const char **name, vyre_span *bytes);
 
 #endif

@@ -9,6 +9,8 @@
 #include "base/diagnostics.h"
 #include "vyre/dialect.h"
 
+#include <stddef.h>
+
 enum { VY_MANIFEST_LIMIT_FILES = 1024 /* that one manifest may name */ };
 
 /* A dialect that must be registered, in this version or a later one. */
@@ -56,5 +58,12 @@ vyre_status vy_manifest_parse(const char *file, const char *text, size_t size, v
 /* The same for a file. Also VYRE_NOT_FOUND, VYRE_IO. */
 vyre_status vy_manifest_load(const char *path, vyre_diagnostics *list, vy_manifest **out, vyre_error *error);
 void vy_manifest_free(vy_manifest *manifest); /* NULL is ignored */
+
+/* Semantic versions (semver.org 2.0.0): MAJOR.MINOR.PATCH, then -PRERELEASE, then +BUILD. Texts and numbers may have
+ * any size; nothing is allocated. */
+/* Whether the complete text is a version. */
+int vy_semver_is_valid(const char *text, size_t size);
+/* Compares the precedence of two valid versions: negative, 0 or positive. Build metadata is ignored. */
+int vy_semver_compare(const char *a, size_t a_size, const char *b, size_t b_size);
 
 #endif

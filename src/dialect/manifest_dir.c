@@ -4,8 +4,8 @@
 #include "dialect/manifest_dir.h"
 
 #include "base/diagnostics.h"
-#include "base/hash.h"
 #include "base/status.h"
+#include "base/string.h"
 #include "dialect/toml.h"
 #include "ir/diagnostic_codes.h"
 

@@ -1,14 +1,14 @@
 /* Manifest reader: the signature, body, laws and lowerings of an op. A signature is the head of a function, parsed by
  * the parser of the language. */
 #include "base/file.h"
-#include "base/suggest.h"
+#include "base/string.h"
+#include "dialect/load.h"
 #include "dialect/manifest_reader.h"
 #include "dialect/opdef.h"
 #include "dialect/registry.h"
-#include "dialect/standard_library.h"
 #include "ir/identifiers.h"
 #include "ir/text/lexer.h"
-#include "ir/text/module.h"
+#include "ir/text/lower.h"
 #include "ir/text/parser.h"
 #include "vyre/text.h"
 

@@ -6,7 +6,6 @@
 #define VY_DIALECT_MANIFEST_READER_H
 
 #include "base/string.h"
-#include "base/suggest.h"
 #include "dialect/manifest.h"
 #include "dialect/toml.h"
 #include "ir/diagnostic_codes.h"

@@ -2,13 +2,12 @@
  * field is validated before it is used. The error names the op, its owner, the value and the limit. */
 #include "dialect/opdef.h"
 
-#include "base/hash.h"
 #include "base/status.h"
-#include "dialect/semver.h"
+#include "base/string.h"
+#include "dialect/manifest.h"
 #include "ir/identifiers.h"
-#include "ir/limits.h"
 #include "ir/model.h"
-#include "ir/text/module.h"
+#include "ir/text/lower.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -7,12 +7,12 @@
  *    lock. */
 #include "dialect/registry.h"
 
-#include "base/log.h"
+#include "base/diagnostics.h"
 #include "base/status.h"
 #include "base/thread.h"
 #include "dialect/interner.h"
+#include "dialect/load.h"
 #include "dialect/opdef.h"
-#include "dialect/standard_library.h"
 #include "vyre/dialect.h"
 
 #include <inttypes.h>

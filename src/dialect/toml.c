@@ -6,7 +6,7 @@
  *  - A dotted key may pass through dotted and implicit tables, which become dotted.
  *  - Inline tables and arrays written as values are closed for both.
  * So every table is defined exactly once. */
-#include "base/hash.h"
+#include "base/string.h"
 #include "dialect/toml_parser.h"
 
 #define LISTED 8u /* entries up to which a linear search is as fast as the hash table */

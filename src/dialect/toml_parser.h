@@ -8,7 +8,6 @@
 
 #include "base/number_text.h"
 #include "base/string.h"
-#include "base/suggest.h"
 #include "dialect/toml.h"
 #include "ir/diagnostic_codes.h"
 

@@ -2,7 +2,7 @@
  *
  * step() alone defines how bytes of the source become bytes of a string. Parsing a string and locating a byte in it
  * both use it, so they always agree. */
-#include "base/suggest.h"
+#include "base/string.h"
 #include "dialect/toml_parser.h"
 
 enum { LITERAL = 1, LINES = 2 }; /* bits of vy_toml_string.quotes; a basic string on one line has neither */

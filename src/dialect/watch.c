@@ -5,9 +5,8 @@
 
 #include "dialect/watch.h"
 
-#include "base/clock.h"
-#include "base/hash.h"
 #include "base/status.h"
+#include "base/string.h"
 #include "base/thread.h"
 #include "vyre/manifest.h"
 

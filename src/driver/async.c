@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 #include "base/thread.h"
-#include "dialect/link.h"
+#include "dialect/load.h"
 #include "driver/pipeline.h"
 #include "driver/telemetry.h"
 

@@ -2,7 +2,7 @@
 #ifndef VY_DRIVER_ASYNC_H
 #define VY_DRIVER_ASYNC_H
 
-#include "base/buffer_recycler.h"
+#include "base/memory.h"
 #include "driver/thread_pool.h"
 #include "vyre/base.h"
 

@@ -5,13 +5,12 @@
  * observes the other. */
 #include "driver/backend.h"
 
-#include "base/clock.h"
-#include "base/log.h"
+#include "base/diagnostics.h"
 #include "base/status.h"
 #include "base/thread.h"
 #include "driver/dispatch.h"
-#include "driver/host_services.h"
 #include "driver/pipeline.h"
+#include "driver/plugin.h"
 #include "driver/registry.h"
 
 #include <errno.h>

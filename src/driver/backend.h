@@ -7,7 +7,7 @@
 
 #include "driver/async.h"
 #include "driver/atfork.h"
-#include "driver/cache_writeback.h"
+#include "driver/cache_disk.h"
 #include "driver/dispatch_slot.h"
 #include "driver/executable.h"
 #include "driver/multi_launch.h"

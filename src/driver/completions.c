@@ -2,7 +2,7 @@
  * not empty.
  *
  * A freed queue stays allocated, closed, until no handle points to it. */
-#include "base/log.h"
+#include "base/diagnostics.h"
 #include "driver/pending.h"
 
 #include "base/status.h"

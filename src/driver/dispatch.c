@@ -4,10 +4,10 @@
  * owns the storage and can free it, whatever the struct contains afterwards. */
 #include "driver/dispatch.h"
 
-#include "base/buffer_recycler.h"
+#include "base/memory.h"
 #include "base/status.h"
 #include "base/thread.h"
-#include "dialect/link.h"
+#include "dialect/load.h"
 #include "driver/pipeline.h"
 #include "driver/telemetry.h"
 #include "ir/eval.h"

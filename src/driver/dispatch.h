@@ -11,10 +11,11 @@
 #ifndef VY_DRIVER_DISPATCH_H
 #define VY_DRIVER_DISPATCH_H
 
-#include "base/clock.h"
+#include "base/thread.h"
 #include "driver/backend.h"
 #include "driver/multi_launch.h"
 #include "ir/dispatch_resolve.h"
+#include "vyre/driver.h"
 
 typedef struct vyre_pipeline vyre_pipeline;
 
@@ -244,5 +245,12 @@ static inline void *vy_bump_copy(vy_bump *bump, const void *data, size_t size) {
         bump->used = SIZE_MAX;
     return piece;
 }
+
+/* Foreign memory: helpers for backends that wrap memory of the process (vyre/interop.h). */
+/* VYRE_INVALID_ARGUMENT unless the location is in memory of the process. backend: for the message. */
+vyre_status vy_host_location_check(const vyre_memory_location *location, const char *backend, vyre_error *error);
+
+/* "CUDA", "host", …: for messages. */
+const char *vy_location_name(int32_t device);
 
 #endif

@@ -10,14 +10,12 @@
  * The LRU table keeps its entries in one array, chained by bucket and linked in the order of use. */
 #include "driver/executable.h"
 
-#include "base/clock.h"
-#include "base/hash.h"
-#include "base/log.h"
+#include "base/diagnostics.h"
 #include "base/status.h"
+#include "base/string.h"
 #include "base/thread.h"
 #include "driver/backend.h"
 #include "driver/cache_disk.h"
-#include "driver/cache_writeback.h"
 #include "driver/pipeline.h"
 #include "driver/registry.h"
 #include "driver/telemetry.h"

@@ -13,7 +13,7 @@
 #include "vyre/driver.h"
 
 #include "base/memory.h"
-#include "driver/cache_key.h"
+#include "driver/cache_entry.h"
 #include "driver/multi_launch.h"
 
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* Foreign memory and streams: wrapping, exporting, DLPack tensors (vyre/interop.h, vyre/dlpack.h). */
-#include "driver/interop.h"
+#include "driver/dispatch.h"
 
 #include "base/memory.h"
 #include "base/status.h"

@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/thread.h"
-#include "dialect/link.h"
+#include "dialect/load.h"
 #include "driver/pipeline.h"
 #include "ir/dispatch_resolve.h"
 #include "ir/op_tables.h"

@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 #include "base/thread.h"
-#include "dialect/link.h"
+#include "dialect/load.h"
 #include "driver/pending.h"
 #include "driver/resource_dispatch.h"
 

@@ -1,7 +1,8 @@
-/* Plug-ins: shared objects that export one module descriptor. */
+/* Plug-ins: shared objects that export one module descriptor, and the host services that they call. */
 #ifndef VY_DRIVER_PLUGIN_H
 #define VY_DRIVER_PLUGIN_H
 
+#include "vyre/backend.h"
 #include "vyre/registry.h"
 
 #include <limits.h>
@@ -23,5 +24,15 @@ const char *vy_plugin_folder(void);
  * 0 if it does not exist. Only programs and the shared library of the build tree define the function (src/development);
  * in an installed library it is NULL. */
 __attribute__((weak, visibility("hidden"))) int vy_build_tree_find(const char *file, char path[PATH_MAX]);
+
+/* Host services: the function table passed to every backend (vyre/backend.h). */
+extern const vyre_host vy_host_services;
+
+/* Runs a launch with the reference interpreter. The arguments are reconstructed from the launch, which specifies every
+ * count and the grid. `before` (optional) has one address per buffer: the initial contents of a `write` buffer, instead
+ * of zeros. Used by the host's reference_dispatch and the reference backend. */
+struct vyre_oracle;
+vyre_status vy_host_run_oracle(const struct vyre_oracle *oracle, const vyre_launch *launch, const vyre_span *inputs,
+                               size_t input_count, const void *const *before, vyre_bytes *outputs, vyre_error *error);
 
 #endif

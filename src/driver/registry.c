@@ -10,13 +10,13 @@
  *    struct_size does not cover are not read. The three streams are rows of one table, so their code is shared. */
 #include "driver/registry.h"
 
-#include "base/hash.h"
-#include "base/log.h"
+#include "base/diagnostics.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/string.h"
 #include "base/thread.h"
 #include "dialect/registry.h"
-#include "driver/host_services.h"
+#include "driver/plugin.h"
 #include "vyre/op.h"
 
 #include <stdatomic.h>

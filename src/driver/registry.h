@@ -1,10 +1,11 @@
-/* Backend registry, internal part: immutable lists of registrations, and how modules join.
+/* Backend registry: immutable lists of registrations, how modules join, and the time limit of probes.
  *
  * A list is constant once it is published and is never freed, so readers need neither locks nor reference counts.
  * Selection reads entries here; other modules use vyre/registry.h. */
 #ifndef VY_DRIVER_REGISTRY_H
 #define VY_DRIVER_REGISTRY_H
 
+#include "vyre/backend.h"
 #include "vyre/registry.h"
 
 /* Whether a member of an ABI struct is present: a struct from an older header is shorter. */
@@ -66,5 +67,20 @@ const char *const *vy_ops_without_grid_barrier(size_t *count);
 
 /* Records of the built-in backends. The reference by symbol keeps them in a program that links the static library. */
 extern const vyre_module_descriptor vy_builtin_module;
+
+/* Probes with a time limit: each runs on a separate thread and is abandoned if it does not return. */
+/* Time limit of a probe. */
+#define VY_PROBE_LIMIT_NS UINT64_C(2000000000)
+
+typedef enum vy_probe_outcome {
+    VY_PROBE_DONE,         /* `out` holds the answer; without a probe: YES with an unknown device class */
+    VY_PROBE_NO_MEMORY,    /* it was not called */
+    VY_PROBE_TIMED_OUT,    /* it did not return within the limit; its thread still runs */
+    VY_PROBE_STILL_RUNNING /* it was abandoned by an earlier call and has not returned since; not called again */
+} vy_probe_outcome;
+
+/* Blocks for at most the limit. If no thread can be started, the probe runs on the calling thread without a limit. Any
+ * thread. */
+vy_probe_outcome vy_probe_run(const vyre_backend_registration *registration, uint64_t limit_ns, vyre_probe *out);
 
 #endif

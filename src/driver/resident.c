@@ -4,7 +4,7 @@
  * A slot whose generations are exhausted is not reused. */
 #include "driver/resident.h"
 
-#include "base/log.h"
+#include "base/diagnostics.h"
 #include "base/status.h"
 #include "base/thread.h"
 #include "driver/backend.h"

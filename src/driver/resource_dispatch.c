@@ -3,7 +3,7 @@
 
 #include "base/status.h"
 #include "base/thread.h"
-#include "dialect/link.h"
+#include "dialect/load.h"
 #include "driver/telemetry.h"
 #include "ir/eval.h"
 

@@ -1,23 +1,21 @@
 /* Backend selection: acquiring by name, probing with a time limit, choosing by policy, and the report of the reasons
- * (select.h).
+ * (registry.h).
  *
  * Reasons are recorded while the choice is made, so the report states what happened.
  *
  * A probe and its caller share a record; the later of the two frees it. Abandoned records are in a list until their
  * probe returns, so a probe that hangs costs one thread and one timeout, however often a backend is selected. */
-#include "driver/select.h"
+#include "driver/registry.h"
 
-#include "base/clock.h"
-#include "base/log.h"
+#include "base/diagnostics.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "base/suggest.h"
+#include "base/string.h"
 #include "base/thread.h"
-#include "dialect/link.h"
+#include "dialect/load.h"
 #include "driver/atfork.h"
 #include "driver/dispatch.h"
-#include "driver/host_services.h"
-#include "driver/registry.h"
+#include "driver/plugin.h"
 
 #include <inttypes.h>
 #include <stdio.h>

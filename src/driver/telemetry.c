@@ -17,7 +17,7 @@
  *  - Nothing allocates after the start: the buffer always has room for the largest event. */
 #include "driver/telemetry.h"
 
-#include "base/log.h"
+#include "base/diagnostics.h"
 #include "base/status.h"
 #include "base/string.h"
 #include "base/thread.h"

@@ -1,7 +1,7 @@
 /* Program generator: vyre_generate; the plan of a program; and test cases (generate.h). */
 #include "base/status.h"
 #include "generate/generator.h"
-#include "ir/build/finish.h"
+#include "ir/build/builder_internal.h"
 #include "ir/eval.h"
 
 /* Every part of the block is aligned for any scalar element. */

@@ -2,7 +2,7 @@
  * expressions of a valid program, so the limits of the language bound it. */
 #include "generate/shrink.h"
 
-#include "ir/build/finish.h"
+#include "ir/build/builder_internal.h"
 #include "ir/eval.h"
 #include "ir/irbuilder.h"
 #include "ir/walk.h"

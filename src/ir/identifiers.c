@@ -1,7 +1,7 @@
 /* Identifiers and keywords (identifiers.h): lookup of the language's words by spelling, and the rules for names. */
 #include "ir/identifiers.h"
 
-#include "ir/limits.h"
+#include "ir/model.h"
 #include "ir/op_tables.h"
 
 #include <stdio.h>

@@ -18,12 +18,36 @@
 #include "base/diagnostics.h"
 #include "base/intern.h"
 #include "base/memory.h"
-#include "ir/limits.h"
+#include "ir/number.h"
 #include "ir/op_tables.h"
 #include "vyre/op.h"
 #include "vyre/program.h"
 
 #include <stdatomic.h>
+
+/* Limits of the language. They bound memory, recursion and time for untrusted programs and far exceed those of
+ * hand-written ones. The validator, the parser and the decoder use the same numbers. */
+enum {
+    VY_LIMIT_NAME = 128,             /* bytes in a name or op id */
+    VY_LIMIT_STRING = 4096,          /* bytes in a print format */
+    VY_LIMIT_EXPRESSION_DEPTH = 512, /* operators on one path: bounds every recursion over expressions */
+    VY_LIMIT_NESTING = 128,          /* blocks inside blocks: bounds every recursion over statements */
+    VY_LIMIT_CALL_DEPTH = 64,
+    VY_LIMIT_PARAMS = 255,  /* scalar params of a program, all parameters of a function */
+    VY_LIMIT_BUFFERS = 255, /* bindings of a program */
+    VY_LIMIT_ARRAYS = 255,  /* arrays of a program or function */
+    VY_LIMIT_RESULTS = 16,  /* of a function */
+    VY_LIMIT_WIDE = 16,     /* elements, and bytes, of one wide access */
+    VY_LIMIT_FUNCTIONS = 4096,
+    VY_LIMIT_PROGRAMS = 4096,       /* in a text */
+    VY_LIMIT_STATEMENTS = 1 << 20,  /* in a program, before and after inlining; in a text, with its declarations */
+    VY_LIMIT_EXPRESSIONS = 1 << 22, /* likewise */
+    VY_LIMIT_WORKGROUP = 1024,      /* invocations of a workgroup */
+    VY_LIMIT_WORKGROUP_BYTES = 1 << 20,
+    VY_LIMIT_PRIVATE_BYTES = 1 << 16, /* of one invocation */
+    VY_LIMIT_SOURCE_BYTES = 1 << 28,  /* of a text file */
+    VY_LIMIT_WIRE_BYTES = 1 << 28
+};
 
 #define VY_NONE UINT32_MAX
 
@@ -310,5 +334,38 @@ int vy_expr_is_invariant(const vyre_program *program, uint32_t expr);
 
 /* The operands a, b, c of a statement in canonical order; VY_NONE for operands that its kind does not have. */
 #define VY_STMT_OPERANDS(stmt) ((const uint32_t[3]){(stmt)->a, (stmt)->b, (stmt)->c})
+
+/* Attributes: compile-time parameters in the call of an op, `sound.gain<shift = 3>(x)`.
+ *
+ * A program stores a call's op id and attributes as one name in canonical form: attributes ordered by name, one blank
+ * around `=` and after commas, each value with one spelling. So equal calls are equal programs, and printing copies the
+ * name. The dialect defines the meaning of the attributes. */
+enum { VY_ATTRIBUTES_LIMIT = 16, VY_ATTRIBUTE_CAPACITY = 48 /* bytes of a value, with its NUL */ };
+
+/* A value: true, false, or a number; an integer without a suffix has no type. */
+typedef struct vy_attribute {
+    const char *name;
+    size_t name_length;
+    char value[VY_ATTRIBUTE_CAPACITY]; /* canonical */
+} vy_attribute;
+
+/* The canonical spelling of a value; number NULL means true or false, by `bits`. Reports an error and returns 0 for a
+ * float without a type, which has none. */
+int vy_attribute_spell(vy_diag_sink *report, const vy_number *number, int negative, uint64_t bits, vy_position at,
+                       char value[VY_ATTRIBUTE_CAPACITY]);
+/* The value in a type; 0 if it does not fit. */
+int vy_attribute_bits(const char *value, vyre_type type, uint64_t *bits);
+
+/* The length of the op id in a call's name, without the attributes. */
+size_t vy_call_id_length(const char *name);
+/* The attributes of a call's name, at most VY_ATTRIBUTES_LIMIT; SIZE_MAX if the name is not canonical. Names point into
+ * `name`. */
+size_t vy_call_attributes(const char *name, vy_attribute *out);
+/* The name of a call or function in the text form: an op id that is not bare is in quotes, followed by its attributes.
+ * Uses `storage` only then. */
+enum { VY_CALL_SPELLING_CAPACITY = VY_LIMIT_NAME + 3 };
+const char *vy_call_spelling(const char *name, char storage[VY_CALL_SPELLING_CAPACITY]);
+/* Whether this is an op id, with or without attributes, in canonical form. */
+int vy_text_is_op_call(const char *name);
 
 #endif

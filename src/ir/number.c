@@ -2,7 +2,7 @@
 #include "ir/number.h"
 
 #include "base/number_text.h"
-#include "base/suggest.h"
+#include "base/string.h"
 #include "ir/eval.h"
 #include "ir/porting_hint.h"
 #include "vyre/op.h"

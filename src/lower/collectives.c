@@ -4,7 +4,7 @@
 
 #include "base/status.h"
 #include "ir/op_tables.h"
-#include "lower/numeric_passes.h"
+#include "lower/legalizer.h"
 
 /* ---- trees ---- */
 

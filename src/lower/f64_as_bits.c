@@ -4,7 +4,7 @@
  * The phase before has replaced every op on f64, since the numerics profile has none of them. What remains are loads,
  * stores, selects and bitcasts, which become those of u64, and the cast from bool to f64. Buffers and params of f64 are
  * declared as u64; their bytes are the same. */
-#include "lower/numeric_passes.h"
+#include "lower/legalizer.h"
 
 #define F64 VYRE_TYPE_F64
 #define U64 VYRE_TYPE_U64

@@ -11,6 +11,7 @@
 #ifndef VY_LOWER_LEGALIZE_H
 #define VY_LOWER_LEGALIZE_H
 
+#include "ir/model.h"
 #include "vyre/backend.h"
 #include "vyre/program.h"
 
@@ -57,5 +58,35 @@ vyre_status vy_legalize(vyre_program *program, const vy_target_desc *target, vyr
  * serves the phases behind the first that makes another. */
 vyre_status vy_legalize_unverified(vyre_program *program, const vy_target_desc *target, vyre_program **out,
                                    vyre_error *error);
+
+/* Zero initialisation: arrays read as zero until they are written, but on devices their initial contents are undefined.
+ * An array that may be read before it is written is zeroed at the start of the program.
+ *
+ * definite_init.c finds these arrays by walking the program with the values that are known statically: literals,
+ * positions in the workgroup, bounds of loops. An element of a private array is written once a store to it was
+ * executed; an element of a workgroup array once some invocation of every workgroup has stored to it and a barrier
+ * followed. Sound, not complete: an array without a proof is zeroed. */
+/* needs[memory] (one for each memory of the program) becomes 1 for arrays that may be read before they are written, 0
+ * for all else. `program` is of level source, valid and has no calls: where a barrier stands, the whole workgroup
+ * comes. */
+vyre_status vy_zero_init_needs(const vyre_program *program, uint8_t *needs, vyre_error *error);
+
+/* *out: the program, one reference, which zeroes the arrays that need it. Any thread. */
+vyre_status vy_legalize_zero_init(const vyre_program *program, vyre_program **out, vyre_error *error);
+
+/* Lowering of traps and deadlines at level legal.
+ *
+ * A device has no `trap` that ends a workgroup, and nothing that stops a kernel from outside. So an invocation that
+ * traps reports it (`report`) and ends itself; if other invocations of its workgroup may wait for it at a barrier, it
+ * continues to the barrier without effects, and there all of them leave together. A cancellable program also polls
+ * whether it is to end (`poll`), and leaves in the same way (docs/internals/transform.md, "Ends"). */
+/* *out is `program`, which must be inlined, at level legal and without traps; with polls if target->cancellable.
+ *
+ * VYRE_UNSUPPORTED  traps or polls beside a grid barrier, where other workgroups would wait for ever (unless
+ *                   target->ends_at_grid_barriers): split the program first
+ * VYRE_LIMIT        the result is too large or too deep
+ * VYRE_NO_MEMORY */
+vyre_status vy_legalize_traps(const vyre_program *program, const vy_target_desc *target, vyre_program **out,
+                              vyre_error *error);
 
 #endif

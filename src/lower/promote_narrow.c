@@ -9,7 +9,7 @@
  * A device may have native f16 and bf16. If it computes all of + - * ÷ √ fma that a program uses on one of them
  * exactly, values stay in that format and are converted to f32 and back for any other op, since profiles promise no
  * more. */
-#include "lower/numeric_passes.h"
+#include "lower/legalizer.h"
 
 #include <stdio.h>
 

@@ -3,7 +3,7 @@
  * Written for the target: nothing here is rewritten again, so it may use only native ops that are exact where they are
  * used. Shift amounts are below the width, no division is by zero or overflows, bit patterns may be those of
  * any NaN, and functions named soft_ compute in integers alone, except for first approximations in f32. */
-#include "lower/numeric_passes.h"
+#include "lower/legalizer.h"
 
 #define VY_FORMAT 32
 #include "lower/softlib_float.inc"

@@ -6,7 +6,6 @@
 #include "base/status.h"
 #include "ir/op_tables.h"
 #include "lower/legalizer.h"
-#include "lower/numeric_passes.h"
 
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-/* Lowering of traps and polls (traps.h).
+/* Lowering of traps and polls (legalize.h).
  *
  * Where no barrier or collective can follow, a trap becomes `report` and `return`; also where all invocations of the
  * workgroup trap together. Elsewhere control must reach the next synchronisation point, where the other invocations
@@ -24,11 +24,10 @@
  *
  * The walk tracks whether an invocation may have ended since the last synchronisation point; where none can have,
  * nothing is added. */
-#include "lower/traps.h"
+#include "lower/legalize.h"
 
 #include "analysis/uniformity.h"
 #include "base/status.h"
-#include "lower/legalize.h"
 #include "opt/clone.h"
 
 #include <string.h>

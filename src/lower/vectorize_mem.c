@@ -7,7 +7,6 @@
 
 #include "base/status.h"
 #include "ir/walk.h"
-#include "lower/vectorize_mem_plan.h"
 #include "opt/rewriter.h"
 
 /* ---- growth: by how much the output may be ahead of the input ----

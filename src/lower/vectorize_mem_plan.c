@@ -1,4 +1,4 @@
-/* Plan of memory access vectorisation (vectorize_mem_plan.h): finds adjacent accesses.
+/* Plan of memory access vectorisation (vectorize_mem.h): finds adjacent accesses.
  *
  * An index is a base plus an offset: `i + 3`, also through `let`s. Accesses of a block with one base and different
  * offsets touch different elements, and an unguarded access is in bounds, so consecutive offsets are consecutive
@@ -8,7 +8,7 @@
  * moves up to the first one of its group, a store down to the last. Between them there must be no access to an element
  * that moves, no access to the memory by another base, no synchronisation, no jump out of the block (after one, more
  * may be known to be in bounds), and nothing that may not terminate. */
-#include "lower/vectorize_mem_plan.h"
+#include "lower/vectorize_mem.h"
 
 #include "analysis/uniformity.h"
 #include "base/status.h"

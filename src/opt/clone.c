@@ -2,7 +2,7 @@
  * order a, b, c, args. */
 #include "opt/clone.h"
 
-#include "ir/build/finish.h"
+#include "ir/build/builder_internal.h"
 
 /* ---- names ---- */
 

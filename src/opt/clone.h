@@ -9,7 +9,7 @@
 #include "base/intern.h"
 #include "base/string.h"
 #include "ir/irbuilder.h"
-#include "ir/limits.h"
+#include "ir/model.h"
 
 /* What a copy does with a variable or memory of the original. */
 enum { VY_USE_READ = 1, VY_USE_WRITE = 2 };

@@ -16,9 +16,8 @@
 #include "opt/coarsen.h"
 
 #include "base/status.h"
-#include "ir/build/finish.h"
+#include "ir/build/builder_internal.h"
 #include "opt/clone.h"
-#include "opt/coarsen_plan.h"
 
 /* ---- the body for several lanes ----
  *

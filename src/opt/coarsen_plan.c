@@ -1,9 +1,9 @@
-/* Plan of thread coarsening (coarsen_plan.h): whether a program can be coarsened, whether it pays, and by which factor.
+/* Plan of thread coarsening (coarsen.h): whether a program can be coarsened, whether it pays, and by which factor.
  *
  * What must stay true: a start and its limits describe exact arithmetic. With start + offset + factor <= limit and
  * start >= low >= -offset the index start + offset + lane does not wrap, so a statement about the sum modulo 2^32 holds
  * for the numbers. */
-#include "opt/coarsen_plan.h"
+#include "opt/coarsen.h"
 
 #include "analysis/range.h"
 #include "base/status.h"

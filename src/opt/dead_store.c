@@ -1,4 +1,4 @@
-/* Dead store analysis (dead_store.h): one backward walk.
+/* Dead store analysis (pass_manager.h): one backward walk.
  *
  * The state is the set of slots that are dead at this point: variables, whole memories, and places (a memory with an
  * index). It is kept as time stamps: a slot is dead if it was killed after the last read that may concern it, so that
@@ -6,7 +6,7 @@
  * merged by what they touched.
  *
  * What must stay true: a slot is dead only if it is dead on every path from here; a read on any path makes it live. */
-#include "opt/dead_store.h"
+#include "opt/pass_manager.h"
 
 #include "base/status.h"
 #include "ir/walk.h"

@@ -1,4 +1,4 @@
-/* Value numbering: the table of values, and the state of the walk that numbers expressions. Internal to gvn_table.c and
+/* Value numbering: the table of values, and the state of the walk that numbers expressions. Internal to pass_gvn.c and
  * pass_gvn.c.
  *
  * Every expression gets the number of its value; equal numbers mean equal bits wherever both are evaluated. The key of

@@ -3,7 +3,7 @@
  * The roots are the statements that rules->is_kept lists, and stores to buffers. A needed statement needs the variables
  * in its expressions, so every statement that assigns them; the arrays it loads from, so every store to them; the
  * blocks around it; and, if it is a loop, the jumps that leave it or start its next iteration. Nothing else is kept.
- * This ignores order, except that a dead store (dead_store.h) assigns nothing and is removed. If the first value of a
+ * This ignores order, except that a dead store (pass_manager.h) assigns nothing and is removed. If the first value of a
  * `var` is dead, it becomes zero.
  *
  * A `for` terminates, so one without effect is removed; a `while` may not terminate, so it is kept. If no invocation
@@ -13,7 +13,7 @@
 #include "ir/model.h"
 #include "ir/validate/validate.h"
 #include "ir/walk.h"
-#include "opt/dead_store.h"
+#include "opt/pass_manager.h"
 #include "opt/rewriter.h"
 
 /* ---- in-place compaction of a program with one owner (vyre_program.is_unique) ----

@@ -8,10 +8,9 @@
  * receives valid programs only. Running out of memory fails the whole run. */
 #include "opt/pass_manager.h"
 
-#include "base/clock.h"
 #include "base/status.h"
-#include "ir/build/finish.h"
-#include "ir/build/inline.h"
+#include "base/thread.h"
+#include "ir/build/builder_internal.h"
 #include "ir/irbuilder.h"
 #include "ir/op_tables.h"
 

@@ -5,9 +5,8 @@
 #include "opt/rewriter.h"
 
 #include "base/status.h"
-#include "ir/build/finish.h"
+#include "ir/build/builder_internal.h"
 #include "opt/clone.h"
-#include "opt/rewriter_inplace.h"
 
 /* ---- names ----
  *

@@ -1,8 +1,8 @@
-/* Dry run, in-place editing and overlapped rewriting (rewriter_inplace.h). */
-#include "opt/rewriter_inplace.h"
+/* Dry run, in-place editing and overlapped rewriting (rewriter.h). */
+#include "opt/rewriter.h"
 
 #include "base/status.h"
-#include "ir/build/finish.h"
+#include "ir/build/builder_internal.h"
 #include "ir/walk.h"
 #include "opt/constant_fold.h"
 

@@ -6,13 +6,12 @@
 #include "opt/unroll_arrays.h"
 
 #include "base/status.h"
-#include "ir/build/finish.h"
+#include "ir/build/builder_internal.h"
 #include "ir/eval.h"
 #include "ir/irbuilder.h"
 #include "ir/walk.h"
 #include "opt/constant_fold.h"
 #include "opt/pass_manager.h"
-#include "opt/unroll_arrays_plan.h"
 
 /* ---- expressions ----
  *

@@ -1,11 +1,10 @@
-/* Plan of unrolling loops over private arrays (unroll_arrays_plan.h). A region is transparent: its statements count as
+/* Plan of unrolling loops over private arrays (unroll_arrays.h). A region is transparent: its statements count as
  * statements of the enclosing block. */
-#include "opt/unroll_arrays_plan.h"
+#include "opt/unroll_arrays.h"
 
 #include "base/status.h"
 #include "ir/walk.h"
 #include "opt/pass_manager.h"
-#include "opt/unroll_arrays.h"
 
 /* How far loops are written out: those over private arrays, and others, which are inside those. Legal programs have
  * more nodes than what they were made of (vy_opt_unroll_aggressive). */

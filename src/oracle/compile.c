@@ -1,4 +1,4 @@
-/* Bytecode compiler: translates statements and expressions of a program into bytecode (bytecode.h). compile_registers.c
+/* Bytecode compiler: translates statements and expressions of a program into bytecode (compile.h). compile_registers.c
  * allocates the registers. */
 #include "oracle/compile.h"
 #include "base/status.h"

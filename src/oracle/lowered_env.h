@@ -23,7 +23,7 @@ uint32_t vy_misalignment(const vy_run *run, uint32_t memory);
 /* Initialises an array at level legal, for `owner`: a workgroup or an invocation. size is a multiple of 8. */
 void vy_garbage_fill(const vy_run *run, uint8_t *memory, size_t size, uint64_t owner);
 
-/* The instructions of the same names (bytecode.h). */
+/* The instructions of the same names (compile.h). */
 void vy_inside_run(vy_worker *worker, vy_warp *warp, const vy_instruction *in);
 void vy_load_wide_run(vy_worker *worker, vy_warp *warp, const vy_instruction *in);
 void vy_store_wide_run(vy_worker *worker, vy_warp *warp, const vy_instruction *in);

@@ -8,7 +8,7 @@
 
 #include "base/thread.h"
 #include "ir/dispatch_resolve.h"
-#include "oracle/bytecode.h"
+#include "oracle/compile.h"
 #include "oracle/run.h"
 
 typedef struct vy_run vy_run;

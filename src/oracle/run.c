@@ -4,7 +4,7 @@
 #include "base/status.h"
 #include "base/thread.h"
 #include "oracle/adversarial_device.h"
-#include "oracle/bytecode.h"
+#include "oracle/compile.h"
 #include "oracle/lowered_env.h"
 #include "oracle/machine.h"
 #include "oracle/shadow_memory.h"

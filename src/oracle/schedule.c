@@ -3,7 +3,7 @@
  *
  * The natural schedule, used by every run without a seed, runs warps in ascending order of their invocations, each as
  * far as possible. */
-#include "base/clock.h"
+#include "base/thread.h"
 #include "oracle/lowered_env.h"
 #include "oracle/machine.h"
 #include "oracle/shadow_memory.h"

@@ -5,7 +5,7 @@
  * is that of the tree: 13 levels for keys of 64 bits. */
 #include "oracle/vector_clock.h"
 
-#include "base/hash.h"
+#include "base/string.h"
 
 enum { MAX_HEIGHT = 12 };
 

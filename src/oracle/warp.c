@@ -250,7 +250,7 @@ static void print_lanes(vy_worker *worker, vy_warp *warp, const vy_instruction *
     vy_string_free(&text);
 }
 
-/* ---- interpreter (bytecode.h describes the instructions) ---- */
+/* ---- interpreter (compile.h describes the instructions) ---- */
 
 /* ---- sets of lanes ---- */
 

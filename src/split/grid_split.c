@@ -1,5 +1,5 @@
 /* Grid split (grid_split.h): makes the segments, and finds the launches of a dispatch. */
-#include "split/grid_split_plan.h"
+#include "split/grid_split.h"
 
 #include "ir/eval.h"
 

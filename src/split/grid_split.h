@@ -11,6 +11,7 @@
 #ifndef VY_SPLIT_GRID_SPLIT_H
 #define VY_SPLIT_GRID_SPLIT_H
 
+#include "base/status.h"
 #include "ir/dispatch_resolve.h"
 
 enum { VY_SPLIT_BUFFERS = 5 }; /* at most: 8-, 16-, 32- and 64-bit elements, and the decision */
@@ -83,5 +84,120 @@ vyre_status vy_split_start(const vy_split *split, const vy_resolved_dispatch *la
  * VYRE_INVALID_ARGUMENT  the decision names no segment */
 vyre_status vy_split_next(vy_split_cursor *cursor, uint32_t decision, vy_split_step *step, vyre_error *error);
 void vy_split_free_cursor(vy_split_cursor *cursor);
+
+/* Plan of a grid split: liveness, uniformity, the slice that the host interprets, and spill slots of a program.
+ * Internal to the files of src/split.
+ *
+ * vy_split_plan_make makes it in one go; then it is constant. grid_split_segment.c writes the segments by it, and
+ * grid_split.c runs the launches of a dispatch. */
+/* What is known about a statement, or-ed. */
+enum {
+    VY_MARK_SPLIT = 1, /* a grid barrier is in it */
+    VY_MARK_HOST = 2,  /* the host follows it to know which segment comes next */
+    VY_MARK_ONE_TRIP =
+        4 /* a loop that makes at most one trip, as the validator sees it (ir/validate/divergence_graph.c) */
+};
+
+/* Where a variable or array is kept between launches. */
+typedef enum vy_spill_slot_kind {
+    VY_SPILL_NONE,       /* nowhere: it is live at no grid barrier */
+    VY_SPILL_REMAT,      /* nowhere: a `let` of a few ops on what never changes, computed again */
+    VY_SPILL_PARAM,      /* the host knows it: a hidden param */
+    VY_SPILL_INVOCATION, /* once for each invocation, element (slot + i) · invocations + invocation */
+    /* once for each workgroup, which all agree on: behind the former, element group · per_group + slot + i */
+    VY_SPILL_GROUP
+} vy_spill_slot_kind;
+
+enum {
+    VY_WIDTHS = 4, /* of elements: 8, 16, 32, 64 bits */
+    VY_MAX_GRID_BARRIERS =
+        1024 /* grid barriers of a program, inlined: each is a program to compile, and bounds the time a split takes */
+};
+
+typedef struct vy_spill_slot {
+    uint8_t kind;  /* vy_spill_slot_kind */
+    uint8_t width; /* log2 of the bytes of an element */
+    uint32_t slot; /* the first one; PARAM: which hidden param */
+} vy_spill_slot;
+
+/* The grid barriers, by ordinal, at which an array is live: [first, end). */
+typedef struct vy_live_range {
+    uint32_t first, end;
+} vy_live_range;
+
+typedef struct vy_split_plan {
+    vyre_program
+        *program;   /* normal form: an entry and nothing else, so variables, memories and statements count from 0 */
+    vy_arena arena; /* holds all that follows */
+
+    uint32_t barrier_count;
+    uint32_t *barriers; /* their statements, ascending */
+    uint32_t *parents;  /* by statement: the block it stands in, or VY_NONE */
+    uint8_t *marks;     /* by statement: VY_MARK_* */
+
+    uint32_t *declarations; /* by variable: the statement that declares it; params: 0 */
+    vy_live_range *variable_live, *memory_live;
+    uint32_t *live_first; /* by barrier, one more at the end: its part of live_variables */
+    uint32_t *live_variables;
+    uint8_t *varies_variable, *varies_memory; /* whether it may differ between the invocations of a workgroup */
+
+    int is_host_driven;   /* the host finds the next segment by itself; else it reads a decision back */
+    uint32_t *host_slots; /* by variable: where the cursor keeps its value; VY_NONE if the host does not know it */
+    uint32_t host_count;
+    uint32_t *host_params; /* by hidden param: the variable */
+    uint32_t host_param_count;
+
+    vy_spill_slot *variable_slots, *memory_slots;
+    uint32_t per_invocation[VY_WIDTHS], per_group[VY_WIDTHS]; /* elements */
+} vy_split_plan;
+
+/* ---- small questions ---- */
+
+static inline int vy_is_grid_barrier(const vy_stmt *s) {
+    return s->kind == VY_STMT_BARRIER && s->scope == VYRE_SCOPE_DEVICE;
+}
+
+/* Whether an op may give something else in another place: on floats, under relaxed numerics, that is up to the
+ * compiler. */
+static inline int vy_is_relaxed(const vyre_program *program, const vy_expr *e) {
+    return program->numerics == VYRE_NUMERICS_RELAXED &&
+           ((vyre_type_class((vyre_type)e->type) | vyre_type_class((vyre_type)program->exprs.items[e->a].type)) &
+            VYRE_CLASS_FLOAT);
+}
+
+/* The end of the block a statement stands in. */
+static inline uint32_t vy_plan_block_end(const vy_split_plan *plan, uint32_t stmt) {
+    uint32_t parent = plan->parents[stmt];
+    if (parent == VY_NONE)
+        return plan->program->stmts.count;
+    const vy_stmt *s = &plan->program->stmts.items[parent];
+    return stmt < s->middle ? s->middle : s->end;
+}
+
+static inline int vy_live_at(vy_live_range range, uint32_t barrier) {
+    return range.first <= barrier && barrier < range.end;
+}
+
+/* The ordinal of the grid barrier at that statement. */
+static inline uint32_t vy_plan_ordinal(const vy_split_plan *plan, uint32_t stmt) {
+    uint32_t low = 0, high = plan->barrier_count;
+    while (high - low > 1) {
+        uint32_t middle = low + (high - low) / 2;
+        if (plan->barriers[middle] <= stmt)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Zeroed, for the life of the plan; fails as NO_MEMORY. */
+vyre_status vy_plan_array(vy_split_plan *plan, size_t count, size_t size, void *array, vyre_error *error);
+
+/* Makes the plan of a program. On failure the caller frees what was made (vy_split_free). */
+vyre_status vy_split_plan_make(vy_split_plan *plan, const vyre_program *program, vyre_error *error);
+
+/* The segment that starts behind grid barrier `start`, or with the program if VY_NONE. */
+vyre_status vy_segment_make(const vy_split *split, uint32_t start, vyre_program **out, vyre_error *error);
 
 #endif

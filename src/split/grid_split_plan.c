@@ -1,6 +1,6 @@
-/* Plan of a grid split (grid_split_plan.h): canonical form, liveness at the grid barriers, uniformity, the host slice,
+/* Plan of a grid split (grid_split.h): canonical form, liveness at the grid barriers, uniformity, the host slice,
  * and spill slots. */
-#include "split/grid_split_plan.h"
+#include "split/grid_split.h"
 
 #include "analysis/uniformity.h"
 #include "opt/clone.h"

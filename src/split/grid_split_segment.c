@@ -17,7 +17,7 @@
  *
  * The whole segment is in a region named after the program. So no statement moves to the body of the program, where the
  * validator searches for certain races. */
-#include "split/grid_split_plan.h"
+#include "split/grid_split.h"
 
 #include "opt/clone.h"
 

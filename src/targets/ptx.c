@@ -1,10 +1,8 @@
 /* Targets ptx, cubin and sass: PTX from the emitter, and the output of NVIDIA's assembler and disassemblers (ptx.h). */
 #include "targets/ptx.h"
 
-#include "base/env.h"
 #include "base/file.h"
 #include "base/string.h"
-#include "emit/ptx/prepare.h"
 #include "emit/ptx/ptx.h"
 #include "ir/model.h"
 #include "vyre/emit.h"

@@ -4,7 +4,6 @@
 #define VY_TARGETS_PTX_H
 
 #include "base/string.h"
-#include "emit/ptx/prepare.h"
 #include "emit/ptx/ptx.h"
 #include "vyre/emit.h"
 

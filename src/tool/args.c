@@ -2,7 +2,7 @@
 #include "tool/args.h"
 
 #include "base/file.h"
-#include "base/suggest.h"
+#include "base/string.h"
 #include "tool/terminal.h"
 
 enum { ARGUMENT_FILE_LIMIT = 1 << 24 };

@@ -1,7 +1,6 @@
 /* vyre backends and vyre info: the registered backends, and the properties of their devices. */
 #include "driver/backend.h"
 #include "tool/args.h"
-#include "tool/json.h"
 #include "tool/terminal.h"
 #include "tool/tool.h"
 #include "vyre/driver.h"

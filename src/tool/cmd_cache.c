@@ -1,6 +1,5 @@
 /* vyre cache: lists, measures, verifies and clears the disk cache of compiled pipelines. */
 #include "tool/args.h"
-#include "tool/json.h"
 #include "tool/terminal.h"
 #include "tool/tool.h"
 #include "vyre/cache.h"

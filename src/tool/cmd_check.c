@@ -1,5 +1,4 @@
 /* vyre check: reports every error in files, and summarises the programs of valid files. */
-#include "tool/json.h"
 #include "tool/load.h"
 #include "tool/program_summary.h"
 #include "tool/tool.h"

@@ -1,11 +1,10 @@
 /* vyre dialects: lists and shows ops of dialects, checks manifests, watches folders of manifests. */
-#include "base/suggest.h"
+#include "base/string.h"
+#include "dialect/load.h"
 #include "dialect/manifest_dir.h"
 #include "dialect/manifest_reader.h"
-#include "dialect/standard_library.h"
 #include "ir/op_tables.h"
 #include "tool/args.h"
-#include "tool/json.h"
 #include "tool/load.h"
 #include "tool/scalar_text.h"
 #include "tool/tool.h"

@@ -1,11 +1,10 @@
 /* vyre doctor: examines plug-ins, backends, drivers, device nodes, limits, the environment and the cache, and suggests
  * fixes. */
-#include "base/suggest.h"
+#include "base/string.h"
 #include "base/thread.h"
 #include "dialect/manifest_dir.h"
 #include "tool/args.h"
 #include "tool/doctor.h"
-#include "tool/json.h"
 #include "tool/tool.h"
 #include "vyre/backend.h"
 #include "vyre/cache.h"

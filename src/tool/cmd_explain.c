@@ -1,12 +1,11 @@
 /* vyre explain: explains a diagnostic code or a status, or describes a program. */
 #include "backends/cuda/dynamic_symbols.h"
-#include "base/suggest.h"
+#include "base/string.h"
 #include "emit/ptx/ptx.h"
 #include "ir/model.h"
 #include "ir/op_tables.h"
 #include "targets/ptx.h"
 #include "tool/bindings.h"
-#include "tool/json.h"
 #include "tool/load.h"
 #include "tool/program_summary.h"
 #include "tool/tool.h"

@@ -1,7 +1,6 @@
 /* vyre gen: generates random test cases: programs with inputs. */
 #include "tool/args.h"
-#include "tool/case_files.h"
-#include "tool/json.h"
+#include "tool/load.h"
 #include "tool/terminal.h"
 #include "tool/tool.h"
 #include "vyre/text.h"

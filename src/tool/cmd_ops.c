@@ -1,9 +1,8 @@
 /* vyre ops: prints the operations of the language (operators, builtins, atomics, collectives) as text, Markdown
  * (docs/ops.md) or JSON. */
-#include "base/suggest.h"
+#include "base/string.h"
 #include "ir/op_tables.h"
 #include "tool/args.h"
-#include "tool/json.h"
 #include "tool/tool.h"
 #include "vyre/op.h"
 

@@ -1,6 +1,5 @@
 /* vyre opt: prints an optimised program, or the effect of each pass. */
-#include "base/suggest.h"
-#include "tool/json.h"
+#include "base/string.h"
 #include "tool/load.h"
 #include "tool/tool.h"
 #include "vyre/text.h"

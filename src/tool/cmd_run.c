@@ -1,6 +1,5 @@
 /* vyre run: runs a program and prints or stores its outputs. */
-#include "base/clock.h"
-#include "base/env.h"
+#include "base/file.h"
 #include "base/thread.h"
 #include "driver/dispatch.h"
 #include "driver/multi_launch.h"
@@ -8,7 +7,6 @@
 #include "ir/op_tables.h"
 #include "oracle/run.h"
 #include "tool/bindings.h"
-#include "tool/json.h"
 #include "tool/load.h"
 #include "tool/outputs.h"
 #include "tool/terminal.h"

@@ -2,9 +2,8 @@
  *
  * The command runs in a separate process group with a time limit. The group is killed when the command ends, when its
  * time expires, and when this process is interrupted, so no process outlives its test. */
-#include "base/clock.h"
+#include "base/thread.h"
 #include "tool/bindings.h"
-#include "tool/case_files.h"
 #include "tool/load.h"
 #include "tool/terminal.h"
 #include "tool/tool.h"

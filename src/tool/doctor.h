@@ -7,7 +7,6 @@
 
 #include "base/memory.h"
 #include "base/string.h"
-#include "base/suggest.h"
 
 /* X(ID, name, doc): the states of a plug-in. */
 #define DOCTOR_STATE_LIST(X)                                                                                           \

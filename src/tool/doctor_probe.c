@@ -7,7 +7,6 @@
 #include "base/string.h"
 #include "base/trusted_path.h"
 #include "driver/dispatch.h"
-#include "driver/host_services.h"
 #include "driver/plugin.h"
 #include "driver/registry.h"
 #include "vyre/driver.h"

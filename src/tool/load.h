@@ -1,8 +1,11 @@
-/* Program loader: reads a text or a wire form, which its first bytes distinguish, validates it and resolves its ops. */
+/* Loader of programs and test cases: reads a text or a wire form, which its first bytes distinguish, validates it and
+ * resolves its ops. */
 #ifndef TOOL_LOAD_H
 #define TOOL_LOAD_H
 
+#include "generate/generate.h"
 #include "tool/args.h"
+#include "tool/tool.h"
 #include "vyre/dialect.h"
 
 /* A loaded file. Zero-initialise; release with tool_file_free. */
@@ -55,5 +58,14 @@ int tool_one_file(const tool_command *command, const tool_args *args);
 
 /* Prints a program as canonical text to a file; NULL and "-" mean standard output. */
 int tool_program_print(const vyre_program *program, const char *output);
+
+/* Test cases on disk: a program, its inputs as .npy files, and its arguments.
+ *
+ *   BASE.vyre  BASE.NAME.npy …  BASE.args     run with: vyre run BASE.vyre @BASE.args */
+vyre_status tool_case_write(const vyre_case *given, const char *base, vyre_error *error);
+/* Removes the files that tool_case_write wrote for this case. */
+void tool_case_remove(const vyre_case *given, const char *base);
+/* Adds the arguments, one per line. If base is NULL, inputs are literals instead of file names. */
+void tool_case_arguments(vy_string *out, const vyre_case *given, const char *base);
 
 #endif

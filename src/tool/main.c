@@ -1,6 +1,6 @@
 /* The command `vyre`: looks up the subcommand, runs it, and checks that its output was written. Contains `vyre help`
  * and `vyre version`. */
-#include "base/suggest.h"
+#include "base/string.h"
 #include "ir/porting_hint.h"
 #include "tool/args.h"
 #include "tool/terminal.h"

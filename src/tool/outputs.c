@@ -2,16 +2,15 @@
 #include "tool/outputs.h"
 
 #include "base/file.h"
-#include "base/hash.h"
-#include "base/suggest.h"
+#include "base/string.h"
 #include "ir/dispatch_resolve.h"
 #include "ir/eval.h"
 #include "ir/op_tables.h"
 #include "tool/bindings.h"
 #include "tool/file_formats.h"
-#include "tool/json.h"
 #include "tool/load.h"
 #include "tool/scalar_text.h"
+#include "tool/tool.h"
 
 #include <inttypes.h>
 #include <sys/stat.h>

@@ -4,7 +4,7 @@
 #include "ir/model.h"
 #include "ir/op_tables.h"
 #include "tool/bindings.h"
-#include "tool/json.h"
+#include "tool/tool.h"
 #include "vyre/backend.h"
 
 #include <inttypes.h>

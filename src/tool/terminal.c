@@ -1,7 +1,6 @@
 /* Terminal output (terminal.h). Colours are SGR sequences (ECMA-48), which terminals support or ignore. */
 #include "tool/terminal.h"
 
-#include "base/clock.h"
 #include "base/thread.h"
 
 #include <stdio.h>

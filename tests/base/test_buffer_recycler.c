@@ -1,5 +1,5 @@
 /* Memory of large outputs that is kept for those that come next. */
-#include "base/buffer_recycler.h"
+#include "base/memory.h"
 #include "support/fault.h"
 #include "support/test.h"
 

@@ -1,7 +1,7 @@
 /* Deadlines of threads: scopes nest, the earlier one counts, and other threads have none. */
 #include "support/test.h"
 
-#include "base/clock.h"
+#include "base/thread.h"
 
 #include <pthread.h>
 

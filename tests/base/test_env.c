@@ -1,4 +1,4 @@
-#include "base/env.h"
+#include "base/file.h"
 #include "support/test.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "base/hash.h"
+#include "base/string.h"
 #include "support/test.h"
 
 static void expect_digest(const char *text, const char *hexadecimal) {

@@ -8,7 +8,7 @@
  *   - an object that a reader has pinned is not freed, and none is freed twice;
  *   - when all threads have ended, whatever is not current is free.
  * Then one rule of the protocol is left out at a time, and the search must find what goes wrong: so it can find it. */
-#include "base/hash.h"
+#include "base/string.h"
 #include "support/test.h"
 
 enum { THREADS = 3, OBJECTS = 4, SLOTS = 2 * THREADS, BUFFER = 4 };

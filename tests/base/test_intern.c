@@ -1,5 +1,5 @@
 #include "base/intern.h"
-#include "base/suggest.h"
+#include "base/string.h"
 #include "support/fault.h"
 #include "support/test.h"
 

@@ -1,4 +1,3 @@
-#include "base/clock.h"
 #include "base/thread.h"
 #include "support/fault.h"
 #include "support/test.h"

@@ -4,7 +4,7 @@
 
 #include "base/cpu_features.h"
 #include "compilers/llvm/blob_link.h"
-#include "emit/llvm/errata.h"
+#include "emit/llvm/emitter.h"
 
 #include <llvm-c/IRReader.h>
 #include <llvm-c/Target.h>

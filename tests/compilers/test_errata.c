@@ -1,4 +1,4 @@
-/* LLVM errata (src/emit/llvm/errata.h). The reproducer of every row is compiled as it is, and a row that the linked
+/* LLVM errata (src/emit/llvm/emitter.h). The reproducer of every row is compiled as it is, and a row that the linked
  * LLVM no longer needs is reported. The program of every row, compiled as the backend does, gives the bits of the
  * oracle, for every ISA level of the machine and every width. */
 #include "compilers/code.h"

@@ -3,7 +3,6 @@
 #include "compilers/code.h"
 
 #include "base/string.h"
-#include "compilers/llvm/bound.h"
 #include "compilers/llvm/compile.h"
 #include "compilers/llvm/llvm_session.h"
 #include "support/fault.h"

@@ -1,6 +1,6 @@
 /* Manifests become dialects of the registry: all of one or nothing. */
+#include "dialect/load.h"
 #include "dialect/manifests.h"
-#include "dialect/standard_library.h"
 
 static const char twice[] = "dialect = \"demo\"\nversion = \"1.0.0\"\n[[op]]\nid = \"f\"\n"
                             "signature = \"fn f(x: u32) -> u32\"\nbody = \"fn f(x: u32) -> u32 { return x + x }\"\n";

@@ -1,5 +1,5 @@
 /* Semantic versions: which texts are ones, and their order. */
-#include "dialect/semver.h"
+#include "dialect/manifest.h"
 #include "support/test.h"
 
 static int valid(const char *text) {

@@ -7,7 +7,7 @@
 
 #include "backends/reference/reference.h"
 #include "driver/backend.h"
-#include "driver/host_services.h"
+#include "driver/plugin.h"
 #include "driver/registry.h"
 #include "vyre/text.h"
 

@@ -5,7 +5,7 @@
 
 #include "driver/backend.h"
 #include "driver/fault_plugin.h"
-#include "driver/host_services.h"
+#include "driver/plugin.h"
 #include "driver/registry.h"
 #include "support/test.h"
 #include "vyre/pipeline.h"

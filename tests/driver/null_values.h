@@ -5,7 +5,7 @@
 #ifndef VY_TESTS_DRIVER_NULL_VALUES_H
 #define VY_TESTS_DRIVER_NULL_VALUES_H
 
-#include "driver/host_services.h"
+#include "driver/plugin.h"
 #include "support/test.h"
 #include "vyre/vyre.h"
 

@@ -5,7 +5,7 @@
 
 #include "backends/cpu/compile.h"
 #include "generate/generate.h"
-#include "ir/limits.h"
+#include "ir/model.h"
 
 #include <limits.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 /* The file format, byte by byte: anything that differs from the written bytes is refused. */
 #include "driver/cache.h"
 
-#include "base/hash.h"
+#include "base/string.h"
 
 enum { PAYLOAD = 40 };
 static const char label[] = "cuda:0123";

@@ -2,7 +2,7 @@
  * forbid is not begun. */
 #include "driver/pipeline_forms.h"
 
-#include "base/clock.h"
+#include "base/thread.h"
 #include "vyre/cache.h"
 #include "vyre/telemetry.h"
 

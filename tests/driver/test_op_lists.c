@@ -3,8 +3,7 @@
 #include "driver/fake.h"
 
 #include "backends/cpu/cpu.h"
-#include "backends/cuda/device.h"
-#include "emit/ptx/prepare.h"
+#include "backends/cuda/cuda.h"
 #include "emit/ptx/ptx.h"
 #include "ir/op_tables.h"
 

@@ -2,7 +2,6 @@
 #include "driver/fake.h"
 
 #include "driver/registry.h"
-#include "driver/select.h"
 #include "ir/op_tables.h"
 #include "vyre/telemetry.h"
 

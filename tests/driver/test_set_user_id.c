@@ -4,7 +4,7 @@
  * effective user is not, and the kernel sets AT_SECURE as for the opposite direction. */
 #include "backends/cpu/compile.h"
 #include "backends/cuda/dynamic_symbols.h"
-#include "base/env.h"
+#include "base/file.h"
 #include "driver/registry/child.h"
 #include "driver/telemetry.h"
 #include "vyre/cache.h"
@@ -113,7 +113,7 @@ static void a_set_user_id_process_ignores_its_environment(void **state) {
 /* secure_getenv() everywhere: a call of getenv() in the library would not be seen by the test above. */
 static void the_library_reads_no_variable_by_getenv(void **state) {
     (void)state;
-    if (access(vy_test_path("src/base/env.c"), R_OK) != 0)
+    if (access(vy_test_path("src/base/file.c"), R_OK) != 0)
         VY_SKIP("there is no source tree here");
     char command[2048], found[4096];
     snprintf(command, sizeof command,

@@ -2,7 +2,6 @@
  * Meant for the thread sanitizer. */
 #include "driver/pipeline_forms.h"
 
-#include "base/clock.h"
 #include "base/thread.h"
 #include "vyre/cache.h"
 

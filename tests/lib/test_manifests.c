@@ -11,7 +11,7 @@
 #include "lib/model_text.h"
 
 #include "dialect/manifest.h"
-#include "ir/limits.h"
+#include "ir/model.h"
 
 #include <glob.h>
 

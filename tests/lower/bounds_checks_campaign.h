@@ -10,7 +10,6 @@
 
 #include "lower/bounds_checks.h"
 #include "lower/legalize.h"
-#include "lower/zero_init.h"
 
 typedef struct guard_campaign {
     const vy_bounds_check_policy *rules;

@@ -1,6 +1,6 @@
 /* Collectives that are written out give the bits of the collective: for every kind, type, size of workgroup and
  * subgroup, through arrays and through shuffles of any width, without races and without reading what nobody wrote. */
-#include "ir/build/finish.h"
+#include "ir/build/builder_internal.h"
 #include "lower/runner.h"
 
 #include "ir/irbuilder.h"

@@ -1,8 +1,8 @@
 /* Optimising, legalising and preparing for PTX end at the deadline of the thread, before the next pass or phase. */
 #include "support/test.h"
 
-#include "base/clock.h"
-#include "emit/ptx/prepare.h"
+#include "base/thread.h"
+#include "emit/ptx/ptx.h"
 #include "lower/legalize.h"
 #include "opt/pass_manager.h"
 #include "support/fault.h"

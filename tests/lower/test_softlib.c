@@ -3,7 +3,7 @@
 #include "support/fault.h"
 #include "support/test.h"
 
-#include "lower/numeric_passes.h"
+#include "lower/legalizer.h"
 
 static const vy_softlib_text *const phases[] = {vy_softlib_narrow_texts, vy_softlib_exact_texts, vy_softlib_bits_texts,
                                                 vy_softlib_int64_texts};

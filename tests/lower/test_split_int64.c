@@ -2,7 +2,7 @@
  * accesses of level legal give the bytes they give where there are 64 bits. */
 #include "lower/runner.h"
 
-#include "lower/numeric_passes.h"
+#include "lower/legalizer.h"
 #include "support/fault.h"
 
 /* What a library of pairs might lean on by mistake is missing, too. */

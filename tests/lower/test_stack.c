@@ -6,9 +6,8 @@
  * of the program. Below the stack lies a guard page. */
 #include "lower/runner.h"
 
-#include "emit/ptx/prepare.h"
 #include "emit/ptx/ptx.h"
-#include "ir/limits.h"
+#include "ir/model.h"
 #include "opt/coarsen.h"
 #include "opt/pass_manager.h"
 #include "split/grid_split.h"

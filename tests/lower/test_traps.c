@@ -1,7 +1,7 @@
 /* How invocations end at level legal, case by case: the cases that lower/traps.c lists. */
 #include "lower/traps_runner.h"
 
-#include "lower/traps.h"
+#include "lower/legalize.h"
 #include "support/fault.h"
 
 #include <time.h>

@@ -3,7 +3,7 @@
 #ifndef VY_TESTS_LOWER_VECTORIZE_MEM_RUNNER_H
 #define VY_TESTS_LOWER_VECTORIZE_MEM_RUNNER_H
 
-#include "ir/build/finish.h"
+#include "ir/build/builder_internal.h"
 #include "ir/irbuilder.h"
 #include "lower/traps_runner.h"
 #include "lower/vectorize_mem.h"

@@ -1,6 +1,6 @@
 /* A pass that changes the program it was given, since that is nobody else's, makes the one that it would have made: the
  * same text, the same positions, as many changes. And passes that are not asked again would have found nothing. */
-#include "ir/build/finish.h"
+#include "ir/build/builder_internal.h"
 #include "opt/campaign.h"
 
 enum { SEEDS = 400, STEPS = 12 };

@@ -1,6 +1,6 @@
 /* Loops over private arrays are written trip by trip, their arrays become variables, and nothing else changes: case by
  * case, random texts, and random programs. */
-#include "ir/build/finish.h"
+#include "ir/build/builder_internal.h"
 #include "lower/traps_runner.h"
 
 #include "ir/irbuilder.h"

@@ -1,5 +1,5 @@
 /* Texts from strangers: truncated, huge, deep, binary. An error or a result, never a crash or a hang. */
-#include "ir/limits.h"
+#include "ir/model.h"
 #include "support/fault.h"
 #include "text/text_support.h"
 

@@ -1,7 +1,7 @@
 /* Parse after print is the identity: on files, on generated programs, on every kind of literal and on random trees of
  * every op. */
 #include "generate/generate.h"
-#include "ir/build/finish.h"
+#include "ir/build/builder_internal.h"
 #include "ir/irbuilder.h"
 #include "ir/op_tables.h"
 #include "text/text_support.h"

@@ -2,7 +2,7 @@
  * has one encoding. */
 #include "generate/generate.h"
 #include "ir/validate/validate.h"
-#include "ir/wire/encode.h"
+#include "ir/wire/format.h"
 #include "support/fault.h"
 #include "support/test.h"
 #include "text/text_support.h"

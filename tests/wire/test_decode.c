@@ -1,7 +1,6 @@
 /* The decoder refuses everything but canonical wire forms of valid programs, says why, and survives all of it. */
-#include "base/hash.h"
-#include "ir/limits.h"
-#include "ir/wire/decode.h"
+#include "base/string.h"
+#include "ir/model.h"
 #include "ir/wire/format.h"
 #include "support/fixes.h"
 #include "support/test.h"

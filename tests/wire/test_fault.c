@@ -1,6 +1,6 @@
 /* Wherever memory runs out while a program is built, encoded or decoded, the call says NO_MEMORY and nothing is left
  * behind. */
-#include "ir/wire/encode.h"
+#include "ir/wire/format.h"
 #include "support/fault.h"
 #include "support/test.h"
 #include "wire/corpus.h"

@@ -1,7 +1,6 @@
 /* Encoding and decoding give back the same program and the same bytes, today's and those of every version since 1.0. */
-#include "ir/build/finish.h"
+#include "ir/build/builder_internal.h"
 #include "ir/irbuilder.h"
-#include "ir/wire/encode.h"
 #include "ir/wire/format.h"
 #include "vyre/wire.h"
 #include "wire/compare.h"

@@ -3,10 +3,10 @@
 #include "backends/cpu/code_object.h"
 
 #include "base/cpu_features.h"
-#include "base/env.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "ir/limits.h"
+#include "ir/model.h"
 #include "vyre/op.h"
 
 #include <elf.h>

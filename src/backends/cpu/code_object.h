@@ -13,7 +13,7 @@
 #include "analysis/full_write.h"
 #include "backends/cpu/cost_model.h"
 #include "emit/llvm/kernel_abi.h"
-#include "ir/limits.h"
+#include "ir/model.h"
 #include "vyre/backend.h"
 #include "vyre/base.h"
 

@@ -2,10 +2,10 @@
  * one reply.
  *
  * Client and server are built from the same sources, which each message proves with a checksum of the build's identity
- * (driver/cache_key.h): so structs travel as they are in memory, and objects of an old compiler do not reach the cache
- * of a new library. Neither side trusts the other: a program can make LLVM write anything into the server's memory.
- * Each side checks the magic number, the build and every size before it uses a message, and treats a wrong one as the
- * end of the connection.
+ * (driver/cache_entry.h): so structs travel as they are in memory, and objects of an old compiler do not reach the
+ * cache of a new library. Neither side trusts the other: a program can make LLVM write anything into the server's
+ * memory. Each side checks the magic number, the build and every size before it uses a message, and treats a wrong one
+ * as the end of the connection.
  *
  * The server reads requests from and writes replies to one end of a socket pair, which is its descriptor
  * VY_COMPILE_SOCKET. It answers one request at a time, in order. It ends when the other end of the socket is closed,

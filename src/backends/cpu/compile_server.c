@@ -1,12 +1,11 @@
 /* Compile servers: the pool of child processes that run LLVM (compile_server.h). */
 #include "backends/cpu/compile_server.h"
 
-#include "base/clock.h"
-#include "base/hash.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/string.h"
 #include "base/thread.h"
-#include "driver/cache_key.h"
+#include "driver/cache_entry.h"
 
 #include <errno.h>
 #include <fcntl.h>

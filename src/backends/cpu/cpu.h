@@ -8,8 +8,8 @@
  *   execute.c         one dispatch on the thread pool: frames, traps, deadlines, privatised buffers
  *   cost_model.c      the estimated and measured time of a workgroup
  *   dispatch.c        binding of buffers, dispatches, batches, asynchronous dispatches
- *   pipeline.c        the function table of pipelines
- *   memory.c          resident buffers
+ *   dispatch.c        the function table of pipelines
+ *   device.c          resident buffers
  *   pool.c            thread pool; deadline_timer.c: deadlines; frame_pool.c: frames and native stacks */
 #ifndef VY_BACKENDS_CPU_H
 #define VY_BACKENDS_CPU_H
@@ -54,5 +54,22 @@ void vy_cpu_probe(const vyre_host *host, vyre_probe *out);
 void vy_cpu_model_name(const char *text, char *name, size_t room);
 /* "32K", "1024K", "8M" as bytes; 0 for anything else. */
 uint32_t vy_cpu_cache_size(const char *text);
+
+/* Resident buffers: aligned memory of the process, on which dispatches work in place. A native value is the address of
+ * a block that holds its size. */
+vyre_status vy_cpu_resident_allocate(void *self, uint64_t size, uint64_t *native, vyre_error *error);
+vyre_status vy_cpu_resident_free(void *self, uint64_t native, vyre_error *error);
+vyre_status vy_cpu_resident_upload(void *self, uint64_t native, uint64_t offset, const void *data, uint64_t size,
+                                   vyre_error *error);
+vyre_status vy_cpu_resident_download(void *self, uint64_t native, uint64_t offset, void *data, uint64_t size,
+                                     vyre_error *error);
+/* Memory of the process that somebody else owns: used where it is. */
+vyre_status vy_cpu_resident_wrap(void *self, const vyre_memory_location *place, uint64_t size, uint64_t *native,
+                                 vyre_error *error);
+vyre_status vy_cpu_resident_location(void *self, uint64_t native, vyre_memory_location *place, vyre_error *error);
+uint8_t *vy_cpu_resident_bytes(uint64_t native);
+
+/* Memory nobody has used yet, that is going to be: asks the system for large pages, if it is large. */
+void vy_cpu_memory_advise(void *memory, size_t size);
 
 #endif

@@ -1,20 +1,18 @@
-/* The CUDA device: its properties, its context and the loss of it, and the backend's function table (device.h). */
-#include "backends/cuda/device.h"
+/* The CUDA device: its properties, its context and the loss of it, and the backend's function table (cuda.h). */
+#include "backends/cuda/cuda.h"
 
 #include "backends/cuda/executable.h"
 #include "backends/cuda/graph.h"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/memory.h"
-#include "backends/cuda/numerics.h"
 #include "backends/cuda/pending.h"
-#include "backends/cuda/pipeline.h"
 #include "backends/cuda/stream_slot.h"
 #include "backends/cuda/transfer.h"
-#include "base/env.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "emit/ptx/ptx.h"
-#include "ir/limits.h"
+#include "ir/model.h"
 #include "ir/op_tables.h"
 
 #include <inttypes.h>

@@ -1,9 +1,9 @@
 /* CUDA graphs of launches, and batched launches, which run the items of a batch as one kernel (graph.h). */
 #include "backends/cuda/graph.h"
 
+#include "backends/cuda/executable.h"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/memory.h"
-#include "backends/cuda/pipeline.h"
 #include "backends/cuda/submission.h"
 #include "base/memory.h"
 

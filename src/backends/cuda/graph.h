@@ -12,7 +12,6 @@
 #define VY_BACKENDS_CUDA_GRAPH_H
 
 #include "backends/cuda/executable.h"
-#include "backends/cuda/pipeline.h"
 #include "backends/cuda/stream_slot.h"
 
 enum {

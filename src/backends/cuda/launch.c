@@ -3,11 +3,10 @@
 #include "backends/cuda/launch.h"
 
 #include "backends/cuda/executable.h"
-#include "backends/cuda/pipeline.h"
 #include "base/status.h"
 #include "driver/dispatch.h"
 #include "ir/dispatch_resolve.h"
-#include "ir/limits.h"
+#include "ir/model.h"
 
 #include <inttypes.h>
 #include <time.h>

@@ -21,7 +21,7 @@ void vy_cuda_clock_end(vy_cuda *cuda);
 /* ---- cooperative launches ----
  *
  * All blocks of a cooperative launch run at the same time, so that a program's grid barriers can run inside it
- * (emit/ptx/grid_barrier.c).
+ * (emit/ptx/control.c).
  *
  * The driver reports how many blocks of a kernel can do so when it is loaded; registers, shared memory and threads
  * decide. The driver layer asks for this limit at each dispatch, and runs a dispatch with more workgroups as several

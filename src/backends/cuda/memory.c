@@ -6,7 +6,7 @@
 #include "backends/cuda/transfer.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "driver/interop.h"
+#include "driver/dispatch.h"
 
 #include <inttypes.h>
 

@@ -1,15 +1,15 @@
-/* Probe of the numerics (numerics.h).
+/* Probe of the numerics (cuda.h).
  *
  * A few programs compute every operation that PTX promises to compute exactly, on hard operands: zeros, subnormals,
  * ends of ranges, halves, infinities, NaNs and random bits. The results are compared with those of the reference
  * interpreter. An operation that differs once is no longer native, and is legalised. If all differences have subnormal
  * operands or results, it is the subnormals that are not native. The result is kept in the disk cache, under the
  * device's name and the driver's version. */
-#include "backends/cuda/numerics.h"
+#include "backends/cuda/cuda.h"
 
 #include "backends/cuda/executable.h"
 #include "backends/cuda/submission.h"
-#include "base/env.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "driver/cache_disk.h"

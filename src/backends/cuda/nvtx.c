@@ -1,7 +1,7 @@
 /* NVTX ranges: finding a profiler's library, and the injection protocol of NVTX 3 (nvtx.h). */
 #include "backends/cuda/nvtx.h"
 
-#include "base/log.h"
+#include "base/diagnostics.h"
 #include "base/trusted_path.h"
 
 #include <assert.h>

@@ -3,7 +3,6 @@
 
 #include "backends/cuda/cuda.h"
 #include "backends/cuda/transfer.h"
-#include "base/buffer_recycler.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/thread.h"

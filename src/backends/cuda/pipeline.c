@@ -1,16 +1,15 @@
-/* Pipelines: their function table, and sequences and batches of launches (pipeline.h). */
-#include "backends/cuda/pipeline.h"
-
+/* Pipelines: their function table, and sequences and batches of launches (executable.h). */
 #include "backends/cuda/executable.h"
+
+#include "backends/cuda/cuda.h"
 #include "backends/cuda/graph.h"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/memory.h"
-#include "backends/cuda/numerics.h"
 #include "backends/cuda/pending.h"
 #include "backends/cuda/submission.h"
-#include "base/clock.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/thread.h"
 #include "driver/dispatch.h"
 
 /* ---- sequences and batches: launches on resident buffers ---- */

@@ -1,6 +1,6 @@
 /* Pipelined dispatch: the analysis of elementwise programs, and the overlap of copies and kernels
- * (pipelined_dispatch.h). */
-#include "backends/cuda/pipelined_dispatch.h"
+ * (submission.h). */
+#include "backends/cuda/submission.h"
 
 #include "backends/cuda/transfer.h"
 #include "base/memory.h"

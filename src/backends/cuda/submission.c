@@ -4,7 +4,6 @@
 #include "backends/cuda/launch.h"
 #include "backends/cuda/memory.h"
 #include "backends/cuda/pending.h"
-#include "backends/cuda/pipelined_dispatch.h"
 #include "backends/cuda/transfer.h"
 #include "base/memory.h"
 #include "base/status.h"

@@ -54,7 +54,7 @@ vyre_status vy_cuda_submission_submit(vy_cuda_submission *submission, const vyre
 vyre_status vy_cuda_submission_finish(vy_cuda_submission *submission, vyre_outputs *outputs, vyre_error *error);
 void vy_cuda_submission_end(vy_cuda_submission *submission);
 
-/* Its steps, for pipelined_dispatch.h: memory for what lies in the arena, and the addresses of it; room for an output,
+/* Its steps, for submission.h: memory for what lies in the arena, and the addresses of it; room for an output,
  * not cleared. */
 vyre_status vy_cuda_submission_allocate(vy_cuda_submission *submission, vyre_error *error);
 vyre_status vy_cuda_output_reserve(vyre_bytes *slot, uint64_t size, vyre_error *error);
@@ -84,5 +84,25 @@ static inline int vy_cuda_is_fast_dispatch(const vy_cuda_executable *code, const
 /* Inside. */
 vyre_status vy_cuda_dispatch_fast(vy_cuda_executable *code, const vyre_launch *launch, const vyre_resource *bindings,
                                   vyre_error *error);
+
+/* Pipelined dispatch: a large dispatch from host bytes in pieces, each of which is uploaded, computed and read back
+ * while others are.
+ *
+ * The program must be elementwise in the buffers that are divided: every invocation reads and writes only the element
+ * at global_id.x of them. All other buffers are uploaded whole before. Pieces are whole workgroups. Several threads
+ * take pieces one by one, each with a stream slot of its own. */
+/* How a buffer is used. */
+typedef enum vy_cuda_buffer_role { VY_CUDA_BUFFER_WHOLE, VY_CUDA_BUFFER_ELEMENTWISE } vy_cuda_buffer_role;
+
+/* Whether the program can be cut; roles: one a buffer. Sound, not complete. The program has no calls.
+ *
+ * VYRE_NO_MEMORY */
+vyre_status vy_cuda_pipelined_analyze(const vyre_program *program, int *is_elementwise, uint8_t *roles,
+                                      vyre_error *error);
+
+/* Runs a dispatch that way, if it is large enough and can be; *was_run says whether. Bound from host bytes, not
+ * submitted. */
+vyre_status vy_cuda_pipelined_run(vy_cuda_submission *submission, const vyre_launch *launch, vyre_outputs *outputs,
+                                  int *was_run, vyre_error *error);
 
 #endif

@@ -5,9 +5,8 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "driver/dispatch.h"
-#include "driver/host_services.h"
-#include "driver/interop.h"
-#include "ir/limits.h"
+#include "driver/plugin.h"
+#include "ir/model.h"
 #include "vyre/backend.h"
 #include "vyre/oracle.h"
 

@@ -9,12 +9,12 @@
  * on the exit status, which a host that waits for any child may take. Such a report is one send() of a fixed struct,
  * without allocation. */
 #include "backends/cpu/compile_protocol.h"
-#include "base/hash.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/string.h"
 #include "compilers/llvm/compile.h"
 #include "compilers/llvm/llvm_session.h"
-#include "driver/cache_key.h"
+#include "driver/cache_entry.h"
 
 #include <llvm/Config/llvm-config.h>
 

@@ -1,11 +1,11 @@
 /* State of the LLVM emitter, and the functions that its files share.
  *
  *   kernel.c            the kernel function: frame, loop over workgroups, declarations
- *   divergent_jumps.c   which jumps are divergent, and which code has barriers
+ *   control.c   which jumps are divergent, and which code has barriers
  *   barrier_regions.c   code between barriers, each region a loop over gangs
  *   control.c           statements, masks
  *   memory.c            loads and stores: addresses, contiguous, gathered and scattered accesses
- *   contiguous_check.c  accesses whose contiguity is checked at run time
+ *   affine_values.c  accesses whose contiguity is checked at run time
  *   load_combine.c      words that a program combines from bytes
  *   atomic.c            atomics
  *   collective.c        collectives: in memory and by shuffles
@@ -13,11 +13,11 @@
  *   op.c                ops and conversions
  *   affine_values.c     values with a stride, as scalars; speculative strides
  *   lane_constants.c    lanes that differ by constants
- *   rematerialize.c     rematerialisation
+ *   barrier_regions.c     rematerialisation
  *   simd_width.c        the number of lanes
- *   debug_info.c        source lines
+ *   llvm_util.c        source lines
  *   llvm_util.c         helpers for LLVM's C interface
- *   errata.c            workarounds for defects of LLVM (errata.h)
+ *   errata.c            workarounds for defects of LLVM (emitter.h)
  *
  * A value is a scalar if it is uniform in the workgroup (analysis/uniformity.h), else a vector of `width` lanes. The
  * mask has the lanes that execute; NULL means all of them, and then nothing is masked. A lane that does not execute
@@ -29,6 +29,9 @@
 #include "base/memory.h"
 #include "emit/llvm/kernel.h"
 #include "ir/model.h"
+
+#include <llvm-c/Core.h>
+#include <stdint.h>
 
 /* Lanes of a gang, and rows of the workgroup in one. */
 enum { VY_LLVM_LANES = 64, VY_LLVM_ROWS = 4 };
@@ -345,5 +348,27 @@ LLVMValueRef vy_llvm_for_next(vy_emitter *e, const vy_stmt *s, LLVMValueRef now,
 void vy_llvm_collective(vy_emitter *e, uint32_t stmt);
 /* Of a workgroup of one invocation, in the current gang. */
 void vy_llvm_collective_alone(vy_emitter *e, uint32_t stmt);
+
+/* Workarounds for LLVM errata: defects of LLVM's optimiser and code generator, and how the emitted code avoids each.
+ *
+ * One row for each defect. `name` is the file name of the reproducer, tests/compilers/errata/NAME.ll: IR that LLVM of
+ * the given versions compiles to wrong code, or does not compile. The test compilers.errata compiles it without the
+ * avoidance and reports a row that the linked LLVM no longer needs; NAME.vyre is a program that the emitter must
+ * compile to the right bits. docs/internals/cpu.md ("LLVM errata") describes the rows.
+ *
+ * A row is removed when every LLVM that the build accepts compiles its reproducer correctly. */
+/* X(name, seen in versions, avoidance) */
+#define VY_LLVM_ERRATA(X)                                                                                              \
+    X("masked-load-constant", "19.1 to 22.1",                                                                          \
+      "AVX, AVX2: the mask of a masked load is hidden from the code generator (vy_llvm_errata_rewrite)")               \
+    X("masked-load-size", "19.1", "as masked-load-constant")                                                           \
+    X("mask-sum-loop", "19.1",                                                                                         \
+      "AVX-512: a choice between y + 1 and y instead of a sum with a mask (vy_llvm_errata_rewrite)")                   \
+    X("half-range", "19.1",                                                                                            \
+      "floats made of integers are hidden from the optimiser in a program that converts to f16 (op.c)")
+
+/* Rewrites the instructions of an optimised module that LLVM would compile to wrong code for a processor with these
+ * features (VY_CPU_FEATURE_…). No pass of the optimiser may run afterwards: it could undo the rewriting. */
+void vy_llvm_errata_rewrite(LLVMModuleRef module, uint64_t features);
 
 #endif

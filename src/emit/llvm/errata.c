@@ -1,4 +1,4 @@
-/* Workarounds for LLVM errata that rewrite the optimised module (errata.h).
+/* Workarounds for LLVM errata that rewrite the optimised module (emitter.h).
  *
  * Masked loads, for AVX and AVX2 without AVX-512. The code generator holds such a mask as integers of which the
  * processor reads the sign bit, and simplifies them with only that bit demanded: a lane that is known false may become
@@ -13,10 +13,9 @@
  * Sums with masks, for AVX-512. The code generator turns y + zext(m) into y - sext(m), y - zext(m) into y + sext(m),
  * and sext(m) into zext(m) where it knows that m is false: if it knows that of a whole register, it does so without
  * end (mask-sum-loop). A choice between y + 1 and y is not turned into any of these. */
-#include "emit/llvm/errata.h"
+#include "emit/llvm/emitter.h"
 
 #include "base/cpu_features.h"
-#include "emit/llvm/emitter.h"
 
 #include <string.h>
 

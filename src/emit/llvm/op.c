@@ -228,7 +228,7 @@ static LLVMValueRef cast_half(vy_emitter *e, vyre_type to, LLVMValueRef a) {
 }
 
 /* Of a program with halves the result is hidden from the optimiser: it takes an integer with few significant bits for
- * exact in every float type, also in half, whose range it may exceed (errata.h, half-range). */
+ * exact in every float type, also in half, whose range it may exceed (emitter.h, half-range). */
 static LLVMValueRef cast_from_integer(vy_emitter *e, int is_signed, LLVMTypeRef type, LLVMValueRef a) {
     LLVMValueRef value = LLVMBuildCast(e->builder, is_signed ? LLVMSIToFP : LLVMUIToFP, a, type, "");
     return e->makes_halves && !LLVMIsConstant(value) ? vy_llvm_fence(e, value) : value;

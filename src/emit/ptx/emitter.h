@@ -3,19 +3,19 @@
  *   module.c              the module: declarations, the entry
  *   prologue.c            ids, addresses, counts and params, computed at the start of the entry
  *   text_writer.c         lines, registers, literals
- *   expr.c                variables, expressions, ops of two words
+ *   op.c                variables, expressions, ops of two words
  *   op.c                  ops and conversions
  *   ptxas_errata.c        ops that ptxas compiles wrongly, and their replacements
  *   memory.c              loads, stores, atomics, elements of words
  *   control.c             statements, traps, polls
  *   loop.c                `for` and `while`
- *   loop_errata.c         loops that ptxas must not unroll
+ *   ptxas_errata.c         loops that ptxas must not unroll
  *   if_conversion.c       short branches as predicated code
- *   alignment_versions.c  tests of alignment
- *   load_pipelining.c     software pipelining: loads for the next trip
+ *   loop.c  tests of alignment
+ *   loop.c     software pipelining: loads for the next trip
  *   byte_load_combine.c   loads of neighbouring bytes in a loop
  *   def_use.c             where variables are set and read
- *   grid_barrier.c        grid barriers
+ *   control.c        grid barriers
  *   indirect_grid.c       indirect grids: the grid-stride loop around the program
  *
  * A value is a register or a literal. Registers are typed by size alone, which PTX allows for every instruction of
@@ -137,11 +137,11 @@ typedef struct vy_ptx {
     int has_floors;                                /* something may be the larger of a float and 0 */
     int has_flags;                                 /* floats are compared, and integers made of bools */
     int has_orders;                                /* f32 are compared with what need not be above 0 */
-    /* from i32 on, that have ops of a line and no more (expr.c): none, if there are extremes or flags */
+    /* from i32 on, that have ops of a line and no more (op.c): none, if there are extremes or flags */
     uint32_t plain_types;
     int has_sync;               /* its invocations meet: barriers, shuffles */
     vy_ptx_alignment alignment; /* of buffers, where what is written runs */
-    /* by statement of the body, whether it asks a buffer for that (alignment_versions.c); NULL: not known */
+    /* by statement of the body, whether it asks a buffer for that (loop.c); NULL: not known */
     uint8_t *asks;
     int one_by_one; /* wide accesses are written as accesses of their elements */
     int has_positions;
@@ -383,7 +383,7 @@ void vy_ptx_for(vy_ptx *e, uint32_t index, const vy_stmt *s);
 void vy_ptx_while(vy_ptx *e, uint32_t index, const vy_stmt *s);
 /* Gives a loop its labels; 0 if there is no memory. It ends by `loops.count--`. */
 int vy_ptx_loop_begin(vy_ptx *e, vy_ptx_loop *out);
-/* How a loop counts (loop_errata.c): another trip is made while a number of the type, which starts in `from`, compares
+/* How a loop counts (ptxas_errata.c): another trip is made while a number of the type, which starts in `from`, compares
  * so with one in `to`. */
 typedef struct vy_ptx_trip_count {
     uint8_t type;

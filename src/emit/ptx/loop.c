@@ -1,4 +1,4 @@
-/* Loops: `for`, and `while`, whose condition is tested before the loop and at its end (loop rotation). */
+/* Loops: `for` and `while` (loop rotation), load pipelining (software pipelining), and alignment versions. */
 #include "emit/ptx/emitter.h"
 
 /* ---- for ----
@@ -379,4 +379,204 @@ void vy_ptx_while(vy_ptx *e, uint32_t index, const vy_stmt *s) {
         vy_ptx_jump_if(e, condition, q.wanted, body);
     vy_ptx_bind_label(e, loop.exit);
     e->loops.count--;
+}
+
+/* Software pipelining of loads: a load at the start of a loop's trip is issued in the trip before, as soon as its
+ * index is known.
+ *
+ * A chain of dependent loads, as in an automaton that reads byte by byte, becomes shorter by one.
+ *
+ * The results are the same: no invocation writes the buffer in the dispatch, and the load's own condition guarantees
+ * that the index is inside. The load is made if there is another trip, which a `break` may still prevent. */
+/* Statements of a body that are looked at, for it begins with what they load; and loads that are: each is compared
+ * with the whole body. */
+enum { BEGINNING = 16, TRIES = 8 };
+
+/* The body of a loop, whose condition is known from statement `settled` on; the load is in statement `at`. */
+typedef struct body {
+    vy_ptx *emitter;
+    const vyre_program *program;
+    uint32_t first, settled, end, at;
+    unsigned tries;
+} body;
+
+static const vy_expr *expr_at(const body *b, uint32_t expr) {
+    return &b->program->exprs.items[expr];
+}
+
+/* Whether statements of [first, end) declare a variable or assign to it. */
+static int is_set(const body *b, uint32_t variable, uint32_t first, uint32_t end) {
+    uint32_t at = vy_ptx_next_def(b->emitter, variable, first);
+    return at != VY_NONE && at < end;
+}
+
+/* Whether an expression has at `settled` the value that it will have in the next trip. Recursion is bounded by
+ * VY_LIMIT_EXPRESSION_DEPTH. */
+static int is_iteration_invariant(const body *b, uint32_t expr) {
+    const vy_expr *x = expr_at(b, expr);
+    if (x->kind == VY_EXPR_VARIABLE)
+        return !is_set(b, x->a, b->first, b->at) && !is_set(b, x->a, b->settled, b->end);
+    if (x->kind != VY_EXPR_OP)
+        return x->kind != VY_EXPR_LOAD;
+    unsigned arity = vy_ptx_arity(x);
+    return is_iteration_invariant(b, x->a) && (arity < 2 || is_iteration_invariant(b, x->b)) &&
+           (arity < 3 || is_iteration_invariant(b, x->c));
+}
+
+/* The condition of a load itself, or of the `let` before it that names it. */
+static const vy_expr *condition_of(const body *b, const vy_expr *load) {
+    const vy_stmt *stmts = b->program->stmts.items;
+    if (load->c == VY_NONE)
+        return NULL;
+    const vy_expr *c = expr_at(b, load->c);
+    if (c->kind != VY_EXPR_VARIABLE)
+        return c;
+    for (uint32_t i = b->first; i < b->at; i = stmts[i].end)
+        if (stmts[i].kind == VY_STMT_LET && stmts[i].variable == c->a)
+            return expr_at(b, stmts[i].a);
+    return NULL;
+}
+
+/* `index < len(memory)`: where nothing in the index is set, both mean the same index. */
+static int is_bounds_check_of(const body *b, const vy_expr *condition, const vy_expr *load) {
+    if (!condition || condition->kind != VY_EXPR_OP || condition->op != VYRE_OP_LT)
+        return 0;
+    const vy_expr *length = expr_at(b, condition->b);
+    return length->kind == VY_EXPR_LEN && length->a == load->a && vy_expr_equal(b->program, condition->a, load->b);
+}
+
+static int can_be_pipelined(body *b, const vy_expr *load) {
+    const vy_memory *m = &b->program->memories.items[load->a];
+    int is_constant = m->access == VYRE_ACCESS_READ || m->access == VYRE_ACCESS_UNIFORM;
+    return m->space == VY_SPACE_BUFFER && is_constant && load->op == VY_BOUNDS_UNCHECKED && b->tries++ < TRIES &&
+           is_bounds_check_of(b, condition_of(b, load), load) && is_iteration_invariant(b, load->b);
+}
+
+/* The first such load of an expression; VY_NONE. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
+static uint32_t find_in(body *b, uint32_t expr) {
+    const vy_expr *x = expr_at(b, expr);
+    if (x->kind == VY_EXPR_LOAD)
+        return can_be_pipelined(b, x) ? expr : find_in(b, x->b);
+    if (x->kind != VY_EXPR_OP)
+        return VY_NONE;
+    const uint32_t operands[3] = {x->a, x->b, x->c};
+    uint32_t found = VY_NONE;
+    for (unsigned i = 0; i < vy_ptx_arity(x) && found == VY_NONE; i++)
+        found = find_in(b, operands[i]);
+    return found;
+}
+
+uint32_t vy_ptx_find_pipelined_load(vy_ptx *e, uint32_t first, uint32_t settled, uint32_t end) {
+    const vy_stmt *stmts = e->program->stmts.items;
+    body b = {e, e->program, first, settled, end, first, 0};
+    uint32_t found = VY_NONE;
+    for (unsigned k = 0; k < BEGINNING && b.at < settled && found == VY_NONE; k++, b.at = stmts[b.at].end) {
+        uint8_t kind = stmts[b.at].kind;
+        if (kind == VY_STMT_LET || kind == VY_STMT_VAR || kind == VY_STMT_ASSIGN)
+            found = find_in(&b, stmts[b.at].a);
+    }
+    return found;
+}
+
+vy_ptx_value vy_ptx_load_next_iteration(vy_ptx *e, uint32_t load, vy_ptx_value condition) {
+    const vy_expr *x = &e->program->exprs.items[load];
+    vy_ptx_value inside = vy_ptx_new(e, VYRE_TYPE_BOOL), index = vy_ptx_expr(e, x->b);
+    vy_ptx_value count = vy_ptx_count(e, x->a - e->body->first_memory);
+    vy_ptx_write(e, "setp.lt.u32 %s, %s, %s", vy_ptx_name(e, inside), vy_ptx_register(e, index), vy_ptx_name(e, count));
+    return vy_ptx_load_if(e, load, vy_ptx_both(e, condition, inside));
+}
+
+/* Alignment versioning: recognises `if misalignment(x) & 3 == 0 { one wide access } else { the same elements one by
+ * one }`, as legalisation writes it.
+ *
+ * For elements that are accessed one by one, either branch is correct; where the buffer is aligned, either branch is
+ * correct in any case. So an earlier test may decide for several such ifs. An `if` that differs from this form is
+ * emitted like any other. */
+static const vy_expr *index_expr(const vy_ptx *e, uint32_t expr) {
+    return &e->program->exprs.items[expr];
+}
+
+static const vy_stmt *index_stmt(const vy_ptx *e, uint32_t stmt) {
+    return &e->program->stmts.items[stmt];
+}
+
+/* A literal, or a variable that does not change. */
+static int is_simple(const vy_ptx *e, uint32_t expr) {
+    const vy_expr *x = index_expr(e, expr);
+    return x->kind == VY_EXPR_LITERAL || (x->kind == VY_EXPR_VARIABLE && !e->program->variables.items[x->a].is_mutable);
+}
+
+static int is_same(const vy_ptx *e, uint32_t one, uint32_t other) {
+    const vy_expr *a = index_expr(e, one), *b = index_expr(e, other);
+    return is_simple(e, one) && a->kind == b->kind && a->type == b->type &&
+           (a->kind == VY_EXPR_LITERAL ? a->bits == b->bits : a->a == b->a);
+}
+
+/* Whether `expr` is index + k. */
+static int is_element(const vy_ptx *e, uint32_t expr, uint32_t index, uint32_t k) {
+    const vy_expr *x = index_expr(e, expr), *from = index_expr(e, index);
+    if (from->type != VYRE_TYPE_U32 || x->type != VYRE_TYPE_U32)
+        return 0;
+    if (k == 0 || from->kind == VY_EXPR_LITERAL)
+        return k == 0 ? is_same(e, index, expr) : x->kind == VY_EXPR_LITERAL && x->bits == (uint32_t)(from->bits + k);
+    return x->kind == VY_EXPR_OP && x->op == VYRE_OP_ADD && is_same(e, index, x->a) &&
+           index_expr(e, x->b)->kind == VY_EXPR_LITERAL && index_expr(e, x->b)->bits == k;
+}
+
+/* load_wide and an assignment of each result; assignments of the same elements to the same variables. */
+static int is_load(const vy_ptx *e, uint32_t wide, const vy_stmt *s) {
+    const vy_stmt *load = index_stmt(e, wide);
+    uint32_t count = load->result_count;
+    if (s->middle != wide + 1 + count || s->end != s->middle + count)
+        return 0;
+    for (uint32_t k = 0; k < count; k++) {
+        const vy_stmt *together = index_stmt(e, wide + 1 + k), *alone = index_stmt(e, s->middle + k);
+        if (together->kind != VY_STMT_ASSIGN || alone->kind != VY_STMT_ASSIGN || together->variable != alone->variable)
+            return 0;
+        const vy_expr *given = index_expr(e, together->a), *loaded = index_expr(e, alone->a);
+        if (given->kind != VY_EXPR_VARIABLE || given->a != load->variable + k || loaded->kind != VY_EXPR_LOAD ||
+            loaded->op != VY_BOUNDS_UNCHECKED || loaded->a != load->memory || loaded->c != VY_NONE ||
+            !is_element(e, loaded->b, load->a, k))
+            return 0;
+    }
+    return 1;
+}
+
+/* store_wide; stores of the same values to the same elements. */
+static int is_store(const vy_ptx *e, uint32_t wide, const vy_stmt *s) {
+    const vy_stmt *store = index_stmt(e, wide);
+    if (s->middle != wide + 1 || s->end != s->middle + store->arg_count)
+        return 0;
+    for (uint32_t k = 0; k < store->arg_count; k++) {
+        const vy_stmt *alone = index_stmt(e, s->middle + k);
+        if (alone->kind != VY_STMT_STORE || alone->bounds_check != VY_BOUNDS_UNCHECKED ||
+            alone->memory != store->memory || !is_element(e, alone->a, store->a, k) ||
+            !is_same(e, e->program->args.items[store->args + k].index, alone->b))
+            return 0;
+    }
+    return 1;
+}
+
+/* The buffer of misalignment(x) & m == 0. */
+static uint32_t buffer_of(const vy_ptx *e, uint32_t condition) {
+    const vy_expr *x = index_expr(e, condition);
+    if (x->kind != VY_EXPR_OP || x->op != VYRE_OP_EQ || index_expr(e, x->b)->kind != VY_EXPR_LITERAL ||
+        index_expr(e, x->b)->bits)
+        return VY_NONE;
+    x = index_expr(e, x->a);
+    if (x->kind != VY_EXPR_OP || x->op != VYRE_OP_AND || index_expr(e, x->a)->kind != VY_EXPR_ALIGN_OFFSET)
+        return VY_NONE;
+    uint32_t buffer = index_expr(e, x->a)->a - e->body->first_memory;
+    return buffer < e->program->buffer_count ? buffer : VY_NONE;
+}
+
+uint32_t vy_ptx_alignment_test_buffer(const vy_ptx *e, uint32_t index) {
+    const vy_stmt *s = index_stmt(e, index);
+    uint32_t buffer = s->kind == VY_STMT_IF && s->middle > index + 1 ? buffer_of(e, s->a) : VY_NONE;
+    if (buffer == VY_NONE)
+        return VY_NONE;
+    uint8_t kind = index_stmt(e, index + 1)->kind;
+    int is_access =
+        kind == VY_STMT_LOAD_WIDE ? is_load(e, index + 1, s) : kind == VY_STMT_STORE_WIDE && is_store(e, index + 1, s);
+    return is_access ? buffer : VY_NONE;
 }

@@ -1,8 +1,7 @@
-/* The pass pipeline before PTX: coarsening, optimisation, legalisation (prepare.h). */
-#include "emit/ptx/prepare.h"
-
+/* The pass pipeline before PTX: coarsening, optimisation, legalisation (ptx.h). */
 #include "emit/ptx/ptx.h"
-#include "ir/build/inline.h"
+
+#include "ir/build/builder_internal.h"
 #include "ir/irbuilder.h"
 #include "opt/coarsen.h"
 #include "opt/pass_manager.h"

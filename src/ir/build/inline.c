@@ -17,10 +17,9 @@
  * here, and src/ir/validate/divergence_graph.h derives the same control flow for both. A name is visible (`visible`,
  * `declared`) from its declaration to the end of its block, and no declaration uses a visible name. Symbols of the
  * draft are valid only while draft.failed is not set. */
-#include "ir/build/inline.h"
+#include "ir/build/builder_internal.h"
 
 #include "base/status.h"
-#include "ir/build/finish.h"
 #include "ir/irbuilder.h"
 
 #include <stdio.h>

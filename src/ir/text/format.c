@@ -4,7 +4,7 @@
  * before `{` and `else`, where they have no meaning. So the meaning of the text is preserved. The decision about a
  * token depends only on tokens and line breaks, so formatting is idempotent. */
 #include "base/status.h"
-#include "ir/limits.h"
+#include "ir/model.h"
 #include "ir/text/lexer.h"
 #include "vyre/text.h"
 

@@ -3,7 +3,7 @@
 #include "ir/text/lexer.h"
 
 #include "base/string.h"
-#include "ir/limits.h"
+#include "ir/model.h"
 
 #include <stdio.h>
 

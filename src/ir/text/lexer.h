@@ -7,7 +7,6 @@
 
 #include "base/intern.h"
 #include "base/string.h"
-#include "base/suggest.h"
 #include "ir/diagnostic_codes.h"
 #include "ir/identifiers.h"
 

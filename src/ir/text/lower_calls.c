@@ -1,6 +1,6 @@
 /* Lowering of effects: atomics, collectives, calls and intrinsics, as statements or hoisted out of an expression. */
-#include "base/suggest.h"
-#include "ir/attributes.h"
+#include "base/string.h"
+#include "ir/model.h"
 #include "ir/op_tables.h"
 #include "ir/porting_hint.h"
 #include "ir/text/lower.h"

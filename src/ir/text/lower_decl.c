@@ -3,8 +3,8 @@
  * A name is resolved with one table lookup per use. Constants are evaluated in file order with vyre_op_evaluate, after
  * the -D options have replaced their values. Sizes (counts, grids, array lengths, workgroup sizes) are mathematical
  * integers without a type, so any integer literal or const is accepted. */
-#include "base/suggest.h"
-#include "ir/build/finish.h"
+#include "base/string.h"
+#include "ir/build/builder_internal.h"
 #include "ir/eval.h"
 #include "ir/porting_hint.h"
 #include "ir/text/lower.h"

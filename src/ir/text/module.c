@@ -1,5 +1,4 @@
 /* Module parser: runs the lexer, the parser and the lowering on a file, and builds its library and programs. */
-#include "ir/text/module.h"
 #include "base/status.h"
 #include "ir/text/lower.h"
 #include "vyre/text.h"

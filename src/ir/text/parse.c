@@ -1,6 +1,6 @@
 /* Parser core: errors and recovery, token helpers, declarations, functions, programs and the file. */
-#include "base/suggest.h"
-#include "ir/limits.h"
+#include "base/string.h"
+#include "ir/model.h"
 #include "ir/porting_hint.h"
 #include "ir/text/parser.h"
 

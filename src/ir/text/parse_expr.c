@@ -2,11 +2,10 @@
  *
  * The precedence of each infix symbol is a column of the op table. The recursion is bounded by too_deep. Its
  * functions must have small frames, so functions that format messages are not inlined into them. */
-#include "base/suggest.h"
-#include "ir/attributes.h"
+#include "base/string.h"
 #include "ir/eval.h"
 #include "ir/identifiers.h"
-#include "ir/limits.h"
+#include "ir/model.h"
 #include "ir/op_tables.h"
 #include "ir/porting_hint.h"
 #include "ir/text/parser.h"

@@ -1,7 +1,7 @@
 /* Statement parser: declarations of variables, assignments, control flow and blocks. The nesting of blocks is
  * bounded by VY_LIMIT_NESTING. */
-#include "base/suggest.h"
-#include "ir/limits.h"
+#include "base/string.h"
+#include "ir/model.h"
 #include "ir/porting_hint.h"
 #include "ir/text/parser.h"
 

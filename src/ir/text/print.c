@@ -8,7 +8,6 @@
 #include "base/intern.h"
 #include "base/status.h"
 #include "base/string.h"
-#include "ir/attributes.h"
 #include "ir/identifiers.h"
 #include "ir/model.h"
 #include "ir/number.h"

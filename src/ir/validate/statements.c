@@ -2,9 +2,9 @@
  *
  * Shadowing is not allowed: a name can be declared again only after the block that declared it has ended. So a name has
  * at most one visible declaration, and a table from names to their last declaration is the whole scope. */
-#include "ir/attributes.h"
 #include "ir/eval.h"
 #include "ir/identifiers.h"
+#include "ir/model.h"
 #include "ir/op_tables.h"
 #include "ir/validate/verifier.h"
 

@@ -5,12 +5,11 @@
  * checked against the bytes left before memory is allocated for them. The program then passes the validator like any
  * other. Its fingerprint is computed from its own encoding; if it differs from the digest in the bytes, these were not
  * the canonical form. */
-#include "ir/wire/decode.h"
+#include "ir/wire/format.h"
 
-#include "base/hash.h"
+#include "base/string.h"
 #include "ir/eval.h"
 #include "ir/op_tables.h"
-#include "ir/wire/format.h"
 
 #include <stdarg.h>
 #include <stdio.h>

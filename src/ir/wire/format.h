@@ -18,6 +18,8 @@
 #ifndef VY_IR_WIRE_FORMAT_H
 #define VY_IR_WIRE_FORMAT_H
 
+#include "ir/diagnostic_codes.h"
+#include "ir/irbuilder.h"
 #include "ir/model.h"
 
 #define VY_WIRE_MAGIC ((const uint8_t[4]){0, 'v', 'y', 'r'})
@@ -135,5 +137,60 @@ int vy_wire_has_declaration_positions(const vyre_program *program);
 static inline unsigned vy_wire_literal_bytes(vyre_type type) {
     return (vyre_type_bits(type) + 7) / 8;
 }
+
+/* Wire encoder (vyre/wire.h): program to bytes, and the program fingerprint. */
+/* Computes program->fingerprint of a validated program: the digest of its canonical wire form. Fails with NO_MEMORY, or
+ * with LIMIT if the wire form would exceed VY_LIMIT_WIRE_BYTES. Small programs allocate nothing. */
+vyre_status vy_fingerprint(vyre_program *program, vyre_error *error);
+
+/* A growing byte writer. After a failure the bytes are incomplete and `status` has the reason, so the encoder checks
+ * once. */
+typedef struct vy_wire_writer {
+    uint8_t *data;
+    size_t size, capacity;
+    int borrowed; /* the data is the caller's (a stack buffer): copied, not resized or released, when it is too small */
+    vyre_status status;
+} vy_wire_writer;
+
+/* Makes room for n more bytes; the limit is VY_LIMIT_WIRE_BYTES. Returns 0 on failure. */
+int vy_wire_writer_grow(vy_wire_writer *writer, size_t n);
+/* Converts the writer's status to an error. */
+vyre_status vy_wire_writer_fail(const vy_wire_writer *writer, vyre_error *error);
+
+/* Wire decoder: untrusted bytes to a program in an IR builder. */
+/* A bounded reader of untrusted bytes. The first error is reported (as a diagnostic and as `error`) and stored in
+ * `status`. From then on every read returns 0 and does not advance, so the loops of the decoder end. */
+typedef struct vy_wire_reader {
+    const uint8_t *data;
+    size_t at, end;
+    vyre_status status;
+    vyre_diagnostics *diagnostics;
+    vyre_error *error;
+} vy_wire_reader;
+
+typedef struct vy_decoder {
+    vy_wire_reader reader;
+    vy_irb draft;
+    uint32_t function_count;      /* without the entry */
+    VY_VECTOR(vy_symbol) strings; /* in order of first occurrence */
+    VY_VECTOR(uint32_t) stack;    /* expressions that no statement has consumed yet; size nodes while a size is read */
+    VY_VECTOR(vy_arg) args;       /* of the statement being read */
+    uint32_t first_variable, first_memory, memory_count; /* of the function being read */
+    size_t length;                                       /* of the program in the data, with its digest */
+} vy_decoder;
+
+/* Reads the data of decoder->reader, which the caller has set, into decoder->draft, which the caller then finishes.
+ * *source (NULL if the data has none) is a reference that the caller releases. After a failure only the decoder has to
+ * be freed. */
+vyre_status vy_decode_to_builder(vy_decoder *decoder, vy_source **source);
+/* Fails, as the reader does, if the fingerprint of the finished program differs from the digest in the data: the bytes
+ * were not the canonical form. */
+vyre_status vy_decode_check_digest(vy_decoder *decoder, const vyre_program *program);
+void vy_decoder_free(vy_decoder *decoder);
+
+/* For fuzzing and tests: writes a correct magic, version, length and digest, treating all the bytes as one program
+ * without a debug section, so that only the body is tested. Returns 0 without a change if the bytes cannot hold a
+ * header and a digest. */
+int vy_wire_fix_header(uint8_t *bytes, size_t size);
 
 #endif

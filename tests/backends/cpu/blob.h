@@ -8,7 +8,7 @@
 #include "support/test.h"
 
 #include "backends/cpu/cpu.h"
-#include "backends/cpu/pipeline.h"
+#include "backends/cpu/dispatch.h"
 #include "driver/backend.h"
 #include "vyre/cache.h"
 #include "vyre/pipeline.h"

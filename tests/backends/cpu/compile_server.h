@@ -5,7 +5,7 @@
 #include "support/test.h"
 
 #include "backends/cpu/compile.h"
-#include "base/clock.h"
+#include "base/thread.h"
 #include "vyre/wire.h"
 
 #include <dirent.h>

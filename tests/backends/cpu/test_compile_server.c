@@ -3,8 +3,8 @@
 #include "backends/cpu/compile_server.h" /* of the library */
 #include "compile_server.h"
 
-#include "base/hash.h"
-#include "driver/cache_key.h"
+#include "base/string.h"
+#include "driver/cache_entry.h"
 #include "vyre/cache.h"
 #include "vyre/pipeline.h"
 #include "vyre/telemetry.h"

@@ -3,7 +3,7 @@
 #include "support/test.h"
 
 #include "backends/cpu/compile.h"
-#include "driver/select.h"
+#include "driver/registry.h"
 #include "vyre/async.h"
 #include "vyre/cache.h"
 #include "vyre/interop.h"

@@ -4,9 +4,9 @@
 
 #include "backends/conform.h"
 
+#include "backends/cuda/executable.h"
 #include "backends/cuda/graph.h"
 #include "backends/cuda/memory.h"
-#include "backends/cuda/pipeline.h"
 #include "driver/backend.h"
 #include "driver/dispatch.h"
 #include "driver/pipeline.h"

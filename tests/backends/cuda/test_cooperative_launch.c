@@ -8,7 +8,7 @@
 #include "split/put_barriers.h"
 
 #include "backends/cuda/cuda.h"
-#include "backends/cuda/pipeline.h"
+#include "backends/cuda/executable.h"
 #include "driver/pipeline.h"
 #include "vyre/async.h"
 #include "vyre/telemetry.h"

@@ -1,7 +1,7 @@
 /* Capabilities and profile of backend `cuda` follow from what the driver reports of a device. */
 #include "support/test.h"
 
-#include "backends/cuda/device.h"
+#include "backends/cuda/cuda.h"
 
 static vy_cuda_device_info facts_of(uint32_t architecture) {
     return (vy_cuda_device_info){.name = "device",

@@ -5,7 +5,6 @@
 
 #include "backends/cuda/cuda.h"
 #include "backends/cuda/executable.h"
-#include "backends/cuda/pipeline.h"
 #include "backends/cuda/submission.h"
 #include "driver/backend.h"
 #include "driver/dispatch.h"

@@ -3,8 +3,8 @@
 #include "backends/conform.h"
 #include "backends/cuda/shim.h"
 
+#include "backends/cuda/executable.h"
 #include "backends/cuda/graph.h"
-#include "backends/cuda/pipeline.h"
 #include "driver/pipeline.h"
 #include "support/fault.h"
 #include "vyre/async.h"

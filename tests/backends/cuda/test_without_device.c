@@ -2,10 +2,10 @@
  * out, objects that are damaged. */
 #include "support/test.h"
 
-#include "backends/cuda/device.h"
+#include "backends/cuda/cuda.h"
 #include "backends/cuda/executable.h"
 #include "backends/cuda/launch.h"
-#include "backends/cuda/pipelined_dispatch.h"
+#include "backends/cuda/submission.h"
 #include "vyre/text.h"
 
 #include <elf.h>

@@ -3,10 +3,10 @@
  * traps and deadlines; that nothing is copied; and what it saves, as a ladder of sizes. */
 #include "backends/conform.h"
 
-#include "backends/cuda/pipeline.h"
+#include "backends/cuda/executable.h"
 #include "backends/cuda/submission.h"
 #include "backends/cuda/transfer.h"
-#include "base/clock.h"
+#include "base/thread.h"
 #include "driver/pipeline.h"
 #include "support/fault.h"
 #include "vyre/transform.h"

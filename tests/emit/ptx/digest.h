@@ -10,7 +10,7 @@
 #include "backends/conform_campaign.h"
 #include "emit/ptx/device.h"
 
-#include "base/hash.h"
+#include "base/string.h"
 
 #include <fcntl.h>
 

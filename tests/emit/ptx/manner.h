@@ -2,7 +2,6 @@
 #ifndef VY_TESTS_EMIT_PTX_MANNER_H
 #define VY_TESTS_EMIT_PTX_MANNER_H
 
-#include "emit/ptx/prepare.h"
 #include "emit/ptx/ptx.h"
 #include "ir/dispatch_resolve.h"
 #include "opt/coarsen.h"

@@ -5,7 +5,7 @@
 #include "lower/traps_runner.h"
 #include "split/put_barriers.h"
 
-#include "emit/ptx/prepare.h"
+#include "emit/ptx/ptx.h"
 
 static const vy_ptx_prepare_options device = {.architecture = PTX_ARCHITECTURE};
 

@@ -1,4 +1,4 @@
-/* Ops of two words have a way of their own to their line (src/emit/ptx/expr.c), which is not taken where a program has
+/* Ops of two words have a way of their own to their line (src/emit/ptx/op.c), which is not taken where a program has
  * the smaller or larger of integers: both ways write the same. */
 #include "emit/ptx/code.h"
 

@@ -2,8 +2,8 @@
  * variables; and what each of these is to do is done. */
 #include "emit/ptx/code.h"
 
-#include "emit/ptx/prepare.h"
-#include "ir/build/finish.h"
+#include "emit/ptx/ptx.h"
+#include "ir/build/builder_internal.h"
 #include "ir/dispatch_resolve.h"
 #include "ir/irbuilder.h"
 #include "lower/traps_runner.h"
