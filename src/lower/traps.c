@@ -492,6 +492,7 @@ static int trap(ender *e, uint32_t index, const vy_stmt *s) {
     if (is_guarded)
         vy_irb_if(draft_of(e), has_not_ended(e));
     report.a = vy_cloner_expr(&e->copy, s->a);
+    draft_of(e)->position = vy_stmt_position(e->from, index); /* which numbers the trap, not that of its code */
     vy_irb_stmt(draft_of(e), &report, NULL, 0, NULL, NULL);
     if (!is_last)
         set_flag(e, e->ended);

@@ -33,6 +33,35 @@ static vyre_module *read_module(const char *path) {
     return module;
 }
 
+/* Its traps have operands on other columns and lines than their own, in a function too. */
+static vyre_module *trapping(void) {
+    static const char text[] = "fn checked(v: u32, limit: u32) -> u32 {\n"
+                               "  if v > limit {\n"
+                               "    trap (\n"
+                               "      v / 3 + limit)\n"
+                               "  }\n"
+                               "  return v % 7\n"
+                               "}\n"
+                               "program trapping {\n"
+                               "  buffer x : u32 read\n"
+                               "  buffer y : u32 read_write\n"
+                               "  workgroup 64\n"
+                               "  grid over x\n"
+                               "  let i = global_id.x\n"
+                               "  let v = x[i] / 5\n"
+                               "  if i == 3 {\n"
+                               "    trap u32(bf16(v) * 2.0)\n"
+                               "  }\n"
+                               "  y[i] = checked(\n"
+                               "    x[i] / 9,\n"
+                               "    v) + y[i]\n"
+                               "}\n";
+    vyre_module *module = NULL;
+    assert_int_equal(
+        vyre_text_parse(text, sizeof text - 1, &(vyre_parse_options){.file = "t.vyre"}, NULL, &module, NULL), VYRE_OK);
+    return module;
+}
+
 static vy_cpu processor(uint32_t width) {
     uint64_t features = vy_cpu_features();
     return (vy_cpu){.features = features, .exact = vy_cpu_numerics(features), .width = width};
@@ -98,6 +127,9 @@ static void code_is_the_same_with_lines(void **state) {
             compare_code(vyre_module_program(module, k), i % 2 ? 8 : 4);
         vyre_module_free(module);
     }
+    vyre_module *module = trapping(); /* the numbers of the traps are in the code */
+    compare_code(vyre_module_program(module, 0), 8);
+    vyre_module_free(module);
 }
 
 /* Debuggers add where the code lies to the addresses of what is in it, and to nothing else. */
@@ -178,6 +210,19 @@ static void ir_has_locations(void **state) {
     vyre_module_free(module);
 }
 
+/* The compiler numbers traps in the positions of their statements. Other code has the lines that it has in a program
+ * without a trap: those of its expressions. */
+static void traps_leave_the_lines_of_expressions(void **state) {
+    vyre_module *module = trapping();
+    (void)state;
+    char *text = show(vyre_module_program(module, 0), VY_JIT_TEXT_LLVM_IR, VYRE_WIRE_DEBUG);
+    assert_non_null(strstr(text, "!DILocation(line: 3, column: 5,"));   /* a trap has that of its statement */
+    assert_non_null(strstr(text, "!DILocation(line: 14, column: 11,")); /* x[i] of v */
+    assert_non_null(strstr(text, "!DILocation(line: 16, column: 5,"));
+    assert_non_null(strstr(text, "!DILocation(line: 20, column: 8,")); /* the last operand of the store */
+    vyre_module_free(module);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(code_is_the_same_with_lines),
@@ -185,6 +230,7 @@ int main(void) {
         cmocka_unit_test(assembly_shows_the_source),
         cmocka_unit_test(without_a_source_assembly_is_plain),
         cmocka_unit_test(ir_has_locations),
+        cmocka_unit_test(traps_leave_the_lines_of_expressions),
     };
     return cmocka_run_group_tests(tests, open_compiler, NULL);
 }

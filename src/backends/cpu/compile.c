@@ -30,7 +30,8 @@ static vyre_status acquire_compiler(vy_cpu *cpu, const vy_jit_plugin **out, vyre
 /* Which `trap` ended a dispatch: the transforms keep the position of a statement, so in a copy of the program the
  * length of each trap's position is 1 + its index, and the emitter stores that number with the report (vy_cpu_frame).
  * The number depends on the statements alone, as the key of the cache does: programs that are equal but for their
- * source share code, and each finds the position in its own. */
+ * source share code, and each finds the position in its own. Lines and columns stay, of expressions too: debuggers and
+ * the texts of `vyre emit` show them. */
 static vyre_status number_traps(const vyre_program *program, unsigned options, vyre_program **out, vyre_error *error) {
     vyre_bytes wire = VYRE_BYTES_INIT;
     vyre_program *copy = NULL;
@@ -50,7 +51,8 @@ static vyre_status number_traps(const vyre_program *program, unsigned options, v
         vyre_program_release(copy);
         return status;
     }
-    copy->expr_positions.count = 0; /* else a report would have the position of its code */
+    for (uint32_t i = 0; i < copy->expr_positions.count; i++)
+        copy->expr_positions.items[i].length = 0;
     for (uint32_t i = 0; i < copy->stmts.count; i++)
         copy->stmt_positions.items[i].length = copy->stmts.items[i].kind == VY_STMT_TRAP ? i + 1 : 0;
     *out = copy;
