@@ -723,8 +723,8 @@ static void a_deadline_between_launches_costs_no_device(void **state) {
         made->no_grid_sync = 1, made->most_groups = 2, made->can_cancel = 1;
         made->hangs_after = 1; /* each launch ends in time separately */
         vyre_backend *backend = fake_open(f = made);
-        f->hang_ms = 10;
-        vyre_dispatch_config config = {.timeout_ns = 25000000};
+        f->hang_ms = 60;
+        vyre_dispatch_config config = {.timeout_ns = 150000000};
         assert_int_equal(run_kept(form, backend, &g, &config, &outputs, &error), VYRE_TIMEOUT);
         assert_non_null(strstr(error.message, "between two of its launches"));
         assert_true(launches(f) < 9);

@@ -1,5 +1,5 @@
-/* Barrier regions and their spill slots: the code between two barriers or collectives, which runs for all gangs before
- * the next region begins (loop fission at barriers).
+/* Barrier regions, their spill slots and rematerialisation. A region is the code between two barriers or collectives,
+ * which runs for all gangs before the next region begins (loop fission at barriers).
  *
  * Uniform ifs and loops around barriers run once for the workgroup. A variable that is used in several regions is
  * spilled to the frame's memory, one vector for each gang. */
