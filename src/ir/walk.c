@@ -51,3 +51,11 @@ uint64_t vy_memory_known_length(const vyre_program *program, uint32_t memory) {
     const vy_memory *m = &program->memories.items[memory];
     return m->size != VY_NONE ? known_size(program, m->size) : m->elements;
 }
+
+int vy_memory_has_atomics(const vyre_program *program, uint32_t memory) {
+    const vy_memory *m = &program->memories.items[memory];
+    vyre_type type = (vyre_type)m->type;
+    if (m->space == VY_SPACE_PRIVATE || m->access != VYRE_ACCESS_READ_WRITE || vyre_type_bits(type) < 32)
+        return 0;
+    return (vyre_type_class(type) & VYRE_CLASS_INTEGER) || program->numerics == VYRE_NUMERICS_RELAXED;
+}

@@ -34,5 +34,7 @@ static inline int vy_stmt_orders(const vy_stmt *stmt) {
 
 /* The number of elements of a memory if it is a constant; else 0. */
 uint64_t vy_memory_known_length(const vyre_program *program, uint32_t memory);
+/* Whether `atomic_add` and `atomic_exchange` are valid on the memory (V071 to V073). */
+int vy_memory_has_atomics(const vyre_program *program, uint32_t memory);
 
 #endif

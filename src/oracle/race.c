@@ -25,6 +25,7 @@
 #include "oracle/shadow_memory.h"
 
 #include "ir/diagnostic_codes.h"
+#include "ir/walk.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -87,13 +88,88 @@ static int is_ordered(const present *now, const vy_access *before) {
 
 /* ---- reporting ---- */
 
+typedef enum verb_class { READS, WRITES, ATOMIC } verb_class;
+
+static verb_class class_of(const vy_run *run, uint32_t site) {
+    if ((site & VY_SITE_EXPRESSION) || run->program->stmts.items[site].kind == VY_STMT_LOAD_WIDE)
+        return READS;
+    return run->program->stmts.items[site].kind == VY_STMT_ATOMIC ? ATOMIC : WRITES;
+}
+
 static const char *verb(const vy_run *run, uint32_t site) {
-    if (site & VY_SITE_EXPRESSION)
-        return "read";
-    const vy_stmt *stmt = &run->program->stmts.items[site];
-    if (stmt->kind == VY_STMT_LOAD_WIDE)
-        return "read";
-    return stmt->kind == VY_STMT_ATOMIC ? vyre_atomic_name((vyre_atomic)stmt->op) : "write";
+    verb_class class = class_of(run, site);
+    return class == READS    ? "read"
+           : class == WRITES ? "write"
+                             : vyre_atomic_name((vyre_atomic)run->program->stmts.items[site].op);
+}
+
+/* Whether no barrier fits between two statements: they are one, or in opposite branches of an `if`. */
+static int is_inseparable(const vyre_program *program, uint32_t one, uint32_t other) {
+    uint32_t first = one < other ? one : other, last = one < other ? other : one;
+    for (uint32_t i = 0; i < first; i++) {
+        const vy_stmt *stmt = &program->stmts.items[i];
+        if (stmt->kind == VY_STMT_IF && first < stmt->middle && last >= stmt->middle && last < stmt->end)
+            return 1;
+    }
+    return one == other;
+}
+
+static int is_in_loop(const vyre_program *program, uint32_t site) {
+    for (uint32_t i = 0; i < site; i++)
+        if (vy_stmt_is_loop(program->stmts.items[i].kind) && site < program->stmts.items[i].end)
+            return 1;
+    return 0;
+}
+
+/* Whether a load and a store are on one line, as in `x[i] = x[i + 1]`. */
+static int is_on_one_line(const vyre_program *program, uint32_t one, uint32_t other) {
+    vy_position a = vy_site_position(program, one), b = vy_site_position(program, other);
+    return a.line != 0 && a.line == b.line;
+}
+
+/* Whether the load at `read` is from the element that the store at `write` writes, as in `x[k] = x[k] + 1`: then both
+ * invocations store to it, and a barrier does not help. */
+static int is_update(const vyre_program *program, uint32_t read, uint32_t write) {
+    if (!(read & VY_SITE_EXPRESSION) || program->stmts.items[write].kind != VY_STMT_STORE)
+        return 0;
+    const vy_expr *load = &program->exprs.items[read & ~VY_SITE_EXPRESSION];
+    return load->kind == VY_EXPR_LOAD && vy_expr_equal(program, load->b, program->stmts.items[write].a);
+}
+
+/* The fix names a barrier only where it orders the two accesses, and an atomic only where the memory supports it. */
+static const char *repair(const present *now, const vy_access *before, char text[256]) {
+    const vyre_program *program = now->run->program;
+    verb_class one = class_of(now->run, now->access->site), two = class_of(now->run, before->site);
+    int here = is_here(now, before), has_atomics = vy_memory_has_atomics(program, now->memory);
+    const char *barrier = here ? "`barrier`" : "`grid_barrier`", *name = vy_memory_name(program, now->memory);
+    const char *only =
+        here ? "one invocation: `if local_index == 0 { … }`" : "one workgroup: `if group_id.x == 0 { … }`";
+    char atomic[128] = "";
+
+    if (has_atomics)
+        snprintf(atomic, sizeof atomic, ", or use an atomic, such as `atomic_add(%.60s[i], v)`", name);
+    if (one == ATOMIC && two == ATOMIC)
+        return vy_fix_format(text, 256, "use device scope for both: remove `workgroup` from the `< >` of the atomics");
+    if (one == ATOMIC || two == ATOMIC) {
+        int reads = one == READS || two == READS;
+        return vy_fix_format(text, 256, "use `%s` for the %s, or add a %s between the two accesses",
+                             reads ? "atomic_load" : "atomic_store", reads ? "read" : "write", barrier);
+    }
+    if (one == WRITES && two == WRITES && is_inseparable(program, now->access->site, before->site))
+        return vy_fix_format(text, 256, "write the element from %s%s%s", only, atomic,
+                             here && is_in_loop(program, now->access->site)
+                                 ? ", or add a `barrier` after each iteration of the loop"
+                                 : "");
+    if (one != two && is_on_one_line(program, now->access->site, before->site)) {
+        uint32_t read = one == READS ? now->access->site : before->site;
+        uint32_t write = one == READS ? before->site : now->access->site;
+        if (is_update(program, read, write))
+            return vy_fix_format(text, 256, "update the element from %s%s", only, atomic);
+        return vy_fix_format(text, 256, "load into a variable first, add a %s after it, and store after the barrier",
+                             barrier);
+    }
+    return vy_fix_format(text, 256, "add a %s between the two accesses, where every invocation of the %s reaches it",
+                         barrier, here ? "workgroup" : "grid");
 }
 
 static void report(const present *now, const vy_access *before) {
@@ -102,14 +178,14 @@ static void report(const present *now, const vy_access *before) {
     vy_diag_code code = is_here(now, before) ? VY_R001 : VY_R002;
     if (!vy_shadow_is_new(run, (uint32_t)code, before->site, now->access->site, now->memory, now->element))
         return;
-    char first[128], second[128], line[32] = "";
+    char first[128], second[128], fix[256], line[32] = "";
     vy_position at = vy_site_position(program, before->site);
     if (at.line)
         snprintf(line, sizeof line, " at line %" PRIu32, at.line);
     const char *name = vy_memory_name(program, now->memory);
     vy_diagnostic_add(
         run->diagnostics, program->source, vy_diag_code_name(code), VYRE_SEVERITY_ERROR,
-        vy_site_position(program, now->access->site), vy_diag_code_fix(code),
+        vy_site_position(program, now->access->site), repair(now, before, fix),
         "`%s[%" PRIu64 "]`: the %s by %s races with the %s%s by %s: nothing orders the two", name, now->element,
         verb(run, now->access->site), vy_invocation_text(run, now->access->invocation - 1, first, sizeof first),
         verb(run, before->site), line, vy_invocation_text(run, before->invocation - 1, second, sizeof second));

@@ -105,8 +105,11 @@ uint8_t vy_lower_initializer(vy_lowering *l, vy_ast_node *node, const char *keyw
 /* Reports the bounds of a `for`, none of which has a type. */
 void vy_lower_untyped_range(vy_lowering *l, vy_ast_node *const bounds[3]);
 /* Requires the same type for all nodes (up to three; NULLs are skipped), which are operands of `what`. Untyped nodes
- * get the type of the others. Returns that type, VY_TYPE_UNTYPED or VY_TYPE_BAD. */
-uint8_t vy_lower_unify(vy_lowering *l, vy_ast_node *const nodes[3], uint8_t hint, vy_position at, const char *what);
+ * get the type of the others. Returns that type, VY_TYPE_UNTYPED or VY_TYPE_BAD.
+ * hint     the type that the context requires, if it has one
+ * classes  the classes that `what` supports, for the fix */
+uint8_t vy_lower_unify(vy_lowering *l, vy_ast_node *const nodes[3], uint8_t hint, unsigned classes, vy_position at,
+                       const char *what);
 
 /* ---- lower_calls.c: calls, atomics, collectives ---- */
 

@@ -13,11 +13,6 @@ static int has_type(uint8_t type) {
 
 /* ---- messages ---- */
 
-/* The spelling of a tree in a fix: its name, or an ellipsis. */
-static const char *spelling(const vy_lowering *l, const vy_ast_node *node) {
-    return node->kind == VY_AST_NAME ? vy_lower_text(l, node->name) : "…";
-}
-
 /* Whether the type represents the literal exactly; reports nothing. Not inlined, like the other helpers for
  * messages, because the callers recurse. */
 static __attribute__((noinline)) int literal_fits(const vy_ast_node *node, vyre_type type) {
@@ -38,13 +33,56 @@ static const char *literal_spelling(const vy_ast_node *node, vyre_type type, cha
     return text;
 }
 
-static __attribute__((noinline)) const char *conversion(const vy_lowering *l, const vy_ast_node *node, uint8_t to) {
-    char text[96];
-    if (to == VYRE_TYPE_BOOL)
-        return VY_DIAG_SINK_FIX(l->report, "write a comparison: `%.60s != 0`", spelling(l, node));
+typedef char short_text[96];
+
+/* The spelling of a tree in a fix: a name, literal, builtin, length or element, or an ellipsis. */
+static __attribute__((noinline)) const char *spelling(const vy_lowering *l, const vy_ast_node *node, short_text text) {
+    int length = 0;
+    switch (node->kind) {
+    case VY_AST_NAME:
+        length = snprintf(text, sizeof(short_text), "%s", vy_lower_text(l, node->name));
+        break;
+    case VY_AST_NUMBER:
+        if (node->number->type < VYRE_TYPE_COUNT)
+            length = (int)strlen(literal_spelling(node, node->number->type, text));
+        break;
+    case VY_AST_BUILTIN:
+        length = snprintf(text, sizeof(short_text), vy_builtins[node->op].has_axes ? "%s.%c" : "%s",
+                          vyre_builtin_name(node->op), "xyz"[node->axis]);
+        break;
+    case VY_AST_LEN:
+        length = snprintf(text, sizeof(short_text), "len(%s)", vy_lower_text(l, node->name));
+        break;
+    case VY_AST_INDEX:
+        if (node->a && !node->b && (node->a->kind == VY_AST_NAME || node->a->kind == VY_AST_BUILTIN)) {
+            short_text index;
+            length = snprintf(text, sizeof(short_text), "%s[%.60s]", vy_lower_text(l, node->name),
+                              spelling(l, node->a, index));
+        }
+        break;
+    default:
+        break;
+    }
+    return length > 0 && length <= 60 ? text : "…";
+}
+
+/* A value converted to a number type, as in `f32(n)`; for a literal, one of that type. */
+static __attribute__((noinline)) const char *converted(const vy_lowering *l, const vy_ast_node *node, uint8_t to,
+                                                       short_text out) {
+    short_text text;
     if (node->kind == VY_AST_NUMBER && literal_fits(node, to))
-        return VY_DIAG_SINK_FIX(l->report, "write `%s`", literal_spelling(node, to, text));
-    return VY_DIAG_SINK_FIX(l->report, "convert it: `%s(%.60s)`", vyre_type_name(to), spelling(l, node));
+        return literal_spelling(node, to, out);
+    snprintf(out, sizeof(short_text), "%s(%.60s)", vyre_type_name(to), spelling(l, node, text));
+    return out;
+}
+
+static __attribute__((noinline)) const char *conversion(const vy_lowering *l, const vy_ast_node *node, uint8_t to) {
+    short_text text;
+    if (to == VYRE_TYPE_BOOL)
+        return VY_DIAG_SINK_FIX(l->report, "write a comparison: `%.60s != 0`", spelling(l, node, text));
+    return VY_DIAG_SINK_FIX(
+        l->report, "%s `%s`",
+        node->kind == VY_AST_NUMBER && literal_fits(node, to) ? "write" : "convert it:", converted(l, node, to, text));
 }
 
 /* The first literal without suffix, in the order of the text. */
@@ -163,12 +201,13 @@ static const char *class_name(unsigned classes) {
 }
 
 /* Checks that the op supports operands of the type. */
-static int check_class(vy_lowering *l, vy_ast_node *node, uint8_t type) {
+static __attribute__((noinline)) int check_class(vy_lowering *l, const vy_ast_node *node, uint8_t type) {
     const vyre_op_info *row = vyre_op_get(node->op);
     const char *written = row->symbol ? row->symbol : row->name, *fix = NULL;
     if (!has_type(type) || (row->classes & vyre_type_class(type)))
         return 1;
-    const char *value = spelling(l, node->a);
+    short_text text;
+    const char *value = spelling(l, node->a, text);
     if (node->op == VYRE_OP_REM)
         fix = "write `remainder(a, b)` for the IEEE remainder";
     else if (row->classes == VYRE_CLASS_BOOL && node->op == VYRE_OP_LNOT)
@@ -212,22 +251,43 @@ static void assign_type(vy_lowering *l, vy_ast_node *node, uint8_t type) {
 
 /* ---- unification ---- */
 
-static void mismatch(vy_lowering *l, vy_position at, const char *what, const vy_ast_node *left,
-                     const vy_ast_node *right) {
-    const char *fix;
-    if (left->type == VYRE_TYPE_BOOL || right->type == VYRE_TYPE_BOOL) {
-        const vy_ast_node *number = left->type == VYRE_TYPE_BOOL ? right : left;
-        fix = VY_DIAG_SINK_FIX(l->report, "write a comparison: `(%.60s != 0)`", spelling(l, number));
-    } else {
-        fix =
-            VY_DIAG_SINK_FIX(l->report, "convert one of them: `%s(%.60s)` or `%s(%.60s)`", vyre_type_name(right->type),
-                             spelling(l, left), vyre_type_name(left->type), spelling(l, right));
-    }
-    vy_lower_error(l, VY_T033, at, fix, "mismatched types in `%s`: %s and %s", what, vyre_type_name(left->type),
-                   vyre_type_name(right->type));
+/* The type to which operands of two number types are converted: the type that the context requires, or else the one
+ * that represents more values; VYRE_TYPE_COUNT if either one is right. */
+static vyre_type common_type(vyre_type left, vyre_type right, uint8_t hint, unsigned classes) {
+    unsigned left_class = vyre_type_class(left), right_class = vyre_type_class(right);
+    if (has_type(hint) && (vyre_type_class(hint) & classes & VYRE_CLASS_NUMBER))
+        return hint;
+    if (!(left_class & classes) && !(right_class & classes))
+        return classes == VYRE_CLASS_FLOAT ? VYRE_TYPE_F32 : VYRE_TYPE_U32;
+    if (!(left_class & classes) || !(right_class & classes))
+        return left_class & classes ? left : right;
+    if ((left_class == VYRE_CLASS_FLOAT) != (right_class == VYRE_CLASS_FLOAT))
+        return left_class == VYRE_CLASS_FLOAT ? left : right;
+    if (vyre_type_bits(left) != vyre_type_bits(right))
+        return vyre_type_bits(left) > vyre_type_bits(right) ? left : right;
+    return VYRE_TYPE_COUNT;
 }
 
-uint8_t vy_lower_unify(vy_lowering *l, vy_ast_node *const nodes[3], uint8_t hint, vy_position at, const char *what) {
+static __attribute__((noinline)) const char *mismatch_fix(vy_lowering *l, const vy_ast_node *left,
+                                                          const vy_ast_node *right, uint8_t hint, unsigned classes) {
+    short_text one, other;
+    if (left->type == VYRE_TYPE_BOOL || right->type == VYRE_TYPE_BOOL) {
+        const vy_ast_node *truth = left->type == VYRE_TYPE_BOOL ? left : right, *number = truth == left ? right : left;
+        if ((classes & VYRE_CLASS_BOOL) && (!has_type(hint) || hint == VYRE_TYPE_BOOL))
+            return VY_DIAG_SINK_FIX(l->report, "write a comparison: `(%.60s != 0)`", spelling(l, number, one));
+        return VY_DIAG_SINK_FIX(l->report, "convert it: `%s`", converted(l, truth, number->type, one));
+    }
+    vyre_type common = common_type(left->type, right->type, hint, classes);
+    if (common == left->type || common == right->type)
+        return conversion(l, common == left->type ? right : left, common);
+    int both = common < VYRE_TYPE_COUNT;
+    return VY_DIAG_SINK_FIX(l->report, "convert %s: `%s` %s `%s`", both ? "both" : "one of them",
+                            converted(l, left, both ? common : right->type, one), both ? "and" : "or",
+                            converted(l, right, both ? common : left->type, other));
+}
+
+uint8_t vy_lower_unify(vy_lowering *l, vy_ast_node *const nodes[3], uint8_t hint, unsigned classes, vy_position at,
+                       const char *what) {
     const vy_ast_node *anchor = NULL;
     int is_bad = 0;
     for (unsigned i = 0; i < 3; i++) {
@@ -240,7 +300,9 @@ uint8_t vy_lower_unify(vy_lowering *l, vy_ast_node *const nodes[3], uint8_t hint
         if (!anchor) {
             anchor = nodes[i];
         } else if (anchor->type != type && !is_bad) {
-            mismatch(l, at, what, anchor, nodes[i]);
+            vy_lower_error(l, VY_T033, at, mismatch_fix(l, anchor, nodes[i], hint, classes),
+                           "mismatched types in `%s`: %s and %s", what, vyre_type_name(anchor->type),
+                           vyre_type_name(type));
             is_bad = 1;
         }
     }
@@ -266,7 +328,7 @@ static uint8_t type_select(vy_lowering *l, vy_ast_node *node, uint8_t hint) {
     vy_effect_ban before = l->effect_ban;
     if (!before)
         l->effect_ban = VY_EFFECT_BAN_ARM;
-    uint8_t type = vy_lower_unify(l, arms, hint, node->at, "? :");
+    uint8_t type = vy_lower_unify(l, arms, hint, VYRE_CLASS_ANY, node->at, "? :");
     l->effect_ban = before;
     return condition == VY_TYPE_BAD ? VY_TYPE_BAD : type;
 }
@@ -291,8 +353,8 @@ static uint8_t type_op(vy_lowering *l, vy_ast_node *node, uint8_t hint) {
         return type_logic(l, node);
     vy_ast_node *const operands[3] = {node->a, node->b, node->c};
     int is_same = row->rule == VYRE_RULE_SAME;
-    uint8_t type =
-        vy_lower_unify(l, operands, is_same ? hint : VY_TYPE_UNTYPED, node->at, row->symbol ? row->symbol : row->name);
+    uint8_t type = vy_lower_unify(l, operands, is_same ? hint : VY_TYPE_UNTYPED, row->classes, node->at,
+                                  row->symbol ? row->symbol : row->name);
     if (type == VY_TYPE_UNTYPED && is_same)
         return type;
     if (type == VY_TYPE_UNTYPED) {
@@ -304,12 +366,18 @@ static uint8_t type_op(vy_lowering *l, vy_ast_node *node, uint8_t hint) {
     return is_same ? type : VYRE_TYPE_BOOL;
 }
 
+static __attribute__((noinline)) void report_bool_cast(vy_lowering *l, const vy_ast_node *node) {
+    short_text text;
+    vy_lower_error(l, VY_T036, node->at,
+                   VY_DIAG_SINK_FIX(l->report, "write `(%.60s != 0)`", spelling(l, node->a, text)),
+                   "conversion to bool");
+}
+
 static uint8_t type_cast(vy_lowering *l, vy_ast_node *node) {
     uint8_t from = vy_lower_type(l, node->a, node->type_name);
     node->axis = 0;
     if (node->type_name == VYRE_TYPE_BOOL) {
-        vy_lower_error(l, VY_T036, node->at, VY_DIAG_SINK_FIX(l->report, "write `(%.60s != 0)`", spelling(l, node->a)),
-                       "conversion to bool");
+        report_bool_cast(l, node);
         return VY_TYPE_BAD;
     }
     if (from == VY_TYPE_UNTYPED) {
@@ -388,7 +456,7 @@ static int check_index(vy_lowering *l, vy_ast_node *node) {
         return 0;
     if (vyre_type_class(type) & VYRE_CLASS_INTEGER)
         return 1;
-    vy_lower_error(l, VY_T035, node->at, VY_DIAG_SINK_FIX(l->report, "convert it: `u32(%.60s)`", spelling(l, node)),
+    vy_lower_error(l, VY_T035, node->at, conversion(l, node, VYRE_TYPE_U32),
                    "expected an integer for the index, found %s", vyre_type_name(type));
     return 0;
 }

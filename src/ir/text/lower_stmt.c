@@ -389,7 +389,7 @@ static void lower_while(vy_lowering *l, const vy_ast_stmt *s) {
 
 static void lower_for(vy_lowering *l, const vy_ast_stmt *s) {
     vy_ast_node *const bounds[3] = {s->a, s->b, s->c};
-    uint8_t type = vy_lower_unify(l, bounds, VY_TYPE_UNTYPED, s->at, "for");
+    uint8_t type = vy_lower_unify(l, bounds, VY_TYPE_UNTYPED, VYRE_CLASS_INTEGER, s->at, "for");
     if (type == VY_TYPE_UNTYPED) {
         vy_lower_untyped_range(l, bounds);
         type = VY_TYPE_BAD;

@@ -288,11 +288,10 @@ void vy_verify_declarations(vy_verifier *verifier) {
  * `_`, loop variables, parameters of functions, buffers that the dispatch returns, and the results of a statement if
  * one of them is used. */
 
-enum { READ = 1, WRITTEN = 2, EFFECT = 4, SEVERAL = 8 };
+enum { READ = 1, WRITTEN = 2, EFFECT = 4 };
 
 typedef struct uses {
-    unsigned char *variables,
-        *memories; /* READ, WRITTEN; EFFECT: a result of a call or atomic; SEVERAL: one of several */
+    unsigned char *variables, *memories; /* READ, WRITTEN; EFFECT: a result of a call or atomic */
 } uses;
 
 static void use_expressions(const vyre_program *program, const uses *u) {
@@ -323,9 +322,24 @@ static void use_results(const vy_stmt *stmt, const uses *u) {
     for (uint32_t i = 0; i < stmt->result_count; i++)
         any |= u->variables[stmt->variable + i];
     if (stmt->kind == VY_STMT_ATOMIC || stmt->kind == VY_STMT_CALL)
-        any |= stmt->result_count > 1 ? EFFECT | SEVERAL : EFFECT;
+        any |= EFFECT;
     for (uint32_t i = 0; i < stmt->result_count; i++)
         u->variables[stmt->variable + i] |= any;
+}
+
+/* Whether the initial value of a variable declared at `at` contains a call or atomic. Its result is a variable of a
+ * position after `at`. The recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
+static int has_effect(const vyre_program *program, const uses *u, uint32_t index, vy_position at) {
+    if (index == VY_NONE)
+        return 0;
+    const vy_expr *expr = &program->exprs.items[index];
+    if (expr->kind == VY_EXPR_VARIABLE) {
+        vy_position result = program->variables.items[expr->a].position;
+        return (u->variables[expr->a] & EFFECT) &&
+               (result.line > at.line || (result.line == at.line && result.column > at.column));
+    }
+    return expr->kind == VY_EXPR_OP && (has_effect(program, u, expr->a, at) || has_effect(program, u, expr->b, at) ||
+                                        has_effect(program, u, expr->c, at));
 }
 
 static void use_statements(const vyre_program *program, const uses *u) {
@@ -335,6 +349,9 @@ static void use_statements(const vyre_program *program, const uses *u) {
             u->variables[stmt->variable] |= WRITTEN;
         else if (stmt->result_count)
             use_results(stmt, u);
+        if ((stmt->kind == VY_STMT_LET || stmt->kind == VY_STMT_VAR) &&
+            has_effect(program, u, stmt->a, program->variables.items[stmt->variable].position))
+            u->variables[stmt->variable] |= EFFECT;
         if (stmt->memory != VY_NONE)
             u->memories[stmt->memory] |= stmt->result_count ? READ : WRITTEN;
         for (uint32_t k = 0; k < stmt->arg_count; k++) {
@@ -350,6 +367,15 @@ static int is_reported(const vy_verifier *verifier, vy_symbol name, vy_position 
     return at.line != 0 && *text && *text != '_';
 }
 
+/* The fix of V106: the declaration may have a type or several names, so it is not spelled. NULL: the default. */
+static const char *unused_variable_fix(unsigned use) {
+    if ((use & EFFECT) && (use & WRITTEN))
+        return "read it, or begin its name with `_`";
+    if (use & EFFECT)
+        return "use it, keep only the call after the `=`, or begin its name with `_`";
+    return use & WRITTEN ? "read it, remove it and its assignments, or begin its name with `_`" : NULL;
+}
+
 static void report_variable(vy_verifier *verifier, uint32_t index, int is_param, unsigned use) {
     const vy_variable *variable = &verifier->program->variables.items[index];
     const char *name = vy_verifier_name(verifier, variable->name);
@@ -358,12 +384,8 @@ static void report_variable(vy_verifier *verifier, uint32_t index, int is_param,
     if (is_param)
         vy_verifier_warning(verifier, VY_V105, variable->position, NULL, "unused param `%s`", name);
     else
-        vy_verifier_warning(
-            verifier, VY_V106, variable->position,
-            use & SEVERAL  ? "use it, remove `let (…) =` and keep the call, or begin its name with `_`"
-            : use & EFFECT ? VY_FIX("use it, remove `let %.60s =` and keep the call, or begin its name with `_`", name)
-                           : NULL,
-            use & WRITTEN ? "variable `%s` is assigned, but never read" : "unused variable `%s`", name);
+        vy_verifier_warning(verifier, VY_V106, variable->position, unused_variable_fix(use),
+                            use & WRITTEN ? "variable `%s` is assigned, but never read" : "unused variable `%s`", name);
 }
 
 static void report_memory(vy_verifier *verifier, uint32_t index, unsigned use) {
@@ -372,7 +394,8 @@ static void report_memory(vy_verifier *verifier, uint32_t index, unsigned use) {
     if ((use & READ) || !is_reported(verifier, memory->name, memory->position))
         return;
     if (memory->space != VY_SPACE_BUFFER)
-        vy_verifier_warning(verifier, VY_V107, memory->position, NULL,
+        vy_verifier_warning(verifier, VY_V107, memory->position,
+                            use & WRITTEN ? "read it, remove it and its stores, or begin its name with `_`" : NULL,
                             use & WRITTEN ? "array `%s` is stored to, but never read" : "unused array `%s`", name);
     else if (!vy_access_stores(memory->access))
         vy_verifier_warning(verifier, VY_V105, memory->position, NULL, "unused buffer `%s`", name);

@@ -121,8 +121,15 @@ static void report_pair(races *r, const access *earlier, const access *later) {
     char line[32] = "";
     if (before.line)
         vy_fix_format(line, sizeof line, " in line %u", before.line);
+    int has_atomic = earlier->is_atomic || later->is_atomic;
+    /* A statement evaluates its loads first, so no barrier fits between the two. */
+    const char *fix =
+        earlier->stmt == later->stmt
+            ? VY_FIX("load the element first, as in `let v = %.60s[i]`, then add a `barrier`, and %s after it", name,
+                     has_atomic ? "apply the atomic" : "store")
+            : NULL;
     vy_verifier_error(
-        r->verifier, earlier->is_atomic || later->is_atomic ? VY_V104 : VY_V103, at, NULL,
+        r->verifier, has_atomic ? VY_V104 : VY_V103, at, fix,
         "%s of `%s` and %s%s access the same element from different invocations without a barrier between them",
         access_word(later), name, access_word(earlier), line);
 }
@@ -134,9 +141,15 @@ static void add_access(races *r, uint32_t stmt, uint32_t memory, uint32_t index,
     if (now.index.kind == UNKNOWN || length == 0 || p->memories.items[memory].space == VY_SPACE_PRIVATE)
         return;
     if (now.index.kind == CONSTANT && writes && !is_atomic && now.index.offset < length) {
-        vy_verifier_error(r->verifier, VY_V102, vy_stmt_position(p, stmt), NULL,
+        const char *name = vy_verifier_name(r->verifier, p->memories.items[memory].name);
+        const char *fix = vy_memory_has_atomics(p, memory)
+                              ? VY_FIX("store from one invocation: `if local_index == 0 { … }`, or use an atomic, such "
+                                       "as `atomic_add(%.60s[i], v)`",
+                                       name)
+                              : NULL;
+        vy_verifier_error(r->verifier, VY_V102, vy_stmt_position(p, stmt), fix,
                           "all %u invocations of the workgroup store to element %u of `%s`", r->invocations,
-                          now.index.offset, vy_verifier_name(r->verifier, p->memories.items[memory].name));
+                          now.index.offset, name);
         return;
     }
     for (uint32_t i = 0; i < r->count; i++) {
