@@ -165,8 +165,10 @@ static const char *repair(const present *now, const vy_access *before, char text
         uint32_t write = one == READS ? before->site : now->access->site;
         if (is_update(program, read, write))
             return vy_fix_format(text, 256, "update the element from %s%s", only, atomic);
-        return vy_fix_format(text, 256, "load into a variable first, add a %s after it, and store after the barrier",
-                             barrier);
+        return vy_fix_format(text, 256,
+                             "load into a variable first, then add a %s that every invocation of the %s reaches, and "
+                             "store after it",
+                             barrier, here ? "workgroup" : "grid");
     }
     return vy_fix_format(text, 256, "add a %s between the two accesses, where every invocation of the %s reaches it",
                          barrier, here ? "workgroup" : "grid");

@@ -5,6 +5,7 @@
 #include "tool/bindings.h"
 
 #include "base/file.h"
+#include "base/string.h"
 #include "ir/eval.h"
 #include "ir/op_tables.h"
 #include "tool/args.h"
@@ -402,6 +403,95 @@ static vyre_status make_text(const buffer_spec *r, vyre_bytes *out, vyre_error *
     return status;
 }
 
+/* ---- a specification that is neither a list of numbers, a generator nor a file ---- */
+
+/* Words of other languages and tools, and the generator that they mean. */
+static const struct {
+    const char *word, *generator;
+} generator_words[] = {
+    {"fill", "zeros"},     {"full", "zeros"},     {"empty", "zeros"},   {"range", "iota"},  {"arange", "iota"},
+    {"seq", "iota"},       {"index", "iota"},     {"rand", "random"},   {"rnd", "random"},  {"randn", "random"},
+    {"randint", "random"}, {"uniform", "random"}, {"normal", "random"}, {"string", "text"}, {"str", "text"},
+    {"ascii", "text"},     {"bytes", "text"},
+};
+
+/* The generator that a word means, or NULL. */
+static const char *find_generator(const char *word, size_t length, char found[16]) {
+    static const char *const names[] = {"zeros", "ones", "iota", "random", "text"};
+    vy_suggestion suggestion;
+
+    for (size_t i = 0; i < sizeof generator_words / sizeof *generator_words; i++)
+        if (name_is(word, length, generator_words[i].word))
+            return generator_words[i].generator;
+    vy_suggestion_start(&suggestion, word, length);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        vy_suggestion_offer(&suggestion, names[i]);
+    if (!vy_suggestion_get(&suggestion))
+        return NULL;
+    snprintf(found, 16, "%s", vy_suggestion_get(&suggestion));
+    return found;
+}
+
+/* `zero:256`, `zeros(256)`, `rand:256`: writes the specification that was probably meant. Returns 0 if none was. */
+static int guess_generator(const buffer_spec *r, char guess[128]) {
+    size_t word = strspn(r->spec, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_");
+    char found[16];
+    const char *name = word ? find_generator(r->spec, word, found) : NULL, *rest = r->spec + word;
+    uint64_t count = 256;
+
+    if (!name || (*rest == '.' && !strchr(rest, ':')))
+        return 0;
+    rest += *rest == ':';
+    if (strcmp(name, "text") == 0)
+        return snprintf(guess, 128, "text:%s", *rest ? rest : "abc") < 128 && vyre_type_size(r->type) == 1;
+    rest += strspn(rest, "([ =");
+    size_t digits = strspn(rest, "0123456789");
+    if (digits && !tool_number(rest, digits, &count))
+        return 0;
+    if (strcmp(name, "random") == 0 && rest[digits] == ':') /* it has a seed */
+        return snprintf(guess, 128, "random:%s", rest) < 128;
+    if (r->fixed != UINT64_MAX)
+        count = r->fixed;
+    snprintf(guess, 128, "%s:%s%" PRIu64, name, strcmp(name, "random") == 0 ? "1:" : "", count);
+    return 1;
+}
+
+/* `[1, 2, 3]`, `1 2 3`: writes the list with commas only. Returns 0 if it is no such list. */
+static int guess_list(const buffer_spec *r, char guess[128]) {
+    size_t length = 0;
+
+    for (const char *c = r->spec; *c; c++) {
+        if (strchr("[](){}", *c) || ((*c == ' ' || *c == ',') && (length == 0 || guess[length - 1] == ',')))
+            continue;
+        if (!strchr("0123456789.+-eExX, ", *c) || length + 1 >= 128)
+            return 0;
+        guess[length++] = *c == ' ' ? ',' : *c;
+    }
+    while (length > 0 && guess[length - 1] == ',')
+        length--;
+    guess[length] = '\0';
+    return length > 0 && strcmp(guess, r->spec) != 0;
+}
+
+/* Replaces the error of a literal if the specification was meant as something else. */
+static vyre_status explain_literal(const buffer_spec *r, vyre_status status, vyre_error *error) {
+    char guess[128];
+
+    if (strlen(r->spec) > 100)
+        return status;
+    if (guess_generator(r, guess))
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("did you mean `%s`?", guess),
+                       "`%s` is neither a list of numbers nor a generator", r->spec);
+    if (guess_list(r, guess))
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("write `%s`", guess), "`%s` is not a list of numbers",
+                       r->spec);
+    if (strpbrk(r->spec, "./") && strpbrk(r->spec, "abcdfghijklmnopqrstuvwxyzABCDFGHIJKLMNOPQRSTUVWXYZ/") &&
+        !strchr(r->spec, ','))
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("write `@%s` if it is a file of raw bytes", r->spec),
+                       "`%s` is not a value of type %s", r->spec, vyre_type_name(r->type));
+    return status;
+}
+
 static vyre_status make_literals(const buffer_spec *r, vyre_bytes *out, vyre_error *error) {
     const char *text = r->spec;
     size_t count = *text != '\0';
@@ -418,7 +508,7 @@ static vyre_status make_literals(const buffer_spec *r, vyre_bytes *out, vyre_err
             store_element(r, out, i, bits);
         text += length + 1;
     }
-    return status;
+    return status == VYRE_INVALID_ARGUMENT ? explain_literal(r, status, error) : status;
 }
 
 static int is_device(const char *path) {
@@ -496,6 +586,16 @@ static vyre_status read_param(const vyre_param_info *info, const char *value, vy
     return status;
 }
 
+/* The generator for an example with the right number of elements: the one that was used, or the one with these values.
+ */
+static const char *similar_generator(const char *spec) {
+    if (strncmp(spec, "random:", 7) == 0)
+        return "random:1";
+    if (strncmp(spec, "iota:", 5) == 0)
+        return "iota";
+    return strncmp(spec, "ones:", 5) == 0 || strcmp(spec, "1") == 0 ? "ones" : "zeros";
+}
+
 static vyre_status read_buffer(const vyre_buffer_info *info, const char *spec, vyre_bytes *storage, vyre_span *out,
                                vyre_error *error) {
     unsigned size = vyre_type_size(info->type);
@@ -508,9 +608,11 @@ static vyre_status read_buffer(const vyre_buffer_info *info, const char *spec, v
                          "`%.100s` has %zu bytes, which is not a multiple of the element size (%u bytes, %s)", spec,
                          storage->size, size, vyre_type_name(info->type));
     if (status == VYRE_OK && info->is_static && storage->size / size != info->count)
-        status = vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("pass %" PRIu64 " elements", info->count),
-                         "`%.100s` has %zu elements, but the program fixes the count (%" PRIu64 ")", spec,
-                         storage->size / size, info->count);
+        status = vy_fail(error, VYRE_INVALID_ARGUMENT,
+                         VY_FIX("pass %" PRIu64 " elements, as in `%.60s=%s:%" PRIu64 "`", info->count, info->name,
+                                similar_generator(spec), info->count),
+                         "`%.100s` has %zu element%s, but the program fixes the count (%" PRIu64 ")", spec,
+                         storage->size / size, storage->size == size ? "" : "s", info->count);
     if (status != VYRE_OK && error->where[0] == '\0')
         vy_fail_where(error, "buffer %s : %s %s", info->name, vyre_type_name(info->type),
                       vy_accesses[info->access].name);
