@@ -203,6 +203,23 @@ static void list_owners(const char *name, size_t length, char out[100]) {
     }
 }
 
+/* Words of other tools, and the option of the command with their meaning. */
+static const char *find_option_word(const tool_command *command, const char *name, size_t length) {
+    static const struct {
+        const char *word, *option, *fix;
+    } words[] = {
+        {"device", "backend", "backend"},  {"gpu", "backend", "backend cuda"}, {"race", "check", "check races"},
+        {"races", "check", "check races"}, {"blocks", "grid", "grid"},         {"output", "out", "out"},
+        {"kernel", "program", "program"},
+    };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strlen(words[i].word) == length && memcmp(words[i].word, name, length) == 0)
+            for (const tool_option *option = command->options; option && option->name; option++)
+                if (strcmp(option->name, words[i].option) == 0)
+                    return words[i].fix;
+    return NULL;
+}
+
 /* `dashes` precedes the name: "-" or "--". */
 static int unknown_option(parser *p, const char *dashes, const char *name, size_t length) {
     const char *fix, *closest;
@@ -214,13 +231,17 @@ static int unknown_option(parser *p, const char *dashes, const char *name, size_
         vy_suggestion_offer(&suggestion, option->name);
     vy_suggestion_offer(&suggestion, "help");
     vy_suggestion_offer(&suggestion, tool_option_color.name);
-    closest = vy_suggestion_get(&suggestion);
+    closest = find_option_word(p->command, name, length);
+    if (!closest)
+        closest = vy_suggestion_get(&suggestion);
     if (!closest)
         closest = find_by_start(p->command, name, length);
     list_owners(name, length, owners);
     fix = closest   ? VY_FIX("did you mean `--%s`?", closest)
           : *owners ? VY_FIX("remove it; it is an option of %s", owners)
-                    : NULL;
+          : strcmp(p->command->name, "run") == 0
+              ? "see `vyre help run` for the options; params and buffers are written without dashes: `NAME=VALUE`"
+              : NULL;
     return tool_usage(p->command, fix, "unknown option `%s%.*s`", dashes, (int)(length < 100 ? length : 100), name);
 }
 

@@ -273,6 +273,12 @@ static vyre_status make_from_count(const buffer_spec *r, vyre_bytes *out, vyre_e
     size_t length = 0;
     const char *field = next_field(&rest, &length);
 
+    uint64_t count;
+    if (*rest && !tool_number(field, length, &count))
+        return vy_fail(
+            error, VYRE_INVALID_ARGUMENT,
+            VY_FIX("write only the number of elements, as in `%.*s:256`", (int)strcspn(r->spec, ":"), r->spec),
+            "`%.80s` has more than a number of elements", r->spec);
     if (*rest)
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "remove the text after the count",
                        "`%.80s` has text after the count", r->spec);
@@ -479,6 +485,9 @@ static vyre_status explain_literal(const buffer_spec *r, vyre_status status, vyr
 
     if (strlen(r->spec) > 100)
         return status;
+    if (strncmp(r->spec, "file:", 5) == 0)
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("write `@%s`", r->spec + 5),
+                       "`%s` is neither a list of numbers nor a generator", r->spec);
     if (guess_generator(r, guess))
         return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("did you mean `%s`?", guess),
                        "`%s` is neither a list of numbers nor a generator", r->spec);
@@ -489,6 +498,16 @@ static vyre_status explain_literal(const buffer_spec *r, vyre_status status, vyr
         !strchr(r->spec, ','))
         return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("write `@%s` if it is a file of raw bytes", r->spec),
                        "`%s` is not a value of type %s", r->spec, vyre_type_name(r->type));
+    if (strchr("0123456789+-.", r->spec[0]) && !strstr(r->spec, "..") &&
+        strspn(r->spec, "0123456789abcdefABCDEFpPxX.+-,") == strlen(r->spec))
+        return status; /* a number, which is out of range */
+    if (vyre_type_size(r->type) == 1 && vyre_type_class(r->type) != VYRE_CLASS_BOOL && !strchr(r->spec, ','))
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("write `text:%s` for the bytes of the text", r->spec),
+                       "`%s` is not a value of type %s", r->spec, vyre_type_name(r->type));
+    if (!strpbrk(r->spec, ",") && r->type != VYRE_TYPE_BOOL)
+        return vy_fail(error, VYRE_INVALID_ARGUMENT,
+                       "write numbers, as in `1,2,3`, or a generator: `zeros:N`, `ones:N`, `iota:N`, `random:SEED:N`",
+                       "`%s` is neither a list of numbers nor a generator", r->spec);
     return status;
 }
 

@@ -153,6 +153,14 @@ static void list_commands(void) {
     fprintf(stderr, "; `vyre help` describes them\n");
 }
 
+/* Words of other tools, and the command with their meaning. */
+static const struct {
+    const char *word, *command;
+} command_words[] = {
+    {"format", "fmt"}, {"compile", "emit"}, {"disassemble", "emit"}, {"validate", "check"},
+    {"lint", "check"}, {"build", "check"},  {"devices", "backends"}, {"list", "backends"},
+};
+
 static int unknown_command(const char *name) {
     vy_suggestion suggestion;
     const char *closest;
@@ -162,6 +170,9 @@ static int unknown_command(const char *name) {
     for (size_t i = 0; tool_command_at(i); i++)
         vy_suggestion_offer(&suggestion, commands[i]->name);
     closest = vy_suggestion_get(&suggestion);
+    for (size_t i = 0; i < sizeof command_words / sizeof *command_words; i++)
+        if (strcmp(name, command_words[i].word) == 0)
+            closest = command_words[i].command;
     tool_write(stderr, "vyre: unknown command `%.100s`\n", name);
     if (closest)
         tool_write(stderr, "Fix: did you mean `vyre %s`?\n", closest);

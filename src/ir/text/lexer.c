@@ -345,7 +345,9 @@ static void skip_unknown(vy_lexer *lexer, vy_token *token) {
     unsigned char byte = (unsigned char)text[start];
     vy_position at = position_at(lexer, start, end - start);
     if (byte > ' ' && byte < 127)
-        vy_diag_sink_error(lexer->report, VY_T002, at, NULL, "unexpected character `%c`", byte);
+        vy_diag_sink_error(lexer->report, VY_T002, at,
+                           byte == '\'' ? "write a character as its code, as in `97`" : NULL,
+                           "unexpected character `%c`", byte);
     else if (byte >= 128)
         report_non_ascii(lexer, start, at);
     else

@@ -55,6 +55,7 @@ typedef struct vy_lowering {
     vy_ast_function *func;
     vyre_op_signature_fn *op_signature; /* looks up ops of dialects; may be NULL */
     void *op_signature_user;
+    uint8_t is_cast_operand; /* the hint is the type of a cast, to which every number type converts */
     uint32_t next_temporary;
     uint32_t stamp; /* of the program being lowered */
     /* By name: 1 + index of the binding or global, or 0. */
@@ -102,6 +103,8 @@ uint8_t vy_lower_require_typed(vy_lowering *l, vy_ast_node *node, uint8_t hint);
 /* Types the value of `keyword name = …`, which has no declared type. Returns its type, or VY_TYPE_BAD after an
  * error. */
 uint8_t vy_lower_initializer(vy_lowering *l, vy_ast_node *node, const char *keyword, uint32_t name);
+/* The fix for a range of `for` of float type: converts the bound or step that has it. */
+const char *vy_lower_integer_fix(vy_lowering *l, vy_ast_node *const nodes[3]);
 /* Reports the bounds of a `for`, none of which has a type. */
 void vy_lower_untyped_range(vy_lowering *l, vy_ast_node *const bounds[3]);
 /* Requires the same type for all nodes (up to three; NULLs are skipped), which are operands of `what`. Untyped nodes

@@ -61,7 +61,8 @@ static int check_collective(vy_lowering *l, vy_ast_node *node, uint8_t hint, vy_
     if (node->b)
         is_good &= vy_lower_expect(l, node->b, VYRE_TYPE_U32, "the second argument of", name);
     if (vy_collectives[node->op].combines && type < VYRE_TYPE_COUNT && !vyre_op_accepts(node->combine, type, type)) {
-        vy_lower_error(l, VY_T034, node->at, NULL, "`%s` does not support %s", name, vyre_type_name(type));
+        vy_lower_error(l, VY_T034, node->at, "convert the operand: `u32(…)`", "`%s` does not support %s", name,
+                       vyre_type_name(type));
         is_good = 0;
     }
     return set_result_type(out, node->op == VYRE_COLLECTIVE_BALLOT ? VYRE_TYPE_U64 : type) && is_good;
@@ -500,8 +501,31 @@ static void report_effect_ban(vy_lowering *l, const vy_ast_node *node) {
             "call, atomic or collective %s", effect_ban_names[l->effect_ban]);
 }
 
+/* For `x.len()` or `x.size()` on a buffer or array, the length of its name; else 0. */
+static size_t length_method(const vy_lowering *l, const char *name) {
+    static const char *const words[] = {"len", "length", "size", "count", "shape"};
+    size_t length = strcspn(name, ".");
+    for (unsigned i = 0; name[length] && i < sizeof words / sizeof *words; i++) {
+        if (strcmp(name + length + 1, words[i]) != 0)
+            continue;
+        for (uint32_t k = 0; k < l->scope.count; k++) {
+            const char *memory = vy_lower_text(l, l->scope.items[k].name);
+            if (l->scope.items[k].kind == VY_BINDING_MEMORY && strlen(memory) == length &&
+                memcmp(memory, name, length) == 0)
+                return length;
+        }
+    }
+    return 0;
+}
+
 void vy_lower_unknown_op(vy_lowering *l, const vy_ast_node *node) {
     const char *name = vy_lower_text(l, node->name);
+    size_t memory = length_method(l, name);
+    if (memory) {
+        vy_lower_error(l, VY_T040, node->at, VY_DIAG_SINK_FIX(l->report, "write `len(%.*s)`", (int)memory, name),
+                       "unknown op `%s`: buffers and arrays have no members", name);
+        return;
+    }
     char id[VY_LIMIT_NAME + 1], storage[VY_CALL_SPELLING_CAPACITY];
     snprintf(id, sizeof id, "%.*s", (int)vy_call_id_length(name), name);
     vy_lower_error(l, VY_T040, node->at,

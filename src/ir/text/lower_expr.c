@@ -50,6 +50,10 @@ static __attribute__((noinline)) const char *spelling(const vy_lowering *l, cons
         length = snprintf(text, sizeof(short_text), vy_builtins[node->op].has_axes ? "%s.%c" : "%s",
                           vyre_builtin_name(node->op), "xyz"[node->axis]);
         break;
+    case VY_AST_BITS:
+        if (node->type_name == VYRE_TYPE_BOOL)
+            length = snprintf(text, sizeof(short_text), "%s", node->value ? "true" : "false");
+        break;
     case VY_AST_LEN:
         length = snprintf(text, sizeof(short_text), "len(%s)", vy_lower_text(l, node->name));
         break;
@@ -220,10 +224,14 @@ static __attribute__((noinline)) int check_class(vy_lowering *l, const vy_ast_no
         fix = VY_DIAG_SINK_FIX(l->report, "write `%s%s`", row->symbol, row->symbol);
     else if (type == VYRE_TYPE_BOOL && node->op == VYRE_OP_XOR)
         fix = "write `!=`";
-    else if (row->classes == VYRE_CLASS_FLOAT && type != VYRE_TYPE_BOOL)
+    else if (node->op == VYRE_OP_XOR && vyre_type_class(type) == VYRE_CLASS_FLOAT)
+        fix = "write a product for a power, as in `v * v`; `^` is the exclusive or";
+    else if (row->classes == VYRE_CLASS_FLOAT)
         fix = VY_DIAG_SINK_FIX(l->report, "convert the operand: `f32(%.60s)`", value);
     else if (row->classes == VYRE_CLASS_INTEGER && vyre_type_class(type) == VYRE_CLASS_FLOAT)
         fix = VY_DIAG_SINK_FIX(l->report, "convert the operand: `i32(%.60s)`, or `bitcast` for its bits", value);
+    else if (type == VYRE_TYPE_BOOL)
+        fix = VY_DIAG_SINK_FIX(l->report, "convert the operand%s: `u32(%.60s)`", node->b ? "s" : "", value);
     vy_lower_error(l, VY_T034, node->at, fix, "`%s` requires %s, found %s", written, class_name(row->classes),
                    vyre_type_name(type));
     return 0;
@@ -300,9 +308,9 @@ uint8_t vy_lower_unify(vy_lowering *l, vy_ast_node *const nodes[3], uint8_t hint
         if (!anchor) {
             anchor = nodes[i];
         } else if (anchor->type != type && !is_bad) {
-            vy_lower_error(l, VY_T033, at, mismatch_fix(l, anchor, nodes[i], hint, classes),
-                           "mismatched types in `%s`: %s and %s", what, vyre_type_name(anchor->type),
-                           vyre_type_name(type));
+            vy_lower_error(
+                l, VY_T033, at, mismatch_fix(l, anchor, nodes[i], l->is_cast_operand ? VY_TYPE_UNTYPED : hint, classes),
+                "mismatched types in `%s`: %s and %s", what, vyre_type_name(anchor->type), vyre_type_name(type));
             is_bad = 1;
         }
     }
@@ -374,7 +382,10 @@ static __attribute__((noinline)) void report_bool_cast(vy_lowering *l, const vy_
 }
 
 static uint8_t type_cast(vy_lowering *l, vy_ast_node *node) {
+    uint8_t before = l->is_cast_operand;
+    l->is_cast_operand = 1;
     uint8_t from = vy_lower_type(l, node->a, node->type_name);
+    l->is_cast_operand = before;
     node->axis = 0;
     if (node->type_name == VYRE_TYPE_BOOL) {
         report_bool_cast(l, node);
@@ -451,7 +462,10 @@ static uint8_t type_name(vy_lowering *l, vy_ast_node *node) {
 
 /* Checks that the tree is an index: of any integer type, or u32 if it is untyped. */
 static int check_index(vy_lowering *l, vy_ast_node *node) {
+    uint8_t before = l->is_cast_operand;
+    l->is_cast_operand = 0;
     uint8_t type = vy_lower_require_typed(l, node, VYRE_TYPE_U32);
+    l->is_cast_operand = before;
     if (type == VY_TYPE_BAD)
         return 0;
     if (vyre_type_class(type) & VYRE_CLASS_INTEGER)
@@ -529,8 +543,18 @@ uint8_t vy_lower_type(vy_lowering *l, vy_ast_node *node, uint8_t hint) {
 
 /* ---- required types ---- */
 
+const char *vy_lower_integer_fix(vy_lowering *l, vy_ast_node *const nodes[3]) {
+    for (unsigned i = 0; i < 3; i++)
+        if (nodes[i] && has_type(nodes[i]->type) && nodes[i]->kind != VY_AST_NUMBER)
+            return conversion(l, nodes[i], VYRE_TYPE_U32);
+    return "count with an integer and convert it inside the loop";
+}
+
 int vy_lower_expect(vy_lowering *l, vy_ast_node *node, uint8_t type, const char *what, const char *name) {
+    uint8_t before = l->is_cast_operand;
+    l->is_cast_operand = 0;
     uint8_t given = vy_lower_type(l, node, type);
+    l->is_cast_operand = before;
     if (given == VY_TYPE_UNTYPED) {
         assign_type(l, node, type);
         return node->type != VY_TYPE_BAD;

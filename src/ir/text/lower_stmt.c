@@ -395,7 +395,7 @@ static void lower_for(vy_lowering *l, const vy_ast_stmt *s) {
         type = VY_TYPE_BAD;
     }
     if (type < VYRE_TYPE_COUNT && !(vyre_type_class(type) & VYRE_CLASS_INTEGER)) {
-        vy_lower_error(l, VY_T035, s->at, "count with an integer and convert it inside the loop",
+        vy_lower_error(l, VY_T035, s->at, vy_lower_integer_fix(l, bounds),
                        "expected integers for the range of `for`, found %s", vyre_type_name(type));
         type = VY_TYPE_BAD;
     }

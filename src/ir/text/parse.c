@@ -230,14 +230,31 @@ static void add_decl(vy_ast_decl_list *items, vy_ast_decl *decl) {
     items->count++;
 }
 
+/* Reports a declaration without `: type`, or one in the order of C, as in `float a`. */
+static void report_no_type(vy_parser *parser, const vy_ast_decl *decl) {
+    const char *name = vy_parse_name_text(parser, decl->name), *type = vy_porting_hint_type(name, strlen(name));
+    const vy_token *token = &parser->token;
+    int is_type = token->kind == VY_TOKEN_NAME && token->word.cls == VY_IDENTIFIER_TYPE;
+    int has_name = type && token->kind == VY_TOKEN_NAME && !vy_parse_at_end(parser);
+    vy_position end = {parser->last.line, parser->last.column + parser->last.length, 1};
+    vy_parse_error(parser, VY_T011, has_name ? decl->at : end,
+                   has_name ? VY_DIAG_SINK_FIX(parser->report, "write `%.*s : %s`",
+                                               (int)(token->at.length < 60 ? token->at.length : 60),
+                                               vy_token_text(&parser->lexer, token), type)
+                            : VY_DIAG_SINK_FIX(parser->report, "write its type: `%.60s : %s`", name,
+                                               is_type ? vyre_type_name(token->word.index) : "f32"),
+                   "expected `:` and a type after `%.60s`", name);
+}
+
 /* `name :`. The name is declared even if the colon is missing, so that its uses are not reported as unknown. */
 static vy_ast_decl *new_decl(vy_parser *parser, vy_ast_function *func, const char *what) {
     vy_ast_decl *decl = vy_parse_new_statement(parser, sizeof *decl, parser->token.at);
     if (!decl || !vy_parse_name(parser, what, &decl->name, &decl->at))
         return NULL;
     decl->access = VYRE_ACCESS_READ_WRITE;
-    if (vy_parse_expect(parser, VY_TOKEN_COLON))
+    if (vy_parse_accept(parser, VY_TOKEN_COLON))
         return decl;
+    report_no_type(parser, decl);
     add_decl(&func->broken, decl);
     return NULL;
 }

@@ -465,8 +465,10 @@ static __attribute__((noinline)) vy_ast_node *parse_quoted(vy_parser *parser) {
     char next = vy_parse_peek(parser);
     uint32_t name;
     if (next != '(' && next != '<') {
-        vy_parse_error(parser, VY_T012, at, "use strings only after `print` and `region`, and as op ids in calls",
-                       "a string is not a value");
+        vy_parse_error(
+            parser, VY_T012, at,
+            "use strings only after `print` (as in `print \"x = {}\", x`) and `region`, and as op ids in calls",
+            "a string is not a value");
         return new_bad_node(parser);
     }
     if (!parse_quoted_name(parser, at, &name))
@@ -580,9 +582,10 @@ static vy_ast_node *parse_type_word(vy_parser *parser, vy_identifier_info word, 
         return parse_cast(parser, VY_AST_CAST, word.index, at);
     if (vy_parse_accept(parser, VY_TOKEN_DOT))
         return parse_special(parser, word.index, 0, at);
-    vy_parse_error(parser, VY_T012, at,
-                   VY_DIAG_SINK_FIX(parser->report, "write `%s(x)` to convert", vyre_type_name(word.index)),
-                   "expected a value, found the type `%s`", vyre_type_name(word.index));
+    vy_parse_error(
+        parser, VY_T012, at,
+        VY_DIAG_SINK_FIX(parser->report, "write `%s(…)` around the value to convert", vyre_type_name(word.index)),
+        "expected a value, found the type `%s`", vyre_type_name(word.index));
     return new_bad_node(parser);
 }
 
@@ -676,7 +679,13 @@ static __attribute__((noinline)) vy_ast_node *report_no_value(vy_parser *parser)
             return new_bad_node(parser);
         }
         vy_parse_error(parser, VY_T012, parser->token.at,
-                       vy_parse_is(parser, VY_TOKEN_PLUS) ? "remove the `+`; to increment, write `i += 1`" : NULL,
+                       vy_parse_is(parser, VY_TOKEN_PLUS)   ? "remove the `+`; to increment, write `i += 1`"
+                       : vy_parse_is(parser, VY_TOKEN_AND)  ? "remove the `&`; pass the element itself, as in `m[i]`"
+                       : vy_parse_is(parser, VY_TOKEN_STAR) ? "remove the `*`; there are no pointers"
+                       : vy_parse_is(parser, VY_TOKEN_OPEN_INDEX)
+                           ? "declare an array, as in `array a : f32 [3] private`, "
+                             "and store each element"
+                           : NULL,
                        "expected a value, found `%.*s`", (int)parser->token.at.length,
                        vy_token_text(&parser->lexer, &parser->token));
         return new_bad_node(parser);
@@ -703,7 +712,11 @@ static __attribute__((noinline)) vy_ast_node *parse_group(vy_parser *parser) {
     vy_parse_advance(parser);
     parser->brackets++;
     vy_ast_node *node = vy_parse_expression(parser);
-    vy_parse_expect(parser, VY_TOKEN_CLOSE);
+    if (!parser->panic && vy_parse_is(parser, VY_TOKEN_COMMA))
+        vy_parse_error(parser, VY_T011, parser->token.at, "write one value in the parentheses; there are no tuples",
+                       "expected `)`, found `,`");
+    else
+        vy_parse_expect(parser, VY_TOKEN_CLOSE);
     parser->brackets -= parser->brackets > 0;
     if (node && node->kind == VY_AST_NAME)
         check_c_cast(parser, node);

@@ -177,6 +177,20 @@ static void report_ungrouped(vy_parser *parser, vy_ast_stmt *statement) {
     statement->grouped = 1;
 }
 
+/* `var v` or `float v` without a value. The variable is declared as mutable, so that assignments to it are accepted. */
+static void report_no_initial_value(vy_parser *parser, vy_ast_stmt *statement) {
+    const vy_ast_declarator *declared = statement->names;
+    const char *name = vy_parse_name_text(parser, declared->name);
+    vy_position end = {parser->last.line, parser->last.column + parser->last.length, 1};
+    int is_known = declared->type < VYRE_TYPE_COUNT;
+    const char *type = is_known ? vyre_type_name(declared->type) : "f32";
+    vy_parse_error(parser, VY_T011, end,
+                   VY_DIAG_SINK_FIX(parser->report, "write an initial value: `var %.60s : %s = %s`", name, type,
+                                    is_known && declared->type == VYRE_TYPE_BOOL ? "false" : "0"),
+                   "expected `=` and the initial value of `%.60s`", name);
+    statement->kind = VY_AST_STMT_VAR;
+}
+
 static vy_ast_stmt *parse_let(vy_parser *parser, vy_ast_stmt_kind kind) {
     vy_ast_stmt *statement = consume_keyword(parser, kind);
     if (!statement)
@@ -191,7 +205,9 @@ static vy_ast_stmt *parse_let(vy_parser *parser, vy_ast_stmt_kind kind) {
         if (statement->names && !parser->panic && vy_parse_follows(parser, VY_TOKEN_COMMA))
             report_ungrouped(parser, statement);
     }
-    if (!parser->panic && vy_parse_expect(parser, VY_TOKEN_ASSIGN))
+    if (!parser->panic && !statement->grouped && vy_parse_at_end(parser))
+        report_no_initial_value(parser, statement);
+    else if (!parser->panic && vy_parse_expect(parser, VY_TOKEN_ASSIGN))
         statement->a = vy_parse_expression(parser);
     return statement->names ? statement : NULL;
 }
@@ -247,9 +263,13 @@ static vy_ast_stmt *report_type_first(vy_parser *parser, const char *type) {
     vy_parse_advance(parser);
     int length, name_length = (int)(parser->token.at.length < 60 ? parser->token.at.length : 60);
     const char *name = vy_token_text(&parser->lexer, &parser->token), *value = written_value(parser, &length);
+    /* The type is needed for literals only; with it, another type than that of the value is an error. */
+    int is_literal = strcspn(value, "abcdfghijklmnopqrstuvwyzABCDFGHIJKLMNOPQRSTUVWYZ_") >= (size_t)length;
+    const char *colon = is_literal ? " : " : "";
     vy_parse_error(parser, VY_T011, word.at,
-                   VY_DIAG_SINK_FIX(parser->report, "write `let %.*s : %s = %.*s`, or `var` if it changes", name_length,
-                                    name, type, length ? length : (int)sizeof "…" - 1, length ? value : "…"),
+                   VY_DIAG_SINK_FIX(parser->report, "write `let %.*s%s%s = %.*s`, or `var` if it changes", name_length,
+                                    name, colon, is_literal ? type : "", length ? length : (int)sizeof "…" - 1,
+                                    length ? value : "…"),
                    "a declaration starts with `let` or `var`, not with its type (`%.*s`)", (int)word.at.length,
                    vy_token_text(&parser->lexer, &word));
     return declare_broken(parser, word.at);
@@ -274,7 +294,9 @@ static vy_ast_stmt *report_unused(vy_parser *parser, vy_ast_node *node) {
             statement->a = node;
         return statement;
     } else {
-        vy_parse_error(parser, VY_T021, node->at, NULL, "unused value");
+        int compares = node->kind == VY_AST_OP && node->op == VYRE_OP_EQ;
+        vy_parse_error(parser, VY_T021, node->at, compares ? "write `=` to assign, or remove the comparison" : NULL,
+                       "unused value");
     }
     return NULL;
 }
@@ -370,6 +392,14 @@ static vy_ast_stmt *parse_if(vy_parser *parser) {
     return statement;
 }
 
+#define FOR_FORM "write `for i in 0u32 .. n { … }`, optionally with `step` after the end"
+
+static void report_for(vy_parser *parser, const char *expected) {
+    vy_parse_error(parser, VY_T011, parser->token.at, FOR_FORM, "expected %s, found `%.*s`", expected,
+                   (int)(parser->token.at.length < 60 ? parser->token.at.length : 60),
+                   vy_token_text(&parser->lexer, &parser->token));
+}
+
 static vy_ast_stmt *parse_for(vy_parser *parser) {
     vy_ast_stmt *statement = consume_keyword(parser, VY_AST_STMT_FOR);
     if (!statement)
@@ -379,9 +409,7 @@ static vy_ast_stmt *parse_for(vy_parser *parser) {
         return NULL;
     statement->names->type = VYRE_TYPE_COUNT;
     if (vy_parse_follows(parser, VY_TOKEN_OPEN)) {
-        vy_parse_error(parser, VY_T011, parser->token.at,
-                       "write `for i in 0u32 .. n { … }`, optionally with `step` after the end",
-                       "expected a loop variable after `for`, found `(`");
+        report_for(parser, "a loop variable after `for`");
         do /* its semicolons do not end the statement */
             vy_parse_advance(parser);
         while (!parser->token.newline && !vy_parse_is(parser, VY_TOKEN_OPEN_BLOCK) &&
@@ -391,11 +419,15 @@ static vy_ast_stmt *parse_for(vy_parser *parser) {
     vy_parse_name(parser, "the name of the loop variable", &statement->names->name, &statement->names->at);
     if (!parser->panic && vy_token_is_keyword(&parser->token, VY_KEYWORD_IN) && !parser->token.newline)
         vy_parse_advance(parser);
+    else if (!parser->panic && !vy_parse_at_end(parser))
+        report_for(parser, "`in`");
     else
         vy_parse_expected(parser, "`in`");
     if (!parser->panic)
         statement->a = vy_parse_expression(parser);
-    if (!parser->panic && vy_parse_expect(parser, VY_TOKEN_RANGE))
+    if (!parser->panic && vy_parse_follows(parser, VY_TOKEN_OPEN_BLOCK)) /* `range(n) {` */
+        report_for(parser, "`..`");
+    else if (!parser->panic && vy_parse_expect(parser, VY_TOKEN_RANGE))
         statement->b = vy_parse_expression(parser);
     if (!parser->panic && vy_parse_is_word(parser, "step") && !parser->token.newline) {
         vy_parse_advance(parser);
@@ -577,6 +609,8 @@ void vy_parse_end_statement(vy_parser *parser) {
             parser->token.kind == VY_TOKEN_NAME
                 ? vy_porting_hint_statement(vy_token_text(&parser->lexer, &parser->token), parser->token.at.length)
                 : NULL;
+        if (vy_token_is_keyword(&parser->token, VY_KEYWORD_IF))
+            foreign = "write `condition ? a : b`, or begin a new line for a statement";
         if (vy_parse_is(parser, VY_TOKEN_DOT))
             foreign = parser->last_kind == VY_TOKEN_NUMBER ? "write digits on both sides of the point, as in `1.0f32`"
                                                            : "remove it: values are scalars and have no members";
@@ -631,7 +665,11 @@ void vy_parse_close_block(vy_parser *parser, vy_position opened) {
 vy_ast_stmt *vy_parse_block(vy_parser *parser) {
     vy_position at = parser->token.at;
     if (!vy_parse_is(parser, VY_TOKEN_OPEN_BLOCK)) {
-        vy_parse_expected(parser, "`{`");
+        if (vy_parse_is(parser, VY_TOKEN_NAME) && !parser->token.newline)
+            vy_parse_error(parser, VY_T011, at, "write the statement in braces: `{ … }`", "expected `{`, found `%.*s`",
+                           (int)(at.length < 60 ? at.length : 60), vy_token_text(&parser->lexer, &parser->token));
+        else
+            vy_parse_expected(parser, "`{`");
         return NULL;
     }
     if (parser->nesting >= VY_LIMIT_NESTING) {
