@@ -40,16 +40,16 @@ VYRE_API const char *vyre_version(void);
     X(OK, 0, "nothing to fix", "success")                                                                              \
     X(INVALID_ARGUMENT, 1, "check the argument the message names against the header",                                  \
       "an argument is outside what the function accepts")                                                              \
-    X(INVALID_PROGRAM, 2, "correct the program; `vyre check FILE` shows every mistake with its place",                 \
+    X(INVALID_PROGRAM, 2, "correct the program; `vyre check FILE` shows every mistake with its position",              \
       "the program breaks a rule of the language")                                                                     \
     X(NO_MEMORY, 3, "free host memory or raise the limit of the process", "the host allocator returned nothing")       \
     X(NO_DEVICE_MEMORY, 4, "free resident buffers or bind smaller ranges", "the device has no memory left")            \
     X(DEVICE_LOST, 5, "call recover, or restart the process", "the device stopped; the loss is sticky")                \
-    X(TIMEOUT, 6, "raise the deadline or give the dispatch less work", "the deadline passed; nothing was delivered")   \
+    X(TIMEOUT, 6, "raise the deadline, or dispatch less work", "the deadline passed; nothing was delivered")           \
     X(CANCELLED, 7, "dispatch again", "the caller cancelled; nothing was delivered")                                   \
     X(UNSUPPORTED, 8, "choose another backend or leave out the feature the message names",                             \
       "the backend or this build does not do that")                                                                    \
-    X(TRAPPED, 9, "look up the trap code in the program, at the place the error names if it is known",                 \
+    X(TRAPPED, 9, "look up the trap code in the program, at the position in the error if it has one",                  \
       "an invocation executed `trap`")                                                                                 \
     X(CORRUPT, 10, "make the data again from its source", "stored bytes do not match their digest or format")          \
     X(DUPLICATE, 11, "rename one of the two the message names", "an id is taken already")                              \
@@ -57,12 +57,12 @@ VYRE_API const char *vyre_version(void);
     X(NOT_FOUND, 13, "use one of the names the message lists", "no such name, file or device")                         \
     X(ABI_MISMATCH, 14, "rebuild the plug-in against the installed headers",                                           \
       "a plug-in speaks another version of the contract")                                                              \
-    X(LIMIT, 15, "stay below the limit the message names", "a value is over a stated limit")                           \
+    X(LIMIT, 15, "stay below the limit the message names", "a value exceeds a limit")                                  \
     X(IO, 16, "check that the path exists and is readable or writable",                                                \
       "the operating system refused a file operation")                                                                 \
     X(CHECK_FAILED, 17, "correct the program at the line the message names",                                           \
       "a checker of the oracle found a program error")                                                                 \
-    X(BUDGET, 18, "raise the step budget, or look for a loop that does not end", "the step budget ran out")            \
+    X(BUDGET, 18, "raise the step budget, or correct a loop that does not end", "the step budget ran out")             \
     X(NOT_READY, 19, "wait again, or cancel the work", "the wait ended before the work did; nothing was delivered")
 
 typedef enum vyre_status {

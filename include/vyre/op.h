@@ -59,7 +59,7 @@ enum {
     X(REVERSE_BYTES, "reverse_bytes", NULL, CALL, 1, INTEGER, SAME, SOURCE, "8-bit values are unchanged",              \
       "byte 0 becomes the top byte")                                                                                   \
     X(SQRT, "sqrt", NULL, CALL, 1, FLOAT, SAME, SOURCE,                                                                \
-      "correctly rounded; sqrt(-0) = -0; a negative operand gives NaN", "square root")                                 \
+      "correctly rounded; sqrt(-0) = -0; NaN for a negative operand", "square root")                                   \
     X(FLOOR, "floor", NULL, CALL, 1, FLOAT, SAME, SOURCE, "exact; keeps the sign of zero", "toward minus infinity")    \
     X(CEIL, "ceil", NULL, CALL, 1, FLOAT, SAME, SOURCE, "exact; ceil(-0.5) = -0", "toward plus infinity")              \
     X(TRUNC, "trunc", NULL, CALL, 1, FLOAT, SAME, SOURCE, "exact; keeps the sign", "toward zero")                      \
@@ -83,13 +83,14 @@ enum {
     X(REM, "rem", "%", MUL, 2, INTEGER, SAME, SOURCE, "sign of the dividend; x%0 = x; MIN%-1 = 0",                     \
       "remainder of the truncated quotient")                                                                           \
     X(REMAINDER, "remainder", NULL, CALL, 2, FLOAT, SAME, SOURCE,                                                      \
-      "x - n*y with n nearest x/y, ties to even; y = 0 or x infinite gives NaN", "the IEEE remainder, exact")          \
+      "x - n*y with n nearest x/y, ties to even; NaN if y = 0 or x is infinite", "the IEEE remainder, exact")          \
     X(AND, "and", "&", BIT_AND, 2, INTEGER, SAME, SOURCE, "none", "bitwise and")                                       \
     X(OR, "or", "|", BIT_OR, 2, INTEGER, SAME, SOURCE, "none", "bitwise or")                                           \
     X(XOR, "xor", "^", BIT_XOR, 2, INTEGER, SAME, SOURCE, "none", "bitwise exclusive or")                              \
-    X(LAND, "land", "&&", AND, 2, BOOL, SAME, SOURCE, "both sides are pure, so there is no order to see",              \
+    X(LAND, "land", "&&", AND, 2, BOOL, SAME, SOURCE, "both operands are pure, so their order has no effect",          \
       "logical and")                                                                                                   \
-    X(LOR, "lor", "||", OR, 2, BOOL, SAME, SOURCE, "both sides are pure, so there is no order to see", "logical or")   \
+    X(LOR, "lor", "||", OR, 2, BOOL, SAME, SOURCE, "both operands are pure, so their order has no effect",             \
+      "logical or")                                                                                                    \
     X(SHL, "shl", "<<", SHIFT, 2, INTEGER, SAME, SOURCE, "amount modulo the width", "shift left")                      \
     X(SHR, "shr", ">>", SHIFT, 2, INTEGER, SAME, SOURCE, "amount modulo the width; arithmetic if signed",              \
       "shift right")                                                                                                   \
@@ -100,7 +101,7 @@ enum {
     X(MAX, "max", NULL, CALL, 2, NUMBER, SAME, SOURCE, "floats: maximumNumber, a number beats NaN; -0 < +0",           \
       "the larger")                                                                                                    \
     X(COPYSIGN, "copysign", NULL, CALL, 2, FLOAT, SAME, SOURCE,                                                        \
-      "a NaN first operand gives NaN; a NaN second operand counts as positive",                                        \
+      "NaN if the first operand is NaN; a NaN second operand counts as positive",                                      \
       "the first operand with the sign of the second")                                                                 \
     X(EQ, "eq", "==", COMPARE, 2, ANY, COMPARE, SOURCE, "NaN equals nothing; -0 == +0", "equal")                       \
     X(NE, "ne", "!=", COMPARE, 2, ANY, COMPARE, SOURCE, "NaN differs from everything; -0 == +0", "not equal")          \
@@ -112,18 +113,18 @@ enum {
       "the second operand if the first is true, else the third")                                                       \
     X(FMA, "fma", NULL, CALL, 3, FLOAT, SAME, SOURCE, "one rounding", "a*b + c")                                       \
     X(CAST, "cast", NULL, CALL, 1, ANY, CAST, SOURCE,                                                                  \
-      "integer to integer wraps; to float rounds to nearest-even; float to integer truncates, saturates, NaN gives "   \
-      "0; bool gives 0 or 1",                                                                                          \
+      "integer to integer wraps; to float rounds to nearest-even; float to integer truncates, saturates, NaN becomes " \
+      "0; bool becomes 0 or 1",                                                                                        \
       "conversion of the value, written T(x)")                                                                         \
     X(BITCAST, "bitcast", NULL, CALL, 1, NUMBER, BITCAST, SOURCE,                                                      \
       "a NaN pattern becomes the canonical NaN of the float type",                                                     \
       "reinterpretation of the bits, written bitcast<T>(x)")                                                           \
     X(APPROX_DIV, "approx_div", NULL, CALL, 2, FLOAT, SAME, LEGAL,                                                     \
-      "within 2.5 units in the last place for normal operands and results; else anything",                             \
-      "a quotient as the device gives it; the evaluator's is the exact one")                                           \
+      "within 2.5 ulp for normal operands and results; else unspecified",                                              \
+      "a quotient as the device computes it; the evaluator computes the exact one")                                    \
     X(APPROX_SQRT, "approx_sqrt", NULL, CALL, 1, FLOAT, SAME, LEGAL,                                                   \
-      "within 2.5 units in the last place for normal operands and results; else anything",                             \
-      "a square root as the device gives it; the evaluator's is the exact one")
+      "within 2.5 ulp for normal operands and results; else unspecified",                                              \
+      "a square root as the device computes it; the evaluator computes the exact one")
 
 typedef enum vyre_op {
 #define X(ID, name, symbol, precedence, arity, cls, rule, level, edge, doc) VYRE_OP_##ID,
@@ -187,15 +188,15 @@ typedef enum vyre_builtin {
 #define VYRE_ATOMIC_LIST(X)                                                                                            \
     X(LOAD, "atomic_load", 0, 1, "reads the element")                                                                  \
     X(STORE, "atomic_store", 1, 0, "writes the element")                                                               \
-    X(ADD, "atomic_add", 1, 1, "adds, wrapping; gives the old value")                                                  \
-    X(AND, "atomic_and", 1, 1, "bitwise and; gives the old value")                                                     \
-    X(OR, "atomic_or", 1, 1, "bitwise or; gives the old value")                                                        \
-    X(XOR, "atomic_xor", 1, 1, "bitwise exclusive or; gives the old value")                                            \
-    X(MIN, "atomic_min", 1, 1, "keeps the smaller; gives the old value")                                               \
-    X(MAX, "atomic_max", 1, 1, "keeps the larger; gives the old value")                                                \
-    X(EXCHANGE, "atomic_exchange", 1, 1, "writes the operand; gives the old value")                                    \
+    X(ADD, "atomic_add", 1, 1, "adds, wrapping; returns the old value")                                                \
+    X(AND, "atomic_and", 1, 1, "bitwise and; returns the old value")                                                   \
+    X(OR, "atomic_or", 1, 1, "bitwise or; returns the old value")                                                      \
+    X(XOR, "atomic_xor", 1, 1, "bitwise exclusive or; returns the old value")                                          \
+    X(MIN, "atomic_min", 1, 1, "keeps the smaller; returns the old value")                                             \
+    X(MAX, "atomic_max", 1, 1, "keeps the larger; returns the old value")                                              \
+    X(EXCHANGE, "atomic_exchange", 1, 1, "writes the operand; returns the old value")                                  \
     X(COMPARE_EXCHANGE, "atomic_compare_exchange", 2, 1,                                                               \
-      "writes the second operand if the element equals the first; gives the old value")
+      "writes the second operand if the element equals the first; returns the old value")
 
 typedef enum vyre_atomic {
 #define X(ID, name, operands, value, doc) VYRE_ATOMIC_##ID,

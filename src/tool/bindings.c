@@ -462,7 +462,7 @@ static int guess_generator(const buffer_spec *r, char guess[128]) {
     return 1;
 }
 
-/* `[1, 2, 3]`, `1 2 3`: writes the list with commas only. Returns 0 if it is no such list. */
+/* `[1, 2, 3]`, `1 2 3`: writes the list with commas only. Returns 0 if it is not such a list. */
 static int guess_list(const buffer_spec *r, char guess[128]) {
     size_t length = 0;
 

@@ -681,7 +681,7 @@ static __attribute__((noinline)) vy_ast_node *report_no_value(vy_parser *parser)
         vy_parse_error(parser, VY_T012, parser->token.at,
                        vy_parse_is(parser, VY_TOKEN_PLUS)   ? "remove the `+`; to increment, write `i += 1`"
                        : vy_parse_is(parser, VY_TOKEN_AND)  ? "remove the `&`; pass the element itself, as in `m[i]`"
-                       : vy_parse_is(parser, VY_TOKEN_STAR) ? "remove the `*`; there are no pointers"
+                       : vy_parse_is(parser, VY_TOKEN_STAR) ? "remove the `*`; the language has no pointers"
                        : vy_parse_is(parser, VY_TOKEN_OPEN_INDEX)
                            ? "declare an array, as in `array a : f32 [3] private`, "
                              "and store each element"
@@ -713,8 +713,8 @@ static __attribute__((noinline)) vy_ast_node *parse_group(vy_parser *parser) {
     parser->brackets++;
     vy_ast_node *node = vy_parse_expression(parser);
     if (!parser->panic && vy_parse_is(parser, VY_TOKEN_COMMA))
-        vy_parse_error(parser, VY_T011, parser->token.at, "write one value in the parentheses; there are no tuples",
-                       "expected `)`, found `,`");
+        vy_parse_error(parser, VY_T011, parser->token.at,
+                       "write one value in the parentheses; the language has no tuples", "expected `)`, found `,`");
     else
         vy_parse_expect(parser, VY_TOKEN_CLOSE);
     parser->brackets -= parser->brackets > 0;
