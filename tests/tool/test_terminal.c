@@ -98,7 +98,7 @@ static void findings_are_coloured_on_a_terminal(void **state) {
     assert_int_equal(r->code, 1);
     expect(r->terminal, "\033[1mexamples/mistakes/types.vyre:10:16:\033[0m \033[1;31merror T033:\033[0m ");
     expect(r->terminal, "\033[1;31m^\033[0m");
-    expect(r->terminal, "\033[1;32mFix:\033[0m convert one of them");
+    expect(r->terminal, "\033[1;32mFix:\033[0m convert it");
 }
 
 static void errors_and_notes_are_coloured(void **state) {
