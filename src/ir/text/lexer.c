@@ -343,8 +343,13 @@ static void skip_unknown(vy_lexer *lexer, vy_token *token) {
     while (end < lexer->size && text[end] != '"' && !is(text[end], NAME_START | DIGIT | SPACE | SYMBOL))
         end++;
     unsigned char byte = (unsigned char)text[start];
+    if (byte == '\'' && lexer->size - start > 2 && text[start + 2] == '\'' && text[start + 1] >= ' ')
+        end = start + 3;
     vy_position at = position_at(lexer, start, end - start);
-    if (byte > ' ' && byte < 127)
+    if (end == start + 3 && byte == '\'')
+        vy_diag_sink_error(lexer->report, VY_T002, at, VY_DIAG_SINK_FIX(lexer->report, "write `%d`", text[start + 1]),
+                           "unexpected character literal");
+    else if (byte > ' ' && byte < 127)
         vy_diag_sink_error(lexer->report, VY_T002, at,
                            byte == '\'' ? "write a character as its code, as in `97`" : NULL,
                            "unexpected character `%c`", byte);

@@ -858,6 +858,12 @@ static void check_porting_hint(vy_parser *parser, vy_ast_node *left) {
                                         (int)(token->at.length < 60 ? token->at.length : 60),
                                         vy_token_text(&parser->lexer, token)),
                        "unknown operator `not`");
+    else if (left && left->kind == VY_AST_NAME && strcmp(vy_parse_name_text(parser, left->name), "len") == 0)
+        vy_parse_error(parser, VY_T011, left->at,
+                       VY_DIAG_SINK_FIX(parser->report, "write `len(%.*s)`",
+                                        (int)(token->at.length < 60 ? token->at.length : 60),
+                                        vy_token_text(&parser->lexer, token)),
+                       "`len` without parentheses");
     if (parser->panic && left)
         left->kind = VY_AST_BAD;
 }
