@@ -247,10 +247,28 @@ static char *ir_of(const char *text) {
     return ir;
 }
 
+/* The line after this one. AddressSanitizer reads the strings of strstr and strcspn to their end, which takes minutes
+ * for every line of a long text. */
+static const char *next_line(const char *line, const char *end) {
+    const char *at = memchr(line, '\n', (size_t)(end - line));
+    return at ? at + 1 : end;
+}
+
+static unsigned lines_with(const char *ir, const char *part) {
+    unsigned count = 0;
+    const char *end = ir + strlen(ir);
+    for (const char *line = ir, *next; line < end; line = next) {
+        next = next_line(line, end);
+        count += memmem(line, (size_t)(next - line), part, strlen(part)) != NULL;
+    }
+    return count;
+}
+
 /* Instructions of the longest block: lines that are indented, between those that are not. */
 static unsigned longest_block(const char *ir) {
     unsigned longest = 0, count = 0;
-    for (const char *line = ir; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+    const char *end = ir + strlen(ir);
+    for (const char *line = ir; line < end; line = next_line(line, end)) {
         count = line[0] == ' ' ? count + 1 : 0;
         longest = count > longest ? count : longest;
     }
@@ -330,10 +348,7 @@ static void variables_of_many_loops_stay_in_memory(void **state) {
     free(few);
     char *many = long_text("if i > 9 { return }\n", "for k_", MANY, " in 0u32 .. (v & 3) { v = v * 3 + k_", " }");
     ir = ir_of(many);
-    unsigned variables = 0;
-    for (const char *at = ir; (at = strstr(at, " = alloca ")); at++)
-        variables++;
-    assert_true(variables > MANY);
+    assert_true(lines_with(ir, " = alloca ") > MANY);
     compare(&(sample){"many loops", many}, processor_at(5));
     free(ir);
     free(many);
@@ -509,8 +524,8 @@ static void objects_say_how_much_stack_they_need(void **state) {
         const processor *p = processor_at(i);
         code code = {0};
         vyre_error error = VYRE_ERROR_INIT;
-        if (!processor_is_here(p))
-            continue;
+        if (!processor_is_here(p) || (VY_SANITIZED && p->width == 64 && p->features == SSE_FEATURES))
+            continue; /* LLVM takes longest for these, and has no sanitizer inside */
         if (code_make(program, p, &code, &error) != VYRE_OK)
             fail_msg("%s: %s", p->name, error.message);
         if (p->width == 64) /* 32 registers of 64 bytes hold a few of them */

@@ -260,8 +260,17 @@ static inline const char *ptx_wrong(const char *text) {
         check.written[i] = calloc(1, CHECK_REGISTERS);
     check.placed = calloc(1, CHECK_LABELS);
     check.used = calloc(1, CHECK_LABELS);
-    for (const char *line = text; *line && !wrong; line += strcspn(line, "\n") + (strchr(line, '\n') != NULL))
+    char *copy = strdup(text);
+    for (char *line = copy, *end; *line && !wrong;
+         line = end) { /* one line each: AddressSanitizer reads strings to their end */
+        end = line;
+        while (*end && *end != '\n')
+            end++;
+        if (*end)
+            *end++ = 0;
         wrong = check_any(&check, line) ? NULL : check.wrong;
+    }
+    free(copy);
     for (unsigned i = 0; i < CHECK_LABELS && !wrong; i++)
         if (check.used[i] && !check.placed[i])
             wrong = "a label is not defined";
