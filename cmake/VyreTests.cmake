@@ -22,9 +22,10 @@ endif()
 
 # A test is compiled more often than it is run: what it calls is optimised, it itself hardly. Under sanitizers clang takes as long for a test as for the room that it
 # tests; those that compute little are not optimised at all.
+set(vyre_computing_tests "/tests/opt/test_algebraic_rules\\.c$")
 set(vyre_light_tests "/tests/(backends|build|builder|campaign|compilers|driver|emit|examples|targets|text|tool|analysis|opt|lower|split|validate|wire)/")
 function(vyre_set_test_options target source)
-    if(VYRE_SANITIZE AND source MATCHES "${vyre_light_tests}")
+    if(VYRE_SANITIZE AND source MATCHES "${vyre_light_tests}" AND NOT source MATCHES "${vyre_computing_tests}")
         target_compile_options(${target} PRIVATE -O0 -g1)
     else()
         target_compile_options(${target} PRIVATE -O1 -g1)
@@ -32,7 +33,7 @@ function(vyre_set_test_options target source)
 endfunction()
 
 # Those that take long start first, so that no core waits for a last one: a fresh build has no times to go by.
-set(vyre_long_tests "(_slow|/tests/compilers/.*|/tests/backends/cpu/test_conform_.*|/test_fault_plugin|/test_hostile|/tests/hostile/.*|/test_doctor|/test_tool|/test_bind|/test_cache_processes)\\.c$")
+set(vyre_long_tests "(_slow|/tests/compilers/.*|/tests/backends/cpu/test_(conform_.*|thread_stack)|/test_fault_plugin|/test_thread_deadline|/test_watch_writers|/tests/hostile/.*|/tests/opt/test_library|/tests/lower/test_stack|/tests/lib/test_sort|/tests/text/test_limits|/test_docs|/test_doctor|/test_tool|/test_bind|/test_cache_processes)\\.c$")
 
 # Hundreds of programs, some with LLVM inside: a faster linker is felt. A cross compiler does not find it.
 if(NOT CMAKE_CROSSCOMPILING)
