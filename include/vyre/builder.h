@@ -131,6 +131,11 @@ VYRE_API void vyre_builder_count(vyre_builder *builder, vyre_memory buffer, vyre
 /* Declares an array: in the program, a workgroup or private one; in a function, a private one. */
 VYRE_API vyre_memory vyre_array(vyre_builder *builder, const char *name, vyre_space space, vyre_type type,
                                 uint32_t elements);
+/* Declares a constant array of the program or function: an array that is only read. The elements, in the layout of
+ * memory, are copied; a NaN becomes the canonical one. Loads, vyre_len and bounds are as for a buffer. It can be passed
+ * to functions and ops that take a buffer with access read. */
+VYRE_API vyre_memory vyre_const_array(vyre_builder *builder, const char *name, vyre_type type, uint32_t elements,
+                                      const void *data);
 
 /* Begins a function: declarations, statements, vyre_builder_end_function. A function can be called once it has begun;
  * recursion is rejected. */

@@ -121,8 +121,10 @@ static int fits(const vyre_program *p, const vy_arg *arg, const vyre_op_operand 
                                                             [VYRE_OPERAND_PRIVATE] = VY_SPACE_PRIVATE};
     if (!arg->is_memory)
         return operand->kind == VYRE_OPERAND_VALUE && p->exprs.items[arg->index].type == operand->type;
-    return operand->kind != VYRE_OPERAND_VALUE && p->memories.items[arg->index].space == spaces[operand->kind] &&
-           p->memories.items[arg->index].type == operand->type;
+    const vy_memory *m = &p->memories.items[arg->index];
+    int is_table = m->space == VY_SPACE_CONSTANT && operand->kind == VYRE_OPERAND_BUFFER; /* read like a buffer */
+    return operand->kind != VYRE_OPERAND_VALUE && (m->space == spaces[operand->kind] || is_table) &&
+           m->type == operand->type;
 }
 
 static vyre_status check_call(linker *l, const link_unit *p, uint32_t index, const vyre_op_definition *op) {
@@ -328,10 +330,9 @@ static void copy_scalar(linker *l, const vyre_program *from, uint32_t variable) 
 static void copy_memory(linker *l, const vyre_program *from, uint32_t memory, int is_array) {
     const vy_memory *m = &from->memories.items[memory];
     vy_symbol name = copy_name(l, from, m->name);
-    l->map_memory[memory] = is_array
-                                ? vy_irb_array(&l->draft, name, (vy_space)m->space, (vyre_type)m->type, m->elements)
-                                : vy_irb_memory_param(&l->draft, name, (vy_space)m->space, (vyre_type)m->type,
-                                                      (vyre_access)m->access, m->size);
+    l->map_memory[memory] = is_array ? vy_irb_clone_array(&l->draft, from, memory, name)
+                                     : vy_irb_memory_param(&l->draft, name, (vy_space)m->space, (vyre_type)m->type,
+                                                           (vyre_access)m->access, m->size);
 }
 
 static void copy_entry_head(linker *l, const vyre_program *from, const vy_function *entry) {

@@ -277,8 +277,7 @@ static void copy_arrays(rewrite *r, uint32_t first) {
     for (uint32_t i = first; i < r->function->first_memory + r->function->memory_count; i++) {
         const vy_memory *memory = &r->program->memories.items[i];
         if (!r->edits->memories[i])
-            r->memories[i] = vy_irb_array(&r->draft, local_name(r, memory->name, 'm'), (vy_space)memory->space,
-                                          (vyre_type)memory->type, memory->elements);
+            r->memories[i] = vy_irb_clone_array(&r->draft, r->program, i, local_name(r, memory->name, 'm'));
     }
 }
 

@@ -204,6 +204,55 @@ uint32_t vy_irb_array(vy_irb *draft, vy_symbol name, vy_space space, vyre_type t
                                           .elements = elements});
 }
 
+/* Appends the bytes with proper values; a table that exists already is removed again. */
+uint32_t vy_irb_table(vy_irb *draft, vyre_type type, uint32_t elements, const void *bytes) {
+    vyre_program *program = draft->program;
+    size_t unit = vyre_type_size(type), size = vy_array_size(elements, unit);
+    uint32_t offset = (program->table_bytes.count + 15u) & ~15u, padding = offset - program->table_bytes.count;
+    if (size > VY_LIMIT_WIRE_BYTES || program->table_bytes.count > VY_LIMIT_WIRE_BYTES ||
+        !VY_RESERVE(&program->table_bytes, padding + (uint32_t)size) || !VY_RESERVE(&program->tables, 1)) {
+        draft->failed = 1;
+        return VY_NONE;
+    }
+    uint8_t *made = program->table_bytes.items + offset;
+    memset(made - padding, 0, padding);
+    if (vyre_type_class(type) == VYRE_CLASS_FLOAT)
+        for (uint32_t i = 0; i < elements; i++)
+            vy_value_store(type, made + i * unit, vy_value_load(type, (const uint8_t *)bytes + i * unit));
+    else
+        memcpy(made, bytes, size);
+    for (uint32_t i = 0; i < program->tables.count; i++) {
+        const vy_table *table = &program->tables.items[i];
+        if (table->size == size && memcmp(program->table_bytes.items + table->offset, made, size) == 0)
+            return i;
+    }
+    program->table_bytes.count = offset + (uint32_t)size;
+    program->tables.items[program->tables.count++] = (vy_table){offset, (uint32_t)size};
+    return program->tables.count - 1;
+}
+
+uint32_t vy_irb_constant(vy_irb *draft, vy_symbol name, vyre_type type, uint32_t elements, uint32_t table) {
+    if (table == VY_NONE)
+        return VY_NONE;
+    return add_memory(draft, &(vy_memory){.name = name,
+                                          .space = VY_SPACE_CONSTANT,
+                                          .type = (uint8_t)type,
+                                          .access = VYRE_ACCESS_READ,
+                                          .size = VY_NONE,
+                                          .elements = elements,
+                                          .table = table});
+}
+
+uint32_t vy_irb_clone_array(vy_irb *draft, const vyre_program *from, uint32_t memory, vy_symbol name) {
+    const vy_memory m = from->memories.items[memory];
+    if (m.space != VY_SPACE_CONSTANT)
+        return vy_irb_array(draft, name, (vy_space)m.space, (vyre_type)m.type, m.elements);
+    uint32_t table = from == draft->program
+                         ? m.table
+                         : vy_irb_table(draft, (vyre_type)m.type, m.elements, vy_constant_bytes(from, &m));
+    return vy_irb_constant(draft, name, (vyre_type)m.type, m.elements, table);
+}
+
 /* ---- expressions ---- */
 
 /* Keeps a transform that multiplies code from exhausting memory before the validator runs. */

@@ -75,6 +75,14 @@ void vy_irb_result(vy_irb *draft, vy_symbol name, vyre_type type);
 /* A workgroup or private array of the current function, after its memory params. */
 uint32_t vy_irb_array(vy_irb *draft, vy_symbol name, vy_space space, vyre_type type, uint32_t elements);
 
+/* A table with these bytes, elements of that type: an equal one, or a new one with proper values. `bytes` must not be
+ * those of the draft. */
+uint32_t vy_irb_table(vy_irb *draft, vyre_type type, uint32_t elements, const void *bytes);
+/* A constant array of the current function, after its memory params. */
+uint32_t vy_irb_constant(vy_irb *draft, vy_symbol name, vyre_type type, uint32_t elements, uint32_t table);
+/* An array like `memory` of `from`, which may be the draft: workgroup, private or constant. */
+uint32_t vy_irb_clone_array(vy_irb *draft, const vyre_program *from, uint32_t memory, vy_symbol name);
+
 /* Expressions. vy_irb_expr is the general form; the rest are shorthands. Literals become proper values (eval.h). */
 uint32_t vy_irb_expr(vy_irb *draft, const vy_expr *expr);
 /* A literal expression with a proper value, to overwrite an existing expression. */

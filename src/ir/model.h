@@ -44,8 +44,10 @@ enum {
     VY_LIMIT_EXPRESSIONS = 1 << 22, /* likewise */
     VY_LIMIT_WORKGROUP = 1024,      /* invocations of a workgroup */
     VY_LIMIT_WORKGROUP_BYTES = 1 << 20,
-    VY_LIMIT_PRIVATE_BYTES = 1 << 16, /* of one invocation */
-    VY_LIMIT_SOURCE_BYTES = 1 << 28,  /* of a text file */
+    VY_LIMIT_PRIVATE_BYTES = 1 << 16,  /* of one invocation */
+    VY_LIMIT_CONSTANT_BYTES = 1 << 20, /* of the tables of a program, and of the constant arrays of a function */
+    VY_LIMIT_TABLES = 4096,            /* of a program */
+    VY_LIMIT_SOURCE_BYTES = 1 << 28,   /* of a text file */
     VY_LIMIT_WIRE_BYTES = 1 << 28
 };
 
@@ -137,18 +139,33 @@ typedef struct vy_arg {
 
 /* ---- declarations ---- */
 
-typedef enum vy_space { VY_SPACE_BUFFER, VY_SPACE_WORKGROUP, VY_SPACE_PRIVATE, VY_SPACE_COUNT } vy_space;
+/* A constant array never changes and is never a parameter. Like other arrays it belongs to one function; equal contents
+ * share a table of the program. */
+typedef enum vy_space {
+    VY_SPACE_BUFFER,
+    VY_SPACE_WORKGROUP,
+    VY_SPACE_PRIVATE,
+    VY_SPACE_CONSTANT,
+    VY_SPACE_COUNT
+} vy_space;
 
 /* A buffer, array or memory parameter. */
 typedef struct vy_memory {
     vy_symbol name;
     uint8_t space;     /* vy_space */
     uint8_t type;      /* element type, not bool */
-    uint8_t access;    /* vyre_access; arrays are read_write */
+    uint8_t access;    /* vyre_access; arrays are read_write, constant arrays read */
     uint32_t size;     /* buffers: root of a size expression, or VY_NONE = set at dispatch; parameters: VY_NONE */
     uint32_t elements; /* arrays: their constant length, at least 1; buffers and parameters: 0 */
+    uint32_t table;    /* constant arrays: their contents; otherwise 0 */
     vy_position position;
 } vy_memory;
+
+/* The contents of constant arrays: elements as in memory (little-endian), each a proper value (eval.h). No two tables of
+ * a program have the same bytes, but the arrays that share one may differ in type. */
+typedef struct vy_table {
+    uint32_t offset, size; /* bytes in the program's table_bytes; the offset is a multiple of 16 */
+} vy_table;
 
 typedef struct vy_variable {
     vy_symbol name;
@@ -166,7 +183,7 @@ typedef struct vy_result {
  *
  * Functions: `params` lists parameters in order; a scalar parameter is an immutable variable (the first ones of the
  * range), a memory parameter is a memory (the first ones of the range). After the memory parameters come the function's
- * own private arrays, which read as zero at the start of every call. A function accesses only its parameters,
+ * own private arrays, which read as zero at the start of every call, and its constant arrays. A function accesses only its parameters,
  * never other memories of the program.
  *
  * Entry: its first `param_count` variables are the program's scalar params (immutable, uniform); its memories are the
@@ -263,6 +280,8 @@ struct vyre_program {
     VY_VECTOR(vy_variable) variables;
     VY_VECTOR(vy_memory) memories;
     VY_VECTOR(vy_size) sizes;
+    VY_VECTOR(vy_table) tables;
+    VY_VECTOR(uint8_t) table_bytes;
     VY_VECTOR(vy_stmt) stmts;
     VY_VECTOR(vy_expr) exprs;
     VY_VECTOR(vy_arg) args;
@@ -304,6 +323,11 @@ static inline vy_position vy_stmt_position(const vyre_program *program, uint32_t
 }
 static inline vy_position vy_expr_position(const vyre_program *program, uint32_t expr) {
     return expr < program->expr_positions.count ? program->expr_positions.items[expr] : (vy_position){0, 0, 0};
+}
+
+/* The elements of a constant array. */
+static inline const uint8_t *vy_constant_bytes(const vyre_program *program, const vy_memory *memory) {
+    return program->table_bytes.items + program->tables.items[memory->table].offset;
 }
 
 /* Whether a statement has a body. */

@@ -33,6 +33,8 @@ void vyre_program_release(vyre_program *program) {
     VY_VECTOR_FREE(&program->variables);
     VY_VECTOR_FREE(&program->memories);
     VY_VECTOR_FREE(&program->sizes);
+    VY_VECTOR_FREE(&program->tables);
+    VY_VECTOR_FREE(&program->table_bytes);
     VY_VECTOR_FREE(&program->stmts);
     VY_VECTOR_FREE(&program->exprs);
     VY_VECTOR_FREE(&program->args);

@@ -118,6 +118,9 @@ static void memory(vy_legalizer *rw, uint32_t index) {
             size = scaled(draft, VY_SIZE_MUL, size, 2);
         rw->copy.memories[index] =
             vy_irb_memory_param(draft, name, VY_SPACE_BUFFER, type, (vyre_access)m->access, size);
+    } else if (m->space == VY_SPACE_CONSTANT) { /* the low half of an element comes first, as in the pair */
+        uint32_t table = vy_irb_table(draft, type, m->elements << is_pair, vy_constant_bytes(rw->from, m));
+        rw->copy.memories[index] = vy_irb_constant(draft, name, type, m->elements << is_pair, table);
     } else {
         rw->copy.memories[index] = vy_irb_array(draft, name, (vy_space)m->space, type, m->elements << is_pair);
     }

@@ -145,11 +145,11 @@ void vy_cloner_buffers(vy_cloner *copy, int writes_become_read_write) {
 
 void vy_cloner_arrays(vy_cloner *copy) {
     for (uint32_t i = copy->from->buffer_count; i < copy->entry->memory_count; i++) {
-        const vy_memory *m = &copy->from->memories.items[copy->entry->first_memory + i];
+        uint32_t memory = copy->entry->first_memory + i;
+        const vy_memory *m = &copy->from->memories.items[memory];
         vy_symbol name = vy_cloner_name(copy, vy_symbol_name(copy->from, m->name));
         copy->draft.position = m->position;
-        copy->memories[copy->entry->first_memory + i] =
-            vy_irb_array(&copy->draft, name, (vy_space)m->space, (vyre_type)m->type, m->elements);
+        copy->memories[memory] = vy_irb_clone_array(&copy->draft, copy->from, memory, name);
     }
 }
 

@@ -540,7 +540,7 @@ static void copy_arrays(vy_rewrite *rw, uint32_t first) {
         }
         vy_symbol name = copy_name(rw, m->name);
         rw->draft.position = m->position;
-        rw->memories[memory] = vy_irb_array(&rw->draft, name, (vy_space)m->space, (vyre_type)m->type, m->elements);
+        rw->memories[memory] = vy_irb_clone_array(&rw->draft, rw->from, memory, name);
         show_copied(rw, name);
     }
 }

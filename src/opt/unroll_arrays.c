@@ -735,7 +735,7 @@ static void declare(unroll_writer *w) {
             w->memories[i] = vy_irb_memory_param(d, m->name, (vy_space)m->space, (vyre_type)m->type,
                                                  (vyre_access)m->access, m->size);
         else if (w->plan.array[i] == VY_ARRAY_STAYS)
-            w->memories[i] = vy_irb_array(d, m->name, (vy_space)m->space, (vyre_type)m->type, m->elements);
+            w->memories[i] = vy_irb_clone_array(d, p, i, m->name);
     }
 }
 

@@ -611,7 +611,9 @@ static void lay_out_memories(vy_oracle_compiler *c) {
             return;
         }
         *item = (vy_oracle_memory){.space = memory->space, .type = memory->type, .elements = memory->elements};
-        if (memory->space == VY_SPACE_BUFFER)
+        if (memory->space == VY_SPACE_CONSTANT)
+            item->table = vy_constant_bytes(c->program, memory);
+        if (memory->space == VY_SPACE_BUFFER || memory->space == VY_SPACE_CONSTANT)
             continue;
         uint32_t *total = memory->space == VY_SPACE_WORKGROUP ? &oracle->workgroup_bytes : &oracle->private_bytes;
         item->offset = *total;

@@ -126,9 +126,10 @@ static inline vy_access_kind vy_atomic_access(const vy_stmt *atomic, vy_space sp
 /* A memory of the entry, and how the program accesses it. */
 typedef struct vy_oracle_memory {
     uint8_t space, type;
-    uint8_t accesses;  /* by any statement: bits 1 << vy_access_kind */
-    uint32_t elements; /* arrays */
-    uint32_t offset;   /* arrays: bytes from the start of the workgroup's or lane's block */
+    uint8_t accesses;     /* by any statement: bits 1 << vy_access_kind */
+    uint32_t elements;    /* arrays */
+    uint32_t offset;      /* arrays: bytes from the start of the workgroup's or lane's block */
+    const uint8_t *table; /* constant arrays */
 } vy_oracle_memory;
 
 struct vyre_oracle {

@@ -373,7 +373,7 @@ static int has_atomics(const vy_oracle_memory *memory) {
 /* Returns NULL if no access of the memory matters to any check except bounds. */
 static vy_memory_shadow *shadow_of(const vy_run *run, const vy_group *group, uint32_t memory) {
     uint8_t space = run->oracle->memories.items[memory].space;
-    if (space == VY_SPACE_PRIVATE)
+    if (space == VY_SPACE_PRIVATE || space == VY_SPACE_CONSTANT)
         return NULL;
     vy_memory_shadow *shadow = space == VY_SPACE_BUFFER ? &run->check->shadows[memory] : &group->check->shadows[memory];
     /* Atomics that race with nothing still acquire and release. */

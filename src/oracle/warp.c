@@ -371,6 +371,8 @@ vy_lane_memory vy_warp_memory(const vy_worker *worker, const vy_warp *warp, uint
         return (vy_lane_memory){run->buffers[index], run->launch->buffers[index].count, 0};
     if (memory->space == VY_SPACE_WORKGROUP)
         return (vy_lane_memory){warp->group->memory + memory->offset, memory->elements, 0};
+    if (memory->space == VY_SPACE_CONSTANT) /* never stored to */
+        return (vy_lane_memory){(uint8_t *)(uintptr_t)memory->table, memory->elements, 0};
     return (vy_lane_memory){warp->private_memory + memory->offset, memory->elements, run->oracle->private_bytes};
 }
 

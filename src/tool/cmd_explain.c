@@ -367,9 +367,13 @@ static void add_arrays(vy_string *out, const vyre_program *program) {
 
     for (uint32_t i = program->buffer_count; entry && i < entry->memory_count; i++) {
         const vy_memory *memory = &program->memories.items[entry->first_memory + i];
-        vy_string_format(out, "  array      %s : %s [%u] %s, %zu bytes\n", vy_symbol_name(program, memory->name),
-                         vyre_type_name((vyre_type)memory->type), memory->elements,
-                         memory->space == VY_SPACE_WORKGROUP ? "workgroup" : "private",
+        int is_constant = memory->space == VY_SPACE_CONSTANT;
+        vy_string_format(out, "  %s %s : %s [%u] %s, %zu bytes\n", is_constant ? "const     " : "array     ",
+                         vy_symbol_name(program, memory->name), vyre_type_name((vyre_type)memory->type),
+                         memory->elements,
+                         is_constant                           ? "read"
+                         : memory->space == VY_SPACE_WORKGROUP ? "workgroup"
+                                                               : "private",
                          (size_t)memory->elements * vyre_type_size((vyre_type)memory->type));
     }
 }

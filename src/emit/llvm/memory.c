@@ -1,6 +1,8 @@
 /* Loads and stores: addresses, and accesses as scalars, contiguous vectors, gathers and scatters. */
 #include "emit/llvm/emitter.h"
 
+#include <stdio.h>
+
 /* How the places of the lanes lie, by their index. */
 typedef enum shape { SCALAR, SAME_IN_ROW, CONTIGUOUS, SCATTERED } shape;
 
@@ -24,8 +26,30 @@ static int is_private(const vy_emitter *e, uint32_t memory) {
     return e->program->memories.items[memory].space == VY_SPACE_PRIVATE;
 }
 
+/* A constant array is a private global, which LLVM can fold loads from; equal contents are one global. A cache line is
+ * the most that an alignment helps. */
+static LLVMValueRef constant_global(vy_emitter *e, const vy_memory *m) {
+    const vy_table *table = &e->program->tables.items[m->table];
+    char name[32];
+    snprintf(name, sizeof name, "table.%u", m->table);
+    LLVMValueRef global = LLVMGetNamedGlobal(e->module, name);
+    if (global)
+        return global;
+    const char *bytes = (const char *)e->program->table_bytes.items + table->offset;
+    LLVMValueRef contents = LLVMConstStringInContext(e->context, bytes, table->size, 1);
+    global = LLVMAddGlobal(e->module, LLVMTypeOf(contents), name);
+    LLVMSetInitializer(global, contents);
+    LLVMSetGlobalConstant(global, 1);
+    LLVMSetLinkage(global, LLVMPrivateLinkage);
+    LLVMSetUnnamedAddress(global, LLVMGlobalUnnamedAddr);
+    LLVMSetAlignment(global, 64);
+    return global;
+}
+
 LLVMValueRef vy_llvm_base(vy_emitter *e, uint32_t memory) {
     const vy_memory *m = &e->program->memories.items[memory];
+    if (m->space == VY_SPACE_CONSTANT)
+        return constant_global(e, m);
     if (m->space == VY_SPACE_BUFFER)
         return e->data[memory - e->body->first_memory];
     LLVMValueRef offset = vy_llvm_number(e, 64, e->array_offsets[memory]);
@@ -376,10 +400,11 @@ static LLVMValueRef lucky_load(vy_emitter *e, const vy_expr *x, LLVMValueRef mas
     return phi;
 }
 
-/* Whether rows lie in an array of the workgroup, all of their lanes: then those that do not execute may load, too. */
+/* Whether rows lie in an array of the workgroup or a constant one, all of their lanes: then those that do not execute
+ * may load, too. */
 static int are_inside(const vy_emitter *e, uint32_t memory, const LLVMValueRef *first) {
     const vy_memory *m = &e->program->memories.items[memory];
-    int inside = m->space == VY_SPACE_WORKGROUP;
+    int inside = m->space == VY_SPACE_WORKGROUP || m->space == VY_SPACE_CONSTANT;
     for (uint32_t k = 0; inside && k < e->row_count; k++)
         inside = LLVMIsAConstantInt(first[k]) && LLVMConstIntGetZExtValue(first[k]) + e->row <= m->elements;
     return inside;

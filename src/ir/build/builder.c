@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 _Static_assert((int)VYRE_SPACE_BUFFER == (int)VY_SPACE_BUFFER && (int)VYRE_SPACE_WORKGROUP == (int)VY_SPACE_WORKGROUP &&
-                   (int)VYRE_SPACE_PRIVATE == (int)VY_SPACE_PRIVATE && (int)VYRE_SPACE_COUNT == (int)VY_SPACE_COUNT,
+                   (int)VYRE_SPACE_PRIVATE == (int)VY_SPACE_PRIVATE && (int)VYRE_SPACE_COUNT == (int)VY_SPACE_CONSTANT,
                "the public spaces are the model's");
 
 /* ---- errors ---- */
@@ -158,7 +158,8 @@ static vyre_memory add_memory(vyre_builder *b, const char *what, const char *nam
     int is_good = may_declare(b, what, name);
     is_good &= vy_builder_check_enum(b, from->type, VYRE_TYPE_COUNT, "the element type");
     is_good &= vy_builder_check_enum(b, from->access, VYRE_ACCESS_COUNT, "the access");
-    is_good &= vy_builder_check_enum(b, from->space, VY_SPACE_COUNT, "the space");
+    if (!from->is_constant)
+        is_good &= vy_builder_check_enum(b, from->space, VYRE_SPACE_COUNT, "the space");
     vy_built_memory *memory = is_good ? VY_PUSH(&b->memories) : NULL;
     if (!memory) {
         if (is_good)
@@ -219,6 +220,31 @@ vyre_memory vyre_array(vyre_builder *b, const char *name, vyre_space space, vyre
                                          .type = clamp_to_byte(type),
                                          .access = VYRE_ACCESS_READ_WRITE,
                                          .elements = elements});
+}
+
+vyre_memory vyre_const_array(vyre_builder *b, const char *name, vyre_type type, uint32_t elements, const void *data) {
+    if (!b)
+        return (vyre_memory){NULL, 0};
+    if (!vy_builder_check_enum(b, type, VYRE_TYPE_COUNT, "the element type"))
+        return poison_memory(b);
+    uint64_t bytes = (uint64_t)elements * vyre_type_size(type);
+    if (bytes > VY_LIMIT_CONSTANT_BYTES) {
+        vy_builder_error(b, VY_V047, NULL, "constant array `%s` too large (%llu bytes, limit %d)", name ? name : "",
+                         (unsigned long long)bytes, VY_LIMIT_CONSTANT_BYTES);
+        return poison_memory(b);
+    }
+    if (!data && elements) {
+        vy_builder_error(b, VY_B007, "pass the elements", "the elements of constant array `%s` are NULL",
+                         name ? name : "");
+        return poison_memory(b);
+    }
+    return add_memory(b, "constant array", name,
+                      &(vy_built_memory){.space = VY_SPACE_CONSTANT,
+                                         .type = (uint8_t)type,
+                                         .access = VYRE_ACCESS_READ,
+                                         .is_constant = 1,
+                                         .elements = elements,
+                                         .table = vy_irb_table(&b->draft, type, elements, data)});
 }
 
 uint32_t vy_builder_use_memory(vyre_builder *b, vyre_memory memory, const char *user) {
@@ -450,6 +476,8 @@ static void flush_memory(vyre_builder *b, const vy_built_memory *memory) {
     if (memory->is_param)
         vy_irb_memory_param(&b->draft, memory->name, (vy_space)memory->space, (vyre_type)memory->type,
                             (vyre_access)memory->access, emit_size(b, memory->size));
+    else if (memory->is_constant)
+        vy_irb_constant(&b->draft, memory->name, (vyre_type)memory->type, memory->elements, memory->table);
     else
         vy_irb_array(&b->draft, memory->name, (vy_space)memory->space, (vyre_type)memory->type, memory->elements);
 }

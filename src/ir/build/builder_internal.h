@@ -35,10 +35,11 @@ typedef struct vy_built_variable {
 
 typedef struct vy_built_memory {
     vy_symbol name;
-    uint8_t space, type, access, is_param;
+    uint8_t space, type, access, is_param, is_constant;
     uint32_t scope;
     uint32_t elements;
-    uint32_t size; /* in the builder's sizes */
+    uint32_t table; /* constant arrays: in the draft */
+    uint32_t size;  /* in the builder's sizes */
     uint32_t index;
 } vy_built_memory;
 

@@ -289,6 +289,8 @@ static uint32_t memory_param_count(const vyre_program *p, const vy_function *f) 
 static void clear_arrays(inliner *in, const vy_function *callee) {
     for (uint32_t i = memory_param_count(in->from, callee); i < callee->memory_count; i++) {
         const vy_memory *m = &in->from->memories.items[callee->first_memory + i];
+        if (m->space == VY_SPACE_CONSTANT)
+            continue;
         uint32_t from = literal(in, VYRE_TYPE_U32, 0), to = literal(in, VYRE_TYPE_U32, m->elements);
         uint32_t at = vy_irb_for(&in->draft, unique_name(in, "i", NULL), VYRE_TYPE_U32, from, to, VY_NONE);
         uint32_t index = vy_irb_variable(&in->draft, at);
@@ -397,8 +399,27 @@ static void declare_memory(inliner *in, uint32_t memory) {
 static void declare_array(inliner *in, uint32_t memory, vy_symbol name) {
     const vy_memory *m = &in->from->memories.items[memory];
     in->draft.position = m->position;
-    in->map_memory[memory] = vy_irb_array(&in->draft, name, (vy_space)m->space, (vyre_type)m->type, m->elements);
+    in->map_memory[memory] = vy_irb_clone_array(&in->draft, in->from, memory, name);
     declare_name(in, name);
+}
+
+/* Maps a constant array to one of the current function with the same type and contents. Returns 0 if there is none. */
+static int share_constant(inliner *in, uint32_t memory) {
+    const vy_memory *m = &in->from->memories.items[memory];
+    if (m->space != VY_SPACE_CONSTANT)
+        return 0;
+    const vyre_program *made = in->draft.program;
+    if (in->draft.failed)
+        return 0;
+    uint32_t table = vy_irb_table(&in->draft, (vyre_type)m->type, m->elements, vy_constant_bytes(in->from, m));
+    for (uint32_t i = made->functions.items[made->functions.count - 1].first_memory; i < made->memories.count; i++) {
+        const vy_memory *other = &made->memories.items[i];
+        if (other->space == VY_SPACE_CONSTANT && other->table == table && other->type == m->type) {
+            in->map_memory[memory] = i;
+            return 1;
+        }
+    }
+    return 0;
 }
 
 /* Marks the functions that a function calls. Recursion is bounded by VY_LIMIT_CALL_DEPTH. */
@@ -413,7 +434,7 @@ static void mark_needed(inliner *in, const vy_function *f) {
 }
 
 /* The arrays of the root keep their names. An array of a called function is named after the function and the array,
- * with a name that is unique in the program. */
+ * with a name that is unique in the program, unless it is constant and equal to one that exists. */
 static void declare_arrays(inliner *in, const vy_function *root, uint32_t first) {
     const vyre_program *p = in->from;
     for (uint32_t i = first; i < root->memory_count; i++)
@@ -424,6 +445,8 @@ static void declare_arrays(inliner *in, const vy_function *root, uint32_t first)
         const vy_function *f = &p->functions.items[k];
         for (uint32_t i = memory_param_count(p, f); in->needed[k] && i < f->memory_count; i++) {
             char text[2 * VY_LIMIT_NAME + 2];
+            if (share_constant(in, f->first_memory + i))
+                continue;
             snprintf(text, sizeof text, "%s_%s", vy_symbol_name(p, f->name),
                      vy_symbol_name(p, p->memories.items[f->first_memory + i].name));
             for (char *at = text + strcspn(text, ".:-"); *at; at += strcspn(at, ".:-"))

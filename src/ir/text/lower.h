@@ -34,6 +34,8 @@ typedef struct vy_binding {
 typedef struct vy_global {
     vy_ast_const *constant;
     vy_ast_function *function, *program;
+    vy_binding memory; /* of a constant array, in the function number lowered_in */
+    uint32_t lowered_in;
 } vy_global;
 
 /* The context that does not allow effects. */
@@ -57,7 +59,8 @@ typedef struct vy_lowering {
     void *op_signature_user;
     uint8_t is_cast_operand; /* the hint is the type of a cast, to which every number type converts */
     uint32_t next_temporary;
-    uint32_t stamp; /* of the program being lowered */
+    uint32_t functions; /* lowered so far, with the current one; also entries */
+    uint32_t stamp;     /* of the program being lowered */
     /* By name: 1 + index of the binding or global, or 0. */
     uint32_t *bound, *global;
     size_t table_size; /* of each, in bytes */
@@ -150,7 +153,25 @@ uint32_t vy_lower_append(vy_lowering *l, const vy_ast_node *node);
 /* Evaluates a constant from 0 to `limit`; `what` names it in messages. Returns 0 after an error. */
 int vy_lower_constant(vy_lowering *l, const vy_ast_node *node, uint64_t limit, const char *what, uint64_t *value);
 
+/* ---- lower_table.c: constant arrays ---- */
+
+/* Evaluates the elements, once; `bytes` stays NULL after an error. */
+void vy_lower_table_evaluate(vy_lowering *l, vy_ast_const *table);
+/* A memory of the current function with the elements. */
+uint32_t vy_lower_table_memory(vy_lowering *l, const vy_ast_const *table);
+/* The constant array of the file with that name, or NULL. */
+const vy_ast_const *vy_lower_find_table(vy_lowering *l, uint32_t name);
+/* Its memory in the current function; NULL if there is no such array. */
+const vy_binding *vy_lower_table(vy_lowering *l, uint32_t name);
+/* Its number of elements. Returns 0 if there is no such array. */
+int vy_lower_table_length(vy_lowering *l, uint32_t name, uint64_t *length);
+/* Makes `name[a]` in a constant expression, whose index has been typed, a literal. Returns its type. */
+uint8_t vy_lower_table_element(vy_lowering *l, vy_ast_node *node, const vy_ast_const *table);
+
 /* ---- lower_decl.c: consts and -D ---- */
+
+/* The value of a tree that vy_lower_type accepted under VY_EFFECT_BAN_CONST. */
+uint64_t vy_lower_fold(const vy_ast_node *node);
 
 void vy_lower_consts(vy_lowering *l, const vyre_define *defines, size_t count);
 

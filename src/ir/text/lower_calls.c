@@ -70,13 +70,15 @@ static int check_collective(vy_lowering *l, vy_ast_node *node, uint8_t hint, vy_
 
 /* ---- calls ---- */
 
-static const char *const space_names[VY_SPACE_COUNT] = {"buffer", "workgroup", "private"};
+static const char *const space_names[VY_SPACE_COUNT] = {"buffer", "workgroup", "private", "constant array"};
 
 static int check_memory_argument(vy_lowering *l, vy_ast_node *argument, const vy_ast_decl *param) {
     const vy_binding *memory = NULL;
     const char *name = vy_lower_text(l, param->name);
     if (argument->kind == VY_AST_NAME)
         memory = vy_lower_find(l, argument->name);
+    if (argument->kind == VY_AST_NAME && !memory)
+        memory = vy_lower_table(l, argument->name);
     if (argument->kind == VY_AST_NAME && !memory && !vy_lower_global(l, argument->name)) {
         vy_lower_unknown(l, argument->name, argument->at);
         return 0;
@@ -92,7 +94,8 @@ static int check_memory_argument(vy_lowering *l, vy_ast_node *argument, const vy
                            param->type < VYRE_TYPE_COUNT ? vyre_type_name(param->type) : "?", name);
         return 0;
     }
-    if (memory->space != param->space ||
+    int is_table = memory->space == VY_SPACE_CONSTANT && param->space == VY_SPACE_BUFFER; /* read like a buffer */
+    if ((memory->space != param->space && !is_table) ||
         (memory->type != param->type && memory->type != VY_TYPE_BAD && param->type != VY_TYPE_BAD)) {
         vy_lower_error(l, VY_T038, argument->at, NULL, "expected %s [%s] for parameter `%s`, but `%s` is %s [%s]",
                        space_names[param->space], vyre_type_name(param->type), name, vy_lower_text(l, argument->name),

@@ -17,6 +17,7 @@
 int vy_lower_start(vy_lowering *l, vy_parser *parser) {
     memset(l, 0, sizeof *l);
     l->parser = parser;
+    l->functions = 1; /* more than lowered_in of any global */
     l->report = parser->report;
     l->table_size = vy_array_size((size_t)parser->lexer.names.size + 1, sizeof *l->bound);
     l->bound = vy_allocate_zero(l->table_size);
@@ -153,6 +154,8 @@ void vy_lower_unknown(vy_lowering *l, uint32_t name, vy_position at) {
 const vy_binding *vy_lower_memory(vy_lowering *l, uint32_t name, vy_position at) {
     const vy_binding *binding = vy_lower_find(l, name);
     const char *text = vy_lower_text(l, name);
+    if (!binding)
+        binding = vy_lower_table(l, name);
     if (binding && binding->kind == VY_BINDING_MEMORY)
         return binding;
     const vy_global *global = vy_lower_global(l, name);
@@ -168,21 +171,21 @@ const vy_binding *vy_lower_memory(vy_lowering *l, uint32_t name, vy_position at)
 
 /* ---- constants ---- */
 
-/* The value of a tree that vy_lower_type accepted under VY_EFFECT_BAN_CONST. Recursion is bounded by the parser. */
-static uint64_t fold(const vy_ast_node *node) {
+/* Recursion is bounded by the parser. */
+uint64_t vy_lower_fold(const vy_ast_node *node) {
     if (node->is_literal)
         return node->bits;
     switch (node->kind) {
     case VY_AST_CAST:
-        return node->axis ? fold(node->a)
-                          : vyre_op_evaluate(VYRE_OP_CAST, node->type, node->a->type, fold(node->a), 0, 0);
+        return node->axis ? vy_lower_fold(node->a)
+                          : vyre_op_evaluate(VYRE_OP_CAST, node->type, node->a->type, vy_lower_fold(node->a), 0, 0);
     case VY_AST_BITCAST:
-        return vyre_op_evaluate(VYRE_OP_BITCAST, node->type, node->a->type, fold(node->a), 0, 0);
+        return vyre_op_evaluate(VYRE_OP_BITCAST, node->type, node->a->type, vy_lower_fold(node->a), 0, 0);
     case VY_AST_OP: {
         /* vyre_op_evaluate expects the type T of the operands; for a select that is the type of the arms. */
         uint8_t operand = node->op == VYRE_OP_SELECT ? node->b->type : node->a->type;
-        return vyre_op_evaluate(node->op, node->type, operand, fold(node->a), node->b ? fold(node->b) : 0,
-                                node->c ? fold(node->c) : 0);
+        return vyre_op_evaluate(node->op, node->type, operand, vy_lower_fold(node->a),
+                                node->b ? vy_lower_fold(node->b) : 0, node->c ? vy_lower_fold(node->c) : 0);
     }
     default:
         return 0;
@@ -264,6 +267,16 @@ static void attach_defines(vy_lowering *l, const vyre_define *defines, size_t co
 
 static void evaluate(vy_lowering *l, vy_ast_const *constant) {
     uint8_t type = constant->type;
+    if (constant->is_array) {
+        vy_lower_table_evaluate(l, constant);
+        if (constant->define)
+            vy_lower_error(
+                l, VY_T050, (vy_position){0, 0, 0},
+                VY_FIX("leave -D %.60s out, and edit the elements in the file", vy_lower_text(l, constant->name)),
+                "-D %s=%.60s: `%s` is a constant array", vy_lower_text(l, constant->name), constant->define,
+                vy_lower_text(l, constant->name));
+        return;
+    }
     if (type < VYRE_TYPE_COUNT)
         type =
             vy_lower_expect(l, constant->value, type, "const", vy_lower_text(l, constant->name)) ? type : VY_TYPE_BAD;
@@ -273,7 +286,7 @@ static void evaluate(vy_lowering *l, vy_ast_const *constant) {
     constant->is_known = 1;
     if (type == VY_TYPE_BAD)
         return;
-    constant->bits = fold(constant->value);
+    constant->bits = vy_lower_fold(constant->value);
     if (constant->define)
         define_value(l, constant);
 }
@@ -396,6 +409,10 @@ static vy_size_kind leaf(size_walk *w, const vy_ast_node *node, uint64_t *value,
     case VY_AST_NAME:
         global = vy_lower_global(w->l, node->name);
         binding = vy_lower_find(w->l, node->name);
+        if (vy_lower_find_table(w->l, node->name)) {
+            refuse(w, node, "cannot use a buffer or array as a value; write `len(…)` for its length");
+            return VY_SIZE_KIND_COUNT;
+        }
         if (global && global->constant)
             return const_value(w, node, global->constant, value) ? VY_SIZE_LITERAL : VY_SIZE_KIND_COUNT;
         if (!binding)
@@ -412,6 +429,8 @@ static vy_size_kind leaf(size_walk *w, const vy_ast_node *node, uint64_t *value,
         }
         return VY_SIZE_KIND_COUNT;
     case VY_AST_LEN:
+        if (vy_lower_table_length(w->l, node->name, value))
+            return VY_SIZE_LITERAL;
         binding = vy_lower_memory(w->l, node->name, node->at);
         if (!binding)
             return VY_SIZE_KIND_COUNT;
@@ -519,6 +538,13 @@ static void add_arrays(vy_lowering *l, vy_ast_function *func) {
     for (vy_ast_decl *decl = func->arrays.first; decl; decl = decl->next) {
         uint64_t elements = 0;
         decl->index = VY_NONE;
+        if (decl->constant) {
+            vy_lower_table_evaluate(l, decl->constant);
+            decl->type = decl->constant->type;
+            decl->index = vy_lower_table_memory(l, decl->constant);
+            declare_as(l, decl, decl->constant->bytes ? VY_BINDING_MEMORY : VY_BINDING_BROKEN);
+            continue;
+        }
         vy_lower_constant(l, decl->size, UINT32_MAX, "the length of an array", &elements);
         if (l->live) {
             vy_symbol name = vy_lower_name(l, decl->name);
@@ -534,6 +560,7 @@ static void add_arrays(vy_lowering *l, vy_ast_function *func) {
 static void lower_function(vy_lowering *l, vy_ast_function *func) {
     l->func = func;
     l->next_temporary = 0;
+    l->functions++;
     l->draft.position = func->at;
     if (l->live)
         vy_irb_begin_function(&l->draft, vy_lower_name(l, func->name));
@@ -682,6 +709,7 @@ static void set_grid(vy_lowering *l, const vy_ast_function *program) {
 static void lower_entry(vy_lowering *l, vy_ast_function *program) {
     l->func = program;
     l->next_temporary = 0;
+    l->functions++;
     l->draft.position = program->at;
     if (l->live)
         vy_irb_begin_entry(&l->draft);

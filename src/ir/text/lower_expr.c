@@ -441,6 +441,10 @@ static uint8_t type_name(vy_lowering *l, vy_ast_node *node) {
     }
     if (binding && binding->kind == VY_BINDING_BROKEN)
         return VY_TYPE_BAD;
+    if (binding && l->effect_ban == VY_EFFECT_BAN_CONST) {
+        vy_lower_error(l, VY_T047, node->at, NULL, "`%s` is not constant", text);
+        return VY_TYPE_BAD;
+    }
     if (binding) {
         node->variable = binding->index;
         return binding->type;
@@ -448,6 +452,11 @@ static uint8_t type_name(vy_lowering *l, vy_ast_node *node) {
     const vy_global *global = vy_lower_global(l, node->name);
     if (!global || !global->constant) {
         vy_lower_unknown(l, node->name, node->at);
+        return VY_TYPE_BAD;
+    }
+    if (global->constant->is_array) {
+        vy_lower_error(l, VY_T028, node->at, VY_DIAG_SINK_FIX(l->report, "write `%s[i]`", text),
+                       "`%s` is a constant array, not a value", text);
         return VY_TYPE_BAD;
     }
     if (!global->constant->is_known) {
@@ -475,7 +484,19 @@ static int check_index(vy_lowering *l, vy_ast_node *node) {
     return 0;
 }
 
+/* In a constant expression, which has no memories. */
+static uint8_t type_constant_index(vy_lowering *l, vy_ast_node *node) {
+    const vy_ast_const *table = vy_lower_find_table(l, node->name);
+    if (table)
+        return check_index(l, node->a) ? vy_lower_table_element(l, node, table) : VY_TYPE_BAD;
+    if (vy_lower_memory(l, node->name, node->at))
+        vy_lower_error(l, VY_T047, node->at, NULL, "`%s[…]` is not constant", vy_lower_text(l, node->name));
+    return VY_TYPE_BAD;
+}
+
 static uint8_t type_index(vy_lowering *l, vy_ast_node *node) {
+    if (l->effect_ban == VY_EFFECT_BAN_CONST && !node->b)
+        return type_constant_index(l, node);
     const vy_binding *memory = vy_lower_memory(l, node->name, node->at);
     uint8_t type = memory ? memory->type : VY_TYPE_BAD;
     node->variable = memory ? memory->index : VY_NONE;
@@ -504,6 +525,13 @@ static uint8_t type_of(vy_lowering *l, vy_ast_node *node, uint8_t hint) {
     case VY_AST_ALIGN_OFFSET:
     case VY_AST_LEN: {
         const vy_ast_node *named = node->kind == VY_AST_LEN ? node : node->a;
+        node->is_literal = node->kind == VY_AST_LEN && vy_lower_table_length(l, node->name, &node->bits);
+        if (node->is_literal)
+            return VYRE_TYPE_U32;
+        if (l->effect_ban == VY_EFFECT_BAN_CONST && vy_lower_find(l, named->name)) {
+            vy_lower_error(l, VY_T047, node->at, NULL, "`len(%s)` is not constant", vy_lower_text(l, named->name));
+            return VY_TYPE_BAD;
+        }
         const vy_binding *memory = vy_lower_memory(l, named->name, named->at);
         node->variable = memory ? memory->index : VY_NONE;
         return memory ? VYRE_TYPE_U32 : VY_TYPE_BAD;

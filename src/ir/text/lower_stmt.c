@@ -174,6 +174,9 @@ static void report_immutable(vy_lowering *l, const vy_ast_node *target, const vy
                            ? VY_DIAG_SINK_FIX(l->report, "declare it with `var %s` in line %u", name, binding->at.line)
                            : "copy it into a `var` first",
                        "assignment to `%s`, which is immutable", name);
+    else if (vy_lower_find_table(l, target->name))
+        vy_lower_error(l, VY_T043, target->at, "copy its elements to a private array, and store there",
+                       "assignment to `%s`, which is a constant array", name);
     else
         vy_lower_error(l, VY_T043, target->at, "copy the const into a `var`", "assignment to `%s`, which is a const",
                        name);

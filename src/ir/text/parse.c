@@ -347,6 +347,102 @@ static void parse_array(vy_parser *parser, vy_ast_function *func) {
         vy_parse_advance(parser);
 }
 
+/* ---- consts ---- */
+
+/* `[a, b, …]`, with or without a comma after the last element, on any number of lines. */
+static void parse_elements(vy_parser *parser, vy_ast_const *made) {
+    vy_ast_node **last = &made->value;
+    vy_parse_advance(parser);
+    parser->brackets++;
+    while (!parser->panic && !vy_parse_is(parser, VY_TOKEN_CLOSE_INDEX)) {
+        vy_ast_node *element = vy_parse_expression(parser);
+        if (!element)
+            return;
+        *last = element;
+        last = &element->next;
+        made->count++;
+        if (!parser->panic && !vy_parse_is(parser, VY_TOKEN_CLOSE_INDEX))
+            vy_parse_expect(parser, VY_TOKEN_COMMA);
+    }
+    if (!parser->panic)
+        vy_parse_advance(parser);
+    parser->brackets -= parser->brackets > 0;
+}
+
+/* The value after `=`. A scalar type with a list of elements lacks the brackets of an array. */
+static void parse_const_value(vy_parser *parser, vy_ast_const *made) {
+    if (!vy_parse_follows(parser, VY_TOKEN_OPEN_INDEX)) {
+        if (made->is_array)
+            vy_parse_expected(parser, "`[` and the elements");
+        else
+            made->value = vy_parse_expression(parser);
+        return;
+    }
+    vy_position at = parser->token.at;
+    int is_scalar = !made->is_array && made->type < VYRE_TYPE_COUNT;
+    made->is_array = 1;
+    parse_elements(parser, made);
+    if (is_scalar)
+        vy_parse_error(parser, VY_T056, at,
+                       VY_FIX("write `const %s : %s [] = […]`", vy_parse_name_text(parser, made->name),
+                              vyre_type_name(made->type)),
+                       "a list of elements for const `%s`, which is declared as one value",
+                       vy_parse_name_text(parser, made->name));
+}
+
+/* `const name [: type [ [count] ]] = value`. NULL if it has no name. */
+static vy_ast_const *parse_any_const(vy_parser *parser) {
+    vy_ast_const *made = vy_parse_new_statement(parser, sizeof *made, parser->token.at);
+    vy_parse_advance(parser);
+    if (!made || !vy_parse_name(parser, "the name of the const", &made->name, &made->at))
+        return NULL;
+    made->type = VYRE_TYPE_COUNT;
+    if (vy_parse_accept(parser, VY_TOKEN_COLON)) {
+        made->type = vy_parse_type(parser);
+        if (!parser->panic && vy_parse_follows(parser, VY_TOKEN_OPEN_INDEX)) {
+            made->is_array = 1;
+            vy_parse_advance(parser);
+            parser->brackets++;
+            if (!vy_parse_is(parser, VY_TOKEN_CLOSE_INDEX))
+                made->size = vy_parse_size(parser);
+            vy_parse_expect(parser, VY_TOKEN_CLOSE_INDEX);
+            parser->brackets -= parser->brackets > 0;
+        }
+    }
+    if (vy_parse_expect(parser, VY_TOKEN_ASSIGN))
+        parse_const_value(parser, made);
+    return made;
+}
+
+/* A constant array of a function or program. A scalar const is declared at file level. */
+static void parse_local_const(vy_parser *parser, vy_ast_function *func) {
+    vy_position at = parser->token.at;
+    vy_ast_const *made = parse_any_const(parser);
+    if (!made)
+        return;
+    if (!made->is_array) {
+        int panics = parser->panic;
+        parser->panic = 0;
+        vy_parse_error(parser, VY_T018, at, "move the `const` out of this body, to file level",
+                       "`const` inside the body of a function or program");
+        parser->panic |= panics;
+        *parser->last_const = made;
+        parser->last_const = &made->next;
+        return;
+    }
+    vy_ast_decl *decl = vy_parse_new(parser, sizeof *decl);
+    if (!decl)
+        return;
+    *decl = (vy_ast_decl){.name = made->name,
+                          .at = made->at,
+                          .is_memory = 1,
+                          .space = VY_SPACE_CONSTANT,
+                          .type = made->type,
+                          .access = VYRE_ACCESS_READ,
+                          .constant = made};
+    add_decl(&func->arrays, decl);
+}
+
 /* Up to three sizes with commas. */
 static uint32_t parse_sizes(vy_parser *parser, vy_ast_node *sizes[3]) {
     uint32_t count = 0;
@@ -532,7 +628,10 @@ static void parse_decls(vy_parser *parser, vy_ast_function *func) {
         } else if (is_misspelt_decl(parser)) {
             parse_misspelt_decl(parser, func);
         } else if (vy_parse_is_top_level(parser) && (!parser->token.newline || at.column > parser->margin)) {
-            vy_parse_misplaced(parser);
+            if (vy_token_is_keyword(&parser->token, VY_KEYWORD_CONST))
+                parse_local_const(parser, func);
+            else
+                vy_parse_misplaced(parser);
         } else {
             return;
         }
@@ -703,17 +802,11 @@ static vy_ast_function *parse_function(vy_parser *parser) {
 
 /* ---- the file ---- */
 
+/* Declared even if its value is invalid, so that its uses are not reported as unknown. */
 static void parse_const(vy_parser *parser) {
-    vy_ast_const *made = vy_parse_new_statement(parser, sizeof *made, parser->token.at);
-    vy_parse_advance(parser);
-    if (!made || !vy_parse_name(parser, "the name of the const", &made->name, &made->at))
+    vy_ast_const *made = parse_any_const(parser);
+    if (!made)
         return;
-    made->type = VYRE_TYPE_COUNT;
-    if (vy_parse_accept(parser, VY_TOKEN_COLON))
-        made->type = vy_parse_type(parser);
-    if (vy_parse_expect(parser, VY_TOKEN_ASSIGN))
-        made->value = vy_parse_expression(parser);
-    /* Declared even if its value is invalid, so that its uses are not reported as unknown. */
     *parser->last_const = made;
     parser->last_const = &made->next;
 }

@@ -128,9 +128,10 @@ struct vy_ast_decl {
     uint32_t name;
     vy_position at;
     uint8_t is_memory;
-    uint8_t space, type, access; /* type: VY_TYPE_BAD after an error */
-    vy_ast_node *size;           /* count of a buffer or length of an array; NULL */
-    uint32_t index;              /* lowering: its variable or memory */
+    uint8_t space, type, access;   /* type: VY_TYPE_BAD after an error */
+    struct vy_ast_const *constant; /* of a constant array, the rest of its declaration; NULL */
+    vy_ast_node *size;             /* count of a buffer or length of an array; NULL */
+    uint32_t index;                /* lowering: its variable or memory */
     vy_ast_decl *next;
 };
 
@@ -179,9 +180,13 @@ struct vy_ast_function {
 typedef struct vy_ast_const {
     uint32_t name;
     vy_position at;
-    uint8_t type; /* declared, or VYRE_TYPE_COUNT; after evaluation the type, or VY_TYPE_BAD */
-    vy_ast_node *value;
+    uint8_t type;       /* declared, or VYRE_TYPE_COUNT; after evaluation the type, or VY_TYPE_BAD */
+    vy_ast_node *value; /* of an array: its elements, a list */
     uint64_t bits;
+    int is_array;
+    vy_ast_node *size;  /* arrays: the declared number of elements, or NULL */
+    uint32_t count;     /* arrays: of elements */
+    uint8_t *bytes;     /* lowering: the elements of an array, as in memory */
     int is_known;       /* evaluated */
     const char *define; /* the -D text that replaces its value, or NULL */
     struct vy_ast_const *next;

@@ -8,6 +8,7 @@
 #include "base/intern.h"
 #include "base/status.h"
 #include "base/string.h"
+#include "ir/eval.h"
 #include "ir/identifiers.h"
 #include "ir/model.h"
 #include "ir/number.h"
@@ -223,7 +224,7 @@ static void print_string(text_printer *printer, const char *text) {
 
 /* ---- statements and declarations ---- */
 
-static const char *const space_names[VY_SPACE_COUNT] = {"buffer", "workgroup", "private"};
+static const char *const space_names[VY_SPACE_COUNT] = {"buffer", "workgroup", "private", "constant"};
 
 static void add(text_printer *p, const char *text) {
     vy_string_add(&p->out, text);
@@ -522,9 +523,40 @@ static void print_block(text_printer *p, uint32_t first, uint32_t end) {
 
 /* ---- declarations ---- */
 
+/* A constant array, its elements in lines of at most PRINT_COLUMNS. */
+static void print_constant(text_printer *p, const vy_memory *memory) {
+    enum { PRINT_COLUMNS = 120 };
+    const uint8_t *bytes = vy_constant_bytes(p->program, memory);
+    size_t line = p->out.length;
+    add(p, "  const ");
+    add_name(p, memory->name);
+    vy_string_format(&p->out, " : %s [%" PRIu32 "] = [", vyre_type_name(memory->type), memory->elements);
+    int is_long = 0;
+    for (uint32_t i = 0; i < memory->elements; i++) {
+        vy_string element = {0};
+        vy_number_print(&element, memory->type, vy_value_load(memory->type, bytes), 0);
+        bytes += vyre_type_size(memory->type);
+        if (p->out.length - line + element.length + 3 > PRINT_COLUMNS) {
+            is_long = 1;
+            add(p, i ? ",\n    " : "\n    ");
+            line = p->out.length - 4;
+        } else if (i) {
+            add(p, ", ");
+        }
+        vy_string_append(&p->out, element.text, element.length);
+        p->out.failed |= element.failed;
+        vy_string_free(&element);
+    }
+    add(p, is_long ? ",\n  ]\n" : "]\n");
+}
+
 static void print_arrays(text_printer *p, uint32_t first, uint32_t end) {
     for (uint32_t i = first; i < end; i++) {
         const vy_memory *memory = memory_at(p, i);
+        if (memory->space == VY_SPACE_CONSTANT) {
+            print_constant(p, memory);
+            continue;
+        }
         add(p, "  array ");
         add_name(p, memory->name);
         vy_string_format(&p->out, " : %s [%" PRIu32 "] %s\n", vyre_type_name(memory->type), memory->elements,

@@ -217,9 +217,16 @@ static void check_inlined(vy_verifier *verifier, uint32_t function) {
 static void check_arrays(vy_verifier *verifier, const vy_function *entry) {
     const vyre_program *p = verifier->program;
     uint64_t count = 0, bytes = 0;
+    /* By table: the types of its arrays, which the inliner shares. */
+    uint32_t *types = vy_verifier_scratch(verifier, p->tables.count + 1u, sizeof *types);
+    if (!types)
+        return;
     for (uint32_t i = 0; i < p->memories.count; i++) {
         const vy_memory *m = &p->memories.items[i];
-        count += m->elements != 0;
+        int is_known = m->space == VY_SPACE_CONSTANT && (types[m->table] >> m->type & 1);
+        if (m->space == VY_SPACE_CONSTANT)
+            types[m->table] |= 1u << m->type;
+        count += m->elements != 0 && !is_known;
         bytes += m->space == VY_SPACE_PRIVATE ? (uint64_t)m->elements * vyre_type_size((vyre_type)m->type) : 0;
     }
     if (count > VY_LIMIT_ARRAYS)
@@ -230,6 +237,11 @@ static void check_arrays(vy_verifier *verifier, const vy_function *entry) {
         vy_verifier_error(verifier, VY_V043, entry->position, NULL,
                           "private arrays of the program and the functions it calls too large (%llu bytes, limit %d)",
                           (unsigned long long)bytes, VY_LIMIT_PRIVATE_BYTES);
+    if (p->tables.count > VY_LIMIT_TABLES || p->table_bytes.count > VY_LIMIT_CONSTANT_BYTES)
+        vy_verifier_error(verifier, VY_V047, entry->position, NULL,
+                          "constant arrays of the program and the functions it calls too large (%u bytes, limit %d; %u "
+                          "different ones, limit %d)",
+                          p->table_bytes.count, VY_LIMIT_CONSTANT_BYTES, p->tables.count, VY_LIMIT_TABLES);
 }
 
 static void number_params(const vyre_program *p, uint32_t *param_of) {

@@ -76,7 +76,7 @@ static void check_array(vy_verifier *verifier, const vy_memory *m, int is_entry)
     check_element(verifier, m);
     if (m->elements == 0)
         vy_verifier_error(verifier, VY_V014, m->position, NULL, "array `%s` without elements", name);
-    if (!is_entry && m->space != VY_SPACE_PRIVATE)
+    if (!is_entry && m->space == VY_SPACE_WORKGROUP)
         vy_verifier_error(verifier, VY_V015, m->position,
                           VY_FIX("declare `%s` in the program and pass it as a parameter `%s: workgroup [%s]`", name,
                                  name, vyre_type_name((vyre_type)m->type)),
@@ -86,7 +86,12 @@ static void check_array(vy_verifier *verifier, const vy_memory *m, int is_entry)
 /* An array parameter has the access read_write. */
 static void check_parameter(vy_verifier *verifier, const vy_memory *m) {
     check_element(verifier, m);
-    if (m->space != VY_SPACE_BUFFER && m->access != VYRE_ACCESS_READ_WRITE)
+    if (m->space == VY_SPACE_CONSTANT)
+        vy_verifier_error(verifier, VY_V015, m->position,
+                          VY_FIX("declare the parameter `%s: buffer [%s] read`, which also takes constant arrays",
+                                 vy_verifier_name(verifier, m->name), vyre_type_name((vyre_type)m->type)),
+                          "parameter `%s` is a constant array", vy_verifier_name(verifier, m->name));
+    else if (m->space != VY_SPACE_BUFFER && m->access != VYRE_ACCESS_READ_WRITE)
         vy_verifier_error(verifier, VY_V015, m->position, "remove the access of the array parameter",
                           "parameter `%s`, a %s, has access `%s` (expected read_write)",
                           vy_verifier_name(verifier, m->name), vy_space_name(m->space), vy_access_name(m->access));
@@ -125,6 +130,9 @@ static void check_function_memories(vy_verifier *verifier, const vy_function *f)
         vy_verifier_error(verifier, VY_V043, f->position, NULL,
                           "private arrays of an invocation too large (%llu bytes, limit %d)",
                           (unsigned long long)bytes[VY_SPACE_PRIVATE], VY_LIMIT_PRIVATE_BYTES);
+    if (bytes[VY_SPACE_CONSTANT] > VY_LIMIT_CONSTANT_BYTES)
+        vy_verifier_error(verifier, VY_V047, f->position, NULL, "constant arrays too large (%llu bytes, limit %d)",
+                          (unsigned long long)bytes[VY_SPACE_CONSTANT], VY_LIMIT_CONSTANT_BYTES);
 }
 
 static void check_functions(vy_verifier *verifier) {

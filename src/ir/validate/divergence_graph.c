@@ -364,7 +364,7 @@ static void add_stmt_edges(builder *b, uint32_t index, const vy_stmt *s) {
 static void add_memory(builder *b, uint32_t memory, int is_entry) {
     const vy_memory *m = &b->program->memories.items[memory];
     int is_private = m->space == VY_SPACE_PRIVATE;
-    int is_constant = m->space == VY_SPACE_BUFFER && !vy_access_stores(m->access);
+    int is_constant = !vy_access_stores(m->access);
     int is_known = is_constant || (is_private && is_entry);
     add_node(b, VY_DIVERGENCE_MEMORY, memory, is_known ? 0 : IN_GROUP);
 }

@@ -154,6 +154,14 @@ static int check_ranges(vy_verifier *verifier) {
 
 /* ---- declarations ---- */
 
+/* Tables are made by vy_irb_table alone, so their bytes are there and proper. */
+static int array_fits(const vyre_program *p, const vy_memory *m) {
+    if (m->space != VY_SPACE_CONSTANT)
+        return m->access == VYRE_ACCESS_READ_WRITE && m->space != VY_SPACE_BUFFER && m->table == 0;
+    return m->access == VYRE_ACCESS_READ && m->table < p->tables.count &&
+           p->tables.items[m->table].size == (uint64_t)m->elements * vyre_type_size((vyre_type)m->type);
+}
+
 static int check_memories(vy_verifier *verifier, const vy_function *f) {
     const vyre_program *p = verifier->program;
     int is_entry = vy_is_entry(p, f);
@@ -167,7 +175,7 @@ static int check_memories(vy_verifier *verifier, const vy_function *f) {
             return LAYOUT_ERROR(verifier, V002,
                                 "the count of a memory (size %u) is not one of the sizes of the program (%u)", m->size,
                                 p->sizes.count);
-        if (i < given ? m->elements != 0 : m->access != VYRE_ACCESS_READ_WRITE || m->space == VY_SPACE_BUFFER)
+        if (i < given ? m->elements != 0 || m->table != 0 : !array_fits(p, m))
             return LAYOUT_ERROR(verifier, V009, "a memory has a field that its kind does not have");
         if (is_entry && i < given && m->space != VY_SPACE_BUFFER)
             return LAYOUT_ERROR(verifier, V009, "a buffer of the program is in another memory space");

@@ -248,11 +248,20 @@ static void check_result_type(body_verifier *body, const vy_stmt *s, uint32_t re
 
 /* ---- stores ---- */
 
+static void check_stores(body_verifier *body, uint32_t memory, const vy_memory *m) {
+    const char *name = memory_name(body, memory);
+    if (m->space == VY_SPACE_CONSTANT)
+        vy_verifier_error(body->verifier, VY_V055, stmt_position(body),
+                          VY_FIX("store to a private array or a buffer instead of `%s`", name),
+                          "store to `%s`, which is a constant array", name);
+    else if (!vy_access_stores(m->access))
+        vy_verifier_error(body->verifier, VY_V055, stmt_position(body), NULL, "store to `%s`, whose access is `%s`",
+                          name, vy_access_name(m->access));
+}
+
 static void check_store(body_verifier *body, const vy_stmt *s) {
     const vy_memory *m = &body->program->memories.items[s->memory];
-    if (!vy_access_stores(m->access))
-        vy_verifier_error(body->verifier, VY_V055, stmt_position(body), NULL, "store to `%s`, whose access is `%s`",
-                          memory_name(body, s->memory), vy_access_name(m->access));
+    check_stores(body, s->memory, m);
     check_index(body, stmt_position(body), s->memory, s->a, s->bounds_check);
     if (expr_type(body, s->b) != m->type)
         type_mismatch(body, VY_V062, expr_position(body, s->b), "the stored value", expr_type(body, s->b), m->type);
@@ -287,9 +296,7 @@ static void check_load_wide(body_verifier *body, const vy_stmt *s) {
 
 static void check_store_wide(body_verifier *body, const vy_stmt *s) {
     const vy_memory *m = &body->program->memories.items[s->memory];
-    if (!vy_access_stores(m->access))
-        vy_verifier_error(body->verifier, VY_V055, stmt_position(body), NULL, "store to `%s`, whose access is `%s`",
-                          memory_name(body, s->memory), vy_access_name(m->access));
+    check_stores(body, s->memory, m);
     check_wide(body, s, s->arg_count);
     for (uint32_t i = 0; i < s->arg_count; i++) {
         uint32_t value = body->program->args.items[s->args + i].index;
@@ -348,7 +355,12 @@ static void check_atomic(body_verifier *body, const vy_stmt *s) {
     const char *name = vyre_atomic_name((vyre_atomic)s->op);
     vy_position at = stmt_position(body);
     check_index(body, stmt_position(body), s->memory, s->a, s->bounds_check);
-    if (m->space == VY_SPACE_PRIVATE || m->access != VYRE_ACCESS_READ_WRITE)
+    if (m->space == VY_SPACE_CONSTANT)
+        vy_verifier_error(
+            body->verifier, VY_V071, at,
+            VY_FIX("use a read_write buffer or a workgroup array instead of `%s`", memory_name(body, s->memory)),
+            "`%s` on `%s`, which is a constant array", name, memory_name(body, s->memory));
+    else if (m->space == VY_SPACE_PRIVATE || m->access != VYRE_ACCESS_READ_WRITE)
         vy_verifier_error(body->verifier, VY_V071, at, NULL, "`%s` on `%s`, which is a %s%s%s", name,
                           memory_name(body, s->memory), vy_space_name(m->space),
                           m->space == VY_SPACE_BUFFER ? " with access " : "",
@@ -446,7 +458,8 @@ static const char *function_name(const body_verifier *body, uint32_t function) {
 static void check_memory_argument(body_verifier *body, const vy_stmt *s, const vy_memory *given,
                                   const vy_memory *wanted) {
     const char *name = vy_verifier_name(body->verifier, given->name);
-    if (given->space != wanted->space)
+    int is_table = given->space == VY_SPACE_CONSTANT && wanted->space == VY_SPACE_BUFFER; /* read like a buffer */
+    if (given->space != wanted->space && !is_table)
         vy_verifier_error(body->verifier, VY_V093, stmt_position(body), NULL, "`%s` is a %s, but `%s` of `%s` is a %s",
                           name, vy_space_name(given->space), vy_verifier_name(body->verifier, wanted->name),
                           function_name(body, s->callee), vy_space_name(wanted->space));

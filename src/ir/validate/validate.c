@@ -69,7 +69,7 @@ const char *vy_access_name(uint8_t access) {
 }
 
 const char *vy_space_name(uint8_t space) {
-    static const char *const names[VY_SPACE_COUNT] = {"buffer", "workgroup array", "private array"};
+    static const char *const names[VY_SPACE_COUNT] = {"buffer", "workgroup array", "private array", "constant array"};
     return space < VY_SPACE_COUNT ? names[space] : "?";
 }
 

@@ -655,14 +655,49 @@ static void begin(vy_decoder *d) {
     d->first_memory = d->draft.program->memories.count;
 }
 
+/* The bytes are in the data before memory is allocated for them. */
+static uint32_t decode_table(vy_decoder *d, vyre_type type, uint32_t elements) {
+    vyre_program *program = d->draft.program;
+    uint64_t size = (uint64_t)elements * vyre_type_size(type);
+    size_t at = d->reader.at;
+    uint32_t known = program->tables.count;
+    uint32_t index = reader_index(&d->reader, known + 1, "the contents of a constant array");
+    if (d->reader.status != VYRE_OK)
+        return VY_NONE;
+    if (index) {
+        if (program->tables.items[index - 1].size == size)
+            return index - 1;
+        reader_reject(&d->reader, VYRE_CORRUPT, VY_W010, at, "a constant array has contents of another size (%u)",
+                      program->tables.items[index - 1].size);
+        return VY_NONE;
+    }
+    if (size > VY_LIMIT_CONSTANT_BYTES || known >= VY_LIMIT_TABLES ||
+        program->table_bytes.count > VY_LIMIT_CONSTANT_BYTES) {
+        reader_reject(&d->reader, VYRE_LIMIT, VY_W013, at,
+                      "the constant arrays exceed the limit (%d bytes, %d different ones)", VY_LIMIT_CONSTANT_BYTES,
+                      VY_LIMIT_TABLES);
+        return VY_NONE;
+    }
+    const uint8_t *bytes = reader_bytes(&d->reader, (size_t)size, "the elements of a constant array");
+    uint32_t table = bytes ? vy_irb_table(&d->draft, type, elements, bytes) : VY_NONE;
+    if (table != VY_NONE && table < known)
+        reader_reject(&d->reader, VYRE_CORRUPT, VY_W010, at, "the contents of a constant array are repeated");
+    return table;
+}
+
 static void decode_arrays(vy_decoder *d) {
     uint32_t count = reader_count(&d->reader, VY_LIMIT_ARRAYS, "the number of arrays");
     for (uint32_t i = 0; i < count && decoding(d); i++) {
         vy_symbol name = decode_string(d, "the name of an array");
-        vy_space space = (vy_space)reader_choice(&d->reader, VY_SPACE_COUNT, "the space");
+        int has_constants = d->reader.data[VY_WIRE_AT_VERSION + 1] == VY_WIRE_MINOR;
+        vy_space space = (vy_space)reader_choice(
+            &d->reader, (uint8_t)(has_constants ? VY_SPACE_COUNT : VY_SPACE_CONSTANT), "the space");
         vyre_type type = decode_type(d);
         uint32_t elements = (uint32_t)reader_number(&d->reader, UINT32_MAX, "the length of an array");
-        vy_irb_array(&d->draft, name, space, type, elements);
+        if (space == VY_SPACE_CONSTANT)
+            vy_irb_constant(&d->draft, name, type, elements, decode_table(d, type, elements));
+        else
+            vy_irb_array(&d->draft, name, space, type, elements);
     }
     d->memory_count = d->draft.program->memories.count - d->first_memory;
 }
@@ -675,7 +710,7 @@ static void decode_param(vy_decoder *d) {
         vy_irb_scalar_param(&d->draft, name, type);
         return;
     }
-    vy_space space = (vy_space)reader_choice(&d->reader, VY_SPACE_COUNT, "the space");
+    vy_space space = (vy_space)reader_choice(&d->reader, VY_SPACE_CONSTANT, "the space");
     vyre_access access = (vyre_access)reader_choice(&d->reader, VYRE_ACCESS_COUNT, "the access");
     vy_irb_memory_param(&d->draft, name, space, type, access, VY_NONE);
 }
@@ -835,10 +870,10 @@ static void decode_program(vy_decoder *d, size_t body_end) {
     d->reader.at = VY_WIRE_AT_KIND;
     program->kind = reader_choice(&d->reader, VYRE_PROGRAM_LIBRARY + 1, "the kind");
     program->level = reader_choice(&d->reader, VYRE_LEVEL_LEGAL + 1, "the level");
-    if (d->reader.data[VY_WIRE_AT_VERSION + 1] != (program->level == VYRE_LEVEL_LEGAL ? VY_WIRE_MINOR : 0))
+    uint8_t minor = d->reader.data[VY_WIRE_AT_VERSION + 1]; /* whether it has constant arrays, the digest says */
+    if (minor != VY_WIRE_MINOR && minor != (program->level == VYRE_LEVEL_LEGAL ? VY_WIRE_MINOR_LEGAL : 0))
         reader_reject(&d->reader, VYRE_CORRUPT, VY_W007, VY_WIRE_AT_VERSION + 1,
-                      "the minor version (%u) is not that of the program's level",
-                      d->reader.data[VY_WIRE_AT_VERSION + 1]);
+                      "the minor version (%u) is not that of the program's level", minor);
     program->numerics = reader_choice(&d->reader, VYRE_NUMERICS_RELAXED + 1, "the numerics");
     program->name = decode_string(d, "the name of the program");
     d->function_count = reader_count(&d->reader, VY_LIMIT_FUNCTIONS, "the number of functions");
@@ -895,7 +930,8 @@ int vy_wire_fix_header(uint8_t *bytes, size_t size) {
         return 0;
     memcpy(bytes, VY_WIRE_MAGIC, 4);
     bytes[VY_WIRE_AT_VERSION] = VY_WIRE_MAJOR;
-    bytes[VY_WIRE_AT_VERSION + 1] = bytes[VY_WIRE_AT_KIND + 1] == VYRE_LEVEL_LEGAL ? VY_WIRE_MINOR : 0;
+    if (bytes[VY_WIRE_AT_VERSION + 1] != VY_WIRE_MINOR)
+        bytes[VY_WIRE_AT_VERSION + 1] = bytes[VY_WIRE_AT_KIND + 1] == VYRE_LEVEL_LEGAL ? VY_WIRE_MINOR_LEGAL : 0;
     for (int i = 0; i < 4; i++)
         bytes[VY_WIRE_AT_LENGTH + i] = (uint8_t)(size >> 8 * i);
     vyre_digest digest;

@@ -91,6 +91,8 @@ typedef struct encoder {
     uint32_t next_expr;          /* the first expression that is not written yet */
     uint32_t *ordinals;          /* of a string by its offset in the pool, plus 1; 0 = not written yet */
     uint32_t strings;
+    uint32_t *tables; /* likewise, by table */
+    uint32_t table_count;
 } encoder;
 
 static void write_string(encoder *e, vy_symbol name) {
@@ -300,6 +302,15 @@ static void write_size(encoder *e, uint32_t root) {
     writer_byte(e->writer, VY_WIRE_END);
 }
 
+static void write_table(encoder *e, uint32_t table) {
+    const vy_table *t = &e->program->tables.items[table];
+    writer_number(e->writer, e->tables[table]);
+    if (e->tables[table] == 0) {
+        writer_bytes(e->writer, e->program->table_bytes.items + t->offset, t->size);
+        e->tables[table] = ++e->table_count;
+    }
+}
+
 static void write_arrays(encoder *e, uint32_t first) {
     uint32_t end = e->function->first_memory + e->function->memory_count;
     writer_number(e->writer, end - first);
@@ -309,6 +320,8 @@ static void write_arrays(encoder *e, uint32_t first) {
         writer_byte(e->writer, memory->space);
         writer_byte(e->writer, memory->type);
         writer_number(e->writer, memory->elements);
+        if (memory->space == VY_SPACE_CONSTANT)
+            write_table(e, memory->table);
     }
 }
 
@@ -376,10 +389,17 @@ static void write_entry(encoder *e, const vy_function *entry) {
     write_body(e);
 }
 
+uint8_t vy_wire_minor(const vyre_program *program) {
+    for (uint32_t i = 0; i < program->memories.count; i++)
+        if (program->memories.items[i].space == VY_SPACE_CONSTANT)
+            return VY_WIRE_MINOR;
+    return program->level == VYRE_LEVEL_LEGAL ? VY_WIRE_MINOR_LEGAL : 0;
+}
+
 static void write_header(vy_wire_writer *writer, const vyre_program *program) {
     writer_bytes(writer, VY_WIRE_MAGIC, 4);
     writer_byte(writer, VY_WIRE_MAJOR);
-    writer_byte(writer, program->level == VYRE_LEVEL_LEGAL ? VY_WIRE_MINOR : 0);
+    writer_byte(writer, vy_wire_minor(program));
     writer_fixed(writer, 0, 4); /* the length, known at the end */
     writer_byte(writer, program->kind);
     writer_byte(writer, program->level);
@@ -396,6 +416,13 @@ static void write_program(vy_wire_writer *writer, const vyre_program *program) {
         writer->status = VYRE_NO_MEMORY;
         return;
     }
+    size_t tables = vy_array_size(program->tables.count, sizeof *e.tables);
+    if (program->tables.count && !(e.tables = vy_allocate_zero(tables))) {
+        writer->status = VYRE_NO_MEMORY;
+        if (e.ordinals != few)
+            vy_release(e.ordinals, size);
+        return;
+    }
     write_header(writer, program);
     write_string(&e, program->name);
     uint32_t functions = program->functions.count - (uint32_t)vy_program_has_entry(program);
@@ -408,6 +435,7 @@ static void write_program(vy_wire_writer *writer, const vyre_program *program) {
             write_entry(&e, e.function);
     }
     writer_patch(writer, VY_WIRE_AT_LENGTH, writer->size + VY_WIRE_DIGEST, 4);
+    vy_release(e.tables, program->tables.count ? tables : 0);
     if (e.ordinals != few)
         vy_release(e.ordinals, size);
 }

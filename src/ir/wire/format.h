@@ -25,7 +25,8 @@
 #define VY_WIRE_MAGIC ((const uint8_t[4]){0, 'v', 'y', 'r'})
 enum {
     VY_WIRE_MAJOR = 1,
-    VY_WIRE_MINOR = 1, /* of programs at level legal; source programs are 1.0 */
+    VY_WIRE_MINOR = 2,       /* the highest, of programs with constant arrays */
+    VY_WIRE_MINOR_LEGAL = 1, /* of others at level legal; other source programs are 1.0 */
     VY_WIRE_AT_VERSION = 4,
     VY_WIRE_AT_LENGTH = 6,
     VY_WIRE_AT_KIND = 10,
@@ -131,6 +132,11 @@ enum {
     VY_WIRE_DEBUG_CODE = 4          /* positions of statements, then expressions; there is at least one statement */
 };
 
+/* ---- arrays: name, space, type, number of elements. A constant array: then 0 and its bytes, which are those of no
+ * constant array before it, or the number n of the array of bytes, from 1, in order of first occurrence ---- */
+
+/* The minor version of a program. */
+uint8_t vy_wire_minor(const vyre_program *program);
 /* Whether a function, variable or memory of the program has a position. */
 int vy_wire_has_declaration_positions(const vyre_program *program);
 
