@@ -40,11 +40,26 @@ static int is_outside(const vy_expr *index, uint64_t length) {
     return at < 0 || at >= (vy_wide)length;
 }
 
+int vy_fold_constant_element(const vyre_program *p, const vy_expr *load, uint8_t index_type, uint64_t index,
+                             uint64_t *bits) {
+    const vy_memory *m = &p->memories.items[load->a];
+    if (m->space != VY_SPACE_CONSTANT || load->c != VY_NONE)
+        return 0;
+    vy_wide at = vy_integer_of(index_type, index);
+    *bits = at < 0 || at >= (vy_wide)m->elements
+                ? 0
+                : vy_value_load((vyre_type)m->type,
+                                vy_constant_bytes(p, m) + (size_t)at * vyre_type_size((vyre_type)m->type));
+    return 1;
+}
+
 static int fold_load(const vyre_program *p, const vy_expr *e, uint64_t *bits) {
     const vy_expr *index = &p->exprs.items[e->b];
     uint64_t length = index->kind == VY_EXPR_LITERAL ? vy_memory_known_length(p, e->a) : 0;
     *bits = 0;
-    return length && is_outside(index, length);
+    if (!length)
+        return 0;
+    return is_outside(index, length) || vy_fold_constant_element(p, e, index->type, index->bits, bits);
 }
 
 /* Whether an expression of `p`, the source or what is made of it, becomes a literal. Of selections see below. */

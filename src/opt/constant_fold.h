@@ -35,6 +35,9 @@ static inline vy_expr vy_rewritten_expr(const vy_rewrite *rewrite, uint32_t firs
 
 /* Whether the operands of an op of `program`, which is no selection, are literals; then *bits is what it gives. */
 int vy_fold_op(const vyre_program *program, const vy_expr *e, uint64_t *bits);
+/* Whether `load`, whose index is the literal `index`, loads from a constant array; then *bits is what it gives. */
+int vy_fold_constant_element(const vyre_program *program, const vy_expr *load, uint8_t index_type, uint64_t index,
+                             uint64_t *bits);
 /* One of the arms of a selection whose condition is a literal stays: condition and arms end what is written. Returns
  * one past it. */
 uint32_t vy_fold_select(vyre_program *program, const vy_expr *e);

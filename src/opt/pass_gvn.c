@@ -490,6 +490,10 @@ static uint32_t literal_number(vy_gvn *n, uint8_t type, uint64_t bits) {
 }
 
 static uint32_t number_load(vy_gvn *n, const vy_expr *e) {
+    const vy_expr *index = vy_gvn_literal(n, n->of_expr[e->b]);
+    uint64_t bits;
+    if (index && vy_fold_constant_element(n->program, e, index->type, index->bits, &bits))
+        return literal_number(n, e->type, bits);
     vy_expr key = {.kind = VY_EXPR_LOAD, .type = e->type, .a = e->a, .b = n->of_expr[e->b], .c = n->of_memory[e->a]};
     key.bits = vy_memory_is_shared(n->program, e->a) ? n->shared : 0;
     return number_of(n, &key);

@@ -84,7 +84,7 @@ int vy_op_commutes(vyre_op op) {
 
 int vy_memory_is_shared(const vyre_program *program, uint32_t memory) {
     const vy_memory *m = &program->memories.items[memory];
-    if (m->space == VY_SPACE_PRIVATE)
+    if (m->space == VY_SPACE_PRIVATE || m->space == VY_SPACE_CONSTANT)
         return 0;
     return m->space == VY_SPACE_WORKGROUP || !vy_program_has_entry(program) || vy_accesses[m->access].stores;
 }

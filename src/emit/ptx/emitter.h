@@ -150,7 +150,7 @@ typedef struct vy_ptx {
     vy_ptx_cached builtins[VYRE_BUILTIN_COUNT][3];
     vy_ptx_cached *address, *count, *misalignment; /* by buffer */
     vy_ptx_cached *params;
-    vy_ptx_cached control, zero, shared, local, row;
+    vy_ptx_cached control, zero, shared, local, tables[2], row;
     vy_ptx_value polls, stopping;             /* if the program polls */
     vy_ptx_value group_id[3], group_count[3]; /* of an indirect grid */
     vy_ptx_groups groups;
@@ -160,6 +160,8 @@ typedef struct vy_ptx {
     VY_VECTOR(vy_ptx_subword) parts; /* that values name */
     uint32_t *array_offsets;         /* by memory of the entry */
     uint32_t shared_bytes, local_bytes;
+    uint8_t *in_bank;        /* by memory of the entry: a constant array in the constant bank (module.c) */
+    uint32_t table_bytes[2]; /* of constant arrays: in global memory, in the constant bank */
     VY_VECTOR(vy_ptx_loop) loops;
     uint32_t shifted; /* a variable shifted left by `room` bits, and not assigned to since; VY_NONE */
     uint32_t room;
@@ -302,6 +304,8 @@ vy_ptx_value vy_ptx_control_address(vy_ptx *e);
 vy_ptx_value vy_ptx_zero(vy_ptx *e); /* which the driver's compiler does not know for one: 64 bits */
 uint32_t vy_ptx_batch_item_bytes(const vy_ptx *e);
 vy_ptx_value vy_ptx_arrays(vy_ptx *e, vy_space space); /* where they start: workgroup 32 bits, private 64 */
+/* The start of the constant arrays in global memory, or in the constant bank. */
+vy_ptx_value vy_ptx_tables(vy_ptx *e, int in_bank);
 
 /* ---- memory ---- */
 

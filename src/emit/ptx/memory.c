@@ -81,9 +81,9 @@ static uint32_t size_of(vyre_type type) {
     return vy_type_layouts[type].size;
 }
 
-/* global, shared, local */
+/* global, shared, local; atomics are not on constant arrays */
 static const char *state_space(const vy_ptx *e, uint32_t memory) {
-    static const char *const names[VY_SPACE_COUNT] = {"global", "shared", "local"};
+    static const char *const names[VY_SPACE_COUNT] = {"global", "shared", "local", "global"};
     return names[memory_of(e, memory)->space];
 }
 
@@ -92,6 +92,10 @@ static const char *state_space(const vy_ptx *e, uint32_t memory) {
 static int is_constant(const vy_ptx *e, uint32_t memory) {
     const vy_memory *m = memory_of(e, memory);
     return m->space == VY_SPACE_BUFFER && (m->access == VYRE_ACCESS_READ || m->access == VYRE_ACCESS_UNIFORM);
+}
+
+static int is_array(const vy_memory *m) {
+    return m->space != VY_SPACE_BUFFER;
 }
 
 /* One element as it lies in memory, as a word (base/string.h). */
@@ -123,10 +127,12 @@ static char *put_place(char *at, place p) {
 static place place_of(vy_ptx *e, uint32_t memory, uint32_t index) {
     const vy_memory *m = memory_of(e, memory);
     uint32_t size = size_of((vyre_type)m->type);
-    int is_buffer = m->space == VY_SPACE_BUFFER, is_shared = m->space == VY_SPACE_WORKGROUP;
-    vy_ptx_value base =
-        is_buffer ? vy_ptx_buffer(e, memory - e->body->first_memory) : vy_ptx_arrays(e, (vy_space)m->space);
-    uint64_t offset = is_buffer ? 0 : e->array_offsets[memory - e->body->first_memory];
+    int is_shared = m->space == VY_SPACE_WORKGROUP;
+    uint32_t own = memory - e->body->first_memory;
+    vy_ptx_value base = m->space == VY_SPACE_CONSTANT ? vy_ptx_tables(e, e->in_bank[own])
+                        : is_array(m)                 ? vy_ptx_arrays(e, (vy_space)m->space)
+                                                      : vy_ptx_buffer(e, own);
+    uint64_t offset = is_array(m) ? e->array_offsets[own] : 0;
     vy_ptx_value i = vy_ptx_expr(e, index);
     if (i.is_literal && offset + i.bits * size <= INT32_MAX) {
         offset += i.bits * size;
@@ -162,15 +168,18 @@ static char *put_access(char *at, const start *name, uint64_t element) {
     return vy_write_text(vy_write_packed(at + name->length, element), " ");
 }
 
-/* Read-only buffers have a cache of their own. */
+/* Read-only buffers and tables have a cache of their own. */
 static char *put_load(const vy_ptx *e, char *at, uint32_t memory, uint64_t element) {
-    static const start names[VY_SPACE_COUNT] = {START("ld.global."), START("ld.shared."), START("ld.local.")};
-    static const start constant = START("ld.global.nc.");
+    static const start names[VY_SPACE_COUNT] = {START("ld.global."), START("ld.shared."), START("ld.local."),
+                                                START("ld.global.nc.")};
+    static const start constant = START("ld.global.nc."), bank = START("ld.const.");
+    if (memory_of(e, memory)->space == VY_SPACE_CONSTANT && e->in_bank[memory - e->body->first_memory])
+        return put_access(at, &bank, element);
     return put_access(at, is_constant(e, memory) ? &constant : &names[memory_of(e, memory)->space], element);
 }
 
 static char *put_store(const vy_ptx *e, char *at, uint32_t memory, uint64_t element) {
-    static const start names[VY_SPACE_COUNT] = {START("st.global."), START("st.shared."), START("st.local.")};
+    static const start names[VY_SPACE_CONSTANT] = {START("st.global."), START("st.shared."), START("st.local.")};
     return put_access(at, &names[memory_of(e, memory)->space], element);
 }
 

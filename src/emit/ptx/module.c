@@ -1,6 +1,7 @@
 /* The PTX module (ptx.h): declarations, the entry, and the requirements on the target. */
 #include "emit/ptx/ptx.h"
 
+#include "analysis/uniformity.h"
 #include "base/status.h"
 #include "emit/ptx/emitter.h"
 
@@ -65,10 +66,101 @@ static const vy_variable *param_at(const vy_ptx *e, uint32_t index) {
 static void lay_out_arrays(vy_ptx *e) {
     for (uint32_t i = e->program->buffer_count; i < e->body->memory_count; i++) {
         const vy_memory *m = memory_at(e, i);
+        if (m->space == VY_SPACE_CONSTANT)
+            continue;
         uint32_t *bytes = m->space == VY_SPACE_WORKGROUP ? &e->shared_bytes : &e->local_bytes;
         e->array_offsets[i] = *bytes;
         *bytes += (m->elements * (vyre_type_bits((vyre_type)m->type) / 8) + 15) / 16 * 16;
     }
+}
+
+/* ---- constant arrays ----
+ *
+ * The constant bank answers a warp in one step if all its threads read one address, and once for each address
+ * otherwise. Global memory, through the read-only path of the L1 cache, answers a warp by cache lines. So the bank has
+ * the tables whose indices are all the same in a workgroup, while there is room, and global memory has the others. */
+
+enum { BANK_BYTES = 1 << 16 };
+
+/* Marks the constant arrays that are read with an index that is not the same in a workgroup. */
+static vyre_status find_divergent(const vy_ptx *e, uint8_t *is_divergent) {
+    const vyre_program *p = e->program;
+    vy_uniform *uniform;
+    vyre_status status = vy_uniform_make(p, &uniform, e->error);
+    if (status != VYRE_OK)
+        return status;
+    for (uint32_t i = 0; i < p->exprs.count; i++) {
+        const vy_expr *x = &p->exprs.items[i];
+        if (x->kind == VY_EXPR_LOAD && vy_expr_uniformity(uniform, x->b) == VY_UNIFORMITY_DIVERGENT)
+            is_divergent[p->memories.items[x->a].table] |= p->memories.items[x->a].space == VY_SPACE_CONSTANT;
+    }
+    for (uint32_t i = 0; i < p->stmts.count; i++) {
+        const vy_stmt *s = &p->stmts.items[i];
+        if (s->kind == VY_STMT_LOAD_WIDE && vy_expr_uniformity(uniform, s->a) == VY_UNIFORMITY_DIVERGENT)
+            is_divergent[p->memories.items[s->memory].table] |= p->memories.items[s->memory].space == VY_SPACE_CONSTANT;
+    }
+    vy_uniform_free(uniform);
+    return VYRE_OK;
+}
+
+static int has_tables(const vy_ptx *e) {
+    for (uint32_t i = e->program->buffer_count; i < e->body->memory_count; i++)
+        if (memory_at(e, i)->space == VY_SPACE_CONSTANT)
+            return 1;
+    return 0;
+}
+
+/* Arrays with equal contents lie in one place. */
+static vyre_status lay_out_tables(vy_ptx *e) {
+    const vyre_program *p = e->program;
+    if (!has_tables(e))
+        return VYRE_OK;
+    uint8_t *is_divergent = vy_arena_allocate(e->arena, p->tables.count);
+    uint32_t *first = vy_arena_allocate(e->arena, vy_array_size(p->tables.count, sizeof *first)); /* array, plus 1 */
+    if (!is_divergent || !first)
+        return VYRE_NO_MEMORY;
+    vyre_status status = find_divergent(e, is_divergent);
+    for (uint32_t i = p->buffer_count; i < e->body->memory_count && status == VYRE_OK; i++) {
+        const vy_memory *m = memory_at(e, i);
+        if (m->space != VY_SPACE_CONSTANT)
+            continue;
+        if (first[m->table]) {
+            e->array_offsets[i] = e->array_offsets[first[m->table] - 1];
+            e->in_bank[i] = e->in_bank[first[m->table] - 1];
+            continue;
+        }
+        uint32_t size = (p->tables.items[m->table].size + 15) / 16 * 16;
+        first[m->table] = i + 1;
+        e->in_bank[i] = !is_divergent[m->table] && e->table_bytes[1] + size <= BANK_BYTES;
+        e->array_offsets[i] = e->table_bytes[e->in_bank[i]];
+        e->table_bytes[e->in_bank[i]] += size;
+    }
+    return status;
+}
+
+/* The tables of one place as words, in the order of the arrays; the last ones may be padding. */
+static void write_tables(const vy_ptx *e, vy_string *out, int in_bank) {
+    const vyre_program *p = e->program;
+    uint32_t written = 0;
+    if (!e->table_bytes[in_bank])
+        return;
+    vy_string_format(out, "%s .align 16 .b32 %s[%" PRIu32 "] = {", in_bank ? ".const" : ".global",
+                     in_bank ? "uniform_tables" : "tables", e->table_bytes[in_bank] / 4);
+    for (uint32_t i = p->buffer_count; i < e->body->memory_count; i++) {
+        const vy_memory *m = memory_at(e, i);
+        if (m->space != VY_SPACE_CONSTANT || e->in_bank[i] != in_bank || e->array_offsets[i] != written)
+            continue; /* or the place of one before */
+        uint32_t size = p->tables.items[m->table].size, end = (size + 15) / 16 * 16;
+        const uint8_t *bytes = vy_constant_bytes(p, m);
+        for (uint32_t at = 0; at < end; at += 4) {
+            uint32_t word = 0;
+            for (uint32_t k = 0; k < 4 && at + k < size; k++)
+                word |= (uint32_t)bytes[at + k] << 8 * k;
+            vy_string_format(out, "%s%s0x%" PRIx32, written || at ? "," : "", at % 64 ? " " : "\n\t", word);
+        }
+        written += end;
+    }
+    vy_string_add(out, "\n};\n");
 }
 
 static uint32_t param_bytes(const vy_ptx *e) {
@@ -138,6 +230,8 @@ static void write_head(vy_ptx *e, const vy_ptx_code *code, vy_string *out) {
         write_file(e, out);
     if (code->dynamic_bytes)
         vy_string_add(out, ".extern .shared .align 16 .b8 workgroup_arrays[];\n");
+    write_tables(e, out, 0);
+    write_tables(e, out, 1);
     vy_string_format(out, "\n.visible .entry %s(\n", code->entry);
     write_params(e, out);
     vy_string_format(out, ")\n.reqntid %" PRIu32 ", %" PRIu32 ", %" PRIu32 "\n{\n", code->block[0], code->block[1],
@@ -297,7 +391,9 @@ static vyre_status prepare(vy_ptx *e) {
     e->variables = vy_arena_allocate(arena, vy_array_size(p->variables.count + 1, sizeof *e->variables));
     e->noted = vy_arena_allocate(arena, vy_array_size(p->variables.count + 1, sizeof *e->noted));
     e->array_offsets = vy_arena_allocate(arena, vy_array_size(e->body->memory_count + 1, sizeof *e->array_offsets));
-    if (!e->address || !e->count || !e->misalignment || !e->params || !e->variables || !e->noted || !e->array_offsets)
+    e->in_bank = vy_arena_allocate(arena, e->body->memory_count + 1);
+    if (!e->address || !e->count || !e->misalignment || !e->params || !e->variables || !e->noted || !e->array_offsets ||
+        !e->in_bank)
         return VYRE_NO_MEMORY;
     vy_string_reserve(&e->code, (size_t)p->stmts.count * STATEMENT_BYTES + (size_t)p->exprs.count * EXPRESSION_BYTES +
                                     HEAD_BYTES + e->reserved);
@@ -309,7 +405,7 @@ static vyre_status prepare(vy_ptx *e) {
     lay_out_arrays(e);
     if (!e->batched && param_bytes(e) > PARAM_BYTES)
         vy_ptx_need(e, 81, 70);
-    return VYRE_OK;
+    return lay_out_tables(e);
 }
 
 static vyre_status check_architecture(const vy_ptx *e, const vy_ptx_options *options) {

@@ -218,6 +218,13 @@ static vy_ptx_value arrays(vy_ptx *e, uint32_t space, uint32_t unused) {
     return d;
 }
 
+static vy_ptx_value tables(vy_ptx *e, uint32_t in_bank, uint32_t unused) {
+    vy_ptx_value d = vy_ptx_new(e, VYRE_TYPE_U64);
+    (void)unused;
+    vy_ptx_write(e, "mov.u64 %s, %s", vy_ptx_name(e, d), in_bank ? "uniform_tables" : "tables");
+    return d;
+}
+
 vy_ptx_value vy_ptx_buffer(vy_ptx *e, uint32_t buffer) {
     return known(e, &e->address[buffer], address, buffer, 0);
 }
@@ -246,4 +253,8 @@ vy_ptx_value vy_ptx_control_address(vy_ptx *e) {
 
 vy_ptx_value vy_ptx_arrays(vy_ptx *e, vy_space space) {
     return known(e, space == VY_SPACE_WORKGROUP ? &e->shared : &e->local, arrays, space, 0);
+}
+
+vy_ptx_value vy_ptx_tables(vy_ptx *e, int in_bank) {
+    return known(e, &e->tables[in_bank], tables, (uint32_t)in_bank, 0);
 }
