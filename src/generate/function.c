@@ -47,13 +47,14 @@ static void add_memory_param(vy_gen *g, vy_gen_function *function) {
         (phase == VY_GEN_PHASE_ATOMIC && g->planned_ownership[m].base == VY_GEN_BASE_CHUNK))
         return;
     unsigned at = function->param_count;
-    *add_param(function) = (vy_gen_function_param){.is_memory = 1,
-                                                   .type = memory->type,
-                                                   .space = memory->space,
-                                                   .access = memory->access,
-                                                   .phase = (uint8_t)phase,
-                                                   .atomic = memory->atomic,
-                                                   .plan = (uint8_t)m};
+    *add_param(function) =
+        (vy_gen_function_param){.is_memory = 1,
+                                .type = memory->type,
+                                .space = memory->space == VY_SPACE_CONSTANT ? VY_SPACE_BUFFER : memory->space,
+                                .access = memory->access,
+                                .phase = (uint8_t)phase,
+                                .atomic = memory->atomic,
+                                .plan = (uint8_t)m};
     if (phase == VY_GEN_PHASE_OWN)
         *add_param(function) = (vy_gen_function_param){
             .type = slot_types[vy_gen_below(g, sizeof slot_types)], .is_slot = 1, .slot_of = (uint8_t)at};
@@ -136,6 +137,28 @@ static void declare_private_array(vy_gen *g) {
     g->memories[m].memory = vy_irb_array(&g->draft, vy_gen_name(g, 's'), VY_SPACE_PRIVATE, type, count);
 }
 
+uint32_t vy_gen_declare_table(vy_gen *g, vyre_type type, uint32_t count) {
+    unsigned char bytes[VY_GEN_TABLE * sizeof(uint64_t)];
+    count = count < VY_GEN_TABLE ? count : VY_GEN_TABLE;
+    vy_interesting_fill(&g->rng, type, bytes, count);
+    uint32_t table = vy_irb_table(&g->draft, type, count, bytes);
+    return vy_irb_constant(&g->draft, vy_gen_name(g, 'k'), type, count, table);
+}
+
+static void declare_own_table(vy_gen *g) {
+    unsigned m = g->memory_count++;
+    vyre_type type = vy_gen_data_type(g);
+    uint32_t count = 1 + vy_gen_below(g, 9);
+    g->memories[m] = (vy_gen_memory){.space = VY_SPACE_CONSTANT,
+                                     .type = (uint8_t)type,
+                                     .access = VYRE_ACCESS_READ,
+                                     .atomic = VYRE_ATOMIC_COUNT,
+                                     .count = count,
+                                     .slot = VY_NONE};
+    g->ownership[m] = (vy_gen_ownership){.phase = VY_GEN_PHASE_READ};
+    g->memories[m].memory = vy_gen_declare_table(g, type, count);
+}
+
 void vy_gen_return_values(vy_gen *g) {
     vy_arg args[VY_GEN_RESULTS];
     unsigned count = g->function ? g->function->result_count : 0;
@@ -155,6 +178,8 @@ static void write_function(vy_gen *g, vy_gen_function *function, unsigned statem
                       (vyre_type)function->results[i]);
     if ((g->features & VY_GEN_PRIVATE) && vy_gen_chance(g, 1, 2))
         declare_private_array(g);
+    if ((g->features & VY_GEN_TABLES) && vy_gen_chance(g, 1, 2))
+        declare_own_table(g);
     if (function->has_sync) {
         vy_gen_ownership ownership[VY_GEN_MEMORIES];
         memcpy(ownership, g->ownership, sizeof ownership);
@@ -190,7 +215,9 @@ void vy_gen_functions(vy_gen *g) {
 
 static int fits(const vy_gen *g, const vy_gen_function_param *param, unsigned m) {
     const vy_gen_memory *memory = &g->memories[m];
-    if (memory->space != param->space || memory->type != param->type || g->ownership[m].phase != param->phase)
+    int is_table = memory->space == VY_SPACE_CONSTANT && param->space == VY_SPACE_BUFFER; /* a buffer that is read */
+    if ((memory->space != param->space && !is_table) || memory->type != param->type ||
+        g->ownership[m].phase != param->phase)
         return 0;
     if (param->phase == VY_GEN_PHASE_READ) /* read and uniform are both never written */
         return 1;
@@ -400,6 +427,8 @@ static void declare_memories(vy_gen *g) {
             uint32_t size = memory->is_open ? VY_NONE : size_expr(g, memory->count, vy_gen_below(g, 3));
             memory->memory = vy_irb_memory_param(&g->draft, vy_gen_name(g, 'b'), VY_SPACE_BUFFER, type,
                                                  (vyre_access)memory->access, size);
+        } else if (memory->space == VY_SPACE_CONSTANT) {
+            memory->memory = vy_gen_declare_table(g, type, memory->count);
         } else {
             memory->memory = vy_irb_array(&g->draft, vy_gen_name(g, 's'), (vy_space)memory->space, type, memory->count);
         }

@@ -297,6 +297,15 @@ static void plan_arrays(vy_gen *g) {
     }
 }
 
+static void plan_tables(vy_gen *g) {
+    for (unsigned i = 1 + vy_gen_below(g, 2); (g->features & VY_GEN_TABLES) && i > 0; i--) {
+        vyre_type type = vy_gen_data_type(g);
+        add_memory(g, VY_SPACE_CONSTANT, type, VYRE_ACCESS_READ,
+                   log_uniform(g, vy_gen_chance(g, 1, 4) ? VY_GEN_TABLE : 16),
+                   (vy_gen_ownership){.phase = VY_GEN_PHASE_READ});
+    }
+}
+
 /* Plans the buffer that determines the grid, if the grid is given by a buffer. */
 static void plan_grid_buffer(vy_gen *g) {
     if (g->grid_kind == VYRE_GRID_OVER) {
@@ -339,6 +348,8 @@ static void gen_shape(vy_gen *g, uint32_t allowed) {
     shuffle_buffers(g);
     plan_grid_buffer(g);
     plan_arrays(g); /* after the buffers, in the order of declaration */
+    if (g->features & VY_GEN_TABLES)
+        plan_tables(g);
     vy_gen_set_weights(g);
 }
 
@@ -394,6 +405,10 @@ vyre_status vyre_generate(const vyre_generate_options *options, vyre_case **out,
     vyre_status status = vy_irb_start(&g.draft, "random", error);
     if (status != VYRE_OK)
         return status;
+    /* Drawn apart, so that the programs of other seeds stay what they were before there were constant arrays. */
+    vy_rng tables = vy_rng_start(options->seed ^ UINT64_C(0x7461626c6573));
+    if (vy_rng_chance(&tables, options->stress & VYRE_STRESS_MEMORY ? 12 : 6, 24))
+        g.features |= VY_GEN_TABLES;
     gen_shape(&g, options->types);
     vy_gen_functions(&g);
     status = vy_gen_entry(&g, error);

@@ -38,6 +38,7 @@ enum {
     VY_GEN_FUNCTIONS = 5,
     VY_GEN_FUNCTION_PARAMS = 8,
     VY_GEN_RESULTS = 4,
+    VY_GEN_TABLE = 300,    /* limit of the elements of a constant array */
     VY_GEN_SIZE = 1 << 20, /* limit of the expressions of a function after inlining: far below that of the language */
     VY_GEN_TRIPS = 32      /* limit of the executions of a point inside loops per execution of the function */
 };
@@ -54,7 +55,8 @@ enum {
     VY_GEN_TRAP = 128,
     VY_GEN_GRID_BARRIER = 256,
     VY_GEN_CONVERSIONS = 512,
-    VY_GEN_EDGES = 1024
+    VY_GEN_EDGES = 1024,
+    VY_GEN_TABLES = 2048 /* constant arrays */
 };
 
 typedef enum vy_gen_phase {
@@ -192,6 +194,9 @@ typedef struct vy_gen {
     int only_uniform;    /* expressions: use only operands that are uniform in the workgroup */
     unsigned name_count;
 } vy_gen;
+
+/* Declares a constant array with interesting elements in the function being written. */
+uint32_t vy_gen_declare_table(vy_gen *g, vyre_type type, uint32_t count);
 
 /* ---- small helpers ---- */
 

@@ -121,7 +121,7 @@ static int may_load(const vy_gen *g, unsigned m) {
     vy_gen_phase phase = (vy_gen_phase)g->ownership[m].phase;
     if (!vy_accesses[g->memories[m].access].loads || phase == VY_GEN_PHASE_ATOMIC)
         return 0;
-    return !g->only_uniform || (phase == VY_GEN_PHASE_READ && g->memories[m].space == VY_SPACE_BUFFER);
+    return !g->only_uniform || phase == VY_GEN_PHASE_READ;
 }
 
 static uint32_t load_from(vy_gen *g, unsigned m, unsigned depth) {

@@ -74,6 +74,12 @@ static inline int is_private(const definite_init *f, uint32_t memory) {
     return f->p->memories.items[memory].space == VY_SPACE_PRIVATE;
 }
 
+/* Constant arrays have their elements from the start. */
+static int is_array(const vyre_program *p, uint32_t memory) {
+    return memory != VY_NONE && p->memories.items[memory].space != VY_SPACE_BUFFER &&
+           p->memories.items[memory].space != VY_SPACE_CONSTANT;
+}
+
 static inline uint32_t definite_init_words(const vyre_program *p, uint32_t memory) {
     return p->memories.items[memory].elements / 64 + 1;
 }
@@ -142,7 +148,7 @@ static int is_full(const definite_init *f, uint32_t memory, const uint64_t *bits
  * written. */
 static int is_decided(const definite_init *f) {
     for (uint32_t m = f->p->buffer_count; m < f->p->memories.count; m++)
-        if (!f->needs[m] && (!f->arrays[m].seen || !is_full(f, m, f->arrays[m].seen)))
+        if (is_array(f->p, m) && !f->needs[m] && (!f->arrays[m].seen || !is_full(f, m, f->arrays[m].seen)))
             return 0;
     return 1;
 }
@@ -338,7 +344,7 @@ static int find_range(definite_init *f, uint32_t expr, vy_interval *out) {
 /* The current invocations read an element of an array. May fail, as all that follows: f->failed. */
 static void definite_init_read(definite_init *f, uint32_t memory, uint32_t index) {
     const vy_memory *m = &f->p->memories.items[memory];
-    if (m->space == VY_SPACE_BUFFER || f->needs[memory])
+    if (!is_array(f->p, memory) || f->needs[memory])
         return;
     vy_interval i;
     vy_wide low, high;
@@ -625,10 +631,6 @@ static void walk(definite_init *f, uint32_t first, uint32_t end) {
 
 /* ---- all of it ---- */
 
-static int is_array(const vyre_program *p, uint32_t memory) {
-    return memory != VY_NONE && p->memories.items[memory].space != VY_SPACE_BUFFER;
-}
-
 static void note_statements(definite_init *f) {
     const vyre_program *p = f->p;
     uint32_t expr = 0, barriers = 0, touches = 0;
@@ -667,7 +669,7 @@ static int prepare(definite_init *f, vy_arena *arena) {
     memset(f->values, 0xff, variables * sizeof *f->values);
     for (uint32_t m = p->buffer_count; m < p->memories.count; m++) {
         array_bits *a = &f->arrays[m];
-        if (p->memories.items[m].elements > ELEMENTS)
+        if (p->memories.items[m].elements > ELEMENTS || !is_array(p, m))
             continue;
         size_t size = definite_init_words(p, m) * sizeof *a->seen;
         a->seen = vy_arena_allocate(arena, size);
@@ -694,8 +696,8 @@ static vyre_status prove(definite_init *f, vyre_error *error) {
     vy_arena_free(&arena);
     if (f->failed)
         return vy_fail_memory(error, "the proof that arrays are written");
-    if (f->steps > STEPS)
-        memset(f->needs + f->p->buffer_count, 1, f->p->memories.count - f->p->buffer_count);
+    for (uint32_t m = f->p->buffer_count; m < f->p->memories.count && f->steps > STEPS; m++)
+        f->needs[m] = (uint8_t)is_array(f->p, m);
     return VYRE_OK;
 }
 

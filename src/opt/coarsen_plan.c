@@ -444,12 +444,14 @@ static const char *reason_of_facts(const vyre_program *p) {
 }
 
 static const char *reason_of_memories(const vyre_program *p) {
-    if (p->memories.count == p->buffer_count)
-        return NULL;
-    for (uint32_t i = p->buffer_count; i < p->memories.count; i++)
+    const char *reason = NULL;
+    for (uint32_t i = p->buffer_count; i < p->memories.count; i++) {
         if (p->memories.items[i].space == VY_SPACE_WORKGROUP)
             return "its workgroups share arrays";
-    return "it has private arrays";
+        if (p->memories.items[i].space == VY_SPACE_PRIVATE)
+            reason = "it has private arrays";
+    }
+    return reason;
 }
 
 static const char *reason_of_atomics(const vyre_program *p) {
@@ -525,6 +527,8 @@ static void count_access(walk *w, uint32_t memory, uint32_t index, uint64_t weig
     vy_coarsen_plan *plan = w->plan;
     uint32_t start, bytes = vyre_type_size((vyre_type)plan->program->memories.items[memory].type);
     int32_t offset;
+    if (plan->program->memories.items[memory].space == VY_SPACE_CONSTANT)
+        return; /* it is in a cache, near enough to computing */
     if (vy_coarsen_index(plan, memory, index, &start, &offset)) {
         plan->consecutive += weight;
         plan->element_bytes = bytes > plan->element_bytes ? bytes : plan->element_bytes;

@@ -14,6 +14,7 @@ typedef struct formatter {
     VY_VECTOR(vy_token) tokens;    /* comments too; ends with VY_TOKEN_END */
     VY_VECTOR(uint32_t) questions; /* open `?` in each open ( or [; the first entry is for the outermost level */
     VY_VECTOR(uint8_t) open;       /* expected closing brackets, innermost last */
+    uint32_t list;                 /* depth of the open list of elements, `= [`; 0: none is open */
     vy_string out;
     uint32_t level;              /* open { */
     int in_angle;                /* inside <…> after a name that can have attributes */
@@ -233,6 +234,8 @@ static void start_line(formatter *f, const vy_token *token, uint32_t line_before
     uint32_t level = f->level - (token->kind == VY_TOKEN_CLOSE_BLOCK && f->level);
     if (depth(f) > 0 || (continues(f->last_real) && token->kind != VY_TOKEN_CLOSE_BLOCK))
         level += 2;
+    if (f->list && depth(f) == f->list) /* elements: one step in, and the bracket where the declaration starts */
+        level -= token->kind == VY_TOKEN_CLOSE_INDEX ? 2 : 1;
     /* The limit bounds the output for deeply nested input. */
     for (uint32_t i = 0; i < level && i < VY_LIMIT_NESTING; i++)
         vy_string_add(&f->out, "  ");
@@ -258,9 +261,13 @@ static void update_nesting(formatter *f, const vy_token *token) {
     case VY_TOKEN_OPEN_INDEX:
         if (!VY_PUSH(&f->questions))
             f->report.out_of_memory = 1;
+        else if (!f->list && token->kind == VY_TOKEN_OPEN_INDEX && f->last_real &&
+                 f->last_real->kind == VY_TOKEN_ASSIGN)
+            f->list = depth(f);
         break;
     case VY_TOKEN_CLOSE:
     case VY_TOKEN_CLOSE_INDEX:
+        f->list = depth(f) == f->list ? 0 : f->list;
         f->questions.count -= depth(f) > 0;
         break;
     case VY_TOKEN_OPEN_BLOCK:
