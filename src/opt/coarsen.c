@@ -689,6 +689,7 @@ static vyre_status write_program(writer *w, vyre_program **out, vyre_error *erro
     w->copy.draft.position = w->copy.entry->position;
     w->groups = vy_irb_scalar_param(&w->copy.draft, vy_cloner_new_name(&w->copy, "groups_x"), VYRE_TYPE_U32);
     vy_cloner_buffers(&w->copy, 0);
+    vy_cloner_arrays(&w->copy); /* constant ones */
     for (uint32_t lane = 1; lane < w->plan->factor; lane++)
         memcpy(w->lanes[lane], w->lanes[0], from->variables.count * sizeof(uint32_t));
     w->copy.draft.position = w->copy.entry->position;

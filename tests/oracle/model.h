@@ -395,6 +395,8 @@ static inline vyre_status model_run_observed(vyre_program *program, const vyre_a
         m.memories[k] = calloc(1, bytes + 1);
         if (memory->space == VY_SPACE_BUFFER && m.launch.buffers[k].data)
             memcpy(m.memories[k], m.launch.buffers[k].data, bytes);
+        if (memory->space == VY_SPACE_CONSTANT)
+            memcpy(m.memories[k], vy_constant_bytes(inlined, memory), bytes);
     }
     m.invocations = calloc(n, sizeof *m.invocations);
     for (uint32_t i = 0; i < n; i++) {

@@ -144,7 +144,7 @@ static void write_tables(const vy_ptx *e, vy_string *out, int in_bank) {
     uint32_t written = 0;
     if (!e->table_bytes[in_bank])
         return;
-    vy_string_format(out, "%s .align 16 .b32 %s[%" PRIu32 "] = {", in_bank ? ".const" : ".global",
+    vy_string_format(out, "\t%s .align 16 .b32 %s[%" PRIu32 "] = {", in_bank ? ".const" : ".global",
                      in_bank ? "uniform_tables" : "tables", e->table_bytes[in_bank] / 4);
     for (uint32_t i = p->buffer_count; i < e->body->memory_count; i++) {
         const vy_memory *m = memory_at(e, i);
@@ -156,11 +156,11 @@ static void write_tables(const vy_ptx *e, vy_string *out, int in_bank) {
             uint32_t word = 0;
             for (uint32_t k = 0; k < 4 && at + k < size; k++)
                 word |= (uint32_t)bytes[at + k] << 8 * k;
-            vy_string_format(out, "%s%s0x%" PRIx32, written || at ? "," : "", at % 64 ? " " : "\n\t", word);
+            vy_string_format(out, "%s%s0x%" PRIx32, written || at ? "," : "", at % 64 ? " " : "\n\t\t", word);
         }
         written += end;
     }
-    vy_string_add(out, "\n};\n");
+    vy_string_add(out, "\n\t};\n");
 }
 
 static uint32_t param_bytes(const vy_ptx *e) {
@@ -230,8 +230,6 @@ static void write_head(vy_ptx *e, const vy_ptx_code *code, vy_string *out) {
         write_file(e, out);
     if (code->dynamic_bytes)
         vy_string_add(out, ".extern .shared .align 16 .b8 workgroup_arrays[];\n");
-    write_tables(e, out, 0);
-    write_tables(e, out, 1);
     vy_string_format(out, "\n.visible .entry %s(\n", code->entry);
     write_params(e, out);
     vy_string_format(out, ")\n.reqntid %" PRIu32 ", %" PRIu32 ", %" PRIu32 "\n{\n", code->block[0], code->block[1],
@@ -241,6 +239,8 @@ static void write_head(vy_ptx *e, const vy_ptx_code *code, vy_string *out) {
         vy_string_format(out, "\t.shared .align 16 .b8 workgroup_arrays[%" PRIu32 "];\n", code->static_bytes);
     if (code->local_bytes)
         vy_string_format(out, "\t.local .align 16 .b8 private_arrays[%" PRIu32 "];\n", code->local_bytes);
+    write_tables(e, out, 0); /* of this kernel, whatever else is in the module */
+    write_tables(e, out, 1);
     vy_string_append(out, e->before.text, e->before.length);
     vy_string_append(out, e->start.text, e->start.length);
 }
