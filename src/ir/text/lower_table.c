@@ -46,6 +46,10 @@ void vy_lower_table_evaluate(vy_lowering *l, vy_ast_const *table) {
     if (table->is_known)
         return;
     table->is_known = 1;
+    if (table->is_broken) { /* reported by the parser */
+        table->type = VY_TYPE_BAD;
+        return;
+    }
     l->effect_ban = VY_EFFECT_BAN_CONST;
     int is_good = check_count(l, table);
     uint8_t type = table->value ? element_type(l, table) : VY_TYPE_BAD;

@@ -340,6 +340,13 @@ static void parse_array(vy_parser *parser, vy_ast_function *func) {
     parser->brackets -= parser->brackets > 0;
     if (parser->panic)
         return;
+    if (vy_parse_follows(parser, VY_TOKEN_ASSIGN)) {
+        vy_parse_error(parser, VY_T020, parser->token.at,
+                       VY_FIX("write `const %s : %s [] = […]`", vy_parse_name_text(parser, decl->name),
+                              vyre_type_name(decl->type)),
+                       "elements of an array that is not constant");
+        return;
+    }
     decl->space = vy_parse_is_word(parser, words[0]) ? VY_SPACE_WORKGROUP : VY_SPACE_PRIVATE;
     if (vy_parse_at_end(parser) || (decl->space == VY_SPACE_PRIVATE && !vy_parse_is_word(parser, words[1])))
         vy_parse_one_of(parser, "array space", words, 2);
@@ -361,8 +368,9 @@ static void parse_elements(vy_parser *parser, vy_ast_const *made) {
         *last = element;
         last = &element->next;
         made->count++;
-        if (!parser->panic && !vy_parse_is(parser, VY_TOKEN_CLOSE_INDEX))
-            vy_parse_expect(parser, VY_TOKEN_COMMA);
+        if (!parser->panic && !vy_parse_is(parser, VY_TOKEN_CLOSE_INDEX) &&
+            !vy_parse_accept(parser, VY_TOKEN_COMMA))
+            vy_parse_expected(parser, "`,` or `]`");
     }
     if (!parser->panic)
         vy_parse_advance(parser);
@@ -372,9 +380,13 @@ static void parse_elements(vy_parser *parser, vy_ast_const *made) {
 /* The value after `=`. A scalar type with a list of elements lacks the brackets of an array. */
 static void parse_const_value(vy_parser *parser, vy_ast_const *made) {
     if (!vy_parse_follows(parser, VY_TOKEN_OPEN_INDEX)) {
-        if (made->is_array)
+        if (made->is_array && vy_parse_follows(parser, VY_TOKEN_OPEN_BLOCK)) {
+            vy_parse_error(parser, VY_T011, parser->token.at, "write `[…]` instead of `{…}`",
+                           "the elements of a constant array are in brackets");
+            skip_block(parser);
+        } else if (made->is_array) {
             vy_parse_expected(parser, "`[` and the elements");
-        else
+        } else
             made->value = vy_parse_expression(parser);
         return;
     }
@@ -409,8 +421,16 @@ static vy_ast_const *parse_any_const(vy_parser *parser) {
             parser->brackets -= parser->brackets > 0;
         }
     }
-    if (vy_parse_expect(parser, VY_TOKEN_ASSIGN))
+    if (made->type == VYRE_TYPE_COUNT && vy_parse_follows(parser, VY_TOKEN_OPEN_INDEX)) {
+        made->is_array = 1;
+        vy_parse_error(parser, VY_T011, parser->token.at,
+                       VY_FIX("write `const %s : u32 [] = […]`, with the type of the elements",
+                              vy_parse_name_text(parser, made->name)),
+                       "the number of elements follows the type of a constant array");
+    } else if (vy_parse_expect(parser, VY_TOKEN_ASSIGN)) {
         parse_const_value(parser, made);
+    }
+    made->is_broken = parser->panic;
     return made;
 }
 

@@ -184,6 +184,7 @@ typedef struct vy_ast_const {
     vy_ast_node *value; /* of an array: its elements, a list */
     uint64_t bits;
     int is_array;
+    int is_broken;     /* arrays: the elements could not be parsed */
     vy_ast_node *size;  /* arrays: the declared number of elements, or NULL */
     uint32_t count;     /* arrays: of elements */
     uint8_t *bytes;     /* lowering: the elements of an array, as in memory */
