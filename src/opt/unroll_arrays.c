@@ -169,6 +169,13 @@ static uint32_t put_load(unroll_writer *w, const vy_expr *e) {
             return unroll_writer_literal(w, e->type, 0);
         made.c = VY_NONE;
     }
+    const vy_expr *index = unroll_writer_expr(w, made.b);
+    uint64_t bits;
+    if (unroll_writer_is_literal(w, made.b) &&
+        vy_fold_constant_element(program, &made, index->type, index->bits, &bits)) {
+        unroll_writer_truncate(w, made.b);
+        return unroll_writer_literal(w, e->type, bits);
+    }
     program->exprs.items[program->exprs.count] = made;
     return program->exprs.count++;
 }

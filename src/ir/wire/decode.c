@@ -679,6 +679,18 @@ static uint32_t decode_table(vy_decoder *d, vyre_type type, uint32_t elements) {
         return VY_NONE;
     }
     const uint8_t *bytes = reader_bytes(&d->reader, (size_t)size, "the elements of a constant array");
+    int is_float = vyre_type_class(type) == VYRE_CLASS_FLOAT;
+    for (uint32_t i = 0; bytes && is_float && i < elements; i++) {
+        uint64_t value = vy_value_load(type, bytes + i * vyre_type_size(type)), given = 0;
+        memcpy(&given, bytes + i * vyre_type_size(type), vyre_type_size(type));
+        if (value != given) {
+            reader_reject(&d->reader, VYRE_CORRUPT, VY_W008, at,
+                          "element %u of a constant array is a NaN, but not the "
+                          "canonical one",
+                          i);
+            return VY_NONE;
+        }
+    }
     uint32_t table = bytes ? vy_irb_table(&d->draft, type, elements, bytes) : VY_NONE;
     if (table != VY_NONE && table < known)
         reader_reject(&d->reader, VYRE_CORRUPT, VY_W010, at, "the contents of a constant array are repeated");
