@@ -732,11 +732,54 @@ static void a_builder_can_be_dropped_at_any_time(void **state) {
     vyre_builder_free(vyre_builder_new_library());
 }
 
+static void constant_arrays_are_their_text_twin(void **state) {
+    (void)state;
+    static const float values[3] = {0.5f, -1.0f, 4.0f};
+    vyre_builder *b = vyre_builder_new("p");
+    vyre_memory y = vyre_buffer(b, "y", VYRE_TYPE_F32, VYRE_ACCESS_WRITE);
+    vyre_memory k = vyre_const_array(b, "K", VYRE_TYPE_F32, 3, values);
+    vyre_builder_workgroup(b, 64, 1, 1);
+    vyre_value i = vyre_let(b, "i", vyre_global_id(b, 0));
+    vyre_builder_store(b, y, i, vyre_load(b, k, i));
+    vyre_program *program = finish(b);
+    vyre_module *module = parse("const K : f32 [] = [0.5, -1, 4]\nprogram p {\n buffer y : f32 write\n workgroup 64\n"
+                                " let i = global_id.x\n y[i] = K[i] }");
+    assert_same_program(program, vyre_module_program(module, 0));
+    vyre_module_free(module);
+    vyre_program_release(program);
+}
+
+static void mistakes_with_constant_arrays_are_reported(void **state) {
+    (void)state;
+    static const uint32_t values[2] = {1, 2};
+    vyre_builder *b = vyre_builder_new("p");
+    vyre_const_array(b, "k", VYRE_TYPE_U32, 2, NULL);
+    expect_finding(b, "B007", "NULL");
+    b = vyre_builder_new("p");
+    vyre_const_array(b, "k", VYRE_TYPE_COUNT, 2, values);
+    expect_finding(b, "B007", "the element type");
+    b = vyre_builder_new("p");
+    vyre_const_array(b, "k", VYRE_TYPE_U64, 1 << 20, values);
+    expect_finding(b, "V047", "too large");
+    b = vyre_builder_new("p");
+    vyre_const_array(b, "k", VYRE_TYPE_U32, 0, values);
+    expect_finding(b, "V014", "without elements");
+    b = vyre_builder_new("p");
+    vyre_builder_store(b, vyre_const_array(b, "k", VYRE_TYPE_U32, 2, values), vyre_u32(b, 0), vyre_u32(b, 0));
+    expect_finding(b, "V055", "constant array");
+    b = vyre_builder_new("p");
+    vyre_array(b, "k", (vyre_space)VYRE_SPACE_COUNT, VYRE_TYPE_U32, 2);
+    expect_finding(b, "B007", "the space");
+    assert_null(vyre_const_array(NULL, "k", VYRE_TYPE_U32, 2, values).builder);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_example_of_the_header_is_its_text_twin),
         cmocka_unit_test(the_example_of_the_header_is_there_word_for_word),
         cmocka_unit_test(a_program_with_everything_is_its_text_twin),
+        cmocka_unit_test(constant_arrays_are_their_text_twin),
+        cmocka_unit_test(mistakes_with_constant_arrays_are_reported),
         cmocka_unit_test(leaves_may_be_used_any_number_of_times),
         cmocka_unit_test(values_nobody_uses_are_left_out),
         cmocka_unit_test(an_empty_else_is_no_else),

@@ -51,6 +51,20 @@ static void workgroup_and_private_arrays_have_bounds_too(void **state) {
                5, 5, 7, 0);
 }
 
+/* In the program and in functions, by every type of index, as an argument, and in a loop. */
+static void constant_arrays_are_read_like_buffers(void **state) {
+    (void)state;
+    EXPECT_U32("const K : u32 [4] = [10, 20, 30, 40]\nconst S : i8 [] = [-1, -128]\n"
+               "fn f(i: i64) -> u32 {\n const K2 : u16 [] = [1, 65535]\n return u32(K2[i]) + K[i] }\n"
+               "fn g(t: buffer [u32] read, i: u32) -> u32 { return t[i] + len(t) }\n"
+               "program p {\n buffer out : u32 write count 8\n workgroup 8\n grid 1\n let i = local_id.x\n"
+               "var sum = 0u32\n for k in 0u32 .. 6 { sum = sum + K[k] }\n"
+               "let a = f(1)\n let b = f(-1)\n let c = f(2)\n let d = g(K, 3)\n"
+               "out[i] = i == 0 ? sum : i == 1 ? K[i] : i == 2 ? a : i == 3 ? b : i == 4 ? c : i == 5 ? d : i == 6 ? "
+               "u32(i32(S[1])) : K[i] }",
+               100, 20, 65555, 0, 30, 44, 4294967168, 0);
+}
+
 static void every_element_type_keeps_its_bits(void **state) {
     (void)state;
     static const char *const types[] = {"i8",  "u8",  "i16", "u16",  "i32", "u32",
@@ -239,6 +253,7 @@ int main(void) {
         cmocka_unit_test(out_of_bounds_loads_zero_and_drops_stores),
         cmocka_unit_test(an_index_is_a_mathematical_integer),
         cmocka_unit_test(workgroup_and_private_arrays_have_bounds_too),
+        cmocka_unit_test(constant_arrays_are_read_like_buffers),
         cmocka_unit_test(every_element_type_keeps_its_bits),
         cmocka_unit_test(a_loaded_nan_is_the_canonical_one),
         cmocka_unit_test(a_param_nan_is_canonical_too),

@@ -505,6 +505,49 @@ static void large_private_array(int bad) {
     array("t", VY_SPACE_PRIVATE, VYRE_TYPE_U64, VY_LIMIT_PRIVATE_BYTES / 8 + (uint32_t)bad);
     end_function();
 }
+static void constant_array(const char *name, uint8_t fill, uint32_t bytes) {
+    static uint8_t contents[VY_LIMIT_CONSTANT_BYTES + 16];
+    memset(contents, fill, bytes);
+    vy_irb_constant(&d, N(name), VYRE_TYPE_U8, bytes, vy_irb_table(&d, VYRE_TYPE_U8, bytes, contents));
+}
+static void large_constant_array(int bad) {
+    start_entry();
+    constant_array("t", 1, VY_LIMIT_CONSTANT_BYTES + (uint32_t)bad);
+    end_function();
+}
+/* Equal contents count once. */
+static void large_constant_arrays_over_calls(int bad) {
+    start("p");
+    uint32_t f = function("f");
+    constant_array("s", 1, VY_LIMIT_CONSTANT_BYTES - 16);
+    end_function();
+    vy_irb_begin_entry(&d);
+    constant_array("t", bad ? 2 : 1, VY_LIMIT_CONSTANT_BYTES - 16);
+    call(f, NULL, 0, NULL);
+    end_function();
+}
+static void constant_array_of_another_size(int bad) {
+    start_entry();
+    constant_array("t", 1, 8);
+    d.program->memories.items[d.program->memories.count - 1].elements += (uint32_t)bad;
+    end_function();
+}
+static void constant_array_without_a_table(int bad) {
+    start_entry();
+    constant_array("t", 1, 8);
+    d.program->memories.items[d.program->memories.count - 1].table += (uint32_t)bad;
+    end_function();
+}
+static void constant_array_as_a_parameter(int bad) {
+    start("p");
+    uint32_t f = function("f");
+    vy_irb_memory_param(&d, N("t"), bad ? VY_SPACE_CONSTANT : VY_SPACE_BUFFER, VYRE_TYPE_U8, VYRE_ACCESS_READ, VY_NONE);
+    end_function();
+    vy_irb_begin_entry(&d);
+    constant_array("k", 1, 8);
+    call(f, &(vy_arg){1, d.program->memories.count - 1}, 1, NULL);
+    end_function();
+}
 static void large_private_arrays_over_calls(int bad) {
     start("p");
     uint32_t f = function("f");
@@ -1100,6 +1143,11 @@ static const code_case cases[] = {
     CASE(V042, large_workgroup_array),
     CASE(V043, large_private_array),
     CASE(V043, large_private_arrays_over_calls),
+    CASE(V047, large_constant_array),
+    CASE(V047, large_constant_arrays_over_calls),
+    CASE(V009, constant_array_of_another_size),
+    CASE(V009, constant_array_without_a_table),
+    CASE(V015, constant_array_as_a_parameter),
     CASE(V044, exploding_calls),
     CASE(V045, large_workgroup),
     CASE(V046, large_count),

@@ -46,6 +46,9 @@ static void assert_same_declarations(const vyre_program *a, const vyre_program *
         assert_int_equal(x->access, y->access);
         assert_int_equal(x->size, y->size);
         assert_int_equal(x->elements, y->elements);
+        if (x->space == VY_SPACE_CONSTANT)
+            assert_memory_equal(vy_constant_bytes(a, x), vy_constant_bytes(b, y),
+                                x->elements * vyre_type_size((vyre_type)x->type));
     }
     assert_int_equal(a->sizes.count, b->sizes.count);
     for (uint32_t i = 0; i < a->sizes.count; i++) {

@@ -361,6 +361,37 @@ static void corpus_large(vyre_builder **out) {
     vyre_let(b, long_name, last);
 }
 
+/* Constant arrays: of every element type, with contents that arrays share, in functions and in the program. */
+static void corpus_constants(vyre_builder **out) {
+    static const float floats[4] = {-0.0f, 1.5f, INFINITY, NAN};
+    static const uint64_t words[2] = {UINT64_MAX / 255, 1};
+    vyre_memory y;
+    vyre_builder *b = *out = corpus_start("constants", &y);
+
+    vyre_function read = vyre_builder_begin_function(b, "read");
+    vyre_value at = vyre_param(b, "at", VYRE_TYPE_I32);
+    vyre_memory given = vyre_memory_param(b, "given", VYRE_SPACE_BUFFER, VYRE_TYPE_U32, VYRE_ACCESS_READ);
+    vyre_memory own = vyre_const_array(b, "own", VYRE_TYPE_F32, 4, floats);
+    vyre_builder_result(b, NULL, VYRE_TYPE_U32);
+    vyre_value sum = vyre_add(b, vyre_load(b, given, at), vyre_bitcast(b, VYRE_TYPE_U32, vyre_load(b, own, at)));
+    vyre_builder_return(b, &sum, 1);
+    vyre_builder_end_function(b);
+
+    vyre_memory bits = vyre_const_array(b, "bits", VYRE_TYPE_U32, 4, floats);
+    vyre_array(b, "_private", VYRE_SPACE_PRIVATE, VYRE_TYPE_U32, 3);
+    vyre_const_array(b, "_floats", VYRE_TYPE_F32, 4, floats);
+    for (int type = VYRE_TYPE_I8; type < VYRE_TYPE_COUNT; type++) {
+        char name[16];
+        snprintf(name, sizeof name, "_%s", vyre_type_name((vyre_type)type));
+        vyre_const_array(b, name, (vyre_type)type, (uint32_t)(sizeof words / vyre_type_size((vyre_type)type)), words);
+    }
+    vyre_operand arguments[2] = {vyre_operand_value(vyre_i32(b, -1)), vyre_operand_memory(bits)};
+    const char *name = "loaded";
+    vyre_value loaded;
+    vyre_builder_call(b, read, arguments, 2, &name, &loaded);
+    vyre_builder_store(b, y, vyre_global_id(b, 0), vyre_add(b, loaded, vyre_len(b, bits)));
+}
+
 /* What only level legal has. */
 static const char corpus_legal[] = "fn tail(x: buffer [f32] read, i: u32) -> f32 {\n"
                                    "  return x![i if i < len(x)]\n"
@@ -415,6 +446,7 @@ static const corpus_program corpus[] = {
     {"elements", corpus_elements, NULL},
     {"indirect", corpus_indirect, NULL},
     {"large", corpus_large, NULL},
+    {"constants", corpus_constants, NULL},
     {"legal", NULL, corpus_legal},
     {"legal_library", NULL, corpus_legal_library},
 };

@@ -146,6 +146,50 @@ static void every_way_to_be_wrong_at_level_legal_has_its_code(void **state) {
     }
 }
 
+/* ---- constant arrays ---- */
+
+static size_t finish_constant_wire(uint8_t *bytes, const uint8_t *body, size_t size) {
+    size_t whole = finish_wire(bytes, body, size);
+    bytes[VY_WIRE_AT_VERSION + 1] = VY_WIRE_MINOR;
+    assert_true(vy_wire_fix_header(bytes, whole));
+    return whole;
+}
+
+/* HEAD up to its number of arrays. */
+#define HEAD_OF_ARRAYS 0x02, 'p', 0x00, 0x00, 0x01, 0x02, 'y', 6, VYRE_ACCESS_READ_WRITE, 0x00, 1, 1, 1, 0x00
+#define CONSTANT(name, type, elements) 0x02, name, VY_SPACE_CONSTANT, VYRE_TYPE_##type, elements
+
+static const case_row constant_cases[] = {
+    {"more elements than bytes", "W003", BODY(HEAD_OF_ARRAYS, 1, CONSTANT('k', U32, 4), 0, 1, 2, 3, 0x00)},
+    {"contents that were not there before", "W010", BODY(HEAD_OF_ARRAYS, 1, CONSTANT('k', U8, 1), 1, 0x00)},
+    {"contents of another size", "W010",
+     BODY(HEAD_OF_ARRAYS, 2, CONSTANT('k', U8, 2), 0, 1, 2, CONSTANT('l', U8, 1), 1, 0x00)},
+    {"contents spelled out twice", "W010",
+     BODY(HEAD_OF_ARRAYS, 2, CONSTANT('k', U8, 2), 0, 1, 2, CONSTANT('l', U16, 1), 0, 1, 2, 0x00)},
+    {"an element that is not the NaN", "W008",
+     BODY(HEAD_OF_ARRAYS, 1, CONSTANT('k', F32, 1), 0, 1, 0, 0xc0, 0x7f, 0x00)},
+    {"no constant array for the version", "W004", BODY(HEAD, 0x00)},
+};
+
+static void every_way_to_be_wrong_of_constant_arrays_has_its_code(void **state) {
+    (void)state;
+    uint8_t bytes[512];
+    for (size_t i = 0; i < sizeof constant_cases / sizeof *constant_cases; i++) {
+        size_t size = finish_constant_wire(bytes, constant_cases[i].body, constant_cases[i].size);
+        print_message("%s\n", constant_cases[i].claim);
+        expect_refused(bytes, size, VYRE_CORRUPT, constant_cases[i].code);
+    }
+    /* The lower versions have no constant arrays, and none is a parameter. */
+    const uint8_t body[] = {HEAD_OF_ARRAYS, 1, CONSTANT('k', U8, 2), 0, 1, 2, 0x00};
+    vyre_program *program;
+    assert_int_equal(vyre_wire_decode(bytes, finish_constant_wire(bytes, body, sizeof body), NULL, &program, NULL),
+                     VYRE_OK);
+    vyre_program_release(program);
+    expect_refused(bytes, finish_wire(bytes, body, sizeof body), VYRE_CORRUPT, "W007");
+    const uint8_t huge[] = {HEAD_OF_ARRAYS, 1, CONSTANT('k', U64, 0xff), 0xff, 0xff, 0xff, 0x0f, 0, 1, 2, 0x00};
+    expect_refused(bytes, finish_constant_wire(bytes, huge, sizeof huge), VYRE_LIMIT, "W013");
+}
+
 static void the_minor_version_is_that_of_the_level(void **state) {
     (void)state;
     uint8_t bytes[512];
@@ -205,8 +249,8 @@ static void a_newer_version_is_unsupported_and_both_are_named(void **state) {
     vyre_error error = VYRE_ERROR_INIT;
     vyre_program *program;
     assert_int_equal(vyre_wire_decode(bytes, size, NULL, &program, &error), VYRE_UNSUPPORTED);
-    assert_non_null(strstr(error.message, "7.2"));
-    assert_non_null(strstr(error.message, "1.1"));
+    assert_non_null(strstr(error.message, "7.3"));
+    assert_non_null(strstr(error.message, "1.2"));
     /* Whatever follows: a newer form may have another length and digest. */
     expect_refused(bytes, 6, VYRE_UNSUPPORTED, "W002");
 }
@@ -440,6 +484,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_way_to_be_wrong_has_its_code),
         cmocka_unit_test(every_way_to_be_wrong_at_level_legal_has_its_code),
+        cmocka_unit_test(every_way_to_be_wrong_of_constant_arrays_has_its_code),
         cmocka_unit_test(the_minor_version_is_that_of_the_level),
         cmocka_unit_test(the_head_the_cases_share_is_right),
         cmocka_unit_test(text_and_nothing_are_no_wire_form),

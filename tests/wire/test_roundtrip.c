@@ -139,6 +139,31 @@ static void programs_that_differ_in_anything_have_different_fingerprints(void **
     }
 }
 
+/* Names, types and contents of constant arrays are part of what a program is; where its table lies is not. */
+static void constant_arrays_are_part_of_the_fingerprint(void **state) {
+    (void)state;
+    static const char *const texts[] = {
+        "const K : u32 [2] = [1, 2]\nprogram p {\n buffer y : u32 write\n y[0] = K[0] }\n",
+        "const K : u32 [2] = [1, 3]\nprogram p {\n buffer y : u32 write\n y[0] = K[0] }\n",
+        "const K : u32 [3] = [1, 2, 0]\nprogram p {\n buffer y : u32 write\n y[0] = K[0] }\n",
+        "const L : u32 [2] = [1, 2]\nprogram p {\n buffer y : u32 write\n y[0] = L[0] }\n",
+        "const K : i32 [2] = [1, 2]\nprogram p {\n buffer y : u32 write\n y[0] = u32(K[0]) }\n",
+        "const J : u32 [2] = [7, 7]\nconst K = [1u32, 2,]\nprogram p {\n buffer y : u32 write\n y[0] = K[0] }\n"};
+    enum { COUNT = sizeof texts / sizeof *texts };
+    vyre_digest digests[COUNT];
+    for (size_t i = 0; i < COUNT; i++) {
+        vyre_module *module;
+        assert_int_equal(vyre_text_parse(texts[i], strlen(texts[i]), NULL, NULL, &module, NULL), VYRE_OK);
+        vyre_program_fingerprint(vyre_module_program(module, 0), &digests[i]);
+        for (size_t j = 0; j < i; j++)
+            if (i == COUNT - 1 && j == 0)
+                assert_memory_equal(&digests[i], &digests[j], sizeof *digests);
+            else
+                assert_memory_not_equal(&digests[i], &digests[j], sizeof *digests);
+        vyre_module_free(module);
+    }
+}
+
 /* ---- the debug section ---- */
 
 static const char text[] = "program p {\n  buffer y : u32 write\n  let i = global_id.x\n  y[i] = i + 1\n}\n";
@@ -332,6 +357,7 @@ int main(void) {
         cmocka_unit_test(golden_files_decode_and_encode_as_they_always_did),
         cmocka_unit_test(the_fingerprint_is_the_digest_in_the_bytes),
         cmocka_unit_test(programs_that_differ_in_anything_have_different_fingerprints),
+        cmocka_unit_test(constant_arrays_are_part_of_the_fingerprint),
         cmocka_unit_test(a_debug_section_brings_source_and_positions_back),
         cmocka_unit_test(debug_sections_are_no_part_of_the_fingerprint),
         cmocka_unit_test(every_program_has_a_debug_section_even_with_nothing_to_say),

@@ -248,6 +248,8 @@ static inline int check_any(ptx_check *check, const char *text) {
     }
     if (text[0] != '\t' || text[1] == '.' || text[1] == '/')
         return 1;
+    if (strncmp(text, "\t\t0x", 4) == 0 || strcmp(text, "\t};") == 0) /* elements of a table */
+        return 1;
     return strchr(text, ';') ? check_line(check, text) : complain(check, text, "a line does not end");
 }
 
