@@ -44,10 +44,11 @@ enum {
     VY_LIMIT_EXPRESSIONS = 1 << 22, /* likewise */
     VY_LIMIT_WORKGROUP = 1024,      /* invocations of a workgroup */
     VY_LIMIT_WORKGROUP_BYTES = 1 << 20,
-    VY_LIMIT_PRIVATE_BYTES = 1 << 16,  /* of one invocation */
-    VY_LIMIT_CONSTANT_BYTES = 1 << 20, /* of the tables of a program, and of the constant arrays of a function */
-    VY_LIMIT_TABLES = 4096,            /* of a program */
-    VY_LIMIT_SOURCE_BYTES = 1 << 28,   /* of a text file */
+    VY_LIMIT_PRIVATE_BYTES = 1 << 16,    /* of one invocation */
+    VY_LIMIT_CONSTANT_BYTES = 1 << 20,   /* of the tables of a program */
+    VY_LIMIT_TEXT_TABLE_BYTES = 1 << 26, /* of the tables of all programs of a text */
+    VY_LIMIT_TABLES = 4096,              /* of a program */
+    VY_LIMIT_SOURCE_BYTES = 1 << 28,     /* of a text file */
     VY_LIMIT_WIRE_BYTES = 1 << 28
 };
 

@@ -91,7 +91,15 @@ static vyre_level library_level(const vy_ast_file *file) {
 
 /* Each program has a copy of the functions it reaches, so a short text with many programs could expand to many long
  * ones. The limits of one program therefore apply to the sum of all programs. */
-static int check_sum(vy_lowering *l, const vy_ast_function *func, uint64_t stmts, uint64_t exprs) {
+static int check_sum(vy_lowering *l, const vy_ast_function *func, uint64_t stmts, uint64_t exprs, uint64_t tables) {
+    if (tables > VY_LIMIT_TEXT_TABLE_BYTES) {
+        vy_lower_error(
+            l, VY_T016, func->at, "split the file",
+            "the programs up to `%s`, including the functions they call, have constant arrays of too many bytes "
+            "(%llu, limit %d)",
+            vy_lower_text(l, func->name), (unsigned long long)tables, VY_LIMIT_TEXT_TABLE_BYTES);
+        return 0;
+    }
     if (stmts <= VY_LIMIT_STATEMENTS && exprs <= VY_LIMIT_EXPRESSIONS)
         return 1;
     vy_lower_error(
@@ -104,14 +112,15 @@ static int check_sum(vy_lowering *l, const vy_ast_function *func, uint64_t stmts
 }
 
 static void make_programs(vy_lowering *l, vyre_module *module, size_t known, vy_source *source) {
-    uint64_t stmts = 0, exprs = 0;
+    uint64_t stmts = 0, exprs = 0, tables = 0;
     vy_lower_library(l, library_level(&l->parser->file), known, source, &module->library);
     for (vy_ast_function *func = l->parser->file.programs; func && !l->report->out_of_memory; func = func->next) {
         vyre_program *program = NULL;
         vy_lower_program(l, func, known, source, &program);
         stmts += program ? program->stmts.count : 0;
         exprs += program ? program->exprs.count : 0;
-        if (!check_sum(l, func, stmts, exprs)) {
+        tables += program ? program->table_bytes.count : 0;
+        if (!check_sum(l, func, stmts, exprs, tables)) {
             vyre_program_release(program);
             return;
         }

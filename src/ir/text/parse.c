@@ -545,7 +545,7 @@ static void parse_decl(vy_parser *parser, vy_ast_function *func) {
     vy_parse_advance(parser);
     if (!func->is_program && keyword != VY_KEYWORD_ARRAY) {
         vy_parse_error(parser, VY_T018, at, "declare it in the program and pass it to the function as a parameter",
-                       "a function can declare private arrays only");
+                       "a function can declare private and constant arrays only");
         return;
     }
     switch (keyword) {

@@ -237,11 +237,6 @@ static void check_arrays(vy_verifier *verifier, const vy_function *entry) {
         vy_verifier_error(verifier, VY_V043, entry->position, NULL,
                           "private arrays of the program and the functions it calls too large (%llu bytes, limit %d)",
                           (unsigned long long)bytes, VY_LIMIT_PRIVATE_BYTES);
-    if (p->tables.count > VY_LIMIT_TABLES || p->table_bytes.count > VY_LIMIT_CONSTANT_BYTES)
-        vy_verifier_error(verifier, VY_V047, entry->position, NULL,
-                          "constant arrays of the program and the functions it calls too large (%u bytes, limit %d; %u "
-                          "different ones, limit %d)",
-                          p->table_bytes.count, VY_LIMIT_CONSTANT_BYTES, p->tables.count, VY_LIMIT_TABLES);
 }
 
 static void number_params(const vyre_program *p, uint32_t *param_of) {

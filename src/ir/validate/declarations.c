@@ -130,9 +130,6 @@ static void check_function_memories(vy_verifier *verifier, const vy_function *f)
         vy_verifier_error(verifier, VY_V043, f->position, NULL,
                           "private arrays of an invocation too large (%llu bytes, limit %d)",
                           (unsigned long long)bytes[VY_SPACE_PRIVATE], VY_LIMIT_PRIVATE_BYTES);
-    if (bytes[VY_SPACE_CONSTANT] > VY_LIMIT_CONSTANT_BYTES)
-        vy_verifier_error(verifier, VY_V047, f->position, NULL, "constant arrays too large (%llu bytes, limit %d)",
-                          (unsigned long long)bytes[VY_SPACE_CONSTANT], VY_LIMIT_CONSTANT_BYTES);
 }
 
 static void check_functions(vy_verifier *verifier) {
@@ -145,6 +142,11 @@ static void check_functions(vy_verifier *verifier) {
         check_results(verifier, f);
         check_function_memories(verifier, f);
     }
+    const vy_function *last = p->functions.count ? &p->functions.items[p->functions.count - 1] : NULL;
+    if (last && (p->tables.count > VY_LIMIT_TABLES || p->table_bytes.count > VY_LIMIT_CONSTANT_BYTES))
+        vy_verifier_error(verifier, VY_V047, last->position, NULL,
+                          "constant arrays too large (%u bytes, limit %d; %u different ones, limit %d)",
+                          p->table_bytes.count, VY_LIMIT_CONSTANT_BYTES, p->tables.count, VY_LIMIT_TABLES);
 }
 
 /* ---- geometry ---- */
