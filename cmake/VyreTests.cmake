@@ -159,6 +159,9 @@ foreach(source ${bench_sources})
     target_compile_definitions(bench.${name} PRIVATE ${vyre_test_definitions})
     target_link_libraries(bench.${name} PRIVATE vyre-generate vyre-static vyre-build-tree vyre-flags)
 endforeach()
+# MPFR judges, and libsodium makes the digest.
+target_include_directories(bench.math_accuracy PRIVATE tests)
+target_link_libraries(bench.math_accuracy PRIVATE vyre-test-libraries vyre-sodium)
 
 include(VyreSuite)
 
