@@ -11,6 +11,7 @@
  *   --backend NAME     default cpu
  *   --library FILE     call the functions of this file instead of those in the library
  *   --state FOLDER     with --all: save the progress every 2^28 inputs, and continue from there
+ *   --inputs FILE      only the inputs of this file, with lines as --hard writes them
  *   --hard FILE        append inputs that are at most 2^-20 of a unit from a tie, with the result: the hard cases of the tests
  *   --json             one object per function
  * The exit status is 1 if a result is not correctly rounded. */
@@ -129,8 +130,13 @@ static void wide_cospi(const float *in, double *out, size_t count) {
 }
 static void wide_tanpi(const float *in, double *out, size_t count) {
     for (size_t i = 0; i < count; i++) {
-        double t = remainder((double)in[i], 1), s = fabs(t) > 0.25 ? 1 / tan(PI * (0.5 - fabs(t))) : tan(PI * fabs(t));
-        out[i] = t == 0 || fabs(t) == 0.5 ? NAN : copysign(s, t); /* MPFR knows the signs */
+        double x = (double)in[i], t = remainder(x, 1);
+        if (t == 0)
+            out[i] = remainder(x, 2) == 0 ? copysign(0, x) : -copysign(0, x);
+        else if (fabs(t) == 0.5)
+            out[i] = remainder(x - 0.5, 2) == 0 ? HUGE_VAL : -HUGE_VAL;
+        else
+            out[i] = copysign(fabs(t) > 0.25 ? 1 / tan(PI * (0.5 - fabs(t))) : tan(PI * fabs(t)), t);
     }
 }
 
@@ -182,7 +188,7 @@ static struct {
     int is_all, is_json;
     uint64_t step;
     unsigned threads;
-    const char *backend, *library, *state, *hard;
+    const char *backend, *library, *state, *hard, *inputs;
 } options = {.step = 4099, .backend = "cpu"};
 
 static double now(void) {
@@ -270,7 +276,7 @@ CLONES static void round_both_ways(const double *wide, uint32_t *low, uint32_t *
     for (size_t i = 0; i < count; i++) {
         double margin = fabs(wide[i]) < 0x1p300 ? fabs(wide[i]) * 0x1p-44 : 0;
         low[i] = math_bits((float)(wide[i] - margin));
-        high[i] = math_bits((float)(wide[i] + margin));
+        high[i] = margin == 0 ? low[i] : math_bits((float)(wide[i] + margin));
     }
 }
 
@@ -414,6 +420,22 @@ static void sweep_sample(campaign *c, uint32_t *in, vyre_outputs *outputs) {
 #undef PUT
 }
 
+static void sweep_file(campaign *c, uint32_t *in, vyre_outputs *outputs) {
+    FILE *file = fopen(options.inputs, "r");
+    char name[NAME];
+    size_t count = 0;
+    if (!file) {
+        fprintf(stderr, "cannot read %s\n", options.inputs);
+        exit(2);
+    }
+    for (unsigned bits; fscanf(file, "%31s %x %*x", name, &bits) == 2;)
+        if (strcmp(name, c->function) == 0 && count < BLOCK)
+            in[count++] = bits;
+    fclose(file);
+    if (count > 0)
+        evaluate(c, in, count, outputs);
+}
+
 static void report(campaign *c, double seconds) {
     unsigned char digest[32];
     char hex[65] = "";
@@ -463,7 +485,9 @@ static int run(vyre_backend *backend, const char *function) {
     if (options.hard && !(c.hard = fopen(options.hard, "a")))
         exit(2);
     c.pipeline = compile(backend, function);
-    if (options.is_all)
+    if (options.inputs)
+        sweep_file(&c, in, &outputs);
+    else if (options.is_all)
         sweep_all(&c, in, &outputs);
     else
         sweep_sample(&c, in, &outputs);
@@ -485,6 +509,7 @@ int main(int argc, char **argv) {
                                                 : strcmp(option, "--library") == 0 ? &options.library
                                                 : strcmp(option, "--state") == 0   ? &options.state
                                                 : strcmp(option, "--hard") == 0    ? &options.hard
+                                                : strcmp(option, "--inputs") == 0  ? &options.inputs
                                                                                    : NULL;
         if (strcmp(option, "--all") == 0)
             options.is_all = 1;
@@ -499,7 +524,7 @@ int main(int argc, char **argv) {
     }
     if (at >= argc || options.step == 0 || sodium_init() < 0) {
         fprintf(stderr, "usage: math_accuracy [--all] [--step N] [--backend NAME] [--library FILE] [--state FOLDER] "
-                        "[--hard FILE] [--json] "
+                        "[--hard FILE] [--inputs FILE] [--json] "
                         "FUNCTION...\n");
         return 2;
     }
