@@ -12,7 +12,8 @@
  *   --library FILE     call the functions of this file instead of those in the library
  *   --state FOLDER     with --all: save the progress every 2^28 inputs, and continue from there
  *   --inputs FILE      only the inputs of this file, with lines as --hard writes them
- *   --hard FILE        append inputs that are at most 2^-20 of a unit from a tie, with the result: the hard cases of the tests
+ *   --hard FILE        append inputs that are closer to a tie than 2^-20 units, with the result: the hard cases of the tests
+ *   --closer N         2^-N instead
  *   --json             one object per function
  * The exit status is 1 if a result is not correctly rounded. */
 #include "support/math_judge.h"
@@ -113,6 +114,8 @@ WIDE(cbrt, cbrt(x))
 WIDE(rsqrt, 1 / sqrt(x))
 WIDE(erf, erf(x))
 WIDE(erfc, erfc(x))
+WIDE(degrees, x *(180 / PI))
+WIDE(radians, x *(PI / 180))
 
 /* Around the zeros of these the argument is exact, so that the error stays relative. */
 static void wide_sinpi(const float *in, double *out, size_t count) {
@@ -146,11 +149,11 @@ typedef void wide_function(const float *in, double *out, size_t count);
 static const struct {
     const char *name;
     wide_function *evaluate;
-} wides[] = {ROW(exp),    ROW(exp2),   ROW(exp10),  ROW(expm1),  ROW(exp2m1),  ROW(exp10m1), ROW(log),
-             ROW(log2),   ROW(log10),  ROW(log1p),  ROW(log2p1), ROW(log10p1), ROW(sin),     ROW(cos),
-             ROW(tan),    ROW(sinpi),  ROW(cospi),  ROW(tanpi),  ROW(asin),    ROW(acos),    ROW(atan),
-             ROW(asinpi), ROW(acospi), ROW(atanpi), ROW(sinh),   ROW(cosh),    ROW(tanh),    ROW(asinh),
-             ROW(acosh),  ROW(atanh),  ROW(cbrt),   ROW(rsqrt),  ROW(erf),     ROW(erfc)};
+} wides[] = {ROW(exp),   ROW(exp2),  ROW(exp10),   ROW(expm1),   ROW(exp2m1), ROW(exp10m1), ROW(log),    ROW(log2),
+             ROW(log10), ROW(log1p), ROW(log2p1),  ROW(log10p1), ROW(sin),    ROW(cos),     ROW(tan),    ROW(sinpi),
+             ROW(cospi), ROW(tanpi), ROW(asin),    ROW(acos),    ROW(atan),   ROW(asinpi),  ROW(acospi), ROW(atanpi),
+             ROW(sinh),  ROW(cosh),  ROW(tanh),    ROW(asinh),   ROW(acosh),  ROW(atanh),   ROW(cbrt),   ROW(rsqrt),
+             ROW(erf),   ROW(erfc),  ROW(degrees), ROW(radians)};
 
 static wide_function *wide_find(const char *name) {
     for (size_t i = 0; i < sizeof wides / sizeof *wides; i++)
@@ -187,9 +190,10 @@ typedef struct campaign {
 static struct {
     int is_all, is_json;
     uint64_t step;
+    double closer;
     unsigned threads;
     const char *backend, *library, *state, *hard, *inputs;
-} options = {.step = 4099, .backend = "cpu"};
+} options = {.step = 4099, .closer = 0x1p-20, .backend = "cpu"};
 
 static double now(void) {
     struct timespec t;
@@ -267,7 +271,7 @@ static void ask_mpfr(share *s, size_t i) {
     }
     if (error > s->max_error)
         s->max_error = error;
-    if (s->c->hard && fabs(error - 0.5) < 0x1p-20 && s->hard_count < BLOCK)
+    if (s->c->hard && fabs(error - 0.5) < options.closer && s->hard_count < BLOCK)
         s->hard[s->hard_count++] = (wrong_input){s->in[i], want};
 }
 
@@ -519,6 +523,8 @@ int main(int argc, char **argv) {
             *text = argv[++at];
         else if (strcmp(option, "--step") == 0 && at + 1 < argc)
             options.step = strtoull(argv[++at], NULL, 10);
+        else if (strcmp(option, "--closer") == 0 && at + 1 < argc)
+            options.closer = ldexp(1, -atoi(argv[++at]));
         else
             at = argc;
     }

@@ -7,7 +7,7 @@
 
 #include "dialect/manifest.h"
 
-static const char *const dialects[] = {"bits", "compact", "hash",   "histogram", "int",  "match",
+static const char *const dialects[] = {"bits", "compact", "hash",   "histogram", "int",  "match", "math",
                                        "pack", "random",  "reduce", "scan",      "sort", "text"};
 
 /* For the call: what each operand is called, and declared as. */

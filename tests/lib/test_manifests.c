@@ -4,6 +4,7 @@
 #include "lib/model_histogram.h"
 #include "lib/model_int.h"
 #include "lib/model_match.h"
+#include "lib/model_math.h"
 #include "lib/model_pack.h"
 #include "lib/model_random.h"
 #include "lib/model_reduce.h"
@@ -15,7 +16,7 @@
 
 #include <glob.h>
 
-static const char *const dialects[] = {"bits", "compact", "hash",   "histogram", "int",  "match",
+static const char *const dialects[] = {"bits", "compact", "hash",   "histogram", "int",  "match", "math",
                                        "pack", "random",  "reduce", "scan",      "sort", "text"};
 
 /* Ops that have tests of their own beside the tables. */
@@ -57,6 +58,7 @@ static int is_tried(const char *dialect, const char *id) {
         {"sort", sort_scalars, MAP_COUNT(sort_scalars)},
         {"histogram", histogram_scalars, MAP_COUNT(histogram_scalars)},
         {"text", text_functions, MAP_COUNT(text_functions)},
+        {"math", math_functions, MAP_COUNT(math_functions)},
     };
     const char *name = strchr(id, '.') + 1;
 

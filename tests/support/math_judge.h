@@ -32,21 +32,42 @@ MATH_TURNS(acos)
 MATH_TURNS(atan)
 #undef MATH_TURNS
 
+/* x times 180 / pi or its inverse, from pi to 300 bits: more than enough to round the product of 24 bits once. */
+static inline int math_times_angle(mpfr_t r, const mpfr_t x, mpfr_rnd_t d, int is_degrees) {
+    mpfr_t factor;
+    int inexact;
+    mpfr_init2(factor, 300);
+    mpfr_const_pi(factor, MPFR_RNDN);
+    if (is_degrees)
+        mpfr_ui_div(factor, 180, factor, MPFR_RNDN);
+    else
+        mpfr_div_ui(factor, factor, 180, MPFR_RNDN);
+    inexact = mpfr_mul(r, x, factor, d);
+    mpfr_clear(factor);
+    return inexact;
+}
+static inline int math_degrees(mpfr_t r, const mpfr_t x, mpfr_rnd_t d) {
+    return math_times_angle(r, x, d, 1);
+}
+static inline int math_radians(mpfr_t r, const mpfr_t x, mpfr_rnd_t d) {
+    return math_times_angle(r, x, d, 0);
+}
+
 typedef struct math_judge {
     const char *name; /* without the suffix of the type */
     math_function *exact;
 } math_judge;
 
 static const math_judge math_judges[] = {
-    {"exp", mpfr_exp},       {"exp2", mpfr_exp2},       {"exp10", mpfr_exp10},   {"expm1", mpfr_expm1},
-    {"exp2m1", mpfr_exp2m1}, {"exp10m1", mpfr_exp10m1}, {"log", mpfr_log},       {"log2", mpfr_log2},
-    {"log10", mpfr_log10},   {"log1p", mpfr_log1p},     {"log2p1", mpfr_log2p1}, {"log10p1", mpfr_log10p1},
-    {"sin", mpfr_sin},       {"cos", mpfr_cos},         {"tan", mpfr_tan},       {"sinpi", math_sinpi},
-    {"cospi", math_cospi},   {"tanpi", math_tanpi},     {"asin", mpfr_asin},     {"acos", mpfr_acos},
-    {"atan", mpfr_atan},     {"asinpi", math_asinpi},   {"acospi", math_acospi}, {"atanpi", math_atanpi},
-    {"sinh", mpfr_sinh},     {"cosh", mpfr_cosh},       {"tanh", mpfr_tanh},     {"asinh", mpfr_asinh},
-    {"acosh", mpfr_acosh},   {"atanh", mpfr_atanh},     {"cbrt", mpfr_cbrt},     {"rsqrt", math_rsqrt},
-    {"erf", mpfr_erf},       {"erfc", mpfr_erfc},
+    {"exp", mpfr_exp},       {"exp2", mpfr_exp2},       {"exp10", mpfr_exp10},     {"expm1", mpfr_expm1},
+    {"exp2m1", mpfr_exp2m1}, {"exp10m1", mpfr_exp10m1}, {"log", mpfr_log},         {"log2", mpfr_log2},
+    {"log10", mpfr_log10},   {"log1p", mpfr_log1p},     {"log2p1", mpfr_log2p1},   {"log10p1", mpfr_log10p1},
+    {"sin", mpfr_sin},       {"cos", mpfr_cos},         {"tan", mpfr_tan},         {"sinpi", math_sinpi},
+    {"cospi", math_cospi},   {"tanpi", math_tanpi},     {"asin", mpfr_asin},       {"acos", mpfr_acos},
+    {"atan", mpfr_atan},     {"asinpi", math_asinpi},   {"acospi", math_acospi},   {"atanpi", math_atanpi},
+    {"sinh", mpfr_sinh},     {"cosh", mpfr_cosh},       {"tanh", mpfr_tanh},       {"asinh", mpfr_asinh},
+    {"acosh", mpfr_acosh},   {"atanh", mpfr_atanh},     {"cbrt", mpfr_cbrt},       {"rsqrt", math_rsqrt},
+    {"erf", mpfr_erf},       {"erfc", mpfr_erfc},       {"degrees", math_degrees}, {"radians", math_radians},
 };
 enum { MATH_JUDGES = sizeof math_judges / sizeof *math_judges };
 
