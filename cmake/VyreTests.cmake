@@ -162,6 +162,7 @@ endforeach()
 # MPFR judges, and libsodium makes the digest.
 target_include_directories(bench.math_accuracy PRIVATE tests)
 target_link_libraries(bench.math_accuracy PRIVATE vyre-test-libraries vyre-sodium)
+target_link_libraries(bench.math_speed PRIVATE m)
 
 include(VyreSuite)
 
