@@ -209,7 +209,7 @@ static const example examples[] = {
     {"scan", "totals", 2, 1, 1, ""},
     {"scan", "finish", 3, 2, 1, ""},
     {"search", "search", 3, 2, 1, ""},
-    {"sha256", "sha256", 87, 86, 1, ""},
+    {"sha256", "sha256", 23, 22, 1, ""},
     {"stencil", "stencil", 8, 8, 0, ""},
     {"xor", "xor", 3, 2, 1, ""},
 };

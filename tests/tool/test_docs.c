@@ -443,7 +443,7 @@ static void add_fragment_line(fragment_parts *parts, const char *line, size_t le
                                              "grid",  "numerics", "level", NULL};
     const char *comment = memmem(line, length, "//", 2), *dots;
     size_t size = comment ? (size_t)(comment - line) : length;
-    const int is_function = *depth > 0 || strncmp(line, "fn ", 3) == 0;
+    const int is_function = *depth > 0 || strncmp(line, "fn ", 3) == 0 || strncmp(line, "const ", 6) == 0;
     vy_string *part = is_function                          ? &parts->functions
                       : starts_with_word(line, decl_words) ? &parts->decls
                                                            : &parts->body;
