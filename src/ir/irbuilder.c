@@ -204,13 +204,14 @@ uint32_t vy_irb_array(vy_irb *draft, vy_symbol name, vy_space space, vyre_type t
                                           .elements = elements});
 }
 
-/* Appends the bytes with proper values; a table that exists already is removed again. */
+/* Appends the bytes with proper values; a table that exists already is removed again. Contents of no element, which
+ * validation refuses, need a valid address, too. */
 uint32_t vy_irb_table(vy_irb *draft, vyre_type type, uint32_t elements, const void *bytes) {
     vyre_program *program = draft->program;
     size_t unit = vyre_type_size(type), size = vy_array_size(elements, unit);
     uint32_t offset = (program->table_bytes.count + 15u) & ~15u, padding = offset - program->table_bytes.count;
     if (size > VY_LIMIT_WIRE_BYTES || program->table_bytes.count > VY_LIMIT_WIRE_BYTES ||
-        !VY_RESERVE(&program->table_bytes, padding + (uint32_t)size) || !VY_RESERVE(&program->tables, 1)) {
+        !VY_RESERVE(&program->table_bytes, padding + (uint32_t)size + 1) || !VY_RESERVE(&program->tables, 1)) {
         draft->failed = 1;
         return VY_NONE;
     }
@@ -219,7 +220,7 @@ uint32_t vy_irb_table(vy_irb *draft, vyre_type type, uint32_t elements, const vo
     if (vyre_type_class(type) == VYRE_CLASS_FLOAT)
         for (uint32_t i = 0; i < elements; i++)
             vy_value_store(type, made + i * unit, vy_value_load(type, (const uint8_t *)bytes + i * unit));
-    else
+    else if (size)
         memcpy(made, bytes, size);
     for (uint32_t i = 0; i < program->tables.count; i++) {
         const vy_table *table = &program->tables.items[i];
