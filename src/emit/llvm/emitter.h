@@ -364,6 +364,8 @@ void vy_llvm_collective_alone(vy_emitter *e, uint32_t stmt);
     X("masked-load-size", "19.1", "as masked-load-constant")                                                           \
     X("mask-sum-loop", "19.1",                                                                                         \
       "AVX-512: a choice between y + 1 and y instead of a sum with a mask (vy_llvm_errata_rewrite)")                   \
+    X("masked-ternary-logic", "19.1",                                                                                  \
+      "AVX-512: a logic op of x is hidden from a choice between it and x (vy_llvm_errata_rewrite)")                    \
     X("half-range", "19.1",                                                                                            \
       "floats made of integers are hidden from the optimiser in a program that converts to f16 (op.c)")
 

@@ -12,7 +12,11 @@
  *
  * Sums with masks, for AVX-512. The code generator turns y + zext(m) into y - sext(m), y - zext(m) into y + sext(m),
  * and sext(m) into zext(m) where it knows that m is false: if it knows that of a whole register, it does so without
- * end (mask-sum-loop). A choice between y + 1 and y is not turned into any of these. */
+ * end (mask-sum-loop). A choice between y + 1 and y is not turned into any of these.
+ *
+ * Choices between x and a logic op of x, for AVX-512. They become one vpternlog with a mask register, whose first
+ * operand is x. For some orders of the operands the instruction selector reorders them without the truth table
+ * (masked-ternary-logic). A logic op whose result passes through llvm.arithmetic.fence does not join the choice. */
 #include "emit/llvm/emitter.h"
 
 #include "base/cpu_features.h"
@@ -177,6 +181,74 @@ static void rewrite_sum(vy_emitter *e, LLVMValueRef instruction) {
     LLVMInstructionEraseFromParent(instruction);
 }
 
+/* ---- choices between a value and a logic op of it ---- */
+
+enum { LOGIC_DEPTH = 4 }; /* a vpternlog takes two ops, and the complements of its operands */
+
+static LLVMValueRef without_casts(LLVMValueRef value) {
+    while (LLVMIsABitCastInst(value))
+        value = LLVMGetOperand(value, 0);
+    return value;
+}
+
+static int is_call_of(LLVMValueRef value, const char *intrinsic) {
+    LLVMValueRef called = LLVMIsACallInst(value) ? LLVMGetCalledValue(value) : NULL;
+    return called && LLVMIsAFunction(called) &&
+           LLVMGetIntrinsicID(called) == LLVMLookupIntrinsicID(intrinsic, strlen(intrinsic));
+}
+
+/* The operands of a logic op of bits; 0: it is none. */
+static unsigned logic_operands(LLVMValueRef value) {
+    if (!LLVMIsAInstruction(value))
+        return 0;
+    switch (LLVMGetInstructionOpcode(value)) {
+    case LLVMAnd:
+    case LLVMOr:
+    case LLVMXor:
+        return 2;
+    case LLVMFNeg:
+        return 1;
+    case LLVMCall:
+        return is_call_of(value, "llvm.copysign") ? 2 : is_call_of(value, "llvm.fabs") ? 1 : 0;
+    default:
+        return 0;
+    }
+}
+
+/* Whether a logic op has this operand, perhaps through other logic ops. */
+static int is_logic_of(LLVMValueRef op, LLVMValueRef operand, unsigned depth) {
+    unsigned count = depth ? logic_operands(op) : 0;
+    for (unsigned i = 0; i < count; i++) {
+        LLVMValueRef part = without_casts(LLVMGetOperand(op, i));
+        if (part == operand || is_logic_of(part, operand, depth - 1))
+            return 1;
+    }
+    return 0;
+}
+
+/* A choice by a constant mask is a shuffle. */
+static void rewrite_choice(vy_emitter *e, LLVMValueRef instruction) {
+    LLVMTypeRef type = LLVMTypeOf(instruction);
+    unsigned first = LLVMIsASelectInst(instruction) ? 1 : 0;
+    if ((!first && !LLVMIsAShuffleVectorInst(instruction)) || LLVMGetTypeKind(type) != LLVMVectorTypeKind)
+        return;
+    unsigned bits = bits_of(LLVMGetElementType(type));
+    if (bits != 32 && bits != 64)
+        return;
+    for (unsigned arm = 0; arm <= 1; arm++) {
+        LLVMValueRef value = LLVMGetOperand(instruction, first + arm);
+        LLVMValueRef other = without_casts(LLVMGetOperand(instruction, first + 1 - arm));
+        if (!is_logic_of(without_casts(value), other, LOGIC_DEPTH))
+            continue;
+        LLVMTypeRef held = LLVMTypeOf(value);
+        LLVMTypeRef floats =
+            LLVMVectorType(vy_llvm_type(e, bits == 32 ? VYRE_TYPE_F32 : VYRE_TYPE_F64), LLVMGetVectorSize(held));
+        LLVMPositionBuilderBefore(e->builder, instruction);
+        value = vy_llvm_fence(e, LLVMBuildBitCast(e->builder, value, floats, ""));
+        LLVMSetOperand(instruction, first + arm, LLVMBuildBitCast(e->builder, value, held, ""));
+    }
+}
+
 /* ---- the module ---- */
 
 static void rewrite_load(vy_emitter *e, LLVMValueRef instruction) {
@@ -205,8 +277,9 @@ static void rewrite_each(LLVMModuleRef module, void (*rewrite)(vy_emitter *e, LL
 }
 
 void vy_llvm_errata_rewrite(LLVMModuleRef module, uint64_t features) {
-    if (features & VY_CPU_FEATURE_AVX512F)
+    if (features & VY_CPU_FEATURE_AVX512F) {
         rewrite_each(module, rewrite_sum);
-    else if (features & VY_CPU_FEATURE_AVX)
+        rewrite_each(module, rewrite_choice);
+    } else if (features & VY_CPU_FEATURE_AVX)
         rewrite_each(module, rewrite_load);
 }
