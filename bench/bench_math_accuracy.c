@@ -1,18 +1,20 @@
 /* The accuracy of the math dialect: an f32 function on the `cpu` backend, each result judged.
  *
- * A double result of the C library decides wherever the rounding to f32 is the same 2^-44 below and above it; that is 256 units in the last
- * place of a double, and the C library documents at most a few. MPFR decides the rest, and every result that looks wrong.
+ * A double result of the C library decides wherever the rounding to f32 is the same 2^-44 below and above it; that is
+ * 256 units in the last place of a double, and the C library documents at most a few. MPFR decides the rest, and every
+ * result that looks wrong.
  *
- * The digest is BLAKE2b-256 of all 2^32 results, little-endian, in the order of the input's bits, every NaN as 7fc00000.
+ * The digest is BLAKE2b-256 of all 2^32 results, little-endian, in the order of the input's bits, every NaN as
+ * 7fc00000.
  *
  * usage: math_accuracy [options] FUNCTION...
- *   --all              every input (default: every 4099th, and the neighbours of values where functions change their ways)
+ *   --all              every input (default: every 4099th, and 512 neighbours of special values)
  *   --step N           every Nth instead
  *   --backend NAME     default cpu
  *   --library FILE     call the functions of this file instead of those in the library
  *   --state FOLDER     with --all: save the progress every 2^28 inputs, and continue from there
  *   --inputs FILE      only the inputs of this file, with lines as --hard writes them
- *   --hard FILE        append inputs that are closer to a tie than 2^-20 units, with the result: the hard cases of the tests
+ *   --hard FILE        append inputs closer to a tie than 2^-20 units, with the result: hard cases of the tests
  *   --closer N         2^-N instead
  *   --json             one object per function
  * The exit status is 1 if a result is not correctly rounded. */
@@ -396,8 +398,8 @@ static void sweep_all(campaign *c, uint32_t *in, vyre_outputs *outputs) {
     }
 }
 
-/* Every stepth input, and 512 inputs on each side of values where a function has special or switched results: powers of two and their
- * neighbourhood, multiples of pi / 4 and of ln 2 / 2, thresholds of overflow. */
+/* Every stepth input, and 512 inputs on each side of values where a function has special or switched results: powers of
+ * two and their neighbourhood, multiples of pi / 4 and of ln 2 / 2, thresholds of overflow. */
 static void sweep_sample(campaign *c, uint32_t *in, vyre_outputs *outputs) {
     size_t count = 0;
     enum { NEAR = 512 };

@@ -1,7 +1,8 @@
 /* The speed of the math dialect on one core, beside glibc's scalar functions and its vector functions (libmvec).
  *
- * Nanoseconds per element of y[i] = f(x[i]) for 2^15 elements, which stay in the cache; the best of many runs. Operands are uniform in the
- * range that the row states. A vector function of glibc has an error of up to 4 units in the last place.
+ * Nanoseconds per element of y[i] = f(x[i]) for 2^15 elements, which stay in the cache; the best of many runs. Operands
+ * are uniform in the range that the row states. A vector function of glibc has an error of up to 4 units in the last
+ * place.
  *
  * usage: math_speed [FUNCTION...] */
 #include "vyre/cache.h"

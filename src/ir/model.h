@@ -162,8 +162,8 @@ typedef struct vy_memory {
     vy_position position;
 } vy_memory;
 
-/* The contents of constant arrays: elements as in memory (little-endian), each a proper value (eval.h). No two tables of
- * a program have the same bytes, but the arrays that share one may differ in type. */
+/* The contents of constant arrays: elements as in memory (little-endian), each a proper value (eval.h). No two tables
+ * of a program have the same bytes, but the arrays that share one may differ in type. */
 typedef struct vy_table {
     uint32_t offset, size; /* bytes in the program's table_bytes; the offset is a multiple of 16 */
 } vy_table;
@@ -184,8 +184,8 @@ typedef struct vy_result {
  *
  * Functions: `params` lists parameters in order; a scalar parameter is an immutable variable (the first ones of the
  * range), a memory parameter is a memory (the first ones of the range). After the memory parameters come the function's
- * own private arrays, which read as zero at the start of every call, and its constant arrays. A function accesses only its parameters,
- * never other memories of the program.
+ * own private arrays, which read as zero at the start of every call, and its constant arrays. A function accesses only
+ * its parameters and its own arrays, never other memories of the program.
  *
  * Entry: its first `param_count` variables are the program's scalar params (immutable, uniform); its memories are the
  * buffers, in declaration order, then the arrays. It has neither entries in `params` nor results. */

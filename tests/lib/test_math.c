@@ -1,7 +1,7 @@
 /* The dialect `math` against MPFR: every function is correctly rounded.
  *
- * bench/bench_math_accuracy.c tests all inputs. Here are special values, samples, and the inputs whose results are closest to a tie, as
- * that program found them (math_hard_cases.txt). */
+ * bench/bench_math_accuracy.c tests all inputs. Here are special values, samples, and the inputs whose results are
+ * closest to a tie, as that program found them (math_hard_cases.txt). */
 #include "lib/model_math.h"
 
 static void every_function_is_correctly_rounded(void **state) {

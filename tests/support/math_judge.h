@@ -1,7 +1,8 @@
 /* Correctly rounded f32 functions by MPFR: the judge of the math dialect.
  *
- * A result is a bit pattern, with 7fc00000 for every NaN. MPFR rounds once, to 24 bits or to the multiple of 2^-149 that a subnormal has. The
- * special values that MPFR defines are those of C23 Annex F; tests/lib/test_math.c has them as a table, too. */
+ * A result is a bit pattern, with 7fc00000 for every NaN. MPFR rounds once, to 24 bits or to the multiple of 2^-149
+ * that a subnormal has. The special values that MPFR defines are those of C23 Annex F; tests/lib/test_math.c has them
+ * as a table, too. */
 #ifndef VY_TESTS_MATH_JUDGE_H
 #define VY_TESTS_MATH_JUDGE_H
 
@@ -114,8 +115,8 @@ static inline uint32_t math_judge_round(const math_judge *judge, uint32_t bits) 
     return math_bits(value);
 }
 
-/* The distance of a result from the exact value, in units of the last place of the correctly rounded one; a result of the wrong kind (NaN,
- * infinity, sign of zero) is infinitely far away. */
+/* The distance of a result from the exact value, in units of the last place of the correctly rounded one; a result of
+ * the wrong kind (NaN, infinity, sign of zero) is infinitely far away. */
 static inline double math_judge_error(const math_judge *judge, uint32_t bits, uint32_t got) {
     uint32_t want = math_judge_round(judge, bits);
     float wanted = math_float(want), found = math_float(got);

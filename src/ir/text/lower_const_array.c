@@ -1,7 +1,7 @@
-/* Lowering of constant arrays: evaluation of their elements, and the memories that stand for them in functions.
+/* Lowering of constant arrays: evaluation of their elements, and their memories in functions.
  *
  * A constant array of the file is a memory of each function that reads it, made where it is named first. A function
- * that only asks for its length has none: the length is a literal. */
+ * that only uses its length has none: the length is a literal. */
 #include "ir/eval.h"
 #include "ir/text/lower.h"
 
