@@ -6,6 +6,7 @@
 #include "ir/op_tables.h"
 
 static uint32_t gen_narrowed(vy_gen *g, vyre_type type, unsigned depth);
+static uint32_t gen_choice(vy_gen *g, vyre_type type);
 
 vy_symbol vy_gen_name(vy_gen *g, char prefix) {
     return vy_irb_intern_numbered(&g->draft, prefix, g->name_count++);
@@ -191,7 +192,10 @@ uint32_t vy_gen_expr(vy_gen *g, vyre_type type, unsigned depth) {
         return vy_gen_leaf(g, type, g->operations ? depth : 0);
     g->operations--;
     uint32_t narrowed = depth > 1 && vy_gen_draws_idiom(g, VY_GEN_CONVERSIONS) ? gen_narrowed(g, type, depth) : VY_NONE;
-    return narrowed != VY_NONE ? narrowed : operation(g, type, depth);
+    if (narrowed != VY_NONE)
+        return narrowed;
+    uint32_t choice = depth > 1 && vy_gen_draws_idiom(g, VY_GEN_CHOICES) ? gen_choice(g, type) : VY_NONE;
+    return choice != VY_NONE ? choice : operation(g, type, depth);
 }
 
 uint32_t vy_gen_uniform_expr(vy_gen *g, vyre_type type, unsigned depth) {
@@ -218,6 +222,9 @@ uint32_t vy_gen_with_literal(vy_gen *g, vyre_op op, vyre_type type, uint32_t a, 
  *
  * Edges: numbers close to multiples of vector widths and to the size of the workgroup, for these conditions, for
  * element counts and for index offsets.
+ *
+ * Choices: c ? x : f(x), where f consists of bitwise operations (and, or, xor, not, a sign copied or removed), usually a
+ * selection of bits by a constant mask. A vector unit executes both as one masked instruction.
  *
  * Each expression contains at most one draw, as in generate.c. */
 
@@ -335,6 +342,78 @@ static uint32_t gen_narrowed(vy_gen *g, vyre_type type, unsigned depth) {
     return cast(g, type, value);
 }
 
+/* ---- choices between a value and a bitwise operation of it ---- */
+
+/* The second operand of an idiom: a load where one is possible. */
+static uint32_t loaded(vy_gen *g, vyre_type type) {
+    uint32_t load = vy_gen_chance(g, 3, 4) ? vy_gen_load(g, type, 0) : VY_NONE;
+    return load != VY_NONE ? load : unknown(g, type);
+}
+
+/* One to three bitwise operations of an integer variable x with an unknown value and a constant mask. */
+static uint32_t bitwise(vy_gen *g, vyre_type type, uint32_t x) {
+    static const uint8_t ops[] = {VYRE_OP_AND, VYRE_OP_OR, VYRE_OP_XOR};
+    uint64_t all = vy_type_layouts[type].mask, mask = vy_interesting_value(&g->rng, type) & all;
+    uint32_t draw = vy_gen_below(g, 8), value, other;
+    vyre_op op = (vyre_op)ops[vy_gen_below(g, 3)];
+    if (vy_gen_chance(g, 1, 2))
+        mask = all >> 1; /* all but the sign */
+    if (draw < 2) {      /* (y & mask) | (x & ~mask) */
+        value = vy_gen_with_literal(g, VYRE_OP_AND, type, loaded(g, type), mask);
+        other = vy_irb_variable(&g->draft, x);
+        other = vy_gen_with_literal(g, VYRE_OP_AND, type, other, ~mask & all);
+        return vy_irb_op(&g->draft, VYRE_OP_OR, type, value, other, VY_NONE);
+    }
+    value = vy_irb_variable(&g->draft, x);
+    if (draw == 2) { /* (x & mask) | (y & ~mask) */
+        value = vy_gen_with_literal(g, VYRE_OP_AND, type, value, mask);
+        other = vy_gen_with_literal(g, VYRE_OP_AND, type, loaded(g, type), ~mask & all);
+        return vy_irb_op(&g->draft, VYRE_OP_OR, type, value, other, VY_NONE);
+    }
+    if (draw < 5) { /* x ^ ((x ^ y) & mask) */
+        other = vy_irb_variable(&g->draft, x);
+        other = vy_irb_op(&g->draft, VYRE_OP_XOR, type, other, loaded(g, type), VY_NONE);
+        other = vy_gen_with_literal(g, VYRE_OP_AND, type, other, mask);
+        return vy_irb_op(&g->draft, VYRE_OP_XOR, type, value, other, VY_NONE);
+    }
+    if (draw == 5)
+        return vy_gen_with_literal(g, op, type, value, mask);
+    value = vy_irb_op(&g->draft, op, type, value, loaded(g, type), VY_NONE);
+    return draw == 6 ? vy_gen_with_literal(g, VYRE_OP_XOR, type, value, all) : value;
+}
+
+/* Operations of a float variable x that change bits without rounding. */
+static uint32_t sign_operation(vy_gen *g, vyre_type type, uint32_t x) {
+    uint32_t draw = vy_gen_below(g, 6), value = draw < 3 ? loaded(g, type) : vy_irb_variable(&g->draft, x);
+    if (draw < 4) {
+        uint32_t sign = draw < 3 ? vy_irb_variable(&g->draft, x) : loaded(g, type);
+        return vy_irb_op(&g->draft, VYRE_OP_COPYSIGN, type, value, sign, VY_NONE);
+    }
+    value = vy_irb_op(&g->draft, VYRE_OP_ABS, type, value, VY_NONE, VY_NONE);
+    return draw == 4 ? vy_irb_op(&g->draft, VYRE_OP_NEG, type, value, VY_NONE, VY_NONE) : value;
+}
+
+static uint32_t changed_bits(vy_gen *g, vyre_type type, uint32_t x) {
+    return vy_type_layouts[type].classes & VYRE_CLASS_FLOAT ? sign_operation(g, type, x) : bitwise(g, type, x);
+}
+
+/* VY_NONE, and nothing is appended, if no variable of the type is in scope. One that differs between lanes is
+ * preferred. */
+static uint32_t gen_choice(vy_gen *g, vyre_type type) {
+    int is_number = (vy_type_layouts[type].classes & VYRE_CLASS_NUMBER) != 0;
+    const vy_gen_variable *variable = is_number ? vy_gen_find_variable(g, type, 0) : NULL;
+    for (int i = 0; i < 4 && variable && variable->is_uniform && !g->only_uniform; i++)
+        variable = vy_gen_find_variable(g, type, 0);
+    if (!variable)
+        return VY_NONE;
+    uint32_t x = variable->variable;
+    int is_lanes = !g->only_uniform && vy_gen_chance(g, 1, 2), is_first = vy_gen_chance(g, 1, 2);
+    uint32_t test = is_lanes ? vy_gen_lane_condition(g) : vy_gen_expr(g, VYRE_TYPE_BOOL, 1);
+    uint32_t left = is_first ? changed_bits(g, type, x) : vy_irb_variable(&g->draft, x);
+    uint32_t right = is_first ? vy_irb_variable(&g->draft, x) : changed_bits(g, type, x);
+    return vy_irb_op(&g->draft, VYRE_OP_SELECT, type, test, left, right);
+}
+
 /* ---- lane conditions ---- */
 
 uint32_t vy_gen_local_id(vy_gen *g, uint32_t axis) {
@@ -342,8 +421,7 @@ uint32_t vy_gen_local_id(vy_gen *g, uint32_t axis) {
                      : vy_irb_builtin(&g->draft, VYRE_BUILTIN_LOCAL_ID, axis);
 }
 
-/* An index that counts lanes, in the workgroup or in the grid. */
-static uint32_t lane_index(vy_gen *g) {
+uint32_t vy_gen_lane_index(vy_gen *g) {
     uint32_t draw = vy_gen_below(g, 5);
     if (draw < 3)
         return vy_gen_local_id(g, 3);
@@ -356,7 +434,7 @@ uint32_t vy_gen_lane_condition(vy_gen *g) {
                                           VYRE_OP_GT, VYRE_OP_EQ, VYRE_OP_EQ, VYRE_OP_NE};
     uint32_t axis = vy_gen_below(g, 6), draw = vy_gen_below(g, 8);
     int is_axis = axis < 3 && g->workgroup[axis] > 1;
-    uint32_t id = is_axis ? vy_gen_local_id(g, axis) : lane_index(g);
+    uint32_t id = is_axis ? vy_gen_local_id(g, axis) : vy_gen_lane_index(g);
     uint32_t edge = vy_gen_edge(g, is_axis ? g->workgroup[axis] : g->size), other;
     vyre_op compare = (vyre_op)comparisons[vy_gen_below(g, sizeof comparisons)];
     if (draw == 0) { /* (id & k) == 0 */
@@ -380,10 +458,10 @@ uint32_t vy_gen_edge_index(vy_gen *g, unsigned m) {
     uint32_t count = g->memories[m].count, draw = vy_gen_below(g, 8), edge = vy_gen_edge(g, count + 2), id;
     if (draw == 0) { /* from the end, in reverse */
         uint32_t end = vy_irb_len(&g->draft, g->memories[m].memory);
-        id = lane_index(g);
+        id = vy_gen_lane_index(g);
         return vy_irb_op(&g->draft, VYRE_OP_SUB, VYRE_TYPE_U32, end, id, VY_NONE);
     }
-    id = lane_index(g);
+    id = vy_gen_lane_index(g);
     if (draw == 1)
         id = vy_gen_with_literal(g, VYRE_OP_MUL, VYRE_TYPE_U32, id, 2 + vy_gen_below(g, 3));
     if (draw == 2) /* so that the last lanes are past the end */

@@ -110,6 +110,7 @@ static const feature_row features[] = {
     {VY_GEN_GRID_BARRIER, 2, 0},
     {VY_GEN_CONVERSIONS, 6, VYRE_STRESS_CONVERSIONS},
     {VY_GEN_EDGES, 6, VYRE_STRESS_EDGES},
+    {VY_GEN_CHOICES, 4, VYRE_STRESS_CHOICES},
 };
 
 static void draw_features(vy_gen *g) {
@@ -119,13 +120,13 @@ static void draw_features(vy_gen *g) {
 }
 
 /* With few types, variables of the same type are more frequent: most programs use three to six of the allowed types.
- * Programs with edges use one or two, so that loaded values are stored. */
+ * Programs with edges or choices use one or two, so that loaded values are stored. */
 static void draw_types(vy_gen *g, uint32_t allowed) {
     uint32_t all = (UINT32_C(1) << VYRE_TYPE_COUNT) - 1;
     if (!(allowed & all))
         allowed = all;
     g->allowed = allowed & all;
-    unsigned least = g->features & VY_GEN_EDGES ? 1 : 3, more = vy_gen_below(g, least + 1);
+    unsigned least = g->features & (VY_GEN_EDGES | VY_GEN_CHOICES) ? 1 : 3, more = vy_gen_below(g, least + 1);
     if (vy_gen_chance(g, 2, 3)) {
         uint32_t few = 0;
         for (unsigned i = least + more; i > 0; i--)

@@ -56,7 +56,8 @@ enum {
     VY_GEN_GRID_BARRIER = 256,
     VY_GEN_CONVERSIONS = 512,
     VY_GEN_EDGES = 1024,
-    VY_GEN_TABLES = 2048 /* constant arrays */
+    VY_GEN_TABLES = 2048, /* constant arrays */
+    VY_GEN_CHOICES = 4096
 };
 
 typedef enum vy_gen_phase {
@@ -240,6 +241,8 @@ int vy_gen_draws_idiom(vy_gen *g, unsigned feature);
 uint32_t vy_gen_edge(vy_gen *g, uint32_t most);
 /* A local id: axis 3 is the index in the workgroup. */
 uint32_t vy_gen_local_id(vy_gen *g, uint32_t axis);
+/* An index that counts lanes, in the workgroup or in the grid. */
+uint32_t vy_gen_lane_index(vy_gen *g);
 /* A condition that is constant for part of the lanes; never uniform. */
 uint32_t vy_gen_lane_condition(vy_gen *g);
 /* An index that is out of bounds for some lanes, for a memory of which any element may be loaded. */

@@ -89,6 +89,8 @@ uint32_t vy_gen_own_index(vy_gen *g, unsigned m, int any_type) {
 static uint32_t any_index(vy_gen *g, unsigned m, unsigned depth) {
     if (!g->only_uniform && vy_gen_draws_idiom(g, VY_GEN_EDGES))
         return vy_gen_edge_index(g, m);
+    if (!g->only_uniform && (g->features & VY_GEN_CHOICES) && vy_gen_chance(g, 1, 2))
+        return vy_gen_lane_index(g); /* contiguous: an operand in memory of a vector instruction */
     switch (vy_gen_below(g, 8)) {
     case 0:
     case 1:

@@ -234,6 +234,48 @@ static void accesses_are_guarded_by_ids_and_reach_the_ends(void **state) {
     assert_true(loads > 1000 && stores > 300 && atomics > 100 && offsets > 300);
 }
 
+static int uses_variable(const vyre_program *program, uint32_t root, uint32_t variable) {
+    const vy_expr *e = &program->exprs.items[root];
+    if (e->kind == VY_EXPR_VARIABLE)
+        return e->a == variable;
+    return e->kind == VY_EXPR_OP && ((e->a != VY_NONE && uses_variable(program, e->a, variable)) ||
+                                     (e->b != VY_NONE && uses_variable(program, e->b, variable)));
+}
+
+/* A choice between a variable and an or, an xor or a copied sign of that variable. */
+static int is_choice(const vyre_program *program, const vy_expr *e) {
+    const vy_expr *exprs = program->exprs.items;
+    if (e->kind != VY_EXPR_OP || e->op != VYRE_OP_SELECT)
+        return 0;
+    const uint32_t arms[2] = {e->b, e->c};
+    for (int i = 0; i < 2; i++) {
+        const vy_expr *same = &exprs[arms[i]], *other = &exprs[arms[1 - i]];
+        if (same->kind == VY_EXPR_VARIABLE && other->kind == VY_EXPR_OP &&
+            (other->op == VYRE_OP_OR || other->op == VYRE_OP_XOR || other->op == VYRE_OP_COPYSIGN) &&
+            uses_variable(program, arms[1 - i], same->a))
+            return 1;
+    }
+    return 0;
+}
+
+static void values_are_chosen_over_bitwise_operations_of_them(void **state) {
+    (void)state;
+    unsigned integers = 0, floats = 0;
+    for (uint64_t seed = 0; seed < 1000; seed++) {
+        vyre_case *made = generate((vyre_generate_options){.seed = seed, .invocations = 64});
+        const vyre_program *program = vyre_case_program(made);
+        for (uint32_t i = 0; i < program->exprs.count; i++) {
+            const vy_expr *e = &program->exprs.items[i];
+            int is_wide = vy_type_layouts[e->type].bits >= 32, is_found = is_wide && is_choice(program, e);
+            integers += is_found && (vy_type_layouts[e->type].classes & VYRE_CLASS_INTEGER);
+            floats += is_found && (vy_type_layouts[e->type].classes & VYRE_CLASS_FLOAT);
+        }
+        vyre_case_free(made);
+    }
+    if (integers <= 200 || floats <= 100)
+        fail_msg("%u choices of integers, %u of floats", integers, floats);
+}
+
 /* ---- knobs ---- */
 
 static double mean_statements(unsigned knob) {
@@ -386,6 +428,13 @@ static int has_guards(const vyre_program *program) {
     return 0;
 }
 
+static int has_choices(const vyre_program *program) {
+    for (uint32_t i = 0; i < program->exprs.count; i++)
+        if (is_choice(program, &program->exprs.items[i]))
+            return 1;
+    return 0;
+}
+
 static void stress_makes_its_feature_common(void **state) {
     (void)state;
     static const struct {
@@ -398,6 +447,7 @@ static void stress_makes_its_feature_common(void **state) {
         {VYRE_STRESS_MEMORY, has_barriers, 160},      {VYRE_STRESS_COLLECTIVES, has_collectives, 160},
         {VYRE_STRESS_ATOMICS, has_atomics, 120},      {VYRE_STRESS_GEOMETRY, has_planes, 110},
         {VYRE_STRESS_CONVERSIONS, has_narrowed, 150}, {VYRE_STRESS_EDGES, has_guards, 170},
+        {VYRE_STRESS_CHOICES, has_choices, 150},
     };
     for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
         unsigned count = programs_with(rows[i].stress, rows[i].has);
@@ -477,6 +527,7 @@ int main(void) {
         cmocka_unit_test(loops_counted_by_hand_occur),
         cmocka_unit_test(few_bits_are_narrowed_and_widened),
         cmocka_unit_test(accesses_are_guarded_by_ids_and_reach_the_ends),
+        cmocka_unit_test(values_are_chosen_over_bitwise_operations_of_them),
         cmocka_unit_test(statements_says_about_how_many),
         cmocka_unit_test(depth_bounds_expressions),
         cmocka_unit_test(invocations_bounds_the_grid),
