@@ -23,6 +23,34 @@ static void math_model_sincos(const uint64_t *in, uint64_t *out) {
     math_model_cos(in, out + 1);
 }
 
+/* Functions of two operands. */
+static inline int math_atan2pi(mpfr_t r, const mpfr_t y, const mpfr_t x, mpfr_rnd_t d) {
+    return mpfr_atan2u(r, y, x, 2, d);
+}
+
+static inline uint64_t math_round2(int (*exact)(mpfr_t, const mpfr_t, const mpfr_t, mpfr_rnd_t), const uint64_t *in) {
+    mpfr_t a, b, r;
+    float value;
+
+    math_judge_start();
+    mpfr_inits2(24, a, b, r, (mpfr_ptr)0);
+    mpfr_set_flt(a, math_float((uint32_t)in[0]), MPFR_RNDN);
+    mpfr_set_flt(b, math_float((uint32_t)in[1]), MPFR_RNDN);
+    mpfr_subnormalize(r, exact(r, a, b, MPFR_RNDN), MPFR_RNDN);
+    value = mpfr_get_flt(r, MPFR_RNDN);
+    mpfr_clears(a, b, r, (mpfr_ptr)0);
+    return math_bits(value);
+}
+
+#define MATH_MODEL2(name, exact)                                                                                       \
+    static void math_model_##name(const uint64_t *in, uint64_t *out) {                                                 \
+        out[0] = math_round2(exact, in);                                                                               \
+    }
+MATH_MODEL2(atan2, mpfr_atan2)
+MATH_MODEL2(atan2pi, math_atan2pi)
+MATH_MODEL2(hypot, mpfr_hypot)
+MATH_MODEL2(fmod, mpfr_fmod)
+
 /* minimumNumber and maximumNumber. */
 static inline float math_smaller(float a, float b) {
     return a != a ? b : b != b ? a : a < b || (a == b && signbit(a)) ? a : b;
@@ -65,6 +93,10 @@ static void math_model_fract(const uint64_t *in, uint64_t *out) {
 static const map_function math_functions[] = {
     MATH_UNARY(MATH_ROW) /* correctly rounded */
     {"sincos_f32", "f32 -> f32 f32", math_model_sincos},
+    {"atan2_f32", "f32 f32 -> f32", math_model_atan2},
+    {"atan2pi_f32", "f32 f32 -> f32", math_model_atan2pi},
+    {"hypot_f32", "f32 f32 -> f32", math_model_hypot},
+    {"fmod_f32", "f32 f32 -> f32", math_model_fmod},
     {"clamp_f32", "f32 f32 f32 -> f32", math_model_clamp},
     {"saturate_f32", "f32 -> f32", math_model_saturate},
     {"mix_f32", "f32 f32 f32 -> f32", math_model_mix},
