@@ -12,12 +12,13 @@
  *   --step N           every Nth instead
  *   --backend NAME     default cpu
  *   --library FILE     call the functions of this file instead of those in the library
- *   --state FOLDER     with --all: save the progress every 2^28 inputs, and continue from there
+ *   --state FOLDER     with --all: save the progress every 2^24 inputs, and continue from there
+ *   --seconds N        with --state: stop after about N seconds with exit status 3; the same command continues
  *   --inputs FILE      only the inputs of this file, with lines as --hard writes them
  *   --hard FILE        append inputs closer to a tie than 2^-20 units, with the result: hard cases of the tests
  *   --closer N         2^-N instead
  *   --json             one object per function
- * The exit status is 1 if a result is not correctly rounded. */
+ * The exit status is 1 if a result is not correctly rounded, 2 for other errors. */
 #include "support/math_judge.h"
 
 #include "vyre/driver.h"
@@ -173,7 +174,7 @@ typedef struct wrong_input {
 /* What is saved between runs. */
 typedef struct progress {
     uint64_t next, wrong_count, by_mpfr;
-    double max_error;
+    double max_error, seconds;
     wrong_input wrong[WRONG];
     crypto_generichash_state digest;
 } progress;
@@ -192,7 +193,7 @@ typedef struct campaign {
 static struct {
     int is_all, is_json;
     uint64_t step;
-    double closer;
+    double closer, seconds;
     unsigned threads;
     const char *backend, *library, *state, *hard, *inputs;
 } options = {.step = 4099, .closer = 0x1p-20, .backend = "cpu"};
@@ -382,20 +383,31 @@ static void state_load(campaign *c) {
         fclose(file);
 }
 
-static void sweep_all(campaign *c, uint32_t *in, vyre_outputs *outputs) {
+/* Whether the sweep is complete; otherwise its time is over. */
+static int sweep_all(campaign *c, uint32_t *in, vyre_outputs *outputs) {
+    const uint64_t inputs = UINT64_C(1) << 32, saved = UINT64_C(1) << 24;
+    const double start = now();
+    double before;
+
     state_load(c);
-    for (double start = now(); c->p.next < UINT64_C(1) << 32;) {
+    before = c->p.seconds;
+    while (c->p.next < inputs) {
         for (uint32_t i = 0; i < BLOCK; i++)
             in[i] = (uint32_t)c->p.next + i;
         evaluate(c, in, BLOCK, outputs);
         crypto_generichash_update(&c->p.digest, outputs->items[0].data, BLOCK * sizeof *in);
         c->p.next += BLOCK;
-        if (c->p.next % (UINT64_C(1) << 28) == 0) {
-            state_save(c);
-            fprintf(stderr, "%s: %u of 16, %llu wrong, %.0f s\n", c->function, (unsigned)(c->p.next >> 28),
-                    (unsigned long long)c->p.wrong_count, now() - start);
-        }
+        if (c->p.next % saved != 0)
+            continue;
+        c->p.seconds = before + now() - start;
+        state_save(c);
+        if (isatty(STDERR_FILENO))
+            fprintf(stderr, "\r%s: %u of 256, %llu wrong, %.0f s%s", c->function, (unsigned)(c->p.next / saved),
+                    (unsigned long long)c->p.wrong_count, c->p.seconds, c->p.next == inputs ? "\n" : "");
+        if (options.state && options.seconds > 0 && now() - start > options.seconds && c->p.next < inputs)
+            return 0;
     }
+    return 1;
 }
 
 /* Every stepth input, and 512 inputs on each side of values where a function has special or switched results: powers of
@@ -476,11 +488,13 @@ static void report(campaign *c, double seconds) {
     fflush(stdout);
 }
 
+/* The exit status: 0, 1 if a result is wrong, 3 if the time ended first. */
 static int run(vyre_backend *backend, const char *function) {
     static uint32_t in[BLOCK];
     vyre_outputs outputs = VYRE_OUTPUTS_INIT;
     campaign c = {.judge = math_judge_find(function), .wide = wide_find(function)};
     double start = now();
+    int is_complete = 1;
 
     snprintf(c.function, sizeof c.function, "%s", function);
     if (!c.judge || !c.wide) {
@@ -494,15 +508,16 @@ static int run(vyre_backend *backend, const char *function) {
     if (options.inputs)
         sweep_file(&c, in, &outputs);
     else if (options.is_all)
-        sweep_all(&c, in, &outputs);
+        is_complete = sweep_all(&c, in, &outputs);
     else
         sweep_sample(&c, in, &outputs);
-    report(&c, now() - start);
+    if (is_complete)
+        report(&c, options.is_all ? c.p.seconds : now() - start);
     vyre_pipeline_release(c.pipeline);
     vyre_outputs_free(&outputs);
     if (c.hard)
         fclose(c.hard);
-    return c.p.wrong_count != 0;
+    return is_complete ? c.p.wrong_count != 0 : 3;
 }
 
 int main(int argc, char **argv) {
@@ -525,6 +540,8 @@ int main(int argc, char **argv) {
             *text = argv[++at];
         else if (strcmp(option, "--step") == 0 && at + 1 < argc)
             options.step = strtoull(argv[++at], NULL, 10);
+        else if (strcmp(option, "--seconds") == 0 && at + 1 < argc)
+            options.seconds = strtod(argv[++at], NULL);
         else if (strcmp(option, "--closer") == 0 && at + 1 < argc)
             options.closer = ldexp(1, -atoi(argv[++at]));
         else
@@ -532,7 +549,7 @@ int main(int argc, char **argv) {
     }
     if (at >= argc || options.step == 0 || sodium_init() < 0) {
         fprintf(stderr, "usage: math_accuracy [--all] [--step N] [--backend NAME] [--library FILE] [--state FOLDER] "
-                        "[--hard FILE] [--inputs FILE] [--json] "
+                        "[--seconds N] [--hard FILE] [--inputs FILE] [--json] "
                         "FUNCTION...\n");
         return 2;
     }
@@ -540,8 +557,10 @@ int main(int argc, char **argv) {
     options.threads = cores < 1 ? 1 : cores > THREADS_MAX ? THREADS_MAX : (unsigned)cores;
     math_judge_start();
     check(vyre_acquire(options.backend, &backend, &error), &error);
-    for (; at < argc; at++)
-        failed |= run(backend, argv[at]);
+    for (; at < argc && failed < 3; at++) {
+        int status = run(backend, argv[at]);
+        failed = status > failed ? status : failed;
+    }
     vyre_backend_release(backend);
     return failed;
 }
