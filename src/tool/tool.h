@@ -63,6 +63,7 @@ typedef struct tool_command {
     X(encode)                                                                                                          \
     X(decode)                                                                                                          \
     X(bind)                                                                                                            \
+    X(math)                                                                                                            \
     X(gen)                                                                                                             \
     X(shrink)                                                                                                          \
     X(version)                                                                                                         \
