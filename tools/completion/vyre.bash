@@ -16,7 +16,7 @@ _vyre() {
     local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]:-} options=
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "run check fmt explain backends info cache doctor dialects ops inline opt emit encode decode bind gen shrink version help" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "run check fmt explain backends info cache doctor dialects ops inline opt emit encode decode bind math gen shrink version help" -- "$word")
         return
     fi
     case $command in
@@ -34,10 +34,11 @@ _vyre() {
     emit) options="--target --cpu --arch --width --exact --subgroup --access --cancellable --unwidened --indirect --stage --list --output --program --define" ;;
     opt) options="--level --pass --both --each --report --list --json --output --program --define" ;;
     encode) options="--output --program --define --debug" ;;
+    math) options="--backend --range --blocks --compare --json" ;;
     gen) options="--seed --count --statements --depth --invocations --stress --types --output --json" ;;
     shrink) options="--output --program --define --count --grid --elements --tries --timeout --timeout-fails --verbose" ;;
     help)
-        mapfile -t COMPREPLY < <(compgen -W "run check fmt explain backends info cache doctor dialects ops inline opt emit encode decode bind gen shrink version help" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "run check fmt explain backends info cache doctor dialects ops inline opt emit encode decode bind math gen shrink version help" -- "$word")
         return
         ;;
     esac
