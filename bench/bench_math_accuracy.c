@@ -17,6 +17,7 @@
  *   --inputs FILE      only the inputs of this file, with lines as --hard writes them
  *   --hard FILE        append inputs closer to a tie than 2^-20 units, with the result: hard cases of the tests
  *   --closer N         2^-N instead
+ *   --peer             judge the f32 functions of the C library instead; no backend is used
  *   --json             one object per function
  * The exit status is 1 if a result is not correctly rounded, 2 for other errors. */
 #include "support/math_judge.h"
@@ -165,6 +166,24 @@ static wide_function *wide_find(const char *name) {
     return NULL;
 }
 
+/* ---- the f32 functions of the C library, for comparison ---- */
+
+#define PEER(name)                                                                                                     \
+    { #name, name##f }
+static const struct {
+    const char *name;
+    float (*function)(float);
+} peers[] = {PEER(exp),  PEER(exp2),  PEER(exp10), PEER(expm1), PEER(log),  PEER(log2), PEER(log10), PEER(log1p),
+             PEER(sin),  PEER(cos),   PEER(tan),   PEER(asin),  PEER(acos), PEER(atan), PEER(sinh),  PEER(cosh),
+             PEER(tanh), PEER(asinh), PEER(acosh), PEER(atanh), PEER(cbrt), PEER(erf),  PEER(erfc)};
+
+static float (*peer_find(const char *name))(float) {
+    for (size_t i = 0; i < sizeof peers / sizeof *peers; i++)
+        if (strcmp(peers[i].name, name) == 0)
+            return peers[i].function;
+    return NULL;
+}
+
 /* ---- one function ---- */
 
 typedef struct wrong_input {
@@ -183,6 +202,7 @@ typedef struct campaign {
     char function[NAME];
     const math_judge *judge;
     wide_function *wide;
+    float (*peer)(float);
     vyre_pipeline *pipeline;
     FILE *hard;
     progress p;
@@ -191,7 +211,7 @@ typedef struct campaign {
 } campaign;
 
 static struct {
-    int is_all, is_json;
+    int is_all, is_json, is_peer;
     uint64_t step;
     double closer, seconds;
     unsigned threads;
@@ -342,6 +362,14 @@ static void evaluate(campaign *c, const uint32_t *in, size_t count, vyre_outputs
     vyre_arguments arguments = {.inputs = &input, .input_count = 1};
     vyre_error error = VYRE_ERROR_INIT;
     double start = now();
+    if (c->peer) {
+        static uint32_t got[BLOCK];
+        for (size_t i = 0; i < count; i++)
+            got[i] = math_bits(c->peer(math_float(in[i])));
+        judge(c, in, got, count);
+        c->tested += count;
+        return;
+    }
     check(vyre_pipeline_dispatch_into(c->pipeline, &arguments, NULL, outputs, NULL, &error), &error);
     c->device_s += now() - start;
     judge(c, in, (const uint32_t *)outputs->items[0].data, count);
@@ -466,8 +494,9 @@ static void report(campaign *c, double seconds) {
     if (options.is_json) {
         printf("{\"function\":\"%s\",\"backend\":\"%s\",\"tested\":%llu,\"wrong\":%llu,\"max_error_ulp\":%.9f,\"by_"
                "mpfr\":%llu,\"seconds\":%.1f",
-               c->function, options.backend, (unsigned long long)(options.is_all ? c->p.next : c->tested),
-               (unsigned long long)c->p.wrong_count, c->p.max_error, (unsigned long long)c->p.by_mpfr, seconds);
+               c->function, options.is_peer ? "libc" : options.backend,
+               (unsigned long long)(options.is_all ? c->p.next : c->tested), (unsigned long long)c->p.wrong_count,
+               c->p.max_error, (unsigned long long)c->p.by_mpfr, seconds);
         if (options.is_all)
             printf(",\"digest\":\"%s\"", hex);
         printf(",\"wrong_inputs\":[");
@@ -497,14 +526,17 @@ static int run(vyre_backend *backend, const char *function) {
     int is_complete = 1;
 
     snprintf(c.function, sizeof c.function, "%s", function);
-    if (!c.judge || !c.wide) {
+    if (options.is_peer)
+        c.peer = peer_find(function);
+    if (!c.judge || !c.wide || (options.is_peer && !c.peer)) {
         fprintf(stderr, "unknown function %s\n", function);
         exit(2);
     }
     crypto_generichash_init(&c.p.digest, NULL, 0, 32);
     if (options.hard && !(c.hard = fopen(options.hard, "a")))
         exit(2);
-    c.pipeline = compile(backend, function);
+    if (!c.peer)
+        c.pipeline = compile(backend, function);
     if (options.inputs)
         sweep_file(&c, in, &outputs);
     else if (options.is_all)
@@ -534,6 +566,8 @@ int main(int argc, char **argv) {
                                                                                    : NULL;
         if (strcmp(option, "--all") == 0)
             options.is_all = 1;
+        else if (strcmp(option, "--peer") == 0)
+            options.is_peer = 1;
         else if (strcmp(option, "--json") == 0)
             options.is_json = 1;
         else if (text && at + 1 < argc)
@@ -547,16 +581,18 @@ int main(int argc, char **argv) {
         else
             at = argc;
     }
-    if (at >= argc || options.step == 0 || sodium_init() < 0) {
+    if (at >= argc || options.step == 0 || (options.is_peer && options.is_all) || sodium_init() < 0) {
         fprintf(stderr, "usage: math_accuracy [--all] [--step N] [--backend NAME] [--library FILE] [--state FOLDER] "
-                        "[--seconds N] [--hard FILE] [--inputs FILE] [--json] "
+                        "[--seconds N] [--hard FILE] [--inputs FILE] [--peer] [--json] "
                         "FUNCTION...\n");
         return 2;
     }
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     options.threads = cores < 1 ? 1 : cores > THREADS_MAX ? THREADS_MAX : (unsigned)cores;
     math_judge_start();
-    check(vyre_acquire(options.backend, &backend, &error), &error);
+    backend = NULL;
+    if (!options.is_peer)
+        check(vyre_acquire(options.backend, &backend, &error), &error);
     for (; at < argc && failed < 3; at++) {
         int status = run(backend, argv[at]);
         failed = status > failed ? status : failed;
