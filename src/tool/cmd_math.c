@@ -469,9 +469,9 @@ static int check_usage(request *r) {
     const math_options *o = r->options;
 
     if (o->range && !read_span(o->range, strlen(o->range), &r->range))
-        return tool_usage(r->self, "write `--range FIRST:COUNT`, as in `--range 0x3f800000:1048576`",
-                          "--range %.100s is not FIRST:COUNT with FIRST + COUNT at most 4294967296 and COUNT at least 1",
-                          o->range);
+        return tool_usage(
+            r->self, "write `--range FIRST:COUNT`, as in `--range 0x3f800000:1048576`",
+            "--range %.100s is not FIRST:COUNT with FIRST + COUNT at most 4294967296 and COUNT at least 1", o->range);
     if (o->compare && (o->range || o->blocks))
         return tool_usage(r->self, VY_FIX("remove --%s: the file contains the ranges", o->range ? "range" : "blocks"),
                           "--compare excludes --%s", o->range ? "range" : "blocks");
@@ -543,7 +543,8 @@ const tool_command tool_cmd_math = {
         "digest  prints BLAKE2b-256 of the results of functions of the dialect math that map one f32 to one f32, for\n"
         "        all 2^32 inputs in the order of their bits: 32-bit words, little-endian, every NaN as 7fc00000\n"
         "\n"
-        "Without NAME all such functions. Equal digests mean equal results for every input. --compare reads the output\n"
+        "Without NAME all such functions. Equal digests mean equal results for every input. --compare reads the "
+        "output\n"
         "of this command and the file of --blocks; lines that start with # are comments. It exits with 1 if a digest\n"
         "differs.\n",
     .examples = "  vyre math digest exp sin\n"
