@@ -500,8 +500,9 @@ static int run_digest(const void *given) {
     request r = *(const request *)given;
     vyre_error error;
     int code = tool_dialects_load();
+    const int initialised = sodium_init(); /* selects the vector code of BLAKE2b; if it fails, the portable code runs */
 
-    (void)sodium_init(); /* selects the vector code of BLAKE2b; without it the portable code runs */
+    (void)initialised;
     if (code == TOOL_OK && vyre_dialects_global(&r.guard, &error) != VYRE_OK)
         return tool_error(&error);
     if (code == TOOL_OK)
