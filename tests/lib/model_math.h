@@ -13,9 +13,10 @@
     }
 #define MATH_UNARY(X)                                                                                                  \
     X(exp)                                                                                                             \
-    X(exp2) X(exp10) X(expm1) X(exp2m1) X(exp10m1) X(log) X(log2) X(log10) X(log1p) X(log2p1) X(log10p1) X(sin) X(cos) \
-        X(tan) X(sinpi) X(cospi) X(tanpi) X(asin) X(acos) X(atan) X(asinpi) X(acospi) X(atanpi) X(sinh) X(cosh)        \
-            X(tanh) X(asinh) X(acosh) X(atanh) X(cbrt) X(rsqrt) X(erf) X(erfc) X(degrees) X(radians)
+    X(exp2)                                                                                                            \
+    X(exp10) X(expm1) X(exp2m1) X(exp10m1) X(log) X(log2) X(log10) X(log1p) X(log2p1) X(log10p1) X(sin) X(cos) X(tan)  \
+        X(sinpi) X(cospi) X(tanpi) X(asin) X(acos) X(atan) X(asinpi) X(acospi) X(atanpi) X(sinh) X(cosh) X(tanh)       \
+            X(asinh) X(acosh) X(atanh) X(cbrt) X(rsqrt) X(erf) X(erfc) X(degrees) X(radians)
 MATH_UNARY(MATH_MODEL)
 
 static void math_model_sincos(const uint64_t *in, uint64_t *out) {
