@@ -223,8 +223,8 @@ uint32_t vy_gen_with_literal(vy_gen *g, vyre_op op, vyre_type type, uint32_t a, 
  * Edges: numbers close to multiples of vector widths and to the size of the workgroup, for these conditions, for
  * element counts and for index offsets.
  *
- * Choices: c ? x : f(x), where f consists of bitwise operations (and, or, xor, not, a sign copied or removed), usually a
- * selection of bits by a constant mask. A vector unit executes both as one masked instruction.
+ * Choices: c ? x : f(x), where f consists of bitwise operations (and, or, xor, not, a sign copied or removed), usually
+ * a selection of bits by a constant mask. A vector unit executes both as one masked instruction.
  *
  * Each expression contains at most one draw, as in generate.c. */
 
