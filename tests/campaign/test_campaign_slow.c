@@ -46,7 +46,7 @@ static uint64_t setting(const char *name, uint64_t otherwise) {
     return value && *value ? strtoull(value, NULL, 0) : otherwise;
 }
 
-/* Every third case has one of the eleven kinds of stress, sizes vary, and a few are large: long programs, and grids that
+/* Every third case has one of the eleven kinds of stress, sizes vary, a few are large: long programs, and grids that
  * the oracle gives to several threads. Fixed by the seed alone. */
 static vyre_generate_options options_of(uint64_t seed) {
     vyre_generate_options options = {.seed = seed, .statements = 12 + (unsigned)(seed % 5) * 6, .invocations = 48};
