@@ -89,6 +89,7 @@ campaign: ## hours, not minutes: CAMPAIGN_PROGRAMS (10^6), CAMPAIGN_EFFORT (20) 
 	@cd $(BUILD) && VYRE_CAMPAIGN_COUNT=$(CAMPAIGN_PROGRAMS) VYRE_CAMPAIGN_WORKERS=$(JOBS) nice tests/campaign.campaign_slow
 	@cd $(BUILD) && VYRE_CAMPAIGN_COUNT=$$(($(CAMPAIGN_PROGRAMS) / 10)) VYRE_CAMPAIGN_WORKERS=$(JOBS) VYRE_CAMPAIGN_JSON=campaign-cpu.json \
 	    nice tests/backends.cpu.conform_random
+	@cd $(BUILD) && VYRE_CAMPAIGN_COUNT=$$(($(CAMPAIGN_PROGRAMS) / 50)) VYRE_CAMPAIGN_JSON=campaign-opencl.json nice tests/emit.opencl.random
 	@cd $(BUILD) && VYRE_EFFORT=$(CAMPAIGN_EFFORT) ctest -j $(JOBS) -E campaign --timeout 36000 --output-on-failure
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=$(CAMPAIGN_SECONDS)
 
@@ -112,8 +113,7 @@ device-bundle: ## build/device-bundle, and the same as .tar.xz: command, tests, 
 format: ## check the layout of every C file: clang-format, and 120 columns in comments and strings too
 	@tools/setup lint
 	@git ls-files --cached --others --exclude-standard '*.c' '*.h' ':!examples/saxpy.h' | xargs clang-format --dry-run -Werror
-	@! git ls-files --cached --others --exclude-standard '*.c' '*.h' '*.inc' '*.def' ':!examples/saxpy.h' | \
-	    LC_ALL=C.UTF-8 xargs grep -nE '^.{121,}'
+	@tools/columns
 
 format-fix: ## lay out every C file
 	@tools/setup lint

@@ -6,7 +6,7 @@
 if(NOT CMAKE_SCRIPT_MODE_FILE)
     file(GLOB_RECURSE build_sources CONFIGURE_DEPENDS RELATIVE "${CMAKE_SOURCE_DIR}"
         "src/*.c" "src/*.h" "src/*.def" "src/*.inc" "include/*.h" "lib/*.toml" "lib/*.vyre")
-    list(FILTER build_sources EXCLUDE REGEX "^src/(tool|development|generate)/")
+    list(FILTER build_sources EXCLUDE REGEX "^src/(tool|generate|development/build_tree)")
     list(SORT build_sources)
     set(build_header "${CMAKE_BINARY_DIR}/generated/vyre_build.h")
     # Written only when it differs: the list is an input of the command below.

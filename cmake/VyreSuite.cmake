@@ -78,17 +78,21 @@ if(NVCC)
     set(VYRE_CUDA_ARCHITECTURE sm_90 CACHE STRING "the device that CUDA C of the benchmark suite is compiled for")
     set(nvcc_flags -O3 -std=c++17 -arch=${VYRE_CUDA_ARCHITECTURE} -fmad=false -prec-div=true -prec-sqrt=true -ftz=false)
     set(cuda_outputs "")
-    foreach(name same hand cub)
+    foreach(name same hand math cub)
         set(form -cubin)
+        set(flags ${nvcc_flags})
         set(output "${CMAKE_BINARY_DIR}/suite/${name}.cubin")
         if(name STREQUAL cub)
             set(form -shared -cudart static -Xcompiler -fPIC -Xcompiler -static-libstdc++ -Xcompiler -static-libgcc)
             set(output "${CMAKE_BINARY_DIR}/suite/${name}.so")
+        elseif(name STREQUAL math)
+            set(flags -O3 -std=c++17 -arch=${VYRE_CUDA_ARCHITECTURE}) # as most people compile
         endif()
         add_custom_command(OUTPUT "${output}"
             COMMAND "${CMAKE_COMMAND}" -E make_directory "${CMAKE_BINARY_DIR}/suite"
-            COMMAND "${NVCC}" ${nvcc_flags} ${form} -o "${output}" "${CMAKE_SOURCE_DIR}/bench/cuda/${name}.cu"
+            COMMAND "${NVCC}" ${flags} ${form} -o "${output}" "${CMAKE_SOURCE_DIR}/bench/cuda/${name}.cu"
             DEPENDS "${CMAKE_SOURCE_DIR}/bench/cuda/${name}.cu" "${CMAKE_SOURCE_DIR}/bench/suite/kernels.cl"
+                "${CMAKE_SOURCE_DIR}/bench/cuda/math_functions.h"
             COMMENT "CUDA ${name}" VERBATIM)
         list(APPEND cuda_outputs "${output}")
     endforeach()

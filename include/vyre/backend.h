@@ -138,7 +138,7 @@ typedef struct vyre_device_profile {
     X(MAX_INVOCATIONS, "max_compute_invocations_per_workgroup", 0, "0 = the product of the sizes, clamped to 32 bits") \
     X(SUBGROUP_SIZE, "subgroup_size", 0, "lanes of a native subgroup; 0 = unknown, and whenever subgroup_ops is 0")    \
     X(MAX_STORAGE_BYTES, "max_storage_buffer_bytes", 0, "0 = not reported, which is not unlimited")                    \
-    X(CANCEL, "cancel", 0, "a running kernel ends at its deadline or when cancelled")
+    X(CANCEL, "cancel", 0, "a kernel ends at its deadline or when cancelled: 1 promptly, 2 part by part")
 typedef enum vyre_capability {
 #define X(ID, name, fallback, doc) VYRE_CAPABILITY_##ID,
     VYRE_CAPABILITY_LIST(X)
@@ -516,6 +516,11 @@ typedef struct vyre_backend_vtable {
      * several launches, and so does one that the pipeline rejects with VYRE_LIMIT before anything ran. Called at each
      * such dispatch. Default: 0. */
     uint64_t (*grid_sync_limit)(void *self, const vyre_program *program, void *pipeline);
+
+    /* The target (c, ptx) whose code of dialects the compiler of the backend writes into its output, as the emitter of
+     * that target does (vyre_emit). A program for `compile` then still calls the ops whose code is used: the library
+     * compared it with the body on this backend before. Default: NULL, and every op is compiled from its body. */
+    const char *(*code_target)(void *self);
 } vyre_backend_vtable;
 
 /* The result of a constructor. */

@@ -315,8 +315,8 @@ static inline vyre_operand vyre_operand_memory(vyre_memory memory) {
 VYRE_API void vyre_builder_call(vyre_builder *builder, vyre_function function, const vyre_operand *arguments,
                                 size_t argument_count, const char *const *names, vyre_value *results);
 
-/* Calls an op of a dialect by its id, such as "int.isqrt_u32". The id is resolved when the program is compiled, so the
- * call states the types of the results.
+/* Calls an op of a dialect by its complete id, such as "int.isqrt_u32" or "math.exp_f32". The id is resolved when the
+ * program is compiled, so the call states the types of the results.
  *
  * results  Optional; receives one value per result. */
 VYRE_API void vyre_builder_call_op(vyre_builder *builder, const char *id, const vyre_operand *arguments,

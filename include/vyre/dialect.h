@@ -1,6 +1,6 @@
 /* Dialects: ops that are not part of the language, and the registry that holds them. An op has an id of the form
- * dialect.name or dialect::name, a signature, a body (a function of the language), laws, and optional code for targets
- * of plug-ins. Ops come from modules (VYRE_REGISTER_OP and related macros below), from manifests (vyre/manifest.h), and
+ * dialect.name or dialect::name, a signature, a body (a function of the language), laws, and optional code for targets.
+ * Ops come from modules (VYRE_REGISTER_OP and related macros below), from manifests (vyre/manifest.h), and
  * from dialect builders.
  *
  * Snapshots:  the registry is a sequence of snapshots. Each is immutable, complete and validated before it is published
@@ -34,7 +34,8 @@ typedef uint32_t vyre_op_id;
  * VYRE_LIMIT             more than 2^20 ids
  * VYRE_NO_MEMORY         out of host memory */
 VYRE_API vyre_status vyre_op_intern(const char *text, size_t length, vyre_op_id *out, vyre_error *error);
-/* Returns the number of a known op id; 0 if the id was never added. Acquires no lock, allocates nothing. */
+/* Returns the number of a known op id; 0 if the id was never added. The ids of a dialect of the standard library are
+ * added when an op of it is first looked up by name. Acquires no lock, allocates nothing. */
 VYRE_API vyre_op_id vyre_op_find_id(const char *text, size_t length);
 /* The text of an id, valid forever; NULL for an unknown number. Acquires no lock. */
 VYRE_API const char *vyre_op_text(vyre_op_id id);
@@ -49,7 +50,8 @@ VYRE_API const char *vyre_op_text(vyre_op_id id);
     X(PRIMARY_TEXT, "primary_text", "", "cl", NULL, "portable source text, OpenCL C; no emitter makes it")             \
     X(PRIMARY_BINARY, "primary_binary", "", "bin", NULL, "a portable binary; no emitter makes one")                    \
     X(NATIVE_MODULE, "native_module", "", "ll", "llvm-ir", "a module for the host's processor, as LLVM IR")            \
-    X(REFERENCE, "reference_backend", "", "vyre", NULL, "the body itself, run by the oracle: always available")
+    X(REFERENCE, "reference_backend", "", "vyre", NULL, "the body itself, run by the oracle: always available")        \
+    X(C, "c", "", "c", "c", "C17 source text that needs no library")
 
 /* A target of the list, or an extension: a number above VYRE_TARGET_COUNT from vyre_target_parse. */
 typedef uint32_t vyre_target;
@@ -85,7 +87,7 @@ VYRE_API vyre_target vyre_target_from_emit_name(const char *name);
 /* Categories of ops. X(ID, name, doc line) */
 #define VYRE_CATEGORY_LIST(X)                                                                                          \
     X(COMPOSITE, "composite", "written in the language: its body is all there is to know")                             \
-    X(INTRINSIC, "intrinsic", "has a body, and may have code for the targets of plug-ins")                             \
+    X(INTRINSIC, "intrinsic", "has a body, and may have code for targets")                                             \
     X(EXTENSION, "extension", "brought by somebody else; may have no body, and then no program that calls it runs")
 typedef enum vyre_op_category {
 #define X(ID, name, doc) VYRE_CATEGORY_##ID,
@@ -174,15 +176,21 @@ typedef struct vyre_attribute {
     uint32_t value_count;   /* 0: any */
 } vyre_attribute;
 
-/* Code for one target: bytes (text or binary), or a function that the plug-in defines. The target is an extension: the
- * id of a plug-in that reads the code with vyre_dialects_lowering. A lowering for a target of VYRE_TARGET_LIST is
- * rejected with VYRE_UNSUPPORTED, since no emitter reads it. */
+/* Code for one target, which replaces the body there.
+ *
+ * c, ptx         Text in a restricted language (docs/dialects.md), which the emitter of the target writes into its
+ *                output. It has no effect but its results. Before it is used it is tried like a law: with `ulp` 0 it
+ *                must return the bits of the body; otherwise it is used only by programs with `numerics relaxed`.
+ * an extension   Bytes (text or binary), or a function that the plug-in defines. The target is the id of a plug-in that
+ *                reads the code with vyre_dialects_lowering.
+ * others         Rejected with VYRE_UNSUPPORTED, since no emitter reads such code. */
 typedef struct vyre_lowering {
     const char *target; /* in the syntax of vyre_target_parse */
     const void *data;
     size_t size;
     void (*function)(void);
     vyre_program *body; /* result of vyre_dialects_lowering for the reference; NULL in a definition */
+    uint32_t ulp;       /* largest difference from the body's result, in units of the last place; at most 2^20 */
 } vyre_lowering;
 
 /* The definition of an op: input of registration, and result of lookups. Fields that are NULL or 0 are absent. The
@@ -266,8 +274,8 @@ typedef struct vyre_dialects_guard {
     void *slot;                           /* private */
 } vyre_dialects_guard;
 
-/* Acquires the newest snapshot. The first call of a process builds it from libvyre's own records, while calls on other
- * threads wait (milliseconds). If that fails (out of memory), the guard is empty and the next call tries again. */
+/* Acquires the newest snapshot. The first call of a process builds it, while calls on other threads wait. If that fails
+ * (out of memory), the guard is empty and the next call tries again. */
 VYRE_API vyre_dialects_guard vyre_dialects_acquire(void);
 /* Like vyre_dialects_acquire, but a failure is returned and no guard is acquired. */
 VYRE_API vyre_status vyre_dialects_global(vyre_dialects_guard *out, vyre_error *error);
@@ -281,7 +289,8 @@ VYRE_API vyre_dialects_guard vyre_dialects_retain(vyre_dialects_guard guard);
 VYRE_API void vyre_dialects_release(vyre_dialects_guard *guard);
 
 /* Readers of one snapshot. Results are valid as long as the guard is held; NULL or 0 for an unknown op and for an empty
- * guard. */
+ * guard. The first lookup of an op of a dialect of the standard library in a process loads that dialect; iteration
+ * loads all dialects. Loading acquires a lock and lasts milliseconds. If it runs out of memory, NULL or 0. */
 VYRE_API const vyre_op_definition *vyre_dialects_lookup(vyre_dialects_guard guard, vyre_op_id id);
 VYRE_API const vyre_op_definition *vyre_dialects_find(vyre_dialects_guard guard, const char *text, size_t length);
 /* Iteration: ops in order of their ids, dialects in order of their names. */
@@ -316,6 +325,19 @@ VYRE_API vyre_status vyre_dialects_verify(vyre_dialects_guard guard, vyre_error 
  * VYRE_NO_MEMORY        out of host memory */
 VYRE_API vyre_status vyre_dialects_check_laws(vyre_dialects_guard guard, vyre_op_id id, vyre_error *error);
 
+/* Checks the code of an op for c and ptx with the tools that the host has. Code for c is compiled with the C compiler
+ * and compared with the body, for the inputs with which laws are tested; code for ptx is assembled by ptxas. Without
+ * the tool, only what registration checks is known. `vyre dialects check` and vyre_emit make the same check.
+ *
+ * Blocking:  runs child processes, possibly for seconds.
+ *
+ * VYRE_INVALID_PROGRAM  a tool rejects the code, or the code returns other results than the body: the message has the
+ *                       inputs; or the body is not a function of its inputs alone
+ * VYRE_NOT_FOUND        the op is unknown
+ * VYRE_IO               a tool could not be run
+ * VYRE_NO_MEMORY        out of host memory */
+VYRE_API vyre_status vyre_dialects_check_lowerings(vyre_dialects_guard guard, vyre_op_id id, vyre_error *error);
+
 /* ---- builders: changing ---- */
 
 /* The next snapshot, under construction. It starts as a copy of the newest one. A failed call leaves it unchanged.
@@ -339,7 +361,7 @@ VYRE_API void vyre_dialect_builder_free(vyre_dialect_builder *builder);
  *                        vyre_dialect_builder_replace); the error names both owners
  * VYRE_INVALID_ARGUMENT  an invalid id, name, type, law, attribute or lowering; a body that does not match the
  *                        signature
- * VYRE_UNSUPPORTED       a lowering for a built-in target
+ * VYRE_UNSUPPORTED       a lowering for a target of VYRE_TARGET_LIST other than c and ptx
  * VYRE_INVALID_PROGRAM   the source has errors
  * VYRE_ABI_MISMATCH      a struct is shorter than in the first version of this header
  * VYRE_LIMIT             too many ops or dialects

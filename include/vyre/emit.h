@@ -36,18 +36,19 @@ typedef struct vyre_emit_options {
     const char *arch; /* ptx, cubin, sass: "sm_60" or later; the default is "sm_90" */
     int unwidened;    /* ptx, cubin, sass: 1: one invocation a thread */
     int indirect;     /* ptx, cubin, sass: 1: for a grid that is in device memory */
-    /* legal: the operations that the device computes exactly: "all" (the default), "none", or names of
+    /* opencl, legal: the operations that the device computes exactly: "all" (the default), "none", or names of
      * VYRE_NUMERIC_LIST, separated by commas. A name with a leading minus is removed: "-f32.fma" is all except
      * f32.fma. */
     const char *exact;
-    uint32_t subgroup; /* legal: the width of the device's shuffles: 2, 4, 8, 16, 32 or 64. 0: no shuffles */
-    uint32_t access;   /* legal: bytes of the widest memory access: 4, 8 or 16. 0: one element */
+    uint32_t subgroup; /* opencl, legal: the width of the device's shuffles: 2, 4, 8, 16, 32 or 64. 0: no shuffles */
+    uint32_t access;   /* opencl, legal: bytes of the widest memory access: 4, 8 or 16. 0: one element */
 } vyre_emit_options;
 #define VYRE_EMIT_OPTIONS_INIT                                                                                         \
     { sizeof(vyre_emit_options), 0, 0, 0, NULL, NULL, 0, 0, NULL, 0, 0 }
 
-/* Emits code of a program for a target. The program is optimised and legalised as for a dispatch; a program of level
- * legal is emitted unchanged. Calls of ops of dialects are resolved as by vyre_compile.
+/* Emits code of a program for a target. The program is optimised and legalised as for a dispatch, for targets c
+ * and opencl only legalised; a program of level legal is emitted unchanged. Calls of ops of dialects are resolved as by
+ * vyre_compile.
  *
  * program  Borrowed for the call.
  * target   A name of vyre_emit_targets.

@@ -1,10 +1,9 @@
 /* The op table: every operation of the language, one row each. The enums, the text spelling, the wire tags, the type
  * rules, the validator, the evaluator and the reference in docs/ops.md (`vyre ops`) are derived from these lists. A new
- * op is one row here and one line in the evaluator (src/ir/eval_integer.inc, eval_float.inc); a row without one does
- * not compile.
+ * op is one row here, one line in the evaluator (src/ir/eval_integer.inc, eval_float.inc) and one cell in the table of
+ * each emitter; a row without these does not compile.
  *
- * Threads:    any thread, concurrently. All data is constant.
- * Wire tags:  the position of a row is its wire tag: append only. */
+ * Threads:    any thread, concurrently. All data is constant. */
 #ifndef VYRE_OP_H
 #define VYRE_OP_H
 
@@ -44,90 +43,95 @@ enum {
     VYRE_PRECEDENCE_UNARY     /* - ~ ! */
 };
 
-/* Ops. X(ID, name, symbol or NULL, precedence, arity, class, rule, level, edge rule, doc line) */
+/* Ops. X(ID, wire tag, name, symbol or NULL, precedence, arity, class, rule, level, edge rule, doc line).
+ *
+ * A row may be anywhere in the list. Its wire tag is the next free number below 128; a tag is never changed or reused,
+ * because encoded programs contain it. */
 #define VYRE_OP_LIST(X)                                                                                                \
-    X(NEG, "neg", "-", UNARY, 1, NUMBER, SAME, SOURCE,                                                                 \
+    X(NEG, 0, "neg", "-", UNARY, 1, NUMBER, SAME, SOURCE,                                                              \
       "integers wrap: -MIN = MIN; floats flip the sign, also of zero; NaN stays the canonical NaN", "negation")        \
-    X(NOT, "not", "~", UNARY, 1, INTEGER, SAME, SOURCE, "none", "bitwise complement")                                  \
-    X(LNOT, "lnot", "!", UNARY, 1, BOOL, SAME, SOURCE, "none", "logical not")                                          \
-    X(ABS, "abs", NULL, CALL, 1, NUMBER, SAME, SOURCE, "integers wrap: abs(MIN) = MIN; abs(-0) = +0",                  \
+    X(NOT, 1, "not", "~", UNARY, 1, INTEGER, SAME, SOURCE, "none", "bitwise complement")                               \
+    X(LNOT, 2, "lnot", "!", UNARY, 1, BOOL, SAME, SOURCE, "none", "logical not")                                       \
+    X(ABS, 3, "abs", NULL, CALL, 1, NUMBER, SAME, SOURCE, "integers wrap: abs(MIN) = MIN; abs(-0) = +0",               \
       "absolute value")                                                                                                \
-    X(POPCOUNT, "popcount", NULL, CALL, 1, INTEGER, SAME, SOURCE, "none", "number of one bits")                        \
-    X(CLZ, "clz", NULL, CALL, 1, INTEGER, SAME, SOURCE, "clz(0) = the width", "zero bits above the highest one bit")   \
-    X(CTZ, "ctz", NULL, CALL, 1, INTEGER, SAME, SOURCE, "ctz(0) = the width", "zero bits below the lowest one bit")    \
-    X(REVERSE_BITS, "reverse_bits", NULL, CALL, 1, INTEGER, SAME, SOURCE, "none", "bit 0 becomes the top bit")         \
-    X(REVERSE_BYTES, "reverse_bytes", NULL, CALL, 1, INTEGER, SAME, SOURCE, "8-bit values are unchanged",              \
+    X(POPCOUNT, 4, "popcount", NULL, CALL, 1, INTEGER, SAME, SOURCE, "none", "number of one bits")                     \
+    X(CLZ, 5, "clz", NULL, CALL, 1, INTEGER, SAME, SOURCE, "clz(0) = the width",                                       \
+      "zero bits above the highest one bit")                                                                           \
+    X(CTZ, 6, "ctz", NULL, CALL, 1, INTEGER, SAME, SOURCE, "ctz(0) = the width", "zero bits below the lowest one bit") \
+    X(REVERSE_BITS, 7, "reverse_bits", NULL, CALL, 1, INTEGER, SAME, SOURCE, "none", "bit 0 becomes the top bit")      \
+    X(REVERSE_BYTES, 8, "reverse_bytes", NULL, CALL, 1, INTEGER, SAME, SOURCE, "8-bit values are unchanged",           \
       "byte 0 becomes the top byte")                                                                                   \
-    X(SQRT, "sqrt", NULL, CALL, 1, FLOAT, SAME, SOURCE,                                                                \
+    X(SQRT, 9, "sqrt", NULL, CALL, 1, FLOAT, SAME, SOURCE,                                                             \
       "correctly rounded; sqrt(-0) = -0; NaN for a negative operand", "square root")                                   \
-    X(FLOOR, "floor", NULL, CALL, 1, FLOAT, SAME, SOURCE, "exact; keeps the sign of zero", "toward minus infinity")    \
-    X(CEIL, "ceil", NULL, CALL, 1, FLOAT, SAME, SOURCE, "exact; ceil(-0.5) = -0", "toward plus infinity")              \
-    X(TRUNC, "trunc", NULL, CALL, 1, FLOAT, SAME, SOURCE, "exact; keeps the sign", "toward zero")                      \
-    X(ROUND, "round", NULL, CALL, 1, FLOAT, SAME, SOURCE, "exact; ties to even; keeps the sign",                       \
+    X(FLOOR, 10, "floor", NULL, CALL, 1, FLOAT, SAME, SOURCE, "exact; keeps the sign of zero",                         \
+      "toward minus infinity")                                                                                         \
+    X(CEIL, 11, "ceil", NULL, CALL, 1, FLOAT, SAME, SOURCE, "exact; ceil(-0.5) = -0", "toward plus infinity")          \
+    X(TRUNC, 12, "trunc", NULL, CALL, 1, FLOAT, SAME, SOURCE, "exact; keeps the sign", "toward zero")                  \
+    X(ROUND, 13, "round", NULL, CALL, 1, FLOAT, SAME, SOURCE, "exact; ties to even; keeps the sign",                   \
       "to the nearest integer")                                                                                        \
-    X(IS_NAN, "is_nan", NULL, CALL, 1, FLOAT, TEST, SOURCE, "none", "true for NaN")                                    \
-    X(IS_INF, "is_inf", NULL, CALL, 1, FLOAT, TEST, SOURCE, "none", "true for either infinity")                        \
-    X(IS_FINITE, "is_finite", NULL, CALL, 1, FLOAT, TEST, SOURCE, "none", "true for neither NaN nor infinity")         \
-    X(SIGNBIT, "signbit", NULL, CALL, 1, FLOAT, TEST, SOURCE,                                                          \
+    X(IS_NAN, 14, "is_nan", NULL, CALL, 1, FLOAT, TEST, SOURCE, "none", "true for NaN")                                \
+    X(IS_INF, 15, "is_inf", NULL, CALL, 1, FLOAT, TEST, SOURCE, "none", "true for either infinity")                    \
+    X(IS_FINITE, 16, "is_finite", NULL, CALL, 1, FLOAT, TEST, SOURCE, "none", "true for neither NaN nor infinity")     \
+    X(SIGNBIT, 17, "signbit", NULL, CALL, 1, FLOAT, TEST, SOURCE,                                                      \
       "true for -0; false for NaN (the canonical NaN is positive)", "true if the sign bit is set")                     \
-    X(ADD, "add", "+", ADD, 2, NUMBER, SAME, SOURCE, "integers wrap; floats IEEE 754, nearest-even, subnormals kept",  \
-      "sum")                                                                                                           \
-    X(SUB, "sub", "-", ADD, 2, NUMBER, SAME, SOURCE, "integers wrap; floats IEEE 754, nearest-even, subnormals kept",  \
-      "difference")                                                                                                    \
-    X(MUL, "mul", "*", MUL, 2, NUMBER, SAME, SOURCE, "integers wrap; floats IEEE 754, nearest-even, subnormals kept",  \
-      "product")                                                                                                       \
-    X(MUL_HIGH, "mul_high", NULL, CALL, 2, INTEGER, SAME, SOURCE, "signed types multiply as signed",                   \
+    X(ADD, 18, "add", "+", ADD, 2, NUMBER, SAME, SOURCE,                                                               \
+      "integers wrap; floats IEEE 754, nearest-even, subnormals kept", "sum")                                          \
+    X(SUB, 19, "sub", "-", ADD, 2, NUMBER, SAME, SOURCE,                                                               \
+      "integers wrap; floats IEEE 754, nearest-even, subnormals kept", "difference")                                   \
+    X(MUL, 20, "mul", "*", MUL, 2, NUMBER, SAME, SOURCE,                                                               \
+      "integers wrap; floats IEEE 754, nearest-even, subnormals kept", "product")                                      \
+    X(MUL_HIGH, 21, "mul_high", NULL, CALL, 2, INTEGER, SAME, SOURCE, "signed types multiply as signed",               \
       "the high half of the double-width product")                                                                     \
-    X(DIV, "div", "/", MUL, 2, NUMBER, SAME, SOURCE,                                                                   \
+    X(DIV, 22, "div", "/", MUL, 2, NUMBER, SAME, SOURCE,                                                               \
       "integers truncate; x/0 = all ones (-1 if signed); MIN/-1 = MIN; floats IEEE 754", "quotient")                   \
-    X(REM, "rem", "%", MUL, 2, INTEGER, SAME, SOURCE, "sign of the dividend; x%0 = x; MIN%-1 = 0",                     \
+    X(REM, 23, "rem", "%", MUL, 2, INTEGER, SAME, SOURCE, "sign of the dividend; x%0 = x; MIN%-1 = 0",                 \
       "remainder of the truncated quotient")                                                                           \
-    X(REMAINDER, "remainder", NULL, CALL, 2, FLOAT, SAME, SOURCE,                                                      \
+    X(REMAINDER, 24, "remainder", NULL, CALL, 2, FLOAT, SAME, SOURCE,                                                  \
       "x - n*y with n nearest x/y, ties to even; NaN if y = 0 or x is infinite", "the IEEE remainder, exact")          \
-    X(AND, "and", "&", BIT_AND, 2, INTEGER, SAME, SOURCE, "none", "bitwise and")                                       \
-    X(OR, "or", "|", BIT_OR, 2, INTEGER, SAME, SOURCE, "none", "bitwise or")                                           \
-    X(XOR, "xor", "^", BIT_XOR, 2, INTEGER, SAME, SOURCE, "none", "bitwise exclusive or")                              \
-    X(LAND, "land", "&&", AND, 2, BOOL, SAME, SOURCE, "both operands are pure, so their order has no effect",          \
+    X(AND, 25, "and", "&", BIT_AND, 2, INTEGER, SAME, SOURCE, "none", "bitwise and")                                   \
+    X(OR, 26, "or", "|", BIT_OR, 2, INTEGER, SAME, SOURCE, "none", "bitwise or")                                       \
+    X(XOR, 27, "xor", "^", BIT_XOR, 2, INTEGER, SAME, SOURCE, "none", "bitwise exclusive or")                          \
+    X(LAND, 28, "land", "&&", AND, 2, BOOL, SAME, SOURCE, "both operands are pure, so their order has no effect",      \
       "logical and")                                                                                                   \
-    X(LOR, "lor", "||", OR, 2, BOOL, SAME, SOURCE, "both operands are pure, so their order has no effect",             \
+    X(LOR, 29, "lor", "||", OR, 2, BOOL, SAME, SOURCE, "both operands are pure, so their order has no effect",         \
       "logical or")                                                                                                    \
-    X(SHL, "shl", "<<", SHIFT, 2, INTEGER, SAME, SOURCE, "amount modulo the width", "shift left")                      \
-    X(SHR, "shr", ">>", SHIFT, 2, INTEGER, SAME, SOURCE, "amount modulo the width; arithmetic if signed",              \
+    X(SHL, 30, "shl", "<<", SHIFT, 2, INTEGER, SAME, SOURCE, "amount modulo the width", "shift left")                  \
+    X(SHR, 31, "shr", ">>", SHIFT, 2, INTEGER, SAME, SOURCE, "amount modulo the width; arithmetic if signed",          \
       "shift right")                                                                                                   \
-    X(ROTL, "rotl", NULL, CALL, 2, INTEGER, SAME, SOURCE, "amount modulo the width", "rotate left")                    \
-    X(ROTR, "rotr", NULL, CALL, 2, INTEGER, SAME, SOURCE, "amount modulo the width", "rotate right")                   \
-    X(MIN, "min", NULL, CALL, 2, NUMBER, SAME, SOURCE, "floats: minimumNumber, a number beats NaN; -0 < +0",           \
+    X(ROTL, 32, "rotl", NULL, CALL, 2, INTEGER, SAME, SOURCE, "amount modulo the width", "rotate left")                \
+    X(ROTR, 33, "rotr", NULL, CALL, 2, INTEGER, SAME, SOURCE, "amount modulo the width", "rotate right")               \
+    X(MIN, 34, "min", NULL, CALL, 2, NUMBER, SAME, SOURCE, "floats: minimumNumber, a number beats NaN; -0 < +0",       \
       "the smaller")                                                                                                   \
-    X(MAX, "max", NULL, CALL, 2, NUMBER, SAME, SOURCE, "floats: maximumNumber, a number beats NaN; -0 < +0",           \
+    X(MAX, 35, "max", NULL, CALL, 2, NUMBER, SAME, SOURCE, "floats: maximumNumber, a number beats NaN; -0 < +0",       \
       "the larger")                                                                                                    \
-    X(COPYSIGN, "copysign", NULL, CALL, 2, FLOAT, SAME, SOURCE,                                                        \
+    X(COPYSIGN, 36, "copysign", NULL, CALL, 2, FLOAT, SAME, SOURCE,                                                    \
       "NaN if the first operand is NaN; a NaN second operand counts as positive",                                      \
       "the first operand with the sign of the second")                                                                 \
-    X(EQ, "eq", "==", COMPARE, 2, ANY, COMPARE, SOURCE, "NaN equals nothing; -0 == +0", "equal")                       \
-    X(NE, "ne", "!=", COMPARE, 2, ANY, COMPARE, SOURCE, "NaN differs from everything; -0 == +0", "not equal")          \
-    X(LT, "lt", "<", COMPARE, 2, NUMBER, COMPARE, SOURCE, "false if either is NaN", "less")                            \
-    X(LE, "le", "<=", COMPARE, 2, NUMBER, COMPARE, SOURCE, "false if either is NaN", "less or equal")                  \
-    X(GT, "gt", ">", COMPARE, 2, NUMBER, COMPARE, SOURCE, "false if either is NaN", "greater")                         \
-    X(GE, "ge", ">=", COMPARE, 2, NUMBER, COMPARE, SOURCE, "false if either is NaN", "greater or equal")               \
-    X(SELECT, "select", "?:", SELECT, 3, ANY, SELECT, SOURCE, "both arms are pure",                                    \
+    X(EQ, 37, "eq", "==", COMPARE, 2, ANY, COMPARE, SOURCE, "NaN equals nothing; -0 == +0", "equal")                   \
+    X(NE, 38, "ne", "!=", COMPARE, 2, ANY, COMPARE, SOURCE, "NaN differs from everything; -0 == +0", "not equal")      \
+    X(LT, 39, "lt", "<", COMPARE, 2, NUMBER, COMPARE, SOURCE, "false if either is NaN", "less")                        \
+    X(LE, 40, "le", "<=", COMPARE, 2, NUMBER, COMPARE, SOURCE, "false if either is NaN", "less or equal")              \
+    X(GT, 41, "gt", ">", COMPARE, 2, NUMBER, COMPARE, SOURCE, "false if either is NaN", "greater")                     \
+    X(GE, 42, "ge", ">=", COMPARE, 2, NUMBER, COMPARE, SOURCE, "false if either is NaN", "greater or equal")           \
+    X(SELECT, 43, "select", "?:", SELECT, 3, ANY, SELECT, SOURCE, "both arms are pure",                                \
       "the second operand if the first is true, else the third")                                                       \
-    X(FMA, "fma", NULL, CALL, 3, FLOAT, SAME, SOURCE, "one rounding", "a*b + c")                                       \
-    X(CAST, "cast", NULL, CALL, 1, ANY, CAST, SOURCE,                                                                  \
+    X(FMA, 44, "fma", NULL, CALL, 3, FLOAT, SAME, SOURCE, "one rounding", "a*b + c")                                   \
+    X(CAST, 45, "cast", NULL, CALL, 1, ANY, CAST, SOURCE,                                                              \
       "integer to integer wraps; to float rounds to nearest-even; float to integer truncates, saturates, NaN becomes " \
       "0; bool becomes 0 or 1",                                                                                        \
       "conversion of the value, written T(x)")                                                                         \
-    X(BITCAST, "bitcast", NULL, CALL, 1, NUMBER, BITCAST, SOURCE,                                                      \
+    X(BITCAST, 46, "bitcast", NULL, CALL, 1, NUMBER, BITCAST, SOURCE,                                                  \
       "a NaN pattern becomes the canonical NaN of the float type",                                                     \
       "reinterpretation of the bits, written bitcast<T>(x)")                                                           \
-    X(APPROX_DIV, "approx_div", NULL, CALL, 2, FLOAT, SAME, LEGAL,                                                     \
+    X(APPROX_DIV, 47, "approx_div", NULL, CALL, 2, FLOAT, SAME, LEGAL,                                                 \
       "within 2.5 ulp for normal operands and results; else unspecified",                                              \
       "a quotient as the device computes it; the evaluator computes the exact one")                                    \
-    X(APPROX_SQRT, "approx_sqrt", NULL, CALL, 1, FLOAT, SAME, LEGAL,                                                   \
+    X(APPROX_SQRT, 48, "approx_sqrt", NULL, CALL, 1, FLOAT, SAME, LEGAL,                                               \
       "within 2.5 ulp for normal operands and results; else unspecified",                                              \
       "a square root as the device computes it; the evaluator computes the exact one")
 
 typedef enum vyre_op {
-#define X(ID, name, symbol, precedence, arity, cls, rule, level, edge, doc) VYRE_OP_##ID,
+#define X(ID, tag, name, symbol, precedence, arity, cls, rule, level, edge, doc) VYRE_OP_##ID,
     VYRE_OP_LIST(X)
 #undef X
         VYRE_OP_COUNT

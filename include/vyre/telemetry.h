@@ -36,7 +36,8 @@ extern "C" {
     X(cancellations, counter, "dispatches that were cancelled")                                                        \
     X(async_dispatches, counter, "dispatches that were handed over to run on their own")                               \
     X(pending, gauge, "dispatches handed over and not ended now")                                                      \
-    X(grid_syncs, counter, "dispatches whose grid barriers ran inside one launch that was found to be small enough")
+    X(grid_syncs, counter, "dispatches whose grid barriers ran inside one launch that was found to be small enough")   \
+    X(passes, counter, "passes of the optimiser and of legalisation that ran")
 
 typedef struct vyre_counters {
 #define X(name, kind, doc) uint64_t name;

@@ -7,8 +7,8 @@
  *     vyre_module_free(module);
  *
  * Threads:   any thread, concurrently.
- * Blocking:  no function blocks; time grows with the size of the text. Exception: the first text of a process that
- *            calls an op builds the first snapshot of the dialects (milliseconds). */
+ * Blocking:  no function blocks; time grows with the size of the text. Exception: the first call of an op of a dialect
+ *            of the standard library in a process loads that dialect (milliseconds). */
 #ifndef VYRE_TEXT_H
 #define VYRE_TEXT_H
 

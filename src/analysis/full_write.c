@@ -1,46 +1,47 @@
-/* Full-write analysis (full_write.h): one forward walk, for an invocation whose ids are below all bounds seen so far.
+/* Full-write analysis (full_write.h): one forward walk, for an invocation whose ids are below all bounds seen so
+ * far.
  *
- * What must stay true:
+ * Invariants:
  *
- *  - A condition counts as known only if it follows from the bounds. The bounds it needed stay in the list, and the
- *    dispatch checks them.
- *  - Where such an invocation may return before it has stored, nothing is known. A trap, an endless loop and a
- *    cancellation are harmless, since the outputs are then not delivered.
- *  - Loops are not entered, since they may have no iterations. */
+ * - A condition counts as known only if it follows from the bounds. The bounds it needed stay in the list, and the
+ *   dispatch checks them.
+ * - If such an invocation may return before its store, the buffer is not covered. A trap, an endless loop and a
+ *   cancellation are harmless, since the outputs are then not delivered.
+ * - Loops are not entered, since they may have no iterations. */
 #include "analysis/full_write.h"
 
+#include "analysis/def_use.h"
 #include "base/memory.h"
 #include "base/status.h"
 
 enum {
-    ALIASES = 16, /* of a variable by another, that are followed */
-    DEPTH = 64,   /* of a condition, through variables */
-    STEPS =
-        1 << 20 /* conditions and statements looked at, for all buffers together: then what is left is not covered */
+    ALIASES = 16,   /* most aliases of a variable that are followed */
+    DEPTH = 64,     /* most operators of a condition, through variables */
+    STEPS = 1 << 20 /* conditions and statements visited, for all buffers together; further buffers are not covered */
 };
 
 typedef struct finder {
     const vyre_program *p;
-    const uint32_t *values; /* by variable: the expression of its `let`, or VY_NONE */
+    const vy_def_use *uses;
     uint32_t buffer;
     vy_full_write *cover;
-    int has_store; /* the cover's shape is that of a store seen before */
+    int has_store; /* the shape of the cover was set by an earlier store */
     unsigned depth;
     uint32_t *steps;
 } finder;
 
 typedef enum truth { UNKNOWN, FALSE, TRUE } truth;
-/* What is known behind a block: nothing new; that the invocation has stored; that it may have left. */
+/* The effect of a block: none, the invocation has stored, or the invocation may have left. */
 typedef enum outcome { GOES_ON, HAS_STORED, MAY_HAVE_LEFT } outcome;
 
 /* ---- values ---- */
 
-/* Through variables that are bound once, and casts that keep every u32. */
+/* Follows variables that are bound once, and casts that preserve every u32. */
 static const vy_expr *see_through(const finder *f, uint32_t expr) {
     const vy_expr *e = &f->p->exprs.items[expr];
     for (int i = 0; i < ALIASES; i++) {
-        if (e->kind == VY_EXPR_VARIABLE && f->values[e->a] != VY_NONE)
-            e = &f->p->exprs.items[f->values[e->a]];
+        if (e->kind == VY_EXPR_VARIABLE && vy_let_value(f->uses, e->a) != VY_NONE)
+            e = &f->p->exprs.items[vy_let_value(f->uses, e->a)];
         else if (e->kind == VY_EXPR_OP && e->op == VYRE_OP_CAST &&
                  (e->type == VYRE_TYPE_U32 || e->type == VYRE_TYPE_U64 || e->type == VYRE_TYPE_I64) &&
                  f->p->exprs.items[e->a].type == VYRE_TYPE_U32)
@@ -51,7 +52,7 @@ static const vy_expr *see_through(const finder *f, uint32_t expr) {
     return e;
 }
 
-/* global_id.x or .y; sets which. */
+/* Whether the expression is global_id.x or .y; sets the axis. */
 static int is_id(const finder *f, uint32_t expr, uint8_t *axis) {
     const vy_expr *e = see_through(f, expr);
     *axis = e->axis;
@@ -97,8 +98,8 @@ static int is_patient(const finder *f) {
     return f->depth < DEPTH && ++*f->steps < STEPS;
 }
 
-/* id < bound, which an invocation inside fulfils if the bound is large enough: it is now one of the bounds. A minimum
- * is several of them. */
+/* id < bound. An invocation inside the grid satisfies it if the bound is large enough, so the bound is added to the
+ * list. A minimum adds one bound per operand. */
 static int is_below(finder *f, uint32_t id, uint32_t bound) {
     const vy_expr *e = see_through(f, bound);
     vy_full_write_value value;
@@ -155,8 +156,8 @@ static truth evaluate_condition(finder *f, uint32_t condition) {
     if (e->kind == VY_EXPR_OP && is_patient(f))
         t = evaluate_condition_op(f, e);
     f->depth--;
-    if (t == UNKNOWN)
-        f->cover->bound_count = before; /* nothing was concluded from them */
+    while (t == UNKNOWN && f->cover->bound_count > before) /* discards the bounds if the condition stays unknown */
+        f->cover->bounds[--f->cover->bound_count] = (vy_full_write_value){.kind = VY_FULL_WRITE_LITERAL};
     return t;
 }
 
@@ -177,8 +178,8 @@ static int is_row(const finder *f, uint32_t expr, vy_full_write_value *width) {
     return is_id(f, e->b, &axis) && axis == 1 && is_known(f, e->a, width);
 }
 
-/* Whether the index is that of the invocation's own element. Sums are exact where the element is inside: it is below
- * 2^32. */
+/* Whether the index is that of the invocation's own element. The sum does not wrap for an element in bounds, whose
+ * index is below 2^32. */
 static int is_own(finder *f, uint32_t index) {
     const vy_expr *e = see_through(f, index);
     vy_full_write_value width = {.kind = VY_FULL_WRITE_LITERAL};
@@ -265,35 +266,30 @@ static int has_write_buffer(const vyre_program *p) {
     return 0;
 }
 
-static void find_values(const vyre_program *p, uint32_t *values) {
-    const vy_function *entry = vy_program_entry(p);
-    for (uint32_t i = 0; i < p->variables.count; i++)
-        values[i] = VY_NONE;
-    for (uint32_t i = entry->first_stmt; i < entry->end_stmt; i++)
-        if (p->stmts.items[i].kind == VY_STMT_LET)
-            values[p->stmts.items[i].variable] = p->stmts.items[i].a;
-}
-
 vyre_status vy_full_write_find(const vyre_program *p, vy_full_write *covers, vyre_error *error) {
     for (uint32_t i = 0; i < p->buffer_count; i++)
-        covers[i].is_covered = 0;
+        covers[i] = (vy_full_write){.is_covered = 0};
     if (!vy_program_has_entry(p) || !has_write_buffer(p))
         return VYRE_OK;
     const vy_function *entry = vy_program_entry(p);
-    size_t size = vy_array_size(p->variables.count, sizeof(uint32_t));
-    uint32_t *values = vy_allocate(size);
-    if (size && !values)
+    vy_arena arena = {0};
+    vy_def_use uses = {.program = p, .arena = &arena};
+    if (!vy_def_use_need(&uses, VY_DEF_USE_DECLARATIONS)) {
+        vy_arena_free(&arena);
         return vy_fail_memory(error, "looking for what a program writes");
-    find_values(p, values);
+    }
     uint32_t steps = 0;
     for (uint32_t i = 0; i < p->buffer_count; i++) {
         if (p->memories.items[entry->first_memory + i].access != VYRE_ACCESS_WRITE)
             continue;
-        finder f = {.p = p, .values = values, .buffer = entry->first_memory + i, .cover = &covers[i], .steps = &steps};
+        finder f = {.p = p, .uses = &uses, .buffer = entry->first_memory + i, .cover = &covers[i], .steps = &steps};
         covers[i] = (vy_full_write){.group = {p->workgroup[0], p->workgroup[1]}};
-        covers[i].is_covered = walk(&f, entry->first_stmt, entry->end_stmt) == HAS_STORED;
+        if (walk(&f, entry->first_stmt, entry->end_stmt) == HAS_STORED)
+            covers[i].is_covered = 1;
+        else
+            covers[i] = (vy_full_write){.is_covered = 0};
     }
-    vy_release(values, size);
+    vy_arena_free(&arena);
     return VYRE_OK;
 }
 
@@ -312,7 +308,7 @@ static uint64_t value_of(const vy_full_write_value *value, const uint64_t *count
 
 int vy_full_write_holds(const vy_full_write *cover, uint32_t index, const uint64_t *counts, const vyre_scalar *params,
                         const uint32_t groups[3]) {
-    uint64_t needed[2] = {counts[index], 1}; /* ids in each dimension that must be there */
+    uint64_t needed[2] = {counts[index], 1}; /* ids that each dimension must include */
     if (!cover->is_covered)
         return 0;
     if (cover->is_rows) {

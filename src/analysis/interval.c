@@ -1,4 +1,5 @@
-/* Interval arithmetic on integers (interval.h): one rule per op. */
+/* Interval arithmetic on integers (interval.h): one rule per op. Invariant: the result contains the value of the op
+ * for all operands within their intervals. */
 #include "analysis/interval.h"
 
 typedef vy_interval interval;
@@ -12,9 +13,9 @@ interval vy_interval_hull(interval a, interval b) {
     return (interval){vy_wide_min(a.low, b.low), vy_wide_max(a.high, b.high)};
 }
 
-/* The smallest number of the form 2^n - 1 that is not below it. */
+/* The smallest number of the form 2^n - 1 that is not less than the value. */
 static vy_wide ones_over(vy_wide value) {
-    vy_wide ones = value == (vy_wide)UINT32_MAX ? value : 0; /* most often */
+    vy_wide ones = value == (vy_wide)UINT32_MAX ? value : 0; /* the common case */
     while (ones < value)
         ones = ones * 2 + 1;
     return ones;
@@ -23,7 +24,7 @@ static vy_wide ones_over(vy_wide value) {
 static interval multiply(interval a, interval b, uint8_t type) {
     unsigned bits = vy_type_layouts[type].bits;
     if (bits == 64 && (vy_wide_max(a.high, -a.low) >> 62 || vy_wide_max(b.high, -b.low) >> 62))
-        return vy_interval_whole(type); /* the product may not fit 128 bits */
+        return vy_interval_whole(type); /* the product may exceed 128 bits */
     vy_wide p[4] = {a.low * b.low, a.low * b.high, a.high * b.low, a.high * b.high};
     return vy_interval_fit(type, vy_wide_min(vy_wide_min(p[0], p[1]), vy_wide_min(p[2], p[3])),
                            vy_wide_max(vy_wide_max(p[0], p[1]), vy_wide_max(p[2], p[3])));
@@ -36,7 +37,7 @@ static interval remain(interval a, interval b, uint8_t type) {
     return (interval){a.low < 0 ? vy_wide_max(a.low, -largest) : 0, a.high > 0 ? vy_wide_min(a.high, largest) : 0};
 }
 
-/* By one amount, of which the language takes the low bits. */
+/* By a single shift count, of which the language uses the low bits. */
 static interval shift(vyre_op op, interval a, interval amount, uint8_t type) {
     unsigned by = (unsigned)(uint64_t)amount.low & (vy_type_layouts[type].bits - 1u);
     if (amount.low != amount.high)

@@ -7,7 +7,7 @@
 
 #include "ir/eval.h"
 
-/* The mathematical integer that bits of an integer type are. */
+/* The mathematical integer that the bits of an integer type represent. */
 __extension__ typedef __int128 vy_wide;
 static inline vy_wide vy_integer_of(uint8_t type, uint64_t bits) {
     const vy_type_layout *layout = &vy_type_layouts[type];
@@ -15,12 +15,12 @@ static inline vy_wide vy_integer_of(uint8_t type, uint64_t bits) {
     return (vy_wide)bits - (is_negative ? (vy_wide)1 << layout->bits : 0);
 }
 
-/* Both ends belong to it. */
+/* Inclusive bounds. */
 typedef struct vy_interval {
     vy_wide low, high;
 } vy_interval;
 
-/* The same in 64 bits, in the order of a type: of signed ones read them as int64_t. */
+/* The same in 64 bits; for a signed type, read them as int64_t. */
 typedef struct vy_range {
     uint64_t low, high;
 } vy_range;
@@ -46,7 +46,7 @@ static inline vy_range vy_interval_pack(vy_interval i) {
     return (vy_range){(uint64_t)i.low, (uint64_t)i.high};
 }
 
-/* All values of a type: 0 and 1 for bool and, since nobody asks, for floats. */
+/* All values of a type: 0 and 1 for bool. The interval of a float is not used. */
 static inline vy_interval vy_interval_whole(uint8_t type) {
     uint64_t mask = vy_type_layouts[type].mask;
     if (!vy_is_integer(type))
@@ -55,17 +55,17 @@ static inline vy_interval vy_interval_whole(uint8_t type) {
         return (vy_interval){-(vy_wide)(mask >> 1) - 1, mask >> 1};
     return (vy_interval){0, mask};
 }
-/* From low to high if the type holds all of it, else the whole type. */
+/* [low, high] if the type can represent all of it, else the whole type. */
 vy_interval vy_interval_fit(uint8_t type, vy_wide low, vy_wide high);
-/* All of both, and what lies between. */
+/* The smallest interval that contains both. */
 vy_interval vy_interval_hull(vy_interval a, vy_interval b);
-/* What an op of that result type gives. `operand` is the type of its first operand; operands it does not have may be
- * anything. */
+/* The interval of the result of an op with that result type. `operand` is the type of its first operand. Intervals
+ * beyond the arity are not read. */
 vy_interval vy_interval_op(vyre_op op, uint8_t type, uint8_t operand, vy_interval a, vy_interval b, vy_interval c);
 
-/* The same comparison with its sides exchanged. */
+/* The equivalent comparison with exchanged operands. */
 vyre_op vy_op_mirrored(vyre_op op);
-/* The comparison that holds when `op` does not, for integers; VYRE_OP_COUNT for what is none. */
+/* The negated comparison, for integers; VYRE_OP_COUNT if `op` is not a comparison. */
 static inline vyre_op vy_op_opposite(vyre_op op) {
     switch (op) {
     case VYRE_OP_EQ:

@@ -1,10 +1,11 @@
 /* Range analysis (range.h): a forward walk over the statements that keeps facts about variables, builtins and lengths.
  *
- * What must stay true: expressions are visited in order, each with the facts known at its statement. A fact about a
+ * Invariant: expressions are visited in order, each with the facts known at its statement. A fact about a
  * variable is dropped when the variable is assigned. No fact outlives the block in which its condition holds: every
  * change is logged and undone on leaving the block. */
 #include "analysis/range.h"
 
+#include "analysis/control_flow.h"
 #include "analysis/range_transfer.h"
 #include "base/status.h"
 #include "ir/walk.h"
@@ -14,7 +15,7 @@
 typedef vy_wide wide;
 typedef vy_interval interval;
 
-/* ---- before the first statement ---- */
+/* ---- initial facts ---- */
 
 /* A dispatch has at most 2^32 - 1 invocations along a dimension (ir/dispatch_resolve.c). */
 static interval range_builtin(const vyre_program *p, uint32_t builtin, uint32_t axis) {
@@ -42,7 +43,7 @@ static interval range_builtin(const vyre_program *p, uint32_t builtin, uint32_t 
     }
 }
 
-/* What holds before the first statement. r->whole must be there. */
+/* The facts before the first statement. Requires r->whole. */
 static void facts_start(vy_ranges *r) {
     const vyre_program *p = r->program;
     for (uint32_t i = 0; i < p->variables.count; i++) {
@@ -58,9 +59,9 @@ static void facts_start(vy_ranges *r) {
         r->lengths[entry->first_variable + i] = p->memories.count + entry->first_variable + i;
 }
 
-/* ---- learning and forgetting ---- */
+/* ---- adding and dropping facts ---- */
 
-/* A variable is of one function, so what is learned of it outside of all places need not be taken back. */
+/* A variable belongs to one function, so its facts outside of all undone scopes need not be logged. */
 static void set_fact(vy_ranges *r, uint32_t subject, vy_range range, uint32_t below) {
     if (r->places || subject >= r->program->variables.count) {
         if (!VY_RESERVE(&r->log, 1)) {
@@ -74,14 +75,14 @@ static void set_fact(vy_ranges *r, uint32_t subject, vy_range range, uint32_t be
     r->learned++;
 }
 
-/* Learns the interval of a subject that has no symbolic bounds. */
+/* Sets the interval of a subject without symbolic bounds. */
 static void fact_learn_range(vy_ranges *r, uint32_t subject, vy_range range) {
     const vy_range *old = &r->ranges[subject];
-    if (old->low != range.low || old->high != range.high || r->below[subject]) /* else nothing new */
+    if (old->low != range.low || old->high != range.high || r->below[subject]) /* otherwise nothing changes */
         set_fact(r, subject, range, 0);
 }
 
-/* From here on `known` holds of a subject. May fail: r->failed. */
+/* Sets the fact of a subject from here on. May set r->failed. */
 static void fact_learn(vy_ranges *r, uint32_t subject, const vy_fact *known) {
     if (!known->below.count) {
         fact_learn_range(r, subject, known->range);
@@ -95,12 +96,12 @@ static void fact_learn(vy_ranges *r, uint32_t subject, const vy_fact *known) {
     set_fact(r, subject, known->range, r->bounds.count);
 }
 
-/* A variable may be anything. */
+/* Drops all facts of a variable. */
 static void fact_forget(vy_ranges *r, uint32_t variable) {
     fact_learn_range(r, variable, r->whole[r->program->variables.items[variable].type]);
 }
 
-/* What was learned and forgotten since the log was so long is undone. */
+/* Undoes all changes since the log had the length `mark`. */
 static void facts_undo_to(vy_ranges *r, uint32_t mark) {
     r->learned += r->log.count > mark;
     while (r->log.count > mark) {
@@ -110,16 +111,16 @@ static void facts_undo_to(vy_ranges *r, uint32_t mark) {
     }
 }
 
-/* ---- what is assigned ---- */
+/* ---- assignments ---- */
 
-/* Every variable assigned in [first, end) may be anything. */
+/* Drops the facts of every variable assigned in [first, end). */
 static void facts_forget_assigned(vy_ranges *r, uint32_t first, uint32_t end) {
     for (uint32_t i = first; i < end && !r->failed; i++)
         if (r->program->stmts.items[i].kind == VY_STMT_ASSIGN)
             fact_forget(r, r->program->stmts.items[i].variable);
 }
 
-/* Whether an assignment leaves a variable that is not below zero where it is or takes it down, not below zero. */
+/* Whether an assignment cannot increase a non-negative variable, and keeps it non-negative. */
 static int shrinks(const vy_ranges *r, const vy_stmt *s) {
     const vy_expr *exprs = r->program->exprs.items, *e = &exprs[s->a];
     if (e->kind != VY_EXPR_OP || !vy_is_integer(e->type) || exprs[e->a].kind != VY_EXPR_VARIABLE ||
@@ -130,8 +131,8 @@ static int shrinks(const vy_ranges *r, const vy_stmt *s) {
             vy_integer_of(exprs[e->b].type, exprs[e->b].bits) > 0);
 }
 
-/* At the head of a loop with that body, and behind it: every variable assigned there may be anything, or, where it is
- * only ever halved and the like, anything from zero to what it was. */
+/* At the head of a loop with that body, and after the loop: drops the facts of every variable assigned there. A
+ * variable that is only shifted right, masked or divided keeps its upper bound if it is non-negative. */
 static void facts_forget_in_loop(vy_ranges *r, uint32_t first, uint32_t end) {
     const vy_stmt *stmts = r->program->stmts.items;
     int any_shrinks = 0;
@@ -157,12 +158,11 @@ static void facts_forget_in_loop(vy_ranges *r, uint32_t first, uint32_t end) {
     }
 }
 
-/* ---- conditions: the facts that follow where a condition holds, or does not ----
- *
- * Only what follows in mathematical integers is learned, so a sum or a difference that might wrap yields nothing. If a
- * condition cannot hold, the facts stay as they were, since the code is unreachable. */
+/* ---- conditions: the facts implied by a condition that is known to hold, or not to hold ---- Only consequences in
+ * mathematical integers are used, so a sum or a difference that might wrap implies nothing. If a condition cannot
+ * hold, the facts are unchanged, since the code is unreachable. */
 
-/* `left op right` holds: what follows for a subject on the left. */
+/* `left op right` holds: narrows the subject on the left. */
 static void assume_side(vy_ranges *r, vyre_op op, uint32_t left, uint32_t right) {
     uint32_t subject = vy_subject_of(r, &r->program->exprs.items[left]);
     if (subject == VY_NONE)
@@ -173,7 +173,7 @@ static void assume_side(vy_ranges *r, vyre_op op, uint32_t left, uint32_t right)
     case VYRE_OP_EQ:
         mine = (interval){vy_wide_max(mine.low, other.low), vy_wide_min(mine.high, other.high)};
         break;
-    case VYRE_OP_NE: /* an end of it */
+    case VYRE_OP_NE: /* narrows only if `right` is an end of the interval */
         mine.low += other.low == other.high && other.low == mine.low;
         mine.high -= other.low == other.high && other.low == mine.high;
         break;
@@ -194,12 +194,12 @@ static void assume_side(vy_ranges *r, vyre_op op, uint32_t left, uint32_t right)
     default:
         return;
     }
-    if (mine.low <= mine.high) /* else nobody comes here */
+    if (mine.low <= mine.high) /* otherwise unreachable */
         known.range = vy_interval_pack(mine);
     fact_learn(r, subject, &known);
 }
 
-/* `a + b op right` holds, and the sum does not wrap: what follows for a subject a. */
+/* `a + b op right` holds and the sum does not wrap: narrows the subject a. */
 static void assume_sum(vy_ranges *r, vyre_op op, uint32_t sum, uint32_t right) {
     const vy_expr *e = &r->program->exprs.items[vy_let_value(r, sum)];
     if (e->kind != VY_EXPR_OP || e->op != VYRE_OP_ADD || (op != VYRE_OP_LT && op != VYRE_OP_LE))
@@ -216,14 +216,13 @@ static void assume_sum(vy_ranges *r, vyre_op op, uint32_t sum, uint32_t right) {
             continue;
         vy_symbolic_bounds_add(&r->known, &known.below, vy_length_in(r, right), (uint64_t)margin);
         mine.high = vy_wide_min(mine.high, vy_interval_at(r, right).high - margin - 1);
-        if (mine.low <= mine.high) /* else nobody comes here */
+        if (mine.low <= mine.high) /* otherwise unreachable */
             known.range = vy_interval_pack(mine);
         fact_learn(r, subject, &known);
     }
 }
 
-/* `n - v op least` holds: what follows for the variable v, if it is known not to be above n. Then v + least is not
- * above it either. */
+/* `n - v op least` holds: narrows the variable v if v <= n is known. Then v + least <= n as well. */
 static void assume_distance(vy_ranges *r, vyre_op op, uint32_t distance, uint32_t shortest) {
     const vy_expr *e = &r->program->exprs.items[distance];
     if (e->kind != VY_EXPR_OP || e->op != VYRE_OP_SUB || (op != VYRE_OP_GE && op != VYRE_OP_GT))
@@ -238,14 +237,14 @@ static void assume_distance(vy_ranges *r, vyre_op op, uint32_t distance, uint32_
         return;
     vy_symbolic_bounds_add(&r->known, &known.below, length, (uint64_t)vy_wide_min(least_distance - 1, UINT32_MAX));
     mine.high = vy_wide_min(mine.high, n.high - least_distance);
-    if (mine.low <= mine.high) /* else nobody comes here */
+    if (mine.low <= mine.high) /* otherwise unreachable */
         known.range = vy_interval_pack(mine);
     fact_learn(r, subject, &known);
 }
 
 static void assume_value(vy_ranges *r, uint32_t expr, int holds);
 
-/* The operands of an operator are `holds`. Recursion is bounded by VY_RANGE_DEPTH. */
+/* Each operand of a logical op equals `holds`. Recursion is bounded by VY_RANGE_DEPTH. */
 static void assume_operands(vy_ranges *r, const vy_expr *e, int holds) {
     if (r->depth == VY_RANGE_DEPTH)
         return;
@@ -256,7 +255,7 @@ static void assume_operands(vy_ranges *r, const vy_expr *e, int holds) {
     r->depth--;
 }
 
-/* The condition at `expr` is `holds`. */
+/* The condition at `expr` equals `holds`. */
 static void assume_value(vy_ranges *r, uint32_t expr, int holds) {
     uint32_t value = expr, next;
     while ((next = vy_let_value(r, value)) != value)
@@ -280,10 +279,10 @@ static void assume_value(vy_ranges *r, uint32_t expr, int holds) {
     }
 }
 
-/* The condition at `expr`, which was visited, is `holds` from here on, until it is undone. */
+/* Assumes that the visited condition at `expr` equals `holds`, until that is undone. */
 static void facts_assume(vy_ranges *r, uint32_t expr, int holds) {
     r->effort = VY_RANGE_EFFORT;
-    r->first_expr = VY_NONE; /* what one part of a condition says may bound another */
+    r->first_expr = VY_NONE; /* the facts of one part of a condition may bound another part */
     assume_value(r, expr, holds);
 }
 
@@ -291,15 +290,7 @@ static void facts_assume(vy_ranges *r, uint32_t expr, int holds) {
 
 static void visit_block(vy_ranges *r, uint32_t first, uint32_t end);
 
-/* Whether a block ends in a jump or trap, so that nobody comes out at its end. */
-static int does_not_end(const vyre_program *p, uint32_t first, uint32_t end) {
-    uint8_t last = VY_STMT_KIND_COUNT;
-    for (uint32_t i = first; i < end; i = p->stmts.items[i].end)
-        last = p->stmts.items[i].kind;
-    return last == VY_STMT_BREAK || last == VY_STMT_CONTINUE || last == VY_STMT_RETURN || last == VY_STMT_TRAP;
-}
-
-/* Where the first branch does not come back, what holds at the end of the second holds behind. */
+/* If the first branch does not fall through, the facts at the end of the second branch hold after the `if`. */
 static void visit_if(vy_ranges *r, uint32_t index, const vy_stmt *s) {
     uint32_t mark = r->log.count;
     r->places++;
@@ -309,13 +300,13 @@ static void visit_if(vy_ranges *r, uint32_t index, const vy_stmt *s) {
     facts_assume(r, s->a, !r->rules->else_is_opposite);
     visit_block(r, s->middle, s->end);
     r->places--;
-    if (does_not_end(r->program, index + 1, s->middle))
+    if (!vy_block_falls_through(r->program, index + 1, s->middle))
         return;
     facts_undo_to(r, mark);
     facts_forget_assigned(r, index + 1, s->end);
 }
 
-/* a, a + c, … while below b, or above it if c is negative. */
+/* The values a, a + c, … below b, or above b if c is negative. */
 static void enter_for(vy_ranges *r, const vy_stmt *s) {
     uint8_t type = r->program->variables.items[s->variable].type;
     interval from = vy_interval_at(r, s->a), to = vy_interval_at(r, s->b),
@@ -333,7 +324,7 @@ static void visit_loop(vy_ranges *r, uint32_t index, const vy_stmt *s) {
     uint32_t mark = r->log.count;
     r->places++;
     if (s->kind == VY_STMT_FOR)
-        enter_for(r, s); /* bounds are evaluated before the first trip */
+        enter_for(r, s); /* the bounds are evaluated before the first iteration */
     facts_forget_in_loop(r, index + 1, s->end);
     if (s->kind == VY_STMT_WHILE) {
         vy_ranges_visit_exprs(r, s);
@@ -345,12 +336,13 @@ static void visit_loop(vy_ranges *r, uint32_t index, const vy_stmt *s) {
     facts_forget_in_loop(r, index + 1, s->end);
 }
 
-/* What is learned here is of no value that was visited before: those have other variables, which are never assigned. */
+/* Records the value of a variable. The new facts do not affect visited expressions: those read other variables,
+ * which are immutable. */
 static void give(vy_ranges *r, const vy_stmt *s) {
     vy_symbolic_bounds below = {0};
     uint32_t learned = r->learned;
     r->effort = VY_RANGE_EFFORT;
-    if (r->may_bound[s->a]) /* its statement was just visited */
+    if (r->may_bound[s->a]) /* valid because its statement was visited last */
         below = vy_symbolic_bounds_of(r, s->a);
     if (s->kind == VY_STMT_LET) {
         r->lengths[s->variable] = vy_length_in(r, s->a);
@@ -399,7 +391,7 @@ static void visit_block(vy_ranges *r, uint32_t first, uint32_t end) {
         visit_stmt(r, i);
 }
 
-/* ---- making ---- */
+/* ---- the analysis ---- */
 
 static int prepare(vy_ranges *r) {
     const vyre_program *p = r->program;
@@ -420,7 +412,8 @@ static int prepare(vy_ranges *r) {
     r->compared = r->load_inside + exprs;
     r->stmt_inside = r->compared + exprs;
     r->may_bound = r->stmt_inside + stmts;
-    memset(r->below, 0, (size_t)(r->may_bound - (uint8_t *)r->below)); /* the others are written before they are read */
+    /* the other arrays are written before they are read */
+    memset(r->below, 0, (size_t)(r->may_bound - (uint8_t *)r->below));
     for (uint8_t i = 0; i < VYRE_TYPE_COUNT; i++)
         r->whole[i] = vy_interval_pack(vy_interval_whole(i));
     facts_start(r);
@@ -445,7 +438,7 @@ vyre_status vy_ranges_make_by(const vyre_program *program, const vy_range_rules 
     r->failed = !prepare(r);
     for (uint32_t i = 0; i < program->functions.count && !r->failed; i++) {
         visit_block(r, program->functions.items[i].first_stmt, program->functions.items[i].end_stmt);
-        facts_undo_to(r, 0); /* of builtins, which all functions share */
+        facts_undo_to(r, 0); /* facts about builtins, which all functions share */
     }
     VY_VECTOR_FREE(&r->log);
     VY_VECTOR_FREE(&r->bounds);

@@ -1,10 +1,11 @@
 /* Transfer functions of the range analysis: the interval of an expression, its symbolic upper bounds, and comparisons
  * that are certain (range_transfer.h).
  *
- * What must stay true: operands precede their users, so one pass over the expressions of a statement finds every
+ * Invariant: operands precede their users, so one pass over the expressions of a statement finds every
  * operand visited. An answer holds for the facts at that statement, before the statement takes effect. */
 #include "analysis/range_transfer.h"
 
+#include "analysis/float_interval.h"
 #include "ir/walk.h"
 
 /* ---- symbolic bounds: the lengths that a value is below ----
@@ -23,7 +24,7 @@ static vy_symbolic_bounds below_product(vy_ranges *r, uint32_t left, uint32_t ri
     return vy_symbolic_bounds_times(&r->known, &all, (uint64_t)by.low);
 }
 
-/* row * width + column. */
+/* Bounds of row * width + column. */
 static vy_symbolic_bounds below_place(vy_ranges *r, uint32_t start, uint32_t column) {
     const vy_expr *e = &r->program->exprs.items[vy_let_value(r, start)];
     vy_symbolic_bounds made = {0};
@@ -51,7 +52,7 @@ static vy_symbolic_bounds below_sum(vy_ranges *r, const vy_expr *e, interval a, 
         left = vy_symbolic_bounds_both(left, &right);
     }
     if (!r->known.products
-             .count) { /* no length is one, so there are no places: to look for them takes the same effort */
+             .count) { /* without products no index is row-major; the calls consume the same effort as the search */
         vy_let_value(r, e->a);
         vy_let_value(r, e->b);
         return left;
@@ -139,8 +140,8 @@ vy_symbolic_bounds vy_symbolic_bounds_of(vy_ranges *r, uint32_t expr) {
     return known;
 }
 
-/* What is less than an expression that is a length, or the least of several things, is below those. Recursion is
- * bounded as that of vy_symbolic_bounds_of. */
+/* Adds bounds for a value less than an expression: the length that the expression equals; for a minimum, the bounds
+ * of both operands. Recursion is bounded like that of vy_symbolic_bounds_of. */
 static void add_lengths(vy_ranges *r, vy_symbolic_bounds *all, uint32_t expr) {
     const vy_expr *e = &r->program->exprs.items[vy_let_value(r, expr)];
     vy_symbolic_bounds_add(&r->known, all, vy_length_in(r, expr), 0);
@@ -159,8 +160,7 @@ void vy_symbolic_bounds_add_less(vy_ranges *r, vy_symbolic_bounds *all, uint32_t
     *all = vy_symbolic_bounds_both(*all, &more);
 }
 
-/* Whether an expression is less than a length for certain; of VY_NONE it is not. A question of its own: sets
- * r->effort. */
+/* Whether an expression is certainly less than a length; 0 if that is VY_NONE. A separate query: sets r->effort. */
 static int is_below_length(vy_ranges *r, uint32_t expr, uint32_t length) {
     r->effort = VY_RANGE_EFFORT;
     vy_symbolic_bounds known = length != VY_NONE ? vy_symbolic_bounds_of(r, expr) : (vy_symbolic_bounds){0};
@@ -169,7 +169,7 @@ static int is_below_length(vy_ranges *r, uint32_t expr, uint32_t length) {
 
 typedef vy_wide wide;
 
-/* ---- between which values ---- */
+/* ---- intervals ---- */
 
 static interval range_op(const vy_ranges *r, const vy_expr *e) {
     interval none = vy_interval_whole(e->type);
@@ -178,8 +178,8 @@ static interval range_op(const vy_ranges *r, const vy_expr *e) {
                           e->c != VY_NONE ? vy_interval_at(r, e->c) : none);
 }
 
-/* An op of something and a literal: what the something is, if that never changes, and the literal; VY_NONE if it is
- * none. */
+/* For an op of an immutable operand and a literal: the subject of the operand and the literal; VY_NONE for any other
+ * expression. */
 static uint32_t of_literal(const vy_ranges *r, uint32_t expr, vyre_op op, uint64_t *bits) {
     const vyre_program *p = r->program;
     const vy_expr *e = &p->exprs.items[expr], *literal;
@@ -195,8 +195,8 @@ static uint32_t of_literal(const vy_ranges *r, uint32_t expr, vyre_op op, uint64
     return vy_subject_of(r, leaf);
 }
 
-/* (x << s) - (x & m), a zero put between bits of x, where m is all ones below: that is x * (2^s - 1) + (x & ~m), which
- * grows with x. */
+/* (x << s) - (x & m), where m is a mask of low bits, inserts a zero between bits of x. It equals x * (2^s - 1) + (x
+ * & ~m), which is monotonic in x. */
 static int is_spread(const vy_ranges *r, const vy_expr *e, interval *out) {
     uint64_t by = 0, mask = 0;
     if (e->op != VYRE_OP_SUB || e->type != VYRE_TYPE_U32)
@@ -212,14 +212,51 @@ static int is_spread(const vy_ranges *r, const vy_expr *e, interval *out) {
     return 1;
 }
 
+static int is_same_leaf(const vyre_program *p, uint32_t left, uint32_t right) {
+    const vy_expr *a = &p->exprs.items[left], *b = &p->exprs.items[right];
+    return a->kind == b->kind && ((a->kind == VY_EXPR_VARIABLE && a->a == b->a) ||
+                                  (a->kind == VY_EXPR_LITERAL && a->type == b->type && a->bits == b->bits));
+}
+
+/* Of the second operand of a select, which is given where the first holds. */
+static vy_range float_where(const vy_ranges *r, uint32_t condition, uint32_t value) {
+    const vyre_program *p = r->program;
+    const vy_expr *e = &p->exprs.items[condition];
+    vy_range mine = r->exprs[value];
+    if (e->kind != VY_EXPR_OP || vyre_op_get((vyre_op)e->op)->arity != 2)
+        return mine;
+    if (is_same_leaf(p, e->a, value))
+        return vy_float_assume((vyre_op)e->op, mine, r->exprs[e->b]);
+    if (is_same_leaf(p, e->b, value))
+        return vy_float_assume(vy_op_mirrored((vyre_op)e->op), mine, r->exprs[e->a]);
+    return mine;
+}
+
+static vy_range float_of_op(const vy_ranges *r, const vy_expr *e) {
+    uint8_t operand = r->program->exprs.items[e->a].type;
+    vy_range a = r->exprs[e->a], b = e->b != VY_NONE ? r->exprs[e->b] : a, c = e->c != VY_NONE ? r->exprs[e->c] : a;
+    if (e->type != VYRE_TYPE_F32 && e->type != VYRE_TYPE_F64)
+        return r->whole[e->type];
+    if (e->op == VYRE_OP_SELECT)
+        return vy_float_op(VYRE_OP_SELECT, e->type, a, float_where(r, e->a, e->b), c);
+    if (vy_is_integer(operand) && e->op == VYRE_OP_CAST)
+        return vy_float_cast(e->type, vy_interval_at(r, e->a));
+    if (vy_is_integer(operand) && e->op == VYRE_OP_BITCAST)
+        return vy_float_bitcast(e->type, vy_interval_at(r, e->a));
+    return operand == VYRE_TYPE_F32 || operand == VYRE_TYPE_F64 ? vy_float_op((vyre_op)e->op, e->type, a, b, c)
+                                                                : r->whole[e->type];
+}
+
 static vy_range range_of_op(const vy_ranges *r, const vy_expr *e) {
     interval spread;
-    if (!vy_is_integer(e->type)) /* nobody asks */
-        return r->whole[e->type];
+    if (!vy_is_integer(e->type))
+        return float_of_op(r, e);
     return vy_interval_pack(is_spread(r, e, &spread) ? spread : range_op(r, e));
 }
 
 static vy_range range_of_literal(const vy_ranges *r, const vy_expr *e) {
+    if (e->type == VYRE_TYPE_F32 || e->type == VYRE_TYPE_F64)
+        return vy_float_literal(e->type, e->bits);
     if (!vy_is_integer(e->type))
         return r->whole[e->type];
     uint64_t bits = (uint64_t)vy_integer_of(e->type, e->bits);
@@ -231,15 +268,15 @@ vy_interval vy_fact_of_length(const vyre_program *p, uint32_t memory) {
     return length ? (interval){(wide)length, (wide)length} : vy_interval_whole(VYRE_TYPE_U32);
 }
 
-/* Of a builtin or a length. */
+/* The range of a builtin or a length. */
 static vy_range range_of_subject(const vy_ranges *r, const vy_expr *e) {
     uint32_t subject = vy_subject_of(r, e);
     return subject != VY_NONE ? r->ranges[subject] : vy_interval_pack(vy_fact_of_length(r->program, e->a));
 }
 
-/* ---- what is certain ---- */
+/* ---- certain facts ---- */
 
-/* The least a length can be here. */
+/* The smallest possible value of a length at this point. */
 static wide shortest(const vy_ranges *r, uint32_t length) {
     uint32_t subject = vy_length_subject(r->program, length);
     return vy_interval_of(vy_subject_type(r->program, subject), r->ranges[subject]).low;
@@ -251,7 +288,7 @@ uint8_t vy_index_is_inside(vy_ranges *r, uint32_t memory, uint32_t index) {
     return i.low >= 0 && (i.high < shortest(r, length) || is_below_length(r, index, length));
 }
 
-/* `a op b` for the comparisons that the others are opposites or mirrors of. */
+/* `a op b` for LT, LE and EQ; the other comparisons are negations or mirrored forms. */
 static int is_certain(vy_ranges *r, vyre_op op, uint32_t left, uint32_t right) {
     interval a = vy_interval_at(r, left), b = vy_interval_at(r, right);
     switch (op) {
@@ -272,7 +309,7 @@ static int is_certain(vy_ranges *r, vyre_op op, uint32_t left, uint32_t right) {
     }
 }
 
-/* Of an op that gives a bool. */
+/* The result of a comparison: 1 false, 2 true, 0 unknown. */
 static uint8_t compare(vy_ranges *r, const vy_expr *e) {
     if (vy_op_opposite((vyre_op)e->op) == VYRE_OP_COUNT || !vy_is_integer(r->program->exprs.items[e->a].type))
         return 0;
@@ -281,9 +318,10 @@ static uint8_t compare(vy_ranges *r, const vy_expr *e) {
                                                                        : 0;
 }
 
-/* ---- all of a statement ---- */
+/* ---- the expressions of a statement ---- */
 
-/* What starts bounds are facts, and differences and remainders of lengths; other ops pass them on at most. */
+/* Whether an op may have symbolic bounds. They originate from facts and from differences and remainders; other ops
+ * only propagate them. */
 static int op_may_bound(const vy_ranges *r, const vy_expr *e) {
     return e->op == VYRE_OP_SUB || e->op == VYRE_OP_REM || r->may_bound[e->a] ||
            (e->b != VY_NONE && r->may_bound[e->b]) || (e->c != VY_NONE && r->may_bound[e->c]);

@@ -1,5 +1,5 @@
 /* Symbolic lengths and bounds (symbolic_length.h): the relations between lengths, and what follows from them for
- * bounds. */
+ * bounds. Invariant: every bound holds for mathematical integers. */
 #include "analysis/symbolic_length.h"
 
 /* ---- names ---- */
@@ -19,9 +19,9 @@ uint32_t vy_length_of(const vyre_program *p, uint32_t memory) {
     return memory;
 }
 
-/* A size that is a name, a number, or their sum. */
+/* A size that is a name, a number, or the sum of both. */
 typedef struct simple {
-    uint32_t name; /* VY_NONE: by alone */
+    uint32_t name; /* VY_NONE: the number alone */
     int64_t by;
 } simple;
 
@@ -51,7 +51,7 @@ static int read_simple(const vyre_program *p, uint32_t size, simple *out) {
     return 1;
 }
 
-/* ---- how they hang together ---- */
+/* ---- relations between lengths ---- */
 
 static int add_sum(vy_lengths *lengths, uint32_t from, uint32_t to, int64_t by) {
     vy_length_sum *sum = VY_PUSH(&lengths->sums);
@@ -111,8 +111,8 @@ static void add(vy_symbolic_bounds *all, uint32_t length, uint64_t margin) {
     all->count += at == all->count;
 }
 
-/* One round over what is there and what comes: lengths hang together in chains of two, and circles are no valid
- * counts. */
+/* One round over the bounds, including those added meanwhile: lengths form chains of two, and cyclic counts are not
+ * valid. */
 void vy_symbolic_bounds_add(const vy_lengths *lengths, vy_symbolic_bounds *all, uint32_t length, uint64_t margin) {
     if (length == VY_NONE)
         return;

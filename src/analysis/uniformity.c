@@ -1,11 +1,13 @@
-/* Uniformity and stride analysis (uniformity.h).
+/* Uniformity and stride analysis (uniformity.h). Invariant: a value is reported as uniform only if it is uniform in
+ * every run.
  *
- * The divergence graph of the validator is built for each function, and divergence is propagated along its edges. Its
- * nodes are variables, memories and control; an expression is as uniform as the least uniform of its leaves. Strides
- * follow in one forward walk: ids have stride 1 along x, sums and products with literals keep a stride, an immutable
- * variable has the stride of its value, and a loop variable that of its start. */
+ * The divergence graph of the validator is built for each function, and divergence is propagated along its edges.
+ * Its nodes are variables, memories and control; an expression is as uniform as the least uniform of its leaves.
+ * Strides follow in one forward walk: ids have stride 1 along x, sums and products with literals keep a stride, an
+ * immutable variable has the stride of its value, and a loop variable that of its start. */
 #include "analysis/uniformity.h"
 
+#include "analysis/def_use.h"
 #include "base/status.h"
 #include "ir/eval.h"
 #include "ir/validate/divergence_graph.h"
@@ -13,7 +15,7 @@
 
 enum { IN_GROUP = 1 << VY_VARIES_IN_GROUP, IN_GRID = 1 << VY_VARIES_IN_GRID, VARIES = IN_GROUP | IN_GRID };
 
-/* A stride; unknown ones are like no number. */
+/* A stride; an unknown one differs from every number. */
 typedef struct step {
     uint64_t by;
     int is_known;
@@ -23,28 +25,29 @@ struct vy_uniform {
     const vyre_program *program;
     uint64_t *strides;       /* by expression */
     uint64_t *steps;         /* by variable: the stride of its value */
-    uint32_t *control_nodes; /* by statement, while one function is looked at */
-    /* Which of VARIES it does: */
+    uint32_t *control_nodes; /* by statement of the function being analysed */
+    /* The VARIES bits: */
     uint8_t *exprs, *variables, *memories, *stmts;
     uint8_t *has_stride; /* by expression */
     uint8_t *has_step;   /* by variable */
-    uint8_t *is_assigned;
-    size_t size; /* of the block, which starts at strides */
+    size_t size;         /* of the block, which starts at strides */
 };
 
-/* ---- what differs: variables, memories, control ---- */
+/* ---- divergence of variables, memories and control ---- */
 
-/* A function does not know what it is given, nor whether all come to call it. */
+/* The arguments of a function may differ between invocations, and so may the control flow at its calls. */
 static uint8_t seed_of(const vy_divergence_node *node) {
     return node->has_param || node->seed >> VY_VARIES_CONTROL ? VARIES : node->seed & VARIES;
 }
 
-/* What an op does that nobody has resolved is not known. */
+/* An unresolved op may return any result. */
 static void seed_calls(vy_divergence_graph *flow) {
     const vyre_program *p = flow->program;
     const vy_function *f = flow->function;
     for (uint32_t i = f->first_stmt; i < f->end_stmt; i++) {
         const vy_stmt *s = &p->stmts.items[i];
+        if (vy_lowered_op_of(p, s))
+            continue; /* a function of its arguments */
         for (uint32_t v = 0; s->kind == VY_STMT_CALL && v < s->result_count; v++)
             flow->nodes.items[s->variable + v - f->first_variable].seed |= VARIES;
         for (uint32_t a = 0; s->kind == VY_STMT_CALL && a < s->arg_count; a++) {
@@ -55,7 +58,7 @@ static void seed_calls(vy_divergence_graph *flow) {
     }
 }
 
-/* Seeds become what the nodes depend on. stack has room for every node. */
+/* Propagates the seeds to all dependent nodes. stack has capacity for every node. */
 static void spread(vy_divergence_graph *flow, uint32_t *stack) {
     vy_divergence_node *nodes = flow->nodes.items;
     uint32_t count = 0;
@@ -107,10 +110,10 @@ static int follow(vy_uniform *u, vy_divergence_graph *flow, uint32_t function) {
     return 1;
 }
 
-static int follow_all(vy_uniform *u, int poll_is_uniform) {
+static int follow_all(vy_uniform *u, const vy_def_use *uses, int poll_is_uniform) {
     const vyre_program *p = u->program;
     size_t size = vy_array_size(p->functions.count + 1u, sizeof(uint32_t));
-    uint32_t *first_expr = vy_allocate_zero(size), expr = 0;
+    uint32_t *first_expr = vy_allocate(size);
     if (!first_expr)
         return 0;
     vy_verifier verifier = {.program = (vyre_program *)p, .first_expr = first_expr};
@@ -118,10 +121,7 @@ static int follow_all(vy_uniform *u, int poll_is_uniform) {
         .verifier = &verifier, .program = p, .control = u->control_nodes, .poll_is_uniform = poll_is_uniform};
     int ok = 1;
     for (uint32_t i = 0; i < p->functions.count && ok; i++) {
-        const vy_function *f = &p->functions.items[i];
-        first_expr[i] = expr;
-        for (uint32_t s = f->first_stmt; s < f->end_stmt; s++)
-            expr = vy_stmt_exprs_end(p, &p->stmts.items[s], expr);
+        first_expr[i] = uses->first_expr[p->functions.items[i].first_stmt];
         ok = follow(u, &flow, i);
     }
     VY_VECTOR_FREE(&flow.nodes);
@@ -179,8 +179,8 @@ static step step_of_builtin(const vy_expr *e) {
     return counts ? (step){1, 1} : is_along_y_or_z ? none : unknown;
 }
 
-/* Modulo 2^64 at first: what is exact there is exact modulo every smaller power. Operands that are the same in a row
- * give the same. */
+/* Strides are computed modulo 2^64, which is exact modulo every smaller power of two. Operands with stride 0 yield a
+ * result with stride 0. */
 static step step_of_op(const vy_uniform *u, const vy_expr *e) {
     const vy_expr *exprs = u->program->exprs.items;
     step a = step_at(u, e->a), b = step_at(u, e->b), c = step_at(u, e->c);
@@ -204,7 +204,7 @@ static step step_of_op(const vy_uniform *u, const vy_expr *e) {
         return exprs[e->a].kind == VY_EXPR_LITERAL ? (step){b.by * exprs[e->a].bits, 1} : unknown;
     case VYRE_OP_SHL:
         return right->kind == VY_EXPR_LITERAL ? (step){a.by << right->bits % (unsigned)bits, 1} : unknown;
-    case VYRE_OP_SELECT: /* all in a row take the same side */
+    case VYRE_OP_SELECT: /* all invocations of a row select the same arm */
         return is_none(a) && b.by == c.by ? b : unknown;
     case VYRE_OP_CAST:
     case VYRE_OP_BITCAST:
@@ -233,11 +233,11 @@ static step step_of(const vy_uniform *u, uint32_t index) {
     }
 }
 
-/* A loop variable is its start and so many steps as trips were made, which are as many for all who are in the same
- * trip. */
-static void set_loop_stride(vy_uniform *u, const vy_stmt *s) {
+/* A loop variable is its start plus the step per completed iteration, and invocations in the same iteration have
+ * completed the same number. */
+static void set_loop_stride(vy_uniform *u, const vy_def_use *uses, const vy_stmt *s) {
     step given = unknown;
-    if (s->kind == VY_STMT_LET || (s->kind == VY_STMT_VAR && !u->is_assigned[s->variable]))
+    if (s->kind == VY_STMT_LET || (s->kind == VY_STMT_VAR && !uses->is_assigned[s->variable]))
         given = step_at(u, s->a);
     else if (s->kind == VY_STMT_FOR && is_none(step_at(u, s->c)))
         given = step_at(u, s->a);
@@ -247,31 +247,25 @@ static void set_loop_stride(vy_uniform *u, const vy_stmt *s) {
     }
 }
 
-static void walk(vy_uniform *u) {
+static void walk(vy_uniform *u, const vy_def_use *uses) {
     const vyre_program *p = u->program;
-    uint32_t expr = 0;
-    for (uint32_t i = 0; i < p->stmts.count; i++)
-        if (p->stmts.items[i].kind == VY_STMT_ASSIGN)
-            u->is_assigned[p->stmts.items[i].variable] = 1;
     for (uint32_t i = 0; i < p->stmts.count; i++) {
-        const vy_stmt *s = &p->stmts.items[i];
-        uint32_t end = vy_stmt_exprs_end(p, s, expr);
-        for (; expr < end; expr++) {
+        for (uint32_t expr = uses->first_expr[i]; expr < uses->first_expr[i + 1]; expr++) {
             u->exprs[expr] = varies(u, &p->exprs.items[expr]);
             step found = step_of(u, expr);
             u->strides[expr] = found.by & vy_type_layouts[p->exprs.items[expr].type].mask;
             u->has_stride[expr] = (uint8_t)found.is_known;
         }
-        set_loop_stride(u, s);
+        set_loop_stride(u, uses, &p->stmts.items[i]);
     }
 }
 
-/* ---- making ---- */
+/* ---- the analysis ---- */
 
 static int prepare(vy_uniform *u) {
     const vyre_program *p = u->program;
     size_t exprs = p->exprs.count, variables = p->variables.count, memories = p->memories.count, stmts = p->stmts.count;
-    u->size = vy_array_size((exprs + variables) * 8 + stmts * 4 + exprs * 2 + variables * 3 + memories + stmts + 1, 1);
+    u->size = vy_array_size((exprs + variables) * 8 + stmts * 4 + exprs * 2 + variables * 2 + memories + stmts + 1, 1);
     u->strides = vy_allocate_zero(u->size);
     if (!u->strides)
         return 0;
@@ -281,8 +275,7 @@ static int prepare(vy_uniform *u) {
     u->has_stride = u->exprs + exprs;
     u->variables = u->has_stride + exprs;
     u->has_step = u->variables + variables;
-    u->is_assigned = u->has_step + variables;
-    u->memories = u->is_assigned + variables;
+    u->memories = u->has_step + variables;
     u->stmts = u->memories + memories;
     return 1;
 }
@@ -291,18 +284,22 @@ static vyre_status make(const vyre_program *program, int poll_is_uniform, vy_uni
     *out = NULL;
     if (program->facts & VY_PROGRAM_HAS_CALL)
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "inline the program first (vyre_program_inline)",
-                       "uniformity is asked of a program that calls its own functions");
+                       "the uniformity analysis does not accept a program that calls its own functions");
     vy_uniform *u = vy_allocate_zero(sizeof *u);
     if (!u)
         return vy_fail_memory(error, "uniformity");
     u->program = program;
-    if (!prepare(u) || !follow_all(u, poll_is_uniform)) {
+    vy_arena arena = {0};
+    vy_def_use uses = {.program = program, .arena = &arena};
+    if (prepare(u) && vy_def_use_need(&uses, VY_DEF_USE_EXPRS | VY_DEF_USE_ASSIGNED) &&
+        follow_all(u, &uses, poll_is_uniform)) {
+        walk(u, &uses);
+        *out = u;
+    } else {
         vy_uniform_free(u);
-        return vy_fail_memory(error, "uniformity");
     }
-    walk(u);
-    *out = u;
-    return VYRE_OK;
+    vy_arena_free(&arena);
+    return *out ? VYRE_OK : vy_fail_memory(error, "uniformity");
 }
 
 vyre_status vy_uniform_make(const vyre_program *program, vy_uniform **out, vyre_error *error) {
@@ -320,7 +317,7 @@ void vy_uniform_free(vy_uniform *u) {
     vy_release(u, sizeof *u);
 }
 
-/* ---- answers ---- */
+/* ---- queries ---- */
 
 static vy_uniformity uniformity_of(uint8_t varies) {
     return varies & IN_GROUP  ? VY_UNIFORMITY_DIVERGENT

@@ -8,6 +8,8 @@
  * Uniformity concerns the invocations that execute a statement together: in the same iterations of all loops around it.
  * Invocations that do not reach the statement, and those that have trapped, do not count.
  *
+ * Every change of statements, expressions, variables or memories invalidates the result: it is stored by index.
+ *
  * Sound, not complete: a value reported as uniform is uniform in every run (tests/analysis/test_uniformity.c). */
 #ifndef VY_ANALYSIS_UNIFORMITY_H
 #define VY_ANALYSIS_UNIFORMITY_H
@@ -17,18 +19,18 @@
 typedef enum vy_uniformity {
     VY_UNIFORMITY_DIVERGENT,
     VY_UNIFORMITY_WORKGROUP, /* for all invocations of a workgroup */
-    VY_UNIFORMITY_GRID       /* for all of the dispatch */
+    VY_UNIFORMITY_GRID       /* for all invocations of the dispatch */
 } vy_uniformity;
 
-/* Immutable once made, any thread; free with vy_uniform_free. The program is borrowed and must outlive it. Takes every
- * level.
+/* Immutable once made, any thread; free with vy_uniform_free. The program is borrowed and must outlive it. Accepts
+ * every level.
  *
- * VYRE_INVALID_ARGUMENT  the program calls its own functions: inline it before
+ * VYRE_INVALID_ARGUMENT  the program calls its own functions: inline it first
  * VYRE_NO_MEMORY */
 typedef struct vy_uniform vy_uniform;
 vyre_status vy_uniform_make(const vyre_program *program, vy_uniform **out, vyre_error *error);
-/* The same for code whose polls tell all invocations of a workgroup the same, or are as good as if they did: where
- * those that leave are told at other times than the rest, nobody looks at what they leave behind. */
+/* The same for code in which a cancellation poll returns the same answer to all invocations of a workgroup, or may
+ * be assumed to: if some invocations leave at other times than the rest, their results are discarded. */
 vyre_status vy_uniform_make_with_uniform_polls(const vyre_program *program, vy_uniform **out, vyre_error *error);
 void vy_uniform_free(vy_uniform *uniform);
 
@@ -36,16 +38,16 @@ void vy_uniform_free(vy_uniform *uniform);
 vy_uniformity vy_expr_uniformity(const vy_uniform *uniform, uint32_t expr);
 /* The value of a variable, at any time. */
 vy_uniformity vy_variable_uniformity(const vy_uniform *uniform, uint32_t variable);
-/* What a load with an index that is the same gives. Of private arrays: whether their contents are the same. */
+/* The value of a load with a uniform index. For a private array: whether its contents are uniform. */
 vy_uniformity vy_memory_uniformity(const vy_uniform *uniform, uint32_t memory);
-/* Whether all invocations come to a statement, or none. */
+/* Whether either all invocations reach a statement, or none. */
 vy_uniformity vy_control_uniformity(const vy_uniform *uniform, uint32_t stmt);
 
-/* Whether the value differs by the same step from every invocation to the next in its row (the one with the next
- * local_index, and the same y and z): then 1, and *stride is the step modulo 2^width of the type. Of floats and bools
- * only 0, the same in a row, is known. Whatever is the same in a workgroup has stride 0; `local_id.y` has it, too. */
+/* Returns 1 if the value differs by a constant step between neighbouring invocations of a row (next local_index,
+ * same y and z); *stride is the step modulo 2^width of the type. For floats and bools only stride 0 (uniform in the
+ * row) is detected. A value that is uniform in the workgroup has stride 0, as has `local_id.y`. */
 int vy_stride_of(const vy_uniform *uniform, uint32_t expr, uint64_t *stride);
-/* The same of a variable's value, at any time; unknown of one that is assigned. */
+/* The same for the value of a variable, at any time; unknown for a variable that is assigned. */
 int vy_variable_stride(const vy_uniform *uniform, uint32_t variable, uint64_t *stride);
 
 #endif

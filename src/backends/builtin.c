@@ -7,6 +7,7 @@
 #define VYRE_STREAM_PREFIX vyre_builtin_stream
 #include "backends/cpu/cpu.h"
 #include "backends/cuda/cuda.h"
+#include "backends/opencl/opencl.h"
 #include "backends/reference/reference.h"
 #include "driver/registry.h"
 
@@ -15,6 +16,11 @@ VYRE_REGISTER_BACKEND(cuda, .id = "cuda", .create = vy_cuda_create, .supported_o
                       .probe = vy_cuda_probe);
 VYRE_REGISTER_PRECEDENCE(cuda, .id = "cuda", .rank = 100);
 VYRE_REGISTER_CAPABILITY(cuda, .id = "cuda", .dispatches = 1);
+/* Devices of any vendor, through the OpenCL loader. A device of NVIDIA's is faster through its own driver. */
+VYRE_REGISTER_BACKEND(opencl, .id = "opencl", .create = vy_ocl_create, .supported_ops = vy_ops_without_grid_barrier,
+                      .probe = vy_ocl_probe);
+VYRE_REGISTER_PRECEDENCE(opencl, .id = "opencl", .rank = 300);
+VYRE_REGISTER_CAPABILITY(opencl, .id = "opencl", .dispatches = 1);
 /* The processor itself: behind every GPU, hardware or software. */
 VYRE_REGISTER_BACKEND(cpu, .id = "cpu", .create = vy_cpu_create, .supported_ops = vy_ops_without_grid_barrier,
                       .probe = vy_cpu_probe);

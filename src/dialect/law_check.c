@@ -32,7 +32,7 @@ static bucket *find(const vyre_digest *digest, uint64_t words[WORDS]) {
     return &buckets[words[0] % BUCKETS];
 }
 
-static int law_cache_contains(const vyre_digest *digest) {
+int vy_law_cache_contains(const vyre_digest *digest) {
     uint64_t words[WORDS];
     bucket *in = find(digest, words);
     int found = 0;
@@ -45,7 +45,7 @@ static int law_cache_contains(const vyre_digest *digest) {
     return found;
 }
 
-static void law_cache_insert(const vyre_digest *digest) {
+void vy_law_cache_insert(const vyre_digest *digest) {
     uint64_t words[WORDS];
     bucket *in = find(digest, words);
     unsigned way = atomic_fetch_add_explicit(&in->turn, 1, memory_order_relaxed) % WAYS;
@@ -295,12 +295,12 @@ static vyre_status check_equation(vy_law_instance *q, vyre_dialects_guard guard,
     if (status != VYRE_OK)
         return status;
     digest_of(q, resolved, &digest);
-    if (law_cache_contains(&digest)) {
+    if (vy_law_cache_contains(&digest)) {
         count->cached++;
     } else {
         status = run_sets(q, resolved, count, error);
         if (status == VYRE_OK)
-            law_cache_insert(&digest);
+            vy_law_cache_insert(&digest);
     }
     vyre_program_release(resolved);
     return status;

@@ -47,7 +47,10 @@ typedef void vy_law_violation_fn(void *user, const vyre_error *why);
 vyre_status vy_law_check_dependents(vyre_dialects_guard candidate, const char *dialect, vy_law_violation_fn *broken,
                                     void *user);
 
-/* Clears the cache of laws that hold. For tests. */
+/* The cache of laws that hold, and of code that was tried (lowering_trial.h), by digest. Any thread. */
+int vy_law_cache_contains(const vyre_digest *digest);
+void vy_law_cache_insert(const vyre_digest *digest);
+/* Clears it. For tests. */
 void vy_law_cache_clear(void);
 
 #endif

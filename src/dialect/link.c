@@ -5,7 +5,9 @@
 #include "base/diagnostics.h"
 #include "base/status.h"
 #include "base/string.h"
+#include "dialect/lowering_code.h"
 #include "dialect/opdef.h"
+#include "dialect/registry.h"
 #include "ir/build/builder_internal.h"
 #include "ir/identifiers.h"
 #include "ir/irbuilder.h"
@@ -14,28 +16,28 @@
 #include "ir/text/lower.h"
 #include "vyre/dialect.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
+/* What a linked program needs as long as it lives. If ops have code for a target, the program is linked again for that
+ * target from the program before linking. */
 typedef struct snapshot_keepalive {
     vy_keepalive base;
     vyre_dialects_guard guard;
+    vyre_program *source;   /* before linking; NULL if no op has code for c or ptx */
+    vyre_digest linked;     /* of the program that linking made of it without such code */
+    vy_lowered_op *lowered; /* base.lowered; `names` has their names */
+    size_t capacity;
+    vy_arena names;
 } snapshot_keepalive;
 
 static void release(vy_keepalive *base) {
     snapshot_keepalive *pin = (snapshot_keepalive *)base;
     vyre_dialects_release(&pin->guard);
+    vyre_program_release(pin->source);
+    vy_release(pin->lowered, vy_array_size(pin->capacity, sizeof *pin->lowered));
+    vy_arena_free(&pin->names);
     vy_release(pin, sizeof *pin);
-}
-
-static vyre_status pin_snapshot(vyre_program *program, vyre_dialects_guard guard, vyre_error *error) {
-    snapshot_keepalive *pin = vy_allocate_zero(sizeof *pin);
-    if (!pin)
-        return vy_fail_memory(error, "keeping the dialects of a program");
-    atomic_init(&pin->base.references, 1);
-    pin->base.release = release;
-    pin->guard = vyre_dialects_retain(guard);
-    program->keepalive = &pin->base;
-    return VYRE_OK;
 }
 
 vyre_dialects_guard vyre_program_dialects(const vyre_program *program) {
@@ -70,6 +72,11 @@ typedef struct linker {
     unsigned last_number;                /* suffix of the latest function that had to be renamed */
     uint32_t *map_variable, *map_memory; /* of the function being copied */
     VY_VECTOR(vy_arg) args;
+    const vy_lowering_policy *policy; /* NULL: every call is linked with the body */
+    vyre_target target;
+    VY_VECTOR(vy_lowered_op) lowered; /* the ops whose calls remain */
+    vy_arena names;                   /* of those calls */
+    int has_code;                     /* an op has code for c or ptx */
     vyre_error *error;
 } linker;
 
@@ -234,20 +241,77 @@ static vyre_status add_unit(linker *l, const link_unit *new) {
     return VYRE_OK;
 }
 
+/* ---- code for a target ---- */
+
+static const vy_lowered_op *find_lowered(const linker *l, const vyre_op_definition *op) {
+    for (uint32_t i = 0; i < l->lowered.count; i++)
+        if (l->lowered.items[i].op == op)
+            return &l->lowered.items[i];
+    return NULL;
+}
+
+/* Names the calls of an op after the op and a digest of its body and code. Returns NULL if memory is exhausted, and ""
+ * if the name would be too long. */
+static const char *name_call(linker *l, const vyre_op_definition *op, const vyre_lowering *lowering) {
+    char name[2 * VY_LIMIT_NAME];
+    struct {
+        vyre_digest body, code;
+        uint64_t ulp;
+    } of = {.ulp = lowering->ulp};
+    vyre_digest all;
+    uint64_t number;
+    vyre_program_fingerprint(op->body, &of.body);
+    vy_digest(lowering->data, lowering->size, &of.code);
+    vy_digest(&of, sizeof of, &all);
+    memcpy(&number, all.bytes, sizeof number);
+    int length = snprintf(name, sizeof name, "%s<code = %" PRIu64 ">", op->id, number);
+    return length > VY_LIMIT_NAME ? "" : vy_arena_copy(&l->names, name, (size_t)length);
+}
+
+/* Decides whether the calls of an op remain, because its code for the target replaces its body. */
+static vyre_status choose_code(linker *l, const vyre_op_definition *op, int *is_lowered) {
+    const vyre_lowering *lowering = vy_op_lowering(vy_op_of(op), l->target);
+    int is_usable = 0;
+    *is_lowered = find_lowered(l, op) != NULL;
+    for (uint32_t i = 0; i < op->lowering_count && !l->has_code; i++)
+        l->has_code = vy_lowering_has_language(vy_lowering_target(&op->lowerings[i]));
+    if (!l->policy || *is_lowered || !lowering)
+        return VYRE_OK;
+    if (lowering->ulp && l->program->numerics == VYRE_NUMERICS_STRICT)
+        return VYRE_OK;
+    vyre_status status = l->policy->use(l->policy->user, l->guard, op, lowering, &is_usable, l->error);
+    if (status != VYRE_OK || !is_usable)
+        return status;
+    const char *name = name_call(l, op, lowering);
+    vy_lowered_op *slot = name && *name ? VY_PUSH(&l->lowered) : NULL;
+    if (!name || (*name && !slot))
+        return vy_fail_memory(l->error, "resolving ops");
+    if (slot)
+        *slot = (vy_lowered_op){name, op, lowering};
+    *is_lowered = slot != NULL;
+    return VYRE_OK;
+}
+
 static vyre_status collect_op(linker *l, const link_unit *p, uint32_t stmt) {
     const char *name = vy_symbol_name(p->from, p->from->stmts.items[stmt].name);
     size_t length = vy_call_id_length(name);
-    const vyre_op_definition *op = vyre_dialects_find(l->guard, name, length);
+    const vyre_op_definition *op = NULL;
+    vyre_status status = l->guard.snapshot ? vy_snapshot_find(l->guard.snapshot, name, length, &op, l->error) : VYRE_OK;
+    if (status != VYRE_OK)
+        return status;
     if (!op)
         return unknown_op(l, p, stmt, name, length);
     if (!op->body)
         return fail_at(l, p, stmt,
                        vy_fail(l->error, VYRE_UNSUPPORTED, "use another op, or add a body to this one",
                                "op `%s` (of %s) has no body, so no program that calls it can run", op->id, op->owner));
-    vyre_status status = check_call(l, p, stmt, op);
+    status = check_call(l, p, stmt, op);
     if (status == VYRE_OK)
         status = check_attributes(l, p, stmt, op);
-    if (status != VYRE_OK)
+    int is_lowered = 0;
+    if (status == VYRE_OK)
+        status = choose_code(l, op, &is_lowered);
+    if (status != VYRE_OK || is_lowered)
         return status;
     vy_position at = p->op ? p->at : vy_stmt_position(p->from, stmt);
     return add_unit(
@@ -394,6 +458,8 @@ static uint32_t callee_of(linker *l, const link_unit *p, const vy_stmt *s, const
         return function_index(l, find_unit(l, p->from, s->callee));
     const char *name = vy_symbol_name(p->from, s->name);
     *op = vyre_dialects_find(l->guard, name, vy_call_id_length(name));
+    if (find_lowered(l, *op))
+        return VY_NONE;
     return function_index(l, find_unit(l, (*op)->body, find_function((*op)->body, (*op)->function)));
 }
 
@@ -415,9 +481,12 @@ static void copy_stmt(linker *l, const link_unit *p, const vyre_program *from, u
     }
     copy.name = copy_name(l, from, s->name);
     if (s->kind == VY_STMT_CALL) {
+        const vy_lowered_op *lowered = NULL;
         copy.callee = callee_of(l, p, s, &op);
-        copy.name = 0;
         if (op)
+            lowered = find_lowered(l, op);
+        copy.name = lowered ? vy_irb_intern(&l->draft, lowered->name, strlen(lowered->name)) : 0;
+        if (op && !lowered)
             push_attributes(l, p, index, op);
     }
     copy.memory = s->memory == VY_NONE ? VY_NONE : l->map_memory[s->memory];
@@ -515,22 +584,46 @@ static vyre_status build(linker *l, vyre_diagnostics *diagnostics, vyre_program 
     return finish(l, diagnostics, out);
 }
 
-vyre_status vyre_program_resolve(vyre_program *program, vyre_dialects_guard guard, vyre_diagnostics *diagnostics,
-                                 vyre_program **out, vyre_error *error) {
-    VY_REQUIRE(error, out);
-    *out = NULL;
-    VY_REQUIRE(error, program);
-    vyre_error own;
-    linker l = {.program = program, .guard = guard, .last_number = 1, .error = error ? error : &own};
-    if (!(program->facts & VY_PROGRAM_HAS_OP_CALL)) {
-        *out = vyre_program_retain(program);
-        return VYRE_OK;
+/* Keeps the snapshot, and what it takes to link the program for a target, alive with the result. */
+static vyre_status pin_snapshot(linker *l, vyre_program *made) {
+    snapshot_keepalive *pin = vy_allocate_zero(sizeof *pin);
+    if (!pin)
+        return vy_fail_memory(l->error, "keeping the dialects of a program");
+    atomic_init(&pin->base.references, 1);
+    pin->base.release = release;
+    pin->guard = vyre_dialects_retain(l->guard);
+    pin->lowered = l->lowered.items;
+    pin->capacity = l->lowered.capacity;
+    pin->base.lowered = pin->lowered;
+    pin->base.lowered_count = l->lowered.count;
+    pin->names = l->names;
+    memset(&l->lowered, 0, sizeof l->lowered);
+    memset(&l->names, 0, sizeof l->names);
+    if (l->has_code && !l->policy) {
+        pin->source = vyre_program_retain((vyre_program *)(uintptr_t)l->program);
+        vyre_program_fingerprint(made, &pin->linked);
     }
+    made->keepalive = &pin->base;
+    return VYRE_OK;
+}
+
+/* Links a program. With a policy, the calls of ops that have code for the target remain; if no op has any, *out is
+ * NULL. */
+static vyre_status link_program(vyre_program *program, vyre_dialects_guard guard, vyre_target target,
+                                const vy_lowering_policy *policy, vyre_diagnostics *diagnostics, vyre_program **out,
+                                vyre_error *error) {
+    vyre_error own;
+    linker l = {.program = program,
+                .guard = guard,
+                .last_number = 1,
+                .policy = policy,
+                .target = target,
+                .error = error ? error : &own};
     vyre_status status = collect(&l);
-    if (status == VYRE_OK)
+    if (status == VYRE_OK && (!policy || l.lowered.count))
         status = build(&l, diagnostics, out);
-    if (status == VYRE_OK) {
-        status = pin_snapshot(*out, guard, l.error);
+    if (status == VYRE_OK && *out) {
+        status = pin_snapshot(&l, *out);
         if (status != VYRE_OK) {
             vyre_program_release(*out);
             *out = NULL;
@@ -539,6 +632,36 @@ vyre_status vyre_program_resolve(vyre_program *program, vyre_dialects_guard guar
     vy_irb_discard(&l.draft);
     VY_VECTOR_FREE(&l.units);
     VY_VECTOR_FREE(&l.args);
+    VY_VECTOR_FREE(&l.lowered);
+    vy_arena_free(&l.names);
+    return status;
+}
+
+vyre_status vyre_program_resolve(vyre_program *program, vyre_dialects_guard guard, vyre_diagnostics *diagnostics,
+                                 vyre_program **out, vyre_error *error) {
+    VY_REQUIRE(error, out);
+    *out = NULL;
+    VY_REQUIRE(error, program);
+    if (!(program->facts & VY_PROGRAM_HAS_OP_CALL) || vy_program_is_lowered(program)) {
+        *out = vyre_program_retain(program);
+        return VYRE_OK;
+    }
+    return link_program(program, guard, VYRE_TARGET_COUNT, NULL, diagnostics, out, error);
+}
+
+vyre_status vy_program_lower_ops(vyre_program *program, vyre_target target, const vy_lowering_policy *policy,
+                                 vyre_program **out, vyre_error *error) {
+    const snapshot_keepalive *pin = (const snapshot_keepalive *)program->keepalive;
+    vyre_digest now;
+    vyre_status status = VYRE_OK;
+    *out = NULL;
+    if (pin && pin->source) {
+        vyre_program_fingerprint(program, &now);
+        if (memcmp(&now, &pin->linked, sizeof now) == 0) /* and not a transformed program */
+            status = link_program(pin->source, pin->guard, target, policy, NULL, out, error);
+    }
+    if (status == VYRE_OK && !*out)
+        *out = vyre_program_retain(program);
     return status;
 }
 
@@ -577,9 +700,21 @@ typedef struct newest {
 
 static int lookup_signature(void *user, const char *id, size_t length, vyre_op_signature *out) {
     newest *n = user;
+    const vyre_op_definition *op;
     if (!n->guard.snapshot && n->status == VYRE_OK)
         n->status = vyre_dialects_global(&n->guard, &n->error);
-    return vyre_dialects_op_signature(&n->guard, id, length, out);
+    if (n->status == VYRE_OK)
+        n->status = vy_snapshot_find(n->guard.snapshot, id, length, &op, &n->error);
+    return n->status == VYRE_OK && vyre_dialects_op_signature(&n->guard, id, length, out);
+}
+
+/* With signatures of the caller, the newest snapshot only provides candidates; the parser passes them to the caller. */
+static const char *list_op(void *user, size_t index) {
+    newest *n = user;
+    if (!n->guard.snapshot)
+        n->guard = vy_dialects_peek();
+    const vyre_op_definition *op = vyre_dialects_at(n->guard, index);
+    return op ? op->id : NULL;
 }
 
 vyre_status vyre_text_parse(const char *text, size_t size, const vyre_parse_options *options,
@@ -595,7 +730,7 @@ vyre_status vyre_text_parse(const char *text, size_t size, const vyre_parse_opti
         own = *options;
     if (!own.op_signature)
         own.op_signature = lookup_signature, own.op_signature_user = &n;
-    vyre_status status = vy_text_parse_without_dialects(text, size, &own, diagnostics, out, error);
+    vyre_status status = vy_text_parse_with_ops(text, size, &own, list_op, &n, diagnostics, out, error);
     vyre_dialects_release(&n.guard);
     if (n.status == VYRE_OK)
         return status;

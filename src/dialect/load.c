@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "base/thread.h"
 #include "dialect/law_check.h"
+#include "dialect/lowering_code.h"
 #include "dialect/manifest.h"
 #include "dialect/manifest_dir.h"
 #include "dialect/registry.h"
@@ -31,6 +32,7 @@ typedef struct batch {
     vyre_status status;  /* of the first finding */
     vyre_error first;    /* the first finding, as an error */
     int is_lenient;
+    const vy_lowering_checker *checker; /* of code for c and ptx; NULL: it is not checked now */
 } batch;
 
 /* ---- diagnostics ---- */
@@ -69,11 +71,14 @@ static const vy_manifest *installed_manifest(const vy_load_item *item) {
 vyre_status vy_load_parse(const char *file, const char *text, size_t size, vy_manifest_read_file *read, void *user,
                           vyre_diagnostics *list, vy_manifest **out, vyre_error *error) {
     vyre_dialects_guard guard;
+    const vyre_snapshot *all;
     *out = NULL;
     vyre_status status = vyre_dialects_global(&guard, error);
+    if (status == VYRE_OK)
+        status = vy_snapshot_complete(guard.snapshot, &all, error);
+    vyre_dialects_release(&guard);
     if (status != VYRE_OK)
         return status;
-    vyre_dialects_release(&guard);
     return vy_manifest_parse(file, text, size, read, user, list, out, error);
 }
 
@@ -232,6 +237,26 @@ static vyre_status check_laws(batch *batch, vyre_dialects_guard candidate, vy_lo
     return VYRE_OK;
 }
 
+/* Code that a tool rejects, or that returns other results than the body, is reported at its position. */
+static vyre_status check_code(batch *batch, vyre_dialects_guard candidate, vy_load_item *item, uint32_t index) {
+    const vy_manifest_op *written = &item->next->ops[index];
+    const vyre_op_definition *op =
+        vyre_dialects_find(candidate, written->definition.id, strlen(written->definition.id));
+    for (uint32_t i = 0; op && batch->checker && i < op->lowering_count; i++) {
+        vyre_error why;
+        if (!vy_lowering_has_language(vy_lowering_target(&op->lowerings[i])))
+            continue;
+        vyre_status status = batch->checker->check(batch->checker->user, candidate, op, &op->lowerings[i], &why);
+        if (status == VYRE_NO_MEMORY)
+            return status;
+        if (status == VYRE_OK)
+            continue;
+        found(batch, item->next, VY_D127, written->lowering_positions[i], &why);
+        refuse(batch, item);
+    }
+    return VYRE_OK;
+}
+
 static vyre_status check_item(batch *batch, vyre_dialects_guard candidate, vy_load_item *item) {
     vyre_status status = VYRE_OK;
     if (item->change != VY_LOAD_REPLACE || item->is_refused)
@@ -242,6 +267,8 @@ static vyre_status check_item(batch *batch, vyre_dialects_guard candidate, vy_lo
         item->is_refused ? 0 : item->next->op_count; /* laws are checked only if all bodies are valid */
     for (uint32_t i = 0; i < can_be_asked && status == VYRE_OK; i++)
         status = check_laws(batch, candidate, item, i);
+    for (uint32_t i = 0; i < can_be_asked && status == VYRE_OK; i++)
+        status = check_code(batch, candidate, item, i);
     return status;
 }
 
@@ -425,8 +452,9 @@ static vyre_status remove_overridden(vyre_dialect_builder *builder, const vy_loa
     return status;
 }
 
-vyre_status vy_load_check(vy_load_item *items, size_t count, vyre_diagnostics *list, vyre_error *error) {
-    batch batch = {.items = items, .count = count, .report = {.list = list}};
+vyre_status vy_load_check(vy_load_item *items, size_t count, const vy_lowering_checker *checker, vyre_diagnostics *list,
+                          vyre_error *error) {
+    batch batch = {.items = items, .count = count, .report = {.list = list}, .checker = checker};
     vyre_dialect_builder *builder;
     vyre_status status = vyre_dialect_builder_new(&builder, error);
     if (status == VYRE_OK)
@@ -591,19 +619,25 @@ static vyre_status read_body(void *user, const char *name, vyre_bytes *out, vyre
     return vy_fail(error, VYRE_NOT_FOUND, NULL, "the standard library has no file `%.128s`", name);
 }
 
-vyre_status vy_standard_library_add(vyre_dialect_builder *builder, vyre_error *error) {
-    vyre_status status = VYRE_OK;
-    for (size_t i = 0; i < FILES && status == VYRE_OK; i++) {
-        char shown[128];
-        vy_manifest *manifest;
-        if (!strstr(files[i].name, ".toml"))
-            continue;
-        snprintf(shown, sizeof shown, "lib/%s", files[i].name);
-        status =
-            vy_manifest_parse(shown, files[i].bytes.data, files[i].bytes.size, read_body, NULL, NULL, &manifest, error);
-        if (status == VYRE_OK)
-            status = vy_load_register(builder, manifest, VY_STANDARD_LIBRARY_OWNER, error);
-        vy_manifest_free(manifest);
-    }
+size_t vy_standard_library_find(const char *id, size_t length) {
+    size_t prefix = 0, i = 0;
+    while (prefix < length && id[prefix] != '.' && id[prefix] != ':')
+        prefix++;
+    while (i < FILES && (strncmp(files[i].name, id, prefix) != 0 || strcmp(files[i].name + prefix, ".toml") != 0))
+        i++;
+    return i;
+}
+
+vyre_status vy_standard_library_add(vyre_dialect_builder *builder, size_t index, vyre_error *error) {
+    char shown[128];
+    vy_manifest *manifest;
+    if (!strstr(files[index].name, ".toml"))
+        return VYRE_OK;
+    snprintf(shown, sizeof shown, "lib/%s", files[index].name);
+    vyre_status status = vy_manifest_parse(shown, files[index].bytes.data, files[index].bytes.size, read_body, NULL,
+                                           NULL, &manifest, error);
+    if (status == VYRE_OK)
+        status = vy_load_register(builder, manifest, VY_STANDARD_LIBRARY_OWNER, error);
+    vy_manifest_free(manifest);
     return status;
 }

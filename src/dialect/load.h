@@ -36,21 +36,49 @@ vyre_status vy_load_register(vyre_dialect_builder *builder, const vy_manifest *m
  * Both:    on NO_MEMORY nothing is installed. */
 vyre_status vy_load_strict(vy_load_item *items, size_t count, vyre_diagnostics *list, vyre_error *error);
 vyre_status vy_load_lenient(vy_load_item *items, size_t count, vyre_diagnostics *list, size_t *made, vyre_error *error);
-/* Checks whether vy_load_strict would succeed now; installs nothing. A manifest may define a dialect of the standard
- * library and is then checked in its stead, so that manifests of lib/ can be checked. */
-vyre_status vy_load_check(vy_load_item *items, size_t count, vyre_diagnostics *list, vyre_error *error);
+/* Checks the code of an op for c or ptx with a tool of the host, which this module cannot run
+ * (targets/lowering_check.h). */
+typedef struct vy_lowering_checker {
+    vyre_status (*check)(void *user, vyre_dialects_guard guard, const vyre_op_definition *op,
+                         const vyre_lowering *lowering, vyre_error *error);
+    void *user;
+} vy_lowering_checker;
+
+/* Checks whether vy_load_strict would succeed now, and the code of ops (checker: may be NULL); installs nothing. A
+ * manifest may define a dialect of the standard library and is then checked in its stead, so that manifests of lib/ can
+ * be checked. */
+vyre_status vy_load_check(vy_load_item *items, size_t count, const vy_lowering_checker *checker, vyre_diagnostics *list,
+                          vyre_error *error);
 
 /* Linking against the newest snapshot: dispatch and emit functions call this for a program that may call dialect
  * ops. */
 /* Like vyre_program_resolve. A program that calls no op is retained, and the registry is not read. */
 vyre_status vy_program_resolve_newest(vyre_program *program, vyre_program **out, vyre_error *error);
 
+/* Which code of dialects replaces bodies: called for each op that the program calls, directly or in bodies, and that
+ * has code for the target. It sets *is_usable, or fails, and then so does linking. */
+typedef struct vy_lowering_policy {
+    vyre_status (*use)(void *user, vyre_dialects_guard guard, const vyre_op_definition *op,
+                       const vyre_lowering *lowering, int *is_usable, vyre_error *error);
+    void *user;
+} vy_lowering_policy;
+/* Links a program that vyre_program_resolve made again, for one target (c, ptx). Calls of ops whose code is usable
+ * remain calls (vy_lowered_op_of), and the emitter of the target writes their code. Code with a bound is offered only
+ * if the numerics of the program are not strict. *out is the program itself if no code is used, or if it is not the
+ * result of linking but was transformed or decoded. */
+vyre_status vy_program_lower_ops(vyre_program *program, vyre_target target, const vy_lowering_policy *policy,
+                                 vyre_program **out, vyre_error *error);
+
 /* Standard library: the manifests and bodies of lib/, embedded in libvyre. */
 #define VY_STANDARD_LIBRARY_OWNER "libvyre"
 
-/* Adds all of its dialects to a builder, with libvyre as owner. VYRE_NO_MEMORY; any other status is an error in
- * lib/. */
-vyre_status vy_standard_library_add(vyre_dialect_builder *builder, vyre_error *error);
+/* Adds the dialect of its index-th file to a builder, with libvyre as owner; nothing if the file is not a manifest.
+ * VYRE_NO_MEMORY; any other status is an error in lib/. */
+vyre_status vy_standard_library_add(vyre_dialect_builder *builder, size_t index, vyre_error *error);
+
+/* The index of the manifest with the dialect of an op id; the number of files if it is not in the library. A manifest
+ * has the name of its dialect. */
+size_t vy_standard_library_find(const char *id, size_t length);
 
 /* Returns the index-th file by name ("bits.toml"); 0 past the end. */
 int vy_standard_library_file(size_t index, const char **name, vyre_span *bytes);

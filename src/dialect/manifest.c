@@ -163,11 +163,11 @@ static void read_names(vy_manifest_work *work) {
 }
 
 static void read_op(vy_manifest_reader *reader, const vy_toml_value *table, vy_manifest_op *out) {
-    static const vy_manifest_key keys[] = {{"id", VY_MANIFEST_STRING, 1},       {"signature", VY_MANIFEST_STRING, 1},
-                                           {"category", VY_MANIFEST_STRING, 0}, {"doc", VY_MANIFEST_STRING, 0},
-                                           {"body", VY_MANIFEST_STRING, 0},     {"file", VY_MANIFEST_STRING, 0},
-                                           {"function", VY_MANIFEST_STRING, 0}, {"attributes", VY_MANIFEST_ARRAY, 0},
-                                           {"laws", VY_MANIFEST_ARRAY, 0},      {"lowering", VY_MANIFEST_TABLE, 0}};
+    static const vy_manifest_key keys[] = {
+        {"id", VY_MANIFEST_STRING, 1},       {"signature", VY_MANIFEST_STRING, 1}, {"category", VY_MANIFEST_STRING, 0},
+        {"doc", VY_MANIFEST_STRING, 0},      {"body", VY_MANIFEST_STRING, 0},      {"file", VY_MANIFEST_STRING, 0},
+        {"function", VY_MANIFEST_STRING, 0}, {"attributes", VY_MANIFEST_ARRAY, 0}, {"laws", VY_MANIFEST_ARRAY, 0},
+        {"lowering", VY_MANIFEST_TABLE, 0},  {"types", VY_MANIFEST_ARRAY, 0}};
     static void (*const parts[])(vy_manifest_work *) = {read_category,
                                                         read_names,
                                                         vy_manifest_read_signature,
@@ -217,10 +217,46 @@ static void report_duplicates(vy_manifest_reader *reader) {
     qsort(sorted, count, sizeof *sorted, by_id);
     for (uint32_t i = 1; i < count; i++)
         if (strcmp(sorted[i]->definition.id, sorted[i - 1]->definition.id) == 0)
-            vy_diag_sink_error(&reader->report, VY_D107, sorted[i]->at, NULL,
-                               "op `%.128s` is already defined in line %u", sorted[i]->definition.id,
-                               sorted[i - 1]->at.line);
+            vy_diag_sink_error(
+                &reader->report, VY_D107, sorted[i]->at,
+                sorted[i]->at.line == sorted[i - 1]->at.line ? "write T for the type in `id`, and name each type once"
+                                                             : NULL,
+                "op `%.128s` is already defined in line %u", sorted[i]->definition.id, sorted[i - 1]->at.line);
     vy_release(sorted, vy_array_size(manifest->op_count, sizeof *sorted));
+}
+
+/* The types of an op with the key `types`, or NULL. */
+static const vy_toml_value *types_of(const vy_toml_value *table) {
+    return table->kind == VY_TOML_TABLE ? vy_manifest_get(table, "types", VY_MANIFEST_ARRAY) : NULL;
+}
+
+/* The limit bounds how much larger than the document the copies are. */
+static int check_types(vy_manifest_reader *reader, const vy_toml_value *types) {
+    const char *fix = "write it as in `types = [\"f16\", \"f32\"]`, and T for the type in `id` and `signature`";
+    size_t errors = reader->report.errors;
+    if (types->array.count == 0 || types->array.count > VYRE_TYPE_COUNT)
+        vy_diag_sink_error(&reader->report, VY_D103, types->at, fix, "`types` has %u elements, not 1 to %d",
+                           types->array.count, VYRE_TYPE_COUNT);
+    for (const vy_toml_value *type = types->array.first; type && reader->report.errors == errors; type = type->next)
+        if (type->kind != VY_TOML_STRING || vyre_type_find(type->string.text, type->string.size) == VYRE_TYPE_COUNT)
+            vy_diag_sink_error(&reader->report, VY_D103, type->at, fix, "an element of `types` is not a type");
+    return reader->report.errors == errors;
+}
+
+/* Reads an op of each type. An error is reported for the first type that has it. */
+static void read_typed_ops(vy_manifest_reader *reader, const vy_toml_value *table, const vy_toml_value *types) {
+    size_t errors = reader->report.errors;
+    const vy_toml_value *type = check_types(reader, types) ? types->array.first : NULL;
+    for (; type && reader->report.errors == errors && !reader->report.out_of_memory; type = type->next) {
+        vy_toml_value *copy = vy_manifest_new(reader, 1, sizeof *copy);
+        if (!copy)
+            return;
+        *copy = *table;
+        if (!vy_toml_substitute(reader->arena, copy, type->string.text))
+            reader->report.out_of_memory = 1;
+        else
+            read_op(reader, copy, &reader->manifest->ops[reader->manifest->op_count++]);
+    }
 }
 
 static void read_ops(vy_manifest_reader *reader, const vy_toml_value *root) {
@@ -228,9 +264,14 @@ static void read_ops(vy_manifest_reader *reader, const vy_toml_value *root) {
     vy_manifest *manifest = reader->manifest;
     if (!list || list->array.count == 0)
         return;
-    manifest->ops = vy_manifest_new(reader, list->array.count, sizeof *manifest->ops);
+    size_t count = list->array.count;
+    for (const vy_toml_value *item = list->array.first; item; item = item->next)
+        count += types_of(item) ? types_of(item)->array.count : 0;
+    manifest->ops = vy_manifest_new(reader, count, sizeof *manifest->ops);
     for (const vy_toml_value *item = list->array.first; item && !reader->report.out_of_memory; item = item->next)
-        if (vy_manifest_expect(reader, item, "an op", VY_MANIFEST_TABLE))
+        if (types_of(item))
+            read_typed_ops(reader, item, types_of(item));
+        else if (vy_manifest_expect(reader, item, "an op", VY_MANIFEST_TABLE))
             read_op(reader, item, &manifest->ops[manifest->op_count++]);
     if (manifest->op_count && !reader->report.out_of_memory)
         report_duplicates(reader);

@@ -26,6 +26,7 @@ typedef struct vy_manifest_op {
     vy_position at;                /* of its `[[op]]` */
     const vy_position *attribute_positions; /* of definition.attributes */
     const vy_position *law_positions;       /* of definition.laws */
+    const vy_position *lowering_positions;  /* of definition.lowerings */
 } vy_manifest_op;
 
 typedef struct vy_manifest {

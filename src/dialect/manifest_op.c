@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/string.h"
 #include "dialect/load.h"
+#include "dialect/lowering_code.h"
 #include "dialect/manifest_reader.h"
 #include "dialect/opdef.h"
 #include "dialect/registry.h"
@@ -287,11 +288,13 @@ static vy_source *make_source(vy_manifest_reader *reader, const char *name, cons
 /* ---- parsing ---- */
 
 /* Results of ops of the standard library need no type annotation. Those of other dialects do: whether they are
- * registered depends on the order of loading, and a manifest must have one meaning. */
+ * registered depends on the order of loading, and a manifest must have one meaning. For the same reason they do in the
+ * library itself, whose dialects are loaded one by one (deferred.c). */
 static int lookup_signature(void *user, const char *id, size_t length, vyre_op_signature *out) {
     (void)user;
     vyre_dialects_guard guard = vy_dialects_peek();
-    const vyre_op_definition *op = vyre_dialects_find(guard, id, length);
+    const vyre_snapshot *loaded = guard.snapshot ? vy_snapshot_loaded(guard.snapshot) : NULL;
+    const vyre_op_definition *op = loaded ? vy_snapshot_lookup(loaded, vyre_op_find_id(id, length)) : NULL;
     int is_known =
         op && strcmp(op->owner, VY_STANDARD_LIBRARY_OWNER) == 0 && vyre_dialects_op_signature(&guard, id, length, out);
     vyre_dialects_release(&guard);
@@ -698,6 +701,25 @@ void vy_manifest_read_laws(vy_manifest_work *work) {
 
 /* ---- lowerings ---- */
 
+/* The code: a string, or a table with the string and a bound. NULL if it is neither, which was reported. */
+static const vy_toml_value *read_code(vy_manifest_work *work, const vy_toml_entry *entry, vyre_lowering *lowering) {
+    static const vy_manifest_key keys[] = {{"code", VY_MANIFEST_STRING, 1}, {"ulp", 1u << VY_TOML_INTEGER, 0}};
+    if (!vy_manifest_expect(work->reader, &entry->value, "the code for a target",
+                            VY_MANIFEST_STRING | VY_MANIFEST_TABLE))
+        return NULL;
+    if (entry->value.kind == VY_TOML_STRING)
+        return &entry->value;
+    vy_manifest_check_keys(work->reader, &entry->value, "a lowering", keys, sizeof keys / sizeof *keys);
+    const vy_toml_value *ulp = vy_manifest_get(&entry->value, "ulp", 1u << VY_TOML_INTEGER);
+    if (ulp && (ulp->integer < 0 || ulp->integer > VY_LOWERING_LIMIT_ULP))
+        vy_diag_sink_error(&work->reader->report, VY_D117, ulp->at, NULL,
+                           "the bound is not a number of ulp from 0 to %d (%lld)", VY_LOWERING_LIMIT_ULP,
+                           (long long)ulp->integer);
+    else if (ulp)
+        lowering->ulp = (uint32_t)ulp->integer;
+    return vy_manifest_get(&entry->value, "code", VY_MANIFEST_STRING);
+}
+
 static void read_lowering(vy_manifest_work *work, const vy_toml_entry *entry, vyre_lowering *lowering,
                           vyre_target *seen, uint32_t count) {
     vy_diag_sink *report = &work->reader->report;
@@ -723,13 +745,20 @@ static void read_lowering(vy_manifest_work *work, const vy_toml_entry *entry, vy
                            VY_FIX("remove it, or use the id of the plug-in that reads it, such as `my-%s`", entry->key),
                            "no backend reads the code of `%.128s` for the built-in target `%s`",
                            work->op->definition.id, entry->key);
-    if (!vy_manifest_expect(work->reader, &entry->value, "the code for a target", VY_MANIFEST_STRING))
+    const vy_toml_value *code = read_code(work, entry, lowering);
+    if (!code)
         return;
-    if (entry->value.string.size == 0)
-        vy_diag_sink_error(report, VY_D117, entry->value.at, "write the code, or leave the target out",
+    if (code->string.size == 0) {
+        vy_diag_sink_error(report, VY_D117, code->at, "write the code, or leave the target out",
                            "the code for `%.64s` is empty", entry->key);
-    *lowering = (vyre_lowering){
-        .target = vyre_target_text(seen[count]), .data = entry->value.string.text, .size = entry->value.string.size};
+        return;
+    }
+    lowering->target = vyre_target_text(seen[count]);
+    lowering->data = code->string.text;
+    lowering->size = code->string.size;
+    if (work->has_signature && vy_lowering_has_language(seen[count]) && work->op->definition.id &&
+        vy_lowering_check_code(&work->op->definition, seen[count], lowering, &error) != VYRE_OK)
+        vy_diag_sink_error(report, VY_D117, code->at, error.fix, "%s", error.message);
 }
 
 void vy_manifest_read_lowerings(vy_manifest_work *work) {
@@ -742,10 +771,13 @@ void vy_manifest_read_lowerings(vy_manifest_work *work) {
                            "remove `lowering`, or write `category = \"intrinsic\"`",
                            "a composite op has no code for targets: its body defines it");
     vyre_lowering *lowerings = vy_manifest_new(work->reader, table->table.count, sizeof *lowerings);
+    vy_position *positions = vy_manifest_new(work->reader, table->table.count, sizeof *positions);
     work->op->definition.lowerings = lowerings;
-    for (const vy_toml_entry *entry = table->table.first; entry && lowerings; entry = entry->next) {
+    work->op->lowering_positions = positions;
+    for (const vy_toml_entry *entry = table->table.first; entry && lowerings && positions; entry = entry->next) {
         uint32_t i = work->op->definition.lowering_count++;
         seen[i] = VYRE_TARGET_COUNT;
+        positions[i] = entry->value.at;
         read_lowering(work, entry, &lowerings[i], seen, i);
     }
 }

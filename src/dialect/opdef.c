@@ -4,6 +4,7 @@
 
 #include "base/status.h"
 #include "base/string.h"
+#include "dialect/lowering_code.h"
 #include "dialect/manifest.h"
 #include "ir/identifiers.h"
 #include "ir/model.h"
@@ -237,7 +238,8 @@ static vyre_status check_laws(const check *check) {
 }
 
 int vy_target_has_consumer(vyre_target target) {
-    return target > VYRE_TARGET_COUNT && !vy_target_resembles_builtin(vyre_target_text(target));
+    return vy_lowering_has_language(target) ||
+           (target > VYRE_TARGET_COUNT && !vy_target_resembles_builtin(vyre_target_text(target)));
 }
 
 static vyre_status check_lowerings(const check *check) {
@@ -265,6 +267,14 @@ static vyre_status check_lowerings(const check *check) {
         if (lowering->size > VY_OP_LIMIT_CODE)
             return fail(check, VYRE_LIMIT, NULL, "has too much code for the target `%s` (%zu bytes of at most %d)",
                         text, lowering->size, VY_OP_LIMIT_CODE);
+        if (vy_lowering_has_language(seen[i])) {
+            if (!lowering->data)
+                return REFUSE(check, VY_FIX("pass the code as text"),
+                              "has a function for the target `%s`, which reads text", text);
+            status = vy_lowering_check_code(op, seen[i], lowering, check->error);
+            if (status != VYRE_OK)
+                return status;
+        }
     }
     return VYRE_OK;
 }
@@ -341,6 +351,11 @@ static vyre_status check_results(const check *check, const vy_function *function
 vyre_status vy_op_check_body(const vyre_op_definition *op, vyre_error *error) {
     const check check = {op, op->owner, error};
     if (!op->body) {
+        for (uint32_t i = 0; i < op->lowering_count; i++)
+            if (vyre_target_emit_name(vy_lowering_target(&op->lowerings[i])))
+                return REFUSE(&check, VY_FIX("add a body, or leave the code out"),
+                              "has code for the target `%s` and no body, with which the code is compared",
+                              op->lowerings[i].target);
         if (op->category == VYRE_CATEGORY_EXTENSION)
             return VYRE_OK;
         return REFUSE(&check, VY_FIX("add a body or a source, or use the category `extension`"),
@@ -745,7 +760,7 @@ static uint64_t mix_lowerings(uint64_t sum, const vyre_lowering *lowerings, uint
     for (uint32_t i = 0; i < count; i++) {
         sum = mix_text(sum, lowerings[i].target);
         sum = vy_checksum_mix(sum, lowerings[i].data ? lowerings[i].data : "", lowerings[i].size);
-        sum = mix_number(sum, (uint64_t)(uintptr_t)lowerings[i].function);
+        sum = mix_number(mix_number(sum, (uint64_t)(uintptr_t)lowerings[i].function), lowerings[i].ulp);
     }
     return mix_number(sum, count);
 }

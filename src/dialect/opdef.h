@@ -66,9 +66,9 @@ uint64_t vy_checksum_mix(uint64_t sum, const void *data, size_t size);
 vyre_status vy_op_check(const vyre_op_definition *op, const char *owner, vyre_error *error);
 /* Checks that the body contains the function, and that the function has the signature of the op. */
 vyre_status vy_op_check_body(const vyre_op_definition *op, vyre_error *error);
-/* Whether any code reads the lowering of an op for this target: true for extensions, whose plug-ins call
- * vyre_dialects_lowering; false for the built-in targets, whose emitters compile the body, and for extensions with the
- * name of one. */
+/* Whether any code reads the lowering of an op for this target: true for c and ptx, whose emitters do, and for
+ * extensions, whose plug-ins call vyre_dialects_lowering; false for the other built-in targets, whose emitters compile
+ * the body, and for extensions with the name of a built-in target. */
 int vy_target_has_consumer(vyre_target target);
 /* Whether the text is the id, the alias or the `vyre emit` name of a built-in target, in upper or lower case
  * (registry.c). */

@@ -4,7 +4,7 @@
  *  - A snapshot is complete and validated before it is published, and its base is the current snapshot at that moment.
  *    So no concurrent installation is lost.
  *  - Publishing is a compare-and-swap on a pointer that the builder has pinned. Neither readers nor writers hold a
- *    lock. */
+ *    lock, except to load dialects of the standard library into the first snapshot (deferred.c). */
 #include "dialect/registry.h"
 
 #include "base/diagnostics.h"
@@ -19,9 +19,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-
-static void lock_first(void);
-static void unlock_first(void);
 
 enum { WARNING = 1, INFO = 2 };
 
@@ -74,8 +71,9 @@ static void log_changes(const vyre_snapshot *before, const vyre_snapshot *after)
 }
 
 void vy_dialects_log_swap(vy_dialects_swap *swap) {
-    if (swap->after.snapshot && vy_log_is_on())
-        log_changes(swap->before.snapshot, swap->after.snapshot);
+    const vyre_snapshot *before = swap->before.snapshot ? vy_snapshot_loaded(swap->before.snapshot) : NULL;
+    if (before && swap->after.snapshot && vy_log_is_on()) /* a builder has loaded all dialects */
+        log_changes(before, swap->after.snapshot);
     vyre_dialects_release(&swap->before);
     vyre_dialects_release(&swap->after);
 }
@@ -186,7 +184,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void before(void) {
     vy_modules_lock();
-    lock_first();
+    vy_dialects_first_lock();
     (void)pthread_mutex_lock(&vy_op_ids.adding);
     (void)pthread_mutex_lock(&vy_extension_targets.adding);
     vy_hazard_domain_before_fork(&vy_dialects);
@@ -195,7 +193,7 @@ static void before(void) {
 static void unlock(void) {
     (void)pthread_mutex_unlock(&vy_extension_targets.adding);
     (void)pthread_mutex_unlock(&vy_op_ids.adding);
-    unlock_first();
+    vy_dialects_first_unlock();
     vy_modules_unlock();
 }
 
@@ -238,15 +236,19 @@ static vy_hazard_guard to_pin(vyre_dialects_guard guard) {
 
 /* ---- the first snapshot ---- */
 
-/* Builds the first snapshot, from an empty builder without a base. */
+/* Builds the first snapshot. If libvyre has link-time records, they are in it with the complete standard library. */
 static vyre_status build_first(vyre_snapshot **out, vyre_error *error) {
     vyre_dialect_builder builder = {0};
-    int added;
+    const char *name;
+    vyre_span bytes;
+    int added = 0;
     *out = NULL;
     vyre_status status = vy_dialect_streams_add(&vy_builtin_dialects, VY_STANDARD_LIBRARY_OWNER, &vy_builtin_dialects,
                                                 &builder, &added, error);
-    if (status == VYRE_OK)
-        status = vy_standard_library_add(&builder, error);
+    if (status == VYRE_OK && !added)
+        return vy_deferred_snapshot_new(out, error);
+    for (size_t i = 0; status == VYRE_OK && vy_standard_library_file(i, &name, &bytes); i++)
+        status = vy_standard_library_add(&builder, i, error);
     if (status == VYRE_OK)
         status = vy_snapshot_build(builder.ops.items, builder.ops.count, builder.dialects.items, builder.dialects.count,
                                    1, 0, out, error);
@@ -256,15 +258,14 @@ static vyre_status build_first(vyre_snapshot **out, vyre_error *error) {
     return status;
 }
 
-/* Held while the first snapshot is built, so that concurrent threads wait instead of parsing the library again. Lock
- * order: vy_modules_lock, this mutex, the mutexes of the interners. */
+/* Concurrent threads wait instead of parsing the library again. */
 static pthread_mutex_t first_mutex = PTHREAD_MUTEX_INITIALIZER;
 
-static void lock_first(void) {
+void vy_dialects_first_lock(void) {
     (void)pthread_mutex_lock(&first_mutex);
 }
 
-static void unlock_first(void) {
+void vy_dialects_first_unlock(void) {
     (void)pthread_mutex_unlock(&first_mutex);
 }
 
@@ -273,12 +274,12 @@ static vyre_status make_first(vyre_error *error) {
     vyre_snapshot *first = NULL;
     vyre_status status = VYRE_OK;
     vy_dialects_atfork_install();
-    lock_first();
+    vy_dialects_first_lock();
     if (!atomic_load(&vy_dialects.current))
         status = build_first(&first, error);
     if (first)
         (void)vy_hazard_publish(&vy_dialects, NULL, &first->pinned); /* the mutex excludes other first snapshots */
-    unlock_first();
+    vy_dialects_first_unlock();
     return status;
 }
 
@@ -324,32 +325,57 @@ void vyre_dialects_release(vyre_dialects_guard *guard) {
 
 /* ---- queries ---- */
 
+/* The snapshot with all ops; NULL for an empty guard, or if memory is exhausted. */
+static const vyre_snapshot *complete(vyre_dialects_guard guard) {
+    const vyre_snapshot *snapshot = NULL;
+    if (guard.snapshot)
+        (void)vy_snapshot_complete(guard.snapshot, &snapshot, NULL);
+    return snapshot;
+}
+
+static __attribute__((noinline)) const vyre_op_definition *find_deferred(vyre_dialects_guard guard, const char *text,
+                                                                         size_t length) {
+    const vyre_op_definition *op;
+    (void)vy_snapshot_find(guard.snapshot, text, length, &op, NULL);
+    return op;
+}
+
 const vyre_op_definition *vyre_dialects_lookup(vyre_dialects_guard guard, vyre_op_id id) {
-    return guard.snapshot ? vy_snapshot_lookup(guard.snapshot, id) : NULL;
+    if (!guard.snapshot)
+        return NULL;
+    if (__builtin_expect(!guard.snapshot->deferred, 1))
+        return vy_snapshot_lookup(guard.snapshot, id);
+    const char *text = vyre_op_text(id);
+    return text ? find_deferred(guard, text, strlen(text)) : NULL;
 }
 
 const vyre_op_definition *vyre_dialects_find(vyre_dialects_guard guard, const char *text, size_t length) {
-    return vyre_dialects_lookup(guard, vyre_op_find_id(text, length));
+    return guard.snapshot ? find_deferred(guard, text, length) : NULL;
 }
 
 size_t vyre_dialects_count(vyre_dialects_guard guard) {
-    return guard.snapshot ? guard.snapshot->op_count : 0;
+    const vyre_snapshot *snapshot = complete(guard);
+    return snapshot ? snapshot->op_count : 0;
 }
 
 const vyre_op_definition *vyre_dialects_at(vyre_dialects_guard guard, size_t index) {
-    return index < vyre_dialects_count(guard) ? &guard.snapshot->ops[index]->definition : NULL;
+    const vyre_snapshot *snapshot = complete(guard);
+    return snapshot && index < snapshot->op_count ? &snapshot->ops[index]->definition : NULL;
 }
 
 size_t vyre_dialects_dialect_count(vyre_dialects_guard guard) {
-    return guard.snapshot ? guard.snapshot->dialect_count : 0;
+    const vyre_snapshot *snapshot = complete(guard);
+    return snapshot ? snapshot->dialect_count : 0;
 }
 
 const vyre_dialect *vyre_dialects_dialect_at(vyre_dialects_guard guard, size_t index) {
-    return index < vyre_dialects_dialect_count(guard) ? &guard.snapshot->dialects[index]->dialect : NULL;
+    const vyre_snapshot *snapshot = complete(guard);
+    return snapshot && index < snapshot->dialect_count ? &snapshot->dialects[index]->dialect : NULL;
 }
 
 const vyre_dialect *vyre_dialects_dialect(vyre_dialects_guard guard, const char *name, size_t length) {
-    const vy_dialect *found = guard.snapshot && name ? vy_snapshot_dialect(guard.snapshot, name, length) : NULL;
+    const vyre_snapshot *snapshot = complete(guard);
+    const vy_dialect *found = snapshot && name ? vy_snapshot_dialect(snapshot, name, length) : NULL;
     return found ? &found->dialect : NULL;
 }
 
@@ -363,19 +389,22 @@ uint64_t vyre_dialects_generation(vyre_dialects_guard guard) {
 }
 
 uint64_t vyre_dialects_checksum(vyre_dialects_guard guard) {
-    return guard.snapshot ? guard.snapshot->checksum : 0;
+    const vyre_snapshot *snapshot = complete(guard);
+    return snapshot ? snapshot->checksum : 0;
 }
 
 vyre_status vyre_dialects_verify(vyre_dialects_guard guard, vyre_error *error) {
-    if (!guard.snapshot)
-        return VYRE_OK;
-    uint64_t now = vy_snapshot_checksum(guard.snapshot);
-    if (now == guard.snapshot->checksum)
+    const vyre_snapshot *snapshot;
+    vyre_status status = guard.snapshot ? vy_snapshot_complete(guard.snapshot, &snapshot, error) : VYRE_OK;
+    if (status != VYRE_OK || !guard.snapshot)
+        return status;
+    uint64_t now = vy_snapshot_checksum(snapshot);
+    if (now == snapshot->checksum)
         return VYRE_OK;
     return vy_fail(error, VYRE_CORRUPT, VY_FIX("find the code that writes through a const pointer of the registry"),
                    "the snapshot of generation %llu was written to (checksum %016llx instead of %016llx)",
-                   (unsigned long long)guard.snapshot->generation, (unsigned long long)now,
-                   (unsigned long long)guard.snapshot->checksum);
+                   (unsigned long long)snapshot->generation, (unsigned long long)now,
+                   (unsigned long long)snapshot->checksum);
 }
 
 /* ---- updates ---- */

@@ -11,6 +11,11 @@ extern vy_hazard_domain vy_dialects;
  * lock is acquired or the first snapshot is published. */
 void vy_dialects_atfork_install(void);
 
+/* The mutex under which the first snapshot is built, and its dialects are loaded (deferred.c). Lock order:
+ * vy_modules_lock, this mutex, the mutexes of the interners. */
+void vy_dialects_first_lock(void);
+void vy_dialects_first_unlock(void);
+
 /* Returns the current snapshot, or an empty guard if there is none; does not create one. */
 vyre_dialects_guard vy_dialects_peek(void);
 

@@ -174,6 +174,7 @@ vyre_status vy_snapshot_build(vy_op *const *ops, uint32_t op_count, vy_dialect *
 void vy_snapshot_free(vyre_snapshot *snapshot) {
     if (!snapshot)
         return;
+    vy_deferred_free(snapshot->deferred);
     for (uint32_t i = 0; i < snapshot->op_count; i++)
         vy_op_release(snapshot->ops[i]);
     for (uint32_t i = 0; i < snapshot->dialect_count; i++)
@@ -219,7 +220,10 @@ uint64_t vy_snapshot_checksum(const vyre_snapshot *snapshot) {
 /* ---- creating and freeing ---- */
 
 static vyre_status copy_base(vyre_dialect_builder *builder, vyre_error *error) {
-    const vyre_snapshot *base = builder->base.snapshot;
+    const vyre_snapshot *base;
+    vyre_status status = vy_snapshot_complete(builder->base.snapshot, &base, error);
+    if (status != VYRE_OK)
+        return status;
     if (!VY_RESERVE(&builder->ops, base->op_count) || !VY_RESERVE(&builder->dialects, base->dialect_count))
         return vy_fail_memory(error, "a builder of dialects");
     for (uint32_t i = 0; i < base->op_count; i++)

@@ -25,7 +25,8 @@ typedef struct vyre_snapshot {
     vy_dialect **dialects; /* by name */
     uint64_t generation;
     uint64_t checksum;
-    size_t size; /* of the block */
+    size_t size;                  /* of the block */
+    struct vy_deferred *deferred; /* of the first snapshot, which contains no ops (deferred.c); else NULL */
 } vyre_snapshot;
 
 static inline const vyre_op_definition *vy_snapshot_lookup(const vyre_snapshot *snapshot, vyre_op_id number) {
@@ -48,6 +49,19 @@ void vy_snapshot_free(vyre_snapshot *snapshot);
 const vy_dialect *vy_snapshot_dialect(const vyre_snapshot *snapshot, const char *name, size_t length);
 /* Checksum of the generation, the table, and all ops and dialects with their contents. */
 uint64_t vy_snapshot_checksum(const vyre_snapshot *snapshot);
+
+/* ---- deferred dialects (deferred.c) ---- */
+
+/* Makes the first snapshot: the standard library, of which nothing is parsed yet. */
+vyre_status vy_deferred_snapshot_new(vyre_snapshot **out, vyre_error *error);
+void vy_deferred_free(struct vy_deferred *deferred); /* NULL is ignored */
+/* The snapshot with all ops: its argument unless that is deferred. Valid as long as the argument. VYRE_NO_MEMORY. */
+vyre_status vy_snapshot_complete(const vyre_snapshot *snapshot, const vyre_snapshot **out, vyre_error *error);
+/* The same, or NULL if not all dialects were loaded. Does not load any. */
+const vyre_snapshot *vy_snapshot_loaded(const vyre_snapshot *snapshot);
+/* Finds an op by its id, and loads its dialect if necessary. *out is NULL for an unknown op. VYRE_NO_MEMORY. */
+vyre_status vy_snapshot_find(const vyre_snapshot *snapshot, const char *text, size_t length,
+                             const vyre_op_definition **out, vyre_error *error);
 
 /* Fails with DUPLICATE: two ops have the same id. The message names both owners. */
 vyre_status vy_fail_duplicate(const char *id, const char *first, const char *second, vyre_error *error);

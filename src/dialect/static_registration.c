@@ -220,7 +220,10 @@ static int has_record(vyre_dialects_guard guard, const char *id, const void *rec
 }
 
 static int has_dialect(vyre_dialects_guard guard, const char *name, const void *origin) {
-    const vy_dialect *there = guard.snapshot && name ? vy_snapshot_dialect(guard.snapshot, name, strlen(name)) : NULL;
+    const vyre_snapshot *all = NULL;
+    if (guard.snapshot)
+        (void)vy_snapshot_complete(guard.snapshot, &all, NULL); /* without memory, it is registered again */
+    const vy_dialect *there = all && name ? vy_snapshot_dialect(all, name, strlen(name)) : NULL;
     return there && there->origin == origin;
 }
 

@@ -60,6 +60,9 @@ typedef struct vy_toml_string {
     size_t size;
     uint32_t from;  /* offset in the source of the first byte between the quotes */
     uint8_t quotes; /* for vy_toml_locate */
+    /* After vy_toml_substitute: the text before, and the length of what replaced each T. */
+    const char *original; /* otherwise NULL */
+    size_t original_size, word;
 } vy_toml_string;
 
 typedef struct vy_toml_array {
@@ -117,5 +120,10 @@ vy_toml_entry *vy_toml_find(const vy_toml_value *table, const char *key, size_t 
  * in the offset. */
 vy_position vy_toml_locate(const vy_toml *document, const vy_toml_value *string, size_t offset, size_t length);
 const char *vy_toml_kind_name(vy_toml_kind kind); /* "a string" */
+
+/* Replaces the word T in the strings of a value and of all that it contains; a T next to a letter or digit is part
+ * of another word. `value` is a copy of a value of a document; what it contains is copied to the arena. Keys stay.
+ * Returns 0 if memory is exhausted. */
+int vy_toml_substitute(vy_arena *arena, vy_toml_value *value, const char *word);
 
 #endif

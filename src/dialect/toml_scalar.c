@@ -158,15 +158,82 @@ int vy_toml_read_string(vy_toml_parser *p, vy_toml_string *out) {
     return out->text ? 1 : vy_toml_no_memory(p);
 }
 
+static int is_alphanumeric(char c) {
+    return vy_toml_is_digit((unsigned char)c) || ((c | 32) >= 'a' && (c | 32) <= 'z');
+}
+
+/* Whether the word T is at `at`, between `start` and `end`. */
+static int is_placeholder(const char *start, const char *at, const char *end) {
+    return *at == 'T' && (at == start || !is_alphanumeric(at[-1])) && (at + 1 == end || !is_alphanumeric(at[1]));
+}
+
+static int substitute_text(vy_arena *arena, vy_toml_string *string, const char *word) {
+    const char *start = string->text, *end = start + string->size;
+    vy_string made = {0};
+    for (const char *at = start; at < end; at++)
+        if (is_placeholder(start, at, end))
+            vy_string_add(&made, word);
+        else
+            vy_string_char(&made, *at);
+    string->original = start;
+    string->original_size = string->size;
+    string->word = strlen(word);
+    string->text = made.failed ? NULL : vy_arena_copy(arena, made.length ? made.text : "", made.length);
+    string->size = made.length;
+    vy_string_free(&made);
+    return string->text != NULL;
+}
+
+int vy_toml_substitute(vy_arena *arena, vy_toml_value *value, const char *word) {
+    if (value->kind == VY_TOML_STRING)
+        return substitute_text(arena, &value->string, word);
+    if (value->kind == VY_TOML_ARRAY)
+        for (vy_toml_value **link = &value->array.first; *link; link = &(*link)->next) {
+            vy_toml_value *copy = vy_arena_allocate(arena, sizeof *copy);
+            if (!copy)
+                return 0;
+            *copy = **link;
+            *link = value->array.last = copy;
+            if (!vy_toml_substitute(arena, copy, word))
+                return 0;
+        }
+    if (value->kind == VY_TOML_TABLE) {
+        value->table.slot_count = 0; /* the slots lead to the originals */
+        for (vy_toml_entry **link = &value->table.first; *link; link = &(*link)->next) {
+            vy_toml_entry *copy = vy_arena_allocate(arena, sizeof *copy);
+            if (!copy)
+                return 0;
+            *copy = **link;
+            *link = value->table.last = copy;
+            if (!vy_toml_substitute(arena, &copy->value, word))
+                return 0;
+        }
+    }
+    return 1;
+}
+
+/* The offset before the substitution; within a replaced T that of the T. */
+static size_t original_offset(const vy_toml_string *string, size_t offset) {
+    const char *start = string->original, *end = start + string->original_size, *at = start;
+    for (size_t made = 0; at < end; at++) {
+        made += is_placeholder(start, at, end) ? string->word : 1;
+        if (made > offset)
+            break;
+    }
+    return (size_t)(at - start);
+}
+
 vy_position vy_toml_locate(const vy_toml *document, const vy_toml_value *string, size_t offset, size_t length) {
-    size_t size, made = 0, done = 0;
+    const vy_toml_string *own = &string->string;
+    size_t size, made = 0, done = 0, limit = own->original ? own->original_size : own->size;
+    offset = own->original ? original_offset(own, offset) : offset;
     const char *text = vy_source_text(document->source, &size);
-    const char *at = text + string->string.from;
+    const char *at = text + own->from;
     char bytes[4];
     /* Does not execute the step that produces byte `offset`; executes preceding steps that produce nothing. */
     for (size_t taken; at < text + size && done <= offset; at += taken, done += made) {
-        taken = step(at, text + size, string->string.quotes, bytes, &made);
-        if (taken == 0 || done + made > offset || done >= string->string.size)
+        taken = step(at, text + size, own->quotes, bytes, &made);
+        if (taken == 0 || done + made > offset || done >= limit)
             break;
     }
     return vy_source_position(document->source, (size_t)(at - text), length);

@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "base/thread.h"
 #include "dialect/load.h"
+#include "driver/op_code.h"
 #include "driver/pipeline.h"
 #include "driver/telemetry.h"
 
@@ -689,7 +690,7 @@ static vyre_status start_program(vy_dispatch *asked, vyre_pending **out, vyre_er
     vyre_status status = vy_backend_check_process(asked->backend, error);
     if (status != VYRE_OK)
         return status;
-    status = vy_program_resolve_newest(asked->program, &resolved, error);
+    status = vy_backend_resolve(asked->backend, asked->program, &resolved, error);
     asked->program = resolved;
     if (status == VYRE_OK)
         status = vy_pipeline_implicit(asked->backend, resolved, &asked->pipeline, error);

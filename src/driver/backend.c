@@ -212,6 +212,7 @@ static vyre_status initialise(const vyre_backend_instance *instance, vyre_backen
     atomic_init(&backend->generation, 1);
     backend->owner = next_owner();
     vy_backend_query_capabilities(backend);
+    backend->code_target = vy_backend_query_code_target(backend);
     pthread_mutex_init(&backend->lock, NULL);
     vy_cond_init_monotonic(&backend->idle);
     vy_prepared_start(&backend->prepared);

@@ -11,6 +11,7 @@
 #include "driver/dispatch_slot.h"
 #include "driver/executable.h"
 #include "driver/multi_launch.h"
+#include "driver/op_code.h"
 #include "driver/resident.h"
 #include "driver/telemetry.h"
 
@@ -65,6 +66,7 @@ struct vyre_backend {
     vy_dispatch_table dispatch_table; /* the table's dispatch entries */
     char id[VY_BACKEND_ID];
     uint64_t owner;                                       /* unique in the process: names this instance in handles */
+    vyre_target code_target;                              /* VYRE_TARGET_COUNT: none (op_code.h) */
     _Atomic uint64_t capabilities[VYRE_CAPABILITY_COUNT]; /* recovery may change them */
     _Atomic uint64_t numerics, numerics_cases;            /* likewise */
     _Atomic uint64_t ops[VY_OP_SET_WORDS];                /* likewise: the set of `supported_ops` */

@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "base/thread.h"
 #include "dialect/load.h"
+#include "driver/op_code.h"
 #include "driver/pipeline.h"
 #include "driver/telemetry.h"
 #include "ir/eval.h"
@@ -472,8 +473,8 @@ void vy_dispatch_describe(vy_dispatch *d, vyre_backend *backend, vyre_program *p
 static vyre_status dispatch_program(vy_dispatch *d, vyre_error *error) {
     vyre_program *given = d->program, *resolved = NULL;
     vyre_status status = VYRE_OK;
-    if (given->facts & VY_PROGRAM_HAS_OP_CALL) {
-        status = vy_program_resolve_newest(given, &resolved, error);
+    if (vy_backend_must_resolve(d->backend, given)) {
+        status = vy_backend_resolve(d->backend, given, &resolved, error);
         d->program = resolved;
     }
     if (status == VYRE_OK)
@@ -566,7 +567,7 @@ vyre_status vyre_backend_prepare(vyre_backend *backend, vyre_program *program, v
     vyre_error own;
     vyre_error *e = error ? error : &own;
     vyre_program *resolved;
-    vyre_status status = vy_program_resolve_newest(program, &resolved, e);
+    vyre_status status = vy_backend_resolve(backend, program, &resolved, e);
     if (status == VYRE_OK)
         status = vy_backend_enter(backend, e);
     if (status == VYRE_OK) {

@@ -697,7 +697,26 @@ static int can_run(const vy_executable *executable, vy_form form) {
 /* ---- the decision ---- */
 
 static uint64_t query_limit(const vyre_backend *backend, const vyre_program *program, void *pipeline) {
-    return backend->calls.grid_sync_limit(backend->self, program, pipeline);
+    return backend->calls.grid_sync_limit ? backend->calls.grid_sync_limit(backend->self, program, pipeline) : 0;
+}
+
+vyre_status vy_pipeline_prepare_cooperative(vyre_pipeline *pipeline, uint64_t deadline_ns, vyre_error *error) {
+    vyre_backend *backend = pipeline->backend;
+    vyre_digest fingerprint;
+    vy_executable *executable;
+    vyre_program_fingerprint(pipeline->program, &fingerprint);
+    if (!(pipeline->program->facts & VY_PROGRAM_HAS_GRID_BARRIER) || !backend->calls.compile ||
+        vyre_backend_capability(backend, VYRE_CAPABILITY_GRID_SYNC) || !query_limit(backend, pipeline->program, NULL) ||
+        is_refused_program(&backend->grid_sync, &fingerprint))
+        return VYRE_OK;
+    vyre_status status = vy_pipeline_executable(pipeline, (vy_stop_condition){0, deadline_ns},
+                                                VY_EXECUTABLE_COOPERATIVE, &executable, error);
+    if (status == VYRE_OK || vy_compile_forbidden())
+        return VYRE_OK;
+    if (is_transient(status))
+        return status;
+    add_refusal(&backend->grid_sync, &fingerprint);
+    return VYRE_OK;
 }
 
 vy_grid_sync_reason vy_call_try_cooperative(vy_call *call, vyre_pipeline *pipeline, vyre_program *program,
@@ -710,7 +729,7 @@ vy_grid_sync_reason vy_call_try_cooperative(vy_call *call, vyre_pipeline *pipeli
         return VY_GRID_SYNC_NONE;
     if (!vy_multi_launch_needed(backend, program, resolved, &is_tiled))
         return VY_GRID_SYNC_ALWAYS;
-    uint64_t most = backend->calls.grid_sync_limit ? query_limit(backend, program, NULL) : 0;
+    uint64_t most = query_limit(backend, program, NULL);
     if (!most)
         return VY_GRID_SYNC_NO_OTHER_WAY;
     if (stop.may_stop && !vy_backend_limit(backend, VYRE_CAPABILITY_CANCEL))

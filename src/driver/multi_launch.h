@@ -64,8 +64,8 @@ void vy_multi_launch_cache_end(vy_multi_launch_cache *cache);
  * (`grid_sync_limit`, vyre/backend.h).
  *
  * Every dispatch decides. If all workgroups of the grid can run at the same time, the unmodified program is launched
- * once, through a native pipeline; else in stages. That pipeline is compiled when a grid first fits, and cached like
- * all executables. A failure here is not an error: the dispatch uses stages instead. Batches, sequences and
+ * once, through a native pipeline; else in stages. That pipeline is compiled with the stages, and cached like all
+ * executables. If the program cannot be compiled as a whole, dispatches use stages. Batches, sequences and
  * asynchronous dispatches decide per item. */
 
 /* Programs that cannot be compiled as a whole and are not tried again: a ring buffer. */
@@ -100,6 +100,12 @@ typedef enum vy_grid_sync_reason {
         VY_GRID_SYNC_COUNT
 } vy_grid_sync_reason;
 const char *vy_grid_sync_sentence(vy_grid_sync_reason reason);
+
+/* Compiles the program of the pipeline as a whole, if it has grid barriers and the backend launches cooperatively, so
+ * that no dispatch has to. A failure that would repeat is not an error. Inside the backend. error is never NULL.
+ *
+ * VYRE_TIMEOUT, VYRE_NO_MEMORY, VYRE_NO_DEVICE_MEMORY, VYRE_DEVICE_LOST */
+vyre_status vy_pipeline_prepare_cooperative(vyre_pipeline *pipeline, uint64_t deadline_ns, vyre_error *error);
 
 /* Decides for a call that has its form and no stages yet. FITS: the call has the executable and dispatch_table to run;
  * vy_call_cleanup must follow. pipeline may be NULL. Inside the backend. */

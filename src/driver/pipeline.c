@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "base/thread.h"
 #include "dialect/load.h"
+#include "driver/op_code.h"
 #include "driver/pending.h"
 #include "driver/resource_dispatch.h"
 
@@ -197,6 +198,17 @@ static vyre_status check(vyre_backend *backend, vyre_program *program, vyre_erro
     return vy_dispatch_check_program(backend, program, error);
 }
 
+/* Compiles all executables that a dispatch without a stop condition may use, for grids within the device's limit. */
+static vyre_status prepare(vyre_pipeline *pipeline, uint64_t deadline_ns, vyre_error *error) {
+    vy_executable *executable;
+    vyre_status status =
+        vy_pipeline_executable(pipeline, (vy_stop_condition){0, deadline_ns}, VY_EXECUTABLE_PLAIN, &executable, error);
+    if (status != VYRE_OK)
+        return status;
+    pipeline->is_native = vy_executable_is_native(executable);
+    return vy_pipeline_prepare_cooperative(pipeline, deadline_ns, error);
+}
+
 /* Without an executable. NULL: out of memory. */
 static vyre_pipeline *pipeline_new(vyre_backend *backend, vyre_program *program, unsigned variant) {
     vyre_pipeline *pipeline = vy_allocate_zero(sizeof *pipeline);
@@ -215,17 +227,14 @@ static vyre_pipeline *pipeline_new(vyre_backend *backend, vyre_program *program,
 static vyre_status compile(vyre_backend *backend, vyre_program *program, unsigned variant, uint64_t deadline_ns,
                            vyre_pipeline **out, vyre_error *error) {
     vyre_pipeline *pipeline = pipeline_new(backend, program, variant);
-    vy_executable *executable;
     if (!pipeline)
         return vy_fail_memory(error, "compiling a pipeline");
     vyre_backend_retain(backend);
-    vyre_status status =
-        vy_pipeline_executable(pipeline, (vy_stop_condition){0, deadline_ns}, VY_EXECUTABLE_PLAIN, &executable, error);
+    vyre_status status = prepare(pipeline, deadline_ns, error);
     if (status != VYRE_OK) {
         vyre_pipeline_release(pipeline);
         return status;
     }
-    pipeline->is_native = vy_executable_is_native(executable);
     *out = pipeline;
     return VYRE_OK;
 }
@@ -245,7 +254,7 @@ vyre_status vyre_compile(vyre_backend *backend, vyre_program *program, const vyr
     vyre_program *resolved = NULL;
     vyre_status status = read_options(options, &variant, &deadline_ns, e);
     if (status == VYRE_OK)
-        status = vy_program_resolve_newest(program, &resolved, e);
+        status = vy_backend_resolve(backend, program, &resolved, e);
     if (status == VYRE_OK)
         status = check(backend, resolved, e);
     if (status == VYRE_OK)
@@ -337,10 +346,9 @@ vyre_status vy_pipeline_implicit(vyre_backend *backend, vyre_program *program, v
 
 vyre_status vy_pipeline_prepare(vyre_backend *backend, vyre_program *program, vyre_error *error) {
     vyre_pipeline *pipeline;
-    vy_executable *executable;
     vyre_status status = vy_pipeline_implicit(backend, program, &pipeline, error);
     if (status == VYRE_OK && pipeline)
-        status = vy_pipeline_executable(pipeline, (vy_stop_condition){0, 0}, VY_EXECUTABLE_PLAIN, &executable, error);
+        status = prepare(pipeline, 0, error);
     vyre_pipeline_release(pipeline);
     return status;
 }

@@ -1,8 +1,9 @@
 /* Pipeline handle (vyre_pipeline): a program on a backend, and its executables.
  *
  * A dispatch selects its executable inside the backend, when its requirements are fixed: whether it can be cancelled,
- * whether the grid exceeds the device's limit, and whether grid barriers run inside one launch. Each variant is
- * compiled at its first use, and again after a recovery. */
+ * whether the grid exceeds the device's limit, and whether grid barriers run inside one launch. vyre_compile compiles
+ * the variants that most dispatches use; the others are compiled at their first use, and all again after a recovery
+ * (docs/decisions/launch-facts.md). */
 #ifndef VY_DRIVER_PIPELINE_H
 #define VY_DRIVER_PIPELINE_H
 
@@ -38,8 +39,7 @@ struct vyre_pipeline {
  * used. Nothing is compiled here: the first dispatch does that. vyre_pipeline_release must follow, before the caller
  * releases the backend. */
 vyre_status vy_pipeline_implicit(vyre_backend *backend, vyre_program *program, vyre_pipeline **out, vyre_error *error);
-/* Compiles the implicit pipeline, or finds its executable in the caches, as the first dispatch without a deadline
- * would. */
+/* Compiles the implicit pipeline as vyre_compile would, or finds its executables in the caches. */
 vyre_status vy_pipeline_prepare(vyre_backend *backend, vyre_program *program, vyre_error *error);
 
 /* "<backend>:<fingerprint>" */

@@ -483,7 +483,7 @@ vyre_status vyre_module_register(const vyre_module_descriptor *module, vyre_erro
 #define OVER_SUBGROUP_LEGAL(name)
 
 static const char *const ops[] = {"grid_barrier",
-#define X(ID, name, symbol, precedence, arity, cls, rule, level, edge, doc) IN_##level(name)
+#define X(ID, tag, name, symbol, precedence, arity, cls, rule, level, edge, doc) IN_##level(name)
                                   VYRE_OP_LIST(X)
 #undef X
 #define X(ID, name, axes, uniform, doc) name,

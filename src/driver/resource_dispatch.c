@@ -4,6 +4,7 @@
 #include "base/status.h"
 #include "base/thread.h"
 #include "dialect/load.h"
+#include "driver/op_code.h"
 #include "driver/telemetry.h"
 #include "ir/eval.h"
 
@@ -516,7 +517,7 @@ vyre_status vyre_backend_dispatch_resident(vyre_backend *backend, vyre_program *
     vyre_timing measured;
     vy_resource_dispatch b;
     vyre_program *resolved;
-    vyre_status status = vy_program_resolve_newest(program, &resolved, e);
+    vyre_status status = vy_backend_resolve(backend, program, &resolved, e);
     if (status == VYRE_OK) {
         vy_resource_dispatch_describe(&b, backend, resolved, arguments, config);
         b.timing = timing ? &measured : NULL, b.trap = trap;

@@ -23,6 +23,7 @@
 #include "base/thread.h"
 #include "driver/atfork.h"
 #include "driver/dispatch.h"
+#include "opt/pass_manager.h"
 #include "vyre/telemetry.h"
 
 #include <errno.h>
@@ -55,7 +56,7 @@ void vy_count_shared(vy_counter counter, uint64_t amount) {
 }
 
 static uint64_t total(vy_counter counter) {
-    uint64_t sum = 0;
+    uint64_t sum = counter == VY_COUNTER_passes ? atomic_load_explicit(&vy_passes_run, memory_order_relaxed) : 0;
     for (int i = 0; i < SHARDS; i++)
         sum += atomic_load_explicit(&shards[i].values[counter], memory_order_relaxed);
     return sum;

@@ -6,7 +6,6 @@
 #include "ir/op_tables.h"
 
 static uint32_t gen_narrowed(vy_gen *g, vyre_type type, unsigned depth);
-static uint32_t gen_choice(vy_gen *g, vyre_type type);
 
 vy_symbol vy_gen_name(vy_gen *g, char prefix) {
     return vy_irb_intern_numbered(&g->draft, prefix, g->name_count++);
@@ -164,7 +163,7 @@ static vyre_type operand_type(vy_gen *g, const vyre_op_info *row, vyre_type type
 static uint32_t operation(vy_gen *g, vyre_type type, unsigned depth) {
     /* Every type has select, so a draw soon succeeds; the bound protects against changes of the table. */
     for (int i = 0; i < 64; i++) {
-        vyre_op op = (vyre_op)vy_gen_below(g, VY_SOURCE_OPS);
+        vyre_op op = (vyre_op)vy_source_ops[vy_gen_below(g, VY_SOURCE_OPS)];
         const vyre_op_info *row = vyre_op_get(op);
         vyre_type operand = operand_type(g, row, type);
         if (operand == VYRE_TYPE_COUNT)
@@ -194,7 +193,7 @@ uint32_t vy_gen_expr(vy_gen *g, vyre_type type, unsigned depth) {
     uint32_t narrowed = depth > 1 && vy_gen_draws_idiom(g, VY_GEN_CONVERSIONS) ? gen_narrowed(g, type, depth) : VY_NONE;
     if (narrowed != VY_NONE)
         return narrowed;
-    uint32_t choice = depth > 1 && vy_gen_draws_idiom(g, VY_GEN_CHOICES) ? gen_choice(g, type) : VY_NONE;
+    uint32_t choice = depth > 1 && vy_gen_draws_idiom(g, VY_GEN_CHOICES) ? vy_gen_choice(g, type) : VY_NONE;
     return choice != VY_NONE ? choice : operation(g, type, depth);
 }
 
@@ -224,7 +223,9 @@ uint32_t vy_gen_with_literal(vy_gen *g, vyre_op op, vyre_type type, uint32_t a, 
  * element counts and for index offsets.
  *
  * Choices: c ? x : f(x), where f consists of bitwise operations (and, or, xor, not, a sign copied or removed), usually
- * a selection of bits by a constant mask. A vector unit executes both as one masked instruction.
+ * a selection of bits of x and y by a constant mask. A vector unit executes both as one masked instruction. y is its
+ * operand in memory if y is a contiguous load without a mask: the index is proven in bounds, and the workgroup consists
+ * of full vectors (planned in generate.c).
  *
  * Each expression contains at most one draw, as in generate.c. */
 
@@ -346,6 +347,9 @@ static uint32_t gen_narrowed(vy_gen *g, vyre_type type, unsigned depth) {
 
 /* The second operand of an idiom: a load where one is possible. */
 static uint32_t loaded(vy_gen *g, vyre_type type) {
+    uint32_t whole = vy_gen_chance(g, 3, 4) ? vy_gen_choice_load(g, type) : VY_NONE;
+    if (whole != VY_NONE)
+        return whole;
     uint32_t load = vy_gen_chance(g, 3, 4) ? vy_gen_load(g, type, 0) : VY_NONE;
     return load != VY_NONE ? load : unknown(g, type);
 }
@@ -397,9 +401,8 @@ static uint32_t changed_bits(vy_gen *g, vyre_type type, uint32_t x) {
     return vy_type_layouts[type].classes & VYRE_CLASS_FLOAT ? sign_operation(g, type, x) : bitwise(g, type, x);
 }
 
-/* VY_NONE, and nothing is appended, if no variable of the type is in scope. One that differs between lanes is
- * preferred. */
-static uint32_t gen_choice(vy_gen *g, vyre_type type) {
+/* A variable that differs between lanes is preferred. */
+uint32_t vy_gen_choice(vy_gen *g, vyre_type type) {
     int is_number = (vy_type_layouts[type].classes & VYRE_CLASS_NUMBER) != 0;
     const vy_gen_variable *variable = is_number ? vy_gen_find_variable(g, type, 0) : NULL;
     for (int i = 0; i < 4 && variable && variable->is_uniform && !g->only_uniform; i++)

@@ -424,7 +424,11 @@ static void declare_memories(vy_gen *g) {
         g->ownership[m] = g->planned_ownership[m];
         vyre_type type = (vyre_type)memory->type;
         if (memory->space == VY_SPACE_BUFFER) {
-            uint32_t size = memory->is_open ? VY_NONE : size_expr(g, memory->count, vy_gen_below(g, 3));
+            uint32_t size = VY_NONE;
+            if (vy_gen_is_choice_input(memory))
+                size = vy_irb_size(&g->draft, VY_SIZE_LITERAL, VY_NONE, VY_NONE, memory->count);
+            else if (!memory->is_open)
+                size = size_expr(g, memory->count, vy_gen_below(g, 3));
             memory->memory = vy_irb_memory_param(&g->draft, vy_gen_name(g, 'b'), VY_SPACE_BUFFER, type,
                                                  (vyre_access)memory->access, size);
         } else if (memory->space == VY_SPACE_CONSTANT) {
@@ -524,8 +528,22 @@ static void start_tail(vy_gen *g) {
     g->place.sync = g->place.uniform = 0;
 }
 
+/* A variable of the type of the choice input, which may be none of the program's types. */
+static void write_choice_variable(vy_gen *g) {
+    for (unsigned m = 0; m < g->memory_count; m++)
+        if (vy_gen_is_choice_input(&g->memories[m])) {
+            vyre_type type = (vyre_type)g->memories[m].type;
+            uint32_t value = vy_irb_variable(&g->draft, g->linear);
+            value = vy_gen_with_literal(g, VYRE_OP_MUL, VYRE_TYPE_U32, value, vy_rng_next(&g->rng) & UINT32_MAX);
+            if (type != VYRE_TYPE_U32)
+                value = vy_irb_op(&g->draft, VYRE_OP_CAST, type, value, VY_NONE, VY_NONE);
+            vy_gen_declare(g, vy_irb_let(&g->draft, vy_gen_name(g, 'v'), type, value), type, 0, 0);
+        }
+}
+
 static void write_body(vy_gen *g) {
     write_indices(g);
+    write_choice_variable(g);
     if (g->features & VY_GEN_SYNC) {
         g->place.sync = g->place.uniform = 1;
         vy_gen_statements(g, g->left * 3 / 4);
@@ -534,6 +552,7 @@ static void write_body(vy_gen *g) {
         vy_gen_statements(g, g->left * 3 / 4);
         gen_call_rest(g);
     }
+    vy_gen_op_call(g);
     vy_gen_statements(g, g->left);
     /* Every output receives a final value, so that computed values are observable. */
     for (unsigned m = 0; m < g->memory_count; m++) {

@@ -155,14 +155,16 @@ static uint32_t log_uniform(vy_gen *g, uint32_t high) {
     return value < high ? value : high;
 }
 
+/* With choices, mostly a multiple of a vector width: in a vector that no workgroup fills, every load is masked. */
 static void draw_workgroup(vy_gen *g) {
     static const uint16_t sizes[] = {1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 32, 33, 48, 64, 64, 100, 128, 256};
     uint32_t most = g->invocations < VY_LIMIT_WORKGROUP ? g->invocations : VY_LIMIT_WORKGROUP;
+    int is_full = (g->features & VY_GEN_CHOICES) && most >= 16 && vy_gen_chance(g, 3, 4);
     do
         g->workgroup[0] = sizes[vy_gen_below(g, sizeof sizes / sizeof *sizes)];
-    while (g->workgroup[0] > most);
+    while (g->workgroup[0] > most || (is_full && g->workgroup[0] % 16));
     g->workgroup[1] = g->workgroup[2] = 1;
-    if ((g->features & (VY_GEN_GEOMETRY | VY_GEN_EDGES)) && vy_gen_chance(g, 3, 4))
+    if ((g->features & (VY_GEN_GEOMETRY | VY_GEN_EDGES)) && !is_full && vy_gen_chance(g, 3, 4))
         for (int axis = 0; axis < 3; axis++) {
             uint32_t before = axis == 0 ? 1 : axis == 1 ? g->workgroup[0] : g->workgroup[0] * g->workgroup[1];
             uint32_t room = most / before < 9 ? most / before : 9;
@@ -232,6 +234,29 @@ static void plan_inputs(vy_gen *g) {
         uint32_t count = vy_gen_chance(g, 1, 2) ? log_uniform(g, 64) : draw_count(g);
         add_memory(g, VY_SPACE_BUFFER, type, access, count, (vy_gen_ownership){.phase = VY_GEN_PHASE_READ});
     }
+}
+
+/* A type of 32 or 64 bits that the caller allows, or any that can be stored. */
+static vyre_type draw_wide_type(vy_gen *g) {
+    static const uint8_t types[] = {VYRE_TYPE_U32, VYRE_TYPE_I32, VYRE_TYPE_F32,
+                                    VYRE_TYPE_U64, VYRE_TYPE_I64, VYRE_TYPE_F64};
+    vyre_type type = (vyre_type)types[vy_gen_below(g, vy_gen_chance(g, 3, 4) ? 3 : sizeof types)];
+    return g->allowed >> type & 1 ? type : vy_gen_data_type(g);
+}
+
+/* For choices (expression.c): an input that is loaded without a bounds check, so that a vector instruction can have the
+ * load as its operand in memory, and an output whose last value is a choice. */
+static void plan_choice(vy_gen *g) {
+    if (!(g->features & VY_GEN_CHOICES))
+        return;
+    vyre_type type = draw_wide_type(g);
+    unsigned m = add_memory(g, VY_SPACE_BUFFER, type, VYRE_ACCESS_READ, g->size + vy_gen_below(g, 2) * 9,
+                            (vy_gen_ownership){.phase = VY_GEN_PHASE_READ});
+    g->plan[m].is_choice = 1;
+    g->plan[m].is_open = 0;
+    m = add_memory(g, VY_SPACE_BUFFER, type, VYRE_ACCESS_WRITE, g->total,
+                   (vy_gen_ownership){.phase = VY_GEN_PHASE_OWN, .base = VY_GEN_BASE_GLOBAL, .stride = 1});
+    g->plan[m].is_choice = 1;
 }
 
 static void plan_outputs(vy_gen *g) {
@@ -311,6 +336,7 @@ static void plan_tables(vy_gen *g) {
 static void plan_grid_buffer(vy_gen *g) {
     if (g->grid_kind == VYRE_GRID_OVER) {
         g->grid_memory = (uint8_t)vy_gen_below(g, g->plan_count);
+        g->plan[g->grid_memory].is_choice = 0; /* the count is another */
         g->plan[g->grid_memory].count = g->total - (g->total ? vy_gen_below(g, g->size) : 0);
     } else if (g->grid_kind == VYRE_GRID_INDIRECT) {
         g->grid_offset = vy_gen_below(g, 4);
@@ -338,12 +364,15 @@ static void shuffle_buffers(vy_gen *g) {
 static void gen_shape(vy_gen *g, uint32_t allowed) {
     draw_features(g);
     draw_types(g, allowed);
+    if (g->features & VY_GEN_MATH)
+        vy_gen_plan_ops(g);
     draw_workgroup(g);
     draw_groups(g);
     g->param_count = vy_gen_below(g, VY_GEN_PARAMS);
     for (unsigned i = 0; i < g->param_count; i++)
         g->params[i].type = (uint8_t)(vy_gen_chance(g, 1, 3) ? VYRE_TYPE_U32 : vy_gen_type(g));
     plan_inputs(g);
+    plan_choice(g);
     plan_outputs(g);
     plan_atomics(g);
     shuffle_buffers(g);
@@ -364,9 +393,18 @@ static unsigned knob(unsigned given, unsigned otherwise, unsigned most) {
 
 enum { MOST_STATEMENTS = 100000, MOST_DEPTH = 64, MOST_INVOCATIONS = 1 << 20 };
 
+static vyre_status resolve(vy_gen *g, vyre_program **program, vyre_error *error) {
+    vyre_program *unresolved = *program;
+    vyre_status status = vyre_program_resolve(unresolved, g->dialects, NULL, program, error);
+    vyre_program_release(unresolved);
+    return status;
+}
+
 static vyre_status finish(vy_gen *g, vyre_case **out, vyre_error *error) {
     vyre_program *program;
     vyre_status status = vy_irb_finish(&g->draft, NULL, NULL, &program, error);
+    if (status == VYRE_OK && g->op_count)
+        status = resolve(g, &program, error);
     if (status != VYRE_OK)
         return status;
     vyre_scalar params[VY_GEN_PARAMS];
@@ -392,6 +430,26 @@ static vyre_status finish(vy_gen *g, vyre_case **out, vyre_error *error) {
     return status;
 }
 
+/* Features that are drawn apart, so that the programs of other seeds stay what they were before there were constant
+ * arrays and dialects. The bodies of ops have types of their own: without stress, only programs that may have all types
+ * call ops. Short programs call none. */
+static void draw_late_features(vy_gen *g, const vyre_generate_options *options) {
+    vy_rng tables = vy_rng_start(options->seed ^ UINT64_C(0x7461626c6573));
+    vy_rng math = vy_rng_start(options->seed ^ UINT64_C(0x6d617468));
+    if (vy_rng_chance(&tables, options->stress & VYRE_STRESS_MEMORY ? 12 : 6, 24))
+        g->features |= VY_GEN_TABLES;
+    int is_drawn = vy_rng_chance(&math, 2, options->stress ? 48 : 24) && !options->types;
+    if (g->statements >= VY_GEN_OP_STATEMENTS && (is_drawn || (options->stress & VYRE_STRESS_MATH)))
+        g->features |= VY_GEN_MATH;
+}
+
+/* With all ops of the standard library, which the first iteration of a process loads. */
+static vyre_status acquire_dialects(vy_gen *g, vyre_error *error) {
+    vyre_status status = vyre_dialects_global(&g->dialects, error);
+    return status == VYRE_OK && vyre_dialects_count(g->dialects) == 0 ? vy_fail_memory(error, "the ops of a program")
+                                                                      : status;
+}
+
 vyre_status vyre_generate(const vyre_generate_options *options, vyre_case **out, vyre_error *error) {
     static const vyre_generate_options defaults;
     VY_REQUIRE(error, out);
@@ -406,17 +464,19 @@ vyre_status vyre_generate(const vyre_generate_options *options, vyre_case **out,
     vyre_status status = vy_irb_start(&g.draft, "random", error);
     if (status != VYRE_OK)
         return status;
-    /* Drawn apart, so that the programs of other seeds stay what they were before there were constant arrays. */
-    vy_rng tables = vy_rng_start(options->seed ^ UINT64_C(0x7461626c6573));
-    if (vy_rng_chance(&tables, options->stress & VYRE_STRESS_MEMORY ? 12 : 6, 24))
-        g.features |= VY_GEN_TABLES;
-    gen_shape(&g, options->types);
-    vy_gen_functions(&g);
-    status = vy_gen_entry(&g, error);
+    draw_late_features(&g, options);
+    if (g.features & VY_GEN_MATH)
+        status = acquire_dialects(&g, error);
+    if (status == VYRE_OK) {
+        gen_shape(&g, options->types);
+        vy_gen_functions(&g);
+        status = vy_gen_entry(&g, error);
+    }
     if (status == VYRE_OK)
         status = finish(&g, out, error);
     else
         vy_irb_discard(&g.draft);
+    vyre_dialects_release(&g.dialects);
     VY_VECTOR_FREE(&g.variables);
     vy_release(g.data, g.data_size);
     return status;

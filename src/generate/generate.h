@@ -20,11 +20,13 @@
     X(GEOMETRY, "geometry")       /* odd sizes, 2-D and 3-D */                                                         \
     X(CONVERSIONS, "conversions") /* integers with few known bits, narrowed and widened again */                       \
     X(EDGES, "edges")             /* conditions and accesses that are constant for some ids only; ends of buffers */   \
-    X(CHOICES, "choices")         /* choices between a value and a bitwise operation of it */
+    X(CHOICES, "choices")         /* choices between a value and a bitwise operation of it */                          \
+    X(MATH, "math")               /* calls of ops of the dialect `math` */
 enum vyre_stress_bit {
 #define X(ID, name) VYRE_STRESS_BIT_##ID,
     VYRE_STRESS_LIST(X)
 #undef X
+        VYRE_STRESS_COUNT
 };
 enum {
 #define X(ID, name) VYRE_STRESS_##ID = 1 << VYRE_STRESS_BIT_##ID,

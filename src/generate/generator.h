@@ -23,6 +23,7 @@
 #include "generate/interesting_values.h"
 #include "ir/irbuilder.h"
 #include "ir/model.h"
+#include "vyre/dialect.h"
 
 /* A program and the arguments of one dispatch. Immutable. */
 struct vyre_case {
@@ -33,12 +34,14 @@ struct vyre_case {
 };
 
 enum {
-    VY_GEN_MEMORIES = 16,
+    VY_GEN_MEMORIES = 18,
     VY_GEN_PARAMS = 6,
     VY_GEN_FUNCTIONS = 5,
     VY_GEN_FUNCTION_PARAMS = 8,
     VY_GEN_RESULTS = 4,
-    VY_GEN_TABLE = 300,    /* limit of the elements of a constant array */
+    VY_GEN_OPS = 2,            /* limit of the calls of ops of dialects in a program, … */
+    VY_GEN_OP_STATEMENTS = 12, /* … and statements of a program for each: the bodies of ops are slow to compile */
+    VY_GEN_TABLE = 300,        /* limit of the elements of a constant array */
     VY_GEN_SIZE = 1 << 20, /* limit of the expressions of a function after inlining: far below that of the language */
     VY_GEN_TRIPS = 32      /* limit of the executions of a point inside loops per execution of the function */
 };
@@ -57,7 +60,8 @@ enum {
     VY_GEN_CONVERSIONS = 512,
     VY_GEN_EDGES = 1024,
     VY_GEN_TABLES = 2048, /* constant arrays */
-    VY_GEN_CHOICES = 4096
+    VY_GEN_CHOICES = 4096,
+    VY_GEN_MATH = 8192 /* calls of ops of the dialect `math` */
 };
 
 typedef enum vy_gen_phase {
@@ -97,6 +101,8 @@ typedef struct vy_gen_memory {
     uint8_t space, type, access;
     uint8_t atomic;       /* vyre_atomic of its ATOMIC phase, fixed; VYRE_ATOMIC_COUNT if it has none */
     uint8_t is_open;      /* the program leaves the count to the dispatch */
+    uint8_t is_choice;    /* of the idiom `choices`: an output, or an input with a literal count of at least the size of
+                             the workgroup */
     uint32_t count;       /* elements; an estimate for parameters */
     uint32_t slot;        /* parameters: the variable that holds the owned element, or VY_NONE */
     uint32_t data_offset; /* of its bytes in vy_gen.data, for inputs */
@@ -178,6 +184,10 @@ typedef struct vy_gen {
 
     vy_gen_function functions[VY_GEN_FUNCTIONS];
     unsigned function_count;
+    vyre_dialects_guard dialects;              /* held until the calls of ops are resolved */
+    const vyre_op_definition *ops[VY_GEN_OPS]; /* that the program may call */
+    unsigned op_count;
+    unsigned op_calls; /* left for the program */
 
     /* The function being written. */
     const vy_gen_function *function;      /* NULL in the entry */
@@ -208,6 +218,10 @@ static inline uint32_t vy_gen_below(vy_gen *g, uint32_t bound) {
     return vy_rng_below(&g->rng, bound);
 }
 
+static inline int vy_gen_is_choice_input(const vy_gen_memory *memory) {
+    return memory->is_choice && memory->access == VYRE_ACCESS_READ;
+}
+
 /* A unique name: the prefix and a number. Prefixes are chosen so that no name is a type (u8). */
 vy_symbol vy_gen_name(vy_gen *g, char prefix);
 /* Any allowed type; one that can be stored in memory; an integer type (u32 if none is allowed). */
@@ -235,6 +249,9 @@ uint32_t vy_gen_with_literal(vy_gen *g, vyre_op op, vyre_type type, uint32_t a, 
 
 /* ---- idioms (expression.c) ---- */
 
+/* A choice between a variable and a bitwise operation of it; VY_NONE, and nothing is appended, without a variable of
+ * the type. */
+uint32_t vy_gen_choice(vy_gen *g, vyre_type type);
 /* Whether to write an idiom of the feature here: often in programs with the feature, sometimes in others. */
 int vy_gen_draws_idiom(vy_gen *g, unsigned feature);
 /* A number up to `most`, usually near the size of the workgroup or a multiple of a vector width. */
@@ -252,6 +269,8 @@ uint32_t vy_gen_edge_index(vy_gen *g, unsigned m);
 
 /* A load of that type that is allowed here, or VY_NONE (then nothing is appended). */
 uint32_t vy_gen_load(vy_gen *g, vyre_type type, unsigned depth);
+/* A contiguous load without a bounds check, from the input of the idiom `choices`; VY_NONE if that has another type. */
+uint32_t vy_gen_choice_load(vy_gen *g, vyre_type type);
 /* A load that is inactive for some lanes, of the type, or of any if that is VYRE_TYPE_COUNT; *type becomes its type.
  * VY_NONE if no such load is allowed here. */
 uint32_t vy_gen_guarded_load(vy_gen *g, vyre_type *type);
@@ -278,6 +297,14 @@ void vy_gen_return_values(vy_gen *g);
 int vy_gen_call(vy_gen *g);
 /* Writes all functions of the program. */
 void vy_gen_functions(vy_gen *g);
+
+/* ---- ops of dialects (op_calls.c) ---- */
+
+/* Draws the ops that the program may call, and adds their types to those of the program. */
+void vy_gen_plan_ops(vy_gen *g);
+/* Writes a call of an op, which declares its results; returns 0 if that is not possible here. Only the entry has such
+ * calls: inlining would multiply those of functions. */
+int vy_gen_op_call(vy_gen *g);
 
 /* ---- the entry (function.c) ---- */
 

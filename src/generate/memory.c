@@ -159,6 +159,13 @@ uint32_t vy_gen_load(vy_gen *g, vyre_type type, unsigned depth) {
     return VY_NONE;
 }
 
+uint32_t vy_gen_choice_load(vy_gen *g, vyre_type type) {
+    for (unsigned m = 0; m < g->memory_count && !g->only_uniform; m++)
+        if (vy_gen_is_choice_input(&g->memories[m]) && g->memories[m].type == type)
+            return vy_irb_load(&g->draft, g->memories[m].memory, vy_gen_local_id(g, 3));
+    return VY_NONE;
+}
+
 uint32_t vy_gen_guarded_load(vy_gen *g, vyre_type *type) {
     uint32_t start = g->memory_count ? vy_gen_below(g, g->memory_count) : 0;
     for (uint32_t i = 0; i < g->memory_count; i++) {
@@ -200,7 +207,9 @@ int vy_gen_store_to(vy_gen *g, unsigned m, int digest) {
     vyre_type type = (vyre_type)g->memories[m].type;
     int is_integer = (vy_type_layouts[type].classes & VYRE_CLASS_INTEGER) != 0;
     uint32_t value = VY_NONE;
-    if (digest && is_integer)
+    if (digest && g->memories[m].is_choice)
+        value = vy_gen_choice(g, type);
+    else if (digest && is_integer)
         value = vy_gen_digest(g, type);
     else if (vy_gen_draws_idiom(g, VY_GEN_EDGES))
         value = vy_gen_guarded_load(g, &type);

@@ -514,6 +514,8 @@ static uint32_t value(vy_gen *g, vyre_type type, int *is_uniform) {
 }
 
 static int write_declaration(vy_gen *g, int is_mutable) {
+    if (g->op_count && vy_gen_chance(g, 1, 3) && vy_gen_op_call(g))
+        return 1;
     vyre_type type = VYRE_TYPE_COUNT;
     int is_uniform = 0;
     uint32_t a = vy_gen_draws_idiom(g, VY_GEN_EDGES) ? vy_gen_guarded_load(g, &type) : VY_NONE;

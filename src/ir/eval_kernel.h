@@ -50,7 +50,7 @@
 
 /* The table entry of a row for a type whose class it accepts; casts and bitcasts have their own tables. The file that
  * fills a table defines VY_CLASS (BOOL, INTEGER or FLOAT) and VY_NAME(ID), the name of the kernel. */
-#define VY_ENTRY(ID, name, symbol, precedence, arity, cls, rule, level, edge, doc) VY_ENTRY_##rule(cls, ID)
+#define VY_ENTRY(ID, tag, name, symbol, precedence, arity, cls, rule, level, edge, doc) VY_ENTRY_##rule(cls, ID)
 #define VY_ENTRY_SAME(cls, ID) VY_ENTRY_IF(cls, ID)
 #define VY_ENTRY_COMPARE(cls, ID) VY_ENTRY_IF(cls, ID)
 #define VY_ENTRY_TEST(cls, ID) VY_ENTRY_IF(cls, ID)

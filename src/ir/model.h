@@ -250,13 +250,30 @@ enum {
     VY_PROGRAM_HAS_CALL = 128    /* calls a local function */
 };
 
+/* An op whose code for a target replaces its body (dialect/link.c). A linked program calls it by a name that has a
+ * digest of the code, so that the identity of the program covers the code. */
+struct vyre_op_definition;
+struct vyre_lowering;
+typedef struct vy_lowered_op {
+    const char *name; /* of its calls */
+    const struct vyre_op_definition *op;
+    const struct vyre_lowering *lowering;
+} vy_lowered_op;
+
 /* A keep-alive reference to the owner of the program's ops (dialect/link.c). Not part of identity. */
 typedef struct vy_keepalive {
     atomic_uint references;
+    uint32_t lowered_count;
+    const vy_lowered_op *lowered; /* the ops that the program still calls: their code is in a target's language */
     void (*release)(struct vy_keepalive *pin); /* called when the last reference is released */
 } vy_keepalive;
 vy_keepalive *vy_keepalive_retain(vy_keepalive *pin); /* both ignore NULL */
 void vy_keepalive_release(vy_keepalive *pin);
+/* The op of a call that linking kept; NULL for any other statement. Such a call is a pure function of its arguments,
+ * which are values. */
+const vy_lowered_op *vy_lowered_op_of(const vyre_program *program, const vy_stmt *stmt);
+/* Whether linking kept calls: all calls of ops that the program still has are such calls. */
+int vy_program_is_lowered(const vyre_program *program);
 
 struct vyre_program {
     atomic_uint references;
@@ -318,6 +335,19 @@ static inline int vy_is_entry(const vyre_program *program, const vy_function *fu
     return vy_program_has_entry(program) && function == &program->functions.items[program->functions.count - 1];
 }
 
+/* The buffer of the entry that a memory is, counted in declaration order; VY_NONE for an array. */
+static inline uint32_t vy_buffer_of_memory(const vyre_program *program, uint32_t memory) {
+    uint32_t buffer = memory - vy_program_entry(program)->first_memory;
+    return buffer < program->buffer_count ? buffer : VY_NONE;
+}
+/* Whether a dispatch is given the bytes of a buffer, and whether it returns them. */
+static inline int vy_access_is_input(uint8_t access) {
+    return access != VYRE_ACCESS_WRITE;
+}
+static inline int vy_access_is_output(uint8_t access) {
+    return access == VYRE_ACCESS_WRITE || access == VYRE_ACCESS_READ_WRITE;
+}
+
 /* Position of a statement or expression; zeros when unknown. */
 static inline vy_position vy_stmt_position(const vyre_program *program, uint32_t stmt) {
     return stmt < program->stmt_positions.count ? program->stmt_positions.items[stmt] : (vy_position){0, 0, 0};
@@ -340,6 +370,10 @@ static inline int vy_stmt_is_structured(uint8_t kind) {
  * select the arm. */
 static inline int vy_op_has_arms(uint8_t op) {
     return op == VYRE_OP_SELECT || op == VYRE_OP_LAND || op == VYRE_OP_LOR;
+}
+
+static inline int vy_stmt_is_jump(uint8_t kind) {
+    return kind == VY_STMT_BREAK || kind == VY_STMT_CONTINUE || kind == VY_STMT_RETURN;
 }
 
 static inline int vy_stmt_is_loop(uint8_t kind) {

@@ -103,7 +103,7 @@ vyre_scalar vyre_scalar_f64(double value) {
 /* ---- ops ---- */
 
 static const vyre_op_info ops[VYRE_OP_COUNT] = {
-#define X(ID, name, symbol, precedence, arity, cls, rule, level, edge, doc)                                            \
+#define X(ID, tag, name, symbol, precedence, arity, cls, rule, level, edge, doc)                                       \
     {name, symbol, VYRE_PRECEDENCE_##precedence, arity, VYRE_CLASS_##cls, VYRE_RULE_##rule, VYRE_LEVEL_##level,        \
      edge, doc},
     VYRE_OP_LIST(X)
@@ -112,10 +112,36 @@ static const vyre_op_info ops[VYRE_OP_COUNT] = {
 
 /* Separate from the rows, so that a search compares bytes and rarely strings. */
 static const uint8_t op_name_lengths[VYRE_OP_COUNT] = {
-#define X(ID, name, ...) sizeof name - 1,
+#define X(ID, tag, name, ...) sizeof name - 1,
     VYRE_OP_LIST(X)
 #undef X
 };
+
+#define SOURCE_OP_SOURCE(ID) VYRE_OP_##ID,
+#define SOURCE_OP_LEGAL(ID)
+const uint8_t vy_source_ops[VY_SOURCE_OPS] = {
+#define X(ID, tag, name, symbol, precedence, arity, cls, rule, level, edge, doc) SOURCE_OP_##level(ID)
+    VYRE_OP_LIST(X)
+#undef X
+};
+
+const uint8_t vy_op_tags[VYRE_OP_COUNT] = {
+#define X(ID, tag, ...) tag,
+    VYRE_OP_LIST(X)
+#undef X
+};
+
+/* One more than the op. A tag of two ops, or one that is too large, does not compile. */
+static const uint8_t ops_of_tags[VY_OP_TAGS] = {
+#define X(ID, tag, ...) [tag] = VYRE_OP_##ID + 1,
+    VYRE_OP_LIST(X)
+#undef X
+};
+
+vyre_op vy_op_of_tag(unsigned tag) {
+    unsigned op = tag < VY_OP_TAGS ? ops_of_tags[tag] : 0;
+    return op ? (vyre_op)(op - 1) : VYRE_OP_COUNT;
+}
 
 const vyre_op_info *vyre_op_get(vyre_op op) {
     return (unsigned)op < VYRE_OP_COUNT ? &ops[op] : NULL;
@@ -255,7 +281,7 @@ const char *vyre_collective_name(vyre_collective collective) {
 #define SUBGROUP_LEGAL(name) NULL
 
 static const char *const member_names[VY_OP_SET_COUNT] = {
-#define X(ID, name, symbol, precedence, arity, cls, rule, level, edge, doc) [VYRE_OP_##ID] = level##_NAME(name),
+#define X(ID, tag, name, symbol, precedence, arity, cls, rule, level, edge, doc) [VYRE_OP_##ID] = level##_NAME(name),
     VYRE_OP_LIST(X)
 #undef X
 #define X(ID, name, axes, uniform, doc) [VY_OP_SET_BUILTIN + VYRE_BUILTIN_##ID] = name,

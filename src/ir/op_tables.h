@@ -18,17 +18,25 @@ typedef struct vy_collective_row {
 } vy_collective_row;
 extern const vy_collective_row vy_collectives[VYRE_COLLECTIVE_COUNT];
 
-/* The number of ops and collectives of level source; they are first in their lists. */
+/* The number of ops and collectives of level source. Those collectives are first in their list; the ops are in
+ * vy_source_ops, in the order of their list. */
 #define VY_IS_SOURCE 1
 #define VY_IS_LEGAL 0
 enum {
-#define X(ID, name, symbol, precedence, arity, cls, rule, level, edge, doc) +VY_IS_##level
+#define X(ID, tag, name, symbol, precedence, arity, cls, rule, level, edge, doc) +VY_IS_##level
     VY_SOURCE_OPS = 0 VYRE_OP_LIST(X),
 #undef X
 #define X(ID, name, operands, combines, workgroup, subgroup, level, doc) +VY_IS_##level
     VY_SOURCE_COLLECTIVES = 0 VYRE_COLLECTIVE_LIST(X)
 #undef X
 };
+
+extern const uint8_t vy_source_ops[VY_SOURCE_OPS];
+
+/* The tags of ops in the wire form, and the op of a tag, or VYRE_OP_COUNT. */
+enum { VY_OP_TAGS = 128 };
+extern const uint8_t vy_op_tags[VYRE_OP_COUNT];
+vyre_op vy_op_of_tag(unsigned tag);
 
 /* The ops that reduce and scan may combine with. */
 #define X(ID) +1

@@ -35,7 +35,7 @@ static const porting_hint suffixes[] = {
 static const porting_hint values[] = {
     {"nan NAN NaN", "write `f32.nan`, or that of the type needed; test for it with `is_nan(x)`"},
     {"inf INF INFINITY infinity HUGE_VAL", "write `f32.inf`, or that of the type needed"},
-    {"PI M_PI pi", "write the number: `3.14159265358979`"},
+    {"PI M_PI pi", "write the number: `3.141592653589793`"},
     {"thread_id tid gid thread_index global_index", "write `global_id.x`, or `local_index` within the workgroup"},
     {"lid lane local_thread_id", "write `local_index`"},
     {"len", "write `len(x)`, with the name of a buffer or array"},
@@ -88,25 +88,21 @@ static const porting_hint functions[] = {
     {"get_global_id", "write `global_id.x`, `global_id.y` or `global_id.z`"},
     {"get_local_id", "write `local_id.x`, `local_id.y` or `local_id.z`"},
     {"get_group_id", "write `group_id.x`, `group_id.y` or `group_id.z`"},
-    {"dot cross length distance normalize reflect mix lerp smoothstep rand random", UNDEFINED},
-    {"rsqrt inversesqrt", "write `1.0 / sqrt(x)`"},
+    {"dot cross length distance normalize reflect mix lerp clamp step smoothstep saturate fract frac sign signum rsqrt "
+     "inversesqrt degrees radians",
+     UNDEFINED},
+    {"rand random randn uniform", "call `random.philox4x32`, and `random.unit_f32` for floats"},
+    {"square", "write `x * x`"},
     {"recip rcp", "write `1.0 / x`"},
     {"fabs fabsf", "write `abs(x)`"},
     {"fmin fminf minimum", "write `min(a, b)`"},
     {"fmax fmaxf maximum", "write `max(a, b)`"},
-    {"sqrtf", "write `sqrt(x)`"},
-    {"floorf", "write `floor(x)`"},
-    {"ceilf ceiling", "write `ceil(x)`"},
-    {"truncf", "write `trunc(x)`"},
-    {"rint nearbyint roundeven roundf", "write `round(x)`"},
-    {"fmaf mad", "write `fma(a, b, c)`"},
+    {"ceiling", "write `ceil(x)`"},
+    {"rint nearbyint roundeven", "write `round(x)`"},
+    {"mad", "write `fma(a, b, c)`"},
     {"isnan isnanf", "write `is_nan(x)`"},
     {"isinf", "write `is_inf(x)`"},
     {"isfinite", "write `is_finite(x)`"},
-    {"clamp", "write `min(max(x, low), high)`"},
-    {"saturate", "write `min(max(x, 0.0), 1.0)`"},
-    {"frac fract", "write `x - floor(x)`"},
-    {"sign signum", "write `x > 0 ? 1 : x < 0 ? -1 : 0`, with literals of its type"},
     {"mod", "write `a % b` for integers, `a - b * floor(a / b)` for floats"},
     {"popcnt popc __popc __popcll bitcount bitCount countOneBits", "write `popcount(x)`"},
     {"countLeadingZeros __clz __clzll", "write `clz(x)`"},
@@ -142,6 +138,36 @@ static const porting_hint functions[] = {
     {"atomic_cas atomicCAS atomic_cmpxchg", "write `atomic_compare_exchange(m[i], expected, new)`"},
 };
 
+/* Functions of other languages that have another name in the dialect `math`. */
+static const porting_hint math_names[] = {
+    {"ln log_e", "log"},
+    {"exponential", "exp"},
+    {"powr power", "pow"},
+    {"pown", "powi"},
+    {"lerp", "mix"},
+    {"signum", "sign"},
+    {"frac", "fract"},
+    {"clip", "clamp"},
+    {"inversesqrt", "rsqrt"},
+    {"arcsin", "asin"},
+    {"arccos", "acos"},
+    {"arctan", "atan"},
+    {"arctan2", "atan2"},
+    {"arcsinh", "asinh"},
+    {"arccosh", "acosh"},
+    {"arctanh", "atanh"},
+    {"gamma", "tgamma"},
+    {"rad2deg rad_to_deg", "degrees"},
+    {"deg2rad deg_to_rad", "radians"},
+    {"logistic expit", "sigmoid"},
+};
+
+/* Functions of the dialect `math` that other languages also have for integers. */
+static const porting_hint integer_functions[] = {
+    {"clamp", "write `min(max(x, low), high)`"},
+    {"sign", "write `x > 0 ? 1 : x < 0 ? -1 : 0`, with literals of its type"},
+};
+
 static const char *find(const porting_hint *rows, size_t count, const char *text, size_t length) {
     for (size_t i = 0; i < count; i++)
         for (const char *word = rows[i].words; length && *word; word += strspn(word, " ")) {
@@ -171,6 +197,14 @@ const char *vy_porting_hint_value(const char *text, size_t length) {
 
 const char *vy_porting_hint_statement(const char *text, size_t length) {
     return find(statements, sizeof statements / sizeof *statements, text, length);
+}
+
+const char *vy_porting_hint_math(const char *text, size_t length) {
+    return find(math_names, sizeof math_names / sizeof *math_names, text, length);
+}
+
+const char *vy_porting_hint_integer(const char *text, size_t length) {
+    return find(integer_functions, sizeof integer_functions / sizeof *integer_functions, text, length);
 }
 
 const char *vy_porting_hint_function(const char *text, size_t length) {

@@ -23,6 +23,12 @@ const char *vy_porting_hint_statement(const char *text, size_t length);
  * is not one. */
 const char *vy_porting_hint_function(const char *text, size_t length);
 
+/* The name in the dialect `math` of a function of other languages, as `log` for `ln`; NULL if it is not one. */
+const char *vy_porting_hint_math(const char *text, size_t length);
+
+/* The fix for a function of the dialect `math` that is called with integers; NULL if they have to be converted. */
+const char *vy_porting_hint_integer(const char *text, size_t length);
+
 /* The name of the way to load a folder of dialects, for fixes: by default the function of vyre/manifest.h. The command
  * sets its environment variable, before it starts threads. `name` is not copied. */
 const char *vy_dialect_loader_name(void);

@@ -18,6 +18,20 @@ vy_keepalive *vy_keepalive_retain(vy_keepalive *pin) {
     return pin;
 }
 
+const vy_lowered_op *vy_lowered_op_of(const vyre_program *program, const vy_stmt *stmt) {
+    const vy_keepalive *pin = program->keepalive;
+    const char *name =
+        stmt->kind == VY_STMT_CALL && stmt->callee == VY_NONE ? vy_symbol_name(program, stmt->name) : NULL;
+    for (uint32_t i = 0; name && pin && i < pin->lowered_count; i++)
+        if (strcmp(pin->lowered[i].name, name) == 0)
+            return &pin->lowered[i];
+    return NULL;
+}
+
+int vy_program_is_lowered(const vyre_program *program) {
+    return program->keepalive && program->keepalive->lowered_count;
+}
+
 void vy_keepalive_release(vy_keepalive *pin) {
     if (pin && atomic_fetch_sub_explicit(&pin->references, 1, memory_order_acq_rel) == 1)
         pin->release(pin);

@@ -8,6 +8,10 @@
 /* The first expression of the tree rooted at `root`: the tree is the range from there to `root`. */
 uint32_t vy_expr_first(const vyre_program *program, uint32_t root);
 
+/* Loops over the expressions of a tree, operands before their operators. The root may be VY_NONE: no expression. */
+#define VY_EACH_EXPR(program, i, root)                                                                                 \
+    for (uint32_t i = (root) == VY_NONE ? 0 : vy_expr_first(program, root), i##_end = (root) + 1; i < i##_end; i++)
+
 /* Whether an expression is in an arm (vy_op_has_arms) of its statement, whose expressions end at `end`. */
 int vy_expr_is_in_arm(const vyre_program *program, uint32_t expr, uint32_t end);
 

@@ -1,13 +1,12 @@
 /* Bounds check insertion (bounds_checks.h).
  *
- * An index that needs a test is bound to a `let` before the statement, and so is the test: trees never become deeper,
- * nested loads grow by a constant each, and accesses with one index to memories of one length share a test. Most
- * accesses are proven and have an index of type u32: only their guard mark changes. Statements that have no others are
- * copied in runs, and accesses that are still marked as guarded when everything is written are then marked as
- * unguarded.
+ * An index that needs a test is bound to a `let` before its statement, and so is the test. Trees therefore never
+ * become deeper, nested loads grow by a constant each, and accesses by one index to memories of one length share a
+ * test. Most accesses are proven and have an index of type u32: only their guard mark changes. Statements with such
+ * accesses only are copied in runs; at the end, all accesses that are still marked as guarded are marked as unguarded.
  *
- * What must stay true: a test is used only where its `let` is visible, and shared only for an index that cannot change.
- * Every access of a statement that is copied in a run is proven. */
+ * Invariants: a test is used only where its `let` is visible, and shared only for an index that cannot change. Every
+ * access of a statement that is copied in a run is proven. */
 #include "lower/bounds_checks.h"
 
 #include "base/status.h"
@@ -21,12 +20,12 @@
 const vy_bounds_check_policy vy_bounds_check_default = {
     .below = VYRE_OP_LT, .check_sign = 1, .compare_first = 1, .trust_ranges = 1};
 
-/* A test that was written: of this leaf against this length. */
+/* A test that was emitted: of this leaf against this length. */
 typedef struct test {
     uint8_t kind, op, axis; /* of the leaf */
     uint32_t variable;      /* of the leaf */
-    uint64_t length;        /* see length_key */
-    uint32_t index, holds;  /* variables of the draft: the index as u32 (VY_NONE: the leaf), the test */
+    uint64_t length;        /* length_key() */
+    uint32_t index, holds;  /* variables of the draft: the index as u32 (VY_NONE: the leaf itself) and the test */
 } test;
 
 enum { REMEMBERED = 8 };
@@ -35,11 +34,11 @@ typedef struct guarding {
     const vy_bounds_check_policy *rules;
     const vy_ranges *ranges;
     vy_bounds_check_report *guards;
-    test tests[REMEMBERED]; /* the last ones, in a ring */
+    test tests[REMEMBERED]; /* the latest ones, in a ring buffer */
     uint32_t test_count;
 } guarding;
 
-/* ---- where an index lies ---- */
+/* ---- classification of indices ---- */
 
 typedef enum place { INSIDE, OUTSIDE, TESTED } place;
 
@@ -75,7 +74,7 @@ static void count(vy_rewrite *rw, place where, uint8_t kind, uint32_t memory, ui
 
 /* ---- tests ---- */
 
-/* Memories with one key have one length: those with literal ones, and those whose length has one name. */
+/* Memories with the same key have the same length: a constant one, or one with the same symbolic name. */
 static uint64_t length_key(const vyre_program *p, uint32_t memory) {
     uint64_t known = vy_memory_known_length(p, memory);
     return known ? known << 1 : (uint64_t)vy_length_of(p, memory) << 1 | 1;
@@ -121,8 +120,8 @@ static uint8_t compared_type(const guarding *g, uint8_t type, vy_interval i) {
     return is_wide ? VYRE_TYPE_U64 : VYRE_TYPE_U32;
 }
 
-/* The test of a leaf of the pool, and the leaf as a u32, as variables. A negative i32 is not below 2^31 as u32, but a
- * length may be above that. */
+/* Emits the test of a leaf of the pool; returns it with the leaf as a u32, both as variables. A negative i32 is at
+ * least 2^31 as u32, but a length may exceed that. */
 static test write_test(vy_rewrite *rw, uint32_t leaf, uint32_t memory, vy_interval i) {
     guarding *g = rw->user;
     vy_expr e = *vy_rewrite_node_at(rw, leaf);
@@ -146,7 +145,7 @@ static test write_test(vy_rewrite *rw, uint32_t leaf, uint32_t memory, vy_interv
     return made;
 }
 
-/* The index as an expression of type u32, and the variable that says whether it is inside. */
+/* Returns the index as an expression of type u32, and the variable that is true if it is in bounds. */
 static void test_index(vy_rewrite *rw, uint32_t memory, uint32_t source, uint32_t *index, uint32_t *holds) {
     const guarding *g = rw->user;
     vy_interval i = vy_interval_of(rw->from->exprs.items[source].type, vy_range_of(g->ranges, source));
@@ -162,7 +161,7 @@ static void test_index(vy_rewrite *rw, uint32_t memory, uint32_t source, uint32_
     *holds = t.holds;
 }
 
-/* An index that is inside as a u32. The cast is bound, so that no tree gets deeper. */
+/* An index in bounds as a u32. The cast is bound to a `let`, so that no tree becomes deeper. */
 static uint32_t cut_index(vy_rewrite *rw, uint32_t index) {
     if (index == VY_NONE || vy_rewrite_node_at(rw, index)->type == VYRE_TYPE_U32)
         return index;
@@ -212,7 +211,8 @@ static int needs_statements(const vy_rewrite *rw, uint32_t root) {
 
 /* ---- statements ---- */
 
-/* `while c { … }` becomes `while true { … if !c { break } … }`, so that what c needs is computed where c was. */
+/* `while c { … }` becomes `while true { … if !c { break } … }`, so that the statements that c needs are executed at
+ * every evaluation of c. */
 static int guard_while(vy_rewrite *rw, uint32_t index) {
     const vy_stmt *s = &rw->from->stmts.items[index];
     vy_irb *d = &rw->draft;
@@ -235,8 +235,8 @@ static int guard_while(vy_rewrite *rw, uint32_t index) {
     return 1;
 }
 
-/* The unguarded store or atomic, with operands of the pool. Gives the variable of its result; `name` is the
- * result's. */
+/* Emits the unguarded store or atomic, with operands of the pool. Returns the variable of its result, whose name is
+ * `name`. */
 static uint32_t write_access(vy_rewrite *rw, const vy_stmt *s, const uint32_t *nodes, vy_symbol name) {
     vy_stmt stmt = *s;
     vyre_type type = VYRE_TYPE_U32;
@@ -254,7 +254,8 @@ static uint32_t write_access(vy_rewrite *rw, const vy_stmt *s, const uint32_t *n
     return made == VY_NONE ? VY_NONE : rw->draft.program->stmts.items[made].variable;
 }
 
-/* An atomic whose result is zero where it is outside. `holds`: whether it is inside; VY_NONE: never. */
+/* An atomic whose result is zero if it is out of bounds. `holds`: the variable that is true in bounds; VY_NONE: it
+ * never is. */
 static void guard_result(vy_rewrite *rw, const vy_stmt *s, const uint32_t *nodes, uint32_t holds) {
     vy_irb *d = &rw->draft;
     vyre_type type = (vyre_type)rw->from->variables.items[s->variable].type;
@@ -317,12 +318,12 @@ static int guard_stmt(vy_rewrite *rw, uint32_t index) {
     return kind == VY_STMT_WHILE && guard_while(rw, index);
 }
 
-/* Whether an access stays as it is but for its mark. */
+/* Whether only the guard mark of an access changes. */
 static int is_plain(const vy_rewrite *rw, uint32_t memory, uint32_t index, int is_inside) {
     return rw->from->exprs.items[index].type == VYRE_TYPE_U32 && place_of(rw, memory, index, is_inside) == INSIDE;
 }
 
-/* Whether a statement has an access that does not. */
+/* Whether a statement has any other access. */
 static int has_others(vy_rewrite *rw, uint32_t index, uint32_t first, uint32_t end) {
     const guarding *g = rw->user;
     const vy_stmt *s = &rw->from->stmts.items[index];
@@ -338,7 +339,7 @@ static int has_others(vy_rewrite *rw, uint32_t index, uint32_t first, uint32_t e
     return 0;
 }
 
-/* Where an expression is, as the pool has it: a load that was guarded is where its index is. */
+/* The position of an expression as the pool computes it: a guarded load has the position of its index. */
 static vy_position position_of(const vyre_program *made, uint32_t expr) {
     const vy_expr *exprs = made->exprs.items;
     while (exprs[expr].kind == VY_EXPR_LOAD && exprs[expr].op == VY_BOUNDS_CHECKED)
@@ -346,8 +347,8 @@ static vy_position position_of(const vyre_program *made, uint32_t expr) {
     return vy_expr_position(made, expr);
 }
 
-/* Marks the stores and atomics that were copied. They are where their last operands are, like those that are written
- * anew. */
+/* Marks the stores and atomics that were copied. Like those that are emitted, they have the position of their last
+ * operand. */
 static uint32_t mark_stmts(vyre_program *made) {
     uint32_t marked = 0;
     for (uint32_t i = 0; i < made->stmts.count; i++) {
@@ -366,8 +367,8 @@ static uint32_t mark_stmts(vyre_program *made) {
     return marked;
 }
 
-/* From here on expressions are where their statements are: whoever makes statements of them (vectorize_mem.h) does so
- * alike, whether another phase has lowered them or not. */
+/* Gives every expression the position of its statement, so that vectorize_mem.h treats lowered and copied statements
+ * alike. */
 static void place_exprs(vyre_program *made) {
     uint32_t at = 0;
     for (uint32_t i = 0; i < made->stmts.count && made->expr_positions.count; i++)
@@ -375,7 +376,7 @@ static void place_exprs(vyre_program *made) {
             made->expr_positions.items[at] = made->stmt_positions.items[i];
 }
 
-/* Marks what was copied. */
+/* Marks the copied accesses as unguarded. */
 static void mark(vy_rewrite *rw) {
     const guarding *g = rw->user;
     vyre_program *made = rw->draft.program;
@@ -395,7 +396,7 @@ static void mark(vy_rewrite *rw) {
     place_exprs(made);
 }
 
-/* ---- all of it ---- */
+/* ---- entry points ---- */
 
 vyre_status vy_legalize_bounds_checks(const vyre_program *program, const vy_bounds_check_policy *rules,
                                       vy_bounds_check_report *guards, vyre_program **out, vyre_error *error) {

@@ -11,7 +11,7 @@
 #include "analysis/range.h"
 #include "ir/model.h"
 
-/* An access that keeps its test, in the program given. */
+/* An access that keeps its test, in the original program. */
 typedef struct vy_residual_check {
     vy_position position;
     uint32_t memory;
@@ -20,32 +20,31 @@ typedef struct vy_residual_check {
     vy_range range; /* of the index, in the order of its type */
 } vy_residual_check;
 
-/* What became of the accesses: accesses = proven + outside + guarded. Zero it before; free with
+/* The accesses by outcome: accesses = proven + outside + guarded. Zero it before use; free with
  * vy_bounds_check_report_free. */
 typedef struct vy_bounds_check_report {
     uint32_t accesses, proven, outside, guarded;
-    VY_VECTOR(vy_residual_check) left; /* one for each that is guarded, in the order of the program */
+    VY_VECTOR(vy_residual_check) left; /* one per guarded access, in program order */
 } vy_bounds_check_report;
 
 void vy_bounds_check_report_free(vy_bounds_check_report *guards);
-/* Why a test was left, as `index u32 0 … 4294967295, length of x known at dispatch`. */
+/* The reason why a test remains, as `index u32 0 … 4294967295, length of x known at dispatch`. */
 void vy_residual_check_text(const vyre_program *program, const vy_residual_check *left, char *text, size_t size);
 
-/* How indices are tested. Tests hand in a wrong one and see that it is found. */
+/* How indices are tested. Tests of this module pass wrong policies to show that the campaigns find them. */
 typedef struct vy_bounds_check_policy {
-    vyre_op below;         /* index op length */
-    uint8_t check_sign;    /* a negative index is outside */
-    uint8_t compare_first; /* 64 bits are compared before they are cut to 32 */
-    uint8_t
-        trust_ranges; /* 0: nothing is proven; 1: what ranges prove; 2 (wrong): ranges that end at the length, too */
+    vyre_op below;         /* index `below` length */
+    uint8_t check_sign;    /* test for negative indices */
+    uint8_t compare_first; /* compare 64-bit indices before they are truncated to 32 bits */
+    uint8_t trust_ranges;  /* 0: no proof is used; 1: range analysis; 2 (wrong): ranges that include the length */
 } vy_bounds_check_policy;
 extern const vy_bounds_check_policy vy_bounds_check_default;
 
-/* *out: the program at level legal, without guarded accesses. `program` has no calls. guards (optional) receives what
- * was done. Any thread.
+/* *out: the program at level legal, without guarded accesses. `program` has no calls. guards (optional) receives the
+ * report. May be called from any thread.
  *
- * VYRE_LIMIT  a test would stand deeper than blocks may
- * VYRE_NO_MEMORY */
+ * VYRE_LIMIT      a test would exceed the limit of nesting
+ * VYRE_NO_MEMORY  out of memory */
 vyre_status vy_legalize_bounds_checks(const vyre_program *program, const vy_bounds_check_policy *rules,
                                       vy_bounds_check_report *guards, vyre_program **out, vyre_error *error);
 

@@ -8,7 +8,7 @@
 
 /* ---- trees ---- */
 
-/* A tree as an operand: a leaf may have been one before. */
+/* A tree as an operand: a leaf is copied, because it may have been used before. */
 static uint32_t take(vy_collective_lowering *m, uint32_t tree) {
     if (tree == VY_NONE)
         return VY_NONE;
@@ -115,10 +115,10 @@ void vy_collective_close(vy_collective_lowering *m, uint32_t array) {
     m->unfree |= 1u << array;
 }
 
-/* ---- which are written out ---- */
+/* ---- selection ---- */
 
-/* The bits of a profile without which reductions and scans do not come out exactly. Narrow floats are held as f32:
- * their order is f32's, but sums and products are rounded at each step. */
+/* The bits of a profile that exact reductions and scans require. Narrow floats are held as f32: their order is that of
+ * f32, but sums and products are rounded at each step. */
 static int combines_exactly(uint64_t exact, vyre_op op, vyre_type type) {
     uint64_t needs = 0;
     int is_order = op == VYRE_OP_MIN || op == VYRE_OP_MAX;
@@ -197,7 +197,7 @@ static vy_collective_storage collective_storage_of(const vy_collective_lowering 
     }
 }
 
-/* One array for each type, as long as the longest that is asked for. */
+/* One array per type, as long as the longest that is needed. */
 static void add_arrays(vy_collective_lowering *m) {
     uint32_t elements[VY_COLLECTIVE_LOWER_ARRAYS] = {0}, uses[VY_COLLECTIVE_LOWER_ARRAYS] = {0};
     for (uint32_t i = m->rw.copy.entry->first_stmt; i < m->rw.copy.entry->end_stmt; i++) {
@@ -238,7 +238,7 @@ static uint32_t arrays_of(const vy_collective_lowering *m, uint32_t first, uint3
     return arrays;
 }
 
-/* An operand, evaluated where the collective stands. */
+/* An operand, evaluated at the collective. */
 static uint32_t operand(vy_collective_lowering *m, const char *name, uint32_t root) {
     if (root == VY_NONE)
         return VY_NONE;
@@ -253,8 +253,8 @@ static uint32_t operand(vy_collective_lowering *m, const char *name, uint32_t ro
     return vy_legalizer_variable(&m->rw, vy_irb_let(&copy->draft, named, (vyre_type)e->type, value));
 }
 
-/* A result that is the same for the workgroup came through memory, which does not show that it is: where there is a
- * native broadcast, it does. */
+/* A workgroup-uniform result that was exchanged through memory is not provably uniform. A native broadcast makes it
+ * so. */
 static int shows_sameness(const vy_collective_lowering *m, const vy_stmt *s) {
     return m->target->native_collectives && s->width == 0 && s->op == VYRE_COLLECTIVE_REDUCE;
 }
@@ -304,7 +304,7 @@ static void walk_structured(vy_collective_lowering *m, uint32_t index) {
     const vy_stmt *s = &m->rw.from->stmts.items[index];
     vy_cloner *copy = &m->rw.copy;
     uint32_t mark = vy_cloner_open(copy);
-    /* A loop comes to its start from its end. */
+    /* The end of a loop is followed by its start. */
     uint32_t inside = vy_stmt_is_loop(s->kind) ? arrays_of(m, index + 1, s->end) : 0, before = m->unfree | inside;
     if (s->kind == VY_STMT_FOR) {
         uint32_t a = vy_cloner_expr(copy, s->a), b = vy_cloner_expr(copy, s->b), c = vy_cloner_expr(copy, s->c);
@@ -335,7 +335,7 @@ static void walk(vy_collective_lowering *m, uint32_t first, uint32_t end) {
             walk_structured(m, i);
         else if (is_written_out(m, s))
             write_out(m, i);
-        else if (s->kind != VY_STMT_PRINT) /* of the oracle alone */
+        else if (s->kind != VY_STMT_PRINT) /* for the reference interpreter only */
             vy_cloner_stmt(&m->rw.copy, i);
         if (s->kind == VY_STMT_BARRIER)
             m->unfree = 0;
@@ -358,7 +358,7 @@ static vyre_status write_program(vy_collective_lowering *m, vyre_program **out, 
     return vy_cloner_finish(copy, out, error);
 }
 
-/* Subgroups of a width the language has no shuffle for are not used. */
+/* Subgroups of a width for which the language has no shuffle are not used. */
 static uint32_t block_of(const vy_target_desc *target) {
     uint32_t width = target->subgroup_width;
     return width >= 2 && width <= 64 && (width & (width - 1)) == 0 ? width : 1;

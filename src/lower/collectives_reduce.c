@@ -23,8 +23,8 @@ typedef struct combiner {
     uint32_t lane;   /* in the block; a leaf, like all that follow */
     uint32_t block;  /* which one */
     uint32_t blocks; /* a count: of the workgroup */
-    uint32_t height; /* likewise: of the members of a meeting */
-    uint32_t sum;    /* what this invocation holds; a variable */
+    uint32_t height; /* likewise: of the participants */
+    uint32_t sum;    /* the value of this invocation, a variable */
 } combiner;
 
 static uint32_t combine(combiner *c, uint32_t a, uint32_t b) {
@@ -35,7 +35,8 @@ static uint32_t identity(combiner *c) {
     return vy_legalizer_literal(&c->m->rw, c->type, vyre_combine_identity(c->meeting->combine, c->type));
 }
 
-/* The last member of the half before the one that `place` (a leaf) lies in; `members` are the places there are. */
+/* The last participant of the half before that of participant `place` (a leaf); `members` is the number of
+ * participants. */
 static uint32_t half_before(vy_collective_lowering *m, uint32_t place, uint32_t bit, uint32_t members) {
     uint32_t end = vy_collective_number(m, bit - 1);
     if (2 * bit >= members)
@@ -58,7 +59,7 @@ static uint32_t log2_of(uint32_t power) {
     return log2;
 }
 
-/* sum = left ⊕ sum where the condition holds. */
+/* sum = left ⊕ sum if the condition holds. */
 static void take_left(combiner *c, uint32_t condition, uint32_t left) {
     vy_collective_if(c->m, condition);
     vy_collective_assign(c->m, c->sum, combine(c, left, c->sum));
@@ -67,8 +68,8 @@ static void take_left(combiner *c, uint32_t condition, uint32_t left) {
 
 /* ---- in registers ---- */
 
-/* An inclusive scan of groups of `width` lanes. A lane that has nothing to take asks for what exists: nobody after
- * itself. */
+/* An inclusive scan of groups of `width` lanes. A lane that needs no other value reads from an existing lane, itself
+ * or a lower one. */
 static void scan_lanes(combiner *c, uint32_t width) {
     vy_collective_lowering *m = c->m;
     int is_short = m->count % m->block != 0;
@@ -81,9 +82,9 @@ static void scan_lanes(combiner *c, uint32_t width) {
     }
 }
 
-/* A reduction in groups of `width` lanes, each of which comes to hold it: two halves exchange what they have. Our ops
- * commute, to the bit. `last` is the last lane that exists in this lane's group (VY_NONE: the groups are whole); a half
- * that is cut off there is asked through it. */
+/* A reduction in groups of `width` lanes, after which each lane has the result: the two halves exchange their sums.
+ * The combining ops commute, to the bit. `last` is the last existing lane in this lane's group (VY_NONE: the groups
+ * are complete); it replaces lanes of a half that do not exist. */
 static void reduce_lanes(combiner *c, uint32_t width, uint32_t last) {
     vy_collective_lowering *m = c->m;
     for (uint32_t bit = 1; bit < width; bit *= 2) {
@@ -103,7 +104,7 @@ static void reduce_lanes(combiner *c, uint32_t width, uint32_t last) {
     }
 }
 
-/* The last lane that exists in a group of `width` lanes of a block, or VY_NONE if all do. */
+/* The last existing lane in a group of `width` lanes of a block, or VY_NONE if all exist. */
 static uint32_t last_lane(combiner *c, uint32_t width) {
     vy_collective_lowering *m = c->m;
     if (m->count % width == 0)
@@ -114,7 +115,7 @@ static uint32_t last_lane(combiner *c, uint32_t width) {
     return vy_collective_let(m, "last", vy_collective_u32(m, VYRE_OP_MIN, group_end, existing));
 }
 
-/* The sum of the lane before; of the first one, its own. */
+/* The sum of the preceding lane; the first lane reads its own. */
 static uint32_t lane_before(combiner *c) {
     vy_collective_lowering *m = c->m;
     uint32_t lane = vy_collective_u32(m, VYRE_OP_MAX, c->lane, vy_collective_number(m, 1));
@@ -122,7 +123,7 @@ static uint32_t lane_before(combiner *c) {
     return vy_collective_let(m, "before", vy_collective_shuffle(m, c->type, c->sum, lane));
 }
 
-/* The place of this invocation among those that meet. */
+/* The index of this invocation among the participants. */
 static uint32_t place_in_group(combiner *c) {
     uint32_t width = c->meeting->width;
     return width == c->m->count
@@ -130,13 +131,13 @@ static uint32_t place_in_group(combiner *c) {
                : vy_collective_u32(c->m, VYRE_OP_AND, c->meeting->index, vy_collective_number(c->m, width - 1));
 }
 
-/* The identity for the first of those that meet, else `tree`. */
+/* The identity for the first participant, else `tree`. */
 static uint32_t or_identity(combiner *c, uint32_t tree) {
     uint32_t is_first = vy_collective_test(c->m, VYRE_OP_EQ, place_in_group(c), vy_collective_number(c->m, 0));
     return vy_collective_op(c->m, VYRE_OP_SELECT, c->type, is_first, identity(c), tree);
 }
 
-/* All that meet lie in one block. */
+/* All participants are in one block. */
 static uint32_t combine_in_block(combiner *c) {
     uint32_t width = power_of_two_from(c->meeting->width);
     if (width == 1)
@@ -155,7 +156,7 @@ static uint32_t element(combiner *c, uint32_t index) {
     return vy_collective_load(c->m, c->array, c->type, index);
 }
 
-/* The last lane of each block stores what it holds. */
+/* The last lane of each block stores its sum. */
 static void publish(combiner *c) {
     vy_collective_lowering *m = c->m;
     if (m->block == 1) {
@@ -172,7 +173,7 @@ static void publish(combiner *c) {
     vy_collective_end(m);
 }
 
-/* All levels but the last; what the blocks hold then lies in the array. */
+/* All levels but the last; afterwards the array has the sums of the blocks. */
 static uint32_t array_levels(combiner *c) {
     vy_collective_lowering *m = c->m;
     uint32_t bit;
@@ -190,7 +191,7 @@ static uint32_t array_levels(combiner *c) {
     return bit;
 }
 
-/* The last level for the lane whose block is `asked` (a leaf) and which held `sum`. */
+/* The last level, for the lane whose block is `asked` (a leaf) and whose sum was `sum`. */
 static void last_level(combiner *c, uint32_t asked, uint32_t bit, int has_bit) {
     uint32_t left = element(c, half_before(c->m, asked, bit, c->blocks));
     if (has_bit)
@@ -211,7 +212,7 @@ static void reduce_last(combiner *c, uint32_t bit) {
     last_level(c, last, bit, is_whole);
 }
 
-/* What is asked for is in this block, or, by its first lane, in the one before. */
+/* The preceding lane is in this block, or, for the first lane, in the block before. */
 static void exclusive_last(combiner *c, uint32_t bit) {
     vy_collective_lowering *m = c->m;
     uint32_t one = vy_collective_number(m, 1), before = m->block == 1 ? VY_NONE : lane_before(c);
@@ -243,9 +244,10 @@ static void combine_through_array(combiner *c) {
     vy_collective_close(c->m, c->array);
 }
 
-/* ---- across blocks, again in registers: a lane for each block ---- */
+/* ---- across blocks, in registers: one lane per block ---- */
 
-/* Lanes are dealt out in groups with one for each block; those left over do as the last of their group does. */
+/* The lanes of a block form groups with one lane per block. Surplus lanes do the same as the last lane of their
+ * group. */
 static void reduce_blocks(combiner *c) {
     vy_collective_lowering *m = c->m;
     uint32_t group = power_of_two_from(c->blocks), last = VY_NONE, place = c->lane;
@@ -263,8 +265,8 @@ static void reduce_blocks(combiner *c) {
     reduce_lanes(c, group, last);
 }
 
-/* Lane j holds what block j does, and grows it to the largest perfect tree that ends there; all lanes of a block fold
- * the trees before the block into their sums. */
+/* Lane j reads the sum of block j, and extends it to the largest perfect tree that ends there. Every lane then folds
+ * the trees before its block into its sum. */
 static void scan_blocks(combiner *c, uint32_t asked) {
     vy_collective_lowering *m = c->m;
     uint32_t mine = vy_collective_u32(m, VYRE_OP_MIN, c->lane, vy_collective_number(m, c->blocks - 1));
@@ -285,7 +287,7 @@ static void scan_blocks(combiner *c, uint32_t asked) {
     }
 }
 
-/* As in exclusive_last; the very first lane asks for what exists. */
+/* As in exclusive_last; the very first lane reads an existing element. */
 static uint32_t exclusive_blocks(combiner *c) {
     vy_collective_lowering *m = c->m;
     uint32_t before = lane_before(c), one = vy_collective_number(m, 1);
@@ -314,7 +316,7 @@ static uint32_t combine_blocks(combiner *c) {
     return result;
 }
 
-/* ---- the whole ---- */
+/* ---- entry point ---- */
 
 uint32_t vy_collective_combine(vy_collective_site *meeting) {
     vy_collective_lowering *m = meeting->m;

@@ -53,7 +53,7 @@ static uint32_t shuffle_wide(vy_collective_lowering *m, vyre_type type, uint32_t
     return type == VYRE_TYPE_U64 ? bits : type == VYRE_TYPE_I64 ? cast(m, type, bits) : bitcast(m, type, bits);
 }
 
-/* Narrow values move in 32 bits of the same value; casts there and back are exact. */
+/* Narrow values are moved in 32 bits of the same value; the casts are exact. */
 static vyre_type moved_type(vyre_type type) {
     switch (vyre_type_class(type)) {
     case VYRE_CLASS_FLOAT:
@@ -81,13 +81,13 @@ uint32_t vy_collective_shuffle(vy_collective_lowering *m, vyre_type type, uint32
 
 /* ---- broadcasts and shuffles ---- */
 
-/* Where the value comes from, and whether there is such a lane. */
+/* The lane that a value comes from, and whether it exists. */
 typedef struct source {
-    uint32_t lane;   /* among those that meet */
+    uint32_t lane;   /* among the participants */
     uint32_t exists; /* a leaf; VY_NONE: always */
 } source;
 
-/* How many meet here, and this invocation's place among them. */
+/* The number of participants, and the index of this invocation among them. */
 static void find_place(vy_collective_site *meeting, uint32_t *place, uint32_t *members) {
     vy_collective_lowering *m = meeting->m;
     uint32_t width = meeting->width;
@@ -104,8 +104,8 @@ static void find_place(vy_collective_site *meeting, uint32_t *place, uint32_t *m
     *members = vy_collective_let(m, "members", vy_collective_u32(m, VYRE_OP_MIN, *members, left));
 }
 
-/* Whether the second operand is a number that every whole group has as a lane, or any one of its lanes has another one
- * by. */
+/* Whether the second operand is a number that is a lane of every complete group, or a distance to a lane that always
+ * exists. */
 static int always_exists(const vy_collective_site *meeting) {
     const vy_collective_lowering *m = meeting->m;
     uint32_t width = meeting->width;
@@ -123,7 +123,7 @@ static int always_exists(const vy_collective_site *meeting) {
     }
 }
 
-/* Nothing wraps: what would is compared before it is computed. */
+/* Does not wrap: operands are compared before they are added. */
 static source source_of(vy_collective_site *meeting, uint32_t place, uint32_t members) {
     vy_collective_lowering *m = meeting->m;
     uint32_t asked = meeting->operand;
@@ -159,7 +159,7 @@ static uint32_t or_zero(vy_collective_site *meeting, uint32_t exists, uint32_t t
                             vy_legalizer_literal(&m->rw, meeting->type, 0));
 }
 
-/* One of the workgroup stores its value for all. */
+/* One invocation of the workgroup stores its value for all. */
 static uint32_t broadcast_through_array(vy_collective_site *meeting) {
     vy_collective_lowering *m = meeting->m;
     vyre_type type = meeting->type;
@@ -173,7 +173,7 @@ static uint32_t broadcast_through_array(vy_collective_site *meeting) {
     vy_collective_close(m, array);
     if (always_exists(meeting))
         return element;
-    /* What was not stored is not read. */
+    /* An element that was not stored is not read. */
     uint32_t sent = vy_collective_var(m, "sent", vy_legalizer_literal(&m->rw, type, 0));
     vy_collective_if(m, vy_collective_test(m, VYRE_OP_LT, meeting->operand, vy_collective_number(m, meeting->width)));
     vy_collective_assign(m, sent, element);
@@ -190,7 +190,7 @@ uint32_t vy_collective_move(vy_collective_site *meeting) {
         return broadcast_through_array(meeting);
     find_place(meeting, &place, &members);
     source from = source_of(meeting, place, members);
-    /* A lane that does not exist is not asked for; this one does. */
+    /* A lane that does not exist is replaced by this one. */
     uint32_t lane = from.lane;
     if (from.exists != VY_NONE)
         lane =
@@ -212,7 +212,7 @@ uint32_t vy_collective_move(vy_collective_site *meeting) {
 
 /* ---- votes ---- */
 
-/* Of `width` members: the bit of a place among the first or second 32, if it votes. */
+/* Of `width` participants: the bit of an index among the first or second 32, if it votes. */
 static uint32_t vote_bit(vy_collective_lowering *m, uint32_t place, uint32_t votes, int is_high) {
     uint32_t bit = vy_collective_u32(m, VYRE_OP_SHL, vy_collective_number(m, 1),
                                      vy_collective_u32(m, VYRE_OP_AND, place, vy_collective_number(m, 31)));
@@ -262,7 +262,7 @@ static void atomic_or(vy_collective_lowering *m, uint32_t array, uint32_t index,
     vy_irb_stmt(&m->rw.copy.draft, &stmt, NULL, 0, NULL, NULL);
 }
 
-/* Whether one vote for all is enough. */
+/* Whether a single vote for all suffices. */
 static int is_one_vote(const vy_collective_lowering *m, vyre_collective kind, uint32_t width) {
     return width == m->count && kind != VYRE_COLLECTIVE_BALLOT;
 }
@@ -273,7 +273,7 @@ uint32_t vy_collective_vote_words(const vy_collective_lowering *m, vyre_collecti
     return width > 32 ? (m->count + 63) / 64 * 2 : (m->count + 31) / 32;
 }
 
-/* Sets the bit of each invocation that votes: bit i of the array, or the first one for all of them. */
+/* Sets the bit of each invocation that votes: bit i of the array, or one bit for all. */
 static void cast_votes(vy_collective_site *meeting, uint32_t array, uint32_t votes, int is_one) {
     vy_collective_lowering *m = meeting->m;
     uint32_t words = vy_collective_vote_words(m, meeting->kind, meeting->width);
@@ -296,7 +296,7 @@ static uint32_t word(vy_collective_lowering *m, uint32_t array, uint32_t index) 
     return vy_collective_let(m, "word", vy_collective_load(m, array, VYRE_TYPE_U32, index));
 }
 
-/* The votes of a subgroup of at most 32, in the low bits of a word. */
+/* The votes of a subgroup of at most 32 lanes, in the low bits of a word. */
 static uint32_t narrow_votes(vy_collective_site *meeting, uint32_t array) {
     vy_collective_lowering *m = meeting->m;
     uint32_t width = meeting->width;
@@ -317,7 +317,7 @@ static uint32_t vote_through_array(vy_collective_site *meeting) {
     int is_all = meeting->kind == VYRE_COLLECTIVE_ALL;
     uint32_t low, high = VY_NONE, votes = meeting->value, zero = vy_collective_number(m, 0);
     uint32_t array = vy_collective_open(m, VY_COLLECTIVE_LOWER_VOTES);
-    if (is_all) /* nobody is against */
+    if (is_all) /* no invocation votes against */
         votes = vy_collective_op(m, VYRE_OP_LNOT, VYRE_TYPE_BOOL, votes, VY_NONE, VY_NONE);
     cast_votes(meeting, array, votes, is_one);
     if (is_wide) {

@@ -1,22 +1,23 @@
 /* Definite initialisation analysis and zero initialisation of arrays: which arrays may be read before they are written
  * (legalize.h). One forward walk keeps a bit for every element that is certainly written.
  *
- * Bits are only added; those added in a block that not every invocation executes are removed at its end. What must stay
- * true:
- *
+ * Bits are only added; those added in a block that not every invocation executes are removed at its end. Invariants:
  *  - A bit of a private array holds for the invocation at this point. It is removed at the end of a branch, and at the
  *    end of a loop whose iterations are not known.
  *  - `written` of a workgroup array means: at the next barrier some invocation has stored to the element. The
  *    invocations that execute a store are found by evaluating the conditions around it for every invocation; a
- *    condition that cannot be evaluated means none. Conditions count from the innermost block with a barrier in it: the
- *    validator guarantees that all invocations reach it together.
+ *    condition that cannot be evaluated means none. Conditions count from the innermost block with a barrier in it:
+ *    the validator guarantees that all invocations reach it together.
  *  - A barrier turns `written` into `seen`. Reads require `seen`.
  *  - Once every array is decided, walking a loop, or from a barrier to the end of its block, cannot find more.
  *  - A statement that touches no array and has no barrier in it is not walked.
- *  - If the walk takes more than STEPS steps, every array is zeroed. */
+ *  - If the walk needs more than STEPS steps, every array is zeroed. */
 #include "lower/legalize.h"
 
+#include "analysis/control_flow.h"
+#include "analysis/def_use.h"
 #include "analysis/range.h"
+#include "analysis/trip_count.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/thread.h"
@@ -26,10 +27,10 @@
 #include "opt/pass_manager.h"
 #include "opt/rewriter.h"
 
-enum { STEPS = 1 << 22 }; /* nodes computed and statements walked; more: it takes too long */
+enum { STEPS = 1 << 22 }; /* the limit of nodes computed and statements walked */
 
 typedef struct array_bits {
-    uint64_t *seen, *written; /* bits; the same ones for private arrays; NULL: not looked at */
+    uint64_t *seen, *written; /* bits; identical for private arrays; NULL: the array is not analysed */
 } array_bits;
 
 typedef struct bit_change {
@@ -37,7 +38,7 @@ typedef struct bit_change {
 } bit_change;
 typedef VY_VECTOR(bit_change) bit_changes;
 
-/* A condition around the place, and what it is. */
+/* A condition around the current statement, and its value. */
 typedef struct condition {
     uint32_t expr;
     int holds;
@@ -45,23 +46,22 @@ typedef struct condition {
 
 typedef struct definite_init {
     const vyre_program *p;
-    vy_ranges *ranges;    /* made when somebody asks */
-    uint8_t *needs;       /* by memory */
-    array_bits *arrays;   /* by memory */
-    uint32_t *first_expr; /* by statement */
-    uint32_t *barriers;   /* by statement: how many stand before it */
-    uint32_t *touches;    /* by statement: how many before it touch an array, or are barriers */
-    uint8_t *loads;       /* by statement: it loads from an array */
-    uint32_t *values;     /* by variable: the expression of its `let`, or VY_NONE */
-    uint64_t *trips;      /* by variable: its value in the trip of a loop being walked */
-    uint8_t *has_trip;    /* by variable */
+    vy_ranges *ranges;  /* computed when first needed */
+    uint8_t *needs;     /* by memory */
+    array_bits *arrays; /* by memory */
+    vy_def_use uses;    /* EXPRS, DECLARATIONS */
+    uint32_t *barriers; /* by statement: the number of barriers before it */
+    uint32_t *touches;  /* by statement: the number of barriers and accesses to arrays before it */
+    uint8_t *loads;     /* by statement: it loads from an array */
+    uint64_t *trips;    /* by variable: its value in the current iteration of a loop that is walked */
+    uint8_t *has_trip;  /* by variable */
     bit_changes privately, together;
     VY_VECTOR(condition) path;
-    uint32_t base;  /* conditions before are the same for the whole workgroup */
+    uint32_t base;  /* earlier conditions are uniform over the workgroup */
     uint32_t size;  /* of the workgroup */
-    uint32_t times; /* trips of the loops around: how often this place is walked */
+    uint32_t times; /* iterations of the enclosing loops: how often this statement is walked */
     uint32_t steps;
-    int uses_place; /* the last value depends on the place in the workgroup */
+    int uses_place; /* the last value depends on the position in the workgroup */
     int failed;
 } definite_init;
 
@@ -74,7 +74,7 @@ static inline int is_private(const definite_init *f, uint32_t memory) {
     return f->p->memories.items[memory].space == VY_SPACE_PRIVATE;
 }
 
-/* Constant arrays have their elements from the start. */
+/* The elements of a constant array are always initialised. */
 static int is_array(const vyre_program *p, uint32_t memory) {
     return memory != VY_NONE && p->memories.items[memory].space != VY_SPACE_BUFFER &&
            p->memories.items[memory].space != VY_SPACE_CONSTANT;
@@ -84,7 +84,7 @@ static inline uint32_t definite_init_words(const vyre_program *p, uint32_t memor
     return p->memories.items[memory].elements / 64 + 1;
 }
 
-/* More bits of a word. May fail: f->failed. */
+/* Sets bits of a word. A failed allocation sets f->failed. */
 static void set_word(definite_init *f, bit_changes *log, uint64_t *word, uint64_t bits) {
     if ((*word | bits) == *word)
         return;
@@ -97,7 +97,7 @@ static void set_word(definite_init *f, bit_changes *log, uint64_t *word, uint64_
     *word |= bits;
 }
 
-/* An element is written, if it is one. */
+/* Marks an element as written, if it exists. */
 static inline void set_bit(definite_init *f, uint32_t memory, vy_wide element) {
     uint64_t *bits = f->arrays[memory].written;
     if (element >= 0 && element < f->p->memories.items[memory].elements)
@@ -105,7 +105,7 @@ static inline void set_bit(definite_init *f, uint32_t memory, vy_wide element) {
                  UINT64_C(1) << (uint64_t)element % 64);
 }
 
-/* At a barrier what was written is seen. May fail: f->failed. */
+/* A barrier makes written elements visible. A failed allocation sets f->failed. */
 static void definite_init_barrier(definite_init *f) {
     for (uint32_t m = f->p->buffer_count; m < f->p->memories.count; m++) {
         array_bits *a = &f->arrays[m];
@@ -114,7 +114,7 @@ static void definite_init_barrier(definite_init *f) {
     }
 }
 
-/* The bits that came since the log was so long go. */
+/* Removes the bits that were added since the log had length `mark`. */
 static void undo_to(bit_changes *log, uint32_t mark) {
     while (log->count > mark) {
         const bit_change *entry = &log->items[--log->count];
@@ -144,8 +144,7 @@ static int is_full(const definite_init *f, uint32_t memory, const uint64_t *bits
     return bits[elements / 64] == (UINT64_C(1) << elements % 64) - 1;
 }
 
-/* Whether it is known of every array that it needs to be zeroed, or that whatever is read of it from here on is
- * written. */
+/* Whether each array is known to need zeroing, or every later read of it is known to be initialised. */
 static int is_decided(const definite_init *f) {
     for (uint32_t m = f->p->buffer_count; m < f->p->memories.count; m++)
         if (is_array(f->p, m) && !f->needs[m] && (!f->arrays[m].seen || !is_full(f, m, f->arrays[m].seen)))
@@ -159,18 +158,18 @@ static int is_decided(const definite_init *f) {
  * depends on the position in the workgroup. Values are computed in the environment of vy_fenv_enter, which the whole
  * walk has entered. Every node counts as a step, also where the values of all invocations are computed together. */
 
-/* An index that is computed for one invocation after the other, from the first on. Of one that depends on the place
- * those of all are computed together. */
+/* An index that is computed for each invocation in ascending order. If it depends on the position in the workgroup,
+ * the values of all invocations are computed together. */
 typedef struct definite_init_lanes {
-    uint64_t *values; /* by invocation, once the first is known */
-    uint32_t cost;    /* steps of one */
+    uint64_t *values; /* by invocation, after the first one is known */
+    uint32_t cost;    /* steps for one invocation */
     vy_arena arena;
 } definite_init_lanes;
 
 static int definite_init_first(definite_init *f, definite_init_lanes *lanes, uint32_t expr, uint32_t invocation,
                                vy_wide *out);
 
-/* definite_init_integer, for one invocation after the other. The caller frees the arena. Inline, since it is asked for
+/* definite_init_integer for each invocation in turn. The caller frees the arena. Inline, because it is called for
  * every invocation. */
 static inline int definite_init_next(definite_init *f, definite_init_lanes *lanes, uint32_t expr, uint32_t invocation,
                                      vy_wide *out) {
@@ -183,7 +182,7 @@ static inline int definite_init_next(definite_init *f, definite_init_lanes *lane
     return goes_on;
 }
 
-enum { LANES = 1 << 16 }; /* nodes that are computed for all invocations together */
+enum { LANES = 1 << 16 }; /* nodes computed for all invocations together */
 
 static int compute_builtin(definite_init *f, const vy_expr *e, uint32_t invocation, uint64_t *out) {
     const uint32_t *size = f->p->workgroup;
@@ -205,7 +204,7 @@ static int compute_builtin(definite_init *f, const vy_expr *e, uint32_t invocati
     }
 }
 
-/* Whether an expression is a literal, or counts the trip that is looked at: most operands are, and are not worth a
+/* Whether an expression is a literal or the variable of the current iteration. Most operands are, so this avoids a
  * call. */
 static inline int is_leaf(const definite_init *f, const vy_expr *e, uint64_t *out) {
     if (e->kind == VY_EXPR_LITERAL) {
@@ -229,13 +228,13 @@ static int compute_op(definite_init *f, const vy_expr *e, uint32_t invocation, u
             f->steps++;
         else if (!compute(f, operands[i], invocation, depth + 1, &v[i]))
             return 0;
-    vyre_type operand = (vyre_type)exprs[e->op == VYRE_OP_SELECT ? e->b : e->a].type;
+    vyre_type operand = vy_operand_type(f->p, e);
     vy_eval_kernel_unchecked((vyre_op)e->op, (vyre_type)e->type, operand)(out, &v[0], &v[1], &v[2], 1);
     return 1;
 }
 
-/* The value of an expression for an invocation of the workgroup; 0 if it is not known. Whether it is known does not
- * depend on the invocation. Recursion through the values of variables is bounded by `depth`. */
+/* The value of an expression for an invocation of the workgroup; returns 0 if it is unknown. Whether it is known does
+ * not depend on the invocation. Recursion through the values of variables is bounded by `depth`. */
 static int compute(definite_init *f, uint32_t expr, uint32_t invocation, unsigned depth, uint64_t *out) {
     const vy_expr *e = &f->p->exprs.items[expr];
     if (depth > VY_LIMIT_EXPRESSION_DEPTH || ++f->steps > STEPS)
@@ -244,7 +243,8 @@ static int compute(definite_init *f, uint32_t expr, uint32_t invocation, unsigne
         return 1;
     switch ((vy_expr_kind)e->kind) {
     case VY_EXPR_VARIABLE:
-        return f->values[e->a] != VY_NONE && compute(f, f->values[e->a], invocation, depth + 1, out);
+        return vy_let_value(&f->uses, e->a) != VY_NONE &&
+               compute(f, vy_let_value(&f->uses, e->a), invocation, depth + 1, out);
     case VY_EXPR_LEN:
         *out = vy_memory_known_length(f->p, e->a);
         return *out != 0 && *out <= UINT32_MAX;
@@ -257,12 +257,12 @@ static int compute(definite_init *f, uint32_t expr, uint32_t invocation, unsigne
     }
 }
 
-/* The bits of a value; 0 if it is not known. */
+/* The bits of a value; returns 0 if it is unknown. */
 static int definite_init_value(definite_init *f, uint32_t expr, uint32_t invocation, uint64_t *out) {
     return compute(f, expr, invocation, 0, out);
 }
 
-/* The value as a mathematical integer; 0 if it is not known. */
+/* The value as a mathematical integer; returns 0 if it is unknown. */
 static int definite_init_integer(definite_init *f, uint32_t expr, uint32_t invocation, vy_wide *out) {
     uint64_t bits;
     if (!compute(f, expr, invocation, 0, &bits))
@@ -273,19 +273,19 @@ static int definite_init_integer(definite_init *f, uint32_t expr, uint32_t invoc
 
 /* ---- all invocations together ---- */
 
-/* The values of all invocations, of an expression that compute() knows. NULL: memory is out. Recursion is bounded by
- * what compute() has found. */
+/* The values of all invocations, of an expression for which compute() succeeds. NULL if out of memory. Recursion is
+ * bounded by what compute() visited. */
 static uint64_t *compute_all(definite_init *f, vy_arena *arena, uint32_t expr) {
     const vy_expr *e = &f->p->exprs.items[expr];
     if (e->kind == VY_EXPR_VARIABLE && !f->has_trip[e->a])
-        return compute_all(f, arena, f->values[e->a]);
+        return compute_all(f, arena, vy_let_value(&f->uses, e->a));
     if (e->kind == VY_EXPR_OP) {
         const uint32_t operands[3] = {e->a, e->b, e->c};
         uint64_t *v[3] = {NULL, NULL, NULL};
         for (int i = 0; i < 3; i++)
             if (operands[i] != VY_NONE && !(v[i] = compute_all(f, arena, operands[i])))
                 return NULL;
-        vyre_type operand = (vyre_type)f->p->exprs.items[e->op == VYRE_OP_SELECT ? e->b : e->a].type;
+        vyre_type operand = vy_operand_type(f->p, e);
         vy_eval_kernel_unchecked((vyre_op)e->op, (vyre_type)e->type, operand)(v[0], v[0], v[1], v[2], f->size);
         return v[0];
     }
@@ -301,13 +301,13 @@ static uint64_t *compute_all(definite_init *f, vy_arena *arena, uint32_t expr) {
 
 static void fill_lanes(definite_init *f, definite_init_lanes *lanes, uint32_t expr) {
     uint32_t steps = f->steps;
-    f->steps = 0; /* LANES of them at most, which are counted as they are used */
+    f->steps = 0; /* at most LANES steps, which are counted when they are used */
     lanes->values = compute_all(f, &lanes->arena, expr);
     f->steps = steps;
     f->failed |= !lanes->values;
 }
 
-/* Until the values of all invocations are computed. May fail: f->failed. */
+/* Starts with the first invocation. A failed allocation sets f->failed. */
 static int definite_init_first(definite_init *f, definite_init_lanes *lanes, uint32_t expr, uint32_t invocation,
                                vy_wide *out) {
     uint32_t before = f->steps;
@@ -326,7 +326,7 @@ static int definite_init_first(definite_init *f, definite_init_lanes *lanes, uin
 
 static void read_loads(definite_init *f, uint32_t stmt);
 
-/* Reads the elements that any statement loads; most load nothing. */
+/* Reads the elements that a statement loads; most statements load none. */
 static inline void read_operands(definite_init *f, uint32_t stmt) {
     if (f->loads[stmt])
         read_loads(f, stmt);
@@ -341,7 +341,7 @@ static int find_range(definite_init *f, uint32_t expr, vy_interval *out) {
     return 1;
 }
 
-/* The current invocations read an element of an array. May fail, as all that follows: f->failed. */
+/* The current invocations read an element of an array. Here and below, a failed allocation sets f->failed. */
 static void definite_init_read(definite_init *f, uint32_t memory, uint32_t index) {
     const vy_memory *m = &f->p->memories.items[memory];
     if (!is_array(f->p, memory) || f->needs[memory])
@@ -368,14 +368,13 @@ static void definite_init_read(definite_init *f, uint32_t memory, uint32_t index
 /* Reads all elements that the expressions of a statement load. */
 static void read_loads(definite_init *f, uint32_t stmt) {
     const vyre_program *p = f->p;
-    const vy_stmt *s = &p->stmts.items[stmt];
-    uint32_t end = vy_stmt_exprs_end(p, s, f->first_expr[stmt]);
-    for (uint32_t i = f->first_expr[stmt]; i < end; i++)
+    for (uint32_t i = f->uses.first_expr[stmt]; i < f->uses.first_expr[stmt + 1]; i++)
         if (p->exprs.items[i].kind == VY_EXPR_LOAD)
             definite_init_read(f, p->exprs.items[i].a, p->exprs.items[i].b);
 }
 
-/* Whether the invocation comes to this place for certain, once the workgroup is in the block. -1: that is not known. */
+/* Whether the invocation certainly reaches this statement once the workgroup is in the block; -1 if that is
+ * unknown. */
 static int comes_here(definite_init *f, uint32_t invocation) {
     for (uint32_t i = f->base; i < f->path.count; i++) {
         uint64_t bits;
@@ -408,7 +407,7 @@ static void store_together(definite_init *f, const vy_stmt *s, definite_init_lan
         if (here)
             set_bit(f, s->memory, index);
         if (!f->uses_place && (here || !path_uses_place))
-            return; /* the others store there, too, or not at all */
+            return; /* the other invocations store there, too, or do not store */
         f->uses_place |= path_uses_place;
     }
 }
@@ -431,51 +430,34 @@ static void definite_init_store(definite_init *f, const vy_stmt *s) {
  * The variable of a loop has a value (f->has_trip) only while an iteration of it is examined. Stores count for all
  * iterations only if nothing leaves the loop early. */
 
-/* The values of the variable of a `for`, for an invocation. */
-typedef struct counter {
-    vy_wide at, end, step;
-} counter;
-
-/* Takes the next trip; 0 at the end. */
-static inline int next_trip(definite_init *f, const vy_stmt *s, counter *c) {
-    int goes_on = c->step > 0 ? c->at < c->end : c->step < 0 && c->at > c->end;
+/* Advances to the next iteration; returns 0 at the end. */
+static inline int next_trip(definite_init *f, const vy_stmt *s, vy_trips *t) {
+    int goes_on = vy_trips_remain(t);
     f->has_trip[s->variable] = (uint8_t)goes_on;
-    f->trips[s->variable] = (uint64_t)c->at & vy_type_layouts[f->p->variables.items[s->variable].type].mask;
-    c->at += c->step;
+    f->trips[s->variable] = (uint64_t)t->next & vy_type_layouts[f->p->variables.items[s->variable].type].mask;
+    t->next += t->step;
     return goes_on;
 }
 
-enum { STORES = 1 << 18 }; /* of a loop that is not walked trip by trip, by all invocations */
+enum { STORES = 1 << 18 }; /* by all invocations, of a loop that is not walked by iterations */
 
-/* Before the first trip of an invocation; 0 if its bounds are not known. */
-static int count_trips(definite_init *f, const vy_stmt *s, uint32_t invocation, counter *out) {
+/* Computes the iterations of an invocation; returns 0 if the bounds are unknown. */
+static int count_trips(definite_init *f, const vy_stmt *s, uint32_t invocation, vy_trips *out) {
     out->step = 1;
-    return definite_init_integer(f, s->a, invocation, &out->at) &&
+    return definite_init_integer(f, s->a, invocation, &out->next) &&
            definite_init_integer(f, s->b, invocation, &out->end) &&
            (s->c == VY_NONE || definite_init_integer(f, s->c, invocation, &out->step));
 }
 
-/* Whether something in the body leaves a trip, or the loop. */
-static int is_left(const vyre_program *p, uint32_t first, uint32_t end) {
-    for (uint32_t i = first; i < end; i++) {
-        uint8_t kind = p->stmts.items[i].kind;
-        if (kind == VY_STMT_BREAK || kind == VY_STMT_CONTINUE)
-            return 1;
-        if (vy_stmt_is_loop(kind))
-            i = p->stmts.items[i].end - 1; /* what jumps there stays there */
-    }
-    return 0;
-}
-
-/* Stores that every trip makes, of one invocation. */
+/* Records the stores that an invocation makes in every iteration. */
 static void store_in_trips(definite_init *f, uint32_t index, uint32_t invocation, int privately) {
     const vyre_program *p = f->p;
     const vy_stmt *loop = &p->stmts.items[index];
-    counter c;
-    if (!count_trips(f, loop, invocation, &c) || c.step == 0 ||
-        (c.end - c.at) / c.step > STORES / (vy_wide)(privately ? 1 : f->size))
+    vy_trips t;
+    if (!count_trips(f, loop, invocation, &t) || t.step == 0 ||
+        (t.end - t.next) / t.step > STORES / (vy_wide)(privately ? 1 : f->size))
         return;
-    while (next_trip(f, loop, &c) && f->steps <= STEPS && !f->failed)
+    while (next_trip(f, loop, &t) && f->steps <= STEPS && !f->failed)
         for (uint32_t i = index + 1; i < loop->end; i = p->stmts.items[i].end) {
             const vy_stmt *s = &p->stmts.items[i];
             vy_wide element;
@@ -487,8 +469,8 @@ static void store_in_trips(definite_init *f, uint32_t index, uint32_t invocation
     f->has_trip[loop->variable] = 0;
 }
 
-/* A `for` that was passed, and that nothing leaves: what is stored in every trip. May fail: f->failed. Of private
- * arrays only what does not depend on the place counts. */
+/* Records the stores in every iteration of a `for` that was walked and is not left early. Of private arrays only
+ * indices that do not depend on the position in the workgroup count. A failed allocation sets f->failed. */
 static void store_in_loop(definite_init *f, uint32_t index) {
     f->uses_place = 0;
     uint32_t mark = f->privately.count;
@@ -507,21 +489,23 @@ static void store_in_loop(definite_init *f, uint32_t index) {
 /* ---- the walk ---- */
 
 enum {
-    ELEMENTS = 1 << 16, /* of an array that is looked at */
-    TRIPS = 1 << 16     /* statements in all trips of a loop that is walked trip by trip, and of the loops around it */
+    ELEMENTS = 1 << 16, /* of an array that is analysed */
+    TRIPS = 1 << 16     /* statements in all iterations of a walked loop and of the loops around it */
 };
 
 static void walk(definite_init *f, uint32_t first, uint32_t end);
 
-/* How many trips a loop makes, the same for all invocations; -1: not known, or too many to walk, or it may be left. */
+/* The number of iterations to walk, equal for all invocations; -1 if it is unknown or too large, or if the loop may be
+ * left early. */
 static int trips_to_walk(definite_init *f, uint32_t index) {
     const vy_stmt *s = &f->p->stmts.items[index];
     uint64_t most = TRIPS / ((uint64_t)f->times * (s->end - index)), trips = 0;
-    counter c;
+    vy_trips t;
     f->uses_place = 0;
-    if (s->kind != VY_STMT_FOR || is_left(f->p, index + 1, s->end) || !count_trips(f, s, 0, &c) || f->uses_place)
+    if (s->kind != VY_STMT_FOR || vy_block_has_loop_jump(f->p, index + 1, s->end) || !count_trips(f, s, 0, &t) ||
+        f->uses_place)
         return -1;
-    while (trips <= most && next_trip(f, s, &c))
+    while (trips <= most && next_trip(f, s, &t))
         trips++;
     f->has_trip[s->variable] = 0;
     return trips <= most ? (int)trips : -1;
@@ -531,7 +515,7 @@ static int has_barrier(const definite_init *f, uint32_t first, uint32_t end) {
     return f->barriers[end] != f->barriers[first];
 }
 
-/* A block; if a barrier stands in it, all come there together. */
+/* A block. If it contains a barrier, all invocations reach it together. */
 static void walk_block(definite_init *f, uint32_t first, uint32_t end) {
     uint32_t base = f->base;
     if (has_barrier(f, first, end))
@@ -543,15 +527,15 @@ static void walk_block(definite_init *f, uint32_t first, uint32_t end) {
 static void walk_loop(definite_init *f, uint32_t index) {
     const vy_stmt *s = &f->p->stmts.items[index];
     uint32_t mark = f->privately.count, mark_together = f->together.count;
-    counter c;
+    vy_trips t;
     if (is_decided(f))
         return;
     int trips = trips_to_walk(f, index);
     read_operands(f, index);
-    if (trips >= 0 && count_trips(f, s, 0, &c)) {
+    if (trips >= 0 && count_trips(f, s, 0, &t)) {
         uint32_t times = f->times;
         f->times *= trips ? (uint32_t)trips : 1;
-        while (next_trip(f, s, &c) && !f->failed && f->steps <= STEPS)
+        while (next_trip(f, s, &t) && !f->failed && f->steps <= STEPS)
             walk_block(f, index + 1, s->end);
         f->times = times;
         f->has_trip[s->variable] = 0;
@@ -560,15 +544,8 @@ static void walk_loop(definite_init *f, uint32_t index) {
     walk_block(f, index + 1, s->end);
     undo_to(&f->privately, mark);
     undo_to(&f->together, mark_together);
-    if (s->kind == VY_STMT_FOR && !is_left(f->p, index + 1, s->end))
+    if (s->kind == VY_STMT_FOR && !vy_block_has_loop_jump(f->p, index + 1, s->end))
         store_in_loop(f, index);
-}
-
-static int comes_back(const vyre_program *p, uint32_t first, uint32_t end) {
-    uint8_t last = VY_STMT_KIND_COUNT;
-    for (uint32_t i = first; i < end; i = p->stmts.items[i].end)
-        last = p->stmts.items[i].kind;
-    return last != VY_STMT_BREAK && last != VY_STMT_CONTINUE && last != VY_STMT_RETURN && last != VY_STMT_TRAP;
 }
 
 static void walk_branch(definite_init *f, uint32_t expr, int holds, uint32_t first, uint32_t end) {
@@ -591,7 +568,7 @@ static void walk_if(definite_init *f, uint32_t index) {
     if (has_barrier(f, index, s->end))
         undo_to(&f->together, mark_together);
     walk_branch(f, s->a, 0, s->middle, s->end);
-    if (comes_back(f->p, index + 1, s->middle))
+    if (vy_block_falls_through(f->p, index + 1, s->middle))
         undo_to(&f->privately, mark);
     if (has_barrier(f, index, s->end))
         undo_to(&f->together, mark_together);
@@ -629,24 +606,21 @@ static void walk(definite_init *f, uint32_t first, uint32_t end) {
     }
 }
 
-/* ---- all of it ---- */
+/* ---- entry points ---- */
 
 static void note_statements(definite_init *f) {
     const vyre_program *p = f->p;
-    uint32_t expr = 0, barriers = 0, touches = 0;
+    uint32_t barriers = 0, touches = 0;
     for (uint32_t i = 0; i < p->stmts.count; i++) {
         const vy_stmt *s = &p->stmts.items[i];
-        f->first_expr[i] = expr;
         f->barriers[i] = barriers;
         f->touches[i] = touches;
-        for (uint32_t end = vy_stmt_exprs_end(p, s, expr); expr < end; expr++) {
-            const vy_expr *e = &p->exprs.items[expr];
+        for (uint32_t k = f->uses.first_expr[i]; k < f->uses.first_expr[i + 1]; k++) {
+            const vy_expr *e = &p->exprs.items[k];
             f->loads[i] |= e->kind == VY_EXPR_LOAD && is_array(p, e->a);
         }
         barriers += s->kind == VY_STMT_BARRIER;
         touches += s->kind == VY_STMT_BARRIER || f->loads[i] || is_array(p, s->memory);
-        if (s->kind == VY_STMT_LET)
-            f->values[s->variable] = s->a;
     }
     f->barriers[p->stmts.count] = barriers;
     f->touches[p->stmts.count] = touches;
@@ -656,17 +630,15 @@ static int prepare(definite_init *f, vy_arena *arena) {
     const vyre_program *p = f->p;
     size_t stmts = p->stmts.count + 1u, variables = p->variables.count + 1u;
     f->arrays = vy_arena_allocate(arena, vy_array_size(p->memories.count + 1u, sizeof *f->arrays));
-    f->first_expr = vy_arena_allocate(arena, vy_array_size(stmts, sizeof *f->first_expr));
+    f->uses = (vy_def_use){.program = p, .arena = arena};
     f->barriers = vy_arena_allocate(arena, vy_array_size(stmts, sizeof *f->barriers));
     f->touches = vy_arena_allocate(arena, vy_array_size(stmts, sizeof *f->touches));
     f->loads = vy_arena_allocate(arena, stmts);
-    f->values = vy_arena_allocate(arena, vy_array_size(variables, sizeof *f->values));
     f->trips = vy_arena_allocate(arena, vy_array_size(variables, sizeof *f->trips));
     f->has_trip = vy_arena_allocate(arena, variables);
-    if (!f->arrays || !f->first_expr || !f->barriers || !f->touches || !f->loads || !f->values || !f->trips ||
-        !f->has_trip)
+    if (!f->arrays || !f->barriers || !f->touches || !f->loads || !f->trips || !f->has_trip ||
+        !vy_def_use_need(&f->uses, VY_DEF_USE_EXPRS | VY_DEF_USE_DECLARATIONS))
         return 0;
-    memset(f->values, 0xff, variables * sizeof *f->values);
     for (uint32_t m = p->buffer_count; m < p->memories.count; m++) {
         array_bits *a = &f->arrays[m];
         if (p->memories.items[m].elements > ELEMENTS || !is_array(p, m))
@@ -713,11 +685,11 @@ vyre_status vy_zero_init_needs(const vyre_program *program, uint8_t *needs, vyre
 /* Zero initialisation of arrays at the start of a program (legalize.h): each invocation zeroes its private arrays, and
  * the workgroup together zeroes the workgroup arrays, followed by one barrier. The range analysis proves the indices of
  * this code in bounds. */
-enum { SINGLE_STORES = 8 }; /* of a private array: more are a loop */
+enum { SINGLE_STORES = 8 }; /* of a private array; more are stored by a loop */
 
 typedef struct filling {
     uint8_t *needs; /* by memory */
-    uint32_t index; /* variable of the draft: the place in the workgroup */
+    uint32_t index; /* variable of the draft: the position in the workgroup */
     uint32_t size;  /* of the workgroup */
 } filling;
 

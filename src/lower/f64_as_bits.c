@@ -25,7 +25,7 @@ static uint32_t narrow(vy_legalizer *rw, vyre_type type, uint32_t tree, vy_space
     return tree;
 }
 
-/* A literal is its pattern, not its value. */
+/* A literal becomes its pattern, not its value. */
 static int leaf(vy_legalizer *rw, const vy_expr *e, uint32_t *tree) {
     if (e->kind != VY_EXPR_LITERAL || e->type != F64)
         return 0;
@@ -53,7 +53,7 @@ static uint32_t lower_op(vy_legalizer *rw, const vy_expr *e, vyre_type operand, 
     return vy_legalizer_refuse(rw, vyre_op_get(op)->name, F64);
 }
 
-/* Everything keeps its place, so the types are all there is to change. */
+/* All declarations keep their indices, so only types change. */
 static void declare(vy_legalizer *rw) {
     vy_cloner_params(&rw->copy);
     vy_cloner_buffers(&rw->copy, 0);
@@ -73,4 +73,3 @@ const vy_legalizer_phase vy_legalize_f64_as_bits = {.carrier = carrier,
                                                     .keeps = keeps,
                                                     .declare = declare,
                                                     .leaf = leaf};
-const vy_softlib_text vy_softlib_bits_texts[] = {{NULL, 0, 0, 0, 0, 0}};

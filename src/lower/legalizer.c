@@ -8,8 +8,9 @@
 
 /* ---- trees ----
  *
- * Every tree has its depth in rw->depths. A tree that has reached VY_LEGALIZER_MAX_DEPTH is bound to a variable before
- * another node is built over it. After a failure nothing is added; the operand VY_NONE gives VY_NONE. */
+ * The depth of every tree is in rw->depths. A tree that has reached VY_LEGALIZER_MAX_DEPTH is bound to a variable
+ * before another node is added above it. After a failure no node is added; with an operand VY_NONE the result is
+ * VY_NONE. */
 
 uint32_t vy_legalizer_add(vy_legalizer *rw, const vy_expr *e, unsigned depth) {
     if (rw->copy.draft.failed)
@@ -149,13 +150,13 @@ uint32_t vy_legalizer_cast(vy_legalizer *rw, vyre_type type, uint32_t tree) {
 
 /* ---- folding ----
  *
- * Often the operands of library code are known where it is inlined: the amount of a shift, or the high half of a value
- * that was 32 bits wide. Only bools and 32-bit integers are folded, which every target computes alike. */
+ * The operands of softlib code are often known where it is inlined: the amount of a shift, or the high half of a value
+ * that was 32 bits wide. Only bools and 32-bit integers are folded, because every target computes them alike. */
 
-/* A literal operand of an op, the other one, and what comes of it: the other operand, or the literal. */
+/* An identity: a literal operand of an op, and whether the result is the other operand or the literal. */
 typedef struct identity {
     uint8_t op, type;
-    uint8_t is_second; /* only a literal on the right will do */
+    uint8_t is_second; /* the literal must be the right operand */
     uint8_t gives_other;
     uint32_t bits;
 } identity;
@@ -198,7 +199,7 @@ static vy_legal_folded legal_fold(vyre_op op, vyre_type type, vyre_type operand,
         *bits = vyre_op_evaluate(op, type, operand, *a, arity == 1 ? 0 : *b, 0);
         return VY_FOLDED_LITERAL;
     }
-    const uint64_t *least = op == VYRE_OP_LT ? b : op == VYRE_OP_GT ? a : NULL; /* nothing is less than 0 */
+    const uint64_t *least = op == VYRE_OP_LT ? b : op == VYRE_OP_GT ? a : NULL; /* no u32 is less than 0 */
     if (operand == VYRE_TYPE_U32 && least && *least == 0) {
         *bits = 0;
         return VY_FOLDED_LITERAL;
@@ -206,7 +207,7 @@ static vy_legal_folded legal_fold(vyre_op op, vyre_type type, vyre_type operand,
     return arity == 2 ? by_identity(op, type, a, b) : VY_FOLDED_NOT;
 }
 
-/* What the op gives if that is known, a literal or one of the operands; else VY_NONE. vy_legalizer_op asks it. */
+/* The tree that an op with a literal operand folds to; VY_NONE if it does not fold. */
 static uint32_t legalizer_fold(vy_legalizer *rw, vyre_op op, vyre_type type, uint32_t a, uint32_t b, uint32_t c) {
     uint64_t x, y, bits;
     int knows_a = vy_legalizer_is_literal(rw, a, &x), knows_b = vy_legalizer_is_literal(rw, b, &y);
@@ -275,14 +276,14 @@ uint32_t vy_legalizer_lower(vy_legalizer *rw, uint32_t root) {
         uint32_t trees[3] = {vy_legalizer_lower(rw, e.a), vy_legalizer_lower(rw, e.b), vy_legalizer_lower(rw, e.c)};
         if (rw->copy.draft.failed || rw->status != VYRE_OK)
             return VY_NONE;
-        return rw->phase->op(rw, &rw->from->exprs.items[root], vy_legalizer_operand_type(rw->from, &e), trees);
+        return rw->phase->op(rw, &rw->from->exprs.items[root], vy_operand_type(rw->from, &e), trees);
     }
     default:
         return vy_legalizer_add(rw, &e, 0);
     }
 }
 
-/* Whether lowering the expression, so deep in its tree, needs no statement. */
+/* Whether an expression at this depth of its tree is lowered without additional statements. */
 static int is_kept(const vy_legalizer *rw, uint32_t root, unsigned depth) {
     if (root == VY_NONE)
         return 1;
@@ -293,29 +294,25 @@ static int is_kept(const vy_legalizer *rw, uint32_t root, unsigned depth) {
         return is_same && is_kept(rw, e->b, depth + 1) && is_kept(rw, e->c, depth + 1);
     if (e->kind != VY_EXPR_OP)
         return is_same;
-    return is_same && rw->phase->keeps(rw, e, vy_legalizer_operand_type(rw->from, e)) && is_kept(rw, e->a, depth + 1) &&
+    return is_same && rw->phase->keeps(rw, e, vy_operand_type(rw->from, e)) && is_kept(rw, e->a, depth + 1) &&
            is_kept(rw, e->b, depth + 1) && is_kept(rw, e->c, depth + 1);
 }
 
-/* ---- unchanged statements: most of a program; they are found first, and copied in runs ----
+/* ---- unchanged statements ----
  *
- * A statement is plain only if lowering it would write the same statement. The test is conservative: whatever is not
- * plain is lowered. */
+ * Most statements of a program are written unchanged. They are found first, and copied in runs. A statement is plain
+ * only if lowering it would write the same statement. The test is conservative: any other statement is lowered. */
 
-static const uint64_t *literal_of(const vyre_program *p, uint32_t expr) {
-    return expr != VY_NONE && p->exprs.items[expr].kind == VY_EXPR_LITERAL ? &p->exprs.items[expr].bits : NULL;
-}
-
-/* Whether legalizer_fold has nothing to say. Without a literal it never has. */
+/* Whether legalizer_fold leaves the op unchanged, as it does without a literal operand. */
 static int is_unfolded(const vyre_program *p, const vy_expr *e) {
-    const uint64_t *a = literal_of(p, e->a), *b = literal_of(p, e->b);
+    const vy_expr *a = vy_literal_at(p, e->a), *b = vy_literal_at(p, e->b);
     uint64_t bits;
-    return (!a && !b) || legal_fold((vyre_op)e->op, (vyre_type)e->type, (vyre_type)p->exprs.items[e->a].type, a, b,
-                                    &bits) == VY_FOLDED_NOT;
+    return (!a && !b) || legal_fold((vyre_op)e->op, (vyre_type)e->type, (vyre_type)p->exprs.items[e->a].type,
+                                    a ? &a->bits : NULL, b ? &b->bits : NULL, &bits) == VY_FOLDED_NOT;
 }
 
-/* The types whose values are held as they are. Narrow types are held in others, or written in several ways, but for
- * phases that say otherwise. */
+/* The types whose values keep their type. Narrow types are converted or have several lowerings, except in phases that
+ * keep them. */
 static uint32_t plain_types(const vy_legalizer *rw) {
     uint32_t plain = 0;
     for (uint32_t i = 0; i < VYRE_TYPE_COUNT; i++)
@@ -333,8 +330,7 @@ static inline int is_plain_type(const vy_legalizer *rw, uint8_t type) {
 static int is_plain(const vy_legalizer *rw, const vy_expr *e) {
     if (!is_plain_type(rw, e->type))
         return 0;
-    return e->kind != VY_EXPR_OP ||
-           (is_unfolded(rw->from, e) && rw->phase->keeps(rw, e, vy_legalizer_operand_type(rw->from, e)));
+    return e->kind != VY_EXPR_OP || (is_unfolded(rw->from, e) && rw->phase->keeps(rw, e, vy_operand_type(rw->from, e)));
 }
 
 static int are_plain(const vy_legalizer *rw, uint32_t first, uint32_t end) {
@@ -346,7 +342,7 @@ static int are_plain(const vy_legalizer *rw, uint32_t first, uint32_t end) {
     return 1;
 }
 
-/* Whether a statement is written as it is, but for what is in its blocks. */
+/* Whether lowering a statement, without its body, would write the same statement. */
 static int is_plain_stmt(const vy_legalizer *rw, const vy_stmt *s, uint32_t first, uint32_t end) {
     const vyre_program *p = rw->from;
     switch ((vy_stmt_kind)s->kind) {
@@ -375,10 +371,10 @@ static int is_plain_stmt(const vy_legalizer *rw, const vy_stmt *s, uint32_t firs
     return are_plain(rw, first, end);
 }
 
-/* For phases that declare all as it is: notes the statements of the entry that may not stay as they are. 0: memory is
- * out. */
+/* For phases that declare everything unchanged: records the statements of the entry that are not plain. Returns 0 if
+ * out of memory. */
 static int find_others(vy_legalizer *rw) {
-    uint32_t end = 0; /* of the expressions of the statement before; the program is nothing but its entry */
+    uint32_t end = 0; /* of the expressions of the previous statement; the program consists of its entry only */
     rw->plain = plain_types(rw);
     for (uint32_t i = rw->copy.entry->first_stmt; i < rw->copy.entry->end_stmt; i++) {
         const vy_stmt *s = &rw->from->stmts.items[i];
@@ -394,8 +390,8 @@ static int find_others(vy_legalizer *rw) {
     return 1;
 }
 
-/* Copies the statements from `first` on that are not noted. Returns where it stopped, `end` at most. What is lowered is
- * at the place of its statement, all of it; what is copied was put there (bounds_checks.c). */
+/* Copies the statements from `first` up to the next one that is not plain. Returns the position where it stopped, at
+ * most `end`. Lowered expressions have the position of their statement; bounds_checks.c gave it to the copied ones. */
 static uint32_t copy_run(vy_legalizer *rw, uint32_t first, uint32_t end) {
     const vy_stmt *stmts = rw->from->stmts.items;
     while (rw->next_other < rw->others.count && rw->others.items[rw->next_other] < first)
@@ -441,7 +437,7 @@ static void store(vy_legalizer *rw, const vy_stmt *s) {
     vy_irb_stmt(&rw->copy.draft, &stmt, NULL, 0, NULL, NULL);
 }
 
-/* An atomic or a collective; its result, if it has one, is a variable of type `carrier`. */
+/* An atomic or a collective. Its result, if any, is a variable of type `carrier`. */
 static uint32_t with_operands(vy_legalizer *rw, const vy_stmt *s, vy_symbol name, vyre_type carrier) {
     vy_stmt stmt = *s;
     uint32_t a = s->memory == VY_NONE ? vy_legalizer_lower(rw, s->a) : lower_index(rw, s->a);
@@ -469,7 +465,34 @@ static void atomic(vy_legalizer *rw, const vy_stmt *s) {
         rw->copy.variables[s->variable] = variable;
 }
 
-/* What is left to the target is exact in the carrier: the others have been written out (collectives.h). */
+/* A call of an op whose code the target has. Its operands are of types that every such target has (lowering_code.h), so
+ * they remain as they are. */
+static void call(vy_legalizer *rw, const vy_stmt *s) {
+    vy_irb *draft = &rw->copy.draft;
+    vy_stmt stmt = *s;
+    vy_arg args[VY_LIMIT_PARAMS];
+    vy_symbol names[VY_LIMIT_RESULTS];
+    vyre_type types[VY_LIMIT_RESULTS];
+    for (uint32_t i = 0; i < s->arg_count; i++)
+        args[i] = (vy_arg){0, vy_legalizer_lower(rw, rw->from->args.items[s->args + i].index)};
+    for (uint32_t i = 0; i < s->arg_count; i++)
+        args[i].index = vy_legalizer_append(rw, args[i].index);
+    for (uint32_t i = 0; i < s->result_count; i++) {
+        names[i] = variable_name(rw, s->variable + i);
+        types[i] = (vyre_type)rw->from->variables.items[s->variable + i].type;
+        if (rw->phase->carrier(rw, types[i]) != types[i])
+            vy_legalizer_refuse(rw, "the code of an op", types[i]);
+    }
+    const char *name = vy_symbol_name(rw->from, s->name);
+    stmt.name = vy_irb_intern(draft, name, strlen(name));
+    if (draft->failed || rw->status != VYRE_OK)
+        return;
+    uint32_t made = vy_irb_stmt(draft, &stmt, args, s->arg_count, names, types);
+    for (uint32_t i = 0; i < s->result_count && made != VY_NONE; i++)
+        rw->copy.variables[s->variable + i] = draft->program->stmts.items[made].variable + i;
+}
+
+/* The remaining collectives are exact in the carrier; all others were lowered before (collectives.h). */
 static void collective(vy_legalizer *rw, const vy_stmt *s) {
     vyre_type carrier = rw->phase->carrier(rw, (vyre_type)rw->from->variables.items[s->variable].type);
     vy_symbol name = variable_name(rw, s->variable);
@@ -495,7 +518,7 @@ static void conditional(vy_legalizer *rw, uint32_t index) {
     vy_irb_end_block(&rw->copy.draft);
 }
 
-/* A condition that needs statements is computed at the start of each trip. */
+/* A condition that needs statements is computed at the start of each iteration. */
 static void loop_while(vy_legalizer *rw, uint32_t index) {
     const vy_stmt *s = &rw->from->stmts.items[index];
     vy_irb *draft = &rw->copy.draft;
@@ -579,7 +602,10 @@ static void statement(vy_legalizer *rw, uint32_t index) {
     case VY_STMT_POLL:
         rw->copy.variables[s->variable] = with_operands(rw, s, variable_name(rw, s->variable), VYRE_TYPE_BOOL);
         break;
-    case VY_STMT_PRINT: /* of the oracle alone */
+    case VY_STMT_CALL:
+        call(rw, s);
+        break;
+    case VY_STMT_PRINT: /* for the reference interpreter only */
         break;
     default: /* trap, barrier, break, continue, return */
         plain.a = vy_legalizer_append(rw, vy_legalizer_lower(rw, s->a));
@@ -588,8 +614,8 @@ static void statement(vy_legalizer *rw, uint32_t index) {
     }
 }
 
-/* Writes the statements [first, end): in a row what stays as it is, if the phase declares all as it is, else one after
- * the other. */
+/* Writes the statements [first, end). Plain statements are copied in runs if the phase declares everything
+ * unchanged. */
 static void legalizer_block(vy_legalizer *rw, uint32_t first, uint32_t end) {
     for (uint32_t i = first, next; i < end && !rw->copy.draft.failed && rw->status == VYRE_OK; i = next) {
         next = rw->phase->declare ? i : copy_run(rw, i, end);
@@ -632,7 +658,7 @@ static vyre_status write_program(vy_legalizer *rw, vyre_program **out) {
     return vy_cloner_finish(&rw->copy, out, rw->error);
 }
 
-/* A program of which every statement is written as it is stays itself. */
+/* Returns the program itself if every statement is plain. */
 static vyre_status rewrite(vy_legalizer *rw, vyre_program **out) {
     rw->copy.entry = vy_program_entry(rw->from);
     if (!rw->phase->declare && !find_others(rw))
@@ -657,8 +683,9 @@ vyre_status vy_legalizer_run(const vyre_program *program, const vy_legalizer_pha
     rw.copy.memories = maps + variables;
     if (phase->start)
         phase->start(&rw);
-    vyre_status status = rewrite(&rw, out);
+    vyre_status status = rw.status == VYRE_OK ? rewrite(&rw, out) : rw.status;
     vy_cloner_discard(&rw.copy);
+    vy_ranges_free(rw.ranges);
     VY_VECTOR_FREE(&rw.trees);
     VY_VECTOR_FREE(&rw.depths);
     VY_VECTOR_FREE(&rw.others);
@@ -666,17 +693,17 @@ vyre_status vy_legalizer_run(const vyre_program *program, const vy_legalizer_pha
     return status;
 }
 
-/* Inlining of softlib functions during legalisation (legalizer.h).
+/* ---- inlining of softlib functions ----
  *
- * What must stay true: a variable of the library is bound (rw->called->bound) before it is read, to a leaf or to a tree
- * that is read once. A `let` or a condition that is a literal at the call becomes no statement. A statement that is not
+ * Invariant: a variable of the softlib is bound (rw->called.bound) before it is read, to a leaf or to a tree that is
+ * read once. A `let` or a condition that is a literal at the call does not become a statement. A statement that is not
  * handled here is refused. */
 static uint32_t library_tree(vy_legalizer *rw, uint32_t root) {
     if (root == VY_NONE)
         return VY_NONE;
-    vy_expr e = rw->called->program->exprs.items[root];
+    vy_expr e = rw->called.program->exprs.items[root];
     if (e.kind == VY_EXPR_VARIABLE) {
-        uint32_t tree = rw->called->bound[e.a];
+        uint32_t tree = rw->called.bound[e.a];
         return vy_legalizer_is_leaf(rw, tree) ? vy_legalizer_reuse(rw, tree) : tree;
     }
     if (e.kind == VY_EXPR_OP) {
@@ -689,19 +716,15 @@ static uint32_t library_tree(vy_legalizer *rw, uint32_t root) {
 }
 
 static uint32_t count_uses(const vyre_program *library, uint32_t root, uint32_t variable) {
-    if (root == VY_NONE)
-        return 0;
-    const vy_expr *e = &library->exprs.items[root];
-    if (e->kind == VY_EXPR_VARIABLE)
-        return e->a == variable;
-    return e->kind != VY_EXPR_OP ? 0
-                                 : count_uses(library, e->a, variable) + count_uses(library, e->b, variable) +
-                                       count_uses(library, e->c, variable);
+    uint32_t uses = 0;
+    VY_EACH_EXPR (library, i, root)
+        uses += library->exprs.items[i].kind == VY_EXPR_VARIABLE && library->exprs.items[i].a == variable;
+    return uses;
 }
 
 /* Parameters become leaves; in a function that is one expression, a parameter used once becomes its argument. */
 static void bind_parameters(vy_legalizer *rw, const vy_function *f, const uint32_t *trees, uint32_t count) {
-    const vyre_program *library = rw->called->program;
+    const vyre_program *library = rw->called.program;
     const vy_stmt *first = &library->stmts.items[f->first_stmt];
     for (uint32_t i = 0; i < count; i++) {
         uint32_t variable = f->first_variable + i;
@@ -709,32 +732,34 @@ static void bind_parameters(vy_legalizer *rw, const vy_function *f, const uint32
         for (uint32_t k = 0; first->kind == VY_STMT_RETURN && k < first->arg_count; k++)
             uses += count_uses(library, library->args.items[first->args + k].index, variable);
         int once = first->kind == VY_STMT_RETURN && uses <= 1;
-        rw->called->bound[variable] =
+        rw->called.bound[variable] =
             once ? trees[i]
                  : vy_legalizer_materialize(rw, trees[i],
                                             vy_symbol_name(library, library->variables.items[variable].name));
     }
 }
 
-static void put_function(vy_legalizer *rw, const vy_function *f, const uint32_t *trees, uint32_t count,
-                         uint32_t *results);
-
 static void library_call(vy_legalizer *rw, const vy_stmt *s) {
-    const vyre_program *library = rw->called->program;
+    const vyre_program *library = rw->called.program;
+    const vy_softlib_function *callee = vy_softlib_callee(rw->library, vy_symbol_name(library, s->name));
     uint32_t trees[VY_LIMIT_RESULTS], results[VY_LIMIT_RESULTS];
     for (uint32_t i = 0; i < s->arg_count; i++)
         trees[i] = library_tree(rw, library->args.items[s->args + i].index);
-    put_function(rw, &library->functions.items[s->callee], trees, s->arg_count, results);
+    if (!callee) {
+        vy_legalizer_refuse(rw, vy_symbol_name(library, s->name), VYRE_TYPE_BOOL);
+        return;
+    }
+    vy_legalizer_call_all(rw, callee, trees, s->arg_count, results);
     for (uint32_t i = 0; i < s->result_count; i++)
-        rw->called->bound[s->variable + i] = vy_legalizer_materialize(
+        rw->called.bound[s->variable + i] = vy_legalizer_materialize(
             rw, results[i], vy_symbol_name(library, library->variables.items[s->variable + i].name));
 }
 
 static void library_block(vy_legalizer *rw, uint32_t first, uint32_t end, uint32_t *results);
 
-/* Of a condition that is known one branch is left. */
+/* If the condition is known, only one branch is written. */
 static void library_if(vy_legalizer *rw, uint32_t index, uint32_t *results) {
-    const vy_stmt *s = &rw->called->program->stmts.items[index];
+    const vy_stmt *s = &rw->called.program->stmts.items[index];
     vy_irb *draft = &rw->copy.draft;
     uint32_t condition = library_tree(rw, s->a);
     uint64_t holds;
@@ -751,9 +776,10 @@ static void library_if(vy_legalizer *rw, uint32_t index, uint32_t *results) {
     vy_irb_end_block(draft);
 }
 
-/* The statements of a function; the values of its return. Recursion is bounded by the nesting of the library. */
+/* Writes the statements of a function; its `return` sets the results. Recursion is bounded by the nesting of the
+ * softlib. */
 static void library_block(vy_legalizer *rw, uint32_t first, uint32_t end, uint32_t *results) {
-    const vyre_program *library = rw->called->program;
+    const vyre_program *library = rw->called.program;
     vy_irb *draft = &rw->copy.draft;
     for (uint32_t i = first; i < end && !draft->failed && rw->status == VYRE_OK; i = library->stmts.items[i].end) {
         const vy_stmt *s = &library->stmts.items[i];
@@ -764,13 +790,13 @@ static void library_block(vy_legalizer *rw, uint32_t first, uint32_t end, uint32
             uint32_t tree = library_tree(rw, s->a);
             uint64_t bits;
             int is_known = s->kind == VY_STMT_LET && vy_legalizer_is_literal(rw, tree, &bits);
-            rw->called->bound[s->variable] = is_known ? tree : vy_legalizer_bind(rw, s->kind, name, tree);
+            rw->called.bound[s->variable] = is_known ? tree : vy_legalizer_bind(rw, s->kind, name, tree);
             break;
         }
         case VY_STMT_ASSIGN: {
             uint32_t value = vy_legalizer_append(rw, library_tree(rw, s->a));
-            if (rw->called->bound[s->variable] != VY_NONE)
-                vy_irb_assign(draft, rw->trees.items[rw->called->bound[s->variable]].a, value);
+            if (rw->called.bound[s->variable] != VY_NONE)
+                vy_irb_assign(draft, rw->trees.items[rw->called.bound[s->variable]].a, value);
             break;
         }
         case VY_STMT_CALL:
@@ -797,33 +823,30 @@ static void library_block(vy_legalizer *rw, uint32_t first, uint32_t end, uint32
     }
 }
 
-static void put_function(vy_legalizer *rw, const vy_function *f, const uint32_t *trees, uint32_t count,
-                         uint32_t *results) {
-    for (uint32_t i = 0; i < f->result_count; i++)
-        results[i] = VY_NONE;
-    bind_parameters(rw, f, trees, count);
-    library_block(rw, f->first_stmt, f->end_stmt, results);
-}
-
-void vy_legalizer_call_all(vy_legalizer *rw, uint32_t function, const uint32_t *trees, uint32_t count,
+/* Saves the state of the caller: functions of the softlib call each other, but not recursively. */
+void vy_legalizer_call_all(vy_legalizer *rw, const vy_softlib_function *function, const uint32_t *trees, uint32_t count,
                            uint32_t *results) {
-    const vy_function *f;
+    const vy_softlib_unit caller = rw->called;
+    memset(results, 0xff, VY_LIMIT_RESULTS * sizeof *results); /* VY_NONE */
     if (rw->status == VYRE_OK)
-        rw->status = vy_softlib_read(rw->library, function, &rw->called, &f, rw->error);
-    if (rw->status == VYRE_OK)
-        put_function(rw, f, trees, count, results);
-    else
-        memset(results, 0xff, VY_LIMIT_RESULTS * sizeof *results); /* VY_NONE */
+        rw->status = vy_softlib_decode(rw->library, function, &rw->called, rw->error);
+    if (rw->status == VYRE_OK) {
+        const vy_function *f = &rw->called.program->functions.items[0];
+        bind_parameters(rw, f, trees, count);
+        library_block(rw, f->first_stmt, f->end_stmt, results);
+    }
+    rw->called = caller;
 }
 
-uint32_t vy_legalizer_call(vy_legalizer *rw, uint32_t function, const uint32_t *trees, uint32_t count) {
+uint32_t vy_legalizer_call(vy_legalizer *rw, const vy_softlib_function *function, const uint32_t *trees,
+                           uint32_t count) {
     uint32_t results[VY_LIMIT_RESULTS];
     vy_legalizer_call_all(rw, function, trees, count, results);
     return results[0];
 }
 
 uint32_t vy_legalizer_named(vy_legalizer *rw, const char *name, uint32_t tree) {
-    uint32_t function = vy_softlib_find(rw->library, name);
-    return function == VY_NONE ? vy_legalizer_refuse(rw, name, vy_legalizer_type(rw, tree))
-                               : vy_legalizer_call(rw, function, &tree, 1);
+    const vy_softlib_function *function = vy_softlib_find(rw->library, name);
+    return !function ? vy_legalizer_refuse(rw, name, vy_legalizer_type(rw, tree))
+                     : vy_legalizer_call(rw, function, &tree, 1);
 }

@@ -1,13 +1,13 @@
 /* First numeric phase, type promotion: 8- and 16-bit types are held in 32 bits.
  *
  * A narrow integer is held as the i32 or u32 of the same value, an f16 or bf16 as the f32 of the same value, which
- * always exists. Most ops then need nothing: comparison, min, max, bitwise ops, remainders, floor, … of held values are
- * the held results. A result that may leave the range (+, -, *, <<, ÷) is brought back by the library: integers wrap,
- * floats are rounded to the format. One rounding in f32 and one to the format equal one rounding to the format for + -
- * * ÷ √, because f32 has at least 2p + 2 bits (src/ir/softfloat.h); fma and wide integers use round-to-odd.
+ * always exists. Most ops then need no change: comparison, min, max, bitwise ops, remainders, floor, … of held values
+ * are the held results. A result that may leave the range (+, -, *, <<, ÷) is brought back by the softlib: integers
+ * wrap, floats are rounded to the format. One rounding in f32 and one to the format equal one rounding to the format
+ * for + - * ÷ √, because f32 has at least 2p + 2 bits (src/ir/softfloat.h); fma and wide integers use round-to-odd.
  *
- * A device may have native f16 and bf16. If it computes all of + - * ÷ √ fma that a program uses on one of them
- * exactly, values stay in that format and are converted to f32 and back for any other op, since profiles promise no
+ * A device may have native f16 and bf16. If it computes exactly all of + - * ÷ √ fma that a program uses on one of
+ * them, values stay in that format and are converted to f32 and back for every other op, because a profile promises no
  * more. */
 #include "lower/legalizer.h"
 
@@ -33,8 +33,8 @@ static int is_integer(vyre_type type) {
 
 #define NEVER (~UINT64_C(0))
 
-/* What arithmetic on a narrow float needs to be native: 0 for ops that never are. bf16 has fma alone, which + - * can
- * be made from. */
+/* The numerics that a native op on a narrow float requires: NEVER if no profile has it, 0 if the op is not arithmetic.
+ * bf16 has only fma, from which + - * are computed. */
 static uint64_t arithmetic(vyre_op op, vyre_type type) {
     static const struct {
         uint8_t op;
@@ -53,7 +53,8 @@ static uint64_t arithmetic(vyre_op op, vyre_type type) {
     return 0;
 }
 
-/* What conversions between a narrow float and f32 need. Those of bf16 have f32's subnormals. */
+/* The numerics that exact conversions between a narrow float and f32 require. Those of bf16 involve subnormals
+ * of f32. */
 static uint64_t conversion(vyre_type type) {
     return type == VYRE_TYPE_F16 ? VY_NUMERIC(F16_CONVERT) : VY_NUMERIC(BF16_CONVERT) | VY_NUMERIC(F32_SUBNORMAL);
 }
@@ -62,20 +63,16 @@ static int converts(const vy_legalizer *rw, vyre_type type) {
     return !(conversion(type) & ~rw->exact);
 }
 
-static vyre_type operand_of(const vyre_program *p, const vy_expr *e) {
-    return (vyre_type)p->exprs.items[e->op == VYRE_OP_SELECT ? e->b : e->a].type;
-}
-
-/* Whether the program computes with values of a type, and the device does all of that. Collectives know nothing of
- * native narrow floats. */
+/* Whether the program computes with values of a type, and the device computes all of these ops. Collectives do not
+ * support native narrow floats. */
 static int is_all_native(const vy_legalizer *rw, vyre_type type) {
     const vyre_program *p = rw->from;
     int computes = 0;
-    if (!converts(rw, type) || !(rw->library->uses.types >> type & 1))
+    if (!converts(rw, type))
         return 0;
     for (uint32_t i = 0; i < p->exprs.count; i++) {
         const vy_expr *e = &p->exprs.items[i];
-        uint64_t bits = e->kind == VY_EXPR_OP && operand_of(p, e) == type ? arithmetic((vyre_op)e->op, type) : 0;
+        uint64_t bits = e->kind == VY_EXPR_OP && vy_operand_type(p, e) == type ? arithmetic((vyre_op)e->op, type) : 0;
         if (bits & ~rw->exact)
             return 0;
         computes |= bits != 0;
@@ -104,7 +101,7 @@ static vyre_type carrier(const vy_legalizer *rw, vyre_type type) {
     return vyre_type_class(type) == VYRE_CLASS_SIGNED ? VYRE_TYPE_I32 : VYRE_TYPE_U32;
 }
 
-/* The 32-bit type of an integer's sign. */
+/* The 32-bit type with the sign of a narrow integer. */
 static vyre_type wide(vyre_type type) {
     return vyre_type_class(type) == VYRE_CLASS_SIGNED ? VYRE_TYPE_I32 : VYRE_TYPE_U32;
 }
@@ -115,7 +112,7 @@ static uint32_t named(vy_legalizer *rw, const char *what, vyre_type type, uint32
     return vy_legalizer_named(rw, name, tree);
 }
 
-/* A float's pattern as u32, its NaN canonical; and back. */
+/* The pattern of a held float as u32, with the canonical NaN; unpack is the inverse. */
 static uint32_t pack(vy_legalizer *rw, vyre_type type, uint32_t tree) {
     if (!is_native(rw, type))
         return named(rw, "pack", type, tree);
@@ -135,7 +132,7 @@ static uint32_t widen(vy_legalizer *rw, vyre_type type, uint32_t tree) {
     return vy_legalizer_cast(rw, carrier(rw, type), tree);
 }
 
-/* Arrays are not looked at from outside. */
+/* Arrays are not observable from outside. */
 static uint32_t narrow(vy_legalizer *rw, vyre_type type, uint32_t tree, vy_space space) {
     if (is_native(rw, type) && space != VY_SPACE_BUFFER)
         return tree;
@@ -148,7 +145,7 @@ static uint32_t narrow(vy_legalizer *rw, vyre_type type, uint32_t tree, vy_space
 
 /* ---- casts ---- */
 
-/* A held 32-bit integer cut to the width of a narrow type, as it is held. */
+/* Wraps a 32-bit integer to the width of a narrow type, in its held form. */
 static uint32_t wrap(vy_legalizer *rw, vyre_type type, uint32_t tree) {
     unsigned bits = vyre_type_bits(type);
     vyre_type held = carrier(rw, type);
@@ -201,7 +198,7 @@ static uint32_t bitcast(vy_legalizer *rw, vyre_type to, vyre_type from, uint32_t
         return vy_legalizer_op1(rw, VYRE_OP_BITCAST, to, tree);
     if (is_narrow_integer(to))
         return wrap(rw, to, vy_legalizer_cast(rw, wide(to), tree));
-    /* The pattern of a narrow integer in the low bits, whatever its sign. */
+    /* The low bits are the pattern of the narrow integer, whatever its sign. */
     tree = vy_legalizer_cast(rw, VYRE_TYPE_U32, tree);
     if (vyre_type_class(from) == VYRE_CLASS_SIGNED)
         tree = vy_legalizer_op(rw, VYRE_OP_AND, VYRE_TYPE_U32, tree, vy_legalizer_literal(rw, VYRE_TYPE_U32, 0xffff),
@@ -228,8 +225,8 @@ static int keeps(const vy_legalizer *rw, const vy_expr *e, vyre_type operand) {
     return !is_touched(rw, operand) && !is_touched(rw, type);
 }
 
-/* x + y = fma(x, 1, y), x - y = fma(y, -1, x), x * y = fma(x, y, -0): the product is exact or all there is, and a sum
- * of zeros has the sign that it has without the product by 1. */
+/* x + y = fma(x, 1, y), x - y = fma(y, -1, x), x * y = fma(x, y, -0): the product is exact or the whole result, and a
+ * sum of zeros has the same sign as without the product by 1. */
 static uint32_t by_fma(vy_legalizer *rw, vyre_op op, const uint32_t *trees) {
     enum { ONE = 0x3f80, MINUS_ONE = 0xbf80, MINUS_ZERO = 0x8000 };
     uint32_t constant = vy_legalizer_literal(rw, VYRE_TYPE_BF16,
@@ -242,7 +239,7 @@ static uint32_t by_fma(vy_legalizer *rw, vyre_op op, const uint32_t *trees) {
                            trees[op == VYRE_OP_ADD]);
 }
 
-/* An op on native narrow floats that the device may not have: in f32, and back. */
+/* An op on native narrow floats that the device may lack: computed in f32 and converted back. */
 static uint32_t in_f32(vy_legalizer *rw, vyre_op op, vyre_type type, vyre_type operand, const uint32_t *trees) {
     uint32_t wide[3] = {VY_NONE, VY_NONE, VY_NONE};
     if (arithmetic(op, operand))
@@ -264,8 +261,8 @@ static uint32_t lower_op(vy_legalizer *rw, const vy_expr *e, vyre_type operand, 
             return bitcast(rw, type, operand, trees[0]);
         if (is_native(rw, operand))
             return in_f32(rw, op, type, operand, trees);
-        uint32_t function = vy_softlib_replacement(rw->library, op, type, operand);
-        if (function != VY_NONE)
+        const vy_softlib_function *function = vy_softlib_replacement(rw->library, op, type, operand);
+        if (function)
             return vy_legalizer_call(rw, function, trees, vyre_op_get(op)->arity);
     }
     return vy_legalizer_op(rw, op, carrier(rw, type), trees[0], trees[1], trees[2]);

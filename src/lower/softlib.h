@@ -1,72 +1,65 @@
-/* Softlib: functions that replace operations of the target, written in the language and kept as text
- * (softlib_format.inc, softlib_*.c).
+/* Softlib: the functions that replace operations of the target, written in the language in lib/softlib/.
  *
  * A function replaces the op it is named after: `add_f32`, `clz_i8`, `cast_f32_i64` (to f32 from i64),
- * `bitcast_u32_f32`. It has one `return`, at its end, and accesses no memory. The texts in use depend on the target:
- * there is a text for what the target lacks. A program uses little of a text, and parsing takes longer than generating
- * code from it. So functions are located by the lines that begin with `fn`, and parsed when one is called, together
- * with the functions it calls. */
+ * `bitcast_u32_f32`. It has one `return`, at its end, and accesses no memory. Several functions may have one name; the
+ * first whose condition the target meets is used. lib/softlib/f32.vyre states the rules.
+ *
+ * The build encodes every function in wire form (src/development/embed_softlib.c). A function is decoded when it is
+ * first called, without validation, because the build has validated it. */
 #ifndef VY_LOWER_SOFTLIB_H
 #define VY_LOWER_SOFTLIB_H
 
 #include "ir/model.h"
-#include "vyre/text.h"
 
-/* What a program does: bits 1 << vyre_type of its values and memories, and 1 << vyre_op. */
-typedef struct vy_legal_uses {
-    uint32_t types;
-    uint64_t ops;
-} vy_legal_uses;
-_Static_assert(VYRE_OP_COUNT <= 64, "ops are bits");
-
-/* A text, and when it is there: if the program has a value of any of `types` and any of `ops` (0: always), and the
- * target lacks any of `lacks` (0: always), has all of `has` and none of `without`. */
-typedef struct vy_softlib_text {
-    const char *text;
-    uint32_t types;
-    uint64_t ops;
-    uint64_t lacks, has, without;
-} vy_softlib_text;
-
-/* A function in its text. */
+/* A function of a file. */
 typedef struct vy_softlib_function {
-    const char *text; /* from its name on */
-    uint32_t name_length, length;
-    uint32_t unit, index; /* what it was read with, and which function it is there; unit VY_NONE: not read yet */
-    uint8_t is_wanted;    /* somebody has asked for it: it is read with the next */
-    uint8_t taken;        /* while a unit is read: 1 it is part of that, 2 and so is what it calls */
+    const char *name; /* without the variant */
+    const uint8_t *wire;
+    uint32_t wire_size;
+    uint64_t lacks, has; /* used if the target lacks any of `lacks` (0: always) and has all of `has` */
 } vy_softlib_function;
 
-/* Functions that were read together. */
+typedef struct vy_softlib_file {
+    const char *name;
+    const vy_softlib_function *functions; /* in the order of their names */
+    size_t count;
+} vy_softlib_file;
+
+/* The files of lib/softlib/ that replace the ops of a phase. */
+typedef struct vy_softlib_files {
+    const uint8_t *files;
+    uint32_t count;
+} vy_softlib_files;
+extern const vy_softlib_files vy_softlib_narrow, vy_softlib_numerics, vy_softlib_int64, vy_softlib_none;
+
+/* A function that was decoded: a library of one function, whose callees are names. */
 typedef struct vy_softlib_unit {
-    vyre_module *module;
-    const vyre_program *program;
-    uint32_t *bound; /* by variable: for who puts a function somewhere (legalizer.h) */
+    const vy_softlib_function *function;
+    vyre_program *program;
+    uint32_t *bound; /* by variable: the tree that it has in the call being inlined (legalizer.h) */
 } vy_softlib_unit;
 
-/* One thread at a time. */
+/* The softlib for a phase and a target. One thread at a time. */
 typedef struct vy_softlib {
-    VY_VECTOR(vy_softlib_function) functions;
+    vy_softlib_files files;
+    uint64_t exact; /* what the target computes exactly: bits 1 << VYRE_NUMERIC_… */
     VY_VECTOR(vy_softlib_unit) units;
-    vy_legal_uses uses; /* of the program it was opened for */
-    /* Functions by what they replace; UNKNOWN until asked for, VY_NONE if there is none. */
-    uint32_t ops[VYRE_OP_COUNT][VYRE_TYPE_COUNT];
-    uint32_t casts[2][VYRE_TYPE_COUNT][VYRE_TYPE_COUNT];
+    /* The functions that replace ops, by type of the operand: NULL until the first query. */
+    const vy_softlib_function *ops[VYRE_OP_COUNT][VYRE_TYPE_COUNT];
+    const vy_softlib_function *casts[2][VYRE_TYPE_COUNT][VYRE_TYPE_COUNT];
 } vy_softlib;
 
-vy_legal_uses vy_legal_uses_of(const vyre_program *program);
-/* Finds the functions in the texts (ended by one with text NULL) that such a program needs on a target. Free it also
- * after a failure. */
-vyre_status vy_softlib_open(vy_softlib *library, const vy_softlib_text *texts, vy_legal_uses uses, uint64_t exact,
-                            vyre_error *error);
-void vy_softlib_free(vy_softlib *library);
+void vy_softlib_open(vy_softlib *library, vy_softlib_files files, uint64_t exact);
+void vy_softlib_close(vy_softlib *library);
 
-/* The function of that name, or VY_NONE. */
-uint32_t vy_softlib_find(vy_softlib *library, const char *name);
-/* The function that replaces an op, or VY_NONE. */
-uint32_t vy_softlib_replacement(vy_softlib *library, vyre_op op, vyre_type result, vyre_type operand);
-/* Reads a function, unless it was. *unit: where it is, until the next is read. */
-vyre_status vy_softlib_read(vy_softlib *library, uint32_t function, const vy_softlib_unit **unit,
-                            const vy_function **out, vyre_error *error);
+/* The function of that name; NULL if the phase has none for the target. */
+const vy_softlib_function *vy_softlib_find(const vy_softlib *library, const char *name);
+/* The function that replaces an op; NULL if there is none. */
+const vy_softlib_function *vy_softlib_replacement(vy_softlib *library, vyre_op op, vyre_type result, vyre_type operand);
+/* The function that a function calls by this name, which is `softlib.FILE.NAME`; NULL if there is none. */
+const vy_softlib_function *vy_softlib_callee(const vy_softlib *library, const char *name);
+/* Decodes a function, unless it was decoded before. *unit is valid until vy_softlib_close. */
+vyre_status vy_softlib_decode(vy_softlib *library, const vy_softlib_function *function, vy_softlib_unit *unit,
+                              vyre_error *error);
 
 #endif

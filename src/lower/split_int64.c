@@ -1,16 +1,16 @@
 /* Last numeric phase, type expansion for targets without 64-bit integers: an i64 or u64 becomes a pair of u32.
  *
- * To the legalizer a pair is one tree of a kind of its own (VY_LEGALIZER_PAIR), which is taken apart here. Statements
- * on pairs are written here, half by half. What must stay true: the high half of a value is computed before the low
- * half of its destination changes. */
+ * In the legalizer a pair is one tree of a separate kind (VY_LEGALIZER_PAIR), which this file splits. It also writes
+ * the statements on pairs, one per half. Invariant: the high half of a value is computed before the low half of its
+ * destination changes. */
 #include "base/status.h"
 #include "ir/op_tables.h"
 #include "lower/legalizer.h"
 
 #include <stdio.h>
 
-/* A variable is two, the second right after the first; so is a param. An element of a memory is two, [2i] and [2i + 1]:
- * its bytes stay the same. */
+/* A variable becomes two, the second directly after the first; so does a param. An element of a memory becomes two,
+ * [2i] and [2i + 1], so its bytes do not change. */
 
 static inline int is_int64(vyre_type type) {
     return type == VYRE_TYPE_I64 || type == VYRE_TYPE_U64;
@@ -18,18 +18,19 @@ static inline int is_int64(vyre_type type) {
 
 /* ---- declarations, and the sizes that depend on them ----
  *
- * The length of a buffer of u64 is half the length of its words, and the count of such a buffer doubles. */
+ * The length of a buffer of u64 is half the length of its words, and its count doubles. */
 
 static uint32_t size_literal(vy_irb *draft, uint64_t value) {
     return vy_irb_size(draft, VY_SIZE_LITERAL, VY_NONE, VY_NONE, value);
 }
 
-/* `size` times, or divided by, a constant. */
+/* `size` multiplied or divided by a constant. */
 static uint32_t scaled(vy_irb *draft, vy_size_kind kind, uint32_t size, uint64_t by) {
     return vy_irb_size(draft, kind, size, size_literal(draft, by), 0);
 }
 
-/* low + 2^32 * high. A negative number is no size, and says so: 0x7fffffff - high is none then. */
+/* low + 2^32 * high. A negative number is not a valid size, and the result is invalid, too: 0x7fffffff - high is below
+ * zero. */
 static uint32_t param_size(vy_irb *draft, uint32_t low, vyre_type type) {
     uint32_t sum = vy_irb_size(draft, VY_SIZE_PARAM, low, VY_NONE, 0), high;
     if (type == VYRE_TYPE_U64) {
@@ -48,8 +49,8 @@ static uint32_t length(vy_legalizer *rw, uint32_t memory) {
                                                                       : size;
 }
 
-/* Recursion is bounded by what the validator allows a size. Buffers keep their places; params, declared before, have
- * moved. */
+/* Recursion is bounded by the validator's limit for sizes. Buffers keep their indices; params were declared before,
+ * with new indices. */
 static uint32_t copy_size(vy_legalizer *rw, uint32_t root) {
     vy_irb *draft = &rw->copy.draft;
     if (root == VY_NONE)
@@ -202,8 +203,8 @@ static uint32_t refuse(vy_legalizer *rw, const char *what, vyre_type type) {
 
 /* ---- indices ---- */
 
-/* An index as u32, `most` for all that are larger or negative. No memory has 2^32 - 1 elements of 32 bits, nor 2^31 - 1
- * pairs, so `most` is outside like them. */
+/* An index as u32, and `most` for every index that is larger or negative. No memory has 2^32 - 1 elements of 32 bits
+ * or 2^31 - 1 pairs, so `most` is out of bounds like them. */
 static uint32_t index_up_to(vy_legalizer *rw, uint32_t tree, uint32_t most) {
     uint32_t low = tree;
     if (is_pair_tree(rw, tree)) {
@@ -219,7 +220,8 @@ static uint32_t plain_index(vy_legalizer *rw, uint32_t tree) {
     return is_pair_tree(rw, tree) ? index_up_to(rw, tree, UINT32_MAX) : tree;
 }
 
-/* Where the low half of an element lies, as a leaf. An unguarded index is inside, so that twice it does not wrap. */
+/* The index of the low half of an element, as a leaf. An unguarded index is in bounds, so doubling it does not
+ * wrap. */
 static uint32_t low_index(vy_legalizer *rw, uint32_t expr, uint8_t guard) {
     uint32_t index = vy_legalizer_lower(rw, expr);
     if (index == VY_NONE)
@@ -252,7 +254,7 @@ static uint32_t load(vy_legalizer *rw, const vy_expr *e) {
     return join(rw, (vyre_type)e->type, loaded, high.b == VY_NONE ? VY_NONE : vy_legalizer_node(rw, high));
 }
 
-/* What counts elements of a pair's memory counts their halves. */
+/* A number of elements of a memory of pairs, from the number of their halves. */
 static uint32_t half_of(vy_legalizer *rw, vy_expr e) {
     e.a = rw->copy.memories[e.a];
     return u32_op(rw, VYRE_OP_SHR, vy_legalizer_node(rw, e), number(rw, 1));
@@ -288,8 +290,9 @@ static int leaf(vy_legalizer *rw, const vy_expr *e, uint32_t *tree) {
     return 1;
 }
 
-/* Calls a function of the library on trees, pairs given as two. */
-static void call(vy_legalizer *rw, uint32_t function, const uint32_t *trees, uint32_t count, uint32_t *results) {
+/* Calls a function of the softlib on trees; a pair is passed as two arguments. */
+static void call(vy_legalizer *rw, const vy_softlib_function *function, const uint32_t *trees, uint32_t count,
+                 uint32_t *results) {
     uint32_t args[VY_LIMIT_RESULTS], given = 0;
     for (uint32_t i = 0; i < count; i++) {
         halves value = apart(rw, trees[i]);
@@ -300,11 +303,12 @@ static void call(vy_legalizer *rw, uint32_t function, const uint32_t *trees, uin
     vy_legalizer_call_all(rw, function, args, given, results);
 }
 
+/* The same by name; results has room for VY_LIMIT_RESULTS. */
 static void call_named(vy_legalizer *rw, const char *name, const uint32_t *trees, uint32_t count, uint32_t *results) {
     call(rw, vy_softlib_find(rw->library, name), trees, count, results);
 }
 
-/* The exact phase has replaced conversions from and to floats. */
+/* The phase `numerics` has replaced conversions from and to floats. */
 static uint32_t to_pair(vy_legalizer *rw, vyre_type to, vyre_type from, uint32_t tree) {
     if (vyre_type_class(from) == VYRE_CLASS_FLOAT)
         return refuse(rw, "conversions", from);
@@ -336,8 +340,12 @@ static uint32_t lower_op(vy_legalizer *rw, const vy_expr *e, vyre_type operand, 
             return to_pair(rw, type, operand, trees[0]);
         return is_int64(type) ? join(rw, type, value.low, value.high) : from_pair(rw, type, value);
     }
-    uint32_t function = vy_softlib_replacement(rw->library, op, type, operand), results[VY_LIMIT_RESULTS];
-    if (function == VY_NONE)
+    /* Most ops do not depend on the sign: lib/softlib/pair.vyre has them for u64. */
+    uint32_t results[VY_LIMIT_RESULTS];
+    const vy_softlib_function *function = vy_softlib_replacement(rw->library, op, type, operand);
+    if (!function && operand == VYRE_TYPE_I64)
+        function = vy_softlib_replacement(rw->library, op, type, VYRE_TYPE_U64);
+    if (!function)
         return refuse(rw, vyre_op_get(op)->name, operand);
     call(rw, function, trees, vyre_op_get(op)->arity, results);
     return is_int64(type) ? join(rw, type, results[0], results[1]) : results[0];
@@ -354,7 +362,7 @@ static int has_failed(const vy_legalizer *rw) {
     return rw->copy.draft.failed || rw->status != VYRE_OK;
 }
 
-/* Declares the halves; gives the first. Nothing else may be declared between them. */
+/* Declares the halves and returns the first. No other variable may be declared between them. */
 static uint32_t declare_as(vy_legalizer *rw, uint8_t kind, const vy_symbol names[2], halves value) {
     vy_irb *draft = &rw->copy.draft;
     uint32_t trees[2] = {value.low, value.high}, made[2];
@@ -399,7 +407,7 @@ static void store(vy_legalizer *rw, const vy_stmt *s) {
 
 /* ---- collectives ---- */
 
-/* The same collective of u32. */
+/* The same collective on u32. */
 static uint32_t emit_u32_collective(vy_legalizer *rw, const vy_stmt *s, vy_symbol name, uint32_t a, uint32_t b) {
     const vyre_type type = U32;
     vy_stmt stmt = *s;
@@ -412,7 +420,7 @@ static uint32_t emit_u32_collective(vy_legalizer *rw, const vy_stmt *s, vy_symbo
     return made == VY_NONE ? VY_NONE : rw->copy.draft.program->stmts.items[made].variable;
 }
 
-/* Values move half by half. Those that combine have been written out (collectives.h). */
+/* Both halves are exchanged separately. Collectives that combine were lowered before (collectives.h). */
 static void collective(vy_legalizer *rw, const vy_stmt *s) {
     vy_symbol names[2];
     halves value = apart(rw, vy_legalizer_lower(rw, s->a));
@@ -423,22 +431,22 @@ static void collective(vy_legalizer *rw, const vy_stmt *s) {
     emit_u32_collective(rw, s, names[1], high, vy_legalizer_reuse(rw, lane));
 }
 
-/* Each lane gives its bit, and the bits of a half emit_u32_collective by `or`. A subgroup of 32 lanes has no high
- * half. */
+/* Each lane computes its bit, and the bits of a half are combined by `or`. A subgroup of 32 lanes has no high half. */
 static void ballot(vy_legalizer *rw, const vy_stmt *s) {
     uint32_t value = vy_legalizer_materialize(rw, vy_legalizer_lower(rw, s->a), "value");
     uint32_t index = vy_legalizer_local_index(rw);
     uint32_t lane = vy_legalizer_materialize(rw, u32_op(rw, VYRE_OP_AND, index, number(rw, s->width - 1u)), "lane");
     const uint32_t low[2] = {value, lane}, high[2] = {vy_legalizer_reuse(rw, value), vy_legalizer_reuse(rw, lane)};
-    uint32_t bits[2] = {VY_NONE, number(rw, 0)};
+    uint32_t bits[2] = {VY_NONE, number(rw, 0)}, results[VY_LIMIT_RESULTS];
     vy_symbol names[2];
     vy_stmt any = *s;
     any.op = VYRE_COLLECTIVE_REDUCE;
     any.combine = VYRE_OP_OR;
-    call_named(rw, "ballot_low", low, 2, &bits[0]);
+    call_named(rw, "ballot_low", low, 2, results);
+    bits[0] = results[0];
     if (s->width > 32) {
-        call_named(rw, "ballot_high", high, 2, &bits[1]);
-        bits[1] = vy_legalizer_materialize(rw, bits[1], "high");
+        call_named(rw, "ballot_high", high, 2, results);
+        bits[1] = vy_legalizer_materialize(rw, results[0], "high");
     }
     split_int64_names(rw, s->variable, names);
     rw->copy.variables[s->variable] = emit_u32_collective(rw, &any, names[0], bits[0], VY_NONE);
@@ -452,12 +460,11 @@ static void ballot(vy_legalizer *rw, const vy_stmt *s) {
 
 typedef struct counter {
     vyre_type type;
-    uint32_t next,
-        left; /* variables of the draft, the low halves: the value of the next trip; what lies between it and the end */
-    halves step, stride; /* leaves that nothing changes; stride is step without its sign */
+    uint32_t next, left; /* variables of the draft, low halves: the next value, and the distance to the end */
+    halves step, stride; /* leaves that do not change; stride is the magnitude of step */
 } counter;
 
-/* Literals, or lets: the body may change what a value is made of. */
+/* Literals, or `let`s, because the body may assign to the variables that a value depends on. */
 static halves freeze(vy_legalizer *rw, const char *name, halves value) {
     uint32_t trees[2] = {value.low, value.high};
     uint64_t bits;
@@ -467,7 +474,7 @@ static halves freeze(vy_legalizer *rw, const char *name, halves value) {
     return (halves){trees[0], trees[1]};
 }
 
-/* Two new variables, one right after the other; gives the first. */
+/* Declares two variables, the second directly after the first; returns the first. */
 static uint32_t new_pair(vy_legalizer *rw, const char *name, halves value) {
     uint32_t low = vy_legalizer_bind(rw, VY_STMT_VAR, name, value.low);
     vy_legalizer_bind(rw, VY_STMT_VAR, name, value.high);
@@ -500,7 +507,7 @@ static void update(vy_legalizer *rw, const counter *c, const char *name, uint32_
     assign(rw, first, (halves){results[0], results[1]});
 }
 
-/* The next trip is prepared at the start of one: `continue` skips what follows. */
+/* The variables are updated at the start of an iteration, because `continue` skips the rest. */
 static void loop(vy_legalizer *rw, uint32_t index) {
     const vy_stmt *s = &rw->from->stmts.items[index];
     counter c = {.type = variable_type(rw, s->variable)};
@@ -555,7 +562,7 @@ static int statement(vy_legalizer *rw, uint32_t index) {
 
 /* ---- the phase ---- */
 
-/* That a pair is held in something else is all that is asked. */
+/* The legalizer requires only that the carrier of a pair differs from its type. */
 static vyre_type carrier(const vy_legalizer *rw, vyre_type type) {
     (void)rw;
     return is_int64(type) ? U32 : type;

@@ -26,6 +26,7 @@
  * nothing is added. */
 #include "lower/legalize.h"
 
+#include "analysis/trip_count.h"
 #include "analysis/uniformity.h"
 #include "base/status.h"
 #include "opt/clone.h"
@@ -36,19 +37,19 @@
  *
  * A trap counts as a statement without effect on control, as in the uniformity analysis: the flags do the rest. */
 
-/* What a statement has inside. */
+/* Properties of a statement with its body. */
 enum {
     HAS_TRAP = 1,
     HAS_POLL = 2,
-    HAS_SYNC = 4, /* of the program, or one that ends add */
-    HAS_JUMP = 8, /* a break or continue, of whatever loop */
-    POLLS = 16,   /* the statement is a loop that polls at the start of each trip */
-    CHECKS = 32   /* a uniform loop that may have nobody left to end it */
+    HAS_SYNC = 4, /* in the program, or added by this phase */
+    HAS_JUMP = 8, /* a break or continue of any loop */
+    POLLS = 16,   /* the statement is a loop that polls at the start of each iteration */
+    CHECKS = 32   /* a uniform loop which may have no invocation left that ends it */
 };
 
-/* What an invocation may be since the last meeting. */
+/* The state of an invocation since the last synchronisation point. */
 enum {
-    ENDED = 1,  /* without effects any more: it trapped, or left a loop that is not uniform because a poll was true */
+    ENDED = 1,  /* has no effects any more: it trapped, or left a non-uniform loop because a poll was true */
     STOPPED = 2 /* a poll was true */
 };
 
@@ -56,17 +57,17 @@ typedef struct traps_plan {
     const vyre_program *program;
     vy_uniform *uniform;
     uint8_t *inside; /* by statement: HAS_…, POLLS, CHECKS */
-    /* the last statement where invocations meet; VY_NONE: nowhere, or each is alone in its workgroup */
+    /* the last synchronisation point; VY_NONE: there is none, or workgroups have one invocation */
     uint32_t last_meeting;
     uint8_t cancellable;
-    uint8_t possible; /* ENDED, STOPPED: what occurs before a meeting */
+    uint8_t possible; /* ENDED, STOPPED: the states that occur before a synchronisation point */
     vy_arena arena;
 } traps_plan;
 
-/* A loop without polls does no more than so many statements, as far as they can be counted. */
+/* A loop without polls executes at most this many statements, as far as they can be counted. */
 enum { LONGEST = 1 << 16, FOREVER = 1 << 30 };
 
-/* ---- what is where ---- */
+/* ---- properties of statements ---- */
 
 static int is_sync(const vy_stmt *s) {
     return s->kind == VY_STMT_BARRIER || s->kind == VY_STMT_COLLECTIVE;
@@ -76,18 +77,11 @@ static const vy_stmt *stmt_at(const traps_plan *plan, uint32_t i) {
     return &plan->program->stmts.items[i];
 }
 
-/* Literal bounds and step: the number of trips; FOREVER if it is not known or larger. */
+/* The number of iterations; FOREVER if it is unknown or larger. */
 static uint64_t trips_of(const vyre_program *p, const vy_stmt *s) {
-    if (s->kind != VY_STMT_FOR || p->exprs.items[s->a].kind != VY_EXPR_LITERAL ||
-        p->exprs.items[s->b].kind != VY_EXPR_LITERAL ||
-        (s->c != VY_NONE && p->exprs.items[s->c].kind != VY_EXPR_LITERAL))
-        return FOREVER;
-    uint64_t from = p->exprs.items[s->a].bits, to = p->exprs.items[s->b].bits;
-    uint64_t step = s->c == VY_NONE ? 1 : p->exprs.items[s->c].bits;
-    /* Other sequences end as well, but they are rare: negative steps, and bounds that wrap. */
-    if (to >= FOREVER || from >= FOREVER || step == 0 || step >= FOREVER)
-        return step == 0 ? 0 : FOREVER;
-    return from >= to ? 0 : (to - from + step - 1) / step;
+    vy_trips trips;
+    uint64_t count = s->kind == VY_STMT_FOR && vy_trips_of(p, s, &trips) ? vy_trips_count(&trips) : FOREVER;
+    return count < FOREVER ? count : FOREVER;
 }
 
 static uint64_t capped(uint64_t work) {
@@ -98,12 +92,12 @@ static int is_loop_of_many(const traps_plan *plan, uint32_t i) {
     return vy_stmt_is_loop(stmt_at(plan, i)->kind) && !vy_loop_runs_once(plan->program, i);
 }
 
-/* Notes what is inside each statement of the block, and returns how many statements it may execute without a poll.
- * Recursion is bounded by VY_LIMIT_NESTING. */
+/* Records the properties of each statement of the block, and returns how many statements it may execute without a
+ * poll. Recursion is bounded by VY_LIMIT_NESTING. */
 static uint64_t scan_block(traps_plan *plan, uint32_t first, uint32_t end, uint8_t *all) {
     uint64_t work = 0;
     const uint32_t *size = plan->program->workgroup;
-    int is_alone = (uint64_t)size[0] * size[1] * size[2] == 1; /* nobody waits for it */
+    int is_alone = (uint64_t)size[0] * size[1] * size[2] == 1; /* no other invocation waits */
     for (uint32_t i = first; i < end; i = stmt_at(plan, i)->end) {
         const vy_stmt *s = stmt_at(plan, i);
         uint8_t *inside = &plan->inside[i];
@@ -128,7 +122,7 @@ static uint64_t scan_block(traps_plan *plan, uint32_t first, uint32_t end, uint8
     return work;
 }
 
-/* Whether a meeting may come after statement i has been executed. */
+/* Whether a synchronisation point may follow statement i. */
 static int syncs_later(const traps_plan *plan, uint32_t i, int in_meeting_loop) {
     return in_meeting_loop || (plan->last_meeting != VY_NONE && i < plan->last_meeting);
 }
@@ -137,7 +131,7 @@ static int is_same_in_group(const traps_plan *plan, uint32_t expr) {
     return expr == VY_NONE || vy_expr_uniformity(plan->uniform, expr) != VY_UNIFORMITY_DIVERGENT;
 }
 
-/* Whether the invocations of a workgroup may make different trips. */
+/* Whether the invocations of a workgroup may execute different numbers of iterations. */
 static int traps_is_varied(const traps_plan *plan, uint32_t loop) {
     const vy_stmt *s = stmt_at(plan, loop);
     if (loop + 1 < s->end)
@@ -146,8 +140,8 @@ static int traps_is_varied(const traps_plan *plan, uint32_t loop) {
            !is_same_in_group(plan, s->b) || !is_same_in_group(plan, s->c);
 }
 
-/* Whether every trip that gets to its end meets: a barrier or collective stands in the body itself, and nothing jumps
- * over it. */
+/* Whether every complete iteration synchronises: the body itself contains a barrier or collective, and no jump skips
+ * it. */
 static int syncs_every_iteration(const traps_plan *plan, uint32_t loop) {
     const vy_stmt *s = stmt_at(plan, loop);
     for (uint32_t i = loop + 1; i < s->end; i = stmt_at(plan, i)->end) {
@@ -160,9 +154,9 @@ static int syncs_every_iteration(const traps_plan *plan, uint32_t loop) {
     return 0;
 }
 
-/* ---- what occurs before a meeting ---- */
+/* ---- states before a synchronisation point ---- */
 
-/* What loop i does to those it stops. */
+/* The state of the invocations that loop i stops. */
 static uint8_t stops(const traps_plan *plan, uint32_t i) {
     return !(plan->inside[i] & HAS_SYNC) && traps_is_varied(plan, i) ? ENDED | STOPPED : STOPPED;
 }
@@ -185,7 +179,7 @@ static uint8_t possible_in(const traps_plan *plan, uint32_t first, uint32_t end,
 
 /* ---- states ---- */
 
-/* Whatever may be made of an invocation in the loop, if a jump takes it past the meetings there. */
+/* The states that an invocation may have in the loop if a jump skips the synchronisation points there. */
 static uint8_t jump_state(const traps_plan *plan, uint32_t loop) {
     uint8_t has = plan->inside[loop];
     if (!(has & HAS_JUMP))
@@ -214,8 +208,8 @@ static uint8_t state_behind_block(const traps_plan *plan, uint32_t first, uint32
     return state;
 }
 
-/* The states at the head of a loop, in any trip, and behind it, if invocations come to it in `state`. What a trip adds
- * or takes away does not depend on where it starts, so one round is enough. */
+/* The states at the head of a loop, in any iteration, and after it, if invocations enter it in `state`. The change by
+ * an iteration does not depend on the state before it, so one round suffices. */
 static uint8_t state_at_head(const traps_plan *plan, uint32_t loop, uint8_t state) {
     uint8_t polled = plan->inside[loop] & POLLS ? STOPPED : 0;
     uint8_t trip = state_behind_block(plan, loop + 1, stmt_at(plan, loop)->end, state | polled);
@@ -227,9 +221,9 @@ static uint8_t state_behind(const traps_plan *plan, uint32_t loop, uint8_t state
     return (uint8_t)((state_at_head(plan, loop, state) | left) & plan->possible);
 }
 
-/* ---- meetings that come with ends ---- */
+/* ---- synchronisation points that this phase adds ---- */
 
-/* Whether all may leave the program in the loop: then nobody can wait for them behind it. */
+/* Whether all invocations may leave the program in the loop: then none can wait for them after it. */
 static int has_exit(const traps_plan *plan, uint32_t loop) {
     for (uint32_t i = loop + 1; i < stmt_at(plan, loop)->end; i++)
         if (stmt_at(plan, i)->kind == VY_STMT_RETURN ||
@@ -241,7 +235,8 @@ static int has_exit(const traps_plan *plan, uint32_t loop) {
 
 static int add_syncs(traps_plan *plan, uint32_t first, uint32_t end, int in_meeting_loop, uint8_t state);
 
-/* Those of the loop itself. A `while` that all have come to after they ended has nobody to end it. */
+/* Adds the synchronisation points of the loop itself. A `while` that every invocation reaches after it has ended would
+ * not terminate. */
 static int add_to_loop(traps_plan *plan, uint32_t i, int within, uint8_t head) {
     int syncs = 0;
     if (!is_loop_of_many(plan, i) || !syncs_later(plan, i, within) || traps_is_varied(plan, i))
@@ -263,9 +258,9 @@ static int add_inside(traps_plan *plan, uint32_t i, int within, uint8_t state) {
     return add_syncs(plan, s->middle, s->end, within, state) || syncs;
 }
 
-/* Loops that meet because of ends: the loops around them have a meeting then, and must not be left by one invocation
- * alone. Only where a meeting comes later anyway. Returns whether there is one. Recursion is bounded by
- * VY_LIMIT_NESTING. */
+/* Adds a synchronisation point to loops in which invocations may end. The loops around them then synchronise, too, and
+ * no invocation may leave one of them alone. Only needed where a synchronisation point follows anyway. Returns whether
+ * there is one. Recursion is bounded by VY_LIMIT_NESTING. */
 static int add_syncs(traps_plan *plan, uint32_t first, uint32_t end, int in_meeting_loop, uint8_t state) {
     int any = 0;
     for (uint32_t i = first; i < end; i = stmt_at(plan, i)->end) {
@@ -285,7 +280,7 @@ static int add_syncs(traps_plan *plan, uint32_t first, uint32_t end, int in_meet
 
 /* ---- the plan ---- */
 
-/* Free it also after a failure. */
+/* Must be freed after a failure, too. */
 static vyre_status plan_make(traps_plan *plan, const vyre_program *program, const vy_target_desc *target,
                              vyre_error *error) {
     const vy_function *entry = vy_program_entry(program);
@@ -317,10 +312,10 @@ typedef struct ender {
     vy_cloner copy;
     traps_plan plan;
     const vyre_program *from;
-    int asks;                             /* whether anybody has ended is a collective */
-    uint32_t open_meeting;                /* loops around, with a meeting in them */
-    uint8_t state;                        /* ENDED, STOPPED: what somebody may be since the last meeting */
-    uint32_t ended, stopped, phase, gone; /* three variables and the array; of the draft */
+    int asks;                             /* whether an invocation has ended is determined by a collective */
+    uint32_t open_meeting;                /* enclosing loops with a synchronisation point */
+    uint8_t state;                        /* ENDED, STOPPED: what an invocation may be since the last synchronisation */
+    uint32_t ended, stopped, phase, gone; /* three variables and an array of the draft */
 } ender;
 
 static int meets_later(const ender *e, uint32_t i) {
@@ -331,7 +326,7 @@ static uint8_t inside(const ender *e, uint32_t i) {
     return e->plan.inside[i];
 }
 
-/* ---- pieces of code ---- */
+/* ---- code fragments ---- */
 
 static vy_irb *draft_of(ender *e) {
     return &e->copy.draft;
@@ -368,7 +363,7 @@ static void set_flag(ender *e, uint32_t flag) {
     vy_irb_assign(draft_of(e), flag, vy_irb_literal(draft_of(e), VYRE_TYPE_BOOL, 1));
 }
 
-/* Whether this invocation is in one of the states; at least one is given. */
+/* Whether this invocation is in one of the states, of which there is at least one. */
 static uint32_t is_in(ender *e, uint8_t states) {
     vy_irb *draft = draft_of(e);
     uint32_t ended = states & ENDED ? vy_irb_variable(draft, e->ended) : VY_NONE;
@@ -393,13 +388,13 @@ static void set_gone(ender *e, uint32_t cell, uint32_t value) {
     vy_irb_stmt(draft_of(e), &store, NULL, 0, NULL, NULL);
 }
 
-/* All leave if the cell that `cell` names says so. */
+/* All invocations leave if the element of the array with index `cell` is set. */
 static void leave_if_gone(ender *e, uint32_t cell) {
     uint32_t gone = vy_irb_load_unchecked(draft_of(e), e->gone, cell, VY_NONE);
     leave_if(e, vy_irb_op(draft_of(e), VYRE_OP_NE, VYRE_TYPE_BOOL, gone, number(e, 0), VY_NONE));
 }
 
-/* All leave if `value`, of the draft, is true for any or for all. */
+/* All invocations leave if `value`, of the draft, is true for any or for all of them. */
 static void leave_together(ender *e, vyre_collective whom, const char *name, uint32_t value) {
     vy_irb *draft = draft_of(e);
     vy_stmt ask = vy_irb_blank_stmt(VY_STMT_COLLECTIVE);
@@ -412,7 +407,7 @@ static void leave_together(ender *e, vyre_collective whom, const char *name, uin
         leave_if(e, vy_irb_variable(draft, draft->program->stmts.items[made].variable));
 }
 
-/* A meeting after which all go on, or none because somebody is in one of the states. */
+/* A synchronisation point: all invocations continue, or all leave because one is in one of the states. */
 static void meet(ender *e, uint8_t states) {
     vy_irb *draft = draft_of(e);
     e->state &= (uint8_t)~states;
@@ -438,7 +433,7 @@ static void meet(ender *e, uint8_t states) {
 
 /* ---- the start ---- */
 
-/* The flags; the first invocation clears the cells, and asks for all of them whether to begin. */
+/* Declares the flags. The first invocation clears the elements, and polls for all of them whether to begin. */
 static void begin_together(ender *e) {
     vy_irb *draft = draft_of(e);
     uint32_t stop = VY_NONE;
@@ -484,7 +479,7 @@ static void leave_on_poll(ender *e) {
 
 static void block(ender *e, uint32_t first, uint32_t end);
 
-/* Returns whether nothing follows it: no meeting comes, or all trap here. */
+/* Returns whether no statement follows: there is no later synchronisation point, or all invocations trap here. */
 static int trap(ender *e, uint32_t index, const vy_stmt *s) {
     vy_stmt report = vy_irb_blank_stmt(VY_STMT_RECORD_TRAP);
     int is_last = !meets_later(e, index) || vy_control_uniformity(e->plan.uniform, index) != VY_UNIFORMITY_DIVERGENT;
@@ -492,7 +487,8 @@ static int trap(ender *e, uint32_t index, const vy_stmt *s) {
     if (is_guarded)
         vy_irb_if(draft_of(e), has_not_ended(e));
     report.a = vy_cloner_expr(&e->copy, s->a);
-    draft_of(e)->position = vy_stmt_position(e->from, index); /* which numbers the trap, not that of its code */
+    draft_of(e)->position =
+        vy_stmt_position(e->from, index); /* this position identifies the trap, not that of its code */
     vy_irb_stmt(draft_of(e), &report, NULL, 0, NULL, NULL);
     if (!is_last)
         set_flag(e, e->ended);
@@ -510,7 +506,7 @@ static int is_seen(const ender *e, const vy_stmt *s) {
            e->from->memories.items[s->memory].space != VY_SPACE_PRIVATE;
 }
 
-/* An atomic's result is zero for those that have ended. */
+/* The result of an atomic is zero for invocations that have ended. */
 static void effect(ender *e, uint32_t index, const vy_stmt *s) {
     vy_irb *draft = draft_of(e);
     uint32_t result = VY_NONE, mark;
@@ -558,7 +554,7 @@ static void region(ender *e, uint32_t index, const vy_stmt *s) {
 
 /* ---- loops ---- */
 
-/* Asks at the start of a trip. */
+/* Polls at the start of an iteration. */
 static void poll_trip(ender *e, uint32_t loop, int is_varied) {
     vy_irb *draft = draft_of(e);
     uint32_t stop = add_poll(e);
@@ -620,12 +616,13 @@ static void loop(ender *e, uint32_t index, const vy_stmt *s) {
     vy_cloner_close(&e->copy, mark);
     vy_irb_end_block(draft_of(e));
     e->state = behind;
-    /* Whoever left a uniform loop before the others knows less than they do: nobody goes on from there. */
+    /* An invocation that left a uniform loop before the others has other values, so it has ended. */
     if ((has & POLLS) && later && !(has & HAS_SYNC) && !is_varied)
         meet(e, STOPPED);
 }
 
-/* Where no meeting comes any more those that ended are done; only before statements for which that matters. */
+/* After the last synchronisation point, invocations that have ended leave; only before statements for which it
+ * matters. */
 static void leave_at_last(ender *e, uint32_t index, const vy_stmt *s) {
     if (!e->state || meets_later(e, index))
         return;
@@ -635,8 +632,9 @@ static void leave_at_last(ender *e, uint32_t index, const vy_stmt *s) {
     e->state = 0;
 }
 
-/* A meeting of the program to which not all may come alive. A collective orders no memory: where one asks, a barrier
- * stays. To a grid barrier come whole workgroups: one of which somebody ended leaves before it. */
+/* A synchronisation point of the program that ended invocations may reach. A collective does not order memory
+ * accesses, so a barrier remains in addition to a vote. Only whole workgroups reach a grid barrier: a workgroup of
+ * which an invocation has ended leaves before it. */
 static void meet_as(ender *e, uint32_t index, const vy_stmt *s) {
     int is_grid = s->kind == VY_STMT_BARRIER && s->scope == VYRE_SCOPE_DEVICE;
     if (s->kind == VY_STMT_BARRIER && e->asks && !is_grid)
@@ -646,7 +644,7 @@ static void meet_as(ender *e, uint32_t index, const vy_stmt *s) {
         vy_cloner_stmt(&e->copy, index);
 }
 
-/* Returns whether nothing follows in the block. */
+/* Returns whether no statement of the block follows. */
 static int statement(ender *e, uint32_t index) {
     const vy_stmt *s = &e->from->stmts.items[index];
     draft_of(e)->position = vy_stmt_position(e->from, index);
@@ -668,8 +666,8 @@ static int statement(ender *e, uint32_t index) {
     return 0;
 }
 
-/* What stands behind a trap in its block is never executed by those that have not ended; but the others may need its
- * jumps. */
+/* Statements after a trap in its block are never executed by invocations that have not ended, but the other
+ * invocations may need their jumps. */
 static void block(ender *e, uint32_t first, uint32_t end) {
     for (uint32_t i = first; i < end && !draft_of(e)->failed; i = e->from->stmts.items[i].end)
         if (statement(e, i))

@@ -1,8 +1,8 @@
-/* Memory access vectorisation (vectorize_mem.h): writes the wide accesses that vectorize_mem_plan.c found.
+/* Memory access vectorisation (vectorize_mem.h): emits the wide accesses that vectorize_mem_plan.c found.
  *
- * A group of loads is placed before the statement of its first load; the loads become reads of its variables. A group
- * of stores is placed where its last store was; the values of the others are kept in variables from where they were
- * stored. If the address is not proven aligned, it is tested, and the elements are accessed one by one if it is not. */
+ * A group of loads is emitted before the statement of its first load; the loads become reads of its variables. A group
+ * of stores is emitted at its last store; the values of the others are kept in variables from their stores on. If the
+ * address is not proven aligned, it is tested, and the elements are accessed one by one if it is not. */
 #include "lower/vectorize_mem.h"
 
 #include "base/status.h"
@@ -11,9 +11,9 @@
 
 /* ---- growth: by how much the output may be ahead of the input ----
  *
- * Counted statement by statement, with an upper bound of what is written and a lower bound of what is removed. */
+ * Counted statement by statement, with an upper bound of the added and a lower bound of the removed nodes. */
 
-/* What has been written less what has been read. */
+/* Nodes written minus nodes read. */
 typedef struct balance {
     int64_t stmts, exprs, variables, args;
 } balance;
@@ -22,13 +22,13 @@ static uint32_t tree_size(const vyre_program *p, uint32_t root) {
     return root + 1 - vy_expr_first(p, root);
 }
 
-/* The index of the first element: a literal, or something and what is added to it. */
+/* The index of the first element: a literal, or an expression plus an offset. */
 static uint32_t index_size(const vy_vectorize_mem_plan *plan, const vy_vectorize_mem_group *g) {
     return g->index == VY_NONE ? 1 : tree_size(plan->program, g->index) + 2;
 }
 
-/* The test of the address: seven expressions, of two literals, the misalignment and a sum; and the index itself, by its
- * name. */
+/* The test of the address: seven expressions, made of two literals, the misalignment and a sum; and the index, as a
+ * variable. */
 enum { TEST = 8 };
 
 static void add_loads(const vy_vectorize_mem_plan *plan, const vy_vectorize_mem_group *g, balance *now) {
@@ -38,9 +38,9 @@ static void add_loads(const vy_vectorize_mem_plan *plan, const vy_vectorize_mem_
     now->variables += n;
     if (g->index_is_aligned && g->starts_aligned)
         return;
-    now->stmts += 2 + 3 * n; /* the index, the test; variables and what is assigned to them both ways */
+    now->stmts += 2 + 3 * n; /* the index and the test; the variables, assigned in both branches */
     now->variables += 1 + n;
-    now->exprs += TEST + 6 * n; /* zeros, what was loaded at once, and loads of an index and its number one by one */
+    now->exprs += TEST + 6 * n; /* zeros, elements of the wide load, and an index and its offset per single load */
 }
 
 static void add_stores(const vy_vectorize_mem_plan *plan, const vy_vectorize_mem_group *g, balance *now) {
@@ -55,7 +55,7 @@ static void add_stores(const vy_vectorize_mem_plan *plan, const vy_vectorize_mem
     now->exprs += TEST + 4 * n;
 }
 
-/* A statement of nothing but a load goes; in others the tree becomes a leaf. */
+/* A statement that consists of a load only is removed; in others the tree becomes a leaf. */
 static void take_load(const vyre_program *p, const vy_vectorize_mem_access *load, balance *now) {
     const vy_stmt *s = &p->stmts.items[load->stmt];
     if (s->kind != VY_STMT_LET || s->a != load->expr)
@@ -65,7 +65,7 @@ static void take_load(const vyre_program *p, const vy_vectorize_mem_access *load
     now->exprs -= tree_size(p, s->a);
 }
 
-/* The value stays, in a `let` if it is no literal, as far as is known here; the index goes. */
+/* The value remains, in a `let` if it may not be a literal; the index is removed. */
 static void take_store(const vyre_program *p, const vy_vectorize_mem_access *store, balance *now) {
     const vy_stmt *s = &p->stmts.items[store->stmt];
     int keeps = p->exprs.items[s->b].kind == VY_EXPR_LITERAL;
@@ -85,7 +85,7 @@ static void note(const balance *now, vy_growth_bound *most) {
     most->args = larger(most->args, now->args);
 }
 
-/* How far what is written is ahead, at most. */
+/* The most by which the output may be ahead. */
 static void vectorize_mem_growth(const vy_vectorize_mem_plan *plan, vy_growth_bound *most) {
     const vyre_program *p = plan->program;
     balance now = {0};
@@ -112,8 +112,8 @@ static void vectorize_mem_growth(const vy_vectorize_mem_plan *plan, vy_growth_bo
     }
 }
 
-/* Puts the indices of groups behind the last expression of a program that is to be written in its own arrays: some are
- * read when their statement is gone. 0 when memory is out. */
+/* Appends the indices of groups after the last expression of a program that is rewritten in its own arrays, because
+ * some are read after their statement was removed. Returns 0 if out of memory. */
 static int keep_indices(vy_vectorize_mem_plan *plan, vyre_program *program) {
     uint32_t end = program->exprs.count;
     for (uint32_t i = 0; i < plan->groups.count; i++) {
@@ -155,8 +155,7 @@ static uint32_t u32(vy_rewrite *rw, vyre_op op, uint32_t a, uint32_t b) {
 
 /* ---- values ---- */
 
-/* A node as something that keeps its value: itself if it is a literal or a variable that never changes, else a
- * `let`. */
+/* A node whose value can be used later: itself if it is a literal or an immutable variable, else a `let`. */
 static vy_vectorize_mem_value keep(vy_rewrite *rw, uint32_t node) {
     if (node == VY_NONE)
         return (vy_vectorize_mem_value){VY_NONE, 0};
@@ -173,7 +172,7 @@ static uint32_t use(vy_rewrite *rw, vyre_type type, vy_vectorize_mem_value value
                                      : vy_rewrite_make_variable(rw, value.variable);
 }
 
-/* The same in the draft, for a statement that follows directly. */
+/* The same in the draft, for the next statement. */
 static uint32_t write_value(vy_rewrite *rw, vyre_type type, vy_vectorize_mem_value value) {
     return value.variable == VY_NONE ? vy_irb_literal(&rw->draft, type, value.bits)
                                      : vy_irb_variable(&rw->draft, value.variable);
@@ -220,7 +219,7 @@ static int is_proven(const vy_vectorize_mem_group *g) {
 
 /* ---- loads ---- */
 
-/* The index is one of the draft. Returns the first of its variables. */
+/* The index is an expression of the draft. Returns the first of the variables. */
 static uint32_t write_load(vy_rewrite *rw, const vy_vectorize_mem_group *g, uint32_t index) {
     vy_stmt load = vy_irb_blank_stmt(VY_STMT_LOAD_WIDE);
     vy_symbol names[VY_LIMIT_WIDE];
@@ -312,7 +311,7 @@ static void write_stores(vy_rewrite *rw, const vy_vectorize_mem_group *g) {
 
 /* ---- the walk ---- */
 
-/* The first access from an expression on; NULL: none. */
+/* The first access at or after an expression; NULL if there is none. */
 static const vy_vectorize_mem_access *find_access(const vy_vectorize_mem_plan *plan, uint32_t expr) {
     uint32_t first = 0, end = plan->accesses.count;
     while (first < end) {
@@ -325,7 +324,7 @@ static const vy_vectorize_mem_access *find_access(const vy_vectorize_mem_plan *p
     return first < plan->accesses.count ? &plan->accesses.items[first] : NULL;
 }
 
-/* The variable that holds what a load of a group gives; VY_NONE if it is in none. */
+/* The variable with the value of a load of a group; VY_NONE if it is in none. */
 static uint32_t fused_variable(const vy_rewrite *rw, uint32_t expr) {
     const vy_vectorize_mem_plan *plan = rw->user;
     const vy_vectorize_mem_access *access = find_access(plan, expr);
@@ -333,8 +332,7 @@ static uint32_t fused_variable(const vy_rewrite *rw, uint32_t expr) {
     return is_fused ? plan->groups.items[access->group - 1].values[access->element].variable : VY_NONE;
 }
 
-/* The store of a statement, if it is in a group; else NULL. It is asked for what stands behind the loads of its
- * value. */
+/* The store of a statement if it is in a group; else NULL. Valid after the loads of its value were passed. */
 static const vy_vectorize_mem_access *fused_store(const vy_rewrite *rw, uint32_t stmt) {
     const vy_vectorize_mem_plan *plan = rw->user;
     const vy_stmt *s = &rw->from->stmts.items[stmt];
@@ -344,7 +342,7 @@ static const vy_vectorize_mem_access *fused_store(const vy_rewrite *rw, uint32_t
     return access && access->stmt == stmt && access->is_store && access->group ? access : NULL;
 }
 
-/* A `let` of nothing but a load that is fused is another name for its variable. */
+/* A `let` that consists of a load of a group only is another name for its variable. */
 static int is_renamed(vy_rewrite *rw, const vy_stmt *s) {
     uint32_t variable = s->kind == VY_STMT_LET ? fused_variable(rw, s->a) : VY_NONE;
     if (variable == VY_NONE)
@@ -368,7 +366,7 @@ static int statement(vy_rewrite *rw, uint32_t stmt) {
     return 1;
 }
 
-/* The next statement with accesses in groups: where one is made there are such, too. */
+/* The next statement with accesses of groups. The statement where a group is emitted has some, too. */
 static uint32_t next_planned(vy_rewrite *rw, uint32_t stmt, uint32_t *cursor) {
     const vy_vectorize_mem_plan *plan = rw->user;
     for (; *cursor < plan->accesses.count; ++*cursor)
@@ -405,7 +403,7 @@ static vyre_status fuse(const vyre_program *program, const vy_target_desc *targe
     return status;
 }
 
-/* The last step: nobody changes what it gives. */
+/* The last step: no later pass changes the result. */
 vyre_status vy_vectorize_mem(const vyre_program *program, const vy_target_desc *target, vyre_program **out,
                              vyre_error *error) {
     vyre_status status = VYRE_OK;

@@ -10,35 +10,34 @@
  * may be known to be in bounds), and nothing that may not terminate. */
 #include "lower/vectorize_mem.h"
 
+#include "analysis/affine_index.h"
+#include "analysis/control_flow.h"
+#include "analysis/def_use.h"
 #include "analysis/uniformity.h"
 #include "base/status.h"
 #include "ir/walk.h"
 #include "opt/pass_manager.h"
 
-/* Sets that are open at once; a block with more is rare, and only loses groups. */
-enum { OPEN = 32, MEMBERS = 64 };
+#include <limits.h>
 
-/* An index, as far as it can be compared with another. */
-typedef struct vectorize_mem_offset {
-    uint32_t base;   /* expression; VY_NONE: nothing, the offset is all */
-    uint32_t offset; /* modulo 2^32 */
-} vectorize_mem_offset;
+/* The maximum of open sets. A block with more is rare, and only loses groups. */
+enum { OPEN = 32, MEMBERS = 64 };
 
 typedef struct member {
     uint32_t access; /* of vy_vectorize_mem_plan.accesses */
     uint32_t offset;
 } member;
 
-/* Accesses of one kind to one memory by one base, which may come together. */
+/* Accesses of one kind to one memory by one base, which may be combined. */
 typedef struct set {
     uint32_t memory, base;
     uint32_t count;
     uint8_t is_store;
-    uint8_t is_sorted; /* each follows the one before (vectorize_mem_follows): so most are written */
+    uint8_t is_sorted; /* each follows the previous one (vectorize_mem_follows), as in most programs */
     member members[MEMBERS];
 } set;
 
-/* The sets of a block that are open; those of one that has ended are kept for the next. */
+/* The open sets of a block; the memory of those of a block that has ended is reused. */
 typedef struct sets {
     struct sets *spare;
     set items[OPEN];
@@ -49,14 +48,14 @@ typedef struct planner {
     const vyre_program *program;
     uint32_t bytes; /* of the widest access */
     int aligned_buffers;
-    uint32_t *definition; /* by variable: the value of its `let`; VY_NONE */
-    uint8_t *factor;      /* by variable: the power of two that divides it for certain, as an exponent */
-    uint32_t next_load;   /* the first that has not been seen */
-    uint32_t seen;        /* statements that have been */
-    /* Few ask where a value comes from: for them, the first statements are scanned. */
-    uint8_t *loaded; /* by variable: it comes from memory, so that neighbours have whatever they found there */
+    vy_def_use uses;    /* DECLARATIONS */
+    uint8_t *factor;    /* by variable: the exponent of a power of two that is known to divide it */
+    uint32_t next_load; /* the first load that was not visited */
+    uint32_t seen;      /* statements visited */
+    /* Computed on demand, because few accesses need the origin of a value: the first statements are scanned. */
+    uint8_t *loaded; /* by variable: it depends on memory, so neighbours may differ */
     uint32_t scanned, scanned_exprs;
-    vy_uniform *uniform; /* once somebody asks */
+    vy_uniform *uniform; /* computed on demand */
     uint32_t count;
     set *open;
     sets *spare;
@@ -71,8 +70,8 @@ static inline uint32_t size_of(const planner *p, uint32_t memory) {
     return vyre_type_bits((vyre_type)p->program->memories.items[memory].type) / 8;
 }
 
-/* Whether an offset is behind those of all members of a set that is sorted: so near that they do not come round,
- * however many there are. */
+/* Whether an offset follows those of all members of a sorted set, so closely that offsets cannot wrap, whatever their
+ * number. */
 static inline int vectorize_mem_follows(const set *s, uint32_t offset) {
     enum { NEAR = 1 << 20 };
     return s->count == 0 || offset - s->members[s->count - 1].offset - 1 < NEAR;
@@ -80,7 +79,7 @@ static inline int vectorize_mem_follows(const set *s, uint32_t offset) {
 
 /* ---- indices: base and offset, alignment, origin ---- */
 
-/* So many sums and names are looked through. */
+/* The most sums and names that are followed. */
 enum { DEEPEST = 32 };
 
 /* ---- bases and offsets ---- */
@@ -94,48 +93,33 @@ static int is_fixed_variable(const planner *p, uint32_t expr) {
     return e->kind == VY_EXPR_VARIABLE && !p->program->variables.items[e->a].is_mutable;
 }
 
-/* Takes one literal off a sum. Returns 0 if it is none. */
-static int take_literal(const planner *p, vectorize_mem_offset *at) {
-    const vy_expr *e = vectorize_mem_expr(p, at->base);
-    if (e->kind != VY_EXPR_OP || (e->op != VYRE_OP_ADD && e->op != VYRE_OP_SUB))
-        return 0;
-    if (is_literal(p, e->b)) {
-        uint32_t literal = (uint32_t)vectorize_mem_expr(p, e->b)->bits;
-        *at = (vectorize_mem_offset){e->a, e->op == VYRE_OP_ADD ? at->offset + literal : at->offset - literal};
-        return 1;
-    }
-    if (e->op == VYRE_OP_ADD && is_literal(p, e->a)) {
-        *at = (vectorize_mem_offset){e->b, at->offset + (uint32_t)vectorize_mem_expr(p, e->a)->bits};
-        return 1;
-    }
-    return 0;
-}
-
-/* Takes literals off the index, through sums and `let`s; but not to a variable that may change: the `let` does not.
- * Other types than u32 do not wrap as offsets do: they are bases as a whole. */
-static vectorize_mem_offset offset_of(const planner *p, uint32_t expr) {
-    vectorize_mem_offset at = {expr, 0};
+/* Moves literals from the index to the offset, through sums and `let`s; not through a `let` of a variable that may
+ * change, because the `let` keeps the old value. Types other than u32 do not wrap like offsets: such an index is a
+ * base as a whole. */
+static vy_affine_index offset_of(const planner *p, uint32_t expr) {
+    vy_affine_index at = {expr, 0};
     if (vectorize_mem_expr(p, expr)->type != VYRE_TYPE_U32)
         return at;
     for (int depth = 0; depth < DEEPEST; depth++) {
         const vy_expr *e = vectorize_mem_expr(p, at.base);
         if (e->kind == VY_EXPR_LITERAL)
-            return (vectorize_mem_offset){VY_NONE, at.offset + (uint32_t)e->bits};
-        if (e->kind == VY_EXPR_VARIABLE && p->definition[e->a] != VY_NONE) {
-            vectorize_mem_offset inner = {p->definition[e->a], at.offset};
-            while (take_literal(p, &inner))
+            return (vy_affine_index){VY_NONE, at.offset + (uint32_t)e->bits};
+        uint32_t value = e->kind == VY_EXPR_VARIABLE ? vy_let_value(&p->uses, e->a) : VY_NONE;
+        if (value != VY_NONE) {
+            vy_affine_index inner = {value, at.offset};
+            while (vy_affine_index_peel(p->program, &inner))
                 ;
             if (!is_literal(p, inner.base) && !is_fixed_variable(p, inner.base))
-                return inner.base == p->definition[e->a] || !vy_expr_is_invariant(p->program, inner.base) ? at : inner;
+                return inner.base == value || !vy_expr_is_invariant(p->program, inner.base) ? at : inner;
             at = inner;
-        } else if (!take_literal(p, &at)) {
+        } else if (!vy_affine_index_peel(p->program, &at)) {
             return at;
         }
     }
     return at;
 }
 
-/* Whether two expressions of a block have one value: same trees over what cannot change. */
+/* Whether two expressions of a block have the same value: equal trees of constants and immutable variables. */
 static int is_same(const planner *p, uint32_t one, uint32_t other) {
     if (one == VY_NONE || other == VY_NONE)
         return one == other;
@@ -145,8 +129,8 @@ static int is_same(const planner *p, uint32_t one, uint32_t other) {
     return vy_expr_equal(p->program, one, other) && vy_expr_is_invariant(p->program, one);
 }
 
-/* The largest power of two, up to 2^8, that divides an expression of u32 for certain; as its exponent. Recursion is
- * bounded by VY_LIMIT_EXPRESSION_DEPTH. */
+/* The largest power of two, up to 2^8, that is known to divide an expression of u32; returns its exponent. Recursion
+ * is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
 static unsigned factor_of(const planner *p, uint32_t expr) {
     const vy_expr *e = vectorize_mem_expr(p, expr);
     const unsigned most = 8;
@@ -160,7 +144,7 @@ static unsigned factor_of(const planner *p, uint32_t expr) {
     switch ((vyre_op)e->op) {
     case VYRE_OP_ADD:
     case VYRE_OP_SUB:
-        b = factor_of(p, e->b); /* of a long sum the shorter side */
+        b = factor_of(p, e->b); /* of a long sum, the shorter side */
         a = b ? factor_of(p, e->a) : 0;
         return a < b ? a : b;
     case VYRE_OP_AND:
@@ -180,7 +164,7 @@ static unsigned factor_of(const planner *p, uint32_t expr) {
 
 /* ---- neighbours ---- */
 
-/* Whether any of the expressions [first, end) is from memory. */
+/* Whether any of the expressions [first, end) depends on memory. */
 static int has_loaded(const planner *p, uint32_t first, uint32_t end) {
     for (uint32_t i = first; i < end; i++) {
         const vy_expr *e = vectorize_mem_expr(p, i);
@@ -190,15 +174,11 @@ static int has_loaded(const planner *p, uint32_t first, uint32_t end) {
     return 0;
 }
 
-/* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
 static int is_loaded(const planner *p, uint32_t expr) {
-    const vy_expr *e = expr == VY_NONE ? NULL : vectorize_mem_expr(p, expr);
-    if (e && e->kind == VY_EXPR_OP)
-        return is_loaded(p, e->a) || is_loaded(p, e->b) || is_loaded(p, e->c);
-    return e && (e->kind == VY_EXPR_LOAD || (e->kind == VY_EXPR_VARIABLE && p->loaded[e->a]));
+    return has_loaded(p, vy_expr_first(p->program, expr), expr + 1);
 }
 
-/* Finds out which variables come from memory, as far as statements have been seen. */
+/* Computes which variables depend on memory, for the statements visited so far. */
 static void find_loaded_variables(planner *p) {
     for (uint32_t end; p->scanned < p->seen; p->scanned_exprs = end) {
         const vy_stmt *s = &p->program->stmts.items[p->scanned++];
@@ -210,19 +190,17 @@ static void find_loaded_variables(planner *p) {
     }
 }
 
-/* Whether an expression is an id that grows by one along a row, by whatever name: so much is known without looking at
- * the whole program. */
+/* Whether an expression is an id that increases by one along a row, possibly through `let`s. Does not need the whole
+ * program. */
 static int is_id(const planner *p, uint32_t expr) {
-    const vy_expr *e = vectorize_mem_expr(p, expr);
-    while (e->kind == VY_EXPR_VARIABLE && p->definition[e->a] != VY_NONE)
-        e = vectorize_mem_expr(p, p->definition[e->a]);
+    const vy_expr *e = vectorize_mem_expr(p, vy_see_through_lets(&p->uses, expr, UINT_MAX));
     return e->kind == VY_EXPR_BUILTIN && p->program->workgroup[0] > 1 &&
            (e->op == VYRE_BUILTIN_LOCAL_INDEX ||
             ((e->op == VYRE_BUILTIN_LOCAL_ID || e->op == VYRE_BUILTIN_GLOBAL_ID) && e->axis == 0));
 }
 
-/* Whether neighbours in a row find the same when they test the alignment of an index to `count` elements, as far as one
- * knows: where they do not, both ways are gone. */
+/* Whether neighbours in a row are known to have the same result when they test the alignment of an index to `count`
+ * elements. Where they differ, both branches are executed. */
 static int is_tested_alike(planner *p, uint32_t base, uint32_t count) {
     uint64_t stride;
     if (base == VY_NONE || is_id(p, base))
@@ -237,9 +215,9 @@ static int is_tested_alike(planner *p, uint32_t base, uint32_t count) {
     return !is_loaded(p, base);
 }
 
-/* ---- groups: runs of consecutive elements, as long as an access may be ---- */
+/* ---- groups: runs of consecutive elements, up to the width of an access ---- */
 
-/* A test of the address pays for an access of so many bytes. */
+/* The least number of bytes for which a test of the address pays off. */
 enum { WORTH_A_TEST = 4 };
 
 static vy_vectorize_mem_access *access_of(const planner *p, const member *m) {
@@ -250,7 +228,7 @@ static int is_taken(const planner *p, const member *m) {
     return access_of(p, m)->group != 0;
 }
 
-/* A member with that offset that is in no group yet; count if there is none. */
+/* An ungrouped member with that offset; `count` if there is none. */
 static uint32_t find(const planner *p, const set *s, uint32_t offset) {
     uint32_t i = 0;
     while (i < s->count && (s->members[i].offset != offset || is_taken(p, &s->members[i])))
@@ -258,7 +236,8 @@ static uint32_t find(const planner *p, const set *s, uint32_t offset) {
     return i;
 }
 
-/* All members of a group, the first of which is `from`: where two have one offset, both. Returns how many. */
+/* Adds all members with the offsets of a group, the first of which is `from`; two may have the same offset. Returns
+ * their number. */
 static uint32_t enter(planner *p, const set *s, uint32_t count, uint32_t number, uint32_t from) {
     uint32_t first = s->members[from].offset, end = s->is_sorted ? from + count : s->count, entered = 0;
     for (uint32_t i = s->is_sorted ? from : 0; i < end; i++) {
@@ -273,12 +252,13 @@ static uint32_t enter(planner *p, const set *s, uint32_t count, uint32_t number,
     return entered;
 }
 
-/* Whether a memory starts at a multiple of 16 bytes for certain. */
+/* Whether a memory is known to start at a multiple of 16 bytes. */
 static int starts_aligned(const planner *p, const set *s) {
     return p->program->memories.items[s->memory].space != VY_SPACE_BUFFER || p->aligned_buffers;
 }
 
-/* Whether there are members with offsets from that of the member `first` on; `found` receives them. */
+/* Whether there are members with consecutive offsets, starting from that of the member `first`; `found` receives
+ * them. */
 static int has_members(const planner *p, const set *s, uint32_t first, uint32_t count, const member **found) {
     uint32_t offset = s->members[first].offset;
     if (s->is_sorted && (s->count - first < count || s->members[first + count - 1].offset != offset + count - 1))
@@ -292,8 +272,8 @@ static int has_members(const planner *p, const set *s, uint32_t first, uint32_t 
     return 1;
 }
 
-/* Where a group is made, and an index that is known there: of stores any, so that of the first element. A fixed base is
- * known wherever it is used. */
+/* The statement where a group is emitted, and an index that is available there: of stores, the one of the first
+ * element. A base that is constant is available everywhere. */
 static void place_group(const planner *p, const set *s, const member *const *found, vy_vectorize_mem_group *group) {
     uint32_t behind = 0;
     group->at = s->is_store ? 0 : VY_NONE;
@@ -315,7 +295,7 @@ static void place_group(const planner *p, const set *s, const member *const *fou
     }
 }
 
-/* Members with consecutive offsets: one group. Returns how many members are in it. */
+/* Makes one group of members with consecutive offsets. Returns the number of its members. */
 static uint32_t make_group(planner *p, const set *s, uint32_t count, const member *const *found, int proven) {
     vy_vectorize_mem_plan *plan = p->plan;
     uint32_t number = plan->groups.count;
@@ -339,28 +319,31 @@ static uint32_t make_group(planner *p, const set *s, uint32_t count, const membe
     return enter(p, s, count, number, (uint32_t)(found[0] - s->members));
 }
 
-/* Groups of `count` members of a set whose base is a multiple of `known`: those that are aligned for certain, or those
- * that may be. An index that is known to be in the middle is not. Of *left members, those that are in no group, those
- * go. */
+/* Finds groups of `count` members of a set whose base is a multiple of `known`: those that are proven aligned, or
+ * those that may be aligned. An index that is known to be in the middle of an aligned group is excluded. Subtracts the
+ * grouped members from *left. */
 static void find_groups(planner *p, const set *s, uint32_t count, uint32_t known, int proven, uint32_t *left) {
     const member *found[VY_LIMIT_WIDE];
     int starts = starts_aligned(p, s), needs_test = !proven || !starts;
-    uint32_t step = proven ? count : !starts ? 1 : known < count ? known : count; /* from one first offset to another */
+    uint32_t step = proven          ? count
+                    : !starts       ? 1
+                    : known < count ? known
+                                    : count; /* to the next possible first offset */
     if ((proven && known < count) || (needs_test && count * size_of(p, s->memory) < WORTH_A_TEST))
         return;
     for (uint32_t i = 0; i < s->count && *left >= count; i++) {
         if (s->members[i].offset % step != 0 || is_taken(p, &s->members[i]) || !has_members(p, s, i, count, found))
             continue;
-        if (proven || is_tested_alike(p, s->base, count)) /* that takes long to find out */
+        if (proven || is_tested_alike(p, s->base, count)) /* expensive, so tested last */
             *left -= make_group(p, s, count, found, proven);
     }
 }
 
-/* Makes the groups of a set to which nothing is added any more. The widest first; those that are aligned for certain
- * before those that may be. */
+/* Makes the groups of a set that no access can join any more. The widest first; proven ones before those that need a
+ * test. */
 static void close_set(planner *p, const set *s) {
     uint32_t left = s->count, count = left < 2 ? 0 : p->bytes / size_of(p, s->memory);
-    uint32_t known = /* what divides the base */
+    uint32_t known = /* known divisor of the base */
         count < 2 ? 0 : 1u << (s->base == VY_NONE ? 8 : factor_of(p, s->base));
     while (count > left)
         count /= 2;
@@ -374,8 +357,8 @@ static void close_set(planner *p, const set *s) {
 
 /* ---- sets ---- */
 
-/* Forgets sets of `memory` (VY_NONE: of any), but for those by the base of `keep` (NULL: none is kept). */
-static void close_sets(planner *p, uint32_t memory, const vectorize_mem_offset *keep) {
+/* Closes the sets of `memory` (VY_NONE: of any), except those by the base of `keep` (NULL: none is kept). */
+static void close_sets(planner *p, uint32_t memory, const vy_affine_index *keep) {
     uint32_t left = 0;
     for (uint32_t i = 0; i < p->count; i++) {
         set *s = &p->open[i];
@@ -388,9 +371,9 @@ static void close_sets(planner *p, uint32_t memory, const vectorize_mem_offset *
     p->count = left;
 }
 
-/* Before a load: stores by other bases than `keep` (NULL: by any) may be of what it loads. The loads with their bases
- * go with them: where the stores are forgotten, nothing would stop a later load from coming before them. */
-static void close_stores(planner *p, uint32_t memory, const vectorize_mem_offset *keep) {
+/* Before a load: stores by other bases than `keep` (NULL: any base) may access the same element. The loads with their
+ * bases are closed, too: after the stores are closed, nothing would prevent a later load from moving before them. */
+static void close_stores(planner *p, uint32_t memory, const vy_affine_index *keep) {
     for (uint32_t i = 0; i < p->count; i++)
         if (p->open[i].memory == memory && p->open[i].is_store && !(keep && is_same(p, p->open[i].base, keep->base))) {
             close_sets(p, memory, keep);
@@ -398,7 +381,7 @@ static void close_stores(planner *p, uint32_t memory, const vectorize_mem_offset
         }
 }
 
-/* Stores of a memory by other bases were forgotten before this is asked. */
+/* Stores of a memory by other bases were closed before. */
 static set *find_set(planner *p, uint32_t memory, uint32_t base, int is_store) {
     for (uint32_t i = 0; i < p->count; i++)
         if (p->open[i].memory == memory && p->open[i].is_store == is_store &&
@@ -416,7 +399,7 @@ static int has_offset(const set *s, uint32_t offset) {
     return 0;
 }
 
-/* The set that an access joins. */
+/* The open set that an access joins; it is created if needed. */
 static set *open_set(planner *p, uint32_t memory, uint32_t base, int is_store) {
     set *s = find_set(p, memory, base, is_store);
     if (s && s->count < MEMBERS)
@@ -434,8 +417,7 @@ static set *open_set(planner *p, uint32_t memory, uint32_t base, int is_store) {
     return s;
 }
 
-static void add_member(planner *p, uint32_t memory, vectorize_mem_offset at, int is_store, uint32_t stmt,
-                       uint32_t expr) {
+static void add_member(planner *p, uint32_t memory, vy_affine_index at, int is_store, uint32_t stmt, uint32_t expr) {
     set *s = open_set(p, memory, at.base, is_store);
     vy_vectorize_mem_plan *plan = p->plan;
     if (!VY_RESERVE(&plan->accesses, 1)) {
@@ -454,23 +436,23 @@ static int may_fuse(const planner *p, uint32_t memory) {
     return p->program->memories.items[memory].space != VY_SPACE_PRIVATE && size_of(p, memory) * 2 <= p->bytes;
 }
 
-/* A load sees every store before it: none of those may come later than this. And it cannot come before a store that has
- * been seen. */
+/* A load reads the value of every store before it, so none of these may move after it. And it must not move before a
+ * store that was visited. */
 static void see_load(planner *p, uint32_t stmt, uint32_t expr, uint32_t end) {
     const vy_expr *e = vectorize_mem_expr(p, expr);
-    vectorize_mem_offset at = offset_of(p, e->b);
+    vy_affine_index at = offset_of(p, e->b);
     close_stores(p, e->a, &at);
     if (has_offset(find_set(p, e->a, at.base, 1), at.offset))
         close_sets(p, e->a, NULL);
-    /* Where others write, a load in an arm is made for those that take it only: another could race. */
+    /* In shared memory, a load in an arm is executed only by invocations that select the arm: any other might race. */
     int is_for_some = vy_memory_is_shared(p->program, e->a) && vy_expr_is_in_arm(p->program, expr, end);
     if (e->op == VY_BOUNDS_UNCHECKED && e->c == VY_NONE && !is_for_some && may_fuse(p, e->a))
         add_member(p, e->a, at, 0, stmt, expr);
 }
 
-/* No load of what is stored may come before it any more, no other store of it later. */
+/* No later load of the stored element may move before the store, and no earlier store of it may move after it. */
 static void see_store(planner *p, uint32_t stmt, const vy_stmt *s) {
-    vectorize_mem_offset at = offset_of(p, s->a);
+    vy_affine_index at = offset_of(p, s->a);
     close_sets(p, s->memory, &at);
     if (has_offset(find_set(p, s->memory, at.base, 1), at.offset))
         close_sets(p, s->memory, NULL);
@@ -478,7 +460,7 @@ static void see_store(planner *p, uint32_t stmt, const vy_stmt *s) {
         add_member(p, s->memory, at, 1, stmt, s->b);
 }
 
-/* The first load from `expr` on; where there is none, the end of all expressions. */
+/* The first load at or after `expr`; the end of all expressions if there is none. */
 static uint32_t find_load(const planner *p, uint32_t expr) {
     uint32_t count = p->program->exprs.count;
     if (expr >= count)
@@ -491,24 +473,19 @@ static uint32_t find_load(const planner *p, uint32_t expr) {
 
 /* ---- statements ---- */
 
-/* What a structured statement may do to what stands around it. */
+/* The effects of a structured statement on the statements around it. */
 typedef struct effects {
-    int leaves; /* a jump out of it, or it may never end */
-    int orders; /* invocations meet, or memory is ordered */
+    int leaves; /* it contains a jump out of it, or may not terminate */
+    int orders; /* invocations synchronise, or memory is ordered */
 } effects;
 
 static effects effects_of(const planner *p, uint32_t index) {
     const vy_stmt *stmts = p->program->stmts.items;
-    effects all = {0, 0};
-    uint32_t loops = 0; /* the end of the outermost loop inside: its jumps stay inside */
+    effects all = {vy_block_has_loop_jump(p->program, index, stmts[index].end), 0};
     for (uint32_t i = index; i < stmts[index].end; i++) {
         const vy_stmt *s = &stmts[i];
-        int is_inner = i < loops;
-        all.leaves |= s->kind == VY_STMT_RETURN || s->kind == VY_STMT_TRAP || s->kind == VY_STMT_WHILE ||
-                      (!is_inner && (s->kind == VY_STMT_BREAK || s->kind == VY_STMT_CONTINUE));
-        all.orders |= vy_stmt_orders(s) || s->kind == VY_STMT_ATOMIC || s->kind == VY_STMT_CALL;
-        if (vy_stmt_is_loop(s->kind) && !is_inner)
-            loops = s->end;
+        all.leaves |= s->kind == VY_STMT_RETURN || s->kind == VY_STMT_TRAP || s->kind == VY_STMT_WHILE;
+        all.orders |= vy_stmt_orders(s) || s->kind == VY_STMT_ATOMIC;
     }
     return all;
 }
@@ -520,7 +497,7 @@ static int has_stores(const planner *p) {
     return 0;
 }
 
-/* Loads in the trees of a structured statement, by unknown indices. */
+/* Visits the loads in the trees of a structured statement, as if their index were unknown. */
 static void see_loads(planner *p, uint32_t index) {
     uint32_t end = 0;
     for (uint32_t i = p->program->stmts.items[index].end; end == 0 && i > index; i--)
@@ -529,7 +506,8 @@ static void see_loads(planner *p, uint32_t index) {
         close_stores(p, vectorize_mem_expr(p, load)->a, NULL);
 }
 
-/* A structured statement by those that stand around it: everything inside is seen as an access by an unknown index. */
+/* Visits a structured statement for the sets of the block around it: every access inside is treated as an access by an
+ * unknown index. */
 static void see_whole(planner *p, uint32_t index) {
     const vy_stmt *stmts = p->program->stmts.items;
     effects what = effects_of(p, index);
@@ -546,7 +524,7 @@ static void see_whole(planner *p, uint32_t index) {
 
 static void plan_block(planner *p, uint32_t first, uint32_t end);
 
-/* The block [first, middle) and the one that follows it have sets of their own. */
+/* The block [first, middle) and the one that follows it have separate sets. */
 static void plan_blocks(planner *p, uint32_t first, uint32_t middle, uint32_t end) {
     set *around = p->open;
     uint32_t count = p->count;
@@ -577,7 +555,6 @@ static void plan_structured(planner *p, uint32_t index) {
 }
 
 static void note_let(planner *p, const vy_stmt *s) {
-    p->definition[s->variable] = s->a;
     p->factor[s->variable] = (uint8_t)factor_of(p, s->a);
 }
 
@@ -592,13 +569,13 @@ static void plan_simple(planner *p, uint32_t index) {
         note_let(p, s);
     else if (s->kind == VY_STMT_STORE)
         see_store(p, index, s);
-    else if (vy_stmt_orders(s) || s->kind == VY_STMT_ATOMIC || s->kind == VY_STMT_CALL)
+    else if (vy_stmt_orders(s) || s->kind == VY_STMT_ATOMIC)
         close_sets(p, VY_NONE, NULL);
     else if (s->memory != VY_NONE)
         close_sets(p, s->memory, NULL);
 }
 
-/* Recursion is bounded by VY_LIMIT_NESTING. Most statements give a value to a variable, and load nothing. */
+/* Recursion is bounded by VY_LIMIT_NESTING. Most statements define a variable and do not load. */
 static void plan_block(planner *p, uint32_t first, uint32_t end) {
     const vy_stmt *stmts = p->program->stmts.items;
     for (uint32_t i = first; i < end && !p->out_of_memory; i = stmts[i].end) {
@@ -630,12 +607,11 @@ vyre_status vy_vectorize_mem_plan_make(vy_vectorize_mem_plan *plan, const vyre_p
                  .program = program,
                  .bytes = target->access_bytes,
                  .aligned_buffers = target->aligned_buffers,
-                 .definition = array(plan, program->variables.count, sizeof *p.definition),
+                 .uses = {.program = program, .arena = &plan->arena},
                  .factor = array(plan, program->variables.count, 1),
                  .loaded = array(plan, program->variables.count, 1)};
-    p.out_of_memory = !plan->at_stmt || !p.definition || !p.factor || !p.loaded;
+    p.out_of_memory = !plan->at_stmt || !p.factor || !p.loaded || !vy_def_use_need(&p.uses, VY_DEF_USE_DECLARATIONS);
     if (!p.out_of_memory) {
-        memset(p.definition, 0xff, program->variables.count * sizeof *p.definition);
         p.next_load = find_load(&p, 0);
         plan_blocks(&p, entry->first_stmt, entry->end_stmt, entry->end_stmt);
     }

@@ -11,18 +11,18 @@
 
 #include "vyre/op.h"
 
-/* What an operand must be. */
+/* Required form of an operand. */
 typedef enum vy_operand_is {
     VY_IS_ANY,
-    VY_IS_SAME, /* the second: an equal tree as the first */
+    VY_IS_SAME, /* structurally equal to the first operand */
     VY_IS_ZERO, /* +0 of floats */
     VY_IS_MINUS_ZERO,
     VY_IS_ONE,
-    VY_IS_MINUS_ONE, /* all ones of integers, -1 of floats */
+    VY_IS_MINUS_ONE, /* all bits set for integers, -1 for floats */
     VY_IS_NAN
 } vy_operand_is;
 
-/* What takes the place of the op. Literals are of the type of the result. */
+/* Replacement of the op. Literals have the type of the result. */
 typedef enum vy_becomes {
     VY_BECOMES_A,
     VY_BECOMES_B,
@@ -46,10 +46,10 @@ typedef struct vy_identity {
 /* X(op, classes of the operands, a is, b is, becomes) */
 #define VY_IDENTITY_LIST(X)                                                                                            \
     X(ADD, INTEGER, ANY, ZERO, A)                                                                                      \
-    X(ADD, FLOAT, ANY, MINUS_ZERO, A) /* -0 + +0 is +0, so adding +0 is not nothing */                                 \
+    X(ADD, FLOAT, ANY, MINUS_ZERO, A) /* -0 + +0 is +0, so +0 is not an identity */                                    \
     X(ADD, FLOAT, ANY, NAN, NAN)                                                                                       \
     X(SUB, NUMBER, ANY, ZERO, A)                                                                                       \
-    X(SUB, INTEGER, ANY, SAME, ZERO) /* not floats: inf - inf */                                                       \
+    X(SUB, INTEGER, ANY, SAME, ZERO) /* not for floats: inf - inf is NaN */                                            \
     X(SUB, INTEGER, ZERO, ANY, NEG_B)                                                                                  \
     X(SUB, FLOAT, MINUS_ZERO, ANY, NEG_B)                                                                              \
     X(SUB, FLOAT, ANY, NAN, NAN)                                                                                       \
@@ -107,7 +107,7 @@ typedef struct vy_identity {
     X(MAX, FLOAT, ANY, NAN, A)                                                                                         \
     X(COPYSIGN, FLOAT, ANY, SAME, A)                                                                                   \
     X(COPYSIGN, FLOAT, NAN, ANY, NAN)                                                                                  \
-    X(EQ, INTEGER, ANY, SAME, ONE) /* not floats: NaN */                                                               \
+    X(EQ, INTEGER, ANY, SAME, ONE) /* not for floats: NaN is unequal to itself */                                      \
     X(EQ, BOOL, ANY, SAME, ONE)                                                                                        \
     X(EQ, BOOL, ANY, ONE, A)                                                                                           \
     X(EQ, BOOL, ANY, ZERO, LNOT_A)                                                                                     \
@@ -135,16 +135,16 @@ enum { VY_IDENTITY_COUNT = 0 VY_IDENTITY_LIST(X) };
 #undef X
 extern const vy_identity vy_identities[VY_IDENTITY_COUNT];
 
-/* The bits of ZERO … NAN as a value of a type; 0 if the type has no such value (and for ANY, SAME), else 1. */
+/* The bits of ZERO … NAN as a value of the type. Returns 0 if the type has no such value (and for ANY, SAME), else
+ * 1. */
 int vy_operand_bits(vy_operand_is is, vyre_type type, uint64_t *bits);
 
-/* (x op c) op d = x op' e for literals c, d: the op and literal that do both, for integers. Returns what is left of
- * it. */
+/* Reassociation of integer constants: (x op c) op d = x op' e for literals c, d. Returns the form of the result. */
 typedef enum vy_chain { VY_CHAIN_NONE, VY_CHAIN_OP, VY_CHAIN_LITERAL } vy_chain;
-/* OP: x op *bits takes the place of both; LITERAL: *bits does. */
+/* OP: both ops become x op *bits. LITERAL: both become the literal *bits. */
 vy_chain vy_chain_of(vyre_op op, vyre_type type, uint64_t c, uint64_t d, uint64_t *bits);
 
-/* ---- chains of two unary ops, and comparisons that are opposites ---- */
+/* ---- pairs of unary ops, and inverted comparisons ---- */
 
 typedef enum vy_pair_becomes {
     VY_PAIR_OPERAND, /* outer(inner(x)) = x */
@@ -160,7 +160,7 @@ typedef enum vy_pair_becomes {
     X(REVERSE_BITS, REVERSE_BITS, INTEGER, OPERAND)                                                                    \
     X(REVERSE_BYTES, REVERSE_BYTES, INTEGER, OPERAND)                                                                  \
     X(ABS, ABS, NUMBER, INNER)                                                                                         \
-    X(ABS, NEG, SIGNED, OUTER) /* abs of unsigned is nothing, so -x stays */                                           \
+    X(ABS, NEG, SIGNED, OUTER) /* abs of unsigned is the identity, so -x stays */                                      \
     X(ABS, NEG, FLOAT, OUTER)                                                                                          \
     X(POPCOUNT, REVERSE_BITS, INTEGER, OUTER)                                                                          \
     X(POPCOUNT, REVERSE_BYTES, INTEGER, OUTER)                                                                         \
@@ -196,7 +196,8 @@ enum { VY_UNARY_PAIR_COUNT = 0 VY_UNARY_PAIR_LIST(X) };
 #undef X
 extern const vy_unary_pair vy_unary_pairs[VY_UNARY_PAIR_COUNT];
 
-/* !(a op b) = a other b. X(op, other, classes of the operands): of floats only what NaN does not spoil */
+/* !(a op b) = a other b. X(op, other, classes of the operands). Ordered comparisons of floats are excluded because
+ * of NaN. */
 #define VY_INVERSE_LIST(X)                                                                                             \
     X(EQ, NE, ANY)                                                                                                     \
     X(NE, EQ, ANY)                                                                                                     \

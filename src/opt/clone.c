@@ -1,8 +1,9 @@
-/* Cloner (clone.h). What must stay true: expressions are appended right before the statement that uses them, in the
- * order a, b, c, args. */
+/* Cloner (clone.h). Invariant: expressions are appended directly before the statement that uses them, in the order a,
+ * b, c, args. */
 #include "opt/clone.h"
 
 #include "ir/build/builder_internal.h"
+#include "ir/walk.h"
 
 /* ---- names ---- */
 
@@ -30,8 +31,8 @@ static void declare(vy_cloner *copy, vy_symbol name) {
     *slot = name;
 }
 
-/* The text, or the text with the first suffix that makes a free name, which is declared. avoid (optional) lists more
- * names that are not free. */
+/* The text, or the text with the first suffix that makes it a free name, which is declared. avoid (optional) lists
+ * further names in use. */
 static vy_symbol free_name(vy_cloner *copy, const char *text, const vy_intern_pool *avoid) {
     char candidate[VY_LIMIT_NAME + 1];
     const char *wanted = text;
@@ -115,7 +116,7 @@ void vy_cloner_params(vy_cloner *copy) {
     }
 }
 
-/* A size may name a param or a buffer, also a later one; both keep their places. */
+/* A size may refer to a param or a buffer, also to a later one; both keep their indices. */
 static uint32_t copy_size(vy_cloner *copy, uint32_t root) {
     if (root == VY_NONE)
         return VY_NONE;
@@ -169,21 +170,15 @@ static void note(uint8_t *uses, uint32_t index, uint8_t use) {
         uses[index] |= use;
 }
 
-/* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
 static void note_expr(vy_cloner *copy, uint32_t root) {
-    if (root == VY_NONE || !copy->variable_uses)
+    if (!copy->variable_uses)
         return;
-    const vy_expr *e = &copy->from->exprs.items[root];
-    if (e->kind == VY_EXPR_VARIABLE) {
-        note(copy->variable_uses, e->a, VY_USE_READ);
-    } else if (e->kind == VY_EXPR_LOAD) {
-        note(copy->memory_uses, e->a, VY_USE_READ);
-        note_expr(copy, e->b);
-        note_expr(copy, e->c);
-    } else if (e->kind == VY_EXPR_OP) {
-        note_expr(copy, e->a);
-        note_expr(copy, e->b);
-        note_expr(copy, e->c);
+    VY_EACH_EXPR (copy->from, i, root) {
+        const vy_expr *e = &copy->from->exprs.items[i];
+        if (e->kind == VY_EXPR_VARIABLE)
+            note(copy->variable_uses, e->a, VY_USE_READ);
+        else if (e->kind == VY_EXPR_LOAD)
+            note(copy->memory_uses, e->a, VY_USE_READ);
     }
 }
 
@@ -231,7 +226,7 @@ static void append(vy_cloner *copy, uint32_t index, vy_stmt stmt) {
     }
 }
 
-/* Whether an assignment is to be copied: not if the copy has no such variable, for then nobody in it reads the
+/* Whether an assignment is copied: not if the copy has no such variable, because then no statement of it reads the
  * value. */
 static int copy_assigns(vy_cloner *copy, const vy_stmt *s) {
     note(copy->variable_uses, s->variable, VY_USE_WRITE);

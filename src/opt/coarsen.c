@@ -12,21 +12,21 @@
  *     }
  *   }
  *
- * What must stay true: no test wraps. */
+ * Invariant: no test wraps. */
 #include "opt/coarsen.h"
 
 #include "base/status.h"
 #include "ir/build/builder_internal.h"
+#include "ir/walk.h"
 #include "opt/clone.h"
+#include "opt/pass_manager.h"
 
-/* ---- the body for several lanes ----
+/* ---- the body for several lanes ---- Statements are written for all lanes in lockstep where control is uniform
+ * over the lanes, and lane by lane where it is not. Lanes are invocations of a program without races, so any order
+ * between them is correct. In lockstep a statement first loads the consecutive elements that all lanes need and is
+ * then written once per lane, so that accesses to adjacent elements are adjacent. A uniform value is written once.
  *
- * Statements are written for all lanes in lockstep where the lanes agree on control, and lane by lane where they do
- * not. Lanes are invocations of a program without races, so any order between them is correct. In lockstep a statement
- * first loads the consecutive elements that all lanes need and is then written once per lane, so that the accesses of
- * neighbours are adjacent. A value that is the same for all lanes is written once.
- *
- * What must stay true: expressions are appended right before the statement that uses them, in the order a, b, c. The
+ * Invariant: expressions are appended right before the statement that uses them, in the order a, b, c. The
  * output has no `return`: the statements after an `if` that returns are written in its other branch. */
 
 typedef struct writer {
@@ -34,10 +34,13 @@ typedef struct writer {
     vy_coarsen_plan *plan;
     uint32_t *lanes[VY_COARSEN_MAX]; /* by lane: from variables of the program to those of the draft */
     uint32_t *hoisted; /* by load and remainder of the current statement: the variable of lane 0, or VY_NONE */
-    uint32_t groups, size, base; /* variables of the draft: groups_x and invocations of the original, where lane 0 is */
+    uint32_t groups, size, base; /* variables of the draft: groups_x and invocation count of the original, id of lane
+                                  * 0 */
     uint32_t element;            /* slow path: the variable that is global_id.x; VY_NONE in the fast path */
-    uint32_t starts[VY_COARSEN_STARTS]; /* variables of the draft */
-    uint32_t row, row_first; /* a remainder whose lanes stand in a row, or VY_NONE, and the variable of lane 0 */
+    uint32_t starts[VY_COARSEN_STARTS]; /* a remainder whose lanes are consecutive, or VY_NONE, and the variable of
+                                         * lane 0 */
+    uint32_t row, row_first; /* at the start of the program: the `let`s do not exist yet, so their values are written
+                              * instead */
     uint8_t is_early;        /* at the start of the program: a `let` is not there yet, its value is */
     uint8_t ended;           /* the last statement of the block was a jump */
 } writer;
@@ -47,7 +50,7 @@ typedef struct group {
     uint32_t first, count;
 } group;
 
-/* What follows the block being written, from the inside out. */
+/* Statements that follow the block being written, innermost first. */
 typedef struct rest {
     uint32_t first, end;
     const struct rest *next;
@@ -67,8 +70,8 @@ static uint32_t binary(writer *w, vyre_op op, uint32_t left, uint32_t right) {
 
 /* ---- names ---- */
 
-/* What vy_cloner_name gives for one lane after the other of a statement: *tried names, 0 at first, were not free for
- * those before, and no block ends meanwhile. */
+/* vy_cloner_name for the same statement in successive lanes. *tried counts the names that were taken for earlier
+ * lanes (0 at first); no scope ends between the calls. */
 static vy_symbol next_name(writer *w, const char *text, uint32_t *tried) {
     char candidate[VY_LIMIT_NAME + 1];
     while (++*tried > 1 && !w->copy.draft.failed) {
@@ -87,7 +90,7 @@ static const char *text_of(const writer *w, uint32_t variable) {
 
 /* ---- expressions ---- */
 
-/* A variable plus so much. */
+/* A variable plus a distance. */
 static uint32_t beside(writer *w, uint32_t variable, int64_t distance) {
     uint32_t at = vy_irb_variable(&w->copy.draft, variable);
     if (distance == 0)
@@ -142,7 +145,7 @@ static uint32_t write_builtin(writer *w, uint32_t lane, const vy_expr *e) {
 
 static uint32_t write_expr(writer *w, uint32_t lane, uint32_t root);
 
-/* Where the index is proven, in the form that tells: a start and a literal. */
+/* An index that is proven in bounds has the form start + literal, from which the range analysis proves it again. */
 static uint32_t write_index(writer *w, uint32_t lane, uint32_t memory, uint32_t index) {
     uint32_t start;
     int32_t offset;
@@ -159,8 +162,8 @@ static uint32_t write_expr(writer *w, uint32_t lane, uint32_t root) {
     vy_expr e = w->copy.from->exprs.items[root];
     switch ((vy_expr_kind)e.kind) {
     case VY_EXPR_VARIABLE:
-        if (w->is_early && w->plan->definition[e.a] != VY_NONE)
-            return write_expr(w, lane, w->plan->definition[e.a]);
+        if (w->is_early && vy_let_value(&w->plan->uses, e.a) != VY_NONE)
+            return write_expr(w, lane, vy_let_value(&w->plan->uses, e.a));
         e.a = w->lanes[lane][e.a];
         break;
     case VY_EXPR_BUILTIN:
@@ -192,7 +195,7 @@ static uint32_t write_expr(writer *w, uint32_t lane, uint32_t root) {
     return vy_irb_expr(d, &e);
 }
 
-/* An early expression, for a statement that follows directly. */
+/* Writes an early expression for the statement that follows directly. */
 static uint32_t write_early(writer *w, uint32_t expr) {
     w->is_early = 1;
     uint32_t made = write_expr(w, 0, expr);
@@ -200,12 +203,13 @@ static uint32_t write_early(writer *w, uint32_t expr) {
     return made;
 }
 
-/* A condition without what is known of it. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
+/* A condition without the operands whose truth is known. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
 static uint32_t write_condition(writer *w, uint32_t lane, uint32_t root) {
     const vy_expr *e = &w->copy.from->exprs.items[root];
     if (w->element != VY_NONE || e->kind != VY_EXPR_OP || (e->op != VYRE_OP_LAND && e->op != VYRE_OP_LOR))
         return write_expr(w, lane, root);
-    if (vy_coarsen_truth(w->plan, e->a) >= 0) /* it does not decide, or the whole would be known */
+    if (vy_coarsen_truth(w->plan, e->a) >= 0) /* the known operand is neutral; otherwise the whole condition would be
+                                               * known */
         return write_condition(w, lane, e->b);
     if (vy_coarsen_truth(w->plan, e->b) >= 0)
         return write_condition(w, lane, e->a);
@@ -213,7 +217,7 @@ static uint32_t write_condition(writer *w, uint32_t lane, uint32_t root) {
     return vy_irb_op(&w->copy.draft, (vyre_op)e->op, VYRE_TYPE_BOOL, a, b, VY_NONE);
 }
 
-/* ---- loads of consecutive elements and remainders, before the statement ---- */
+/* ---- hoisted loads of consecutive elements, and remainders ---- */
 
 static void hoist_load(writer *w, group lanes, uint32_t load) {
     const vyre_program *from = w->copy.from;
@@ -245,11 +249,10 @@ static uint32_t write_remainder(writer *w, uint32_t root, uint32_t lane) {
     return binary(w, VYRE_OP_REM, value, write_expr(w, 0, divisor));
 }
 
-/* Of neighbours x and x + 1: the remainder r of the one is followed by r + 1, or by 0 where that is the divisor d:
- * min(r + 1, r + 1 - d), because what is less than 0 wraps and is large. If d is 0, it is r + 1 both times, and that is
- * x + 1. */
+/* Remainders of consecutive numbers. If r = x % d, then (x + 1) % d is r + 1, or 0 if r + 1 == d. That is min(r + 1,
+ * r + 1 - d), because a negative difference wraps to a large number. If d is 0, both forms are r + 1 = x + 1. */
 static void hoist_remainder(writer *w, group lanes, uint32_t root) {
-    enum { CHAIN = 8 }; /* longer ones take longer than another remainder */
+    enum { CHAIN = 8 }; /* a longer chain costs more than another remainder */
     vy_irb *d = &w->copy.draft;
     uint32_t divisor = w->copy.from->exprs.items[root].b, start, before = VY_NONE, first = VY_NONE, value, tried = 0;
     int32_t offset;
@@ -268,8 +271,8 @@ static void hoist_remainder(writer *w, group lanes, uint32_t root) {
     w->hoisted[root] = first;
 }
 
-/* Those that are needed whatever the values are: one that is not costs more than it gives. Recursion is bounded by
- * VY_LIMIT_EXPRESSION_DEPTH. */
+/* Hoists the loads that execute unconditionally; a speculative load costs more than it saves. Recursion is bounded
+ * by VY_LIMIT_EXPRESSION_DEPTH. */
 static void hoist_loads(writer *w, group lanes, uint32_t root) {
     if (root == VY_NONE)
         return;
@@ -286,18 +289,10 @@ static void hoist_loads(writer *w, group lanes, uint32_t root) {
     }
 }
 
-/* Behind the statement: what is written once more, in another place, loads again. */
+/* After the statement: an expression that is written again elsewhere must load again. */
 static void forget_loads(writer *w, uint32_t root) {
-    if (root == VY_NONE)
-        return;
-    const vy_expr *e = &w->copy.from->exprs.items[root];
-    w->hoisted[root] = VY_NONE;
-    if (e->kind == VY_EXPR_LOAD || e->kind == VY_EXPR_OP)
-        forget_loads(w, e->b);
-    if (e->kind == VY_EXPR_OP) {
-        forget_loads(w, e->a);
-        forget_loads(w, e->c);
-    }
+    VY_EACH_EXPR (w->copy.from, i, root)
+        w->hoisted[i] = VY_NONE;
 }
 
 /* ---- simple statements ---- */
@@ -307,7 +302,7 @@ static void set_variable(writer *w, group lanes, uint32_t variable, uint32_t mad
         w->lanes[lane][variable] = made;
 }
 
-/* A statement for one lane of those for which it is written in a row (next_name). */
+/* Writes a statement for one lane of a row of lanes (next_name). */
 static void write_lane(writer *w, uint32_t lane, uint32_t index, uint32_t *tried) {
     const vy_stmt *s = stmt_at(w, index);
     vy_stmt stmt = *s;
@@ -343,15 +338,14 @@ static void write_lanes(writer *w, group lanes, uint32_t index) {
         forget_loads(w, VY_STMT_OPERANDS(s)[i]);
 }
 
-/* ---- remainders in a row ----
- *
- * `key[i % len(key)]`: keys are often as long as a multiple of what is accessed at once. Where the first remainder is
- * one, and all of them are below the length, they stand in a row, and can be loaded as one:
+/* ---- consecutive remainders ---- `key[i % len(key)]`: the length of a key is often a multiple of the access width.
+ * If the first remainder is aligned to that width and all remainders are below the length, they are consecutive and
+ * one wide load suffices:
  *
  *   let row = remainder & 0xfffffff0
  *   if row == remainder && row < len(key) && len(key) - row >= 16 { … key[row + lane] … } else { … } */
 
-/* A remainder by a length that is needed whatever the values are; VY_NONE. Recursion is bounded by
+/* Finds a remainder by a length that is computed unconditionally, or VY_NONE. Recursion is bounded by
  * VY_LIMIT_EXPRESSION_DEPTH. */
 static uint32_t find_row(writer *w, uint32_t root) {
     const vy_expr *exprs = w->copy.from->exprs.items, *e = root == VY_NONE ? NULL : &exprs[root];
@@ -424,7 +418,7 @@ static void write_simple(writer *w, group lanes, uint32_t index) {
 
 static void write_block(writer *w, group lanes, uint32_t first, uint32_t end, const rest *then);
 
-/* In a block of its own. */
+/* Writes a block in its own scope. */
 static void write_branch(writer *w, group lanes, uint32_t first, uint32_t end, const rest *then) {
     uint32_t mark = vy_cloner_open(&w->copy);
     write_block(w, lanes, first, end, then);
@@ -432,8 +426,8 @@ static void write_branch(writer *w, group lanes, uint32_t first, uint32_t end, c
     w->ended = 0;
 }
 
-/* Of what it decides by, too, all lanes load first: an `if` or `for` that they do not go through together. A condition
- * of `while` stays where it is. */
+/* An `if` or `for` with divergent control is written lane by lane, but the loads in its operands are hoisted for all
+ * lanes first. The condition of a `while` is not hoisted. */
 static void each_lane(writer *w, group lanes, uint32_t index, const rest *then,
                       void (*write)(writer *, group, uint32_t, const rest *)) {
     const vy_stmt *s = stmt_at(w, index);
@@ -536,7 +530,7 @@ static void write_stmt(writer *w, group lanes, uint32_t index) {
     }
 }
 
-/* A block and what follows it. Recursion is bounded by VY_LIMIT_NESTING and by the returns a plan allows. */
+/* Writes a block and the statements that follow it. Recursion is bounded by VY_LIMIT_NESTING and by MOST_RETURNS. */
 static void write_block(writer *w, group lanes, uint32_t first, uint32_t end, const rest *then) {
     for (uint32_t i = first; i < end && !w->copy.draft.failed && !w->ended; i = stmt_at(w, i)->end) {
         const vy_stmt *s = stmt_at(w, i);
@@ -557,7 +551,7 @@ static void write_block(writer *w, group lanes, uint32_t first, uint32_t end, co
         write_block(w, lanes, then->first, then->end, then->next);
 }
 
-/* The body for so many lanes, from lane 0, in the current block. */
+/* Writes the body for this many lanes, from lane 0, in the current block. */
 static void write_body(writer *w, uint32_t lanes) {
     w->ended = 0;
     write_block(w, (group){0, lanes}, w->copy.entry->first_stmt, w->copy.entry->end_stmt, NULL);
@@ -608,7 +602,7 @@ static uint32_t write_limit(writer *w, const vy_coarsen_limit *limit) {
     return write_early(w, limit->expr);
 }
 
-/* `start < limit && limit - start >= n`, where start + n - 1 is what the last lane needs. */
+/* `start < limit && limit - start >= n`, where start + n - 1 is the last element that the last lane accesses. */
 static uint32_t test_limit(writer *w, uint32_t all, const vy_coarsen_limit *limit) {
     int64_t needed = (int64_t)limit->offset + w->plan->factor;
     uint32_t start = read(w, w->starts[limit->start]);
@@ -689,7 +683,7 @@ static vyre_status write_program(writer *w, vyre_program **out, vyre_error *erro
     w->copy.draft.position = w->copy.entry->position;
     w->groups = vy_irb_scalar_param(&w->copy.draft, vy_cloner_new_name(&w->copy, "groups_x"), VYRE_TYPE_U32);
     vy_cloner_buffers(&w->copy, 0);
-    vy_cloner_arrays(&w->copy); /* constant ones */
+    vy_cloner_arrays(&w->copy); /* constant arrays */
     for (uint32_t lane = 1; lane < w->plan->factor; lane++)
         memcpy(w->lanes[lane], w->lanes[0], from->variables.count * sizeof(uint32_t));
     w->copy.draft.position = w->copy.entry->position;
@@ -700,7 +694,7 @@ static vyre_status write_program(writer *w, vyre_program **out, vyre_error *erro
 
 static const char too_large[] = "it would be over a limit of the language";
 
-/* A limit of the language keeps a program as it is. */
+/* If the result would exceed a limit of the language, the program is left unchanged. */
 static vyre_status rewrite(vy_coarsen_plan *plan, vy_arena *arena, vy_coarsened *out, vyre_error *error) {
     writer w = {.plan = plan, .row = VY_NONE};
     vyre_status status =
@@ -713,11 +707,11 @@ static vyre_status rewrite(vy_coarsen_plan *plan, vy_arena *arena, vy_coarsened 
     return status;
 }
 
-static vyre_status coarsen(const vyre_program *inlined, const vy_coarsen_options *options, vy_coarsened *out,
+static vyre_status coarsen(const vyre_program *inlined, const vy_target_desc *target, vy_coarsened *out,
                            vyre_error *error) {
     vy_arena arena = {0};
     vy_coarsen_plan plan;
-    vyre_status status = vy_coarsen_make_plan(&plan, inlined, options, &arena, error);
+    vyre_status status = vy_coarsen_make_plan(&plan, inlined, target, &arena, error);
     if (status == VYRE_OK && !plan.reason)
         status = rewrite(&plan, &arena, out, error);
     vy_arena_free(&arena);
@@ -726,21 +720,22 @@ static vyre_status coarsen(const vyre_program *inlined, const vy_coarsen_options
     return status;
 }
 
-vyre_status vy_coarsen_unverified(vyre_program *inlined, const vy_coarsen_options *options, vy_coarsened *out,
+vyre_status vy_coarsen_unverified(vyre_program *inlined, const vy_target_desc *target, vy_coarsened *out,
                                   vyre_error *error) {
     *out = (vy_coarsened){.factor = 1};
-    vyre_status status = coarsen(inlined, options, out, error);
+    vy_pass_count();
+    vyre_status status = coarsen(inlined, target, out, error);
     if (status == VYRE_OK && !out->program)
         out->program = vyre_program_retain(inlined);
     return status;
 }
 
-vyre_status vy_coarsen(vyre_program *program, const vy_coarsen_options *options, vy_coarsened *out, vyre_error *error) {
+vyre_status vy_coarsen(vyre_program *program, const vy_target_desc *target, vy_coarsened *out, vyre_error *error) {
     vyre_program *inlined;
     *out = (vy_coarsened){.factor = 1};
     vyre_status status = vyre_program_inline(program, &inlined, error);
     if (status == VYRE_OK) {
-        status = vy_coarsen_unverified(inlined, options, out, error);
+        status = vy_coarsen_unverified(inlined, target, out, error);
         vyre_program_release(inlined);
         if (status == VYRE_OK)
             status = vy_program_finalize(out->program, error);

@@ -1,11 +1,13 @@
 /* Plan of thread coarsening (coarsen.h): whether a program can be coarsened, whether it pays, and by which factor.
  *
- * What must stay true: a start and its limits describe exact arithmetic. With start + offset + factor <= limit and
- * start >= low >= -offset the index start + offset + lane does not wrap, so a statement about the sum modulo 2^32 holds
- * for the numbers. */
+ * Invariant: a start and its limits describe exact arithmetic. With start + offset + factor <= limit and
+ * start >= low >= -offset the index start + offset + lane does not wrap, so a fact about the sum modulo 2^32 also
+ * holds for the integers. */
 #include "opt/coarsen.h"
 
+#include "analysis/control_flow.h"
 #include "analysis/range.h"
+#include "analysis/trip_count.h"
 #include "base/status.h"
 #include "ir/walk.h"
 #include "opt/pass_manager.h"
@@ -13,18 +15,18 @@
 /* ---- values: uniform over the lanes, affine in global_id.x, and the comparisons that follow ---- */
 
 enum {
-    EARLY = 32,   /* nodes of a value that is computed at the start */
-    NEAR = 1024,  /* offsets up to this are offsets of one start */
-    FUEL = 64,    /* nodes looked at for a sum or a condition, through `let`s */
-    FEW = 16,     /* a literal up to this singles out the first elements */
-    SHORTEST = 64 /* shorter memories and literals limit nothing: the fast path would be for nobody */
+    EARLY = 32,   /* most nodes of a value that is computed at the start */
+    NEAR = 1024,  /* offsets up to this distance share one start */
+    FUEL = 64,    /* most nodes visited for a sum or a condition, through `let`s */
+    FEW = 16,     /* a comparison with a literal up to this selects the first elements */
+    SHORTEST = 64 /* shorter memories and literals are not limits: no invocation would reach the fast path */
 };
 
 static const vy_expr *at(const vy_coarsen_plan *plan, uint32_t expr) {
     return &plan->program->exprs.items[expr];
 }
 
-/* ---- the same for all lanes ---- */
+/* ---- uniformity over the lanes ---- */
 
 int vy_coarsen_stays_in_group(const vyre_program *program) {
     return program->workgroup[0] % VY_COARSEN_MAX == 0;
@@ -51,7 +53,7 @@ static void classify_op(vy_coarsen_plan *plan, uint32_t index, const vy_expr *e)
 
 static void classify_expr(vy_coarsen_plan *plan, uint32_t index) {
     const vy_expr *e = at(plan, index);
-    uint32_t definition = e->kind == VY_EXPR_VARIABLE ? plan->definition[e->a] : VY_NONE;
+    uint32_t definition = e->kind == VY_EXPR_VARIABLE ? vy_let_value(&plan->uses, e->a) : VY_NONE;
     plan->is_shared[index] = plan->early[index] = 1;
     switch ((vy_expr_kind)e->kind) {
     case VY_EXPR_VARIABLE:
@@ -76,28 +78,23 @@ static void classify_expr(vy_coarsen_plan *plan, uint32_t index) {
 
 static void coarsen_classify(vy_coarsen_plan *plan) {
     const vyre_program *p = plan->program;
-    uint32_t expr = 0;
-    for (uint32_t i = 0; i < p->variables.count; i++) {
-        plan->definition[i] = VY_NONE;
+    for (uint32_t i = 0; i < p->variables.count; i++)
         plan->var_shared[i] = i - plan->entry->first_variable < p->param_count;
-    }
     for (uint32_t i = plan->entry->first_stmt; i < plan->entry->end_stmt; i++) {
         const vy_stmt *s = &p->stmts.items[i];
-        for (uint32_t end = vy_stmt_exprs_end(p, s, expr); expr < end; expr++)
+        for (uint32_t expr = plan->uses.first_expr[i]; expr < plan->uses.first_expr[i + 1]; expr++)
             classify_expr(plan, expr);
-        if (s->kind == VY_STMT_LET) {
-            plan->definition[s->variable] = s->a;
+        if (s->kind == VY_STMT_LET)
             plan->var_shared[s->variable] = plan->is_shared[s->a];
-        } else if (s->kind == VY_STMT_FOR) {
+        else if (s->kind == VY_STMT_FOR)
             plan->var_shared[s->variable] =
                 plan->is_shared[s->a] && plan->is_shared[s->b] && (s->c == VY_NONE || plan->is_shared[s->c]);
-        }
     }
 }
 
 /* ---- sums ---- */
 
-/* group_id.x times the size of a workgroup. */
+/* Whether the op is group_id.x times the workgroup size. */
 static int is_group_start(const vy_coarsen_plan *plan, const vy_expr *e) {
     uint32_t size = plan->program->workgroup[0];
     if (e->op != VYRE_OP_MUL && e->op != VYRE_OP_SHL)
@@ -117,7 +114,7 @@ static int is_group_start(const vy_coarsen_plan *plan, const vy_expr *e) {
 
 static int add_builtin(const vy_coarsen_plan *plan, vy_sum *sum, const vy_expr *e) {
     const uint32_t *size = plan->program->workgroup;
-    int is_line = size[1] * size[2] == 1; /* of invocations: the linear index is the local id */
+    int is_line = size[1] * size[2] == 1; /* one-dimensional workgroup: the linear index is local_id.x */
     int is_global = e->op == VYRE_BUILTIN_GLOBAL_ID && e->axis == 0;
     int is_local = e->op == VYRE_BUILTIN_LOCAL_ID ? e->axis == 0 : e->op == VYRE_BUILTIN_LOCAL_INDEX && is_line;
     sum->x += (uint32_t)is_global;
@@ -133,8 +130,8 @@ static int add_term(const vy_coarsen_plan *plan, vy_sum *sum, uint32_t expr, int
     return 1;
 }
 
-/* Adds an expression to the sum, or subtracts it; 0 if it is no such sum, which then is spoiled. Recursion is bounded
- * by the fuel. */
+/* Adds an expression to the sum, or subtracts it. Returns 0 if it is not affine; the sum is then invalid. Recursion
+ * is bounded by the fuel. */
 static int add(const vy_coarsen_plan *plan, vy_sum *sum, uint32_t expr, int minus, unsigned *fuel) {
     const vy_expr *e = at(plan, expr);
     vy_sum before = *sum;
@@ -148,8 +145,8 @@ static int add(const vy_coarsen_plan *plan, vy_sum *sum, uint32_t expr, int minu
     }
     if (e->kind == VY_EXPR_BUILTIN && !minus)
         is_added = add_builtin(plan, sum, e);
-    else if (e->kind == VY_EXPR_VARIABLE && plan->definition[e->a] != VY_NONE)
-        is_added = add(plan, sum, plan->definition[e->a], minus, fuel);
+    else if (e->kind == VY_EXPR_VARIABLE && vy_let_value(&plan->uses, e->a) != VY_NONE)
+        is_added = add(plan, sum, vy_let_value(&plan->uses, e->a), minus, fuel);
     else if (e->kind == VY_EXPR_OP && (e->op == VYRE_OP_ADD || e->op == VYRE_OP_SUB))
         is_added = add(plan, sum, e->a, minus, fuel) && add(plan, sum, e->b, minus ^ (e->op == VYRE_OP_SUB), fuel);
     else if (e->kind == VY_EXPR_OP && !minus && is_group_start(plan, e))
@@ -160,7 +157,7 @@ static int add(const vy_coarsen_plan *plan, vy_sum *sum, uint32_t expr, int minu
     return add_term(plan, sum, expr, minus);
 }
 
-/* Whether an expression is a sum with at most one global_id.x. */
+/* Whether an expression is affine with at most one global_id.x. */
 static int sum_of(const vy_coarsen_plan *plan, uint32_t expr, vy_sum *sum) {
     unsigned fuel = FUEL;
     *sum = (vy_sum){0};
@@ -171,19 +168,10 @@ static int sum_of(const vy_coarsen_plan *plan, uint32_t expr, vy_sum *sum) {
     return sum->x <= 1;
 }
 
-/* What an early expression is behind `let`s. */
-static uint32_t resolve(const vy_coarsen_plan *plan, uint32_t expr) {
-    for (unsigned i = 0; i < FUEL && at(plan, expr)->kind == VY_EXPR_VARIABLE; i++) {
-        if (plan->definition[at(plan, expr)->a] == VY_NONE)
-            break;
-        expr = plan->definition[at(plan, expr)->a];
-    }
-    return expr;
-}
-
-/* Whether two early expressions are written alike. Recursion is bounded by EARLY. */
+/* Whether two early expressions are structurally equal. Recursion is bounded by EARLY. */
 static int is_same(const vy_coarsen_plan *plan, uint32_t one, uint32_t other) {
-    const vy_expr *a = at(plan, one = resolve(plan, one)), *b = at(plan, other = resolve(plan, other));
+    const vy_expr *a = at(plan, one = vy_see_through_lets(&plan->uses, one, FUEL)),
+                  *b = at(plan, other = vy_see_through_lets(&plan->uses, other, FUEL));
     if (one == other)
         return 1;
     if (a->kind != b->kind || a->type != b->type || a->op != b->op || a->axis != b->axis || a->bits != b->bits)
@@ -212,7 +200,7 @@ static int is_same_sum(const vy_coarsen_plan *plan, const vy_sum *a, const vy_su
 
 /* ---- starts and limits ---- */
 
-/* The start of a sum with global_id.x, and how far from it the sum is; VY_NONE if it has none. */
+/* The start of a sum with global_id.x, and the offset of the sum from it; VY_NONE if the table of starts is full. */
 static uint32_t start_of(vy_coarsen_plan *plan, const vy_sum *sum, int32_t *offset) {
     vy_sum wanted = *sum;
     *offset = 0;
@@ -229,7 +217,7 @@ static uint32_t start_of(vy_coarsen_plan *plan, const vy_sum *sum, int32_t *offs
     return plan->start_count++;
 }
 
-/* The start is at least `low`. */
+/* Requires start >= low. */
 static int needs_low(vy_coarsen_plan *plan, uint32_t start, int64_t low) {
     if (low <= (int64_t)plan->starts[start].low)
         return 1;
@@ -245,7 +233,7 @@ static int is_same_limit(const vy_coarsen_plan *plan, const vy_coarsen_limit *a,
     return a->value || a->length != VY_NONE || is_same(plan, a->expr, b->expr);
 }
 
-/* Every lane's start + lane + offset is below the limit, and not below zero. */
+/* Requires 0 <= start + lane + offset < limit for every lane. */
 static int needs_limit(vy_coarsen_plan *plan, const vy_coarsen_limit *wanted) {
     uint32_t i = 0;
     while (i < plan->limit_count && !is_same_limit(plan, &plan->limits[i], wanted))
@@ -262,7 +250,7 @@ static int needs_limit(vy_coarsen_plan *plan, const vy_coarsen_limit *wanted) {
     return 1;
 }
 
-/* That of a memory. */
+/* The limit that the length of a memory sets. */
 static vy_coarsen_limit limit_of_memory(const vy_coarsen_plan *plan, uint32_t memory) {
     uint64_t value = vy_memory_known_length(plan->program, memory);
     uint32_t length = value ? VY_NONE : vy_length_of(plan->program, memory);
@@ -280,13 +268,14 @@ int vy_coarsen_index(vy_coarsen_plan *plan, uint32_t memory, uint32_t index, uin
     return needs_limit(plan, &limit);
 }
 
-/* Literals have better ways (pass_strength_reduce.c). */
+/* A remainder by a literal is reduced by pass_strength_reduce.c instead. */
 int vy_coarsen_remainder(vy_coarsen_plan *plan, uint32_t expr, uint32_t *start, int32_t *offset) {
     const vy_expr *e = at(plan, expr);
     vy_sum sum;
     if (e->kind != VY_EXPR_OP || e->op != VYRE_OP_REM || e->type != VYRE_TYPE_U32 || !plan->early[e->b] ||
-        at(plan, resolve(plan, e->b))->kind == VY_EXPR_LITERAL || !sum_of(plan, e->a, &sum) || sum.x != 1 ||
-        (*start = start_of(plan, &sum, offset)) == VY_NONE || (int64_t)plan->starts[*start].low < -(int64_t)*offset)
+        at(plan, vy_see_through_lets(&plan->uses, e->b, FUEL))->kind == VY_EXPR_LITERAL || !sum_of(plan, e->a, &sum) ||
+        sum.x != 1 || (*start = start_of(plan, &sum, offset)) == VY_NONE ||
+        (int64_t)plan->starts[*start].low < -(int64_t)*offset)
         return 0;
     for (uint32_t i = 0; i < plan->limit_count; i++)
         if (plan->limits[i].start == *start && plan->limits[i].offset >= *offset)
@@ -296,7 +285,7 @@ int vy_coarsen_remainder(vy_coarsen_plan *plan, uint32_t expr, uint32_t *start, 
 
 /* ---- conditions ---- */
 
-/* Whether a literal is the length of something. */
+/* Whether a literal equals the length of a memory or the width of the grid. */
 static int is_some_length(const vyre_program *p, uint64_t value) {
     uint32_t width = p->grid.kind == VYRE_GRID_ELEMENTS ? p->grid.sizes[0] : VY_NONE;
     if (value < SHORTEST)
@@ -307,10 +296,11 @@ static int is_some_length(const vyre_program *p, uint64_t value) {
     return width != VY_NONE && p->sizes.items[width].kind == VY_SIZE_LITERAL && p->sizes.items[width].value == value;
 }
 
-/* What a limit written in the program is. */
+/* The limit that an expression of the program describes. */
 static vy_coarsen_limit limit_of(const vy_coarsen_plan *plan, uint32_t expr) {
     const vyre_program *p = plan->program;
-    vy_coarsen_limit limit = {.length = VY_NONE, .memory = VY_NONE, .expr = resolve(plan, expr)};
+    vy_coarsen_limit limit = {
+        .length = VY_NONE, .memory = VY_NONE, .expr = vy_see_through_lets(&plan->uses, expr, FUEL)};
     const vy_expr *e = at(plan, limit.expr);
     if (e->kind == VY_EXPR_LEN)
         return limit_of_memory(plan, e->a);
@@ -321,10 +311,10 @@ static vy_coarsen_limit limit_of(const vy_coarsen_plan *plan, uint32_t expr) {
     return limit;
 }
 
-/* base + lane + offset against the first few elements. No offset takes it over the top. */
+/* Compares base + lane + offset with a literal that selects the first elements. No offset makes the sum wrap. */
 static int compare_with_few(vy_coarsen_plan *plan, vyre_op op, uint32_t start, int32_t offset, uint64_t literal) {
     static const int truths[VYRE_OP_COUNT] = {[VYRE_OP_GT] = 1, [VYRE_OP_GE] = 1, [VYRE_OP_NE] = 1};
-    int is_over = op == VYRE_OP_GE || op == VYRE_OP_LT; /* else it is above the literal */
+    int is_over = op == VYRE_OP_GE || op == VYRE_OP_LT; /* the fast path needs >= the literal, else > the literal */
     const vy_sum *sum = &plan->starts[start].sum;
     if (sum->count || sum->constant || offset > 0)
         return -1;
@@ -343,7 +333,7 @@ static int compare(vy_coarsen_plan *plan, const vy_expr *e) {
         right = e->a;
         a = b;
     }
-    const vy_expr *limit = at(plan, resolve(plan, right));
+    const vy_expr *limit = at(plan, vy_see_through_lets(&plan->uses, right, FUEL));
     int is_literal = limit->kind == VY_EXPR_LITERAL, is_order = op != VYRE_OP_EQ && op != VYRE_OP_NE;
     if (!plan->early[right] || (is_literal && limit->bits > FEW && !is_some_length(plan->program, limit->bits)) ||
         (!is_order && !(is_literal && limit->bits <= FEW)))
@@ -365,8 +355,8 @@ static int truth(vy_coarsen_plan *plan, uint32_t expr, unsigned *fuel) {
     if (!*fuel)
         return -1;
     --*fuel;
-    if (e->kind == VY_EXPR_VARIABLE && plan->definition[e->a] != VY_NONE)
-        return truth(plan, plan->definition[e->a], fuel);
+    if (e->kind == VY_EXPR_VARIABLE && vy_let_value(&plan->uses, e->a) != VY_NONE)
+        return truth(plan, vy_let_value(&plan->uses, e->a), fuel);
     if (e->kind != VY_EXPR_OP)
         return -1;
     int a, b, wins = e->op == VYRE_OP_LOR;
@@ -406,31 +396,33 @@ int vy_coarsen_agrees(vy_coarsen_plan *plan, uint32_t condition) {
     return vy_coarsen_agrees(plan, e->a) && vy_coarsen_agrees(plan, e->b);
 }
 
-/* ---- the walk along the fast path: where a condition is known, only the branch that is taken counts ---- */
+/* ---- the walk along the fast path: of an `if` with a known condition only the taken branch counts ---- */
 
 enum {
-    MOST_NODES = 4096,    /* of the fast path: statements and expressions */
-    WORK_PER_ACCESS = 64, /* nodes for each consecutive access: with more it is not memory that takes the time */
+    MOST_NODES = 4096,     /* of the fast path: statements and expressions */
+    WORK_PER_ACCESS = 256, /* nodes per consecutive access; above this, wide accesses gain little */
     MOST_TRIPS = 1024,
-    MOST_RETURNS = 16 /* each takes a level of nesting */
+    MOST_RETURNS = 16 /* each one costs a level of nesting */
 };
 
-/* ---- whether it can be ---- */
+/* ---- legality ---- */
 
-/* Facts that keep lanes apart. */
+/* Facts that prevent several invocations from running as lanes of one. */
 static const struct {
     uint32_t fact;
     const char *reason;
 } apart[] = {
     {VY_PROGRAM_HAS_OP_CALL, "it calls ops that are not resolved"},
     {VY_PROGRAM_HAS_GRID_BARRIER, "it has grid barriers: split it first"},
-    {VY_PROGRAM_HAS_BARRIER, "its workgroups meet at barriers or collectives"},
+    {VY_PROGRAM_HAS_BARRIER, "it has barriers or collectives"},
     {VY_PROGRAM_HAS_TRAP, "it may trap, and the invocation that does is named"},
     {VY_PROGRAM_HAS_PRINT, "it prints, and prints name their invocation"},
     {VY_PROGRAM_IS_SCHEDULE_DEPENDENT, "what it delivers depends on the schedule"},
 };
 
 static const char *reason_of_facts(const vyre_program *p) {
+    if (vy_program_is_lowered(p))
+        return "it calls ops that have code for the target";
     for (size_t i = 0; i < sizeof apart / sizeof *apart; i++)
         if (p->facts & apart[i].fact)
             return apart[i].reason;
@@ -458,7 +450,7 @@ static const char *reason_of_atomics(const vyre_program *p) {
     for (uint32_t i = 0; i < p->stmts.count; i++) {
         const vy_stmt *s = &p->stmts.items[i];
         if (s->kind == VY_STMT_ATOMIC && (s->result_count || s->order != VYRE_ORDER_RELAXED))
-            return "it has atomics that give a value or order memory";
+            return "it has atomics that return a value or order memory";
     }
     return NULL;
 }
@@ -472,7 +464,7 @@ int vy_coarsen_returns(const vyre_program *p, uint32_t first, uint32_t end) {
     return 0;
 }
 
-/* Whether control may come out at the end of a block. Recursion is bounded by VY_LIMIT_NESTING. */
+/* Whether control may reach the end of a block. Recursion is bounded by VY_LIMIT_NESTING. */
 static int comes_out(const vyre_program *p, uint32_t first, uint32_t end) {
     uint32_t last = VY_NONE;
     for (uint32_t i = first; i < end; i = p->stmts.items[i].end)
@@ -492,8 +484,8 @@ static int comes_out(const vyre_program *p, uint32_t first, uint32_t end) {
     }
 }
 
-/* A return can be left out where what follows the `if` it stands in can go into the other branch. Recursion is bounded
- * by VY_LIMIT_NESTING. */
+/* A return can be removed if the statements after its `if` can move to the other branch. Recursion is bounded by
+ * VY_LIMIT_NESTING. */
 static const char *reason_of_returns(const vyre_program *p, uint32_t first, uint32_t end, uint32_t *count) {
     for (uint32_t i = first; i < end; i = p->stmts.items[i].end) {
         const vy_stmt *s = &p->stmts.items[i];
@@ -515,12 +507,11 @@ static const char *reason_of_returns(const vyre_program *p, uint32_t first, uint
     return NULL;
 }
 
-/* ---- what the fast path does ---- */
+/* ---- cost of the fast path ---- */
 
 typedef struct walk {
     vy_coarsen_plan *plan;
-    const uint32_t *first_expr; /* by statement */
-    const char *slow;           /* why it does not pay */
+    const char *slow; /* why coarsening does not pay */
 } walk;
 
 static void count_access(walk *w, uint32_t memory, uint32_t index, uint64_t weight) {
@@ -528,7 +519,7 @@ static void count_access(walk *w, uint32_t memory, uint32_t index, uint64_t weig
     uint32_t start, bytes = vyre_type_size((vyre_type)plan->program->memories.items[memory].type);
     int32_t offset;
     if (plan->program->memories.items[memory].space == VY_SPACE_CONSTANT)
-        return; /* it is in a cache, near enough to computing */
+        return; /* constant memory is cached, so a load costs about as much as an op */
     if (vy_coarsen_index(plan, memory, index, &start, &offset)) {
         plan->consecutive += weight;
         plan->element_bytes = bytes > plan->element_bytes ? bytes : plan->element_bytes;
@@ -540,7 +531,7 @@ static void count_access(walk *w, uint32_t memory, uint32_t index, uint64_t weig
 static void count_stmt(walk *w, uint32_t index, uint64_t weight) {
     const vyre_program *p = w->plan->program;
     const vy_stmt *s = &p->stmts.items[index];
-    uint32_t first = w->first_expr[index], end = vy_stmt_exprs_end(p, s, first);
+    uint32_t first = w->plan->uses.first_expr[index], end = w->plan->uses.first_expr[index + 1];
     w->plan->work += (end - first + 1) * weight;
     for (uint32_t i = first; i < end; i++)
         if (p->exprs.items[i].kind == VY_EXPR_LOAD)
@@ -551,14 +542,12 @@ static void count_stmt(walk *w, uint32_t index, uint64_t weight) {
         w->plan->scattered += weight;
 }
 
-/* Trips of a `for` between literals; else 0. */
+/* Trip count of a `for` with literal bounds, at least 1; else 0. */
 static uint64_t trips_of(const vyre_program *p, const vy_stmt *s) {
-    const vy_expr *from = &p->exprs.items[s->a], *to = &p->exprs.items[s->b];
-    const vy_expr *step = s->c == VY_NONE ? NULL : &p->exprs.items[s->c];
-    if (from->kind != VY_EXPR_LITERAL || to->kind != VY_EXPR_LITERAL || (step && step->kind != VY_EXPR_LITERAL))
+    vy_trips t;
+    if (!vy_trips_of(p, s, &t))
         return 0;
-    uint64_t by = step && step->bits ? step->bits : 1, distance = to->bits > from->bits ? to->bits - from->bits : 1;
-    return distance / by + (distance % by != 0);
+    return vy_trips_remain(&t) ? vy_trips_count(&t) : 1;
 }
 
 static void walk_block(walk *w, uint32_t first, uint32_t end, uint64_t weight);
@@ -581,7 +570,7 @@ static void walk_loop(walk *w, uint32_t index, uint64_t weight) {
     if (vy_loop_runs_once(p, index))
         trips = 1;
     if (trips == 0 || trips > MOST_TRIPS)
-        w->slow = "it loops as often as only the data or the dispatch knows, or very often";
+        w->slow = "it has loops with a large or unknown trip count";
     weight *= trips && trips <= MOST_TRIPS ? trips : MOST_TRIPS;
     count_stmt(w, index, weight);
     walk_block(w, index + 1, s->end, weight < UINT32_MAX ? weight : UINT32_MAX);
@@ -603,18 +592,12 @@ static void walk_block(walk *w, uint32_t first, uint32_t end, uint64_t weight) {
 }
 
 int vy_coarsen_loop_agrees(const vy_coarsen_plan *plan, uint32_t loop) {
-    const vy_stmt *stmts = plan->program->stmts.items, *s = &stmts[loop];
-    if (s->kind != VY_STMT_FOR || !plan->var_shared[s->variable])
-        return 0;
-    for (uint32_t i = loop + 1; i < s->end;) { /* jumps of loops inside stay there */
-        if (stmts[i].kind == VY_STMT_BREAK || stmts[i].kind == VY_STMT_CONTINUE)
-            return 0;
-        i = vy_stmt_is_loop(stmts[i].kind) ? stmts[i].end : i + 1;
-    }
-    return 1;
+    const vy_stmt *s = &plan->program->stmts.items[loop];
+    return s->kind == VY_STMT_FOR && plan->var_shared[s->variable] &&
+           !vy_block_has_loop_jump(plan->program, loop + 1, s->end);
 }
 
-/* ---- making ---- */
+/* ---- building the plan ---- */
 
 static const char *reason_of_cost(const walk *w) {
     const vy_coarsen_plan *plan = w->plan;
@@ -625,7 +608,7 @@ static const char *reason_of_cost(const walk *w) {
     if (plan->scattered > plan->consecutive)
         return "more of its accesses are scattered than consecutive";
     if (plan->work / WORK_PER_ACCESS > plan->consecutive)
-        return "it computes much for each element, so that memory is not what takes the time";
+        return "it computes much for each element, so it is not bound by memory";
     return NULL;
 }
 
@@ -641,19 +624,19 @@ static void choose_factor(vy_coarsen_plan *plan, uint32_t access_bytes) {
                                                 : "it is too large to be written several times";
 }
 
-static int allocate(vy_coarsen_plan *plan, vy_arena *arena, uint32_t **first_expr) {
+static int allocate(vy_coarsen_plan *plan, vy_arena *arena) {
     const vyre_program *p = plan->program;
     plan->is_shared = vy_arena_allocate(arena, p->exprs.count + 1u);
     plan->early = vy_arena_allocate(arena, p->exprs.count + 1u);
     plan->var_shared = vy_arena_allocate(arena, p->variables.count + 1u);
-    plan->definition = vy_arena_allocate(arena, vy_array_size(p->variables.count + 1u, sizeof *plan->definition));
-    *first_expr = vy_arena_allocate(arena, vy_array_size(p->stmts.count + 1u, sizeof **first_expr));
-    return plan->is_shared && plan->early && plan->var_shared && plan->definition && *first_expr;
+    plan->uses = (vy_def_use){.program = p, .arena = arena};
+    return plan->is_shared && plan->early && plan->var_shared &&
+           vy_def_use_need(&plan->uses, VY_DEF_USE_EXPRS | VY_DEF_USE_DECLARATIONS);
 }
 
-vyre_status vy_coarsen_make_plan(vy_coarsen_plan *plan, const vyre_program *program, const vy_coarsen_options *options,
+vyre_status vy_coarsen_make_plan(vy_coarsen_plan *plan, const vyre_program *program, const vy_target_desc *target,
                                  vy_arena *arena, vyre_error *error) {
-    uint32_t returns = 0, expr = 0, *first_expr;
+    uint32_t returns = 0;
     *plan = (vy_coarsen_plan){.program = program, .entry = vy_program_entry(program), .factor = 1};
     plan->reason = !plan->entry ? "a library has no entry to launch" : reason_of_facts(program);
     plan->reason = plan->reason ? plan->reason : reason_of_memories(program);
@@ -662,17 +645,13 @@ vyre_status vy_coarsen_make_plan(vy_coarsen_plan *plan, const vyre_program *prog
         plan->reason = reason_of_returns(program, plan->entry->first_stmt, plan->entry->end_stmt, &returns);
     if (plan->reason)
         return VYRE_OK;
-    if (!allocate(plan, arena, &first_expr))
+    if (!allocate(plan, arena))
         return vy_fail_memory(error, "a plan to coarsen a program");
-    for (uint32_t i = 0; i < program->stmts.count; i++) {
-        first_expr[i] = expr;
-        expr = vy_stmt_exprs_end(program, &program->stmts.items[i], expr);
-    }
-    walk w = {.plan = plan, .first_expr = first_expr};
+    walk w = {.plan = plan};
     coarsen_classify(plan);
     walk_block(&w, plan->entry->first_stmt, plan->entry->end_stmt, 1);
     plan->is_closed = 1;
-    plan->reason = options->even_if_slow ? NULL : reason_of_cost(&w);
-    choose_factor(plan, options->access_bytes);
+    plan->reason = target->coarsen == VY_COARSEN_IF_POSSIBLE ? NULL : reason_of_cost(&w);
+    choose_factor(plan, target->access_bytes);
     return VYRE_OK;
 }

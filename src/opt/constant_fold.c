@@ -1,30 +1,31 @@
-/* Constant folding (constant_fold.h), and the pass that consists of it.
+/* Constant folding (constant_fold.h), and the pass that consists of it. Invariant: a folded tree has the bits that
+ * the evaluator returns.
  *
  * The pass replaces an op of literals by the literal that the evaluator returns. The length of an array, of a buffer
- * with a constant count and the size of a workgroup are literals; so is a `let` of a literal, wherever it is used. A
- * load beyond the end of an array or of such a buffer is zero. */
+ * with a constant count and the size of a workgroup are literals. A variable that is a `let` of a literal becomes
+ * the literal at each use. A load beyond the end of an array or of such a buffer is zero. */
 #include "opt/constant_fold.h"
 
 #include "base/status.h"
 #include "ir/walk.h"
 #include "opt/pass_manager.h"
 
-/* ---- what becomes a literal ---- */
+/* ---- which expressions fold ---- */
 
 int vy_fold_op(const vyre_program *p, const vy_expr *e, uint64_t *bits) {
     const uint32_t operands[3] = {e->a, e->b, e->c};
     uint64_t args[3] = {0};
     for (int i = 0; i < 3 && operands[i] != VY_NONE; i++) {
-        const vy_expr *operand = &p->exprs.items[operands[i]];
-        if (operand->kind != VY_EXPR_LITERAL)
+        const vy_expr *operand = vy_literal_at(p, operands[i]);
+        if (!operand)
             return 0;
         args[i] = operand->bits;
     }
-    *bits = vy_eval_canonical((vyre_op)e->op, (vyre_type)e->type, (vyre_type)p->exprs.items[e->a].type, args);
+    *bits = vy_op_value(p, e, args);
     return 1;
 }
 
-/* Along an axis of one invocation every position is 0. Functions of a library do not know their workgroup. */
+/* Along an axis with one invocation every id is 0. Library functions have no workgroup size. */
 static int fold_builtin(const vyre_program *from, const vy_expr *e, uint64_t *bits) {
     const uint32_t *size = from->workgroup;
     if (!vy_program_has_entry(from))
@@ -34,7 +35,8 @@ static int fold_builtin(const vyre_program *from, const vy_expr *e, uint64_t *bi
            (e->op == VYRE_BUILTIN_LOCAL_INDEX && size[0] * size[1] * size[2] == 1);
 }
 
-/* Whether a literal index is outside `length` elements: compared as a mathematical integer, so a negative one is. */
+/* Whether a literal index is outside `length` elements. The index is compared as a mathematical integer, so a
+ * negative one is outside. */
 static int is_outside(const vy_expr *index, uint64_t length) {
     vy_wide at = vy_integer_of(index->type, index->bits);
     return at < 0 || at >= (vy_wide)length;
@@ -62,7 +64,8 @@ static int fold_load(const vyre_program *p, const vy_expr *e, uint64_t *bits) {
     return is_outside(index, length) || vy_fold_constant_element(p, e, index->type, index->bits, bits);
 }
 
-/* Whether an expression of `p`, the source or what is made of it, becomes a literal. Of selections see below. */
+/* Whether an expression of `p`, the source or the draft, folds to a literal. Selections are handled separately
+ * below. */
 static int fold_expr(const vy_rewrite *rw, const vyre_program *p, const vy_expr *e, uint64_t *bits) {
     switch (e->kind) {
     case VY_EXPR_OP:
@@ -83,15 +86,15 @@ static int is_select_of_literal(const vyre_program *p, const vy_expr *e) {
     return e->kind == VY_EXPR_OP && e->op == VYRE_OP_SELECT && p->exprs.items[e->a].kind == VY_EXPR_LITERAL;
 }
 
-/* Whether an expression of the source, which is no variable, is folded as it stands. An op with something unknown on
- * the left, as most have, is not. */
+/* Whether an expression of the source that is not a variable folds without its operands being rewritten. An op with
+ * a non-literal left operand, the common case, does not. */
 static int folds(const vy_rewrite *rw, uint32_t expr) {
     const vy_expr *e = &rw->from->exprs.items[expr];
     uint64_t bits;
     return is_select_of_literal(rw->from, e) || fold_expr(rw, rw->from, e, &bits);
 }
 
-/* ---- writing: what is folded takes the place of its operands, which end what is written ---- */
+/* ---- writing: a folded tree replaces its operands, which are the last expressions written ---- */
 
 void vy_fold_slide(vyre_program *p, uint32_t first, uint32_t end, uint32_t to) {
     uint32_t by = first - to;
@@ -115,19 +118,18 @@ uint32_t vy_fold_select(vyre_program *p, const vy_expr *e) {
     return e->a + (end + 1 - first);
 }
 
-/* The first of the operands; what has none begins where it is written itself. */
+/* The first operand; the position of the expression itself if it has none. */
 static uint32_t first_operand(const vy_expr *e, uint32_t here) {
     return e->kind == VY_EXPR_OP ? e->a : e->kind == VY_EXPR_LOAD ? e->b : here;
 }
 
-/* Writes an expression of the source, which is no leaf that is copied, at `to`, behind its operands. Returns one past
- * it. */
+/* Writes a non-leaf expression of the source at `to`, after its operands. Returns one past it. */
 static uint32_t fold_one(vy_rewrite *rw, uint32_t first, uint32_t expr, uint32_t to) {
     vyre_program *p = rw->draft.program;
     uint64_t bits;
     vy_expr e = vy_rewritten_expr(rw, first, rw->from->exprs.items[expr]);
     if (e.kind != VY_EXPR_OP || p->exprs.items[e.a].kind == VY_EXPR_LITERAL) {
-        /* Most ops have something unknown on the left, and are neither folded nor settled. */
+        /* Fast path: most ops have a non-literal left operand, so they neither fold nor select an arm. */
         if (is_select_of_literal(p, &e)) {
             rw->changes++;
             return vy_fold_select(p, &e);
@@ -144,7 +146,7 @@ static uint32_t fold_one(vy_rewrite *rw, uint32_t first, uint32_t expr, uint32_t
     return to + 1;
 }
 
-/* Writes a literal or a variable of the source, or what that is. */
+/* Writes a literal or variable of the source, or the literal that the variable equals. */
 static void put_leaf(vy_rewrite *rw, const vy_literals *literals, uint32_t expr, uint32_t to) {
     vyre_program *p = rw->draft.program;
     vy_expr *e = &p->exprs.items[to];
@@ -179,14 +181,14 @@ void vy_fold_exprs(vy_rewrite *rw, const vy_literals *literals, uint32_t first, 
 
 /* ---- the pass ---- */
 
-/* Nodes come after their operands, so the first that is folded is seen as it is in the source. */
+/* Operands precede their op, so the first expression that folds has unmodified operands. */
 static uint32_t find_folded(vy_rewrite *rw, uint32_t first, uint32_t end) {
     const vy_literals *literals = rw->user;
     const vy_expr *exprs = rw->from->exprs.items;
     for (uint32_t i = first; i < end; i++) {
         const vy_expr *e = &exprs[i];
         if (e->kind == VY_EXPR_LITERAL || (e->kind == VY_EXPR_OP && exprs[e->a].kind != VY_EXPR_LITERAL))
-            continue; /* most of them */
+            continue; /* the common case */
         if (e->kind == VY_EXPR_VARIABLE ? literals->is_known[e->a] : folds(rw, i))
             return i;
     }
@@ -212,7 +214,7 @@ vyre_status vy_pass_const_fold(const vyre_program *from, const vy_opt_policy *ru
     memset(literals.is_known, 0, count);
     for (uint32_t i = 0; i < from->stmts.count; i++) {
         const vy_stmt *s = &from->stmts.items[i];
-        if (s->kind != VY_STMT_LET || from->exprs.items[s->a].kind != VY_EXPR_LITERAL)
+        if (s->kind != VY_STMT_LET || !vy_literal_at(from, s->a))
             continue;
         literals.bits[s->variable] = from->exprs.items[s->a].bits;
         literals.is_known[s->variable] = 1;

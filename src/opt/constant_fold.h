@@ -1,5 +1,5 @@
-/* Constant folding of the trees of a statement while they are written: for the pass const-fold, and for the transforms
- * that replace variables by literals. */
+/* Constant folding of expression trees while they are written, used by the pass const-fold and by the transforms
+ * that replace variables by literals. Invariant: a folded tree has the bits that the evaluator returns. */
 #ifndef VY_OPT_CONSTANT_FOLD_H
 #define VY_OPT_CONSTANT_FOLD_H
 
@@ -8,14 +8,14 @@
 /* By variable of the source. */
 typedef struct vy_literals {
     uint64_t *bits;
-    uint8_t *is_known; /* not 0: the variable is `bits` */
+    uint8_t *is_known; /* nonzero: the variable equals `bits` */
 } vy_literals;
 
-/* A row hook (rewriter.h), with the literals there are. Counts a change for whatever is folded. */
+/* A row hook (rewriter.h) that folds with the given literals. Each folded tree counts as a change. */
 void vy_fold_exprs(vy_rewrite *rewrite, const vy_literals *literals, uint32_t first, uint32_t end);
 
-/* What an expression of a row that begins at `first` refers to, in the draft: rewrite->row says where its operands
- * went. Inline: it is asked for every node. */
+/* An expression of a row that starts at `first`, with its operands translated to the draft; rewrite->row maps the
+ * operands. Inline because it runs for every node. */
 static inline vy_expr vy_rewritten_expr(const vy_rewrite *rewrite, uint32_t first, vy_expr e) {
     const uint32_t *row = rewrite->row.items;
     if (e.kind == VY_EXPR_VARIABLE) {
@@ -30,18 +30,18 @@ static inline vy_expr vy_rewritten_expr(const vy_rewrite *rewrite, uint32_t firs
     return e;
 }
 
-/* ---- for whoever writes trees in a row: what is folded takes the place of its operands, which end what is written.
- * Also for unroll_arrays.c ---- */
+/* ---- building blocks for writers of rows, also used by unroll_arrays.c: a folded tree replaces its operands, which
+ * are the last expressions written ---- */
 
-/* Whether the operands of an op of `program`, which is no selection, are literals; then *bits is what it gives. */
+/* Whether all operands of an op of `program`, not a selection, are literals; *bits is then the result. */
 int vy_fold_op(const vyre_program *program, const vy_expr *e, uint64_t *bits);
-/* Whether `load`, whose index is the literal `index`, loads from a constant array; then *bits is what it gives. */
+/* Whether `load`, whose index is the literal `index`, reads a constant array; *bits is then the element. */
 int vy_fold_constant_element(const vyre_program *program, const vy_expr *load, uint8_t index_type, uint64_t index,
                              uint64_t *bits);
-/* One of the arms of a selection whose condition is a literal stays: condition and arms end what is written. Returns
- * one past it. */
+/* Replaces a selection with a literal condition by the selected arm. Condition and arms are the last expressions
+ * written. Returns one past the result. */
 uint32_t vy_fold_select(vyre_program *program, const vy_expr *e);
-/* The trees [first, end) go to `to`, which is before. */
+/* Moves the trees [first, end) down to `to`. */
 void vy_fold_slide(vyre_program *program, uint32_t first, uint32_t end, uint32_t to);
 
 #endif

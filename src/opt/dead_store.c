@@ -1,11 +1,11 @@
 /* Dead store analysis (pass_manager.h): one backward walk.
  *
- * The state is the set of slots that are dead at this point: variables, whole memories, and places (a memory with an
- * index). It is kept as time stamps: a slot is dead if it was killed after the last read that may concern it, so that
- * "all shared memory is read" is one number. Every change is logged, so both branches start from the same state and are
- * merged by what they touched.
+ * The state is the set of slots that are dead at this point: variables, whole memories, and elements (a memory with an
+ * index). It is kept as time stamps: a slot is dead if it was killed after the last read that may concern it, so "all
+ * shared memory is read" is a single number. Every change is logged, so that both branches start from the same state
+ * and are merged by the slots that they changed.
  *
- * What must stay true: a slot is dead only if it is dead on every path from here; a read on any path makes it live. */
+ * Invariant: a slot is dead only if it is dead on every path from here; a read on any path makes it live. */
 #include "opt/pass_manager.h"
 
 #include "base/status.h"
@@ -15,14 +15,14 @@ typedef struct undo {
     uint64_t *at, old;
 } undo;
 
-/* Something a branch changed, and whether it is dead at its start; clocks are no slots. */
+/* A slot that a branch changed, and whether it is dead at its start. */
 typedef struct touched {
     uint64_t *at;
     int is_dead;
 } touched;
 typedef VY_VECTOR(touched) touched_list;
 
-/* How the branches of one `if` decide on a slot. */
+/* The results of the branches of one `if` for a slot. */
 typedef struct votes {
     uint32_t election;
     uint8_t cast, dead;
@@ -31,23 +31,21 @@ typedef struct votes {
 typedef struct walk {
     const vyre_program *program;
     const vy_opt_policy *rules;
-    uint8_t *is_overwritten; /* the result */
-    uint64_t *killed;        /* by slot: when; 0: it is live. Variables, memories, places */
-    uint64_t *read;          /* by memory: when it was read last */
+    uint8_t *is_overwritten; /* result */
+    uint64_t *killed;        /* by slot: the time when it was killed; 0: it is live. Variables, memories, elements */
+    uint64_t *read;          /* by memory: the time of the last read */
     uint64_t all_read, shared_read, now;
-    votes *votes;               /* by slot */
-    const uint32_t *first_expr; /* by statement, and of the end */
-    uint32_t *place;            /* by statement: the slot a store writes, or VY_NONE */
-    uint32_t *next_place;       /* by statement: the next store in its bucket */
+    votes *votes; /* by slot */
+    const vy_def_use *uses;
+    uint32_t *place;      /* by statement: the slot that a store writes, or VY_NONE */
+    uint32_t *next_place; /* by statement: the next store in the hash bucket */
     uint32_t *buckets, bucket_count, stores;
-    uint32_t *place_memory; /* by place */
-    uint32_t *hash;         /* by expression; 0: it may change between two statements */
-    uint32_t *declared;     /* by variable: the statement */
-    uint8_t *is_assigned;   /* by variable: beyond its declaration */
+    uint32_t *place_memory; /* by element slot */
+    uint32_t *hash;         /* by expression; 0: its value may differ between two statements */
     uint32_t slots, first_place, elections;
-    uint32_t undoes; /* what is set here is undone: how many are going to do that */
+    uint32_t undoes; /* the number of enclosing blocks whose changes are undone */
     VY_VECTOR(undo) log;
-    VY_VECTOR(uint32_t) siblings; /* of the blocks being walked */
+    VY_VECTOR(uint32_t) siblings; /* of the enclosing blocks */
     uint64_t *block;
     size_t size;
     int failed;
@@ -103,7 +101,7 @@ static void read_memory(walk *w, uint32_t memory) {
 
 static void read_exprs(walk *w, uint32_t stmt) {
     const vy_expr *exprs = w->program->exprs.items;
-    for (uint32_t i = w->first_expr[stmt], end = w->first_expr[stmt + 1]; i < end; i++) {
+    for (uint32_t i = w->uses->first_expr[stmt], end = w->uses->first_expr[stmt + 1]; i < end; i++) {
         const vy_expr *e = &exprs[i];
         if (e->kind == VY_EXPR_VARIABLE && w->killed[e->a])
             set(w, &w->killed[e->a], 0);
@@ -112,25 +110,25 @@ static void read_exprs(walk *w, uint32_t stmt) {
     }
 }
 
-/* What a statement may let be read beside its expressions, by whomever. */
+/* The memories that a statement may cause to be read, by any invocation, in addition to its expressions. */
 static void read_effects(walk *w, const vy_stmt *s) {
     if (s->kind == VY_STMT_ATOMIC)
         read_memory(w, s->memory);
     for (uint32_t i = 0; i < s->arg_count; i++)
         if (w->program->args.items[s->args + i].is_memory)
             read_memory(w, w->program->args.items[s->args + i].index);
-    if (vy_stmt_orders(s) || vy_stmt_changes(w->rules, s) & VY_CHANGES_SHARED)
+    if (vy_stmt_orders(s) || vy_stmt_changes(w->rules, w->program, s) & VY_CHANGES_SHARED)
         set(w, &w->shared_read, ++w->now);
 }
 
-/* ---- statements, backwards ---- */
+/* ---- statements, in reverse ---- */
 
-/* Memory parameters of library functions may be the same memory: they are left alone. */
+/* Memory parameters of functions may be the same memory, so they are not analysed. */
 static int is_trackable(const vyre_program *p, uint32_t memory) {
     return p->memories.items[memory].elements || vy_program_has_entry(p);
 }
 
-/* Whether the value that the statement writes is never read. If it is, what stands there before is not. */
+/* Whether the value that the statement writes is never read. If it is read, earlier values of the slot are not. */
 static int is_for_nothing(walk *w, uint32_t index, const vy_stmt *s) {
     if (s->kind == VY_STMT_VAR)
         return is_dead(w, s->variable);
@@ -151,7 +149,7 @@ static void visit_simple(walk *w, uint32_t index, const vy_stmt *s) {
     case VY_STMT_STORE:
         w->is_overwritten[index] = (uint8_t)is_for_nothing(w, index, s);
         if (w->is_overwritten[index])
-            return; /* nor is what it reads read */
+            return; /* its operands are not read either */
         break;
     case VY_STMT_BREAK:
     case VY_STMT_CONTINUE:
@@ -169,7 +167,7 @@ static void visit_simple(walk *w, uint32_t index, const vy_stmt *s) {
 
 static void visit_block(walk *w, uint32_t first, uint32_t end);
 
-/* What was touched since mark, once each; then back to how it was. */
+/* Collects the slots changed since mark, once each, and restores their state. */
 static void collect(walk *w, uint32_t mark, touched_list *list) {
     uint32_t election = ++w->elections;
     for (uint32_t i = mark; i < w->log.count && !w->failed; i++) {
@@ -192,8 +190,8 @@ static int is_slot(const walk *w, const touched *t) {
     return t->at >= w->killed && t->at < w->killed + w->slots;
 }
 
-/* Before an `if` is dead what is dead at the start of both branches. A branch that did not touch a slot leaves it as it
- * is behind. */
+/* A slot is dead before an `if` if it is dead at the start of both branches. A branch that did not change a slot has
+ * the state after the `if`. */
 static void merge(walk *w, const touched_list lists[2]) {
     uint32_t election = ++w->elections;
     for (int l = 0; l < 2; l++)
@@ -239,14 +237,14 @@ static void visit_if(walk *w, uint32_t index, const vy_stmt *s) {
     read_exprs(w, index);
 }
 
-/* Whatever is read somewhere in the loop may be read after the end of a trip; and everything, if the next trip may end
+/* A read anywhere in the loop may follow the end of an iteration; every slot may be read if the next iteration may end
  * the invocation. */
 static void read_loop(walk *w, uint32_t index, const vy_stmt *s) {
     const vyre_program *p = w->program;
-    uint32_t first = w->first_expr[index], end = w->first_expr[s->end];
+    uint32_t first = w->uses->first_expr[index], end = w->uses->first_expr[s->end];
     for (uint32_t i = first; i < end && !w->failed; i++) {
         const vy_expr *e = &p->exprs.items[i];
-        if (e->kind == VY_EXPR_VARIABLE && w->killed[e->a] && w->declared[e->a] < index)
+        if (e->kind == VY_EXPR_VARIABLE && w->killed[e->a] && w->uses->declarations[e->a] < index)
             set(w, &w->killed[e->a], 0);
         else if (e->kind == VY_EXPR_LOAD)
             read_memory(w, e->a);
@@ -259,7 +257,7 @@ static void read_loop(walk *w, uint32_t index, const vy_stmt *s) {
     }
 }
 
-/* It may make no trip, so nothing that a trip overwrites is dead before. */
+/* The loop may have no iteration, so a slot that an iteration overwrites is not dead before it. */
 static void visit_loop(walk *w, uint32_t index, const vy_stmt *s) {
     if (w->rules->forget_at_loops)
         read_loop(w, index, s);
@@ -287,7 +285,7 @@ static void visit_stmt(walk *w, uint32_t index) {
         visit_simple(w, index, s);
 }
 
-/* The last first. Recursion is bounded by VY_LIMIT_NESTING. */
+/* In reverse order. Recursion is bounded by VY_LIMIT_NESTING. */
 static void visit_block(walk *w, uint32_t first, uint32_t end) {
     uint32_t mark = w->siblings.count;
     for (uint32_t i = first; i < end && !w->failed; i = w->program->stmts.items[i].end) {
@@ -300,8 +298,8 @@ static void visit_block(walk *w, uint32_t first, uint32_t end) {
         visit_stmt(w, w->siblings.items[--w->siblings.count]);
 }
 
-/* At the end of a function nobody reads its variables and arrays any more: what others read of a workgroup's array they
- * read behind a barrier. Variables that are never assigned are left live, since nobody asks for them. */
+/* At the end of a function its variables and arrays are dead: other invocations read workgroup arrays after a barrier.
+ * Variables that are never assigned are left live, because their state is not used. */
 static void visit_function(walk *w, const vy_function *f) {
     w->now++;
     for (uint32_t i = 0; i < f->variable_count; i++)
@@ -313,19 +311,19 @@ static void visit_function(walk *w, const vy_function *f) {
     visit_block(w, f->first_stmt, f->end_stmt);
 }
 
-/* ---- places ---- */
+/* ---- elements ---- */
 
 static uint32_t mix(uint32_t hash, uint32_t word) {
     hash = (hash ^ word) * UINT32_C(0x9e3779b1);
     return hash ^ hash >> 15;
 }
 
-/* Operands come before operators. */
+/* Operands precede operators. */
 static uint32_t hash_of(const walk *w, const vy_expr *e) {
     uint32_t hash =
         mix((uint32_t)e->kind << 24 | (uint32_t)e->type << 16 | (uint32_t)e->op << 8 | e->axis, (uint32_t)e->bits);
     hash = mix(hash, (uint32_t)(e->bits >> 32));
-    if (e->kind == VY_EXPR_LOAD || (e->kind == VY_EXPR_VARIABLE && w->is_assigned[e->a]))
+    if (e->kind == VY_EXPR_LOAD || (e->kind == VY_EXPR_VARIABLE && w->uses->is_assigned[e->a]))
         return 0;
     if (e->kind != VY_EXPR_OP)
         return mix(hash, e->a) | 1;
@@ -338,18 +336,6 @@ static uint32_t hash_of(const walk *w, const vy_expr *e) {
     return hash | 1;
 }
 
-/* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
-static int is_same(const vyre_program *p, uint32_t x, uint32_t y) {
-    if (x == VY_NONE || y == VY_NONE)
-        return x == y;
-    const vy_expr *a = &p->exprs.items[x], *b = &p->exprs.items[y];
-    if (a->kind != b->kind || a->type != b->type || a->op != b->op || a->axis != b->axis || a->bits != b->bits)
-        return 0;
-    if (a->kind != VY_EXPR_OP)
-        return a->a == b->a;
-    return is_same(p, a->a, b->a) && is_same(p, a->b, b->b) && is_same(p, a->c, b->c);
-}
-
 static uint32_t find_place(walk *w, uint32_t index, const vy_stmt *s) {
     const vyre_program *p = w->program;
     if (!w->hash[s->a] || !is_trackable(p, s->memory))
@@ -358,7 +344,7 @@ static uint32_t find_place(walk *w, uint32_t index, const vy_stmt *s) {
     for (uint32_t i = *bucket; i != VY_NONE; i = w->next_place[i]) {
         const vy_stmt *other = &p->stmts.items[i];
         if (other->memory == s->memory && w->hash[other->a] == w->hash[s->a] &&
-            (!w->rules->index_counts || is_same(p, other->a, s->a)))
+            (!w->rules->index_counts || vy_expr_equal(p, other->a, s->a)))
             return w->place[i];
     }
     w->next_place[index] = *bucket;
@@ -373,24 +359,13 @@ static void number_places(walk *w) {
         const vy_stmt *s = &p->stmts.items[i];
         if (s->kind != VY_STMT_STORE)
             continue;
-        for (uint32_t k = w->first_expr[i]; k <= s->a; k++) /* the tree of the index comes first */
+        for (uint32_t k = w->uses->first_expr[i]; k <= s->a; k++) /* the expressions of the index come first */
             w->hash[k] = w->rules->index_counts ? hash_of(w, &p->exprs.items[k]) : 1;
         w->place[i] = find_place(w, i, s);
     }
 }
 
-/* ---- all of it ---- */
-
-static void note_variables(walk *w) {
-    const vyre_program *p = w->program;
-    for (uint32_t i = 0; i < p->stmts.count; i++) {
-        const vy_stmt *s = &p->stmts.items[i];
-        if (s->kind == VY_STMT_ASSIGN)
-            w->is_assigned[s->variable] = 1;
-        for (uint32_t v = 0; v < s->result_count; v++)
-            w->declared[s->variable + v] = i;
-    }
-}
+/* ---- entry points ---- */
 
 static int prepare(walk *w) {
     const vyre_program *p = w->program;
@@ -400,20 +375,17 @@ static int prepare(walk *w) {
     }
     size_t stmts = p->stmts.count + 1u, exprs = p->exprs.count + 1u, variables = p->variables.count + 1u,
            memories = p->memories.count + 1u, slots = variables + memories + w->stores;
-    /* Zeros first: words, halves, bytes. What is behind them is written before it is read. */
-    size_t words = slots + memories + slots, zero_halves = variables + variables / 4 + 1;
-    size_t halves = zero_halves + w->bucket_count + 2 * stmts + w->stores + exprs;
+    /* The words are initialised to zero; the 32-bit arrays are written before they are read. */
+    size_t words = slots + memories + slots, halves = w->bucket_count + 2 * stmts + w->stores + exprs;
     w->size = vy_array_size(words + halves / 2 + 1, sizeof *w->block);
     w->block = vy_allocate(w->size);
     if (!w->block)
         return 0;
-    memset(w->block, 0, words * sizeof *w->block + zero_halves * sizeof *w->declared);
+    memset(w->block, 0, words * sizeof *w->block);
     w->killed = w->block;
     w->read = w->killed + slots;
     w->votes = (votes *)(w->read + memories);
-    w->declared = (uint32_t *)(w->votes + slots);
-    w->is_assigned = (uint8_t *)(w->declared + variables);
-    w->buckets = w->declared + zero_halves;
+    w->buckets = (uint32_t *)(w->votes + slots);
     w->place = w->buckets + w->bucket_count;
     w->next_place = w->place + stmts;
     w->place_memory = w->next_place + stmts;
@@ -423,14 +395,13 @@ static int prepare(walk *w) {
     return 1;
 }
 
-vyre_status vy_dead_stores_find(const vyre_program *program, const vy_opt_policy *rules, const uint32_t *first_expr,
-                                uint8_t *is_overwritten, vyre_error *error) {
-    walk w = {.program = program, .rules = rules, .first_expr = first_expr, .is_overwritten = is_overwritten};
+vyre_status vy_dead_stores_find(const vy_def_use *uses, const vy_opt_policy *rules, uint8_t *is_overwritten,
+                                vyre_error *error) {
+    const vyre_program *program = uses->program;
+    walk w = {.program = program, .rules = rules, .uses = uses, .is_overwritten = is_overwritten};
     w.failed = !prepare(&w);
-    if (!w.failed) {
-        note_variables(&w);
+    if (!w.failed)
         number_places(&w);
-    }
     for (uint32_t i = 0; i < program->functions.count && !w.failed; i++)
         visit_function(&w, &program->functions.items[i]);
     vy_release(w.block, w.size);

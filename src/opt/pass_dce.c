@@ -16,19 +16,18 @@
 #include "opt/pass_manager.h"
 #include "opt/rewriter.h"
 
-/* ---- in-place compaction of a program with one owner (vyre_program.is_unique) ----
- *
- * First the new place of everything is computed, which may fail; then everything is moved. The result equals the
- * program that the rewriter would make, with its names, positions and changes (tests/opt/test_rewriter_inplace.c). */
+/* ---- in-place compaction of a program with one owner (vyre_program.is_unique) ---- First the new index of
+ * everything is computed, which may fail; then everything is moved. The result equals the program that the rewriter
+ * would make, with its names, positions and change count (tests/opt/test_rewriter_inplace.c). */
 
 typedef struct dce_plan {
-    const uint8_t *needed;         /* by statement; nothing is needed in a block that is not */
-    const uint8_t *is_overwritten; /* by statement: of a `var` that is needed, its first value is not */
-    const uint8_t *unused;         /* by memory: goes, if it is an array */
-    const uint32_t *exprs;         /* by statement: its first expression; of the end of the program, too */
+    const uint8_t *needed;         /* by statement; in a block that is not needed, no statement is */
+    const uint8_t *is_overwritten; /* by statement: the initial value of a needed `var` is dead */
+    const uint8_t *unused;         /* by memory: removed, if it is an array */
+    const uint32_t *exprs;         /* by statement: its first expression; one more entry for the end of the program */
 } dce_plan;
 
-/* Whether it can be done: the entry is all there is. */
+/* Whether the program can be compacted: the entry is its only function. */
 static inline int dce_may_compact(const vyre_program *program) {
     return program->is_unique && program->functions.count == 1 && vy_program_has_entry(program);
 }
@@ -36,10 +35,10 @@ static inline int dce_may_compact(const vyre_program *program) {
 typedef struct closing {
     vyre_program *program;
     const dce_plan *dead;
-    uint32_t *stmts;     /* by statement, and for the end: where it goes, or what follows it */
+    uint32_t *stmts;     /* by statement, and for the end: new index; of a removed one, the index of what follows */
     uint32_t *variables; /* by variable: likewise */
     uint32_t *memories;  /* by memory: likewise */
-    vy_symbol *names;    /* by name: in `kept`; 0: not there */
+    vy_symbol *names;    /* by name: index in `kept`; 0: none yet */
     vy_intern_pool kept;
     uint64_t changes;
     int failed;
@@ -57,7 +56,7 @@ static void keep_name(closing *c, vy_symbol name) {
     c->failed |= c->names[name] == VY_SYMBOL_INVALID;
 }
 
-/* ---- where everything goes ---- */
+/* ---- new indices ---- */
 
 static void place_declarations(closing *c) {
     const vyre_program *p = c->program;
@@ -81,7 +80,7 @@ static void place_declarations(closing *c) {
 
 static void place_stmts(closing *c) {
     const vyre_program *p = c->program;
-    uint32_t stmts = 0, variables = p->param_count, gone = 0; /* gone: the end of the block that goes */
+    uint32_t stmts = 0, variables = p->param_count, gone = 0; /* gone: end of the last removed block */
     for (uint32_t i = 0; i < p->stmts.count && !c->failed; i++) {
         const vy_stmt *s = &p->stmts.items[i];
         c->stmts[i] = stmts;
@@ -101,7 +100,7 @@ static void place_stmts(closing *c) {
     c->variables[p->variables.count] = variables;
 }
 
-/* ---- going there ---- */
+/* ---- moving ---- */
 
 static void move_declarations(closing *c) {
     vyre_program *p = c->program;
@@ -118,7 +117,7 @@ static void move_declarations(closing *c) {
     }
 }
 
-/* The expressions [first, end) to `to`, with what they refer to. Returns one past them. */
+/* Moves the expressions [first, end) to `to` and translates their references. Returns one past them. */
 static uint32_t move_exprs(const closing *c, uint32_t first, uint32_t end, uint32_t to) {
     vyre_program *p = c->program;
     uint32_t by = first - to;
@@ -142,7 +141,7 @@ static uint32_t move_exprs(const closing *c, uint32_t first, uint32_t end, uint3
     return to + (end - first);
 }
 
-/* Whether a zero takes the place of the first value of a `var`. */
+/* Whether a zero replaces the initial value of a `var`. */
 static int becomes_zero(const closing *c, uint32_t stmt) {
     const vyre_program *p = c->program;
     return c->dead->is_overwritten[stmt] && p->exprs.items[p->stmts.items[stmt].a].kind != VY_EXPR_LITERAL;
@@ -168,7 +167,8 @@ static void move_variables(const closing *c, uint32_t stmt, vy_stmt *s) {
     s->variable = to;
 }
 
-/* A statement whose expressions go down by `by` and whose arguments go to `args`, but for its place. */
+/* Translates the operands of a statement whose expressions move down by `by` and whose arguments move to `args`. The
+ * caller moves the statement itself. */
 static void move_stmt(const closing *c, uint32_t stmt, uint32_t by, uint32_t args) {
     vyre_program *p = c->program;
     vy_stmt *s = &p->stmts.items[stmt];
@@ -188,7 +188,7 @@ static void move_stmt(const closing *c, uint32_t stmt, uint32_t by, uint32_t arg
     s->middle = c->stmts[s->middle];
 }
 
-/* The trees of statements that stay next to each other go together, from `first` on. */
+/* The trees of adjacent kept statements move together, from `first` on. */
 static void move_stmts(closing *c) {
     vyre_program *p = c->program;
     const uint32_t *tree = c->dead->exprs;
@@ -231,7 +231,7 @@ static void move_all(closing *c) {
     p->names = c->kept;
 }
 
-/* Counts what went. VYRE_NO_MEMORY: the program is good for nothing. */
+/* Counts the removed parts. VYRE_NO_MEMORY: the program is unusable. */
 static vyre_status dce_compact(vyre_program *p, const dce_plan *dead, uint64_t *changes, vyre_error *error) {
     closing c = {.program = p, .dead = dead};
     size_t stmts = p->stmts.count + 1u, variables = p->variables.count + 1u, memories = p->memories.count + 1u;
@@ -261,14 +261,13 @@ static vyre_status dce_compact(vyre_program *p, const dce_plan *dead, uint64_t *
 typedef struct marking {
     const vyre_program *program;
     const vy_opt_policy *rules;
+    vy_def_use uses;
     /* By statement: */
-    uint32_t *parent; /* the block around it, or VY_NONE */
-    uint32_t *exprs;  /* its first expression; of the end of the program, too */
     uint32_t
-        *next; /* the next that gives a value to the same variable, writes the same memory or jumps in the same loop */
-    uint32_t *jumps;         /* of loops: the first jump */
-    uint32_t *queue;         /* needed, not looked at yet */
-    uint32_t *writers;       /* by variable: the first statement that gives it a value */
+        *next; /* the next statement in the same chain: writers of a variable, stores to a memory, or jumps of a loop */
+    uint32_t *jumps;         /* by loop: the first jump */
+    uint32_t *queue;         /* worklist of needed statements */
+    uint32_t *writers;       /* by variable: the first statement that writes it */
     uint32_t *stores;        /* by memory: the first store */
     uint8_t *unused;         /* by memory: 1 */
     uint8_t *is_overwritten; /* by statement */
@@ -289,7 +288,7 @@ static void need(marking *m, uint32_t stmt) {
 static void need_chain(marking *m, uint32_t *head) {
     for (uint32_t i = *head; i != VY_NONE; i = m->next[i])
         need(m, i);
-    *head = VY_NONE; /* once is enough */
+    *head = VY_NONE; /* so that the chain is followed only once */
 }
 
 static void link(marking *m, uint32_t *head, uint32_t stmt) {
@@ -297,45 +296,40 @@ static void link(marking *m, uint32_t *head, uint32_t stmt) {
     *head = stmt;
 }
 
-/* A statement stands in one chain at most: an assignment in that of its variable, a store in that of its memory, a jump
- * in that of its loop. Those that declare several variables are in the chain of the first, which stands for all. */
-static void link_stmt(marking *m, uint32_t index, const vy_stmt *s, uint32_t loop) {
+/* A statement is in at most one chain: an assignment in that of its variable, a store in that of its memory, a jump
+ * in that of its loop. A statement that declares several variables is in the chain of the first one, which
+ * represents all. */
+static void link_stmt(marking *m, uint32_t index, const vy_stmt *s) {
     if (m->is_overwritten[index] && s->kind != VY_STMT_VAR)
         return;
     if (s->kind == VY_STMT_STORE)
         link(m, &m->stores[s->memory], index);
     else if (s->kind == VY_STMT_BREAK || s->kind == VY_STMT_CONTINUE)
-        link(m, &m->jumps[loop], index);
+        link(m, &m->jumps[vy_loop_around(&m->uses, index)], index);
     else if (s->variable != VY_NONE)
         link(m, &m->writers[s->variable], index);
 }
 
 static int is_root(const marking *m, uint32_t index, const vy_stmt *s) {
     const vyre_program *p = m->program;
-    if (s->kind == VY_STMT_STORE) /* of library functions memory parameters, too, which are arrays of somebody else */
+    if (s->kind == VY_STMT_STORE) /* a memory parameter of a library function is an array of the caller */
         return !m->is_overwritten[index] &&
                (p->memories.items[s->memory].space == VY_SPACE_BUFFER || !p->memories.items[s->memory].elements);
     if (s->kind == VY_STMT_COLLECTIVE)
         return m->rules->is_kept[s->kind] && (p->facts & (VY_PROGRAM_HAS_TRAP | VY_PROGRAM_HAS_OP_CALL)) != 0;
     if (s->kind == VY_STMT_WHILE && vy_loop_runs_once(p, index))
         return 0;
+    if (s->kind == VY_STMT_CALL && vy_lowered_op_of(p, s))
+        return 0;
     return m->rules->is_kept[s->kind];
 }
 
 static void mark_function(marking *m, const vy_function *f) {
     const vyre_program *p = m->program;
-    uint32_t open[VY_LIMIT_NESTING], loops[VY_LIMIT_NESTING], depth = 0;
     for (uint32_t i = f->first_stmt; i < f->end_stmt; i++) {
         const vy_stmt *s = &p->stmts.items[i];
-        while (depth && p->stmts.items[open[depth - 1]].end == i)
-            depth--;
-        m->parent[i] = depth ? open[depth - 1] : VY_NONE;
-        link_stmt(m, i, s, depth ? loops[depth - 1] : VY_NONE);
+        link_stmt(m, i, s);
         m->jumps[i] = VY_NONE;
-        if (vy_stmt_is_structured(s->kind) && s->end > i + 1) {
-            loops[depth] = vy_stmt_is_loop(s->kind) ? i : depth ? loops[depth - 1] : VY_NONE;
-            open[depth++] = i;
-        }
         if (is_root(m, i, s))
             need(m, i);
     }
@@ -344,6 +338,7 @@ static void mark_function(marking *m, const vy_function *f) {
 static void follow_expr(marking *m, const vy_expr *e) {
     if (e->kind == VY_EXPR_VARIABLE) {
         need_chain(m, &m->writers[e->a]);
+        need(m, m->uses.declarations[e->a]); /* which may declare several variables, and is in the chain of the first */
     } else if (e->kind == VY_EXPR_LOAD) {
         need_chain(m, &m->stores[e->a]);
         m->unused[e->a] = 0;
@@ -355,8 +350,8 @@ static void follow_expr(marking *m, const vy_expr *e) {
 static void follow(marking *m, uint32_t index) {
     const vyre_program *p = m->program;
     const vy_stmt *s = &p->stmts.items[index];
-    uint32_t end = m->is_overwritten[index] ? m->exprs[index] : m->exprs[index + 1];
-    for (uint32_t i = m->exprs[index]; i < end; i++)
+    uint32_t end = m->is_overwritten[index] ? m->uses.first_expr[index] : m->uses.first_expr[index + 1];
+    for (uint32_t i = m->uses.first_expr[index]; i < end; i++)
         follow_expr(m, &p->exprs.items[i]);
     for (uint32_t i = 0; i < s->arg_count; i++) {
         const vy_arg *arg = &p->args.items[s->args + i];
@@ -373,19 +368,17 @@ static void follow(marking *m, uint32_t index) {
         need_chain(m, &m->writers[s->variable]);
     if (vy_stmt_is_loop(s->kind))
         need_chain(m, &m->jumps[index]);
-    need(m, m->parent[index]);
+    need(m, m->uses.parents[index]);
 }
 
 static int prepare(marking *m) {
     const vyre_program *p = m->program;
     size_t stmts = p->stmts.count, variables = p->variables.count + 1u, memories = p->memories.count + 1u;
-    m->size = vy_array_size(stmts * 5 + 1 + variables + memories + (2 * stmts + memories) / 4 + 1, sizeof *m->block);
+    m->size = vy_array_size(stmts * 3 + variables + memories + (2 * stmts + memories) / 4 + 1, sizeof *m->block);
     m->block = vy_allocate(m->size);
     if (!m->block)
         return 0;
-    m->parent = m->block;
-    m->exprs = m->parent + stmts;
-    m->next = m->exprs + stmts + 1;
+    m->next = m->block;
     m->jumps = m->next + stmts;
     m->queue = m->jumps + stmts;
     m->writers = m->queue + stmts;
@@ -393,13 +386,11 @@ static int prepare(marking *m) {
     m->unused = (uint8_t *)(m->stores + memories);
     m->is_overwritten = m->unused + memories;
     m->needed = m->is_overwritten + stmts;
-    memset(m->writers, 0xff, (variables + memories) * sizeof *m->writers); /* and stores */
+    memset(m->writers, 0xff, (variables + memories) * sizeof *m->writers); /* also stores */
     memset(m->unused, 1, memories);
-    memset(m->is_overwritten, 0, 2 * stmts); /* and needed */
-    m->exprs[0] = 0;
-    for (uint32_t i = 0; i < p->stmts.count; i++)
-        m->exprs[i + 1] = vy_stmt_exprs_end(p, &p->stmts.items[i], m->exprs[i]);
-    return 1;
+    memset(m->is_overwritten, 0, 2 * stmts); /* also needed */
+    return vy_def_use_need(&m->uses,
+                           VY_DEF_USE_EXPRS | VY_DEF_USE_PARENTS | VY_DEF_USE_DECLARATIONS | VY_DEF_USE_ASSIGNED);
 }
 
 static void mark(marking *m) {
@@ -416,7 +407,7 @@ static int leave_out(vy_rewrite *rw, uint32_t stmt) {
     return !m->needed[stmt];
 }
 
-/* The first value of a `var` that is overwritten. */
+/* Replaces the dead initial value of a `var` by zero. */
 static uint32_t replace_overwritten(vy_rewrite *rw, uint32_t expr) {
     const marking *m = rw->user;
     const vy_expr *e = &rw->from->exprs.items[expr];
@@ -426,7 +417,7 @@ static uint32_t replace_overwritten(vy_rewrite *rw, uint32_t expr) {
     return vy_rewrite_make_literal(rw, (vyre_type)e->type, 0);
 }
 
-/* Whether a statement goes, or a zero takes the place of a value that is none. Of what is overwritten only a `var` is
+/* Whether a statement is removed or its dead initial value becomes zero. Among dead stores only a `var` can be
  * needed. */
 static int changes_stmt(const marking *m, uint32_t stmt) {
     const vyre_program *p = m->program;
@@ -439,7 +430,7 @@ static int is_changed(vy_rewrite *rw, uint32_t stmt, uint32_t first, uint32_t en
     return changes_stmt(rw->user, stmt);
 }
 
-/* Whether anything goes. */
+/* Whether the pass changes anything. */
 static int leaves_out(const marking *m) {
     const vyre_program *p = m->program;
     for (uint32_t i = 0; i < p->stmts.count; i++)
@@ -452,7 +443,7 @@ static int leaves_out(const marking *m) {
 }
 
 static vyre_status edit(const marking *m, vyre_program **out, uint64_t *changes, vyre_error *error) {
-    const dce_plan dead = {m->needed, m->is_overwritten, m->unused, m->exprs};
+    const dce_plan dead = {m->needed, m->is_overwritten, m->unused, m->uses.first_expr};
     vyre_status status = dce_compact((vyre_program *)m->program, &dead, changes, error);
     if (status == VYRE_OK)
         *out = vyre_program_retain((vyre_program *)m->program);
@@ -466,12 +457,12 @@ vyre_status vy_pass_dce(const vyre_program *from, const vy_opt_policy *rules, vy
                                       .tree_kinds = VY_ALL_BUT_LITERALS,
                                       .keeps_blocks = 1,
                                       .changes_stmt_hook = is_changed};
-    marking m = {.program = from, .rules = rules};
+    vy_arena arena = {0};
+    marking m = {.program = from, .rules = rules, .uses = {.program = from, .arena = &arena}};
     *out = NULL;
     *changes = 0;
-    if (!prepare(&m))
-        return vy_fail_memory(error, "a pass");
-    vyre_status status = vy_dead_stores_find(from, rules, m.exprs, m.is_overwritten, error);
+    vyre_status status =
+        prepare(&m) ? vy_dead_stores_find(&m.uses, rules, m.is_overwritten, error) : vy_fail_memory(error, "a pass");
     if (status == VYRE_OK) {
         mark(&m);
         if (!leaves_out(&m))
@@ -481,6 +472,7 @@ vyre_status vy_pass_dce(const vyre_program *from, const vy_opt_policy *rules, vy
         else
             status = vy_rewrite_run(from, &hooks, &m, m.unused, out, changes, error);
     }
+    vy_arena_free(&arena);
     vy_release(m.block, m.size);
     return status;
 }

@@ -7,7 +7,7 @@
  * of the leader. Only the largest such trees are replaced. At the head of a loop everything that the body changes is
  * unknown, and so is what the branches changed after an `if`.
  *
- * What must stay true: a number never stands for two values that an invocation can distinguish between the definition
+ * Invariant: a number never denotes two values that an invocation can distinguish between the definition
  * of the leader and the use, in one iteration of every loop around both. So leaders go out of scope with their block,
  * and the condition of a `while` leads nothing. The trees of a statement are numbered and selected before the changes
  * of the statement. */
@@ -18,10 +18,9 @@
 #include "opt/constant_fold.h"
 #include "opt/rewriter.h"
 
-/* ---- selection: the replacement of each tree of a statement, the largest trees first ----
- *
- * A literal is preferred to a variable, and a variable to a leader, so that no `let` is made of a value that has a
- * name. Below a tree that is replaced nothing becomes a leader. */
+/* ---- selection: the replacement of each tree of a statement, the largest trees first ---- A literal is preferred
+ * to a variable, and a variable to a leader, so that a value that already has a name does not get another `let`.
+ * Within a replaced tree no expression becomes a leader. */
 
 static void replace(vy_gvn *n, uint32_t expr, vy_gvn_replacement becomes, uint32_t target) {
     n->becomes[expr] = (uint8_t)becomes;
@@ -29,14 +28,14 @@ static void replace(vy_gvn *n, uint32_t expr, vy_gvn_replacement becomes, uint32
     n->changes++;
 }
 
-/* What a tree may lead: in an arm of `?:`, `&&` or `||` nothing that loads, as a `let` would load for those that do
- * not take the arm. */
+/* Which trees may become leaders. In an arm of `?:`, `&&` or `||` a tree that loads may not: its `let` would load
+ * even if the arm is not taken. */
 typedef enum leads { LEADS_NOTHING, LEADS_IN_ARM, LEADS_ALL } leads;
 
 static int choose_tree(vy_gvn *n, uint32_t root, leads may_lead);
 
-/* Decides what a tree becomes, from the root down; returns whether what is left of it loads. Recursion is bounded by
- * VY_LIMIT_EXPRESSION_DEPTH. Most trees are leaves that stay. */
+/* Selects the replacement of a tree, from the root down. Returns whether the remaining tree loads. Recursion is
+ * bounded by VY_LIMIT_EXPRESSION_DEPTH. Most trees are leaves that are kept. */
 static inline int choose(vy_gvn *n, uint32_t root, leads may_lead) {
     const vy_expr *e = &n->program->exprs.items[root];
     const vy_value *v = &n->values.items[n->of_expr[root]];
@@ -82,7 +81,7 @@ static int choose_tree(vy_gvn *n, uint32_t root, leads may_lead) {
     return loads;
 }
 
-/* For the trees of a statement, whose numbers are known. Those that stay lead from here on. */
+/* Selects for the numbered trees of a statement. The trees that are kept become leaders from here on. */
 static void gvn_choose(vy_gvn *n, const vy_stmt *s) {
     const vyre_program *p = n->program;
     leads may_lead = s->kind != VY_STMT_WHILE ? LEADS_ALL : LEADS_NOTHING;
@@ -107,7 +106,7 @@ static inline void number_exprs(vy_gvn *n, const vy_stmt *s) {
 
 static void set_holder(vy_gvn *n, uint32_t variable, uint32_t number) {
     vy_gvn_set(n, VY_GVN_SLOT_VARIABLE, variable, number);
-    if (!n->failed && !n->is_assigned[variable] && n->values.items[number].holder == VY_NONE)
+    if (!n->failed && !n->uses.is_assigned[variable] && n->values.items[number].holder == VY_NONE)
         vy_gvn_set(n, VY_GVN_SLOT_HOLDER, number, variable);
 }
 
@@ -116,9 +115,9 @@ static void set_fresh_holder(vy_gvn *n, const vy_stmt *s) {
         set_holder(n, s->variable + i, vy_gvn_fresh(n, n->program->variables.items[s->variable + i].type));
 }
 
-/* Forgets what executing the statement may change. */
+/* Invalidates the variables and memories that executing the statement may change. */
 static void forget_changes(vy_gvn *n, const vy_stmt *s) {
-    uint8_t changes = vy_stmt_changes(n->rules, s);
+    uint8_t changes = vy_stmt_changes(n->rules, n->program, s);
     if (changes & VY_CHANGES_VARIABLE && n->of_variable[s->variable] != VY_NONE)
         vy_gvn_forget_variable(n, s->variable);
     if (changes & VY_CHANGES_MEMORY && s->memory != VY_NONE)
@@ -161,7 +160,7 @@ static void number_loop(vy_gvn *n, uint32_t index, const vy_stmt *s) {
     vy_gvn_forget(n, mark);
 }
 
-/* Everybody passes it, so what it changes stays known behind it. */
+/* Every invocation executes a region, so its changes stay known after it. */
 static void number_region(vy_gvn *n, uint32_t index, const vy_stmt *s) {
     uint32_t mark = n->log.count;
     n->undoes++;
@@ -172,7 +171,6 @@ static void number_region(vy_gvn *n, uint32_t index, const vy_stmt *s) {
 
 static void number_stmt(vy_gvn *n, uint32_t index) {
     const vy_stmt *s = &n->program->stmts.items[index];
-    n->first_expr[index] = n->next_expr;
     if (s->kind != VY_STMT_WHILE)
         number_exprs(n, s);
     if (n->failed)
@@ -184,7 +182,7 @@ static void number_stmt(vy_gvn *n, uint32_t index) {
         break;
     case VY_STMT_ASSIGN:
         forget_changes(n, s);
-        if (vy_stmt_changes(n->rules, s))
+        if (vy_stmt_changes(n->rules, n->program, s))
             vy_gvn_set(n, VY_GVN_SLOT_VARIABLE, s->variable, n->of_expr[s->a]);
         break;
     case VY_STMT_IF:
@@ -214,7 +212,7 @@ static void number_block(vy_gvn *n, uint32_t first, uint32_t end) {
 static void number_function(vy_gvn *n, const vy_function *f) {
     const vyre_program *p = n->program;
     uint32_t scalars = vy_is_entry(p, f) ? p->param_count : 0;
-    n->undoes = p->functions.count > 1; /* what the next has no use for */
+    n->undoes = p->functions.count > 1; /* the state at the end of a function is useless to the next one */
     for (uint32_t i = 0; !vy_is_entry(p, f) && i < f->param_count; i++)
         scalars += !p->params.items[f->first_param + i].is_memory;
     for (uint32_t i = 0; i < scalars && !n->failed; i++)
@@ -225,18 +223,17 @@ static void number_function(vy_gvn *n, const vy_function *f) {
     vy_gvn_undo_to(n, 0);
 }
 
-/* Fills what is the result in `n`, whose tables are there. May fail: n->failed. */
+/* Fills the result fields of `n`, whose tables are allocated. May set n->failed. */
 static void gvn_walk(vy_gvn *n) {
     for (uint32_t i = 0; i < n->program->functions.count && !n->failed; i++)
         number_function(n, &n->program->functions.items[i]);
 }
 
-/* ---- rewriting: the replacements, and the `let`s of leaders before their statements ----
- *
- * The `let` of a leader precedes every use of it, smaller trees first. A replacement is a leaf and is written where its
- * tree began, so the expressions of a statement close up as they are written. */
+/* ---- rewriting: the replacements, and the `let`s of leaders before their statements ---- The `let` of a leader
+ * precedes every use of it, smaller trees first. A replacement is a leaf and is written at the first expression of
+ * its tree, so writing compacts the expressions of a statement. */
 
-/* What takes the place of a tree, a leaf; 0 if nothing does. A leader is its own variable, once that is there. */
+/* The leaf that replaces a tree; 0 if the tree is kept. A leader becomes its variable, once that is declared. */
 static int leaf_of(const vy_rewrite *rw, uint32_t expr, vy_expr *leaf) {
     const vy_gvn *n = rw->user;
     uint32_t variable = VY_NONE;
@@ -267,23 +264,22 @@ static int leaf_of(const vy_rewrite *rw, uint32_t expr, vy_expr *leaf) {
     return 1;
 }
 
-/* In the tree of a leader. */
+/* Replacements inside the tree of a leader. */
 static uint32_t put_tree(vy_rewrite *rw, uint32_t expr) {
     vy_expr leaf;
     return leaf_of(rw, expr, &leaf) ? vy_rewrite_make_expr(rw, &leaf) : VY_NONE;
 }
 
-/* Puts the `let`s of the leaders in a statement before it, smaller trees first. */
+/* Writes the `let`s of the leaders in a statement before it, smaller trees first. */
 static int put_leaders(vy_rewrite *rw, uint32_t stmt) {
     vy_gvn *n = rw->user;
-    uint32_t end = vy_stmt_exprs_end(rw->from, &rw->from->stmts.items[stmt], n->first_expr[stmt]);
-    for (uint32_t i = n->first_expr[stmt]; i < end && !rw->draft.failed; i++)
+    for (uint32_t i = n->uses.first_expr[stmt]; i < n->uses.first_expr[stmt + 1] && !rw->draft.failed; i++)
         if (n->becomes[i] == VY_GVN_IS_LEADER)
             n->made[i] = vy_rewrite_let(rw, vy_rewrite_read_below(rw, i));
     return 0;
 }
 
-/* A row was written: what went where keeps its position. What takes the place of a tree has that of its root, which
+/* Sets the positions of a row after it was written. A replacement has the position of the root of its tree, which
  * comes last. */
 static void place_row(vy_rewrite *rw, uint32_t first, uint32_t end) {
     vy_position *positions = rw->draft.program->expr_positions.items;
@@ -292,8 +288,8 @@ static void place_row(vy_rewrite *rw, uint32_t first, uint32_t end) {
     rw->draft.program->expr_positions.count = rw->draft.program->exprs.count;
 }
 
-/* Writes what takes the place of a tree where that begins: at its first leaf, or at `to` if it is one. Returns where
- * that is; VY_NONE if nothing does. */
+/* Writes the replacement of a tree at the first leaf of the tree, or at `to` if it is a leaf. Returns its index;
+ * VY_NONE if the tree is kept. */
 static uint32_t put_leaf(vy_rewrite *rw, uint32_t first, uint32_t expr, uint32_t to) {
     const vyre_program *made = rw->draft.program;
     const vy_expr e = vy_rewritten_expr(rw, first, rw->from->exprs.items[expr]);
@@ -333,8 +329,8 @@ static uint32_t find_replaced(vy_rewrite *rw, uint32_t first, uint32_t end) {
     return end;
 }
 
-/* Of a walk that found something (n->changes). *changes: how many trees. By the hooks that fit: without leaders nothing
- * but trees changes. */
+/* Writes the draft after a walk that found replacements (n->changes). *changes: how many. Without leaders only trees
+ * change, so a cheaper set of hooks suffices. */
 static vyre_status gvn_write(vy_gvn *n, vyre_program **out, uint64_t *changes, vyre_error *error) {
     static const vy_rewriter leading = {.stmt = put_leaders,
                                         .rewrite_exprs = put_row,
@@ -356,8 +352,7 @@ static int prepare(vy_gvn *n) {
     const vyre_program *p = n->program;
     size_t exprs = p->exprs.count, stmts = p->stmts.count, variables = p->variables.count + 1u,
            memories = p->memories.count + 1u;
-    n->size =
-        vy_array_size(2 * exprs + stmts + variables + 2 * memories + (exprs + variables) / 4 + 1, sizeof *n->block);
+    n->size = vy_array_size(2 * exprs + variables + 2 * memories + exprs / 4 + 1, sizeof *n->block);
     n->block = vy_allocate(n->size);
     for (n->bucket_count = 64; n->bucket_count < exprs; n->bucket_count *= 2) {
     }
@@ -370,27 +365,23 @@ static int prepare(vy_gvn *n) {
     n->of_expr = n->block;
     n->target = n->of_expr + exprs;
     n->made = n->target;
-    n->first_expr = n->target + exprs;
-    n->of_variable = n->first_expr + stmts;
+    n->of_variable = n->target + exprs;
     n->of_memory = n->of_variable + variables;
     n->last_load = n->of_memory + memories;
     n->becomes = (uint8_t *)(n->last_load + memories);
-    n->is_assigned = n->becomes + exprs;
-    memset(n->of_variable, 0xff, (variables + memories) * sizeof *n->of_variable); /* and of_memory */
-    memset(n->becomes, 0, exprs + variables);                                      /* and is_assigned */
+    memset(n->of_variable, 0xff, (variables + memories) * sizeof *n->of_variable); /* also of_memory */
+    memset(n->becomes, 0, exprs);
     memset(n->last_load, 0, memories * sizeof *n->last_load);
     for (uint32_t i = 0; i < p->exprs.count; i++)
         if (p->exprs.items[i].kind == VY_EXPR_LOAD)
             n->last_load[p->exprs.items[i].a] = i + 1;
-    for (uint32_t i = 0; i < p->stmts.count; i++)
-        if (p->stmts.items[i].kind == VY_STMT_ASSIGN)
-            n->is_assigned[p->stmts.items[i].variable] = 1;
-    return 1;
+    return vy_def_use_need(&n->uses, VY_DEF_USE_EXPRS | VY_DEF_USE_ASSIGNED);
 }
 
 vyre_status vy_pass_gvn(const vyre_program *from, const vy_opt_policy *rules, vyre_program **out, uint64_t *changes,
                         vyre_error *error) {
-    vy_gvn n = {.program = from, .rules = rules};
+    vy_arena arena = {0};
+    vy_gvn n = {.program = from, .rules = rules, .uses = {.program = from, .arena = &arena}};
     *out = NULL;
     *changes = 0;
     n.failed = !prepare(&n);
@@ -402,6 +393,7 @@ vyre_status vy_pass_gvn(const vyre_program *from, const vy_opt_policy *rules, vy
     if (!n.failed && !n.changes)
         *out = vyre_program_retain((vyre_program *)from);
     vy_ranges_free(n.ranges);
+    vy_arena_free(&arena);
     vy_release(n.block, n.size);
     vy_release(n.buckets, n.bucket_size);
     VY_VECTOR_FREE(&n.values);
@@ -417,8 +409,8 @@ static uint64_t mix(uint64_t hash, uint64_t word) {
     return hash ^ hash >> 29;
 }
 
-/* Members are mixed one after the other: `bits` and `c` of a load both count stores and barriers, and would cancel each
- * other. */
+/* The members are mixed sequentially: `bits` and `c` of a load both count stores and barriers, and would cancel each
+ * other under XOR. */
 static uint32_t bucket_of(const vy_gvn *n, const vy_expr *key) {
     uint32_t what; /* kind, type, op, axis */
     memcpy(&what, key, sizeof what);
@@ -445,9 +437,9 @@ uint32_t vy_gvn_fresh(vy_gvn *n, uint8_t type) {
     return add_value(n, &(vy_expr){.kind = VY_EXPR_KIND_COUNT, .type = type});
 }
 
-/* ---- loads of what was stored ---- */
+/* ---- store-to-load forwarding ---- */
 
-/* Whether a store is inside for certain. Ranges are made for the first question that needs them. */
+/* Whether a store is certainly in bounds. The range analysis runs on the first query that needs it. */
 static int is_inside(vy_gvn *n, uint32_t stmt) {
     const vy_stmt *s = &n->program->stmts.items[stmt];
     const vy_expr *index = &n->program->exprs.items[s->a];
@@ -461,7 +453,8 @@ static int is_inside(vy_gvn *n, uint32_t stmt) {
     return !n->failed && vy_stmt_is_inside(n->ranges, stmt);
 }
 
-/* What a value stands for. Most loads that a store is for never come: so only now it matters whether it was inside. */
+/* The canonical number of a value. The bounds of the store are checked only now, because most stores are not
+ * followed by a load of the same element. */
 static uint32_t resolve_value(vy_gvn *n, uint32_t number) {
     vy_value *v = &n->values.items[number];
     if (v->store && is_inside(n, v->store - 1))
@@ -502,7 +495,7 @@ static uint32_t number_load(vy_gvn *n, const vy_expr *e) {
 void vy_gvn_forward(vy_gvn *n, uint32_t index, const vy_stmt *s) {
     vy_expr load = {
         .kind = VY_EXPR_LOAD, .type = n->program->memories.items[s->memory].type, .a = s->memory, .b = s->a};
-    if (n->failed || n->last_load[s->memory] <= n->next_expr)
+    if (n->failed || n->last_load[s->memory] <= n->uses.first_expr[index + 1])
         return;
     uint32_t made = number_load(n, &load);
     if (!n->failed)
@@ -511,7 +504,7 @@ void vy_gvn_forward(vy_gvn *n, uint32_t index, const vy_stmt *s) {
 
 /* ---- expressions ---- */
 
-/* Whether all operands of an op, of which these are the numbers, are literals; then *bits is what it gives. */
+/* Whether all operands of an op, given by their numbers, are literals; *bits is then the result. */
 static int compute(const vy_gvn *n, const vy_expr *e, const uint32_t numbers[3], uint64_t *bits) {
     uint64_t args[3] = {0};
     for (int i = 0; i < 3 && numbers[i] != VY_NONE; i++) {
@@ -520,8 +513,7 @@ static int compute(const vy_gvn *n, const vy_expr *e, const uint32_t numbers[3],
             return 0;
         args[i] = literal->bits;
     }
-    uint8_t operand = n->program->exprs.items[e->op == VYRE_OP_SELECT ? e->b : e->a].type;
-    *bits = vy_eval_canonical((vyre_op)e->op, (vyre_type)e->type, (vyre_type)operand, args);
+    *bits = vy_op_value(n->program, e, args);
     return 1;
 }
 
@@ -529,7 +521,7 @@ static uint32_t number_op(vy_gvn *n, const vy_expr *e) {
     uint32_t a = n->of_expr[e->a], b = e->b == VY_NONE ? VY_NONE : n->of_expr[e->b],
              c = e->c == VY_NONE ? VY_NONE : n->of_expr[e->c];
     uint64_t bits;
-    if (vy_gvn_literal(n, a) && compute(n, e, (const uint32_t[3]){a, b, c}, &bits)) /* few have one on the left */
+    if (vy_gvn_literal(n, a) && compute(n, e, (const uint32_t[3]){a, b, c}, &bits)) /* a literal left operand is rare */
         return literal_number(n, e->type, bits);
     int swaps = a > b && vy_op_commutes((vyre_op)e->op);
     return number_of(
@@ -560,10 +552,9 @@ static uint32_t number_expr(vy_gvn *n, const vy_expr *e) {
 
 void vy_gvn_number(vy_gvn *n, const vy_stmt *s) {
     const vy_expr *exprs = n->program->exprs.items;
-    uint32_t *numbers = n->of_expr, end = vy_stmt_exprs_end(n->program, s, n->next_expr);
-    for (uint32_t i = n->next_expr; i < end && !n->failed; i++)
-        numbers[i] = number_expr(n, &exprs[i]);
-    n->next_expr = end;
+    const uint32_t *first = &n->uses.first_expr[s - n->program->stmts.items];
+    for (uint32_t i = first[0]; i < first[1] && !n->failed; i++)
+        n->of_expr[i] = number_expr(n, &exprs[i]);
 }
 
 /* ---- state ---- */
@@ -584,7 +575,7 @@ void vy_gvn_undo_to(vy_gvn *n, uint32_t mark) {
     n->log.count = mark;
 }
 
-/* What is forgotten once has a number of its own. What was declared in the blocks has none. */
+/* A slot that was already given a fresh number keeps it. A variable declared in the blocks is out of scope. */
 static void forget_entry(vy_gvn *n, const vy_gvn_undo *entry, uint32_t first_value, uint32_t first_state) {
     if (entry->place == VY_GVN_SLOT_VARIABLE && n->of_variable[entry->index] < first_value)
         vy_gvn_forget_variable(n, entry->index);

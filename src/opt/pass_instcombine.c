@@ -1,7 +1,7 @@
 /* Instruction combining: algebraic identities (algebraic_rules.h), chains of two ops with literals, unary ops that
  * cancel, and selects with a known result.
  *
- * What must stay true: every rule yields a smaller tree, or one of the same size with a literal moved to the right, so
+ * Invariant: every rule yields a smaller tree, or one of the same size with a literal moved to the right, so
  * the pass terminates. Rules over two ops are rows too; the new literal is computed by the evaluator. */
 #include "opt/pass_manager.h"
 #include "opt/rewriter.h"
@@ -18,7 +18,7 @@ const vy_inverse vy_inverses[VY_INVERSE_COUNT] = {
 #undef X
 };
 
-/* Where the identities of an op are: from the first of them to the last. */
+/* The identities of each op: rows [first, end) of the table. */
 typedef struct simplifying {
     const vy_opt_policy *rules;
     uint32_t first[VYRE_OP_COUNT], end[VYRE_OP_COUNT];
@@ -28,8 +28,8 @@ static unsigned class_of(vyre_type type) {
     return vy_type_layouts[type].classes;
 }
 
-/* Whether two trees of the pool are equal, so that they give the same value: both are evaluated in one statement,
- * before its effect. Recursion is bounded by the depth of trees. */
+/* Whether two trees of the pool are structurally equal, so that they have the same value: both are evaluated in one
+ * statement, before its effect. Recursion is bounded by the depth of trees. */
 static int is_same(const vy_rewrite *rw, uint32_t one, uint32_t other) {
     if (one == VY_NONE || other == VY_NONE || one == other)
         return one == other;
@@ -57,7 +57,7 @@ static int is_same(const vy_rewrite *rw, uint32_t one, uint32_t other) {
 
 /* ---- the table ---- */
 
-/* Inline: most operands are no literal, and most rows want one. */
+/* Inline: most operands are not literals, and most rows require one. */
 static inline int fits(const vy_rewrite *rw, uint8_t is, uint32_t node, uint32_t first) {
     if (is == VY_IS_ANY)
         return 1;
@@ -98,7 +98,7 @@ static uint32_t result_of(vy_rewrite *rw, const vy_identity *row, vy_expr e) {
     return VY_NONE;
 }
 
-/* Every row wants a literal, or the same twice. */
+/* Every row requires a literal operand or two equal operands. */
 static uint32_t apply_identities(vy_rewrite *rw, const vy_expr *e) {
     const simplifying *s = rw->user;
     if (!vy_rewrite_is_literal(rw, e->a) && !vy_rewrite_is_literal(rw, e->b) && !is_same(rw, e->a, e->b))
@@ -112,7 +112,7 @@ static uint32_t apply_identities(vy_rewrite *rw, const vy_expr *e) {
     return VY_NONE;
 }
 
-/* ---- two ops ---- */
+/* ---- pairs of ops ---- */
 
 static uint32_t simplify_chain(vy_rewrite *rw, const vy_expr *e) {
     uint64_t bits;
@@ -156,7 +156,7 @@ static uint32_t simplify_unary(vy_rewrite *rw, const vy_expr *e) {
     return VY_NONE;
 }
 
-/* Bits that went through an integer type were not looked at on their way. */
+/* A bitcast through an integer type of the same width preserves the bits. */
 static uint32_t simplify_bitcast(vy_rewrite *rw, const vy_expr *e) {
     const vy_expr inner = *vy_rewrite_node_at(rw, e->a);
     if (inner.type == e->type)
@@ -177,7 +177,7 @@ static uint32_t simplify_select(vy_rewrite *rw, const vy_expr *e) {
         return vy_rewrite_make_op(rw, VYRE_OP_SELECT, (vyre_type)e->type, condition.a, e->c, e->b);
     if (e->type != VYRE_TYPE_BOOL || !vy_rewrite_is_literal(rw, e->b) || !vy_rewrite_is_literal(rw, e->c))
         return VY_NONE;
-    /* true, false: the condition; the other way round: its opposite. Equal arms are gone already. */
+    /* (true, false): the condition itself; (false, true): its negation. Equal arms were handled before. */
     return vy_rewrite_node_at(rw, e->b)->bits
                ? e->a
                : vy_rewrite_make_op(rw, VYRE_OP_LNOT, VYRE_TYPE_BOOL, e->a, VY_NONE, VY_NONE);
@@ -185,7 +185,7 @@ static uint32_t simplify_select(vy_rewrite *rw, const vy_expr *e) {
 
 /* ---- one node ---- */
 
-/* fma(a, 1, c) rounds a + c once, as the sum does; adding -0 changes nothing. */
+/* fma(a, 1, c) rounds a + c once, as the sum does. fma(a, b, -0) equals a * b, because -0 is the additive identity. */
 static uint32_t simplify_fma(vy_rewrite *rw, const vy_expr *e) {
     vyre_type type = (vyre_type)e->type;
     if (fits(rw, VY_IS_ONE, e->b, VY_NONE))
@@ -235,13 +235,13 @@ static uint32_t simplify_node(vy_rewrite *rw, uint32_t node) {
     }
 }
 
-/* Of an op with two operands: whether any rule may hold. Each wants a literal, or the same twice. */
+/* Whether any rule may apply to an op with two operands. Each rule requires a literal or two equal operands. */
 static int may_simplify(const vy_rewrite *rw, const vy_expr *e) {
     const vy_expr *a = &rw->from->exprs.items[e->a], *b = &rw->from->exprs.items[e->b];
     return a->kind == VY_EXPR_LITERAL || b->kind == VY_EXPR_LITERAL || (a->kind == b->kind && is_same(rw, e->a, e->b));
 }
 
-/* Nodes come after their operands, so the first that is simplified is seen as it is in the source. */
+/* Operands precede their op, so the first expression that simplifies has unmodified operands. */
 static uint32_t find_simplified(vy_rewrite *rw, uint32_t first, uint32_t end) {
     const vyre_program *p = rw->from;
     uint64_t before = rw->changes;

@@ -1,18 +1,19 @@
 /* Loop-invariant code motion: computes a tree that does not change in a loop before the loop.
  *
  * Every expression has a level: the number of loops around it, from the outside, up to the innermost in which it may
- * change. A variable changes in the loops around its declaration and in those that assign it, a memory in those that
- * may write it (vy_opt_policy.changes). A tree whose level is below the number of loops around it becomes a `let`
- * before the outermost loop in which it does not change. Ops have no effects, so computing them for a loop without
- * iterations only costs time.
+ * change. A variable changes in the loops around its declaration and in the loops that assign it, a memory in the
+ * loops that may write it (vy_opt_policy.changes). A tree whose level is below the number of loops around it becomes
+ * a `let` before the outermost loop in which it does not change. Ops have no effects, so computing them for a loop
+ * without iterations only costs time.
  *
  * A load is executed only where the program executes it: another one could race, or be out of bounds. So a load leaves
  * only the loops whose first iteration certainly executes it: it is under no `if`, in no arm of `?:`, `&&` or `||`, and
  * after nothing that may leave the loop. If the loop may have no iterations, the hoisted tree is `enters ? tree : 0`,
  * with the condition for the first iteration.
  *
- * What must stay true, since the pass manager relies on it: a tree is hoisted as far as possible, and so are its parts,
+ * Invariant, on which the pass manager relies: a tree is hoisted as far as possible, and so are its parts,
  * so that a second run finds nothing, unless a condition was added. */
+#include "analysis/trip_count.h"
 #include "base/status.h"
 #include "ir/walk.h"
 #include "opt/pass_manager.h"
@@ -25,26 +26,27 @@ typedef struct undo {
 typedef struct hoisting {
     const vyre_program *program;
     const vy_opt_policy *rules;
-    uint32_t loops[VY_LIMIT_NESTING + 1];       /* around the current statement, outermost first */
-    uint8_t depth;                              /* how many */
-    uint8_t unconditional;                      /* loops from this one on have no `if` between them and the statement */
-    uint8_t passed;                             /* … and nothing that may leave them before it */
-    uint8_t entry_levels[VY_LIMIT_NESTING + 1]; /* of those loops */
+    uint32_t loops[VY_LIMIT_NESTING + 1];       /* enclosing loops of the current statement, outermost first */
+    uint8_t depth;                              /* their number */
+    uint8_t unconditional;                      /* no `if` encloses the statement within the loops from this one on */
+    uint8_t passed;                             /* … and no statement before it may leave them */
+    uint8_t entry_levels[VY_LIMIT_NESTING + 1]; /* of those loops: see level_of_entry */
     int ends;                                   /* a statement in these loops may have ended the invocation */
     int in_condition;                           /* of the innermost loop, a `while` */
     VY_VECTOR(undo) log;
     uint8_t *of_variable, *of_memory, shared; /* levels */
     uint8_t *of_expr;
     uint8_t *loads;     /* by expression */
-    uint8_t *is_chosen; /* by expression: it is put before a loop */
+    uint8_t *is_chosen; /* by expression: it is hoisted */
     uint32_t next_expr;
-    uint32_t *first; /* by statement: the first tree to put before it */
-    uint32_t *last;  /* by statement that has one: the last so far; by loop that was left: the loop around it */
-    uint32_t *next;  /* by expression that is chosen: the next one there. In order */
-    uint32_t *made;  /* the same: the innermost loop whose entry decides; the variable of the draft, once there */
+    uint32_t *first; /* by statement: the first tree to write before it */
+    uint32_t *last;  /* by statement with such trees: the last one so far; by loop that was left: the enclosing loop */
+    uint32_t *next;  /* by hoisted expression: the next one before the same statement, in order */
+    uint32_t *made;  /* the same array: the innermost loop whose entry condition guards it; then the variable of the
+                      * draft */
     uint32_t *block;
     size_t size;
-    int leaves; /* something leaves a loop */
+    int leaves; /* some tree is hoisted */
     int failed;
 } hoisting;
 
@@ -61,7 +63,7 @@ static void set(hoisting *h, uint8_t *place, uint8_t level) {
 }
 
 static void note_changes(hoisting *h, const vy_stmt *s) {
-    uint8_t changes = vy_stmt_changes(h->rules, s);
+    uint8_t changes = vy_stmt_changes(h->rules, h->program, s);
     if (changes & VY_CHANGES_VARIABLE)
         set(h, &h->of_variable[s->variable], h->depth);
     if (changes & VY_CHANGES_MEMORY && s->memory != VY_NONE)
@@ -77,8 +79,8 @@ static uint8_t most(uint8_t a, uint8_t b) {
     return a > b ? a : b;
 }
 
-/* What a tree loads: HARMLESS is inside memory that no other invocation writes, so that no checker could find
- * something. */
+/* Loads of a tree. HARMLESS: in bounds, in memory that no other invocation writes, so a speculative load cannot
+ * race. */
 enum { LOADS_NOTHING, LOADS_HARMLESS, LOADS_ANYTHING };
 
 static int is_harmless(const vyre_program *p, const vy_expr *load) {
@@ -109,7 +111,7 @@ static void measure(hoisting *h, uint32_t index) {
     h->loads[index] = loads;
 }
 
-/* ---- entries: on which condition a loop makes its first trip ---- */
+/* ---- entry conditions: whether a loop makes a first iteration ---- */
 
 enum { ENTERS_ALWAYS, ENTERS_IF, ENTERS_UNKNOWN };
 
@@ -122,18 +124,15 @@ static int entry_of(const vyre_program *p, const vy_stmt *loop) {
     const vy_expr *a = &p->exprs.items[loop->a];
     if (loop->kind == VY_STMT_WHILE)
         return a->kind != VY_EXPR_LITERAL ? ENTERS_IF : a->bits ? ENTERS_ALWAYS : ENTERS_UNKNOWN;
-    const vy_expr *b = &p->exprs.items[loop->b], *step = loop->c == VY_NONE ? NULL : &p->exprs.items[loop->c];
-    if (step && (step->kind != VY_EXPR_LITERAL || step->bits == 0))
+    const vy_expr *step = vy_literal_at(p, loop->c);
+    vy_trips trips;
+    if (loop->c != VY_NONE && (!step || step->bits == 0))
         return ENTERS_UNKNOWN;
-    if (a->kind != VY_EXPR_LITERAL || b->kind != VY_EXPR_LITERAL)
-        return ENTERS_IF;
-    return vyre_op_evaluate(entry_op(p, loop), VYRE_TYPE_BOOL, (vyre_type)a->type, a->bits, b->bits, 0)
-               ? ENTERS_ALWAYS
-               : ENTERS_UNKNOWN;
+    return !vy_trips_of(p, loop, &trips) ? ENTERS_IF : vy_trips_remain(&trips) ? ENTERS_ALWAYS : ENTERS_UNKNOWN;
 }
 
-/* The lowest level at which it is known whether a loop inside `depth` others is entered. Conditions of `while`
- * usually change in it: those are evaluated directly before it. */
+/* The lowest level at which the entry condition of a loop inside `depth` others can be evaluated. The condition of a
+ * `while` usually changes in an enclosing loop, so it is evaluated directly before the `while`. */
 static uint8_t level_of_entry(const hoisting *h, const vy_stmt *loop, uint8_t depth) {
     int entry = entry_of(h->program, loop);
     if (entry == ENTERS_IF && loop->kind == VY_STMT_FOR && depth)
@@ -141,7 +140,7 @@ static uint8_t level_of_entry(const hoisting *h, const vy_stmt *loop, uint8_t de
     return entry == ENTERS_UNKNOWN ? (uint8_t)(depth + 1) : entry == ENTERS_IF ? depth : 0;
 }
 
-/* The lowest level, from `level` on, to which a tree that loads can go. */
+/* The lowest level, `level` or higher, to which a tree that loads can be hoisted. */
 static uint8_t level_of_load(const hoisting *h, uint8_t level) {
     level = most(level, h->passed);
     for (uint8_t k = (uint8_t)(h->depth - (h->in_condition != 0)); k > level; k--)
@@ -149,8 +148,8 @@ static uint8_t level_of_load(const hoisting *h, uint8_t level) {
     return level;
 }
 
-/* The innermost loop around the current tree, up to the one at `level`, that decides whether it is loaded; VY_NONE:
- * it is for certain. */
+/* The innermost loop around the current tree, outwards to `level`, whose entry condition guards the tree; VY_NONE if
+ * the tree is always executed. */
 static uint32_t deciding_loop(const hoisting *h, uint8_t level) {
     for (uint8_t k = (uint8_t)(h->depth - (h->in_condition != 0)); k > level; k--)
         if (entry_of(h->program, &h->program->stmts.items[h->loops[k - 1]]) == ENTERS_IF)
@@ -158,7 +157,7 @@ static uint32_t deciding_loop(const hoisting *h, uint8_t level) {
     return VY_NONE;
 }
 
-/* ---- choosing ---- */
+/* ---- selection ---- */
 
 static void put_before(hoisting *h, uint32_t loop, uint32_t expr, uint32_t decides) {
     h->leaves = h->is_chosen[expr] = 1;
@@ -171,8 +170,8 @@ static void put_before(hoisting *h, uint32_t loop, uint32_t expr, uint32_t decid
     h->made[expr] = decides;
 }
 
-/* The largest trees of `root` that can leave loops, where it stands in `depth` of them. A tree that leaves may have
- * parts that go further: those come first. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
+/* Selects the largest trees of `root`, which is inside `depth` loops, that can be hoisted. Parts of a hoisted tree
+ * may be hoisted further; those are written first. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
 static void choose(hoisting *h, uint32_t root, uint8_t depth, int in_arm) {
     const vy_expr *e = &h->program->exprs.items[root];
     if (e->kind != VY_EXPR_OP && e->kind != VY_EXPR_LOAD)
@@ -240,16 +239,22 @@ static void visit_loop(hoisting *h, uint32_t index, const vy_stmt *s) {
     }
 }
 
-/* What may keep the invocation from the statements behind it: a jump; a meeting, where the workgroup of a trap ends. */
+/* Records statements that may end the invocation before the statements that follow: jumps, traps, and
+ * synchronisation, where the workgroup of a trapped invocation ends. */
 static void note_end(hoisting *h, const vy_stmt *s) {
     switch ((vy_stmt_kind)s->kind) {
     case VY_STMT_RETURN:
     case VY_STMT_TRAP:
     case VY_STMT_BARRIER:
     case VY_STMT_COLLECTIVE:
-    case VY_STMT_CALL:
         h->ends = h->depth > 0;
         h->passed = h->depth;
+        break;
+    case VY_STMT_CALL: /* which may do any of this, unless a target has its code */
+        if (!vy_lowered_op_of(h->program, s)) {
+            h->ends = h->depth > 0;
+            h->passed = h->depth;
+        }
         break;
     case VY_STMT_BREAK:
     case VY_STMT_CONTINUE:
@@ -279,7 +284,7 @@ static void visit_stmt(hoisting *h, uint32_t index) {
     h->unconditional = unconditional;
 }
 
-/* Both branches of an `if` are one after the other. */
+/* Both branches of an `if` are visited in sequence. */
 static void visit_block(hoisting *h, uint32_t first, uint32_t end) {
     for (uint32_t i = first; i < end && !h->failed; i = h->program->stmts.items[i].end)
         visit_stmt(h, i);
@@ -287,7 +292,8 @@ static void visit_block(hoisting *h, uint32_t first, uint32_t end) {
 
 /* ---- writing ---- */
 
-/* Whether the loops from `stmt` to the innermost that decides make their first trips, the outer ones first. */
+/* Writes the condition that the loops from `stmt` to the innermost guarding loop all make a first iteration, outer
+ * loops first. */
 static uint32_t put_entry(vy_rewrite *rw, uint32_t stmt, uint32_t loop) {
     const hoisting *h = rw->user;
     uint32_t node = VY_NONE;
@@ -305,7 +311,7 @@ static uint32_t put_entry(vy_rewrite *rw, uint32_t stmt, uint32_t loop) {
     }
 }
 
-/* Trees that one condition is for follow each other: they share a `let` of it. */
+/* Trees with the same guard are adjacent and share a `let` of it. */
 static int put_trees(vy_rewrite *rw, uint32_t stmt) {
     hoisting *h = rw->user;
     uint32_t decided = VY_NONE, shared = VY_NONE;
@@ -338,7 +344,7 @@ static int is_changed(vy_rewrite *rw, uint32_t stmt, uint32_t first, uint32_t en
     return h->first[stmt] != VY_NONE || (first < end && memchr(h->is_chosen + first, 1, end - first));
 }
 
-/* ---- all of it ---- */
+/* ---- the pass ---- */
 
 static int prepare(hoisting *h) {
     const vyre_program *p = h->program;
@@ -359,7 +365,7 @@ static int prepare(hoisting *h) {
     h->of_expr = h->of_memory + memories;
     h->loads = h->of_expr + exprs;
     memset(h->first, 0xff, stmts * sizeof *h->first);
-    memset(h->is_chosen, 0, zeros); /* the others are written before they are read */
+    memset(h->is_chosen, 0, zeros); /* the other arrays are written before they are read */
     return 1;
 }
 

@@ -1,11 +1,11 @@
-/* Pass manager: optimisation levels as tables, rounds until nothing changes, times and counts; and the policies of the
+/* Pass manager: optimisation levels as tables, rounds until a fixed point, times and counts; and the policies of the
  * passes.
  *
- * If the result of a pass is not a valid program, it is dropped, the program stays as it was, and the report says so.
- * This happens to programs with an error that the validator could not see before (a race at an index that turns out to
- * be constant) and at the limits of the language. It is rare, and validating costs as much as a pass. So the result is
- * validated once at the end, and only if that fails are the passes run again with validation after each. An observer
- * receives valid programs only. Running out of memory fails the whole run. */
+ * If the result of a pass is not a valid program, it is dropped, the program stays unchanged, and the report says
+ * so. This happens to programs with an error that the validator could not detect before (a race at an index that
+ * turns out to be constant) and at the limits of the language. It is rare, and validating costs as much as a pass.
+ * So the result is validated once at the end, and only if that fails are the passes run again with validation after
+ * each. An observer receives valid programs only. Running out of memory fails the whole run. */
 #include "opt/pass_manager.h"
 
 #include "base/status.h"
@@ -22,8 +22,8 @@ const vy_identity vy_identities[VY_IDENTITY_COUNT] = {
 #undef X
 };
 
-/* A collective orders no memory between invocations (docs/bits.md), but design keeps loads on their side of every
- * meeting. */
+/* A collective orders no memory between invocations (docs/bits.md), but by design loads are not moved across
+ * synchronisation. */
 #define SOUND                                                                                                          \
     .changes =                                                                                                         \
         {                                                                                                              \
@@ -44,32 +44,7 @@ const vy_identity vy_identities[VY_IDENTITY_COUNT] = {
     .ranges = {.last_value_counts = 1, .else_is_opposite = 1, .length_is_outside = 1}, .last_trip_counts = 1,          \
     .trips_are_exact = 1, .identities = vy_identities, .identity_count = VY_IDENTITY_COUNT
 
-const vy_opt_policy vy_opt_default = {
-    SOUND, .unroll = {.trips = 16, .cost = 96, .private_trips = 16, .private_cost = 96, .room = UINT32_MAX}};
-
-const vy_opt_policy vy_opt_unroll_aggressive = {SOUND, .unroll = {.trips = 16,
-                                                                  .cost = 96,
-                                                                  .private_trips = 64,
-                                                                  .private_cost = 8192,
-                                                                  .counter_trips = 16,
-                                                                  .counter_cost = 1024,
-                                                                  .room = 20000}};
-
-const vy_opt_policy vy_opt_defer_array_loops = {SOUND, .unroll = {.trips = 16,
-                                                                  .cost = 96,
-                                                                  .private_trips = 16,
-                                                                  .private_cost = 96,
-                                                                  .counter_trips = 16,
-                                                                  .counter_cost = 1024,
-                                                                  .room = 20000}};
-
-const vy_opt_policy vy_opt_spmd_cpu = {SOUND, .unroll = {.trips = 16,
-                                                         .cost = 96,
-                                                         .private_trips = 16,
-                                                         .private_cost = 96,
-                                                         .counter_trips = 16,
-                                                         .counter_cost = 288,
-                                                         .room = 20000}};
+const vy_opt_policy vy_opt_default = {SOUND, .unroll = VY_UNROLL_LIMITS_DEFAULT};
 
 #undef SOUND
 
@@ -92,7 +67,7 @@ int vy_memory_is_shared(const vyre_program *program, uint32_t memory) {
 int vy_operand_bits(vy_operand_is is, vyre_type type, uint64_t *bits) {
     const vy_type_layout *layout = &vy_type_layouts[type];
     int is_float = layout->classes == VYRE_CLASS_FLOAT;
-    /* Of floats, the exponent of 1 is the bias: half of the largest, which is infinity's. */
+    /* The exponent field of 1.0 is the bias: half of that of infinity, which has all exponent bits set. */
     uint64_t one = is_float ? layout->infinity & layout->infinity >> 1 : 1, sign = layout->mask ^ layout->mask >> 1;
     switch (is) {
     case VY_IS_ANY:
@@ -117,7 +92,7 @@ int vy_operand_bits(vy_operand_is is, vyre_type type, uint64_t *bits) {
     return 0;
 }
 
-/* Shifts count modulo the width, so two of them that are together too long leave nothing, or the sign. */
+/* Shift counts are taken modulo the width, so two shifts by together at least the width yield zero, or the sign. */
 static vy_chain chain_shifts(vyre_op op, vyre_type type, uint64_t c, uint64_t d, uint64_t *bits) {
     uint64_t width = vy_type_layouts[type].bits, sum = c % width + d % width;
     int is_signed_right = op == VYRE_OP_SHR && vy_type_layouts[type].classes == VYRE_CLASS_SIGNED;
@@ -151,7 +126,7 @@ vy_chain vy_chain_of(vyre_op op, vyre_type type, uint64_t c, uint64_t d, uint64_
 
 /* ---- the passes ---- */
 
-_Static_assert((int)VYRE_PASS_COUNT <= (int)VYRE_PASS_LIMIT, "the report has a place for every pass");
+_Static_assert((int)VYRE_PASS_COUNT <= (int)VYRE_PASS_LIMIT, "the report has an entry for every pass");
 
 typedef struct pass_row {
     const char *name, *doc;
@@ -191,7 +166,7 @@ static const vyre_pass level_2[] = {PASS(CONST_FOLD), PASS(INSTCOMBINE), PASS(SI
 typedef struct pipeline {
     const vyre_pass *passes;
     size_t count;
-    unsigned rounds; /* at most */
+    unsigned rounds; /* upper bound */
 } pipeline;
 
 #define PIPELINE(level, rounds)                                                                                        \
@@ -204,7 +179,9 @@ static const pipeline levels[VYRE_OPTIMIZE_LEVEL_MAX + 1] = {
 
 /* ---- runs ---- */
 
-/* Who looks at the result of a pass. */
+_Atomic uint64_t vy_passes_run;
+
+/* How the result of a pass is checked. */
 typedef enum trust { TRUSTED, CHECKED, SEALED } trust;
 
 static vyre_status check_result(vyre_program *program, trust trust, vyre_error *error) {
@@ -213,10 +190,11 @@ static vyre_status check_result(vyre_program *program, trust trust, vyre_error *
                               : VYRE_OK;
 }
 
-/* As vy_pass_run, with a result that is as good as `trust` says. */
+/* vy_pass_run, with the check that `trust` selects. */
 static vyre_status run_step(vyre_pass pass, const vyre_program *from, const vy_opt_policy *rules, trust trust,
                             vyre_program **out, uint64_t *changes, int *was_refused, vyre_error *error) {
     vyre_status status = vy_deadline_check(vyre_program_name(from), passes[pass].name, error);
+    vy_pass_count();
     if (status == VYRE_OK)
         status = passes[pass].run(from, rules, out, changes, error);
     if (status == VYRE_OK)
@@ -247,18 +225,19 @@ vyre_status vy_pass_run(vyre_pass pass, const vyre_program *from, const vy_opt_p
 typedef struct optimizer {
     const vyre_optimize_options *options;
     const vy_opt_policy *rules;
-    trust trust, result; /* of each pass; of the last */
+    trust trust, result; /* after each pass; after the last */
     vyre_optimize_report report;
     vyre_program *program;             /* so far */
-    uint32_t version;                  /* of it, from 1 on */
+    uint32_t version;                  /* starts at 1 and counts each change */
     int goes_on;                       /* another round may follow */
-    uint32_t idle_at[VYRE_PASS_COUNT]; /* the version in which a pass found nothing to do: it need not look again */
+    uint32_t idle_at[VYRE_PASS_COUNT]; /* by pass: the version in which it found no change, so that it need not run
+                                        * again */
 } optimizer;
 
-/* What a program consists of, as far as it matters for whether only `let`s have gone. */
+/* Counts that show whether only unused `let`s were removed. */
 typedef struct census {
-    uint32_t stmts, others; /* others: those that are no `let` */
-    uint32_t reads;         /* expressions that read what may be written */
+    uint32_t stmts, others; /* others: statements other than `let` */
+    uint32_t reads;         /* expressions that read mutable variables or memory */
     uint32_t facts;
 } census;
 
@@ -273,9 +252,9 @@ static census take_census(const vyre_program *p) {
     return all;
 }
 
-/* The pass `dce` made a new version: where nothing went but `let`s that nobody reads, who found nothing before finds
- * nothing now, since all else is what it was. But a loop may be small enough to be unrolled now; and what a `let` read
- * may be overwritten now, so that `dce` itself has nothing more to do only if they read nothing that is written. */
+/* After `dce`. If it removed only unused `let`s, passes that found no change before find none now, since everything
+ * else is unchanged. Exceptions: a loop may now be small enough to be unrolled; and a store that only a removed
+ * `let` read may be dead now, so `dce` itself is done only if the removed `let`s read no mutable state. */
 static void keep_idle(optimizer *o, const census *before, uint64_t changes) {
     census now = take_census(o->program);
     if (now.others != before->others || before->stmts - now.stmts != changes)
@@ -286,15 +265,15 @@ static void keep_idle(optimizer *o, const census *before, uint64_t changes) {
     o->idle_at[VYRE_PASS_DCE] = now.reads == before->reads && now.facts == before->facts ? o->version : 0;
 }
 
-/* Whether `licm` only moved trees: each becomes a `let` and the variable in its place. Else it has put conditions
- * before loops too, of which passes may know something. */
+/* Whether `licm` only moved trees: each then became a `let` and one use of its variable. Otherwise it also wrote
+ * entry conditions, about which other passes may know facts. */
 static int only_moved(const vyre_program *made, uint32_t exprs, uint64_t changes) {
     return made->exprs.count == exprs + changes;
 }
 
-/* Where `range` found nothing it finds nothing now if `licm` moved trees to where less is known, or `strength-reduce`
- * put one op in the place of another: both give the same, between the same bounds. What takes several ops has parts of
- * which something may be known. */
+/* `range` stays idle after `licm` moved trees to points where less is known, and after `strength-reduce` replaced
+ * single ops by single ops: the values have the same bounds. An expansion into several ops has new subexpressions,
+ * about which facts may exist. */
 static void keep_range_idle(optimizer *o, vyre_pass pass, uint32_t exprs, uint64_t changes) {
     int may_keep = (pass == VYRE_PASS_LICM && only_moved(o->program, exprs, changes)) ||
                    (pass == VYRE_PASS_STRENGTH_REDUCE && o->program->exprs.count == exprs);
@@ -318,7 +297,7 @@ static vyre_status run_pass(optimizer *o, vyre_pass pass, uint64_t *changes, vyr
         return status;
     run.nanoseconds = vy_clock_now() - start;
     if (made != o->program && o->trust == TRUSTED)
-        made->is_unique = 1; /* made here, for the next pass */
+        made->is_unique = 1; /* created here; the next pass may modify it */
     vyre_program_release(o->program);
     o->program = made;
     o->version += run.changes != 0;
@@ -326,7 +305,7 @@ static vyre_status run_pass(optimizer *o, vyre_pass pass, uint64_t *changes, vyr
         keep_idle(o, &before, run.changes);
     if (run.changes)
         keep_range_idle(o, pass, exprs, run.changes);
-    int leaves_nothing = pass == VYRE_PASS_LICM && only_moved(made, exprs, run.changes); /* for itself to do */
+    int leaves_nothing = pass == VYRE_PASS_LICM && only_moved(made, exprs, run.changes); /* no further work for licm */
     if ((!run.changes || leaves_nothing) && !run.was_refused)
         o->idle_at[pass] = o->version;
     run.statements = made->stmts.count;
@@ -356,21 +335,20 @@ static vyre_status run_pipeline(optimizer *o, const pipeline *pipeline, vyre_err
 
 static vyre_status check_options(const vyre_optimize_options *options, vyre_error *error) {
     if (options->level > VYRE_OPTIMIZE_LEVEL_MAX)
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("give a level from 0 to %d", VYRE_OPTIMIZE_LEVEL_MAX),
-                       "the level of optimisation (%u) is over the highest (%d)", options->level,
-                       VYRE_OPTIMIZE_LEVEL_MAX);
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("use a level from 0 to %d", VYRE_OPTIMIZE_LEVEL_MAX),
+                       "optimisation level %u exceeds the highest, %d", options->level, VYRE_OPTIMIZE_LEVEL_MAX);
     for (size_t i = 0; options->passes && i < options->pass_count; i++)
         if ((unsigned)options->passes[i] >= VYRE_PASS_COUNT)
-            return vy_fail(error, VYRE_INVALID_ARGUMENT, "take the passes from VYRE_PASS_LIST (vyre/transform.h)",
+            return vy_fail(error, VYRE_INVALID_ARGUMENT, "use the passes of VYRE_PASS_LIST (vyre/transform.h)",
                            "pass %zu of the list (%d) does not exist", i, (int)options->passes[i]);
     return VYRE_OK;
 }
 
-/* Inlines, runs the passes and looks at what they have made. */
+/* Inlines, runs the passes and checks the result. */
 static vyre_status run_all(optimizer *o, const vyre_program *program, vyre_error *error) {
     const pipeline given = {o->options->passes, o->options->pass_count, 1};
     o->report = (vyre_optimize_report){0};
-    o->version++; /* none found nothing in this one */
+    o->version++; /* no pass is idle in this version */
     vyre_status status = vy_program_inline_unverified(program, &o->program, error);
     if (status != VYRE_OK)
         return status;
@@ -381,7 +359,7 @@ static vyre_status run_all(optimizer *o, const vyre_program *program, vyre_error
         status = run_pipeline(o, o->options->passes ? &given : &levels[o->options->level], error);
     if (status == VYRE_OK)
         status = check_result(o->program, o->result, error);
-    if (o->program->is_unique) /* else somebody else may have it */
+    if (o->program->is_unique) /* otherwise another owner may have it */
         o->program->is_unique = 0;
     o->report.statements_after = o->program->stmts.count;
     o->report.expressions_after = o->program->exprs.count;
@@ -392,22 +370,20 @@ static vyre_status run_all(optimizer *o, const vyre_program *program, vyre_error
     return status;
 }
 
-/* The result is as good as `result` says. */
+/* `each` and `result` select the check of the program after each pass, and at the end. */
 static vyre_status optimize(const vyre_program *program, const vyre_optimize_options *options,
-                            const vy_opt_policy *rules, trust result, vyre_program **out, vyre_optimize_report *report,
-                            vyre_error *error) {
-    static const vyre_optimize_options defaults = {0};
-    optimizer o = {.options = options ? options : &defaults, .rules = rules, .result = result};
+                            const vy_opt_policy *rules, trust each, trust result, vyre_program **out,
+                            vyre_optimize_report *report, vyre_error *error) {
+    optimizer o = {.options = options, .rules = rules, .trust = each, .result = result};
     *out = NULL;
     if (report)
         *report = o.report;
     if (program->level == VYRE_LEVEL_LEGAL)
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, "optimise the program it was made from",
-                       "the program is at level legal, which is optimised before and not after");
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "optimise the program before it is legalised",
+                       "the program is at level legal and can no longer be optimised");
     vyre_status status = check_options(o.options, error);
     if (status != VYRE_OK)
         return status;
-    o.trust = o.options->observer ? SEALED : TRUSTED;
     status = run_all(&o, program, error);
     if (status == VYRE_INVALID_PROGRAM && o.trust == TRUSTED) {
         o.trust = CHECKED;
@@ -426,16 +402,19 @@ vyre_status vyre_program_optimize(const vyre_program *program, const vyre_optimi
     if (report)
         memset(report, 0, sizeof *report);
     VY_REQUIRE(error, program);
-    return optimize(program, options, &vy_opt_default, SEALED, out, report, error);
+    return vy_optimize_by(program, options, &vy_opt_default, out, report, error);
 }
 
 vyre_status vy_optimize_by(const vyre_program *program, const vyre_optimize_options *options,
                            const vy_opt_policy *rules, vyre_program **out, vyre_optimize_report *report,
                            vyre_error *error) {
-    return optimize(program, options, rules, SEALED, out, report, error);
+    static const vyre_optimize_options defaults = {0};
+    const vyre_optimize_options *o = options ? options : &defaults;
+    return optimize(program, o, rules, o->observer ? SEALED : TRUSTED, SEALED, out, report, error);
 }
 
 vyre_status vy_optimize_unverified(const vyre_program *program, const vyre_optimize_options *options,
-                                   const vy_opt_policy *rules, vyre_program **out, vyre_error *error) {
-    return optimize(program, options, rules, TRUSTED, out, NULL, error);
+                                   const vy_opt_policy *rules, int checks_passes, vyre_program **out,
+                                   vyre_error *error) {
+    return optimize(program, options, rules, checks_passes ? CHECKED : TRUSTED, TRUSTED, out, NULL, error);
 }

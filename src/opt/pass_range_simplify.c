@@ -1,7 +1,9 @@
 /* Range-based simplification: a comparison with a known result becomes a literal, as does a value with one possible
  * value; masks, remainders, minima and maxima without effect are removed.
  *
- * All facts come from the range analysis (analysis/range.h); the pass does not examine the context of an expression. */
+ * All facts come from the range analysis (analysis/range.h); the pass does not examine the context of an expression.
+ *
+ * Invariant: a fact holds wherever the expression is evaluated, in every run. */
 #include "analysis/range.h"
 #include "opt/pass_manager.h"
 #include "opt/rewriter.h"
@@ -14,7 +16,7 @@ static int may_be_unchanged(uint8_t op) {
     return op == VYRE_OP_REM || op == VYRE_OP_AND || op == VYRE_OP_MIN || op == VYRE_OP_MAX;
 }
 
-/* The operand that an op gives back unchanged, or VY_NONE. */
+/* The operand to which an op is the identity, or VY_NONE. */
 static uint32_t unchanged(const vy_rewrite *rw, const vy_expr *e) {
     if (e->kind != VY_EXPR_OP || !may_be_unchanged(e->op))
         return VY_NONE;
@@ -55,7 +57,7 @@ static uint32_t narrow(vy_rewrite *rw, uint32_t expr) {
     return vy_rewrite_read(rw, operand);
 }
 
-/* Whether `narrow` would say something of an expression. */
+/* Whether `narrow` would replace an expression. */
 static int is_narrowed(const vy_rewrite *rw, uint32_t expr) {
     const vy_expr *e = &rw->from->exprs.items[expr];
     if (e->kind == VY_EXPR_LITERAL)

@@ -4,29 +4,21 @@
  * A branch that is spliced into the enclosing block may end in a jump: the rewriter then drops the rest of that block,
  * which is unreachable. Names that collide there get suffixes. Conditions and bounds have no effects, so they can be
  * dropped. A `while` is removed only if its condition is false: an endless loop stays endless. */
+#include "analysis/trip_count.h"
 #include "opt/pass_manager.h"
 #include "opt/rewriter.h"
 
-static const vy_expr *literal_of(const vyre_program *p, uint32_t expr) {
-    return expr != VY_NONE && p->exprs.items[expr].kind == VY_EXPR_LITERAL ? &p->exprs.items[expr] : NULL;
-}
-
-/* Whether a `for` makes no trip for certain. */
+/* Whether a `for` certainly makes no iteration. */
 static int makes_no_trip(const vyre_program *p, const vy_stmt *s) {
-    const vy_expr *from = literal_of(p, s->a), *to = literal_of(p, s->b), *step = literal_of(p, s->c);
-    if (step && step->bits == 0)
-        return 1;
-    if (!from || !to || (s->c != VY_NONE && !step))
-        return 0;
-    vyre_type type = (vyre_type)from->type;
-    int goes_down = step && vyre_op_evaluate(VYRE_OP_LT, VYRE_TYPE_BOOL, type, step->bits, 0, 0);
-    return !vyre_op_evaluate(goes_down ? VYRE_OP_GT : VYRE_OP_LT, VYRE_TYPE_BOOL, type, from->bits, to->bits, 0);
+    const vy_expr *step = vy_literal_at(p, s->c);
+    vy_trips trips;
+    return (step && step->bits == 0) || (vy_trips_of(p, s, &trips) && !vy_trips_remain(&trips));
 }
 
-/* Whether a statement goes, or a branch takes its place. */
+/* Whether a statement is removed or replaced by one of its branches. */
 static int goes(const vyre_program *p, uint32_t index) {
     const vy_stmt *s = &p->stmts.items[index];
-    const vy_expr *condition = literal_of(p, s->a);
+    const vy_expr *condition = vy_literal_at(p, s->a);
     switch (s->kind) {
     case VY_STMT_IF:
         return condition || s->end == index + 1;
@@ -46,7 +38,7 @@ static int simplify_stmt(vy_rewrite *rw, uint32_t index) {
     if (!vy_stmt_is_structured(s->kind) || !goes(rw->from, index))
         return 0;
     rw->changes++;
-    const vy_expr *condition = s->kind == VY_STMT_IF ? literal_of(rw->from, s->a) : NULL;
+    const vy_expr *condition = s->kind == VY_STMT_IF ? vy_literal_at(rw->from, s->a) : NULL;
     if (condition && condition->bits)
         vy_rewrite_block(rw, index + 1, s->middle);
     else if (condition)
@@ -54,8 +46,8 @@ static int simplify_stmt(vy_rewrite *rw, uint32_t index) {
     return 1;
 }
 
-/* Whether there may be anything to do: most programs show at once that there is not. Behind a jump nothing stands in a
- * valid program, but behind a trap something may. */
+/* Fast check whether the pass may change anything. In a valid program no statement follows a jump, but statements
+ * may follow a trap. */
 static int may_change(const vyre_program *p) {
     for (uint32_t i = 0; i < p->stmts.count; i++) {
         uint8_t kind = p->stmts.items[i].kind;

@@ -3,17 +3,17 @@
  * A quotient x / d of w-bit integers is the high half of x * m, shifted, for a magic number m near 2^(w+s) / d
  * (Granlund and Montgomery, "Division by invariant integers using multiplication", 1994). The conditions below are
  * those of the paper, computed in 128 bits; a test tries every dividend with every divisor of the 8-bit types, and
- * samples of the wider ones. A float divided by a power of two whose reciprocal is a normal number is multiplied by it:
- * both round the same exact value.
+ * samples of the wider ones. A float divided by a power of two whose reciprocal is a normal number is multiplied by
+ * it: both round the same exact value.
  *
- * x is used several times, so it is a leaf or gets a `let`. In the condition of a `while`, where no `let` can be
- * inserted, the division stays. */
+ * x is used several times, so it is a leaf or is bound to a `let`. In the condition of a `while`, where no `let` can
+ * be inserted, the division is unchanged. */
 #include "opt/pass_manager.h"
 #include "opt/rewriter.h"
 
 __extension__ typedef unsigned __int128 wide;
 
-/* A division that is being rewritten: its type and dividend, a leaf. */
+/* A division being rewritten: its type and dividend, a leaf. */
 typedef struct division {
     vy_rewrite *rw;
     vyre_type type;
@@ -47,8 +47,8 @@ static unsigned log2_of(uint64_t power) {
 
 /* ---- unsigned ---- */
 
-/* m with x / by = (x * m) >> (width + shift) for every x < 2^(width - spare): m = floor(2^(width+shift) / by) + 1 will
- * do if m * by - 2^(width+shift) is at most 2^(shift + spare). Whether there is one below 2^width. */
+/* Finds m with x / by = (x * m) >> (width + shift) for every x < 2^(width - spare): m = floor(2^(width+shift) / by) +
+ * 1 suffices if m * by - 2^(width+shift) is at most 2^(shift + spare). Returns whether there is one below 2^width. */
 static int find_magic(unsigned width, unsigned spare, uint64_t by, uint64_t *magic, unsigned *shift) {
     for (unsigned s = 0; s < width; s++) {
         wide power = (wide)1 << (width + s), m = power / by + 1;
@@ -63,8 +63,7 @@ static int find_magic(unsigned width, unsigned spare, uint64_t by, uint64_t *mag
     return 0;
 }
 
-/* m has one bit too many: x * m = x * 2^width + x * (m - 2^width), and the sum may overflow, so half of it is taken
- * first. */
+/* m has one bit too many: x * m = x * 2^width + x * (m - 2^width). The sum may overflow, so it is halved first. */
 static uint32_t divide_wide(const division *d, uint64_t by) {
     unsigned s = log2_of(by) + 1;
     uint64_t magic = (uint64_t)((((wide)1 << d->width) * (((wide)1 << s) - by)) / by + 1);
@@ -91,17 +90,17 @@ static uint32_t divide_unsigned(const division *d, uint64_t by) {
 
 /* ---- signed: the quotient by |d|, rounded down, plus one for negative dividends ---- */
 
-/* All ones where x is negative, else zero. */
+/* All ones if x is negative, else zero. */
 static uint32_t sign_of(const division *d) {
     return shift_right(d, d->x, d->width - 1);
 }
 
-/* x, plus 2^k - 1 where it is negative: what a shift by k rounds toward zero. */
+/* x, plus 2^k - 1 if it is negative, so that a shift by k rounds toward zero. */
 static uint32_t biased(const division *d, uint64_t power) {
     return op(d, VYRE_OP_ADD, d->x, op(d, VYRE_OP_AND, sign_of(d), literal(d, power - 1)));
 }
 
-/* m = floor(2^(width-1+s) / by) + 1, as a signed number, so x * m may lack x * 2^width. */
+/* m = floor(2^(width-1+s) / by) + 1, as a signed number, so x * m may need x * 2^width added. */
 static uint32_t divide_magnitude(const division *d, uint64_t by) {
     if (is_power_of_two(by))
         return shift_right(d, biased(d, by), log2_of(by));
@@ -128,7 +127,8 @@ static uint32_t remainder_of(const division *d, uint64_t by, int is_signed) {
         return op(d, VYRE_OP_AND, d->x, literal(d, by - 1));
     if (!is_signed)
         return op(d, VYRE_OP_SUB, d->x, op(d, VYRE_OP_MUL, divide_unsigned(d, by), literal(d, by)));
-    uint64_t magnitude = (by >> (d->width - 1) & 1 ? 0 - by : by) & mask; /* the sign of the divisor does not matter */
+    /* a remainder is independent of the sign of the divisor */
+    uint64_t magnitude = (by >> (d->width - 1) & 1 ? 0 - by : by) & mask;
     if (is_power_of_two(magnitude))
         return op(d, VYRE_OP_SUB, d->x, op(d, VYRE_OP_AND, biased(d, magnitude), literal(d, ~(magnitude - 1))));
     return op(d, VYRE_OP_SUB, d->x, op(d, VYRE_OP_MUL, divide_magnitude(d, magnitude), literal(d, magnitude)));
@@ -136,7 +136,7 @@ static uint32_t remainder_of(const division *d, uint64_t by, int is_signed) {
 
 /* ---- one node ---- */
 
-/* Whether the dividend stands in the result once. */
+/* Whether the result uses the dividend once. */
 static int uses_once(const division *d, vyre_op which, uint64_t by, int is_signed) {
     uint64_t magic;
     unsigned shift;
@@ -151,7 +151,7 @@ static uint32_t strengthen_integer(vy_rewrite *rw, const vy_expr *e, uint64_t by
     uint64_t smallest = UINT64_C(1) << (layout->bits - 1);
     if (e->op == VYRE_OP_MUL)
         return is_power_of_two(by) && by > 1 ? op(&d, VYRE_OP_SHL, e->a, literal(&d, log2_of(by))) : VY_NONE;
-    /* 0, 1 and -1 are the simplifier's; only the smallest number has itself as a multiple. */
+    /* instcombine handles 0, 1 and -1; the smallest number has only itself as a multiple */
     if (by <= 1 || (is_signed && (by == layout->mask || by == smallest)))
         return VY_NONE;
     if (!uses_once(&d, (vyre_op)e->op, by, is_signed)) {
@@ -165,7 +165,7 @@ static uint32_t strengthen_integer(vy_rewrite *rw, const vy_expr *e, uint64_t by
     return is_signed ? divide_signed(&d, by) : divide_unsigned(&d, by);
 }
 
-/* A power of two has no fraction bits; neither it nor its reciprocal may be subnormal, zero or infinite. */
+/* A power of two has no fraction bits. Neither the divisor nor its reciprocal may be subnormal, zero or infinite. */
 static uint32_t strengthen_float(vy_rewrite *rw, const vy_expr *e, uint64_t by) {
     const vy_type_layout *layout = &vy_type_layouts[e->type];
     uint64_t fraction = (layout->infinity & (0 - layout->infinity)) - 1, magnitude = by & layout->mask >> 1, one;
@@ -208,7 +208,7 @@ static uint32_t find_strengthened(vy_rewrite *rw, uint32_t first, uint32_t end) 
     return end;
 }
 
-/* Whether what takes the place of an op may have more nodes: quotients by what is no power of two. */
+/* Whether the replacement of an op may have more nodes: quotients by a literal that is not a power of two. */
 static int may_grow(const vyre_program *p) {
     for (uint32_t i = 0; i < p->exprs.count; i++) {
         const vy_expr *e = &p->exprs.items[i];
@@ -225,10 +225,10 @@ static int may_grow(const vyre_program *p) {
 
 vyre_status vy_pass_strength_reduce(const vyre_program *from, const vy_opt_policy *rules, vyre_program **out,
                                     uint64_t *changes, vyre_error *error) {
+    static const uint8_t ops[VYRE_OP_COUNT] = {[VYRE_OP_MUL] = 1, [VYRE_OP_DIV] = 1, [VYRE_OP_REM] = 1};
     vy_rewriter hooks = {.node = strengthen_node,
                          .node_kinds = 1 << VY_EXPR_OP,
-                         .node_ops =
-                             UINT64_C(1) << VYRE_OP_MUL | UINT64_C(1) << VYRE_OP_DIV | UINT64_C(1) << VYRE_OP_REM,
+                         .node_ops = ops,
                          .keeps_names = 1,
                          .keeps_blocks = 1,
                          .find = find_strengthened,

@@ -1,54 +1,51 @@
 /* Rewriter (rewriter.h): copies a program through the hooks of a pass, statement by statement.
  *
- * What must stay true: a program in which the hooks change nothing is returned itself. Where the hooks support a dry
- * run, this is found out before anything is written. */
+ * Invariant: a program in which the hooks change nothing is returned itself. If the hooks support a dry run, this is
+ * determined before anything is written. */
 #include "opt/rewriter.h"
 
 #include "base/status.h"
 #include "ir/build/builder_internal.h"
 #include "opt/clone.h"
 
-/* ---- names ----
- *
- * A declaration has a name that no other visible declaration has. Where names of the source cannot collide, none are
- * tracked; else the visible ones are recorded when declared and removed at the end of their block. A name of the draft
- * is valid only if rw->draft.failed is not set. */
+/* ---- names ---- A declaration has a name that no other visible declaration has. If names of the source cannot
+ * collide, none are tracked; else the visible ones are recorded when declared and removed at the end of their block.
+ * A name of the draft is valid only if rw->draft.failed is not set. */
 
-/* A name of the source that the draft does not have yet: into the draft. */
+/* Enters a name of the source into the draft. */
 static vy_symbol enter_name(vy_rewrite *rw, vy_symbol name) {
     const char *text = vy_symbol_name(rw->from, name);
     return rw->names[name] = vy_irb_intern(&rw->draft, text, strlen(text));
 }
 
-/* A name of the source in the draft; each is looked up once. */
+/* The name of the draft for a name of the source; each is interned once. */
 static inline vy_symbol copy_name(vy_rewrite *rw, vy_symbol name) {
     if (rw->hooks->keeps_names)
         return name;
     return name && !rw->names[name] ? enter_name(rw, name) : rw->names[name];
 }
 
-/* Whether names of the source cannot meet; those of new `let`s are like no other. */
+/* Whether names of the source cannot collide. Names of new `let`s are always unique. */
 static inline int keeps_scopes(const vy_rewrite *rw) {
     return rw->hooks->keeps_names || rw->hooks->keeps_blocks;
 }
 
 static vy_symbol suffix_name(vy_rewrite *rw, vy_symbol wanted);
 
-/* For a declaration of the source. */
+/* The name for a copied declaration. */
 static inline vy_symbol free_name(vy_rewrite *rw, vy_symbol wanted) {
     return keeps_scopes(rw) ? copy_name(rw, wanted) : suffix_name(rw, wanted);
 }
 
 static void show_name(vy_rewrite *rw, vy_symbol name);
 
-/* A name of the source: where no two can meet, nobody asks who is visible. */
+/* Shows a name of the source. If none can collide, visible names are not recorded. */
 static inline void show_copied(vy_rewrite *rw, vy_symbol name) {
     if (!keeps_scopes(rw))
         show_name(rw, name);
 }
 
-/* Makes room for a name of the draft in the table of those that are visible, and for more than that: most names are
- * new. */
+/* Grows the table of visible names for a name of the draft, and for further ones, because most names are new. */
 static int grow_places(vy_rewrite *rw, vy_symbol name) {
     uint32_t visible = rw->visible.count;
     if (rw->draft.failed || (name >= visible && !VY_RESERVE(&rw->visible, name + 1 - visible))) {
@@ -64,7 +61,7 @@ static inline int has_place(vy_rewrite *rw, vy_symbol name) {
     return (!rw->draft.failed && name < rw->visible.count) || grow_places(rw, name);
 }
 
-/* Makes a name of the draft visible, up to the end of the block. */
+/* Marks a name of the draft as visible until the end of the block. */
 static void show_name(vy_rewrite *rw, vy_symbol name) {
     vy_symbol *slot = has_place(rw, name) ? VY_PUSH(&rw->declared) : NULL;
     if (!slot) {
@@ -75,8 +72,8 @@ static void show_name(vy_rewrite *rw, vy_symbol name) {
     *slot = name;
 }
 
-/* The name itself where it is free, else with a suffix: passes put blocks where they did not stand, and write them
- * twice. The suffix last tried is remembered, so that a thousand copies do not try each other's. */
+/* The name itself if it is free, else with a suffix: passes move blocks and write them several times. The last suffix
+ * is stored, so that a thousand copies do not try all suffixes of each other. */
 static vy_symbol suffix_name(vy_rewrite *rw, vy_symbol wanted) {
     const char *text = vy_symbol_name(rw->from, wanted);
     vy_symbol name = copy_name(rw, wanted);
@@ -88,10 +85,10 @@ static vy_symbol suffix_name(vy_rewrite *rw, vy_symbol wanted) {
     return name;
 }
 
-/* Whether the source has the name t and that number. A draft that has all of its names is asked when that is
- * entered. */
+/* Whether the source has the name t with that number. A draft that has all names of the source is searched when the
+ * name is entered. */
 static int is_of_source(const vy_rewrite *rw, uint32_t number) {
-    char candidate[12] = "t"; /* ten digits at most */
+    char candidate[12] = "t"; /* at most ten digits */
     if (rw->hooks->keeps_names)
         return 0;
     size_t length = (size_t)(vy_write_decimal(candidate + 1, number) - candidate);
@@ -138,7 +135,7 @@ static uint8_t loads_in(const vy_rewrite *rw, uint32_t node) {
     return node != VY_NONE && rw->pool.items[node].loads;
 }
 
-/* Whoever makes a node changes something. */
+/* Making a node is a change. */
 static uint32_t note_change(vy_rewrite *rw) {
     rw->changes++;
     return VY_NONE;
@@ -212,14 +209,14 @@ uint32_t vy_rewrite_make_leaf(vy_rewrite *rw, uint32_t node) {
 
 /* ---- reading; recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH ---- */
 
-/* Whether a hook may replace such an expression. */
+/* Whether the tree hook may replace an expression of this kind. */
 static int asks_tree(const vy_rewriter *hooks, const vy_expr *e) {
     return hooks->tree && (!hooks->tree_kinds || hooks->tree_kinds >> e->kind & 1);
 }
 
 static int asks_node(const vy_rewriter *hooks, const vy_expr *e) {
     return hooks->node && (!hooks->node_kinds || hooks->node_kinds >> e->kind & 1) &&
-           (!hooks->node_ops || e->kind != VY_EXPR_OP || hooks->node_ops >> e->op & 1);
+           (!hooks->node_ops || e->kind != VY_EXPR_OP || hooks->node_ops[e->op]);
 }
 
 uint32_t vy_rewrite_read_below(vy_rewrite *rw, uint32_t root) {
@@ -269,7 +266,7 @@ uint32_t vy_rewrite_read(vy_rewrite *rw, uint32_t root) {
 
 /* ---- writing ---- */
 
-/* Recursion is bounded by the depth of the node, which is checked before. */
+/* Recursion is bounded by the depth of the node, which was checked. */
 uint32_t vy_rewrite_write(vy_rewrite *rw, uint32_t node) {
     if (node == VY_NONE || rw->draft.failed)
         return VY_NONE;
@@ -287,8 +284,8 @@ uint32_t vy_rewrite_write(vy_rewrite *rw, uint32_t node) {
                                            : vy_irb_expr(&rw->draft, &at.expr);
 }
 
-/* Appends a tree of the source that was read as `node` to the draft: as it was, where it would be deeper than the
- * language allows. */
+/* Appends a tree of the source that was read as `node` to the draft; the original tree, if the new one is deeper than
+ * the language allows. */
 static uint32_t write_tree(vy_rewrite *rw, uint32_t root, uint32_t node) {
     if (node != VY_NONE && rw->pool.items[node].depth > VY_LIMIT_EXPRESSION_DEPTH)
         return vy_irb_clone_expr(&rw->draft, rw->from, root, rw->variables, rw->memories);
@@ -309,15 +306,15 @@ uint32_t vy_rewrite_let(vy_rewrite *rw, uint32_t node) {
     return rw->draft.failed ? VY_NONE : vy_irb_let(&rw->draft, name, type, value);
 }
 
-/* ---- statements: untouched ones are copied, in runs where possible; the others are written with their new operands
- * ----
+/* ---- statements ----
  *
- * The trees of a statement are written directly before it, in the order of its operands, after every `let` that reading
- * them created. Nothing is written after a statement that ends its block. */
+ * Unchanged statements are copied, in runs where possible; the others are written with their new operands. The trees
+ * of a statement are written directly before it, in the order of its operands, after every `let` that reading them
+ * created. Nothing is written after a statement that ends its block. */
 
 /* ---- trees ---- */
 
-/* The trees as they are. */
+/* Copies the trees unchanged. */
 static void copy_trees(vy_rewrite *rw, const vy_stmt *s, uint32_t first, uint32_t end, vy_stmt *copy) {
     const vy_arg *args = s->arg_count ? rw->from->args.items + s->args : NULL;
     uint32_t at = vy_irb_clone_exprs(&rw->draft, rw->from, first, end, rw->variables, rw->memories), by = at - first;
@@ -339,7 +336,7 @@ static void copy_trees(vy_rewrite *rw, const vy_stmt *s, uint32_t first, uint32_
 uint32_t vy_rewrite_start_exprs(vy_rewrite *rw, uint32_t count) {
     vyre_program *made = rw->draft.program;
     rw->row.count = 0;
-    if (made == rw->from) { /* it is edited, all of it */
+    if (made == rw->from) { /* the program is edited in place */
         rw->draft.failed = !VY_RESERVE(&rw->row, count);
         return rw->draft.failed ? VY_NONE : 0;
     }
@@ -363,7 +360,7 @@ static uint32_t root_in_row(const vy_rewrite *rw, uint32_t first, uint32_t root)
     return root == VY_NONE ? VY_NONE : rw->row.items[root - first];
 }
 
-/* The trees [first, end), written by the pass. */
+/* Has the pass write the trees [first, end). */
 static void write_row(vy_rewrite *rw, const vy_stmt *s, uint32_t first, uint32_t end, vy_stmt *copy) {
     rw->args.count = 0;
     if (end > first)
@@ -382,7 +379,7 @@ static void write_row(vy_rewrite *rw, const vy_stmt *s, uint32_t first, uint32_t
     }
 }
 
-/* Reads all trees, then writes them: what reading put before the statement stands before all of them. */
+/* Reads all trees, then writes them: statements that reading inserted precede all of them. */
 static void copy_operands(vy_rewrite *rw, const vy_stmt *s, vy_stmt *copy) {
     const vyre_program *p = rw->from;
     uint32_t a = vy_rewrite_read(rw, s->a), b = vy_rewrite_read(rw, s->b), c = vy_rewrite_read(rw, s->c);
@@ -412,7 +409,7 @@ void vy_rewrite_trees(vy_rewrite *rw, const vy_stmt *s, uint32_t first, uint32_t
 
 /* ---- statements ---- */
 
-/* A statement without its body: structured ones are left open. What is written may cover it in the source. */
+/* A statement without its body: structured ones stay open. The output may overwrite it in the source. */
 static void copy_head(vy_rewrite *rw, uint32_t index) {
     const vyre_program *p = rw->from;
     const vy_stmt *s = &p->stmts.items[index];
@@ -460,7 +457,8 @@ static void copy_structured(vy_rewrite *rw, uint32_t index) {
     rw->ended = 0;
 }
 
-/* With keeps_blocks: copies the statements from `first` on of which the hooks say nothing. Returns where it stopped. */
+/* With keeps_blocks: copies the statements from `first` up to the next one that the hooks change. Returns the position
+ * where it stopped. */
 static uint32_t copy_run(vy_rewrite *rw, uint32_t first, uint32_t end) {
     const vyre_program *p = rw->from;
     const vy_stmt *stmts = p->stmts.items;
@@ -484,14 +482,14 @@ static uint32_t copy_run(vy_rewrite *rw, uint32_t first, uint32_t end) {
 }
 
 void vy_rewrite_block(vy_rewrite *rw, uint32_t first, uint32_t end) {
-    if (rw->is_dry_run) { /* a pass that writes blocks itself changes something */
+    if (rw->is_dry_run) { /* a pass that writes blocks itself changes the program */
         rw->changes++;
         return;
     }
     rw->ended = 0;
     for (uint32_t i = first, next; i < end && !rw->draft.failed; i = next) {
         uint8_t kind = rw->from->stmts.items[i].kind;
-        if (rw->ended) { /* only a pass brings this about */
+        if (rw->ended) { /* caused by the pass only */
             rw->changes++;
             return;
         }
@@ -545,8 +543,8 @@ static void copy_arrays(vy_rewrite *rw, uint32_t first) {
     }
 }
 
-/* Functions before the entry do not exist (no calls), so what counts and grids refer to moves by what it stood
- * behind. */
+/* Functions before the entry are dropped (there are no calls), so the operands of counts and grids shift by their
+ * declarations. */
 static void copy_entry(vy_rewrite *rw) {
     const vyre_program *p = rw->from;
     const vy_function *entry = rw->function;
@@ -580,7 +578,7 @@ static void copy_signature(vy_rewrite *rw) {
     copy_arrays(rw, memories);
 }
 
-/* ---- all of it ---- */
+/* ---- entry point ---- */
 
 static void copy_functions(vy_rewrite *rw) {
     const vyre_program *p = rw->from;
@@ -615,12 +613,12 @@ static vyre_status start_draft(vy_rewrite *rw, vyre_error *error) {
     return VYRE_OK;
 }
 
-/* Of the tables by name of the source. */
+/* The size of the tables by name of the source. */
 static size_t tables_size(const vy_rewrite *rw) {
     return vy_array_size(2 * (rw->from->names.size + (size_t)1), sizeof *rw->names);
 }
 
-/* Room for all that a pass makes which knows how much that is. */
+/* Reserves memory for the output of a pass that bounds its growth. */
 static void reserve_ahead(vy_rewrite *rw) {
     const vyre_program *p = rw->from;
     vyre_program *made = rw->draft.program;
@@ -634,7 +632,7 @@ static void reserve_ahead(vy_rewrite *rw) {
                         (p->expr_positions.count && !VY_RESERVE(&made->expr_positions, p->exprs.count + by.exprs));
 }
 
-/* What a pass makes is about as large as what it was given. */
+/* The output of a pass is about as large as its input. */
 static void reserve(vy_rewrite *rw) {
     uint32_t names = rw->from->names.size;
     if (rw->hooks->growth_bound)
@@ -684,7 +682,7 @@ vyre_status vy_rewrite_run(const vyre_program *from, const vy_rewriter *hooks, v
     if (!rw.variables)
         return vy_fail_memory(error, "a pass");
     rw.memories = rw.variables + from->variables.count + 1u;
-    /* Where the statements are known of which the hooks say something, nothing else changes. */
+    /* if the statements that the hooks change are known, nothing else changes */
     rw.changes = hooks->makes_legal || hooks->finish || !(hooks->supports_dry_run || vy_rewrite_knows_touched(hooks));
     if (hooks->supports_dry_run || hooks->keeps_blocks)
         vy_rewrite_dry_run(&rw);

@@ -1,4 +1,5 @@
-/* Dry run, in-place editing and overlapped rewriting (rewriter.h). */
+/* Dry run, in-place editing and overlapped rewriting (rewriter.h). Invariant: the expressions of the source are read
+ * before they are overwritten. */
 #include "opt/rewriter.h"
 
 #include "base/status.h"
@@ -8,7 +9,7 @@
 
 /* ---- the trees of a statement ---- */
 
-/* Begins to look; while we do, the source stands for the draft. Gives what end_dry_run needs. */
+/* Starts a dry run, in which the source is also the draft. Returns the argument for end_dry_run. */
 static vyre_program *start_dry_run(vy_rewrite *rw) {
     vyre_program *draft = rw->draft.program;
     rw->draft.program = (vyre_program *)rw->from;
@@ -21,19 +22,20 @@ static void end_dry_run(vy_rewrite *rw, vyre_program *draft) {
     rw->is_dry_run = 0;
 }
 
-/* Whether the hooks change nothing in the expressions [first, end), the trees of a statement. Nodes come after their
- * operands, so the first that is not to stay is seen as it is in the source. We are looking. */
+/* Whether the hooks change nothing in the expressions [first, end), the trees of a statement. Operands precede
+ * operators, so up to the first change every node equals the source. Only in a dry run. */
 static int keeps_exprs(vy_rewrite *rw, uint32_t first, uint32_t end) {
     const vy_rewriter *hooks = rw->hooks;
     const vy_expr *exprs = rw->from->exprs.items;
     unsigned asked = !hooks->tree ? 0 : hooks->tree_kinds ? hooks->tree_kinds : UINT8_MAX;
     unsigned asked_nodes = !hooks->node ? 0 : hooks->node_kinds ? hooks->node_kinds : UINT8_MAX;
     int supports_dry_run = hooks->supports_dry_run;
-    uint64_t before = rw->changes, ops = hooks->node_ops ? hooks->node_ops : UINT64_MAX;
+    const uint8_t *ops = hooks->node_ops;
+    uint64_t before = rw->changes;
     for (uint32_t i = first; i < end; i++) {
         if (asked >> exprs[i].kind & 1 && (!supports_dry_run || hooks->tree(rw, i) != VY_NONE))
             return 0;
-        if (asked_nodes >> exprs[i].kind & 1 && (exprs[i].kind != VY_EXPR_OP || ops >> exprs[i].op & 1) &&
+        if (asked_nodes >> exprs[i].kind & 1 && (exprs[i].kind != VY_EXPR_OP || !ops || ops[exprs[i].op]) &&
             (!supports_dry_run || hooks->node(rw, i) != i))
             return 0;
     }
@@ -60,9 +62,10 @@ int vy_rewrite_keeps_trees(vy_rewrite *rw, uint32_t stmt, uint32_t *first, uint3
     return keeps;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole program ---- */
 
-/* As vy_rewrite_block goes, up to the first change. Recursion is bounded by VY_LIMIT_NESTING. */
+/* Visits the statements in the order of vy_rewrite_block, up to the first change. Recursion is bounded by
+ * VY_LIMIT_NESTING. */
 static void scan_block(vy_rewrite *rw, uint32_t first, uint32_t end) {
     int ended = 0;
     for (uint32_t i = first; i < end && !rw->draft.failed && !rw->changes; i = rw->from->stmts.items[i].end) {
@@ -84,8 +87,7 @@ static void scan_block(vy_rewrite *rw, uint32_t first, uint32_t end) {
     }
 }
 
-/* Whether the hooks say something of a statement itself. *next: the statement to look at after it, if not that behind
- * its head. */
+/* Whether the hooks change a statement itself. *next: the statement to visit next, if it is not the following one. */
 static int touches_stmt(vy_rewrite *rw, uint32_t index, uint32_t *next) {
     const vy_rewriter *hooks = rw->hooks;
     if (!hooks->stmt || !hooks->supports_dry_run)
@@ -107,7 +109,7 @@ static void note_touched(vy_rewrite *rw, uint32_t stmt, int by_trees) {
     rw->changes++;
 }
 
-/* With find: notes all statements in whose trees something is found. One is enough where all trees are written then. */
+/* With find: records all statements with trees that may change. The first suffices if all trees are then written. */
 static void find_in_trees(vy_rewrite *rw) {
     const vyre_program *p = rw->from;
     int one_is_enough = rw->hooks->rewrite_exprs && vy_rewrite_may_edit(rw);
@@ -122,15 +124,15 @@ static void find_in_trees(vy_rewrite *rw) {
     }
 }
 
-/* With next: the same for a list, of all functions. */
+/* With next: records the listed statements of all functions. */
 static void list_touched(vy_rewrite *rw) {
     uint32_t stmt = 0, cursor = 0;
     while ((stmt = rw->hooks->next(rw, stmt, &cursor)) != VY_NONE && !rw->draft.failed)
         note_touched(rw, stmt++, 0);
 }
 
-/* With changes_stmt_hook: the same as below, for who is asked nothing else. *next is the first expression of the
- * function, and then of the next. */
+/* With changes_stmt_hook: the same as below. *next is the first expression of the function, and then of the next
+ * function. */
 static void ask_touched(vy_rewrite *rw, uint32_t *next) {
     const vyre_program *p = rw->from;
     const vy_stmt *stmts = p->stmts.items;
@@ -146,10 +148,10 @@ static void ask_touched(vy_rewrite *rw, uint32_t *next) {
     *next = expr;
 }
 
-/* With keeps_blocks: notes all statements of a function of which the hooks say something. */
+/* With keeps_blocks: records all statements of a function that the hooks change. */
 static void find_touched(vy_rewrite *rw) {
     const vyre_program *p = rw->from;
-    uint32_t end = 0; /* of the expressions of the statement before */
+    uint32_t end = 0; /* of the expressions of the previous statement */
     for (uint32_t i = rw->function->first_stmt, next = i; i < rw->function->end_stmt && !rw->draft.failed; i = next) {
         const vy_stmt *s = &p->stmts.items[i];
         uint32_t first = end ? end : vy_stmt_exprs_first(p, s);
@@ -191,15 +193,15 @@ void vy_rewrite_dry_run(vy_rewrite *rw) {
 /* ---- editing in place ----
  *
  * If a hook writes all trees itself, one call covers the whole program. Otherwise the trees of a changed statement are
- * first written behind the last expression of the program, and then moved to their place. */
+ * first written after the last expression of the program, and then moved down. */
 
-/* The expressions up to `next` of what was the source are before `to`. */
+/* The expressions of the source up to `next` are before `to`. */
 typedef struct edit {
     vyre_program *program;
     uint32_t next, to;
 } edit;
 
-/* The operands of a statement whose expressions have moved down by `by`. */
+/* Adjusts the operands of a statement whose expressions have moved down by `by`. */
 static void move_operands(vyre_program *p, vy_stmt *s, uint32_t by) {
     s->a -= s->a == VY_NONE ? 0 : by;
     s->b -= s->b == VY_NONE ? 0 : by;
@@ -208,7 +210,7 @@ static void move_operands(vyre_program *p, vy_stmt *s, uint32_t by) {
         p->args.items[s->args + i].index -= p->args.items[s->args + i].is_memory ? 0 : by;
 }
 
-/* The statements [first, end), of which nothing changes; their expressions go up to `last`. */
+/* Moves the expressions of the unchanged statements [first, end), which end at `last`. */
 static void close_up(edit *e, uint32_t first, uint32_t end, uint32_t last) {
     vyre_program *p = e->program;
     uint32_t by = e->next - e->to;
@@ -243,7 +245,7 @@ static void write_stmt(vy_rewrite *rw, edit *e, uint32_t index) {
     e->next = end;
 }
 
-/* Room for the largest statement that is written, so that nothing moves meanwhile. */
+/* Reserves memory for the largest statement, so that the arrays do not move meanwhile. */
 static int reserve(const vy_rewrite *rw, vyre_program *p) {
     uint32_t largest = 0;
     for (uint32_t i = 0; i < rw->touched.count; i++) {
@@ -301,29 +303,29 @@ void vy_rewrite_edit(vy_rewrite *rw) {
         edit_row(rw);
     else
         edit_stmts(rw);
-    rw->draft.program = NULL; /* it was none */
+    rw->draft.program = NULL; /* the draft was only borrowed */
 }
 
-/* ---- rewriting within the own arrays ---- */
+/* ---- rewriting within the program's own arrays ---- */
 
-/* Moves the items [stay, end) up. Returns where the first would be then, if it moved as well. */
+/* Moves the items [stay, end) up. Returns the address that the first item would then have. */
 static void *slide(void *items, uint32_t stay, uint32_t end, uint32_t by, size_t size) {
     char *bytes = items;
     if (!by)
-        return items; /* which may be none */
+        return items; /* which may be NULL */
     memmove(bytes + (stay + by) * size, bytes + stay * size, (end - stay) * size);
     return bytes + by * size;
 }
 
-/* Makes room for `by` more items, and moves all but the first `stay` up by as many, with the `kept` that stand behind
- * the last. The source has them where they are then. */
+/* Reserves `by` more items, and moves all but the first `stay` up by as many, with the `kept` items after the last
+ * one. `source` then has the new addresses. */
 #define MOVE_UP(made, source, stay, by, kept)                                                                          \
     (VY_RESERVE(made, (by) + (kept)) &&                                                                                \
      ((source)->items = slide((made)->items, (stay), (made)->count + (kept), (by), sizeof *(made)->items),             \
       (made)->count = (stay), 1))
 
-/* Makes `source` the program as it was, and its arrays empty but for what is declared before the first statement. 0
- * when memory is out. */
+/* Makes `source` the original program, and empties its own arrays except for the declarations before the first
+ * statement. Returns 0 if out of memory. */
 static int move_up(vyre_program *p, const vy_growth_bound *by, vyre_program *source) {
     memcpy(source, p, sizeof *source);
     return MOVE_UP(&p->stmts, &source->stmts, 0, by->stmts, 0) &&
@@ -333,7 +335,7 @@ static int move_up(vyre_program *p, const vy_growth_bound *by, vyre_program *sou
            MOVE_UP(&p->variables, &source->variables, p->param_count, by->variables, 0);
 }
 
-/* Where what is declared last is, which is what a pass may give to what it writes first. */
+/* The position of the last declaration, which a pass may use for its first statements. */
 static vy_position last_declared(const vyre_program *p) {
     return p->memories.count ? p->memories.items[p->memories.count - 1].position
            : p->param_count  ? p->variables.items[p->param_count - 1].position
@@ -370,7 +372,7 @@ vyre_status vy_rewrite_in_place(vy_rewrite *rw, vyre_program **out, vyre_error *
     write_entry(rw, &source, p);
     rw->from = p;
     p->is_verified = p->has_fingerprint = 0;
-    vyre_status status = vy_irb_finish(&rw->draft, source.source, NULL, out, error); /* which retains it again */
+    vyre_status status = vy_irb_finish(&rw->draft, source.source, NULL, out, error); /* which retains it */
     vy_source_release(source.source);
     return status;
 }

@@ -1,8 +1,9 @@
 /* Full unrolling of loops over private arrays (unroll_arrays.h), as planned by unroll_arrays_plan.c.
  *
- * A declaration in an unrolled iteration or in a region gets a new name, since it moves to the enclosing block. In
- * loops whose iterations become one sequence of statements, variables are held: an assignment only changes the name
- * under which the value is known, and the variable itself is assigned once, after the last iteration. */
+ * Invariant: a declaration in an unrolled iteration or in a region gets a new name, since it moves to the enclosing
+ * block. If the iterations of a loop become one sequence of statements, its variables are deferred ("held"): an
+ * assignment only records the name of the new value, and the variable itself is assigned once, after the last
+ * iteration. */
 #include "opt/unroll_arrays.h"
 
 #include "base/status.h"
@@ -13,14 +14,13 @@
 #include "opt/constant_fold.h"
 #include "opt/pass_manager.h"
 
-/* ---- expressions ----
- *
- * Expressions follow their operands, and trees are in the order of their statements. So the trees of a statement are
- * written in sequence, and where one becomes a literal its operands, which were written last, are removed again. */
+/* ---- expressions ---- Operands precede their op, and trees are in the order of their statements. So the trees of a
+ * statement are written in sequence; if one folds to a literal, its operands, which were written last, are removed
+ * again. */
 
-/* A tree as it is written. */
+/* A tree in the form in which it is written. */
 typedef struct tree_template {
-    uint32_t first, count; /* of unroll_writer.patterns; none: it has no pattern */
+    uint32_t first, count; /* in unroll_writer.patterns; count 0: no template */
     uint32_t is_made;
 } tree_template;
 
@@ -28,28 +28,29 @@ typedef struct unroll_writer {
     const vyre_program *p;
     vy_unroll_arrays_plan plan;
     vy_irb draft;
-    /* By variable: what it is in the draft, or a literal here, or a tree (plan.there). */
+    /* By variable: its variable of the draft, or its literal, or an inlined tree (plan.there). */
     uint32_t *variables;
     uint64_t *bits;
-    uint8_t *is_replaced; /* by one of the latter */
-    /* By variable that is held: its value is known by another name, and not assigned yet. */
-    uint32_t *real; /* the variable of the draft; VY_NONE: there is none */
+    uint8_t *is_replaced; /* by a literal or a tree */
+    /* By variable that is held: its current value has another name, and the assignment is deferred. */
+    uint32_t *real; /* the variable of the draft; VY_NONE: it has none */
     uint8_t *is_held;
-    uint32_t *held; /* all of them */
+    uint32_t *held; /* list of the held variables */
     uint32_t held_count;
-    uint32_t *memories; /* by memory, of the draft */
-    uint32_t *at;       /* by expression: where it was written */
-    uint32_t *loaded;   /* by expression: 1 + the variable of the draft that holds what it loads; 0: none */
+    uint32_t *memories; /* by memory: its memory of the draft */
+    uint32_t *at;       /* by expression: its index in the draft */
+    uint32_t *loaded;   /* by expression: 1 + the variable of the draft that holds the loaded value; 0: none */
     VY_VECTOR(vy_expr) patterns;
-    tree_template *pattern_of; /* by statement of one tree, in a loop whose variables are held */
+    tree_template *pattern_of; /* by statement with one tree, in a loop whose variables are held */
     vy_arena arena;
-    uint32_t made;     /* names */
-    uint32_t moved;    /* blocks that stand in another than they did */
-    uint32_t holds;    /* loops around whose variables are held */
+    uint32_t made;     /* number of new names */
+    uint32_t moved;    /* nesting of blocks that were moved out of their original block */
+    uint32_t holds;    /* number of enclosing loops whose variables are held */
     uint8_t has_ended; /* the last statement of the block was a jump */
 } unroll_writer;
 
-/* Room for so many expressions more; 0 if there is none. Asked for every statement, and most find it. */
+/* Ensures capacity for `count` more expressions; 0 on failure. Called for every statement; usually the capacity
+ * suffices. */
 static int make_room(unroll_writer *w, uint32_t count) {
     vyre_program *made = w->draft.program;
     if (w->draft.failed || vy_irb_is_full(&w->draft, made->exprs.count + count, VY_LIMIT_EXPRESSIONS))
@@ -72,7 +73,7 @@ static inline int unroll_writer_is_literal(const unroll_writer *w, uint32_t expr
     return unroll_writer_expr(w, expr)->kind == VY_EXPR_LITERAL;
 }
 
-/* There is room: each expression becomes one at most. */
+/* Requires capacity: the caller has reserved one expression per source expression. */
 static uint32_t push_leaf(unroll_writer *w, uint8_t kind, uint8_t type, uint32_t a, uint64_t bits) {
     vyre_program *made = w->draft.program;
     made->exprs.items[made->exprs.count] =
@@ -80,33 +81,32 @@ static uint32_t push_leaf(unroll_writer *w, uint8_t kind, uint8_t type, uint32_t
     return made->exprs.count++;
 }
 
-/* Takes all expressions from `count` on back. */
+/* Removes all expressions from `count` on. */
 static void unroll_writer_truncate(unroll_writer *w, uint32_t count) {
     w->draft.program->exprs.count = count;
     if (w->draft.written_exprs > count)
         w->draft.written_exprs = count;
 }
 
-/* There must be room. */
+/* Requires capacity. */
 static uint32_t unroll_writer_literal(unroll_writer *w, uint8_t type, uint64_t bits) {
     return push_leaf(w, VY_EXPR_LITERAL, type, VY_NONE, bits);
 }
 
-/* Where the tree of an expression starts, which was written last. */
+/* The first expression of the tree of `expr`, which was written last. */
 static uint32_t unroll_writer_start(const unroll_writer *w, uint32_t expr) {
     return vy_expr_first(w->draft.program, w->at[expr]);
 }
 
-/* The tree at `expr` of the draft, which starts at `start`, goes to `to`, and nothing is behind it. Returns its
- * root. */
+/* Moves the tree [start, expr] of the draft, which is the last one, to `to`. Returns its root. */
 static uint32_t move_back(unroll_writer *w, uint32_t start, uint32_t expr, uint32_t to) {
     vy_fold_slide(w->draft.program, start, expr + 1, to);
     unroll_writer_truncate(w, to + (expr + 1 - start));
     return w->draft.program->exprs.count - 1;
 }
 
-/* The value of a tree of the original that is a literal here. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH, and by
- * how far values stand where they are used. */
+/* The value of a tree of the original that is a literal here. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH, and
+ * by the depth to which values are inlined. */
 static uint64_t unroll_writer_value(const unroll_writer *w, uint32_t expr) {
     const vy_expr *e = &w->p->exprs.items[expr];
     if (e->kind == VY_EXPR_LITERAL)
@@ -117,18 +117,18 @@ static uint64_t unroll_writer_value(const unroll_writer *w, uint32_t expr) {
     }
     uint64_t values[3] = {unroll_writer_value(w, e->a), e->b == VY_NONE ? 0 : unroll_writer_value(w, e->b),
                           e->c == VY_NONE ? 0 : unroll_writer_value(w, e->c)};
-    return vy_eval_canonical((vyre_op)e->op, (vyre_type)e->type, (vyre_type)w->p->exprs.items[e->a].type, values);
+    return vy_op_value(w->p, e, values);
 }
 
-/* The element of what became variables or literals at that index, a tree of the original which is a literal here;
- * VY_NONE: outside. */
+/* The element, at an index that is a literal here, of an array that became variables or literals; VY_NONE: out of
+ * bounds. */
 static uint32_t unroll_writer_element(const unroll_writer *w, uint32_t memory, uint32_t index) {
     uint64_t at = unroll_writer_value(w, index);
     return at < w->p->memories.items[memory].elements ? w->plan.first_element[memory] + (uint32_t)at : VY_NONE;
 }
 
-/* A load from what became variables or literals. By the plan its index and its condition are literals, of which nothing
- * is written. What is outside is nowhere reached. */
+/* A load from an array that became variables or literals. The plan guarantees that its index and condition are
+ * literals, for which nothing is written. An out-of-bounds load is unreachable. */
 static void put_element(unroll_writer *w, uint32_t load) {
     const vy_expr *e = &w->p->exprs.items[load];
     uint32_t at = e->c == VY_NONE || unroll_writer_value(w, e->c) ? unroll_writer_element(w, e->a, e->b) : VY_NONE;
@@ -141,7 +141,7 @@ static void put_element(unroll_writer *w, uint32_t load) {
 
 static void unroll_writer_range(unroll_writer *w, uint32_t first, uint32_t end);
 
-/* Recursion is bounded by what a tree may become by it (unroll_arrays_plan.c). */
+/* Recursion is bounded by the plan's limit on the size of a tree after inlining (unroll_arrays_plan.c). */
 static uint32_t put_replaced(unroll_writer *w, const vy_expr *e) {
     uint32_t there = w->plan.there[e->a];
     if (there == VY_NONE)
@@ -150,7 +150,7 @@ static uint32_t put_replaced(unroll_writer *w, const vy_expr *e) {
     return w->at[w->p->stmts.items[there].a];
 }
 
-/* From what stays an array. */
+/* A load from an array that remains. */
 static uint32_t put_load(unroll_writer *w, const vy_expr *e) {
     vyre_program *program = w->draft.program;
     uint32_t loaded = w->loaded[e - w->p->exprs.items];
@@ -180,9 +180,9 @@ static uint32_t put_load(unroll_writer *w, const vy_expr *e) {
     return program->exprs.count++;
 }
 
-/* `and` and `or` where one side is a literal; VY_NONE if none is. */
+/* Simplifies `and` and `or` with a literal operand; VY_NONE if neither operand is one. */
 static uint32_t put_logic(unroll_writer *w, const vy_expr *e) {
-    int ends = e->op == VYRE_OP_LOR; /* the value of one side that decides */
+    int ends = e->op == VYRE_OP_LOR; /* the value of an operand that decides the result */
     uint32_t literal = unroll_writer_is_literal(w, e->a) ? e->a : e->b;
     if (!unroll_writer_is_literal(w, literal))
         return VY_NONE;
@@ -196,7 +196,7 @@ static uint32_t put_logic(unroll_writer *w, const vy_expr *e) {
     return e->a;
 }
 
-/* An op that is not written yet, with operands of the draft that may be known. VY_NONE: it is to be written. */
+/* Folds an op whose operands are in the draft and which is not written yet. VY_NONE: it must be written. */
 static uint32_t put_known(unroll_writer *w, const vy_expr *e) {
     uint64_t bits;
     if (e->op == VYRE_OP_SELECT) {
@@ -210,8 +210,9 @@ static uint32_t put_known(unroll_writer *w, const vy_expr *e) {
     return e->op == VYRE_OP_LAND || e->op == VYRE_OP_LOR ? put_logic(w, e) : VY_NONE;
 }
 
-/* What does not stay what it is, from `expr` on. Returns the last that is written by that. Of an op, everything is
- * written but that it is counted. Seldom enough to stand apart, so that what stays is written without it. */
+/* Writes the expression at `expr` that is not copied unchanged. Returns the last source expression that it covers.
+ * For an op, writes everything, but the caller counts it. Not inlined because it is rare, which keeps the main loop
+ * small. */
 static __attribute__((noinline)) uint32_t put(unroll_writer *w, uint32_t expr) {
     const vy_expr *e = &w->p->exprs.items[expr];
     vyre_program *made = w->draft.program;
@@ -239,12 +240,12 @@ static __attribute__((noinline)) uint32_t put(unroll_writer *w, uint32_t expr) {
     return expr;
 }
 
-/* Writes the expressions [first, end), whole trees. There must be room. The last operand of an op is what was written
- * last. Most are ops of what is not known, variables and literals, which stay what they are. */
+/* Writes the expressions [first, end), whole trees. Requires capacity. The last operand of an op is the expression
+ * written last. Most expressions are ops of non-literals, variables and literals, which are copied unchanged. */
 static void unroll_writer_range(unroll_writer *w, uint32_t first, uint32_t end) {
     vyre_program *program = w->draft.program;
     const vy_expr *from = w->p->exprs.items;
-    vy_expr *made = program->exprs.items; /* there is room: they stay where they are */
+    vy_expr *made = program->exprs.items; /* the capacity is reserved, so the array is not reallocated */
     uint32_t *at = w->at, count = program->exprs.count;
     for (uint32_t i = first; i < end; i++) {
         const vy_expr *e = &from[i];
@@ -280,27 +281,28 @@ static void unroll_writer_range(unroll_writer *w, uint32_t first, uint32_t end) 
     program->exprs.count = count;
 }
 
-/* A name that the original does not have. */
+/* A name that does not occur in the original. */
 static vy_symbol unroll_writer_name(unroll_writer *w) {
     vy_symbol name = 0;
     do {
         name = vy_irb_intern_numbered(&w->draft, 'v', ++w->made);
-    } while (!w->draft.failed && name < w->p->names.size); /* the original has it */
+    } while (!w->draft.failed && name < w->p->names.size); /* the name occurs in the original */
     return name;
 }
 
-/* Writes the loads of a statement from what stays an array as `let`s before it, so that fusing has little to write: a
- * `let` of a load that is fused goes, and the statement stays as it is. */
+/* Writes the loads of a statement from arrays that remain as `let`s before it. Load fusion then only removes a
+ * `let`, and the statement stays unchanged. */
 static void unroll_writer_loads(unroll_writer *w, uint32_t stmt) {
     const vyre_program *p = w->p;
     const vy_stmt *s = &p->stmts.items[stmt];
     uint32_t end =
-        w->plan.first_expr[stmt + 1] - (s->kind == VY_STMT_LET); /* one of nothing but a load is such a `let` */
+        w->plan.first_expr[stmt + 1] - (s->kind == VY_STMT_LET); /* a `let` whose value is just a load already has
+                                                                  * that form */
     for (uint32_t i = w->plan.first_expr[stmt]; i < end; i++) {
         const vy_expr *e = &p->exprs.items[i];
         if (e->kind != VY_EXPR_LOAD || w->plan.array[e->a] != VY_ARRAY_STAYS || e->c != VY_NONE)
             continue;
-        /* Where others write, a load in an arm is made for those that take it only: another could race. */
+        /* If other invocations may write the memory, a load in an arm must not be speculated: it could race. */
         int is_for_some = vy_memory_is_shared(p, e->a) && vy_expr_is_in_arm(p, i, w->plan.first_expr[stmt + 1]);
         if (is_for_some || !unroll_writer_reserve(w, w->plan.exprs[stmt]))
             continue;
@@ -310,20 +312,18 @@ static void unroll_writer_loads(unroll_writer *w, uint32_t stmt) {
     }
 }
 
-/* ---- templates: trees that are written in every iteration, assembled once ----
- *
- * A tree becomes the same in every iteration but for the variables that it reads: inlined values are already in place,
- * elements and loaded values are leaves, and operands are relative to its start. So it is copied and relocated. Where a
- * variable became a literal, so that folding would give another tree, the tree is written expression by expression
- * instead. */
+/* ---- templates: trees that are written in every iteration, assembled once ---- A tree is the same in every
+ * iteration except for the variables that it reads: inlined values are already substituted, elements and loaded
+ * values are leaves, and operands are relative to its start. So it is copied and relocated. Where a variable became
+ * a literal, so that folding would produce another tree, the tree is written expression by expression instead. */
 
-/* ---- making ---- */
+/* ---- building ---- */
 
 static vy_expr *entry(const unroll_writer *w, const tree_template *pattern, uint32_t at) {
     return &w->patterns.items[pattern->first + at];
 }
 
-/* Appends a leaf or an op; w->at of the original says where, from the start of the pattern. */
+/* Appends a leaf or an op; w->at of the original receives its index relative to the start of the template. */
 static int add(unroll_writer *w, tree_template *pattern, uint32_t expr, vy_expr made) {
     vy_expr *slot = VY_PUSH(&w->patterns);
     if (!slot) {
@@ -335,7 +335,7 @@ static int add(unroll_writer *w, tree_template *pattern, uint32_t expr, vy_expr 
     return 1;
 }
 
-/* What was loaded before the statement: its index goes. */
+/* A value that was loaded before the statement: the tree of its index is removed. */
 static int add_loaded(unroll_writer *w, tree_template *pattern, uint32_t load) {
     vy_expr made = w->p->exprs.items[load];
     uint32_t start = w->at[made.b];
@@ -349,7 +349,7 @@ static int add_loaded(unroll_writer *w, tree_template *pattern, uint32_t load) {
     return add(w, pattern, load, made);
 }
 
-/* Whether an op of this may be folded. */
+/* Whether an op with this operand may fold. */
 static int is_literal(const unroll_writer *w, const vy_expr *e) {
     return e->kind == VY_EXPR_LITERAL || (e->kind == VY_EXPR_LOAD && w->plan.array[e->a] == VY_ARRAY_LITERALS);
 }
@@ -364,7 +364,8 @@ static int add_op(unroll_writer *w, tree_template *pattern, uint32_t expr) {
     return add(w, pattern, expr, made);
 }
 
-/* The expressions [first, end). Recursion is bounded by what a tree may become by it (unroll_arrays_plan.c). */
+/* Adds the expressions [first, end). Recursion is bounded by the plan's limit on the size of a tree after inlining
+ * (unroll_arrays_plan.c). */
 static int add_range(unroll_writer *w, tree_template *pattern, uint32_t first, uint32_t end) {
     for (uint32_t i = first; i < end; i++) {
         vy_expr made = w->p->exprs.items[i];
@@ -401,7 +402,7 @@ static void make(unroll_writer *w, tree_template *pattern, uint32_t first, uint3
 
 /* ---- writing ---- */
 
-/* What a load became: 0 if it is nothing that the pattern knows. */
+/* The replacement of a load; 0 if the template has no form for it. */
 static int write_load(const unroll_writer *w, const vy_expr *e, vy_expr *to) {
     uint32_t load = (uint32_t)e->bits;
     uint64_t value = 0;
@@ -423,8 +424,8 @@ static int write_load(const unroll_writer *w, const vy_expr *e, vy_expr *to) {
     return 1;
 }
 
-/* Writes the tree [first, end) of a statement by its pattern; 0 if it has none that holds here, and nothing was
- * written. There must be room. */
+/* Writes the tree [first, end) of a statement from its template. Returns 0, having written nothing, if no template
+ * applies. Requires capacity. */
 static int unroll_writer_pattern(unroll_writer *w, uint32_t stmt, uint32_t first, uint32_t end) {
     tree_template *pattern = &w->pattern_of[stmt];
     vyre_program *program = w->draft.program;
@@ -457,7 +458,7 @@ static int unroll_writer_pattern(unroll_writer *w, uint32_t stmt, uint32_t first
 
 /* ---- statements ---- */
 
-/* What is written out has a name for so many nodes of the plan, about, and so long. */
+/* Estimates for the name table: nodes of the plan per name, and length of a name. */
 enum { NODES_A_NAME = 16, NAME_LENGTH = 4 };
 
 static uint32_t tree(const unroll_writer *w, uint32_t expr) {
@@ -480,7 +481,7 @@ static void write_moved(unroll_writer *w, uint32_t first, uint32_t end) {
     w->moved--;
 }
 
-/* With its trees, which are written. Structured ones are left open. */
+/* Writes a statement whose trees are written. A structured statement is left open. */
 static uint32_t write_head(unroll_writer *w, const vy_stmt *s, vy_stmt_kind kind) {
     vy_stmt made = *s;
     vy_arg args[VY_LIMIT_PARAMS];
@@ -508,7 +509,8 @@ static uint32_t write_head(unroll_writer *w, const vy_stmt *s, vy_stmt_kind kind
     return index;
 }
 
-/* `variable = …`, the first time. What is a literal, or what another name stands for already, needs no statement. */
+/* The first assignment of a variable becomes a `let`. If the value is a literal or an immutable variable, no
+ * statement is needed. */
 static void write_let(unroll_writer *w, const vy_stmt *s) {
     const vy_expr *value = unroll_writer_expr(w, w->at[s->a]);
     int is_name = value->kind == VY_EXPR_VARIABLE && !w->draft.program->variables.items[value->a].is_mutable;
@@ -524,7 +526,8 @@ static void write_let(unroll_writer *w, const vy_stmt *s) {
     unroll_writer_truncate(w, w->at[s->a]);
 }
 
-/* From here on the variable is held. Of one that is declared here there is nothing else (VY_NONE). */
+/* Starts to hold the variable. `real` is VY_NONE for a variable declared in the unrolled body, which needs no
+ * assignment. */
 static void hold(unroll_writer *w, uint32_t variable, uint32_t real) {
     if (w->is_held[variable])
         return;
@@ -533,8 +536,8 @@ static void hold(unroll_writer *w, uint32_t variable, uint32_t real) {
     w->held[w->held_count++] = variable;
 }
 
-/* Behind the last trip: all held variables are assigned. Their values are names that do not change, so the order does
- * not matter. */
+/* After the last iteration: assigns all held variables. Their values are immutable names, so the order is
+ * irrelevant. */
 static void flush_deferred(unroll_writer *w) {
     while (w->held_count && !w->draft.failed) {
         uint32_t variable = w->held[--w->held_count], real = w->real[variable];
@@ -550,7 +553,7 @@ static void flush_deferred(unroll_writer *w) {
     }
 }
 
-/* A variable gets a value: the only one, or another. */
+/* Assigns a variable: for the only time, or again. */
 static void write_value(unroll_writer *w, const vy_stmt *s, int is_last) {
     if (!is_last && !w->holds) {
         write_head(w, s, (vy_stmt_kind)s->kind);
@@ -568,13 +571,13 @@ static void write_alias(unroll_writer *w, const vy_stmt *s) {
     w->bits[s->variable] = w->bits[of];
 }
 
-/* The tree [first, end) of a statement that has no other. */
+/* Writes the tree [first, end) of a statement with a single tree. */
 static void write_tree(unroll_writer *w, uint32_t stmt, uint32_t first, uint32_t end) {
     if (!w->holds || !unroll_writer_pattern(w, stmt, first, end))
         unroll_writer_range(w, first, end);
 }
 
-/* Into what became variables. */
+/* A store to an array that became variables. */
 static void write_element(unroll_writer *w, uint32_t stmt) {
     const vy_stmt *s = &w->p->stmts.items[stmt];
     uint32_t element = unroll_writer_element(w, s->memory, s->a);
@@ -609,7 +612,7 @@ static void write_if(unroll_writer *w, uint32_t index) {
     unroll_writer_truncate(w, start);
 }
 
-/* Trip by trip. What follows a jump at the end of one is not reached. */
+/* Writes all iterations. Statements after a jump at the end of an iteration are unreachable. */
 static void write_trips(unroll_writer *w, uint32_t index, unsigned trips, const uint64_t *values) {
     const vy_stmt *s = &w->p->stmts.items[index];
     vy_position position = w->draft.position;
@@ -627,14 +630,13 @@ static void write_trips(unroll_writer *w, uint32_t index, unsigned trips, const 
         flush_deferred(w);
 }
 
-/* Whether a loop is written out; its bounds are written. */
+/* Whether a loop is unrolled; its bounds are already written. */
 static int is_counted(unroll_writer *w, uint32_t index, unsigned *trips, uint64_t values[VY_TRIPS]) {
     const vy_stmt *s = &w->p->stmts.items[index];
     int is_planned = w->plan.becomes[index] == VY_UNROLL_ITERATIONS;
     if (!is_planned && !w->plan.may_be_counted[index])
         return 0;
-    *trips = vy_count_trips(&vy_opt_unroll_aggressive, unroll_writer_expr(w, w->at[s->a]),
-                            unroll_writer_expr(w, w->at[s->b]),
+    *trips = vy_count_trips(&vy_opt_default, unroll_writer_expr(w, w->at[s->a]), unroll_writer_expr(w, w->at[s->b]),
                             s->c == VY_NONE ? NULL : unroll_writer_expr(w, w->at[s->c]), values);
     if (is_planned)
         return 1;
@@ -703,7 +705,7 @@ static void write_stmt(unroll_writer *w, uint32_t index, const vy_stmt *s) {
     write_head(w, s, (vy_stmt_kind)s->kind);
 }
 
-/* Recursion is bounded by VY_LIMIT_NESTING. A region in a block that was moved is nothing but what is in it. */
+/* Recursion is bounded by VY_LIMIT_NESTING. In a block that was moved, a region is replaced by its statements. */
 static void write_block(unroll_writer *w, uint32_t first, uint32_t end) {
     const vy_stmt *stmts = w->p->stmts.items;
     const uint8_t *becomes = w->plan.becomes;
@@ -746,7 +748,7 @@ static void declare(unroll_writer *w) {
     }
 }
 
-/* Variables of elements start as arrays do: as zeros. */
+/* The variables of elements start at zero, as arrays do. */
 static void declare_elements(unroll_writer *w) {
     const vyre_program *p = w->p;
     vy_irb *d = &w->draft;
@@ -763,7 +765,7 @@ static void declare_elements(unroll_writer *w) {
     }
 }
 
-/* ---- all of it ---- */
+/* ---- the transform ---- */
 
 static int prepare(unroll_writer *w) {
     const vyre_program *p = w->p;
@@ -796,7 +798,7 @@ static vyre_status start(unroll_writer *w, vyre_error *error) {
     made->level = p->level;
     made->numerics = p->numerics;
     w->draft.keep_positions = p->stmt_positions.count != 0;
-    w->draft.drop_expr_positions = 1; /* the program is legal */
+    w->draft.drop_expr_positions = 1; /* a legal program needs none */
     w->draft.fail_at_limit = 1;
     w->draft.skip_verify = 1;
     vy_irb_clone_symbols(&w->draft, p);
@@ -833,10 +835,11 @@ vyre_status vy_unroll_arrays(const vyre_program *program, vyre_program **out, vy
     }
     vyre_status status = vy_unroll_arrays_plan_make(&w.plan, program, error);
     if (status == VYRE_OK && !prepare(&w))
-        status = vy_fail_memory(error, "what is written out");
+        status = vy_fail_memory(error, "loop unrolling");
     if (status == VYRE_OK)
         status = write_program(&w, out, error);
-    if (status == VYRE_INVALID_PROGRAM || status == VYRE_LIMIT) { /* a limit of the language: it stays as it is */
+    if (status == VYRE_INVALID_PROGRAM || status == VYRE_LIMIT) { /* a limit of the language: the program stays
+                                                                   * unchanged */
         *out = vyre_program_retain((vyre_program *)program);
         status = VYRE_OK;
     }

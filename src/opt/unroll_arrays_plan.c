@@ -1,38 +1,36 @@
-/* Plan of unrolling loops over private arrays (unroll_arrays.h). A region is transparent: its statements count as
- * statements of the enclosing block. */
+/* Plan of unrolling loops over private arrays (unroll_arrays.h). Invariant: a region is transparent, so its
+ * statements count as statements of the enclosing block. */
 #include "opt/unroll_arrays.h"
 
+#include "analysis/control_flow.h"
 #include "base/status.h"
 #include "ir/walk.h"
 #include "opt/pass_manager.h"
 
-/* How far loops are written out: those over private arrays, and others, which are inside those. Legal programs have
- * more nodes than what they were made of (vy_opt_unroll_aggressive). */
+/* Size limits for unrolling loops over private arrays, and other loops inside those. Legal programs have more nodes
+ * than their sources (vy_target_desc.unroll_late). */
 enum { PRIVATE_COST = 12288, TRIPS = 16, COST = 96, ROOM = 30000 };
 
-/* Values that stand where they are used make no larger tree than this. */
+/* Inlined values make no tree larger than this. */
 enum { TOGETHER = 128 };
 
-/* Statements between a name and its last use, beyond which nobody looks: large programs must not take time in the
- * square of their size. */
+/* Most statements scanned from an alias to its last use, so that the time is not quadratic in the program size. */
 enum { FAR = 1024 };
 
 typedef struct planner {
     vy_unroll_arrays_plan *plan;
     const vyre_program *p;
+    vy_def_use uses; /* reads of an alias count as reads of its variable */
     uint32_t room;
     /* By statement. */
-    uint8_t *touches;  /* it has accesses to private arrays */
-    uint8_t *is_first; /* a loop that writes zeros into an array before anything else is done with it */
-    uint32_t *block;   /* the block it stands in */
+    uint8_t *touches;  /* it accesses private arrays */
+    uint8_t *is_first; /* a loop that zeroes an array before its first use */
+    uint32_t *block;   /* the block of the statement */
     /* By variable. */
-    uint32_t *declared, *assigned;  /* the statement; of assignments the last */
-    uint32_t *first_use, *last_use; /* statements; VY_NONE, 0: none */
-    uint8_t *assignments, *uses;    /* 0, 1, 2: more */
-    uint32_t *alias_of;             /* what it is another name of; VY_NONE */
-    uint8_t *is_static;             /* a literal in every trip */
+    uint32_t *alias_of; /* the variable that it is an alias of; VY_NONE */
+    uint8_t *is_static; /* literal in every iteration */
     /* By memory. */
-    uint32_t *last_store; /* statements */
+    uint32_t *last_store; /* statement indices */
     uint32_t *first_load;
 } planner;
 
@@ -54,17 +52,16 @@ int vy_unroll_arrays_pays(int touches_private, uint32_t trips, uint64_t body) {
     return trips <= 1 || (touches_private ? trips <= VY_TRIPS && size <= PRIVATE_COST : trips <= TRIPS && size <= COST);
 }
 
-/* The statements of a body are planned already. */
+/* Requires the plan of the statements of the body. */
 static int is_unrollable(const planner *r, uint32_t loop) {
     const vy_stmt *stmts = r->p->stmts.items;
     for (uint32_t i = loop + 1; i < stmts[loop].end;) {
         int is_loop = vy_stmt_is_loop(stmts[i].kind);
-        if (stmts[i].kind == VY_STMT_BREAK || stmts[i].kind == VY_STMT_CONTINUE ||
-            (is_loop && r->touches[i] && r->plan->becomes[i] != VY_UNROLL_ITERATIONS))
+        if (is_loop && r->touches[i] && r->plan->becomes[i] != VY_UNROLL_ITERATIONS)
             return 0;
         i = is_loop ? stmts[i].end : i + 1;
     }
-    return 1;
+    return !vy_block_has_loop_jump(r->p, loop + 1, stmts[loop].end);
 }
 
 static int is_fill(const planner *r, uint32_t loop) {
@@ -77,7 +74,7 @@ static int is_fill(const planner *r, uint32_t loop) {
 }
 
 static unsigned trips_of(const vyre_program *p, const vy_stmt *s, uint64_t at[VY_TRIPS]) {
-    return vy_count_trips(&vy_opt_unroll_aggressive, &p->exprs.items[s->a], &p->exprs.items[s->b],
+    return vy_count_trips(&vy_opt_default, &p->exprs.items[s->a], &p->exprs.items[s->b],
                           s->c == VY_NONE ? NULL : &p->exprs.items[s->c], at);
 }
 
@@ -106,7 +103,7 @@ static int touches_private(const planner *r, uint32_t index) {
     return 0;
 }
 
-/* Inner statements come behind their loop. */
+/* In reverse, so that inner statements are planned before their loop. */
 static void plan_loops(planner *r) {
     const vy_stmt *stmts = r->p->stmts.items;
     vy_unroll_arrays_plan *plan = r->plan;
@@ -123,7 +120,7 @@ static void plan_loops(planner *r) {
     }
 }
 
-/* ---- blocks and uses ---- */
+/* ---- blocks, variables, aliases ---- */
 
 /* Numbers the blocks. Recursion is bounded by VY_LIMIT_NESTING. */
 static void number_block(planner *r, uint32_t first, uint32_t end, uint32_t block, uint32_t *count) {
@@ -138,57 +135,40 @@ static void number_block(planner *r, uint32_t first, uint32_t end, uint32_t bloc
     }
 }
 
-static void note_uses(planner *r) {
-    const vyre_program *p = r->p;
-    memset(r->first_use, 0xff, p->variables.count * sizeof *r->first_use);
-    for (uint32_t i = 0; i < p->stmts.count; i++) {
-        const vy_stmt *s = &p->stmts.items[i];
-        for (uint32_t k = r->plan->first_expr[i]; k < r->plan->first_expr[i + 1]; k++) {
-            uint32_t variable = p->exprs.items[k].a;
-            if (p->exprs.items[k].kind != VY_EXPR_VARIABLE)
-                continue;
-            if (r->first_use[variable] == VY_NONE)
-                r->first_use[variable] = i;
-            r->uses[variable] += r->uses[variable] < 2;
-            r->last_use[variable] = i;
-        }
-        if (s->kind == VY_STMT_ASSIGN) {
-            r->assigned[s->variable] = i;
-            r->assignments[s->variable] += r->assignments[s->variable] < 2;
-        } else if (s->kind == VY_STMT_VAR) {
-            r->declared[s->variable] = i;
-        }
-    }
+/* The only assignment to a variable; VY_NONE if there is none or several. */
+static uint32_t only_assignment(const planner *r, uint32_t variable) {
+    const uint32_t *first = &r->uses.first_definition[variable];
+    return first[1] - first[0] == 2 ? r->uses.definitions[first[0] + 1] : VY_NONE;
 }
 
-/* A variable that is assigned once, in the block that declares it and before anybody uses it, is declared there. */
+/* A variable that is assigned once, in the block that declares it and before its first use, is declared by that
+ * assignment. */
 static void plan_variables(planner *r) {
     const vyre_program *p = r->p;
     for (uint32_t i = 0; i < p->stmts.count; i++) {
         const vy_stmt *s = &p->stmts.items[i];
-        if (s->kind != VY_STMT_VAR || r->assignments[s->variable] != 1)
-            continue;
-        uint32_t at = r->assigned[s->variable];
-        if (r->block[at] == r->block[i] && r->first_use[s->variable] > at) {
+        uint32_t at = s->kind == VY_STMT_VAR ? only_assignment(r, s->variable) : VY_NONE;
+        if (at != VY_NONE && r->block[at] == r->block[i] && r->uses.first_read[s->variable] > at) {
             r->plan->becomes[i] = VY_UNROLL_NOTHING;
             r->plan->becomes[at] = VY_UNROLL_LET;
         }
     }
 }
 
-/* Whether a variable has one value from where it can be used. */
+/* Whether a variable has a single value over all its uses. */
 static int is_fixed(const planner *r, uint32_t variable) {
-    return !r->p->variables.items[variable].is_mutable ||
-           (r->assignments[variable] == 1 && r->plan->becomes[r->assigned[variable]] == VY_UNROLL_LET);
+    uint32_t at = r->p->variables.items[variable].is_mutable ? only_assignment(r, variable) : VY_NONE;
+    return !r->p->variables.items[variable].is_mutable || (at != VY_NONE && r->plan->becomes[at] == VY_UNROLL_LET);
 }
 
-/* Whether `of`, which may change, is the same from statement `let` to the last use of `variable`, which is a `let` of
- * it. A use in a loop is one in each of its trips. */
+/* Whether `of`, which is mutable, is unchanged from statement `let` to the last use of its alias `variable`. A use
+ * in a loop counts as a use in each iteration. */
 static int is_same_until(const planner *r, uint32_t let, uint32_t variable, uint32_t of) {
     const vy_stmt *stmts = r->p->stmts.items;
-    uint32_t last = r->last_use[variable], end = vy_stmt_is_loop(stmts[last].kind) ? stmts[last].end : last;
+    uint32_t last = r->uses.last_read[variable], end = vy_stmt_is_loop(stmts[last].kind) ? stmts[last].end : last;
+    uint32_t assigned = vy_next_definition(&r->uses, of, let + 1);
     for (uint32_t i = let + 1; i < end; i++) {
-        if (i - let > FAR || (stmts[i].kind == VY_STMT_ASSIGN && stmts[i].variable == of))
+        if (i - let > FAR || i == assigned)
             return 0;
         if (vy_stmt_is_loop(stmts[i].kind) && stmts[i].end > end)
             end = stmts[i].end;
@@ -196,7 +176,7 @@ static int is_same_until(const planner *r, uint32_t let, uint32_t variable, uint
     return 1;
 }
 
-/* From the last on: whoever uses another name uses what it stands for. */
+/* In reverse, so that uses of an alias are counted for the variable at the end of the chain. */
 static void plan_aliases(planner *r) {
     const vyre_program *p = r->p;
     for (uint32_t i = p->stmts.count; i-- > 0;) {
@@ -208,9 +188,9 @@ static void plan_aliases(planner *r) {
             continue;
         r->plan->becomes[i] = VY_UNROLL_ALIAS;
         r->alias_of[s->variable] = of;
-        r->uses[of] = 2;
-        if (r->last_use[s->variable] > r->last_use[of])
-            r->last_use[of] = r->last_use[s->variable];
+        r->uses.reads[of] = 2;
+        if (r->uses.last_read[s->variable] > r->uses.last_read[of])
+            r->uses.last_read[of] = r->uses.last_read[s->variable];
     }
 }
 
@@ -251,7 +231,8 @@ static void see_exprs(planner *r, uint32_t stmt) {
     }
 }
 
-/* Whether a store may be one of those that make an array one of literals: always done, and before any load. */
+/* Whether a store can be part of the initialisation of an array of literals: executed unconditionally, and before
+ * any load. */
 static int stores_literal(const planner *r, uint32_t stmt, const vy_stmt *s) {
     return r->block[stmt] == 0 && r->p->exprs.items[s->a].kind == VY_EXPR_LITERAL &&
            r->p->exprs.items[s->b].kind == VY_EXPR_LITERAL && r->first_load[s->memory] == VY_NONE;
@@ -267,7 +248,7 @@ static void see_store(planner *r, uint32_t stmt, const vy_stmt *s) {
     r->last_store[s->memory] = stmt;
 }
 
-/* A fill that nothing came before but other fills. What it ends at may be loaded. */
+/* Whether a statement is a fill loop that only other fills precede. Its bounds may contain loads. */
 static int is_first_fill(planner *r, uint32_t stmt) {
     uint32_t memory = r->p->stmts.items[stmt].kind == VY_STMT_FOR ? r->p->stmts.items[stmt + 1].memory : VY_NONE;
     if (memory == VY_NONE || !is_fill(r, stmt) || r->first_load[memory] != VY_NONE || r->last_store[memory] != VY_NONE)
@@ -315,7 +296,7 @@ static void place_elements(planner *r) {
             plan->becomes[i] = VY_UNROLL_NOTHING;
 }
 
-/* Those of an array of literals are read now; the last store of an element counts. */
+/* Collects the elements of arrays of literals; the last store to an element wins. */
 static void take_literals(planner *r) {
     const vyre_program *p = r->p;
     for (uint32_t i = 0; i < p->stmts.count; i++) {
@@ -344,22 +325,22 @@ static void plan_arrays(planner *r) {
     take_literals(r);
 }
 
-/* ---- rows ---- */
+/* ---- loops that become straight-line code ---- */
 
-/* Whether nothing in the body of a loop stays a block, or jumps. Inner loops come behind theirs, and are planned. */
+/* Whether the unrolled body has no remaining block and no jump. Inner loops follow their loop, so they are already
+ * planned. */
 static int is_row(const planner *r, uint32_t loop) {
     const vy_stmt *stmts = r->p->stmts.items;
     for (uint32_t i = loop + 1; i < stmts[loop].end; i++) {
         int is_block = vy_stmt_is_loop(stmts[i].kind) ? r->plan->becomes[i] != VY_UNROLL_ITERATIONS
                                                       : stmts[i].kind == VY_STMT_IF && !r->plan->is_known[stmts[i].a];
-        if (is_block || stmts[i].kind == VY_STMT_RETURN || stmts[i].kind == VY_STMT_BREAK ||
-            stmts[i].kind == VY_STMT_CONTINUE)
+        if (is_block || vy_stmt_is_jump(stmts[i].kind))
             return 0;
     }
     return 1;
 }
 
-/* Whether the value of statement `let` is the same at statement `use`: it loads nothing, and what it uses is not
+/* Whether the value of statement `let` is the same at statement `use`: it loads nothing, and its variables are not
  * assigned in between. */
 static int is_same_at(const planner *r, uint32_t let, uint32_t use) {
     const vyre_program *p = r->p;
@@ -371,15 +352,13 @@ static int is_same_at(const planner *r, uint32_t let, uint32_t use) {
             continue;
         while (r->alias_of[variable] != VY_NONE)
             variable = r->alias_of[variable];
-        for (uint32_t k = let + 1; k < use && !is_fixed(r, variable); k++)
-            if (p->stmts.items[k].kind == VY_STMT_ASSIGN && p->stmts.items[k].variable == variable)
-                return 0;
+        if (!is_fixed(r, variable) && vy_next_definition(&r->uses, variable, let + 1) < use)
+            return 0;
     }
     return 1;
 }
 
-/* Values that are used once, in the same block, stand there. From the last on, so that it is known where the user of a
- * value stands itself. */
+/* Inlines values that are used once, in the same block. In reverse, so that the final location of each use is known. */
 static void place_values(planner *r, uint32_t loop) {
     const vyre_program *p = r->p;
     vy_unroll_arrays_plan *plan = r->plan;
@@ -387,11 +366,11 @@ static void place_values(planner *r, uint32_t loop) {
         const vy_stmt *s = &p->stmts.items[i];
         int is_let =
             (s->kind == VY_STMT_LET && plan->becomes[i] == VY_UNROLL_KEEP) || plan->becomes[i] == VY_UNROLL_LET;
-        uint32_t use = is_let && r->uses[s->variable] == 1 ? r->last_use[s->variable] : VY_NONE;
+        uint32_t use = is_let && r->uses.reads[s->variable] == 1 ? r->uses.last_read[s->variable] : VY_NONE;
         if (use == VY_NONE || r->block[use] != r->block[i])
             continue;
         while (plan->becomes[use] == VY_UNROLL_INLINE)
-            use = r->last_use[p->stmts.items[use].variable];
+            use = r->uses.last_read[p->stmts.items[use].variable];
         if (use - i > FAR || vy_stmt_is_loop(p->stmts.items[use].kind) ||
             plan->exprs[i] + plan->exprs[use] > TOGETHER || !is_same_at(r, i, use))
             continue;
@@ -401,7 +380,7 @@ static void place_values(planner *r, uint32_t loop) {
     }
 }
 
-/* Notes the loads of a statement, and what is known of it: of trees with one start, the largest comes last. */
+/* Records the loads of a statement and its known trees: of several trees with the same start, the largest is last. */
 static void note_trees(planner *r, uint32_t stmt) {
     const vy_expr *exprs = r->p->exprs.items;
     for (uint32_t i = r->plan->first_expr[stmt]; i < r->plan->first_expr[stmt + 1]; i++)
@@ -426,7 +405,7 @@ static void plan_rows(planner *r) {
     }
 }
 
-/* ---- all of it ---- */
+/* ---- the plan ---- */
 
 static void *array(vy_unroll_arrays_plan *plan, int *failed, uint32_t count, size_t size) {
     void *memory = vy_arena_allocate(&plan->arena, vy_array_size(count + 1u, size));
@@ -436,25 +415,20 @@ static void *array(vy_unroll_arrays_plan *plan, int *failed, uint32_t count, siz
 
 #define ARRAY(of, count) (of) = array(plan, &failed, (count), sizeof *(of))
 
-/* Loops alone. */
+/* Plans the loops only. */
 static int start(planner *r, vy_unroll_arrays_plan *plan, const vyre_program *program) {
-    uint32_t stmts = program->stmts.count, blocks = 0, expr = 0;
+    uint32_t stmts = program->stmts.count, blocks = 0;
     int failed = 0;
-    *r = (planner){.plan = plan, .p = program, .room = ROOM};
-    ARRAY(plan->first_expr, stmts);
+    *r = (planner){.plan = plan, .p = program, .uses = {.program = program, .arena = &plan->arena}, .room = ROOM};
     ARRAY(plan->becomes, stmts);
     ARRAY(plan->may_be_counted, stmts);
     ARRAY(plan->holds, stmts);
     ARRAY(plan->size, stmts);
     ARRAY(r->touches, stmts);
     ARRAY(r->block, stmts);
-    if (failed)
+    if (failed || !vy_def_use_need(&r->uses, VY_DEF_USE_EXPRS))
         return 0;
-    for (uint32_t i = 0; i < stmts; i++) {
-        plan->first_expr[i] = expr;
-        expr = vy_stmt_exprs_end(program, &program->stmts.items[i], expr);
-    }
-    plan->first_expr[stmts] = expr;
+    plan->first_expr = r->uses.first_expr;
     number_block(r, 0, stmts, 0, &blocks);
     plan_loops(r);
     plan->room = r->room;
@@ -468,12 +442,6 @@ static int go_on(planner *r, vy_unroll_arrays_plan *plan) {
     int failed = 0;
     ARRAY(plan->array, memories);
     ARRAY(plan->first_element, memories);
-    ARRAY(r->declared, variables);
-    ARRAY(r->assigned, variables);
-    ARRAY(r->first_use, variables);
-    ARRAY(r->last_use, variables);
-    ARRAY(r->assignments, variables);
-    ARRAY(r->uses, variables);
     ARRAY(r->alias_of, variables);
     ARRAY(plan->there, variables);
     ARRAY(plan->exprs, r->p->stmts.count);
@@ -484,12 +452,11 @@ static int go_on(planner *r, vy_unroll_arrays_plan *plan) {
     ARRAY(r->is_first, r->p->stmts.count);
     ARRAY(r->last_store, memories);
     ARRAY(r->first_load, memories);
-    if (failed)
+    if (failed || !vy_def_use_need(&r->uses, VY_DEF_USE_DEFINITIONS | VY_DEF_USE_READS))
         return 0;
     memset(plan->there, 0xff, variables * sizeof *plan->there);
     memset(plan->known_from, 0xff, r->p->exprs.count * sizeof *plan->known_from);
     memset(r->alias_of, 0xff, variables * sizeof *r->alias_of);
-    note_uses(r);
     plan_variables(r);
     plan_aliases(r);
     plan_arrays(r);
@@ -500,7 +467,7 @@ static int go_on(planner *r, vy_unroll_arrays_plan *plan) {
 vyre_status vy_unroll_arrays_plan_make(vy_unroll_arrays_plan *plan, const vyre_program *program, vyre_error *error) {
     planner r;
     *plan = (vy_unroll_arrays_plan){0};
-    return start(&r, plan, program) && go_on(&r, plan) ? VYRE_OK : vy_fail_memory(error, "what is written out");
+    return start(&r, plan, program) && go_on(&r, plan) ? VYRE_OK : vy_fail_memory(error, "loop unrolling");
 }
 
 vyre_status vy_unroll_arrays_size(const vyre_program *program, uint64_t *nodes, vyre_error *error) {
@@ -513,7 +480,7 @@ vyre_status vy_unroll_arrays_size(const vyre_program *program, uint64_t *nodes, 
         *nodes = plan.nodes;
     }
     vy_unroll_arrays_plan_free(&plan);
-    return is_planned ? VYRE_OK : vy_fail_memory(error, "what is written out");
+    return is_planned ? VYRE_OK : vy_fail_memory(error, "loop unrolling");
 }
 
 void vy_unroll_arrays_plan_free(vy_unroll_arrays_plan *plan) {

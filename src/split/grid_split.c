@@ -1,7 +1,8 @@
 /* Grid split (grid_split.h): makes the segments, and finds the launches of a dispatch. */
 #include "split/grid_split.h"
 
-#include "ir/eval.h"
+#include "analysis/trip_count.h"
+#include "opt/pass_manager.h"
 
 #include <inttypes.h>
 
@@ -31,7 +32,7 @@ static vyre_status list_buffers(vy_split *split, vyre_error *error) {
     return VYRE_OK;
 }
 
-/* A segment of a valid program can only break a limit: what it adds to the program is correct. */
+/* A segment of a valid program can only exceed a limit: the added code is correct. */
 static vyre_status explain(const vy_split *split, vyre_status status, vyre_error *error) {
     if (status != VYRE_INVALID_PROGRAM)
         return status;
@@ -67,6 +68,7 @@ vyre_status vy_grid_split(const vyre_program *program, vy_split **out, vyre_erro
     if (!vy_program_entry(program))
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "split a `program`, not a file of functions",
                        "a library has no entry to split");
+    vy_pass_count();
     vy_split *split = vy_allocate_zero(sizeof *split);
     vy_split_plan *plan = vy_allocate_zero(sizeof *plan);
     vyre_status status = VYRE_NO_MEMORY;
@@ -121,17 +123,17 @@ vyre_status vy_split_elements(const vy_split *split, const vy_resolved_dispatch 
 
 /* ---- the launches of a dispatch: the host interpreter ----
  *
- * If the host drives, it runs the slice of the program that the plan marked, from one grid barrier to the
- * next: blocks with a mark are followed, assignments with a mark are made, everything else is passed by. Values are
- * bits, ops are evaluated where everybody's are. */
+ * If the split is driven by the host, the host runs the slice of the program that the plan marked, from one grid
+ * barrier to the next: it enters marked blocks, executes marked assignments, and skips all other statements. Values
+ * are bits, and ops are evaluated by the evaluator (ir/eval.h). */
 
-/* Far above what computing a number of trips takes, and below a second. */
+/* Far above the steps that a computed number of iterations needs, and less than a second. */
 enum { MOST_STEPS = 1 << 24 };
 
 typedef struct frame {
     uint32_t stmt;
-    uint32_t end;      /* of the branch or body */
-    uint64_t to, step; /* for */
+    uint32_t end;   /* of the branch or body */
+    vy_trips trips; /* of a `for` */
 } frame;
 
 struct vy_split_cursor {
@@ -171,7 +173,7 @@ static uint64_t builtin_of(const vy_split_cursor *c, const vy_expr *e) {
 static uint64_t evaluate(const vy_split_cursor *c, uint32_t root) {
     if (root == VY_NONE)
         return 0;
-    const vy_expr *exprs = c->program->exprs.items, *e = &exprs[root];
+    const vy_expr *e = &c->program->exprs.items[root];
     switch (e->kind) {
     case VY_EXPR_LITERAL:
         return e->bits;
@@ -184,13 +186,8 @@ static uint64_t evaluate(const vy_split_cursor *c, uint32_t root) {
     default:
         break;
     }
-    vyre_type operand = (vyre_type)exprs[e->op == VYRE_OP_SELECT ? e->b : e->a].type;
-    uint64_t a = evaluate(c, e->a), b = evaluate(c, e->b), d = evaluate(c, e->c);
-    return vyre_op_evaluate((vyre_op)e->op, (vyre_type)e->type, operand, a, b, d);
-}
-
-static int is_true(vyre_op op, vyre_type type, uint64_t a, uint64_t b) {
-    return vyre_op_evaluate(op, VYRE_TYPE_BOOL, type, a, b, 0) != 0;
+    const uint64_t values[3] = {evaluate(c, e->a), evaluate(c, e->b), evaluate(c, e->c)};
+    return vy_op_value(c->program, e, values);
 }
 
 /* ---- blocks ---- */
@@ -204,22 +201,13 @@ static void open_block(vy_split_cursor *c, uint32_t stmt, uint32_t first, uint32
     c->at = first;
 }
 
-static int counts_down(vyre_type type, uint64_t step) {
-    return vyre_type_class(type) == VYRE_CLASS_SIGNED && is_true(VYRE_OP_LT, type, step, 0);
-}
-
-static int has_trip(vyre_type type, uint64_t from, uint64_t to, uint64_t step) {
-    return step != 0 && is_true(counts_down(type, step) ? VYRE_OP_GT : VYRE_OP_LT, type, from, to);
-}
-
-/* Nothing wraps: there is a next value if the step is shorter than the way that is left. */
-static int next_trip(vyre_type type, uint64_t *value, uint64_t to, uint64_t step) {
-    int is_down = counts_down(type, step);
-    uint64_t mask = vy_type_layouts[type].mask;
-    uint64_t left = (is_down ? *value - to : to - *value) & mask, stride = (is_down ? 0 - step : step) & mask;
-    if (stride >= left)
+/* Advances to the next iteration; returns 0 at the end. */
+static int next_trip(const vy_split_cursor *c, const vy_stmt *s, vy_trips *trips) {
+    trips->next += trips->step;
+    if (!vy_trips_remain(trips))
         return 0;
-    *value = (*value + step) & mask;
+    *value_of(c, s->variable) =
+        (uint64_t)trips->next & vy_type_layouts[c->program->variables.items[s->variable].type].mask;
     return 1;
 }
 
@@ -227,25 +215,24 @@ static void start_for(vy_split_cursor *c, uint32_t index, const vy_stmt *s) {
     vyre_type type = (vyre_type)c->program->variables.items[s->variable].type;
     uint64_t from = evaluate(c, s->a), to = evaluate(c, s->b), step = s->c == VY_NONE ? 1 : evaluate(c, s->c);
     c->at = s->end;
-    if (!has_trip(type, from, to, step))
+    vy_trips trips = vy_trips_from((uint8_t)type, from, to, step);
+    if (!vy_trips_remain(&trips))
         return;
     *value_of(c, s->variable) = from;
     open_block(c, index, index + 1, s->end);
-    c->open[c->depth - 1].to = to;
-    c->open[c->depth - 1].step = step;
+    c->open[c->depth - 1].trips = trips;
 }
 
-/* At the end of the innermost block: on to what follows it, or to the next trip. A loop of one trip was left by a jump
- * nobody follows. */
+/* At the end of the innermost block: continues with the next iteration or the next statement. A loop of one iteration
+ * was left by a jump, which the host does not follow. */
 static void close_block(vy_split_cursor *c) {
-    const frame *f = &c->open[c->depth - 1];
+    frame *f = &c->open[c->depth - 1];
     const vy_stmt *s = &c->program->stmts.items[f->stmt];
     int again = 0;
     if (c->split->plan->marks[f->stmt] & VY_MARK_ONE_TRIP)
         again = 0;
     else if (s->kind == VY_STMT_FOR)
-        again = next_trip((vyre_type)c->program->variables.items[s->variable].type, value_of(c, s->variable), f->to,
-                          f->step);
+        again = next_trip(c, s, &f->trips);
     else if (s->kind == VY_STMT_WHILE)
         again = evaluate(c, s->a) != 0;
     if (again) {
@@ -267,7 +254,7 @@ static void jump(vy_split_cursor *c, int is_break) {
 
 /* ---- statements ---- */
 
-/* Returns whether the statement is a grid barrier, which is passed. */
+/* Returns whether the statement is a grid barrier, after which it continues. */
 static int run_stmt(vy_split_cursor *c) {
     uint32_t index = c->at;
     const vy_stmt *s = &c->program->stmts.items[index];
@@ -349,7 +336,7 @@ vyre_status vy_split_start(const vy_split *split, const vy_resolved_dispatch *la
     memcpy(c->launch.groups, launch->groups, sizeof launch->groups);
     c->values = values;
     c->values_size = values_size;
-    c->is_done = launch->group_count == 0; /* nothing runs, and nobody would decide anything */
+    c->is_done = launch->group_count == 0; /* no launch runs, so none would write a decision */
     *out = c;
     return VYRE_OK;
 }

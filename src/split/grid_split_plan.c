@@ -3,6 +3,7 @@
 #include "split/grid_split.h"
 
 #include "analysis/uniformity.h"
+#include "ir/walk.h"
 #include "opt/clone.h"
 
 #include <stdio.h>
@@ -11,39 +12,32 @@ vyre_status vy_plan_array(vy_split_plan *plan, size_t count, size_t size, void *
     void *memory = vy_arena_allocate(&plan->arena, vy_array_size(count, size));
     if (!memory)
         return vy_fail_memory(error, "the plan of a split");
-    memcpy(array, &memory, sizeof memory); /* some T **; no pointer type can alias them all */
+    memcpy(array, &memory, sizeof memory); /* memory is a T **, and no pointer type aliases all T */
     return VYRE_OK;
 }
 
 /* ---- canonical form ----
  *
- * A segment that starts inside a `for` goes on with `for i in i .. end step s`. What `end` and `step` were when the
- * loop began must then be known: an expression with a load or a mutable variable in it may give something else later,
- * so it is moved into a `let` before the loop. */
+ * A segment that starts inside a `for` continues with `for i in i .. end step s`. The values that `end` and `step` had
+ * when the loop began must then be available: an expression with a load or a mutable variable may have another value
+ * later, so it is moved into a `let` before the loop. */
 
 typedef struct normaliser {
     vy_cloner copy;
-    const uint32_t *before; /* by statement: grid barriers before it */
+    const uint32_t *before; /* by statement: the number of grid barriers before it */
 } normaliser;
 
-/* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
 static int is_constant(const vyre_program *p, uint32_t root) {
-    if (root == VY_NONE)
-        return 1;
-    const vy_expr *e = &p->exprs.items[root];
-    switch (e->kind) {
-    case VY_EXPR_VARIABLE:
-        return !p->variables.items[e->a].is_mutable;
-    case VY_EXPR_LOAD:
-        return 0;
-    case VY_EXPR_OP:
-        return !vy_is_relaxed(p, e) && is_constant(p, e->a) && is_constant(p, e->b) && is_constant(p, e->c);
-    default:
-        return 1;
+    VY_EACH_EXPR (p, i, root) {
+        const vy_expr *e = &p->exprs.items[i];
+        if (e->kind == VY_EXPR_LOAD || (e->kind == VY_EXPR_VARIABLE && p->variables.items[e->a].is_mutable) ||
+            (e->kind == VY_EXPR_OP && vy_is_relaxed(p, e)))
+            return 0;
     }
+    return 1;
 }
 
-/* The `let` that holds a bound; VY_NONE if it can stay where it is. */
+/* The `let` with the value of a bound; VY_NONE if the bound is unchanged. */
 static uint32_t hoist(normaliser *n, uint32_t loop, uint32_t bound, const char *what) {
     const vyre_program *from = n->copy.from;
     if (is_constant(from, bound))
@@ -131,8 +125,9 @@ static vyre_status normalise(const vyre_program *from, vyre_program **out, vyre_
     return status;
 }
 
-/* The program with calls inlined, without functions, and with the end and step of each `for` around a grid barrier
- * made of literals, lengths, sizes and immutable variables, so that evaluating them again gives what they were. */
+/* The program with calls inlined, without functions, in which the end and step of each `for` around a grid barrier
+ * consist of literals, lengths, sizes and immutable variables, so that they have the same values when they are
+ * evaluated again. */
 static vyre_status plan_canonical(const vyre_program *program, vyre_program **out, vyre_error *error) {
     vyre_program *inlined;
     *out = NULL;
@@ -146,35 +141,23 @@ static vyre_status plan_canonical(const vyre_program *program, vyre_program **ou
 
 /* ---- liveness at the grid barriers ----
  *
- * A variable is live at a barrier if it is declared before it, in scope, and read after it, where a loop that has both
- * in it, and began after the declaration, comes round again: then any read in the loop comes after. That overlooks
- * assignments that overwrite the value first, and branches that exclude each other; it costs a slot where it does. So
- * the barriers at which a variable is live follow each other, the first one being the first behind its declaration,
- * and a range says it all.
+ * A variable is live at a barrier if it is declared before it, in scope, and read after it. In a loop that contains
+ * both and began after the declaration, every read follows the barrier, in the next iteration. Assignments that
+ * overwrite the value first, and branches that exclude each other, are not considered; this can cost a slot. So a
+ * variable is live at consecutive barriers, the first one being the first after its declaration, and a range describes
+ * them.
  *
- * An array is live if it is written before and read after, loops considered in the same way, and always whole. */
+ * An array is live if it is written before and read after, with the same rule for loops, and always as a whole. */
 
 typedef struct walk {
     vy_split_plan *plan;
     const vyre_program *program;
-    uint32_t *read;    /* by variable, then by memory: one past the last statement that reads it; 0 = none */
+    uint32_t *read;    /* by variable, then by memory: one past the last statement that reads it; 0: none */
     uint32_t *written; /* by memory: first statement that writes it; VY_NONE */
-    uint32_t *before;  /* by statement, one more at the end: grid barriers before it */
+    uint32_t *before;  /* by statement, and of the end: the number of grid barriers before it */
 } walk;
 
 /* ---- shape ---- */
-
-static void find_parents(walk *w) {
-    const vy_stmt *stmts = w->program->stmts.items;
-    uint32_t open = VY_NONE;
-    for (uint32_t i = 0; i < w->program->stmts.count; i++) {
-        while (open != VY_NONE && stmts[open].end == i)
-            open = w->plan->parents[open];
-        w->plan->parents[i] = open;
-        if (vy_stmt_is_structured(stmts[i].kind) && stmts[i].end > i + 1)
-            open = i;
-    }
-}
 
 static void find_barriers(walk *w) {
     vy_split_plan *plan = w->plan;
@@ -194,21 +177,14 @@ static void find_barriers(walk *w) {
 
 /* ---- reads and writes ---- */
 
-/* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. Statements come in ascending order, so the last to note is the
- * last to read. */
+/* Statements come in ascending order, so the last one recorded is the last that reads. */
 static void note_reads(walk *w, uint32_t stmt, uint32_t root) {
-    if (root == VY_NONE)
-        return;
-    const vy_expr *e = &w->program->exprs.items[root];
-    if (e->kind == VY_EXPR_VARIABLE) {
-        w->read[e->a] = stmt + 1;
-    } else if (e->kind == VY_EXPR_LOAD) {
-        w->read[w->program->variables.count + e->a] = stmt + 1;
-        note_reads(w, stmt, e->b);
-    } else if (e->kind == VY_EXPR_OP) {
-        note_reads(w, stmt, e->a);
-        note_reads(w, stmt, e->b);
-        note_reads(w, stmt, e->c);
+    VY_EACH_EXPR (w->program, i, root) {
+        const vy_expr *e = &w->program->exprs.items[i];
+        if (e->kind == VY_EXPR_VARIABLE)
+            w->read[e->a] = stmt + 1;
+        else if (e->kind == VY_EXPR_LOAD)
+            w->read[w->program->variables.count + e->a] = stmt + 1;
     }
 }
 
@@ -233,19 +209,17 @@ static void note_stmt(walk *w, uint32_t index) {
     }
     if (s->memory != VY_NONE)
         note_memory(w, index, s->memory, s->kind != VY_STMT_STORE);
-    for (uint32_t i = 0; i < s->result_count; i++)
-        w->plan->declarations[s->variable + i] = index;
-    /* A segment that starts in the loop goes on from the current value. */
+    /* A segment that starts in the loop continues from the current value. */
     if (s->kind == VY_STMT_FOR && w->plan->marks[index] & VY_MARK_SPLIT)
         w->read[s->variable] = index + 1;
 }
 
 /* The outermost loop around a read or write at `stmt` that began after statement `since` (VY_NONE: any); VY_NONE if
- * there is none. What a `while` reads in its condition it reads on each trip; a split `for` needs end and step again
- * where a segment starts in it. */
+ * there is none. The condition of a `while` is read in each iteration; a split `for` reads end and step again where a
+ * segment starts in it. */
 static uint32_t outermost_loop(const walk *w, uint32_t stmt, uint32_t since) {
     uint32_t found = VY_NONE;
-    for (uint32_t at = stmt; at != VY_NONE && (since == VY_NONE || at > since); at = w->plan->parents[at]) {
+    for (uint32_t at = stmt; at != VY_NONE && (since == VY_NONE || at > since); at = w->plan->uses.parents[at]) {
         uint8_t kind = w->program->stmts.items[at].kind;
         if (at != stmt ? vy_stmt_is_loop(kind)
                        : kind == VY_STMT_WHILE || (kind == VY_STMT_FOR && w->plan->marks[at] & VY_MARK_SPLIT))
@@ -256,10 +230,11 @@ static uint32_t outermost_loop(const walk *w, uint32_t stmt, uint32_t since) {
 
 /* ---- ranges ---- */
 
-/* A read, and a loop around it that began after the declaration, are in scope; so is every barrier up to there. */
+/* A read, and a loop around it that began after the declaration, are in scope; so is every barrier before their
+ * end. */
 static vy_live_range variable_range(const walk *w, uint32_t variable) {
     const vy_stmt *stmts = w->program->stmts.items;
-    uint32_t declared = w->plan->declarations[variable];
+    uint32_t declared = w->plan->uses.declarations[variable];
     if (w->read[variable] == 0)
         return (vy_live_range){0, 0};
     uint32_t read = w->read[variable] - 1, loop = outermost_loop(w, read, declared);
@@ -290,7 +265,7 @@ static vyre_status list_live_variables(walk *w, vyre_error *error) {
         for (uint32_t b = range.first; b < range.end; b++)
             plan->live_first[b + 1]++;
         total += range.end > range.first ? range.end - range.first : 0;
-        if (total > VY_LIMIT_STATEMENTS) /* each is at least a statement in some segment */
+        if (total > VY_LIMIT_STATEMENTS) /* each is at least one statement in some segment */
             return vy_fail(
                 error, VYRE_LIMIT, "keep fewer variables alive over grid barriers, for example in arrays",
                 "storing the variables that are live at %u grid barriers takes more statements than the limit (%d)",
@@ -317,12 +292,10 @@ static vyre_status make_arrays(walk *w, vyre_error *error) {
         void *array;
         size_t count, size;
     } rows[] = {
-        {&plan->declarations, variables, sizeof *plan->declarations},
         {&w->read, (size_t)variables + memories, sizeof *w->read},
         {&w->written, memories, sizeof *w->written},
         {&w->before, (size_t)stmts + 1, sizeof *w->before},
         {&plan->barriers, plan->barrier_count, sizeof *plan->barriers},
-        {&plan->parents, stmts, sizeof *plan->parents},
         {&plan->marks, stmts, sizeof *plan->marks},
         {&plan->variable_live, variables, sizeof *plan->variable_live},
         {&plan->memory_live, memories, sizeof *plan->memory_live},
@@ -331,10 +304,14 @@ static vyre_status make_arrays(walk *w, vyre_error *error) {
     vyre_status status = VYRE_OK;
     for (size_t i = 0; i < sizeof rows / sizeof *rows && status == VYRE_OK; i++)
         status = vy_plan_array(plan, rows[i].count, rows[i].size, rows[i].array, error);
+    plan->uses = (vy_def_use){.program = w->program, .arena = &plan->arena};
+    if (status == VYRE_OK &&
+        !vy_def_use_need(&plan->uses, VY_DEF_USE_PARENTS | VY_DEF_USE_DECLARATIONS | VY_DEF_USE_DEFINITIONS))
+        status = vy_fail_memory(error, "the plan of a split");
     return status;
 }
 
-/* barriers, parents, marks (but HOST), declarations, live ranges and lists. */
+/* Computes barriers, uses, marks (except HOST), live ranges and lists. */
 static vyre_status plan_liveness(vy_split_plan *plan, vyre_error *error) {
     walk w = {.plan = plan, .program = plan->program};
     for (uint32_t i = 0; i < w.program->stmts.count; i++)
@@ -348,7 +325,6 @@ static vyre_status plan_liveness(vy_split_plan *plan, vyre_error *error) {
         return status;
     for (uint32_t i = 0; i < w.program->memories.count; i++)
         w.written[i] = VY_NONE;
-    find_parents(&w);
     find_barriers(&w);
     for (uint32_t i = 0; i < w.program->stmts.count; i++)
         note_stmt(&w, i);
@@ -361,11 +337,10 @@ static vyre_status plan_liveness(vy_split_plan *plan, vyre_error *error) {
 
 /* ---- uniformity within a workgroup ----
  *
- * The rules are the validator's (uniformity.h), so that what is uniform for the one is for the other. It must be so: a
- * value that a collective or barrier depends on has to come back from memory in a way that the validator takes for
- * uniform. */
+ * The rules are the validator's (uniformity.h), so both agree on which values are uniform. This is required: a value
+ * that a barrier or collective depends on must be reloaded in a way that the validator accepts as uniform. */
 
-/* varies_*. */
+/* Computes varies_*. */
 static vyre_status plan_uniform(vy_split_plan *plan, vyre_error *error) {
     uint32_t variables = plan->program->variables.count, memories = plan->program->memories.count;
     vy_uniform *uniform;
@@ -384,41 +359,35 @@ static vyre_status plan_uniform(vy_split_plan *plan, vyre_error *error) {
 
 /* ---- the slice that the host interprets to find the next segment ----
  *
- * A slice of the program, found backwards: the grid barriers; the jumps that may pass one by; the blocks around these;
- * whatever assigns a variable that a condition or bound among these reads; and so on. A `continue`, and a jump out of
- * a loop that makes one trip, counts only if something of the slice stands behind it in the loop: one that does not
- * may be divergent. If the slice is made of params, lengths, sizes and literals, the host runs it
- * (grid_split.c). If anything in it is loaded, or comes from an atomic, a collective or a call, or is a float
- * under relaxed numerics, which the device may round in its own way, the host is told the decisions. */
+ * A backward slice of the program: the grid barriers; the jumps that may skip one; the blocks around these; the
+ * assignments to variables that a condition or bound among these reads; and so on. A `continue`, and a jump out of a
+ * loop of one iteration, counts only if a statement of the slice follows it in the loop: otherwise it may be
+ * divergent. If the slice consists of params, lengths, sizes and literals, the host runs it (grid_split.c). If a value
+ * in it is loaded, or results from an atomic, a collective or a call, or is a float under relaxed numerics, which the
+ * device may round differently, the device writes its decisions. */
 
 typedef struct slicer {
     vy_split_plan *plan;
     const vyre_program *program;
-    uint32_t *first_definition, *next_definition; /* by variable, by statement: lists of assignments; plus 1, 0 ends */
-    uint32_t *first_skip, *first_break; /* by loop: jumps that skip the rest of the trip, jumps that end it; plus 1 */
-    uint32_t *next_jump;                /* by statement: the next one of the list, ascending; plus 1 */
-    uint8_t *is_needed;                 /* by variable */
-    uint32_t *queue;                    /* marked statements not looked at yet */
+    uint32_t *first_skip,
+        *first_break;    /* by loop: jumps that skip the rest of an iteration, jumps that end the loop; plus 1 */
+    uint32_t *next_jump; /* by statement: the next one of the list, ascending; plus 1 */
+    uint8_t *is_needed;  /* by variable */
+    uint32_t *queue;     /* marked statements that were not visited yet */
     uint32_t queued;
-    int fails; /* the host cannot do it */
+    int fails; /* the host cannot run the slice */
 } slicer;
 
 static const uint8_t is_size[VYRE_BUILTIN_COUNT] = {
     [VYRE_BUILTIN_WORKGROUP_SIZE] = 1, [VYRE_BUILTIN_GROUP_COUNT] = 1, [VYRE_BUILTIN_GLOBAL_SIZE] = 1};
 
-static uint32_t loop_around(const slicer *s, uint32_t stmt) {
-    do
-        stmt = s->plan->parents[stmt];
-    while (stmt != VY_NONE && !vy_stmt_is_loop(s->program->stmts.items[stmt].kind));
-    return stmt;
-}
-
-/* Whether a grid barrier may come after the statement. */
+/* Whether a grid barrier may follow the statement. */
 static int matters(const slicer *s, uint32_t stmt) {
     const vy_split_plan *plan = s->plan;
     if (plan->barrier_count && plan->barriers[plan->barrier_count - 1] >= stmt)
         return 1;
-    for (uint32_t loop = loop_around(s, stmt); loop != VY_NONE; loop = loop_around(s, loop))
+    for (uint32_t loop = vy_loop_around(&s->plan->uses, stmt); loop != VY_NONE;
+         loop = vy_loop_around(&s->plan->uses, loop))
         if (plan->marks[loop] & VY_MARK_SPLIT)
             return 1;
     return 0;
@@ -435,37 +404,22 @@ static void need_variable(slicer *s, uint32_t variable) {
     if (variable < s->program->param_count || s->is_needed[variable])
         return;
     s->is_needed[variable] = 1;
-    for (uint32_t at = s->first_definition[variable]; at; at = s->next_definition[at - 1])
-        mark(s, at - 1);
+    const vy_def_use *uses = &s->plan->uses;
+    for (uint32_t i = uses->first_definition[variable]; i < uses->first_definition[variable + 1]; i++)
+        mark(s, uses->definitions[i]);
 }
 
-/* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
 static void need_expr(slicer *s, uint32_t root) {
-    if (root == VY_NONE)
-        return;
-    const vy_expr *e = &s->program->exprs.items[root];
-    switch (e->kind) {
-    case VY_EXPR_VARIABLE:
-        need_variable(s, e->a);
-        break;
-    case VY_EXPR_LOAD:
-        s->fails = 1;
-        break;
-    case VY_EXPR_BUILTIN:
-        s->fails |= !is_size[e->op];
-        break;
-    case VY_EXPR_OP:
-        s->fails |= vy_is_relaxed(s->program, e);
-        need_expr(s, e->a);
-        need_expr(s, e->b);
-        need_expr(s, e->c);
-        break;
-    default:
-        break;
+    VY_EACH_EXPR (s->program, i, root) {
+        const vy_expr *e = &s->program->exprs.items[i];
+        s->fails |= e->kind == VY_EXPR_LOAD || (e->kind == VY_EXPR_BUILTIN && !is_size[e->op]) ||
+                    (e->kind == VY_EXPR_OP && vy_is_relaxed(s->program, e));
+        if (e->kind == VY_EXPR_VARIABLE)
+            need_variable(s, e->a);
     }
 }
 
-/* Marks the jumps of a list that stand before statement `end`, and forgets them. */
+/* Marks the jumps of a list before statement `end`, and removes them from it. */
 static void mark_jumps(slicer *s, uint32_t *first, uint32_t end) {
     for (; *first && *first - 1 < end; *first = s->next_jump[*first - 1])
         mark(s, *first - 1);
@@ -473,8 +427,9 @@ static void mark_jumps(slicer *s, uint32_t *first, uint32_t end) {
 
 static void visit_stmt(slicer *s, uint32_t index) {
     const vy_stmt *stmt = &s->program->stmts.items[index];
-    mark(s, s->plan->parents[index]);
-    for (uint32_t loop = loop_around(s, index); loop != VY_NONE; loop = loop_around(s, loop))
+    mark(s, s->plan->uses.parents[index]);
+    for (uint32_t loop = vy_loop_around(&s->plan->uses, index); loop != VY_NONE;
+         loop = vy_loop_around(&s->plan->uses, loop))
         mark_jumps(s, &s->first_skip[loop], index);
     if (stmt->kind == VY_STMT_FOR)
         need_variable(s, stmt->variable);
@@ -493,15 +448,19 @@ static void visit_stmt(slicer *s, uint32_t index) {
         break;
     case VY_STMT_ATOMIC:
     case VY_STMT_COLLECTIVE:
-    case VY_STMT_CALL:
         s->fails = 1;
+        break;
+    case VY_STMT_CALL:
+        for (uint32_t i = 0; i < stmt->arg_count && vy_lowered_op_of(s->program, stmt); i++)
+            need_expr(s, s->program->args.items[stmt->args + i].index);
+        s->fails |= !vy_lowered_op_of(s->program, stmt);
         break;
     default:
         break;
     }
 }
 
-/* ---- the lists, and where to start ---- */
+/* ---- the lists, and the roots of the slice ---- */
 
 static void link(uint32_t *first, uint32_t *next, uint32_t key, uint32_t stmt) {
     next[stmt] = first[key];
@@ -511,14 +470,9 @@ static void link(uint32_t *first, uint32_t *next, uint32_t key, uint32_t stmt) {
 static void list_stmts(slicer *s) {
     for (uint32_t i = s->program->stmts.count; i-- > 0;) {
         const vy_stmt *stmt = &s->program->stmts.items[i];
-        if (stmt->kind == VY_STMT_ASSIGN || stmt->result_count == 1)
-            link(s->first_definition, s->next_definition, stmt->variable, i);
-        else
-            for (uint32_t k = 0; k < stmt->result_count; k++) /* a call; one of its results tells that it is one */
-                s->first_definition[stmt->variable + k] = i + 1;
         if (stmt->kind != VY_STMT_BREAK && stmt->kind != VY_STMT_CONTINUE)
             continue;
-        uint32_t loop = loop_around(s, i);
+        uint32_t loop = vy_loop_around(&s->plan->uses, i);
         int skips = stmt->kind == VY_STMT_CONTINUE || s->plan->marks[loop] & VY_MARK_ONE_TRIP;
         link(skips ? s->first_skip : s->first_break, s->next_jump, loop, i);
     }
@@ -532,7 +486,7 @@ static void start(slicer *s) {
     }
 }
 
-/* ---- the part ---- */
+/* ---- the slice ---- */
 
 static vyre_status assign_host_slots(slicer *s, vyre_error *error) {
     vy_split_plan *plan = s->plan;
@@ -545,15 +499,14 @@ static vyre_status assign_host_slots(slicer *s, vyre_error *error) {
     return VYRE_OK;
 }
 
-/* is_host_driven, host_slots, marks HOST. */
+/* Computes is_host_driven, host_slots and the marks HOST. */
 static vyre_status plan_slice(vy_split_plan *plan, vyre_error *error) {
     slicer s = {.plan = plan, .program = plan->program};
     uint32_t variables = s.program->variables.count, stmts = s.program->stmts.count;
     const struct {
         void *array;
         uint32_t count;
-    } rows[] = {{&s.first_definition, variables}, {&s.next_definition, stmts}, {&s.first_skip, stmts},
-                {&s.first_break, stmts},          {&s.next_jump, stmts},       {&s.queue, stmts}};
+    } rows[] = {{&s.first_skip, stmts}, {&s.first_break, stmts}, {&s.next_jump, stmts}, {&s.queue, stmts}};
     vyre_status status = vy_plan_array(plan, variables, sizeof *s.is_needed, &s.is_needed, error);
     for (size_t i = 0; i < sizeof rows / sizeof *rows && status == VYRE_OK; i++)
         status = vy_plan_array(plan, rows[i].count, sizeof(uint32_t), rows[i].array, error);
@@ -567,36 +520,36 @@ static vyre_status plan_slice(vy_split_plan *plan, vyre_error *error) {
     return assign_host_slots(&s, error);
 }
 
-/* ---- spill slots: where values are kept between launches ----
+/* ---- spill slots: the storage of values between launches ----
  *
- * An immutable variable that is a few ops on ids, sizes, params and literals is not kept but computed again: `let i =
- * global_id.x`. (A load never is, for the memory may have changed.) What the host knows travels as a hidden param.
- * What a workgroup agrees on is kept once for each workgroup, the rest once for each invocation. Elements are unsigned
- * integers of the value's width, whatever its type: a bit pattern is a value's only property here. Variables that are
- * live at different barriers share slots; arrays have slots of their own, because they are live almost everywhere. */
+ * An immutable variable of a few ops on ids, sizes, params and literals is not stored but recomputed: `let i =
+ * global_id.x`. (A load never is, because the memory may have changed.) A value that the host knows is passed as a
+ * hidden param. A value that is uniform over a workgroup is stored once per workgroup, any other once per invocation.
+ * Elements are unsigned integers of the value's width, whatever its type: only the bit pattern matters. Variables that
+ * are live at different barriers share slots; arrays have separate slots, because they are live almost everywhere. */
 
 enum {
     POOLS = 2 * VY_WIDTHS,
-    MOST_NODES = 16 /* of an expression that is computed again, those it builds on included: about what a load costs */
+    MOST_NODES = 16 /* of a recomputed expression, with those that it depends on: about the cost of a load */
 };
 
 typedef struct allocator {
     vy_split_plan *plan;
-    uint32_t *first_ending, *next_ending;   /* by barrier, by variable: what is live there for the last time; plus 1 */
-    uint32_t first_free[POOLS], *next_free; /* by pool, by variable: one that gave its slot back; plus 1 */
-    uint32_t settled;                       /* barriers before this one have given back what ended there */
-    uint8_t *weights; /* by variable: nodes of its expression, if it can be computed again; else 0 */
+    uint32_t *first_ending,
+        *next_ending; /* by barrier, by variable: the variables that are live there for the last time; plus 1 */
+    uint32_t first_free[POOLS], *next_free; /* by pool, by variable: those whose slot is free again; plus 1 */
+    uint32_t settled;                       /* the slots of variables that end at earlier barriers were freed */
+    uint8_t *weights;                       /* by variable: nodes of its expression, if it can be recomputed; else 0 */
 } allocator;
 
 static uint8_t width_of(uint8_t type) {
     unsigned bits = vyre_type_bits((vyre_type)type);
-    return bits <= 8 ? 0 : bits == 16 ? 1 : bits == 32 ? 2 : 3; /* a bool takes a byte */
+    return bits <= 8 ? 0 : bits == 16 ? 1 : bits == 32 ? 2 : 3; /* a bool is stored as a byte */
 }
 
-/* ---- what is computed again ---- */
+/* ---- recomputed values ---- */
 
-/* Nodes of an expression over what never changes; more than MOST_NODES if there is anything else in it, or it is too
- * large. */
+/* Nodes of an expression of constant values; more than MOST_NODES if it contains any other value or is too large. */
 static uint32_t weigh(const allocator *a, uint32_t root) {
     const vyre_program *p = a->plan->program;
     if (root == VY_NONE)
@@ -615,10 +568,10 @@ static uint32_t weigh(const allocator *a, uint32_t root) {
     return weight;
 }
 
-/* Declarations come before uses, so what the expression builds on has been weighed. */
+/* Declarations precede uses, so the operands of an expression were weighed before. */
 static void weigh_variables(allocator *a) {
     for (uint32_t v = a->plan->program->param_count; v < a->plan->program->variables.count; v++) {
-        const vy_stmt *s = &a->plan->program->stmts.items[a->plan->declarations[v]];
+        const vy_stmt *s = &a->plan->program->stmts.items[a->plan->uses.declarations[v]];
         uint32_t weight = s->kind == VY_STMT_LET ? weigh(a, s->a) : MOST_NODES + 1;
         a->weights[v] = weight <= MOST_NODES ? (uint8_t)weight : 0;
     }
@@ -643,7 +596,7 @@ static void release_expired(allocator *a, uint32_t before) {
         }
 }
 
-/* Variables come in the order of their declarations, so in the order of the first barriers they are live at. */
+/* Variables are visited in the order of their declarations, hence of the first barriers at which they are live. */
 static void place_variable(allocator *a, uint32_t variable) {
     vy_split_plan *plan = a->plan;
     vy_spill_slot *spill = &plan->variable_slots[variable];
@@ -689,7 +642,7 @@ static void assign_slot(allocator *a, uint32_t variable) {
     }
 }
 
-/* Spill slots, counts, hidden params. */
+/* Assigns spill slots, counts and hidden params. */
 static vyre_status assign_spill_slots(vy_split_plan *plan, vyre_error *error) {
     allocator a = {.plan = plan};
     uint32_t variables = plan->program->variables.count, memories = plan->program->memories.count;

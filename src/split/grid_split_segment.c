@@ -19,25 +19,26 @@
  * validator searches for certain races. */
 #include "split/grid_split.h"
 
+#include "analysis/control_flow.h"
 #include "opt/clone.h"
 
 #include <stdio.h>
 
-/* A segment is written twice. The first time finds out what it uses and where it ends, and is thrown away; the second
- * time writes, before the first statement, what those need. */
+/* A segment is written twice. The first pass determines the values that it uses and the barriers where it ends, and
+ * its result is discarded. The second pass writes, before the first statement, the code that these need. */
 typedef struct vy_segment {
     const vy_split *split;
     const vy_split_plan *plan;
-    uint32_t start; /* grid barrier, by ordinal; VY_NONE: the program */
+    uint32_t start; /* the ordinal of a grid barrier; VY_NONE: the start of the program */
     vy_cloner copy;
-    int is_measured;                     /* the second time */
-    int has_sync;                        /* invocations meet in it, at barriers or collectives */
-    VY_VECTOR(uint32_t) ends;            /* grid barriers it was seen to end at */
+    int is_measured;                     /* in the second pass */
+    int has_sync;                        /* invocations synchronise in it, at barriers or collectives */
+    VY_VECTOR(uint32_t) ends;            /* the grid barriers where it ends, as far as known */
     uint32_t path[VY_LIMIT_NESTING + 1]; /* the blocks around the start, outermost first, then the barrier itself */
     uint32_t depth;                      /* blocks in path */
-    int is_straight;                     /* another grid barrier follows in the same block, and nothing jumps past it */
-    uint32_t resumes; /* variable, of the draft: true until the start is reached; VY_NONE if it is reached at once */
-    uint32_t *params, buffers[VY_SPLIT_BUFFERS]; /* hidden ones, of the draft */
+    int is_straight;                     /* another grid barrier follows in the same block, and no jump skips it */
+    uint32_t resumes; /* variable of the draft: true until the start is reached; VY_NONE if it is reached immediately */
+    uint32_t *params, buffers[VY_SPLIT_BUFFERS]; /* the hidden ones, of the draft */
     /* Variables of the draft; VY_NONE where not needed. */
     uint32_t group, invocation, invocations;
     uint32_t group_base[VY_WIDTHS]; /* the first element of this workgroup in the buffer of that width */
@@ -45,13 +46,13 @@ typedef struct vy_segment {
 
 /* ---- spill code: loads at the start of a segment, stores at its end ----
  *
- * No index can wrap: every u32 computed here is at most the number of elements of a hidden buffer that exists, and
- * vy_split_elements lets none have over 2^32 - 1.
+ * No index can wrap: every u32 computed here is at most the number of elements of a hidden buffer, and
+ * vy_split_elements allows at most 2^32 - 1.
  *
- * What must stay true: a variable or private array that is uniform in the program is uniform in every segment, or the
- * segments' barriers and collectives would stand in divergent control. A load from a buffer that is written is not
- * uniform by itself, so in a segment where invocations meet such a value is broadcast. All invocations of a workgroup
- * are there: the program reached a grid barrier. */
+ * Invariant: a variable or private array that is uniform in the program is uniform in every segment; otherwise
+ * barriers and collectives of the segments would be in divergent control flow. A load from a buffer that is written is
+ * not uniform, so in a segment that synchronises such a value is broadcast. All invocations of a workgroup execute the
+ * broadcast: the program reached a grid barrier. */
 
 static const vyre_type stored_types[VY_WIDTHS] = {VYRE_TYPE_U8, VYRE_TYPE_U16, VYRE_TYPE_U32, VYRE_TYPE_U64};
 
@@ -73,8 +74,7 @@ static uint32_t builtin(vy_segment *s, vyre_builtin which, unsigned axis) {
     return vy_irb_builtin(draft_of(s), which, axis);
 }
 
-/* Expressions grow to the right, one operand at a time: operands must be appended in their order, and C evaluates
- * arguments in any. */
+/* Operands are appended one at a time: they must be appended in order, and C evaluates arguments in any order. */
 static uint32_t with_number(vy_segment *s, uint32_t a, vyre_op op, uint32_t value) {
     return vy_irb_op(draft_of(s), op, VYRE_TYPE_U32, a, number(s, value), VY_NONE);
 }
@@ -123,7 +123,7 @@ static uint32_t decode(vy_segment *s, uint8_t type, uint8_t width, uint32_t stor
     return vy_irb_op(draft_of(s), VYRE_OP_BITCAST, (vyre_type)type, stored, VY_NONE, VY_NONE);
 }
 
-/* The element of a spill slot; of an array the one that the variable `at` counts to (VY_NONE: the first). */
+/* The element of a spill slot; of an array, the one with the index in variable `at` (VY_NONE: the first). */
 static uint32_t element(vy_segment *s, vy_spill_slot spill, uint32_t at) {
     int is_group = spill.kind == VY_SPILL_GROUP, is_first = spill.slot == 0 && at == VY_NONE;
     if (is_first)
@@ -137,7 +137,7 @@ static uint32_t element(vy_segment *s, vy_spill_slot spill, uint32_t at) {
     return with_variable(s, with_variable(s, index, VYRE_OP_MUL, s->invocations), VYRE_OP_ADD, s->invocation);
 }
 
-/* The stored form of an element, loaded; the same expression everywhere in the workgroup if it must be. */
+/* The stored form of an element, loaded; uniform over the workgroup if required. */
 static uint32_t load_element(vy_segment *s, vy_spill_slot spill, uint32_t at) {
     uint32_t value = vy_irb_load(draft_of(s), buffer_of(s, spill), element(s, spill, at));
     if (spill.kind != VY_SPILL_GROUP || !s->has_sync)
@@ -154,7 +154,7 @@ static uint32_t load_element(vy_segment *s, vy_spill_slot spill, uint32_t at) {
 
 /* ---- loops over arrays ---- */
 
-/* Opens `for at in …` over the elements: all of them, or of a workgroup array every group_size-th. */
+/* Opens `for at in …` over the elements: all of them, or for a workgroup array every group_size-th one. */
 static uint32_t open_loop(vy_segment *s, const vy_memory *m) {
     vy_symbol name = vy_cloner_new_name(&s->copy, "at");
     if (m->space != VY_SPACE_WORKGROUP) {
@@ -191,7 +191,7 @@ static void decide(vy_segment *s, uint32_t segment) {
 
 /* ---- declarations ---- */
 
-/* Hidden params, hidden buffers. */
+/* Declares the hidden params. */
 static void declare_params(vy_segment *s) {
     for (uint32_t i = 0; i < s->plan->host_param_count; i++) {
         const vy_variable *v = &s->plan->program->variables.items[s->plan->host_params[i]];
@@ -294,8 +294,7 @@ static void write_indices(vy_segment *s) {
 
 static void rematerialize(vy_segment *s, uint32_t variable);
 
-/* What the expression builds on comes first. Recursion is bounded: expressions that are computed again are small
- * (grid_split_plan.c). */
+/* Computes the operands first. Recursion is bounded: recomputed expressions are small (grid_split_plan.c). */
 static void compute_operands(vy_segment *s, uint32_t root) {
     if (root == VY_NONE)
         return;
@@ -311,7 +310,7 @@ static void compute_operands(vy_segment *s, uint32_t root) {
 
 static void rematerialize(vy_segment *s, uint32_t variable) {
     const vy_variable *v = &s->plan->program->variables.items[variable];
-    uint32_t root = s->plan->program->stmts.items[s->plan->declarations[variable]].a;
+    uint32_t root = s->plan->program->stmts.items[s->plan->uses.declarations[variable]].a;
     compute_operands(s, root);
     uint32_t value = vy_cloner_expr(&s->copy, root);
     vy_symbol name = vy_cloner_name(&s->copy, vy_symbol_name(s->plan->program, v->name));
@@ -333,14 +332,14 @@ static void restore_variable(vy_segment *s, uint32_t variable) {
                                           : vy_irb_let(draft_of(s), name, (vyre_type)v->type, value);
 }
 
-/* Returns whether an element was loaded that the whole workgroup shares. */
+/* Returns whether an element was loaded that the workgroup shares. */
 static int restore_variables(vy_segment *s) {
     const vy_split_plan *plan = s->plan;
     int shares = 0;
     for (uint32_t i = plan->live_first[s->start]; i < plan->live_first[s->start + 1]; i++) {
         uint32_t variable = plan->live_variables[i];
         if (s->copy.variable_uses[variable] == 0 || s->copy.variables[variable] != VY_NONE)
-            continue; /* nobody asks, or somebody asked before */
+            continue; /* unused, or restored before */
         if (plan->variable_slots[variable].kind == VY_SPILL_REMAT)
             rematerialize(s, variable);
         else
@@ -369,24 +368,25 @@ static void restore_array(vy_segment *s, uint32_t memory) {
     vy_cloner_close(&s->copy, mark);
 }
 
-/* Whether an array has to be there from the start: a store changes one element and keeps the others. */
+/* Whether an array must be restored at the start: a store changes one element and keeps the others. */
 static int restores_array(const vy_segment *s, uint32_t memory) {
     return vy_live_at(s->plan->memory_live[memory], s->start) && s->copy.memory_uses[memory];
 }
 
-/* The first statements: the decision set to "the end", indices, everything that is live and used loaded back. */
+/* The first statements: set the decision to "the end", compute indices, and reload all live values that are used. */
 static void segment_restore(vy_segment *s) {
     const vy_split_plan *plan = s->plan;
     decide(s, 0);
     write_indices(s);
     if (s->start == VY_NONE)
         return;
-    int shares = restore_variables(s) && s->ends.count; /* all load before one stores again */
+    int shares = restore_variables(s) && s->ends.count; /* all invocations load before one stores again */
     for (uint32_t m = plan->program->buffer_count; m < plan->program->memories.count; m++) {
         if (!restores_array(s, m))
             continue;
         restore_array(s, m);
-        shares |= plan->program->memories.items[m].space == VY_SPACE_WORKGROUP; /* all store before one loads */
+        shares |=
+            plan->program->memories.items[m].space == VY_SPACE_WORKGROUP; /* all invocations store before one loads */
         shares |= plan->memory_slots[m].kind == VY_SPILL_GROUP && s->ends.count;
     }
     if (shares)
@@ -422,7 +422,7 @@ static void store_array(vy_segment *s, uint32_t memory) {
     vy_cloner_close(&s->copy, mark);
 }
 
-/* Stores what has a spill of that kind; returns how much there is. With `writes` 0 it only counts. */
+/* Stores the values with a spill of that kind; returns their number. With `writes` 0 it only counts. */
 static uint32_t store_kind(vy_segment *s, uint32_t barrier_at, vy_spill_slot_kind kind, vy_space space, int writes) {
     const vy_split_plan *plan = s->plan;
     uint32_t count = 0;
@@ -454,12 +454,12 @@ static void store_all(vy_segment *s, uint32_t at) {
         vy_irb_end_block(draft_of(s));
     }
     if (store_kind(s, at, VY_SPILL_GROUP, VY_SPACE_WORKGROUP, 0)) {
-        barrier(s); /* what others wrote is in the array */
+        barrier(s); /* makes the writes of other invocations to the array visible */
         store_kind(s, at, VY_SPILL_GROUP, VY_SPACE_WORKGROUP, 1);
     }
 }
 
-/* The end at a grid barrier: the decision, everything that is live and changed stored, return. */
+/* The end at a grid barrier: writes the decision, stores all live values that changed, and returns. */
 static void segment_end(vy_segment *s, uint32_t at) {
     s->copy.draft.position = vy_stmt_position(s->plan->program, s->plan->barriers[at]);
     if (s->is_measured) {
@@ -510,8 +510,8 @@ static void write_split(vy_segment *s, uint32_t index) {
     vy_irb_end_block(&s->copy.draft);
 }
 
-/* Returns whether the block was cut at a barrier or ends in a jump, so that nothing may follow in it. Recursion is
- * bounded by VY_LIMIT_NESTING. */
+/* Returns whether the block was cut at a barrier or ends in a jump, so that no statement may follow in it. Recursion
+ * is bounded by VY_LIMIT_NESTING. */
 static int write_block(vy_segment *s, uint32_t first, uint32_t end) {
     for (uint32_t i = first; i < end && !s->copy.draft.failed; i = stmt_at(s, i)->end) {
         const vy_stmt *stmt = stmt_at(s, i);
@@ -523,7 +523,7 @@ static int write_block(vy_segment *s, uint32_t first, uint32_t end) {
             write_split(s, i);
         else
             vy_cloner_tree(&s->copy, i);
-        if (stmt->kind == VY_STMT_BREAK || stmt->kind == VY_STMT_CONTINUE || stmt->kind == VY_STMT_RETURN)
+        if (vy_stmt_is_jump(stmt->kind))
             return 1;
     }
     return 0;
@@ -533,7 +533,7 @@ static int write_block(vy_segment *s, uint32_t first, uint32_t end) {
 
 static int resume(vy_segment *s, uint32_t depth);
 
-/* `for i in i .. end step s`: the first i is the one that was kept. */
+/* `for i in i .. end step s`: the first i is the reloaded one. */
 static void reopen_for(vy_segment *s, uint32_t index) {
     const vy_stmt *stmt = stmt_at(s, index);
     s->copy.variable_uses[stmt->variable] |= VY_USE_READ;
@@ -582,10 +582,10 @@ static int resume_region(vy_segment *s, uint32_t depth) {
     int ends = resume(s, depth + 1);
     vy_irb_end_block(&s->copy.draft);
     vy_cloner_close(&s->copy, mark);
-    return ends && s->is_straight; /* else it is only the region that ends */
+    return ends && s->is_straight; /* otherwise only the region ends */
 }
 
-/* Goes on at path[depth] and writes the rest of the block it stands in. Returns as write_block does. */
+/* Continues at path[depth] and writes the rest of its block. Returns as write_block does. */
 static int resume(vy_segment *s, uint32_t depth) {
     uint32_t index = s->path[depth];
     const vy_stmt *stmt = stmt_at(s, index);
@@ -617,24 +617,11 @@ static int resume(vy_segment *s, uint32_t depth) {
 static void find_path(vy_segment *s) {
     uint32_t barrier = s->plan->barriers[s->start], at = barrier;
     s->depth = 0;
-    while ((at = s->plan->parents[at]) != VY_NONE)
+    while ((at = s->plan->uses.parents[at]) != VY_NONE)
         s->depth++;
     at = barrier;
-    for (uint32_t i = s->depth + 1; i-- > 0; at = s->plan->parents[at])
+    for (uint32_t i = s->depth + 1; i-- > 0; at = s->plan->uses.parents[at])
         s->path[i] = at;
-}
-
-/* Whether a statement has a break or continue of a loop around it in it. */
-static int jumps_out(const vy_segment *s, uint32_t index) {
-    uint32_t end = stmt_at(s, index)->end, loop_end = index;
-    for (uint32_t i = index; i < end; i++) {
-        const vy_stmt *stmt = stmt_at(s, i);
-        if ((stmt->kind == VY_STMT_BREAK || stmt->kind == VY_STMT_CONTINUE) && i >= loop_end)
-            return 1;
-        if (vy_stmt_is_loop(stmt->kind) && stmt->end > loop_end)
-            loop_end = stmt->end;
-    }
-    return 0;
 }
 
 static int is_straight(const vy_segment *s) {
@@ -642,13 +629,13 @@ static int is_straight(const vy_segment *s) {
     for (uint32_t i = barrier + 1; i < end; i = stmt_at(s, i)->end) {
         if (vy_is_grid_barrier(stmt_at(s, i)))
             return 1;
-        if (jumps_out(s, i))
+        if (vy_block_has_loop_jump(s->plan->program, i, stmt_at(s, i)->end))
             return 0;
     }
     return 0;
 }
 
-/* Whether the start lies in a loop that comes round again. */
+/* Whether the start is in a loop that may execute another iteration. */
 static int comes_round(const vy_segment *s) {
     for (uint32_t i = 0; i < s->depth && !s->is_straight; i++)
         if (vy_stmt_is_loop(stmt_at(s, s->path[i])->kind) && !(s->plan->marks[s->path[i]] & VY_MARK_ONE_TRIP))
@@ -694,7 +681,7 @@ static vyre_status write_segment(vy_segment *s, vyre_error *error) {
     return VYRE_OK;
 }
 
-/* Whether the ends of the segment need a barrier, which the first time could not know. */
+/* Whether the ends of the segment need a barrier, which the first pass could not know. */
 static int ends_sync(const vy_segment *s) {
     const vyre_program *program = s->plan->program;
     for (uint32_t m = program->buffer_count; m < program->memories.count; m++)
@@ -724,7 +711,7 @@ static vyre_status write_twice(vy_segment *s, vyre_program **out, vyre_error *er
     if (status != VYRE_OK)
         return status;
     if (s->copy.draft.failed)
-        return vy_cloner_finish(&s->copy, out, error); /* which says why */
+        return vy_cloner_finish(&s->copy, out, error); /* its error states the limit */
     s->has_sync = s->copy.has_sync || ends_sync(s);
     s->is_measured = 1;
     s->resumes = VY_NONE;

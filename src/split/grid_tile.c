@@ -1,12 +1,13 @@
 /* Grid tiling (grid_tile.h): a copy of the program in which every id and size that depends on the grid is read from a
  * variable computed at the start.
  *
- * What must stay true: in the copied body a leaf replaces a leaf, so no expression becomes deeper and the layout stays
- * the same. */
+ * Invariant: in the copied body a leaf replaces a leaf, so no expression becomes deeper and the layout does not
+ * change. */
 #include "split/grid_tile.h"
 
 #include "base/status.h"
 #include "opt/clone.h"
+#include "opt/pass_manager.h"
 
 #include <stdio.h>
 
@@ -15,8 +16,8 @@ enum { BASE, GROUPS }; /* the two hidden params of an axis */
 typedef struct baser {
     vy_cloner copy;
     uint32_t params[2][3];                     /* variables of the draft */
-    uint8_t is_used[VYRE_BUILTIN_COUNT][3];    /* by the program */
-    uint32_t variables[VYRE_BUILTIN_COUNT][3]; /* of the draft, in place of the builtin; VY_NONE: it stays */
+    uint8_t is_used[VYRE_BUILTIN_COUNT][3];    /* used by the program */
+    uint32_t variables[VYRE_BUILTIN_COUNT][3]; /* of the draft, replacing the builtin; VY_NONE: unchanged */
 } baser;
 
 /* ---- the variables ---- */
@@ -54,7 +55,7 @@ static uint32_t global_size(baser *b, unsigned axis) {
 }
 
 static void declare_variables(baser *b) {
-    /* What depends on the grid; the others are of the workgroup. */
+    /* The builtins that depend on the grid; the others depend on the workgroup only. */
     static uint32_t (*const values[VYRE_BUILTIN_COUNT])(baser *, unsigned) = {
         [VYRE_BUILTIN_GROUP_ID] = group_id,
         [VYRE_BUILTIN_GLOBAL_ID] = global_id,
@@ -115,7 +116,7 @@ static vyre_status write_program(baser *b, const vyre_program *from, vyre_progra
     return vy_cloner_finish(&b->copy, out, error);
 }
 
-/* What is added to a valid program is correct: it can only break a limit. */
+/* The code added to a valid program is correct: it can only exceed a limit. */
 static vyre_status explain(const vyre_program *program, vyre_status status, vyre_error *error) {
     if (status != VYRE_INVALID_PROGRAM)
         return status;
@@ -153,6 +154,7 @@ vyre_status vy_grid_tile(const vyre_program *program, vyre_program **out, vyre_e
                               VY_LIMIT_PARAMS - VY_GRID_TILE_PARAMS),
                        "`%s` has %u params, and launching it in pieces takes %d more, over the limit (%d)",
                        vyre_program_name(program), program->param_count, VY_GRID_TILE_PARAMS, VY_LIMIT_PARAMS);
+    vy_pass_count();
     vyre_status status = vyre_program_inline(program, &inlined, error);
     if (status != VYRE_OK)
         return status;

@@ -1,4 +1,4 @@
-/* vyre_emit: options, the table of targets, and the targets legal, llvm-ir and asm (vyre/emit.h). */
+/* vyre_emit: options, the table of targets, and the targets legal, llvm-ir, asm, c and opencl (vyre/emit.h). */
 #include "targets/ptx.h"
 
 #include "backends/cpu/compile.h"
@@ -8,10 +8,14 @@
 #include "base/string.h"
 #include "base/thread.h"
 #include "dialect/load.h"
+#include "dialect/lowering_code.h"
+#include "emit/c/c.h"
+#include "emit/opencl/opencl.h"
 #include "ir/model.h"
 #include "lower/bounds_checks.h"
 #include "lower/legalize.h"
 #include "split/grid_split.h"
+#include "targets/lowering_check.h"
 #include "vyre/backend.h"
 #include "vyre/text.h"
 #include "vyre/transform.h"
@@ -234,7 +238,7 @@ static vyre_status emit(vyre_program *program, const vyre_emit_options *options,
         status = vy_cpu_compiler_limits(&cpu, error);
     if (status != VYRE_OK)
         return status;
-    cpu.exact = vy_cpu_numerics(cpu.features);
+    cpu.target = vy_cpu_target(cpu.features, 0);
     int has_stages = (program->facts & VY_PROGRAM_HAS_GRID_BARRIER) && vyre_program_level(program) != VYRE_LEVEL_LEGAL;
     return (has_stages ? emit_stages : emit_launch)(&cpu, program, options->cancellable != 0, text, out, error);
 }
@@ -247,6 +251,52 @@ static vyre_status emit_llvm_ir(vyre_program *program, const vyre_emit_options *
 static vyre_status emit_asm(vyre_program *program, const vyre_emit_options *options, vyre_bytes *out,
                             vyre_error *error) {
     return emit(program, options, VY_JIT_TEXT_ASM, out, error);
+}
+
+/* ---- target c ---- */
+
+static vyre_status emit_c(vyre_program *program, const vyre_emit_options *options, vyre_bytes *out, vyre_error *error) {
+    const vy_target_desc target = vy_c_target(options->cancellable);
+    vy_compiled compiled;
+    vyre_status status = vy_compile_pipeline(program, &target, NULL, &compiled, error);
+    if (status == VYRE_OK)
+        status = vy_c_emit(compiled.program, out, error);
+    vyre_program_release(compiled.program);
+    return status;
+}
+
+/* ---- target opencl ---- */
+
+static vyre_status emit_opencl(vyre_program *program, const vyre_emit_options *options, vyre_bytes *out,
+                               vyre_error *error) {
+    vy_target_desc described;
+    vyre_status status = read_target(options, &described, error);
+    const vy_opencl_device device = {.exact = described.exact,
+                                     .constant_bytes = 1 << 16,
+                                     .subgroup_width = described.subgroup_width,
+                                     .shuffle = described.subgroup_width ? VY_OPENCL_SHUFFLE_KHR : VY_OPENCL_NO_SHUFFLE,
+                                     .access_bytes = described.access_bytes,
+                                     .has_int64_atomics = 1,
+                                     .has_ordered_atomics = 1,
+                                     .has_aligned_buffers = 1,
+                                     .version = 300};
+    vy_target_desc target = vy_opencl_target(&device, program, options->cancellable);
+    vy_compiled compiled = {0};
+    vy_opencl_code code = {.text = VYRE_BYTES_INIT};
+    if (status == VYRE_OK)
+        status = vy_opencl_check(program, &device, error);
+    target.optimise = 0; /* close to the source */
+    if (status == VYRE_OK)
+        status = vy_compile_pipeline(program, &target, NULL, &compiled, error);
+    if (status == VYRE_OK)
+        status = vy_opencl_emit(compiled.program, &device, &code, error);
+    if (status == VYRE_OK) {
+        *out = code.text;
+        code.text = (vyre_bytes)VYRE_BYTES_INIT;
+    }
+    vy_opencl_free(&code);
+    vyre_program_release(compiled.program);
+    return status;
 }
 
 /* ---- vyre_emit ----
@@ -273,6 +323,11 @@ static const struct target {
      "",
      ARCH | UNWIDENED | INDIRECT,
      vy_target_sass},
+    {{"c", "c", "one C17 file that needs no library and computes the same bits", 1}, "", 0, emit_c},
+    {{"opencl", "cl", "one OpenCL C kernel, with its arguments in a comment", 1},
+     "",
+     EXACT | SUBGROUP | ACCESS,
+     emit_opencl},
     {{"legal", "vyre", "the lowered program before code generation, with its remaining bounds checks", 1},
      "",
      EXACT | SUBGROUP | ACCESS,
@@ -282,7 +337,8 @@ enum { TARGETS = sizeof targets / sizeof *targets };
 
 const vyre_emit_target *const *vyre_emit_targets(size_t *count) {
     static const vyre_emit_target *const shown[] = {&targets[0].shown, &targets[1].shown, &targets[2].shown,
-                                                    &targets[3].shown, &targets[4].shown, &targets[5].shown};
+                                                    &targets[3].shown, &targets[4].shown, &targets[5].shown,
+                                                    &targets[6].shown, &targets[7].shown};
     _Static_assert(sizeof shown / sizeof *shown == TARGETS, "every target is listed");
     if (count)
         *count = TARGETS;
@@ -393,6 +449,22 @@ static vyre_status take_stage(uint32_t stage, vyre_program **program, vyre_error
     return status;
 }
 
+/* Puts the program in which code of dialects replaces bodies in the place of the program, which is released. */
+static vyre_status take_code(const struct target *target, vyre_program **program, vyre_error *error) {
+    vyre_target code = vyre_target_from_emit_name(target->shown.name);
+    if (target->emit == vy_target_cubin || target->emit == vy_target_sass)
+        code = VYRE_TARGET_PTX;
+    if (!vy_lowering_has_language(code))
+        return VYRE_OK;
+    vyre_program *lowered;
+    vyre_status status = vy_program_lower_ops(*program, code, &vy_lowering_policy_emit, &lowered, error);
+    if (status == VYRE_OK) {
+        vyre_program_release(*program);
+        *program = lowered;
+    }
+    return status;
+}
+
 vyre_status vyre_emit(vyre_program *program, const char *target, const vyre_emit_options *options, vyre_bytes *out,
                       vyre_error *error) {
     VY_SCOPED_CANCELLATION_DISABLE();
@@ -413,6 +485,8 @@ vyre_status vyre_emit(vyre_program *program, const char *target, const vyre_emit
                          "a library has nothing to emit");
     if (status == VYRE_OK)
         status = vy_program_resolve_newest(program, &resolved, e);
+    if (status == VYRE_OK)
+        status = take_code(found, &resolved, e);
     if (status == VYRE_OK && complete.stage)
         status = take_stage(complete.stage, &resolved, e);
     if (status == VYRE_OK)

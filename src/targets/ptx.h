@@ -4,22 +4,10 @@
 #define VY_TARGETS_PTX_H
 
 #include "base/string.h"
+#include "compile/pipeline.h"
 #include "emit/ptx/ptx.h"
+#include "targets/toolchain.h"
 #include "vyre/emit.h"
-
-/* ---- programs of the CUDA toolkit ----
- *
- * Finding and running NVIDIA's assembler and disassemblers, and a temporary folder for
- * their files. */
-
-/* A private folder below TMPDIR (/tmp); closing it removes it with its files. 0 if it cannot be made. */
-typedef struct vy_toolchain_folder {
-    char path[512];
-} vy_toolchain_folder;
-/* The path of a file in it. */
-typedef struct vy_toolchain_file {
-    char path[544];
-} vy_toolchain_file;
 
 /* ---- targets ---- */
 
@@ -33,8 +21,8 @@ vy_target_emit vy_target_ptx, vy_target_cubin, vy_target_sass;
 vyre_status vy_target_ptx_arch(const char *name, uint32_t *out, vyre_error *error);
 
 /* The PTX of a program whose ops are resolved; options->arch is set. vy_ptx_free(code) follows, also after a failure;
- * prepared->program is NULL. */
-vyre_status vy_target_ptx_make(vyre_program *program, const vyre_emit_options *options, vy_ptx_prepared *prepared,
+ * compiled->program is NULL. */
+vyre_status vy_target_ptx_make(vyre_program *program, const vyre_emit_options *options, vy_compiled *compiled,
                                vy_ptx_code *code, vyre_error *error);
 
 typedef struct vy_ptx_assembly {

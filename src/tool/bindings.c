@@ -78,6 +78,10 @@ static void print_interface(const tool_command *command, const vyre_program *pro
     vyre_buffer_info buffer;
 
     vy_string_format(&line, "vyre %s %s", command->name, file);
+    if (request->program)
+        vy_string_format(&line, " --program %s", request->program);
+    for (size_t i = 0; i < request->defines->count; i++)
+        vy_string_format(&line, " --define %s", request->defines->items[i]);
     for (size_t i = 0; vyre_program_param(program, i, &param); i++) {
         const char *value = find_value(request, param.name);
         vy_string_format(&table, "  param  %-10s : %-4s              ", param.name, vyre_type_name(param.type));

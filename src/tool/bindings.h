@@ -9,9 +9,11 @@
 typedef struct tool_request {
     const char *const *words; /* NAME=SPEC */
     size_t word_count;
-    const tool_list *counts; /* NAME=N */
-    const char *grid;        /* X[,Y[,Z]] groups, or NULL */
-    const char *elements;    /* X[,Y[,Z]] invocations, or NULL */
+    const tool_list *counts;  /* NAME=N */
+    const char *grid;         /* X[,Y[,Z]] groups, or NULL */
+    const char *elements;     /* X[,Y[,Z]] invocations, or NULL */
+    const char *program;      /* of --program, or NULL */
+    const tool_list *defines; /* NAME=VALUE */
 } tool_request;
 
 /* Arguments with the memory they borrow. Zero-initialise; release with tool_bindings_free. */

@@ -161,13 +161,14 @@ static const char *const source_names[SOURCE_COUNT] = {
 #undef X
 };
 
-/* The built-in backends; all others are plug-ins. */
-typedef enum family { REFERENCE, CPU, CUDA, FAMILIES, PLUGIN = FAMILIES } family;
+/* The built-in backends, DRIVER for those that call a driver; all others are plug-ins. */
+typedef enum family { REFERENCE, CPU, DRIVER, FAMILIES, PLUGIN = FAMILIES } family;
 
 static family family_of(const vyre_backend *backend) {
     if (!backend->is_built_in)
         return PLUGIN;
-    return strcmp(backend->id, "cpu") == 0 ? CPU : strcmp(backend->id, "cuda") == 0 ? CUDA : REFERENCE;
+    int has_driver = strcmp(backend->id, "cuda") == 0 || strcmp(backend->id, "opencl") == 0;
+    return strcmp(backend->id, "cpu") == 0 ? CPU : has_driver ? DRIVER : REFERENCE;
 }
 
 static source source_of(family family, const uint8_t built_in[FAMILIES], int has_entry, int is_known) {
@@ -215,7 +216,7 @@ static int is_limit(unsigned capability) {
 
 /* ---- the profile ---- */
 
-/* The fields that do not repeat a capability. X(field, reference, cpu, cuda) */
+/* The fields that do not repeat a capability. X(field, reference, cpu, driver) */
 #define PROFILE_LIST(X)                                                                                                \
     X(supports_specialization_constants, CODE, CODE, CODE)                                                             \
     X(supports_f64, CODE, CODE, CODE)                                                                                  \
@@ -233,7 +234,7 @@ static int is_limit(unsigned capability) {
     X(l2_cache_bytes, UNKNOWN, REPORTED, REPORTED)                                                                     \
     X(mem_bw_gbps, UNKNOWN, UNKNOWN, REPORTED)                                                                         \
     X(ideal_unroll_depth, UNKNOWN, UNKNOWN, UNKNOWN)                                                                   \
-    X(ideal_vector_pack_bits, UNKNOWN, REPORTED, UNKNOWN)                                                              \
+    X(ideal_vector_pack_bits, UNKNOWN, REPORTED, CODE)                                                                 \
     X(ideal_workgroup_tile[0], UNKNOWN, UNKNOWN, UNKNOWN)                                                              \
     X(ideal_workgroup_tile[1], UNKNOWN, UNKNOWN, UNKNOWN)                                                              \
     X(ideal_workgroup_tile[2], UNKNOWN, UNKNOWN, UNKNOWN)                                                              \

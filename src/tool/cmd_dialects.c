@@ -1,9 +1,11 @@
 /* vyre dialects: lists and shows ops of dialects, checks manifests, watches folders of manifests. */
 #include "base/string.h"
 #include "dialect/load.h"
+#include "dialect/lowering_code.h"
 #include "dialect/manifest_dir.h"
 #include "dialect/manifest_reader.h"
 #include "ir/op_tables.h"
+#include "targets/lowering_check.h"
 #include "tool/args.h"
 #include "tool/load.h"
 #include "tool/scalar_text.h"
@@ -217,6 +219,26 @@ static void add_laws(vy_string *out, const vyre_op_definition *op) {
     }
 }
 
+/* A target, and the code if the target's emitter reads it: each line of it is indented. */
+static void add_lowering(vy_string *out, const vyre_lowering *lowering, const char *title) {
+    const vyre_target target = vy_lowering_target(lowering);
+    const char *text = lowering->data;
+    const int is_shown = vy_lowering_has_language(target);
+
+    vy_string_format(out, "%-12s%s, %s", title, is_shown ? vyre_target_emit_name(target) : lowering->target,
+                     lowering->function ? "function" : "code");
+    if (lowering->ulp)
+        vy_string_format(out, " within %" PRIu32 " ulp", lowering->ulp);
+    vy_string_add(out, is_shown ? ":\n" : "\n");
+    for (size_t at = 0, length; is_shown && at < lowering->size; at += length + 1) {
+        const char *end = memchr(text + at, '\n', lowering->size - at);
+        length = end ? (size_t)(end - text) - at : lowering->size - at;
+        vy_string_add(out, "              ");
+        vy_string_append(out, text + at, length);
+        vy_string_char(out, '\n');
+    }
+}
+
 static void add_op_text(vy_string *out, const vyre_op_definition *op) {
     vy_string_format(out, "%s %s\n", op->id, op->version);
     if (op->doc && *op->doc)
@@ -227,8 +249,7 @@ static void add_op_text(vy_string *out, const vyre_op_definition *op) {
     add_attributes(out, op);
     add_laws(out, op);
     for (uint32_t i = 0; i < op->lowering_count; i++)
-        vy_string_format(out, "%-12s%s, %s\n", i ? "" : "lowerings", op->lowerings[i].target,
-                         op->lowerings[i].function ? "function" : "code");
+        add_lowering(out, &op->lowerings[i], i ? "" : "lowerings");
     vy_string_format(out, "%-12s%s\n", "owner", op->owner);
     if (!op->body) {
         vy_string_format(out, "%-12snone\n", "body");
@@ -266,6 +287,23 @@ static void add_json_values(vy_string *out, vyre_type type, const char *key, con
     vy_string_char(out, ']');
 }
 
+/* Code that the emitter of a target reads. */
+static void add_json_code(vy_string *out, const vyre_lowering *lowering) {
+    const vyre_target target = vy_lowering_target(lowering);
+    vy_string text = {0};
+
+    if (!vy_lowering_has_language(target))
+        return;
+    vy_string_append(&text, lowering->data, lowering->size);
+    tool_json_open(out, "", '{');
+    tool_json_text(out, "target", vyre_target_emit_name(target));
+    tool_json_number(out, "ulp", lowering->ulp);
+    tool_json_text(out, "text", text.text);
+    vy_string_char(out, '}');
+    out->failed |= text.failed;
+    vy_string_free(&text);
+}
+
 static void add_json_lists(vy_string *out, const vyre_op_definition *op) {
     tool_json_open(out, "attributes", '[');
     for (uint32_t i = 0; i < op->attribute_count; i++) {
@@ -296,6 +334,9 @@ static void add_json_lists(vy_string *out, const vyre_op_definition *op) {
     vy_string_add(out, "],\"lowerings\":[");
     for (uint32_t i = 0; i < op->lowering_count; i++)
         tool_json_text(out, "", op->lowerings[i].target);
+    vy_string_add(out, "],\"code\":[");
+    for (uint32_t i = 0; i < op->lowering_count; i++)
+        add_json_code(out, &op->lowerings[i]);
     vy_string_char(out, ']');
 }
 
@@ -442,26 +483,46 @@ static int no_op(vyre_dialects_guard guard, const char *word) {
             : "see `vyre dialects list` for the dialects, `vyre dialects list DIALECT` for the ops of one");
 }
 
+/* Finds the op with that id, or as in a call, all ops with that id and a type: `bits.parity`, `exp`. */
+static uint32_t find_ops(vyre_dialects_guard guard, const char *word,
+                         const vyre_op_definition *found[VYRE_TYPE_COUNT]) {
+    char id[256];
+    uint32_t count = 0;
+
+    found[0] = vyre_dialects_find(guard, word, strlen(word));
+    if (found[0])
+        return 1;
+    for (vyre_type type = 0; type < VYRE_TYPE_COUNT; type++) {
+        int length = snprintf(id, sizeof id, "%s%s_%s", strpbrk(word, ".:") ? "" : "math.", word, vyre_type_name(type));
+        found[count] = length < (int)sizeof id ? vyre_dialects_find(guard, id, (size_t)length) : NULL;
+        count += found[count] != NULL;
+    }
+    return count;
+}
+
 static int run_show(const void *given) {
     const request *request = given;
     vyre_dialects_guard guard;
     vy_string out = {0};
-    int json = request->options->json, code;
+    int json = request->options->json, code, shown = 0;
 
     if (request->count == 0)
         return tool_usage(request->self, "add an op, as in `vyre dialects show bits.extract_u32`", "no op is given");
     code = acquire(request, &guard);
     vy_string_add(&out, json ? "[" : "");
     for (uint32_t i = 0; i < request->count && code == TOOL_OK; i++) {
-        const char *word = request->words[i];
-        const vyre_op_definition *op = vyre_dialects_find(guard, word, strlen(word));
-        vy_string_add(&out, !i ? "" : json ? ",\n " : "\n");
-        if (!op)
-            code = no_op(guard, word);
-        else if (json)
-            add_op_json(&out, op);
-        else
-            add_op_text(&out, op);
+        const vyre_op_definition *ops[VYRE_TYPE_COUNT];
+        uint32_t count = find_ops(guard, request->words[i], ops);
+        if (!count)
+            code = no_op(guard, request->words[i]);
+        for (uint32_t k = 0; k < count; k++) {
+            vy_string_add(&out, !shown ? "" : json ? ",\n " : "\n");
+            shown = 1;
+            if (json)
+                add_op_json(&out, ops[k]);
+            else
+                add_op_text(&out, ops[k]);
+        }
     }
     vy_string_add(&out, json ? "]\n" : "");
     vyre_dialects_release(&guard);
@@ -473,8 +534,26 @@ static int run_show(const void *given) {
 
 /* ---- check ---- */
 
+/* Checks code for c and ptx, and adds a line that states what was checked. */
+static vyre_status check_code(void *user, vyre_dialects_guard guard, const vyre_op_definition *op,
+                              const vyre_lowering *lowering, vyre_error *error) {
+    static const char *const verdicts[] = {
+        [VY_LOWERING_UNCHECKED] = "has the form of code, but the tool that checks it was not found",
+        [VY_LOWERING_ASSEMBLED] = "is accepted by ptxas; backend `cuda` compares it with the body",
+        [VY_LOWERING_TRIED] = "was compiled, and returns the results of the body"};
+    const char *const target = vyre_target_emit_name(vy_lowering_target(lowering));
+    vy_lowering_verdict verdict;
+    vyre_status status = vy_lowering_check(guard, op, lowering, &verdict, error);
+
+    if (status == VYRE_OK)
+        vy_string_format(user, "  %s: code for `%s` %s\n", op->id, target, verdicts[verdict]);
+    return status;
+}
+
 /* Reports all errors of loading these files together. Installs nothing. */
-static vyre_status check_files(vy_manifest_dirs *folders, vyre_diagnostics *list, vyre_error *error) {
+static vyre_status check_files(vy_manifest_dirs *folders, vy_string *checked, vyre_diagnostics *list,
+                               vyre_error *error) {
+    const vy_lowering_checker checker = {check_code, checked};
     size_t changed;
     vyre_status status = vy_manifest_dirs_read(folders, list, &changed, error);
 
@@ -487,7 +566,7 @@ static vyre_status check_files(vy_manifest_dirs *folders, vyre_diagnostics *list
     vy_load_item *items = vy_manifest_dirs_batch(folders);
     if (!items)
         return vy_fail_memory(error, "checking manifests");
-    status = vy_load_check(items, folders->entries.count, list, error);
+    status = vy_load_check(items, folders->entries.count, &checker, list, error);
     vy_manifest_dirs_commit(folders, items, 0);
     return status;
 }
@@ -524,7 +603,8 @@ static void add_checked(vy_string *out, const vy_manifest_dirs *folders, int jso
     }
 }
 
-static int show_checked(const vy_manifest_dirs *folders, const vyre_diagnostics *list, int is_good, int json) {
+static int show_checked(const vy_manifest_dirs *folders, const vy_string *checked, const vyre_diagnostics *list,
+                        int is_good, int json) {
     vy_string out = {0};
 
     if (json) {
@@ -537,6 +617,7 @@ static int show_checked(const vy_manifest_dirs *folders, const vyre_diagnostics 
         tool_error_record_json_printed();
     } else if (is_good) {
         add_checked(&out, folders, 0);
+        vy_string_append(&out, checked->text ? checked->text : "", checked->length);
     }
     return tool_print(&out);
 }
@@ -545,6 +626,7 @@ static int run_check(const void *given) {
     const request *request = given;
     vy_manifest_dirs folders = {0};
     vyre_diagnostics *list = vyre_diagnostics_new();
+    vy_string checked = {0};
     vyre_error error;
     int code, shown = TOOL_OK;
 
@@ -559,10 +641,11 @@ static int run_check(const void *given) {
             code = tool_error(&error);
     if (code == TOOL_OK) {
         error.code = VYRE_OK;
-        if (check_files(&folders, list, &error) != VYRE_OK)
+        if (check_files(&folders, &checked, list, &error) != VYRE_OK)
             code = report(list, &error);
-        shown = show_checked(&folders, list, code == TOOL_OK, request->options->json);
+        shown = show_checked(&folders, &checked, list, code == TOOL_OK, request->options->json);
     }
+    vy_string_free(&checked);
     vy_manifest_dirs_free(&folders);
     vyre_diagnostics_free(list);
     return code != TOOL_OK ? code : shown;
@@ -664,9 +747,11 @@ const tool_command tool_cmd_dialects = {
     .usage = "[list [DIALECT]|show OP...|check FILE...|watch FOLDER...] [OPTIONS]",
     .details =
         "list   prints the dialects with version, number of ops, description and owner; or the ops of one\n"
-        "show   prints signature, description, attributes, laws, lowerings and body of ops\n"
+        "show   prints signature, description, attributes, laws, lowerings and body of ops. Without the type in\n"
+        "       an id it prints all variants: bits.parity, exp\n"
         "check  reports every error in manifests, as if they were loaded together; exits with 1 if there is one.\n"
-        "       A manifest of a dialect of libvyre replaces that dialect\n"
+        "       Code for the targets c and ptx is compiled with cc and ptxas, if they are found, and code for c is\n"
+        "       compared with the body. A manifest of a dialect of libvyre replaces that dialect\n"
         "watch  reports every change in folders of manifests, until interrupted\n"
         "\n"
         "Every command that reads programs also uses the dialects in the folders of $VYRE_DIALECT_PATH (separated by\n"

@@ -15,18 +15,18 @@ typedef struct emit_options {
 
 static const tool_option options_table[] = {
     {"target", 't', "NAME", TOOL_TEXT, offsetof(emit_options, target),
-     "llvm-ir (the default), asm, ptx, cubin, sass or legal"},
+     "llvm-ir (the default), asm, ptx, cubin, sass, c, opencl or legal"},
     {"cpu", 0, "NAME", TOOL_TEXT, offsetof(emit_options, cpu),
      "for llvm-ir, asm: host (the default), x86-64, or x86-64-v2, -v3, -v4"},
     {"width", 'w', "N", TOOL_AMOUNT, offsetof(emit_options, width),
      "for llvm-ir, asm: vector lanes, 4, 8, 16, 32 or 64 (chosen for the program)"},
     {"arch", 0, "sm_N", TOOL_TEXT, offsetof(emit_options, arch), "for ptx, cubin, sass: the GPU architecture (sm_90)"},
     {"exact", 0, "NAMES", TOOL_TEXT, offsetof(emit_options, exact),
-     "for legal: the operations that the device computes exactly (all)"},
+     "for opencl, legal: the operations that the device computes exactly (all)"},
     {"subgroup", 0, "N", TOOL_AMOUNT, offsetof(emit_options, subgroup),
-     "for legal: the width of native shuffles (none)"},
+     "for opencl, legal: the width of native shuffles (none)"},
     {"access", 0, "BYTES", TOOL_AMOUNT, offsetof(emit_options, access),
-     "for legal: the widest memory access (one element)"},
+     "for opencl, legal: the widest memory access (one element)"},
     {"cancellable", 0, NULL, TOOL_FLAG, offsetof(emit_options, cancellable),
      "with cancellation polls, as for a run with a deadline"},
     {"unwidened", 0, NULL, TOOL_FLAG, offsetof(emit_options, unwidened),
@@ -123,6 +123,8 @@ const tool_command tool_cmd_emit = {
         "                barriers\n"
         "  ptx           requires no tools\n"
         "  cubin, sass   require NVIDIA's tools, in CUDA_HOME/bin, PATH or /usr/local/cuda/bin\n"
+        "  c             one C17 file that computes the same bits and needs no library\n"
+        "  opencl        one OpenCL C kernel. --exact states what the device computes exactly, as for legal\n"
         "  legal         the program before code generation. --exact is all, none, or a list such as int64,f32.add or\n"
         "                -f32.div,-f32.subnormal\n"
         "\n"
@@ -131,6 +133,8 @@ const tool_command tool_cmd_emit = {
                 "  vyre emit examples/matmul.vyre --target llvm-ir --cpu x86-64-v3 --width 8\n"
                 "  vyre emit examples/reduce.vyre --program by_shuffle --target ptx\n"
                 "  vyre emit examples/matmul.vyre --target sass --arch sm_80\n"
+                "  vyre emit examples/saxpy.vyre --target c -o saxpy.c\n"
+                "  vyre emit examples/saxpy.vyre --target opencl --exact -f32.div,-f32.sqrt\n"
                 "  vyre emit examples/saxpy.vyre --target legal --exact -f32.fma --access 16\n",
     .options = options_table,
     .options_size = sizeof(emit_options),

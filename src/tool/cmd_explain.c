@@ -311,10 +311,10 @@ static void add_assembled(vy_string *out, const vy_ptx_code *code, const char *a
 /* Adds the launch parameters, and registers and spills if ptxas or a device is available. The ops of the program are
  * resolved; options->arch is set. */
 static void add_ptx(vy_string *out, vyre_program *program, const vyre_emit_options *options) {
-    vy_ptx_prepared prepared;
+    vy_compiled compiled;
     vy_ptx_code code;
     vyre_error error;
-    if (vy_target_ptx_make(program, options, &prepared, &code, &error) != VYRE_OK) {
+    if (vy_target_ptx_make(program, options, &compiled, &code, &error) != VYRE_OK) {
         vy_string_format(out, "  ptx        none: %s\n", error.message);
         vy_ptx_free(&code);
         return;
@@ -331,10 +331,10 @@ static void add_ptx(vy_string *out, vyre_program *program, const vyre_emit_optio
         vy_string_add(out,
                       "  barriers   grid barriers: in one launch if all workgroups are resident, otherwise as several "
                       "launches\n");
-    if (prepared.factor > 1)
-        vy_string_format(out, "  widened    %" PRIu32 " invocations per thread\n", prepared.factor);
+    if (compiled.factor > 1)
+        vy_string_format(out, "  widened    %" PRIu32 " invocations per thread\n", compiled.factor);
     else
-        vy_string_format(out, "  widened    no: %s\n", prepared.reason);
+        vy_string_format(out, "  widened    no: %s\n", compiled.reason);
     add_assembled(out, &code, options->arch);
     vy_ptx_free(&code);
 }

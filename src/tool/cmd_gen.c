@@ -24,7 +24,7 @@ static const tool_option options_table[] = {
      "approximate maximum of invocations (256)"},
     {"stress", 0, "WHAT", TOOL_TEXT, offsetof(gen_options, stress),
      "integers, floats, control, functions, memory, collectives, atomics, geometry, "
-     "conversions, edges, choices; separated by commas (all)"},
+     "conversions, edges, choices, math; separated by commas (all)"},
     {"types", 0, "TYPES", TOOL_TEXT, offsetof(gen_options, types), "allowed element types, separated by commas (all)"},
     {"output", 'o', "DIR", TOOL_TEXT, offsetof(gen_options, output), "write the cases to DIR instead of printing them"},
     {"json", 0, NULL, TOOL_FLAG, offsetof(gen_options, json), "list the cases as JSON"},

@@ -1,8 +1,8 @@
 /* vyre math: digests of the results of math functions, for comparing devices and builds.
  *
  * A digest is BLAKE2b-256 of the results of one function for consecutive inputs, in the order of the inputs' bits, as
- * little-endian 32-bit words with every NaN as 7fc00000. The kernel computes its inputs from the invocation's id. While
- * the device computes one chunk, this thread hashes the previous one. */
+ * little-endian words of the type's size with one pattern for every NaN. The kernel computes its inputs from the
+ * invocation's id. While the device computes one chunk, this thread hashes the previous one. */
 #include "tool/args.h"
 #include "tool/load.h"
 #include "tool/terminal.h"
@@ -14,8 +14,19 @@
 #include <inttypes.h>
 #include <sodium.h>
 
-#define ALL_INPUTS (UINT64_C(1) << 32)
 enum { CHUNK = 1 << 22, BLOCK = 1 << 20, IN_FLIGHT = 2 };
+
+/* A type whose functions have digests. */
+typedef struct element {
+    vyre_type type;
+    uint32_t size;
+    uint64_t inputs; /* of a function */
+    const char *bits, *nan;
+} element;
+
+static const element elements[] = {{VYRE_TYPE_F32, 4, UINT64_C(1) << 32, "u32", "0x7fc00000"},
+                                   {VYRE_TYPE_F16, 2, UINT64_C(1) << 16, "u16", "0x7e00"},
+                                   {VYRE_TYPE_BF16, 2, UINT64_C(1) << 16, "u16", "0x7fc0"}};
 
 typedef struct math_options {
     const char *backend, *range, *blocks, *compare;
@@ -26,7 +37,7 @@ static const tool_option options_table[] = {
     {"backend", 0, "NAME", TOOL_TEXT, offsetof(math_options, backend),
      "run on NAME or NAME#DEVICE (a GPU if one is usable, otherwise `cpu`)"},
     {"range", 0, "FIRST:COUNT", TOOL_TEXT, offsetof(math_options, range),
-     "only COUNT inputs from the bits FIRST on, decimal or 0x… (0:4294967296)"},
+     "only COUNT inputs from the bits FIRST on, decimal or 0x… (all)"},
     {"blocks", 0, "FILE", TOOL_TEXT, offsetof(math_options, blocks),
      "also write the digest of every 2^20 inputs to FILE, one per line"},
     {"compare", 0, "FILE", TOOL_TEXT, offsetof(math_options, compare),
@@ -45,7 +56,7 @@ typedef struct request {
     const math_options *options;
     const char *const *words;
     uint32_t word_count;
-    span range;
+    span range; /* count is 0: all inputs */
     vyre_dialects_guard guard;
     vyre_backend *backend;
     vy_string blocks; /* the file of --blocks */
@@ -57,17 +68,28 @@ typedef struct request {
 
 static const char dialect[] = "math.";
 
-/* The op's name without its dialect if it is a function of one f32 that returns one f32, otherwise NULL. */
-static const char *unary_name(const vyre_op_definition *op) {
-    const size_t length = sizeof dialect - 1;
-    int is_unary = strncmp(op->id, dialect, length) == 0 && op->input_count == 1 && op->output_count == 1 &&
-                   op->attribute_count == 0 && op->inputs[0].kind == VYRE_OPERAND_VALUE &&
-                   op->inputs[0].type == VYRE_TYPE_F32 && op->outputs[0].type == VYRE_TYPE_F32;
-    return is_unary ? op->id + length : NULL;
+typedef vyre_op_definition function;
+
+static const char *name_of(const function *f) {
+    return f->id + sizeof dialect - 1;
+}
+
+/* The type of an op of the dialect that maps one value to one of the same type, if it is in `elements`; else NULL. */
+static const element *element_of(const function *op) {
+    const element *found = NULL;
+
+    if (strncmp(op->id, dialect, sizeof dialect - 1) != 0 || op->input_count != 1 || op->output_count != 1 ||
+        op->attribute_count != 0 || op->inputs[0].kind != VYRE_OPERAND_VALUE ||
+        op->inputs[0].type != op->outputs[0].type)
+        return NULL;
+    for (size_t i = 0; i < sizeof elements / sizeof *elements; i++)
+        if (elements[i].type == op->inputs[0].type)
+            found = &elements[i];
+    return found;
 }
 
 /* Accepts exp, exp_f32 and math.exp_f32. */
-static const char *find_function(vyre_dialects_guard guard, const char *word, size_t size) {
+static const function *find_function(vyre_dialects_guard guard, const char *word, size_t size) {
     const size_t length = sizeof dialect - 1;
 
     if (size > length && strncmp(word, dialect, length) == 0) {
@@ -75,9 +97,10 @@ static const char *find_function(vyre_dialects_guard guard, const char *word, si
         size -= length;
     }
     for (size_t i = 0; i < vyre_dialects_count(guard); i++) {
-        const char *name = unary_name(vyre_dialects_at(guard, i));
+        const function *op = vyre_dialects_at(guard, i);
+        const char *name = element_of(op) ? name_of(op) : NULL;
         if (name && strncmp(name, word, size) == 0 && (name[size] == 0 || strcmp(name + size, "_f32") == 0))
-            return name;
+            return op;
     }
     return NULL;
 }
@@ -87,41 +110,54 @@ static int no_function(const request *r, const char *word) {
 
     vy_suggestion_start(&closest, word, strlen(word));
     for (size_t i = 0; i < vyre_dialects_count(r->guard); i++) {
-        const char *name = unary_name(vyre_dialects_at(r->guard, i)), *end = name ? strstr(name, "_f32") : NULL;
-        char text[64];
-        if (!name)
+        const function *op = vyre_dialects_at(r->guard, i);
+        if (!element_of(op))
             continue;
+        const char *name = name_of(op), *end = strstr(name, "_f32");
+        char text[64];
         vy_suggestion_offer(&closest, name);
         snprintf(text, sizeof text, "%.*s", end ? (int)(end - name) : (int)strlen(name), name);
         vy_suggestion_offer(&closest, text);
     }
     const char *best = vy_suggestion_get(&closest);
     return tool_usage(r->self,
-                      best ? VY_FIX("did you mean `%s`?", best)
-                           : "`vyre dialects list math` lists the functions; a digest needs one f32 input and output",
-                      "unknown function `%.100s` of one f32", word);
+                      best
+                          ? VY_FIX("did you mean `%s`?", best)
+                          : "`vyre dialects list math` lists the functions; a digest needs one input and output of the "
+                            "same type, f32, f16 or bf16",
+                      "unknown function `%.100s` of one operand", word);
+}
+
+/* The inputs of a function that the command line selects; none if the range does not fit. */
+static span range_of(const request *r, const function *f) {
+    const uint64_t inputs = element_of(f)->inputs;
+
+    if (r->range.count == 0)
+        return (span){0, inputs};
+    return r->range.first + r->range.count <= inputs ? r->range : (span){0, 0};
 }
 
 /* ---- computing ---- */
 
-static vyre_status compile(const request *r, const char *function, vyre_pipeline **out, vyre_error *error) {
+static vyre_status compile(const request *r, const function *f, vyre_pipeline **out, vyre_error *error) {
     static const char text[] = "program math_digest {\n"
                                "  param first : u32\n"
                                "  param n : u32\n"
-                               "  buffer results : u32 write count n\n"
+                               "  buffer results : %s write count n\n"
                                "  workgroup 256\n"
                                "  grid over results\n\n"
                                "  let i = global_id.x\n"
                                "  if i < n {\n"
-                               "    let value = math.%s(bitcast<f32>(first + i))\n"
-                               "    results[i] = is_nan(value) ? 0x7fc00000 : bitcast<u32>(value)\n"
+                               "    let value = %s(bitcast<%s>(%s(first + i)))\n"
+                               "    results[i] = is_nan(value) ? %s : bitcast<%s>(value)\n"
                                "  }\n"
                                "}\n";
+    const element *e = element_of(f);
     vyre_module *module = NULL;
     vy_string source = {0};
     vyre_status status;
 
-    vy_string_format(&source, text, function);
+    vy_string_format(&source, text, e->bits, f->id, vyre_type_name(e->type), e->bits, e->nan, e->bits);
     if (source.failed) {
         status = vy_fail_memory(error, "writing the program");
     } else {
@@ -137,8 +173,8 @@ static vyre_status compile(const request *r, const char *function, vyre_pipeline
 /* The digests of a span: of all of it, and of its blocks. */
 typedef struct hasher {
     crypto_generichash_state all, block;
-    uint64_t next, end;
-    const char *function;
+    uint64_t next;
+    const function *function;
     vy_string *blocks; /* NULL: none */
 } hasher;
 
@@ -149,19 +185,23 @@ static void finish_digest(crypto_generichash_state *state, char text[65]) {
     vyre_digest_format(&digest, text);
 }
 
-/* The results are in the byte order of the device: little-endian, as all targets are. */
+/* The results are in the byte order of the device: little-endian, as all targets are. A block of a function with fewer
+ * inputs than BLOCK has all of them. */
 static void add_results(hasher *h, const unsigned char *bytes, uint64_t count) {
+    const element *e = element_of(h->function);
+    const uint64_t block = e->inputs < BLOCK ? e->inputs : BLOCK;
     char text[65];
 
-    crypto_generichash_update(&h->all, bytes, count * 4);
+    crypto_generichash_update(&h->all, bytes, count * e->size);
     for (uint64_t done = 0; h->blocks && done < count;) {
-        uint64_t left = BLOCK - h->next % BLOCK, size = count - done < left ? count - done : left;
-        crypto_generichash_update(&h->block, bytes + done * 4, size * 4);
-        done += size;
-        h->next += size;
-        if (h->next % BLOCK == 0) {
+        uint64_t left = block - h->next % block, step = count - done < left ? count - done : left;
+        crypto_generichash_update(&h->block, bytes + done * e->size, step * e->size);
+        done += step;
+        h->next += step;
+        if (h->next % block == 0) {
             finish_digest(&h->block, text);
-            vy_string_format(h->blocks, "%s 0x%08" PRIx64 ":%d %s\n", h->function, h->next - BLOCK, BLOCK, text);
+            vy_string_format(h->blocks, "%s 0x%08" PRIx64 ":%" PRIu64 " %s\n", name_of(h->function), h->next - block,
+                             block, text);
             crypto_generichash_init(&h->block, NULL, 0, sizeof(vyre_digest));
         }
     }
@@ -194,7 +234,7 @@ static vyre_status hash_all(vyre_pipeline *pipeline, span range, hasher *h, tool
         vyre_pending_free(*oldest);
         *oldest = NULL;
         if (status == VYRE_OK) {
-            add_results(h, outputs.items[0].data, outputs.items[0].size / 4);
+            add_results(h, outputs.items[0].data, outputs.items[0].size / element_of(h->function)->size);
             tool_progress_step(progress, i + 2 - IN_FLIGHT);
         }
     }
@@ -205,14 +245,14 @@ static vyre_status hash_all(vyre_pipeline *pipeline, span range, hasher *h, tool
 }
 
 /* Computes the digest of one function for a span. */
-static int compute(request *r, const char *function, span range, vyre_pipeline *pipeline, char digest[65]) {
-    hasher h = {.next = range.first, .function = function, .blocks = r->options->blocks ? &r->blocks : NULL};
+static int compute(request *r, const function *f, span range, vyre_pipeline *pipeline, char digest[65]) {
+    hasher h = {.next = range.first, .function = f, .blocks = r->options->blocks ? &r->blocks : NULL};
     tool_progress progress = {0};
     vyre_error error;
 
     crypto_generichash_init(&h.all, NULL, 0, sizeof(vyre_digest));
     crypto_generichash_init(&h.block, NULL, 0, sizeof(vyre_digest));
-    tool_progress_start(&progress, function, (range.count + CHUNK - 1) / CHUNK);
+    tool_progress_start(&progress, name_of(f), (range.count + CHUNK - 1) / CHUNK);
     vyre_status status = hash_all(pipeline, range, &h, &progress, &error);
     tool_progress_stop(&progress);
     if (status != VYRE_OK) {
@@ -223,13 +263,13 @@ static int compute(request *r, const char *function, span range, vyre_pipeline *
     return TOOL_OK;
 }
 
-static int compile_function(const request *r, const char *function, vyre_pipeline **out) {
+static int compile_function(const request *r, const function *f, vyre_pipeline **out) {
     tool_progress progress = {0};
     vyre_error error;
 
     *out = NULL;
     tool_progress_start(&progress, "compiling", 0);
-    vyre_status status = compile(r, function, out, &error);
+    vyre_status status = compile(r, f, out, &error);
     tool_progress_stop(&progress);
     if (status == VYRE_OK)
         return TOOL_OK;
@@ -239,13 +279,9 @@ static int compile_function(const request *r, const char *function, vyre_pipelin
 
 /* ---- results ---- */
 
-static int is_all(span range) {
-    return range.first == 0 && range.count == ALL_INPUTS;
-}
-
-static void add_json(request *r, const char *function, span range, const char *digest, const char *expected) {
+static void add_json(request *r, const function *f, span range, const char *digest, const char *expected) {
     tool_json_open(&r->json, "", '{');
-    tool_json_text(&r->json, "function", function);
+    tool_json_text(&r->json, "function", name_of(f));
     tool_json_number(&r->json, "first", range.first);
     tool_json_number(&r->json, "count", range.count);
     tool_json_text(&r->json, "digest", digest);
@@ -257,25 +293,26 @@ static void add_json(request *r, const char *function, span range, const char *d
 }
 
 /* Prints a line as soon as it is known, since the next takes seconds. */
-static void show(request *r, const char *function, span range, const char *digest) {
+static void show(request *r, const function *f, span range, const char *digest) {
     if (r->options->json)
-        add_json(r, function, range, digest, NULL);
-    else if (is_all(range))
-        printf("%s %s\n", function, digest);
+        add_json(r, f, range, digest, NULL);
+    else if (range.count == element_of(f)->inputs)
+        printf("%s %s\n", name_of(f), digest);
     else
-        printf("%s 0x%08" PRIx64 ":%" PRIu64 " %s\n", function, range.first, range.count, digest);
+        printf("%s 0x%08" PRIx64 ":%" PRIu64 " %s\n", name_of(f), range.first, range.count, digest);
     fflush(stdout);
 }
 
-static int digest_function(request *r, const char *function) {
+static int digest_function(request *r, const function *f) {
+    const span range = range_of(r, f);
     vyre_pipeline *pipeline;
     char digest[65];
-    int code = compile_function(r, function, &pipeline);
+    int code = compile_function(r, f, &pipeline);
 
     if (code == TOOL_OK)
-        code = compute(r, function, r->range, pipeline, digest);
+        code = compute(r, f, range, pipeline, digest);
     if (code == TOOL_OK)
-        show(r, function, r->range, digest);
+        show(r, f, range, digest);
     vyre_pipeline_release(pipeline);
     return code;
 }
@@ -286,9 +323,9 @@ static int digest_functions(request *r) {
     for (uint32_t i = 0; i < r->word_count && code == TOOL_OK; i++)
         code = digest_function(r, find_function(r->guard, r->words[i], strlen(r->words[i])));
     for (size_t i = 0; r->word_count == 0 && i < vyre_dialects_count(r->guard) && code == TOOL_OK; i++) {
-        const char *name = unary_name(vyre_dialects_at(r->guard, i));
-        if (name)
-            code = digest_function(r, name);
+        const function *op = vyre_dialects_at(r->guard, i);
+        if (element_of(op) && range_of(r, op).count > 0)
+            code = digest_function(r, op);
     }
     if (code == TOOL_OK && r->options->blocks) {
         if (r->blocks.failed) {
@@ -303,18 +340,18 @@ static int digest_functions(request *r) {
 
 /* ---- comparing ---- */
 
-/* "FIRST:COUNT" within the inputs. */
+/* "FIRST:COUNT" within 2^32 inputs. */
 static int read_span(const char *text, size_t length, span *out) {
     const char *colon = memchr(text, ':', length);
     size_t before = colon ? (size_t)(colon - text) : 0;
     return colon && tool_number(text, before, &out->first) &&
-           tool_number(colon + 1, length - before - 1, &out->count) && out->count > 0 && out->first < ALL_INPUTS &&
-           out->count <= ALL_INPUTS - out->first;
+           tool_number(colon + 1, length - before - 1, &out->count) && out->count > 0 &&
+           out->first < elements[0].inputs && out->count <= elements[0].inputs - out->first;
 }
 
 /* A line of a file of digests: "NAME DIGEST" or "NAME FIRST:COUNT DIGEST". */
 typedef struct line {
-    const char *function;
+    const function *function;
     span range;
     char digest[65];
 } line;
@@ -341,20 +378,22 @@ static int read_line(const request *r, const char *text, size_t length, line *ou
     size_t sizes[4];
     int count = split(text, length, words, sizes);
 
-    *out = (line){.range = {0, ALL_INPUTS}};
+    memset(out, 0, sizeof *out);
     if (count < 2 || count > 3 || sizes[count - 1] != 64 || (count == 3 && !read_span(words[1], sizes[1], &out->range)))
         return 0;
     memcpy(out->digest, words[count - 1], 64);
-    if (strspn(out->digest, "0123456789abcdef") != 64)
-        return 0;
     out->function = find_function(r->guard, words[0], sizes[0]);
-    return out->function != NULL;
+    if (!out->function || strspn(out->digest, "0123456789abcdef") != 64)
+        return 0;
+    if (count == 2)
+        out->range.count = element_of(out->function)->inputs;
+    return out->range.first + out->range.count <= element_of(out->function)->inputs;
 }
 
 /* Whether the command line selects the function. */
-static int is_wanted(const request *r, const char *function) {
+static int is_wanted(const request *r, const function *f) {
     for (uint32_t i = 0; i < r->word_count; i++)
-        if (find_function(r->guard, r->words[i], strlen(r->words[i])) == function)
+        if (find_function(r->guard, r->words[i], strlen(r->words[i])) == f)
             return 1;
     return r->word_count == 0;
 }
@@ -366,8 +405,8 @@ static void show_difference(request *r, const line *expected, const char *digest
     if (strcmp(digest, expected->digest) == 0)
         return;
     if (r->different++ == 0 && !r->options->json)
-        printf("%s 0x%08" PRIx64 ":%" PRIu64 " differs: %s, expected %s\n", expected->function, expected->range.first,
-               expected->range.count, digest, expected->digest);
+        printf("%s 0x%08" PRIx64 ":%" PRIu64 " differs: %s, expected %s\n", name_of(expected->function),
+               expected->range.first, expected->range.count, digest, expected->digest);
     fflush(stdout);
 }
 
@@ -384,7 +423,7 @@ static int fail_line(const request *r, uint64_t number) {
 static int walk_file(request *r, const vyre_bytes *file, int is_run) {
     const char *text = (const char *)file->data;
     vyre_pipeline *pipeline = NULL;
-    const char *compiled = NULL;
+    const function *compiled = NULL;
     uint64_t number = 0;
     int code = TOOL_OK;
 
@@ -476,11 +515,16 @@ static int check_usage(request *r) {
         return tool_usage(r->self, VY_FIX("remove --%s: the file contains the ranges", o->range ? "range" : "blocks"),
                           "--compare excludes --%s", o->range ? "range" : "blocks");
     if (o->blocks && (r->range.first % BLOCK || r->range.count % BLOCK))
-        return tool_usage(r->self, VY_FIX("use multiples of %d in --range", BLOCK),
+        return tool_usage(r->self, VY_FIX("use multiples of %d in --range, or remove it", BLOCK),
                           "--blocks needs a range of whole blocks (2^20 inputs)");
-    for (uint32_t i = 0; i < r->word_count; i++)
-        if (!find_function(r->guard, r->words[i], strlen(r->words[i])))
+    for (uint32_t i = 0; i < r->word_count; i++) {
+        const function *f = find_function(r->guard, r->words[i], strlen(r->words[i]));
+        if (!f)
             return no_function(r, r->words[i]);
+        if (range_of(r, f).count == 0)
+            return tool_usage(r->self, VY_FIX("remove --range, or use one within 0:%" PRIu64, element_of(f)->inputs),
+                              "--range %.100s exceeds the inputs of %s", o->range, name_of(f));
+    }
     return TOOL_OK;
 }
 
@@ -528,11 +572,8 @@ static int run_command(const tool_command *self, void *given, const tool_args *a
     if (args->words.count == 0)
         return tool_usage(self, "write `vyre math digest exp`", "no action is given");
     const tool_action *action = tool_action_find(self, actions, args->words.items[0]);
-    const request r = {.self = self,
-                       .options = given,
-                       .words = args->words.items + 1,
-                       .word_count = args->words.count - 1,
-                       .range = {0, ALL_INPUTS}};
+    const request r = {
+        .self = self, .options = given, .words = args->words.items + 1, .word_count = args->words.count - 1};
     return action ? action->run(&r) : TOOL_USAGE;
 }
 
@@ -542,7 +583,8 @@ const tool_command tool_cmd_math = {
     .usage = "digest [NAME ...] [OPTIONS]",
     .details =
         "digest  prints BLAKE2b-256 of the results of functions of the dialect math that map one f32 to one f32, for\n"
-        "        all 2^32 inputs in the order of their bits: 32-bit words, little-endian, every NaN as 7fc00000\n"
+        "        all 2^32 inputs in the order of their bits: 32-bit words, little-endian, every NaN as 7fc00000. For\n"
+        "        functions of f16 and bf16 (exp_f16): 2^16 inputs, 16-bit words, every NaN as 7e00 or 7fc0\n"
         "\n"
         "Without NAME all such functions. Equal digests mean equal results for every input. --compare reads the "
         "output\n"

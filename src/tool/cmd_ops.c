@@ -251,8 +251,10 @@ static int unknown_op(const tool_command *self, const char *name) {
     for (size_t i = 0; entry_at(i, &e); i++)
         vy_suggestion_offer(&suggestion, e.name);
     closest = vy_suggestion_get(&suggestion);
-    return tool_usage(self, closest ? VY_FIX("did you mean `%s`?", closest) : "see `vyre ops`", "unknown op `%.100s`",
-                      name);
+    return tool_usage(self,
+                      closest ? VY_FIX("did you mean `%s`?", closest)
+                              : "see `vyre ops`, and `vyre dialects list` for ops of dialects such as `exp`",
+                      "unknown op `%.100s`", name);
 }
 
 static int run_command(const tool_command *self, void *given, const tool_args *args) {

@@ -1,5 +1,8 @@
-/* vyre opt: prints an optimised program, or the effect of each pass. */
+/* vyre opt: prints an optimised program, the program that a target's emitter reads, or the effect of each pass. */
+#include "base/cpu_features.h"
 #include "base/string.h"
+#include "compile/pipeline.h"
+#include "ir/model.h"
 #include "tool/load.h"
 #include "tool/tool.h"
 #include "vyre/text.h"
@@ -10,7 +13,7 @@
 enum { PASSES = 64 }; /* maximum length of a --pass list */
 
 typedef struct opt_options {
-    const char *output, *program, *passes;
+    const char *output, *program, *passes, *target;
     tool_list defines;
     uint64_t level;
     int both, each, report, list, json;
@@ -20,6 +23,8 @@ static const tool_option options_table[] = {
     {"level", 'O', "N", TOOL_AMOUNT, offsetof(opt_options, level),
      "1: passes that always pay off; 2 (the default): all passes"},
     {"pass", 0, "A,B,...", TOOL_TEXT, offsetof(opt_options, passes), "run these passes in this order, once each"},
+    {"target", 't', "NAME", TOOL_TEXT, offsetof(opt_options, target),
+     "also run the passes of this target: cpu, ptx or c"},
     {"both", 0, NULL, TOOL_FLAG, offsetof(opt_options, both), "print the program before and after"},
     {"each", 0, NULL, TOOL_FLAG, offsetof(opt_options, each), "print the program after each pass that changed it"},
     {"report", 0, NULL, TOOL_FLAG, offsetof(opt_options, report),
@@ -61,20 +66,22 @@ static int read_passes(const tool_command *self, const char *text, vyre_pass pas
     return TOOL_OK;
 }
 
+static void add_pass(vy_string *out, const char *name, const char *doc, int json) {
+    if (!json) {
+        vy_string_format(out, "%-15s %s\n", name, doc);
+        return;
+    }
+    tool_json_open(out, "", '{');
+    tool_json_text(out, "pass", name);
+    tool_json_text(out, "doc", doc);
+    vy_string_char(out, '}');
+}
+
 static int list_passes(int json) {
     vy_string out = {0};
     vy_string_add(&out, json ? "[" : "");
-    for (unsigned i = 0; i < VYRE_PASS_COUNT; i++) {
-        const char *name = vyre_pass_name((vyre_pass)i), *doc = vyre_pass_doc((vyre_pass)i);
-        if (!json) {
-            vy_string_format(&out, "%-15s %s\n", name, doc);
-            continue;
-        }
-        tool_json_open(&out, "", '{');
-        tool_json_text(&out, "pass", name);
-        tool_json_text(&out, "doc", doc);
-        vy_string_char(&out, '}');
-    }
+    for (unsigned i = 0; i < VYRE_PASS_COUNT; i++)
+        add_pass(&out, vyre_pass_name((vyre_pass)i), vyre_pass_doc((vyre_pass)i), json);
     vy_string_add(&out, json ? "]\n" : "");
     return tool_print(&out);
 }
@@ -146,6 +153,96 @@ static int write_out(vy_string *text, const char *output) {
     return code;
 }
 
+/* ---- a target ---- */
+
+static int read_target(const tool_command *self, const char *name, vy_target_desc *out) {
+    static const char *const names[] = {"cpu", "ptx", "c"};
+    const vy_target_desc targets[] = {vy_cpu_target(vy_cpu_features(), 0), vy_ptx_target(90, 0), vy_c_target(0)};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0) {
+            *out = targets[i];
+            return TOOL_OK;
+        }
+    return tool_usage(self, "use cpu, ptx or c", "unknown target `%.40s`", name);
+}
+
+static int list_target_passes(const vy_target_desc *target, int json) {
+    vy_string out = {0};
+    vy_string_add(&out, json ? "[" : "");
+    for (unsigned i = 0; vy_compile_pass_name(i); i++)
+        if (vy_compile_pass_applies(i, target))
+            add_pass(&out, vy_compile_pass_name(i), vy_compile_pass_doc(i), json);
+    vy_string_add(&out, json ? "]\n" : "");
+    return tool_print(&out);
+}
+
+typedef struct step_log {
+    const opt_options *options;
+    vy_string *out;
+} step_log;
+
+/* One step of the pipeline: a row of the table, an element of the JSON array, or, if it changed the program, that. */
+static void watch_step(void *user, const vy_compile_step *step, const vyre_program *after) {
+    const step_log *log = user;
+    vy_string *out = log->out;
+    if (log->options->json) {
+        tool_json_open(out, "", '{');
+        tool_json_text(out, "pass", step->pass);
+        tool_json_flag(out, "changed", step->is_changed);
+        tool_json_flag(out, "dropped", step->is_dropped);
+        tool_json_number(out, "nanoseconds", step->nanoseconds);
+        vy_string_format(out, ",\"statements\":{\"before\":%u,\"after\":%u}", step->statements_before,
+                         step->statements_after);
+        vy_string_format(out, ",\"expressions\":{\"before\":%u,\"after\":%u}}", step->expressions_before,
+                         step->expressions_after);
+    } else if (log->options->report) {
+        vy_string_format(out, "%-15s %8.1f %-8s %7u -> %-7u %7u -> %u\n", step->pass, (double)step->nanoseconds / 1000,
+                         step->is_dropped   ? "dropped"
+                         : step->is_changed ? "changed"
+                                            : "",
+                         step->statements_before, step->statements_after, step->expressions_before,
+                         step->expressions_after);
+    } else if (log->options->each && (step->is_changed || step->is_dropped)) {
+        vy_string_format(out, "// %s: %s, %u statements, %u expressions\n", step->pass,
+                         step->is_dropped ? "dropped, over a limit" : "changed", step->statements_after,
+                         step->expressions_after);
+        add_program(out, after);
+    }
+}
+
+static int show_target(const opt_options *options, vyre_program *program, const vy_target_desc *target) {
+    vy_string out = {0};
+    step_log log = {options, &out};
+    vy_compile_report report = {.observe = watch_step, .user = &log};
+    vy_compiled compiled;
+    vyre_error error;
+    if (options->json)
+        vy_string_char(&out, '{'), tool_json_text(&out, "program", vyre_program_name(program)),
+            vy_string_add(&out, ",\"steps\":[");
+    else if (options->report)
+        vy_string_format(&out, "%-15s %8s %-8s %16s %19s\n", "pass", "us", "", "statements", "expressions");
+    if (vy_compile_pipeline(program, target, &report, &compiled, &error) != VYRE_OK) {
+        vy_string_free(&out);
+        return tool_error(&error);
+    }
+    if (options->json) {
+        vy_string_add(&out, "]");
+        tool_json_number(&out, "factor", compiled.factor);
+        tool_json_number(&out, "resumed", report.resumed);
+        vy_string_add(&out, "}\n");
+    } else if (options->report) {
+        for (unsigned i = 0; report.off[i]; i++)
+            vy_string_format(&out, "%s was switched off: the program exceeded a limit of the language\n",
+                             report.off[i]);
+        if (compiled.factor > 1)
+            vy_string_format(&out, "%u invocations per thread\n", compiled.factor);
+    } else if (!options->each) {
+        add_program(&out, compiled.program);
+    }
+    vyre_program_release(compiled.program);
+    return write_out(&out, options->output);
+}
+
 static int show(const opt_options *options, vyre_program *program, const vyre_optimize_options *how) {
     vyre_program *before = NULL, *after = NULL;
     vyre_optimize_options watched = *how;
@@ -186,22 +283,32 @@ static int run_command(const tool_command *self, void *given, const tool_args *a
     vyre_optimize_options how = {.level = (unsigned)options->level};
     tool_file file = {0};
     vyre_program *program;
+    vy_target_desc target;
+    int code = options->target ? read_target(self, options->target, &target) : TOOL_OK;
+    if (code != TOOL_OK)
+        return code;
     if (options->list)
         return args->words.count ? tool_usage(self, "remove the file", "--list cannot be combined with a file")
+               : options->target ? list_target_passes(&target, options->json)
                                  : list_passes(options->json);
     if (options->level > VYRE_OPTIMIZE_LEVEL_MAX)
         return tool_usage(self, VY_FIX("use a level from 1 to %d", VYRE_OPTIMIZE_LEVEL_MAX),
                           "level %" PRIu64 " is out of range (1 to %d)", options->level, VYRE_OPTIMIZE_LEVEL_MAX);
     if (options->both + options->each + options->report + options->json > 1)
         return tool_usage(self, "keep one of them", "--both, --each, --report and --json cannot be combined");
-    int code = options->passes ? read_passes(self, options->passes, passes, &how.pass_count) : TOOL_OK;
+    if (options->target && (options->passes || options->both))
+        return tool_usage(self, "leave it out", "--target cannot be combined with --%s",
+                          options->passes ? "pass" : "both");
+    code = options->passes ? read_passes(self, options->passes, passes, &how.pass_count) : TOOL_OK;
     how.passes = options->passes ? passes : NULL;
     if (code == TOOL_OK)
         code = tool_one_file(self, args);
     if (code == TOOL_OK)
         code = tool_load_resolved(self, args->words.items[0], options->program, &options->defines, &file, &program);
+    if (code == TOOL_OK && options->target && target.optimise)
+        target.optimise = (uint8_t)options->level;
     if (code == TOOL_OK)
-        code = show(options, program, &how);
+        code = options->target ? show_target(options, program, &target) : show(options, program, &how);
     tool_file_free(&file);
     return code;
 }
@@ -212,9 +319,11 @@ const tool_command tool_cmd_opt = {
     .usage = "FILE [OPTIONS]",
     .details = "Inlines functions, then runs the passes until none changes the program. The result is a program with "
                "the same\n"
-               "outputs and traps.\n",
+               "outputs and traps. With --target the program is then legalised for the target, as its emitter reads "
+               "it.\n",
     .examples = "  vyre opt examples/sha256.vyre --report\n"
                 "  vyre opt examples/matmul.vyre --pass const-fold,gvn,dce --each\n"
+                "  vyre opt examples/matmul.vyre --target ptx --report\n"
                 "  vyre opt --list\n",
     .options = options_table,
     .options_size = sizeof(opt_options),

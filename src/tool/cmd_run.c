@@ -591,7 +591,7 @@ static int describe_grid(run *r) {
 
 static int prepare(run *r, const char *file, const tool_args *args) {
     tool_request request = {args->words.items + 1, args->words.count - 1, &r->options->counts, r->options->grid,
-                            r->options->elements};
+                            r->options->elements,  r->options->program,   &r->options->defines};
     int code = tool_outputs_check(r->command, r->program, &r->options->outs, &r->options->shapes);
 
     if (code == TOOL_OK)

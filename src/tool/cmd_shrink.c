@@ -404,7 +404,7 @@ static int run_command(const tool_command *self, void *given, const tool_args *a
     code = tool_load_program(self, path, options->program, &options->defines, &file, &program);
     if (code == TOOL_OK) {
         tool_request request = {args->words.items + 1, args->words.count - 1, &options->counts, options->grid,
-                                options->elements};
+                                options->elements,     options->program,      &options->defines};
         code = tool_bindings_make(self, program, path, &request, &bindings);
     }
     if (code == TOOL_OK && vyre_case_new(program, &bindings.arguments, &start, &error) != VYRE_OK)

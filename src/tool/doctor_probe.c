@@ -693,7 +693,8 @@ void doctor_probe_backends(doctor *d) {
 
 /* X(file, purpose, fix): the libraries that the built-in backends load. */
 #define LIBRARY_LIST(X)                                                                                                \
-    X("libcuda.so.1", "CUDA", "for an NVIDIA GPU, install its driver (nvidia-driver, or libcuda1 in a container)")
+    X("libcuda.so.1", "CUDA", "for an NVIDIA GPU, install its driver (nvidia-driver, or libcuda1 in a container)")     \
+    X("libOpenCL.so.1", "OpenCL", "for devices of other vendors, install the loader (ocl-icd-libopencl1) and a driver")
 
 /* A library that is not installed is not a problem. One that exists but does not load is a problem. */
 static void probe_library(doctor *d, const char *name, const char *what, const char *fix) {

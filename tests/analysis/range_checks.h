@@ -4,7 +4,9 @@
 
 #include "support/test.h"
 
+#include "analysis/float_interval.h"
 #include "analysis/range.h"
+#include "ir/softfloat.h"
 #include "ir/walk.h"
 #include "opt/pass_manager.h"
 #include "opt/rewriter.h"
@@ -14,7 +16,7 @@ enum { FALSE_CLAIM = 0xbad };
 typedef struct checking {
     const vy_ranges *ranges;
     uint32_t *first_expr;
-    uint64_t accesses, values;
+    uint64_t accesses, values, floats;
 } checking;
 
 static inline void trap_if(vy_rewrite *rw, uint32_t condition) {
@@ -52,6 +54,29 @@ static inline void check_value(vy_rewrite *rw, uint32_t expr, vy_range range) {
     c->values++;
 }
 
+/* The end of an interval as a literal of the type: where it rounds, the interval grows by that. */
+static inline uint64_t float_end(vyre_type type, uint64_t bits) {
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return type == VYRE_TYPE_F32 ? vy_f32_encode((float)value) : bits;
+}
+
+/* A value that has an interval is no NaN and in it; NaN fails both comparisons. */
+static inline void check_float(vy_rewrite *rw, uint32_t expr, vy_range range) {
+    checking *c = rw->user;
+    vy_irb *d = &rw->draft;
+    vyre_type type = (vyre_type)rw->from->exprs.items[expr].type;
+    uint32_t variable = value_before(rw, expr), v = vy_irb_variable(d, variable);
+    uint32_t low = vy_irb_literal(d, type, float_end(type, range.low));
+    low = vy_irb_op(d, VYRE_OP_GE, VYRE_TYPE_BOOL, v, low, VY_NONE);
+    v = vy_irb_variable(d, variable);
+    uint32_t high = vy_irb_literal(d, type, float_end(type, range.high));
+    high = vy_irb_op(d, VYRE_OP_LE, VYRE_TYPE_BOOL, v, high, VY_NONE);
+    uint32_t both = vy_irb_op(d, VYRE_OP_LAND, VYRE_TYPE_BOOL, low, high, VY_NONE);
+    trap_if(rw, vy_irb_op(d, VYRE_OP_LNOT, VYRE_TYPE_BOOL, both, VY_NONE, VY_NONE));
+    c->floats++;
+}
+
 /* Whether a range says more than the type. */
 static inline int says_something(vyre_type type, vy_range range) {
     uint64_t mask = vy_type_layouts[type].mask;
@@ -76,6 +101,9 @@ static inline int check_stmt(vy_rewrite *rw, uint32_t index) {
             check_access(rw, e->b, e->a);
         if (e->kind != VY_EXPR_LITERAL && says_something((vyre_type)e->type, range))
             check_value(rw, i, range);
+        if (e->kind != VY_EXPR_LITERAL && (e->type == VYRE_TYPE_F32 || e->type == VYRE_TYPE_F64) &&
+            vy_float_is_known(range))
+            check_float(rw, i, range);
     }
     if ((s->kind == VY_STMT_STORE || s->kind == VY_STMT_ATOMIC) && vy_stmt_is_inside(c->ranges, index))
         check_access(rw, s->a, s->memory);

@@ -313,9 +313,69 @@ static void claims_about_random_programs_hold(void **state) {
     }
     for (unsigned i = 0; i < OPT_OUTPUTS; i++)
         vyre_bytes_free(&result.outputs[i]);
-    printf("%llu claims about accesses, %llu about values\n", (unsigned long long)c.accesses,
-           (unsigned long long)c.values);
-    assert_true(c.accesses > count && c.values > count);
+    printf("%llu claims about accesses, %llu about values, %llu about floats\n", (unsigned long long)c.accesses,
+           (unsigned long long)c.values, (unsigned long long)c.floats);
+    assert_true(c.accesses > count && c.values > count && c.floats > count / 10);
+}
+
+/* ---- floats ---- */
+
+/* Whether the f32 or f64 that is stored last is no NaN for certain. */
+static int is_number(const char *value) {
+    char text[1024];
+    snprintf(text, sizeof text,
+             "program p {\n param a : f32\n param d : f64\n param k : u32\n param n : u64\n buffer x : f32 read\n"
+             " buffer z : f64 write count 1\n workgroup 1\n grid 1\n"
+             " let c = a < 100.0 ? a : 100.0\n let b = c > -8.0 ? c : -8.0\n z[0] = f64(%s)\n}\n",
+             value);
+    vyre_program *program = vy_test_parse(text);
+    vy_ranges *ranges;
+    vyre_error error;
+    int known = -1;
+    assert_int_equal(vy_ranges_make(program, &ranges, &error), VYRE_OK);
+    for (uint32_t i = 0; i < program->stmts.count; i++)
+        if (program->stmts.items[i].kind == VY_STMT_STORE)
+            known = vy_float_is_known(vy_range_of(ranges, program->stmts.items[i].b));
+    vy_ranges_free(ranges);
+    vyre_program_release(program);
+    return known;
+}
+
+#define NUMBER(value) assert_int_equal(is_number(value), 1)
+#define MAY_BE_NAN(value) assert_int_equal(is_number(value), 0)
+
+static void numbers(void **state) {
+    (void)state;
+    NUMBER("1.5f32");
+    MAY_BE_NAN("f32.nan");
+    NUMBER("f32.inf");
+    MAY_BE_NAN("a");
+    MAY_BE_NAN("x[0]");
+    NUMBER("c"); /* minus infinity, perhaps */
+    NUMBER("b");
+    MAY_BE_NAN("c - c");
+    NUMBER("b - b");
+    MAY_BE_NAN("c * 0.0");
+    NUMBER("fma(b, b, c > 0.0 ? c : 0.0f32)");
+    MAY_BE_NAN("fma(b, b, c)"); /* of finite operands only */
+    MAY_BE_NAN("a > 100.0 ? 100.0f32 : a");
+    NUMBER("100.0 > a ? a : 100.0f32");
+    MAY_BE_NAN("a != 3.0 ? a : 3.0f32");
+    NUMBER("a == 3.0 ? a : 3.0f32");
+    NUMBER("b / (b + 9.0)");
+    MAY_BE_NAN("b / (b + 8.0)"); /* 0 / 0 */
+    NUMBER("abs(-b)");
+    NUMBER("f32(k)");
+    NUMBER("f64(n) * f64(n)");
+    MAY_BE_NAN("f32(f64(k) * 0x1p120) - f32(f64(k) * 0x1p120)"); /* infinity of f32 */
+    NUMBER("f64(k) * 0x1p120 - f64(k) * 0x1p120");
+    MAY_BE_NAN("bitcast<f32>(k)");
+    NUMBER("bitcast<f32>(k >> 2)");
+    MAY_BE_NAN("bitcast<f32>(k >> 1)");
+    NUMBER("bitcast<f32>((k & 0x7fffff) + 0x3f2aaaab) - 1.0");
+    NUMBER("bitcast<f64>((n & 0x3ff) << 52)");
+    MAY_BE_NAN("bitcast<f64>((n & 0x7ff) << 52) * 0.0");
+    MAY_BE_NAN("sqrt(b)");
 }
 
 /* ---- memory ---- */
@@ -339,6 +399,7 @@ static void a_failed_allocation_leaves_nothing_behind(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers),
         cmocka_unit_test(indices_into_arrays),
         cmocka_unit_test(bounds_of_loops_and_conditions),
         cmocka_unit_test(lengths_only_the_dispatch_knows),

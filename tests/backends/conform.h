@@ -15,6 +15,7 @@
 #include "campaign/case_file.h"
 #include "generate/generate.h"
 #include "support/guarded.h"
+#include "support/resolve.h"
 #include "vyre/oracle.h"
 #include "vyre/pipeline.h"
 #include "vyre/text.h"
@@ -73,7 +74,9 @@ static inline void conform_note_settings(conform *c) {
     size_t used = 0;
     for (char **at = environ; *at && used < sizeof c->settings; at++) {
         const char *value = strchr(*at, '=');
-        if ((strncmp(*at, "VYRE_CPU_", 9) == 0 || strncmp(*at, "VYRE_CUDA_", 10) == 0) && value && value[1])
+        if ((strncmp(*at, "VYRE_CPU_", 9) == 0 || strncmp(*at, "VYRE_CUDA_", 10) == 0 ||
+             strncmp(*at, "VYRE_OPENCL_", 12) == 0) &&
+            value && value[1])
             used += (size_t)snprintf(c->settings + used, sizeof c->settings - used, "%s%s", used ? " " : "", *at);
     }
 }
@@ -465,6 +468,7 @@ static inline void conform_check(conform *c, const char *name, vyre_program *pro
 
 /* ---- programs from text ---- */
 
+/* Calls of ops are resolved, as the oracle requires. */
 static inline vyre_program *conform_parse(const char *text, const vyre_define *defines, size_t define_count,
                                           const char *name) {
     vyre_parse_options options = {.defines = defines, .define_count = define_count};
@@ -474,9 +478,9 @@ static inline vyre_program *conform_parse(const char *text, const vyre_define *d
         fail_msg("%s (%s)\n%s", error.message, error.where, text);
     vyre_program *program = name ? vyre_module_find(module, name) : vyre_module_program(module, 0);
     assert_non_null(program);
-    vyre_program_retain(program);
+    vyre_program *resolved = vy_test_resolve(program);
     vyre_module_free(module);
-    return program;
+    return resolved;
 }
 
 /* Elements that look like anything: small numbers, single bits and their neighbours, any bits. */

@@ -9,7 +9,7 @@
  *   VYRE_CAMPAIGN_PATIENCE after so many a program is one that does not end (60; more in an emulator)
  *   VYRE_CAMPAIGN_LENGTH   statements asked for, at most (no bound): short programs are quick to compile, and there
  *                          can be more of them
- *   VYRE_CAMPAIGN_STRESS   VYRE_STRESS_… of every program, as a number: 256 conversions, 512 edges (by the seed, in a
+ *   VYRE_CAMPAIGN_STRESS   VYRE_STRESS_… of every program, as a number: 1024 choices, 2048 math (by the seed, in a
  *                          third of them)
  *   VYRE_CAMPAIGN_VARIANT  only variants whose settings contain this text, such as VYRE_CPU_ISA=x86-64-v3 (all)
  *   VYRE_CAMPAIGN_FOLDER   where failing cases go (campaign-failures in the working directory), each to be run with
@@ -90,7 +90,7 @@ static inline uint64_t conform_clock(void) {
 static inline vyre_generate_options conform_options(uint64_t seed, unsigned length) {
     vyre_generate_options options = {.seed = seed, .statements = 8 + (unsigned)(seed % 5) * 5, .invocations = 64};
     if (seed % 3 == 0)
-        options.stress = 1u << (seed / 3 % 10);
+        options.stress = 1u << (seed / 3 % VYRE_STRESS_COUNT);
     else if (seed % 6 == 1)
         options.stress = seed / 6 % 2 ? VYRE_STRESS_EDGES : VYRE_STRESS_CONVERSIONS;
     if (seed % 16 == 0)
@@ -99,7 +99,7 @@ static inline vyre_generate_options conform_options(uint64_t seed, unsigned leng
         options.statements = 100;
     if (seed % 64 == 9)
         options.invocations = 4096;
-    options.stress = (unsigned)conform_setting("VYRE_CAMPAIGN_STRESS", options.stress);
+    options.stress = vy_test_stress(options.stress);
     unsigned allowed = (unsigned)conform_setting("VYRE_CAMPAIGN_LENGTH", 0);
     if (allowed && (!length || length > allowed))
         length = allowed;

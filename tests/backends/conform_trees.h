@@ -79,7 +79,7 @@ static inline vyre_value tree_make(forest *f, vyre_type type, unsigned depth) {
     if (depth == 0 || vy_rng_chance(&f->rng, 1, 6))
         return tree_leaf(f, type);
     for (int i = 0; i < 64; i++) {
-        vyre_op op = (vyre_op)vy_rng_below(&f->rng, VY_SOURCE_OPS);
+        vyre_op op = (vyre_op)vy_source_ops[vy_rng_below(&f->rng, VY_SOURCE_OPS)];
         const vyre_op_info *row = vyre_op_get(op);
         vyre_type operand = tree_operand(f, row, type);
         vyre_value args[3];

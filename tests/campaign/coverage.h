@@ -116,8 +116,9 @@ static inline void coverage_cell(coverage_report *report, uint64_t count, const 
 }
 
 static inline void coverage_check_ops(const coverage *c, coverage_report *report) {
-    for (int op = 0; op < VY_SOURCE_OPS; op++) {
-        const vyre_op_info *row = vyre_op_get((vyre_op)op);
+    for (int i = 0; i < VY_SOURCE_OPS; i++) {
+        vyre_op op = (vyre_op)vy_source_ops[i];
+        const vyre_op_info *row = vyre_op_get(op);
         for (int type = 0; type < VYRE_TYPE_COUNT; type++)
             if (vyre_type_class((vyre_type)type) & row->classes)
                 coverage_cell(report, c->ops[op][type], "op", row->name, vyre_type_name((vyre_type)type));

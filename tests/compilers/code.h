@@ -6,10 +6,10 @@
 
 #include "backends/cpu/code_object.h"
 #include "backends/cpu/frame_pool.h"
+#include "compile/pipeline.h"
 #include "compilers/llvm/compile.h"
 #include "emit/llvm/kernel.h"
 #include "ir/dispatch_resolve.h"
-#include "lower/legalize.h"
 #include "vyre/oracle.h"
 #include "vyre/text.h"
 #include "vyre/wire.h"

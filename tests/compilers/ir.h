@@ -16,7 +16,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { IR_REFUSED = 3 }; /* exit code */
+enum { IR_REFUSED = 3, IR_UNLINKED = 4 }; /* exit codes; unlinked: the code refers to what is not in it */
 
 typedef struct ir_code {
     void *memory, *entry;
@@ -86,6 +86,8 @@ static inline ir_code ir_compile(const char *text, const char *entry, uint64_t f
         vy_llvm_errata_rewrite(module, features);
     ir_stop_if(LLVMTargetMachineEmitToMemoryBuffer(machine, module, LLVMObjectFile, &words, &object), "code", words);
     vyre_status status = vy_blob_link(LLVMGetBufferStart(object), LLVMGetBufferSize(object), entry, 0, &flat, &error);
+    if (status == VYRE_UNSUPPORTED)
+        _exit(IR_UNLINKED);
     ir_stop_if(status != VYRE_OK, "object", error.message);
     ir_code code = ir_load(&flat);
     vy_linked_blob_free(&flat);

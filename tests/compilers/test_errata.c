@@ -159,6 +159,7 @@ static void reproducers_are_reported_that_llvm_compiles_correctly(void **state) 
                minor, patch,
                code == RIGHT          ? "NO LONGER NEEDED: the reproducer is compiled correctly"
                : code == NOT_RUN      ? "unknown: compiled, but this machine cannot run it"
+               : code == IR_UNLINKED  ? "needed: the code calls a function of the C library"
                : !WIFSIGNALED(status) ? "needed: wrong result"
                : WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL ? "needed: LLVM does not end"
                                                                             : "needed: LLVM ends the process");

@@ -64,7 +64,7 @@ static vyre_module *trapping(void) {
 
 static vy_cpu processor(uint32_t width) {
     uint64_t features = vy_cpu_features();
-    return (vy_cpu){.features = features, .exact = vy_cpu_numerics(features), .width = width};
+    return (vy_cpu){.features = features, .target = vy_cpu_target(features, 0), .width = width};
 }
 
 static vyre_status lower(vyre_program *program, uint32_t width, unsigned options, vyre_bytes *wire) {

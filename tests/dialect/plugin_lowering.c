@@ -1,4 +1,4 @@
-/* A plug-in that is refused: its op has code for a built-in target, which no backend reads. */
+/* A plug-in that is refused: the code of its op for ptx is not PTX. */
 #include "vyre/dialect.h"
 
 static const vyre_op_operand in[] = {{"x", VYRE_OPERAND_VALUE, VYRE_TYPE_U32, VYRE_ACCESS_READ}};

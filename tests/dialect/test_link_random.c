@@ -17,6 +17,12 @@ static const char *find_program(const char *text) {
     return found;
 }
 
+/* Functions of ops that the program calls are defined last: without them, the calls are resolved again. */
+static const char *find_functions_end(const char *text, const char *program) {
+    const char *found = strncmp(text, "fn math.", 8) == 0 ? text : strstr(text, "\nfn math.");
+    return !found ? program : found == text ? text : found + 1;
+}
+
 /* A manifest with one op for each function; its body has the functions before it, which it may call. Returns their
  * number. */
 static unsigned make_manifest(vy_string *out, const char *text, const char *end) {
@@ -117,7 +123,7 @@ static unsigned compare(uint64_t seed, const vyre_case *one, const char *text) {
     vyre_error error;
     vy_string manifest = {0}, program = {0};
     const char *split = find_program(text);
-    unsigned ops = make_manifest(&manifest, text, split), calls = call_ops(&program, split);
+    unsigned ops = make_manifest(&manifest, text, find_functions_end(text, split)), calls = call_ops(&program, split);
     assert_false(manifest.failed || program.failed);
     if (vyre_dialects_load_text("the test", manifest.text, manifest.length, NULL, &error) != VYRE_OK)
         fail_msg("seed %llu: %s (%s)\n%s", (unsigned long long)seed, error.message, error.where, manifest.text);

@@ -37,7 +37,13 @@ static const char rich[] =
     "file = \"ops.vyre\"\n"
     "signature = \"fn shift(x: u32) -> u32\"\n"
     "attributes = [{ name = \"by\", type = \"u32\", default = 1, range = [0, 31] },\n"
-    "  { name = \"left\", type = \"bool\", values = [true, false] }]\n";
+    "  { name = \"left\", type = \"bool\", values = [true, false] }]\n"
+    "[[op]]\n"
+    "id = \"add_T\"\n"
+    "types = [\"u8\", \"u32\"]\n"
+    "signature = \"fn add_T(a: T, b: T) -> T\"\n"
+    "laws = [{ law = \"identity\", value = 0 }]\n"
+    "body = \"fn add_T(a: T, b: T) -> T { return a + b }\"\n";
 
 static const char ops[] = "fn meet(a: u32, b: u32) -> u32 { return a & b }\n"
                           "fn shift(x: u32, by: u32, left: bool) -> u32 { return left ? x << by : x >> by }\n";
@@ -70,7 +76,7 @@ static void what_is_read_can_be_installed_and_found(void **state) {
     if (vy_manifest_parse("demo.toml", rich, strlen(rich), give_ops, &reads, NULL, &manifest, &error) != VYRE_OK)
         fail_msg("refused: %s (%s)", error.message, error.where);
     assert_int_equal(reads, 1); /* one file, however many ops name it */
-    assert_int_equal(manifest->op_count, 3);
+    assert_int_equal(manifest->op_count, 5);
     for (uint32_t i = 0; i < manifest->op_count; i++)
         definitions[i] = &manifest->ops[i].definition;
     assert_int_equal(vyre_dialect_builder_new(&builder, &error), VYRE_OK);

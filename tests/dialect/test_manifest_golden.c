@@ -49,7 +49,8 @@ static void print_op(vy_string *out, const vy_manifest_op *op) {
     for (uint32_t i = 0; i < d->law_count; i++)
         print_law(out, &d->laws[i], op->law_positions[i]);
     for (uint32_t i = 0; i < d->lowering_count; i++)
-        vy_string_format(out, "  code for %s, %zu bytes\n", d->lowerings[i].target, d->lowerings[i].size);
+        vy_string_format(out, "  code for %s, %zu bytes, %u ulp\n", d->lowerings[i].target, d->lowerings[i].size,
+                         d->lowerings[i].ulp);
     if (d->body)
         vy_string_format(out, "  body %s of %u functions in %s\n", d->function, d->body->functions.count,
                          op->file ? op->file : "the manifest");

@@ -205,17 +205,17 @@ static void a_plugin_brings_its_dialects(void **state) {
     vyre_dialects_release(&guard);
 }
 
-static void a_plugin_with_code_for_a_built_in_target_is_refused(void **state) {
+static void a_plugin_with_code_that_is_no_ptx_is_refused(void **state) {
     (void)state;
     char path[1024];
     if (!find_plugin(path, "lowering"))
-        VY_SKIP("a_plugin_with_code_for_a_built_in_target_is_refused: no plug-in at %s", path);
+        VY_SKIP("a_plugin_with_code_that_is_no_ptx_is_refused: no plug-in at %s", path);
     vyre_error error = VYRE_ERROR_INIT;
     vyre_dialects_guard before = vyre_dialects_acquire();
-    assert_int_equal(vyre_plugin_load(path, &error), VYRE_UNSUPPORTED);
-    assert_non_null(strstr(error.message, "op `lowered.twice` of "));
-    assert_non_null(strstr(error.message, "the built-in target `ptx`"));
-    assert_non_null(strstr(error.fix, "remove the lowering"));
+    assert_int_equal(vyre_plugin_load(path, &error), VYRE_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.message, "the code of `lowered.twice` for `ptx` has an instruction"));
+    assert_non_null(strstr(error.message, "(at `THIS`)"));
+    assert_non_null(strstr(error.fix, "use instructions"));
     vyre_dialects_guard after = vyre_dialects_acquire();
     assert_ptr_equal(before.snapshot, after.snapshot);
     vyre_dialects_release(&before);
@@ -230,6 +230,7 @@ static void register_without_the_kth(size_t k) {
     vy_fault_install();
     CHILD_CLAIM(fixture_id("hand.op") && fixture_id("hand_extern.op"));
     vyre_dialects_guard guard = vyre_dialects_acquire(); /* makes the first snapshot */
+    CHILD_CLAIM(vyre_dialects_count(guard) > 0);         /* loads all of it */
     vyre_dialects_release(&guard);
     vy_fault_start(k);
     vyre_status status = vyre_module_register(&made.module, NULL);
@@ -266,6 +267,11 @@ static void any_allocation_may_fail_while_a_module_joins(void **state) {
     assert_true(k > 8);
 }
 
+static int knows_nothing(void *user, const char *id, size_t length, vyre_op_signature *out) {
+    (void)user, (void)id, (void)length, (void)out;
+    return 0;
+}
+
 static void first_without_memory(size_t k) {
     vy_fault_install();
     vyre_error error = VYRE_ERROR_INIT;
@@ -282,15 +288,95 @@ static void first_without_memory(size_t k) {
 
 static void without_memory_the_first_guard_is_empty_and_the_next_tries_again(void **state) {
     (void)state;
-    static const size_t faults[] = {1, 2, 3, 5, 10, 40, 100};
+    static const size_t faults[] = {1, 2};
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
         run_in_child(first_without_memory, faults[i]);
+}
+
+static void load_without_memory(size_t k) {
+    static const char text[] = "program p {\n buffer u : u32 read_write\n workgroup 1\n u[0] = bits.parity(u[0])\n}\n";
+    vy_fault_install();
+    vyre_dialects_guard guard = vyre_dialects_acquire();
+    vyre_module *module = NULL;
+    vyre_error error;
+    vy_fault_start_all(k);
+    CHILD_CLAIM(!vyre_dialects_find(guard, "bits.parity_u32", 15) && vyre_dialects_count(guard) == 0);
+    CHILD_CLAIM(!vyre_dialects_at(guard, 0) && vyre_dialects_verify(guard, NULL) == VYRE_NO_MEMORY);
+    CHILD_CLAIM(vyre_text_parse(text, sizeof text - 1, NULL, NULL, &module, &error) == VYRE_NO_MEMORY && error.fix[0]);
+    vy_fault_stop();
+    CHILD_CLAIM(vyre_text_parse(text, sizeof text - 1, NULL, NULL, &module, &error) == VYRE_OK);
+    CHILD_CLAIM(vyre_dialects_find(guard, "bits.parity_u32", 15) && vyre_op_find_id("math.exp_f32", 12) == 0);
+    vyre_module_free(module);
+    CHILD_CLAIM(vyre_dialects_count(guard) > 0 && vyre_dialects_verify(guard, NULL) == VYRE_OK);
+    vyre_dialects_release(&guard);
+    CHILD_CLAIM(vy_fault_mismatches() == 0);
+}
+
+static void without_memory_no_dialect_is_loaded_and_the_next_lookup_tries_again(void **state) {
+    (void)state;
+    static const size_t faults[] = {1, 2, 3, 5, 10, 40, 100, 400};
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        run_in_child(load_without_memory, faults[i]);
+}
+
+/* An unlinked program is resolved by a process that has loaded nothing, with each allocation failing. */
+static void link_without_memory(size_t k) {
+    static const char text[] = "program p {\n buffer u : u32 read_write\n workgroup 1\n"
+                               " let a : u32 = bits.parity_u32(u[0])\n u[0] = a\n}\n";
+    vyre_dialects_guard guard = vyre_dialects_acquire();
+    vyre_module *module = NULL;
+    vyre_program *linked = NULL;
+    vyre_parse_options options = {.op_signature = knows_nothing};
+    CHILD_CLAIM(vyre_text_parse(text, sizeof text - 1, &options, NULL, &module, NULL) == VYRE_OK);
+    vy_fault_install();
+    vy_fault_start_all(k);
+    vyre_status status = vyre_program_resolve(vyre_module_program(module, 0), guard, NULL, &linked, NULL);
+    CHILD_CLAIM(vy_fault_stop() && status == VYRE_NO_MEMORY && !linked);
+    CHILD_CLAIM(vyre_program_resolve(vyre_module_program(module, 0), guard, NULL, &linked, NULL) == VYRE_OK);
+    CHILD_CLAIM(vyre_program_function_count(linked) == 1);
+}
+
+static void without_memory_no_program_is_linked(void **state) {
+    (void)state;
+    static const size_t faults[] = {1, 2, 3, 5, 10, 40, 100};
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        run_in_child(link_without_memory, faults[i]);
+}
+
+/* Whichever way an op is found, it is the same. */
+static void load_in_parts(size_t unused) {
+    (void)unused;
+    vyre_dialects_guard guard = vyre_dialects_acquire();
+    const vyre_op_definition *parity = vyre_dialects_find(guard, "bits.parity_u32", 15);
+    CHILD_CLAIM(parity && parity->body && vyre_dialects_lookup(guard, parity->number) == parity);
+    CHILD_CLAIM(!vyre_dialects_find(guard, "bits.none_u32", 13) && !vyre_dialects_find(guard, "nobody.x", 8));
+    CHILD_CLAIM(!vyre_dialects_find(guard, "x", 1000000) && !vyre_dialects_find(guard, NULL, 3));
+    CHILD_CLAIM(!vyre_dialects_find(guard, "bits", 4) && !vyre_dialects_find(guard, "bit.parity_u32", 14));
+    CHILD_CLAIM(vyre_op_find_id("int.isqrt_u32", 13) == 0 && vyre_op_find_id("math.exp_f32", 12) == 0);
+    vyre_op_id isqrt;
+    CHILD_CLAIM(vyre_op_intern("int.isqrt_u32", 13, &isqrt, NULL) == VYRE_OK);
+    CHILD_CLAIM(vyre_dialects_lookup(guard, isqrt) && vyre_op_find_id("math.exp_f32", 12) == 0);
+    size_t same = 0;
+    for (size_t i = 0; i < vyre_dialects_count(guard); i++)
+        same += vyre_dialects_at(guard, i) == parity;
+    CHILD_CLAIM(same == 1 && vyre_op_find_id("math.exp_f32", 12) != 0);
+    CHILD_CLAIM(vyre_dialects_find(guard, "bits.parity_u32", 15) == parity);
+    CHILD_CLAIM(vyre_dialects_generation(guard) == 1 && vyre_dialects_verify(guard, NULL) == VYRE_OK);
+    vyre_dialects_release(&guard);
+}
+
+static void a_lookup_loads_one_dialect_and_an_iteration_all(void **state) {
+    (void)state;
+    run_in_child(load_in_parts, 0);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         /* First: their children need a registry nobody has touched. */
         cmocka_unit_test(without_memory_the_first_guard_is_empty_and_the_next_tries_again),
+        cmocka_unit_test(without_memory_no_dialect_is_loaded_and_the_next_lookup_tries_again),
+        cmocka_unit_test(without_memory_no_program_is_linked),
+        cmocka_unit_test(a_lookup_loads_one_dialect_and_an_iteration_all),
         cmocka_unit_test(any_allocation_may_fail_while_a_module_joins),
         cmocka_unit_test(extern_ops_are_ingested),
         cmocka_unit_test(registering_again_installs_nothing),
@@ -299,7 +385,7 @@ int main(void) {
         cmocka_unit_test(a_descriptor_made_before_there_were_dialects_has_none),
         cmocka_unit_test(an_extern_op_joins_a_dialect_of_another_module),
         cmocka_unit_test(a_plugin_brings_its_dialects),
-        cmocka_unit_test(a_plugin_with_code_for_a_built_in_target_is_refused),
+        cmocka_unit_test(a_plugin_with_code_that_is_no_ptx_is_refused),
     };
     return cmocka_run_group_tests_name("dialects of modules", tests, NULL, NULL);
 }

@@ -19,7 +19,7 @@ static void *acquire(void *state) {
     return NULL;
 }
 
-/* How many allocations the first guard of a process takes: asked in a child. */
+/* How many allocations the library of a process takes: asked in a child. */
 static size_t allocations_of_one(void) {
     int ends[2];
     size_t count = 0;
@@ -28,8 +28,9 @@ static size_t allocations_of_one(void) {
     assert_true(child >= 0);
     if (child == 0) {
         vyre_dialects_guard guard = vyre_dialects_acquire();
+        size_t ops = vyre_dialects_count(guard);
         count = vy_fault_allocations();
-        _exit(write(ends[1], &count, sizeof count) != sizeof count || !vyre_dialects_count(guard));
+        _exit(write(ends[1], &count, sizeof count) != sizeof count || !ops);
     }
     assert_int_equal(read(ends[0], &count, sizeof count), sizeof count);
     assert_int_equal(waitpid(child, NULL, 0), child);
@@ -54,8 +55,52 @@ static void threads_that_start_together_read_the_library_once(void **state) {
     assert_int_equal(vy_fault_allocations(), one);
 }
 
+/* Each thread first looks up an op of one of several dialects, and every other one then all ops. */
+static void *look_up(void *state) {
+    static const char *const ids[] = {"bits.parity_u32", "math.exp_f32", "int.isqrt_u32", "pack.u8x4"};
+    size_t *index = state;
+    const char *id = ids[*index % 4];
+    pthread_barrier_wait(&together);
+    vyre_dialects_guard guard = vyre_dialects_acquire();
+    const vyre_op_definition *op = vyre_dialects_find(guard, id, strlen(id));
+    int is_good = op && op->body && (*index % 2 || vyre_dialects_count(guard) > 100);
+    is_good = is_good && vyre_dialects_lookup(guard, op->number) == op;
+    vyre_dialects_release(&guard);
+    *index = is_good ? 0 : SIZE_MAX;
+    return NULL;
+}
+
+static void threads_load_dialects_concurrently(void **state) {
+    (void)state;
+    fflush(stdout);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        pthread_t threads[THREADS];
+        size_t index[THREADS];
+        int code = 0;
+        pthread_barrier_init(&together, NULL, THREADS);
+        for (unsigned i = 0; i < THREADS; i++) {
+            index[i] = i;
+            code |= pthread_create(&threads[i], NULL, look_up, &index[i]);
+        }
+        for (unsigned i = 0; i < THREADS; i++) {
+            pthread_join(threads[i], NULL);
+            code |= index[i] != 0;
+        }
+        _exit(code);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(threads_that_start_together_read_the_library_once)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(threads_load_dialects_concurrently), /* in a child that has loaded nothing */
+        cmocka_unit_test(threads_that_start_together_read_the_library_once),
+    };
     vy_fault_install();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,7 +44,8 @@
     X(resident_wrap, HANDLE)                                                                                           \
     X(resident_location, STATUS)                                                                                       \
     X(stream_join, STATUS)                                                                                             \
-    X(grid_sync_limit, VALUE)
+    X(grid_sync_limit, VALUE)                                                                                          \
+    X(code_target, TEXT)
 #define PIPELINE_ENTRIES(X)                                                                                            \
     X(dispatch, OUTPUTS)                                                                                               \
     X(dispatch_borrowed, OUTPUTS)                                                                                      \

@@ -379,6 +379,12 @@ static const char *backend_version(void *self) {
     return "4.5";
 }
 
+static const char *backend_code_target(void *self) {
+    (void)self;
+    m.calls[FAULT_BACKEND_code_target]++;
+    return "my-target";
+}
+
 static const char *const *backend_supported_ops(void *self, size_t *count) {
     (void)self;
     m.calls[FAULT_BACKEND_supported_ops]++;
@@ -396,7 +402,8 @@ static uint64_t backend_capability(void *self, vyre_capability capability) {
 
 static uint64_t backend_grid_sync_limit(void *self, const vyre_program *program, void *pipeline) {
     assert_ptr_equal(self, &m);
-    assert_ptr_equal(pipeline, m.calls[FAULT_BACKEND_grid_sync_limit]++ ? &m : NULL); /* first without one */
+    /* Without a pipeline by the compile and at the start of the dispatch. */
+    assert_ptr_equal(pipeline, ++m.calls[FAULT_BACKEND_grid_sync_limit] > 2 ? &m : NULL);
     m.asked = program;
     return 1000;
 }

@@ -368,11 +368,16 @@ static const char *backend_version(void *self) {
     return kind == FAULT_TEXT_NULL ? NULL : kind == FAULT_TEXT_OTHER ? "" : "1.0";
 }
 
+static const char *backend_code_target(void *self) {
+    fault_kind kind = strike(self, FAULT_BACKEND_code_target);
+    return kind == FAULT_TEXT_NULL ? NULL : kind == FAULT_TEXT_OTHER ? "" : "native_module";
+}
+
 static const char *const *backend_supported_ops(void *self, size_t *count) {
     static const char *const ops[] = {
 #define IN_SOURCE(name) name,
 #define IN_LEGAL(name)
-#define X(ID, name, symbol, precedence, arity, cls, rule, level, edge, doc) IN_##level(name)
+#define X(ID, tag, name, symbol, precedence, arity, cls, rule, level, edge, doc) IN_##level(name)
         VYRE_OP_LIST(X)
 #undef X
             "load",

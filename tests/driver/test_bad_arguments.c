@@ -254,6 +254,7 @@ static void null_in_texts(size_t unused) {
     CHILD_CLAIM(!vyre_dialects_find(none, "a.b", 3) && !vyre_dialects_dialect(none, "a", 1));
     CHILD_CLAIM(vyre_program_resolve(program(), none, NULL, &resolved, &the_error) == VYRE_OK);
     REFUSED(VYRE_NOT_FOUND, vyre_dialects_check_laws(none, op_with_laws(), &the_error));
+    REFUSED(VYRE_NOT_FOUND, vyre_dialects_check_lowerings(none, op_with_laws(), &the_error));
 
     vyre_builder *b = vyre_builder_new("p");
     vyre_function function = {NULL, 0};

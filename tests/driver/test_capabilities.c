@@ -1,7 +1,7 @@
 /* Capabilities and device profiles match the code of a backend, and measured or reported values. */
 #include "driver/fake.h"
 
-static const char *const ids[] = {"reference", "cpu-ref", "cpu", "cuda"};
+static const char *const ids[] = {"reference", "cpu-ref", "cpu", "cuda", "opencl"};
 enum { IDS = sizeof ids / sizeof *ids };
 
 /* NULL if it does not start here. */

@@ -495,7 +495,7 @@ static void check_join(void) {
 /* The whole program in one launch of the pipeline that was compiled for it. */
 static void check_meet(void) {
     assert_ptr_equal(m.asked, m.program);
-    assert_int_equal(m.calls[FAULT_BACKEND_grid_sync_limit], 2);
+    assert_int_equal(m.calls[FAULT_BACKEND_grid_sync_limit], 3);
     assert_int_equal(m.calls[FAULT_PIPELINE_dispatch_borrowed], 1);
     check_spans_of(0);
     check_outputs(&m.outputs[0]);
@@ -562,6 +562,7 @@ static const struct row {
     B(resident_wrap) = {ask_wrap, check_wrap, 0, FAULT_BACKEND_id, "wrapping of foreign memory"},
     B(resident_location) = {ask_place, check_place, 0, FAULT_BACKEND_id, "export of resident buffers"},
     B(stream_join) = {ask_join, check_join, 0, FAULT_BACKEND_id, "ordering with a foreign stream"},
+    B(code_target) = {ask_questions, NULL, EARLIER, FAULT_BACKEND_id, NULL},
     B(grid_sync_limit) = {ask_meet, check_meet, TRAPS | BEFORE_RUN, FAULT_PIPELINE_dispatch_persistent_into, NULL},
     P(dispatch) = {ask_pipeline_owned, check_host, TRAPS | REQUIRED, FAULT_BACKEND_id, NULL},
     P(dispatch_borrowed) = {ask_pipeline_borrowed, check_host, TRAPS, FAULT_PIPELINE_dispatch, NULL},

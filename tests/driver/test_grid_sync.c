@@ -248,14 +248,17 @@ static void a_deadline_asks_for_code_that_can_be_stopped(void **state) {
 
 /* ---- pipelines, resources, many ---- */
 
-static void a_pipeline_has_both_forms_and_makes_them_when_needed(void **state) {
+static void a_pipeline_has_both_forms_when_it_is_compiled(void **state) {
     vyre_pipeline *pipeline;
     vyre_outputs outputs = VYRE_OUTPUTS_INIT;
     (void)state;
     bench b;
     bench_open(&b, text, GROUPS);
     assert_int_equal(vyre_compile(b.backend, b.program, NULL, &pipeline, &b.error), VYRE_OK);
-    unsigned parts = calls(&b, FAKE_compile);
+    unsigned all = calls(&b, FAKE_compile);
+    vyre_counters counters[2];
+    vyre_counters_get(&counters[0]);
+    assert_true(all > 1); /* the stages and the whole */
     for (int i = 0; i < 6; i++) {
         unsigned before = launches(&b);
         atomic_store(&b.f->grid_limit, i % 2 ? 1 : GROUPS);
@@ -264,9 +267,61 @@ static void a_pipeline_has_both_forms_and_makes_them_when_needed(void **state) {
         check_outputs(&b, &outputs);
         assert_int_equal(launches(&b) - before, i % 2 ? LAUNCHES : 1);
     }
-    assert_int_equal(calls(&b, FAKE_compile), parts + 1);
+    assert_int_equal(calls(&b, FAKE_compile), all);
+    vyre_counters_get(&counters[1]);
+    assert_int_equal(counters[0].passes, counters[1].passes);
     vyre_outputs_free(&outputs);
     vyre_pipeline_release(pipeline);
+    bench_close(&b);
+}
+
+/* A program that cannot be compiled as a whole has a pipeline, and is not tried again; a failure that may not repeat
+ * is one of vyre_compile. */
+static void a_whole_that_cannot_be_compiled_leaves_the_stages(void **state) {
+    static const struct {
+        vyre_status fails, result;
+    } cases[] = {{VYRE_UNSUPPORTED, VYRE_OK},
+                 {VYRE_LIMIT, VYRE_OK},
+                 {VYRE_NO_DEVICE_MEMORY, VYRE_NO_DEVICE_MEMORY},
+                 {VYRE_TIMEOUT, VYRE_TIMEOUT}};
+    vyre_pipeline *pipeline;
+    vyre_outputs outputs = VYRE_OUTPUTS_INIT;
+    (void)state;
+    bench b;
+    bench_open(&b, text, GROUPS);
+    assert_int_equal(vyre_compile(b.backend, b.program, NULL, &pipeline, &b.error), VYRE_OK);
+    unsigned all = calls(&b, FAKE_compile);
+    vyre_pipeline_release(pipeline);
+    bench_close(&b);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        bench_open(&b, text, GROUPS);
+        b.f->fail_entry = FAKE_compile, b.f->fail_at = all, b.f->fail_with = cases[i].fails;
+        assert_int_equal(vyre_compile(b.backend, b.program, NULL, &pipeline, &b.error), cases[i].result);
+        if (cases[i].result == VYRE_OK) {
+            unsigned before = launches(&b);
+            assert_int_equal(vyre_pipeline_dispatch_into(pipeline, &b.arguments, NULL, &outputs, &b.trap, &b.error),
+                             VYRE_OK);
+            check_outputs(&b, &outputs);
+            assert_int_equal(launches(&b) - before, LAUNCHES);
+            assert_int_equal(calls(&b, FAKE_compile), all);
+            vyre_pipeline_release(pipeline);
+        }
+        bench_close(&b);
+    }
+    vyre_outputs_free(&outputs);
+}
+
+/* Also without a pipeline of the caller's. */
+static void preparing_compiles_both_forms(void **state) {
+    (void)state;
+    bench b;
+    bench_open(&b, text, GROUPS);
+    b.backend->calls.dispatch = NULL; /* a backend that only compiles has implicit pipelines */
+    assert_int_equal(vyre_backend_prepare(b.backend, b.program, &b.error), VYRE_OK);
+    unsigned all = calls(&b, FAKE_compile);
+    assert_true(all > 1);
+    runs_in(&b, 0, NULL, 1);
+    assert_int_equal(calls(&b, FAKE_compile), all);
     bench_close(&b);
 }
 
@@ -466,7 +521,9 @@ int main(void) {
         cmocka_unit_test(a_launch_that_is_refused_after_all_runs_as_several),
         cmocka_unit_test(grids_over_the_limit_of_a_dimension_are_several),
         cmocka_unit_test(a_deadline_asks_for_code_that_can_be_stopped),
-        cmocka_unit_test(a_pipeline_has_both_forms_and_makes_them_when_needed),
+        cmocka_unit_test(a_pipeline_has_both_forms_when_it_is_compiled),
+        cmocka_unit_test(a_whole_that_cannot_be_compiled_leaves_the_stages),
+        cmocka_unit_test(preparing_compiles_both_forms),
         cmocka_unit_test(resident_buffers_and_host_bytes_meet_alike),
         cmocka_unit_test(batches_sequences_and_dispatches_in_flight_meet_one_by_one),
         cmocka_unit_test(traps_come_back_alike),

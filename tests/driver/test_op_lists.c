@@ -4,6 +4,7 @@
 
 #include "backends/cpu/cpu.h"
 #include "backends/cuda/cuda.h"
+#include "compile/pipeline.h"
 #include "emit/ptx/ptx.h"
 #include "ir/op_tables.h"
 
@@ -207,15 +208,15 @@ static void cpu_runs_every_op_it_lists(void **state) {
 }
 
 static vyre_status emit_ptx(vyre_program *program, uint32_t architecture, vyre_error *error) {
-    const vy_ptx_prepare_options how = {.architecture = architecture};
+    const vy_target_desc target = vy_ptx_target(architecture, 0);
     const vy_ptx_options options = {.architecture = architecture};
-    vy_ptx_prepared prepared;
+    vy_compiled compiled;
     vy_ptx_code code = {0};
-    vyre_status status = vy_ptx_prepare(program, &how, &prepared, error);
+    vyre_status status = vy_compile_pipeline(program, &target, NULL, &compiled, error);
     if (status == VYRE_OK)
-        status = vy_ptx_emit(prepared.program, &options, &code, error);
+        status = vy_ptx_emit(compiled.program, &options, &code, error);
     vy_ptx_free(&code);
-    vyre_program_release(prepared.program);
+    vyre_program_release(compiled.program);
     return status;
 }
 
@@ -250,16 +251,18 @@ static void cuda_lists_the_ops_that_become_ptx_and_no_others(void **state) {
 /* ---- ops left out ---- */
 
 /* Below the dispatch layer, which would run such a program as several launches. */
-static void the_op_that_cpu_and_cuda_leave_out_is_not_theirs(void **state) {
+static void the_op_that_devices_leave_out_is_not_theirs(void **state) {
     (void)state;
     char text[1024];
     write_program(text, sizeof text, VY_OP_SET_GRID_BARRIER);
     vyre_program *program = vy_test_parse(text);
     vyre_error error = VYRE_ERROR_INIT;
-    const vy_op_set cpu = listed_by("cpu"), cuda = listed_by("cuda"), all = listed_by("reference");
+    const vy_op_set cpu = listed_by("cpu"), cuda = listed_by("cuda"), opencl = listed_by("opencl"),
+                    all = listed_by("reference");
     for (unsigned i = 0; i < VY_OP_SET_COUNT; i++) {
         assert_int_equal(has(&cpu, i), has(&all, i) && i != VY_OP_SET_GRID_BARRIER);
         assert_int_equal(has(&cuda, i), has(&all, i) && i != VY_OP_SET_GRID_BARRIER);
+        assert_int_equal(has(&opencl, i), has(&all, i) && i != VY_OP_SET_GRID_BARRIER);
     }
     /* Not on every device that cuda runs on. */
     assert_int_equal(emit_ptx(program, 60, &error), VYRE_UNSUPPORTED);
@@ -279,7 +282,7 @@ int main(void) {
         cmocka_unit_test(the_reference_lists_every_op_and_runs_it),
         cmocka_unit_test(cpu_runs_every_op_it_lists),
         cmocka_unit_test(cuda_lists_the_ops_that_become_ptx_and_no_others),
-        cmocka_unit_test(the_op_that_cpu_and_cuda_leave_out_is_not_theirs),
+        cmocka_unit_test(the_op_that_devices_leave_out_is_not_theirs),
     };
     return cmocka_run_group_tests_name("lists of ops", tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 #include "backends/cpu/compile.h"
 #include "base/file.h"
 #include "generate/generate.h"
+#include "support/resolve.h"
 #include "vyre/cache.h"
 #include "vyre/oracle.h"
 
@@ -191,8 +192,11 @@ static void the_examples_give_the_bytes_of_the_uncompiled_dispatch(void **state)
         vyre_module *module;
         assert_int_equal(vy_file_read(files.gl_pathv[i], SIZE_MAX, &text, NULL), VYRE_OK);
         assert_int_equal(vyre_text_parse(text.data, text.size, NULL, NULL, &module, NULL), VYRE_OK);
-        for (size_t p = 0; p < vyre_module_program_count(module); p++)
-            ran += check_example(&f, files.gl_pathv[i], vyre_module_program(module, p));
+        for (size_t p = 0; p < vyre_module_program_count(module); p++) {
+            vyre_program *program = vy_test_resolve(vyre_module_program(module, p));
+            ran += check_example(&f, files.gl_pathv[i], program);
+            vyre_program_release(program);
+        }
         vyre_module_free(module);
         vyre_bytes_free(&text);
     }

@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "generate/generate.h"
+#include "support/resolve.h"
 #include "vyre/oracle.h"
 
 #include <glob.h>
@@ -169,8 +170,11 @@ static void the_examples_give_the_oracles_bytes(void **state) {
         vyre_module *module;
         assert_int_equal(vy_file_read(files.gl_pathv[i], SIZE_MAX, &text, NULL), VYRE_OK);
         assert_int_equal(vyre_text_parse(text.data, text.size, NULL, NULL, &module, NULL), VYRE_OK);
-        for (size_t p = 0; p < vyre_module_program_count(module); p++)
-            ran += check_example(files.gl_pathv[i], backend, vyre_module_program(module, p), &outputs);
+        for (size_t p = 0; p < vyre_module_program_count(module); p++) {
+            vyre_program *program = vy_test_resolve(vyre_module_program(module, p));
+            ran += check_example(files.gl_pathv[i], backend, program, &outputs);
+            vyre_program_release(program);
+        }
         vyre_module_free(module);
         vyre_bytes_free(&text);
     }

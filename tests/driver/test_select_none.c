@@ -18,6 +18,7 @@ static int setup(void **state) {
     unsetenv("VYRE_COMPILER");
     setenv("VYRE_CACHE_DIR", folder, 1);
     setenv("VYRE_CUDA_LIBRARY", "no-driver.so", 1);
+    setenv("VYRE_OPENCL_LIBRARY", "no-loader.so", 1);
     return 0;
 }
 
@@ -44,12 +45,12 @@ static void a_missing_compiler_is_the_fix_when_the_cpu_is_allowed(void **state) 
 }
 
 /* A CPU that is not usable either is not recommended. */
-static void gpus_only_name_the_driver(void **state) {
+static void gpus_only_name_a_driver(void **state) {
     vyre_error error;
     (void)state;
     setenv("VYRE_COMPILER", "/there/is/none", 1);
     select_fails(NULL, &error);
-    assert_string_equal(error.fix, "for backend cuda: leave VYRE_CUDA_LIBRARY out, or name the driver's library");
+    assert_string_equal(error.fix, "for backend opencl: leave VYRE_OPENCL_LIBRARY out, or name the OpenCL loader");
 }
 
 static void a_usable_cpu_is_recommended_and_then_chosen(void **state) {
@@ -62,8 +63,8 @@ static void a_usable_cpu_is_recommended_and_then_chosen(void **state) {
     assert_string_equal(vyre_backend_id(backend), "cpu");
     vyre_backend_release(backend);
     select_fails(NULL, &error);
-    assert_string_equal(error.fix, "allow the CPU in the policy, as VYRE_POLICY_DEFAULT does; or for backend cuda: "
-                                   "leave VYRE_CUDA_LIBRARY out, or name the driver's library");
+    assert_string_equal(error.fix, "allow the CPU in the policy, as VYRE_POLICY_DEFAULT does; or for backend opencl: "
+                                   "leave VYRE_OPENCL_LIBRARY out, or name the OpenCL loader");
 }
 
 /* Reasons that do not fit are counted, and none is cut. */
@@ -99,7 +100,7 @@ static void a_named_device_that_does_not_exist_is_the_reason(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_missing_compiler_is_the_fix_when_the_cpu_is_allowed, setup, teardown),
-        cmocka_unit_test_setup_teardown(gpus_only_name_the_driver, setup, teardown),
+        cmocka_unit_test_setup_teardown(gpus_only_name_a_driver, setup, teardown),
         cmocka_unit_test_setup_teardown(a_usable_cpu_is_recommended_and_then_chosen, setup, teardown),
         cmocka_unit_test_setup_teardown(a_message_ends_with_a_whole_reason, setup, teardown),
         cmocka_unit_test_setup_teardown(a_named_device_that_does_not_exist_is_the_reason, setup, teardown),

@@ -4,6 +4,7 @@
  * effective user is not, and the kernel sets AT_SECURE as for the opposite direction. */
 #include "backends/cpu/compile.h"
 #include "backends/cuda/dynamic_symbols.h"
+#include "backends/opencl/dynamic_symbols.h"
 #include "base/file.h"
 #include "driver/registry/child.h"
 #include "driver/telemetry.h"
@@ -37,6 +38,7 @@ static int raised(void) {
     CHILD_CLAIM(!vyre_backend_find("fake-good"));
     CHILD_CLAIM(vyre_dialects_load_path(NULL, &error) == VYRE_OK); /* the manifest there has mistakes */
     CHILD_CLAIM(strcmp(vy_cuda_dynamic_symbols_file(), "libcuda.so.1") == 0);
+    CHILD_CLAIM(strcmp(vy_ocl_dynamic_symbols_file(), "libOpenCL.so.1") == 0);
     /* Neither the compiler named in the environment nor the one next to this copy, as in a build tree; it is not
      * executable. */
     CHILD_CLAIM(vy_cpu_compiler_check(&error) == VYRE_OK || strstr(error.message, "is not installed"));
@@ -89,6 +91,7 @@ static void a_set_user_id_process_ignores_its_environment(void **state) {
     setenv("VYRE_BACKEND", "no-such-backend", 1);
     set("VYRE_COMPILER", "no-such-compiler");
     set("VYRE_CUDA_LIBRARY", "libcuda.so");
+    set("VYRE_OPENCL_LIBRARY", "libOpenCL.so");
     set("VYRE_CACHE_DIR", "cache");
     set("XDG_CACHE_HOME", "cache");
     set("HOME", "cache");

@@ -48,10 +48,49 @@ static void rows_accept_what_their_class_and_rule_say(void **state) {
     assert_true(vyre_op_accepts(VYRE_OP_SELECT, VYRE_TYPE_BOOL, VYRE_TYPE_BOOL));
 }
 
-static void rows_of_level_source_come_first(void **state) {
+/* The tags of version 1.0 and 1.1. Encoded programs contain them: add rows, change none. */
+static const struct {
+    const char *name;
+    unsigned tag;
+} tags[] = {
+    {"neg", 0},     {"not", 1},        {"lnot", 2},         {"abs", 3},           {"popcount", 4},
+    {"clz", 5},     {"ctz", 6},        {"reverse_bits", 7}, {"reverse_bytes", 8}, {"sqrt", 9},
+    {"floor", 10},  {"ceil", 11},      {"trunc", 12},       {"round", 13},        {"is_nan", 14},
+    {"is_inf", 15}, {"is_finite", 16}, {"signbit", 17},     {"add", 18},          {"sub", 19},
+    {"mul", 20},    {"mul_high", 21},  {"div", 22},         {"rem", 23},          {"remainder", 24},
+    {"and", 25},    {"or", 26},        {"xor", 27},         {"land", 28},         {"lor", 29},
+    {"shl", 30},    {"shr", 31},       {"rotl", 32},        {"rotr", 33},         {"min", 34},
+    {"max", 35},    {"copysign", 36},  {"eq", 37},          {"ne", 38},           {"lt", 39},
+    {"le", 40},     {"gt", 41},        {"ge", 42},          {"select", 43},       {"fma", 44},
+    {"cast", 45},   {"bitcast", 46},   {"approx_div", 47},  {"approx_sqrt", 48},
+};
+
+static void wire_tags_never_change(void **state) {
     (void)state;
+    for (size_t i = 0; i < sizeof tags / sizeof *tags; i++) {
+        vyre_op op = vyre_op_find(tags[i].name, strlen(tags[i].name));
+        assert_int_not_equal(op, VYRE_OP_COUNT);
+        assert_int_equal(vy_op_tags[op], tags[i].tag);
+    }
+}
+
+static void every_op_has_a_tag_of_its_own(void **state) {
+    (void)state;
+    unsigned found = 0;
     for (unsigned op = 0; op < VYRE_OP_COUNT; op++)
-        assert_int_equal(vyre_op_get((vyre_op)op)->level == VYRE_LEVEL_SOURCE, op < VY_SOURCE_OPS);
+        assert_int_equal(vy_op_of_tag(vy_op_tags[op]), op);
+    for (unsigned tag = 0; tag < 2 * VY_OP_TAGS; tag++)
+        found += vy_op_of_tag(tag) != VYRE_OP_COUNT;
+    assert_int_equal(found, VYRE_OP_COUNT);
+}
+
+static void ops_of_level_source_are_listed(void **state) {
+    (void)state;
+    unsigned next = 0;
+    for (unsigned op = 0; op < VYRE_OP_COUNT; op++)
+        if (vyre_op_get((vyre_op)op)->level == VYRE_LEVEL_SOURCE)
+            assert_int_equal(vy_source_ops[next++], op);
+    assert_int_equal(next, VY_SOURCE_OPS);
     for (unsigned i = 0; i < VYRE_COLLECTIVE_COUNT; i++)
         assert_int_equal(vy_collectives[i].level == VYRE_LEVEL_SOURCE, i < VY_SOURCE_COLLECTIVES);
 }
@@ -230,7 +269,9 @@ int main(void) {
         cmocka_unit_test(every_accepted_combination_has_a_kernel_and_no_other),
         cmocka_unit_test(proper_values_are_computed_without_being_asked),
         cmocka_unit_test(rows_accept_what_their_class_and_rule_say),
-        cmocka_unit_test(rows_of_level_source_come_first),
+        cmocka_unit_test(wire_tags_never_change),
+        cmocka_unit_test(every_op_has_a_tag_of_its_own),
+        cmocka_unit_test(ops_of_level_source_are_listed),
         cmocka_unit_test(every_op_is_found_by_its_name_and_nothing_else_is),
         cmocka_unit_test(every_type_is_found_by_its_name_and_nothing_else_is),
         cmocka_unit_test(names_outside_the_lists_are_question_marks),

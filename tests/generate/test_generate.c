@@ -6,6 +6,7 @@
 #include "generate/generate.h"
 #include "ir/dispatch_resolve.h"
 #include "ir/eval.h"
+#include "vyre/dialect.h"
 
 static vyre_case *generate(vyre_generate_options options) {
     vyre_case *made;
@@ -276,6 +277,162 @@ static void values_are_chosen_over_bitwise_operations_of_them(void **state) {
         fail_msg("%u choices of integers, %u of floats", integers, floats);
 }
 
+/* The other operand of a bitwise op with a literal; VY_NONE if it is something else. */
+static uint32_t masked_operand(const vyre_program *program, uint32_t root) {
+    const vy_expr *e = &program->exprs.items[root];
+    int is_masked = e->kind == VY_EXPR_OP && e->op == VYRE_OP_AND && program->exprs.items[e->b].kind == VY_EXPR_LITERAL;
+    return is_masked ? e->a : VY_NONE;
+}
+
+/* A load at local_index from a buffer whose literal count is at least the size of the workgroup. */
+static int is_proven_load(const vyre_program *program, uint32_t root) {
+    const vy_expr *e = &program->exprs.items[root];
+    if (e->kind != VY_EXPR_LOAD || program->exprs.items[e->b].kind != VY_EXPR_BUILTIN ||
+        program->exprs.items[e->b].op != VYRE_BUILTIN_LOCAL_INDEX)
+        return 0;
+    uint32_t size = program->memories.items[e->a].size;
+    const vy_size *count = size == VY_NONE ? NULL : &program->sizes.items[size];
+    return count && count->kind == VY_SIZE_LITERAL &&
+           count->value >= (uint64_t)program->workgroup[0] * program->workgroup[1] * program->workgroup[2];
+}
+
+/* (y & K) | (x & ~K) or x ^ ((x ^ y) & K), where y is such a load. */
+static int is_proven_selection(const vyre_program *program, uint32_t root) {
+    const vy_expr *e = &program->exprs.items[root], *inner;
+    if (e->kind != VY_EXPR_OP || (e->op != VYRE_OP_OR && e->op != VYRE_OP_XOR))
+        return 0;
+    uint32_t operand = masked_operand(program, e->op == VYRE_OP_OR ? e->a : e->b);
+    if (operand == VY_NONE || e->op == VYRE_OP_OR)
+        return operand != VY_NONE && is_proven_load(program, operand);
+    inner = &program->exprs.items[operand];
+    return inner->kind == VY_EXPR_OP && inner->op == VYRE_OP_XOR && is_proven_load(program, inner->b);
+}
+
+/* The pattern of LLVM's erratum masked-ternary-logic: full vectors, and an unmasked load as an operand in memory. */
+static void choices_have_loads_that_need_no_bounds_check(void **state) {
+    (void)state;
+    unsigned found = 0;
+    for (uint64_t seed = 0; seed < 200; seed++) {
+        vyre_case *made = generate((vyre_generate_options){.seed = seed, .stress = VYRE_STRESS_CHOICES});
+        const vyre_program *program = vyre_case_program(made);
+        int has_selection = 0;
+        for (uint32_t i = 0; i < program->exprs.count && program->workgroup[0] % 16 == 0; i++) {
+            const vy_expr *e = &program->exprs.items[i];
+            has_selection |= e->kind == VY_EXPR_OP && e->op == VYRE_OP_SELECT && is_choice(program, e) &&
+                             vy_type_layouts[e->type].bits >= 32 &&
+                             (is_proven_selection(program, e->b) || is_proven_selection(program, e->c));
+        }
+        found += (unsigned)has_selection;
+        vyre_case_free(made);
+    }
+    if (found < 20)
+        fail_msg("%u of 200 programs", found);
+}
+
+/* ---- ops of dialects ---- */
+
+/* Whether the program has the linked body of the op. */
+static int has_op(const vyre_program *program, const char *id) {
+    for (uint32_t i = 0; i < vyre_program_function_count(program); i++)
+        if (strcmp(vy_symbol_name(program, program->functions.items[i].name), id) == 0)
+            return 1;
+    return 0;
+}
+
+static int has_math(const vyre_program *program) {
+    for (uint32_t i = 0; i < vyre_program_function_count(program); i++)
+        if (strncmp(vy_symbol_name(program, program->functions.items[i].name), "math.", 5) == 0)
+            return 1;
+    return 0;
+}
+
+/* Ops whose operands are memories, or that need an attribute, are not called. */
+static int has_only_values(const vyre_op_definition *op) {
+    for (uint32_t i = 0; i < op->input_count; i++)
+        if (op->inputs[i].kind != VYRE_OPERAND_VALUE)
+            return 0;
+    for (uint32_t i = 0; i < op->attribute_count; i++)
+        if (!op->attributes[i].has_default)
+            return 0;
+    return 1;
+}
+
+static int is_called(const vyre_op_definition *op) {
+    return strcmp(op->dialect, "math") == 0 && has_only_values(op);
+}
+
+static void every_op_of_math_is_called(void **state) {
+    (void)state;
+    vyre_dialects_guard guard = vyre_dialects_acquire();
+    size_t count = vyre_dialects_count(guard), math = 0;
+    uint8_t *seen = calloc(count + 1, 1);
+    assert_non_null(seen);
+    for (size_t i = 0; i < count; i++)
+        math += (unsigned)is_called(vyre_dialects_at(guard, i));
+    assert_true(math >= 40);
+    for (uint64_t seed = 0; seed < 12 * math; seed++) {
+        vyre_generate_options options = {.seed = seed, .stress = VYRE_STRESS_MATH, .statements = 14, .invocations = 16};
+        vyre_case *made = generate(options);
+        for (size_t i = 0; i < count; i++)
+            seen[i] |= (uint8_t)has_op(vyre_case_program(made), vyre_dialects_at(guard, i)->id);
+        vyre_case_free(made);
+    }
+    for (size_t i = 0; i < count; i++)
+        if (is_called(vyre_dialects_at(guard, i)) && !seen[i])
+            fail_msg("%s is not called", vyre_dialects_at(guard, i)->id);
+    vyre_dialects_release(&guard);
+    free(seen);
+}
+
+/* The text of a program with ops has their bodies, so that reading it needs no dialect. */
+static void programs_with_ops_are_resolved(void **state) {
+    (void)state;
+    unsigned with = 0;
+    for (uint64_t seed = 0; seed < 200; seed++) {
+        vyre_case *made = generate((vyre_generate_options){.seed = seed, .stress = VYRE_STRESS_MATH});
+        const vyre_program *program = vyre_case_program(made);
+        vyre_bytes text = VYRE_BYTES_INIT;
+        vyre_module *module;
+        assert_false(program->facts & VY_PROGRAM_HAS_OP_CALL);
+        assert_int_equal(vyre_text_print(program, &text, NULL), VYRE_OK);
+        assert_int_equal(vyre_text_parse(text.data, text.size, NULL, NULL, &module, NULL), VYRE_OK);
+        assert_true(vyre_program_equal(program, vyre_module_program(module, 0)));
+        with += (unsigned)has_math(program);
+        vyre_module_free(module);
+        vyre_bytes_free(&text);
+        vyre_case_free(made);
+    }
+    assert_true(with >= 190);
+}
+
+/* Without stress, only programs of all types call ops: their bodies have types of their own. With it, their operands
+ * have allowed types. Short programs, which are to be quick to compile, call none. */
+static void ops_are_called_by_some_programs_of_all_types(void **state) {
+    (void)state;
+    unsigned some = 0, restricted = 0, in_short = 0, f32 = 0, f64 = 0;
+    uint32_t types = 1u << VYRE_TYPE_F32 | 1u << VYRE_TYPE_U32;
+    for (uint64_t seed = 0; seed < 1000; seed++) {
+        vyre_case *made = generate((vyre_generate_options){.seed = seed});
+        some += (unsigned)has_math(vyre_case_program(made));
+        vyre_case_free(made);
+        made = generate((vyre_generate_options){.seed = seed, .types = types});
+        restricted += (unsigned)has_math(vyre_case_program(made));
+        vyre_case_free(made);
+    }
+    for (uint64_t seed = 0; seed < 200; seed++) {
+        vyre_case *made = generate((vyre_generate_options){.seed = seed, .types = types, .stress = VYRE_STRESS_MATH});
+        f32 += (unsigned)has_op(vyre_case_program(made), "math.exp_f32");
+        f64 += (unsigned)has_op(vyre_case_program(made), "math.sin_f64");
+        vyre_case_free(made);
+        made = generate((vyre_generate_options){.seed = seed, .statements = 8, .stress = VYRE_STRESS_MATH});
+        in_short += (unsigned)has_math(vyre_case_program(made));
+        vyre_case_free(made);
+    }
+    if (some < 40 || some > 130 || restricted || in_short || !f32 || f64)
+        fail_msg("%u of 1000; of f32 and u32 %u; short %u; with stress %u exp of f32, %u sin of f64", some, restricted,
+                 in_short, f32, f64);
+}
+
 /* ---- knobs ---- */
 
 static double mean_statements(unsigned knob) {
@@ -447,7 +604,7 @@ static void stress_makes_its_feature_common(void **state) {
         {VYRE_STRESS_MEMORY, has_barriers, 160},      {VYRE_STRESS_COLLECTIVES, has_collectives, 160},
         {VYRE_STRESS_ATOMICS, has_atomics, 120},      {VYRE_STRESS_GEOMETRY, has_planes, 110},
         {VYRE_STRESS_CONVERSIONS, has_narrowed, 150}, {VYRE_STRESS_EDGES, has_guards, 170},
-        {VYRE_STRESS_CHOICES, has_choices, 150},
+        {VYRE_STRESS_CHOICES, has_choices, 150},      {VYRE_STRESS_MATH, has_math, 190},
     };
     for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
         unsigned count = programs_with(rows[i].stress, rows[i].has);
@@ -510,8 +667,13 @@ static vyre_status generate_and_free(void *user) {
 
 static void every_allocation_may_fail(void **state) {
     (void)state;
+    vyre_dialects_guard guard = vyre_dialects_acquire();
+    assert_true(vyre_dialects_count(guard) > 0); /* the first call of a process loads the standard library */
+    vyre_dialects_release(&guard);
     for (uint64_t seed = 0; seed < 6; seed++) {
-        vyre_generate_options options = {.seed = seed, .statements = 20, .invocations = 32, .stress = 1u << seed};
+        static const unsigned stresses[] = {
+            0, VYRE_STRESS_CONTROL, VYRE_STRESS_FUNCTIONS, VYRE_STRESS_MEMORY, VYRE_STRESS_CHOICES, VYRE_STRESS_MATH};
+        vyre_generate_options options = {.seed = seed, .statements = 20, .invocations = 32, .stress = stresses[seed]};
         assert_true(VY_FAULT_LOOP(generate_and_free, &options) > 10);
     }
 }
@@ -528,6 +690,10 @@ int main(void) {
         cmocka_unit_test(few_bits_are_narrowed_and_widened),
         cmocka_unit_test(accesses_are_guarded_by_ids_and_reach_the_ends),
         cmocka_unit_test(values_are_chosen_over_bitwise_operations_of_them),
+        cmocka_unit_test(choices_have_loads_that_need_no_bounds_check),
+        cmocka_unit_test(every_op_of_math_is_called),
+        cmocka_unit_test(programs_with_ops_are_resolved),
+        cmocka_unit_test(ops_are_called_by_some_programs_of_all_types),
         cmocka_unit_test(statements_says_about_how_many),
         cmocka_unit_test(depth_bounds_expressions),
         cmocka_unit_test(invocations_bounds_the_grid),

@@ -73,6 +73,14 @@ static int has_break(const vyre_case *candidate) {
     return has_statement(candidate, VY_STMT_BREAK);
 }
 
+static int calls_math(const vyre_case *candidate) {
+    const vyre_program *program = vyre_case_program(candidate);
+    for (uint32_t i = 0; i < vyre_program_function_count(program); i++)
+        if (strncmp(vy_symbol_name(program, program->functions.items[i].name), "math.", 5) == 0)
+            return 1;
+    return 0;
+}
+
 static int always(const vyre_case *candidate) {
     (void)candidate;
     return 1;
@@ -152,7 +160,8 @@ static void what_the_failure_needs_stays(void **state) {
         unsigned stress, statements;
     } rows[] = {{has_barrier, VYRE_STRESS_MEMORY, 1},
                 {has_call, VYRE_STRESS_FUNCTIONS, 3},
-                {has_break, VYRE_STRESS_CONTROL, 2}};
+                {has_break, VYRE_STRESS_CONTROL, 2},
+                {calls_math, VYRE_STRESS_MATH, 3}};
     for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
         vyre_case *start =
             find(rows[i].asks, (vyre_generate_options){.seed = 77, .statements = 60, .stress = rows[i].stress});

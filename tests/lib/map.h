@@ -140,7 +140,14 @@ static const uint64_t map_f64[] = {0,
                                    0x3fe0000000000000,
                                    0x400921fb54442d18};
 
-/* Types of three letters, asked a million times. */
+static const uint64_t map_f16[] = {0x0000, 0x8000, 0x3c00, 0xbc00, 0x0001, 0x8001, 0x03ff, 0x0400,
+                                   0x7bff, 0xfbff, 0x7c00, 0xfc00, 0x7e00, 0x3800, 0xb800, 0x3bff,
+                                   0x3c01, 0x4000, 0xc000, 0x4200, 0x4248, 0x6400, 0x5bff, 0x1400};
+static const uint64_t map_bf16[] = {0x0000, 0x8000, 0x3f80, 0xbf80, 0x0001, 0x8001, 0x007f, 0x0080,
+                                    0x7f7f, 0xff7f, 0x7f80, 0xff80, 0x7fc0, 0x3f00, 0xbf00, 0x3f7f,
+                                    0x3f81, 0x4000, 0xc000, 0x4040, 0x4049, 0x4300, 0x42fe, 0x3b80};
+
+/* Types of three or four letters, asked a million times. */
 static inline int map_is(const char *type, const char *name) {
     return memcmp(type, name, 4) == 0;
 }
@@ -154,6 +161,14 @@ static inline size_t map_specials(const char *type, const uint64_t **values) {
         *values = map_f64;
         return sizeof map_f64 / sizeof *map_f64;
     }
+    if (map_is(type, "f16")) {
+        *values = map_f16;
+        return sizeof map_f16 / sizeof *map_f16;
+    }
+    if (map_is(type, "bf16")) {
+        *values = map_bf16;
+        return sizeof map_bf16 / sizeof *map_bf16;
+    }
     *values = map_integers;
     return sizeof map_integers / sizeof *map_integers;
 }
@@ -164,6 +179,10 @@ static inline uint64_t map_canonical(const char *type, uint64_t bits) {
         return 0x7fc00000;
     if (map_is(type, "f64") && (bits & 0x7fffffffffffffff) > 0x7ff0000000000000)
         return 0x7ff8000000000000;
+    if (map_is(type, "f16") && (bits & 0x7fff) > 0x7c00)
+        return 0x7e00;
+    if (map_is(type, "bf16") && (bits & 0x7fff) > 0x7f80)
+        return 0x7fc0;
     return bits;
 }
 
@@ -175,6 +194,10 @@ static inline uint64_t map_draw(const char *type, uint64_t mask, vy_random *rand
 
     if (kind == 0)
         bits = specials[vy_random_below(random, count)];
+    else if (kind == 1 && map_is(type, "f16"))
+        bits = 0x3000 + bits % 0x1800 + (bits >> 63 << 15);
+    else if (kind == 1 && map_is(type, "bf16"))
+        bits = 0x3e00 + bits % 0x0300 + (bits >> 63 << 15);
     else if (kind == 1 && type[0] == 'f') /* near one, where packing and sampling happen */
         bits = type[1] == '3' ? 0x3b000000 + bits % 0x05000000 + (bits >> 63 << 31) : 0x3fe0000000000000 + (bits >> 12);
     else if (kind == 1)

@@ -75,20 +75,22 @@ static void put_program(char *text, size_t size, const vyre_op_definition *op) {
     at += put_arguments(text + at, size - at, op, op->function ? op->function : strchr(op->id, '.') + 1);
     at += (size_t)snprintf(text + at, size - at, "  if local_index == 0 {\n    same[0] = u32(true");
     for (uint32_t k = 0; k < op->output_count; k++) {
-        const char *type = vyre_type_name(op->outputs[k].type);
-        at += (size_t)snprintf(text + at, size - at,
-                               type[0] == 'f' ? " && bitcast<u%s>(x%u) == bitcast<u%s>(y%u)" : " && %.0sx%u == %.0sy%u",
-                               type + 1, k, type + 1, k);
+        const char *width = strchr(vyre_type_name(op->outputs[k].type), 'f'); /* of a float: f32, bf16 */
+        at += width ? (size_t)snprintf(text + at, size - at, " && bitcast<u%s>(x%u) == bitcast<u%s>(y%u)", width + 1, k,
+                                       width + 1, k)
+                    : (size_t)snprintf(text + at, size - at, " && x%u == y%u", k, k);
     }
     snprintf(text + at, size - at, ")\n  }\n}\n");
 }
 
-static void call(const char *dialect, const vyre_op_definition *op, vyre_dialects_guard guard, vy_random *random) {
-    char text[8192];
+/* The function is in `file`, a name with the extension .vyre. */
+static void call(const char *file, const vyre_op_definition *op, vyre_dialects_guard guard, vy_random *random) {
+    char text[8192], stem[64];
     library l;
 
     put_program(text, sizeof text, op);
-    library_open_resolved(&l, dialect, text, guard);
+    snprintf(stem, sizeof stem, "%.*s", (int)(strlen(file) - strlen(".vyre")), file);
+    library_open_resolved(&l, stem, text, guard);
     if (takes_values(op)) /* of memory there are enough tests: that it is called is all */
         for (int round = 0; round < 20; round++) {
             uint64_t values[16];
@@ -122,7 +124,7 @@ static void every_op_is_there_under_its_id(void **state) {
             const vyre_op_definition *op = vyre_dialects_find(guard, id, strlen(id));
             if (!op)
                 fail_msg("libvyre has no op %s", id);
-            call(dialects[i], op, guard, &random);
+            call(manifest->ops[k].file, op, guard, &random);
         }
         vy_manifest_free(manifest);
     }

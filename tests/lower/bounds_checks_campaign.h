@@ -8,6 +8,7 @@
 
 #include "opt/campaign.h"
 
+#include "compile/pipeline.h"
 #include "lower/bounds_checks.h"
 #include "lower/legalize.h"
 

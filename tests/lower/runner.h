@@ -4,7 +4,7 @@
 
 #include "support/test.h"
 
-#include "lower/legalize.h"
+#include "compile/pipeline.h"
 #include "oracle/adversarial_device.h"
 #include "vyre/text.h"
 

@@ -12,6 +12,7 @@
 #include "lower/put_traps.h"
 #include "lower/traps_runner.h"
 
+#include "compile/pipeline.h"
 #include "ir/dispatch_resolve.h"
 #include "opt/coarsen.h"
 
@@ -97,8 +98,9 @@ static int arguments_of_way(const vyre_program *program, const vy_coarsened *wid
     params[arguments->param_count] = (vyre_scalar){VYRE_TYPE_U32, launch.groups[0]};
     out->params = params;
     out->param_count = arguments->param_count + VY_COARSEN_PARAMS;
-    out->geometry = (vyre_geometry){
-        VYRE_GEOMETRY_GROUPS, {vy_coarsened_groups(widened, launch.groups[0]), launch.groups[1], launch.groups[2]}};
+    out->geometry =
+        (vyre_geometry){VYRE_GEOMETRY_GROUPS,
+                        {vy_coarsened_groups(widened->factor, launch.groups[0]), launch.groups[1], launch.groups[2]}};
     return 1;
 }
 
@@ -133,7 +135,7 @@ static const char *go(way *w, vyre_program *program, vy_coarsened *widened) {
         return w->why;
     if (w->is_widened) {
         vyre_program *narrow = widened->program;
-        vy_coarsen_options options = {.access_bytes = 16, .even_if_slow = 1};
+        vy_target_desc options = {.access_bytes = 16, .coarsen = VY_COARSEN_IF_POSSIBLE};
         vyre_status status = vy_coarsen(narrow, &options, widened, &error);
         vyre_program_release(narrow);
         if (status != VYRE_OK)

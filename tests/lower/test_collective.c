@@ -1,5 +1,6 @@
 /* Reductions and scans of floats in steps give what the collective gives, for every size of workgroup and subgroup,
  * without races. */
+#include "compile/pipeline.h"
 #include "lower/runner.h"
 
 static vyre_status run(vyre_oracle *oracle, const vyre_arguments *arguments, unsigned checks, vyre_bytes *output,

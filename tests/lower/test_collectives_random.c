@@ -2,6 +2,7 @@
  * on the worst device of the profile; also when the schedule is perturbed, and without races. */
 #include "lower/runner.h"
 
+#include "compile/pipeline.h"
 #include "generate/generate.h"
 
 enum { OUTPUTS = 64, STEPS = 100000 };

@@ -2,8 +2,8 @@
 #include "support/test.h"
 
 #include "base/thread.h"
+#include "compile/pipeline.h"
 #include "emit/ptx/ptx.h"
-#include "lower/legalize.h"
 #include "opt/pass_manager.h"
 #include "support/fault.h"
 
@@ -29,8 +29,9 @@ static vyre_status legalise(vyre_error *error) {
 }
 
 static vyre_status prepare(vyre_error *error) {
-    vy_ptx_prepared out;
-    vyre_status status = vy_ptx_prepare(program, &(vy_ptx_prepare_options){.architecture = 90}, &out, error);
+    const vy_target_desc target = vy_ptx_target(90, 0);
+    vy_compiled out;
+    vyre_status status = vy_compile_pipeline(program, &target, NULL, &out, error);
     vyre_program_release(out.program);
     return status;
 }
@@ -38,7 +39,7 @@ static vyre_status prepare(vyre_error *error) {
 static const struct {
     vyre_status (*run)(vyre_error *error);
     const char *step;
-} ways[] = {{optimise, "const-fold"}, {legalise, "zero-init"}, {prepare, "const-fold"}};
+} ways[] = {{optimise, "const-fold"}, {legalise, "inline"}, {prepare, "inline"}};
 enum { WAYS = sizeof ways / sizeof *ways };
 
 static void a_deadline_that_has_passed_ends_them(void **state) {

@@ -2,7 +2,8 @@
  * oracle stays as it is. */
 #include "lower/runner.h"
 
-#include "lower/softlib.h"
+#include "compile/pipeline.h"
+#include "lower/legalizer.h"
 #include "support/fault.h"
 
 /* Operands that show what a missing bit does. */
@@ -207,7 +208,7 @@ static void f64_is_held_as_its_pattern(void **state) {
         static legal_arguments made;
         vyre_program *legal = NULL;
         assert_int_equal(vy_legalize(program, &(vy_target_desc){.exact = cases[i].exact}, &legal, NULL), VYRE_OK);
-        assert_int_equal(vy_legal_uses_of(legal).types & cases[i].types, 0);
+        assert_int_equal(vy_legal_types(legal) & cases[i].types, 0);
         assert_int_equal(vy_oracle_new_on(legal, cases[i].exact, &oracle, NULL), VYRE_OK);
         assert_int_equal(vyre_oracle_run(oracle, arguments_for(program, cases[i].exact, &arguments, &made), NULL, &got,
                                          NULL, NULL, NULL),

@@ -4,8 +4,10 @@
 #include "lower/holds.h"
 #include "lower/runner.h"
 
+#include "compile/pipeline.h"
 #include "opt/coarsen.h"
 #include "opt/pass_manager.h"
+#include "opt/policies.h"
 #include "vyre/transform.h"
 
 #include <time.h>
@@ -113,7 +115,8 @@ static void everything(const char *what, vyre_program *program) {
     vyre_program_release(out);
     vy_coarsened widened = {0};
     start = seconds();
-    status = vy_coarsen(program, &(vy_coarsen_options){16, 1}, &widened, &error);
+    status =
+        vy_coarsen(program, &(vy_target_desc){.access_bytes = 16, .coarsen = VY_COARSEN_IF_POSSIBLE}, &widened, &error);
     is_answer(what, "widening", status, &error, start);
     vyre_program_release(widened.program);
     vyre_program_release(flat);
@@ -368,7 +371,7 @@ static void many_loops_of_meetings(void **state) {
     vyre_optimize_options level = {.level = VYRE_OPTIMIZE_LEVEL_MAX};
     vyre_error error = {0};
     double start = seconds();
-    vyre_status status = vy_optimize_by(program, &level, &vy_opt_spmd_cpu, &optimised, NULL, &error);
+    vyre_status status = vy_optimize_by(program, &level, opt_policy_of(POLICY_CPU), &optimised, NULL, &error);
     is_answer("loops of meetings", "optimising", status, &error, start);
     assert_int_equal(status, VYRE_OK);
     uint64_t before = (uint64_t)program->stmts.count + program->exprs.count;

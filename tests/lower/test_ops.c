@@ -1,6 +1,7 @@
 /* Every op on every type, legalised for every profile and run as the worst device of that profile, gives the
  * evaluator's bits; none is refused. The profiles: each bit alone is missing, all are, devices as measured, and a
  * covering array of all pairs. */
+#include "compile/pipeline.h"
 #include "lower/covering.h"
 #include "lower/operands.h"
 

@@ -2,6 +2,7 @@
  * delivers. A mismatch shrinks itself. */
 #include "lower/covering.h"
 
+#include "compile/pipeline.h"
 #include "generate/generate.h"
 #include "lower/holds.h"
 #include "vyre/dialect.h"
@@ -136,6 +137,9 @@ static void random_programs_give_the_same_bits(void **state) {
         if (seed % 5)
             options.stress = VYRE_STRESS_INTEGERS | VYRE_STRESS_FLOATS | VYRE_STRESS_CONTROL | VYRE_STRESS_FUNCTIONS |
                              VYRE_STRESS_MEMORY;
+        if (seed % 6 == 0) /* of all types */
+            options.stress |= VYRE_STRESS_MATH;
+        options.stress = vy_test_stress(options.stress);
         const profile any = any_profile(seed),
                       *kinds[3] = {&covering->rows[seed % covering->count], &profiles[seed % PROFILES], &any};
         counts[judge_seed(&options, kinds[seed % 3])]++;

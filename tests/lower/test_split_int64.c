@@ -2,6 +2,7 @@
  * accesses of level legal give the bytes they give where there are 64 bits. */
 #include "lower/runner.h"
 
+#include "compile/pipeline.h"
 #include "lower/legalizer.h"
 #include "support/fault.h"
 
@@ -364,11 +365,9 @@ static void check_legal(const char *text, const vyre_arguments *arguments) {
     vyre_program *program = vy_test_parse(text), *made = NULL;
     vy_softlib library;
     vyre_error error = {0};
-    vyre_status status =
-        vy_softlib_open(&library, vy_softlib_int64_texts, vy_legal_uses_of(program), poor.exact, &error);
-    if (status == VYRE_OK)
-        status = vy_legalizer_run(program, &vy_legalize_split_int64, &library, poor.exact, &made, &error);
-    vy_softlib_free(&library);
+    vy_softlib_open(&library, vy_softlib_int64, poor.exact);
+    vyre_status status = vy_legalizer_run(program, &vy_legalize_split_int64, &library, poor.exact, &made, &error);
+    vy_softlib_close(&library);
     if (status != VYRE_OK)
         fail_msg("%s\nin\n%s", error.message, text);
     compare(program, made, poor.exact, arguments);

@@ -6,10 +6,12 @@
  * of the program. Below the stack lies a guard page. */
 #include "lower/runner.h"
 
+#include "compile/pipeline.h"
 #include "emit/ptx/ptx.h"
 #include "ir/model.h"
 #include "opt/coarsen.h"
 #include "opt/pass_manager.h"
+#include "opt/policies.h"
 #include "split/grid_split.h"
 #include "split/grid_tile.h"
 #include "vyre/oracle.h"
@@ -273,16 +275,17 @@ static vyre_status step_optimise(const subject *s, vyre_error *error) {
 }
 
 static vyre_status step_optimise_far(const subject *s, vyre_error *error) {
-    return optimise(s, &vy_opt_unroll_aggressive, error);
+    return optimise(s, opt_policy_of(POLICY_LATE), error);
 }
 
 static vyre_status step_optimise_meet(const subject *s, vyre_error *error) {
-    return optimise(s, &vy_opt_spmd_cpu, error);
+    return optimise(s, opt_policy_of(POLICY_CPU), error);
 }
 
 static vyre_status step_widen(const subject *s, vyre_error *error) {
     vy_coarsened widened = {0};
-    vyre_status status = vy_coarsen(s->program, &(vy_coarsen_options){16, 1}, &widened, error);
+    vyre_status status = vy_coarsen(
+        s->program, &(vy_target_desc){.access_bytes = 16, .coarsen = VY_COARSEN_IF_POSSIBLE}, &widened, error);
     vyre_program_release(widened.program);
     return status;
 }
@@ -323,15 +326,15 @@ static vyre_status step_base(const subject *s, vyre_error *error) {
 }
 
 static vyre_status step_ptx(const subject *s, vyre_error *error) {
-    vy_ptx_prepared prepared = {0};
+    const vy_target_desc target = vy_ptx_target(90, 1);
+    vy_compiled compiled;
     vy_ptx_code code;
-    vyre_status status =
-        vy_ptx_prepare(s->program, &(vy_ptx_prepare_options){.architecture = 90, .cancellable = 1}, &prepared, error);
+    vyre_status status = vy_compile_pipeline(s->program, &target, NULL, &compiled, error);
     if (status == VYRE_OK)
-        status = vy_ptx_emit(prepared.program, &(vy_ptx_options){.architecture = 90}, &code, error);
+        status = vy_ptx_emit(compiled.program, &(vy_ptx_options){.architecture = 90}, &code, error);
     if (status == VYRE_OK)
         vy_ptx_free(&code);
-    vyre_program_release(prepared.program);
+    vyre_program_release(compiled.program);
     return status;
 }
 

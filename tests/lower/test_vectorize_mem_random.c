@@ -1,6 +1,7 @@
 /* Random runs of adjacent accesses, generated programs and widened ones give their bytes when accesses are fused,
  * wherever buffers start; and what widening is for comes out of it: nothing but wide accesses in the fast path of the
  * examples. */
+#include "compile/pipeline.h"
 #include "ir/walk.h"
 #include "lower/vectorize_mem_runner.h"
 #include "opt/coarsen_runner.h"
@@ -293,7 +294,7 @@ static void widened_programs_keep_their_bytes(void **state) {
         vy_coarsened widened;
         assert_int_equal(vyre_generate(&options, &made, NULL), VYRE_OK);
         vy_target_desc target = {.exact = ALL_BITS, .access_bytes = 4u << seed % 3, .aligned_buffers = seed % 4 == 0};
-        vy_coarsen_options how = {.access_bytes = target.access_bytes, .even_if_slow = 1};
+        vy_target_desc how = {.access_bytes = target.access_bytes, .coarsen = VY_COARSEN_IF_POSSIBLE};
         assert_int_equal(vy_coarsen(vyre_case_program(made), &how, &widened, NULL), VYRE_OK);
         if (widened.factor > 1) {
             widened_count++;
@@ -342,7 +343,7 @@ static void check_fast_path(vyre_program *program, unsigned wide_loads, unsigned
     vyre_program *optimized = NULL, *legal = NULL;
     vyre_optimize_options level = {.level = VYRE_OPTIMIZE_LEVEL_MAX};
     vy_target_desc target = {.exact = ALL_BITS, .access_bytes = 16, .aligned_buffers = 1};
-    assert_int_equal(vy_coarsen(program, &(vy_coarsen_options){.access_bytes = 16}, &widened, NULL), VYRE_OK);
+    assert_int_equal(vy_coarsen(program, &(vy_target_desc){.access_bytes = 16}, &widened, NULL), VYRE_OK);
     assert_true(widened.factor > 1);
     assert_int_equal(vyre_program_optimize(widened.program, &level, &optimized, NULL, NULL), VYRE_OK);
     assert_int_equal(vy_legalize(optimized, &target, &legal, NULL), VYRE_OK);

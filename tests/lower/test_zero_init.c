@@ -1,7 +1,9 @@
 /* Fill: an array that is read before it is written is zeroed, one that is written in time is not, and either way the
  * bytes are those of arrays that start as zero. Each body is judged and run: at level legal arrays start with garbage.
  * */
+#include "compile/pipeline.h"
 #include "lower/bounds_checks_campaign.h"
+#include "lower/legalize.h"
 
 static vyre_program *parse(const char *body) {
     char text[4096];

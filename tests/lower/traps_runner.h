@@ -4,6 +4,7 @@
 
 #include "lower/runner.h"
 
+#include "compile/pipeline.h"
 #include "generate/generate.h"
 #include "oracle/lowered_env.h"
 

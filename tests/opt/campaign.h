@@ -421,7 +421,8 @@ static inline int opt_try(opt_campaign *c, uint64_t seed, int show) {
     vyre_program *flat = NULL, *program = NULL;
     options.seed = seed;
     if (!options.stress && seed % 3)
-        options.stress = 1u << seed / 3 % 8; /* one thing at a time, too */
+        options.stress = 1u << seed / 3 % VYRE_STRESS_COUNT; /* one thing at a time, too */
+    options.stress = vy_test_stress(options.stress);
     if (vyre_generate(&options, &made, &error) != VYRE_OK)
         fail_msg("seed %llu: %s", (unsigned long long)seed, error.message);
     if (vyre_program_inline(vyre_case_program(made), &flat, &error) != VYRE_OK)

@@ -30,7 +30,7 @@ static inline void widen_run(const vyre_program *program, const vy_coarsened *wi
         params[program->param_count] = (vyre_scalar){VYRE_TYPE_U32, launch.groups[0]};
         given.params = params;
         given.param_count = program->param_count + VY_COARSEN_PARAMS;
-        given.geometry.size[0] = vy_coarsened_groups(widened, launch.groups[0]);
+        given.geometry.size[0] = vy_coarsened_groups(widened->factor, launch.groups[0]);
     }
     runner_direct(made, &given, options, result);
 }

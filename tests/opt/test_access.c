@@ -3,10 +3,11 @@
  *
  * Programs are those of access_programs.h. VYRE_SEED starts elsewhere, VYRE_EFFORT makes it that many times longer. */
 #include "opt/access_programs.h"
+#include "opt/policies.h"
 
+#include "compile/pipeline.h"
 #include "generate/generate.h"
 #include "ir/diagnostic_codes.h"
-#include "lower/legalize.h"
 #include "opt/coarsen.h"
 #include "opt/pass_manager.h"
 #include "oracle/lowered_env.h"
@@ -134,12 +135,8 @@ static vyre_program *optimise(vyre_program *program, const way *w) {
     return made;
 }
 
-static const vy_opt_policy *const all_rules[] = {&vy_opt_default, &vy_opt_unroll_aggressive, &vy_opt_defer_array_loops,
-                                                 &vy_opt_spmd_cpu};
-enum { RULES = sizeof all_rules / sizeof *all_rules };
-
 static way draw_way(vy_random *random) {
-    way w = {.rules = all_rules[vy_random_below(random, RULES)],
+    way w = {.rules = opt_policy_of((opt_policy)vy_random_below(random, POLICIES)),
              .pass_count = 1 + (unsigned)vy_random_below(random, 4)};
     for (unsigned i = 0; i < w.pass_count; i++)
         w.passes[i] = (vyre_pass)vy_random_below(random, VYRE_PASS_COUNT);
@@ -152,10 +149,9 @@ static void name_way(const way *w) {
         printf(" %s", vyre_pass_name(w->passes[i]));
     if (!w->pass_count)
         printf(" level %u", w->level);
-    printf(" (%s rules)\n", w->rules == &vy_opt_unroll_aggressive   ? "far"
-                            : w->rules == &vy_opt_defer_array_loops ? "count"
-                            : w->rules == &vy_opt_spmd_cpu          ? "meet"
-                                                                    : "usual");
+    for (unsigned i = 0; i < POLICIES; i++)
+        if (w->rules == opt_policy_of((opt_policy)i))
+            printf(" (policy %s)\n", opt_policy_names[i]);
 }
 
 /* ---- one program ---- */
@@ -264,8 +260,8 @@ static void try_program(uint64_t seed, tally *t) {
         for (unsigned k = 0; k < VYRE_PASS_COUNT; k++)
             try_way(&s, seed, &(way){NULL, &vy_opt_default, {(vyre_pass)k}, 1, 0});
         try_way(&s, seed, &(way){.rules = &vy_opt_default, .level = 1});
-        for (unsigned k = 0; k < RULES; k++)
-            try_way(&s, seed, &(way){.rules = all_rules[k], .level = 2});
+        for (unsigned k = 0; k < POLICIES; k++)
+            try_way(&s, seed, &(way){.rules = opt_policy_of((opt_policy)k), .level = 2});
         way w = draw_way(&random);
         try_way(&s, seed, &w);
     }
@@ -318,7 +314,7 @@ static void loads_for_nothing_are_found(void **state) {
 #define EVERYTHING ((UINT64_C(1) << VYRE_NUMERIC_COUNT) - 1)
 static const vy_target_desc targets[] = {
     {.exact = EVERYTHING, .zeroes_arrays = 1, .native_collectives = 1},
-    {.exact = EVERYTHING, .access_bytes = 16, .aligned_buffers = 1, .subgroup_width = 32, .writes_out = 1},
+    {.exact = EVERYTHING, .access_bytes = 16, .aligned_buffers = 1, .subgroup_width = 32, .unroll_arrays = 1},
     {.exact = EVERYTHING, .access_bytes = 8, .cancellable = 1},
 };
 
@@ -331,8 +327,9 @@ static void legal_programs_have_no_new_findings(void **state) {
         /* At level legal an invocation goes on after it has trapped, up to where its workgroup ends. */
         if (open_sample(&s, &random, 0) && !before.has_trapped)
             for (size_t k = 0; k < 2 * sizeof targets / sizeof *targets; k++)
-                try_way(&s, seed,
-                        &(way){.legal = &targets[k / 2], .rules = k % 2 ? &vy_opt_spmd_cpu : NULL, .level = 2});
+                try_way(
+                    &s, seed,
+                    &(way){.legal = &targets[k / 2], .rules = k % 2 ? opt_policy_of(POLICY_CPU) : NULL, .level = 2});
         close_sample(&s);
     }
 }
@@ -343,7 +340,8 @@ static void try_widened(const sample *s, uint64_t seed, const vy_coarsened *wide
     vyre_arguments arguments = s->arguments;
     arguments.params = params;
     arguments.param_count = 2;
-    arguments.geometry = (vyre_geometry){VYRE_GEOMETRY_GROUPS, {vy_coarsened_groups(widened, ACCESS_GROUPS), 1, 1}};
+    arguments.geometry =
+        (vyre_geometry){VYRE_GEOMETRY_GROUPS, {vy_coarsened_groups(widened->factor, ACCESS_GROUPS), 1, 1}};
     vyre_program *made = w ? optimise(widened->program, w) : vyre_program_retain(widened->program);
     if (find(made, &arguments, 0, &after)) {
         const finding *what = find_new(&after, &before, w && w->legal);
@@ -360,8 +358,8 @@ static void try_widened(const sample *s, uint64_t seed, const vy_coarsened *wide
 /* A widened program has the accesses of several invocations in one, and no others. */
 static void widened_programs_have_no_new_findings(void **state) {
     (void)state;
-    const vy_coarsen_options options = {.access_bytes = 16, .even_if_slow = 1};
-    const way far = {.rules = &vy_opt_unroll_aggressive, .level = 2},
+    const vy_target_desc options = {.access_bytes = 16, .coarsen = VY_COARSEN_IF_POSSIBLE};
+    const way far = {.rules = opt_policy_of(POLICY_LATE), .level = 2},
               legal = {.legal = &targets[1], .rules = far.rules, .level = 2};
     uint64_t seed = first_seed(), programs = (VY_SANITIZED ? 50 : 500) * (uint64_t)vy_test_effort(), seen = 0;
     for (uint64_t end = seed + programs; seed < end; seed++) {

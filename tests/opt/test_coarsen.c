@@ -3,8 +3,8 @@
 #include "support/fault.h"
 
 #include "analysis/range.h"
+#include "compile/pipeline.h"
 #include "ir/walk.h"
-#include "lower/legalize.h"
 #include "split/grid_tile.h"
 
 enum { ELEMENTS = 200, BUFFERS = 8 };
@@ -21,7 +21,7 @@ static vyre_program *parse(const char *text) {
     return program;
 }
 
-static vy_coarsened widened_by(vyre_program *program, vy_coarsen_options options) {
+static vy_coarsened widened_by(vyre_program *program, vy_target_desc options) {
     vyre_error error = VYRE_ERROR_INIT;
     vy_coarsened made;
     if (vy_coarsen(program, &options, &made, &error) != VYRE_OK)
@@ -32,7 +32,7 @@ static vy_coarsened widened_by(vyre_program *program, vy_coarsen_options options
 }
 
 static vy_coarsened widened(vyre_program *program) {
-    return widened_by(program, (vy_coarsen_options){.access_bytes = 16});
+    return widened_by(program, (vy_target_desc){.access_bytes = 16});
 }
 
 /* ---- running ---- */
@@ -206,7 +206,8 @@ static void what_does_not_pay_is_right_all_the_same(void **state) {
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         for (uint32_t bytes = 8; bytes <= 16; bytes *= 2) {
             vyre_program *program = parse(texts[i]);
-            vy_coarsened made = widened_by(program, (vy_coarsen_options){.access_bytes = bytes, .even_if_slow = 1});
+            vy_coarsened made =
+                widened_by(program, (vy_target_desc){.access_bytes = bytes, .coarsen = VY_COARSEN_IF_POSSIBLE});
             assert_int_equal(made.factor, bytes / 4);
             run_lengths(program, &made, texts[i]);
             vyre_program_release(made.program);
@@ -216,7 +217,7 @@ static void what_does_not_pay_is_right_all_the_same(void **state) {
 
 static void refused(const char *text, const char *reason) {
     vyre_program *program = parse(text);
-    vy_coarsened made = widened_by(program, (vy_coarsen_options){.access_bytes = 16, .even_if_slow = 1});
+    vy_coarsened made = widened_by(program, (vy_target_desc){.access_bytes = 16, .coarsen = VY_COARSEN_IF_POSSIBLE});
     assert_int_equal(made.factor, 1);
     assert_ptr_equal(made.program, program);
     if (!strstr(made.reason, reason))
@@ -255,7 +256,7 @@ static void what_cannot_be_widened_says_why(void **state) {
 
     vyre_program *program = parse(STREAM("u32", "y[i] = x[i]"));
     for (uint32_t bytes = 0; bytes <= 16; bytes += bytes ? bytes : 4) {
-        vy_coarsened made = widened_by(program, (vy_coarsen_options){.access_bytes = bytes});
+        vy_coarsened made = widened_by(program, (vy_target_desc){.access_bytes = bytes});
         assert_int_equal(made.factor, bytes > 4 ? bytes / 4 : 1);
         vyre_program_release(made.program);
     }
@@ -514,7 +515,8 @@ static void examples_deliver_the_same(void **state) {
         assert_int_equal(vyre_text_parse(text, strlen(text), NULL, NULL, &module, &error), VYRE_OK);
         for (size_t p = 0; p < vyre_module_program_count(module); p++) {
             vyre_program *program = vyre_module_program(module, p);
-            vy_coarsened made = widened_by(program, (vy_coarsen_options){.access_bytes = 16, .even_if_slow = 1});
+            vy_coarsened made =
+                widened_by(program, (vy_target_desc){.access_bytes = 16, .coarsen = VY_COARSEN_IF_POSSIBLE});
             assert_true(made.factor > 1);
             static uint64_t bytes[BUFFERS][ELEMENTS];
             vyre_span inputs[BUFFERS];
@@ -540,7 +542,7 @@ static void examples_deliver_the_same(void **state) {
 static vyre_status widen_one(void *user) {
     vyre_error error = VYRE_ERROR_INIT;
     vy_coarsened made;
-    vy_coarsen_options options = {.access_bytes = 16, .even_if_slow = 1};
+    vy_target_desc options = {.access_bytes = 16, .coarsen = VY_COARSEN_IF_POSSIBLE};
     vyre_status status = vy_coarsen(user, &options, &made, &error);
     vyre_program_release(made.program);
     if (status != VYRE_OK) {

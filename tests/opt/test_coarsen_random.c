@@ -2,8 +2,8 @@
 #include "opt/coarsen_runner.h"
 
 #include "analysis/range_checks.h"
+#include "compile/pipeline.h"
 #include "generate/generate.h"
-#include "lower/legalize.h"
 
 enum { REASONS = 64 };
 
@@ -125,7 +125,8 @@ static void try_both(vyre_program *program, const vyre_arguments *arguments, uin
                      tally *any, tally *paying) {
     vyre_error error = VYRE_ERROR_INIT;
     for (uint8_t even_if_slow = 0; even_if_slow < 2; even_if_slow++) {
-        vy_coarsen_options options = {access_bytes, even_if_slow};
+        vy_target_desc options = {.access_bytes = access_bytes,
+                                  .coarsen = even_if_slow ? VY_COARSEN_IF_POSSIBLE : VY_COARSEN_IF_FASTER};
         tally *t = even_if_slow ? any : paying;
         vy_coarsened made;
         if (vy_coarsen(program, &options, &made, &error) != VYRE_OK)

@@ -4,7 +4,7 @@
 #include "opt/call_library.h"
 #include "opt/campaign.h"
 
-#include "lower/legalize.h"
+#include "compile/pipeline.h"
 
 #include <dirent.h>
 

@@ -590,7 +590,7 @@ static void legal_programs_keep_their_bits(void **state) {
         vyre_case *made = NULL;
         assert_int_equal(vyre_generate(&options, &made, NULL), VYRE_OK);
         vyre_program *program = vyre_case_program(made);
-        q.target = (vy_target_desc){.exact = ALL_BITS, .access_bytes = 16, .writes_out = 1};
+        q.target = (vy_target_desc){.exact = ALL_BITS, .access_bytes = 16, .unroll_arrays = 1};
         q.options = (vyre_oracle_options){.budget = (uint64_t)MORE * STEPS};
         q.conditions = (vy_lowered_env){.garbage = seed};
         if (!(program->facts & VY_PROGRAM_HAS_GRID_BARRIER) && want_outcome(&q, program, vyre_case_arguments(made)) &&

@@ -63,6 +63,11 @@ unsigned vy_test_effort(void) {
     return effort < 1 ? 1 : effort > 100000 ? 100000 : (unsigned)effort;
 }
 
+unsigned vy_test_stress(unsigned otherwise) {
+    const char *stress = environment_or("VYRE_CAMPAIGN_STRESS", "");
+    return *stress ? (unsigned)strtoul(stress, NULL, 0) : otherwise;
+}
+
 vyre_program *vy_test_parse(const char *text) {
     vyre_module *module;
     vyre_error error;
@@ -90,3 +95,21 @@ uint64_t vy_random_next(vy_random *random) {
 uint64_t vy_random_below(vy_random *random, uint64_t bound) {
     return vy_random_next(random) % bound;
 }
+
+/* ---- leaks of others ---- */
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HAS_LEAK_CHECK 1
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define HAS_LEAK_CHECK 1
+#endif
+
+#ifdef HAS_LEAK_CHECK
+/* Called by LeakSanitizer. PoCL keeps its devices, and the compiler in it, to the end of the process. */
+__attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void) {
+    return "leak:libpocl.so\nleak:libOpenCL.so\nleak:libclang-cpp.so\nleak:libLLVM-15.so\n";
+}
+#endif

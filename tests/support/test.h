@@ -36,6 +36,9 @@ const char *vy_test_path(const char *path);
  * VYRE_EFFORT). */
 unsigned vy_test_effort(void);
 
+/* The stress of a random program: environment variable VYRE_CAMPAIGN_STRESS, a number, if it is set. */
+unsigned vy_test_stress(unsigned otherwise);
+
 /* The first program of a text, retained; a text that does not parse fails the test. */
 vyre_program *vy_test_parse(const char *text);
 

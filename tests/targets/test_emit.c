@@ -113,7 +113,7 @@ static int drop_toolkit(void **state) {
 
 static void targets_are_listed_and_all_of_them_are_made(void **state) {
     (void)state;
-    static const char *const expected[] = {"llvm-ir", "asm", "ptx", "cubin", "sass", "legal"};
+    static const char *const expected[] = {"llvm-ir", "asm", "ptx", "cubin", "sass", "c", "opencl", "legal"};
     size_t count;
     const vyre_emit_target *const *targets = vyre_emit_targets(&count);
     assert_int_equal(count, sizeof expected / sizeof *expected);
@@ -134,7 +134,7 @@ static void an_unknown_target_is_refused_with_a_fix(void **state) {
     (void)state;
     refused(saxpy, "am", NULL, VYRE_INVALID_ARGUMENT, "unknown target `am` (expected llvm-ir, asm,", "`asm`");
     refused(saxpy, "spirv", NULL, VYRE_INVALID_ARGUMENT,
-            "unknown target `spirv` (expected llvm-ir, asm, ptx, cubin, sass or legal)", "one of these");
+            "unknown target `spirv` (expected llvm-ir, asm, ptx, cubin, sass, c, opencl or legal)", "one of these");
     refused(saxpy, "", NULL, VYRE_INVALID_ARGUMENT, "unknown target `` (expected llvm-ir", "one of these");
 }
 
@@ -145,9 +145,10 @@ static void an_option_that_the_target_does_not_use_is_refused(void **state) {
     refused(saxpy, "asm", OPTIONS(.arch = "sm_90"), VYRE_INVALID_ARGUMENT, "option `arch`", "ptx, cubin or sass");
     refused(saxpy, "legal", OPTIONS(.unwidened = 1), VYRE_INVALID_ARGUMENT, "option `unwidened`", "ptx, cubin or");
     refused(saxpy, "legal", OPTIONS(.indirect = 1), VYRE_INVALID_ARGUMENT, "option `indirect`", "ptx, cubin or");
-    refused(saxpy, "ptx", OPTIONS(.exact = "all"), VYRE_INVALID_ARGUMENT, "option `exact`", "target legal");
-    refused(saxpy, "sass", OPTIONS(.subgroup = 32), VYRE_INVALID_ARGUMENT, "option `subgroup`", "target legal");
-    refused(saxpy, "cubin", OPTIONS(.access = 16), VYRE_INVALID_ARGUMENT, "option `access`", "target legal");
+    refused(saxpy, "ptx", OPTIONS(.exact = "all"), VYRE_INVALID_ARGUMENT, "option `exact`", "target opencl or legal");
+    refused(saxpy, "sass", OPTIONS(.subgroup = 32), VYRE_INVALID_ARGUMENT, "option `subgroup`",
+            "target opencl or legal");
+    refused(saxpy, "cubin", OPTIONS(.access = 16), VYRE_INVALID_ARGUMENT, "option `access`", "target opencl or legal");
 }
 
 static void values_out_of_range_are_refused(void **state) {

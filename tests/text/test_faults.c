@@ -111,7 +111,8 @@ static void formatting(void **state) {
 
 static int install(void **state) {
     (void)state;
-    vyre_dialects_guard guard = vyre_dialects_acquire(); /* made once for the process: the text calls an op */
+    vyre_dialects_guard guard = vyre_dialects_acquire(); /* loaded once for the process: the text calls an op */
+    assert_true(vyre_dialects_count(guard) > 0);
     vyre_dialects_release(&guard);
     vy_fault_install();
     return 0;

@@ -140,7 +140,8 @@ static uint32_t random_tree(vy_irb *draft, vy_random *random, vyre_type type, un
         return vy_irb_load(draft, 0, random_tree(draft, random, index, depth - 1));
     }
     for (;;) {
-        vyre_op op = vy_random_below(random, is_legal ? VYRE_OP_COUNT : VY_SOURCE_OPS);
+        vyre_op op = is_legal ? (vyre_op)vy_random_below(random, VYRE_OP_COUNT)
+                              : (vyre_op)vy_source_ops[vy_random_below(random, VY_SOURCE_OPS)];
         vyre_type operand = vyre_op_get(op)->rule == VYRE_RULE_SAME || op == VYRE_OP_SELECT
                                 ? type
                                 : vy_random_below(random, VYRE_TYPE_COUNT);

@@ -743,10 +743,13 @@ static void the_commands_of_a_page_run(void **state) {
     setenv("PKG_CONFIG_PATH", folder, 1);
     setenv("VYRE_CACHE_DIR", cache, 1);
     setenv("TRANSCRIPT_BACKEND", is_guide ? "" : "reference", 1);
-    if (is_guide)
-        setenv("VYRE_CUDA_LIBRARY", "no-driver.so", 1);
-    else
-        unsetenv("VYRE_CUDA_LIBRARY");
+    static const char *const drivers[][2] = {{"VYRE_CUDA_LIBRARY", "no-driver.so"},
+                                             {"VYRE_OPENCL_LIBRARY", "no-loader.so"}};
+    for (int i = 0; i < 2; i++)
+        if (is_guide)
+            setenv(drivers[i][0], drivers[i][1], 1);
+        else
+            unsetenv(drivers[i][0]);
     transcript_play(path, 1);
     assert_int_equal(vy_file_read(path, SIZE_MAX, &bytes, NULL), VYRE_OK);
     if (bytes.size != copy.length || memcmp(bytes.data, copy.text, copy.length) != 0) {

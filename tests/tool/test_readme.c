@@ -11,12 +11,14 @@ static void commands_come_out_as_shown(void **state) {
     if (strstr(path, "README.md")) {
         setenv("TRANSCRIPT_BACKEND", "", 1);
         setenv("VYRE_CUDA_LIBRARY", "no-driver.so", 1);
+        setenv("VYRE_OPENCL_LIBRARY", "no-loader.so", 1);
     }
     snprintf(cache, sizeof cache, "%s", "/tmp/vyre-pages-XXXXXX"); /* pages show `vyre cache clear` */
     assert_non_null(mkdtemp(cache));
     setenv("VYRE_CACHE_DIR", cache, 1);
     transcript_play(path, 1);
     unsetenv("VYRE_CUDA_LIBRARY");
+    unsetenv("VYRE_OPENCL_LIBRARY");
     unsetenv("TRANSCRIPT_BACKEND");
     transcript_leave(cache);
 }

@@ -38,8 +38,8 @@ static inline void transcript_enter(char folder[256]) {
     snprintf(line, sizeof line, "mkdir .bin && ln -s '%s' .bin/vyre && cp -r '%s/examples' . && chmod -R u+w examples",
              resolved, vy_test_source_dir());
     assert_int_equal(system(line), 0);
-    snprintf(line, sizeof line, "cp -r '%s/tests/tool/programs/.' . && cp '%s/Makefile' .", vy_test_source_dir(),
-             vy_test_source_dir());
+    snprintf(line, sizeof line, "cp -r '%s/tests/tool/programs/.' . && cp '%s/Makefile' '%s/docs/math-digests.txt' .",
+             vy_test_source_dir(), vy_test_source_dir(), vy_test_source_dir());
     assert_int_equal(system(line), 0);
 }
 

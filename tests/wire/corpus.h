@@ -84,10 +84,11 @@ static void corpus_ops(vyre_builder **out) {
         snprintf(name, sizeof name, "x_%s", vyre_type_name((vyre_type)type));
         x[type] = vyre_param(b, name, (vyre_type)type);
     }
-    for (int op = 0; op < VY_SOURCE_OPS; op++)
+    for (int op = 0; op < VYRE_OP_COUNT; op++)
         for (int from = 0; from < VYRE_TYPE_COUNT; from++)
             for (int to = 0; to < VYRE_TYPE_COUNT; to++) {
-                if (!vyre_op_accepts((vyre_op)op, (vyre_type)from, (vyre_type)to))
+                if (vyre_op_get((vyre_op)op)->level != VYRE_LEVEL_SOURCE ||
+                    !vyre_op_accepts((vyre_op)op, (vyre_type)from, (vyre_type)to))
                     continue;
                 snprintf(name, sizeof name, "%s_%s_%s_", vyre_op_get((vyre_op)op)->name,
                          vyre_type_name((vyre_type)from), vyre_type_name((vyre_type)to));

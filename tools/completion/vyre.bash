@@ -32,7 +32,7 @@ _vyre() {
     ops) options="--markdown --json" ;;
     inline | decode | bind) options="--output --program --define" ;;
     emit) options="--target --cpu --arch --width --exact --subgroup --access --cancellable --unwidened --indirect --stage --list --output --program --define" ;;
-    opt) options="--level --pass --both --each --report --list --json --output --program --define" ;;
+    opt) options="--level --pass --target --both --each --report --list --json --output --program --define" ;;
     encode) options="--output --program --define --debug" ;;
     math) options="--backend --range --blocks --compare --json" ;;
     gen) options="--seed --count --statements --depth --invocations --stress --types --output --json" ;;
@@ -49,17 +49,17 @@ _vyre() {
         if [ "$command" = explain ]; then
             mapfile -t COMPREPLY < <(compgen -W "ptx" -- "$word")
         else
-            mapfile -t COMPREPLY < <(compgen -W "llvm-ir asm ptx cubin sass legal" -- "$word")
+            mapfile -t COMPREPLY < <(compgen -W "llvm-ir asm ptx cubin sass c legal" -- "$word")
         fi
         return
         ;;
-    --backend) mapfile -t COMPREPLY < <(compgen -W "cuda cpu reference" -- "$word") && return ;;
+    --backend) mapfile -t COMPREPLY < <(compgen -W "cuda opencl cpu reference" -- "$word") && return ;;
     --stress) mapfile -t COMPREPLY < <(compgen -W "integers floats control functions memory collectives atomics geometry" -- "$word") && return ;;
     esac
     if [[ $word == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$options --color --help" -- "$word")
     elif [ "$command" = info ]; then
-        mapfile -t COMPREPLY < <(compgen -W "cuda cpu reference" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "cuda opencl cpu reference" -- "$word")
     elif [ "$command" = cache ]; then
         mapfile -t COMPREPLY < <(compgen -W "list size verify clear" -- "$word")
     elif [ "$command" = dialects ] && [ "$COMP_CWORD" -eq 2 ]; then

@@ -1,5 +1,5 @@
 /* JIT code objects: checking and loading, registration with perf and GDB, and reference-counted executables
- * (code_object.h). */
+ * (code_object.h). Invariant: memory is never writable and executable at the same time. */
 #include "backends/cpu/code_object.h"
 
 #include "base/cpu_features.h"
@@ -20,9 +20,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- registration with perf and GDB: perf ---- */
+/* ---- perf ---- */
 
-/* A line in /tmp/perf-PID.map, which `perf` reads. */
+/* Writes a line to /tmp/perf-PID.map, which `perf` reads. */
 static void jit_debug_write_perf_map(const void *code, size_t size, const char *name) {
     char path[64], line[256];
     if (!vy_env_flag("VYRE_PERF_MAP", 0))
@@ -30,7 +30,7 @@ static void jit_debug_write_perf_map(const void *code, size_t size, const char *
     snprintf(path, sizeof path, "/tmp/perf-%ld.map", (long)getpid());
     int length = snprintf(line, sizeof line, "%" PRIxPTR " %zx vyre:%.128s\n", (uintptr_t)code, size, name);
     struct stat about;
-    /* The name is known in advance: another user may have put a link, a pipe or a file of his own there. */
+    /* The name is predictable: another user may have created a link, a pipe or a file with it. */
     int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
     if (file < 0)
         return;
@@ -42,8 +42,9 @@ static void jit_debug_write_perf_map(const void *code, size_t size, const char *
 
 /* ---- GDB ---- */
 
-/* "JIT Compilation Interface" of GDB's manual: it finds the two names in the table of symbols, which need not be the
- * dynamic one, stops where the function is called and reads the descriptor. Weak, since a program may bring its own. */
+/* "JIT Compilation Interface" of GDB's manual: GDB finds the two names in the symbol table, which need not be the
+ * dynamic one, sets a breakpoint in the function and reads the descriptor. Weak, because a program may define its
+ * own. */
 typedef enum jit_action { JIT_NOTHING, JIT_REGISTER, JIT_UNREGISTER } jit_action;
 
 struct vy_jit_registration {
@@ -80,7 +81,7 @@ static void register_atfork(void) {
     (void)pthread_atfork(before_fork, after_fork, after_fork);
 }
 
-/* With the lock held. */
+/* Requires the lock. */
 static void notify_debugger(jit_action action, vy_jit_registration *registration) {
     __jit_debug_descriptor.action = (uint32_t)action;
     __jit_debug_descriptor.relevant = registration;
@@ -89,7 +90,7 @@ static void notify_debugger(jit_action action, vy_jit_registration *registration
     __jit_debug_descriptor.relevant = NULL;
 }
 
-/* Sections of the code go to where it lies; 0 if the bytes are no such file. */
+/* Sets the addresses of the sections of the code; returns 0 if the bytes are not such a file. */
 static int relocate_sections(uint8_t *file, size_t size, uintptr_t code) {
     Elf64_Ehdr header;
     if (size < sizeof header)
@@ -150,10 +151,10 @@ static void jit_debug_unregister(vy_jit_registration *registration) {
     vy_release(registration, sizeof *registration + registration->file_size);
 }
 
-/* ---- code objects: checks ---- */
+/* ---- code objects ---- */
 
 static vyre_status corrupt(vyre_error *error, const char *what, uint64_t given, uint64_t limit) {
-    return vy_fail(error, VYRE_CORRUPT, "compile the program again: `vyre cache clear` drops what is stored",
+    return vy_fail(error, VYRE_CORRUPT, "compile the program again after `vyre cache clear`",
                    "compiled code is damaged: %s (%" PRIu64 ", %" PRIu64 " is expected)", what, given, limit);
 }
 
@@ -164,7 +165,7 @@ static vyre_status check_features(uint64_t needed, uint64_t features, vyre_error
     unsigned bit = (unsigned)__builtin_ctzll(missing);
     const char *name = vy_cpu_feature_name(bit);
     return vy_fail(error, VYRE_UNSUPPORTED, "compile the program on this machine",
-                   "compiled code needs something this processor does not have (%s, feature %u)",
+                   "compiled code needs a feature that this processor lacks (%s, feature %u)",
                    name && *name ? name : "another architecture or a newer one", bit);
 }
 
@@ -174,16 +175,16 @@ static vyre_status check(const vy_cpu_header *header, size_t size, uint64_t feat
         return vy_fail(error, VYRE_CORRUPT, NULL, "the bytes are not compiled code: they do not start with \"%s\"",
                        VY_CPU_MAGIC);
     if (header->format != VY_CPU_FORMAT)
-        return vy_fail(error, VYRE_UNSUPPORTED, "compile the program again with the library that is to run it",
+        return vy_fail(error, VYRE_UNSUPPORTED, "compile the program again with this library",
                        "compiled code is of format %" PRIu32 ", this library loads %d", header->format, VY_CPU_FORMAT);
     if (!header->width || header->width > VY_CPU_WIDTH_MAX || (header->width & (header->width - 1)))
         return corrupt(error, "its lanes are not a power of two up to the limit", header->width, VY_CPU_WIDTH_MAX);
     if (header->code_bytes > behind || header->file_bytes != behind - header->code_bytes)
-        return corrupt(error, "its code has another size than it says", header->code_bytes, behind);
+        return corrupt(error, "the size of its code differs from the header", header->code_bytes, behind);
     if (!header->code_bytes || header->code_bytes > VY_CPU_CODE_LIMIT)
         return corrupt(error, "its code is empty or over the limit", header->code_bytes, VY_CPU_CODE_LIMIT);
     if (header->entry >= header->code_bytes)
-        return corrupt(error, "it starts behind its end", header->entry, header->code_bytes);
+        return corrupt(error, "its entry is after its end", header->entry, header->code_bytes);
     if (header->workgroup_bytes > VY_CPU_FRAME_LIMIT)
         return corrupt(error, "its workgroups need more memory than the limit", header->workgroup_bytes,
                        VY_CPU_FRAME_LIMIT);
@@ -197,12 +198,12 @@ static vyre_status check(const vy_cpu_header *header, size_t size, uint64_t feat
         return corrupt(error, "its workgroups have more parts than the limit", header->narrow_parts,
                        VY_LIMIT_WORKGROUP);
     if (header->private_count > VY_CPU_PRIVATE_BUFFERS)
-        return corrupt(error, "it lists more buffers to have of one's own than the limit", header->private_count,
+        return corrupt(error, "it lists more private buffers than the limit", header->private_count,
                        VY_CPU_PRIVATE_BUFFERS);
     for (uint32_t i = 0; i < header->private_count; i++) {
         const vy_cpu_private_buffer *p = &header->privates[i];
         if (p->op < VYRE_ATOMIC_ADD || p->op > VYRE_ATOMIC_MAX || p->type < VYRE_TYPE_I32 || p->type > VYRE_TYPE_U64)
-            return corrupt(error, "what it combines in a buffer is no atomic of integers", p->op, VYRE_ATOMIC_ADD);
+            return corrupt(error, "the update of a private buffer is not an integer atomic", p->op, VYRE_ATOMIC_ADD);
     }
     return check_features(header->features, features, error);
 }
@@ -216,7 +217,7 @@ static vyre_status fail_executable(vyre_error *error) {
                    "the system refuses memory for compiled code (error %d)", errno);
 }
 
-/* Written first, executable afterwards, never both. */
+/* Writes the code first and makes it executable afterwards. */
 static vyre_status map(vy_cpu_code_object *object, const void *code, size_t size, vyre_error *error) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     object->map_size = (size + page - 1) / page * page;
@@ -264,12 +265,14 @@ void vy_cpu_code_object_unload(vy_cpu_code_object *object) {
     *object = (vy_cpu_code_object){.map = NULL};
 }
 
-vyre_status vy_cpu_code_object_save(const vy_cpu_code_object *object, vyre_bytes *out, vyre_error *error) {
+vyre_status vy_cpu_code_object_save(const vy_cpu_code_object *object, size_t reserved, vyre_bytes *out,
+                                    vyre_error *error) {
     size_t code = (size_t)object->header.code_bytes;
-    vyre_status status = vyre_bytes_resize(out, sizeof object->header + code, error);
+    vyre_status status = vyre_bytes_resize(out, reserved + sizeof object->header + code, error);
     if (status == VYRE_OK) {
-        memcpy(out->data, &object->header, sizeof object->header);
-        memcpy((char *)out->data + sizeof object->header, object->map, code);
+        char *at = (char *)out->data + reserved;
+        memcpy(at, &object->header, sizeof object->header);
+        memcpy(at + sizeof object->header, object->map, code);
     }
     return status;
 }
@@ -277,41 +280,55 @@ vyre_status vy_cpu_code_object_save(const vy_cpu_code_object *object, vyre_bytes
 /* ---- executables ---- */
 
 static void free_executable(vy_cpu_executable *code) {
-    vy_release(code->full_writes, code->buffer_count * sizeof *code->full_writes);
+    vy_launch_facts_free(code->facts);
     vy_release(code, sizeof *code);
 }
 
-static vyre_status find_full_writes(const vyre_program *program, vy_cpu_executable *code, vyre_error *error) {
-    size_t count = vyre_program_buffer_count(program);
-    code->full_writes = vy_allocate(count * sizeof *code->full_writes);
-    if (count && !code->full_writes)
-        return vy_fail_memory(error, "loading compiled code");
-    code->buffer_count = (uint32_t)count;
-    return vy_full_write_find(program, code->full_writes, error);
-}
-
-vyre_status vy_cpu_executable_new(const vyre_program *program, vyre_span object, uint64_t features,
-                                  vy_cpu_executable **out, vyre_error *error) {
-    vyre_buffer_info info;
+/* Owns the facts, also on failure. */
+static vyre_status executable_new(const vyre_program *program, vy_launch_facts *facts, vyre_span object,
+                                  uint64_t features, vy_cpu_executable **out, vyre_error *error) {
     vy_cpu_executable *code = vy_allocate_zero(sizeof *code);
-    *out = NULL;
-    if (!code)
+    if (!code) {
+        vy_launch_facts_free(facts);
         return vy_fail_memory(error, "loading compiled code");
-    vyre_status status = find_full_writes(program, code, error);
-    if (status == VYRE_OK)
-        status = vy_cpu_code_object_load(object, features, vyre_program_name(program), &code->object, error);
+    }
+    code->facts = facts;
+    vyre_status status = vy_cpu_code_object_load(object, features, vyre_program_name(program), &code->object, error);
     if (status != VYRE_OK) {
         free_executable(code);
         return status;
     }
     atomic_init(&code->references, 1);
-    vy_cpu_cost_estimate(program, &code->cost);
+    vy_cpu_cost_start(&code->cost, facts->nodes, facts->varies);
     snprintf(code->name, sizeof code->name, "%s", vyre_program_name(program));
-    for (uint32_t i = 0; vyre_program_buffer(program, i, &info); i++)
-        code->buffers[i] =
-            (vy_cpu_executable_buffer){.element = (uint8_t)vyre_type_size(info.type), .access = (uint8_t)info.access};
     *out = code;
     return VYRE_OK;
+}
+
+vyre_status vy_cpu_executable_new(const vyre_program *program, vyre_span object, uint64_t features,
+                                  vy_cpu_executable **out, vyre_error *error) {
+    vy_launch_facts *facts;
+    *out = NULL;
+    vyre_status status = vy_launch_facts_make(program, NULL, &facts, error);
+    return status == VYRE_OK ? executable_new(program, facts, object, features, out, error) : status;
+}
+
+vyre_status vy_cpu_executable_load(const vyre_program *program, vyre_span bytes, uint64_t features,
+                                   vy_cpu_executable **out, vyre_error *error) {
+    vy_launch_facts *facts;
+    *out = NULL;
+    vyre_status status = vy_launch_facts_load(bytes, program, &facts, error);
+    if (status != VYRE_OK)
+        return status;
+    const vyre_span object = {(const char *)bytes.data + facts->bytes, bytes.size - facts->bytes};
+    return executable_new(program, facts, object, features, out, error);
+}
+
+vyre_status vy_cpu_executable_save(const vy_cpu_executable *code, vyre_bytes *out, vyre_error *error) {
+    vyre_status status = vy_cpu_code_object_save(&code->object, code->facts->bytes, out, error);
+    if (status == VYRE_OK)
+        memcpy(out->data, code->facts, code->facts->bytes);
+    return status;
 }
 
 vy_cpu_executable *vy_cpu_executable_retain(vy_cpu_executable *code) {

@@ -9,10 +9,9 @@
 #include "base/status.h"
 #include "base/thread.h"
 #include "base/trusted_path.h"
+#include "compile/pipeline.h"
 #include "driver/plugin.h"
-#include "lower/legalize.h"
-#include "opt/pass_manager.h"
-#include "vyre/transform.h"
+#include "ir/build/builder_internal.h"
 #include "vyre/wire.h"
 
 #include <dlfcn.h>
@@ -27,17 +26,17 @@ static vyre_status acquire_compiler(vy_cpu *cpu, const vy_jit_plugin **out, vyre
 
 /* ---- lowering and compiling ---- */
 
-/* Which `trap` ended a dispatch: the transforms keep the position of a statement, so in a copy of the program the
- * length of each trap's position is 1 + its index, and the emitter stores that number with the report (vy_cpu_frame).
- * The number depends on the statements alone, as the key of the cache does: programs that are equal but for their
- * source share code, and each finds the position in its own. Lines and columns stay, of expressions too: debuggers and
- * the texts of `vyre emit` show them. */
+/* Identifies the `trap` that ended a dispatch. The transforms preserve the position of a statement, so in a copy of
+ * the program the length of each trap's position is set to 1 + its index, and the emitter stores that number with
+ * the report (vy_cpu_frame). The number depends on the statements alone, as does the cache key: programs that differ
+ * only in their source share code, and each maps the number to its own position. Lines and columns are unchanged,
+ * also those of expressions: debuggers and the texts of `vyre emit` show them. */
 static vyre_status number_traps(const vyre_program *program, unsigned options, vyre_program **out, vyre_error *error) {
     vyre_bytes wire = VYRE_BYTES_INIT;
     vyre_program *copy = NULL;
     vyre_status status = vyre_wire_encode(program, options, &wire, error);
     if (status == VYRE_OK)
-        status = vyre_wire_decode(wire.data, wire.size, NULL, &copy, error);
+        status = vy_wire_decode_trusted(wire.data, wire.size, &copy, error);
     vyre_bytes_free(&wire);
     if (status == VYRE_OK && !copy->stmt_positions.count) {
         if (VY_RESERVE(&copy->stmt_positions, copy->stmts.count)) {
@@ -61,25 +60,23 @@ static vyre_status number_traps(const vyre_program *program, unsigned options, v
 
 vyre_status vy_cpu_lower(const vy_cpu *cpu, vyre_program *program, int cancellable, unsigned options, vyre_bytes *wire,
                          vyre_error *error) {
-    const vyre_optimize_options best = {.level = VYRE_OPTIMIZE_LEVEL_MAX};
-    const vy_target_desc target = {.exact = cpu->exact, .native_collectives = 1, .cancellable = cancellable != 0};
-    vyre_program *numbered = NULL, *optimised, *legal;
+    vy_target_desc target = cpu->target;
+    vyre_program *numbered = NULL;
+    vy_compiled compiled;
     vyre_status status = VYRE_OK;
+    target.cancellable = cancellable != 0;
     if (program->facts & VY_PROGRAM_HAS_TRAP) {
         status = number_traps(program, options, &numbered, error);
         options |= VYRE_WIRE_DEBUG;
     }
-    if (status == VYRE_OK)
-        status = vy_optimize_by(numbered ? numbered : program, &best, &vy_opt_spmd_cpu, &optimised, NULL, error);
-    vyre_program_release(numbered);
+    if (status == VYRE_OK) {
+        status = vy_compile_pipeline(numbered ? numbered : program, &target, NULL, &compiled, error);
+        vyre_program_release(numbered);
+    }
     if (status != VYRE_OK)
         return status;
-    status = vy_legalize(optimised, &target, &legal, error);
-    vyre_program_release(optimised);
-    if (status != VYRE_OK)
-        return status;
-    status = vyre_wire_encode(legal, options, wire, error);
-    vyre_program_release(legal);
+    status = vyre_wire_encode(compiled.program, options, wire, error);
+    vyre_program_release(compiled.program);
     return status;
 }
 
@@ -121,15 +118,14 @@ vyre_status vy_cpu_compile(vy_cpu *cpu, vyre_program *program, int cancellable, 
     return status;
 }
 
-/* ---- client of the compile servers ----
- *
- * If LLVM crashes, or needs more memory or processor time than its limits, the request is sent again with half the
- * lanes, down to VY_CPU_WIDTH_MIN: most of LLVM's failures are in code for wide vectors. An attempt that is not the
- * last gets half of the time that is left until the deadline. The results of a program do not depend on the width, so
- * the caches keep the object of the last attempt. The width is remembered too, for compiles that no cache answers. */
+/* ---- client of the compile servers ---- If LLVM crashes, or exceeds its limits of memory or CPU time, the request
+ * is sent again with half the lanes, down to VY_CPU_WIDTH_MIN: most of LLVM's failures are in code for wide vectors.
+ * An attempt that is not the last gets half of the time until the deadline. The results of a program do not depend
+ * on the width, so the caches keep the object of the last attempt. The width is stored too, for compiles that no
+ * cache answers. */
 
-/* A server that neither replies nor uses processor time is killed after so many times the limit on processor time, if
- * there is no deadline. Others may use the processors meanwhile. */
+/* Without a deadline, a server that neither replies nor uses CPU time is killed after this multiple of the CPU time
+ * limit. Other processes may use the processors meanwhile. */
 enum { WALL_FACTOR = 10 };
 
 typedef struct client {
@@ -137,13 +133,13 @@ typedef struct client {
     vy_compile_pool *pool;
 } client;
 
-/* One call: a request, and what became of the latest attempt. */
+/* One call: a request, and the outcome of its last attempt. */
 typedef struct call {
     const client *client;
     const vy_jit_request *request;
     vy_compile_request message;
     vyre_bytes *out;
-    uint64_t start_ns, attempt_ns; /* when the call and the attempt began */
+    uint64_t start_ns, attempt_ns; /* start of the call and of the attempt */
     vy_compile_outcome outcome;
 } call;
 
@@ -185,7 +181,7 @@ static vyre_status fail_attempt(const call *c, vyre_error *error) {
                        name, o->width, step, o->detail);
     case VY_COMPILE_END_TIME:
         return vy_fail(error, VYRE_LIMIT, "raise VYRE_COMPILER_SECONDS, " OTHER_WAYS,
-                       "LLVM takes too long for `%s` with %" PRIu32 " lanes, at step `%s` (the limit is %" PRIu32
+                       "LLVM exceeds its time for `%s` with %" PRIu32 " lanes, at step `%s` (the limit is %" PRIu32
                        " s of processor time)",
                        name, o->width, step, c->message.cpu_ms / 1000);
     case VY_COMPILE_END_LATE:
@@ -207,7 +203,7 @@ static uint64_t add_ns(uint64_t a, uint64_t b) {
     return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
-/* When an attempt ends. The last one has all that is left. */
+/* The end of an attempt. The last attempt may use all of the remaining time. */
 static uint64_t end_of_attempt(const call *c, int is_last) {
     uint64_t now = vy_clock_now(), deadline = c->request->deadline_ns;
     uint64_t end = add_ns(now, (uint64_t)c->message.cpu_ms * WALL_FACTOR * 1000000u);
@@ -221,8 +217,8 @@ static int is_past_deadline(const call *c) {
     return c->request->deadline_ns && vy_clock_now() >= c->request->deadline_ns;
 }
 
-/* The lanes of the next attempt; 0: there is none. A server that failed before it chose the lanes is asked for those
- * of a register. The last attempt always asks for the fewest lanes: it has all the time that is left. */
+/* The lanes of the next attempt; 0: none. If a server failed before it had chosen a width, the next attempt uses
+ * that of a register. The last attempt always uses the fewest lanes, with all of the remaining time. */
 static uint32_t narrow(const call *c) {
     uint32_t width = c->outcome.width ? c->outcome.width : c->message.width;
     uint32_t next = width ? width / 2 : vy_cpu_width(c->request->features);
@@ -301,7 +297,8 @@ static vyre_status emit_text(const vy_jit_plugin *self, const vy_jit_request *re
 
 /* ---- open and close ---- */
 
-/* A compiler whose servers run the executable at `path`, which was checked. Starts nothing. Close it with the next.
+/* Opens a compiler whose servers run the executable at `path`, which was checked. Starts no process. End it with
+ * compile_client_close.
  *
  * VYRE_NO_MEMORY */
 static vyre_status compile_client_open(const char *path, const vy_jit_plugin **out, vyre_error *error) {
@@ -323,7 +320,7 @@ static vyre_status compile_client_open(const char *path, const vy_jit_plugin **o
     return VYRE_OK;
 }
 
-/* No call may be in progress. The last client of an executable ends its servers. */
+/* Requires that no call is in progress. The last client of an executable ends its servers. */
 static void compile_client_close(const vy_jit_plugin *compiler) {
     client *made = (client *)compiler;
     if (!made)
@@ -332,11 +329,9 @@ static void compile_client_close(const vy_jit_plugin *compiler) {
     vy_release(made, sizeof *made);
 }
 
-/* ---- opening the compiler ----
- *
- * The compiler is searched at VYRE_COMPILER if that is set, else in the build tree (programs of the build tree only)
- * and in the installation folder. A set-user-id process searches the last only. The file must pass the rule of
- * base/trusted_path.h, because it is executed. */
+/* ---- opening the compiler ---- The compiler is searched at VYRE_COMPILER if that is set, else in the build tree
+ * (programs of the build tree only) and in the installation folder. A set-user-id process searches the last one
+ * only. The file must pass the checks of base/trusted_path.h, because it is executed. */
 
 #ifndef VYRE_LIBEXEC_FOLDER
 #error "define VYRE_LIBEXEC_FOLDER: the folder of installed executables that are not for users"
@@ -354,14 +349,14 @@ enum { IS_IN_PROCESS = 0 };
 
 enum { MEMORY_LEAST_MIB = 512, MEMORY_MOST_MIB = 1 << 20, SECONDS_MOST = 3600 };
 
-/* ---- a plug-in ---- */
+/* ---- plug-ins ---- */
 
 static vyre_status refuse(const char *path, const char *what, vyre_error *error) {
     return vy_fail(error, VYRE_ABI_MISMATCH, "install the compiler plug-in that was built with this library",
                    "the compiler `%s` %s", path, what);
 }
 
-/* It is mapped once and stays: LLVM leaves handlers behind. */
+/* The plug-in is never unloaded: LLVM leaves handlers installed. */
 static vyre_status open_plugin(const char *path, const vy_jit_plugin **out, vyre_error *error) {
     void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!handle)
@@ -381,7 +376,7 @@ static vyre_status open_plugin(const char *path, const vy_jit_plugin **out, vyre
     return VYRE_OK;
 }
 
-/* ---- where it may be ---- */
+/* ---- search ---- */
 
 static const char *installed_folder(void) {
     return IS_IN_PROCESS ? vy_plugin_folder() : VYRE_LIBEXEC_FOLDER "/";
@@ -397,7 +392,7 @@ static vyre_status check_file(const char *path, vyre_error *error) {
     if (IS_IN_PROCESS)
         return vy_plugin_check_file(path, error);
     vyre_status status = vy_trusted_path_check(path, "compiler", error);
-    if (status == VYRE_NOT_FOUND && error) /* only a path that was named is not there */
+    if (status == VYRE_NOT_FOUND && error) /* only an explicit path can be missing */
         snprintf(error->fix, sizeof error->fix, "correct the path in VYRE_COMPILER, or unset it");
     if (status == VYRE_OK && access(path, X_OK) != 0)
         status = vy_fail(error, VYRE_CORRUPT,
@@ -406,12 +401,11 @@ static vyre_status check_file(const char *path, vyre_error *error) {
     return status;
 }
 
-/* The path that was named, or where it was found: `found` has room for PATH_MAX. */
+/* The explicit path, or the one that was found; `found` has room for PATH_MAX bytes. */
 static vyre_status locate(const char *path, char *found, const char **out, vyre_error *error) {
     *out = path ? path : found;
     if (path && path[0] != '/')
-        return vy_fail(error, VYRE_INVALID_ARGUMENT,
-                       "give VYRE_COMPILER the path from the root, as `realpath` prints it",
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "set VYRE_COMPILER to an absolute path, as `realpath` prints it",
                        "the path of a compiler is not absolute (`%s`)", path);
     if (path || find(found))
         return check_file(*out, error);
@@ -444,7 +438,7 @@ void vy_cpu_compiler_close(const vy_jit_plugin *compiler) {
         compile_client_close(compiler);
 }
 
-/* The backend's compiler, opened at the first call; vy_cpu_compiler_close() ends it. */
+/* The backend's compiler, opened by the first call; vy_cpu_compiler_close() ends it. */
 static vyre_status acquire_compiler(vy_cpu *cpu, const vy_jit_plugin **out, vyre_error *error) {
     const vy_jit_plugin *surplus = NULL;
     pthread_mutex_lock(&cpu->lock);

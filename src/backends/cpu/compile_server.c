@@ -1,4 +1,5 @@
-/* Compile servers: the pool of child processes that run LLVM (compile_server.h). */
+/* Compile servers: the pool of child processes that run LLVM (compile_server.h). Invariant: every descriptor is
+ * created and closed with the lock held, and no thread blocks while holding it. */
 #include "backends/cpu/compile_server.h"
 
 #include "base/memory.h"
@@ -23,17 +24,17 @@ enum { SERVERS_MAX = 64, REMEMBERED = 16 };
 
 typedef enum server_state { SERVER_NONE, SERVER_IDLE, SERVER_BUSY } server_state;
 
-/* Written with the lock held. A busy one is read by the thread that has it without the lock. */
+/* Written with the lock held. The thread that owns a busy server reads it without the lock. */
 typedef struct server {
     server_state state;
-    int socket;    /* this process's end; -1: none, as in the next two */
+    int socket;    /* this process's end; -1: none, as for the next two */
     int theirs;    /* the server's end, until it has started */
-    int pidfd;     /* also -1 if the system has none: then the process ends by itself when the socket is closed */
-    pid_t pid;     /* 0: there is no process to reap */
-    uint64_t used; /* when it became idle, by the pool's clock */
+    int pidfd;     /* also -1 if the system has none: then the process ends when its socket is closed */
+    pid_t pid;     /* 0: no process to reap */
+    uint64_t used; /* time when it became idle, by the pool's clock */
     int is_used;   /* it has answered before, so it may have ended since */
-    int has_told;  /* it has sent something about the request */
-    int has_ended; /* the process has */
+    int has_told;  /* it has sent a message for the request */
+    int has_ended; /* the process has ended */
 } server;
 
 typedef struct remembered {
@@ -44,18 +45,17 @@ typedef struct remembered {
 struct vy_compile_pool {
     vy_compile_pool *next;
     unsigned references;
-    unsigned most; /* servers */
+    unsigned most; /* number of servers */
     uint64_t clock;
-    pthread_cond_t changed; /* a server is idle or gone */
+    pthread_cond_t changed; /* a server became idle or ended */
     server servers[SERVERS_MAX];
-    unsigned remembered_count; /* so far; the oldest is replaced */
+    unsigned remembered_count; /* total; the oldest entry is replaced */
     remembered remembered[REMEMBERED];
     size_t size;
     char path[];
 };
 
-static pthread_mutex_t lock =
-    PTHREAD_MUTEX_INITIALIZER; /* guards all pools and the list; nobody blocks while holding it */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all pools and the list; never held while blocking */
 static vy_compile_pool *pools;
 
 /* ---- descriptors ---- */
@@ -66,7 +66,7 @@ static void close_end(int *fd) {
     *fd = -1;
 }
 
-/* With the lock held. */
+/* Requires the lock. */
 static void forget(server *s) {
     close_end(&s->socket);
     close_end(&s->theirs);
@@ -75,7 +75,7 @@ static void forget(server *s) {
     s->state = SERVER_NONE;
 }
 
-/* Moves a descriptor above those of the standard streams. Returns 0 if there is none left. */
+/* Moves a descriptor above the standard streams. Returns 0 if no descriptor is available. */
 static int move_up(int *fd) {
     if (*fd > STDERR_FILENO)
         return 1;
@@ -87,7 +87,7 @@ static int move_up(int *fd) {
     return moved >= 0;
 }
 
-/* With the lock held. */
+/* Requires the lock. */
 static int make_ends(server *s) {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
@@ -123,7 +123,7 @@ static void after_fork_in_parent(void) {
     pthread_mutex_unlock(&lock);
 }
 
-/* The servers are children of the parent, and the threads that used them do not exist here. */
+/* The servers are children of the parent, and the threads that used them do not exist in the child. */
 static void after_fork_in_child(void) {
     for (vy_compile_pool *pool = pools; pool; pool = pool->next) {
         for (unsigned i = 0; i < SERVERS_MAX; i++)
@@ -157,7 +157,7 @@ static vyre_status fail_start(const vy_compile_pool *pool, int reason, vyre_erro
                    "the compiler `%s` cannot be started (%s)", pool->path, words);
 }
 
-/* The standard streams lead nowhere. */
+/* Redirects the standard streams to /dev/null. */
 static int add_streams(posix_spawn_file_actions_t *actions) {
     int result = posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDWR, 0);
     if (!result)
@@ -167,8 +167,8 @@ static int add_streams(posix_spawn_file_actions_t *actions) {
     return result;
 }
 
-/* Its own process group: what a terminal sends to the host (Ctrl-C) is not for it. No variables: none of them would do
- * good, and reading them would race with setenv() in another thread. */
+/* Runs in a separate process group, so that signals of a terminal to the host (Ctrl-C) do not reach it. The
+ * environment is empty: no variable is needed, and reading them would race with setenv() in another thread. */
 static int spawn_with(const char *path, int socket, int has_null, pid_t *pid) {
     char *const arguments[] = {(char *)"vyre-compiler-llvm", NULL};
     char *const variables[] = {NULL};
@@ -198,13 +198,13 @@ static int spawn_with(const char *path, int socket, int has_null, pid_t *pid) {
     return result;
 }
 
-/* A system without /dev/null lets the server have the host's streams. */
+/* Without /dev/null the server inherits the host's streams. */
 static int spawn(const char *path, int socket, pid_t *pid) {
     int result = spawn_with(path, socket, 1, pid);
     return result && result != ENOMEM && result != EAGAIN ? spawn_with(path, socket, 0, pid) : result;
 }
 
-/* Fills a server that is this thread's; it is SERVER_NONE again if it fails. */
+/* Starts the process of a server that this thread owns; on failure it is SERVER_NONE again. */
 static vyre_status start(vy_compile_pool *pool, server *s, vyre_error *error) {
     pid_t pid = 0;
     pthread_mutex_lock(&lock);
@@ -229,8 +229,8 @@ static vyre_status start(vy_compile_pool *pool, server *s, vyre_error *error) {
     return result ? fail_start(pool, result, error) : VYRE_OK;
 }
 
-/* Without a pidfd the process is not signalled, since its number may be another's by now: it ends because its socket
- * is closed. A host that takes the status of all its children leaves none here. */
+/* Without a pidfd the process is not signalled, because its number may have been reused: it ends because its socket
+ * is closed. If the host reaps all children, the status is unknown. */
 static void reap(const server *s, siginfo_t *reason) {
     enum { BY_PIDFD = 3 }; /* P_PIDFD, which older headers lack */
     if (s->pidfd >= 0)
@@ -240,7 +240,7 @@ static void reap(const server *s, siginfo_t *reason) {
         ;
 }
 
-/* Ends a server that is this thread's. The reason has si_pid 0 if it is not known. */
+/* Ends a server that this thread owns. The reason has si_pid 0 if it is unknown. */
 static siginfo_t retire(vy_compile_pool *pool, server *s) {
     siginfo_t reason = {.si_signo = 0};
     pthread_mutex_lock(&lock);
@@ -257,7 +257,7 @@ static siginfo_t retire(vy_compile_pool *pool, server *s) {
 
 /* ---- the pool ---- */
 
-/* The one used last: the others end by themselves if there is no more to do. With the lock held, as the next three. */
+/* The most recently used one, so that surplus servers become idle and end. Requires the lock, as do the next three. */
 static server *find_idle(vy_compile_pool *pool) {
     server *best = NULL;
     for (unsigned i = 0; i < SERVERS_MAX; i++) {
@@ -301,7 +301,7 @@ static server *claim_ended(vy_compile_pool *pool) {
     return NULL;
 }
 
-/* NULL: the time was over first. */
+/* NULL: the time expired. */
 static server *acquire(vy_compile_pool *pool, uint64_t until_ns) {
     const struct timespec until = vy_clock_timespec(until_ns);
     int result = 0;
@@ -315,8 +315,7 @@ static server *acquire(vy_compile_pool *pool, uint64_t until_ns) {
     return s;
 }
 
-/* Those that ended by themselves meanwhile are reaped: no process of ours stays a zombie while programs are
- * compiled. */
+/* Reaps servers that have ended meanwhile, so that no zombies remain while programs are compiled. */
 static void release(vy_compile_pool *pool, server *s) {
     pthread_mutex_lock(&lock);
     s->state = SERVER_IDLE;
@@ -392,8 +391,8 @@ void vy_compile_pool_close(vy_compile_pool *pool) {
 
 typedef enum moved { MOVED, ENDED, LATE } moved;
 
-/* Whether the socket may be ready. A copy of the server's end may be open in a third process, so the end of the server
- * is seen by the pidfd too; what it sent before is still to be read. */
+/* Waits until the socket may be ready. A third process may hold a copy of the server's end, so the end of the server
+ * is also detected by the pidfd; messages that it sent before are still read. */
 static moved wait_for(server *s, short events, uint64_t until_ns) {
     struct pollfd both[2] = {{.fd = s->socket, .events = events}, {.fd = s->pidfd, .events = POLLIN}};
     for (;;) {
@@ -475,7 +474,7 @@ static vyre_status check_reply(const vy_compile_pool *pool, const vy_compile_req
                    (unsigned)reply->message, (unsigned)reply->size);
 }
 
-/* The server's error; *is_sound 0 if it is none. */
+/* Checks and stores the server's error; *is_sound is 0 if it is invalid. */
 static vyre_status receive_error(const vy_compile_pool *pool, vyre_error *told, int *is_sound, vyre_error *error) {
     told->message[sizeof told->message - 1] = told->fix[sizeof told->fix - 1] = told->where[sizeof told->where - 1] = 0;
     told->subject[sizeof told->subject - 1] = told->first[sizeof told->first - 1] = 0;
@@ -496,7 +495,7 @@ static moved send_request(server *s, const vy_compile_request *request, const ch
     return moved == MOVED ? send_all(s, wire.data, wire.size, until_ns) : moved;
 }
 
-/* What one exchange gave. */
+/* One exchange and its results. */
 typedef struct exchange {
     const vy_compile_request *request;
     vyre_bytes *out;
@@ -506,7 +505,7 @@ typedef struct exchange {
     int keeps_server;
 } exchange;
 
-/* Reads what follows the last message of a request. */
+/* Reads the data that follows the last message of a request. */
 static moved receive_contents(const vy_compile_pool *pool, server *s, const vy_compile_reply *reply, exchange *e,
                               vyre_status *status, vyre_error *error) {
     vyre_error told;
@@ -526,7 +525,7 @@ static moved receive_contents(const vy_compile_pool *pool, server *s, const vy_c
     return moved;
 }
 
-/* Messages until one ends the request. */
+/* Reads messages until one ends the request. */
 static moved receive_reply(const vy_compile_pool *pool, server *s, exchange *e, vyre_status *status,
                            vyre_error *error) {
     static const vy_compile_end ends[VY_COMPILE_MESSAGE_COUNT] = {
@@ -555,8 +554,8 @@ static moved receive_reply(const vy_compile_pool *pool, server *s, exchange *e, 
     return moved;
 }
 
-/* It ended before it told anything. Where the host's address space is limited, so is the server's, which needs some of
- * it to start. */
+/* The server ended without a message. A limit of the host's address space applies to the server too, which needs
+ * some of it to start. */
 static vyre_status fail_silent(const vy_compile_pool *pool, const siginfo_t *reason, vyre_error *error) {
     struct rlimit space;
     const char *fix =
@@ -570,14 +569,14 @@ static vyre_status fail_silent(const vy_compile_pool *pool, const siginfo_t *rea
                    how);
 }
 
-/* Sets *again where an idle server turned out to have ended. */
+/* Runs a request on a server; sets *again if an idle server turned out to have ended. */
 static vyre_status run_on(vy_compile_pool *pool, server *s, const char *name, vyre_span wire, exchange *e, int *again,
                           vyre_error *error) {
     vyre_status status = VYRE_OK;
     s->has_told = 0;
     e->keeps_server = 0;
     moved moved = send_request(s, e->request, name, wire, e->until_ns);
-    if (moved != LATE) /* one that ended while it was sent to may have told why */
+    if (moved != LATE) /* a server that ended while the request was sent may have reported why */
         moved = receive_reply(pool, s, e, &status, error);
     if (e->keeps_server) {
         release(pool, s);
@@ -592,7 +591,7 @@ static vyre_status run_on(vy_compile_pool *pool, server *s, const char *name, vy
     *again = moved == ENDED && was_used && !has_told;
     if (moved == LATE || *again || has_told)
         return VYRE_OK;
-    e->outcome->end = VY_COMPILE_END_DONE; /* no other request would do better */
+    e->outcome->end = VY_COMPILE_END_DONE; /* another attempt would not help */
     return fail_silent(pool, &reason, error);
 }
 

@@ -1,4 +1,5 @@
-/* Deadline timer: the thread that sets the words of expired deadlines (deadline_timer.h). */
+/* Deadline timer: the thread that sets the words of expired deadlines (deadline_timer.h). Invariant: a word is set
+ * only if it is 0. */
 #include "backends/cpu/deadline_timer.h"
 
 #include "base/status.h"
@@ -10,7 +11,7 @@ void vy_cpu_deadline_timer_start(vy_cpu_deadline_timer *timer) {
     vy_cond_init_monotonic(&timer->changed);
 }
 
-/* Rings what is due, and says when the next one is: UINT64_MAX for never. With the lock held. */
+/* Sets the words of expired deadlines. Returns the time of the next one; UINT64_MAX: none. Requires the lock. */
 static uint64_t fire_expired(vy_cpu_deadline_timer *timer, uint64_t now) {
     uint64_t next = UINT64_MAX;
     for (vy_cpu_deadline *deadline = timer->first; deadline; deadline = deadline->next) {
@@ -40,7 +41,7 @@ static void *timer_thread(void *user) {
     return NULL;
 }
 
-/* With the lock held. */
+/* Requires the lock. */
 static int start_thread(vy_cpu_deadline_timer *timer) {
     if (!timer->is_started)
         timer->is_started = vy_thread_start(&timer->thread, timer_thread, timer);

@@ -1,5 +1,5 @@
 /* The device of the `cpu` backend: machine properties, constructor, identity, capabilities and resident buffers
- * (cpu.h). */
+ * (cpu.h). Invariant: a probe starts no thread and no compiler. */
 #include "backends/cpu/cpu.h"
 
 #include "backends/cpu/code_object.h"
@@ -31,7 +31,7 @@ static int read_text(const char *path, char *text, size_t room) {
     return count > 0;
 }
 
-/* What stands behind "key :" in a line of the text, and its length; NULL if no line has it. */
+/* The value after "key :" in a line of the text, and its length; NULL if no line has the key. */
 static const char *find_value(const char *text, const char *key, int *length) {
     for (const char *line = text; line; line = strchr(line, '\n')) {
         line += *line == '\n';
@@ -47,7 +47,7 @@ static const char *find_value(const char *text, const char *key, int *length) {
     return NULL;
 }
 
-/* Who makes processors of AArch64: the field Implementer of MIDR_EL1. */
+/* The manufacturer of an AArch64 processor: the field Implementer of MIDR_EL1. */
 static const char *maker_name(unsigned long code) {
     static const struct {
         unsigned long code;
@@ -61,7 +61,7 @@ static const char *maker_name(unsigned long code) {
     return NULL;
 }
 
-/* The kernel names no model on AArch64, it gives numbers. */
+/* On AArch64 the kernel reports numbers instead of a model name. */
 static void name_part(const char *text, char *name, size_t room) {
     int length;
     const char *maker = find_value(text, "CPU implementer", &length), *part = find_value(text, "CPU part", &length);
@@ -131,15 +131,15 @@ static void query_machine(vy_cpu *cpu) {
     describe_features(cpu);
 }
 
-/* ---- the backend's table ---- */
+/* ---- the backend table ---- */
 
-/* SPIN_US: how long threads without work look for some, unless the environment says otherwise. To wake a thread takes
- * ten to a hundred microseconds, so that to look for that long costs at most as much again. */
+/* SPIN_US: how long an idle thread spins, unless the environment sets it. Waking a thread costs ten to a hundred
+ * microseconds, so spinning for that long at most doubles the cost. */
 enum { THREADS_MAX = 4096, SPIN_US = 200, SPIN_MAX = 1000000 };
 
-/* What the last cache is taken for if the system does not tell, and at most, in KiB: guests are told of all of a cache
- * they share with others. Half of it is for what a dispatch works on: with more, what it writes finds no place any
- * more, and who reads it next does not find it there. */
+/* The size of the last-level cache in KiB if the system does not report it, and its upper limit: virtual machines
+ * report the whole of a cache that they share. Half of it is assumed for the working set of a dispatch: above that,
+ * written data would be evicted before the next access. */
 enum { CACHE_KIB = 32 * 1024, CACHE_MOST_KIB = 256 * 1024 };
 
 static const char *id(void *self) {
@@ -152,8 +152,8 @@ static const char *version(void *self) {
     return vyre_version();
 }
 
-/* Grid barriers are cut by the boundary; subgroup collectives are shuffles of vector lanes. A grid of any size is one
- * launch. f16 and bf16 are computed in f32. */
+/* The driver layer splits programs at grid barriers; subgroup collectives are shuffles of vector lanes. A grid of
+ * any size is one launch. f16 and bf16 are computed in f32. */
 static uint64_t capability(void *self, vyre_capability capability) {
     const uint64_t values[VYRE_CAPABILITY_COUNT] = {
         [VYRE_CAPABILITY_SUBGROUP_OPS] = 1,
@@ -163,7 +163,7 @@ static uint64_t capability(void *self, vyre_capability capability) {
         [VYRE_CAPABILITY_MAX_WORKGROUP_SIZE_Z] = VY_LIMIT_WORKGROUP,
         [VYRE_CAPABILITY_MAX_WORKGROUPS] = UINT32_MAX,
         [VYRE_CAPABILITY_MAX_INVOCATIONS] = VY_LIMIT_WORKGROUP,
-        [VYRE_CAPABILITY_MAX_STORAGE_BYTES] = (uint64_t)VY_CPU_ELEMENTS_MAX * 8, /* of the largest type */
+        [VYRE_CAPABILITY_MAX_STORAGE_BYTES] = (uint64_t)VY_CPU_ELEMENTS_MAX * 8, /* with elements of the largest type */
         [VYRE_CAPABILITY_CANCEL] = 1,
     };
     return (unsigned)capability < VYRE_CAPABILITY_COUNT ? values[capability] : 0;
@@ -173,24 +173,21 @@ static void device_profile(void *self, vyre_device_profile *profile) {
     const vy_cpu *cpu = self;
     profile->device = cpu->device;
     profile->driver = cpu->driver;
-    profile->supports_f64 = profile->supports_int64_atomics = 1;
-    profile->supports_trap_propagation = 1;
-    profile->has_mul_high = 1;
-    profile->has_shared_memory = 1;
+    vy_target_profile(&cpu->target, profile);
     profile->max_shared_memory_bytes = VY_LIMIT_WORKGROUP_BYTES;
-    profile->max_native_int_width = 64;
     profile->compute_units = cpu->threads;
     profile->l1_cache_bytes = cpu->l1_bytes;
     profile->l2_cache_bytes = cpu->l2_bytes;
     profile->ideal_vector_pack_bits = cpu->lanes * 32;
+    profile->has_subgroup_shuffle = 1; /* of vector lanes; the legaliser leaves subgroup ops to the emitter */
 }
 
-/* Code for debuggers is nowhere kept: it has lines, and two programs that differ in lines alone have one key. */
+/* Code for debuggers is not cached: it has line information, and programs that differ only in lines have equal keys. */
 static vyre_status cache_identity(void *self, vyre_bytes *out, vyre_error *error) {
     const vy_cpu *cpu = self;
     char text[128];
     if (vy_jit_debug_is_enabled())
-        return vy_fail(error, VYRE_UNSUPPORTED, "leave VYRE_GDB out", "code for debuggers is not cached");
+        return vy_fail(error, VYRE_UNSUPPORTED, "unset VYRE_GDB", "code for debuggers is not cached");
     int length = snprintf(text, sizeof text, "cpu format %d width %" PRIu32 " features %016" PRIx64, VY_CPU_FORMAT,
                           cpu->width, cpu->features);
     vyre_status status = vyre_bytes_resize(out, (size_t)length, error);
@@ -199,7 +196,7 @@ static vyre_status cache_identity(void *self, vyre_bytes *out, vyre_error *error
     return status;
 }
 
-/* Hits and misses are the library's to count: it has the cache (vyre/backend.h). */
+/* The driver layer counts hits and misses, because it owns the cache (vyre/backend.h). */
 static int cache_snapshot(void *self, vyre_cache_snapshot *out) {
     vy_cpu *cpu = self;
     out->entries = atomic_load_explicit(&cpu->pipelines, memory_order_relaxed);
@@ -255,7 +252,7 @@ static const vyre_backend_vtable table = {
     .destroy = destroy,
 };
 
-/* ---- making ---- */
+/* ---- constructor ---- */
 
 static vyre_status configure(vy_cpu *cpu, vyre_error *error) {
     vyre_status status = vy_cpu_isa_restrict(vy_env_get("VYRE_CPU_ISA"), vy_cpu_features(), &cpu->features, error);
@@ -264,16 +261,15 @@ static vyre_status configure(vy_cpu *cpu, vyre_error *error) {
     if (!cpu->features)
         return vy_fail(error, VYRE_UNSUPPORTED, "use `--backend reference`",
                        "backend `cpu` has no code for this architecture");
-    cpu->exact = vy_cpu_numerics(cpu->features);
+    cpu->target = vy_cpu_target(cpu->features, 0);
     unsigned cores = vy_cpu_count();
     status = vy_env_number("VYRE_CPU_THREADS", 1, THREADS_MAX, cores, &cpu->threads, error);
-    if (status ==
-        VYRE_OK) /* threads that look for work take processors from those that have some, if there are too few */
+    if (status == VYRE_OK) /* with more threads than cores, spinning threads would delay working ones */
         status = vy_env_number("VYRE_CPU_SPIN", 0, SPIN_MAX, cpu->threads > cores ? 0 : SPIN_US, &cpu->spin_us, error);
     if (status == VYRE_OK)
         status = vy_env_number("VYRE_CPU_WIDTH", 0, VY_CPU_WIDTH_MAX, 0, &cpu->width, error);
     if (status == VYRE_OK && cpu->width && (cpu->width < VY_CPU_WIDTH_MIN || (cpu->width & (cpu->width - 1))))
-        status = vy_fail(error, VYRE_INVALID_ARGUMENT, "give VYRE_CPU_WIDTH one of these numbers, or leave it out",
+        status = vy_fail(error, VYRE_INVALID_ARGUMENT, "set VYRE_CPU_WIDTH to one of these numbers, or unset it",
                          "VYRE_CPU_WIDTH is not 4, 8, 16, 32 or 64 (%" PRIu32 ")", cpu->width);
     cpu->lanes = cpu->width ? cpu->width : vy_cpu_width(cpu->features);
     if (status == VYRE_OK)
@@ -325,15 +321,15 @@ static int visit(void *user, const vyre_cache_entry *entry) {
     return *found;
 }
 
-/* Whether the cache on disk has an entry for this backend. Entries of other processors and builds count too: which of
- * them load is seen when a program is compiled. */
+/* Whether the disk cache has an entry for this backend. Entries of other processors and builds count too: whether an
+ * entry loads is determined when a program is compiled. */
 static int has_cached_code(void) {
     vyre_error ignored;
     int found = 0;
     return vyre_cache_walk(VYRE_CACHE_READ_HEADERS, visit, &found, &ignored) == VYRE_OK && found;
 }
 
-/* Without its compiler it still runs what the cache has. */
+/* Without a compiler the backend still runs programs from the cache. */
 void vy_cpu_probe(const vyre_host *host, vyre_probe *out) {
     vyre_error error;
     (void)host;
@@ -343,7 +339,7 @@ void vy_cpu_probe(const vyre_host *host, vyre_probe *out) {
     if (!vy_cpu_features()) {
         out->answer = VYRE_PROBE_NEVER;
         out->device_count = 0;
-        snprintf(out->reason, sizeof out->reason, "there is no code for this architecture");
+        snprintf(out->reason, sizeof out->reason, "this architecture is not supported");
         snprintf(out->fix, sizeof out->fix, "use `--backend reference`");
     } else if (vy_cpu_compiler_check(&error) != VYRE_OK) {
         int is_cached = has_cached_code();
@@ -356,12 +352,12 @@ void vy_cpu_probe(const vyre_host *host, vyre_probe *out) {
 
 /* Resident buffers of the `cpu` backend (cpu.h). The driver layer has checked handles and ranges. */
 typedef struct block {
-    size_t size; /* of all of it that is ours */
+    size_t size; /* of the whole allocation; 0 for wrapped memory */
     uint8_t *bytes;
 } block;
 
-/* Page tables of large buffers take as long to walk as the buffers; to be asked for on systems that have large pages
- * for those who ask. Whether it helps or not, nothing depends on it. */
+/* Walking the page tables of large buffers costs as much as accessing the buffers. Some systems provide large pages
+ * on request only. The advice affects performance only. */
 void vy_cpu_memory_advise(void *memory, size_t size) {
     enum { LARGE = 4 << 20, PAGE = 2 << 20 };
     uintptr_t first = ((uintptr_t)memory + PAGE - 1) / PAGE * PAGE, end = ((uintptr_t)memory + size) / PAGE * PAGE;
@@ -377,8 +373,8 @@ uint8_t *vy_cpu_resident_bytes(uint64_t native) {
     return block_of(native)->bytes;
 }
 
-/* The threads that will work on it clear it, each its share: systems with several memories put pages where they are
- * used first. */
+/* Cleared by the threads that will use it, each its share: on NUMA systems a page is placed on the node that first
+ * touches it. */
 vyre_status vy_cpu_resident_allocate(void *self, uint64_t size, uint64_t *native, vyre_error *error) {
     size_t whole = size < PTRDIFF_MAX / 2 ? sizeof(block) + VY_CPU_ALIGNMENT + (size_t)size : 0;
     block *made = vy_allocate(whole);

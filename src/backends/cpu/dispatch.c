@@ -1,5 +1,5 @@
-/* Dispatches and pipelines: binding of buffers, batches, asynchronous dispatches, and the function table of a pipeline.
- * */
+/* Dispatches and pipelines: binding of buffers, batches, asynchronous dispatches, and the function table of a
+ * pipeline. Invariant: an input that an output would overwrite is copied first. */
 #include "backends/cpu/dispatch.h"
 
 #include "backends/cpu/compile.h"
@@ -14,17 +14,16 @@
 
 typedef struct cpu_copy cpu_copy;
 
-/* Large, and filled only as far as there are buffers and params: not to be cleared. */
+/* Large, and only the entries of existing buffers and params are set, so it is not cleared. */
 typedef struct cpu_bindings {
     cpu_copy *copies;
     vy_cpu_buffer buffers[VY_LIMIT_BUFFERS];
     uint64_t params[VY_LIMIT_PARAMS];
 } cpu_bindings;
 
-/* ---- binding ----
- *
- * Inputs are bound first: an input in the memory of an output's slot is copied before the slot is filled or grown.
- * Only the input of a read_write buffer that is at the start of its own slot is not copied: it is already in place. */
+/* ---- binding ---- Inputs are bound first: an input in the memory of an output's slot is copied before the slot is
+ * filled or grown. The exception is the input of a read_write buffer at the start of its own slot, which is used
+ * directly. */
 
 struct cpu_copy {
     cpu_copy *next;
@@ -32,12 +31,12 @@ struct cpu_copy {
     alignas(max_align_t) unsigned char bytes[];
 };
 
-/* Empty buffers point somewhere, too; nobody reads or writes there. */
+/* Address of empty buffers, which are not accessed. */
 static alignas(VY_CPU_ALIGNMENT) const uint8_t nowhere[VY_CPU_ALIGNMENT];
 
 typedef struct binder {
     vy_cpu *cpu;
-    const vy_cpu_executable *code;
+    const vy_launch_facts *facts;
     const vyre_launch *launch;
     const vy_cpu_arguments *bytes;
     cpu_bindings *bound;
@@ -45,12 +44,11 @@ typedef struct binder {
 } binder;
 
 static int is_output(const binder *b, size_t index) {
-    uint8_t access = b->code->buffers[index].access;
-    return access == VYRE_ACCESS_WRITE || access == VYRE_ACCESS_READ_WRITE;
+    return vy_launch_is_output(b->facts, (uint32_t)index);
 }
 
 static int is_input(const binder *b, size_t index) {
-    return b->code->buffers[index].access != VYRE_ACCESS_WRITE;
+    return vy_launch_is_input(b->facts, (uint32_t)index);
 }
 
 static int is_resident(const binder *b, size_t index) {
@@ -58,11 +56,11 @@ static int is_resident(const binder *b, size_t index) {
 }
 
 static size_t bytes_of(const binder *b, size_t index) {
-    return (size_t)(b->launch->elements[index] * b->code->buffers[index].element);
+    return (size_t)(b->launch->elements[index] * b->facts->buffers[index].element_bytes);
 }
 
 static void set(const binder *b, size_t index, const void *data) {
-    uint32_t element = b->code->buffers[index].element;
+    uint32_t element = b->facts->buffers[index].element_bytes;
     const void *place = b->launch->elements[index] ? data : nowhere;
     b->bound->buffers[index] = (vy_cpu_buffer){.data = (uint8_t *)(uintptr_t)place,
                                                .count = (uint32_t)b->launch->elements[index],
@@ -73,7 +71,7 @@ static vyre_status start(const binder *b) {
     b->bound->copies = NULL;
     for (size_t i = 0; i < b->launch->param_count; i++)
         b->bound->params[i] = b->launch->params[i].bits;
-    for (size_t i = 0; i < b->code->buffer_count; i++)
+    for (size_t i = 0; i < b->facts->buffer_count; i++)
         if (b->launch->elements[i] > VY_CPU_ELEMENTS_MAX)
             return vy_fail(b->error, VYRE_LIMIT, "bind smaller ranges, or split the work into several dispatches",
                            "buffer %zu has %" PRIu64 " elements, over the limit of backend `cpu` (%" PRIu32 ")", i,
@@ -94,7 +92,7 @@ static void *copy(const binder *b, const void *data, size_t size) {
     return made->bytes;
 }
 
-/* Whether the bytes lie in memory of a slot other than at its start, if it is their own and large enough. */
+/* Whether the bytes overlap the memory of a slot, except at the start of their own slot if that is large enough. */
 static int overlaps_output(const binder *b, const void *data, size_t size, size_t own) {
     uintptr_t first = (uintptr_t)data;
     const vyre_outputs *outputs = b->bytes->outputs;
@@ -112,7 +110,7 @@ static int overlaps_output(const binder *b, const void *data, size_t size, size_
 static vyre_status bind_input(const binder *b, size_t index, vyre_span input, size_t own) {
     size_t size = bytes_of(b, index);
     const void *place = input.data;
-    int is_misaligned = own == SIZE_MAX && (uintptr_t)place % b->code->buffers[index].element;
+    int is_misaligned = own == SIZE_MAX && (uintptr_t)place % b->facts->buffers[index].element_bytes;
     if (size && (is_misaligned || overlaps_output(b, place, size, own)))
         place = copy(b, place, size);
     if (size && !place)
@@ -123,7 +121,8 @@ static vyre_status bind_input(const binder *b, size_t index, vyre_span input, si
 
 /* ---- outputs ---- */
 
-/* Room without clearing it. What the slot held is not needed: its input is elsewhere, or there is room. */
+/* Reserves memory without clearing it. The old contents are not needed: the input is elsewhere, or the capacity
+ * suffices. */
 static vyre_status reserve_output(const binder *b, vyre_bytes *slot, size_t size) {
     if (slot->capacity < size) {
         void *data = size < PTRDIFF_MAX ? vy_allocate(size) : NULL;
@@ -138,10 +137,10 @@ static vyre_status reserve_output(const binder *b, vyre_bytes *slot, size_t size
     return VYRE_OK;
 }
 
-/* What the program stores to from its first element to its last need not start as zero. */
+/* A buffer that the dispatch writes completely need not be cleared. */
 static int is_fully_written(const binder *b, size_t index) {
-    return vy_full_write_holds(&b->code->full_writes[index], (uint32_t)index, b->launch->elements, b->launch->params,
-                               b->launch->groups);
+    return vy_full_write_holds(&vy_launch_full_writes(b->facts)[index], (uint32_t)index, b->launch->elements,
+                               b->launch->params, b->launch->groups);
 }
 
 static vyre_status bind_output(const binder *b, size_t index, vyre_bytes *slot) {
@@ -162,7 +161,7 @@ static vyre_status bind_inputs(const binder *b) {
     const vy_cpu_arguments *from = b->bytes;
     vyre_status status = VYRE_OK;
     size_t input = 0, output = 0;
-    for (size_t i = 0; i < b->code->buffer_count && status == VYRE_OK; i++) {
+    for (size_t i = 0; i < b->facts->buffer_count && status == VYRE_OK; i++) {
         size_t own = is_output(b, i) ? output++ : SIZE_MAX;
         if (is_resident(b, i))
             set(b, i, vy_cpu_resident_bytes(from->bindings[i].resident.id) + from->bindings[i].offset);
@@ -176,25 +175,25 @@ static vyre_status bind_outputs(const binder *b) {
     vyre_outputs *outputs = b->bytes->outputs;
     vyre_status status = VYRE_OK;
     size_t output = 0;
-    for (size_t i = 0; i < b->code->buffer_count && status == VYRE_OK; i++) {
+    for (size_t i = 0; i < b->facts->buffer_count && status == VYRE_OK; i++) {
         size_t own = is_output(b, i) ? output++ : SIZE_MAX;
         if (own == SIZE_MAX || is_resident(b, i))
             continue;
         status = outputs ? bind_output(b, i, &outputs->items[own])
-                         : vy_fail(b->error, VYRE_INVALID_ARGUMENT, "bind what is written to resident buffers",
+                         : vy_fail(b->error, VYRE_INVALID_ARGUMENT, "bind written buffers to resident buffers",
                                    "buffer %zu is written, and bound to host bytes that are not read back", i);
     }
     return status;
 }
 
-/* Whatever it returns, unbind follows.
+/* Binds the arguments; unbind_buffers must follow in any case.
  *
  * VYRE_LIMIT             a buffer has more than VY_CPU_ELEMENTS_MAX elements
- * VYRE_INVALID_ARGUMENT  what is written is bound to host bytes, and there are no outputs
+ * VYRE_INVALID_ARGUMENT  an output is bound to host bytes, and outputs is NULL
  * VYRE_NO_MEMORY */
 static vyre_status bind_buffers(vy_cpu *cpu, const vy_cpu_executable *code, const vyre_launch *launch,
                                 const vy_cpu_arguments *bytes, cpu_bindings *bound, vyre_error *error) {
-    binder b = {cpu, code, launch, bytes, bound, error};
+    binder b = {cpu, code->facts, launch, bytes, bound, error};
     vyre_status status = start(&b);
     if (status == VYRE_OK)
         status = bind_inputs(&b);
@@ -247,7 +246,7 @@ vyre_status vy_cpu_call_run(const vy_cpu_call *call, vyre_error *error) {
 
 /* ---- batches ---- */
 
-/* Items below it are not worth several threads each, in picoseconds. */
+/* Below this estimate, in picoseconds, an item uses one thread. */
 #define SMALL (UINT64_C(20) * 1000000)
 
 typedef struct batch {
@@ -257,9 +256,9 @@ typedef struct batch {
     const vyre_launch *launches;
     const vyre_span *const *inputs;
     vyre_outputs *outputs;
-    unsigned helpers;      /* of an item */
-    _Atomic size_t failed; /* the first item that failed; their number if none did */
-    pthread_mutex_t lock;  /* guards the rest */
+    unsigned helpers;      /* per item */
+    _Atomic size_t failed; /* index of the first failed item; the number of items if none failed */
+    pthread_mutex_t lock;  /* guards the fields below */
     vyre_status status;
     vyre_trap trap;
     vyre_error *error;
@@ -269,7 +268,7 @@ static void run_item(batch *b, size_t index) {
     vyre_trap trap = {0, 0};
     vyre_error error;
     if (index > atomic_load_explicit(&b->failed, memory_order_relaxed))
-        return; /* behind one that failed: nobody will ask */
+        return; /* a later item than a failed one; its result is not needed */
     vy_cpu_call call = vy_cpu_call_of(b->cpu, b->code, &b->launches[index],
                                       (vy_cpu_arguments){.inputs = b->inputs[index], .outputs = &b->outputs[index]});
     call.helpers = b->helpers;
@@ -294,7 +293,7 @@ static void run_worker(vy_cpu_job *job, vy_cpu_share_cursor *part) {
             run_item((batch *)job, (size_t)i);
 }
 
-/* All items together, in picoseconds on one thread. */
+/* The estimated time of all items on one thread, in picoseconds. */
 static uint64_t estimate(const batch *b, size_t count) {
     uint64_t each = vy_cpu_cost_get(&b->code->cost), all = 0;
     for (size_t i = 0; i < count; i++) {
@@ -336,25 +335,24 @@ vyre_status vy_cpu_batch(vy_cpu *cpu, vy_cpu_executable *code, const vyre_launch
     return b.status;
 }
 
-/* ---- asynchronous dispatches ----
- *
- * A pending dispatch has two owners: the caller who waits for the result, and the task. The last one frees it. The
- * task does not use it after `notify` has returned, so a callback may destroy it. */
+/* ---- asynchronous dispatches ---- A pending dispatch has two owners: the caller, which waits for the result, and
+ * the task. The last one frees it. The task does not use it after `notify` has returned, so a callback may destroy
+ * it. */
 
 typedef struct pending {
     vy_cpu_task task;
     vy_cpu *cpu;
     vy_cpu_executable *code;
-    vyre_launch launch; /* params and elements are copies behind this struct */
-    vyre_span *inputs;  /* likewise */
+    vyre_launch launch; /* params and elements are copies after this struct */
+    vyre_span *inputs;  /* also copies after this struct */
     _Atomic uint32_t stop;
-    size_t size; /* of the block this is the start of */
-    /* Results: written by the task, read when it is done. */
+    size_t size; /* size of the block that starts with this struct */
+    /* Results: written by the task, read after is_done. */
     vyre_status status;
     vyre_error error;
     vyre_outputs outputs;
     _Atomic int is_done;
-    pthread_mutex_t lock; /* guards all that follows */
+    pthread_mutex_t lock; /* guards all fields below */
     pthread_cond_t changed;
     unsigned owners;
     void (*done)(void *user);
@@ -363,7 +361,7 @@ typedef struct pending {
     pthread_t notifier;
 } pending;
 
-/* Takes the lock, which the caller holds, with it. */
+/* Requires the lock, and releases it. */
 static void disown(pending *p) {
     unsigned left = --p->owners;
     pthread_mutex_unlock(&p->lock);
@@ -380,7 +378,7 @@ static void disown(pending *p) {
 
 /* ---- the task ---- */
 
-/* With the lock held, which is open during the call. */
+/* Requires the lock, which is released during the call. */
 static void notify_now(pending *p) {
     void (*done)(void *) = p->done;
     if (!done)
@@ -427,7 +425,7 @@ static int wait_until(pending *p, uint64_t deadline_ns) {
     return is_ready(p);
 }
 
-/* Who waits for ever may as well do it, if nobody has begun. */
+/* A caller that waits without a deadline runs the task itself if it is still queued. */
 static vyre_status wait(void *self, uint64_t deadline_ns, vyre_outputs *outputs, vyre_error *error) {
     pending *p = self;
     if (!deadline_ns && !is_ready(p))
@@ -446,7 +444,7 @@ static vyre_status wait(void *self, uint64_t deadline_ns, vyre_outputs *outputs,
     return VYRE_OK;
 }
 
-/* What nobody has begun ends here: it sees at once that it need not begin. */
+/* A queued task ends here: it detects the cancellation before it starts. */
 static void cancel(void *self) {
     pending *p = self;
     uint32_t nothing = 0;
@@ -465,7 +463,7 @@ static void notify(void *self, void (*done)(void *user), void *user) {
     disown(p);
 }
 
-/* A callback on another thread ends first; one on this thread is what destroys. */
+/* A callback that runs on another thread is waited for; one on this thread is the caller. */
 static void destroy(void *self) {
     pending *p = self;
     pthread_mutex_lock(&p->lock);
@@ -485,13 +483,6 @@ static const vyre_pending_vtable pending_table = {
 
 /* ---- starting ---- */
 
-static size_t count_outputs(const vy_cpu_executable *code) {
-    size_t count = 0;
-    for (uint32_t i = 0; i < code->buffer_count; i++)
-        count += code->buffers[i].access == VYRE_ACCESS_WRITE || code->buffers[i].access == VYRE_ACCESS_READ_WRITE;
-    return count;
-}
-
 static void lay_out(pending *p, vy_bump *bump, const vyre_launch *launch, const vyre_span *inputs, size_t count) {
     vy_bump_copy(bump, NULL, sizeof *p);
     p->launch.params = vy_bump_copy(bump, launch->params, launch->param_count * sizeof *launch->params);
@@ -508,7 +499,7 @@ static void lay_out(pending *p, vy_bump *bump, const vyre_launch *launch, const 
 vyre_status vy_cpu_pending_start(vy_cpu *cpu, vy_cpu_executable *code, const vyre_launch *launch,
                                  const vyre_span *inputs, size_t input_count, vyre_native_pending *out,
                                  vyre_error *error) {
-    pending measured = {.outputs = {.count = count_outputs(code)}};
+    pending measured = {.outputs = {.count = code->facts->output_count}};
     vy_bump bump = {NULL, 0};
     lay_out(&measured, &bump, launch, inputs, input_count);
     size_t size = bump.used;
@@ -593,7 +584,7 @@ static vyre_status dispatch_persistent(void *self, const vyre_launch *launch, co
     return call(self, launch, (vy_cpu_arguments){.bindings = bindings, .outputs = outputs}, timing, error);
 }
 
-/* One after the other, as items may name the same buffers. */
+/* Sequentially, because items may use the same buffers. */
 static vyre_status dispatch_persistent_batch(void *self, const vyre_launch *launches,
                                              const vyre_resource *const *bindings, size_t binding_count, size_t count,
                                              vyre_outputs *outputs, size_t *failed, vyre_error *error) {
@@ -649,10 +640,10 @@ vyre_status vy_cpu_pipeline_sequence(void *self, const vyre_native_step *steps, 
     return VYRE_OK;
 }
 
-/* ---- making and ending ---- */
+/* ---- creation and destruction ---- */
 
 static vyre_status serialize(void *self, vyre_bytes *out, vyre_error *error) {
-    return vy_cpu_code_object_save(&((pipeline *)self)->code->object, out, error);
+    return vy_cpu_executable_save(((pipeline *)self)->code, out, error);
 }
 
 static void destroy_pipeline(void *self) {
@@ -668,7 +659,7 @@ static const vyre_pipeline_vtable table = {
     .dispatch = dispatch,
     .dispatch_borrowed = dispatch_borrowed,
     .dispatch_borrowed_timed = dispatch_timed,
-    .dispatch_borrowed_into = dispatch_borrowed, /* it writes into the storage it is given */
+    .dispatch_borrowed_into = dispatch_borrowed, /* it writes into the caller's storage */
     .dispatch_batched_into = dispatch_batch,
     .dispatch_persistent_into = dispatch_persistent,
     .dispatch_persistent_batched_into = dispatch_persistent_batch,
@@ -678,7 +669,7 @@ static const vyre_pipeline_vtable table = {
     .destroy = destroy_pipeline,
 };
 
-/* Takes the code over, also if it fails. */
+/* Owns the code, also on failure. */
 static vyre_status make(vy_cpu *cpu, vy_cpu_executable *code, vyre_native_pipeline *out, vyre_error *error) {
     pipeline *p = vy_allocate(sizeof *p);
     if (!p) {
@@ -704,6 +695,6 @@ vyre_status vy_cpu_pipeline_load(void *self, vyre_program *program, const vyre_c
     (void)options;
     vy_cpu *cpu = self;
     vy_cpu_executable *code;
-    vyre_status status = vy_cpu_executable_new(program, binary, cpu->features, &code, error);
+    vyre_status status = vy_cpu_executable_load(program, binary, cpu->features, &code, error);
     return status == VYRE_OK ? make(cpu, code, out, error) : status;
 }

@@ -1,25 +1,24 @@
-/* Dispatches of the `cpu` backend: binding of buffers, execution, batches, and asynchronous dispatches as tasks of the
- * pool. */
+/* Dispatches of the `cpu` backend: binding of buffers, execution, batches, and asynchronous dispatches as tasks of
+ * the pool. Invariant: an input is never overwritten before it is read. */
 #ifndef VY_BACKENDS_CPU_DISPATCH_H
 #define VY_BACKENDS_CPU_DISPATCH_H
 
 #include "backends/cpu/cpu.h"
 
-/* ---- binding ----
- *
- * Inputs are used in place, outputs are written to the caller's slots, and resident buffers are used in place. An
- * input is copied only if it is not aligned for its elements, or if an output would overwrite it. */
+/* ---- binding ---- Inputs, resident buffers and the caller's output slots are accessed directly. An input is copied
+ * only if it is not aligned for its elements, or if an output would overwrite it. */
 
-/* What the buffers of a dispatch are bound to: host bytes, or resources. */
+/* The arguments of a dispatch: host bytes, or resources. */
 typedef struct vy_cpu_arguments {
     const vyre_span *inputs;       /* as in the contract's `dispatch`; or … */
     const vyre_resource *bindings; /* … one for each buffer, if not NULL */
-    vyre_outputs *outputs; /* a slot for each output, those of resident ones stay empty; NULL if none is host bytes */
+    vyre_outputs *outputs; /* a slot for each output; slots of resident outputs stay empty; NULL if no output is host
+                            * bytes */
 } vy_cpu_arguments;
 
 /* ---- dispatches ---- */
 
-/* One dispatch. helpers: threads beside the caller's, at most. stop: NULL, or a word of the caller's (execute.h).
+/* One dispatch. helpers: most threads in addition to the caller's. stop: NULL, or a word of the caller (execute.h).
  * timing may be NULL. */
 typedef struct vy_cpu_call {
     vy_cpu *cpu;
@@ -32,9 +31,9 @@ typedef struct vy_cpu_call {
     vyre_timing *timing;
 } vy_cpu_call;
 
-/* As a launch asks for it, on all threads. */
+/* A call for a launch, on all threads. */
 vy_cpu_call vy_cpu_call_of(vy_cpu *cpu, vy_cpu_executable *code, const vyre_launch *launch, vy_cpu_arguments bytes);
-/* Binds, runs, and gives back what was made for it. */
+/* Binds the arguments, runs the dispatch, and releases temporary copies. */
 vyre_status vy_cpu_call_run(const vy_cpu_call *call, vyre_error *error);
 
 /* ---- batches ----
@@ -42,7 +41,7 @@ vyre_status vy_cpu_call_run(const vy_cpu_call *call, vyre_error *error);
  * Independent dispatches of one executable from host bytes. Small items are distributed over the threads one by one;
  * large items each run on all threads. */
 
-/* As dispatch_batched_into of the contract: the first item in order that fails is named. */
+/* Like dispatch_batched_into of the contract: reports the first item in order that fails. */
 vyre_status vy_cpu_batch(vy_cpu *cpu, vy_cpu_executable *code, const vyre_launch *launches,
                          const vyre_span *const *inputs, size_t count, vyre_outputs *outputs, size_t *failed,
                          vyre_error *error);
@@ -51,13 +50,13 @@ vyre_status vy_cpu_batch(vy_cpu *cpu, vy_cpu_executable *code, const vyre_launch
  *
  * A task of the pool, with copies of all borrowed arguments. */
 
-/* Starts one. If there is no thread for it, it has run when this returns. VYRE_NO_MEMORY */
+/* Starts a dispatch. If no thread is available, it has run when this returns. VYRE_NO_MEMORY */
 vyre_status vy_cpu_pending_start(vy_cpu *cpu, vy_cpu_executable *code, const vyre_launch *launch,
                                  const vyre_span *inputs, size_t input_count, vyre_native_pending *out,
                                  vyre_error *error);
 
 /* Pipelines of the `cpu` backend: programs that were compiled or loaded once. */
-/* Entries of the backend's table. */
+/* Functions of the backend table. */
 vyre_status vy_cpu_pipeline_compile(void *self, vyre_program *program, const vyre_compile_options *options,
                                     vyre_native_pipeline *out, vyre_error *error);
 vyre_status vy_cpu_pipeline_load(void *self, vyre_program *program, const vyre_compile_options *options,

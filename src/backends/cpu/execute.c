@@ -1,5 +1,5 @@
-/* Execution of one dispatch on the thread pool, and privatisation of buffers that are only combined into
- * (execute.h). */
+/* Execution of one dispatch on the thread pool, and privatisation of buffers that are only updated (execute.h).
+ * Invariant: results do not depend on the number of threads or the division into ranges. */
 #include "backends/cpu/execute.h"
 
 #include "base/memory.h"
@@ -10,13 +10,12 @@
 
 #include <inttypes.h>
 
-/* ---- privatised buffers ----
- *
- * If a program only combines into a buffer (kernel_abi.h), every thread that takes part may combine in memory of its
- * own. It adds the result to the buffer when it leaves, with real atomics, because other dispatches may use the same
- * buffer. Until then no other thread sees what it did, and the program cannot observe that. */
+/* ---- privatised buffers ---- If a program only updates a buffer by commutative atomics (kernel_abi.h), every
+ * participating thread may update a private copy. It merges the copy into the buffer when it finishes, with atomic
+ * operations, because other dispatches may use the same buffer. Until then no other thread sees its updates, and the
+ * program cannot observe that. */
 
-/* What fits the first two levels of caches beside other things. */
+/* Fits the first two cache levels together with other data. */
 enum { LARGEST = 64 * 1024 };
 
 static uint64_t bytes_of(const vy_cpu_execution *run, const vy_cpu_private_buffer *p) {
@@ -24,14 +23,16 @@ static uint64_t bytes_of(const vy_cpu_execution *run, const vy_cpu_private_buffe
 }
 
 static uint64_t table_bytes(const vy_cpu_execution *run) {
-    return vy_cpu_align(run->code->buffer_count * sizeof(vy_cpu_buffer));
+    return vy_cpu_align(run->code->facts->buffer_count * sizeof(vy_cpu_buffer));
 }
 
-/* To fill and to add an element costs about what an atomic does, so there have to be as many for each thread. */
+/* Initialising and merging an element cost about as much as an atomic update, so each thread must make at least as
+ * many updates. */
 static int is_profitable(const vy_cpu_execution *run, const vy_cpu_private_buffer *p) {
     const vy_cpu_executable *code = run->code;
     uint64_t all; /* invocations, which are fewer than 2^64 */
-    if (p->buffer >= code->buffer_count || code->buffers[p->buffer].element != vyre_type_size((vyre_type)p->type))
+    if (p->buffer >= code->facts->buffer_count ||
+        code->facts->buffers[p->buffer].element_bytes != vyre_type_size((vyre_type)p->type))
         return 0;
     uint32_t count = run->buffers[p->buffer].count;
     if (!count || bytes_of(run, p) > LARGEST)
@@ -40,7 +41,7 @@ static int is_profitable(const vy_cpu_execution *run, const vy_cpu_private_buffe
     return all / (run->job.helpers + 1) >= count;
 }
 
-/* Bytes that a thread of the dispatch needs for it, 0 if it is not worth it: large buffers, or few invocations. */
+/* The memory that a thread needs for private copies; 0 if they do not pay: large buffers, or few invocations. */
 static uint64_t privatize_bytes(const vy_cpu_execution *run) {
     const vy_cpu_header *header = &run->code->object.header;
     uint64_t bytes = 0;
@@ -52,7 +53,7 @@ static uint64_t privatize_bytes(const vy_cpu_execution *run) {
 
 /* ---- one buffer ---- */
 
-/* Ways to combine: X(op, expression of the old value and the new one). */
+/* Merge operations: X(op, expression of the old and the new value). */
 #define COMBINE_LIST(X)                                                                                                \
     X(AND, old &value)                                                                                                 \
     X(OR, old | value)                                                                                                 \
@@ -116,13 +117,13 @@ static uint64_t identity_of(const vy_cpu_private_buffer *p) {
     return vyre_combine_identity(ops[p->op], (vyre_type)p->type);
 }
 
-/* ---- all of a frame ---- */
+/* ---- all buffers of a frame ---- */
 
-/* Puts them into a frame: `memory` has so many bytes, at VY_CPU_ALIGNMENT. */
+/* Sets up the private copies of a frame in `memory`, which has privatize_bytes bytes at VY_CPU_ALIGNMENT. */
 static void privatize_start(const vy_cpu_execution *run, uint8_t *memory, vy_cpu_frame *frame) {
     const vy_cpu_header *header = &run->code->object.header;
     vy_cpu_buffer *table = (vy_cpu_buffer *)memory;
-    memcpy(table, run->buffers, run->code->buffer_count * sizeof *table);
+    memcpy(table, run->buffers, run->code->facts->buffer_count * sizeof *table);
     frame->buffers = table;
     memory += table_bytes(run);
     for (uint32_t i = 0; i < header->private_count; i++) {
@@ -136,7 +137,7 @@ static void privatize_start(const vy_cpu_execution *run, uint8_t *memory, vy_cpu
     }
 }
 
-/* Adds what is in them to the buffers of the dispatch; nothing if the frame has none. */
+/* Merges the private copies into the buffers of the dispatch. */
 static void privatize_merge(const vy_cpu_execution *run, const vy_cpu_frame *frame) {
     const vy_cpu_header *header = &run->code->object.header;
     for (uint32_t i = 0; i < header->private_count; i++) {
@@ -149,12 +150,11 @@ static void privatize_merge(const vy_cpu_execution *run, const vy_cpu_frame *fra
 
 /* ---- execution ---- */
 
-/* How long a range is to take, in picoseconds. Threads do not end at the same time, but about one range apart; and
- * somebody who cancels waits for one to end if the code does not ask by itself. To take one costs some tens of
- * nanoseconds, but several times as much where workgroups are light and memory is the limit: nothing overtakes an
- * atomic, so that all that is on its way arrives first. There, too, the last of a share is left to its thread: what
- * its caches hold takes others longer, and it longer again the next time. Heavy workgroups may take much longer than
- * the mean. */
+/* Constants of range sizes, in picoseconds. Threads finish about one range apart, and cancellation waits for the end
+ * of a range if the code does not poll. Taking a range costs some tens of nanoseconds, but several times as much
+ * with light workgroups in a memory-bound program, because an atomic waits for all outstanding stores. With light
+ * workgroups the end of a share is left to the thread that began it: its caches hold the data, and stealing would
+ * evict them. Heavy workgroups may take much longer than the mean. */
 #define GROUP_LIGHT (UINT64_C(250) * 1000)
 #define RANGE_MIN (UINT64_C(1) * 1000000)
 #define RANGE_MIN_LIGHT (UINT64_C(4) * 1000000)
@@ -172,9 +172,9 @@ void vy_cpu_execution_init(vy_cpu_execution *run, vy_cpu *cpu, vy_cpu_executable
     run->max_helpers = cpu->threads - 1;
 }
 
-/* ---- how many ---- */
+/* ---- thread count and range size ---- */
 
-/* Threads beside the caller's that could have something to do. Units are not more than invocations. */
+/* The most threads besides the caller's that could get work: one per unit. */
 static unsigned max_helpers(const vy_cpu_execution *run) {
     const vy_cpu_header *header = &run->code->object.header;
     uint64_t parts = header->parts > header->narrow_parts ? header->parts : header->narrow_parts;
@@ -182,7 +182,7 @@ static unsigned max_helpers(const vy_cpu_execution *run) {
     return most < run->max_helpers ? (unsigned)most : run->max_helpers;
 }
 
-/* From now on the job counts parts of workgroups. Returns where it begins then. */
+/* Switches the job to parts of workgroups as units. Returns the first unit. */
 static uint64_t count_parts(vy_cpu_execution *run, uint64_t first, uint32_t parts, int is_narrow) {
     run->is_parted = 1;
     run->is_narrow = is_narrow;
@@ -190,8 +190,8 @@ static uint64_t count_parts(vy_cpu_execution *run, uint64_t first, uint32_t part
     return first * parts;
 }
 
-/* Parts of code with fewer lanes, if there is one for each thread, which no other code has; two of them one after the
- * other would take longer than one with all lanes. */
+/* Uses the code with fewer lanes if the other code has too few parts for all threads, and each narrow part gets a
+ * thread: two narrow parts in sequence cost more than one part with all lanes. */
 static uint64_t count_narrow(vy_cpu_execution *run, uint64_t first) {
     const vy_cpu_header *header = &run->code->object.header;
     vy_cpu_job *job = &run->job;
@@ -206,9 +206,9 @@ static uint64_t count_narrow(vy_cpu_execution *run, uint64_t first) {
     return first;
 }
 
-/* What each thread takes at a time, from workgroup `first` on: workgroups, or parts of them where those are too few
- * for all threads to end at about the same time. Returns where it begins then. each: what one workgroup takes, or a
- * part if the job counts them. */
+/* Selects the range size from workgroup `first` on: workgroups, or parts of them if there are too few for all
+ * threads to finish at about the same time. Returns the first unit. each: the time of a workgroup, or of a part if
+ * the job counts parts. */
 static uint64_t choose_chunk(vy_cpu_execution *run, uint64_t first, uint64_t each) {
     vy_cpu_job *job = &run->job;
     uint32_t parts = run->code->object.header.parts;
@@ -237,7 +237,7 @@ static uint64_t choose_chunk(vy_cpu_execution *run, uint64_t first, uint64_t eac
     return first;
 }
 
-/* Who begins alone looks at the clock after the first range where one cannot know how long it takes. */
+/* If the trip count is unknown, a caller that starts alone checks the clock after the first range. */
 static void plan(vy_cpu_execution *run) {
     vy_cpu_job *job = &run->job;
     uint64_t each = vy_cpu_cost_get(&run->code->cost);
@@ -251,7 +251,7 @@ static void plan(vy_cpu_execution *run) {
     choose_chunk(run, 0, each);
 }
 
-/* After the first range, up to `first`: whether it takes much longer than expected, and others are to help. */
+/* After the first range, up to `first`: recruits helpers if it took much longer than expected. */
 static void replan(vy_cpu_execution *run, uint64_t first) {
     vy_cpu_job *job = &run->job;
     uint64_t now = vy_clock_now(), took = now - run->start_ns, each, left;
@@ -268,7 +268,7 @@ static void replan(vy_cpu_execution *run, uint64_t first) {
         vy_cpu_pool_request_helpers(run->cpu->pool, job, first);
 }
 
-/* ---- a thread's part ---- */
+/* ---- execution on one thread ---- */
 
 static int is_stopping(const vy_cpu_execution *run) {
     return atomic_load_explicit(run->stop, memory_order_relaxed) ||
@@ -288,7 +288,7 @@ static void merge(vy_cpu_execution *run, const vy_cpu_frame *frame, int was_stop
     pthread_mutex_unlock(&run->cpu->trap_lock);
 }
 
-/* Stores past the caches may overtake those that tell others of them. */
+/* Non-temporal stores may be reordered after the stores that publish them. */
 static void order_stores(void) {
 #if defined(__x86_64__)
     __builtin_ia32_sfence();
@@ -297,20 +297,20 @@ static void order_stores(void) {
 #endif
 }
 
-/* Another thread may have loaded the code where other code was: on AArch64 who runs it has to drop what it fetched
- * before. */
+/* Another thread may have loaded this code at an address that held other code: on AArch64 the executing thread must
+ * discard prefetched instructions. */
 static void sync_instruction_stream(void) {
 #if defined(__aarch64__)
     __asm__ volatile("isb" : : : "memory");
 #endif
 }
 
-/* stack: NULL: the thread's own has room for the code. */
+/* stack: NULL if the thread's own stack suffices. */
 static void run_ranges(vy_cpu_execution *run, vy_cpu_share_cursor *part, vy_cpu_frame *frame,
                        const vy_cpu_stack *stack) {
     vy_fenv caller;
     uint64_t first, end;
-    int was_stopped = 0, replans = !run->job.helpers && run->replans; /* the owner, alone */
+    int was_stopped = 0, replans = !run->job.helpers && run->replans; /* only the owner, if it is alone */
     vy_fenv_enter(&caller);
     sync_instruction_stream();
     while (!was_stopped && vy_cpu_job_next_range(&run->job, part, &first, &end)) {
@@ -332,7 +332,7 @@ static void run_ranges(vy_cpu_execution *run, vy_cpu_share_cursor *part, vy_cpu_
     merge(run, frame, was_stopped);
 }
 
-/* A thread without memory leaves its ranges to the others; if nobody has any, they stay. */
+/* A thread that cannot allocate memory leaves its ranges to the others; if no thread can, they remain. */
 static void run_worker(vy_cpu_job *job, vy_cpu_share_cursor *part) {
     static const uint32_t never = 0;
     vy_cpu_execution *run = (vy_cpu_execution *)job;
@@ -344,7 +344,7 @@ static void run_worker(vy_cpu_job *job, vy_cpu_share_cursor *part) {
     vy_cpu_frame_block *block = NULL;
     if (size || has_stack)
         block = vy_cpu_frame_pool_acquire(&run->cpu->frame_pool, part->home, size, header->stack_bytes);
-    if (!block && own) { /* buffers of its own are a thing one can do without */
+    if (!block && own) { /* private copies are optional */
         own = 0;
         if (needed || has_stack)
             block = vy_cpu_frame_pool_acquire(&run->cpu->frame_pool, part->home, needed, header->stack_bytes);
@@ -373,19 +373,19 @@ static void run_worker(vy_cpu_job *job, vy_cpu_share_cursor *part) {
         atomic_fetch_add_explicit(&job->shares[part->home].note, vy_clock_now() - start, memory_order_relaxed);
 }
 
-/* ---- the whole ---- */
+/* ---- the dispatch ---- */
 
-/* Whether what is written would only drive out of the caches what is read: there is more of both than they hold. Which
- * stores go past them is the code's business. */
+/* Whether written data would only evict data that is read, because the caches cannot hold both. The code decides
+ * which stores are then non-temporal. */
 static uint32_t streams(const vy_cpu_execution *run) {
     uint64_t bytes = 0;
-    for (uint32_t i = 0; i < run->code->buffer_count; i++)
-        bytes += (uint64_t)run->buffers[i].count * run->code->buffers[i].element;
+    for (uint32_t i = 0; i < run->code->facts->buffer_count; i++)
+        bytes += (uint64_t)run->buffers[i].count * run->code->facts->buffers[i].element_bytes;
     return bytes > run->cpu->stream_bytes;
 }
 
-/* Time in which threads were being woken does not count; but to begin costs each of them something, so that short
- * shares do not show that a workgroup takes longer: more threads would be asked, whose shares are shorter still. */
+/* The time in which threads are woken is not counted, but starting costs each thread something. So short shares must
+ * not increase the cost of a workgroup: that would recruit more threads, with even shorter shares. */
 #define SHARE_MIN_NS UINT64_C(10000)
 static void update_cost(vy_cpu_execution *run) {
     uint64_t seen, busy = run->job.helpers ? 0 : run->nanoseconds;
@@ -406,7 +406,7 @@ static vyre_status check_result(const vy_cpu_execution *run, vyre_trap *trap, vy
         return vy_fail(error, VYRE_CANCELLED, NULL, "`%s` was cancelled while it ran", name);
     if (run->is_out_of_memory && !vy_cpu_job_is_exhausted(&run->job))
         return vy_fail(error, VYRE_NO_MEMORY, "free host memory, or use smaller workgroups and arrays",
-                       "there is no memory for a workgroup of `%s` (%" PRIu64 " bytes, and %" PRIu64 " of stack)", name,
+                       "out of memory for a workgroup of `%s` (%" PRIu64 " bytes, and %" PRIu64 " of stack)", name,
                        run->code->object.header.workgroup_bytes + run->code->object.header.spill_bytes,
                        run->code->object.header.stack_bytes);
     if (run->trap.invocation == UINT64_MAX)
@@ -432,7 +432,7 @@ vyre_status vy_cpu_execution_run(vy_cpu_execution *run, vyre_trap *trap, vyre_er
         return status;
     uint32_t nothing = 0;
     run->start_ns = vy_clock_now();
-    if (run->deadline_ns && run->start_ns >= run->deadline_ns) /* none need begin */
+    if (run->deadline_ns && run->start_ns >= run->deadline_ns) /* the deadline has already passed */
         atomic_compare_exchange_strong(run->stop, &nothing, VY_CPU_STOP_DEADLINE);
     plan(run);
     vy_cpu_pool_run(run->cpu->pool, &run->job);

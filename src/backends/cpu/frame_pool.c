@@ -1,4 +1,5 @@
-/* Memory of frames, one cached block per thread, and native stacks for kernels with large frames (frame_pool.h). */
+/* Memory of frames, one cached block per thread, and native stacks for kernels with large frames (frame_pool.h).
+ * Invariant: a block belongs to one thread at a time. */
 #include "backends/cpu/frame_pool.h"
 
 #include "base/memory.h"
@@ -7,9 +8,9 @@
 
 /* ---- native stacks ---- */
 
-/* GUARD: a handler compiled without probes may have a frame of several pages. SIGNALS: for handlers of the host and
- * the registers that the kernel saves for them (3 KiB with AVX-512, 11 KiB with AMX). Pages that are not touched take
- * no memory. */
+/* GUARD: a signal handler compiled without stack probes may have a frame of several pages. SIGNALS: for handlers of
+ * the host and the registers that the kernel saves for them (3 KiB with AVX-512, 11 KiB with AMX). Untouched pages
+ * use no memory. */
 enum { GUARD = 64 << 10, SIGNALS = 256 << 10, PAGE_MOST = 64 << 10 };
 
 void vy_cpu_stack_free(vy_cpu_stack *stack) {
@@ -35,11 +36,9 @@ int vy_cpu_stack_reserve(vy_cpu_stack *stack, uint64_t bytes) {
     return 1;
 }
 
-/* ---- the switch ----
- *
- * vy_cpu_stack_switch(frame, first, end, entry, top): calls entry(frame, first, end) with the stack pointer at `top`,
- * a multiple of 16. The caller's stack pointer waits in the frame pointer, which the entry preserves and from which
- * unwinders find the caller. */
+/* ---- stack switch ---- vy_cpu_stack_switch(frame, first, end, entry, top): calls entry(frame, first, end) with the
+ * stack pointer at `top`, a multiple of 16. The caller's stack pointer is kept in the frame pointer, which the entry
+ * preserves and from which unwinders find the caller. */
 
 void vy_cpu_stack_switch(vy_cpu_frame *frame, uint64_t first, uint64_t end, vy_cpu_entry *entry, void *top)
     __attribute__((visibility("hidden")));
@@ -95,7 +94,7 @@ __asm__(".pushsection .text\n"
         ".size vy_cpu_stack_switch, . - vy_cpu_stack_switch\n"
         ".popsection\n");
 #else
-/* No object is loaded on other architectures (cpu_features.h). */
+/* On other architectures no object is loaded (cpu_features.h). */
 void vy_cpu_stack_switch(vy_cpu_frame *frame, uint64_t first, uint64_t end, vy_cpu_entry *entry, void *top) {
     (void)top;
     entry(frame, first, end);
@@ -110,8 +109,8 @@ void vy_cpu_stack_call(const vy_cpu_stack *stack, vy_cpu_entry *entry, vy_cpu_fr
 /* ---- frames ---- */
 
 struct vy_cpu_frame_block {
-    size_t size; /* of all of it */
-    size_t room; /* of its bytes */
+    size_t size; /* of the allocation */
+    size_t room; /* usable bytes */
     vy_cpu_stack stack;
 };
 
@@ -131,7 +130,7 @@ const vy_cpu_stack *vy_cpu_frame_block_stack(const vy_cpu_frame_block *block) {
     return &block->stack;
 }
 
-/* Takes the stack over, also if it fails. */
+/* Owns the stack, also on failure. */
 static vy_cpu_frame_block *make(uint64_t room, vy_cpu_stack stack) {
     size_t size = room > PTRDIFF_MAX / 2 ? SIZE_MAX : sizeof(vy_cpu_frame_block) + VY_CPU_ALIGNMENT + (size_t)room;
     vy_cpu_frame_block *block = size < SIZE_MAX ? vy_allocate(size) : NULL;
@@ -149,7 +148,7 @@ static _Atomic(vy_cpu_frame_block *) *slot_of(vy_cpu_frame_pool *frame_pool, uns
 vy_cpu_frame_block *vy_cpu_frame_pool_acquire(vy_cpu_frame_pool *frame_pool, unsigned slot, uint64_t size,
                                               uint64_t stack_bytes) {
     vy_cpu_frame_block *block = atomic_exchange_explicit(slot_of(frame_pool, slot), NULL, memory_order_acquire);
-    if (!block || block->room < size) { /* one that is too small makes room for one that is not */
+    if (!block || block->room < size) { /* a block that is too small is replaced */
         vy_cpu_stack stack = block ? block->stack : (vy_cpu_stack){NULL, 0};
         if (block)
             vy_release(block, block->size);

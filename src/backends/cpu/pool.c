@@ -1,21 +1,23 @@
 /* Thread pool (pool.h): starting, spinning, sleeping and ending of threads; jobs and work stealing; the queue of
  * tasks.
  *
- * Every thread has a word in a cache line of its own. A thread that wants its help writes there. All of the state
- * between a thread and a job is in this word, so that no lock is needed to ask, to accept, to retract a request or to
- * report the end:
+ * Every thread has a word in a separate cache line, in which other threads request its help. The word has all of the
+ * state between a thread and a job, so recruiting, accepting, retracting a request and reporting completion need no
+ * lock:
  *
- *   IDLE            looks for work                     a job's owner may make it `job`
- *   ASLEEP          waits in the kernel, on the word   … or `job | SLEPT`, and then wakes it; IDLE: to read the lists
- *   BUSY            has other things to do             only the thread itself changes it
- *   job [| SLEPT]   is asked to help                   the thread makes it `job | TAKEN`; the owner IDLE or ASLEEP
- *   job | TAKEN     helps                              the thread makes it IDLE; the owner adds WAITED, and waits
+ *   IDLE            the thread spins                   the owner of a job may set `job`
+ *   ASLEEP          it waits on the word (futex)       … or `job | SLEPT`, and wakes it; IDLE: to read the lists
+ *   BUSY            it does other work                 only the thread itself changes it
+ *   job [| SLEPT]   its help is requested              the thread sets `job | TAKEN`; the owner IDLE or ASLEEP
+ *   job | TAKEN     it helps                           the thread sets IDLE; the owner adds WAITED, and waits
  *
- * A job exists as long as some word names it: its owner returns only when none does. Jobs that found too few threads,
- * and tasks, are in lists under the lock. `posts` changes when something was added, and a thread reads the lists when
- * it has seen it change. A thread that goes to sleep writes ASLEEP before it reads posts, and a thread that adds
- * changes posts before it reads words: one of them sees the other. If an owner makes a thread ASLEEP again, a thread
- * that added something may have taken that thread for a helper; so the owner reads the lists in its place. */
+ * Invariant: a job exists as long as some word contains it, because its owner returns only when none does.
+ *
+ * Jobs that found too few threads, and tasks, are in lists under the lock. `posts` changes when an item was added,
+ * and a thread reads the lists after posts has changed. A thread that goes to sleep writes ASLEEP before it reads
+ * posts, and a thread that adds an item changes posts before it reads words: so one of them sees the other. If an
+ * owner sets a thread back to ASLEEP, a thread that added an item may have counted on that thread; so the owner
+ * reads the lists instead. */
 #include "backends/cpu/pool.h"
 
 #include "base/memory.h"
@@ -42,42 +44,42 @@
 #define WORD_WAITED ((uintptr_t)4)
 #define WORD_FLAGS ((uintptr_t)(VY_CPU_CACHE_LINE - 1))
 
-/* Two lines apart: processors fetch them in pairs. */
+/* Two cache lines apart, because processors prefetch pairs of lines. */
 typedef struct pool_worker {
     alignas(2 * VY_CPU_CACHE_LINE) _Atomic uintptr_t word;
     struct vy_cpu_pool *pool;
     unsigned index;
     pthread_t id;
-    /* the thread's own: it does not look for work until then, somebody else needs the processor */
+    /* private to the thread: no spinning until then, because the processor is needed by another thread */
     uint64_t backoff_until_ns;
-    long switches; /* how often it had to give it away, as far as it knows */
+    long switches; /* involuntary context switches seen so far */
 } pool_worker;
 
 struct vy_cpu_pool {
-    /* Read by all, hardly ever written. */
+    /* Read by all threads, rarely written. */
     pool_worker *workers;
-    unsigned most;    /* threads */
-    unsigned helpers; /* as asked for: most, or 0 */
+    unsigned most;    /* number of threads */
+    unsigned helpers; /* as configured: most, or 0 */
     uint64_t spin_ns;
-    size_t size; /* of the memory, which starts at … */
+    size_t size; /* of the allocation at … */
     void *memory;
-    _Atomic uint32_t started;     /* threads */
-    _Atomic uint32_t posts;       /* see above */
-    _Atomic uint32_t waiting;     /* tasks in line; changed under the lock */
-    _Atomic uint32_t listed_jobs; /* jobs in the list; the same */
+    _Atomic uint32_t started;     /* number of threads */
+    _Atomic uint32_t posts;       /* see the head of this file */
+    _Atomic uint32_t waiting;     /* queued tasks; changed with the lock held */
+    _Atomic uint32_t listed_jobs; /* jobs in the list; changed with the lock held */
     _Atomic uint32_t is_closed;
     /* Written when threads go to sleep and wake. */
     alignas(2 * VY_CPU_CACHE_LINE) _Atomic uint32_t awake;
-    _Atomic uint64_t spin_budget_ns;   /* how long the next thread without work looks for some */
-    _Atomic uint64_t backoff_until_ns; /* nobody is woken for short jobs until then */
+    _Atomic uint64_t spin_budget_ns;   /* how long the next idle thread spins */
+    _Atomic uint64_t backoff_until_ns; /* no thread is woken for short jobs until then */
     /* Written by owners of jobs. */
-    alignas(2 * VY_CPU_CACHE_LINE) _Atomic uint64_t ended_ns; /* the last job for several threads */
-    _Atomic uint64_t backlog_ns, backlog_ps; /* when and how much work had to do without threads that slept */
-    alignas(2 * VY_CPU_CACHE_LINE) pthread_mutex_t lock; /* guards all that follows */
+    alignas(2 * VY_CPU_CACHE_LINE) _Atomic uint64_t ended_ns; /* end of the last job with several threads */
+    _Atomic uint64_t backlog_ns, backlog_ps; /* time and amount of the work that ran without sleeping threads */
+    alignas(2 * VY_CPU_CACHE_LINE) pthread_mutex_t lock; /* guards all fields below */
     pthread_cond_t quiet;
     vy_cpu_job *jobs;
     vy_cpu_task *first, *last;
-    unsigned running; /* tasks */
+    unsigned running; /* running tasks */
 };
 
 static void worker_accept(pool_worker *self, uintptr_t word);
@@ -87,9 +89,9 @@ static int task_next(vy_cpu_pool *pool);
 
 /* ---- threads ---- */
 
-/* Looks between two looks at the clock, some microseconds; a look that took much longer because the system gave the
- * processor to somebody who needs it is the last for a while: the thread sleeps at once. Threads that looked for
- * nothing look half as long the next time, but not below the least. */
+/* SPINS: polls between two reads of the clock, some microseconds. If a read shows that the thread was preempted for
+ * INTERRUPTED_NS, it sleeps and does not spin again for BACKOFF_NS. A spin without result halves the spin time, down
+ * to SPIN_BUDGET_MIN_NS. */
 enum { SPINS = 32, INTERRUPTED_NS = 100 * 1000, BACKOFF_NS = 20 * 1000 * 1000, SPIN_BUDGET_MIN_NS = 5 * 1000 };
 
 static void spin_pause(void) {
@@ -100,8 +102,8 @@ static void spin_pause(void) {
 #endif
 }
 
-/* The kernel compares the low half of the word, which is the first on the architectures there is code for. That is
- * enough: a wake that is missed because two jobs differ in the high half only costs a helper, not the job. */
+/* The kernel compares the low half of the word, which comes first on the supported architectures. That suffices: if
+ * two jobs differ in the high half only, a missed wake costs a helper, not the correctness of the job. */
 static void futex_wait(_Atomic uintptr_t *word, uintptr_t expected) {
     syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, (uint32_t)expected, NULL, NULL, 0);
 }
@@ -110,15 +112,15 @@ static void futex_wake(_Atomic uintptr_t *word) {
     syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
-/* ---- without work ---- */
+/* ---- idle threads ---- */
 
 static int is_called(const pool_worker *self, uint32_t seen) {
     return atomic_load_explicit(&self->word, memory_order_relaxed) != WORD_IDLE ||
            atomic_load_explicit(&self->pool->posts, memory_order_relaxed) != seen;
 }
 
-/* Whether the system took the processor away from this thread since it was asked last. Not what an interrupt or a
- * hypervisor took: nobody gains if one sleeps then. */
+/* Whether this thread was preempted by the scheduler since the last call. Interrupts and hypervisors do not count:
+ * sleeping would not help then. */
 static int was_switched(pool_worker *self) {
     struct rusage usage;
     long before = self->switches;
@@ -127,7 +129,7 @@ static int was_switched(pool_worker *self) {
     return self->switches != before;
 }
 
-/* Looks for work as long as it is worth it; returns 0 if there was none. */
+/* Spins for work within the spin budget; returns 0 if there was none. */
 static int spin_for_work(pool_worker *self, uint32_t seen) {
     vy_cpu_pool *pool = self->pool;
     uint64_t spin_budget = atomic_load_explicit(&pool->spin_budget_ns, memory_order_relaxed);
@@ -148,7 +150,7 @@ static int spin_for_work(pool_worker *self, uint32_t seen) {
             return is_called(self, seen);
         }
     }
-    /* The first of those who looked in vain, and only the first, lowers it. */
+    /* Only the first thread that spun in vain halves the budget. */
     if (spin_budget / 2 >= SPIN_BUDGET_MIN_NS)
         atomic_compare_exchange_strong_explicit(&pool->spin_budget_ns, &spin_budget, spin_budget / 2,
                                                 memory_order_relaxed, memory_order_relaxed);
@@ -164,15 +166,15 @@ static void sleep_until_called(pool_worker *self, uint32_t seen) {
     if (atomic_load(&pool->posts) == seen)
         futex_wait(&self->word, WORD_ASLEEP);
     atomic_fetch_add_explicit(&pool->awake, 1, memory_order_relaxed);
-    /* Also if it was called and then was not needed any more: the next one may come soon. */
+    /* Also after a retracted request: the next one may follow soon. */
     word = WORD_ASLEEP;
     atomic_compare_exchange_strong(&self->word, &word, WORD_IDLE);
 }
 
-/* ---- with work ---- */
+/* ---- queued work ---- */
 
-/* Takes something from the lists. Returns 0 if the thread is to end; *seen is what it has seen of posts if there was
- * nothing. */
+/* Runs a queued job or task. Returns 0 if the thread must end; *seen receives the value of posts for which the lists
+ * were empty. */
 static int take_queued_work(pool_worker *self, uint32_t posts, uint32_t *seen) {
     vy_cpu_pool *pool = self->pool;
     uintptr_t idle = WORD_IDLE;
@@ -182,7 +184,7 @@ static int take_queued_work(pool_worker *self, uint32_t posts, uint32_t *seen) {
         return 1;
     }
     if (!atomic_compare_exchange_strong(&self->word, &idle, WORD_BUSY))
-        return 1; /* it was asked meanwhile: later */
+        return 1; /* its help was requested meanwhile; the lists are read later */
     pthread_mutex_lock(&pool->lock);
     vy_cpu_job *job = worker_join(self);
     int did_something = job || task_next(pool);
@@ -198,14 +200,14 @@ static int take_queued_work(pool_worker *self, uint32_t posts, uint32_t *seen) {
 
 static void *worker_thread(void *user) {
     pool_worker *self = user;
-    uint32_t seen = atomic_load(&self->pool->posts) - 1; /* something may be there already */
+    uint32_t seen = atomic_load(&self->pool->posts) - 1; /* work may already be queued */
     int is_serving = 1;
     (void)vy_cancellation_disable();
     pthread_setname_np(pthread_self(), "vyre-cpu");
     while (is_serving) {
         uintptr_t word = atomic_load(&self->word);
         uint32_t posts = atomic_load(&self->pool->posts);
-        if (word == WORD_ASLEEP) /* it woke up for a job that is over */
+        if (word == WORD_ASLEEP) /* it was woken for a job that has ended */
             atomic_compare_exchange_strong(&self->word, &word, WORD_IDLE);
         else if (word != WORD_IDLE)
             worker_accept(self, word);
@@ -217,7 +219,7 @@ static void *worker_thread(void *user) {
     return NULL;
 }
 
-/* Starts threads until there are so many, or as many as can be. With the lock held. */
+/* Starts threads up to this number, or as many as possible. Requires the lock. */
 static void pool_grow(vy_cpu_pool *pool, unsigned threads) {
     uint32_t started = atomic_load(&pool->started);
     if (atomic_load(&pool->is_closed))
@@ -233,7 +235,7 @@ static void pool_grow(vy_cpu_pool *pool, unsigned threads) {
     }
 }
 
-/* Makes a thread that sleeps look at the lists; returns 0 if it does not sleep. */
+/* Wakes a sleeping thread to read the lists; returns 0 if it does not sleep. */
 static int worker_wake(pool_worker *worker) {
     uintptr_t word = WORD_ASLEEP;
     if (!atomic_compare_exchange_strong(&worker->word, &word, WORD_IDLE))
@@ -242,12 +244,12 @@ static int worker_wake(pool_worker *worker) {
     return 1;
 }
 
-/* Sees to it that some thread looks at the lists, if one has time; after posts was changed. With the lock held. */
+/* After a change of posts: makes sure that some thread reads the lists, if one is available. Requires the lock. */
 static void pool_wake_one(vy_cpu_pool *pool) {
     uint32_t started = atomic_load(&pool->started);
     for (uint32_t i = 0; i < started; i++)
         if (atomic_load(&pool->workers[i].word) == WORD_IDLE)
-            return; /* it looks by itself */
+            return; /* a spinning thread reads posts */
     for (uint32_t i = 0; i < started; i++)
         if (worker_wake(&pool->workers[i]))
             return;
@@ -313,17 +315,16 @@ void vy_cpu_pool_close(vy_cpu_pool *pool) {
 
 /* ---- jobs ---- */
 
-/* What it takes to be worth it, in picoseconds. A thread that looks for work begins within a microsecond of being
- * asked, one that sleeps within ten or many more. Work that did without the latter adds up to what it costs to wake
- * them, when it comes closely enough. */
+/* The least work that pays, in picoseconds. A spinning thread starts within a microsecond of a request, a sleeping
+ * one within ten or many more. Work that ran without sleeping threads accumulates, if jobs follow closely, until it
+ * justifies waking them. */
 #define WORTH_AWAKE (UINT64_C(2500) * 1000)
 #define WORTH_ASLEEP (UINT64_C(10) * 1000000)
 #define ALONE_ASLEEP (UINT64_C(20) * 1000000)
 #define BACKLOG_PS (UINT64_C(100) * 1000000)
 #define BACKLOG_WINDOW_NS (UINT64_C(1000) * 1000)
 
-/* How often an owner looks again at a thread that helps before it looks at the clock; how many threads one that was
- * woken wakes in turn. */
+/* Polls of a helping thread between two reads of the clock; the number of threads that each woken thread wakes. */
 enum { JOB_SPINS = 32, WAKES = 2 };
 
 /* ---- ranges ---- */
@@ -340,8 +341,8 @@ static void partition_shares(vy_cpu_job *job, uint64_t at, unsigned parts) {
     }
 }
 
-/* Whether a thread is to take of a share, of which [next, end) is left. Who has begun one stays until nothing is left,
- * so that nothing is that everybody leaves to the others. */
+/* Whether a thread may take a range from a share of which [next, end) remains. A thread that has begun a share stays
+ * until it is empty, so that no range is left over. */
 static int may_take_from(const vy_cpu_job *job, const vy_cpu_share_cursor *part, const vy_cpu_share *share,
                          uint64_t next) {
     return next < share->end &&
@@ -378,9 +379,9 @@ static void run_part(vy_cpu_job *job, unsigned number) {
     job->body(job, &part);
 }
 
-/* ---- a thread that helps ---- */
+/* ---- helping threads ---- */
 
-/* Wakes some of those who were asked in their sleep. Only while the caller takes part. */
+/* Wakes some of the sleeping threads whose help was requested. Only while the caller participates in the job. */
 static void wake_more(vy_cpu_pool *pool, vy_cpu_job *job) {
     for (int left = WAKES; left;) {
         uint32_t at = atomic_load_explicit(&job->woken, memory_order_relaxed);
@@ -399,12 +400,12 @@ static void wake_more(vy_cpu_pool *pool, vy_cpu_job *job) {
 
 static void worker_help(pool_worker *self, vy_cpu_job *job) {
     run_part(job, self->index + 1);
-    uintptr_t word = atomic_exchange(&self->word, WORD_IDLE); /* from here on there may be no job */
+    uintptr_t word = atomic_exchange(&self->word, WORD_IDLE); /* the job may be gone after this exchange */
     if (word & WORD_WAITED)
         futex_wake(&self->word);
 }
 
-/* Accepts what the thread's word asks for, if it still does when it is taken. */
+/* Accepts the request in the thread's word, unless it was retracted. */
 static void worker_accept(pool_worker *self, uintptr_t word) {
     vy_cpu_job *job = (vy_cpu_job *)(word & ~WORD_FLAGS);
     if (!job || !atomic_compare_exchange_strong(&self->word, &word, (uintptr_t)job | WORD_TAKEN))
@@ -414,8 +415,8 @@ static void worker_accept(pool_worker *self, uintptr_t word) {
     worker_help(self, job);
 }
 
-/* Finds a job that wants help and names it in the word, which is BUSY; with the lock held. Then worker_help,
- * without it. */
+/* Finds a listed job that needs helpers and stores it in the word, which is BUSY. Requires the lock; worker_help
+ * follows without it. */
 static vy_cpu_job *worker_join(pool_worker *self) {
     vy_cpu_job *job = self->pool->jobs;
     while (job && (!job->joinable || vy_cpu_job_is_exhausted(job)))
@@ -431,8 +432,7 @@ static vy_cpu_job *worker_join(pool_worker *self) {
 
 /* ---- the owner ---- */
 
-/* Lines are fetched all at once, to be written: one after the other they would take as long as the threads look
- * away. */
+/* Prefetches all words for writing: sequential cache misses would delay the requests. */
 static void fetch_words(vy_cpu_pool *pool, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
 #if defined(__x86_64__)
@@ -443,8 +443,8 @@ static void fetch_words(vy_cpu_pool *pool, uint32_t count) {
     }
 }
 
-/* Asks at most so many of the threads that are in the state `from`. Returns how many it asked; *reach is beyond all of
- * them. */
+/* Requests help from at most `most` threads in the state `from`. Returns the number of requests; *reach is beyond
+ * all of these threads. */
 static unsigned request_workers(vy_cpu_pool *pool, vy_cpu_job *job, unsigned most, uintptr_t from, uint32_t *reach) {
     uint32_t started = atomic_load(&pool->started);
     unsigned asked = 0;
@@ -502,7 +502,7 @@ static int word_names_job(uintptr_t word, const vy_cpu_job *job) {
     return (word & ~WORD_FLAGS) == (uintptr_t)job;
 }
 
-/* Who has not begun need not. */
+/* Retracts a request that the thread has not accepted. */
 static void retract_request(vy_cpu_pool *pool, pool_worker *worker, const vy_cpu_job *job) {
     uintptr_t word = atomic_load(&worker->word);
     while (word_names_job(word, job) && !(word & WORD_TAKEN)) {
@@ -514,7 +514,7 @@ static void retract_request(vy_cpu_pool *pool, pool_worker *worker, const vy_cpu
     }
 }
 
-/* Waits for a thread that helps: it ends about now, and looking again is shorter than sleeping. */
+/* Waits for a helping thread. It finishes soon, so this spins before it sleeps. */
 static void wait_for_worker(vy_cpu_pool *pool, pool_worker *worker, const vy_cpu_job *job) {
     uint64_t start = 0, now = 0;
     uintptr_t word = atomic_load(&worker->word);
@@ -542,7 +542,7 @@ static void join_helpers(vy_cpu_pool *pool, vy_cpu_job *job) {
         wait_for_worker(pool, &pool->workers[i], job);
 }
 
-/* Jobs that follow each other closely are worth looking for. */
+/* Restores the full spin budget if jobs follow each other closely. */
 static void extend_spinning(vy_cpu_pool *pool) {
     uint64_t ended = atomic_load_explicit(&pool->ended_ns, memory_order_relaxed);
     if (pool->spin_ns && vy_clock_now() - ended < pool->spin_ns &&
@@ -569,7 +569,7 @@ void vy_cpu_pool_run(vy_cpu_pool *pool, vy_cpu_job *job) {
     vy_cpu_pool_request_helpers(pool, job, 0);
     run_part(job, 0);
     if (job->share_count == 1)
-        return; /* nobody was asked */
+        return; /* no help was requested */
     if (job->is_listed)
         unlist(pool, job);
     join_helpers(pool, job);
@@ -577,9 +577,9 @@ void vy_cpu_pool_run(vy_cpu_pool *pool, vy_cpu_job *job) {
         atomic_store_explicit(&pool->ended_ns, vy_clock_now(), memory_order_relaxed);
 }
 
-/* ---- how many ---- */
+/* ---- thread count ---- */
 
-/* Whether it is time to wake threads for jobs that are too short for it each by itself. */
+/* Whether accumulated short jobs justify waking threads. */
 static int has_backlog(vy_cpu_pool *pool, uint64_t picoseconds, uint64_t now_ns) {
     uint64_t last = atomic_exchange_explicit(&pool->backlog_ns, now_ns, memory_order_relaxed);
     uint64_t sum = atomic_load_explicit(&pool->backlog_ps, memory_order_relaxed);
@@ -606,9 +606,9 @@ void vy_cpu_pool_plan_helpers(vy_cpu_pool *pool, vy_cpu_job *job, uint64_t picos
     job->sleepers = (unsigned)cold;
 }
 
-/* ---- bytes ---- */
+/* ---- copying and clearing ---- */
 
-/* One thread does not use all of the memory's bandwidth. About 100 picoseconds for a byte. */
+/* One thread cannot saturate the memory bandwidth. A byte costs about 100 picoseconds. */
 enum { FILL_BYTE_PICOSECONDS = 100, FILL_CHUNK = 128 << 10 };
 
 typedef struct filling {
@@ -650,12 +650,12 @@ void vy_cpu_pool_copy_or_clear(vy_cpu_pool *pool, void *to, const void *from, si
 
 /* ---- tasks ---- */
 
-/* With the lock held, which is open meanwhile. */
+/* Requires the lock, which is released meanwhile. */
 static void run_task(vy_cpu_pool *pool, vy_cpu_task *task) {
     atomic_fetch_sub(&pool->waiting, 1);
     pool->running++;
     if (pool->first)
-        pool_wake_one(pool); /* who was called for this one is busy now: somebody else for the next */
+        pool_wake_one(pool); /* the thread woken for this task is now busy, so another one is woken for the next task */
     pthread_mutex_unlock(&pool->lock);
     task->run(task);
     pthread_mutex_lock(&pool->lock);
@@ -663,7 +663,7 @@ static void run_task(vy_cpu_pool *pool, vy_cpu_task *task) {
         pthread_cond_broadcast(&pool->quiet);
 }
 
-/* Runs the first task in line and returns 1, or 0 if there is none. With the lock held, which is open meanwhile. */
+/* Runs the first queued task and returns 1, or 0 if there is none. Requires the lock, which is released meanwhile. */
 static int task_next(vy_cpu_pool *pool) {
     vy_cpu_task *task = pool->first;
     if (!task)
@@ -694,7 +694,7 @@ int vy_cpu_pool_submit(vy_cpu_pool *pool, vy_cpu_task *task) {
     return is_served;
 }
 
-/* With the lock held. */
+/* Requires the lock. */
 static int remove_queued(vy_cpu_pool *pool, vy_cpu_task *task) {
     vy_cpu_task *before = NULL, *at = pool->first;
     while (at && at != task)

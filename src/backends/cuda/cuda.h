@@ -5,7 +5,7 @@
  *   device.c              probe, constructor, identity, capabilities; device properties; device loss and recovery
  *   numerics.c            probe of the operations that the device computes exactly
  *   memory.c              device memory: pool, resident buffers, interoperability with other libraries
- *   stream_slot.c         stream slots: a stream and all that one dispatch in flight needs
+ *   stream_slot.c         stream slots: a stream and all other resources of one dispatch in flight
  *   transfer.c            host-device transfers: staging, parallel copies, zero-copy buffers
  *   executable.c          compiling, the disk cache of auxiliary kernels, executables
  *   launch.c              params, control blocks, cooperative launches, indirect grids, the device clock
@@ -17,8 +17,8 @@
  *   nvtx.c                ranges for profilers
  *
  * Every entry starts with vy_cuda_enter, which makes the context current on the thread, and ends with vy_cuda_leave. A
- * function whose comment says "Inside" must be called between the two. No lock is held while the driver is called,
- * except where a comment says so. */
+ * function whose comment has the word "Inside" must be called between the two. No lock is held during a driver call,
+ * except where a comment states it. */
 #ifndef VY_BACKENDS_CUDA_CUDA_H
 #define VY_BACKENDS_CUDA_CUDA_H
 
@@ -37,7 +37,7 @@ typedef struct vy_cuda_graph vy_cuda_graph;
 typedef struct vy_cuda_pending_store vy_cuda_pending_store;
 typedef struct vy_cuda_submission vy_cuda_submission;
 
-/* Graphs nobody uses at the moment, the last used first, and shapes that were seen without one (graph.h). */
+/* Graphs not in use, most recently used first, and shapes that were seen without a graph (graph.h). */
 enum { VY_CUDA_SHAPES = 64 };
 typedef struct vy_cuda_graphs {
     vy_cuda_graph *first;
@@ -46,11 +46,11 @@ typedef struct vy_cuda_graphs {
     unsigned seen_next;
 } vy_cuda_graphs;
 
-/* Host bytes of a dispatch that may stay in pinned memory (transfer.h), at most. A request of a warp is 64 bytes or
- * more where it is worth it: that bounds the requests to each buffer, too. */
+/* Upper bound on the host bytes of a dispatch that may stay in pinned memory (transfer.h). Zero-copy access pays only
+ * if each request of a warp covers 64 bytes or more, which also bounds the number of requests to each buffer. */
 enum { VY_CUDA_ZERO_COPY_BYTES = 256 << 10, VY_CUDA_ZERO_COPY_REQUEST = 64 };
 
-/* What the driver says of the device. */
+/* Device properties, as reported by the driver. */
 typedef struct vy_cuda_device_info {
     char name[128], driver[64];
     int driver_version;    /* 13000 is 13.0 */
@@ -58,20 +58,20 @@ typedef struct vy_cuda_device_info {
     uint32_t block[3], grid[3], threads, warp, multiprocessors, shared_bytes, l2_bytes;
     uint32_t bandwidth_gbps, copy_engines;
     uint64_t memory_bytes;
-    uint32_t threads_per_multiprocessor; /* at most, if it is not known */
-    uint32_t zero_copy_bytes;            /* of a dispatch that may use pinned memory as it is (transfer.h) */
+    uint32_t threads_per_multiprocessor; /* the maximum, if unknown */
+    uint32_t zero_copy_bytes;            /* per dispatch, for zero-copy access to pinned memory (transfer.h) */
     uint8_t has_pools;
-    uint8_t has_indirect;         /* grids that lie in device memory (launch.h) */
-    uint8_t has_dependent_launch; /* launches in graphs that begin while the one before still runs (graph.h) */
-    /* launches whose blocks all run at the same time, and an emitter for their grid barriers */
+    uint8_t has_indirect;         /* grids in device memory (launch.h) */
+    uint8_t has_dependent_launch; /* launches in graphs that begin while the previous one still runs (graph.h) */
+    /* launches whose blocks all run concurrently, and an emitter for their grid barriers */
     uint8_t has_cooperative_launch;
 } vy_cuda_device_info;
 
-/* Foreign streams that everything waits for (memory.h). */
+/* Foreign streams that all later work waits for (memory.h). */
 typedef struct vy_cuda_external_stream {
-    _Atomic uint64_t count; /* of joins */
-    pthread_mutex_t lock;   /* held while a stream is joined; guards the rest */
-    vy_cu_stream stream;    /* waits for one after the other; NULL until the first, as the events */
+    _Atomic uint64_t count; /* number of joins */
+    pthread_mutex_t lock;   /* held while a stream is joined; guards the fields below */
+    vy_cu_stream stream;    /* waits for each joined stream in turn; NULL until the first join, like the events */
     vy_cu_event theirs, all;
 } vy_cuda_external_stream;
 
@@ -84,40 +84,40 @@ typedef struct vy_cuda_watched_event {
 } vy_cuda_watched_event;
 
 typedef struct vy_cuda_event_watcher {
-    pthread_mutex_t lock; /* guards all that follows */
+    pthread_mutex_t lock; /* guards the fields below */
     pthread_cond_t changed;
     vy_cuda_watched_event *first;
-    vy_cuda_watched_event *notified; /* whose `done` is being called; only compared */
+    vy_cuda_watched_event *notified; /* whose `done` is being called; only compared, never dereferenced */
     pthread_t thread;
     int is_running, is_ending;
 } vy_cuda_event_watcher;
 
 typedef struct vy_cuda {
     vy_cuda_dynamic_symbols api;
-    vy_cu_context context; /* from here to device_info: what every dispatch looks at */
+    vy_cu_context context; /* from here to device_info: read by every dispatch */
     vy_cuda_nvtx nvtx;
-    _Atomic int loss;                       /* the result that lost the device; 0 = none */
-    vy_cuda_stream_slot *_Atomic last_used; /* the stream_slot used last, or NULL: most dispatches find it here */
+    _Atomic int loss;                       /* the driver's result that reported the loss; 0 = none */
+    vy_cuda_stream_slot *_Atomic last_used; /* the stream_slot used last, or NULL; serves most dispatches */
     vy_cuda_external_stream join;
     vy_cuda_device_info device_info;
     int device;
     uint32_t ordinal;
-    _Atomic uint64_t exact;          /* what the device computes as our rules ask */
-    _Atomic int is_probed;           /* the device was seen to do so */
+    _Atomic uint64_t exact;          /* operations that the device computes exactly */
+    _Atomic int is_probed;           /* the probe has confirmed `exact` */
     _Atomic int64_t clock_offset;    /* launch.h */
-    _Atomic uint64_t clock_taken_ns; /* 0: not yet */
-    vy_cu_module _Atomic clock;      /* NULL: not yet */
+    _Atomic uint64_t clock_taken_ns; /* 0: not yet measured */
+    vy_cu_module _Atomic clock;      /* NULL: not yet loaded */
     vy_cu_pool pool;                 /* NULL: plain allocations */
-    vy_cu_stream signal;             /* what reaches running kernels */
+    vy_cu_stream signal;             /* stream for signals to running kernels */
     vy_cuda_event_watcher watch;
-    _Atomic uint64_t pipelines, code_bytes; /* that there are, and what their objects take */
+    _Atomic uint64_t pipelines, code_bytes; /* number of pipelines; total size of their objects */
     vy_buffer_recycler hoard;               /* host memory of large outputs */
-    pthread_mutex_t lock;                   /* guards all that follows */
+    pthread_mutex_t lock;                   /* guards the fields below */
     vy_cuda_stream_slot *idle;
     unsigned idle_count;
     vy_cuda_block *blocks; /* resident buffers */
     vy_cuda_graphs graphs;
-    vy_cuda_pending_store *pending_stores; /* of kernels that are to be stored (executable.h) */
+    vy_cuda_pending_store *pending_stores; /* kernels to be stored (executable.h) */
     unsigned pending_store_count;
     pthread_mutex_t probing; /* held while the numerics are probed */
 } vy_cuda;
@@ -126,24 +126,26 @@ typedef struct vy_cuda {
 vyre_status vy_cuda_create(const vyre_host *host, uint32_t ordinal, vyre_backend_instance *out, vyre_error *error);
 void vy_cuda_probe(const vyre_host *host, vyre_probe *out);
 
-/* VYRE_OK, or the error of a failed call; a loss is remembered. */
+/* VYRE_OK, or the error of a failed driver call. Records a device loss. */
 vyre_status vy_cuda_failed(vy_cuda *cuda, int result, const char *doing, vyre_error *error);
 static inline vyre_status vy_cuda_check(vy_cuda *cuda, int result, const char *doing, vyre_error *error) {
     return result == VY_CU_OK ? (vyre_status)VYRE_OK : vy_cuda_failed(cuda, result, doing, error);
 }
-/* The error of one that was lost before. */
+/* The error for a device that was lost earlier. */
 vyre_status vy_cuda_fail_lost(vy_cuda *cuda, vyre_error *error);
 
-/* For vy_cuda_enter: `result` and `current` are what the driver said of the thread's context, which is not ours. */
+/* Slow path of vy_cuda_enter. `result` and `current` are the driver's answer about the thread's context, which is not
+ * this backend's. */
 vyre_status vy_cuda_switch_context(vy_cuda *cuda, int result, vy_cu_context current, int *was_pushed,
                                    vyre_error *error);
-/* vy_cuda_enter for who gives back what he holds, as far as the driver lets him: also where the device is lost. */
+/* Variant of vy_cuda_enter for callers that release resources. Works as far as the driver permits, even if the device
+ * is lost. */
 void vy_cuda_enter_for_release(vy_cuda *cuda, int *was_pushed);
 
-/* Makes the context that of the thread. A thread that has another one gets it back from vy_cuda_leave; one that has
- * none keeps ours.
+/* Makes the backend's context current on the thread. If the thread had another context, vy_cuda_leave restores it; if
+ * it had none, this one stays current.
  *
- * VYRE_DEVICE_LOST  now or before */
+ * VYRE_DEVICE_LOST  the device was lost, in this call or earlier */
 static inline vyre_status vy_cuda_enter(vy_cuda *cuda, int *was_pushed, vyre_error *error) {
     vy_cu_context current = NULL;
     *was_pushed = 0;
@@ -163,19 +165,20 @@ static inline void vy_cuda_leave(vy_cuda *cuda, int was_pushed) {
 /* The CUDA device: its properties, which need no context, and its start, end, loss and recovery. */
 /* ---- device properties ---- */
 
-/* Starts the driver and finds the device with this number.
+/* Initialises the driver and finds the device with this number.
  *
- * VYRE_NOT_FOUND    there is none
- * VYRE_UNSUPPORTED  the driver does not start, or the device is too old or kept from us */
+ * VYRE_NOT_FOUND    no such device
+ * VYRE_UNSUPPORTED  the driver does not initialise, or the device is too old or not accessible to this process */
 vyre_status vy_cuda_device_info_query(const vy_cuda_dynamic_symbols *api, uint32_t ordinal, int *device,
                                       vy_cuda_device_info *out, vyre_error *error);
-/* What the environment wants otherwise than the device has it: VYRE_CUDA_DIRECT, for who wants to measure, or to do
- * without. VYRE_INVALID_ARGUMENT: it is no such number. */
+/* Applies the environment variable VYRE_CUDA_DIRECT, which overrides zero_copy_bytes (0 disables zero-copy access).
+ * VYRE_INVALID_ARGUMENT: its value is not a number in the permitted range. */
 vyre_status vy_cuda_device_info_apply_env(vy_cuda_device_info *device_info, vyre_error *error);
-/* Whether one of the devices at least is served, and how many there are; else what is wrong with the first. */
+/* Succeeds if at least one device is supported, and returns the number of devices. Otherwise the error describes the
+ * first device. */
 vyre_status vy_cuda_device_info_any(const vy_cuda_dynamic_symbols *api, uint32_t *count, vyre_error *error);
 void vy_cuda_device_info_profile(const vy_cuda_device_info *device_info, vyre_device_profile *profile);
-/* The ops that the emitter writes for this architecture. */
+/* The ops that the emitter supports for this architecture. */
 const char *const *vy_cuda_device_info_ops(const vy_cuda_device_info *device_info, size_t *count);
 uint64_t vy_cuda_device_info_capability(const vy_cuda_device_info *device_info, vyre_capability capability);
 
@@ -183,8 +186,8 @@ uint64_t vy_cuda_device_info_capability(const vy_cuda_device_info *device_info, 
  * confirms them once for each kind of device and driver. */
 /* The entry of the backend's table. */
 void vy_cuda_numerics(void *self, vyre_numerics_profile *profile);
-/* Before anything is compiled: the probe, if nobody ran it before. Inside or not. VYRE_CUDA_PROBE=0 takes the promise
- * for it. */
+/* Runs the probe unless it has run before; called before anything is compiled. Inside or outside. With
+ * VYRE_CUDA_PROBE=0 the guarantees of PTX are used without a probe. */
 vyre_status vy_cuda_numerics_confirm(vy_cuda *cuda, vyre_error *error);
 
 #endif

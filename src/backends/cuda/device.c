@@ -24,10 +24,10 @@
 
 /* ---- device properties ---- */
 
-enum { OLDEST = 60 };                           /* sm_60: what all our PTX needs */
-enum { MAX_THREADS_PER_MULTIPROCESSOR = 2048 }; /* of a multiprocessor, of any kind so far */
+enum { OLDEST = 60 };                           /* sm_60, the minimum for the emitted PTX */
+enum { MAX_THREADS_PER_MULTIPROCESSOR = 2048 }; /* per multiprocessor, the maximum of all architectures so far */
 
-/* X(attribute, field): numbers as they are. */
+/* X(attribute, field): attributes that are stored unchanged. */
 #define ATTRIBUTES(X)                                                                                                  \
     X(MAX_THREADS, threads)                                                                                            \
     X(WARP, warp)                                                                                                      \
@@ -43,12 +43,12 @@ static uint32_t query_attribute(const vy_cuda_dynamic_symbols *api, int device, 
     return value > 0 ? (uint32_t)value : 0;
 }
 
-/* For who wants to see, or to do without. */
+/* Environment variables that disable a feature, for measurements or as a workaround. */
 static int is_enabled(const char *variable) {
     return vy_env_flag(variable, 1);
 }
 
-/* One address for pinned memory on both sides, and that much of it for one dispatch. */
+/* Requires that pinned memory has the same address on host and device. Returns the limit in bytes per dispatch. */
 static uint32_t query_zero_copy(const vy_cuda_dynamic_symbols *api, int device) {
     int ignored = 0;
     return query_attribute(api, device, VY_CU_DEVICE_UNIFIED_ADDRESSING, &ignored) &&
@@ -68,7 +68,8 @@ static int query_all(const vy_cuda_dynamic_symbols *api, int device, vy_cuda_dev
     }
     out->architecture = 10 * query_attribute(api, device, VY_CU_DEVICE_MAJOR, &result) +
                         query_attribute(api, device, VY_CU_DEVICE_MINOR, &result);
-    /* Newer drivers may not tell; then it is unknown. Two transfers a clock, eight bits a byte. */
+    /* Newer drivers may not report these; then the bandwidth is 0 (unknown). Two transfers per clock, eight bits per
+     * byte. */
     uint64_t clock = query_attribute(api, device, VY_CU_DEVICE_MEMORY_CLOCK_KHZ, &ignored);
     uint64_t bus = query_attribute(api, device, VY_CU_DEVICE_MEMORY_BUS_BITS, &ignored);
     out->bandwidth_gbps = (uint32_t)(2 * clock * (bus / 8) / 1000000);
@@ -101,10 +102,10 @@ static vyre_status check(const vy_cuda_dynamic_symbols *api, int device, const v
     return VYRE_OK;
 }
 
-/* The driver serves the process that started it, and no child that this process forks afterwards: nothing of it is
- * called there. */
+/* The driver works only in the process that initialised it, not in children forked afterwards: there, no driver
+ * function is called. */
 static vyre_status start_driver(const vy_cuda_dynamic_symbols *api, vyre_error *error) {
-    static _Atomic long starter; /* 0: it was not started */
+    static _Atomic long starter; /* 0: not initialised */
     long process = (long)getpid(), before = atomic_load(&starter);
     if (before && before != process)
         return vy_fail(error, VYRE_UNSUPPORTED,
@@ -178,7 +179,7 @@ vyre_status vy_cuda_device_info_apply_env(vy_cuda_device_info *device_info, vyre
     uint32_t direct;
     vyre_status status =
         vy_env_number("VYRE_CUDA_DIRECT", 0, VY_CUDA_SMALL, device_info->zero_copy_bytes, &direct, error);
-    if (status == VYRE_OK && device_info->zero_copy_bytes) /* 0: the device has none of it */
+    if (status == VYRE_OK && device_info->zero_copy_bytes) /* 0: the device does not support it */
         device_info->zero_copy_bytes = direct;
     return status;
 }
@@ -216,8 +217,9 @@ static uint64_t min_u64(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
-/* Grid barriers run inside a launch only where the grid is small enough (launch.h), and are cut by the
- * boundary elsewhere: no promise. Grids that are larger in y and z than the device takes are cut here (launch.h). */
+/* Grid barriers run inside a launch only if the grid is small enough (launch.h); otherwise the boundary splits the
+ * dispatch. So the capability is not reported. Grids that exceed the device's limits in y and z are tiled here
+ * (launch.h). */
 uint64_t vy_cuda_device_info_capability(const vy_cuda_device_info *device_info, vyre_capability capability) {
     switch (capability) {
     case VYRE_CAPABILITY_SUBGROUP_OPS:
@@ -227,12 +229,12 @@ uint64_t vy_cuda_device_info_capability(const vy_cuda_device_info *device_info, 
     case VYRE_CAPABILITY_INDIRECT_DISPATCH:
         return device_info->has_indirect;
     case VYRE_CAPABILITY_BF16:
-        return device_info->architecture >= 80;
+        return vy_ptx_target(device_info->architecture, 0).exact >> VYRE_NUMERIC_BF16_FMA & 1;
     case VYRE_CAPABILITY_ASYNC_COMPUTE:
         return device_info->copy_engines > 0;
     case VYRE_CAPABILITY_MAX_WORKGROUP_SIZE_X:
     case VYRE_CAPABILITY_MAX_WORKGROUP_SIZE_Y:
-    case VYRE_CAPABILITY_MAX_WORKGROUP_SIZE_Z: /* what is over the device's limit in z lies in x (emit/ptx/ptx.h) */
+    case VYRE_CAPABILITY_MAX_WORKGROUP_SIZE_Z: /* the excess over the device's limit is in x (emit/ptx/ptx.h) */
     case VYRE_CAPABILITY_MAX_INVOCATIONS:
         return min_u64(device_info->threads, VY_LIMIT_WORKGROUP);
     case VYRE_CAPABILITY_MAX_WORKGROUPS:
@@ -246,14 +248,13 @@ uint64_t vy_cuda_device_info_capability(const vy_cuda_device_info *device_info, 
     }
 }
 
-/* What the emitter uses and what the driver reports. The size of L1, registers of a thread, banks and the like are in
- * NVIDIA's documents, but no driver reports them: 0. */
+/* Values that the emitter uses and the driver reports. The size of L1, registers per thread, banks and the like are
+ * documented by NVIDIA but not reported by any driver: 0. */
 void vy_cuda_device_info_profile(const vy_cuda_device_info *device_info, vyre_device_profile *profile) {
     profile->device = device_info->name;
     profile->driver = device_info->driver;
-    profile->supports_f64 = profile->supports_int64_atomics = profile->supports_trap_propagation = 1;
-    profile->has_mul_high = profile->has_shared_memory = profile->has_subgroup_shuffle = 1;
-    profile->max_native_int_width = 64;
+    const vy_target_desc target = vy_ptx_target(device_info->architecture, 0);
+    vy_target_profile(&target, profile);
     profile->max_shared_memory_bytes = (uint32_t)min_u64(device_info->shared_bytes, VY_LIMIT_WORKGROUP_BYTES);
     profile->compute_units = device_info->multiprocessors;
     profile->l2_cache_bytes = device_info->l2_bytes;
@@ -263,7 +264,7 @@ void vy_cuda_device_info_profile(const vy_cuda_device_info *device_info, vyre_de
 /* ---- context and device loss ----
  *
  * A loss is sticky: the driver returns the same result from every later call, and the backend makes no further calls.
- * After a real loss the driver gives this process no other context; recovery finds that out by trying. */
+ * After a real loss the driver refuses this process a new context; recovery detects that by trying. */
 
 /* ---- loss ---- */
 
@@ -310,8 +311,8 @@ void vy_cuda_enter_for_release(vy_cuda *cuda, int *was_pushed) {
 
 /* ---- the device ---- */
 
-/* The first stream of a context is the one that the driver waits for most quickly (on an H200 by 0.1 to 0.25 us, of 10
- * for a launch and its wait): it is that of the stream_slot which most dispatches use. */
+/* The driver waits most quickly for the first stream of a context (on an H200, by 0.1 to 0.25 us of the 10 us for a
+ * launch and its wait). So that stream belongs to the stream_slot that most dispatches use. */
 static vyre_status start_inside(vy_cuda *cuda, vyre_error *error) {
     vy_cuda_stream_slot *first;
     vyre_status status = vy_cuda_pool_start(cuda, error);
@@ -324,7 +325,7 @@ static vyre_status start_inside(vy_cuda *cuda, vyre_error *error) {
                          error);
 }
 
-/* Everything of the device but what its blocks are known by. */
+/* Releases everything on the device, but keeps the list entries of its blocks. */
 static void release_device(vy_cuda *cuda) {
     vy_cu_context current = NULL;
     int was_pushed;
@@ -341,7 +342,7 @@ static void release_device(vy_cuda *cuda) {
     cuda->signal = NULL;
     vy_cuda_pool_end(cuda);
     vy_cuda_leave(cuda, was_pushed);
-    /* A thread that keeps a context nobody holds would find it destroyed. */
+    /* If this thread kept the context current, it would later refer to a destroyed context. */
     if (cuda->api.context_current(&current) == VY_CU_OK && current == cuda->context)
         cuda->api.context_set(NULL);
     cuda->api.context_release(cuda->device);
@@ -349,7 +350,7 @@ static void release_device(vy_cuda *cuda) {
     atomic_store(&cuda->clock_taken_ns, 0);
 }
 
-/* Retains the primary context and makes what all dispatches share. On failure nothing is left. */
+/* Retains the primary context and creates the state that all dispatches share. On failure everything is released. */
 static vyre_status device_start(vy_cuda *cuda, vyre_error *error) {
     int was_pushed;
     vyre_status status = vy_cuda_check(cuda, cuda->api.context_retain(&cuda->context, cuda->device),
@@ -368,7 +369,7 @@ static vyre_status device_start(vy_cuda *cuda, vyre_error *error) {
     return status;
 }
 
-/* Frees all that is on the device. No dispatch is under way; lost or not. */
+/* Frees everything on the device, whether it is lost or not. No dispatch may be in flight. */
 static void device_end(vy_cuda *cuda) {
     release_device(cuda);
     vy_cuda_blocks_free(cuda);
@@ -376,7 +377,7 @@ static void device_end(vy_cuda *cuda) {
 
 /* ---- recovery ---- */
 
-/* Whether the device works: memory can be had, written and waited for. */
+/* Tests whether memory can be allocated, written and waited for. */
 static vyre_status smoke_test(vy_cuda *cuda, vyre_error *error) {
     int was_pushed;
     vy_cuda_stream_slot *stream_slot;
@@ -386,7 +387,7 @@ static vyre_status smoke_test(vy_cuda *cuda, vyre_error *error) {
     status = vy_cuda_stream_slot_acquire(cuda, &stream_slot, error);
     if (status == VYRE_OK) {
         status =
-            vy_cuda_check(cuda, cuda->api.fill(stream_slot->control, 0, sizeof(vy_ptx_control), stream_slot->stream),
+            vy_cuda_check(cuda, cuda->api.fill(stream_slot->control, 0, sizeof(vy_launch_control), stream_slot->stream),
                           "trying the device", error);
         if (status == VYRE_OK)
             status = vy_cuda_stream_slot_wait(cuda, stream_slot, "trying the device", error);
@@ -410,7 +411,7 @@ static vyre_status try_recover(void *self, vyre_error *error) {
         vy_cuda_blocks_free(cuda);
         return VYRE_OK;
     }
-    if (status == VYRE_NO_MEMORY || status == VYRE_NO_DEVICE_MEMORY) { /* it may work another time */
+    if (status == VYRE_NO_MEMORY || status == VYRE_NO_DEVICE_MEMORY) { /* a later attempt may succeed */
         atomic_store(&cuda->loss, loss);
         *error = why;
         return status;
@@ -444,8 +445,8 @@ static void device_profile(void *self, vyre_device_profile *profile) {
     vy_cuda_device_info_profile(&((vy_cuda *)self)->device_info, profile);
 }
 
-/* What decides a cubin: the device's kind, the driver's compiler, what programs are legalised for, and how kernels
- * begin. */
+/* Everything a cubin depends on: the device's kind, the driver's compiler, the target of legalisation, and the kernel
+ * prologue. */
 static vyre_status cache_identity(void *self, vyre_bytes *out, vyre_error *error) {
     vy_cuda *cuda = self;
     char text[384];
@@ -481,12 +482,17 @@ static void destroy(void *self) {
     vy_release(cuda, sizeof *cuda);
 }
 
-/* Hits and misses are the library's to count: it has the cache (vyre/backend.h). */
+/* The library owns the cache and counts its hits and misses (vyre/backend.h). */
 static int cache_snapshot(void *self, vyre_cache_snapshot *out) {
     vy_cuda *cuda = self;
     out->entries = atomic_load_explicit(&cuda->pipelines, memory_order_relaxed);
     out->bytes = atomic_load_explicit(&cuda->code_bytes, memory_order_relaxed);
     return 1;
+}
+
+static const char *code_target(void *self) {
+    (void)self;
+    return "ptx";
 }
 
 static const vyre_backend_vtable table = {
@@ -495,6 +501,7 @@ static const vyre_backend_vtable table = {
     .id = id,
     .version = version,
     .supported_ops = supported_ops,
+    .code_target = code_target,
     .resident_allocate = vy_cuda_resident_allocate,
     .resident_free = vy_cuda_resident_free,
     .resident_wrap = vy_cuda_resident_wrap,
@@ -538,7 +545,7 @@ vyre_status vy_cuda_create(const vyre_host *host, uint32_t ordinal, vyre_backend
     if (status == VYRE_OK)
         status = vy_cuda_device_info_apply_env(&cuda->device_info, error);
     if (status == VYRE_OK) {
-        atomic_store(&cuda->exact, vy_ptx_exact(cuda->device_info.architecture));
+        atomic_store(&cuda->exact, vy_ptx_target(cuda->device_info.architecture, 0).exact);
         status = device_start(cuda, error);
     }
     if (status != VYRE_OK) {
@@ -550,8 +557,8 @@ vyre_status vy_cuda_create(const vyre_host *host, uint32_t ordinal, vyre_backend
     return VYRE_OK;
 }
 
-/* Asks the driver, and starts no device: there may be many of them. One that is served is enough, for it can be
- * named. */
+/* Queries the driver without starting a device, since there may be many. One supported device suffices, because it can
+ * be selected by number. */
 void vy_cuda_probe(const vyre_host *host, vyre_probe *out) {
     vy_cuda_dynamic_symbols api;
     vyre_error error;

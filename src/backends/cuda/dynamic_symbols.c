@@ -11,7 +11,7 @@
 
 /* ---- opening the driver ---- */
 
-static _Atomic(void (*)(vy_cuda_dynamic_symbols *)) wrapper; /* of tests */
+static _Atomic(void (*)(vy_cuda_dynamic_symbols *)) wrapper; /* set by tests */
 
 static const struct {
     const char *symbol;
@@ -56,7 +56,7 @@ vyre_status vy_cuda_dynamic_symbols_open(const char *file, vy_cuda_dynamic_symbo
                                                           : "install the NVIDIA driver",
                        "%s is not installed", file);
     status = fill(library, file, out, error);
-    dlclose(library); /* it stays all the same */
+    dlclose(library); /* it stays loaded (RTLD_NODELETE) */
     if (status == VYRE_OK && wrap)
         wrap(out);
     return status;
@@ -70,7 +70,7 @@ void vy_cuda_dynamic_symbols_wrap(void (*wrap)(vy_cuda_dynamic_symbols *api)) {
 
 #define RESTART "restart the process: the driver gives it no new context"
 
-/* X(result, status, is a loss, fix); NULL is the status's own fix. */
+/* X(result, status, is a loss, fix); NULL selects the default fix of the status. */
 #define RESULTS(X)                                                                                                     \
     X(2, NO_DEVICE_MEMORY, 0, NULL)                                                                                    \
     X(3, UNSUPPORTED, 0,                                                                                               \
@@ -128,7 +128,7 @@ static const meaning *find(int result) {
         RESULTS(X)
 #undef X
     };
-    /* Whatever else there is means that we asked for something the driver does not do. */
+    /* Any other result means that the backend used a feature that the driver does not support. */
     static const meaning other = {-1, VYRE_UNSUPPORTED, 0, "report this, with the version of the NVIDIA driver"};
     for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++)
         if (meanings[i].result == result)

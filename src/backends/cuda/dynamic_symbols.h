@@ -5,22 +5,22 @@
 
 #include "vyre/base.h"
 
-/* The driver's interface: libcuda.so.1, opened at run time, and what we use of it as a table of functions.
+/* The part of the driver's interface that the backend uses: libcuda.so.1, opened at run time, as a table of functions.
  *
- * Nothing here is linked against, and no header of the toolkit is needed: the declarations below say the same in our
- * words (CUDA Driver API, the versions of the symbols that are named). Every call of the backend goes through the
- * table of its instance, so that a test can stand between (vy_cuda_dynamic_symbols_wrap). */
+ * The library is not linked, and no header of the toolkit is needed: the declarations below restate those of the CUDA
+ * Driver API, for the symbol versions named here. Every call of the backend goes through the table of its instance, so
+ * that a test can intercept it (vy_cuda_dynamic_symbols_wrap). */
 
-/* Results: 0 is success; cuda_status.h knows the others. */
+/* Results: 0 is success; cuda_status.h lists the others. */
 enum {
     VY_CU_OK = 0,
     VY_CU_INVALID_VALUE = 1,
     VY_CU_OUT_OF_MEMORY = 2,
     VY_CU_NOT_READY = 600,
-    VY_CU_TOO_LARGE = 720 /* not all blocks of a cooperative launch run at the same time: it was not launched */
+    VY_CU_TOO_LARGE = 720 /* not launched: the blocks of the cooperative launch cannot all run concurrently */
 };
 
-/* Handles are pointers to things of the driver's, but for devices and addresses. */
+/* Handles are pointers to the driver's objects, except devices and addresses, which are integers. */
 typedef struct vy_cu_context *vy_cu_context;
 typedef struct vy_cu_module *vy_cu_module;
 typedef struct vy_cu_function *vy_cu_function;
@@ -33,7 +33,7 @@ typedef struct vy_cu_graph_exec *vy_cu_graph_exec;
 typedef struct vy_cu_graph_node *vy_cu_graph_node;
 typedef uint64_t vy_cu_address;
 
-/* Attributes of devices and functions, options, flags: the values of the driver's documentation. */
+/* Attributes of devices and functions, options and flags, with the values in the driver's documentation. */
 enum {
     VY_CU_DEVICE_MAX_THREADS = 1,
     VY_CU_DEVICE_MAX_BLOCK_X = 2, /* y and z follow */
@@ -52,7 +52,7 @@ enum {
     VY_CU_DEVICE_MINOR = 76,
     VY_CU_DEVICE_SHARED_PER_MULTIPROCESSOR = 81,
     VY_CU_DEVICE_COOPERATIVE = 95,
-    VY_CU_DEVICE_SHARED_BYTES = 97, /* of a block, if it is asked for */
+    VY_CU_DEVICE_SHARED_BYTES = 97, /* per block, opt-in */
     VY_CU_DEVICE_MEMORY_POOLS = 115
 };
 enum { VY_CU_COMPUTE_MODE_PROHIBITED = 2 };
@@ -65,17 +65,17 @@ enum { VY_CU_HOST_PORTABLE = 1 };
 enum { VY_CU_POOL_RELEASE_THRESHOLD = 4, VY_CU_POOL_RESERVED = 5, VY_CU_POOL_USED = 7 };
 enum { VY_CU_POINTER_KIND = 2, VY_CU_POINTER_ORDINAL = 9 };
 enum { VY_CU_KIND_HOST = 1, VY_CU_KIND_DEVICE = 2 };
-/* Keys of the `extra` of a launch: the params as one block of bytes. */
+/* Keys of a launch's `extra` array: the params as one block of bytes. */
 #define VY_CU_PARAMS_END ((void *)0)
 #define VY_CU_PARAMS_BYTES ((void *)1)
 #define VY_CU_PARAMS_SIZE ((void *)2)
 
-/* What a pool is made with. */
+/* Properties of a new memory pool. */
 typedef struct vy_cu_pool_properties {
     int allocation_type; /* 1: ordinary memory */
     int handle_types;    /* 0: nothing is exported */
     int location_type;   /* 1: a device */
-    int location;        /* which */
+    int location;        /* the device's number */
     void *security;
     size_t max_size; /* 0: the driver's choice */
     unsigned char reserved[56];
@@ -86,18 +86,18 @@ typedef struct vy_cu_kernel_node {
     vy_cu_function function;
     unsigned grid[3], block[3], shared_bytes;
     void **params, **extra;
-    void *kernel, *context; /* not needed where there is a function */
+    void *kernel, *context; /* not needed if `function` is set */
 } vy_cu_kernel_node;
 
-/* How one node depends on another. All 0: it begins when that has ended. */
+/* The dependency of one node on another. All 0: it begins when the other has ended. */
 typedef struct vy_cu_edge {
     unsigned char from_port, to_port, type, reserved[5];
 } vy_cu_edge;
 enum { VY_CU_PORT_PROGRAMMATIC = 1, VY_CU_EDGE_PROGRAMMATIC = 1 };
 
-/* X(NEED, name, symbol, parameters, arguments). The last says the parameters' names, for who stands between. NEED:
- * REQUIRED, or OPTIONAL and then NULL where the driver does not have it. Those of every dispatch come first: they lie
- * together. */
+/* X(NEED, name, symbol, parameters, arguments). `arguments` lists the parameter names, for wrappers that forward a
+ * call. NEED is REQUIRED, or OPTIONAL: then the entry is NULL if the driver lacks the function. The functions that
+ * every dispatch calls come first, so that they are adjacent in memory. */
 #define VY_CUDA_SYMBOL_LIST(X)                                                                                         \
     X(REQUIRED, init, "cuInit", (unsigned flags), (flags))                                                             \
     X(REQUIRED, context_current, "cuCtxGetCurrent", (vy_cu_context * context), (context))                              \
@@ -210,29 +210,28 @@ typedef struct vy_cuda_dynamic_symbols {
 #undef X
 } vy_cuda_dynamic_symbols;
 
-/* The file that is opened: VYRE_CUDA_LIBRARY, or libcuda.so.1. */
+/* The file to open: VYRE_CUDA_LIBRARY, or libcuda.so.1. */
 const char *vy_cuda_dynamic_symbols_file(void);
 
-/* Opens the driver's library and fills the table. It stays open for as long as the process lives: the driver has
- * threads of its own.
+/* Opens the driver's library and fills the table. The library is never closed, because the driver runs its own threads.
  *
  * VYRE_NOT_FOUND    it is not installed
- * VYRE_UNSUPPORTED  it lacks a symbol that is required: too old, or not the driver */
+ * VYRE_UNSUPPORTED  it lacks a required symbol: it is too old, or not the CUDA driver */
 vyre_status vy_cuda_dynamic_symbols_open(const char *file, vy_cuda_dynamic_symbols *out, vyre_error *error);
 
-/* For tests: stands between every backend that is made from now on and the driver; `wrap` may replace entries of a
- * table that was just filled. NULL ends it. When no backend is alive. */
+/* For tests: `wrap` may replace entries of every table filled from now on, to intercept driver calls. NULL removes it.
+ * To be called only while no backend exists. */
 void vy_cuda_dynamic_symbols_wrap(void (*wrap)(vy_cuda_dynamic_symbols *api));
 
 /* ---- results of the driver as statuses ---- */
 
-/* The status a result stands for. */
+/* Maps a result to a status. */
 vyre_status vy_cuda_status(int result);
-/* Whether the context is gone with it, and every later call fails alike. */
+/* Whether the result means that the context is lost, so that every later call fails in the same way. */
 int vy_cuda_is_loss(int result);
 
-/* Fills the error for a failed call: what was being done, the driver's name of the result and its sentence, and what
- * to do about it. api: for the names. */
+/* Fills the error for a failed call: the failed operation, the driver's name and description of the result, and the
+ * fix. api: used to look up the name and the description. */
 vyre_status vy_cuda_fail_result(const vy_cuda_dynamic_symbols *api, int result, const char *doing, vyre_error *error);
 
 #endif

@@ -19,12 +19,12 @@ vy_cuda_batch_item vy_cuda_launch_list_at(const vy_cuda_launch_list *list, size_
 
 /* ---- records ---- */
 
-/* A launch as bytes: this, and the params behind it. Records are compared as a whole, so nothing in them is left
- * undefined. */
+/* A launch as bytes: this header, followed by the params. Records are compared as a whole, so all their bytes are
+ * initialised. */
 typedef struct record {
     const vy_cuda_kernel *kernel;
     uint32_t grid[3];
-    uint32_t size; /* of all, a multiple of 8 */
+    uint32_t size; /* in total, a multiple of 8 */
 } record;
 enum { RECORD_BYTES = sizeof(record) + VY_CUDA_PARAM_BYTES + 8 };
 
@@ -36,7 +36,7 @@ static int can_be_node(const vy_cuda_batch_item *row) {
     return vy_cuda_is_fast_dispatch(row->code, row->launch, row->bindings, NULL);
 }
 
-/* 0: it cannot be part of a graph. */
+/* Returns 0 if the launch cannot be part of a graph. */
 static int pack_node(const vy_cuda_batch_item *row, uint8_t *out) {
     vy_cu_address addresses[VY_LIMIT_BUFFERS];
     const vy_cuda_kernel *kernel = &row->code->kernel;
@@ -46,20 +46,20 @@ static int pack_node(const vy_cuda_batch_item *row, uint8_t *out) {
         return 0;
     for (uint32_t i = 0; i < row->code->buffer_count; i++)
         addresses[i] = vy_cuda_resident_address(row->bindings[i].resident.id) + row->bindings[i].offset;
-    memset(out + sizeof head, 0, size - sizeof head); /* there are gaps between params */
-    vy_cuda_pack(kernel, row->launch, addresses, 0, out + sizeof head, head.grid);
+    memset(out + sizeof head, 0, size - sizeof head); /* params are separated by padding */
+    vy_cuda_pack(kernel, row->launch, NULL, addresses, 0, out + sizeof head, head.grid);
     memcpy(out, &head, sizeof head);
     return 1;
 }
 
-/* The last record, and what it was made of: the next row is often the same but for where its ranges begin. */
+/* The last record and the row it was packed from: often the next row differs only in where its ranges begin. */
 typedef struct packer {
     vy_cuda_batch_item row; /* row.code NULL: none yet */
     size_t size;            /* of the record */
     alignas(8) uint8_t bytes[RECORD_BYTES];
 } packer;
 
-/* As pack. */
+/* Packs the row into p->bytes. Returns as pack_node. */
 static int pack_next(packer *p, const vy_cuda_batch_item *row) {
     if (p->row.code != row->code || !vy_cuda_launches_equal(p->row.launch, row->launch)) {
         p->row = *row;
@@ -79,7 +79,7 @@ static int pack_next(packer *p, const vy_cuda_batch_item *row) {
     return 1;
 }
 
-/* What the driver takes of a record. */
+/* The driver's description of a record. */
 typedef struct node_params {
     vy_cu_kernel_node node;
     size_t size;
@@ -131,8 +131,8 @@ static size_t records_size(const vy_cuda_launch_list *list, size_t from, size_t 
     return size;
 }
 
-/* Behind another node. A kernel that waits by itself begins while that one still runs: it is there, with its params
- * read, when it may go on. */
+/* Adds a node that depends on an earlier one. A kernel with dependent launch begins while the earlier one still runs
+ * and waits for it itself, so that its blocks are resident and its params loaded when the earlier one ends. */
 static int add_behind(vy_cuda *cuda, vy_cuda_graph *g, size_t i, size_t before, const vy_cuda_kernel *kernel,
                       const vy_cu_kernel_node *node) {
     static const vy_cu_edge dependent_launch = {.from_port = VY_CU_PORT_PROGRAMMATIC, .type = VY_CU_EDGE_PROGRAMMATIC};
@@ -143,8 +143,8 @@ static int add_behind(vy_cuda *cuda, vy_cuda_graph *g, size_t i, size_t before, 
                               : result;
 }
 
-/* One chain: what a launch writes is there for the next. Returns a result of the driver; -1: it cannot be a graph, or
- * there is no host memory. */
+/* Adds the nodes in chains: each launch sees the stores of the previous one in its chain. Returns a result of the
+ * driver, or -1: the launches cannot form a graph, or host memory is exhausted. */
 static int add_nodes(vy_cuda *cuda, vy_cuda_graph *g, const vy_cuda_launch_list *list, size_t from) {
     uint8_t *at = g->records;
     for (size_t i = 0; i < g->room; i++) {
@@ -174,7 +174,8 @@ static int fill_graph(vy_cuda *cuda, vy_cuda_graph *g, const vy_cuda_launch_list
     return result == VY_CU_OK ? cuda->api.graph_instantiate(&g->exec, g->graph, 0) : result;
 }
 
-/* All are looked at before the driver makes anything: one that cannot be part would end it each time. */
+/* All launches are packed before the driver creates anything: otherwise one that cannot be part of a graph would waste
+ * that work each time. */
 static vy_cuda_graph *make(vy_cuda *cuda, const vy_cuda_launch_list *list, size_t from, size_t count, uint64_t shape,
                            int is_free, int *result) {
     *result = -1;
@@ -197,7 +198,7 @@ static vy_cuda_graph *make(vy_cuda *cuda, const vy_cuda_launch_list *list, size_
     return NULL;
 }
 
-/* ---- those that are kept ---- */
+/* ---- cached graphs ---- */
 
 static uint64_t mix(uint64_t hash, uint64_t value) {
     return (hash ^ value) * UINT64_C(0x9E3779B97F4A7C15) + (hash >> 29);
@@ -212,7 +213,7 @@ static uint64_t shape_of(const vy_cuda_launch_list *list, size_t from, size_t co
     return hash;
 }
 
-/* With the lock. */
+/* With the lock held. */
 static vy_cuda_graph *unlink_at(vy_cuda_graphs *kept, vy_cuda_graph **link) {
     vy_cuda_graph *g = *link;
     *link = g->next;
@@ -228,8 +229,8 @@ static int starts_with(const vy_cuda_graph *g, const uint8_t *first) {
     return head.size <= g->size && memcmp(g->records, first, head.size) == 0;
 }
 
-/* Of those of the shape, the one that starts as asked for; else, if there are as many as may be, the one not used for
- * longest. *is_known: the shape was seen before. */
+/* Removes a graph of this shape from the cache: one whose first record matches; else, if the maximum of variants is
+ * reached, the least recently used. *is_known: the shape was seen before. */
 static vy_cuda_graph *take_matching(vy_cuda *cuda, uint64_t shape, size_t chains, const uint8_t *first, int *is_known) {
     vy_cuda_graphs *kept = &cuda->graphs;
     vy_cuda_graph **last = NULL, *found = NULL;
@@ -312,11 +313,11 @@ void vy_cuda_graphs_drop(vy_cuda *cuda, const vy_cuda_executable *code) {
 
 /* ---- launching ---- */
 
-/* Sets what differs. As add_nodes. */
+/* Updates the nodes that differ. Returns as add_nodes. */
 static int update(vy_cuda *cuda, vy_cuda_graph *g, const vy_cuda_launch_list *list, size_t from) {
     uint8_t *at = g->records, *end = at + g->size;
     packer p;
-    p.row.code = NULL; /* large, and filled late */
+    p.row.code = NULL; /* large, so not initialised as a whole */
     for (size_t i = 0; i < g->count; i++) {
         vy_cuda_batch_item row = vy_cuda_launch_list_at(list, from + i);
         if (!pack_next(&p, &row) || p.size > (size_t)(end - at))
@@ -324,7 +325,7 @@ static int update(vy_cuda *cuda, vy_cuda_graph *g, const vy_cuda_launch_list *li
         size_t size = p.size;
         if (memcmp(at, p.bytes, size) != 0) {
             node_params params;
-            if (memcmp(at, p.bytes, sizeof(void *)) != 0) /* another kernel: shapes that only look the same */
+            if (memcmp(at, p.bytes, sizeof(void *)) != 0) /* another kernel: a hash collision of shapes */
                 return -1;
             describe(p.bytes, &params);
             int result = cuda->api.graph_set(g->exec, g->nodes[i], &params.node);
@@ -342,7 +343,7 @@ static int has_graphs(const vy_cuda_dynamic_symbols *api) {
            api->graph_launch && api->graph_end;
 }
 
-/* A graph that has the launches, or NULL. */
+/* Returns a cached graph updated to the launches, or a new one; NULL: none. */
 static vy_cuda_graph *find(vy_cuda *cuda, const vy_cuda_launch_list *list, size_t from, size_t count, int is_free,
                            int *result) {
     alignas(8) uint8_t first[RECORD_BYTES];
@@ -382,7 +383,7 @@ vyre_status vy_cuda_graph_launch(vy_cuda *cuda, vy_cu_stream stream, const vy_cu
 
 /* ---- batched launches ---- */
 
-/* Ranges end at multiples of it: kernels may change a part of a word by changing the word. */
+/* Ranges are rounded to multiples of it, since a kernel may write a part of a word by rewriting the word. */
 #define GRAIN UINT64_C(4)
 
 typedef struct range {
@@ -393,8 +394,8 @@ typedef struct table {
     vy_cuda_executable *code;
     uint8_t *rows;
     size_t stride, count;
-    uint32_t grid[3];              /* of the first */
-    int has_one_grid;              /* all have it, and it is one launch */
+    uint32_t grid[3];              /* of the first row */
+    int has_one_grid;              /* all rows have the same grid, and it fits into one launch */
     range hulls[VY_LIMIT_BUFFERS]; /* of each buffer in all rows */
 } table;
 
@@ -410,11 +411,11 @@ static range item_range(const table *t, uint32_t buffer, size_t row) {
     uint32_t count;
     memcpy(&address, bytes + 8 * (size_t)buffer, sizeof address);
     memcpy(&count, bytes + 8 * (size_t)t->code->buffer_count + 4 * (size_t)buffer, sizeof count);
-    uint64_t end = address + (uint64_t)count * t->code->buffers[buffer].element;
+    uint64_t end = address + (uint64_t)count * t->code->facts->buffers[buffer].element_bytes;
     return (range){address / GRAIN * GRAIN, (end + GRAIN - 1) / GRAIN * GRAIN};
 }
 
-/* Whether the row's ranges go on upwards; those of what is written do not overlap. Completes the hulls. */
+/* Whether the row's ranges ascend from those before it, without overlap in written buffers. Extends the hulls. */
 static int is_ascending(table *t, size_t row) {
     for (uint32_t i = 0; i < t->code->buffer_count; i++) {
         range r = item_range(t, i, row), before = row ? item_range(t, i, row - 1) : r;
@@ -427,7 +428,7 @@ static int is_ascending(table *t, size_t row) {
     return 1;
 }
 
-/* Whether a written buffer meets another one in any two rows. Both go upwards. */
+/* Whether a written buffer overlaps another one in any two rows. The ranges of both ascend. */
 static int ranges_alias(const table *t, uint32_t written, uint32_t other) {
     size_t w = 0;
     for (size_t i = 0; i < t->count; i++) {
@@ -454,7 +455,7 @@ static int are_independent(const table *t) {
 
 /* ---- filling ---- */
 
-/* before: the launch of the row before, or NULL. */
+/* before: the launch of the previous row, or NULL. */
 static int pack_item(table *t, size_t index, const vy_cuda_batch_item *row, const vyre_launch *before) {
     vy_cu_address addresses[VY_LIMIT_BUFFERS];
     uint8_t *bytes = t->rows + index * t->stride;
@@ -472,14 +473,14 @@ static int pack_item(table *t, size_t index, const vy_cuda_batch_item *row, cons
         memcpy(bytes + size, bytes - t->stride + size, t->code->kernel.param_bytes - size);
         return 1;
     }
-    vy_cuda_pack(&t->code->kernel, row->launch, addresses, 0, bytes, grid);
+    vy_cuda_pack(&t->code->kernel, row->launch, NULL, addresses, 0, bytes, grid);
     if (index == 0)
         memcpy(t->grid, grid, sizeof grid);
     t->has_one_grid = (index == 0 || t->has_one_grid) && grid[2] == 1 && memcmp(t->grid, grid, sizeof grid) == 0;
     return 1;
 }
 
-/* Whether they are independent. */
+/* Returns whether the rows are independent. */
 static int fill_table(const vy_cuda *cuda, table *t, const vy_cuda_launch_list *list, size_t from) {
     const vyre_launch *before = NULL;
     for (size_t i = 0; i < t->count; i++) {
@@ -494,13 +495,14 @@ static int fill_table(const vy_cuda *cuda, table *t, const vy_cuda_launch_list *
 
 /* ---- launching ---- */
 
-/* The kernel, once it is worth it. A failure to compile it is nobody's but the device's, if that is lost: it is tried
- * again when as many rows have come once more. */
+/* Loads the kernel for batches once it pays off. A failure to compile it is reported only if the device is lost;
+ * otherwise it is retried after VY_CUDA_BATCHED_COMPILE_AFTER more rows. */
 static vyre_status find_kernel(table *t, const vy_cuda_kernel **out, vyre_error *error) {
     vy_cuda_executable *code = t->code;
     vyre_error own;
     *out = atomic_load_explicit(&code->batched, memory_order_acquire);
-    if (*out || atomic_fetch_add_explicit(&code->rows, t->count, memory_order_relaxed) < VY_CUDA_BATCHED_COMPILE_AFTER)
+    if (*out || !code->kernel.header.batched_bytes ||
+        atomic_fetch_add_explicit(&code->rows, t->count, memory_order_relaxed) < VY_CUDA_BATCHED_COMPILE_AFTER)
         return VYRE_OK;
     atomic_store_explicit(&code->rows, 0, memory_order_relaxed);
     if (vy_cuda_executable_batched(code, out, &own) == VYRE_OK)
@@ -539,7 +541,7 @@ vyre_status vy_cuda_batched_launch(vy_cuda *cuda, vy_cuda_stream_slot *stream_sl
     *was_run = *is_free = 0;
     if (!can_be_batched(cuda, list, count))
         return VYRE_OK;
-    table t; /* large, and filled late */
+    table t; /* large, so not initialised as a whole */
     t.code = list->code, t.stride = stride_of(&list->code->kernel), t.count = count;
     vyre_status status =
         from ? vy_cuda_stream_slot_wait(cuda, stream_slot, "running a kernel", error) : (vyre_status)VYRE_OK;

@@ -14,7 +14,7 @@
 /* ---- device clock ----
  *
  * A kernel stores the device's time between two readings of the host's clock. The closest pair of several samples
- * gives the offset. Clocks drift by some parts in a million, so an offset that is a minute old is accurate to some
+ * yields the offset. Clocks drift by some parts in a million, so an offset that is a minute old is accurate to some
  * milliseconds. */
 
 static const char clock_entry[] = "vyre_clock";
@@ -55,7 +55,7 @@ static vyre_status sample_clock(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot,
     return status;
 }
 
-/* As the kernel of a program would be. */
+/* Loaded in the same way as the kernel of a program. */
 static vyre_status load_clock(vy_cuda *cuda, vy_cu_module *out, vyre_error *error) {
     struct {
         vy_cuda_header header;
@@ -74,7 +74,7 @@ static vyre_status load_clock(vy_cuda *cuda, vy_cu_module *out, vyre_error *erro
                                      1, out, error);
 }
 
-/* Loaded once. Whoever comes second drops his own. */
+/* Loaded once. If two threads load it concurrently, the second one unloads its copy. */
 static vyre_status find_clock(vy_cuda *cuda, vy_cu_module *out, vyre_error *error) {
     vy_cu_module none = NULL, made = NULL;
     *out = atomic_load_explicit(&cuda->clock, memory_order_acquire);
@@ -89,6 +89,11 @@ static vyre_status find_clock(vy_cuda *cuda, vy_cu_module *out, vyre_error *erro
     }
     *out = made;
     return VYRE_OK;
+}
+
+vyre_status vy_cuda_clock_prepare(vy_cuda *cuda, vyre_error *error) {
+    vy_cu_module ignored;
+    return find_clock(cuda, &ignored, error);
 }
 
 void vy_cuda_clock_end(vy_cuda *cuda) {
@@ -119,7 +124,7 @@ static vyre_status calibrate_clock(vy_cuda *cuda, vy_cuda_stream_slot *stream_sl
     return status;
 }
 
-/* Beyond the ends of the clock there is no deadline, or it is past. */
+/* A deadline beyond the range of the clock never passes, or has passed. */
 static uint64_t add_offset(uint64_t time, int64_t offset) {
     uint64_t distance = offset < 0 ? -(uint64_t)offset : (uint64_t)offset;
     if (offset < 0)
@@ -139,7 +144,7 @@ vyre_status vy_cuda_clock_deadline(vy_cuda *cuda, vy_cuda_stream_slot *stream_sl
 
 /* ---- cooperative launches ---- */
 
-/* Warps are whole. */
+/* Rounded up to whole warps. */
 static uint64_t threads_of(const vy_cuda *cuda, const vyre_program *program) {
     uint32_t size[3], warp = cuda->device_info.warp ? cuda->device_info.warp : 1;
     vyre_program_workgroup(program, size);
@@ -169,8 +174,8 @@ vyre_status vy_cuda_cooperative_blocks(vy_cuda *cuda, const vy_cuda_kernel *kern
     return status;
 }
 
-/* Launches a kernel with the bytes of its params (launch.h). The driver's result.
- * This entry of the driver takes params one by one, in the order of the text (emit/ptx/ptx.h). */
+/* Launches a kernel with the bytes of its params (launch.h), and returns the driver's result. This entry of the driver
+ * requires pointers to each param, in the order of the PTX (emit/ptx/ptx.h). */
 static int cooperative_launch(vy_cuda *cuda, const vy_cuda_kernel *kernel, uint32_t buffers, const uint32_t grid[3],
                               uint8_t *bytes, vy_cu_stream stream) {
     void *params[2 * VY_LIMIT_BUFFERS + VY_CUDA_PARAMS + 1];
@@ -189,7 +194,7 @@ static int cooperative_launch(vy_cuda *cuda, const vy_cuda_kernel *kernel, uint3
 
 /* ---- indirect grids ---- */
 
-/* More do not hurt: they find nothing left. */
+/* Surplus blocks are harmless: they find no workgroup. */
 vyre_status vy_cuda_indirect_count(vy_cuda *cuda, vy_cuda_kernel *kernel, vyre_error *error) {
     vyre_status status = VYRE_OK;
     kernel->blocks = 0;
@@ -200,22 +205,22 @@ vyre_status vy_cuda_indirect_count(vy_cuda *cuda, vy_cuda_kernel *kernel, vyre_e
     return status;
 }
 
-/* Where the words are that the kernel reads. What the program may write is copied first: the grid is what it was when
- * the launch's turn came. */
+/* Finds the address of the grid that the kernel reads. If the program may write to the grid's buffer, the grid is
+ * copied first, in stream order, so that the kernel reads the values from before its own launch. */
 static vyre_status place_words(vy_cuda_stream_slot *stream_slot, const vy_cuda_executable *code,
                                const vyre_launch *launch, const vy_cu_address *addresses, vy_cu_address *out,
                                vyre_error *error) {
     vy_cuda *cuda = code->cuda;
     uint32_t buffer = launch->grid_buffer - 1;
     vy_cu_address there = addresses[buffer] + 4 * (uint64_t)launch->grid_offset,
-                  here = stream_slot->control + offsetof(vy_ptx_control, grid);
+                  here = stream_slot->control + offsetof(vy_launch_control, grid);
     *out = there;
     if (!vy_cuda_is_output(code, buffer))
         return VYRE_OK;
     *out = here;
-    return vy_cuda_check(cuda,
-                         cuda->api.copy_on_device(here, there, sizeof((vy_ptx_control *)0)->grid, stream_slot->stream),
-                         "copying a grid on the device", error);
+    return vy_cuda_check(
+        cuda, cuda->api.copy_on_device(here, there, sizeof((vy_launch_control *)0)->grid, stream_slot->stream),
+        "copying a grid on the device", error);
 }
 
 vyre_status vy_cuda_indirect_launch(vy_cuda_stream_slot *stream_slot, const vy_cuda_executable *code,
@@ -229,7 +234,7 @@ vyre_status vy_cuda_indirect_launch(vy_cuda_stream_slot *stream_slot, const vy_c
     vyre_status status = place_words(stream_slot, code, launch, addresses, &words, error);
     if (status != VYRE_OK)
         return status;
-    size_t size = vy_cuda_pack(kernel, launch, addresses, stream_slot->control, bytes, unknown);
+    size_t size = vy_cuda_pack(kernel, launch, NULL, addresses, stream_slot->control, bytes, unknown);
     uint8_t *behind = bytes + kernel->control_offset + sizeof stream_slot->control;
     memcpy(behind, &words, sizeof words);
     memcpy(behind + sizeof words, &ticket, sizeof ticket);
@@ -240,7 +245,7 @@ vyre_status vy_cuda_indirect_launch(vy_cuda_stream_slot *stream_slot, const vy_c
                          "launching a kernel", error);
 }
 
-/* What is wrong with the grid that the mirror's `taken` has: as if the host had read it. */
+/* The error of the grid in `taken` of the mirror, as if the host had read it. */
 static vyre_status indirect_refused(const vy_cuda_stream_slot *stream_slot, const vy_cuda_executable *code,
                                     vyre_error *error) {
     const uint32_t *grid = stream_slot->mirror->taken.refused_grid;
@@ -253,18 +258,18 @@ static vyre_status indirect_refused(const vy_cuda_stream_slot *stream_slot, cons
 
 /* ---- launches ---- */
 
-/* A kernel that looks at its clock ends by itself; one that is so late has another idea of the time. */
+/* A kernel that polls its clock ends at the deadline. One that is later by this amount is signalled to end. */
 #define LATE_NS UINT64_C(20000000)
-/* Waiting with an eye on something else: for so long without a pause, then with pauses. */
+/* A wait that also checks for cancellation polls for this long without a pause, then with pauses. */
 #define SPIN_NS UINT64_C(100000)
 #define PAUSE_NS 20000
 
 /* ---- params ---- */
 
-size_t vy_cuda_pack(const vy_cuda_kernel *kernel, const vyre_launch *launch, const vy_cu_address *addresses,
-                    vy_cu_address control, uint8_t *bytes, uint32_t grid[3]) {
+size_t vy_cuda_pack(const vy_cuda_kernel *kernel, const vyre_launch *launch, const vy_grid_tiles *tile,
+                    const vy_cu_address *addresses, vy_cu_address control, uint8_t *bytes, uint32_t grid[3]) {
     memcpy(bytes, addresses, 8 * launch->buffer_count);
-    return vy_cuda_pack_scalars(kernel, launch, control, bytes, grid);
+    return vy_cuda_pack_scalars(kernel, launch, tile, control, bytes, grid);
 }
 
 uint64_t vy_cuda_warps(const vy_cuda_kernel *kernel, const uint32_t groups[3], uint64_t limit) {
@@ -288,11 +293,12 @@ static vyre_status launch_cooperative(vy_cuda *cuda, vy_cuda_stream_slot *stream
 }
 
 vyre_status vy_cuda_launch(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, const vy_cuda_kernel *kernel,
-                           const vyre_launch *launch, const vy_cu_address *addresses, vyre_error *error) {
+                           const vyre_launch *launch, const vy_grid_tiles *tile, const vy_cu_address *addresses,
+                           vyre_error *error) {
     alignas(8) uint8_t bytes[VY_CUDA_PARAM_BYTES];
     uint32_t grid[3];
     const uint32_t *block = kernel->header.block;
-    size_t size = vy_cuda_pack(kernel, launch, addresses, stream_slot->control, bytes, grid);
+    size_t size = vy_cuda_pack(kernel, launch, tile, addresses, stream_slot->control, bytes, grid);
     void *extra[] = {VY_CU_PARAMS_BYTES, bytes, VY_CU_PARAMS_SIZE, &size, VY_CU_PARAMS_END};
     if (kernel->header.needs_cooperative)
         return launch_cooperative(cuda, stream_slot, kernel, launch, grid, bytes, error);
@@ -304,7 +310,7 @@ vyre_status vy_cuda_launch(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, cons
 
 /* ---- the control block ---- */
 
-static const vy_ptx_control clean = {.trap_invocation = UINT64_MAX, .deadline = UINT64_MAX};
+static const vy_launch_control clean = {.trap_invocation = UINT64_MAX, .deadline = UINT64_MAX};
 
 vyre_status vy_cuda_control_prepare(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, const vy_cuda_kernel *kernel,
                                     const vyre_launch *launch, vyre_error *error) {
@@ -340,7 +346,7 @@ vyre_status vy_cuda_control_fetch(vy_cuda *cuda, vy_cuda_stream_slot *stream_slo
 vyre_status vy_cuda_signal_stop(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, vyre_error *error) {
     stream_slot->is_control_clean = 0;
     return vy_cuda_check(cuda,
-                         cuda->api.copy_to_device(stream_slot->control + offsetof(vy_ptx_control, cancel),
+                         cuda->api.copy_to_device(stream_slot->control + offsetof(vy_launch_control, cancel),
                                                   &stream_slot->mirror->cancel, sizeof stream_slot->mirror->cancel,
                                                   cuda->signal),
                          "telling a kernel to end", error);
@@ -400,7 +406,7 @@ void vy_cuda_abort(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, const vy_cud
 vyre_status vy_cuda_decode_result(vy_cuda_stream_slot *stream_slot, const vy_cuda_kernel *kernel,
                                   const vy_cuda_executable *code, int was_cancelled, vyre_trap *trap,
                                   vyre_error *error) {
-    const vy_ptx_control *taken = &stream_slot->mirror->taken;
+    const vy_launch_control *taken = &stream_slot->mirror->taken;
     const char *name = code->name;
     if (!vy_cuda_writes_control(kernel) || (taken->trap_invocation == UINT64_MAX && !taken->stopped && !taken->refused))
         return VYRE_OK;
@@ -417,70 +423,60 @@ vyre_status vy_cuda_decode_result(vy_cuda_stream_slot *stream_slot, const vy_cud
                    taken->trap_invocation, taken->trap_code);
 }
 
-/* ---- pieces ---- */
+/* ---- parts of a grid ---- */
 
-/* A piece of a grid, by a kernel that was made for it (executable.h): prepares, launches and fetches, and waits. The
- * launch has the piece's groups and params. */
+/* One part: prepares, launches and fetches, and waits. The launch has the groups of the part. */
 static vyre_status launch_tile(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, const vy_cuda_kernel *kernel,
-                               const vyre_launch *launch, const vy_cu_address *addresses, vyre_error *error) {
+                               const vyre_launch *launch, const vy_grid_tiles *tile, const vy_cu_address *addresses,
+                               vyre_error *error) {
     vyre_status status = vy_cuda_control_prepare(cuda, stream_slot, kernel, launch, error);
     if (status == VYRE_OK)
-        status = vy_cuda_launch(cuda, stream_slot, kernel, launch, addresses, error);
+        status = vy_cuda_launch(cuda, stream_slot, kernel, launch, tile, addresses, error);
     if (status == VYRE_OK)
         status = vy_cuda_control_fetch(cuda, stream_slot, kernel, error);
     return status == VYRE_OK ? vy_cuda_wait(cuda, stream_slot, kernel, launch->deadline_ns, launch->cancel, error)
                              : status;
 }
 
-/* As vy_grid_tiles_next, but x stays whole: `most` bounds y and z alone. 0: that was the last. */
-static int next_tile(vy_grid_tiles *piece) {
+/* Variant of vy_grid_tiles_next that does not divide x: `most` bounds y and z only. Returns 0 after the last tile. */
+static int next_tile(vy_grid_tiles *tile) {
     for (int d = 1; d < 3; d++) {
-        piece->base[d] += piece->size[d];
-        uint32_t left = piece->whole[d] - piece->base[d];
-        piece->size[d] = left < piece->most ? left : piece->most;
+        tile->base[d] += tile->size[d];
+        uint32_t left = tile->whole[d] - tile->base[d];
+        tile->size[d] = left < tile->most ? left : tile->most;
         if (left)
             return 1;
-        piece->base[d] = 0;
-        piece->size[d] = piece->whole[d] < piece->most ? piece->whole[d] : piece->most;
+        tile->base[d] = 0;
+        tile->size[d] = tile->whole[d] < tile->most ? tile->whole[d] : tile->most;
     }
     return 0;
 }
 
-vyre_status vy_cuda_launch_tiles(vy_cuda_stream_slot *stream_slot, vy_cuda_executable *code, const vyre_launch *launch,
-                                 const vy_cu_address *addresses, const vy_cuda_kernel **out, vyre_error *error) {
+/* A kernel that reports traps is tiled in y and z, so that it reports invocations of the whole grid. */
+vyre_status vy_cuda_launch_tiles(vy_cuda_stream_slot *stream_slot, const vy_cuda_executable *code,
+                                 const vyre_launch *launch, const vy_cu_address *addresses, vyre_error *error) {
     vy_cuda *cuda = code->cuda;
-    const vy_cuda_kernel *kernel;
-    vyre_scalar params[VY_CUDA_PARAMS];
+    const vy_cuda_kernel *kernel = &code->kernel;
+    const uint32_t *limits = cuda->device_info.grid;
     vyre_launch part = *launch;
-    vy_ptx_control whole = clean, *taken = &stream_slot->mirror->taken;
-    uint32_t most =
-        cuda->device_info.grid[1] < cuda->device_info.grid[2] ? cuda->device_info.grid[1] : cuda->device_info.grid[2];
-    vy_grid_tiles piece = vy_grid_tiles_start(launch->groups, most);
-    uint32_t size[3];
-    piece.size[0] = launch->groups[0];
-    vyre_program_workgroup(code->program, size);
-    vyre_status status = vy_cuda_executable_tiled(code, &kernel, error);
-    *out = kernel;
-    memcpy(params, launch->params, launch->param_count * sizeof *params);
-    part.params = params;
-    part.param_count += VY_GRID_TILE_PARAMS;
+    vy_launch_control whole = clean, *taken = &stream_slot->mirror->taken;
+    vy_grid_tiles tile = vy_grid_tiles_start(launch->groups, limits[1] < limits[2] ? limits[1] : limits[2]);
+    tile.size[0] = launch->groups[0];
     *taken = clean;
     do {
+        memcpy(part.groups, tile.size, sizeof part.groups);
+        vyre_status status = launch_tile(cuda, stream_slot, kernel, &part, &tile, addresses, error);
         if (status != VYRE_OK)
             return status;
-        vy_grid_tile_params(&piece, params + launch->param_count);
-        memcpy(part.groups, piece.size, sizeof part.groups);
-        status = launch_tile(cuda, stream_slot, kernel, &part, addresses, error);
-        if (status != VYRE_OK || !vy_cuda_writes_control(kernel))
+        if (!vy_cuda_writes_control(kernel))
             continue;
         whole.stopped |= taken->stopped;
         if (taken->trap_invocation == UINT64_MAX)
             continue;
         stream_slot->is_control_clean = 0;
-        uint64_t id = vy_grid_tile_invocation(&piece, size[0] * size[1] * size[2], taken->trap_invocation);
-        if (id < whole.trap_invocation)
-            whole.trap_invocation = id, whole.trap_code = taken->trap_code;
-    } while (!whole.stopped && next_tile(&piece));
+        if (taken->trap_invocation < whole.trap_invocation)
+            whole.trap_invocation = taken->trap_invocation, whole.trap_code = taken->trap_code;
+    } while (!whole.stopped && next_tile(&tile));
     *taken = whole;
-    return status;
+    return VYRE_OK;
 }

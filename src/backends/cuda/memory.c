@@ -14,7 +14,8 @@ static vy_cu_stream external_stream_get(vy_cuda *cuda);
 
 /* ---- device memory: the pool ---- */
 
-/* What the pool keeps of freed memory: an eighth of the device's, so that others of the machine find some. */
+/* Upper bound on the freed memory that the pool keeps: an eighth of the device's memory, to leave some for other
+ * processes. */
 static uint64_t threshold(const vy_cuda *cuda) {
     return cuda->device_info.memory_bytes / 8;
 }
@@ -43,13 +44,14 @@ static int allocate(vy_cuda *cuda, vy_cu_stream stream, uint64_t size, vy_cu_add
                       : cuda->api.memory_allocate(out, (size_t)size);
 }
 
-/* Gives back what nobody uses. stream: the caller's own. What was freed in the order of a stream is free once that was
- * waited for: of streams on which others have nothing, for what others run may end only when this thread says so. */
+/* Frees cached memory that is not in use. stream: the caller's own. Memory that was freed in stream order becomes
+ * available after a wait for that stream. Only idle streams, the signal stream and the caller's are waited for: work
+ * that other threads have in flight may not end until this thread makes progress. */
 static void memory_trim(vy_cuda *cuda, vy_cu_stream stream) {
     vy_cuda_stream_slots_trim(cuda);
     vy_cuda_graphs_drop(cuda, NULL);
     if (cuda->pool) {
-        if (cuda->signal) /* it comes behind the first stream_slot */
+        if (cuda->signal) /* NULL while the first stream_slot is being created */
             cuda->api.stream_synchronize(cuda->signal);
         cuda->api.stream_synchronize(stream);
         cuda->api.pool_trim(cuda->pool, 0);
@@ -78,7 +80,8 @@ vyre_status vy_cuda_memory_allocate(vy_cuda *cuda, vy_cu_stream stream, uint64_t
                                          : vy_cuda_failed(cuda, result, "allocating device memory", error);
 }
 
-/* Freeing reports errors of work that came before: who waits for that work sees them. */
+/* A failed call may report an error of earlier work; that error is ignored here, because the wait for that work reports
+ * it. */
 void vy_cuda_memory_free(vy_cuda *cuda, vy_cu_stream stream, vy_cu_address address) {
     if (cuda->pool)
         cuda->api.pool_free(address, stream);
@@ -88,7 +91,7 @@ void vy_cuda_memory_free(vy_cuda *cuda, vy_cu_stream stream, vy_cu_address addre
 
 /* ---- blocks ---- */
 
-/* Lists a block. */
+/* Adds a block to the list. */
 static void block_link(vy_cuda *cuda, vy_cuda_block *block) {
     pthread_mutex_lock(&cuda->lock);
     block->previous = NULL;
@@ -166,8 +169,8 @@ vyre_status vy_cuda_resident_allocate(void *self, uint64_t size, uint64_t *nativ
     return VYRE_OK;
 }
 
-/* Nothing uses it any more: freed in the order of any stream that is behind those that were joined. It takes no
- * memory: there may be none. */
+/* The block is unused, so it is freed in the order of any stream that is ordered after all joined streams. Allocates
+ * nothing, because memory may be exhausted. */
 static vyre_status free_block(vy_cuda *cuda, const vy_cuda_block *block, vyre_error *error) {
     vy_cuda_stream_slot *stream_slot = vy_cuda_stream_slot_try_acquire(cuda);
     if (!stream_slot) {
@@ -181,7 +184,7 @@ static vyre_status free_block(vy_cuda *cuda, const vy_cuda_block *block, vyre_er
     return status;
 }
 
-/* A block that cannot be freed now stays until the device ends. */
+/* A block that cannot be freed now is kept until the device ends. */
 vyre_status vy_cuda_resident_free(void *self, uint64_t native, vyre_error *error) {
     vy_cuda *cuda = self;
     vy_cuda_block *block = (vy_cuda_block *)(uintptr_t)native;
@@ -198,7 +201,7 @@ vyre_status vy_cuda_resident_free(void *self, uint64_t native, vyre_error *error
     return status;
 }
 
-/* Whether several threads are worth it; one large transfer is what they are for. */
+/* Whether a transfer is large enough for several threads to pay off. */
 static int is_large(const vyre_transfer *transfers, size_t count) {
     for (size_t i = 0; i < count; i++)
         if (transfers[i].size >= VY_CUDA_PARALLEL_COPY_MIN)
@@ -232,7 +235,7 @@ static vyre_status download(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, con
     return status;
 }
 
-/* One after the other, each by all threads. */
+/* The transfers one after the other, each by all threads. */
 static vyre_status move_each(vy_cuda *cuda, const vyre_transfer *transfers, size_t count, int is_upload,
                              vyre_error *error) {
     vyre_status status = VYRE_OK;
@@ -255,7 +258,7 @@ static vyre_status transfer_inside(vy_cuda *cuda, const vyre_transfer *transfers
     status = (is_upload ? upload : download)(cuda, stream_slot, transfers, count, error);
     if (status != VYRE_OK)
         cuda->api.stream_synchronize(
-            stream_slot->stream); /* nothing may be under way when another takes the stream_slot */
+            stream_slot->stream); /* no work may be in flight when another dispatch acquires the slot */
     vy_cuda_stream_slot_release(cuda, stream_slot);
     return status;
 }
@@ -294,7 +297,7 @@ vyre_status vy_cuda_resident_download(void *self, uint64_t native, uint64_t offs
 
 /* ---- interoperability ---- */
 
-/* Results with a meaning of their own here. */
+/* Results that are mapped to specific errors here. */
 enum { INVALID_CONTEXT = 201, INVALID_HANDLE = 400, CAPTURE_IMPLICIT = 906 };
 
 /* ---- wrapping ---- */
@@ -315,7 +318,7 @@ static vyre_status check_location(const vy_cuda *cuda, const vyre_memory_locatio
                    vy_location_name(place->device), place->device);
 }
 
-/* What the driver knows of one byte. */
+/* Checks one byte with the driver's pointer attributes. */
 static vyre_status check_byte(vy_cuda *cuda, vy_cu_address address, vyre_error *error) {
     unsigned kind = 0;
     int ordinal = -1;
@@ -397,7 +400,7 @@ void vy_cuda_external_stream_end(vy_cuda *cuda) {
     atomic_store(&join->count, 0);
 }
 
-/* With the lock held, as the next two: what joining needs, made when it is needed. */
+/* Called with the lock held, like the next two functions. Creates the events and the stream for joins on first use. */
 static vyre_status make(vy_cuda *cuda, vyre_error *error) {
     vy_cuda_external_stream *join = &cuda->join;
     vyre_status status = VYRE_OK;
@@ -413,8 +416,8 @@ static vyre_status make(vy_cuda *cuda, vyre_error *error) {
     return status;
 }
 
-/* An event of ours in a stream that is captured would become part of their graph, and in one of another context it is
- * refused. */
+/* An event recorded in a stream under capture would become part of the caller's graph, and the driver rejects one in a
+ * stream of another context. */
 static vyre_status check_stream(vy_cuda *cuda, vy_cu_stream stream, vyre_error *error) {
     vy_cu_context context = NULL;
     int capture = 0, result = VY_CU_OK;
@@ -464,8 +467,8 @@ vyre_status vy_cuda_stream_join(void *self, void *stream, vyre_error *error) {
     return status;
 }
 
-/* A stream that is behind all streams joined so far: one of ours, and not to be waited for by who may not wait for
- * those. */
+/* Returns a stream of the backend that is ordered after all streams joined so far. A thread that must not wait for
+ * those streams must not wait for this one either. */
 static vy_cu_stream external_stream_get(vy_cuda *cuda) {
     pthread_mutex_lock(&cuda->join.lock);
     vy_cu_stream stream = cuda->join.stream ? cuda->join.stream : cuda->signal;
@@ -478,6 +481,6 @@ vyre_status vy_cuda_external_stream_wait(vy_cuda *cuda, vy_cuda_stream_slot *str
     vyre_status status = vy_cuda_check(cuda, cuda->api.stream_wait_event(stream_slot->stream, cuda->join.all, 0),
                                        "waiting for a joined stream", error);
     if (status == VYRE_OK)
-        stream_slot->joined = count; /* one that came meanwhile is waited for again: once too often, never too seldom */
+        stream_slot->joined = count; /* a concurrent join may be waited for twice, but is never missed */
     return status;
 }

@@ -15,18 +15,19 @@ struct vy_cuda_block {
     vy_cuda_block *previous, *next;
     vy_cu_address address;
     uint64_t size;
-    int is_foreign; /* somebody else's memory (memory.h) */
-    int is_gone;    /* its memory went with a device that has not come back */
+    int is_foreign; /* allocated by another library (interoperability, below) */
+    int is_gone;    /* its memory was lost with a device that has not been recovered */
 };
 
-/* The pool; a driver without them gets along without one. Inside, as all here. */
+/* Creates the pool. Without driver support for pools, plain allocations are used. Inside, like all functions of this
+ * section. */
 vyre_status vy_cuda_pool_start(vy_cuda *cuda, vyre_error *error);
 void vy_cuda_pool_end(vy_cuda *cuda);
 
-/* Memory in the order of a stream, not cleared, aligned to 256 bytes. What idle stream_slots hold is given back before
- * it fails.
+/* Stream-ordered allocation, not cleared, aligned to 256 bytes. If it fails, the memory held by idle stream slots is
+ * freed and the allocation is retried once.
  *
- * VYRE_NO_DEVICE_MEMORY  with how much was asked for, and how much there is */
+ * VYRE_NO_DEVICE_MEMORY  the message has the requested and the available size */
 vyre_status vy_cuda_memory_allocate(vy_cuda *cuda, vy_cu_stream stream, uint64_t size, const char *doing,
                                     vy_cu_address *out, vyre_error *error);
 void vy_cuda_memory_free(vy_cuda *cuda, vy_cu_stream stream, vy_cu_address address);
@@ -35,9 +36,9 @@ static inline vy_cu_address vy_cuda_resident_address(uint64_t native) {
     return ((const vy_cuda_block *)(uintptr_t)native)->address;
 }
 
-/* Gives back the memory of all blocks: those of a device that ends. They can still be freed. */
+/* Frees the device memory of all blocks before the device ends. The blocks themselves can still be freed. */
 void vy_cuda_blocks_invalidate(vy_cuda *cuda);
-/* Frees all blocks, which are lost. */
+/* Frees all blocks; their memory is lost. */
 void vy_cuda_blocks_free(vy_cuda *cuda);
 
 /* Entries of the backend's table. */
@@ -66,11 +67,11 @@ vyre_status vy_cuda_resident_wrap(void *self, const vyre_memory_location *place,
 vyre_status vy_cuda_resident_location(void *self, uint64_t native, vyre_memory_location *place, vyre_error *error);
 vyre_status vy_cuda_stream_join(void *self, void *stream, vyre_error *error);
 void vy_cuda_external_stream_start(vy_cuda_external_stream *join);
-/* With the context, as far as there is one. */
+/* Called while the context still exists, if there is one. */
 void vy_cuda_external_stream_end(vy_cuda *cuda);
 void vy_cuda_external_stream_destroy(vy_cuda_external_stream *join);
 
-/* The stream_slot's stream waits for the streams joined since it was taken last. Inside. */
+/* Makes the stream of a slot wait for the streams joined since it was last acquired. Inside. */
 vyre_status vy_cuda_external_stream_wait(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, vyre_error *error);
 static inline vyre_status vy_cuda_external_stream_sync(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot,
                                                        vyre_error *error) {

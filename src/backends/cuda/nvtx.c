@@ -15,19 +15,18 @@
 /* ---- NVTX 3: the tables that a profiler fills ----
  *
  * A profiler names its library in NVTX_INJECTION64_PATH. A program that has ranges opens the library and calls its
- * InitializeInjectionNvtx2 with a function that hands out tables. Through them the profiler stores the functions that
- * it wants to have called.
+ * InitializeInjectionNvtx2 with a function that returns tables. The profiler stores its callbacks through them.
  *
  * The numbers are those of version 3 of the interface: numbers of tables, modules and functions never change, and new
- * ones are appended. All modules are handed out at their full length, because a profiler may fill all of them without
- * asking which are called. Functions that it leaves empty are not called.
+ * ones are appended. All modules have their full length, because a profiler may fill all of them without checking which
+ * functions are called. Functions that it leaves empty are not called.
  *
  * The state is static, because no function of the protocol has an argument for it. */
 
 enum { VERSION = 3 };
 enum { TABLE_CALLBACKS = 1, TABLE_VERSION = 3 };
 
-/* number, name, how many functions */
+/* X(number, name, number of functions) */
 #define MODULE_LIST(X)                                                                                                 \
     X(1, CORE, 15)                                                                                                     \
     X(2, CUDA, 8)                                                                                                      \
@@ -50,13 +49,13 @@ static const unsigned counts[MODULE_COUNT] = {
 #undef X
 };
 
-/* Of the functions, those that are called here. */
+/* Numbers of the functions that are called here. */
 enum { CORE_PUSH = 9, CORE_POP = 11 };
 enum { CORE2_PUSH = 4, CORE2_POP = 5, CORE2_DOMAIN = 12 };
 
-typedef void function(void); /* of whatever type it has */
+typedef void function(void); /* a generic function type; cast to the actual type for a call */
 
-/* By module and number, from 1. What the profiler sees are addresses of these, between two NULLs. */
+/* Indexed by module and function number, from 1. The profiler receives their addresses, between two NULLs. */
 static function *functions[MODULE_COUNT][FUNCTION_MOST + 1];
 static function **addresses[MODULE_COUNT][FUNCTION_MOST + 2];
 
@@ -68,7 +67,7 @@ static int get_module(uint32_t module, function ****table, unsigned *size) {
     if (table)
         *table = addresses[module];
     if (size)
-        *size = counts[module] + 1; /* with the NULL in front */
+        *size = counts[module] + 1; /* includes the NULL at index 0 */
     return 1;
 }
 
@@ -89,7 +88,7 @@ static const void *get_export_table(uint32_t table) {
     return table == TABLE_CALLBACKS ? &callbacks : table == TABLE_VERSION ? (const void *)&version : NULL;
 }
 
-/* What a range in a domain is told with. */
+/* Attributes of a range in a domain. */
 typedef struct attributes {
     uint16_t version, size;
     uint32_t category;
@@ -105,15 +104,18 @@ enum { MESSAGE_ASCII = 1 };
 
 /* ---- ranges ---- */
 
-/* Where the open ranges of a thread went, two bits each, the innermost lowest: one that was begun before the profiler
- * stored its functions is not ended there. Ours are two deep at most, a sequence and a dispatch in it. */
+/* The destinations of a thread's open ranges, two bits each, the innermost in the lowest bits: a range that began
+ * before the profiler stored its functions is not ended in the profiler. Ranges nest two deep at most: a dispatch in a
+ * sequence. */
 enum { NOWHERE, PLAIN, IN_DOMAIN, WHERE_BITS = 2, WHERE_MASK = 3 };
 static _Thread_local uint64_t begun;
 
-/* Made when the library is opened; NULL, if the profiler does not know domains by then, is the one without a name. */
+/* Created when the library is opened. NULL, the unnamed default domain, if the profiler does not support domains at
+ * that time. */
 static void *domain;
 
-/* Asked for each range: a profiler need not have stored when it returns. CUPTI, without a subscriber, has not. */
+/* Read again for each range, because a profiler may store its functions after the initialisation. CUPTI does so when it
+ * has no subscriber yet. */
 static function *stored(unsigned module, unsigned number) {
     return __atomic_load_n(&functions[module][number], __ATOMIC_ACQUIRE);
 }
@@ -151,9 +153,10 @@ static void lay_out(void) {
             addresses[module][i] = &functions[module][i];
 }
 
-/* Opens the profiler's library, which stays open, and lets it store its functions, now or later. 1: ranges of nvtx go
- * to those that are stored when they begin, in a domain "vyre" if the profiler knows domains. 0: it cannot be used,
- * and `problem` says why. At most once in a process: the profiler keeps the addresses of the tables. */
+/* Opens the profiler's library, which stays open, and lets it store its functions, now or later. Returns 1 on success:
+ * each range calls the functions stored when it begins, in a domain "vyre" if the profiler supports domains. Returns 0
+ * if the library cannot be used, with the reason in `problem`. At most once per process, because the profiler keeps the
+ * addresses of the tables. */
 static int nvtx_injection_open(const char *file, vy_cuda_nvtx *nvtx, char *problem, size_t size) {
     int (*start)(const void *(*get_export_table)(uint32_t table)) = NULL;
     vyre_error error;
@@ -162,7 +165,8 @@ static int nvtx_injection_open(const char *file, vy_cuda_nvtx *nvtx, char *probl
         snprintf(problem, size, "%s", error.message);
         return 0;
     }
-    /* Lazily, as profilers are used to. It stays even if it refuses: it may have threads by then. */
+    /* Lazy binding, which profilers expect. The library stays loaded even if its initialisation fails, since it may
+     * have started threads. */
     void *library = dlopen(file, RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE);
     if (!library) {
         const char *why = dlerror();
@@ -189,7 +193,7 @@ static int nvtx_injection_open(const char *file, vy_cuda_nvtx *nvtx, char *probl
 
 /* ---- finding the library ---- */
 
-/* A profiler that was started twice would count everything twice. */
+/* Opened once: a profiler initialised twice would count every range twice. */
 static pthread_once_t found_once = PTHREAD_ONCE_INIT;
 static vy_cuda_nvtx found;
 
@@ -207,7 +211,7 @@ static void open_library(const char *file) {
         memcpy(&found.push, &push, sizeof push);
         memcpy(&found.pop, &pop, sizeof pop);
     }
-    dlclose(library); /* it stays all the same */
+    dlclose(library); /* it stays loaded (RTLD_NODELETE) */
 }
 
 static void find_library(void) {

@@ -37,8 +37,8 @@ static int is_done(vy_cuda *cuda, const vy_cuda_watched_event *watched) {
     return !watched->event || atomic_load(&cuda->loss) || cuda->api.event_query(watched->event) != VY_CU_NOT_READY;
 }
 
-/* With the lock held: the first that is done is taken out of the list. The driver is asked with the lock, so that
- * nobody destroys an event meanwhile. */
+/* Called with the lock held. Removes the first completed event from the list. The driver is queried under the lock, so
+ * that no other thread destroys an event during the query. */
 static vy_cuda_watched_event *pop_done(vy_cuda *cuda) {
     for (vy_cuda_watched_event **link = &cuda->watch.first; *link; link = &(*link)->next)
         if (is_done(cuda, *link)) {
@@ -54,7 +54,7 @@ static void notify_watched(vy_cuda_event_watcher *watch, vy_cuda_watched_event *
     void *user = watched->user;
     watch->notified = watched;
     pthread_mutex_unlock(&watch->lock);
-    done(user); /* what was watched may be gone from here on */
+    done(user); /* may free `watched` */
     pthread_mutex_lock(&watch->lock);
     watch->notified = NULL;
     pthread_cond_broadcast(&watch->changed);
@@ -87,7 +87,7 @@ static void *watch_events(void *user) {
     return NULL;
 }
 
-/* ---- who wants to know ---- */
+/* ---- adding and removing events ---- */
 
 int vy_cuda_event_watcher_add(vy_cuda *cuda, vy_cuda_watched_event *watched) {
     vy_cuda_event_watcher *watch = &cuda->watch;
@@ -104,14 +104,15 @@ int vy_cuda_event_watcher_add(vy_cuda *cuda, vy_cuda_watched_event *watched) {
     return is_running;
 }
 
-/* Somebody saw that it is done, and the event will be another's: who is not told yet is told without looking. */
+/* The caller has seen the event complete, and the event is about to be reused. Without an event, the watcher calls
+ * `done` without a query. */
 static void event_watcher_done(vy_cuda *cuda, vy_cuda_watched_event *watched) {
     pthread_mutex_lock(&cuda->watch.lock);
     watched->event = NULL;
     pthread_mutex_unlock(&cuda->watch.lock);
 }
 
-/* `done` is not called any more when it returns. From `done` itself, too. */
+/* After it returns, `done` is not called any more. May be called from `done` itself. */
 static void event_watcher_remove(vy_cuda *cuda, vy_cuda_watched_event *watched) {
     vy_cuda_event_watcher *watch = &cuda->watch;
     pthread_mutex_lock(&watch->lock);
@@ -160,9 +161,9 @@ static void *readback_thread(void *user) {
     return NULL;
 }
 
-/* ---- before and after ---- */
+/* ---- start and end of an eager readback ---- */
 
-/* Bytes of all outputs. */
+/* Total size of all outputs. */
 static uint64_t size_of(const vy_cuda_submission *f) {
     uint64_t size = 0;
     for (uint32_t i = 0; i < f->code->buffer_count; i++)
@@ -193,8 +194,8 @@ static int acquire_memory(vy_cuda_eager_readback *a) {
     return 1;
 }
 
-/* Once the stream_slot's event `done` is recorded. Where the outputs are small, or there is no memory or no thread,
- * nothing comes ahead, and whoever waits copies. */
+/* Called after the stream_slot's event `done` was recorded. If the outputs are small, or memory or a thread is
+ * unavailable, eager readback is not used, and the waiting thread copies the outputs. */
 static void eager_readback_start(vy_cuda_eager_readback *a, vy_cuda_submission *f) {
     a->submission = NULL;
     if (f->is_small || size_of(f) < VY_CUDA_PARALLEL_COPY_MIN)
@@ -228,7 +229,7 @@ vyre_status vy_cuda_eager_readback_deliver(vy_cuda_eager_readback *a, vyre_outpu
     return VYRE_OK;
 }
 
-/* Before the submission ends: the thread has ended when it returns, and memory nobody took is kept for others. */
+/* Called before the submission ends. Joins the thread, and keeps undelivered buffers for other dispatches. */
 static void eager_readback_end(vy_cuda_eager_readback *a) {
     if (!a->submission)
         return;
@@ -240,10 +241,10 @@ static void eager_readback_end(vy_cuda_eager_readback *a) {
 /* ---- pending dispatches ----
  *
  * The device's part ends with an event; `wait` decodes the result and delivers the outputs. `cancel` may be called
- * meanwhile: the lock keeps it from signalling a kernel that has ended, whose stream slot may belong to another
+ * concurrently: the lock keeps it from signalling a kernel that has ended, whose stream slot may belong to another
  * dispatch. */
 
-/* As in launch.c: for so long without a pause, then with pauses. */
+/* As in launch.c: polls for this long without a pause, then with pauses. */
 #define SPIN_NS UINT64_C(100000)
 
 typedef struct pending {
@@ -253,16 +254,16 @@ typedef struct pending {
     int is_watched;
     vy_cuda *cuda;
     vy_cuda_executable *code;
-    pthread_mutex_t lock; /* held while the kernel is told to end */
-    int is_over;          /* it has ended: nobody tells it any more */
+    pthread_mutex_t lock; /* held while the kernel is signalled to end */
+    int is_over;          /* it has ended, and is not signalled any more */
     int was_signalled;
-    uint64_t signalled_ns; /* the last time */
-    int is_decoded;        /* the stream_slot is given back */
+    uint64_t signalled_ns; /* time of the last signal */
+    int is_decoded;        /* the stream_slot is released */
     vyre_status status;
     vyre_error error;
 } pending;
 
-/* With the loss of a device everything is ready. */
+/* After a device loss every dispatch is ready. */
 static int is_ready(void *self) {
     pending *p = self;
     int was_pushed, is_done = 1;
@@ -291,7 +292,8 @@ static void signal_stop(pending *p) {
     pthread_mutex_unlock(&p->lock);
 }
 
-/* Waits until the event is done or the time is up, an eye on the caller's word. What the driver says at the end. */
+/* Polls until the event is done or the deadline has passed, and signals the kernel to end if the caller's cancel word
+ * is set. Returns the driver's last result. */
 static int wait_until(pending *p, uint64_t deadline_ns) {
     const struct timespec pause = {.tv_nsec = PAUSE_NS};
     uint64_t since = vy_clock_now();
@@ -308,7 +310,7 @@ static int wait_until(pending *p, uint64_t deadline_ns) {
     return result;
 }
 
-/* Nobody tells it to end from here on. */
+/* The kernel is not signalled to end after this call. */
 static void stop_signalling(pending *p) {
     pthread_mutex_lock(&p->lock);
     p->is_over = 1;
@@ -319,7 +321,7 @@ static void stop_signalling(pending *p) {
     p->submission.was_signalled = (uint8_t)was_signalled;
 }
 
-/* Inside: the device is done with it, one way or the other. */
+/* Inside. The device has completed or abandoned the work. */
 static void decode_result(pending *p, int result, vyre_outputs *outputs) {
     stop_signalling(p);
     p->status = vy_cuda_check(p->cuda, result, "running a kernel", &p->error);
@@ -351,7 +353,7 @@ static vyre_status wait(void *self, uint64_t deadline_ns, vyre_outputs *outputs,
     return p->status;
 }
 
-/* A kernel that does not look ends when it ends. */
+/* A kernel that does not poll runs to its normal end. */
 static void cancel(void *self) {
     pending *p = self;
     int was_pushed;
@@ -362,7 +364,7 @@ static void cancel(void *self) {
     vy_cuda_leave(p->cuda, was_pushed);
 }
 
-/* Without a thread to look, this one waits. */
+/* If no watcher thread can be started, the calling thread waits. */
 static void notify(void *self, void (*done)(void *user), void *user) {
     pending *p = self;
     vyre_error ignored;
@@ -386,7 +388,7 @@ static void destroy(void *self) {
     int was_pushed;
     if (p->is_watched)
         event_watcher_remove(p->cuda, &p->watched);
-    if (!p->is_decoded) { /* nobody wants its outputs */
+    if (!p->is_decoded) { /* the outputs were never requested */
         vy_cuda_enter_for_release(p->cuda, &was_pushed);
         stop_signalling(p);
         eager_readback_end(&p->eager_readback);

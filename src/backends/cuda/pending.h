@@ -13,11 +13,11 @@
  * with the device. */
 
 void vy_cuda_event_watcher_start(vy_cuda_event_watcher *watch);
-/* Ends the thread; nothing is watched. */
+/* Ends the thread. No event may be watched. */
 void vy_cuda_event_watcher_end(vy_cuda_event_watcher *watch);
 
-/* Calls done(user) once, when the event is done or the device is lost. 0: there is no thread, and nobody will be
- * called. */
+/* Arranges one call of done(user) when the event is done or the device is lost. Returns 0 if the thread cannot be
+ * started; then done is never called. */
 int vy_cuda_event_watcher_add(vy_cuda *cuda, vy_cuda_watched_event *watched);
 
 /* ---- eager readback ----
@@ -25,26 +25,26 @@ int vy_cuda_event_watcher_add(vy_cuda *cuda, vy_cuda_watched_event *watched);
  * Large outputs of an asynchronous dispatch are read back when its kernel ends, not when the caller waits for them. So
  * they overlap with the uploads of other dispatches.
  *
- * A thread for each such dispatch reads them back into buffers of its own, which are exchanged with the caller's: the
- * caller's old buffers are kept for the next submission. */
+ * Each such dispatch has a thread that reads the outputs into its private buffers. On delivery they are exchanged with
+ * the caller's buffers, which are kept for the next submission. */
 
 typedef struct vy_cuda_eager_readback {
-    vy_cuda_submission *submission; /* NULL: nothing comes ahead */
+    vy_cuda_submission *submission; /* NULL: no eager readback */
     pthread_t thread;
     size_t output_count;
-    vyre_bytes memory[VY_LIMIT_BUFFERS]; /* by output */
+    vyre_bytes memory[VY_LIMIT_BUFFERS]; /* one per output */
     int is_over;                         /* the thread has ended */
     vyre_status status;
     vyre_error error;
 } vy_cuda_eager_readback;
-/* The outputs, once the kernel has ended well. */
+/* Delivers the outputs after the kernel has succeeded. */
 vyre_status vy_cuda_eager_readback_deliver(vy_cuda_eager_readback *ahead, vyre_outputs *outputs, vyre_error *error);
 
 /* ---- pending dispatches ----
  *
  * A pending dispatch holds a stream slot until it is destroyed. */
 
-/* Starts one: when it returns, the inputs are copied and the device works. Inside. */
+/* Starts a dispatch. When it returns, the inputs are copied and the device works. Inside. */
 vyre_status vy_cuda_pending_start(vy_cuda_executable *code, const vyre_launch *launch, const vyre_span *inputs,
                                   vyre_native_pending *out, vyre_error *error);
 

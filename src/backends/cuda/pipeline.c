@@ -14,15 +14,15 @@
 
 /* ---- sequences and batches: launches on resident buffers ---- */
 
-/* One stream_slot, and what was put into its stream. */
+/* A stream slot and the state of the launches enqueued in its stream. */
 typedef struct launch_sequence {
     vy_cuda *cuda;
     vy_cuda_stream_slot *stream_slot;
     const vy_cuda_launch_list *list;
-    size_t *failed;                         /* the one that is put into the stream, and then the one that failed */
-    const vy_cuda_executable *undecoded;    /* the last code whose control block was not looked at yet, or NULL, */
-    const vy_cuda_kernel *undecoded_kernel; /* and its kernel */
-    const vyre_launch *first;               /* its deadline and word are those of all */
+    size_t *failed;                         /* index of the launch being enqueued; on failure, of the one that failed */
+    const vy_cuda_executable *undecoded;    /* the last one whose control block has not been decoded, or NULL */
+    const vy_cuda_kernel *undecoded_kernel; /* the kernel of `undecoded` */
+    const vyre_launch *first;               /* its deadline and cancel word apply to all */
     vy_cuda_graph *graphs;                  /* in use */
 } launch_sequence;
 
@@ -37,11 +37,11 @@ static int is_cancelled(const vyre_launch *launch) {
     return launch->cancel && __atomic_load_n(launch->cancel, __ATOMIC_RELAXED);
 }
 
-/* Waits, and looks at what those said that cannot trap. They share a block: which of them was stopped is not known,
- * but whose grid was refused is. */
+/* Waits, and decodes the control block shared by the launches that cannot trap. It does not identify the launch that
+ * was stopped, but it does identify the one whose grid was refused. */
 static vyre_status wait_and_decode(launch_sequence *t, vyre_error *error) {
     const vy_cuda_executable *code = t->undecoded;
-    const vy_ptx_control *taken = &t->stream_slot->mirror->taken;
+    const vy_launch_control *taken = &t->stream_slot->mirror->taken;
     t->undecoded = NULL;
     if (!code)
         return vy_cuda_stream_slot_wait(t->cuda, t->stream_slot, "running a kernel", error);
@@ -59,13 +59,14 @@ static vyre_status wait_and_decode(launch_sequence *t, vyre_error *error) {
                                  error);
 }
 
-/* Whether a kernel needs the control block for itself: it may trap; or it is the first that has to be told when to
- * end. */
+/* Whether a kernel cannot share the control block with the launches before it: it may trap, or it is the first that
+ * polls for its end. */
 static int needs_own_control(const launch_sequence *t, const vy_cuda_kernel *kernel) {
     return kernel->header.reports || (kernel->header.polls && !t->undecoded_kernel->header.polls);
 }
 
-/* The same for those before the launch that is about to be added: it is not the one that failed. */
+/* Waits for and decodes the launches before the one about to be added, so that their failure is not attributed to
+ * it. */
 static vyre_status wait_for_earlier(launch_sequence *t, vyre_error *error) {
     size_t next = *t->failed;
     vyre_status status = wait_and_decode(t, error);
@@ -74,7 +75,7 @@ static vyre_status wait_for_earlier(launch_sequence *t, vyre_error *error) {
     return status;
 }
 
-/* Puts one launch into the stream; one that may trap is waited for. */
+/* Enqueues one launch. Waits for it if it may trap. */
 static vyre_status add(launch_sequence *t, vy_cuda_executable *code, const vyre_launch *launch,
                        const vyre_resource *bindings, vyre_error *error) {
     vy_cu_address addresses[VY_LIMIT_BUFFERS];
@@ -88,7 +89,7 @@ static vyre_status add(launch_sequence *t, vy_cuda_executable *code, const vyre_
     if (status == VYRE_OK && t->undecoded && (is_cut || needs_own_control(t, kernel)))
         status = wait_for_earlier(t, error);
     if (status == VYRE_OK && is_cut) {
-        status = vy_cuda_launch_tiles(t->stream_slot, code, launch, addresses, &kernel, error);
+        status = vy_cuda_launch_tiles(t->stream_slot, code, launch, addresses, error);
         return status == VYRE_OK
                    ? vy_cuda_decode_result(t->stream_slot, kernel, code, is_cancelled(launch), launch->trap, error)
                    : status;
@@ -98,7 +99,7 @@ static vyre_status add(launch_sequence *t, vy_cuda_executable *code, const vyre_
     if (status == VYRE_OK)
         status = launch->grid_buffer ? vy_cuda_indirect_launch(t->stream_slot, code, kernel, launch, addresses,
                                                                (uint32_t)*t->failed + 1, error)
-                                     : vy_cuda_launch(t->cuda, t->stream_slot, kernel, launch, addresses, error);
+                                     : vy_cuda_launch(t->cuda, t->stream_slot, kernel, launch, NULL, addresses, error);
     if (status != VYRE_OK || !vy_cuda_writes_control(kernel))
         return status;
     t->undecoded = code;
@@ -124,7 +125,7 @@ static void end(launch_sequence *t, vyre_status status) {
     vy_cuda_nvtx_end(&t->cuda->nvtx);
 }
 
-/* All at once, or as a graph. */
+/* As one batched launch, or as a graph. */
 static vyre_status add_many(launch_sequence *t, const vy_cuda_launch_list *list, size_t from, size_t count,
                             int *was_added, vyre_error *error) {
     vy_cuda_graph *g;
@@ -141,7 +142,7 @@ static vyre_status add_many(launch_sequence *t, const vy_cuda_launch_list *list,
     return status;
 }
 
-/* One by one. Host bytes take a stream_slot of their own; outputs: of all items, or NULL. */
+/* A single item. With host bytes it is run as a separate submission; outputs: of the item, or NULL. */
 static vyre_status add_item(launch_sequence *t, const vy_cuda_batch_item *row, vyre_outputs *outputs,
                             vyre_error *error) {
     if (is_resident(row->bindings, row->code->buffer_count))
@@ -151,7 +152,7 @@ static vyre_status add_item(launch_sequence *t, const vy_cuda_batch_item *row, v
                              : status;
 }
 
-/* Many with one call where that can be. */
+/* Enqueues all launches, many per call where possible. */
 static vyre_status add_list(launch_sequence *t, vyre_outputs *outputs, vyre_error *error) {
     const vy_cuda_launch_list *list = t->list;
     vyre_status status = VYRE_OK;
@@ -227,7 +228,7 @@ static vyre_status run_inside(vy_cuda *cuda, const vyre_native_step *steps, size
     if (status != VYRE_OK)
         return status;
     status = timing ? run_timed(&t, timing, error) : add_list(&t, NULL, error);
-    /* Copies wait for the kernels before them; what may have been stopped is looked at first. */
+    /* Copies are ordered after the kernels; kernels that may have been stopped are decoded first. */
     if (status == VYRE_OK && (t.undecoded || !readback_count))
         status = wait_and_decode(&t, error);
     if (status == VYRE_OK)
@@ -280,7 +281,7 @@ static vyre_status batch_resources(vy_cuda_executable *code, const vyre_launch *
     return status;
 }
 
-/* Two at a time: while one is awaited, the next one is on its way. */
+/* Two submissions at a time: while the host waits for one, the next one is in flight. */
 static vyre_status run_double_buffered(vy_cuda_executable *code, const vyre_launch *launches,
                                        const vyre_span *const *inputs, size_t count, vyre_outputs *outputs,
                                        size_t *failed, vyre_error *error) {
@@ -303,7 +304,7 @@ static vyre_status run_double_buffered(vy_cuda_executable *code, const vyre_laun
         }
         if (finished == started)
             break;
-        /* Also behind one that did not start: if an earlier one fails, it is the one that counts. */
+        /* Executed also after a submission failed to start: the failure of an earlier one has priority. */
         vy_cuda_submission *f = &submissions[finished % 2];
         vyre_error own;
         vyre_status ended = vy_cuda_submission_finish(f, &outputs[finished], &own);
@@ -319,7 +320,7 @@ static vyre_status run_double_buffered(vy_cuda_executable *code, const vyre_laun
     return status;
 }
 
-/* Entries of a pipeline's table; they enter. */
+/* Entries of a pipeline's table; they call vy_cuda_enter. */
 static vyre_status batch_host(vy_cuda_executable *code, const vyre_launch *launches, const vyre_span *const *inputs,
                               size_t count, vyre_outputs *outputs, size_t *failed, vyre_error *error) {
     int was_pushed;
@@ -443,7 +444,7 @@ static const vyre_pipeline_vtable table = {
     .dispatch = dispatch,
     .dispatch_borrowed = dispatch_borrowed,
     .dispatch_borrowed_timed = dispatch_timed,
-    .dispatch_borrowed_into = dispatch_borrowed, /* it writes into the storage it is given */
+    .dispatch_borrowed_into = dispatch_borrowed, /* writes directly into the caller's storage */
     .dispatch_batched_into = dispatch_batch,
     .dispatch_persistent_into = dispatch_persistent,
     .dispatch_persistent_batched_into = dispatch_persistent_batch,
@@ -453,7 +454,7 @@ static const vyre_pipeline_vtable table = {
     .serialize_later = serialize_later,
 };
 
-/* Takes the code over, also if it fails. */
+/* Consumes the reference to the executable, even on failure. */
 static vyre_status make(vy_cuda *cuda, vy_cuda_executable *code, vyre_native_pipeline *out, vyre_error *error) {
     vy_cuda_pipeline *p = vy_allocate(sizeof *p);
     if (!p) {
@@ -490,13 +491,14 @@ vyre_status vy_cuda_pipeline_load(void *self, vyre_program *program, const vyre_
     vy_cuda_executable *code = NULL;
     vyre_bytes object = VYRE_BYTES_INIT;
     int was_pushed;
+    (void)options;
     vyre_status status = vyre_bytes_resize(&object, binary.size, error);
     if (status != VYRE_OK)
         return status;
     memcpy(object.data, binary.data, binary.size);
     status = vy_cuda_enter(cuda, &was_pushed, error);
     if (status == VYRE_OK) {
-        status = vy_cuda_executable_new(cuda, program, options->cancellable, &object, &code, error);
+        status = vy_cuda_executable_new(cuda, program, &object, &code, error);
         vy_cuda_leave(cuda, was_pushed);
     }
     vyre_bytes_free(&object);

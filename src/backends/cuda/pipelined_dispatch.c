@@ -1,118 +1,16 @@
-/* Pipelined dispatch: the analysis of elementwise programs, and the overlap of copies and kernels
- * (submission.h). */
+/* Pipelined dispatch: the overlap of copies and kernels of a divisible program (submission.h). */
 #include "backends/cuda/submission.h"
 
 #include "backends/cuda/transfer.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/thread.h"
-#include "driver/cache_disk.h"
-#include "vyre/transform.h"
 
 #include <inttypes.h>
 
-/* Bytes of all buffers together: of a dispatch that is worth it, and of a piece. */
+/* Total bytes of all buffers: the minimum for a pipelined dispatch, and the target for a piece. */
 #define MIN_BYTES (UINT64_C(32) << 20)
 #define PIECE (UINT64_C(4) << 20)
-
-/* ---- which programs ---- */
-
-enum { ALIASES = 16 };
-
-typedef struct finder {
-    const vyre_program *program;
-    uint32_t *values; /* by variable: the expression of its `let`, or VY_NONE */
-    uint8_t *roles;
-} finder;
-
-static int is_own(const finder *f, uint32_t index) {
-    const vy_expr *e = &f->program->exprs.items[index];
-    for (int i = 0; i < ALIASES && e->kind == VY_EXPR_VARIABLE && f->values[e->a] != VY_NONE; i++)
-        e = &f->program->exprs.items[f->values[e->a]];
-    return e->kind == VY_EXPR_BUILTIN && e->op == VYRE_BUILTIN_GLOBAL_ID && e->axis == 0;
-}
-
-/* Buffers come first among the memories of the entry. */
-static uint32_t buffer_of(const finder *f, uint32_t memory) {
-    uint32_t buffer = memory - vy_program_entry(f->program)->first_memory;
-    return buffer < f->program->buffer_count ? buffer : VY_NONE;
-}
-
-static int is_written(const vyre_program *program, uint32_t buffer) {
-    vyre_buffer_info info;
-    return vyre_program_buffer(program, buffer, &info) &&
-           (info.access == VYRE_ACCESS_WRITE || info.access == VYRE_ACCESS_READ_WRITE);
-}
-
-static void analyze_loads(const finder *f) {
-    for (uint32_t i = 0; i < f->program->exprs.count; i++) {
-        const vy_expr *e = &f->program->exprs.items[i];
-        uint32_t buffer = e->kind == VY_EXPR_LOAD ? buffer_of(f, e->a) : VY_NONE;
-        if (buffer != VY_NONE && !is_own(f, e->b))
-            f->roles[buffer] = VY_CUDA_BUFFER_WHOLE;
-    }
-}
-
-/* 0: something in it knows more of the grid or of memory than its own element. */
-static int analyze_statements(const finder *f) {
-    for (uint32_t i = 0; i < f->program->stmts.count; i++) {
-        const vy_stmt *s = &f->program->stmts.items[i];
-        uint32_t buffer = s->kind == VY_STMT_STORE || s->kind == VY_STMT_ATOMIC ? buffer_of(f, s->memory) : VY_NONE;
-        if (s->kind == VY_STMT_CALL || (s->kind == VY_STMT_BARRIER && s->scope == VYRE_SCOPE_DEVICE))
-            return 0;
-        if (buffer != VY_NONE && (s->kind == VY_STMT_ATOMIC || !is_own(f, s->a)))
-            return 0;
-    }
-    return 1;
-}
-
-vyre_status vy_cuda_pipelined_analyze(const vyre_program *program, int *is_elementwise, uint8_t *roles,
-                                      vyre_error *error) {
-    size_t size = vy_array_size(program->variables.count, sizeof(uint32_t));
-    finder f = {.program = program, .values = vy_allocate(size), .roles = roles};
-    *is_elementwise = 0;
-    if (size && !f.values)
-        return vy_fail_memory(error, "looking for slices");
-    for (uint32_t i = 0; i < program->variables.count; i++)
-        f.values[i] = VY_NONE;
-    for (uint32_t i = 0; i < program->stmts.count; i++)
-        if (program->stmts.items[i].kind == VY_STMT_LET)
-            f.values[program->stmts.items[i].variable] = program->stmts.items[i].a;
-    memset(roles, VY_CUDA_BUFFER_ELEMENTWISE, program->buffer_count);
-    analyze_loads(&f);
-    *is_elementwise = analyze_statements(&f);
-    for (uint32_t i = 0; i < program->buffer_count; i++)
-        if (is_written(program, i) && roles[i] != VY_CUDA_BUFFER_ELEMENTWISE)
-            *is_elementwise = 0;
-    vy_release(f.values, f.values ? size : 0);
-    return VYRE_OK;
-}
-
-/* The answer for a code, found once. Calls are inlined by the optimiser. */
-static vyre_status analyze_once(vy_cuda_executable *code, int *is_elementwise, vyre_error *error) {
-    const vyre_optimize_options options = {.level = 1};
-    uint8_t roles[VY_LIMIT_BUFFERS];
-    vyre_program *plain;
-    int known = atomic_load_explicit(&code->pipelining, memory_order_acquire);
-    *is_elementwise = known == VY_CUDA_PIPELINING_POSSIBLE;
-    if (known != VY_CUDA_PIPELINING_UNKNOWN)
-        return VYRE_OK;
-    vyre_status status = vyre_program_optimize(code->program, &options, &plain, NULL, error);
-    if (status != VYRE_OK)
-        return status;
-    status = vy_cuda_pipelined_analyze(plain, is_elementwise, roles, error);
-    vyre_program_release(plain);
-    if (status != VYRE_OK)
-        return status;
-    pthread_mutex_lock(&code->cuda->lock);
-    if (atomic_load(&code->pipelining) == VY_CUDA_PIPELINING_UNKNOWN) /* who was faster is read already */
-        memcpy(code->roles, roles, code->buffer_count);
-    atomic_store_explicit(&code->pipelining,
-                          *is_elementwise ? VY_CUDA_PIPELINING_POSSIBLE : VY_CUDA_PIPELINING_IMPOSSIBLE,
-                          memory_order_release);
-    pthread_mutex_unlock(&code->cuda->lock);
-    return VYRE_OK;
-}
 
 /* ---- one dispatch ---- */
 
@@ -121,23 +19,24 @@ typedef struct pipelined {
     const vyre_launch *launch;
     const vy_cuda_kernel *kernel;
     vyre_outputs *outputs;
-    uint32_t group_size;   /* invocations */
-    uint32_t piece_groups; /* of a piece, but for the last */
-    _Atomic uint32_t next; /* piece */
+    uint32_t group_size;   /* invocations per workgroup */
+    uint32_t piece_groups; /* workgroups per piece, except the last */
+    _Atomic uint32_t next; /* the next piece to assign */
     uint32_t pieces;
-    pthread_mutex_t lock; /* guards all that follows */
-    vyre_status status;   /* of what went wrong first; a trap only if nothing else did */
+    pthread_mutex_t lock; /* guards the fields below */
+    vyre_status status;   /* the first failure; a trap only if nothing else failed */
     vyre_error *error;
     vyre_trap trap;
 } pipelined;
 
 static int is_elementwise_buffer(const pipelined *c, uint32_t buffer) {
-    return c->submission->code->roles[buffer] == VY_CUDA_BUFFER_ELEMENTWISE;
+    return c->submission->code->facts->buffers[buffer].is_elementwise;
 }
 
-/* Bytes [*from, *to) of a buffer belong to a piece: its elements; all that are left, for the last one. */
+/* Bytes [*from, *to) of a buffer belong to the piece: its elements, and for the last piece all remaining ones. */
 static void range_of(const pipelined *c, uint32_t buffer, uint32_t piece, uint64_t *from, uint64_t *to) {
-    uint64_t each = (uint64_t)c->piece_groups * c->group_size * c->submission->code->buffers[buffer].element;
+    uint64_t each =
+        (uint64_t)c->piece_groups * c->group_size * c->submission->code->facts->buffers[buffer].element_bytes;
     uint64_t size = c->submission->sizes[buffer];
     *from = piece * each < size ? piece * each : size;
     *to = piece + 1 == c->pieces || (piece + 1) * each > size ? size : (piece + 1) * each;
@@ -158,7 +57,7 @@ static vyre_status upload_piece(const pipelined *c, vy_cuda_stream_slot *stream_
     return status;
 }
 
-/* A piece that is under way on a stream_slot of its own. */
+/* A piece in progress on a separate stream slot. */
 typedef struct pipeline_stage {
     vy_cuda_stream_slot *stream_slot;
     vy_grid_tiles place;
@@ -185,20 +84,16 @@ static vyre_status start_download(const pipelined *c, pipeline_stage *p, uint32_
 
 static vyre_status launch_stage(const pipelined *c, pipeline_stage *p, vyre_error *error) {
     const vy_cuda_submission *f = c->submission;
-    vyre_scalar params[VY_CUDA_PARAMS];
     vyre_launch launch = *c->launch;
-    memcpy(params, launch.params, launch.param_count * sizeof *params);
-    vy_grid_tile_params(&p->place, params + launch.param_count);
     memcpy(launch.groups, p->place.size, sizeof launch.groups);
-    launch.params = params;
-    launch.param_count += VY_GRID_TILE_PARAMS;
     vyre_status status = vy_cuda_control_prepare(f->cuda, p->stream_slot, c->kernel, &launch, error);
     if (status == VYRE_OK)
-        status = vy_cuda_launch(f->cuda, p->stream_slot, c->kernel, &launch, f->addresses, error);
+        status = vy_cuda_launch(f->cuda, p->stream_slot, c->kernel, &launch, &p->place, f->addresses, error);
     return status == VYRE_OK ? vy_cuda_control_fetch(f->cuda, p->stream_slot, c->kernel, error) : status;
 }
 
-/* There, through the kernel and back, without waiting for any of it if the piece fits into the staging. */
+/* Enqueues the upload, the kernel and the readback of a piece. Waits for none of them if the piece fits into the
+ * staging. */
 static vyre_status begin_stage(const pipelined *c, pipeline_stage *p, uint32_t piece, vyre_error *error) {
     uint32_t first = piece * c->piece_groups, left = c->launch->groups[0] - first;
     p->is_open = 1;
@@ -218,8 +113,6 @@ static vyre_status end_stage(const pipelined *c, pipeline_stage *p, vyre_trap *t
     if (status == VYRE_OK) {
         int was_cancelled = cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED);
         status = vy_cuda_decode_result(p->stream_slot, c->kernel, f->code, was_cancelled, trap, error);
-        if (status == VYRE_TRAPPED)
-            trap->invocation = vy_grid_tile_invocation(&p->place, c->group_size, trap->invocation);
     }
     if (status == VYRE_OK)
         status = vy_cuda_stage_out_end(f->cuda, &p->stream_slot->staging, p->stream_slot->stream, &p->out, error);
@@ -230,7 +123,7 @@ static vyre_status end_stage(const pipelined *c, pipeline_stage *p, vyre_trap *t
     return status;
 }
 
-/* What counts is the failure, if there is one; else the trap of the smallest invocation. */
+/* A failure other than a trap has priority; otherwise the trap of the smallest invocation is kept. */
 static void record_failure(pipelined *c, vyre_status status, const vyre_trap *trap, const vyre_error *error) {
     pthread_mutex_lock(&c->lock);
     int is_trap = status == VYRE_TRAPPED;
@@ -243,7 +136,7 @@ static void record_failure(pipelined *c, vyre_status status, const vyre_trap *tr
             c->trap = *trap;
     }
     if (!is_trap)
-        atomic_store(&c->next, c->pieces); /* the others need not begin */
+        atomic_store(&c->next, c->pieces); /* no further pieces are started */
     pthread_mutex_unlock(&c->lock);
 }
 
@@ -254,7 +147,7 @@ static uint32_t next_piece(pipelined *c) {
     return piece;
 }
 
-/* It failed: nothing of it is under way any more. */
+/* Called after a failure. When it returns, no work of the stage is in flight. */
 static void abort_stage(pipelined *c, pipeline_stage *p, vyre_status status, const vyre_trap *trap,
                         const vyre_error *error) {
     record_failure(c, status, trap, error);
@@ -263,7 +156,7 @@ static void abort_stage(pipelined *c, pipeline_stage *p, vyre_status status, con
     vy_cuda_staging_reset(&p->stream_slot->staging);
 }
 
-/* While the device has one piece, the bytes of the next go there; then those of the one before are taken. */
+/* Double buffering: while the device processes one piece, the next is uploaded; then the previous one is read back. */
 static void run_pieces(pipelined *c, pipeline_stage parts[2]) {
     vyre_error error;
     vyre_trap trap = {0, 0};
@@ -306,9 +199,10 @@ static void work(void *user, unsigned worker) {
     vy_cuda_leave(cuda, was_pushed);
 }
 
-/* ---- before and after ---- */
+/* ---- setup and teardown ---- */
 
-/* An input in the memory of an output's slot would be overwritten, or freed, before all of it was read. */
+/* If an input overlaps the memory of an output's slot, it could be overwritten or freed before it is read
+ * completely. */
 static int overlaps(const vy_cuda_submission *f, const vyre_outputs *outputs) {
     for (uint32_t i = 0; i < f->code->buffer_count; i++) {
         uintptr_t first = (uintptr_t)f->sources[i];
@@ -321,16 +215,19 @@ static int overlaps(const vy_cuda_submission *f, const vyre_outputs *outputs) {
     return 0;
 }
 
+/* A multiple of the coarsening factor. */
 static uint32_t groups_of_a_piece(const pipelined *c) {
+    const vy_launch_facts *facts = c->submission->code->facts;
+    uint32_t factor = c->kernel->header.factor;
     uint64_t bytes = 0;
-    for (uint32_t i = 0; i < c->submission->code->buffer_count; i++)
+    for (uint32_t i = 0; i < facts->buffer_count; i++)
         if (is_elementwise_buffer(c, i))
-            bytes += (uint64_t)c->submission->code->buffers[i].element * c->group_size;
+            bytes += (uint64_t)facts->buffers[i].element_bytes * c->group_size;
     uint64_t groups = bytes ? PIECE / bytes : 0;
-    return groups ? (uint32_t)groups : 1;
+    return (uint32_t)(groups / factor * factor + (groups < factor ? factor : 0));
 }
 
-/* What all pieces need: memory, what is read everywhere, zeros. */
+/* Prepares for all pieces: memory, buffers that every piece reads, zeros. */
 static vyre_status prepare(pipelined *c, vyre_error *error) {
     vy_cuda_submission *f = c->submission;
     size_t output = 0;
@@ -353,31 +250,24 @@ static vyre_status prepare(pipelined *c, vyre_error *error) {
 
 vyre_status vy_cuda_pipelined_run(vy_cuda_submission *f, const vyre_launch *launch, vyre_outputs *outputs, int *was_run,
                                   vyre_error *error) {
-    uint32_t size[3];
-    pipelined c = {.submission = f, .launch = launch, .outputs = outputs, .error = error};
-    int is_elementwise;
+    const vy_launch_facts *facts = f->code->facts;
+    pipelined c = {.submission = f,
+                   .launch = launch,
+                   .kernel = &f->code->kernel,
+                   .outputs = outputs,
+                   .group_size = facts->workgroup[0],
+                   .error = error};
     *was_run = 0;
-    if (f->arena_bytes < MIN_BYTES || f->timing || launch->groups[1] != 1 || launch->groups[2] != 1 ||
-        overlaps(f, outputs))
-        return VYRE_OK;
-    vyre_status status = analyze_once(f->code, &is_elementwise, error);
-    if (status != VYRE_OK || !is_elementwise)
-        return status;
-    vyre_program_workgroup(f->code->program, size);
-    c.group_size = size[0] * size[1] * size[2];
-    if (size[1] != 1 || size[2] != 1)
+    if (f->arena_bytes < MIN_BYTES || !facts->is_divisible || f->timing || launch->groups[1] != 1 ||
+        launch->groups[2] != 1 || overlaps(f, outputs))
         return VYRE_OK;
     c.piece_groups = groups_of_a_piece(&c);
     c.pieces = launch->groups[0] / c.piece_groups + (launch->groups[0] % c.piece_groups != 0);
     if (c.pieces < 2)
         return VYRE_OK;
-    status = vy_cuda_executable_tiled(f->code, &c.kernel, error);
-    if (status == VYRE_UNSUPPORTED && vy_compile_forbidden())
-        return VYRE_OK; /* as a whole, then */
     *was_run = 1;
     f->is_finished = 0;
-    if (status == VYRE_OK)
-        status = prepare(&c, error);
+    vyre_status status = prepare(&c, error);
     if (status != VYRE_OK)
         return status;
     f->is_finished = 1;

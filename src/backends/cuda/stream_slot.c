@@ -23,7 +23,7 @@ static void destroy(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot) {
     vy_release(stream_slot, sizeof *stream_slot);
 }
 
-/* ---- making ---- */
+/* ---- creating ---- */
 
 static vyre_status start(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, vyre_error *error) {
     const vy_cuda_dynamic_symbols *api = &cuda->api;
@@ -39,7 +39,7 @@ static vyre_status start(vy_cuda *cuda, vy_cuda_stream_slot *stream_slot, vyre_e
         return status;
     stream_slot->mirror = mirror;
     *stream_slot->mirror = (vy_cuda_mirror){.cancel = 1};
-    return vy_cuda_memory_allocate(cuda, stream_slot->stream, sizeof(vy_ptx_control), "a control block",
+    return vy_cuda_memory_allocate(cuda, stream_slot->stream, sizeof(vy_launch_control), "a control block",
                                    &stream_slot->control, error);
 }
 
@@ -57,7 +57,7 @@ static vyre_status make(vy_cuda *cuda, vy_cuda_stream_slot **out, vyre_error *er
     return VYRE_OK;
 }
 
-/* ---- taking and giving ---- */
+/* ---- acquiring and releasing ---- */
 
 static vy_cuda_stream_slot *pop_idle(vy_cuda *cuda) {
     pthread_mutex_lock(&cuda->lock);
@@ -140,7 +140,7 @@ vyre_status vy_cuda_stream_slot_reserve(vy_cuda *cuda, vy_cuda_stream_slot *stre
     if (stream_slot->arena)
         vy_cuda_memory_free(cuda, stream_slot->stream, stream_slot->arena);
     stream_slot->arena = 0, stream_slot->arena_size = 0;
-    /* Small ones grow by doubling; large ones are as large as asked for, since they are given back. */
+    /* Small arenas grow by doubling. Large ones have the exact size, because they are freed after use. */
     uint64_t room = 64 << 10;
     while (room < size && room < VY_CUDA_ARENA_KEPT)
         room *= 2;

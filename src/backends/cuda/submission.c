@@ -13,7 +13,7 @@
 
 /* ---- submissions ---- */
 
-/* So many zeros are sent along with the inputs: less than a fill of its own takes. */
+/* Up to this many zeros are copied with the inputs, which is faster than a separate fill. */
 enum { ZEROS_SENT = 16 << 10 };
 
 vyre_status vy_cuda_submission_start(vy_cuda_submission *f, vy_cuda_executable *code, const vyre_launch *launch,
@@ -35,14 +35,14 @@ vyre_status vy_cuda_submission_start(vy_cuda_submission *f, vy_cuda_executable *
 }
 
 void vy_cuda_submission_end(vy_cuda_submission *f) {
-    if (!f->is_finished) /* it failed on the way */
+    if (!f->is_finished) /* it failed before the end */
         vy_cuda_abort(f->cuda, f->stream_slot, f->kernel);
     vy_cuda_stream_slot_release(f->cuda, f->stream_slot);
 }
 
 /* ---- binding ---- */
 
-/* In the arena, by what happens to them. */
+/* Groups of buffers in the arena, in layout order, by their use. */
 enum { READ, READ_AND_WRITTEN, CLEARED, WRITTEN_WHOLE, DIRECT, DIRECT_CLEARED, RANKS };
 
 static int rank_of(const vy_cuda_executable *code, uint32_t buffer, int is_cleared, int is_zero_copy) {
@@ -56,9 +56,9 @@ static int rank_of(const vy_cuda_executable *code, uint32_t buffer, int is_clear
 }
 
 static int is_cleared(const vy_cuda_executable *code, const vyre_launch *launch, uint32_t buffer) {
-    return !vy_cuda_is_input(code, buffer) &&
-           (launch->grid_buffer || /* nobody knows what is written */
-            !vy_full_write_holds(&code->full_writes[buffer], buffer, launch->elements, launch->params, launch->groups));
+    return !vy_cuda_is_input(code, buffer) && (launch->grid_buffer || /* the grid is unknown */
+                                               !vy_full_write_holds(&vy_launch_full_writes(code->facts)[buffer], buffer,
+                                                                    launch->elements, launch->params, launch->groups));
 }
 
 static void lay_out(vy_cuda_submission *f, const vyre_launch *launch) {
@@ -86,7 +86,7 @@ static void lay_out(vy_cuda_submission *f, const vyre_launch *launch) {
 
 void vy_cuda_submission_bind_host(vy_cuda_submission *f, const vyre_launch *launch, const vyre_span *inputs) {
     for (uint32_t i = 0, input = 0; i < f->code->buffer_count; i++) {
-        f->sizes[i] = launch->elements[i] * f->code->buffers[i].element;
+        f->sizes[i] = launch->elements[i] * f->code->facts->buffers[i].element_bytes;
         f->sources[i] = vy_cuda_is_input(f->code, i) ? inputs[input++].data : NULL;
         f->offsets[i] = 0;
     }
@@ -101,7 +101,7 @@ static void submission_bind_resources(vy_cuda_submission *f, const vyre_launch *
             f->addresses[i] = vy_cuda_resident_address(bindings[i].resident.id) + bindings[i].offset;
         has_host |= !is_resident;
         f->offsets[i] = is_resident ? VY_CUDA_RESIDENT : 0;
-        f->sizes[i] = launch->elements[i] * f->code->buffers[i].element;
+        f->sizes[i] = launch->elements[i] * f->code->facts->buffers[i].element_bytes;
         f->sources[i] = bindings[i].host.data;
     }
     if (has_host)
@@ -137,7 +137,8 @@ static vyre_status upload_small(vy_cuda_submission *f, uint64_t *cleared, vyre_e
     return copy_in(f, staging, end, error);
 }
 
-/* Several threads copy where it is worth it: on stream_slots of their own, which must find the memory there. */
+/* Several threads copy if that pays off. They use separate stream slots, so the arena must already be allocated on the
+ * device. */
 static vyre_status upload_large(vy_cuda_submission *f, vyre_error *error) {
     vy_cuda_copy copies[VY_LIMIT_BUFFERS];
     size_t count = 0;
@@ -158,7 +159,7 @@ static vyre_status upload_large(vy_cuda_submission *f, vyre_error *error) {
     return status;
 }
 
-/* Pinned memory has one address for both sides, if anything is direct. */
+/* Direct buffers rely on pinned memory having the same address on host and device. */
 vyre_status vy_cuda_submission_allocate(vy_cuda_submission *f, vyre_error *error) {
     uint8_t *staging = NULL;
     vyre_status status = vy_cuda_stream_slot_reserve(f->cuda, f->stream_slot, f->copied_end, error);
@@ -189,7 +190,7 @@ static vyre_status launch_all(vy_cuda_submission *f, const vyre_launch *launch, 
     vy_cuda *cuda = f->cuda;
     vy_cuda_stream_slot *stream_slot = f->stream_slot;
     if (vy_cuda_needs_tiles(cuda, launch->groups))
-        return vy_cuda_launch_tiles(stream_slot, f->code, launch, f->addresses, &f->kernel, error);
+        return vy_cuda_launch_tiles(stream_slot, f->code, launch, f->addresses, error);
     vyre_status status = VYRE_OK;
     if (launch->grid_buffer)
         status = vy_cuda_executable_indirect(f->code, &f->kernel, error);
@@ -198,8 +199,8 @@ static vyre_status launch_all(vy_cuda_submission *f, const vyre_launch *launch, 
     if (status == VYRE_OK)
         status = launch->grid_buffer
                      ? vy_cuda_indirect_launch(stream_slot, f->code, f->kernel, launch, f->addresses, 1, error)
-                     : vy_cuda_launch(cuda, stream_slot, f->kernel, launch, f->addresses, error);
-    if (status == VYRE_LIMIT) /* who asks next is told */
+                     : vy_cuda_launch(cuda, stream_slot, f->kernel, launch, NULL, f->addresses, error);
+    if (status == VYRE_LIMIT) /* the next query of the limit returns 0 */
         atomic_store(&f->code->cooperative_blocks, 0);
     return status == VYRE_OK ? vy_cuda_control_fetch(cuda, stream_slot, f->kernel, error) : status;
 }
@@ -245,8 +246,8 @@ vyre_status vy_cuda_submission_submit(vy_cuda_submission *f, const vyre_launch *
 
 /* ---- finishing ---- */
 
-/* A large output is touched page by page when it is filled, and that takes longer than to fill it: larger pages, where
- * the system has them. A hint, no more. */
+/* The page faults of a large new output cost more time than writing the data. Requests huge pages, as a hint to the
+ * kernel. */
 static void ask_for_large_pages(void *data, uint64_t size) {
     enum { PAGE = 2 << 20 };
     uintptr_t first = ((uintptr_t)data + PAGE - 1) / PAGE * PAGE, end = ((uintptr_t)data + size) / PAGE * PAGE;
@@ -254,7 +255,7 @@ static void ask_for_large_pages(void *data, uint64_t size) {
         madvise((void *)first, end - first, MADV_HUGEPAGE);
 }
 
-/* Room without clearing it: it is filled at once. */
+/* Memory that is not cleared, because it is filled immediately. */
 vyre_status vy_cuda_output_reserve(vyre_bytes *slot, uint64_t size, vyre_error *error) {
     if (slot->capacity < size) {
         void *data = size < PTRDIFF_MAX ? vy_allocate((size_t)size) : NULL;
@@ -374,14 +375,14 @@ vyre_status vy_cuda_dispatch_fast(vy_cuda_executable *code, const vyre_launch *l
         vy_cu_address address = vy_cuda_resident_address(bindings[i].resident.id) + bindings[i].offset;
         memcpy(bytes + sizeof address * i, &address, sizeof address);
     }
-    size_t size = vy_cuda_pack_scalars(kernel, launch, stream_slot->control, bytes, grid);
+    size_t size = vy_cuda_pack_scalars(kernel, launch, NULL, stream_slot->control, bytes, grid);
     void *extra[] = {VY_CU_PARAMS_BYTES, bytes, VY_CU_PARAMS_SIZE, &size, VY_CU_PARAMS_END};
     int result = cuda->api.launch(kernel->function, grid[0], grid[1], grid[2], block[0], block[1], block[2],
                                   kernel->header.dynamic_bytes, stream_slot->stream, NULL, extra);
     status = vy_cuda_check(cuda, result, "launching a kernel", error);
     if (status == VYRE_OK)
         status = vy_cuda_check(cuda, cuda->api.stream_synchronize(stream_slot->stream), "running a kernel", error);
-    if (status != VYRE_OK) { /* as a submission that failed on the way */
+    if (status != VYRE_OK) { /* like a submission that failed before its end */
         stream_slot->is_control_clean = 0;
         cuda->api.stream_synchronize(stream_slot->stream);
     }

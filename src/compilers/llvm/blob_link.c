@@ -1,4 +1,5 @@
-/* Linker from a relocatable ELF object to a flat code blob, and its relocations (blob_link.h). */
+/* Linker from a relocatable ELF object to a flat code blob, and its relocations (blob_link.h). Invariant: every
+ * offset, index and count of the object is checked before it is used. */
 #include "compilers/llvm/blob_link.h"
 
 #include "base/memory.h"
@@ -7,20 +8,18 @@
 #include <elf.h>
 #include <string.h>
 
-/* ---- relocations ----
- *
- * What each relocation writes. Fields of instructions are as in the ELF supplements of the two processors: "System V
- * ABI, AMD64", table 4.9, and "ELF for the Arm 64-bit Architecture", 5.7. */
+/* ---- relocations ---- The field that each relocation writes. Fields of instructions follow the ELF supplements of
+ * the two architectures: "System V ABI, AMD64", table 4.9, and "ELF for the Arm 64-bit Architecture", 5.7. */
 
 typedef enum form {
-    WORD32,   /* target - place, signed, 4 bytes */
+    WORD32,   /* target - address, signed, 4 bytes */
     WORD64,   /* likewise, 8 bytes */
-    BRANCH26, /* instructions between, in bits 0 … 25 */
+    BRANCH26, /* distance in instructions, in bits 0 … 25 */
     BRANCH19, /* likewise, in bits 5 … 23 */
     BRANCH14, /* likewise, in bits 5 … 18 */
-    ADR21,    /* bytes between: the low two in bits 29 … 30, the others in bits 5 … 23 */
-    PAGE21,   /* pages between, likewise */
-    LOW12     /* the target's place in its page, in bits 10 … 21, in units of 2^shift */
+    ADR21,    /* distance in bytes: the low two bits in bits 29 … 30, the others in bits 5 … 23 */
+    PAGE21,   /* distance in pages, likewise */
+    LOW12     /* offset of the target in its page, in bits 10 … 21, in units of 2^shift */
 } form;
 
 /* X(machine, relocation, form, shift) */
@@ -65,7 +64,7 @@ static const relocation *find(const vy_relocation *reference) {
     return NULL;
 }
 
-/* Whether a signed number of `bits` bits holds the value. */
+/* Whether the value fits a signed number of `bits` bits. */
 static int fits(int64_t value, unsigned bits) {
     return value >= -(INT64_C(1) << (bits - 1)) && value < INT64_C(1) << (bits - 1);
 }
@@ -92,7 +91,7 @@ static int write_adr(uint8_t *place, int64_t distance) {
     return 1;
 }
 
-/* 0 if the form does not reach that far. */
+/* Returns 0 if the target is out of range of the form. */
 static int write_reference(const relocation *relocation, const vy_relocation *reference, uint8_t *place) {
     int64_t distance = reference->target - (int64_t)reference->place;
     int32_t word = (int32_t)distance;
@@ -124,7 +123,7 @@ vyre_status vy_relocate(const vy_relocation *reference, uint8_t *blob, size_t si
     const relocation *relocation = find(reference);
     if (!relocation)
         return vy_fail(error, VYRE_UNSUPPORTED, "report this with the program, and choose another backend until then",
-                       "the compiled code has a relocation (type %u) that depends on where it lies",
+                       "the compiled code has a relocation (type %u) that depends on its address",
                        (unsigned)reference->type);
     size_t bytes = relocation->form == WORD64 ? 8 : 4;
     if (reference->place > size || size - reference->place < bytes)
@@ -137,12 +136,10 @@ vyre_status vy_relocate(const vy_relocation *reference, uint8_t *blob, size_t si
     return VYRE_OK;
 }
 
-/* ---- linking ----
+/* ---- linking ---- Reads an ELF object, lays out the loaded sections, and resolves references.
  *
- * Reads an ELF object, lays out the loaded sections, and resolves references.
- *
- * The object is LLVM's, but it is not trusted: every offset, index and count is checked before it is used, so that a
- * damaged object is an error. */
+ * The object is created by LLVM, but it is not trusted: every offset, index and count is checked before it is used,
+ * so that a damaged object is an error. */
 
 enum { CODE_LIMIT = 1 << 30 };
 
@@ -153,7 +150,7 @@ typedef struct reader {
     const uint8_t *data;
     size_t size;
     Elf64_Ehdr header;
-    uint64_t *places; /* by section: from the start of the blob, or NOT_PLACED */
+    uint64_t *places; /* by section: offset in the blob, or NOT_PLACED */
     uint64_t end;     /* of the blob */
     vyre_error *error;
 } reader;
@@ -185,14 +182,14 @@ static vyre_status read_header(reader *reader) {
     return VYRE_OK;
 }
 
-/* The index is below e_shnum. */
+/* Requires an index below e_shnum. */
 static Elf64_Shdr section_at(const reader *reader, uint32_t index) {
     Elf64_Shdr section;
     memcpy(&section, reader->data + reader->header.e_shoff + (uint64_t)index * sizeof section, sizeof section);
     return section;
 }
 
-/* A text of a string table, or NULL if it is none. */
+/* A string of a string table; NULL if the offset is invalid. */
 static const char *text_at(const reader *reader, uint32_t table, uint64_t offset) {
     if (table >= reader->header.e_shnum)
         return NULL;
@@ -204,7 +201,7 @@ static const char *text_at(const reader *reader, uint32_t table, uint64_t offset
     return memchr(text, 0, section.sh_size - offset) ? text : NULL;
 }
 
-/* How many records a section has; 0 if it does not hold whole ones of this size. */
+/* The number of records in a section; 0 if its size is not a multiple of the record size. */
 static uint64_t record_count(const reader *reader, const Elf64_Shdr *section, uint64_t size) {
     if (section->sh_entsize != size || section->sh_size % size != 0 ||
         !is_inside(reader, section->sh_offset, section->sh_size))
@@ -225,7 +222,7 @@ static int read_symbol(const reader *reader, uint32_t table, uint64_t index, Elf
 
 /* ---- layout ---- */
 
-/* Tables for unwinding are for those who load objects with a linker. */
+/* Unwind tables are needed only by objects that a linker loads. */
 static int is_loaded(const reader *reader, const Elf64_Shdr *section) {
     const char *name = text_at(reader, reader->header.e_shstrndx, section->sh_name);
     return section->sh_flags & SHF_ALLOC && section->sh_size && !(name && strncmp(name, ".eh_frame", 9) == 0);
@@ -244,12 +241,12 @@ static vyre_status place_section(reader *reader, uint32_t index, const Elf64_Shd
     reader->places[index] = (reader->end + alignment - 1) & ~(alignment - 1);
     reader->end = reader->places[index] + section->sh_size;
     if (reader->end > CODE_LIMIT)
-        return vy_fail(reader->error, VYRE_LIMIT, "make the program smaller", "the compiled code is over %d bytes",
+        return vy_fail(reader->error, VYRE_LIMIT, "make the program smaller", "the compiled code exceeds %d bytes",
                        CODE_LIMIT);
     return VYRE_OK;
 }
 
-/* Instructions first, so that constants do not share their cache lines. */
+/* Code first, so that constants do not share cache lines with it. */
 static vyre_status place_sections(reader *reader) {
     vyre_status status = VYRE_OK;
     for (int executable = 1; executable >= 0; executable--)
@@ -334,8 +331,8 @@ static vyre_status resolve(const reader *reader, uint8_t *blob) {
 
 /* ---- the file for debuggers ---- */
 
-/* They resolve what refers to sections themselves, by the addresses that sections have. One that is not in the code
- * has none. */
+/* Debuggers resolve references to sections themselves, by the addresses of the sections. A section that is not part
+ * of the code has no address. */
 static vyre_status copy_file(const reader *reader, vyre_bytes *out) {
     vyre_status status = vyre_bytes_resize(out, reader->size, reader->error);
     if (status != VYRE_OK)

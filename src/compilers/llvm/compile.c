@@ -1,5 +1,5 @@
-/* Compiling with LLVM: decode, bound the compile time, emit, optimise, generate, link; assembly listings (compile.h).
- * */
+/* Compiling with LLVM: decode, bound the compile time, emit, optimise, generate, link; assembly listings
+ * (compile.h). Invariant: the result depends on the request only. */
 #include "compilers/llvm/compile.h"
 
 #include "backends/cpu/compiler.h"
@@ -9,9 +9,9 @@
 #include "compilers/llvm/blob_link.h"
 #include "compilers/llvm/llvm_session.h"
 #include "emit/llvm/emitter.h"
+#include "ir/build/builder_internal.h"
 #include "ir/model.h"
 #include "vyre/base.h"
-#include "vyre/wire.h"
 
 #include <inttypes.h>
 #include <llvm-c/Analysis.h>
@@ -23,16 +23,14 @@
 #include <string.h>
 #include <time.h>
 
-/* More instructions than this are compiled quickly rather than well: at its default level LLVM takes time with the
- * square of the size. */
+/* Above this number of instructions, code generation uses level 0: at its default level LLVM's time is quadratic in
+ * the size. */
 enum { LARGE_INSTRUCTIONS = 1 << 15 };
 
-/* Above this work of promotion variables are not promoted to registers. A step of it takes 25 ns. */
+/* Above this promotion work (vy_llvm_promotion_work), variables are not promoted to registers. One unit costs 25 ns. */
 enum { HUGE_PROMOTION_WORK = 1 << 24 };
 
-/* ---- assembly listings ----
- *
- * A filter of lines: LLVM's printer writes one directive, label or instruction per line. */
+/* ---- assembly listings ---- A line filter: LLVM's printer writes one directive, label or instruction per line. */
 
 #if defined(__aarch64__)
 #define COMMENT "//"
@@ -42,8 +40,8 @@ enum { HUGE_PROMOTION_WORK = 1 << 24 };
 
 typedef struct lister {
     const vy_source *source;
-    uint32_t line; /* shown last */
-    int skips;     /* in a section for debuggers */
+    uint32_t line; /* the last one shown */
+    int skips;     /* in a debug section */
     vy_string out;
 } lister;
 
@@ -52,8 +50,7 @@ static int starts(const char *text, size_t size, const char *with) {
     return size >= length && memcmp(text, with, length) == 0;
 }
 
-/* "\t.loc\t1 12 3 …": the source's line, without its indentation. Line 0 is nobody's: the code of several lines, or of
- * none. */
+/* "\t.loc\t1 12 3 …": shows the source line, without its indentation. Line 0 means several lines, or none. */
 static void show_place(lister *l, const char *text, size_t size) {
     char words[64];
     unsigned file;
@@ -72,7 +69,7 @@ static void show_place(lister *l, const char *text, size_t size) {
                      (int)length, source ? source : "");
 }
 
-/* Directives that only speak to debuggers, and labels that only those mention. */
+/* Directives for debuggers, and labels that only those use. */
 static int is_for_debuggers(const char *text, size_t size) {
     static const char *const starts_of[] = {"\t.file\t", "\t.cfi_", ".Ltmp"};
     for (size_t i = 0; i < sizeof starts_of / sizeof *starts_of; i++)
@@ -94,8 +91,8 @@ static void append_line(lister *l, const char *text, size_t size) {
         vy_string_format(&l->out, "%.*s\n", (int)size, text);
 }
 
-/* Replaces the contents of out by LLVM's assembly, with the places it names (.loc) as comments and without what else
- * is there for debuggers. What is left can be assembled. VYRE_NO_MEMORY. */
+/* Replaces the contents of out by LLVM's assembly, with the source lines of .loc directives as comments and without
+ * other debug directives. The result can be assembled. VYRE_NO_MEMORY. */
 static vyre_status listing(const char *text, size_t size, const vy_source *source, vyre_bytes *out, vyre_error *error) {
     lister l = {.source = source};
     for (const char *end = text + size; text < end;) {
@@ -114,38 +111,38 @@ static vyre_status listing(const char *text, size_t size, const vy_source *sourc
 
 /* ---- compiling ---- */
 
-/* Short, since programs come optimised: variables into registers, what is the same computed once and outside of loops,
- * dead code away. No pass that makes calls of a library (loop-idiom makes memset and memcpy), none that vectorises:
- * the emitter has. Stores that others overwrite are found by early-cse: dse would find no more, and takes long.
- * instcombine would end the process where one round of it leaves something to do. */
+/* A short pipeline, since programs are already optimised: promotion to registers, common subexpressions,
+ * loop-invariant code, dead code. No pass that creates library calls (loop-idiom creates memset and memcpy), and no
+ * vectoriser: the emitter has vectorised. early-cse finds dead stores; dse would find no more, at a higher cost.
+ * instcombine would end the process if one iteration did not reach a fixed point, hence no-verify-fixpoint. */
 #define COMBINE "instcombine<no-verify-fixpoint>"
 #define PASSES                                                                                                         \
     "function(sroa,early-cse<memssa>,simplifycfg," COMBINE ",loop-mssa(loop-rotate,licm),gvn," COMBINE ",simplifycfg)"
 
-/* First early-cse, so that sroa has few variables left that are stored to and read in one block: it passes the block
- * for each. */
+/* early-cse first, so that few variables remain that are stored and loaded within one block: sroa scans the block
+ * for each of them. */
 #define LARGE_PASSES "function(early-cse,sroa)"
 
 /* Variables stay in memory. */
 #define HUGE_PASSES "function(early-cse)"
 
-/* What is made of a program. */
+/* The requested output of a compilation. */
 typedef struct product {
     LLVMCodeGenFileType file;
-    int is_ir; /* text of the module, no file */
+    int is_ir; /* text of the module instead of a file */
     vyre_bytes *out;
 } product;
 
 /* ---- time ---- */
 
-/* Processor time of this thread, of which nobody else takes a share. */
+/* CPU time of this thread, which excludes the time of other threads. */
 static uint64_t clock_now(void) {
     struct timespec now;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Writes down how long a step took that began at *since; the next one begins now. */
+/* Records the time of the step that began at *since; the next one begins now. */
 static void end_step(const vy_jit_request *request, vy_jit_step step, uint64_t *since) {
     if (!request->times)
         return;
@@ -179,7 +176,7 @@ static vyre_status check_size(uint64_t count, uint64_t limit, const char *what, 
     if (count <= limit)
         return VYRE_OK;
     return vy_fail(error, VYRE_LIMIT, "split the program into several, or unroll less",
-                   "the program has more %s (%llu) than the compiler takes (%llu)", what, (unsigned long long)count,
+                   "the program has more %s (%llu) than the compiler accepts (%llu)", what, (unsigned long long)count,
                    (unsigned long long)limit);
 }
 
@@ -189,7 +186,7 @@ static vyre_status check_program(const vyre_program *program, vyre_error *error)
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "legalise it for the target first",
                        "the program `%s` is not of level legal, or calls functions", vyre_program_name(program));
     if (program->facts & VY_PROGRAM_HAS_GRID_BARRIER)
-        return vy_fail(error, VYRE_UNSUPPORTED, "split it at its grid barriers, and legalise what that gives",
+        return vy_fail(error, VYRE_UNSUPPORTED, "split it at its grid barriers, and legalise the parts",
                        "the program `%s` has grid barriers, where workgroups of one call cannot wait for each other",
                        vyre_program_name(program));
     vyre_status status = check_size(program->stmts.count, VY_LLVM_STATEMENT_LIMIT, "statements", error);
@@ -208,11 +205,11 @@ static uint64_t count_instructions(LLVMModuleRef module) {
     return count;
 }
 
-/* What is wrong with a module is a mistake of ours; better said than executed. */
+/* An invalid module is an error of the emitter; it is reported instead of executed. */
 static vyre_status verify(vy_llvm_session *session) {
     char *words = NULL;
     int failed = LLVMVerifyModule(session->module, LLVMReturnStatusAction, &words);
-    vyre_status status = vy_llvm_check(session, !failed, "take the code of the program, which is malformed", words);
+    vyre_status status = vy_llvm_check(session, !failed, "accept the code of the program, which is malformed", words);
     LLVMDisposeMessage(words);
     return status;
 }
@@ -223,6 +220,8 @@ static vyre_status write_module(vy_llvm_session *session) {
                                .register_lanes = vy_cpu_width(session->request->features),
                                .name = session->request->name,
                                .gathers = (session->request->features & VY_CPU_FEATURE_AVX2) != 0,
+                               .has_soft_fma =
+                                   !(session->request->features & (VY_CPU_FEATURE_FMA | VY_CPU_FEATURE_AARCH64)),
                                .lines = session->request->lines != 0};
     vyre_status status = vy_llvm_machine_make(session);
     if (status == VYRE_OK)
@@ -267,7 +266,7 @@ static vyre_status generate(vy_llvm_session *session, LLVMCodeGenFileType file) 
     return status;
 }
 
-/* ---- what is given back ---- */
+/* ---- output ---- */
 
 static vyre_status copy_out(const void *data, size_t size, vyre_bytes *out, vyre_error *error) {
     vyre_status status = vyre_bytes_resize(out, size, error);
@@ -292,29 +291,29 @@ static vyre_status output_assembly(vy_llvm_session *session, vyre_bytes *out) {
                                    : copy_out(text, size, out, session->error);
 }
 
-/* Beside the frames that LLVM reports: return addresses, what aligns a frame, and arguments that the entry pushes (one
- * word for each buffer, and a few more). */
+/* Stack in addition to the frames that LLVM reports: return addresses, frame alignment, and arguments that the entry
+ * pushes (one word for each buffer, and a few more). */
 enum { STACK_BESIDE_FRAMES = 4096 };
 _Static_assert(8 * (VY_LIMIT_BUFFERS + 16) + 4 * 64 <= STACK_BESIDE_FRAMES, "pushed arguments need more stack");
 
-static _Thread_local uint64_t stack_limit; /* of tests; 0: none */
+static _Thread_local uint64_t stack_limit; /* for tests; 0: none */
 
 void vy_llvm_limit_stack(uint64_t bytes) {
     stack_limit = bytes;
 }
 
-/* An upper bound: the entry calls one of the other functions, and no function calls itself. */
+/* An upper bound of the stack: the entry calls one of the other functions, and none is recursive. */
 static vyre_status find_stack_need(const vy_llvm_session *session, uint64_t *out) {
     uint64_t limit = stack_limit ? stack_limit : VY_CPU_STACK_LIMIT;
     *out = session->stack_bytes + STACK_BESIDE_FRAMES;
     if (*out <= limit)
         return VYRE_OK;
     vy_llvm_blame_width();
-    return vy_fail(session->error, VYRE_LIMIT,
-                   "set VYRE_CPU_WIDTH to fewer lanes, or split the program so that fewer values are alive at once",
-                   "the code of `%s` with %u lanes needs more stack (%llu bytes) than the limit (%llu)",
-                   session->request->name, (unsigned)session->width, (unsigned long long)*out,
-                   (unsigned long long)limit);
+    return vy_fail(
+        session->error, VYRE_LIMIT,
+        "set VYRE_CPU_WIDTH to fewer lanes, or split the program so that fewer values are live simultaneously",
+        "the code of `%s` with %u lanes needs more stack (%llu bytes) than the limit (%llu)", session->request->name,
+        (unsigned)session->width, (unsigned long long)*out, (unsigned long long)limit);
 }
 
 static vyre_status output_object(const vy_llvm_session *session, const vy_linked_blob *flat, vyre_bytes *out) {
@@ -381,7 +380,7 @@ static vyre_status make_product(vy_llvm_session *session, void *user) {
     return status;
 }
 
-/* ---- entries ---- */
+/* ---- entry points ---- */
 
 static vyre_status make(const vy_jit_request *request, product *product, vyre_error *error) {
     vyre_program *program = NULL;
@@ -390,7 +389,7 @@ static vyre_status make(const vy_jit_request *request, product *product, vyre_er
     uint64_t since = clock_now();
     begin_step(request, VY_JIT_STEP_DECODE, request->width);
     if (status == VYRE_OK)
-        status = vyre_wire_decode(request->wire.data, request->wire.size, NULL, &program, error);
+        status = vy_wire_decode_trusted(request->wire.data, request->wire.size, &program, error);
     if (status == VYRE_OK)
         status = check_program(program, error);
     if (status == VYRE_OK) {
@@ -411,7 +410,7 @@ vyre_status vy_llvm_compile(const vy_jit_request *request, vyre_bytes *out, vyre
 
 vyre_status vy_llvm_emit_text(const vy_jit_request *request, vy_jit_text text, vyre_bytes *out, vyre_error *error) {
     if (text >= VY_JIT_TEXT_COUNT)
-        return vy_fail(error, VYRE_UNSUPPORTED, "ask for llvm-ir or asm", "the compiler has no text %d", (int)text);
+        return vy_fail(error, VYRE_UNSUPPORTED, "request llvm-ir or asm", "the compiler has no text %d", (int)text);
     return make(request, &(product){.file = LLVMAssemblyFile, .is_ir = text == VY_JIT_TEXT_LLVM_IR, .out = out}, error);
 }
 
@@ -429,7 +428,7 @@ static unsigned block_length(LLVMBasicBlockRef block) {
     return count;
 }
 
-/* Jumps to `from` become jumps to `to`. */
+/* Redirects all jumps to `from` to `to`. */
 static void retarget(LLVMBasicBlockRef from, LLVMBasicBlockRef to) {
     LLVMUseRef use;
     while ((use = LLVMGetFirstUse(LLVMBasicBlockAsValue(from)))) {
@@ -440,15 +439,16 @@ static void retarget(LLVMBasicBlockRef from, LLVMBasicBlockRef to) {
     }
 }
 
-/* Phis begin a block. Variables are in the first block of a function, where they have a place in the frame. */
+/* Phis must begin a block. Allocas must be in the entry block, where they are part of the frame. */
 static int stays_in_front(LLVMValueRef instruction) {
     LLVMOpcode opcode = LLVMGetInstructionOpcode(instruction);
     return opcode == LLVMPHI || opcode == LLVMAlloca;
 }
 
-/* The first part of a block becomes a block of its own before it; returns how many instructions that has. The rest
- * keeps the jump at its end, so that phis behind it stay as they are. A jump alone between the two would be removed by
- * the code generator, which does not know that a frame is never NULL. */
+/* Moves the first part of a block to a new block before it and returns its number of instructions. The rest keeps
+ * the terminator, so that phis of successors stay valid. The two parts are joined by a conditional branch that
+ * always goes one way: the code generator would merge blocks joined by a plain jump, and it cannot know that a frame
+ * is never NULL. */
 static unsigned split_front(LLVMBuilderRef builder, LLVMBasicBlockRef block, LLVMBasicBlockRef never) {
     LLVMValueRef function = LLVMGetBasicBlockParent(block);
     LLVMBasicBlockRef front = LLVMInsertBasicBlockInContext(context_of(function), block, "");
@@ -494,8 +494,8 @@ void vy_llvm_split_blocks(LLVMModuleRef module) {
 
 /* ---- promotion ---- */
 
-/* Whether sroa follows a variable from block to block. One that is used in one block, or stored to once, it replaces
- * at once. */
+/* Whether sroa tracks a variable across blocks. A variable that is used in one block, or stored once, is replaced
+ * directly. */
 static int is_followed(LLVMValueRef variable) {
     LLVMBasicBlockRef first = NULL;
     unsigned stores = 0;
@@ -510,7 +510,7 @@ static int is_followed(LLVMValueRef variable) {
     return stores > 1 && is_spread;
 }
 
-/* All variables are in the first block. */
+/* All allocas are in the entry block. */
 static uint64_t count_followed(LLVMValueRef function) {
     uint64_t count = 0;
     for (LLVMValueRef i = LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(function)); i; i = LLVMGetNextInstruction(i))

@@ -1,4 +1,5 @@
-/* The LLVM compiler: from the wire form of a legal program to a code object, LLVM IR or an assembly listing. */
+/* The LLVM compiler: from the wire form of a legal program to a code object, LLVM IR or an assembly listing.
+ * Invariant: a failure of LLVM is an error, not the end of the process. */
 #ifndef VY_COMPILERS_LLVM_COMPILE_H
 #define VY_COMPILERS_LLVM_COMPILE_H
 
@@ -7,26 +8,26 @@
 #include <llvm-c/Core.h>
 #include <stdint.h>
 
-/* As the entries of the same names in vy_jit_plugin. Any thread. */
+/* The functions of the same names in vy_jit_plugin. Any thread. */
 vyre_status vy_llvm_compile(const vy_jit_request *request, vyre_bytes *out, vyre_error *error);
 vyre_status vy_llvm_emit_text(const vy_jit_request *request, vy_jit_text text, vyre_bytes *out, vyre_error *error);
 
-/* For tests: how much native stack the code may need that this thread compiles from now on; 0: VY_CPU_STACK_LIMIT. */
+/* For tests: the native stack limit of code that this thread compiles from now on; 0: VY_CPU_STACK_LIMIT. */
 void vy_llvm_limit_stack(uint64_t bytes);
 
 /* Bounds on compile time: limits on the input of LLVM passes whose time is quadratic. They apply to large programs
  * only, so that the code of other programs does not change. */
-/* A block with more instructions than the limit is split into parts of about so many. The code generator works block
- * by block: what its combiner and its schedulers do for a block of n instructions may take n steps for each. Of the
- * examples none has a block of more than 420. */
+/* A block with more instructions than the limit is split into parts of about VY_LLVM_BLOCK_PART. The code generator
+ * works on blocks, and its combiner and schedulers may need n steps for each of n instructions. No example has a
+ * block of more than 420. */
 enum { VY_LLVM_BLOCK_LIMIT = 512, VY_LLVM_BLOCK_PART = 128 };
 
-/* Splits the long blocks of an optimised module. No pass of the optimiser may run afterwards: it could join the parts
+/* Splits the long blocks of an optimised module. No optimiser pass may run afterwards: it could merge the parts
  * again. */
 void vy_llvm_split_blocks(LLVMModuleRef module);
 
-/* How many values it takes to promote variables to registers (sroa): over all functions, variables that live in
- * several blocks times blocks, since the values of all of them are copied for every block. */
+/* The cost of promoting variables to registers (sroa): the sum over all functions of the variables that are live
+ * across blocks times the blocks, since sroa copies the values of all of them for every block. */
 uint64_t vy_llvm_promotion_work(LLVMModuleRef module);
 
 #endif

@@ -1,4 +1,5 @@
-/* LLVM sessions: contexts, target machines, and the three ways in which LLVM fails (llvm_session.h). */
+/* LLVM sessions: contexts, target machines, and the three ways in which LLVM reports failures (llvm_session.h).
+ * Invariant: sessions of several threads share only the cached target machine. */
 #include "compilers/llvm/llvm_session.h"
 
 #include "base/status.h"
@@ -14,10 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- target machine ----
- *
- * Triple, features, attributes. The compiler makes code for the architecture it runs on, and uses only the given
- * features of the processor: an object from the cache runs on every machine that has them. */
+/* ---- target machine ---- Triple, features, attributes. The compiler generates code for the architecture it runs
+ * on, and uses only the requested features of the processor: an object from the cache runs on every machine that has
+ * them. */
 
 #if defined(__x86_64__)
 #define ARCHITECTURE VY_CPU_FEATURE_X86_64
@@ -31,7 +31,7 @@
 #error "no code is made for this architecture. Fix: configure with -DVYRE_COMPILER=OFF"
 #endif
 
-/* "+sse4.1,+avx": what is not named is not used. */
+/* "+sse4.1,+avx": features that are not listed are not used. */
 static vyre_status name_features(uint64_t features, vy_string *out, vyre_error *error) {
     for (unsigned bit = 0; bit < 64; bit++) {
         const char *name = features >> bit & 1 ? vy_cpu_feature_name(bit) : "";
@@ -44,11 +44,11 @@ static vyre_status name_features(uint64_t features, vy_string *out, vyre_error *
     return out->failed ? vy_fail_memory(error, "the features of a processor") : VYRE_OK;
 }
 
-/* ---- the machine that is kept ---- */
+/* ---- the cached target machine ---- */
 
-/* A machine takes as long to make as a small program to optimise, and serves any number of programs one after the
- * other: the last one waits here for the next job. Nobody waits for the place: who finds it taken makes a machine of
- * its own, or ends one. */
+/* Creating a target machine costs as much as optimising a small program, and a machine can compile any number of
+ * programs sequentially. So the machine of the last job is cached here. No thread waits for the cache: if it is
+ * locked, the thread creates a new machine, or destroys its own. */
 static struct {
     atomic_flag is_taken;
     LLVMTargetMachineRef machine; /* NULL: none */
@@ -68,7 +68,7 @@ static LLVMTargetMachineRef take_cached(const vy_llvm_session *session) {
     return machine;
 }
 
-/* Takes the machine of a job that went well, for one that wants the same. */
+/* Caches the machine of a successful job, for the next one with the same requirements. */
 static void machine_keep(vy_llvm_session *session) {
     LLVMTargetMachineRef other = session->machine;
     if (!atomic_flag_test_and_set_explicit(&kept.is_taken, memory_order_acquire)) {
@@ -122,7 +122,7 @@ vyre_status vy_llvm_machine_make(vy_llvm_session *session) {
 
 /* ---- attributes ---- */
 
-/* Registers as wide as the lanes of a word, if there are such: LLVM would halve those of 512 bits on its own. */
+/* Vector registers of the width of the lanes, if available: by default LLVM would split 512-bit operations. */
 static const char *vector_bits(const vy_llvm_session *session) {
     uint64_t features = session->request->features;
     if (features & VY_CPU_FEATURE_AVX512F && session->width >= 16)
@@ -147,8 +147,9 @@ void vy_llvm_machine_mark(vy_llvm_session *session) {
         mark(session->context, function, "no-builtins", "");
         mark(session->context, function, "frame-pointer", "none");
         mark(session->context, function, "prefer-vector-width", vector_bits(session));
-        mark(session->context, function, "warn-stack-size", "0");      /* every frame is reported (llvm_session.c) */
-        mark(session->context, function, "probe-stack", "inline-asm"); /* a frame is touched page by page */
+        /* reports the size of every frame (llvm_session.c) */
+        mark(session->context, function, "warn-stack-size", "0");
+        mark(session->context, function, "probe-stack", "inline-asm"); /* a large frame is probed page by page */
     }
 }
 
@@ -156,19 +157,18 @@ void vy_llvm_machine_mark(vy_llvm_session *session) {
 
 #define REPORT_FIX "report this with the program, and choose another backend until then"
 
-static _Thread_local vy_llvm_session *current; /* whom a fatal error of this thread belongs to */
+static _Thread_local vy_llvm_session *current; /* the session that receives fatal errors of this thread */
 static _Thread_local unsigned checks, failing_check;
-static _Thread_local vy_llvm_failure failure; /* of the latest job of this thread */
+static _Thread_local vy_llvm_failure failure; /* of the last job of this thread */
 
 /* ---- failures ---- */
 
 static void record_message(vy_llvm_session *session, const char *words) {
     if (!session->message[0])
-        (void)snprintf(session->message, sizeof session->message, "%s",
-                       words && words[0] ? words : "without saying why");
+        (void)snprintf(session->message, sizeof session->message, "%s", words && words[0] ? words : "no message");
 }
 
-/* Called in the place of an exit of the process. */
+/* Called instead of exiting the process. */
 static void escape(const char *reason) {
     if (!current)
         return;
@@ -176,8 +176,8 @@ static void escape(const char *reason) {
     longjmp(current->escape, 1);
 }
 
-/* The attribute warn-stack-size makes the prologue inserter report every frame: "stack frame size (640) exceeds limit
- * (0) in function 'saxpy'". LLVM's C interface has no other way to the sizes. */
+/* The attribute warn-stack-size makes the prologue inserter report every frame: "stack frame size (640) exceeds
+ * limit (0) in function 'saxpy'". LLVM's C interface provides no other access to the sizes. */
 static void note_frame(vy_llvm_session *session, const char *words) {
     static const char before[] = "stack frame size (";
     const char *size = words ? strstr(words, before) : NULL;
@@ -200,7 +200,7 @@ static void note_diagnostic(LLVMDiagnosticInfoRef diagnostic, void *user) {
 vyre_status vy_llvm_check(vy_llvm_session *session, int worked, const char *what, const char *words) {
     if (++checks == failing_check) {
         worked = 0;
-        words = "as a test asked for";
+        words = "as a test requested";
     }
     if (!worked)
         record_message(session, words);
@@ -227,8 +227,8 @@ void vy_llvm_blame_width(void) {
 
 /* ---- a job ---- */
 
-/* Where a loop has many accesses LLVM compares each with all others: it stops sooner. This LLVM is ours alone
- * (cmake/VyreCompiler.cmake), and so are its settings. */
+/* For a loop with many accesses LLVM compares each with all others; these options limit that. This copy of LLVM is
+ * private to the plug-in (cmake/VyreCompiler.cmake), and so are its options. */
 static const char *const settings[] = {"vyre", "-licm-mssa-max-acc-promotion=80", "-licm-mssa-optimization-cap=16"};
 
 static void start_llvm(void) {
@@ -270,10 +270,11 @@ vyre_status vy_llvm_session_run(vy_llvm_session *session, vy_llvm_work *work, vo
     vy_llvm_initialise();
     failure = VY_LLVM_FINE;
     current = session;
-    /* Nothing of this frame is changed between here and a jump back but what `job` points to. */
+    /* No local variable of this frame changes between setjmp and longjmp; only
+     * *session does. */
     if (setjmp(session->escape)) {
         failure = VY_LLVM_FAILED;
-        status = vy_fail(session->error, VYRE_UNSUPPORTED, REPORT_FIX, "LLVM gives up: %s", session->message);
+        status = vy_fail(session->error, VYRE_UNSUPPORTED, REPORT_FIX, "LLVM failed: %s", session->message);
     } else {
         status = do_work(session, work, user);
     }

@@ -1,7 +1,7 @@
 /* Entry point of the compiler plug-in: one exported function, which returns the compiler's table.
  *
- * The plug-in has its own copy of the parts of libvyre that it needs. Their memory comes from the host, so that memory
- * that crosses the interface can be freed on either side, and the process has one memory account. */
+ * The plug-in has its own copy of the parts of libvyre that it needs. Invariant: their memory comes from the host,
+ * so that memory that crosses the interface can be freed on either side, and the process has one memory account. */
 #include "backends/cpu/compiler.h"
 #include "base/memory.h"
 #include "compilers/llvm/compile.h"
@@ -58,7 +58,8 @@ VYRE_API vy_jit_plugin_get vyre_compiler_get;
 const vy_jit_plugin *vyre_compiler_get(const vyre_host *given) {
     if (!given || given->abi != VYRE_BACKEND_ABI || given->struct_size < sizeof *given)
         return NULL;
-    /* The first host stays. One that is this copy of the library, as in a program that links both, is its own. */
+    /* The first host is kept. If the host is this copy of the library, as in a program that links both, its
+     * allocator is already in use. */
     const vyre_host *none = NULL;
     if (given->allocate != vy_allocate) {
         (void)atomic_compare_exchange_strong(&host, &none, given);

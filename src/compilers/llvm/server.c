@@ -1,13 +1,13 @@
-/* The compile server: LLVM in a process of its own, so that a program that makes LLVM crash, loop or run out of memory
- * harms this process and not the host (backends/cpu/compile_protocol.h, docs/internals/cpu.md).
+/* The compile server: runs LLVM in a separate process, so that a program that makes LLVM crash, loop or run out of
+ * memory harms this process and not the host (backends/cpu/compile_protocol.h, docs/internals/cpu.md).
  *
  * Two threads. The worker reads requests, compiles and replies; it has a large stack, since LLVM recurses over
- * programs. The main thread waits for the client to close the socket and ends the process at once, in whatever state
- * the worker is.
+ * programs. The main thread waits for the client to close the socket and then ends the process immediately, in
+ * whatever state the worker is.
  *
- * The process reports its own end where it can (out of memory, out of processor time, crash): the client cannot rely
- * on the exit status, which a host that waits for any child may take. Such a report is one send() of a fixed struct,
- * without allocation. */
+ * Invariant: the process reports its end where it can (out of memory, CPU time limit, crash). The client cannot rely
+ * on the exit status, because a host that waits for any child may reap it. Such a report is one send() of a fixed
+ * struct, without allocation. */
 #include "backends/cpu/compile_protocol.h"
 #include "base/memory.h"
 #include "base/status.h"
@@ -37,16 +37,16 @@
 enum {
     STACK_BYTES = 64 << 20,
     CRASH_STACK_BYTES = 64 << 10,
-    FIRST_MS = 60000, /* for the first request to arrive */
-    /* A server that once used more than this part of its limit ends after its reply: what the allocator keeps would
-     * count against the next program. */
+    FIRST_MS = 60000, /* timeout for the first request */
+    /* A server that has used more than this fraction of its limit exits after its reply: memory that the allocator
+     * retains would count against the next program. */
     MEMORY_PART = 4
 };
 
-/* Of the request that is worked on. Read by signal handlers. */
+/* State of the current request, read by signal handlers. */
 static struct {
     volatile sig_atomic_t step, width;
-    volatile sig_atomic_t is_replying; /* a report would end up inside the reply */
+    volatile sig_atomic_t is_replying; /* a report would be inserted into the reply */
     volatile sig_atomic_t limit_mib;
 } now;
 
@@ -61,7 +61,7 @@ static vy_compile_reply reply_of(vy_compile_message message) {
     return reply;
 }
 
-/* Also in signal handlers. */
+/* Async-signal-safe. */
 static _Noreturn void report_and_end(vy_compile_message message, uint32_t detail) {
     vy_compile_reply reply = reply_of(message);
     reply.detail = detail;
@@ -71,7 +71,7 @@ static _Noreturn void report_and_end(vy_compile_message message, uint32_t detail
     _exit(1);
 }
 
-/* The client is gone, or does not speak the protocol: no message can help. */
+/* If the client has closed the socket or violates the protocol, no message can reach it. */
 static void send_all(const void *data, size_t size) {
     const char *at = data;
     while (size) {
@@ -94,13 +94,14 @@ static void receive_all(void *data, size_t size) {
     }
 }
 
-/* ---- ends ---- */
+/* ---- failures ---- */
 
 static _Noreturn void end_without_memory(void) {
     report_and_end(VY_COMPILE_MEMORY, (uint32_t)now.limit_mib);
 }
 
-/* LLVM's C interface has neither of the two handlers of failed allocations: C++'s `new`, and LLVM's own malloc(). */
+/* LLVM's C interface does not expose the two handlers for failed allocations: that of C++'s `new`, and that of
+ * LLVM's own malloc(). */
 void set_new_handler(void (*handler)(void)) __asm__("_ZSt15set_new_handlerPFvvE");
 void install_bad_alloc_handler(void (*handler)(void *user, const char *reason, _Bool diagnose),
                                void *user) __asm__("_ZN4llvm31install_bad_alloc_error_handlerEPFvPvPKcbES0_");
@@ -141,14 +142,15 @@ static void note_memory(void) {
     now.limit_mib = (sig_atomic_t)(memory.rlim_cur >> 20 > INT32_MAX ? INT32_MAX : memory.rlim_cur >> 20);
 }
 
-/* The soft limit alone: the next request may have another. */
+/* Only the soft limit, because the next request may have another limit. */
 static void limit_memory(uint32_t mib) {
     if (!VY_COMPILE_SANITIZED)
         lower_limit(RLIMIT_AS, (rlim_t)mib << 20);
     note_memory();
 }
 
-/* Processor time of the whole process; 0 ends the limit. It is told again every second while a reply is sent. */
+/* CPU time limit of the whole process; 0 removes it. The signal repeats every second, in case it arrives while a
+ * reply is sent. */
 static void limit_time(uint32_t milliseconds) {
     const struct itimerval timer = {.it_interval = {.tv_sec = 1},
                                     .it_value = {milliseconds / 1000, (suseconds_t)(milliseconds % 1000) * 1000}};
@@ -216,7 +218,7 @@ static void answer(const vy_compile_request *given, const char *name, const void
     vyre_bytes_free(&out);
 }
 
-/* A client of another build is answered: it finds the build in the reply. */
+/* A client of another build gets a reply too, which contains the build. */
 static void serve_one(vy_compile_request *request) {
     receive_all(request, sizeof *request);
     if (!is_sound(request)) {
@@ -261,7 +263,7 @@ static void *work(void *user) {
 
 /* ---- the process ---- */
 
-/* Nothing of the host stays open: a pipe of the host that this process held would not end. */
+/* Closes inherited descriptors: a pipe of the host would not reach its end while this process held it open. */
 static void close_inherited(void) {
     int null = open("/dev/null", O_RDWR);
     for (int i = 0; null >= 0 && i < (VY_COMPILE_SANITIZED ? STDERR_FILENO : VY_COMPILE_SOCKET); i++)
@@ -276,7 +278,7 @@ static void close_inherited(void) {
         close(i);
 }
 
-/* If memory of the machine runs out, the kernel ends this process before the host. */
+/* If the machine runs out of memory, the kernel kills this process before the host. */
 static void offer_to_oom_killer(void) {
     int file = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
     if (file >= 0) {

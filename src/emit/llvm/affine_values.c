@@ -1,18 +1,16 @@
 /* Affine values: a value with a known stride is held as one scalar per row of lanes; speculative strides are checked
- * at run time. */
+ * at run time. Invariant: a row's scalar is correct if any lane of the row executes. */
 #include "emit/llvm/emitter.h"
 
 #include <stddef.h>
 
-/* ---- affine values ----
+/* ---- affine values ---- The invocations of a row of the workgroup are consecutive, and a gang is one row or a few:
+ * `row_count` times `row` lanes. A value with a stride (analysis/uniformity.h) is held as one scalar for each row,
+ * the value of the row's first lane; lane values are computed from it where they are needed. So index arithmetic is
+ * scalar, and comparing two scalars decides whether a comparison holds in all lanes.
  *
- * The invocations of a row of the workgroup are consecutive, and a gang is one row or a few: `row_count` times `row`
- * lanes. A value with a stride (analysis/uniformity.h) is held as one scalar for each row, the value of the row's
- * first lane; lanes are computed from it where they are needed. So indices are computed by scalars, and two numbers
- * decide whether a comparison holds in all lanes.
- *
- * A row's scalar is correct if any lane of the row executes. If none does, it is any number, so code that touches
- * memory must check that first. */
+ * A row's scalar is correct if any lane of the row executes. If none does, its value is arbitrary, so code that
+ * accesses memory must check that first. */
 
 uint32_t vy_llvm_row_of(const uint32_t *size, uint32_t width) {
     uint32_t row = size[0] & (0 - size[0]);
@@ -83,7 +81,7 @@ static LLVMValueRef quotient_of(vy_emitter *e, LLVMValueRef value, uint32_t by) 
     return LLVMBuildUDiv(e->builder, value, vy_llvm_is_lanes(value) ? vy_llvm_splat(e, divisor) : divisor, "");
 }
 
-/* Of one invocation, or of lanes. */
+/* For one invocation, or for lanes. */
 static void split_index(vy_emitter *e, LLVMValueRef index, LLVMValueRef *ids) {
     const uint32_t *size = e->program->workgroup;
     for (int axis = 0; axis < 3; axis++) {
@@ -145,7 +143,7 @@ LLVMValueRef vy_llvm_row_of_lanes(vy_emitter *e, uint32_t expr, LLVMValueRef val
                             vy_llvm_number(e, 1, 0)};
     LLVMValueRef ahead = vy_llvm_intrinsic(e, "llvm.cttz", &bits, 1, args, 2);
     ahead = e->row < 32 ? LLVMBuildZExt(e->builder, ahead, i32, "") : LLVMBuildTrunc(e->builder, ahead, i32, "");
-    ahead = LLVMBuildAnd(e->builder, ahead, vy_llvm_number(e, 32, e->row - 1), ""); /* none: any */
+    ahead = LLVMBuildAnd(e->builder, ahead, vy_llvm_number(e, 32, e->row - 1), ""); /* arbitrary if none executes */
     value = LLVMBuildExtractElement(e->builder, value, LLVMBuildAdd(e->builder, lane, ahead, ""), "");
     if (!vy_stride_of(e->uniform, expr, &stride) || !stride)
         return value;
@@ -154,14 +152,14 @@ LLVMValueRef vy_llvm_row_of_lanes(vy_emitter *e, uint32_t expr, LLVMValueRef val
     return LLVMBuildSub(e->builder, value, LLVMBuildMul(e->builder, by, LLVMConstInt(type, stride, 0), ""), "");
 }
 
-/* What division takes, also in a row of which no lane executes: there a divisor may be anything. */
+/* A divisor that cannot trap: in a row without executing lanes the divisor is arbitrary and could be zero. */
 static LLVMValueRef safe_divisor(vy_emitter *e, LLVMValueRef divisor, uint32_t k) {
     LLVMValueRef executes = LLVMIsConstant(divisor) ? NULL : vy_llvm_row_executes(e, k);
     return executes ? LLVMBuildSelect(e->builder, executes, divisor, LLVMConstInt(LLVMTypeOf(divisor), 1, 0), "")
                     : divisor;
 }
 
-/* Operands of what has a stride have one, too. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
+/* The operands of a value with a stride have strides too. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
 LLVMValueRef vy_llvm_row_base(vy_emitter *e, uint32_t expr, uint32_t k) {
     const vy_expr *x = &e->program->exprs.items[expr];
     const vy_value_slot *slot = x->kind == VY_EXPR_VARIABLE ? &e->slots[x->a] : NULL;
@@ -184,23 +182,23 @@ LLVMValueRef vy_llvm_row_base(vy_emitter *e, uint32_t expr, uint32_t k) {
     LLVMValueRef values[3] = {NULL, NULL, NULL};
     for (unsigned i = 0; i < arity; i++)
         values[i] = vy_llvm_row_base(e, from[i], k);
-    vyre_type type = (vyre_type)e->program->exprs.items[x->op == VYRE_OP_SELECT ? x->b : x->a].type;
+    vyre_type type = vy_operand_type(e->program, x);
     if ((x->op == VYRE_OP_DIV || x->op == VYRE_OP_REM) && vyre_type_class(type) != VYRE_CLASS_FLOAT)
         values[1] = safe_divisor(e, values[1], k);
     return vy_llvm_op(e, x, type, values[0], values[1], values[2]);
 }
 
-/* ---- what holds in all lanes ---- */
+/* ---- conditions that hold in all lanes ---- */
 
-/* A number of 32 bits or less, so that lanes can be counted on without an overflow. */
+/* The row's scalar, of at most 32 bits, extended to i64, so that adding lane numbers cannot overflow. */
 static LLVMValueRef wide_row(vy_emitter *e, uint32_t expr, uint32_t k, int is_signed, LLVMValueRef *stride_guard) {
     LLVMTypeRef i64 = vy_llvm_int(e, 64);
     LLVMValueRef row = vy_llvm_guarded_row_base(e, expr, k, stride_guard);
     return is_signed ? LLVMBuildSExt(e->builder, row, i64, "") : LLVMBuildZExt(e->builder, row, i64, "");
 }
 
-/* One side counts on, the other is the same in a row: `side` is which lane decides. Where numbers wrap in a row the
- * answer is no: one lane has the largest number, and the lane that decides is beyond it. */
+/* A comparison of a value with stride 1 and a uniform one: its extreme lane decides for the row. If values wrap
+ * within the row, the result is false: some lane has the largest value, and the deciding lane is beyond it. */
 static LLVMValueRef counting_holds(vy_emitter *e, const vy_expr *x, uint64_t a_stride, uint32_t k,
                                    LLVMValueRef *stride_guard) {
     vyre_type type = (vyre_type)e->program->exprs.items[x->a].type;
@@ -213,7 +211,7 @@ static LLVMValueRef counting_holds(vy_emitter *e, const vy_expr *x, uint64_t a_s
                              is_below ? (has_equal ? LLVMIntSLE : LLVMIntSLT) : (has_equal ? LLVMIntSGE : LLVMIntSGT),
                              is_below ? LLVMBuildAdd(e->builder, a, ahead, "") : a,
                              is_below ? b : LLVMBuildAdd(e->builder, b, ahead, ""), "");
-    /* The first does, if the last has not wrapped. */
+    /* The first lane decides, if the values do not wrap within the row. */
     unsigned bits = vyre_type_bits(type);
     LLVMValueRef most = vy_llvm_number(e, 64, (UINT64_C(1) << (bits - (unsigned)is_signed)) - e->row);
     LLVMValueRef goes_on = LLVMBuildICmp(e->builder, LLVMIntSLE, a_stride == 1 ? a : b, most, "");
@@ -222,7 +220,7 @@ static LLVMValueRef counting_holds(vy_emitter *e, const vy_expr *x, uint64_t a_s
     return LLVMBuildAnd(e->builder, first, goes_on, "");
 }
 
-/* Whether it compares what counts on by one with what is the same in a row. */
+/* Whether the op compares a value with stride 1 and one that is uniform in the row. */
 static int is_counting(const vy_emitter *e, const vy_expr *x, uint64_t *a_stride) {
     uint64_t b_stride;
     if (x->kind != VY_EXPR_OP || x->op < VYRE_OP_LT || x->op > VYRE_OP_GE)
@@ -265,7 +263,8 @@ LLVMValueRef vy_llvm_all_true(vy_emitter *e, uint32_t expr) {
     return holds_in_rows(e, expr, counts, stride);
 }
 
-/* What may have a stride fails where it has none, too. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
+/* A condition with a speculative stride is not exact where the guard fails. Recursion is bounded by
+ * VY_LIMIT_EXPRESSION_DEPTH. */
 int vy_llvm_all_true_is_exact(const vy_emitter *e, uint32_t expr) {
     const vy_expr *x = &e->program->exprs.items[expr];
     uint64_t stride;
@@ -291,7 +290,7 @@ static int is_division(const vyre_program *p, const vy_expr *x) {
            p->exprs.items[x->b].kind != VY_EXPR_LITERAL;
 }
 
-/* The stride of an op, of those of its operands. */
+/* The stride of an op from the strides of its operands. */
 static int stride_of_op(const vy_expr *x, const uint64_t *strides, uint64_t *stride) {
     *stride = 0;
     if (!strides[0] && !strides[1] && !strides[2])
@@ -332,7 +331,7 @@ int vy_llvm_guarded_stride(const vy_emitter *e, uint32_t expr, uint64_t *stride)
     return stride_of_op(x, strides, stride);
 }
 
-/* Neither does the row reach the next multiple of the divisor nor the end of all numbers. */
+/* Whether the row reaches neither the next multiple of the divisor nor 2^32. */
 static LLVMValueRef is_within(vy_emitter *e, LLVMValueRef a, LLVMValueRef b) {
     LLVMTypeRef i64 = vy_llvm_int(e, 64);
     LLVMValueRef rest = LLVMBuildURem(e->builder, a, b, ""), lanes = vy_llvm_number(e, 64, e->row);
@@ -360,7 +359,7 @@ LLVMValueRef vy_llvm_guarded_row_base(vy_emitter *e, uint32_t expr, uint32_t k, 
         values[1] = safe_divisor(e, values[1], k);
         *stride_guard = vy_llvm_both(e, *stride_guard, is_within(e, values[0], values[1]));
     }
-    vyre_type type = (vyre_type)e->program->exprs.items[x->op == VYRE_OP_SELECT ? x->b : x->a].type;
+    vyre_type type = vy_operand_type(e->program, x);
     return vy_llvm_op(e, x, type, values[0], values[1], values[2]);
 }
 
@@ -368,10 +367,10 @@ LLVMValueRef vy_llvm_guarded_row_base(vy_emitter *e, uint32_t expr, uint32_t k, 
  * they are contiguous.
  *
  * Such indices are often contiguous, for example those of a butterfly, or of a tile whose size is a param. A vector
- * access costs a tenth of a gather; the check costs about as much.
+ * access costs a tenth of a gather; the check costs about as much as the vector access.
  *
- * A gang is checked in parts, which are vectors of the processor or of a few more lanes. The vector access is used
- * only if all parts are contiguous. */
+ * A gang is checked in parts of one hardware vector or a few more lanes. The vector access is used only if all parts
+ * are contiguous. */
 #define B e->builder
 
 enum { PART = 16 };
@@ -380,9 +379,9 @@ static uint32_t part_lanes(const vy_emitter *e) {
     return e->width < PART ? e->width : PART;
 }
 
-/* ---- what is worth a question ---- */
+/* ---- which indices are checked ---- */
 
-/* Whether a value is computed of ids and of what is the same, not loaded. Recursion is bounded by
+/* Whether a value is computed from ids and uniform values only, without loads. Recursion is bounded by
  * VY_LIMIT_EXPRESSION_DEPTH. */
 static int is_computed(const vy_emitter *e, uint32_t expr) {
     if (expr == VY_NONE || vy_expr_uniformity(e->uniform, expr) != VY_UNIFORMITY_DIVERGENT)
@@ -409,9 +408,9 @@ int vy_llvm_may_be_contiguous(const vy_emitter *e, uint32_t memory, uint32_t ind
     return e->program->memories.items[memory].space != VY_SPACE_PRIVATE && is_computed(e, index);
 }
 
-/* ---- the question ---- */
+/* ---- the check ---- */
 
-/* Of every lane: its number in its part, or that of the part's first lane. */
+/* By lane: its number within its part, or the number of the part's first lane. */
 static LLVMValueRef part_numbers(vy_emitter *e, int of_first) {
     LLVMValueRef all[VY_LLVM_LANES];
     uint32_t part = part_lanes(e);
@@ -420,13 +419,13 @@ static LLVMValueRef part_numbers(vy_emitter *e, int of_first) {
     return LLVMConstVector(all, e->width);
 }
 
-/* Lanes of where their part starts, if it is a run. */
+/* By lane: the index of the first lane of its part, if the part is contiguous. */
 static LLVMValueRef starts_of(vy_emitter *e, LLVMValueRef index) {
     return LLVMBuildSub(B, index, part_numbers(e, 0), "");
 }
 
-/* Under a mask a part may start below zero, and what is computed of its first lane would be far off: such a part is
- * none. */
+/* Under a mask the first lane of a part may be inactive with an index below zero, and the computed start would wrap.
+ * Such a part counts as not contiguous. */
 LLVMValueRef vy_llvm_is_contiguous_dyn(vy_emitter *e, LLVMValueRef index, LLVMValueRef mask) {
     LLVMValueRef starts = starts_of(e, index);
     LLVMValueRef first = LLVMBuildShuffleVector(B, starts, LLVMGetPoison(LLVMTypeOf(starts)), part_numbers(e, 1), "");
@@ -439,11 +438,11 @@ LLVMValueRef vy_llvm_is_contiguous_dyn(vy_emitter *e, LLVMValueRef index, LLVMVa
 /* ---- accesses ---- */
 
 typedef struct part {
-    LLVMValueRef at, mask; /* NULL: all */
-    LLVMValueRef lanes;    /* numbers of them */
+    LLVMValueRef at, mask; /* NULL: all lanes */
+    LLVMValueRef lanes;    /* the lane numbers of the part */
 } part;
 
-/* The numbers of a part's lanes. */
+/* The lane numbers of a part. */
 static LLVMValueRef lanes_from(vy_emitter *e, uint32_t first) {
     LLVMValueRef all[PART];
     for (uint32_t i = 0; i < part_lanes(e); i++)
@@ -462,7 +461,7 @@ static LLVMValueRef alignment_of(vy_emitter *e, uint32_t memory) {
     return vy_llvm_number(e, 32, vy_llvm_size((vyre_type)e->program->memories.items[memory].type));
 }
 
-/* The lanes of a vector's start in a longer one. */
+/* Inserts the lanes of a part into a longer vector. */
 static LLVMValueRef put_part(vy_emitter *e, LLVMValueRef whole, LLVMValueRef value, uint32_t first) {
     LLVMValueRef places[VY_LLVM_LANES];
     uint32_t lanes = part_lanes(e);

@@ -1,9 +1,9 @@
 /* Atomics as LLVM instructions, or as plain accesses where one thread owns the memory.
  *
- * Memory that only one thread accesses needs no atomic instructions: arrays of the workgroup, and privatised buffers,
- * of which every thread has its own for the time of a dispatch (kernel_abi.h). There, contiguous lanes are one vector
- * access, and other lanes are accessed one after the other. All other memory is accessed lane by lane with atomic
- * instructions. */
+ * Invariant: memory that only one thread accesses needs no atomic instructions. That is an array of the workgroup,
+ * or a privatised buffer, of which every thread has a private copy during a dispatch (kernel_abi.h). There,
+ * contiguous lanes are one vector access, and other lanes are accessed sequentially. All other memory is accessed
+ * lane by lane with atomic instructions. */
 #include "base/cpu_features.h"
 #include "emit/llvm/emitter.h"
 #include "ir/eval.h"
@@ -39,14 +39,14 @@ static int is_combining(const vy_emitter *e, const vy_stmt *s) {
            vyre_type_class((vyre_type)e->program->memories.items[s->memory].type) != VYRE_CLASS_FLOAT;
 }
 
-/* What is done to a buffer: nothing yet, one kind of atomic, or more than that. */
+/* Uses of a buffer: none so far, one kind of atomic, or anything else. */
 enum { UNTOUCHED = 0, OTHERWISE = 255 };
 
 static void touch(uint8_t *uses, uint8_t how) {
     *uses = *uses == UNTOUCHED || *uses == how ? how : OTHERWISE;
 }
 
-/* How each buffer is used: 1 + the atomic, if there is nothing else. Its length may be asked for. */
+/* The use of each buffer: 1 + the atomic, if it is the only use. Reading the length does not count. */
 static void find_uses(const vy_emitter *e, uint8_t *uses) {
     const vyre_program *p = e->program;
     uint32_t first = e->body->first_memory;
@@ -81,16 +81,16 @@ void vy_llvm_plan_atomics(vy_emitter *e) {
                                         .type = (uint8_t)p->memories.items[e->body->first_memory + i].type};
 }
 
-/* ---- one ---- */
+/* ---- one lane ---- */
 
 typedef struct atomic {
     const vy_stmt *s;
     vyre_type type;
-    int is_own;               /* no other thread sees the memory */
+    int is_own;               /* no other thread accesses the memory */
     LLVMValueRef index, b, c; /* scalars or lanes; b and c may be NULL */
 } atomic;
 
-/* Bits of a float as a signed integer of the same order: -0 comes before 0. */
+/* The bits of a float as a signed integer with the same order: -0 is less than 0. */
 static LLVMValueRef order_of(vy_emitter *e, LLVMValueRef value, unsigned bits) {
     LLVMTypeRef word = vy_llvm_int(e, bits), type = vy_llvm_is_lanes(value) ? vy_llvm_lanes(e, word) : word;
     LLVMValueRef last = vy_llvm_number(e, bits, bits - 1), one = vy_llvm_number(e, bits, 1);
@@ -106,14 +106,14 @@ static LLVMValueRef is_nan(vy_emitter *e, LLVMValueRef value) {
     return LLVMBuildFCmp(B, LLVMRealUNO, value, value, "");
 }
 
-/* There is one NaN. */
+/* The canonical NaN replaces every NaN. */
 static LLVMValueRef canonical(vy_emitter *e, vyre_type type, LLVMValueRef value) {
     LLVMValueRef bits = vy_llvm_number(e, vyre_type_bits(type), vy_type_layouts[type].nan);
     LLVMValueRef nan = LLVMConstBitCast(bits, vy_llvm_type(e, type));
     return LLVMBuildSelect(B, is_nan(e, value), vy_llvm_is_lanes(value) ? vy_llvm_splat(e, nan) : nan, value, "");
 }
 
-/* What legalisation writes out where an op stands in the program: a number beats NaN. */
+/* Min and max as legalisation expands the op: a number is preferred to NaN. */
 static LLVMValueRef combine_floats(vy_emitter *e, const atomic *a, LLVMValueRef old, LLVMValueRef b) {
     unsigned bits = vyre_type_bits(a->type);
     LLVMValueRef value;
@@ -129,8 +129,8 @@ static LLVMValueRef combine_floats(vy_emitter *e, const atomic *a, LLVMValueRef 
     return canonical(e, a->type, value);
 }
 
-/* What is stored instead of the old value, or NULL: one after the other is atomic, too. Scalars, or lanes of which no
- * two have the same element. */
+/* The value that replaces the old one, or NULL for a load. In thread-private memory a sequence of accesses is
+ * atomic. Scalars, or lanes with pairwise different elements. */
 static LLVMValueRef new_value(vy_emitter *e, const atomic *a, LLVMValueRef old, LLVMValueRef b, LLVMValueRef c) {
     switch ((vyre_atomic)a->s->op) {
     case VYRE_ATOMIC_LOAD:
@@ -159,14 +159,14 @@ static LLVMValueRef one_own(vy_emitter *e, const atomic *a, LLVMValueRef at, LLV
     return old;
 }
 
-/* What a failed compare and swap may still order. */
+/* The memory order of a failed compare-exchange. */
 static LLVMAtomicOrdering order_of_failure(LLVMAtomicOrdering order) {
     return order == LLVMAtomicOrderingAcquireRelease || order == LLVMAtomicOrderingAcquire
                ? LLVMAtomicOrderingAcquire
                : LLVMAtomicOrderingMonotonic;
 }
 
-/* Floats, by compare and swap until nobody came between. */
+/* Floats: a compare-exchange loop that retries until no other thread has intervened. */
 static LLVMValueRef swap_floats(vy_emitter *e, const atomic *a, LLVMValueRef at, LLVMValueRef b) {
     LLVMTypeRef word = vy_llvm_int(e, vyre_type_bits(a->type)), type = vy_llvm_type(e, a->type);
     LLVMAtomicOrdering order = orders[a->s->order];
@@ -188,7 +188,7 @@ static LLVMValueRef swap_floats(vy_emitter *e, const atomic *a, LLVMValueRef at,
     return old;
 }
 
-/* One atomic by one lane; the old value. */
+/* The atomic of one lane; returns the old value. */
 static LLVMValueRef one_atomic(vy_emitter *e, const atomic *a, LLVMValueRef at, LLVMValueRef b, LLVMValueRef c) {
     const vy_stmt *s = a->s;
     LLVMAtomicOrdering order = orders[s->order];
@@ -218,7 +218,8 @@ static LLVMValueRef one_atomic(vy_emitter *e, const atomic *a, LLVMValueRef at, 
 
 /* ---- lanes ---- */
 
-/* One element for all, and nobody asks what it was: lanes combine first. Integers only, so that no order shows. */
+/* All lanes access one element and the old value is unused: the lanes are reduced first. Integers only, since their
+ * result does not depend on the order. */
 static void combined_atomic(vy_emitter *e, const atomic *a) {
     static const char *const names[VYRE_ATOMIC_COUNT][2] = {
         [VYRE_ATOMIC_ADD] = {"llvm.vector.reduce.add", "llvm.vector.reduce.add"},
@@ -237,7 +238,7 @@ static void combined_atomic(vy_emitter *e, const atomic *a) {
     one_atomic(e, a, vy_llvm_address(e, a->s->memory, a->index), value, NULL);
 }
 
-/* Side by side: no two lanes meet. */
+/* Contiguous lanes: all elements differ. */
 static void row_atomic(vy_emitter *e, const atomic *a) {
     LLVMValueRef old = NULL;
     if (a->s->op != VYRE_ATOMIC_STORE)
@@ -249,14 +250,16 @@ static void row_atomic(vy_emitter *e, const atomic *a) {
         vy_llvm_declare(e, a->s->variable, old);
 }
 
-/* Nothing, which LLVM does not look through: it would take every lane out of the vector by itself. */
+/* An empty asm statement that is opaque to LLVM, which would otherwise extract every lane from the vector
+ * separately. */
 static LLVMValueRef as_is(vy_emitter *e, LLVMValueRef word) {
     LLVMTypeRef type = LLVMTypeOf(word), function = LLVMFunctionType(type, &type, 1, 0);
     LLVMValueRef nothing = LLVMGetInlineAsm(function, "", 0, "=r,0", 4, 0, 0, LLVMInlineAsmDialectATT, 0);
     return LLVMBuildCall2(B, function, nothing, &word, 1, "");
 }
 
-/* Bits that an index can have, if it was an unsigned number of less than 32 shortly before: 8, 16, or 64 for any. */
+/* An upper bound of the bits of an index, if a preceding `let` widened it from an unsigned type of less than 32
+ * bits: 8, 16, or 64 for unknown. */
 enum { NEAR = 32 };
 
 static unsigned bits_of(const vy_emitter *e, const vy_stmt *s) {
@@ -272,9 +275,9 @@ static unsigned bits_of(const vy_emitter *e, const vy_stmt *s) {
     return vyre_type_class(from) == VYRE_CLASS_UNSIGNED && vyre_type_bits(from) < 32 ? vyre_type_bits(from) : 64;
 }
 
-/* The lanes of a vector, word by word of eight bytes: a word is one instruction, and so is a lane of it. From memory
- * they would be, too, but those loads wait for the stores of the lanes before. What is no vector is the same for all.
- * Only so many bits of a lane matter. */
+/* Splits a vector into lanes through 64-bit words: extracting a word is one instruction, and so is extracting a lane
+ * of it. Loading lanes from memory would be as short, but those loads wait for the stores of earlier lanes. A scalar
+ * is used for all lanes. Only the low `matter` bits of a lane are needed. */
 static void take_apart(vy_emitter *e, LLVMValueRef value, unsigned matter, LLVMValueRef *lanes) {
     if (!value || !vy_llvm_is_lanes(value)) {
         for (unsigned i = 0; i < e->width; i++)
@@ -299,7 +302,7 @@ static void take_apart(vy_emitter *e, LLVMValueRef value, unsigned matter, LLVMV
     }
 }
 
-/* All lanes, one after the other, written out. */
+/* All lanes in sequence, unrolled. */
 static void every_lane(vy_emitter *e, const atomic *a) {
     LLVMValueRef olds = LLVMGetPoison(vy_llvm_lanes(e, vy_llvm_type(e, a->type))), lanes[3][VY_CPU_WIDTH_MAX];
     take_apart(e, a->index, bits_of(e, a->s), lanes[0]);
@@ -315,7 +318,7 @@ static void every_lane(vy_emitter *e, const atomic *a) {
         vy_llvm_declare(e, a->s->variable, olds);
 }
 
-/* Lanes that are laid down, to be read one by one; what is no vector stays. */
+/* Stores a vector so that its lanes can be loaded one by one. A scalar is not stored. */
 static LLVMValueRef lay_down(vy_emitter *e, LLVMValueRef value, unsigned which) {
     LLVMValueRef at =
         vy_llvm_offset_pointer(e, e->spill, vy_llvm_number(e, 64, e->lanes_offset + 8 * (uint64_t)e->width * which));
@@ -324,7 +327,7 @@ static LLVMValueRef lay_down(vy_emitter *e, LLVMValueRef value, unsigned which) 
     return at;
 }
 
-/* Volatile, since LLVM would look through the memory. */
+/* Volatile, so that LLVM does not forward the stored vector. */
 static LLVMValueRef lane_of(vy_emitter *e, LLVMValueRef value, LLVMValueRef at, LLVMValueRef lane) {
     if (!value || !vy_llvm_is_lanes(value))
         return value;
@@ -334,7 +337,7 @@ static LLVMValueRef lane_of(vy_emitter *e, LLVMValueRef value, LLVMValueRef at, 
     return load;
 }
 
-/* Those of the mask, the lowest first. */
+/* The lanes of the mask, lowest first. */
 static void each_lane(vy_emitter *e, const atomic *a) {
     LLVMValueRef all = LLVMConstAllOnes(vy_llvm_lanes(e, vy_llvm_int(e, 1)));
     LLVMValueRef start = vy_llvm_bits(e, e->mask ? e->mask : all);
@@ -365,7 +368,7 @@ static void each_lane(vy_emitter *e, const atomic *a) {
         vy_llvm_declare(e, a->s->variable, LLVMBuildLoad2(B, lanes, result, ""));
 }
 
-/* ---- any ---- */
+/* ---- all lanes ---- */
 
 static void write_atomic(vy_emitter *e, const atomic *a) {
     if (is_combining(e, a->s) && !vy_llvm_is_lanes(a->index)) {
@@ -376,13 +379,14 @@ static void write_atomic(vy_emitter *e, const atomic *a) {
         row_atomic(e, a);
         return;
     }
-    if (e->mask || vyre_type_class(a->type) == VYRE_CLASS_FLOAT) /* those are long: better a loop */
+    if (e->mask || vyre_type_class(a->type) == VYRE_CLASS_FLOAT) /* the loop keeps these longer sequences from being
+                                                                  * repeated per lane */
         each_lane(e, a);
     else
         every_lane(e, a);
 }
 
-/* The bit of a buffer that the thread may have its own of; 32 of one it cannot. */
+/* The bit of a buffer that may be privatised; 32 if it may not be. */
 static uint32_t private_bit(const vy_emitter *e, uint32_t memory) {
     for (uint32_t i = 0; i < e->sizes.private_count; i++)
         if (e->sizes.privates[i].buffer == memory - e->body->first_memory)

@@ -1,19 +1,21 @@
-/* Barrier regions, their spill slots and rematerialisation. A region is the code between two barriers or collectives,
- * which runs for all gangs before the next region begins (loop fission at barriers).
+/* Barrier regions, their spill slots and rematerialisation. A region is the code between two barriers or
+ * collectives.
  *
- * Uniform ifs and loops around barriers run once for the workgroup. A variable that is used in several regions is
- * spilled to the frame's memory, one vector for each gang. */
+ * Invariant: all gangs run a region before the next region begins (loop fission at barriers). Uniform ifs and loops
+ * around barriers run once for the workgroup. A variable that is used in several regions is spilled to the frame's
+ * memory, one vector for each gang. */
 #include "emit/llvm/emitter.h"
 
 #include "ir/walk.h"
 
-enum { CHUNKS_WRITTEN_OUT = 4, SMALL_COST = 4, STRETCH_COST = 16, ALL_COST = 320 }; /* in statements */
-/* Of the program. Chunks, trips and pieces of loads (lane_constants.c) together may make fifty times the code of what
- * is written out. */
+/* unrolling of gangs: most gangs, and costs in statements */
+enum { CHUNKS_WRITTEN_OUT = 4, SMALL_COST = 4, STRETCH_COST = 16, ALL_COST = 320 };
+/* Largest program whose gangs are unrolled. Gangs, iterations and split loads (lane_constants.c) together can
+ * multiply the code by fifty. */
 enum { EXPRESSIONS_WRITTEN_OUT = 400 };
 enum { STACK_BYTES = 16384 };
 
-/* ---- what is for the workgroup ---- */
+/* ---- uniform values ---- */
 
 static int is_same(const vy_emitter *e, uint32_t expr) {
     return expr == VY_NONE || vy_expr_uniformity(e->uniform, expr) != VY_UNIFORMITY_DIVERGENT;
@@ -23,7 +25,7 @@ static int is_same(const vy_emitter *e, uint32_t expr) {
 
 typedef struct planner {
     vy_emitter *e;
-    uint32_t *region; /* by variable: the one it was seen in, plus 1 */
+    uint32_t *region; /* by variable: the first region that uses it, plus 1 */
     uint32_t now;
     uint32_t next_expr;
 } planner;
@@ -59,7 +61,7 @@ static void see_block(planner *p, uint32_t first, uint32_t end) {
             continue;
         }
         p->now++;
-        see_statement(p, &stmts[i]); /* a collective has a region of its own; conditions are scalars */
+        see_statement(p, &stmts[i]); /* a collective is a separate region; conditions are scalars */
         p->now++;
         see_block(p, i + 1, stmts[i].middle);
         p->now++;
@@ -74,7 +76,8 @@ uint64_t vy_llvm_alloc_spill(vy_emitter *e, uint64_t bytes) {
     return at;
 }
 
-/* What keeps values from being handed on, or is long by itself: then nothing is gained by writing out the rest. */
+/* Loops and atomics prevent values from staying in registers, or dominate the code size, so unrolling the gangs
+ * gains nothing. */
 static int is_unrollable(const vy_emitter *e) {
     if (e->program->exprs.count > EXPRESSIONS_WRITTEN_OUT)
         return 0;
@@ -85,7 +88,7 @@ static int is_unrollable(const vy_emitter *e) {
     return 1;
 }
 
-/* Where a variable of several regions is kept: on the stack if gangs are few and there is room. */
+/* Selects the spill location of a variable: the stack if there are few gangs and enough room. */
 static void keep_variable(vy_emitter *e, uint32_t variable, uint64_t bytes, uint64_t *on_stack) {
     vy_value_slot *slot = &e->slots[variable];
     slot->is_on_stack = e->gangs <= CHUNKS_WRITTEN_OUT && *on_stack + bytes <= STACK_BYTES;
@@ -140,7 +143,7 @@ static uint32_t region_cost(const vy_emitter *e, const region *s) {
     return e->is_unrollable ? s->end - s->first : UINT16_MAX;
 }
 
-/* Where the gang keeps a mask. */
+/* The spill slot of a gang's mask. */
 static LLVMValueRef kept_mask(vy_emitter *e, uint64_t start) {
     LLVMValueRef gang = LLVMBuildZExt(e->builder, e->gang, vy_llvm_int(e, 64), "");
     LLVMValueRef offset = LLVMBuildMul(e->builder, gang, vy_llvm_number(e, 64, 8), "");
@@ -159,12 +162,12 @@ static void keep(vy_emitter *e, LLVMValueRef place, uint64_t offset) {
     LLVMBuildStore(e->builder, LLVMBuildLoad2(e->builder, mask_type(e), place, ""), kept_mask(e, offset));
 }
 
-/* The loop around the regions that are written. */
+/* The loop around the current region. */
 static vy_masked_loop *group_loop_around(vy_emitter *e) {
     return e->loops.count ? &e->loops.items[e->loops.count - 1] : NULL;
 }
 
-/* Takes away the lanes that went before, or starts with none. */
+/* Removes the lanes that have left in earlier regions, or starts with an empty set. */
 static void start_without(vy_emitter *e, LLVMValueRef place, int some, uint64_t offset) {
     LLVMValueRef gone =
         some ? LLVMBuildLoad2(e->builder, mask_type(e), kept_mask(e, offset), "") : LLVMConstNull(mask_type(e));
@@ -173,7 +176,7 @@ static void start_without(vy_emitter *e, LLVMValueRef place, int some, uint64_t 
         e->mask = vy_llvm_both(e, e->mask, LLVMBuildNot(e->builder, gone, ""));
 }
 
-/* The lanes of the gang that are left; if there are none, it is skipped. */
+/* Starts with the remaining lanes of the gang; skips the gang if none remain. */
 static void start_lanes(vy_emitter *e, LLVMBasicBlockRef skip) {
     const vy_masked_loop *loop = group_loop_around(e);
     int some_left = loop && loop->some_left;
@@ -188,7 +191,7 @@ static void start_lanes(vy_emitter *e, LLVMBasicBlockRef skip) {
     vy_llvm_position_at(e, left);
 }
 
-/* Remembers who went in this region. */
+/* Saves the sets of lanes that left in this region. */
 static void keep_lanes(vy_emitter *e) {
     const vy_masked_loop *loop = group_loop_around(e);
     if (e->keeps_returned)
@@ -199,7 +202,7 @@ static void keep_lanes(vy_emitter *e) {
 
 typedef void inside_gang(vy_emitter *e, const void *user);
 
-/* What is done for the gang that e->gang says; goes on behind it. */
+/* Writes the code for gang e->gang; the builder is positioned after it. */
 static void write_gang(vy_emitter *e, inside_gang *inside, const void *user) {
     LLVMBasicBlockRef next = vy_llvm_block(e, "gang_next"), step = vy_llvm_block(e, "gang_step"), code;
     e->gang_end = next;
@@ -220,8 +223,8 @@ static void write_gang(vy_emitter *e, inside_gang *inside, const void *user) {
     vy_llvm_position_at(e, step);
 }
 
-/* Whether gangs are written one by one: where they are few and the code is short, LLVM sees what one meeting hands to
- * the next, and it stays in registers. */
+/* Whether the gangs are unrolled: if they are few and the code is short, LLVM keeps values in registers across
+ * barriers. */
 static int is_unrolled(vy_emitter *e, inside_gang *inside, const void *user) {
     uint32_t cost = e->gangs * (inside == write_region ? region_cost(e, user) : SMALL_COST);
     if (!e->has_sync || e->gangs > CHUNKS_WRITTEN_OUT || cost > e->gangs * STRETCH_COST || e->written + cost > ALL_COST)
@@ -259,11 +262,11 @@ void vy_llvm_gangs(vy_emitter *e, inside_gang *inside, const void *user) {
 
 /* ---- the workgroup ---- */
 
-/* What is the same for the workgroup is assigned by every gang, and each has to start from what it was before the
- * first did: calls `each` for the variables from outside that a region assigns. */
+/* Every gang assigns a workgroup-uniform variable, and each must start from its value before the first gang. Calls
+ * `each` for the outer variables that a region assigns. */
 static void each_assigned(vy_emitter *e, const region *s, void (*each)(vy_emitter *e, uint32_t variable)) {
     const vy_stmt *stmts = e->program->stmts.items;
-    uint32_t own = VY_NONE, own_end = 0; /* declared in it: variables are numbered in order */
+    uint32_t own = VY_NONE, own_end = 0; /* variables declared in the region; they are numbered in order */
     for (uint32_t i = s->first; i < s->end; i++)
         if (stmts[i].result_count) {
             own = own == VY_NONE ? stmts[i].variable : own;
@@ -302,7 +305,7 @@ static int returns(const vy_emitter *e, uint32_t first, uint32_t end) {
     return 0;
 }
 
-/* A return that all take in a region ends the workgroup behind it. */
+/* If all invocations of a region return, the workgroup ends after it. */
 static void run_region(vy_emitter *e, uint32_t first, uint32_t end) {
     const region s = {first, end};
     each_assigned(e, &s, keep_before);
@@ -323,7 +326,7 @@ static void run_region(vy_emitter *e, uint32_t first, uint32_t end) {
 
 static void group_block(vy_emitter *e, uint32_t first, uint32_t end);
 
-/* The first invocation is asked where it is not seen that all agree. */
+/* A condition that is uniform by the rules of the language but not provably so: the first invocation evaluates it. */
 LLVMValueRef vy_llvm_uniform_across_group(vy_emitter *e, uint32_t expr) {
     if (is_same(e, expr))
         return vy_llvm_expr(e, expr);
@@ -367,7 +370,7 @@ static void group_if(vy_emitter *e, uint32_t index, const vy_stmt *s) {
 /* The variable of a `for`. */
 typedef struct counted {
     const vy_stmt *s;
-    LLVMValueRef place, to, step; /* all agree on them: scalars */
+    LLVMValueRef place, to, step; /* uniform, hence scalars */
 } counted;
 
 static void count_gang(vy_emitter *e, const void *user) {
@@ -375,7 +378,7 @@ static void count_gang(vy_emitter *e, const void *user) {
     vy_llvm_declare(e, c->s->variable, LLVMBuildLoad2(e->builder, LLVMTypeOf(c->to), c->place, ""));
 }
 
-/* Gives the variable a number. Where it is not seen that all agree on it, every lane has it. */
+/* Sets the loop variable. If it is not provably uniform, every lane gets the value. */
 static void count(vy_emitter *e, const counted *c, LLVMValueRef number) {
     LLVMBuildStore(e->builder, number, c->place);
     if (e->slots[c->s->variable].storage == VY_STORAGE_SCALAR)
@@ -400,7 +403,7 @@ static void step_for(vy_emitter *e, const counted *c, LLVMBasicBlockRef body, LL
     LLVMBuildCondBr(e->builder, goes_on, body, exit);
 }
 
-/* What jumps in it. Those that leave a trip early wait for its end. */
+/* Registers the jumps of the loop. Lanes that leave an iteration early wait for its end. */
 static int push_group_loop(vy_emitter *e, uint32_t index, LLVMBasicBlockRef next, LLVMBasicBlockRef exit) {
     vy_masked_loop loop = {.next = next, .exit = exit};
     if (vy_llvm_has_divergent_exit(e, index)) {
@@ -448,7 +451,7 @@ static void group_loop(vy_emitter *e, uint32_t index, const vy_stmt *s) {
     vy_llvm_position_at(e, body);
     group_trip(e, index, s);
     pop_group_loop(e);
-    vy_llvm_branch_to(e, vy_loop_runs_once(e->program, index) ? exit : next); /* all have left, one by one */
+    vy_llvm_branch_to(e, vy_loop_runs_once(e->program, index) ? exit : next); /* all lanes have left, separately */
     vy_llvm_position_at(e, next);
     vy_llvm_line(e, index);
     if (s->kind == VY_STMT_FOR)
@@ -470,7 +473,7 @@ static void group_statement(vy_emitter *e, uint32_t index) {
         group_block(e, index + 1, s->end);
 }
 
-/* What jumps out of a block of the workgroup is a region of its own, or rather none: all do it. */
+/* A jump out of a block of the workgroup ends the region: all invocations execute it. */
 static int group_jump(vy_emitter *e, const vy_stmt *s) {
     const vy_masked_loop *loop = e->loops.count ? &e->loops.items[e->loops.count - 1] : NULL;
     if (s->kind == VY_STMT_RETURN)
@@ -498,7 +501,7 @@ static void group_block(vy_emitter *e, uint32_t first, uint32_t end) {
             if (group_jump(e, &stmts[last]))
                 return;
             group_statement(e, last);
-            if (LLVMGetBasicBlockTerminator(LLVMGetInsertBlock(e->builder))) /* a region that all leave */
+            if (LLVMGetBasicBlockTerminator(LLVMGetInsertBlock(e->builder))) /* all invocations have left */
                 return;
             last = stmts[last].end;
         }
@@ -517,16 +520,16 @@ void vy_llvm_emit_regions(vy_emitter *e) {
 
 /* Rematerialisation: a cheap `let` is recomputed in each barrier region that uses it, instead of being spilled.
  *
- * A `let` is cheap if it takes fewer than CHEAP integer ops, without divisions, over ids, lengths, params, literals
- * and other rematerialisable lets. Sound because its operands do not change while it is in scope: they are immutable,
- * and it loads nothing. */
+ * A `let` is cheap if it needs fewer than CHEAP integer ops, without divisions, over ids, lengths, params, literals
+ * and other rematerialisable lets. Sound because its operands do not change while it is in scope: they are
+ * immutable, and it loads nothing. */
 enum { CHEAP = 6 }; /* operations */
 
 static int is_cheap(vyre_op op, vyre_type type) {
     return vyre_type_class(type) != VYRE_CLASS_FLOAT && op != VYRE_OP_DIV && op != VYRE_OP_REM;
 }
 
-/* Operations it takes, or more than CHEAP. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
+/* The number of ops, or more than CHEAP if it is not cheap. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
 static uint32_t cost_of(const vy_emitter *e, uint32_t expr) {
     const vy_expr *x = expr == VY_NONE ? NULL : &e->program->exprs.items[expr];
     uint64_t stride;
@@ -568,7 +571,8 @@ void vy_llvm_find_rematerializable(vy_emitter *e) {
     }
 }
 
-/* What it is made of is made again, too. Recursion is bounded by CHEAP and VY_LIMIT_EXPRESSION_DEPTH. */
+/* Marks the `let`s in the operands as rematerialised too. Recursion is bounded by CHEAP and
+ * VY_LIMIT_EXPRESSION_DEPTH. */
 static void make_again(vy_emitter *e, uint32_t expr) {
     const vy_expr *x = expr == VY_NONE ? NULL : &e->program->exprs.items[expr];
     if (x && x->kind == VY_EXPR_VARIABLE)

@@ -1,5 +1,5 @@
 /* Collectives over the workgroup and over subgroups: reductions, scans and broadcasts, in the frame's memory or by
- * shuffles. */
+ * shuffles. Invariant: floats are combined in the canonical order (docs/bits.md). */
 #include "emit/llvm/emitter.h"
 
 #include "ir/op_tables.h"
@@ -7,24 +7,23 @@
 typedef struct collective_site {
     const vy_stmt *s;
     vyre_type type;      /* of the operand */
-    LLVMTypeRef element; /* as it lies in memory */
+    LLVMTypeRef element; /* its type in memory */
     uint64_t size;
-    uint32_t width;             /* of a subgroup; the workgroup's size for all */
-    uint64_t operands, results; /* places in the frame's memory */
+    uint32_t width;             /* subgroup width; for the whole workgroup its size */
+    uint64_t operands, results; /* offsets into the frame's memory */
 } collective_site;
 
 static int collective_in_register(vy_emitter *e, const collective_site *m);
 
-/* ---- in memory ----
- *
- * The operands of all invocations are stored contiguously in the frame's memory, in the order of their local index;
- * then every gang loads what it needs. One loop combines them in the canonical order: the values so far are blocks of
- * powers of two, as in a binary counter, and their combination, from the shortest block to the longest, is the prefix.
- * Integer combinations do not depend on the order, and use a faster way. */
+/* ---- in memory ---- The operands of all invocations are stored contiguously in the frame's memory, in the order of
+ * their local index; then every gang loads the elements that it needs. One loop combines them in the canonical
+ * order: the values so far are blocks of powers of two, as in a binary counter, and their combination, from the
+ * shortest block to the longest, is the prefix. Integer combinations do not depend on the order, and use a faster
+ * algorithm. */
 
 #define B e->builder
 
-/* ---- memory ---- */
+/* ---- addresses ---- */
 
 static LLVMValueRef spill_at(vy_emitter *e, uint64_t offset, LLVMValueRef index, uint64_t size) {
     LLVMTypeRef i64 = vy_llvm_int(e, 64);
@@ -64,7 +63,7 @@ static LLVMValueRef element_at(vy_emitter *e, const collective_site *m, uint64_t
     return load;
 }
 
-/* Lanes from any indices; zero where `valid` is not. */
+/* Gathers lanes from any indices; zero where `valid` is false. */
 static LLVMValueRef take(vy_emitter *e, const collective_site *m, uint64_t place, LLVMValueRef index,
                          LLVMValueRef valid) {
     LLVMTypeRef lanes = vy_llvm_lanes(e, m->element);
@@ -74,7 +73,7 @@ static LLVMValueRef take(vy_emitter *e, const collective_site *m, uint64_t place
     return vy_llvm_intrinsic(e, "llvm.masked.gather", types, 2, args, 4);
 }
 
-/* ---- loops over invocations, one by one ---- */
+/* ---- loops over single invocations ---- */
 
 typedef struct counter {
     LLVMBasicBlockRef head, exit;
@@ -100,7 +99,7 @@ static void count_to(vy_emitter *e, counter *c, LLVMValueRef next, LLVMValueRef 
 
 /* ---- combining ---- */
 
-/* The blocks that make up the values so far: block k holds 2^k of them if bit k of their number is set. */
+/* The blocks of the values so far: block k holds 2^k values if bit k of their number is set. */
 enum { BLOCKS = 11 };
 
 static LLVMValueRef block_at(vy_emitter *e, LLVMTypeRef type, LLVMValueRef blocks, LLVMValueRef k) {
@@ -108,8 +107,8 @@ static LLVMValueRef block_at(vy_emitter *e, LLVMTypeRef type, LLVMValueRef block
     return LLVMBuildGEP2(B, LLVMArrayType2(type, BLOCKS), blocks, at, 2, "");
 }
 
-/* Adds a value to the blocks: as long as there is a block of its length they become one of twice that. `count` values
- * were there. */
+/* Adds a value to the blocks: while a block of equal length exists, both are merged into one of twice the length.
+ * `count` values were added before. */
 static void add_value(vy_emitter *e, const collective_site *m, LLVMTypeRef type, LLVMValueRef blocks,
                       LLVMValueRef count, LLVMValueRef value) {
     LLVMValueRef carried = vy_llvm_alloca(e, type, "carried");
@@ -129,7 +128,7 @@ static void add_value(vy_emitter *e, const collective_site *m, LLVMTypeRef type,
     count_to(e, &c, LLVMBuildAdd(B, c.index, vy_llvm_number(e, 32, 1), ""), vy_llvm_number(e, 1, 1));
 }
 
-/* All blocks of `count` values combined, the shortest on the right. count is not 0. */
+/* Combines all blocks of `count` values, the shortest on the right. count is not 0. */
 static LLVMValueRef all_values(vy_emitter *e, const collective_site *m, LLVMTypeRef type, LLVMValueRef blocks,
                                LLVMValueRef count) {
     LLVMTypeRef i32 = vy_llvm_int(e, 32);
@@ -156,7 +155,7 @@ static LLVMValueRef all_values(vy_emitter *e, const collective_site *m, LLVMType
     return LLVMBuildLoad2(B, type, result, "");
 }
 
-/* The value of the prefix that ends with invocation i is put at its place among the results. */
+/* Stores the prefix that ends with invocation i in slot i of the results. */
 static void combine_floats(vy_emitter *e, const collective_site *m) {
     LLVMTypeRef type = m->element;
     LLVMValueRef blocks = vy_llvm_alloca(e, LLVMArrayType2(type, BLOCKS), "blocks");
@@ -176,7 +175,7 @@ static void combine_floats(vy_emitter *e, const collective_site *m) {
                        spill_at(e, m->results, vy_llvm_number(e, 32, e->group_size - 1), m->size));
 }
 
-/* Of integers: one running value. */
+/* Integers: one running value. */
 static void combine_integers(vy_emitter *e, const collective_site *m) {
     LLVMTypeRef type = m->element;
     LLVMValueRef sum = vy_llvm_alloca(e, type, "sum");
@@ -194,7 +193,7 @@ static void combine_integers(vy_emitter *e, const collective_site *m) {
 
 /* ---- reductions over the workgroup, by lanes ---- */
 
-/* What changes nothing: for floats not the identity of the language, but what keeps a zero's sign. */
+/* The neutral operand: for floats not the identity of the language, but the value that preserves the sign of a zero. */
 static LLVMValueRef neutral(vy_emitter *e, const collective_site *m) {
     LLVMValueRef one = vyre_type_class(m->type) != VYRE_CLASS_FLOAT
                            ? LLVMConstInt(m->element, vyre_combine_identity((vyre_op)m->s->combine, m->type), 0)
@@ -202,13 +201,13 @@ static LLVMValueRef neutral(vy_emitter *e, const collective_site *m) {
     return vy_llvm_splat(e, one);
 }
 
-/* The operand, and what changes nothing in lanes that do not execute. */
+/* The operand, with the neutral value in inactive lanes. */
 static LLVMValueRef operand_or_neutral(vy_emitter *e, const collective_site *m) {
     LLVMValueRef value = vy_llvm_expr_lanes(e, m->s->a);
     return e->mask ? LLVMBuildSelect(B, e->mask, value, neutral(e, m), "") : value;
 }
 
-/* Every second of the values of two vectors, which may be one, from `first` on. */
+/* Every second element of two concatenated vectors, which may be the same one, from `first` on. */
 static LLVMValueRef every_second(vy_emitter *e, LLVMValueRef low, LLVMValueRef high, uint32_t count, uint32_t first) {
     LLVMValueRef places[VY_LLVM_LANES];
     for (uint32_t i = 0; i < count; i++)
@@ -222,7 +221,7 @@ static LLVMValueRef neighbours(vy_emitter *e, const collective_site *m, LLVMValu
                            every_second(e, low, high, count, 1));
 }
 
-/* The lanes of one vector, neighbours first. */
+/* Reduces the lanes of one vector, adjacent lanes first. */
 static LLVMValueRef within(vy_emitter *e, const collective_site *m, LLVMValueRef lanes) {
     for (uint32_t count = e->width / 2; count; count /= 2)
         lanes = neighbours(e, m, lanes, LLVMGetPoison(LLVMTypeOf(lanes)), count);
@@ -244,7 +243,7 @@ static void lay_down_or_neutral(vy_emitter *e, const void *user) {
     put_lanes(e, user, first_of_chunk(e), operand_or_neutral(e, user));
 }
 
-/* Vectors from element `from` on are made of two of the others each, or of what is neutral. */
+/* Writes the vectors from element `from` on: each combines adjacent elements of two vectors, or is neutral padding. */
 static void each_vector(vy_emitter *e, const collective_site *m, uint32_t from, uint32_t end, int is_pad) {
     counter c = count_from(e, vy_llvm_number(e, 32, from));
     LLVMValueRef by = vy_llvm_number(e, 32, e->width), value = neutral(e, m);
@@ -258,8 +257,8 @@ static void each_vector(vy_emitter *e, const collective_site *m, uint32_t from, 
     count_to(e, &c, next, LLVMBuildICmp(B, LLVMIntULT, next, vy_llvm_number(e, 32, end), ""));
 }
 
-/* The canonical order is a tree of neighbours; a workgroup that is no power of two is filled up with what is
- * neutral. */
+/* The canonical order is a balanced tree over adjacent elements; a workgroup size that is not a power of two is
+ * padded with neutral values. */
 static LLVMValueRef reduce_floats(vy_emitter *e, const collective_site *m) {
     uint32_t size = e->width, padded = e->gangs * e->width;
     while (size < e->group_size)
@@ -272,11 +271,11 @@ static LLVMValueRef reduce_floats(vy_emitter *e, const collective_site *m) {
     return within(e, m, lanes_at(e, m, vy_llvm_number(e, 32, 0)));
 }
 
-/* ---- few gangs: all in registers ---- */
+/* ---- few gangs: reduction in registers ---- */
 
 enum { FEW = 16 };
 
-/* What the gangs give, each at its place. Of gangs that are written out LLVM makes registers of it. */
+/* The operands of the gangs, by gang. If the gangs are unrolled, LLVM promotes the array to registers. */
 typedef struct handful {
     const collective_site *m;
     LLVMValueRef place; /* an alloca: vectors, by gang */
@@ -331,7 +330,7 @@ static LLVMValueRef reduce_integers(vy_emitter *e, const collective_site *m) {
     return within(e, m, LLVMBuildLoad2(B, lanes, r.place, ""));
 }
 
-/* ---- giving ---- */
+/* ---- distributing results ---- */
 
 static LLVMValueRef lanes_number(vy_emitter *e, uint32_t value) {
     return vy_llvm_splat(e, vy_llvm_number(e, 32, value));
@@ -387,7 +386,7 @@ static void combine(vy_emitter *e, const collective_site *m) {
 
 /* ---- votes ---- */
 
-/* Bits of the lanes of a subgroup, as i64, by the index of their first invocation. */
+/* Collects the votes of each subgroup as i64, stored at the index of its first invocation. */
 static void count_votes(vy_emitter *e, const collective_site *m) {
     LLVMTypeRef i64 = vy_llvm_int(e, 64);
     LLVMValueRef votes = vy_llvm_alloca(e, i64, "votes");
@@ -411,7 +410,7 @@ static void give_votes(vy_emitter *e, const void *user) {
     if (m->s->op == VYRE_COLLECTIVE_ANY)
         value = LLVMBuildICmp(B, LLVMIntNE, votes, i64_zero, "");
     else if (m->s->op == VYRE_COLLECTIVE_ALL) {
-        /* As many votes as lanes exist. */
+        /* The number of votes equals the number of existing lanes. */
         LLVMValueRef left = LLVMBuildSub(B, lanes_number(e, e->group_size), start, "");
         LLVMValueRef lanes = LLVMBuildSelect(B, below(e, left, m->width), left, lanes_number(e, m->width), "");
         LLVMTypeRef type = LLVMTypeOf(votes);
@@ -446,7 +445,7 @@ static void vote_all(vy_emitter *e, const vy_stmt *s) {
     vy_llvm_declare(e, s->variable, LLVMBuildLoad2(B, vy_llvm_int(e, 1), v.result, ""));
 }
 
-/* ---- moving ---- */
+/* ---- shuffles through memory ---- */
 
 static void move(vy_emitter *e, const void *user) {
     const collective_site *m = user;
@@ -456,7 +455,7 @@ static void move(vy_emitter *e, const void *user) {
         from = LLVMBuildXor(B, lane, given, "");
     else if (m->s->op == VYRE_COLLECTIVE_SHUFFLE_UP) {
         valid = below(e, given, m->width);
-        from = LLVMBuildSub(B, lane, given, ""); /* below zero is then far beyond the width */
+        from = LLVMBuildSub(B, lane, given, ""); /* a negative difference wraps to a value beyond the width */
     } else if (m->s->op == VYRE_COLLECTIVE_SHUFFLE_DOWN) {
         valid = below(e, given, m->width);
         from = LLVMBuildAdd(B, lane, given, "");
@@ -513,9 +512,9 @@ void vy_llvm_collective(vy_emitter *e, uint32_t stmt) {
     }
 }
 
-/* ---- alone ---- */
+/* ---- workgroups of one invocation ---- */
 
-/* The invocation has lane 0; its own value is all there is. */
+/* Lane 0 is the only invocation, so its value is the only operand. */
 void vy_llvm_collective_alone(vy_emitter *e, uint32_t stmt) {
     const vy_stmt *s = &e->program->stmts.items[stmt];
     vyre_type type = (vyre_type)e->program->exprs.items[s->a].type;
@@ -526,7 +525,7 @@ void vy_llvm_collective_alone(vy_emitter *e, uint32_t stmt) {
         value = LLVMConstBitCast(LLVMConstInt(vy_llvm_int(e, vyre_type_bits(type)), bits, 0), element);
     } else if (s->op == VYRE_COLLECTIVE_BALLOT) {
         value = LLVMBuildZExt(B, value, vy_llvm_int(e, 64), "");
-    } else if (s->b != VY_NONE) { /* from lane 0 and by 0 it is one's own, else nobody's */
+    } else if (s->b != VY_NONE) { /* a shuffle from lane 0 or by 0 returns the own value; any other has no source */
         LLVMValueRef lane = vy_llvm_lane(e, vy_llvm_expr(e, s->b), 0);
         LLVMValueRef own = LLVMBuildICmp(B, LLVMIntEQ, lane, LLVMConstNull(LLVMTypeOf(lane)), "");
         value = LLVMBuildSelect(B, own, value, LLVMConstNull(element), "");
@@ -534,14 +533,12 @@ void vy_llvm_collective_alone(vy_emitter *e, uint32_t stmt) {
     vy_llvm_declare(e, s->variable, value);
 }
 
-/* ---- among the lanes of a gang ----
- *
- * Subgroups within one gang are combined by shuffles. Prefixes of integers are computed within each gang, which starts
- * with the total of the gangs before it. */
+/* ---- in registers ---- Subgroups within one gang are combined by shuffles. Prefixes of integers are computed
+ * within each gang, which starts with the total of the preceding gangs. */
 
 /* ---- shuffles ---- */
 
-/* Lanes of a value by numbers; `width` and above are lanes of `other`. */
+/* Selects lanes by number; numbers from `width` on select lanes of `other`. */
 static LLVMValueRef pick(vy_emitter *e, LLVMValueRef value, LLVMValueRef other, const uint32_t *from) {
     LLVMValueRef places[VY_LLVM_LANES];
     for (uint32_t i = 0; i < e->width; i++)
@@ -555,7 +552,7 @@ static LLVMValueRef both(vy_emitter *e, const collective_site *m, LLVMValueRef a
 
 /* ---- reductions ---- */
 
-/* Neighbours first, the lower one on the left, until every lane has them all. */
+/* Adjacent lanes first, the lower one as left operand, until every lane has the total. */
 static void reduce_lanes(vy_emitter *e, const void *user) {
     const collective_site *m = user;
     LLVMValueRef value = operand_or_neutral(e, m);
@@ -575,7 +572,7 @@ static void reduce_lanes(vy_emitter *e, const void *user) {
 
 typedef struct prefix {
     const collective_site *m;
-    LLVMValueRef before; /* an alloca: what the gangs before came to; NULL if subgroups lie within gangs */
+    LLVMValueRef before; /* an alloca: the total of the preceding gangs; NULL if each subgroup is within a gang */
 } prefix;
 
 /* Prefixes of integers within runs of `length` lanes. */
@@ -590,7 +587,7 @@ static LLVMValueRef prefixes(vy_emitter *e, const collective_site *m, LLVMValueR
     return value;
 }
 
-/* What came before the gang's first lane. */
+/* The total before the gang's first lane. */
 static LLVMValueRef before_gang(vy_emitter *e, const prefix *p, LLVMValueRef identity) {
     LLVMValueRef first = LLVMBuildMul(B, e->gang, vy_llvm_number(e, 32, e->width), "");
     LLVMValueRef rest = LLVMBuildURem(B, first, vy_llvm_number(e, 32, p->m->width), "");
@@ -618,9 +615,9 @@ static void scan_lanes(vy_emitter *e, const void *user) {
     vy_llvm_declare(e, m->s->variable, value);
 }
 
-/* ---- moves ---- */
+/* ---- shuffles with a constant operand ---- */
 
-/* Where lane `lane` of a subgroup has its value from; the width if from nobody. */
+/* The source lane of `lane` in its subgroup; the width if there is none. */
 static uint32_t moved_from(const collective_site *m, uint32_t lane, uint32_t given) {
     uint32_t from = given;
     if (m->s->op == VYRE_COLLECTIVE_SHUFFLE_XOR)
@@ -643,9 +640,9 @@ static void move_lanes(vy_emitter *e, const void *user) {
     vy_llvm_declare(e, m->s->variable, pick(e, value, LLVMConstNull(LLVMTypeOf(value)), from));
 }
 
-/* ---- any of them ---- */
+/* ---- dispatch ---- */
 
-/* Does it without memory if that is a way; else returns 0, and nothing is written. */
+/* Emits the collective in registers if possible; otherwise returns 0 and has written nothing. */
 static int collective_in_register(vy_emitter *e, const collective_site *m) {
     int is_float = vyre_type_class(m->type) == VYRE_CLASS_FLOAT, lies_within = m->s->width && m->width <= e->width;
     prefix p = {.m = m};

@@ -1,15 +1,15 @@
 /* Structured control flow of a gang: execution masks (predication) where lanes diverge, branches where they do not.
  *
- * A loop that lanes leave one by one continues while any lane is left. A lane that jumps is noted in a mask of the
- * loop, or of the gang for a return. After a statement that may have removed lanes, the mask is recomputed, and what
- * follows is skipped if no lane is left. */
+ * Invariant: after a statement that may have removed lanes, the mask is recomputed, and the following code is
+ * skipped if no lane remains. A loop with divergent exits continues while any lane remains. A lane that jumps is
+ * recorded in a mask of the loop, or of the gang for a return. */
 #include "emit/llvm/emitter.h"
 
 #include "emit/llvm/kernel_abi.h"
 
 #include <stddef.h>
 
-/* A body is written twice, with a mask and without, if it is not larger than this. */
+/* A body up to this size is written twice, with and without a mask; `copies` bounds the nesting of such copies. */
 enum { SMALL = 300, COPIES = 4 };
 
 static LLVMTypeRef mask_type(const vy_emitter *e) {
@@ -59,7 +59,7 @@ static void jump(vy_emitter *e, uint32_t index, const vy_stmt *s) {
     }
 }
 
-/* The mask without the lanes that have jumped. */
+/* Removes the lanes that have jumped from the mask. */
 static void take_away(vy_emitter *e, uint8_t jumps) {
     const vy_masked_loop *loop = e->loops.count ? &e->loops.items[e->loops.count - 1] : NULL;
     LLVMValueRef places[3] = {jumps & VY_JUMP_BREAK ? loop->broke : NULL,
@@ -109,15 +109,15 @@ static void uniform_if(vy_emitter *e, uint32_t index, const vy_stmt *s, LLVMValu
     vy_llvm_position_at(e, end);
 }
 
-/* A jump that some take, and nothing else, notes its lanes: none of them is noted as well as skipped, and LLVM 19 does
- * not come to an end with some code that chooses between masks by one condition. */
+/* A branch that consists of a divergent jump only records its lanes, without a test for an empty mask: recording no
+ * lane has no effect. This also avoids an endless loop of LLVM 19 on some code that selects between masks by one
+ * condition. */
 static int is_noted(const vy_emitter *e, uint32_t first, uint32_t last) {
     uint8_t kind = e->program->stmts.items[first].kind;
-    return e->program->stmts.items[first].end == last && e->jumps[first] &&
-           (kind == VY_STMT_BREAK || kind == VY_STMT_CONTINUE || kind == VY_STMT_RETURN);
+    return e->program->stmts.items[first].end == last && e->jumps[first] && vy_stmt_is_jump(kind);
 }
 
-/* Executes a branch for the lanes of a mask, if there are any. */
+/* Executes a branch for the lanes of a mask; skips it if the mask is empty. */
 static void masked_branch(vy_emitter *e, LLVMValueRef mask, uint32_t first, uint32_t last) {
     if (first == last)
         return;
@@ -133,7 +133,7 @@ static void masked_branch(vy_emitter *e, LLVMValueRef mask, uint32_t first, uint
     vy_llvm_position_at(e, end);
 }
 
-/* The branches for lanes that do not agree. `is_part`: nor are all of them in the first one. */
+/* Both branches under a divergent condition. `is_part`: the mask of the first branch is known to be partial. */
 static void mixed_if(vy_emitter *e, uint32_t index, const vy_stmt *s, LLVMValueRef condition, int is_part) {
     LLVMValueRef no = s->middle == s->end ? NULL : vy_llvm_both(e, e->mask, LLVMBuildNot(e->builder, condition, ""));
     int before = e->is_part;
@@ -144,7 +144,8 @@ static void mixed_if(vy_emitter *e, uint32_t index, const vy_stmt *s, LLVMValueR
         masked_branch(e, no, s->middle, s->end);
 }
 
-/* All lanes execute here, or those of a mask that is known: if they agree, so do they in the branch. */
+/* All lanes execute here, or those of a known mask. If the condition is the same for all, the branch needs no new
+ * mask. */
 static void agreed_if(vy_emitter *e, uint32_t index, const vy_stmt *s) {
     LLVMValueRef holds = vy_llvm_all_true(e, s->a), condition = vy_llvm_expr_lanes(e, s->a);
     if (!holds && e->mask) {
@@ -171,7 +172,7 @@ static void varied_if(vy_emitter *e, uint32_t index, const vy_stmt *s) {
         mixed_if(e, index, s, vy_llvm_expr_lanes(e, s->a), 0);
 }
 
-/* ---- for: one step ---- */
+/* ---- for: one iteration ---- */
 
 static LLVMValueRef compare(vy_emitter *e, LLVMIntPredicate predicate, LLVMValueRef a, LLVMValueRef b) {
     return LLVMBuildICmp(e->builder, predicate, a, b, "");
@@ -196,7 +197,7 @@ LLVMValueRef vy_llvm_for_enters(vy_emitter *e, const vy_stmt *s, LLVMValueRef fr
     return LLVMBuildAnd(e->builder, ahead, moves, "");
 }
 
-/* Another trip if what is left is more than a step: nothing wraps. */
+/* Another iteration follows if the remaining distance exceeds the step: this cannot wrap. */
 LLVMValueRef vy_llvm_for_next(vy_emitter *e, const vy_stmt *s, LLVMValueRef now, LLVMValueRef to, LLVMValueRef step,
                               LLVMValueRef *next) {
     *next = LLVMBuildAdd(e->builder, now, step, "");
@@ -219,7 +220,7 @@ static LLVMValueRef shaped(vy_emitter *e, LLVMValueRef value, int lanes) {
     return lanes ? vy_llvm_splat(e, value) : value;
 }
 
-/* The rows of a variable with a stride count on beside its lanes. */
+/* The row scalars of a loop variable with a stride are updated in addition to its lanes. */
 static void begin_rows(vy_emitter *e, const vy_stmt *s) {
     vy_value_slot *slot = &e->slots[s->variable];
     uint64_t stride;
@@ -244,7 +245,7 @@ static void step_rows(vy_emitter *e, const vy_stmt *s) {
     }
 }
 
-/* Declares the variable of a `for`; whether it enters. */
+/* Declares the variable of a `for`. Returns the condition for entering the loop. */
 static LLVMValueRef begin_for(vy_emitter *e, const vy_stmt *s, bounds *b) {
     int lanes = e->slots[s->variable].storage != VY_STORAGE_SCALAR;
     LLVMValueRef from = shaped(e, vy_llvm_expr(e, s->a), lanes);
@@ -276,7 +277,7 @@ static int push_loop(vy_emitter *e, vy_masked_loop loop) {
     return 1;
 }
 
-/* All lanes make the same trips. */
+/* All lanes execute the same iterations. */
 static void uniform_loop(vy_emitter *e, uint32_t index, const vy_stmt *s) {
     LLVMBasicBlockRef head = vy_llvm_block(e, "head"), body = vy_llvm_block(e, "body"), next = vy_llvm_block(e, "next"),
                       exit = vy_llvm_block(e, "exit");
@@ -305,7 +306,7 @@ static void uniform_loop(vy_emitter *e, uint32_t index, const vy_stmt *s) {
     vy_llvm_position_at(e, exit);
 }
 
-/* Goes on with the lanes of `mask`, which becomes `live`, if any are left. */
+/* Continues with the lanes of `mask`, which becomes `live`, if any remain. */
 static void go_on_with(vy_emitter *e, LLVMValueRef mask, LLVMValueRef live, LLVMBasicBlockRef to,
                        LLVMBasicBlockRef exit) {
     LLVMBuildStore(e->builder, mask, live);
@@ -355,7 +356,7 @@ static void varied_loop(vy_emitter *e, uint32_t index, const vy_stmt *s) {
     e->depth = depth;
 }
 
-/* Whether some lanes may leave the loop before others. */
+/* Whether the loop has divergent exits. */
 static int parts(const vy_emitter *e, uint32_t index, const vy_stmt *s) {
     if (vy_llvm_is_divergent(e, s->a) || vy_llvm_is_divergent(e, s->b) || vy_llvm_is_divergent(e, s->c))
         return 1;
@@ -365,7 +366,7 @@ static int parts(const vy_emitter *e, uint32_t index, const vy_stmt *s) {
     return 0;
 }
 
-/* ---- ends ---- */
+/* ---- traps, polls and ends ---- */
 
 static LLVMValueRef field(vy_emitter *e, size_t offset) {
     return vy_llvm_offset_pointer(e, e->frame, vy_llvm_number(e, 64, offset));
@@ -393,8 +394,8 @@ static void poll(vy_emitter *e, const vy_stmt *s) {
     e->poll = stop;
 }
 
-/* The first lane is the smallest invocation of the gang; gangs and groups come in order, but a worker's ranges need
- * not. */
+/* The first active lane is the smallest invocation of the gang. Gangs and groups execute in ascending order, but the
+ * ranges of a worker need not be ascending. */
 static void report(vy_emitter *e, uint32_t index) {
     const vy_stmt *s = &e->program->stmts.items[index];
     LLVMTypeRef i64 = vy_llvm_int(e, 64);
@@ -467,7 +468,7 @@ static void statement(vy_emitter *e, uint32_t index) {
     case VY_STMT_POLL:
         poll(e, s);
         break;
-    case VY_STMT_BARRIER: /* only here if nobody else is there to meet */
+    case VY_STMT_BARRIER: /* only in a workgroup of one invocation */
         break;
     case VY_STMT_COLLECTIVE:
         vy_llvm_collective_alone(e, index);
@@ -477,7 +478,7 @@ static void statement(vy_emitter *e, uint32_t index) {
     }
 }
 
-/* Behind a statement that may have taken lanes away, the rest is for those that are left. Recursion is bounded by
+/* After a statement that may have removed lanes, the rest executes for the remaining lanes. Recursion is bounded by
  * VY_LIMIT_NESTING. */
 void vy_llvm_statements(vy_emitter *e, uint32_t first, uint32_t end) {
     LLVMBasicBlockRef done = NULL;
@@ -487,7 +488,7 @@ void vy_llvm_statements(vy_emitter *e, uint32_t first, uint32_t end) {
         vy_llvm_line(e, i);
         statement(e, i);
         if (e->status != VYRE_OK ||
-            LLVMGetBasicBlockTerminator(LLVMGetInsertBlock(e->builder))) /* a jump: the last of its block */
+            LLVMGetBasicBlockTerminator(LLVMGetInsertBlock(e->builder))) /* a jump is the last statement of its block */
             break;
         if (!e->jumps[i])
             continue;
@@ -504,28 +505,28 @@ void vy_llvm_statements(vy_emitter *e, uint32_t first, uint32_t end) {
         vy_llvm_position_at(e, done);
     }
     vy_llvm_line_set(e, line);
-    e->mask = before; /* whoever goes on takes away the lanes that jumped */
+    e->mask = before; /* the caller removes the lanes that jumped */
 }
 
-/* Divergent jumps: an analysis, made before code is emitted, of which jumps only some invocations take, and of which
- * code has barriers.
+/* Divergent jumps: an analysis, made before code is emitted, of which jumps are divergent and which code has
+ * barriers.
  *
- * A jump that all invocations take together is a branch. A divergent one is noted in a mask. In a loop with barriers,
- * the rules of the language allow only these divergent jumps: a continue (in a loop of one trip also a break or
- * return) after which no barrier follows in the trip, and a return after which no barrier follows at all. Every other
- * jump is uniform. The source shows that, but the legalised program need not: the rules of uniformity ignore the order
- * of statements. So a variable assigned after a divergent return, which a trap has become, counts as divergent before
- * it, too. */
-/* What jumps out of a block, by whom. */
+ * A jump that all invocations execute together is a branch. A divergent one is recorded in a mask. In a loop with
+ * barriers, the rules of the language allow only these divergent jumps: a continue (in a loop of one iteration also
+ * a break or return) after which no barrier follows in the iteration, and a return after which no barrier follows at
+ * all. Every other jump is uniform. The source shows that, but the legalised program need not: the rules of
+ * uniformity ignore the order of statements. So a variable assigned after a divergent return, to which a trap was
+ * lowered, counts as divergent before it, too. */
+/* Jumps out of a block. */
 enum {
-    ANY_LEAVE = 1,   /* a break or continue of the loop around */
-    SOME_LEAVE = 2,  /* and lanes have parted between it and the loop */
+    ANY_LEAVE = 1,   /* a break or continue of the enclosing loop */
+    SOME_LEAVE = 2,  /* the same, divergent with respect to the loop */
     ANY_RETURN = 4,  /* a return */
-    SOME_RETURN = 8, /* and lanes have parted between it and the block */
+    SOME_RETURN = 8, /* the same, divergent with respect to the block */
     RETURN = ANY_RETURN | SOME_RETURN
 };
 
-/* All take what meets inside alike, whether that can be seen or not: a program that differs is not legal. */
+/* Control around barriers is uniform, whether provably or not: a program in which it diverges is not legal. */
 static int statement_parts(const vy_emitter *e, uint32_t index) {
     const vy_stmt *s = &e->program->stmts.items[index];
     if (vy_llvm_is_polled(e, index) || !(s->kind == VY_STMT_IF || vy_stmt_is_loop(s->kind)) ||
@@ -534,24 +535,20 @@ static int statement_parts(const vy_emitter *e, uint32_t index) {
     return vy_llvm_is_divergent(e, s->a) || vy_llvm_is_divergent(e, s->b) || vy_llvm_is_divergent(e, s->c);
 }
 
-static int is_jump(const vy_stmt *s) {
-    return s->kind == VY_STMT_BREAK || s->kind == VY_STMT_CONTINUE || s->kind == VY_STMT_RETURN;
-}
-
-/* All invocations come by together, even in a loop that lanes leave one by one behind it. */
+/* Whether all invocations reach a statement together, even if a loop with divergent exits follows. */
 static int is_taken_by_all(const vy_emitter *e, uint32_t index) {
     return e->has_sync_inside[index] || vy_control_uniformity(e->uniform, index) != VY_UNIFORMITY_DIVERGENT;
 }
 
-/* What leaves the statements, each noted in `jumps`. Lanes that leave a loop one by one make every jump in it one of
- * some. Recursion is bounded by VY_LIMIT_NESTING. */
+/* Finds the jumps out of each statement and records them in `jumps`. In a loop with divergent exits every jump is
+ * divergent. Recursion is bounded by VY_LIMIT_NESTING. */
 static uint8_t find_leavers(vy_emitter *e, uint32_t first, uint32_t end) {
     const vy_stmt *stmts = e->program->stmts.items;
     uint8_t all = 0;
     for (uint32_t i = first; i < end; i = stmts[i].end) {
         const vy_stmt *s = &stmts[i];
         uint8_t own = 0;
-        if (is_jump(s) && !is_taken_by_all(e, i))
+        if (vy_stmt_is_jump(s->kind) && !is_taken_by_all(e, i))
             own = s->kind == VY_STMT_RETURN ? ANY_RETURN : ANY_LEAVE;
         if (vy_stmt_is_structured(s->kind)) {
             own = find_leavers(e, i + 1, s->end);
@@ -569,8 +566,8 @@ static uint8_t find_leavers(vy_emitter *e, uint32_t first, uint32_t end) {
     return all;
 }
 
-/* Notes which jumps only some lanes take, and gives those that leave the block. parted: lanes have parted since the
- * innermost loop began, or since the gang did. Recursion is bounded by VY_LIMIT_NESTING. */
+/* Records the divergent jumps of each statement and returns those that leave the block. parted: lanes have diverged
+ * since the start of the innermost loop, or of the gang. Recursion is bounded by VY_LIMIT_NESTING. */
 static uint8_t find_jumps(vy_emitter *e, uint32_t first, uint32_t end, int parted_in_loop, int parted) {
     const vy_stmt *stmts = e->program->stmts.items;
     uint8_t all = 0;
@@ -578,7 +575,7 @@ static uint8_t find_jumps(vy_emitter *e, uint32_t first, uint32_t end, int parte
         const vy_stmt *s = &stmts[i];
         uint8_t own = 0;
         int parts = statement_parts(e, i);
-        if (is_jump(s) && is_taken_by_all(e, i))
+        if (vy_stmt_is_jump(s->kind) && is_taken_by_all(e, i))
             own = 0;
         else if (s->kind == VY_STMT_BREAK)
             own = parted_in_loop ? VY_JUMP_BREAK : 0;
@@ -587,7 +584,7 @@ static uint8_t find_jumps(vy_emitter *e, uint32_t first, uint32_t end, int parte
         else if (s->kind == VY_STMT_RETURN)
             own = parted ? VY_JUMP_RETURN : 0;
         else if (vy_stmt_is_loop(s->kind)) {
-            uint8_t inside = 0; /* what leaves its body */
+            uint8_t inside = 0; /* jumps out of its body */
             for (uint32_t k = i + 1; k < s->end; k = stmts[k].end)
                 inside |= e->jumps[k];
             parts |= (inside & (SOME_LEAVE | SOME_RETURN)) || (parted && (inside & ANY_RETURN));
@@ -601,7 +598,7 @@ static uint8_t find_jumps(vy_emitter *e, uint32_t first, uint32_t end, int parte
     return all;
 }
 
-/* ---- meetings ---- */
+/* ---- barriers ---- */
 
 static int find_meetings(vy_emitter *e, uint32_t first, uint32_t end) {
     const vy_stmt *stmts = e->program->stmts.items;
@@ -615,12 +612,13 @@ static int find_meetings(vy_emitter *e, uint32_t first, uint32_t end) {
     return any;
 }
 
-/* Whether a statement that all come to has jumps out of it that all take, or those who are left. */
+/* Whether a statement that all invocations reach contains a uniform jump out of it, executed by all of the remaining
+ * invocations. */
 static int all_jump_out(const vy_emitter *e, uint32_t index) {
     const vy_stmt *stmts = e->program->stmts.items;
     uint32_t loops = 0;
     for (uint32_t i = index; i < stmts[index].end; i++) {
-        if (!e->jumps[i] && is_jump(&stmts[i]) && (i >= loops || stmts[i].kind == VY_STMT_RETURN))
+        if (!e->jumps[i] && vy_stmt_is_jump(stmts[i].kind) && (i >= loops || stmts[i].kind == VY_STMT_RETURN))
             return 1;
         if (vy_stmt_is_loop(stmts[i].kind) && i >= loops)
             loops = stmts[i].end;
@@ -628,12 +626,12 @@ static int all_jump_out(const vy_emitter *e, uint32_t index) {
     return 0;
 }
 
-/* A jump of all, or an `if` that all come to and take alike and that has one: `if gone { return }`. */
+/* Whether a statement is a uniform jump, or a uniform `if` that contains one: `if done { return }`. */
 static int is_group_control(const vy_emitter *e, uint32_t index) {
     const vy_stmt *s = &e->program->stmts.items[index];
     if (!is_taken_by_all(e, index))
         return 0;
-    if (is_jump(s))
+    if (vy_stmt_is_jump(s->kind))
         return 1;
     return (s->kind == VY_STMT_REGION || (s->kind == VY_STMT_IF && !vy_llvm_is_divergent(e, s->a))) &&
            all_jump_out(e, index);
@@ -643,16 +641,16 @@ int vy_llvm_ends_region(const vy_emitter *e, uint32_t index) {
     return e->has_sync_inside[index] || is_group_control(e, index);
 }
 
-/* ---- who is gone when others meet ---- */
+/* ---- lanes that have left before a barrier ---- */
 
-/* What can still meet behind a statement. */
+/* The barriers that may follow a statement. */
 typedef struct ahead {
-    int ever;    /* until the end */
-    int in_trip; /* in the same trip of the loop around */
-    int repeats; /* that loop makes more than one trip */
+    int ever;    /* before the end of the program */
+    int in_trip; /* in the same iteration of the enclosing loop */
+    int repeats; /* that loop repeats */
 } ahead;
 
-/* The last statement of the block that meets, or 0. */
+/* The last statement of the block that contains a barrier, or 0. */
 static uint32_t last_to_meet(const vy_emitter *e, uint32_t first, uint32_t end) {
     const vy_stmt *stmts = e->program->stmts.items;
     uint32_t last = 0;
@@ -665,7 +663,7 @@ static ahead ahead_of(uint32_t index, uint32_t last, ahead outside) {
     return (ahead){outside.ever || index < last, outside.in_trip || index < last, outside.repeats};
 }
 
-/* In the trips of a loop. */
+/* The same inside a loop. */
 static ahead ahead_in_loop(const vy_emitter *e, uint32_t loop, ahead behind) {
     int repeats = e->has_sync_inside[loop] && !vy_loop_runs_once(e->program, loop);
     return (ahead){behind.ever || repeats, 0, repeats};
@@ -676,8 +674,8 @@ static int is_before_meeting(uint8_t jumps, ahead then) {
            (jumps & VY_JUMP_BREAK && (then.in_trip || then.repeats));
 }
 
-/* Those who have left stay away from later regions, and must be remembered where such can follow: behind what is for
- * the workgroup, and what some left in the midst of. Recursion is bounded by VY_LIMIT_NESTING. */
+/* Lanes that have returned skip later regions. Their mask must be saved if a region can follow: after workgroup
+ * control flow that contains a divergent return. Recursion is bounded by VY_LIMIT_NESTING. */
 static int keeps_returned(const vy_emitter *e, uint32_t first, uint32_t end) {
     const vy_stmt *stmts = e->program->stmts.items;
     for (uint32_t i = first; i < end; i = stmts[i].end)
@@ -687,9 +685,9 @@ static int keeps_returned(const vy_emitter *e, uint32_t first, uint32_t end) {
     return 0;
 }
 
-/* Makes meetings of jumps that all take, though nobody has seen that they do: one before others meet, since the rules
- * of the language let nobody leave there alone; and one out of a loop of the workgroup at which lanes have not parted.
- * Gives whether there are new ones. Recursion is bounded by VY_LIMIT_NESTING. */
+/* Adds region boundaries at jumps that are uniform but not provably so: at a jump before a barrier, since the rules
+ * of the language forbid a divergent one there, and at a jump out of a workgroup loop in which lanes have not
+ * diverged. Returns whether it added any. Recursion is bounded by VY_LIMIT_NESTING. */
 static int meet_at_jumps(vy_emitter *e, uint32_t first, uint32_t end, ahead outside, int in_group_loop) {
     const vy_stmt *stmts = e->program->stmts.items;
     uint32_t last = last_to_meet(e, first, end);
@@ -702,7 +700,7 @@ static int meet_at_jumps(vy_emitter *e, uint32_t first, uint32_t end, ahead outs
         if (vy_stmt_is_structured(stmts[i].kind)) {
             found |= meet_at_jumps(e, i + 1, stmts[i].middle, then, within);
             found |= meet_at_jumps(e, stmts[i].middle, stmts[i].end, then, within);
-        } else if (is_jump(&stmts[i]) && !is_taken_by_all(e, i) &&
+        } else if (vy_stmt_is_jump(stmts[i].kind) && !is_taken_by_all(e, i) &&
                    (is_before_meeting(e->jumps[i], then) ||
                     (within && !e->jumps[i] && stmts[i].kind != VY_STMT_RETURN))) {
             e->has_sync_inside[i] = found = 1;
@@ -713,13 +711,14 @@ static int meet_at_jumps(vy_emitter *e, uint32_t first, uint32_t end, ahead outs
 
 /* ---- the plan ---- */
 
-/* A meeting more makes control that of the workgroup which was not before, and jumps those of all: it is looked at
- * again until none is new. */
+/* Iterates to a fixed point: a new boundary turns its enclosing control flow into workgroup control flow, and
+ * divergent jumps into uniform ones. */
 int vy_llvm_plan_jumps(vy_emitter *e) {
     uint32_t first = e->body->first_stmt, end = e->body->end_stmt;
     uint8_t jumps;
     do {
-        e->has_sync = e->group_size > 1 && find_meetings(e, first, end); /* who is alone meets nobody */
+        /* a workgroup of one invocation does not synchronise */
+        e->has_sync = e->group_size > 1 && find_meetings(e, first, end);
         (void)find_leavers(e, first, end);
         jumps = find_jumps(e, first, end, 0, 0);
     } while (e->has_sync && meet_at_jumps(e, first, end, (ahead){0, 0, 0}, 0));

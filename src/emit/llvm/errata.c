@@ -1,22 +1,28 @@
-/* Workarounds for LLVM errata that rewrite the optimised module (emitter.h).
+/* Workarounds for LLVM errata that rewrite the optimised module (emitter.h). Invariant: the results of the module do
+ * not change.
  *
- * Masked loads, for AVX and AVX2 without AVX-512. The code generator holds such a mask as integers of which the
- * processor reads the sign bit, and simplifies them with only that bit demanded: a lane that is known false may become
- * 1. Then combineMaskedLoadConstantMask (X86ISelLowering.cpp) takes every constant other than zero for true, and
- * replaces the masked load by a load of the whole register (masked-load-constant). The load it makes has a memory
- * operand without a size, which ends the process in the pass X86AvoidStoreForwardingBlocks (masked-load-size). Neither
- * happens where
- *  - a mask that is not constant is not known to be in any lane: it passes through llvm.arithmetic.fence, which is no
- *    instruction;
- *  - a mask that is constant is that of one register, and the first or the last lane is false.
+ * Masked loads, for AVX and AVX2 without AVX-512. The code generator represents such a mask as integers of which the
+ * processor reads the sign bit, and simplifies them with only that bit demanded: a lane that is known false may
+ * become 1. Then combineMaskedLoadConstantMask (X86ISelLowering.cpp) treats every constant other than zero as true,
+ * and replaces the masked load by a load of the whole register (masked-load-constant). That load has a memory
+ * operand without a size, which ends the process in the pass X86AvoidStoreForwardingBlocks (masked-load-size).
+ * Neither happens if
+ * - no lane of a variable mask is known: the mask passes through llvm.arithmetic.fence, which emits no instruction;
+ * - a constant mask covers one register, and its first or last lane is false.
  *
  * Sums with masks, for AVX-512. The code generator turns y + zext(m) into y - sext(m), y - zext(m) into y + sext(m),
- * and sext(m) into zext(m) where it knows that m is false: if it knows that of a whole register, it does so without
- * end (mask-sum-loop). A choice between y + 1 and y is not turned into any of these.
+ * and sext(m) into zext(m) where it can prove that m is false: if it proves that for a whole register, it does so
+ * forever (mask-sum-loop). A select between y + 1 and y is not turned into any of these.
  *
- * Choices between x and a logic op of x, for AVX-512. They become one vpternlog with a mask register, whose first
+ * Selects between x and a logic op of x, for AVX-512. They become one vpternlog with a mask register, whose first
  * operand is x. For some orders of the operands the instruction selector reorders them without the truth table
- * (masked-ternary-logic). A logic op whose result passes through llvm.arithmetic.fence does not join the choice. */
+ * (masked-ternary-logic). A logic op whose result passes through llvm.arithmetic.fence is not merged into the
+ * select.
+ *
+ * Minimum and maximum of scalar halfs, for x86-64. The instruction selector turns `x < y ? x : y` into a minimum
+ * where it knows that y is not NaN. A processor without arithmetic on halfs has no such instruction, and the code
+ * calls fminf of the C library, which no code object contains (half-minimum-call). A select between the same bits as
+ * integers is not turned into a minimum. */
 #include "emit/llvm/emitter.h"
 
 #include "base/cpu_features.h"
@@ -25,7 +31,7 @@
 
 enum { REGISTER_BITS = 256 };
 
-/* ---- what is rewritten ---- */
+/* ---- masked loads ---- */
 
 typedef struct masked_load {
     LLVMValueRef call, at, mask, otherwise;
@@ -46,7 +52,7 @@ static unsigned bits_of(LLVMTypeRef element) {
     }
 }
 
-/* Other masked loads (of 8 and 16 bits, of one lane) have no instruction: LLVM writes a branch for each lane. */
+/* Other masked loads (of 8 and 16 bits, or one lane) have no instruction: LLVM emits a branch for each lane. */
 static int is_masked_load(LLVMValueRef instruction, masked_load *out) {
     static const char name[] = "llvm.masked.load";
     if (LLVMGetInstructionOpcode(instruction) != LLVMCall ||
@@ -64,9 +70,9 @@ static int is_masked_load(LLVMValueRef instruction, masked_load *out) {
     return (out->bits == 32 || out->bits == 64) && out->lanes > 1;
 }
 
-/* ---- masks that are not constant ---- */
+/* ---- variable masks ---- */
 
-/* The mask again, of the sign bits of a value of which nothing is known. */
+/* The mask recomputed from the sign bits of an opaque value. */
 static LLVMValueRef hidden(vy_emitter *e, const masked_load *load) {
     LLVMTypeRef integers = LLVMVectorType(vy_llvm_int(e, load->bits), load->lanes);
     LLVMTypeRef floats = LLVMVectorType(vy_llvm_type(e, load->bits == 32 ? VYRE_TYPE_F32 : VYRE_TYPE_F64), load->lanes);
@@ -75,7 +81,7 @@ static LLVMValueRef hidden(vy_emitter *e, const masked_load *load) {
     return LLVMBuildICmp(e->builder, LLVMIntSLT, signs, LLVMConstNull(integers), "");
 }
 
-/* ---- masks that are ---- */
+/* ---- constant masks ---- */
 
 static LLVMValueRef lanes_of(vy_emitter *e, LLVMValueRef vector, unsigned first, unsigned count) {
     LLVMValueRef places[VY_LLVM_LANES];
@@ -85,8 +91,8 @@ static LLVMValueRef lanes_of(vy_emitter *e, LLVMValueRef vector, unsigned first,
                                   "");
 }
 
-/* Lanes [first, first + count), which fit a register. Between two lanes that are loaded all bytes are there: with both
- * ends true the register is loaded whole. */
+/* Loads lanes [first, first + count), which fit a register. All bytes between two active lanes are mapped, so if the
+ * first and the last lane are active, the whole register is loaded. */
 static LLVMValueRef load_part(vy_emitter *e, const masked_load *load, unsigned first, unsigned count) {
     LLVMTypeRef type = LLVMVectorType(load->element, count);
     LLVMValueRef lanes[VY_LLVM_LANES], at = load->at, otherwise = lanes_of(e, load->otherwise, first, count);
@@ -127,7 +133,8 @@ static LLVMValueRef load_parts(vy_emitter *e, const masked_load *load) {
 
 /* ---- sums with masks ---- */
 
-/* What lanes of a value are where a mask holds, 1 or -1; they are 0 elsewhere. 0: it is no such value. */
+/* The mask of which a value is an extension: returns 1 for 0 or 1, -1 for 0 or -1, 0 if the value is not of that
+ * form. */
 static int mask_of(LLVMValueRef value, LLVMValueRef *mask) {
     if (!LLVMIsAInstruction(value))
         return 0;
@@ -138,7 +145,7 @@ static int mask_of(LLVMValueRef value, LLVMValueRef *mask) {
     LLVMTypeRef type = LLVMTypeOf(from);
     if (LLVMGetTypeKind(type) != LLVMVectorTypeKind)
         return 0;
-    if (LLVMGetIntTypeWidth(LLVMGetElementType(type)) != 1) { /* as wide as before, or wider than one bit */
+    if (LLVMGetIntTypeWidth(LLVMGetElementType(type)) != 1) { /* an extension or truncation of a wider value */
         int is = mask_of(from, mask);
         return is < 0 && op == LLVMZExt ? 0 : is;
     }
@@ -146,7 +153,7 @@ static int mask_of(LLVMValueRef value, LLVMValueRef *mask) {
     return op == LLVMZExt ? 1 : -1;
 }
 
-/* Every lane n. */
+/* A vector with n in every lane. */
 static LLVMValueRef all_lanes(LLVMTypeRef type, int n) {
     LLVMValueRef lanes[VY_LLVM_LANES];
     for (unsigned i = 0; i < LLVMGetVectorSize(type); i++)
@@ -154,7 +161,7 @@ static LLVMValueRef all_lanes(LLVMTypeRef type, int n) {
     return LLVMConstVector(lanes, LLVMGetVectorSize(type));
 }
 
-/* value + n, and no sum with a mask. */
+/* value + n, in a form that is not a sum with a mask. */
 static LLVMValueRef sum(vy_emitter *e, LLVMValueRef value, int n) {
     LLVMTypeRef type = LLVMTypeOf(value);
     LLVMValueRef mask;
@@ -181,9 +188,9 @@ static void rewrite_sum(vy_emitter *e, LLVMValueRef instruction) {
     LLVMInstructionEraseFromParent(instruction);
 }
 
-/* ---- choices between a value and a logic op of it ---- */
+/* ---- selects between a value and a logic op of it ---- */
 
-enum { LOGIC_DEPTH = 4 }; /* a vpternlog takes two ops, and the complements of its operands */
+enum { LOGIC_DEPTH = 4 }; /* a vpternlog combines two ops, and the complements of its operands */
 
 static LLVMValueRef without_casts(LLVMValueRef value) {
     while (LLVMIsABitCastInst(value))
@@ -197,7 +204,7 @@ static int is_call_of(LLVMValueRef value, const char *intrinsic) {
            LLVMGetIntrinsicID(called) == LLVMLookupIntrinsicID(intrinsic, strlen(intrinsic));
 }
 
-/* The operands of a logic op of bits; 0: it is none. */
+/* The number of operands of a bitwise logic op; 0 for other instructions. */
 static unsigned logic_operands(LLVMValueRef value) {
     if (!LLVMIsAInstruction(value))
         return 0;
@@ -215,7 +222,7 @@ static unsigned logic_operands(LLVMValueRef value) {
     }
 }
 
-/* Whether a logic op has this operand, perhaps through other logic ops. */
+/* Whether a logic op has this operand, directly or through other logic ops. */
 static int is_logic_of(LLVMValueRef op, LLVMValueRef operand, unsigned depth) {
     unsigned count = depth ? logic_operands(op) : 0;
     for (unsigned i = 0; i < count; i++) {
@@ -226,7 +233,7 @@ static int is_logic_of(LLVMValueRef op, LLVMValueRef operand, unsigned depth) {
     return 0;
 }
 
-/* A choice by a constant mask is a shuffle. */
+/* A select by a constant mask is a shuffle. */
 static void rewrite_choice(vy_emitter *e, LLVMValueRef instruction) {
     LLVMTypeRef type = LLVMTypeOf(instruction);
     unsigned first = LLVMIsASelectInst(instruction) ? 1 : 0;
@@ -247,6 +254,21 @@ static void rewrite_choice(vy_emitter *e, LLVMValueRef instruction) {
         value = vy_llvm_fence(e, LLVMBuildBitCast(e->builder, value, floats, ""));
         LLVMSetOperand(instruction, first + arm, LLVMBuildBitCast(e->builder, value, held, ""));
     }
+}
+
+/* ---- selects of scalar halfs ---- */
+
+static void rewrite_half_choice(vy_emitter *e, LLVMValueRef instruction) {
+    LLVMTypeRef half = LLVMTypeOf(instruction), bits = LLVMInt16TypeInContext(e->context);
+    if (!LLVMIsASelectInst(instruction) || LLVMGetTypeKind(half) != LLVMHalfTypeKind ||
+        !LLVMIsAFCmpInst(LLVMGetOperand(instruction, 0)))
+        return;
+    LLVMPositionBuilderBefore(e->builder, instruction);
+    LLVMValueRef chosen = LLVMBuildBitCast(e->builder, LLVMGetOperand(instruction, 1), bits, "");
+    LLVMValueRef other = LLVMBuildBitCast(e->builder, LLVMGetOperand(instruction, 2), bits, "");
+    LLVMValueRef choice = LLVMBuildSelect(e->builder, LLVMGetOperand(instruction, 0), chosen, other, "");
+    LLVMReplaceAllUsesWith(instruction, LLVMBuildBitCast(e->builder, choice, half, ""));
+    LLVMInstructionEraseFromParent(instruction);
 }
 
 /* ---- the module ---- */
@@ -277,6 +299,8 @@ static void rewrite_each(LLVMModuleRef module, void (*rewrite)(vy_emitter *e, LL
 }
 
 void vy_llvm_errata_rewrite(LLVMModuleRef module, uint64_t features) {
+    if (features & VY_CPU_FEATURE_X86_64)
+        rewrite_each(module, rewrite_half_choice);
     if (features & VY_CPU_FEATURE_AVX512F) {
         rewrite_each(module, rewrite_sum);
         rewrite_each(module, rewrite_choice);

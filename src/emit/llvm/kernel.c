@@ -1,5 +1,5 @@
 /* The kernel function (kernel_abi.h): its arguments, the loop over workgroups, and the analyses that run before code
- * is emitted. */
+ * is emitted. Invariant: a call runs its workgroups, and the gangs of each, in ascending order. */
 #include "emit/llvm/kernel.h"
 
 #include "base/status.h"
@@ -35,8 +35,9 @@ static void read_buffers(vy_emitter *e, LLVMValueRef buffers) {
     }
 }
 
-/* Whether there is a buffer that is written and never read. A store that releases is on x86-64 one like others, which
- * does not wait for those past the caches, as atomics do that also read: a program with one has none of them. */
+/* Whether the program may use non-temporal stores: it has a buffer that is written and never read, and no release
+ * store. On x86-64 a release store is a plain store, which does not wait for earlier non-temporal stores;
+ * read-modify-write atomics do. */
 static int may_stream(const vyre_program *program) {
     int writes_only = 0;
     for (uint32_t i = 0; i < program->buffer_count; i++)
@@ -63,8 +64,8 @@ static void read_frame(vy_emitter *e) {
 
 /* ---- the loop over workgroups ---- */
 
-/* Axes of the grid, from the first on, on which the program asks where it is. The others are not counted: LLVM would
- * not see that nobody looks. */
+/* The leading axes of the grid whose ids the program reads. The ids of the others are not updated: LLVM could not
+ * prove them dead. */
 static int axes_of(const vyre_program *program) {
     int axes = 0;
     for (uint32_t i = 0; i < program->exprs.count; i++) {
@@ -76,7 +77,7 @@ static int axes_of(const vyre_program *program) {
     return axes;
 }
 
-/* Where the first workgroup lies in the grid; the others are counted from there. */
+/* The id of the first workgroup of the range; later ids are counted from it. */
 static void find_group(vy_emitter *e, LLVMValueRef first, int axes) {
     LLVMTypeRef i32 = vy_llvm_int(e, 32), i64 = vy_llvm_int(e, 64);
     LLVMValueRef rest = first;
@@ -102,12 +103,12 @@ static void next_group(vy_emitter *e, int axes) {
     }
 }
 
-/* Units (kernel_abi.h) as workgroups: the first one may begin behind its first gang, the last one may end before its
- * last. A part is a gang. */
+/* A range of units (kernel_abi.h) as workgroups: the first may start after its first gang, the last may end before
+ * its last gang. A part is a gang. */
 typedef struct span {
     LLVMValueRef first;         /* workgroup: i64 */
-    LLVMValueRef left;          /* alloca: workgroups behind the current one, i64 */
-    LLVMValueRef first_gang;    /* alloca: of the next workgroup; NULL: workgroups have one part */
+    LLVMValueRef left;          /* alloca: workgroups after the current one, i64 */
+    LLVMValueRef first_gang;    /* alloca: of the next workgroup; NULL: workgroups are not divided into parts */
     LLVMValueRef last_end_gang; /* i32: of the last workgroup */
 } span;
 
@@ -186,9 +187,9 @@ static void mark(vy_emitter *e, LLVMValueRef function, unsigned param, const cha
     LLVMAddAttributeAtIndex(function, param, LLVMCreateEnumAttribute(e->context, kind, 0));
 }
 
-enum { FIXED = 5 }; /* frame, workgroup, spill, first, end; then the buffers */
+enum { FIXED = 5 }; /* frame, workgroup, spill, first, end; followed by the buffers */
 
-/* The work: what it is given lies apart, and LLVM is told so. */
+/* The work function. Its pointer arguments do not alias, and carry attributes that state it. */
 static LLVMTypeRef start_work(vy_emitter *e, const char *name) {
     uint32_t buffers = e->program->buffer_count;
     LLVMTypeRef types[FIXED + VY_LIMIT_BUFFERS], pointer = vy_llvm_pointer(e), i64 = vy_llvm_int(e, 64);
@@ -216,7 +217,7 @@ static LLVMTypeRef start_work(vy_emitter *e, const char *name) {
     return type;
 }
 
-/* Calls one of the two from outside, with the frame taken apart. */
+/* Calls a work function from the entry, passing the fields of the frame as arguments. */
 static void call_work(vy_emitter *e, LLVMValueRef entry, LLVMTypeRef type, LLVMValueRef work) {
     LLVMTypeRef pointer = vy_llvm_pointer(e);
     LLVMValueRef frame = LLVMGetParam(entry, 0), args[FIXED + VY_LIMIT_BUFFERS];
@@ -233,7 +234,7 @@ static void call_work(vy_emitter *e, LLVMValueRef entry, LLVMTypeRef type, LLVMV
     LLVMBuildRetVoid(e->builder);
 }
 
-/* What is called from outside. narrow: the work of fewer lanes, or NULL. */
+/* The entry, which the backend calls. narrow: the work function with fewer lanes, or NULL. */
 static void write_entry(vy_emitter *e, const char *name, LLVMTypeRef work_type, LLVMValueRef work,
                         LLVMValueRef narrow) {
     LLVMTypeRef i64 = vy_llvm_int(e, 64);
@@ -269,8 +270,8 @@ static vyre_status outcome(vy_emitter *e) {
     return e->status == VYRE_NO_MEMORY ? vy_fail_memory(e->error, "code for the processor") : e->status;
 }
 
-/* Invocations that meet or have arrays in common are one thread's. And no two threads have anything of a workgroup
- * that is short: straight code with few expressions. */
+/* Whether a workgroup is divided into parts. Not if invocations synchronise or share arrays, which requires one
+ * thread; nor if the workgroup is short: straight-line code with few expressions. */
 enum { SHORT_EXPRS = 256 };
 static int has_parts(const vy_emitter *e) {
     const vyre_program *p = e->program;
@@ -309,7 +310,7 @@ static vyre_status prepare(vy_emitter *e, vy_arena *arena) {
     vy_llvm_plan_regions(e);
     vy_llvm_plan_contiguous_checks(e);
     e->sizes.parts = has_parts(e) ? e->gangs : 1;
-    e->returned = returns ? (LLVMValueRef)(uintptr_t)1 : NULL; /* to be made */
+    e->returned = returns ? (LLVMValueRef)(uintptr_t)1 : NULL; /* created later */
     return outcome(e);
 }
 
@@ -326,7 +327,8 @@ static LLVMTypeRef write_work(vy_emitter *e, const char *name, int lines) {
     return type;
 }
 
-/* The work with so many lanes, and with `narrow` (the same with fewer, or NULL) the entry to both. */
+/* Emits the work function with this many lanes; and the entry, which with `narrow` (the work function with fewer
+ * lanes, or NULL) selects between both. */
 static vyre_status emit(const vyre_program *program, const vy_llvm_options *options, uint32_t width, int is_narrow,
                         LLVMModuleRef module, LLVMValueRef *narrow, vy_llvm_sizes *sizes, vyre_error *error) {
     const uint32_t *size = program->workgroup;
@@ -338,6 +340,7 @@ static vyre_status emit(const vyre_program *program, const vy_llvm_options *opti
                     .width = width,
                     .group_size = size[0] * size[1] * size[2],
                     .gathers = options->gathers,
+                    .has_soft_fma = options->has_soft_fma,
                     .makes_halves = makes_halves(program),
                     .copies = 1,
                     .error = error};

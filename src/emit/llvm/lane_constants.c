@@ -2,13 +2,11 @@
  *
  * Such a value of 32 bits is base + factor * times + offset, with two scalars, and two constants for each lane. Ids
  * are such values, and so are sums of them and scalars with one product: a position in a plane. In a gang that is
- * unrolled, whose number is constant, divisions of ids by constants (`local_index % 18`) are such values too, although
- * they have no stride. They are used twice:
- *
- * - whether a comparison with a scalar holds in all lanes is decided by one lane, the one with the largest constant;
+ * unrolled, whose number is constant, divisions of ids by constants (`local_index % 18`) are such values too,
+ * although they have no stride. They are used twice:
+ * - a comparison with a scalar holds in all lanes if it holds in one lane, the one with the largest constant;
  * - an index consists of contiguous pieces, and each is one vector access with a constant mask.
- *
- * A `for` whose variable is constant in all its trips is unrolled. */
+ * A `for` whose variable is constant in all its iterations is unrolled. */
 #include "emit/llvm/emitter.h"
 #include "ir/eval.h"
 
@@ -17,15 +15,15 @@
 
 #define B e->builder
 
-enum { DEPTH = 12, TRIPS = 4, PART = 16, PIECES = 3 /* of a part; a gather costs less than more of them */ };
+enum { DEPTH = 12, TRIPS = 4, PART = 16, PIECES = 3 /* pieces per part; a gather costs less than more of them */ };
 
-/* ---- numbers ---- */
+/* ---- constants ---- */
 
 static int is_number(const vy_lane_affine *k) {
     return !k->base && !k->factor;
 }
 
-/* The same in all lanes. */
+/* Whether all lanes are equal. */
 static int is_scalar(const vy_emitter *e, const vy_lane_affine *k) {
     if (k->factor)
         return 0;
@@ -35,7 +33,7 @@ static int is_scalar(const vy_emitter *e, const vy_lane_affine *k) {
     return 1;
 }
 
-/* A scalar that LLVM knows is a number. */
+/* Adds a scalar; an LLVM constant is added to the offsets. */
 static void add_scalar(vy_emitter *e, vy_lane_affine *k, LLVMValueRef value) {
     if (LLVMIsAConstantInt(value)) {
         for (uint32_t i = 0; i < e->width; i++)
@@ -51,7 +49,7 @@ static LLVMValueRef sum(vy_emitter *e, LLVMValueRef a, uint32_t b) {
 
 /* ---- ids ---- */
 
-/* Whether the rows of a gang, of which there are several, are whole rows of the workgroup, of one plane. */
+/* Whether the gang has several rows, all of them whole rows of one plane of the workgroup. */
 static int has_plain_rows(const vy_emitter *e) {
     const uint32_t *size = e->program->workgroup;
     return size[0] == e->row && size[1] % e->row_count == 0;
@@ -137,7 +135,7 @@ static void know_numbers(const vy_emitter *e, const vy_expr *x, const vy_lane_af
 
 static int know(vy_emitter *e, uint32_t expr, vy_lane_affine *out, unsigned depth);
 
-/* Of two numbers of 32 bits. */
+/* For two 32-bit operands with lane constants. */
 static int know_op(vy_emitter *e, const vy_expr *x, vy_lane_affine *out, unsigned depth) {
     vy_lane_affine a, b;
     if (vyre_op_get((vyre_op)x->op)->arity != 2 || !know(e, x->a, &a, depth - 1) || !know(e, x->b, &b, depth - 1))
@@ -184,12 +182,12 @@ static int know(vy_emitter *e, uint32_t expr, vy_lane_affine *out, unsigned dept
     return 1;
 }
 
-/* Where a row is a gang strides say as much. */
+/* If a gang is one row, strides provide the same information. */
 static int is_worth_it(const vy_emitter *e) {
     return e->gang && e->group_size > 1 && (e->row_count > 1 || LLVMIsAConstantInt(e->gang));
 }
 
-/* Whether lanes of an expression differ by numbers, and how. */
+/* The lane constants of an expression; 0 if there are none. */
 static int lane_affine_of(vy_emitter *e, uint32_t expr, vy_lane_affine *out) {
     return is_worth_it(e) && know(e, expr, out, DEPTH);
 }
@@ -214,9 +212,9 @@ void vy_llvm_note_lane_affine(vy_emitter *e, const vy_stmt *s) {
         remember(e, s->variable, &k);
 }
 
-/* ---- lanes that execute ---- */
+/* ---- active lanes ---- */
 
-/* Whether the mask is known, and what it is then. */
+/* Whether the mask is a constant; *is_set is then its value. */
 static int know_mask(const vy_emitter *e, LLVMValueRef mask, uint8_t *is_set) {
     memset(is_set, 1, e->width);
     if (!mask)
@@ -239,7 +237,7 @@ int vy_llvm_mask_is_constant(const vy_emitter *e) {
 
 /* ---- comparisons ---- */
 
-/* The smallest and the largest of some numbers with their signs; less than 2^31 apart, or 0. */
+/* The minimum and maximum of some numbers as signed integers; returns 0 unless they are less than 2^31 apart. */
 static int find_range(const vy_emitter *e, const uint32_t *numbers, const uint8_t *is_set, int64_t *low,
                       int64_t *high) {
     *low = INT64_MAX;
@@ -253,7 +251,7 @@ static int find_range(const vy_emitter *e, const uint32_t *numbers, const uint8_
     return *low <= *high && *high - *low < INT64_C(1) << 31;
 }
 
-/* The smallest value of the lanes, and the largest if nothing wraps: i64, and not less than any lane's. */
+/* The smallest value of the lanes, and the largest one if no lane wraps, as i64. */
 static int find_ends(vy_emitter *e, const vy_lane_affine *k, LLVMValueRef *least, LLVMValueRef *most) {
     uint8_t is_set[VY_LLVM_LANES];
     int64_t low, high, times_low, times_high;
@@ -305,7 +303,7 @@ typedef struct piece {
     uint32_t first, end; /* lanes */
 } piece;
 
-/* The piece that starts at a lane: lanes of a part that execute, perhaps, and lie side by side. */
+/* The next piece from a lane on: active lanes of a part, or possibly active ones, with contiguous elements. */
 static piece piece_at(const vy_lane_affine *k, const uint8_t *is_set, uint32_t first, uint32_t end) {
     piece p = {first, first};
     while (p.first < end && !is_set[p.first])
@@ -337,8 +335,8 @@ int vy_llvm_has_pieces(vy_emitter *e, uint32_t memory, uint32_t index, LLVMValue
     return count_pieces(e, k, is_set) <= PIECES * (e->width / part_lanes(e));
 }
 
-/* Where lane `from` of the piece's part would be. If the mask is not known, the first lane of the piece may be masked
- * and its index below zero: so a small distance from the end of u32 counts as that, as it does for rows. */
+/* The address for lane `from` of the piece's part. If the mask is not constant, the first lane of the piece may be
+ * inactive with an index below zero. So an index close to 2^32 counts as negative, as it does for rows. */
 static LLVMValueRef piece_address(vy_emitter *e, uint32_t memory, const vy_lane_affine *k, piece p, uint32_t from,
                                   int is_known) {
     uint32_t ahead = is_known ? 0 : PART;
@@ -352,7 +350,7 @@ static LLVMValueRef piece_address(vy_emitter *e, uint32_t memory, const vy_lane_
     return vy_llvm_offset_pointer(e, vy_llvm_base(e, memory), LLVMBuildMul(B, first, vy_llvm_number(e, 64, size), ""));
 }
 
-/* Lanes [p) of a part from `from`, those of them that execute. */
+/* The active lanes among lanes [p) of the part that starts at `from`. */
 static LLVMValueRef piece_mask(vy_emitter *e, piece p, uint32_t from, LLVMValueRef mask) {
     LLVMValueRef lanes[PART], own;
     for (uint32_t i = 0; i < part_lanes(e); i++)
@@ -405,12 +403,12 @@ LLVMValueRef vy_llvm_load_pieces(vy_emitter *e, uint32_t memory, const vy_lane_a
 
 /* ---- loops ---- */
 
-/* Whether a body is one region of code without jumps and other loops. */
+/* Whether the body is straight-line code within one region: no loops, jumps, atomics or polls. */
 static int is_plain(const vy_emitter *e, uint32_t loop) {
     const vy_stmt *stmts = e->program->stmts.items;
     for (uint32_t i = loop + 1; i < stmts[loop].end; i++)
-        if (vy_stmt_is_loop(stmts[i].kind) || stmts[i].kind == VY_STMT_BREAK || stmts[i].kind == VY_STMT_CONTINUE ||
-            stmts[i].kind == VY_STMT_RETURN || stmts[i].kind == VY_STMT_ATOMIC || stmts[i].kind == VY_STMT_POLL)
+        if (vy_stmt_is_loop(stmts[i].kind) || vy_stmt_is_jump(stmts[i].kind) || stmts[i].kind == VY_STMT_ATOMIC ||
+            stmts[i].kind == VY_STMT_POLL)
             return 0;
     return 1;
 }
@@ -427,7 +425,7 @@ int vy_llvm_is_unrollable_loop(const vy_emitter *e, uint32_t loop) {
            is_plain(e, loop);
 }
 
-/* One trip: the variable, and which lanes make it. */
+/* Emits one iteration: the variable, and the mask of the lanes that execute it. */
 static void write_trip(vy_emitter *e, uint32_t loop, const vy_lane_affine *now, const uint8_t *makes) {
     const vy_stmt *s = &e->program->stmts.items[loop];
     vy_value_slot *slot = &e->slots[s->variable];
@@ -456,13 +454,13 @@ static void write_trip(vy_emitter *e, uint32_t loop, const vy_lane_affine *now, 
     e->depth = depth;
 }
 
-/* The same loop may be written again, as a loop: under a mask, where this was the way of all lanes. */
+/* The same loop may be emitted again as a loop, under a mask; then these facts do not hold. */
 static void forget_trips(vy_value_slot *slot) {
     slot->known = NULL;
     memset(slot->rows, 0, sizeof slot->rows);
 }
 
-/* A lane makes another trip if what is left is more than a step, as in any `for`. */
+/* A lane makes another iteration if the remaining distance exceeds the step, as in any `for`. */
 int vy_llvm_unroll_loop(vy_emitter *e, uint32_t loop) {
     const vy_stmt *s = &e->program->stmts.items[loop];
     vy_lane_affine now;

@@ -107,7 +107,7 @@ void vy_llvm_branch_to(vy_emitter *e, LLVMBasicBlockRef to) {
 
 void vy_llvm_position_at(vy_emitter *e, LLVMBasicBlockRef block) {
     LLVMPositionBuilderAtEnd(e->builder, block);
-    if (e->line) /* to stand before an instruction is to be in its line */
+    if (e->line) /* LLVMPositionBuilderAtEnd keeps the old location */
         LLVMSetCurrentDebugLocation2(e->builder, e->line);
 }
 
@@ -152,7 +152,7 @@ LLVMValueRef vy_llvm_both(vy_emitter *e, LLVMValueRef a, LLVMValueRef b) {
 /* Debug info: source lines of the code, for debuggers and listings. It does not change the code itself. */
 enum { DWARF = 4 };
 
-/* Once in a module. */
+/* Module flags are unique. */
 static void add_flag(vy_emitter *e, const char *key, unsigned value) {
     if (LLVMGetModuleFlag(e->module, key, strlen(key)))
         return;
@@ -160,7 +160,7 @@ static void add_flag(vy_emitter *e, const char *key, unsigned value) {
                       LLVMValueAsMetadata(vy_llvm_number(e, 32, value)));
 }
 
-/* A program that was built, and not read, has no file; its code still has frames that can be unwound. */
+/* A program built through the API has no source file; its code still has frames that can be unwound. */
 void vy_llvm_debug_start(vy_emitter *e) {
     const char *name = vyre_program_name(e->program), *file_name = vy_source_name(e->program->source);
     const char *producer = "vyre";
@@ -187,7 +187,7 @@ void vy_llvm_line_set(vy_emitter *e, LLVMMetadataRef line) {
     LLVMSetCurrentDebugLocation2(e->builder, line);
 }
 
-/* What legalisation made up has no place of its own: it stays with what stands around it. */
+/* A statement created by legalisation has no position: it keeps the line of the preceding code. */
 void vy_llvm_line(vy_emitter *e, uint32_t stmt) {
     vy_position at = vy_stmt_position(e->program, stmt);
     if (e->lines && at.line)

@@ -1,20 +1,22 @@
-/* Load combining: a word that a program combines from bytes, u32(d[i]) | u32(d[i + 1]) << 8 | …, in either byte order,
- * becomes one gather of unaligned words.
+/* Load combining: a word that a program combines from bytes, u32(d[i]) | u32(d[i + 1]) << 8 | …, in either byte
+ * order, becomes one gather of unaligned words.
  *
- * It replaces four gathers of bytes, if every lane that executes may load all four bytes. Otherwise the bytes are
- * loaded one by one. */
+ * Invariant: the word is loaded only if every active lane may load all four bytes; otherwise the bytes are loaded
+ * one by one. The gather of words replaces four gathers of bytes. */
 #include "emit/llvm/emitter.h"
+
+#include "analysis/affine_index.h"
 
 enum { BYTES = 4 };
 
 typedef struct word {
     uint32_t memory;
-    uint32_t loads[BYTES]; /* expressions, by what is added to the index of the first */
+    uint32_t loads[BYTES]; /* the loads, by distance from the first index */
     uint32_t shifts[BYTES];
     uint32_t count;
 } word;
 
-/* An index as one value plus a number. A `let` is looked through if what it was made of cannot have changed since. */
+/* An index as a root plus a constant. A `let` is followed if its value cannot have changed since. */
 typedef struct place {
     uint32_t root; /* an expression, or a variable */
     uint32_t is_variable;
@@ -23,9 +25,9 @@ typedef struct place {
 
 static place place_of(const vy_emitter *e, uint32_t expr) {
     const vy_expr *exprs = e->program->exprs.items, *x = &exprs[expr];
-    if (x->kind == VY_EXPR_OP && x->op == VYRE_OP_ADD && exprs[x->b].kind == VY_EXPR_LITERAL &&
-        exprs[x->a].kind == VY_EXPR_VARIABLE)
-        return (place){exprs[x->a].a, 1, (uint32_t)exprs[x->b].bits};
+    vy_affine_index at = {expr, 0};
+    if (vy_affine_index_peel(e->program, &at) && exprs[at.base].kind == VY_EXPR_VARIABLE)
+        return (place){exprs[at.base].a, 1, at.offset};
     if (x->kind != VY_EXPR_VARIABLE)
         return (place){expr, 0, 0};
     uint32_t made_of = e->slots[x->a].made_of;
@@ -35,7 +37,7 @@ static place place_of(const vy_emitter *e, uint32_t expr) {
     return inner.is_variable && e->slots[inner.root].made_of != VY_NONE ? inner : (place){x->a, 1, 0};
 }
 
-/* Notes a byte of the word: u32(load), shifted. */
+/* Records a byte of the word: u32(load), shifted. */
 static int note_byte(const vy_emitter *e, uint32_t expr, word *w) {
     const vy_expr *exprs = e->program->exprs.items, *x = &exprs[expr];
     uint32_t shift = 0;
@@ -69,13 +71,13 @@ static void swap(uint32_t *a, uint32_t *b) {
     *b = kept;
 }
 
-/* Whether the loads, put in the order of their indices, are four bytes side by side of one memory. */
+/* Sorts the loads by index. Returns whether they are four contiguous bytes of one memory. */
 static int are_side_by_side(const vy_emitter *e, word *w) {
     const vy_expr *exprs = e->program->exprs.items;
     place places[BYTES];
     for (unsigned i = 0; i < BYTES; i++)
         places[i] = place_of(e, exprs[w->loads[i]].b);
-    uint32_t middle = places[0].offset - BYTES; /* offsets may lie on both sides of zero */
+    uint32_t middle = places[0].offset - BYTES; /* offsets may be negative */
     for (unsigned i = 0; i < BYTES; i++)
         for (unsigned k = i + 1; k < BYTES; k++)
             if (places[k].offset - middle < places[i].offset - middle) {
@@ -92,7 +94,7 @@ static int are_side_by_side(const vy_emitter *e, word *w) {
     return 1;
 }
 
-/* 1: the first byte is the lowest, 2: the highest, 0: neither. */
+/* 1: little-endian, 2: big-endian, 0: neither. */
 static int order_of(const word *w) {
     int little = 1, big = 1;
     for (unsigned i = 0; i < BYTES; i++) {
@@ -112,7 +114,7 @@ static int is_word(const vy_emitter *e, const vy_expr *x, word *w) {
            !(e->row && vy_stride_of(e->uniform, index, &stride) && stride <= 1);
 }
 
-/* Whoever may load a byte has an index below the length, so that no index wraps where all may. */
+/* The indices of all bytes that a lane may load are below the length, so they do not wrap. */
 static LLVMValueRef may_load_all(vy_emitter *e, const word *w) {
     LLVMValueRef all = NULL;
     for (unsigned i = 0; i < BYTES; i++) {

@@ -1,12 +1,13 @@
-/* Loads and stores: addresses, and accesses as scalars, contiguous vectors, gathers and scatters. */
+/* Loads and stores: addresses, and accesses as scalars, contiguous vectors, gathers and scatters. Invariant: an
+ * inactive lane accesses no memory. */
 #include "emit/llvm/emitter.h"
 
 #include <stdio.h>
 
-/* How the places of the lanes lie, by their index. */
+/* Access pattern of the lanes, determined by the index. */
 typedef enum shape { SCALAR, SAME_IN_ROW, CONTIGUOUS, SCATTERED } shape;
 
-/* Two ways, by a condition; the caller starts the first. */
+/* The blocks of a two-way branch; the caller fills `yes` first. */
 typedef struct branches {
     LLVMBasicBlockRef yes, no, end;
 } branches;
@@ -26,8 +27,8 @@ static int is_private(const vy_emitter *e, uint32_t memory) {
     return e->program->memories.items[memory].space == VY_SPACE_PRIVATE;
 }
 
-/* A constant array is a private global, which LLVM can fold loads from; equal contents are one global. A cache line is
- * the most that an alignment helps. */
+/* A constant array is a private global, so that LLVM can fold loads from it; equal contents share one global.
+ * Alignment beyond a cache line has no benefit. */
 static LLVMValueRef constant_global(vy_emitter *e, const vy_memory *m) {
     const vy_table *table = &e->program->tables.items[m->table];
     char name[32];
@@ -57,9 +58,9 @@ LLVMValueRef vy_llvm_base(vy_emitter *e, uint32_t memory) {
         return vy_llvm_offset_pointer(e, e->workgroup, offset);
     if (!e->has_sync)
         return vy_llvm_offset_pointer(e, e->spill, offset);
-    /* A private array of each gang: it may live across meetings. */
+    /* A private array has storage per gang, because it may be live across barriers. */
     uint64_t bytes = (uint64_t)m->elements * e->width * vy_llvm_size((vyre_type)m->type);
-    /* Between regions any invocation will do: there all have the same. */
+    /* Between regions the array is uniform, so any gang's copy has the value. */
     LLVMValueRef gang = e->gang ? LLVMBuildZExt(e->builder, e->gang, vy_llvm_int(e, 64), "") : vy_llvm_number(e, 64, 0);
     LLVMValueRef at = LLVMBuildMul(e->builder, gang, vy_llvm_number(e, 64, bytes), "");
     return vy_llvm_offset_pointer(e, e->spill, LLVMBuildAdd(e->builder, at, offset, ""));
@@ -73,8 +74,8 @@ static LLVMValueRef scaled(vy_emitter *e, LLVMValueRef index, uint64_t by) {
     return by == 1 ? index : LLVMBuildMul(e->builder, index, vy_llvm_number(e, 64, by), "");
 }
 
-/* Lanes of addresses behind a base, of elements of so many bytes. Processors add 32-bit indices to a base, with their
- * sign: so the base is that of the middle of all indices. An array is not so long that it would need that. */
+/* Addresses of lanes relative to a base, for elements of `size` bytes. Gather instructions sign-extend 32-bit
+ * indices, so the base is moved to the middle of the index range. An array in the frame is too short to need that. */
 static LLVMValueRef lane_addresses(vy_emitter *e, LLVMValueRef base, LLVMValueRef index, uint64_t size,
                                    int may_be_long) {
     LLVMTypeRef element = vy_llvm_int(e, (unsigned)size * 8), i64 = vy_llvm_int(e, 64);
@@ -86,11 +87,11 @@ static LLVMValueRef lane_addresses(vy_emitter *e, LLVMValueRef base, LLVMValueRe
     return LLVMBuildGEP2(e->builder, element, base, &index, 1, "");
 }
 
-/* In a private array the lanes of an element lie side by side. */
+/* In a private array the lanes of an element are adjacent. */
 LLVMValueRef vy_llvm_address(vy_emitter *e, uint32_t memory, LLVMValueRef index) {
     uint64_t size = vy_llvm_size((vyre_type)e->program->memories.items[memory].type);
     int is_own = is_private(e, memory);
-    if (!vy_llvm_is_lanes(index)) { /* elements, not bytes: that processors scale by themselves */
+    if (!vy_llvm_is_lanes(index)) { /* a GEP of elements, since addressing modes scale the index */
         index = scaled(e, wide(e, index), is_own ? e->width : 1);
         return LLVMBuildGEP2(e->builder, vy_llvm_int(e, (unsigned)size * 8), vy_llvm_base(e, memory), &index, 1, "");
     }
@@ -102,8 +103,8 @@ LLVMValueRef vy_llvm_address(vy_emitter *e, uint32_t memory, LLVMValueRef index)
                           e->program->memories.items[memory].space == VY_SPACE_BUFFER);
 }
 
-/* The address of the element of a row's first lane. That lane may be masked and its index below zero, so a small
- * distance from the end of u32 counts as that; no buffer is so long. */
+/* The address of the element of a row's first lane. That lane may be inactive with an index below zero, so an index
+ * close to 2^32 counts as negative; no buffer is that long. */
 static LLVMValueRef row_address(vy_emitter *e, uint32_t memory, LLVMValueRef first, int is_masked) {
     uint64_t size = vy_llvm_size((vyre_type)e->program->memories.items[memory].type);
     if (is_masked) {
@@ -120,7 +121,7 @@ static unsigned llvm_alignment(const vy_emitter *e, uint32_t memory) {
     return (unsigned)vy_llvm_size((vyre_type)e->program->memories.items[memory].type);
 }
 
-/* The indices of the first lanes of all rows, and the addresses there. With a mask the first lane may be none. */
+/* The indices of the first lanes of all rows, and their addresses. With a mask, the first lane may be inactive. */
 static void first_indices(vy_emitter *e, uint32_t expr, LLVMValueRef *first) {
     for (uint32_t k = 0; k < e->row_count; k++)
         first[k] = vy_llvm_row_base(e, expr, k);
@@ -132,18 +133,18 @@ static void row_addresses(vy_emitter *e, uint32_t memory, const LLVMValueRef *fi
         at[k] = row_address(e, memory, first[k], mask != NULL);
 }
 
-/* Whether lanes lie a known way apart: there is nothing to ask. */
+/* Whether the lanes have a known stride, so that no run-time check is needed. */
 static int has_stride(const vy_emitter *e, uint32_t index) {
     uint64_t stride;
     return e->row && vy_stride_of(e->uniform, index, &stride);
 }
 
-/* Of two rows the lanes could meet. */
+/* Lanes of different rows could access the same element, so only one row. */
 int vy_llvm_is_contiguous(const vy_emitter *e, uint32_t memory, uint32_t index) {
     return shape_of(e, index) == CONTIGUOUS && e->row_count == 1 && !is_private(e, memory);
 }
 
-/* ---- two ways, by a condition ---- */
+/* ---- two-way branches ---- */
 
 static branches branch(vy_emitter *e, LLVMValueRef condition) {
     branches b = {vy_llvm_block(e, "yes"), vy_llvm_block(e, "no"), vy_llvm_block(e, "end")};
@@ -151,11 +152,9 @@ static branches branch(vy_emitter *e, LLVMValueRef condition) {
     return b;
 }
 
-/* ---- loads ----
- *
- * The index decides the kind of access. If it is uniform, or the same in all lanes of a gang, the access is scalar;
- * with a stride of one it is a vector access at the index of the first lane; else it is a gather. Where lanes are
- * masked, a vector access with all lanes is tried first, because masks are mostly full. */
+/* ---- loads ---- The index decides the kind of access. If it is uniform, or the same in all lanes of a gang, the
+ * access is scalar; with a stride of one it is a vector access at the index of the first lane; else it is a gather.
+ * Where lanes are masked, a vector access with all lanes is tried first, because masks are mostly full. */
 
 static LLVMValueRef plain_load(vy_emitter *e, LLVMTypeRef type, LLVMValueRef at, unsigned alignment) {
     LLVMValueRef load = LLVMBuildLoad2(e->builder, type, at, "");
@@ -170,7 +169,7 @@ static LLVMValueRef masked_load(vy_emitter *e, LLVMTypeRef type, LLVMValueRef at
     return vy_llvm_intrinsic(e, "llvm.masked.load", types, 2, args, 4);
 }
 
-/* What `condition` (i1) chooses; a load, or zeros. */
+/* A load if `condition` (i1) is true, else zero. */
 static LLVMValueRef scalar_load_if(vy_emitter *e, LLVMTypeRef type, uint32_t memory, LLVMValueRef index,
                                    LLVMValueRef condition) {
     LLVMBasicBlockRef before = LLVMGetInsertBlock(e->builder), yes = vy_llvm_block(e, "load"),
@@ -198,8 +197,8 @@ static LLVMValueRef load_rows(vy_emitter *e, LLVMTypeRef type, const LLVMValueRe
     return vy_llvm_join(e, rows);
 }
 
-/* `all` tells whether the mask is full, if somebody knows a shorter way to find out. Addresses are computed where they
- * are used: without a mask they are parts of instructions. */
+/* `all`: whether the mask is full, if that is available more cheaply; or NULL. Addresses are computed at each use:
+ * without a mask they are folded into the addressing mode. */
 static LLVMValueRef contiguous_load(vy_emitter *e, uint32_t memory, const LLVMValueRef *first, LLVMValueRef mask,
                                     LLVMValueRef all) {
     LLVMTypeRef type = vy_llvm_type(e, (vyre_type)e->program->memories.items[memory].type);
@@ -229,8 +228,8 @@ static LLVMValueRef contiguous_load(vy_emitter *e, uint32_t memory, const LLVMVa
     return phi;
 }
 
-/* A vector of an array of the workgroup that starts at a multiple of the lanes; zeros outside. NULL: it is partly
- * outside. */
+/* A vector from an array of the workgroup, at an index that is a multiple of the width; zeros if it is out of
+ * bounds. NULL: partly out of bounds. */
 static LLVMValueRef aligned_lanes(vy_emitter *e, uint32_t memory, int64_t first) {
     const vy_memory *m = &e->program->memories.items[memory];
     LLVMTypeRef lanes = vy_llvm_lanes(e, vy_llvm_type(e, (vyre_type)m->type));
@@ -243,8 +242,8 @@ static LLVMValueRef aligned_lanes(vy_emitter *e, uint32_t memory, int64_t first)
                       llvm_alignment(e, memory));
 }
 
-/* Lanes of such an array from a place that is known: pieces of what gangs stored there, so that LLVM sees the values
- * and not the memory. NULL: another way. */
+/* Lanes from such an array at a constant index, shuffled from the vectors that gangs stored, so that LLVM can
+ * forward the stores. NULL: not possible. */
 static LLVMValueRef known_load(vy_emitter *e, uint32_t memory, uint32_t index, LLVMValueRef mask) {
     if (e->program->memories.items[memory].space != VY_SPACE_WORKGROUP || e->row != e->width)
         return NULL;
@@ -271,8 +270,8 @@ static LLVMValueRef gather(vy_emitter *e, LLVMTypeRef lanes, LLVMValueRef at, LL
     return vy_llvm_intrinsic(e, "llvm.masked.gather", types, 2, args, 4);
 }
 
-/* Elements of one or two bytes, as parts of the aligned words they lie in: no page ends in such a word, so that what
- * is loaded beside an element is there. */
+/* Gathers elements of one or two bytes through the aligned words that contain them. An aligned word does not cross a
+ * page boundary, so the adjacent bytes are mapped. */
 static LLVMValueRef gather_parts(vy_emitter *e, LLVMTypeRef lanes, uint32_t memory, LLVMValueRef index,
                                  LLVMValueRef mask) {
     LLVMBuilderRef b = e->builder;
@@ -286,7 +285,7 @@ static LLVMValueRef gather_parts(vy_emitter *e, LLVMTypeRef lanes, uint32_t memo
         LLVMBuildLShr(b, LLVMBuildAnd(b, behind, vy_llvm_number(e, 32, 3), ""), vy_llvm_number(e, 32, 2 - log), "");
     LLVMValueRef last = vy_llvm_splat(e, vy_llvm_number(e, 32, (1u << log) - 1)),
                  by = vy_llvm_splat(e, vy_llvm_number(e, 32, log));
-    /* The index may be the last of all u32: its upper and lower bits are added apart. */
+    /* The index may be close to 2^32, so its upper and lower bits are added separately. */
     LLVMValueRef low = LLVMBuildAdd(b, LLVMBuildAnd(b, index, last, ""), vy_llvm_splat(e, behind), "");
     LLVMValueRef word = LLVMBuildAdd(b, LLVMBuildLShr(b, index, by, ""), LLVMBuildLShr(b, low, by, ""), "");
     LLVMValueRef shift =
@@ -295,12 +294,12 @@ static LLVMValueRef gather_parts(vy_emitter *e, LLVMTypeRef lanes, uint32_t memo
     return LLVMBuildTrunc(b, LLVMBuildLShr(b, loaded, shift, ""), lanes, "");
 }
 
-/* One element of a private array, of which each lane has its own. If all have the same there, any lane that executes
- * knows it. */
+/* One element of a private array, which has a copy per lane. If the element is uniform, the copy of any active lane
+ * is used. */
 static LLVMValueRef own_element(vy_emitter *e, uint32_t expr, LLVMValueRef index, LLVMValueRef condition) {
     const vy_expr *x = &e->program->exprs.items[expr];
     LLVMTypeRef lanes = vy_llvm_lanes(e, vy_llvm_type(e, (vyre_type)x->type));
-    if (condition) /* any element will do where it is not loaded */
+    if (condition) /* an arbitrary element, which is not used */
         index = LLVMBuildSelect(e->builder, condition, index, vy_llvm_number(e, 32, 0), "");
     LLVMValueRef value = plain_load(e, lanes, vy_llvm_address(e, x->a, index), llvm_alignment(e, x->a));
     if (condition)
@@ -310,14 +309,14 @@ static LLVMValueRef own_element(vy_emitter *e, uint32_t expr, LLVMValueRef index
     return LLVMBuildExtractElement(e->builder, value, vy_llvm_first(e, e->mask), "");
 }
 
-/* All lanes of a row load one element, or none does. */
+/* Whether all lanes of a row load one element, or none does. */
 static int is_one_load(const vy_emitter *e, const vy_expr *x) {
     uint64_t stride;
     return shape_of(e, x->b) == SAME_IN_ROW && !is_private(e, x->a) &&
            (x->c == VY_NONE || (vy_stride_of(e->uniform, x->c, &stride) && !stride));
 }
 
-/* Rows of which no lane executes do not load. */
+/* A row without active lanes does not load. */
 LLVMValueRef vy_llvm_load_row(vy_emitter *e, uint32_t expr, uint32_t k) {
     const vy_expr *x = &e->program->exprs.items[expr];
     LLVMTypeRef type = vy_llvm_type(e, (vyre_type)x->type);
@@ -337,7 +336,7 @@ static LLVMValueRef load_by_rows(vy_emitter *e, uint32_t expr) {
     return vy_llvm_lanes_of(e, rows, 0);
 }
 
-/* From anywhere. */
+/* A gather. */
 static LLVMValueRef scattered_load(vy_emitter *e, LLVMTypeRef lanes, uint32_t memory, LLVMValueRef index,
                                    LLVMValueRef mask) {
     if (e->gathers && llvm_alignment(e, memory) < 4 && !is_private(e, memory))
@@ -345,7 +344,7 @@ static LLVMValueRef scattered_load(vy_emitter *e, LLVMTypeRef lanes, uint32_t me
     return gather(e, lanes, vy_llvm_address(e, memory, index), mask, llvm_alignment(e, memory));
 }
 
-/* From places that may lie side by side. */
+/* A load whose lanes may be contiguous, checked at run time. */
 static LLVMValueRef run_load(vy_emitter *e, LLVMTypeRef lanes, uint32_t memory, LLVMValueRef index, LLVMValueRef mask) {
     branches b = branch(e, vy_llvm_is_contiguous_dyn(e, index, mask));
     vy_llvm_position_at(e, b.yes);
@@ -360,7 +359,7 @@ static LLVMValueRef run_load(vy_emitter *e, LLVMTypeRef lanes, uint32_t memory, 
     return phi;
 }
 
-/* From places of which nothing is known. */
+/* A load with an unknown access pattern. */
 static LLVMValueRef anywhere_load(vy_emitter *e, const vy_expr *x, LLVMValueRef mask) {
     LLVMTypeRef lanes = vy_llvm_lanes(e, vy_llvm_type(e, (vyre_type)x->type));
     LLVMValueRef index = vy_llvm_expr(e, x->b);
@@ -369,8 +368,8 @@ static LLVMValueRef anywhere_load(vy_emitter *e, const vy_expr *x, LLVMValueRef 
     return scattered_load(e, lanes, x->a, vy_llvm_splat(e, index), mask);
 }
 
-/* Indices that turn out to follow each other, or to be the same, in lanes of which all load; else the lanes go their
- * ways. */
+/* A load with a speculative stride: a vector or scalar load if the guard holds and all lanes load; otherwise a
+ * gather. */
 static LLVMValueRef lucky_load(vy_emitter *e, const vy_expr *x, LLVMValueRef mask, LLVMValueRef all, uint64_t stride) {
     LLVMTypeRef type = vy_llvm_type(e, (vyre_type)x->type);
     unsigned alignment = llvm_alignment(e, x->a);
@@ -390,7 +389,7 @@ static LLVMValueRef lucky_load(vy_emitter *e, const vy_expr *x, LLVMValueRef mas
     }
     vy_llvm_branch_to(e, b.end);
     vy_llvm_position_at(e, b.no);
-    /* Nothing else is asked: what lanes are computed of is only needed here then, and only computed here. */
+    /* The lanes of the index are needed only here, so they are computed only here. */
     LLVMValueRef other = scattered_load(e, LLVMTypeOf(lucky), x->a, vy_llvm_expr_lanes(e, x->b), mask);
     LLVMBasicBlockRef from = LLVMGetInsertBlock(e->builder);
     vy_llvm_branch_to(e, b.end);
@@ -400,8 +399,7 @@ static LLVMValueRef lucky_load(vy_emitter *e, const vy_expr *x, LLVMValueRef mas
     return phi;
 }
 
-/* Whether rows lie in an array of the workgroup or a constant one, all of their lanes: then those that do not execute
- * may load, too. */
+/* Whether all lanes of the rows are in bounds of a workgroup or constant array: then inactive lanes may load too. */
 static int are_inside(const vy_emitter *e, uint32_t memory, const LLVMValueRef *first) {
     const vy_memory *m = &e->program->memories.items[memory];
     int inside = m->space == VY_SPACE_WORKGROUP || m->space == VY_SPACE_CONSTANT;
@@ -410,8 +408,8 @@ static int are_inside(const vy_emitter *e, uint32_t memory, const LLVMValueRef *
     return inside;
 }
 
-/* Every lane its own element, where `condition` (lanes or one for all; NULL: everywhere) holds and the lane executes;
- * zeros elsewhere. `all` tells whether the condition holds in all lanes, if it is known. */
+/* Loads an element per lane where `condition` (lanes or a scalar; NULL: true) holds and the lane is active; zero
+ * elsewhere. `all`: whether the condition holds in all lanes, or NULL if unknown. */
 static LLVMValueRef load_lanes(vy_emitter *e, const vy_expr *x, LLVMValueRef condition, LLVMValueRef all) {
     LLVMValueRef mask = condition ? vy_llvm_both(e, e->mask, vy_llvm_splat(e, condition)) : e->mask;
     uint64_t stride;
@@ -453,7 +451,8 @@ LLVMValueRef vy_llvm_load(vy_emitter *e, uint32_t expr) {
     return load_lanes(e, x, condition, condition ? vy_llvm_all_true(e, x->c) : NULL);
 }
 
-/* Where a load gives zeros, so does a choice between it and zero: one condition more. */
+/* A masked load yields zero in inactive lanes, so a select between a load and zero only adds its condition to the
+ * mask. */
 LLVMValueRef vy_llvm_load_or_zero(vy_emitter *e, const vy_expr *select) {
     const vy_expr *x = &e->program->exprs.items[select->b], *other = &e->program->exprs.items[select->c];
     if (x->kind != VY_EXPR_LOAD || x->op != VY_BOUNDS_UNCHECKED || other->kind != VY_EXPR_LITERAL || other->bits ||
@@ -478,10 +477,8 @@ LLVMValueRef vy_llvm_load_contiguous(vy_emitter *e, uint32_t memory, uint32_t in
     return contiguous_load(e, memory, &first, e->mask, NULL);
 }
 
-/* ---- stores ----
- *
- * Stores have the same kinds of access as loads: scalar, a row, scattered. Data that is not read soon is stored past
- * the caches (non-temporal stores). */
+/* ---- stores ---- Stores have the same kinds of access as loads: scalar, contiguous, scattered. Data that is not
+ * read soon is stored past the caches (non-temporal stores). */
 
 static void plain_store(vy_emitter *e, LLVMValueRef value, LLVMValueRef at, unsigned alignment) {
     LLVMSetAlignment(LLVMBuildStore(e->builder, value, at), alignment);
@@ -502,17 +499,17 @@ static void store_rows(vy_emitter *e, LLVMValueRef value, const LLVMValueRef *at
             plain_store(e, vy_llvm_row_lanes(e, value, k), at[k], alignment);
 }
 
-/* Bytes of a line, which is written whole or read before; of the least store that goes past the caches. Allocators
- * align to the latter. */
+/* Bytes of a cache line, which is written as a whole or read first; and of the smallest non-temporal store, to which
+ * allocators align. */
 enum { LINE = 64, STREAM_LEAST = 16 };
 
-/* Whether a line that one gang begins is ended by the next one, before there is no place for it any more where lines
- * wait to be whole. */
+/* Whether the next gang completes a cache line that this gang begins, before its write-combining buffer is flushed. */
 static int goes_on(const vy_emitter *e) {
     return e->program->workgroup[1] * e->program->workgroup[2] == 1;
 }
 
-/* How a row has to be aligned to go past the caches in stores of this size: to itself, up to a line. 0: it does not. */
+/* The alignment that a row needs for non-temporal stores of its size: its size, up to a cache line. 0: regular
+ * stores. */
 static unsigned stream_alignment(const vy_emitter *e, uint32_t memory) {
     const vy_memory *m = &e->program->memories.items[memory];
     uint64_t bytes = vy_llvm_size((vyre_type)m->type) * e->row;
@@ -522,8 +519,8 @@ static unsigned stream_alignment(const vy_emitter *e, uint32_t memory) {
     return bytes < LINE ? (unsigned)bytes : LINE;
 }
 
-/* Past the caches: what is written only is not read before. Rows that are less aligned than they are long become
- * several stores. */
+/* Non-temporal stores, which do not read the line first. A row that is less aligned than its size becomes several
+ * stores. */
 static void stream_rows(vy_emitter *e, LLVMValueRef value, const LLVMValueRef *at, unsigned alignment) {
     static const char kind[] = "nontemporal";
     LLVMMetadataRef one = LLVMValueAsMetadata(vy_llvm_number(e, 32, 1));
@@ -535,8 +532,8 @@ static void stream_rows(vy_emitter *e, LLVMValueRef value, const LLVMValueRef *a
     }
 }
 
-/* Streams rows if `low`, bits of all addresses, has none below the alignment; goes to `end` then. Goes on where it has
- * some. */
+/* Emits non-temporal stores for rows whose addresses are all aligned (`low`: the OR of the addresses), then branches
+ * to `end`. The builder is left in the block for unaligned rows. */
 static void stream_if_aligned(vy_emitter *e, LLVMValueRef value, const LLVMValueRef *at, LLVMValueRef low,
                               unsigned alignment, LLVMBasicBlockRef end) {
     LLVMBasicBlockRef yes = vy_llvm_block(e, "aligned"), no = vy_llvm_block(e, "not_aligned");
@@ -548,7 +545,7 @@ static void stream_if_aligned(vy_emitter *e, LLVMValueRef value, const LLVMValue
     vy_llvm_position_at(e, no);
 }
 
-/* All lanes store. */
+/* A store by all lanes. */
 static void whole_store(vy_emitter *e, uint32_t memory, LLVMValueRef value, const LLVMValueRef *at) {
     unsigned alignment = llvm_alignment(e, memory), stream = stream_alignment(e, memory);
     if (!stream) {
@@ -611,7 +608,7 @@ static void scatter(vy_emitter *e, uint32_t memory, LLVMValueRef index, LLVMValu
     vy_llvm_intrinsic(e, "llvm.masked.scatter", types, 2, args, 4);
 }
 
-/* To places that may lie side by side. */
+/* A store whose lanes may be contiguous, checked at run time. */
 static void run_store(vy_emitter *e, uint32_t memory, LLVMValueRef index, LLVMValueRef value) {
     branches b = branch(e, vy_llvm_is_contiguous_dyn(e, index, e->mask));
     vy_llvm_position_at(e, b.yes);
@@ -658,22 +655,19 @@ void vy_llvm_store_contiguous(vy_emitter *e, uint32_t memory, LLVMValueRef value
     contiguous_store(e, memory, value, &first);
 }
 
-/* ---- scatter of narrow elements ----
- *
- * No processor scatters bytes, and LLVM expands such a scatter to a branch for every lane, which takes long to
- * compile. A loop over the lanes that execute is as fast, and small. */
+/* ---- scatter of narrow elements ---- Processors have no scatter of bytes, and LLVM expands such a scatter to a
+ * branch for every lane, which takes long to compile. A loop over the active lanes is as fast, and small. */
 
 #define B e->builder
 
-/* Whether lanes of a value are best stored one by one, and that: those that execute, in their order. The memory is
- * none of a lane's own. */
+/* Whether to store the lanes of a value one by one: the active ones, in order. Not for private arrays. */
 static int is_narrow_scatter(const vy_emitter *e, LLVMValueRef value) {
     LLVMTypeRef type = LLVMGetElementType(LLVMTypeOf(value));
     return e->mask && LLVMGetTypeKind(type) == LLVMIntegerTypeKind &&
            (LLVMGetIntTypeWidth(type) == 8 || LLVMGetIntTypeWidth(type) == 16);
 }
 
-/* A place in memory for the lanes, the same for all stores of the type. */
+/* Stores the lanes in an alloca, which all stores of the type share. */
 static LLVMValueRef put(vy_emitter *e, LLVMValueRef lanes, LLVMValueRef *place) {
     if (!*place)
         *place = vy_llvm_alloca(e, LLVMTypeOf(lanes), "apart");

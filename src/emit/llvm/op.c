@@ -1,83 +1,14 @@
-/* Ops of the op table and conversions, as LLVM instructions. Legalisation has replaced inexact operations, zero
- * divisors, shift amounts beyond the width, and NaN operands whose result can be observed: no emitted operand has an
- * undefined result in LLVM. */
+/* Ops of the op table and conversions, as LLVM instructions. Invariant: no emitted operand has an undefined result
+ * in LLVM, because legalisation has replaced inexact operations, zero divisors, shift amounts beyond the width, and
+ * NaN operands whose result can be observed. */
 #include "emit/llvm/emitter.h"
-
-typedef enum form {
-    NONE,
-    BINARY,    /* an instruction of two operands */
-    INTEGER,   /* a comparison of integers */
-    FLOAT,     /* a comparison of floats */
-    UNARY,     /* an intrinsic of one operand */
-    OVERLOADED /* an intrinsic of as many operands as the row has */
-} form;
-
-/* By class: how a row is written for unsigned, signed and float operands. `what` is an opcode or predicate. */
-typedef struct way {
-    uint8_t form;
-    int what;
-    const char *intrinsic;
-} way;
-typedef struct row {
-    way unsigned_way, signed_way, float_way;
-} row;
-
-#define BOTH(...) __VA_ARGS__, __VA_ARGS__
-static const row rows[VYRE_OP_COUNT] = {
-    [VYRE_OP_ADD] = {BOTH({BINARY, LLVMAdd, NULL}), {BINARY, LLVMFAdd, NULL}},
-    [VYRE_OP_SUB] = {BOTH({BINARY, LLVMSub, NULL}), {BINARY, LLVMFSub, NULL}},
-    [VYRE_OP_MUL] = {BOTH({BINARY, LLVMMul, NULL}), {BINARY, LLVMFMul, NULL}},
-    [VYRE_OP_DIV] = {{BINARY, LLVMUDiv, NULL}, {BINARY, LLVMSDiv, NULL}, {BINARY, LLVMFDiv, NULL}},
-    [VYRE_OP_REM] = {{BINARY, LLVMURem, NULL}, {BINARY, LLVMSRem, NULL}, {NONE, 0, NULL}},
-    [VYRE_OP_APPROX_DIV] = {BOTH({NONE, 0, NULL}), {BINARY, LLVMFDiv, NULL}},
-    [VYRE_OP_AND] = {BOTH({BINARY, LLVMAnd, NULL}), {NONE, 0, NULL}},
-    [VYRE_OP_OR] = {BOTH({BINARY, LLVMOr, NULL}), {NONE, 0, NULL}},
-    [VYRE_OP_XOR] = {BOTH({BINARY, LLVMXor, NULL}), {NONE, 0, NULL}},
-    [VYRE_OP_LAND] = {{BINARY, LLVMAnd, NULL}, {NONE, 0, NULL}, {NONE, 0, NULL}},
-    [VYRE_OP_LOR] = {{BINARY, LLVMOr, NULL}, {NONE, 0, NULL}, {NONE, 0, NULL}},
-    [VYRE_OP_SHL] = {BOTH({BINARY, LLVMShl, NULL}), {NONE, 0, NULL}},
-    [VYRE_OP_SHR] = {{BINARY, LLVMLShr, NULL}, {BINARY, LLVMAShr, NULL}, {NONE, 0, NULL}},
-    [VYRE_OP_MIN] = {{OVERLOADED, 0, "llvm.umin"}, {OVERLOADED, 0, "llvm.smin"}, {NONE, 0, NULL}},
-    [VYRE_OP_MAX] = {{OVERLOADED, 0, "llvm.umax"}, {OVERLOADED, 0, "llvm.smax"}, {NONE, 0, NULL}},
-    [VYRE_OP_EQ] = {BOTH({INTEGER, LLVMIntEQ, NULL}), {FLOAT, LLVMRealOEQ, NULL}},
-    [VYRE_OP_NE] = {BOTH({INTEGER, LLVMIntNE, NULL}), {FLOAT, LLVMRealUNE, NULL}},
-    [VYRE_OP_LT] = {{INTEGER, LLVMIntULT, NULL}, {INTEGER, LLVMIntSLT, NULL}, {FLOAT, LLVMRealOLT, NULL}},
-    [VYRE_OP_LE] = {{INTEGER, LLVMIntULE, NULL}, {INTEGER, LLVMIntSLE, NULL}, {FLOAT, LLVMRealOLE, NULL}},
-    [VYRE_OP_GT] = {{INTEGER, LLVMIntUGT, NULL}, {INTEGER, LLVMIntSGT, NULL}, {FLOAT, LLVMRealOGT, NULL}},
-    [VYRE_OP_GE] = {{INTEGER, LLVMIntUGE, NULL}, {INTEGER, LLVMIntSGE, NULL}, {FLOAT, LLVMRealOGE, NULL}},
-    [VYRE_OP_POPCOUNT] = {BOTH({UNARY, 0, "llvm.ctpop"}), {NONE, 0, NULL}},
-    [VYRE_OP_REVERSE_BITS] = {BOTH({UNARY, 0, "llvm.bitreverse"}), {NONE, 0, NULL}},
-    [VYRE_OP_SQRT] = {BOTH({NONE, 0, NULL}), {UNARY, 0, "llvm.sqrt"}},
-    [VYRE_OP_APPROX_SQRT] = {BOTH({NONE, 0, NULL}), {UNARY, 0, "llvm.sqrt"}},
-    [VYRE_OP_FLOOR] = {BOTH({NONE, 0, NULL}), {UNARY, 0, "llvm.floor"}},
-    [VYRE_OP_CEIL] = {BOTH({NONE, 0, NULL}), {UNARY, 0, "llvm.ceil"}},
-    [VYRE_OP_TRUNC] = {BOTH({NONE, 0, NULL}), {UNARY, 0, "llvm.trunc"}},
-    [VYRE_OP_ROUND] = {BOTH({NONE, 0, NULL}), {UNARY, 0, "llvm.roundeven"}},
-    [VYRE_OP_COPYSIGN] = {BOTH({NONE, 0, NULL}), {OVERLOADED, 0, "llvm.copysign"}},
-    [VYRE_OP_FMA] = {BOTH({NONE, 0, NULL}), {OVERLOADED, 0, "llvm.fma"}},
-};
 
 static LLVMValueRef intrinsic(vy_emitter *e, const char *name, LLVMValueRef *args, unsigned count) {
     LLVMTypeRef type = LLVMTypeOf(args[0]);
     return vy_llvm_intrinsic(e, name, &type, 1, args, count);
 }
 
-static LLVMValueRef write(vy_emitter *e, const way *w, LLVMValueRef *args) {
-    switch (w->form) {
-    case BINARY:
-        return LLVMBuildBinOp(e->builder, (LLVMOpcode)w->what, args[0], args[1], "");
-    case INTEGER:
-        return LLVMBuildICmp(e->builder, (LLVMIntPredicate)w->what, args[0], args[1], "");
-    case FLOAT:
-        return LLVMBuildFCmp(e->builder, (LLVMRealPredicate)w->what, args[0], args[1], "");
-    case UNARY:
-        return intrinsic(e, w->intrinsic, args, 1);
-    default:
-        return intrinsic(e, w->intrinsic, args, args[2] ? 3 : 2);
-    }
-}
-
-/* ---- rows that are more than one thing ---- */
+/* ---- ops of several instructions ---- */
 
 static LLVMTypeRef like(vy_emitter *e, LLVMValueRef shape, LLVMTypeRef type) {
     return vy_llvm_is_lanes(shape) ? vy_llvm_lanes(e, type) : type;
@@ -88,7 +19,7 @@ static LLVMValueRef constant(vy_emitter *e, LLVMValueRef shape, LLVMValueRef val
 }
 
 #if defined(__x86_64__)
-enum { MULTIPLIES_EVEN_WORDS = 1 }; /* pmuludq: every second word by every second, to products of 64 bits */
+enum { MULTIPLIES_EVEN_WORDS = 1 }; /* pmuludq multiplies every second 32-bit word, with 64-bit products */
 #else
 enum { MULTIPLIES_EVEN_WORDS = 0 };
 #endif
@@ -112,8 +43,10 @@ static LLVMValueRef mul_high_words(vy_emitter *e, LLVMValueRef a, LLVMValueRef b
                             words, "");
 }
 
-static LLVMValueRef mul_high(vy_emitter *e, vyre_type type, LLVMValueRef a, LLVMValueRef b) {
+static LLVMValueRef op_mul_high(vy_emitter *e, const vy_expr *x, vyre_type type, LLVMValueRef *args) {
+    LLVMValueRef a = args[0], b = args[1];
     unsigned bits = vyre_type_bits(type);
+    (void)x;
     if (MULTIPLIES_EVEN_WORDS && type == VYRE_TYPE_U32 && vy_llvm_is_lanes(a))
         return mul_high_words(e, a, b);
     int is_signed = vyre_type_class(type) == VYRE_CLASS_SIGNED;
@@ -126,25 +59,26 @@ static LLVMValueRef mul_high(vy_emitter *e, vyre_type type, LLVMValueRef a, LLVM
     return LLVMBuildTrunc(e->builder, LLVMBuildLShr(e->builder, product, amount, ""), narrow, "");
 }
 
-static LLVMValueRef absolute(vy_emitter *e, vyre_type type, LLVMValueRef a) {
+static LLVMValueRef op_abs(vy_emitter *e, const vy_expr *x, vyre_type type, LLVMValueRef *args) {
+    (void)x;
     if (vyre_type_class(type) == VYRE_CLASS_FLOAT)
-        return intrinsic(e, "llvm.fabs", &a, 1);
+        return intrinsic(e, "llvm.fabs", args, 1);
     if (vyre_type_class(type) == VYRE_CLASS_UNSIGNED)
-        return a;
-    LLVMValueRef args[2] = {a, vy_llvm_number(e, 1, 0)};
-    return intrinsic(e, "llvm.abs", args, 2);
+        return args[0];
+    return intrinsic(e, "llvm.abs", (LLVMValueRef[]){args[0], vy_llvm_number(e, 1, 0)}, 2);
 }
 
-static LLVMValueRef count_zeros(vy_emitter *e, const char *name, LLVMValueRef a) {
-    LLVMValueRef args[2] = {a, vy_llvm_number(e, 1, 0)};
-    return intrinsic(e, name, args, 2);
+static LLVMValueRef op_count_zeros(vy_emitter *e, const vy_expr *x, vyre_type type, LLVMValueRef *args) {
+    (void)type;
+    return intrinsic(e, x->op == VYRE_OP_CLZ ? "llvm.ctlz" : "llvm.cttz",
+                     (LLVMValueRef[]){args[0], vy_llvm_number(e, 1, 0)}, 2);
 }
 
 /* ---- division of lanes ---- */
 
-/* Processors divide floats by lanes, integers one by one. A quotient of floats with more bits than the integers have
- * is off by less than what keeps it from the next whole number, so what is cut off gives the quotient: 24 bits for
- * integers of 16, 53 for those of 32. Divisors are never zero here. */
+/* Processors divide floats by lanes, but integers one by one. A float quotient with more bits than the integers
+ * differs from the exact one by less than the distance to the next integer, so truncating it yields the integer
+ * quotient: 24 bits for 16-bit integers, 53 for 32-bit ones. Divisors are never zero here. */
 static LLVMTypeRef dividing_type(vy_emitter *e, vyre_type type) {
     return vyre_type_bits(type) < 32 ? LLVMFloatTypeInContext(e->context) : LLVMDoubleTypeInContext(e->context);
 }
@@ -161,8 +95,8 @@ static LLVMValueRef divide_lanes(vy_emitter *e, vyre_op op, vyre_type type, LLVM
     return op == VYRE_OP_DIV ? quotient : LLVMBuildSub(e->builder, a, LLVMBuildMul(e->builder, quotient, b, ""), "");
 }
 
-/* By one u32 for all, which is no constant: times its reciprocal. The product is never too large, and too small for a
- * whole number only if nothing is left over. */
+/* Division of all lanes by one u32, which is not a constant: multiplication by its reciprocal. The product is never
+ * too large, and below the integer only if the remainder is zero. */
 static LLVMValueRef divide_by_one(vy_emitter *e, vyre_op op, LLVMValueRef a, LLVMValueRef b) {
     LLVMBuilderRef builder = e->builder;
     LLVMValueRef one = LLVMConstReal(LLVMDoubleTypeInContext(e->context), 1), divisor = vy_llvm_splat(e, b),
@@ -186,7 +120,7 @@ int vy_llvm_divides_by_one(vyre_op op, vyre_type type, LLVMValueRef a, LLVMValue
            !LLVMIsConstant(b);
 }
 
-/* NULL: LLVM does it well, or nobody does. */
+/* NULL: left to LLVM. */
 static LLVMValueRef divide(vy_emitter *e, vyre_op op, vyre_type type, LLVMValueRef a, LLVMValueRef b) {
     if (vy_llvm_divides_by_one(op, type, a, b))
         return divide_by_one(e, op, a, b);
@@ -195,30 +129,28 @@ static LLVMValueRef divide(vy_emitter *e, vyre_op op, vyre_type type, LLVMValueR
     return divide_lanes(e, op, type, a, b);
 }
 
-/* Floats as their bits. */
-static LLVMValueRef as_bits(vy_emitter *e, vyre_type type, LLVMValueRef a) {
-    return LLVMBuildBitCast(e->builder, a, like(e, a, vy_llvm_int(e, vyre_type_bits(type))), "");
+static LLVMValueRef op_signbit(vy_emitter *e, const vy_expr *x, vyre_type type, LLVMValueRef *args) {
+    LLVMTypeRef integer = like(e, args[0], vy_llvm_int(e, vyre_type_bits(type)));
+    LLVMValueRef bits = LLVMBuildBitCast(e->builder, args[0], integer, "");
+    (void)x;
+    return LLVMBuildICmp(e->builder, LLVMIntSLT, bits, LLVMConstNull(integer), "");
 }
 
-static LLVMValueRef is_negative(vy_emitter *e, vyre_type type, LLVMValueRef a) {
-    LLVMValueRef bits = as_bits(e, type, a);
-    return LLVMBuildICmp(e->builder, LLVMIntSLT, bits, LLVMConstNull(LLVMTypeOf(bits)), "");
+static LLVMValueRef op_compare_to_infinity(vy_emitter *e, const vy_expr *x, vyre_type type, LLVMValueRef *args) {
+    LLVMValueRef infinity = constant(e, args[0], LLVMConstReal(vy_llvm_type(e, type), __builtin_inf()));
+    LLVMValueRef size = intrinsic(e, "llvm.fabs", args, 1);
+    return LLVMBuildFCmp(e->builder, x->op == VYRE_OP_IS_INF ? LLVMRealOEQ : LLVMRealOLT, size, infinity, "");
 }
 
-static LLVMValueRef compare_to_infinity(vy_emitter *e, vyre_op op, vyre_type type, LLVMValueRef a) {
-    LLVMValueRef infinity = constant(e, a, LLVMConstReal(vy_llvm_type(e, type), __builtin_inf()));
-    LLVMValueRef size = intrinsic(e, "llvm.fabs", &a, 1);
-    return LLVMBuildFCmp(e->builder, op == VYRE_OP_IS_INF ? LLVMRealOEQ : LLVMRealOLT, size, infinity, "");
-}
-
-static LLVMValueRef rotate(vy_emitter *e, vyre_op op, LLVMValueRef a, LLVMValueRef b) {
-    LLVMValueRef args[3] = {a, a, b};
-    return intrinsic(e, op == VYRE_OP_ROTL ? "llvm.fshl" : "llvm.fshr", args, 3);
+static LLVMValueRef op_rotate(vy_emitter *e, const vy_expr *x, vyre_type type, LLVMValueRef *args) {
+    (void)type;
+    return intrinsic(e, x->op == VYRE_OP_ROTL ? "llvm.fshl" : "llvm.fshr", (LLVMValueRef[]){args[0], args[0], args[1]},
+                     3);
 }
 
 /* ---- conversions ---- */
 
-/* f16 is held as i16, and knows f32 alone. */
+/* f16 is held as i16, and is converted to and from f32 only. */
 static LLVMValueRef cast_half(vy_emitter *e, vyre_type to, LLVMValueRef a) {
     LLVMTypeRef half = like(e, a, LLVMHalfTypeInContext(e->context));
     if (to == VYRE_TYPE_F32)
@@ -227,8 +159,8 @@ static LLVMValueRef cast_half(vy_emitter *e, vyre_type to, LLVMValueRef a) {
     return LLVMBuildBitCast(e->builder, LLVMBuildFPTrunc(e->builder, a, half, ""), like(e, a, vy_llvm_int(e, 16)), "");
 }
 
-/* Of a program with halves the result is hidden from the optimiser: it takes an integer with few significant bits for
- * exact in every float type, also in half, whose range it may exceed (emitter.h, half-range). */
+/* In a program with f16 the result is hidden from the optimiser, which otherwise assumes that an integer with few
+ * significant bits is exact in every float type, also in half, whose range it may exceed (emitter.h, half-range). */
 static LLVMValueRef cast_from_integer(vy_emitter *e, int is_signed, LLVMTypeRef type, LLVMValueRef a) {
     LLVMValueRef value = LLVMBuildCast(e->builder, is_signed ? LLVMSIToFP : LLVMUIToFP, a, type, "");
     return e->makes_halves && !LLVMIsConstant(value) ? vy_llvm_fence(e, value) : value;
@@ -265,74 +197,175 @@ static LLVMValueRef cast(vy_emitter *e, vyre_type to, vyre_type from, LLVMValueR
     return given == VYRE_CLASS_SIGNED ? LLVMBuildSExt(e->builder, a, type, "") : LLVMBuildZExt(e->builder, a, type, "");
 }
 
-/* ---- any row ---- */
+/* ---- the table ---- */
 
-static LLVMValueRef special(vy_emitter *e, const vy_expr *x, vyre_type operand, LLVMValueRef a, LLVMValueRef b,
-                            LLVMValueRef c) {
-    int is_float = vyre_type_class(operand) == VYRE_CLASS_FLOAT;
-    switch ((vyre_op)x->op) {
-    case VYRE_OP_NEG:
-        return is_float ? LLVMBuildFNeg(e->builder, a, "") : LLVMBuildNeg(e->builder, a, "");
-    case VYRE_OP_NOT:
-    case VYRE_OP_LNOT:
-        return LLVMBuildNot(e->builder, a, "");
-    case VYRE_OP_ABS:
-        return absolute(e, operand, a);
-    case VYRE_OP_CLZ:
-        return count_zeros(e, "llvm.ctlz", a);
-    case VYRE_OP_CTZ:
-        return count_zeros(e, "llvm.cttz", a);
-    case VYRE_OP_REVERSE_BYTES:
-        return vyre_type_bits(operand) == 8 ? a : intrinsic(e, "llvm.bswap", &a, 1);
-    case VYRE_OP_IS_NAN:
-        return LLVMBuildFCmp(e->builder, LLVMRealUNO, a, a, "");
-    case VYRE_OP_IS_INF:
-    case VYRE_OP_IS_FINITE:
-        return compare_to_infinity(e, (vyre_op)x->op, operand, a);
-    case VYRE_OP_SIGNBIT:
-        return is_negative(e, operand, a);
-    case VYRE_OP_MUL_HIGH:
-        return mul_high(e, operand, a, b);
-    case VYRE_OP_ROTL:
-    case VYRE_OP_ROTR:
-        return rotate(e, (vyre_op)x->op, a, b);
-    case VYRE_OP_SELECT:
-        return LLVMBuildSelect(e->builder, a, b, c, "");
-    case VYRE_OP_CAST:
-        return cast(e, (vyre_type)x->type, operand, a);
-    case VYRE_OP_BITCAST:
-        return LLVMBuildBitCast(e->builder, a, like(e, a, vy_llvm_type(e, (vyre_type)x->type)), "");
-    default:
-        return NULL;
-    }
+/* Emits an op of several instructions. */
+typedef LLVMValueRef op_function(vy_emitter *e, const vy_expr *x, vyre_type operand, LLVMValueRef *args);
+
+static LLVMValueRef op_neg(vy_emitter *e, const vy_expr *x, vyre_type operand, LLVMValueRef *args) {
+    (void)x;
+    return vyre_type_class(operand) == VYRE_CLASS_FLOAT ? LLVMBuildFNeg(e->builder, args[0], "")
+                                                        : LLVMBuildNeg(e->builder, args[0], "");
 }
 
-/* f16 and bf16 are bits to us: what computes with them has been rewritten. */
+static LLVMValueRef op_not(vy_emitter *e, const vy_expr *x, vyre_type operand, LLVMValueRef *args) {
+    (void)x, (void)operand;
+    return LLVMBuildNot(e->builder, args[0], "");
+}
+
+static LLVMValueRef op_reverse_bytes(vy_emitter *e, const vy_expr *x, vyre_type operand, LLVMValueRef *args) {
+    (void)x;
+    return vyre_type_bits(operand) == 8 ? args[0] : intrinsic(e, "llvm.bswap", args, 1);
+}
+
+static LLVMValueRef op_is_nan(vy_emitter *e, const vy_expr *x, vyre_type operand, LLVMValueRef *args) {
+    (void)x, (void)operand;
+    return LLVMBuildFCmp(e->builder, LLVMRealUNO, args[0], args[0], "");
+}
+
+static LLVMValueRef op_select(vy_emitter *e, const vy_expr *x, vyre_type operand, LLVMValueRef *args) {
+    (void)x, (void)operand;
+    return LLVMBuildSelect(e->builder, args[0], args[1], args[2], "");
+}
+
+static LLVMValueRef op_cast(vy_emitter *e, const vy_expr *x, vyre_type operand, LLVMValueRef *args) {
+    return cast(e, (vyre_type)x->type, operand, args[0]);
+}
+
+static LLVMValueRef op_bitcast(vy_emitter *e, const vy_expr *x, vyre_type operand, LLVMValueRef *args) {
+    (void)operand;
+    return LLVMBuildBitCast(e->builder, args[0], like(e, args[0], vy_llvm_type(e, (vyre_type)x->type)), "");
+}
+
+typedef enum form {
+    REPLACED_FORM,  /* legalisation replaces the op, or it does not accept the class */
+    BINARY_FORM,    /* an instruction of two operands */
+    INTEGERS_FORM,  /* a comparison of integers */
+    FLOATS_FORM,    /* a comparison of floats */
+    INTRINSIC_FORM, /* an intrinsic with the arity of the op */
+    FUNCTION_FORM
+} form;
+
+/* A cell of the table. `what` is an opcode or a predicate. */
+typedef struct cell {
+    uint8_t form;
+    int what;
+    const char *intrinsic;
+    op_function *function;
+} cell;
+
+/* By class of the operand; bool is unsigned. */
+typedef struct row {
+    cell unsigned_cell, signed_cell, float_cell;
+} row;
+
+/* clang-format off */
+#define REPLACED {REPLACED_FORM, 0, NULL, NULL}
+#define BINARY(op) {BINARY_FORM, LLVM##op, NULL, NULL}
+#define INTEGERS(predicate) {INTEGERS_FORM, LLVMInt##predicate, NULL, NULL}
+#define FLOATS(predicate) {FLOATS_FORM, LLVMReal##predicate, NULL, NULL}
+#define INTRINSIC(name) {INTRINSIC_FORM, 0, "llvm." name, NULL}
+#define FUNCTION(name) {FUNCTION_FORM, 0, NULL, op_##name}
+#define INTEGER_ROW(cell) {cell, cell, REPLACED}
+#define FLOAT_ROW(cell) {REPLACED, REPLACED, cell}
+#define ROW_OF(cell) {cell, cell, cell}
+
+/* One row for each op of VYRE_OP_LIST: a row that is missing does not compile. */
+#define ROW_NEG ROW_OF(FUNCTION(neg))
+#define ROW_NOT INTEGER_ROW(FUNCTION(not))
+#define ROW_LNOT INTEGER_ROW(FUNCTION(not))
+#define ROW_ABS ROW_OF(FUNCTION(abs))
+#define ROW_POPCOUNT INTEGER_ROW(INTRINSIC("ctpop"))
+#define ROW_CLZ INTEGER_ROW(FUNCTION(count_zeros))
+#define ROW_CTZ INTEGER_ROW(FUNCTION(count_zeros))
+#define ROW_REVERSE_BITS INTEGER_ROW(INTRINSIC("bitreverse"))
+#define ROW_REVERSE_BYTES INTEGER_ROW(FUNCTION(reverse_bytes))
+#define ROW_SQRT FLOAT_ROW(INTRINSIC("sqrt"))
+#define ROW_FLOOR FLOAT_ROW(INTRINSIC("floor"))
+#define ROW_CEIL FLOAT_ROW(INTRINSIC("ceil"))
+#define ROW_TRUNC FLOAT_ROW(INTRINSIC("trunc"))
+#define ROW_ROUND FLOAT_ROW(INTRINSIC("roundeven"))
+#define ROW_IS_NAN FLOAT_ROW(FUNCTION(is_nan))
+#define ROW_IS_INF FLOAT_ROW(FUNCTION(compare_to_infinity))
+#define ROW_IS_FINITE FLOAT_ROW(FUNCTION(compare_to_infinity))
+#define ROW_SIGNBIT FLOAT_ROW(FUNCTION(signbit))
+#define ROW_ADD {BINARY(Add), BINARY(Add), BINARY(FAdd)}
+#define ROW_SUB {BINARY(Sub), BINARY(Sub), BINARY(FSub)}
+#define ROW_MUL {BINARY(Mul), BINARY(Mul), BINARY(FMul)}
+#define ROW_MUL_HIGH INTEGER_ROW(FUNCTION(mul_high))
+#define ROW_DIV {BINARY(UDiv), BINARY(SDiv), BINARY(FDiv)}
+#define ROW_REM {BINARY(URem), BINARY(SRem), REPLACED}
+#define ROW_REMAINDER ROW_OF(REPLACED)
+#define ROW_AND INTEGER_ROW(BINARY(And))
+#define ROW_OR INTEGER_ROW(BINARY(Or))
+#define ROW_XOR INTEGER_ROW(BINARY(Xor))
+#define ROW_LAND INTEGER_ROW(BINARY(And))
+#define ROW_LOR INTEGER_ROW(BINARY(Or))
+#define ROW_SHL INTEGER_ROW(BINARY(Shl))
+#define ROW_SHR {BINARY(LShr), BINARY(AShr), REPLACED}
+#define ROW_ROTL INTEGER_ROW(FUNCTION(rotate))
+#define ROW_ROTR INTEGER_ROW(FUNCTION(rotate))
+#define ROW_MIN {INTRINSIC("umin"), INTRINSIC("smin"), REPLACED}
+#define ROW_MAX {INTRINSIC("umax"), INTRINSIC("smax"), REPLACED}
+#define ROW_COPYSIGN FLOAT_ROW(INTRINSIC("copysign"))
+#define ROW_EQ {INTEGERS(EQ), INTEGERS(EQ), FLOATS(OEQ)}
+#define ROW_NE {INTEGERS(NE), INTEGERS(NE), FLOATS(UNE)}
+#define ROW_LT {INTEGERS(ULT), INTEGERS(SLT), FLOATS(OLT)}
+#define ROW_LE {INTEGERS(ULE), INTEGERS(SLE), FLOATS(OLE)}
+#define ROW_GT {INTEGERS(UGT), INTEGERS(SGT), FLOATS(OGT)}
+#define ROW_GE {INTEGERS(UGE), INTEGERS(SGE), FLOATS(OGE)}
+#define ROW_SELECT ROW_OF(FUNCTION(select))
+#define ROW_FMA FLOAT_ROW(INTRINSIC("fma"))
+#define ROW_CAST ROW_OF(FUNCTION(cast))
+#define ROW_BITCAST ROW_OF(FUNCTION(bitcast))
+#define ROW_APPROX_DIV FLOAT_ROW(BINARY(FDiv))
+#define ROW_APPROX_SQRT FLOAT_ROW(INTRINSIC("sqrt"))
+#define X(ID, ...) [VYRE_OP_##ID] = ROW_##ID,
+static const row rows[VYRE_OP_COUNT] = {VYRE_OP_LIST(X)};
+#undef X
+/* clang-format on */
+
+static LLVMValueRef refuse(vy_emitter *e, vyre_op op, LLVMValueRef a) {
+    vy_llvm_refuse(e, vyre_op_get(op)->name);
+    return LLVMGetPoison(LLVMTypeOf(a));
+}
+
+static LLVMValueRef write(vy_emitter *e, const vy_expr *x, vyre_type operand, LLVMValueRef *args) {
+    const row *r = &rows[x->op];
+    unsigned class = vyre_type_class(operand);
+    const cell *c = class == VYRE_CLASS_FLOAT    ? &r->float_cell
+                    : class == VYRE_CLASS_SIGNED ? &r->signed_cell
+                                                 : &r->unsigned_cell;
+    switch ((form)c->form) {
+    case REPLACED_FORM:
+        break;
+    case BINARY_FORM:
+        return LLVMBuildBinOp(e->builder, (LLVMOpcode)c->what, args[0], args[1], "");
+    case INTEGERS_FORM:
+        return LLVMBuildICmp(e->builder, (LLVMIntPredicate)c->what, args[0], args[1], "");
+    case FLOATS_FORM:
+        return LLVMBuildFCmp(e->builder, (LLVMRealPredicate)c->what, args[0], args[1], "");
+    case INTRINSIC_FORM:
+        return intrinsic(e, c->intrinsic, args, vyre_op_get((vyre_op)x->op)->arity);
+    case FUNCTION_FORM:
+        return c->function(e, x, operand, args);
+    }
+    return refuse(e, (vyre_op)x->op, args[0]);
+}
+
+/* f16 and bf16 are held as bits: legalisation has replaced all computations with them. */
 static int is_held(vyre_type type) {
     return type == VYRE_TYPE_F16 || type == VYRE_TYPE_BF16;
 }
 
 LLVMValueRef vy_llvm_op(vy_emitter *e, const vy_expr *x, vyre_type operand, LLVMValueRef a, LLVMValueRef b,
                         LLVMValueRef c) {
-    const row *r = &rows[x->op];
-    unsigned class = vyre_type_class(operand);
-    const way *w = class == VYRE_CLASS_FLOAT    ? &r->float_way
-                   : class == VYRE_CLASS_SIGNED ? &r->signed_way
-                                                : &r->unsigned_way;
-    if (is_held(operand) && x->op != VYRE_OP_CAST && x->op != VYRE_OP_BITCAST && x->op != VYRE_OP_SELECT) {
-        vy_llvm_refuse(e, vyre_op_get((vyre_op)x->op)->name);
-        return LLVMGetPoison(LLVMTypeOf(a));
-    }
-    LLVMValueRef value = divide(e, (vyre_op)x->op, operand, a, b);
-    if (value)
-        return value;
-    if (w->form != NONE)
-        return write(e, w, (LLVMValueRef[]){a, b, c});
-    value = special(e, x, operand, a, b, c);
-    if (value)
-        return value;
-    vy_llvm_refuse(e, vyre_op_get((vyre_op)x->op)->name);
-    return LLVMGetPoison(LLVMTypeOf(a));
+    if (is_held(operand) && x->op != VYRE_OP_CAST && x->op != VYRE_OP_BITCAST && x->op != VYRE_OP_SELECT)
+        return refuse(e, (vyre_op)x->op, a);
+    if (x->op == VYRE_OP_FMA && operand == VYRE_TYPE_F64 && e->has_soft_fma)
+        return vy_llvm_soft_fma(e, a, b, c);
+    LLVMValueRef quotient = divide(e, (vyre_op)x->op, operand, a, b);
+    return quotient ? quotient : write(e, x, operand, (LLVMValueRef[]){a, b, c});
 }
 
 LLVMValueRef vy_llvm_combine(vy_emitter *e, vyre_op op, vyre_type type, LLVMValueRef a, LLVMValueRef b) {

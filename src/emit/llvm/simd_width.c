@@ -1,9 +1,9 @@
-/* SIMD width: how many lanes a program gets (kernel_abi.h).
+/* SIMD width: selects the number of lanes for a program (kernel_abi.h). It affects no result.
  *
- * With more lanes than a register has, each value takes several registers. Then latencies of memory and of sums
- * overlap, what is computed once for a gang is computed less often, and narrow values fill their registers. It pays as
- * long as the live values fit the registers, so register pressure is estimated: a variable is live from its
- * declaration to its last use, extended to the end of each loop that it was declared before. */
+ * With more lanes than a register has, each value needs several registers. Then memory and arithmetic latencies
+ * overlap, per-gang overhead is amortised, and narrow values fill their registers. It pays as long as the live
+ * values fit the registers, so register pressure is estimated: a variable is live from its declaration to its last
+ * use, extended to the end of each loop that it was declared before. */
 #include "base/cpu_features.h"
 #include "base/memory.h"
 #include "base/status.h"
@@ -11,17 +11,17 @@
 #include "ir/walk.h"
 
 enum {
-    MOST = 4,           /* registers for one value of 32 bits */
-    MOST_ONCE = 2,      /* the same where nothing is computed more than once, and so nobody waits long */
-    TEMPORARIES = 4,    /* what an expression needs beside variables */
-    LARGE_EXPRS = 1500, /* so large a program is not made larger */
+    MOST = 4,           /* most registers per 32-bit value */
+    MOST_ONCE = 2,      /* the same for straight-line code, which has little latency to hide */
+    TEMPORARIES = 4,    /* values of an expression besides variables */
+    LARGE_EXPRS = 1500, /* a larger program is not widened */
 };
 
 typedef struct life {
     uint32_t first, last;
 } life;
 
-/* Lanes hold it: it differs, and not by a stride. */
+/* Whether the variable is held in lanes: divergent, and without a stride. */
 static int has_lanes(const vyre_program *p, const vy_uniform *uniform, uint32_t variable) {
     uint64_t stride;
     return p->variables.items[variable].type != VYRE_TYPE_BOOL &&
@@ -34,7 +34,7 @@ static void live_at(const vyre_program *p, life *lives, uint32_t variable, uint3
     if (l->first == VY_NONE)
         l->first = stmt;
     uint32_t last = stmt;
-    for (uint32_t i = l->first; i < stmt; i++) /* loops that began since */
+    for (uint32_t i = l->first; i < stmt; i++) /* loops entered since the declaration */
         if (vy_stmt_is_loop(p->stmts.items[i].kind) && p->stmts.items[i].end > stmt && i > l->first)
             last = last > p->stmts.items[i].end ? last : p->stmts.items[i].end;
     l->last = l->last > last ? l->last : last;
@@ -57,12 +57,12 @@ static void find_lives(const vyre_program *p, life *lives) {
     }
 }
 
-/* Registers of so many lanes. */
+/* The registers of a vector of elements of this size. */
 static uint32_t registers_of(uint32_t bytes, uint32_t width, uint32_t register_lanes) {
     return (bytes * width + register_lanes * 4 - 1) / (register_lanes * 4);
 }
 
-/* Registers that are in use at once, at the worst place. */
+/* The maximum number of registers that are live at one statement. */
 static uint32_t pressure(const vyre_program *p, const vy_uniform *uniform, const life *lives, uint32_t width,
                          uint32_t register_lanes) {
     const vy_function *body = vy_program_entry(p);
@@ -80,7 +80,8 @@ static uint32_t pressure(const vyre_program *p, const vy_uniform *uniform, const
     return most + TEMPORARIES * registers_of(bytes_most, width, register_lanes);
 }
 
-/* Whether a workgroup is whole gangs, or so many that the last one does not count, and rows stay rows. */
+/* Whether the width suits the workgroup: it divides its size, or the remainder is negligible; and rows are
+ * preserved. */
 static int divides(const uint32_t *size, uint32_t width, uint32_t register_lanes) {
     uint32_t group = size[0] * size[1] * size[2];
     uint32_t row = vy_llvm_row_of(size, width), before = vy_llvm_row_of(size, register_lanes);
@@ -110,8 +111,8 @@ static int has_arrays(const vyre_program *p) {
     return 0;
 }
 
-/* Registers for one value of 32 bits that may be of use: narrow elements fill theirs only then, and few gangs hand on
- * values in registers. */
+/* The most registers per 32-bit value that may pay: loops and barriers have latency to hide, and narrow elements
+ * fill their registers only with more lanes. */
 static uint32_t most_of(const vyre_program *p) {
     if (loops(p) || has_sync_inside(p))
         return MOST;
@@ -128,7 +129,7 @@ vyre_status vy_llvm_choose_width(const vyre_program *program, uint64_t features,
     uint32_t registers = features & (VY_CPU_FEATURE_AVX512F | VY_CPU_FEATURE_AARCH64) ? 32 : 16;
     *width = lanes;
     *narrow = 0;
-    while (*width > 4 && *width / 2 >= group) /* lanes that nobody would be in */
+    while (*width > 4 && *width / 2 >= group) /* these lanes would be empty */
         *width /= 2;
     if (program->exprs.count > LARGE_EXPRS || group <= lanes)
         return VYRE_OK;

@@ -1,11 +1,12 @@
-/* Expressions and variables, as scalars or vectors of lanes. */
+/* Expressions and variables, as scalars or vectors of lanes. Invariant: a uniform value is a scalar, a divergent one
+ * a vector. */
 #include "emit/llvm/emitter.h"
 #include "emit/llvm/kernel_abi.h"
 #include "ir/eval.h"
 
 #include <string.h>
 
-/* ---- what is known ---- */
+/* ---- uniformity ---- */
 
 int vy_llvm_is_divergent(const vy_emitter *e, uint32_t expr) {
     return expr != VY_NONE && e->group_size > 1 && vy_expr_uniformity(e->uniform, expr) == VY_UNIFORMITY_DIVERGENT;
@@ -38,8 +39,8 @@ static vyre_type type_of(const vy_emitter *e, uint32_t variable) {
     return (vyre_type)e->program->variables.items[variable].type;
 }
 
-/* One vector for each gang. On the stack LLVM knows that nobody reads it later, and of gangs that are written out it
- * makes registers. */
+/* The spill slot: one vector per gang. For a slot on the stack LLVM can prove that it is dead afterwards, and
+ * promotes it to registers if the gangs are unrolled. */
 static LLVMValueRef spilled_at(vy_emitter *e, uint32_t variable) {
     vy_value_slot *slot = &e->slots[variable];
     uint64_t bytes = e->width * vy_llvm_size(type_of(e, variable));
@@ -51,7 +52,7 @@ static LLVMValueRef spilled_at(vy_emitter *e, uint32_t variable) {
     return vy_llvm_offset_pointer(e, e->spill, LLVMBuildAdd(e->builder, offset, start, ""));
 }
 
-/* Vectors of many lanes would be thought aligned to their size, which the frame's memory is not. */
+/* LLVM would assume that a large vector is aligned to its size, which the frame's memory is not. */
 static unsigned spill_alignment(const vy_emitter *e, uint32_t variable) {
     uint64_t bytes = e->width * vy_llvm_size(type_of(e, variable));
     return bytes < VY_CPU_ALIGNMENT ? (unsigned)bytes : VY_CPU_ALIGNMENT;
@@ -63,7 +64,7 @@ static void make_stack(vy_emitter *e, uint32_t variable) {
     LLVMSetAlignment(e->slots[variable].stack, VY_CPU_ALIGNMENT);
 }
 
-/* The code of a gang computes with a copy, which LLVM keeps in registers. Bools are bytes in memory. */
+/* Loads a spilled variable. The gang's code uses a copy that LLVM keeps in registers. Bools are bytes in memory. */
 static void bring(vy_emitter *e, uint32_t variable) {
     vy_value_slot *slot = &e->slots[variable];
     uint32_t *here = VY_PUSH(&e->here);
@@ -82,7 +83,7 @@ static void bring(vy_emitter *e, uint32_t variable) {
     LLVMTypeRef type = is_bool ? vy_llvm_int(e, 8) : vy_llvm_type(e, type_of(e, variable));
     LLVMValueRef value = LLVMBuildLoad2(e->builder, vy_llvm_lanes(e, type), slot->memory, "");
     LLVMSetAlignment(value, spill_alignment(e, variable));
-    if (slot->is_on_stack) /* lanes that never had a value have some value: one that does not change */
+    if (slot->is_on_stack) /* lanes that were never written are undefined: freeze makes them arbitrary but fixed */
         value = LLVMBuildFreeze(e->builder, value, "");
     if (is_bool)
         value = LLVMBuildICmp(e->builder, LLVMIntNE, value, LLVMConstNull(LLVMTypeOf(value)), "");
@@ -152,14 +153,14 @@ void vy_llvm_assign(vy_emitter *e, uint32_t variable, LLVMValueRef value) {
     put(e, variable, value);
 }
 
-/* Masks are compared, not put together: processors do not spread bits. */
+/* Masks are compared per lane, not assembled from rows: processors have no instruction for that. */
 static int is_by_rows(const vy_emitter *e, uint32_t expr) {
     const vy_expr *x = &e->program->exprs.items[expr];
     return e->by_rows && (x->kind == VY_EXPR_OP || x->kind == VY_EXPR_BUILTIN) && x->type != VYRE_TYPE_BOOL &&
            vy_llvm_has_rows(e, expr) && vy_expr_uniformity(e->uniform, expr) == VY_UNIFORMITY_DIVERGENT;
 }
 
-/* A `let` is what it was declared as wherever it is seen, so its rows are, too. */
+/* A `let` is immutable, so its row scalars stay valid. */
 void vy_llvm_define(vy_emitter *e, const vy_stmt *s) {
     vy_value_slot *slot = &e->slots[s->variable];
     uint64_t stride = 0;
@@ -228,7 +229,8 @@ static LLVMValueRef length(vy_emitter *e, const vy_expr *x) {
     return x->kind == VY_EXPR_LEN ? e->count[buffer] : e->misalignment[buffer];
 }
 
-/* Operands that are lanes make the others so: LLVM mixes only in a select, whose condition may be one for all. */
+/* If one operand is a vector, the others become vectors: LLVM mixes them only in a select, whose condition may be a
+ * scalar. */
 static LLVMValueRef plain_op(vy_emitter *e, const vy_expr *x) {
     unsigned arity = vyre_op_get((vyre_op)x->op)->arity;
     const uint32_t from[3] = {x->a, x->b, x->c};
@@ -238,7 +240,7 @@ static LLVMValueRef plain_op(vy_emitter *e, const vy_expr *x) {
         values[i] = vy_llvm_expr(e, from[i]);
         has_lanes |= vy_llvm_is_lanes(values[i]);
     }
-    vyre_type type = (vyre_type)e->program->exprs.items[is_select ? x->b : x->a].type;
+    vyre_type type = vy_operand_type(e->program, x);
     if (arity == 2 && vy_llvm_divides_by_one((vyre_op)x->op, type, values[0], values[1]))
         has_lanes = 0;
     for (unsigned i = is_select && !vy_llvm_is_lanes(values[0]); i < arity && has_lanes; i++)
@@ -246,8 +248,8 @@ static LLVMValueRef plain_op(vy_emitter *e, const vy_expr *x) {
     return vy_llvm_op(e, x, type, values[0], values[1], values[2]);
 }
 
-/* Legalisation asks by integers whether a result is NaN, (bits & 0x7fffffff) > 0x7f800000; processors can be asked
- * directly. NULL: it is something else. */
+/* Legalisation tests for NaN with integers, (bits & 0x7fffffff) > 0x7f800000; this uses a float comparison instead.
+ * NULL: not such a test. */
 static LLVMValueRef is_nan(vy_emitter *e, const vy_expr *x) {
     const vy_expr *exprs = e->program->exprs.items, *size = &exprs[x->a];
     vyre_type type = (vyre_type)size->type, as = type == VYRE_TYPE_U32 ? VYRE_TYPE_F32 : VYRE_TYPE_F64;
@@ -263,7 +265,7 @@ static LLVMValueRef is_nan(vy_emitter *e, const vy_expr *x) {
     return LLVMBuildFCmp(e->builder, LLVMRealUNO, value, value, "");
 }
 
-/* What is more than its operands. */
+/* Ops that are matched together with their operands. */
 static LLVMValueRef op(vy_emitter *e, const vy_expr *x) {
     LLVMValueRef whole = x->op == VYRE_OP_SELECT ? vy_llvm_load_or_zero(e, x)
                          : x->op == VYRE_OP_OR   ? vy_llvm_combine_loads(e, x, plain_op)
@@ -272,7 +274,7 @@ static LLVMValueRef op(vy_emitter *e, const vy_expr *x) {
     return whole ? whole : plain_op(e, x);
 }
 
-/* What has a stride, once for a row. */
+/* A value with a stride, computed once per row. */
 static LLVMValueRef lanes_by_rows(vy_emitter *e, uint32_t expr) {
     LLVMValueRef rows[VY_LLVM_ROWS];
     uint64_t stride;

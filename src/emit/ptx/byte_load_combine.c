@@ -1,15 +1,18 @@
 /* Byte load combining: the loads `data[at]`, `data[at + 1]` and so on in the body of a loop, each with a bounds check,
  * become loads of words under one check.
  *
- * Where neighbouring invocations load from distant addresses, every load costs time for each of them. Words are loaded
- * at aligned addresses, so there is one more of them, and two are funnel-shifted into one.
+ * If neighbouring invocations load from distant addresses, every load costs time for each of them. Words are loaded at
+ * aligned addresses, so there is one more of them, and two are funnel-shifted into one.
  *
- *   at <= len(data) - 20, where len(data) >= 20: so at + 19 does not wrap, and all loaded bytes are inside, except for
- *   up to three bytes before `at`, which are inside if the buffer starts at a word boundary.
+ * The check is at <= len(data) - 20, with len(data) >= 20: so at + 19 does not wrap, and all loaded bytes are in
+ * bounds, except for up to three bytes before `at`, which are in bounds if the buffer starts at a word boundary.
  *
- * If the check fails, the body runs as it is written. The results are the same, because no invocation writes the
- * buffer in the dispatch. */
+ * If the check fails, the original body is executed. The results are the same, because no invocation writes the buffer
+ * in the dispatch. */
 #include "emit/ptx/emitter.h"
+
+#include "analysis/affine_index.h"
+#include "ir/walk.h"
 
 #include <inttypes.h>
 
@@ -18,11 +21,12 @@ enum { LEAST = 4, REACH = 60, MOST_STATEMENTS = 96 };
 /* The body of a loop. */
 typedef struct body {
     const vyre_program *program;
+    const vy_def_use *uses;
     uint32_t first, end;
     vy_ptx_byte_loads *near;
 } body;
 
-/* A variable as it is where the body begins, and what is added to it. */
+/* The value of a variable at the start of the body, plus an offset. */
 typedef struct sum {
     uint32_t root, offset;
 } sum;
@@ -37,53 +41,39 @@ static const vy_stmt *stmt_at(const body *b, uint32_t stmt) {
 
 /* The statement of the body that declares a variable; VY_NONE. */
 static uint32_t declaration_of(const body *b, uint32_t variable) {
-    for (uint32_t i = b->first; i < b->end; i++) {
-        const vy_stmt *s = stmt_at(b, i);
-        if ((s->kind == VY_STMT_LET || s->kind == VY_STMT_VAR) && s->variable == variable)
-            return i;
-    }
-    return VY_NONE;
+    uint32_t at = b->uses->declarations[variable];
+    return at != VY_NONE && at >= b->first ? at : VY_NONE;
 }
 
-static int is_assigned_before(const body *b, uint32_t variable, uint32_t at) {
-    for (uint32_t i = b->first; i < at; i++)
-        if (stmt_at(b, i)->kind == VY_STMT_ASSIGN && stmt_at(b, i)->variable == variable)
-            return 1;
-    return 0;
-}
-
-/* What an expression of statement `at` is as a sum; 0 if it is none. Every step goes back to an earlier statement, or
- * down the tree. */
+/* Decomposes an expression of statement `at` into a sum; returns 0 if it is not one. Each step leads to an earlier
+ * statement or to an operand. */
 static int sum_of(const body *b, uint32_t expr, uint32_t at, sum *out) {
-    out->offset = 0;
+    vy_affine_index index = {expr, 0};
     for (;;) {
-        const vy_expr *x = expr_at(b, expr);
-        if (x->type != VYRE_TYPE_U32 || out->offset >= REACH)
+        const vy_expr *x = expr_at(b, index.base);
+        uint32_t before = index.offset;
+        if (x->type != VYRE_TYPE_U32 || before >= REACH)
             return 0;
-        if (x->kind == VY_EXPR_OP && x->op == VYRE_OP_ADD) {
-            int is_second = expr_at(b, x->b)->kind == VY_EXPR_LITERAL;
-            const vy_expr *literal = expr_at(b, is_second ? x->b : x->a);
-            if (literal->kind != VY_EXPR_LITERAL || literal->bits >= REACH)
+        if (vy_affine_index_peel(b->program, &index)) {
+            if (index.offset - before >= REACH)
                 return 0;
-            out->offset += (uint32_t)literal->bits;
-            expr = is_second ? x->a : x->b;
             continue;
         }
         if (x->kind != VY_EXPR_VARIABLE)
             return 0;
         uint32_t declared = declaration_of(b, x->a);
         if (declared == VY_NONE) {
-            out->root = x->a;
-            return !is_assigned_before(b, x->a, at);
+            *out = (sum){x->a, index.offset};
+            return vy_next_definition(b->uses, x->a, b->first) >= at;
         }
         if (declared >= at || stmt_at(b, declared)->kind != VY_STMT_LET)
             return 0;
-        expr = stmt_at(b, declared)->a;
+        index.base = stmt_at(b, declared)->a;
         at = declared;
     }
 }
 
-/* Whether a condition of statement `at` is that the sum is below the length of the memory. */
+/* Whether a condition of statement `at` states that the sum is below the length of the memory. */
 static int is_bounds_check_of(const body *b, uint32_t condition, uint32_t at, uint32_t memory, const sum *index) {
     const vy_expr *x = expr_at(b, condition);
     sum tested;
@@ -101,7 +91,7 @@ static int is_bounds_check_of(const body *b, uint32_t condition, uint32_t at, ui
            tested.root == index->root && tested.offset == index->offset;
 }
 
-/* The first load that is tested says which are looked for. */
+/* The first load with a bounds check determines the memory and the variable. */
 static void scan_load(const body *b, uint32_t expr, uint32_t at) {
     const vy_expr *x = expr_at(b, expr);
     vy_ptx_byte_loads *near = b->near;
@@ -123,19 +113,10 @@ static void scan_load(const body *b, uint32_t expr, uint32_t at) {
     near->offsets[near->count++] = index.offset;
 }
 
-/* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
 static void scan_expr(const body *b, uint32_t expr, uint32_t at) {
-    const vy_expr *x = expr == VY_NONE ? NULL : expr_at(b, expr);
-    if (!x)
-        return;
-    if (x->kind == VY_EXPR_LOAD) {
-        scan_expr(b, x->b, at);
-        scan_load(b, expr, at);
-    } else if (x->kind == VY_EXPR_OP) {
-        const uint32_t operands[3] = {x->a, x->b, x->c};
-        for (unsigned i = 0; i < vy_ptx_arity(x); i++)
-            scan_expr(b, operands[i], at);
-    }
+    VY_EACH_EXPR (b->program, i, expr)
+        if (expr_at(b, i)->kind == VY_EXPR_LOAD)
+            scan_load(b, i, at);
 }
 
 static int is_plain(uint8_t kind) {
@@ -143,10 +124,10 @@ static int is_plain(uint8_t kind) {
            kind == VY_STMT_IF || kind == VY_STMT_REGION || kind == VY_STMT_BREAK || kind == VY_STMT_CONTINUE;
 }
 
-int vy_ptx_find_byte_loads(const vy_ptx *e, uint32_t first, uint32_t end, vy_ptx_byte_loads *near) {
-    body b = {e->program, first, end, near};
+int vy_ptx_find_byte_loads(vy_ptx *e, uint32_t first, uint32_t end, vy_ptx_byte_loads *near) {
+    body b = {e->program, &e->uses, first, end, near};
     near->count = near->reach = 0;
-    if (end - first > MOST_STATEMENTS)
+    if (end - first > MOST_STATEMENTS || !vy_ptx_need_uses(e, VY_DEF_USE_DECLARATIONS | VY_DEF_USE_DEFINITIONS))
         return 0;
     for (uint32_t i = first; i < end; i++) {
         const vy_stmt *s = stmt_at(&b, i);
@@ -158,7 +139,7 @@ int vy_ptx_find_byte_loads(const vy_ptx *e, uint32_t first, uint32_t end, vy_ptx
     return near->count >= LEAST;
 }
 
-/* How many words are loaded: those of the reach, and one that the last may go on in. */
+/* The number of words: those of the range, and one into which the last may extend. */
 static uint32_t word_count(const vy_ptx_byte_loads *near) {
     return (near->reach + 3) / 4 + 1;
 }
@@ -176,7 +157,7 @@ void vy_ptx_byte_loads_limit(vy_ptx *e, vy_ptx_byte_loads *near) {
     near->is_usual = vy_ptx_both(e, is_long, starts);
 }
 
-/* The words from the variable's byte on. */
+/* Loads the words from the variable's byte on. */
 static void load_words(vy_ptx *e, vy_ptx_byte_loads *near, vy_ptx_value root) {
     vy_ptx_value start = vy_ptx_buffer(e, near->memory - e->body->first_memory), at = vy_ptx_new(e, VYRE_TYPE_U64);
     vy_ptx_value first = vy_ptx_new(e, VYRE_TYPE_U64), bits = vy_ptx_new(e, VYRE_TYPE_U32),

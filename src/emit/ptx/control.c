@@ -1,6 +1,9 @@
-/* Control flow: statements as labels and predicated branches; barriers, grid barriers, subgroup shuffles (shfl.sync),
- * traps, and polls for cancellation. */
+/* Control flow: statements as labels and predicated branches; barriers, grid barriers, subgroup shuffles
+ * (shfl.sync), traps, and polls for cancellation. Invariant: no thread waits forever at a barrier that another
+ * thread has left. */
 #include "emit/ptx/emitter.h"
+
+#include "analysis/control_flow.h"
 
 #include <inttypes.h>
 #include <stddef.h>
@@ -27,12 +30,20 @@ int vy_ptx_loop_begin(vy_ptx *e, vy_ptx_loop *out) {
     return 1;
 }
 
-static int ends_in_jump(const vy_ptx *e, uint32_t first, uint32_t end) {
+/* The second branch. If the first has no loop, loops here that compute with the same literals are another version of
+ * it, for the elements that remain (opt/coarsen.h). */
+static void write_else(vy_ptx *e, uint32_t index, const vy_stmt *s) {
     const vy_stmt *stmts = e->program->stmts.items;
-    uint8_t last = VY_STMT_KIND_COUNT;
-    for (uint32_t i = first; i < end; i = stmts[i].end)
-        last = stmts[i].kind;
-    return last == VY_STMT_BREAK || last == VY_STMT_CONTINUE || last == VY_STMT_RETURN;
+    uint32_t repeated = e->repeated_numbers, outside = e->loops_outside, i = index + 1;
+    while (i < s->middle && stmts[i].kind != VY_STMT_FOR && stmts[i].kind != VY_STMT_WHILE)
+        i++;
+    if (i == s->middle) {
+        e->repeated_numbers = e->number_count;
+        e->loops_outside = e->loops.count;
+    }
+    vy_ptx_statements(e, s->middle, s->end);
+    e->repeated_numbers = repeated;
+    e->loops_outside = outside;
 }
 
 static void write_if(vy_ptx *e, uint32_t index, const vy_stmt *s) {
@@ -53,15 +64,15 @@ static void write_if(vy_ptx *e, uint32_t index, const vy_stmt *s) {
     vy_ptx_jump_if(e, condition, 0, otherwise);
     vy_ptx_statements(e, index + 1, s->middle);
     if (s->middle != s->end) {
-        if (!ends_in_jump(e, index + 1, s->middle))
+        if (vy_block_falls_through(e->program, index + 1, s->middle))
             vy_ptx_jump(e, end);
         vy_ptx_bind_label(e, otherwise);
-        vy_ptx_statements(e, s->middle, s->end);
+        write_else(e, index, s);
     }
     vy_ptx_bind_label(e, end);
 }
 
-/* ---- meetings ---- */
+/* ---- synchronisation ---- */
 
 static void barrier(vy_ptx *e, const vy_stmt *s) {
     if (s->scope == VYRE_SCOPE_WORKGROUP)
@@ -83,11 +94,11 @@ static void shuffle(vy_ptx *e, const vy_stmt *s) {
     vy_ptx_declare(e, s->variable, d);
 }
 
-/* ---- any statement ---- */
+/* ---- statements ---- */
 
 static void region(vy_ptx *e, uint32_t index, const vy_stmt *s) {
     char *at = vy_write_text(vy_ptx_room(e), "\t// ");
-    for (const char *name = vy_symbol_name(e->program, s->name); *name; name++) { /* which may be of any length */
+    for (const char *name = vy_symbol_name(e->program, s->name); *name; name++) { /* the name may be of any length */
         *at++ = (unsigned char)*name < ' ' ? ' ' : *name;
         if (at - e->at >= VY_PTX_LINE) {
             e->at = at;
@@ -112,7 +123,7 @@ static void emit_poll(vy_ptx *e, const vy_stmt *s);
 
 static void statement(vy_ptx *e, uint32_t index, const vy_stmt *s) {
     switch ((vy_stmt_kind)s->kind) {
-    case VY_STMT_LET: /* never assigned to, it is its value, wherever that is */
+    case VY_STMT_LET: /* a variable that is never assigned is its value, in whatever register */
         e->variables[s->variable] = vy_ptx_expr_kept(e, s->a);
         break;
     case VY_STMT_VAR:
@@ -166,8 +177,11 @@ static void statement(vy_ptx *e, uint32_t index, const vy_stmt *s) {
     case VY_STMT_POLL:
         emit_poll(e, s);
         break;
+    case VY_STMT_CALL:
+        vy_ptx_lowered_op(e, s);
+        break;
     default:
-        vy_ptx_refuse(e, s->kind == VY_STMT_TRAP ? "trap" : s->kind == VY_STMT_PRINT ? "print" : "a call");
+        vy_ptx_refuse(e, s->kind == VY_STMT_TRAP ? "trap" : "print");
     }
 }
 
@@ -183,7 +197,8 @@ void vy_ptx_statements(vy_ptx *e, uint32_t first, uint32_t end) {
 
 /* ---- traps and polls ----
  *
- * How an invocation ends early: it reports a trap, or a poll finds that the dispatch is to end (vy_ptx_control). */
+ * An invocation ends early after it has reported a trap, or if a poll finds that the dispatch must end
+ * (vy_launch_control). */
 
 vy_ptx_address vy_ptx_field(vy_ptx *e, size_t offset) {
     vy_ptx_address at;
@@ -209,7 +224,7 @@ static vy_ptx_value invocation(vy_ptx *e) {
     const uint32_t *size = e->program->workgroup;
     vy_ptx_value group = vy_ptx_cast(e, VYRE_TYPE_U64, vy_ptx_builtin(e, VYRE_BUILTIN_GROUP_ID, 2));
     for (unsigned axis = 2; axis-- > 0;) {
-        /* One after the other, so that every compiler writes the same text. */
+        /* In separate statements, so that the order of the emitted lines is defined. */
         vy_ptx_value id = vy_ptx_builtin(e, VYRE_BUILTIN_GROUP_ID, axis);
         group = add_product(e, id, group, vy_ptx_builtin(e, VYRE_BUILTIN_GROUP_COUNT, axis));
     }
@@ -218,8 +233,8 @@ static vy_ptx_value invocation(vy_ptx *e) {
     return add_product(e, local, group, count);
 }
 
-/* Two words change together, under a lock. Who holds it lets it go before anybody of its warp tries again, so that
- * nobody waits for a thread that waits for it; and comes around once more, to see its own number there. */
+/* Two words change together, under a lock. The thread that holds the lock releases it before any thread of its warp
+ * retries, so that no thread waits for one that waits for it. It iterates once more, and then finds its own number. */
 static void emit_record_trap(vy_ptx *e, const vy_stmt *s) {
     vy_ptx_value code = vy_ptx_in_register(e, vy_ptx_expr(e, s->a)), id = invocation(e);
     vy_ptx_value smallest = vy_ptx_new(e, VYRE_TYPE_U64), lock = vy_ptx_new(e, VYRE_TYPE_U32),
@@ -258,12 +273,12 @@ void vy_ptx_check_cancel(vy_ptx *e, vy_ptx_value stop) {
     vy_ptx_write(e, "@%s st.volatile.global.u32 %s, %s", NAME(stop), VY_PTX_FIELD(stopped), NAME(word));
 }
 
-/* Memory is asked now and then; who has once heard yes says yes from then on. */
+/* Device memory is read at intervals. Once a poll was true, all later ones are. */
 static void emit_poll(vy_ptx *e, const vy_stmt *s) {
     vy_ptx_value turn = vy_ptx_new(e, VYRE_TYPE_U32), p = vy_ptx_new(e, VYRE_TYPE_BOOL),
                  result = vy_ptx_new(e, VYRE_TYPE_BOOL);
     uint32_t done = vy_ptx_label(e);
-    vy_ptx_write(e, "and.b32 %s, %s, %d", NAME(turn), NAME(e->polls), VY_PTX_POLL_PERIOD - 1);
+    vy_ptx_write(e, "and.b32 %s, %s, %d", NAME(turn), NAME(e->polls), VY_LAUNCH_POLL_PERIOD - 1);
     vy_ptx_write(e, "add.u32 %s, %s, 1", NAME(e->polls), NAME(e->polls));
     vy_ptx_write(e, "setp.ne.u32 %s, %s, 0", NAME(p), NAME(turn));
     vy_ptx_write(e, "@%s bra $L%" PRIu32, NAME(p), done);
@@ -281,14 +296,14 @@ static void emit_poll(vy_ptx *e, const vy_stmt *s) {
  * it: bar.sync orders the accesses of the block with those of its first thread, whose increment releases them to the
  * device; the last block acquires all increments, and releases with the word that the others acquire.
  *
- * No thread waits for ever. A block of which a thread trapped does not arrive, or leaves here without incrementing the
+ * No thread waits forever. A block of which a thread trapped does not arrive, or leaves here without incrementing the
  * count. A thread that waits and sees a trap leaves, too, unless all blocks have arrived: the word is loaded after the
  * trap, and a thread that trapped after this barrier had seen the word. So all blocks leave at the same barrier, and
- * each has run up to there. Where programs poll, a thread that waits also polls for the end of the dispatch. Then the
+ * each has run up to it. If the program polls, a thread that waits also polls for the end of the dispatch. Then the
  * outputs are not used, and blocks may leave at different barriers. */
 #define NAME(value) vy_ptx_name(e, value)
 
-/* Blocks of the launch, less one. */
+/* The number of blocks of the launch, minus one. */
 static vy_ptx_value last_of_grid(vy_ptx *e) {
     vy_ptx_value product = vy_ptx_builtin(e, VYRE_BUILTIN_GROUP_COUNT, 0);
     for (unsigned axis = 1; axis < 3; axis++) {
@@ -301,7 +316,7 @@ static vy_ptx_value last_of_grid(vy_ptx *e) {
     return last;
 }
 
-/* Ors to `stop` whether somebody trapped. Acquires, so that what is loaded next is what that one had seen. */
+/* Sets `stop` if an invocation has trapped. Acquires, so that later loads see the values that it had seen. */
 static void ask_for_traps(vy_ptx *e, vy_ptx_value stop) {
     vy_ptx_value smallest = vy_ptx_new(e, VYRE_TYPE_U64), p = vy_ptx_new(e, VYRE_TYPE_BOOL);
     vy_ptx_write(e, "ld.acquire.gpu.global.u64 %s, %s", NAME(smallest), VY_PTX_FIELD(trap_invocation));
@@ -309,7 +324,7 @@ static void ask_for_traps(vy_ptx *e, vy_ptx_value stop) {
     vy_ptx_write(e, "or.pred %s, %s, %s", NAME(stop), NAME(stop), NAME(p));
 }
 
-/* The first thread's part. stop: whether it is over, if programs can end early. */
+/* The part of the first thread. stop: whether the dispatch must end, if programs can end early. */
 static void meet_others(vy_ptx *e, vy_ptx_value stop, uint32_t done) {
     vy_ptx_value passed = vy_ptx_new(e, VYRE_TYPE_U32), now = vy_ptx_new(e, VYRE_TYPE_U32),
                  p = vy_ptx_new(e, VYRE_TYPE_BOOL), last = last_of_grid(e);
@@ -347,7 +362,7 @@ void vy_ptx_grid_barrier(vy_ptx *e) {
     int may_end = e->has_reports || e->has_polls;
     uint32_t done = vy_ptx_label(e);
     if (e->batched || e->is_indirect) {
-        vy_ptx_refuse(e, e->batched ? "a grid barrier beside rows" : "a grid barrier in an indirect grid");
+        vy_ptx_refuse(e, e->batched ? "a grid barrier in a batched entry" : "a grid barrier in an indirect grid");
         return;
     }
     vy_ptx_need(e, 60, VY_PTX_GRID_BARRIERS);

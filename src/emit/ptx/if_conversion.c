@@ -1,5 +1,5 @@
 /* If-conversion: an `if` with at most MOST_OPS cheap ops and MOST_ACCESSES accesses becomes predicated straight-line
- * code.
+ * code. Invariant: an effect or a load executes only if its branch would.
  *
  * Pure ops run unconditionally; assignments, stores and loads carry the predicate. This lets the loads of several
  * branches overlap, which jumps prevent. */
@@ -8,12 +8,13 @@
 
 #include <inttypes.h>
 
-/* Ops and accesses of both branches together, and how many of them are accesses; and of a trip that is made anyway. */
+/* Limits of the ops and accesses of both branches, of the accesses among them, and of an iteration that is always
+ * executed. */
 enum { MOST_OPS = 12, MOST_ACCESSES = 4, MOST_OPS_OF_TRIP = 24 };
 
 typedef struct length {
     unsigned ops, accesses, most_ops;
-    int is_long; /* there is something else in it */
+    int is_long; /* it contains anything else */
 } length;
 
 static int is_simple(const vy_expr *x, const length *l) {
@@ -27,7 +28,7 @@ static int is_enough(const length *l) {
     return l->is_long || l->ops > l->most_ops || l->accesses > MOST_ACCESSES;
 }
 
-/* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH, and by the length. */
+/* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH and by the limit of the length. */
 static void add_expr(const vyre_program *p, uint32_t expr, length *l) {
     const vy_expr *x = expr == VY_NONE ? NULL : &p->exprs.items[expr];
     if (!x || is_enough(l))
@@ -94,7 +95,7 @@ static vy_ptx_value opposite(vy_ptx *e, vy_ptx_value a) {
     return d;
 }
 
-/* The statements, as long as the condition and what guards us holds. */
+/* Emits statements under the condition and the current guard. */
 static void write_guarded(vy_ptx *e, vy_ptx_value condition, uint32_t first, uint32_t end) {
     vy_ptx_value before = e->guard;
     e->guard = vy_ptx_both(e, before, condition);
@@ -103,12 +104,12 @@ static void write_guarded(vy_ptx *e, vy_ptx_value condition, uint32_t first, uin
     e->guard = before;
 }
 
-/* ---- less to guard ----
+/* ---- fewer guards ----
  *
- * There are seven predicates. One that must be kept until a load has come is not there for the next. */
+ * There are seven predicates. One that must be kept until a load completes is not available for the next. */
 
-/* Whether an integer is zero where the guard does not hold: what is loaded there is, and so is much of what is made of
- * it. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
+/* Whether an integer is zero if the guard is false: a guarded load is, and so are many ops on it. Recursion is bounded
+ * by VY_LIMIT_EXPRESSION_DEPTH. */
 static int is_zero_outside(const vyre_program *p, uint32_t expr) {
     const vy_expr *x = &p->exprs.items[expr];
     if (!(vy_type_layouts[x->type].classes & VYRE_CLASS_INTEGER))
@@ -134,7 +135,7 @@ static int is_zero_outside(const vyre_program *p, uint32_t expr) {
     }
 }
 
-/* `v = v | data[i]` and the like: where the guard does not hold, that is v as it was. */
+/* `v = v | data[i]` and the like: if the guard is false, the value is v. */
 int vy_ptx_assigns_itself_outside(const vy_ptx *e, const vy_stmt *s) {
     const vyre_program *p = e->program;
     const vy_expr *x = &p->exprs.items[s->a];
@@ -156,8 +157,8 @@ static int is_equality(const vy_expr *x) {
     return x->kind == VY_EXPR_OP && x->op == VYRE_OP_EQ;
 }
 
-/* Whether a branch behind `else` is an `if` alone whose condition never holds where the first does: `a < b`, else `a
- * == b`. The first need not be asked about then. */
+/* Whether the `else` branch is an `if` whose condition implies that the first is false: `a < b`, else `a == b`. The
+ * first then need not be tested. */
 static int excludes(const vyre_program *p, const vy_stmt *s) {
     const vy_stmt *inner = &p->stmts.items[s->middle];
     if (inner->kind != VY_STMT_IF || inner->end != s->end || inner->middle != inner->end)
@@ -167,7 +168,7 @@ static int excludes(const vyre_program *p, const vy_stmt *s) {
         return 0;
     int is_about_the_same = (vy_expr_equal(p, first->a, second->a) && vy_expr_equal(p, first->b, second->b)) ||
                             (vy_expr_equal(p, first->a, second->b) && vy_expr_equal(p, first->b, second->a));
-    return is_about_the_same && vy_expr_is_invariant(p, s->a); /* the first branch changes nothing of it */
+    return is_about_the_same && vy_expr_is_invariant(p, s->a); /* the first branch does not change its operands */
 }
 
 int vy_ptx_if_convert(vy_ptx *e, uint32_t index, const vy_stmt *s) {
@@ -186,13 +187,13 @@ int vy_ptx_if_convert(vy_ptx *e, uint32_t index, const vy_stmt *s) {
     return 1;
 }
 
-/* ---- loops of one trip or two ----
+/* ---- loops of one or two iterations ----
  *
- * `for cell in local_index .. 324 step 256`: a workgroup of 256 brings a tile and its border, each invocation one
- * element or two. The second trip is written behind the first, guarded, so that what both load is under way together;
- * of a loop the driver's compiler makes four trips at a time, two, and one, and asks which of them there are. */
+ * `for cell in local_index .. 324 step 256`: a workgroup of 256 loads a tile and its border, each invocation one
+ * element or two. The second iteration is emitted after the first, guarded, so that the loads of both overlap. ptxas
+ * would unroll a loop by four, two, and one, and test which of them to run. */
 
-/* How many values a local id has; 0: it is something else, also behind the `let` that names it. */
+/* The number of values of a local id, also through a `let`; 0 for any other expression. */
 static uint64_t local_values(vy_ptx *e, uint32_t expr) {
     const vyre_program *p = e->program;
     const vy_expr *x = &p->exprs.items[expr];
@@ -207,7 +208,7 @@ static uint64_t local_values(vy_ptx *e, uint32_t expr) {
                                              : 0;
 }
 
-/* A literal that is far from wrapping, else 0. */
+/* A literal far below the wrap-around, else 0. */
 static uint64_t small_literal(const vyre_program *p, uint32_t expr) {
     const vy_expr *x = expr == VY_NONE ? NULL : &p->exprs.items[expr];
     return x && x->kind == VY_EXPR_LITERAL && x->type == VYRE_TYPE_U32 && x->bits < UINT64_C(1) << 30 ? x->bits : 0;

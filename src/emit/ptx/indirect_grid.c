@@ -1,15 +1,15 @@
 /* Indirect grids: entries whose grid is read from device memory, with a grid-stride loop over the workgroups.
  *
- * The number of workgroups is unknown at launch. Some number of blocks is launched. Each block runs the workgroups
- * that start with its own number, in steps of the number of blocks, counted by x, then y, then z.
+ * The number of workgroups is unknown at launch, so the number of blocks is independent of it. Each block runs the
+ * workgroups that start with its own number, in steps of the number of blocks, counted by x, then y, then z.
  *
  *   before   the words, their product, whether it is a valid grid; the first workgroup of the block
  *   $body:   its ids (before), the prologue (start), the statements (code), in which `return` jumps to the end
- *   $next:   (behind) the next workgroup, if there is one
+ *   $next:   (closing section) the next workgroup, if there is one
  *
- * Workgroup arrays belong to the block. So in a program that has arrays or barriers, all invocations finish a
- * workgroup before any starts the next one. If such a program also polls, its invocations leave together, because the
- * one that has seen the end of the dispatch may be the one that polls for all.
+ * Invariant: workgroup arrays belong to the block. So in a program that has arrays or barriers, all invocations
+ * finish a workgroup before any starts the next one. If such a program also polls, its invocations leave together,
+ * because the one that has seen the cancellation may be the one that polls for all.
  *
  * One thread of the grid reports an invalid grid. It stores the words, which the host needs for its error. */
 #include "emit/ptx/emitter.h"
@@ -60,7 +60,7 @@ static void load_words(vy_ptx *e) {
     }
 }
 
-/* Ors to `wrong` whether a product of 64 bits has more. */
+/* Sets `wrong` if a 64-bit product overflows. */
 static void check_product(vy_ptx *e, value wrong, value a, const char *b) {
     value high = new64(e), p = new_bool(e);
     vy_ptx_write(e, "mul.hi.u64 %s, %s, %s", NAME(high), NAME(a), b);
@@ -68,8 +68,8 @@ static void check_product(vy_ptx *e, value wrong, value a, const char *b) {
     or_to(e, wrong, p);
 }
 
-/* What vy_program_check_grid refuses: a dimension of more than 32 bits of invocations, more than 64 bits of them in
- * all. Gives the number of workgroups. */
+/* Tests what vy_program_check_grid refuses: a dimension with more than 32 bits of invocations, or more than 64 bits in
+ * total. Returns the number of workgroups. */
 static value check_grid(vy_ptx *e, value wrong) {
     const uint32_t *size = e->program->workgroup;
     uint32_t all = size[0] * size[1] * size[2];
@@ -90,9 +90,9 @@ static value check_grid(vy_ptx *e, value wrong) {
     return total;
 }
 
-#define FIELD(name) (unsigned)offsetof(vy_ptx_control, name)
+#define FIELD(name) (unsigned)offsetof(vy_launch_control, name)
 
-/* Leaves if the grid is wrong, and tells; or if one before it was. */
+/* Leaves if the grid is invalid, after reporting it; or if an earlier one was. */
 static void leave_if_refused(vy_ptx *e, value wrong, value control, uint32_t done) {
     value place = new32(e), part = new32(e), word = new32(e), p = new_bool(e);
     uint32_t right = vy_ptx_label(e);
@@ -128,7 +128,7 @@ static void divide(vy_ptx *e, const char *type, value d, value rest, value a, va
     vy_ptx_write(e, "sub.%s %s, %s, %s", type, NAME(rest), NAME(a), NAME(rest));
 }
 
-/* The ids of the workgroup: most grids are one line, and most of the others have less than 32 bits of workgroups. */
+/* The ids of the workgroup. Most grids have one dimension, and most others fewer than 2^32 workgroups. */
 static void find_ids(vy_ptx *e, value is_line, value is_large, value linear) {
     uint32_t large = vy_ptx_label(e), found = vy_ptx_label(e);
     value *id = e->group_id, *count = e->group_count, layer = new32(e);
@@ -167,7 +167,7 @@ void vy_ptx_indirect_begin(vy_ptx *e) {
     g->linear = widened(e, number);
     for (unsigned axis = 0; axis < 3; axis++)
         e->group_id[axis] = new32(e);
-    /* The question stands before the loop and at its end, as everywhere (loop.c). */
+    /* The condition is tested before the loop and at its end, as in loop.c. */
     vy_ptx_write(e, "setp.ge.u64 %s, %s, %s", NAME(p), NAME(g->linear), NAME(g->total));
     vy_ptx_write(e, "@%s bra $L%" PRIu32, NAME(p), g->done);
     vy_ptx_bind_label(e, g->body);

@@ -1,10 +1,14 @@
 /* Loops: `for` and `while` (loop rotation), load pipelining (software pipelining), and alignment versions. */
 #include "emit/ptx/emitter.h"
 
+#include "analysis/affine_index.h"
+#include "analysis/trip_count.h"
+#include "ir/walk.h"
+
 /* ---- for ----
  *
- * The loop condition compares the variable with the end, if the value after the last trip fits in the type; else it
- * compares the remaining distance. */
+ * The loop condition compares the variable with the end, if the value after the last iteration fits in the type; else
+ * it compares the remaining distance. */
 
 typedef struct bounds {
     vyre_type type;
@@ -26,7 +30,7 @@ static vy_ptx_value both(vy_ptx *e, const char *how, vy_ptx_value a, vy_ptx_valu
     return p;
 }
 
-/* One of the two is a register. */
+/* At least one of the operands is a register. */
 static vy_ptx_value calculate(vy_ptx *e, const bounds *b, const char *how, vy_ptx_value x, vy_ptx_value y) {
     vy_ptx_value d = vy_ptx_new(e, b->type);
     VY_PTX_INSTRUCT(e, how, b->name, d, x, y);
@@ -37,7 +41,7 @@ static vy_ptx_value zero_of(const bounds *b) {
     return vy_ptx_literal(b->type, 0);
 }
 
-/* Whether a literal step goes back. */
+/* Whether a literal step is negative. */
 static int goes_back(const bounds *b) {
     return b->is_signed && b->step.is_literal && b->step.bits >> (vyre_type_bits(b->type) - 1) & 1;
 }
@@ -50,8 +54,8 @@ static vy_interval interval_of(const bounds *b, vy_ptx_value v) {
     return v.is_literal ? (vy_interval){number_of(b, v), number_of(b, v)} : vy_interval_whole((uint8_t)b->type);
 }
 
-/* Whether what comes after the last trip is of the type, too, so that a trip can be asked for by comparing it with the
- * end: always for a step of one, which stops there. */
+/* Whether the value after the last iteration is in the range of the type, so that comparing it with the end decides
+ * about the next iteration. Always true for a step of one, which stops at the end. */
 static int may_pass_the_end(const bounds *b) {
     if (!b->step.is_literal || !b->step.bits)
         return 0;
@@ -65,7 +69,7 @@ static int may_pass_the_end(const bounds *b) {
     return step > 0 ? to + step - 1 <= whole.high : to + step + 1 >= whole.low;
 }
 
-/* The driver's compiler counts the trips of such a loop, and unrolls it; what is left it does not count. */
+/* Whether ptxas counts the iterations correctly, and may unroll the loop. It does not count any other form. */
 static int is_counted_rightly(const bounds *b) {
     if (!may_pass_the_end(b))
         return 1;
@@ -77,12 +81,11 @@ static int is_counted_rightly(const bounds *b) {
     return vy_ptx_trip_count_is_safe(&counting);
 }
 
-/* Whether there is a first trip: the end lies in the direction of the step. */
+/* Whether there is a first iteration: the end is in the direction of the step. */
 static vy_ptx_value enters(vy_ptx *e, const bounds *b, vy_ptx_value first) {
     if (first.is_literal && b->to.is_literal && b->step.is_literal) {
-        vy_wide from = number_of(b, first), to = number_of(b, b->to);
-        int is_there = b->step.bits != 0 && (goes_back(b) ? from > to : from < to);
-        return vy_ptx_literal(VYRE_TYPE_BOOL, (uint64_t)is_there);
+        const vy_trips trips = {number_of(b, first), number_of(b, b->to), number_of(b, b->step)};
+        return vy_ptx_literal(VYRE_TYPE_BOOL, (uint64_t)vy_trips_remain(&trips));
     }
     first = b->now;
     if (b->step.is_literal)
@@ -103,7 +106,7 @@ static vy_ptx_value chosen(vy_ptx *e, const bounds *b, vy_ptx_value c, vy_ptx_va
     return d;
 }
 
-/* Whether there is another trip: what is left is more than a step, so that nothing wraps. */
+/* Whether there is another iteration: the remaining distance exceeds a step, so nothing wraps. */
 static vy_ptx_value goes_on(vy_ptx *e, const bounds *b) {
     const char *magnitude = b->is_wide ? "u64" : "u32";
     vy_ptx_value left, stride = b->step;
@@ -122,7 +125,7 @@ static vy_ptx_value goes_on(vy_ptx *e, const bounds *b) {
     return compare(e, "setp.gt", magnitude, left, stride);
 }
 
-/* Goes to the next trip, and says whether there is one. */
+/* Advances to the next iteration and returns whether there is one. */
 static vy_ptx_value next_trip(vy_ptx *e, const bounds *b) {
     int compares = may_pass_the_end(b);
     vy_ptx_value again = compares ? b->now : goes_on(e, b);
@@ -130,9 +133,9 @@ static vy_ptx_value next_trip(vy_ptx *e, const bounds *b) {
     return compares ? compare(e, goes_back(b) ? "setp.gt" : "setp.lt", b->name, b->now, b->to) : again;
 }
 
-/* ---- four trips at a time ----
+/* ---- four iterations at a time ----
  *
- * The driver's compiler unrolls loops, but not around what it makes calls of. */
+ * ptxas unrolls loops, but not loops with operations that it compiles to calls. */
 
 enum { FOUR = 4, MOST_IN_FOURS = 24 };
 
@@ -151,7 +154,7 @@ static int has_call(const vyre_program *p, uint32_t expr) {
     return is_called(p, x) || has_call(p, x->a) || (arity > 1 && has_call(p, x->b)) || (arity > 2 && has_call(p, x->c));
 }
 
-/* Whether a body is short, goes straight through, and has such a thing in it. */
+/* Whether a body is short and straight, and contains such an operation. */
 static int is_for_fours(const vyre_program *p, uint32_t first, uint32_t end) {
     int calls = 0;
     if (end - first > MOST_IN_FOURS)
@@ -166,7 +169,7 @@ static int is_for_fours(const vyre_program *p, uint32_t first, uint32_t end) {
     return calls;
 }
 
-/* Before the loop: as many trips as there are fours of. */
+/* A loop before the loop, which executes groups of four iterations. */
 static void write_fours(vy_ptx *e, uint32_t index, const vy_stmt *s, const bounds *b, uint32_t exit) {
     const char *type = b->is_wide ? "u64" : "u32";
     if (!b->step.is_literal || b->step.bits != 1 || !is_for_fours(e->program, index + 1, s->end))
@@ -198,7 +201,7 @@ void vy_ptx_for(vy_ptx *e, uint32_t index, const vy_stmt *s) {
     b.step = s->c == VY_NONE ? vy_ptx_literal(type, 1) : vy_ptx_expr_kept(e, s->c);
     b.from = from;
     b.now = vy_ptx_new(e, type);
-    b.now.maybe_negated = 1; /* as what it starts from may be */
+    b.now.maybe_negated = 1; /* because the initial value may be */
     vy_ptx_move(e, b.now, from);
     vy_ptx_value is_entered = enters(e, &b, from);
     if (vy_ptx_is_constant(is_entered, 0))
@@ -224,14 +227,15 @@ void vy_ptx_for(vy_ptx *e, uint32_t index, const vy_stmt *s) {
 
 /* ---- while ----
  *
- * The condition is tested before the loop and at its end, or earlier in the trip, once nothing changes it any more. */
+ * The condition is tested before the loop and at its end, or earlier in the iteration, after the last change of its
+ * operands. */
 
-/* What is asked before every trip: the condition; or, of an endless loop, that of an `if c { break }` that it begins
- * with, behind some `let`s. */
+/* The condition that is tested before every iteration: that of the loop, or for an endless loop that of an `if c {
+ * break }` at its start, after some `let`s. */
 typedef struct question {
     uint32_t first, end; /* the `let`s */
     uint32_t condition;
-    int wanted; /* what it must be for another trip */
+    int wanted; /* its value for another iteration */
     uint32_t body;
 } question;
 
@@ -248,7 +252,7 @@ static question question_of(const vyre_program *p, uint32_t index, const vy_stmt
     return (question){index + 1, index + 1, s->a, 1, index + 1};
 }
 
-/* Asks again: the `let`s get the registers that they have. */
+/* Evaluates the condition again: the `let`s keep their registers. */
 static vy_ptx_value ask_again(vy_ptx *e, const question *q) {
     for (uint32_t i = q->first; i < q->end; i++) {
         const vy_stmt *let = &e->program->stmts.items[i];
@@ -259,21 +263,22 @@ static vy_ptx_value ask_again(vy_ptx *e, const question *q) {
     return vy_ptx_expr(e, q->condition);
 }
 
-/* ---- asking early ----
+/* ---- early evaluation of the condition ----
  *
- * A condition that nothing changes any more in a trip is asked for there, so that the answer is known when the trip
- * ends: behind a load that somebody waits for, and a branch that is left by, it would be waited for again. */
+ * A condition whose operands do not change any more in an iteration is evaluated at that point, so that its value is
+ * available at the end of the iteration. After a load that is waited for, or a branch that leaves the loop, it would
+ * add its latency. */
 
 enum { MOST_READS = 4, MOST_VISITED = 32 };
 
-/* What an expression depends on, if that is little and no load. */
+/* The variables that an expression depends on, if they are few and it has no load. */
 typedef struct reads {
     uint32_t variables[MOST_READS];
     unsigned count, visited;
     int is_too_much;
 } reads;
 
-/* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH, and by what is visited. */
+/* Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH, and by `visited`. */
 static void add_reads(const vyre_program *p, uint32_t expr, reads *r) {
     const vy_expr *x = &p->exprs.items[expr];
     r->is_too_much |= ++r->visited > MOST_VISITED || x->kind == VY_EXPR_LOAD ||
@@ -296,7 +301,7 @@ static int depends(const reads *r, uint32_t variable) {
     return 0;
 }
 
-/* The statement of the body before which the condition has the value that it has at the end: `end` if there is none. */
+/* The first statement of the body before which the condition has its final value; `end` if there is none. */
 static uint32_t find_invariant_point(const vyre_program *p, const question *q, uint32_t end) {
     const vy_stmt *stmts = p->stmts.items;
     uint32_t settled = q->body;
@@ -314,8 +319,8 @@ static uint32_t find_invariant_point(const vyre_program *p, const question *q, u
     return settled;
 }
 
-/* A trip of a loop whose question is asked early, up to the jump; what the next begins by loading is loaded early too.
- * Returns the answer. */
+/* An iteration of a loop whose condition is evaluated early, up to the jump. A load at the start of the next iteration
+ * is issued early, too. Returns the condition. */
 static vy_ptx_value write_rotated_body(vy_ptx *e, const question *q, uint32_t end, uint32_t settled, uint32_t body,
                                        int is_right) {
     uint32_t next = e->loops.items[e->loops.count - 1].next, before = e->ahead;
@@ -338,15 +343,15 @@ static vy_ptx_value write_rotated_body(vy_ptx *e, const question *q, uint32_t en
     return condition;
 }
 
-/* The question stands before the loop and at its end: a loop that nobody enters is then a branch like any other to the
- * driver's compiler, which does not survive some of those that begin with it (docs/internals/ptx.md). */
+/* The condition is tested before the loop and at its end. A loop with no iteration is then an ordinary branch for
+ * ptxas, which crashes on some loops that start with the test (docs/internals/ptx.md). */
 void vy_ptx_while(vy_ptx *e, uint32_t index, const vy_stmt *s) {
     question q = question_of(e->program, index, s);
     int is_right = vy_ptx_exits_are_safe(e, index);
     if (!is_right)
         vy_ptx_hide_constants(e, index);
     vy_ptx_statements(e, q.first, q.end);
-    for (uint32_t i = q.first; i < q.end; i++) /* they are set again */
+    for (uint32_t i = q.first; i < q.end; i++) /* they are declared again */
         e->variables[e->program->stmts.items[i].variable].part = 0;
     vy_ptx_value condition = vy_ptx_expr(e, q.condition);
     if (vy_ptx_is_constant(condition, (uint64_t)!q.wanted))
@@ -381,18 +386,19 @@ void vy_ptx_while(vy_ptx *e, uint32_t index, const vy_stmt *s) {
     e->loops.count--;
 }
 
-/* Software pipelining of loads: a load at the start of a loop's trip is issued in the trip before, as soon as its
+/* Software pipelining of loads: a load at the start of an iteration is issued in the iteration before, as soon as its
  * index is known.
  *
- * A chain of dependent loads, as in an automaton that reads byte by byte, becomes shorter by one.
+ * This shortens a chain of dependent loads, as in an automaton that reads byte by byte, by one.
  *
- * The results are the same: no invocation writes the buffer in the dispatch, and the load's own condition guarantees
- * that the index is inside. The load is made if there is another trip, which a `break` may still prevent. */
-/* Statements of a body that are looked at, for it begins with what they load; and loads that are: each is compared
- * with the whole body. */
+ * The results are the same: no invocation writes the buffer in the dispatch, and the condition of the load guarantees
+ * that the index is in bounds. The load is issued if there is another iteration, which a `break` may still prevent. */
+/* Limits of the statements at the start of a body that are examined, and of the loads that are compared with the whole
+ * body. */
 enum { BEGINNING = 16, TRIES = 8 };
 
-/* The body of a loop, whose condition is known from statement `settled` on; the load is in statement `at`. */
+/* The body of a loop whose condition has its final value from statement `settled` on; the load is in statement
+ * `at`. */
 typedef struct body {
     vy_ptx *emitter;
     const vyre_program *program;
@@ -410,20 +416,18 @@ static int is_set(const body *b, uint32_t variable, uint32_t first, uint32_t end
     return at != VY_NONE && at < end;
 }
 
-/* Whether an expression has at `settled` the value that it will have in the next trip. Recursion is bounded by
- * VY_LIMIT_EXPRESSION_DEPTH. */
+/* Whether an expression has at `settled` the value that it will have in the next iteration. */
 static int is_iteration_invariant(const body *b, uint32_t expr) {
-    const vy_expr *x = expr_at(b, expr);
-    if (x->kind == VY_EXPR_VARIABLE)
-        return !is_set(b, x->a, b->first, b->at) && !is_set(b, x->a, b->settled, b->end);
-    if (x->kind != VY_EXPR_OP)
-        return x->kind != VY_EXPR_LOAD;
-    unsigned arity = vy_ptx_arity(x);
-    return is_iteration_invariant(b, x->a) && (arity < 2 || is_iteration_invariant(b, x->b)) &&
-           (arity < 3 || is_iteration_invariant(b, x->c));
+    VY_EACH_EXPR (b->program, i, expr) {
+        const vy_expr *x = expr_at(b, i);
+        if (x->kind == VY_EXPR_LOAD ||
+            (x->kind == VY_EXPR_VARIABLE && (is_set(b, x->a, b->first, b->at) || is_set(b, x->a, b->settled, b->end))))
+            return 0;
+    }
+    return 1;
 }
 
-/* The condition of a load itself, or of the `let` before it that names it. */
+/* The condition of a load, or the expression of the `let` that defines it. */
 static const vy_expr *condition_of(const body *b, const vy_expr *load) {
     const vy_stmt *stmts = b->program->stmts.items;
     if (load->c == VY_NONE)
@@ -431,13 +435,11 @@ static const vy_expr *condition_of(const body *b, const vy_expr *load) {
     const vy_expr *c = expr_at(b, load->c);
     if (c->kind != VY_EXPR_VARIABLE)
         return c;
-    for (uint32_t i = b->first; i < b->at; i = stmts[i].end)
-        if (stmts[i].kind == VY_STMT_LET && stmts[i].variable == c->a)
-            return expr_at(b, stmts[i].a);
-    return NULL;
+    uint32_t declared = vy_ptx_next_def(b->emitter, c->a, b->first);
+    return declared < b->at && stmts[declared].kind == VY_STMT_LET ? expr_at(b, stmts[declared].a) : NULL;
 }
 
-/* `index < len(memory)`: where nothing in the index is set, both mean the same index. */
+/* `index < len(memory)`. If no operand of the index changes, both indices are equal. */
 static int is_bounds_check_of(const body *b, const vy_expr *condition, const vy_expr *load) {
     if (!condition || condition->kind != VY_EXPR_OP || condition->op != VYRE_OP_LT)
         return 0;
@@ -452,7 +454,8 @@ static int can_be_pipelined(body *b, const vy_expr *load) {
            is_bounds_check_of(b, condition_of(b, load), load) && is_iteration_invariant(b, load->b);
 }
 
-/* The first such load of an expression; VY_NONE. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
+/* The first load of an expression that can be pipelined; VY_NONE. Recursion is bounded by
+ * VY_LIMIT_EXPRESSION_DEPTH. */
 static uint32_t find_in(body *b, uint32_t expr) {
     const vy_expr *x = expr_at(b, expr);
     if (x->kind == VY_EXPR_LOAD)
@@ -487,11 +490,11 @@ vy_ptx_value vy_ptx_load_next_iteration(vy_ptx *e, uint32_t load, vy_ptx_value c
 }
 
 /* Alignment versioning: recognises `if misalignment(x) & 3 == 0 { one wide access } else { the same elements one by
- * one }`, as legalisation writes it.
+ * one }`, the form that legalisation emits.
  *
- * For elements that are accessed one by one, either branch is correct; where the buffer is aligned, either branch is
- * correct in any case. So an earlier test may decide for several such ifs. An `if` that differs from this form is
- * emitted like any other. */
+ * For elements that are accessed one by one, either branch is correct; if the buffer is aligned, either branch is
+ * correct in any case. So one earlier test may decide several such ifs. An `if` in any other form is emitted
+ * unchanged. */
 static const vy_expr *index_expr(const vy_ptx *e, uint32_t expr) {
     return &e->program->exprs.items[expr];
 }
@@ -519,8 +522,8 @@ static int is_element(const vy_ptx *e, uint32_t expr, uint32_t index, uint32_t k
         return 0;
     if (k == 0 || from->kind == VY_EXPR_LITERAL)
         return k == 0 ? is_same(e, index, expr) : x->kind == VY_EXPR_LITERAL && x->bits == (uint32_t)(from->bits + k);
-    return x->kind == VY_EXPR_OP && x->op == VYRE_OP_ADD && is_same(e, index, x->a) &&
-           index_expr(e, x->b)->kind == VY_EXPR_LITERAL && index_expr(e, x->b)->bits == k;
+    vy_affine_index at = {expr, 0};
+    return vy_affine_index_peel(e->program, &at) && at.offset == k && is_same(e, index, at.base);
 }
 
 /* load_wide and an assignment of each result; assignments of the same elements to the same variables. */

@@ -1,4 +1,5 @@
-/* Memory accesses in PTX: loads, stores, atomics, and elements of words. */
+/* Memory accesses in PTX: loads, stores, atomics, and elements of words. Invariant: indices are in bounds, by proof
+ * or by the condition of the access. */
 #include "emit/ptx/emitter.h"
 
 #include "ir/eval.h"
@@ -8,8 +9,8 @@
 
 /* ---- elements of words ----
  *
- * Elements that were extracted from a word and are combined into a word again are recognised by the facts that are
- * kept with the values. */
+ * Elements that were extracted from a word and are combined into a word again are recognised by the origin that is
+ * recorded with each value. */
 
 vy_ptx_subword vy_ptx_subword_of(const vy_ptx *e, vy_ptx_value value) {
     return value.part ? e->parts.items[value.part - 1] : (vy_ptx_subword){0};
@@ -25,12 +26,12 @@ uint32_t vy_ptx_new_subword(vy_ptx *e, vy_ptx_subword part) {
     return e->parts.count;
 }
 
-/* The same element of two words. */
+/* Whether both are the same element of a word each. */
 static int same_subword(vy_ptx_subword a, vy_ptx_subword b) {
     return a.bytes && a.bytes == b.bytes && a.element == b.element && a.op == VYRE_OP_COUNT && b.op == VYRE_OP_COUNT;
 }
 
-/* A byte that is shifted to its place in the word; the first is there. */
+/* The mask of a byte that is shifted to its position in the word. The first byte is in position. */
 static uint8_t places_of(vy_ptx_subword p, uint64_t shift) {
     int is_byte = p.bytes == 1 && p.is_all && p.op == VYRE_OP_COUNT;
     return p.places && !shift ? p.places : is_byte && p.element * 8u == shift ? (uint8_t)(1u << p.element) : 0;
@@ -43,7 +44,7 @@ static vy_ptx_value shifted(vy_ptx *e, vy_ptx_subword part, uint64_t amount, vy_
     return made;
 }
 
-/* Bytes of a word that are put together again are the word. */
+/* All bytes of a word, combined again, are the word. */
 vy_ptx_value vy_ptx_track_subword(vy_ptx *e, const vy_expr *x, const vy_ptx_value *args, vy_ptx_value made) {
     const vy_ptx_subword a = vy_ptx_subword_of(e, args[0]), b = vy_ptx_subword_of(e, args[1]);
     uint8_t first = places_of(a, 0), second = places_of(b, 0);
@@ -66,12 +67,12 @@ vy_ptx_value vy_ptx_track_subword(vy_ptx *e, const vy_expr *x, const vy_ptx_valu
 
 /* ---- loads and stores ----
  *
- * Indices are inside, by proof: an address is the start plus index * size, computed in 64 bits (32 in shared memory,
- * whose addresses have no more).
+ * Indices are proven in bounds: an address is the start plus index * size, computed in 64 bits (32 in shared memory,
+ * whose addresses have 32).
  *
  * Buffers that no invocation writes in a dispatch are read through the read-only cache. Narrow elements that are
- * accessed together are loaded as words, and prmt extracts them: its selectors 0 to 3 name bytes of the first operand,
- * 4 to 7 bytes of the second; adding 8 replicates the sign of that byte eight times. */
+ * accessed together are loaded as words, and prmt extracts them: its selectors 0 to 3 denote bytes of the first
+ * operand, 4 to 7 bytes of the second; adding 8 replicates the sign of that byte eight times. */
 
 static const vy_memory *memory_of(const vy_ptx *e, uint32_t memory) {
     return &e->program->memories.items[memory];
@@ -81,14 +82,13 @@ static uint32_t size_of(vyre_type type) {
     return vy_type_layouts[type].size;
 }
 
-/* global, shared, local; atomics are not on constant arrays */
+/* global, shared, local; constant arrays have no atomics */
 static const char *state_space(const vy_ptx *e, uint32_t memory) {
     static const char *const names[VY_SPACE_COUNT] = {"global", "shared", "local", "global"};
     return names[memory_of(e, memory)->space];
 }
 
-/* A buffer that nobody writes in a dispatch: of what lies elsewhere the driver's compiler may know what was stored
- * there. */
+/* A buffer that no invocation writes in a dispatch. For other memory ptxas may know the stored values. */
 static int is_constant(const vy_ptx *e, uint32_t memory) {
     const vy_memory *m = memory_of(e, memory);
     return m->space == VY_SPACE_BUFFER && (m->access == VYRE_ACCESS_READ || m->access == VYRE_ACCESS_UNIFORM);
@@ -98,7 +98,7 @@ static int is_array(const vy_memory *m) {
     return m->space != VY_SPACE_BUFFER;
 }
 
-/* One element as it lies in memory, as a word (base/string.h). */
+/* The type of an element in memory, as a packed word (base/string.h). */
 static uint64_t element_of(vyre_type type) {
     static const char names[VYRE_TYPE_COUNT][8] = {
         [VYRE_TYPE_I8] = "s8",   [VYRE_TYPE_U8] = "u8",    [VYRE_TYPE_I16] = "s16", [VYRE_TYPE_U16] = "u16",
@@ -111,7 +111,7 @@ static uint64_t element_of(vyre_type type) {
 
 /* ---- addresses ---- */
 
-/* A register and what is added to it. */
+/* A register and an offset. */
 typedef struct place {
     vy_ptx_value base;
     uint64_t offset;
@@ -154,7 +154,7 @@ static vy_ptx_address address_at(vy_ptx *e, uint32_t memory, uint32_t index) {
 
 /* ---- one element ---- */
 
-/* "ld.global.": of 16 bytes, put by one store. */
+/* "ld.global.": 16 bytes, copied by one store. */
 typedef struct start {
     char text[15];
     uint8_t length;
@@ -162,13 +162,13 @@ typedef struct start {
 #define START(text)                                                                                                    \
     { text, sizeof(text) - 1 }
 
-/* "ld.global.b32 ": of one element, or of units. */
+/* "ld.global.b32 ": for one element, or for units. */
 static char *put_access(char *at, const start *name, uint64_t element) {
     memcpy(at, name, sizeof *name);
     return vy_write_text(vy_write_packed(at + name->length, element), " ");
 }
 
-/* Read-only buffers and tables have a cache of their own. */
+/* Read-only buffers and tables have a separate cache. */
 static char *put_load(const vy_ptx *e, char *at, uint32_t memory, uint64_t element) {
     static const start names[VY_SPACE_COUNT] = {START("ld.global."), START("ld.shared."), START("ld.local."),
                                                 START("ld.global.nc.")};
@@ -193,7 +193,7 @@ static vy_ptx_value load_from(vy_ptx *e, const vy_expr *x, place at, vy_ptx_valu
     text = vy_write_text(vy_ptx_put(text, d), ", ");
     vy_ptx_end_line(e, put_place(text, at));
     d.is_opaque = is_constant(e, x->a);
-    d.maybe_negated = memory_of(e, x->a)->space == VY_SPACE_PRIVATE; /* which it may keep in registers */
+    d.maybe_negated = memory_of(e, x->a)->space == VY_SPACE_PRIVATE; /* because ptxas may keep it in registers */
     return d;
 }
 
@@ -232,12 +232,12 @@ void vy_ptx_store(vy_ptx *e, const vy_stmt *s) {
 
 /* ---- several elements ----
  *
- * They are accessed as units: elements of 32 or 64 bits themselves, narrow ones as words of 32 bits (or one of 16). */
+ * They are accessed as units: elements of 32 or 64 bits, or words of 32 bits (or one of 16) with narrow elements. */
 
 typedef struct units {
     uint32_t count;
-    uint64_t name;  /* "v4.b32", as a word (base/string.h) */
-    vyre_type type; /* of the register of each */
+    uint64_t name;  /* "v4.b32", as a packed word (base/string.h) */
+    vyre_type type; /* of the register of each unit */
     vy_ptx_value values[VY_LIMIT_WIDE];
 } units;
 
@@ -264,7 +264,7 @@ static char *put_units(char *at, const units *u) {
     return at + 1;
 }
 
-/* The selectors that take element k of a word and extend it. */
+/* The selectors that extract element k of a word and extend it. */
 static unsigned selectors(vyre_type type, uint32_t k) {
     int is_signed = vyre_type_class(type) == VYRE_CLASS_SIGNED;
     unsigned bytes = size_of(type), last = k * bytes + bytes - 1, fill = is_signed ? 8 + last : 4, all = 0;
@@ -282,7 +282,7 @@ void vy_ptx_permute(vy_ptx *e, vy_ptx_value guard, vy_ptx_value d, vy_ptx_value 
     vy_ptx_end_line(e, vy_write_hex(at, selectors, 4));
 }
 
-/* The elements of a word. */
+/* Extracts the elements of a word. */
 static void take_apart(vy_ptx *e, vyre_type type, vy_ptx_value word, uint32_t n, vy_ptx_value *out) {
     const vy_ptx_value always = vy_ptx_literal(VYRE_TYPE_BOOL, 1), zero = vy_ptx_literal(VYRE_TYPE_U32, 0);
     for (uint32_t k = 0; k < n; k++)
@@ -301,7 +301,7 @@ static void take_apart(vy_ptx *e, vyre_type type, vy_ptx_value word, uint32_t n,
     }
 }
 
-/* Whether elements are those of a word in their order. */
+/* Whether the elements are those of one word, in order. */
 static int are_whole(const vy_ptx *e, const vy_ptx_value *from, uint32_t n) {
     vy_ptx_subword first = vy_ptx_subword_of(e, from[0]);
     for (uint32_t k = 0; k < n; k++) {
@@ -313,8 +313,7 @@ static int are_whole(const vy_ptx *e, const vy_ptx_value *from, uint32_t n) {
     return 1;
 }
 
-/* That word: what took it apart and computed with the parts is for nobody then, and the driver's compiler leaves it
- * out. */
+/* That word. The instructions that extracted and combined its parts are then unused, and ptxas removes them. */
 static vy_ptx_value whole(vy_ptx *e, vy_ptx_subword p) {
     static const char *const names[VYRE_OP_COUNT] = {[VYRE_OP_XOR] = "xor", [VYRE_OP_AND] = "and", [VYRE_OP_OR] = "or"};
     vy_ptx_value a = vy_ptx_named(VYRE_TYPE_U32, p.words[0]), b = vy_ptx_named(VYRE_TYPE_U32, p.words[1]);
@@ -331,7 +330,7 @@ static vy_ptx_value joined(vy_ptx *e, vy_ptx_value low, vy_ptx_value high, unsig
     return d;
 }
 
-/* A word of n elements: two bytes or halves are joined, then two pairs of bytes. */
+/* Combines n elements into a word: two bytes or halves first, then two pairs of bytes. */
 static vy_ptx_value put_together(vy_ptx *e, vyre_type type, const vy_ptx_value *from, uint32_t n) {
     enum { BYTES = 0x0040, HALVES = 0x5410 };
     if (vy_ptx_class_of(type) == VY_PTX_B16) {
@@ -345,7 +344,7 @@ static vy_ptx_value put_together(vy_ptx *e, vyre_type type, const vy_ptx_value *
     return n == 2 ? low : joined(e, low, joined(e, from[2], from[3], BYTES), HALVES);
 }
 
-/* Elements of one access one by one, from one address: all are inside, so nothing wraps between them. */
+/* The elements of an access one by one, from one address: all are in bounds, so no offset wraps. */
 static void load_each(vy_ptx *e, const vy_stmt *s, vyre_type type, vy_ptx_value *out) {
     place at = place_of(e, s->memory, s->a);
     for (uint32_t k = 0; k < s->result_count; k++, at.offset += size_of(type)) {
@@ -420,7 +419,7 @@ void vy_ptx_store_wide(vy_ptx *e, const vy_stmt *s) {
 /* ---- atomics ----
  *
  * Relaxed read-modify-write atomics need no qualifier: the ISA assumes .relaxed.gpu, which every architecture has.
- * Other orders, and atomic loads and stores, need sm_70. */
+ * Other orders, and atomic loads and stores, require sm_70. */
 
 typedef struct row {
     const char *name;
@@ -445,7 +444,7 @@ static void qualify(vy_ptx *e, const vy_stmt *s, int always, char *text, size_t 
     snprintf(text, size, ".%s.%s.%s", vyre_order_name((vyre_order)s->order), scope, space);
 }
 
-/* Two's complement is added alike, and there is no add.s64. */
+/* Two's complement addition is the same for both signs, and there is no add.s64. */
 static const char *type_of(const row *r, vyre_type type) {
     if (r->is_bits)
         return vy_ptx_bits(type);
@@ -454,7 +453,7 @@ static const char *type_of(const row *r, vyre_type type) {
     return vy_ptx_type(type);
 }
 
-/* A load whose value nobody asks for. What it orders stays; of the load itself the driver's compiler keeps a half
+/* A load whose value is unused. Its memory order matters; ptxas keeps only half of the load itself
  * (docs/internals/ptx.md). */
 static void load_nothing(vy_ptx *e, const vy_stmt *s, vyre_type type) {
     if (s->result_count)
@@ -465,9 +464,19 @@ static void load_nothing(vy_ptx *e, const vy_stmt *s, vyre_type type) {
     vy_ptx_write(e, "fence.acq_rel.%s", s->scope == VYRE_SCOPE_WORKGROUP ? "cta" : "gpu");
 }
 
+/* Whether the only read of a variable, if any, assigns it to a variable that is not read, as legalisation does with
+ * results of guarded statements. */
+static int is_dead_copy(vy_ptx *e, uint32_t variable) {
+    if (!vy_ptx_need_uses(e, VY_DEF_USE_READS))
+        return 0;
+    const vy_stmt *s = &e->program->stmts.items[e->uses.last_read[variable]];
+    return !e->uses.reads[variable] || (e->uses.reads[variable] == 1 && s->kind == VY_STMT_ASSIGN &&
+                                        e->exprs[s->a].kind == VY_EXPR_VARIABLE && !e->uses.reads[s->variable]);
+}
+
 static void load_or_store(vy_ptx *e, const vy_stmt *s, vyre_type type) {
     char how[48];
-    if (s->op == VYRE_ATOMIC_LOAD && (!s->result_count || vy_ptx_is_dead_copy(e, s->variable))) {
+    if (s->op == VYRE_ATOMIC_LOAD && (!s->result_count || is_dead_copy(e, s->variable))) {
         load_nothing(e, s, type);
         return;
     }
@@ -483,7 +492,7 @@ static void load_or_store(vy_ptx *e, const vy_stmt *s, vyre_type type) {
     vy_ptx_declare(e, s->variable, d);
 }
 
-/* Whether nobody asks for the old value and the instruction without one will do: it cannot acquire, exchange or
+/* Whether the old value is unused and the instruction without a result suffices: it cannot acquire, exchange or
  * compare. */
 static int is_reduction(const vy_stmt *s) {
     return !s->result_count && s->op != VYRE_ATOMIC_EXCHANGE && s->op != VYRE_ATOMIC_COMPARE_EXCHANGE &&
@@ -507,8 +516,8 @@ static void change(vy_ptx *e, const vy_stmt *s, vyre_type type) {
         vy_ptx_declare(e, s->variable, d);
 }
 
-/* The smaller or larger float, which no instruction keeps: computed from what was there, until it is still there. Bits
- * are compared, so that a NaN is found again. */
+/* Atomic minimum or maximum of floats, which has no instruction: a compare-exchange loop. Bits are compared, so that a
+ * NaN is equal to itself. */
 static void keep_float(vy_ptx *e, const vy_stmt *s, vyre_type type) {
     char how[48];
     vy_ptx_address at = address_at(e, s->memory, s->a);

@@ -1,4 +1,5 @@
-/* The PTX module (ptx.h): declarations, the entry, and the requirements on the target. */
+/* The PTX module (ptx.h): declarations, the entry, and the requirements on the target. Invariant: the text depends
+ * on the program and the options only. */
 #include "emit/ptx/ptx.h"
 
 #include "analysis/uniformity.h"
@@ -8,37 +9,16 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Kernel params beyond the first take PTX 8.1 and sm_70. */
+/* More bytes of kernel params require PTX 8.1 and sm_70. */
 enum { PARAM_BYTES = 4096 };
 /* The most threads of a block in z. */
 enum { LONGEST_Z = 64 };
-/* What everything needs: shfl.sync is of PTX 6.0, atomics on f64 of sm_60. */
+/* The minimum of every kernel: shfl.sync requires PTX 6.0, atomics on f64 require sm_60. */
 enum { VERSION = 60, ARCHITECTURE = 60 };
-/* About as much text as there is for each, and before all of them. */
+/* Estimates of the text per node, and of the text before the code. */
 enum { STATEMENT_BYTES = 32, EXPRESSION_BYTES = 16, HEAD_BYTES = 1024 };
 
-/* ---- the device ---- */
-
-#define EXACT(ID) (UINT64_C(1) << VYRE_NUMERIC_##ID)
-
-uint64_t vy_ptx_exact(uint32_t architecture) {
-    uint64_t exact = EXACT(INT64) | EXACT(F32_ADD) | EXACT(F32_MUL) | EXACT(F32_DIV) | EXACT(F32_SQRT) |
-                     EXACT(F32_FMA) | EXACT(F32_SUBNORMAL) | EXACT(F32_MIN_MAX) | EXACT(F32_ROUND) |
-                     EXACT(F32_CONVERT) | EXACT(F64_ADD) | EXACT(F64_MUL) | EXACT(F64_DIV) | EXACT(F64_SQRT) |
-                     EXACT(F64_FMA) | EXACT(F64_SUBNORMAL) | EXACT(F64_MIN_MAX) | EXACT(F64_ROUND) |
-                     EXACT(F64_CONVERT) | EXACT(F16_ADD) | EXACT(F16_MUL) | EXACT(F16_FMA) | EXACT(F16_CONVERT);
-    return architecture >= 80 ? exact | EXACT(BF16_FMA) | EXACT(BF16_CONVERT) : exact;
-}
-
-vy_target_desc vy_ptx_target(uint32_t architecture, int cancellable) {
-    return (vy_target_desc){.exact = vy_ptx_exact(architecture),
-                            .subgroup_width = 32,
-                            .access_bytes = 16,
-                            .cancellable = (uint8_t)(cancellable != 0),
-                            .ends_at_grid_barriers = architecture >= VY_PTX_GRID_BARRIERS};
-}
-
-/* ---- what the code needs ---- */
+/* ---- required versions ---- */
 
 void vy_ptx_need(vy_ptx *e, uint32_t version, uint32_t architecture) {
     e->version = version > e->version ? version : e->version;
@@ -62,7 +42,7 @@ static const vy_variable *param_at(const vy_ptx *e, uint32_t index) {
     return &e->program->variables.items[e->body->first_variable + index];
 }
 
-/* Where each array lies among those of its space. */
+/* Computes the offset of each array in its space. */
 static void lay_out_arrays(vy_ptx *e) {
     for (uint32_t i = e->program->buffer_count; i < e->body->memory_count; i++) {
         const vy_memory *m = memory_at(e, i);
@@ -76,13 +56,13 @@ static void lay_out_arrays(vy_ptx *e) {
 
 /* ---- constant arrays ----
  *
- * The constant bank answers a warp in one step if all its threads read one address, and once for each address
- * otherwise. Global memory, through the read-only path of the L1 cache, answers a warp by cache lines. So the bank has
- * the tables whose indices are all the same in a workgroup, while there is room, and global memory has the others. */
+ * The constant bank serves a warp in one step if all its threads read one address, and once per address otherwise.
+ * Global memory, through the read-only path of the L1 cache, serves a warp by cache lines. So tables whose indices are
+ * all uniform over the workgroup are in the bank, while there is room, and the others are in global memory. */
 
-enum { BANK_BYTES = 1 << 16 };
+enum { BANK_BYTES = (1 << 16) - 8 * VY_PTX_NUMBERS };
 
-/* Marks the constant arrays that are read with an index that is not the same in a workgroup. */
+/* Marks the constant arrays that are read with an index that is not uniform over the workgroup. */
 static vyre_status find_divergent(const vy_ptx *e, uint8_t *is_divergent) {
     const vyre_program *p = e->program;
     vy_uniform *uniform;
@@ -110,7 +90,7 @@ static int has_tables(const vy_ptx *e) {
     return 0;
 }
 
-/* Arrays with equal contents lie in one place. */
+/* Arrays with equal contents share an offset. */
 static vyre_status lay_out_tables(vy_ptx *e) {
     const vyre_program *p = e->program;
     if (!has_tables(e))
@@ -138,7 +118,7 @@ static vyre_status lay_out_tables(vy_ptx *e) {
     return status;
 }
 
-/* The tables of one place as words, in the order of the arrays; the last ones may be padding. */
+/* The tables in the bank or in global memory as words, in the order of the arrays; the last ones may be padding. */
 static void write_tables(const vy_ptx *e, vy_string *out, int in_bank) {
     const vyre_program *p = e->program;
     uint32_t written = 0;
@@ -149,7 +129,7 @@ static void write_tables(const vy_ptx *e, vy_string *out, int in_bank) {
     for (uint32_t i = p->buffer_count; i < e->body->memory_count; i++) {
         const vy_memory *m = memory_at(e, i);
         if (m->space != VY_SPACE_CONSTANT || e->in_bank[i] != in_bank || e->array_offsets[i] != written)
-            continue; /* or the place of one before */
+            continue; /* it shares the offset of an earlier one */
         uint32_t size = p->tables.items[m->table].size, end = (size + 15) / 16 * 16;
         const uint8_t *bytes = vy_constant_bytes(p, m);
         for (uint32_t at = 0; at < end; at += 4) {
@@ -163,9 +143,23 @@ static void write_tables(const vy_ptx *e, vy_string *out, int in_bank) {
     vy_string_add(out, "\n\t};\n");
 }
 
+static void write_numbers(const vy_ptx *e, vy_string *out) {
+    for (uint32_t i = 0; i < e->number_count; i++) {
+        if (i == 0)
+            vy_string_format(out, "\t.const .align 8 .b64 numbers[%" PRIu32 "] = {", e->number_count);
+        vy_string_format(out, "%s%s0x%016" PRIx64, i ? "," : "", i % 8 ? " " : "\n\t\t", e->numbers[i]);
+    }
+    if (e->number_count)
+        vy_string_add(out, "\n\t};\n");
+}
+
+static uint32_t tile_param_count(const vy_ptx *e) {
+    return 2 * (uint32_t)__builtin_popcount(e->tiled_axes);
+}
+
 static uint32_t param_bytes(const vy_ptx *e) {
-    uint32_t bytes = 8 + 12 * e->program->buffer_count + (e->is_indirect ? 12 : 0);
-    for (uint32_t i = 0; i < e->program->param_count; i++) /* each at a multiple of 8: more than they take */
+    uint32_t bytes = 8 + 12 * e->program->buffer_count + 4 * tile_param_count(e) + (e->is_indirect ? 12 : 0);
+    for (uint32_t i = 0; i < e->program->param_count; i++) /* an upper bound: each at a multiple of 8 */
         bytes += 8;
     return bytes;
 }
@@ -190,6 +184,9 @@ static void write_params(vy_ptx *e, vy_string *out) {
                          vyre_type_bits((vyre_type)v->type) == 64 ? "u64" : "u32", i,
                          vy_symbol_name(e->program, v->name), vyre_type_name((vyre_type)v->type));
     }
+    for (unsigned axis = 0; axis < 3; axis++)
+        if (e->tiled_axes >> axis & 1)
+            vy_string_format(out, "\t.param .u32 first_%c,\n\t.param .u32 groups_%c,\n", "xyz"[axis], "xyz"[axis]);
     vy_string_format(out, "\t.param .u64 .ptr .global .align 8 control%s\n", e->is_indirect ? "," : "");
     if (e->is_indirect)
         vy_string_add(out, "\t.param .u64 .ptr .global .align 4 grid,\n\t.param .u32 ticket\n");
@@ -203,7 +200,7 @@ static void write_registers(vy_ptx *e, vy_string *out) {
                              vy_ptx_register_count(&e->registers[i]));
 }
 
-/* Letters, digits and _: what is left of a name, for PTX takes no other. */
+/* The letters, digits and _ of a name; PTX accepts no other characters. */
 static void write_name(char *out, size_t size, const char *name) {
     size_t length = (size_t)snprintf(out, size, "vyre_%s", name);
     for (size_t i = 0; i < length && i + 1 < size; i++) {
@@ -222,7 +219,7 @@ static void write_file(const vy_ptx *e, vy_string *out) {
 
 /* ---- the module ---- */
 
-/* What stands before the code, whose registers are known when it is written. */
+/* The text before the code, which declares the registers used by it. */
 static void write_head(vy_ptx *e, const vy_ptx_code *code, vy_string *out) {
     vy_string_format(out, ".version %" PRIu32 ".%" PRIu32 "\n.target sm_%" PRIu32 "\n.address_size 64\n",
                      code->version / 10, code->version % 10, code->architecture);
@@ -239,13 +236,14 @@ static void write_head(vy_ptx *e, const vy_ptx_code *code, vy_string *out) {
         vy_string_format(out, "\t.shared .align 16 .b8 workgroup_arrays[%" PRIu32 "];\n", code->static_bytes);
     if (code->local_bytes)
         vy_string_format(out, "\t.local .align 16 .b8 private_arrays[%" PRIu32 "];\n", code->local_bytes);
-    write_tables(e, out, 0); /* of this kernel, whatever else is in the module */
+    write_tables(e, out, 0); /* private to this kernel */
     write_tables(e, out, 1);
+    write_numbers(e, out);
     vy_string_append(out, e->before.text, e->before.length);
     vy_string_append(out, e->start.text, e->start.length);
 }
 
-/* The code, which is most of it, is moved once: nobody knows before how long the head is. */
+/* Moves the code, which is most of the text, once, because the length of the head is unknown before. */
 static vyre_status write_module(vy_ptx *e, vy_ptx_code *code) {
     vy_string head = {0}, *text = &e->code;
     char *at = vy_string_reserve(&head, e->reserved + HEAD_BYTES + e->before.length + e->start.length);
@@ -268,8 +266,10 @@ static void describe(const vy_ptx *e, vy_ptx_code *code) {
     code->architecture = e->architecture;
     for (int i = 0; i < 3; i++)
         code->block[i] = !e->is_flat ? size[i] : i ? 1 : all;
-    code->param_count = e->batched ? 1 : 2 * e->program->buffer_count + e->program->param_count + 1;
+    code->param_count =
+        e->batched ? 1 : 2 * e->program->buffer_count + e->program->param_count + tile_param_count(e) + 1;
     code->param_count += e->is_indirect ? 2 : 0;
+    code->tiled_axes = (uint8_t)e->tiled_axes;
     code->row_bytes = e->batched ? vy_ptx_batch_item_bytes(e) : 0;
     code->local_bytes = e->local_bytes;
     code->needs_cooperative = (uint8_t)e->has_grid_barriers;
@@ -279,6 +279,19 @@ static void describe(const vy_ptx *e, vy_ptx_code *code) {
         code->static_bytes = e->shared_bytes;
     else
         code->dynamic_bytes = e->shared_bytes;
+}
+
+/* Keeps only the tiled axes on which a value or the number of a trap depends. */
+static void keep_used_axes(vy_ptx *e) {
+    static const uint8_t depends[VYRE_BUILTIN_COUNT] = {[VYRE_BUILTIN_GLOBAL_ID] = 1,
+                                                        [VYRE_BUILTIN_GROUP_ID] = 1,
+                                                        [VYRE_BUILTIN_GROUP_COUNT] = 1,
+                                                        [VYRE_BUILTIN_GLOBAL_SIZE] = 1};
+    unsigned used = e->has_reports ? 7 : 0;
+    for (uint32_t i = 0; i < e->program->exprs.count && e->tiled_axes & ~used; i++)
+        if (e->exprs[i].kind == VY_EXPR_BUILTIN && depends[e->exprs[i].op])
+            used |= 1u << e->exprs[i].axis;
+    e->tiled_axes &= e->is_indirect || e->has_grid_barriers ? 0 : used;
 }
 
 static void scan_program(vy_ptx *e) {
@@ -294,19 +307,19 @@ static void scan_program(vy_ptx *e) {
         e->has_sync |= s->kind == VY_STMT_BARRIER || s->kind == VY_STMT_COLLECTIVE;
     }
     vy_ptx_scan_errata(e);
+    keep_used_axes(e);
 }
 
 /* ---- the body, once or twice ----
  *
- * Where nothing proves that buffers start at multiples of 16, every wide access stands behind a test of its own. The
- * driver's compiler makes predicates of such tests: then the accesses one by one, which nobody makes, wait for the
- * wide one, whose registers they would write. So the buffers are asked once, before a body with wide accesses; behind
- * it is one with none. */
+ * If buffers are not proven to start at multiples of 16, every wide access has its own test. ptxas converts such tests
+ * to predicates: then the accesses one by one, which are never executed, wait for the wide one, whose registers they
+ * would write. So the buffers are tested once, before a body with wide accesses; a second body has none. */
 
-enum { MOST_TWICE = 512 }; /* statements; beyond that compiling takes longer than waiting */
+enum { MOST_TWICE = 512 }; /* statements; beyond that compiling costs more than waiting */
 
-/* Not 0 if a buffer that wide accesses ask does not start at a multiple of 16; a literal if none is asked. Notes who
- * asks. */
+/* Not 0 if a buffer with wide accesses does not start at a multiple of 16; a literal if no buffer is tested. Records
+ * the statements that test one. */
 static vy_ptx_value misalignments(vy_ptx *e) {
     vy_ptx_value all = vy_ptx_literal(VYRE_TYPE_U32, 0);
     uint32_t first = e->body->first_stmt, end = e->body->end_stmt;
@@ -352,7 +365,7 @@ static void write_bodies(vy_ptx *e) {
     write_statements(e);
 }
 
-/* The first instruction: nothing that another launch writes is read before, and no thread ends without it. */
+/* The first instruction: no data that another launch writes is read before, and no thread ends without it. */
 static void wait_for_others(vy_ptx *e) {
     e->dependent_launch = 1;
     vy_ptx_need(e, 78, VY_PTX_DEPENDENT_LAUNCH);
@@ -365,7 +378,7 @@ static void write_body(vy_ptx *e, const vy_ptx_options *options) {
     if (options && options->dependent_launch && options->architecture >= VY_PTX_DEPENDENT_LAUNCH && !e->batched &&
         !e->is_indirect && !e->has_grid_barriers)
         wait_for_others(e);
-    if (e->is_indirect) /* how often it has asked, and what it heard, is of all workgroups */
+    if (e->is_indirect) /* the count of polls and their result are shared by all workgroups */
         vy_ptx_set_output(e, &e->before);
     if (e->has_polls) {
         e->polls = vy_ptx_in_register(e, vy_ptx_literal(VYRE_TYPE_U32, 0));
@@ -421,9 +434,11 @@ vyre_status vy_ptx_emit(const vyre_program *program, const vy_ptx_options *optio
     vy_arena arena = {0};
     memset(out, 0, sizeof *out);
     if (!vy_program_has_entry(program))
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, "give a program, or write one that calls the functions",
+        return vy_fail(error, VYRE_INVALID_ARGUMENT,
+                       "pass a program with an entry, for example one that calls the functions",
                        "`%s` is a library: there is nothing to launch", vyre_program_name(program));
     vy_ptx e = {.program = program,
+                .uses = {.program = program, .arena = &arena},
                 .exprs = program->exprs.items,
                 .body = vy_program_entry(program),
                 .arena = &arena,
@@ -433,6 +448,7 @@ vyre_status vy_ptx_emit(const vyre_program *program, const vy_ptx_options *optio
                 .batched = options && options->batched,
                 .reserved = options ? options->reserved : 0,
                 .is_indirect = options && options->indirect,
+                .tiled_axes = options ? options->tiled_axes : 0,
                 .has_positions = program->stmt_positions.count && *vy_source_name(program->source),
                 .registers = {{.start = "%p"}, {.start = "%h"}, {.start = "%r"}, {.start = "%d"}},
                 .guard = vy_ptx_literal(VYRE_TYPE_BOOL, 1),
@@ -441,7 +457,7 @@ vyre_status vy_ptx_emit(const vyre_program *program, const vy_ptx_options *optio
                 .error = error};
     e.status = prepare(&e);
     if (e.batched && e.is_indirect)
-        vy_ptx_refuse(&e, "rows beside an indirect grid");
+        vy_ptx_refuse(&e, "a batched entry with an indirect grid");
     if (e.status == VYRE_OK)
         write_body(&e, options);
     if (e.status == VYRE_OK)

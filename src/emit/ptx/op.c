@@ -1,72 +1,65 @@
 /* Expressions, ops of the op table and conversions (casts), as PTX instructions. */
 #include "emit/ptx/emitter.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 /* ---- ops ----
  *
  * Legalisation has replaced operations that the ISA does not compute exactly, zero divisors, shift amounts beyond the
- * width, and NaN operands whose result can be observed. Float arithmetic names its rounding, so that nothing is
+ * width, and NaN operands whose result can be observed. Float arithmetic states its rounding, so that nothing is
  * contracted, and never .ftz, so that subnormals are kept.
  *
  * From the PTX ISA: min and max of floats return the other operand for a NaN, and +0 > -0; the results of clz and popc
  * are u32 for every operand type; shl and shr return 0 (or the sign) for amounts of the width and more. */
 
 typedef enum form {
-    NONE,
-    TYPED,   /* an instruction of as many operands as the row has, by type */
-    BITS,    /* … by size */
-    COMPARE, /* setp */
-    ROUND,   /* cvt from a float type to itself */
-    COUNT    /* gives a u32 */
+    REPLACED_FORM, /* legalisation replaces the op, or it does not accept the class */
+    TYPED_FORM,    /* an instruction of as many operands as the op has, by type */
+    BITS_FORM,     /* … by size */
+    COMPARE_FORM,  /* setp */
+    ROUND_FORM,    /* cvt from a float type to itself */
+    COUNT_FORM,    /* yields a u32 */
+    FUNCTION_FORM,
+    MOVE_FORM /* a function, for types that are held in another width, too */
 } form;
 
-/* By class: how a row is written for integers and floats. */
-typedef struct way {
+/* The code of an op that is not one instruction. */
+typedef vy_ptx_value op_function(vy_ptx *e, const vy_expr *x, vyre_type type, const vy_ptx_value *args);
+
+/* A cell of the table. */
+typedef struct cell {
     uint8_t form;
-    char name[8]; /* a word */
-} way;
+    char name[8]; /* at most 8 letters, packed */
+    op_function *function;
+} cell;
+
+/* By class of the operand. */
 typedef struct row {
-    way integer, real;
+    cell integer, real;
 } row;
 
-static const row rows[VYRE_OP_COUNT] = {
-    [VYRE_OP_NEG] = {{NONE, ""}, {TYPED, "neg"}},
-    [VYRE_OP_LNOT] = {{BITS, "not"}, {NONE, ""}},
-    [VYRE_OP_ABS] = {{NONE, ""}, {TYPED, "abs"}},
-    [VYRE_OP_POPCOUNT] = {{COUNT, "popc"}, {NONE, ""}},
-    [VYRE_OP_CLZ] = {{COUNT, "clz"}, {NONE, ""}},
-    [VYRE_OP_REVERSE_BITS] = {{BITS, "brev"}, {NONE, ""}},
-    [VYRE_OP_SQRT] = {{NONE, ""}, {TYPED, "sqrt.rn"}},
-    [VYRE_OP_APPROX_SQRT] = {{NONE, ""}, {TYPED, "sqrt.rn"}},
-    [VYRE_OP_FLOOR] = {{NONE, ""}, {ROUND, "rmi"}},
-    [VYRE_OP_CEIL] = {{NONE, ""}, {ROUND, "rpi"}},
-    [VYRE_OP_TRUNC] = {{NONE, ""}, {ROUND, "rzi"}},
-    [VYRE_OP_ROUND] = {{NONE, ""}, {ROUND, "rni"}},
-    [VYRE_OP_ADD] = {{TYPED, "add"}, {TYPED, "add.rn"}},
-    [VYRE_OP_SUB] = {{TYPED, "sub"}, {TYPED, "sub.rn"}},
-    [VYRE_OP_MUL] = {{TYPED, "mul.lo"}, {TYPED, "mul.rn"}},
-    [VYRE_OP_MUL_HIGH] = {{TYPED, "mul.hi"}, {NONE, ""}},
-    [VYRE_OP_DIV] = {{TYPED, "div"}, {TYPED, "div.rn"}},
-    [VYRE_OP_APPROX_DIV] = {{NONE, ""}, {TYPED, "div.rn"}},
-    [VYRE_OP_REM] = {{TYPED, "rem"}, {NONE, ""}},
-    [VYRE_OP_AND] = {{BITS, "and"}, {NONE, ""}},
-    [VYRE_OP_OR] = {{BITS, "or"}, {NONE, ""}},
-    [VYRE_OP_LAND] = {{BITS, "and"}, {NONE, ""}},
-    [VYRE_OP_LOR] = {{BITS, "or"}, {NONE, ""}},
-    [VYRE_OP_MIN] = {{TYPED, "min"}, {TYPED, "min"}},
-    [VYRE_OP_MAX] = {{TYPED, "max"}, {TYPED, "max"}},
-    [VYRE_OP_EQ] = {{COMPARE, "setp.eq"}, {COMPARE, "setp.eq"}},
-    [VYRE_OP_NE] = {{COMPARE, "setp.ne"}, {COMPARE, "setp.neu"}},
-    [VYRE_OP_LT] = {{COMPARE, "setp.lt"}, {COMPARE, "setp.lt"}},
-    [VYRE_OP_LE] = {{COMPARE, "setp.le"}, {COMPARE, "setp.le"}},
-    [VYRE_OP_GT] = {{COMPARE, "setp.gt"}, {COMPARE, "setp.gt"}},
-    [VYRE_OP_GE] = {{COMPARE, "setp.ge"}, {COMPARE, "setp.ge"}},
-    [VYRE_OP_FMA] = {{NONE, ""}, {TYPED, "fma.rn"}},
-};
+/* An f64 literal whose lower half is not 0, in a register. Instructions of the device have immediates of 32 bits, so
+ * ptxas would load such a literal with two moves before each use. From the constant bank it needs one load
+ * instruction, executed once before a loop. For a loop that rarely runs (control.c) that would be a loss, since ptxas
+ * executes the load at the start of the kernel. Returns the literal itself there, and if the pool is full. */
+static vy_ptx_value pooled(vy_ptx *e, vy_ptx_value v) {
+    uint32_t i = 0;
+    while (i < e->number_count && e->numbers[i] != v.bits)
+        i++;
+    if (i == VY_PTX_NUMBERS || (i < e->repeated_numbers && e->loops.count > e->loops_outside))
+        return v;
+    e->numbers[i] = v.bits;
+    e->number_count += i == e->number_count;
+    vy_ptx_value d = vy_ptx_new(e, VYRE_TYPE_F64);
+    vy_ptx_write(e, "ld.const.b64 %s, [numbers+%" PRIu32 "]", vy_ptx_name(e, d), 8 * i);
+    return d;
+}
 
-/* Half a word and a predicate have no literals, and one operand at least is a register. */
+/* 16-bit registers and predicates have no immediates, and at least one operand is a register. */
 static vy_ptx_value operand_of(vy_ptx *e, vy_ptx_value v, int may_be_literal) {
+    if (v.is_literal && v.type == VYRE_TYPE_F64 && (uint32_t)v.bits)
+        v = pooled(e, v);
     return may_be_literal && vy_ptx_class_of((vyre_type)v.type) > VY_PTX_B16 ? v : vy_ptx_in_register(e, v);
 }
 
@@ -96,66 +89,80 @@ vy_ptx_value vy_ptx_two_by(vy_ptx *e, uint64_t name, const char *suffix, vyre_ty
     return d;
 }
 
-/* What counts is a u32: as wide as what was counted. */
+/* The u32 result of a count, in the width of its operand. */
 static vy_ptx_value counted(vy_ptx *e, uint64_t name, vyre_type type, vy_ptx_value a) {
     vy_ptx_value count = one_by(e, name, vy_ptx_bits(type), VYRE_TYPE_U32, a);
     return vy_ptx_class_of(type) == VY_PTX_B64 ? one(e, "cvt.u64", "u32", type, count)
                                                : (count.type = (uint8_t)type, count);
 }
 
-static vy_ptx_value by_row(vy_ptx *e, const way *w, const vy_expr *x, vyre_type operand, const vy_ptx_value *args) {
-    const char *suffix = w->form == BITS ? vy_ptx_bits(operand) : vy_ptx_type(operand);
+static vy_ptx_value instruction(vy_ptx *e, const cell *c, const vy_expr *x, vyre_type operand,
+                                const vy_ptx_value *args) {
+    const char *suffix = c->form == BITS_FORM ? vy_ptx_bits(operand) : vy_ptx_type(operand);
     uint64_t name;
-    memcpy(&name, w->name, sizeof name);
-    if (w->form == COUNT)
+    memcpy(&name, c->name, sizeof name);
+    if (c->form == COUNT_FORM)
         return counted(e, name, operand, args[0]);
     vy_ptx_value d = vy_ptx_new(e, (vyre_type)x->type);
-    if (w->form == COMPARE)
+    if (c->form == COMPARE_FORM)
         vy_ptx_instruct(e, name, suffix, (const vy_ptx_value[]){d, vy_ptx_in_register(e, args[0]), args[1]}, 3);
-    else if (w->form == ROUND)
-        vy_ptx_write(e, "cvt.%s.%s.%s %s, %s", w->name, suffix, suffix, vy_ptx_name(e, d), vy_ptx_register(e, args[0]));
+    else if (c->form == ROUND_FORM)
+        vy_ptx_write(e, "cvt.%s.%s.%s %s, %s", c->name, suffix, suffix, vy_ptx_name(e, d), vy_ptx_register(e, args[0]));
     else
         line(e, vy_ptx_arity(x), name, suffix, d, args);
     return d;
 }
 
-/* ---- rows that are more than one thing ---- */
+/* ---- ops that are more than one instruction ---- */
 
 static const char *signed_of(vyre_type type) {
     return vy_ptx_class_of(type) == VY_PTX_B64 ? "s64" : "s32";
 }
 
-/* Flips the bits and adds one if the sign is set: what abs gives for MIN is not said, and max(x, -x) is compiled
- * wrongly for sm_100 by ptxas 12.8 to 13.3. */
-static vy_ptx_value absolute(vy_ptx *e, vyre_type type, vy_ptx_value a) {
+/* Flips the bits and adds one if the sign is set, because the PTX ISA does not define abs of MIN, and ptxas 12.8 to
+ * 13.3 miscompile max(x, -x) for sm_100. */
+static vy_ptx_value op_abs(vy_ptx *e, const vy_expr *x, vyre_type type, const vy_ptx_value *args) {
+    (void)x;
     if (vyre_type_class(type) == VYRE_CLASS_UNSIGNED)
-        return a;
-    a = vy_ptx_in_register(e, a);
+        return args[0];
+    vy_ptx_value a = vy_ptx_in_register(e, args[0]);
     vy_ptx_value last = vy_ptx_literal(VYRE_TYPE_U32, vyre_type_bits(type) - 1);
     vy_ptx_value sign = vy_ptx_two(e, "shr", signed_of(type), type, a, last);
     return vy_ptx_two(e, "sub", signed_of(type), type, vy_ptx_two(e, "xor", vy_ptx_bits(type), type, a, sign), sign);
 }
 
-/* -1 - x. `not` and `xor -1` are compiled wrongly by ptxas 13.0 and the driver of that time, for every architecture:
- * where x is known from a condition that only ever goes one way, ~x & y becomes x & y. `lop3` is compiled rightly, but
- * may end the compiler (docs/internals/ptx.md). */
+/* -1 - x. ptxas 13.0 and drivers of that time miscompile `not` and `xor -1` for every architecture: if a condition
+ * that always has the same outcome determines x, ~x & y becomes x & y. `lop3` is compiled correctly, but may crash the
+ * compiler (docs/internals/ptx.md). */
 static vy_ptx_value complement(vy_ptx *e, vyre_type type, vy_ptx_value a) {
     vyre_type number = vy_ptx_class_of(type) == VY_PTX_B64 ? VYRE_TYPE_I64 : VYRE_TYPE_I32;
     return vy_ptx_two(e, "sub", signed_of(type), type, vy_ptx_literal(number, UINT64_MAX), a);
+}
+
+static vy_ptx_value op_neg(vy_ptx *e, const vy_expr *x, vyre_type type, const vy_ptx_value *args) {
+    return one(e, "neg", signed_of(type), (vyre_type)x->type, args[0]);
+}
+
+static vy_ptx_value op_not(vy_ptx *e, const vy_expr *x, vyre_type type, const vy_ptx_value *args) {
+    (void)x;
+    return complement(e, type, args[0]);
 }
 
 static int is_all_ones(vyre_type type, vy_ptx_value v) {
     return v.is_literal && v.bits == vy_type_layouts[type].mask;
 }
 
-static vy_ptx_value exclusive(vy_ptx *e, vyre_type type, vy_ptx_value a, vy_ptx_value b) {
-    if (is_all_ones(type, b))
-        return complement(e, type, a);
-    return is_all_ones(type, a) ? complement(e, type, b) : vy_ptx_two(e, "xor", vy_ptx_bits(type), type, a, b);
+static vy_ptx_value op_xor(vy_ptx *e, const vy_expr *x, vyre_type type, const vy_ptx_value *args) {
+    (void)x;
+    if (is_all_ones(type, args[1]))
+        return complement(e, type, args[0]);
+    return is_all_ones(type, args[0]) ? complement(e, type, args[1])
+                                      : vy_ptx_two(e, "xor", vy_ptx_bits(type), type, args[0], args[1]);
 }
 
-static vy_ptx_value trailing_zeros(vy_ptx *e, vyre_type type, vy_ptx_value a) {
-    return counted(e, vy_pack_text("clz"), type, one(e, "brev", vy_ptx_bits(type), type, a));
+static vy_ptx_value op_ctz(vy_ptx *e, const vy_expr *x, vyre_type type, const vy_ptx_value *args) {
+    (void)x;
+    return counted(e, vy_pack_text("clz"), type, one(e, "brev", vy_ptx_bits(type), type, args[0]));
 }
 
 static vy_ptx_value reverse_word(vy_ptx *e, vyre_type type, vy_ptx_value a) {
@@ -165,11 +172,12 @@ static vy_ptx_value reverse_word(vy_ptx *e, vyre_type type, vy_ptx_value a) {
     return d;
 }
 
-static vy_ptx_value reverse_bytes(vy_ptx *e, vyre_type type, vy_ptx_value a) {
+static vy_ptx_value op_reverse_bytes(vy_ptx *e, const vy_expr *x, vyre_type type, const vy_ptx_value *args) {
+    (void)x;
     if (vy_ptx_class_of(type) == VY_PTX_B32)
-        return reverse_word(e, type, a);
+        return reverse_word(e, type, args[0]);
     vy_ptx_value low = vy_ptx_new(e, VYRE_TYPE_U32), high = vy_ptx_new(e, VYRE_TYPE_U32), d;
-    const char *whole = vy_ptx_register(e, a);
+    const char *whole = vy_ptx_register(e, args[0]);
     vy_ptx_write(e, "mov.b64 {%s, %s}, %s", vy_ptx_name(e, low), vy_ptx_name(e, high), whole);
     low = reverse_word(e, VYRE_TYPE_U32, low);
     high = reverse_word(e, VYRE_TYPE_U32, high);
@@ -178,7 +186,7 @@ static vy_ptx_value reverse_bytes(vy_ptx *e, vyre_type type, vy_ptx_value a) {
     return d;
 }
 
-/* Amounts are of 32 bits, whatever is shifted. */
+/* Shift amounts have 32 bits, whatever the type of the shifted value. */
 static vy_ptx_value amount(vy_ptx *e, vy_ptx_value b) {
     if (b.is_literal)
         return vy_ptx_literal(VYRE_TYPE_U32, b.bits);
@@ -186,16 +194,16 @@ static vy_ptx_value amount(vy_ptx *e, vy_ptx_value b) {
                                                             : (b.type = VYRE_TYPE_U32, b);
 }
 
-static vy_ptx_value shift(vy_ptx *e, vyre_op op, vyre_type type, vy_ptx_value a, vy_ptx_value b) {
-    return vy_ptx_two(e, op == VYRE_OP_SHL ? "shl" : "shr", op == VYRE_OP_SHL ? vy_ptx_bits(type) : vy_ptx_type(type),
-                      type, a, amount(e, b));
+static vy_ptx_value op_shift(vy_ptx *e, const vy_expr *x, vyre_type type, const vy_ptx_value *args) {
+    int is_left = x->op == VYRE_OP_SHL;
+    return vy_ptx_two(e, is_left ? "shl" : "shr", is_left ? vy_ptx_bits(type) : vy_ptx_type(type), type, args[0],
+                      amount(e, args[1]));
 }
 
-/* 64 bits: one of the two halves is shifted by the whole width if the amount is 0, which gives 0. */
-static vy_ptx_value rotate(vy_ptx *e, vyre_op op, vyre_type type, vy_ptx_value a, vy_ptx_value b) {
-    int is_left = op == VYRE_OP_ROTL;
-    a = vy_ptx_in_register(e, a);
-    b = amount(e, b);
+/* 64 bits: for amount 0 one of the two halves is shifted by the whole width, which results in 0. */
+static vy_ptx_value op_rotate(vy_ptx *e, const vy_expr *x, vyre_type type, const vy_ptx_value *args) {
+    int is_left = x->op == VYRE_OP_ROTL;
+    vy_ptx_value a = vy_ptx_in_register(e, args[0]), b = amount(e, args[1]);
     if (vy_ptx_class_of(type) == VY_PTX_B32) {
         vy_ptx_value d = vy_ptx_new(e, type);
         char *at = vy_write_text(vy_ptx_line(e), is_left ? "shf.l.wrap.b32" : "shf.r.wrap.b32");
@@ -208,7 +216,7 @@ static vy_ptx_value rotate(vy_ptx *e, vyre_op op, vyre_type type, vy_ptx_value a
     return vy_ptx_two(e, "or", "b64", type, there, back);
 }
 
-/* Bits of a float that a mask lets through, as an integer. */
+/* The bits of a float that a mask selects, as an integer. */
 vy_ptx_value vy_ptx_masked(vy_ptx *e, vyre_type type, vy_ptx_value a, uint64_t mask) {
     vyre_type integer = vy_ptx_integer_of(type);
     if (a.is_literal)
@@ -216,14 +224,17 @@ vy_ptx_value vy_ptx_masked(vy_ptx *e, vyre_type type, vy_ptx_value a, uint64_t m
     return vy_ptx_two(e, "and", vy_ptx_bits(type), integer, a, vy_ptx_literal(integer, mask));
 }
 
-static vy_ptx_value with_sign(vy_ptx *e, vyre_type type, vy_ptx_value a, vy_ptx_value b) {
+static vy_ptx_value op_copysign(vy_ptx *e, const vy_expr *x, vyre_type type, const vy_ptx_value *args) {
     uint64_t sign = vy_ptx_sign_bit(type);
-    return vy_ptx_two(e, "or", vy_ptx_bits(type), type, vy_ptx_masked(e, type, a, sign - 1),
-                      vy_ptx_masked(e, type, b, sign));
+    (void)x;
+    return vy_ptx_two(e, "or", vy_ptx_bits(type), type, vy_ptx_masked(e, type, args[0], sign - 1),
+                      vy_ptx_masked(e, type, args[1], sign));
 }
 
-static vy_ptx_value test(vy_ptx *e, vyre_op op, vyre_type type, vy_ptx_value a) {
+static vy_ptx_value op_test(vy_ptx *e, const vy_expr *x, vyre_type type, const vy_ptx_value *args) {
     const char *integer = vy_ptx_type(vy_ptx_integer_of(type));
+    vyre_op op = (vyre_op)x->op;
+    vy_ptx_value a = args[0];
     if (op == VYRE_OP_IS_NAN) {
         a = vy_ptx_in_register(e, a);
         return vy_ptx_two(e, "setp.nan", vy_ptx_type(type), VYRE_TYPE_BOOL, a, a);
@@ -265,54 +276,90 @@ vy_ptx_value vy_ptx_choose(vy_ptx *e, vyre_type type, const vy_ptx_value *args) 
     return d;
 }
 
-/* ---- any row ---- */
-
-static int special(vy_ptx *e, const vy_expr *x, vyre_type operand, const vy_ptx_value *args, vy_ptx_value *out) {
-    vyre_op op = (vyre_op)x->op;
-    vyre_type result = (vyre_type)x->type;
-    switch (op) {
-    case VYRE_OP_NEG:
-        *out = one(e, "neg", signed_of(operand), result, args[0]);
-        return 1;
-    case VYRE_OP_NOT:
-        *out = complement(e, operand, args[0]);
-        return 1;
-    case VYRE_OP_XOR:
-        *out = exclusive(e, operand, args[0], args[1]);
-        return 1;
-    case VYRE_OP_ABS:
-        *out = absolute(e, operand, args[0]);
-        return 1;
-    case VYRE_OP_CTZ:
-        *out = trailing_zeros(e, operand, args[0]);
-        return 1;
-    case VYRE_OP_REVERSE_BYTES:
-        *out = reverse_bytes(e, operand, args[0]);
-        return 1;
-    case VYRE_OP_SHL:
-    case VYRE_OP_SHR:
-        *out = shift(e, op, operand, args[0], args[1]);
-        return 1;
-    case VYRE_OP_ROTL:
-    case VYRE_OP_ROTR:
-        *out = rotate(e, op, operand, args[0], args[1]);
-        return 1;
-    case VYRE_OP_COPYSIGN:
-        *out = with_sign(e, operand, args[0], args[1]);
-        return 1;
-    case VYRE_OP_IS_NAN:
-    case VYRE_OP_IS_INF:
-    case VYRE_OP_IS_FINITE:
-    case VYRE_OP_SIGNBIT:
-        *out = test(e, op, operand, args[0]);
-        return 1;
-    default:
-        return 0;
-    }
+static vy_ptx_value op_select(vy_ptx *e, const vy_expr *x, vyre_type type, const vy_ptx_value *args) {
+    (void)x;
+    return vy_ptx_selection(e, type, args);
 }
 
-/* What is done with types that are held in another width is what moves them; f16 and bf16 have what the profile says
- * (vy_ptx_exact). */
+static vy_ptx_value op_cast(vy_ptx *e, const vy_expr *x, vyre_type type, const vy_ptx_value *args) {
+    (void)type;
+    return vy_ptx_cast(e, (vyre_type)x->type, args[0]);
+}
+
+static vy_ptx_value op_bitcast(vy_ptx *e, const vy_expr *x, vyre_type type, const vy_ptx_value *args) {
+    (void)type;
+    return vy_ptx_bitcast(e, (vyre_type)x->type, vy_ptx_normalize_bool(e, (vyre_type)x->type, args[0]));
+}
+
+/* ---- the table ---- */
+
+/* clang-format off */
+#define REPLACED {REPLACED_FORM, "", NULL}
+#define TYPED(name) {TYPED_FORM, name, NULL}
+#define BITS(name) {BITS_FORM, name, NULL}
+#define COMPARE(name) {COMPARE_FORM, "setp." name, NULL}
+#define ROUND(name) {ROUND_FORM, name, NULL}
+#define COUNT(name) {COUNT_FORM, name, NULL}
+#define FUNCTION(name) {FUNCTION_FORM, "", op_##name}
+#define MOVE(name) {{MOVE_FORM, "", op_##name}, {MOVE_FORM, "", op_##name}}
+
+/* One row for each op of VYRE_OP_LIST: a row that is missing does not compile. */
+#define ROW_NEG {FUNCTION(neg), TYPED("neg")}
+#define ROW_NOT {FUNCTION(not), REPLACED}
+#define ROW_LNOT {BITS("not"), REPLACED}
+#define ROW_ABS {FUNCTION(abs), TYPED("abs")}
+#define ROW_POPCOUNT {COUNT("popc"), REPLACED}
+#define ROW_CLZ {COUNT("clz"), REPLACED}
+#define ROW_CTZ {FUNCTION(ctz), REPLACED}
+#define ROW_REVERSE_BITS {BITS("brev"), REPLACED}
+#define ROW_REVERSE_BYTES {FUNCTION(reverse_bytes), REPLACED}
+#define ROW_SQRT {REPLACED, TYPED("sqrt.rn")}
+#define ROW_FLOOR {REPLACED, ROUND("rmi")}
+#define ROW_CEIL {REPLACED, ROUND("rpi")}
+#define ROW_TRUNC {REPLACED, ROUND("rzi")}
+#define ROW_ROUND {REPLACED, ROUND("rni")}
+#define ROW_IS_NAN {REPLACED, FUNCTION(test)}
+#define ROW_IS_INF {REPLACED, FUNCTION(test)}
+#define ROW_IS_FINITE {REPLACED, FUNCTION(test)}
+#define ROW_SIGNBIT {REPLACED, FUNCTION(test)}
+#define ROW_ADD {TYPED("add"), TYPED("add.rn")}
+#define ROW_SUB {TYPED("sub"), TYPED("sub.rn")}
+#define ROW_MUL {TYPED("mul.lo"), TYPED("mul.rn")}
+#define ROW_MUL_HIGH {TYPED("mul.hi"), REPLACED}
+#define ROW_DIV {TYPED("div"), TYPED("div.rn")}
+#define ROW_REM {TYPED("rem"), REPLACED}
+#define ROW_REMAINDER {REPLACED, REPLACED}
+#define ROW_AND {BITS("and"), REPLACED}
+#define ROW_OR {BITS("or"), REPLACED}
+#define ROW_XOR {FUNCTION(xor), REPLACED}
+#define ROW_LAND {BITS("and"), REPLACED}
+#define ROW_LOR {BITS("or"), REPLACED}
+#define ROW_SHL {FUNCTION(shift), REPLACED}
+#define ROW_SHR {FUNCTION(shift), REPLACED}
+#define ROW_ROTL {FUNCTION(rotate), REPLACED}
+#define ROW_ROTR {FUNCTION(rotate), REPLACED}
+#define ROW_MIN {TYPED("min"), TYPED("min")}
+#define ROW_MAX {TYPED("max"), TYPED("max")}
+#define ROW_COPYSIGN {REPLACED, FUNCTION(copysign)}
+#define ROW_EQ {COMPARE("eq"), COMPARE("eq")}
+#define ROW_NE {COMPARE("ne"), COMPARE("neu")}
+#define ROW_LT {COMPARE("lt"), COMPARE("lt")}
+#define ROW_LE {COMPARE("le"), COMPARE("le")}
+#define ROW_GT {COMPARE("gt"), COMPARE("gt")}
+#define ROW_GE {COMPARE("ge"), COMPARE("ge")}
+#define ROW_SELECT MOVE(select)
+#define ROW_FMA {REPLACED, TYPED("fma.rn")}
+#define ROW_CAST MOVE(cast)
+#define ROW_BITCAST MOVE(bitcast)
+#define ROW_APPROX_DIV {REPLACED, TYPED("div.rn")}
+#define ROW_APPROX_SQRT {REPLACED, TYPED("sqrt.rn")}
+#define X(ID, ...) [VYRE_OP_##ID] = ROW_##ID,
+static const row rows[VYRE_OP_COUNT] = {VYRE_OP_LIST(X)};
+#undef X
+/* clang-format on */
+
+/* Types that are held in another width support only moves; f16 and bf16 support the ops of the profile
+ * (compile/target/target.c). */
 static int is_native(vyre_op op, vyre_type type) {
     if (type == VYRE_TYPE_F16)
         return op == VYRE_OP_ADD || op == VYRE_OP_SUB || op == VYRE_OP_MUL || op == VYRE_OP_FMA;
@@ -323,14 +370,10 @@ static int is_native(vyre_op op, vyre_type type) {
 
 static vy_ptx_value make(vy_ptx *e, const vy_expr *x, vyre_type operand, const vy_ptx_value *args) {
     vyre_op op = (vyre_op)x->op;
-    const way *w = vy_ptx_is_float(operand) ? &rows[op].real : &rows[op].integer;
+    const cell *c = vy_ptx_is_float(operand) ? &rows[op].real : &rows[op].integer;
     vy_ptx_value out = vy_ptx_literal((vyre_type)x->type, 0);
-    if (op == VYRE_OP_CAST)
-        return vy_ptx_cast(e, (vyre_type)x->type, args[0]);
-    if (op == VYRE_OP_BITCAST)
-        return vy_ptx_bitcast(e, (vyre_type)x->type, vy_ptx_normalize_bool(e, (vyre_type)x->type, args[0]));
-    if (op == VYRE_OP_SELECT)
-        return vy_ptx_selection(e, operand, args);
+    if (c->form == MOVE_FORM)
+        return c->function(e, x, operand, args);
     if (operand == VYRE_TYPE_BOOL && (op == VYRE_OP_EQ || op == VYRE_OP_NE))
         return equal_bool(e, op, args[0], args[1]);
     if (is_native(op, operand)) {
@@ -338,10 +381,8 @@ static vy_ptx_value make(vy_ptx *e, const vy_expr *x, vyre_type operand, const v
             vy_ptx_need(e, operand == VYRE_TYPE_F16 ? 60 : 70, operand == VYRE_TYPE_F16 ? 60 : 80);
         if (vy_ptx_has_errata[op] && vy_ptx_errata_replace(e, op, operand, args, &out))
             return out;
-        if (w->form != NONE)
-            out = by_row(e, w, x, operand, args);
-        if (w->form != NONE || special(e, x, operand, args, &out))
-            return out;
+        if (c->form != REPLACED_FORM)
+            return c->form == FUNCTION_FORM ? c->function(e, x, operand, args) : instruction(e, c, x, operand, args);
     }
     vy_ptx_refuse(e, vyre_op_get(op)->name);
     return out;
@@ -392,7 +433,7 @@ static vy_ptx_value from_bool(vy_ptx *e, vyre_type to, vy_ptx_value a) {
     return d;
 }
 
-/* The low bits of a 32-bit register as a narrow integer is held. */
+/* The low bits of a 32-bit register, as the held form of a narrow integer. */
 static vy_ptx_value cut(vy_ptx *e, vyre_type to, vy_ptx_value a) {
     vy_ptx_value from = vy_ptx_in_register(e, a);
     unsigned bits = vyre_type_bits(to);
@@ -442,7 +483,7 @@ static vy_ptx_value float_to_integer(vy_ptx *e, vyre_type to, vy_ptx_value a) {
     return d;
 }
 
-/* A bf16 is the upper half of an f32; to round one needs sm_80. */
+/* A bf16 is the upper half of an f32; rounding to it requires sm_80. */
 static vy_ptx_value half_to_single(vy_ptx *e, vy_ptx_value a) {
     if (a.type == VYRE_TYPE_F16)
         return convert(e, "", VYRE_TYPE_F32, a);
@@ -494,8 +535,8 @@ vy_ptx_value vy_ptx_cast(vy_ptx *e, vyre_type to, vy_ptx_value a) {
     return vy_ptx_is_float(from) ? float_to_integer(e, to, a) : convert(e, ".rn", to, a);
 }
 
-/* Between 16 bits that are held in 32 and those that are not there is a move; else it is the register that was
- * there. */
+/* Between 16-bit types in 32-bit registers and those in 16-bit registers this is a move; otherwise the register is
+ * reused. */
 vy_ptx_value vy_ptx_bitcast(vy_ptx *e, vyre_type to, vy_ptx_value a) {
     vyre_type from = (vyre_type)a.type;
     if (a.is_literal)
@@ -527,7 +568,7 @@ static vy_ptx_value without_part(vy_ptx_value v) {
     return v.part = 0, v;
 }
 
-/* Behind a label, a variable may come from elsewhere. A param is_variable until somebody asks for it. */
+/* After a label, a variable may have another value. A param is_variable until its first use. */
 vy_ptx_value vy_ptx_variable(vy_ptx *e, uint32_t index) {
     vy_ptx_value *v = &e->variables[index];
     uint32_t param = index - e->body->first_variable;
@@ -543,7 +584,7 @@ void vy_ptx_note_subword(vy_ptx *e, uint32_t variable, vy_ptx_value value) {
     e->noted[variable] = e->places;
 }
 
-/* A variable that is never assigned is its value, wherever that is; others have a register of their own. */
+/* A variable that is never assigned is its value, in whatever register; any other has a separate register. */
 void vy_ptx_declare(vy_ptx *e, uint32_t index, vy_ptx_value value) {
     const vy_variable *v = &e->program->variables.items[index];
     if (!v->is_mutable) {
@@ -567,7 +608,7 @@ static vy_ptx_value length(vy_ptx *e, const vy_expr *x) {
     return x->kind == VY_EXPR_LEN ? vy_ptx_count(e, buffer) : vy_ptx_misalignment(e, buffer);
 }
 
-/* ~a & b is (a & b) ^ b: ops that the driver's compiler makes one of, with whatever stands around them. */
+/* ~a & b is (a & b) ^ b, ops that ptxas combines into one with those around them. */
 static int is_complement(const vy_ptx *e, uint32_t expr) {
     const vy_expr *x = &e->exprs[expr];
     return x->kind == VY_EXPR_OP && x->op == VYRE_OP_NOT;
@@ -583,7 +624,7 @@ static vy_ptx_value without(vy_ptx *e, const vy_expr *x, uint32_t complement, ui
     return d;
 }
 
-/* `v = v << 8`, then `v | byte`: nothing meets, so it is a sum, and the driver's compiler makes one op of both. */
+/* `v = v << 8`, then `v | byte`: the bits do not overlap, so `|` is a sum, and ptxas combines both into one op. */
 static int fills(const vy_ptx *e, const vy_expr *x) {
     const vy_expr *exprs = e->exprs, *v = &exprs[x->a], *part = &exprs[x->b];
     if (v->kind != VY_EXPR_VARIABLE || v->a != e->shifted || part->kind != VY_EXPR_OP || part->op != VYRE_OP_CAST)
@@ -604,20 +645,20 @@ void vy_ptx_note_shift(vy_ptx *e, const vy_stmt *s) {
     e->room = (uint32_t)exprs[x->b].bits;
 }
 
-/* ---- ops of two words ----
+/* ---- ops on two words ----
  *
- * Most of a large program: one line each, written without asking for what is true of other ops alone (op.c). What
- * those would write is the same. */
+ * Most ops of a large program. Each is one line of PTX, written without the tests that other ops need. The general
+ * path would write the same line. */
 
-/* A bit for neither operand, the first, the second. Both never are literals. */
+/* A bit per combination: no operand, the first or the second is a literal. Both never are. */
 enum { NEITHER = 1 << 0, FIRST = 1 << 1, SECOND = 1 << 2, ONE_AT_MOST = NEITHER | FIRST | SECOND };
 
-/* "\tadd.u32 ", and which operands may be literals, if a line is all there is to the op. Of 32 bytes: found without a
- * product, and put by one store. */
+/* "\tadd.u32 ", and the operands that may be literals, for ops that are one instruction. 32 bytes, so that indexing
+ * needs no multiplication and one store copies the word. */
 typedef struct plain {
     alignas(32) char word[16];
     uint8_t length, literals;
-    uint8_t is_rotation; /* a shift through two words, which are one */
+    uint8_t is_rotation; /* a funnel shift of a word with itself */
 } plain;
 
 #define PLAIN(word, literals)                                                                                          \
@@ -627,8 +668,8 @@ typedef struct plain {
 #define NONE                                                                                                           \
     { "", 0, 0, 0 }
 
-/* By op, and by type: i32, u32. All give the type of their operands. Of an exclusive or no operand is a literal, which
- * would be all ones. Amounts are unsigned. */
+/* By op, and by type: i32, u32. The result has the type of the operands. An operand of xor is not a literal, because
+ * it could be all ones. Amounts are unsigned. */
 static const plain plains[VYRE_OP_COUNT][2] = {
     [VYRE_OP_ADD] = {PLAIN("\tadd.s32 ", ONE_AT_MOST), PLAIN("\tadd.u32 ", ONE_AT_MOST)},
     [VYRE_OP_SUB] = {PLAIN("\tsub.s32 ", ONE_AT_MOST), PLAIN("\tsub.u32 ", ONE_AT_MOST)},
@@ -642,12 +683,12 @@ static const plain plains[VYRE_OP_COUNT][2] = {
 };
 _Static_assert(VYRE_TYPE_U32 == VYRE_TYPE_I32 + 1, "the types of the table");
 
-/* Most literals are amounts. */
+/* Most literals are shift amounts. */
 static inline char *put_operand(char *at, const vy_ptx_value *v) {
     return v->is_literal && v->bits < 100 ? vy_write_decimal(at, v->bits) : vy_ptx_put(at, *v);
 }
 
-/* Nothing is known of what such an op gives beside its type. */
+/* Nothing is recorded about the result except its type. */
 static vy_ptx_value write_plain(vy_ptx *e, const plain *p, vyre_type type, const vy_ptx_value *a,
                                 const vy_ptx_value *b) {
     vy_ptx_value d = vy_ptx_new_of(e, VY_PTX_B32, type);
@@ -663,13 +704,13 @@ static vy_ptx_value write_plain(vy_ptx *e, const plain *p, vyre_type type, const
 
 /* ---- any expression ---- */
 
-/* Not part of op, as most are plain. */
+/* Separate from op(), because most ops are plain. */
 static __attribute__((noinline)) vy_ptx_value any_op(vy_ptx *e, const vy_expr *x, const vy_ptx_value *a,
                                                      const vy_ptx_value *b) {
     vy_ptx_value args[3] = {*a, *b, vy_ptx_literal(VYRE_TYPE_BOOL, 0)};
     if (x->c != VY_NONE)
         args[2] = vy_ptx_expr(e, x->c);
-    vyre_type operand = (vyre_type)e->exprs[x->op == VYRE_OP_SELECT ? x->b : x->a].type;
+    vyre_type operand = vy_operand_type(e->program, x);
     return vy_ptx_op(e, x, operand, args);
 }
 
@@ -683,8 +724,8 @@ static __attribute__((noinline)) vy_ptx_value other(vy_ptx *e, uint32_t expr, co
     return x->kind == VY_EXPR_BUILTIN ? vy_ptx_builtin(e, (vyre_builtin)x->op, x->axis) : length(e, x);
 }
 
-/* Where the value is: that of a variable where it is kept, any other in `made`. What is asked for first is what most
- * are. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
+/* The value of an expression: a pointer to the variable, or any other value in `made`. The most frequent kinds are
+ * tested first. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH. */
 static inline const vy_ptx_value *value_of(vy_ptx *e, uint32_t expr, vy_ptx_value *made) {
     const vy_expr *x = &e->exprs[expr];
     if (x->kind == VY_EXPR_VARIABLE && !e->variables[x->a].is_variable)
@@ -726,6 +767,6 @@ vy_ptx_value vy_ptx_expr_kept(vy_ptx *e, uint32_t expr) {
     vy_ptx_value made = vy_ptx_new(e, (vyre_type)v.type);
     vy_ptx_move(e, made, v);
     made.part = v.part;
-    made.maybe_negated = 1; /* as what is assigned may be */
+    made.maybe_negated = 1; /* because an assigned value may be */
     return made;
 }

@@ -1,5 +1,5 @@
-/* The kernel prologue: ids, addresses, counts and params at the start of the entry. Each is computed there when it is
- * first used, so that its register is defined wherever it is used. */
+/* The kernel prologue: ids, addresses, counts and params at the start of the entry. Invariant: each is computed
+ * there when it is first used, so its register is defined at every use. */
 #include "emit/ptx/emitter.h"
 
 #include <inttypes.h>
@@ -76,6 +76,34 @@ static vy_ptx_value global_id(vy_ptx *e, unsigned axis) {
     return sum(e, group, e->program->workgroup[axis], vy_ptx_builtin(e, VYRE_BUILTIN_LOCAL_ID, axis));
 }
 
+/* A batched launch covers the whole grid of each row. */
+static int is_tiled(const vy_ptx *e, unsigned axis) {
+    return !e->batched && e->tiled_axes >> axis & 1;
+}
+
+static vy_ptx_value tile_param(vy_ptx *e, const char *name, unsigned axis, unsigned which);
+
+static vy_ptx_value group_id(vy_ptx *e, unsigned axis) {
+    if (e->is_indirect)
+        return e->group_id[axis];
+    if (e->batched && axis == 2)
+        return vy_ptx_literal(VYRE_TYPE_U32, 0);
+    vy_ptx_value own = special(e, "ctaid", axis);
+    if (!is_tiled(e, axis))
+        return own;
+    vy_ptx_value first = tile_param(e, "first", axis, 0), d = vy_ptx_new(e, VYRE_TYPE_U32);
+    VY_PTX_INSTRUCT(e, "add", "u32", d, own, first);
+    return d;
+}
+
+static vy_ptx_value group_count(vy_ptx *e, unsigned axis) {
+    if (e->is_indirect)
+        return e->group_count[axis];
+    if (e->batched && axis == 2)
+        return vy_ptx_literal(VYRE_TYPE_U32, 1);
+    return is_tiled(e, axis) ? tile_param(e, "groups", axis, 1) : special(e, "nctaid", axis);
+}
+
 static vy_ptx_value builtin(vy_ptx *e, uint32_t which, uint32_t axis) {
     uint32_t size = e->program->workgroup[axis];
     switch ((vyre_builtin)which) {
@@ -84,15 +112,11 @@ static vy_ptx_value builtin(vy_ptx *e, uint32_t which, uint32_t axis) {
     case VYRE_BUILTIN_LOCAL_ID:
         return local_id(e, axis);
     case VYRE_BUILTIN_GROUP_ID:
-        if (e->is_indirect)
-            return e->group_id[axis];
-        return e->batched && axis == 2 ? vy_ptx_literal(VYRE_TYPE_U32, 0) : special(e, "ctaid", axis);
+        return group_id(e, axis);
     case VYRE_BUILTIN_WORKGROUP_SIZE:
         return vy_ptx_literal(VYRE_TYPE_U32, size);
     case VYRE_BUILTIN_GROUP_COUNT:
-        if (e->is_indirect)
-            return e->group_count[axis];
-        return e->batched && axis == 2 ? vy_ptx_literal(VYRE_TYPE_U32, 1) : special(e, "nctaid", axis);
+        return group_count(e, axis);
     case VYRE_BUILTIN_GLOBAL_SIZE:
         return calculated(e, "mul.lo", vy_ptx_builtin(e, VYRE_BUILTIN_GROUP_COUNT, axis), size);
     default:
@@ -104,35 +128,44 @@ vy_ptx_value vy_ptx_builtin(vy_ptx *e, vyre_builtin which, unsigned axis) {
     return known(e, &e->builtins[which][axis], builtin, which, axis);
 }
 
-/* ---- what the entry is given ---- */
+/* ---- arguments ---- */
 
-/* Where a scalar param lies among all that the entry is given; of the one behind the last: the control block's
- * address. As PTX lays params out: each at a multiple of its size. */
+/* The offset of a scalar among the arguments, as PTX lays params out: each at a multiple of its size. For the index
+ * after the last: the end of the scalars. */
 static uint32_t param_offset(const vy_ptx *e, uint32_t param) {
     uint32_t at = 12 * e->program->buffer_count;
-    for (uint32_t i = 0; i <= param; i++) {
-        int is_wide = i == e->program->param_count ||
+    for (uint32_t i = 0;; i++) {
+        int is_wide = i < e->program->param_count &&
                       vyre_type_bits((vyre_type)e->program->variables.items[e->body->first_variable + i].type) == 64;
         at = is_wide ? (at + 7) / 8 * 8 : at;
         if (i == param)
-            break;
+            return at;
         at += is_wide ? 8 : 4;
     }
-    return at;
+}
+
+/* Of the two values of a tiled axis; for axis 3: the end of all arguments. */
+static uint32_t tile_offset(const vy_ptx *e, unsigned axis) {
+    unsigned before = e->tiled_axes & ((1u << axis) - 1);
+    return param_offset(e, e->program->param_count) + 8 * (uint32_t)__builtin_popcount(before);
+}
+
+static uint32_t control_offset(const vy_ptx *e) {
+    return (tile_offset(e, 3) + 7) / 8 * 8;
 }
 
 uint32_t vy_ptx_batch_item_bytes(const vy_ptx *e) {
-    return (param_offset(e, e->program->param_count) + 8 + 15) / 16 * 16;
+    return (control_offset(e) + 8 + 15) / 16 * 16;
 }
 
-/* A pointer of ours is one into the global space. */
+/* Our pointers are global addresses. */
 static vy_ptx_value to_global(vy_ptx *e, vy_ptx_value given) {
     vy_ptx_value d = vy_ptx_new(e, VYRE_TYPE_U64);
     vy_ptx_end_with(e, vy_write_text(vy_ptx_line(e), "cvta.to.global.u64"), (vy_ptx_value[]){d, given}, 2);
     return d;
 }
 
-/* The row of this block. */
+/* The address of this block's row. */
 static vy_ptx_value row(vy_ptx *e, uint32_t a, uint32_t b) {
     vy_ptx_value given = vy_ptx_new(e, VYRE_TYPE_U64);
     (void)a, (void)b;
@@ -143,7 +176,7 @@ static vy_ptx_value row(vy_ptx *e, uint32_t a, uint32_t b) {
     return d;
 }
 
-/* Of what the entry is given: a param, or its place in the row. */
+/* An argument: a param, or its position in the row. */
 static vy_ptx_value load_param(vy_ptx *e, vyre_type type, const char *name, uint32_t offset) {
     const char *size = type == VYRE_TYPE_U64 ? "u64" : "u32";
     vy_ptx_value from = e->batched ? known(e, &e->row, row, 0, 0) : vy_ptx_literal(VYRE_TYPE_U32, 0);
@@ -164,6 +197,14 @@ static vy_ptx_value take_at(vy_ptx *e, vyre_type type, const char *name, uint32_
     return load_param(e, type, text, offset);
 }
 
+/* The first workgroup of the launch, or the workgroups of the grid. */
+static vy_ptx_value tile_param(vy_ptx *e, const char *name, unsigned axis, unsigned which) {
+    char text[VY_PTX_NAME];
+    char *at = vy_write_text(vy_write_text(text, name), "_");
+    at[0] = "xyz"[axis], at[1] = 0;
+    return load_param(e, VYRE_TYPE_U32, text, tile_offset(e, axis) + 4 * which);
+}
+
 static vy_ptx_value address(vy_ptx *e, uint32_t buffer, uint32_t unused) {
     (void)unused;
     return to_global(e, take_at(e, VYRE_TYPE_U64, "buffer", buffer, 8 * buffer));
@@ -180,7 +221,7 @@ static vy_ptx_value misalignment(vy_ptx *e, uint32_t buffer, uint32_t bytes) {
     return bytes == 1 ? behind : calculated(e, "shr", behind, (uint32_t)__builtin_ctz(bytes));
 }
 
-/* Bits beyond a param's type do not matter. */
+/* Excess bits of a param are ignored. */
 static vy_ptx_value param(vy_ptx *e, uint32_t index, uint32_t type) {
     int is_wide = vyre_type_bits((vyre_type)type) == 64;
     vy_ptx_value d = take_at(e, is_wide ? VYRE_TYPE_U64 : VYRE_TYPE_U32, "param", index, param_offset(e, index));
@@ -198,10 +239,10 @@ static vy_ptx_value param(vy_ptx *e, uint32_t index, uint32_t type) {
 
 static vy_ptx_value control(vy_ptx *e, uint32_t a, uint32_t b) {
     (void)a, (void)b;
-    return to_global(e, load_param(e, VYRE_TYPE_U64, "control", param_offset(e, e->program->param_count)));
+    return to_global(e, load_param(e, VYRE_TYPE_U64, "control", control_offset(e)));
 }
 
-/* No address is so far up. */
+/* Zero, unknown to ptxas: no address uses the upper two bits. */
 static vy_ptx_value zero(vy_ptx *e, uint32_t a, uint32_t b) {
     vy_ptx_value address = vy_ptx_control_address(e), d = vy_ptx_new(e, VYRE_TYPE_U64);
     (void)a, (void)b;

@@ -1,20 +1,20 @@
-/* Workarounds for ptxas errata: ops that ptxas, the driver's compiler, compiles wrongly as the op table writes them,
- * and their replacements. docs/internals/ptx.md lists the defects. A replacement that costs anything is used only in
- * programs that have the code that triggers the defect. */
+/* Workarounds for ptxas errata: ops that ptxas, the driver's compiler, miscompiles in the form of the op table, and
+ * their replacements. docs/internals/ptx.md lists the defects. A replacement that costs time is used only in programs
+ * with code that triggers the defect. */
 #include "emit/ptx/emitter.h"
 
 #include "ir/eval.h"
 
-/* ---- what a program has ---- */
+/* ---- which errata a program may trigger ---- */
 
-/* Of 64 bits, or what may become one: ~x + 1. */
+/* A 64-bit difference, or an expression that may become one: ~x + 1. */
 static int is_difference(const vy_expr *x) {
     return x->kind == VY_EXPR_OP && (x->type == VYRE_TYPE_I64 || x->type == VYRE_TYPE_U64) &&
            (x->op == VYRE_OP_SUB || x->op == VYRE_OP_NEG || x->op == VYRE_OP_MUL || x->op == VYRE_OP_NOT ||
             x->op == VYRE_OP_XOR);
 }
 
-/* The smaller or larger of two integers, which is what opposites are found out for. */
+/* The minimum or maximum of two integers, for which ptxas searches negated operands. */
 static int is_extreme(vyre_op op, vyre_type type) {
     return (op == VYRE_OP_MIN || op == VYRE_OP_MAX) && (type == VYRE_TYPE_I32 || type == VYRE_TYPE_U32);
 }
@@ -23,7 +23,7 @@ static int is_real(uint8_t type) {
     return type == VYRE_TYPE_F32 || type == VYRE_TYPE_F64;
 }
 
-/* A bit for each of the ops of floats that ptxas thinks about together. */
+/* A bit for each float op that ptxas combines with the others. */
 static unsigned sign_of(const vy_expr *x) {
     if (x->kind != VY_EXPR_OP || !is_real(x->type))
         return 0;
@@ -35,13 +35,13 @@ static int is_zero(const vyre_program *p, uint32_t expr) {
     return x->kind == VY_EXPR_LITERAL && is_real(x->type) && x->bits == 0;
 }
 
-/* The larger of something and 0, which may also be a selection of 0. */
+/* The maximum of a value and 0, which may also be a selection of 0. */
 static int is_floor(const vyre_program *p, const vy_expr *x) {
     return sign_of(x) == 2 ||
            (x->kind == VY_EXPR_OP && x->op == VYRE_OP_SELECT && (is_zero(p, x->b) || is_zero(p, x->c)));
 }
 
-/* One literal above 0 is enough: what is compared with that ptxas does not take for known. */
+/* One literal above 0 suffices: ptxas does not treat a value compared with it as known. */
 static int is_order(const vyre_program *p, const vy_expr *x) {
     int is_one = x->kind == VY_EXPR_OP &&
                  (x->op == VYRE_OP_LT || x->op == VYRE_OP_LE || x->op == VYRE_OP_GT || x->op == VYRE_OP_GE);
@@ -54,12 +54,12 @@ static int is_order(const vyre_program *p, const vy_expr *x) {
     return 1;
 }
 
-/* A comparison of floats, or another question about one. */
+/* A comparison or a classification of floats. */
 static int is_question(const vyre_program *p, const vy_expr *x) {
     return x->type == VYRE_TYPE_BOOL && vy_ptx_is_float((vyre_type)p->exprs.items[x->a].type);
 }
 
-/* 1 or 0, by a bool. */
+/* 1 or 0, depending on a bool. */
 static int maybe_bool(const vyre_program *p, const vy_expr *x) {
     const vy_expr *exprs = p->exprs.items;
     if (x->op == VYRE_OP_CAST)
@@ -72,21 +72,27 @@ static int is_one_bit(const vy_expr *x) {
     return x->kind == VY_EXPR_LITERAL && x->bits == 1;
 }
 
-/* By type, the ops that any of these is: most of a large program is none. */
-#define OP(ID) (UINT64_C(1) << VYRE_OP_##ID)
-#define ANY                                                                                                            \
-    (OP(MIN) | OP(MAX) | OP(ABS) | OP(LT) | OP(LE) | OP(GT) | OP(GE) | OP(EQ) | OP(NE) | OP(SELECT) | OP(CAST) |       \
-     OP(IS_NAN) | OP(IS_INF) | OP(IS_FINITE))
-#define LONG (ANY | OP(NOT) | OP(XOR) | OP(SUB) | OP(NEG) | OP(MUL))
-static const uint64_t looked_at[VYRE_TYPE_COUNT] = {ANY, ANY, ANY, ANY, ANY, ANY, ANY, LONG, LONG, ANY, ANY, ANY, ANY};
-_Static_assert(VYRE_OP_COUNT <= 64 && VYRE_TYPE_I64 == 7 && VYRE_TYPE_U64 == 8, "a bit for each, at its place");
+/* The ops that these tests may concern, of any type or of 64-bit integers only. Most ops of a large program are not
+ * among them. */
+enum { ANY_TYPE = 1, LONG_TYPE = 2 };
+static const uint8_t concerned_ops[VYRE_OP_COUNT] = {
+    [VYRE_OP_MIN] = ANY_TYPE,    [VYRE_OP_MAX] = ANY_TYPE,       [VYRE_OP_ABS] = ANY_TYPE,  [VYRE_OP_LT] = ANY_TYPE,
+    [VYRE_OP_LE] = ANY_TYPE,     [VYRE_OP_GT] = ANY_TYPE,        [VYRE_OP_GE] = ANY_TYPE,   [VYRE_OP_EQ] = ANY_TYPE,
+    [VYRE_OP_NE] = ANY_TYPE,     [VYRE_OP_SELECT] = ANY_TYPE,    [VYRE_OP_CAST] = ANY_TYPE, [VYRE_OP_IS_NAN] = ANY_TYPE,
+    [VYRE_OP_IS_INF] = ANY_TYPE, [VYRE_OP_IS_FINITE] = ANY_TYPE, [VYRE_OP_NOT] = LONG_TYPE, [VYRE_OP_XOR] = LONG_TYPE,
+    [VYRE_OP_SUB] = LONG_TYPE,   [VYRE_OP_NEG] = LONG_TYPE,      [VYRE_OP_MUL] = LONG_TYPE};
+
+static int is_concerned(const vy_expr *x) {
+    unsigned types = x->type == VYRE_TYPE_I64 || x->type == VYRE_TYPE_U64 ? ANY_TYPE | LONG_TYPE : ANY_TYPE;
+    return x->kind == VY_EXPR_OP && (concerned_ops[x->op] & types);
+}
 
 void vy_ptx_scan_errata(vy_ptx *e) {
     unsigned signs = 0;
-    int has_questions = 0;
-    const vy_expr *x = e->exprs; /* of a program without any there is no end */
+    int has_questions = 0, calls = 0;
+    const vy_expr *x = e->exprs; /* a program without expressions has no array */
     for (uint32_t left = e->program->exprs.count; left; left--, x++) {
-        if (x->kind != VY_EXPR_OP || !(looked_at[x->type] >> x->op & 1))
+        if (!is_concerned(x))
             continue;
         e->has_differences |= is_difference(x);
         e->has_extremes |= is_extreme((vyre_op)x->op, (vyre_type)x->type);
@@ -98,6 +104,7 @@ void vy_ptx_scan_errata(vy_ptx *e) {
     }
     for (uint32_t i = 0; i < e->program->stmts.count; i++) {
         const vy_stmt *s = &e->program->stmts.items[i];
+        calls |= s->kind == VY_STMT_CALL;
         if (s->kind != VY_STMT_VAR && s->kind != VY_STMT_ASSIGN)
             continue;
         e->has_floors |= is_zero(e->program, s->a); /* … by a branch that assigns it */
@@ -105,21 +112,23 @@ void vy_ptx_scan_errata(vy_ptx *e) {
     }
     e->has_signs = (signs & (signs - 1)) != 0;
     e->has_flags &= has_questions;
+    if (calls) /* of ops with code, which may have any of these */
+        e->has_differences = e->has_extremes = e->has_orders = e->has_floors = e->has_flags = e->has_signs = 1;
     e->plain_types = e->has_extremes || e->has_flags ? 0 : 2;
 }
 
-/* ---- what is written instead ---- */
+/* ---- replacements ---- */
 
-/* With a zero that ptxas does not know for one. */
+/* Combined with a zero that ptxas cannot recognise. */
 static vy_ptx_value hidden(vy_ptx *e, vyre_type type, vy_ptx_value v) {
     if (v.is_literal)
         v.type = (uint8_t)vy_ptx_integer_of(type);
     return vy_ptx_two(e, "or", vy_ptx_bits(type), type, v, vy_ptx_cast(e, vy_ptx_integer_of(type), vy_ptx_zero(e)));
 }
 
-/* The smaller of the smaller of a and -b, and c, is one instruction on sm_90 and sm_100, and ptxas 13.0 forgets the
- * minus sign if it stands in the second place (docs/internals/ptx.md): so it stands in the first, or, if both may have
- * one, the second is hidden. (A comparison that chooses would be taken for the smaller of two again, of u32.) */
+/* min(min(a, -b), c) is one instruction on sm_90 and sm_100, and ptxas 13.0 drops the minus sign of the second operand
+ * (docs/internals/ptx.md). So the negated operand is put first, or, if both may be negated, the second is hidden.
+ * (ptxas would recognise a comparison and a selection as the minimum, for u32.) */
 static vy_ptx_value extreme(vy_ptx *e, vyre_op op, vyre_type type, vy_ptx_value a, vy_ptx_value b) {
     const char *name = op == VYRE_OP_MIN ? "min" : "max";
     int may_a = a.maybe_negated || a.is_variable, may_b = b.maybe_negated || b.is_variable;
@@ -129,8 +138,8 @@ static vy_ptx_value extreme(vy_ptx *e, vyre_op op, vyre_type type, vy_ptx_value 
                  : vy_ptx_two(e, name, vy_ptx_type(type), type, a, b);
 }
 
-/* The larger of x and -0: x, unless it has a sign or is no number. Of that, and the smaller of it and 1, ptxas makes a
- * sum that saturates, and -0 becomes 0. */
+/* max(x, -0) is x, unless x is negative or NaN. ptxas turns it, followed by the minimum with 1, into a saturating sum,
+ * and -0 becomes 0. */
 static vy_ptx_value not_below(vy_ptx *e, vy_ptx_value x, vy_ptx_value negative_zero) {
     vy_ptx_value p = vy_ptx_new(e, VYRE_TYPE_BOOL);
     x = vy_ptx_in_register(e, x);
@@ -138,8 +147,8 @@ static vy_ptx_value not_below(vy_ptx *e, vy_ptx_value x, vy_ptx_value negative_z
     return vy_ptx_choose(e, VYRE_TYPE_F32, (const vy_ptx_value[]){p, x, negative_zero});
 }
 
-/* Of mul.hi.u32, made a u64, minus x ptxas makes a product with a sum (IMAD.HI), and forgets to carry where the lower
- * half of x is 0. It takes the upper half of a product of 64 bits for nothing of the kind. */
+/* ptxas turns mul.hi.u32, extended to u64, minus x into a multiply-add (IMAD.HI), and loses the carry if the lower
+ * half of x is 0. It does not do so for the upper half of a 64-bit product. */
 static vy_ptx_value upper_half(vy_ptx *e, vy_ptx_value a, vy_ptx_value b) {
     vy_ptx_value all = vy_ptx_two(e, "mul.wide", "u32", VYRE_TYPE_U64, a, b), upper = vy_ptx_new(e, VYRE_TYPE_U64);
     vy_ptx_write(e, "shr.u64 %s, %s, 32", vy_ptx_name(e, upper), vy_ptx_name(e, all));
@@ -150,7 +159,7 @@ static int is_negative_zero(vy_ptx_value v) {
     return v.is_literal && vy_ptx_is_float((vyre_type)v.type) && v.bits == vy_ptx_sign_bit((vyre_type)v.type);
 }
 
-/* Not NaN, and not -0. */
+/* A literal other than NaN and -0. */
 static int is_number(vy_ptx_value v) {
     vyre_type type = (vyre_type)v.type;
     return v.is_literal && (v.bits & (vy_ptx_sign_bit(type) - 1)) <= vy_type_layouts[type].infinity &&
@@ -161,24 +170,24 @@ static int is_one(vy_ptx_value v) {
     return v.is_literal && v.bits == (v.type == VYRE_TYPE_F64 ? 0x3ff0000000000000 : 0x3f800000);
 }
 
-/* 0 or more. */
+/* A literal that is 0 or more. */
 static int never_negative(vy_ptx_value v) {
     return v.never_negative || (is_number(v) && v.bits < vy_ptx_sign_bit((vyre_type)v.type));
 }
 
-/* The smaller of something and 1 may be the beginning of a saturation that makes 0 of NaN, not 1. */
+/* The minimum of a value and 1 may start a saturation, in which NaN becomes 0 instead of 1. */
 static int may_saturate(vy_ptx_value a, vy_ptx_value b) {
     return (is_one(a) && !never_negative(b)) || (is_one(b) && !never_negative(a));
 }
 
-/* Whether ptxas does right whatever becomes of the smaller or larger of two: it has one number that we know, or
- * nothing that is thought about with it. */
+/* Whether ptxas compiles every use of this minimum or maximum correctly: one operand is a known number, or no other op
+ * is combined with it. */
 static int is_harmless(const vy_ptx *e, vyre_op op, vy_ptx_value a, vy_ptx_value b) {
     return (!e->has_signs || is_number(a) || is_number(b)) && !(op == VYRE_OP_MIN && may_saturate(a, b));
 }
 
-/* Of the smaller, the larger and abs, one behind the other, ptxas makes what is right for numbers alone, and for -0
- * not always (docs/internals/ptx.md). A zero that it does not know for one stands between them. */
+/* ptxas combines sequences of minimum, maximum and abs into code that is correct only for numbers, and not always for
+ * -0 (docs/internals/ptx.md). A zero that it does not recognise separates them. */
 static vy_ptx_value bound(vy_ptx *e, vyre_op op, vyre_type type, vy_ptx_value a, vy_ptx_value b) {
     vy_ptx_value d = vy_ptx_two(e, op == VYRE_OP_MIN ? "min" : "max", vy_ptx_type(type), type, a, b);
     if (!is_harmless(e, op, a, b))
@@ -197,18 +206,18 @@ vy_ptx_value vy_ptx_assigned(vy_ptx *e, vy_ptx_value value) {
     return is_real(type) && e->has_floors && is_one(value) ? hidden(e, type, value) : value;
 }
 
-/* Of abs ptxas believes that it is 0 or more, also where it is NaN, which no comparison holds for. Of bits it knows no
- * such thing. */
+/* ptxas assumes that abs is 0 or more, also for NaN, for which no comparison holds. It makes no such assumption about
+ * bits. */
 static vy_ptx_value without_sign(vy_ptx *e, vy_ptx_value a) {
     vy_ptx_value d = vy_ptx_masked(e, VYRE_TYPE_F32, a, INT32_MAX);
     return d.type = VYRE_TYPE_F32, d;
 }
 
-/* Of numbers that it finds out the driver's compiler makes the sum itself, and rounds it wrongly if their signs differ
- * and it lies half-way between two floats (docs/internals/ptx.md). A product with 1 or -1 and its sum it leaves to the
- * device, which takes no longer. */
+/* ptxas evaluates a sum of numbers that it can determine, and rounds it incorrectly if their signs differ and it is
+ * half-way between two floats (docs/internals/ptx.md). It leaves a multiply-add by 1 or -1 to the device, at the same
+ * cost. */
 static vy_ptx_value sum(vy_ptx *e, vyre_op op, vy_ptx_value a, vy_ptx_value b) {
-    if (op == VYRE_OP_SUB && b.is_literal) { /* which needs no register where it is added */
+    if (op == VYRE_OP_SUB && b.is_literal) { /* which needs no register in the addition */
         b.bits ^= vy_ptx_sign_bit(VYRE_TYPE_F32);
         op = VYRE_OP_ADD;
     }
@@ -246,9 +255,9 @@ int vy_ptx_errata_replace(vy_ptx *e, vyre_op op, vyre_type operand, const vy_ptx
     return 1;
 }
 
-/* Whether the driver's compiler may find out that an integer is the opposite of a number. What is made of such a thing
- * may be one again: x | 0 with a 0 that only the compiler knows, or ~x + 1. What is made of a variable and a literal
- * is none, for our own passes would have left the op out; nor is the smaller or larger of two. */
+/* Whether ptxas may find that an integer is the negation of a value. A result computed from such an integer may be one
+ * again: x | 0 with a 0 that only ptxas recognises, or ~x + 1. The result for a variable and a literal is not, because
+ * our passes would have removed the op; nor is a minimum or maximum. */
 int vy_ptx_may_be_negated(const vy_expr *x, vyre_type operand, const vy_ptx_value *args) {
     enum { BY_OPERANDS, ALWAYS, NEVER };
     static const uint8_t rules[VYRE_OP_COUNT] = {
@@ -267,9 +276,9 @@ int vy_ptx_may_be_negated(const vy_expr *x, vyre_type operand, const vy_ptx_valu
     return has_opposite || (has_variable && !has_literal);
 }
 
-/* 1 where a comparison of floats holds, else 0, taken for the bits of a float, is a number near 0, or 0. Of some such
- * bits ptxas 13.0 makes a comparison that gives 1.0 or 0.0 (docs/internals/ptx.md). Whatever is made of such an
- * integer may be one again, by ops that the compiler leaves out; so may a variable. */
+/* Whether an integer may be the 0 or 1 of a float comparison, used as the bits of a float (0 or a number near 0).
+ * ptxas 13.0 compiles some such bits into a comparison that yields 1.0 or 0.0 (docs/internals/ptx.md). A result
+ * computed from such an integer may be one again, by ops that ptxas removes; so may a variable. */
 int vy_ptx_may_be_bool(const vy_expr *x, const vy_ptx_value *args) {
     if (vy_ptx_is_float((vyre_type)x->type) || x->type == VYRE_TYPE_BOOL)
         return 0;
@@ -288,9 +297,9 @@ vy_ptx_value vy_ptx_normalize_bool(vy_ptx *e, vyre_type to, vy_ptx_value v) {
     return v;
 }
 
-/* Whether what is made of something that only the run knows is such a thing: not where an operand may decide alone, as
- * the larger of anything and infinity. Nor what is made of integers: behind a branch that asks whether one is 5 the
- * compiler takes it for 5, and finds out what becomes of it. It does not of floats. */
+/* Whether the result of an op is unknown to ptxas if an operand is: not if the other operand alone may determine it,
+ * as in the maximum with infinity. Not for integers either: in a branch that tests whether an integer is 5, ptxas
+ * replaces it by 5 and propagates that. It does not do so for floats. */
 int vy_ptx_keeps_opaque(vyre_op op) {
     static const uint8_t keeps[VYRE_OP_COUNT] = {
         [VYRE_OP_ADD] = 1, [VYRE_OP_SUB] = 1,  [VYRE_OP_MUL] = 1, [VYRE_OP_FMA] = 1,  [VYRE_OP_DIV] = 1,
@@ -299,13 +308,12 @@ int vy_ptx_keeps_opaque(vyre_op op) {
     return keeps[op];
 }
 
-/* Workarounds for ptxas loop errata: which loops ptxas may unroll.
+/* ---- loop errata: which loops ptxas may unroll ----
  *
  * ptxas computes the trip count of a loop whose only exit compares an induction variable, and unrolls by it. But it
- * computes as if nothing could wrap (docs/internals/ptx.md). So a loop is left to ptxas only if no exit is such a
- * comparison, or if all that it computes fits in the type. Any other loop has a pragma that forbids unrolling, which
- * costs nothing where ptxas would not have unrolled; and its induction variable does not start from a value that ptxas
- * knows.
+ * assumes that nothing wraps (docs/internals/ptx.md). So a loop is left to ptxas only if no exit is such a comparison,
+ * or if all computed values fit in the type. Any other loop has a pragma that forbids unrolling, which costs nothing
+ * if ptxas would not have unrolled; and its induction variable does not start from a value that ptxas knows.
  *
  * Conservative: 1 is returned only for loops that are proved safe. */
 void vy_ptx_bind_body_label(vy_ptx *e, uint32_t label, int is_right) {
@@ -314,8 +322,8 @@ void vy_ptx_bind_body_label(vy_ptx *e, uint32_t label, int is_right) {
         vy_ptx_write(e, ".pragma \"nounroll\"");
 }
 
-/* As many steps as it takes together must be of the type, too; and so must what comes behind the last trip, and the
- * way there. */
+/* The unrolled step, the value after the last iteration, and the values on the way there must be in the range of the
+ * type. */
 int vy_ptx_trip_count_is_safe(const vy_ptx_trip_count *c) {
     vy_interval whole = vy_interval_whole(c->type);
     vy_wide magnitude = c->step < 0 ? -c->step : c->step;
@@ -331,22 +339,22 @@ int vy_ptx_trip_count_is_safe(const vy_ptx_trip_count *c) {
            c->from.high - c->to.low + includes_end <= whole.high;
 }
 
-/* ---- what a loop does to values ---- */
+/* ---- changes of values from iteration to iteration ---- */
 
 enum { LOOKS = 512, MOST_SEEN = 32 };
 
 typedef struct view {
     vy_ptx *emitter;
     const vyre_program *program;
-    uint32_t loop, end;       /* statements: the loop itself, and behind its body */
-    uint32_t last_exit;       /* behind its last `break` or `return`; 0 */
-    unsigned looks;           /* how much was looked at */
-    uint32_t seen[MOST_SEEN]; /* variables, on the way to what a condition is made of */
+    uint32_t loop, end;       /* statements: the loop itself, and the end of its body */
+    uint32_t last_exit;       /* after its last `break` or `return`; 0 */
+    unsigned looks;           /* number of visited expressions */
+    uint32_t seen[MOST_SEEN]; /* variables that were visited below the current condition */
     unsigned seen_count;
 } view;
 
-/* What a value is from trip to trip: the same; a multiple of something that varies; something that varies; such a
- * thing with something added; or what nobody knows before the trip. */
+/* The change of a value from iteration to iteration: none; a multiple of a varying value; varying; a varying value
+ * plus an amount; or unknown before the iteration. */
 typedef enum change { STEADY, SCALED, VARYING, STEPPED, LOADED } change;
 
 static const vy_expr *expr_at(const view *w, uint32_t expr) {
@@ -361,13 +369,13 @@ static int is_value(const vy_stmt *s) {
     return s->kind == VY_STMT_LET || s->kind == VY_STMT_VAR || s->kind == VY_STMT_ASSIGN;
 }
 
-/* The first statement from `i` on that sets a variable in the loop; its end if there is none. */
+/* The first statement at or after `i` that assigns a variable in the loop; the loop's end if there is none. */
 static uint32_t where_set(const view *w, uint32_t variable, uint32_t i) {
     uint32_t at = vy_ptx_next_def(w->emitter, variable, i);
     return at < w->end ? at : w->end;
 }
 
-/* What stands for an expression: the value of a `let` of the loop. */
+/* An expression, or the expression of the `let` of the loop that it names. */
 static uint32_t resolve(const view *w, uint32_t expr) {
     for (unsigned k = 0; k < VY_LIMIT_EXPRESSION_DEPTH && expr_at(w, expr)->kind == VY_EXPR_VARIABLE; k++) {
         uint32_t at = where_set(w, expr_at(w, expr)->a, w->loop);
@@ -396,7 +404,7 @@ static change change_of_variable(view *w, const vy_expr *x) {
     return is_value(s) || s->kind == VY_STMT_FOR ? VARYING : LOADED;
 }
 
-/* Whether times, divided or shifted by it is another number. */
+/* Whether multiplication, division or a shift by this operand changes a number. */
 static int scales(const view *w, const vy_expr *x, uint32_t by) {
     const vy_expr *factor = expr_at(w, by);
     if (factor->kind != VY_EXPR_LITERAL)
@@ -431,7 +439,7 @@ static change change_of_op(view *w, const vy_expr *x) {
     }
 }
 
-/* Recursion is bounded by what is looked at. */
+/* Recursion is bounded by the number of visited expressions. */
 static change change_of(view *w, uint32_t expr) {
     const vy_expr *x = expr_at(w, expr);
     if (w->looks++ >= LOOKS)
@@ -445,9 +453,9 @@ static change change_of(view *w, uint32_t expr) {
 
 /* ---- jumps ---- */
 
-/* Behind the last jump of that kind in statements [first, end) that concerns the loop; 0 if there is none. */
+/* One past the last jump of that kind in statements [first, end) that concerns the loop; 0 if there is none. */
 static uint32_t last_jump(const view *w, uint32_t first, uint32_t end, vy_stmt_kind kind) {
-    uint32_t last = 0, inner = first; /* behind a loop inside, whose jumps are its own */
+    uint32_t last = 0, inner = first; /* the end of an inner loop, whose jumps do not count */
     for (uint32_t i = first; i < end; i++) {
         const vy_stmt *s = stmt_at(w, i);
         if (s->kind == kind && (i >= inner || kind == VY_STMT_RETURN))
@@ -458,7 +466,7 @@ static uint32_t last_jump(const view *w, uint32_t first, uint32_t end, vy_stmt_k
     return last;
 }
 
-/* The statements of the loop around one of its statements, the innermost first; gives how many. */
+/* The statements of the loop that contain one of its statements, the innermost first; returns their number. */
 static unsigned find_around(const view *w, uint32_t at, uint32_t around[VY_LIMIT_NESTING]) {
     unsigned count = 0;
     for (at = vy_ptx_parent(w->emitter, at); at != VY_NONE && at > w->loop && count < VY_LIMIT_NESTING;
@@ -467,8 +475,7 @@ static unsigned find_around(const view *w, uint32_t at, uint32_t around[VY_LIMIT
     return count;
 }
 
-/* Whether every trip comes to a statement: it stands straight in the body, and nobody goes on with the next trip
- * before. */
+/* Whether every iteration executes a statement: it is in the body itself, and no `continue` precedes it. */
 static int is_in_every_trip(const view *w, uint32_t at) {
     uint32_t around[VY_LIMIT_NESTING];
     for (unsigned i = 0, count = find_around(w, at, around); i < count; i++)
@@ -477,7 +484,7 @@ static int is_in_every_trip(const view *w, uint32_t at) {
     return !last_jump(w, w->loop + 1, at, VY_STMT_CONTINUE);
 }
 
-/* ---- what conditions are made of ---- */
+/* ---- operands of conditions ---- */
 
 static int is_counted(view *w, uint32_t expr);
 
@@ -489,8 +496,8 @@ static int any_is_counted(view *w, const vy_stmt *s) {
     return 0;
 }
 
-/* Whether a statement of the loop makes a variable something that is counted, by its value or by what it stands
- * under. */
+/* Whether a statement of the loop makes a variable an induction variable, by its value or by the conditions
+ * around it. */
 static int makes_counted(view *w, uint32_t at) {
     const vy_stmt *s = stmt_at(w, at);
     if (!is_value(s) && s->kind != VY_STMT_FOR)
@@ -504,8 +511,7 @@ static int makes_counted(view *w, uint32_t at) {
     return 0;
 }
 
-/* Whether a variable gets in every trip what nobody knows before: then it does not count, whatever else is done to
- * it. */
+/* Whether a variable is assigned a value in every iteration that is unknown before: then ptxas cannot count by it. */
 static int is_loaded(view *w, uint32_t variable) {
     for (uint32_t at = where_set(w, variable, w->loop + 1); at < w->end; at = where_set(w, variable, at + 1))
         if (is_value(stmt_at(w, at)) && change_of(w, stmt_at(w, at)->a) == LOADED && is_in_every_trip(w, at))
@@ -528,8 +534,8 @@ static int is_counted_variable(view *w, uint32_t variable) {
     return 0;
 }
 
-/* Whether an expression is made, in some way, of what grows or shrinks by the same in every trip. Recursion is bounded
- * by what is looked at, and by what was seen. */
+/* Whether an expression depends on a value that changes by the same amount in every iteration. Recursion is bounded by
+ * the number of visited expressions and variables. */
 static int is_counted(view *w, uint32_t expr) {
     const vy_expr *x = expr_at(w, expr);
     if (w->looks++ >= LOOKS)
@@ -560,7 +566,7 @@ static vy_interval interval_of(const view *w, uint32_t expr) {
     return x->kind == VY_EXPR_LITERAL ? (vy_interval){number, number} : vy_interval_whole(x->type);
 }
 
-/* Whether what statement `at` does has always been done, last, when control comes to the loop. */
+/* Whether statement `at` is certainly the last that was executed for its variable when control reaches the loop. */
 static int leads_to_loop(const view *w, uint32_t at) {
     for (uint32_t i = vy_ptx_parent(w->emitter, at); i != VY_NONE; i = vy_ptx_parent(w->emitter, i)) {
         const vy_stmt *s = stmt_at(w, i);
@@ -573,20 +579,20 @@ static int leads_to_loop(const view *w, uint32_t at) {
     return 1;
 }
 
-/* What a variable is when control comes to the loop. */
+/* The range of a variable when control reaches the loop. */
 static vy_interval start_of(const view *w, uint32_t variable) {
     uint32_t at = vy_ptx_last_def(w->emitter, variable, w->loop);
     int is_known = at != VY_NONE && is_value(stmt_at(w, at)) && leads_to_loop(w, at);
     return is_known ? interval_of(w, stmt_at(w, at)->a) : vy_interval_whole(w->program->variables.items[variable].type);
 }
 
-/* By how much a literal makes a number more: what wraps goes back. */
+/* The amount that adding a literal increases a number by; negative if it wraps. */
 static vy_wide step_of(const vy_expr *literal) {
     unsigned unused = 64 - vyre_type_bits((vyre_type)literal->type);
     return (int64_t)(literal->bits << unused) >> unused;
 }
 
-/* `v = v + 3` as the only assignment to v, at most once in a trip: its step; else 0. */
+/* The step of a variable whose only assignment is `v = v + 3`, at most once per iteration; else 0. */
 static vy_wide only_step(const view *w, uint32_t variable) {
     uint32_t at = where_set(w, variable, w->loop);
     if (at == w->end || stmt_at(w, at)->kind != VY_STMT_ASSIGN || where_set(w, variable, at + 1) != w->end)
@@ -609,8 +615,8 @@ static vy_wide only_step(const view *w, uint32_t variable) {
     return x->op == VYRE_OP_ADD ? step_of(b) : -step_of(b);
 }
 
-/* From where, and by which steps, a side of a comparison goes: a variable, perhaps with something steady added or
- * taken from something steady. 0 if it is none. */
+/* The start and the step of a side of a comparison: a variable, possibly plus or minus an unchanging value. Returns 0
+ * if it is any other expression. */
 static int follow(view *w, uint32_t expr, vy_ptx_trip_count *c) {
     const vy_expr *x = expr_at(w, expr = resolve(w, expr));
     int is_sum = 0, is_back = 0;
@@ -634,7 +640,7 @@ static int follow(view *w, uint32_t expr, vy_ptx_trip_count *c) {
     return c->step != 0;
 }
 
-/* A comparison that must be `wanted` for the loop to go on. */
+/* A comparison that must be `wanted` for the loop to continue. */
 static int comparison_is_right(view *w, const vy_expr *x, int wanted) {
     vyre_op goes_on = wanted ? (vyre_op)x->op : vy_op_opposite((vyre_op)x->op);
     int is_left = !is_made_of_counted(w, x->b);
@@ -647,8 +653,8 @@ static int comparison_is_right(view *w, const vy_expr *x, int wanted) {
     return follow(w, side, &c) && vy_ptx_trip_count_is_safe(&c);
 }
 
-/* A condition that must be `wanted` for the loop to go on. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH, and by
- * what is looked at. */
+/* A condition that must be `wanted` for the loop to continue. Recursion is bounded by VY_LIMIT_EXPRESSION_DEPTH and by
+ * the number of visited expressions. */
 static int condition_is_right(view *w, uint32_t expr, int wanted) {
     if (!is_made_of_counted(w, expr))
         return 1;
@@ -664,15 +670,14 @@ static int condition_is_right(view *w, uint32_t expr, int wanted) {
     return comparison_is_right(w, x, wanted);
 }
 
-/* ---- ways out ---- */
+/* ---- exits ---- */
 
 static uint32_t last_exit(const view *w, uint32_t first, uint32_t end) {
     uint32_t breaks = last_jump(w, first, end, VY_STMT_BREAK), returns = last_jump(w, first, end, VY_STMT_RETURN);
     return breaks > returns ? breaks : returns;
 }
 
-/* An `if` that may decide whether there is another trip: who goes on with the next one there does not come to a way
- * out behind it. */
+/* An `if` that may decide whether there is another iteration: a `continue` in it skips the exits after it. */
 static int if_is_right(view *w, uint32_t at) {
     const vy_stmt *s = stmt_at(w, at);
     int then_leaves = last_exit(w, at + 1, s->middle) != 0, else_leaves = last_exit(w, s->middle, s->end) != 0;
@@ -698,9 +703,9 @@ int vy_ptx_exits_are_safe(vy_ptx *e, uint32_t loop) {
     return 1;
 }
 
-/* ---- hiding ---- */
+/* ---- hiding of induction variables ---- */
 
-/* Whether a statement steps an integer from outside the loop that has not been seen. */
+/* Whether a statement steps an integer from outside the loop that was not visited before. */
 static int is_to_be_hidden(view *w, uint32_t at) {
     const vy_stmt *s = stmt_at(w, at);
     if (s->kind != VY_STMT_ASSIGN || !vy_is_integer(expr_at(w, s->a)->type) || change_of(w, s->a) != STEPPED)

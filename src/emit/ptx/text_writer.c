@@ -1,7 +1,7 @@
 /* Writer of PTX text: lines, registers, literals and moves. */
 #include "emit/ptx/emitter.h"
 
-/* ---- lines: where they go ---- */
+/* ---- the output buffer ---- */
 
 static void begin(vy_ptx *e) {
     char *at = vy_string_reserve(e->out, VY_PTX_ROOM);
@@ -106,7 +106,7 @@ void vy_ptx_locate(vy_ptx *e, uint32_t stmt) {
         locate(e, position);
 }
 
-/* ---- registers and literals: types and names: types ---- */
+/* ---- types ---- */
 
 const vy_ptx_type_row vy_ptx_types[VYRE_TYPE_COUNT] = {
     [VYRE_TYPE_BOOL] = {"pred", "pred", "%p", VY_PTX_PRED}, [VYRE_TYPE_I8] = {"s32", "b32", "%r", VY_PTX_B32},
@@ -135,7 +135,7 @@ void vy_ptx_next_ten(vy_ptx_registers *r) {
     r->ten += 10;
 }
 
-/* A signed literal of fewer than 64 bits as the number it is. */
+/* The value of a signed literal of fewer than 64 bits. */
 static int64_t extended(vyre_type type, uint64_t bits) {
     unsigned unused = 64u - vy_type_layouts[type].bits;
     return (int64_t)(bits << unused) >> unused;
@@ -158,7 +158,7 @@ static __attribute__((noinline)) char *put_literal(char *at, vy_ptx_value v) {
     return vy_write_hex(vy_write_text(at, "0x"), v.bits, 1);
 }
 
-/* Most literals are small, and positive in all types of integers. */
+/* Most literals are small, and positive in all integer types. */
 char *vy_ptx_put_other(char *at, vy_ptx_value v) {
     if (v.is_literal && v.bits <= INT8_MAX && vy_type_layouts[v.type].classes & VYRE_CLASS_INTEGER)
         return vy_write_decimal(at, v.bits);
@@ -172,7 +172,7 @@ const char *vy_ptx_name(vy_ptx *e, vy_ptx_value v) {
     return text;
 }
 
-/* Bits are moved, those of floats too. */
+/* Moves bits, also those of floats. */
 static void move(vy_ptx *e, char *at, vy_ptx_value to, vy_ptx_value from) {
     static const uint8_t integers[VY_PTX_CLASS_COUNT] = {VYRE_TYPE_BOOL, VYRE_TYPE_U16, VYRE_TYPE_U32, VYRE_TYPE_U64};
     if (from.is_literal && vy_ptx_is_float((vyre_type)from.type))

@@ -677,11 +677,25 @@ vyre_status vy_irb_finish(vy_irb *draft, vy_source *source, vyre_diagnostics *di
 
 static vyre_status finish(vy_decoder *d, vy_source *source, vyre_program **out) {
     vyre_status status = vy_irb_finish(&d->draft, source, d->reader.diagnostics, out, d->reader.error);
-    if (status == VYRE_OK && vy_decode_check_digest(d, *out) != VYRE_OK) {
+    if (status == VYRE_OK && !d->draft.skip_verify && vy_decode_check_digest(d, *out) != VYRE_OK) {
         vyre_program_release(*out);
         *out = NULL;
         status = VYRE_CORRUPT;
     }
+    return status;
+}
+
+static vyre_status decode(const void *data, size_t size, int is_trusted, vyre_diagnostics *diagnostics,
+                          vyre_program **out, vyre_error *error) {
+    vy_decoder d = {.reader = {.data = data, .end = size, .diagnostics = diagnostics, .error = error}};
+    vy_source *source;
+    vyre_status status = vy_decode_to_builder(&d, &source);
+    d.draft.skip_verify = is_trusted;
+    *out = NULL;
+    if (status == VYRE_OK)
+        status = finish(&d, source, out);
+    vy_source_release(source);
+    vy_decoder_free(&d);
     return status;
 }
 
@@ -690,11 +704,20 @@ vyre_status vyre_wire_decode(const void *data, size_t size, vyre_diagnostics *di
     VY_REQUIRE(error, out);
     *out = NULL;
     VY_REQUIRE_ARRAY(error, data, size);
-    vy_decoder d = {.reader = {.data = data, .end = size, .diagnostics = diagnostics, .error = error}};
+    return decode(data, size, 0, diagnostics, out, error);
+}
+
+vyre_status vy_wire_decode_trusted(const void *data, size_t size, vyre_program **out, vyre_error *error) {
+    return decode(data, size, 1, NULL, out, error);
+}
+
+vyre_status vy_wire_decode_unverified(const void *data, size_t size, vyre_program **out, vyre_error *error) {
+    vy_decoder d = {.reader = {.data = data, .end = size, .error = error}, .is_trusted = 1};
     vy_source *source;
+    *out = NULL;
     vyre_status status = vy_decode_to_builder(&d, &source);
     if (status == VYRE_OK)
-        status = finish(&d, source, out);
+        status = vy_irb_finish(&d.draft, source, NULL, out, error);
     vy_source_release(source);
     vy_decoder_free(&d);
     return status;

@@ -144,6 +144,10 @@ void vy_builder_flush_declarations(vyre_builder *b);
 vyre_status vy_irb_finish(vy_irb *draft, vy_source *source, vyre_diagnostics *diagnostics, vyre_program **out,
                           vyre_error *error);
 
+/* As vyre_wire_decode, for bytes that this library has encoded from a valid program: computes no digest and does not
+ * verify, and the program has no fingerprint (skip_verify). */
+vyre_status vy_wire_decode_unverified(const void *data, size_t size, vyre_program **out, vyre_error *error);
+
 /* Validates a finished program that was not validated (skip_verify), after the last of several steps. Fails as
  * vy_validate does; the program stays. */
 vyre_status vy_program_verify(vyre_program *program, vyre_error *error);
@@ -156,6 +160,10 @@ vyre_status vy_program_verify_for_codegen(vyre_program *program, vyre_error *err
 /* As vy_program_verify, and computes the fingerprint if it is missing. Required before the program leaves the
  * transform. Fails as vy_validate and vy_fingerprint do. */
 vyre_status vy_program_finalize(vyre_program *program, vyre_error *error);
+
+/* vyre_wire_decode for bytes that a process of this library has made of a valid program: the program is not validated
+ * and has no fingerprint (skip_verify). The structure of the bytes and their digest are checked. */
+vyre_status vy_wire_decode_trusted(const void *data, size_t size, vyre_program **out, vyre_error *error);
 
 /* The inliner for compiler passes; vyre_program_inline is its public form. */
 /* As vyre_program_inline, without verification: for an intermediate step of a transform (skip_verify). */

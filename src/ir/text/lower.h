@@ -11,6 +11,8 @@
 #ifndef VY_IR_TEXT_LOWER_H
 #define VY_IR_TEXT_LOWER_H
 
+#include "base/string.h"
+#include "ir/identifiers.h"
 #include "ir/irbuilder.h"
 #include "ir/text/parser.h"
 #include "vyre/text.h"
@@ -47,6 +49,9 @@ typedef enum vy_effect_ban {
     VY_EFFECT_BAN_CONST
 } vy_effect_ban;
 
+/* Lists the ids of known ops, for suggestions; NULL past the end. */
+typedef const char *vy_op_list_fn(void *user, size_t index);
+
 typedef struct vy_lowering {
     vy_parser *parser;
     vy_diag_sink *report;
@@ -57,6 +62,8 @@ typedef struct vy_lowering {
     vy_ast_function *func;
     vyre_op_signature_fn *op_signature; /* looks up ops of dialects; may be NULL */
     void *op_signature_user;
+    vy_op_list_fn *op_list; /* may be NULL */
+    void *op_list_user;
     uint8_t is_cast_operand; /* the hint is the type of a cast, to which every number type converts */
     uint32_t next_temporary;
     uint32_t functions; /* lowered so far, with the current one; also entries */
@@ -101,6 +108,13 @@ uint8_t vy_lower_type(vy_lowering *l, vy_ast_node *node, uint8_t hint);
 /* Requires a type. The message is "expected <type> for <what> `<name>`, found …"; what or name can be NULL. Returns
  * 0 after an error. */
 int vy_lower_expect(vy_lowering *l, vy_ast_node *node, uint8_t type, const char *what, const char *name);
+/* The two steps of vy_lower_expect: types the tree, which can stay untyped; assigns the required type to it. */
+uint8_t vy_lower_type_value(vy_lowering *l, vy_ast_node *node, uint8_t hint);
+int vy_lower_assign(vy_lowering *l, vy_ast_node *node, uint8_t type, const char *what, const char *name);
+/* The fix that converts a typed value. */
+const char *vy_lower_conversion(vy_lowering *l, const vy_ast_node *node, uint8_t to);
+/* Reports an untyped argument; the fix adds one of the types of a set (bit T for type T). */
+void vy_lower_untyped_argument(vy_lowering *l, const vy_ast_node *node, unsigned types);
 /* Requires a typed value. Returns its type, or VY_TYPE_BAD after an error. */
 uint8_t vy_lower_require_typed(vy_lowering *l, vy_ast_node *node, uint8_t hint);
 /* Types the value of `keyword name = …`, which has no declared type. Returns its type, or VY_TYPE_BAD after an
@@ -120,10 +134,11 @@ uint8_t vy_lower_unify(vy_lowering *l, vy_ast_node *const nodes[3], uint8_t hint
 /* ---- lower_calls.c: calls, atomics, collectives ---- */
 
 /* Resolves a call: an op id refers to the function of that name if the file has one; the name of an intrinsic refers
- * to the intrinsic unless the file has a function of that name. */
+ * to the intrinsic unless the file has a function of that name; any other name without a function refers to the ops of
+ * the dialect `math` that have it. */
 void vy_lower_resolve_callee(vy_lowering *l, vy_ast_node *node);
-/* The signature of the op that a node calls. Returns 0 if it is unknown. */
-int vy_lower_op_signature(vy_lowering *l, const vy_ast_node *node, vyre_op_signature *out);
+/* Whether the op that a node calls, or an overload of it, is known. */
+int vy_lower_is_known_op(vy_lowering *l, vy_ast_node *node);
 
 enum { VY_RESULTS_BOUND = UINT32_MAX }; /* count: one result per bound name, all of types[0] */
 typedef struct vy_effect_signature {
@@ -143,6 +158,27 @@ uint32_t vy_lower_effect_append(vy_lowering *l, const vy_ast_node *node, uint32_
 void vy_lower_unknown_op(vy_lowering *l, const vy_ast_node *node);
 /* Hoists an effect out of an expression: appends it, bound to a new name. Returns its type. */
 uint8_t vy_lower_hoist(vy_lowering *l, vy_ast_node *node, uint8_t hint);
+
+/* ---- lower_overload.c: overloads of ops ---- */
+
+/* The overloads of the op that a node calls, as a set: bit T for the type T. 0 if there are none, or if an op has
+ * exactly the id of the call. */
+unsigned vy_lower_overloads(const vy_lowering *l, vy_ast_node *node);
+/* The signature of the op that a node calls, or with a type that of its overload. Returns 0 if it is unknown. */
+int vy_lower_op_signature(const vy_lowering *l, const vy_ast_node *node, uint8_t type, vyre_op_signature *out);
+/* Types the arguments of a call that has these overloads, selects one, and stores its results in *out. hint: the type
+ * that the context prefers for the first result, or VY_TYPE_UNTYPED. Returns 0 after an error. */
+int vy_lower_overloaded_call(vy_lowering *l, vy_ast_node *node, unsigned types, uint8_t hint, vy_effect_signature *out);
+/* The id of the op, with attributes, that was selected for a call. */
+const char *vy_lower_call_id(const vy_lowering *l, const vy_ast_node *node, char id[VY_LIMIT_NAME + 1]);
+/* The type of a tree as vy_lower_type infers it without a hint, or VY_TYPE_UNTYPED. Appends and reports nothing. */
+uint8_t vy_lower_predict(vy_lowering *l, vy_ast_node *node);
+
+/* Finds our name for a math function of another language, as `exp` for `__expf`. Returns 0 if it is none. */
+int vy_lower_foreign_name(const vy_lowering *l, const char *name, char ours[VY_KEYWORD_CAPACITY]);
+/* Offers the ops of dialects, with and without the type at the end of their ids; is_plain: the names that need no
+ * dialect. */
+void vy_lower_offer_ops(const vy_lowering *l, vy_suggestion *suggestion, int is_plain);
 
 /* ---- lower_expr.c: appending pure trees ---- */
 
@@ -189,6 +225,11 @@ void vy_lower_program(vy_lowering *l, vy_ast_function *program, size_t known_fin
  * registry uses it to parse bodies while it builds the first snapshot. */
 vyre_status vy_text_parse_without_dialects(const char *text, size_t size, const vyre_parse_options *options,
                                            vyre_diagnostics *diagnostics, vyre_module **out, vyre_error *error);
+
+/* The same with a list of the ops that options->op_signature may know. */
+vyre_status vy_text_parse_with_ops(const char *text, size_t size, const vyre_parse_options *options,
+                                   vy_op_list_fn *op_list, void *op_list_user, vyre_diagnostics *diagnostics,
+                                   vyre_module **out, vyre_error *error);
 
 /* The same for text that is known to be valid and from which another program is built immediately: it is not
  * verified and gets no fingerprint (skip_verify, ir/irbuilder.h). */

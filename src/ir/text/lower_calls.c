@@ -152,13 +152,15 @@ static __attribute__((noinline)) void report_unknown(vy_lowering *l, const vy_as
         for (const vy_ast_function *f = l->parser->file.functions; f && offered < 2000; f = f->next, offered++)
             vy_suggestion_offer(&suggestion, vy_lower_text(l, f->name));
         if (!vy_suggestion_get(&suggestion))
-            fix = vy_porting_hint_function(name, strlen(name));
+            fix = vy_lower_foreign_name(l, name, word) ? VY_DIAG_SINK_FIX(l->report, "write `%s(…)`", word)
+                                                       : vy_porting_hint_function(name, strlen(name));
         if (!fix && !vy_suggestion_get(&suggestion))
             fix = vy_porting_hint_statement(name, strlen(name));
         for (unsigned cls = VY_IDENTIFIER_OP; cls < VY_IDENTIFIER_CLASS_COUNT; cls++)
             for (unsigned i = 0;
                  cls != VY_IDENTIFIER_KEYWORD && cls != VY_IDENTIFIER_BUILTIN && vy_keyword_at(cls, i, word); i++)
                 vy_suggestion_offer(&suggestion, word);
+        vy_lower_offer_ops(l, &suggestion, 1);
         best = vy_suggestion_get(&suggestion);
     }
     if (best && !fix)
@@ -203,10 +205,9 @@ static int check_call(vy_lowering *l, vy_ast_node *node, vy_effect_signature *ou
     return check_arguments(l, node, function);
 }
 
-int vy_lower_op_signature(vy_lowering *l, const vy_ast_node *node, vyre_op_signature *out) {
-    const char *name = vy_lower_text(l, node->name);
-    return l->op_signature && l->op_signature(l->op_signature_user, name, vy_call_id_length(name), out) &&
-           out->input_count <= VYRE_OP_INPUTS && out->output_count <= VYRE_OP_OUTPUTS;
+int vy_lower_is_known_op(vy_lowering *l, vy_ast_node *node) {
+    vyre_op_signature known;
+    return vy_lower_overloads(l, node) || vy_lower_op_signature(l, node, VYRE_TYPE_COUNT, &known);
 }
 
 /* Checks an argument of an op: the name of a memory is passed as a memory; a value gets the type that the op
@@ -230,7 +231,7 @@ static __attribute__((noinline)) int query_op_signature(vy_lowering *l, const vy
                                                         vy_effect_signature *out) {
     vyre_op_signature op;
     uint32_t index = 0;
-    out->is_known = vy_lower_op_signature(l, node, &op);
+    out->is_known = vy_lower_op_signature(l, node, VYRE_TYPE_COUNT, &op);
     if (out->is_known && node->count != op.input_count) {
         vy_lower_error(
             l, VY_T037, node->at,
@@ -246,8 +247,12 @@ static __attribute__((noinline)) int query_op_signature(vy_lowering *l, const vy
     return 1;
 }
 
-static int check_op_call(vy_lowering *l, vy_ast_node *node, vy_effect_signature *out) {
+static int check_op_call(vy_lowering *l, vy_ast_node *node, uint8_t hint, vy_effect_signature *out) {
+    unsigned overloads = vy_lower_overloads(l, node);
     int is_good = 1;
+    node->type_name = VYRE_TYPE_COUNT;
+    if (overloads)
+        return vy_lower_overloaded_call(l, node, overloads, hint, out);
     if (!query_op_signature(l, node, out))
         return 0;
     for (vy_ast_node *argument = node->a; argument; argument = argument->next)
@@ -417,6 +422,8 @@ void vy_lower_resolve_callee(vy_lowering *l, vy_ast_node *node) {
         node->kind = VY_AST_CALL;
     else if (node->kind == VY_AST_CALL)
         resolve_intrinsic(l, node);
+    if (node->kind == VY_AST_CALL && !(global && global->function) && vy_lower_overloads(l, node))
+        node->kind = VY_AST_OP_CALL;
 }
 
 int vy_lower_effect(vy_lowering *l, vy_ast_node *node, uint8_t hint, vy_effect_signature *out) {
@@ -430,7 +437,7 @@ int vy_lower_effect(vy_lowering *l, vy_ast_node *node, uint8_t hint, vy_effect_s
     case VY_AST_CALL:
         return check_call(l, node, out);
     case VY_AST_OP_CALL:
-        return check_op_call(l, node, out);
+        return check_op_call(l, node, hint, out);
     default:
         return check_intrinsic(l, node, out);
     }
@@ -459,12 +466,18 @@ static vy_stmt collective_stmt(vy_lowering *l, const vy_ast_node *node) {
     return stmt;
 }
 
+static vy_symbol op_symbol(vy_lowering *l, const vy_ast_node *node) {
+    char storage[VY_LIMIT_NAME + 1];
+    const char *id = vy_lower_call_id(l, node, storage);
+    return l->live ? vy_irb_intern(&l->draft, id, strlen(id)) : 0;
+}
+
 static vy_stmt call_stmt(vy_lowering *l, const vy_ast_node *node) {
     vy_stmt stmt = vy_irb_blank_stmt(VY_STMT_CALL);
     if (node->kind == VY_AST_CALL)
         stmt.callee = node->variable;
     else
-        stmt.name = vy_lower_name(l, node->name);
+        stmt.name = op_symbol(l, node);
     lower_arguments(l, node->a);
     return stmt;
 }
@@ -531,11 +544,20 @@ void vy_lower_unknown_op(vy_lowering *l, const vy_ast_node *node) {
     }
     char id[VY_LIMIT_NAME + 1], storage[VY_CALL_SPELLING_CAPACITY];
     snprintf(id, sizeof id, "%.*s", (int)vy_call_id_length(name), name);
-    vy_lower_error(l, VY_T040, node->at,
-                   VY_DIAG_SINK_FIX(l->report,
-                                    "check its spelling, load the dialect that provides it (%s), or define `fn %.100s`",
-                                    vy_dialect_loader_name(), vy_call_spelling(id, storage)),
-                   "unknown op `%s`: no loaded dialect provides it, so its result type is unknown", name);
+    vy_suggestion suggestion;
+    vy_suggestion_start(&suggestion, id, strlen(id));
+    if (l->report->errors < 100)
+        vy_lower_offer_ops(l, &suggestion, 0);
+    const char *best = vy_suggestion_get(&suggestion);
+    char word[VY_KEYWORD_CAPACITY];
+    vy_lower_error(
+        l, VY_T040, node->at,
+        !best && vy_lower_foreign_name(l, id, word) ? VY_DIAG_SINK_FIX(l->report, "write `%s(…)`", word)
+        : best ? VY_DIAG_SINK_FIX(l->report, "did you mean `%s`?", vy_call_spelling(best, storage))
+               : VY_DIAG_SINK_FIX(l->report,
+                                  "check its spelling, load the dialect that provides it (%s), or define `fn %.100s`",
+                                  vy_dialect_loader_name(), vy_call_spelling(id, storage)),
+        "unknown op `%s`: no loaded dialect provides it, so its result type is unknown", name);
 }
 
 uint8_t vy_lower_hoist(vy_lowering *l, vy_ast_node *node, uint8_t hint) {

@@ -80,7 +80,7 @@ static __attribute__((noinline)) const char *converted(const vy_lowering *l, con
     return out;
 }
 
-static __attribute__((noinline)) const char *conversion(const vy_lowering *l, const vy_ast_node *node, uint8_t to) {
+__attribute__((noinline)) const char *vy_lower_conversion(vy_lowering *l, const vy_ast_node *node, uint8_t to) {
     short_text text;
     if (to == VYRE_TYPE_BOOL)
         return VY_DIAG_SINK_FIX(l->report, "write a comparison: `%.60s != 0`", spelling(l, node, text));
@@ -117,13 +117,14 @@ static int tree_fits(const vy_ast_node *node, vyre_type type) {
     return node->op == VYRE_OP_SELECT || (vyre_op_get(node->op)->classes & vyre_type_class(type));
 }
 
-/* The type that a fix suggests for untyped trees: the first candidate that fits all of them; VYRE_TYPE_COUNT if none
- * does. */
-static vyre_type type_for_untyped(const vy_ast_node *const trees[3]) {
-    static const uint8_t usual[] = {VYRE_TYPE_U32, VYRE_TYPE_U64, VYRE_TYPE_I32,
-                                    VYRE_TYPE_I64, VYRE_TYPE_F32, VYRE_TYPE_F64};
+/* The type that a fix suggests for untyped trees: the first candidate of the set that fits all of them;
+ * VYRE_TYPE_COUNT if none does. */
+static vyre_type type_for_untyped(const vy_ast_node *const trees[3], unsigned types) {
+    static const uint8_t usual[] = {VYRE_TYPE_U32, VYRE_TYPE_U64, VYRE_TYPE_I32, VYRE_TYPE_I64,
+                                    VYRE_TYPE_F32, VYRE_TYPE_F64, VYRE_TYPE_F16, VYRE_TYPE_BF16,
+                                    VYRE_TYPE_U16, VYRE_TYPE_I16, VYRE_TYPE_U8,  VYRE_TYPE_I8};
     for (unsigned i = 0; i < sizeof usual; i++) {
-        int fits = 1;
+        int fits = types >> usual[i] & 1;
         for (unsigned k = 0; k < 3; k++)
             fits &= !trees[k] || tree_fits(trees[k], usual[i]);
         if (fits)
@@ -159,12 +160,22 @@ static __attribute__((noinline)) void report_untyped(vy_lowering *l, const vy_as
                    literal->number->length < 60 ? literal->number->length : 60, literal->number->text);
 }
 
+enum {
+    SUGGESTED_TYPES = 1 << VYRE_TYPE_U32 | 1 << VYRE_TYPE_U64 | 1 << VYRE_TYPE_I32 | 1 << VYRE_TYPE_I64 |
+                      1 << VYRE_TYPE_F32 | 1 << VYRE_TYPE_F64
+};
+
 static void report_untyped_tree(vy_lowering *l, const vy_ast_node *node, const char *keyword, const char *name) {
-    report_untyped(l, node, type_for_untyped((const vy_ast_node *const[3]){node, NULL, NULL}), keyword, name);
+    report_untyped(l, node, type_for_untyped((const vy_ast_node *const[3]){node, NULL, NULL}, SUGGESTED_TYPES), keyword,
+                   name);
+}
+
+void vy_lower_untyped_argument(vy_lowering *l, const vy_ast_node *node, unsigned types) {
+    report_untyped(l, node, type_for_untyped((const vy_ast_node *const[3]){node, NULL, NULL}, types), NULL, NULL);
 }
 
 void vy_lower_untyped_range(vy_lowering *l, vy_ast_node *const bounds[3]) {
-    vyre_type type = type_for_untyped((const vy_ast_node *const[3]){bounds[0], bounds[1], bounds[2]});
+    vyre_type type = type_for_untyped((const vy_ast_node *const[3]){bounds[0], bounds[1], bounds[2]}, SUGGESTED_TYPES);
     if (type < VYRE_TYPE_COUNT && vyre_type_class(type) == VYRE_CLASS_FLOAT)
         vy_lower_error(l, VY_T035, bounds[0]->at, "count with an integer and convert it inside the loop",
                        "expected integers for the range of `for`, found a number with a fraction");
@@ -287,21 +298,35 @@ static __attribute__((noinline)) const char *mismatch_fix(vy_lowering *l, const 
     }
     vyre_type common = common_type(left->type, right->type, hint, classes);
     if (common == left->type || common == right->type)
-        return conversion(l, common == left->type ? right : left, common);
+        return vy_lower_conversion(l, common == left->type ? right : left, common);
     int both = common < VYRE_TYPE_COUNT;
     return VY_DIAG_SINK_FIX(l->report, "convert %s: `%s` %s `%s`", both ? "both" : "one of them",
                             converted(l, left, both ? common : right->type, one), both ? "and" : "or",
                             converted(l, right, both ? common : left->type, other));
 }
 
+/* The hint for the operands: if a call among them may need it, the type of an operand that has one. */
+static uint8_t operand_hint(vy_lowering *l, vy_ast_node *const nodes[3], uint8_t hint) {
+    int has_call = 0;
+    for (unsigned i = 0; i < 3; i++)
+        has_call |= nodes[i] && nodes[i]->has_call;
+    for (unsigned i = 0; has_call && i < 3; i++) {
+        uint8_t type = nodes[i] ? vy_lower_predict(l, nodes[i]) : VY_TYPE_UNTYPED;
+        if (has_type(type))
+            return type;
+    }
+    return hint;
+}
+
 uint8_t vy_lower_unify(vy_lowering *l, vy_ast_node *const nodes[3], uint8_t hint, unsigned classes, vy_position at,
                        const char *what) {
     const vy_ast_node *anchor = NULL;
+    uint8_t expected = operand_hint(l, nodes, hint);
     int is_bad = 0;
     for (unsigned i = 0; i < 3; i++) {
         if (!nodes[i])
             continue;
-        uint8_t type = vy_lower_type(l, nodes[i], anchor ? anchor->type : hint);
+        uint8_t type = vy_lower_type(l, nodes[i], anchor ? anchor->type : expected);
         is_bad |= type == VY_TYPE_BAD;
         if (!has_type(type))
             continue;
@@ -479,7 +504,7 @@ static int check_index(vy_lowering *l, vy_ast_node *node) {
         return 0;
     if (vyre_type_class(type) & VYRE_CLASS_INTEGER)
         return 1;
-    vy_lower_error(l, VY_T035, node->at, conversion(l, node, VYRE_TYPE_U32),
+    vy_lower_error(l, VY_T035, node->at, vy_lower_conversion(l, node, VYRE_TYPE_U32),
                    "expected an integer for the index, found %s", vyre_type_name(type));
     return 0;
 }
@@ -574,15 +599,25 @@ uint8_t vy_lower_type(vy_lowering *l, vy_ast_node *node, uint8_t hint) {
 const char *vy_lower_integer_fix(vy_lowering *l, vy_ast_node *const nodes[3]) {
     for (unsigned i = 0; i < 3; i++)
         if (nodes[i] && has_type(nodes[i]->type) && nodes[i]->kind != VY_AST_NUMBER)
-            return conversion(l, nodes[i], VYRE_TYPE_U32);
+            return vy_lower_conversion(l, nodes[i], VYRE_TYPE_U32);
     return "count with an integer and convert it inside the loop";
 }
 
-int vy_lower_expect(vy_lowering *l, vy_ast_node *node, uint8_t type, const char *what, const char *name) {
+uint8_t vy_lower_type_value(vy_lowering *l, vy_ast_node *node, uint8_t hint) {
     uint8_t before = l->is_cast_operand;
     l->is_cast_operand = 0;
-    uint8_t given = vy_lower_type(l, node, type);
+    uint8_t type = vy_lower_type(l, node, hint);
     l->is_cast_operand = before;
+    return type;
+}
+
+int vy_lower_expect(vy_lowering *l, vy_ast_node *node, uint8_t type, const char *what, const char *name) {
+    (void)vy_lower_type_value(l, node, type);
+    return vy_lower_assign(l, node, type, what, name);
+}
+
+int vy_lower_assign(vy_lowering *l, vy_ast_node *node, uint8_t type, const char *what, const char *name) {
+    uint8_t given = node ? node->type : VY_TYPE_BAD;
     if (given == VY_TYPE_UNTYPED) {
         assign_type(l, node, type);
         return node->type != VY_TYPE_BAD;
@@ -591,7 +626,7 @@ int vy_lower_expect(vy_lowering *l, vy_ast_node *node, uint8_t type, const char 
         return 0;
     if (given == type)
         return 1;
-    vy_lower_error(l, VY_T035, node->at, conversion(l, node, type), "expected %s for %s%s%s%s%s, found %s",
+    vy_lower_error(l, VY_T035, node->at, vy_lower_conversion(l, node, type), "expected %s for %s%s%s%s%s, found %s",
                    vyre_type_name(type), what ? what : "", what && name ? " " : "", name ? "`" : "", name ? name : "",
                    name ? "`" : "", vyre_type_name(given));
     return 0;

@@ -92,7 +92,7 @@ static void lower_let_effect(vy_lowering *l, const vy_ast_stmt *s) {
     vy_effect_signature signature;
     bound_results results = {0};
     uint32_t variable = VY_NONE;
-    uint8_t hint = s->count == 1 && s->names->type < VYRE_TYPE_COUNT ? s->names->type : VY_TYPE_UNTYPED;
+    uint8_t hint = s->names && s->names->type < VYRE_TYPE_COUNT ? s->names->type : VY_TYPE_UNTYPED;
     if (s->count > VY_LIMIT_RESULTS) {
         vy_lower_error(l, VY_T042, s->at, NULL, "too many names (%u, limit %d)", s->count, VY_LIMIT_RESULTS);
         return;
@@ -140,9 +140,7 @@ static void lower_let(vy_lowering *l, const vy_ast_stmt *s) {
         return;
     }
     uint8_t type = declared->type;
-    vyre_op_signature known;
-    if (is_var && s->a && s->a->kind == VY_AST_OP_CALL && type < VYRE_TYPE_COUNT &&
-        !vy_lower_op_signature(l, s->a, &known)) {
+    if (is_var && s->a && s->a->kind == VY_AST_OP_CALL && type < VYRE_TYPE_COUNT && !vy_lower_is_known_op(l, s->a)) {
         type = hoist_op_call(l, s);
     } else if (type < VYRE_TYPE_COUNT) {
         /* The name keeps its declared type even if the value is wrong, so that its uses are checked against that

@@ -134,8 +134,14 @@ static void make_programs(vy_lowering *l, vyre_module *module, size_t known, vy_
     }
 }
 
-static void parse_source(vy_source *source, const vyre_parse_options *options, int skip_verify, vy_diag_sink *report,
-                         vyre_module *module) {
+typedef struct parse_mode {
+    int skip_verify;
+    vy_op_list_fn *op_list;
+    void *op_list_user;
+} parse_mode;
+
+static void parse_source(vy_source *source, const vyre_parse_options *options, const parse_mode *mode,
+                         vy_diag_sink *report, vyre_module *module) {
     size_t size, known = report->list ? vyre_diagnostics_count(report->list) : 0;
     const char *text = vy_source_text(source, &size);
     size_t valid = vy_utf8_valid(text, size);
@@ -152,7 +158,9 @@ static void parse_source(vy_source *source, const vyre_parse_options *options, i
     vy_parser_run(&parser, text, (uint32_t)size, &arena, report);
     memset(&l, 0, sizeof l);
     if (!parser.is_over_limit && vy_lower_start(&l, &parser)) {
-        l.skip_verify = skip_verify;
+        l.skip_verify = mode->skip_verify;
+        l.op_list = mode->op_list;
+        l.op_list_user = mode->op_list_user;
         l.op_signature = options ? options->op_signature : NULL;
         l.op_signature_user = options ? options->op_signature_user : NULL;
         collect(&l);
@@ -166,7 +174,7 @@ static void parse_source(vy_source *source, const vyre_parse_options *options, i
     vy_arena_free(&arena);
 }
 
-static vyre_status parse(const char *text, size_t size, const vyre_parse_options *options, int skip_verify,
+static vyre_status parse(const char *text, size_t size, const vyre_parse_options *options, const parse_mode *mode,
                          vyre_diagnostics *diagnostics, vyre_module **out, vyre_error *error) {
     *out = NULL;
     if (size > VY_LIMIT_SOURCE_BYTES)
@@ -181,7 +189,7 @@ static vyre_status parse(const char *text, size_t size, const vyre_parse_options
         /* The list detects duplicate findings, so a caller without one gets the same error. */
         vyre_diagnostics *own = diagnostics ? NULL : vyre_diagnostics_new();
         vy_diag_sink report = {.source = source, .list = diagnostics ? diagnostics : own};
-        parse_source(source, options, skip_verify, &report, module);
+        parse_source(source, options, mode, &report, module);
         status = vy_diag_sink_status(&report, error);
         vyre_diagnostics_free(own);
     }
@@ -195,10 +203,17 @@ static vyre_status parse(const char *text, size_t size, const vyre_parse_options
 
 vyre_status vy_text_parse_without_dialects(const char *text, size_t size, const vyre_parse_options *options,
                                            vyre_diagnostics *diagnostics, vyre_module **out, vyre_error *error) {
-    return parse(text, size, options, 0, diagnostics, out, error);
+    return parse(text, size, options, &(parse_mode){0}, diagnostics, out, error);
+}
+
+vyre_status vy_text_parse_with_ops(const char *text, size_t size, const vyre_parse_options *options,
+                                   vy_op_list_fn *op_list, void *op_list_user, vyre_diagnostics *diagnostics,
+                                   vyre_module **out, vyre_error *error) {
+    return parse(text, size, options, &(parse_mode){.op_list = op_list, .op_list_user = op_list_user}, diagnostics, out,
+                 error);
 }
 
 vyre_status vy_text_parse_unverified(const char *text, size_t size, const char *file, vyre_module **out,
                                      vyre_error *error) {
-    return parse(text, size, &(vyre_parse_options){.file = file}, 1, NULL, out, error);
+    return parse(text, size, &(vyre_parse_options){.file = file}, &(parse_mode){.skip_verify = 1}, NULL, out, error);
 }

@@ -368,8 +368,7 @@ static void parse_elements(vy_parser *parser, vy_ast_const *made) {
         *last = element;
         last = &element->next;
         made->count++;
-        if (!parser->panic && !vy_parse_is(parser, VY_TOKEN_CLOSE_INDEX) &&
-            !vy_parse_accept(parser, VY_TOKEN_COMMA))
+        if (!parser->panic && !vy_parse_is(parser, VY_TOKEN_CLOSE_INDEX) && !vy_parse_accept(parser, VY_TOKEN_COMMA))
             vy_parse_expected(parser, "`,` or `]`");
     }
     if (!parser->panic)

@@ -29,6 +29,7 @@ static __attribute__((noinline)) vy_ast_node *new_bad_node(vy_parser *parser) {
 }
 
 __attribute__((noinline)) void vy_parse_update_depth(vy_parser *parser, vy_ast_node *node, const vy_ast_node *below) {
+    node->has_call |= below && below->has_call;
     if (!below || below->depth < node->depth)
         return;
     node->depth = (uint16_t)(below->depth + 1);
@@ -267,6 +268,7 @@ static __attribute__((noinline)) vy_ast_node *parse_call(vy_parser *parser, vy_a
     if (!node || !vy_parse_expect(parser, VY_TOKEN_OPEN))
         return node;
     node->name = name;
+    node->has_call = 1;
     if (parser->calls && !parser->in_size) { /* also op ids: a function of the file can implement one */
         vy_ast_callee *called = vy_parse_new(parser, sizeof *called);
         if (!called)
@@ -291,10 +293,12 @@ static void report_member(vy_parser *parser, const char *first, const char *id, 
     const char *best = vy_porting_hint_builtin(first, strlen(first)), *member = id + strlen(first) + 1;
     best = best ? best : vy_suggestion_get(&suggestion);
     int is_length = strcmp(member, "length") == 0 || strcmp(member, "size") == 0 || strcmp(member, "len") == 0;
+    const char *value = strcmp(first, "math") == 0 ? vy_porting_hint_value(member, strlen(member)) : NULL;
     vy_parse_error(
         parser, VY_T012, at,
-        is_length ? VY_DIAG_SINK_FIX(parser->report, "write `len(%.100s)`", first)
-        : best    ? VY_DIAG_SINK_FIX(parser->report, "did you mean `%s%.100s`?", best, id + strlen(first))
+        value       ? value
+        : is_length ? VY_DIAG_SINK_FIX(parser->report, "write `len(%.100s)`", first)
+        : best      ? VY_DIAG_SINK_FIX(parser->report, "did you mean `%s%.100s`?", best, id + strlen(first))
                : VY_DIAG_SINK_FIX(parser->report, "use one variable for each member, or call the op: `%.100s(…)`", id),
         "`%s` is not a value: only builtins have members, and an op must be called", id);
 }
@@ -613,8 +617,8 @@ static __attribute__((noinline)) vy_ast_node *parse_word(vy_parser *parser) {
     if (word.cls == VY_IDENTIFIER_KEYWORD && word.index != VY_KEYWORD_TRUE && word.index != VY_KEYWORD_FALSE) {
         if (parser->token.newline)
             return missing_value(parser);
-        vy_parse_error(parser, VY_T012, at, NULL, "expected a value, found the keyword `%s`",
-                       vy_parse_name_text(parser, name));
+        vy_parse_error(parser, VY_T012, at, word.index == VY_KEYWORD_IF ? "write `c ? a : b`" : NULL,
+                       "expected a value, found the keyword `%s`", vy_parse_name_text(parser, name));
         return new_bad_node(parser);
     }
     vy_parse_advance(parser);
@@ -662,6 +666,14 @@ static __attribute__((noinline)) vy_ast_node *parse_word(vy_parser *parser) {
 
 /* ---- operators ---- */
 
+/* Whether the token ends `...` or `..=`, ranges of other languages. */
+static int is_long_range(const vy_parser *parser) {
+    const vy_position *at = &parser->token.at, *last = &parser->last;
+    return (vy_parse_is(parser, VY_TOKEN_DOT) || vy_parse_is(parser, VY_TOKEN_ASSIGN)) && last->line == at->line &&
+           last->length == 2 && last->column + 2 == at->column &&
+           memcmp(vy_token_text(&parser->lexer, &parser->token) - 2, "..", 2) == 0;
+}
+
 /* Reports a token that does not start a value. */
 static __attribute__((noinline)) vy_ast_node *report_no_value(vy_parser *parser) {
     switch (parser->token.kind) {
@@ -679,7 +691,8 @@ static __attribute__((noinline)) vy_ast_node *report_no_value(vy_parser *parser)
             return new_bad_node(parser);
         }
         vy_parse_error(parser, VY_T012, parser->token.at,
-                       vy_parse_is(parser, VY_TOKEN_PLUS)   ? "remove the `+`; to increment, write `i += 1`"
+                       is_long_range(parser)                ? "write `..`; the end is excluded"
+                       : vy_parse_is(parser, VY_TOKEN_PLUS) ? "remove the `+`; to increment, write `i += 1`"
                        : vy_parse_is(parser, VY_TOKEN_AND)  ? "remove the `&`; pass the element itself, as in `m[i]`"
                        : vy_parse_is(parser, VY_TOKEN_STAR) ? "remove the `*`; the language has no pointers"
                        : vy_parse_is(parser, VY_TOKEN_OPEN_INDEX)

@@ -41,7 +41,9 @@ typedef enum vy_ast_node_kind {
     VY_AST_ATOMIC, /* op = vyre_atomic on a (an index), b, c; order, scope; axis: default scope. Effects from here */
     VY_AST_COLLECTIVE, /* name = its word, op = vyre_collective of a, b; combine; scope 1: subgroup; width, axis */
     VY_AST_CALL,       /* name = function; arguments a, a->next, …; in sizes also div_ceil */
-    VY_AST_OP_CALL,    /* name = complete dotted op id; arguments likewise */
+    VY_AST_OP_CALL, /* name = dotted op id, without its type if it is overloaded; lowering creates it also from a call
+                          of a name of the dialect `math`; type_name: the overload that lowering selected, or
+                          VYRE_TYPE_COUNT; value: cache of vy_lower_overloads; arguments likewise */
     /* Intrinsics of level legal, which lowering creates from calls. name = their word; arguments likewise. */
     VY_AST_LOAD_WIDE,
     VY_AST_STORE_WIDE,
@@ -56,6 +58,8 @@ struct vy_ast_node {
     uint16_t depth;                          /* number of operators on the longest path below */
     uint8_t type;                            /* lowering: type of the value */
     uint8_t is_literal;                      /* lowering: the value is `bits` */
+    uint8_t has_call;                        /* it or a node below is a call by name */
+    uint8_t predicted;                       /* lowering: 1 + its type for vy_lower_predict; 0: not computed yet */
     uint32_t count;                          /* arguments */
     uint32_t name;
     uint32_t variable; /* lowering: variable or memory of the name or hoisted effect */
@@ -184,7 +188,7 @@ typedef struct vy_ast_const {
     vy_ast_node *value; /* of an array: its elements, a list */
     uint64_t bits;
     int is_array;
-    int is_broken;     /* arrays: the elements could not be parsed */
+    int is_broken;      /* arrays: the elements could not be parsed */
     vy_ast_node *size;  /* arrays: the declared number of elements, or NULL */
     uint32_t count;     /* arrays: of elements */
     uint8_t *bytes;     /* lowering: the elements of an array, as in memory */

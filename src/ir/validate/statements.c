@@ -769,7 +769,7 @@ static void check_jump(walk *w, const vy_stmt *s, uint32_t block_end) {
     body_verifier *b = &w->body;
     static const char *const names[] = {
         [VY_STMT_BREAK] = "break", [VY_STMT_CONTINUE] = "continue", [VY_STMT_RETURN] = "return"};
-    if (s->kind != VY_STMT_BREAK && s->kind != VY_STMT_CONTINUE && s->kind != VY_STMT_RETURN)
+    if (!vy_stmt_is_jump(s->kind))
         return;
     if (s->kind != VY_STMT_RETURN && w->open[w->depth].loops == 0)
         vy_verifier_error(b->verifier, VY_V065, stmt_position(b), NULL, "`%s` outside a loop", names[s->kind]);

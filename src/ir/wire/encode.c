@@ -144,7 +144,7 @@ static void write_expr(encoder *e, const vy_expr *expr) {
             writer_byte(writer, expr->axis);
         break;
     case VY_EXPR_OP:
-        writer_byte(writer, (uint8_t)(VY_WIRE_OP + expr->op));
+        writer_byte(writer, (uint8_t)(VY_WIRE_OP + vy_op_tags[expr->op]));
         if (expr->op == VYRE_OP_CAST || expr->op == VYRE_OP_BITCAST)
             writer_byte(writer, expr->type);
         break;
@@ -188,7 +188,7 @@ static void write_args(encoder *e, const vy_stmt *stmt) {
 static void write_collective(encoder *e, const vy_stmt *stmt) {
     writer_byte(e->writer, stmt->op);
     if (vy_collectives[stmt->op].combines)
-        writer_byte(e->writer, stmt->combine);
+        writer_byte(e->writer, vy_op_tags[stmt->combine]);
     writer_byte(e->writer, stmt->width);
 }
 
@@ -531,8 +531,11 @@ vyre_status vyre_wire_encode(const vyre_program *program, unsigned options, vyre
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "pass 0 or VYRE_WIRE_DEBUG",
                        "the options (0x%x) have bits that mean nothing", options);
     }
+    vyre_digest fingerprint = program->fingerprint;
     write_program(&writer, program);
-    writer_bytes(&writer, program->fingerprint.bytes, sizeof program->fingerprint.bytes);
+    if (!program->has_fingerprint && writer.status == VYRE_OK) /* a step of a transform */
+        vy_digest(writer.data, writer.size, &fingerprint);
+    writer_bytes(&writer, fingerprint.bytes, sizeof fingerprint.bytes);
     if (options & VYRE_WIRE_DEBUG)
         write_debug(&writer, program);
     *out = (vyre_bytes){writer.data, writer.status == VYRE_OK ? writer.size : 0, writer.capacity};
@@ -558,7 +561,7 @@ _Static_assert(0 VY_WIRE_STMT_LIST(X) == VY_STMT_KIND_COUNT, "a statement kind h
 _Static_assert(0 VY_WIRE_SIZE_LIST(X) == VY_SIZE_KIND_COUNT, "a size kind has no tag");
 #undef X
 _Static_assert(VY_WIRE_LITERAL + VYRE_TYPE_COUNT <= VY_WIRE_LITERAL_END, "types outgrow their tags");
-_Static_assert(VY_WIRE_OP + VYRE_OP_COUNT <= 0x100, "ops outgrow their tags");
+_Static_assert(VY_WIRE_OP + VY_OP_TAGS <= 0x100, "ops outgrow their tags");
 
 static int is_known(vy_position position) {
     return position.line || position.column || position.length;

@@ -51,7 +51,7 @@ enum {
     VY_WIRE_ALIGN_OFFSET = 0x26,
     VY_WIRE_LITERAL = 0x40, /* + type; then its bytes, little-endian */
     VY_WIRE_LITERAL_END = 0x60,
-    VY_WIRE_OP = 0x80 /* + op; cast and bitcast: then the type */
+    VY_WIRE_OP = 0x80 /* + tag of the op (vy_op_tags); cast and bitcast: then the type */
 };
 
 /* Fields of a statement, written after its tag in the order of the row.
@@ -59,7 +59,7 @@ enum {
  *   r  name of the result, or a 0 byte; a 1 byte precedes a name
  *   v  variable            m  memory
  *   a  atomic              o  order             s  scope
- *   k  collective, then the op it combines with if it combines, then the width
+ *   k  collective, then the tag of the op it combines with if it combines, then the width
  *   c  callee + 1; or 0, then the op id
  *   g  arguments: count, then for each 0 (the next expression) or memory + 1
  *   t  results: count, then for each its name and type
@@ -176,6 +176,7 @@ typedef struct vy_wire_reader {
 
 typedef struct vy_decoder {
     vy_wire_reader reader;
+    int is_trusted; /* the program is encoded by this library: its digest is not computed, nor is it verified */
     vy_irb draft;
     uint32_t function_count;      /* without the entry */
     VY_VECTOR(vy_symbol) strings; /* in order of first occurrence */

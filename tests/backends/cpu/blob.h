@@ -87,6 +87,21 @@ static inline vyre_status blob_make(const blob *code, vyre_bytes *out, vyre_erro
     return status;
 }
 
+/* The bytes of an executable in the disk cache. */
+static inline vyre_status blob_store(const vyre_program *program, const blob *code, vyre_bytes *out,
+                                     vyre_error *error) {
+    vyre_bytes object = VYRE_BYTES_INIT;
+    vy_cpu_executable *made = NULL;
+    vyre_status status = blob_make(code, &object, error);
+    if (status == VYRE_OK)
+        status = vy_cpu_executable_new(program, (vyre_span){object.data, object.size}, vy_cpu_features(), &made, error);
+    if (status == VYRE_OK)
+        status = vy_cpu_executable_save(made, out, error);
+    vy_cpu_executable_release(made);
+    vyre_bytes_free(&object);
+    return status;
+}
+
 /* ---- the backend ---- */
 
 static inline blob blob_of(const vyre_program *program) {
@@ -106,7 +121,7 @@ static inline vyre_status blob_compile(void *self, vyre_program *program, const 
                                        vyre_native_pipeline *out, vyre_error *error) {
     blob code = blob_of(program);
     vyre_bytes bytes = VYRE_BYTES_INIT;
-    vyre_status status = blob_make(&code, &bytes, error);
+    vyre_status status = blob_store(program, &code, &bytes, error);
     if (status == VYRE_OK)
         status = vy_cpu_pipeline_load(self, program, options, (vyre_span){bytes.data, bytes.size}, out, error);
     vyre_bytes_free(&bytes);

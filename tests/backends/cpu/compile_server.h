@@ -51,7 +51,7 @@ static inline vyre_bytes server_wire(unsigned loops) {
     snprintf(text + at, room - at, " y[i] = s * 5 + 1\n}\n");
     vyre_program *program = vy_test_parse(text);
     uint64_t features = vy_cpu_features();
-    const vy_cpu cpu = {.features = features, .exact = vy_cpu_numerics(features)};
+    const vy_cpu cpu = {.features = features, .target = vy_cpu_target(features, 0)};
     vyre_bytes wire = VYRE_BYTES_INIT;
     vyre_error error = VYRE_ERROR_INIT;
     if (vy_cpu_lower(&cpu, program, 0, 0, &wire, &error) != VYRE_OK)

@@ -99,7 +99,7 @@ static void do_time(void) {
 }
 
 static void do_llvm(void) {
-    vyre_error error = {.code = VYRE_UNSUPPORTED, .message = "LLVM gives up: as a test asked for", .fix = "none"};
+    vyre_error error = {.code = VYRE_UNSUPPORTED, .message = "LLVM failed: as a test requested", .fix = "none"};
     tell(VY_COMPILE_WIDTH, 0, sizeof error);
     send_bytes(&error, sizeof error);
 }

@@ -35,7 +35,7 @@ static void code_is_called(void **state) {
     assert_int_equal(out[1], 12);
     assert_int_equal(out[2], 13);
     assert_int_equal(out[3], 0);
-    assert_int_equal(vy_cpu_code_object_save(&object, &again, NULL), VYRE_OK);
+    assert_int_equal(vy_cpu_code_object_save(&object, 0, &again, NULL), VYRE_OK);
     assert_int_equal(again.size, bytes.size);
     assert_memory_equal(again.data, bytes.data, bytes.size);
     vy_cpu_code_object_unload(&object);
@@ -174,13 +174,57 @@ typedef struct loading {
     vyre_program *program;
 } loading;
 
-static vyre_status load_code(void *user) {
-    const loading *l = user;
-    vy_cpu_executable *code;
-    vyre_status status =
-        vy_cpu_executable_new(l->program, (vyre_span){l->bytes.data, l->bytes.size}, vy_cpu_features(), &code, NULL);
-    vy_cpu_executable_release(code);
+static vyre_status store_and_load(const loading *l, vyre_bytes *saved, vy_cpu_executable *codes[2]) {
+    codes[0] = codes[1] = NULL;
+    vyre_status status = vy_cpu_executable_new(l->program, (vyre_span){l->bytes.data, l->bytes.size}, vy_cpu_features(),
+                                               &codes[0], NULL);
+    if (status == VYRE_OK)
+        status = vy_cpu_executable_save(codes[0], saved, NULL);
+    if (status == VYRE_OK)
+        status = vy_cpu_executable_load(l->program, (vyre_span){saved->data, saved->size}, vy_cpu_features(), &codes[1],
+                                        NULL);
     return status;
+}
+
+static vyre_status load_code(void *user) {
+    vy_cpu_executable *codes[2];
+    vyre_bytes saved = VYRE_BYTES_INIT;
+    vyre_status status = store_and_load(user, &saved, codes);
+    for (int i = 0; i < 2; i++)
+        vy_cpu_executable_release(codes[i]);
+    vyre_bytes_free(&saved);
+    return status;
+}
+
+/* The facts are those of the compile; a program whose facts are lost or damaged is not run without them. */
+static void stored_executables_keep_their_launch_facts(void **state) {
+    (void)state;
+    BLOB_NEEDS_CODE();
+    loading l = {object_of(&add_blob), vy_test_parse(BLOB_ADD)};
+    vy_cpu_executable *codes[2], *none;
+    vyre_bytes saved = VYRE_BYTES_INIT;
+    assert_int_equal(store_and_load(&l, &saved, codes), VYRE_OK);
+    uint32_t size = codes[0]->facts->bytes;
+    assert_int_equal(size, codes[1]->facts->bytes);
+    assert_memory_equal(codes[0]->facts, codes[1]->facts, size);
+    assert_memory_equal((char *)saved.data + size, l.bytes.data, sizeof(vy_cpu_header));
+    assert_int_equal(vy_cpu_cost_get(&codes[0]->cost), vy_cpu_cost_get(&codes[1]->cost));
+    for (size_t cut = 0; cut < saved.size; cut++) {
+        vyre_error error = VYRE_ERROR_INIT;
+        assert_int_equal(
+            vy_cpu_executable_load(l.program, (vyre_span){saved.data, cut}, vy_cpu_features(), &none, &error),
+            VYRE_CORRUPT);
+        assert_true(error.fix[0] != 0);
+    }
+    ((vy_launch_facts *)saved.data)->output_count++;
+    assert_int_equal(
+        vy_cpu_executable_load(l.program, (vyre_span){saved.data, saved.size}, vy_cpu_features(), &none, NULL),
+        VYRE_CORRUPT);
+    for (int i = 0; i < 2; i++)
+        vy_cpu_executable_release(codes[i]);
+    vyre_bytes_free(&saved);
+    vyre_bytes_free(&l.bytes);
+    vyre_program_release(l.program);
 }
 
 static void loading_survives_a_lack_of_memory(void **state) {
@@ -199,6 +243,7 @@ int main(void) {
         cmocka_unit_test(what_is_cut_short_is_refused),
         cmocka_unit_test(every_field_of_the_header_is_checked),
         cmocka_unit_test(random_headers_are_survived),
+        cmocka_unit_test(stored_executables_keep_their_launch_facts),
         cmocka_unit_test(loading_survives_a_lack_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -86,7 +86,7 @@ static void a_compile_that_fails_with_all_lanes_names_program_width_and_cause(vo
     expect_text(error.message, "`time_4` with 4 lanes, at step `generate` (the limit is 20 s");
     expect_text(error.fix, "VYRE_COMPILER_SECONDS");
     assert_int_equal(ask("llvm_4", 16, 0, 0, &error), 0);
-    expect_text(error.message, "LLVM gives up: as a test asked for");
+    expect_text(error.message, "LLVM failed: as a test requested");
 }
 
 static void a_width_that_worked_is_tried_first_the_next_time(void **state) {

@@ -1,6 +1,7 @@
 /* What workgroups are thought to cost: guesses follow loops, and measurements replace them. */
 #include "support/test.h"
 
+#include "analysis/work_estimate.h"
 #include "backends/cpu/cost_model.h"
 
 static vy_cpu_cost guess_of(const char *body, unsigned size) {
@@ -11,7 +12,8 @@ static vy_cpu_cost guess_of(const char *body, unsigned size) {
              " let i = global_id.x\n var s = 0u32\n%s\n x[i] = s\n}",
              size, body);
     vyre_program *program = vy_test_parse(text);
-    vy_cpu_cost_estimate(program, &cost);
+    const vy_work_estimate work = vy_work_estimate_of(program);
+    vy_cpu_cost_start(&cost, work.nodes, work.varies);
     vyre_program_release(program);
     return cost;
 }

@@ -563,7 +563,7 @@ static void frames_larger_than_memory_are_refused(void **state) {
                           .groups = {1, 1, 1}};
     vyre_error error;
     blob_open(&r, 1);
-    assert_int_equal(blob_make(&huge, &bytes, NULL), VYRE_OK);
+    assert_int_equal(blob_store(program, &huge, &bytes, NULL), VYRE_OK);
     assert_int_equal(
         vy_cpu_pipeline_load(r.cpu, program, &options, (vyre_span){bytes.data, bytes.size}, &native, &error), VYRE_OK);
     if (!VY_SANITIZED) { /* whose allocator ends the process instead */
@@ -642,7 +642,7 @@ static void every_isa_level_has_its_own_identity(void **state) {
         setenv("VYRE_CPU_ISA", vy_cpu_level_name(count), 1);
         assert_int_equal(vy_cpu_create(NULL, 0, &instance, &error), VYRE_OK);
         assert_int_equal(((vy_cpu *)instance.self)->features, features);
-        assert_int_equal(((vy_cpu *)instance.self)->exact, vy_cpu_numerics(features));
+        assert_int_equal(((vy_cpu *)instance.self)->target.exact, vy_cpu_numerics(features));
         assert_int_equal(((vy_cpu *)instance.self)->lanes, vy_cpu_width(features));
         instance.vtable->device_profile(instance.self, &profile);
         assert_int_equal(strstr(profile.driver, "avx2") != NULL, (features & VY_CPU_FEATURE_AVX2) != 0);

@@ -3,7 +3,7 @@
 #include "support/test.h"
 
 #include "backends/cpu/compile.h"
-#include "lower/legalize.h"
+#include "compile/pipeline.h"
 #include "support/fault.h"
 #include "vyre/text.h"
 #include "vyre/wire.h"

@@ -149,7 +149,7 @@ static void gdb_finds_what_is_loaded(void **state) {
     vy_cpu_code_object_unload(&one);
     assert_ptr_equal(__jit_debug_descriptor.first, two.registration);
     assert_null(__jit_debug_descriptor.first->next);
-    assert_int_equal(vy_cpu_code_object_save(&two, &saved, NULL), VYRE_OK); /* without the file */
+    assert_int_equal(vy_cpu_code_object_save(&two, 0, &saved, NULL), VYRE_OK); /* without the file */
     assert_int_equal(saved.size, sizeof two.header + two.header.code_bytes);
     vy_cpu_code_object_unload(&two);
     assert_null(__jit_debug_descriptor.first);

@@ -134,14 +134,11 @@ static void try_row(conform *c, const row *r, uint64_t seed) {
     vyre_program_release(program);
 }
 
-static void every_bit_of_the_profile_is_confirmed(void **state) {
+static void confirm(uint64_t exact, unsigned rounds) {
     static const char *const widths[] = {"8", "4", "16", "32", "64"};
-    (void)state;
-    unsigned rounds = vy_test_effort() < 5 ? vy_test_effort() : 5;
     for (unsigned k = 0; k < rounds; k++) {
         static conform c;
         uint64_t confirmed = 0;
-        const uint64_t exact = vy_cpu_numerics(vy_cpu_features()); /* what programs are legalised for */
         setenv("VYRE_CPU_WIDTH", widths[k], 1);
         conform_open(&c, "cpu");
         for (size_t i = 0; i < ROWS; i++) {
@@ -155,8 +152,24 @@ static void every_bit_of_the_profile_is_confirmed(void **state) {
     }
 }
 
+static void every_bit_of_the_profile_is_confirmed(void **state) {
+    (void)state;
+    confirm(vy_cpu_numerics(vy_cpu_features()), vy_test_effort() < 5 ? vy_test_effort() : 5);
+}
+
+/* Without the instructions for fma, rounding and f16. */
+static void every_bit_of_the_lowest_level_is_confirmed(void **state) {
+    (void)state;
+    if (!(vy_cpu_features() & VY_CPU_FEATURE_X86_64))
+        VY_SKIP("x86-64 is the only architecture with lower levels");
+    setenv("VYRE_CPU_ISA", "x86-64", 1);
+    confirm(vy_cpu_numerics(VY_CPU_FEATURE_X86_64), 1);
+    unsetenv("VYRE_CPU_ISA");
+}
+
 int main(void) {
     setenv("VYRE_CACHE_DIR", "", 1);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_bit_of_the_profile_is_confirmed)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_bit_of_the_profile_is_confirmed),
+                                       cmocka_unit_test(every_bit_of_the_lowest_level_is_confirmed)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -157,7 +157,7 @@ static vy_cu_event gate;       /* control blocks are copied behind it; NULL: at 
 static _Atomic int is_failing; /* the next event that is recorded */
 
 static int copy_behind(vy_cu_address to, const void *from, size_t size, vy_cu_stream stream) {
-    if (gate && size == sizeof(vy_ptx_control)) {
+    if (gate && size == sizeof(vy_launch_control)) {
         int result = real.stream_wait_event(stream, gate, 0);
         if (result != VY_CU_OK)
             return result;

@@ -32,6 +32,16 @@ static void reported_values_are_passed_on(void **state) {
     assert_int_equal(vy_cuda_device_info_capability(&facts, VYRE_CAPABILITY_SUBGROUP_OPS), 1);
 }
 
+/* The widest access of emitted code. */
+static void fields_of_the_target_description_are_passed_on(void **state) {
+    (void)state;
+    const vy_cuda_device_info facts = facts_of(90);
+    vyre_device_profile profile = {.struct_size = sizeof profile};
+    vy_cuda_device_info_profile(&facts, &profile);
+    assert_int_equal(profile.ideal_vector_pack_bits, 128);
+    assert_int_equal(profile.has_subgroup_shuffle, 1);
+}
+
 static void fields_that_the_driver_does_not_report_are_0(void **state) {
     (void)state;
     const vy_cuda_device_info facts = facts_of(90);
@@ -39,7 +49,7 @@ static void fields_that_the_driver_does_not_report_are_0(void **state) {
     vy_cuda_device_info_profile(&facts, &profile);
     assert_int_equal(profile.has_dual_issue_fp32_int32, 0);
     assert_int_equal(profile.regs_per_thread_max | profile.l1_cache_bytes, 0);
-    assert_int_equal(profile.ideal_unroll_depth | profile.ideal_vector_pack_bits | profile.ideal_workgroup_tile[0], 0);
+    assert_int_equal(profile.ideal_unroll_depth | profile.ideal_workgroup_tile[0], 0);
     assert_int_equal(profile.shared_memory_bank_count | profile.shared_memory_bank_width_bytes, 0);
 }
 
@@ -58,6 +68,7 @@ static void capabilities_are_those_of_the_emitter(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reported_values_are_passed_on),
+        cmocka_unit_test(fields_of_the_target_description_are_passed_on),
         cmocka_unit_test(fields_that_the_driver_does_not_report_are_0),
         cmocka_unit_test(capabilities_are_those_of_the_emitter),
     };

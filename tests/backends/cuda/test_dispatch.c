@@ -104,6 +104,50 @@ static void sizes_around_the_stagings_chunks_arrive_whole(void **state) {
     rig_close(&r);
 }
 
+/* Pieces of a pipelined dispatch compute the ids, counts and bounds of the whole grid; also where invocations of the
+ * kernel handle several elements, and the last piece is short. */
+static void pieces_have_the_ids_of_the_whole_grid(void **state) {
+    (void)state;
+    enum { COUNT = (40 << 20) + 777, GROUPS = (COUNT + 127) / 128 };
+    static const struct {
+        const char *text;
+        uint32_t per_id;
+    } rows[] = {{"u8(i >> 7) + u8(group_count.x)", 1}, {"u8(group_count.x)", 0}};
+    static conform c;
+    conform_open(&c, "cuda");
+    uint8_t *x = malloc(COUNT), *y = malloc(COUNT);
+    assert_true(x && y);
+    for (size_t i = 0; i < COUNT; i++)
+        x[i] = (uint8_t)(i * 2654435761u >> 24), y[i] = (uint8_t)(i % 251);
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        char source[512];
+        vyre_pipeline *pipeline;
+        const vyre_span inputs[2] = {{x, COUNT}, {y, COUNT}};
+        const vyre_scalar a = vyre_scalar_bits(VYRE_TYPE_U8, 7);
+        const vyre_arguments arguments = {.params = &a, .param_count = 1, .inputs = inputs, .input_count = 2};
+        snprintf(source, sizeof source,
+                 "program place {\n param a : u8\n buffer x : u8 read\n buffer y : u8 read_write\n workgroup 128\n"
+                 " grid over y\n let i = global_id.x\n if i < len(y) { y[i] = (y[i] ^ x[i]) + a + %s }\n}\n",
+                 rows[k].text);
+        vyre_program *program = conform_parse(source, NULL, 0, NULL);
+        OK(vyre_compile(c.backend, program, NULL, &pipeline, &error));
+        for (int again = 0; again < 2; again++) {
+            OK(vyre_pipeline_dispatch_into(pipeline, &arguments, NULL, &c.given, NULL, &error));
+            const uint8_t *made = c.given.items[0].data;
+            for (size_t i = 0; i < COUNT; i++) {
+                uint8_t expected = (uint8_t)((y[i] ^ x[i]) + 7 + rows[k].per_id * (i >> 7) + GROUPS);
+                if (made[i] != expected)
+                    fail_msg("`%s`: element %zu is %u instead of %u", rows[k].text, i, made[i], expected);
+            }
+        }
+        vyre_pipeline_release(pipeline);
+        vyre_program_release(program);
+    }
+    free(x);
+    free(y);
+    conform_close(&c);
+}
+
 /* In slices where that can be, by several threads in any case. */
 static void large_dispatches_arrive_whole(void **state) {
     (void)state;
@@ -595,7 +639,7 @@ static void the_device_computes_what_is_promised(void **state) {
     cost k = {.r = &r};
     rig_open(&r);
     vy_cuda *cuda = code_of(&k)->cuda;
-    uint64_t promised = vy_ptx_exact(cuda->device_info.architecture), given = cuda->exact;
+    uint64_t promised = vy_ptx_target(cuda->device_info.architecture, 0).exact, given = cuda->exact;
     for (int i = 0; i < VYRE_NUMERIC_COUNT; i++)
         if (promised & ~given & UINT64_C(1) << i)
             printf("%s is promised, and the device does something else\n", vyre_numeric_name((vyre_numeric)i));
@@ -748,8 +792,10 @@ static void compiling_takes_as_long_as_the_drivers_compiler(void **state) {
             void *image;
             size_t size;
             uint64_t at[6] = {vy_clock_now()};
-            assert_int_equal(
-                vy_cuda_lower(program, cuda->device_info.architecture, cuda->exact, 0, 1, &lowered, &error), 0);
+            vy_cuda_lowering how = {.architecture = cuda->device_info.architecture,
+                                    .target = vy_ptx_target(cuda->device_info.architecture, 0)};
+            how.target.exact = cuda->exact;
+            assert_int_equal(vy_cuda_lower(program, &how, &lowered, &error), 0);
             at[1] = vy_clock_now();
             assert_int_equal(api->module_load(&text, lowered.code.text.data, 0, NULL, NULL), 0);
             at[2] = vy_clock_now();
@@ -771,7 +817,7 @@ static void compiling_takes_as_long_as_the_drivers_compiler(void **state) {
             api->module_unload(text);
             api->module_unload(cubin);
             api->link_destroy(link);
-            vy_ptx_free(&lowered.code);
+            vy_cuda_lowered_free(&lowered);
         }
         printf("%s: to PTX %.3f ms, loaded as text %.3f, linked %.3f, loaded as a cubin %.3f; ours in all %.3f\n",
                names[i], best[0], best[1], best[2], best[3], best[4]);
@@ -786,6 +832,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes_around_the_stagings_chunks_arrive_whole),
         cmocka_unit_test(large_dispatches_arrive_whole),
+        cmocka_unit_test(pieces_have_the_ids_of_the_whole_grid),
         cmocka_unit_test(large_flights_arrive_whole),
         cmocka_unit_test(what_nobody_writes_is_zero),
         cmocka_unit_test(batches_are_all_of_their_items_and_name_the_one_that_failed),

@@ -206,7 +206,7 @@ static vyre_status go_together(course *c, vyre_error *error) {
     vyre_status status = vyre_acquire("cuda", &c->backend, error);
     if (status == VYRE_OK)
         status = vyre_compile(c->backend, c->s->meeting, NULL, &c->plain, error);
-    c->may_do_without = !shim.struck;
+    c->may_do_without = status == VYRE_OK; /* the stages were compiled */
     for (int i = 0; i < 3 && status == VYRE_OK; i++) {
         status = vyre_pipeline_dispatch(c->plain, &arguments, i == 1 ? &patient : NULL, &c->outputs, NULL, error);
         if (status == VYRE_OK)

@@ -1,5 +1,6 @@
-/* What of backend `cuda` needs no device: opening the driver's library, what its results mean, how params are laid
- * out, objects that are damaged. */
+/* Parts of backend `cuda` that need no device: opening the driver's library, its results, the layout of params, damaged
+ * objects, and what is loaded and launched, by a driver that does nothing. */
+#include "support/fault.h"
 #include "support/test.h"
 
 #include "backends/cuda/cuda.h"
@@ -278,6 +279,16 @@ static size_t declared_offsets(const char *ptx, uint32_t *offsets, uint32_t *end
     return count;
 }
 
+/* The kernel of a lowered program, as it is loaded. */
+static void lay_out(vyre_program *program, const vy_cuda_lowered *lowered, const vy_ptx_code *code,
+                    vy_cuda_kernel *kernel) {
+    memset(kernel, 0, sizeof *kernel);
+    kernel->header.factor = lowered->factor;
+    kernel->header.tiled_axes = code->tiled_axes;
+    kernel->header.indirect = code->indirect;
+    vy_cuda_param_layout(program, kernel);
+}
+
 static void params_are_packed_where_the_text_declares_them(void **state) {
     (void)state;
     vyre_program *program = parse(text);
@@ -286,10 +297,13 @@ static void params_are_packed_where_the_text_declares_them(void **state) {
     static vy_cuda_kernel kernel;
     uint32_t offsets[32], end;
     for (int may_widen = 0; may_widen < 2; may_widen++) {
-        if (vy_cuda_lower(program, 90, vy_ptx_exact(90), 0, may_widen, &lowered, &error) != VYRE_OK)
+        vy_cuda_lowering how = {.architecture = 90, .target = vy_ptx_target(90, 0)};
+        how.target.coarsen = may_widen ? VY_COARSEN_IF_FASTER : VY_COARSEN_NEVER;
+        if (vy_cuda_lower(program, &how, &lowered, &error) != VYRE_OK)
             fail_msg("%s", error.message);
         size_t count = declared_offsets(lowered.code.text.data, offsets, &end);
-        vy_cuda_param_layout(program, lowered.factor > 1, &kernel);
+        lay_out(program, &lowered, &lowered.code, &kernel);
+        assert_int_equal(kernel.header.tiled_axes, 1); /* it is divisible */
         assert_int_equal(count, lowered.code.param_count);
         assert_int_equal(count, 7 + kernel.param_count);
         for (uint32_t i = 0; i < 3; i++) {
@@ -298,9 +312,11 @@ static void params_are_packed_where_the_text_declares_them(void **state) {
         }
         for (uint32_t i = 0; i < kernel.param_count; i++)
             assert_int_equal(offsets[6 + i], kernel.param_offsets[i] & ~VY_CUDA_PARAM_WIDE);
+        assert_int_equal(offsets[6 + kernel.param_count - 2], kernel.tile_offset);
         assert_int_equal(offsets[count - 1], kernel.control_offset);
         assert_int_equal(end, kernel.param_bytes);
-        vy_ptx_free(&lowered.code);
+        assert_int_equal(lowered.batched.row_bytes, (end + 15) / 16 * 16);
+        vy_cuda_lowered_free(&lowered);
     }
     vyre_program_release(program);
 }
@@ -322,8 +338,8 @@ static void packed_params_have_their_values(void **state) {
     uint32_t grid[3], word;
     uint64_t wide;
     kernel.header.factor = 4;
-    vy_cuda_param_layout(program, 1, &kernel);
-    assert_int_equal(vy_cuda_pack(&kernel, &launch, addresses, 0x4000, bytes, grid), kernel.param_bytes);
+    vy_cuda_param_layout(program, &kernel);
+    assert_int_equal(vy_cuda_pack(&kernel, &launch, NULL, addresses, 0x4000, bytes, grid), kernel.param_bytes);
     for (int i = 0; i < 3; i++) {
         memcpy(&wide, bytes + 8 * i, 8);
         memcpy(&word, bytes + 24 + 4 * i, 4);
@@ -344,6 +360,50 @@ static void packed_params_have_their_values(void **state) {
     assert_int_equal(grid[0], 3);
     assert_int_equal(grid[1], 2);
     assert_int_equal(grid[2], 3);
+    vyre_program_release(program);
+}
+
+/* The whole grid, or a part of it that starts at a multiple of the factor. */
+static void packed_params_have_the_part_of_the_grid(void **state) {
+    (void)state;
+    static const struct {
+        uint32_t factor, axes;
+        int is_part;
+        uint32_t values[7], count; /* the groups of a coarsened kernel, then those of the tiled axes */
+        uint32_t grid_x;
+    } rows[] = {{1, 1, 0, {0, 30}, 2, 30},
+                {1, 1, 1, {8, 101}, 2, 30},
+                {4, 1, 0, {30, 0, 8}, 3, 8},
+                {4, 1, 1, {101, 2, 26}, 3, 8},
+                {1, 6, 1, {5, 102, 6, 103}, 4, 30},
+                {1, 7, 1, {8, 101, 5, 102, 6, 103}, 6, 30},
+                {1, 7, 0, {0, 30, 0, 2, 0, 3}, 6, 30},
+                {4, 0, 1, {101}, 1, 8},
+                {1, 0, 1, {0}, 0, 30}};
+    const vy_grid_tiles part = {.whole = {101, 102, 103}, .base = {8, 5, 6}, .size = {30, 2, 3}};
+    vyre_program *program =
+        parse("program p {\n buffer x : u32 read_write\n workgroup 32\n grid over x\n x[0] = 1\n}\n");
+    const uint64_t elements[] = {10};
+    const vy_cu_address addresses[] = {0x1000};
+    const vyre_launch launch = {.elements = elements, .buffer_count = 1, .groups = {30, 2, 3}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        static vy_cuda_kernel kernel;
+        alignas(8) uint8_t bytes[VY_CUDA_PARAM_BYTES];
+        uint32_t grid[3], values[8];
+        memset(&kernel, 0, sizeof kernel);
+        kernel.header.factor = rows[i].factor, kernel.header.tiled_axes = (uint8_t)rows[i].axes;
+        vy_cuda_param_layout(program, &kernel);
+        assert_int_equal(kernel.param_count, rows[i].count);
+        assert_int_equal(vy_cuda_pack(&kernel, &launch, rows[i].is_part ? &part : NULL, addresses, 0, bytes, grid),
+                         kernel.param_bytes);
+        memcpy(values, bytes + 12, sizeof values);
+        for (uint32_t k = 0; k < rows[i].count; k++)
+            if (values[k] != rows[i].values[k])
+                fail_msg("row %zu: value %u is %u", i, k, values[k]);
+        assert_int_equal(grid[0], rows[i].grid_x);
+        assert_int_equal(grid[1], 2);
+        assert_int_equal(grid[2], 3);
+    }
     vyre_program_release(program);
 }
 
@@ -368,73 +428,118 @@ static void only_programs_that_trap_or_poll_have_a_control_block(void **state) {
         vyre_program *program = parse(rows[i].source);
         vy_cuda_lowered lowered;
         vyre_error error = VYRE_ERROR_INIT;
-        if (vy_cuda_lower(program, 90, vy_ptx_exact(90), rows[i].cancellable, 1, &lowered, &error) != VYRE_OK)
+        const vy_cuda_lowering how = {.architecture = 90, .target = vy_ptx_target(90, rows[i].cancellable)};
+        if (vy_cuda_lower(program, &how, &lowered, &error) != VYRE_OK)
             fail_msg("%s", error.message);
         assert_int_equal(lowered.reports, rows[i].reports);
         assert_int_equal(lowered.polls, rows[i].polls);
-        vy_ptx_free(&lowered.code);
+        assert_int_equal(lowered.batched.text.size != 0, !rows[i].reports && !rows[i].polls);
+        vy_cuda_lowered_free(&lowered);
         vyre_program_release(program);
     }
 }
 
-/* ---- slices ---- */
+/* ---- variants ---- */
 
-#define OVER_Y(body)                                                                                                   \
-    "program p {\n param a : u32\n buffer x : u32 read\n buffer y : u32 read_write\n buffer t : u32 read\n"            \
-    " workgroup 64\n grid over y\n array w : u32 [64] workgroup\n let i = global_id.x\n" body "}\n"
+/* The kernels of a program for a device with everything, or with nothing. */
+static void lower(const char *source, int has_all, vy_cuda_lowered *out) {
+    const vy_cuda_lowering how = {.architecture = 90,
+                                  .target = vy_ptx_target(90, 0),
+                                  .has_indirect = (uint8_t)has_all,
+                                  .has_dependent_launch = (uint8_t)has_all};
+    vyre_program *program = parse(source);
+    vyre_error error = VYRE_ERROR_INIT;
+    if (vy_cuda_lower(program, &how, out, &error) != VYRE_OK)
+        fail_msg("%s", error.message);
+    vyre_program_release(program);
+}
 
-static void programs_that_stay_at_their_own_element_can_be_cut(void **state) {
+static void a_program_has_the_kernels_that_it_may_need(void **state) {
     (void)state;
+#define HEAD " buffer d : u32 read\n buffer y : u32 read_write\n workgroup 32\n"
     static const struct {
         const char *source;
-        int can_be_cut, table; /* whether t is cut too */
+        int has_batched, has_indirect, is_coarsened, axes;
     } rows[] = {
-        {OVER_Y(" y[i] = x[i] + a\n"), 1, 1},
-        {OVER_Y(" let j = i\n if j < len(y) { y[j] = x[j] * y[i] }\n"), 1, 1},
-        {OVER_Y(" y[i] = x[i] + t[x[i] % 7]\n"), 1, 0}, /* a table is uploaded whole */
-        {OVER_Y(" y[i] = x[i] + t[i]\n"), 1, 1},
-        {OVER_Y(" y[i] = group_count.x + global_size.x + i\n"), 1, 1},
-        {OVER_Y(" w[local_index] = x[i]\n barrier\n y[i] = w[63 - local_index]\n"), 1, 1},
-        {OVER_Y(" y[i + 1] = x[i]\n"), 0, 0},
-        {OVER_Y(" y[i] = y[i ^ 1]\n"), 0, 0},
-        {OVER_Y(" y[local_index] = x[i]\n"), 0, 0},
-        {OVER_Y(" y[global_id.y] = x[i]\n"), 0, 0},
-        {OVER_Y(" atomic_add(y[i], x[i])\n"), 0, 0},
-        {OVER_Y(" var k = i\n k = k + a\n y[k] = x[i]\n"), 0, 0},
+        {"program p {\n" HEAD " grid over y\n let i = global_id.x\n y[i] = d[i]\n}\n", 1, 0, 1, 1},
+        {"program p {\n" HEAD " grid indirect d\n let i = global_id.x\n y[i] = d[i]\n}\n", 0, 1, 0, 1},
+        {"program p {\n" HEAD " grid over y\n let i = global_id.x\n y[i * 3] = d[i * 5]\n}\n", 1, 0, 0, 0},
+        {"program p {\n" HEAD " grid over y\n y[global_id.x + global_id.y] = 1\n}\n", 1, 0, 1, 2},
+        {"program p {\n" HEAD " grid over y\n if d[0] == 1 { trap 1 }\n y[global_id.x] = 1\n}\n", 0, 0, 0, 7},
+        {"program p {\n" HEAD " grid over y\n y[global_id.x] = 1\n grid_barrier\n y[0] = 2\n}\n", 0, 0, 0, 0},
+        {"program p {\n workgroup 32\n grid 4\n}\n", 0, 0, 0, 0},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        vyre_program *program = parse(rows[i].source);
-        vyre_error error = VYRE_ERROR_INIT;
-        uint8_t roles[3];
-        int can_be_cut;
-        assert_int_equal(vy_cuda_pipelined_analyze(program, &can_be_cut, roles, &error), VYRE_OK);
-        if (can_be_cut != rows[i].can_be_cut || (can_be_cut && roles[2] != rows[i].table))
-            fail_msg("%s: %d, the table %d", rows[i].source, can_be_cut, roles[2]);
-        vyre_program_release(program);
-    }
+#undef HEAD
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int has_all = 0; has_all < 2; has_all++) {
+            vy_cuda_lowered made;
+            lower(rows[i].source, has_all, &made);
+            int is_indirect = rows[i].has_indirect && has_all;
+            if ((made.batched.text.size != 0) != (rows[i].has_batched || (rows[i].has_indirect && !has_all)) ||
+                (made.indirect.text.size != 0) != is_indirect || made.indirect.indirect != is_indirect ||
+                (made.factor > 1) != (rows[i].is_coarsened || (rows[i].has_indirect && !has_all)) ||
+                made.code.tiled_axes != rows[i].axes)
+                fail_msg("row %zu: batched %zu, indirect %zu, factor %u, axes %u", i, made.batched.text.size,
+                         made.indirect.text.size, made.factor, made.code.tiled_axes);
+            if (made.batched.text.size)
+                assert_int_equal(made.batched.tiled_axes, made.code.tiled_axes);
+            vy_cuda_lowered_free(&made);
+        }
+}
+
+static vyre_status lower_once(void *program) {
+    const vy_cuda_lowering how = {.architecture = 90, .target = vy_ptx_target(90, 0), .has_indirect = 1};
+    vy_cuda_lowered made;
+    vyre_status status = vy_cuda_lower(program, &how, &made, NULL);
+    if (status == VYRE_OK)
+        vy_cuda_lowered_free(&made);
+    return status;
+}
+
+static void lowering_survives_a_lack_of_memory(void **state) {
+    (void)state;
+    vyre_program *program = parse("program p {\n buffer d : u32 read\n buffer y : u32 read_write\n workgroup 32\n"
+                                  " grid indirect d\n y[global_id.x] = 1\n}\n");
+    assert_true(VY_FAULT_LOOP(lower_once, program) > 10);
+    vyre_program_release(program);
 }
 
 /* ---- objects ---- */
 
+/* An image, then facts that are none, then an object of another kernel. */
+typedef struct parts {
+    vy_cuda_header header;
+    alignas(Elf64_Ehdr) char image[sizeof(Elf64_Ehdr)];
+    alignas(16) char facts[64];
+    vy_cuda_header batched;
+    char batched_image[16];
+} parts;
+
+static void start_header(vy_cuda_header *header, size_t image_bytes) {
+    memset(header, 0, sizeof *header);
+    memcpy(header->magic, VY_CUDA_MAGIC, 8);
+    header->format = VY_CUDA_FORMAT;
+    header->architecture = 90;
+    header->factor = 1;
+    header->image_bytes = image_bytes;
+}
+
 static void damaged_objects_are_refused_before_the_driver_sees_them(void **state) {
     (void)state;
     static vy_cuda cuda;
-    struct {
-        vy_cuda_header header;
-        alignas(Elf64_Ehdr) char image[sizeof(Elf64_Ehdr)];
-    } object;
+    parts object;
     vyre_program *program = parse(text);
     cuda.device_info.architecture = 90;
-    for (int what = 0; what < 13; what++) {
+    for (int what = 0; what < 20; what++) {
         vyre_error error = VYRE_ERROR_INIT;
         vy_cuda_executable *code;
         memset(&object, 0, sizeof object);
-        memcpy(object.header.magic, VY_CUDA_MAGIC, 8);
-        object.header.format = VY_CUDA_FORMAT;
-        object.header.architecture = 90;
-        object.header.factor = 1;
-        object.header.image_bytes = sizeof object.image;
-        vyre_bytes bytes = {&object, sizeof object, sizeof object};
+        start_header(&object.header, sizeof object.image);
+        start_header(&object.batched, sizeof object.batched_image);
+        object.batched.batched = 1;
+        object.header.facts_bytes = sizeof object.facts;
+        object.header.batched_bytes = sizeof object.batched + sizeof object.batched_image;
+        vyre_bytes bytes = {&object, offsetof(parts, batched) + object.header.batched_bytes, sizeof object};
         switch (what) {
         case 0:
             bytes.size = sizeof object.header - 1;
@@ -467,20 +572,41 @@ static void damaged_objects_are_refused_before_the_driver_sees_them(void **state
         case 9: /* the kernel for grids on the device in the place of the other */
             object.header.indirect = 1;
             break;
-        case 10: /* a part behind the image that is none */
-            object.header.image_bytes = 16;
-            object.header.indirect_bytes = sizeof object.image - 16;
+        case 10:
+            object.header.batched = 1;
             break;
-        case 11:
+        case 11: /* a part after the others that is missing */
+            object.header.indirect_bytes = 16;
+            break;
+        case 12:
             object.header.image_bytes = 1;
             object.header.indirect_bytes = UINT64_MAX;
             break;
-        case 12:
-            object.header.indirect_bytes = sizeof object.image;
+        case 13:
+            object.header.facts_bytes = UINT64_MAX - 8;
+            break;
+        case 14:
+            object.header.tiled_axes = 8;
+            break;
+        case 15: /* the kernel for batches is none, or takes other params */
+            object.batched.batched = 0;
+            break;
+        case 16:
+            object.batched.tiled_axes = 1;
+            break;
+        case 17:
+            object.batched.image_bytes--;
+            break;
+        case 18: /* no facts */
+            object.header.facts_bytes = 0;
+            object.header.image_bytes += sizeof object.facts;
+            break;
+        case 19: /* facts that are none */
             break;
         }
-        vyre_status status = vy_cuda_executable_new(&cuda, program, 0, &bytes, &code, &error);
-        assert_int_equal(status, what == 2 || what == 3 ? VYRE_UNSUPPORTED : VYRE_CORRUPT);
+        vyre_status status = vy_cuda_executable_new(&cuda, program, &bytes, &code, &error);
+        if (status != (what == 2 || what == 3 || what == 19 ? VYRE_UNSUPPORTED : VYRE_CORRUPT))
+            fail_msg("object %d gives %s: %s", what, vyre_status_name(status), error.message);
         assert_true(error.fix[0] != 0);
         assert_null(code);
     }
@@ -506,17 +632,251 @@ static void the_driver_is_given_the_text_of_the_program(void **state) {
     cuda.device_info.shared_bytes = 48 << 10;
     cuda.api.module_load = see_image;
     cuda.api.error_name = cuda.api.error_string = no_name;
-    atomic_init(&cuda.exact, vy_ptx_exact(90));
-    assert_int_equal(vy_cuda_lower(program, 90, vy_ptx_exact(90), 0, 1, &lowered, &error), VYRE_OK);
+    const vy_cuda_lowering how = {.architecture = 90, .target = vy_ptx_target(90, 0)};
+    atomic_init(&cuda.exact, how.target.exact);
+    assert_int_equal(vy_cuda_lower(program, &how, &lowered, &error), VYRE_OK);
     assert_int_not_equal(vy_cuda_compile(&cuda, program, 0, &code, &error), VYRE_OK);
     assert_null(code);
     assert_string_equal(seen, lowered.code.text.data);
     free(seen);
-    vy_ptx_free(&lowered.code);
+    vy_cuda_lowered_free(&lowered);
+    vyre_program_release(program);
+}
+
+/* ---- a driver that loads and launches nothing ---- */
+
+/* What it was called with. Handles are numbers from 1 on. */
+static struct {
+    unsigned loads, unloads, launches, fail_load;
+    char kernels[8][64]; /* by load: the name in the text */
+    uint32_t grids[16][3], tiles[16][6];
+    uint32_t tile_offset, traps; /* of the tiles in the params; a launch reports a trap of its first workgroup */
+    vy_cuda_stream_slot *slot;
+} idle;
+
+static int idle_load(vy_cu_module *module, const void *image, unsigned count, int *options, void **values) {
+    (void)count, (void)options, (void)values;
+    const char *entry = strstr(image, ".entry ");
+    if (++idle.loads == idle.fail_load)
+        return 209;
+    assert_non_null(entry);
+    snprintf(idle.kernels[idle.loads], sizeof *idle.kernels, "%.60s", entry);
+    *module = (vy_cu_module)(uintptr_t)idle.loads;
+    return 0;
+}
+
+static int idle_unload(vy_cu_module module) {
+    assert_non_null(module);
+    idle.unloads++;
+    return 0;
+}
+
+static int idle_function(vy_cu_function *function, vy_cu_module module, const char *name) {
+    (void)name;
+    *function = (vy_cu_function)(uintptr_t)module;
+    return 0;
+}
+
+static int idle_attribute(int *value, int attribute, vy_cu_function function) {
+    (void)attribute, (void)function;
+    *value = 16;
+    return 0;
+}
+
+static int idle_occupancy(int *blocks, vy_cu_function function, int threads, size_t shared_bytes) {
+    (void)function, (void)threads, (void)shared_bytes;
+    *blocks = 2;
+    return 0;
+}
+
+static int idle_context(vy_cu_context *context) {
+    *context = NULL;
+    return 0;
+}
+
+static int idle_wait(vy_cu_stream stream) {
+    (void)stream;
+    return 0;
+}
+
+static int idle_copy_in(vy_cu_address to, const void *from, size_t size, vy_cu_stream stream) {
+    (void)to, (void)from, (void)size, (void)stream;
+    return 0;
+}
+
+/* The control block, as the launches have left it: the trap of the first workgroup of each, in the whole grid. */
+static int idle_copy_out(void *to, vy_cu_address from, size_t size, vy_cu_stream stream) {
+    (void)from, (void)size, (void)stream;
+    const uint32_t *t = idle.tiles[idle.launches - 1];
+    vy_launch_control *control = to;
+    *control = (vy_launch_control){.trap_invocation = UINT64_MAX};
+    if (idle.traps)
+        control->trap_invocation = 32 * ((uint64_t)t[0] * t[3] + t[2]), control->trap_code = idle.launches;
+    return 0;
+}
+
+static int idle_launch(vy_cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                       unsigned block_y, unsigned block_z, unsigned shared_bytes, vy_cu_stream stream, void **params,
+                       void **extra) {
+    const uint32_t grid[3] = {grid_x, grid_y, grid_z};
+    (void)function, (void)block_x, (void)block_y, (void)block_z, (void)shared_bytes, (void)stream, (void)params;
+    assert_true(idle.launches < 16);
+    memcpy(idle.grids[idle.launches], grid, sizeof grid);
+    memcpy(idle.tiles[idle.launches++], (const uint8_t *)extra[1] + idle.tile_offset, sizeof *idle.tiles);
+    return 0;
+}
+
+static void idle_start(vy_cuda *cuda) {
+    memset(&idle, 0, sizeof idle);
+    memset(cuda, 0, sizeof *cuda);
+    pthread_mutex_init(&cuda->lock, NULL);
+    cuda->device_info = (vy_cuda_device_info){.architecture = 90,
+                                              .shared_bytes = 48 << 10,
+                                              .grid = {INT32_MAX, 65535, 65535},
+                                              .multiprocessors = 4,
+                                              .has_indirect = 1,
+                                              .has_dependent_launch = 1};
+    cuda->api.module_load = idle_load;
+    cuda->api.module_unload = idle_unload;
+    cuda->api.module_function = idle_function;
+    cuda->api.function_attribute = idle_attribute;
+    cuda->api.occupancy = idle_occupancy;
+    cuda->api.context_current = idle_context;
+    cuda->api.stream_synchronize = idle_wait;
+    cuda->api.stream_query = idle_wait;
+    cuda->api.copy_to_device = idle_copy_in;
+    cuda->api.copy_to_host = idle_copy_out;
+    cuda->api.launch = idle_launch;
+    cuda->api.error_name = cuda->api.error_string = no_name;
+    atomic_init(&cuda->exact, vy_ptx_target(90, 0).exact);
+}
+
+static const char indirect_text[] = "program p {\n buffer d : u32 read\n buffer y : u32 read_write\n workgroup 32\n"
+                                    " grid indirect d\n y[global_id.x] = d[global_id.x]\n}\n";
+static const char divisible_text[] = "program p {\n buffer d : u32 read\n buffer y : u32 read_write\n workgroup 32\n"
+                                     " grid over y\n y[global_id.x] = d[global_id.x]\n}\n";
+
+static void a_compile_loads_all_but_the_kernel_for_batches(void **state) {
+    (void)state;
+    static vy_cuda cuda;
+    vyre_program *program = parse(indirect_text);
+    vy_cuda_executable *code, *again;
+    const vy_cuda_kernel *kernel, *other;
+    vyre_bytes stored = VYRE_BYTES_INIT;
+    vyre_error error = VYRE_ERROR_INIT;
+    idle_start(&cuda);
+    assert_int_equal(vy_cuda_compile(&cuda, program, 0, &code, &error), VYRE_OK);
+    assert_int_equal(idle.loads, 2);
+    assert_int_equal(vy_cuda_executable_indirect(code, &kernel, &error), VYRE_OK);
+    assert_int_equal(kernel->blocks, 2 * 4);
+    assert_int_equal(idle.loads, 2);
+    assert_int_equal(vy_cuda_executable_batched(code, &other, &error), VYRE_UNSUPPORTED);
+    /* As it is stored by a driver without a linker, and loaded. */
+    assert_int_equal(vy_cuda_compile_binary(code, &stored, &error), VYRE_OK);
+    assert_int_equal(stored.size, code->object.size);
+    assert_memory_equal(stored.data, code->object.data, stored.size);
+    assert_int_equal(vy_cuda_executable_new(&cuda, program, &stored, &again, &error), VYRE_OK);
+    assert_memory_equal(code->facts, again->facts, code->facts->bytes);
+    vy_cuda_executable_release(again);
+    vy_cuda_executable_release(code);
+    assert_int_equal(idle.loads, 4);
+    assert_int_equal(idle.unloads, 4);
+    vyre_program_release(program);
+    program = parse(divisible_text);
+    idle_start(&cuda);
+    assert_int_equal(vy_cuda_compile(&cuda, program, 0, &code, &error), VYRE_OK);
+    assert_int_equal(vy_cuda_executable_indirect(code, &kernel, &error), VYRE_UNSUPPORTED);
+    assert_int_equal(idle.loads, 1);
+    assert_int_equal(code->facts->is_divisible, 1);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(vy_cuda_executable_batched(code, &kernel, &error), VYRE_OK);
+    assert_int_equal(idle.loads, 2);
+    assert_int_equal(kernel->header.batched, 1);
+    assert_int_equal(kernel->param_bytes, code->kernel.param_bytes);
+    vy_cuda_executable_release(code);
+    assert_int_equal(idle.unloads, 2);
+    vyre_program_release(program);
+}
+
+/* A kernel that cannot be loaded ends the compile, and leaves nothing. */
+static void a_kernel_that_is_not_loaded_leaves_nothing(void **state) {
+    (void)state;
+    static vy_cuda cuda;
+    vyre_program *program = parse(indirect_text);
+    for (unsigned k = 1; k <= 2; k++) {
+        vyre_error error = VYRE_ERROR_INIT;
+        vy_cuda_executable *code;
+        idle_start(&cuda);
+        idle.fail_load = k;
+        assert_int_not_equal(vy_cuda_compile(&cuda, program, 0, &code, &error), VYRE_OK);
+        assert_null(code);
+        assert_int_equal(idle.unloads, k - 1);
+    }
+    vyre_program_release(program);
+}
+
+static vyre_status compile_idle(void *program) {
+    static vy_cuda cuda;
+    vy_cuda_executable *code;
+    idle_start(&cuda);
+    vyre_status status = vy_cuda_compile(&cuda, program, 0, &code, NULL);
+    vy_cuda_executable_release(code);
+    assert_int_equal(idle.loads, idle.unloads);
+    return status;
+}
+
+static void compiling_survives_a_lack_of_memory(void **state) {
+    (void)state;
+    vyre_program *program = parse(indirect_text);
+    assert_true(VY_FAULT_LOOP(compile_idle, program) > 20);
+    vyre_program_release(program);
+}
+
+/* Grids with more workgroups in y or z than a launch may have: parts that cover it once, by the kernel of the program.
+ * The trap of the smallest invocation in the whole grid counts. */
+static void a_grid_over_the_limits_is_launched_in_parts(void **state) {
+    (void)state;
+    static vy_cuda cuda;
+    static vy_cuda_mirror mirror;
+    vyre_program *program = parse("program p {\n buffer x : u32 read_write\n workgroup 32\n grid 1\n"
+                                  " if x[global_id.y] == 1 { trap 5 }\n}\n");
+    vy_cuda_executable *code;
+    vyre_error error = VYRE_ERROR_INIT;
+    const uint64_t elements[] = {1};
+    const vy_cu_address addresses[] = {0x1000};
+    const vyre_launch launch = {.elements = elements, .buffer_count = 1, .groups = {7, 150000, 1}};
+    for (uint32_t traps = 0; traps < 2; traps++) {
+        vy_cuda_stream_slot slot = {.mirror = &mirror, .is_control_clean = 1};
+        uint32_t covered = 0;
+        idle_start(&cuda);
+        idle.traps = traps;
+        assert_int_equal(vy_cuda_compile(&cuda, program, 0, &code, &error), VYRE_OK);
+        assert_int_equal(code->kernel.header.tiled_axes, 6);
+        idle.tile_offset = code->kernel.tile_offset;
+        assert_int_equal(vy_cuda_launch_tiles(&slot, code, &launch, addresses, &error), VYRE_OK);
+        assert_int_equal(idle.loads, 1);
+        assert_int_equal(idle.launches, 3);
+        for (unsigned i = 0; i < idle.launches; i++) {
+            const uint32_t *tile = idle.tiles[i], *grid = idle.grids[i];
+            assert_int_equal(grid[0], 7);
+            assert_true(grid[1] <= 65535);
+            assert_int_equal(grid[2], 1);
+            assert_int_equal(tile[0], covered);
+            assert_int_equal(tile[1], 150000);
+            assert_int_equal(tile[2], 0);
+            assert_int_equal(tile[3], 1);
+            covered += grid[1];
+        }
+        assert_int_equal(covered, 150000);
+        assert_int_equal(mirror.taken.trap_invocation, traps ? 0 : UINT64_MAX);
+        assert_int_equal(mirror.taken.trap_code, traps);
+        vy_cuda_executable_release(code);
+    }
     vyre_program_release(program);
 }
 
 int main(void) {
+    setenv("VYRE_CACHE_DIR", "", 1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_library_that_is_missing_is_named_with_a_fix),
         cmocka_unit_test(a_library_that_is_another_is_refused),
@@ -529,9 +889,15 @@ int main(void) {
         cmocka_unit_test(params_are_packed_where_the_text_declares_them),
         cmocka_unit_test(packed_params_have_their_values),
         cmocka_unit_test(only_programs_that_trap_or_poll_have_a_control_block),
-        cmocka_unit_test(programs_that_stay_at_their_own_element_can_be_cut),
+        cmocka_unit_test(packed_params_have_the_part_of_the_grid),
+        cmocka_unit_test(a_program_has_the_kernels_that_it_may_need),
+        cmocka_unit_test(lowering_survives_a_lack_of_memory),
         cmocka_unit_test(damaged_objects_are_refused_before_the_driver_sees_them),
         cmocka_unit_test(the_driver_is_given_the_text_of_the_program),
+        cmocka_unit_test(a_compile_loads_all_but_the_kernel_for_batches),
+        cmocka_unit_test(a_kernel_that_is_not_loaded_leaves_nothing),
+        cmocka_unit_test(compiling_survives_a_lack_of_memory),
+        cmocka_unit_test(a_grid_over_the_limits_is_launched_in_parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* Small host bytes that are not copied (backends/cuda/transfer.h). Without a device: which buffers of a program may be
- * direct, and which of a dispatch are. With one: sizes around the bound, in every form, against the oracle; batches;
+/* Small host bytes that are not copied (backends/cuda/transfer.h). Without a device: which buffers of a dispatch are
+ * direct. With one: sizes around the bound, in every form, against the oracle; batches;
  * traps and deadlines; that nothing is copied; and what it saves, as a ladder of sizes. */
 #include "backends/conform.h"
 
@@ -8,85 +8,6 @@
 #include "backends/cuda/transfer.h"
 #include "base/thread.h"
 #include "driver/pipeline.h"
-#include "support/fault.h"
-#include "vyre/transform.h"
-
-/* ---- which buffers ---- */
-
-#define OVER_Y(access, body)                                                                                           \
-    "program p {\n param a : u32\n buffer x : u32 read\n buffer y : u32 " access "\n buffer t : u32 read\n"            \
-    " workgroup 64\n grid over y\n array w : u32 [64] workgroup\n let i = global_id.x\n" body "}\n"
-
-static void buffers_with_few_accesses_may_be_direct(void **state) {
-    (void)state;
-    static const struct {
-        const char *source;
-        uint8_t costs[3]; /* of x, y, t; one that is not used costs 1 */
-    } rows[] = {
-        {OVER_Y("write", " y[i] = x[i] + a\n"), {1, 1, 1}},
-        {OVER_Y("write", " if i < len(y) { y[i] = x[i] + t[i] }\n"), {1, 1, 1}},
-        {OVER_Y("write", " if x[i] % 2 == 1 { y[i] = x[i] }\n"), {1, 1, 1}}, /* one load, not two */
-        {OVER_Y("write", " y[len(y) - 1 - i] = x[i] + x[i + 1]\n"), {2, 1, 1}},
-        {OVER_Y("read_write", " y[i] = y[i] * 2 + x[i]\n"), {1, 2, 1}},
-        {OVER_Y("read_write", " if y[i] == 13 { trap 99 }\n y[i] = y[i] + 1\n"), {1, 2, 1}},
-        {OVER_Y("write", " y[i] = x[0] + t[group_id.x]\n"), {1, 1, 1}},
-        /* Far from each other: each goes over the bus by itself. */
-        {OVER_Y("write", " y[i * 64] = x[i ^ 5]\n"), {32, 32, 1}},
-        {OVER_Y("write", " y[i * 3] = x[i]\n"), {1, 1, 1}},
-        {OVER_Y("write", " y[x[i]] = 1\n"), {1, 32, 1}},
-        /* More than there is room for. */
-        {OVER_Y("write", " y[i] = x[i ^ 1] + x[i ^ 2] + x[i ^ 4] + x[i ^ 8] + x[i ^ 16] + x[i ^ 32] + x[i ^ 64] + x[i "
-                         "^ 128]\n"),
-         {0, 1, 1}},
-        /* A load that waits for another one. */
-        {OVER_Y("write", " y[i] = t[x[i] % 7]\n"), {1, 1, 0}},
-        {OVER_Y("write", " if x[i] > 3 { y[i] = t[i] }\n"), {1, 1, 0}},
-        {OVER_Y("write", " if x[i] > 3 { return }\n y[i] = t[i]\n"), {1, 1, 0}},
-        {OVER_Y("write", " if x[i] > 3 { trap 1 }\n y[i] = t[i]\n"), {1, 1, 0}},
-        {OVER_Y("write", " var v = i\n if x[i] > 3 { v = 7 }\n y[i] = t[v]\n"), {1, 1, 0}},
-        {OVER_Y("write", " w[local_index] = x[i]\n barrier\n y[i] = t[i] + w[63 - local_index]\n"), {1, 1, 0}},
-        {OVER_Y("write", " w[local_index] = x[i]\n barrier\n y[i] = w[63 - local_index]\n"), {1, 1, 1}},
-        {OVER_Y("write", " let s = workgroup_reduce_add(x[i])\n if local_index == 0 { y[group_id.x] = s }\n"),
-         {1, 1, 1}},
-        {OVER_Y("write", " let s = workgroup_reduce_add(x[i])\n y[i] = s + t[i]\n"), {1, 1, 0}},
-        /* Again and again. */
-        {OVER_Y("write", " var s = 0u32\n for k in 0 .. a { s = s + x[k] }\n y[i] = s + t[i]\n"), {0, 1, 1}},
-        {OVER_Y("write", " let v = x[i]\n for k in 0 .. a { y[i + k] = k * v }\n"), {1, 0, 1}},
-        {OVER_Y("write", " var n = 0u32\n while t[n] != 0 { n = n + 1 }\n y[i] = n\n"), {1, 1, 0}},
-        {OVER_Y("write", " var n = 0u32\n for k in 0 .. t[i] { n = n * 3 + k }\n y[i] = n\n"), {1, 1, 1}},
-        /* Written and read again, here or there. */
-        {OVER_Y("read_write",
-                " y[i] = x[i]\n barrier\n w[local_index] = y[i ^ 1]\n barrier\n y[i] = w[local_index ^ 1]\n"),
-         {1, 0, 1}},
-        {OVER_Y("read_write", " atomic_add(y[i], x[i])\n"), {1, 0, 1}},
-        {OVER_Y("read_write", " atomic_max(y[x[i] % len(y)], 1)\n"), {1, 0, 1}},
-    };
-    const vyre_optimize_options little = {.level = 1};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        vyre_program *program = conform_parse(rows[i].source, NULL, 0, NULL), *plain;
-        vyre_error error = VYRE_ERROR_INIT;
-        uint8_t costs[3];
-        assert_int_equal(vyre_program_optimize(program, &little, &plain, NULL, &error), VYRE_OK);
-        assert_int_equal(vy_cuda_zero_copy_analyze(plain, costs, &error), VYRE_OK);
-        if (memcmp(costs, rows[i].costs, sizeof costs) != 0)
-            fail_msg("%s: %u, %u, %u", rows[i].source, costs[0], costs[1], costs[2]);
-        vyre_program_release(plain);
-        vyre_program_release(program);
-    }
-}
-
-static void short_rows_cost_more(void **state) {
-    (void)state;
-    static const char source[] = "program p {\n buffer x : u32 read\n buffer y : u32 write\n workgroup 8, 8\n"
-                                 " let at = global_id.y * 64 + global_id.x\n y[at] = x[at]\n}\n";
-    vyre_program *program = conform_parse(source, NULL, 0, NULL);
-    vyre_error error = VYRE_ERROR_INIT;
-    uint8_t costs[2];
-    assert_int_equal(vy_cuda_zero_copy_analyze(program, costs, &error), VYRE_OK);
-    assert_int_equal(costs[0], 4);
-    assert_int_equal(costs[1], 4);
-    vyre_program_release(program);
-}
 
 /* ---- which dispatches ---- */
 
@@ -129,7 +50,7 @@ static void a_copy_is_left_out_if_all_that_it_carries_can_be_direct(void **state
                                        VYRE_ACCESS_READ};
     code.cuda = &cuda;
     code.buffer_count = 3;
-    code.is_zero_copy_known = 1;
+    code.facts = calloc(1, sizeof *code.facts + 3 * sizeof *code.facts->buffers);
     code.kernel.header.block[0] = 64, code.kernel.header.block[1] = code.kernel.header.block[2] = 1;
     submission.cuda = &cuda;
     submission.code = &code;
@@ -139,8 +60,8 @@ static void a_copy_is_left_out_if_all_that_it_carries_can_be_direct(void **state
             const vyre_launch launch = {.groups = {rows[k].groups, 1, 1}, .buffer_count = 3};
             cuda.device_info.zero_copy_bytes = is_off ? 0 : 64 << 10; /* what the rows are written for */
             for (int i = 0; i < 3; i++) {
-                code.buffers[i].access = accesses[rows[k].kinds[i]];
-                code.zero_copy_costs[i] = rows[k].costs[i];
+                code.facts->buffers[i].access = accesses[rows[k].kinds[i]];
+                code.facts->buffers[i].host_requests = rows[k].costs[i];
                 is_cleared[i] = rows[k].kinds[i] == C;
                 submission.sizes[i] = rows[k].bytes;
                 submission.offsets[i] = rows[k].kinds[i] == D ? VY_CUDA_RESIDENT : 0;
@@ -150,41 +71,7 @@ static void a_copy_is_left_out_if_all_that_it_carries_can_be_direct(void **state
                 if (direct[i] != (is_off ? 0 : rows[k].direct[i]))
                     fail_msg("row %zu, buffer %d%s: %d", k, i, is_off ? " (off)" : "", direct[i]);
         }
-}
-
-static vyre_status look_at(void *program) {
-    uint8_t costs[3];
-    vyre_error error = VYRE_ERROR_INIT;
-    return vy_cuda_zero_copy_analyze(program, costs, &error);
-}
-
-/* Asks for a dispatch of a program that nobody has looked at before. */
-static vyre_status ask_anew(void *program) {
-    static const uint8_t is_cleared[3], all[3] = {1, 1, 1};
-    static vy_cuda cuda;
-    static vy_cuda_executable code;
-    static vy_cuda_submission submission;
-    const vyre_launch launch = {.groups = {4, 1, 1}, .buffer_count = 3};
-    uint8_t direct[3];
-    cuda.device_info.zero_copy_bytes = VY_CUDA_ZERO_COPY_BYTES;
-    pthread_mutex_init(&cuda.lock, NULL);
-    code = (vy_cuda_executable){.cuda = &cuda, .program = program, .buffer_count = 3};
-    memcpy(code.kernel.header.block, (const uint32_t[]){64, 1, 1}, sizeof code.kernel.header.block);
-    submission = (vy_cuda_submission){.cuda = &cuda, .code = &code, .sizes = {1024, 1024, 1024}};
-    code.buffers[1].access = VYRE_ACCESS_WRITE;
-    vy_cuda_zero_copy_select(&submission, &launch, is_cleared, direct);
-    int is_known = code.is_zero_copy_known, is_direct = memcmp(direct, all, sizeof direct) == 0;
-    pthread_mutex_destroy(&cuda.lock);
-    assert_int_equal(is_known, is_direct); /* who could not look copies, and looks next time */
-    return is_direct ? VYRE_OK : VYRE_NO_MEMORY;
-}
-
-static void without_memory_to_look_everything_is_copied(void **state) {
-    (void)state;
-    vyre_program *program = conform_parse(OVER_Y("write", " if x[i] > 3 { y[i] = x[i] }\n"), NULL, 0, NULL);
-    assert_true(VY_FAULT_LOOP(look_at, program) > 0);
-    assert_true(VY_FAULT_LOOP_LENIENT(ask_anew, program) > 0);
-    vyre_program_release(program);
+    free(code.facts);
 }
 
 /* ---- with a device ---- */
@@ -566,10 +453,7 @@ static void a_ladder_of_sizes_says_what_it_saves(void **state) {
 int main(void) {
     setenv("VYRE_CACHE_DIR", "", 1);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(buffers_with_few_accesses_may_be_direct),
-        cmocka_unit_test(short_rows_cost_more),
         cmocka_unit_test(a_copy_is_left_out_if_all_that_it_carries_can_be_direct),
-        cmocka_unit_test(without_memory_to_look_everything_is_copied),
         cmocka_unit_test(sizes_around_the_bound_have_the_oracles_bits),
         cmocka_unit_test(small_dispatches_copy_nothing_that_need_not_be_copied),
         cmocka_unit_test(batches_of_small_items_have_the_oracles_bits),

@@ -5,8 +5,10 @@
 
 #include "compilers/code.h"
 
+#include "compile/pipeline.h"
 #include "compilers/llvm/llvm_session.h"
 #include "opt/pass_manager.h"
+#include "opt/policies.h"
 #include "support/guarded.h"
 #include "vyre/transform.h"
 
@@ -90,7 +92,8 @@ static inline vyre_status manner_lower(vyre_program *program, const manner *m, c
     vyre_program *better = NULL;
     vyre_status status = VYRE_OK;
     if (m->optimised)
-        status = vy_optimize_by(program, &(vyre_optimize_options){.level = 2}, &vy_opt_spmd_cpu, &better, NULL, error);
+        status = vy_optimize_by(program, &(vyre_optimize_options){.level = 2}, opt_policy_of(POLICY_CPU), &better, NULL,
+                                error);
     else
         better = vyre_program_retain(program);
     if (status == VYRE_OK)

@@ -4,6 +4,7 @@
 
 #include "support/test.h"
 
+#include "compile/pipeline.h"
 #include "emit/ptx/ptx.h"
 #include "ir/model.h"
 #include "vyre/text.h"
@@ -39,8 +40,9 @@ static inline vyre_status ptx_make(vyre_program *program, int cancellable, vyre_
                                    vyre_error *error) {
     const vy_ptx_options options = {.architecture = PTX_ARCHITECTURE,
                                     .indirect = program->grid.kind == VYRE_GRID_INDIRECT};
-    const vy_target_desc target = vy_ptx_target(PTX_ARCHITECTURE, cancellable);
+    vy_target_desc target = vy_ptx_target(PTX_ARCHITECTURE, cancellable);
     vyre_status status = VYRE_OK;
+    target.unroll_arrays = 0;
     *legal = NULL;
     memset(code, 0, sizeof *code);
     if (vyre_program_level(program) == VYRE_LEVEL_LEGAL)

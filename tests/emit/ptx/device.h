@@ -124,7 +124,7 @@ static const uint32_t DEVICE_ALIGNED = UINT32_MAX;
 
 /* Puts everything in its place; 0 if it does not fit. */
 static inline int image_fill(device *d, const vyre_program *program, const vy_resolved_dispatch *launch,
-                             uint32_t misalignment, const vy_ptx_control *control, image *image) {
+                             uint32_t misalignment, const vy_launch_control *control, image *image) {
     size_t at = DEVICE_GUARD;
     memcpy(d->image, control, sizeof *control);
     memset(d->image + sizeof *control, 0xa5, at - sizeof *control);
@@ -151,7 +151,7 @@ static inline int image_fill(device *d, const vyre_program *program, const vy_re
 /* Whether nobody wrote between the buffers. */
 static inline int image_is_sound(const device *d, const vyre_program *program, const vy_resolved_dispatch *launch,
                                  const image *image) {
-    size_t at = sizeof(vy_ptx_control);
+    size_t at = sizeof(vy_launch_control);
     for (uint32_t i = 0; i <= program->buffer_count; i++) {
         size_t end = i < program->buffer_count ? image->offsets[i] : image->size;
         for (; at < end; at++)
@@ -217,7 +217,7 @@ static inline int device_launch(device *d, const vyre_program *program, const vy
 
 static inline void take_outcome(device *d, const vyre_program *program, const vy_resolved_dispatch *launch,
                                 const image *image, outcome *out) {
-    vy_ptx_control control;
+    vy_launch_control control;
     memcpy(&control, d->image, sizeof control);
     out->status = control.trap_invocation != UINT64_MAX ? VYRE_TRAPPED : VYRE_OK;
     out->trap = (vyre_trap){control.trap_invocation, control.trap_code};
@@ -238,7 +238,7 @@ static inline void take_outcome(device *d, const vyre_program *program, const vy
 
 /* Runs a legal program. An error of the device ends what this process can do with it. */
 static inline void outcome_of_device(device *d, const vyre_program *legal, const vyre_arguments *arguments,
-                                     uint32_t misalignment, const vy_ptx_control *control, outcome *out) {
+                                     uint32_t misalignment, const vy_launch_control *control, outcome *out) {
     static vy_resolved_dispatch launch;
     vyre_error error = VYRE_ERROR_INIT;
     vy_ptx_code code;
@@ -271,8 +271,8 @@ static inline void outcome_of_device(device *d, const vyre_program *legal, const
     vy_ptx_free(&code);
 }
 
-static inline const vy_ptx_control *fresh_control(void) {
-    static const vy_ptx_control control = {.trap_invocation = UINT64_MAX, .deadline = UINT64_MAX};
+static inline const vy_launch_control *fresh_control(void) {
+    static const vy_launch_control control = {.trap_invocation = UINT64_MAX, .deadline = UINT64_MAX};
     return &control;
 }
 

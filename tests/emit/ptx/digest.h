@@ -31,14 +31,14 @@ static const char digest_magic[8] = "VYDIGST1";
 /* ---- one ---- */
 
 /* Smaller than those of the backends' campaigns, since there are a thousand times as many, and what takes the time is
- * the driver's compiler: by the seed alone. Some are long, some have large grids. */
+ * the driver's compiler: by the seed alone. Some are long, some have large grids, some call math functions. */
 static inline vyre_case *digest_generate(uint64_t seed) {
     vyre_generate_options options = {
         .seed = seed, .statements = 2 + (unsigned)(seed % 5), .depth = 2 + (unsigned)(seed / 5 % 2), .invocations = 64};
     if (trees_are_of(seed))
         return trees_generate(seed, TREES);
     if (seed % 3 == 0)
-        options.stress = 1u << (seed / 3 % 10);
+        options.stress = 1u << (seed / 3 % VYRE_STRESS_COUNT);
     if (seed % 16 == 0)
         options.invocations = 700;
     if (seed % 128 == 5) {
@@ -47,6 +47,10 @@ static inline vyre_case *digest_generate(uint64_t seed) {
     }
     if (seed % 64 == 9)
         options.invocations = 4096;
+    if (seed % 16 == 11) { /* long enough for a call of an op of the dialect math */
+        options.statements = 12;
+        options.stress = VYRE_STRESS_MATH;
+    }
     return conform_generate_by(&options);
 }
 

@@ -2,6 +2,7 @@
 #ifndef VY_TESTS_EMIT_PTX_MANNER_H
 #define VY_TESTS_EMIT_PTX_MANNER_H
 
+#include "compile/pipeline.h"
 #include "emit/ptx/ptx.h"
 #include "ir/dispatch_resolve.h"
 #include "opt/coarsen.h"
@@ -24,7 +25,7 @@ static inline void widen_arguments(const vyre_arguments *arguments, uint32_t fac
     given->params = params;
     given->param_count = arguments->param_count + VY_COARSEN_PARAMS;
     given->geometry =
-        (vyre_geometry){VYRE_GEOMETRY_GROUPS, {vy_ptx_launch_groups(factor, groups[0]), groups[1], groups[2]}};
+        (vyre_geometry){VYRE_GEOMETRY_GROUPS, {vy_coarsened_groups(factor, groups[0]), groups[1], groups[2]}};
 }
 
 /* The program as a backend would prepare it, and the arguments for that: params has room for VY_LIMIT_PARAMS +
@@ -33,22 +34,21 @@ static inline vyre_status prepare_in_manner(vyre_program *program, const vyre_ar
                                             uint32_t architecture, unsigned manner, vyre_arguments *given,
                                             vyre_scalar *params, vyre_program **legal, vyre_error *error) {
     static vy_resolved_dispatch launch;
-    const vy_coarsen_options widen = {.access_bytes = manner & WIDENED ? 16 : 0, .even_if_slow = 1};
+    const vy_target_desc widen = {.access_bytes = manner & WIDENED ? 16 : 0, .coarsen = VY_COARSEN_IF_POSSIBLE};
     const vyre_optimize_options optimise = {.level = 2};
-    const vy_target_desc target = vy_ptx_target(architecture, manner & CANCELLABLE);
+    vy_target_desc target = vy_ptx_target(architecture, manner & CANCELLABLE);
     vy_coarsened widened = {0};
     vyre_program *made = NULL;
     *given = *arguments;
     vyre_status status = vy_resolve_dispatch(program, arguments, &launch, error);
     if (status == VYRE_OK && (manner & AS_BACKEND)) {
-        const vy_ptx_prepare_options options = {.architecture = architecture,
-                                                .cancellable = (manner & CANCELLABLE) != 0,
-                                                .keeps_grid = !(manner & WIDENED),
-                                                .aligned = (manner & OPTIMISED) != 0};
-        vy_ptx_prepared prepared;
-        status = vy_ptx_prepare(program, &options, &prepared, error);
-        *legal = prepared.program;
-        widen_arguments(arguments, prepared.factor, launch.groups, given, params);
+        vy_compiled compiled;
+        target.aligned_buffers = (manner & OPTIMISED) != 0;
+        if (!(manner & WIDENED))
+            target.coarsen = VY_COARSEN_NEVER;
+        status = vy_compile_pipeline(program, &target, NULL, &compiled, error);
+        *legal = compiled.program;
+        widen_arguments(arguments, compiled.factor, launch.groups, given, params);
         return status;
     }
     if (status == VYRE_OK)
@@ -60,6 +60,7 @@ static inline vyre_status prepare_in_manner(vyre_program *program, const vyre_ar
         status = vyre_program_optimize(widened.program, &optimise, &made, NULL, error);
     else
         made = vyre_program_retain(widened.program);
+    target.unroll_arrays = 0;
     if (status == VYRE_OK)
         status = vy_legalize(made, &target, legal, error);
     vyre_program_release(made);

@@ -299,7 +299,7 @@ static void every_op_on_every_type_gives_the_same_bits(void **state) {
     "program forever {\n buffer x : u32 read_write\n workgroup 64\n grid over x\n var n = x[global_id.x]\n"            \
     " while n != 0 { n = n | 1 }\n x[global_id.x] = n\n}\n"
 
-static void stops(const vy_ptx_control *control, int is_to_stop) {
+static void stops(const vy_launch_control *control, int is_to_stop) {
     static uint32_t values[1000];
     const vyre_span input = {values, sizeof values};
     const vyre_arguments arguments = {.inputs = &input, .input_count = 1};
@@ -319,8 +319,8 @@ static void stops(const vy_ptx_control *control, int is_to_stop) {
 static void try_stops(uint64_t first, uint64_t end) {
     (void)first, (void)end;
     stops(fresh_control(), 0);
-    stops(&(vy_ptx_control){.trap_invocation = UINT64_MAX, .deadline = 1}, 1);
-    stops(&(vy_ptx_control){.trap_invocation = UINT64_MAX, .deadline = UINT64_MAX, .cancel = 1}, 1);
+    stops(&(vy_launch_control){.trap_invocation = UINT64_MAX, .deadline = 1}, 1);
+    stops(&(vy_launch_control){.trap_invocation = UINT64_MAX, .deadline = UINT64_MAX, .cancel = 1}, 1);
 }
 
 static void a_dispatch_stops_at_its_deadline_and_when_it_is_cancelled(void **state) {

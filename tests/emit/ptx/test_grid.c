@@ -5,16 +5,14 @@
 #include "lower/traps_runner.h"
 #include "split/put_barriers.h"
 
+#include "compile/pipeline.h"
 #include "emit/ptx/ptx.h"
 
-static const vy_ptx_prepare_options device = {.architecture = PTX_ARCHITECTURE};
-
 static void prepare(vyre_program *program, int cancellable, vyre_program **out) {
-    vy_ptx_prepare_options how = device;
-    vy_ptx_prepared made;
+    const vy_target_desc target = vy_ptx_target(PTX_ARCHITECTURE, cancellable);
+    vy_compiled made;
     vyre_error error = VYRE_ERROR_INIT;
-    how.cancellable = (uint8_t)cancellable;
-    if (vy_ptx_prepare(program, &how, &made, &error) != VYRE_OK) {
+    if (vy_compile_pipeline(program, &target, NULL, &made, &error) != VYRE_OK) {
         ptx_show(program);
         fail_msg("%s", error.message);
     }
@@ -176,9 +174,9 @@ static void older_devices_and_rows_have_no_grid_barriers(void **state) {
     assert_non_null(strstr(error.message, "grid barrier"));
     vyre_program_release(program);
     program = vy_test_parse(HEAD "if i == 9 { trap 1 }\n grid_barrier\n x[i] = 1\n}\n");
-    vy_ptx_prepared made;
-    assert_int_equal(vy_ptx_prepare(program, &(vy_ptx_prepare_options){.architecture = 61}, &made, &error),
-                     VYRE_UNSUPPORTED);
+    const vy_target_desc target = vy_ptx_target(61, 0);
+    vy_compiled made;
+    assert_int_equal(vy_compile_pipeline(program, &target, NULL, &made, &error), VYRE_UNSUPPORTED);
     assert_non_null(strstr(error.fix, "split"));
     vyre_program_release(program);
 }

@@ -2,21 +2,23 @@
  * variables; and what each of these is to do is done. */
 #include "emit/ptx/code.h"
 
+#include "compile/pipeline.h"
 #include "emit/ptx/ptx.h"
 #include "ir/build/builder_internal.h"
 #include "ir/dispatch_resolve.h"
 #include "ir/irbuilder.h"
 #include "lower/traps_runner.h"
 #include "opt/campaign.h"
+#include "opt/coarsen.h"
+#include "opt/policies.h"
 #include "support/fault.h"
-
-static const vy_ptx_prepare_options device = {.architecture = PTX_ARCHITECTURE};
 
 static vyre_program *prepared(const char *text, uint32_t factor) {
     vyre_program *program = vy_test_parse(text);
-    vy_ptx_prepared made;
+    const vy_target_desc target = vy_ptx_target(PTX_ARCHITECTURE, 0);
+    vy_compiled made;
     vyre_error error = VYRE_ERROR_INIT;
-    if (vy_ptx_prepare(program, &device, &made, &error) != VYRE_OK ||
+    if (vy_compile_pipeline(program, &target, NULL, &made, &error) != VYRE_OK ||
         vy_program_verify(made.program, &error) != VYRE_OK)
         fail_msg("%s", error.message);
     assert_int_equal(made.factor, factor);
@@ -51,19 +53,19 @@ static void streams_are_widened_to_sixteen_bytes(void **state) {
         assert_true(count_kind(made, VY_STMT_LOAD_WIDE) >= 2 && count_kind(made, VY_STMT_STORE_WIDE) >= 1);
         vyre_program_release(made);
     }
-    assert_int_equal(vy_ptx_launch_groups(4, 9), 3);
-    assert_int_equal(vy_ptx_launch_groups(4, 0), 0);
-    assert_int_equal(vy_ptx_launch_groups(1, UINT32_MAX), UINT32_MAX);
+    assert_int_equal(vy_coarsened_groups(4, 9), 3);
+    assert_int_equal(vy_coarsened_groups(4, 0), 0);
+    assert_int_equal(vy_coarsened_groups(1, UINT32_MAX), UINT32_MAX);
 }
 
 static void a_grid_that_must_stay_is_kept(void **state) {
     (void)state;
     vyre_program *program = vy_test_parse("program p {\n buffer a : u32 read_write\n workgroup 256\n grid over a\n"
                                           " if global_id.x < len(a) { a[global_id.x] = 1 }\n}\n");
-    vy_ptx_prepare_options kept = device;
-    vy_ptx_prepared made;
-    kept.keeps_grid = 1;
-    assert_int_equal(vy_ptx_prepare(program, &kept, &made, NULL), VYRE_OK);
+    vy_target_desc kept = vy_ptx_target(PTX_ARCHITECTURE, 0);
+    vy_compiled made;
+    kept.coarsen = VY_COARSEN_NEVER;
+    assert_int_equal(vy_compile_pipeline(program, &kept, NULL, &made, NULL), VYRE_OK);
     assert_int_equal(made.factor, 1);
     assert_int_equal(made.program->param_count, 0);
     vyre_program_release(made.program);
@@ -149,7 +151,7 @@ static vyre_program *loops_without_room(void) {
 }
 
 static vyre_program *unrolled(const vyre_program *program, vy_unroll_folds folds) {
-    vy_opt_policy rules = vy_opt_unroll_aggressive;
+    vy_opt_policy rules = *opt_policy_of(POLICY_LATE);
     vyre_program *made;
     uint64_t changes;
     rules.unroll.folds = folds;
@@ -176,7 +178,7 @@ static void a_loop_that_stays_for_want_of_room_keeps_its_variable(void **state) 
 static vyre_program *after(vyre_pass pass, uint64_t least, vyre_program *program) {
     vyre_program *made;
     uint64_t changes;
-    assert_int_equal(vy_pass_run_unverified(pass, program, &vy_opt_unroll_aggressive, &made, &changes, NULL), VYRE_OK);
+    assert_int_equal(vy_pass_run_unverified(pass, program, opt_policy_of(POLICY_LATE), &made, &changes, NULL), VYRE_OK);
     assert_true(changes > least);
     vyre_program_release(program);
     return made;
@@ -243,19 +245,18 @@ static const char *prepared_differs(vyre_program *program, const vyre_arguments 
     static char why[1200];
     const vyre_oracle_options options = {.budget = STEPS};
     const vy_lowered_env conditions = {0};
-    vy_ptx_prepare_options how = device;
-    vy_ptx_prepared made = {0};
+    const vy_target_desc target = vy_ptx_target(PTX_ARCHITECTURE, cancellable);
+    vy_compiled made = {0};
     vyre_arguments given = *arguments;
     vyre_error error = VYRE_ERROR_INIT;
     const char *what = NULL;
-    how.cancellable = (uint8_t)cancellable;
     outcome_of(program, arguments, options, &conditions, &want);
     if (want.status != VYRE_OK && want.status != VYRE_TRAPPED) {
         outcome_free(&want);
         return NULL;
     }
     if (vy_resolve_dispatch(program, arguments, &launch, &error) != VYRE_OK ||
-        vy_ptx_prepare(program, &how, &made, &error) != VYRE_OK) {
+        vy_compile_pipeline(program, &target, NULL, &made, &error) != VYRE_OK) {
         snprintf(why, sizeof why, "%s", error.message);
         outcome_free(&want);
         return why;
@@ -268,7 +269,7 @@ static const char *prepared_differs(vyre_program *program, const vyre_arguments 
         given.param_count = program->param_count + 1;
         given.geometry =
             (vyre_geometry){VYRE_GEOMETRY_GROUPS,
-                            {vy_ptx_launch_groups(made.factor, launch.groups[0]), launch.groups[1], launch.groups[2]}};
+                            {vy_coarsened_groups(made.factor, launch.groups[0]), launch.groups[1], launch.groups[2]}};
     }
     outcome_of(made.program, &given, (vyre_oracle_options){.budget = MORE * STEPS}, &conditions, &got);
     what = outcome_differs(&want, &got);
@@ -328,7 +329,7 @@ static void random_programs_keep_their_bits(void **state) {
 }
 
 static void passes_by_the_far_rules_keep_the_bits(void **state) {
-    opt_campaign c = {.rules = &vy_opt_unroll_aggressive,
+    opt_campaign c = {.rules = opt_policy_of(POLICY_LATE),
                       .generate = {.statements = 20, .depth = 4, .invocations = 16},
                       .sequences = 4,
                       .one_in = 12,
@@ -343,8 +344,9 @@ static void passes_by_the_far_rules_keep_the_bits(void **state) {
 }
 
 static vyre_status prepares(void *program) {
-    vy_ptx_prepared made;
-    vyre_status status = vy_ptx_prepare(program, &device, &made, NULL);
+    const vy_target_desc target = vy_ptx_target(PTX_ARCHITECTURE, 0);
+    vy_compiled made;
+    vyre_status status = vy_compile_pipeline(program, &target, NULL, &made, NULL);
     vyre_program_release(made.program);
     return status;
 }

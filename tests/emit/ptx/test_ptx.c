@@ -2,10 +2,12 @@
  * the library, random programs. */
 #include "emit/ptx/code.h"
 
+#include "compile/pipeline.h"
 #include "generate/generate.h"
 #include "lower/runner.h"
 #include "opt/call_library.h"
 #include "support/fault.h"
+#include "support/resolve.h"
 
 #include <dirent.h>
 
@@ -112,10 +114,12 @@ static void try_optimised(vyre_program *program, int cancellable, const char *wh
 
 static void try_programs(const vyre_module *module, const char *text) {
     (void)text;
-    for (size_t i = 0; i < vyre_module_program_count(module); i++)
+    for (size_t i = 0; i < vyre_module_program_count(module); i++) {
+        vyre_program *program = vy_test_resolve(vyre_module_program(module, i));
         for (int cancellable = 0; cancellable < 2; cancellable++)
-            try_optimised(vyre_module_program(module, i), cancellable,
-                          vyre_program_name(vyre_module_program(module, i)));
+            try_optimised(program, cancellable, vyre_program_name(program));
+        vyre_program_release(program);
+    }
 }
 
 static void every_example_has_a_text(void **state) {
@@ -409,7 +413,7 @@ static void every_allocation_may_fail(void **state) {
     (void)state;
     vyre_case *made = random_case(11);
     vyre_program *legal = NULL;
-    const vy_target_desc target = vy_ptx_target(PTX_ARCHITECTURE, 1);
+    vy_target_desc target = vy_ptx_target(PTX_ARCHITECTURE, 1);
     assert_int_equal(vy_legalize(vyre_case_program(made), &target, &legal, NULL), VYRE_OK);
     assert_true(VY_FAULT_LOOP(emit, legal) > 5);
     vyre_program_release(legal);

@@ -1,4 +1,5 @@
 /* Entries by rows: what an entry is given lies in a table, one row for each block in z, where its params would lie. */
+#include "compile/pipeline.h"
 #include "emit/ptx/code.h"
 
 static const char three_axes[] =
@@ -9,7 +10,7 @@ static const char three_axes[] =
     " if b { s = s + u32(f) + u32(d) }\n if i < len(y) { y[i] = x[i] + s }\n if i < len(z) { z[i] = u8(s) }\n}\n";
 
 static void make(const char *text, int batched, vy_ptx_code *code) {
-    const vy_target_desc target = vy_ptx_target(PTX_ARCHITECTURE, 0);
+    vy_target_desc target = vy_ptx_target(PTX_ARCHITECTURE, 0);
     const vy_ptx_options options = {.architecture = PTX_ARCHITECTURE, .batched = (uint8_t)batched};
     vyre_program *program = vy_test_parse(text), *legal = NULL;
     vyre_error error = VYRE_ERROR_INIT;

@@ -70,7 +70,7 @@ static void add(texts *t, uint64_t seed, const vy_ptx_code *code) {
 /* ---- programs ---- */
 
 static void try_program(texts *t, uint64_t seed, vyre_program *program) {
-    const vy_coarsen_options widen = {.access_bytes = seed & WIDENED ? 16 : 0, .even_if_slow = 1};
+    const vy_target_desc widen = {.access_bytes = seed & WIDENED ? 16 : 0, .coarsen = VY_COARSEN_IF_POSSIBLE};
     const vyre_optimize_options optimise = {.level = 2};
     vyre_program *made = NULL, *legal = NULL;
     vy_coarsened widened = {0};

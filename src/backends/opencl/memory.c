@@ -1,0 +1,348 @@
+/* Device memory, slabs, resident buffers and transfers (memory.h). */
+#include "backends/opencl/memory.h"
+
+#include "backends/opencl/launch.h"
+#include "base/status.h"
+#include "driver/dispatch.h"
+
+#include <inttypes.h>
+
+/* ---- areas ---- */
+
+/* Idle slots have arenas. If the allocation fails, the idle slots are freed and the allocation is retried. */
+static vyre_status create(vy_ocl *ocl, uint64_t flags, uint64_t size, void *host, const char *doing, vy_cl_memory *out,
+                          vyre_error *error) {
+    int32_t result = VY_CL_ALLOCATION_FAILED;
+    *out = NULL;
+    if (size <= ocl->info.max_allocation || host)
+        *out = ocl->api.memory_create(ocl->context, flags, (size_t)size, host, &result);
+    if (result != VY_CL_OK && vy_ocl_status(result) == VYRE_NO_DEVICE_MEMORY && size <= ocl->info.max_allocation) {
+        vy_ocl_slots_free(ocl);
+        *out = ocl->api.memory_create(ocl->context, flags, (size_t)size, host, &result);
+    }
+    if (result == VY_CL_OK)
+        return VYRE_OK;
+    *out = NULL;
+    if (vy_ocl_status(result) == VYRE_NO_DEVICE_MEMORY)
+        return vy_fail(error, VYRE_NO_DEVICE_MEMORY, NULL,
+                       "%s: %" PRIu64 " bytes are asked for; the device has %" PRIu64 ", and gives %" PRIu64
+                       " to one buffer at most",
+                       doing, size, ocl->info.memory_bytes, ocl->info.max_allocation);
+    return vy_ocl_failed(ocl, result, doing, error);
+}
+
+vyre_status vy_ocl_area_wrap(vy_ocl *ocl, uint64_t flags, const void *host, uint64_t size, const char *doing,
+                             vy_ocl_area *out, vyre_error *error) {
+    *out = (vy_ocl_area){.host = (uint8_t *)(uintptr_t)host, .size = size};
+    return create(ocl, flags | VY_CL_MEMORY_USE_HOST, size, out->host, doing, &out->memory, error);
+}
+
+vyre_status vy_ocl_area_make(vy_ocl *ocl, uint64_t size, const char *doing, vy_ocl_area *out, vyre_error *error) {
+    enum { PAGE = 4096 };
+    memset(out, 0, sizeof *out);
+    size = (size + VY_OCL_ALIGNMENT - 1) / VY_OCL_ALIGNMENT * VY_OCL_ALIGNMENT;
+    if (!ocl->findings.shares_memory) {
+        out->size = size;
+        return create(ocl, VY_CL_MEMORY_READ_WRITE, size, NULL, doing, &out->memory, error);
+    }
+    if (size > ocl->info.max_allocation)
+        return create(ocl, VY_CL_MEMORY_READ_WRITE, size, NULL, doing, &out->memory, error);
+    size_t raw_size = (size_t)size + PAGE;
+    void *raw = vy_allocate(raw_size);
+    if (!raw)
+        return vy_fail_memory(error, doing);
+    void *host = (void *)(((uintptr_t)raw + PAGE - 1) / PAGE * PAGE);
+    vyre_status status = vy_ocl_area_wrap(ocl, VY_CL_MEMORY_READ_WRITE, host, size, doing, out, error);
+    if (status != VYRE_OK) {
+        vy_release(raw, raw_size);
+        memset(out, 0, sizeof *out);
+        return status;
+    }
+    out->raw = raw, out->raw_size = raw_size;
+    return VYRE_OK;
+}
+
+void vy_ocl_area_free(vy_ocl *ocl, vy_ocl_area *area) {
+    if (area->memory)
+        ocl->api.memory_release(area->memory);
+    vy_release(area->raw, area->raw_size);
+    memset(area, 0, sizeof *area);
+}
+
+/* ---- slabs ---- */
+
+enum { PIECES = 64, PIECE_MIN = VY_OCL_ALIGNMENT, PIECE_MAX = 16 << 10 };
+
+static uint64_t piece_size(uint64_t size) {
+    uint64_t piece = PIECE_MIN;
+    while (piece < size)
+        piece *= 2;
+    return piece;
+}
+
+/* Allocates a free piece, if a slab of this piece size has one. */
+static int take_piece(vy_ocl *ocl, uint64_t piece, vy_ocl_block *block) {
+    pthread_mutex_lock(&ocl->lock);
+    vy_ocl_slab *slab = ocl->slabs;
+    while (slab && (slab->piece != piece || slab->used == UINT64_MAX))
+        slab = slab->next;
+    if (slab) {
+        int index = __builtin_ctzll(~slab->used);
+        slab->used |= UINT64_C(1) << index;
+        block->slab = slab;
+        block->offset = (uint64_t)index * piece;
+    }
+    pthread_mutex_unlock(&ocl->lock);
+    return slab != NULL;
+}
+
+static vyre_status allocate_piece(vy_ocl *ocl, uint64_t size, vy_ocl_block *block, vyre_error *error) {
+    uint64_t piece = piece_size(size);
+    if (take_piece(ocl, piece, block))
+        return VYRE_OK;
+    vy_ocl_slab *slab = vy_allocate_zero(sizeof *slab);
+    if (!slab)
+        return vy_fail_memory(error, "allocating a resident buffer");
+    vyre_status status = vy_ocl_area_make(ocl, piece * PIECES, "allocating a resident buffer", &slab->area, error);
+    if (status != VYRE_OK) {
+        vy_release(slab, sizeof *slab);
+        return status;
+    }
+    slab->piece = piece;
+    slab->used = 1;
+    block->slab = slab;
+    block->offset = 0;
+    pthread_mutex_lock(&ocl->lock);
+    slab->next = ocl->slabs;
+    ocl->slabs = slab;
+    pthread_mutex_unlock(&ocl->lock);
+    return VYRE_OK;
+}
+
+/* Frees the piece; frees the slab too if no piece of it is in use. */
+static void free_piece(vy_ocl *ocl, vy_ocl_block *block) {
+    vy_ocl_slab *slab = block->slab, *unused = NULL;
+    pthread_mutex_lock(&ocl->lock);
+    slab->used &= ~(UINT64_C(1) << block->offset / slab->piece);
+    for (vy_ocl_slab **link = &ocl->slabs; !slab->used && *link; link = &(*link)->next)
+        if (*link == slab) {
+            *link = slab->next;
+            unused = slab;
+            break;
+        }
+    pthread_mutex_unlock(&ocl->lock);
+    if (unused) {
+        vy_ocl_area_free(ocl, &unused->area);
+        vy_release(unused, sizeof *unused);
+    }
+}
+
+/* ---- blocks ---- */
+
+static void list_block(vy_ocl *ocl, vy_ocl_block *block) {
+    pthread_mutex_lock(&ocl->lock);
+    block->next = ocl->blocks;
+    if (block->next)
+        block->next->previous = block;
+    ocl->blocks = block;
+    pthread_mutex_unlock(&ocl->lock);
+}
+
+static void free_memory(vy_ocl *ocl, vy_ocl_block *block) {
+    if (block->is_gone)
+        return;
+    if (block->slab)
+        free_piece(ocl, block);
+    vy_ocl_area_free(ocl, &block->area);
+    block->slab = NULL;
+    block->is_gone = 1;
+}
+
+void vy_ocl_blocks_invalidate(vy_ocl *ocl) {
+    for (vy_ocl_block *block = ocl->blocks; block; block = block->next)
+        free_memory(ocl, block);
+}
+
+void vy_ocl_blocks_free(vy_ocl *ocl) {
+    vy_ocl_block *next;
+    for (vy_ocl_block *block = ocl->blocks; block; block = next) {
+        next = block->next;
+        free_memory(ocl, block);
+        vy_release(block, sizeof *block);
+    }
+    ocl->blocks = NULL;
+}
+
+static vyre_status clear_block(vy_ocl *ocl, vy_ocl_block *block, vyre_error *error) {
+    static const uint32_t zeros[4];
+    vy_ocl_area *area = vy_ocl_block_area(block);
+    vy_ocl_slot *slot;
+    if (area->host) {
+        memset(area->host + block->offset, 0, (size_t)block->size);
+        return VYRE_OK;
+    }
+    vyre_status status = vy_ocl_slot_acquire(ocl, 0, &slot, error);
+    if (status != VYRE_OK)
+        return status;
+    const size_t size = (size_t)((block->size + sizeof zeros - 1) / sizeof zeros * sizeof zeros);
+    status = vy_ocl_check(ocl,
+                          ocl->api.enqueue_fill(slot->queue, area->memory, zeros, sizeof zeros, (size_t)block->offset,
+                                                size, 0, NULL, NULL),
+                          "clearing a resident buffer", error);
+    if (status == VYRE_OK)
+        status = vy_ocl_check(ocl, ocl->api.finish(slot->queue), "clearing a resident buffer", error);
+    vy_ocl_slot_release(ocl, slot, status != VYRE_OK);
+    return status;
+}
+
+vyre_status vy_ocl_resident_allocate(void *self, uint64_t size, uint64_t *native, vyre_error *error) {
+    vy_ocl *ocl = self;
+    vyre_status status = vy_ocl_enter(ocl, error);
+    if (status != VYRE_OK)
+        return status;
+    vy_ocl_block *block = vy_allocate_zero(sizeof *block);
+    if (!block)
+        return vy_fail_memory(error, "allocating a resident buffer");
+    block->size = size;
+    status = size <= PIECE_MAX ? allocate_piece(ocl, size, block, error)
+                               : vy_ocl_area_make(ocl, size, "allocating a resident buffer", &block->area, error);
+    if (status != VYRE_OK) {
+        vy_release(block, sizeof *block);
+        return status;
+    }
+    status = clear_block(ocl, block, error);
+    if (status != VYRE_OK) {
+        free_memory(ocl, block);
+        vy_release(block, sizeof *block);
+        return status;
+    }
+    list_block(ocl, block);
+    *native = (uintptr_t)block;
+    return VYRE_OK;
+}
+
+vyre_status vy_ocl_resident_free(void *self, uint64_t native, vyre_error *error) {
+    vy_ocl *ocl = self;
+    vy_ocl_block *block = vy_ocl_block_of(native);
+    (void)error;
+    pthread_mutex_lock(&ocl->lock);
+    *(block->previous ? &block->previous->next : &ocl->blocks) = block->next;
+    if (block->next)
+        block->next->previous = block->previous;
+    pthread_mutex_unlock(&ocl->lock);
+    free_memory(ocl, block);
+    vy_release(block, sizeof *block);
+    return VYRE_OK;
+}
+
+/* ---- transfers ---- */
+
+static int32_t enqueue_transfer(vy_ocl *ocl, vy_ocl_slot *slot, const vyre_transfer *t, int is_upload) {
+    vy_ocl_block *block = vy_ocl_block_of(t->resident.id);
+    vy_cl_memory memory = vy_ocl_block_area(block)->memory;
+    size_t offset = (size_t)(block->offset + t->offset), size = (size_t)t->size;
+    return is_upload ? ocl->api.enqueue_write(slot->queue, memory, 0, offset, size, t->host, 0, NULL, NULL)
+                     : ocl->api.enqueue_read(slot->queue, memory, 0, offset, size, t->host, 0, NULL, NULL);
+}
+
+static vyre_status transfer_on_device(vy_ocl *ocl, const vyre_transfer *transfers, size_t count, int is_upload,
+                                      vyre_error *error) {
+    const char *doing = is_upload ? "copying to the device" : "copying from the device";
+    vy_ocl_slot *slot;
+    vyre_status status = vy_ocl_slot_acquire(ocl, 0, &slot, error);
+    if (status != VYRE_OK)
+        return status;
+    for (size_t i = 0; i < count && status == VYRE_OK; i++)
+        if (transfers[i].size)
+            status = vy_ocl_check(ocl, enqueue_transfer(ocl, slot, &transfers[i], is_upload), doing, error);
+    if (status == VYRE_OK)
+        status = vy_ocl_check(ocl, ocl->api.finish(slot->queue), doing, error);
+    vy_ocl_slot_release(ocl, slot, status != VYRE_OK);
+    return status;
+}
+
+/* Either all blocks are in host memory or none is. */
+static vyre_status transfer(vy_ocl *ocl, const vyre_transfer *transfers, size_t count, int is_upload,
+                            vyre_error *error) {
+    vyre_status status = vy_ocl_enter(ocl, error);
+    if (status != VYRE_OK || !count)
+        return status;
+    if (!ocl->findings.shares_memory)
+        return transfer_on_device(ocl, transfers, count, is_upload, error);
+    for (size_t i = 0; i < count; i++) {
+        vy_ocl_block *block = vy_ocl_block_of(transfers[i].resident.id);
+        uint8_t *bytes = vy_ocl_block_area(block)->host + block->offset + transfers[i].offset;
+        if (transfers[i].size && is_upload)
+            memcpy(bytes, transfers[i].host, (size_t)transfers[i].size);
+        else if (transfers[i].size)
+            memcpy(transfers[i].host, bytes, (size_t)transfers[i].size);
+    }
+    return VYRE_OK;
+}
+
+vyre_status vy_ocl_resident_upload(void *self, uint64_t native, uint64_t offset, const void *data, uint64_t size,
+                                   vyre_error *error) {
+    const vyre_transfer one = {{0, native}, offset, size, (void *)(uintptr_t)data};
+    return transfer(self, &one, 1, 1, error);
+}
+
+vyre_status vy_ocl_resident_download(void *self, uint64_t native, uint64_t offset, void *data, uint64_t size,
+                                     vyre_error *error) {
+    const vyre_transfer one = {{0, native}, offset, size, data};
+    return transfer(self, &one, 1, 0, error);
+}
+
+vyre_status vy_ocl_resident_upload_batch(void *self, const vyre_transfer *transfers, size_t count, vyre_error *error) {
+    return transfer(self, transfers, count, 1, error);
+}
+
+vyre_status vy_ocl_resident_download_batch(void *self, const vyre_transfer *transfers, size_t count,
+                                           vyre_error *error) {
+    return transfer(self, transfers, count, 0, error);
+}
+
+/* ---- foreign memory ---- */
+
+static vyre_status check_shared(const vy_ocl *ocl, const char *what, vyre_error *error) {
+    return ocl->findings.shares_memory
+               ? (vyre_status)VYRE_OK
+               : vy_fail(error, VYRE_UNSUPPORTED, "copy the bytes: vyre_resident_upload, vyre_resident_download",
+                         "backend `opencl` does not support %s: its device does not share memory with the host", what);
+}
+
+vyre_status vy_ocl_resident_wrap(void *self, const vyre_memory_location *place, uint64_t size, uint64_t *native,
+                                 vyre_error *error) {
+    vy_ocl *ocl = self;
+    const void *host = (const void *)(uintptr_t)place->address;
+    vyre_status status = vy_host_location_check(place, "opencl", error);
+    if (status == VYRE_OK)
+        status = check_shared(ocl, "wrapping of foreign memory", error);
+    if (status == VYRE_OK && place->address % 16)
+        status = vy_fail(error, VYRE_INVALID_ARGUMENT, "align the memory to 16 bytes, or upload it",
+                         "memory at %p is not aligned for the device", host);
+    if (status == VYRE_OK)
+        status = vy_ocl_enter(ocl, error);
+    if (status != VYRE_OK)
+        return status;
+    vy_ocl_block *block = vy_allocate_zero(sizeof *block);
+    if (!block)
+        return vy_fail_memory(error, "wrapping foreign memory");
+    block->size = size;
+    status = vy_ocl_area_wrap(ocl, VY_CL_MEMORY_READ_WRITE, host, size, "wrapping foreign memory", &block->area, error);
+    if (status != VYRE_OK) {
+        vy_release(block, sizeof *block);
+        return status;
+    }
+    list_block(ocl, block);
+    *native = (uintptr_t)block;
+    return VYRE_OK;
+}
+
+vyre_status vy_ocl_resident_location(void *self, uint64_t native, vyre_memory_location *place, vyre_error *error) {
+    vy_ocl_block *block = vy_ocl_block_of(native);
+    vyre_status status = check_shared(self, "export of resident buffers", error);
+    if (status == VYRE_OK)
+        *place =
+            (vyre_memory_location){VYRE_LOCATION_HOST, 0, (uintptr_t)vy_ocl_block_area(block)->host + block->offset};
+    return status;
+}

@@ -1,0 +1,131 @@
+/* The `opencl` backend compiles programs to OpenCL C and runs them on the devices of any vendor, with the results of
+ * the reference interpreter (docs/opencl.md).
+ *
+ *   dynamic_symbols.c  opens the OpenCL loader at run time; maps result codes to statuses
+ *   device.c           enumeration, probe, constructor, identity, capabilities; device loss and recovery
+ *   probe.c            tests for properties that drivers do not report, or report wrongly: exact operations, memory
+ *                      shared by host and kernels, how to stop a running kernel
+ *   memory.c           device memory, resident buffers and their transfers
+ *   executable.c       compiling, objects for the disk cache, executables and their kernels
+ *   launch.c           arguments, control blocks, queues, waiting, stopping, launches in slices
+ *   submission.c       one dispatch: bind, upload, launch, wait, read back
+ *   pending.c          asynchronous dispatches, and the thread that enforces their deadlines
+ *   pipeline.c         the function table of pipelines; sequences and batches
+ *
+ * The OpenCL driver's functions are thread-safe, with one exception: only one thread at a time may set the arguments of
+ * a kernel object. Each launch therefore uses a separate kernel object. No lock is held during a call of the driver,
+ * except where a comment states it. */
+#ifndef VY_BACKENDS_OPENCL_OPENCL_H
+#define VY_BACKENDS_OPENCL_OPENCL_H
+
+#include "backends/opencl/dynamic_symbols.h"
+#include "base/memory.h"
+#include "emit/opencl/opencl.h"
+#include "vyre/backend.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+typedef struct vy_ocl_slot vy_ocl_slot;
+typedef struct vy_ocl_block vy_ocl_block;
+
+/* How the host stops a running kernel (probe.c). */
+typedef enum vy_ocl_signal {
+    VY_OCL_SIGNAL_UNKNOWN,
+    VY_OCL_SIGNAL_MEMORY, /* the control block is host memory, and running kernels observe writes to it */
+    VY_OCL_SIGNAL_QUEUE,  /* a write through another queue reaches a running kernel; not on processors */
+    VY_OCL_SIGNAL_SLICES  /* neither: cancellable grids run in slices, with a limit on the polls of an invocation */
+} vy_ocl_signal;
+
+/* Results of the device probe, stored in the disk cache. No padding. */
+typedef struct vy_ocl_findings {
+    uint32_t signal;        /* vy_ocl_signal */
+    uint32_t shares_memory; /* kernels access 16-byte-aligned host memory in place, without commands */
+    uint32_t poll_ps;       /* minimum time between two polls of an invocation, in picoseconds */
+    uint32_t reserved;
+} vy_ocl_findings;
+
+/* Device properties that the driver reports. */
+typedef struct vy_ocl_device_info {
+    vy_cl_platform platform;
+    vy_cl_device device;
+    vyre_device_class device_class;
+    char name[128], driver[256], platform_name[96];
+    char identity[512];                  /* of device and driver, for cache keys; excludes the device number */
+    uint32_t vendor, version, c_version; /* 30 is OpenCL 3.0, 300 OpenCL C 3.0 */
+    uint32_t groups[3], invocations, compute_units, address_bits;
+    uint64_t memory_bytes, max_allocation, local_bytes, constant_bytes, cache_bytes;
+    uint64_t single_config;
+    uint8_t has_fp64, has_int64_atomics, has_ordered_atomics, is_unified;
+    uint8_t has_pci, has_uuid;
+    char refusal[128]; /* why the device is not supported, or "" */
+    uint32_t pci[4];   /* domain, bus, device, function */
+    uint8_t uuid[16];
+} vy_ocl_device_info;
+
+typedef struct vy_ocl {
+    vy_ocl_dynamic_symbols api;
+    vy_cl_context context;
+    vy_cl_queue signal_queue; /* for VY_OCL_SIGNAL_QUEUE */
+    _Atomic int loss;         /* the result that lost the device; 0: none */
+    vy_ocl_device_info info;
+    vy_ocl_findings findings;
+    vy_opencl_device target; /* the emitter's description of the device; the probe sets `exact` */
+    uint64_t promised;       /* operations that the driver claims are exact; the numerics probe tests them */
+    uint32_t ordinal, direct_bytes;
+    _Atomic int is_probed;
+    pthread_mutex_t probing; /* held while the probe of the numerics runs; guards target.exact until is_probed */
+    _Atomic uint64_t pipelines, code_bytes;
+    pthread_mutex_t lock; /* guards the fields that follow */
+    vy_ocl_slot *idle;
+    unsigned idle_count;
+    vy_ocl_block *blocks; /* resident buffers */
+    struct vy_ocl_slab *slabs;
+    struct vy_ocl_watch {
+        pthread_mutex_t lock; /* guards the rest */
+        pthread_cond_t changed;
+        struct vy_ocl_pending *first; /* those with a deadline */
+        pthread_t thread;
+        int is_running, is_ending;
+    } watch;
+} vy_ocl;
+
+/* For builtin.c. */
+vyre_status vy_ocl_create(const vyre_host *host, uint32_t ordinal, vyre_backend_instance *out, vyre_error *error);
+void vy_ocl_probe(const vyre_host *host, vyre_probe *out);
+
+/* ---- device.c ---- */
+
+/* Lists the devices of all platforms: supported devices first, and GPUs and accelerators before CPUs. Creates no
+ * context. *out has *count items; the caller frees it with vy_release. note: the problems of other drivers and
+ * platforms, or "".
+ *
+ * VYRE_NOT_FOUND    no platform exists, or none has a device
+ * VYRE_UNSUPPORTED  a driver does not start */
+vyre_status vy_ocl_devices_list(const vy_ocl_dynamic_symbols *api, vy_ocl_device_info **out, uint32_t *count,
+                                char note[256], vyre_error *error);
+
+/* Sets the error of a failed call; records a device loss. vy_ocl_check does so only if the call failed. */
+vyre_status vy_ocl_failed(vy_ocl *ocl, int32_t result, const char *doing, vyre_error *error);
+static inline vyre_status vy_ocl_check(vy_ocl *ocl, int32_t result, const char *doing, vyre_error *error) {
+    return result == VY_CL_OK ? (vyre_status)VYRE_OK : vy_ocl_failed(ocl, result, doing, error);
+}
+/* Sets the error of a call on a device that was lost earlier. */
+vyre_status vy_ocl_fail_lost(vy_ocl *ocl, vyre_error *error);
+static inline vyre_status vy_ocl_enter(vy_ocl *ocl, vyre_error *error) {
+    return atomic_load_explicit(&ocl->loss, memory_order_relaxed) ? vy_ocl_fail_lost(ocl, error) : (vyre_status)VYRE_OK;
+}
+
+/* ---- probe.c ---- */
+
+/* Fills `findings` from the caches of this process or of the disk, or by a probe that runs for about 0.1 s. With
+ * VYRE_OPENCL_PROBE=0 no probe runs, and the minimum is assumed. */
+vyre_status vy_ocl_findings_get(vy_ocl *ocl, vyre_error *error);
+/* The entry of the backend's table. */
+void vy_ocl_numerics(void *self, vyre_numerics_profile *profile);
+/* Runs the numerics probe unless its result is cached. Called before the first compilation. */
+vyre_status vy_ocl_numerics_confirm(vy_ocl *ocl, vyre_error *error);
+/* For tests: discards the probe results that this process caches. */
+void vy_ocl_probe_forget(void);
+
+#endif

@@ -1,0 +1,387 @@
+/* Device probes: they measure properties that the driver does not report, or may report wrongly (opencl.h). The results
+ * are cached in the process and on disk, by device, driver and library version. */
+#include "backends/opencl/executable.h"
+#include "backends/opencl/launch.h"
+#include "backends/opencl/opencl.h"
+#include "backends/opencl/submission.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "base/thread.h"
+#include "driver/cache_disk.h"
+#include "driver/numerics_probe.h"
+
+#include <stdio.h>
+#include <time.h>
+
+/* ---- cached results ---- */
+
+enum { KEPT = 32, KEPT_BYTES = 16 };
+
+static struct {
+    pthread_mutex_t lock;
+    struct {
+        vy_cache_key key;
+        uint8_t bytes[KEPT_BYTES];
+    } items[KEPT];
+    unsigned count;
+} kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+void vy_ocl_probe_forget(void) {
+    pthread_mutex_lock(&kept.lock);
+    kept.count = 0;
+    pthread_mutex_unlock(&kept.lock);
+}
+
+static void make_key(const vy_ocl *ocl, const char *what, uint64_t how, vy_cache_key *out) {
+    char text[640];
+    int length = snprintf(text, sizeof text, "%s %llx of %s", what, (unsigned long long)how, ocl->info.identity);
+    const vy_cache_parts parts = {.backend = "opencl", .identity = {text, (size_t)length}};
+    vy_cache_key_make(&parts, out);
+}
+
+static void keep_in_process(const vy_cache_key *key, const void *value, size_t size) {
+    pthread_mutex_lock(&kept.lock);
+    if (kept.count < KEPT) {
+        kept.items[kept.count].key = *key;
+        memcpy(kept.items[kept.count++].bytes, value, size);
+    }
+    pthread_mutex_unlock(&kept.lock);
+}
+
+static int load(const vy_cache_key *key, void *value, size_t size) {
+    vyre_bytes stored = VYRE_BYTES_INIT;
+    int is_there = 0;
+    pthread_mutex_lock(&kept.lock);
+    for (unsigned i = 0; i < kept.count && !is_there; i++)
+        if (memcmp(&kept.items[i].key, key, sizeof *key) == 0) {
+            memcpy(value, kept.items[i].bytes, size);
+            is_there = 1;
+        }
+    pthread_mutex_unlock(&kept.lock);
+    if (is_there)
+        return 1;
+    if (vy_disk_cache_load(key, &stored) == VYRE_OK && stored.size == size) {
+        memcpy(value, stored.data, size);
+        keep_in_process(key, value, size);
+        is_there = 1;
+    }
+    vyre_bytes_free(&stored);
+    return is_there;
+}
+
+static void store(const vy_cache_key *key, const char *label, const void *value, size_t size) {
+    keep_in_process(key, value, size);
+    vy_disk_cache_store(key, label, (vyre_span){value, size});
+}
+
+static int is_enabled(void) {
+    return vy_env_flag("VYRE_OPENCL_PROBE", 1);
+}
+
+/* ---- memory and signals ----
+ *
+ * The invocations poll like emitted code, at most `limit` times. They report that they have begun, and the largest poll
+ * count. The stop test occupies all compute units, because a driver may need a compute unit to perform a write. */
+_Static_assert(VY_LAUNCH_POLL_PERIOD == 64, "the text below looks as often");
+
+static const char polling[] = "__kernel void vyre_polling(volatile __global uint *words, uint limit) {\n"
+                              "    uint polls = 0;\n"
+                              "    words[1] = 1;\n"
+                              "    while (polls < limit && (polls % 64u != 0u || words[0] == 0u))\n"
+                              "        polls++;\n"
+                              "    atomic_max(&words[2], polls);\n"
+                              "}\n";
+
+/* STEADY_NS: minimum run time of the polling kernel in the measurement. LONG_FACTOR: the stop test allows this many
+ * times as many polls. BEGIN_NS: longest wait for the kernel to begin. */
+enum { STEADY_NS = 10000000, LONG_FACTOR = 5, GROUPS_PER_UNIT = 4, WORDS = 3, ALIGNMENT = 16, PAGE = 4096 };
+#define BEGIN_NS UINT64_C(1000000000)
+enum { POLL_PS = 250 }; /* assumed if not measured: a 4 GHz clock */
+
+typedef struct probe {
+    vy_ocl *ocl;
+    vy_cl_program program;
+    vy_cl_kernel kernel;
+    vy_cl_queue queue, other;
+    vy_cl_memory memory;
+    volatile uint32_t *words; /* in host memory; NULL: in device memory */
+    uint32_t limit;           /* polls that last at least STEADY_NS */
+    vyre_error *error;
+} probe;
+
+static vyre_status check(const probe *p, int32_t result) {
+    return vy_ocl_check(p->ocl, result, "probing the device", p->error);
+}
+
+static vyre_status start(const probe *p, uint32_t word, uint32_t limit, uint32_t groups) {
+    const vy_ocl_dynamic_symbols *api = &p->ocl->api;
+    const uint32_t words[WORDS] = {word, 0, 0};
+    const size_t one = 1, all = groups;
+    int32_t result = VY_CL_OK;
+    for (int i = 0; p->words && i < WORDS; i++)
+        p->words[i] = words[i];
+    if (!p->words)
+        result = api->enqueue_write(p->queue, p->memory, 1, 0, sizeof words, words, 0, NULL, NULL);
+    if (result == VY_CL_OK)
+        result = api->set_argument(p->kernel, 0, sizeof p->memory, &p->memory);
+    if (result == VY_CL_OK)
+        result = api->set_argument(p->kernel, 1, sizeof limit, &limit);
+    if (result == VY_CL_OK)
+        result = api->enqueue_kernel(p->queue, p->kernel, 1, NULL, &all, &one, 0, NULL, NULL);
+    if (result == VY_CL_OK)
+        result = api->flush(p->queue);
+    return check(p, result);
+}
+
+static vyre_status end(const probe *p, uint32_t words[WORDS]) {
+    const size_t size = WORDS * sizeof *words;
+    vyre_status status = check(p, p->ocl->api.finish(p->queue));
+    for (int i = 0; p->words && i < WORDS; i++)
+        words[i] = p->words[i];
+    if (status == VYRE_OK && !p->words)
+        status = check(p, p->ocl->api.enqueue_read(p->queue, p->memory, 1, 0, size, words, 0, NULL, NULL));
+    return status;
+}
+
+static vyre_status run(const probe *p, uint32_t word, uint32_t limit, uint32_t words[WORDS]) {
+    vyre_status status = start(p, word, limit, 1);
+    return status == VYRE_OK ? end(p, words) : status;
+}
+
+/* Whether host and kernel observe each other's stores without transfer commands. Runs twice, because a stale copy might
+ * be correct once. */
+static vyre_status try_sharing(const probe *p, uint32_t *is_shared) {
+    uint32_t seen[WORDS], unseen[WORDS];
+    vyre_status status = run(p, 1, 5, seen);
+    if (status == VYRE_OK)
+        status = run(p, 0, 5, unseen);
+    *is_shared = status == VYRE_OK && seen[1] == 1 && seen[2] == 0 && unseen[1] == 1 && unseen[2] == 5;
+    return status;
+}
+
+static vyre_status measure(probe *p, uint32_t *poll_ps) {
+    uint32_t words[WORDS];
+    uint64_t taken = 0;
+    vyre_status status = VYRE_OK;
+    for (p->limit = 1 << 12; status == VYRE_OK; p->limit *= 2) {
+        uint64_t before = vy_clock_now();
+        status = run(p, 0, p->limit, words);
+        taken = vy_clock_now() - before;
+        if (taken >= STEADY_NS || p->limit >= UINT32_MAX / 2 / LONG_FACTOR)
+            break;
+    }
+    uint64_t each = taken * 1000 / p->limit / 2; /* half, because no program may poll faster than this */
+    *poll_ps = each > UINT32_MAX ? UINT32_MAX : each ? (uint32_t)each : 1;
+    return status;
+}
+
+/* Waits until the kernel reports that it has begun, if the host can observe this. */
+static void wait_for_begin(const probe *p) {
+    const struct timespec pause = {.tv_nsec = STEADY_NS / 10};
+    uint64_t until = vy_clock_now() + BEGIN_NS;
+    nanosleep(&pause, NULL);
+    while (p->words && !p->words[1] && vy_clock_now() < until)
+        nanosleep(&pause, NULL);
+}
+
+/* Whether a write to the word stops the kernel while it runs. */
+static vyre_status try_signal(const probe *p, int *is_seen) {
+    static const uint32_t stop = 1;
+    const uint32_t limit = p->limit * LONG_FACTOR;
+    uint32_t words[WORDS];
+    vyre_status status = start(p, 0, limit, GROUPS_PER_UNIT * p->ocl->info.compute_units), ended;
+    *is_seen = 0;
+    if (status != VYRE_OK)
+        return status;
+    wait_for_begin(p);
+    if (p->words) {
+        p->words[0] = 1;
+        __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    } else {
+        int32_t result = p->ocl->api.enqueue_write(p->other, p->memory, 0, 0, sizeof stop, &stop, 0, NULL, NULL);
+        if (result == VY_CL_OK)
+            result = p->ocl->api.flush(p->other);
+        status = check(p, result);
+    }
+    ended = end(p, words);
+    if (!p->words)
+        p->ocl->api.finish(p->other);
+    *is_seen = ended == VYRE_OK && words[1] == 1 && words[2] < limit;
+    return status == VYRE_OK ? ended : status;
+}
+
+static vyre_status make_memory(probe *p, void *host) {
+    int32_t result;
+    p->words = host;
+    p->memory = p->ocl->api.memory_create(p->ocl->context,
+                                          VY_CL_MEMORY_READ_WRITE | (host ? (uint64_t)VY_CL_MEMORY_USE_HOST : 0),
+                                          PAGE - ALIGNMENT, host, &result);
+    if (result != VY_CL_OK)
+        p->memory = NULL;
+    return check(p, result);
+}
+
+static void drop_memory(probe *p) {
+    if (p->memory)
+        p->ocl->api.memory_release(p->memory);
+    p->memory = NULL;
+    p->words = NULL;
+}
+
+static vyre_status make_probe(probe *p) {
+    vy_ocl *ocl = p->ocl;
+    int32_t result;
+    vyre_status status =
+        vy_ocl_build_text(ocl, polling, sizeof polling - 1, "-cl-std=CL1.2", "vyre_polling", &p->program, p->error);
+    if (status != VYRE_OK)
+        return status;
+    p->kernel = ocl->api.kernel_create(p->program, "vyre_polling", &result);
+    if (result != VY_CL_OK)
+        return p->kernel = NULL, check(p, result);
+    for (int i = 0; i < 2; i++) {
+        vy_cl_queue queue = ocl->api.queue_create(ocl->context, ocl->info.device, 0, &result);
+        if (result != VY_CL_OK)
+            return check(p, result);
+        *(i ? &p->other : &p->queue) = queue;
+    }
+    return VYRE_OK;
+}
+
+static void drop_probe(probe *p) {
+    drop_memory(p);
+    if (p->queue)
+        p->ocl->api.queue_release(p->queue);
+    if (p->other)
+        p->ocl->api.queue_release(p->other);
+    if (p->kernel)
+        p->ocl->api.kernel_release(p->kernel);
+    if (p->program)
+        p->ocl->api.program_release(p->program);
+}
+
+/* Probes with host memory; a property that is not found leaves `out` unchanged. */
+static vyre_status probe_host_memory(probe *p, vy_ocl_findings *out) {
+    int is_seen = 0;
+    void *raw = vy_allocate(2 * PAGE);
+    if (!raw)
+        return vy_fail_memory(p->error, "probing the device");
+    uint8_t *page = (uint8_t *)(((uintptr_t)raw + PAGE - 1) / PAGE * PAGE);
+    vyre_status status = make_memory(p, page + ALIGNMENT);
+    if (status == VYRE_OK)
+        status = try_sharing(p, &out->shares_memory);
+    if (status == VYRE_OK && out->shares_memory)
+        status = measure(p, &out->poll_ps);
+    if (status == VYRE_OK && out->shares_memory)
+        status = try_signal(p, &is_seen);
+    if (is_seen)
+        out->signal = VY_OCL_SIGNAL_MEMORY;
+    drop_memory(p);
+    vy_release(raw, 2 * PAGE);
+    return status;
+}
+
+/* A driver of processors executes kernels and writes on the same threads: a write may wait for the kernel that it is to
+ * end, even if it did not in the probe. */
+static vyre_status probe_device_memory(probe *p, vy_ocl_findings *out) {
+    int is_seen = 0;
+    vyre_status status = make_memory(p, NULL);
+    if (status == VYRE_OK)
+        status = measure(p, &out->poll_ps);
+    if (status == VYRE_OK && p->ocl->info.device_class != VYRE_DEVICE_SOFTWARE)
+        status = try_signal(p, &is_seen);
+    if (is_seen)
+        out->signal = VY_OCL_SIGNAL_QUEUE;
+    drop_memory(p);
+    return status;
+}
+
+vyre_status vy_ocl_findings_get(vy_ocl *ocl, vyre_error *error) {
+    int may_share = ocl->info.is_unified && vy_env_flag("VYRE_OPENCL_SHARED", 1);
+    vy_ocl_findings found = {.signal = VY_OCL_SIGNAL_SLICES, .poll_ps = POLL_PS};
+    probe p = {.ocl = ocl, .error = error};
+    vy_cache_key key;
+    make_key(ocl, "findings 2", (uint64_t)may_share, &key);
+    if (!is_enabled() || load(&key, &ocl->findings, sizeof ocl->findings)) {
+        ocl->findings = is_enabled() ? ocl->findings : found;
+        return VYRE_OK;
+    }
+    vyre_status status = make_probe(&p);
+    if (status == VYRE_OK && may_share)
+        status = probe_host_memory(&p, &found);
+    if (status == VYRE_OK && found.signal == VY_OCL_SIGNAL_SLICES)
+        status = probe_device_memory(&p, &found);
+    drop_probe(&p);
+    if (status != VYRE_OK)
+        return status;
+    ocl->findings = found;
+    store(&key, "opencl:findings", &found, sizeof found);
+    return VYRE_OK;
+}
+
+/* ---- numerics ---- */
+
+static vyre_status run_program(void *user, const vyre_launch *launch, const vyre_span *inputs, vyre_outputs *outputs,
+                               vyre_error *error) {
+    vy_ocl_executable *code;
+    vyre_status status = vy_ocl_compile(user, launch->program, 0, &code, error);
+    if (status != VYRE_OK)
+        return status;
+    status = vy_ocl_submission_run(code, launch, inputs, NULL, outputs, NULL, error);
+    vy_ocl_executable_release(code);
+    return status;
+}
+
+static void numerics_key(const vy_ocl *ocl, vy_cache_key *out) {
+    make_key(ocl, "numerics 1", ocl->promised, out);
+}
+
+/* The caller holds ocl->probing. */
+static int load_numerics(vy_ocl *ocl) {
+    vy_cache_key key;
+    uint64_t exact;
+    numerics_key(ocl, &key);
+    if (!load(&key, &exact, sizeof exact))
+        return 0;
+    ocl->target.exact = exact & ocl->promised;
+    atomic_store_explicit(&ocl->is_probed, 1, memory_order_release);
+    return 1;
+}
+
+/* Legalises the test programs as if every promised operation were exact, so that an inexact one yields a wrong
+ * result. */
+static vyre_status run_all(vy_ocl *ocl, vyre_error *error) {
+    vy_cache_key key;
+    uint64_t wrong, assumed = ocl->target.exact;
+    numerics_key(ocl, &key);
+    ocl->target.exact = ocl->promised;
+    vyre_status status = vy_numerics_probe_run(ocl->promised, run_program, ocl, &wrong, error);
+    if (status != VYRE_OK) {
+        ocl->target.exact = assumed;
+        return status;
+    }
+    ocl->target.exact = ocl->promised & ~wrong;
+    store(&key, "opencl:numerics", &ocl->target.exact, sizeof ocl->target.exact);
+    atomic_store_explicit(&ocl->is_probed, 1, memory_order_release);
+    return VYRE_OK;
+}
+
+vyre_status vy_ocl_numerics_confirm(vy_ocl *ocl, vyre_error *error) {
+    if (atomic_load_explicit(&ocl->is_probed, memory_order_acquire) || !is_enabled())
+        return VYRE_OK;
+    pthread_mutex_lock(&ocl->probing);
+    vyre_status status =
+        atomic_load(&ocl->is_probed) || load_numerics(ocl) ? (vyre_status)VYRE_OK : run_all(ocl, error);
+    pthread_mutex_unlock(&ocl->probing);
+    return status;
+}
+
+/* Called when the backend is acquired: reads the cached result and runs no kernel. */
+void vy_ocl_numerics(void *self, vyre_numerics_profile *profile) {
+    vy_ocl *ocl = self;
+    pthread_mutex_lock(&ocl->probing);
+    if (!atomic_load(&ocl->is_probed) && is_enabled())
+        load_numerics(ocl);
+    profile->exact = ocl->target.exact;
+    profile->cases = atomic_load(&ocl->is_probed) ? VY_NUMERICS_PROBE_OPERANDS : 0;
+    pthread_mutex_unlock(&ocl->probing);
+}

@@ -1,0 +1,46 @@
+/* Declarations shared by the files of the OpenCL C emitter.
+ *
+ *   op_table.c   types, op table and reserved words of the dialect
+ *   statement.c  atomics, barriers, shuffles, wide accesses, traps and polls
+ *   errata.c     code that a compiler makes wrong
+ *   module.c     the target, the kernel and its arguments */
+#ifndef VY_EMIT_OPENCL_EMITTER_H
+#define VY_EMIT_OPENCL_EMITTER_H
+
+#include "emit/c_family/c_family.h"
+#include "emit/opencl/opencl.h"
+
+/* What the kernel uses, as its statements are written. */
+enum {
+    VY_OPENCL_USES_INT64_ATOMICS = 1,
+    VY_OPENCL_USES_ORDERS = 2,
+    VY_OPENCL_USES_SHUFFLES = 4,
+    VY_OPENCL_USES_FP64 = 8
+};
+
+typedef struct vy_opencl {
+    vy_c c; /* first: the functions of the dialect get a pointer to it */
+    const vy_opencl_device *device;
+    unsigned uses;
+    /* By memory: the place of a constant array in the argument for tables; VY_NONE: it is in constant memory. */
+    uint32_t *tables;
+    uint32_t builtins[VYRE_BUILTIN_COUNT]; /* bits 1 << axis: values that the kernel computes at its start */
+    vy_symbol arguments[VY_LIMIT_BUFFERS], offsets[VY_LIMIT_BUFFERS]; /* of buffers */
+} vy_opencl;
+
+static inline vy_opencl *vy_opencl_of(vy_c *c) {
+    return (vy_opencl *)c;
+}
+
+extern const vy_c_dialect vy_opencl_dialect;
+extern const vy_c_dialect vy_opencl_nvidia_dialect; /* the same, with VY_OPENCL_ERRATUM_EXTREMES avoided */
+extern vy_c_writer *const vy_opencl_writers[VY_STMT_KIND_COUNT];
+
+extern const char vy_opencl_barrier[];
+/* Marks statements for VY_OPENCL_ERRATUM_BRANCHES, if the device has it. */
+void vy_opencl_mark(vy_opencl *o);
+
+/* "__global ", …; private: "". */
+const char *vy_opencl_space(vy_c *c, uint32_t memory);
+
+#endif

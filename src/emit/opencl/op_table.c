@@ -1,0 +1,95 @@
+/* The op table of OpenCL C (c_family/op_rows.h). Functions of the language are called for types of 32 bits and more:
+ * they are overloaded, and an expression of a narrow type is an int. */
+#include "emit/c_family/op_rows.h"
+#include "emit/opencl/emitter.h"
+
+/* clang-format off */
+#define ROW_NEG {NEGATIONS, BODY("return as_$T(as_$U(a) ^ ($U)1 << ($W - 1));"), NONE}
+#define ROW_POPCOUNT {LIBRARY("popcount"), LIBRARY("popcount"), BODY("return popcount(a);"), NONE, NONE}
+#define ROW_CLZ {LIBRARY("clz"), LIBRARY("clz"), BODY("return clz(a);"), NONE, NONE}
+#define COUNT_TRAILING WRAPS "popcount(($U)(~($P)a & (($P)a - 1)));"
+#define ROW_CTZ {INTEGERS(BODY(COUNT_TRAILING), BODY(COUNT_TRAILING)), NONE, NONE}
+/* PoCL 3.1 converts the operand to an integer; of a constant that has no such integer, LLVM makes any value. */
+#define ROUNDS(name) {NONE, NONE, NONE, BODY("return fabs(a) < $I ? " name "(a) : a;"), NONE}
+#define ROW_FLOOR ROUNDS("floor")
+#define ROW_CEIL ROUNDS("ceil")
+#define ROW_TRUNC ROUNDS("trunc")
+#define ROW_ROUND ROUNDS("rint") /* in the default mode: ties to even */
+#define ROW_MUL_HIGH {LIBRARY("mul_hi"), LIBRARY("mul_hi"), BODY("return mul_hi(a, b);"), NONE, NONE}
+#define MIN_ZEROS "return as_$T(as_$U(a) | as_$U(b));"
+#define MAX_ZEROS "return as_$T(as_$U(a) & as_$U(b));"
+#define ROW_MIN EXTREME("<", MIN_ZEROS)
+#define ROW_MAX EXTREME(">", MAX_ZEROS)
+
+static const char *const types[VYRE_TYPE_COUNT] = {
+    "bool", "char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "ushort", "ushort", "float", "double"};
+static const char *const limits[VYRE_TYPE_COUNT] = {
+    "", "CHAR", "UCHAR", "SHRT", "USHRT", "INT", "UINT", "LONG", "ULONG", "", "", "", ""};
+
+/* Words that cannot be a name in the file: those of C and OpenCL C, the functions that emitted code calls, and the
+ * names that the emitter uses itself; vector types are added by module.c. */
+static const char *const reserved[] = {
+    "auto", "bool", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern",
+    "false", "float", "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return", "short",
+    "signed", "sizeof", "static", "struct", "switch", "true", "typedef", "union", "unsigned", "void", "volatile",
+    "while", "asm", "typeof", "uchar", "ushort", "uint", "ulong", "half", "quad", "complex", "imaginary", "size_t",
+    "ptrdiff_t", "intptr_t", "uintptr_t", "image1d_t", "image1d_array_t", "image1d_buffer_t", "image2d_t",
+    "image2d_array_t", "image3d_t", "sampler_t", "event_t", "queue_t", "ndrange_t", "clk_event_t", "reserve_id_t",
+    "pipe", "kernel", "global", "local", "constant", "private", "generic", "read_only", "write_only", "read_write",
+    "uniform", "linux", "unix", "i386",
+    "popcount", "clz", "mul_hi", "rint", "sqrt", "floor", "ceil", "trunc", "fma", "fabs", "copysign", "isinf",
+    "isfinite", "signbit", "as_int", "as_uint", "as_long", "as_ulong", "as_float", "as_double", "barrier",
+    "get_local_id", "get_global_id", "get_group_id", "get_num_groups", "get_global_size", "get_global_offset",
+    "sub_group_shuffle",
+    "intel_sub_group_shuffle", "atomic_add", "atomic_and", "atomic_or", "atomic_xor", "atomic_min", "atomic_max",
+    "atomic_xchg", "atomic_cmpxchg", "atom_add", "atom_and", "atom_or", "atom_xor", "atom_min", "atom_max",
+    "atom_xchg", "atom_cmpxchg", "atomic_work_item_fence", "memory_order_release", "memory_order_acquire",
+    "memory_scope_device", "memory_scope_work_group",
+    "global_id_x", "global_id_y", "global_id_z", "local_id_x", "local_id_y", "local_id_z", "group_id_x", "group_id_y",
+    "group_id_z", "group_count_x", "group_count_y", "group_count_z", "global_size_x", "global_size_y",
+    "global_size_z", "local_index", "values", "tables", "control", "polls", "stopping", NULL};
+/* clang-format on */
+_Static_assert(VYRE_TYPE_COUNT == 13, "a new type needs a column");
+
+static const vy_c_row rows[VYRE_OP_COUNT] = VY_C_ROWS;
+
+/* clang-format off */
+#undef ROW_MIN
+#undef ROW_MAX
+#define HIDES "$T zero = ($T)get_global_offset(0);\na |= zero;\nb |= zero;\n"
+#define HIDDEN_EXTREME(symbol, zeros) \
+    {INTEGERS(BODY(HIDES "return a " symbol " b ? a : b;"), BODY(HIDES "return a " symbol " b ? a : b;")), \
+     BODY("if (a " symbol " b || b != b)\n    return a;\nif (b " symbol " a || a != a)\n    return b;\n" zeros), NONE}
+#define ROW_MIN HIDDEN_EXTREME("<", MIN_ZEROS)
+#define ROW_MAX HIDDEN_EXTREME(">", MAX_ZEROS)
+/* clang-format on */
+static const vy_c_row nvidia_rows[VYRE_OP_COUNT] = VY_C_ROWS;
+
+static void builtin(vy_c *c, const vy_expr *e) {
+    if (e->kind == VY_EXPR_ALIGN_OFFSET) {
+        vy_string_format(c->out, "(((uint)(size_t)%s & 15u) / %uu)", vy_c_memory(c, e->a),
+                         (unsigned)vyre_type_size((vyre_type)vy_c_memory_at(c, e->a)->type));
+        return;
+    }
+    vy_opencl_of(c)->builtins[e->op] |= 1u << e->axis;
+    vy_string_format(c->out, vy_builtins[e->op].has_axes ? "%s_%c" : "%s", vy_builtins[e->op].name, 'x' + e->axis);
+}
+
+/* clang-format off */
+#define DIALECT(table) { \
+    .language = "OpenCL C", \
+    .types = types, \
+    .limits = limits, \
+    .rows = table, \
+    .long_suffix = "l", \
+    .qualifiers = "static inline __attribute__((always_inline))", \
+    .float_suffix = "", \
+    .specials = {"0.0f / 0.0f", "1.0f / 0.0f"}, \
+    .reserved = reserved, \
+    .writers = vy_opencl_writers, \
+    .separator = vy_opencl_barrier, \
+    .builtin = builtin}
+/* clang-format on */
+
+const vy_c_dialect vy_opencl_dialect = DIALECT(rows);
+const vy_c_dialect vy_opencl_nvidia_dialect = DIALECT(nvidia_rows);
