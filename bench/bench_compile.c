@@ -191,7 +191,7 @@ int main(int count, char **arguments) {
     vyre_error error;
     glob_t files;
     vy_cpu cpu = {.features = vy_cpu_features()};
-    cpu.exact = vy_cpu_numerics(cpu.features);
+    cpu.target = vy_cpu_target(cpu.features, 0);
     for (int i = 1; i < count; i++) {
         json |= strcmp(arguments[i], "--json") == 0;
         if (strcmp(arguments[i], "--plugin") == 0 && i + 1 < count)

@@ -8,9 +8,9 @@
  * compiler its stages are 0. */
 #include "backends/cpu/compile.h"
 #include "base/string.h"
+#include "compile/pipeline.h"
 #include "emit/ptx/ptx.h"
 #include "ir/validate/validate.h"
-#include "lower/legalize.h"
 #include "opt/pass_manager.h"
 #include "vyre/text.h"
 #include "vyre/transform.h"
@@ -170,14 +170,14 @@ static vyre_status measure_server(const vy_cpu *cpu, const vy_jit_plugin *compil
 static vyre_status measure_cpu(const vy_cpu *cpu, const vy_jit_plugin *compiler, vyre_program *program, times taken,
                                vyre_error *error) {
     const vyre_optimize_options best = {.level = VYRE_OPTIMIZE_LEVEL_MAX};
-    const vy_target_desc target = {.exact = cpu->exact, .native_collectives = 1};
+    const vy_opt_policy policy = vy_opt_policy_for(&cpu->target.unroll);
     vyre_program *optimised = NULL, *legal = NULL;
     vyre_bytes wire = VYRE_BYTES_INIT;
     double since = now();
-    vyre_status status = vy_optimize_by(program, &best, &vy_opt_spmd_cpu, &optimised, NULL, error);
+    vyre_status status = vy_optimize_by(program, &best, &policy, &optimised, NULL, error);
     end_stage(taken, OPTIMISE, &since);
     if (status == VYRE_OK)
-        status = vy_legalize(optimised, &target, &legal, error);
+        status = vy_legalize(optimised, &cpu->target, &legal, error);
     end_stage(taken, LEGALISE, &since);
     if (status == VYRE_OK)
         status = vyre_wire_encode(legal, 0, &wire, error);
@@ -193,11 +193,11 @@ static vyre_status measure_cpu(const vy_cpu *cpu, const vy_jit_plugin *compiler,
 }
 
 static vyre_status measure_ptx(vyre_program *program, times taken, vyre_error *error) {
-    vy_ptx_prepared prepared;
+    const vy_target_desc target = vy_ptx_target(ARCHITECTURE, 0);
+    vy_compiled prepared;
     vy_ptx_code code = {0};
     double since = now();
-    vyre_status status =
-        vy_ptx_prepare(program, &(vy_ptx_prepare_options){.architecture = ARCHITECTURE}, &prepared, error);
+    vyre_status status = vy_compile_pipeline(program, &target, NULL, &prepared, error);
     end_stage(taken, PREPARE, &since);
     if (status == VYRE_OK)
         status = vy_ptx_emit(prepared.program, &(vy_ptx_options){.architecture = ARCHITECTURE}, &code, error);
@@ -293,7 +293,7 @@ int main(int count, char **arguments) {
     const vy_jit_plugin *compiler = NULL;
     vyre_error error;
     vy_cpu cpu = {.features = vy_cpu_features()};
-    cpu.exact = vy_cpu_numerics(cpu.features);
+    cpu.target = vy_cpu_target(cpu.features, 0);
     for (int i = 1; i < count; i++) {
         json |= strcmp(arguments[i], "--json") == 0;
         if (strcmp(arguments[i], "--shape") == 0 && i + 1 < count)

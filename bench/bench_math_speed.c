@@ -4,7 +4,7 @@
  * are uniform in the range that the row states. A vector function of glibc has an error of up to 4 units in the last
  * place.
  *
- * usage: math_speed [FUNCTION...] */
+ * usage: math_speed [--json] [FUNCTION...]   --json: one object per function */
 #include "vyre/cache.h"
 #include "vyre/driver.h"
 #include "vyre/pipeline.h"
@@ -151,14 +151,16 @@ int main(int argc, char **argv) {
     static float x[COUNT], y[COUNT];
     vyre_backend *backend;
     vyre_error error = VYRE_ERROR_INIT;
+    int is_json = argc > 1 && strcmp(argv[1], "--json") == 0;
 
     setenv("VYRE_CPU_THREADS", "1", 1);
     check(vyre_acquire("cpu", &backend, &error), &error);
-    printf("ns per element  %8s %8s %8s   scalar/ours vector/ours\n", "ours", "scalar", "vector");
+    if (!is_json)
+        printf("ns per element  %8s %8s %8s   scalar/ours vector/ours\n", "ours", "scalar", "vector");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char function[64];
-        int is_wanted = argc < 2;
-        for (int k = 1; k < argc; k++)
+        int is_wanted = argc < 2 + is_json;
+        for (int k = 1 + is_json; k < argc; k++)
             is_wanted |= strcmp(argv[k], rows[i].name) == 0;
         if (!is_wanted)
             continue;
@@ -170,8 +172,13 @@ int main(int argc, char **argv) {
         snprintf(function, sizeof function, "math.%s_f32", rows[i].name);
         double ours = time_ours(backend, function, x), scalar = time_scalar(*rows[i].scalar, x, y);
         double vector = HAVE_VECTOR ? time_vector(rows[i].vector, x, y) : NAN;
-        printf("%-8s %4.0f…%-3.0f %7.2f %8.2f %8.2f %8.2f %10.2f\n", rows[i].name, (double)rows[i].low,
-               (double)rows[i].high, ours, scalar, vector, scalar / ours, vector / ours);
+        if (is_json)
+            printf("{\"function\": \"%s\", \"low\": %g, \"high\": %g, \"ours_ns\": %.3f, \"scalar_ns\": %.3f, "
+                   "\"vector_ns\": %.3f}\n",
+                   rows[i].name, (double)rows[i].low, (double)rows[i].high, ours, scalar, HAVE_VECTOR ? vector : 0);
+        else
+            printf("%-8s %4.0f…%-3.0f %7.2f %8.2f %8.2f %8.2f %10.2f\n", rows[i].name, (double)rows[i].low,
+                   (double)rows[i].high, ours, scalar, vector, scalar / ours, vector / ours);
         fflush(stdout);
     }
     vyre_backend_release(backend);

@@ -4,7 +4,9 @@
  * usage: prepare [--json]. The examples, and the programs of bench/cuda/tuned. Each is the best of several runs, in
  * milliseconds of this thread: who else uses the machine counts little. The statements are those of the program that is
  * written. */
+#include "compile/pipeline.h"
 #include "emit/ptx/ptx.h"
+#include "vyre/dialect.h"
 #include "vyre/text.h"
 
 #include "ir/model.h"
@@ -33,11 +35,11 @@ static double least(double a, double b) {
 }
 
 static vyre_status measure_once(vyre_program *program, figures *out, vyre_error *error) {
-    const vy_ptx_prepare_options options = {.architecture = ARCHITECTURE};
-    vy_ptx_prepared prepared;
+    const vy_target_desc target = vy_ptx_target(ARCHITECTURE, 0);
+    vy_compiled prepared;
     vy_ptx_code code;
     double start = now();
-    vyre_status status = vy_ptx_prepare(program, &options, &prepared, error);
+    vyre_status status = vy_compile_pipeline(program, &target, NULL, &prepared, error);
     if (status != VYRE_OK)
         return status;
     double between = now();
@@ -62,8 +64,16 @@ static vyre_status measure(const char *path, figures *out, vyre_error *error) {
     if (file)
         fclose(file);
     vyre_status status = vyre_text_parse(text, size, &(vyre_parse_options){.file = path}, NULL, &module, error);
+    vyre_dialects_guard dialects = {0};
+    vyre_program *program = NULL;
+    if (status == VYRE_OK)
+        status = vyre_dialects_global(&dialects, error);
+    if (status == VYRE_OK)
+        status = vyre_program_resolve(vyre_module_program(module, 0), dialects, NULL, &program, error);
     for (int i = 0; i < RUNS && status == VYRE_OK; i++)
-        status = measure_once(vyre_module_program(module, 0), out, error);
+        status = measure_once(program, out, error);
+    vyre_program_release(program);
+    vyre_dialects_release(&dialects);
     vyre_module_free(module);
     return status;
 }

@@ -1,5 +1,6 @@
 #include "ptx.h"
 
+#include "compile/pipeline.h"
 #include "emit/ptx/ptx.h"
 
 #include <stdio.h>
@@ -7,16 +8,16 @@
 
 int bench_ptx(const device_bench *b, vyre_program *program, vy_ptx_code *code, ptx_times *times) {
     vyre_error error = VYRE_ERROR_INIT;
-    const vy_ptx_prepare_options options = {.architecture = (uint32_t)b->cu->architecture};
-    vy_ptx_prepared prepared = {0};
+    const uint32_t architecture = (uint32_t)b->cu->architecture;
+    const vy_target_desc target = vy_ptx_target(architecture, 0);
+    vy_compiled prepared = {0};
     memset(code, 0, sizeof *code);
     double start = suite_now(), between = start;
-    vyre_status status = vy_ptx_prepare(program, &options, &prepared, &error);
+    vyre_status status = vy_compile_pipeline(program, &target, NULL, &prepared, &error);
     if (status == VYRE_OK) {
         between = suite_now();
-        status =
-            vy_ptx_emit(prepared.program,
-                        &(vy_ptx_options){.architecture = options.architecture, .dependent_launch = 1}, code, &error);
+        status = vy_ptx_emit(prepared.program, &(vy_ptx_options){.architecture = architecture, .dependent_launch = 1},
+                             code, &error);
     }
     if (times)
         *times = (ptx_times){between - start, suite_now() - between};

@@ -1,11 +1,13 @@
 /* Runs the suite: every kernel at every size in every version there is, results compared, times side by side.
  *
- * usage: suite [--backend ID] [--device | --timeline] [--quick | --check] [--only LIST] [--peers LIST] [--anchors
- * COMMAND] [--out FOLDER]
+ * usage: suite [--backend ID] [--device | --timeline | --math] [--quick | --check] [--only LIST] [--peers LIST]
+ * [--anchors COMMAND] [--out FOLDER]
  *
  *   --backend ID   which backend is ours (cpu, or cuda with --device; with --check, reference if there is no cpu)
  *   --device       sizes for a device with memory of its own; its clock is read too, and what ours adds to its driver
  *   --timeline     only when copies and kernels of ours run on the device, for dispatches on large host buffers
+ *   --math         only the speed of math functions on a device against CUDA's; LIST has functions, and math.json
+ *   is written
  *   --quick        small and medium sizes, fewer samples
  *   --check        tiny sizes, nothing measured: only whether the versions agree
  *   --only LIST    these kernels, with commas between; `extras`: everything beside the kernels
@@ -35,7 +37,7 @@ static const char *const size_names[SIZES] = {"tiny", "small", "medium", "large"
 
 typedef struct options {
     const char *backend, *only, *out, *peers, *anchors;
-    int quick, check, device, timeline;
+    int quick, check, device, timeline, math;
 } options;
 
 /* ---- comparing ---- */
@@ -340,6 +342,8 @@ static int parse_options(int argc, char **argv, options *o) {
             o->device = 1;
         else if (strcmp(argv[i], "--timeline") == 0)
             o->device = o->timeline = 1;
+        else if (strcmp(argv[i], "--math") == 0)
+            o->device = o->math = 1;
         else
             return 0;
     }
@@ -493,6 +497,14 @@ static int run_kernels(const options *o, report *r, const int *available) {
     return good;
 }
 
+static int run_math(const options *o, const int *available) {
+    int measured = available[VERSION_OURS] ? suite_math(o->only, o->out, o->quick) : 0;
+    if (available[VERSION_OURS])
+        suite_runners[VERSION_OURS]->close();
+    printf("%d kernels were measured\n", measured);
+    return measured == 0;
+}
+
 int main(int argc, char **argv) {
     static report r;
     options o = {.out = "."};
@@ -500,11 +512,11 @@ int main(int argc, char **argv) {
     double start = suite_now();
     if (!parse_options(argc, argv, &o)) {
         fprintf(stderr,
-                "usage: suite [--backend ID] [--device | --timeline] [--quick | --check] [--only LIST] [--peers LIST] "
-                "[--anchors COMMAND] [--out FOLDER]\n");
+                "usage: suite [--backend ID] [--device | --timeline | --math] [--quick | --check] [--only LIST] "
+                "[--peers LIST] [--anchors COMMAND] [--out FOLDER]\n");
         return 2;
     }
-    if (o.only && !is_known(o.only))
+    if (o.only && !o.math && !is_known(o.only))
         return 2;
     if (!o.peers)
         o.peers = o.device ? "cuda,cuda-same,ours-hand" : "c,opencl,vulkan";
@@ -515,10 +527,14 @@ int main(int argc, char **argv) {
         o.peers = "";
         suite_timeline_prepare();
     }
+    if (o.math)
+        o.peers = "";
     describe_machine(&r);
     if (o.device)
         suite_device_open();
     open_versions(&o, &r, available);
+    if (o.math)
+        return run_math(&o, available);
     if (!o.check)
         run_extras(&o, &r, available);
     begin_late(&o, &r, available);

@@ -229,6 +229,9 @@ void suite_device_extras(report *r, const int *available, int quick);
 /* When copies and kernels of ours run on a device: `prepare` before it is opened. */
 void suite_timeline_prepare(void);
 void suite_timeline(report *r, int quick);
+/* The speed of math functions (bench/cuda/math.c), of those in the list, or of all (NULL); math.json goes into the
+ * folder. Returns how many kernels were measured. */
+int suite_math(const char *only, const char *folder, int quick);
 
 /* Return 0 if the file cannot be written. */
 int suite_write_json(const report *r, const char *path);
