@@ -17,31 +17,31 @@
 
 enum { VY_LAUNCH_ABI = 1 };
 
-/* What the code and the host tell each other. The host fills it before the launch and reads it when the launch is
- * done; only `cancel` may change meanwhile. One for each launch in flight. */
+/* The control block: data exchanged between the code and the host. The host fills it before the launch and reads it
+ * when the launch is done; only `cancel` may change in between. Each launch in flight has one. */
 typedef struct vy_launch_control {
-    /* UINT64_MAX before; then the smallest that reported: group * size + local, of this launch */
+    /* UINT64_MAX before; then the smallest invocation that trapped: group * size + local, of this launch */
     uint64_t trap_invocation;
     uint64_t deadline;  /* of the device's clock in ns (PTX: %globaltimer); UINT64_MAX: none. OpenCL C has no clock */
     uint32_t trap_code; /* of that invocation */
-    uint32_t lock;      /* 0 before and after: the code's own */
-    uint32_t cancel;    /* not 0: the dispatch is to end */
-    uint32_t stopped;   /* 0 before; 1: a poll said so, and what is in the buffers means nothing */
-    /* workgroups at a grid barrier: 0 before, and after a launch that neither trapped nor was stopped */
+    uint32_t lock;      /* 0 before and after; used by the code only */
+    uint32_t cancel;    /* not 0: the dispatch must end */
+    uint32_t stopped;   /* 0 before; 1: a poll stopped the dispatch, and the contents of the buffers are unspecified */
+    /* the number of workgroups at a grid barrier: 0 before, and after a launch that neither trapped nor was stopped */
     uint32_t arrived;
-    /* grid barriers that were passed, of all launches since anybody looked: what it starts from does not matter */
+    /* the number of grid barriers that all launches with this block have passed; its initial value does not matter */
     uint32_t barriers;
-    /* Of entries for indirect grids. 0 before; then the ticket of the first whose grid is over the limits of the
-     * language. It ran nothing, and the launches after it with indirect grids run nothing either. */
+    /* Of entries for indirect grids: 0 before; then the ticket of the first launch whose grid exceeds the limits of
+     * the language. It ran nothing, and later launches with indirect grids run nothing either. */
     uint32_t refused;
-    uint32_t refused_grid[3]; /* what it had */
-    uint32_t grid[3];         /* room for the words, for who keeps them here; the code does not know of it */
-    /* the polls after which an invocation is to end, for devices that do not see writes to `cancel` while a kernel
-     * runs; it then sets `cancel` for all others. 0: no bound. PTX ignores it */
+    uint32_t refused_grid[3]; /* the grid of that launch */
+    uint32_t grid[3];         /* room for a host that keeps the words of a grid here; the code does not read it */
+    /* the number of polls after which an invocation ends and sets `cancel` for all others, for devices that do not see
+     * the host's writes to `cancel` while a kernel runs. 0: no bound. PTX ignores it */
     uint32_t poll_budget;
 } vy_launch_control;
 
-/* Polls look at the control block every so many times, from the first on. */
+/* A poll reads the control block at the first call and then once per so many calls. */
 enum { VY_LAUNCH_POLL_PERIOD = 64 };
 
 /* The values of a launch as one struct, in memory order: for each buffer the elements before it in its memory object

@@ -121,7 +121,7 @@ static vyre_status find_guards(vyre_program *program, vy_string *out, vyre_error
 
 /* ---- the text ---- */
 
-/* The one thing that not legalisation but its callers see to: a backend launches such a program in stages
+/* Legalisation does not check this: its callers do. A backend launches such a program in stages
  * (driver/multi_launch.h). */
 static vyre_status check_stages(const vyre_program *program, const vy_target_desc *target, vyre_error *error) {
     if (!(program->facts & VY_PROGRAM_HAS_GRID_BARRIER) ||
@@ -424,7 +424,7 @@ static vyre_status read_options(const struct target *target, const vyre_emit_opt
 
 /* ---- stages ---- */
 
-/* Puts the stage in the place of the program, which is released. */
+/* Replaces the program, which is released, by the stage. */
 static vyre_status take_stage(uint32_t stage, vyre_program **program, vyre_error *error) {
     const char *name = vyre_program_name(*program);
     vy_split *split = NULL;
@@ -449,7 +449,7 @@ static vyre_status take_stage(uint32_t stage, vyre_program **program, vyre_error
     return status;
 }
 
-/* Puts the program in which code of dialects replaces bodies in the place of the program, which is released. */
+/* Replaces the program, which is released, by one in which code of dialects replaces bodies. */
 static vyre_status take_code(const struct target *target, vyre_program **program, vyre_error *error) {
     vyre_target code = vyre_target_from_emit_name(target->shown.name);
     if (target->emit == vy_target_cubin || target->emit == vy_target_sass)

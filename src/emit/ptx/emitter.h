@@ -417,8 +417,8 @@ void vy_ptx_check_cancel(vy_ptx *e, vy_ptx_value stop);
 vy_ptx_address vy_ptx_field(vy_ptx *e, size_t offset);
 #define VY_PTX_FIELD(name) vy_ptx_field(e, offsetof(vy_launch_control, name)).text
 void vy_ptx_grid_barrier(vy_ptx *e);
-/* Begins the loop around the statements of an entry for an indirect grid (indirect_grid.c): fills `before`, and
- * `behind` after all statements were emitted. */
+/* Begins the loop around the statements of an entry for an indirect grid (indirect_grid.c): fills `before`.
+ * The end, after all statements, fills `behind`. */
 void vy_ptx_indirect_begin(vy_ptx *e);
 void vy_ptx_indirect_end(vy_ptx *e);
 

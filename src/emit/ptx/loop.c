@@ -344,7 +344,7 @@ static vy_ptx_value write_rotated_body(vy_ptx *e, const question *q, uint32_t en
 }
 
 /* The condition is tested before the loop and at its end. A loop with no iteration is then an ordinary branch for
- * ptxas, which crashes on some loops that start with the test (docs/internals/ptx.md). */
+ * ptxas, which crashes on some loops that start with the test (E3, docs/internals/ptx.md). */
 void vy_ptx_while(vy_ptx *e, uint32_t index, const vy_stmt *s) {
     question q = question_of(e->program, index, s);
     int is_right = vy_ptx_exits_are_safe(e, index);

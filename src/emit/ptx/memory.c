@@ -444,7 +444,7 @@ static void qualify(vy_ptx *e, const vy_stmt *s, int always, char *text, size_t 
     snprintf(text, size, ".%s.%s.%s", vyre_order_name((vyre_order)s->order), scope, space);
 }
 
-/* Two's complement addition is the same for both signs, and there is no add.s64. */
+/* Two's complement addition is the same for both signs, and PTX has no add.s64. */
 static const char *type_of(const row *r, vyre_type type) {
     if (r->is_bits)
         return vy_ptx_bits(type);
@@ -454,7 +454,7 @@ static const char *type_of(const row *r, vyre_type type) {
 }
 
 /* A load whose value is unused. Its memory order matters; ptxas keeps only half of the load itself
- * (docs/internals/ptx.md). */
+ * (E14, docs/internals/ptx.md). */
 static void load_nothing(vy_ptx *e, const vy_stmt *s, vyre_type type) {
     if (s->result_count)
         vy_ptx_declare(e, s->variable, vy_ptx_literal(type, 0));

@@ -120,7 +120,7 @@ static const char *signed_of(vyre_type type) {
 }
 
 /* Flips the bits and adds one if the sign is set, because the PTX ISA does not define abs of MIN, and ptxas 12.8 to
- * 13.3 miscompile max(x, -x) for sm_100. */
+ * 13.3 miscompile max(x, -x) for sm_100 (E15, docs/internals/ptx.md). */
 static vy_ptx_value op_abs(vy_ptx *e, const vy_expr *x, vyre_type type, const vy_ptx_value *args) {
     (void)x;
     if (vyre_type_class(type) == VYRE_CLASS_UNSIGNED)
@@ -133,7 +133,7 @@ static vy_ptx_value op_abs(vy_ptx *e, const vy_expr *x, vyre_type type, const vy
 
 /* -1 - x. ptxas 13.0 and drivers of that time miscompile `not` and `xor -1` for every architecture: if a condition
  * that always has the same outcome determines x, ~x & y becomes x & y. `lop3` is compiled correctly, but may crash the
- * compiler (docs/internals/ptx.md). */
+ * compiler (E1 and E2, docs/internals/ptx.md). */
 static vy_ptx_value complement(vy_ptx *e, vyre_type type, vy_ptx_value a) {
     vyre_type number = vy_ptx_class_of(type) == VY_PTX_B64 ? VYRE_TYPE_I64 : VYRE_TYPE_I32;
     return vy_ptx_two(e, "sub", signed_of(type), type, vy_ptx_literal(number, UINT64_MAX), a);

@@ -127,7 +127,7 @@ static vy_ptx_value hidden(vy_ptx *e, vyre_type type, vy_ptx_value v) {
 }
 
 /* min(min(a, -b), c) is one instruction on sm_90 and sm_100, and ptxas 13.0 drops the minus sign of the second operand
- * (docs/internals/ptx.md). So the negated operand is put first, or, if both may be negated, the second is hidden.
+ * (E4, docs/internals/ptx.md). So the negated operand is put first, or, if both may be negated, the second is hidden.
  * (ptxas would recognise a comparison and a selection as the minimum, for u32.) */
 static vy_ptx_value extreme(vy_ptx *e, vyre_op op, vyre_type type, vy_ptx_value a, vy_ptx_value b) {
     const char *name = op == VYRE_OP_MIN ? "min" : "max";
@@ -139,7 +139,7 @@ static vy_ptx_value extreme(vy_ptx *e, vyre_op op, vyre_type type, vy_ptx_value 
 }
 
 /* max(x, -0) is x, unless x is negative or NaN. ptxas turns it, followed by the minimum with 1, into a saturating sum,
- * and -0 becomes 0. */
+ * and -0 becomes 0 (E5). */
 static vy_ptx_value not_below(vy_ptx *e, vy_ptx_value x, vy_ptx_value negative_zero) {
     vy_ptx_value p = vy_ptx_new(e, VYRE_TYPE_BOOL);
     x = vy_ptx_in_register(e, x);
@@ -148,7 +148,7 @@ static vy_ptx_value not_below(vy_ptx *e, vy_ptx_value x, vy_ptx_value negative_z
 }
 
 /* ptxas turns mul.hi.u32, extended to u64, minus x into a multiply-add (IMAD.HI), and loses the carry if the lower
- * half of x is 0. It does not do so for the upper half of a 64-bit product. */
+ * half of x is 0 (E11). It does not do so for the upper half of a 64-bit product. */
 static vy_ptx_value upper_half(vy_ptx *e, vy_ptx_value a, vy_ptx_value b) {
     vy_ptx_value all = vy_ptx_two(e, "mul.wide", "u32", VYRE_TYPE_U64, a, b), upper = vy_ptx_new(e, VYRE_TYPE_U64);
     vy_ptx_write(e, "shr.u64 %s, %s, 32", vy_ptx_name(e, upper), vy_ptx_name(e, all));
@@ -175,7 +175,7 @@ static int never_negative(vy_ptx_value v) {
     return v.never_negative || (is_number(v) && v.bits < vy_ptx_sign_bit((vyre_type)v.type));
 }
 
-/* The minimum of a value and 1 may start a saturation, in which NaN becomes 0 instead of 1. */
+/* The minimum of a value and 1 may start a saturation, in which NaN becomes 0 instead of 1 (E6). */
 static int may_saturate(vy_ptx_value a, vy_ptx_value b) {
     return (is_one(a) && !never_negative(b)) || (is_one(b) && !never_negative(a));
 }
@@ -187,7 +187,7 @@ static int is_harmless(const vy_ptx *e, vyre_op op, vy_ptx_value a, vy_ptx_value
 }
 
 /* ptxas combines sequences of minimum, maximum and abs into code that is correct only for numbers, and not always for
- * -0 (docs/internals/ptx.md). A zero that it does not recognise separates them. */
+ * -0 (E6 to E8, docs/internals/ptx.md). A zero that it does not recognise separates them. */
 static vy_ptx_value bound(vy_ptx *e, vyre_op op, vyre_type type, vy_ptx_value a, vy_ptx_value b) {
     vy_ptx_value d = vy_ptx_two(e, op == VYRE_OP_MIN ? "min" : "max", vy_ptx_type(type), type, a, b);
     if (!is_harmless(e, op, a, b))
@@ -206,16 +206,16 @@ vy_ptx_value vy_ptx_assigned(vy_ptx *e, vy_ptx_value value) {
     return is_real(type) && e->has_floors && is_one(value) ? hidden(e, type, value) : value;
 }
 
-/* ptxas assumes that abs is 0 or more, also for NaN, for which no comparison holds. It makes no such assumption about
- * bits. */
+/* ptxas assumes that abs is 0 or more, also for NaN, for which no comparison holds (E9). It makes no such assumption
+ * about bits. */
 static vy_ptx_value without_sign(vy_ptx *e, vy_ptx_value a) {
     vy_ptx_value d = vy_ptx_masked(e, VYRE_TYPE_F32, a, INT32_MAX);
     return d.type = VYRE_TYPE_F32, d;
 }
 
 /* ptxas evaluates a sum of numbers that it can determine, and rounds it incorrectly if their signs differ and it is
- * half-way between two floats (docs/internals/ptx.md). It leaves a multiply-add by 1 or -1 to the device, at the same
- * cost. */
+ * half-way between two floats (E10, docs/internals/ptx.md). It leaves a multiply-add by 1 or -1 to the device, at the
+ * same cost. */
 static vy_ptx_value sum(vy_ptx *e, vyre_op op, vy_ptx_value a, vy_ptx_value b) {
     if (op == VYRE_OP_SUB && b.is_literal) { /* which needs no register in the addition */
         b.bits ^= vy_ptx_sign_bit(VYRE_TYPE_F32);
@@ -277,7 +277,7 @@ int vy_ptx_may_be_negated(const vy_expr *x, vyre_type operand, const vy_ptx_valu
 }
 
 /* Whether an integer may be the 0 or 1 of a float comparison, used as the bits of a float (0 or a number near 0).
- * ptxas 13.0 compiles some such bits into a comparison that yields 1.0 or 0.0 (docs/internals/ptx.md). A result
+ * ptxas 13.0 compiles some such bits into a comparison that yields 1.0 or 0.0 (E12, docs/internals/ptx.md). A result
  * computed from such an integer may be one again, by ops that ptxas removes; so may a variable. */
 int vy_ptx_may_be_bool(const vy_expr *x, const vy_ptx_value *args) {
     if (vy_ptx_is_float((vyre_type)x->type) || x->type == VYRE_TYPE_BOOL)
@@ -311,9 +311,10 @@ int vy_ptx_keeps_opaque(vyre_op op) {
 /* ---- loop errata: which loops ptxas may unroll ----
  *
  * ptxas computes the trip count of a loop whose only exit compares an induction variable, and unrolls by it. But it
- * assumes that nothing wraps (docs/internals/ptx.md). So a loop is left to ptxas only if no exit is such a comparison,
- * or if all computed values fit in the type. Any other loop has a pragma that forbids unrolling, which costs nothing
- * if ptxas would not have unrolled; and its induction variable does not start from a value that ptxas knows.
+ * assumes that nothing wraps (E13, docs/internals/ptx.md). So a loop is left to ptxas only if no exit is such a
+ * comparison, or if all computed values fit in the type. Any other loop has a pragma that forbids unrolling, which
+ * costs nothing if ptxas would not have unrolled; and ptxas cannot determine the initial value of its induction
+ * variable.
  *
  * Conservative: 1 is returned only for loops that are proved safe. */
 void vy_ptx_bind_body_label(vy_ptx *e, uint32_t label, int is_right) {
