@@ -1,9 +1,9 @@
-/* Probe of the numerics (numerics_probe.h).
+/* Numerics probe (numerics_probe.h).
  *
  * A few programs compute every operation that an API promises to compute exactly, on hard operands: zeros, subnormals,
  * ends of ranges, halves, infinities, NaNs and random bits. The results are compared with those of the reference
- * interpreter. If all differences of an operation have subnormal operands or results, only the handling of these is
- * lost. */
+ * interpreter. If every difference of an operation has a subnormal operand or result, the operation stays exact and
+ * only the bit for subnormals is cleared. */
 #include "driver/numerics_probe.h"
 
 #include "base/memory.h"
@@ -19,11 +19,11 @@ enum { OPERANDS = VY_NUMERICS_PROBE_OPERANDS, OUTPUTS = 24 };
     " let i = global_id.x\n let x = a[i]\n let y = b[i]\n let z = c[i]\n"
 #define OUT(name, T) " buffer " name " : " T " write count 4096\n"
 
-/* One program a type: its outputs, in order, are of these operations. */
+/* One program per type. `outputs`: the operation that each output tests, in order. */
 typedef struct part {
     vyre_type type;
     vyre_numeric subnormal;        /* or NONE */
-    vyre_numeric outputs[OUTPUTS]; /* up to NONE */
+    vyre_numeric outputs[OUTPUTS]; /* ends with NONE */
     const char *text;
 } part;
 
@@ -93,7 +93,8 @@ static uint64_t next_random(uint64_t *state) { /* splitmix64 */
     return z ^ (z >> 31);
 }
 
-/* Exponents at their ends and around one half of the time, any bits otherwise; significands of few bits, or any. */
+/* Exponents are mostly at an end of the range, around 1, or where the unit in the last place is 1. Significands are
+ * random, a single bit, all ones or zero. */
 static uint64_t hard_bits(vyre_type type, uint64_t *state) {
     static const struct {
         unsigned exponent, fraction;
@@ -162,7 +163,7 @@ static uint64_t element(const void *bytes, size_t size, size_t index) {
     return bits;
 }
 
-/* The bits of what is not as promised. */
+/* The bits of the promised operations that differ. */
 static uint64_t differences(const probe *p, const part *what) {
     uint64_t wrong = 0;
     size_t size = vyre_type_size(what->type);

@@ -2,7 +2,7 @@
  * compiles (`code_target`).
  *
  * Code is compared with the body on the backend before a program uses it: a trial (dialect/lowering_trial.h) is
- * compiled, dispatched and judged, once per process and backend. A program whose code returns other results than the
+ * compiled, dispatched and checked, once per process and backend. A program whose code returns other results than the
  * body is refused; code that the backend cannot compile is not used. */
 #include "driver/op_code.h"
 

@@ -93,10 +93,8 @@ int vy_cpu_pool_run_queued(vy_cpu_pool *pool, vy_cpu_task *task);
 /* Returns when no task is queued or running. Not on a thread of the pool. */
 void vy_cpu_pool_wait(vy_cpu_pool *pool);
 
-/* The number of threads started so far, and of those that do not sleep. */
+/* The number of started threads, and of started threads that do not sleep. */
 unsigned vy_cpu_pool_threads(vy_cpu_pool *pool);
 unsigned vy_cpu_pool_awake(vy_cpu_pool *pool);
-
-/* ---- x ---- */
 
 #endif

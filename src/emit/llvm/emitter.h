@@ -74,7 +74,7 @@ typedef struct vy_value_slot {
                                          * that */
 } vy_value_slot;
 
-/* A loop with divergent exits: the lanes that have left it, and those that wait for the next iteration. */
+/* A loop with divergent exits: the lanes that have left it, and the lanes that wait for the next iteration. */
 typedef struct vy_masked_loop {
     LLVMValueRef broke, continued; /* allocas of masks; NULL: no divergent break or continue */
     LLVMBasicBlockRef next, exit;  /* targets of uniform jumps */

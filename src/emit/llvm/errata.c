@@ -20,7 +20,7 @@
  * select.
  *
  * Minimum and maximum of scalar halfs, for x86-64. The instruction selector turns `x < y ? x : y` into a minimum
- * where it knows that y is not NaN. A processor without arithmetic on halfs has no such instruction, and the code
+ * if y is known not to be NaN. A processor without arithmetic on halfs has no such instruction, and the code
  * calls fminf of the C library, which no code object contains (half-minimum-call). A select between the same bits as
  * integers is not turned into a minimum. */
 #include "emit/llvm/emitter.h"
