@@ -584,7 +584,7 @@ static vyre_status build(linker *l, vyre_diagnostics *diagnostics, vyre_program 
     return finish(l, diagnostics, out);
 }
 
-/* Keeps the snapshot, and what it takes to link the program for a target, alive with the result. */
+/* Keeps the snapshot, and the program before linking (to link it for a target), alive with the result. */
 static vyre_status pin_snapshot(linker *l, vyre_program *made) {
     snapshot_keepalive *pin = vy_allocate_zero(sizeof *pin);
     if (!pin)

@@ -1,6 +1,6 @@
 /* Check of code that a dialect provides for the targets c and ptx (lowering_code.h).
  *
- * Both languages are read token by token with lists of what is allowed; everything else is refused. */
+ * Both languages are read token by token with lists of allowed constructs; everything else is refused. */
 #include "dialect/lowering_code.h"
 
 #include "base/status.h"

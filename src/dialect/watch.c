@@ -463,8 +463,8 @@ static size_t hold(scan *scan) {
     vyre_dialects_watcher *watcher = scan->watcher;
     const vyre_dialects_watch_options *options = &watcher->options;
     int has_inotify = watcher->notify.file >= 0, is_first = scan->reason == FIRST;
-    /* Polled folders are usually on other machines, so mtimes are not comparable. In the first scan there are no events
-     * yet. */
+    /* Polled folders are usually on other machines, so mtimes are not comparable. Before the first scan no events were
+     * received. */
     const vy_quiesce_options terms = {.notify = &watcher->notify,
                                       .now = now_ms(),
                                       .quiesce = has_inotify && !is_first ? STABLE_MS : options->quiet_milliseconds,

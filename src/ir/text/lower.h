@@ -197,9 +197,9 @@ void vy_lower_table_evaluate(vy_lowering *l, vy_ast_const *table);
 uint32_t vy_lower_table_memory(vy_lowering *l, const vy_ast_const *table);
 /* The constant array of the file with that name, or NULL. */
 const vy_ast_const *vy_lower_find_table(vy_lowering *l, uint32_t name);
-/* Its memory in the current function; NULL if there is no such array. */
+/* Its memory in the current function; NULL if the file does not declare it. */
 const vy_binding *vy_lower_table(vy_lowering *l, uint32_t name);
-/* Its number of elements. Returns 0 if there is no such array. */
+/* Its number of elements. Returns 0 if the file does not declare it. */
 int vy_lower_table_length(vy_lowering *l, uint32_t name, uint64_t *length);
 /* Makes `name[a]` in a constant expression, whose index has been typed, a literal. Returns its type. */
 uint8_t vy_lower_table_element(vy_lowering *l, vy_ast_node *node, const vy_ast_const *table);

@@ -4,8 +4,8 @@
  * An edge u -> v means: if u is divergent, v may be. So divergence is reachability, and solving a whole function costs
  * one pass over its edges (uniformity.c).
  *
- * Rules (docs/internals/ir.md states them for users). They are flow-insensitive for variables: a `var` is divergent if
- * any assignment makes it divergent.
+ * Rules (docs/language.md states them for users). They are flow-insensitive for variables: a `var` is divergent if any
+ * assignment makes it divergent.
  *  - An expression depends on every variable, varying builtin and loaded memory in it.
  *  - An assigned variable depends on the value and on control at the assignment. A private array depends on stores in
  *    the same way.

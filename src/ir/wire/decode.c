@@ -894,7 +894,7 @@ static void decode_program(vy_decoder *d, size_t body_end) {
     d->reader.at = VY_WIRE_AT_KIND;
     program->kind = reader_choice(&d->reader, VYRE_PROGRAM_LIBRARY + 1, "the kind");
     program->level = reader_choice(&d->reader, VYRE_LEVEL_LEGAL + 1, "the level");
-    uint8_t minor = d->reader.data[VY_WIRE_AT_VERSION + 1]; /* whether it has constant arrays, the digest says */
+    uint8_t minor = d->reader.data[VY_WIRE_AT_VERSION + 1]; /* the digest check covers constant arrays */
     if (minor != VY_WIRE_MINOR && minor != (program->level == VYRE_LEVEL_LEGAL ? VY_WIRE_MINOR_LEGAL : 0))
         reader_reject(&d->reader, VYRE_CORRUPT, VY_W007, VY_WIRE_AT_VERSION + 1,
                       "the minor version (%u) is not that of the program's level", minor);
