@@ -1,9 +1,9 @@
-/* 64 dispatches in flight at once.
+/* 64 concurrent dispatches.
  *
- * Two questions. What starting and collecting costs the caller, on a backend whose handles are ready at once (the
- * library's part, and nothing else), drained by waiting and by a queue of completions. And what concurrency gives on a
- * backend without an asynchronous entry, whose dispatch takes a millisecond of somebody else's time: 64 in flight
- * against 64 one after the other.
+ * Two measurements. First, the cost of starting and collecting for the caller, on a backend whose handles are complete
+ * immediately (the part of the library only), with waits and with a completion queue. Second, the gain of concurrency
+ * on a backend without an asynchronous entry whose dispatch sleeps for a millisecond: 64 in flight against 64 in
+ * sequence.
  *
  * usage: async [--json]. Every number is the median of several runs. */
 #include "driver/backend.h"
@@ -76,8 +76,7 @@ static const vyre_backend_vtable native = {.struct_size = sizeof native,
 static const vyre_backend_vtable threads = {
     .struct_size = sizeof threads, .abi = VYRE_BACKEND_ABI, .id = id, .dispatch = slow, .capability = capability};
 
-static clockid_t now_clock =
-    CLOCK_THREAD_CPUTIME_ID; /* what others run meanwhile does not count, unless waiting is the point */
+static clockid_t now_clock = CLOCK_THREAD_CPUTIME_ID; /* processor time, unless waits are measured */
 
 static double now_ns(void) {
     struct timespec time;
@@ -121,7 +120,7 @@ static void one_by_one(vyre_backend *backend) {
         must(vyre_backend_dispatch(backend, program, &arguments, NULL, &outputs, NULL, NULL));
 }
 
-/* kind: 0 waiting, 1 queue, 2 one by one. Nanoseconds a dispatch. */
+/* kind: 0 waits, 1 queue, 2 in sequence. Nanoseconds per dispatch. */
 static double measure(vyre_backend *backend, vyre_completions *queue, int kind, int rounds) {
     double times[RUNS];
     for (int run = 0; run < RUNS; run++) {

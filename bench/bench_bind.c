@@ -45,7 +45,7 @@ static vyre_status as_vyre_run(bench *b, vyre_error *error) {
                                        error);
 }
 
-/* As fast as a C programmer gets it without threads: vectorised for the processor that runs it. */
+/* Without threads, vectorised for the processor that runs it. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 __attribute__((noinline, optimize("O3"), target_clones("avx512f", "fma", "default")))
 #endif
@@ -95,7 +95,7 @@ static double run_command(const char *backend) {
     return strcmp(unit, "us") == 0 ? median * 1e-3 : strcmp(unit, "s") == 0 ? median * 1e3 : median;
 }
 
-/* of: the time that this one is compared with; 0: not known */
+/* of: the time that this one is compared with; 0: unknown */
 static void print_row(const char *name, double ms, double of, int json, int is_first) {
     if (json)
         printf("%s{\"name\":\"%s\",\"ms\":%.3f,\"of_vyre_run\":%.3f}", is_first ? "" : ",", name, ms,
@@ -118,7 +118,7 @@ int main(int argc, char **argv) {
     b.y = malloc(ELEMENTS * sizeof *b.y);
     for (size_t i = 0; b.x && b.y && i < ELEMENTS; i++)
         b.x[i] = (float)(i % 1000), b.y[i] = 1.0f;
-    for (int r = -2; r < REPETITIONS && status == VYRE_OK; r++) { /* two to warm up */
+    for (int r = -2; r < REPETITIONS && status == VYRE_OK; r++) { /* two warm-up runs */
         if (r >= 0 && r % (REPETITIONS / COMMANDS) == 0)
             commands[r / (REPETITIONS / COMMANDS)] = run_command(saxpy_backend_id(&b.kernel));
         for (int f = 0; f < FORMS && status == VYRE_OK; f++) {

@@ -1,5 +1,5 @@
-/* What the boundary adds to a dispatch: a backend that does nothing, called through vyre_backend_dispatch_into
- * (counters on, as always) and through its own table with the same launch; and what it adds on resident buffers, on the
+/* The cost that the boundary adds to a dispatch: a backend that does nothing, called through vyre_backend_dispatch_into
+ * (with counters, as always) and through its own table with the same launch; and the cost on resident buffers, on the
  * backend and through a pipeline.
  *
  * usage: boundary [--json]. Every number is the median of several runs. Goal: under 150 ns added. */
@@ -18,7 +18,7 @@ static const char *id(void *self) {
     return "nothing";
 }
 
-/* As little as the contract allows: the slots keep their memory, only their sizes are set. */
+/* The minimum that the contract allows: the slots keep their memory, only their sizes are set. */
 static vyre_status into(void *self, const vyre_launch *launch, const vyre_span *inputs, size_t input_count,
                         vyre_outputs *outputs, vyre_error *error) {
     (void)self, (void)inputs, (void)input_count;
@@ -92,7 +92,7 @@ static const vyre_backend_vtable table = {.struct_size = sizeof table,
                                           .dispatch_resident = resident,
                                           .capability = capability};
 
-/* Time of this thread on the processor: what others run meanwhile does not count. */
+/* Processor time of this thread: other processes are not counted. */
 static double now_ns(void) {
     struct timespec time;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);

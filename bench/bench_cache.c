@@ -1,9 +1,8 @@
-/* What a hit of the cache on disk costs, beside a plain open, read and close of the same file; and a miss, a store, and
- * making a key.
+/* The cost of a hit of the disk cache, compared with a plain open, read and close of the same file; of a miss, a store,
+ * and a key.
  *
  * usage: cache [--json]. Microseconds of one call, the median and the best of several rounds; files are in the page
- * cache. Hit and plain read take turns, so that what else the machine does meets both. The folder is made in $TMPDIR,
- * or /tmp. */
+ * cache. Hits and plain reads alternate, so that other load affects both. The folder is created in $TMPDIR, or /tmp. */
 #include "driver/cache_disk.h"
 #include "driver/cache_entry.h"
 
@@ -27,7 +26,7 @@ typedef struct subject {
     char path[PATH_MAX + VY_CACHE_ENTRY_NAME];
 } subject;
 
-/* ---- what is measured: each returns 0 if it did not do what it should ---- */
+/* ---- the measured operations: each returns 0 if it failed ---- */
 
 static int hit(const subject *s) {
     return vy_disk_cache_load(&s->key, &loaded) == VYRE_OK && loaded.size == s->size;

@@ -1,12 +1,12 @@
-/* How long it takes to compile the examples for this processor: the first one of a process, for which a compile server
- * is started, and later ones.
+/* Compile time of the examples for this processor: the first compile of a process, which starts a compile server, and
+ * later ones.
  *
  * usage: compile [--json] [--plugin FILE]. lower: optimise, legalise, encode; first: open the compiler and compile, in
- * a process of its own; later: compile again, and what of it the steps of the compiler took; load: from the object to
- * code that runs. Each is the best of several runs, steps are those of the best one. With --plugin, first and later are
- * also measured with LLVM in this process: FILE is built by `ninja vyre-compiler-plugin`. The two designs take turns,
- * since the machine may become slower or faster meanwhile. Lanes are chosen as the backend does. Without the compiler
- * there is nothing to measure, which is said. */
+ * a separate process; later: compile again, and the part that the steps of the compiler need; load: from the object to
+ * executable code. Each is the best of several runs; steps are those of the best one. With --plugin, first and later
+ * are also measured with LLVM in this process: FILE is built by `ninja vyre-compiler-plugin`. The two designs
+ * alternate, since the speed of the machine may change. Lanes are chosen as the backend does. Without the compiler
+ * nothing is measured, and a message is printed. */
 #include "backends/cpu/compile.h"
 #include "driver/plugin.h"
 #include "vyre/text.h"
@@ -25,11 +25,11 @@ enum { PROCESSES = 10, RUNS = 20, FILE_MAX = 1 << 20 };
 /* Where LLVM runs. */
 typedef enum design { SERVER, PLUGIN, DESIGNS } design;
 
-static const char *plugin; /* NULL: it is not measured */
+static const char *plugin; /* NULL: not measured */
 
 typedef struct sample {
     const char *name; /* of the program */
-    char file[64];    /* that it is the first of, without its ending */
+    char file[64];    /* whose first program it is, without its ending */
     vyre_program *program;
     vyre_bytes wire;
     double lower, load;                    /* milliseconds */
@@ -78,7 +78,7 @@ static vyre_status open_compiler(design design, const vy_jit_plugin **out, vyre_
     return VYRE_UNSUPPORTED;
 }
 
-/* In a process that has not opened it yet; 0 if it fails. */
+/* In a process that has not opened the compiler; 0 on failure. */
 static double measure_first(const vy_cpu *cpu, const sample *s, design design) {
     int ends[2];
     double taken = 0;
@@ -121,7 +121,7 @@ static vyre_status measure_later(const vy_cpu *cpu, const vy_jit_plugin *const *
         status = compiler->compile(compiler, &request, &out, error);
         double taken = now() - start, *best = &s->later[i % DESIGNS];
         if (i < DESIGNS || (*best != 0 && taken >= *best))
-            continue; /* the first one brings things into caches */
+            continue; /* the first one fills the caches */
         *best = taken;
         if (i % DESIGNS == SERVER)
             memcpy(s->steps, steps, sizeof steps);
@@ -173,7 +173,8 @@ static void print_head(int json) {
     printf(" %9s %9s\n", "load", "bytes");
 }
 
-/* The first program of a file. Ops of dialects are left to those who resolve them: such files are passed over. */
+/* The first program of a file. Files whose program calls ops of dialects are skipped: this benchmark does not resolve
+ * calls. */
 static vyre_module *load(const char *path) {
     static char text[FILE_MAX];
     vyre_module *module = NULL;
@@ -201,7 +202,7 @@ int main(int count, char **arguments) {
         return 1;
     vyre_module *modules[64] = {0};
     sample samples[64] = {0};
-    /* The first ones before this process opens the compiler: children have its memory. */
+    /* First compiles are measured before this process opens the compiler, because children inherit its memory. */
     for (size_t i = 0; i < files.gl_pathc && i < 64; i++) {
         modules[i] = load(files.gl_pathv[i]);
         vyre_program *program = modules[i] ? vyre_module_program(modules[i], 0) : NULL;

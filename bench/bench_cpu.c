@@ -1,11 +1,11 @@
-/* What the `cpu` backend costs beside the work itself.
+/* The cost that backend `cpu` adds to the work.
  *
- * How long a program takes from the wire to running code (the first in a process, which opens the compiler; later ones;
- * from the disk cache), and how long a dispatch takes that does next to nothing: alone, in a batch, in a sequence, in
- * flight. Saxpy of sizes at which threads begin to be worth it, in dispatches that follow each other and in single
- * ones; and of a large one, in bytes a second.
+ * Measured are the time from the wire form to executable code (the first in a process, which opens the compiler; later
+ * ones; from the disk cache), and the time of an almost empty dispatch: alone, in a batch, in a sequence, in flight.
+ * Then saxpy at sizes where threads become worthwhile, in consecutive and in single dispatches, and the bandwidth of a
+ * large one.
  *
- * usage: cpu [--json]. Medians, but for the first compile. */
+ * usage: cpu [--json]. Medians, except for the first compile. */
 #include "vyre/async.h"
 #include "vyre/cache.h"
 #include "vyre/driver.h"
@@ -188,8 +188,8 @@ static double median(void (*run)(bound *b), bound *b) {
     return took[RUNS / 2];
 }
 
-/* What threads cost: dispatches that follow each other, which find them awake, and one after a pause, which has to wake
- * them or do without. */
+/* The cost of threads: consecutive dispatches, which find them awake, and one after a pause, which has to wake them or
+ * run without. */
 static double after_a_pause(bound *b) {
     double took[RUNS];
     for (int i = 0; i < RUNS; i++) {

@@ -1,11 +1,11 @@
-/* What it costs to take a guard, look an op up by its interned id and let go, by one and more threads, with and without
- * a writer that installs a new snapshot ten thousand times a second. Ours against the same table behind a mutex, a
- * read-write lock and a shared count.
+/* The cost of acquiring a guard, looking up an op by its interned id and releasing the guard, on one and more threads,
+ * with and without a writer that installs a new snapshot ten thousand times per second. Compared with a mutex, a
+ * read-write lock and a shared count on the same table.
  *
  *   guard           vyre_dialects_acquire, vyre_dialects_lookup, vyre_dialects_release
- *   counted guard   the same when the thread's slots are used up: a count in the snapshot
- *   mutex, rwlock   lock, look up, unlock: no guard that could be kept, which is the best case for a lock
- *   shared count a count beside the pointer, changed by compare-and-swap: what a shared_ptr that can be replaced does
+ *   counted guard   the same when the slots of the thread are in use: a count in the snapshot
+ *   mutex, rwlock   lock, look up, unlock: without a guard that outlives the lock, the best case for a lock
+ *   shared count    a count next to the pointer, changed by compare-and-swap, as in a replaceable shared_ptr
  *
  * usage: dialect [--json]. Nanoseconds of one round trip as each thread sees it, of the slowest thread in the best
  * round. */
@@ -37,7 +37,7 @@ static vyre_status change(vyre_dialect_builder *builder, void *user, vyre_error 
     return vyre_dialect_builder_replace(builder, &dialect, list, OPS, error);
 }
 
-/* A further snapshot of what is registered, not published. */
+/* Another snapshot of the registered ops, not published. */
 static vyre_snapshot *copy_snapshot(void) {
     vyre_dialects_guard guard = vyre_dialects_acquire();
     const vyre_snapshot *from = guard.snapshot;
@@ -49,13 +49,13 @@ static vyre_snapshot *copy_snapshot(void) {
     return copy;
 }
 
-/* ---- the ways ---- */
+/* ---- the variants ---- */
 
 typedef struct way {
     const char *name;
     uintptr_t (*run)(
-        void); /* CALLS round trips: a loop of its own for each way, so that no call through a pointer is measured */
-    void (*install)(void); /* as a builder does: the snapshot is made outside */
+        void); /* CALLS round trips: a separate loop per variant, so that no call through a pointer is measured */
+    void (*install)(void); /* as a builder does: the snapshot is made outside the lock */
 } way;
 
 #define RUN(read)                                                                                                      \
@@ -124,7 +124,7 @@ static void install_rwlock(void) {
     vy_snapshot_free(old);
 }
 
-/* Guards that were taken through the word are counted in its high bits until the word is replaced; then in the
+/* Guards that were acquired through the word are counted in its high bits until the word is replaced; then in the
  * snapshot. */
 #define ONE ((uint64_t)1 << 48)
 static _Alignas(128) _Atomic uint64_t word;

@@ -1,8 +1,8 @@
-/* What one evaluation costs: nanoseconds per value through vyre_op_evaluate, and per lane of a kernel over 256 lanes (a
- * workgroup).
+/* The cost of one evaluation: nanoseconds per value through vyre_op_evaluate, and per lane of a kernel over 256 lanes
+ * (a workgroup).
  *
- * usage: eval [--json]. Every number is the best of several runs, so that a busy machine does not show. Operands are
- * random patterns, subnormals and specials included as they come. */
+ * usage: eval [--json]. Every number is the best of several runs, so that other load has little effect. Operands are
+ * random patterns, including subnormals and special values. */
 #include "base/thread.h"
 #include "ir/eval.h"
 

@@ -1,8 +1,8 @@
-/* What a random case costs: microseconds to generate one (validation and fingerprint included), by size, and to shrink
- * one.
+/* The cost of a random case: microseconds to generate one (including validation and fingerprint), by size, and to
+ * shrink one.
  *
- * usage: generate [--json]. Every number is the best of several runs of processor time, so that a busy machine does not
- * show. */
+ * usage: generate [--json]. Every number is the best of several runs, in processor time, so that other load has little
+ * effect. */
 #include "generate/generate.h"
 #include "ir/model.h"
 
@@ -59,7 +59,7 @@ static int has_loop(void *user, const vyre_case *candidate) {
     return 0;
 }
 
-/* Sixty statements to one loop; a cheap question, so the shrinker's own time. */
+/* From sixty statements to one loop, with a cheap callback, so that the time is the shrinker's. */
 static double shrink(double *asked) {
     double total = 0;
     unsigned cases = 0, questions = 0, ignored = 0;

@@ -1,10 +1,10 @@
-/* How compile time grows with the size of a program: processor time for a statement in every stage, over programs of
+/* Growth of the compile time with the size of a program: processor time per statement in every stage, over programs of
  * 1,000 to 16,000 statements in several shapes.
  *
- * usage: growth [--json] [--shape NAME] [--statements N]. Behind each shape stands the largest ratio of a time to that
- * for 1,000 statements. The goal is 2 for `cpu` and `ptx`, which are the sums of the stages of a compile for the
+ * usage: growth [--json] [--shape NAME] [--statements N]. After each shape the largest ratio of a time to that for
+ * 1,000 statements is printed. The goal is 2 for `cpu` and `ptx`, which are the sums of the stages of a compile for the
  * processor and for sm_90. `decode` to `flatten` are processor time of the compile server; its limits are far above the
- * defaults, so that a program that would be refused is measured too. Every time is the best of a few runs. Without the
+ * defaults, so that programs that it would refuse are measured, too. Every time is the best of a few runs. Without the
  * compiler its stages are 0. */
 #include "backends/cpu/compile.h"
 #include "base/string.h"
@@ -31,13 +31,13 @@ enum {
     COMPILER_SECONDS = 600
 };
 
-/* After so much processor time there are no more runs. */
+/* No run is started after so much processor time. */
 #define ENOUGH 2e9
 
 /* ---- programs ---- */
 
-/* `text` is added once for each k, then `end`, once or for each k too; together they have `statements` statements. In
- * both @ stands for k, # for k + 1 and $ for a hash of k, eight hexadecimal digits. */
+/* `text` is added once for each k, then `end`, once or also for each k; together they have `statements` statements. In
+ * both, @ is replaced by k, # by k + 1 and $ by a hash of k, eight hexadecimal digits. */
 typedef struct shape {
     const char *name;
     unsigned statements;
@@ -61,7 +61,7 @@ static const shape shapes[] = {
      "v = v * 3 + a_@\n", 1}, /* variables and blocks */
     {"barriers", 4, "array t : u32 [64] workgroup\n",
      "t[local_index] = v\nbarrier\nv = v + t[local_index ^ 1]\nbarrier\n", "", 0},
-    {"mixed", 9, "array a : u32 [8] private\n", /* as bench/optimize */
+    {"mixed", 9, "array a : u32 [8] private\n", /* as bench_optimize.c */
      "let a_@ = x[i + @] & 0xff + 0\nlet b_@ = x[i + @] / 10 + a_@ % 7\nlet unused_@ = b_@ * a_@\na[3] = b_@\n"
      "v = (v ^ a[3]) * 16\nif a_@ < 256 {\nv = v + 1\n}\nfor j_@ in 0u32 .. p {\ny[i * 4 + j_@] = v + p * 3\n}\n",
      "", 0},
@@ -96,7 +96,7 @@ static void make_text(vy_string *out, const shape *s, unsigned statements) {
 /* ---- stages ---- */
 
 #define STAGES(X)                                                                                                      \
-    X(PARSE, "parse") /* with validating */                                                                            \
+    X(PARSE, "parse") /* with validation */                                                                            \
     X(VALIDATE, "validate")                                                                                            \
     X(OPTIMISE, "optimise")                                                                                            \
     X(LEGALISE, "legalise")                                                                                            \
@@ -211,7 +211,7 @@ static vyre_status measure_ptx(vyre_program *program, times taken, vyre_error *e
 static vyre_status measure_once(const vy_cpu *cpu, const vy_jit_plugin *compiler, const vy_string *text, times taken,
                                 vyre_error *error) {
     vyre_module *module = NULL;
-    malloc_trim(0); /* memory is new in every run: what large programs free goes back to the system in any case */
+    malloc_trim(0); /* new memory for every run; that of large programs is returned to the system in any case */
     double since = now();
     vyre_status status = vyre_text_parse(text->text, text->length, NULL, NULL, &module, error);
     end_stage(taken, PARSE, &since);
@@ -227,7 +227,7 @@ static vyre_status measure_once(const vy_cpu *cpu, const vy_jit_plugin *compiler
     return status;
 }
 
-/* The best for a statement. */
+/* The best time per statement. */
 static int measure(const vy_cpu *cpu, const vy_jit_plugin *compiler, const shape *s, unsigned statements, times best) {
     vy_string text = {0};
     vyre_error error;
@@ -247,7 +247,7 @@ static int measure(const vy_cpu *cpu, const vy_jit_plugin *compiler, const shape
     return status == VYRE_OK;
 }
 
-/* ---- what is printed ---- */
+/* ---- output ---- */
 
 static void print_row(const char *shape, unsigned statements, const times row, int json) {
     if (json)

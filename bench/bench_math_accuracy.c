@@ -245,7 +245,7 @@ typedef struct wrong_input {
     uint32_t in, other, got;
 } wrong_input;
 
-/* What is saved between runs. */
+/* The state that is saved between runs. */
 typedef struct progress {
     uint64_t next, wrong_count, by_mpfr;
     double max_error, seconds;
@@ -652,7 +652,7 @@ static uint64_t pairs(const campaign *c) {
     return c->format != &math_f32 && (options.is_all || options.pairs > all) ? all : options.pairs;
 }
 
-/* Whether the sweep is complete; otherwise its time is over. */
+/* Whether the sweep is complete; otherwise its time limit was reached. */
 static int sweep_all(campaign *c, uint32_t *in, uint32_t *other, vyre_outputs *outputs) {
     const uint64_t inputs = c->exact ? all_inputs(c) : pairs(c), saved = UINT64_C(1) << 24;
     const double start = now();
@@ -778,7 +778,7 @@ static void report(campaign *c, double seconds) {
     fflush(stdout);
 }
 
-/* Finds what evaluates and judges a function; exits if there is none of this name. */
+/* Finds the evaluator and the judge of a function; exits if the name is unknown. */
 static campaign start(const char *function) {
     const char *type = strchr(function, '_');
     const math_judge *judge = math_judge_find(function);

@@ -1,7 +1,7 @@
-/* The accuracy of the f64 functions of the math dialect on samples, beside those of the C library; MPFR judges.
+/* The accuracy of the f64 functions of the math dialect on samples, compared with those of the C library; MPFR judges.
  *
  * The inputs are those of tests/support/math_functions_f64.h: any bits, close to zero and one, and in a range of each
- * function. An error is in units in the last place of the exact result. Both libraries see the same inputs.
+ * function. Errors are in ulps of the exact result. Both libraries receive the same inputs.
  *
  * usage: math_f64 [options] [FUNCTION...]     (default: all)
  *   --count N          inputs per function (default 100000)
@@ -54,7 +54,7 @@ typedef struct worst {
     double error, x, y;
 } worst;
 
-/* What a thread judges: the results at first, first + step, … */
+/* The results that a thread judges: first, first + step, … */
 typedef struct share {
     const math_f64 *f;
     const double *x, *y, *got;

@@ -1,8 +1,7 @@
-/* The speed of the math dialect on one core, beside glibc's scalar functions and its vector functions (libmvec).
+/* The speed of the math dialect on one core, compared with glibc's scalar functions and its vector functions (libmvec).
  *
  * Nanoseconds per element of y[i] = f(x[i]) for 2^15 elements, which stay in the cache; the best of many runs. Operands
- * are uniform in the range that the row states. A vector function of glibc has an error of up to 4 units in the last
- * place.
+ * are uniform in the range that the row states. A vector function of glibc has an error of up to 4 ulp.
  *
  * usage: math_speed [--json] [FUNCTION...]   --json: one object per function */
 #include "vyre/cache.h"
@@ -105,7 +104,7 @@ static double time_vector(array_function *f, const float *x, float *y) {
     return best / COUNT;
 }
 
-/* The function, or a copy: what a dispatch costs without it. */
+/* The function, or a copy, which is the cost of a dispatch without it. */
 static double time_ours(vyre_backend *backend, const char *function, const float *x) {
     char text[512];
     vyre_module *module;

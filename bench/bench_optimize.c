@@ -1,8 +1,8 @@
-/* How long each pass takes: nanoseconds for a statement of the program it is given, over programs of 1,000 to 100,000
- * statements. The validator and the fingerprint come behind the last pass and are not counted.
+/* Time of each pass: nanoseconds per statement of its input program, over programs of 1,000 to 100,000 statements. The
+ * validator and the fingerprint run after the last pass and are not counted.
  *
- * usage: optimize [--json]. Every number is the best of several runs. That the columns stay level from row to row is
- * the point: time grows with the size and with nothing else. */
+ * usage: optimize [--json]. Every number is the best of several runs. The columns must be constant from row to row: the
+ * time is linear in the size. */
 #include "base/string.h"
 #include "vyre/text.h"
 #include "vyre/transform.h"
@@ -12,8 +12,8 @@
 
 enum { RUNS = 5 };
 
-/* Something for every pass, ten statements at a time: loads twice, divisions, loops that compute the same in each trip,
- * short loops, dead values. */
+/* Input for every pass, ten statements per block: repeated loads, divisions, loops with loop-invariant code, short
+ * loops, dead values. */
 static void make_text(vy_string *out, unsigned statements) {
     vy_string_add(
         out, "program bench {\n  param n : u32\n  buffer x : u32 read\n  buffer y : u32 read_write\n  workgroup 64\n"
@@ -35,7 +35,7 @@ static void make_text(vy_string *out, unsigned statements) {
     vy_string_add(out, "}\n");
 }
 
-/* Nanoseconds for a statement, by pass; 0 on success. */
+/* Nanoseconds per statement, by pass; 0 on success. */
 static int measure(unsigned statements, double best[VYRE_PASS_COUNT]) {
     vy_string text = {0};
     vyre_module *module = NULL;

@@ -1,5 +1,5 @@
-/* How fast the oracle judges: evaluated expression nodes per second and core for a few kernels, how that scales over
- * threads, and the fixed cost of a tiny case.
+/* The speed of the reference interpreter: evaluated expression nodes per second and core for a few kernels, the
+ * speed-up with threads, and the fixed cost of a tiny case.
  *
  * usage: oracle [--json]. Every number is the median of several runs. */
 #include "base/thread.h"
@@ -53,7 +53,7 @@ static const kernel kernels[] = {
      "atomic_add(h[x[global_id.x] % 1024], 1) }"},
 };
 
-/* About 30 statements over 64 invocations: what a campaign of random programs runs by the million. */
+/* About 30 statements over 64 invocations, as in a campaign of random programs. */
 static const char *const tiny =
     "program p {\n buffer x : u32 read_write\n buffer z : f32 write count 64\n workgroup 32\n grid 2\n array w : u32 "
     "[32] workgroup\n let i = global_id.x\n let l = local_id.x\n"

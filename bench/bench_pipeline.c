@@ -1,5 +1,6 @@
-/* What a pipeline costs: finding one in memory and on disk (beside a plain read of the entry's file), and dispatching
- * through one beside dispatching on the backend. The backend does nothing: its compile, load and dispatch are free.
+/* The cost of a pipeline: finding one in memory and on disk (compared with a plain read of the entry's file), and a
+ * dispatch through one compared with a dispatch on the backend. The backend does nothing: its compile, load and
+ * dispatch are free.
  *
  * usage: pipeline [--json]. Every number is the median of several runs; files are in the page cache. */
 #include "driver/backend.h"
@@ -78,7 +79,7 @@ static const vyre_backend_vtable table = {.struct_size = sizeof table,
                                           .load = load,
                                           .capability = capability};
 
-/* Time of this thread on the processor: what others run meanwhile does not count. */
+/* Processor time of this thread: other processes are not counted. */
 static double now_ns(void) {
     struct timespec time;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
@@ -92,7 +93,7 @@ static void must(vyre_status status, const vyre_error *error) {
     exit(1);
 }
 
-/* ---- what is measured ---- */
+/* ---- the measured operations ---- */
 
 typedef struct bench {
     vyre_backend *backend;
@@ -137,7 +138,7 @@ typedef struct row {
     double ns;
 } row;
 
-/* Rows take turns, so that what else the machine does meets all of them. */
+/* Rows alternate, so that other load affects all of them. */
 static void measure(bench *b, row *rows, int count, int calls) {
     double runs[4][RUNS];
     for (int i = 0; i < count; i++)
@@ -187,7 +188,7 @@ int main(int argc, char **argv) {
     row disk[2] = {{find, 0}, {read_plainly, 0}};
     measure(&b, dispatches, 2, DISPATCHES);
     measure(&b, memory, 1, FINDS);
-    vyre_cache_forbid_compile(1); /* so what is found is found */
+    vyre_cache_forbid_compile(1); /* a miss fails */
     vyre_cache_set_memory_limit(0);
     measure(&b, disk, 2, LOADS);
     if (json)

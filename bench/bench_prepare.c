@@ -1,9 +1,9 @@
-/* How long our own part of a compile for CUDA takes, from a program to the text of PTX: optimising, widening and
- * legalising, then writing. No device is needed.
+/* The time of libvyre in a compile for CUDA, from a program to the text of PTX: passes (optimising, widening,
+ * legalising), then emitting. No device is needed.
  *
- * usage: prepare [--json]. The examples, and the programs of bench/cuda/tuned. Each is the best of several runs, in
- * milliseconds of this thread: who else uses the machine counts little. The statements are those of the program that is
- * written. */
+ * usage: prepare [--json]. The examples, and the programs of bench/cuda/tuned. Each time is the best of several runs,
+ * in milliseconds of this thread, so that other load has little effect. The statements are those of the emitted
+ * program. */
 #include "compile/pipeline.h"
 #include "emit/ptx/ptx.h"
 #include "vyre/dialect.h"

@@ -1,4 +1,4 @@
-/* What a look into the registry costs: listing and finding, by one and by two threads, among 16 backends.
+/* The cost of a query of the registry: listing and finding, on one and on two threads, among 16 backends.
  *
  * usage: registry [--json]. Nanoseconds of one call as each thread sees it, the best of several runs. */
 #include "vyre/registry.h"
@@ -46,7 +46,7 @@ static int register_backends(void) {
     return 0;
 }
 
-/* Each adds up what it saw, so that no call can be left out. */
+/* Each adds up its results, so that no call can be optimised away. */
 static uintptr_t call_list(unsigned i) {
     size_t count;
     return (uintptr_t)vyre_backends(&count) + count + i;
@@ -65,7 +65,7 @@ static uintptr_t call_precedence(unsigned i) {
     return vyre_backend_precedence(ids[i % BACKENDS]);
 }
 
-/* A cache line each: what one writes is not what the other reads. */
+/* A cache line each, against false sharing. */
 typedef struct worker {
     _Alignas(64) uintptr_t (*call)(unsigned i);
     double seconds;

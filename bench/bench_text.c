@@ -1,8 +1,8 @@
-/* How fast text is read and written: MB of text per second for the lexer alone, for a whole parse (with validation and
- * fingerprint), for printing and for formatting, over programs of 1,000 to 100,000 statements.
+/* The speed of reading and writing text: MB of text per second for the lexer alone, for a whole parse (with validation
+ * and fingerprint), for printing and for formatting, over programs of 1,000 to 100,000 statements.
  *
- * usage: text [--json]. Every number is the best of several runs, so that a busy machine does not show. That the
- * columns stay level from row to row is the point: time grows with the size and with nothing else. */
+ * usage: text [--json]. Every number is the best of several runs, so that other load has little effect. The columns
+ * must be constant from row to row: the time is linear in the size. */
 #include "base/diagnostics.h"
 #include "base/string.h"
 #include "ir/text/lexer.h"
@@ -14,7 +14,7 @@
 
 enum { RUNS = 5 };
 
-/* A program like those people write: names, loads, calls, control, comments. Ten statements at a time. */
+/* A program like a handwritten one: names, loads, calls, control, comments. Ten statements per block. */
 static void make_text(vy_string *out, unsigned statements) {
     vy_string_add(out, "fn mix(a: u32, b: u32) -> u32 {\n  return rotl(a ^ b, 13) * 5 + 0xe6546b64\n}\n\n"
                        "program bench {\n  param n : u32\n  buffer x : u32 read\n  buffer y : f32 read_write\n  "

@@ -1,7 +1,7 @@
-/* What a span costs: while nothing is traced, within another span while a trace is written, and as an outermost one,
- * which writes.
+/* The cost of a span: without a trace, within another span while a trace is written, and as an outermost one, which
+ * writes.
  *
- * usage: trace [--json]. Every number is the median of several runs. Goal while nothing is traced: under 2 ns. */
+ * usage: trace [--json]. Every number is the median of several runs. Goal without a trace: under 2 ns. */
 #include "driver/telemetry.h"
 #include "vyre/telemetry.h"
 
@@ -13,7 +13,7 @@
 
 enum { RUNS = 15, OFF_SPANS = 20000000, ON_SPANS = 50000 };
 
-/* Time of this thread on the processor: what others run meanwhile does not count. */
+/* Processor time of this thread: other processes are not counted. */
 static double now_ns(void) {
     struct timespec time;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
@@ -42,7 +42,7 @@ static double measure(int spans, int within) {
     return runs[RUNS / 2];
 }
 
-/* An empty loop with the same barrier to the compiler: what is subtracted from the cost of nothing. */
+/* An empty loop with the same compiler barrier, whose time is subtracted from that of a span without a trace. */
 static double measure_loop(void) {
     double runs[RUNS];
     for (int run = 0; run < RUNS; run++) {

@@ -1,8 +1,8 @@
-/* How fast programs are encoded, fingerprinted, decoded and built, over sizes from a small kernel to a million
+/* The speed of encoding, fingerprinting, decoding and building programs, over sizes from a small kernel to a million
  * statements.
  *
  * usage: wire [--json]. Every number is the best of several runs. MB/s count bytes of the wire form; decoding includes
- * validation and the fingerprint of the result, building includes both too. */
+ * validation and the fingerprint of the result, as does building. */
 #include "ir/wire/format.h"
 #include "vyre/builder.h"
 #include "vyre/wire.h"
@@ -48,7 +48,7 @@ static vyre_program *build(unsigned statements) {
     return program;
 }
 
-/* What is measured: one call each, on a program and its wire form. */
+/* The measured calls, on a program and its wire form. */
 typedef struct subject {
     unsigned statements;
     vyre_program *program;
@@ -74,7 +74,7 @@ static void run_build(subject *s) {
     vyre_program_release(build(s->statements));
 }
 
-/* Seconds of one call: as many calls as take about 20 ms, best of five such runs. */
+/* Seconds of one call: the best of five runs of about 20 ms each. */
 static double best(void (*run)(subject *), subject *s) {
     double least = 1e9, start = now();
     run(s);

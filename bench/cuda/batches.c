@@ -1,5 +1,5 @@
-/* A thousand tiny launches in one call: ours, and graphs of the driver's made by hand with the same kernel, in turns.
- * Rows that have nothing to do with each other, and rows that all change the same element. */
+/* A thousand tiny launches in one call: libvyre, and CUDA graphs made by hand with the same kernel, alternating. Rows
+ * are independent, or all change the same element. */
 #include "extras.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 enum {
     ROWS_OF_BATCH = 1000,
     ROW_BYTES = 256,
-    SETS = 8 /* of rows that take turns where every row is to change: ours remembers four */
+    SETS = 8 /* sets of rows that alternate when every row is to change: libvyre keeps four */
 };
 
 static const char apart[] = "batch of 1000 tiny dispatches";
@@ -18,12 +18,12 @@ static const char in_line[] = "batch of 1000 tiny dispatches that depend on each
 typedef struct batch {
     device_bench *bench;
     cu_driver *cu;
-    int depends; /* all rows of a set are on the same bytes */
+    int depends; /* all rows of a set use the same bytes */
     /* The bare driver. */
     cu_address memory;
     void *graph, *executable, **nodes;
     int turn;
-    /* Ours. */
+    /* libvyre. */
     vyre_pipeline *pipeline;
     vyre_resident resident;
     vyre_resource (*rows)[ROWS_OF_BATCH];
@@ -79,14 +79,14 @@ static int set_nodes(batch *b, int set) {
     return 1;
 }
 
-/* Every node gets another address first. */
+/* Changes the address of every node first. */
 static int bare_change(void *user) {
     batch *b = user;
     b->turn = (b->turn + 1) % SETS;
     return set_nodes(b, b->turn) && bare_replay(b);
 }
 
-/* One chain, as a stream is. */
+/* One chain, like a stream. */
 static int capture(batch *b) {
     size_t count = ROWS_OF_BATCH;
     return b->cu->capture_begin(b->cu->stream, 0) == 0 && launch_all(b) &&
@@ -105,7 +105,7 @@ static int prepare_bare(batch *b) {
     return 1;
 }
 
-/* ---- ours ---- */
+/* ---- libvyre ---- */
 
 static int ours_of(batch *b, int set) {
     vyre_error error = VYRE_ERROR_INIT;
@@ -120,7 +120,7 @@ static int ours_same(void *user) {
 
 static int ours_changed(void *user) {
     batch *b = user;
-    b->our_turn = b->our_turn % (SETS - 1) + 1; /* the first is that of rows which do not change */
+    b->our_turn = b->our_turn % (SETS - 1) + 1; /* the first set is for rows that do not change */
     return ours_of(b, b->our_turn);
 }
 
@@ -149,7 +149,7 @@ static int prepare_ours(batch *b) {
 
 /* ---- both ---- */
 
-/* Whether both do the same: the words the first two rows count in. */
+/* Whether both compute the same: the words that the first two rows count in. */
 static int agree(batch *b) {
     uint32_t bare[2] = {0}, ours[2] = {0};
     uint64_t second = offset_of(b, 0, 1);
@@ -188,7 +188,7 @@ static void discard(batch *b) {
 static void bench_one(device_bench *bench, int depends, int samples) {
     enum { REPLAY, CHANGE, ALONE };
     batch b = {.bench = bench, .cu = bench->cu, .depends = depends};
-    batch changing = {0}; /* nodes that change are those of another graph */
+    batch changing = {0}; /* the nodes that change belong to another graph */
     const bench_way ways[] = {
         [REPLAY] = {.name = "bare: replay of a graph", .call = bare_replay, .user = &b, .count = 2},
         [CHANGE] = {.name = "bare: every node changed, then replay",

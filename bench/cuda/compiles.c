@@ -1,9 +1,8 @@
-/* From a program to something that runs, against the driver's part of it alone: the same PTX, loaded; the same machine
- * code, loaded. In turns, with the driver's own cache off.
+/* Compile time, compared with the part of the NVIDIA driver alone: loading the same PTX, and loading the same machine
+ * code. The sides alternate, with the driver's own cache off.
  *
- * The driver takes longer or shorter for the same text by more than all of ours. So ours compiles on a backend with a
- * clock between it and the driver, which tells what of its time is not that of cuModuleLoadData: exactly what is added
- * to it. */
+ * The driver's time for one text varies by more than the whole time of libvyre. So libvyre compiles on a backend with a
+ * clock between it and the driver, which measures the time outside cuModuleLoadData. */
 #include "ptx.h"
 
 #include "backends/cuda/dynamic_symbols.h"
@@ -28,8 +27,8 @@ static const subject subjects[] = {
 
 /* ---- the clock ---- */
 
-static vy_cuda_dynamic_symbols real; /* as the driver has it */
-static double loading;               /* seconds in there since somebody set it to 0 */
+static vy_cuda_dynamic_symbols real; /* the driver's function */
+static double loading;               /* seconds in the driver since the last reset */
 
 static int load_module(vy_cu_module *out, const void *image, unsigned count, int *options, void **values) {
     double start = suite_now();
@@ -45,18 +44,18 @@ static void stand_between(vy_cuda_dynamic_symbols *api) {
 
 typedef struct rig {
     device_bench *bench;
-    vyre_backend *clocked; /* with the clock */
+    vyre_backend *clocked; /* the backend with the clock */
     const subject *subject;
     vyre_module *module;
     vy_ptx_code code;
-    void *link, *cubin;   /* what the driver's linker made of the text; it goes with the link */
-    ptx_times halves;     /* of the last time */
-    double whole, beside; /* of the last compile: all, and all but cuModuleLoadData; < 0: taken, or none */
+    void *link, *cubin;   /* the output of the driver's linker for the text; freed with the link */
+    ptx_times halves;     /* of the latest compile */
+    double whole, beside; /* of the latest compile: total, and without cuModuleLoadData; < 0: consumed, or none */
 } rig;
 
 /* ---- the bare driver ---- */
 
-/* Seconds until there is a function; < 0 on failure. */
+/* Seconds until the function is available; < 0 on failure. */
 static double load(const rig *r, const void *image) {
     cu_driver *cu = r->bench->cu;
     void *module = NULL, *function = NULL;
@@ -69,7 +68,7 @@ static double load(const rig *r, const void *image) {
     return error ? -1 : end - start;
 }
 
-/* What the driver's linker makes of the text; NULL on failure. */
+/* The output of the driver's linker for the text; NULL on failure. */
 static void *link_text(const rig *r, void **link) {
     enum { PTX = 1 };
     cu_driver *cu = r->bench->cu;
@@ -104,9 +103,9 @@ static double bare_cubin(void *user) {
     return load(r, r->cubin);
 }
 
-/* ---- ours ---- */
+/* ---- libvyre ---- */
 
-/* Two figures of one compile: whoever is asked first makes it. */
+/* One compile yields two figures; the first of the two queries compiles. */
 static double take(rig *r, double *figure) {
     if (*figure < 0) {
         loading = 0;
@@ -132,7 +131,7 @@ static double ours_from_disk(void *user) {
     return suite_ours_compile(((const rig *)user)->subject->file, 1);
 }
 
-/* The parts of it that are ours alone, once more for themselves. */
+/* The parts of libvyre, measured again separately. */
 static double ours_prepared(void *user) {
     rig *r = user;
     vy_ptx_code code;

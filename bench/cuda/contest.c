@@ -1,11 +1,11 @@
-/* Several ways to do the same, in turns. */
+/* Several variants of one operation, alternating. */
 #include "extras.h"
 
 #include <stdio.h>
 
 enum { WAYS = 8 };
 
-static double times[WAYS][TURNS]; /* one contest at a time */
+static double times[WAYS][TURNS]; /* one comparison at a time */
 
 /* The mean seconds of one unit; < 0: it failed. */
 static double sample(const bench_way *way) {
@@ -20,7 +20,7 @@ static double sample(const bench_way *way) {
     return (suite_now() - start) / way->count / (way->units ? way->units : 1);
 }
 
-/* Returns how many rounds all ways have finished. */
+/* Returns how many rounds all variants have finished. */
 static int take_turns(const bench_way *ways, int way_count, int samples, int *failed) {
     for (int round = -1; round < samples; round++)
         for (int turn = 0; turn < way_count; turn++) {
@@ -46,7 +46,7 @@ void bench_contest(device_bench *b, const char *group, const bench_way *ways, in
     int rounds = take_turns(ways, way_count, samples, &failed);
     if (failed >= 0)
         printf("SKIP %s after %d samples: %s failed\n", group, rounds, ways[failed].name);
-    for (int w = 0; w < way_count; w++) /* reporting sorts */
+    for (int w = 0; w < way_count; w++) /* the report sorts */
         for (int i = 0; i < rounds; i++)
             others[w][i] = times[w][i];
     for (int w = 0; w < way_count; w++) {

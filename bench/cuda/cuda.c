@@ -1,5 +1,5 @@
-/* CUDA C as two versions of the suite: the OpenCL kernels as nvcc compiles them, step by step, and kernels by hand with
- * launches of their own. */
+/* CUDA C as two versions of the suite: the OpenCL kernels compiled by nvcc, step by step, and hand-tuned kernels with
+ * their own launches. */
 #include "cuda.h"
 
 #include "../suite/ours.h"
@@ -37,7 +37,7 @@ static int open_hand(const char *option, char *about, char *reason) {
 }
 
 static void close_version(void) {
-    /* The context is ours, too: it goes with the process. */
+    /* libvyre uses the same context; it is freed with the process. */
 }
 
 /* ---- jobs ---- */
@@ -77,7 +77,7 @@ static cuda_job *make_job(const work *w, char *reason) {
     cu->context_set(cu->context);
     *j = (cuda_job){.work = w, .cu = cu};
     for (size_t i = 0; i < w->array_count; i++) {
-        size_t size = (w->arrays[i].size + 255) / 256 * 256 + 256; /* words at the end may be read whole */
+        size_t size = (w->arrays[i].size + 255) / 256 * 256 + 256; /* words at the end may be read completely */
         if (cu->memory_allocate(&j->arrays[i], size) || fill(j, i)) {
             snprintf(reason, REASON, "no memory on the device for %zu bytes", w->arrays[i].size);
             discard(j);
@@ -123,7 +123,7 @@ static double run_on_clock(cuda_job *j, launcher *launch) {
     return milliseconds * 1e-3;
 }
 
-/* A chain, as a stream is, and once through it. */
+/* A chain, like a stream, and one run of it. */
 static int make_line(cuda_job *j, launcher *launch, int repeats) {
     enum { RELAXED = 2 };
     int error = 0;
@@ -158,7 +158,7 @@ static double run_in_line(cuda_job *j, launcher *launch, int repeats) {
     return -1;
 }
 
-/* ---- in the shape of ours ---- */
+/* ---- in the shape of libvyre's programs ---- */
 
 enum { STEPS = 512 };
 static void *same_functions[STEPS]; /* of the job's steps: one job at a time */
@@ -207,7 +207,7 @@ static double line_same(void *job, int repeats) {
     return run_in_line(job, launch_same, repeats);
 }
 
-/* ---- by hand ---- */
+/* ---- hand-tuned ---- */
 
 static const hand_kernel *hand; /* of the job */
 

@@ -1,4 +1,4 @@
-/* The two versions in CUDA C: how work is launched. */
+/* The two versions in CUDA C: launches. */
 #ifndef BENCH_CUDA_CUDA_H
 #define BENCH_CUDA_CUDA_H
 
@@ -9,26 +9,26 @@ typedef struct cuda_job {
     const work *work;
     cu_driver *cu;
     cu_address arrays[ARRAYS];
-    void *host[ARRAYS]; /* what was read back */
-    void *functions[8]; /* as `prepare` found them */
-    cu_address scratch; /* of the kernel's own */
+    void *host[ARRAYS]; /* results that were read back */
+    void *functions[8]; /* kernels, found by `prepare` */
+    cu_address scratch; /* the kernel's scratch memory */
     size_t scratch_size;
     unsigned variant;         /* of the launch */
-    void *graph, *executable; /* of `line_repeats` runs one after the other */
+    void *graph, *executable; /* of `line_repeats` consecutive runs */
     int line_repeats;
-    uint32_t n, count; /* for params: addresses of these are given to launches */
+    uint32_t n, count; /* for params: launches receive the addresses of these */
 } cuda_job;
 
 /* A launch on the driver's stream; params end with NULL. Returns the driver's error. */
 int cuda_launch(cu_driver *cu, void *function, unsigned gx, unsigned gy, unsigned bx, unsigned by, void **params);
 
-/* How a kernel is done by hand. */
+/* A hand-tuned kernel. */
 typedef struct hand_kernel {
-    const char *name;         /* of the suite's */
+    const char *name;         /* name in the suite */
     const char *functions[8]; /* in hand.cubin */
     size_t (*scratch)(const cuda_job *job);
     int (*launch)(cuda_job *job);
-    unsigned variants; /* of which the fastest is taken */
+    unsigned variants; /* the fastest of these is used */
 } hand_kernel;
 const hand_kernel *hand_find(const char *name);
 

@@ -1,4 +1,4 @@
-/* NVIDIA's driver for the peers: opened at run time, apart from what ours uses of it. */
+/* The NVIDIA driver for the peers: opened at run time, separate from the use by libvyre. */
 #ifndef BENCH_CUDA_DRIVER_H
 #define BENCH_CUDA_DRIVER_H
 
@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 typedef uint64_t cu_address;
-typedef struct cu_kernel_node_params { /* as the driver lays it out */
+typedef struct cu_kernel_node_params { /* the driver's layout */
     void *function;
     unsigned grid[3], block[3], shared_bytes;
     void **params, **extra;
@@ -68,15 +68,15 @@ typedef struct cu_driver {
     CU_CALLS(X)
 #undef X
     int device, multiprocessors, architecture;
-    void *context, *stream, *start, *end; /* the start and the end of what is timed */
+    void *context, *stream, *start, *end; /* the start and the end of the measured interval */
     char about[256];
 } cu_driver;
 
-/* Opens the first device once for all; NULL and a reason if there is none. It is never closed: ours uses the same
- * primary context. */
+/* Opens the first device, once; NULL and a reason if there is none. It is never closed: libvyre uses the same primary
+ * context. */
 cu_driver *cu_open(char *reason, size_t room);
 
-/* A module the build left beside the program; NULL with a reason. */
+/* A module in the folder of the program; NULL with a reason. */
 void *cu_load_built(cu_driver *cu, const char *file, char *reason, size_t room);
 
 #endif

@@ -8,7 +8,7 @@ vyre_pipeline *bench_compile(device_bench *b, const char *program) {
     vyre_pipeline *pipeline = NULL;
     if (vyre_compile(b->backend, vyre_module_find(b->module, program), NULL, &pipeline, &error) != VYRE_OK)
         printf("SKIP %s: %s\n", program, error.message);
-    vyre_backend_flush_cache(b->backend); /* no measurement shares the machine with it */
+    vyre_backend_flush_cache(b->backend); /* not concurrent with a measurement */
     return pipeline;
 }
 
@@ -26,7 +26,7 @@ int bench_launch_tiny(const device_bench *b, const tiny_params *params) {
 
 void suite_device_open(void) {
     char reason[REASON];
-    cu_open(reason, sizeof reason); /* who needs it says what is missing */
+    cu_open(reason, sizeof reason); /* its users report that it is missing */
 }
 
 void suite_device_extras(report *r, const int *available, int quick) {

@@ -9,7 +9,7 @@ static unsigned pieces(size_t count, size_t size) {
     return (unsigned)((count + size - 1) / size);
 }
 
-/* A launch over so many threads in blocks of 256. */
+/* A launch of so many threads in blocks of 256. */
 static int over(cuda_job *j, void *function, size_t threads, void **params) {
     return cuda_launch(j->cu, function, pieces(threads ? threads : 1, 256), 1, 256, 1, params);
 }
@@ -78,14 +78,14 @@ static int launch_scan(cuda_job *j) {
     return error ? error : cuda_launch(j->cu, j->functions[2], j->count, 1, 256, 1, all);
 }
 
-/* As many blocks as the device holds at a time, or fewer if there is less to do. */
+/* As many blocks as the device executes concurrently, or fewer if there is less work. */
 static int launch_histogram(cuda_job *j) {
     void *params[] = {&j->arrays[0], &j->arrays[1], &j->n};
     unsigned most = (unsigned)j->cu->multiprocessors * 8, wanted = pieces(j->n, 256 * 16);
     return cuda_launch(j->cu, j->functions[0], wanted < most ? wanted : most, 1, 256, 1, params);
 }
 
-/* Below 2048 keys there is nothing to sort far. */
+/* Strides below 2048 stay in shared memory; larger ones (`far`) have a launch each. */
 static int launch_bitonic(cuda_job *j) {
     enum { RUN = 2048 };
     uint32_t size, stride;
@@ -100,7 +100,7 @@ static int launch_bitonic(cuda_job *j) {
     return error;
 }
 
-/* A message each; blocks of 128, so that few wait for the longest. */
+/* One message per thread; blocks of 128, so that few threads wait for the longest message. */
 static int launch_hash(cuda_job *j) {
     void *params[] = {&j->arrays[0], &j->arrays[1], &j->arrays[2], &j->n};
     return cuda_launch(j->cu, j->functions[0], pieces(j->n, 128), 1, 128, 1, params);
@@ -111,7 +111,7 @@ static int launch_xxh32(cuda_job *j) {
     return cuda_launch(j->cu, j->functions[0], pieces(j->n, 128), 1, 128, 1, params);
 }
 
-/* Variants: the table in shared memory, and blocks that stay; or left to the cache, a record a thread. */
+/* Variants: the table in shared memory, and persistent blocks; or the table in the cache, and a record per thread. */
 static int launch_dfa(cuda_job *j) {
     void *params[] = {&j->arrays[0], &j->arrays[1], &j->arrays[2], &j->arrays[3], &j->arrays[4], &j->arrays[5], &j->n};
     unsigned most = (unsigned)j->cu->multiprocessors * 6, wanted = pieces(j->n, 256);
@@ -125,8 +125,7 @@ static int launch_search(cuda_job *j) {
     return cuda_launch(j->cu, j->functions[0], pieces(*word(j, 1), 256), 1, 256, 1, params);
 }
 
-/* The sum of everything is CUB's: nobody writes that by hand. cub.so lies beside the program if nvcc was there when it
- * was built. */
+/* The sum of all elements is CUB's. The build makes cub.so next to the program if nvcc is available. */
 typedef int cub_sum(void *scratch, size_t *scratch_size, const void *x, void *out, size_t n, void *stream);
 
 static cub_sum *find_cub(void) {

@@ -1,5 +1,6 @@
-/* The kernels of the suite as somebody who knows the machine writes them, still simply: several elements a thread, 16-byte accesses, registers before shared memory before
- * global. The same numbers come out: integers in any order, floats in the order of the program. hand.c launches them. */
+/* The kernels of the suite, hand-tuned with simple means: several elements per thread, 16-byte accesses, registers
+ * before shared memory before global. Results are those of the programs: integers in any order, floats in the order of
+ * the program. hand.c launches them. */
 
 typedef unsigned char u8;
 typedef unsigned short u16;
@@ -28,7 +29,7 @@ KERNEL saxpy(const float4 *__restrict__ x, float4 *__restrict__ y, float a, u32 
 
 static __device__ __forceinline__ uint4 operator^(uint4 p, uint4 q) { return make_uint4(p.x ^ q.x, p.y ^ q.y, p.z ^ q.z, p.w ^ q.w); }
 
-/* A key of a multiple of 16 bytes: all of a vector's bytes meet consecutive ones of the key. */
+/* A key of a multiple of 16 bytes: all bytes of a vector are combined with consecutive ones of the key. */
 KERNEL xor_key(const uint4 *__restrict__ key, uint4 *__restrict__ data, u32 key_size, u32 n) {
     u32 i = thread();
     if (i < n / 16) {
@@ -40,7 +41,8 @@ KERNEL xor_key(const uint4 *__restrict__ key, uint4 *__restrict__ data, u32 key_
     }
 }
 
-/* One vector a thread, two, four, a block apart; and loads and stores that nobody comes back to. hand.c takes the fastest. */
+/* One, two or four vectors per thread, a block apart; and loads and stores with streaming hints. hand.c uses the
+ * fastest. */
 template <int VECTORS, bool STREAMING>
 static __device__ __forceinline__ void xor_vectors(const uint4 *__restrict__ a, const uint4 *__restrict__ b, uint4 *__restrict__ out, u32 n) {
     u32 first = blockIdx.x * blockDim.x * VECTORS + threadIdx.x, count = n / 4;
@@ -82,7 +84,7 @@ static __device__ __forceinline__ float cell(float left, float right, float up, 
     return fmaf(rate, fmaf(-4.0f, at, (left + right) + (up + down)), at);
 }
 
-/* Four cells of a row each; the cache serves what neighbours read again. Width is a multiple of 4. */
+/* Four cells of a row per thread; neighbours are read again from the cache. Width is a multiple of 4. */
 KERNEL stencil(const float *__restrict__ now, float *__restrict__ next, u32 width, u32 height, float rate) {
     u32 x = thread() * 4, y = blockIdx.y * blockDim.y + threadIdx.y;
     if (x >= width || y >= height)
@@ -133,7 +135,7 @@ KERNEL mandelbrot(u8 *__restrict__ image, u32 width, u32 height) {
 
 /* ---- products ---- */
 
-/* 64 by 64 of the result a block of 256, 4 by 4 a thread: each sum is one chain over k, as in the program. */
+/* A block of 256 computes 64 by 64 results, 4 by 4 per thread: each sum is one chain over k, as in the program. */
 #define SIDE 64
 #define DEPTH 16
 
@@ -211,7 +213,7 @@ KERNEL __launch_bounds__(BODIES) nbody(const float *__restrict__ mass, const flo
 
 /* ---- sums ---- */
 
-/* A warp adds 256 elements: eight consecutive ones a lane, neighbours first, which is the order of the program. */
+/* A warp adds 256 elements: eight consecutive ones per lane, neighbours first, in the order of the program. */
 KERNEL reduce(const float *__restrict__ x, float *__restrict__ sums, u32 n) {
     u32 block = thread() / 32, lane = threadIdx.x % 32, at = block * 256 + lane * 8;
     if (block * 256 >= n)
@@ -232,7 +234,7 @@ KERNEL reduce(const float *__restrict__ x, float *__restrict__ sums, u32 n) {
         sums[block] = sum;
 }
 
-/* Prefix sums of 4096 a block: sums of blocks, sums before each, then all of it. */
+/* Prefix sums of 4096 elements per block: sums of blocks, sums before each block, then the elements. */
 #define PER_THREAD 16
 #define SCAN_THREADS 256
 #define SCAN_BLOCK (PER_THREAD * SCAN_THREADS)
@@ -247,7 +249,7 @@ static __device__ __forceinline__ u32 warp_inclusive(u32 v) {
     return v;
 }
 
-/* What comes before the thread, and the total of the block. */
+/* The sum before the thread, and the total of the block. */
 static __device__ __forceinline__ u32 block_exclusive(u32 v, u32 *total) {
     __shared__ u32 warps[32];
     u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, inclusive = warp_inclusive(v);
@@ -317,7 +319,7 @@ KERNEL __launch_bounds__(SCAN_THREADS) scan_all(const u32 *__restrict__ x, const
     }
 }
 
-/* A table for each of eight warps, as many blocks as fit, 16 bytes a load. */
+/* A table for each of eight warps, as many blocks as fit, 16-byte loads. */
 KERNEL __launch_bounds__(256) histogram(const u8 *__restrict__ data, u32 *__restrict__ counts, u32 n) {
     __shared__ u32 tables[8][256];
     u32 *mine = tables[threadIdx.x / 32], stride = gridDim.x * blockDim.x;
@@ -343,7 +345,7 @@ KERNEL __launch_bounds__(256) histogram(const u8 *__restrict__ data, u32 *__rest
         atomicAdd(&counts[threadIdx.x], sum);
 }
 
-/* ---- sorting: the same network, as much of it as fits in shared memory without leaving it ---- */
+/* ---- sorting: the same network; strides that fit stay in shared memory ---- */
 
 #define RUN 2048
 
@@ -392,9 +394,10 @@ KERNEL __launch_bounds__(RUN / 2) bitonic_near(u32 *__restrict__ keys, u32 size)
     keys[first + l + RUN / 2] = run[l + RUN / 2];
 }
 
-/* ---- messages: one a thread, read by aligned words ---- */
+/* ---- messages: one per thread, read by aligned words ---- */
 
-/* Four bytes from anywhere: the words they lie in have at least one of them, so both are inside the array's last word. */
+/* Four bytes at any address: each of the two words read contains at least one of them, so both are inside the array's
+ * last word. */
 static __device__ __forceinline__ u32 word_at(const u8 *data, u32 at) {
     const u32 *words = (const u32 *)(data - ((u64)data & 3));
     u32 byte = at + (u32)((u64)data & 3), i = byte / 4, shift = byte % 4 * 8;
@@ -465,7 +468,7 @@ static __device__ __forceinline__ u32 rotr(u32 v, u32 by) { return __funnelshift
 
 static __device__ __forceinline__ u32 big_endian(u32 v) { return __byte_perm(v, 0, 0x0123); }
 
-/* The schedule is kept as sixteen words that roll on. */
+/* The schedule is a window of sixteen words. */
 KERNEL sha256(const u8 *__restrict__ data, const u32 *__restrict__ offsets, u32 *__restrict__ digests, u32 count) {
     u32 m = thread();
     if (m >= count)
@@ -522,7 +525,7 @@ static __device__ __forceinline__ void follow(const u8 *__restrict__ data, const
     }
 }
 
-/* The table (32 KiB for 64 states) is in shared memory; a block takes records until none are left. */
+/* The table (32 KiB for 64 states) is in shared memory; a block claims records until none are left. */
 #define TABLE (64 * 256)
 
 KERNEL __launch_bounds__(256) dfa(const u8 *__restrict__ data, const u32 *__restrict__ offsets, const u16 *__restrict__ table,
@@ -560,7 +563,7 @@ KERNEL search(const i64 *__restrict__ keys, const i64 *__restrict__ queries, u32
     places[q] = low;
 }
 
-/* ---- for the host's figures ---- */
+/* ---- for the host measurements ---- */
 
 KERNEL tiny(u32 *p) {
     if (threadIdx.x == 0)

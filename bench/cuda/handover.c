@@ -1,7 +1,7 @@
-/* What of a dispatch on a resident buffer is not the driver's: a backend of its own, with clocks between it and the
- * driver, so that launching and waiting, which differ from one time to the next by more than all of ours, are not in
- * the figure. And what the driver takes for the same launch: called by hand with a stream and a kernel of its own,
- * called by hand with those of ours, and called by ours. */
+/* The part of a dispatch on a resident buffer that is not the NVIDIA driver's: a backend with clocks between libvyre
+ * and the driver, so that launch and wait, which vary by more than the whole time of libvyre, are excluded. And the
+ * time of the driver for the same launch: called by hand with a separate stream and kernel, called by hand with those
+ * of libvyre, and called by libvyre. */
 #include "extras.h"
 
 #include "backends/cuda/dynamic_symbols.h"
@@ -13,11 +13,11 @@ enum { DISPATCHES = 20, BYTES = 256, CALLS = 1000 };
 
 static const char group[] = "host's part of a dispatch on a resident buffer";
 
-/* When it was where, in seconds. */
+/* Times of the steps, in seconds. */
 typedef enum moment { CALLED, LAUNCHING, LAUNCHED, WAITING, WAITED, RETURNED, MOMENTS } moment;
 static double moments[MOMENTS];
-static vy_cuda_dynamic_symbols real; /* as the driver has it */
-/* What ours launched last. */
+static vy_cuda_dynamic_symbols real; /* the driver's functions */
+/* The latest launch by libvyre. */
 static struct {
     vy_cu_function function;
     vy_cu_stream stream;
@@ -66,16 +66,16 @@ static void stand_between(vy_cuda_dynamic_symbols *api) {
 }
 
 typedef struct rig {
-    device_bench bench; /* with the other backend */
+    device_bench bench; /* with the backend with clocks */
     vyre_pipeline *pipeline;
     vyre_resource one;
     vyre_outputs outputs;
     vyre_arguments arguments;
     tiny_params params;
-    double clock; /* what looking at it takes */
+    double clock; /* the cost of the clock */
 } rig;
 
-/* `BOTH`: from the call of cuLaunchKernel until the wait is over, which is the driver's, but for what is done between
+/* `BOTH`: from the call of cuLaunchKernel to the end of the wait, all of which is the driver's except the code between
  * the two. */
 typedef enum figure_of {
     BARE,
@@ -92,7 +92,7 @@ typedef enum figure_of {
 } figure_of;
 static const struct {
     const char *name;
-    int against; /* + 1; 0: nothing */
+    int against; /* index + 1; 0: none */
 } figures[FIGURES] = {
     [BARE] = {"bare: until cuLaunchKernel has returned", 0},
     [BARE_BOTH] = {"bare: from cuLaunchKernel to the end of the wait", 0},
@@ -181,7 +181,7 @@ static int measure_ours(rig *r, double *sum) {
     return 1;
 }
 
-/* What ours asks of the driver beside, alone. */
+/* The other driver call of libvyre, measured alone. */
 static double context_seconds(void) {
     vy_cu_context context;
     double start = suite_now();
@@ -202,7 +202,7 @@ static int take_turns(rig *r, int round, double *sum) {
 
 static void measure(rig *r, report *report, int rounds) {
     static double times[FIGURES][TURNS], others[FIGURES][TURNS], context[TURNS];
-    memset(&seen, 0, sizeof seen); /* there were others, to find out what the device computes */
+    memset(&seen, 0, sizeof seen); /* earlier launches probed the numerics of the device */
     for (int round = -2; round < rounds; round++) {
         double sum[FIGURES] = {0};
         if (!take_turns(r, round, sum) || seen.size > sizeof seen.params) {
@@ -214,7 +214,7 @@ static void measure(rig *r, report *report, int rounds) {
         if (round >= 0)
             context[round] = context_seconds();
     }
-    for (int f = 0; f < FIGURES; f++) { /* reporting sorts */
+    for (int f = 0; f < FIGURES; f++) { /* the report sorts */
         int against = figures[f].against - 1;
         if (against >= 0)
             suite_extra_against(report, group, figures[f].name, "s", times[f], rounds, figures[against].name,

@@ -1,11 +1,10 @@
-/* The device is held, so that everything is in its streams before the first of it runs: what is measured then is the
- * device alone. */
+/* Holds the device until all work is queued in its streams, so that only the device is measured. */
 #include "driver.h"
 
 #include "../suite/ours.h"
 #include "vyre/interop.h"
 
-/* Loops until the device's clock has gone on by so many nanoseconds. */
+/* Loops until the device's clock has advanced by so many nanoseconds. */
 static const char text[] = ".version 6.0\n"
                            ".target sm_60\n"
                            ".address_size 64\n"
@@ -25,7 +24,7 @@ static const char text[] = ".version 6.0\n"
                            "\tret;\n"
                            "}\n";
 
-static double patience = 1; /* grows where the host is slower than thought */
+static double patience = 1; /* grows if the host is slower than assumed */
 static double begun, length;
 
 static void *find_hold(cu_driver *cu) {
@@ -38,7 +37,7 @@ static void *find_hold(cu_driver *cu) {
     return function;
 }
 
-/* A host hands over a launch of a graph in well under a microsecond. */
+/* The host queues a launch of a graph in well under a microsecond. */
 int suite_hold(vyre_backend *backend, size_t launches) {
     char reason[REASON];
     cu_driver *cu = cu_open(reason, sizeof reason);

@@ -1,4 +1,4 @@
-/* Launches and waits, and small transfers: the bare driver and ours, in turns, with the same kernel. */
+/* Launches, waits and small transfers: the bare driver and libvyre, alternating, with the same kernel. */
 #include "extras.h"
 
 #include <stdio.h>
@@ -17,7 +17,7 @@ typedef struct rig {
     /* The bare driver. */
     tiny_params params;
     void *pinned;
-    /* Ours. */
+    /* libvyre. */
     vyre_pipeline *pipeline;
     vyre_resident memory;
     vyre_resource one;
@@ -50,7 +50,7 @@ static int bare_round_trip(void *user) {
            r->cu->stream_synchronize(r->cu->stream) == 0;
 }
 
-/* From memory of the caller's, as a library gets it. */
+/* From ordinary memory of the caller, as a library receives it. */
 static int bare_round_trip_copied(void *user) {
     static uint8_t given[SMALL], got[SMALL];
     rig *r = user;
@@ -60,7 +60,7 @@ static int bare_round_trip_copied(void *user) {
     return good;
 }
 
-/* ---- ours ---- */
+/* ---- libvyre ---- */
 
 static int ours_wait(void *user) {
     rig *r = user;

@@ -1,14 +1,13 @@
-/* The speed of functions of one f32 on a device: ours, CUDA's own, and CUDA's in f64, rounded, in turns.
+/* The speed of functions of one f32 on a device: libvyre's, CUDA's, and CUDA's in f64, rounded; alternating.
  *
  * Three kinds of kernels, which math.cu has for the peers:
- *
  *   chain   in registers: x = f(x) * factor + addend
  *   bits    in registers: the exclusive or of the results for pseudo-random bits
- *   stream  y[i] = f(x[i]), against a copy
+ *   stream  y[i] = f(x[i]), compared with a copy
  *
  * Streams are measured for operands in [low, low + 1), with the low of math_functions.h, and for uniform random bits.
- * Times are the device's (the host's for a backend without such a clock). A line is printed, and stored, as soon as a
- * kernel is measured: what a run that is cut off has measured is kept. */
+ * Times are the device's (the host's for a backend without such a clock). A line is printed and stored after each
+ * kernel, so an interrupted run keeps its results. */
 #include "cuda.h"
 #include "math_functions.h"
 
@@ -30,7 +29,7 @@ static const unsigned results_per_element[] = {MATH_CHAIN_TRIPS, MATH_BITS_TRIPS
 
 typedef struct bench {
     vyre_backend *backend;
-    cu_driver *cu; /* NULL: ours alone */
+    cu_driver *cu; /* NULL: libvyre alone */
     void *module;  /* math.cubin */
     uint32_t n;    /* elements */
     vyre_resident ours[INPUT_COUNT], ours_y;
@@ -45,11 +44,11 @@ typedef struct math_row {
     double factor, addend;
 } math_row;
 
-/* ---- ways ---- */
+/* ---- variants ---- */
 
 typedef struct way {
     const char *name;
-    vyre_pipeline *pipeline; /* ours */
+    vyre_pipeline *pipeline; /* of libvyre */
     void *function;          /* or a kernel of math.cubin */
     double times[ROUNDS];
 } way;
@@ -90,7 +89,7 @@ static double run_theirs(const bench *b, const way *w, input in) {
     return milliseconds * 1e-3;
 }
 
-/* Forwards and backwards by turns; a first round does not count. */
+/* Alternates forwards and backwards; the first round is a warm-up. */
 static int take_turns(const bench *b, way *ways, int count, input in) {
     for (int round = -1; round < ROUNDS; round++)
         for (int turn = 0; turn < count; turn++) {
@@ -106,8 +105,7 @@ static int take_turns(const bench *b, way *ways, int count, input in) {
 
 /* ---- programs ---- */
 
-/* Four elements an invocation where results stay in registers, as the peers have them. `%s` of the row is the operand.
- */
+/* Four elements per invocation where results stay in registers, as for the peers. `%s` of the row is the operand. */
 static void write_chain(const math_row *r, char *text, size_t room) {
     char calls[4][96];
     for (int i = 0; i < 4; i++) {
@@ -147,7 +145,7 @@ static void write_bits(const math_row *r, char *text, size_t room) {
              BLOCK, MATH_BITS_TRIPS, calls[0], calls[1], calls[2], calls[3]);
 }
 
-/* As one writes it. */
+/* As usually written. */
 static void write_stream(const math_row *r, char *text, size_t room) {
     char call[96];
     snprintf(call, sizeof call, r->ours, "x[i]");
@@ -205,7 +203,7 @@ static void report_ways(bench *b, const math_row *r, kind k, input in, const way
     fflush(b->json);
 }
 
-/* A peer that math.cubin has; ways[*count] is taken. */
+/* A peer in math.cubin; ways[*count] receives it. */
 static void add_peer(const bench *b, way *ways, int *count, const char *name, const char *prefix, const char *function,
                      kind k) {
     char symbol[64];
@@ -280,7 +278,7 @@ static int make_buffers(bench *b) {
     return good;
 }
 
-/* ---- all of it ---- */
+/* ---- the benchmark ---- */
 
 static int is_asked_for(const char *list, const char *name) {
     size_t length = strlen(name);
@@ -324,6 +322,6 @@ int suite_math(const char *only, const char *folder, int quick) {
         measured = measure_rows(&b, only);
     fprintf(b.json, "\n]}\n");
     fclose(b.json);
-    /* Buffers go with the process and with the backend. */
+    /* Buffers are freed with the process and the backend. */
     return measured;
 }

@@ -1,11 +1,11 @@
 /* CUDA's functions of one f32, and its functions of f64 rounded to f32, as kernels of three kinds (math.c):
  *
- *   chain   in registers: x = f(x) * factor + addend, four elements a thread
- *   bits    in registers: the exclusive or of the results for pseudo-random bits, four elements a thread
- *   stream  y[i] = f(x[i]), four elements a thread
+ *   chain   in registers: x = f(x) * factor + addend, four elements per thread
+ *   bits    in registers: the exclusive or of the results for pseudo-random bits, four elements per thread
+ *   stream  y[i] = f(x[i]), four elements per thread
  *
- * math.c has the same three for ours. Compiled with the defaults of nvcc, which contract a product and a sum; the
- * elements are a multiple of four. */
+ * math.c has the same three for libvyre. Compiled with the defaults of nvcc, which contract a product and a sum; the
+ * number of elements is a multiple of four. */
 #include "math_functions.h"
 
 typedef float function(float);

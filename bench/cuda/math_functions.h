@@ -1,10 +1,10 @@
-/* Functions of one f32 whose speed is compared: ours, CUDA's own, and CUDA's in f64, rounded.
+/* Functions of one f32 whose speed is compared: libvyre's, CUDA's, and CUDA's in f64, rounded.
  *
  * X(name, ours, single, wide, low, factor, addend)
  *
  * `ours` is a format for the operand. `single` and `wide` are CUDA C of a float and of a double x. Operands are in
- * [low, low + 1). A kernel that computes in registers applies x = f(x) * factor + addend again and again; the operands
- * stay in the domain of f.
+ * [low, low + 1). A kernel that computes in registers applies x = f(x) * factor + addend repeatedly; the operands stay
+ * in the domain of f.
  *
  * math.cu and math.c read this table. */
 #ifndef BENCH_CUDA_MATH_FUNCTIONS_H
@@ -41,7 +41,7 @@
     X(tgamma, "math.tgamma_f32(%s)", tgammaf(x), tgamma(x), 1, 0.25f, 1.0f)                                            \
     X(pow, "math.pow_f32(%s, 1.7)", MATH_POW_SINGLE, MATH_POW_WIDE, 0, 0.25f, 0.5f)
 
-/* What CUDA has no function for: only ours is measured. X(name, ours, low) */
+/* Functions that CUDA lacks: only libvyre's are measured. X(name, ours, low) */
 #define MATH_FUNCTIONS_OF_OURS(X)                                                                                      \
     X(exp2m1, "math.exp2m1_f32(%s)", 0)                                                                                \
     X(exp10m1, "math.exp10m1_f32(%s)", 0)                                                                              \
@@ -59,7 +59,7 @@
 #define MATH_POW_SINGLE powf(x, 1.7f)
 #define MATH_POW_WIDE pow(x, (double)1.7f)
 
-/* Results of one thread in kernels that compute in registers, for each of the elements that it loads. */
+/* Results of one thread in kernels that compute in registers, per element that it loads. */
 #define MATH_CHAIN_TRIPS 8
 #define MATH_BITS_TRIPS 32
 

@@ -1,9 +1,9 @@
-/* The OpenCL kernels of the suite as CUDA C, line by line: what nvcc makes of the very shape that ours has. */
+/* The OpenCL kernels of the suite as CUDA C, line by line: the code of nvcc for programs in the shape of libvyre's. */
 
 #define __kernel extern "C" __global__
 #define __global
 #define __local __shared__
-#define local_argument /* a pointer parameter has no address space here */
+#define local_argument /* in CUDA a pointer parameter has no address space */
 #define __constant __constant__ const
 #define restrict __restrict__
 #define reqd_work_group_size(x, y, z) launch_bounds((x) * (y) * (z))

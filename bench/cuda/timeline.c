@@ -1,6 +1,5 @@
-/* What the device does during dispatches on large host buffers, as backend cuda drives it: events around every copy and
- * launch, put there by standing between the backend and the driver. Not for measuring: in a run of its own
- * (--timeline). */
+/* The activity of the device during dispatches on large host buffers by backend cuda: events around every copy and
+ * launch, inserted between the backend and the driver. Not for measurements: runs separately (--timeline). */
 #include "extras.h"
 
 #include "backends/cuda/dynamic_symbols.h"
@@ -20,7 +19,7 @@ typedef struct record {
     vy_cu_event start, end;
 } record;
 
-static vy_cuda_dynamic_symbols real; /* as the driver has it */
+static vy_cuda_dynamic_symbols real; /* the driver's functions */
 static record records[RECORDS];
 static atomic_uint next_record;
 static atomic_int is_recording;
@@ -73,14 +72,14 @@ void suite_timeline_prepare(void) {
     vy_cuda_dynamic_symbols_wrap(stand_between);
 }
 
-/* ---- what was recorded ---- */
+/* ---- recorded events ---- */
 
 static void start_recording(void) {
     atomic_store(&next_record, 0);
     atomic_store(&is_recording, 1);
 }
 
-/* A time in which a lane had something under way. */
+/* An interval in which a lane was active. */
 typedef struct stretch {
     double start, end;
 } stretch;
@@ -93,8 +92,8 @@ static int by_start(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Several streams feed one engine: what overlaps in a lane becomes one, and what nearly touches, so that pictures stay
- * small. */
+/* Several streams feed one engine: overlapping and almost adjacent intervals of a lane are merged, so that pictures
+ * stay small. */
 static void join_stretches(lane lane) {
     stretch *all = stretches[lane];
     size_t kept = 0;
@@ -129,7 +128,7 @@ static double at_once(lane one, lane other) {
     return sum;
 }
 
-/* Times from the first start on; what several threads recorded comes in any order. */
+/* Times are relative to the first start; records of several threads are in any order. */
 static unsigned collect(void) {
     unsigned count = atomic_load(&next_record);
     double first = 0;
@@ -175,7 +174,7 @@ static void dispatch(device_bench *b, const char *program, const char *picture, 
     vyre_outputs outputs = VYRE_OUTPUTS_INIT;
     vyre_arguments arguments = {.inputs = &input, .input_count = 1};
     vyre_pipeline *pipeline = bench_compile(b, program);
-    for (int round = 0; round < 2 && pipeline; round++) { /* the first makes room */
+    for (int round = 0; round < 2 && pipeline; round++) { /* the first run allocates */
         start_recording();
         if (vyre_pipeline_dispatch_into(pipeline, &arguments, NULL, &outputs, NULL, &error) != VYRE_OK) {
             printf("SKIP %s: %s\n", picture, error.message);
@@ -195,7 +194,7 @@ static void dispatch_in_flight(device_bench *b, const char *program, const char 
     vyre_arguments arguments = {.inputs = &input, .input_count = 1};
     vyre_pipeline *pipeline = bench_compile(b, program);
     vyre_status status = pipeline ? VYRE_OK : VYRE_UNSUPPORTED;
-    for (int round = 0; round < ROUNDS && status == VYRE_OK; round++) { /* until memory was used before */
+    for (int round = 0; round < ROUNDS && status == VYRE_OK; round++) { /* the earlier rounds allocate memory */
         vyre_pending *pending[FLIGHTS] = {0};
         start_recording();
         for (int i = 0; i < FLIGHTS && status == VYRE_OK; i++)

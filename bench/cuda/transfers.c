@@ -1,4 +1,4 @@
-/* Dispatches on host buffers of a gibibyte: what of transfer and work goes on at once. */
+/* Dispatches on host buffers of 1 GiB: how much of transfers and work overlaps. */
 #include "extras.h"
 
 #include <stdio.h>
@@ -61,7 +61,7 @@ static int work_alone(void *user) {
     return flip(t, 0, t->size, t->cu->stream) && t->cu->stream_synchronize(t->cu->stream) == 0;
 }
 
-/* Pieces go up on one stream; what works on them and brings them back waits for each on another. */
+/* Pieces are copied to the device on one stream; the kernel and the copy back wait for each on another. */
 static int overlapped(void *user) {
     transfer *t = user;
     size_t piece = t->size / PIECES;
@@ -76,7 +76,7 @@ static int overlapped(void *user) {
     return t->cu->stream_synchronize(t->other_stream) == 0;
 }
 
-/* From memory of the caller's to memory of the caller's, as ours gets it. */
+/* From ordinary memory to ordinary memory of the caller, as libvyre receives it. */
 static int from_ordinary(void *user) {
     transfer *t = user;
     return t->cu->copy_to_device(t->memory, t->given, t->size, t->cu->stream) == 0 &&
@@ -84,7 +84,7 @@ static int from_ordinary(void *user) {
            t->cu->stream_synchronize(t->cu->stream) == 0;
 }
 
-/* What the driver alone needs; 0 with a line. */
+/* The setup of the bare driver; 0 with a printed line on failure. */
 static int prepare_bare(device_bench *b, transfer *t) {
     int good = b->cu && b->hand;
     if (!good)
@@ -113,7 +113,7 @@ static void discard_bare(transfer *t) {
         t->cu->memory_free(t->memory);
 }
 
-/* ---- ours ---- */
+/* ---- libvyre ---- */
 
 typedef struct large {
     vyre_pipeline *pipeline;
@@ -133,7 +133,7 @@ static int dispatch(void *user) {
 
 static const char *const flight_names[FLIGHTS] = {"first", "second", "third"};
 
-/* All of them started, then all waited for; the picture shows when each began and was delivered. */
+/* Starts all of them, then waits for all; the picture shows when each began and was delivered. */
 static int fly(device_bench *b, large *l, vyre_outputs *outputs, int is_drawn, double *took, vyre_error *error) {
     vyre_pending *pending[FLIGHTS] = {0};
     vyre_arguments arguments = {.inputs = &l->input, .input_count = 1};
@@ -170,7 +170,7 @@ static int in_turn(device_bench *b, large *l, vyre_outputs *outputs, int is_draw
     return good;
 }
 
-/* The first rounds make room for outputs. */
+/* The first rounds allocate the outputs. */
 static void bench_flights(device_bench *b, large *l) {
     enum { ROUNDS = 5, SAMPLES = 5 };
     vyre_outputs outputs[FLIGHTS];
@@ -195,7 +195,7 @@ static void bench_flights(device_bench *b, large *l) {
 
 /* ---- both ---- */
 
-/* Ours in turns with the driver's ways, if there are any. */
+/* libvyre alternating with the variants of the driver, if there are any. */
 static void bench_once(device_bench *b, large *l) {
     transfer t = {.cu = b->cu, .size = bytes_of(b)};
     enum { UP, CHANGE, DOWN, BY_HAND, ORDINARY, OURS, WAYS };
@@ -240,7 +240,7 @@ static double median_of(const device_bench *b, const char *name) {
     return 0;
 }
 
-/* The parts one after the other, and the whole as it was: shorter, if parts went on at once. */
+/* The parts in sequence, and the unmodified whole, which is shorter if parts overlap. */
 static void draw(device_bench *b) {
     static const char picture[] = "One dispatch on large host buffers", in_turn[] = "bare, parts in turn";
     double first = median_of(b, up), second = first + median_of(b, change), third = second + median_of(b, down);

@@ -1,5 +1,5 @@
-/* Ours, written for the machine: programs in the shapes of hand.cu (bench/cuda/tuned/), on the arrays of the work and
- * the backend of ours. */
+/* Hand-tuned programs of libvyre: in the shapes of hand.cu (bench/cuda/tuned/), on the arrays of the work and libvyre's
+ * backend. */
 #include "../suite/ours.h"
 #include "../suite/work.h"
 
@@ -9,7 +9,7 @@
 
 /* ---- the work of each ----
  *
- * The arrays are there, and `example` is the first step of the example's; scratch may be added. Grids are the programs'
+ * The arrays exist, and `example` is the first step of the example's; scratch may be added. Grids are the programs'
  * own. 0 if the shape does not fit. */
 
 static step *add_step(work *w, const char *program, const int *arrays) {
@@ -58,7 +58,7 @@ static int make_scan_of_4096(work *w, const step *example) {
     return 1;
 }
 
-/* As many workgroups as the device holds at a time, or fewer if there is less to do. */
+/* As many workgroups as the device executes concurrently, or fewer if there is less work. */
 static int make_histogram_of_warps(work *w, const step *example) {
     size_t quads = w->n / 16, wanted = (quads + 255) / 256, most = (size_t)suite_ours_units() * 8;
     (void)example;
@@ -133,7 +133,7 @@ static const tuned *find(const char *name) {
     return NULL;
 }
 
-/* ---- the version: ours, with other steps ---- */
+/* ---- the version: libvyre's, with other steps ---- */
 
 typedef struct tuned_job {
     kernel kernel;
@@ -152,7 +152,7 @@ static int open_tuned(const char *option, char *about, char *reason) {
 }
 
 static void close_tuned(void) {
-    /* The backend is that of ours. */
+    /* Uses the backend of version `ours`. */
 }
 
 static void discard(void *self) {
@@ -163,7 +163,7 @@ static void discard(void *self) {
     free(j);
 }
 
-/* Where nobody wrote a program there is nothing to say. */
+/* Without a tuned program nothing is printed. */
 static void *prepare(const work *w, char *reason) {
     const tuned *t = find(w->kernel->name);
     tuned_job *j = t ? calloc(1, sizeof *j) : NULL;

@@ -1,9 +1,8 @@
-/* The bandwidth of the memory: c = a + s * b on more than caches hold, by ours, by a plain loop and by a loop with
+/* Memory bandwidth: c = a + s * b on more than the caches hold, by libvyre, by a plain loop and by a loop with
  * non-temporal stores.
  *
- * All three are on large pages, take turns, and begin when the threads of the one before have gone to sleep; a run that
- * does not count wakes their own. Ratios are of neighbours in time, so that they mean something on a machine that
- * others use, too. */
+ * All three use large pages and alternate. Each begins when the threads of the previous one sleep, with a warm-up run
+ * that wakes its own threads. Ratios are of neighbouring samples, so that they are meaningful under other load. */
 #include "peer_c/peer.h"
 #include "suite.h"
 
@@ -31,7 +30,7 @@ static int run(const contest *c, int way) {
     return 1;
 }
 
-/* GB/s of the best of some runs one after the other: what else the machine does makes none faster. 0 on failure. */
+/* GB/s of the best of several consecutive runs: other load makes none faster. 0 on failure. */
 static double rate(const contest *c, int way) {
     double best = 0;
     suite_settle();
@@ -47,7 +46,7 @@ static double rate(const contest *c, int way) {
     return c->work.bytes / best * 1e-9;
 }
 
-/* Whether both ways by hand leave what ours does. */
+/* Whether both handwritten versions have the result of libvyre. */
 static int agree(const contest *c) {
     size_t size = c->work.arrays[2].size;
     if (!run(c, OURS))
@@ -63,7 +62,7 @@ static int agree(const contest *c) {
 
 static int measure(contest *c, int rounds) {
     for (int round = 0; round < rounds; round++) {
-        for (int turn = 0; turn < WAYS; turn++) { /* nobody always follows the same one */
+        for (int turn = 0; turn < WAYS; turn++) { /* none always follows the same one */
             int way = (round + turn) % WAYS;
             if ((c->rates[way][round] = rate(c, way)) <= 0)
                 return round;

@@ -1,5 +1,4 @@
-/* What is not a kernel: dispatches of nothing, and compiling; the bandwidth of the memory has a file of its own
- * (bandwidth.c). */
+/* Measurements other than kernels: empty dispatches and compiling. bandwidth.c measures memory bandwidth. */
 #include "peer_c/peer.h"
 #include "suite.h"
 

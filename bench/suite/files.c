@@ -1,4 +1,4 @@
-/* Files, the clock, and figures of samples. */
+/* Files, the clock, and statistics of samples. */
 #include "suite.h"
 
 #include <math.h>

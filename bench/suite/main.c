@@ -1,22 +1,22 @@
-/* Runs the suite: every kernel at every size in every version there is, results compared, times side by side.
+/* Runs the suite: every kernel at every size in every available version, compares the results, and measures the times.
  *
  * usage: suite [--backend ID] [--device | --timeline | --math] [--quick | --check] [--only LIST] [--peers LIST]
  * [--anchors COMMAND] [--out FOLDER]
  *
- *   --backend ID   which backend is ours (cpu, or cuda with --device; with --check, reference if there is no cpu)
- *   --device       sizes for a device with memory of its own; its clock is read too, and what ours adds to its driver
- *   --timeline     only when copies and kernels of ours run on the device, for dispatches on large host buffers
- *   --math         only the speed of math functions on a device against CUDA's; LIST has functions, and math.json
- *   is written
+ *   --backend ID   backend of libvyre (cpu, or cuda with --device; with --check, reference if cpu is not available)
+ *   --device       sizes for a device with dedicated memory; also its clock, and the cost of libvyre above its driver
+ *   --timeline     only times of copies and kernels on the device, for dispatches on large host buffers
+ *   --math         only the speed of math functions on a device against CUDA's; LIST has functions, and math.json is
+ *                  written
  *   --quick        small and medium sizes, fewer samples
- *   --check        tiny sizes, nothing measured: only whether the versions agree
- *   --only LIST    these kernels, with commas between; `extras`: everything beside the kernels
- *   --peers LIST of c, opencl, vulkan, cuda, cuda-same, ours-hand, with commas between (the first three; the others
- *   with --device)
- *   --anchors COMMAND  is run at the end; what it prints is kept
- *   --out FOLDER   where suite.json and suite.html go (the current folder)
+ *   --check        tiny sizes, without measurements: only compares the versions
+ *   --only LIST    these kernels, separated by commas; `extras`: all other measurements
+ *   --peers LIST   of c, opencl, vulkan, cuda, cuda-same, ours-hand, separated by commas (default: the first three;
+ *                  with --device the others)
+ *   --anchors COMMAND  runs at the end; its output is stored
+ *   --out FOLDER   folder of suite.json and suite.html (the current folder)
  *
- * The exit status is 1 if results differ. A version that is not there is left out, loudly. */
+ * The exit status is 1 if results differ. A version that is not available is left out with a message. */
 #include "suite.h"
 
 #include <math.h>
@@ -56,7 +56,7 @@ static double part_different(const uint8_t *a, const uint8_t *b, size_t size) {
     return (double)different / (double)size;
 }
 
-/* What the others are compared with; ours by hand with ours, where that is there. */
+/* The version that others are compared with: `ours` for `ours-hand`, if it is available. */
 static const version references[] = {VERSION_C, VERSION_CUDA, VERSION_CUDA_SAME};
 
 static version reference_of(void *const *jobs, version v) {
@@ -68,7 +68,7 @@ static version reference_of(void *const *jobs, version v) {
     return VERSION_COUNT;
 }
 
-/* Bounds are about plain C; where a bound is for one of the others, it is its own order of additions. */
+/* Bounds are for plain C. A bound for one of the others is due to its order of additions. */
 static double bound_of(const kernel *kernel, version v, version reference) {
     if (v == VERSION_OURS_HAND)
         return reference == VERSION_OURS ? 0 : bound_of(kernel, VERSION_OURS, reference);
@@ -87,7 +87,7 @@ static int agree(const work *w, double bound, const void *got, const void *wante
     return part_different(got, wanted, size) <= bound;
 }
 
-/* Against the reference, which ran from the same contents. */
+/* Compares with the reference, which ran from the same contents. */
 static int check(const work *w, void *const *jobs, version v, char *problem) {
     version reference = reference_of(jobs, v);
     suite_runners[v]->reset(jobs[v]);
@@ -115,8 +115,8 @@ typedef struct course {
     int count, iterations, rounds;
 } course;
 
-/* The mean of several runs, < 0 on failure. It ends early when others keep the processor; the best run is kept apart.
- * */
+/* The mean of several runs, < 0 on failure. It ends early if other processes use the processor; the best run is stored
+ * separately. */
 static double sample(const runner *runner, void *job, int iterations, int restores, double *best) {
     if (restores)
         runner->reset(job);
@@ -134,13 +134,13 @@ static double sample(const runner *runner, void *job, int iterations, int restor
     return (before - start) / done;
 }
 
-/* How often: a sample is long enough for the clock and to fill caches, and all samples together take about the budget,
- * but there are three of them. Where a run takes a second, the one made here is enough. */
+/* Chooses the number of runs. A sample is long enough for the clock and to fill caches; all samples together need about
+ * the budget, but there are at least three. If a run needs a second, the one made here suffices. */
 static void plan(const runner *runner, void *job, const options *o, int restores, course *c) {
     double length = o->quick ? 0.002 : 0.01, budget = o->quick ? 0.05 : 0.35;
     c->best = INFINITY;
     c->once = sample(runner, job, 1, restores, &c->best);
-    if (c->once < length * 3 && !restores) { /* the first may have had to wake threads */
+    if (c->once < length * 3 && !restores) { /* the first may have included waking threads */
         sample(runner, job, 4, 0, &c->best);
         c->once = c->best;
     }
@@ -164,8 +164,8 @@ void suite_settle(void) {
     }
 }
 
-/* Versions take turns, so that what else the machine does meets all of them. In between the threads of the one before
- * go to sleep; a short run that does not count wakes those of the next. */
+/* Versions alternate, so that other load affects all of them. In between, the threads of the previous version go to
+ * sleep; a short warm-up run wakes those of the next. */
 static void measure(const work *w, void *const *jobs, const options *o, row *row) {
     course courses[VERSION_COUNT] = {0};
     int restores = w->kernel->restores;
@@ -193,11 +193,11 @@ static void measure(const work *w, void *const *jobs, const options *o, row *row
     }
 }
 
-/* By the device's clock, one run at a time, in turns. */
+/* By the device's clock, one run at a time, alternating. */
 static void measure_on_clock(const work *w, void *const *jobs, const options *o, row *row) {
     double times[VERSION_COUNT][SAMPLES];
     int counts[VERSION_COUNT] = {0}, rounds = o->quick ? 5 : SAMPLES;
-    for (int round = -1; round < rounds; round++) /* the first does not count */
+    for (int round = -1; round < rounds; round++) /* the first is a warm-up */
         for (int v = 0; v < VERSION_COUNT; v++) {
             const runner *runner = suite_runners[v];
             if (!jobs[v] || !runner->run_on_clock)
@@ -267,7 +267,7 @@ static int run_row(const kernel *kernel, int size, const options *o, const int *
     }
     r->row_count++;
     row->bytes = w.bytes;
-    /* What the others are compared with comes first. */
+    /* The version that others are compared with runs first. */
     static const version order[VERSION_COUNT] = {VERSION_C,         VERSION_CUDA,   VERSION_CUDA_SAME, VERSION_OURS,
                                                  VERSION_OURS_HAND, VERSION_OPENCL, VERSION_VULKAN};
     for (int i = 0; i < VERSION_COUNT; i++) {
@@ -275,7 +275,7 @@ static int run_row(const kernel *kernel, int size, const options *o, const int *
         jobs[v] = available[v] ? suite_runners[v]->prepare(&w, row->problems[v]) : NULL;
         if (!jobs[v] && row->problems[v][0]) {
             printf("SKIP %s of %s: %s\n", suite_runners[v]->title, kernel->name, row->problems[v]);
-            good &= !o->check || (v != VERSION_OURS && v != VERSION_OURS_HAND); /* there is room for tiny sizes */
+            good &= !o->check || (v != VERSION_OURS && v != VERSION_OURS_HAND); /* tiny sizes fit */
         }
         if (!jobs[v] || check(&w, jobs, v, row->problems[v]))
             continue;
@@ -297,7 +297,7 @@ static int run_row(const kernel *kernel, int size, const options *o, const int *
     return good;
 }
 
-/* ---- what it ran on ---- */
+/* ---- the machine ---- */
 
 static void describe_machine(report *r) {
     char line[256];
@@ -358,7 +358,7 @@ static int is_asked_for(const char *list, const char *id) {
     return 0;
 }
 
-/* A name that is none would measure nothing, and nothing agrees with everything. */
+/* An unknown name would measure nothing, and pass every comparison. */
 static int is_known(const char *list) {
     for (const char *at = list; *at;) {
         size_t length = strcspn(at, ","), k = 0;
@@ -377,8 +377,9 @@ static int is_known(const char *list) {
     return 1;
 }
 
-/* In line, ours would begin each run before the last has ended, and the peers would not: a comparison of graphs, not of
- * kernels. What it is worth, the batches among the extras tell, which are behind us: ours is opened again. */
+/* Consecutive runs of libvyre would begin before the previous one has ended, and those of the peers would not: that
+ * would compare graphs, not kernels. The batches of the extras, which were measured before, show this gain. libvyre is
+ * opened again without early starts. */
 static void begin_late(const options *o, report *r, int *available) {
     const runner *ours = suite_runners[VERSION_OURS];
     if (!o->device || o->check || !available[VERSION_OURS])
@@ -389,7 +390,7 @@ static void begin_late(const options *o, report *r, int *available) {
         ours->open(o->backend ? o->backend : "cuda", r->versions[VERSION_OURS], r->missing[VERSION_OURS]);
     if (!available[VERSION_OURS]) {
         printf("SKIP ours: %s\n", r->missing[VERSION_OURS]);
-        available[VERSION_OURS_HAND] = 0; /* it runs on the backend of ours */
+        available[VERSION_OURS_HAND] = 0; /* it uses the backend of `ours` */
     }
 }
 
@@ -452,7 +453,7 @@ static void warn_if_busy(const report *r) {
             r->load, r->cores);
 }
 
-/* What another program says of the same machine. */
+/* The output of another program on the same machine. */
 static void run_anchors(const char *command, report *r) {
     FILE *from = popen(command, "r");
     size_t length = from ? fread(r->anchors, 1, ANCHORS - 1, from) : 0;
@@ -474,7 +475,7 @@ static int write_results(const report *r, const options *o) {
     return good && page;
 }
 
-/* What is beside the kernels. */
+/* The measurements other than kernels. */
 static void run_extras(const options *o, report *r, const int *available) {
     if (o->timeline && available[VERSION_OURS])
         suite_timeline(r, o->quick);
@@ -520,7 +521,7 @@ int main(int argc, char **argv) {
         return 2;
     if (!o.peers)
         o.peers = o.device ? "cuda,cuda-same,ours-hand" : "c,opencl,vulkan";
-    if (o.device) /* what a driver compiled before must not count as compiling */
+    if (o.device) /* programs that a driver compiled earlier must not count as compiles */
         setenv("CUDA_CACHE_DISABLE", "1", 1);
     if (o.timeline) {
         o.only = "timeline";

@@ -1,6 +1,6 @@
-/* OpenCL on PoCL. The ICD loader is opened at run time; without its headers at build time there is no such version.
+/* OpenCL on PoCL. The ICD loader is opened at run time; without its headers at build time this version is left out.
  *
- * Buffers use memory of the host (CL_MEM_USE_HOST_PTR), which PoCL takes as it is: nothing is copied. */
+ * Buffers use host memory (CL_MEM_USE_HOST_PTR), which PoCL uses in place: nothing is copied. */
 #include "suite.h"
 
 #include <stdio.h>
@@ -51,7 +51,7 @@ typedef struct job {
     const work *work;
     void *memory[ARRAYS];
     cl_mem buffers[ARRAYS];
-    cl_kernel *kernels; /* one a step: arguments stay set */
+    cl_kernel *kernels; /* one per step: arguments stay set */
 } job;
 
 static int load(char *reason) {
@@ -74,7 +74,7 @@ static int load(char *reason) {
     return 1;
 }
 
-/* PoCL and no other: a GPU would be another comparison. */
+/* Only PoCL: a GPU would be another comparison. */
 static int find_device(char *about, char *reason) {
     cl_platform_id platforms[8];
     cl_uint count = 0;
@@ -130,7 +130,7 @@ static void close_opencl(void) {
         cl.clReleaseCommandQueue(cl.queue);
     if (cl.context)
         cl.clReleaseContext(cl.context);
-    /* The library stays: PoCL does not like to be closed while its threads end. */
+    /* The library stays open: PoCL must not be closed while its threads end. */
 }
 
 static int open_opencl(const char *option, char *about, char *reason) {
@@ -217,7 +217,7 @@ static int run(void *self) {
     return cl.clFinish(cl.queue) == CL_SUCCESS;
 }
 
-/* Maps for reading or writing, which is how memory of the host is agreed on; the pointer is that of the host. */
+/* Maps for reading or writing, which synchronises host memory; the pointer is that of the host. */
 static void *map(job *j, size_t index, cl_map_flags flags) {
     cl_int error;
     void *at = cl.clEnqueueMapBuffer(cl.queue, j->buffers[index], CL_TRUE, flags, 0, j->work->arrays[index].size, 0,

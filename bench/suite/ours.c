@@ -1,4 +1,5 @@
-/* Our version: acquired by id, compiled once, dispatched on resident buffers. Several steps are one sequence. */
+/* Version `ours`, libvyre: acquired by id, compiled once, dispatched on resident buffers. Several steps are one
+ * sequence. */
 #include "ours.h"
 #include "vyre/cache.h"
 
@@ -17,13 +18,13 @@ typedef struct job {
     vyre_module *module;
     vyre_resident residents[ARRAYS];
     size_t resident_count;
-    void *host[ARRAYS]; /* what was read back */
+    void *host[ARRAYS]; /* results that were read back */
     vyre_step *steps;
     vyre_resource (*bindings)[BINDINGS];
     vyre_arguments *arguments;
     vyre_scalar (*params)[WORDS];
     vyre_outputs outputs;
-    vyre_step *line; /* the steps, `line_repeats` times over */
+    vyre_step *line; /* the steps, `line_repeats` times */
     int line_repeats;
 } job;
 
@@ -62,7 +63,7 @@ vyre_module *suite_ours_parse(const char *file, const work *w, vyre_error *error
     return module;
 }
 
-/* A backend that cannot compile today is not there. */
+/* A backend that cannot compile counts as missing. */
 static vyre_status try_compile(vyre_error *error) {
     vyre_module *module = suite_ours_parse("bench/suite/empty.vyre", NULL, error);
     vyre_pipeline *pipeline = NULL;
@@ -77,7 +78,7 @@ static vyre_status try_compile(vyre_error *error) {
     return status;
 }
 
-/* What this machine compiled before must not count as a cold compile, nor this run fill the cache of the user. */
+/* Earlier compiles must not count as cold compiles, nor may this run fill the cache of the user. */
 static void make_cache(void) {
     snprintf(cache_folder, sizeof cache_folder, "/tmp/vyre-suite-XXXXXX");
     if (!mkdtemp(cache_folder))
@@ -129,7 +130,7 @@ static void discard(void *self) {
     free(j);
 }
 
-/* Words become params in the types of the program; a 64-bit one takes two. */
+/* Words become params in the types of the program; a 64-bit one needs two. */
 static vyre_status add_step(job *j, size_t index, vyre_error *error) {
     const step *s = &j->work->steps[index];
     vyre_step *to = &j->steps[index];
@@ -172,7 +173,7 @@ static vyre_status fill_job(job *j, vyre_error *error) {
     }
     for (size_t i = 0; i < w->step_count && status == VYRE_OK; i++)
         status = add_step(j, i, error);
-    vyre_backend_flush_cache(backend); /* no measurement shares the machine with it */
+    vyre_backend_flush_cache(backend); /* not concurrent with a measurement */
     return status;
 }
 
@@ -223,7 +224,7 @@ static double run_on_clock(void *self) {
     return run_timed(self, &timing) && (timing.present & VYRE_TIMED_DEVICE) ? (double)timing.device_ns * 1e-9 : -1;
 }
 
-/* Twice without being held: what comes a second time becomes a graph. */
+/* Runs twice without holding the device: a sequence that is repeated becomes a graph. */
 static int make_line(job *j, int repeats) {
     size_t steps = j->work->step_count;
     vyre_error error;
@@ -271,7 +272,7 @@ static const void *array_of(void *self, size_t index) {
 const runner suite_ours = {"ours",   "ours",  open_ours,  prepare,      reset,      run,
                            array_of, discard, close_ours, run_on_clock, run_in_line};
 
-/* ---- what a runner does not show ---- */
+/* ---- figures that a runner does not provide ---- */
 
 double suite_ours_empty(int dispatches) {
     vyre_error error = {0};
@@ -303,7 +304,7 @@ double suite_ours_first_compile(void) {
     return first_compile;
 }
 
-/* Compiled before, and stored. */
+/* Compiles and stores. */
 static vyre_status store_on_disk(vyre_backend *on, vyre_program *program, vyre_error *error) {
     vyre_pipeline *pipeline = NULL;
     vyre_status status = vyre_compile(on, program, NULL, &pipeline, error);
@@ -313,8 +314,8 @@ static vyre_status store_on_disk(vyre_backend *on, vyre_program *program, vyre_e
     return status;
 }
 
-/* Parsing is not part of it. There is a folder to store in either way; what is stored after the compile has returned is
- * waited for, and not part of it. A backend without a compiler has no time to compile: < 0. */
+/* Excludes parsing. The cache folder is set in both cases; what the backend stores after the compile has returned is
+ * waited for, but not measured. A backend without a compiler has no compile time: < 0. */
 double suite_ours_compile_on(vyre_backend *on, const char *file, int from_disk) {
     vyre_error error = {0};
     vyre_module *module = suite_ours_parse(file, NULL, &error);

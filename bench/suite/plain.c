@@ -31,7 +31,7 @@ static void discard(void *self) {
     free(j);
 }
 
-/* On large pages where ours asks for them, too: what is compared is the code. */
+/* On large pages if libvyre uses them: the comparison is of code. */
 static void *memory(size_t size) {
     enum { LARGE = 4 << 20, PAGE = 2 << 20 };
     if (size < LARGE)

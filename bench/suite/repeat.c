@@ -1,12 +1,12 @@
-/* Short runs by the device's clock: as many of them one after the other as take about a millisecond, handed over before
- * the first begins. An event costs as much as the shortest of them, and a single one of those says little. */
+/* Short runs by the device's clock: as many consecutive ones as need about a millisecond, queued before the first
+ * begins. An event costs as much as the shortest of them, so single runs are not accurate. */
 #include "suite.h"
 
 #include <stdio.h>
 
 enum { MOST = 201, LEAST = 5, WARM = 2, LAUNCHES = 400 };
 
-/* As many for all versions: by the fastest of them. */
+/* The same number for all versions, chosen for the fastest of them. */
 static int repeats_of(const work *w, const row *row) {
     double fastest = 0;
     for (int v = 0; v < VERSION_COUNT; v++)
@@ -19,7 +19,7 @@ static int repeats_of(const work *w, const row *row) {
     return wanted > 1 ? (int)wanted : 1;
 }
 
-/* One of each, forwards and backwards by turns. A version that fails is out of it. */
+/* One of each, alternating forwards and backwards. A version that fails is left out from then on. */
 static void take_turns(void *const *jobs, int repeats, int round, int *is_in, double (*times)[MOST]) {
     for (int turn = 0; turn < VERSION_COUNT; turn++) {
         int v = round & 1 ? VERSION_COUNT - 1 - turn : turn;
@@ -41,7 +41,7 @@ void suite_measure_repeated(const work *w, void *const *jobs, int is_quick, row 
         double start = suite_now();
         take_turns(jobs, row->repeats, round, is_in, times);
         each = suite_now() - start;
-        if (round == -1) /* what was to be made is made */
+        if (round == -1) /* graphs and memory exist now */
             rounds = each * MOST < budget ? MOST : each * LEAST > budget ? LEAST : (int)(budget / each);
     }
     for (int k = 0; k < PAIRINGS; k++) {
@@ -50,6 +50,6 @@ void suite_measure_repeated(const work *w, void *const *jobs, int is_quick, row 
             ratios[i] = times[c->theirs][i] / times[c->mine][i];
         row->ratios[k] = suite_quartiles(ratios, is_in[c->theirs] && is_in[c->mine] ? rounds : 0);
     }
-    for (int v = 0; v < VERSION_COUNT; v++) /* sorts */
+    for (int v = 0; v < VERSION_COUNT; v++) /* sorts its argument */
         row->repeated[v] = suite_statistic(times[v], is_in[v] ? rounds : 0);
 }

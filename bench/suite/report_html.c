@@ -1,4 +1,4 @@
-/* The results as one page that needs nothing else: tables, and a picture of the ratios on a logarithmic scale. */
+/* The results as a self-contained page: tables, and a chart of the ratios on a logarithmic scale. */
 #include "suite.h"
 
 #include <math.h>
@@ -8,10 +8,10 @@
 static const char *const colours[VERSION_COUNT] = {"#444",    "#2a6fbb", "#c4662d", "#3f8f4f",
                                                    "#8a5fb0", "#76900a", "#b0446a"};
 
-/* Geometry of the picture: ratios from 1/16 to 64. */
+/* Geometry of the chart: ratios from 1/16 to 64. */
 enum { LEFT = 190, WIDTH = 640, BAR = 9, GAP = 10, TOP = 24, LOW = -4, HIGH = 6, LANE = 16 };
 
-/* A version nobody asked for, or that is not there, has no columns. */
+/* A version that was not requested, or is not available, has no columns. */
 static int is_shown(const report *r, int v) {
     return v == VERSION_OURS || !r->missing[v][0];
 }
@@ -27,7 +27,7 @@ static int held_pairings(const report *r) {
     return count;
 }
 
-/* The colour of who is set against ours, or else of what takes the place of ours. */
+/* The colour of the peer; if `mine` is not version `ours`, that of `mine`. */
 static const char *colour_of(const pairing *c) {
     return colours[c->mine == VERSION_OURS ? c->theirs : c->mine];
 }
@@ -218,7 +218,7 @@ static int is_first_of(const report *r, size_t i, int by_lane) {
     return 1;
 }
 
-/* One picture: a lane for each name of one, spans as bars. */
+/* One picture: a lane per name, spans as bars. */
 static void timeline(FILE *to, const report *r, const char *picture) {
     double end = 0;
     int lanes = 0, y = TOP;

@@ -45,7 +45,7 @@ static void machine(FILE *to, const report *r) {
     fputs("},\n ", to);
 }
 
-/* Of neighbours among repeated runs. */
+/* Of neighbouring repeated runs. */
 static void ratios(FILE *to, const row *row) {
     int count = 0;
     for (int k = 0; k < PAIRINGS; k++) {

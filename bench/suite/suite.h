@@ -1,8 +1,8 @@
 /* The benchmark suite: the kernels of examples/ in several versions, side by side.
  *
- * A kernel at a size is a `work`: arrays with their first contents, and steps (dispatches) over them. A `runner` is one
- * way to do it: ours, plain C, OpenCL, Vulkan, CUDA C. All of them get the same arrays and have to leave the same
- * results; what is timed is from inputs in memory to outputs in memory. */
+ * A kernel at a size is a `work`: arrays with their initial contents, and steps (dispatches) over them. A `runner` is
+ * one version: libvyre (`ours`), plain C, OpenCL, Vulkan, CUDA C. All of them get the same arrays and must produce the
+ * same results; times are from inputs in memory to outputs in memory. */
 #ifndef SUITE_H
 #define SUITE_H
 
@@ -15,24 +15,24 @@ enum { ARRAYS = 8, BINDINGS = 6, WORDS = 6, SIZES = 4, SAMPLES = 15, REASON = 51
 
 typedef enum role {
     ROLE_INPUT,  /* never written */
-    ROLE_OUTPUT, /* zeros at first */
+    ROLE_OUTPUT, /* initially zero */
     ROLE_BOTH,
-    ROLE_SCRATCH /* zeros at first, and not compared */
+    ROLE_SCRATCH /* initially zero, and not compared */
 } role;
 typedef struct array {
     role role;
     size_t size; /* bytes */
-    void *first; /* contents at the start; NULL: zeros. Owned by the work. */
+    void *first; /* initial contents; NULL: zeros. Owned by the work. */
 } array;
 
 typedef struct binding {
     uint32_t array;
-    uint32_t offset; /* bytes. Only ours binds a range; the other interfaces pass this offset in their parameters. */
+    uint32_t offset; /* bytes. Only libvyre binds a range; the other interfaces pass this offset in their parameters. */
     uint64_t size;   /* bytes; 0: to the end */
 } binding;
 
-/* One dispatch. `words` are what a kernel takes beside its buffers: first the params of the program in examples/, then
- * the lengths that only the peers have to be told. */
+/* One dispatch. `words` are the arguments of a kernel other than buffers: first the params of the program in examples/,
+ * then the lengths, which only the peers need. */
 typedef struct step {
     const char *program; /* in the file of the kernel */
     const char *peer;    /* name of the OpenCL kernel and of the shader */
@@ -53,8 +53,8 @@ typedef struct work {
     size_t step_count;
     char defines[2][2][24]; /* -D of our program: name, value */
     size_t define_count;
-    double bytes; /* that have to be read and written at least */
-    int failed;   /* memory ran out while it was made */
+    double bytes; /* the minimum that must be read and written */
+    int failed;   /* out of memory while it was made */
 } work;
 
 /* ---- versions ---- */
@@ -65,12 +65,12 @@ typedef enum version {
     VERSION_OPENCL,
     VERSION_VULKAN,
     VERSION_CUDA_SAME, /* CUDA C in the shape of our programs: the OpenCL kernels, compiled by nvcc */
-    VERSION_CUDA,      /* CUDA C as one writes it for the machine */
-    VERSION_OURS_HAND, /* ours, likewise */
+    VERSION_CUDA,      /* hand-tuned CUDA C */
+    VERSION_OURS_HAND, /* hand-tuned programs of libvyre */
     VERSION_COUNT
 } version;
 
-/* How results are compared with those of plain C; between ours and CUDA C it is always bits. */
+/* Comparison of results with those of plain C; between libvyre and CUDA C always bit for bit. */
 typedef enum comparison {
     COMPARE_BITS,
     COMPARE_F32,   /* |difference| <= bound * max(1, |value|) */
@@ -80,8 +80,8 @@ typedef enum comparison {
 typedef struct kernel {
     const char *name;
     const char *file;           /* of our program, in the repository */
-    size_t sizes[SIZES];        /* tiny (for checking only), small, medium, large; 0: not there */
-    size_t device_sizes[SIZES]; /* the same on a device with memory of its own */
+    size_t sizes[SIZES];        /* tiny (for checking only), small, medium, large; 0: none */
+    size_t device_sizes[SIZES]; /* the same on a device with dedicated memory */
     int (*make)(work *w);
     void (*plain)(const work *w, void *const *arrays);
     comparison comparison;
@@ -91,32 +91,32 @@ typedef struct kernel {
 
 extern const kernel suite_kernels[];
 extern const size_t suite_kernel_count;
-extern const kernel suite_triad; /* c = a + s * b on f64: ours and plain C only, for the bandwidth */
+extern const kernel suite_triad; /* c = a + s * b on f64: libvyre and plain C only, for the bandwidth */
 
-/* Returns 0 if memory is out. */
+/* Returns 0 if out of memory. */
 int suite_work_make(const kernel *kernel, size_t n, work *w);
 void suite_work_free(work *w);
 
 typedef struct runner {
     const char *id, *title;
-    /* Whether it can be used; otherwise why not. `version` tells what it is. */
+    /* Whether it is available, otherwise the reason. `about` receives the version. */
     int (*open)(const char *option, char *about, char *reason);
-    /* Compiles, allocates, fills in the first contents. NULL and a reason on failure. */
+    /* Compiles, allocates, fills in the initial contents. NULL and a reason on failure. */
     void *(*prepare)(const work *w, char *reason);
-    void (*reset)(void *job); /* first contents again, in what is written */
+    void (*reset)(void *job); /* restores the initial contents of written arrays */
     int (*run)(void *job);    /* blocks until done; 0 on failure */
     const void *(*array)(void *job, size_t index);
     void (*discard)(void *job);
     void (*close)(void);
-    double (*run_on_clock)(void *job); /* a run by the device's clock, in seconds; < 0: not known. NULL: never */
-    /* The same of so many runs one after the other, each seeing what those before wrote, and all in the device's queue
-     * before the first begins: their mean. */
+    double (*run_on_clock)(void *job); /* a run by the device's clock, in seconds; < 0: unknown. NULL: never */
+    /* The mean of so many consecutive runs, each of which sees the writes of the earlier ones; all are in the device's
+     * queue before the first begins. */
     double (*run_in_line)(void *job, int repeats);
 } runner;
 
 extern const runner suite_ours, suite_plain, suite_opencl, suite_vulkan, suite_cuda_same, suite_cuda, suite_ours_hand;
 
-/* What is set against what: the time of theirs over that of mine, above 1 if mine is faster. */
+/* A comparison: the time of `theirs` over that of `mine`, above 1 if `mine` is faster. */
 typedef struct pairing {
     version theirs, mine;
 } pairing;
@@ -127,8 +127,8 @@ extern const pairing suite_pairings[PAIRINGS];
 
 double suite_now(void); /* seconds, monotonic */
 
-/* Returns when no thread of the process computes, or after a while: threads that still look for work take processors
- * from the next version. Those of OpenMP look for 10 to 20 ms. */
+/* Returns when no thread of the process computes, or after a while: spinning threads use processors that the next
+ * version needs. Those of OpenMP spin for 10 to 20 ms. */
 void suite_settle(void);
 
 typedef struct statistic {
@@ -138,7 +138,7 @@ typedef struct statistic {
 } statistic;
 statistic suite_statistic(double *times, int count);
 
-/* Of paired samples: versions that took turns, one of each. */
+/* Of paired samples of versions that alternated, one of each. */
 typedef struct quartiles {
     double low, median, high;
 } quartiles;
@@ -151,22 +151,22 @@ typedef struct row {
     double bytes;
     statistic times[VERSION_COUNT];
     statistic device[VERSION_COUNT];   /* by the device's clock, single runs */
-    statistic repeated[VERSION_COUNT]; /* by the device's clock, a run of `repeats` in line */
+    statistic repeated[VERSION_COUNT]; /* by the device's clock, one of `repeats` consecutive runs */
     int repeats;
-    quartiles ratios[PAIRINGS];           /* theirs over mine, of neighbours of `repeated`; median 0: none */
-    char problems[VERSION_COUNT][REASON]; /* why there is no time, "" if nothing is to be said */
+    quartiles ratios[PAIRINGS];           /* theirs over mine, of neighbouring samples of `repeated`; median 0: none */
+    char problems[VERSION_COUNT][REASON]; /* the reason for a missing time; "" without a message */
 } row;
 
 typedef struct extra {
     const char *group, *name, *unit; /* unit "s", "GB/s" or "" */
     statistic value;
-    const char *against; /* NULL, or the name of what it was compared with, sample by sample: */
+    const char *against; /* NULL, or the name of the other measurement, compared sample by sample: */
     quartiles adds;      /* this less that */
     quartiles ratio;     /* this over that */
 } extra;
 enum { EXTRAS = 192, ROWS = 80, SPANS = 1024, ANCHORS = 1 << 14 };
 
-/* What happened when, for a picture. */
+/* An interval of a picture. */
 typedef struct span {
     const char *picture, *lane, *name;
     double start, end; /* seconds from the picture's start */
@@ -188,45 +188,44 @@ typedef struct report {
     double seconds;
 } report;
 
-/* Whether others used the machine: half a process on a small one, a tenth of the cores on a large one. */
+/* Whether other processes used the machine: half a process on a small one, a tenth of the cores on a large one. */
 int suite_is_busy(const report *r);
 
-/* How many times faster mine is than theirs, as a geometric mean over rows that have both; size NULL: all sizes. 0 if
- * there are none. By medians, or by the best times, which say more on a machine that others use too, or by the device's
- * clock: of single runs, or of repeated ones, neighbour by neighbour. */
+/* The speed-up of mine over theirs, as a geometric mean over rows that have both; size NULL: all sizes. 0 without such
+ * rows. By medians; by the best times, which are more reliable under other load; or by the device's clock: of single
+ * runs, or of neighbouring repeated runs. */
 typedef enum figure { FIGURE_MEDIAN, FIGURE_BEST, FIGURE_DEVICE, FIGURE_REPEATED } figure;
 double suite_geometric_mean(const report *r, const pairing *c, const char *size, figure figure, size_t *count);
 
-/* The statistic a figure is taken of. */
+/* The statistic of a figure. */
 const statistic *suite_statistic_of(const row *row, version v, figure figure);
-/* What the figure compares of a row; 0 if it is not there. */
+/* The value of the figure in a row; 0 if it is missing. */
 double suite_figure(const row *row, version v, figure figure);
-/* Theirs over mine of a row; 0 if one of them is not there. */
+/* Theirs over mine in a row; 0 if one of them is missing. */
 double suite_ratio(const row *row, const pairing *c, figure figure);
 void suite_extra(report *r, const char *group, const char *name, const char *unit, double *values, int count);
-/* The same, with what was measured in turns with it, sample for sample. */
+/* The same, with the alternating measurement of another variant, sample for sample. */
 void suite_extra_against(report *r, const char *group, const char *name, const char *unit, double *values, int count,
                          const char *against, const double *others);
-/* What an extra says of the two: "adds 0.12 us (0.10 to 0.15), x1.013 of ..."; "" if there is nothing to compare with.
- * */
+/* Writes the comparison of an extra: "adds 0.12 us (0.10 to 0.15), x1.013 of ..."; "" without one. */
 void suite_say_against(const extra *e, const char *micro, char *to, size_t room);
 void suite_span(report *r, const char *picture, const char *lane, const char *name, double start, double end);
 
 /* Fills in `repeated` and `ratios`; single runs were measured before. */
 void suite_measure_repeated(const work *w, void *const *jobs, int is_quick, row *row);
 
-/* The names of versions in files and on pages. */
+/* The versions, with their names in files and on pages. */
 extern const runner *const suite_runners[VERSION_COUNT];
 
-/* Empty dispatches, compiling cold and from disk, bandwidth. `available` tells which versions are open. */
+/* Empty dispatches, compiling cold and from disk, bandwidth. `available` has the versions that are open. */
 void suite_extras(report *r, const int *available, int quick);
 void suite_bandwidth(report *r, const int *available, int quick);
-/* Opens the bare driver before anything of ours: of a context's streams the driver waits for the first most quickly,
- * and that is then not ours. */
+/* Opens the bare driver before libvyre: the driver waits fastest for the first stream of a context, so that libvyre
+ * does not get that stream. */
 void suite_device_open(void);
-/* The same for a device: what ours adds to the bare driver, transfers, compiling. */
+/* The same for a device: the cost that libvyre adds to the bare driver, transfers, compiling. */
 void suite_device_extras(report *r, const int *available, int quick);
-/* When copies and kernels of ours run on a device: `prepare` before it is opened. */
+/* Times of copies and kernels of libvyre on a device: `prepare` before it is opened. */
 void suite_timeline_prepare(void);
 void suite_timeline(report *r, int quick);
 /* The speed of math functions (bench/cuda/math.c), of those in the list, or of all (NULL); math.json goes into the
@@ -241,11 +240,11 @@ int suite_write_html(const report *r, const char *path);
 
 /* A whole file, terminated; NULL if it cannot be read. Free it. */
 char *suite_read_file(const char *path, size_t *size);
-/* The repository (VYRE_SOURCE_DIR in the environment wins), and what the build left beside the program. */
+/* The repository (VYRE_SOURCE_DIR in the environment has precedence), and the files next to the program. */
 const char *suite_source_path(const char *path);
 const char *suite_built_path(const char *path);
 
-/* Our own numbers that need more than a runner gives. Each returns seconds, < 0 on failure. */
+/* Figures of libvyre that need more than a runner. Each returns seconds, < 0 on failure. */
 double suite_ours_empty(int dispatches);
 double suite_ours_compile(const char *file, int from_disk); /* of the first program of a file */
 double suite_ours_first_compile(void);                      /* of an empty program, when the version was opened */

@@ -1,8 +1,8 @@
-/* GLSL on lavapipe, through Vulkan. The loader is opened at run time; without its headers at build time there is no
- * such version.
+/* GLSL on lavapipe, through Vulkan. The loader is opened at run time; without its headers at build time this version is
+ * left out.
  *
- * Buffers lie in memory the host sees, mapped all the time: nothing is copied. The commands of a job are recorded once;
- * a run is one submission and one wait. */
+ * Buffers are in host-visible memory, mapped permanently: nothing is copied. The commands of a job are recorded once; a
+ * run is one submission and one wait. */
 #include "suite.h"
 
 #include <stdio.h>
@@ -82,7 +82,7 @@ typedef struct job {
     VkBuffer buffers[ARRAYS];
     VkDeviceMemory memory[ARRAYS];
     void *mapped[ARRAYS];
-    VkPipeline *pipelines; /* one a step; equal ones repeat the handle of the first */
+    VkPipeline *pipelines; /* one per step; equal ones repeat the handle of the first */
     VkDescriptorPool sets;
     VkCommandPool commands;
     VkCommandBuffer recorded;
@@ -118,7 +118,7 @@ static int load(char *reason) {
     return 1;
 }
 
-/* Lavapipe and no other: a GPU would be another comparison. */
+/* Only lavapipe: a GPU would be another comparison. */
 static int find_device(char *about, char *reason) {
     VkPhysicalDevice devices[8];
     uint32_t count = 8;
@@ -139,7 +139,7 @@ static int find_device(char *about, char *reason) {
     return 0;
 }
 
-/* Memory the host sees; a family of queues that computes. */
+/* Host-visible memory; a family of queues that computes. */
 static int choose_kinds(void) {
     VkPhysicalDeviceMemoryProperties memory;
     VkQueueFamilyProperties families[8];
@@ -190,7 +190,7 @@ static void close_vulkan(void) {
         vk.vkDestroyInstance(vk.instance, NULL);
 }
 
-/* All features the device has are switched on: small and 64-bit integers are among them. */
+/* Enables all features of the device: small and 64-bit integers are among them. */
 static int make_device(char *reason) {
     VkPhysicalDeviceVulkan12Features more = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES};
     VkPhysicalDeviceVulkan11Features some = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES,
@@ -308,7 +308,7 @@ static VkResult make_pipeline(const char *name, VkPipeline *out) {
     return result;
 }
 
-/* One set of descriptors a step. */
+/* One set of descriptors per step. */
 static VkResult describe(job *j, size_t index, VkDescriptorSet *out) {
     const step *s = &j->work->steps[index];
     VkDescriptorBufferInfo buffers[BINDINGS];

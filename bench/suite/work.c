@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The alignment every interface is content with; OpenCL uses memory of the host as it is only if it is aligned. */
+/* An alignment that suffices for every interface; OpenCL uses host memory in place only if it is aligned. */
 enum { ALIGNMENT = 4096 };
 
 int suite_work_make(const kernel *kernel, size_t n, work *w) {
@@ -40,7 +40,7 @@ int work_done(const work *w) {
 }
 
 step *work_step(work *w, const char *program, const char *peer, const int *arrays, size_t elements, uint32_t local) {
-    static step nowhere; /* what is written after memory ran out; work_done says so */
+    static step nowhere; /* target of writes when out of memory; work_done returns the failure */
     step *steps = realloc(w->steps, (w->step_count + 1) * sizeof *steps);
     if (!steps) {
         w->failed = 1;
@@ -88,11 +88,11 @@ void work_random_bytes(void *to, size_t size, uint64_t seed) {
     }
 }
 
-/* X(name, file, sizes (tiny, small, medium, large), the same on a device, comparison, bounds of ours, C, OpenCL, Vulkan
- * and CUDA C in our shape and its own, whether it starts anew each time)
+/* X(name, file, sizes (tiny, small, medium, large), the same on a device, comparison, bounds of libvyre, C, OpenCL,
+ * Vulkan and both versions of CUDA C, whether each run restores the contents)
  *
  * Bounds: plain C adds sums of 256 in another order. Lavapipe has no fused multiply-add, which changes the last bits of
- * a result and, where those decide how long a loop runs, whole pixels. */
+ * a result and, where those determine the trip count of a loop, whole pixels. */
 #define LIST(...)                                                                                                      \
     { __VA_ARGS__ }
 #define KERNELS(X)                                                                                                     \

@@ -1,18 +1,18 @@
-/* How the tables of kernels describe their work. */
+/* Functions by which the kernels describe their work. */
 #ifndef SUITE_WORK_H
 #define SUITE_WORK_H
 
 #include "suite.h"
 
-/* Adds an array; its first contents, to be filled in, or NULL where it starts as zeros or memory is out (w->array_count
- * tells). */
+/* Adds an array. Returns its initial contents, to be filled in; NULL for one that starts as zeros, or when out of
+ * memory. */
 void *work_array(work *w, role role, size_t size);
 /* Adds a step with all of `arrays` bound (ended by -1), and a linear grid of groups of `local` invocations that covers
  * `elements`. */
 step *work_step(work *w, const char *program, const char *peer, const int *arrays, size_t elements, uint32_t local);
 void work_word(step *s, uint32_t word);
 void work_float(step *s, float value);
-/* 1 if everything was found in memory. */
+/* 1 if no allocation failed. */
 int work_done(const work *w);
 
 /* Contents, the same on every machine. */

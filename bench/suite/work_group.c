@@ -71,8 +71,8 @@ void plain_sum(const work *w, void *const *arrays) {
     *(uint32_t *)arrays[2] = peer_sum(w->n, arrays[0]);
 }
 
-/* Arrays: x, sums, then for every level the totals of its blocks and the sums before them. What comes before a block is
- * an inclusive scan of the totals, shifted by one: it is written from the second element on, and read from the first,
+/* Arrays: x, sums, then for every level the totals of its blocks and the sums before them. The sum before a block is an
+ * inclusive scan of the totals, shifted by one: it is written from the second element on, and read from the first,
  * which stays zero. */
 int make_scan(work *w) {
     enum { LEVELS = 2 };

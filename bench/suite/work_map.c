@@ -1,4 +1,4 @@
-/* Work of kernels where every element stands for itself. */
+/* Work of element-wise kernels. */
 #include "peer_c/peer.h"
 #include "work.h"
 

@@ -4,8 +4,8 @@
 
 enum { LONGEST = 256, STATES = 64, SEED = 42 };
 
-/* Arrays 0 and 1: bytes, and where each of the n messages (up to 255 bytes) begins. The bytes end with a word of zeros,
- * so that whoever reads words finds whole ones. */
+/* Arrays 0 and 1: bytes, and the start of each of the n messages (up to 255 bytes). The bytes end with a word of zeros,
+ * so that reads of whole words are in bounds. */
 static int messages(work *w, uint64_t seed) {
     uint32_t *offsets;
     size_t total = 0;

@@ -44,7 +44,7 @@ void peer_matmul(size_t n, const float *restrict a, const float *restrict b, flo
         }
 }
 
-/* A block of bodies side by side feels one other body after the other. */
+/* A block of bodies, in vector lanes, accumulates the force of one other body after the other. */
 void peer_nbody(size_t n, float dt, float softening, const float *restrict mass, const float *restrict position,
                 float *restrict velocity, float *restrict moved) {
 #pragma omp parallel for schedule(static)
@@ -80,7 +80,7 @@ void peer_nbody(size_t n, float dt, float softening, const float *restrict mass,
     }
 }
 
-/* The compiler may add in any order here: nobody would write a tree by hand. */
+/* The compiler may add in any order here: a tree would not be written by hand. */
 void peer_reduce(size_t n, const float *restrict x, float *restrict sums) {
 #pragma omp parallel for schedule(static)
     for (size_t block = 0; block < (n + BLOCK - 1) / BLOCK; block++) {
@@ -101,7 +101,7 @@ uint32_t peer_sum(size_t n, const uint32_t *restrict x) {
     return sum;
 }
 
-/* Every thread adds up its piece, then knows what comes before it, then writes. */
+/* Every thread adds up its piece, then receives the sum before it, then writes. */
 void peer_scan(size_t n, const uint32_t *restrict x, uint32_t *restrict sums) {
     enum { PIECES = 256 };
     uint32_t before[PIECES];
@@ -132,7 +132,7 @@ void peer_scan(size_t n, const uint32_t *restrict x, uint32_t *restrict sums) {
     }
 }
 
-/* Four tables a thread: equal bytes in a row do not wait for each other. */
+/* Four tables per thread: consecutive equal bytes do not wait for each other. */
 void peer_histogram(size_t n, const uint8_t *restrict data, uint32_t *restrict counts) {
 #pragma omp parallel
     {
@@ -170,7 +170,7 @@ static void stage(uint32_t *restrict keys, size_t low, size_t size, size_t strid
     }
 }
 
-/* The same network as the example, runs of 512 at a time as long as they suffice. */
+/* The same network as the example, in runs of 512 as long as they suffice. */
 void peer_bitonic(size_t n, uint32_t *restrict keys) {
 #pragma omp parallel for schedule(static)
     for (size_t run = 0; run < n; run += RUN)

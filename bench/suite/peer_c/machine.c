@@ -1,4 +1,4 @@
-/* What the plain C was built with, an empty parallel region, and hand-written streams. */
+/* The compiler of the plain C, an empty parallel region, and handwritten streams. */
 #include "peer.h"
 
 #ifdef _OPENMP
@@ -29,7 +29,7 @@ int peer_threads(void) {
 #endif
 }
 
-/* What gcc uses by itself when it vectorises; the rest has to be asked for by name. */
+/* Checks the instruction sets that gcc uses when it vectorises; others must be requested by name. */
 int peer_fits_processor(void) {
     int fits = 1;
 #if defined(__x86_64__) || defined(__i386__)
@@ -65,7 +65,7 @@ void peer_triad(size_t n, double s, const double *restrict a, const double *rest
         c[i] = a[i] + s * b[i];
 }
 
-/* One line at a time, with the widest stores there are. n is a multiple of 8, and c is aligned to 64 bytes. */
+/* One line at a time, with the widest available stores. n is a multiple of 8, and c is aligned to 64 bytes. */
 void peer_triad_streaming(size_t n, double s, const double *restrict a, const double *restrict b, double *restrict c) {
 #ifdef __SSE2__
 #pragma omp parallel

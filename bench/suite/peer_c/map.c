@@ -1,4 +1,4 @@
-/* Kernels where every element stands for itself. */
+/* Element-wise kernels. */
 #include "peer.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@ void peer_saxpy(size_t n, float a, const float *restrict x, float *restrict y) {
         y[i] = fmaf(a, x[i], y[i]);
 }
 
-/* Key by key, so that no remainder is taken for each byte. */
+/* Key by key, which avoids a remainder per byte. */
 void peer_xor(size_t n, size_t key_size, const uint8_t *restrict key, uint8_t *restrict data) {
 #pragma omp parallel for schedule(static)
     for (size_t block = 0; block < n; block += key_size) {
@@ -60,7 +60,7 @@ static uint8_t sample(float v) {
     return (uint8_t)((v < 1 ? v : 1) * 255);
 }
 
-/* Rows take different times: they are handed out a few at a time. */
+/* Rows have different costs, so they are distributed a few at a time. */
 void peer_mandelbrot(size_t width, size_t height, uint8_t *restrict image) {
     const uint32_t limit = 400;
     const float pixel = 0.012f / (float)width;

@@ -1,4 +1,4 @@
-/* Kernels that read one message, record or query after the other: each is a loop of its own, threads share them out. */
+/* Kernels that read one message, record or query after the other: each has a separate loop, which threads share. */
 #include "peer.h"
 
 #include <string.h>
@@ -145,7 +145,7 @@ void peer_dfa(size_t count, const uint8_t *restrict data, const uint32_t *restri
     }
 }
 
-/* Nobody can predict a comparison here: it is a number to multiply with, not a branch. */
+/* Comparisons are unpredictable here: the result is a factor, not a branch. */
 void peer_search(size_t key_count, size_t query_count, const int64_t *restrict keys, const int64_t *restrict queries,
                  uint32_t *restrict places) {
 #pragma omp parallel for schedule(static)

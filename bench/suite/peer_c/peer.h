@@ -1,9 +1,8 @@
-/* Plain C, as one would write it for gcc -O3 -march=native -fno-math-errno with OpenMP: the first of the versions ours
- * is compared with.
+/* Plain C, as usually written for gcc -O3 -march=native -fno-math-errno with OpenMP: the first peer of libvyre.
  *
- * Nothing here is written by hand for an instruction set. Floats are fused where the examples say fma and nowhere else
+ * Nothing here is handwritten for an instruction set. Floats are fused where the examples have fma and nowhere else
  * (-ffp-contract=off), and added in the order of the examples, so that results are equal bit for bit; peer_reduce is
- * the exception, as its comment says. */
+ * the exception, as its comment states. */
 #ifndef PEER_H
 #define PEER_H
 
@@ -41,8 +40,8 @@ void peer_empty(void);
 void peer_triad(size_t n, double s, const double *restrict a, const double *restrict b, double *restrict c);
 void peer_triad_streaming(size_t n, double s, const double *restrict a, const double *restrict b, double *restrict c);
 
-/* What the files here were compiled with: compiler and flags, threads at run time (1 without OpenMP), and 0 if this
- * processor lacks an instruction set they were compiled for. */
+/* The compiler and flags of these files, threads at run time (1 without OpenMP), and 0 if this processor lacks an
+ * instruction set that they need. */
 const char *peer_compiler(void);
 int peer_threads(void);
 int peer_fits_processor(void);
