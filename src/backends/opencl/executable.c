@@ -286,9 +286,12 @@ static vyre_status object_check(vyre_span object, const vyre_program *program, u
                        "compiled code is of format %" PRIu32 ", this library loads %d", header->format, VY_OCL_FORMAT);
     uint64_t left = object.size - sizeof *header;
     const uint64_t parts[] = {header->fact_bytes, header->table_bytes, header->image_bytes, header->more_bytes};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        left = parts[i] <= left ? left - parts[i] : UINT64_MAX;
-    if (left || !header->image_bytes)
+    int fits = header->image_bytes != 0;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        fits = fits && parts[i] <= left;
+        left -= fits ? parts[i] : 0;
+    }
+    if (left || !fits)
         return corrupt(error, "its parts have other sizes than it says");
     if (!memchr(header->entry, 0, sizeof header->entry) || !memchr(header->options, 0, sizeof header->options))
         return corrupt(error, "a text in it does not end");

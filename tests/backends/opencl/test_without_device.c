@@ -1,8 +1,11 @@
 /* What backend `opencl` says where something is missing: the loader, drivers, devices, or a device that is served. */
 #include "support/test.h"
 
+#include "backends/opencl/executable.h"
 #include "backends/opencl/opencl.h"
+#include "ir/model.h"
 #include "vyre/driver.h"
+#include "vyre/text.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -32,6 +35,29 @@ static void a_missing_loader_is_told(void **state) {
     (void)state;
     expect_told("VYRE_OPENCL_LIBRARY=no-loader.so", "no-loader.so is not installed", "leave VYRE_OPENCL_LIBRARY out");
     expect_told("VYRE_OPENCL_LIBRARY=libm.so.6", "libm.so.6 has no cl", "install a loader of OpenCL 1.2 or later");
+}
+
+static void a_library_that_other_users_can_replace_is_not_opened(void **state) {
+    (void)state;
+    vy_ocl_dynamic_symbols api;
+    vyre_error error = VYRE_ERROR_INIT;
+    vyre_probe probe = {.struct_size = sizeof probe};
+    char shared[] = "/tmp/vyre-opencl-XXXXXX", path[64];
+    assert_non_null(mkdtemp(shared));
+    snprintf(path, sizeof path, "%s/libOpenCL.so.1", shared);
+    assert_int_equal(symlink(vy_test_command(), path), 0);
+    assert_int_equal(chmod(shared, 0777), 0);
+    vyre_status status = vy_ocl_dynamic_symbols_open(path, &api, &error);
+    setenv("VYRE_OPENCL_LIBRARY", path, 1);
+    vy_ocl_probe(NULL, &probe);
+    unsetenv("VYRE_OPENCL_LIBRARY");
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(shared), 0);
+    assert_int_equal(status, VYRE_IO);
+    assert_non_null(strstr(error.message, "others may write to the folder"));
+    assert_int_equal(probe.answer, VYRE_PROBE_NEVER);
+    assert_string_equal(probe.reason, error.message);
+    assert_string_equal(probe.fix, error.fix);
 }
 
 static void missing_and_broken_drivers_are_told(void **state) {
@@ -188,17 +214,118 @@ static void identical_devices_have_numbers(void **state) {
     assert_string_equal(error.fix, "use a number below 2, or plain `opencl`");
 }
 
+/* ---- objects ---- */
+
+/* Facts that are none, constant tables and an image, as an entry of the disk cache. */
+typedef struct parts {
+    vy_ocl_header header;
+    char facts[64], tables[32], image[16];
+} parts;
+
+static void start_object(const vyre_program *program, parts *object) {
+    memset(object, 0, sizeof *object);
+    object->header = (vy_ocl_header){.magic = VY_OCL_MAGIC,
+                                     .format = VY_OCL_FORMAT,
+                                     .launch_abi = VY_LAUNCH_ABI,
+                                     .arguments = 2,
+                                     .tables_argument = VY_NONE,
+                                     .values_argument = 1,
+                                     .control_argument = VY_NONE,
+                                     .values = vy_launch_values_of(program),
+                                     .entry = "add_kernel",
+                                     .fact_bytes = sizeof object->facts,
+                                     .table_bytes = sizeof object->tables,
+                                     .image_bytes = sizeof object->image};
+}
+
+static void damaged_objects_are_refused_before_the_driver_sees_them(void **state) {
+    (void)state;
+    static const char text[] = "program add {\n param a : u32\n buffer x : u32 read_write\n workgroup 64\n"
+                               " grid over x\n if global_id.x < len(x) { x[global_id.x] = a }\n}\n";
+    static vy_ocl ocl; /* any call of its driver is a crash */
+    vyre_module *module;
+    parts object;
+    assert_int_equal(vyre_text_parse(text, strlen(text), NULL, NULL, &module, NULL), VYRE_OK);
+    vyre_program *program = vyre_module_program(module, 0);
+    for (int what = 0; what < 17; what++) {
+        vyre_error error = VYRE_ERROR_INIT;
+        vy_ocl_executable *code;
+        start_object(program, &object);
+        vy_ocl_header *header = &object.header;
+        vyre_span bytes = {&object, sizeof object};
+        switch (what) {
+        case 0:
+            bytes.size = sizeof *header - 1;
+            break;
+        case 1:
+            header->magic[0] = 'x';
+            break;
+        case 2:
+            header->format++;
+            break;
+        case 3:
+            header->launch_abi++;
+            break;
+        case 4:
+            bytes.size--;
+            break;
+        case 5:
+            header->image_bytes = 0, header->table_bytes += sizeof object.image;
+            break;
+        case 6: /* sizes whose sum is right modulo 2^64 */
+            header->fact_bytes = sizeof object, header->table_bytes = UINT64_MAX - sizeof object.image;
+            break;
+        case 7:
+            header->more_bytes = UINT64_MAX;
+            break;
+        case 8:
+            memset(header->entry, 'x', sizeof header->entry);
+            break;
+        case 9:
+            memset(header->options, 'x', sizeof header->options);
+            break;
+        case 10: /* the kernel for slices in the position of the other */
+            header->hidden = 6;
+            break;
+        case 11:
+            header->values_argument = header->arguments;
+            break;
+        case 12:
+            header->arguments = 0, header->values_argument = VY_NONE;
+            break;
+        case 13:
+            header->polls = 1;
+            break;
+        case 14:
+            header->values.params++;
+            break;
+        case 15:
+            header->values.param_at[0] = (uint16_t)header->values.bytes;
+            break;
+        case 16: /* facts that are none */
+            break;
+        }
+        vyre_status status = vy_ocl_load(&ocl, program, 0, bytes, &code, &error);
+        if (status != (what == 2 || what == 3 || what == 16 ? VYRE_UNSUPPORTED : VYRE_CORRUPT))
+            fail_msg("object %d gives %s: %s", what, vyre_status_name(status), error.message);
+        assert_null(code);
+    }
+    vyre_module_free(module);
+}
+
 int main(void) {
     if (!mkdtemp(folder))
         return 1;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_missing_loader_is_told),
+        cmocka_unit_test(a_library_that_other_users_can_replace_is_not_opened),
         cmocka_unit_test(missing_and_broken_drivers_are_told),
         cmocka_unit_test(a_platform_without_devices_is_told),
         cmocka_unit_test(a_driver_that_does_not_start_is_told),
         cmocka_unit_test(a_device_that_is_not_served_is_told),
         cmocka_unit_test(the_class_is_that_of_the_device),
         cmocka_unit_test(identical_devices_have_numbers),
+        cmocka_unit_test(damaged_objects_are_refused_before_the_driver_sees_them),
     };
     int failures = cmocka_run_group_tests(tests, NULL, NULL);
     rmdir(folder);
