@@ -47,7 +47,7 @@ VYRE_API const char *vyre_op_text(vyre_op_id id);
 #define VYRE_TARGET_LIST(X)                                                                                            \
     X(PTX, "secondary_text", "ptx", "ptx", "ptx", "PTX, the assembly of NVIDIA's virtual machine")                     \
     X(SPIRV, "spv", "spirv", "spv", NULL, "SPIR-V modules; no emitter makes them")                                     \
-    X(PRIMARY_TEXT, "primary_text", "", "cl", NULL, "portable source text, OpenCL C; no emitter makes it")             \
+    X(PRIMARY_TEXT, "primary_text", "", "cl", NULL, "portable source text; no emitter makes it")                       \
     X(PRIMARY_BINARY, "primary_binary", "", "bin", NULL, "a portable binary; no emitter makes one")                    \
     X(NATIVE_MODULE, "native_module", "", "ll", "llvm-ir", "a module for the host's processor, as LLVM IR")            \
     X(REFERENCE, "reference_backend", "", "vyre", NULL, "the body itself, run by the oracle: always available")        \

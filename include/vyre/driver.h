@@ -322,9 +322,9 @@ VYRE_API vyre_status vyre_backend_dispatch_resident(vyre_backend *backend, vyre_
 
 /* ---- lifecycle ---- */
 
-/* Prepares a program for its first dispatch without a timeout: `cpu` and `cuda` compile it or load it from the caches,
- * and the reference interpreter translates it. Once per program suffices; a backend keeps the 32 most recently used
- * programs. Blocks meanwhile.
+/* Prepares a program for its first dispatch without a timeout: `cpu`, `cuda` and `opencl` compile it or load it from
+ * the caches, and the reference interpreter translates it. Once per program suffices; a backend keeps the 32 most
+ * recently used programs. Blocks meanwhile.
  *
  * other  any status of vyre_compile (vyre/pipeline.h) */
 VYRE_API vyre_status vyre_backend_prepare(vyre_backend *backend, vyre_program *program, vyre_error *error);

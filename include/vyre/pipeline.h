@@ -189,7 +189,7 @@ VYRE_API vyre_status vyre_sequence_run(vyre_backend *backend, const vyre_step *s
                                        vyre_trap *trap, vyre_error *error);
 
 /* Reads the counters of the backend's pipeline cache since the backend was acquired. Returns 0, with zeros, if the
- * backend has no counters. `cpu` and `cuda` have them. */
+ * backend has no counters. `cpu`, `cuda` and `opencl` have them. */
 VYRE_API int vyre_backend_cache_snapshot(vyre_backend *backend, vyre_cache_snapshot *out);
 
 #ifdef __cplusplus

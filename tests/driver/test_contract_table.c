@@ -333,9 +333,14 @@ static void every_test_a_row_names_exists(void **state) {
 
 static void every_test_of_the_security_page_exists(void **state) {
     (void)state;
-    static const char *const sections[] = {
-        "Programs and wire files", "Cache entries",         "Plug-ins", "The compiler", "Manifests",
-        "Environment variables",   "Set-user-id processes", "The GPU"};
+    static const char *const sections[] = {"Programs and wire files",
+                                           "Cache entries",
+                                           "Plug-ins",
+                                           "The compiler",
+                                           "Manifests",
+                                           "Environment variables",
+                                           "Set-user-id processes",
+                                           "GPUs and OpenCL devices"};
     int rows;
     assert_int_equal(check_page("docs/security.md", 1, &rows), 0);
     assert_true(rows > 30);
