@@ -137,7 +137,7 @@ static void leave(vy_c *c, uint32_t stmt, const vy_stmt *s) {
 }
 
 static void report(vy_c *c, uint32_t stmt, const vy_stmt *s) {
-    vy_c_line(c, stmt, "%s_report(given, place, %e);", vyre_program_name(c->program), s->a);
+    vy_c_line(c, stmt, "%s_report(given, ids, %e);", vyre_program_name(c->program), s->a);
 }
 
 static void poll(vy_c *c, uint32_t stmt, const vy_stmt *s) {

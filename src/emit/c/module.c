@@ -57,7 +57,7 @@ static void put(vy_c *c, const char *text) {
 /* ---- names ---- */
 
 static void name_all(vy_c *c) {
-    static const char *const functions[] = {"run", "place", "invocation", "report", "poll"};
+    static const char *const functions[] = {"run", "ids", "invocation", "report", "poll"};
     for (size_t i = 0; i < sizeof functions / sizeof *functions && c->status == VYRE_OK; i++)
         (void)vy_c_unique(c, VY_FIX("%s_%s", vyre_program_name(c->program), functions[i]));
     vy_c_name_all(c);
@@ -167,23 +167,23 @@ static void write_types(vy_c *c) {
     for (uint32_t i = vy_c_buffers_end(c); i < vy_c_memories_end(c); i++)
         if (vy_c_memory_at(c, i)->space == VY_SPACE_CONSTANT)
             write_table(c, i);
-    put(c, " struct $n_place {\n"
+    put(c, " struct $n_ids {\n"
            "     uint32_t global_id[3], local_id[3], group_id[3], group_count[3], global_size[3], local_index;\n"
            " };\n"
            " \n"
-           " static inline struct $n_place $n_place(const uint64_t size[3], uint64_t group, uint32_t index) {\n"
+           " static inline struct $n_ids $n_ids(const uint64_t size[3], uint64_t group, uint32_t index) {\n"
            "     const uint32_t width[3] = {$x, $y, $z};\n"
            "     uint64_t plane = size[0] * size[1];\n"
-           "     struct $n_place place = {.local_index = index};\n"
+           "     struct $n_ids ids = {.local_index = index};\n"
            "     for (int d = 0; d < 3; d++) {\n"
-           "         place.local_id[d] = (d == 0 ? index : d == 1 ? index / $x : index / ($x * $y)) % width[d];\n"
-           "         place.group_id[d] = (uint32_t)(d == 0 ? group % size[0] : d == 1 ? group % plane / size[0] : "
+           "         ids.local_id[d] = (d == 0 ? index : d == 1 ? index / $x : index / ($x * $y)) % width[d];\n"
+           "         ids.group_id[d] = (uint32_t)(d == 0 ? group % size[0] : d == 1 ? group % plane / size[0] : "
            "group / plane);\n"
-           "         place.group_count[d] = (uint32_t)size[d];\n"
-           "         place.global_id[d] = place.group_id[d] * width[d] + place.local_id[d];\n"
-           "         place.global_size[d] = place.group_count[d] * width[d];\n"
+           "         ids.group_count[d] = (uint32_t)size[d];\n"
+           "         ids.global_id[d] = ids.group_id[d] * width[d] + ids.local_id[d];\n"
+           "         ids.global_size[d] = ids.group_count[d] * width[d];\n"
            "     }\n"
-           "     return place;\n"
+           "     return ids;\n"
            " }\n"
            " \n"
            "b/* The state of an invocation at a barrier: the barrier, and the values that are needed after it. */\n"
@@ -202,10 +202,10 @@ static void write_types(vy_c *c) {
     put(c, "b    struct $n_invocation invocations[$s];\n"
            "w};\n"
            "w\n"
-           "rstatic void $n_report(struct $n_arguments *given, const struct $n_place *place, uint32_t code) {\n"
-           "r    const uint32_t *count = place->group_count, *id = place->group_id;\n"
+           "rstatic void $n_report(struct $n_arguments *given, const struct $n_ids *ids, uint32_t code) {\n"
+           "r    const uint32_t *count = ids->group_count, *id = ids->group_id;\n"
            "r    uint64_t group = ((uint64_t)id[2] * count[1] + id[1]) * count[0] + id[0];\n"
-           "r    uint64_t invocation = group * $su + place->local_index;\n"
+           "r    uint64_t invocation = group * $su + ids->local_index;\n"
            "r    if (invocation < given->trap_invocation) {\n"
            "r        given->trap_invocation = invocation;\n"
            "r        given->trap_code = code;\n"
@@ -222,12 +222,12 @@ static void write_types(vy_c *c) {
 /* ---- an invocation ---- */
 
 static void write_invocation(vy_c *c, const vy_string *body) {
-    put(c, "sstatic inline void $n_invocation(struct $n_arguments *given, const struct $n_place *place,\n"
-           "bstatic inline int $n_invocation(struct $n_arguments *given, const struct $n_place *place,\n"
+    put(c, "sstatic inline void $n_invocation(struct $n_arguments *given, const struct $n_ids *ids,\n"
+           "bstatic inline int $n_invocation(struct $n_arguments *given, const struct $n_ids *ids,\n"
            "b                               struct $n_invocation *self,\n"
            "w                               struct $n_group *group) {\n"
            "0                               void *group) {\n"
-           "     (void)given, (void)place, (void)group;\n");
+           "     (void)given, (void)ids, (void)group;\n");
     for (uint32_t v = c->entry->first_variable; v < c->entry->first_variable + c->program->param_count; v++)
         vy_string_format(c->out, "    const %s %s = given->%s;\n", vy_c_type(c, c->program->variables.items[v].type),
                          vy_c_text(c, c->variables[v]), vy_c_text(c, c->variables[v]));
@@ -375,16 +375,16 @@ static void write_run(vy_c *c) {
            "b        do {\n"
            "b            reached = ENDED;\n"
            "b            for (uint32_t i = 0; i < $s; i++) {\n"
-           "b                const struct $n_place place = $n_place(size, g, i);\n"
-           "b                int at = $n_invocation(given, &place, &group->invocations[i], group);\n"
+           "b                const struct $n_ids ids = $n_ids(size, g, i);\n"
+           "b                int at = $n_invocation(given, &ids, &group->invocations[i], group);\n"
            "b                reached = at > reached ? at : reached;\n"
            "b            }\n"
            "b        } while (reached == AT_BARRIER);\n"
            "g        last = reached > last ? reached : last;\n"
            "s        for (uint32_t i = 0; i < $s; i++) {\n"
-           "s            const struct $n_place place = $n_place(size, g, i);\n");
-    put(c, is_wanted(c, 'w') ? "s            $n_invocation(given, &place, group);\n"
-                             : "s            $n_invocation(given, &place, NULL);\n");
+           "s            const struct $n_ids ids = $n_ids(size, g, i);\n");
+    put(c, is_wanted(c, 'w') ? "s            $n_invocation(given, &ids, group);\n"
+                             : "s            $n_invocation(given, &ids, NULL);\n");
     put(c, "s        }\n"
            "     }\n");
     if (c->grid_barriers)

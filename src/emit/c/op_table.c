@@ -57,7 +57,7 @@ static const char *const reserved[] = {
     "linux", "unix", "i386", "int8_t", "uint8_t", "int16_t", "uint16_t", "int32_t", "uint32_t", "int64_t", "uint64_t",
     "size_t", "isinf", "isfinite", "isnan", "signbit", "memcpy", "memset", "malloc", "calloc", "free", "sqrtf", "sqrt",
     "floorf", "floor", "ceilf", "ceil", "truncf", "trunc", "nearbyintf", "nearbyint", "fmaf", "fma", "fabsf", "fabs",
-    "copysignf", "copysign", "given", "place", "group", "self", "at", "invocations", "groups", "stop", "stopped",
+    "copysignf", "copysign", "given", "ids", "group", "self", "at", "invocations", "groups", "stop", "stopped",
     "trap_invocation", "trap_code", "local_index",
     "errno", "math_errhandling", NULL};
 /* clang-format on */
@@ -66,7 +66,7 @@ static void builtin(vy_c *c, const vy_expr *e) {
     if (e->kind != VY_EXPR_BUILTIN)
         vy_c_refuse(c, "wide accesses");
     else
-        vy_string_format(c->out, vy_builtins[e->op].has_axes ? "place->%s[%u]" : "place->%s", vy_builtins[e->op].name,
+        vy_string_format(c->out, vy_builtins[e->op].has_axes ? "ids->%s[%u]" : "ids->%s", vy_builtins[e->op].name,
                          e->axis);
 }
 

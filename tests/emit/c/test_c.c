@@ -144,9 +144,9 @@ static void names_that_c_has_are_changed(void **state) {
 /* Names of the emitter's own functions, of functions of the C library, of macros with small letters. */
 static void names_that_the_file_has_are_changed(void **state) {
     (void)state;
-    gives_0("program p {\n const place : u32[2] = [1, 2]\n const run : u32[2] = [3, 4]\n param min_i32 : i32\n"
+    gives_0("program p {\n const ids : u32[2] = [1, 2]\n const run : u32[2] = [3, 4]\n param min_i32 : i32\n"
             " param min_i32_ : i32\n param min_i32_2 : i32\n param math_errhandling : u32\n"
-            " buffer x : u32 read_write\n workgroup 1\n grid 1\n let p_report = place[x[0] & 1] + run[x[0] & 1]\n"
+            " buffer x : u32 read_write\n workgroup 1\n grid 1\n let p_report = ids[x[0] & 1] + run[x[0] & 1]\n"
             " let p_poll = u32(min(min_i32, min_i32_) + min_i32_2)\n let M_PIl = math_errhandling\n"
             " if x[1] > 9 {\n  trap(7)\n }\n while x[1] > 1 {\n  x[1] = x[1] - 1\n }\n"
             " x[0] = p_report + p_poll * 16 + M_PIl * 256\n}\n",
