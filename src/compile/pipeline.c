@@ -202,7 +202,7 @@ static const row table[] = {
     {"coarsen", "thread coarsening: an invocation executes several", coarsens, run_coarsen, NULL, 1},
     {"optimise", "the passes of `vyre opt --list`, in rounds", optimises, run_optimise, NULL, 1},
     {"unroll-late", "unrolls further than the rounds do", unrolls_late, run_unroll_late, NULL, 1},
-    {"fold-late", "passes over what was unrolled, once each", unrolls_late, run_fold_late, NULL, 0},
+    {"fold-late", "eight passes over unrolled loops, once each", unrolls_late, run_fold_late, NULL, 0},
     {"zero-init", "zeroes arrays that may be read before they are written", needs_zeroes, NULL, lower_zero_init, 0},
     {"traps", "traps and cancellation become control flow", NULL, NULL, vy_lower_traps, 0},
     {"collectives", "collectives become shuffles, arrays and barriers", NULL, NULL, vy_lower_collectives, 0},
@@ -329,7 +329,7 @@ static vyre_status fail_limit(vyre_error *error) {
         memcpy(why, error->message, sizeof why);
     return vy_fail(error, VYRE_LIMIT,
                    "write less of what the message names, or choose a device for which less is rewritten",
-                   "legalised, the program is over a limit: %.400s", why);
+                   "the legalised program exceeds a limit: %.400s", why);
 }
 
 static vyre_status run_table(run *r, vyre_error *error) {
@@ -352,7 +352,7 @@ static vyre_status compile(vyre_program *program, const vy_target_desc *target, 
              .report = report ? report : &unused,
              .program = vyre_program_retain(program),
              .factor = 1,
-             .reason = "its grid is kept as it is"};
+             .reason = "its grid does not change"};
     r.target.exact &= VY_NUMERIC_ALL; /* bits without a name guarantee nothing */
     if (lacks_int64(&r.target))       /* f64 without u64 could not be inspected */
         r.target.exact &= ~VY_NUMERIC_F64;

@@ -312,8 +312,8 @@ static vyre_status find_next(vy_split_cursor *c, uint32_t *segment, vyre_error *
         }
     }
     return vy_fail(error, VYRE_LIMIT, "compute the number of trips without a loop, or in another dispatch",
-                   "finding the next launch of `%s` takes the host over %d steps", vyre_program_name(c->program),
-                   MOST_STEPS);
+                   "finding the next launch of `%s` needs more than %d steps of the host",
+                   vyre_program_name(c->program), MOST_STEPS);
 }
 
 /* ---- the cursor ---- */

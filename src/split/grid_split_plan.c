@@ -268,7 +268,7 @@ static vyre_status list_live_variables(walk *w, vyre_error *error) {
         if (total > VY_LIMIT_STATEMENTS) /* each is at least one statement in some segment */
             return vy_fail(
                 error, VYRE_LIMIT, "keep fewer variables alive over grid barriers, for example in arrays",
-                "storing the variables that are live at %u grid barriers takes more statements than the limit (%d)",
+                "storing the variables that are live at %u grid barriers needs more statements than the limit (%d)",
                 plan->barrier_count, VY_LIMIT_STATEMENTS);
     }
     vyre_status status = vy_plan_array(plan, total, sizeof *plan->live_variables, &plan->live_variables, error);

@@ -142,7 +142,7 @@ vyre_status vy_grid_tile(const vyre_program *program, vyre_program **out, vyre_e
     vyre_program *inlined;
     *out = NULL;
     if (!vy_program_entry(program))
-        return vy_fail(error, VYRE_INVALID_ARGUMENT, "give a `program`, not a file of functions",
+        return vy_fail(error, VYRE_INVALID_ARGUMENT, "pass a `program`, not a file of functions",
                        "a library has no entry to launch");
     if (program->facts & VY_PROGRAM_HAS_GRID_BARRIER)
         return vy_fail(error, VYRE_INVALID_ARGUMENT, "split the program at its grid barriers first",
@@ -152,7 +152,7 @@ vyre_status vy_grid_tile(const vyre_program *program, vyre_program **out, vyre_e
         return vy_fail(error, VYRE_LIMIT,
                        VY_FIX("declare at most %d params, or dispatch fewer workgroups at a time",
                               VY_LIMIT_PARAMS - VY_GRID_TILE_PARAMS),
-                       "`%s` has %u params, and launching it in pieces takes %d more, over the limit (%d)",
+                       "`%s` has %u params, and launching it in pieces needs %d more, which exceeds the limit (%d)",
                        vyre_program_name(program), program->param_count, VY_GRID_TILE_PARAMS, VY_LIMIT_PARAMS);
     vy_pass_count();
     vyre_status status = vyre_program_inline(program, &inlined, error);

@@ -83,14 +83,14 @@ void vy_cuda_dynamic_symbols_wrap(void (*wrap)(vy_cuda_dynamic_symbols *api)) {
     X(101, NOT_FOUND, 0, "use a number that `nvidia-smi` lists")                                                       \
     X(209, CORRUPT, 0, "compile the program on this device: `vyre cache clear` drops what is stored")                  \
     X(200, CORRUPT, 0, "compile the program again: `vyre cache clear` drops what is stored")                           \
-    X(214, DEVICE_LOST, 1, "restart the process; if it comes again, look at the device's memory: `nvidia-smi -q`")     \
+    X(214, DEVICE_LOST, 1, "restart the process; if it happens again, check the device's memory: `nvidia-smi -q`")     \
     X(218, UNSUPPORTED, 0, "report this with the program: the driver refuses the PTX that was made of it")             \
     X(220, DEVICE_LOST, 1, RESTART)                                                                                    \
     X(221, UNSUPPORTED, 0, "install all of the NVIDIA driver: its compiler (libnvidia-ptxjitcompiler) is missing")     \
     X(222, UNSUPPORTED, 0, "install a newer NVIDIA driver: this one does not know the version of PTX")                 \
     X(223, UNSUPPORTED, 0, "allow the driver to compile: unset CUDA_DISABLE_PTX_JIT")                                  \
     X(226, DEVICE_LOST, 1, RESTART)                                                                                    \
-    X(304, IO, 0, "look at the system's log: a call of the operating system failed")                                   \
+    X(304, IO, 0, "read the system's log: a call of the operating system failed")                                      \
     X(700, DEVICE_LOST, 1, RESTART)                                                                                    \
     X(701, LIMIT, 0, "use smaller workgroups or arrays")                                                               \
     X(702, DEVICE_LOST, 1, RESTART)                                                                                    \

@@ -325,13 +325,13 @@ static vyre_status check_byte(vy_cuda *cuda, vy_cu_address address, vyre_error *
     int result = cuda->api.pointer_attribute(&kind, VY_CU_POINTER_KIND, address);
     if (result == VY_CU_INVALID_VALUE || (result == VY_CU_OK && kind != VY_CU_KIND_DEVICE))
         return vy_fail(error, VYRE_INVALID_ARGUMENT,
-                       "wrap memory of the device, of the size it was allocated with; upload what is the host's",
+                       "wrap memory of the device, of the size it was allocated with; upload memory of the host",
                        "address 0x%" PRIx64 " is %s", address,
-                       kind == VY_CU_KIND_HOST ? "memory of the host" : "no memory of a device that the driver knows");
+                       kind == VY_CU_KIND_HOST ? "memory of the host" : "not memory of a device of this driver");
     if (result == VY_CU_OK)
         result = cuda->api.pointer_attribute(&ordinal, VY_CU_POINTER_ORDINAL, address);
     if (result != VY_CU_OK)
-        return vy_cuda_failed(cuda, result, "asking where memory lies", error);
+        return vy_cuda_failed(cuda, result, "reading the device of an address", error);
     if (ordinal != (int)cuda->ordinal)
         return vy_fail(error, VYRE_INVALID_ARGUMENT, VY_FIX("acquire the backend of that device: \"cuda#%d\"", ordinal),
                        "address 0x%" PRIx64 " is memory of CUDA device %d, the backend's device is %" PRIu32, address,
