@@ -32,9 +32,9 @@ typedef struct vy_launch_facts {
     /* A grid with one workgroup in y and z can be divided in x: each launch needs only its part of the elementwise
      * buffers. Never set if the workgroup has more than one dimension. */
     uint8_t is_divisible;
-    uint8_t varies; /* work_estimate.h */
+    uint8_t varies; /* vy_work_estimate */
     uint8_t unused[2];
-    uint64_t nodes;                   /* of a workgroup: work_estimate.h */
+    uint64_t nodes;                   /* of a workgroup: vy_work_estimate */
     vy_launch_facts_buffer buffers[]; /* by buffer; a vy_full_write for each buffer follows */
 } vy_launch_facts;
 
@@ -66,5 +66,19 @@ static inline int vy_launch_is_input(const vy_launch_facts *facts, uint32_t buff
 static inline int vy_launch_is_output(const vy_launch_facts *facts, uint32_t buffer) {
     return vy_access_is_output(facts->buffers[buffer].access);
 }
+
+/* ---- work estimate ----
+ *
+ * Roughly how many nodes of a program a workgroup evaluates, for backends that decide from it how many threads a
+ * dispatch uses. Every change of the program's statements or of the workgroup size invalidates it. It affects no
+ * result. */
+
+typedef struct vy_work_estimate {
+    uint64_t nodes; /* of a workgroup, at least 1 */
+    /* 1: the iterations of some loop depend on data or arguments, so the nodes are a guess */
+    uint8_t varies;
+} vy_work_estimate;
+
+vy_work_estimate vy_work_estimate_of(const vyre_program *program);
 
 #endif

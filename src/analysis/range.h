@@ -33,7 +33,7 @@ vyre_status vy_ranges_make_by(const vyre_program *program, const vy_range_rules 
                               vyre_error *error);
 void vy_ranges_free(vy_ranges *ranges);
 
-/* The range of an expression of integer type, and of f32 and f64 (float_interval.h). */
+/* The range of an expression of integer type, and of f32 and f64 (interval.h). */
 vy_range vy_range_of(const vy_ranges *ranges, uint32_t expr);
 /* The value of a comparison of integers wherever it is evaluated: 0, 1, or -1 if unknown. */
 int vy_comparison_is(const vy_ranges *ranges, uint32_t expr);

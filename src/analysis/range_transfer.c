@@ -5,7 +5,7 @@
  * operand visited. An answer holds for the facts at that statement, before the statement takes effect. */
 #include "analysis/range_transfer.h"
 
-#include "analysis/float_interval.h"
+#include "analysis/interval.h"
 #include "ir/walk.h"
 
 /* ---- symbolic bounds: the lengths that a value is below ----

@@ -10,7 +10,7 @@
 #ifndef VY_LOWER_LEGALIZER_H
 #define VY_LOWER_LEGALIZER_H
 
-#include "analysis/float_interval.h"
+#include "analysis/interval.h"
 #include "analysis/literal.h"
 #include "analysis/range.h"
 #include "lower/softlib.h"

@@ -4,7 +4,7 @@
 
 #include "support/test.h"
 
-#include "analysis/float_interval.h"
+#include "analysis/interval.h"
 #include "analysis/range.h"
 #include "ir/softfloat.h"
 #include "ir/walk.h"

@@ -12,7 +12,7 @@ typedef struct vy_cpu_cost {
     uint32_t varies; /* trip counts depend on data or arguments, so measurements vary between dispatches */
 } vy_cpu_cost;
 
-/* Starts with an estimate: the nodes that a workgroup evaluates, and whether they vary (analysis/work_estimate.h). */
+/* Starts with an estimate: the nodes that a workgroup evaluates, and whether they vary (analysis/launch_facts.h). */
 void vy_cpu_cost_start(vy_cpu_cost *cost, uint64_t nodes, int varies);
 uint64_t vy_cpu_cost_get(const vy_cpu_cost *cost);
 /* Records the measured time per workgroup of a dispatch. may_be_more: 0 if the measurement may not increase the

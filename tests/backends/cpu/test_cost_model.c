@@ -1,7 +1,7 @@
 /* What workgroups are thought to cost: guesses follow loops, and measurements replace them. */
 #include "support/test.h"
 
-#include "analysis/work_estimate.h"
+#include "analysis/launch_facts.h"
 #include "backends/cpu/cost_model.h"
 
 static vy_cpu_cost guess_of(const char *body, unsigned size) {
