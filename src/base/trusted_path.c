@@ -1,4 +1,4 @@
-/* Trusted paths (trusted_path.h): a path walk (path_walk.h) that checks the owner and the mode of every component. */
+/* Trusted paths (trusted_path.h): a path walk (file.h) that checks the owner and the mode of every component. */
 #include "base/trusted_path.h"
 
 #include "base/file.h"

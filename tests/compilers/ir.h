@@ -65,7 +65,7 @@ static inline ir_code ir_load(const vy_linked_blob *flat) {
     return code;
 }
 
-/* The function `entry` of a module's text. passes "": none. avoids: rewritten as by the compiler (errata.h). */
+/* The function `entry` of a module's text. passes "": none. avoids: rewritten as by the compiler (errata.c). */
 static inline ir_code ir_compile(const char *text, const char *entry, uint64_t features, const char *passes,
                                  int avoids) {
     LLVMContextRef context = LLVMContextCreate();

@@ -204,7 +204,7 @@ static void programs_that_become_too_large_are_refused(void **state) {
     refused_as_too_large("y![i] = y![i * i & 1]\n", VY_LLVM_EXPRESSION_LIMIT / 8, "instructions (");
 }
 
-/* A program over VY_LLVM_LARGE, with the bits it should have. */
+/* A program over LARGE_INSTRUCTIONS, with the bits it should have. */
 static void large_programs_are_compiled_quickly(void **state) {
     (void)state;
     enum { LINES = 1500, LINE = 64 };

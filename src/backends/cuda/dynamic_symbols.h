@@ -11,7 +11,7 @@
  * Driver API, for the symbol versions named here. Every call of the backend goes through the table of its instance, so
  * that a test can intercept it (vy_cuda_dynamic_symbols_wrap). */
 
-/* Results: 0 is success; cuda_status.h lists the others. */
+/* Results: 0 is success; the table in dynamic_symbols.c lists the others. */
 enum {
     VY_CU_OK = 0,
     VY_CU_INVALID_VALUE = 1,

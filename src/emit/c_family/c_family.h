@@ -52,7 +52,7 @@ typedef struct vy_c_dialect {
     vy_c_writer *const *writers;
     void (*builtin)(vy_c *c, const vy_expr *e); /* also ALIGN_OFFSET */
     const char *qualifiers;                     /* of functions */
-    const char *separator;                      /* the line of vy_c_mark */
+    const char *separator;                      /* the line at a VY_C_MARK_… */
 } vy_c_dialect;
 
 /* A field of the struct of an invocation: a value that is needed after a barrier. */

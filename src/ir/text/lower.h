@@ -189,7 +189,7 @@ uint32_t vy_lower_append(vy_lowering *l, const vy_ast_node *node);
 /* Evaluates a constant from 0 to `limit`; `what` names it in messages. Returns 0 after an error. */
 int vy_lower_constant(vy_lowering *l, const vy_ast_node *node, uint64_t limit, const char *what, uint64_t *value);
 
-/* ---- lower_table.c: constant arrays ---- */
+/* ---- lower_const_array.c: constant arrays ---- */
 
 /* Evaluates the elements, once; `bytes` stays NULL after an error. */
 void vy_lower_table_evaluate(vy_lowering *l, vy_ast_const *table);

@@ -135,7 +135,7 @@ static vyre_status resident(course *c, vyre_error *error) {
     return status;
 }
 
-/* From now on its rows are worth a kernel of their own (batched_launch.h). */
+/* From now on its rows are worth a kernel of their own (executable.h). */
 static void ask_for_tables(course *c) {
     vy_executable *code;
     if (vy_pipeline_executable(c->plain, (vy_stop_condition){0}, 0, &code, NULL) == VYRE_OK)

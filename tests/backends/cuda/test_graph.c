@@ -34,7 +34,7 @@ static void put(rig *r, table *t, size_t row, const size_t *slots, size_t elemen
 }
 
 /* Item i reads slot 2k + by and changes slot 2k + 1 + by, where k counts upwards or downwards: downwards they are not
- * a table (batched_launch.h). */
+ * a table (graph.h). */
 static void put_upwards(rig *r, table *t, size_t count, size_t by) {
     t->count = count;
     t->width = 2;
