@@ -185,7 +185,7 @@ static vyre_status not_registered(const char *id, vyre_error *error) {
     int is_gpu = strcmp(id, "gpu") == 0 && vyre_backend_find("cuda");
     return vy_fail(error, VYRE_NOT_FOUND,
                    near     ? VY_FIX("did you mean `%s`?", near)
-                   : is_gpu ? "use `cuda`, the backend for NVIDIA GPUs"
+                   : is_gpu ? "leave the name out to use any GPU, or use `cuda` or `opencl`"
                             : "use one of these, or install the plug-in that registers it; `vyre doctor` reports "
                               "plug-ins that do not load",
                    "backend `%.80s` is not registered (registered: %s)", id, count ? list : "none");

@@ -113,6 +113,7 @@ static const porting_hint functions[] = {
     {"as_uint asuint __float_as_uint floatBitsToUint", "write `bitcast<u32>(x)`"},
     {"as_int asint __float_as_int floatBitsToInt", "write `bitcast<i32>(x)`"},
     {"as_float asfloat __uint_as_float __int_as_float uintBitsToFloat intBitsToFloat", "write `bitcast<f32>(x)`"},
+    {"reinterpret_cast bit_cast as_type transmute", "write `bitcast<u32>(x)`, with the type of the result"},
     {"workgroup_sum workgroup_add work_group_reduce_add block_reduce BlockReduce", "write `workgroup_reduce_add(x)`"},
     {"workgroup_max work_group_reduce_max", "write `workgroup_reduce_max(x)`"},
     {"workgroup_min work_group_reduce_min", "write `workgroup_reduce_min(x)`"},
@@ -124,7 +125,9 @@ static const porting_hint functions[] = {
     {"__shfl_xor_sync subgroupShuffleXor", "write `subgroup_shuffle_xor<32>(x, mask)`"},
     {"__ballot_sync subgroupBallot", "write `subgroup_ballot<32>(condition)`"},
     {"__threadfence memoryBarrier threadfence", "write `barrier`, or use an atomic with `<acq_rel>`"},
-    {"syncthreads __syncthreads workgroupBarrier __syncwarp GroupMemoryBarrierWithGroupSync", "write `barrier`"},
+    {"syncthreads __syncthreads workgroupBarrier workgroup_barrier threadgroup_barrier __syncwarp "
+     "GroupMemoryBarrierWithGroupSync",
+     "write `barrier`"},
     {"printf println", "write `print \"x = {}\", x`"},
     {"atomic_inc atomicInc atomic_increment", "write `atomic_add(m[i], 1)`"},
     {"atomic_dec atomicDec atomic_decrement", "write `atomic_add(m[i], -1)`, or for an unsigned element the largest "

@@ -236,7 +236,7 @@ static __attribute__((noinline)) int check_class(vy_lowering *l, const vy_ast_no
     else if (type == VYRE_TYPE_BOOL && node->op == VYRE_OP_XOR)
         fix = "write `!=`";
     else if (node->op == VYRE_OP_XOR && vyre_type_class(type) == VYRE_CLASS_FLOAT)
-        fix = "write a product for a power, as in `v * v`; `^` is the exclusive or";
+        fix = "write `pow(v, 2.0)` or a product for a power; `^` is the exclusive or";
     else if (row->classes == VYRE_CLASS_FLOAT)
         fix = VY_DIAG_SINK_FIX(l->report, "convert the operand: `f32(%.60s)`", value);
     else if (row->classes == VYRE_CLASS_INTEGER && vyre_type_class(type) == VYRE_CLASS_FLOAT)

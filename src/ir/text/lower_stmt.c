@@ -316,9 +316,12 @@ static void lower_return(vy_lowering *l, const vy_ast_stmt *s) {
         return;
     }
     if (s->count != needed) {
+        uint8_t type = !needed && s->count == 1 && !l->func->is_program ? vy_lower_predict(l, s->a) : VY_TYPE_UNTYPED;
         vy_lower_error(l, VY_T046, s->at,
                        needed ? VY_DIAG_SINK_FIX(l->report, "return %u value%s", needed, needed == 1 ? "" : "s")
-                              : "write `return` alone",
+                       : type < VYRE_TYPE_COUNT
+                           ? VY_DIAG_SINK_FIX(l->report, "state the type of the result: `-> %s`", vyre_type_name(type))
+                           : "write `return` alone",
                        "%s `%s` must return %u value%s (%u given)", l->func->is_program ? "program" : "function",
                        vy_lower_text(l, l->func->name), needed, needed == 1 ? "" : "s", s->count);
         return;

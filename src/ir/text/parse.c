@@ -622,10 +622,22 @@ static int is_misspelt_decl(const vy_parser *parser) {
     return vy_suggestion_get(&suggestion) || has_decl_shape(parser);
 }
 
-static void parse_misspelt_decl(vy_parser *parser, vy_ast_function *func) {
+/* Reports the current token, and skips it. */
+static void report_unknown_declaration(vy_parser *parser, const char *const *words, unsigned count) {
+    const char *given = vy_token_text(&parser->lexer, &parser->token);
+    size_t length = parser->token.kind == VY_TOKEN_NAME ? parser->token.at.length : 0;
+    const char *fix = vy_porting_hint_statement(given, length);
     parser->token.newline = 0; /* the message concerns this token, not the line end before it */
-    vy_parse_one_of(parser, "declaration", decl_words, ITEM_WORDS);
+    if (fix)
+        vy_parse_error(parser, VY_T020, parser->token.at, fix, "`%.*s` is not a declaration of this language",
+                       (int)length, given);
+    else
+        vy_parse_one_of(parser, "declaration", words, count);
     vy_parse_advance(parser);
+}
+
+static void parse_misspelt_decl(vy_parser *parser, vy_ast_function *func) {
+    report_unknown_declaration(parser, decl_words, ITEM_WORDS);
     vy_ast_decl *decl =
         vy_parse_is(parser, VY_TOKEN_NAME) ? vy_parse_new_statement(parser, sizeof *decl, parser->token.at) : NULL;
     if (decl && vy_parse_name(parser, "a name", &decl->name, &decl->at))
@@ -663,12 +675,19 @@ static void parse_decls(vy_parser *parser, vy_ast_function *func) {
 
 static void parse_body(vy_parser *parser, vy_ast_function *func) {
     vy_position at = parser->token.at;
+    if (func->is_program && vy_parse_is(parser, VY_TOKEN_OPEN)) {
+        vy_parse_error(parser, VY_T011, at,
+                       "declare each in the body of the program, as in `param a : f32` or `buffer x : f32 read`",
+                       "a program has no list of parameters");
+        return;
+    }
     if (!vy_parse_is(parser, VY_TOKEN_OPEN_BLOCK)) {
         vy_parse_expected(parser, "`{`");
         return;
     }
     vy_parse_advance(parser);
     parse_decls(parser, func);
+    parser->has_results = func->result_count != 0;
     func->body = vy_parse_statements(parser);
     vy_parse_close_block(parser, at);
 }
@@ -857,6 +876,7 @@ int vy_parse_is_top_level(const vy_parser *parser) {
 void vy_parse_misplaced(vy_parser *parser) {
     vy_ast_callee **calls = parser->calls;
     uint32_t margin = parser->margin;
+    int has_results = parser->has_results;
     const char *word = vy_parse_name_text(parser, parser->token.name);
     vy_parse_error(parser, VY_T018, parser->token.at, VY_FIX("move the `%s` out of this body, to file level", word),
                    "`%s` inside the body of a function or program", word);
@@ -873,6 +893,7 @@ void vy_parse_misplaced(vy_parser *parser) {
     parser->nesting--;
     parser->calls = calls;
     parser->margin = margin;
+    parser->has_results = has_results;
 }
 
 static void parse_top(vy_parser *parser) {
@@ -889,16 +910,7 @@ static void parse_top(vy_parser *parser) {
         vy_parse_error(parser, VY_T017, parser->token.at, "remove it, or open a block above", "unmatched `}`");
         vy_parse_advance(parser);
     } else {
-        const char *given = vy_token_text(&parser->lexer, &parser->token);
-        size_t length = parser->token.kind == VY_TOKEN_NAME ? parser->token.at.length : 0;
-        const char *fix = vy_porting_hint_statement(given, length);
-        parser->token.newline = 0; /* the message concerns this token, not the line end before it */
-        if (fix)
-            vy_parse_error(parser, VY_T020, parser->token.at, fix, "`%.*s` is not a declaration of this language",
-                           (int)length, given);
-        else
-            vy_parse_one_of(parser, "declaration", words, 3);
-        vy_parse_advance(parser);
+        report_unknown_declaration(parser, words, 3);
     }
 }
 

@@ -842,7 +842,7 @@ static void check_power(vy_parser *parser, unsigned op, const vy_ast_node *left)
     if (op == VYRE_OP_MUL && token->kind == VY_TOKEN_STAR && token->at.line == parser->last.line &&
         token->at.column == parser->last.column + 1)
         vy_parse_error(parser, VY_T011, token->at,
-                       VY_DIAG_SINK_FIX(parser->report, "write the product, as in `%.60s * %.60s`",
+                       VY_DIAG_SINK_FIX(parser->report, "write the product, as in `%.60s * %.60s`, or `pow` for floats",
                                         spelling(parser, left), spelling(parser, left)),
                        "unknown operator `**`");
 }

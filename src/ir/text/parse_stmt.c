@@ -295,8 +295,11 @@ static vy_ast_stmt *report_unused(vy_parser *parser, vy_ast_node *node) {
         return statement;
     } else {
         int compares = node->kind == VY_AST_OP && node->op == VYRE_OP_EQ;
-        vy_parse_error(parser, VY_T021, node->at, compares ? "write `=` to assign, or remove the comparison" : NULL,
-                       "unused value");
+        int is_result = parser->has_results && vy_parse_is(parser, VY_TOKEN_CLOSE_BLOCK);
+        const char *fix = compares    ? "write `=` to assign, or remove the comparison"
+                          : is_result ? "write `return` before it if it is the result, otherwise remove it"
+                                      : NULL;
+        vy_parse_error(parser, VY_T021, node->at, fix, "unused value");
     }
     return NULL;
 }

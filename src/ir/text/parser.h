@@ -218,6 +218,7 @@ typedef struct vy_parser {
     uint32_t
         margin; /* column of the function or program being parsed; file-level declarations start at or left of it */
     int panic;
+    int has_results;                                 /* the function being parsed returns values */
     int in_size;                                     /* inside a size expression, whose calls are not function calls */
     uint32_t nodes, statements, functions, programs; /* counts so far; statements include declarations */
     int is_over_limit;                   /* one of the counts exceeds its limit; the rest of the text was skipped */
