@@ -18,8 +18,8 @@
  * Fork:          a backend belongs to the process that acquired it, with its pipelines, resident buffers and dispatches
  *                in flight. In a child process every call on an inherited object returns VYRE_DEVICE_LOST immediately,
  *                vyre_backend_device_lost returns 1, and releasing or freeing has no effect. A child acquires its
- *                backends itself; `cuda` only if the parent had neither selected nor acquired a backend before the
- *                fork. Callbacks must not fork, unless the child executes another program.
+ *                backends itself; `cuda` and `opencl` only if the parent had neither selected nor acquired a backend
+ *                before the fork. Callbacks must not fork, unless the child executes another program.
  *
  * docs/driver.md is the guide. */
 #ifndef VYRE_DRIVER_H
@@ -208,10 +208,10 @@ typedef struct vyre_dispatch_config {
  * Ops:         calls of ops of dialects are resolved against the newest snapshot (vyre_program_resolve) in every call;
  *              a pipeline resolves them once.
  * Empty grid:  the backend is not called. read_write outputs equal their inputs; write outputs are zero.
- * Timeout:     the call returns at the deadline. `cpu`, `cuda` and `reference` stop the kernel. Any other backend is
- *              called on a thread of the library, with copies of the inputs. If it has not returned at the deadline
- *              (with capability `cancel`: 0.5 s after it), that thread is abandoned, nothing is delivered, and the
- *              backend is lost (vyre_backend_try_recover).
+ * Timeout:     the call returns at the deadline. `cpu`, `cuda`, `opencl` and `reference` stop the kernel. Any other
+ *              backend is called on a thread of the library, with copies of the inputs. If it has not returned at the
+ *              deadline (with capability `cancel`: 0.5 s after it), that thread is abandoned, nothing is delivered, and
+ *              the backend is lost (vyre_backend_try_recover).
  *
  * VYRE_INVALID_ARGUMENT  the arguments do not match the program
  * VYRE_LIMIT             a size exceeds a limit of the language, the device or the config

@@ -2,8 +2,8 @@
  * addresses of resident buffers, and order work with a foreign stream. No data is copied. For tensors, see
  * vyre/dlpack.h, which is built on this header.
  *
- * Backends:  `cuda` (device memory, streams), `cpu` and `reference` (memory of the process). Others return
- *            VYRE_UNSUPPORTED with the name of the feature.
+ * Backends:  `cuda` (device memory, streams); `cpu`, `reference` and `opencl` on a processor (memory of the process).
+ *            Others return VYRE_UNSUPPORTED with the name of the feature.
  * Order:     every call on resident buffers returns when the device has finished with them, so work enqueued in a
  *            stream after such a call sees its results without an event. In the other direction, work enqueued in a
  *            stream may not have run when a dispatch on the same memory starts: vyre_stream_join orders the two on the

@@ -6,8 +6,8 @@
  * the mark first. Inherited objects are never freed.
  *
  * Process-wide state stays usable. Its locks are held during fork: those of trace, cache folder and probes here, that
- * of the log sink in base/diagnostics.c, and those of dialects in dialect/registry.h. A thread that holds one of them acquires
- * no other lock. */
+ * of the log sink in base/diagnostics.c, and those of dialects in dialect/registry.h. A thread that holds one of them
+ * acquires no other lock. */
 #ifndef VY_DRIVER_ATFORK_H
 #define VY_DRIVER_ATFORK_H
 

@@ -117,7 +117,7 @@ const tool_command tool_cmd_emit = {
     .summary = "print the code of a program for a target",
     .usage = "FILE [OPTIONS]",
     .details =
-        "Optimises the program and lowers it for the target.\n"
+        "Optimises the program and lowers it for the target; for c and opencl, only lowers it.\n"
         "\n"
         "  llvm-ir, asm  the code of backend `cpu`; requires its compiler. Prints each stage of a program with grid\n"
         "                barriers\n"

@@ -14,8 +14,8 @@
 enum { VY_CPU_FORMAT = 7, VY_CPU_ALIGNMENT = 64, VY_CPU_PRIVATE_BUFFERS = 4 };
 
 /* Native stack, in bytes. Code that needs at most VY_CPU_STACK_SMALL runs on the stack of the calling thread; other
- * code runs on a stack that the backend maps (backends/cpu/frame_pool.h). The compiler rejects code that needs more than
- * VY_CPU_STACK_LIMIT. */
+ * code runs on a stack that the backend maps (backends/cpu/frame_pool.h). The compiler rejects code that needs more
+ * than VY_CPU_STACK_LIMIT. */
 enum { VY_CPU_STACK_SMALL = 16 << 10, VY_CPU_STACK_LIMIT = 16 << 20 };
 
 /* The next multiple of VY_CPU_ALIGNMENT. */
