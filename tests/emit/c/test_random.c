@@ -1,7 +1,8 @@
 /* Random programs as C, many in a file, on the compilers in turns: status, trap and bytes are the oracle's.
  *
- *   VYRE_CAMPAIGN_COUNT  programs (300 times VYRE_EFFORT)
- *   VYRE_CAMPAIGN_SEED   first seed (VYRE_SEED, else 1)
+ *   VYRE_CAMPAIGN_COUNT   programs (300 times VYRE_EFFORT)
+ *   VYRE_CAMPAIGN_SEED    first seed (VYRE_SEED, else 1)
+ *   VYRE_CAMPAIGN_LENGTH  statements asked for, at most (no bound)
  *
  * Without VYRE_CAMPAIGN_COUNT programs are short and compiled without optimisation, which is quick. */
 #include "backends/conform_campaign.h"
@@ -37,7 +38,8 @@ static void random_programs_have_the_oracles_bits(void **state) {
     static compiled c;
     c = (compiled){.compilers = is_campaign ? turns : quick, .in_turns = 1, .limit = FILE_PROGRAMS};
     uint64_t count = conform_setting("VYRE_CAMPAIGN_COUNT", (VY_SANITIZED ? 100 : 300) * (uint64_t)vy_test_effort());
-    run(&c, conform_setting("VYRE_CAMPAIGN_SEED", conform_setting("VYRE_SEED", 1)), count, is_campaign ? 0 : 10);
+    run(&c, conform_setting("VYRE_CAMPAIGN_SEED", conform_setting("VYRE_SEED", 1)), count,
+        (unsigned)conform_setting("VYRE_CAMPAIGN_LENGTH", is_campaign ? 0 : 10));
     printf("%" PRIu64 " random programs as C: %" PRIu64 " judged, %" PRIu64 " trapped, %u refused\n", count, c.judged,
            c.trapped, c.refused);
     assert_int_equal(c.refused, 0);
