@@ -11,7 +11,7 @@
 #include "backends/reference/reference.h"
 #include "driver/registry.h"
 
-/* NVIDIA devices, through the driver that is opened when somebody asks. */
+/* NVIDIA devices. Their driver is opened by the first probe or constructor. */
 VYRE_REGISTER_BACKEND(cuda, .id = "cuda", .create = vy_cuda_create, .supported_ops = vy_ops_without_grid_barrier,
                       .probe = vy_cuda_probe);
 VYRE_REGISTER_PRECEDENCE(cuda, .id = "cuda", .rank = 100);
@@ -21,7 +21,7 @@ VYRE_REGISTER_BACKEND(opencl, .id = "opencl", .create = vy_ocl_create, .supporte
                       .probe = vy_ocl_probe);
 VYRE_REGISTER_PRECEDENCE(opencl, .id = "opencl", .rank = 300);
 VYRE_REGISTER_CAPABILITY(opencl, .id = "opencl", .dispatches = 1);
-/* The processor itself: behind every GPU, hardware or software. */
+/* The processor. Its rank is after every GPU, hardware or software. */
 VYRE_REGISTER_BACKEND(cpu, .id = "cpu", .create = vy_cpu_create, .supported_ops = vy_ops_without_grid_barrier,
                       .probe = vy_cpu_probe);
 VYRE_REGISTER_PRECEDENCE(cpu, .id = "cpu", .rank = 900);

@@ -7,8 +7,8 @@
  *     else 32 whose upper bits do not matter (a bool is 0 or not 0). Params that a transform added (coarsening) are
  *     params of the emitted program like the others;
  *   - the address of a vy_launch_control.
- * The header of an emitter states how its entries take them: PTX as one argument each, OpenCL C the values in one
- * struct (vy_launch_values). A change of the order, of the struct or of the control block changes VY_LAUNCH_ABI, which
+ * The header of an emitter states their form: one argument each in PTX, one struct for the values in OpenCL C
+ * (vy_launch_values). A change of the order, of the struct or of the control block changes VY_LAUNCH_ABI, which
  * emitted text names. */
 #ifndef VY_EMIT_LAUNCH_ABI_H
 #define VY_EMIT_LAUNCH_ABI_H
@@ -17,31 +17,30 @@
 
 enum { VY_LAUNCH_ABI = 1 };
 
-/* The control block: data exchanged between the code and the host. The host fills it before the launch and reads it
- * when the launch is done; only `cancel` may change in between. Each launch in flight has one. */
+/* The control block: traps, polls and grid barriers of one launch. The host fills it before the launch and reads it
+ * when the launch has ended; it may set `cancel` in between. One for each launch in flight. */
 typedef struct vy_launch_control {
     /* UINT64_MAX before; then the smallest invocation that trapped: group * size + local, of this launch */
     uint64_t trap_invocation;
     uint64_t deadline;  /* of the device's clock in ns (PTX: %globaltimer); UINT64_MAX: none. OpenCL C has no clock */
     uint32_t trap_code; /* of that invocation */
-    uint32_t lock;      /* 0 before and after; used by the code only */
-    uint32_t cancel;    /* not 0: the dispatch must end */
-    uint32_t stopped;   /* 0 before; 1: a poll stopped the dispatch, and the contents of the buffers are unspecified */
-    /* the number of workgroups at a grid barrier: 0 before, and after a launch that neither trapped nor was stopped */
+    uint32_t lock;      /* used by the code only: 0 before and after */
+    uint32_t cancel;    /* not 0: invocations end at their next poll */
+    uint32_t stopped;   /* 0 before; 1: an invocation ended at a poll, so the buffers have unspecified contents */
+    /* workgroups at a grid barrier: 0 before, and after a launch that neither trapped nor was stopped */
     uint32_t arrived;
-    /* the number of grid barriers that all launches with this block have passed; its initial value does not matter */
-    uint32_t barriers;
-    /* Of entries for indirect grids: 0 before; then the ticket of the first launch whose grid exceeds the limits of
-     * the language. It ran nothing, and later launches with indirect grids run nothing either. */
+    uint32_t barriers; /* grid barriers passed, counted from any value over several launches */
+    /* Entries for indirect grids: 0 before; then the ticket of the first launch whose grid exceeds the limits of the
+     * language. That launch and later ones with indirect grids execute nothing. */
     uint32_t refused;
-    uint32_t refused_grid[3]; /* the grid of that launch */
-    uint32_t grid[3];         /* room for a host that keeps the words of a grid here; the code does not read it */
-    /* the number of polls after which an invocation ends and sets `cancel` for all others, for devices that do not see
-     * the host's writes to `cancel` while a kernel runs. 0: no bound. PTX ignores it */
+    uint32_t refused_grid[3]; /* its grid */
+    uint32_t grid[3];         /* for the host: an indirect grid may be stored here. The code does not access it */
+    /* For devices that do not see writes to `cancel` while a kernel runs: the polls after which an invocation ends and
+     * sets `cancel` for all others. 0: no limit. PTX ignores it */
     uint32_t poll_budget;
 } vy_launch_control;
 
-/* A poll reads the control block at the first call and then once per so many calls. */
+/* An invocation reads the control block at its first poll, and once in this many polls after it. */
 enum { VY_LAUNCH_POLL_PERIOD = 64 };
 
 /* The values of a launch as one struct, in memory order: for each buffer the elements before it in its memory object
